@@ -1,0 +1,37 @@
+//! Holding a candidate to the reference before its time is believed.
+
+use crate::timing::Caches;
+use crate::{DeviceError, Operand};
+use sparsight_kernels::Candidate;
+use sparsight_matrix::{Reference, Scalar};
+
+/// `count` values in [-1, 1) without 0 that follow from `seed`.
+pub fn random_x<T: Scalar>(count: usize, seed: u64) -> Vec<T> {
+    // A benchmark matrix of one entry a row is a formula for exactly such values.
+    let m = sparsight_kernels::BenchmarkMatrix {
+        nrows: count as u64,
+        row_length: 1,
+        placement: sparsight_kernels::Placement::Banded,
+        seed,
+    };
+    (0..count as u64).map(|i| T::from_f64(m.value(i, 0))).collect()
+}
+
+/// Poisons y, runs one product and compares it with `expected`, which must belong to the operand's x.
+///
+/// # Errors
+/// [`DeviceError::WrongResult`] with the first wrong row, or the failure of the run.
+pub fn check<T: Scalar>(
+    operand: &mut dyn Operand<T>,
+    candidate: &Candidate,
+    expected: &Reference,
+) -> Result<(), DeviceError> {
+    operand.poison_y()?;
+    operand.batch(candidate, 1, Caches::Warm)?;
+    match expected.first_wrong(&operand.read_y()?) {
+        None => Ok(()),
+        Some((row, got, expected, bound)) => {
+            Err(DeviceError::WrongResult { candidate: candidate.to_string(), row, got, expected, bound })
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! What can go wrong on a device.
+
+use sparsight_matrix::Infeasible;
+use thiserror::Error;
+
+/// A device's refusal or failure. Hints on what to do are given by [`DeviceError::hint`].
+#[derive(Debug, Clone, PartialEq, Error)]
+#[non_exhaustive]
+pub enum DeviceError {
+    /// No CUDA driver on this machine.
+    #[error("no CUDA driver (libcuda) was found")]
+    NoDriver,
+    /// There is a driver, but not that device.
+    #[error("there is no CUDA device {index}: the driver sees {count}")]
+    NoSuchDevice {
+        /// Asked for.
+        index: usize,
+        /// Seen.
+        count: usize,
+    },
+    /// No run-time compiler.
+    #[error("no NVRTC library was found (looked in: {searched})")]
+    NoNvrtc {
+        /// Where it was looked for.
+        searched: String,
+    },
+    /// A kernel does not compile.
+    #[error("{kernel} does not compile:\n{log}")]
+    Compile {
+        /// Entry point or candidate.
+        kernel: String,
+        /// NVRTC's log.
+        log: String,
+    },
+    /// A driver call failed.
+    #[error("{call} failed: {reason}")]
+    Driver {
+        /// What was called, in words.
+        call: String,
+        /// The driver's name for the error.
+        reason: String,
+    },
+    /// The matrix cannot be held.
+    #[error(transparent)]
+    Infeasible(#[from] Infeasible),
+    /// y is wrong.
+    #[error("{candidate} computes y[{row}] = {got}, expected {expected} within {bound:.1e}")]
+    WrongResult {
+        /// Its id.
+        candidate: String,
+        /// First wrong row.
+        row: usize,
+        /// Computed.
+        got: f64,
+        /// Reference.
+        expected: f64,
+        /// Accepted difference.
+        bound: f64,
+    },
+    /// A recording does not hold what was asked of it.
+    #[error("the recording holds no {what}")]
+    NotRecorded {
+        /// What is missing.
+        what: String,
+    },
+    /// Someone asked the program to stop.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+impl DeviceError {
+    /// What the user can do about it, if anything is known.
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::NoDriver => Some(
+                "install NVIDIA's driver (R570 or newer), use --device cpu, or name a profile such as nvidia-h200 \
+                 to predict without a GPU",
+            ),
+            Self::NoSuchDevice { .. } => Some("`sparsight devices` lists what is here"),
+            Self::NoNvrtc { .. } => Some(
+                "`pip install nvidia-cuda-nvrtc` (CUDA 13) or nvidia-cuda-nvrtc-cu12, or set CUDA_PATH or \
+                 LD_LIBRARY_PATH to a CUDA toolkit",
+            ),
+            Self::WrongResult { .. } => Some("this is a bug in the kernel: its time is not kept"),
+            _ => None,
+        }
+    }
+}

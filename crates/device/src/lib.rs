@@ -1,0 +1,94 @@
+//! Runs candidates and measures them: the only crate that reads a clock or touches a GPU.
+//!
+//! A [`Device`] takes a matrix in one format and gives an [`Operand`]: matrix, x and y where the device works.
+//! [`timing::measure`] asks the operand for batches of products and makes one believable [`timing::Timing`]
+//! of them. Three devices exist: the CPU ([`cpu`]), CUDA GPUs ([`cuda`]) and recorded measurements
+//! ([`replay`]).
+
+pub mod cpu;
+pub mod cuda;
+pub mod replay;
+pub mod timing;
+
+mod check;
+mod error;
+
+pub use check::{check, random_x};
+pub use error::DeviceError;
+
+use sparsight_kernels::{BenchmarkMatrix, Candidate, DeviceFacts, Format};
+use sparsight_matrix::{Csr, Limits, Scalar, Seconds};
+
+/// What a device can do. One implementation a kind of device; `T` is `f32` or `f64`.
+pub trait Device<T: Scalar> {
+    /// Attributes and measured rates.
+    fn facts(&self) -> &DeviceFacts;
+
+    /// What a matrix, x and y may take now.
+    fn limits(&self) -> Limits;
+
+    /// Converts `a` to `format` and brings it to the device, with room for x and y.
+    ///
+    /// # Errors
+    /// [`DeviceError::Infeasible`] if it cannot be held, before anything is allocated.
+    fn load<'d>(&'d self, a: &Csr<T>, format: Format) -> Result<Box<dyn Operand<T> + 'd>, DeviceError>;
+
+    /// Generates a benchmark matrix in `format` where the device works, with a random x.
+    ///
+    /// # Errors
+    /// [`DeviceError::Infeasible`] if it cannot be held.
+    fn generate<'d>(
+        &'d self,
+        matrix: &BenchmarkMatrix,
+        format: Format,
+    ) -> Result<Box<dyn Operand<T> + 'd>, DeviceError>;
+}
+
+/// A matrix on a device, with its x and y.
+pub trait Operand<T: Scalar> {
+    /// Seconds spent converting from CSR, and bringing the result to the device.
+    fn preparation(&self) -> Preparation;
+
+    /// Replaces x; it must have `ncols` entries.
+    ///
+    /// # Errors
+    /// [`DeviceError`] of the transfer.
+    fn set_x(&mut self, x: &[T]) -> Result<(), DeviceError>;
+
+    /// Fills y with NaN, so that an entry that a kernel does not write is seen.
+    ///
+    /// # Errors
+    /// [`DeviceError`] of the transfer.
+    fn poison_y(&mut self) -> Result<(), DeviceError>;
+
+    /// A copy of y.
+    ///
+    /// # Errors
+    /// [`DeviceError`] of the transfer.
+    fn read_y(&mut self) -> Result<Vec<T>, DeviceError>;
+
+    /// Runs `products` products y = A x back to back with `candidate` and gives the time of all of them
+    /// together, measured on the device. The first call for a candidate compiles and loads what it needs,
+    /// outside the measured time. `products = 0` only does that.
+    ///
+    /// # Errors
+    /// [`DeviceError`] if it cannot be compiled, launched or timed.
+    ///
+    /// # Panics
+    /// If the candidate's format or value type is not the operand's.
+    fn batch(
+        &mut self,
+        candidate: &Candidate,
+        products: u32,
+        caches: timing::Caches,
+    ) -> Result<Seconds, DeviceError>;
+}
+
+/// What it took to get a matrix ready.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Preparation {
+    /// CSR to the operand's format, on the host.
+    pub convert: Seconds,
+    /// Host to device; 0 on a CPU.
+    pub upload: Seconds,
+}

@@ -1,0 +1,136 @@
+//! The estimator of the papers with a spread and a stopping rule.
+//!
+//! A sample is a batch of `alpha` and a batch of `beta` products:
+//! `T = (time of beta - time of alpha) / (beta - alpha)`, which cancels whatever a batch costs once
+//! (Guo and Wang 2012; Wang, Gu and Li 2017, eq. 5). The result is the median of the samples; the spread is
+//! their interquartile range over it. Products so slow that one of them uses up the batch time are sampled
+//! one by one, where what a batch costs once does not matter.
+
+use super::{Stopped, StoppingRule};
+use crate::DeviceError;
+use serde::{Deserialize, Serialize};
+use sparsight_matrix::Seconds;
+
+/// One measured time with what is needed to believe it.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Timing {
+    /// Time of one product: the median of the samples.
+    #[serde(rename = "time_s")]
+    pub time: Seconds,
+    /// Interquartile range of the samples over their median.
+    pub spread: f64,
+    /// Number of samples.
+    pub samples: u32,
+    /// Products in the shorter batch of a sample; 0 if samples are single batches.
+    pub alpha: u32,
+    /// Products in the longer batch.
+    pub beta: u32,
+    /// Why sampling ended.
+    pub stopped: Stopped,
+}
+
+/// Measures by asking `batch(n)` for the time of `n` products until `rule` is satisfied.
+///
+/// `batch` is first called once or twice to warm up and to find how many products fill a batch.
+///
+/// # Errors
+/// The first error of `batch`.
+pub fn measure(
+    mut batch: impl FnMut(u32) -> Result<Seconds, DeviceError>,
+    rule: &StoppingRule,
+) -> Result<Timing, DeviceError> {
+    let first = batch(1)?.0;
+    if first >= rule.budget.0 {
+        // Hopeless: one product alone takes more than all the time there is. It was warm-up, too, so it may
+        // be a little too long, which the spread of a single sample cannot show.
+        let time = Seconds(first);
+        return Ok(Timing { time, spread: 0.0, samples: 1, alpha: 0, beta: 1, stopped: Stopped::Budget });
+    }
+    let probe = 4;
+    let one = batch(probe)?.0 / f64::from(probe);
+    let wanted = (rule.batch.0 / one.max(1e-9)).ceil();
+    let beta = if wanted < 2.0 { 1 } else { (wanted as u32).clamp(4, rule.max_products) };
+    let alpha = if beta == 1 { 0 } else { (beta / 4).max(1) };
+
+    let mut samples = Vec::new();
+    let mut spent = 0.0;
+    let stopped = loop {
+        let long = batch(beta)?.0;
+        let short = if alpha == 0 { 0.0 } else { batch(alpha)?.0 };
+        spent += long + short;
+        samples.push((long - short) / f64::from(beta - alpha));
+        let count = samples.len() as u32;
+        if count >= rule.min_samples && spread(&mut samples.clone()).1 <= rule.spread {
+            break Stopped::Spread;
+        }
+        if count >= rule.max_samples || spent >= rule.budget.0 && count >= 3 {
+            break Stopped::Budget;
+        }
+    };
+    let count = samples.len() as u32;
+    let (median, spread) = spread(&mut samples);
+    // A clock too coarse for the batch can give a difference of zero; then the long batch alone must serve.
+    let time = if median > 0.0 { median } else { one };
+    Ok(Timing { time: Seconds(time), spread, samples: count, alpha, beta, stopped })
+}
+
+/// Median and relative interquartile range.
+fn spread(samples: &mut [f64]) -> (f64, f64) {
+    samples.sort_by(f64::total_cmp);
+    let at = |q: f64| {
+        let place = q * (samples.len() - 1) as f64;
+        let (low, part) = (place.floor() as usize, place.fract());
+        let high = (low + 1).min(samples.len() - 1);
+        samples[low] * (1.0 - part) + samples[high] * part
+    };
+    let median = at(0.5);
+    (median, if median > 0.0 { (at(0.75) - at(0.25)) / median } else { f64::INFINITY })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A batch that costs `start + n * product`.
+    fn steady(start: f64, product: f64) -> impl FnMut(u32) -> Result<Seconds, DeviceError> {
+        move |n| Ok(Seconds(start + f64::from(n) * product))
+    }
+
+    #[test]
+    fn what_a_batch_costs_once_cancels() {
+        let t = measure(steady(50e-6, 3e-6), &StoppingRule::BRISK).unwrap();
+        assert!((t.time.0 - 3e-6).abs() < 1e-15, "{t:?}");
+        assert_eq!(t.stopped, Stopped::Spread);
+        assert_eq!(t.samples, StoppingRule::BRISK.min_samples);
+    }
+
+    #[test]
+    fn a_noisy_device_stops_by_budget_and_says_so() {
+        let mut call = 0_u32;
+        let noisy = |n: u32| {
+            call += 1;
+            Ok(Seconds(f64::from(n) * 1e-5 * (1.0 + f64::from(call % 7))))
+        };
+        let t = measure(noisy, &StoppingRule::BRISK).unwrap();
+        assert_eq!(t.stopped, Stopped::Budget);
+        assert!(t.spread > 0.02);
+    }
+
+    #[test]
+    fn one_hopeless_product_is_run_once_and_recorded() {
+        let mut calls = 0;
+        let slow = |n| {
+            calls += n;
+            Ok(Seconds(f64::from(n) * 0.1))
+        };
+        let t = measure(slow, &StoppingRule::BRISK).unwrap();
+        assert_eq!((t.samples, t.stopped, t.time), (1, Stopped::Budget, Seconds(0.1)));
+        assert_eq!(calls, 1);
+    }
+
+    #[test]
+    fn an_error_of_the_batch_is_passed_on() {
+        let failing = |_| Err(DeviceError::Interrupted);
+        assert_eq!(measure(failing, &StoppingRule::BRISK), Err(DeviceError::Interrupted));
+    }
+}

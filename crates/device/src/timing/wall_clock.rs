@@ -1,0 +1,25 @@
+//! Timing a closure on the host, so that people can time kernels of their own exactly as ours are timed.
+
+use crate::DeviceError;
+use sparsight_matrix::Seconds;
+use std::time::Instant;
+
+/// A batch function for [`super::measure`] from a closure that does one product.
+///
+/// ```
+/// use sparsight_device::timing::{StoppingRule, measure, wall_clock};
+/// let x = vec![1.0_f64; 1000];
+/// let mut sum = 0.0;
+/// let timing = measure(wall_clock(|| sum = std::hint::black_box(&x).iter().sum()), &StoppingRule::BRISK)?;
+/// assert!(timing.time.0 > 0.0);
+/// # Ok::<(), sparsight_device::DeviceError>(())
+/// ```
+pub fn wall_clock(mut product: impl FnMut()) -> impl FnMut(u32) -> Result<Seconds, DeviceError> {
+    move |products| {
+        let start = Instant::now();
+        for _ in 0..products {
+            product();
+        }
+        Ok(Seconds(start.elapsed().as_secs_f64()))
+    }
+}

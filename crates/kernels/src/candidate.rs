@@ -1,0 +1,99 @@
+//! A candidate: kernel, knobs, block size and value type; what is predicted, ranked, run and recorded.
+
+use crate::{Format, Kernel};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use sparsight_matrix::Dtype;
+use std::fmt;
+use std::str::FromStr;
+use thiserror::Error;
+
+/// Threads a block of the catalogue.
+pub const BLOCKS: [u32; 5] = [64, 128, 256, 512, 1024];
+
+/// One way to compute y = A x. Its text id, `csr-vector/t8/b256/f64`, is stable and is how it is recorded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Candidate {
+    /// Kernel and knobs.
+    pub kernel: Kernel,
+    /// Threads a block on a GPU, rows (COO: sixteenths of the non-zeros) a task on a CPU.
+    pub block: u32,
+    /// Value type.
+    pub dtype: Dtype,
+}
+
+/// Every candidate for `dtype`.
+pub fn catalogue(dtype: Dtype) -> impl Iterator<Item = Candidate> {
+    Kernel::ALL
+        .into_iter()
+        .flat_map(move |kernel| BLOCKS.into_iter().map(move |block| Candidate { kernel, block, dtype }))
+}
+
+impl Candidate {
+    /// What it reads.
+    pub const fn format(&self) -> Format {
+        self.kernel.format()
+    }
+}
+
+impl fmt::Display for Candidate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&format!("{}/b{}/{}", self.kernel, self.block, self.dtype))
+    }
+}
+
+/// Text that names no candidate of the catalogue.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("'{0}' is no candidate of the catalogue, such as csr-vector/t8/b256/f64")]
+pub struct ParseCandidateError(pub String);
+
+impl FromStr for Candidate {
+    type Err = ParseCandidateError;
+    fn from_str(text: &str) -> Result<Self, ParseCandidateError> {
+        let error = || ParseCandidateError(text.to_owned());
+        let (rest, dtype) = text.rsplit_once('/').ok_or_else(error)?;
+        let dtype: Dtype = dtype.parse().map_err(|_| error())?;
+        let (kernel, block) = rest.rsplit_once("/b").ok_or_else(error)?;
+        let block: u32 = block.parse().map_err(|_| error())?;
+        let kernel = Kernel::ALL.into_iter().find(|k| k.to_string() == kernel).ok_or_else(error)?;
+        if BLOCKS.contains(&block) { Ok(Self { kernel, block, dtype }) } else { Err(error()) }
+    }
+}
+
+impl Serialize for Candidate {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Candidate {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_id_is_unique_and_reads_back() {
+        let all: Vec<Candidate> = Dtype::ALL.into_iter().flat_map(catalogue).collect();
+        assert_eq!(all.len(), 2 * 9 * 5);
+        let ids: std::collections::HashSet<String> = all.iter().map(ToString::to_string).collect();
+        assert_eq!(ids.len(), all.len());
+        for candidate in all {
+            assert_eq!(candidate.to_string().parse(), Ok(candidate));
+        }
+        assert_eq!("csr-vector/t8/b256/f64".parse::<Candidate>().unwrap().block, 256);
+    }
+
+    #[test]
+    fn text_that_names_no_candidate_is_refused() {
+        for text in
+            ["", "csr-vector", "csr-vector/t3/b256/f64", "ell/b100/f32", "ell/b128/f16", "dia/b64/f32"]
+        {
+            assert!(text.parse::<Candidate>().is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,22 @@
+//! What can be run: the catalogue of candidates, their CUDA sources, strip sizes, bytes and flops.
+//!
+//! There are no CUDA calls here. The models count bytes and strips from the very catalogue that the devices
+//! launch, so that the two cannot drift apart.
+
+mod benchmark_matrix;
+mod candidate;
+mod device_facts;
+mod kernel;
+mod launch;
+mod source;
+mod strip;
+mod traffic;
+
+pub use benchmark_matrix::{BenchmarkMatrix, Placement};
+pub use candidate::{BLOCKS, Candidate, ParseCandidateError, catalogue};
+pub use device_facts::{DeviceFacts, DeviceKind};
+pub use kernel::{Format, Kernel};
+pub use launch::{Chunk, row_chunks};
+pub use source::{KernelSource, source};
+pub use strip::{Strip, StripUnit, strip};
+pub use traffic::{compulsory_bytes, device_bytes, feasible, flops};

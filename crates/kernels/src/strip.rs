@@ -1,0 +1,67 @@
+//! The strip S of the papers: what a device works on at one moment with every thread slot filled.
+//!
+//! ```text
+//! GPU   a team of t threads a row        S = SM * Th / t          rows
+//!       a thread a non-zero (COO)        S = SM * Th              non-zeros
+//! CPU   a worker takes tasks of rows     S = workers * 4096       rows
+//!                                        S = workers * 65536      non-zeros
+//! ```
+//! Sources: Guo, Wang and Chen 2014, section 3.1 (a warp a row: `SM * W`, the same since `Th = 32 W`); Wang,
+//! Gu and Li 2017 for half a warp a row. The CPU has no fixed number of slots; its strip is this project's
+//! choice: a share that takes a worker some microseconds at 4 non-zeros a row, above the cost of handing it out.
+
+use crate::{DeviceFacts, DeviceKind, Kernel};
+use sparsight_matrix::Features;
+
+/// Rows that one CPU worker contributes to a strip.
+const CPU_ROWS: u64 = 4096;
+/// Non-zeros that one CPU worker contributes to a strip of COO.
+const CPU_NON_ZEROS: u64 = 65_536;
+
+/// What a strip counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StripUnit {
+    /// Rows: CSR, ELL, and the ELL part of HYB.
+    Rows,
+    /// Non-zeros: COO.
+    NonZeros,
+}
+
+/// The strip of a kernel on a device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Strip {
+    /// What is counted.
+    pub unit: StripUnit,
+    /// How many of them; at least 1.
+    pub size: u64,
+}
+
+impl Strip {
+    /// Strips that cover `count` rows or non-zeros: `I = ceil(count / S)`.
+    pub const fn strips(&self, count: u64) -> u64 {
+        count.div_ceil(self.size)
+    }
+
+    /// Strips of a matrix, by rows or non-zeros as the kernel works.
+    pub const fn strips_of(&self, features: &Features) -> u64 {
+        self.strips(match self.unit {
+            StripUnit::Rows => features.nrows,
+            StripUnit::NonZeros => features.nnz,
+        })
+    }
+}
+
+/// Strip of `kernel` on the device. For HYB, that of its ELL part.
+pub fn strip(kernel: Kernel, facts: &DeviceFacts) -> Strip {
+    let unit = if kernel.threads_per_row().is_some() { StripUnit::Rows } else { StripUnit::NonZeros };
+    let units = u64::from(facts.multiprocessors);
+    let size = match (facts.kind, unit) {
+        (DeviceKind::Cpu, StripUnit::Rows) => units * CPU_ROWS,
+        (DeviceKind::Cpu, StripUnit::NonZeros) => units * CPU_NON_ZEROS,
+        (DeviceKind::Cuda, _) => {
+            units * u64::from(facts.threads_per_multiprocessor)
+                / u64::from(kernel.threads_per_row().unwrap_or(1))
+        }
+    };
+    Strip { unit, size: size.max(1) }
+}

@@ -1,0 +1,50 @@
+//! What a candidate must move and compute for one product, from the matrix' features alone.
+
+use crate::{Candidate, Format};
+use sparsight_matrix::Dtype;
+use sparsight_matrix::{Bytes, Coo, Csr, Ell, Features, Hyb, Infeasible, Limits, Scalar};
+
+/// Bytes of the matrix in the candidate's format, on a device.
+pub fn device_bytes(candidate: &Candidate, f: &Features) -> Bytes {
+    match candidate.format() {
+        Format::Csr => Csr::<f32>::device_bytes(f.nrows, f.nnz, candidate.dtype),
+        Format::Coo => Coo::<f32>::device_bytes(f.nnz, candidate.dtype),
+        Format::Ell => Ell::<f32>::device_bytes(f.nrows, f.row_max, candidate.dtype),
+        Format::Hyb => Hyb::<f32>::device_bytes(f.nrows, f.hyb, candidate.dtype),
+    }
+}
+
+/// Bytes that one product cannot avoid: the matrix in its format once, x once, y once.
+pub fn compulsory_bytes(candidate: &Candidate, f: &Features) -> Bytes {
+    Bytes(device_bytes(candidate, f).0.saturating_add((f.nrows + f.ncols) * candidate.dtype.bytes()))
+}
+
+/// Multiplications plus additions: `2 nnz`.
+pub const fn flops(f: &Features) -> u64 {
+    2 * f.nnz
+}
+
+/// Whether the matrix can be held in the candidate's format.
+///
+/// # Errors
+/// [`Infeasible`] with the numbers.
+pub fn feasible(candidate: &Candidate, f: &Features, limits: &Limits) -> Result<Bytes, Infeasible> {
+    match candidate.dtype {
+        Dtype::F32 => feasible_as::<f32>(candidate.format(), f, limits),
+        Dtype::F64 => feasible_as::<f64>(candidate.format(), f, limits),
+    }
+}
+
+fn feasible_as<T: Scalar>(format: Format, f: &Features, limits: &Limits) -> Result<Bytes, Infeasible> {
+    match format {
+        Format::Csr => {
+            let bytes = Csr::<T>::device_bytes(f.nrows, f.nnz, T::DTYPE);
+            let vectors = u128::from(f.nrows + f.ncols) * u128::from(T::DTYPE.bytes());
+            limits.check(u128::from(f.nnz), f.nnz, u128::from(bytes.0) + vectors)?;
+            Ok(bytes)
+        }
+        Format::Coo => Coo::<T>::check(f.nrows, f.ncols, f.nnz, limits),
+        Format::Ell => Ell::<T>::check(f.nrows, f.ncols, f.nnz, f.row_max, limits),
+        Format::Hyb => Hyb::<T>::check(f.nrows, f.ncols, f.nnz, f.hyb, limits),
+    }
+}

@@ -1,0 +1,127 @@
+//! ELLPACK: every row padded to one width, stored column by column so that neighbouring threads, one a row,
+//! read neighbouring words.
+//!
+//! ```text
+//! A = | 1 . 2 |     width 2, stride nrows:   col_idx = 0 - 1 | 2 - -      (- is PAD)
+//!     | . . . |                              values  = 1 0 3 | 2 0 0
+//!     | . 3 . |
+//! ```
+//! Source: Bell and Garland, SC 2009.
+
+use crate::{Bytes, Csr, Dtype, Infeasible, Limits, Scalar};
+use rayon::prelude::*;
+
+/// A sparse matrix in ELLPACK.
+///
+/// # Invariants
+/// Held by construction: `col_idx` and `values` have `width * stride` entries; entry `k` of row `i` lies at
+/// `k * stride + i`; a row's padding stands behind its entries and has column [`Ell::<T>::PAD`] and value 0.
+/// `stride` is `nrows` rounded up to [`Ell::<T>::ALIGN`] rows.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ell<T> {
+    nrows: usize,
+    ncols: usize,
+    width: usize,
+    stride: usize,
+    nnz: usize,
+    col_idx: Vec<u32>,
+    values: Vec<T>,
+}
+
+impl<T: Scalar> Ell<T> {
+    /// Column index that marks padding.
+    pub const PAD: u32 = u32::MAX;
+    /// Rows to which the stride is rounded up: a warp's worth, so that every column starts on a 128-byte line.
+    pub const ALIGN: u64 = 32;
+
+    /// Converts with the width of the longest row. O(stored entries), in parallel.
+    ///
+    /// # Errors
+    /// [`Infeasible`] if `limits` are exceeded; nothing has been allocated then.
+    pub fn from_csr(a: &Csr<T>, limits: &Limits) -> Result<Self, Infeasible> {
+        let width = a.row_ptr().par_windows(2).map(|w| w[1] - w[0]).max().unwrap_or(0);
+        Self::check(a.nrows() as u64, a.ncols() as u64, a.nnz() as u64, width, limits)?;
+        Ok(Self::first_entries(a, width as usize))
+    }
+
+    /// The first `width` entries of each row; the rest is left out. For HYB.
+    pub(crate) fn first_entries(a: &Csr<T>, width: usize) -> Self {
+        let stride = Self::stride_for(a.nrows() as u64) as usize;
+        let mut col_idx = vec![Self::PAD; width * stride];
+        let mut values = vec![T::default(); width * stride];
+        if stride > 0 {
+            col_idx.par_chunks_mut(stride).zip(values.par_chunks_mut(stride)).enumerate().for_each(
+                |(k, (cols, vals))| {
+                    for row in 0..a.nrows() {
+                        let at = a.row_ptr()[row] as usize + k;
+                        if at < a.row_ptr()[row + 1] as usize {
+                            cols[row] = a.col_idx()[at];
+                            vals[row] = a.values()[at];
+                        }
+                    }
+                },
+            );
+        }
+        let nnz = a.row_ptr().par_windows(2).map(|w| (w[1] - w[0]).min(width as u64)).sum::<u64>() as usize;
+        Self { nrows: a.nrows(), ncols: a.ncols(), width, stride, nnz, col_idx, values }
+    }
+
+    /// Whether a matrix whose longest row has `width` entries may be converted; its bytes if so.
+    ///
+    /// # Errors
+    /// As [`Ell::from_csr`].
+    pub fn check(nrows: u64, ncols: u64, nnz: u64, width: u64, limits: &Limits) -> Result<Bytes, Infeasible> {
+        let stored = u128::from(Self::stride_for(nrows)) * u128::from(width);
+        let bytes = stored * u128::from(4 + T::DTYPE.bytes());
+        let vectors = u128::from(nrows + ncols) * u128::from(T::DTYPE.bytes());
+        // Padding counts what the rows lack; the few rows that only align the stride are not held against it.
+        limits.check(u128::from(nrows) * u128::from(width), nnz, bytes + vectors)?;
+        Ok(Bytes(u64::try_from(bytes).unwrap_or(u64::MAX)))
+    }
+
+    /// Bytes of both arrays for `nrows` rows of `width`; saturates.
+    pub fn device_bytes(nrows: u64, width: u64, dtype: Dtype) -> Bytes {
+        let stored = u128::from(Self::stride_for(nrows)) * u128::from(width);
+        Bytes(u64::try_from(stored * u128::from(4 + dtype.bytes())).unwrap_or(u64::MAX))
+    }
+
+    /// `nrows` rounded up to [`Ell::<T>::ALIGN`].
+    pub const fn stride_for(nrows: u64) -> u64 {
+        nrows.div_ceil(Self::ALIGN) * Self::ALIGN
+    }
+
+    /// Rows.
+    pub fn nrows(&self) -> usize {
+        self.nrows
+    }
+
+    /// Columns.
+    pub fn ncols(&self) -> usize {
+        self.ncols
+    }
+
+    /// Stored entries of a row, padding included.
+    pub fn width(&self) -> usize {
+        self.width
+    }
+
+    /// Distance between neighbouring entries of a row.
+    pub fn stride(&self) -> usize {
+        self.stride
+    }
+
+    /// Non-zeros held, padding excluded.
+    pub fn nnz(&self) -> usize {
+        self.nnz
+    }
+
+    /// Columns, entry `k` of row `i` at `k * stride + i`.
+    pub fn col_idx(&self) -> &[u32] {
+        &self.col_idx
+    }
+
+    /// Values, laid out as the columns.
+    pub fn values(&self) -> &[T] {
+        &self.values
+    }
+}

@@ -1,0 +1,155 @@
+//! What the models know of a matrix: one parallel pass over its pattern, never over its values.
+
+use crate::{Csr, HybSplit, RowLengths, Scalar};
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+/// Columns of x that one memory sector of 32 bytes holds in f32; the unit in which `x_reuse` thinks.
+const SECTOR_COLUMNS: u32 = 8;
+
+/// The structure of a matrix in numbers.
+///
+/// Plain data: it is computed once, recorded beside measurements, and every prediction starts from it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Features {
+    /// Rows.
+    pub nrows: u64,
+    /// Columns.
+    pub ncols: u64,
+    /// Stored non-zeros.
+    pub nnz: u64,
+    /// Rows without any non-zero.
+    pub empty_rows: u64,
+    /// Shortest row.
+    pub row_min: u64,
+    /// Longest row.
+    pub row_max: u64,
+    /// Most frequent row length.
+    pub row_mode: u64,
+    /// Row lengths at the quantiles of [`Features::QUANTILES`].
+    pub row_quantiles: [u64; 7],
+    /// Standard deviation of the row lengths.
+    pub row_std: f64,
+    /// Where HYB cuts.
+    pub hyb: HybSplit,
+    /// Largest `|j - i|`.
+    pub bandwidth: u64,
+    /// Fraction of the non-zeros whose group of 8 columns was touched just before: by an earlier entry of the
+    /// same row or by the row above. Near 1 the entries of x are found in cache, near 0 each is fetched anew.
+    pub x_reuse: f64,
+}
+
+impl Features {
+    /// The quantiles held in `row_quantiles`.
+    pub const QUANTILES: [f64; 7] = [0.05, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99];
+
+    /// Features of `a`. O(nnz), in parallel, no allocation that grows with the matrix.
+    ///
+    /// ```
+    /// use sparsight_matrix::{Csr, Features};
+    /// let a = Csr::try_new(2, 3, vec![0, 2, 3], vec![0, 2, 1], vec![1.0, 2.0, 3.0])?;
+    /// let f = Features::of(&a);
+    /// assert_eq!((f.row_max, f.bandwidth), (2, 2));
+    /// # Ok::<(), sparsight_matrix::CsrError>(())
+    /// ```
+    pub fn of<T: Scalar>(a: &Csr<T>) -> Self {
+        let (bandwidth, reused) = (0..a.nrows())
+            .into_par_iter()
+            .with_min_len(256)
+            .map(|row| {
+                let cols = a.row(row).0;
+                let above = if row == 0 { &[] } else { a.row(row - 1).0 };
+                (spread(row, cols), reused(above, cols))
+            })
+            .reduce(|| (0, 0), |(b1, r1), (b2, r2)| (b1.max(b2), r1 + r2));
+        let x_reuse = if a.nnz() == 0 { 1.0 } else { reused as f64 / a.nnz() as f64 };
+        Self::from_row_lengths(&RowLengths::of(a), a.ncols() as u64, bandwidth, x_reuse)
+    }
+
+    /// Features of a matrix that is known only by its row lengths: benchmark matrices and tests.
+    pub fn from_row_lengths(lengths: &RowLengths, ncols: u64, bandwidth: u64, x_reuse: f64) -> Self {
+        let empty_rows = lengths.counts().first().filter(|c| c.0 == 0).map_or(0, |c| c.1);
+        Self {
+            nrows: lengths.nrows(),
+            ncols,
+            nnz: lengths.nnz(),
+            empty_rows,
+            row_min: lengths.min(),
+            row_max: lengths.max(),
+            row_mode: lengths.mode(),
+            row_quantiles: Self::QUANTILES.map(|q| lengths.quantile(q)),
+            row_std: lengths.std_dev(),
+            hyb: lengths.hyb_split(),
+            bandwidth,
+            x_reuse,
+        }
+    }
+
+    /// Mean row length, 0 without rows.
+    pub fn row_mean(&self) -> f64 {
+        if self.nrows == 0 { 0.0 } else { self.nnz as f64 / self.nrows as f64 }
+    }
+}
+
+/// Largest distance of a row's columns from the diagonal; columns are sorted, so its ends decide.
+fn spread(row: usize, cols: &[u32]) -> u64 {
+    let distance = |col: Option<&u32>| col.map_or(0, |&c| u64::from(c).abs_diff(row as u64));
+    distance(cols.first()).max(distance(cols.last()))
+}
+
+/// How many of `cols` share a group of columns with the entry before or with any of `above`; both are sorted.
+fn reused(above: &[u32], cols: &[u32]) -> u64 {
+    let mut count = 0;
+    let mut at = 0;
+    let mut previous = None;
+    for &col in cols {
+        let group = col / SECTOR_COLUMNS;
+        while at < above.len() && above[at] / SECTOR_COLUMNS < group {
+            at += 1;
+        }
+        let from_above = at < above.len() && above[at] / SECTOR_COLUMNS == group;
+        count += u64::from(previous == Some(group) || from_above);
+        previous = Some(group);
+    }
+    count
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn features_of_a_small_matrix_are_those_worked_by_hand() {
+        // Row 0: 0 and 20; row 1: 1 (beside 0 above) and 40; row 2 empty; row 3: 32, 33 (beside 32) and 60.
+        let a = Csr::try_new(4, 64, vec![0, 2, 4, 4, 7], vec![0, 20, 1, 40, 32, 33, 60], vec![1.0_f32; 7])
+            .unwrap();
+        let f = Features::of(&a);
+        assert_eq!((f.nrows, f.ncols, f.nnz, f.empty_rows), (4, 64, 7, 1));
+        assert_eq!((f.row_min, f.row_max, f.row_mode), (0, 3, 2));
+        assert_eq!(f.bandwidth, 57, "row 3, column 60");
+        assert!((f.x_reuse - 2.0 / 7.0).abs() < 1e-15);
+    }
+
+    #[test]
+    fn a_tridiagonal_matrix_reuses_x_and_strewn_columns_do_not() {
+        let n = 10_000_u32;
+        let ptr = (0..=u64::from(n)).map(|i| 2 * i).collect::<Vec<_>>();
+        let near = (0..n).flat_map(|i| [i, i + 1]).collect();
+        let far = (0..n).flat_map(|i| [(i * 7919) % n * 8, n * 8 + (i * 104_729) % n * 8]).collect();
+        let of = |cols| {
+            Features::of(
+                &Csr::try_new(n as usize, 16 * n as usize, ptr.clone(), cols, vec![1.0; 2 * n as usize])
+                    .unwrap(),
+            )
+        };
+        assert!(of(near).x_reuse > 0.9);
+        assert!(of(far).x_reuse < 0.01);
+    }
+
+    #[test]
+    fn an_empty_matrix_has_finite_features() {
+        let f = Features::of(&Csr::<f32>::try_new(0, 0, vec![0], vec![], vec![]).unwrap());
+        assert_eq!((f.nnz, f.row_max, f.bandwidth), (0, 0, 0));
+        assert!(f.x_reuse.is_finite() && f.row_std == 0.0 && f.row_mean() == 0.0);
+    }
+}

@@ -1,0 +1,147 @@
+//! HYB: the typical part of each row in ELL, what exceeds it in COO.
+//!
+//! Source: Bell and Garland, SC 2009; the threshold as in `models.md` of Guo, Wang and Chen 2014.
+
+use crate::{Bytes, Coo, Csr, Dtype, Ell, Infeasible, Limits, RowLengths, Scalar};
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+/// How a matrix is cut into ELL and COO.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct HybSplit {
+    /// Width K of the ELL part; 0 leaves it empty.
+    pub width: u64,
+    /// Non-zeros in the COO part.
+    pub coo_nnz: u64,
+}
+
+/// Rows that must reach a width before ELL pays, at the least: Bell and Garland's choice for keeping a GPU
+/// busy. Part of the format's definition, not a tuning knob.
+const MIN_ROWS: u64 = 4096;
+
+/// The largest K such that at least `max(n / 3, 4096)` rows have K or more non-zeros, 0 if there is none.
+/// `n / 3` is compared exactly, as `3 rows >= n`.
+pub(crate) fn split(lengths: &RowLengths) -> HybSplit {
+    let mut rows = 0;
+    let mut width = 0;
+    for &(length, count) in lengths.counts().iter().rev() {
+        rows += count;
+        if 3 * rows >= lengths.nrows() && rows >= MIN_ROWS {
+            width = length;
+            break;
+        }
+    }
+    let coo_nnz = lengths.counts().iter().map(|&(length, count)| length.saturating_sub(width) * count).sum();
+    HybSplit { width, coo_nnz }
+}
+
+/// A sparse matrix as ELL plus COO. Every non-zero is in exactly one part.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Hyb<T> {
+    ell: Ell<T>,
+    coo: Coo<T>,
+}
+
+impl<T: Scalar> Hyb<T> {
+    /// Converts, cut at [`RowLengths::hyb_split`]. O(stored entries), in parallel.
+    ///
+    /// # Errors
+    /// [`Infeasible`] if `limits` are exceeded; nothing has been allocated then.
+    pub fn from_csr(a: &Csr<T>, limits: &Limits) -> Result<Self, Infeasible> {
+        let split = RowLengths::of(a).hyb_split();
+        Self::check(a.nrows() as u64, a.ncols() as u64, a.nnz() as u64, split, limits)?;
+        Ok(Self::cut(a, split.width as usize))
+    }
+
+    /// Converts with a chosen ELL width.
+    pub(crate) fn cut(a: &Csr<T>, width: usize) -> Self {
+        let ell = Ell::first_entries(a, width);
+        let spilled: Vec<usize> = (0..a.nrows())
+            .into_par_iter()
+            .filter(|&row| a.row_ptr()[row + 1] - a.row_ptr()[row] > width as u64)
+            .collect();
+        let count = a.nnz() - ell.nnz();
+        let mut row_idx = Vec::with_capacity(count);
+        let mut col_idx = Vec::with_capacity(count);
+        let mut values = Vec::with_capacity(count);
+        for row in spilled {
+            let (cols, vals) = a.row(row);
+            row_idx.extend(std::iter::repeat_n(row as u32, cols.len() - width));
+            col_idx.extend_from_slice(&cols[width..]);
+            values.extend_from_slice(&vals[width..]);
+        }
+        Self { ell, coo: Coo::from_sorted((a.nrows(), a.ncols()), row_idx, col_idx, values) }
+    }
+
+    /// Whether a matrix cut at `split` may be converted; its bytes if so.
+    ///
+    /// # Errors
+    /// As [`Hyb::from_csr`].
+    pub fn check(
+        nrows: u64,
+        ncols: u64,
+        nnz: u64,
+        split: HybSplit,
+        limits: &Limits,
+    ) -> Result<Bytes, Infeasible> {
+        if nrows >= u64::from(u32::MAX) {
+            return Err(Infeasible::TooManyRows { nrows });
+        }
+        let stored = u128::from(nrows) * u128::from(split.width) + u128::from(split.coo_nnz);
+        let bytes = Self::device_bytes(nrows, split, T::DTYPE);
+        let vectors = u128::from(nrows + ncols) * u128::from(T::DTYPE.bytes());
+        limits.check(stored, nnz, u128::from(bytes.0) + vectors)?;
+        Ok(bytes)
+    }
+
+    /// Bytes of both parts; saturates.
+    pub fn device_bytes(nrows: u64, split: HybSplit, dtype: Dtype) -> Bytes {
+        let ell = Ell::<T>::device_bytes(nrows, split.width, dtype).0;
+        Bytes(ell.saturating_add(Coo::<T>::device_bytes(split.coo_nnz, dtype).0))
+    }
+
+    /// The first `width` entries of each row.
+    pub fn ell(&self) -> &Ell<T> {
+        &self.ell
+    }
+
+    /// What exceeds the width.
+    pub fn coo(&self) -> &Coo<T> {
+        &self.coo
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_width_is_the_largest_that_a_third_of_the_rows_and_4096_rows_reach() {
+        // 12,300 rows: a third is 4,100. 4,100 rows have 9, the rest 2.
+        let d = RowLengths::from_counts([(9, 4_100), (2, 8_200)]);
+        assert_eq!(d.hyb_split(), HybSplit { width: 9, coo_nnz: 0 });
+        // One row fewer is less than a third.
+        let d = RowLengths::from_counts([(9, 4_099), (2, 8_201)]);
+        assert_eq!(d.hyb_split(), HybSplit { width: 2, coo_nnz: 4_099 * 7 });
+        // Fewer than 4,096 rows in all: everything is COO.
+        let d = RowLengths::from_counts([(7, 4_095)]);
+        assert_eq!(d.hyb_split(), HybSplit { width: 0, coo_nnz: 7 * 4_095 });
+    }
+
+    #[test]
+    fn both_parts_together_hold_every_entry_once() {
+        let a =
+            Csr::try_new(3, 4, vec![0, 3, 3, 7], vec![0, 1, 3, 0, 1, 2, 3], (1..=7).map(f64::from).collect())
+                .unwrap();
+        for width in 0..=4 {
+            let hyb = Hyb::cut(&a, width);
+            let mut seen: Vec<f64> = hyb.ell().values().iter().copied().filter(|v| *v != 0.0).collect();
+            assert_eq!(seen.len(), hyb.ell().nnz());
+            seen.extend(hyb.coo().values());
+            seen.sort_by(f64::total_cmp);
+            assert_eq!(seen, a.values(), "width {width}");
+        }
+        assert_eq!(Hyb::cut(&a, 4).coo().nnz(), 0, "K = max(D) leaves COO empty");
+        assert_eq!(Hyb::cut(&a, 0).ell().nnz(), 0, "K = 0 leaves ELL empty");
+    }
+}

@@ -1,0 +1,74 @@
+//! Why a candidate cannot be run on a matrix, known before a byte is converted.
+
+use crate::Bytes;
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+/// A refusal with its numbers. It travels into every table as the reason beside the candidate.
+#[derive(Debug, Clone, PartialEq, Error, Serialize, Deserialize)]
+#[serde(tag = "why", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Infeasible {
+    /// The converted matrix is larger than what the device has.
+    #[error("needs {need}, the device has {have}")]
+    DoesNotFit {
+        /// Bytes of matrix, x and y in this format.
+        need: Bytes,
+        /// Bytes that may be used.
+        have: Bytes,
+    },
+    /// The format would store far more padding than matrix.
+    #[error("would pad by {factor:.1}x, the limit is {limit:.0}x")]
+    Padding {
+        /// Stored entries over non-zeros.
+        factor: f64,
+        /// The limit in force.
+        limit: f64,
+    },
+    /// A 32-bit row index cannot name every row.
+    #[error("{nrows} rows are more than a 32-bit row index can name")]
+    TooManyRows {
+        /// Rows of the matrix.
+        nrows: u64,
+    },
+}
+
+/// What a conversion may use.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Limits {
+    /// Bytes that matrix, x and y may take together.
+    pub memory: Bytes,
+    /// Largest accepted ratio of stored entries to non-zeros.
+    pub padding: f64,
+}
+
+impl Limits {
+    /// Padding beyond which ELL cannot win, derived: the worst that CSR with a thread a row can do is to fetch
+    /// one 32-byte sector for each 4-byte index and each 4-byte value, 8 times what it needs. An ELL that
+    /// stores more than 8 entries for each non-zero moves more than that, with the same imbalance of rows.
+    pub const PADDING: f64 = 8.0;
+
+    /// `memory` bytes and the derived limit on padding.
+    pub const fn with_memory(memory: Bytes) -> Self {
+        Self { memory, padding: Self::PADDING }
+    }
+
+    /// No limit at all, for tests and for counting.
+    pub const NONE: Self = Self { memory: Bytes(u64::MAX), padding: f64::INFINITY };
+
+    /// Checks `stored` entries, `need` bytes in all, of a matrix with `nnz` non-zeros.
+    ///
+    /// # Errors
+    /// [`Infeasible::Padding`] or [`Infeasible::DoesNotFit`].
+    pub fn check(&self, stored: u128, nnz: u64, need: u128) -> Result<(), Infeasible> {
+        let factor = if nnz == 0 { 1.0 } else { stored as f64 / nnz as f64 };
+        if factor > self.padding {
+            return Err(Infeasible::Padding { factor, limit: self.padding });
+        }
+        if need > u128::from(self.memory.0) {
+            let need = Bytes(u64::try_from(need).unwrap_or(u64::MAX));
+            return Err(Infeasible::DoesNotFit { need, have: self.memory });
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,1 @@
+//! Files in. (The reader is being written.)

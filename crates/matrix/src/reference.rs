@@ -1,0 +1,82 @@
+//! The product that every kernel is held to: plain loops in double precision.
+
+use crate::{Csr, Scalar};
+
+/// `y = A x` in double precision, and what each entry may differ by.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reference {
+    /// The product.
+    pub y: Vec<f64>,
+    /// Accepted distance from it, entry by entry.
+    pub bound: Vec<f64>,
+}
+
+/// How many standard deviations of accumulated rounding a right answer may be off.
+const CONFIDENCE: f64 = 8.0;
+
+/// The product of `a` and `x`, row after row, entry after entry.
+///
+/// The bound for row `i` with `d` entries is `8 sqrt(d + 1) eps sum_j |a_ij x_j|`: the probabilistic rounding
+/// bound of Higham and Mary (SIAM J. Sci. Comput. 41, 2019), which holds for any order of summation. `eps` is
+/// that of `T`. O(nnz).
+///
+/// # Panics
+/// If `x` does not have `ncols` entries.
+pub fn reference<T: Scalar>(a: &Csr<T>, x: &[T]) -> Reference {
+    assert_eq!(x.len(), a.ncols(), "x must have one entry a column");
+    let mut y = vec![0.0; a.nrows()];
+    let mut bound = vec![0.0; a.nrows()];
+    for row in 0..a.nrows() {
+        let (cols, values) = a.row(row);
+        let mut size = 0.0;
+        for (&col, &value) in cols.iter().zip(values) {
+            let product = value.to_f64() * x[col as usize].to_f64();
+            y[row] += product;
+            size += product.abs();
+        }
+        bound[row] = CONFIDENCE * ((cols.len() + 1) as f64).sqrt() * T::EPSILON * size;
+    }
+    Reference { y, bound }
+}
+
+impl Reference {
+    /// The first row in which `y` is not the product: `(row, got, expected, bound)`. NaN never passes.
+    pub fn first_wrong<T: Scalar>(&self, y: &[T]) -> Option<(usize, f64, f64, f64)> {
+        if y.len() != self.y.len() {
+            return Some((y.len().min(self.y.len()), f64::NAN, f64::NAN, 0.0));
+        }
+        (0..y.len()).find_map(|row| {
+            let (got, expected, bound) = (y[row].to_f64(), self.y[row], self.bound[row]);
+            let right = (got - expected).abs() <= bound;
+            (!right).then_some((row, got, expected, bound))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_five_by_five_is_what_was_worked_by_hand() {
+        // | 2 . 1 . . |   | 1 |   |  5 |
+        // | . . . . . |   | 2 |   |  0 |
+        // | . 3 . . 4 | x | 3 | = | 26 |
+        // | 1 1 1 1 1 |   | 4 |   | 15 |
+        // | . . . .-1 |   | 5 |   | -5 |
+        let a = Csr::try_new(
+            5,
+            5,
+            vec![0, 2, 2, 4, 9, 10],
+            vec![0, 2, 1, 4, 0, 1, 2, 3, 4, 4],
+            vec![2.0_f32, 1.0, 3.0, 4.0, 1.0, 1.0, 1.0, 1.0, 1.0, -1.0],
+        )
+        .unwrap();
+        let r = reference(&a, &[1.0, 2.0, 3.0, 4.0, 5.0]);
+        assert_eq!(r.y, [5.0, 0.0, 26.0, 15.0, -5.0]);
+        assert_eq!(r.first_wrong(&[5.0_f32, 0.0, 26.0, 15.0, -5.0]), None);
+        assert_eq!(r.first_wrong(&[5.0_f32, 0.0, 26.001, 15.0, -5.0]).unwrap().0, 2);
+        assert_eq!(r.first_wrong(&[5.0_f32, f32::NAN, 26.0, 15.0, -5.0]).unwrap().0, 1);
+        assert!(r.first_wrong(&[5.0_f32]).is_some(), "a short y is wrong");
+    }
+}

@@ -1,0 +1,139 @@
+//! How long the rows are: the set D of the papers, as a histogram, and the statistics that models ask for.
+
+use crate::hyb::{self, HybSplit};
+use crate::{Csr, Scalar};
+use rayon::prelude::*;
+use std::collections::HashMap;
+
+/// Histogram of row lengths: `(length, rows of that length)`, lengths increasing.
+///
+/// It has at most about `sqrt(2 nnz)` entries, since distinct lengths add up, so every statistic is cheap.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct RowLengths {
+    counts: Vec<(u64, u64)>,
+    nrows: u64,
+    nnz: u64,
+}
+
+impl RowLengths {
+    /// Counts the rows of `a`. O(nrows), in parallel.
+    pub fn of<T: Scalar>(a: &Csr<T>) -> Self {
+        let counts = a
+            .row_ptr()
+            .par_windows(2)
+            .fold(HashMap::<u64, u64>::new, |mut counts, w| {
+                *counts.entry(w[1] - w[0]).or_default() += 1;
+                counts
+            })
+            .reduce(HashMap::new, |mut all, part| {
+                for (length, rows) in part {
+                    *all.entry(length).or_default() += rows;
+                }
+                all
+            });
+        Self::from_counts(counts)
+    }
+
+    /// A histogram from `(length, rows)` pairs in any order; equal lengths add up.
+    pub fn from_counts(pairs: impl IntoIterator<Item = (u64, u64)>) -> Self {
+        let mut counts: Vec<(u64, u64)> = pairs.into_iter().filter(|&(_, rows)| rows > 0).collect();
+        counts.sort_unstable();
+        counts.dedup_by(|next, kept| {
+            let same = next.0 == kept.0;
+            if same {
+                kept.1 += next.1;
+            }
+            same
+        });
+        let nrows = counts.iter().map(|c| c.1).sum();
+        let nnz = counts.iter().map(|c| c.0 * c.1).sum();
+        Self { counts, nrows, nnz }
+    }
+
+    /// `(length, rows of that length)`, lengths increasing.
+    pub fn counts(&self) -> &[(u64, u64)] {
+        &self.counts
+    }
+
+    /// Rows.
+    pub fn nrows(&self) -> u64 {
+        self.nrows
+    }
+
+    /// Non-zeros.
+    pub fn nnz(&self) -> u64 {
+        self.nnz
+    }
+
+    /// Shortest row, 0 without rows.
+    pub fn min(&self) -> u64 {
+        self.counts.first().map_or(0, |c| c.0)
+    }
+
+    /// Longest row, 0 without rows.
+    pub fn max(&self) -> u64 {
+        self.counts.last().map_or(0, |c| c.0)
+    }
+
+    /// Most frequent length; of several, the longest, which costs more and so errs on the safe side.
+    pub fn mode(&self) -> u64 {
+        self.counts.iter().max_by_key(|c| (c.1, c.0)).map_or(0, |c| c.0)
+    }
+
+    /// Mean length, 0 without rows.
+    pub fn mean(&self) -> f64 {
+        if self.nrows == 0 { 0.0 } else { self.nnz as f64 / self.nrows as f64 }
+    }
+
+    /// Standard deviation over all rows (division by `nrows`), 0 without rows: the `dispersion` of
+    /// Lehnert et al. 2016.
+    pub fn std_dev(&self) -> f64 {
+        if self.nrows == 0 {
+            return 0.0;
+        }
+        let mean = self.mean();
+        let sum: f64 = self.counts.iter().map(|&(len, rows)| (len as f64 - mean).powi(2) * rows as f64).sum();
+        (sum / self.nrows as f64).sqrt()
+    }
+
+    /// Smallest length that at least the fraction `q` of the rows does not exceed; 0 without rows.
+    pub fn quantile(&self, q: f64) -> u64 {
+        let wanted = (q.clamp(0.0, 1.0) * self.nrows as f64).ceil().max(1.0) as u64;
+        let mut seen = 0;
+        for &(length, rows) in &self.counts {
+            seen += rows;
+            if seen >= wanted {
+                return length;
+            }
+        }
+        self.max()
+    }
+
+    /// Where HYB cuts: see [`HybSplit`].
+    pub fn hyb_split(&self) -> HybSplit {
+        hyb::split(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn statistics_of_a_small_set_are_those_worked_by_hand() {
+        // D = {0, 2, 2, 5, 1, 1}: mean 11/6, variance (0 + 4+4 + 25 + 1+1)/6 - (11/6)^2 = 35/6 - 121/36
+        let d = RowLengths::from_counts([(2, 2), (0, 1), (5, 1), (1, 2)]);
+        assert_eq!((d.nrows(), d.nnz(), d.min(), d.max()), (6, 11, 0, 5));
+        assert_eq!(d.mode(), 2, "of the two most frequent lengths the longer one");
+        assert!((d.mean() - 11.0 / 6.0).abs() < 1e-15);
+        assert!((d.std_dev() - (35.0 / 6.0 - 121.0 / 36.0_f64).sqrt()).abs() < 1e-12);
+        assert_eq!((d.quantile(0.0), d.quantile(0.5), d.quantile(0.51), d.quantile(1.0)), (0, 1, 2, 5));
+    }
+
+    #[test]
+    fn an_empty_set_has_zero_statistics_and_no_nan() {
+        let d = RowLengths::default();
+        assert_eq!((d.min(), d.max(), d.mode(), d.quantile(0.5)), (0, 0, 0, 0));
+        assert!(d.mean() == 0.0 && d.std_dev() == 0.0);
+    }
+}

@@ -1,0 +1,105 @@
+//! The two value types, `f32` and `f64`, behind one trait.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::iter::Sum;
+use std::ops::{Add, AddAssign, Mul};
+use std::str::FromStr;
+
+/// A value type by name, for places where it is data: a flag, a candidate's id, a record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Dtype {
+    /// IEEE 754 binary32.
+    F32,
+    /// IEEE 754 binary64.
+    F64,
+}
+
+impl Dtype {
+    /// Both, in the order in which tables list them.
+    pub const ALL: [Self; 2] = [Self::F32, Self::F64];
+
+    /// Bytes of one value.
+    pub const fn bytes(self) -> u64 {
+        match self {
+            Self::F32 => 4,
+            Self::F64 => 8,
+        }
+    }
+}
+
+impl fmt::Display for Dtype {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::F32 => "f32",
+            Self::F64 => "f64",
+        })
+    }
+}
+
+impl FromStr for Dtype {
+    type Err = String;
+    fn from_str(s: &str) -> Result<Self, String> {
+        match s {
+            "f32" => Ok(Self::F32),
+            "f64" => Ok(Self::F64),
+            _ => Err(format!("unknown value type '{s}': f32 or f64")),
+        }
+    }
+}
+
+/// `f32` or `f64`; nothing else implements it.
+pub trait Scalar:
+    Copy
+    + Default
+    + PartialEq
+    + PartialOrd
+    + Send
+    + Sync
+    + 'static
+    + fmt::Debug
+    + fmt::Display
+    + Add<Output = Self>
+    + AddAssign
+    + Mul<Output = Self>
+    + Sum
+    + sealed::Sealed
+{
+    /// The type's name as data.
+    const DTYPE: Dtype;
+    /// Distance from 1 to the next larger value.
+    const EPSILON: f64;
+    /// Nearest value.
+    fn from_f64(value: f64) -> Self;
+    /// Exact.
+    fn to_f64(self) -> f64;
+}
+
+impl Scalar for f32 {
+    const DTYPE: Dtype = Dtype::F32;
+    const EPSILON: f64 = Self::EPSILON as f64;
+    fn from_f64(value: f64) -> Self {
+        value as Self
+    }
+    fn to_f64(self) -> f64 {
+        f64::from(self)
+    }
+}
+
+impl Scalar for f64 {
+    const DTYPE: Dtype = Dtype::F64;
+    const EPSILON: f64 = Self::EPSILON;
+    fn from_f64(value: f64) -> Self {
+        value
+    }
+    fn to_f64(self) -> f64 {
+        self
+    }
+}
+
+mod sealed {
+    pub trait Sealed {}
+    impl Sealed for f32 {}
+    impl Sealed for f64 {}
+}
