@@ -11,9 +11,11 @@ pub mod replay;
 pub mod timing;
 
 mod check;
+mod date;
 mod error;
 
 pub use check::{check, random_x};
+pub use date::today;
 pub use error::DeviceError;
 
 use sparsight_kernels::{BenchmarkMatrix, Candidate, DeviceFacts, Format};
