@@ -25,6 +25,14 @@ pub enum Infeasible {
         /// The limit in force.
         limit: f64,
     },
+    /// A benchmark matrix whose rows would be longer than it is wide.
+    #[error("rows of {row_length} do not fit into {ncols} columns")]
+    LongerThanWide {
+        /// Non-zeros a row.
+        row_length: u64,
+        /// Columns.
+        ncols: u64,
+    },
     /// A 32-bit row index cannot name every row.
     #[error("{nrows} rows are more than a 32-bit row index can name")]
     TooManyRows {
