@@ -37,12 +37,7 @@ pub fn feasible(candidate: &Candidate, f: &Features, limits: &Limits) -> Result<
 
 fn feasible_as<T: Scalar>(format: Format, f: &Features, limits: &Limits) -> Result<Bytes, Infeasible> {
     match format {
-        Format::Csr => {
-            let bytes = Csr::<T>::device_bytes(f.nrows, f.nnz, T::DTYPE);
-            let vectors = u128::from(f.nrows + f.ncols) * u128::from(T::DTYPE.bytes());
-            limits.check(u128::from(f.nnz), f.nnz, u128::from(bytes.0) + vectors)?;
-            Ok(bytes)
-        }
+        Format::Csr => Csr::<T>::check(f.nrows, f.ncols, f.nnz, limits),
         Format::Coo => Coo::<T>::check(f.nrows, f.ncols, f.nnz, limits),
         Format::Ell => Ell::<T>::check(f.nrows, f.ncols, f.nnz, f.row_max, limits),
         Format::Hyb => Hyb::<T>::check(f.nrows, f.ncols, f.nnz, f.hyb, limits),

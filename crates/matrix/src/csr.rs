@@ -6,7 +6,7 @@
 //!     | . 3 . |      values  = 1 2 3
 //! ```
 
-use crate::{Bytes, Dtype, Scalar};
+use crate::{Bytes, Dtype, Infeasible, Limits, Scalar};
 use rayon::prelude::*;
 use thiserror::Error;
 
@@ -177,6 +177,17 @@ impl<T: Scalar> Csr<T> {
             col_idx: self.col_idx.clone(),
             values: self.values.par_iter().map(|v| U::from_f64(v.to_f64())).collect(),
         }
+    }
+
+    /// Whether an `nrows x ncols` matrix with `nnz` non-zeros may be held with its x and y; its bytes if so.
+    ///
+    /// # Errors
+    /// [`Infeasible`] if `limits` are exceeded.
+    pub fn check(nrows: u64, ncols: u64, nnz: u64, limits: &Limits) -> Result<Bytes, Infeasible> {
+        let bytes = Self::device_bytes(nrows, nnz, T::DTYPE);
+        let vectors = u128::from(nrows + ncols) * u128::from(T::DTYPE.bytes());
+        limits.check(u128::from(nnz), nnz, u128::from(bytes.0) + vectors)?;
+        Ok(bytes)
     }
 
     /// Bytes on a device: `nrows + 1` row offsets of [`Csr::<T>::offset_bytes`], and an index and a value a

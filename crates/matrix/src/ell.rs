@@ -8,7 +8,7 @@
 //! ```
 //! Source: Bell and Garland, SC 2009.
 
-use crate::{Bytes, Csr, Dtype, Infeasible, Limits, Scalar};
+use crate::{Bytes, Csr, CsrError, Dtype, Infeasible, Limits, Scalar};
 use rayon::prelude::*;
 
 /// A sparse matrix in ELLPACK.
@@ -64,6 +64,48 @@ impl<T: Scalar> Ell<T> {
         }
         let nnz = a.row_ptr().par_windows(2).map(|w| (w[1] - w[0]).min(width as u64)).sum::<u64>() as usize;
         Self { nrows: a.nrows(), ncols: a.ncols(), width, stride, nnz, col_idx, values }
+    }
+
+    /// A matrix in which every row has `width` entries, `entry(row, k)` giving column and value of entry `k`.
+    /// O(stored entries), in parallel, without a CSR beside it.
+    ///
+    /// # Errors
+    /// [`CsrError`] if there are too many columns, or a row's are out of range or not strictly increasing.
+    pub fn with_full_rows(
+        nrows: usize,
+        ncols: usize,
+        width: usize,
+        entry: impl Fn(usize, usize) -> (u32, T) + Sync,
+    ) -> Result<Self, CsrError> {
+        if ncols >= u32::MAX as usize {
+            return Err(CsrError::TooManyColumns { ncols });
+        }
+        let stride = Self::stride_for(nrows as u64) as usize;
+        let mut col_idx = vec![0_u32; width * stride];
+        let mut values = vec![T::default(); width * stride];
+        if stride > 0 {
+            let columns = col_idx.par_chunks_mut(stride).zip(values.par_chunks_mut(stride)).enumerate();
+            columns.for_each(|(k, (cols, vals))| {
+                for (row, (col, val)) in cols.iter_mut().zip(vals).enumerate().take(nrows) {
+                    (*col, *val) = entry(row, k);
+                }
+                cols[nrows..].fill(Self::PAD);
+            });
+        }
+        // Checked column by column, as they lie.
+        let broken = (0..width).into_par_iter().find_map_first(|k| {
+            let cols = &col_idx[k * stride..k * stride + nrows];
+            let before = &col_idx[k.saturating_sub(1) * stride..][..nrows];
+            (0..nrows).find_map(|row| match cols[row] {
+                col if col as usize >= ncols => Some(CsrError::Column { row, col, ncols }),
+                col if k > 0 && before[row] >= col => Some(CsrError::Unsorted { row }),
+                _ => None,
+            })
+        });
+        match broken {
+            Some(error) => Err(error),
+            None => Ok(Self { nrows, ncols, width, stride, nnz: nrows * width, col_idx, values }),
+        }
     }
 
     /// Whether a matrix whose longest row has `width` entries may be converted; its bytes if so.
@@ -123,5 +165,27 @@ impl<T: Scalar> Ell<T> {
     /// Values, laid out as the columns.
     pub fn values(&self) -> &[T] {
         &self.values
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn full_rows_are_the_matrix_that_csr_converts_to() {
+        let a =
+            Csr::try_new(3, 5, vec![0, 2, 4, 6], vec![0, 2, 1, 4, 3, 4], (1..=6).map(f64::from).collect())
+                .unwrap();
+        let entry = |row: usize, k: usize| (a.row(row).0[k], a.row(row).1[k]);
+        assert_eq!(Ell::with_full_rows(3, 5, 2, entry).unwrap(), Ell::from_csr(&a, &Limits::NONE).unwrap());
+    }
+
+    #[test]
+    fn full_rows_that_are_no_rows_are_refused() {
+        let try_with = |entry: fn(usize, usize) -> (u32, f32)| Ell::with_full_rows(3, 5, 2, entry);
+        assert_eq!(try_with(|row, _| (row as u32, 1.0)), Err(CsrError::Unsorted { row: 0 }));
+        let wide = try_with(|row, k| ((4 * k + row) as u32, 1.0));
+        assert_eq!(wide, Err(CsrError::Column { row: 1, col: 5, ncols: 5 }));
     }
 }

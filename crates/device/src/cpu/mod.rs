@@ -1,1 +1,153 @@
-//! CPU. (Being written.)
+//! The CPU: every kernel of the catalogue on a pool of worker threads.
+//!
+//! ```text
+//! csr-scalar      a task is `block` rows          one sum a row
+//! csr-vector/t    a task is `block` rows          t partial sums a row, which the compiler can vectorise
+//! ell             a task is `block` rows          columns of the tile one after the other
+//! coo             a task is 16 `block` non-zeros  rows that reach over a task's end are carried
+//! hyb             ell, then coo added to it
+//! ```
+//! A task is what one worker does without asking for more; workers that run out steal. What is added to what,
+//! and in which order, follows from the candidate alone, so y does not depend on the number of threads.
+//!
+//! Deliberately absent: pinning of threads, placement of pages on NUMA nodes and hand-written vector code.
+//! The kernels are those of the catalogue in plain loops, not the fastest that a CPU could run.
+
+mod benchmark;
+mod coo;
+mod csr;
+mod ell;
+mod eviction;
+mod facts;
+mod hyb;
+mod operand;
+mod rates;
+
+use crate::{Device, DeviceError, Operand, Preparation};
+use eviction::EvictionBuffer;
+use operand::{CpuOperand, Held};
+use rayon::{ThreadPool, ThreadPoolBuilder};
+use sparsight_kernels::{BenchmarkMatrix, DeviceFacts, Format};
+use sparsight_matrix::{Bytes, Coo, Csr, Ell, Hyb, Limits, Scalar, Seconds};
+use std::sync::OnceLock;
+use std::time::Instant;
+
+/// This machine's processor with a number of worker threads.
+///
+/// ```
+/// use sparsight_device::timing::Caches;
+/// use sparsight_device::{Device, cpu::Cpu};
+/// use sparsight_matrix::Csr;
+/// let a = Csr::try_new(2, 3, vec![0, 2, 3], vec![0, 2, 1], vec![1.0, 2.0, 3.0])?;
+/// let candidate = "csr-scalar/b64/f64".parse()?;
+/// let cpu = Cpu::with_threads(2)?;
+/// let mut operand = cpu.load(&a, sparsight_kernels::Format::Csr)?;
+/// operand.set_x(&[1.0, 10.0, 100.0])?;
+/// operand.batch(&candidate, 1, Caches::Warm)?;
+/// assert_eq!(operand.read_y()?, [201.0, 30.0]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Cpu {
+    /// `None`: rayon's global pool.
+    pool: Option<ThreadPool>,
+    facts: DeviceFacts,
+    eviction: OnceLock<EvictionBuffer>,
+}
+
+impl Cpu {
+    /// The CPU with rayon's global pool: a worker a logical CPU unless `RAYON_NUM_THREADS` says otherwise.
+    pub fn new() -> Self {
+        Self { pool: None, facts: facts::read(rayon::current_num_threads()), eviction: OnceLock::new() }
+    }
+
+    /// The CPU with `threads` workers of its own, 0 for as many as there are logical CPUs.
+    ///
+    /// # Errors
+    /// [`DeviceError::Driver`] if the operating system does not give the threads.
+    pub fn with_threads(threads: usize) -> Result<Self, DeviceError> {
+        let failed = |error: rayon::ThreadPoolBuildError| DeviceError::Driver {
+            call: format!("starting {threads} worker threads"),
+            reason: error.to_string(),
+        };
+        let pool = ThreadPoolBuilder::new().num_threads(threads).build().map_err(failed)?;
+        let facts = facts::read(pool.current_num_threads());
+        Ok(Self { pool: Some(pool), facts, eviction: OnceLock::new() })
+    }
+
+    /// Attributes and measured rates. As [`Device::facts`], without naming a value type.
+    pub fn facts(&self) -> &DeviceFacts {
+        &self.facts
+    }
+
+    /// Measures `copy_bytes_per_s` and `launch_s` of the facts, which are 0 until then. Takes about half a
+    /// second and, for that time, eight times the last-level caches in memory.
+    pub fn measure_rates(&mut self) {
+        let (copy_bytes_per_s, launch_s) = self.run(|| (rates::copy_bytes_per_s(), rates::launch()));
+        self.facts.copy_bytes_per_s = copy_bytes_per_s;
+        self.facts.launch_s = launch_s;
+    }
+
+    /// Runs `work` on a worker of the pool, where starting a parallel loop is cheapest.
+    fn run<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
+        match &self.pool {
+            Some(pool) => pool.install(work),
+            None => rayon::scope(|_| work()),
+        }
+    }
+
+    /// Streams through more memory than all caches hold.
+    fn evict_caches(&self) {
+        self.eviction.get_or_init(EvictionBuffer::new).stream();
+    }
+}
+
+impl Default for Cpu {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T: Scalar> Device<T> for Cpu {
+    fn facts(&self) -> &DeviceFacts {
+        &self.facts
+    }
+
+    fn limits(&self) -> Limits {
+        Limits::with_memory(facts::available_memory().unwrap_or(Bytes(u64::MAX)))
+    }
+
+    /// CSR is copied, not converted: `preparation().convert` is 0 then.
+    fn load<'d>(&'d self, a: &Csr<T>, format: Format) -> Result<Box<dyn Operand<T> + 'd>, DeviceError> {
+        let limits = Device::<T>::limits(self);
+        let (held, convert) = self.run(|| {
+            let start = Instant::now();
+            let held = match format {
+                Format::Csr => {
+                    Csr::<T>::check(a.nrows() as u64, a.ncols() as u64, a.nnz() as u64, &limits)?;
+                    return Ok((Held::Csr(a.clone()), Seconds::default()));
+                }
+                Format::Coo => Held::Coo(Coo::from_csr(a, &limits)?),
+                Format::Ell => Held::Ell(Ell::from_csr(a, &limits)?),
+                Format::Hyb => Held::Hyb(Hyb::from_csr(a, &limits)?),
+                other => unimplemented!("the CPU does not hold {other}"),
+            };
+            Ok::<_, DeviceError>((held, Seconds(start.elapsed().as_secs_f64())))
+        })?;
+        let preparation = Preparation { convert, upload: Seconds::default() };
+        let x = vec![T::default(); a.ncols()];
+        Ok(Box::new(CpuOperand::new(self, held, a.nrows(), x, preparation)))
+    }
+
+    fn generate<'d>(
+        &'d self,
+        matrix: &BenchmarkMatrix,
+        format: Format,
+    ) -> Result<Box<dyn Operand<T> + 'd>, DeviceError> {
+        let limits = Device::<T>::limits(self);
+        let held = self.run(|| benchmark::generate(matrix, format, &limits))?;
+        let nrows = matrix.nrows as usize;
+        let x = crate::random_x(nrows, matrix.seed);
+        Ok(Box::new(CpuOperand::new(self, held, nrows, x, Preparation::default())))
+    }
+}

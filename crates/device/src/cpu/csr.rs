@@ -1,0 +1,63 @@
+//! `csr-scalar` and `csr-vector`: a task is `block` rows of CSR.
+
+use rayon::prelude::*;
+use sparsight_matrix::{Csr, Scalar};
+
+/// y = A x with one sum a row.
+pub(super) fn scalar<T: Scalar>(a: &Csr<T>, block: usize, x: &[T], y: &mut [T]) {
+    by_rows(a, block, y, |cols, values| {
+        let mut sum = T::default();
+        for (&col, &value) in cols.iter().zip(values) {
+            sum += value * x[col as usize];
+        }
+        sum
+    });
+}
+
+/// y = A x with `threads_per_row` partial sums a row, each over every `threads_per_row`-th entry.
+///
+/// # Panics
+/// If `threads_per_row` is none of the catalogue.
+pub(super) fn vector<T: Scalar>(a: &Csr<T>, threads_per_row: u32, block: usize, x: &[T], y: &mut [T]) {
+    match threads_per_row {
+        2 => by_rows(a, block, y, |cols, values| strided::<T, 2>(cols, values, x)),
+        4 => by_rows(a, block, y, |cols, values| strided::<T, 4>(cols, values, x)),
+        8 => by_rows(a, block, y, |cols, values| strided::<T, 8>(cols, values, x)),
+        16 => by_rows(a, block, y, |cols, values| strided::<T, 16>(cols, values, x)),
+        32 => by_rows(a, block, y, |cols, values| strided::<T, 32>(cols, values, x)),
+        other => panic!("csr-vector has no variant with {other} threads a row"),
+    }
+}
+
+/// Sets each entry of y to `product` of the row's columns and values.
+fn by_rows<T: Scalar>(a: &Csr<T>, block: usize, y: &mut [T], product: impl Fn(&[u32], &[T]) -> T + Sync) {
+    y.par_chunks_mut(block).enumerate().for_each(|(task, y)| {
+        for (row, y) in (task * block..).zip(y) {
+            let (cols, values) = a.row(row);
+            *y = product(cols, values);
+        }
+    });
+}
+
+/// The product of one row with x: `LANES` sums, then a tree of additions as the threads of a warp do it.
+fn strided<T: Scalar, const LANES: usize>(cols: &[u32], values: &[T], x: &[T]) -> T {
+    let mut sums = [T::default(); LANES];
+    let (full_cols, last_cols) = cols.as_chunks::<LANES>();
+    let (full_values, last_values) = values.as_chunks::<LANES>();
+    for (cols, values) in full_cols.iter().zip(full_values) {
+        for lane in 0..LANES {
+            sums[lane] += values[lane] * x[cols[lane] as usize];
+        }
+    }
+    for ((sum, &col), &value) in sums.iter_mut().zip(last_cols).zip(last_values) {
+        *sum += value * x[col as usize];
+    }
+    let mut half = LANES / 2;
+    while half > 0 {
+        for lane in 0..half {
+            sums[lane] += sums[lane + half];
+        }
+        half /= 2;
+    }
+    sums[0]
+}

@@ -1,0 +1,113 @@
+//! A matrix with its x and y in main memory, and the timing of products with it.
+
+use super::coo::{Carry, Start};
+use super::{Cpu, coo, csr, ell, hyb};
+use crate::timing::Caches;
+use crate::{DeviceError, Operand, Preparation};
+use sparsight_kernels::{Candidate, Kernel};
+use sparsight_matrix::{Coo, Csr, Ell, Hyb, Scalar, Seconds};
+use std::time::Instant;
+
+/// A matrix in one format.
+#[derive(Debug, PartialEq)]
+pub(super) enum Held<T> {
+    Csr(Csr<T>),
+    Coo(Coo<T>),
+    Ell(Ell<T>),
+    Hyb(Hyb<T>),
+}
+
+impl<T: Scalar> Held<T> {
+    /// y = A x.
+    ///
+    /// # Panics
+    /// If the candidate reads another format.
+    fn product(&self, candidate: &Candidate, x: &[T], y: &mut [T], carries: &mut Vec<Carry<T>>) {
+        let block = candidate.block as usize;
+        match (self, candidate.kernel) {
+            (Self::Csr(a), Kernel::CsrScalar) => csr::scalar(a, block, x, y),
+            (Self::Csr(a), Kernel::CsrVector { threads_per_row }) => {
+                csr::vector(a, threads_per_row, block, x, y);
+            }
+            (Self::Coo(a), Kernel::Coo) => coo::product(a, block, Start::Zero, x, y, carries),
+            (Self::Ell(a), Kernel::Ell) => ell::product(a, block, x, y),
+            (Self::Hyb(a), Kernel::Hyb) => hyb::product(a, block, x, y, carries),
+            _ => panic!("{candidate} does not read the format of this operand"),
+        }
+    }
+}
+
+/// What [`Cpu`] loads.
+///
+/// # Invariants
+/// `x` has `ncols` entries and `y` has `nrows`: by construction and in [`CpuOperand::set_x`].
+pub(super) struct CpuOperand<'d, T> {
+    cpu: &'d Cpu,
+    held: Held<T>,
+    x: Vec<T>,
+    y: Vec<T>,
+    /// Scratch of COO, kept between products.
+    carries: Vec<Carry<T>>,
+    preparation: Preparation,
+}
+
+impl<'d, T: Scalar> CpuOperand<'d, T> {
+    pub(super) fn new(
+        cpu: &'d Cpu,
+        held: Held<T>,
+        nrows: usize,
+        x: Vec<T>,
+        preparation: Preparation,
+    ) -> Self {
+        Self { cpu, held, x, y: vec![T::default(); nrows], carries: Vec::new(), preparation }
+    }
+}
+
+impl<T: Scalar> Operand<T> for CpuOperand<'_, T> {
+    fn preparation(&self) -> Preparation {
+        self.preparation
+    }
+
+    fn set_x(&mut self, x: &[T]) -> Result<(), DeviceError> {
+        assert_eq!(x.len(), self.x.len(), "x must have one entry a column");
+        self.x.copy_from_slice(x);
+        Ok(())
+    }
+
+    fn poison_y(&mut self) -> Result<(), DeviceError> {
+        self.y.fill(T::from_f64(f64::NAN));
+        Ok(())
+    }
+
+    fn read_y(&mut self) -> Result<Vec<T>, DeviceError> {
+        Ok(self.y.clone())
+    }
+
+    /// With [`Caches::Cold`] the time is the sum over the products, without what emptying the caches takes.
+    fn batch(
+        &mut self,
+        candidate: &Candidate,
+        products: u32,
+        caches: Caches,
+    ) -> Result<Seconds, DeviceError> {
+        assert_eq!(candidate.dtype, T::DTYPE, "{candidate} has another value type than this operand");
+        let Self { cpu, held, x, y, carries, .. } = self;
+        let mut timed = |count: u32| {
+            let start = Instant::now();
+            for _ in 0..count {
+                held.product(candidate, x, y, carries);
+            }
+            start.elapsed().as_secs_f64()
+        };
+        let time = cpu.run(|| match caches {
+            Caches::Warm => timed(products),
+            Caches::Cold => (0..products)
+                .map(|_| {
+                    cpu.evict_caches();
+                    timed(1)
+                })
+                .sum(),
+        });
+        Ok(Seconds(time))
+    }
+}

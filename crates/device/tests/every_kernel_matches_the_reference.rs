@@ -1,0 +1,116 @@
+//! Every candidate of the catalogue computes y = A x, on every device, whatever the matrix looks like.
+
+mod support;
+
+use sparsight_device::cpu::Cpu;
+use sparsight_device::timing::Caches;
+use sparsight_device::{Device, DeviceError, check, random_x};
+use sparsight_kernels::{BenchmarkMatrix, Format, Placement, catalogue};
+use sparsight_matrix::{Dtype, Scalar, reference};
+use support::{awkward_matrices, hold_to_reference};
+
+#[test]
+fn the_cpu_matches_the_reference_in_f32() {
+    hold_to_reference::<f32>(&Cpu::new());
+}
+
+#[test]
+fn the_cpu_matches_the_reference_in_f64() {
+    hold_to_reference::<f64>(&Cpu::new());
+}
+
+#[test]
+fn a_single_worker_matches_the_reference() {
+    hold_to_reference::<f64>(&Cpu::with_threads(1).unwrap());
+}
+
+/// y of every candidate that can be run on every awkward matrix.
+fn all_results(device: &dyn Device<f32>) -> Vec<Vec<f32>> {
+    let mut results = Vec::new();
+    for (_, a) in awkward_matrices::<f32>() {
+        for format in Format::ALL {
+            let Ok(mut operand) = device.load(&a, format) else { continue };
+            operand.set_x(&random_x(a.ncols(), 1)).unwrap();
+            for candidate in catalogue(Dtype::F32).filter(|c| c.format() == format) {
+                operand.poison_y().unwrap();
+                operand.batch(&candidate, 1, Caches::Warm).unwrap();
+                results.push(operand.read_y().unwrap());
+            }
+        }
+    }
+    results
+}
+
+#[test]
+fn the_cpu_gives_the_same_bits_with_any_number_of_threads() {
+    let one = all_results(&Cpu::with_threads(1).unwrap());
+    let five = all_results(&Cpu::with_threads(5).unwrap());
+    assert!(one == five);
+}
+
+fn hold_generated_to_reference<T: Scalar>(device: &dyn Device<T>) {
+    for placement in Placement::ALL {
+        let matrix = BenchmarkMatrix { nrows: 5_000, row_length: 9, placement, seed: 3 };
+        let x = random_x::<T>(5_000, 4);
+        let expected = reference(&matrix.to_csr(), &x);
+        for candidate in catalogue(T::DTYPE) {
+            let mut operand = device.generate(&matrix, candidate.format()).unwrap();
+            operand.set_x(&x).unwrap();
+            check(operand.as_mut(), &candidate, &expected).unwrap();
+        }
+    }
+}
+
+#[test]
+fn the_cpu_generates_the_benchmark_matrices_of_the_formula() {
+    hold_generated_to_reference::<f32>(&Cpu::new());
+    hold_generated_to_reference::<f64>(&Cpu::new());
+}
+
+#[test]
+fn a_wrong_product_is_caught_with_its_row() {
+    let cpu = Cpu::new();
+    let matrix = BenchmarkMatrix { nrows: 100, row_length: 3, placement: Placement::Strewn, seed: 1 };
+    let a = matrix.to_csr::<f64>();
+    let mut x = random_x::<f64>(100, 2);
+    let expected = reference(&a, &x);
+    x[a.row(50).0[1] as usize] += 1e-6;
+    let mut operand = cpu.load(&a, Format::Csr).unwrap();
+    operand.set_x(&x).unwrap();
+    let result = check(operand.as_mut(), &"csr-scalar/b64/f64".parse().unwrap(), &expected);
+    assert!(matches!(result, Err(DeviceError::WrongResult { row: 0..=50, .. })), "{result:?}");
+}
+
+#[test]
+fn cold_products_are_right_and_no_product_takes_no_time() {
+    let cpu = Cpu::with_threads(2).unwrap();
+    let matrix = BenchmarkMatrix { nrows: 20_000, row_length: 5, placement: Placement::Banded, seed: 1 };
+    let mut operand = Device::<f64>::generate(&cpu, &matrix, Format::Csr).unwrap();
+    let candidate = "csr-vector/t4/b256/f64".parse().unwrap();
+    let none = operand.batch(&candidate, 0, Caches::Cold).unwrap();
+    assert!(none.0 < 1e-3);
+    operand.poison_y().unwrap();
+    let three = operand.batch(&candidate, 3, Caches::Cold).unwrap();
+    assert!(three.0 > 0.0);
+    let expected = reference(&matrix.to_csr(), &random_x::<f64>(20_000, 1));
+    assert_eq!(expected.first_wrong(&operand.read_y().unwrap()), None);
+}
+
+#[test]
+#[should_panic(expected = "coo/b64/f64 does not read the format of this operand")]
+fn a_candidate_of_another_format_is_a_broken_contract() {
+    let cpu = Cpu::new();
+    let matrix = BenchmarkMatrix { nrows: 9, row_length: 1, placement: Placement::Banded, seed: 1 };
+    let mut operand = Device::<f64>::generate(&cpu, &matrix, Format::Ell).unwrap();
+    let _ = operand.batch(&"coo/b64/f64".parse().unwrap(), 1, Caches::Warm);
+}
+
+#[test]
+fn measured_rates_of_the_cpu_are_positive_and_finite() {
+    let mut cpu = Cpu::new();
+    assert_eq!(cpu.facts().copy_bytes_per_s.total_cmp(&0.0), std::cmp::Ordering::Equal);
+    cpu.measure_rates();
+    let facts = cpu.facts();
+    assert!(facts.copy_bytes_per_s.is_finite() && facts.copy_bytes_per_s > 1e8, "{facts:?}");
+    assert!(facts.launch_s.0 > 0.0 && facts.launch_s.0 < 0.1, "{facts:?}");
+}

@@ -1,0 +1,112 @@
+//! Matrices that kernels trip over, and the judgement over a device that runs them.
+
+use sparsight_device::{Device, DeviceError, check, random_x};
+use sparsight_kernels::{Format, catalogue, feasible};
+use sparsight_matrix::{Csr, Features, Scalar, reference};
+
+/// Checks every candidate of the catalogue for `T` on every awkward matrix.
+///
+/// # Panics
+/// On a wrong result, a failure, or a refusal on which device and catalogue disagree.
+pub fn hold_to_reference<T: Scalar>(device: &dyn Device<T>) {
+    for (name, a) in awkward_matrices::<T>() {
+        hold_matrix_to_reference(device, &name, &a);
+    }
+}
+
+/// Checks every candidate of the catalogue for `T` on one matrix.
+///
+/// # Panics
+/// As [`hold_to_reference`].
+pub fn hold_matrix_to_reference<T: Scalar>(device: &dyn Device<T>, name: &str, a: &Csr<T>) {
+    let x = random_x::<T>(a.ncols(), 5);
+    let expected = reference(a, &x);
+    let features = Features::of(a);
+    for format in Format::ALL {
+        let candidates = || catalogue(T::DTYPE).filter(|candidate| candidate.format() == format);
+        let possible = candidates().all(|c| feasible(&c, &features, &device.limits()).is_ok());
+        let mut operand = match device.load(a, format) {
+            Ok(operand) => operand,
+            Err(DeviceError::Infeasible(why)) => {
+                assert!(!possible, "{name}: {format} was refused though it is feasible: {why}");
+                continue;
+            }
+            Err(error) => panic!("{name}: {format} could not be loaded: {error}"),
+        };
+        assert!(possible, "{name}: {format} was accepted though it is infeasible");
+        operand.set_x(&x).unwrap();
+        for candidate in candidates() {
+            if let Err(error) = check(operand.as_mut(), &candidate, &expected) {
+                panic!("{name}: {error}");
+            }
+        }
+    }
+}
+
+/// Named matrices with the shapes at which kernels go wrong.
+pub fn awkward_matrices<T: Scalar>() -> Vec<(String, Csr<T>)> {
+    let mut all = vec![
+        ("0 x 0".to_owned(), from_lengths(0, &[])),
+        ("0 x 9".to_owned(), from_lengths(9, &[])),
+        ("9 x 0".to_owned(), from_lengths(0, &[0; 9])),
+        ("no entries".to_owned(), from_lengths(70, &[0; 1000])),
+        ("1 x 1".to_owned(), from_lengths(1, &[1])),
+        ("1 x n, full".to_owned(), from_lengths(100_003, &[100_003])),
+        ("1 x n, one entry".to_owned(), from_lengths(100_003, &[1])),
+        ("n x 1".to_owned(), from_lengths(1, &[1; 10_007])),
+        ("n x 1, every third".to_owned(), from_lengths(1, &every(10_007, |i| usize::from(i % 3 == 0)))),
+        ("dense".to_owned(), from_lengths(65, &[65; 67])),
+        ("every row of one entry".to_owned(), from_lengths(5_000, &[1; 5_001])),
+        ("empty rows in front and behind".to_owned(), {
+            from_lengths(500, &every(9_000, |i| if (3_000..3_100).contains(&i) { 40 } else { 0 }))
+        }),
+        ("a huge row among short ones".to_owned(), {
+            from_lengths(150_000, &every(6_000, |i| if i == 3_001 { 120_001 } else { 1 + i % 4 }))
+        }),
+        ("huge rows first and last".to_owned(), {
+            from_lengths(150_000, &every(40, |i| if i == 0 || i == 39 { 110_000 } else { i % 2 }))
+        }),
+        ("rows around a warp".to_owned(), {
+            let around = [31, 32, 33, 63, 64, 65, 0, 1, 2, 3, 7, 8, 9, 15, 16, 17, 127, 128, 129];
+            from_lengths(300, &every(5_000, |i| around[i % around.len()]))
+        }),
+        ("long tail".to_owned(), {
+            from_lengths(3_000, &every(9_001, |i| if i % 100 == 7 { 700 } else { 3 + i % 5 }))
+        }),
+    ];
+    for (seed, nrows, ncols) in [(1, 1, 77), (2, 77, 3), (3, 1_025, 999), (4, 4_097, 130), (5, 255, 20_000)] {
+        let lengths = every(nrows, |i| (mix(seed * 1_000_003 + i as u64) % 20) as usize * ncols / 40);
+        all.push((format!("random {nrows} x {ncols}"), from_lengths(ncols, &lengths)));
+    }
+    all
+}
+
+/// `length(row)` of `nrows` rows.
+fn every(nrows: usize, length: impl Fn(usize) -> usize) -> Vec<usize> {
+    (0..nrows).map(length).collect()
+}
+
+/// A matrix with rows of these lengths, their columns strewn over `ncols`, values in [-1, 1).
+fn from_lengths<T: Scalar>(ncols: usize, lengths: &[usize]) -> Csr<T> {
+    let mut row_ptr = vec![0];
+    let mut col_idx = Vec::new();
+    for (row, &length) in lengths.iter().enumerate() {
+        for k in 0..length {
+            // One column in each of `length` equal parts.
+            let (start, end) = (k * ncols / length, (k + 1) * ncols / length);
+            let r = mix((row * 1_000_003 + k) as u64) as usize;
+            col_idx.push((start + r % (end - start)) as u32);
+        }
+        row_ptr.push(col_idx.len() as u64);
+    }
+    let values = random_x(col_idx.len(), 11);
+    Csr::try_new(lengths.len(), ncols, row_ptr, col_idx, values).expect("one column in each part")
+}
+
+/// The finaliser of `SplitMix64`.
+fn mix(z: u64) -> u64 {
+    let z = z.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
