@@ -82,7 +82,7 @@ impl BenchmarkMatrix {
                 // Part k is [k n / p, (k + 1) n / p); it has at least one column since p <= n.
                 let (start, end) = (k * n / p, (k + 1) * n / p);
                 let r = mix(self.seed ^ mix(row * p + k));
-                (start + ((r >> 32) * (end - start) >> 32)) as u32
+                (start + (((r >> 32) * (end - start)) >> 32)) as u32
             }
         }
     }
@@ -109,7 +109,7 @@ impl BenchmarkMatrix {
     }
 }
 
-/// The finaliser of SplitMix64 (Steele, Lea and Flood 2014): every bit of the input moves every bit out.
+/// The finaliser of `SplitMix64` (Steele, Lea and Flood 2014): every bit of the input moves every bit out.
 const fn mix(z: u64) -> u64 {
     let z = z.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
