@@ -17,6 +17,6 @@ pub use candidate::{BLOCKS, Candidate, ParseCandidateError, catalogue};
 pub use device_facts::{DeviceFacts, DeviceKind};
 pub use kernel::{Format, Kernel};
 pub use launch::{Chunk, row_chunks};
-pub use source::{KernelSource, source};
+pub use source::{COO_ITEMS, HELPER_BLOCK, KernelSource, benchmark_matrix_source, source, timing_source};
 pub use strip::{Strip, StripUnit, strip};
 pub use traffic::{compulsory_bytes, device_bytes, feasible, flops};

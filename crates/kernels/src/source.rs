@@ -1,7 +1,33 @@
 //! The CUDA C++ source of each kernel and the definitions that specialise it.
+//!
+//! The files under `cuda/` are joined with `#line` directives, so that the compiler names positions in them.
+//! They include nothing. Every kernel parameter is 64 bits wide, a pointer or an `unsigned long long`.
 
 use crate::{Candidate, Kernel};
 use sparsight_matrix::Dtype;
+
+/// Steps of 32 non-zeros that a warp of the COO kernel takes, `ITEMS` in `cuda/coo.cu`.
+///
+/// Chosen: with 4, a million non-zeros already fill the thread slots of a large GPU, and what a warp does once
+/// is still below a quarter of what it does in its steps.
+pub const COO_ITEMS: u32 = 4;
+
+/// Threads a block of the kernels that generate, fill and flush; they take any number of blocks.
+pub const HELPER_BLOCK: u32 = 256;
+
+macro_rules! cuda {
+    ($file:literal) => {
+        concat!("#line 1 \"", $file, "\"\n", include_str!(concat!("../cuda/", $file)))
+    };
+}
+
+const CSR_SCALAR: &str = cuda!("csr_scalar.cu");
+const CSR_VECTOR: &str = cuda!("csr_vector.cu");
+const CLEAR: &str = cuda!("clear.cu");
+const COO: &str = cuda!("coo.cu");
+const ELL: &str = cuda!("ell.cu");
+const BENCHMARK_MATRIX: &str = cuda!("benchmark_matrix.cu");
+const SPIN: &str = cuda!("spin.cu");
 
 /// What NVRTC compiles: one translation unit, its definitions, and the names of its entry points.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,8 +40,118 @@ pub struct KernelSource {
     pub entry_points: &'static [&'static str],
 }
 
-/// Source of `candidate`; `offset_bytes` (4 or 8) is the width of CSR's row offsets.
+/// Source of `candidate`; `offset_bytes` (4 or 8) is the width of CSR's row offsets, of no meaning to the others.
+///
+/// The entry points are launched in their order, each once a [`row_chunks`](crate::row_chunks) chunk:
+///
+/// | kernel | entry points | what a chunk counts |
+/// |---|---|---|
+/// | csr-scalar | `csr_scalar` | rows, 1 thread each |
+/// | csr-vector | `csr_vector` | rows, `threads_per_row` threads each |
+/// | ell | `ell` | rows, 1 thread each |
+/// | coo | `clear`, `coo` | rows, 1 thread each; runs of `32 COO_ITEMS` non-zeros, 32 threads each |
+/// | hyb | `ell`, `coo` | as in ell and coo |
 pub fn source(candidate: &Candidate, offset_bytes: u64) -> KernelSource {
-    let _ = (candidate, offset_bytes, Kernel::CsrScalar, Dtype::F32);
-    todo!("written with the CUDA sources")
+    let mut definitions =
+        vec![format!("VALUE={}", c_type(candidate.dtype)), format!("BLOCK={}", candidate.block)];
+    let (files, entry_points): (&[&str], &'static [&'static str]) = match candidate.kernel {
+        Kernel::CsrScalar => (&[CSR_SCALAR], &["csr_scalar"]),
+        Kernel::CsrVector { .. } => (&[CSR_VECTOR], &["csr_vector"]),
+        Kernel::Coo => (&[CLEAR, COO], &["clear", "coo"]),
+        Kernel::Ell => (&[ELL], &["ell"]),
+        Kernel::Hyb => (&[ELL, COO], &["ell", "coo"]),
+    };
+    match candidate.kernel {
+        Kernel::CsrScalar => definitions.push(offset(offset_bytes)),
+        Kernel::CsrVector { threads_per_row } => {
+            definitions.push(offset(offset_bytes));
+            definitions.push(format!("THREADS_PER_ROW={threads_per_row}"));
+        }
+        Kernel::Coo | Kernel::Hyb => {
+            definitions.push(format!("ITEMS={COO_ITEMS}"));
+            definitions.push(format!("ACCUMULATE={}", u32::from(candidate.kernel == Kernel::Hyb)));
+        }
+        Kernel::Ell => {}
+    }
+    KernelSource { text: files.concat(), definitions, entry_points }
+}
+
+/// Source of the kernels that generate benchmark matrices and fill vectors of `dtype`.
+pub fn benchmark_matrix_source(dtype: Dtype, offset_bytes: u64) -> KernelSource {
+    KernelSource {
+        text: BENCHMARK_MATRIX.to_owned(),
+        definitions: vec![
+            format!("VALUE={}", c_type(dtype)),
+            format!("BLOCK={HELPER_BLOCK}"),
+            offset(offset_bytes),
+        ],
+        entry_points: &[
+            "generate_row_ptr",
+            "generate_row_idx",
+            "generate_entries",
+            "generate_ell",
+            "random_x",
+            "poison",
+        ],
+    }
+}
+
+/// Source of the kernels that timing needs: one that waits for the host, one that does nothing, and one that
+/// empties the L2 cache.
+pub fn timing_source() -> KernelSource {
+    KernelSource {
+        text: SPIN.to_owned(),
+        definitions: vec![format!("BLOCK={HELPER_BLOCK}")],
+        entry_points: &["spin", "empty", "flush_l2"],
+    }
+}
+
+const fn c_type(dtype: Dtype) -> &'static str {
+    match dtype {
+        Dtype::F32 => "float",
+        Dtype::F64 => "double",
+    }
+}
+
+fn offset(offset_bytes: u64) -> String {
+    match offset_bytes {
+        4 => "OFFSET=unsigned int".to_owned(),
+        8 => "OFFSET=unsigned long long".to_owned(),
+        other => unreachable!("row offsets have 4 or 8 bytes, not {other}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalogue;
+
+    #[test]
+    fn every_entry_point_stands_in_its_source_and_every_definition_is_used() {
+        let sources = Dtype::ALL
+            .into_iter()
+            .flat_map(catalogue)
+            .flat_map(|candidate| [4, 8].map(|bytes| source(&candidate, bytes)))
+            .chain([benchmark_matrix_source(Dtype::F32, 4), timing_source()]);
+        for source in sources {
+            for entry in source.entry_points {
+                assert!(
+                    source.text.contains(&format!("\n{entry}("))
+                        || source.text.contains(&format!(" {entry}("))
+                );
+            }
+            for definition in &source.definitions {
+                let (name, _) = definition.split_once('=').unwrap();
+                assert!(source.text.contains(name), "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_kernels_include_nothing_and_have_no_macro_bodies() {
+        for text in [CSR_SCALAR, CSR_VECTOR, CLEAR, COO, ELL, BENCHMARK_MATRIX, SPIN] {
+            assert!(!text.contains("#include") && !text.contains("#define"));
+            assert!(text.starts_with("#line 1 \""));
+        }
+    }
 }

@@ -25,7 +25,7 @@ pub use ell::Ell;
 pub use features::Features;
 pub use hyb::{Hyb, HybSplit};
 pub use infeasible::{Infeasible, Limits};
-pub use reference::{Reference, reference};
+pub use reference::{Reference, reference, rounding_bound};
 pub use row_lengths::RowLengths;
 pub use scalar::{Dtype, Scalar};
 pub use units::{Bytes, Seconds};

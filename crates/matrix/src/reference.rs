@@ -14,6 +14,11 @@ pub struct Reference {
 /// How many standard deviations of accumulated rounding a right answer may be off.
 const CONFIDENCE: f64 = 8.0;
 
+/// What a sum of `entries` products of `T`, whose magnitudes add up to `size`, may be off by: see [`reference`].
+pub fn rounding_bound<T: Scalar>(entries: u64, size: f64) -> f64 {
+    CONFIDENCE * ((entries + 1) as f64).sqrt() * T::EPSILON * size
+}
+
 /// The product of `a` and `x`, row after row, entry after entry.
 ///
 /// The bound for row `i` with `d` entries is `8 sqrt(d + 1) eps sum_j |a_ij x_j|`: the probabilistic rounding
@@ -34,7 +39,7 @@ pub fn reference<T: Scalar>(a: &Csr<T>, x: &[T]) -> Reference {
             y[row] += product;
             size += product.abs();
         }
-        bound[row] = CONFIDENCE * ((cols.len() + 1) as f64).sqrt() * T::EPSILON * size;
+        bound[row] = rounding_bound::<T>(cols.len() as u64, size);
     }
     Reference { y, bound }
 }

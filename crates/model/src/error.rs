@@ -14,16 +14,13 @@ pub enum PredictError {
         /// Candidate's id.
         candidate: String,
     },
-    /// Too few benchmark matrices to fit.
-    #[error("{candidate} needs {needed} to fit {model}, the profile holds {got}")]
-    TooFewObservations {
+    /// Not one candidate has enough benchmark matrices. (A single candidate without enough is listed in the
+    /// model, not refused.)
+    #[error("no candidate has enough benchmark matrices to fit {model}; {got} usable observations in all")]
+    NothingFitted {
         /// Model asked for.
         model: &'static str,
-        /// Candidate's id.
-        candidate: String,
-        /// What is needed, in words.
-        needed: &'static str,
-        /// What there is.
+        /// Observations with a positive time.
         got: usize,
     },
 }

@@ -1,1 +1,39 @@
-//! Sparsight.
+//! Says how fast y = A x will be on a GPU in every storage format, kernel and block size, before anything is
+//! run; and runs it.
+//!
+//! ```
+//! use sparsight::{Advisor, Objective, Profile, matrix::{Dtype, Features, gallery::Recipe}};
+//!
+//! let a = "stencil2d,n=300".parse::<Recipe>()?.generate::<f64>()?;
+//! let profile = Profile::shipped("nvidia-h200")?;
+//! let advice = Advisor::new(&profile).advise(&Features::of(&a), Dtype::F64, &Objective::default())?;
+//! let best = &advice.ranked[0];
+//! println!("{}: {}", best.candidate, best.prediction.time);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! The crates below are re-exported: [`matrix`] (formats, files, features, gallery), [`kernels`] (the
+//! catalogue), [`device`] (CPU, CUDA, replay, timing) and [`model`] (predictions, pure).
+
+pub use sparsight_device as device;
+pub use sparsight_kernels as kernels;
+pub use sparsight_matrix as matrix;
+pub use sparsight_model as model;
+
+pub mod profile;
+pub mod records;
+
+mod advisor;
+mod bench;
+mod error;
+mod evaluate;
+mod fit;
+mod instrument;
+
+pub use advisor::{Advice, Advised, Advisor, ModelName, Objective, Refused, Why};
+pub use bench::{Bench, bench};
+pub use error::Error;
+pub use evaluate::{AccuracyRow, Evaluation, Miss, Scope, evaluate};
+pub use fit::fit;
+pub use instrument::{Grid, Point, Step, instrument, measure_conversion};
+pub use profile::Profile;

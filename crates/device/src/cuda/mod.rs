@@ -1,1 +1,184 @@
-//! CUDA. (Being written.)
+//! CUDA GPUs: kernels compiled when first needed, launched in one stream, timed by events.
+//!
+//! The driver is called through cudarc's `result` and `sys` layers, not its safe layer, which would wait on and
+//! record events at every launch. Nothing here panics when driver or compiler are missing: [`Cuda::open`] says
+//! [`DeviceError::NoDriver`] or [`DeviceError::NoNvrtc`].
+//!
+//! Left out on purpose: several streams, graphs, peers. A product is one to three launches in one stream.
+
+mod batch;
+mod compiler;
+mod context;
+mod facts;
+mod generate;
+mod kernel_cache;
+mod library;
+mod memory;
+mod module;
+mod operand;
+
+pub use compiler::{Arch, compile, nvrtc_version, supported_archs};
+pub use kernel_cache::{KernelCache, key};
+
+use crate::{Device, DeviceError, Operand};
+use batch::BatchTimer;
+use context::{Context, named};
+use cudarc::driver::result;
+use module::Module;
+use operand::CudaOperand;
+use sparsight_kernels::{
+    BenchmarkMatrix, Candidate, DeviceFacts, Format, KernelSource, benchmark_matrix_source, source,
+    timing_source,
+};
+use sparsight_matrix::{Bytes, Csr, Dtype, Limits, Scalar};
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Oldest driver that has every function called here: R570, which speaks CUDA 12.8.
+const OLDEST_CUDA: u32 = 12_080;
+
+/// Device memory that matrices leave alone, beside what flushing the L2 takes. Chosen: modules, the driver's own
+/// growth, and fragments too small for a large array.
+const RESERVE: u64 = 256 << 20;
+
+/// One CUDA GPU. It may be moved to another thread but not shared between threads.
+#[derive(Debug)]
+pub struct Cuda {
+    // Dropped in this order; each part keeps the context alive.
+    timer: BatchTimer,
+    modules: RefCell<HashMap<Loaded, Arc<Module>>>,
+    compiler: Compiler,
+    facts: DeviceFacts,
+    context: Arc<Context>,
+}
+
+/// What a loaded module was made for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Loaded {
+    Candidate(Candidate, u64),
+    Helper(Dtype, u64),
+}
+
+/// Compiles for one device, with the cache on disk.
+#[derive(Debug)]
+struct Compiler {
+    arch: Arch,
+    nvrtc: (u32, u32),
+    cache: KernelCache,
+}
+
+impl Cuda {
+    /// How many CUDA devices the driver sees.
+    ///
+    /// # Errors
+    /// [`DeviceError::NoDriver`]; [`DeviceError::Driver`] if it cannot be initialised.
+    pub fn count() -> Result<usize, DeviceError> {
+        if !library::driver_present() {
+            return Err(DeviceError::NoDriver);
+        }
+        let version = facts::cuda_version()?;
+        if version < OLDEST_CUDA {
+            let reason =
+                format!("the driver speaks CUDA {version}, {OLDEST_CUDA} (R570) is the oldest that works");
+            return Err(DeviceError::Driver { call: "opening the CUDA driver".to_owned(), reason });
+        }
+        named("cuInit", result::init())?;
+        Ok(named("cuDeviceGetCount", result::device::get_count())?.max(0) as usize)
+    }
+
+    /// Opens device `index`, counted from 0, and measures its rates, which takes up to about a second.
+    ///
+    /// # Errors
+    /// [`DeviceError::NoDriver`], [`DeviceError::NoSuchDevice`], [`DeviceError::NoNvrtc`], or a failed call.
+    pub fn open(index: usize) -> Result<Self, DeviceError> {
+        let count = Self::count()?;
+        if index >= count {
+            return Err(DeviceError::NoSuchDevice { index, count });
+        }
+        let device = named("cuDeviceGet", result::device::get(index as i32))?;
+        let context = Arc::new(Context::retain(device)?);
+        let mut facts = facts::read(&context)?;
+        let compiler = Compiler {
+            arch: facts.compute_capability.unwrap_or_default(),
+            nvrtc: nvrtc_version()?,
+            cache: KernelCache::from_environment(),
+        };
+        let timing = Arc::new(compiler.load(&context, &timing_source())?);
+        let timer = BatchTimer::new(&context, timing, facts.l2_bytes, facts.multiprocessors)?;
+        facts::measure_rates(&mut facts, &context, &timer)?;
+        Ok(Self { timer, modules: RefCell::default(), compiler, facts, context })
+    }
+
+    /// Attributes and measured rates.
+    pub fn facts(&self) -> &DeviceFacts {
+        &self.facts
+    }
+
+    /// What a matrix, x and y may take now: the free memory less a reserve; nothing if the driver does not say.
+    pub fn limits(&self) -> Limits {
+        let free = self.context.memory().map_or(0, |(free, _)| free);
+        let reserve = RESERVE + BatchTimer::flush_bytes(self.facts.l2_bytes);
+        Limits::with_memory(Bytes(free.saturating_sub(reserve)))
+    }
+
+    /// The loaded kernels of a candidate.
+    fn candidate(&self, candidate: &Candidate, offset_bytes: u64) -> Result<Arc<Module>, DeviceError> {
+        self.loaded(Loaded::Candidate(*candidate, offset_bytes), || source(candidate, offset_bytes))
+    }
+
+    /// The loaded kernels that generate and fill.
+    fn helper(&self, dtype: Dtype, offset_bytes: u64) -> Result<Arc<Module>, DeviceError> {
+        self.loaded(Loaded::Helper(dtype, offset_bytes), || benchmark_matrix_source(dtype, offset_bytes))
+    }
+
+    fn loaded(
+        &self,
+        what: Loaded,
+        source: impl FnOnce() -> KernelSource,
+    ) -> Result<Arc<Module>, DeviceError> {
+        if let Some(module) = self.modules.borrow().get(&what) {
+            return Ok(Arc::clone(module));
+        }
+        let module = Arc::new(self.compiler.load(&self.context, &source())?);
+        self.modules.borrow_mut().insert(what, Arc::clone(&module));
+        Ok(module)
+    }
+}
+
+impl Compiler {
+    /// Takes the image from the cache or compiles it, and loads it.
+    fn load(&self, context: &Arc<Context>, source: &KernelSource) -> Result<Module, DeviceError> {
+        let key = key(source, self.arch, self.nvrtc);
+        if let Some(image) = self.cache.get(key)
+            && let Ok(module) = Module::load(context, &image, source.entry_points)
+        {
+            return Ok(module);
+        }
+        let image = compile(source, self.arch)?;
+        self.cache.put(key, &image);
+        Module::load(context, &image, source.entry_points)
+    }
+}
+
+impl<T: Scalar> Device<T> for Cuda {
+    fn facts(&self) -> &DeviceFacts {
+        &self.facts
+    }
+
+    fn limits(&self) -> Limits {
+        self.limits()
+    }
+
+    fn load<'d>(&'d self, a: &Csr<T>, format: Format) -> Result<Box<dyn Operand<T> + 'd>, DeviceError> {
+        Ok(Box::new(CudaOperand::load(self, a, format, &self.limits())?))
+    }
+
+    fn generate<'d>(
+        &'d self,
+        matrix: &BenchmarkMatrix,
+        format: Format,
+    ) -> Result<Box<dyn Operand<T> + 'd>, DeviceError> {
+        Ok(Box::new(generate::generate(self, matrix, format, &self.limits())?))
+    }
+}

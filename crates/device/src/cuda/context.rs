@@ -1,0 +1,92 @@
+//! The driver's context of one device with the one stream in which everything runs, and errors in our words.
+
+use crate::DeviceError;
+use cudarc::driver::result::{self, DriverError};
+use cudarc::driver::sys;
+
+/// The device's primary context and a stream of its own.
+///
+/// # Invariants
+/// `device` and `raw` belong together; `raw` is retained until this is dropped; `stream` was created in it.
+#[derive(Debug)]
+pub(super) struct Context {
+    device: sys::CUdevice,
+    raw: sys::CUcontext,
+    stream: sys::CUstream,
+}
+
+// SAFETY: the driver's functions may be called from any thread with any of these handles; a thread must only have
+// made the context its current one, which `bind` does.
+unsafe impl Send for Context {}
+// SAFETY: as above; nothing is changed through a shared reference.
+unsafe impl Sync for Context {}
+
+/// Gives a failed driver call its name and the driver's words.
+pub(super) fn named<T>(call: &'static str, result: Result<T, DriverError>) -> Result<T, DeviceError> {
+    result.map_err(|error| {
+        let text = |s: Result<&std::ffi::CStr, DriverError>| s.map(|s| s.to_string_lossy().into_owned());
+        let reason = match (text(error.error_name()), text(error.error_string())) {
+            (Ok(name), Ok(words)) => format!("{name}: {words}"),
+            _ => format!("{:?}", error.0),
+        };
+        DeviceError::Driver { call: call.to_owned(), reason }
+    })
+}
+
+impl Context {
+    /// The context of device `device`. The driver must have been initialised.
+    pub(super) fn retain(device: sys::CUdevice) -> Result<Self, DeviceError> {
+        // SAFETY: `device` comes from the driver; the context is released in `drop`.
+        let raw = named("cuDevicePrimaryCtxRetain", unsafe { result::primary_ctx::retain(device) })?;
+        let mut context = Self { device, raw, stream: std::ptr::null_mut() };
+        context.bind()?;
+        context.stream =
+            named("cuStreamCreate", result::stream::create(result::stream::StreamKind::NonBlocking))?;
+        Ok(context)
+    }
+
+    /// Makes this the calling thread's context. Every entry from outside does it once.
+    pub(super) fn bind(&self) -> Result<(), DeviceError> {
+        // SAFETY: `raw` is retained.
+        named("cuCtxSetCurrent", unsafe { result::ctx::set_current(self.raw) })
+    }
+
+    pub(super) fn device(&self) -> sys::CUdevice {
+        self.device
+    }
+
+    pub(super) fn stream(&self) -> sys::CUstream {
+        self.stream
+    }
+
+    /// Waits for everything queued. Failures of kernels are reported here.
+    pub(super) fn synchronize(&self) -> Result<(), DeviceError> {
+        // SAFETY: the stream lives as long as `self`.
+        named("cuStreamSynchronize", unsafe { result::stream::synchronize(self.stream) })
+    }
+
+    /// Bytes of device memory: (free now, all).
+    pub(super) fn memory(&self) -> Result<(u64, u64), DeviceError> {
+        self.bind()?;
+        let (free, total) = named("cuMemGetInfo", result::mem_get_info())?;
+        Ok((free as u64, total as u64))
+    }
+
+    /// A number that the driver gives for the device.
+    pub(super) fn attribute(&self, attribute: sys::CUdevice_attribute) -> Result<u32, DeviceError> {
+        // SAFETY: `device` comes from the driver.
+        let value = unsafe { result::device::get_attribute(self.device, attribute) };
+        named("cuDeviceGetAttribute", value).map(|value| value.max(0) as u32)
+    }
+}
+
+impl Drop for Context {
+    fn drop(&mut self) {
+        if self.bind().is_ok() && !self.stream.is_null() {
+            // SAFETY: created in `retain`, destroyed only here; nobody can use it any more.
+            let _ = unsafe { result::stream::destroy(self.stream) };
+        }
+        // SAFETY: retained in `retain`, released only here.
+        let _ = unsafe { result::primary_ctx::release(self.device) };
+    }
+}

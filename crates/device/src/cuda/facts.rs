@@ -1,0 +1,148 @@
+//! What the driver says about a device, and what is measured on it.
+
+use super::batch::BatchTimer;
+use super::context::{Context, named};
+use super::memory::DeviceArray;
+use crate::DeviceError;
+use crate::timing::{Caches, StoppingRule, measure};
+use cudarc::driver::{result, sys};
+use sparsight_kernels::{DeviceFacts, DeviceKind};
+use sparsight_matrix::{Bytes, Seconds};
+use std::fs;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Bytes that the copy within the device moves, unless that is more than an eighth of its free memory: far more
+/// than any L2 cache holds.
+const COPY_BYTES: u64 = 1 << 30;
+
+/// Bytes of the upload that is timed: large enough that what a transfer costs once does not count.
+const UPLOAD_BYTES: usize = 128 << 20;
+
+/// Uploads that are timed; the median counts.
+const UPLOADS: usize = 5;
+
+/// The facts that the driver knows; what must be measured is 0.
+pub(super) fn read(context: &Context) -> Result<DeviceFacts, DeviceError> {
+    use sys::CUdevice_attribute as A;
+    let name = named("cuDeviceGetName", result::device::get_name(context.device()))?;
+    // SAFETY: the device comes from the driver.
+    let memory = named("cuDeviceTotalMem", unsafe { result::device::total_mem(context.device()) })?;
+    let threads = context.attribute(A::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR)?;
+    let warp = context.attribute(A::CU_DEVICE_ATTRIBUTE_WARP_SIZE)?.max(1);
+    Ok(DeviceFacts {
+        name,
+        kind: DeviceKind::Cuda,
+        multiprocessors: context.attribute(A::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?,
+        warps_per_multiprocessor: threads / warp,
+        threads_per_multiprocessor: threads,
+        max_threads_per_block: Some(context.attribute(A::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?),
+        l2_bytes: Bytes(u64::from(context.attribute(A::CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE)?)),
+        memory_bytes: Bytes(memory as u64),
+        compute_capability: Some((
+            context.attribute(A::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?,
+            context.attribute(A::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?,
+        )),
+        driver: driver_version()?,
+        copy_bytes_per_s: 0.0,
+        launch_s: Seconds(0.0),
+        upload_bytes_per_s: None,
+    })
+}
+
+/// Fills in the rates: launch cost, copies within the device, uploads.
+pub(super) fn measure_rates(
+    facts: &mut DeviceFacts,
+    context: &Arc<Context>,
+    timer: &BatchTimer,
+) -> Result<(), DeviceError> {
+    facts.copy_bytes_per_s = copy_rate(context, timer)?;
+    facts.launch_s = launch_cost(timer)?;
+    facts.upload_bytes_per_s = Some(upload_rate(context)?);
+    Ok(())
+}
+
+/// Time of one launch of an empty kernel among many, by the very estimator that times products.
+fn launch_cost(timer: &BatchTimer) -> Result<Seconds, DeviceError> {
+    let empty = timer.empty();
+    let batch = |count| timer.time(count, 1, Caches::Warm, &mut || empty.queue());
+    Ok(measure(batch, &StoppingRule::CAREFUL)?.time)
+}
+
+/// Bytes read plus bytes written a second by a copy within the device.
+fn copy_rate(context: &Arc<Context>, timer: &BatchTimer) -> Result<f64, DeviceError> {
+    let (free, _) = context.memory()?;
+    let bytes = (COPY_BYTES.min(free / 8) / 4 * 4) as usize;
+    if bytes == 0 {
+        return Ok(0.0);
+    }
+    let from = DeviceArray::<u32>::zeroed(context, bytes / 4)?;
+    let to = DeviceArray::<u32>::zeroed(context, bytes / 4)?;
+    let mut copy = || {
+        // SAFETY: both arrays are that long and outlive the batch, which waits for its copies.
+        let copied =
+            unsafe { result::memcpy_dtod_async(to.address(), from.address(), bytes, context.stream()) };
+        named("cuMemcpyDtoDAsync", copied)
+    };
+    let batch = |count| timer.time(count, 1, Caches::Warm, &mut copy);
+    let time = measure(batch, &StoppingRule::CAREFUL)?.time;
+    Ok(if time.0 > 0.0 { 2.0 * bytes as f64 / time.0 } else { 0.0 })
+}
+
+/// Bytes a second from ordinary, pageable host memory, which is where matrices come from; pinned memory would be
+/// faster and is not what is used.
+fn upload_rate(context: &Arc<Context>) -> Result<f64, DeviceError> {
+    let data = vec![1_u32; UPLOAD_BYTES / 4];
+    let mut array = DeviceArray::of(context, &data)?;
+    let mut times = Vec::with_capacity(UPLOADS);
+    for _ in 0..UPLOADS {
+        let start = Instant::now();
+        array.write(&data)?;
+        times.push(start.elapsed().as_secs_f64());
+    }
+    times.sort_unstable_by(f64::total_cmp);
+    Ok(UPLOAD_BYTES as f64 / times[UPLOADS / 2])
+}
+
+/// `580.159.03, CUDA 13.0`; without the first part where the kernel module does not say.
+fn driver_version() -> Result<String, DeviceError> {
+    let version = cuda_version()?;
+    let cuda = format!("CUDA {}.{}", version / 1000, version % 1000 / 10);
+    let text = fs::read_to_string("/proc/driver/nvidia/version").unwrap_or_default();
+    Ok(match module_version(&text) {
+        Some(module) => format!("{module}, {cuda}"),
+        None => cuda,
+    })
+}
+
+/// Newest CUDA version that the driver supports, 13000 for 13.0.
+pub(super) fn cuda_version() -> Result<u32, DeviceError> {
+    let mut version = 0;
+    // SAFETY: the pointer is to a live integer; the call needs no context.
+    named("cuDriverGetVersion", unsafe { sys::cuDriverGetVersion(&raw mut version) }.result())?;
+    Ok(version as u32)
+}
+
+/// The first word of the first line that is a version number.
+fn module_version(text: &str) -> Option<&str> {
+    text.lines().next()?.split_whitespace().find(|word| {
+        word.contains('.')
+            && word.split('.').all(|part| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit()))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::module_version;
+
+    #[test]
+    fn the_version_is_found_in_both_forms_of_the_kernel_modules_line() {
+        let closed =
+            "NVRM version: NVIDIA UNIX x86_64 Kernel Module  550.54.15  Tue Mar  5 22:23:56 UTC 2024\nGCC";
+        let open =
+            "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.95.05  Release Build  (root)";
+        assert_eq!(module_version(closed), Some("550.54.15"));
+        assert_eq!(module_version(open), Some("580.95.05"));
+        assert_eq!(module_version(""), None);
+    }
+}

@@ -1,0 +1,114 @@
+//! Compiled kernels on disk, so that a kernel is compiled once a machine and not once a run.
+//!
+//! A file is named by a 128-bit hash of everything that the compiled image depends on and starts with a hash of
+//! the image, so that a damaged file is not loaded. A cache that cannot be read or written is never an error: the
+//! kernel is compiled again.
+
+use sparsight_kernels::KernelSource;
+use std::env;
+use std::fs;
+use std::path::PathBuf;
+
+/// The folder in which compiled kernels are kept.
+#[derive(Debug, Clone)]
+pub struct KernelCache {
+    folder: Option<PathBuf>,
+}
+
+impl KernelCache {
+    /// `$SPARSIGHT_CACHE`, `$XDG_CACHE_HOME/sparsight` or `~/.cache/sparsight`, whichever is set first; keeps
+    /// nothing if none is.
+    pub fn from_environment() -> Self {
+        let set = |name| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+        let folder = set("SPARSIGHT_CACHE")
+            .or_else(|| set("XDG_CACHE_HOME").map(|dir| dir.join("sparsight")))
+            .or_else(|| set("HOME").map(|dir| dir.join(".cache/sparsight")));
+        Self { folder }
+    }
+
+    /// Keeps compiled kernels in `folder`.
+    pub fn in_folder(folder: impl Into<PathBuf>) -> Self {
+        Self { folder: Some(folder.into()) }
+    }
+
+    /// The image kept under `key`, if it is there and whole.
+    pub fn get(&self, key: u128) -> Option<Vec<u8>> {
+        let file = fs::read(self.file(key)?).ok()?;
+        let (hash, image) = file.split_at_checked(16)?;
+        (u128::from_le_bytes(hash.try_into().ok()?) == hash_parts([image])).then(|| image.to_vec())
+    }
+
+    /// Keeps `image` under `key`, if possible.
+    pub fn put(&self, key: u128, image: &[u8]) {
+        let (Some(folder), Some(file)) = (&self.folder, self.file(key)) else { return };
+        let mut bytes = hash_parts([image]).to_le_bytes().to_vec();
+        bytes.extend_from_slice(image);
+        // Written beside its place and then renamed, so that another process never reads half of it.
+        let unfinished = file.with_extension(format!("{}.part", std::process::id()));
+        let written = fs::create_dir_all(folder)
+            .and_then(|()| fs::write(&unfinished, bytes))
+            .and_then(|()| fs::rename(&unfinished, &file));
+        if written.is_err() {
+            let _ = fs::remove_file(&unfinished);
+        }
+    }
+
+    fn file(&self, key: u128) -> Option<PathBuf> {
+        Some(self.folder.as_ref()?.join(format!("{key:032x}.kernel")))
+    }
+}
+
+/// Names the image of `source` for `arch` compiled by that version of NVRTC.
+pub fn key(source: &KernelSource, arch: super::Arch, nvrtc: (u32, u32)) -> u128 {
+    let target = format!("sm_{}{} nvrtc {}.{}", arch.0, arch.1, nvrtc.0, nvrtc.1);
+    let parts = [source.text.as_bytes(), target.as_bytes()];
+    hash_parts(parts.into_iter().chain(source.definitions.iter().map(String::as_bytes)))
+}
+
+/// FNV-1a with 128 bits over the parts, each with its length behind it, so that no two lists of parts run together.
+/// (Fowler, Noll and Vo; the constants are theirs.) The standard library's hash may change between versions.
+fn hash_parts<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> u128 {
+    const OFFSET: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
+    const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
+    let mut hash = OFFSET;
+    for part in parts {
+        for byte in part.iter().copied().chain((part.len() as u64).to_le_bytes()) {
+            hash = (hash ^ u128::from(byte)).wrapping_mul(PRIME);
+        }
+    }
+    hash
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sparsight_kernels::timing_source;
+
+    #[test]
+    fn the_key_changes_with_source_definitions_architecture_and_compiler() {
+        let source = timing_source();
+        let original = key(&source, (9, 0), (13, 0));
+        assert_eq!(original, key(&source.clone(), (9, 0), (13, 0)));
+
+        let mut other_text = source.clone();
+        other_text.text.push(' ');
+        let mut other_definition = source.clone();
+        other_definition.definitions[0].push('0');
+        let mut one_more = source.clone();
+        one_more.definitions.push("A=1".to_owned());
+        let others = [
+            key(&other_text, (9, 0), (13, 0)),
+            key(&other_definition, (9, 0), (13, 0)),
+            key(&one_more, (9, 0), (13, 0)),
+            key(&source, (8, 0), (13, 0)),
+            key(&source, (9, 0), (12, 9)),
+        ];
+        assert!(others.iter().all(|other| *other != original));
+    }
+
+    #[test]
+    fn the_hash_of_nothing_is_the_published_one_and_parts_do_not_run_together() {
+        assert_eq!(hash_parts([]), 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d);
+        assert_ne!(hash_parts([b"ab".as_slice(), b"c"]), hash_parts([b"a".as_slice(), b"bc"]));
+    }
+}

@@ -1,0 +1,113 @@
+//! Machine code on the device: modules, their kernels, and launches of them.
+
+use super::context::{Context, named};
+use crate::DeviceError;
+use cudarc::driver::{result, sys};
+use std::ffi::{CString, c_void};
+use std::sync::Arc;
+
+/// A loaded image with its kernels, ready to be launched.
+#[derive(Debug)]
+pub(super) struct Module {
+    context: Arc<Context>,
+    raw: sys::CUmodule,
+    functions: Vec<sys::CUfunction>,
+}
+
+// SAFETY: as for `Context`, whose handles may be used from any thread.
+unsafe impl Send for Module {}
+// SAFETY: nothing is changed through a shared reference.
+unsafe impl Sync for Module {}
+
+impl Module {
+    /// Loads `image`, a CUBIN or PTX with a NUL at its end, and each of its `entry_points` completely: the driver
+    /// would otherwise load a kernel at its first launch and wait for the stream, in which our spinning kernel
+    /// waits for us.
+    pub(super) fn load(
+        context: &Arc<Context>,
+        image: &[u8],
+        entry_points: &[&str],
+    ) -> Result<Self, DeviceError> {
+        context.bind()?;
+        // SAFETY: the image comes from NVRTC; the driver checks it and copies what it needs.
+        let raw = named("cuModuleLoadData", unsafe { result::module::load_data(image.as_ptr().cast()) })?;
+        let mut module = Self { context: Arc::clone(context), raw, functions: Vec::new() };
+        for name in entry_points {
+            let name = CString::new(*name).expect("names of kernels hold no NUL");
+            // SAFETY: the module is loaded.
+            let function = unsafe { result::module::get_function(raw, name) };
+            let function = named("cuModuleGetFunction", function)?;
+            // SAFETY: the function belongs to the loaded module.
+            named("cuFuncLoad", unsafe { sys::cuFuncLoad(function) }.result())?;
+            module.functions.push(function);
+        }
+        Ok(module)
+    }
+
+    /// A launch of entry point number `kernel`, counted from 0.
+    pub(super) fn launch(self: &Arc<Self>, kernel: usize, grid: u32, block: u32, args: &[u64]) -> Launch {
+        Launch::new(Arc::clone(self), kernel, (grid, 1, 1), (block, 1, 1), 0, args)
+    }
+}
+
+impl Drop for Module {
+    fn drop(&mut self) {
+        if self.context.bind().is_ok() {
+            // SAFETY: loaded in `load`, unloaded only here; launches keep the module alive.
+            let _ = unsafe { result::module::unload(self.raw) };
+        }
+    }
+}
+
+/// Most parameters of a kernel.
+const MAX_ARGS: usize = 16;
+
+/// A kernel with everything it is launched with, so that launching it again and again costs the host little.
+#[derive(Debug, Clone)]
+pub(super) struct Launch {
+    module: Arc<Module>,
+    kernel: usize,
+    grid: (u32, u32, u32),
+    block: (u32, u32, u32),
+    shared_bytes: u32,
+    args: Vec<u64>,
+}
+
+impl Launch {
+    /// # Panics
+    /// If there are more than 16 arguments or no such kernel.
+    pub(super) fn new(
+        module: Arc<Module>,
+        kernel: usize,
+        grid: (u32, u32, u32),
+        block: (u32, u32, u32),
+        shared_bytes: u32,
+        args: &[u64],
+    ) -> Self {
+        assert!(args.len() <= MAX_ARGS, "at most {MAX_ARGS} parameters");
+        assert!(kernel < module.functions.len(), "the module has that kernel");
+        Self { module, kernel, grid, block, shared_bytes, args: args.to_vec() }
+    }
+
+    /// Queues it in the context's stream and does not wait.
+    pub(super) fn queue(&self) -> Result<(), DeviceError> {
+        let mut pointers = [std::ptr::null_mut::<c_void>(); MAX_ARGS];
+        for (pointer, arg) in pointers.iter_mut().zip(&self.args) {
+            *pointer = std::ptr::from_ref(arg).cast_mut().cast();
+        }
+        // SAFETY: the module is loaded; the kernel has as many parameters as there are arguments, none wider than 8
+        // bytes, which the driver copies before it returns. That the arguments fit what the kernel does with them
+        // is the business of whoever made the launch: our kernels stay within the arrays they are given.
+        let launched = unsafe {
+            result::launch_kernel(
+                self.module.functions[self.kernel],
+                self.grid,
+                self.block,
+                self.shared_bytes,
+                self.module.context.stream(),
+                &mut pointers,
+            )
+        };
+        named("cuLaunchKernel", launched)
+    }
+}

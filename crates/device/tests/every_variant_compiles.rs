@@ -1,0 +1,104 @@
+//! Every kernel in every variant compiles for every generation of GPUs. Needs NVRTC, but no GPU.
+
+use sparsight_device::DeviceError;
+use sparsight_device::cuda::{Arch, compile, supported_archs};
+use sparsight_kernels::{Format, KernelSource, benchmark_matrix_source, catalogue, source, timing_source};
+use sparsight_matrix::Dtype;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
+
+/// Turing, Ampere, Hopper, Blackwell. Those that the NVRTC at hand does not know are left out.
+const ARCHS: [Arch; 4] = [(7, 5), (8, 0), (9, 0), (10, 0)];
+
+/// Everything that is ever compiled.
+fn sources() -> Vec<(String, KernelSource)> {
+    let mut sources = vec![("timing".to_owned(), timing_source())];
+    for dtype in Dtype::ALL {
+        for offset_bytes in [4, 8] {
+            let name = format!("benchmark matrix {dtype}, offsets of {offset_bytes} bytes");
+            sources.push((name, benchmark_matrix_source(dtype, offset_bytes)));
+        }
+        for candidate in catalogue(dtype) {
+            let widths: &[u64] = if candidate.format() == Format::Csr { &[4, 8] } else { &[4] };
+            for &offset_bytes in widths {
+                let name = format!("{candidate}, offsets of {offset_bytes} bytes");
+                sources.push((name, source(&candidate, offset_bytes)));
+            }
+        }
+    }
+    sources
+}
+
+/// Whether NVRTC is missing and may be.
+fn skipped() -> bool {
+    match supported_archs() {
+        Err(DeviceError::NoNvrtc { searched }) => {
+            assert!(std::env::var_os("SPARSIGHT_REQUIRE_NVRTC").is_none(), "no NVRTC in {searched}");
+            println!("skipped: no NVRTC in {searched}");
+            true
+        }
+        other => {
+            other.expect("NVRTC says what it supports");
+            false
+        }
+    }
+}
+
+#[test]
+fn every_variant_compiles_for_every_generation() {
+    if skipped() {
+        return;
+    }
+    let supported = supported_archs().unwrap();
+    let archs: Vec<Arch> = ARCHS.into_iter().filter(|a| supported.contains(&(a.0 * 10 + a.1))).collect();
+    assert!(!archs.is_empty(), "none of {ARCHS:?} is among {supported:?}");
+    let sources = sources();
+    let jobs: Vec<_> = archs.iter().flat_map(|arch| sources.iter().map(move |s| (*arch, s))).collect();
+
+    let start = Instant::now();
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut failures = Vec::new();
+        while let Some((arch, (name, source))) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
+            match compile(source, *arch) {
+                Ok(image) => {
+                    for entry in source.entry_points {
+                        let found = image.windows(entry.len()).any(|bytes| bytes == entry.as_bytes());
+                        assert!(found && image.starts_with(b"\x7fELF"), "{name}: no {entry} in the CUBIN");
+                    }
+                }
+                Err(error) => failures.push(format!("{name}, sm_{}{}: {error}", arch.0, arch.1)),
+            }
+        }
+        failures
+    };
+    let failures: Vec<String> = std::thread::scope(|scope| {
+        let count = std::thread::available_parallelism().map_or(2, usize::from);
+        let workers: Vec<_> = (0..count).map(|_| scope.spawn(work)).collect();
+        workers.into_iter().flat_map(|worker| worker.join().expect("a worker does not panic")).collect()
+    });
+    println!("{} compilations in {:.1} s", jobs.len(), start.elapsed().as_secs_f64());
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+#[test]
+fn a_compile_error_names_the_file_and_the_line() {
+    if skipped() {
+        return;
+    }
+    let mut source = timing_source();
+    source.text.push_str("\n#line 7 \"broken.cu\"\nint broken(\n");
+    let Err(DeviceError::Compile { kernel, log }) = compile(&source, (9, 0)) else {
+        panic!("a syntax error is an error")
+    };
+    assert!(kernel.contains("spin") && log.contains("broken.cu("), "{kernel}: {log}");
+}
+
+#[test]
+fn a_gpu_newer_than_the_compiler_gets_ptx_that_its_driver_can_translate() {
+    if skipped() {
+        return;
+    }
+    let image = compile(&timing_source(), (99, 0)).unwrap();
+    assert!(image.ends_with(&[0]) && String::from_utf8_lossy(&image).contains(".version"));
+}

@@ -1,0 +1,54 @@
+// What timing needs on the device: a kernel that holds the stream until the host lets go, one that empties the
+// L2 cache, and one that does nothing.
+//
+// Mapping   `spin` and `empty`: one thread. `flush_l2`: thread i of all threads of the launch reads the elements
+//           i, i + threads, ...; the number of blocks is free.
+// Knobs     BLOCK, threads a block of flush_l2.
+// Limits    a spinning kernel that is not let go within limit_ns gives up and says so.
+// Reads     `spin`: 4 bytes of host memory again and again. `flush_l2`: 16 count bytes.
+
+// Nanoseconds of a clock that all multiprocessors share.
+static __device__ __forceinline__ unsigned long long now()
+{
+    unsigned long long ns;
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(ns));
+    return ns;
+}
+
+// Waits until `*released` has reached `ticket`. After limit_ns it writes the ticket to `*timed_out` and ends: what
+// was queued behind it may then have started before all of it was queued.
+extern "C" __global__ void spin(const volatile unsigned int* released, unsigned long long ticket,
+                                volatile unsigned int* timed_out, unsigned long long limit_ns)
+{
+    const unsigned long long start = now();
+    // The difference as a signed number, so that tickets may wrap.
+    while ((int)(*released - (unsigned int)ticket) < 0) {
+        if (now() - start > limit_ns) {
+            *timed_out = (unsigned int)ticket;
+            __threadfence_system();
+            return;
+        }
+    }
+}
+
+// Nothing: the cost of a launch.
+extern "C" __global__ void empty()
+{
+}
+
+// Reads `count` elements of 16 bytes, so that nothing else is left in the L2 cache. It reads rather than writes
+// because written lines would have to be written back during the product that is timed next. `never` is written
+// only if all bits of the buffer, which holds zeros, came out set: the compiler cannot know, so the reads stay.
+extern "C" __global__ void __launch_bounds__(BLOCK)
+flush_l2(unsigned long long count, const uint4* buffer, unsigned int* never)
+{
+    unsigned int bits = 0;
+    const unsigned long long step = (unsigned long long)gridDim.x * BLOCK;
+    for (unsigned long long i = (unsigned long long)blockIdx.x * BLOCK + threadIdx.x; i < count; i += step) {
+        const uint4 element = buffer[i];
+        bits |= element.x | element.y | element.z | element.w;
+    }
+    if (bits == 0xffffffffu) {
+        *never = bits;
+    }
+}

@@ -1,0 +1,378 @@
+//! The CUDA kernels, compiled as C++ and run by a CPU that plays a GPU warp by warp, against the reference.
+//!
+//! It shows wrong indices, wrong masks, accesses behind an array and entries of y written by the wrong means, on
+//! machines without a GPU. It shows no speed, and no races between warps beyond those that two orders of them
+//! reveal. Without g++ it is skipped; `SPARSIGHT_REQUIRE_GXX=1` turns that into a failure.
+
+use sparsight_kernels::{
+    BenchmarkMatrix, COO_ITEMS, Candidate, Chunk, Format, HELPER_BLOCK, Kernel, KernelSource, Placement,
+    benchmark_matrix_source, row_chunks, source,
+};
+use sparsight_matrix::{Coo, Csr, Dtype, Ell, Hyb, Limits, Scalar, reference};
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A program that runs the entry points of one source.
+struct Emulator {
+    program: PathBuf,
+}
+
+/// An argument of a kernel.
+#[derive(Clone, Copy)]
+enum Arg {
+    Number(u64),
+    /// Position in the list of arrays.
+    Array(u64),
+}
+
+struct Launch {
+    kernel: u64,
+    grid: u64,
+    block: u64,
+    backwards: bool,
+    args: Vec<Arg>,
+}
+
+fn gxx_is_missing() -> bool {
+    let missing = Command::new("g++").arg("--version").output().is_err();
+    assert!(!missing || std::env::var_os("SPARSIGHT_REQUIRE_GXX").is_none(), "no g++");
+    if missing {
+        println!("skipped: no g++");
+    }
+    missing
+}
+
+impl Emulator {
+    fn compile(name: &str, source: &KernelSource) -> Self {
+        let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/emulator");
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("emulated").join(name);
+        fs::create_dir_all(&folder).unwrap();
+        let mut calls = String::new();
+        for (number, entry) in source.entry_points.iter().enumerate() {
+            let start = source.text.find(&format!("\n{entry}(")).expect("the kernel's name starts a line");
+            let parameters = source.text[start..].split_once(')').unwrap().0.matches(',').count() + 1;
+            let args: Vec<String> = (0..parameters).map(|i| format!("a.at({i})")).collect();
+            let _ = write!(calls, "if (kernel == {number}) {entry}({}); ", args.join(", "));
+        }
+        let text = format!(
+            "#include \"{0}/warp.hpp\"\n{1}\n#define DISPATCH {calls}\n#include \"{0}/main.cpp\"\n",
+            here.display(),
+            source.text
+        );
+        let (file, program) = (folder.join("emulated.cpp"), folder.join("emulated"));
+        fs::write(&file, text).unwrap();
+        let output = Command::new("g++")
+            .args(["-std=c++17", "-O1", "-w", "-I/", "-o"])
+            .args([&program, &file])
+            .args(source.definitions.iter().map(|definition| format!("-D{definition}")))
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
+        Self { program }
+    }
+
+    /// Runs the launches and gives the arrays back.
+    fn run(&self, arrays: &[Vec<u8>], launches: &[Launch]) -> Vec<Vec<u8>> {
+        let mut bytes = Vec::new();
+        let mut number = |value: u64| bytes.extend(value.to_le_bytes());
+        number(arrays.len() as u64);
+        for array in arrays {
+            bytes.extend((array.len() as u64).to_le_bytes());
+            bytes.extend(array);
+        }
+        let mut number = |value: u64| bytes.extend(value.to_le_bytes());
+        number(launches.len() as u64);
+        for launch in launches {
+            let head = [launch.kernel, launch.grid, launch.block, u64::from(launch.backwards)];
+            head.into_iter().for_each(&mut number);
+            number(launch.args.len() as u64);
+            for arg in &launch.args {
+                match *arg {
+                    Arg::Number(value) => [0, value].into_iter().for_each(&mut number),
+                    Arg::Array(at) => [1, at].into_iter().for_each(&mut number),
+                }
+            }
+        }
+        let (input, output) = (self.program.with_extension("in"), self.program.with_extension("out"));
+        fs::write(&input, &bytes).unwrap();
+        let run = Command::new(&self.program).args([&input, &output]).output().unwrap();
+        assert!(run.status.success(), "{}: {}", run.status, String::from_utf8_lossy(&run.stderr));
+        let result = fs::read(&output).unwrap();
+        let mut rest = result.as_slice();
+        arrays
+            .iter()
+            .map(|array| {
+                let (_, tail) = rest.split_at(8);
+                let (data, tail) = tail.split_at(array.len());
+                rest = tail;
+                data.to_vec()
+            })
+            .collect()
+    }
+}
+
+fn scalars<T: Scalar>(values: &[T]) -> Vec<u8> {
+    match T::DTYPE {
+        Dtype::F32 => values.iter().flat_map(|v| (v.to_f64() as f32).to_le_bytes()).collect(),
+        Dtype::F64 => values.iter().flat_map(|v| v.to_f64().to_le_bytes()).collect(),
+    }
+}
+
+fn to_scalars<T: Scalar>(bytes: &[u8]) -> Vec<T> {
+    match T::DTYPE {
+        Dtype::F32 => {
+            bytes.chunks(4).map(|b| T::from_f64(f32::from_le_bytes(b.try_into().unwrap()).into())).collect()
+        }
+        Dtype::F64 => {
+            bytes.chunks(8).map(|b| T::from_f64(f64::from_le_bytes(b.try_into().unwrap()))).collect()
+        }
+    }
+}
+
+fn words(values: &[u32]) -> Vec<u8> {
+    values.iter().flat_map(|v| v.to_le_bytes()).collect()
+}
+
+fn offsets(values: &[u64], offset_bytes: u64) -> Vec<u8> {
+    values.iter().flat_map(|v| v.to_le_bytes()[..offset_bytes as usize].to_vec()).collect()
+}
+
+/// Launches for `chunks`; `in_pieces` cuts each into launches of one block, as if grids could not be larger.
+fn launches(
+    (kernel, block): (u64, u64),
+    chunks: impl Iterator<Item = Chunk>,
+    teams_a_block: u64,
+    args: &[Arg],
+    in_pieces: bool,
+) -> Vec<Launch> {
+    let launch = |first: u64, grid: u64| {
+        let args = std::iter::once(Arg::Number(first)).chain(args.iter().copied()).collect();
+        Launch { kernel, grid, block, backwards: in_pieces, args }
+    };
+    let pieces = |chunk: Chunk| {
+        let grid = u64::from(chunk.grid);
+        if in_pieces {
+            (0..grid).map(|i| launch(chunk.first_row + i * teams_a_block, 1)).rev().collect()
+        } else {
+            vec![launch(chunk.first_row, grid)]
+        }
+    };
+    chunks.flat_map(pieces).collect()
+}
+
+/// y = A x by the emulated candidate. Mirrors what the CUDA device launches.
+fn product<T: Scalar>(
+    emulator: &Emulator,
+    candidate: &Candidate,
+    offset_bytes: u64,
+    a: &Csr<T>,
+    x: &[T],
+    in_pieces: bool,
+) -> Vec<T> {
+    let (nrows, block) = (a.nrows() as u64, candidate.block);
+    // Arrays 0 and 1 are x and y.
+    let mut arrays = vec![scalars(x), scalars(&vec![T::from_f64(f64::NAN); a.nrows()])];
+    let (x, y) = (Arg::Array(0), Arg::Array(1));
+    let mut add = |bytes: Vec<u8>| {
+        arrays.push(bytes);
+        Arg::Array(arrays.len() as u64 - 1)
+    };
+    let rows = |kernel: u64, threads_per_row: u32, args: &[Arg]| {
+        let args = [&[Arg::Number(nrows)], args].concat();
+        let chunks = row_chunks(nrows, threads_per_row, block);
+        launches((kernel, block.into()), chunks, (block / threads_per_row).into(), &args, in_pieces)
+    };
+    let mut ell = |part: &Ell<T>| {
+        let numbers = [Arg::Number(part.width() as u64), Arg::Number(part.stride() as u64)];
+        let args = [numbers[0], numbers[1], add(words(part.col_idx())), add(scalars(part.values())), x, y];
+        rows(0, 1, &args)
+    };
+    let (mut all, coo) = match candidate.kernel {
+        Kernel::CsrScalar | Kernel::CsrVector { .. } => {
+            let args = [
+                add(offsets(a.row_ptr(), offset_bytes)),
+                add(words(a.col_idx())),
+                add(scalars(a.values())),
+                x,
+                y,
+            ];
+            (rows(0, candidate.kernel.threads_per_row().unwrap(), &args), None)
+        }
+        Kernel::Ell => (ell(&Ell::from_csr(a, &Limits::NONE).unwrap()), None),
+        Kernel::Coo => (rows(0, 1, &[y]), Some(Coo::from_csr(a, &Limits::NONE).unwrap())),
+        Kernel::Hyb => {
+            let hyb = Hyb::from_csr(a, &Limits::NONE).unwrap();
+            (ell(hyb.ell()), Some(hyb.coo().clone()))
+        }
+        other => unreachable!("{other}"),
+    };
+    if let Some(coo) = coo {
+        let nnz = coo.nnz() as u64;
+        let runs = nnz.div_ceil(u64::from(32 * COO_ITEMS));
+        let args = [
+            Arg::Number(nnz),
+            add(words(coo.row_idx())),
+            add(words(coo.col_idx())),
+            add(scalars(coo.values())),
+            x,
+            y,
+        ];
+        let chunks = row_chunks(runs, 32, block);
+        all.extend(launches((1, block.into()), chunks, (block / 32).into(), &args, in_pieces));
+    }
+    to_scalars(&emulator.run(&arrays, &all)[1])
+}
+
+/// A matrix with rows of these lengths, columns and values scattered.
+fn matrix<T: Scalar>(lengths: &[usize]) -> Csr<T> {
+    let ncols = lengths.iter().copied().max().unwrap_or(0).max(1) + 7;
+    let mut row_ptr = vec![0];
+    let (mut col_idx, mut values) = (Vec::new(), Vec::new());
+    for (row, &length) in lengths.iter().enumerate() {
+        // Every column between the first and the last at most once, increasing.
+        let first = (row * 31) % (ncols - length + 1);
+        col_idx.extend((first..first + length).map(|col| col as u32));
+        values.extend((0..length).map(|k| T::from_f64(((row * 37 + k * 11) % 101) as f64 / 50.0 - 0.99)));
+        row_ptr.push(col_idx.len() as u64);
+    }
+    Csr::try_new(lengths.len(), ncols, row_ptr, col_idx, values).unwrap()
+}
+
+/// Row lengths that break kernels which are nearly right.
+fn awkward() -> Vec<(&'static str, Vec<usize>)> {
+    let mixed = |n: usize| (0..n).map(|i| (i * i + 3 * i) % 5).collect::<Vec<_>>();
+    let run = 32 * COO_ITEMS as usize;
+    vec![
+        ("no rows", vec![]),
+        ("one empty row", vec![0]),
+        ("one entry", vec![1]),
+        ("nothing but empty rows", vec![0; 100]),
+        ("31 rows", mixed(31)),
+        ("32 rows", mixed(32)),
+        ("33 rows", mixed(33)),
+        ("65 rows", mixed(65)),
+        ("1,000 rows", mixed(1000)),
+        ("one entry in each of 300 rows", vec![1; 300]),
+        (
+            "empty rows first, last and between",
+            [vec![0; 40], vec![3; 50], vec![0; 70], vec![2; 9], vec![0; 33]].concat(),
+        ),
+        ("a row of a run", vec![run]),
+        ("rows of a run", vec![run; 5]),
+        ("rows of half a run", vec![run / 2; 9]),
+        ("a row that ends one before the run, one that ends one behind", vec![run - 1, 1, run + 1, run - 1]),
+        ("a row over many runs between short ones", vec![2, 5, 7 * run + 3, 1, 0, 4]),
+        ("long rows that start within a step", vec![5, 2 * run, 5, 3 * run, 1, run, 31, 33]),
+        ("rows of 32 and 33", [vec![32; 10], vec![33; 10]].concat()),
+        ("33 entries", vec![0, 33, 0]),
+        ("dense", vec![300; 40]),
+        (
+            "HYB with both parts",
+            [vec![3; 4096], vec![1; 500], vec![50; 20], vec![0; 100], vec![400; 2]].concat(),
+        ),
+    ]
+}
+
+fn check_all<T: Scalar>(block: u32, offset_bytes: u64) {
+    if gxx_is_missing() {
+        return;
+    }
+    for kernel in Kernel::ALL {
+        let candidate = Candidate { kernel, block, dtype: T::DTYPE };
+        let name = candidate.to_string().replace('/', "-");
+        let emulator = Emulator::compile(&name, &source(&candidate, offset_bytes));
+        for (what, lengths) in awkward() {
+            let a = matrix::<T>(&lengths);
+            if kernel.format() == Format::Ell && lengths.len() > 4000 {
+                continue;
+            }
+            let x: Vec<T> =
+                (0..a.ncols()).map(|i| T::from_f64(((i * 29) % 97) as f64 / 60.0 - 0.8)).collect();
+            let expected = reference(&a, &x);
+            for in_pieces in [false, true] {
+                let y = product(&emulator, &candidate, offset_bytes, &a, &x, in_pieces);
+                let wrong = expected.first_wrong(&y);
+                assert_eq!(wrong, None, "{candidate} on '{what}', in pieces: {in_pieces}");
+            }
+        }
+    }
+}
+
+#[test]
+fn every_kernel_in_single_precision_matches_the_reference() {
+    check_all::<f32>(128, 4);
+}
+
+#[test]
+fn every_kernel_in_double_precision_with_wide_offsets_matches_the_reference() {
+    check_all::<f64>(64, 8);
+}
+
+fn generated_is_the_formula<T: Scalar>(offset_bytes: u64) {
+    if gxx_is_missing() {
+        return;
+    }
+    let name = format!("benchmark-{}", T::DTYPE);
+    let emulator = Emulator::compile(&name, &benchmark_matrix_source(T::DTYPE, offset_bytes));
+    let empty_value = T::from_f64(f64::NAN);
+    for placement in Placement::ALL {
+        for (nrows, row_length, seed) in
+            [(1_u64, 1_u64, 0_u64), (33, 33, 5), (1000, 7, u64::MAX), (64, 32, 9)]
+        {
+            let m = BenchmarkMatrix { nrows, row_length, placement, seed };
+            let a = m.to_csr::<T>();
+            let (nnz, stride) = (m.nnz(), Ell::<T>::stride_for(nrows));
+            let room = |count: u64| scalars(&vec![empty_value; count as usize]);
+            let no_words = |count: u64| words(&vec![7; count as usize]);
+            let arrays = [
+                vec![7; ((nrows + 1) * offset_bytes) as usize],
+                no_words(nnz),
+                no_words(nnz),
+                room(nnz),
+                no_words(row_length * stride),
+                room(row_length * stride),
+                room(nrows),
+                room(nrows),
+            ];
+            let launch = |kernel: u64, args: &[Arg]| Launch {
+                kernel,
+                grid: 2,
+                block: HELPER_BLOCK.into(),
+                backwards: false,
+                args: args.to_vec(),
+            };
+            let [n, p, strewn, seed, nnz, stride] =
+                [nrows, row_length, u64::from(placement == Placement::Strewn), seed, nnz, stride]
+                    .map(Arg::Number);
+            let at = Arg::Array;
+            let launches = [
+                launch(0, &[n, p, at(0)]),
+                launch(1, &[nnz, p, at(1)]),
+                launch(2, &[n, p, strewn, seed, at(2), at(3)]),
+                launch(3, &[n, p, strewn, seed, stride, at(4), at(5)]),
+                launch(4, &[n, seed, at(6)]),
+                launch(5, &[n, at(7)]),
+            ];
+            let out = emulator.run(&arrays, &launches);
+            let coo = Coo::from_csr(&a, &Limits::NONE).unwrap();
+            let ell = Ell::from_csr(&a, &Limits::NONE).unwrap();
+            assert_eq!(out[0], offsets(a.row_ptr(), offset_bytes), "{m:?}");
+            assert_eq!(out[1], words(coo.row_idx()), "{m:?}");
+            assert_eq!((&out[2], &out[3]), (&words(a.col_idx()), &scalars(a.values())), "{m:?}");
+            assert_eq!((&out[4], &out[5]), (&words(ell.col_idx()), &scalars(ell.values())), "{m:?}");
+            // As sparsight_device::random_x.
+            let x = BenchmarkMatrix { row_length: 1, ..m };
+            let x: Vec<T> = (0..nrows).map(|i| T::from_f64(x.value(i, 0))).collect();
+            assert_eq!(out[6], scalars(&x), "{m:?}");
+            assert!(to_scalars::<T>(&out[7]).iter().all(|y| y.to_f64().is_nan()), "{m:?}");
+        }
+    }
+}
+
+#[test]
+fn generated_matrices_are_the_host_formula_number_by_number() {
+    generated_is_the_formula::<f32>(4);
+    generated_is_the_formula::<f64>(8);
+}

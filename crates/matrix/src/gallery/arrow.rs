@@ -1,0 +1,33 @@
+//! Arrows: a diagonal, and first rows and columns that are full.
+
+use super::generator::{Generator, Parameter, Size};
+use super::random::Rng;
+
+pub(super) const ARROW: Generator = Generator {
+    name: "arrow",
+    summary: "diagonal with full first rows and columns: bordered systems, bundle adjustment",
+    parameters: &[
+        Parameter::dimension("n", 200_000, "rows"),
+        Parameter::dimension("width", 2, "full rows and full columns"),
+        Parameter::SEED,
+    ],
+    size: |arguments| {
+        let n = u128::from(arguments.whole("n"));
+        let width = u128::from(arguments.whole("width")).min(n);
+        Size { nrows: n, ncols: n, nnz: width * n + (n - width) * (width + 1) }
+    },
+    rows: |arguments| {
+        let (n, width) = (arguments.whole("n"), arguments.whole("width"));
+        let seed = arguments.whole("seed");
+        Box::new(move |number, row| {
+            let mut rng = Rng::new(seed, number);
+            let full = if number < width { n } else { width };
+            for col in 0..full {
+                row.push(col, rng.value());
+            }
+            if number >= full {
+                row.push(number, rng.value());
+            }
+        })
+    },
+};

@@ -1,0 +1,139 @@
+//! Why text is no recipe, or a recipe gives no matrix.
+
+use super::{Accepts, generators};
+use crate::Bytes;
+use thiserror::Error;
+
+/// A refusal of the gallery. Hints on what to write instead are given by [`GalleryError::hint`].
+#[derive(Debug, Clone, PartialEq, Error)]
+#[non_exhaustive]
+pub enum GalleryError {
+    /// No generator of that name.
+    #[error("the gallery has no generator '{name}'")]
+    UnknownGenerator {
+        /// What was written.
+        name: String,
+    },
+    /// The generator has no such parameter.
+    #[error("{generator} has no parameter '{key}'")]
+    UnknownParameter {
+        /// Its name.
+        generator: &'static str,
+        /// What was written.
+        key: String,
+        /// What it has.
+        known: Vec<&'static str>,
+    },
+    /// Something between commas that is not `key=value`.
+    #[error("{generator}: '{text}' is not key=value")]
+    NotKeyValue {
+        /// Generator.
+        generator: &'static str,
+        /// What was written.
+        text: String,
+    },
+    /// A parameter written twice.
+    #[error("{generator}: {key} is given twice")]
+    Repeated {
+        /// Generator.
+        generator: &'static str,
+        /// Parameter.
+        key: &'static str,
+    },
+    /// A value out of range or of the wrong kind.
+    #[error("{generator}: {key} must be {accepts}, got '{value}'")]
+    BadValue {
+        /// Generator.
+        generator: &'static str,
+        /// Parameter.
+        key: &'static str,
+        /// What was written.
+        value: String,
+        /// What may be written.
+        accepts: Accepts,
+    },
+    /// Larger than the gallery makes.
+    #[error("{generator}: {count} {what} are more than the limit of {limit}")]
+    TooLarge {
+        /// Generator.
+        generator: &'static str,
+        /// `rows`, `columns` or `non-zeros`.
+        what: &'static str,
+        /// How many it would have.
+        count: u128,
+        /// How many it may have.
+        limit: u64,
+    },
+    /// The system does not give the memory.
+    #[error("{generator}: the system does not give the {need} that making this matrix takes")]
+    OutOfMemory {
+        /// Generator.
+        generator: &'static str,
+        /// Bytes of the matrix and of the pieces that it is put together from.
+        need: Bytes,
+    },
+}
+
+impl GalleryError {
+    /// What the user can write instead, if anything is known.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::UnknownGenerator { name } => {
+                let names: Vec<&str> = generators().iter().map(|generator| generator.name).collect();
+                let all = format!("the gallery has {}", names.join(", "));
+                Some(match nearest(name, &names) {
+                    Some(near) => format!("did you mean {near}? {all}"),
+                    None => all,
+                })
+            }
+            Self::UnknownParameter { key, known, .. } => {
+                let all = format!("its parameters are {}", known.join(", "));
+                Some(match nearest(key, known) {
+                    Some(near) => format!("did you mean {near}? {all}"),
+                    None => all,
+                })
+            }
+            Self::NotKeyValue { generator, .. } => Some(format!(
+                "parameters follow the name, separated by commas: gallery:{generator},key=value"
+            )),
+            _ => None,
+        }
+    }
+}
+
+/// The name that is reached from `text` by the fewest edits, unless that would change more than half of it.
+fn nearest<'n>(text: &str, names: &[&'n str]) -> Option<&'n str> {
+    let (edits, near) = names.iter().map(|&name| (distance(text, name), name)).min_by_key(|near| near.0)?;
+    (2 * edits <= near.len()).then_some(near)
+}
+
+/// Insertions, deletions and replacements that make `b` of `a` (Levenshtein 1966).
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, from) in a.chars().enumerate() {
+        let mut diagonal = i;
+        row[0] = i + 1;
+        for (j, &to) in b.iter().enumerate() {
+            let replaced = diagonal + usize::from(from != to);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_typo_finds_the_name_that_was_meant_and_nonsense_finds_none() {
+        assert_eq!(distance("kitten", "sitting"), 3);
+        assert_eq!((distance("", "abc"), distance("abc", ""), distance("abc", "abc")), (3, 3, 0));
+        let names = ["stencil2d", "stencil3d", "arrow"];
+        assert_eq!(nearest("stencil_2d", &names), Some("stencil2d"));
+        assert_eq!(nearest("arow", &names), Some("arrow"));
+        assert_eq!(nearest("poisson", &names), None);
+    }
+}

@@ -1,0 +1,105 @@
+//! Putting a CSR together from rows that are made in parallel.
+
+use crate::{Csr, Scalar};
+use rayon::prelude::*;
+
+/// Makes the row of that number.
+pub(super) type RowMaker = Box<dyn Fn(u64, &mut Row) + Send + Sync>;
+
+/// The entries of a row while it is made. They may come in any order; of several in a column the first stays.
+#[derive(Debug, Default)]
+pub(super) struct Row {
+    entries: Vec<(u32, f64)>,
+}
+
+impl Row {
+    /// Adds an entry.
+    pub(super) fn push(&mut self, col: u64, value: f64) {
+        self.entries.push((col as u32, value));
+    }
+
+    /// Columns strictly increasing.
+    fn sort(&mut self) {
+        if !self.entries.is_sorted_by(|a, b| a.0 < b.0) {
+            self.entries.sort_by_key(|entry| entry.0);
+            self.entries.dedup_by_key(|entry| entry.0);
+        }
+    }
+}
+
+/// Rows that one task makes: some microseconds of work at a few entries a row, and still many tasks where few
+/// rows hold everything. Chosen.
+const ROWS_A_PIECE: usize = 64;
+
+/// A run of rows.
+struct Piece<T> {
+    ends: Vec<u64>,
+    cols: Vec<u32>,
+    values: Vec<T>,
+}
+
+/// The matrix of all rows.
+///
+/// # Panics
+/// If a row has a column beyond `ncols`.
+pub(super) fn build<T: Scalar>(nrows: usize, ncols: usize, make_row: &RowMaker) -> Csr<T> {
+    let pieces: Vec<Piece<T>> =
+        (0..nrows.div_ceil(ROWS_A_PIECE)).into_par_iter().map(|i| piece(i, nrows, make_row)).collect();
+
+    let nnz: usize = pieces.iter().map(|piece| piece.cols.len()).sum();
+    let mut row_ptr = Vec::with_capacity(nrows + 1);
+    row_ptr.push(0);
+    let mut col_idx = vec![0; nnz];
+    let mut values = vec![T::default(); nnz];
+    let mut places = Vec::with_capacity(pieces.len());
+    let (mut cols_left, mut values_left) = (col_idx.as_mut_slice(), values.as_mut_slice());
+    let mut start = 0;
+    for piece in pieces {
+        row_ptr.extend(piece.ends.iter().map(|end| start + end));
+        start += piece.cols.len() as u64;
+        let (cols, cols_tail) = cols_left.split_at_mut(piece.cols.len());
+        let (values, values_tail) = values_left.split_at_mut(piece.cols.len());
+        (cols_left, values_left) = (cols_tail, values_tail);
+        places.push((piece, cols, values));
+    }
+    places.into_par_iter().for_each(|(piece, cols, values)| {
+        cols.copy_from_slice(&piece.cols);
+        values.copy_from_slice(&piece.values);
+    });
+    Csr::try_new(nrows, ncols, row_ptr, col_idx, values)
+        .expect("rows are sorted and a generator stays within its columns")
+}
+
+fn piece<T: Scalar>(i: usize, nrows: usize, make_row: &RowMaker) -> Piece<T> {
+    let mut piece = Piece { ends: Vec::with_capacity(ROWS_A_PIECE), cols: Vec::new(), values: Vec::new() };
+    let mut row = Row::default();
+    for number in i * ROWS_A_PIECE..((i + 1) * ROWS_A_PIECE).min(nrows) {
+        row.entries.clear();
+        make_row(number as u64, &mut row);
+        row.sort();
+        piece.cols.extend(row.entries.iter().map(|entry| entry.0));
+        piece.values.extend(row.entries.iter().map(|entry| T::from_f64(entry.1)));
+        piece.ends.push(piece.cols.len() as u64);
+    }
+    piece
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_sorted_and_of_several_entries_in_a_column_the_first_stays() {
+        let make: RowMaker = Box::new(|number, row| {
+            if number % 2 == 0 {
+                row.push(3, 1.0);
+                row.push(number % 3, 2.0);
+                row.push(3, 4.0);
+            }
+        });
+        let a = build::<f64>(1001, 4, &make);
+        assert_eq!((a.nrows(), a.nnz()), (1001, 501 * 2));
+        assert_eq!(a.row(500), (&[2, 3][..], &[2.0, 1.0][..]));
+        assert_eq!(a.row(501).0, []);
+    }
+}

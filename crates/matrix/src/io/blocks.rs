@@ -1,0 +1,171 @@
+//! A file as blocks that end at a line end, handed out one after the other to whichever thread asks.
+
+use super::ReadError;
+use std::borrow::Cow;
+use std::io::Read;
+use std::sync::mpsc::{Receiver, SyncSender};
+use std::sync::{Mutex, PoisonError};
+
+/// Bytes of a block: text and triplets of one block stay in a core's second-level cache of 1 to 2 MiB. It is
+/// also the longest line.
+pub(crate) const BLOCK: usize = 1 << 20;
+
+/// Some whole lines of a file.
+#[derive(Debug)]
+pub(crate) struct Block<'a> {
+    /// Blocks before this one.
+    pub(crate) index: usize,
+    pub(crate) bytes: Cow<'a, [u8]>,
+    /// The block is the start of a line that is longer than a block; nothing follows.
+    pub(crate) cut: bool,
+    /// Bytes of the file, compressed if it is, that had been consumed when this block was complete.
+    pub(crate) consumed: u64,
+}
+
+/// A block on its way from the thread that decompresses.
+pub(crate) struct Piece {
+    bytes: Vec<u8>,
+    cut: bool,
+    consumed: u64,
+}
+
+/// Where blocks come from.
+pub(crate) enum Blocks<'a> {
+    /// Bytes that are all there: a mapped file.
+    Slice(Mutex<SliceCursor<'a>>),
+    /// A thread that decompresses.
+    Queue(Mutex<QueueCursor>),
+}
+
+pub(crate) struct SliceCursor<'a> {
+    bytes: &'a [u8],
+    at: usize,
+    next: usize,
+}
+
+pub(crate) struct QueueCursor {
+    pieces: Receiver<Result<Piece, ReadError>>,
+    next: usize,
+}
+
+impl<'a> Blocks<'a> {
+    pub(crate) fn of_slice(bytes: &'a [u8]) -> Self {
+        Self::Slice(Mutex::new(SliceCursor { bytes, at: 0, next: 0 }))
+    }
+
+    pub(crate) fn of_queue(pieces: Receiver<Result<Piece, ReadError>>) -> Self {
+        Self::Queue(Mutex::new(QueueCursor { pieces, next: 0 }))
+    }
+
+    /// The next block, `None` after the last.
+    ///
+    /// # Errors
+    /// `(index, error)` if reading failed after the blocks below `index`.
+    pub(crate) fn next(&self) -> Result<Option<Block<'a>>, (usize, ReadError)> {
+        match self {
+            Self::Slice(cursor) => Ok(cursor.lock().unwrap_or_else(PoisonError::into_inner).next()),
+            Self::Queue(cursor) => cursor.lock().unwrap_or_else(PoisonError::into_inner).next(),
+        }
+    }
+}
+
+impl<'a> SliceCursor<'a> {
+    fn next(&mut self) -> Option<Block<'a>> {
+        let rest = &self.bytes[self.at..];
+        if rest.is_empty() {
+            return None;
+        }
+        let (bytes, cut) = match rest.get(..BLOCK) {
+            None => (rest, false),
+            Some(full) => match full.iter().rposition(|&b| b == b'\n') {
+                Some(newline) => (&full[..=newline], false),
+                None => (full, true),
+            },
+        };
+        self.at = if cut { self.bytes.len() } else { self.at + bytes.len() };
+        let index = self.next;
+        self.next += 1;
+        Some(Block { index, bytes: Cow::Borrowed(bytes), cut, consumed: self.at as u64 })
+    }
+}
+
+impl QueueCursor {
+    fn next<'a>(&mut self) -> Result<Option<Block<'a>>, (usize, ReadError)> {
+        let index = self.next;
+        match self.pieces.recv() {
+            Err(_) => Ok(None),
+            Ok(Err(error)) => Err((index, error)),
+            Ok(Ok(Piece { bytes, cut, consumed })) => {
+                self.next += 1;
+                Ok(Some(Block { index, bytes: Cow::Owned(bytes), cut, consumed }))
+            }
+        }
+    }
+}
+
+/// Cuts `reader` into pieces and sends them until it ends, fails or nobody listens any more.
+pub(crate) fn send_pieces(
+    mut reader: impl Read,
+    consumed: impl Fn() -> u64,
+    fail: impl FnOnce(std::io::Error) -> ReadError,
+    queue: &SyncSender<Result<Piece, ReadError>>,
+) {
+    let mut rest = Vec::new();
+    loop {
+        let mut bytes = Vec::with_capacity(BLOCK);
+        bytes.append(&mut rest);
+        let room = (BLOCK - bytes.len()) as u64;
+        if let Err(error) = reader.by_ref().take(room).read_to_end(&mut bytes) {
+            // Nobody listening is no error: the receiver has stopped for a reason of its own.
+            let _ = queue.send(Err(fail(error)));
+            return;
+        }
+        let full = bytes.len() == BLOCK;
+        let newline = bytes.iter().rposition(|&b| b == b'\n');
+        match newline {
+            Some(newline) if full => rest = bytes.split_off(newline + 1),
+            _ if bytes.is_empty() => return,
+            _ => {}
+        }
+        let cut = full && newline.is_none();
+        if queue.send(Ok(Piece { bytes, cut, consumed: consumed() })).is_err() || cut {
+            return;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc::sync_channel;
+
+    fn collect(blocks: &Blocks<'_>) -> (Vec<u8>, Vec<bool>) {
+        let (mut all, mut cuts) = (Vec::new(), Vec::new());
+        while let Some(block) = blocks.next().unwrap() {
+            assert_eq!(block.index, cuts.len());
+            all.extend_from_slice(&block.bytes);
+            cuts.push(block.cut);
+        }
+        (all, cuts)
+    }
+
+    #[test]
+    fn blocks_of_a_slice_and_of_a_stream_are_the_same() {
+        for text in [vec![], b"one\ntwo".to_vec(), b"12345678\n".repeat(300_000), vec![b'x'; BLOCK + 1]] {
+            let (all, cuts) = collect(&Blocks::of_slice(&text));
+            let (send, receive) = sync_channel(1000);
+            send_pieces(&text[..], || 0, |_| unreachable!(), &send);
+            drop(send);
+            assert_eq!((all.clone(), cuts.clone()), collect(&Blocks::of_queue(receive)));
+            if cuts.last() == Some(&true) {
+                assert_eq!(
+                    (all.len(), cuts.len()),
+                    (BLOCK, 1),
+                    "a line longer than a block ends the reading"
+                );
+            } else {
+                assert_eq!(all, text);
+            }
+        }
+    }
+}

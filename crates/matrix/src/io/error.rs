@@ -1,0 +1,112 @@
+//! Why a file could not be read, with the place where that shows.
+
+use super::{MatrixMarketFault, NpzFault};
+use crate::{Bytes, CsrError};
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+use thiserror::Error;
+
+/// Why a file could not be read. Prints as one line that starts with the place, `a.mtx:1042:7: ...`;
+/// [`ReadError::hint`] is apart.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ReadError {
+    /// The name does not say what kind of file it is.
+    #[error("{}: the name ends with none of .mtx, .mtx.gz, .tar.gz, .tgz, .npz", path.display())]
+    UnknownKind {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The system could not open or read the file.
+    #[error("{}: {cause}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        cause: io::Error,
+    },
+    /// The file is compressed and its content does not decompress.
+    #[error("{}: the compressed data are damaged or cut off: {cause}", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What the decompressor said.
+        cause: io::Error,
+    },
+    /// An archive without a matrix.
+    #[error("{}: the archive holds no .mtx file", path.display())]
+    NoMatrix {
+        /// The archive.
+        path: PathBuf,
+    },
+    /// The matrix needs more memory than there is, or than the caller allows.
+    #[error("{}: the matrix needs {need} of memory, {have} may be used", path.display())]
+    Memory {
+        /// The file.
+        path: PathBuf,
+        /// Bytes needed, as far as they were counted.
+        need: Bytes,
+        /// Bytes that may be used.
+        have: Bytes,
+    },
+    /// A fault in a Matrix Market file.
+    #[error("{place}: {fault}")]
+    MatrixMarket {
+        /// Where.
+        place: Place,
+        /// What.
+        fault: MatrixMarketFault,
+    },
+    /// A fault in an `.npz` file.
+    #[error("{}: {fault}", path.display())]
+    Npz {
+        /// The file.
+        path: PathBuf,
+        /// What.
+        fault: NpzFault,
+    },
+    /// The arrays read are no matrix.
+    #[error("{}: {cause}", path.display())]
+    Structure {
+        /// The file.
+        path: PathBuf,
+        /// The broken invariant.
+        cause: CsrError,
+    },
+}
+
+impl ReadError {
+    /// What the user may do about it, for the program to print apart.
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::MatrixMarket { fault, .. } => fault.hint(),
+            Self::Npz { fault, .. } => fault.hint(),
+            Self::Damaged { .. } => Some("download or copy the file again"),
+            Self::UnknownKind { .. } => Some("unpack the file, or rename it to what it is"),
+            Self::NoMatrix { .. } => Some("the Matrix Market download of a collection holds NAME/NAME.mtx"),
+            Self::Io { .. } | Self::Memory { .. } | Self::Structure { .. } => None,
+        }
+    }
+}
+
+/// A place in a file, printed as `path:line:column`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// The file; of a compressed file or an archive, that file.
+    pub path: PathBuf,
+    /// Line of the decompressed text, counted from 1.
+    pub line: Option<u64>,
+    /// Byte of the line, counted from 1.
+    pub column: Option<u64>,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.path.display())?;
+        for number in [self.line, self.column].into_iter().map_while(|n| n) {
+            write!(f, ":{number}")?;
+        }
+        Ok(())
+    }
+}

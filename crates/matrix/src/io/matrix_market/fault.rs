@@ -1,0 +1,188 @@
+//! What can be wrong with a Matrix Market file, and what its owner may do about it.
+
+use super::super::Symmetry;
+use super::super::blocks::BLOCK;
+use std::fmt;
+use thiserror::Error;
+
+/// What is wrong at a place of a Matrix Market file.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum MatrixMarketFault {
+    /// No byte at all.
+    #[error("the file is empty")]
+    Empty,
+    /// The first line is no banner.
+    #[error("expected '%%MatrixMarket matrix ...', found {found}")]
+    NotMatrixMarket {
+        /// What the first line starts with.
+        found: Found,
+    },
+    /// A word of the banner is missing or unknown.
+    #[error("expected {expected}, found {found}")]
+    Banner {
+        /// The words that may stand here.
+        expected: &'static str,
+        /// What stands here.
+        found: Found,
+    },
+    /// Complex values.
+    #[error("complex values cannot be read")]
+    Complex,
+    /// `array pattern`, which would say nothing.
+    #[error("an array cannot be a pattern")]
+    PatternArray,
+    /// The file ends before its size line.
+    #[error("the file ends before the size line")]
+    NoSizeLine,
+    /// The size line is not made of the right numbers.
+    #[error("expected {expected} in the size line, found {found}")]
+    Size {
+        /// The number that belongs here.
+        expected: &'static str,
+        /// What stands here.
+        found: Found,
+    },
+    /// A symmetry needs as many columns as rows.
+    #[error("a {symmetry} matrix must be square, this one is {nrows} x {ncols}")]
+    NotSquare {
+        /// The symmetry of the banner.
+        symmetry: Symmetry,
+        /// Declared rows.
+        nrows: u64,
+        /// Declared columns.
+        ncols: u64,
+    },
+    /// More rows or columns than 32 bits can name.
+    #[error("{n} {what}s are more than a 32-bit index can name ({})", u32::MAX)]
+    TooMany {
+        /// `row` or `column`.
+        what: &'static str,
+        /// How many are declared.
+        n: u64,
+    },
+    /// Something else stands where an index or a value belongs.
+    #[error("expected a {what}, found {found}")]
+    Expected {
+        /// `row index`, `column index` or `value`.
+        what: &'static str,
+        /// What stands here.
+        found: Found,
+    },
+    /// Index 0.
+    #[error("{what} index 0 is below 1")]
+    IndexZero {
+        /// `row` or `column`.
+        what: &'static str,
+    },
+    /// An index beyond the size line.
+    #[error("{what} index {index} is outside the declared {declared} {what}s")]
+    Outside {
+        /// `row` or `column`.
+        what: &'static str,
+        /// The index, counted from 1.
+        index: Found,
+        /// Rows or columns of the size line.
+        declared: u64,
+    },
+    /// A value that is not finite in the value type asked for.
+    #[error("value {found} is not a finite number that fits the value type")]
+    NotFinite {
+        /// What stands here.
+        found: Found,
+    },
+    /// A fraction in a file of whole numbers.
+    #[error("value {found} is no whole number, the header says integer")]
+    NotInteger {
+        /// What stands here.
+        found: Found,
+    },
+    /// A diagonal entry of a skew-symmetric matrix.
+    #[error("row {row} has a diagonal entry, a skew-symmetric matrix has none")]
+    SkewDiagonal {
+        /// Row, counted from 1.
+        row: u64,
+    },
+    /// Something follows a complete entry on its line.
+    #[error("unexpected {found} after the entry")]
+    Trailing {
+        /// What follows.
+        found: Found,
+    },
+    /// The size line declares another number of entries than there are.
+    #[error("declared {declared} entries, the file holds {found}")]
+    Count {
+        /// Entries of the size line.
+        declared: u64,
+        /// Entries read.
+        found: u64,
+    },
+    /// A line longer than any sensible one.
+    #[error("the line is longer than {BLOCK} bytes")]
+    LongLine,
+}
+
+/// A piece of the file, cut short and made printable.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Found {
+    text: Option<String>,
+    quoted: bool,
+}
+
+impl Found {
+    /// Longest piece shown, in characters: an error stays one line.
+    const LONGEST: usize = 32;
+
+    pub(super) fn token(token: &[u8]) -> Self {
+        Self { text: Self::shown(token), quoted: true }
+    }
+
+    pub(super) fn number(token: &[u8]) -> Self {
+        Self { text: Self::shown(token), quoted: false }
+    }
+
+    fn shown(token: &[u8]) -> Option<String> {
+        if token.is_empty() {
+            return None;
+        }
+        // Four bytes a character at most.
+        let head = &token[..token.len().min(4 * (Self::LONGEST + 1))];
+        let mut text: String =
+            String::from_utf8_lossy(head).chars().take(Self::LONGEST).flat_map(char::escape_debug).collect();
+        if String::from_utf8_lossy(head).chars().count() > Self::LONGEST {
+            text.push_str("...");
+        }
+        Some(text)
+    }
+}
+
+impl fmt::Display for Found {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.text {
+            None => f.write_str("the end of the line"),
+            Some(text) if self.quoted => write!(f, "'{text}'"),
+            Some(text) => f.write_str(text),
+        }
+    }
+}
+
+impl MatrixMarketFault {
+    /// What the owner of the file may do about it.
+    pub fn hint(&self) -> Option<&'static str> {
+        Some(match self {
+            Self::NotMatrixMarket { .. } => "the first line must be a Matrix Market banner",
+            Self::Complex => "keep the pattern or the absolute values: scipy.io.mmwrite(path, abs(A))",
+            Self::IndexZero { .. } => "the file may count from 0; Matrix Market counts from 1",
+            Self::Outside { .. } => "the size line is 'rows columns entries'; two of them may be swapped",
+            Self::Count { declared, found } if found < declared => "the file may have been cut off",
+            Self::Count { .. } => "the size line may belong to another matrix",
+            Self::NotFinite { .. } => "f64 holds values up to 1.8e308, f32 up to 3.4e38",
+            Self::NotInteger { .. } => "write 'real' instead of 'integer' in the first line",
+            Self::Trailing { .. } => {
+                "a line holds one entry; values need 'real', not 'pattern', in the first line"
+            }
+            Self::TooMany { .. } => "split the matrix into blocks of rows or columns",
+            _ => return None,
+        })
+    }
+}

@@ -1,0 +1,171 @@
+//! The lines before the entries: banner, comments, size line.
+//!
+//! ```text
+//! %%MatrixMarket matrix coordinate real general
+//! % any number of comments
+//! 5 5 8                                          rows columns entries; an array: rows columns
+//! ```
+//! Source: Boisvert, Pozo, Remington, "The Matrix Market exchange formats", NISTIR 5935, 1996.
+
+use super::super::{Field, Symmetry};
+use super::fault::{Found, MatrixMarketFault as Fault};
+use super::line::{LineFault, Tokens, number};
+
+/// What the lines before the entries say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Header {
+    pub(super) banner: Banner,
+    pub(super) nrows: u64,
+    pub(super) ncols: u64,
+    /// Entries that the file must hold.
+    pub(super) entries: u64,
+    /// Where the size line says so: its line, counted from 1, and the byte in it, counted from 0.
+    pub(super) entries_at: (u64, usize),
+}
+
+/// What the first line says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Banner {
+    pub(super) array: bool,
+    pub(super) field: Field,
+    pub(super) symmetry: Symmetry,
+}
+
+/// Takes the lines of a file one by one until the header is complete.
+#[derive(Debug, Default)]
+pub(super) struct HeaderReader {
+    banner: Option<Banner>,
+    /// Lines taken.
+    pub(super) lines: u64,
+}
+
+impl HeaderReader {
+    /// Takes a line, without its `\n`; gives the header when this was the size line.
+    pub(super) fn take(&mut self, line: &[u8]) -> Result<Option<Header>, LineFault> {
+        self.lines += 1;
+        let Some(banner) = self.banner else {
+            self.banner = Some(read_banner(line)?);
+            return Ok(None);
+        };
+        let tokens = Tokens { line, at: 0 };
+        if tokens.is_empty() {
+            return Ok(None);
+        }
+        read_size(banner, tokens, self.lines).map(Some)
+    }
+
+    /// The fault of a file that ends now.
+    pub(super) fn end(&self) -> Fault {
+        if self.lines == 0 { Fault::Empty } else { Fault::NoSizeLine }
+    }
+}
+
+fn read_banner(line: &[u8]) -> Result<Banner, LineFault> {
+    // Editors on Windows like to put a byte order mark in front.
+    let start = if line.starts_with(b"\xEF\xBB\xBF") { 3 } else { 0 };
+    let mut tokens = Tokens { line, at: start };
+    let (at, word) = tokens.next();
+    if !word.eq_ignore_ascii_case(b"%%MatrixMarket") {
+        return Err((at, Fault::NotMatrixMarket { found: Found::token(word) }));
+    }
+    let mut choose = |expected: &'static str, words: &[&str]| {
+        let (at, word) = tokens.next();
+        words
+            .iter()
+            .position(|w| word.eq_ignore_ascii_case(w.as_bytes()))
+            .ok_or_else(|| (at, Fault::Banner { expected, found: Found::token(word) }))
+            .map(|chosen| (at, chosen))
+    };
+    choose("'matrix'", &["matrix"])?;
+    let (_, format) = choose("'coordinate' or 'array'", &["coordinate", "array"])?;
+    let (field_at, field) = choose(
+        "'real', 'double', 'integer' or 'pattern'",
+        &["real", "double", "integer", "pattern", "complex"],
+    )?;
+    let (_, symmetry) = choose(
+        "'general', 'symmetric', 'skew-symmetric' or 'hermitian'",
+        &["general", "symmetric", "skew-symmetric", "hermitian"],
+    )?;
+    let field = match field {
+        0 | 1 => Field::Real,
+        2 => Field::Integer,
+        3 => Field::Pattern,
+        _ => return Err((field_at, Fault::Complex)),
+    };
+    let array = format == 1;
+    if array && field == Field::Pattern {
+        return Err((field_at, Fault::PatternArray));
+    }
+    let symmetry =
+        [Symmetry::General, Symmetry::Symmetric, Symmetry::SkewSymmetric, Symmetry::Hermitian][symmetry];
+    let (at, rest) = tokens.peek();
+    if !rest.is_empty() {
+        return Err((at, Fault::Banner { expected: "the end of the line", found: Found::token(rest) }));
+    }
+    Ok(Banner { array, field, symmetry })
+}
+
+fn read_size(banner: Banner, mut tokens: Tokens<'_>, line: u64) -> Result<Header, LineFault> {
+    let start = tokens.peek().0;
+    let mut size = |expected| {
+        let (at, token) = tokens.next();
+        let n = number(token).ok_or_else(|| (at, Fault::Size { expected, found: Found::token(token) }))?;
+        Ok::<_, LineFault>((at, n))
+    };
+    let (row_at, nrows) = size("the number of rows")?;
+    let (col_at, ncols) = size("the number of columns")?;
+    let counted = if banner.array { None } else { Some(size("the number of entries")?) };
+    let (at, rest) = tokens.peek();
+    if !rest.is_empty() {
+        return Err((at, Fault::Size { expected: "nothing more", found: Found::token(rest) }));
+    }
+    // `u32::MAX` itself is no index: it marks padding elsewhere.
+    let most = u64::from(u32::MAX) - 1;
+    if nrows > most {
+        return Err((row_at, Fault::TooMany { what: "row", n: nrows }));
+    }
+    if ncols > most {
+        return Err((col_at, Fault::TooMany { what: "column", n: ncols }));
+    }
+    let symmetry = banner.symmetry;
+    if symmetry != Symmetry::General && nrows != ncols {
+        return Err((start, Fault::NotSquare { symmetry, nrows, ncols }));
+    }
+    // Both are below 2^32, so no product overflows.
+    let (at, entries) = counted.unwrap_or((
+        start,
+        match symmetry {
+            Symmetry::General => nrows * ncols,
+            Symmetry::SkewSymmetric => nrows * nrows.saturating_sub(1) / 2,
+            _ => nrows * (nrows + 1) / 2,
+        },
+    ));
+    Ok(Header { banner, nrows, ncols, entries, entries_at: (line, at) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_header_may_be_in_any_case_with_comments_and_blank_lines() {
+        let mut reader = HeaderReader::default();
+        assert_eq!(reader.take(b"%%matrixmarket MATRIX  Coordinate\tDouble Symmetric\r"), Ok(None));
+        for line in [&b"% comment"[..], b"", b"  \r", b"%"] {
+            assert_eq!(reader.take(line), Ok(None));
+        }
+        let header = reader.take(b"  7 7   12 \r").unwrap().unwrap();
+        assert_eq!((header.nrows, header.ncols, header.entries, header.entries_at), (7, 7, 12, (6, 8)));
+        let Banner { array, field, symmetry } = header.banner;
+        assert_eq!((array, field, symmetry), (false, Field::Real, Symmetry::Symmetric));
+    }
+
+    #[test]
+    fn an_array_declares_as_many_entries_as_its_stored_triangle_has() {
+        for (symmetry, entries) in [("general", 16), ("symmetric", 10), ("skew-symmetric", 6)] {
+            let mut reader = HeaderReader::default();
+            reader.take(format!("%%MatrixMarket matrix array real {symmetry}").as_bytes()).unwrap();
+            assert_eq!(reader.take(b"4 4").unwrap().unwrap().entries, entries);
+        }
+    }
+}

@@ -1,0 +1,299 @@
+//! Matrix Market files: `coordinate` and `array`, `real`, `double`, `integer` and `pattern`, every symmetry.
+//!
+//! Blocks of whole lines are read by as many threads as the current rayon pool has; each counts its own lines,
+//! so that a fault is reported at its line of the file, and always the first fault is.
+//!
+//! Choices where the format says nothing:
+//! * An entry above the diagonal of a symmetric matrix is mirrored like any other; if its mirror image is stored
+//!   too, the two are duplicates.
+//! * Duplicates are added up, except in a pattern.
+//! * A stored 0 is a non-zero of the structure in `coordinate`, and nothing in `array`.
+//! * Complex values, and values that are not finite, are refused.
+
+mod array;
+mod fault;
+mod header;
+mod line;
+
+pub use fault::{Found, MatrixMarketFault};
+
+use super::assemble::{Buckets, Chunk, Entry, Mirror, Payload, assemble, finished_bytes};
+use super::blocks::{Block, Blocks};
+use super::memory::Budget;
+use super::pattern_values::pattern_value;
+use super::rows::Merge;
+use super::{Field, Layout, Loaded, Place, Progress, ReadError, ReadOptions, Stored, Symmetry};
+use crate::{Bytes, Scalar};
+use header::{Header, HeaderReader};
+use line::{Grammar, LineFault};
+use rayon::prelude::*;
+use std::mem::size_of;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+/// Reads a Matrix Market file from `blocks`. `total`: bytes of the file, for progress.
+pub(super) fn read<T: Scalar>(
+    blocks: &Blocks<'_>,
+    total: Bytes,
+    path: &Path,
+    options: &ReadOptions<'_>,
+) -> Result<Loaded<T>, ReadError> {
+    let (header, reader, rest) = read_header(blocks, path)?;
+    let body = Body {
+        path,
+        options,
+        total,
+        budget: Budget::new(options),
+        header,
+        header_lines: reader.lines,
+        grammar: Grammar {
+            nrows: header.nrows,
+            ncols: header.ncols,
+            integer: header.banner.field == Field::Integer,
+            skew: header.banner.symmetry == Symmetry::SkewSymmetric,
+        },
+        buckets: Buckets::new(header.nrows as usize),
+        blocks,
+        first: Mutex::new(rest),
+        stop: AtomicBool::new(false),
+        kept: AtomicU64::new(0),
+        done: Mutex::new(0),
+    };
+    body.budget.check(path, finished_bytes::<T>(header.nrows, 0))?;
+    let (pattern, symmetry) = (options.pattern, header.banner.symmetry);
+    if header.banner.field == Field::Pattern {
+        let value = |e: &Entry<()>| T::from_f64(pattern_value(pattern, symmetry, e.row, e.col));
+        body.finish(body.coordinates()?, value, Merge::Keep)
+    } else if header.banner.array {
+        body.finish(body.array()?, |e: &Entry<T>| e.value, Merge::Sum)
+    } else {
+        body.finish(body.coordinates()?, |e: &Entry<T>| e.value, Merge::Sum)
+    }
+}
+
+/// Reads blocks until the header is complete; gives what is left of the last one.
+fn read_header<'a>(
+    blocks: &Blocks<'a>,
+    path: &Path,
+) -> Result<(Header, HeaderReader, Option<Unread<'a>>), ReadError> {
+    let mut reader = HeaderReader::default();
+    while let Some(block) = blocks.next().map_err(|(_, error)| error)? {
+        let mut at = 0;
+        while at < block.bytes.len() {
+            let line = line::line_at(&block.bytes, at);
+            at += line.len() + 1;
+            let header = reader.take(line);
+            if block.cut {
+                return Err(fault_at(path, reader.lines, (0, MatrixMarketFault::LongLine)));
+            }
+            if let Some(header) = header.map_err(|fault| fault_at(path, reader.lines, fault))? {
+                return Ok((header, reader, Some(Unread { block, at })));
+            }
+        }
+    }
+    Err(fault_at(path, reader.lines.max(1), (0, reader.end())))
+}
+
+fn fault_at(path: &Path, line: u64, (column, fault): LineFault) -> ReadError {
+    let place = Place { path: path.to_owned(), line: Some(line), column: Some(column as u64 + 1) };
+    ReadError::MatrixMarket { place, fault }
+}
+
+/// A block of which the bytes before `at` are done.
+struct Unread<'a> {
+    block: Block<'a>,
+    at: usize,
+}
+
+/// What one block held.
+struct Parsed<C> {
+    index: usize,
+    lines: u64,
+    /// Entries of the file, zeros of an array included.
+    entries: u64,
+    content: C,
+}
+
+/// Why reading ended early.
+enum Stop {
+    /// A fault at a line of the block, counted from 0.
+    Fault(u64, LineFault),
+    Error(ReadError),
+}
+
+/// The lines after the header, and all that the threads reading them share.
+struct Body<'a, 'b> {
+    path: &'a Path,
+    options: &'a ReadOptions<'a>,
+    total: Bytes,
+    budget: Budget,
+    header: Header,
+    header_lines: u64,
+    grammar: Grammar,
+    buckets: Buckets,
+    blocks: &'a Blocks<'b>,
+    first: Mutex<Option<Unread<'b>>>,
+    /// Set at the first fault. Blocks are handed out in order, so every block before the faulty one has
+    /// been handed out and will be read to its end: the fault reported does not depend on threads.
+    stop: AtomicBool,
+    /// Triplets kept so far.
+    kept: AtomicU64,
+    /// Bytes reported as consumed.
+    done: Mutex<u64>,
+}
+
+impl<'b> Body<'_, 'b> {
+    fn mirror(&self) -> Mirror {
+        match self.header.banner.symmetry {
+            Symmetry::General => Mirror::None,
+            Symmetry::SkewSymmetric => Mirror::Negated,
+            Symmetry::Symmetric | Symmetry::Hermitian => Mirror::Same,
+        }
+    }
+
+    /// Every entry of a coordinate file, as chunks in the order of the file.
+    fn coordinates<V: line::Text>(&self) -> Result<Vec<Chunk<V>>, ReadError> {
+        let parsed = self.parse(|bytes, scratch: &mut Vec<Entry<V>>, keep| {
+            let lines = line::coordinates(&self.grammar, bytes, scratch)?;
+            let entries = scratch.len() as u64;
+            if !keep {
+                scratch.clear();
+            }
+            let chunk = Chunk::new(scratch, self.buckets, self.mirror());
+            Ok((lines, entries, chunk.len() as u64, chunk))
+        })?;
+        Ok(parsed.into_iter().map(|p| p.content).collect())
+    }
+
+    /// Every value of an array that is not 0, as chunks in the order of the file.
+    fn array<V: line::Text + PartialEq>(&self) -> Result<Vec<Chunk<V>>, ReadError> {
+        let parsed = self.parse(|bytes, scratch: &mut Vec<Entry<V>>, keep| {
+            let (lines, entries) = line::array_values(&self.grammar, bytes, scratch)?;
+            if !keep {
+                scratch.clear();
+            }
+            Ok((lines, entries, scratch.len() as u64, scratch.clone()))
+        })?;
+        let mut first = 0;
+        let numbered = parsed.into_iter().map(|p| {
+            first += p.entries;
+            (first - p.entries, p.content)
+        });
+        // Only now is it known how many values came before a block.
+        let place = |(first, mut entries): (u64, Vec<Entry<V>>)| {
+            array::place(&self.header, first, &mut entries);
+            Chunk::new(&entries, self.buckets, self.mirror())
+        };
+        Ok(numbered.collect::<Vec<_>>().into_par_iter().map(place).collect())
+    }
+
+    /// Reads all blocks on all threads and checks the number of entries.
+    ///
+    /// `read`: given the bytes of a block, cleared scratch and whether triplets are still wanted, gives lines,
+    /// entries, triplets kept, and content.
+    fn parse<V: Payload, C: Send>(
+        &self,
+        read: impl Fn(&[u8], &mut Vec<Entry<V>>, bool) -> Result<(u64, u64, u64, C), (u64, LineFault)> + Sync,
+    ) -> Result<Vec<Parsed<C>>, ReadError> {
+        let (parsed, stops, counted) = (Mutex::new(Vec::new()), Mutex::new(Vec::new()), AtomicU64::new(0));
+        let work = || {
+            let mut scratch = Vec::new();
+            while !self.stop.load(Ordering::Relaxed) {
+                let unread = match self.next() {
+                    Ok(Some(unread)) => unread,
+                    Ok(None) => break,
+                    Err((index, error)) => return self.halt(&stops, index, Stop::Error(error)),
+                };
+                let (block, bytes) = (&unread.block, &unread.block.bytes[unread.at..]);
+                if block.cut {
+                    let fault = (0, MatrixMarketFault::LongLine);
+                    return self.halt(&stops, block.index, Stop::Fault(0, fault));
+                }
+                scratch.clear();
+                // Beyond the declared number entries are counted for the error, but no longer kept.
+                let keep = counted.load(Ordering::Relaxed) <= self.header.entries;
+                match read(bytes, &mut scratch, keep) {
+                    Err((line, fault)) => return self.halt(&stops, block.index, Stop::Fault(line, fault)),
+                    Ok((lines, entries, kept, content)) => {
+                        counted.fetch_add(entries, Ordering::Relaxed);
+                        let index = block.index;
+                        lock(&parsed).push(Parsed { index, lines, entries, content });
+                        let kept = self.kept.fetch_add(kept, Ordering::Relaxed) + kept;
+                        let need = u128::from(kept) * size_of::<Entry<V>>() as u128;
+                        if !self.budget.fits(need) {
+                            let error = self.budget.error(self.path, need);
+                            return self.halt(&stops, index, Stop::Error(error));
+                        }
+                    }
+                }
+                self.report(block.consumed);
+            }
+        };
+        rayon::scope(|scope| {
+            for _ in 0..rayon::current_num_threads() {
+                scope.spawn(|_| work());
+            }
+        });
+        let mut parsed = parsed.into_inner().unwrap_or_else(PoisonError::into_inner);
+        parsed.sort_unstable_by_key(|p: &Parsed<C>| p.index);
+        let stops: Vec<(usize, Stop)> = stops.into_inner().unwrap_or_else(PoisonError::into_inner);
+        match stops.into_iter().min_by_key(|&(index, _)| index) {
+            Some((_, Stop::Error(error))) => return Err(error),
+            Some((index, Stop::Fault(line, fault))) => {
+                let before: u64 = parsed.iter().filter(|p| p.index < index).map(|p| p.lines).sum();
+                return Err(fault_at(self.path, self.header_lines + before + line + 1, fault));
+            }
+            None => {}
+        }
+        let (declared, found) = (self.header.entries, parsed.iter().map(|p| p.entries).sum());
+        if declared != found {
+            let (line, column) = self.header.entries_at;
+            return Err(fault_at(self.path, line, (column, MatrixMarketFault::Count { declared, found })));
+        }
+        Ok(parsed)
+    }
+
+    fn next(&self) -> Result<Option<Unread<'b>>, (usize, ReadError)> {
+        if let Some(unread) = lock(&self.first).take() {
+            return Ok(Some(unread));
+        }
+        Ok(self.blocks.next()?.map(|block| Unread { block, at: 0 }))
+    }
+
+    fn halt(&self, stops: &Mutex<Vec<(usize, Stop)>>, index: usize, stop: Stop) {
+        self.stop.store(true, Ordering::Relaxed);
+        lock(stops).push((index, stop));
+    }
+
+    fn report(&self, consumed: u64) {
+        if let Some(progress) = self.options.progress {
+            let mut done = lock(&self.done);
+            *done = consumed.max(*done);
+            progress(Progress { done: Bytes(*done), total: self.total });
+        }
+    }
+
+    fn finish<T: Scalar, V: Payload>(
+        &self,
+        chunks: Vec<Chunk<V>>,
+        value: impl Fn(&Entry<V>) -> T + Sync,
+        merge: Merge,
+    ) -> Result<Loaded<T>, ReadError> {
+        let Header { banner, nrows, ncols, entries, .. } = self.header;
+        let triplets: u64 = chunks.iter().map(|chunk| chunk.len() as u64).sum();
+        let held = u128::from(triplets) * size_of::<Entry<V>>() as u128;
+        self.budget.check(self.path, held + finished_bytes::<T>(nrows, triplets))?;
+        let shape = (nrows as usize, ncols as usize);
+        let (matrix, duplicates) = assemble(shape, self.buckets, chunks, value, merge)
+            .map_err(|cause| ReadError::Structure { path: self.path.to_owned(), cause })?;
+        let layout = if banner.array { Layout::MatrixMarketArray } else { Layout::MatrixMarketCoordinate };
+        let (field, symmetry) = (banner.field, banner.symmetry);
+        Ok(Loaded { matrix, stored: Stored { layout, field, symmetry, entries, duplicates } })
+    }
+}
+
+/// A lock whose data stay whole when a thread panics while it holds it.
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

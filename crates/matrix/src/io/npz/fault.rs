@@ -1,0 +1,96 @@
+//! What can be wrong with an `.npz` file, and what its owner may do about it.
+
+use thiserror::Error;
+
+/// What is wrong with an `.npz` file.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum NpzFault {
+    /// Not a zip archive, or a damaged one.
+    #[error("not a readable zip archive: {0}")]
+    Zip(String),
+    /// An array that the format needs is missing.
+    #[error("the archive holds no array '{array}'")]
+    Missing {
+        /// Name of the array.
+        array: &'static str,
+    },
+    /// An array cannot be read.
+    #[error("array '{array}': {why}")]
+    Array {
+        /// Name of the array.
+        array: &'static str,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// A format of scipy.sparse that is not read.
+    #[error("format '{format}' is not read: csr, csc or coo")]
+    Format {
+        /// What the file says.
+        format: String,
+    },
+    /// Complex values.
+    #[error("complex values cannot be read")]
+    Complex,
+    /// More rows or columns than 32 bits can name.
+    #[error("{n} {what}s are more than a 32-bit index can name ({})", u32::MAX)]
+    TooMany {
+        /// `row` or `column`.
+        what: &'static str,
+        /// How many are declared.
+        n: u64,
+    },
+    /// An index out of range.
+    #[error("array '{array}': entry {at} is {index}, which is not below {limit}")]
+    Index {
+        /// Name of the array.
+        array: &'static str,
+        /// Position, counted from 0.
+        at: u64,
+        /// The index.
+        index: i128,
+        /// Rows or columns of the matrix.
+        limit: u64,
+    },
+    /// Arrays that must be equally long are not.
+    #[error("array '{array}' holds {found} entries, {expected} are needed")]
+    Length {
+        /// Name of the array.
+        array: &'static str,
+        /// Entries in it.
+        found: u64,
+        /// Entries that belong in it.
+        expected: u64,
+    },
+    /// Offsets that decrease or do not start at 0.
+    #[error("array 'indptr': entry {at} is {offset}, offsets must start at 0 and never decrease")]
+    Offsets {
+        /// Position, counted from 0.
+        at: u64,
+        /// The offset.
+        offset: i128,
+    },
+    /// A value that is not finite in the value type asked for.
+    #[error("array 'data': entry {at} is {value}, not a finite number that fits the value type")]
+    NotFinite {
+        /// Position, counted from 0.
+        at: u64,
+        /// The value.
+        value: String,
+    },
+}
+
+impl NpzFault {
+    /// What the owner of the file may do about it.
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::Complex => {
+                Some("keep the pattern or the absolute values: scipy.sparse.save_npz(path, abs(A))")
+            }
+            Self::Format { .. } => Some("convert it first: scipy.sparse.save_npz(path, A.tocsr())"),
+            Self::Missing { .. } => Some("write the file with scipy.sparse.save_npz"),
+            Self::NotFinite { .. } => Some("f64 holds values up to 1.8e308, f32 up to 3.4e38"),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! What a caller may choose about reading: values for patterns, progress, memory.
+
+use crate::Bytes;
+use std::fmt;
+
+/// How a file is read. `ReadOptions::default()` is what most callers want.
+#[derive(Clone, Copy, Default)]
+pub struct ReadOptions<'a> {
+    /// Values for a file that stores only places.
+    pub pattern: PatternValues,
+    /// Called after each block of the file, by whichever thread finished it; `done` never decreases from
+    /// one call to the next, and calls never overlap.
+    pub progress: Option<&'a (dyn Fn(Progress) + Sync)>,
+    /// The most memory that reading may take, mapped file not counted. `None`: what the system says is
+    /// available (`MemAvailable` on Linux, no limit elsewhere).
+    pub memory: Option<Bytes>,
+}
+
+impl fmt::Debug for ReadOptions<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ReadOptions")
+            .field("pattern", &self.pattern)
+            .field("progress", &self.progress.map(|_| "Fn"))
+            .field("memory", &self.memory)
+            .finish()
+    }
+}
+
+/// Values for a pattern, a matrix whose file stores places only.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PatternValues {
+    /// Values in [-1, 1) without 0, each a hash of this seed, its row and its column: the same for every
+    /// order of the file and every number of threads, exact in `f32`.
+    Seeded(u64),
+    /// Every value is 1.
+    Ones,
+}
+
+impl Default for PatternValues {
+    fn default() -> Self {
+        Self::Seeded(0)
+    }
+}
+
+/// How far a read has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Progress {
+    /// Bytes of the file consumed, compressed if the file is.
+    pub done: Bytes,
+    /// Bytes of the file.
+    pub total: Bytes,
+}

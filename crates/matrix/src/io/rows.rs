@@ -1,0 +1,136 @@
+//! The last step of every reader: rows in which each entry sits in its row, but in any order and perhaps twice,
+//! become rows that strictly increase.
+//!
+//! Rows are independent, so runs of rows are done in parallel. A row already in order costs one comparison an
+//! entry. Merging keeps the order of the file among entries of one place, so the sum does not depend on threads.
+
+use crate::Scalar;
+use rayon::prelude::*;
+
+/// What becomes of entries that share a place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Merge {
+    /// Their values are added up.
+    Sum,
+    /// The first is kept: a pattern is a set of places.
+    Keep,
+}
+
+/// Entries that one task works on: enough to hide its start, few enough to balance.
+const ENTRIES_A_PIECE: usize = 1 << 16;
+
+/// A row that became shorter.
+struct Shortened {
+    row: usize,
+    len: u64,
+}
+
+/// Sorts and merges every row. `row_ptr`: `nrows + 1` offsets that never decrease, from 0 to the length of
+/// `col_idx` and `values`; all three are cut to what is left. Gives the number of entries merged away.
+pub(crate) fn sort_and_merge<T: Scalar>(
+    row_ptr: &mut [u64],
+    col_idx: &mut Vec<u32>,
+    values: &mut Vec<T>,
+    merge: Merge,
+) -> u64 {
+    let mut pieces = Vec::new();
+    {
+        let (mut cols, mut vals) = (col_idx.as_mut_slice(), values.as_mut_slice());
+        let (nrows, mut first) = (row_ptr.len() - 1, 0);
+        while first < nrows {
+            let goal = row_ptr[first] + ENTRIES_A_PIECE as u64;
+            let last = (row_ptr.partition_point(|&p| p < goal)).clamp(first + 1, nrows);
+            let n = (row_ptr[last] - row_ptr[first]) as usize;
+            let (piece_cols, rest_cols) = cols.split_at_mut(n);
+            let (piece_vals, rest_vals) = vals.split_at_mut(n);
+            pieces.push((first..last, piece_cols, piece_vals));
+            (cols, vals, first) = (rest_cols, rest_vals, last);
+        }
+    }
+    let ptr = &*row_ptr;
+    let shortened: Vec<Vec<Shortened>> = pieces
+        .into_par_iter()
+        .map(|(rows, cols, vals)| {
+            let (base, mut scratch, mut shortened) = (ptr[rows.start], Vec::new(), Vec::new());
+            for row in rows {
+                let range = (ptr[row] - base) as usize..(ptr[row + 1] - base) as usize;
+                let (cols, vals) = (&mut cols[range.clone()], &mut vals[range]);
+                if cols.windows(2).all(|c| c[0] < c[1]) {
+                    continue;
+                }
+                let len = sort_row(cols, vals, &mut scratch, merge);
+                if len < cols.len() {
+                    shortened.push(Shortened { row, len: len as u64 });
+                }
+            }
+            shortened
+        })
+        .collect();
+    let shortened: Vec<Shortened> = shortened.into_iter().flatten().collect();
+    close_gaps(row_ptr, col_idx, values, &shortened)
+}
+
+/// Sorts one row and merges its duplicates to the front; gives the entries left.
+fn sort_row<T: Scalar>(cols: &mut [u32], vals: &mut [T], scratch: &mut Vec<(u32, T)>, merge: Merge) -> usize {
+    scratch.clear();
+    scratch.extend(cols.iter().copied().zip(vals.iter().copied()));
+    scratch.sort_by_key(|&(col, _)| col);
+    let mut len = 0;
+    for &(col, value) in &*scratch {
+        if len > 0 && cols[len - 1] == col {
+            if merge == Merge::Sum {
+                vals[len - 1] += value;
+            }
+        } else {
+            (cols[len], vals[len]) = (col, value);
+            len += 1;
+        }
+    }
+    len
+}
+
+/// Moves rows together where earlier rows became shorter. Gives the number of entries that went.
+fn close_gaps<T: Scalar>(
+    row_ptr: &mut [u64],
+    col_idx: &mut Vec<u32>,
+    values: &mut Vec<T>,
+    shortened: &[Shortened],
+) -> u64 {
+    let Some(first) = shortened.first() else { return 0 };
+    let mut shortened = shortened.iter().peekable();
+    let (mut read, mut write) = (row_ptr[first.row], row_ptr[first.row]);
+    for row in first.row..row_ptr.len() - 1 {
+        let end = row_ptr[row + 1];
+        let len = shortened.next_if(|s| s.row == row).map_or(end - read, |s| s.len);
+        let range = read as usize..(read + len) as usize;
+        col_idx.copy_within(range.clone(), write as usize);
+        values.copy_within(range, write as usize);
+        (read, write) = (end, write + len);
+        row_ptr[row + 1] = write;
+    }
+    col_idx.truncate(write as usize);
+    values.truncate(write as usize);
+    read - write
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_sorted_merged_and_moved_together() {
+        let mut row_ptr = vec![0, 3, 3, 6, 7];
+        let mut cols = vec![2, 0, 2, 1, 1, 1, 5];
+        let mut vals = vec![1.0, 2.0, 4.0, 1.0, 2.0, 3.0, 9.0];
+        let merged = sort_and_merge(&mut row_ptr, &mut cols, &mut vals, Merge::Sum);
+        assert_eq!(merged, 3);
+        assert_eq!((row_ptr, cols, vals), (vec![0, 2, 2, 3, 4], vec![0, 2, 1, 5], vec![2.0, 5.0, 6.0, 9.0]));
+    }
+
+    #[test]
+    fn keeping_merges_places_and_not_values() {
+        let (mut row_ptr, mut cols, mut vals) = (vec![0, 3], vec![4, 1, 4], vec![0.5_f32, 0.25, 0.5]);
+        assert_eq!(sort_and_merge(&mut row_ptr, &mut cols, &mut vals, Merge::Keep), 1);
+        assert_eq!((row_ptr, cols, vals), (vec![0, 2], vec![1, 4], vec![0.25, 0.5]));
+    }
+}

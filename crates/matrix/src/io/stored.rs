@@ -1,0 +1,104 @@
+//! What a file said about its matrix, kept beside the matrix because a report names it.
+
+use crate::Csr;
+use std::fmt;
+
+/// A matrix and what its file said.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Loaded<T> {
+    /// The matrix: symmetric storage expanded, duplicates merged, rows sorted.
+    pub matrix: Csr<T>,
+    /// What the file held.
+    pub stored: Stored,
+}
+
+/// How a matrix was stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stored {
+    /// Kind of file and layout in it.
+    pub layout: Layout,
+    /// Kind of values.
+    pub field: Field,
+    /// Which half was stored.
+    pub symmetry: Symmetry,
+    /// Entries in the file, before mirroring and merging; for an array, zeros included.
+    pub entries: u64,
+    /// Entries of the expanded matrix that fell on a place already taken. Their values were added up; in a
+    /// pattern, which is a set of places, they changed nothing.
+    pub duplicates: u64,
+}
+
+/// Kind of file and layout in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Layout {
+    /// Matrix Market, a line for each entry.
+    MatrixMarketCoordinate,
+    /// Matrix Market, every value of a dense matrix.
+    MatrixMarketArray,
+    /// `scipy.sparse.save_npz`, compressed rows.
+    NpzCsr,
+    /// `scipy.sparse.save_npz`, compressed columns.
+    NpzCsc,
+    /// `scipy.sparse.save_npz`, coordinates.
+    NpzCoo,
+}
+
+/// Kind of values in a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Field {
+    /// Floating point.
+    Real,
+    /// Whole numbers.
+    Integer,
+    /// None: places only. An `.npz` file whose whole numbers or truth values are all 1 counts as a pattern.
+    Pattern,
+}
+
+/// Which part of a matrix a file stores.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Symmetry {
+    /// All of it.
+    General,
+    /// One triangle; the other is its mirror image.
+    Symmetric,
+    /// One triangle without the diagonal; the other is its negated mirror image.
+    SkewSymmetric,
+    /// As `Symmetric`, values being real.
+    Hermitian,
+}
+
+impl fmt::Display for Layout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::MatrixMarketCoordinate => "Matrix Market coordinate",
+            Self::MatrixMarketArray => "Matrix Market array",
+            Self::NpzCsr => "npz csr",
+            Self::NpzCsc => "npz csc",
+            Self::NpzCoo => "npz coo",
+        })
+    }
+}
+
+impl fmt::Display for Field {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Real => "real",
+            Self::Integer => "integer",
+            Self::Pattern => "pattern",
+        })
+    }
+}
+
+impl fmt::Display for Symmetry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::General => "general",
+            Self::Symmetric => "symmetric",
+            Self::SkewSymmetric => "skew-symmetric",
+            Self::Hermitian => "hermitian",
+        })
+    }
+}

@@ -1,0 +1,98 @@
+//! Intervals that know real matrices: residuals of predictions against measured matrices, by kernel.
+//!
+//! Split-conformal prediction (Lei et al. 2018): if the matrices to come are like those measured here and these
+//! were not used to fit the model, the interval holds the measured time with a probability of at least 90 %,
+//! whatever the model is. The predicted time itself is never moved: `strip` stays the papers' model, biased or
+//! not, and its interval may be lopsided.
+
+use crate::interval::CONFORMAL_MIN;
+use crate::{LogInterval, Prediction};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use sparsight_kernels::{Candidate, Kernel};
+use sparsight_matrix::Seconds;
+
+/// A real matrix, predicted and measured.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct MeasuredPair {
+    /// What was run.
+    pub candidate: Candidate,
+    /// By the model that is calibrated.
+    pub predicted: Seconds,
+    /// By the device.
+    pub measured: Seconds,
+}
+
+/// 90 % intervals of `ln(measured / predicted)`: one a kernel (with its knobs, over all block sizes and value
+/// types) that has at least 19 pairs, and one over all pairs for the others.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Calibration {
+    kernels: Vec<KernelCalibration>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pooled: Option<LogInterval>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct KernelCalibration {
+    #[serde(serialize_with = "write_kernel", deserialize_with = "read_kernel")]
+    kernel: Kernel,
+    pairs: usize,
+    interval: LogInterval,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde asks for")]
+fn write_kernel<S: Serializer>(kernel: &Kernel, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(kernel)
+}
+
+fn read_kernel<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Kernel, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    let found = Kernel::ALL.into_iter().find(|k| k.to_string() == text);
+    found.ok_or_else(|| serde::de::Error::custom(format!("'{text}' is no kernel of the catalogue")))
+}
+
+impl Calibration {
+    /// From measured matrices. Pairs without two positive times are left out. With fewer than 19 usable pairs
+    /// the calibration is empty and changes nothing.
+    pub fn fit(pairs: &[MeasuredPair]) -> Self {
+        let residuals = |keep: &dyn Fn(Kernel) -> bool| -> Vec<f64> {
+            pairs
+                .iter()
+                .filter(|pair| keep(pair.candidate.kernel))
+                .filter(|pair| pair.predicted.0 > 0.0 && pair.measured.0 > 0.0)
+                .map(|pair| (pair.measured.0 / pair.predicted.0).ln())
+                .filter(|r| r.is_finite())
+                .collect()
+        };
+        let interval = |residuals: Vec<f64>| {
+            (residuals.len() >= CONFORMAL_MIN).then(|| LogInterval::of_residuals(residuals))
+        };
+        let kernels = Kernel::ALL
+            .into_iter()
+            .filter_map(|kernel| {
+                let own = residuals(&|k| k == kernel);
+                let pairs = own.len();
+                interval(own).map(|interval| KernelCalibration { kernel, pairs, interval })
+            })
+            .collect();
+        Self { kernels, pooled: interval(residuals(&|_| true)) }
+    }
+
+    /// The kernel's interval, else that over all pairs; `None` if there were too few pairs for either.
+    pub fn interval(&self, kernel: Kernel) -> Option<LogInterval> {
+        let own = self.kernels.iter().find(|k| k.kernel == kernel).map(|k| k.interval);
+        own.or(self.pooled)
+    }
+
+    /// Pairs behind the kernel's own interval, 0 if it has none.
+    pub fn pairs(&self, kernel: Kernel) -> usize {
+        self.kernels.iter().find(|k| k.kernel == kernel).map_or(0, |k| k.pairs)
+    }
+
+    /// Replaces the interval of a prediction, never its time.
+    pub fn apply(&self, kernel: Kernel, prediction: &mut Prediction) {
+        if let Some(interval) = self.interval(kernel) {
+            let (low, high) = interval.around(prediction.time.0);
+            (prediction.low, prediction.high) = (Seconds(low), Seconds(high));
+        }
+    }
+}

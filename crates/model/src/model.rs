@@ -1,0 +1,24 @@
+//! What every model offers.
+
+use crate::{PredictError, Prediction, Term};
+use sparsight_kernels::Candidate;
+use sparsight_matrix::Features;
+
+/// A fitted model of one device.
+pub trait Model {
+    /// Its name in flags and tables: `strip`, `strip-cache`.
+    fn name(&self) -> &'static str;
+
+    /// Predicted time of one y = A x with `candidate` of a matrix with `features`, launch included. O(1).
+    ///
+    /// # Errors
+    /// [`PredictError::NotFitted`] if the model holds nothing for this candidate.
+    fn predict(&self, candidate: &Candidate, features: &Features) -> Result<Prediction, PredictError>;
+
+    /// The numbers behind [`Model::predict`], in the order of the formula; the last is the predicted time.
+    /// Apart from `predict`, which ranks every candidate and should not pay for them.
+    ///
+    /// # Errors
+    /// As [`Model::predict`].
+    fn explain(&self, candidate: &Candidate, features: &Features) -> Result<Vec<Term>, PredictError>;
+}

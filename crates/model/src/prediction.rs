@@ -1,0 +1,44 @@
+//! A predicted time, how sure it is, and how it came about.
+
+use sparsight_matrix::Seconds;
+
+/// A predicted time. It always has an interval and says when it left the ground that was measured.
+///
+/// Invariant, kept by every model: `0 < low <= time <= high`, all finite.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Prediction {
+    /// Time of one y = A x, launch included.
+    pub time: Seconds,
+    /// Lower end of the 90 % interval.
+    pub low: Seconds,
+    /// Upper end of the 90 % interval.
+    pub high: Seconds,
+    /// In which quantity the matrix lies outside the benchmark grid; empty inside.
+    pub extrapolates: Vec<Extrapolation>,
+}
+
+/// A quantity beyond the benchmark grid.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Extrapolation {
+    /// `I`, `p`, `I of COO` or `working set`.
+    pub quantity: &'static str,
+    /// The matrix' value.
+    pub value: f64,
+    /// Smallest measured.
+    pub from: f64,
+    /// Largest measured.
+    pub to: f64,
+}
+
+/// A named number of a formula, for people who want to see how a prediction came about.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Term {
+    /// Which of several sums it belongs to: `banded`, `strewn, COO part`; empty for the whole.
+    pub part: &'static str,
+    /// The symbol of the paper: `I`, `p`, `E(p)`, ...
+    pub name: &'static str,
+    /// Its value, in the unit below.
+    pub value: f64,
+    /// `s`, `B`, or empty for a count or a ratio.
+    pub unit: &'static str,
+}

@@ -1,0 +1,88 @@
+//! Which strip model stands for which kernel, and what stands for a matrix in it.
+//!
+//! | kernel | model | p |
+//! |---|---|---|
+//! | `csr-vector`, any team | CSR | mode of the row lengths |
+//! | `csr-scalar` | ELL | maximum |
+//! | `ell` | ELL | maximum |
+//! | `coo` | COO | none |
+//! | `hyb` | ELL with p = K, plus COO of the rest | K |
+//!
+//! Sources: Guo, Wang and Chen 2014, section 3.4.2; Wang, Gu and Li 2017 for `csr-scalar` (their CSR-S).
+
+use crate::observation::Point;
+use crate::{CooStrip, CsrStrip, EllStrip, Extent};
+use serde::{Deserialize, Serialize};
+use sparsight_kernels::{DeviceFacts, Kernel};
+use sparsight_matrix::Features;
+
+/// The fitted equation of one candidate in one regime.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum StripFit {
+    /// `T = E(p) / T_2 * E'(I)`.
+    Csr(CsrStrip),
+    /// `T = f(I) p + g(I)`.
+    Ell(EllStrip),
+    /// `T = E(I)`.
+    Coo(CooStrip),
+}
+
+/// `P_NZ`, the row length that stands for the matrix: see the table of the module. `None` for COO.
+pub fn representative_row_length(kernel: Kernel, features: &Features) -> Option<u64> {
+    match kernel {
+        Kernel::CsrVector { .. } => Some(features.row_mode),
+        Kernel::Coo => None,
+        Kernel::Hyb => Some(features.hyb.width),
+        _ => Some(features.row_max),
+    }
+}
+
+impl StripFit {
+    /// Fits the equation of `kernel`; `None` if the points are too few, and for HYB, which has none of its own.
+    pub(crate) fn fit(kernel: Kernel, facts: &DeviceFacts, points: &[Point]) -> Option<Self> {
+        match kernel {
+            Kernel::CsrVector { .. } => {
+                CsrStrip::fit(points, facts.max_threads_per_block.map(u64::from)).map(Self::Csr)
+            }
+            Kernel::CsrScalar | Kernel::Ell => EllStrip::fit(points).map(Self::Ell),
+            Kernel::Coo => CooStrip::fit(points).map(Self::Coo),
+            _ => None,
+        }
+    }
+
+    /// Seconds by the equation alone; may be zero or negative far from the benchmark matrices.
+    pub fn time_s(&self, strips: u64, row_length: u64) -> f64 {
+        match self {
+            Self::Csr(fit) => fit.time_s(strips, row_length),
+            Self::Ell(fit) => fit.time_s(strips, row_length),
+            Self::Coo(fit) => fit.time_s(strips),
+        }
+    }
+
+    /// I that the benchmark matrices cover, for a matrix with this p.
+    pub fn strips(&self, row_length: u64) -> Extent {
+        match self {
+            Self::Csr(fit) => fit.side(row_length).extent,
+            Self::Ell(fit) => fit.strips,
+            Self::Coo(fit) => fit.strips,
+        }
+    }
+
+    /// p that the benchmark matrices cover; `None` for COO.
+    pub fn row_lengths(&self) -> Option<Extent> {
+        match self {
+            Self::Csr(fit) => Some(fit.row_lengths),
+            Self::Ell(fit) => Some(fit.row_lengths),
+            Self::Coo(_) => None,
+        }
+    }
+
+    pub(crate) fn squared_error(&self, points: &[Point]) -> f64 {
+        match self {
+            Self::Csr(fit) => fit.squared_error(points),
+            Self::Ell(fit) => fit.squared_error(points),
+            Self::Coo(fit) => fit.squared_error(points),
+        }
+    }
+}

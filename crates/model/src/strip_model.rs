@@ -1,0 +1,205 @@
+//! The fitted strip models of one device: what a profile stores and a predictor reads.
+//!
+//! One fit stands for one candidate (kernel, knobs, block size, value type) and one placement of the columns;
+//! each is the papers' model by itself. HYB has none: it is put together from ELL and COO of the same block size
+//! and value type when it is asked for.
+
+use crate::observation::Point;
+use crate::regime::working_sets;
+use crate::{Extent, LogInterval, Observation, PredictError, Regimes};
+use serde::{Deserialize, Serialize};
+use sparsight_kernels::{Candidate, DeviceFacts, Kernel, Placement};
+use sparsight_matrix::Seconds;
+use std::collections::BTreeMap;
+
+/// Which strip model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Variant {
+    /// The papers' model: one fit for all sizes.
+    Strip,
+    /// The same equations, one fit for what stays in the L2 and one for what does not.
+    StripCache,
+}
+
+impl Variant {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Strip, Self::StripCache];
+
+    /// The one name used in flags and tables.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Strip => "strip",
+            Self::StripCache => "strip-cache",
+        }
+    }
+}
+
+/// One candidate at one placement.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FittedCandidate {
+    /// What was run.
+    pub candidate: Candidate,
+    /// Where the columns of its benchmark matrices lay.
+    pub placement: Placement,
+    /// The equations.
+    pub regimes: Regimes,
+    /// Working sets of its benchmark matrices, bytes.
+    pub working_sets: Extent,
+    /// Its shortest measured time: the floor on a device whose launch cost is unknown.
+    pub least: Seconds,
+    /// 90 % of `ln(measured / predicted)` over its benchmark matrices.
+    pub interval: LogInterval,
+    /// How many they were.
+    pub observations: usize,
+}
+
+/// A candidate whose benchmark matrices were too few.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UnfittedCandidate {
+    /// What was run.
+    pub candidate: Candidate,
+    /// Where the columns lay.
+    pub placement: Placement,
+    /// Usable benchmark matrices.
+    pub observations: usize,
+}
+
+impl UnfittedCandidate {
+    /// What a fit needs, in words.
+    pub fn needed(&self) -> &'static str {
+        match self.candidate.kernel {
+            Kernel::CsrVector { .. } => "two row lengths and two numbers of strips that share a matrix",
+            Kernel::Coo => "two numbers of strips of non-zeros",
+            _ => "two row lengths at each of two numbers of strips",
+        }
+    }
+}
+
+/// All fits of one device.
+///
+/// Invariant, made by [`StripModel::fit`] and restored when read: `fitted` is sorted by candidate and placement.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(from = "Stored")]
+pub struct StripModel {
+    variant: Variant,
+    fitted: Vec<FittedCandidate>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    unfitted: Vec<UnfittedCandidate>,
+}
+
+/// What is read back, before it is sorted.
+#[derive(Deserialize)]
+struct Stored {
+    variant: Variant,
+    fitted: Vec<FittedCandidate>,
+    #[serde(default)]
+    unfitted: Vec<UnfittedCandidate>,
+}
+
+impl From<Stored> for StripModel {
+    fn from(Stored { variant, mut fitted, unfitted }: Stored) -> Self {
+        fitted.sort_by_key(FittedCandidate::key);
+        Self { variant, fitted, unfitted }
+    }
+}
+
+impl FittedCandidate {
+    fn key(&self) -> (Candidate, Placement) {
+        (self.candidate, self.placement)
+    }
+
+    /// What no product can undercut: the launch cost of the device, or where that is unknown the shortest time
+    /// measured with this candidate.
+    pub fn floor_s(&self, facts: &DeviceFacts) -> f64 {
+        let launch = facts.launch_s.0;
+        if launch.is_finite() && launch > 0.0 { launch } else { self.least.0 }
+    }
+
+    fn fit(
+        variant: Variant,
+        facts: &DeviceFacts,
+        (candidate, placement): (Candidate, Placement),
+        points: &[Point],
+    ) -> Option<Self> {
+        let regimes = match variant {
+            Variant::Strip => Regimes::single(candidate.kernel, facts, points),
+            Variant::StripCache => Regimes::split(candidate.kernel, facts, points),
+        }?;
+        let least = points.iter().map(|p| p.time_s).min_by(f64::total_cmp)?;
+        let mut fitted = Self {
+            candidate,
+            placement,
+            regimes,
+            working_sets: working_sets(points)?,
+            least: Seconds(least),
+            interval: LogInterval::new(0.0, 0.0),
+            observations: points.len(),
+        };
+        let floor = fitted.floor_s(facts);
+        let residual = |p: &Point| {
+            let equation = fitted.regimes.of(sparsight_matrix::Bytes(p.bytes));
+            (p.time_s / equation.time_s(p.strips, p.row_length).max(floor)).ln()
+        };
+        fitted.interval = LogInterval::of_residuals(points.iter().map(residual).collect());
+        Some(fitted)
+    }
+}
+
+impl StripModel {
+    /// Fits every candidate and placement that has enough observations; the others are listed in
+    /// [`StripModel::unfitted`]. Observations without a positive time are left out, and so are those of HYB.
+    ///
+    /// O(n^2) for n observations of a candidate, for `strip-cache` O(n^3).
+    ///
+    /// # Errors
+    /// [`PredictError::NothingFitted`] if not one candidate could be fitted.
+    pub fn fit(
+        facts: &DeviceFacts,
+        observations: &[Observation],
+        variant: Variant,
+    ) -> Result<Self, PredictError> {
+        let mut groups: BTreeMap<(Candidate, Placement), Vec<Point>> = BTreeMap::new();
+        for observation in observations.iter().filter(|o| o.candidate.kernel != Kernel::Hyb) {
+            let group = groups.entry((observation.candidate, observation.placement)).or_default();
+            group.extend(Point::of(observation, facts));
+        }
+        let got = groups.values().map(Vec::len).sum();
+        let (mut fitted, mut unfitted) = (Vec::new(), Vec::new());
+        for (key, points) in groups {
+            match FittedCandidate::fit(variant, facts, key, &points) {
+                Some(fit) => fitted.push(fit),
+                None => unfitted.push(UnfittedCandidate {
+                    candidate: key.0,
+                    placement: key.1,
+                    observations: points.len(),
+                }),
+            }
+        }
+        if fitted.is_empty() {
+            return Err(PredictError::NothingFitted { model: variant.name(), got });
+        }
+        Ok(Self { variant, fitted, unfitted })
+    }
+
+    /// Which model it is.
+    pub fn variant(&self) -> Variant {
+        self.variant
+    }
+
+    /// All fits, sorted by candidate and placement.
+    pub fn fitted(&self) -> &[FittedCandidate] {
+        &self.fitted
+    }
+
+    /// Candidates that had observations, but too few.
+    pub fn unfitted(&self) -> &[UnfittedCandidate] {
+        &self.unfitted
+    }
+
+    /// The fit of a candidate at a placement. O(log fits).
+    pub fn find(&self, candidate: &Candidate, placement: Placement) -> Option<&FittedCandidate> {
+        let at = self.fitted.binary_search_by_key(&(*candidate, placement), FittedCandidate::key);
+        at.ok().map(|at| &self.fitted[at])
+    }
+}

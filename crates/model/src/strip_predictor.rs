@@ -1,0 +1,307 @@
+//! Predicting with fitted strip models.
+//!
+//! ```text
+//! candidate, features -> parts        csr, ell, coo: one; hyb: ELL of width K and COO of the rest (empty: none)
+//! part                -> T            the fitted equation at (I, p), never below the launch cost
+//! parts               -> T            their sum
+//! banded, strewn      -> T            r T_banded + (1 - r) T_strewn, r = x_reuse of the matrix
+//! ```
+//!
+//! The sum is HYB of Guo, Wang and Chen 2014, section 3.5.4. Its interval adds the ends of its parts, as if both
+//! went wrong the same way; that is the widest that two intervals can give.
+//!
+//! The blend is this project's. The papers' benchmark matrices leave the columns out ("the value of C does not
+//! affect the performance"); on a GPU with a large L2 they decide up to a factor of 3. `x_reuse` is read as the
+//! chance that a matrix behaves as banded. Its interval therefore lets the weight run over
+//! `r ± 1.645 sqrt(r (1 - r))`, 90 % of such a chance, cut to 0..=1, and takes the lowest low and the highest
+//! high on the way: near r = 0.5 it spans both placements, at 0 and 1 it is that of one of them.
+//!
+//! Floor: no prediction is below the measured launch cost of the device, nor, if that is unknown, below the
+//! shortest time measured with the candidate. So it is never zero, negative or NaN, an empty matrix included.
+
+use crate::{
+    Calibration, Extent, Extrapolation, FittedCandidate, Model, PredictError, Prediction, StripFit,
+    StripModel, Term, representative_row_length,
+};
+use serde::{Deserialize, Serialize};
+use sparsight_kernels::{Candidate, DeviceFacts, Kernel, Placement, compulsory_bytes, strip};
+use sparsight_matrix::{Bytes, Features, Seconds};
+
+/// Whose benchmark matrices stand for the columns of a matrix. A placement that was not measured is replaced by
+/// the other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PlacementRule {
+    /// Columns next to the diagonal.
+    Banded,
+    /// Columns anywhere.
+    Strewn,
+    /// Between the two, by the matrix' own `x_reuse`: 1 banded, 0 strewn.
+    #[default]
+    Blend,
+}
+
+/// Fitted models with what a prediction needs beside them.
+#[derive(Debug, Clone, Copy)]
+pub struct StripPredictor<'a> {
+    /// The fits.
+    pub model: &'a StripModel,
+    /// The device that they were fitted on: its strips, its launch cost.
+    pub facts: &'a DeviceFacts,
+    /// What to make of the columns.
+    pub placement: PlacementRule,
+    /// Replaces the intervals, if there.
+    pub calibration: Option<&'a Calibration>,
+}
+
+/// One standard deviation holds 68 % of a normal distribution; this many hold 90 %.
+const NORMAL_90: f64 = 1.645;
+
+/// One kernel of a product.
+#[derive(Debug, Clone, Copy)]
+struct Part {
+    candidate: Candidate,
+    strip_size: u64,
+    strips: u64,
+    row_length: u64,
+    /// Working set of the whole product.
+    bytes: Bytes,
+}
+
+/// Seconds, and what lies outside the grid.
+struct Estimate {
+    time: f64,
+    low: f64,
+    high: f64,
+    outside: Vec<Extrapolation>,
+}
+
+impl Part {
+    /// The parts of `candidate`, the second only for HYB; none if neither part of HYB holds anything.
+    fn all(candidate: &Candidate, features: &Features, facts: &DeviceFacts) -> [Option<Self>; 2] {
+        let part = |kernel, count, row_length| {
+            let strip = strip(kernel, facts);
+            Self {
+                candidate: Candidate { kernel, ..*candidate },
+                strip_size: strip.size,
+                strips: strip.strips(count),
+                row_length,
+                bytes: compulsory_bytes(candidate, features),
+            }
+        };
+        match candidate.kernel {
+            Kernel::Hyb => {
+                let (width, rest) = (features.hyb.width, features.hyb.coo_nnz);
+                // Of an empty matrix the ELL part stands for the launch that takes place all the same.
+                [
+                    (width > 0 || rest == 0).then(|| part(Kernel::Ell, features.nrows, width)),
+                    (rest > 0).then(|| part(Kernel::Coo, rest, 0)),
+                ]
+            }
+            Kernel::Coo => [Some(part(Kernel::Coo, features.nnz, 0)), None],
+            kernel => {
+                let p = representative_row_length(kernel, features).unwrap_or(0);
+                [Some(part(kernel, features.nrows, p)), None]
+            }
+        }
+    }
+
+    fn time_s(&self, fit: &FittedCandidate, facts: &DeviceFacts) -> f64 {
+        // `max` drops a NaN.
+        fit.regimes.of(self.bytes).time_s(self.strips, self.row_length).max(fit.floor_s(facts))
+    }
+
+    /// Adds this part to `sum`.
+    fn add_to(&self, sum: &mut Estimate, fit: &FittedCandidate, facts: &DeviceFacts, second: bool) {
+        let equation = fit.regimes.of(self.bytes);
+        let mut widening = 0.0;
+        let mut check = |quantity, value, extent: Extent| {
+            if !extent.contains(value) {
+                widening += extent.widening(value);
+                note(&mut sum.outside, quantity, value, extent);
+            }
+        };
+        check(if second { "I of COO" } else { "I" }, self.strips, equation.strips(self.row_length));
+        if let Some(extent) = equation.row_lengths() {
+            check("p", self.row_length, extent);
+        }
+        if fit.regimes.beyond.is_some() {
+            check("working set", self.bytes.0, fit.working_sets);
+        }
+        let time = self.time_s(fit, facts);
+        let (low, high) = fit.interval.widened(widening).around(time);
+        sum.time += time;
+        sum.low += low;
+        sum.high += high;
+    }
+
+    /// The numbers of the formula.
+    fn explain(&self, terms: &mut Vec<Term>, name: &'static str, fit: &FittedCandidate, facts: &DeviceFacts) {
+        let mut term = |name_of, value, unit| terms.push(Term { part: name, name: name_of, value, unit });
+        term("S", self.strip_size as f64, "");
+        term("I", self.strips as f64, "");
+        if let Some(beyond) = &fit.regimes.beyond {
+            term("working set", self.bytes.0 as f64, "B");
+            term("border", beyond.border_bytes.0 as f64, "B");
+        }
+        let (strips, p) = (self.strips as f64, self.row_length as f64);
+        match fit.regimes.of(self.bytes) {
+            StripFit::Csr(fit) => {
+                let side = fit.side(self.row_length);
+                term("p", p, "");
+                term("E(p)", side.over_row_length.at(p), "s");
+                term("T_2", side.time_s, "s");
+                term("E'(I)", side.over_strips.at(strips), "s");
+            }
+            StripFit::Ell(fit) => {
+                term("p", p, "");
+                term("f(I)", fit.slope_over_strips.at(strips), "s");
+                term("e(I)", fit.over_strips.at(strips), "s");
+                term("p_1", fit.row_length as f64, "");
+                term("g(I)", fit.intercept_s(strips), "s");
+            }
+            StripFit::Coo(fit) => term("E(I)", fit.time_s(self.strips), "s"),
+        }
+        term("floor", fit.floor_s(facts), "s");
+        term("T", self.time_s(fit, facts), "s");
+    }
+}
+
+/// Notes a quantity once, whichever placement it came from.
+fn note(outside: &mut Vec<Extrapolation>, quantity: &'static str, value: u64, extent: Extent) {
+    if outside.iter().all(|known| known.quantity != quantity) {
+        let (from, to) = (extent.from as f64, extent.to as f64);
+        outside.push(Extrapolation { quantity, value: value as f64, from, to });
+    }
+}
+
+/// `weight` of the first and the rest of the second.
+fn mix(weight: f64, first: f64, second: f64) -> f64 {
+    weight * first + (1.0 - weight) * second
+}
+
+impl Estimate {
+    /// Between both placements: see the module.
+    fn blend(mut self, strewn: Self, reuse: f64) -> Self {
+        let spread = NORMAL_90 * (reuse * (1.0 - reuse)).sqrt();
+        let weights = [(reuse - spread).max(0.0), reuse, (reuse + spread).min(1.0)];
+        let low = weights.map(|w| mix(w, self.low, strewn.low));
+        let high = weights.map(|w| mix(w, self.high, strewn.high));
+        for found in strewn.outside {
+            if self.outside.iter().all(|known| known.quantity != found.quantity) {
+                self.outside.push(found);
+            }
+        }
+        Self {
+            time: mix(reuse, self.time, strewn.time),
+            low: low.into_iter().fold(f64::INFINITY, f64::min),
+            high: high.into_iter().fold(0.0, f64::max),
+            outside: self.outside,
+        }
+    }
+}
+
+impl<'a> StripPredictor<'a> {
+    /// With the default rule for the columns and without a calibration.
+    pub fn new(model: &'a StripModel, facts: &'a DeviceFacts) -> Self {
+        Self { model, facts, placement: PlacementRule::default(), calibration: None }
+    }
+
+    /// The prediction at one placement; `None` if a part is not fitted there.
+    fn at(&self, parts: &[Option<Part>; 2], placement: Placement) -> Option<Estimate> {
+        let mut sum = Estimate { time: 0.0, low: 0.0, high: 0.0, outside: Vec::new() };
+        for (part, second) in parts.iter().zip([false, true]).filter_map(|(p, s)| Some((p.as_ref()?, s))) {
+            part.add_to(&mut sum, self.model.find(&part.candidate, placement)?, self.facts, second);
+        }
+        Some(sum)
+    }
+
+    /// Placements that the rule asks for, or the other one where those are not fitted: at least one.
+    fn placements(
+        &self,
+        candidate: &Candidate,
+        parts: &[Option<Part>; 2],
+    ) -> Result<Placements, PredictError> {
+        let fitted = |placement| {
+            parts.iter().flatten().all(|part| self.model.find(&part.candidate, placement).is_some())
+        };
+        let (banded, strewn) = (fitted(Placement::Banded), fitted(Placement::Strewn));
+        match (self.placement, banded, strewn) {
+            (_, false, false) => Err(PredictError::NotFitted {
+                model: self.model.variant().name(),
+                candidate: candidate.to_string(),
+            }),
+            (PlacementRule::Blend, true, true) => Ok(Placements::Both),
+            (PlacementRule::Strewn, _, true) | (_, false, true) => Ok(Placements::One(Placement::Strewn)),
+            _ => Ok(Placements::One(Placement::Banded)),
+        }
+    }
+}
+
+enum Placements {
+    One(Placement),
+    Both,
+}
+
+/// `x_reuse` as a weight; a matrix without a sensible one counts as strewn, which costs more.
+fn reuse(features: &Features) -> f64 {
+    if features.x_reuse.is_nan() { 0.0 } else { features.x_reuse.clamp(0.0, 1.0) }
+}
+
+impl Model for StripPredictor<'_> {
+    fn name(&self) -> &'static str {
+        self.model.variant().name()
+    }
+
+    fn predict(&self, candidate: &Candidate, features: &Features) -> Result<Prediction, PredictError> {
+        let parts = Part::all(candidate, features, self.facts);
+        let fitted = "placements() returns fitted ones only";
+        let estimate = match self.placements(candidate, &parts)? {
+            Placements::One(placement) => self.at(&parts, placement).expect(fitted),
+            Placements::Both => {
+                let banded = self.at(&parts, Placement::Banded).expect(fitted);
+                banded.blend(self.at(&parts, Placement::Strewn).expect(fitted), reuse(features))
+            }
+        };
+        let mut prediction = Prediction {
+            time: Seconds(estimate.time),
+            // Rounding must not push an end past the time.
+            low: Seconds(estimate.low.min(estimate.time)),
+            high: Seconds(estimate.high.max(estimate.time)),
+            extrapolates: estimate.outside,
+        };
+        if let Some(calibration) = self.calibration {
+            calibration.apply(candidate.kernel, &mut prediction);
+        }
+        Ok(prediction)
+    }
+
+    fn explain(&self, candidate: &Candidate, features: &Features) -> Result<Vec<Term>, PredictError> {
+        let parts = Part::all(candidate, features, self.facts);
+        let placements = match self.placements(candidate, &parts)? {
+            Placements::One(placement) => vec![placement],
+            Placements::Both => Placement::ALL.to_vec(),
+        };
+        let mut terms = Vec::new();
+        for &placement in &placements {
+            for part in parts.iter().flatten() {
+                let fit = self.model.find(&part.candidate, placement);
+                let fit = fit.expect("placements() returns fitted ones only");
+                let name = match (placement, candidate.kernel, part.candidate.kernel) {
+                    (Placement::Banded, Kernel::Hyb, Kernel::Ell) => "banded, ELL part",
+                    (Placement::Banded, Kernel::Hyb, _) => "banded, COO part",
+                    (Placement::Strewn, Kernel::Hyb, Kernel::Ell) => "strewn, ELL part",
+                    (Placement::Strewn, Kernel::Hyb, _) => "strewn, COO part",
+                    (placement, ..) => placement.name(),
+                };
+                part.explain(&mut terms, name, fit, self.facts);
+            }
+        }
+        let whole = |name, value, unit| Term { part: "", name, value, unit };
+        if placements.len() > 1 {
+            terms.push(whole("x_reuse", reuse(features), ""));
+        }
+        terms.push(whole("T", self.predict(candidate, features)?.time.0, "s"));
+        Ok(terms)
+    }
+}

@@ -1,0 +1,81 @@
+//! A made-up device whose times obey a given equation, and the benchmark grid measured on it.
+
+#![allow(dead_code, reason = "each test file uses a part of it")]
+
+use sparsight_kernels::{
+    BenchmarkMatrix, Candidate, DeviceFacts, DeviceKind, Kernel, Placement, StripUnit, strip,
+};
+use sparsight_matrix::{Bytes, Dtype, Features, HybSplit, RowLengths, Seconds};
+use sparsight_model::Observation;
+
+/// Strips of 64 rows and 2,048 non-zeros, a threshold of 256, an L2 of 1 MB; launch cost unknown.
+pub fn device() -> DeviceFacts {
+    DeviceFacts { max_threads_per_block: Some(256), l2_bytes: Bytes(1 << 20), ..gpu("made up", 2, 1024) }
+}
+
+pub fn gpu(name: &str, multiprocessors: u32, threads_per_multiprocessor: u32) -> DeviceFacts {
+    DeviceFacts {
+        name: name.to_owned(),
+        kind: DeviceKind::Cuda,
+        multiprocessors,
+        warps_per_multiprocessor: threads_per_multiprocessor / 32,
+        threads_per_multiprocessor,
+        max_threads_per_block: Some(1024),
+        l2_bytes: Bytes(60_000_000),
+        memory_bytes: Bytes(1 << 34),
+        compute_capability: Some((9, 0)),
+        driver: "made up".to_owned(),
+        copy_bytes_per_s: 1e12,
+        launch_s: Seconds(0.0),
+        upload_bytes_per_s: Some(1e10),
+    }
+}
+
+pub fn candidate(kernel: Kernel) -> Candidate {
+    Candidate { kernel, block: 128, dtype: Dtype::F32 }
+}
+
+pub const STRIPS: [u64; 12] = [1, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 50];
+pub const ROW_LENGTHS: [u64; 10] = [4, 8, 16, 32, 64, 128, 200, 300, 512, 1024];
+
+/// Times `time(I, p, working set)` over the grid.
+pub fn observe(
+    facts: &DeviceFacts,
+    candidate: Candidate,
+    placement: Placement,
+    time: impl Fn(f64, f64, u64) -> f64,
+) -> Vec<Observation> {
+    let strip = strip(candidate.kernel, facts);
+    let mut all = Vec::new();
+    for strips in STRIPS {
+        for row_length in ROW_LENGTHS {
+            // COO: a matrix of `strips` strips of rows, as in the papers' grid where I is 1.
+            let nrows = (strips * strip.size).max(row_length);
+            let matrix = BenchmarkMatrix { nrows, row_length, placement, seed: 0 };
+            let count = if strip.unit == StripUnit::Rows { nrows } else { matrix.nnz() };
+            let bytes = matrix.bytes(candidate.format(), candidate.dtype).0;
+            let time = Seconds(time(strip.strips(count) as f64, row_length as f64, bytes));
+            all.push(Observation { candidate, placement, row_length, strips, nrows, time });
+        }
+    }
+    all
+}
+
+/// A matrix whose `nrows` rows mostly hold `mode` entries and one of them `max`.
+pub fn matrix(nrows: u64, mode: u64, max: u64) -> Features {
+    let lengths = RowLengths::from_counts([(mode, nrows - 1), (max, 1)]);
+    Features::from_row_lengths(&lengths, nrows, nrows, 1.0)
+}
+
+/// A HYB matrix with the cut given.
+pub fn hyb_matrix(nrows: u64, width: u64, coo_nnz: u64, x_reuse: f64) -> Features {
+    let mut f = matrix(nrows, width, width);
+    f.hyb = HybSplit { width, coo_nnz };
+    f.nnz = nrows * width + coo_nnz;
+    f.x_reuse = x_reuse;
+    f
+}
+
+pub fn assert_close(got: f64, wanted: f64, what: &str) {
+    assert!((got / wanted - 1.0).abs() < 1e-9, "{what}: got {got:e}, wanted {wanted:e}");
+}

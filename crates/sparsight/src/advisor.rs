@@ -1,0 +1,211 @@
+//! Which format, kernel and block size: every candidate of the catalogue predicted and ranked.
+
+use crate::{Error, Profile};
+use sparsight_kernels::{Candidate, Format, catalogue, compulsory_bytes, feasible};
+use sparsight_matrix::{Bytes, Dtype, Features, Infeasible, Limits, Seconds};
+use sparsight_model::{Calibration, Model, PlacementRule, Prediction, StripModel, StripPredictor};
+use std::fmt;
+use std::str::FromStr;
+
+/// A model by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ModelName {
+    /// The papers' strip model.
+    Strip,
+    /// The same with a second regime beyond the L2.
+    StripCache,
+}
+
+impl ModelName {
+    /// All, in the order in which tables list them.
+    pub const ALL: [Self; 2] = [Self::Strip, Self::StripCache];
+}
+
+impl fmt::Display for ModelName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Strip => "strip",
+            Self::StripCache => "strip-cache",
+        })
+    }
+}
+
+impl FromStr for ModelName {
+    type Err = String;
+    fn from_str(s: &str) -> Result<Self, String> {
+        Self::ALL
+            .into_iter()
+            .find(|m| m.to_string() == s)
+            .ok_or_else(|| format!("unknown model '{s}': strip or strip-cache"))
+    }
+}
+
+/// What is asked for.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Objective {
+    /// Products y = A x to come. With a number, candidates are ranked by what everything costs: conversion,
+    /// upload and all products. Without, by the time of one product.
+    pub products: Option<u64>,
+    /// Model that predicts.
+    pub model: ModelName,
+    /// Which benchmark matrices stand for the matrix' columns.
+    pub placement: PlacementRule,
+}
+
+impl Default for Objective {
+    fn default() -> Self {
+        Self { products: None, model: ModelName::StripCache, placement: PlacementRule::Blend }
+    }
+}
+
+/// Every candidate for one matrix, best first, and those that are not possible.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Advice {
+    /// Best first.
+    pub ranked: Vec<Advised>,
+    /// Not possible or not predictable, with the reason.
+    pub refused: Vec<Refused>,
+}
+
+/// One candidate with its prediction.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Advised {
+    /// What to run.
+    pub candidate: Candidate,
+    /// How fast it will be.
+    pub prediction: Prediction,
+    /// Matrix, x and y in this format: what one product cannot avoid moving.
+    pub bytes: Bytes,
+    /// Those bytes over the predicted time, as a fraction of the device's copy bandwidth; above 1 is "from
+    /// cache". `None` if the device's bandwidth is not known.
+    pub bandwidth_fraction: Option<f64>,
+    /// Conversion on the host and upload; `None` if the profile did not measure them.
+    pub preparation: Option<Seconds>,
+    /// After how many products converting has paid, compared with the best CSR candidate, whose preparation
+    /// is the upload alone. `Some(0)` for CSR itself; `None` if never.
+    pub pays_off_after: Option<u64>,
+}
+
+/// A candidate without a prediction.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Refused {
+    /// Which.
+    pub candidate: Candidate,
+    /// Cannot be held, or no model for it.
+    pub why: Why,
+}
+
+/// Why a candidate is not ranked.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Why {
+    /// The format cannot hold the matrix.
+    Infeasible(Infeasible),
+    /// The profile has no model for it.
+    NoModel(String),
+}
+
+impl fmt::Display for Why {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Infeasible(reason) => reason.fmt(f),
+            Self::NoModel(reason) => f.write_str(reason),
+        }
+    }
+}
+
+/// Answers from one profile.
+#[derive(Debug, Clone, Copy)]
+pub struct Advisor<'p> {
+    profile: &'p Profile,
+}
+
+impl<'p> Advisor<'p> {
+    /// An advisor for the profile's device.
+    pub fn new(profile: &'p Profile) -> Self {
+        Self { profile }
+    }
+
+    /// The model of that name, as a predictor.
+    pub fn predictor(&self, model: ModelName, placement: PlacementRule) -> StripPredictor<'p> {
+        let (strip, calibration): (&StripModel, Option<&Calibration>) = match model {
+            ModelName::Strip => (&self.profile.models.strip, self.profile.models.strip_calibration.as_ref()),
+            ModelName::StripCache => {
+                (&self.profile.models.strip_cache, self.profile.models.strip_cache_calibration.as_ref())
+            }
+        };
+        StripPredictor { model: strip, facts: &self.profile.device.facts, placement, calibration }
+    }
+
+    /// Ranks every candidate of the catalogue for a matrix with `features`. O(1) in the matrix.
+    ///
+    /// # Errors
+    /// [`Error::Lacking`] if the profile predicts no candidate at all.
+    pub fn advise(&self, features: &Features, dtype: Dtype, objective: &Objective) -> Result<Advice, Error> {
+        let predictor = self.predictor(objective.model, objective.placement);
+        let facts = &self.profile.device.facts;
+        let limits = Limits::with_memory(facts.memory_bytes);
+        let mut advice = Advice { ranked: Vec::new(), refused: Vec::new() };
+        for candidate in catalogue(dtype) {
+            let held = match feasible(&candidate, features, &limits) {
+                Ok(bytes) => bytes,
+                Err(reason) => {
+                    advice.refused.push(Refused { candidate, why: Why::Infeasible(reason) });
+                    continue;
+                }
+            };
+            let prediction = match predictor.predict(&candidate, features) {
+                Ok(prediction) => prediction,
+                Err(reason) => {
+                    advice.refused.push(Refused { candidate, why: Why::NoModel(reason.to_string()) });
+                    continue;
+                }
+            };
+            let bytes = compulsory_bytes(&candidate, features);
+            let rate = bytes.0 as f64 / prediction.time.0;
+            advice.ranked.push(Advised {
+                candidate,
+                bytes,
+                bandwidth_fraction: (facts.copy_bytes_per_s > 0.0).then(|| rate / facts.copy_bytes_per_s),
+                preparation: self.profile.preparation(candidate.format(), held),
+                pays_off_after: None,
+                prediction,
+            });
+        }
+        if advice.ranked.is_empty() && !advice.refused.iter().any(|r| matches!(r.why, Why::Infeasible(_))) {
+            let (profile, missing) = (self.profile.name.clone(), format!("{} model for {dtype}", objective.model));
+            return Err(Error::Lacking { profile, missing });
+        }
+        fill_pays_off_after(&mut advice.ranked);
+        let cost = |a: &Advised| match objective.products {
+            None => a.prediction.time.0,
+            Some(n) => a.preparation.map_or(0.0, |p| p.0) + n as f64 * a.prediction.time.0,
+        };
+        advice.ranked.sort_by(|a, b| cost(a).total_cmp(&cost(b)).then(a.candidate.cmp(&b.candidate)));
+        Ok(advice)
+    }
+}
+
+/// Against the best CSR candidate, since CSR is what the matrix is in.
+fn fill_pays_off_after(ranked: &mut [Advised]) {
+    let best_csr = ranked
+        .iter()
+        .filter(|a| a.candidate.format() == Format::Csr)
+        .min_by(|a, b| a.prediction.time.0.total_cmp(&b.prediction.time.0));
+    let Some((csr_time, csr_preparation)) = best_csr.map(|a| (a.prediction.time.0, a.preparation)) else {
+        return;
+    };
+    for advised in ranked {
+        let extra = match (advised.preparation, csr_preparation) {
+            (Some(own), Some(csr)) => (own.0 - csr.0).max(0.0),
+            _ => continue,
+        };
+        let saved = csr_time - advised.prediction.time.0;
+        advised.pays_off_after = if advised.candidate.format() == Format::Csr {
+            Some(0)
+        } else if saved > 0.0 {
+            Some((extra / saved).ceil() as u64)
+        } else {
+            None
+        };
+    }
+}

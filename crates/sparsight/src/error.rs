@@ -1,0 +1,80 @@
+//! What can go wrong above the devices: profiles on disk, records, and whatever the crates below report.
+
+use sparsight_device::DeviceError;
+use sparsight_model::PredictError;
+use std::path::PathBuf;
+use thiserror::Error;
+
+/// An error of this library.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A file could not be read or written.
+    #[error("{}: {source}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// The system's reason.
+        source: std::io::Error,
+    },
+    /// A record or profile does not parse.
+    #[error("{}:{line}: {reason}", path.display())]
+    Malformed {
+        /// The file.
+        path: PathBuf,
+        /// Line, counted from 1.
+        line: usize,
+        /// The parser's reason.
+        reason: String,
+    },
+    /// A file of another version of the schema.
+    #[error("{}: schema {found} is not {expected}, the one this version reads", path.display())]
+    Schema {
+        /// The file.
+        path: PathBuf,
+        /// What it says.
+        found: String,
+        /// What is understood.
+        expected: &'static str,
+    },
+    /// A profile that is not shipped and no folder.
+    #[error("there is no profile '{name}': shipped are {shipped}")]
+    NoProfile {
+        /// Asked for.
+        name: String,
+        /// What there is.
+        shipped: String,
+    },
+    /// A profile without what is asked of it.
+    #[error("the profile {profile} holds no {missing}")]
+    Lacking {
+        /// The profile's name.
+        profile: String,
+        /// What is missing.
+        missing: String,
+    },
+    /// A device's refusal or failure.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+    /// A model's refusal.
+    #[error(transparent)]
+    Predict(#[from] PredictError),
+}
+
+impl Error {
+    /// What the user can do about it, if anything is known.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Device(e) => e.hint().map(ToOwned::to_owned),
+            Self::NoProfile { .. } => Some("`sparsight profile --device cuda:0 -o DIR` makes one".to_owned()),
+            Self::Lacking { profile, .. } => {
+                Some(format!("`sparsight profile -o {profile}` measures, `sparsight fit {profile}` fits"))
+            }
+            Self::File { source, .. } if source.kind() == std::io::ErrorKind::StorageFull => {
+                Some("free some space and run the same command again: it goes on where it stopped".to_owned())
+            }
+            Self::Schema { .. } => Some("`sparsight fit DIR` writes the models anew".to_owned()),
+            _ => None,
+        }
+    }
+}

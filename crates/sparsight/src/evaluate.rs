@@ -1,0 +1,157 @@
+//! The papers' table: how far predictions are from measurements, for each kernel and model.
+
+use crate::records::CorpusRecord;
+use crate::{Advisor, ModelName, Profile};
+use sparsight_kernels::Kernel;
+use sparsight_matrix::{Dtype, Seconds};
+use sparsight_model::accuracy::{Accuracy, coverage, relative_error};
+use sparsight_model::{Model, PlacementRule, Prediction};
+use std::collections::BTreeMap;
+
+/// Which matrices a row counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Scope {
+    /// All.
+    All,
+    /// Those whose best time is more than twice the launch cost: where the launch decides, every model that
+    /// knows the launch is right.
+    BeyondLaunch,
+}
+
+/// Error of one model on one kernel.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AccuracyRow {
+    /// Model.
+    pub model: ModelName,
+    /// Which benchmark matrices stood for the columns.
+    pub placement: PlacementRule,
+    /// Kernel with its knobs.
+    pub kernel: Kernel,
+    /// Value type.
+    pub dtype: Dtype,
+    /// Matrices counted.
+    pub scope: Scope,
+    /// Of `|predicted - measured| / measured`, over matrices and block sizes.
+    pub error: Accuracy,
+    /// Share of the measurements that lie within their 90 % interval.
+    pub covered: f64,
+}
+
+/// A matrix on which a model is far off.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Miss {
+    /// Model.
+    pub model: ModelName,
+    /// Kernel with its knobs.
+    pub kernel: Kernel,
+    /// Value type.
+    pub dtype: Dtype,
+    /// Matrix.
+    pub matrix: String,
+    /// Predicted time, of the block size that is worst.
+    pub predicted: Seconds,
+    /// Measured time of it.
+    pub measured: Seconds,
+}
+
+impl Miss {
+    /// `|predicted - measured| / measured`.
+    pub fn error(&self) -> f64 {
+        relative_error(self.predicted, self.measured)
+    }
+}
+
+/// The evaluation of a profile on a corpus.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Evaluation {
+    /// One row a model, placement, kernel, value type and scope.
+    pub rows: Vec<AccuracyRow>,
+    /// The worst matrices of each model, kernel and value type, worst first, at most `worst` each.
+    pub misses: Vec<Miss>,
+    /// Matrices by value type: all, and those beyond the launch.
+    pub matrices: BTreeMap<Dtype, (usize, usize)>,
+}
+
+struct Sample<'r> {
+    record: &'r CorpusRecord,
+    beyond_launch: bool,
+    prediction: Prediction,
+    measured: Seconds,
+}
+
+/// Holds every model of `profile` against `corpus`. `worst` matrices are named for each model and kernel.
+pub fn evaluate(
+    profile: &Profile,
+    corpus: &[CorpusRecord],
+    placements: &[PlacementRule],
+    worst: usize,
+) -> Evaluation {
+    let advisor = Advisor::new(profile);
+    let launch = profile.device.facts.launch_s.0;
+    let beyond_launch = |r: &CorpusRecord| r.best().is_some_and(|(_, best)| best.0 > 2.0 * launch);
+    let mut evaluation = Evaluation { rows: Vec::new(), misses: Vec::new(), matrices: BTreeMap::new() };
+    for record in corpus {
+        let (all, beyond) = evaluation.matrices.entry(record.dtype).or_default();
+        *all += 1;
+        *beyond += usize::from(beyond_launch(record));
+    }
+    for model in ModelName::ALL {
+        for &placement in placements {
+            let predictor = advisor.predictor(model, placement);
+            let mut samples: BTreeMap<(Dtype, Kernel), Vec<Sample<'_>>> = BTreeMap::new();
+            for record in corpus {
+                for (candidate, measured) in record.times() {
+                    let Ok(prediction) = predictor.predict(&candidate, &record.features) else { continue };
+                    samples.entry((record.dtype, candidate.kernel)).or_default().push(Sample {
+                        record,
+                        beyond_launch: beyond_launch(record),
+                        prediction,
+                        measured,
+                    });
+                }
+            }
+            for ((dtype, kernel), samples) in samples {
+                for scope in [Scope::All, Scope::BeyondLaunch] {
+                    let counted = || samples.iter().filter(|s| scope == Scope::All || s.beyond_launch);
+                    let error = Accuracy::of(counted().map(|s| (s.prediction.time, s.measured)));
+                    let covered = coverage(counted().map(|s| (&s.prediction, s.measured)));
+                    let (Some(error), Some(covered)) = (error, covered) else { continue };
+                    evaluation.rows.push(AccuracyRow { model, placement, kernel, dtype, scope, error, covered });
+                }
+                if placement == placements[0] {
+                    evaluation.misses.extend(worst_of(model, kernel, dtype, &samples, worst));
+                }
+            }
+        }
+    }
+    evaluation
+}
+
+/// The matrices with the largest errors, each with its worst block size.
+fn worst_of(
+    model: ModelName,
+    kernel: Kernel,
+    dtype: Dtype,
+    samples: &[Sample<'_>],
+    worst: usize,
+) -> Vec<Miss> {
+    let mut by_matrix: BTreeMap<&str, Miss> = BTreeMap::new();
+    for s in samples {
+        let miss = Miss {
+            model,
+            kernel,
+            dtype,
+            matrix: s.record.matrix.clone(),
+            predicted: s.prediction.time,
+            measured: s.measured,
+        };
+        let entry = by_matrix.entry(&s.record.matrix).or_insert_with(|| miss.clone());
+        if miss.error() > entry.error() {
+            *entry = miss;
+        }
+    }
+    let mut misses: Vec<Miss> = by_matrix.into_values().collect();
+    misses.sort_by(|a, b| b.error().total_cmp(&a.error()));
+    misses.truncate(worst);
+    misses
+}

@@ -1,0 +1,48 @@
+//! Fits every model to what a profile holds.
+
+use crate::Error;
+use crate::profile::{MODELS_SCHEMA, Models, ProfileFolder};
+use crate::records::{BenchmarkRecord, CorpusRecord};
+use sparsight_kernels::DeviceFacts;
+use sparsight_model::{Calibration, MeasuredPair, Model, Observation, StripModel, StripPredictor, Variant};
+
+/// Fits all models to the benchmark matrices of a profile and, where it holds a corpus that may be trained on,
+/// calibrates their intervals with it. Writes nothing.
+///
+/// `trainable` says which matrices of the corpus may be used, by name.
+///
+/// # Errors
+/// [`Error::Lacking`] without benchmark matrices; errors of reading the folder.
+pub fn fit(folder: &ProfileFolder, trainable: impl Fn(&str) -> bool) -> Result<Models, Error> {
+    let facts = folder.device()?.facts;
+    let benchmark = folder.benchmark()?.into_records();
+    let observations: Vec<Observation> = benchmark.iter().flat_map(BenchmarkRecord::observations).collect();
+    if observations.is_empty() {
+        return Err(Error::Lacking { profile: folder.name(), missing: "benchmark matrices".to_owned() });
+    }
+    let corpus: Vec<CorpusRecord> =
+        folder.corpus()?.into_records().into_iter().filter(|r| trainable(&r.matrix)).collect();
+    let strip = StripModel::fit(&facts, &observations, Variant::Strip)?;
+    let strip_cache = StripModel::fit(&facts, &observations, Variant::StripCache)?;
+    Ok(Models {
+        schema: MODELS_SCHEMA.to_owned(),
+        strip_calibration: calibrate(&strip, &facts, &corpus),
+        strip_cache_calibration: calibrate(&strip_cache, &facts, &corpus),
+        strip,
+        strip_cache,
+    })
+}
+
+/// `None` without a corpus.
+fn calibrate(model: &StripModel, facts: &DeviceFacts, corpus: &[CorpusRecord]) -> Option<Calibration> {
+    let predictor = StripPredictor::new(model, facts);
+    let pairs: Vec<MeasuredPair> = corpus
+        .iter()
+        .flat_map(|record| record.times().map(move |(candidate, measured)| (record, candidate, measured)))
+        .filter_map(|(record, candidate, measured)| {
+            let predicted = predictor.predict(&candidate, &record.features).ok()?.time;
+            Some(MeasuredPair { candidate, predicted, measured })
+        })
+        .collect();
+    (!pairs.is_empty()).then(|| Calibration::fit(&pairs))
+}

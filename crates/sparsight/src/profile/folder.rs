@@ -1,0 +1,145 @@
+//! A profile on disk.
+
+use super::{DEVICE_SCHEMA, MODELS_SCHEMA, Models, ProfiledDevice};
+use crate::Error;
+use crate::records::{BenchmarkRecord, CorpusRecord, Journal};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The files of one profile.
+#[derive(Debug, Clone)]
+pub struct ProfileFolder {
+    path: PathBuf,
+}
+
+impl ProfileFolder {
+    /// An existing folder.
+    ///
+    /// # Errors
+    /// [`Error::File`] if there is none.
+    pub fn open(path: &Path) -> Result<Self, Error> {
+        fs::read_dir(path).map_err(|source| Error::File { path: path.to_owned(), source })?;
+        Ok(Self { path: path.to_owned() })
+    }
+
+    /// A folder, made if it is not there.
+    ///
+    /// # Errors
+    /// [`Error::File`] if it cannot be made.
+    pub fn create(path: &Path) -> Result<Self, Error> {
+        fs::create_dir_all(path).map_err(|source| Error::File { path: path.to_owned(), source })?;
+        Ok(Self { path: path.to_owned() })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Its last path component.
+    pub fn name(&self) -> String {
+        let full = self.path.canonicalize().unwrap_or_else(|_| self.path.clone());
+        full.file_name().map_or_else(|| full.display().to_string(), |n| n.to_string_lossy().into_owned())
+    }
+
+    /// The device.
+    ///
+    /// # Errors
+    /// [`Error::File`] if it was never written, [`Error::Malformed`], [`Error::Schema`].
+    pub fn device(&self) -> Result<ProfiledDevice, Error> {
+        let path = self.path.join("device.json");
+        let text = fs::read_to_string(&path).map_err(|source| Error::File { path: path.clone(), source })?;
+        parse_device(&path, &text)
+    }
+
+    /// Whether the device was written.
+    pub fn has_device(&self) -> bool {
+        self.path.join("device.json").is_file()
+    }
+
+    /// Writes the device.
+    ///
+    /// # Errors
+    /// [`Error::File`].
+    pub fn write_device(&self, device: &ProfiledDevice) -> Result<(), Error> {
+        self.write("device.json", device)
+    }
+
+    /// The models, `None` if the profile was never fitted.
+    ///
+    /// # Errors
+    /// [`Error::File`], [`Error::Malformed`], [`Error::Schema`].
+    pub fn models(&self) -> Result<Option<Models>, Error> {
+        let path = self.path.join("models.json");
+        match fs::read_to_string(&path) {
+            Ok(text) => parse_models(&path, &text).map(Some),
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            Err(source) => Err(Error::File { path, source }),
+        }
+    }
+
+    /// Writes the models.
+    ///
+    /// # Errors
+    /// [`Error::File`].
+    pub fn write_models(&self, models: &Models) -> Result<(), Error> {
+        self.write("models.json", models)
+    }
+
+    /// The benchmark matrices measured so far; appending goes on behind them.
+    ///
+    /// # Errors
+    /// [`Error::File`], [`Error::Malformed`].
+    pub fn benchmark(&self) -> Result<Journal<BenchmarkRecord>, Error> {
+        Journal::open(&self.path.join("benchmark.jsonl"))
+    }
+
+    /// The corpus measured so far; appending goes on behind it.
+    ///
+    /// # Errors
+    /// [`Error::File`], [`Error::Malformed`].
+    pub fn corpus(&self) -> Result<Journal<CorpusRecord>, Error> {
+        Journal::open(&self.path.join("corpus.jsonl"))
+    }
+
+    /// Writes beside the old file and renames, so that a full disk does not lose what was there.
+    fn write(&self, name: &str, value: &impl Serialize) -> Result<(), Error> {
+        let path = self.path.join(name);
+        let new = self.path.join(format!("{name}.new"));
+        let mut text = serde_json::to_string_pretty(value).expect("plain data serialises");
+        text.push('\n');
+        fs::write(&new, text)
+            .and_then(|()| fs::rename(&new, &path))
+            .map_err(|source| Error::File { path, source })
+    }
+}
+
+/// A device from the text of a `device.json`.
+pub(super) fn parse_device(path: &Path, text: &str) -> Result<ProfiledDevice, Error> {
+    parse(path, text, DEVICE_SCHEMA)
+}
+
+/// Models from the text of a `models.json`.
+pub(super) fn parse_models(path: &Path, text: &str) -> Result<Models, Error> {
+    parse(path, text, MODELS_SCHEMA)
+}
+
+fn parse<T: DeserializeOwned>(path: &Path, text: &str, expected: &'static str) -> Result<T, Error> {
+    #[derive(serde::Deserialize)]
+    struct Schema {
+        schema: String,
+    }
+    let malformed = |e: serde_json::Error| Error::Malformed {
+        path: path.to_owned(),
+        line: e.line(),
+        reason: e.to_string(),
+    };
+    // The schema is looked at first: a file of another version should say so and not complain of a field.
+    let Schema { schema: found } = serde_json::from_str(text).map_err(malformed)?;
+    if found != expected {
+        return Err(Error::Schema { path: path.to_owned(), found, expected });
+    }
+    serde_json::from_str(text).map_err(malformed)
+}

@@ -1,0 +1,149 @@
+//! A profile: one device, measured and fitted.
+//!
+//! ```text
+//! profiles/nvidia-h200/
+//!   device.json       attributes, measured rates, provenance
+//!   benchmark.jsonl   one benchmark matrix a line: the times of every block size
+//!   corpus.jsonl      one real or generated matrix a line: features and the times of every candidate
+//!   models.json       what `fit` made of them
+//! ```
+//! Predicting needs `device.json` and `models.json` only; those of shipped profiles are part of the program.
+
+mod folder;
+mod shipped;
+
+pub use folder::ProfileFolder;
+
+use crate::Error;
+use serde::{Deserialize, Serialize};
+use sparsight_kernels::{DeviceFacts, Format};
+use sparsight_matrix::Seconds;
+use sparsight_model::{Calibration, StripModel};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// Everything that a prediction needs to know of a device.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Profile {
+    /// Name or folder it was loaded by.
+    pub name: String,
+    /// The device.
+    pub device: ProfiledDevice,
+    /// What was fitted.
+    pub models: Models,
+}
+
+/// The device of a profile and how it was measured.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ProfiledDevice {
+    /// `sparsight/device/1`.
+    pub schema: String,
+    /// Attributes and measured rates.
+    pub facts: DeviceFacts,
+    /// Cost of a conversion from CSR on the host beside the device.
+    pub conversion: BTreeMap<Format, ConversionCost>,
+    /// Where the numbers come from.
+    pub provenance: Provenance,
+}
+
+/// Measured cost of converting CSR into a format, on the host.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct ConversionCost {
+    /// Seconds a byte of the converted matrix.
+    pub s_per_byte: f64,
+}
+
+/// When, from what and by what a profile was measured.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Provenance {
+    /// UTC date on which the profile was begun.
+    pub date: String,
+    /// Version of this program.
+    pub version: String,
+    /// Commit that it was built from, `unknown` if it was not told.
+    pub commit: String,
+    /// Driver as it names itself.
+    pub driver: String,
+    /// Host processor threads available to conversions.
+    pub host_threads: usize,
+}
+
+impl Provenance {
+    /// Of a measurement made now on a device with `driver`.
+    pub fn now(driver: &str, host_threads: usize) -> Self {
+        Self {
+            date: sparsight_device::today(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            commit: option_env!("SPARSIGHT_COMMIT").unwrap_or("unknown").to_owned(),
+            driver: driver.to_owned(),
+            host_threads,
+        }
+    }
+}
+
+/// The fitted models of a profile.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Models {
+    /// `sparsight/models/1`.
+    pub schema: String,
+    /// The papers' strip model.
+    pub strip: StripModel,
+    /// The same with a second regime beyond the L2.
+    pub strip_cache: StripModel,
+    /// Errors of `strip` on real matrices, if the profile holds any: widens its intervals.
+    pub strip_calibration: Option<Calibration>,
+    /// The same for `strip-cache`.
+    pub strip_cache_calibration: Option<Calibration>,
+}
+
+/// Schema of `device.json`.
+pub const DEVICE_SCHEMA: &str = "sparsight/device/1";
+/// Schema of `models.json`.
+pub const MODELS_SCHEMA: &str = "sparsight/models/1";
+
+impl Profile {
+    /// A profile that is part of the program.
+    ///
+    /// # Errors
+    /// [`Error::NoProfile`] with the names of those that are.
+    pub fn shipped(name: &str) -> Result<Self, Error> {
+        shipped::load(name)
+    }
+
+    /// Names of the profiles that are part of the program.
+    pub fn shipped_names() -> impl Iterator<Item = &'static str> {
+        shipped::names()
+    }
+
+    /// A fitted profile from its folder.
+    ///
+    /// # Errors
+    /// [`Error::File`], [`Error::Malformed`] or [`Error::Schema`]; [`Error::Lacking`] if it was never fitted.
+    pub fn load(folder: &Path) -> Result<Self, Error> {
+        let folder = ProfileFolder::open(folder)?;
+        let models = folder.models()?.ok_or_else(|| Error::Lacking {
+            profile: folder.path().display().to_string(),
+            missing: "fitted models".to_owned(),
+        })?;
+        Ok(Self { name: folder.name(), device: folder.device()?, models })
+    }
+
+    /// A shipped profile by name, else a folder by path.
+    ///
+    /// # Errors
+    /// As [`Profile::shipped`] and [`Profile::load`].
+    pub fn find(name_or_folder: &str) -> Result<Self, Error> {
+        if Self::shipped_names().any(|n| n == name_or_folder) || !Path::new(name_or_folder).is_dir() {
+            return Self::shipped(name_or_folder);
+        }
+        Self::load(Path::new(name_or_folder))
+    }
+
+    /// Seconds to convert a CSR matrix into `bytes` bytes of `format` and to bring them to the device.
+    /// `None` if the profile did not measure that.
+    pub fn preparation(&self, format: Format, bytes: sparsight_matrix::Bytes) -> Option<Seconds> {
+        let convert = self.device.conversion.get(&format)?.s_per_byte * bytes.0 as f64;
+        let upload = self.device.facts.upload_bytes_per_s.map_or(0.0, |rate| bytes.0 as f64 / rate);
+        Some(Seconds(convert + upload))
+    }
+}

@@ -1,0 +1,102 @@
+//! One matrix of a corpus on one device.
+
+use super::{recorded, significant};
+use serde::{Deserialize, Serialize};
+use sparsight_device::Preparation;
+use sparsight_device::timing::{Caches, Timing};
+use sparsight_kernels::{Candidate, Format};
+use sparsight_matrix::{Dtype, Features, Infeasible, Seconds};
+use std::collections::BTreeMap;
+
+/// Features of a matrix and what every candidate did on it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CorpusRecord {
+    /// Folder and file, or gallery recipe.
+    pub matrix: String,
+    /// Value type.
+    pub dtype: Dtype,
+    /// Warm or cold.
+    pub caches: Caches,
+    /// Structure.
+    pub features: Features,
+    /// What it took to convert and upload each format.
+    pub preparation: BTreeMap<Format, PreparationRecord>,
+    /// Every candidate of the catalogue.
+    pub results: Vec<Measured>,
+}
+
+/// Recorded cost of getting a format ready.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct PreparationRecord {
+    /// CSR to the format, on the host.
+    pub convert_s: Seconds,
+    /// Host to device.
+    pub upload_s: Seconds,
+}
+
+impl From<Preparation> for PreparationRecord {
+    fn from(p: Preparation) -> Self {
+        Self { convert_s: recorded(p.convert), upload_s: recorded(p.upload) }
+    }
+}
+
+/// One candidate and what became of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Measured {
+    /// The candidate.
+    pub id: Candidate,
+    /// Its time, or why there is none.
+    #[serde(flatten)]
+    pub outcome: Outcome,
+}
+
+/// A time or a reason.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Outcome {
+    /// Checked and timed.
+    Time {
+        /// Time of one product.
+        time_s: Seconds,
+        /// Interquartile range over median.
+        spread: f64,
+        /// Samples.
+        samples: u32,
+    },
+    /// Cannot be held.
+    Infeasible {
+        /// The reason.
+        infeasible: Infeasible,
+    },
+    /// Failed or was wrong.
+    Failed {
+        /// The device's words.
+        failed: String,
+    },
+}
+
+impl Outcome {
+    /// The part of a timing that is recorded.
+    pub fn time(timing: &Timing) -> Self {
+        Self::Time {
+            time_s: recorded(timing.time),
+            spread: significant(timing.spread, 2),
+            samples: timing.samples,
+        }
+    }
+}
+
+impl CorpusRecord {
+    /// Candidates that have a time.
+    pub fn times(&self) -> impl Iterator<Item = (Candidate, Seconds)> + '_ {
+        self.results.iter().filter_map(|m| match m.outcome {
+            Outcome::Time { time_s, .. } => Some((m.id, time_s)),
+            _ => None,
+        })
+    }
+
+    /// The least time of all candidates.
+    pub fn best(&self) -> Option<(Candidate, Seconds)> {
+        self.times().min_by(|a, b| a.1.0.total_cmp(&b.1.0))
+    }
+}

@@ -1,0 +1,37 @@
+//! Measurements as they are kept: one JSON object a line, appended as soon as it is known.
+
+mod benchmark;
+mod corpus;
+mod journal;
+
+pub use benchmark::{BenchmarkOutcome, BenchmarkRecord, BlockTiming};
+pub use corpus::{CorpusRecord, Measured, Outcome, PreparationRecord};
+pub use journal::Journal;
+
+use sparsight_matrix::Seconds;
+
+/// A time as it is recorded: five significant digits, more than any clock here resolves.
+fn recorded(time: Seconds) -> Seconds {
+    Seconds(significant(time.0, 5))
+}
+
+/// `value` rounded to `digits` significant decimal digits.
+fn significant(value: f64, digits: i32) -> f64 {
+    if value == 0.0 || !value.is_finite() {
+        return value;
+    }
+    // Through text: multiplying by a negative power of ten would leave 3.0000000000000004e-6 in the file.
+    format!("{value:.*e}", (digits - 1) as usize).parse().unwrap_or(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn recorded_times_keep_five_digits() {
+        assert_eq!(recorded(Seconds(3.123_456_7e-6)), Seconds(3.1235e-6));
+        assert_eq!(recorded(Seconds(0.0)), Seconds(0.0));
+        assert_eq!(serde_json::to_string(&recorded(Seconds(3.0e-6))).unwrap(), "3e-6");
+    }
+}

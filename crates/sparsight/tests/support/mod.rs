@@ -1,0 +1,100 @@
+//! A made-up device whose times follow a formula, so that what is measured is known exactly.
+
+use sparsight::device::timing::Caches;
+use sparsight::device::{Device, DeviceError, Operand, Preparation};
+use sparsight::kernels::{BenchmarkMatrix, Candidate, DeviceFacts, DeviceKind, Format, strip};
+use sparsight::matrix::{Bytes, Csr, Features, Limits, Scalar, Seconds, reference};
+use std::cell::Cell;
+
+/// Launch cost, seconds a strip and non-zero of its rows, for every kernel.
+pub const LAUNCH: f64 = 2e-6;
+pub const PER_STRIP_AND_NON_ZERO: f64 = 3e-8;
+
+/// A device with 4 multiprocessors of 64 warps, whose times are exactly linear.
+pub struct Formula {
+    facts: DeviceFacts,
+    /// Matrices generated so far.
+    pub generated: Cell<usize>,
+}
+
+impl Formula {
+    pub fn new() -> Self {
+        let facts = DeviceFacts {
+            name: "made up".to_owned(),
+            kind: DeviceKind::Cuda,
+            multiprocessors: 1,
+            warps_per_multiprocessor: 8,
+            threads_per_multiprocessor: 256,
+            max_threads_per_block: Some(1024),
+            l2_bytes: Bytes(1 << 20),
+            memory_bytes: Bytes(1 << 26),
+            compute_capability: Some((9, 0)),
+            driver: "none".to_owned(),
+            copy_bytes_per_s: 1e12,
+            launch_s: Seconds(1e-6),
+            upload_bytes_per_s: Some(1e10),
+        };
+        Self { facts, generated: Cell::new(0) }
+    }
+}
+
+impl<T: Scalar> Device<T> for Formula {
+    fn facts(&self) -> &DeviceFacts {
+        &self.facts
+    }
+
+    fn limits(&self) -> Limits {
+        Limits::with_memory(self.facts.memory_bytes)
+    }
+
+    fn load<'d>(&'d self, a: &Csr<T>, _: Format) -> Result<Box<dyn Operand<T> + 'd>, DeviceError> {
+        Ok(Box::new(Made { device: self, a: a.clone(), x: vec![T::default(); a.ncols()], y: Vec::new() }))
+    }
+
+    fn generate<'d>(
+        &'d self,
+        matrix: &BenchmarkMatrix,
+        _: Format,
+    ) -> Result<Box<dyn Operand<T> + 'd>, DeviceError> {
+        self.generated.set(self.generated.get() + 1);
+        let a = matrix.to_csr();
+        let x = sparsight::device::random_x(a.ncols(), matrix.seed);
+        Ok(Box::new(Made { device: self, a, x, y: Vec::new() }))
+    }
+}
+
+struct Made<'d, T> {
+    device: &'d Formula,
+    a: Csr<T>,
+    x: Vec<T>,
+    y: Vec<T>,
+}
+
+impl<T: Scalar> Operand<T> for Made<'_, T> {
+    fn preparation(&self) -> Preparation {
+        Preparation { convert: Seconds(1e-4), upload: Seconds(1e-4) }
+    }
+
+    fn set_x(&mut self, x: &[T]) -> Result<(), DeviceError> {
+        self.x = x.to_vec();
+        Ok(())
+    }
+
+    fn poison_y(&mut self) -> Result<(), DeviceError> {
+        self.y = vec![T::from_f64(f64::NAN); self.a.nrows()];
+        Ok(())
+    }
+
+    fn read_y(&mut self) -> Result<Vec<T>, DeviceError> {
+        Ok(self.y.clone())
+    }
+
+    /// `LAUNCH + PER_STRIP_AND_NON_ZERO * I * p` a product, with p the longest row; COO: the same a strip.
+    fn batch(&mut self, candidate: &Candidate, products: u32, _: Caches) -> Result<Seconds, DeviceError> {
+        self.y = reference(&self.a, &self.x).y.into_iter().map(T::from_f64).collect();
+        let f = Features::of(&self.a);
+        let strips = strip(candidate.kernel, &self.device.facts).strips_of(&f) as f64;
+        let p = if candidate.format() == Format::Coo { 1.0 } else { f.row_max as f64 };
+        Ok(Seconds(f64::from(products) * (LAUNCH + PER_STRIP_AND_NON_ZERO * strips * p)))
+    }
+}
