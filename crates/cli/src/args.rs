@@ -131,7 +131,8 @@ pub(crate) struct KernelFlags {
 impl KernelFlags {
     /// The candidates of one value type.
     pub(crate) fn candidates(&self, dtype: Dtype) -> Vec<Candidate> {
-        let wanted = |c: &Candidate| self.kernels.is_empty() || self.kernels.iter().any(|k| k.names(c.kernel));
+        let wanted =
+            |c: &Candidate| self.kernels.is_empty() || self.kernels.iter().any(|k| k.names(c.kernel));
         catalogue(dtype).filter(wanted).collect()
     }
 }

@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use crate::text::grouped;
 use sparsight::device::cpu::Cpu;
 use sparsight::device::cuda::Cuda;
-use sparsight::device::{Device, DeviceError};
+use sparsight::device::Device;
 use sparsight::kernels::{DeviceFacts, DeviceKind};
 use sparsight::matrix::{Dtype, Scalar};
 use sparsight::{Error, Profile};
@@ -79,13 +79,11 @@ impl OpenDevice {
         }
     }
 
-    /// Measures bandwidth and launch cost.
-    pub(crate) fn measure_rates(&mut self) -> Result<(), DeviceError> {
-        match self {
-            Self::Cpu(cpu) => cpu.measure_rates(),
-            Self::Cuda(cuda) => cuda.measure_rates()?,
+    /// Measures bandwidth and launch cost; a GPU's are measured when it is opened.
+    pub(crate) fn measure_rates(&mut self) {
+        if let Self::Cpu(cpu) = self {
+            cpu.measure_rates();
         }
-        Ok(())
     }
 
     /// As a device of one value type.
@@ -145,7 +143,9 @@ impl ProfileFlags {
             }
             Some(DeviceName::Profile(name)) => Profile::find(name).map_err(|error| match error {
                 Error::NoProfile { shipped, .. } => Failure::input(format!("unknown device '{name}'"))
-                    .hinted(format!("a device is cpu, cuda[:N], a profile ({shipped}) or a profile's folder")),
+                    .hinted(format!(
+                        "a device is cpu, cuda[:N], a profile ({shipped}) or a profile's folder"
+                    )),
                 other => other.into(),
             }),
             None => {

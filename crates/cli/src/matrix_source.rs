@@ -23,7 +23,11 @@ pub(crate) enum MatrixSource {
 impl MatrixSource {
     /// From what was written on the command line.
     pub(crate) fn named(text: &str) -> Result<Self, Failure> {
-        if text.starts_with(gallery::PREFIX) { Ok(Self::Gallery(text.parse()?)) } else { Ok(Self::File(text.into())) }
+        if text.starts_with(gallery::PREFIX) {
+            Ok(Self::Gallery(text.parse()?))
+        } else {
+            Ok(Self::File(text.into()))
+        }
     }
 
     /// All matrices that `paths` name: folders are replaced by the matrices below them, in order.
@@ -96,7 +100,9 @@ impl MatrixSource {
                 ));
                 if stored.duplicates > 0 {
                     let merged = grouped(stored.duplicates);
-                    context.printer.note(format_args!("{}: {merged} duplicate entries were merged", path.display()));
+                    context
+                        .printer
+                        .note(format_args!("{}: {merged} duplicate entries were merged", path.display()));
                 }
                 Ok(loaded.matrix)
             }

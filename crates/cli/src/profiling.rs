@@ -24,13 +24,20 @@ pub(crate) fn begin(
             format!("{path} is a profile of {}, not of {}", described(&known), described(device.facts()));
         return Err(Failure::input(text).hinted("give another folder with -o"));
     }
-    context.printer.note(format_args!("measuring the bandwidth and the launch cost of {}", described(device.facts())));
-    device.measure_rates()?;
+    context
+        .printer
+        .note(format_args!("measuring the bandwidth and the launch cost of {}", described(device.facts())));
+    device.measure_rates();
     context.printer.detail("measuring conversions between formats");
     let conversion = measure_conversion(device.of::<f64>())?.into_iter().collect();
     let facts = device.facts().clone();
     let provenance = Provenance::now(&facts.driver, rayon::current_num_threads());
-    folder.write_device(&ProfiledDevice { schema: DEVICE_SCHEMA.to_owned(), facts, conversion, provenance })?;
+    folder.write_device(&ProfiledDevice {
+        schema: DEVICE_SCHEMA.to_owned(),
+        facts,
+        conversion,
+        provenance,
+    })?;
     Ok(())
 }
 
@@ -67,7 +74,10 @@ pub(crate) fn run_benchmark(
     let mut failures = Vec::new();
     for &dtype in dtypes {
         let step = |step: Step<'_>| {
-            let now = format!("{} {dtype}, {} a row, I = {}", step.point.kernel, step.point.matrix.row_length, step.point.strips);
+            let now = format!(
+                "{} {dtype}, {} a row, I = {}",
+                step.point.kernel, step.point.matrix.row_length, step.point.strips
+            );
             bar.at(step.done as u64, now);
             !context.interrupt.asked()
         };

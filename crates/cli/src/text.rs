@@ -24,6 +24,11 @@ pub(crate) fn counted(count: u64, noun: &str) -> String {
     format!("{} {noun}{}", grouped(count), if count == 1 { "" } else { "s" })
 }
 
+/// `1 matrix`, `256 matrices`.
+pub(crate) fn matrices(count: usize) -> String {
+    if count == 1 { "1 matrix".to_owned() } else { format!("{} matrices", grouped(count as u64)) }
+}
+
 /// `11.5 to 12.9 us`; both units where they differ.
 pub(crate) fn between(low: Seconds, high: Seconds) -> String {
     let (low, high) = (low.to_string(), high.to_string());

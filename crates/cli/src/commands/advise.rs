@@ -160,8 +160,7 @@ impl Advise {
     ) -> Result<(), Failure> {
         let model = self.model.model.to_string();
         let ranked = advice.ranked.iter().take(context.top_in_json());
-        let ranked =
-            ranked.map(|a| AdvisedJson::ranked(a, model.clone(), measured.get(&a.candidate)));
+        let ranked = ranked.map(|a| AdvisedJson::ranked(a, model.clone(), measured.get(&a.candidate)));
         let refused = advice.refused.iter().map(|r| AdvisedJson::refused(r.candidate, r.why.to_string()));
         let body = AdviseJson {
             matrix: MatrixJson::new(source.title(), features),
@@ -182,7 +181,8 @@ fn best_csr(advice: &Advice) -> Option<&Advised> {
 
 /// The first `top` rows, and those below that were measured.
 fn ranking(advice: &Advice, measured: &Measurements, top: usize) -> Table {
-    let mut columns = vec!["", "<candidate", "predicted", "90 % between", "of bandwidth", "convert", "pays off after"];
+    let mut columns =
+        vec!["", "<candidate", "predicted", "90 % between", "of bandwidth", "convert", "pays off after"];
     if !measured.is_empty() {
         columns.extend(["measured", "measured / predicted"]);
     }

@@ -132,7 +132,13 @@ impl Bench {
         if self.cold { Caches::Cold } else { Caches::Warm }
     }
 
-    fn show(&self, all: &[Benched], device: &OpenDevice, dtype: Dtype, context: &Context) -> Result<(), Failure> {
+    fn show(
+        &self,
+        all: &[Benched],
+        device: &OpenDevice,
+        dtype: Dtype,
+        context: &Context,
+    ) -> Result<(), Failure> {
         let rate = device.facts().copy_bytes_per_s;
         if context.printer.is_json() {
             let matrices = all.iter().map(|b| BenchedJson {
@@ -179,7 +185,8 @@ fn show_one(benched: &Benched, heading: &str, rate: f64, context: &Context) -> R
     out.line(format_args!("{BOLD}{}{BOLD:#}   {}", benched.title, shape(&benched.features)))?;
     out.line(heading)?;
     out.line("")?;
-    let mut table = Table::new(&["", "<candidate", "measured", "spread", "samples", "GFLOP/s", "of bandwidth"]);
+    let mut table =
+        Table::new(&["", "<candidate", "measured", "spread", "samples", "GFLOP/s", "of bandwidth"]);
     let mut rows = 0;
     let mut failed = Vec::new();
     let mut impossible = BTreeSet::new();

@@ -48,7 +48,9 @@ pub(crate) fn run(context: &Context) -> Result<Exit, Failure> {
     let cuda = Cuda::count().and_then(|count| (0..count).map(Cuda::open).collect::<Result<Vec<_>, _>>());
     let no_cuda = match cuda {
         Ok(devices) => {
-            let none = devices.is_empty().then(|| NoCudaJson { why: "the driver sees no device".to_owned(), hint: None });
+            let none = devices
+                .is_empty()
+                .then(|| NoCudaJson { why: "the driver sees no device".to_owned(), hint: None });
             here.extend(devices.iter().enumerate().map(|(index, cuda)| HereJson {
                 id: DeviceName::Cuda(index).to_string(),
                 facts: cuda.facts().clone(),
@@ -56,9 +58,7 @@ pub(crate) fn run(context: &Context) -> Result<Exit, Failure> {
             }));
             none
         }
-        Err(error) => {
-            Some(NoCudaJson { why: error.to_string(), hint: error.hint().map(ToOwned::to_owned) })
-        }
+        Err(error) => Some(NoCudaJson { why: error.to_string(), hint: error.hint().map(ToOwned::to_owned) }),
     };
     let profiles: Vec<Profile> = Profile::shipped_names().map(Profile::shipped).collect::<Result<_, _>>()?;
     if context.printer.is_json() {

@@ -8,7 +8,7 @@ use crate::json::{DeviceJson, Document};
 use crate::name_prefixes::NamePrefixes;
 use crate::printer::BOLD;
 use crate::table::Table;
-use crate::text::percent;
+use crate::text::{matrices, percent};
 use serde::Serialize;
 use sparsight::matrix::{Dtype, Seconds};
 use sparsight::model::PlacementRule;
@@ -105,11 +105,17 @@ impl Evaluate {
         for (&dtype, &(all, beyond)) in &evaluation.matrices {
             for scope in [Scope::All, Scope::BeyondLaunch] {
                 let count = match scope {
-                    Scope::All => format!("{all} matrices"),
-                    Scope::BeyondLaunch => format!("the {beyond} of {all} matrices beyond twice the launch cost"),
+                    Scope::All => matrices(all),
+                    Scope::BeyondLaunch => {
+                        format!("{beyond} of {} beyond twice the launch cost", matrices(all))
+                    }
                 };
                 let title = format!("{}, {dtype}, {count}", described(&profile.device.facts));
-                out.line(if self.markdown { format!("**{title}**\n") } else { format!("{BOLD}{title}{BOLD:#}") })?;
+                out.line(if self.markdown {
+                    format!("**{title}**\n")
+                } else {
+                    format!("{BOLD}{title}{BOLD:#}")
+                })?;
                 let rows = evaluation.rows.iter().filter(|r| r.dtype == dtype && r.scope == scope);
                 out.line(show(&errors(rows)))?;
                 out.line("")?;
@@ -117,7 +123,11 @@ impl Evaluate {
             let misses: Vec<&Miss> = evaluation.misses.iter().filter(|m| m.dtype == dtype).collect();
             if !misses.is_empty() {
                 let title = format!("Worst predicted, {dtype}");
-                out.line(if self.markdown { format!("**{title}**\n") } else { format!("{BOLD}{title}{BOLD:#}") })?;
+                out.line(if self.markdown {
+                    format!("**{title}**\n")
+                } else {
+                    format!("{BOLD}{title}{BOLD:#}")
+                })?;
                 out.line(show(&worst(&misses)))?;
                 out.line("")?;
             }
@@ -164,8 +174,17 @@ impl Evaluate {
 fn errors<'r>(rows: impl Iterator<Item = &'r AccuracyRow>) -> Table {
     let mut rows: Vec<&AccuracyRow> = rows.collect();
     rows.sort_by_key(|r| (r.kernel, r.model));
-    let columns =
-        ["<kernel", "<model", "<columns", "times", "mean", "median", "90th percentile", "worst", "in the 90 % interval"];
+    let columns = [
+        "<kernel",
+        "<model",
+        "<columns",
+        "times",
+        "mean",
+        "median",
+        "90th percentile",
+        "worst",
+        "in the 90 % interval",
+    ];
     let mut table = Table::new(&columns);
     for r in rows {
         table.row([

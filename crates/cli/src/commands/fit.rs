@@ -6,7 +6,7 @@ use crate::json::Document;
 use crate::name_prefixes::NamePrefixes;
 use crate::profiling;
 use crate::table::Table;
-use crate::text::counted;
+use crate::text::matrices;
 use serde::Serialize;
 use sparsight::matrix::Dtype;
 use sparsight::model::StripModel;
@@ -77,7 +77,7 @@ impl Fit {
         context.printer.line(table)?;
         let from = match trained_on {
             0 => "the benchmark matrices alone".to_owned(),
-            count => format!("{} of the corpus", counted(count as u64, "real matri")),
+            count => format!("{} of the corpus", matrices(count)),
         };
         context.printer.line(format_args!("intervals from {from}"))?;
         Ok(Exit::Done)
@@ -95,7 +95,11 @@ fn summary(model: &StripModel) -> Vec<FittedJson> {
             dtype,
             candidates: candidates.len(),
             observations: fitted.iter().map(|f| f.observations).sum(),
-            unfitted: unfitted.map(|u| u.candidate.kernel.to_string()).collect::<BTreeSet<_>>().into_iter().collect(),
+            unfitted: unfitted
+                .map(|u| u.candidate.kernel.to_string())
+                .collect::<BTreeSet<_>>()
+                .into_iter()
+                .collect(),
         }
     };
     let mut entries: Vec<FittedJson> = Dtype::ALL.into_iter().map(entry).collect();

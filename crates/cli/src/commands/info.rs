@@ -115,7 +115,10 @@ fn print(info: &MatrixInfoJson, dtype: Dtype, device: &str, context: &Context) -
             format.format.to_string(),
             format.bytes.to_string(),
             format!("{:.2}", format.of_csr),
-            format.infeasible.as_ref().map_or_else(|| "possible".to_owned(), |why| format!("not possible: {why}")),
+            format
+                .infeasible
+                .as_ref()
+                .map_or_else(|| "possible".to_owned(), |why| format!("not possible: {why}")),
         ]);
     }
     out.line(table)

@@ -99,7 +99,12 @@ impl Measure {
         Ok(if complete { Exit::Done } else { Exit::No })
     }
 
-    fn show(&self, counts: MeasureJson, corpus: &Journal<CorpusRecord>, context: &Context) -> Result<(), Failure> {
+    fn show(
+        &self,
+        counts: MeasureJson,
+        corpus: &Journal<CorpusRecord>,
+        context: &Context,
+    ) -> Result<(), Failure> {
         if context.printer.is_json() {
             return context.printer.object(&Document::new("sparsight/measure/1", counts));
         }
@@ -138,9 +143,14 @@ fn one<T: Scalar>(
 
 /// Whether any candidate failed; each is named.
 fn report_failures(record: &CorpusRecord, bar: &crate::progress::Progress, context: &Context) -> bool {
-    let failed = |outcome: &Outcome| if let Outcome::Failed { failed } = outcome { Some(failed.clone()) } else { None };
-    let failures: Vec<String> =
-        record.results.iter().filter_map(|m| Some(format!("{} on {}: {}", m.id, record.matrix, failed(&m.outcome)?))).collect();
+    let failed = |outcome: &Outcome| {
+        if let Outcome::Failed { failed } = outcome { Some(failed.clone()) } else { None }
+    };
+    let failures: Vec<String> = record
+        .results
+        .iter()
+        .filter_map(|m| Some(format!("{} on {}: {}", m.id, record.matrix, failed(&m.outcome)?)))
+        .collect();
     bar.above(|| failures.iter().for_each(|failure| context.printer.warning(failure)));
     !failures.is_empty()
 }

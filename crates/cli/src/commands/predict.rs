@@ -94,7 +94,12 @@ impl Predict {
         Ok(Exit::Done)
     }
 
-    fn predict(&self, profile: &Profile, features: &Features, dtype: Dtype) -> Result<Vec<Predicted>, Failure> {
+    fn predict(
+        &self,
+        profile: &Profile,
+        features: &Features,
+        dtype: Dtype,
+    ) -> Result<Vec<Predicted>, Failure> {
         let wanted = |c: &Candidate| self.blocks.is_empty() || self.blocks.contains(&c.block);
         let candidates: Vec<Candidate> = self.kernels.candidates(dtype).into_iter().filter(wanted).collect();
         if candidates.is_empty() {
@@ -107,10 +112,12 @@ impl Predict {
         Ok(candidates
             .into_iter()
             .map(|candidate| {
-                let prediction = feasible(&candidate, features, &limits).map_err(|e| e.to_string()).and_then(|_| {
-                    let prediction = predictor.predict(&candidate, features).map_err(|e| e.to_string())?;
-                    Ok((prediction, predictor.explain(&candidate, features).map_err(|e| e.to_string())?))
-                });
+                let prediction =
+                    feasible(&candidate, features, &limits).map_err(|e| e.to_string()).and_then(|_| {
+                        let prediction =
+                            predictor.predict(&candidate, features).map_err(|e| e.to_string())?;
+                        Ok((prediction, predictor.explain(&candidate, features).map_err(|e| e.to_string())?))
+                    });
                 (candidate, prediction)
             })
             .collect())
@@ -136,7 +143,10 @@ fn print_one(
         out.line(format_args!("  {DIM}{label:<17}{DIM:#} {}", numbers.join("   ")))?;
     }
     for e in &p.extrapolates {
-        out.line(format_args!("  {} = {} is outside the measured {} to {}", e.quantity, e.value, e.from, e.to))?;
+        out.line(format_args!(
+            "  {} = {} is outside the measured {} to {}",
+            e.quantity, e.value, e.from, e.to
+        ))?;
     }
     Ok(())
 }

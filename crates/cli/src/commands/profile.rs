@@ -55,10 +55,11 @@ impl Profile {
             DeviceKind::Cuda => device.facts().memory_bytes,
         });
         let dtypes = context.dtypes();
-        let done = profiling::run_benchmark(&folder, &device, &dtypes, bound, context).map_err(|failure| {
-            let kept = folder.benchmark().map_or(0, |journal| journal.records().len());
-            failure.keeping(|| self.kept(kept))
-        })?;
+        let done =
+            profiling::run_benchmark(&folder, &device, &dtypes, bound, context).map_err(|failure| {
+                let kept = folder.benchmark().map_or(0, |journal| journal.records().len());
+                failure.keeping(|| self.kept(kept))
+            })?;
         // The corpus of a folder that already was fitted goes into the same calibration again.
         profiling::fit_and_write(&folder, |_| true)?;
         if context.printer.is_json() {
