@@ -28,7 +28,7 @@ const SEED: u64 = 2014;
 /// Rows of y that are recomputed on the host before a time is kept.
 const CHECKED_ROWS: u64 = 64;
 /// Matrix on which conversions are timed.
-const CONVERTED: &str = "random,n=200000,mean=16";
+const CONVERTED: &str = "random,row=16,spread=12";
 
 /// One benchmark matrix to run with one kernel.
 #[derive(Debug, Clone, Copy, PartialEq)]
