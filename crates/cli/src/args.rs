@@ -6,7 +6,7 @@ use crate::commands::{
 };
 use clap::{Parser, Subcommand, ValueEnum};
 use sparsight::ModelName;
-use sparsight::kernels::{Candidate, Kernel, catalogue};
+use sparsight::kernels::{BLOCKS, Candidate, Kernel, catalogue};
 use sparsight::matrix::{Bytes, Dtype};
 use sparsight::model::PlacementRule;
 use std::num::NonZeroUsize;
@@ -63,7 +63,7 @@ pub(crate) struct Global {
 /// When to colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ColorWhen {
-    /// On a terminal, unless NO_COLOR is set
+    /// On a terminal, unless the environment says otherwise (`NO_COLOR`)
     Auto,
     Always,
     Never,
@@ -126,14 +126,24 @@ pub(crate) struct KernelFlags {
     /// Kernels to look at, such as csr-vector, csr-vector/t8 or ell [default: all]
     #[arg(long = "kernel", value_name = "NAME", value_delimiter = ',')]
     pub(crate) kernels: Vec<KernelName>,
+    /// Block sizes to look at [default: all]
+    #[arg(long = "block", value_name = "THREADS", value_delimiter = ',', value_parser = block)]
+    pub(crate) blocks: Vec<u32>,
+}
+
+/// A block size of the catalogue.
+fn block(text: &str) -> Result<u32, String> {
+    let found = BLOCKS.into_iter().find(|block| block.to_string() == text);
+    found.ok_or_else(|| format!("block sizes are {}", BLOCKS.map(|block| block.to_string()).join(", ")))
 }
 
 impl KernelFlags {
     /// The candidates of one value type.
     pub(crate) fn candidates(&self, dtype: Dtype) -> Vec<Candidate> {
-        let wanted =
+        let kernel =
             |c: &Candidate| self.kernels.is_empty() || self.kernels.iter().any(|k| k.names(c.kernel));
-        catalogue(dtype).filter(wanted).collect()
+        let block = |c: &Candidate| self.blocks.is_empty() || self.blocks.contains(&c.block);
+        catalogue(dtype).filter(|c| kernel(c) && block(c)).collect()
     }
 }
 

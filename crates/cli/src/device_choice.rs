@@ -4,14 +4,13 @@ use crate::context::Context;
 use crate::cpu_profile;
 use crate::failure::Failure;
 use crate::text::grouped;
+use sparsight::device::Device;
 use sparsight::device::cpu::Cpu;
 use sparsight::device::cuda::Cuda;
-use sparsight::device::Device;
 use sparsight::kernels::{DeviceFacts, DeviceKind};
 use sparsight::matrix::{Dtype, Scalar};
 use sparsight::{Error, Profile};
 use std::fmt;
-use std::path::Path;
 use std::str::FromStr;
 
 /// The profile when nothing is said and no profiled GPU is here.
@@ -130,16 +129,15 @@ impl ProfileFlags {
         match &self.device {
             Some(DeviceName::Cpu) => cpu_profile::find_or_measure(context, dtype),
             Some(DeviceName::Cuda(index)) => {
-                let cuda = Cuda::open(*index)?;
+                let name = Cuda::name(*index)?;
                 let unprofiled = || {
-                    let text = format!("there is no profile of cuda:{index} ({})", cuda.facts().name);
                     let hint = format!(
                         "`sparsight profile --device cuda:{index} -o DIR` makes one in some minutes; then use \
                          --profile DIR"
                     );
-                    Failure::device(text).hinted(hint)
+                    Failure::device(format!("there is no profile of cuda:{index} ({name})")).hinted(hint)
                 };
-                shipped_for(cuda.facts()).ok_or_else(unprofiled)
+                shipped_for_gpu(&name).ok_or_else(unprofiled)
             }
             Some(DeviceName::Profile(name)) => Profile::find(name).map_err(|error| match error {
                 Error::NoProfile { shipped, .. } => Failure::input(format!("unknown device '{name}'"))
@@ -148,13 +146,20 @@ impl ProfileFlags {
                     )),
                 other => other.into(),
             }),
-            None => {
-                let here = Cuda::count().is_ok_and(|count| count > 0).then(|| Cuda::open(0).ok()).flatten();
-                match here.and_then(|cuda| shipped_for(cuda.facts())) {
-                    Some(profile) => Ok(profile),
-                    None => Profile::shipped(DEFAULT_PROFILE).map_err(Failure::from),
-                }
+            None => match Cuda::name(0).ok().and_then(|name| shipped_for_gpu(&name)) {
+                Some(profile) => Ok(profile),
+                None => Profile::shipped(DEFAULT_PROFILE).map_err(Failure::from),
+            },
+        }
+    }
+
+    /// The device's facts alone: of a device that is here, nothing is measured but what opening it takes.
+    pub(crate) fn facts(&self, context: &Context) -> Result<DeviceFacts, Failure> {
+        match (&self.profile, &self.device) {
+            (None, Some(name @ (DeviceName::Cpu | DeviceName::Cuda(_)))) => {
+                Ok(OpenDevice::open(name)?.facts().clone())
             }
+            _ => Ok(self.resolve(context, context.dtype())?.device.facts),
         }
     }
 
@@ -189,17 +194,12 @@ impl ProfileFlags {
 const ELSEWHERE: &str = "leave out --verify to predict only, or use --device cpu --verify to see predicted beside \
                          measured on this machine";
 
-/// The shipped profile of a device that has these facts.
-pub(crate) fn shipped_for(facts: &DeviceFacts) -> Option<Profile> {
-    Profile::shipped_names().filter_map(|name| Profile::shipped(name).ok()).find(|profile| {
-        let theirs = &profile.device.facts;
-        (theirs.kind, &theirs.name) == (facts.kind, &facts.name)
+/// The shipped profile of the GPU that its driver calls `name`.
+pub(crate) fn shipped_for_gpu(name: &str) -> Option<Profile> {
+    Profile::shipped_names().filter_map(|profile| Profile::shipped(profile).ok()).find(|profile| {
+        let facts = &profile.device.facts;
+        facts.kind == DeviceKind::Cuda && facts.name == name
     })
-}
-
-/// The profile in a folder as commands that need no fitted models see it.
-pub(crate) fn is_folder(name: &str) -> bool {
-    Path::new(name).is_dir()
 }
 
 #[cfg(test)]

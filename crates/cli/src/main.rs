@@ -31,7 +31,8 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     let args = Args::parse();
     let printer = Printer::new(&args.global);
-    let ended = Context::new(printer, &args.global).and_then(|context| commands::run(args.command, &context));
+    let ended =
+        Context::new(printer.clone(), &args.global).and_then(|context| commands::run(args.command, &context));
     match ended {
         Ok(exit) => exit.into(),
         Err(failure) => {

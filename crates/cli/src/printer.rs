@@ -2,7 +2,7 @@
 
 use crate::args::{ColorWhen, Global};
 use crate::failure::Failure;
-use crate::progress::Progress;
+use crate::progress::{Bars, Progress};
 use anstyle::{AnsiColor, Style};
 use serde::Serialize;
 use std::fmt::Display;
@@ -17,11 +17,12 @@ const WARNING: Style = AnsiColor::Yellow.on_default().bold();
 const HINT: Style = AnsiColor::Cyan.on_default().bold();
 
 /// Shows things. Colours are dropped by the streams where they are not wanted.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct Printer {
     json: bool,
     quiet: bool,
     verbose: bool,
+    bars: Bars,
 }
 
 impl Printer {
@@ -33,7 +34,8 @@ impl Printer {
             ColorWhen::Never => anstream::ColorChoice::Never,
         };
         choice.write_global();
-        Self { json: global.json, quiet: global.quiet, verbose: global.verbose }
+        let bars = Bars::new(!global.quiet && std::io::stderr().is_terminal());
+        Self { json: global.json, quiet: global.quiet, verbose: global.verbose, bars }
     }
 
     /// Whether stdout carries one JSON object.
@@ -44,19 +46,24 @@ impl Printer {
     /// A line of data for people.
     pub(crate) fn line(&self, text: impl Display) -> Result<(), Failure> {
         debug_assert!(!self.json, "with --json stdout carries one object and nothing else");
-        writeln!(anstream::stdout().lock(), "{text}").map_err(Failure::from)
+        self.to_stdout(|| writeln!(anstream::stdout().lock(), "{text}"))
     }
 
     /// The object of `--json`.
     pub(crate) fn object(&self, object: &impl Serialize) -> Result<(), Failure> {
         let text = serde_json::to_string_pretty(object).expect("plain data serialises");
-        writeln!(anstream::stdout().lock(), "{text}").map_err(Failure::from)
+        self.to_stdout(|| writeln!(anstream::stdout().lock(), "{text}"))
     }
 
     /// Text that is the answer itself and goes out as it is: a completion script.
     pub(crate) fn raw(&self, bytes: &[u8]) -> Result<(), Failure> {
-        let mut out = std::io::stdout().lock();
-        out.write_all(bytes).and_then(|()| out.flush()).map_err(Failure::from)
+        self.to_stdout(|| std::io::stdout().lock().write_all(bytes))
+    }
+
+    fn to_stdout(&self, write: impl FnOnce() -> std::io::Result<()>) -> Result<(), Failure> {
+        let mut written = Ok(());
+        self.bars.above(|| written = write().and_then(|()| std::io::stdout().flush()));
+        written.map_err(Failure::from)
     }
 
     /// Something worth knowing, on stderr; `-q` hides it.
@@ -97,11 +104,11 @@ impl Printer {
 
     /// A progress bar over `total` steps, hidden with `-q` and when stderr is no terminal.
     pub(crate) fn progress(&self, total: u64, what: &str) -> Progress {
-        Progress::new(total, what, !self.quiet && std::io::stderr().is_terminal())
+        self.bars.add(total, what)
     }
 
     fn to_stderr(&self, text: &dyn Display) {
         // Nobody is left to be told that stderr is closed.
-        _ = writeln!(anstream::stderr().lock(), "{text}");
+        self.bars.above(|| _ = writeln!(anstream::stderr().lock(), "{text}"));
     }
 }

@@ -14,7 +14,7 @@ use sparsight::kernels::{Candidate, Format};
 use sparsight::matrix::{Csr, Dtype, Features, Scalar};
 use sparsight::records::Outcome;
 use sparsight::{Advice, Advised, Advisor, Bench, Objective, Profile, Refused, Why, bench};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU64;
 
 /// Which format, kernel and block size will be fastest, how sure that is, and what it costs to get there
@@ -124,7 +124,7 @@ impl Advise {
         measured: &Measurements,
         context: &Context,
     ) -> Result<(), Failure> {
-        let out = context.printer;
+        let out = &context.printer;
         out.line(format_args!("{BOLD}{}{BOLD:#}   {}", source.title(), crate::text::shape(features)))?;
         let products = self.iterations.map(|n| format!("   {}", counted(n.get(), "product")));
         out.line(format_args!("{}{}", heading(profile, context.dtype()), products.unwrap_or_default()))?;
@@ -136,10 +136,9 @@ impl Advise {
             out.line("")?;
         }
         let shown = &advice.ranked[..advice.ranked.len().min(context.top())];
-        for remark in [ties(advice, shown.len()), refusals(&advice.refused), extrapolations(shown)] {
-            if let Some(remark) = remark {
-                out.line(format_args!("  {remark}"))?;
-            }
+        let remarks = [ties(advice, shown.len()), refusals(&advice.refused), extrapolations(shown)];
+        for remark in remarks.into_iter().flatten() {
+            out.line(format_args!("  {remark}"))?;
         }
         for (candidate, outcome) in measured {
             if let Outcome::Failed { failed } = outcome {
@@ -233,25 +232,21 @@ fn ties(advice: &Advice, shown: usize) -> Option<String> {
 
 /// `not possible: ell (would pad by 80.0x, the limit is 8x)`, and what the profile has no model for.
 fn refusals(refused: &[Refused]) -> Option<String> {
-    let mut impossible = BTreeMap::new();
-    let mut unknown = BTreeMap::new();
+    let mut impossible = BTreeSet::new();
+    let mut unknown = BTreeSet::new();
     for r in refused {
         let kernel = r.candidate.kernel;
         match &r.why {
-            Why::Infeasible(why) => {
-                impossible.insert(format!("{} ({why})", kernel.format()), ());
-            }
-            Why::NoModel(_) => {
-                unknown.insert(kernel, ());
-            }
-        }
+            Why::Infeasible(why) => impossible.insert(format!("{} ({why})", kernel.format())),
+            Why::NoModel(_) => unknown.insert(kernel.to_string()),
+        };
     }
     let mut lines = Vec::new();
     if !impossible.is_empty() {
-        lines.push(format!("not possible: {}", impossible.into_keys().collect::<Vec<_>>().join(", ")));
+        lines.push(format!("not possible: {}", impossible.into_iter().collect::<Vec<_>>().join(", ")));
     }
     if !unknown.is_empty() {
-        let kernels: Vec<String> = unknown.into_keys().map(|k| k.to_string()).collect();
+        let kernels: Vec<String> = unknown.into_iter().collect();
         lines.push(format!("not predicted, since the profile holds no model: {}", kernels.join(", ")));
     }
     (!lines.is_empty()).then(|| lines.join("\n  "))

@@ -181,7 +181,7 @@ fn fraction(measured: &Measured, features: &Features, rate: f64) -> Option<f64> 
 }
 
 fn show_one(benched: &Benched, heading: &str, rate: f64, context: &Context) -> Result<(), Failure> {
-    let out = context.printer;
+    let out = &context.printer;
     out.line(format_args!("{BOLD}{}{BOLD:#}   {}", benched.title, shape(&benched.features)))?;
     out.line(heading)?;
     out.line("")?;

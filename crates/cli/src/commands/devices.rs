@@ -2,7 +2,7 @@
 
 use crate::context::Context;
 use crate::cpu_profile;
-use crate::device_choice::{DeviceName, OpenDevice, described};
+use crate::device_choice::{DeviceName, OpenDevice, described, shipped_for_gpu};
 use crate::failure::{Exit, Failure};
 use crate::json::{DeviceJson, Document};
 use crate::printer::BOLD;
@@ -54,7 +54,7 @@ pub(crate) fn run(context: &Context) -> Result<Exit, Failure> {
             here.extend(devices.iter().enumerate().map(|(index, cuda)| HereJson {
                 id: DeviceName::Cuda(index).to_string(),
                 facts: cuda.facts().clone(),
-                profile: crate::device_choice::shipped_for(cuda.facts()).map(|profile| profile.name),
+                profile: shipped_for_gpu(&cuda.facts().name).map(|profile| profile.name),
             }));
             none
         }
@@ -77,7 +77,7 @@ fn print(
     profiles: &[Profile],
     context: &Context,
 ) -> Result<(), Failure> {
-    let out = context.printer;
+    let out = &context.printer;
     out.line(format_args!("{BOLD}Here{BOLD:#}"))?;
     let mut table = Table::new(&["<id", "<device", "memory", "cache", "<driver", "<profile"]);
     for device in here {

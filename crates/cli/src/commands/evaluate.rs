@@ -100,7 +100,7 @@ impl Evaluate {
     }
 
     fn print(&self, profile: &Profile, evaluation: &Evaluation, context: &Context) -> Result<(), Failure> {
-        let out = context.printer;
+        let out = &context.printer;
         let show = |table: &Table| if self.markdown { table.markdown() } else { table.to_string() };
         for (&dtype, &(all, beyond)) in &evaluation.matrices {
             for scope in [Scope::All, Scope::BeyondLaunch] {

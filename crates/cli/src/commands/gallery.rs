@@ -62,7 +62,7 @@ impl Gallery {
 }
 
 fn describe(generator: &Generator, context: &Context) -> Result<(), Failure> {
-    let out = context.printer;
+    let out = &context.printer;
     out.line(format_args!("{BOLD}{PREFIX}{}{BOLD:#}   {}", generator.name, generator.summary))?;
     out.line("")?;
     let mut table = Table::new(&["<parameter", "default", "<meaning", "<accepts"]);

@@ -49,8 +49,8 @@ impl Info {
     pub(crate) fn run(&self, context: &Context) -> Result<Exit, Failure> {
         let dtype = context.dtype();
         let sources = MatrixSource::batch(&self.paths)?;
-        let profile = self.profile.resolve(context, dtype)?;
-        let limits = Limits::with_memory(profile.device.facts.memory_bytes);
+        let device = self.profile.facts(context)?;
+        let limits = Limits::with_memory(device.memory_bytes);
         let mut matrices = Vec::new();
         for (index, source) in sources.iter().enumerate() {
             let features = match dtype {
@@ -66,7 +66,7 @@ impl Info {
             if index > 0 {
                 context.printer.line("")?;
             }
-            print(&info, dtype, &profile.device.facts.name, context)?;
+            print(&info, dtype, &device.name, context)?;
         }
         if context.printer.is_json() {
             context.printer.object(&Document::new("sparsight/info/1", InfoJson { dtype, matrices }))?;
@@ -92,7 +92,7 @@ fn formats(features: &Features, dtype: Dtype, limits: &Limits) -> Vec<FormatJson
 }
 
 fn print(info: &MatrixInfoJson, dtype: Dtype, device: &str, context: &Context) -> Result<(), Failure> {
-    let (out, f) = (context.printer, &info.features);
+    let (out, f) = (&context.printer, &info.features);
     out.line(format_args!("{BOLD}{}{BOLD:#}   {}", info.name, shape(f)))?;
     out.line("")?;
     let quantiles: Vec<String> = f.row_quantiles.iter().map(|q| grouped(*q)).collect();

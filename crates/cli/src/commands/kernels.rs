@@ -38,8 +38,7 @@ struct KernelJson {
 
 impl Kernels {
     pub(crate) fn run(&self, context: &Context) -> Result<Exit, Failure> {
-        let profile = self.profile.resolve(context, context.dtype())?;
-        let facts = &profile.device.facts;
+        let facts = &self.profile.facts(context)?;
         let json = |kernel: Kernel| {
             let strip = strip(kernel, facts);
             KernelJson {
@@ -56,7 +55,7 @@ impl Kernels {
         };
         let kernels: Vec<KernelJson> = Kernel::ALL.into_iter().map(json).collect();
         if context.printer.is_json() {
-            let body = KernelsJson { device: DeviceJson::profiled(&profile), blocks: BLOCKS, kernels };
+            let body = KernelsJson { device: DeviceJson::here(facts), blocks: BLOCKS, kernels };
             context.printer.object(&Document::new("sparsight/kernels/1", body))?;
             return Ok(Exit::Done);
         }

@@ -76,7 +76,7 @@ impl Measure {
             let matrix = match source.load::<f64>(context) {
                 Ok(matrix) => matrix,
                 Err(Failure::Reported { message, .. }) => {
-                    bar.above(|| context.printer.warning(format_args!("skipped: {message}")));
+                    context.printer.warning(format_args!("skipped: {message}"));
                     counts.unreadable.push(UnreadableJson { matrix: name, why: message });
                     continue;
                 }
@@ -89,7 +89,7 @@ impl Measure {
                     Dtype::F64 => one::<f64>(&device, &name, &matrix, &features, context),
                 }?;
                 counts.measured += 1;
-                counts.failing += usize::from(report_failures(&record, &bar, context));
+                counts.failing += usize::from(report_failures(&record, context));
                 corpus.append(record)?;
             }
         }
@@ -142,15 +142,13 @@ fn one<T: Scalar>(
 }
 
 /// Whether any candidate failed; each is named.
-fn report_failures(record: &CorpusRecord, bar: &crate::progress::Progress, context: &Context) -> bool {
-    let failed = |outcome: &Outcome| {
-        if let Outcome::Failed { failed } = outcome { Some(failed.clone()) } else { None }
-    };
-    let failures: Vec<String> = record
-        .results
-        .iter()
-        .filter_map(|m| Some(format!("{} on {}: {}", m.id, record.matrix, failed(&m.outcome)?)))
-        .collect();
-    bar.above(|| failures.iter().for_each(|failure| context.printer.warning(failure)));
-    !failures.is_empty()
+fn report_failures(record: &CorpusRecord, context: &Context) -> bool {
+    let mut any = false;
+    for measured in &record.results {
+        if let Outcome::Failed { failed } = &measured.outcome {
+            context.printer.warning(format_args!("{} on {}: {failed}", measured.id, record.matrix));
+            any = true;
+        }
+    }
+    any
 }

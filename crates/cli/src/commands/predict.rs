@@ -25,9 +25,6 @@ pub(crate) struct Predict {
     model: ModelFlags,
     #[command(flatten)]
     kernels: KernelFlags,
-    /// Block sizes to look at [default: all]
-    #[arg(long = "block", value_name = "THREADS", value_delimiter = ',')]
-    blocks: Vec<u32>,
 }
 
 #[derive(Serialize)]
@@ -71,7 +68,7 @@ impl Predict {
             Dtype::F32 => Features::of(&source.load::<f32>(context)?),
             Dtype::F64 => Features::of(&source.load::<f64>(context)?),
         };
-        let predicted = self.predict(&profile, &features, dtype)?;
+        let predicted = self.predict(&profile, &features, dtype);
         if context.printer.is_json() {
             let body = PredictJson {
                 matrix: MatrixJson::new(source.title(), &features),
@@ -82,7 +79,7 @@ impl Predict {
             };
             context.printer.object(&Document::new("sparsight/predict/1", body))?;
         } else {
-            let out = context.printer;
+            let out = &context.printer;
             out.line(format_args!("{BOLD}{}{BOLD:#}   {}", source.title(), shape(&features)))?;
             let model = self.model.model;
             out.line(format_args!("{}   model {model}", heading(&profile, dtype)))?;
@@ -94,33 +91,16 @@ impl Predict {
         Ok(Exit::Done)
     }
 
-    fn predict(
-        &self,
-        profile: &Profile,
-        features: &Features,
-        dtype: Dtype,
-    ) -> Result<Vec<Predicted>, Failure> {
-        let wanted = |c: &Candidate| self.blocks.is_empty() || self.blocks.contains(&c.block);
-        let candidates: Vec<Candidate> = self.kernels.candidates(dtype).into_iter().filter(wanted).collect();
-        if candidates.is_empty() {
-            let known: Vec<String> = sparsight::kernels::BLOCKS.iter().map(ToString::to_string).collect();
-            let text = "no candidate of the catalogue has such a block size";
-            return Err(Failure::input(text).hinted(format!("block sizes are {}", known.join(", "))));
-        }
+    fn predict(&self, profile: &Profile, features: &Features, dtype: Dtype) -> Vec<Predicted> {
         let predictor = Advisor::new(profile).predictor(self.model.model, self.model.placement);
         let limits = Limits::with_memory(profile.device.facts.memory_bytes);
-        Ok(candidates
-            .into_iter()
-            .map(|candidate| {
-                let prediction =
-                    feasible(&candidate, features, &limits).map_err(|e| e.to_string()).and_then(|_| {
-                        let prediction =
-                            predictor.predict(&candidate, features).map_err(|e| e.to_string())?;
-                        Ok((prediction, predictor.explain(&candidate, features).map_err(|e| e.to_string())?))
-                    });
-                (candidate, prediction)
-            })
-            .collect())
+        let one = |candidate: &Candidate| -> Result<(Prediction, Vec<Term>), String> {
+            feasible(candidate, features, &limits).map_err(|why| why.to_string())?;
+            let prediction = predictor.predict(candidate, features).map_err(|why| why.to_string())?;
+            let terms = predictor.explain(candidate, features).map_err(|why| why.to_string())?;
+            Ok((prediction, terms))
+        };
+        self.kernels.candidates(dtype).into_iter().map(|candidate| (candidate, one(&candidate))).collect()
     }
 }
 
@@ -129,7 +109,7 @@ fn print_one(
     candidate: &Candidate,
     prediction: &Result<(Prediction, Vec<Term>), String>,
 ) -> Result<(), Failure> {
-    let out = context.printer;
+    let out = &context.printer;
     let (p, terms) = match prediction {
         Ok(found) => found,
         Err(why) => return out.line(format_args!("{BOLD}{candidate}{BOLD:#}  not possible: {why}")),

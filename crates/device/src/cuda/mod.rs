@@ -87,17 +87,28 @@ impl Cuda {
         Ok(named("cuDeviceGetCount", result::device::get_count())?.max(0) as usize)
     }
 
+    /// What the driver calls device `index`, counted from 0. Opens nothing and takes microseconds.
+    ///
+    /// # Errors
+    /// [`DeviceError::NoDriver`], [`DeviceError::NoSuchDevice`], or a failed call.
+    pub fn name(index: usize) -> Result<String, DeviceError> {
+        named("cuDeviceGetName", result::device::get_name(Self::device(index)?))
+    }
+
+    fn device(index: usize) -> Result<cudarc::driver::sys::CUdevice, DeviceError> {
+        let count = Self::count()?;
+        if index >= count {
+            return Err(DeviceError::NoSuchDevice { index, count });
+        }
+        named("cuDeviceGet", result::device::get(index as i32))
+    }
+
     /// Opens device `index`, counted from 0, and measures its rates, which takes up to about a second.
     ///
     /// # Errors
     /// [`DeviceError::NoDriver`], [`DeviceError::NoSuchDevice`], [`DeviceError::NoNvrtc`], or a failed call.
     pub fn open(index: usize) -> Result<Self, DeviceError> {
-        let count = Self::count()?;
-        if index >= count {
-            return Err(DeviceError::NoSuchDevice { index, count });
-        }
-        let device = named("cuDeviceGet", result::device::get(index as i32))?;
-        let context = Arc::new(Context::retain(device)?);
+        let context = Arc::new(Context::retain(Self::device(index)?)?);
         let mut facts = facts::read(&context)?;
         let compiler = Compiler {
             arch: facts.compute_capability.unwrap_or_default(),

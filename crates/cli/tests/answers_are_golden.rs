@@ -1,0 +1,145 @@
+//! What the program says, word for word, from a made-up profile; nothing here is measured.
+
+mod support;
+
+use insta::assert_snapshot;
+use support::{add_corpus, json, made_up_profile, run};
+
+const GRID: &str = "gallery:stencil2d,n=500";
+
+#[test]
+fn advise_ranks_and_says_how_sure_it_is() {
+    let dir = made_up_profile();
+    assert_snapshot!(run(dir.path(), &["advise", GRID, "--profile", "made-up", "--iterations", "1000"]));
+}
+
+#[test]
+fn advise_names_what_is_not_possible_and_why() {
+    let dir = made_up_profile();
+    let arrow = "gallery:arrow,n=20000";
+    assert_snapshot!(run(dir.path(), &["advise", arrow, "--profile", "made-up", "--top", "3"]));
+}
+
+#[test]
+fn advise_in_json_has_every_candidate() {
+    let dir = made_up_profile();
+    let arguments = ["advise", "gallery:arrow,n=20000", "--profile", "made-up"];
+    let all = json(dir.path(), &arguments);
+    assert_eq!(all["schema"], "sparsight/advise/1");
+    assert_eq!(all["candidates"].as_array().unwrap().len(), 45);
+    let impossible = all["candidates"].as_array().unwrap().iter().filter(|c| !c["infeasible"].is_null());
+    assert_eq!(impossible.count(), 5, "ell, in five block sizes");
+    assert_snapshot!(run(dir.path(), &[&arguments[..], &["--json", "--top", "1"]].concat()));
+}
+
+#[test]
+fn advise_without_non_zeros_still_answers() {
+    let dir = made_up_profile();
+    std::fs::write(dir.path().join("empty.mtx"), "%%MatrixMarket matrix coordinate real general\n5 5 0\n")
+        .unwrap();
+    assert_snapshot!(run(dir.path(), &["advise", "empty.mtx", "--profile", "made-up", "--top", "2"]));
+}
+
+#[test]
+fn predict_shows_the_numbers_behind_a_time() {
+    let dir = made_up_profile();
+    assert_snapshot!(run(
+        dir.path(),
+        &[
+            "predict",
+            GRID,
+            "--profile",
+            "made-up",
+            "--model",
+            "strip",
+            "--kernel",
+            "csr-vector/t8,hyb",
+            "--block",
+            "256"
+        ]
+    ));
+}
+
+#[test]
+fn predict_in_json_carries_the_terms() {
+    let dir = made_up_profile();
+    let arguments = [
+        "predict",
+        GRID,
+        "--profile",
+        "made-up",
+        "--model",
+        "strip",
+        "--kernel",
+        "coo",
+        "--block",
+        "64",
+        "--json",
+    ];
+    assert_snapshot!(run(dir.path(), &arguments));
+}
+
+#[test]
+fn info_shows_the_structure_and_every_format() {
+    let dir = made_up_profile();
+    assert_snapshot!(run(dir.path(), &["info", "gallery:arrow,n=20000", "--profile", "made-up"]));
+}
+
+#[test]
+fn kernels_shows_the_catalogue_with_its_strips() {
+    let dir = made_up_profile();
+    assert_snapshot!(run(dir.path(), &["kernels", "--profile", "made-up"]));
+}
+
+#[test]
+fn fit_says_what_it_fitted_and_on_what() {
+    let dir = made_up_profile();
+    add_corpus(
+        &dir.path().join("made-up"),
+        &[("a/grid", GRID, 1.2), ("b/grid", "gallery:stencil3d,n=40", 0.9)],
+    );
+    assert_snapshot!(run(dir.path(), &["fit", "made-up", "--train", "a/"]));
+}
+
+#[test]
+fn evaluate_prints_the_papers_table() {
+    let dir = made_up_profile();
+    let folder = dir.path().join("made-up");
+    add_corpus(&folder, &[("a/grid", GRID, 1.25), ("b/cube", "gallery:stencil3d,n=40", 0.8)]);
+    assert_snapshot!(run(dir.path(), &["evaluate", "made-up", "--worst", "1"]));
+    assert_snapshot!(run(dir.path(), &["evaluate", "made-up", "--test", "b/", "--markdown", "--worst", "0"]));
+    let object = json(dir.path(), &["evaluate", "made-up", "--test", "a/"]);
+    let first = &object["errors"][0];
+    assert_eq!((&object["schema"], &first["kernel"]), (&"sparsight/evaluate/1".into(), &"csr-scalar".into()));
+    assert_eq!(object["matrices"][0]["all"], 1);
+}
+
+#[test]
+fn the_gallery_lists_generators_and_describes_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let all = json(dir.path(), &["gallery"]);
+    assert!(all["generators"].as_array().unwrap().len() >= 12);
+    assert_snapshot!(run(dir.path(), &["gallery", "stencil2d"]));
+}
+
+#[test]
+fn completions_are_printed_for_every_shell() {
+    let dir = tempfile::tempdir().unwrap();
+    for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
+        let out = run(dir.path(), &["completions", shell]);
+        assert!(out.starts_with("exit code: 0") && out.contains("advise"), "{shell}");
+    }
+}
+
+#[test]
+fn colour_comes_only_when_it_is_asked_for() {
+    let dir = made_up_profile();
+    let with = |when: &str| {
+        let mut command = support::sparsight(dir.path());
+        command.current_dir(dir.path()).env_remove("NO_COLOR");
+        command.args(["advise", GRID, "--profile", "made-up", "--color", when]);
+        String::from_utf8(command.output().unwrap().stdout).unwrap()
+    };
+    assert!(!with("auto").contains('\u{1b}'), "stdout is no terminal");
+    assert!(with("always").contains('\u{1b}'));
+}

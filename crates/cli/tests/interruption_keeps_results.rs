@@ -1,0 +1,53 @@
+//! Ctrl-C and a reader that goes away.
+#![cfg(unix)]
+
+mod support;
+
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+use support::{json, run};
+
+fn spawn(folder: &std::path::Path, arguments: &[&str]) -> std::process::Child {
+    let mut command = Command::new(assert_cmd::cargo::cargo_bin("sparsight"));
+    command.current_dir(folder).args(arguments).env("SPARSIGHT_CACHE", folder).env("NO_COLOR", "1");
+    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts")
+}
+
+#[test]
+fn ctrl_c_stops_a_profile_that_then_goes_on_where_it_stopped() {
+    let dir = tempfile::tempdir().unwrap();
+    let profile = ["profile", "--device", "cpu", "-o", "p", "--dtype", "f32", "--max-bytes", "1MB"];
+    let child = spawn(dir.path(), &profile);
+    let journal = dir.path().join("p/benchmark.jsonl");
+    let lines = || std::fs::read_to_string(&journal).map_or(0, |text| text.lines().count());
+    let begun = Instant::now();
+    while lines() < 3 {
+        assert!(begun.elapsed() < Duration::from_secs(60), "nothing was measured");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(sent.success());
+    let output = child.wait_with_output().unwrap();
+    let err = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(130), "{err}");
+    assert!(err.contains("kept in p; the same command goes on"), "{err}");
+    let kept = lines();
+    assert!(kept >= 3);
+    let rest = json(dir.path(), &profile);
+    let of = |name: &str| rest[name].as_u64().unwrap() as usize;
+    assert_eq!(of("measured") + of("beyond_bound") + of("failed"), of("points") - kept);
+}
+
+#[test]
+fn a_reader_that_goes_away_ends_the_program_quietly() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut child = spawn(dir.path(), &["gallery", "--json"]);
+    let mut first = String::new();
+    BufReader::with_capacity(1, child.stdout.take().unwrap()).read_line(&mut first).unwrap();
+    assert_eq!(first, "{\n");
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(run(dir.path(), &["gallery"]).starts_with("exit code: 0"));
+}

@@ -1,0 +1,67 @@
+//! Commands that measure, on the processor of this machine, with every measured number blanked.
+
+mod support;
+
+use insta::assert_snapshot;
+use support::{blanked, json, run, sparsight};
+
+#[test]
+fn bench_checks_and_times_and_lists_what_is_not_possible() {
+    let dir = tempfile::tempdir().unwrap();
+    let flags = ["--quick", "--kernel", "csr-scalar,ell", "--block", "64"];
+    let out = run(dir.path(), &[&["bench", "gallery:arrow,n=5000"][..], &flags].concat());
+    let cpu = json(dir.path(), &["devices"])["here"][0]["name"].as_str().unwrap().to_owned();
+    assert_snapshot!(blanked(&out.replace(&cpu, "CPU")));
+}
+
+#[test]
+fn bench_of_several_matrices_is_one_object() {
+    let dir = tempfile::tempdir().unwrap();
+    let matrices = ["gallery:stencil2d,n=20", "gallery:banded,n=100"];
+    let flags = ["--quick", "--cold", "--dtype", "f32", "--kernel", "coo", "--block", "64,128"];
+    let object = json(dir.path(), &[&["bench"][..], &matrices, &flags].concat());
+    assert_eq!(object["schema"], "sparsight/bench/1");
+    assert_eq!(object["caches"], "cold");
+    assert_eq!(object["matrices"].as_array().unwrap().len(), 2);
+    for candidate in object["matrices"][1]["candidates"].as_array().unwrap() {
+        assert!(candidate["measured_s"].as_f64().unwrap() > 0.0, "{candidate}");
+        assert_eq!((&candidate["kernel"], &candidate["dtype"]), (&"coo".into(), &"f32".into()));
+    }
+}
+
+#[test]
+fn a_processor_is_profiled_fitted_measured_evaluated_and_advised_on() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path();
+    let profile = ["profile", "--device", "cpu", "-o", "p", "--dtype", "f64", "--max-bytes", "4MB"];
+    let first = json(path, &profile);
+    assert!(first["measured"].as_u64().unwrap() > 0 && first["failed"] == 0, "{first}");
+    let again = json(path, &profile);
+    assert_eq!(again["measured"], 0, "what is there is not measured again");
+    for file in ["device.json", "benchmark.jsonl", "models.json"] {
+        assert!(path.join("p").join(file).is_file(), "{file}");
+    }
+
+    std::fs::create_dir(path.join("set")).unwrap();
+    std::fs::write(path.join("set/broken.mtx"), "nothing\n").unwrap();
+    std::fs::write(path.join("set/one.mtx"), "%%MatrixMarket matrix coordinate real general\n2 2 1\n1 2 3\n")
+        .unwrap();
+    let measure =
+        ["measure", "set", "gallery:stencil2d,n=40", "--device", "cpu", "-o", "p", "--dtype", "f64"];
+    let out = sparsight(path).current_dir(path).args(measure).arg("--json").output().unwrap();
+    assert_eq!(out.status.code(), Some(1), "one matrix is broken, the others are measured all the same");
+    let counts: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
+    assert_eq!((&counts["measured"], &counts["unreadable"][0]["matrix"]), (&2.into(), &"set/broken".into()));
+
+    let fitted = json(path, &["fit", "p"]);
+    assert_eq!(fitted["trained_on"], 2);
+    let evaluated = json(path, &["evaluate", "p", "--test", "gallery:"]);
+    assert_eq!(evaluated["matrices"][0]["all"], 1);
+
+    let advise = ["advise", "gallery:stencil2d,n=60", "--profile", "p", "--verify"];
+    let advice = json(path, &advise);
+    let measured = advice["candidates"].as_array().unwrap().iter().filter(|c| !c["measured_s"].is_null());
+    assert!((3..=4).contains(&measured.count()), "the first three and the best CSR: {advice}");
+    let text = run(path, &advise);
+    assert!(text.starts_with("exit code: 0") && text.contains("measured / predicted"), "{text}");
+}

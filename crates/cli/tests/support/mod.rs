@@ -1,0 +1,168 @@
+//! Running the program, a made-up profile to predict from, and blanking what differs from run to run.
+#![allow(dead_code, reason = "each test file uses its part")]
+
+use assert_cmd::Command;
+use sparsight::device::timing::{Caches, Stopped};
+use sparsight::kernels::{DeviceFacts, DeviceKind, Format, Kernel, Placement};
+use sparsight::matrix::gallery::Recipe;
+use sparsight::matrix::{Bytes, Dtype, Features, Seconds};
+use sparsight::profile::{ConversionCost, DEVICE_SCHEMA, ProfileFolder, ProfiledDevice, Provenance};
+use sparsight::records::{BenchmarkOutcome, BenchmarkRecord, BlockTiming, CorpusRecord, Measured, Outcome};
+use sparsight::{Advisor, Grid, Objective, Profile};
+use std::collections::BTreeMap;
+use std::path::Path;
+use tempfile::TempDir;
+
+/// The program with a cache of its own and nothing from the environment that changes its output.
+pub fn sparsight(cache: &Path) -> Command {
+    let mut command = Command::cargo_bin("sparsight").expect("the program was built");
+    command.env("SPARSIGHT_CACHE", cache).env("NO_COLOR", "1").env_remove("RAYON_NUM_THREADS");
+    command
+}
+
+/// Exit code, stdout and stderr as one text, with `folder` called DIR.
+pub fn run(folder: &Path, arguments: &[&str]) -> String {
+    let output = sparsight(folder).current_dir(folder).args(arguments).output().expect("the program starts");
+    let text = |bytes: &[u8]| {
+        let text = String::from_utf8(bytes.to_vec()).expect("output is UTF-8");
+        text.replace(&folder.display().to_string(), "DIR")
+    };
+    let code = output.status.code().expect("the program ends by itself");
+    let (out, err) = (text(&output.stdout), text(&output.stderr));
+    let mut all = format!("exit code: {code}\n----- stdout -----\n{out}");
+    if !err.is_empty() {
+        all.push_str("----- stderr -----\n");
+        all.push_str(&err);
+    }
+    all
+}
+
+/// Stdout of a run that must end well, as JSON.
+pub fn json(folder: &Path, arguments: &[&str]) -> serde_json::Value {
+    let output = sparsight(folder).current_dir(folder).args(arguments).arg("--json").output().unwrap();
+    let err = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{arguments:?} ended with {}: {err}", output.status);
+    serde_json::from_slice(&output.stdout).expect("stdout is one JSON object")
+}
+
+/// Numbers become `#` and runs of spaces one: what is left does not depend on the machine's speed.
+pub fn blanked(text: &str) -> String {
+    let line = |line: &str| {
+        let words: Vec<String> = line.split_whitespace().map(blank_word).collect();
+        words.join(" ")
+    };
+    text.lines().map(line).collect::<Vec<_>>().join("\n").replace("# ms", "# us").replace("# ns", "# us")
+}
+
+fn blank_word(word: &str) -> String {
+    let is_number = word.parse::<f64>().is_ok();
+    if is_number { "#".to_owned() } else { word.to_owned() }
+}
+
+/// Facts of a GPU that nobody builds.
+fn facts() -> DeviceFacts {
+    DeviceFacts {
+        name: "Made-up GPU".to_owned(),
+        kind: DeviceKind::Cuda,
+        multiprocessors: 10,
+        warps_per_multiprocessor: 64,
+        threads_per_multiprocessor: 2048,
+        max_threads_per_block: Some(1024),
+        l2_bytes: Bytes(30_000_000),
+        memory_bytes: Bytes(8_000_000_000),
+        compute_capability: Some((9, 0)),
+        driver: "made up".to_owned(),
+        copy_bytes_per_s: 1e12,
+        launch_s: Seconds(2e-6),
+        upload_bytes_per_s: Some(2e10),
+    }
+}
+
+/// Microseconds that a benchmark matrix takes on the made-up GPU: a product of two lines, as the models say.
+fn made_up_us(kernel: Kernel, block: u32, placement: Placement, p: u64, strips: u64) -> f64 {
+    let knob = match kernel {
+        Kernel::CsrVector { threads_per_row } => 1.0 + f64::from(threads_per_row) / 64.0,
+        Kernel::CsrScalar => 1.4,
+        _ => 1.0,
+    };
+    let block = 1.0 + (f64::from(block) - 256.0).abs() / 2560.0;
+    let far = if placement == Placement::Strewn { 2.5 } else { 1.0 };
+    match kernel {
+        Kernel::Coo => 2.0 + 0.4 * far * block * strips as f64,
+        _ => 2.0 + knob * block * far * (0.02 * p as f64 + 0.4) * (strips as f64 + 0.5),
+    }
+}
+
+/// A folder with a fitted profile of the made-up GPU, called `made-up`.
+pub fn made_up_profile() -> TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = ProfileFolder::create(&dir.path().join("made-up")).unwrap();
+    let conversion = Format::ALL.map(|format| {
+        (format, ConversionCost { s_per_byte: if format == Format::Csr { 0.0 } else { 1e-9 } })
+    });
+    let provenance = Provenance {
+        date: "2026-01-02".to_owned(),
+        version: "0.0.0".to_owned(),
+        commit: "unknown".to_owned(),
+        driver: "made up".to_owned(),
+        host_threads: 1,
+    };
+    let device = ProfiledDevice {
+        schema: DEVICE_SCHEMA.to_owned(),
+        facts: facts(),
+        conversion: BTreeMap::from(conversion),
+        provenance,
+    };
+    folder.write_device(&device).unwrap();
+    let mut journal = folder.benchmark().unwrap();
+    for point in Grid::new(&facts(), &[Dtype::F64], Bytes(u64::MAX)).points() {
+        let timing = |block| BlockTiming {
+            block,
+            time_s: Seconds(
+                1e-6 * made_up_us(
+                    point.kernel,
+                    block,
+                    point.matrix.placement,
+                    point.matrix.row_length,
+                    point.strips,
+                ),
+            ),
+            spread: 0.01,
+            samples: 5,
+            beta: 50,
+            stopped: Stopped::Spread,
+        };
+        let record = BenchmarkRecord {
+            kernel: point.kernel.to_string(),
+            dtype: point.dtype,
+            placement: point.matrix.placement,
+            p: point.matrix.row_length,
+            strips: point.strips,
+            nrows: point.matrix.nrows,
+            seed: point.matrix.seed,
+            outcome: BenchmarkOutcome::Blocks(sparsight::kernels::BLOCKS.map(timing).to_vec()),
+        };
+        journal.append(record).unwrap();
+    }
+    folder.write_models(&sparsight::fit(&folder, |_| true).unwrap()).unwrap();
+    dir
+}
+
+/// Adds a corpus on which the made-up GPU takes `ratio` times as long as `strip-cache` predicts.
+pub fn add_corpus(folder: &Path, matrices: &[(&str, &str, f64)]) {
+    let profile = Profile::load(folder).unwrap();
+    let mut corpus = ProfileFolder::open(folder).unwrap().corpus().unwrap();
+    for &(name, recipe, ratio) in matrices {
+        let features = Features::of(&recipe.parse::<Recipe>().unwrap().generate::<f64>().unwrap());
+        let advice = Advisor::new(&profile).advise(&features, Dtype::F64, &Objective::default()).unwrap();
+        let measured = |a: &sparsight::Advised| Measured {
+            id: a.candidate,
+            outcome: Outcome::Time { time_s: Seconds(ratio * a.prediction.time.0), spread: 0.01, samples: 5 },
+        };
+        let results = advice.ranked.iter().map(measured).collect();
+        let (dtype, caches) = (Dtype::F64, Caches::Warm);
+        let preparation = BTreeMap::new();
+        let record = CorpusRecord { matrix: name.to_owned(), dtype, caches, features, preparation, results };
+        corpus.append(record).unwrap();
+    }
+}
