@@ -5,7 +5,9 @@ mod made_up;
 use made_up::*;
 use sparsight_kernels::{DeviceFacts, DeviceKind, Kernel, Placement, compulsory_bytes, strip};
 use sparsight_matrix::{Features, Seconds};
-use sparsight_model::{Model, Observation, PlacementRule, StripModel, StripPredictor, Variant};
+use sparsight_model::{
+    Model, Observation, PlacementRule, Regimes, SplitBy, StripModel, StripPredictor, Variant,
+};
 
 fn at<'a>(model: &'a StripModel, facts: &'a DeviceFacts, placement: PlacementRule) -> StripPredictor<'a> {
     StripPredictor { placement, ..StripPredictor::new(model, facts) }
@@ -158,17 +160,49 @@ fn a_break_where_the_matrix_leaves_the_l2_is_found_and_both_regimes_are_exact() 
             *if bytes <= border { &mut cached } else { &mut beyond } += 1;
         }
         let fit = model.find(&candidate(kernel), Placement::Banded).unwrap();
-        let found = fit.regimes.beyond.as_ref().unwrap().border_bytes.0 as f64 / border as f64;
+        let Regimes::Split(split) = &fit.regimes else { panic!("{kernel}: no border") };
+        assert!(split.below.is_single() && split.above.is_single());
+        assert_eq!(split.by, SplitBy::WorkingSet, "{kernel}");
+        let found = split.border_bytes.0 as f64 / border as f64;
         assert!((0.5..2.0).contains(&found), "{kernel}: border at {found} of the true one");
     }
     assert!(cached >= 8 && beyond >= 8, "{cached} {beyond}");
 }
 
 #[test]
+fn a_break_of_x_and_one_of_the_working_set_are_both_found() {
+    let facts = device();
+    let csr = candidate(Kernel::CsrVector { threads_per_row: 32 });
+    // x leaves a small cache above 5 kB, the matrix a large one above 700 kB: four regimes, no two alike.
+    let broken = |i: f64, p: f64, bytes: u64, x: u64| {
+        let (slow_x, slow_a) = (f64::from(u8::from(x > 5_000)), f64::from(u8::from(bytes > 700_000)));
+        (2e-8 * p * (1.0 + 4.0 * slow_x + slow_a) + 1e-6) * ((0.7 + slow_a) * i + 0.3 + slow_x)
+    };
+    let size = strip(csr.kernel, &facts).size;
+    let observations: Vec<_> = observe(&facts, csr, Placement::Banded, |_, _, _| 1.0)
+        .into_iter()
+        .map(|mut o| {
+            let f = matrix(o.nrows, o.row_length, o.row_length);
+            let i = o.nrows.div_ceil(size) as f64;
+            o.time = Seconds(broken(i, o.row_length as f64, compulsory_bytes(&csr, &f).0, o.nrows * 4));
+            o
+        })
+        .collect();
+    let model = StripModel::fit(&facts, &observations, Variant::StripCache).unwrap();
+    let predictor = StripPredictor::new(&model, &facts);
+    for (nrows, p) in [(500, 20), (640, 16), (2_000, 9), (2_500, 13), (3_000, 250), (3_100, 120)] {
+        let f = matrix(nrows, p, p);
+        let i = nrows.div_ceil(size) as f64;
+        let wanted = broken(i, p as f64, compulsory_bytes(&csr, &f).0, nrows * 4);
+        assert_close(seconds(&predictor, csr.kernel, &f), wanted, &format!("{nrows} x {p}"));
+    }
+}
+
+#[test]
 fn a_device_without_a_break_gets_one_regime() {
     let facts = device();
     let model = StripModel::fit(&facts, &observe_all(&facts), Variant::StripCache).unwrap();
-    assert!(model.fitted().iter().all(|f| f.regimes.beyond.is_none()));
+    assert!(model.fitted().iter().all(|f| f.regimes.is_single()));
 }
 
 #[test]
@@ -179,7 +213,7 @@ fn too_few_benchmark_matrices_beyond_the_l2_leave_one_regime_and_a_flag() {
     let observations: Vec<_> =
         observe(&facts, ell, Placement::Banded, |i, p, _| ell_time(i, p)).into_iter().filter(small).collect();
     let model = StripModel::fit(&facts, &observations, Variant::StripCache).unwrap();
-    assert!(model.fitted()[0].regimes.beyond.is_none());
+    assert!(model.fitted()[0].regimes.is_single());
     let p = StripPredictor::new(&model, &facts).predict(&ell, &matrix(1 << 20, 8, 8)).unwrap();
     assert!(p.extrapolates.iter().any(|e| (e.quantity, e.value as u64, e.from as u64) == ("I", 512, 1)));
 }

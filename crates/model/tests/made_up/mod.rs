@@ -119,3 +119,26 @@ pub fn observe_all(facts: &DeviceFacts) -> Vec<Observation> {
         .flat_map(|(k, place)| observe(facts, candidate(k), place, |i, p, _| time(k, place, i, p)))
         .collect()
 }
+
+/// A table of measured times in microseconds: rows of `(p, time at each I)`, strewn columns.
+pub fn observe_table<const N: usize>(
+    facts: &DeviceFacts,
+    candidate: Candidate,
+    strips: &[u64; N],
+    table: &[(u64, [f64; N])],
+) -> Vec<Observation> {
+    let size = strip(candidate.kernel, facts).size;
+    let row = |(row_length, times): &(u64, [f64; N])| {
+        let row_length = *row_length;
+        let cell = |(&strips, us): (&u64, f64)| Observation {
+            candidate,
+            placement: Placement::Strewn,
+            row_length,
+            strips,
+            nrows: strips * size,
+            time: Seconds(us * 1e-6),
+        };
+        strips.iter().zip(*times).map(cell).collect::<Vec<_>>()
+    };
+    table.iter().flat_map(row).collect()
+}
