@@ -10,7 +10,9 @@ use sparsight::matrix::{Bytes, Dtype, Features, Scalar, gallery::Recipe};
 use sparsight::model::PlacementRule;
 use sparsight::profile::{DEVICE_SCHEMA, ProfileFolder, ProfiledDevice, Provenance};
 use sparsight::records::{BenchmarkOutcome, Outcome};
-use sparsight::{Advisor, Bench, Error, Grid, ModelName, Objective, Profile, bench, evaluate, fit, instrument};
+use sparsight::{
+    Advisor, Bench, Error, Grid, ModelName, Objective, Profile, bench, evaluate, fit, instrument,
+};
 use std::path::Path;
 use support::{Formula, LAUNCH, PER_STRIP_AND_NON_ZERO};
 
