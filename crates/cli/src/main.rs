@@ -1,2 +1,42 @@
-//! The program.
-fn main() {}
+//! The program `sparsight`: flags, printer, progress, exit codes. What it does is in the library `sparsight`.
+//!
+//! ```text
+//! args -> commands/NAME.rs -> library -> printer (stdout: a table or one JSON object; stderr: progress, notes)
+//! ```
+//! Exit codes: 0 done; 1 done and the answer is no; 2 bad flags or input; 3 no usable device or library;
+//! 101 a bug; 130 interrupted.
+
+mod args;
+mod commands;
+mod context;
+mod cpu_profile;
+mod device_choice;
+mod failure;
+mod interrupt;
+mod json;
+mod matrix_source;
+mod name_prefixes;
+mod printer;
+mod profiling;
+mod progress;
+mod table;
+mod text;
+
+use args::Args;
+use clap::Parser;
+use context::Context;
+use printer::Printer;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let args = Args::parse();
+    let printer = Printer::new(&args.global);
+    let ended = Context::new(printer, &args.global).and_then(|context| commands::run(args.command, &context));
+    match ended {
+        Ok(exit) => exit.into(),
+        Err(failure) => {
+            printer.failure(&failure);
+            failure.exit().into()
+        }
+    }
+}

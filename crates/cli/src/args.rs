@@ -1,0 +1,189 @@
+//! Flags: what every command shares, and the list of commands.
+
+use crate::commands::{
+    advise::Advise, bench::Bench, completions::Completions, evaluate::Evaluate, fit::Fit, gallery::Gallery,
+    info::Info, kernels::Kernels, measure::Measure, predict::Predict, profile::Profile,
+};
+use clap::{Parser, Subcommand, ValueEnum};
+use sparsight::ModelName;
+use sparsight::kernels::{Candidate, Kernel, catalogue};
+use sparsight::matrix::{Bytes, Dtype};
+use sparsight::model::PlacementRule;
+use std::num::NonZeroUsize;
+use std::str::FromStr;
+
+/// How fast y = A x will be on a GPU in every storage format, kernel and block size, before anything is run.
+#[derive(Debug, Parser)]
+#[command(name = "sparsight", version, max_term_width = 100, after_help = AFTER_HELP)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    pub(crate) global: Global,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+const AFTER_HELP: &str = "\
+A matrix is a file (.mtx, .mtx.gz, .npz of scipy.sparse, SuiteSparse .tar.gz) or gallery:NAME[,key=value...].
+A device is cpu, cuda[:N], or the name or folder of a profile such as nvidia-h200.
+
+  sparsight advise gallery:stencil2d,n=1000
+  sparsight advise A.mtx --iterations 1000
+  sparsight advise A.mtx --device cpu --verify";
+
+/// Flags of every command.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Common options")]
+pub(crate) struct Global {
+    /// Value type, f32 or f64 [default: f64; for profile and measure: both]
+    #[arg(long, global = true, value_name = "TYPE")]
+    pub(crate) dtype: Option<Dtype>,
+    /// Print one JSON object instead of a table
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    /// Rows of a ranking to show [default: 10; with --json: all]
+    #[arg(long, global = true, value_name = "N")]
+    pub(crate) top: Option<NonZeroUsize>,
+    /// Seed of x and of the values of pattern matrices
+    #[arg(long, global = true, value_name = "N", default_value_t = 0)]
+    pub(crate) seed: u64,
+    /// Errors only on stderr
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    pub(crate) quiet: bool,
+    /// More on stderr about what is done and why
+    #[arg(short, long, global = true)]
+    pub(crate) verbose: bool,
+    /// When to colour
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    pub(crate) color: ColorWhen,
+    /// Worker threads [default: one a logical CPU]
+    #[arg(short, long, global = true, value_name = "N")]
+    pub(crate) jobs: Option<NonZeroUsize>,
+}
+
+/// When to colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ColorWhen {
+    /// On a terminal, unless NO_COLOR is set
+    Auto,
+    Always,
+    Never,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Advise(Advise),
+    Predict(Predict),
+    Bench(Bench),
+    Profile(Profile),
+    Measure(Measure),
+    Fit(Fit),
+    Evaluate(Evaluate),
+    Info(Info),
+    /// What is here: processors, CUDA devices or why there are none, profiles
+    Devices,
+    Kernels(Kernels),
+    Gallery(Gallery),
+    Completions(Completions),
+}
+
+/// Which model, and what stands for the columns.
+#[derive(Debug, Clone, Copy, clap::Args)]
+pub(crate) struct ModelFlags {
+    /// Model that predicts: strip (the papers') or strip-cache (with a second regime beyond the L2)
+    #[arg(long, value_name = "NAME", default_value = "strip-cache")]
+    pub(crate) model: ModelName,
+    /// Benchmark matrices that stand for the columns: banded, strewn or blend
+    #[arg(long, value_name = "RULE", default_value = "blend", value_parser = placement)]
+    pub(crate) placement: PlacementRule,
+}
+
+/// A kernel of the catalogue, with its knobs (`csr-vector/t8`) or without (`csr-vector`).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct KernelName(String);
+
+impl KernelName {
+    fn names(&self, kernel: Kernel) -> bool {
+        self.0 == kernel.name() || self.0 == kernel.to_string()
+    }
+}
+
+impl FromStr for KernelName {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        let name = Self(text.to_owned());
+        if Kernel::ALL.into_iter().any(|kernel| name.names(kernel)) {
+            return Ok(name);
+        }
+        let known: Vec<String> = Kernel::ALL.iter().map(ToString::to_string).collect();
+        Err(format!("unknown kernel '{text}': {}", known.join(", ")))
+    }
+}
+
+/// Which part of the catalogue.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct KernelFlags {
+    /// Kernels to look at, such as csr-vector, csr-vector/t8 or ell [default: all]
+    #[arg(long = "kernel", value_name = "NAME", value_delimiter = ',')]
+    pub(crate) kernels: Vec<KernelName>,
+}
+
+impl KernelFlags {
+    /// The candidates of one value type.
+    pub(crate) fn candidates(&self, dtype: Dtype) -> Vec<Candidate> {
+        let wanted =
+            |c: &Candidate| self.kernels.is_empty() || self.kernels.iter().any(|k| k.names(c.kernel));
+        catalogue(dtype).filter(wanted).collect()
+    }
+}
+
+/// A [`PlacementRule`] from its name.
+pub(crate) fn placement(text: &str) -> Result<PlacementRule, String> {
+    match text {
+        "banded" => Ok(PlacementRule::Banded),
+        "strewn" => Ok(PlacementRule::Strewn),
+        "blend" => Ok(PlacementRule::Blend),
+        _ => Err(format!("unknown rule '{text}': banded, strewn or blend")),
+    }
+}
+
+/// A size such as `64MB`, `1.5 GB` or `4096`; prefixes are decimal, with an `i` binary.
+pub(crate) fn size(text: &str) -> Result<Bytes, String> {
+    let wrong = || format!("'{text}' is no size such as 64MB, 1.5GB or 4096");
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic() || c == ' ');
+    let number: f64 = digits.parse().map_err(|_| wrong())?;
+    let scale = match text[digits.len()..].trim().to_ascii_lowercase().as_str() {
+        "" | "b" => 1.0,
+        "kb" | "k" => 1e3,
+        "mb" | "m" => 1e6,
+        "gb" | "g" => 1e9,
+        "tb" | "t" => 1e12,
+        "kib" => f64::from(1 << 10),
+        "mib" => f64::from(1 << 20),
+        "gib" => f64::from(1 << 30),
+        _ => return Err(wrong()),
+    };
+    let bytes = number * scale;
+    if bytes.is_finite() && bytes >= 1.0 { Ok(Bytes(bytes as u64)) } else { Err(wrong()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_flags_do_not_contradict_each_other() {
+        Args::command().debug_assert();
+    }
+
+    #[test]
+    fn sizes_are_read_with_their_prefixes() {
+        assert_eq!(size("64MB"), Ok(Bytes(64_000_000)));
+        assert_eq!(size("1.5 GiB"), Ok(Bytes(3 << 29)));
+        assert_eq!(size("4096"), Ok(Bytes(4096)));
+        for wrong in ["", "MB", "-1", "1 parsec", "0", "nan", "1e400"] {
+            assert!(size(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,278 @@
+//! `sparsight advise`: which format, kernel and block size will be fastest.
+
+use crate::args::ModelFlags;
+use crate::context::Context;
+use crate::device_choice::ProfileFlags;
+use crate::failure::{Exit, Failure};
+use crate::json::{AdvisedJson, DeviceJson, Document, MatrixJson};
+use crate::matrix_source::MatrixSource;
+use crate::printer::BOLD;
+use crate::table::Table;
+use crate::text::{between, candidate, counted, grouped, heading, of_bandwidth};
+use serde::Serialize;
+use sparsight::kernels::{Candidate, Format};
+use sparsight::matrix::{Csr, Dtype, Features, Scalar};
+use sparsight::records::Outcome;
+use sparsight::{Advice, Advised, Advisor, Bench, Objective, Profile, Refused, Why, bench};
+use std::collections::BTreeMap;
+use std::num::NonZeroU64;
+
+/// Which format, kernel and block size will be fastest, how sure that is, and what it costs to get there
+///
+/// Nothing is run: the times are predicted from the matrix' structure and a measured profile of the device.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Advise {
+    /// The matrix: a file or gallery:NAME[,key=value...]
+    path: String,
+    #[command(flatten)]
+    profile: ProfileFlags,
+    /// Products y = A x to come: rank by conversion, upload and all of them together
+    #[arg(long, value_name = "N")]
+    iterations: Option<NonZeroU64>,
+    #[command(flatten)]
+    model: ModelFlags,
+    /// Also measure the first few and the best CSR on the device here
+    #[arg(long)]
+    verify: bool,
+    /// Also measure all of them
+    #[arg(long)]
+    verify_all: bool,
+}
+
+/// Candidates that `--verify` measures beside the best CSR: those that could be meant by "the best". Chosen.
+const VERIFIED: usize = 3;
+/// Predictions this close are a tie.
+const TIE: f64 = 0.05;
+
+#[derive(Serialize)]
+struct AdviseJson {
+    matrix: MatrixJson,
+    device: DeviceJson,
+    dtype: Dtype,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    products: Option<u64>,
+    placement: sparsight::model::PlacementRule,
+    candidates: Vec<AdvisedJson>,
+}
+
+/// Measured outcomes by candidate.
+type Measurements = BTreeMap<Candidate, Outcome>;
+
+impl Advise {
+    pub(crate) fn run(&self, context: &Context) -> Result<Exit, Failure> {
+        match context.dtype() {
+            Dtype::F32 => self.run_as::<f32>(context),
+            Dtype::F64 => self.run_as::<f64>(context),
+        }
+    }
+
+    fn run_as<T: Scalar>(&self, context: &Context) -> Result<Exit, Failure> {
+        let source = MatrixSource::named(&self.path)?;
+        let profile = self.profile.resolve(context, T::DTYPE)?;
+        let device = if self.verify || self.verify_all { Some(self.profile.open(&profile)?) } else { None };
+        let matrix = source.load::<T>(context)?;
+        let features = Features::of(&matrix);
+        let objective = Objective {
+            products: self.iterations.map(NonZeroU64::get),
+            model: self.model.model,
+            placement: self.model.placement,
+        };
+        let advice = Advisor::new(&profile).advise(&features, T::DTYPE, &objective)?;
+        let measured = match device {
+            Some(device) => self.measure(&source, &matrix, &features, &advice, device.of(), context)?,
+            None => Measurements::new(),
+        };
+        if context.printer.is_json() {
+            self.print_json(&source, &features, &profile, &advice, &measured, context)?;
+        } else {
+            self.print(&source, &features, &profile, &advice, &measured, context)?;
+        }
+        let failed = measured.values().any(|outcome| matches!(outcome, Outcome::Failed { .. }));
+        Ok(if failed { Exit::No } else { Exit::Done })
+    }
+
+    /// The first few, the best CSR, or all.
+    fn measure<T: Scalar>(
+        &self,
+        source: &MatrixSource,
+        matrix: &Csr<T>,
+        features: &Features,
+        advice: &Advice,
+        device: &dyn sparsight::device::Device<T>,
+        context: &Context,
+    ) -> Result<Measurements, Failure> {
+        let few = if self.verify_all { usize::MAX } else { VERIFIED };
+        let mut wanted: Vec<Candidate> = advice.ranked.iter().take(few).map(|a| a.candidate).collect();
+        wanted.extend(best_csr(advice).map(|a| a.candidate).filter(|csr| !wanted.contains(csr)));
+        let bar = context.printer.progress(wanted.len() as u64, "measuring");
+        let mut measured = Measurements::new();
+        let how = Bench { seed: context.seed, ..Bench::default() };
+        bench(device, (&source.record_name(), matrix), features, &wanted, &how, |result| {
+            measured.insert(result.id, result.outcome.clone());
+            bar.at(measured.len() as u64, result.id.to_string());
+            Ok(())
+        })?;
+        Ok(measured)
+    }
+
+    fn print(
+        &self,
+        source: &MatrixSource,
+        features: &Features,
+        profile: &Profile,
+        advice: &Advice,
+        measured: &Measurements,
+        context: &Context,
+    ) -> Result<(), Failure> {
+        let out = context.printer;
+        out.line(format_args!("{BOLD}{}{BOLD:#}   {}", source.title(), crate::text::shape(features)))?;
+        let products = self.iterations.map(|n| format!("   {}", counted(n.get(), "product")));
+        out.line(format_args!("{}{}", heading(profile, context.dtype()), products.unwrap_or_default()))?;
+        out.line("")?;
+        if advice.ranked.is_empty() {
+            out.line("no candidate is possible")?;
+        } else {
+            out.line(ranking(advice, measured, context.top()))?;
+            out.line("")?;
+        }
+        let shown = &advice.ranked[..advice.ranked.len().min(context.top())];
+        for remark in [ties(advice, shown.len()), refusals(&advice.refused), extrapolations(shown)] {
+            if let Some(remark) = remark {
+                out.line(format_args!("  {remark}"))?;
+            }
+        }
+        for (candidate, outcome) in measured {
+            if let Outcome::Failed { failed } = outcome {
+                out.warning(format_args!("{candidate}: {failed}"));
+            }
+        }
+        Ok(())
+    }
+
+    fn print_json(
+        &self,
+        source: &MatrixSource,
+        features: &Features,
+        profile: &Profile,
+        advice: &Advice,
+        measured: &Measurements,
+        context: &Context,
+    ) -> Result<(), Failure> {
+        let model = self.model.model.to_string();
+        let ranked = advice.ranked.iter().take(context.top_in_json());
+        let ranked = ranked.map(|a| AdvisedJson::ranked(a, model.clone(), measured.get(&a.candidate)));
+        let refused = advice.refused.iter().map(|r| AdvisedJson::refused(r.candidate, r.why.to_string()));
+        let body = AdviseJson {
+            matrix: MatrixJson::new(source.title(), features),
+            device: DeviceJson::profiled(profile),
+            dtype: context.dtype(),
+            products: self.iterations.map(NonZeroU64::get),
+            placement: self.model.placement,
+            candidates: ranked.chain(refused).collect(),
+        };
+        context.printer.object(&Document::new("sparsight/advise/1", body))
+    }
+}
+
+fn best_csr(advice: &Advice) -> Option<&Advised> {
+    let csr = advice.ranked.iter().filter(|a| a.candidate.format() == Format::Csr);
+    csr.min_by(|a, b| a.prediction.time.0.total_cmp(&b.prediction.time.0))
+}
+
+/// The first `top` rows, and those below that were measured.
+fn ranking(advice: &Advice, measured: &Measurements, top: usize) -> Table {
+    let mut columns =
+        vec!["", "<candidate", "predicted", "90 % between", "of bandwidth", "convert", "pays off after"];
+    if !measured.is_empty() {
+        columns.extend(["measured", "measured / predicted"]);
+    }
+    let mut table = Table::new(&columns);
+    for (rank, advised) in advice.ranked.iter().enumerate() {
+        if rank >= top && !measured.contains_key(&advised.candidate) {
+            continue;
+        }
+        let mut cells = vec![
+            (rank + 1).to_string(),
+            candidate(&advised.candidate),
+            advised.prediction.time.to_string(),
+            between(advised.prediction.low, advised.prediction.high),
+            of_bandwidth(advised.bandwidth_fraction),
+            advised.preparation.map_or_else(|| "?".to_owned(), |s| s.to_string()),
+            pays_off(advised),
+        ];
+        cells.extend(match measured.get(&advised.candidate) {
+            Some(Outcome::Time { time_s, .. }) => {
+                vec![time_s.to_string(), format!("{:.2}", time_s.0 / advised.prediction.time.0)]
+            }
+            Some(Outcome::Failed { .. }) => vec!["failed".to_owned()],
+            Some(Outcome::Infeasible { .. }) => vec!["not possible".to_owned()],
+            None => vec![],
+        });
+        table.row(cells);
+    }
+    table
+}
+
+fn pays_off(advised: &Advised) -> String {
+    match advised.pays_off_after {
+        Some(0) => "at once".to_owned(),
+        Some(products) => counted(products, "product"),
+        None if advised.preparation.is_none() => "?".to_owned(),
+        None => "never".to_owned(),
+    }
+}
+
+/// `8 more within 5 % of the first: --top 18`.
+fn ties(advice: &Advice, shown: usize) -> Option<String> {
+    let best = advice.ranked.first()?.prediction.time.0;
+    let tied = |a: &&Advised| a.prediction.time.0 <= best * (1.0 + TIE);
+    let more = advice.ranked.iter().skip(shown).filter(tied).count();
+    let last = advice.ranked.iter().rposition(|a| tied(&a))? + 1;
+    (more > 0).then(|| format!("{more} more within 5 % of the first: `--top {last}`"))
+}
+
+/// `not possible: ell (would pad by 80.0x, the limit is 8x)`, and what the profile has no model for.
+fn refusals(refused: &[Refused]) -> Option<String> {
+    let mut impossible = BTreeMap::new();
+    let mut unknown = BTreeMap::new();
+    for r in refused {
+        let kernel = r.candidate.kernel;
+        match &r.why {
+            Why::Infeasible(why) => {
+                impossible.insert(format!("{} ({why})", kernel.format()), ());
+            }
+            Why::NoModel(_) => {
+                unknown.insert(kernel, ());
+            }
+        }
+    }
+    let mut lines = Vec::new();
+    if !impossible.is_empty() {
+        lines.push(format!("not possible: {}", impossible.into_keys().collect::<Vec<_>>().join(", ")));
+    }
+    if !unknown.is_empty() {
+        let kernels: Vec<String> = unknown.into_keys().map(|k| k.to_string()).collect();
+        lines.push(format!("not predicted, since the profile holds no model: {}", kernels.join(", ")));
+    }
+    (!lines.is_empty()).then(|| lines.join("\n  "))
+}
+
+/// `less sure, beyond what was measured: I up to 1,489 (measured 1 to 10)`.
+fn extrapolations(shown: &[Advised]) -> Option<String> {
+    let mut furthest: BTreeMap<&str, (f64, f64, f64)> = BTreeMap::new();
+    for e in shown.iter().flat_map(|advised| &advised.prediction.extrapolates) {
+        let distance = |value: f64, from: f64, to: f64| (value / to).max(from / value.max(1.0));
+        let known = furthest.entry(e.quantity).or_insert((e.value, e.from, e.to));
+        if distance(e.value, e.from, e.to) > distance(known.0, known.1, known.2) {
+            *known = (e.value, e.from, e.to);
+        }
+    }
+    let number = |value: f64| grouped(value.round() as u64);
+    let words: Vec<String> = furthest
+        .iter()
+        .map(|(quantity, (value, from, to))| {
+            format!("{quantity} = {} (measured {} to {})", number(*value), number(*from), number(*to))
+        })
+        .collect();
+    (!words.is_empty()).then(|| format!("less sure, beyond what was measured: {}", words.join(", ")))
+}

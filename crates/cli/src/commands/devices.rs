@@ -1,0 +1,117 @@
+//! `sparsight devices`: what is here.
+
+use crate::context::Context;
+use crate::cpu_profile;
+use crate::device_choice::{DeviceName, OpenDevice, described};
+use crate::failure::{Exit, Failure};
+use crate::json::{DeviceJson, Document};
+use crate::printer::BOLD;
+use crate::table::Table;
+use serde::Serialize;
+use sparsight::Profile;
+use sparsight::device::cuda::Cuda;
+use sparsight::kernels::DeviceFacts;
+
+#[derive(Serialize)]
+struct DevicesJson {
+    here: Vec<HereJson>,
+    /// Why there is no CUDA device, if there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    no_cuda: Option<NoCudaJson>,
+    profiles: Vec<DeviceJson>,
+}
+
+#[derive(Serialize)]
+struct HereJson {
+    id: String,
+    #[serde(flatten)]
+    facts: DeviceFacts,
+    /// Profile that `--device` finds for it.
+    profile: Option<String>,
+}
+
+#[derive(Serialize)]
+struct NoCudaJson {
+    why: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hint: Option<String>,
+}
+
+pub(crate) fn run(context: &Context) -> Result<Exit, Failure> {
+    let cpu = OpenDevice::open(&DeviceName::Cpu)?.facts().clone();
+    let cached = cpu_profile::folder_of(&cpu).ok().filter(|folder| Profile::load(folder).is_ok());
+    let mut here = vec![HereJson {
+        id: DeviceName::Cpu.to_string(),
+        facts: cpu,
+        profile: cached.map(|folder| folder.display().to_string()),
+    }];
+    let cuda = Cuda::count().and_then(|count| (0..count).map(Cuda::open).collect::<Result<Vec<_>, _>>());
+    let no_cuda = match cuda {
+        Ok(devices) => {
+            let none = devices
+                .is_empty()
+                .then(|| NoCudaJson { why: "the driver sees no device".to_owned(), hint: None });
+            here.extend(devices.iter().enumerate().map(|(index, cuda)| HereJson {
+                id: DeviceName::Cuda(index).to_string(),
+                facts: cuda.facts().clone(),
+                profile: crate::device_choice::shipped_for(cuda.facts()).map(|profile| profile.name),
+            }));
+            none
+        }
+        Err(error) => Some(NoCudaJson { why: error.to_string(), hint: error.hint().map(ToOwned::to_owned) }),
+    };
+    let profiles: Vec<Profile> = Profile::shipped_names().map(Profile::shipped).collect::<Result<_, _>>()?;
+    if context.printer.is_json() {
+        let profiles = profiles.iter().map(DeviceJson::profiled).collect();
+        let body = DevicesJson { here, no_cuda, profiles };
+        context.printer.object(&Document::new("sparsight/devices/1", body))?;
+    } else {
+        print(&here, no_cuda.as_ref(), &profiles, context)?;
+    }
+    Ok(Exit::Done)
+}
+
+fn print(
+    here: &[HereJson],
+    no_cuda: Option<&NoCudaJson>,
+    profiles: &[Profile],
+    context: &Context,
+) -> Result<(), Failure> {
+    let out = context.printer;
+    out.line(format_args!("{BOLD}Here{BOLD:#}"))?;
+    let mut table = Table::new(&["<id", "<device", "memory", "cache", "<driver", "<profile"]);
+    for device in here {
+        let facts = &device.facts;
+        table.row([
+            device.id.clone(),
+            described(facts),
+            facts.memory_bytes.to_string(),
+            facts.l2_bytes.to_string(),
+            facts.driver.clone(),
+            device.profile.clone().unwrap_or_else(|| "none yet".to_owned()),
+        ]);
+    }
+    out.line(table)?;
+    if let Some(NoCudaJson { why, hint }) = no_cuda {
+        out.line(format_args!("  cuda: {why}"))?;
+        if let Some(hint) = hint {
+            out.line(format_args!("        {hint}"))?;
+        }
+    }
+    out.line("")?;
+    out.line(format_args!("{BOLD}Profiles in the program{BOLD:#}"))?;
+    let mut table = Table::new(&["<name", "<device", "memory", "cache", "copies", "launch", "<measured"]);
+    for profile in profiles {
+        let facts = &profile.device.facts;
+        table.row([
+            profile.name.clone(),
+            described(facts),
+            facts.memory_bytes.to_string(),
+            facts.l2_bytes.to_string(),
+            format!("{}/s", sparsight::matrix::Bytes(facts.copy_bytes_per_s as u64)),
+            facts.launch_s.to_string(),
+            profile.device.provenance.date.clone(),
+        ]);
+    }
+    out.line(table)
+}

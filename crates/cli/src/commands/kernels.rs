@@ -1,0 +1,81 @@
+//! `sparsight kernels`: the catalogue.
+
+use crate::context::Context;
+use crate::device_choice::{ProfileFlags, described};
+use crate::failure::{Exit, Failure};
+use crate::json::{DeviceJson, Document};
+use crate::printer::BOLD;
+use crate::table::Table;
+use crate::text::grouped;
+use serde::Serialize;
+use sparsight::kernels::{BLOCKS, Format, Kernel, StripUnit, strip};
+
+/// The catalogue: formats, kernels, block sizes, and the strip of each kernel on a device
+#[derive(Debug, clap::Args)]
+pub(crate) struct Kernels {
+    #[command(flatten)]
+    profile: ProfileFlags,
+}
+
+#[derive(Serialize)]
+struct KernelsJson {
+    device: DeviceJson,
+    blocks: [u32; 5],
+    kernels: Vec<KernelJson>,
+}
+
+#[derive(Serialize)]
+struct KernelJson {
+    /// With its knobs.
+    id: String,
+    format: Format,
+    kernel: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    threads_per_row: Option<u32>,
+    strip: u64,
+    strip_unit: &'static str,
+}
+
+impl Kernels {
+    pub(crate) fn run(&self, context: &Context) -> Result<Exit, Failure> {
+        let profile = self.profile.resolve(context, context.dtype())?;
+        let facts = &profile.device.facts;
+        let json = |kernel: Kernel| {
+            let strip = strip(kernel, facts);
+            KernelJson {
+                id: kernel.to_string(),
+                format: kernel.format(),
+                kernel: kernel.name(),
+                threads_per_row: kernel.threads_per_row(),
+                strip: strip.size,
+                strip_unit: match strip.unit {
+                    StripUnit::Rows => "rows",
+                    StripUnit::NonZeros => "non-zeros",
+                },
+            }
+        };
+        let kernels: Vec<KernelJson> = Kernel::ALL.into_iter().map(json).collect();
+        if context.printer.is_json() {
+            let body = KernelsJson { device: DeviceJson::profiled(&profile), blocks: BLOCKS, kernels };
+            context.printer.object(&Document::new("sparsight/kernels/1", body))?;
+            return Ok(Exit::Done);
+        }
+        let title = format!("strip on {}", described(facts));
+        let mut table = Table::new(&["<kernel", "<format", "threads a row", &title, "<"]);
+        for kernel in kernels {
+            table.row([
+                kernel.id,
+                kernel.format.to_string(),
+                kernel.threads_per_row.map_or_else(String::new, |threads| threads.to_string()),
+                grouped(kernel.strip),
+                kernel.strip_unit.to_owned(),
+            ]);
+        }
+        context.printer.line(table)?;
+        let blocks = BLOCKS.map(|block| block.to_string()).join(", ");
+        context.printer.line(format_args!(
+            "\nEach with blocks of {blocks} threads, in f32 and f64: {BOLD}csr-vector/t8/b256/f64{BOLD:#}"
+        ))?;
+        Ok(Exit::Done)
+    }
+}

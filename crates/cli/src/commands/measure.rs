@@ -1,0 +1,156 @@
+//! `sparsight measure`: bench of a corpus, added to a profile.
+
+use crate::context::Context;
+use crate::device_choice::{DeviceName, OpenDevice};
+use crate::failure::{Exit, Failure};
+use crate::json::Document;
+use crate::matrix_source::MatrixSource;
+use crate::profiling;
+use crate::text::counted;
+use serde::Serialize;
+use sparsight::device::timing::{Caches, StoppingRule};
+use sparsight::kernels::catalogue;
+use sparsight::matrix::{Csr, Dtype, Features, Scalar};
+use sparsight::profile::ProfileFolder;
+use sparsight::records::{CorpusRecord, Journal, Outcome};
+use sparsight::{Bench, bench};
+use std::collections::HashSet;
+use std::path::PathBuf;
+
+/// Adds bench results of a corpus to a profile
+///
+/// Matrices that the folder already holds are skipped: a run that was stopped goes on with the same command.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Measure {
+    /// Matrices: files, folders or gallery:NAME[,key=value...]
+    #[arg(required = true)]
+    paths: Vec<String>,
+    /// Device of this machine: cpu or cuda[:N]
+    #[arg(long, value_name = "DEVICE", default_value = "cuda:0")]
+    device: DeviceName,
+    /// Folder of the profile
+    #[arg(short, long, value_name = "DIR")]
+    output: PathBuf,
+}
+
+#[derive(Serialize, Default)]
+struct MeasureJson {
+    folder: PathBuf,
+    /// Matrices times value types, as are the next two.
+    measured: usize,
+    skipped: usize,
+    /// With candidates that failed or were wrong.
+    failing: usize,
+    unreadable: Vec<UnreadableJson>,
+}
+
+#[derive(Serialize)]
+struct UnreadableJson {
+    matrix: String,
+    why: String,
+}
+
+impl Measure {
+    pub(crate) fn run(&self, context: &Context) -> Result<Exit, Failure> {
+        let sources = MatrixSource::batch(&self.paths)?;
+        let mut device = OpenDevice::open(&self.device)?;
+        let folder = ProfileFolder::create(&self.output)?;
+        context.interrupt.listen();
+        profiling::begin(&folder, &mut device, context)?;
+        let mut corpus = folder.corpus()?;
+        let known: HashSet<(String, Dtype)> =
+            corpus.records().iter().map(|r| (r.matrix.clone(), r.dtype)).collect();
+        let mut counts = MeasureJson { folder: self.output.clone(), ..MeasureJson::default() };
+        let bar = context.printer.progress(sources.len() as u64, "matrices");
+        for (index, source) in sources.iter().enumerate() {
+            context.interrupt.check().map_err(|f| f.keeping(|| self.kept(&corpus)))?;
+            let name = source.record_name();
+            bar.at(index as u64, name.clone());
+            let mut missing = context.dtypes();
+            missing.retain(|&dtype| !known.contains(&(name.clone(), dtype)));
+            counts.skipped += context.dtypes().len() - missing.len();
+            if missing.is_empty() {
+                bar.reset();
+                continue;
+            }
+            let matrix = match source.load::<f64>(context) {
+                Ok(matrix) => matrix,
+                Err(Failure::Reported { message, .. }) => {
+                    bar.above(|| context.printer.warning(format_args!("skipped: {message}")));
+                    counts.unreadable.push(UnreadableJson { matrix: name, why: message });
+                    continue;
+                }
+                Err(other) => return Err(other),
+            };
+            let features = Features::of(&matrix);
+            for dtype in missing {
+                let record = match dtype {
+                    Dtype::F32 => one::<f32>(&device, &name, &matrix.to_dtype(), &features, context),
+                    Dtype::F64 => one::<f64>(&device, &name, &matrix, &features, context),
+                }?;
+                counts.measured += 1;
+                counts.failing += usize::from(report_failures(&record, &bar, context));
+                corpus.append(record)?;
+            }
+        }
+        drop(bar);
+        let complete = counts.unreadable.is_empty() && counts.failing == 0;
+        self.show(counts, &corpus, context)?;
+        Ok(if complete { Exit::Done } else { Exit::No })
+    }
+
+    fn show(
+        &self,
+        counts: MeasureJson,
+        corpus: &Journal<CorpusRecord>,
+        context: &Context,
+    ) -> Result<(), Failure> {
+        if context.printer.is_json() {
+            return context.printer.object(&Document::new("sparsight/measure/1", counts));
+        }
+        context.printer.line(format_args!(
+            "{} measured, {} known before, {} unreadable; {} holds {}",
+            counts.measured,
+            counts.skipped,
+            counts.unreadable.len(),
+            self.output.display(),
+            counted(corpus.records().len() as u64, "record"),
+        ))?;
+        context.printer.line(format_args!(
+            "`sparsight fit {0}` fits the models, `sparsight evaluate {0}` shows their errors",
+            self.output.display()
+        ))
+    }
+
+    fn kept(&self, corpus: &Journal<CorpusRecord>) -> String {
+        let records = counted(corpus.records().len() as u64, "record");
+        format!("{records} kept in {}; the same command goes on", self.output.display())
+    }
+}
+
+/// Every candidate on one matrix.
+fn one<T: Scalar>(
+    device: &OpenDevice,
+    name: &str,
+    matrix: &Csr<T>,
+    features: &Features,
+    context: &Context,
+) -> Result<CorpusRecord, Failure> {
+    let candidates: Vec<_> = catalogue(T::DTYPE).collect();
+    let how = Bench { rule: StoppingRule::BRISK, caches: Caches::Warm, seed: context.seed };
+    bench(device.of(), (name, matrix), features, &candidates, &how, |_| Ok(())).map_err(Failure::from)
+}
+
+/// Whether any candidate failed; each is named.
+fn report_failures(record: &CorpusRecord, bar: &crate::progress::Progress, context: &Context) -> bool {
+    let failed = |outcome: &Outcome| {
+        if let Outcome::Failed { failed } = outcome { Some(failed.clone()) } else { None }
+    };
+    let failures: Vec<String> = record
+        .results
+        .iter()
+        .filter_map(|m| Some(format!("{} on {}: {}", m.id, record.matrix, failed(&m.outcome)?)))
+        .collect();
+    bar.above(|| failures.iter().for_each(|failure| context.printer.warning(failure)));
+    !failures.is_empty()
+}

@@ -1,0 +1,36 @@
+//! One file a command.
+
+pub(crate) mod advise;
+pub(crate) mod bench;
+pub(crate) mod completions;
+pub(crate) mod devices;
+pub(crate) mod evaluate;
+pub(crate) mod fit;
+pub(crate) mod gallery;
+pub(crate) mod info;
+pub(crate) mod kernels;
+pub(crate) mod measure;
+pub(crate) mod predict;
+pub(crate) mod profile;
+
+use crate::args::Command;
+use crate::context::Context;
+use crate::failure::{Exit, Failure};
+
+/// Runs one.
+pub(crate) fn run(command: Command, context: &Context) -> Result<Exit, Failure> {
+    match command {
+        Command::Advise(advise) => advise.run(context),
+        Command::Predict(predict) => predict.run(context),
+        Command::Bench(bench) => bench.run(context),
+        Command::Profile(profile) => profile.run(context),
+        Command::Measure(measure) => measure.run(context),
+        Command::Fit(fit) => fit.run(context),
+        Command::Evaluate(evaluate) => evaluate.run(context),
+        Command::Info(info) => info.run(context),
+        Command::Devices => devices::run(context),
+        Command::Kernels(kernels) => kernels.run(context),
+        Command::Gallery(gallery) => gallery.run(context),
+        Command::Completions(completions) => completions.run(context),
+    }
+}

@@ -1,0 +1,100 @@
+//! `sparsight profile`: instruments a device.
+
+use crate::args::size;
+use crate::context::Context;
+use crate::device_choice::{DeviceName, OpenDevice, described};
+use crate::failure::{Exit, Failure};
+use crate::json::{DeviceJson, Document};
+use crate::profiling;
+use crate::text::{counted, grouped};
+use serde::Serialize;
+use sparsight::kernels::DeviceKind;
+use sparsight::matrix::{Bytes, Dtype};
+use sparsight::profile::ProfileFolder;
+use std::path::PathBuf;
+
+/// Instruments a device: benchmark matrices, bandwidth, launch cost; then fits every model
+///
+/// What was measured stays in the folder: a run that was stopped goes on with the same command.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Profile {
+    /// Device of this machine: cpu or cuda[:N]
+    #[arg(long, value_name = "DEVICE", default_value = "cuda:0")]
+    device: DeviceName,
+    /// Folder to write to, made if it is not there
+    #[arg(short, long, value_name = "DIR")]
+    output: PathBuf,
+    /// Largest benchmark matrix, such as 2GB [default: what fits; for cpu 1GB]
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    max_bytes: Option<Bytes>,
+}
+
+/// A CPU's caches are long left behind by then, and a larger bound takes hours. Chosen.
+const CPU_BOUND: Bytes = Bytes(1_000_000_000);
+
+#[derive(Serialize)]
+struct ProfileJson {
+    device: DeviceJson,
+    folder: PathBuf,
+    points: usize,
+    measured: usize,
+    beyond_bound: usize,
+    failed: usize,
+    dtypes: Vec<Dtype>,
+}
+
+impl Profile {
+    pub(crate) fn run(&self, context: &Context) -> Result<Exit, Failure> {
+        let mut device = OpenDevice::open(&self.device)?;
+        let folder = ProfileFolder::create(&self.output)?;
+        context.interrupt.listen();
+        profiling::begin(&folder, &mut device, context)?;
+        context.interrupt.check().map_err(|f| f.keeping(|| self.kept(0)))?;
+        let bound = self.max_bytes.unwrap_or(match device.facts().kind {
+            DeviceKind::Cpu => CPU_BOUND,
+            DeviceKind::Cuda => device.facts().memory_bytes,
+        });
+        let dtypes = context.dtypes();
+        let done =
+            profiling::run_benchmark(&folder, &device, &dtypes, bound, context).map_err(|failure| {
+                let kept = folder.benchmark().map_or(0, |journal| journal.records().len());
+                failure.keeping(|| self.kept(kept))
+            })?;
+        // The corpus of a folder that already was fitted goes into the same calibration again.
+        profiling::fit_and_write(&folder, |_| true)?;
+        if context.printer.is_json() {
+            let body = ProfileJson {
+                device: DeviceJson::here(&folder.device()?.facts),
+                folder: self.output.clone(),
+                points: done.points,
+                measured: done.measured,
+                beyond_bound: done.beyond,
+                failed: done.failed,
+                dtypes,
+            };
+            context.printer.object(&Document::new("sparsight/profile/1", body))?;
+        } else {
+            let known = done.points - done.measured - done.beyond - done.failed;
+            context.printer.line(format_args!(
+                "{}: {} measured, {} beyond {bound}, {} failed, {} known before; models fitted",
+                described(device.facts()),
+                counted(done.measured as u64, "benchmark"),
+                grouped(done.beyond as u64),
+                grouped(done.failed as u64),
+                grouped(known as u64)
+            ))?;
+            context.printer.line(format_args!(
+                "`sparsight advise A.mtx --profile {0}` uses it, `sparsight measure PATHS --device {1} -o {0}` adds \
+                 real matrices",
+                self.output.display(),
+                self.device
+            ))?;
+        }
+        Ok(if done.failed > 0 { Exit::No } else { Exit::Done })
+    }
+
+    fn kept(&self, points: usize) -> String {
+        let folder = self.output.display();
+        format!("{} kept in {folder}; the same command goes on", counted(points as u64, "benchmark"))
+    }
+}

@@ -1,0 +1,56 @@
+//! What every command is given: the common flags, the printer, and whether to stop.
+
+use crate::args::Global;
+use crate::failure::Failure;
+use crate::interrupt::Interrupt;
+use crate::printer::Printer;
+use sparsight::matrix::Dtype;
+
+/// Common flags and what they set up.
+pub(crate) struct Context {
+    pub(crate) printer: Printer,
+    pub(crate) interrupt: Interrupt,
+    pub(crate) seed: u64,
+    dtype: Option<Dtype>,
+    top: Option<usize>,
+}
+
+/// Rows of a ranking that fit on a screen beside what surrounds them. Chosen.
+const TOP: usize = 10;
+
+impl Context {
+    /// Starts the worker threads.
+    pub(crate) fn new(printer: Printer, global: &Global) -> Result<Self, Failure> {
+        if let Some(jobs) = global.jobs {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(jobs.get()).build_global();
+            pool.map_err(|e| Failure::input(format!("{jobs} worker threads could not be started: {e}")))?;
+        }
+        Ok(Self {
+            printer,
+            interrupt: Interrupt::new(),
+            seed: global.seed,
+            dtype: global.dtype,
+            top: global.top.map(usize::from),
+        })
+    }
+
+    /// The one value type of this command.
+    pub(crate) fn dtype(&self) -> Dtype {
+        self.dtype.unwrap_or(Dtype::F64)
+    }
+
+    /// The value types of a command that does both unless told otherwise.
+    pub(crate) fn dtypes(&self) -> Vec<Dtype> {
+        self.dtype.map_or_else(|| Dtype::ALL.to_vec(), |dtype| vec![dtype])
+    }
+
+    /// Rows of a table.
+    pub(crate) fn top(&self) -> usize {
+        self.top.unwrap_or(TOP)
+    }
+
+    /// Entries of a list in JSON, where nobody has to scroll.
+    pub(crate) fn top_in_json(&self) -> usize {
+        self.top.unwrap_or(usize::MAX)
+    }
+}

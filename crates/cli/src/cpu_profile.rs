@@ -1,0 +1,86 @@
+//! The quick profile of this machine's processor, measured when first asked for and kept in the cache.
+//!
+//! ```text
+//! $SPARSIGHT_CACHE, else $XDG_CACHE_HOME/sparsight, else ~/.cache/sparsight
+//!   profiles/cpu-8-some-cpu-3-0ghz/       8 worker threads
+//! ```
+
+use crate::context::Context;
+use crate::device_choice::{DeviceName, OpenDevice, described};
+use crate::failure::Failure;
+use crate::profiling;
+use sparsight::Profile;
+use sparsight::kernels::DeviceFacts;
+use sparsight::matrix::{Bytes, Dtype};
+use sparsight::profile::ProfileFolder;
+use std::env;
+use std::path::PathBuf;
+
+/// Largest benchmark matrix: more than most caches, and some seconds for the whole grid. Chosen.
+const BOUND: u64 = 64_000_000;
+/// Derived: a strip is 4096 rows a worker, and a fit needs two strips of 64 non-zeros a row, 12 bytes each.
+const BOUND_A_WORKER: u64 = 2 * 4096 * 64 * 12 + 2 * 4096 * 20;
+
+/// The cached profile, with `dtype` in it; measured now if it is not there.
+pub(crate) fn find_or_measure(context: &Context, dtype: Dtype) -> Result<Profile, Failure> {
+    let mut device = OpenDevice::open(&DeviceName::Cpu)?;
+    let path = folder_of(device.facts())?;
+    if let Some(profile) = cached(&path, dtype) {
+        context.printer.detail(format_args!("profile of this processor: {}", path.display()));
+        return Ok(profile);
+    }
+    context.printer.note(format_args!(
+        "no profile of {} in {dtype} yet: measuring a quick one, once (`sparsight profile --device cpu -o DIR` \
+         measures a thorough one)",
+        described(device.facts())
+    ));
+    let folder = ProfileFolder::create(&path)?;
+    context.interrupt.listen();
+    profiling::begin(&folder, &mut device, context)?;
+    let bound = Bytes(BOUND.max(BOUND_A_WORKER * u64::from(device.facts().multiprocessors)));
+    let kept = || "what was measured is kept and the same command goes on".to_owned();
+    profiling::run_benchmark(&folder, &device, &[dtype], bound, context).map_err(|f| f.keeping(kept))?;
+    profiling::fit_and_write(&folder, |_| true)?;
+    context.printer.note(format_args!("kept in {}", path.display()));
+    Profile::load(&path).map_err(Failure::from)
+}
+
+/// A complete profile that knows `dtype`; a damaged one counts as none and is measured anew where it must be.
+fn cached(path: &std::path::Path, dtype: Dtype) -> Option<Profile> {
+    let profile = Profile::load(path).ok()?;
+    let known = profile.models.strip.fitted().iter().any(|fit| fit.candidate.dtype == dtype);
+    known.then_some(profile)
+}
+
+/// Where the quick profile of a processor is kept.
+pub(crate) fn folder_of(facts: &DeviceFacts) -> Result<PathBuf, Failure> {
+    let name = format!("cpu-{}-{}", facts.multiprocessors, slug(&facts.name));
+    Ok(cache()?.join("profiles").join(name))
+}
+
+fn cache() -> Result<PathBuf, Failure> {
+    let variable = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    variable("SPARSIGHT_CACHE")
+        .or_else(|| variable("XDG_CACHE_HOME").map(|cache| cache.join("sparsight")))
+        .or_else(|| env::home_dir().map(|home| home.join(".cache").join("sparsight")))
+        .ok_or_else(|| {
+            Failure::input("there is no folder to keep a profile of this processor in")
+                .hinted("set SPARSIGHT_CACHE to one, or give a profile with --profile")
+        })
+}
+
+/// Letters and digits in lower case, everything else as single dashes.
+fn slug(text: &str) -> String {
+    let words = text.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+    words.map(str::to_ascii_lowercase).collect::<Vec<_>>().join("-")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::slug;
+
+    #[test]
+    fn a_processor_s_name_becomes_a_folder_s_name() {
+        assert_eq!(slug("Some(R) CPU @ 3.0 GHz"), "some-r-cpu-3-0-ghz");
+    }
+}

@@ -1,0 +1,217 @@
+//! Which device: `cpu`, `cuda[:N]`, or the name or folder of a profile.
+
+use crate::context::Context;
+use crate::cpu_profile;
+use crate::failure::Failure;
+use crate::text::grouped;
+use sparsight::device::cpu::Cpu;
+use sparsight::device::cuda::Cuda;
+use sparsight::device::Device;
+use sparsight::kernels::{DeviceFacts, DeviceKind};
+use sparsight::matrix::{Dtype, Scalar};
+use sparsight::{Error, Profile};
+use std::fmt;
+use std::path::Path;
+use std::str::FromStr;
+
+/// The profile when nothing is said and no profiled GPU is here.
+const DEFAULT_PROFILE: &str = "nvidia-h200";
+
+/// A device as it is named on the command line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum DeviceName {
+    /// This machine's processor.
+    Cpu,
+    /// A GPU of this machine.
+    Cuda(usize),
+    /// A measured device, wherever it is.
+    Profile(String),
+}
+
+impl FromStr for DeviceName {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.split_once(':') {
+            _ if text == "cpu" => Ok(Self::Cpu),
+            _ if text == "cuda" => Ok(Self::Cuda(0)),
+            Some(("cuda", index)) => {
+                index.parse().map(Self::Cuda).map_err(|_| format!("'{index}' is no number of a CUDA device"))
+            }
+            _ => Ok(Self::Profile(text.to_owned())),
+        }
+    }
+}
+
+impl fmt::Display for DeviceName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Cpu => f.pad("cpu"),
+            Self::Cuda(index) => f.pad(&format!("cuda:{index}")),
+            Self::Profile(name) => f.pad(name),
+        }
+    }
+}
+
+/// A device that is here and can run things.
+#[derive(Debug)]
+pub(crate) enum OpenDevice {
+    Cpu(Box<Cpu>),
+    Cuda(Box<Cuda>),
+}
+
+impl OpenDevice {
+    /// Opens a device of this machine.
+    pub(crate) fn open(name: &DeviceName) -> Result<Self, Failure> {
+        match name {
+            DeviceName::Cpu => Ok(Self::Cpu(Box::new(Cpu::new()))),
+            DeviceName::Cuda(index) => Ok(Self::Cuda(Box::new(Cuda::open(*index)?))),
+            DeviceName::Profile(name) => {
+                Err(Failure::device(format!("'{name}' is a profile and nothing can be run on it"))
+                    .hinted("devices of this machine are cpu and cuda[:N]; `sparsight devices` lists them"))
+            }
+        }
+    }
+
+    pub(crate) fn facts(&self) -> &DeviceFacts {
+        match self {
+            Self::Cpu(cpu) => cpu.facts(),
+            Self::Cuda(cuda) => cuda.facts(),
+        }
+    }
+
+    /// Measures bandwidth and launch cost; a GPU's are measured when it is opened.
+    pub(crate) fn measure_rates(&mut self) {
+        if let Self::Cpu(cpu) = self {
+            cpu.measure_rates();
+        }
+    }
+
+    /// As a device of one value type.
+    pub(crate) fn of<T: Scalar>(&self) -> &dyn Device<T> {
+        match self {
+            Self::Cpu(cpu) => cpu.as_ref(),
+            Self::Cuda(cuda) => cuda.as_ref(),
+        }
+    }
+
+    /// Whether a profile of `facts` speaks of this very device.
+    pub(crate) fn is(&self, facts: &DeviceFacts) -> bool {
+        let own = self.facts();
+        (own.kind, &own.name, own.multiprocessors) == (facts.kind, &facts.name, facts.multiprocessors)
+    }
+}
+
+/// A device in words: `Some CPU, 8 threads`, `NVIDIA H200`.
+pub(crate) fn described(facts: &DeviceFacts) -> String {
+    match facts.kind {
+        DeviceKind::Cpu => format!("{}, {} threads", facts.name, grouped(facts.multiprocessors.into())),
+        DeviceKind::Cuda => facts.name.clone(),
+    }
+}
+
+/// Flags of commands that predict.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct ProfileFlags {
+    /// Device to predict for: cpu, cuda[:N], or the name or folder of a profile [default: cuda:0 if it is
+    /// profiled, else nvidia-h200]
+    #[arg(long, value_name = "DEVICE")]
+    pub(crate) device: Option<DeviceName>,
+    /// Profile to predict from, by name or folder, whatever the device is
+    #[arg(long, value_name = "NAME|DIR")]
+    pub(crate) profile: Option<String>,
+}
+
+impl ProfileFlags {
+    /// The profile that the flags ask for; for a CPU without one, a quick one is measured.
+    pub(crate) fn resolve(&self, context: &Context, dtype: Dtype) -> Result<Profile, Failure> {
+        if let Some(name) = &self.profile {
+            return Profile::find(name).map_err(Failure::from);
+        }
+        match &self.device {
+            Some(DeviceName::Cpu) => cpu_profile::find_or_measure(context, dtype),
+            Some(DeviceName::Cuda(index)) => {
+                let cuda = Cuda::open(*index)?;
+                let unprofiled = || {
+                    let text = format!("there is no profile of cuda:{index} ({})", cuda.facts().name);
+                    let hint = format!(
+                        "`sparsight profile --device cuda:{index} -o DIR` makes one in some minutes; then use \
+                         --profile DIR"
+                    );
+                    Failure::device(text).hinted(hint)
+                };
+                shipped_for(cuda.facts()).ok_or_else(unprofiled)
+            }
+            Some(DeviceName::Profile(name)) => Profile::find(name).map_err(|error| match error {
+                Error::NoProfile { shipped, .. } => Failure::input(format!("unknown device '{name}'"))
+                    .hinted(format!(
+                        "a device is cpu, cuda[:N], a profile ({shipped}) or a profile's folder"
+                    )),
+                other => other.into(),
+            }),
+            None => {
+                let here = Cuda::count().is_ok_and(|count| count > 0).then(|| Cuda::open(0).ok()).flatten();
+                match here.and_then(|cuda| shipped_for(cuda.facts())) {
+                    Some(profile) => Ok(profile),
+                    None => Profile::shipped(DEFAULT_PROFILE).map_err(Failure::from),
+                }
+            }
+        }
+    }
+
+    /// The device that `profile` speaks of, opened, if it is here.
+    pub(crate) fn open(&self, profile: &Profile) -> Result<OpenDevice, Failure> {
+        let facts = &profile.device.facts;
+        let wanted = described(facts);
+        let candidates = match (&self.device, facts.kind) {
+            (Some(name @ (DeviceName::Cpu | DeviceName::Cuda(_))), _) => vec![name.clone()],
+            (_, DeviceKind::Cpu) => vec![DeviceName::Cpu],
+            (_, DeviceKind::Cuda) => match Cuda::count() {
+                Ok(count) => (0..count).map(DeviceName::Cuda).collect(),
+                Err(error) => {
+                    let text = format!("nothing can be measured on an {wanted} here: {error}");
+                    return Err(Failure::device(text).hinted(ELSEWHERE));
+                }
+            },
+        };
+        let mut seen = Vec::new();
+        for name in candidates {
+            let device = OpenDevice::open(&name)?;
+            if device.is(facts) {
+                return Ok(device);
+            }
+            seen.push(format!("{name} is {}", described(device.facts())));
+        }
+        let seen = if seen.is_empty() { "there is no CUDA device".to_owned() } else { seen.join(", ") };
+        Err(Failure::device(format!("the profile is of {wanted}, but here {seen}")).hinted(ELSEWHERE))
+    }
+}
+
+const ELSEWHERE: &str = "leave out --verify to predict only, or use --device cpu --verify to see predicted beside \
+                         measured on this machine";
+
+/// The shipped profile of a device that has these facts.
+pub(crate) fn shipped_for(facts: &DeviceFacts) -> Option<Profile> {
+    Profile::shipped_names().filter_map(|name| Profile::shipped(name).ok()).find(|profile| {
+        let theirs = &profile.device.facts;
+        (theirs.kind, &theirs.name) == (facts.kind, &facts.name)
+    })
+}
+
+/// The profile in a folder as commands that need no fitted models see it.
+pub(crate) fn is_folder(name: &str) -> bool {
+    Path::new(name).is_dir()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn devices_are_told_from_profiles() {
+        assert_eq!("cpu".parse(), Ok(DeviceName::Cpu));
+        assert_eq!("cuda".parse(), Ok(DeviceName::Cuda(0)));
+        assert_eq!("cuda:3".parse(), Ok(DeviceName::Cuda(3)));
+        assert_eq!("nvidia-h200".parse(), Ok(DeviceName::Profile("nvidia-h200".to_owned())));
+        assert!("cuda:x".parse::<DeviceName>().is_err());
+    }
+}

@@ -1,0 +1,120 @@
+//! Why a command ended early, what to do about it, and with which exit code.
+
+use sparsight::Error;
+use sparsight::device::DeviceError;
+use sparsight::matrix::gallery::GalleryError;
+use sparsight::matrix::io::ReadError;
+use std::io::ErrorKind;
+use std::process::ExitCode;
+
+/// How a command ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// Done.
+    Done = 0,
+    /// Done, and the answer is no.
+    No = 1,
+    /// Bad flags or input.
+    Input = 2,
+    /// No usable device or library.
+    Device = 3,
+    /// Ctrl-C: what shells expect of a program ended by SIGINT, 128 + 2.
+    Interrupted = 130,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit as u8)
+    }
+}
+
+/// An end that was not wanted.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The reader of stdout has gone: `sparsight ... | head`.
+    ClosedOutput,
+    /// Ctrl-C. Holds what is kept and how to go on.
+    Interrupted(String),
+    /// Anything else.
+    Reported { exit: Exit, message: String, hint: Option<String> },
+}
+
+impl Failure {
+    /// Bad flags or input.
+    pub(crate) fn input(message: impl Into<String>) -> Self {
+        Self::Reported { exit: Exit::Input, message: message.into(), hint: None }
+    }
+
+    /// No usable device or library.
+    pub(crate) fn device(message: impl Into<String>) -> Self {
+        Self::Reported { exit: Exit::Device, message: message.into(), hint: None }
+    }
+
+    /// With something that the user can do.
+    #[must_use]
+    pub(crate) fn hinted(mut self, text: impl Into<String>) -> Self {
+        if let Self::Reported { hint, .. } = &mut self {
+            *hint = Some(text.into());
+        }
+        self
+    }
+
+    /// For an interruption: what is kept and how to go on.
+    #[must_use]
+    pub(crate) fn keeping(self, what: impl FnOnce() -> String) -> Self {
+        if let Self::Interrupted(_) = self { Self::Interrupted(what()) } else { self }
+    }
+
+    pub(crate) fn exit(&self) -> Exit {
+        match self {
+            Self::ClosedOutput => Exit::Done,
+            Self::Interrupted(_) => Exit::Interrupted,
+            Self::Reported { exit, .. } => *exit,
+        }
+    }
+}
+
+impl From<DeviceError> for Failure {
+    fn from(error: DeviceError) -> Self {
+        let exit = match error {
+            DeviceError::Interrupted => return Self::Interrupted(String::new()),
+            DeviceError::WrongResult { .. } => Exit::No,
+            DeviceError::Infeasible(_) | DeviceError::NotRecorded { .. } => Exit::Input,
+            _ => Exit::Device,
+        };
+        Self::Reported { exit, message: error.to_string(), hint: error.hint().map(ToOwned::to_owned) }
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        let hint = error.hint();
+        match error {
+            Error::Device(error) => error.into(),
+            error => Self::Reported { exit: Exit::Input, message: error.to_string(), hint },
+        }
+    }
+}
+
+impl From<ReadError> for Failure {
+    fn from(error: ReadError) -> Self {
+        let hint = error.hint().map(Into::into);
+        Self::Reported { exit: Exit::Input, message: error.to_string(), hint }
+    }
+}
+
+impl From<GalleryError> for Failure {
+    fn from(error: GalleryError) -> Self {
+        Self::Reported { exit: Exit::Input, message: error.to_string(), hint: error.hint() }
+    }
+}
+
+/// Of writing to stdout.
+impl From<std::io::Error> for Failure {
+    fn from(error: std::io::Error) -> Self {
+        match error.kind() {
+            ErrorKind::BrokenPipe => Self::ClosedOutput,
+            _ => Self::input(format!("standard output: {error}")),
+        }
+    }
+}

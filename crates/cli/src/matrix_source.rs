@@ -1,0 +1,159 @@
+//! Where a matrix comes from: a file, or `gallery:NAME[,key=value...]`. Several, or a folder, are a batch.
+
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::text::{counted, grouped};
+use sparsight::matrix::gallery::{self, Recipe};
+use sparsight::matrix::io::{self, PatternValues, ReadOptions};
+use sparsight::matrix::{Csr, Scalar};
+use std::path::{Path, PathBuf};
+
+/// Ends of the names of files that hold a matrix; the longer ones first, they are cut off names.
+const ENDINGS: [&str; 5] = [".tar.gz", ".mtx.gz", ".tgz", ".mtx", ".npz"];
+
+/// A matrix to come.
+#[derive(Debug, Clone)]
+pub(crate) enum MatrixSource {
+    /// A file that exists, or at least was named.
+    File(PathBuf),
+    /// A recipe of the gallery.
+    Gallery(Recipe),
+}
+
+impl MatrixSource {
+    /// From what was written on the command line.
+    pub(crate) fn named(text: &str) -> Result<Self, Failure> {
+        if text.starts_with(gallery::PREFIX) {
+            Ok(Self::Gallery(text.parse()?))
+        } else {
+            Ok(Self::File(text.into()))
+        }
+    }
+
+    /// All matrices that `paths` name: folders are replaced by the matrices below them, in order.
+    ///
+    /// # Errors
+    /// If a folder cannot be read or holds no matrix.
+    pub(crate) fn batch(paths: &[String]) -> Result<Vec<Self>, Failure> {
+        let mut all = Vec::new();
+        for path in paths {
+            match Self::named(path)? {
+                Self::File(folder) if folder.is_dir() => {
+                    let before = all.len();
+                    collect(&folder, &mut all)?;
+                    if all.len() == before {
+                        let text = format!("{}: there is no matrix in this folder", folder.display());
+                        return Err(Failure::input(text).hinted(FILES));
+                    }
+                }
+                one => all.push(one),
+            }
+        }
+        Ok(all)
+    }
+
+    /// As people call it: the file's name, or the recipe.
+    pub(crate) fn title(&self) -> String {
+        match self {
+            Self::File(path) => path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned(),
+            Self::Gallery(recipe) => recipe.to_string(),
+        }
+    }
+
+    /// As it is recorded: folder and stem, `a/AAT_sp98ar`, or the recipe.
+    pub(crate) fn record_name(&self) -> String {
+        let Self::File(path) = self else { return self.title() };
+        let file = self.title();
+        let stem = ENDINGS.iter().find_map(|end| file.strip_suffix(end)).unwrap_or(&file);
+        let folder = path.parent().and_then(Path::file_name);
+        folder.map_or_else(|| stem.to_owned(), |folder| format!("{}/{stem}", folder.to_string_lossy()))
+    }
+
+    /// Reads or generates it, with progress.
+    ///
+    /// # Errors
+    /// Whatever is wrong with the file or the recipe, as bad input.
+    pub(crate) fn load<T: Scalar>(&self, context: &Context) -> Result<Csr<T>, Failure> {
+        match self {
+            Self::Gallery(recipe) => {
+                context.printer.detail(format_args!("generating {recipe}"));
+                recipe.generate::<T>().map_err(Failure::from)
+            }
+            Self::File(path) if path.is_dir() => {
+                let text = format!("{}: is a folder; this command takes one matrix", path.display());
+                Err(Failure::input(text).hinted(FILES))
+            }
+            Self::File(path) => {
+                let bar = context.printer.progress(0, "reading");
+                let report = |p: io::Progress| bar.of(p.done.0, p.total.0, self.title());
+                let pattern = PatternValues::Seeded(context.seed);
+                let options = ReadOptions { pattern, progress: Some(&report), ..ReadOptions::default() };
+                let loaded = io::read::<T>(path, &options)?;
+                let stored = loaded.stored;
+                context.printer.detail(format_args!(
+                    "{}: {}, {}, {}, {}",
+                    path.display(),
+                    stored.layout,
+                    stored.field,
+                    stored.symmetry,
+                    counted(stored.entries, "stored value")
+                ));
+                if stored.duplicates > 0 {
+                    let merged = grouped(stored.duplicates);
+                    context
+                        .printer
+                        .note(format_args!("{}: {merged} duplicate entries were merged", path.display()));
+                }
+                Ok(loaded.matrix)
+            }
+        }
+    }
+}
+
+const FILES: &str = "a matrix is a file .mtx, .mtx.gz, .npz or .tar.gz, or gallery:NAME; `sparsight gallery` \
+                     lists the names";
+
+/// Adds the matrices below `folder`, by name.
+fn collect(folder: &Path, all: &mut Vec<MatrixSource>) -> Result<(), Failure> {
+    let unreadable = |e: std::io::Error| Failure::input(format!("{}: {e}", folder.display()));
+    let mut entries = std::fs::read_dir(folder)
+        .and_then(|entries| entries.map(|e| e.map(|e| e.path())).collect::<Result<Vec<_>, _>>())
+        .map_err(unreadable)?;
+    entries.sort();
+    for path in entries {
+        if path.is_dir() {
+            collect(&path, all)?;
+        } else if ENDINGS.iter().any(|end| path.to_string_lossy().ends_with(end)) {
+            all.push(MatrixSource::File(path));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_matrix_is_recorded_by_its_folder_and_stem() {
+        let name = |path: &str| MatrixSource::File(path.into()).record_name();
+        assert_eq!(name("/data/a/AAT_sp98ar.npz"), "a/AAT_sp98ar");
+        assert_eq!(name("HB/bcsstk01.tar.gz"), "HB/bcsstk01");
+        assert_eq!(name("cant.mtx"), "cant");
+        assert_eq!(name("x/odd.name"), "x/odd.name");
+    }
+
+    #[test]
+    fn a_folder_gives_its_matrices_in_order_and_leaves_other_files_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir(dir.path().join("b")).unwrap();
+        for file in ["z.mtx", "a.npz", "README.md", "b/c.mtx.gz"] {
+            std::fs::write(dir.path().join(file), "").unwrap();
+        }
+        let batch = MatrixSource::batch(&[dir.path().display().to_string()]).unwrap();
+        let names: Vec<String> = batch.iter().map(MatrixSource::title).collect();
+        assert_eq!(names, ["a.npz", "c.mtx.gz", "z.mtx"]);
+        let empty = tempfile::tempdir().unwrap();
+        assert!(MatrixSource::batch(&[empty.path().display().to_string()]).is_err());
+    }
+}

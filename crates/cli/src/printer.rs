@@ -1,0 +1,107 @@
+//! The one place that decides what is shown: stdout is data, stderr is progress, notes and errors.
+
+use crate::args::{ColorWhen, Global};
+use crate::failure::Failure;
+use crate::progress::Progress;
+use anstyle::{AnsiColor, Style};
+use serde::Serialize;
+use std::fmt::Display;
+use std::io::{IsTerminal, Write};
+
+/// Headings.
+pub(crate) const BOLD: Style = Style::new().bold();
+/// Labels and asides.
+pub(crate) const DIM: Style = Style::new().dimmed();
+const ERROR: Style = AnsiColor::Red.on_default().bold();
+const WARNING: Style = AnsiColor::Yellow.on_default().bold();
+const HINT: Style = AnsiColor::Cyan.on_default().bold();
+
+/// Shows things. Colours are dropped by the streams where they are not wanted.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Printer {
+    json: bool,
+    quiet: bool,
+    verbose: bool,
+}
+
+impl Printer {
+    pub(crate) fn new(global: &Global) -> Self {
+        let choice = match global.color {
+            // `auto` of anstream looks at the terminal, NO_COLOR and CLICOLOR.
+            ColorWhen::Auto => anstream::ColorChoice::Auto,
+            ColorWhen::Always => anstream::ColorChoice::Always,
+            ColorWhen::Never => anstream::ColorChoice::Never,
+        };
+        choice.write_global();
+        Self { json: global.json, quiet: global.quiet, verbose: global.verbose }
+    }
+
+    /// Whether stdout carries one JSON object.
+    pub(crate) fn is_json(&self) -> bool {
+        self.json
+    }
+
+    /// A line of data for people.
+    pub(crate) fn line(&self, text: impl Display) -> Result<(), Failure> {
+        debug_assert!(!self.json, "with --json stdout carries one object and nothing else");
+        writeln!(anstream::stdout().lock(), "{text}").map_err(Failure::from)
+    }
+
+    /// The object of `--json`.
+    pub(crate) fn object(&self, object: &impl Serialize) -> Result<(), Failure> {
+        let text = serde_json::to_string_pretty(object).expect("plain data serialises");
+        writeln!(anstream::stdout().lock(), "{text}").map_err(Failure::from)
+    }
+
+    /// Text that is the answer itself and goes out as it is: a completion script.
+    pub(crate) fn raw(&self, bytes: &[u8]) -> Result<(), Failure> {
+        let mut out = std::io::stdout().lock();
+        out.write_all(bytes).and_then(|()| out.flush()).map_err(Failure::from)
+    }
+
+    /// Something worth knowing, on stderr; `-q` hides it.
+    pub(crate) fn note(&self, text: impl Display) {
+        if !self.quiet {
+            self.to_stderr(&text);
+        }
+    }
+
+    /// Something worth knowing for those who asked with `-v`.
+    pub(crate) fn detail(&self, text: impl Display) {
+        if self.verbose {
+            self.to_stderr(&format!("{DIM}{text}{DIM:#}"));
+        }
+    }
+
+    /// Something that may be wrong; `-q` hides it.
+    pub(crate) fn warning(&self, text: impl Display) {
+        if !self.quiet {
+            self.to_stderr(&format!("{WARNING}warning:{WARNING:#} {text}"));
+        }
+    }
+
+    /// Why a command ended early.
+    pub(crate) fn failure(&self, failure: &Failure) {
+        match failure {
+            Failure::ClosedOutput => {}
+            Failure::Interrupted(kept) if kept.is_empty() => self.to_stderr(&"interrupted"),
+            Failure::Interrupted(kept) => self.to_stderr(&format!("interrupted: {kept}")),
+            Failure::Reported { message, hint, .. } => {
+                self.to_stderr(&format!("{ERROR}error:{ERROR:#} {message}"));
+                if let Some(hint) = hint {
+                    self.to_stderr(&format!("\n{HINT}hint:{HINT:#} {hint}"));
+                }
+            }
+        }
+    }
+
+    /// A progress bar over `total` steps, hidden with `-q` and when stderr is no terminal.
+    pub(crate) fn progress(&self, total: u64, what: &str) -> Progress {
+        Progress::new(total, what, !self.quiet && std::io::stderr().is_terminal())
+    }
+
+    fn to_stderr(&self, text: &dyn Display) {
+        // Nobody is left to be told that stderr is closed.
+        _ = writeln!(anstream::stderr().lock(), "{text}");
+    }
+}

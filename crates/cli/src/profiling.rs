@@ -1,0 +1,119 @@
+//! Filling a profile folder: what `profile`, `measure` and the quick profile of a CPU have in common.
+
+use crate::context::Context;
+use crate::device_choice::{OpenDevice, described};
+use crate::failure::Failure;
+use sparsight::matrix::{Bytes, Dtype};
+use sparsight::profile::{DEVICE_SCHEMA, ProfileFolder, ProfiledDevice, Provenance};
+use sparsight::records::BenchmarkOutcome;
+use sparsight::{Grid, Step, instrument, measure_conversion};
+
+/// Writes the device into a folder that holds none; refuses a folder that holds another device.
+pub(crate) fn begin(
+    folder: &ProfileFolder,
+    device: &mut OpenDevice,
+    context: &Context,
+) -> Result<(), Failure> {
+    if folder.has_device() {
+        let known = folder.device()?.facts;
+        if device.is(&known) {
+            return Ok(());
+        }
+        let path = folder.path().display();
+        let text =
+            format!("{path} is a profile of {}, not of {}", described(&known), described(device.facts()));
+        return Err(Failure::input(text).hinted("give another folder with -o"));
+    }
+    context
+        .printer
+        .note(format_args!("measuring the bandwidth and the launch cost of {}", described(device.facts())));
+    device.measure_rates();
+    context.printer.detail("measuring conversions between formats");
+    let conversion = measure_conversion(device.of::<f64>())?.into_iter().collect();
+    let facts = device.facts().clone();
+    let provenance = Provenance::now(&facts.driver, rayon::current_num_threads());
+    folder.write_device(&ProfiledDevice {
+        schema: DEVICE_SCHEMA.to_owned(),
+        facts,
+        conversion,
+        provenance,
+    })?;
+    Ok(())
+}
+
+/// What a run of the benchmark matrices did.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Instrumented {
+    /// Points of the grid.
+    pub(crate) points: usize,
+    /// Points measured by this run.
+    pub(crate) measured: usize,
+    /// Points of this run that are beyond the memory bound.
+    pub(crate) beyond: usize,
+    /// Points of this run that failed.
+    pub(crate) failed: usize,
+}
+
+/// Runs the benchmark matrices of `dtypes` that the folder does not hold yet, with progress.
+///
+/// # Errors
+/// [`Failure::Interrupted`] after Ctrl-C: what was measured is in the folder.
+pub(crate) fn run_benchmark(
+    folder: &ProfileFolder,
+    device: &OpenDevice,
+    dtypes: &[Dtype],
+    bound: Bytes,
+    context: &Context,
+) -> Result<Instrumented, Failure> {
+    let grid = Grid::new(device.facts(), dtypes, bound);
+    let mut journal = folder.benchmark()?;
+    let known = journal.records().to_vec();
+    let mut counts = Instrumented { points: grid.points().len(), ..Instrumented::default() };
+    let bar = context.printer.progress(counts.points as u64, "benchmark matrices");
+    let mut new = false;
+    let mut failures = Vec::new();
+    for &dtype in dtypes {
+        let step = |step: Step<'_>| {
+            let now = format!(
+                "{} {dtype}, {} a row, I = {}",
+                step.point.kernel, step.point.matrix.row_length, step.point.strips
+            );
+            bar.at(step.done as u64, now);
+            !context.interrupt.asked()
+        };
+        let keep = |record: sparsight::records::BenchmarkRecord| {
+            if !std::mem::replace(&mut new, true) {
+                bar.reset();
+            }
+            match &record.outcome {
+                BenchmarkOutcome::Blocks(_) => counts.measured += 1,
+                BenchmarkOutcome::Beyond(_) => counts.beyond += 1,
+                BenchmarkOutcome::Failed(why) => {
+                    counts.failed += 1;
+                    failures.push(format!("{} {dtype}, {} a row: {why}", record.kernel, record.p));
+                }
+            }
+            journal.append(record)
+        };
+        match dtype {
+            Dtype::F32 => instrument::<f32>(device.of(), &grid, &known, step, keep),
+            Dtype::F64 => instrument::<f64>(device.of(), &grid, &known, step, keep),
+        }?;
+    }
+    drop(bar);
+    for failure in failures {
+        context.printer.warning(failure);
+    }
+    Ok(counts)
+}
+
+/// Fits the models to what the folder holds and writes them. The corpus that they may learn from is that whose
+/// names `trainable` accepts.
+pub(crate) fn fit_and_write(
+    folder: &ProfileFolder,
+    trainable: impl Fn(&str) -> bool,
+) -> Result<sparsight::profile::Models, Failure> {
+    let models = sparsight::fit(folder, trainable)?;
+    folder.write_models(&models)?;
+    Ok(models)
+}

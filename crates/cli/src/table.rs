@@ -1,0 +1,58 @@
+//! Tables without lines: columns two spaces apart, numbers to the right.
+
+use comfy_table::presets::NOTHING;
+use comfy_table::{Attribute, Cell, CellAlignment, ContentArrangement, Row};
+use std::fmt;
+
+/// Rows under a header.
+#[derive(Debug)]
+pub(crate) struct Table {
+    inner: comfy_table::Table,
+    /// Whether each column is one of words.
+    words: Vec<bool>,
+}
+
+impl Table {
+    /// A table with these columns. A name that starts with `<` is that of a column of words, set to the left;
+    /// all others are set to the right.
+    pub(crate) fn new(columns: &[&str]) -> Self {
+        let mut inner = comfy_table::Table::new();
+        inner.load_style(NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
+        let title = |name: &str| Cell::new(name.trim_start_matches('<')).add_attribute(Attribute::Dim);
+        inner.set_header(columns.iter().map(|name| title(name)).collect::<Vec<_>>());
+        for (column, name) in inner.column_iter_mut().zip(columns) {
+            column.set_padding((2, 0));
+            if !name.starts_with('<') {
+                column.set_cell_alignment(CellAlignment::Right);
+            }
+        }
+        Self { inner, words: columns.iter().map(|name| name.starts_with('<')).collect() }
+    }
+
+    /// Adds a row; cells that are missing at its end stay empty.
+    pub(crate) fn row<S: Into<String>>(&mut self, cells: impl IntoIterator<Item = S>) {
+        let mut cells: Vec<String> = cells.into_iter().map(Into::into).collect();
+        cells.resize(self.words.len(), String::new());
+        self.inner.add_row(Row::from(cells));
+    }
+}
+
+impl Table {
+    /// The same as a Markdown table.
+    pub(crate) fn markdown(&self) -> String {
+        let line = |row: &Row| {
+            let cells: Vec<String> = row.cell_iter().map(Cell::content).collect();
+            format!("| {} |", cells.join(" | "))
+        };
+        let rule: Vec<&str> = self.words.iter().map(|&words| if words { "---" } else { "---:" }).collect();
+        let header = self.inner.header().map(line).unwrap_or_default();
+        let rows: Vec<String> = self.inner.row_iter().map(line).collect();
+        format!("{header}\n| {} |\n{}", rule.join(" | "), rows.join("\n"))
+    }
+}
+
+impl fmt::Display for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.inner.trim_fmt())
+    }
+}

@@ -1,0 +1,105 @@
+//! Numbers as people read them.
+
+use crate::device_choice::described;
+use crate::printer::BOLD;
+use sparsight::Profile;
+use sparsight::kernels::Candidate;
+use sparsight::matrix::{Dtype, Features, Seconds};
+
+/// `1234567` as `1,234,567`.
+pub(crate) fn grouped(count: u64) -> String {
+    let digits = count.to_string();
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// `count` of `noun`, with an s unless it is one.
+pub(crate) fn counted(count: u64, noun: &str) -> String {
+    format!("{} {noun}{}", grouped(count), if count == 1 { "" } else { "s" })
+}
+
+/// `1 matrix`, `256 matrices`.
+pub(crate) fn matrices(count: usize) -> String {
+    if count == 1 { "1 matrix".to_owned() } else { format!("{} matrices", grouped(count as u64)) }
+}
+
+/// `11.5 to 12.9 us`; both units where they differ.
+pub(crate) fn between(low: Seconds, high: Seconds) -> String {
+    let (low, high) = (low.to_string(), high.to_string());
+    match (low.split_once(' '), high.split_once(' ')) {
+        (Some((number, unit)), Some((_, other))) if unit == other => format!("{number} to {high}"),
+        _ => format!("{low} to {high}"),
+    }
+}
+
+/// A fraction as `6.3 %`.
+pub(crate) fn percent(fraction: f64) -> String {
+    let percent = 100.0 * fraction;
+    if percent < 99.95 { format!("{percent:.1} %") } else { format!("{percent:.0} %") }
+}
+
+/// `62,451 x 62,451   4,007,383 non-zeros   64.2 a row (1 to 78)`.
+pub(crate) fn shape(f: &Features) -> String {
+    format!(
+        "{} x {}   {}   {:.1} a row ({} to {})",
+        grouped(f.nrows),
+        grouped(f.ncols),
+        counted(f.nnz, "non-zero"),
+        f.row_mean(),
+        grouped(f.row_min),
+        grouped(f.row_max)
+    )
+}
+
+/// A candidate without its value type, which stands above the table: `csr-vector t16 b128`.
+pub(crate) fn candidate(candidate: &Candidate) -> String {
+    format!("{} b{}", candidate.kernel.to_string().replace('/', " "), candidate.block)
+}
+
+/// A fraction of the copy bandwidth; above 1 caches have helped, and that is said.
+pub(crate) fn of_bandwidth(fraction: Option<f64>) -> String {
+    match fraction {
+        None => "?".to_owned(),
+        Some(fraction) if fraction > 1.0 => format!("{fraction:.2} (cache)"),
+        Some(fraction) => format!("{fraction:.2}"),
+    }
+}
+
+/// `NVIDIA H200   f64   profile of 2026-11-22`.
+pub(crate) fn heading(profile: &Profile, dtype: Dtype) -> String {
+    let device = described(&profile.device.facts);
+    format!("{BOLD}{device}{BOLD:#}   {dtype}   profile of {}", profile.device.provenance.date)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_grouped_by_three() {
+        assert_eq!(
+            [0, 999, 1000, 1_234_567].map(grouped),
+            ["0", "999", "1,000", "1,234,567"].map(str::to_owned)
+        );
+        assert_eq!(counted(1, "row"), "1 row");
+        assert_eq!(counted(1000, "row"), "1,000 rows");
+    }
+
+    #[test]
+    fn an_interval_names_its_unit_once_unless_its_ends_differ() {
+        assert_eq!(between(Seconds(11.5e-6), Seconds(12.9e-6)), "11.5 to 12.9 us");
+        assert_eq!(between(Seconds(900e-6), Seconds(1.2e-3)), "900 us to 1.20 ms");
+    }
+
+    #[test]
+    fn fractions_become_percent() {
+        assert_eq!(percent(0.063), "6.3 %");
+        assert_eq!(percent(12.0), "1200 %");
+    }
+}
