@@ -7,7 +7,7 @@ use sparsight_device::timing::Caches;
 use sparsight_device::{Device, DeviceError, check, random_x};
 use sparsight_kernels::{BenchmarkMatrix, Format, Placement, catalogue};
 use sparsight_matrix::{Dtype, Scalar, reference};
-use support::{awkward_matrices, hold_to_reference};
+use support::{awkward_matrices, for_each_real_matrix, gpu, hold_matrix_to_reference, hold_to_reference};
 
 #[test]
 fn the_cpu_matches_the_reference_in_f32() {
@@ -17,6 +17,38 @@ fn the_cpu_matches_the_reference_in_f32() {
 #[test]
 fn the_cpu_matches_the_reference_in_f64() {
     hold_to_reference::<f64>(&Cpu::new());
+}
+
+#[test]
+fn the_gpu_matches_the_reference_in_f32() {
+    if let Some(gpu) = gpu() {
+        hold_to_reference::<f32>(&gpu);
+    }
+}
+
+#[test]
+fn the_gpu_matches_the_reference_in_f64() {
+    if let Some(gpu) = gpu() {
+        hold_to_reference::<f64>(&gpu);
+    }
+}
+
+#[test]
+fn the_cpu_matches_the_reference_on_real_matrices() {
+    let cpu = Cpu::new();
+    for_each_real_matrix(|name, a| {
+        hold_matrix_to_reference::<f64>(&cpu, name, a);
+        hold_matrix_to_reference::<f32>(&cpu, name, &a.to_dtype());
+    });
+}
+
+#[test]
+fn the_gpu_matches_the_reference_on_real_matrices() {
+    let Some(gpu) = gpu() else { return };
+    for_each_real_matrix(|name, a| {
+        hold_matrix_to_reference::<f64>(&gpu, name, a);
+        hold_matrix_to_reference::<f32>(&gpu, name, &a.to_dtype());
+    });
 }
 
 #[test]

@@ -15,6 +15,7 @@
 //           once more for each further run that it reaches into.
 // Given     VALUE = float | double, ACCUMULATE = 0 | 1.
 //
+// Sums. Atomics on float flush subnormal numbers to zero; plain stores keep them.
 // Order of summation. A row that lies within one run is written by one thread: the same bits on every run of the
 // program. A row that reaches into two runs is 0 + a + b in either order: the same, too, unless ACCUMULATE adds to
 // something else than 0. A row over three or more runs is summed by atomics in an order that may vary.
@@ -104,7 +105,7 @@ coo(unsigned long long first_warp, unsigned long long nnz, const unsigned int* _
         }
         const VALUE carried = spread ? sum_of_warp(carry) : __shfl_sync(ALL_THREADS, carry, 31);
         VALUE sum = products[i];
-        if (lane == 0) {
+        if (i > 0 && lane == 0) {
             if (rows[i] == open) {
                 sum += carried;
             } else {

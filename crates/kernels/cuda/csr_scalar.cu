@@ -22,6 +22,8 @@ csr_scalar(unsigned long long first_row, unsigned long long nrows,
     // k stays below end, so it does not wrap even when end is the largest OFFSET.
     const OFFSET end = row_ptr[row + 1];
     VALUE sum = 0;
+    // 4 at a time: more would take registers that full occupancy needs.
+#pragma unroll 4
     for (OFFSET k = row_ptr[row]; k < end; ++k) {
         sum += values[k] * __ldg(x + col_idx[k]);
     }

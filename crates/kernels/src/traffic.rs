@@ -16,7 +16,8 @@ pub fn device_bytes(candidate: &Candidate, f: &Features) -> Bytes {
 
 /// Bytes that one product cannot avoid: the matrix in its format once, x once, y once.
 pub fn compulsory_bytes(candidate: &Candidate, f: &Features) -> Bytes {
-    Bytes(device_bytes(candidate, f).0.saturating_add((f.nrows + f.ncols) * candidate.dtype.bytes()))
+    let vectors = f.nrows.saturating_add(f.ncols).saturating_mul(candidate.dtype.bytes());
+    Bytes(device_bytes(candidate, f).0.saturating_add(vectors))
 }
 
 /// Multiplications plus additions: `2 nnz`.

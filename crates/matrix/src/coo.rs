@@ -65,14 +65,14 @@ impl<T: Scalar> Coo<T> {
             return Err(Infeasible::TooManyRows { nrows });
         }
         let bytes = Self::device_bytes(nnz, T::DTYPE);
-        let vectors = u128::from(nrows + ncols) * u128::from(T::DTYPE.bytes());
+        let vectors = (u128::from(nrows) + u128::from(ncols)) * u128::from(T::DTYPE.bytes());
         limits.check(u128::from(nnz), nnz, u128::from(bytes.0) + vectors)?;
         Ok(bytes)
     }
 
-    /// Bytes of the three arrays.
+    /// Bytes of the three arrays; saturates.
     pub fn device_bytes(nnz: u64, dtype: Dtype) -> Bytes {
-        Bytes((8 + dtype.bytes()) * nnz)
+        Bytes(nnz.saturating_mul(8 + dtype.bytes()))
     }
 
     /// Rows.

@@ -185,15 +185,16 @@ impl<T: Scalar> Csr<T> {
     /// [`Infeasible`] if `limits` are exceeded.
     pub fn check(nrows: u64, ncols: u64, nnz: u64, limits: &Limits) -> Result<Bytes, Infeasible> {
         let bytes = Self::device_bytes(nrows, nnz, T::DTYPE);
-        let vectors = u128::from(nrows + ncols) * u128::from(T::DTYPE.bytes());
+        let vectors = (u128::from(nrows) + u128::from(ncols)) * u128::from(T::DTYPE.bytes());
         limits.check(u128::from(nnz), nnz, u128::from(bytes.0) + vectors)?;
         Ok(bytes)
     }
 
     /// Bytes on a device: `nrows + 1` row offsets of [`Csr::<T>::offset_bytes`], and an index and a value a
-    /// non-zero.
+    /// non-zero; saturates.
     pub fn device_bytes(nrows: u64, nnz: u64, dtype: Dtype) -> Bytes {
-        Bytes(Self::offset_bytes(nnz) * (nrows + 1) + (4 + dtype.bytes()) * nnz)
+        let offsets = nrows.saturating_add(1).saturating_mul(Self::offset_bytes(nnz));
+        Bytes(nnz.saturating_mul(4 + dtype.bytes()).saturating_add(offsets))
     }
 
     /// Bytes of one row offset on a device: 4 while `nnz` fits in 32 bits, else 8.

@@ -115,7 +115,7 @@ impl<T: Scalar> Ell<T> {
     pub fn check(nrows: u64, ncols: u64, nnz: u64, width: u64, limits: &Limits) -> Result<Bytes, Infeasible> {
         let stored = u128::from(Self::stride_for(nrows)) * u128::from(width);
         let bytes = stored * u128::from(4 + T::DTYPE.bytes());
-        let vectors = u128::from(nrows + ncols) * u128::from(T::DTYPE.bytes());
+        let vectors = (u128::from(nrows) + u128::from(ncols)) * u128::from(T::DTYPE.bytes());
         // Padding counts what the rows lack; the few rows that only align the stride are not held against it.
         limits.check(u128::from(nrows) * u128::from(width), nnz, bytes + vectors)?;
         Ok(Bytes(u64::try_from(bytes).unwrap_or(u64::MAX)))

@@ -89,7 +89,7 @@ impl<T: Scalar> Hyb<T> {
         }
         let stored = u128::from(nrows) * u128::from(split.width) + u128::from(split.coo_nnz);
         let bytes = Self::device_bytes(nrows, split, T::DTYPE);
-        let vectors = u128::from(nrows + ncols) * u128::from(T::DTYPE.bytes());
+        let vectors = (u128::from(nrows) + u128::from(ncols)) * u128::from(T::DTYPE.bytes());
         limits.check(stored, nnz, u128::from(bytes.0) + vectors)?;
         Ok(bytes)
     }

@@ -38,7 +38,7 @@ pub use model::Model;
 pub use observation::Observation;
 pub use prediction::{Extrapolation, Prediction, Term};
 pub use ranking::{ChoiceQuality, Ranked, Ranking, is_within, rank};
-pub use regime::{Beyond, Regimes};
+pub use regime::{Footprint, Regimes, Split, SplitBy};
 pub use strip_coo::CooStrip;
 pub use strip_csr::{AboveThreshold, CsrSide, CsrStrip};
 pub use strip_ell::EllStrip;

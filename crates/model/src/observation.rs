@@ -1,7 +1,8 @@
 //! One measured benchmark matrix, and the point on the grid that it becomes.
 
+use crate::Footprint;
 use sparsight_kernels::{BenchmarkMatrix, Candidate, DeviceFacts, Placement, StripUnit, strip};
-use sparsight_matrix::Seconds;
+use sparsight_matrix::{Bytes, Seconds};
 
 /// One measured benchmark matrix: what a strip model is fitted to.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -28,8 +29,8 @@ pub(crate) struct Point {
     pub strips: u64,
     /// p.
     pub row_length: u64,
-    /// Working set: matrix in its format, x and y.
-    pub bytes: u64,
+    /// Working set and x.
+    pub footprint: Footprint,
     /// T; finite and positive.
     pub time_s: f64,
 }
@@ -49,16 +50,21 @@ impl Point {
             StripUnit::NonZeros => nnz,
         });
         let matrix = BenchmarkMatrix { nrows, row_length, placement, seed: 0 };
-        let bytes = matrix.bytes(candidate.format(), candidate.dtype).0;
-        Some(Self { strips, row_length, bytes, time_s: time.0 })
+        let working_set = matrix.bytes(candidate.format(), candidate.dtype);
+        let footprint = Footprint { working_set, x: Bytes(nrows * candidate.dtype.bytes()) };
+        Some(Self { strips, row_length, footprint, time_s: time.0 })
     }
 }
 
-/// Sum of the squared relative residuals `predicted / measured - 1`: the quantity that every choice a fit may
-/// make (crossing point, `p_1`, border) minimises, the same that the lines minimise.
-pub(crate) fn squared_relative_error(points: &[Point], predict: impl Fn(&Point) -> f64) -> f64 {
-    points.iter().map(|p| (predict(p) / p.time_s - 1.0).powi(2)).sum()
+/// Sum of `ln(predicted / measured)^2`: what every choice that the papers leave open (crossing point, `p_1`) or
+/// that is this project's (border) minimises. Not the relative residual of the lines: that is never below -1, so
+/// where the equation does not hold it prefers choices that predict far too little.
+pub(crate) fn squared_log_error(points: &[Point], predict: impl Fn(&Point) -> f64) -> f64 {
+    points.iter().map(|p| (predict(p).max(NOTHING_S) / p.time_s).ln().powi(2)).sum()
 }
+
+/// Stands for a time that an equation puts at zero or below, so that its logarithm is finite (and very bad).
+pub(crate) const NOTHING_S: f64 = 1e-300;
 
 /// Distinct values of `key`, increasing.
 pub(crate) fn distinct(points: &[Point], key: impl Fn(&Point) -> u64) -> Vec<u64> {
@@ -66,4 +72,11 @@ pub(crate) fn distinct(points: &[Point], key: impl Fn(&Point) -> u64) -> Vec<u64
     values.sort_unstable();
     values.dedup();
     values
+}
+
+/// A point of which only the place on the grid and the time matter.
+#[cfg(test)]
+pub(crate) fn point(strips: u64, row_length: u64, time_s: f64) -> Point {
+    let footprint = Footprint { working_set: Bytes(1), x: Bytes(1) };
+    Point { strips, row_length, footprint, time_s }
 }

@@ -24,9 +24,9 @@ pub struct Extrapolation {
     pub quantity: &'static str,
     /// The matrix' value.
     pub value: f64,
-    /// Smallest measured.
+    /// Smallest measured among the benchmark matrices of the fit that answered.
     pub from: f64,
-    /// Largest measured.
+    /// Largest of them.
     pub to: f64,
 }
 

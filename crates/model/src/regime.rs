@@ -1,24 +1,27 @@
-//! One equation for everything, or one for what stays in the L2 and one for what does not.
+//! One equation for everything, or one for each cache that still holds what the product needs.
 //!
 //! ```text
-//! T |            . '   beyond: the equation fitted to working sets above the border
+//! T |            . '   above: the equation fitted to what lies above the border
 //!   |        . '
 //!   |     |'           a step, not smoothed
-//!   |  ..-|            cached: the same equation fitted to working sets up to the border
-//!   +-----+---------- working set = matrix in its format + x + y
+//!   |  ..-|            below: the same equation fitted to what lies up to the border
+//!   +-----+---------- working set = matrix in its format + x + y, or x alone
 //!       border
 //! ```
-//! The papers' GPUs had a small L2, so their lines are straight; today a matrix of tens of megabytes stays in it
-//! from one product to the next, and the straight line breaks where it no longer does. `strip` ignores that and
-//! is the papers' model; `strip-cache` is this project's: the same equations, twice.
+//! The papers' GPUs had small caches, so their lines are straight. Today a matrix of tens of megabytes stays in
+//! the L2 from one product to the next, and a short x stays in the L1 of every multiprocessor; where either no
+//! longer does, the line breaks. `strip` ignores that and is the papers' model; `strip-cache` is this project's:
+//! the same equations, fitted apart on either side of a border in the working set (the L2) and of a border in
+//! the bytes of x (the L1), each at most once, in either order, if the benchmark matrices ask for it.
 //!
-//! The border is not the size of the L2 from the data sheet, because a part of it (copies in both halves of the
-//! cache, other data) is not there for the matrix. It lies between two neighbouring measured working sets, at
-//! their geometric mean; of all such cuts the one with the least squared relative error of both fits is taken.
-//! Of cuts that are equally good the nearest to the L2's size wins, and if one fit for everything is as good,
-//! there is no border at all. Each candidate and placement has its own border.
+//! No border is taken from a data sheet, because a part of a cache (copies in both halves of the L2, other data)
+//! is not there for the product. A border lies between two neighbouring measured values, at their geometric
+//! mean. Of all cuts the one with the least squared logarithmic error of both fits is taken, of equally good
+//! ones the nearest to the size of the L2. It must pay for its parameters: `n ln(error / n) + k ln n` (Schwarz
+//! 1978; n points, k parameters) has to fall, else there is one regime. Each candidate and placement has its own
+//! borders.
 //!
-//! At the border the prediction jumps from one fit to the other, in either direction. A real cache gives way
+//! At a border the prediction jumps from one fit to the other, in either direction. A real cache gives way
 //! gradually over a factor of about two; smoothing the step would leave neither regime the papers' equation.
 //! What the step does wrong is in the residuals, and so in the interval.
 
@@ -30,80 +33,162 @@ use sparsight_matrix::Bytes;
 
 /// The fits of one candidate and placement.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Regimes {
-    /// Fitted up to the border; to everything if there is none.
-    pub cached: StripFit,
-    /// Border and what is fitted beyond it; `None` with a single regime.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub beyond: Option<Beyond>,
+#[serde(rename_all = "lowercase")]
+pub enum Regimes {
+    /// One equation.
+    Single(StripFit),
+    /// A border with regimes on both sides.
+    Split(Box<Split>),
 }
 
-/// The second regime.
+/// A border.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Beyond {
-    /// Largest working set of the first regime.
+pub struct Split {
+    /// What is compared with the border.
+    pub by: SplitBy,
+    /// Largest value of the lower side.
     pub border_bytes: Bytes,
-    /// Fitted to working sets above it.
-    pub fit: StripFit,
+    /// Up to the border.
+    pub below: Regimes,
+    /// Beyond it.
+    pub above: Regimes,
 }
 
-/// A border further than this factor from the size of the L2 is not the L2's. Chosen: effective capacities of
-/// a half to a quarter have been seen, a factor of two more leaves room.
+/// What a border is a border of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SplitBy {
+    /// Matrix in its format, x and y: what the L2 holds from one product to the next.
+    WorkingSet,
+    /// x: what the L1 of each multiprocessor holds during a product.
+    X,
+}
+
+/// What a product touches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Footprint {
+    /// Matrix in its format, x and y.
+    pub working_set: Bytes,
+    /// x.
+    pub x: Bytes,
+}
+
+impl Footprint {
+    /// The quantity that a border compares.
+    pub const fn get(&self, by: SplitBy) -> Bytes {
+        match by {
+            SplitBy::WorkingSet => self.working_set,
+            SplitBy::X => self.x,
+        }
+    }
+}
+
+/// A border in the working set further than this factor from the size of the L2 is not the L2's. Chosen:
+/// effective capacities of a half to a quarter have been seen, a factor of two more leaves room.
 const BORDER_WINDOW: f64 = 8.0;
 
-/// Squared relative error a point below which a fit counts as exact: a millionth of the time.
+/// Squared logarithmic error a point below which a fit counts as exact: a millionth of the time.
 const EXACT: f64 = 1e-12;
+
+/// Schwarz' criterion; smaller is better.
+fn criterion(error: f64, points: usize, parameters: usize) -> f64 {
+    let n = points as f64;
+    n * (error / n + EXACT).ln() + parameters as f64 * n.ln()
+}
+
+/// Two fits, the place of the cut in the sorted points, and what they cost.
+struct Cut {
+    by: SplitBy,
+    border: f64,
+    at: usize,
+    criterion: f64,
+}
 
 impl Regimes {
     /// One regime: the papers' model.
     pub(crate) fn single(kernel: Kernel, facts: &DeviceFacts, points: &[Point]) -> Option<Self> {
-        Some(Self { cached: StripFit::fit(kernel, facts, points)?, beyond: None })
+        StripFit::fit(kernel, facts, points).map(Self::Single)
     }
 
-    /// Two regimes where the points ask for it and suffice for it, else one.
+    /// As many regimes as the points ask for and suffice for.
     pub(crate) fn split(kernel: Kernel, facts: &DeviceFacts, points: &[Point]) -> Option<Self> {
-        let mut sorted = points.to_vec();
-        sorted.sort_by_key(|p| p.bytes);
-        let l2 = facts.l2_bytes.0 as f64;
-        let mut cuts: Vec<(f64, usize)> = (1..sorted.len())
-            .filter(|&k| sorted[k - 1].bytes < sorted[k].bytes)
-            .map(|k| ((sorted[k - 1].bytes as f64 * sorted[k].bytes as f64).sqrt(), k))
-            .filter(|cut| l2 == 0.0 || (cut.0 / l2).ln().abs() <= BORDER_WINDOW.ln())
-            .collect();
-        if l2 > 0.0 {
-            cuts.sort_by(|a, b| (a.0 / l2).ln().abs().total_cmp(&(b.0 / l2).ln().abs()));
-        }
-
-        let tolerance = EXACT * points.len() as f64;
-        let mut best = Self::single(kernel, facts, points);
-        let mut least = best.as_ref().map_or(f64::INFINITY, |one| one.cached.squared_error(points));
-        for (border, k) in cuts {
-            let Some(cached) = StripFit::fit(kernel, facts, &sorted[..k]) else { continue };
-            let mut error = cached.squared_error(&sorted[..k]);
-            if error + tolerance >= least {
-                continue;
-            }
-            let Some(fit) = StripFit::fit(kernel, facts, &sorted[k..]) else { continue };
-            error += fit.squared_error(&sorted[k..]);
-            if error + tolerance < least {
-                least = error;
-                best =
-                    Some(Self { cached, beyond: Some(Beyond { border_bytes: Bytes(border as u64), fit }) });
-            }
-        }
-        best
+        Self::split_by(&[SplitBy::WorkingSet, SplitBy::X], kernel, facts, &mut points.to_vec())
     }
 
-    /// The equation for a working set.
-    pub fn of(&self, working_set: Bytes) -> &StripFit {
-        match &self.beyond {
-            Some(beyond) if working_set > beyond.border_bytes => &beyond.fit,
-            _ => &self.cached,
+    fn split_by(by: &[SplitBy], kernel: Kernel, facts: &DeviceFacts, points: &mut [Point]) -> Option<Self> {
+        let single = StripFit::fit(kernel, facts, points)?;
+        let undivided = criterion(single.squared_error(points), points.len(), single.parameters());
+        let mut best: Option<Cut> = None;
+        for &by in by {
+            points.sort_by_key(|p| p.footprint.get(by));
+            for (border, at) in cuts(by, facts, points) {
+                let (low, high) = points.split_at(at);
+                let fit = |part| StripFit::fit(kernel, facts, part).map(|f| (f.squared_error(part), f));
+                let Some((error_low, low)) = fit(low) else { continue };
+                let Some((error_high, high)) = fit(high) else { continue };
+                let parameters = low.parameters() + high.parameters() + 1;
+                let criterion = criterion(error_low + error_high, points.len(), parameters);
+                if criterion < best.as_ref().map_or(undivided, |b| b.criterion) {
+                    best = Some(Cut { by, border, at, criterion });
+                }
+            }
+        }
+        let Some(Cut { by: chosen, border, at, .. }) = best else { return Some(Self::Single(single)) };
+        points.sort_by_key(|p| p.footprint.get(chosen));
+        let (low, high) = points.split_at_mut(at);
+        let left: Vec<SplitBy> = by.iter().copied().filter(|by| *by != chosen).collect();
+        let below = Self::split_by(&left, kernel, facts, low)?;
+        let above = Self::split_by(&left, kernel, facts, high)?;
+        Some(Self::Split(Box::new(Split { by: chosen, border_bytes: Bytes(border as u64), below, above })))
+    }
+
+    /// The equation for a footprint.
+    pub fn of(&self, footprint: &Footprint) -> &StripFit {
+        let mut regimes = self;
+        loop {
+            match regimes {
+                Self::Single(fit) => return fit,
+                Self::Split(split) if footprint.get(split.by) <= split.border_bytes => regimes = &split.below,
+                Self::Split(split) => regimes = &split.above,
+            }
         }
     }
+
+    /// Borders on the way to the equation for a footprint.
+    pub fn borders(&self, footprint: &Footprint) -> Vec<(SplitBy, Bytes)> {
+        let (mut borders, mut regimes) = (Vec::new(), self);
+        while let Self::Split(split) = regimes {
+            borders.push((split.by, split.border_bytes));
+            let below = footprint.get(split.by) <= split.border_bytes;
+            regimes = if below { &split.below } else { &split.above };
+        }
+        borders
+    }
+
+    /// Whether there is a single equation.
+    pub const fn is_single(&self) -> bool {
+        matches!(self, Self::Single(_))
+    }
+}
+
+/// `(border, points below)` for each place between two neighbouring values of points sorted by them, the nearest
+/// to the L2 first.
+fn cuts(by: SplitBy, facts: &DeviceFacts, sorted: &[Point]) -> Vec<(f64, usize)> {
+    let l2 = facts.l2_bytes.0 as f64;
+    let value = |k: usize| sorted[k].footprint.get(by).0 as f64;
+    let mut cuts: Vec<(f64, usize)> = (1..sorted.len())
+        .filter(|&k| value(k - 1) < value(k))
+        .map(|k| ((value(k - 1) * value(k)).sqrt(), k))
+        .collect();
+    if by == SplitBy::WorkingSet && l2 > 0.0 {
+        let away = |border: f64| (border / l2).ln().abs();
+        cuts.retain(|cut| away(cut.0) <= BORDER_WINDOW.ln());
+        cuts.sort_by(|a, b| away(a.0).total_cmp(&away(b.0)));
+    }
+    cuts
 }
 
 /// Working sets of the points.
 pub(crate) fn working_sets(points: &[Point]) -> Option<Extent> {
-    Extent::of(points.iter().map(|p| p.bytes))
+    Extent::of(points.iter().map(|p| p.footprint.working_set.0))
 }

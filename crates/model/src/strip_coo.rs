@@ -3,7 +3,7 @@
 //! Row lengths do not enter: a thread takes a non-zero, whatever row it is in.
 //! Source: Guo, Wang and Chen 2014, section 3.5.3.
 
-use crate::observation::{Point, squared_relative_error};
+use crate::observation::{Point, squared_log_error};
 use crate::{Extent, Line};
 use serde::{Deserialize, Serialize};
 
@@ -29,6 +29,6 @@ impl CooStrip {
     }
 
     pub(crate) fn squared_error(&self, points: &[Point]) -> f64 {
-        squared_relative_error(points, |p| self.time_s(p.strips))
+        squared_log_error(points, |p| self.time_s(p.strips))
     }
 }

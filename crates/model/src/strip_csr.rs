@@ -11,10 +11,10 @@
 //! Sources: Guo, Wang and Chen 2014, section 3.5.1; Guo and Wang 2012, section III-F1; Wang, Gu and Li 2017
 //! for other teams than a warp. The papers leave `I_1` and `p_1` free ("it can be any arbitrary value within the
 //! range"). Here each side tries every measured `(I_1, p_1)` through which both lines can be fitted and keeps the
-//! one whose product has the least squared relative error over all of the side's benchmark matrices: where the
+//! one whose product has the least squared logarithmic error over all of the side's benchmark matrices: where the
 //! equation holds all choices agree, and where it does not the papers give no reason for another.
 
-use crate::observation::{Point, distinct, squared_relative_error};
+use crate::observation::{NOTHING_S, Point, distinct, squared_log_error};
 use crate::{Extent, Line};
 use serde::{Deserialize, Serialize};
 
@@ -77,10 +77,11 @@ impl CsrSide {
         // Each point as (index of I, index of p), so that a line is evaluated once a column, not once a point.
         let cells: Vec<(usize, usize, f64)> = points
             .iter()
-            .map(|p| (find(&all_strips, p.strips), find(&all_lengths, p.row_length), p.time_s))
+            .map(|p| (find(&all_strips, p.strips), find(&all_lengths, p.row_length), p.time_s.ln()))
             .collect();
+        // Logarithms, so that the error of a crossing is a sum of what its two lines say.
         let column = |line: &Line, xs: &[u64]| -> Vec<f64> {
-            xs.iter().map(|&x| line.at(x as f64).max(0.0)).collect()
+            xs.iter().map(|&x| line.at(x as f64).max(NOTHING_S).ln()).collect()
         };
         let e: Vec<_> = over_row_length.iter().map(|l| l.map(|l| column(&l, &all_lengths))).collect();
         let e_prime: Vec<_> = over_strips.iter().map(|l| l.map(|l| column(&l, &all_strips))).collect();
@@ -91,7 +92,7 @@ impl CsrSide {
             let limit = best.map_or(f64::INFINITY, |b| b.0);
             let mut error = 0.0;
             for &(i, p, t) in &cells {
-                error += (e[p] * e_prime[i] / (t2 * t) - 1.0).powi(2);
+                error += (e[p] + e_prime[i] - t2 - t).powi(2);
                 if error >= limit {
                     break;
                 }
@@ -101,13 +102,13 @@ impl CsrSide {
             }
         }
         let (_, at) = best?;
-        let (i1, p1, time_s) = cells[at];
+        let (i1, p1, _) = cells[at];
         Some(Self {
             over_row_length: over_row_length[i1]?,
             over_strips: over_strips[p1]?,
             strips: all_strips[i1],
             row_length: all_lengths[p1],
-            time_s,
+            time_s: points[at].time_s,
             extent: Extent::of(all_strips)?,
         })
     }
@@ -151,13 +152,14 @@ impl CsrStrip {
     }
 
     pub(crate) fn squared_error(&self, points: &[Point]) -> f64 {
-        squared_relative_error(points, |p| self.time_s(p.strips, p.row_length))
+        squared_log_error(points, |p| self.time_s(p.strips, p.row_length))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::observation::point;
 
     #[test]
     fn the_formula_gives_what_it_gives_by_hand() {
@@ -190,7 +192,6 @@ mod tests {
 
     #[test]
     fn a_cross_of_three_points_is_enough_and_two_are_not() {
-        let point = |strips, row_length, time_s| Point { strips, row_length, bytes: 1, time_s };
         let cross = [point(1, 4, 1.0), point(1, 8, 2.0), point(2, 4, 3.0)];
         assert!(CsrStrip::fit(&cross, None).is_some());
         assert!(CsrStrip::fit(&cross[..2], None).is_none());

@@ -11,11 +11,11 @@
 //! Sources: Guo, Wang and Chen 2014, section 3.5.2 (there `g(Y) = e(Y) - f(Y) * Y` is printed; its last factor
 //! must be `x_1`, here `p_1`, as the definition of e shows); Wang, Gu and Li 2017 use the same for CSR-S.
 //! The papers leave `p_1` free: every measured p with two distinct I is tried and the one with the least squared
-//! relative error over all benchmark matrices is kept. Each slope enters the line f with the inverse of its
+//! logarithmic error over all benchmark matrices is kept. Each slope enters the line f with the inverse of its
 //! variance, so that an I at which only two short rows were measured does not pull it.
 
 use crate::line::{fit_relative, fit_weighted};
-use crate::observation::{Point, distinct, squared_relative_error};
+use crate::observation::{Point, distinct, squared_log_error};
 use crate::{Extent, Line};
 use serde::{Deserialize, Serialize};
 
@@ -71,13 +71,14 @@ impl EllStrip {
     }
 
     pub(crate) fn squared_error(&self, points: &[Point]) -> f64 {
-        squared_relative_error(points, |p| self.time_s(p.strips, p.row_length))
+        squared_log_error(points, |p| self.time_s(p.strips, p.row_length))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::observation::point;
 
     #[test]
     fn the_formula_gives_what_it_gives_by_hand() {
@@ -96,7 +97,6 @@ mod tests {
 
     #[test]
     fn one_number_of_strips_is_too_few() {
-        let point = |strips, row_length, time_s| Point { strips, row_length, bytes: 1, time_s };
         let square = [point(1, 4, 1.0), point(1, 8, 2.0), point(2, 4, 2.0), point(2, 8, 3.0)];
         assert!(EllStrip::fit(&square).is_some());
         assert!(EllStrip::fit(&square[..3]).is_none());

@@ -78,6 +78,15 @@ impl StripFit {
         }
     }
 
+    /// Numbers that were fitted: what a split has to pay for.
+    pub(crate) fn parameters(&self) -> usize {
+        match self {
+            Self::Csr(fit) => 4 * (1 + usize::from(fit.above.is_some())),
+            Self::Ell(_) => 4,
+            Self::Coo(_) => 2,
+        }
+    }
+
     pub(crate) fn squared_error(&self, points: &[Point]) -> f64 {
         match self {
             Self::Csr(fit) => fit.squared_error(points),

@@ -18,7 +18,8 @@ use std::collections::BTreeMap;
 pub enum Variant {
     /// The papers' model: one fit for all sizes.
     Strip,
-    /// The same equations, one fit for what stays in the L2 and one for what does not.
+    /// The same equations, fitted apart on both sides of a border in the working set (L2) and in x (L1), where
+    /// the benchmark matrices ask for one.
     StripCache,
 }
 
@@ -138,7 +139,7 @@ impl FittedCandidate {
         };
         let floor = fitted.floor_s(facts);
         let residual = |p: &Point| {
-            let equation = fitted.regimes.of(sparsight_matrix::Bytes(p.bytes));
+            let equation = fitted.regimes.of(&p.footprint);
             (p.time_s / equation.time_s(p.strips, p.row_length).max(floor)).ln()
         };
         fitted.interval = LogInterval::of_residuals(points.iter().map(residual).collect());

@@ -20,8 +20,8 @@
 //! shortest time measured with the candidate. So it is never zero, negative or NaN, an empty matrix included.
 
 use crate::{
-    Calibration, Extent, Extrapolation, FittedCandidate, Model, PredictError, Prediction, StripFit,
-    StripModel, Term, representative_row_length,
+    Calibration, Extent, Extrapolation, FittedCandidate, Footprint, Model, PredictError, Prediction, SplitBy,
+    StripFit, StripModel, Term, representative_row_length,
 };
 use serde::{Deserialize, Serialize};
 use sparsight_kernels::{Candidate, DeviceFacts, Kernel, Placement, compulsory_bytes, strip};
@@ -64,8 +64,8 @@ struct Part {
     strip_size: u64,
     strips: u64,
     row_length: u64,
-    /// Working set of the whole product.
-    bytes: Bytes,
+    /// Of the whole product.
+    footprint: Footprint,
 }
 
 /// Seconds, and what lies outside the grid.
@@ -79,6 +79,8 @@ struct Estimate {
 impl Part {
     /// The parts of `candidate`, the second only for HYB; none if neither part of HYB holds anything.
     fn all(candidate: &Candidate, features: &Features, facts: &DeviceFacts) -> [Option<Self>; 2] {
+        let x = Bytes(features.ncols.saturating_mul(candidate.dtype.bytes()));
+        let footprint = Footprint { working_set: compulsory_bytes(candidate, features), x };
         let part = |kernel, count, row_length| {
             let strip = strip(kernel, facts);
             Self {
@@ -86,7 +88,7 @@ impl Part {
                 strip_size: strip.size,
                 strips: strip.strips(count),
                 row_length,
-                bytes: compulsory_bytes(candidate, features),
+                footprint,
             }
         };
         match candidate.kernel {
@@ -108,12 +110,12 @@ impl Part {
 
     fn time_s(&self, fit: &FittedCandidate, facts: &DeviceFacts) -> f64 {
         // `max` drops a NaN.
-        fit.regimes.of(self.bytes).time_s(self.strips, self.row_length).max(fit.floor_s(facts))
+        fit.regimes.of(&self.footprint).time_s(self.strips, self.row_length).max(fit.floor_s(facts))
     }
 
     /// Adds this part to `sum`.
     fn add_to(&self, sum: &mut Estimate, fit: &FittedCandidate, facts: &DeviceFacts, second: bool) {
-        let equation = fit.regimes.of(self.bytes);
+        let equation = fit.regimes.of(&self.footprint);
         let mut widening = 0.0;
         let mut check = |quantity, value, extent: Extent| {
             if !extent.contains(value) {
@@ -125,8 +127,8 @@ impl Part {
         if let Some(extent) = equation.row_lengths() {
             check("p", self.row_length, extent);
         }
-        if fit.regimes.beyond.is_some() {
-            check("working set", self.bytes.0, fit.working_sets);
+        if !fit.regimes.is_single() {
+            check("working set", self.footprint.working_set.0, fit.working_sets);
         }
         let time = self.time_s(fit, facts);
         let (low, high) = fit.interval.widened(widening).around(time);
@@ -140,12 +142,16 @@ impl Part {
         let mut term = |name_of, value, unit| terms.push(Term { part: name, name: name_of, value, unit });
         term("S", self.strip_size as f64, "");
         term("I", self.strips as f64, "");
-        if let Some(beyond) = &fit.regimes.beyond {
-            term("working set", self.bytes.0 as f64, "B");
-            term("border", beyond.border_bytes.0 as f64, "B");
+        for (by, border) in fit.regimes.borders(&self.footprint) {
+            let (quantity, name) = match by {
+                SplitBy::WorkingSet => ("working set", "border in the working set"),
+                SplitBy::X => ("bytes of x", "border in x"),
+            };
+            term(quantity, self.footprint.get(by).0 as f64, "B");
+            term(name, border.0 as f64, "B");
         }
         let (strips, p) = (self.strips as f64, self.row_length as f64);
-        match fit.regimes.of(self.bytes) {
+        match fit.regimes.of(&self.footprint) {
             StripFit::Csr(fit) => {
                 let side = fit.side(self.row_length);
                 term("p", p, "");

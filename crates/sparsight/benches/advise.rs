@@ -24,7 +24,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("{recipe}: {} non-zeros, CSR {:.0} MB", a.nnz(), csr_bytes / 1e6);
 
     forget_peak();
-    let advise = || advisor.advise(&Features::of(&a), Dtype::F64, &objective).map(|advice| advice.ranked.len());
+    let advise =
+        || advisor.advise(&Features::of(&a), Dtype::F64, &objective).map(|advice| advice.ranked.len());
     black_box(advise()?);
     if let Some(peak) = peak_bytes() {
         println!("peak memory while advising: {:.2} of the CSR", peak / csr_bytes);

@@ -172,7 +172,8 @@ impl<'p> Advisor<'p> {
             });
         }
         if advice.ranked.is_empty() && !advice.refused.iter().any(|r| matches!(r.why, Why::Infeasible(_))) {
-            let (profile, missing) = (self.profile.name.clone(), format!("{} model for {dtype}", objective.model));
+            let (profile, missing) =
+                (self.profile.name.clone(), format!("{} model for {dtype}", objective.model));
             return Err(Error::Lacking { profile, missing });
         }
         fill_pays_off_after(&mut advice.ranked);

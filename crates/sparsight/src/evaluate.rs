@@ -116,7 +116,15 @@ pub fn evaluate(
                     let error = Accuracy::of(counted().map(|s| (s.prediction.time, s.measured)));
                     let covered = coverage(counted().map(|s| (&s.prediction, s.measured)));
                     let (Some(error), Some(covered)) = (error, covered) else { continue };
-                    evaluation.rows.push(AccuracyRow { model, placement, kernel, dtype, scope, error, covered });
+                    evaluation.rows.push(AccuracyRow {
+                        model,
+                        placement,
+                        kernel,
+                        dtype,
+                        scope,
+                        error,
+                        covered,
+                    });
                 }
                 if placement == placements[0] {
                     evaluation.misses.extend(worst_of(model, kernel, dtype, &samples, worst));

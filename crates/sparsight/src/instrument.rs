@@ -3,12 +3,13 @@
 //! Grids (Guo, Wang and Chen 2014, section 3.2.2; Wang, Gu and Li 2017):
 //!
 //! ```text
-//! csr-vector        I = 1..10    p = 4 16 64 256 1024 | 2048 3072 4096      (| is the threshold of the models)
-//! csr-scalar, ell   I = 1..10    p = 4 16 64 256 1024
-//! coo               one strip of rows, p = 1 2 5, then the papers' 10 20 .. 100
+//! csr-vector        I = 1..10, 15, 20, 30, 40, 50    p = 1, 4 16 64 256 1024 | 2048 3072 4096
+//! csr-scalar, ell   I = 1..10                        p = 1, 4 16 64 256 1024
+//! coo               one strip of rows                p = 1 2 5, 10 20 .. 100
 //! ```
-//! COO starts below the papers' p = 10, since a strip of a large GPU holds 270,336 non-zeros and most real
-//! matrices have fewer than ten strips. A point beyond the memory bound is a record that says so.
+//! `|` is the threshold of the models. The row lengths before the papers' first one are ours: many real matrices
+//! have rows of one or two, and a strip of COO on a large GPU holds 270,336 non-zeros, so most real matrices have
+//! fewer than ten. A point beyond the memory bound is a record that says so.
 
 use crate::Error;
 use crate::profile::ConversionCost;
@@ -16,8 +17,8 @@ use crate::records::{BenchmarkOutcome, BenchmarkRecord, BlockTiming};
 use sparsight_device::timing::{Caches, StoppingRule, measure};
 use sparsight_device::{Device, DeviceError, Operand};
 use sparsight_kernels::{
-    BLOCKS, BenchmarkMatrix, Candidate, DeviceFacts, Format, Kernel, Placement, Strip, catalogue, device_bytes,
-    feasible, strip,
+    BLOCKS, BenchmarkMatrix, Candidate, DeviceFacts, Format, Kernel, Placement, Strip, catalogue,
+    device_bytes, feasible, strip,
 };
 use sparsight_matrix::gallery::Recipe;
 use sparsight_matrix::{Bytes, Dtype, Features, Infeasible, Limits, Scalar, rounding_bound};
@@ -58,10 +59,12 @@ impl Grid {
             for placement in Placement::ALL {
                 // HYB has no benchmark matrices of its own: it is ELL and COO.
                 for kernel in Kernel::ALL.into_iter().filter(|k| k.format() != Format::Hyb) {
-                    points.extend(points_of(kernel, strip(kernel, facts)).map(|(nrows, row_length, strips)| {
-                        let matrix = BenchmarkMatrix { nrows, row_length, placement, seed: SEED };
-                        Point { kernel, dtype, matrix, strips }
-                    }));
+                    points.extend(points_of(kernel, strip(kernel, facts)).map(
+                        |(nrows, row_length, strips)| {
+                            let matrix = BenchmarkMatrix { nrows, row_length, placement, seed: SEED };
+                            Point { kernel, dtype, matrix, strips }
+                        },
+                    ));
                 }
             }
         }
@@ -77,13 +80,17 @@ impl Grid {
 /// `(nrows, p, I)` of one kernel's grid.
 fn points_of(kernel: Kernel, strip: Strip) -> impl Iterator<Item = (u64, u64, u64)> {
     let lengths: &[u64] = match kernel {
-        Kernel::CsrVector { .. } => &[4, 16, 64, 256, 1024, 2048, 3072, 4096],
+        Kernel::CsrVector { .. } => &[1, 4, 16, 64, 256, 1024, 2048, 3072, 4096],
         Kernel::Coo => &[1, 2, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100],
-        _ => &[4, 16, 64, 256, 1024],
+        _ => &[1, 4, 16, 64, 256, 1024],
     };
-    let strips = if kernel == Kernel::Coo { 1..=1 } else { 1..=10 };
+    let strips: &[u64] = match kernel {
+        Kernel::CsrVector { .. } => &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 15, 20, 30, 40, 50],
+        Kernel::Coo => &[1],
+        _ => &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10],
+    };
     lengths.iter().flat_map(move |&p| {
-        strips.clone().map(move |rows_of_strips| {
+        strips.iter().map(move |&rows_of_strips| {
             let nrows = strip.size * rows_of_strips;
             let strips = if kernel == Kernel::Coo { strip.strips(nrows * p) } else { rows_of_strips };
             (nrows, p, strips)

@@ -10,7 +10,9 @@ use sparsight::matrix::{Bytes, Dtype, Features, Scalar, gallery::Recipe};
 use sparsight::model::PlacementRule;
 use sparsight::profile::{DEVICE_SCHEMA, ProfileFolder, ProfiledDevice, Provenance};
 use sparsight::records::{BenchmarkOutcome, Outcome};
-use sparsight::{Advisor, Bench, Error, Grid, ModelName, Objective, Profile, bench, evaluate, fit, instrument};
+use sparsight::{
+    Advisor, Bench, Error, Grid, ModelName, Objective, Profile, bench, evaluate, fit, instrument,
+};
 use std::path::Path;
 use support::{Formula, LAUNCH, PER_STRIP_AND_NON_ZERO};
 
@@ -91,7 +93,7 @@ fn the_cpu_is_profiled_advised_and_verified() {
     // Two workers: strips, and with them the matrices that the bound must let through, grow with the workers.
     let mut cpu = Cpu::with_threads(2).unwrap();
     cpu.measure_rates();
-    let profile = profile::<f64>(&cpu, Bytes(4_000_000), dir.path());
+    let profile = profile::<f64>(&cpu, Bytes(7_000_000), dir.path());
     let a = "stencil2d,n=120".parse::<Recipe>().unwrap().generate::<f64>().unwrap();
     let f = Features::of(&a);
     let advice = Advisor::new(&profile).advise(&f, Dtype::F64, &Objective::default()).unwrap();

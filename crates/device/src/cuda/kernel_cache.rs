@@ -107,6 +107,32 @@ mod tests {
     }
 
     #[test]
+    fn what_is_kept_comes_back_and_damage_or_a_missing_folder_is_no_error() {
+        let folder = env::temp_dir().join(format!("sparsight-kernel-cache-{}", std::process::id()));
+        let cache = KernelCache::in_folder(folder.join("not/there/yet"));
+        assert_eq!(cache.get(7), None);
+        cache.put(7, b"image");
+        cache.put(8, b"");
+        assert_eq!(cache.get(7).as_deref(), Some(b"image".as_slice()));
+        assert_eq!(cache.get(8).as_deref(), Some(b"".as_slice()));
+        cache.put(7, b"another");
+        assert_eq!(cache.get(7).as_deref(), Some(b"another".as_slice()));
+
+        let file = cache.file(7).unwrap();
+        let whole = fs::read(&file).unwrap();
+        fs::write(&file, &whole[..whole.len() - 1]).unwrap();
+        assert_eq!(cache.get(7), None, "a cut file");
+        fs::write(&file, b"short").unwrap();
+        assert_eq!(cache.get(7), None, "a file shorter than its hash");
+
+        // A folder that cannot be made, since a file is in its place.
+        let blocked = KernelCache::in_folder(file.join("below"));
+        blocked.put(7, b"image");
+        assert_eq!(blocked.get(7), None);
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
     fn the_hash_of_nothing_is_the_published_one_and_parts_do_not_run_together() {
         assert_eq!(hash_parts([]), 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d);
         assert_ne!(hash_parts([b"ab".as_slice(), b"c"]), hash_parts([b"a".as_slice(), b"bc"]));

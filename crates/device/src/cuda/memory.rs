@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 /// An array on the device, freed when dropped. An empty one takes no memory.
 #[derive(Debug)]
-pub(super) struct DeviceArray<T> {
+pub struct DeviceArray<T> {
     context: Arc<Context>,
     address: sys::CUdeviceptr,
     len: usize,
@@ -56,8 +56,13 @@ impl<T: Copy> DeviceArray<T> {
     }
 
     /// Elements.
-    pub(super) fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         self.len
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
     }
 
     /// Where it lies, as a kernel's argument; 0 if it is empty.
@@ -85,7 +90,7 @@ impl<T: Copy> DeviceArray<T> {
     ///
     /// # Panics
     /// If `data` has another length.
-    pub(super) fn write(&mut self, data: &[T]) -> Result<(), DeviceError> {
+    pub fn write(&mut self, data: &[T]) -> Result<(), DeviceError> {
         assert_eq!(data.len(), self.len, "as many elements as the array has");
         self.context.bind()?;
         if data.is_empty() {
@@ -103,7 +108,7 @@ impl<T: Scalar> DeviceArray<T> {
     ///
     /// # Errors
     /// [`DeviceError::Driver`].
-    pub(super) fn read(&self) -> Result<Vec<T>, DeviceError> {
+    pub fn read(&self) -> Result<Vec<T>, DeviceError> {
         self.context.bind()?;
         let mut data = vec![T::default(); self.len];
         if !data.is_empty() {

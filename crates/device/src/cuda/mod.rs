@@ -9,6 +9,7 @@
 mod batch;
 mod compiler;
 mod context;
+mod custom;
 mod facts;
 mod generate;
 mod kernel_cache;
@@ -18,7 +19,9 @@ mod module;
 mod operand;
 
 pub use compiler::{Arch, compile, nvrtc_version, supported_archs};
+pub use custom::{Argument, CustomKernel, DeviceMemory, Element, Shape};
 pub use kernel_cache::{KernelCache, key};
+pub use memory::DeviceArray;
 
 use crate::{Device, DeviceError, Operand};
 use batch::BatchTimer;

@@ -1,8 +1,43 @@
 //! Matrices that kernels trip over, and the judgement over a device that runs them.
 
+use sparsight_device::cuda::Cuda;
 use sparsight_device::{Device, DeviceError, check, random_x};
 use sparsight_kernels::{Format, catalogue, feasible};
-use sparsight_matrix::{Csr, Features, Scalar, reference};
+use sparsight_matrix::{Csr, Features, Scalar, io, reference};
+use std::path::PathBuf;
+
+/// The first GPU; `None`, said so, on a machine without one.
+///
+/// # Panics
+/// If it cannot be opened though there is a driver, or if `SPARSIGHT_REQUIRE_GPU` is set and there is none.
+pub fn gpu() -> Option<Cuda> {
+    match Cuda::open(0) {
+        Ok(gpu) => Some(gpu),
+        Err(DeviceError::NoDriver) if std::env::var_os("SPARSIGHT_REQUIRE_GPU").is_none() => {
+            eprintln!("skipped: no CUDA driver");
+            None
+        }
+        Err(error) => panic!("the GPU cannot be used: {error}"),
+    }
+}
+
+/// Calls `hold` with every real matrix in the folder that `SPARSIGHT_MATRICES` names, else the one beside the
+/// checkout; says so where there is none.
+pub fn for_each_real_matrix(mut hold: impl FnMut(&str, &Csr<f64>)) {
+    let beside = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/matrices/small");
+    let folder = std::env::var_os("SPARSIGHT_MATRICES").map_or(beside, PathBuf::from);
+    let Ok(files) = std::fs::read_dir(&folder) else {
+        eprintln!("skipped: no matrices in {}", folder.display());
+        return;
+    };
+    let mut count = 0;
+    for path in files.map(|f| f.unwrap().path()).filter(|p| p.extension().is_some_and(|e| e == "npz")) {
+        let a = io::read::<f64>(&path, &io::ReadOptions::default()).unwrap().matrix;
+        hold(&path.display().to_string(), &a);
+        count += 1;
+    }
+    eprintln!("{count} matrices of {}", folder.display());
+}
 
 /// Checks every candidate of the catalogue for `T` on every awkward matrix.
 ///

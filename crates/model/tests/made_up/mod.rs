@@ -79,3 +79,66 @@ pub fn hyb_matrix(nrows: u64, width: u64, coo_nnz: u64, x_reuse: f64) -> Feature
 pub fn assert_close(got: f64, wanted: f64, what: &str) {
     assert!((got / wanted - 1.0).abs() < 1e-9, "{what}: got {got:e}, wanted {wanted:e}");
 }
+
+pub fn csr_time(i: f64, p: f64) -> f64 {
+    // Both sides of the threshold of 256 have their own lines, over p and over I.
+    if p <= 256.0 { (2e-8 * p + 1e-6) * (0.7 * i + 0.3) } else { (3e-8 * p + 4e-6) * (0.9 * i + 0.2) }
+}
+
+pub fn ell_time(i: f64, p: f64) -> f64 {
+    (3e-8 * i + 1e-8) * p + (4e-7 * i + 2e-6)
+}
+
+pub fn coo_time(i: f64) -> f64 {
+    5e-7 * i + 3e-6
+}
+
+/// Strewn columns take twice as long and 1 microsecond more: still each model's equation for ELL and COO; for
+/// CSR, where a constant is not, only twice as long.
+pub fn placed(placement: Placement, kernel: Kernel, time: f64) -> f64 {
+    match (placement, kernel) {
+        (Placement::Banded, _) => time,
+        (Placement::Strewn, Kernel::CsrVector { .. }) => 2.0 * time,
+        (Placement::Strewn, _) => 2.0 * time + 1e-6,
+    }
+}
+
+pub fn time(kernel: Kernel, placement: Placement, i: f64, p: f64) -> f64 {
+    let banded = match kernel {
+        Kernel::CsrVector { .. } => csr_time(i, p),
+        Kernel::Coo => coo_time(i),
+        _ => ell_time(i, p),
+    };
+    placed(placement, kernel, banded)
+}
+
+pub fn observe_all(facts: &DeviceFacts) -> Vec<Observation> {
+    let kernels = Kernel::ALL.into_iter().filter(|k| *k != Kernel::Hyb);
+    kernels
+        .flat_map(|k| Placement::ALL.map(|placement| (k, placement)))
+        .flat_map(|(k, place)| observe(facts, candidate(k), place, |i, p, _| time(k, place, i, p)))
+        .collect()
+}
+
+/// A table of measured times in microseconds: rows of `(p, time at each I)`, strewn columns.
+pub fn observe_table<const N: usize>(
+    facts: &DeviceFacts,
+    candidate: Candidate,
+    strips: &[u64; N],
+    table: &[(u64, [f64; N])],
+) -> Vec<Observation> {
+    let size = strip(candidate.kernel, facts).size;
+    let row = |(row_length, times): &(u64, [f64; N])| {
+        let row_length = *row_length;
+        let cell = |(&strips, us): (&u64, f64)| Observation {
+            candidate,
+            placement: Placement::Strewn,
+            row_length,
+            strips,
+            nrows: strips * size,
+            time: Seconds(us * 1e-6),
+        };
+        strips.iter().zip(*times).map(cell).collect::<Vec<_>>()
+    };
+    table.iter().flat_map(row).collect()
+}

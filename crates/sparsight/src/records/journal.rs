@@ -67,12 +67,8 @@ impl<R: Serialize + DeserializeOwned> Journal<R> {
         let mut line = serde_json::to_string(&record).expect("plain data serialises");
         line.push('\n');
         if self.file.is_none() {
-            let mut file = OpenOptions::new()
-                .create(true)
-                .write(true)
-                .truncate(false)
-                .open(&self.path)
-                .map_err(fail)?;
+            let mut file =
+                OpenOptions::new().create(true).write(true).truncate(false).open(&self.path).map_err(fail)?;
             file.set_len(self.complete).and_then(|()| file.seek(SeekFrom::End(0))).map_err(fail)?;
             self.file = Some(file);
         }

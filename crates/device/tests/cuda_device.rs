@@ -1,0 +1,189 @@
+//! What only a GPU can show: generated matrices, timing, poison, caches, facts, and one's own kernels.
+//!
+//! Without a driver every test says that it is skipped; `SPARSIGHT_REQUIRE_GPU=1` turns that into a failure.
+
+use sparsight_device::cuda::{Argument, Cuda, Shape};
+use sparsight_device::timing::{Caches, StoppingRule, measure};
+use sparsight_device::{Device, DeviceError, Operand, check, random_x};
+use sparsight_kernels::{BenchmarkMatrix, Candidate, Format, Kernel, Placement};
+use sparsight_matrix::{Csr, Dtype, Infeasible, Scalar, Seconds, reference};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+/// The first GPU, for one test at a time, so that they do not disturb each other's times.
+fn gpu() -> Option<MutexGuard<'static, Cuda>> {
+    static GPU: OnceLock<Option<Mutex<Cuda>>> = OnceLock::new();
+    let gpu = GPU.get_or_init(|| match Cuda::open(0) {
+        Ok(cuda) => Some(Mutex::new(cuda)),
+        Err(error @ (DeviceError::NoDriver | DeviceError::NoSuchDevice { .. })) => {
+            assert!(std::env::var_os("SPARSIGHT_REQUIRE_GPU").is_none(), "{error}");
+            println!("skipped: no CUDA driver or device ({error})");
+            None
+        }
+        Err(error) => panic!("{error}"),
+    });
+    gpu.as_ref().map(|gpu| gpu.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+fn banded(nrows: u64, row_length: u64) -> BenchmarkMatrix {
+    BenchmarkMatrix { nrows, row_length, placement: Placement::Banded, seed: 1 }
+}
+
+const CSR_SCALAR: Candidate = Candidate { kernel: Kernel::CsrScalar, block: 128, dtype: Dtype::F32 };
+
+fn csr<'d>(cuda: &'d Cuda, m: &BenchmarkMatrix) -> Box<dyn Operand<f32> + 'd> {
+    cuda.generate(m, Format::Csr).unwrap()
+}
+
+#[test]
+fn without_a_driver_opening_is_an_error_and_no_panic() {
+    match Cuda::open(1_000_000) {
+        Err(DeviceError::NoDriver) => assert_eq!(Cuda::count(), Err(DeviceError::NoDriver)),
+        Err(DeviceError::NoSuchDevice { index: 1_000_000, .. } | DeviceError::Driver { .. }) => {}
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_device_can_be_given_to_another_thread() {
+    fn is_send<T: Send>() {}
+    is_send::<Cuda>();
+}
+
+fn generated_equals_the_formula<T: Scalar>(cuda: &Cuda) {
+    for placement in Placement::ALL {
+        for (nrows, row_length) in [(1, 1), (1000, 7), (5000, 33), (4097, 64)] {
+            let m = BenchmarkMatrix { nrows, row_length, placement, seed: 42 };
+            let a = m.to_csr::<T>();
+            for kernel in Kernel::ALL {
+                let candidate = Candidate { kernel, block: 128, dtype: T::DTYPE };
+                let mut operand: Box<dyn Operand<T>> = cuda.generate(&m, kernel.format()).unwrap();
+                // The x that it comes with, then one of ours.
+                let x = random_x::<T>(nrows as usize, 42);
+                check(operand.as_mut(), &candidate, &reference(&a, &x)).unwrap();
+                let x = random_x::<T>(nrows as usize, 43);
+                operand.set_x(&x).unwrap();
+                check(operand.as_mut(), &candidate, &reference(&a, &x)).unwrap();
+            }
+        }
+    }
+}
+
+#[test]
+fn generated_matrices_multiply_as_the_host_formula_says() {
+    if let Some(cuda) = gpu() {
+        generated_equals_the_formula::<f32>(&cuda);
+        generated_equals_the_formula::<f64>(&cuda);
+    }
+}
+
+#[test]
+fn a_matrix_without_rows_and_one_without_entries_are_products_too() {
+    let Some(cuda) = gpu() else { return };
+    let none = Csr::<f32>::try_new(0, 0, vec![0], vec![], vec![]).unwrap();
+    let empty = Csr::<f32>::try_new(70, 3, vec![0; 71], vec![], vec![]).unwrap();
+    for a in [none, empty] {
+        for kernel in Kernel::ALL {
+            let candidate = Candidate { kernel, block: 64, dtype: Dtype::F32 };
+            let mut operand = Device::<f32>::load(&*cuda, &a, kernel.format()).unwrap();
+            check(operand.as_mut(), &candidate, &reference(&a, &vec![1.0; a.ncols()])).unwrap();
+        }
+    }
+}
+
+#[test]
+fn twice_the_products_take_twice_the_time() {
+    let Some(cuda) = gpu() else { return };
+    let mut operand = csr(&cuda, &banded(400_000, 16));
+    let mut time = |products| operand.batch(&CSR_SCALAR, products, Caches::Warm).unwrap().0;
+    time(50);
+    // More products than one group holds, too.
+    for (few, many) in [(100, 200), (1000, 2000)] {
+        let ratio = time(many) / time(few);
+        assert!((1.7..2.3).contains(&ratio), "{many} products took {ratio:.2} times as long as {few}");
+    }
+    assert_eq!(operand.batch(&CSR_SCALAR, 0, Caches::Warm).unwrap(), Seconds(0.0));
+}
+
+#[test]
+fn timing_says_the_same_twice() {
+    let Some(cuda) = gpu() else { return };
+    let mut operand = csr(&cuda, &banded(1_000_000, 16));
+    let mut time =
+        || measure(|n| operand.batch(&CSR_SCALAR, n, Caches::Warm), &StoppingRule::CAREFUL).unwrap();
+    let (first, second) = (time(), time());
+    let ratio = first.time.0 / second.time.0;
+    assert!((0.9..1.1).contains(&ratio), "{first:?} and {second:?}");
+}
+
+#[test]
+fn cold_products_are_not_faster_than_warm_ones() {
+    let Some(cuda) = gpu() else { return };
+    // A quarter of the L2 cache, so that warm products find everything in it.
+    let nrows = cuda.facts().l2_bytes.0 / 4 / (16 * 8);
+    let mut operand = csr(&cuda, &banded(nrows.max(1000), 16));
+    operand.batch(&CSR_SCALAR, 20, Caches::Warm).unwrap();
+    let warm = operand.batch(&CSR_SCALAR, 100, Caches::Warm).unwrap().0;
+    let cold = operand.batch(&CSR_SCALAR, 100, Caches::Cold).unwrap().0;
+    println!("warm {:.2} us, cold {:.2} us", warm * 1e4, cold * 1e4);
+    assert!(cold > warm, "cold {cold:.3e} s, warm {warm:.3e} s");
+}
+
+#[test]
+fn poison_is_seen_until_a_product_writes_y() {
+    let Some(cuda) = gpu() else { return };
+    let mut operand = csr(&cuda, &banded(1000, 4));
+    assert!(operand.read_y().unwrap().iter().all(|y| y.is_nan()), "y starts poisoned");
+    operand.batch(&CSR_SCALAR, 1, Caches::Warm).unwrap();
+    assert!(operand.read_y().unwrap().iter().all(|y| y.is_finite()));
+    operand.poison_y().unwrap();
+    assert!(operand.read_y().unwrap().iter().all(|y| y.is_nan()));
+}
+
+#[test]
+fn what_does_not_fit_is_infeasible_with_its_numbers() {
+    let Some(cuda) = gpu() else { return };
+    let huge = banded(4_000_000_000, 1000);
+    let refused = Device::<f64>::generate(&*cuda, &huge, Format::Csr).err();
+    let Some(DeviceError::Infeasible(Infeasible::DoesNotFit { need, have })) = refused else {
+        panic!("{refused:?}")
+    };
+    assert!(need > have && have <= cuda.facts().memory_bytes);
+}
+
+#[test]
+fn the_facts_are_those_of_a_gpu() {
+    let Some(cuda) = gpu() else { return };
+    let facts = cuda.facts();
+    println!("{facts:?}\n{:?}", cuda.limits());
+    assert!(!facts.name.is_empty() && facts.driver.contains("CUDA"));
+    assert!(facts.multiprocessors > 0 && facts.l2_bytes.0 > 100_000);
+    assert_eq!(facts.threads_per_multiprocessor, 32 * facts.warps_per_multiprocessor);
+    assert!(facts.max_threads_per_block >= Some(512));
+    assert!((1e10..1e14).contains(&facts.copy_bytes_per_s));
+    assert!((1e-7..1e-4).contains(&facts.launch_s.0));
+    assert!((1e8..1e12).contains(&facts.upload_bytes_per_s.unwrap()));
+    assert!(cuda.limits().memory.0 > 0 && cuda.limits().memory < facts.memory_bytes);
+}
+
+#[test]
+fn a_kernel_of_ones_own_is_compiled_launched_and_timed() {
+    let Some(cuda) = gpu() else { return };
+    let text = "extern \"C\" __global__ void scale(float* y, const float* x, float a, unsigned int n) {
+        const unsigned int i = blockIdx.x * blockDim.x + threadIdx.x;
+        if (i < n) { y[i] = a * x[i]; }
+    }";
+    let n = 1_000_000_u32;
+    let kernel = cuda.compile_and_load(text, "scale", &[]).unwrap();
+    let x = cuda.upload(&vec![2.0_f32; n as usize]).unwrap();
+    let y = cuda.upload(&vec![0.0_f32; n as usize]).unwrap();
+    let shape = Shape { grid: (n.div_ceil(256), 1, 1), block: (256, 1, 1), shared_bytes: 0 };
+    let args = [Argument::Array(&y), Argument::Array(&x), Argument::F32(1.5), Argument::U32(n)];
+    // SAFETY: these are the kernel's parameters, and it checks the index.
+    let batch = unsafe { kernel.batch(shape, &args, Caches::Warm) };
+    let timing = measure(batch, &StoppingRule::BRISK).unwrap();
+    assert!(timing.time.0 > 0.0 && timing.time.0 < 1e-3, "{timing:?}");
+    assert_eq!(y.read().unwrap(), vec![3.0; n as usize]);
+
+    let broken = cuda.compile_and_load("int broken(", "broken", &[]);
+    assert!(matches!(broken, Err(DeviceError::Compile { .. })));
+}
