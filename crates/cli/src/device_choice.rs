@@ -27,6 +27,13 @@ pub(crate) enum DeviceName {
     Profile(String),
 }
 
+impl DeviceName {
+    /// A GPU if there is one.
+    pub(crate) fn best_here() -> Self {
+        if Cuda::count().is_ok_and(|count| count > 0) { Self::Cuda(0) } else { Self::Cpu }
+    }
+}
+
 impl FromStr for DeviceName {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {

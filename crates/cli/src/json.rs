@@ -136,12 +136,20 @@ pub(crate) struct AdvisedJson {
     conversion_s: Option<Seconds>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pays_off_after: Option<u64>,
+    /// With `--iterations`: conversion, upload and all products.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    in_all_s: Option<Seconds>,
     #[serde(flatten)]
     outcome: Option<OutcomeJson>,
 }
 
 impl AdvisedJson {
-    pub(crate) fn ranked(advised: &Advised, model: String, measured: Option<&Outcome>) -> Self {
+    pub(crate) fn ranked(
+        advised: &Advised,
+        model: String,
+        in_all_s: Option<Seconds>,
+        measured: Option<&Outcome>,
+    ) -> Self {
         Self {
             candidate: advised.candidate.into(),
             prediction: Some((&advised.prediction).into()),
@@ -150,6 +158,7 @@ impl AdvisedJson {
             bandwidth_fraction: advised.bandwidth_fraction,
             conversion_s: advised.preparation,
             pays_off_after: advised.pays_off_after,
+            in_all_s,
             outcome: measured.map(OutcomeJson::from),
         }
     }
@@ -164,6 +173,7 @@ impl AdvisedJson {
             bandwidth_fraction: None,
             conversion_s: None,
             pays_off_after: None,
+            in_all_s: None,
             outcome: Some(OutcomeJson::Infeasible { infeasible }),
         }
     }

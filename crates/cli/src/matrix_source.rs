@@ -16,18 +16,17 @@ const ENDINGS: [&str; 5] = [".tar.gz", ".mtx.gz", ".tgz", ".mtx", ".npz"];
 pub(crate) enum MatrixSource {
     /// A file that exists, or at least was named.
     File(PathBuf),
-    /// A recipe of the gallery.
-    Gallery(Recipe),
+    /// A recipe of the gallery, and how it was written.
+    Gallery { recipe: Recipe, written: String },
 }
 
 impl MatrixSource {
     /// From what was written on the command line.
     pub(crate) fn named(text: &str) -> Result<Self, Failure> {
         if text.starts_with(gallery::PREFIX) {
-            Ok(Self::Gallery(text.parse()?))
-        } else {
-            Ok(Self::File(text.into()))
+            return Ok(Self::Gallery { recipe: text.parse()?, written: text.to_owned() });
         }
+        Ok(Self::File(text.into()))
     }
 
     /// All matrices that `paths` name: folders are replaced by the matrices below them, in order.
@@ -52,17 +51,20 @@ impl MatrixSource {
         Ok(all)
     }
 
-    /// As people call it: the file's name, or the recipe.
+    /// As people call it: the file's name, or the recipe as it was written.
     pub(crate) fn title(&self) -> String {
         match self {
             Self::File(path) => path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned(),
-            Self::Gallery(recipe) => recipe.to_string(),
+            Self::Gallery { written, .. } => written.clone(),
         }
     }
 
-    /// As it is recorded: folder and stem, `a/AAT_sp98ar`, or the recipe.
+    /// As it is recorded: folder and stem, `a/AAT_sp98ar`, or the recipe with all its parameters.
     pub(crate) fn record_name(&self) -> String {
-        let Self::File(path) = self else { return self.title() };
+        let path = match self {
+            Self::Gallery { recipe, .. } => return recipe.to_string(),
+            Self::File(path) => path,
+        };
         let file = self.title();
         let stem = ENDINGS.iter().find_map(|end| file.strip_suffix(end)).unwrap_or(&file);
         let folder = path.parent().and_then(Path::file_name);
@@ -75,7 +77,7 @@ impl MatrixSource {
     /// Whatever is wrong with the file or the recipe, as bad input.
     pub(crate) fn load<T: Scalar>(&self, context: &Context) -> Result<Csr<T>, Failure> {
         match self {
-            Self::Gallery(recipe) => {
+            Self::Gallery { recipe, .. } => {
                 context.printer.detail(format_args!("generating {recipe}"));
                 recipe.generate::<T>().map_err(Failure::from)
             }

@@ -3,7 +3,7 @@
 mod support;
 
 use insta::assert_snapshot;
-use support::{add_corpus, json, made_up_profile, run};
+use support::{add_corpus, json, made_up_profile, rounded, run};
 
 const GRID: &str = "gallery:stencil2d,n=500";
 
@@ -29,7 +29,7 @@ fn advise_in_json_has_every_candidate() {
     assert_eq!(all["candidates"].as_array().unwrap().len(), 45);
     let impossible = all["candidates"].as_array().unwrap().iter().filter(|c| !c["infeasible"].is_null());
     assert_eq!(impossible.count(), 5, "ell, in five block sizes");
-    assert_snapshot!(run(dir.path(), &[&arguments[..], &["--json", "--top", "1"]].concat()));
+    assert_snapshot!(rounded(&run(dir.path(), &[&arguments[..], &["--json", "--top", "1"]].concat())));
 }
 
 #[test]
@@ -76,7 +76,7 @@ fn predict_in_json_carries_the_terms() {
         "64",
         "--json",
     ];
-    assert_snapshot!(run(dir.path(), &arguments));
+    assert_snapshot!(rounded(&run(dir.path(), &arguments)));
 }
 
 #[test]

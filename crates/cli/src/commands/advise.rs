@@ -11,7 +11,7 @@ use crate::table::Table;
 use crate::text::{between, candidate, counted, grouped, heading, of_bandwidth};
 use serde::Serialize;
 use sparsight::kernels::{Candidate, Format};
-use sparsight::matrix::{Csr, Dtype, Features, Scalar};
+use sparsight::matrix::{Csr, Dtype, Features, Scalar, Seconds};
 use sparsight::records::Outcome;
 use sparsight::{Advice, Advised, Advisor, Bench, Objective, Profile, Refused, Why, bench};
 use std::collections::{BTreeMap, BTreeSet};
@@ -132,11 +132,11 @@ impl Advise {
         if advice.ranked.is_empty() {
             out.line("no candidate is possible")?;
         } else {
-            out.line(ranking(advice, measured, context.top()))?;
+            out.line(self.ranking(advice, measured, context.top()))?;
             out.line("")?;
         }
         let shown = &advice.ranked[..advice.ranked.len().min(context.top())];
-        let remarks = [ties(advice, shown.len()), refusals(&advice.refused), extrapolations(shown)];
+        let remarks = [self.ties(advice, shown.len()), refusals(&advice.refused), extrapolations(shown)];
         for remark in remarks.into_iter().flatten() {
             out.line(format_args!("  {remark}"))?;
         }
@@ -146,6 +146,63 @@ impl Advise {
             }
         }
         Ok(())
+    }
+
+    /// The first `top` rows, and those below that were measured.
+    fn ranking(&self, advice: &Advice, measured: &Measurements, top: usize) -> Table {
+        let mut columns =
+            vec!["", "<candidate", "predicted", "90 % between", "of bandwidth", "convert", "pays off after"];
+        if self.iterations.is_some() {
+            columns.push("in all");
+        }
+        if !measured.is_empty() {
+            columns.extend(["measured", "measured / predicted"]);
+        }
+        let mut table = Table::new(&columns);
+        for (rank, advised) in advice.ranked.iter().enumerate() {
+            if rank >= top && !measured.contains_key(&advised.candidate) {
+                continue;
+            }
+            let prediction = &advised.prediction;
+            let mut cells = vec![
+                (rank + 1).to_string(),
+                candidate(&advised.candidate),
+                prediction.time.to_string(),
+                between(prediction.low, prediction.high),
+                of_bandwidth(advised.bandwidth_fraction),
+                advised.preparation.map_or_else(|| "?".to_owned(), |s| s.to_string()),
+                pays_off(advised),
+            ];
+            if self.iterations.is_some() {
+                cells.push(self.cost(advised).to_string());
+            }
+            cells.extend(match measured.get(&advised.candidate) {
+                Some(Outcome::Time { time_s, .. }) => {
+                    vec![time_s.to_string(), format!("{:.2}", time_s.0 / prediction.time.0)]
+                }
+                Some(Outcome::Failed { .. }) => vec!["failed".to_owned()],
+                Some(Outcome::Infeasible { .. }) => vec!["not possible".to_owned()],
+                None => vec![],
+            });
+            table.row(cells);
+        }
+        table
+    }
+
+    /// What candidates are ranked by: one product, or with `--iterations` conversion, upload and all products.
+    fn cost(&self, advised: &Advised) -> Seconds {
+        let preparation = advised.preparation.unwrap_or_default().0;
+        let time = advised.prediction.time;
+        self.iterations.map_or(time, |products| Seconds(preparation + products.get() as f64 * time.0))
+    }
+
+    /// `8 more within 5 % of the first: --top 18`.
+    fn ties(&self, advice: &Advice, shown: usize) -> Option<String> {
+        let limit = self.cost(advice.ranked.first()?).0 * (1.0 + TIE);
+        // Ranked by this very cost, so ties stand together.
+        let tied = advice.ranked.iter().take_while(|advised| self.cost(advised).0 <= limit).count();
+        let more = tied.saturating_sub(shown);
+        (more > 0).then(|| format!("{more} more within 5 % of the first: `--top {tied}`"))
     }
 
     fn print_json(
@@ -159,7 +216,14 @@ impl Advise {
     ) -> Result<(), Failure> {
         let model = self.model.model.to_string();
         let ranked = advice.ranked.iter().take(context.top_in_json());
-        let ranked = ranked.map(|a| AdvisedJson::ranked(a, model.clone(), measured.get(&a.candidate)));
+        let ranked = ranked.map(|a| {
+            AdvisedJson::ranked(
+                a,
+                model.clone(),
+                self.iterations.map(|_| self.cost(a)),
+                measured.get(&a.candidate),
+            )
+        });
         let refused = advice.refused.iter().map(|r| AdvisedJson::refused(r.candidate, r.why.to_string()));
         let body = AdviseJson {
             matrix: MatrixJson::new(source.title(), features),
@@ -178,40 +242,6 @@ fn best_csr(advice: &Advice) -> Option<&Advised> {
     csr.min_by(|a, b| a.prediction.time.0.total_cmp(&b.prediction.time.0))
 }
 
-/// The first `top` rows, and those below that were measured.
-fn ranking(advice: &Advice, measured: &Measurements, top: usize) -> Table {
-    let mut columns =
-        vec!["", "<candidate", "predicted", "90 % between", "of bandwidth", "convert", "pays off after"];
-    if !measured.is_empty() {
-        columns.extend(["measured", "measured / predicted"]);
-    }
-    let mut table = Table::new(&columns);
-    for (rank, advised) in advice.ranked.iter().enumerate() {
-        if rank >= top && !measured.contains_key(&advised.candidate) {
-            continue;
-        }
-        let mut cells = vec![
-            (rank + 1).to_string(),
-            candidate(&advised.candidate),
-            advised.prediction.time.to_string(),
-            between(advised.prediction.low, advised.prediction.high),
-            of_bandwidth(advised.bandwidth_fraction),
-            advised.preparation.map_or_else(|| "?".to_owned(), |s| s.to_string()),
-            pays_off(advised),
-        ];
-        cells.extend(match measured.get(&advised.candidate) {
-            Some(Outcome::Time { time_s, .. }) => {
-                vec![time_s.to_string(), format!("{:.2}", time_s.0 / advised.prediction.time.0)]
-            }
-            Some(Outcome::Failed { .. }) => vec!["failed".to_owned()],
-            Some(Outcome::Infeasible { .. }) => vec!["not possible".to_owned()],
-            None => vec![],
-        });
-        table.row(cells);
-    }
-    table
-}
-
 fn pays_off(advised: &Advised) -> String {
     match advised.pays_off_after {
         Some(0) => "at once".to_owned(),
@@ -219,15 +249,6 @@ fn pays_off(advised: &Advised) -> String {
         None if advised.preparation.is_none() => "?".to_owned(),
         None => "never".to_owned(),
     }
-}
-
-/// `8 more within 5 % of the first: --top 18`.
-fn ties(advice: &Advice, shown: usize) -> Option<String> {
-    let best = advice.ranked.first()?.prediction.time.0;
-    let tied = |a: &&Advised| a.prediction.time.0 <= best * (1.0 + TIE);
-    let more = advice.ranked.iter().skip(shown).filter(tied).count();
-    let last = advice.ranked.iter().rposition(|a| tied(&a))? + 1;
-    (more > 0).then(|| format!("{more} more within 5 % of the first: `--top {last}`"))
 }
 
 /// `not possible: ell (would pad by 80.0x, the limit is 8x)`, and what the profile has no model for.

@@ -25,9 +25,9 @@ pub(crate) struct Bench {
     /// Matrices: files, folders or gallery:NAME[,key=value...]
     #[arg(required = true)]
     paths: Vec<String>,
-    /// Device of this machine: cpu or cuda[:N]
-    #[arg(long, value_name = "DEVICE", default_value = "cpu")]
-    device: DeviceName,
+    /// Device of this machine: cpu or cuda[:N] [default: cuda:0 if there is one, else cpu]
+    #[arg(long, value_name = "DEVICE")]
+    device: Option<DeviceName>,
     /// Empty the caches before each product
     #[arg(long)]
     cold: bool,
@@ -80,7 +80,7 @@ impl Bench {
 
     fn run_as<T: Scalar>(&self, context: &Context) -> Result<Exit, Failure> {
         let sources = MatrixSource::batch(&self.paths)?;
-        let mut device = OpenDevice::open(&self.device)?;
+        let mut device = OpenDevice::open(&self.device.clone().unwrap_or_else(DeviceName::best_here))?;
         device.measure_rates();
         context.interrupt.listen();
         let candidates = self.kernels.candidates(T::DTYPE);

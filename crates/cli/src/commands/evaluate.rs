@@ -104,6 +104,10 @@ impl Evaluate {
         let show = |table: &Table| if self.markdown { table.markdown() } else { table.to_string() };
         for (&dtype, &(all, beyond)) in &evaluation.matrices {
             for scope in [Scope::All, Scope::BeyondLaunch] {
+                let rows = || evaluation.rows.iter().filter(|r| r.dtype == dtype && r.scope == scope);
+                if rows().next().is_none() {
+                    continue;
+                }
                 let count = match scope {
                     Scope::All => matrices(all),
                     Scope::BeyondLaunch => {
@@ -116,8 +120,7 @@ impl Evaluate {
                 } else {
                     format!("{BOLD}{title}{BOLD:#}")
                 })?;
-                let rows = evaluation.rows.iter().filter(|r| r.dtype == dtype && r.scope == scope);
-                out.line(show(&errors(rows)))?;
+                out.line(show(&errors(rows())))?;
                 out.line("")?;
             }
             let misses: Vec<&Miss> = evaluation.misses.iter().filter(|m| m.dtype == dtype).collect();

@@ -3,7 +3,7 @@
 use crate::context::Context;
 use crate::device_choice::ProfileFlags;
 use crate::failure::{Exit, Failure};
-use crate::json::Document;
+use crate::json::{Document, MatrixJson};
 use crate::matrix_source::MatrixSource;
 use crate::printer::BOLD;
 use crate::table::Table;
@@ -15,22 +15,16 @@ use sparsight::matrix::{Bytes, Dtype, Features, Limits};
 /// A matrix' structure, its size in each format, and which formats cannot hold it
 #[derive(Debug, clap::Args)]
 pub(crate) struct Info {
-    /// Matrices: files, folders or gallery:NAME[,key=value...]
-    #[arg(required = true)]
-    paths: Vec<String>,
+    /// The matrix: a file or gallery:NAME[,key=value...]
+    path: String,
     #[command(flatten)]
     profile: ProfileFlags,
 }
 
 #[derive(Serialize)]
 struct InfoJson {
+    matrix: MatrixJson,
     dtype: Dtype,
-    matrices: Vec<MatrixInfoJson>,
-}
-
-#[derive(Serialize)]
-struct MatrixInfoJson {
-    name: String,
     features: Features,
     formats: Vec<FormatJson>,
 }
@@ -48,28 +42,20 @@ struct FormatJson {
 impl Info {
     pub(crate) fn run(&self, context: &Context) -> Result<Exit, Failure> {
         let dtype = context.dtype();
-        let sources = MatrixSource::batch(&self.paths)?;
+        let source = MatrixSource::named(&self.path)?;
         let device = self.profile.facts(context)?;
-        let limits = Limits::with_memory(device.memory_bytes);
-        let mut matrices = Vec::new();
-        for (index, source) in sources.iter().enumerate() {
-            let features = match dtype {
-                Dtype::F32 => Features::of(&source.load::<f32>(context)?),
-                Dtype::F64 => Features::of(&source.load::<f64>(context)?),
-            };
-            let formats = formats(&features, dtype, &limits);
-            let info = MatrixInfoJson { name: source.title(), features, formats };
-            if context.printer.is_json() {
-                matrices.push(info);
-                continue;
-            }
-            if index > 0 {
-                context.printer.line("")?;
-            }
-            print(&info, dtype, &device.name, context)?;
-        }
+        let features = match dtype {
+            Dtype::F32 => Features::of(&source.load::<f32>(context)?),
+            Dtype::F64 => Features::of(&source.load::<f64>(context)?),
+        };
+        let formats = formats(&features, dtype, &Limits::with_memory(device.memory_bytes));
         if context.printer.is_json() {
-            context.printer.object(&Document::new("sparsight/info/1", InfoJson { dtype, matrices }))?;
+            let matrix = MatrixJson::new(source.title(), &features);
+            let body = InfoJson { matrix, dtype, features, formats };
+            context.printer.object(&Document::new("sparsight/info/1", body))?;
+        } else {
+            print(&source.title(), &features, context)?;
+            print_formats(&formats, dtype, &device.name, context)?;
         }
         Ok(Exit::Done)
     }
@@ -91,9 +77,9 @@ fn formats(features: &Features, dtype: Dtype, limits: &Limits) -> Vec<FormatJson
     representatives.iter().map(of).collect()
 }
 
-fn print(info: &MatrixInfoJson, dtype: Dtype, device: &str, context: &Context) -> Result<(), Failure> {
-    let (out, f) = (&context.printer, &info.features);
-    out.line(format_args!("{BOLD}{}{BOLD:#}   {}", info.name, shape(f)))?;
+fn print(title: &str, f: &Features, context: &Context) -> Result<(), Failure> {
+    let out = &context.printer;
+    out.line(format_args!("{BOLD}{title}{BOLD:#}   {}", shape(f)))?;
     out.line("")?;
     let quantiles: Vec<String> = f.row_quantiles.iter().map(|q| grouped(*q)).collect();
     let names: Vec<String> = Features::QUANTILES.iter().map(|q| format!("{:.0} %", 100.0 * q)).collect();
@@ -109,8 +95,17 @@ fn print(info: &MatrixInfoJson, dtype: Dtype, device: &str, context: &Context) -
         out.line(format_args!("  {label:<28} {value}"))?;
     }
     out.line("")?;
+    Ok(())
+}
+
+fn print_formats(
+    formats: &[FormatJson],
+    dtype: Dtype,
+    device: &str,
+    context: &Context,
+) -> Result<(), Failure> {
     let mut table = Table::new(&["<format", &format!("bytes, {dtype}"), "of csr", &format!("<on {device}")]);
-    for format in &info.formats {
+    for format in formats {
         table.row([
             format.format.to_string(),
             format.bytes.to_string(),
@@ -121,5 +116,5 @@ fn print(info: &MatrixInfoJson, dtype: Dtype, device: &str, context: &Context) -
                 .map_or_else(|| "possible".to_owned(), |why| format!("not possible: {why}")),
         ]);
     }
-    out.line(table)
+    context.printer.line(table)
 }

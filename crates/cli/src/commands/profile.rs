@@ -60,8 +60,11 @@ impl Profile {
                 let kept = folder.benchmark().map_or(0, |journal| journal.records().len());
                 failure.keeping(|| self.kept(kept))
             })?;
-        // The corpus of a folder that already was fitted goes into the same calibration again.
-        profiling::fit_and_write(&folder, |_| true)?;
+        // The corpus of a folder that was fitted before goes into the same calibration again.
+        profiling::fit_and_write(&folder, |_| true).map_err(|failure| match done.beyond {
+            0 => failure,
+            beyond => failure.hinted(format!("{beyond} benchmarks are beyond {bound}: raise --max-bytes")),
+        })?;
         if context.printer.is_json() {
             let body = ProfileJson {
                 device: DeviceJson::here(&folder.device()?.facts),

@@ -3,12 +3,12 @@
 
 use assert_cmd::Command;
 use sparsight::device::timing::{Caches, Stopped};
-use sparsight::kernels::{DeviceFacts, DeviceKind, Format, Kernel, Placement};
+use sparsight::kernels::{BLOCKS, DeviceFacts, DeviceKind, Format, Kernel, Placement, strip};
 use sparsight::matrix::gallery::Recipe;
 use sparsight::matrix::{Bytes, Dtype, Features, Seconds};
 use sparsight::profile::{ConversionCost, DEVICE_SCHEMA, ProfileFolder, ProfiledDevice, Provenance};
 use sparsight::records::{BenchmarkOutcome, BenchmarkRecord, BlockTiming, CorpusRecord, Measured, Outcome};
-use sparsight::{Advisor, Grid, Objective, Profile};
+use sparsight::{Advisor, Objective, Profile};
 use std::collections::BTreeMap;
 use std::path::Path;
 use tempfile::TempDir;
@@ -45,18 +45,28 @@ pub fn json(folder: &Path, arguments: &[&str]) -> serde_json::Value {
     serde_json::from_slice(&output.stdout).expect("stdout is one JSON object")
 }
 
-/// Numbers become `#` and runs of spaces one: what is left does not depend on the machine's speed.
+/// Below the exit code, numbers become `#` and runs of spaces one: what is left does not depend on the machine's
+/// speed.
 pub fn blanked(text: &str) -> String {
-    let line = |line: &str| {
-        let words: Vec<String> = line.split_whitespace().map(blank_word).collect();
-        words.join(" ")
-    };
-    text.lines().map(line).collect::<Vec<_>>().join("\n").replace("# ms", "# us").replace("# ns", "# us")
+    let (code, rest) = text.split_once('\n').unwrap_or((text, ""));
+    let blank = |word: &str| if word.parse::<f64>().is_ok() { "#".to_owned() } else { word.to_owned() };
+    let line = |line: &str| line.split_whitespace().map(blank).collect::<Vec<_>>().join(" ");
+    let rest = rest.lines().map(line).collect::<Vec<_>>().join("\n");
+    format!("{code}\n{rest}").replace("# ms", "# us").replace("# ns", "# us").replace(" (cache)", "")
 }
 
-fn blank_word(word: &str) -> String {
-    let is_number = word.parse::<f64>().is_ok();
-    if is_number { "#".to_owned() } else { word.to_owned() }
+/// Numbers of a JSON text to six digits: the last ones depend on the mathematical library.
+pub fn rounded(text: &str) -> String {
+    let round = |line: &str| {
+        let (key, value) = line.split_once(": ").unwrap_or(("", line));
+        match value.trim_end_matches(',').parse::<f64>() {
+            Ok(number) if !key.is_empty() && value.contains(['.', 'e']) => {
+                format!("{key}: {number:.5e}{}", if value.ends_with(',') { "," } else { "" })
+            }
+            _ => line.to_owned(),
+        }
+    };
+    text.lines().map(round).collect::<Vec<_>>().join("\n")
 }
 
 /// Facts of a GPU that nobody builds.
@@ -93,6 +103,22 @@ fn made_up_us(kernel: Kernel, block: u32, placement: Placement, p: u64, strips: 
     }
 }
 
+/// Kernel, placement, p and I of every benchmark matrix: of its own, so that the answers do not change when the
+/// library's grid grows.
+fn made_up_grid() -> impl Iterator<Item = (Kernel, Placement, u64, u64)> {
+    let kernels = Kernel::ALL.into_iter().filter(|kernel| kernel.format() != Format::Hyb);
+    let placed = kernels.flat_map(|kernel| Placement::ALL.map(|placement| (kernel, placement)));
+    placed.flat_map(|(kernel, placement)| {
+        let (lengths, strips): (&[u64], &[u64]) = match kernel {
+            Kernel::Coo => (&[1, 2, 5, 10, 20, 50, 100], &[1]),
+            Kernel::CsrVector { .. } => (&[4, 16, 64, 256, 1024, 2048, 4096], &[1, 2, 4, 7, 10]),
+            _ => (&[4, 16, 64, 256, 1024], &[1, 2, 4, 7, 10]),
+        };
+        let points = lengths.iter().flat_map(|&p| strips.iter().map(move |&strips| (p, strips)));
+        points.map(move |(p, strips)| (kernel, placement, p, strips))
+    })
+}
+
 /// A folder with a fitted profile of the made-up GPU, called `made-up`.
 pub fn made_up_profile() -> TempDir {
     let dir = tempfile::tempdir().unwrap();
@@ -115,34 +141,23 @@ pub fn made_up_profile() -> TempDir {
     };
     folder.write_device(&device).unwrap();
     let mut journal = folder.benchmark().unwrap();
-    for point in Grid::new(&facts(), &[Dtype::F64], Bytes(u64::MAX)).points() {
+    for (kernel, placement, p, strips) in made_up_grid() {
+        let rows = strip(kernel, &facts()).size * strips;
+        // COO counts strips of non-zeros; one strip of rows holds p of them.
+        let (nrows, strips) = if kernel == Kernel::Coo { (rows / strips, p) } else { (rows, strips) };
         let timing = |block| BlockTiming {
             block,
-            time_s: Seconds(
-                1e-6 * made_up_us(
-                    point.kernel,
-                    block,
-                    point.matrix.placement,
-                    point.matrix.row_length,
-                    point.strips,
-                ),
-            ),
+            time_s: Seconds(1e-6 * made_up_us(kernel, block, placement, p, strips)),
             spread: 0.01,
             samples: 5,
             beta: 50,
             stopped: Stopped::Spread,
         };
-        let record = BenchmarkRecord {
-            kernel: point.kernel.to_string(),
-            dtype: point.dtype,
-            placement: point.matrix.placement,
-            p: point.matrix.row_length,
-            strips: point.strips,
-            nrows: point.matrix.nrows,
-            seed: point.matrix.seed,
-            outcome: BenchmarkOutcome::Blocks(sparsight::kernels::BLOCKS.map(timing).to_vec()),
-        };
-        journal.append(record).unwrap();
+        let outcome = BenchmarkOutcome::Blocks(BLOCKS.map(timing).to_vec());
+        let (kernel, dtype) = (kernel.to_string(), Dtype::F64);
+        journal
+            .append(BenchmarkRecord { kernel, dtype, placement, p, strips, nrows, seed: 1, outcome })
+            .unwrap();
     }
     folder.write_models(&sparsight::fit(&folder, |_| true).unwrap()).unwrap();
     dir
