@@ -29,6 +29,9 @@ pub struct Timing {
     pub stopped: Stopped,
 }
 
+/// No clock used here resolves less than this.
+const CLOCK: f64 = 1e-10;
+
 /// Measures by asking `batch(n)` for the time of `n` products until `rule` is satisfied.
 ///
 /// `batch` is first called once or twice to warm up and to find how many products fill a batch.
@@ -52,13 +55,14 @@ pub fn measure(
     let beta = if wanted < 2.0 { 1 } else { (wanted as u32).clamp(4, rule.max_products) };
     let alpha = if beta == 1 { 0 } else { (beta / 4).max(1) };
 
-    let mut samples = Vec::new();
+    let (mut samples, mut whole) = (Vec::new(), Vec::new());
     let mut spent = 0.0;
     let stopped = loop {
         let long = batch(beta)?.0;
         let short = if alpha == 0 { 0.0 } else { batch(alpha)?.0 };
         spent += long + short;
         samples.push((long - short) / f64::from(beta - alpha));
+        whole.push(long / f64::from(beta));
         let count = samples.len() as u32;
         if count >= rule.min_samples && spread(&mut samples.clone()).1 <= rule.spread {
             break Stopped::Spread;
@@ -68,10 +72,16 @@ pub fn measure(
         }
     };
     let count = samples.len() as u32;
-    let (median, spread) = spread(&mut samples);
-    // A clock too coarse for the batch can give a difference of zero; then the long batch alone must serve.
-    let time = if median > 0.0 { median } else { one };
-    Ok(Timing { time: Seconds(time), spread, samples: count, alpha, beta, stopped })
+    let (mut median, mut range) = spread(&mut samples);
+    let mut alpha = alpha;
+    if median <= 0.0 {
+        // Noise larger than the difference of the batches: then the longer batches alone must serve.
+        (median, range) = spread(&mut whole);
+        alpha = 0;
+    }
+    // A clock that does not see even those leaves no more to say than "below its resolution".
+    let time = Seconds(median.max(CLOCK));
+    Ok(Timing { time, spread: range, samples: count, alpha, beta, stopped })
 }
 
 /// Median and relative interquartile range.
@@ -84,7 +94,7 @@ fn spread(samples: &mut [f64]) -> (f64, f64) {
         samples[low] * (1.0 - part) + samples[high] * part
     };
     let median = at(0.5);
-    (median, if median > 0.0 { (at(0.75) - at(0.25)) / median } else { f64::INFINITY })
+    (median, (at(0.75) - at(0.25)) / median.max(CLOCK))
 }
 
 #[cfg(test)]
@@ -114,6 +124,25 @@ mod tests {
         let t = measure(noisy, &StoppingRule::BRISK).unwrap();
         assert_eq!(t.stopped, Stopped::Budget);
         assert!(t.spread > 0.02);
+    }
+
+    #[test]
+    fn noise_larger_than_the_difference_leaves_the_longer_batches() {
+        // The shorter batch of each sample is hit by something that takes longer than the longer one.
+        let mut longest = 0;
+        let hit = |n: u32| {
+            longest = longest.max(n);
+            Ok(Seconds(f64::from(n) * 1e-6 + if n < longest { 1.0 } else { 0.0 }))
+        };
+        let rule = StoppingRule { budget: Seconds(1e3), ..StoppingRule::BRISK };
+        let t = measure(hit, &rule).unwrap();
+        assert!((t.time.0 - 1e-6).abs() < 1e-12 && t.spread.is_finite() && t.alpha == 0, "{t:?}");
+    }
+
+    #[test]
+    fn a_clock_that_stands_still_gives_a_tiny_time_and_no_infinity() {
+        let t = measure(|_| Ok(Seconds(0.0)), &StoppingRule::BRISK).unwrap();
+        assert!(t.time.0 > 0.0 && t.spread.is_finite(), "{t:?}");
     }
 
     #[test]
