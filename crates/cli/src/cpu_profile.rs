@@ -9,10 +9,10 @@ use crate::context::Context;
 use crate::device_choice::{DeviceName, OpenDevice, described};
 use crate::failure::Failure;
 use crate::profiling;
-use sparsight::Profile;
 use sparsight::kernels::DeviceFacts;
 use sparsight::matrix::{Bytes, Dtype};
 use sparsight::profile::ProfileFolder;
+use sparsight::{Grid, Profile};
 use std::env;
 use std::path::PathBuf;
 
@@ -35,17 +35,23 @@ pub(crate) fn find_or_measure(context: &Context, dtype: Dtype) -> Result<Profile
         described(device.facts())
     ));
     let folder = ProfileFolder::create(&path)?;
+    if folder.has_device() && (folder.device().is_err() || folder.benchmark().is_err()) {
+        context.printer.detail(format_args!("{} is of another version: begun anew", path.display()));
+        let failed = |e: std::io::Error| Failure::input(format!("{}: {e}", path.display()));
+        std::fs::remove_dir_all(&path).and_then(|()| std::fs::create_dir(&path)).map_err(failed)?;
+    }
     context.interrupt.listen();
     profiling::begin(&folder, &mut device, context)?;
     let bound = Bytes(BOUND.max(BOUND_A_WORKER * u64::from(device.facts().multiprocessors)));
     let kept = || "what was measured is kept and the same command goes on".to_owned();
-    profiling::run_benchmark(&folder, &device, &[dtype], bound, context).map_err(|f| f.keeping(kept))?;
+    let grid = Grid::new(device.facts(), &[dtype], bound).thinned();
+    profiling::run_benchmark(&folder, &device, &grid, &[dtype], context).map_err(|f| f.keeping(kept))?;
     profiling::fit_and_write(&folder, |_| true)?;
     context.printer.note(format_args!("kept in {}", path.display()));
     Profile::load(&path).map_err(Failure::from)
 }
 
-/// A complete profile that knows `dtype`; a damaged one counts as none and is measured anew where it must be.
+/// A complete profile that knows `dtype`; a damaged one counts as none, and what is whole of it is used again.
 fn cached(path: &std::path::Path, dtype: Dtype) -> Option<Profile> {
     let profile = Profile::load(path).ok()?;
     let known = profile.models.strip.fitted().iter().any(|fit| fit.candidate.dtype == dtype);

@@ -180,13 +180,21 @@ impl ProfileFlags {
             (_, DeviceKind::Cuda) => match Cuda::count() {
                 Ok(count) => (0..count).map(DeviceName::Cuda).collect(),
                 Err(error) => {
-                    let text = format!("nothing can be measured on an {wanted} here: {error}");
+                    let text = format!("nothing can be measured on {wanted} here: {error}");
                     return Err(Failure::device(text).hinted(ELSEWHERE));
                 }
             },
         };
         let mut seen = Vec::new();
         for name in candidates {
+            if let DeviceName::Cuda(index) = name {
+                // Opening a GPU takes a second; its name does not.
+                let own = Cuda::name(index)?;
+                if own != facts.name {
+                    seen.push(format!("{name} is {own}"));
+                    continue;
+                }
+            }
             let device = OpenDevice::open(&name)?;
             if device.is(facts) {
                 return Ok(device);

@@ -3,7 +3,7 @@
 use crate::context::Context;
 use crate::device_choice::{OpenDevice, described};
 use crate::failure::Failure;
-use sparsight::matrix::{Bytes, Dtype};
+use sparsight::matrix::Dtype;
 use sparsight::profile::{DEVICE_SCHEMA, ProfileFolder, ProfiledDevice, Provenance};
 use sparsight::records::BenchmarkOutcome;
 use sparsight::{Grid, Step, instrument, measure_conversion};
@@ -54,18 +54,17 @@ pub(crate) struct Instrumented {
     pub(crate) failed: usize,
 }
 
-/// Runs the benchmark matrices of `dtypes` that the folder does not hold yet, with progress.
+/// Runs the benchmark matrices of `grid`, which are of `dtypes`, that the folder does not hold yet, with progress.
 ///
 /// # Errors
 /// [`Failure::Interrupted`] after Ctrl-C: what was measured is in the folder.
 pub(crate) fn run_benchmark(
     folder: &ProfileFolder,
     device: &OpenDevice,
+    grid: &Grid,
     dtypes: &[Dtype],
-    bound: Bytes,
     context: &Context,
 ) -> Result<Instrumented, Failure> {
-    let grid = Grid::new(device.facts(), dtypes, bound);
     let mut journal = folder.benchmark()?;
     let known = journal.records().to_vec();
     let mut counts = Instrumented { points: grid.points().len(), ..Instrumented::default() };
@@ -96,8 +95,8 @@ pub(crate) fn run_benchmark(
             journal.append(record)
         };
         match dtype {
-            Dtype::F32 => instrument::<f32>(device.of(), &grid, &known, step, keep),
-            Dtype::F64 => instrument::<f64>(device.of(), &grid, &known, step, keep),
+            Dtype::F32 => instrument::<f32>(device.of(), grid, &known, step, keep),
+            Dtype::F64 => instrument::<f64>(device.of(), grid, &known, step, keep),
         }?;
     }
     drop(bar);

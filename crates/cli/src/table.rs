@@ -1,7 +1,7 @@
 //! Tables without lines: columns two spaces apart, numbers to the right.
 
 use comfy_table::presets::NOTHING;
-use comfy_table::{Attribute, Cell, CellAlignment, ContentArrangement, Row};
+use comfy_table::{Attribute, Cell, CellAlignment, ColumnConstraint, ContentArrangement, Row};
 use std::fmt;
 
 /// Rows under a header.
@@ -13,20 +13,25 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// A table with these columns. A name that starts with `<` is that of a column of words, set to the left;
-    /// all others are set to the right.
+    /// A table with these columns. A name that starts with `<` is that of a column of words, set to the left; one
+    /// that starts with `~` holds text that may be broken to fit the terminal; all others are set to the right.
     pub(crate) fn new(columns: &[&str]) -> Self {
         let mut inner = comfy_table::Table::new();
-        inner.load_style(NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
-        let title = |name: &str| Cell::new(name.trim_start_matches('<')).add_attribute(Attribute::Dim);
+        let breaks = columns.iter().any(|name| name.starts_with('~'));
+        let arrangement = if breaks { ContentArrangement::Dynamic } else { ContentArrangement::Disabled };
+        inner.load_style(NOTHING).set_content_arrangement(arrangement);
+        let title = |name: &str| Cell::new(name.trim_start_matches(['<', '~'])).add_attribute(Attribute::Dim);
         inner.set_header(columns.iter().map(|name| title(name)).collect::<Vec<_>>());
         for (column, name) in inner.column_iter_mut().zip(columns) {
             column.set_padding((2, 0));
-            if !name.starts_with('<') {
+            if !name.starts_with('~') {
+                column.set_constraint(ColumnConstraint::ContentWidth);
+            }
+            if !name.starts_with(['<', '~']) {
                 column.set_cell_alignment(CellAlignment::Right);
             }
         }
-        Self { inner, words: columns.iter().map(|name| name.starts_with('<')).collect() }
+        Self { inner, words: columns.iter().map(|name| name.starts_with(['<', '~'])).collect() }
     }
 
     /// Adds a row; cells that are missing at its end stay empty.

@@ -86,6 +86,30 @@ fn a_machine_without_a_gpu_says_so_and_what_to_do() {
 }
 
 #[test]
+fn training_on_matrices_that_are_not_there_names_those_that_are() {
+    let dir = made_up_profile();
+    let none = run(dir.path(), &["fit", "made-up", "--train", "z/"]);
+    assert!(none.starts_with("exit code: 2") && none.contains("hint: the profile holds no corpus"), "{none}");
+    support::add_corpus(&dir.path().join("made-up"), &[("a/grid", "gallery:stencil2d,n=20", 1.0)]);
+    let other = run(dir.path(), &["fit", "made-up", "--train", "z/"]);
+    assert!(other.starts_with("exit code: 2") && other.contains("hint: the corpus holds a/"), "{other}");
+}
+
+#[test]
+fn a_profile_of_this_processor_in_the_cache_that_is_damaged_is_measured_anew() {
+    let dir = tempfile::tempdir().unwrap();
+    let cpu = json(dir.path(), &["devices", "--jobs", "2"])["here"][0]["name"].as_str().unwrap().to_owned();
+    let words = cpu.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+    let slug = words.map(str::to_ascii_lowercase).collect::<Vec<_>>().join("-");
+    let folder = dir.path().join(format!("profiles/cpu-2-{slug}"));
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("device.json"), "{}").unwrap();
+    let advise = ["advise", "gallery:stencil2d,n=10", "--device", "cpu", "--jobs", "2"];
+    assert!(run(dir.path(), &advise).starts_with("exit code: 0"));
+    assert!(folder.join("models.json").is_file());
+}
+
+#[test]
 fn bad_flags_are_refused() {
     let dir = tempfile::tempdir().unwrap();
     for flags in [

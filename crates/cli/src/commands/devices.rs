@@ -79,7 +79,7 @@ fn print(
 ) -> Result<(), Failure> {
     let out = &context.printer;
     out.line(format_args!("{BOLD}Here{BOLD:#}"))?;
-    let mut table = Table::new(&["<id", "<device", "memory", "cache", "<driver", "<profile"]);
+    let mut table = Table::new(&["<id", "<device", "memory", "cache", "<driver", "~profile"]);
     for device in here {
         let facts = &device.facts;
         table.row([

@@ -64,7 +64,7 @@ impl Fit {
             context.printer.object(&Document::new("sparsight/fit/1", body))?;
             return Ok(Exit::Done);
         }
-        let mut table = Table::new(&["<model", "<type", "candidates", "benchmarks", "<without a fit"]);
+        let mut table = Table::new(&["<model", "<type", "candidates", "benchmarks", "~without a fit"]);
         for f in fitted {
             table.row([
                 f.model.to_owned(),

@@ -48,7 +48,7 @@ impl Gallery {
         } else if self.name.is_some() {
             describe(shown[0], context)?;
         } else {
-            let mut table = Table::new(&["<name", "<what it looks like"]);
+            let mut table = Table::new(&["<name", "~what it looks like"]);
             for generator in shown {
                 table.row([generator.name, generator.summary]);
             }
@@ -65,7 +65,7 @@ fn describe(generator: &Generator, context: &Context) -> Result<(), Failure> {
     let out = &context.printer;
     out.line(format_args!("{BOLD}{PREFIX}{}{BOLD:#}   {}", generator.name, generator.summary))?;
     out.line("")?;
-    let mut table = Table::new(&["<parameter", "default", "<meaning", "<accepts"]);
+    let mut table = Table::new(&["<parameter", "default", "~meaning", "~accepts"]);
     for p in generator.parameters {
         table.row([p.name.to_owned(), p.default.to_string(), p.meaning.to_owned(), p.accepts.to_string()]);
     }

@@ -104,7 +104,7 @@ fn print_formats(
     device: &str,
     context: &Context,
 ) -> Result<(), Failure> {
-    let mut table = Table::new(&["<format", &format!("bytes, {dtype}"), "of csr", &format!("<on {device}")]);
+    let mut table = Table::new(&["<format", &format!("bytes, {dtype}"), "of csr", &format!("~on {device}")]);
     for format in formats {
         table.row([
             format.format.to_string(),

@@ -8,6 +8,7 @@ use crate::json::{DeviceJson, Document};
 use crate::profiling;
 use crate::text::{counted, grouped};
 use serde::Serialize;
+use sparsight::Grid;
 use sparsight::kernels::DeviceKind;
 use sparsight::matrix::{Bytes, Dtype};
 use sparsight::profile::ProfileFolder;
@@ -55,8 +56,9 @@ impl Profile {
             DeviceKind::Cuda => device.facts().memory_bytes,
         });
         let dtypes = context.dtypes();
+        let grid = Grid::new(device.facts(), &dtypes, bound);
         let done =
-            profiling::run_benchmark(&folder, &device, &dtypes, bound, context).map_err(|failure| {
+            profiling::run_benchmark(&folder, &device, &grid, &dtypes, context).map_err(|failure| {
                 let kept = folder.benchmark().map_or(0, |journal| journal.records().len());
                 failure.keeping(|| self.kept(kept))
             })?;
