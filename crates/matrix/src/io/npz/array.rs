@@ -5,7 +5,7 @@
 //! {'descr': '<f8', 'fortran_order': False, 'shape': (8,), }  blanks to a multiple of 64  elements
 //! ```
 //! Only what `scipy.sparse.save_npz` writes: numbers and strings in no or one dimension, no records, no pickles.
-//! Source: numpy, "A simple file format for NumPy arrays", NEP 1.
+//! Source: NEP 1, "A simple file format for `NumPy` arrays".
 
 use super::fault::NpzFault;
 use std::io::Read;
