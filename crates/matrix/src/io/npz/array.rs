@@ -100,7 +100,7 @@ pub(super) fn read_blocks(
     array: &'static str,
     mut each: impl FnMut(&[u8]) -> Result<(), NpzFault>,
 ) -> Result<(), NpzFault> {
-    let mut block = vec![0; ELEMENTS_A_BLOCK * header.size];
+    let mut block = vec![0; header.len.min(ELEMENTS_A_BLOCK as u64) as usize * header.size];
     let mut left = header.len;
     while left > 0 {
         let n = left.min(ELEMENTS_A_BLOCK as u64);
