@@ -16,11 +16,13 @@ fn gpu() -> Option<MutexGuard<'static, Cuda>> {
         Ok(cuda) => Some(Mutex::new(cuda)),
         Err(error @ (DeviceError::NoDriver | DeviceError::NoSuchDevice { .. })) => {
             assert!(std::env::var_os("SPARSIGHT_REQUIRE_GPU").is_none(), "{error}");
-            println!("skipped: no CUDA driver or device ({error})");
             None
         }
         Err(error) => panic!("{error}"),
     });
+    if gpu.is_none() {
+        println!("skipped: no CUDA driver or device");
+    }
     gpu.as_ref().map(|gpu| gpu.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
@@ -182,7 +184,8 @@ fn a_kernel_of_ones_own_is_compiled_launched_and_timed() {
     let batch = unsafe { kernel.batch(shape, &args, Caches::Warm) };
     let timing = measure(batch, &StoppingRule::BRISK).unwrap();
     assert!(timing.time.0 > 0.0 && timing.time.0 < 1e-3, "{timing:?}");
-    assert_eq!(y.read().unwrap(), vec![3.0; n as usize]);
+    let wrong = y.read().unwrap().iter().position(|y| (y - 3.0).abs() > 0.0);
+    assert_eq!(wrong, None);
 
     let broken = cuda.compile_and_load("int broken(", "broken", &[]);
     assert!(matches!(broken, Err(DeviceError::Compile { .. })));

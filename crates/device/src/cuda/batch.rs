@@ -25,8 +25,12 @@ use sparsight_matrix::{Bytes, Seconds};
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
-/// Entries queued behind one spin. Chosen: the driver's queue holds 1,024.
+/// Entries queued behind one spin at first. Chosen: the driver's queue holds 1,024. Halved for good whenever a group
+/// comes late, in case this driver's queue is shorter.
 const QUEUE: u32 = 800;
+
+/// It is not halved below this: a host that is interrupted now and then must not end up timing single products.
+const SHORTEST_QUEUE: u32 = 50;
 
 /// After this a spinning kernel gives up. Chosen: queueing 800 launches takes a few milliseconds; a hanging device
 /// would be killed by some drivers after 2 s.
@@ -55,6 +59,7 @@ pub(super) struct BatchTimer {
     /// The last ticket for which the device waited in vain.
     timed_out: SharedWord,
     ticket: Cell<u32>,
+    queue: Cell<u32>,
     events: RefCell<Vec<Event>>,
     flush: RefCell<Option<Flush>>,
     l2: Bytes,
@@ -83,6 +88,7 @@ impl BatchTimer {
             released: SharedWord::new(context)?,
             timed_out: SharedWord::new(context)?,
             ticket: Cell::new(0),
+            queue: Cell::new(QUEUE),
             events: RefCell::default(),
             flush: RefCell::default(),
             l2,
@@ -111,17 +117,16 @@ impl BatchTimer {
     ) -> Result<Seconds, DeviceError> {
         self.context.bind()?;
         let each = entries.max(1) + if caches == Caches::Cold { 3 } else { 0 };
-        let mut group = (QUEUE / each).max(1);
         let (mut done, mut late) = (0, 0);
         let mut total = 0.0;
         while done < products {
-            let count = group.min(products - done);
+            let count = (self.queue.get() / each).clamp(1, products - done);
             if let Some(time) = self.group(count, caches, product)? {
                 total += time;
                 done += count;
             } else {
                 late += 1;
-                group = (group / 2).max(1);
+                self.queue.set((self.queue.get() / 2).max(SHORTEST_QUEUE));
                 if late == LATE_GROUPS {
                     return Err(DeviceError::Driver {
                         call: "timing a batch".to_owned(),

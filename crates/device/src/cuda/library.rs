@@ -94,6 +94,9 @@ fn folders() -> Vec<PathBuf> {
         folders.push(toolkit.join("targets/x86_64-linux/lib"));
         folders.push(toolkit.join("targets/sbsa-linux/lib"));
     }
+    if let Some(environment) = env::var_os("CONDA_PREFIX") {
+        folders.push(PathBuf::from(environment).join("lib"));
+    }
     for packages in site_packages() {
         folders.push(packages.join("nvidia/cu13/lib"));
         folders.push(packages.join("nvidia/cuda_nvrtc/lib"));

@@ -98,15 +98,16 @@ pub struct Place {
     /// Line of the decompressed text, counted from 1.
     pub line: Option<u64>,
     /// Byte of the line, counted from 1.
-    pub column: Option<u64>,
+    pub column: Option<u32>,
 }
 
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.path.display())?;
-        for number in [self.line, self.column].into_iter().map_while(|n| n) {
-            write!(f, ":{number}")?;
+        match (self.line, self.column) {
+            (None, _) => Ok(()),
+            (Some(line), None) => write!(f, ":{line}"),
+            (Some(line), Some(column)) => write!(f, ":{line}:{column}"),
         }
-        Ok(())
     }
 }

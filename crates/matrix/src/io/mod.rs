@@ -1,5 +1,5 @@
-//! Files in: Matrix Market (`.mtx`, `.mtx.gz`), archives of the SuiteSparse collection (`.tar.gz`, `.tgz`) and
-//! `scipy.sparse.save_npz` (`.npz`), all into [`Csr`](crate::Csr).
+//! Files in: Matrix Market (`.mtx`, `.mtx.gz`), archives of the `SuiteSparse` collection (`.tar.gz`,
+//! `.tgz`) and `scipy.sparse.save_npz` (`.npz`), all into [`Csr`](crate::Csr).
 //!
 //! ```text
 //! .mtx      mapped --------------------- blocks of lines --+

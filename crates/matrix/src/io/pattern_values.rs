@@ -37,6 +37,7 @@ fn mix(state: u64) -> u64 {
 }
 
 #[cfg(test)]
+#[expect(clippy::float_cmp, reason = "equal means the very same bits here")]
 mod tests {
     use super::*;
 

@@ -1,4 +1,4 @@
-//! Archives of the SuiteSparse collection, `NAME.tar.gz` with `NAME/NAME.mtx` inside, read without unpacking.
+//! Archives of the `SuiteSparse` collection, `NAME.tar.gz` with `NAME/NAME.mtx` inside, read without unpacking.
 //!
 //! An archive that has been renamed is searched for its matrix: the largest `.mtx` file that is not an
 //! attachment (`NAME_b.mtx`, `NAME_coord.mtx`, ...) of another.

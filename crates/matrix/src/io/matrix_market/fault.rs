@@ -125,7 +125,7 @@ pub enum MatrixMarketFault {
 /// A piece of the file, cut short and made printable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found {
-    text: Option<String>,
+    text: Option<Box<str>>,
     quoted: bool,
 }
 
@@ -141,7 +141,7 @@ impl Found {
         Self { text: Self::shown(token), quoted: false }
     }
 
-    fn shown(token: &[u8]) -> Option<String> {
+    fn shown(token: &[u8]) -> Option<Box<str>> {
         if token.is_empty() {
             return None;
         }
@@ -152,7 +152,7 @@ impl Found {
         if String::from_utf8_lossy(head).chars().count() > Self::LONGEST {
             text.push_str("...");
         }
-        Some(text)
+        Some(text.into())
     }
 }
 

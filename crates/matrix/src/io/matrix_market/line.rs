@@ -55,15 +55,13 @@ impl<T: Scalar> Text for T {
 
     fn careful(tokens: &mut Tokens<'_>, integer: bool) -> Result<Self, LineFault> {
         let (at, token) = tokens.next();
-        let fault = || (at, Fault::Expected { what: "value", found: Found::token(token) });
-        let value: f64 = match fast_float2::parse(token) {
-            Ok(value) => value,
-            Err(_) => {
+        let value: f64 = fast_float2::parse(token)
+            .or_else(|_| {
                 // Fortran writes the exponent of a double with a D.
                 let c_style = token.iter().map(|b| if matches!(b, b'd' | b'D') { b'e' } else { *b });
-                fast_float2::parse(c_style.collect::<Vec<u8>>()).map_err(|_| fault())?
-            }
-        };
+                fast_float2::parse(c_style.collect::<Vec<u8>>())
+            })
+            .map_err(|_| (at, Fault::Expected { what: "value", found: Found::token(token) }))?;
         let narrowed = T::from_f64(value);
         if !narrowed.to_f64().is_finite() {
             return Err((at, Fault::NotFinite { found: Found::token(token) }));

@@ -82,7 +82,8 @@ fn read_header<'a>(
         let mut at = 0;
         while at < block.bytes.len() {
             let line = line::line_at(&block.bytes, at);
-            at += line.len() + 1;
+            // The last line may lack its end.
+            at = (at + line.len() + 1).min(block.bytes.len());
             let header = reader.take(line);
             if block.cut {
                 return Err(fault_at(path, reader.lines, (0, MatrixMarketFault::LongLine)));
@@ -96,7 +97,8 @@ fn read_header<'a>(
 }
 
 fn fault_at(path: &Path, line: u64, (column, fault): LineFault) -> ReadError {
-    let place = Place { path: path.to_owned(), line: Some(line), column: Some(column as u64 + 1) };
+    // A line is shorter than a block.
+    let place = Place { path: path.to_owned(), line: Some(line), column: Some(column as u32 + 1) };
     ReadError::MatrixMarket { place, fault }
 }
 

@@ -5,7 +5,7 @@
 //! {'descr': '<f8', 'fortran_order': False, 'shape': (8,), }  blanks to a multiple of 64  elements
 //! ```
 //! Only what `scipy.sparse.save_npz` writes: numbers and strings in no or one dimension, no records, no pickles.
-//! Source: numpy, "A simple file format for NumPy arrays", NEP 1.
+//! Source: NEP 1, "A simple file format for `NumPy` arrays".
 
 use super::fault::NpzFault;
 use std::io::Read;
@@ -100,7 +100,7 @@ pub(super) fn read_blocks(
     array: &'static str,
     mut each: impl FnMut(&[u8]) -> Result<(), NpzFault>,
 ) -> Result<(), NpzFault> {
-    let mut block = vec![0; ELEMENTS_A_BLOCK * header.size];
+    let mut block = vec![0; header.len.min(ELEMENTS_A_BLOCK as u64) as usize * header.size];
     let mut left = header.len;
     while left > 0 {
         let n = left.min(ELEMENTS_A_BLOCK as u64);

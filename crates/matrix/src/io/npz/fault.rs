@@ -47,8 +47,8 @@ pub enum NpzFault {
         array: &'static str,
         /// Position, counted from 0.
         at: u64,
-        /// The index.
-        index: i128,
+        /// The index, which may be negative or need 64 bits.
+        index: Box<str>,
         /// Rows or columns of the matrix.
         limit: u64,
     },
@@ -67,8 +67,8 @@ pub enum NpzFault {
     Offsets {
         /// Position, counted from 0.
         at: u64,
-        /// The offset.
-        offset: i128,
+        /// The offset, which may be negative.
+        offset: Box<str>,
     },
     /// A value that is not finite in the value type asked for.
     #[error("array 'data': entry {at} is {value}, not a finite number that fits the value type")]

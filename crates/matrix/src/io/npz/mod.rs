@@ -275,7 +275,12 @@ impl File<'_> {
                 reserve(&mut indices, h, bytes);
                 h.whole_numbers(bytes, |index| {
                     if !(0..i128::from(limit)).contains(&index) {
-                        return Err(NpzFault::Index { array, at: indices.len() as u64, index, limit });
+                        return Err(NpzFault::Index {
+                            array,
+                            at: indices.len() as u64,
+                            index: text(index),
+                            limit,
+                        });
                     }
                     indices.push(index as u32);
                     Ok(())
@@ -297,10 +302,10 @@ impl File<'_> {
                     let at = offsets.len() as u64;
                     let least = offsets.last().copied().unwrap_or(0);
                     if offset > i128::from(entries) {
-                        return Err(NpzFault::Index { array, at, index: offset, limit: entries + 1 });
+                        return Err(NpzFault::Index { array, at, index: text(offset), limit: entries + 1 });
                     }
                     if offset < i128::from(least) || (at == 0 && offset != 0) {
-                        return Err(NpzFault::Offsets { at, offset });
+                        return Err(NpzFault::Offsets { at, offset: text(offset) });
                     }
                     offsets.push(offset as u64);
                     Ok(())
@@ -343,6 +348,10 @@ impl File<'_> {
         };
         assemble(shape, Buckets::new(shape.0), chunks, value, merge(field))
     }
+}
+
+fn text(n: i128) -> Box<str> {
+    n.to_string().into()
 }
 
 /// Room for a whole array, at its first block: the claim has been checked by then.

@@ -1,0 +1,128 @@
+//! Compressed Matrix Market files and archives, whole and broken.
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use sparsight_matrix::Csr;
+use sparsight_matrix::io::{self, Loaded, ReadError, ReadOptions};
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::Path;
+
+/// Several blocks of text: a band matrix of 100 000 rows.
+fn large_text() -> String {
+    let n = 100_000;
+    let mut text = format!("%%MatrixMarket matrix coordinate real general\n{n} {n} {}\n", 3 * n);
+    for row in 1..=n {
+        for col in [row, row % n + 1, (row + 1) % n + 1] {
+            writeln!(text, "{row} {col} {}", f64::from(row) / 7.0).unwrap();
+        }
+    }
+    text
+}
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+fn tar(members: &[(&str, &str)]) -> Vec<u8> {
+    let mut builder = tar::Builder::new(Vec::new());
+    for (name, text) in members {
+        let mut header = tar::Header::new_ustar();
+        header.set_size(text.len() as u64);
+        header.set_mode(0o644);
+        builder.append_data(&mut header, name, text.as_bytes()).unwrap();
+    }
+    builder.into_inner().unwrap()
+}
+
+fn read(name: &str, bytes: &[u8]) -> Result<Loaded<f64>, ReadError> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(name);
+    std::fs::write(&path, bytes).unwrap();
+    io::read(&path, &ReadOptions::default())
+}
+
+/// The text of the error after the path of the folder.
+fn error(name: &str, bytes: &[u8]) -> String {
+    let text = read(name, bytes).unwrap_err().to_string();
+    text[text.find(name).unwrap()..].to_owned()
+}
+
+fn plain(text: &str) -> Csr<f64> {
+    io::read_matrix_market(text.as_bytes(), Path::new("a.mtx"), &ReadOptions::default()).unwrap().matrix
+}
+
+const SMALL: &str = "%%MatrixMarket matrix coordinate real general\n2 2 1\n2 1 3.5\n";
+const OTHER: &str = "%%MatrixMarket matrix array real general\n2 1\n1\n2\n";
+
+#[test]
+fn a_compressed_file_is_the_plain_file_in_one_member_or_several() {
+    let text = large_text();
+    let expected = plain(&text);
+    assert_eq!(read("a.mtx.gz", &gzip(text.as_bytes())).unwrap().matrix, expected);
+    let (head, tail) = text.as_bytes().split_at(text.len() / 3);
+    let members = [gzip(head), gzip(tail)].concat();
+    assert_eq!(read("a.MTX.GZ", &members).unwrap().matrix, expected);
+    assert_eq!(read("a.mtx", text.as_bytes()).unwrap().matrix, expected);
+}
+
+#[test]
+fn faults_in_compressed_text_are_reported_at_their_line() {
+    let text = large_text().replace("\n60000 60001 ", "\n60000 600001 ");
+    let expected = "a.mtx.gz:180001:7: column index 600001 is outside the declared 100000 columns";
+    assert_eq!(error("a.mtx.gz", &gzip(text.as_bytes())), expected);
+}
+
+#[test]
+fn compressed_data_that_are_cut_off_or_damaged_are_an_error() {
+    let whole = gzip(large_text().as_bytes());
+    let text = error("a.mtx.gz", &whole[..whole.len() / 2]);
+    assert!(text.starts_with("a.mtx.gz: the compressed data are damaged or cut off"), "{text}");
+    let mut damaged = whole.clone();
+    let middle = damaged.len() / 2;
+    for byte in &mut damaged[middle..middle + 64] {
+        *byte = 0xFF;
+    }
+    assert!(read("a.mtx.gz", &damaged).is_err());
+    let text = error("a.mtx.gz", SMALL.as_bytes());
+    assert!(text.starts_with("a.mtx.gz: the compressed data are damaged or cut off"), "{text}");
+    assert_eq!(error("a.mtx.gz", &gzip(b"")), "a.mtx.gz:1:1: the file is empty");
+}
+
+#[test]
+fn the_matrix_of_an_archive_is_the_member_with_its_name() {
+    let members = [
+        ("cage/cage_b.mtx", OTHER),
+        ("cage/readme.txt", "hello"),
+        ("cage/cage.mtx", SMALL),
+        ("z/zz.mtx", OTHER),
+    ];
+    let bytes = gzip(&tar(&members));
+    assert_eq!(read("cage.tar.gz", &bytes).unwrap().matrix, plain(SMALL));
+    assert_eq!(read("cage.tgz", &bytes).unwrap().matrix, plain(SMALL));
+    let large = large_text();
+    let members = [("m/m.mtx", large.as_str()), ("m/m_b.mtx", OTHER)];
+    assert_eq!(read("renamed.tar.gz", &gzip(&tar(&members))).unwrap().matrix, plain(&large));
+}
+
+#[test]
+fn an_archive_without_a_matrix_or_cut_off_is_an_error() {
+    let bytes = gzip(&tar(&[("a/readme.txt", "hello")]));
+    assert_eq!(error("a.tar.gz", &bytes), "a.tar.gz: the archive holds no .mtx file");
+    let large = large_text();
+    let archive = tar(&[("a/a.mtx", &large)]);
+    let text = error("a.tar.gz", &gzip(&archive[..archive.len() / 2]));
+    assert!(text.starts_with("a.tar.gz: the compressed data are damaged or cut off"), "{text}");
+    let whole = gzip(&archive);
+    assert!(read("a.tar.gz", &whole[..whole.len() / 2]).is_err());
+    assert!(read("a.tar.gz", b"nothing like it").is_err());
+}
+
+#[test]
+fn faults_inside_an_archive_name_the_archive_and_the_line_of_the_member() {
+    let bad = SMALL.replace("2 1 3.5", "2 9 3.5");
+    let text = error("a.tar.gz", &gzip(&tar(&[("a/a.mtx", &bad)])));
+    assert_eq!(text, "a.tar.gz:3:3: column index 9 is outside the declared 2 columns");
+}

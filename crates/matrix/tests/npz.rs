@@ -1,0 +1,230 @@
+//! Files of `scipy.sparse.save_npz`, whole and broken.
+
+mod npz_writer;
+
+use npz_writer::{Array, archive, float64, format, int64};
+use sparsight_matrix::io::{self, Field, Layout, Loaded, PatternValues, ReadError, ReadOptions};
+use sparsight_matrix::{Csr, Scalar};
+use std::path::Path;
+
+fn read<T: Scalar>(arrays: &[Array<'_>]) -> Result<Loaded<T>, ReadError> {
+    let options = ReadOptions::default();
+    let plain = io::read_npz::<T>(&archive(arrays, false), Path::new("a.npz"), &options);
+    let compressed = io::read_npz::<T>(&archive(arrays, true), Path::new("a.npz"), &options);
+    match (&plain, &compressed) {
+        (Ok(a), Ok(b)) => assert_eq!(a, b),
+        (a, b) => assert_eq!(a.is_ok(), b.is_ok()),
+    }
+    plain
+}
+
+fn error(arrays: &[Array<'_>]) -> String {
+    read::<f64>(arrays).unwrap_err().to_string()
+}
+
+/// ```text
+/// | 1 . 2 . |
+/// | . . . . |
+/// | . 3 . 4 |
+/// ```
+fn expected() -> Csr<f64> {
+    Csr::try_new(3, 4, vec![0, 2, 2, 4], vec![0, 2, 1, 3], vec![1.0, 2.0, 3.0, 4.0]).unwrap()
+}
+
+fn csr() -> Vec<Array<'static>> {
+    vec![
+        int64("indices", &[0, 2, 1, 3]),
+        int64("indptr", &[0, 2, 2, 4]),
+        format("csr"),
+        int64("shape", &[3, 4]),
+        float64("data", &[1.0, 2.0, 3.0, 4.0]),
+    ]
+}
+
+/// The arrays of `csr()` with one of them replaced.
+fn csr_with(array: Array<'static>) -> Vec<Array<'static>> {
+    let mut arrays = csr();
+    let same = arrays.iter().position(|a| a.0 == array.0).unwrap();
+    arrays[same] = array;
+    arrays
+}
+
+#[test]
+fn csr_csc_and_coo_of_one_matrix_are_the_same() {
+    let loaded = read::<f64>(&csr()).unwrap();
+    assert_eq!(loaded.matrix, expected());
+    assert_eq!((loaded.stored.layout, loaded.stored.field), (Layout::NpzCsr, Field::Real));
+    let csc = [
+        int64("indices", &[0, 2, 0, 2]),
+        int64("indptr", &[0, 1, 2, 3, 4]),
+        format("csc"),
+        int64("shape", &[3, 4]),
+        float64("data", &[1.0, 3.0, 2.0, 4.0]),
+    ];
+    assert_eq!(read::<f64>(&csc).unwrap().matrix, expected());
+    let coo = [
+        int64("row", &[2, 0, 2, 0]),
+        int64("col", &[3, 2, 1, 0]),
+        format("coo"),
+        int64("shape", &[3, 4]),
+        float64("data", &[4.0, 2.0, 3.0, 1.0]),
+    ];
+    assert_eq!(read::<f64>(&coo).unwrap().matrix, expected());
+    assert_eq!(read::<f64>(&coo).unwrap().stored.entries, 4);
+}
+
+#[test]
+fn indices_and_values_may_have_any_numeric_type() {
+    for (descr, bytes) in [
+        ("|i1", vec![0, 2, 1, 3]),
+        ("|u1", vec![0, 2, 1, 3]),
+        (">u2", vec![0, 0, 0, 2, 0, 1, 0, 3]),
+        ("<i4", [0_i32, 2, 1, 3].iter().flat_map(|v| v.to_le_bytes()).collect()),
+        (">u4", [0_u32, 2, 1, 3].iter().flat_map(|v| v.to_be_bytes()).collect()),
+        ("<u8", [0_u64, 2, 1, 3].iter().flat_map(|v| v.to_le_bytes()).collect()),
+    ] {
+        let arrays = csr_with(("indices", descr, "(4,)".to_owned(), bytes));
+        assert_eq!(read::<f64>(&arrays).unwrap().matrix, expected(), "{descr}");
+    }
+    for (descr, bytes) in [
+        ("|u1", vec![1, 2, 3, 4]),
+        ("<f4", [1_f32, 2.0, 3.0, 4.0].iter().flat_map(|v| v.to_le_bytes()).collect()),
+        ("<f2", vec![0x00, 0x3C, 0x00, 0x40, 0x00, 0x42, 0x00, 0x44]),
+        (">i8", [1_i64, 2, 3, 4].iter().flat_map(|v| v.to_be_bytes()).collect()),
+    ] {
+        let arrays = csr_with(("data", descr, "(4,)".to_owned(), bytes));
+        assert_eq!(read::<f64>(&arrays).unwrap().matrix, expected(), "{descr}");
+    }
+    let unicode = "csr".chars().flat_map(|c| u32::from(c).to_le_bytes()).collect();
+    assert_eq!(
+        read::<f64>(&csr_with(("format", "<U3", "()".to_owned(), unicode))).unwrap().matrix,
+        expected()
+    );
+}
+
+#[test]
+fn whole_numbers_that_are_all_one_are_a_pattern_with_values_of_the_caller() {
+    let ones = csr_with(("data", "|b1", "(4,)".to_owned(), vec![1; 4]));
+    let loaded = read::<f64>(&ones).unwrap();
+    assert_eq!(loaded.stored.field, Field::Pattern);
+    let text = b"%%MatrixMarket matrix coordinate pattern general\n3 4 4\n1 1\n1 3\n3 2\n3 4\n";
+    let market = io::read_matrix_market::<f64>(text, Path::new("a.mtx"), &ReadOptions::default()).unwrap();
+    assert_eq!(loaded.matrix, market.matrix, "a place has one value, whatever file names it");
+    let options = ReadOptions { pattern: PatternValues::Ones, ..ReadOptions::default() };
+    let loaded = io::read_npz::<f64>(&archive(&ones, true), Path::new("a.npz"), &options).unwrap();
+    assert_eq!(loaded.matrix.values(), [1.0; 4]);
+    let reals = csr_with(float64("data", &[1.0; 4]));
+    assert_eq!(read::<f64>(&reals).unwrap().stored.field, Field::Real, "floating-point ones are values");
+    let coo = [
+        int64("row", &[2, 0, 2, 0, 0]),
+        int64("col", &[3, 2, 1, 0, 0]),
+        format("coo"),
+        int64("shape", &[3, 4]),
+        ("data", "|i1", "(5,)".to_owned(), vec![1; 5]),
+    ];
+    let loaded = read::<f64>(&coo).unwrap();
+    assert_eq!((loaded.matrix, loaded.stored.duplicates), (market.matrix, 1));
+}
+
+#[test]
+fn rows_without_order_are_sorted_duplicates_added_up_and_entries_behind_the_last_row_ignored() {
+    let arrays = [
+        int64("indices", &[2, 0, 3, 1, 3, 0]),
+        int64("indptr", &[0, 2, 2, 5]),
+        format("csr"),
+        int64("shape", &[3, 4]),
+        float64("data", &[2.0, 1.0, 1.5, 3.0, 2.5, 99.0]),
+    ];
+    let loaded = read::<f64>(&arrays).unwrap();
+    assert_eq!(loaded.matrix, expected());
+    assert_eq!((loaded.stored.entries, loaded.stored.duplicates), (5, 1));
+}
+
+#[test]
+fn matrices_without_entries_are_read() {
+    for (shape, indptr) in [([0, 0], &[0][..]), ([2, 0], &[0, 0, 0]), ([0, 5], &[0])] {
+        let arrays = [
+            int64("indices", &[]),
+            int64("indptr", indptr),
+            format("csr"),
+            int64("shape", &shape),
+            float64("data", &[]),
+        ];
+        assert_eq!(read::<f64>(&arrays).unwrap().matrix.nnz(), 0);
+    }
+    let coo =
+        [int64("row", &[]), int64("col", &[]), format("coo"), int64("shape", &[0, 0]), float64("data", &[])];
+    assert_eq!(read::<f32>(&coo).unwrap().matrix.nnz(), 0);
+}
+
+#[test]
+fn each_broken_array_has_its_own_error() {
+    let unsupported = |name: &str| csr_with(format(name));
+    assert_eq!(error(&unsupported("bsr")), "a.npz: format 'bsr' is not read: csr, csc or coo");
+    assert!(read::<f64>(&unsupported("dia")).unwrap_err().hint().unwrap().contains("tocsr"));
+    assert_eq!(error(&csr()[1..]), "a.npz: the archive holds no array 'indices'");
+    assert_eq!(error(&csr()[..2]), "a.npz: the archive holds no array 'format'");
+    assert_eq!(
+        error(&csr_with(int64("indices", &[0, 4, 1, 3]))),
+        "a.npz: array 'indices': entry 1 is 4, which is not below 4"
+    );
+    assert_eq!(
+        error(&csr_with(int64("indices", &[0, 2, -1, 3]))),
+        "a.npz: array 'indices': entry 2 is -1, which is not below 4"
+    );
+    assert_eq!(
+        error(&csr_with(int64("indices", &[0, 2]))),
+        "a.npz: array 'indices' holds 2 entries, 4 are needed"
+    );
+    assert_eq!(
+        error(&csr_with(int64("indptr", &[0, 3, 2, 4]))),
+        "a.npz: array 'indptr': entry 2 is 2, offsets must start at 0 and never decrease"
+    );
+    assert_eq!(
+        error(&csr_with(int64("indptr", &[1, 2, 2, 4]))),
+        "a.npz: array 'indptr': entry 0 is 1, offsets must start at 0 and never decrease"
+    );
+    assert_eq!(
+        error(&csr_with(int64("indptr", &[0, 2, 2, 5]))),
+        "a.npz: array 'indptr': entry 3 is 5, which is not below 5"
+    );
+    assert_eq!(
+        error(&csr_with(int64("indptr", &[0, 4]))),
+        "a.npz: array 'indptr' holds 2 entries, 4 are needed"
+    );
+    assert_eq!(
+        error(&csr_with(float64("indices", &[0.0, 2.0, 1.0, 3.0]))),
+        "a.npz: array 'indices': it does not hold whole numbers"
+    );
+    assert_eq!(
+        error(&csr_with(float64("data", &[1.0, f64::NAN, 3.0, 4.0]))),
+        "a.npz: array 'data': entry 1 is NaN, not a finite number that fits the value type"
+    );
+    assert_eq!(
+        error(&csr_with(("data", "<c16", "(4,)".to_owned(), vec![0; 64]))),
+        "a.npz: complex values cannot be read"
+    );
+    assert_eq!(error(&csr_with(int64("shape", &[3, -4]))), "a.npz: array 'shape': -4 columns");
+    assert_eq!(
+        error(&csr_with(int64("shape", &[3, 4_294_967_295]))),
+        "a.npz: 4294967295 columns are more than a 32-bit index can name (4294967295)"
+    );
+    assert_eq!(
+        error(&csr_with(int64("shape", &[3, 4, 5]))),
+        "a.npz: array 'shape': it is not two whole numbers"
+    );
+    let lying = ("data", "<f8", "(1000000000000000000,)".to_owned(), vec![0; 8]);
+    assert!(error(&csr_with(lying)).contains("1000000000000000000 elements cannot come from an archive of"));
+    let short = ("data", "<f8", "(4,)".to_owned(), vec![0; 24]);
+    assert!(error(&csr_with(short)).starts_with("a.npz: array 'data': reading the last 4 of 4 elements"));
+}
+
+#[test]
+fn an_archive_cut_off_or_no_archive_is_an_error() {
+    let whole = archive(&csr(), true);
+    let read = |bytes: &[u8]| io::read_npz::<f64>(bytes, Path::new("a.npz"), &ReadOptions::default());
+    for len in 0..whole.len() {
+        let text = read(&whole[..len]).unwrap_err().to_string();
+        assert!(text.starts_with("a.npz: "), "{text}");
+    }
+}
