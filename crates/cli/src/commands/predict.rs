@@ -73,7 +73,7 @@ impl Predict {
             let body = PredictJson {
                 matrix: MatrixJson::new(source.title(), &features),
                 device: DeviceJson::profiled(&profile),
-                model: self.model.model.to_string(),
+                model: self.model.model(profile.device.facts.kind).to_string(),
                 placement: self.model.placement,
                 candidates: predicted.into_iter().map(PredictedJson::from).collect(),
             };
@@ -81,7 +81,7 @@ impl Predict {
         } else {
             let out = &context.printer;
             out.line(format_args!("{BOLD}{}{BOLD:#}   {}", source.title(), shape(&features)))?;
-            let model = self.model.model;
+            let model = self.model.model(profile.device.facts.kind);
             out.line(format_args!("{}   model {model}", heading(&profile, dtype)))?;
             for (candidate, prediction) in &predicted {
                 out.line("")?;
@@ -92,7 +92,8 @@ impl Predict {
     }
 
     fn predict(&self, profile: &Profile, features: &Features, dtype: Dtype) -> Vec<Predicted> {
-        let predictor = Advisor::new(profile).predictor(self.model.model, self.model.placement);
+        let predictor = Advisor::new(profile)
+            .predictor(self.model.model(profile.device.facts.kind), self.model.placement);
         let limits = Limits::with_memory(profile.device.facts.memory_bytes);
         let one = |candidate: &Candidate| -> Result<(Prediction, Vec<Term>), String> {
             feasible(candidate, features, &limits).map_err(|why| why.to_string())?;
