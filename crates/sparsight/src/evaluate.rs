@@ -5,7 +5,7 @@ use crate::{Advisor, ModelName, Profile};
 use sparsight_kernels::Kernel;
 use sparsight_matrix::{Dtype, Seconds};
 use sparsight_model::accuracy::{Accuracy, coverage, relative_error};
-use sparsight_model::{Model, PlacementRule, Prediction};
+use sparsight_model::{ChoiceQuality, Model, PlacementRule, Prediction, StripPredictor, rank};
 use std::collections::BTreeMap;
 
 /// Which matrices a row counts.
@@ -37,6 +37,21 @@ pub struct AccuracyRow {
     pub covered: f64,
 }
 
+/// How good the first-ranked candidate of a model is: the evaluation of Lehnert et al. 2016.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ChoiceRow {
+    /// Model.
+    pub model: ModelName,
+    /// Which benchmark matrices stood for the columns.
+    pub placement: PlacementRule,
+    /// Value type.
+    pub dtype: Dtype,
+    /// Matrices counted.
+    pub scope: Scope,
+    /// Measured time of the first-ranked candidate against the best measured one.
+    pub quality: ChoiceQuality,
+}
+
 /// A matrix on which a model is far off.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Miss {
@@ -66,6 +81,8 @@ impl Miss {
 pub struct Evaluation {
     /// One row a model, placement, kernel, value type and scope.
     pub rows: Vec<AccuracyRow>,
+    /// One row a model, placement, value type and scope.
+    pub choices: Vec<ChoiceRow>,
     /// The worst matrices of each model, kernel and value type, worst first, at most `worst` each.
     pub misses: Vec<Miss>,
     /// Matrices by value type: all, and those beyond the launch.
@@ -89,7 +106,7 @@ pub fn evaluate(
     let advisor = Advisor::new(profile);
     let launch = profile.device.facts.launch_s.0;
     let beyond_launch = |r: &CorpusRecord| r.best().is_some_and(|(_, best)| best.0 > 2.0 * launch);
-    let mut evaluation = Evaluation { rows: Vec::new(), misses: Vec::new(), matrices: BTreeMap::new() };
+    let mut evaluation = Evaluation { rows: Vec::new(), choices: Vec::new(), misses: Vec::new(), matrices: BTreeMap::new() };
     for record in corpus {
         let (all, beyond) = evaluation.matrices.entry(record.dtype).or_default();
         *all += 1;
@@ -98,6 +115,7 @@ pub fn evaluate(
     for model in ModelName::ALL {
         for &placement in placements {
             let predictor = advisor.predictor(model, placement);
+            evaluation.choices.extend(choices(corpus, &predictor, model, placement, &beyond_launch));
             let mut samples: BTreeMap<(Dtype, Kernel), Vec<Sample<'_>>> = BTreeMap::new();
             for record in corpus {
                 for (candidate, measured) in record.times() {
@@ -133,6 +151,37 @@ pub fn evaluate(
         }
     }
     evaluation
+}
+
+/// What the first-ranked candidate of each matrix really costs.
+fn choices(
+    corpus: &[CorpusRecord],
+    predictor: &StripPredictor<'_>,
+    model: ModelName,
+    placement: PlacementRule,
+    beyond_launch: &dyn Fn(&CorpusRecord) -> bool,
+) -> Vec<ChoiceRow> {
+    let chosen: Vec<(&CorpusRecord, (Seconds, Seconds))> = corpus
+        .iter()
+        .filter_map(|record| {
+            let ranking = rank(predictor, record.times().map(|(candidate, _)| candidate), &record.features);
+            let first = ranking.best()?.candidate;
+            let (_, time) = record.times().find(|(candidate, _)| *candidate == first)?;
+            Some((record, (time, record.best()?.1)))
+        })
+        .collect();
+    let mut rows = Vec::new();
+    for dtype in Dtype::ALL {
+        for scope in [Scope::All, Scope::BeyondLaunch] {
+            let counted = chosen
+                .iter()
+                .filter(|(r, _)| r.dtype == dtype && (scope == Scope::All || beyond_launch(r)))
+                .map(|(_, pair)| *pair);
+            let quality = ChoiceQuality::of(counted);
+            rows.extend(quality.map(|quality| ChoiceRow { model, placement, dtype, scope, quality }));
+        }
+    }
+    rows
 }
 
 /// The matrices with the largest errors, each with its worst block size.

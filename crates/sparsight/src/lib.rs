@@ -33,7 +33,7 @@ mod instrument;
 pub use advisor::{Advice, Advised, Advisor, ModelName, Objective, Refused, Why};
 pub use bench::{Bench, bench};
 pub use error::Error;
-pub use evaluate::{AccuracyRow, Evaluation, Miss, Scope, evaluate};
+pub use evaluate::{AccuracyRow, ChoiceRow, Evaluation, Miss, Scope, evaluate};
 pub use fit::fit;
 pub use instrument::{Grid, Point, Step, instrument, measure_conversion};
 pub use profile::Profile;
