@@ -21,6 +21,10 @@
 //! 1978; n points, k parameters) has to fall, else there is one regime. Each candidate and placement has its own
 //! borders.
 //!
+//! A regime has fewer benchmark matrices than the whole and may not reach as far: beyond what it was fitted to, its
+//! equation can fall below the launch cost or even below zero. Where it does, the fit of both sides of the border
+//! together answers, and so on up to the fit of everything, which is `strip`.
+//!
 //! At a border the prediction jumps from one fit to the other, in either direction. A real cache gives way
 //! gradually over a factor of about two; smoothing the step would leave neither regime the papers' equation.
 //! What the step does wrong is in the residuals, and so in the interval.
@@ -48,6 +52,8 @@ pub struct Split {
     pub by: SplitBy,
     /// Largest value of the lower side.
     pub border_bytes: Bytes,
+    /// Fitted to both sides: answers where the fit of one side leaves the ground.
+    pub whole: StripFit,
     /// Up to the border.
     pub below: Regimes,
     /// Beyond it.
@@ -139,17 +145,29 @@ impl Regimes {
         let left: Vec<SplitBy> = by.iter().copied().filter(|by| *by != chosen).collect();
         let below = Self::split_by(&left, kernel, facts, low)?;
         let above = Self::split_by(&left, kernel, facts, high)?;
-        Some(Self::Split(Box::new(Split { by: chosen, border_bytes: Bytes(border as u64), below, above })))
+        Some(Self::Split(Box::new(Split {
+            by: chosen,
+            border_bytes: Bytes(border as u64),
+            whole: single,
+            below,
+            above,
+        })))
     }
 
-    /// The equation for a footprint.
-    pub fn of(&self, footprint: &Footprint) -> &StripFit {
-        let mut regimes = self;
+    /// The equation for a footprint at (I, p): that of its regime, unless it gives less than `floor_s`, which
+    /// nothing can take. Then the nearest wider fit that gives more; if none does, the regime's all the same.
+    pub fn of(&self, footprint: &Footprint, strips: u64, row_length: u64, floor_s: f64) -> &StripFit {
+        let stands = |fit: &StripFit| fit.time_s(strips, row_length) > floor_s;
+        let (mut regimes, mut wider) = (self, None);
         loop {
             match regimes {
-                Self::Single(fit) => return fit,
-                Self::Split(split) if footprint.get(split.by) <= split.border_bytes => regimes = &split.below,
-                Self::Split(split) => regimes = &split.above,
+                Self::Single(fit) if stands(fit) => return fit,
+                Self::Single(fit) => return wider.unwrap_or(fit),
+                Self::Split(split) => {
+                    wider = Some(&split.whole).filter(|fit| stands(fit)).or(wider);
+                    let below = footprint.get(split.by) <= split.border_bytes;
+                    regimes = if below { &split.below } else { &split.above };
+                }
             }
         }
     }
@@ -191,4 +209,45 @@ fn cuts(by: SplitBy, facts: &DeviceFacts, sorted: &[Point]) -> Vec<(f64, usize)>
 /// Working sets of the points.
 pub(crate) fn working_sets(points: &[Point]) -> Option<Extent> {
     Extent::of(points.iter().map(|p| p.footprint.working_set.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{CooStrip, Line};
+
+    fn line(slope: f64, intercept: f64) -> StripFit {
+        StripFit::Coo(CooStrip {
+            over_strips: Line { slope, intercept },
+            strips: Extent { from: 1, to: 100 },
+        })
+    }
+
+    #[test]
+    fn a_regime_that_falls_below_the_floor_is_answered_by_the_wider_fit() {
+        // Beyond the border T = 1e-6 I - 2e-5, below the launch cost of 2e-6 up to I = 22; both sides: 1e-6 I.
+        let (below, above) = (Regimes::Single(line(1e-7, 3e-6)), Regimes::Single(line(1e-6, -2e-5)));
+        let split = Split {
+            by: SplitBy::WorkingSet,
+            border_bytes: Bytes(1000),
+            whole: line(1e-6, 0.0),
+            below,
+            above,
+        };
+        let regimes = Regimes::Split(Box::new(split));
+        let at = |bytes, strips| {
+            let footprint = Footprint { working_set: Bytes(bytes), x: Bytes(0) };
+            regimes.of(&footprint, strips, 0, 2e-6).time_s(strips, 0)
+        };
+        assert!((at(1000, 10) - 4e-6).abs() < 1e-15, "below the border");
+        assert!((at(1001, 50) - 3e-5).abs() < 1e-15, "beyond it");
+        assert!(
+            (at(1001, 10) - 1e-5).abs() < 1e-15,
+            "beyond it, where its own equation gives less than nothing"
+        );
+        assert!(
+            (at(1001, 1) - (1e-6 - 2e-5)).abs() < 1e-15,
+            "where neither stands, its own is left to the floor"
+        );
+    }
 }

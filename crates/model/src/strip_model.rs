@@ -139,7 +139,7 @@ impl FittedCandidate {
         };
         let floor = fitted.floor_s(facts);
         let residual = |p: &Point| {
-            let equation = fitted.regimes.of(&p.footprint);
+            let equation = fitted.regimes.of(&p.footprint, p.strips, p.row_length, floor);
             (p.time_s / equation.time_s(p.strips, p.row_length).max(floor)).ln()
         };
         fitted.interval = LogInterval::of_residuals(points.iter().map(residual).collect());

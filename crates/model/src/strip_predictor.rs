@@ -108,14 +108,18 @@ impl Part {
         }
     }
 
+    fn equation<'f>(&self, fit: &'f FittedCandidate, facts: &DeviceFacts) -> &'f StripFit {
+        fit.regimes.of(&self.footprint, self.strips, self.row_length, fit.floor_s(facts))
+    }
+
     fn time_s(&self, fit: &FittedCandidate, facts: &DeviceFacts) -> f64 {
         // `max` drops a NaN.
-        fit.regimes.of(&self.footprint).time_s(self.strips, self.row_length).max(fit.floor_s(facts))
+        self.equation(fit, facts).time_s(self.strips, self.row_length).max(fit.floor_s(facts))
     }
 
     /// Adds this part to `sum`.
     fn add_to(&self, sum: &mut Estimate, fit: &FittedCandidate, facts: &DeviceFacts, second: bool) {
-        let equation = fit.regimes.of(&self.footprint);
+        let equation = self.equation(fit, facts);
         let mut widening = 0.0;
         let mut check = |quantity, value, extent: Extent| {
             if !extent.contains(value) {
@@ -151,7 +155,7 @@ impl Part {
             term(name, border.0 as f64, "B");
         }
         let (strips, p) = (self.strips as f64, self.row_length as f64);
-        match fit.regimes.of(&self.footprint) {
+        match self.equation(fit, facts) {
             StripFit::Csr(fit) => {
                 let side = fit.side(self.row_length);
                 term("p", p, "");

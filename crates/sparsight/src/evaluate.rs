@@ -106,7 +106,8 @@ pub fn evaluate(
     let advisor = Advisor::new(profile);
     let launch = profile.device.facts.launch_s.0;
     let beyond_launch = |r: &CorpusRecord| r.best().is_some_and(|(_, best)| best.0 > 2.0 * launch);
-    let mut evaluation = Evaluation { rows: Vec::new(), choices: Vec::new(), misses: Vec::new(), matrices: BTreeMap::new() };
+    let mut evaluation =
+        Evaluation { rows: Vec::new(), choices: Vec::new(), misses: Vec::new(), matrices: BTreeMap::new() };
     for record in corpus {
         let (all, beyond) = evaluation.matrices.entry(record.dtype).or_default();
         *all += 1;

@@ -3,7 +3,6 @@
 use super::{DEVICE_SCHEMA, MODELS_SCHEMA, Models, ProfiledDevice};
 use crate::Error;
 use crate::records::{BenchmarkRecord, CorpusRecord, Journal};
-use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -63,8 +62,12 @@ impl ProfileFolder {
     ///
     /// # Errors
     /// [`Error::File`].
+    ///
+    /// # Panics
+    /// If plain data does not serialise.
     pub fn write_device(&self, device: &ProfiledDevice) -> Result<(), Error> {
-        self.write("device.json", device)
+        let text = serde_json::to_string_pretty(device).expect("plain data serialises");
+        self.write("device.json", text)
     }
 
     /// The models, `None` if the profile was never fitted.
@@ -84,8 +87,13 @@ impl ProfileFolder {
     ///
     /// # Errors
     /// [`Error::File`].
+    ///
+    /// # Panics
+    /// If plain data does not serialise.
     pub fn write_models(&self, models: &Models) -> Result<(), Error> {
-        self.write("models.json", models)
+        // Thousands of coefficients that nobody reads line by line: compact, since the program carries them.
+        let text = serde_json::to_string(models).expect("plain data serialises");
+        self.write("models.json", text)
     }
 
     /// The benchmark matrices measured so far; appending goes on behind them.
@@ -105,10 +113,9 @@ impl ProfileFolder {
     }
 
     /// Writes beside the old file and renames, so that a full disk does not lose what was there.
-    fn write(&self, name: &str, value: &impl Serialize) -> Result<(), Error> {
+    fn write(&self, name: &str, mut text: String) -> Result<(), Error> {
         let path = self.path.join(name);
         let new = self.path.join(format!("{name}.new"));
-        let mut text = serde_json::to_string_pretty(value).expect("plain data serialises");
         text.push('\n');
         fs::write(&new, text)
             .and_then(|()| fs::rename(&new, &path))
