@@ -28,6 +28,9 @@ pub struct Ell<T> {
     values: Vec<T>,
 }
 
+/// Rows that one task converts: some hundred kilobytes of an ordinary matrix, so that they stay in a core's cache.
+const ROWS_A_TILE: usize = 512;
+
 impl<T: Scalar> Ell<T> {
     /// Column index that marks padding.
     pub const PAD: u32 = u32::MAX;
@@ -47,21 +50,33 @@ impl<T: Scalar> Ell<T> {
     /// The first `width` entries of each row; the rest is left out. For HYB.
     pub(crate) fn first_entries(a: &Csr<T>, width: usize) -> Self {
         let stride = Self::stride_for(a.nrows() as u64) as usize;
-        let mut col_idx = vec![Self::PAD; width * stride];
+        let mut col_idx = vec![0; width * stride];
         let mut values = vec![T::default(); width * stride];
-        if stride > 0 {
-            col_idx.par_chunks_mut(stride).zip(values.par_chunks_mut(stride)).enumerate().for_each(
-                |(k, (cols, vals))| {
-                    for row in 0..a.nrows() {
-                        let at = a.row_ptr()[row] as usize + k;
-                        if at < a.row_ptr()[row + 1] as usize {
-                            cols[row] = a.col_idx()[at];
-                            vals[row] = a.values()[at];
-                        }
-                    }
-                },
-            );
+        // A task writes every column of a tile of rows, so that the rows are read once, while they are in cache.
+        let mut tiles: Vec<Vec<(&mut [u32], &mut [T])>> =
+            (0..stride.div_ceil(ROWS_A_TILE)).map(|_| Vec::with_capacity(width)).collect();
+        let columns = col_idx.chunks_mut(stride.max(1)).zip(values.chunks_mut(stride.max(1)));
+        for (cols, vals) in columns {
+            let pieces = cols.chunks_mut(ROWS_A_TILE).zip(vals.chunks_mut(ROWS_A_TILE));
+            for (tile, piece) in tiles.iter_mut().zip(pieces) {
+                tile.push(piece);
+            }
         }
+        tiles.into_par_iter().enumerate().for_each(|(tile, columns)| {
+            for (k, (cols, vals)) in columns.into_iter().enumerate() {
+                for (at, (col, val)) in cols.iter_mut().zip(vals).enumerate() {
+                    let row = tile * ROWS_A_TILE + at;
+                    let ends = a.row_ptr().get(row).zip(a.row_ptr().get(row + 1));
+                    *col = match ends {
+                        Some((&start, &end)) if k < (end - start) as usize => {
+                            *val = a.values()[start as usize + k];
+                            a.col_idx()[start as usize + k]
+                        }
+                        _ => Self::PAD,
+                    };
+                }
+            }
+        });
         let nnz = a.row_ptr().par_windows(2).map(|w| (w[1] - w[0]).min(width as u64)).sum::<u64>() as usize;
         Self { nrows: a.nrows(), ncols: a.ncols(), width, stride, nnz, col_idx, values }
     }

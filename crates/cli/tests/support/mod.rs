@@ -130,6 +130,7 @@ pub fn made_up_profile() -> TempDir {
         date: "2026-01-02".to_owned(),
         version: "0.0.0".to_owned(),
         commit: "unknown".to_owned(),
+        kernels: String::new(),
         driver: "made up".to_owned(),
         host_threads: 1,
     };

@@ -4,7 +4,8 @@
 //! the image, so that a damaged file is not loaded. A cache that cannot be read or written is never an error: the
 //! kernel is compiled again.
 
-use sparsight_kernels::KernelSource;
+use sparsight_kernels::{KernelSource, catalogue, source};
+use sparsight_matrix::Dtype;
 use std::env;
 use std::fs;
 use std::path::PathBuf;
@@ -63,6 +64,17 @@ pub fn key(source: &KernelSource, arch: super::Arch, nvrtc: (u32, u32)) -> u128 
     let target = format!("sm_{}{} nvrtc {}.{}", arch.0, arch.1, nvrtc.0, nvrtc.1);
     let parts = [source.text.as_bytes(), target.as_bytes()];
     hash_parts(parts.into_iter().chain(source.definitions.iter().map(String::as_bytes)))
+}
+
+/// One number for all CUDA kernels of the catalogue, to be recorded beside what was measured with them: it changes
+/// with any source and any definition.
+pub fn catalogue_hash() -> String {
+    let sources: Vec<KernelSource> =
+        Dtype::ALL.into_iter().flat_map(catalogue).map(|candidate| source(&candidate, 4)).collect();
+    let parts = sources
+        .iter()
+        .flat_map(|s| std::iter::once(s.text.as_bytes()).chain(s.definitions.iter().map(String::as_bytes)));
+    format!("{:032x}", hash_parts(parts))
 }
 
 /// FNV-1a with 128 bits over the parts, each with its length behind it, so that no two lists of parts run together.

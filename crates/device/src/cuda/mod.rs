@@ -20,7 +20,7 @@ mod operand;
 
 pub use compiler::{Arch, compile, nvrtc_version, supported_archs};
 pub use custom::{Argument, CustomKernel, DeviceMemory, Element, Shape};
-pub use kernel_cache::{KernelCache, key};
+pub use kernel_cache::{KernelCache, catalogue_hash, key};
 pub use memory::DeviceArray;
 
 use crate::{Device, DeviceError, Operand};

@@ -62,6 +62,9 @@ pub struct Provenance {
     pub version: String,
     /// Commit that it was built from, `unknown` if it was not told.
     pub commit: String,
+    /// Hash of all CUDA kernels of the catalogue.
+    #[serde(default)]
+    pub kernels: String,
     /// Driver as it names itself.
     pub driver: String,
     /// Host processor threads available to conversions.
@@ -75,6 +78,7 @@ impl Provenance {
             date: sparsight_device::today(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             commit: option_env!("SPARSIGHT_COMMIT").unwrap_or("unknown").to_owned(),
+            kernels: sparsight_device::cuda::catalogue_hash(),
             driver: driver.to_owned(),
             host_threads,
         }
