@@ -4,7 +4,7 @@ use crate::{Error, Profile};
 use sparsight_kernels::{Candidate, DeviceKind};
 use sparsight_matrix::{Dtype, Features};
 use sparsight_model::{
-    BoostingPredictor, Model, PlacementRule, PredictError, Prediction, StripPredictor, Term,
+    BoostingPredictor, MIN_MATRICES, Model, PlacementRule, PredictError, Prediction, StripPredictor, Term,
 };
 use std::fmt;
 use std::str::FromStr;
@@ -88,13 +88,16 @@ impl<'p> Predictor<'p> {
         match model {
             ModelName::Strip => Ok(strip(&models.strip, &models.strip_calibration)),
             ModelName::StripCache => Ok(strip(&models.strip_cache, &models.strip_cache_calibration)),
-            ModelName::Boosting => match &models.boosting {
-                Some(model) => Ok(Self::Boosting(BoostingPredictor { model, facts })),
-                None => {
-                    let (profile, missing) = (profile.name.clone(), format!("{model} model"));
-                    Err(Error::Lacking { profile, missing })
-                }
-            },
+            ModelName::Boosting => {
+                let found = models.boosting.as_ref();
+                let missing = || Error::Lacking {
+                    profile: profile.name.clone(),
+                    missing: format!(
+                        "{model} model, which takes a corpus of at least {MIN_MATRICES} matrices"
+                    ),
+                };
+                found.map(|model| Self::Boosting(BoostingPredictor { model, facts })).ok_or_else(missing)
+            }
         }
     }
 
