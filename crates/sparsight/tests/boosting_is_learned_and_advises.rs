@@ -46,7 +46,9 @@ fn profile(path: &Path, count: u64) -> Profile {
     let mut journal = folder.benchmark().unwrap();
     instrument::<f64>(&device, &grid, &[], |_| true, |record| journal.append(record)).unwrap();
     let mut corpus = folder.corpus().unwrap();
-    (0..count).for_each(|i| corpus.append(record(i)).unwrap());
+    for i in 0..count {
+        corpus.append(record(i)).unwrap();
+    }
     folder.write_models(&fit(&folder, |name| name.starts_with("a/")).unwrap()).unwrap();
     Profile::load(path).unwrap()
 }

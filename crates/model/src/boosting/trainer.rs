@@ -132,7 +132,9 @@ mod tests {
     fn our_walk_gives_what_the_library_predicts() {
         let (inputs, mut responses) = made_up();
         let mut next = numbers(100);
-        responses.iter_mut().for_each(|y| *y += f64::from(next()) / 50.0);
+        for y in &mut responses {
+            *y += f64::from(next()) / 50.0;
+        }
         let booster = boosted(&inputs, &responses, &Growth::CHOSEN);
         let forest = Forest::new(&grown(&booster));
         let mut fresh = numbers(1200);
