@@ -13,7 +13,8 @@ use super::inputs::COUNT;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write;
 
-/// Trees walked side by side: enough to hide the wait for a node. Measured: 8 halves the time of 1.
+/// Trees walked side by side: enough to hide the wait for a node. Measured: 8 take a third
+/// less time than one after another.
 const TOGETHER: usize = 8;
 
 /// One in the leaves' units.

@@ -10,8 +10,8 @@
 //! inputs that know the device (strips, the working set over the L2), the response relative to a baseline, both
 //! value types in one model, intervals from cross-validation. Why: see `inputs.rs` and `baseline.rs`.
 //!
-//! The trees are grown by `forust-ml`; they are stored and walked in a form of our own, which is a tenth of the
-//! size and does not change with the library.
+//! The trees are grown by `forust-ml`; they are stored and walked in a form of our own, which is small and does not
+//! change with the library.
 
 mod baseline;
 mod cross_validation;
