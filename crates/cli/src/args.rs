@@ -6,7 +6,7 @@ use crate::commands::{
 };
 use clap::{Parser, Subcommand, ValueEnum};
 use sparsight::ModelName;
-use sparsight::kernels::{BLOCKS, Candidate, DeviceKind, Kernel, catalogue};
+use sparsight::kernels::{BLOCKS, Candidate, Kernel, catalogue};
 use sparsight::matrix::{Bytes, Dtype};
 use sparsight::model::PlacementRule;
 use std::num::NonZeroUsize;
@@ -90,23 +90,19 @@ pub(crate) enum Command {
 /// Which model, and what stands for the columns.
 #[derive(Debug, Clone, Copy, clap::Args)]
 pub(crate) struct ModelFlags {
-    /// Model that predicts: strip (the papers') or strip-cache (with a second regime beyond the L2)
-    /// [default: strip-cache, for a cpu strip]
+    /// Model that predicts: strip (the papers'), strip-cache (with a second regime beyond the L2) or boosting (learned
+    /// from measured matrices) [default: boosting if the profile has it, else strip-cache, for a cpu strip]
     #[arg(long, value_name = "NAME")]
-    model: Option<ModelName>,
-    /// Benchmark matrices that stand for the columns: banded, strewn or blend
+    pub(crate) model: Option<ModelName>,
+    /// Benchmark matrices that stand for the columns, in strip models: banded, strewn or blend
     #[arg(long, value_name = "RULE", default_value = "blend", value_parser = placement)]
     pub(crate) placement: PlacementRule,
 }
 
 impl ModelFlags {
-    /// The model asked for. A CPU gets the papers' unless told otherwise: the second regime was seen on a GPU, and a
-    /// quick profile has too few benchmarks beyond a CPU's caches to hold its lines.
-    pub(crate) fn model(self, kind: DeviceKind) -> ModelName {
-        self.model.unwrap_or(match kind {
-            DeviceKind::Cpu => ModelName::Strip,
-            DeviceKind::Cuda => ModelName::StripCache,
-        })
+    /// The model asked for, else the best of the profile.
+    pub(crate) fn model(self, profile: &sparsight::Profile, dtype: Dtype) -> ModelName {
+        self.model.unwrap_or_else(|| profile.best_model(dtype))
     }
 }
 

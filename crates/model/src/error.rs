@@ -23,4 +23,14 @@ pub enum PredictError {
         /// Observations with a positive time.
         got: usize,
     },
+    /// Fewer measured matrices than a model learns from.
+    #[error("{got} measured matrices are too few to learn {model} from; it needs {needed} with one kernel")]
+    TooFewMatrices {
+        /// Model asked for.
+        model: &'static str,
+        /// Matrices with a positive time.
+        got: usize,
+        /// How many it takes.
+        needed: usize,
+    },
 }

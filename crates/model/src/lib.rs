@@ -4,13 +4,16 @@
 //! ```text
 //! Observation (benchmark matrix, time) -> StripModel::fit -> StripModel  (stored in a profile)
 //! StripModel + DeviceFacts  = StripPredictor: Model
+//! LearningSample (measured matrix, time) -> BoostingModel::fit -> BoostingModel  (stored in a profile)
+//! BoostingModel + DeviceFacts = BoostingPredictor: Model
 //! Model + Candidate + Features -> Prediction -> Ranking
 //! ```
 //!
-//! Sources: Guo and Wang 2012; Guo, Wang and Chen 2014; Wang, Gu and Li 2017. Each file names its equation.
+//! Sources: Guo and Wang 2012; Guo, Wang and Chen 2014; Lehnert et al. 2016; Wang, Gu and Li 2017. Each file names its equation.
 
 pub mod accuracy;
 
+mod boosting;
 mod calibration;
 mod error;
 mod extent;
@@ -29,6 +32,9 @@ mod strip_model;
 mod strip_predictor;
 
 pub use accuracy::Accuracy;
+pub use boosting::{
+    BoostingModel, BoostingPredictor, CrossValidation, KernelBoosting, LearningSample, MIN_MATRICES,
+};
 pub use calibration::{Calibration, MeasuredPair};
 pub use error::PredictError;
 pub use extent::Extent;

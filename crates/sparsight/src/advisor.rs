@@ -1,44 +1,10 @@
 //! Which format, kernel and block size: every candidate of the catalogue predicted and ranked.
 
-use crate::{Error, Profile};
+use crate::{Error, ModelName, Predictor, Profile};
 use sparsight_kernels::{Candidate, Format, catalogue, compulsory_bytes, feasible};
 use sparsight_matrix::{Bytes, Dtype, Features, Infeasible, Limits, Seconds};
-use sparsight_model::{Calibration, Model, PlacementRule, Prediction, StripModel, StripPredictor};
+use sparsight_model::{Model, PlacementRule, Prediction};
 use std::fmt;
-use std::str::FromStr;
-
-/// A model by name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum ModelName {
-    /// The papers' strip model.
-    Strip,
-    /// The same with a second regime beyond the L2.
-    StripCache,
-}
-
-impl ModelName {
-    /// All, in the order in which tables list them.
-    pub const ALL: [Self; 2] = [Self::Strip, Self::StripCache];
-}
-
-impl fmt::Display for ModelName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Strip => "strip",
-            Self::StripCache => "strip-cache",
-        })
-    }
-}
-
-impl FromStr for ModelName {
-    type Err = String;
-    fn from_str(s: &str) -> Result<Self, String> {
-        Self::ALL
-            .into_iter()
-            .find(|m| m.to_string() == s)
-            .ok_or_else(|| format!("unknown model '{s}': strip or strip-cache"))
-    }
-}
 
 /// What is asked for.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -46,21 +12,23 @@ pub struct Objective {
     /// Products y = A x to come. With a number, candidates are ranked by what everything costs: conversion,
     /// upload and all products. Without, by the time of one product.
     pub products: Option<u64>,
-    /// Model that predicts.
-    pub model: ModelName,
-    /// Which benchmark matrices stand for the matrix' columns.
+    /// Model that predicts; `None` for the best that the profile holds, [`Profile::best_model`].
+    pub model: Option<ModelName>,
+    /// Which benchmark matrices stand for the matrix' columns, where a model asks for that.
     pub placement: PlacementRule,
 }
 
 impl Default for Objective {
     fn default() -> Self {
-        Self { products: None, model: ModelName::StripCache, placement: PlacementRule::Blend }
+        Self { products: None, model: None, placement: PlacementRule::Blend }
     }
 }
 
 /// Every candidate for one matrix, best first, and those that are not possible.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Advice {
+    /// Model that predicted.
+    pub model: ModelName,
     /// Best first.
     pub ranked: Vec<Advised>,
     /// Not possible or not predictable, with the reason.
@@ -126,25 +94,23 @@ impl<'p> Advisor<'p> {
     }
 
     /// The model of that name, as a predictor.
-    pub fn predictor(&self, model: ModelName, placement: PlacementRule) -> StripPredictor<'p> {
-        let (strip, calibration): (&StripModel, Option<&Calibration>) = match model {
-            ModelName::Strip => (&self.profile.models.strip, self.profile.models.strip_calibration.as_ref()),
-            ModelName::StripCache => {
-                (&self.profile.models.strip_cache, self.profile.models.strip_cache_calibration.as_ref())
-            }
-        };
-        StripPredictor { model: strip, facts: &self.profile.device.facts, placement, calibration }
+    ///
+    /// # Errors
+    /// [`Error::Lacking`] if the profile does not hold it.
+    pub fn predictor(&self, model: ModelName, placement: PlacementRule) -> Result<Predictor<'p>, Error> {
+        Predictor::new(self.profile, model, placement)
     }
 
     /// Ranks every candidate of the catalogue for a matrix with `features`. O(1) in the matrix.
     ///
     /// # Errors
-    /// [`Error::Lacking`] if the profile predicts no candidate at all.
+    /// [`Error::Lacking`] if the profile does not hold the model or predicts no candidate at all with it.
     pub fn advise(&self, features: &Features, dtype: Dtype, objective: &Objective) -> Result<Advice, Error> {
-        let predictor = self.predictor(objective.model, objective.placement);
+        let model = objective.model.unwrap_or_else(|| self.profile.best_model(dtype));
+        let predictor = self.predictor(model, objective.placement)?;
         let facts = &self.profile.device.facts;
         let limits = Limits::with_memory(facts.memory_bytes);
-        let mut advice = Advice { ranked: Vec::new(), refused: Vec::new() };
+        let mut advice = Advice { model, ranked: Vec::new(), refused: Vec::new() };
         for candidate in catalogue(dtype) {
             let held = match feasible(&candidate, features, &limits) {
                 Ok(bytes) => bytes,
@@ -172,8 +138,7 @@ impl<'p> Advisor<'p> {
             });
         }
         if advice.ranked.is_empty() && !advice.refused.iter().any(|r| matches!(r.why, Why::Infeasible(_))) {
-            let (profile, missing) =
-                (self.profile.name.clone(), format!("{} model for {dtype}", objective.model));
+            let (profile, missing) = (self.profile.name.clone(), format!("{model} model for {dtype}"));
             return Err(Error::Lacking { profile, missing });
         }
         fill_pays_off_after(&mut advice.ranked);

@@ -1,12 +1,12 @@
 //! The papers' table: how far predictions are from measurements, for each kernel and model.
 
 use crate::records::CorpusRecord;
-use crate::{Advisor, ModelName, Profile};
+use crate::{Advisor, ModelName, Predictor, Profile};
 use sparsight_kernels::Kernel;
 use sparsight_matrix::{Dtype, Seconds};
 use sparsight_model::accuracy::{Accuracy, coverage, relative_error};
-use sparsight_model::{ChoiceQuality, Model, PlacementRule, Prediction, StripPredictor, rank};
-use std::collections::BTreeMap;
+use sparsight_model::{ChoiceQuality, Model, PlacementRule, Prediction, rank};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Which matrices a row counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -87,6 +87,9 @@ pub struct Evaluation {
     pub misses: Vec<Miss>,
     /// Matrices by value type: all, and those beyond the launch.
     pub matrices: BTreeMap<Dtype, (usize, usize)>,
+    /// Matrices left out of a learned model's rows since it was trained on them, by model; only models that left any
+    /// out. If that were all of the matrices, the model has no rows.
+    pub trained_on: BTreeMap<ModelName, usize>,
 }
 
 struct Sample<'r> {
@@ -97,6 +100,8 @@ struct Sample<'r> {
 }
 
 /// Holds every model of `profile` against `corpus`. `worst` matrices are named for each model and kernel.
+///
+/// A learned model is held only against matrices that it was not trained on: it knows the others by heart.
 pub fn evaluate(
     profile: &Profile,
     corpus: &[CorpusRecord],
@@ -106,19 +111,33 @@ pub fn evaluate(
     let advisor = Advisor::new(profile);
     let launch = profile.device.facts.launch_s.0;
     let beyond_launch = |r: &CorpusRecord| r.best().is_some_and(|(_, best)| best.0 > 2.0 * launch);
-    let mut evaluation =
-        Evaluation { rows: Vec::new(), choices: Vec::new(), misses: Vec::new(), matrices: BTreeMap::new() };
+    let mut evaluation = Evaluation {
+        rows: Vec::new(),
+        choices: Vec::new(),
+        misses: Vec::new(),
+        matrices: BTreeMap::new(),
+        trained_on: BTreeMap::new(),
+    };
     for record in corpus {
         let (all, beyond) = evaluation.matrices.entry(record.dtype).or_default();
         *all += 1;
         *beyond += usize::from(beyond_launch(record));
     }
+    let known = &profile.models.trained_on;
     for model in ModelName::ALL {
+        let by_heart = |r: &&CorpusRecord| model.is_learned() && known.contains(&r.matrix);
+        let (left_out, tested): (Vec<&CorpusRecord>, Vec<&CorpusRecord>) = corpus.iter().partition(by_heart);
+        // Columns are a question for benchmark matrices: a model without them answers once.
+        let placements = if model.is_learned() { &placements[..placements.len().min(1)] } else { placements };
         for &placement in placements {
-            let predictor = advisor.predictor(model, placement);
-            evaluation.choices.extend(choices(corpus, &predictor, model, placement, &beyond_launch));
+            let Ok(predictor) = advisor.predictor(model, placement) else { continue };
+            if !left_out.is_empty() {
+                let names: BTreeSet<&str> = left_out.iter().map(|r| r.matrix.as_str()).collect();
+                evaluation.trained_on.insert(model, names.len());
+            }
+            evaluation.choices.extend(choices(&tested, &predictor, model, placement, &beyond_launch));
             let mut samples: BTreeMap<(Dtype, Kernel), Vec<Sample<'_>>> = BTreeMap::new();
-            for record in corpus {
+            for &record in &tested {
                 for (candidate, measured) in record.times() {
                     let Ok(prediction) = predictor.predict(&candidate, &record.features) else { continue };
                     samples.entry((record.dtype, candidate.kernel)).or_default().push(Sample {
@@ -156,15 +175,15 @@ pub fn evaluate(
 
 /// What the first-ranked candidate of each matrix really costs.
 fn choices(
-    corpus: &[CorpusRecord],
-    predictor: &StripPredictor<'_>,
+    corpus: &[&CorpusRecord],
+    predictor: &Predictor<'_>,
     model: ModelName,
     placement: PlacementRule,
     beyond_launch: &dyn Fn(&CorpusRecord) -> bool,
 ) -> Vec<ChoiceRow> {
     let chosen: Vec<(&CorpusRecord, (Seconds, Seconds))> = corpus
         .iter()
-        .filter_map(|record| {
+        .filter_map(|&record| {
             let ranking = rank(predictor, record.times().map(|(candidate, _)| candidate), &record.features);
             let first = ranking.best()?.candidate;
             let (_, time) = record.times().find(|(candidate, _)| *candidate == first)?;

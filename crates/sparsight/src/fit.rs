@@ -4,12 +4,17 @@ use crate::Error;
 use crate::profile::{MODELS_SCHEMA, Models, ProfileFolder};
 use crate::records::{BenchmarkRecord, CorpusRecord};
 use sparsight_kernels::DeviceFacts;
-use sparsight_model::{Calibration, MeasuredPair, Model, Observation, StripModel, StripPredictor, Variant};
+use sparsight_model::{
+    BoostingModel, Calibration, LearningSample, MeasuredPair, Model, Observation, PredictError, StripModel,
+    StripPredictor, Variant,
+};
 
-/// Fits all models to the benchmark matrices of a profile and, where it holds a corpus that may be trained on,
-/// calibrates their intervals with it. Writes nothing.
+/// Fits the strip models to the benchmark matrices of a profile and, where it holds a corpus that may be trained on,
+/// calibrates their intervals with it and learns `boosting` from it. Writes nothing.
 ///
-/// `trainable` says which matrices of the corpus may be used, by name.
+/// `trainable` says which matrices of the corpus may be used, by name. With fewer than
+/// [`MIN_MATRICES`](sparsight_model::MIN_MATRICES) of them there is no `boosting`. Learning takes some seconds for a
+/// hundred matrices.
 ///
 /// # Errors
 /// [`Error::Lacking`] without benchmark matrices; errors of reading the folder.
@@ -28,9 +33,31 @@ pub fn fit(folder: &ProfileFolder, trainable: impl Fn(&str) -> bool) -> Result<M
         schema: MODELS_SCHEMA.to_owned(),
         strip_calibration: calibrate(&strip, &facts, &corpus),
         strip_cache_calibration: calibrate(&strip_cache, &facts, &corpus),
+        boosting: learn(&facts, &corpus)?,
+        trained_on: corpus.iter().map(|record| record.matrix.clone()).collect(),
         strip,
         strip_cache,
     })
+}
+
+/// `None` with too few matrices.
+fn learn(facts: &DeviceFacts, corpus: &[CorpusRecord]) -> Result<Option<BoostingModel>, Error> {
+    let samples: Vec<LearningSample<'_>> = corpus
+        .iter()
+        .flat_map(|record| {
+            record.times().map(|(candidate, time)| LearningSample {
+                matrix: &record.matrix,
+                features: &record.features,
+                candidate,
+                time,
+            })
+        })
+        .collect();
+    match BoostingModel::fit(facts, &samples) {
+        Ok(model) => Ok(Some(model)),
+        Err(PredictError::TooFewMatrices { .. }) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// `None` without a corpus.

@@ -29,11 +29,13 @@ mod error;
 mod evaluate;
 mod fit;
 mod instrument;
+mod predictor;
 
-pub use advisor::{Advice, Advised, Advisor, ModelName, Objective, Refused, Why};
+pub use advisor::{Advice, Advised, Advisor, Objective, Refused, Why};
 pub use bench::{Bench, bench};
 pub use error::Error;
 pub use evaluate::{AccuracyRow, ChoiceRow, Evaluation, Miss, Scope, evaluate};
 pub use fit::fit;
 pub use instrument::{Grid, Point, Step, instrument, measure_conversion};
+pub use predictor::{ModelName, Predictor};
 pub use profile::Profile;

@@ -41,8 +41,8 @@ fn on_a_device_that_follows_the_equations_every_prediction_is_exact() {
     let a = "banded,n=3000,band=3".parse::<Recipe>().unwrap().generate::<f64>().unwrap();
     let f = Features::of(&a);
     let advisor = Advisor::new(&profile);
-    for model in ModelName::ALL {
-        let objective = Objective { model, ..Objective::default() };
+    for model in [ModelName::Strip, ModelName::StripCache] {
+        let objective = Objective { model: Some(model), ..Objective::default() };
         let advice = advisor.advise(&f, Dtype::F64, &objective).unwrap();
         assert!(!advice.ranked.is_empty());
         for advised in &advice.ranked {

@@ -74,7 +74,7 @@ impl Advise {
         let features = Features::of(&matrix);
         let objective = Objective {
             products: self.iterations.map(NonZeroU64::get),
-            model: self.model.model(profile.device.facts.kind),
+            model: self.model.model,
             placement: self.model.placement,
         };
         let advice = Advisor::new(&profile).advise(&features, T::DTYPE, &objective)?;
@@ -214,7 +214,7 @@ impl Advise {
         measured: &Measurements,
         context: &Context,
     ) -> Result<(), Failure> {
-        let model = self.model.model(profile.device.facts.kind).to_string();
+        let model = advice.model.to_string();
         let ranked = advice.ranked.iter().take(context.top_in_json());
         let ranked = ranked.map(|a| {
             AdvisedJson::ranked(

@@ -16,6 +16,7 @@ use sparsight::model::accuracy::Accuracy;
 use sparsight::profile::ProfileFolder;
 use sparsight::records::CorpusRecord;
 use sparsight::{AccuracyRow, Evaluation, Miss, Profile, Scope, evaluate};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// The papers' table: how far each model is off on each kernel, over the matrices of a profile's corpus
@@ -43,6 +44,9 @@ struct EvaluateJson {
     device: DeviceJson,
     test: Vec<String>,
     matrices: Vec<MatricesJson>,
+    /// Matrices left out of a model's errors since it was trained on them.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    trained_on: BTreeMap<String, usize>,
     errors: Vec<ErrorJson>,
     worst: Vec<MissJson>,
 }
@@ -135,10 +139,20 @@ impl Evaluate {
                 out.line("")?;
             }
         }
+        for (model, &count) in &evaluation.trained_on {
+            let tested = evaluation.rows.iter().any(|r| r.model == *model);
+            let count = matrices(count);
+            out.line(if tested {
+                format!("{model}: without {count} that it was trained on")
+            } else {
+                format!("{model}: not evaluated, it was trained on all of these matrices ({count})")
+            })?;
+        }
         out.line("error: |predicted - measured| / measured over matrices and block sizes")
     }
 
     fn json(&self, profile: &Profile, evaluation: Evaluation) -> EvaluateJson {
+        let trained_on = evaluation.trained_on.into_iter();
         let matrices = evaluation.matrices.into_iter();
         let matrices =
             matrices.map(|(dtype, (all, beyond_launch))| MatricesJson { dtype, all, beyond_launch });
@@ -167,6 +181,7 @@ impl Evaluate {
             device: DeviceJson::profiled(profile),
             test: self.test.clone(),
             matrices: matrices.collect(),
+            trained_on: trained_on.map(|(model, count)| (model.to_string(), count)).collect(),
             errors: errors.collect(),
             worst: worst.collect(),
         }

@@ -6,7 +6,7 @@ use crate::json::Document;
 use crate::name_prefixes::NamePrefixes;
 use crate::profiling;
 use crate::table::Table;
-use crate::text::matrices;
+use crate::text::{matrices, percent};
 use serde::Serialize;
 use sparsight::matrix::Dtype;
 use sparsight::model::StripModel;
@@ -80,6 +80,16 @@ impl Fit {
             count => format!("{} of the corpus", matrices(count)),
         };
         context.printer.line(format_args!("intervals from {from}"))?;
+        if let Some(boosting) = &models.boosting {
+            let held_out = boosting.cross_validation();
+            context.printer.line(format_args!(
+                "boosting learned from {}; held out, its median error is {} and its first choice within 5 % of the best \
+                 for {} of them",
+                matrices(boosting.matrices()),
+                percent(held_out.error.median),
+                percent(held_out.choice.within_5_percent)
+            ))?;
+        }
         Ok(Exit::Done)
     }
 }

@@ -12,7 +12,7 @@ use serde::Serialize;
 use sparsight::kernels::{Candidate, feasible};
 use sparsight::matrix::{Bytes, Dtype, Features, Limits, Seconds};
 use sparsight::model::{Model, Prediction, Term};
-use sparsight::{Advisor, Profile};
+use sparsight::{Advisor, ModelName, Profile};
 
 /// One model's predicted time for each candidate asked for, with the numbers that went into it
 #[derive(Debug, clap::Args)]
@@ -68,12 +68,13 @@ impl Predict {
             Dtype::F32 => Features::of(&source.load::<f32>(context)?),
             Dtype::F64 => Features::of(&source.load::<f64>(context)?),
         };
-        let predicted = self.predict(&profile, &features, dtype);
+        let model = self.model.model(&profile, dtype);
+        let predicted = self.predict(&profile, model, &features, dtype)?;
         if context.printer.is_json() {
             let body = PredictJson {
                 matrix: MatrixJson::new(source.title(), &features),
                 device: DeviceJson::profiled(&profile),
-                model: self.model.model(profile.device.facts.kind).to_string(),
+                model: model.to_string(),
                 placement: self.model.placement,
                 candidates: predicted.into_iter().map(PredictedJson::from).collect(),
             };
@@ -81,7 +82,6 @@ impl Predict {
         } else {
             let out = &context.printer;
             out.line(format_args!("{BOLD}{}{BOLD:#}   {}", source.title(), shape(&features)))?;
-            let model = self.model.model(profile.device.facts.kind);
             out.line(format_args!("{}   model {model}", heading(&profile, dtype)))?;
             for (candidate, prediction) in &predicted {
                 out.line("")?;
@@ -91,9 +91,14 @@ impl Predict {
         Ok(Exit::Done)
     }
 
-    fn predict(&self, profile: &Profile, features: &Features, dtype: Dtype) -> Vec<Predicted> {
-        let predictor = Advisor::new(profile)
-            .predictor(self.model.model(profile.device.facts.kind), self.model.placement);
+    fn predict(
+        &self,
+        profile: &Profile,
+        model: ModelName,
+        features: &Features,
+        dtype: Dtype,
+    ) -> Result<Vec<Predicted>, Failure> {
+        let predictor = Advisor::new(profile).predictor(model, self.model.placement)?;
         let limits = Limits::with_memory(profile.device.facts.memory_bytes);
         let one = |candidate: &Candidate| -> Result<(Prediction, Vec<Term>), String> {
             feasible(candidate, features, &limits).map_err(|why| why.to_string())?;
@@ -101,7 +106,8 @@ impl Predict {
             let terms = predictor.explain(candidate, features).map_err(|why| why.to_string())?;
             Ok((prediction, terms))
         };
-        self.kernels.candidates(dtype).into_iter().map(|candidate| (candidate, one(&candidate))).collect()
+        let candidates = self.kernels.candidates(dtype).into_iter();
+        Ok(candidates.map(|candidate| (candidate, one(&candidate))).collect())
     }
 }
 

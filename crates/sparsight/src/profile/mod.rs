@@ -18,8 +18,8 @@ use crate::Error;
 use serde::{Deserialize, Serialize};
 use sparsight_kernels::{DeviceFacts, Format};
 use sparsight_matrix::Seconds;
-use sparsight_model::{Calibration, StripModel};
-use std::collections::BTreeMap;
+use sparsight_model::{BoostingModel, Calibration, StripModel};
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// Everything that a prediction needs to know of a device.
@@ -98,6 +98,14 @@ pub struct Models {
     pub strip_calibration: Option<Calibration>,
     /// The same for `strip-cache`.
     pub strip_cache_calibration: Option<Calibration>,
+    /// Trees learned from the corpus; `None` if the profile holds too few matrices to learn from
+    /// ([`MIN_MATRICES`](sparsight_model::MIN_MATRICES)).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub boosting: Option<BoostingModel>,
+    /// Names of the matrices that calibrations and `boosting` learned from. An error on one of them says nothing
+    /// about a new matrix.
+    #[serde(default)]
+    pub trained_on: BTreeSet<String>,
 }
 
 /// Schema of `device.json`.

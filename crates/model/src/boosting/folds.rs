@@ -1,0 +1,58 @@
+//! Which matrices are held out together in cross-validation.
+//!
+//! All records of a matrix (block sizes, kernels, value types) lie in one fold. They are so alike that a model
+//! which saw some of them would know the rest, and its error would say nothing about a new matrix.
+
+use std::collections::BTreeMap;
+
+/// Folds; the custom number, and enough matrices stay to learn from.
+pub(super) const FOLDS: usize = 5;
+
+/// The fold of every matrix.
+pub(super) struct Folds<'a>(BTreeMap<&'a str, usize>);
+
+impl<'a> Folds<'a> {
+    /// Folds of equal size, give or take one matrix. The order of `names` and repeated names do not matter.
+    pub(super) fn of(names: impl IntoIterator<Item = &'a str>) -> Self {
+        let mut order: Vec<&str> = names.into_iter().collect();
+        order.sort_by_key(|name| (scattered(name), *name));
+        order.dedup();
+        Self(order.into_iter().enumerate().map(|(at, name)| (name, at % FOLDS)).collect())
+    }
+
+    /// Matrices.
+    pub(super) fn matrices(&self) -> impl Iterator<Item = &'a str> + '_ {
+        self.0.keys().copied()
+    }
+
+    /// The fold of a matrix that [`Folds::of`] was given.
+    pub(super) fn fold(&self, matrix: &str) -> usize {
+        self.0[matrix]
+    }
+}
+
+/// FNV-1a: neighbours in the alphabet, often of one family, are strewn over the folds, the same way everywhere.
+fn scattered(name: &str) -> u64 {
+    name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_matrix_lies_in_two_folds_and_the_folds_are_of_one_size() {
+        let names: Vec<String> = (0..52).map(|i| format!("folder/{}", i % 26)).collect();
+        let folds = Folds::of(names.iter().map(String::as_str));
+        assert_eq!(folds.matrices().count(), 26, "a name is one matrix, however often it comes");
+        let mut sizes = [0; FOLDS];
+        for name in folds.matrices() {
+            sizes[folds.fold(name)] += 1;
+        }
+        assert_eq!(sizes, [6, 5, 5, 5, 5]);
+        let backwards = Folds::of(names.iter().rev().map(String::as_str));
+        assert!(folds.matrices().all(|name| folds.fold(name) == backwards.fold(name)));
+    }
+}

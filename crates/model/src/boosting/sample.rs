@@ -1,0 +1,24 @@
+//! One measured time to learn from.
+
+use sparsight_kernels::Candidate;
+use sparsight_matrix::{Features, Seconds};
+
+/// One candidate on one matrix, measured.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LearningSample<'a> {
+    /// The matrix' name. All samples of one name stay together in cross-validation.
+    pub matrix: &'a str,
+    /// Its structure.
+    pub features: &'a Features,
+    /// What was run.
+    pub candidate: Candidate,
+    /// Time of one product.
+    pub time: Seconds,
+}
+
+impl LearningSample<'_> {
+    /// Whether the time is a positive number.
+    pub(super) fn is_usable(&self) -> bool {
+        self.time.0.is_finite() && self.time.0 > 0.0
+    }
+}
