@@ -50,6 +50,7 @@ fn learn(facts: &DeviceFacts, corpus: &[CorpusRecord]) -> Result<Option<Boosting
                 features: &record.features,
                 candidate,
                 time,
+                generated: record.is_generated(),
             })
         })
         .collect();
@@ -63,8 +64,11 @@ fn learn(facts: &DeviceFacts, corpus: &[CorpusRecord]) -> Result<Option<Boosting
 /// `None` without a corpus.
 fn calibrate(model: &StripModel, facts: &DeviceFacts, corpus: &[CorpusRecord]) -> Option<Calibration> {
     let predictor = StripPredictor::new(model, facts);
+    // What a generator makes is easier to predict than what people compute with: it does not count where others do.
+    let real = corpus.iter().any(|record| !record.is_generated());
     let pairs: Vec<MeasuredPair> = corpus
         .iter()
+        .filter(|record| !(real && record.is_generated()))
         .flat_map(|record| record.times().map(move |(candidate, measured)| (record, candidate, measured)))
         .filter_map(|(record, candidate, measured)| {
             let predicted = predictor.predict(&candidate, &record.features).ok()?.time;

@@ -39,7 +39,7 @@ pub struct KernelBoosting {
     pub(super) kernel: Kernel,
     /// Matrices learned from.
     pub matrices: usize,
-    /// Of held-out matrices, all block sizes and value types.
+    /// Of held-out matrices, all block sizes and value types; of real ones alone where there are enough.
     pub error: Accuracy,
     /// 90 % of `ln(measured / predicted)` of held-out matrices (split-conformal, Lei et al. 2018).
     pub(super) interval: LogInterval,
@@ -51,34 +51,45 @@ pub struct KernelBoosting {
     pub(super) trees: Forest,
 }
 
+/// Held-out samples with their predictions.
+type Judged<'a> = Vec<(LearningSample<'a>, MeasuredPair)>;
+
+/// Those that errors are judged by: of matrices that no generator made, if there are enough.
+fn judged<'a>(samples: &[LearningSample<'a>], pairs: Vec<MeasuredPair>) -> Judged<'a> {
+    let real: BTreeSet<&str> = samples.iter().filter(|s| !s.generated).map(|s| s.matrix).collect();
+    let enough = real.len() >= MIN_MATRICES;
+    samples.iter().copied().zip(pairs).filter(|(sample, _)| !(enough && sample.generated)).collect()
+}
+
 impl KernelBoosting {
     /// With the predictions of held-out matrices; `None` if there are too few matrices.
-    fn learn(
+    fn learn<'a>(
         kernel: Kernel,
         facts: &DeviceFacts,
-        samples: &[LearningSample<'_>],
+        samples: &[LearningSample<'a>],
         rows: &[Row],
         growth: &Growth,
-    ) -> Option<(Self, Vec<MeasuredPair>)> {
+    ) -> Option<(Self, Judged<'a>)> {
         let matrices = samples.iter().map(|s| s.matrix).collect::<BTreeSet<_>>().len();
         if matrices < MIN_MATRICES {
             return None;
         }
         let least = samples.iter().map(|s| s.time).min_by(|a, b| a.0.total_cmp(&b.0))?;
-        let pairs = out_of_fold(rows, growth, floor_s(least, facts));
-        let residuals = pairs.iter().map(|p| (p.measured.0 / p.predicted.0).ln()).collect();
+        let judged = judged(samples, out_of_fold(rows, growth, floor_s(least, facts)));
+        let pairs = || judged.iter().map(|(_, pair)| pair);
+        let residuals = pairs().map(|p| (p.measured.0 / p.predicted.0).ln()).collect();
         let Learned { step_s, trees } = Learned::of(rows, growth);
         let model = Self {
             kernel,
             matrices,
-            error: Accuracy::of(pairs.iter().map(|p| (p.predicted, p.measured)))?,
+            error: Accuracy::of(pairs().map(|p| (p.predicted, p.measured)))?,
             interval: LogInterval::of_residuals(residuals),
             least,
             trained: Trained::of(samples)?,
             step_s,
             trees,
         };
-        Some((model, pairs))
+        Some((model, judged))
     }
 
     /// Seconds that the trees correct.
@@ -146,19 +157,20 @@ impl BoostingModel {
             let row = |s: &LearningSample<'_>| row(s, facts, folds.fold(s.matrix));
             let rows: Vec<Row> = own.iter().map(row).collect();
             KernelBoosting::learn(kernel, facts, &own, &rows, growth)
-                .map(|(model, pairs)| (model, own, pairs))
         };
         let learned: Vec<_> = Kernel::ALL.par_iter().filter_map(one).collect();
         let (mut kernels, mut held_out, mut pairs) = (Vec::new(), Vec::new(), Vec::new());
-        for (model, own, out) in learned {
+        for (model, judged) in learned {
             kernels.push(model);
-            held_out.extend(own);
-            pairs.extend(out);
+            for (sample, pair) in judged {
+                held_out.push(sample);
+                pairs.push(pair);
+            }
         }
         let matrices = folds.matrices().count();
         let cross_validation = CrossValidation::of(&held_out, &pairs)
             .ok_or(PredictError::TooFewMatrices { model: "boosting", got: matrices, needed: MIN_MATRICES })?;
-        let dtypes: BTreeSet<Dtype> = held_out.iter().map(|s| s.candidate.dtype).collect();
+        let dtypes: BTreeSet<Dtype> = usable.iter().map(|s| s.candidate.dtype).collect();
         Ok(Self { format: Format, matrices, dtypes: dtypes.into_iter().collect(), cross_validation, kernels })
     }
 

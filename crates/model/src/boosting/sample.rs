@@ -14,6 +14,9 @@ pub struct LearningSample<'a> {
     pub candidate: Candidate,
     /// Time of one product.
     pub time: Seconds,
+    /// Whether a generator made it. Generated matrices teach; where there are enough others, errors and intervals
+    /// are judged by those alone, since what a generator makes is easier to predict than what people compute with.
+    pub generated: bool,
 }
 
 impl LearningSample<'_> {

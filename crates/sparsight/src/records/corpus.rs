@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use sparsight_device::Preparation;
 use sparsight_device::timing::{Caches, Timing};
 use sparsight_kernels::{Candidate, Format};
-use sparsight_matrix::{Dtype, Features, Infeasible, Seconds};
+use sparsight_matrix::{Dtype, Features, Infeasible, Seconds, gallery};
 use std::collections::BTreeMap;
 
 /// Features of a matrix and what every candidate did on it.
@@ -87,6 +87,11 @@ impl Outcome {
 }
 
 impl CorpusRecord {
+    /// Whether the matrix came from the gallery.
+    pub fn is_generated(&self) -> bool {
+        self.matrix.starts_with(gallery::PREFIX)
+    }
+
     /// Candidates that have a time.
     pub fn times(&self) -> impl Iterator<Item = (Candidate, Seconds)> + '_ {
         self.results.iter().filter_map(|m| match m.outcome {
