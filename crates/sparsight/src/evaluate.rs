@@ -2,7 +2,7 @@
 
 use crate::records::CorpusRecord;
 use crate::{Advisor, ModelName, Predictor, Profile};
-use sparsight_kernels::Kernel;
+use sparsight_kernels::{Kernel, strip};
 use sparsight_matrix::{Dtype, Seconds};
 use sparsight_model::accuracy::{Accuracy, coverage, relative_error};
 use sparsight_model::{ChoiceQuality, Model, PlacementRule, Prediction, rank};
@@ -16,6 +16,9 @@ pub enum Scope {
     /// Those whose best time is more than twice the launch cost: where the launch decides, every model that
     /// knows the launch is right.
     BeyondLaunch,
+    /// For each kernel those that look like its benchmark matrices: at least two strips, and no row longer than
+    /// twice the mean. What the strip models were made for.
+    LikeBenchmarks,
 }
 
 /// Error of one model on one kernel.
@@ -149,8 +152,18 @@ pub fn evaluate(
                 }
             }
             for ((dtype, kernel), samples) in samples {
-                for scope in [Scope::All, Scope::BeyondLaunch] {
-                    let counted = || samples.iter().filter(|s| scope == Scope::All || s.beyond_launch);
+                let strip = strip(kernel, &profile.device.facts);
+                let like_benchmarks = |s: &Sample<'_>| {
+                    let f = &s.record.features;
+                    strip.strips_of(f) >= 2 && f.row_max as f64 <= 2.0 * f.row_mean()
+                };
+                for scope in [Scope::All, Scope::BeyondLaunch, Scope::LikeBenchmarks] {
+                    let counts = |s: &&Sample<'_>| match scope {
+                        Scope::All => true,
+                        Scope::BeyondLaunch => s.beyond_launch,
+                        Scope::LikeBenchmarks => like_benchmarks(s),
+                    };
+                    let counted = || samples.iter().filter(counts);
                     let error = Accuracy::of(counted().map(|s| (s.prediction.time, s.measured)));
                     let covered = coverage(counted().map(|s| (&s.prediction, s.measured)));
                     let (Some(error), Some(covered)) = (error, covered) else { continue };

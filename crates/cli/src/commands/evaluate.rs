@@ -11,11 +11,11 @@ use crate::table::Table;
 use crate::text::{matrices, percent};
 use serde::Serialize;
 use sparsight::matrix::{Dtype, Seconds};
-use sparsight::model::PlacementRule;
 use sparsight::model::accuracy::Accuracy;
+use sparsight::model::{ChoiceQuality, PlacementRule};
 use sparsight::profile::ProfileFolder;
 use sparsight::records::CorpusRecord;
-use sparsight::{AccuracyRow, Evaluation, Miss, Profile, Scope, evaluate};
+use sparsight::{AccuracyRow, ChoiceRow, Evaluation, Miss, Profile, Scope, evaluate};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -48,6 +48,8 @@ struct EvaluateJson {
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     trained_on: BTreeMap<String, usize>,
     errors: Vec<ErrorJson>,
+    /// Measured time of the first-ranked candidate against the best measured one.
+    choices: Vec<ChoiceJson>,
     worst: Vec<MissJson>,
 }
 
@@ -68,6 +70,16 @@ struct ErrorJson {
     #[serde(flatten)]
     error: Accuracy,
     covered: f64,
+}
+
+#[derive(Serialize)]
+struct ChoiceJson {
+    model: String,
+    placement: PlacementRule,
+    dtype: Dtype,
+    scope: &'static str,
+    #[serde(flatten)]
+    quality: ChoiceQuality,
 }
 
 #[derive(Serialize)]
@@ -107,7 +119,7 @@ impl Evaluate {
         let out = &context.printer;
         let show = |table: &Table| if self.markdown { table.markdown() } else { table.to_string() };
         for (&dtype, &(all, beyond)) in &evaluation.matrices {
-            for scope in [Scope::All, Scope::BeyondLaunch] {
+            for scope in [Scope::All, Scope::BeyondLaunch, Scope::LikeBenchmarks] {
                 let rows = || evaluation.rows.iter().filter(|r| r.dtype == dtype && r.scope == scope);
                 if rows().next().is_none() {
                     continue;
@@ -116,6 +128,10 @@ impl Evaluate {
                     Scope::All => matrices(all),
                     Scope::BeyondLaunch => {
                         format!("{beyond} of {} beyond twice the launch cost", matrices(all))
+                    }
+                    Scope::LikeBenchmarks => {
+                        "matrices of two strips or more whose longest row is at most twice the mean"
+                            .to_owned()
                     }
                 };
                 let title = format!("{}, {dtype}, {count}", described(&profile.device.facts));
@@ -127,6 +143,15 @@ impl Evaluate {
                 out.line(show(&errors(rows())))?;
                 out.line("")?;
             }
+            let rows: Vec<&ChoiceRow> = evaluation.choices.iter().filter(|r| r.dtype == dtype).collect();
+            let title = format!("What the first-ranked candidate costs, {dtype}");
+            out.line(if self.markdown {
+                format!("**{title}**\n")
+            } else {
+                format!("{BOLD}{title}{BOLD:#}")
+            })?;
+            out.line(show(&choices(&rows)))?;
+            out.line("")?;
             let misses: Vec<&Miss> = evaluation.misses.iter().filter(|m| m.dtype == dtype).collect();
             if !misses.is_empty() {
                 let title = format!("Worst predicted, {dtype}");
@@ -148,7 +173,10 @@ impl Evaluate {
                 format!("{model}: not evaluated, it was trained on all of these matrices ({count})")
             })?;
         }
-        out.line("error: |predicted - measured| / measured over matrices and block sizes")
+        out.line("error: |predicted - measured| / measured over matrices and block sizes")?;
+        out.line(
+            "best / chosen: geometric mean of the best measured time over that of the first-ranked candidate",
+        )
     }
 
     fn json(&self, profile: &Profile, evaluation: Evaluation) -> EvaluateJson {
@@ -161,12 +189,16 @@ impl Evaluate {
             model: r.model.to_string(),
             placement: r.placement,
             dtype: r.dtype,
-            scope: match r.scope {
-                Scope::All => "all",
-                Scope::BeyondLaunch => "beyond-launch",
-            },
+            scope: scope(r.scope),
             error: r.error,
             covered: r.covered,
+        });
+        let choices = evaluation.choices.into_iter().map(|r| ChoiceJson {
+            model: r.model.to_string(),
+            placement: r.placement,
+            dtype: r.dtype,
+            scope: scope(r.scope),
+            quality: r.quality,
         });
         let worst = evaluation.misses.into_iter().map(|m| MissJson {
             error: m.error(),
@@ -183,6 +215,7 @@ impl Evaluate {
             matrices: matrices.collect(),
             trained_on: trained_on.map(|(model, count)| (model.to_string(), count)).collect(),
             errors: errors.collect(),
+            choices: choices.collect(),
             worst: worst.collect(),
         }
     }
@@ -218,6 +251,46 @@ fn errors<'r>(rows: impl Iterator<Item = &'r AccuracyRow>) -> Table {
         ]);
     }
     table
+}
+
+/// Model by model: the shares of Lehnert et al. 2016 and the ratios.
+fn choices(rows: &[&ChoiceRow]) -> Table {
+    let mut table = Table::new(&[
+        "<model",
+        "<columns",
+        "<matrices",
+        "count",
+        "within 5 %",
+        "5 to 20 %",
+        "beyond 20 %",
+        "best / chosen",
+        "90th percentile of chosen / best",
+        "worst",
+    ]);
+    for r in rows {
+        let q = &r.quality;
+        table.row([
+            r.model.to_string(),
+            rule(r.placement).to_owned(),
+            scope(r.scope).to_owned(),
+            q.count.to_string(),
+            percent(q.within_5_percent),
+            percent(q.within_20_percent),
+            percent(q.beyond_20_percent),
+            format!("{:.3}", 1.0 / q.mean_ratio),
+            format!("{:.2}", q.p90_ratio),
+            format!("{:.2}", q.worst_ratio),
+        ]);
+    }
+    table
+}
+
+fn scope(scope: Scope) -> &'static str {
+    match scope {
+        Scope::All => "all",
+        Scope::BeyondLaunch => "beyond-launch",
+        Scope::LikeBenchmarks => "like-benchmarks",
+    }
 }
 
 fn worst(misses: &[&Miss]) -> Table {
