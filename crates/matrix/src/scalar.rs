@@ -70,6 +70,8 @@ pub trait Scalar:
     const DTYPE: Dtype;
     /// Distance from 1 to the next larger value.
     const EPSILON: f64;
+    /// Smallest positive normal value.
+    const MIN_POSITIVE: f64;
     /// Nearest value.
     fn from_f64(value: f64) -> Self;
     /// Exact.
@@ -79,6 +81,7 @@ pub trait Scalar:
 impl Scalar for f32 {
     const DTYPE: Dtype = Dtype::F32;
     const EPSILON: f64 = Self::EPSILON as f64;
+    const MIN_POSITIVE: f64 = Self::MIN_POSITIVE as f64;
     fn from_f64(value: f64) -> Self {
         value as Self
     }
@@ -90,6 +93,7 @@ impl Scalar for f32 {
 impl Scalar for f64 {
     const DTYPE: Dtype = Dtype::F64;
     const EPSILON: f64 = Self::EPSILON;
+    const MIN_POSITIVE: f64 = Self::MIN_POSITIVE;
     fn from_f64(value: f64) -> Self {
         value
     }

@@ -1,8 +1,8 @@
 //! Intervals that know real matrices: residuals of predictions against measured matrices, by kernel.
 //!
-//! Split-conformal prediction (Lei et al. 2018): if the matrices to come are like those measured here and these
-//! were not used to fit the model, the interval holds the measured time with a probability of at least 90 %,
-//! whatever the model is. The predicted time itself is never moved: `strip` stays the papers' model, biased or
+//! After split-conformal prediction (Lei et al. 2018): if the matrices to come are like those measured here, nominally
+//! 90 % of their times lie in the interval, whatever the model is. Nominally, because the candidates of one matrix are
+//! not independent of each other, so there are fewer matrices behind it than residuals. The predicted time itself is never moved: `strip` stays the papers' model, biased or
 //! not, and its interval may be lopsided.
 
 use crate::interval::CONFORMAL_MIN;
@@ -88,10 +88,11 @@ impl Calibration {
         self.kernels.iter().find(|k| k.kernel == kernel).map_or(0, |k| k.pairs)
     }
 
-    /// Replaces the interval of a prediction, never its time.
-    pub fn apply(&self, kernel: Kernel, prediction: &mut Prediction) {
+    /// Replaces the interval of a prediction, never its time. `widening`: how far the matrix lies outside the
+    /// benchmark grid, as in [`LogInterval::widened`].
+    pub fn apply(&self, kernel: Kernel, widening: f64, prediction: &mut Prediction) {
         if let Some(interval) = self.interval(kernel) {
-            let (low, high) = interval.around(prediction.time.0);
+            let (low, high) = interval.widened(widening).around(prediction.time.0);
             (prediction.low, prediction.high) = (Seconds(low), Seconds(high));
         }
     }

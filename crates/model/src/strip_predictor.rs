@@ -14,7 +14,8 @@
 //! affect the performance"); on a GPU with a large L2 they decide up to a factor of 3. `x_reuse` is read as the
 //! chance that a matrix behaves as banded. Its interval therefore lets the weight run over
 //! `r ± 1.645 sqrt(r (1 - r))`, 90 % of such a chance, cut to 0..=1, and takes the lowest low and the highest
-//! high on the way: near r = 0.5 it spans both placements, at 0 and 1 it is that of one of them.
+//! high on the way: near r = 0.5 it spans both placements, at 0 and 1 it is that of one of them. A calibration
+//! knows what the columns of real matrices do and replaces it; outside the grid that interval is widened, too.
 //!
 //! Floor: no prediction is below the measured launch cost of the device, nor, if that is unknown, below the
 //! shortest time measured with the candidate. So it is never zero, negative or NaN, an empty matrix included.
@@ -73,6 +74,8 @@ struct Estimate {
     time: f64,
     low: f64,
     high: f64,
+    /// Of the part that lies furthest outside.
+    widening: f64,
     outside: Vec<Extrapolation>,
 }
 
@@ -136,6 +139,7 @@ impl Part {
         }
         let time = self.time_s(fit, facts);
         let (low, high) = fit.interval.widened(widening).around(time);
+        sum.widening = sum.widening.max(widening);
         sum.time += time;
         sum.low += low;
         sum.high += high;
@@ -206,6 +210,7 @@ impl Estimate {
             time: mix(reuse, self.time, strewn.time),
             low: low.into_iter().fold(f64::INFINITY, f64::min),
             high: high.into_iter().fold(0.0, f64::max),
+            widening: self.widening.max(strewn.widening),
             outside: self.outside,
         }
     }
@@ -219,7 +224,7 @@ impl<'a> StripPredictor<'a> {
 
     /// The prediction at one placement; `None` if a part is not fitted there.
     fn at(&self, parts: &[Option<Part>; 2], placement: Placement) -> Option<Estimate> {
-        let mut sum = Estimate { time: 0.0, low: 0.0, high: 0.0, outside: Vec::new() };
+        let mut sum = Estimate { time: 0.0, low: 0.0, high: 0.0, widening: 0.0, outside: Vec::new() };
         for (part, second) in parts.iter().zip([false, true]).filter_map(|(p, s)| Some((p.as_ref()?, s))) {
             part.add_to(&mut sum, self.model.find(&part.candidate, placement)?, self.facts, second);
         }
@@ -273,6 +278,7 @@ impl Model for StripPredictor<'_> {
                 banded.blend(self.at(&parts, Placement::Strewn).expect(fitted), reuse(features))
             }
         };
+        let widening = estimate.widening;
         let mut prediction = Prediction {
             time: Seconds(estimate.time),
             // Rounding must not push an end past the time.
@@ -281,7 +287,7 @@ impl Model for StripPredictor<'_> {
             extrapolates: estimate.outside,
         };
         if let Some(calibration) = self.calibration {
-            calibration.apply(candidate.kernel, &mut prediction);
+            calibration.apply(candidate.kernel, widening, &mut prediction);
         }
         Ok(prediction)
     }

@@ -137,7 +137,7 @@ impl<'p> Advisor<'p> {
                 prediction,
             });
         }
-        if advice.ranked.is_empty() && !advice.refused.iter().any(|r| matches!(r.why, Why::Infeasible(_))) {
+        if advice.ranked.is_empty() && advice.refused.iter().any(|r| matches!(r.why, Why::NoModel(_))) {
             let (profile, missing) = (self.profile.name.clone(), format!("{model} model for {dtype}"));
             return Err(Error::Lacking { profile, missing });
         }

@@ -27,6 +27,12 @@ pub enum Error {
         /// The parser's reason.
         reason: String,
     },
+    /// Another run writes the same file.
+    #[error("{}: another run is writing here", path.display())]
+    Busy {
+        /// The file.
+        path: PathBuf,
+    },
     /// A file of another version of the schema.
     #[error("{}: schema {found} is not {expected}, the one this version reads", path.display())]
     Schema {
@@ -72,6 +78,9 @@ impl Error {
             }
             Self::File { source, .. } if source.kind() == std::io::ErrorKind::StorageFull => {
                 Some("free some space and run the same command again: it goes on where it stopped".to_owned())
+            }
+            Self::Busy { .. } => {
+                Some("wait for it, or give each run a folder of its own and put their .jsonl files together with cat".to_owned())
             }
             Self::Schema { .. } => Some("`sparsight fit DIR` writes the models anew".to_owned()),
             _ => None,

@@ -36,8 +36,9 @@ pub struct AccuracyRow {
     pub scope: Scope,
     /// Of `|predicted - measured| / measured`, over matrices and block sizes.
     pub error: Accuracy,
-    /// Share of the measurements that lie within their 90 % interval.
-    pub covered: f64,
+    /// Share of the measurements that lie within their 90 % interval, of matrices that took no part in its
+    /// calibration; `None` without any.
+    pub covered: Option<f64>,
 }
 
 /// How good the first-ranked candidate of a model is: the evaluation of Lehnert et al. 2016.
@@ -165,8 +166,9 @@ pub fn evaluate(
                     };
                     let counted = || samples.iter().filter(counts);
                     let error = Accuracy::of(counted().map(|s| (s.prediction.time, s.measured)));
-                    let covered = coverage(counted().map(|s| (&s.prediction, s.measured)));
-                    let (Some(error), Some(covered)) = (error, covered) else { continue };
+                    let unseen = counted().filter(|s| !known.contains(&s.record.matrix));
+                    let covered = coverage(unseen.map(|s| (&s.prediction, s.measured)));
+                    let Some(error) = error else { continue };
                     evaluation.rows.push(AccuracyRow {
                         model,
                         placement,

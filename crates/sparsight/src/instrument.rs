@@ -117,7 +117,8 @@ pub struct Step<'a> {
     pub point: &'a Point,
 }
 
-/// Runs the points of `grid` with value type `T` that are not in `known`. Each record is handed to `keep` as
+/// Runs the points of `grid` with value type `T` that have no times in `known`; those beyond an earlier bound are
+/// tried again if they are within the present one. Each record is handed to `keep` as
 /// soon as it is made; `keep` may stop the run by returning an error. `step` is told of every point.
 ///
 /// # Errors
@@ -130,7 +131,15 @@ pub fn instrument<T: Scalar>(
     mut keep: impl FnMut(BenchmarkRecord) -> Result<(), Error>,
 ) -> Result<(), Error> {
     let key = |r: &BenchmarkRecord| (r.kernel.clone(), r.dtype, r.placement, r.p, r.strips, r.nrows);
-    let known: HashSet<_> = known.iter().map(key).collect();
+    // What has times is done. What was beyond an earlier bound or failed is tried again, unless it would be beyond
+    // the present bound, too.
+    let still_known = |record: &&BenchmarkRecord| match &record.outcome {
+        BenchmarkOutcome::Blocks(_) => true,
+        BenchmarkOutcome::Beyond(Infeasible::DoesNotFit { need, .. }) => *need > grid.bound,
+        BenchmarkOutcome::Beyond(_) => true,
+        BenchmarkOutcome::Failed(_) => false,
+    };
+    let known: HashSet<_> = known.iter().filter(still_known).map(key).collect();
     let total = grid.points.len();
     for (index, point) in grid.points.iter().enumerate().filter(|(_, p)| p.dtype == T::DTYPE) {
         let mut record = BenchmarkRecord {

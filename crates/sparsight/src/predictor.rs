@@ -1,10 +1,11 @@
 //! The models of a profile by name, as predictors.
 
 use crate::{Error, Profile};
-use sparsight_kernels::{Candidate, DeviceKind};
+use sparsight_kernels::{Candidate, DeviceKind, Kernel};
 use sparsight_matrix::{Dtype, Features};
 use sparsight_model::{
-    BoostingPredictor, MIN_MATRICES, Model, PlacementRule, PredictError, Prediction, StripPredictor, Term,
+    BoostingModel, BoostingPredictor, MIN_MATRICES, Model, PlacementRule, PredictError, Prediction,
+    StripPredictor, Term,
 };
 use std::fmt;
 use std::str::FromStr;
@@ -62,11 +63,15 @@ pub enum Predictor<'p> {
 }
 
 impl Profile {
-    /// The model that predicts when none is named: `boosting` if the profile learned one for this value type, else
+    /// The model that predicts when none is named: `boosting` if the profile learned every kernel for this value type, else
     /// on a GPU `strip-cache` and on a CPU `strip` (the second regime was seen on a GPU, and a quick profile has too
     /// few benchmarks beyond a CPU's caches to hold its lines).
     pub fn best_model(&self, dtype: Dtype) -> ModelName {
-        let learned = self.models.boosting.as_ref().is_some_and(|model| model.knows(dtype));
+        let complete = |model: &BoostingModel| {
+            model.knows(dtype)
+                && Kernel::ALL.iter().all(|kernel| model.kernels().iter().any(|k| k.kernel() == *kernel))
+        };
+        let learned = self.models.boosting.as_ref().is_some_and(complete);
         match (learned, self.device.facts.kind) {
             (true, _) => ModelName::Boosting,
             (false, DeviceKind::Cuda) => ModelName::StripCache,

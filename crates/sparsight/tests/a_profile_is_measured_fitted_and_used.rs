@@ -74,6 +74,7 @@ fn an_interrupted_run_keeps_what_was_measured_and_goes_on_from_there() {
     assert!(matches!(stopped, Err(Error::Device(DeviceError::Interrupted))));
     assert_eq!(folder.benchmark().unwrap().records().len(), 10);
 
+    drop(journal);
     let before = device.generated.get();
     let mut journal = folder.benchmark().unwrap();
     let known = journal.records().to_vec();
@@ -85,6 +86,20 @@ fn an_interrupted_run_keeps_what_was_measured_and_goes_on_from_there() {
     let beyond = records.iter().filter(|r| matches!(r.outcome, BenchmarkOutcome::Beyond(_))).count();
     assert!(beyond > 0, "points beyond the bound are records");
     assert_eq!(records.iter().filter(run).count() + beyond, records.len(), "and nothing failed");
+
+    drop(journal);
+    let mut journal = folder.benchmark().unwrap();
+    let wider = Grid::new(Device::<f32>::facts(&device), &[Dtype::F32], Bytes(1 << 21));
+    let before = device.generated.get();
+    instrument::<f32>(&device, &wider, &records, |_| true, |record| journal.append(record)).unwrap();
+    let more = folder.benchmark().unwrap().into_records();
+    let timed = |records: &[sparsight::records::BenchmarkRecord]| records.iter().filter(run).count();
+    assert!(timed(&more) > timed(&records), "a wider bound lets more through");
+    assert_eq!(
+        device.generated.get() - before,
+        timed(&more) - timed(&records),
+        "and nothing is measured twice"
+    );
 }
 
 #[test]

@@ -88,7 +88,7 @@ impl Advise {
             self.print(&source, &features, &profile, &advice, &measured, context)?;
         }
         let failed = measured.values().any(|outcome| matches!(outcome, Outcome::Failed { .. }));
-        Ok(if failed { Exit::No } else { Exit::Done })
+        Ok(if failed || advice.ranked.is_empty() { Exit::No } else { Exit::Done })
     }
 
     /// The first few, the best CSR, or all.
@@ -215,8 +215,11 @@ impl Advise {
         context: &Context,
     ) -> Result<(), Failure> {
         let model = advice.model.to_string();
-        let ranked = advice.ranked.iter().take(context.top_in_json());
-        let ranked = ranked.map(|a| {
+        // What was measured is shown, wherever it ranks.
+        let shown =
+            |rank: usize, a: &Advised| rank < context.top_in_json() || measured.contains_key(&a.candidate);
+        let ranked = advice.ranked.iter().enumerate().filter(|(rank, a)| shown(*rank, a));
+        let ranked = ranked.map(|(_, a)| {
             AdvisedJson::ranked(
                 a,
                 model.clone(),

@@ -69,7 +69,8 @@ struct ErrorJson {
     scope: &'static str,
     #[serde(flatten)]
     error: Accuracy,
-    covered: f64,
+    /// Of matrices that took no part in the calibration of the intervals.
+    covered: Option<f64>,
 }
 
 #[derive(Serialize)]
@@ -173,6 +174,7 @@ impl Evaluate {
                 format!("{model}: not evaluated, it was trained on all of these matrices ({count})")
             })?;
         }
+        out.line("in the 90 % interval: of matrices that the intervals were not calibrated with")?;
         out.line("error: |predicted - measured| / measured over matrices and block sizes")?;
         out.line(
             "best / chosen: geometric mean of the best measured time over that of the first-ranked candidate",
@@ -247,7 +249,7 @@ fn errors<'r>(rows: impl Iterator<Item = &'r AccuracyRow>) -> Table {
             percent(r.error.median),
             percent(r.error.p90),
             percent(r.error.worst),
-            percent(r.covered),
+            r.covered.map_or_else(|| "-".to_owned(), percent),
         ]);
     }
     table

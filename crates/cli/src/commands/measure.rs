@@ -58,7 +58,7 @@ impl Measure {
         context.interrupt.listen();
         profiling::begin(&folder, &mut device, context)?;
         let mut corpus = folder.corpus()?;
-        let known: HashSet<(String, Dtype)> =
+        let mut known: HashSet<(String, Dtype)> =
             corpus.records().iter().map(|r| (r.matrix.clone(), r.dtype)).collect();
         let mut counts = MeasureJson { folder: self.output.clone(), ..MeasureJson::default() };
         let bar = context.printer.progress(sources.len() as u64, "matrices");
@@ -84,6 +84,12 @@ impl Measure {
             };
             let features = Features::of(&matrix);
             for dtype in missing {
+                if dtype == Dtype::F32 && matrix.values().iter().any(|&v| !(v as f32).is_finite()) {
+                    let why = "values beyond the range of f32".to_owned();
+                    context.printer.warning(format_args!("skipped in f32: {name}: {why}"));
+                    counts.unreadable.push(UnreadableJson { matrix: name.clone(), why });
+                    continue;
+                }
                 let record = match dtype {
                     Dtype::F32 => one::<f32>(&device, &name, &matrix.to_dtype(), &features, context),
                     Dtype::F64 => one::<f64>(&device, &name, &matrix, &features, context),
@@ -91,6 +97,7 @@ impl Measure {
                 counts.measured += 1;
                 counts.failing += usize::from(report_failures(&record, context));
                 corpus.append(record)?;
+                known.insert((name.clone(), dtype));
             }
         }
         drop(bar);

@@ -62,8 +62,10 @@ impl Profile {
                 let kept = folder.benchmark().map_or(0, |journal| journal.records().len());
                 failure.keeping(|| self.kept(kept))
             })?;
-        // The corpus of a folder that was fitted before goes into the same calibration again.
-        profiling::fit_and_write(&folder, |_| true).map_err(|failure| match done.beyond {
+        // What a folder was trained on before it is trained on again, and nothing else: matrices kept for testing stay so.
+        let before = folder.models().ok().flatten().map(|models| models.trained_on).unwrap_or_default();
+        let trainable = |name: &str| before.is_empty() || before.contains(name);
+        profiling::fit_and_write(&folder, trainable).map_err(|failure| match done.beyond {
             0 => failure,
             beyond => failure.hinted(format!("{beyond} benchmarks are beyond {bound}: raise --max-bytes")),
         })?;

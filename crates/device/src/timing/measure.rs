@@ -32,6 +32,9 @@ pub struct Timing {
 /// No clock used here resolves less than this.
 const CLOCK: f64 = 1e-10;
 
+/// A product that takes this many times the whole budget is run once.
+const HOPELESS: f64 = 10.0;
+
 /// Measures by asking `batch(n)` for the time of `n` products until `rule` is satisfied.
 ///
 /// `batch` is first called once or twice to warm up and to find how many products fill a batch.
@@ -44,10 +47,22 @@ pub fn measure(
 ) -> Result<Timing, DeviceError> {
     let first = batch(1)?.0;
     if first >= rule.budget.0 {
-        // Hopeless: one product alone takes more than all the time there is. It was warm-up, too, so it may
-        // be a little too long, which the spread of a single sample cannot show.
-        let time = Seconds(first);
-        return Ok(Timing { time, spread: 0.0, samples: 1, alpha: 0, beta: 1, stopped: Stopped::Budget });
+        // One product alone takes more than all the time there is. Up to ten times that, two more show the spread;
+        // beyond, it is hopeless and the one, which was warm-up, too, must do.
+        let mut all = vec![first];
+        if first < HOPELESS * rule.budget.0 {
+            all.extend([batch(1)?.0, batch(1)?.0]);
+        }
+        let samples = all.len() as u32;
+        let (median, spread) = spread(&mut all);
+        return Ok(Timing {
+            time: Seconds(median),
+            spread,
+            samples,
+            alpha: 0,
+            beta: 1,
+            stopped: Stopped::Budget,
+        });
     }
     let probe = 4;
     let one = batch(probe)?.0 / f64::from(probe);

@@ -41,7 +41,8 @@ pub struct KernelBoosting {
     pub matrices: usize,
     /// Of held-out matrices, all block sizes and value types; of real ones alone where there are enough.
     pub error: Accuracy,
-    /// 90 % of `ln(measured / predicted)` of held-out matrices (split-conformal, Lei et al. 2018).
+    /// 90 % of `ln(measured / predicted)` of held-out matrices: nominal, since the model was fitted to all of
+    /// them again afterwards.
     pub(super) interval: LogInterval,
     /// Shortest time measured.
     pub(super) least: Seconds,

@@ -140,12 +140,14 @@ impl Profile {
         Ok(Self { name: folder.name(), device: folder.device()?, models })
     }
 
-    /// A shipped profile by name, else a folder by path.
+    /// A shipped profile by name, else a folder by path; what has a separator is always a path.
     ///
     /// # Errors
     /// As [`Profile::shipped`] and [`Profile::load`].
     pub fn find(name_or_folder: &str) -> Result<Self, Error> {
-        if Self::shipped_names().any(|n| n == name_or_folder) || !Path::new(name_or_folder).is_dir() {
+        let is_path = name_or_folder.contains(['/', std::path::MAIN_SEPARATOR]);
+        let is_shipped = Self::shipped_names().any(|n| n == name_or_folder) && !is_path;
+        if is_shipped || !Path::new(name_or_folder).is_dir() {
             return Self::shipped(name_or_folder);
         }
         Self::load(Path::new(name_or_folder))

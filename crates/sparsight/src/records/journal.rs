@@ -1,13 +1,13 @@
 //! An append-only file of records.
 //!
-//! A run that was killed may leave half a line at the end: it is cut off when the journal is opened for
-//! appending, and everything before it counts. Any other line that does not parse is an error.
+//! A run that was killed may leave half a line at the end: it is cut off at the first append, and everything before
+//! it counts. Any other line that does not parse is an error. One run at a time may append: the file is locked.
 
 use crate::Error;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use std::fs::{File, OpenOptions};
-use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
 /// Records of one kind in one file.
@@ -26,16 +26,17 @@ impl<R: Serialize + DeserializeOwned> Journal<R> {
     /// # Errors
     /// [`Error::File`]; [`Error::Malformed`] with the line that does not parse.
     pub fn open(path: &Path) -> Result<Self, Error> {
-        let mut text = String::new();
-        match File::open(path).and_then(|mut f| f.read_to_string(&mut text)) {
+        let mut bytes = Vec::new();
+        match File::open(path).and_then(|mut f| f.read_to_end(&mut bytes)) {
             Ok(_) => {}
             Err(e) if e.kind() == ErrorKind::NotFound => {}
             Err(source) => return Err(Error::File { path: path.to_owned(), source }),
         }
-        let complete = text.rfind('\n').map_or(0, |end| end + 1);
+        // What follows the last line end is half a line, perhaps cut within a character.
+        let complete = bytes.iter().rposition(|&b| b == b'\n').map_or(0, |end| end + 1);
         let mut records = Vec::new();
-        for (index, line) in text[..complete].lines().enumerate() {
-            let record = serde_json::from_str(line).map_err(|e| Error::Malformed {
+        for (index, line) in bytes[..complete].split_inclusive(|&b| b == b'\n').enumerate() {
+            let record = serde_json::from_slice(line).map_err(|e| Error::Malformed {
                 path: path.to_owned(),
                 line: index + 1,
                 reason: e.to_string(),
@@ -55,29 +56,52 @@ impl<R: Serialize + DeserializeOwned> Journal<R> {
         self.records
     }
 
-    /// Adds one, on disk before this returns.
+    /// Adds one, handed to the system before this returns.
     ///
     /// # Errors
-    /// [`Error::File`], for example when the disk is full; what was there before stays.
+    /// [`Error::File`], for example when the disk is full; what was there before stays. [`Error::Busy`] if another
+    /// run appends to the file, or has since it was read.
     ///
     /// # Panics
     /// If a record does not serialise, which plain data always does.
     pub fn append(&mut self, record: R) -> Result<(), Error> {
-        let fail = |source| Error::File { path: self.path.clone(), source };
         let mut line = serde_json::to_string(&record).expect("plain data serialises");
         line.push('\n');
         if self.file.is_none() {
-            let mut file =
-                OpenOptions::new().create(true).write(true).truncate(false).open(&self.path).map_err(fail)?;
-            file.set_len(self.complete).and_then(|()| file.seek(SeekFrom::End(0))).map_err(fail)?;
-            self.file = Some(file);
+            self.file = Some(self.open_to_append()?);
         }
+        let fail = |source| Error::File { path: self.path.clone(), source };
         if let Some(file) = &mut self.file {
             file.write_all(line.as_bytes()).and_then(|()| file.flush()).map_err(fail)?;
         }
         self.complete += line.len() as u64;
         self.records.push(record);
         Ok(())
+    }
+
+    /// Locked until the journal is dropped, half a line at the end cut off.
+    fn open_to_append(&self) -> Result<File, Error> {
+        let fail = |source| Error::File { path: self.path.clone(), source };
+        let file = OpenOptions::new().create(true).append(true).open(&self.path).map_err(fail)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(Error::Busy { path: self.path.clone() }),
+            // A file system without locks: then nobody is kept out.
+            Err(TryLockError::Error(e)) if e.kind() == ErrorKind::Unsupported => {}
+            Err(TryLockError::Error(source)) => return Err(fail(source)),
+        }
+        let length = file.metadata().map_err(fail)?.len();
+        if length > self.complete {
+            // Half a line of a run that was killed may go; whole lines that came since the file was read may not.
+            let mut since = Vec::new();
+            let read = File::open(&self.path).and_then(|mut f| f.read_to_end(&mut since));
+            read.map_err(fail)?;
+            if since[self.complete as usize..].contains(&b'\n') {
+                return Err(Error::Busy { path: self.path.clone() });
+            }
+            file.set_len(self.complete).map_err(fail)?;
+        }
+        Ok(file)
     }
 }
 
@@ -96,6 +120,31 @@ mod tests {
         journal.append(5).unwrap();
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "1\n2\n4\n5\n");
         assert_eq!(Journal::<u32>::open(&path).unwrap().into_records(), [1, 2, 4, 5]);
+    }
+
+    #[test]
+    fn two_runs_cannot_append_to_one_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("j.jsonl");
+        let (mut one, mut other) = (Journal::open(&path).unwrap(), Journal::open(&path).unwrap());
+        one.append(1_u32).unwrap();
+        assert!(matches!(other.append(2_u32), Err(Error::Busy { .. })), "while the first run has it");
+        drop(one);
+        assert!(
+            matches!(other.append(2_u32), Err(Error::Busy { .. })),
+            "nor over what came since it was read"
+        );
+        let mut again = Journal::open(&path).unwrap();
+        again.append(3_u32).unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "1\n3\n");
+    }
+
+    #[test]
+    fn half_a_character_at_the_end_is_half_a_line() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("j.jsonl");
+        std::fs::write(&path, b"\"a\"\n\"gr\xc3").unwrap();
+        assert_eq!(Journal::<String>::open(&path).unwrap().records(), ["a"]);
     }
 
     #[test]
