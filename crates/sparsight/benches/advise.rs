@@ -24,11 +24,13 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("{recipe}: {} non-zeros, CSR {:.0} MB", a.nnz(), csr_bytes / 1e6);
 
     forget_peak();
+    let before = peak_bytes();
     let advise =
         || advisor.advise(&Features::of(&a), Dtype::F64, &objective).map(|advice| advice.ranked.len());
     black_box(advise()?);
-    if let Some(peak) = peak_bytes() {
-        println!("peak memory while advising: {:.2} of the CSR", peak / csr_bytes);
+    if let (Some(before), Some(peak)) = (before, peak_bytes()) {
+        let (all, added) = (peak / csr_bytes, (peak - before) / csr_bytes);
+        println!("peak memory while advising: {all:.2} of the CSR, {added:.3} more than before");
     }
     let whole = time(|| drop(black_box(advise())))?;
     println!("advice after reading: {whole}");
