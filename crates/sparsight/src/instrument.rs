@@ -134,9 +134,8 @@ pub fn instrument<T: Scalar>(
     // What has times is done. What was beyond an earlier bound or failed is tried again, unless it would be beyond
     // the present bound, too.
     let still_known = |record: &&BenchmarkRecord| match &record.outcome {
-        BenchmarkOutcome::Blocks(_) => true,
         BenchmarkOutcome::Beyond(Infeasible::DoesNotFit { need, .. }) => *need > grid.bound,
-        BenchmarkOutcome::Beyond(_) => true,
+        BenchmarkOutcome::Blocks(_) | BenchmarkOutcome::Beyond(_) => true,
         BenchmarkOutcome::Failed(_) => false,
     };
     let known: HashSet<_> = known.iter().filter(still_known).map(key).collect();
