@@ -189,9 +189,10 @@ fn note(outside: &mut Vec<Extrapolation>, quantity: &'static str, value: u64, ex
     }
 }
 
-/// `weight` of the first and the rest of the second.
+/// `weight` of the first and the rest of the second; never outside the two, which rounding alone would leave: a blend
+/// of two times at the launch cost is not below it.
 fn mix(weight: f64, first: f64, second: f64) -> f64 {
-    weight * first + (1.0 - weight) * second
+    (weight * first + (1.0 - weight) * second).clamp(first.min(second), first.max(second))
 }
 
 impl Estimate {
@@ -319,5 +320,17 @@ impl Model for StripPredictor<'_> {
         }
         terms.push(whole("T", self.predict(candidate, features)?.time.0, "s"));
         Ok(terms)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::mix;
+
+    #[test]
+    fn a_mixture_never_leaves_what_it_mixes() {
+        // Rounding alone gives 1.9999999999999995e-6 here.
+        assert!(mix(0.451_937_816_156_473_55, 2e-6, 2e-6) >= 2e-6);
+        assert!((mix(0.25, 4.0, 8.0) - 7.0).abs() < 1e-15);
     }
 }
