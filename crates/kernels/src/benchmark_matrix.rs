@@ -9,7 +9,7 @@
 
 use crate::Format;
 use serde::{Deserialize, Serialize};
-use sparsight_matrix::{Bytes, Csr, Dtype, Scalar};
+use sparsight_matrix::{Bytes, Csr, Dtype, Scalar, mix};
 use std::fmt;
 
 /// Where the columns of a benchmark matrix lie.
@@ -107,14 +107,6 @@ impl BenchmarkMatrix {
         let n = self.nrows as usize;
         Csr::try_new(n, n, row_ptr, col_idx, values).expect("columns increase within a row by construction")
     }
-}
-
-/// The finaliser of `SplitMix64` (Steele, Lea and Flood 2014): every bit of the input moves every bit out.
-const fn mix(z: u64) -> u64 {
-    let z = z.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
 }
 
 #[cfg(test)]

@@ -6,7 +6,6 @@ use std::fmt;
 /// A storage format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-#[non_exhaustive]
 pub enum Format {
     /// Compressed sparse rows.
     Csr,
@@ -41,7 +40,6 @@ impl fmt::Display for Format {
 
 /// A kernel with its knobs, without block size and value type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[non_exhaustive]
 pub enum Kernel {
     /// A thread a row of CSR.
     CsrScalar,

@@ -206,7 +206,6 @@ fn product<T: Scalar>(
             let hyb = Hyb::from_csr(a, &Limits::NONE).unwrap();
             (ell(hyb.ell()), Some(hyb.coo().clone()))
         }
-        other => unreachable!("{other}"),
     };
     if let Some(coo) = coo {
         let nnz = coo.nnz() as u64;

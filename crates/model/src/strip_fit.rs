@@ -47,7 +47,7 @@ impl StripFit {
             }
             Kernel::CsrScalar | Kernel::Ell => EllStrip::fit(points).map(Self::Ell),
             Kernel::Coo => CooStrip::fit(points).map(Self::Coo),
-            _ => None,
+            Kernel::Hyb => None,
         }
     }
 

@@ -130,7 +130,6 @@ impl<T: Scalar> Device<T> for Cpu {
                 Format::Coo => Held::Coo(Coo::from_csr(a, &limits)?),
                 Format::Ell => Held::Ell(Ell::from_csr(a, &limits)?),
                 Format::Hyb => Held::Hyb(Hyb::from_csr(a, &limits)?),
-                other => unimplemented!("the CPU does not hold {other}"),
             };
             Ok::<_, DeviceError>((held, Seconds(start.elapsed().as_secs_f64())))
         })?;

@@ -124,7 +124,6 @@ pub(super) fn generate<'d, T: Scalar>(
         Format::Ell => Matrix::Ell(ell(p)?),
         // All rows are equal, so one of the two parts holds everything.
         Format::Hyb => Matrix::Hyb(ell(split.width)?, coo(split.coo_nnz)?),
-        other => unreachable!("no CUDA kernel reads {other}"),
     };
     CudaOperand::new(cuda, (nrows, nrows), arrays, Preparation::default(), matrix.seed)
 }

@@ -3,7 +3,7 @@
 use sparsight_device::cuda::Cuda;
 use sparsight_device::{Device, DeviceError, check, random_x};
 use sparsight_kernels::{Format, catalogue, feasible};
-use sparsight_matrix::{Csr, Features, Scalar, io, reference};
+use sparsight_matrix::{Csr, Features, Scalar, io, mix, reference};
 use std::path::PathBuf;
 
 /// The first GPU; `None`, said so, on a machine without one.
@@ -136,12 +136,4 @@ fn from_lengths<T: Scalar>(ncols: usize, lengths: &[usize]) -> Csr<T> {
     }
     let values = random_x(col_idx.len(), 11);
     Csr::try_new(lengths.len(), ncols, row_ptr, col_idx, values).expect("one column in each part")
-}
-
-/// The finaliser of `SplitMix64`.
-fn mix(z: u64) -> u64 {
-    let z = z.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
 }

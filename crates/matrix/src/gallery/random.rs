@@ -1,5 +1,7 @@
 //! Random numbers that follow from a seed and a row: `SplitMix64` (Steele, Lea and Flood, OOPSLA 2014).
 
+use crate::mix;
+
 /// A stream of random numbers.
 #[derive(Debug)]
 pub(super) struct Rng {
@@ -89,14 +91,6 @@ pub(super) fn permutation(seed: u64, n: u64) -> Vec<u32> {
 }
 
 const GAMMA: u64 = 0x9e37_79b9_7f4a_7c15;
-
-/// The finaliser: every bit of the input moves every bit out.
-const fn mix(z: u64) -> u64 {
-    let z = z.wrapping_add(GAMMA);
-    let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
-}
 
 #[cfg(test)]
 mod tests {

@@ -7,6 +7,7 @@
 //! Mixer: Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014.
 
 use super::{PatternValues, Symmetry};
+use crate::mix;
 
 /// Value at `(row, col)`, both counted from 0. With a symmetry, the place across the diagonal gets the same
 /// value (the negated one if skew-symmetric).
@@ -27,13 +28,6 @@ fn seeded(seed: u64, row: u32, col: u32) -> f64 {
     let place = u64::from(row) << 32 | u64::from(col);
     let k = (mix(mix(seed) ^ place) >> 40) as i64 - (1 << 23);
     (if k == 0 { 1 } else { k }) as f64 / f64::from(1 << 23)
-}
-
-fn mix(state: u64) -> u64 {
-    let z = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
-    let z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    z ^ (z >> 31)
 }
 
 #[cfg(test)]
