@@ -19,6 +19,7 @@ mod name_prefixes;
 mod printer;
 mod profiling;
 mod progress;
+mod shard;
 mod table;
 mod text;
 

@@ -2,7 +2,7 @@
 
 use crate::args::{ColorWhen, Global};
 use crate::failure::Failure;
-use crate::progress::{Bars, Progress};
+use crate::progress::{Bars, Progress, Shown};
 use anstyle::{AnsiColor, Style};
 use serde::Serialize;
 use std::fmt::Display;
@@ -34,8 +34,12 @@ impl Printer {
             ColorWhen::Never => anstream::ColorChoice::Never,
         };
         choice.write_global();
-        let bars = Bars::new(!global.quiet && std::io::stderr().is_terminal());
-        Self { json: global.json, quiet: global.quiet, verbose: global.verbose, bars }
+        let shown = match (global.quiet, std::io::stderr().is_terminal()) {
+            (true, _) => Shown::No,
+            (false, true) => Shown::Bars,
+            (false, false) => Shown::Lines,
+        };
+        Self { json: global.json, quiet: global.quiet, verbose: global.verbose, bars: Bars::new(shown) }
     }
 
     /// Whether stdout carries one JSON object.
@@ -102,7 +106,7 @@ impl Printer {
         }
     }
 
-    /// A progress bar over `total` steps, hidden with `-q` and when stderr is no terminal.
+    /// Progress over `total` steps, hidden with `-q`; where stderr is no terminal, a line a minute.
     pub(crate) fn progress(&self, total: u64, what: &str) -> Progress {
         self.bars.add(total, what)
     }

@@ -107,12 +107,14 @@ pub(crate) fn run_benchmark(
 }
 
 /// Fits the models to what the folder holds and writes them. The corpus that they may learn from is that whose
-/// names `trainable` accepts.
+/// names `trainable` accepts; `train` is recorded as what was asked for.
 pub(crate) fn fit_and_write(
     folder: &ProfileFolder,
+    train: &[String],
     trainable: impl Fn(&str) -> bool,
 ) -> Result<sparsight::profile::Models, Failure> {
-    let models = sparsight::fit(folder, trainable)?;
+    let mut models = sparsight::fit(folder, trainable)?;
+    models.train = train.to_vec();
     folder.write_models(&models)?;
     Ok(models)
 }

@@ -1,18 +1,34 @@
-//! Progress on stderr with the time left.
+//! Progress on stderr with the time left: bars on a terminal, a line a minute in the log of a batch job.
 
-use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
-use std::time::Duration;
+use indicatif::{HumanDuration, MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+/// Where progress goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Shown {
+    /// Bars that redraw themselves.
+    Bars,
+    /// A line now and then.
+    Lines,
+    /// Nowhere.
+    No,
+}
+
+/// Between two lines of a log. Chosen.
+const LINES_EVERY: Duration = Duration::from_mins(1);
 
 /// All bars of a run, below each other.
 #[derive(Debug, Clone)]
 pub(crate) struct Bars {
     all: MultiProgress,
-    shown: bool,
+    shown: Shown,
 }
 
 impl Bars {
-    pub(crate) fn new(shown: bool) -> Self {
-        let target = if shown { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+    pub(crate) fn new(shown: Shown) -> Self {
+        let bars = shown == Shown::Bars;
+        let target = if bars { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
         Self { all: MultiProgress::with_draw_target(target), shown }
     }
 
@@ -22,15 +38,16 @@ impl Bars {
         let style = ProgressStyle::with_template("{prefix} {bar:30} {percent:>3} %  {eta} left  {wide_msg}");
         bar.set_style(style.expect("the template is valid"));
         bar.set_prefix(what.to_owned());
-        if self.shown {
+        if self.shown == Shown::Bars {
             bar.enable_steady_tick(Duration::from_millis(200));
         }
-        Progress { bar }
+        let last_line = (self.shown == Shown::Lines).then(|| Mutex::new(Instant::now()));
+        Progress { bar, last_line }
     }
 
     /// Prints above the bars.
     pub(crate) fn above(&self, print: impl FnOnce()) {
-        if self.shown { self.all.suspend(print) } else { print() }
+        if self.shown == Shown::Bars { self.all.suspend(print) } else { print() }
     }
 }
 
@@ -38,6 +55,8 @@ impl Bars {
 #[derive(Debug)]
 pub(crate) struct Progress {
     bar: ProgressBar,
+    /// When the last line was printed, where lines are.
+    last_line: Option<Mutex<Instant>>,
 }
 
 impl Progress {
@@ -45,6 +64,19 @@ impl Progress {
     pub(crate) fn at(&self, done: u64, now: impl Into<String>) {
         self.bar.set_message(now.into());
         self.bar.set_position(done);
+        let Some(Ok(mut last)) = self.last_line.as_ref().map(Mutex::try_lock) else { return };
+        if last.elapsed() >= LINES_EVERY {
+            *last = Instant::now();
+            eprintln!("{}", self.line());
+        }
+    }
+
+    /// The bar without the bar.
+    fn line(&self) -> String {
+        let (done, total) = (self.bar.position(), self.bar.length().unwrap_or(0).max(1));
+        let percent = 100.0 * done as f64 / total as f64;
+        let left = HumanDuration(self.bar.eta());
+        format!("{} {percent:.0} %  {left} left  {}", self.bar.prefix(), self.bar.message())
     }
 
     /// `done` of `total`, where the total becomes known on the way.
@@ -62,5 +94,23 @@ impl Progress {
 impl Drop for Progress {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_is_told_how_much_is_done_and_how_long_the_rest_takes() {
+        let progress = Bars::new(Shown::Lines).add(400, "matrices");
+        for done in [0, 100] {
+            std::thread::sleep(Duration::from_millis(20));
+            progress.at(done, "a/x");
+        }
+        let line = progress.line();
+        assert!(line.starts_with("matrices 25 %  ") && line.ends_with(" left  a/x"), "{line}");
+        let left = progress.bar.eta();
+        assert!(left > Duration::ZERO && left < Duration::from_mins(5), "{left:?}");
     }
 }

@@ -2,10 +2,11 @@
 
 use crate::timing::Caches;
 use crate::{DeviceError, Operand};
+use rayon::prelude::*;
 use sparsight_kernels::Candidate;
 use sparsight_matrix::{Reference, Scalar};
 
-/// `count` values in [-1, 1) without 0 that follow from `seed`.
+/// `count` values in [-1, 1) without 0 that follow from `seed`, made in parallel.
 pub fn random_x<T: Scalar>(count: usize, seed: u64) -> Vec<T> {
     // A benchmark matrix of one entry a row is a formula for exactly such values.
     let m = sparsight_kernels::BenchmarkMatrix {
@@ -14,7 +15,7 @@ pub fn random_x<T: Scalar>(count: usize, seed: u64) -> Vec<T> {
         placement: sparsight_kernels::Placement::Banded,
         seed,
     };
-    (0..count as u64).map(|i| T::from_f64(m.value(i, 0))).collect()
+    (0..count).into_par_iter().map(|i| T::from_f64(m.value(i as u64, 0))).collect()
 }
 
 /// Poisons y, runs one product and compares it with `expected`, which must belong to the operand's x.

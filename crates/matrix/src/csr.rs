@@ -173,8 +173,9 @@ impl<T: Scalar> Csr<T> {
         Csr {
             nrows: self.nrows,
             ncols: self.ncols,
-            row_ptr: self.row_ptr.clone(),
-            col_idx: self.col_idx.clone(),
+            // New memory is touched page by page: with all threads, too.
+            row_ptr: self.row_ptr.par_iter().copied().collect(),
+            col_idx: self.col_idx.par_iter().copied().collect(),
             values: self.values.par_iter().map(|v| U::from_f64(v.to_f64())).collect(),
         }
     }

@@ -1,6 +1,7 @@
-//! The product that every kernel is held to: plain loops in double precision.
+//! The product that every kernel is held to: plain loops in double precision, rows side by side.
 
 use crate::{Csr, Scalar};
+use rayon::prelude::*;
 
 /// `y = A x` in double precision, and what each entry may differ by.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,34 +26,34 @@ pub fn rounding_bound<T: Scalar>(entries: u64, size: f64) -> f64 {
 ///
 /// The bound for row `i` with `d` entries is `8 sqrt(d + 1) eps sum_j |a_ij x_j|`: the probabilistic rounding
 /// bound of Higham and Mary (SIAM J. Sci. Comput. 41, 2019), which holds for any order of summation. `eps` is
-/// that of `T`. O(nnz).
+/// that of `T`. O(nnz), in parallel; a row is summed by one thread, so the result does not depend on their number.
 ///
 /// # Panics
 /// If `x` does not have `ncols` entries.
 pub fn reference<T: Scalar>(a: &Csr<T>, x: &[T]) -> Reference {
     assert_eq!(x.len(), a.ncols(), "x must have one entry a column");
-    let mut y = vec![0.0; a.nrows()];
-    let mut bound = vec![0.0; a.nrows()];
-    for row in 0..a.nrows() {
+    let one = |row| {
         let (cols, values) = a.row(row);
-        let mut size = 0.0;
+        let (mut sum, mut size) = (0.0, 0.0);
         for (&col, &value) in cols.iter().zip(values) {
             let product = value.to_f64() * x[col as usize].to_f64();
-            y[row] += product;
+            sum += product;
             size += product.abs();
         }
-        bound[row] = rounding_bound::<T>(cols.len() as u64, size);
-    }
+        (sum, rounding_bound::<T>(cols.len() as u64, size))
+    };
+    let (mut y, mut bound) = (Vec::new(), Vec::new());
+    (0..a.nrows()).into_par_iter().map(one).unzip_into_vecs(&mut y, &mut bound);
     Reference { y, bound }
 }
 
 impl Reference {
-    /// The first row in which `y` is not the product: `(row, got, expected, bound)`. NaN never passes.
+    /// The first row in which `y` is not the product: `(row, got, expected, bound)`. NaN never passes. In parallel.
     pub fn first_wrong<T: Scalar>(&self, y: &[T]) -> Option<(usize, f64, f64, f64)> {
         if y.len() != self.y.len() {
             return Some((y.len().min(self.y.len()), f64::NAN, f64::NAN, 0.0));
         }
-        (0..y.len()).find_map(|row| {
+        (0..y.len()).into_par_iter().find_map_first(|row| {
             let (got, expected, bound) = (y[row].to_f64(), self.y[row], self.bound[row]);
             let right = (got - expected).abs() <= bound;
             (!right).then_some((row, got, expected, bound))
@@ -71,6 +72,18 @@ mod tests {
         assert_eq!(r.first_wrong(&[1e-41_f32 * 0.3]), None);
         assert_eq!(r.first_wrong(&[0.0_f32]), None);
         assert!(r.first_wrong(&[1e-36_f32]).is_some());
+    }
+
+    #[test]
+    fn the_first_wrong_row_is_named_however_many_threads_look() {
+        let (n, wrong) = (100_000_usize, [99_999, 40_001, 40_000]);
+        let row_ptr = (0..=n as u64).collect();
+        let a = Csr::try_new(n, n, row_ptr, (0..n as u32).collect(), vec![2.0_f64; n]).unwrap();
+        let r = reference(&a, &vec![1.5; n]);
+        assert!(r.y.iter().all(|&y| y.to_bits() == 3.0_f64.to_bits()));
+        let mut y = vec![3.0_f64; n];
+        wrong.iter().for_each(|&row| y[row] = 4.0);
+        assert_eq!(r.first_wrong(&y).map(|w| (w.0, w.1)), Some((40_000, 4.0)));
     }
 
     #[test]

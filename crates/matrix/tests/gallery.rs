@@ -39,6 +39,8 @@ fn every_generator_has_a_name_of_its_own_and_defaults_that_it_accepts() {
         assert_eq!(recipe(generator.name), recipe(&text));
         assert!(!generator.summary.is_empty() && generator.parameters.iter().all(|p| !p.meaning.is_empty()));
         assert_eq!(generator.parameters.iter().filter(|p| p.name == "seed").count(), 1, "{}", generator.name);
+        let last = generator.parameters.last().map(|p| p.name);
+        assert_eq!(last, Some("seed"), "{}: what follows it would be lost to `instance`", generator.name);
         let size = recipe(generator.name).size();
         assert!(size.nnz > 100_000 && size.nnz < 20_000_000, "{text}: {size:?}");
     }

@@ -3,6 +3,7 @@
 use crate::records::CorpusRecord;
 use crate::{Advisor, ModelName, Predictor, Profile};
 use sparsight_kernels::{Kernel, strip};
+use sparsight_matrix::gallery::instance;
 use sparsight_matrix::{Dtype, Seconds};
 use sparsight_model::accuracy::{Accuracy, coverage, relative_error};
 use sparsight_model::{ChoiceQuality, Model, PlacementRule, Prediction, rank};
@@ -105,7 +106,8 @@ struct Sample<'r> {
 
 /// Holds every model of `profile` against `corpus`. `worst` matrices are named for each model and kernel.
 ///
-/// A learned model is held only against matrices that it was not trained on: it knows the others by heart.
+/// A learned model is held only against matrices that it was not trained on, nor on another seed of their recipe: it
+/// knows the others by heart.
 pub fn evaluate(
     profile: &Profile,
     corpus: &[CorpusRecord],
@@ -127,9 +129,11 @@ pub fn evaluate(
         *all += 1;
         *beyond += usize::from(beyond_launch(record));
     }
-    let known = &profile.models.trained_on;
+    // Other seeds of a recipe that was learned from are no new matrices.
+    let known: BTreeSet<&str> = profile.models.trained_on.iter().map(|name| instance(name)).collect();
+    let known = |r: &CorpusRecord| known.contains(instance(&r.matrix));
     for model in ModelName::ALL {
-        let by_heart = |r: &&CorpusRecord| model.is_learned() && known.contains(&r.matrix);
+        let by_heart = |r: &&CorpusRecord| model.is_learned() && known(r);
         let (left_out, tested): (Vec<&CorpusRecord>, Vec<&CorpusRecord>) = corpus.iter().partition(by_heart);
         // Columns are a question for benchmark matrices: a model without them answers once.
         let placements = if model.is_learned() { &placements[..placements.len().min(1)] } else { placements };
@@ -166,7 +170,7 @@ pub fn evaluate(
                     };
                     let counted = || samples.iter().filter(counts);
                     let error = Accuracy::of(counted().map(|s| (s.prediction.time, s.measured)));
-                    let unseen = counted().filter(|s| !known.contains(&s.record.matrix));
+                    let unseen = counted().filter(|s| !known(s.record));
                     let covered = coverage(unseen.map(|s| (&s.prediction, s.measured)));
                     let Some(error) = error else { continue };
                     evaluation.rows.push(AccuracyRow {

@@ -12,7 +12,8 @@ use sparsight_model::{
 /// Fits the strip models to the benchmark matrices of a profile and, where it holds a corpus that may be trained on,
 /// calibrates their intervals with it and learns `boosting` from it. Writes nothing.
 ///
-/// `trainable` says which matrices of the corpus may be used, by name. With fewer than
+/// `trainable` says which matrices of the corpus may be used, by name; whoever knows them by the starts of their names
+/// puts these into [`Models::train`]. With fewer than
 /// [`MIN_MATRICES`](sparsight_model::MIN_MATRICES) of them there is no `boosting`. Learning takes some seconds for a
 /// hundred matrices.
 ///
@@ -25,8 +26,7 @@ pub fn fit(folder: &ProfileFolder, trainable: impl Fn(&str) -> bool) -> Result<M
     if observations.is_empty() {
         return Err(Error::Lacking { profile: folder.name(), missing: "benchmark matrices".to_owned() });
     }
-    let corpus: Vec<CorpusRecord> =
-        folder.corpus()?.into_records().into_iter().filter(|r| trainable(&r.matrix)).collect();
+    let corpus: Vec<CorpusRecord> = folder.measured()?.into_iter().filter(|r| trainable(&r.matrix)).collect();
     let strip = StripModel::fit(&facts, &observations, Variant::Strip)?;
     let strip_cache = StripModel::fit(&facts, &observations, Variant::StripCache)?;
     Ok(Models {
@@ -34,6 +34,7 @@ pub fn fit(folder: &ProfileFolder, trainable: impl Fn(&str) -> bool) -> Result<M
         strip_calibration: calibrate(&strip, &facts, &corpus),
         strip_cache_calibration: calibrate(&strip_cache, &facts, &corpus),
         boosting: learn(&facts, &corpus)?,
+        train: Vec::new(),
         trained_on: corpus.iter().map(|record| record.matrix.clone()).collect(),
         strip,
         strip_cache,

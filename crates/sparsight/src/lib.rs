@@ -32,7 +32,7 @@ mod instrument;
 mod predictor;
 
 pub use advisor::{Advice, Advised, Advisor, Objective, Refused, Why};
-pub use bench::{Bench, bench};
+pub use bench::{Bench, HOPELESS, bench};
 pub use error::Error;
 pub use evaluate::{AccuracyRow, ChoiceRow, Evaluation, Miss, Scope, evaluate};
 pub use fit::fit;

@@ -3,7 +3,7 @@
 mod support;
 
 use sparsight::device::cpu::Cpu;
-use sparsight::device::timing::{Caches, StoppingRule};
+use sparsight::device::timing::StoppingRule;
 use sparsight::device::{Device, DeviceError};
 use sparsight::kernels::{Kernel, catalogue};
 use sparsight::matrix::{Bytes, Dtype, Features, Scalar, gallery::Recipe};
@@ -113,7 +113,7 @@ fn the_cpu_is_profiled_advised_and_verified() {
     let f = Features::of(&a);
     let advice = Advisor::new(&profile).advise(&f, Dtype::F64, &Objective::default()).unwrap();
     let candidates: Vec<_> = catalogue(Dtype::F64).collect();
-    let how = Bench { rule: StoppingRule::BRISK, caches: Caches::Warm, seed: 1 };
+    let how = Bench { rule: StoppingRule::BRISK, ..Bench::default() };
     let record = bench(&cpu, ("stencil", &a), &f, &candidates, &how, |_| Ok(())).unwrap();
     assert!(record.results.iter().all(|m| !matches!(m.outcome, Outcome::Failed { .. })), "{record:?}");
     assert_eq!(record.times().count() + count_infeasible(&record), 45);

@@ -115,7 +115,7 @@ impl Bench {
         let matrix = source.load::<T>(context)?;
         let features = Features::of(&matrix);
         let rule = if self.quick { StoppingRule::BRISK } else { StoppingRule::CAREFUL };
-        let how = sparsight::Bench { rule, caches: self.caches(), seed: context.seed };
+        let how = sparsight::Bench { rule, caches: self.caches(), seed: context.seed, hopeless: None };
         let mut results = Vec::new();
         let name = source.title();
         let ended = bench(device.of(), (&name, &matrix), &features, candidates, &how, |result| {

@@ -97,7 +97,7 @@ struct MissJson {
 impl Evaluate {
     pub(crate) fn run(&self, context: &Context) -> Result<Exit, Failure> {
         let profile = Profile::load(&self.folder)?;
-        let all = ProfileFolder::open(&self.folder)?.corpus()?.into_records();
+        let all = ProfileFolder::open(&self.folder)?.measured()?;
         let test = NamePrefixes::new(&self.test);
         let dtypes = context.dtypes();
         let wanted = |r: &&CorpusRecord| test.accept(&r.matrix) && dtypes.contains(&r.dtype);

@@ -48,14 +48,14 @@ impl Fit {
     pub(crate) fn run(&self, context: &Context) -> Result<Exit, Failure> {
         let folder = ProfileFolder::open(&self.folder)?;
         let train = NamePrefixes::new(&self.train);
-        let corpus = folder.corpus()?.into_records();
+        let corpus = folder.measured()?;
         let names: BTreeSet<&str> =
             corpus.iter().map(|r| r.matrix.as_str()).filter(|name| train.accept(name)).collect();
         if names.is_empty() && !self.train.is_empty() {
             let text = format!("no matrix of the corpus begins with {}", self.train.join(" or "));
             return Err(Failure::input(text).hinted(NamePrefixes::hint(&corpus)));
         }
-        let models = profiling::fit_and_write(&folder, |name| train.accept(name))?;
+        let models = profiling::fit_and_write(&folder, &self.train, |name| train.accept(name))?;
         let fitted: Vec<FittedJson> =
             [&models.strip, &models.strip_cache].into_iter().flat_map(summary).collect();
         let trained_on = names.len();

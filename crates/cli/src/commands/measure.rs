@@ -6,20 +6,23 @@ use crate::failure::{Exit, Failure};
 use crate::json::Document;
 use crate::matrix_source::MatrixSource;
 use crate::profiling;
-use crate::text::counted;
+use crate::shard::Shard;
+use crate::text::{counted, matrices};
+use rayon::prelude::*;
 use serde::Serialize;
 use sparsight::device::timing::{Caches, StoppingRule};
 use sparsight::kernels::catalogue;
 use sparsight::matrix::{Csr, Dtype, Features, Scalar};
 use sparsight::profile::ProfileFolder;
 use sparsight::records::{CorpusRecord, Journal, Outcome};
-use sparsight::{Bench, bench};
+use sparsight::{Bench, HOPELESS, bench};
 use std::collections::HashSet;
 use std::path::PathBuf;
 
 /// Adds bench results of a corpus to a profile
 ///
-/// Matrices that the folder already holds are skipped: a run that was stopped goes on with the same command.
+/// Matrices that the folder already holds are skipped: a run that was stopped goes on with the same command, and one
+/// that was killed loses the matrix at hand. Candidates 8 times slower than the best are run once.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Measure {
     /// Matrices: files, folders or gallery:NAME[,key=value...]
@@ -31,11 +34,19 @@ pub(crate) struct Measure {
     /// Folder of the profile
     #[arg(short, long, value_name = "DIR")]
     output: PathBuf,
+    /// Measure one share of the matrices: of N runs with 1/N to N/N, each into a folder of its own, every matrix is in
+    /// exactly one
+    #[arg(long, value_name = "I/N")]
+    shard: Option<Shard>,
 }
 
 #[derive(Serialize, Default)]
 struct MeasureJson {
     folder: PathBuf,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    shard: Option<String>,
+    /// Matrices left to other shards.
+    elsewhere: usize,
     /// Matrices times value types, as are the next two.
     measured: usize,
     skipped: usize,
@@ -50,29 +61,72 @@ struct UnreadableJson {
     why: String,
 }
 
+/// A matrix that the folder does not hold in every value type.
+struct Task {
+    source: MatrixSource,
+    name: String,
+    missing: Vec<Dtype>,
+}
+
+impl Task {
+    /// What a matrix costs whatever its size, in non-zeros. Measured: on an H200 beside 16 cores, 0.2 s of launches and
+    /// samples a value type, and 0.1 us a non-zero to convert, upload and check it in every format.
+    const AT_LEAST: u64 = 2_000_000;
+
+    /// Time it will take, in non-zeros.
+    fn work(&self) -> u64 {
+        self.missing.len() as u64 * (Self::AT_LEAST + self.source.expected_nnz())
+    }
+}
+
 impl Measure {
+    /// What is left to do of this shard.
+    fn plan(
+        &self,
+        corpus: &Journal<CorpusRecord>,
+        counts: &mut MeasureJson,
+        context: &Context,
+    ) -> Result<Vec<Task>, Failure> {
+        let mut known: HashSet<(String, Dtype)> =
+            corpus.records().iter().map(|r| (r.matrix.clone(), r.dtype)).collect();
+        let mut tasks = Vec::new();
+        for source in MatrixSource::batch(&self.paths)? {
+            let name = source.record_name();
+            if self.shard.is_some_and(|shard| !shard.holds(&name)) {
+                counts.elsewhere += 1;
+                continue;
+            }
+            let mut missing = context.dtypes();
+            missing.retain(|&dtype| known.insert((name.clone(), dtype)));
+            counts.skipped += context.dtypes().len() - missing.len();
+            if !missing.is_empty() {
+                tasks.push(Task { source, name, missing });
+            }
+        }
+        Ok(tasks)
+    }
+
     pub(crate) fn run(&self, context: &Context) -> Result<Exit, Failure> {
-        let sources = MatrixSource::batch(&self.paths)?;
+        let mut counts = MeasureJson {
+            folder: self.output.clone(),
+            shard: self.shard.map(|shard| shard.to_string()),
+            ..MeasureJson::default()
+        };
+        // Before the device is touched: a path that is wrong should be said at once.
+        MatrixSource::batch(&self.paths)?;
         let mut device = OpenDevice::open(&self.device)?;
         let folder = ProfileFolder::create(&self.output)?;
         context.interrupt.listen();
         profiling::begin(&folder, &mut device, context)?;
         let mut corpus = folder.corpus()?;
-        let mut known: HashSet<(String, Dtype)> =
-            corpus.records().iter().map(|r| (r.matrix.clone(), r.dtype)).collect();
-        let mut counts = MeasureJson { folder: self.output.clone(), ..MeasureJson::default() };
-        let bar = context.printer.progress(sources.len() as u64, "matrices");
-        for (index, source) in sources.iter().enumerate() {
+        let tasks = self.plan(&corpus, &mut counts, context)?;
+        let bar = context.printer.progress(tasks.iter().map(Task::work).sum(), "matrices");
+        let mut done = 0;
+        for task in tasks {
             context.interrupt.check().map_err(|f| f.keeping(|| self.kept(&corpus)))?;
-            let name = source.record_name();
-            bar.at(index as u64, name.clone());
-            let mut missing = context.dtypes();
-            missing.retain(|&dtype| !known.contains(&(name.clone(), dtype)));
-            counts.skipped += context.dtypes().len() - missing.len();
-            if missing.is_empty() {
-                bar.reset();
-                continue;
-            }
+            bar.at(done, task.name.clone());
+            done += task.work();
+            let Task { source, name, missing } = task;
             let matrix = match source.load::<f64>(context) {
                 Ok(matrix) => matrix,
                 Err(Failure::Reported { message, .. }) => {
@@ -84,7 +138,7 @@ impl Measure {
             };
             let features = Features::of(&matrix);
             for dtype in missing {
-                if dtype == Dtype::F32 && matrix.values().iter().any(|&v| !(v as f32).is_finite()) {
+                if dtype == Dtype::F32 && matrix.values().par_iter().any(|&v| !(v as f32).is_finite()) {
                     let why = "values beyond the range of f32".to_owned();
                     context.printer.warning(format_args!("skipped in f32: {name}: {why}"));
                     counts.unreadable.push(UnreadableJson { matrix: name.clone(), why });
@@ -97,7 +151,6 @@ impl Measure {
                 counts.measured += 1;
                 counts.failing += usize::from(report_failures(&record, context));
                 corpus.append(record)?;
-                known.insert((name.clone(), dtype));
             }
         }
         drop(bar);
@@ -114,6 +167,10 @@ impl Measure {
     ) -> Result<(), Failure> {
         if context.printer.is_json() {
             return context.printer.object(&Document::new("sparsight/measure/1", counts));
+        }
+        if let Some(shard) = &counts.shard {
+            let elsewhere = matrices(counts.elsewhere);
+            context.printer.line(format_args!("shard {shard}: {elsewhere} left to the others"))?;
         }
         context.printer.line(format_args!(
             "{} measured, {} known before, {} unreadable; {} holds {}",
@@ -144,7 +201,12 @@ fn one<T: Scalar>(
     context: &Context,
 ) -> Result<CorpusRecord, Failure> {
     let candidates: Vec<_> = catalogue(T::DTYPE).collect();
-    let how = Bench { rule: StoppingRule::BRISK, caches: Caches::Warm, seed: context.seed };
+    let how = Bench {
+        rule: StoppingRule::BRISK,
+        caches: Caches::Warm,
+        seed: context.seed,
+        hopeless: Some(HOPELESS),
+    };
     bench(device.of(), (name, matrix), features, &candidates, &how, |_| Ok(())).map_err(Failure::from)
 }
 

@@ -63,9 +63,10 @@ impl Profile {
                 failure.keeping(|| self.kept(kept))
             })?;
         // What a folder was trained on before it is trained on again, and nothing else: matrices kept for testing stay so.
-        let before = folder.models().ok().flatten().map(|models| models.trained_on).unwrap_or_default();
+        let (train, before) =
+            folder.models().ok().flatten().map(|m| (m.train, m.trained_on)).unwrap_or_default();
         let trainable = |name: &str| before.is_empty() || before.contains(name);
-        profiling::fit_and_write(&folder, trainable).map_err(|failure| match done.beyond {
+        profiling::fit_and_write(&folder, &train, trainable).map_err(|failure| match done.beyond {
             0 => failure,
             beyond => failure.hinted(format!("{beyond} benchmarks are beyond {bound}: raise --max-bytes")),
         })?;

@@ -32,12 +32,14 @@ pub struct Timing {
 /// No clock used here resolves less than this.
 const CLOCK: f64 = 1e-10;
 
-/// A product that takes this many times the whole budget is run once.
-const HOPELESS: f64 = 10.0;
+/// A product that takes this many times the whole budget is hopeless whatever else is known. Chosen.
+const BUDGETS: f64 = 10.0;
 
 /// Measures by asking `batch(n)` for the time of `n` products until `rule` is satisfied.
 ///
-/// `batch` is first called once or twice to warm up and to find how many products fill a batch.
+/// `batch` is first called once or twice to warm up and to find how many products fill a batch. A first product
+/// beyond `rule.hopeless`, or beyond ten times the whole budget, is the only one and its time is the answer; a kernel
+/// should have run before (see [`check`](crate::check)), so that this is not the time of its very first run.
 ///
 /// # Errors
 /// The first error of `batch`.
@@ -46,23 +48,17 @@ pub fn measure(
     rule: &StoppingRule,
 ) -> Result<Timing, DeviceError> {
     let first = batch(1)?.0;
-    if first >= rule.budget.0 {
-        // One product alone takes more than all the time there is. Up to ten times that, two more show the spread;
-        // beyond, it is hopeless and the one, which was warm-up, too, must do.
-        let mut all = vec![first];
-        if first < HOPELESS * rule.budget.0 {
-            all.extend([batch(1)?.0, batch(1)?.0]);
-        }
+    let one_by_one = |mut all: Vec<f64>, stopped| {
         let samples = all.len() as u32;
         let (median, spread) = spread(&mut all);
-        return Ok(Timing {
-            time: Seconds(median),
-            spread,
-            samples,
-            alpha: 0,
-            beta: 1,
-            stopped: Stopped::Budget,
-        });
+        Timing { time: Seconds(median), spread, samples, alpha: 0, beta: 1, stopped }
+    };
+    if first > rule.hopeless.0 || first >= BUDGETS * rule.budget.0 {
+        return Ok(one_by_one(vec![first], Stopped::Hopeless));
+    }
+    if first >= rule.budget.0 {
+        // One product alone takes more than all the time there is: two more show the spread.
+        return Ok(one_by_one(vec![first, batch(1)?.0, batch(1)?.0], Stopped::Budget));
     }
     let probe = 4;
     let one = batch(probe)?.0 / f64::from(probe);
@@ -168,8 +164,17 @@ mod tests {
             Ok(Seconds(f64::from(n) * 0.1))
         };
         let t = measure(slow, &StoppingRule::BRISK).unwrap();
-        assert_eq!((t.samples, t.stopped, t.time), (1, Stopped::Budget, Seconds(0.1)));
+        assert_eq!((t.samples, t.stopped, t.time), (1, Stopped::Hopeless, Seconds(0.1)));
         assert_eq!(calls, 1);
+    }
+
+    #[test]
+    fn a_product_beyond_what_the_caller_calls_hopeless_is_run_once() {
+        let rule = StoppingRule { hopeless: Seconds(8e-6), ..StoppingRule::BRISK };
+        let t = measure(steady(0.0, 9e-6), &rule).unwrap();
+        assert_eq!((t.samples, t.stopped, t.time), (1, Stopped::Hopeless, Seconds(9e-6)));
+        let t = measure(steady(0.0, 8e-6), &rule).unwrap();
+        assert_eq!((t.samples, t.stopped), (rule.min_samples, Stopped::Spread), "the border itself has hope");
     }
 
     #[test]

@@ -11,7 +11,7 @@ pub use wall_clock::wall_clock;
 use serde::{Deserialize, Serialize};
 
 /// In what state the caches are when a product starts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Caches {
     /// As the last product left them, as in an iterative solver.

@@ -18,6 +18,9 @@ pub struct StoppingRule {
     pub batch: Seconds,
     /// Most products in one batch.
     pub max_products: u32,
+    /// A first product that takes longer than this is not run again: whoever asks knows of something so much faster
+    /// that it does not matter how exactly this one is known. Infinite to always go on.
+    pub hopeless: Seconds,
 }
 
 impl StoppingRule {
@@ -29,6 +32,7 @@ impl StoppingRule {
         budget: Seconds(0.2),
         batch: Seconds(500e-6),
         max_products: 400,
+        hopeless: Seconds(f64::INFINITY),
     };
 
     /// For profiles and corpora with thousands of candidates: 2 % spread or 4 ms.
@@ -39,6 +43,7 @@ impl StoppingRule {
         budget: Seconds(4e-3),
         batch: Seconds(150e-6),
         max_products: 200,
+        hopeless: Seconds(f64::INFINITY),
     };
 }
 
@@ -50,4 +55,6 @@ pub enum Stopped {
     Spread,
     /// The time or the samples were used up first.
     Budget,
+    /// The first product took so long that it was not run again: one sample, of which nobody knows the spread.
+    Hopeless,
 }

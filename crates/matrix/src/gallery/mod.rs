@@ -36,7 +36,7 @@ mod web;
 
 pub use error::GalleryError;
 pub use generator::{Accepts, Generator, Parameter, Size, Value};
-pub use recipe::Recipe;
+pub use recipe::{Recipe, instance};
 
 /// What distinguishes a recipe from the path of a file.
 pub const PREFIX: &str = "gallery:";

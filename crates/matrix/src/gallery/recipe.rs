@@ -12,6 +12,20 @@ const MAX_NNZ: u64 = 1 << 33;
 /// Most rows and columns: what a 32-bit index can name beside "padding".
 const MAX_DIMENSION: u64 = u32::MAX as u64 - 1;
 
+/// A matrix' name without its seed, if a recipe is what it is: matrices that differ by nothing else are as alike as two
+/// draws of one lot, so whoever tests on matrices of which others were learned from keeps them together.
+///
+/// ```
+/// use sparsight_matrix::gallery::instance;
+/// assert_eq!(instance("gallery:arrow,n=9,width=2,seed=7"), "gallery:arrow,n=9,width=2");
+/// assert_eq!(instance("a/arrow,seed=7"), "a/arrow,seed=7");
+/// ```
+pub fn instance(name: &str) -> &str {
+    // The seed is the last parameter of every generator, and a record has the canonical text.
+    let recipe = name.starts_with(PREFIX).then(|| name.rsplit_once(",seed=")).flatten();
+    recipe.map_or(name, |(without_seed, _)| without_seed)
+}
+
 /// A generator with a value for each of its parameters.
 ///
 /// Its text is canonical: all parameters in the generator's order, so that a record does not depend on

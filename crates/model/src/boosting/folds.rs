@@ -1,8 +1,11 @@
 //! Which matrices are held out together in cross-validation.
 //!
 //! All records of a matrix (block sizes, kernels, value types) lie in one fold. They are so alike that a model
-//! which saw some of them would know the rest, and its error would say nothing about a new matrix.
+//! which saw some of them would know the rest, and its error would say nothing about a new matrix. The same holds for
+//! generated matrices that differ in their seed alone, so these lie in one fold, too. Real matrices are kept apart by
+//! name; whole folders are kept apart by whoever chooses what is learned from.
 
+use sparsight_matrix::gallery::instance;
 use std::collections::BTreeMap;
 
 /// Folds; the custom number, and enough matrices stay to learn from.
@@ -12,12 +15,16 @@ pub(super) const FOLDS: usize = 5;
 pub(super) struct Folds<'a>(BTreeMap<&'a str, usize>);
 
 impl<'a> Folds<'a> {
-    /// Folds of equal size, give or take one matrix. The order of `names` and repeated names do not matter.
+    /// Folds of equally many groups, give or take one; a group is a matrix, or all seeds of a recipe. The order of
+    /// `names` and repeated names do not matter.
     pub(super) fn of(names: impl IntoIterator<Item = &'a str>) -> Self {
-        let mut order: Vec<&str> = names.into_iter().collect();
-        order.sort_by_key(|name| (scattered(name), *name));
-        order.dedup();
-        Self(order.into_iter().enumerate().map(|(at, name)| (name, at % FOLDS)).collect())
+        let mut groups: BTreeMap<(u64, &str), Vec<&'a str>> = BTreeMap::new();
+        for name in names {
+            let group = instance(name);
+            groups.entry((scattered(group), group)).or_default().push(name);
+        }
+        let folds = groups.into_values().enumerate();
+        Self(folds.flat_map(|(at, group)| group.into_iter().map(move |name| (name, at % FOLDS))).collect())
     }
 
     /// Matrices.
@@ -54,5 +61,16 @@ mod tests {
         assert_eq!(sizes, [6, 5, 5, 5, 5]);
         let backwards = Folds::of(names.iter().rev().map(String::as_str));
         assert!(folds.matrices().all(|name| folds.fold(name) == backwards.fold(name)));
+    }
+
+    #[test]
+    fn seeds_of_one_recipe_are_held_out_together() {
+        let names: Vec<String> =
+            (0..60).map(|i| format!("gallery:arrow,n={},width=2,seed={i}", i % 20)).collect();
+        let folds = Folds::of(names.iter().map(String::as_str));
+        assert_eq!(folds.matrices().count(), 60);
+        let fold = |i: usize| folds.fold(&names[i]);
+        assert!((0..20).all(|i| fold(i) == fold(i + 20) && fold(i) == fold(i + 40)));
+        assert!((0..FOLDS).all(|f| (0..60).filter(|&i| fold(i) == f).count() == 12));
     }
 }

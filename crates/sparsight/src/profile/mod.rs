@@ -102,6 +102,9 @@ pub struct Models {
     /// ([`MIN_MATRICES`](sparsight_model::MIN_MATRICES)).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub boosting: Option<BoostingModel>,
+    /// Starts of the names that were asked to be learned from, such as `a/` or `gallery:`; empty: all of the corpus.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub train: Vec<String>,
     /// Names of the matrices that calibrations and `boosting` learned from. An error on one of them says nothing
     /// about a new matrix.
     #[serde(default)]

@@ -1,15 +1,21 @@
 //! One matrix of a corpus on one device.
 
+use super::corpus_line::CorpusLine;
 use super::{recorded, significant};
 use serde::{Deserialize, Serialize};
 use sparsight_device::Preparation;
 use sparsight_device::timing::{Caches, Timing};
 use sparsight_kernels::{Candidate, Format};
 use sparsight_matrix::{Dtype, Features, Infeasible, Seconds, gallery};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// Features of a matrix and what every candidate did on it.
+///
+/// # Invariants
+/// No candidate twice, and all of the record's value type. Written compactly, in the catalogue's order: see
+/// `docs/profile-format.md`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(into = "CorpusLine", try_from = "CorpusLine")]
 pub struct CorpusRecord {
     /// Folder and file, or gallery recipe.
     pub matrix: String,
@@ -58,9 +64,9 @@ pub enum Outcome {
     Time {
         /// Time of one product.
         time_s: Seconds,
-        /// Interquartile range over median.
+        /// Interquartile range over median; 0 of one sample, where it means nothing.
         spread: f64,
-        /// Samples.
+        /// Samples; 1 if the first product took so long that it was not run again.
         samples: u32,
     },
     /// Cannot be held.
@@ -98,6 +104,23 @@ impl CorpusRecord {
             Outcome::Time { time_s, .. } => Some((m.id, time_s)),
             _ => None,
         })
+    }
+
+    /// Of several records of one matrix, value type and state of the caches the last, in the order in which these
+    /// first came: a matrix that is measured again replaces what was known of it.
+    pub fn latest(records: Vec<Self>) -> Vec<Self> {
+        let mut places = HashMap::new();
+        let mut latest: Vec<Self> = Vec::new();
+        for record in records {
+            let place =
+                *places.entry((record.matrix.clone(), record.dtype, record.caches)).or_insert(latest.len());
+            if place == latest.len() {
+                latest.push(record);
+            } else {
+                latest[place] = record;
+            }
+        }
+        latest
     }
 
     /// The least time of all candidates.

@@ -2,6 +2,7 @@
 
 mod benchmark;
 mod corpus;
+mod corpus_line;
 mod journal;
 
 pub use benchmark::{BenchmarkOutcome, BenchmarkRecord, BlockTiming};

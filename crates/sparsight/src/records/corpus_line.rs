@@ -1,0 +1,268 @@
+//! How a [`CorpusRecord`] is written on its line: results grouped by kernel, a third of what they take one by one.
+//!
+//! ```text
+//! "blocks":[64,128,256,512,1024],
+//! "results":{
+//!   "csr-scalar":[[1.2e-4,0.003,5],[1.2e-4,0.002,5],[1.3e-4,0.002,5],[1.4e-4],null],   one entry a block size
+//!   "ell":{"infeasible":{"why":"padding","factor":13.9,"limit":8.0}}}                  the same for all of them
+//! ```
+//! An entry is `[time_s, spread, samples]`, `[time_s]` of a product that was run once, a reason, or null where the
+//! candidate was not asked for. Numbers are written as they are held, so reading gives back what was written. Lines
+//! of before, whose `results` list candidates one by one under their ids, are read too.
+
+use super::{CorpusRecord, Measured, Outcome, PreparationRecord};
+use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
+use serde::de::{MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use sparsight_device::timing::Caches;
+use sparsight_kernels::{Candidate, Format, Kernel};
+use sparsight_matrix::{Dtype, Features, Infeasible, Seconds};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+/// A line of `corpus.jsonl`.
+#[derive(Serialize, Deserialize)]
+pub(super) struct CorpusLine {
+    matrix: String,
+    dtype: Dtype,
+    caches: Caches,
+    features: Features,
+    preparation: BTreeMap<Format, PreparationRecord>,
+    /// Block sizes of the entries of each kernel; absent in lines of before.
+    #[serde(default)]
+    blocks: Vec<u32>,
+    results: Results,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Results {
+    Grouped(BTreeMap<KernelName, Group>),
+    OneByOne(Vec<Measured>),
+}
+
+/// An object is grouped, an array is a line of before; by hand, since a derived one would not say what is wrong.
+impl<'de> Deserialize<'de> for Results {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct EitherForm;
+        impl<'de> Visitor<'de> for EitherForm {
+            type Value = Results;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "results by kernel, or a list of them")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Results, A::Error> {
+                Deserialize::deserialize(MapAccessDeserializer::new(map)).map(Results::Grouped)
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Results, A::Error> {
+                Deserialize::deserialize(SeqAccessDeserializer::new(list)).map(Results::OneByOne)
+            }
+        }
+        deserializer.deserialize_any(EitherForm)
+    }
+}
+
+/// What became of a kernel.
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum Group {
+    /// One entry a block size.
+    Each(Vec<Option<Entry>>),
+    /// The same for every block size.
+    All(Entry),
+}
+
+/// What became of a candidate.
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+enum Entry {
+    Time(Seconds, f64, u32),
+    Once((Seconds,)),
+    Infeasible { infeasible: Infeasible },
+    Failed { failed: String },
+}
+
+impl From<Outcome> for Entry {
+    fn from(outcome: Outcome) -> Self {
+        match outcome {
+            Outcome::Time { time_s, spread: 0.0, samples: 1 } => Self::Once((time_s,)),
+            Outcome::Time { time_s, spread, samples } => Self::Time(time_s, spread, samples),
+            Outcome::Infeasible { infeasible } => Self::Infeasible { infeasible },
+            Outcome::Failed { failed } => Self::Failed { failed },
+        }
+    }
+}
+
+impl From<Entry> for Outcome {
+    fn from(entry: Entry) -> Self {
+        match entry {
+            Entry::Time(time_s, spread, samples) => Self::Time { time_s, spread, samples },
+            Entry::Once((time_s,)) => Self::Time { time_s, spread: 0.0, samples: 1 },
+            Entry::Infeasible { infeasible } => Self::Infeasible { infeasible },
+            Entry::Failed { failed } => Self::Failed { failed },
+        }
+    }
+}
+
+/// A kernel as the key of a map; ordered as the catalogue is.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct KernelName(Kernel);
+
+impl Serialize for KernelName {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for KernelName {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        let known = Kernel::ALL.into_iter().find(|kernel| kernel.to_string() == name);
+        known
+            .map(Self)
+            .ok_or_else(|| serde::de::Error::custom(format!("'{name}' is no kernel of the catalogue")))
+    }
+}
+
+impl From<CorpusRecord> for CorpusLine {
+    fn from(record: CorpusRecord) -> Self {
+        let CorpusRecord { matrix, dtype, caches, features, preparation, results } = record;
+        assert!(results.iter().all(|m| m.id.dtype == dtype), "a record holds results of its own value type");
+        let blocks: Vec<u32> =
+            results.iter().map(|m| m.id.block).collect::<BTreeSet<_>>().into_iter().collect();
+        let mut kernels: BTreeMap<KernelName, Vec<Option<Entry>>> = BTreeMap::new();
+        for Measured { id, outcome } in results {
+            let entries = kernels.entry(KernelName(id.kernel)).or_insert_with(|| vec![None; blocks.len()]);
+            let place = blocks.binary_search(&id.block).expect("every block size was collected");
+            entries[place] = Some(outcome.into());
+        }
+        let results = Results::Grouped(kernels.into_iter().map(|(k, entries)| (k, entries.into())).collect());
+        Self { matrix, dtype, caches, features, preparation, blocks, results }
+    }
+}
+
+impl From<Vec<Option<Entry>>> for Group {
+    fn from(entries: Vec<Option<Entry>>) -> Self {
+        match entries.first() {
+            Some(Some(first @ (Entry::Infeasible { .. } | Entry::Failed { .. })))
+                if entries.iter().all(|entry| entry.as_ref() == Some(first)) =>
+            {
+                Self::All(first.clone())
+            }
+            _ => Self::Each(entries),
+        }
+    }
+}
+
+impl TryFrom<CorpusLine> for CorpusRecord {
+    type Error = String;
+
+    fn try_from(line: CorpusLine) -> Result<Self, String> {
+        let CorpusLine { matrix, dtype, caches, features, preparation, blocks, results } = line;
+        let results = match results {
+            Results::OneByOne(results) => results,
+            Results::Grouped(kernels) => ungrouped(kernels, &blocks, dtype)?,
+        };
+        Ok(Self { matrix, dtype, caches, features, preparation, results })
+    }
+}
+
+/// One result a kernel and block size, in the catalogue's order.
+fn ungrouped(
+    kernels: BTreeMap<KernelName, Group>,
+    blocks: &[u32],
+    dtype: Dtype,
+) -> Result<Vec<Measured>, String> {
+    let mut results = Vec::new();
+    for (KernelName(kernel), group) in kernels {
+        let entries = match group {
+            Group::All(entry) => vec![Some(entry); blocks.len()],
+            Group::Each(entries) if entries.len() == blocks.len() => entries,
+            Group::Each(entries) => {
+                return Err(format!("{kernel}: {} results for {} block sizes", entries.len(), blocks.len()));
+            }
+        };
+        for (&block, entry) in blocks.iter().zip(entries) {
+            let Some(entry) = entry else { continue };
+            results.push(Measured { id: Candidate { kernel, block, dtype }, outcome: entry.into() });
+        }
+    }
+    Ok(results)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sparsight_kernels::catalogue;
+    use sparsight_matrix::RowLengths;
+
+    fn record(results: Vec<Measured>) -> CorpusRecord {
+        CorpusRecord {
+            matrix: "a/x".to_owned(),
+            dtype: Dtype::F32,
+            caches: Caches::Warm,
+            features: Features::from_row_lengths(&RowLengths::from_counts([(3, 10)]), 10, 4, 0.1),
+            preparation: BTreeMap::new(),
+            results,
+        }
+    }
+
+    /// Every kind of outcome somewhere in the catalogue.
+    fn all_kinds() -> CorpusRecord {
+        let infeasible = Infeasible::Padding { factor: 13.9, limit: 8.0 };
+        let outcome = |id: &Candidate| match (id.kernel, id.block) {
+            (Kernel::Ell, _) => Outcome::Infeasible { infeasible: infeasible.clone() },
+            (Kernel::Hyb, 128) => Outcome::Failed { failed: "out of luck".to_owned() },
+            (Kernel::Hyb, 256) => Outcome::Time { time_s: Seconds(1.2346e-2), spread: 0.0, samples: 1 },
+            (_, block) => {
+                let time_s = Seconds(f64::from(block) * 1.2345e-9);
+                Outcome::Time { time_s, spread: 0.0031, samples: 5 }
+            }
+        };
+        record(catalogue(Dtype::F32).map(|id| Measured { outcome: outcome(&id), id }).collect())
+    }
+
+    fn parsed(line: &str) -> serde_json::Result<CorpusRecord> {
+        serde_json::from_str(line)
+    }
+
+    #[test]
+    fn what_is_written_is_read_back_exactly() {
+        let all = all_kinds();
+        assert_eq!(parsed(&serde_json::to_string(&all).unwrap()).unwrap(), all);
+        // Some block sizes of some kernels, as somebody may measure who knows what he wants.
+        let mut some = all;
+        some.results.retain(|m| m.id.block != 512 && (m.id.kernel != Kernel::Ell || m.id.block == 64));
+        assert_eq!(parsed(&serde_json::to_string(&some).unwrap()).unwrap(), some);
+        let none = record(Vec::new());
+        assert_eq!(parsed(&serde_json::to_string(&none).unwrap()).unwrap(), none);
+    }
+
+    #[test]
+    fn a_line_of_before_gives_the_same_record_and_takes_more_than_twice_the_room() {
+        let all = all_kinds();
+        let line = CorpusLine::from(all.clone());
+        let before =
+            CorpusLine { blocks: Vec::new(), results: Results::OneByOne(all.results.clone()), ..line };
+        let before = serde_json::to_string(&before).unwrap();
+        let before = before.replace(r#""blocks":[],"#, "");
+        assert!(
+            before.contains(r#"{"id":"csr-scalar/b64/f32","time_s":7.9008e-8,"spread":0.0031,"samples":5}"#)
+        );
+        assert_eq!(parsed(&before).unwrap(), all);
+        let now = serde_json::to_string(&all).unwrap();
+        assert!(now.contains(r#""ell":{"infeasible":{"why":"padding","factor":13.9,"limit":8.0}}"#), "{now}");
+        assert!(now.contains(r#",{"failed":"out of luck"},[0.012346],"#), "{now}");
+        let results = |line: &str| line.len() - line.find(r#""results""#).unwrap();
+        assert!(2 * results(&now) < results(&before), "{} and {}", results(&now), results(&before));
+    }
+
+    #[test]
+    fn a_kernel_that_nobody_knows_and_a_result_too_few_are_refused_by_name() {
+        let line = serde_json::to_string(&all_kinds()).unwrap();
+        let refused = |line: String| parsed(&line).unwrap_err().to_string();
+        let unknown = refused(line.replace("csr-scalar", "oracle"));
+        assert!(unknown.contains("'oracle' is no kernel of the catalogue"), "{unknown}");
+        let short = refused(line.replace(r#""blocks":[64,"#, r#""blocks":[32,64,"#));
+        assert!(short.contains("csr-scalar: 5 results for 6 block sizes"), "{short}");
+    }
+}
