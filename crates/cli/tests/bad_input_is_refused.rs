@@ -125,6 +125,9 @@ fn bad_flags_are_refused() {
         &["bench", "a.mtx", "--device", "cuda:x"],
         &["profile", "--device", "cpu"],
         &["profile", "--device", "cpu", "-o", "p", "--max-bytes", "much"],
+        &["measure", "a.mtx", "--device", "cpu", "-o", "p", "--shard", "0/4"],
+        &["measure", "a.mtx", "--device", "cpu", "-o", "p", "--shard", "5/4"],
+        &["measure", "a.mtx", "--device", "cpu", "-o", "p", "--shard", "half"],
         &["plan", "a.mtx"],
     ] {
         let out = run(dir.path(), flags);

@@ -42,6 +42,29 @@ fn ctrl_c_stops_a_profile_that_then_goes_on_where_it_stopped() {
 }
 
 #[test]
+fn a_measure_that_is_killed_loses_the_matrix_at_hand_and_goes_on() {
+    let dir = tempfile::tempdir().unwrap();
+    let recipes: Vec<String> = (0..12).map(|i| format!("gallery:stencil2d,n={}", 100 + i)).collect();
+    let mut measure = vec!["measure", "--device", "cpu", "-o", "p", "--dtype", "f64"];
+    measure.extend(recipes.iter().map(String::as_str));
+    let mut child = spawn(dir.path(), &measure);
+    let journal = dir.path().join("p/corpus.jsonl");
+    let lines = || std::fs::read_to_string(&journal).map_or(0, |text| text.lines().count());
+    let begun = Instant::now();
+    while lines() < 2 {
+        assert!(begun.elapsed() < Duration::from_secs(120), "nothing was measured");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let kept = lines() as u64;
+    assert!((2..12).contains(&kept), "killed in the middle; {kept} are kept");
+    let rest = json(dir.path(), &measure);
+    assert_eq!((rest["skipped"].as_u64(), rest["measured"].as_u64()), (Some(kept), Some(12 - kept)));
+    assert_eq!(lines(), 12);
+}
+
+#[test]
 fn a_reader_that_goes_away_ends_the_program_quietly() {
     let dir = tempfile::tempdir().unwrap();
     let mut child = spawn(dir.path(), &["gallery", "--json"]);

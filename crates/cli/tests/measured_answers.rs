@@ -57,6 +57,12 @@ fn a_processor_is_profiled_fitted_measured_evaluated_and_advised_on() {
 
     let fitted = json(path, &["fit", "p"]);
     assert_eq!(fitted["trained_on"], 2);
+    let models = || -> serde_json::Value {
+        serde_json::from_slice(&std::fs::read(path.join("p/models.json")).unwrap()).unwrap()
+    };
+    assert_eq!(models()["train"], serde_json::Value::Null, "all of the corpus");
+    json(path, &["fit", "p", "--train", "set/,gallery:"]);
+    assert_eq!(models()["train"], serde_json::json!(["set/", "gallery:"]), "the split stays with the models");
     let evaluated = json(path, &["evaluate", "p", "--test", "gallery:"]);
     assert_eq!(evaluated["matrices"][0]["all"], 1);
 
@@ -66,4 +72,40 @@ fn a_processor_is_profiled_fitted_measured_evaluated_and_advised_on() {
     assert!((3..=4).contains(&measured.count()), "the first three and the best CSR: {advice}");
     let text = run(path, &advise);
     assert!(text.starts_with("exit code: 0") && text.contains("measured / predicted"), "{text}");
+}
+
+#[test]
+fn shards_share_a_corpus_and_their_files_are_put_together() {
+    let dir = tempfile::tempdir().unwrap();
+    let recipes: Vec<String> = (10..16).map(|n| format!("gallery:stencil2d,n={n}")).collect();
+    let mut together = String::new();
+    let mut sizes = Vec::new();
+    for shard in 1..=2_usize {
+        let (share, folder) = (format!("{shard}/2"), format!("p{shard}"));
+        let mut measure =
+            vec!["measure", "--device", "cpu", "--dtype", "f64", "--shard", &share, "-o", &folder];
+        // In another order, as when two machines list a folder differently.
+        let listed = recipes.iter().map(String::as_str);
+        if shard == 1 {
+            measure.extend(listed)
+        } else {
+            measure.extend(listed.rev())
+        }
+        let done = json(dir.path(), &measure);
+        assert_eq!((&done["shard"], &done["unreadable"]), (&share.as_str().into(), &serde_json::json!([])));
+        let count = |name: &str| done[name].as_u64().unwrap();
+        assert_eq!(count("measured") + count("elsewhere"), 6);
+        sizes.push(count("measured"));
+        together +=
+            &std::fs::read_to_string(dir.path().join(folder).join("corpus.jsonl")).unwrap_or_default();
+    }
+    assert_eq!(sizes.iter().sum::<u64>(), 6, "each matrix is in one shard");
+    // All of them, put together in a third folder, are known there.
+    std::fs::create_dir(dir.path().join("all")).unwrap();
+    std::fs::copy(dir.path().join("p1/device.json"), dir.path().join("all/device.json")).unwrap();
+    std::fs::write(dir.path().join("all/corpus.jsonl"), together).unwrap();
+    let mut measure = vec!["measure", "--device", "cpu", "--dtype", "f64", "-o", "all"];
+    measure.extend(recipes.iter().map(String::as_str));
+    let done = json(dir.path(), &measure);
+    assert_eq!((&done["measured"], &done["skipped"]), (&0.into(), &6.into()));
 }

@@ -29,7 +29,9 @@ pub fn check<T: Scalar>(
 ) -> Result<(), DeviceError> {
     operand.poison_y()?;
     operand.batch(candidate, 1, Caches::Warm)?;
-    match expected.first_wrong(&operand.read_y()?) {
+    let mut wrong = None;
+    operand.look_at_y(&mut |y| wrong = expected.first_wrong(y))?;
+    match wrong {
         None => Ok(()),
         Some((row, got, expected, bound)) => {
             Err(DeviceError::WrongResult { candidate: candidate.to_string(), row, got, expected, bound })

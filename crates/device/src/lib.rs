@@ -69,6 +69,15 @@ pub trait Operand<T: Scalar> {
     /// [`DeviceError`] of the transfer.
     fn read_y(&mut self) -> Result<Vec<T>, DeviceError>;
 
+    /// Shows y to `look`. A device that is asked again and again should not make a new copy each time.
+    ///
+    /// # Errors
+    /// [`DeviceError`] of the transfer.
+    fn look_at_y(&mut self, look: &mut dyn FnMut(&[T])) -> Result<(), DeviceError> {
+        look(&self.read_y()?);
+        Ok(())
+    }
+
     /// Runs `products` products y = A x back to back with `candidate` and gives the time of all of them
     /// together, measured on the device. The first call for a candidate compiles and loads what it needs,
     /// outside the measured time. `products = 0` only does that.

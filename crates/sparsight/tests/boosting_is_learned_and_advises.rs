@@ -102,3 +102,29 @@ fn a_profile_with_too_few_matrices_has_no_boosting_and_says_so_when_asked_for_it
     assert_eq!(of_boosting(&evaluation), (0, 0));
     assert!(evaluation.trained_on.is_empty());
 }
+
+#[test]
+fn another_seed_of_a_recipe_that_was_learned_from_is_no_new_matrix() {
+    let dir = tempfile::tempdir().unwrap();
+    let named = |i: u64, name: &str| CorpusRecord { matrix: name.to_owned(), ..record(i) };
+    let mut profile = profile(dir.path(), 31);
+    profile.models.trained_on.insert("gallery:arrow,n=9,width=2,seed=1".to_owned());
+    let other_seed = named(30, "gallery:arrow,n=9,width=2,seed=2");
+    let placements = [PlacementRule::Blend];
+    assert_eq!(of_boosting(&evaluate(&profile, std::slice::from_ref(&other_seed), &placements, 0)), (0, 0));
+    let other_size = named(30, "gallery:arrow,n=8,width=2,seed=1");
+    assert_ne!(of_boosting(&evaluate(&profile, &[other_size], &placements, 0)), (0, 0));
+}
+
+#[test]
+fn of_two_records_of_a_matrix_the_last_counts() {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = ProfileFolder::create(dir.path()).unwrap();
+    let mut corpus = folder.corpus().unwrap();
+    let again = CorpusRecord { matrix: "a/0".to_owned(), ..record(7) };
+    let in_f32 = CorpusRecord { dtype: Dtype::F32, results: Vec::new(), ..record(0) };
+    for r in [record(0), record(1), in_f32.clone(), again.clone()] {
+        corpus.append(r).unwrap();
+    }
+    assert_eq!(folder.measured().unwrap(), [again, record(1), in_f32]);
+}

@@ -83,14 +83,15 @@ impl Measure {
     /// What is left to do of this shard.
     fn plan(
         &self,
+        sources: Vec<MatrixSource>,
         corpus: &Journal<CorpusRecord>,
         counts: &mut MeasureJson,
         context: &Context,
-    ) -> Result<Vec<Task>, Failure> {
+    ) -> Vec<Task> {
         let mut known: HashSet<(String, Dtype)> =
             corpus.records().iter().map(|r| (r.matrix.clone(), r.dtype)).collect();
         let mut tasks = Vec::new();
-        for source in MatrixSource::batch(&self.paths)? {
+        for source in sources {
             let name = source.record_name();
             if self.shard.is_some_and(|shard| !shard.holds(&name)) {
                 counts.elsewhere += 1;
@@ -103,7 +104,7 @@ impl Measure {
                 tasks.push(Task { source, name, missing });
             }
         }
-        Ok(tasks)
+        tasks
     }
 
     pub(crate) fn run(&self, context: &Context) -> Result<Exit, Failure> {
@@ -112,14 +113,13 @@ impl Measure {
             shard: self.shard.map(|shard| shard.to_string()),
             ..MeasureJson::default()
         };
-        // Before the device is touched: a path that is wrong should be said at once.
-        MatrixSource::batch(&self.paths)?;
+        let sources = MatrixSource::batch(&self.paths)?;
         let mut device = OpenDevice::open(&self.device)?;
         let folder = ProfileFolder::create(&self.output)?;
         context.interrupt.listen();
         profiling::begin(&folder, &mut device, context)?;
         let mut corpus = folder.corpus()?;
-        let tasks = self.plan(&corpus, &mut counts, context)?;
+        let tasks = self.plan(sources, &corpus, &mut counts, context);
         let bar = context.printer.progress(tasks.iter().map(Task::work).sum(), "matrices");
         let mut done = 0;
         for task in tasks {

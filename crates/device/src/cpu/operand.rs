@@ -83,6 +83,11 @@ impl<T: Scalar> Operand<T> for CpuOperand<'_, T> {
         Ok(self.y.clone())
     }
 
+    fn look_at_y(&mut self, look: &mut dyn FnMut(&[T])) -> Result<(), DeviceError> {
+        look(&self.y);
+        Ok(())
+    }
+
     /// With [`Caches::Cold`] the time is the sum over the products, without what emptying the caches takes.
     fn batch(
         &mut self,

@@ -76,6 +76,8 @@ pub(super) struct CudaOperand<'d, T: Scalar> {
     matrix: Matrix<T>,
     x: DeviceArray<T>,
     y: DeviceArray<T>,
+    /// Copy of y on the host, kept to be written over.
+    host_y: Vec<T>,
     preparation: Preparation,
     helper: Helper,
 }
@@ -96,7 +98,7 @@ impl<'d, T: Scalar> CudaOperand<'d, T> {
         helper.random_x(&x, seed)?;
         helper.poison(&y)?;
         cuda.context.synchronize()?;
-        Ok(Self { cuda, nrows, matrix, x, y, preparation, helper })
+        Ok(Self { cuda, nrows, matrix, x, y, host_y: Vec::new(), preparation, helper })
     }
 
     /// Converts and uploads.
@@ -195,6 +197,12 @@ impl<T: Scalar> Operand<T> for CudaOperand<'_, T> {
 
     fn read_y(&mut self) -> Result<Vec<T>, DeviceError> {
         self.y.read()
+    }
+
+    fn look_at_y(&mut self, look: &mut dyn FnMut(&[T])) -> Result<(), DeviceError> {
+        self.y.read_into(&mut self.host_y)?;
+        look(&self.host_y);
+        Ok(())
     }
 
     fn batch(

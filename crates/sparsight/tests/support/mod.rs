@@ -15,6 +15,9 @@ pub struct Formula {
     facts: DeviceFacts,
     /// Matrices generated so far.
     pub generated: Cell<usize>,
+    /// Batches run so far, and the time that they took.
+    pub batches: Cell<usize>,
+    pub busy_s: Cell<f64>,
 }
 
 impl Formula {
@@ -34,7 +37,7 @@ impl Formula {
             launch_s: Seconds(1e-6),
             upload_bytes_per_s: Some(1e10),
         };
-        Self { facts, generated: Cell::new(0) }
+        Self { facts, generated: Cell::new(0), batches: Cell::new(0), busy_s: Cell::new(0.0) }
     }
 }
 
@@ -96,9 +99,12 @@ impl<T: Scalar> Operand<T> for Made<'_, T> {
         if self.y.first().is_some_and(|y| y.to_f64().is_nan()) {
             self.y = reference(&self.a, &self.x).y.into_iter().map(T::from_f64).collect();
         }
+        self.device.batches.update(|n| n + 1);
         let f = &self.features;
         let strips = strip(candidate.kernel, &self.device.facts).strips_of(f) as f64;
         let p = if candidate.format() == Format::Coo { 1.0 } else { f.row_max as f64 };
-        Ok(Seconds(f64::from(products) * (LAUNCH + PER_STRIP_AND_NON_ZERO * strips * p)))
+        let time = f64::from(products) * (LAUNCH + PER_STRIP_AND_NON_ZERO * strips * p);
+        self.device.busy_s.update(|s| s + time);
+        Ok(Seconds(time))
     }
 }
