@@ -87,9 +87,9 @@ fn shards_share_a_corpus_and_their_files_are_put_together() {
         // In another order, as when two machines list a folder differently.
         let listed = recipes.iter().map(String::as_str);
         if shard == 1 {
-            measure.extend(listed)
+            measure.extend(listed);
         } else {
-            measure.extend(listed.rev())
+            measure.extend(listed.rev());
         }
         let done = json(dir.path(), &measure);
         assert_eq!((&done["shard"], &done["unreadable"]), (&share.as_str().into(), &serde_json::json!([])));

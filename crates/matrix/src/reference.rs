@@ -82,7 +82,9 @@ mod tests {
         let r = reference(&a, &vec![1.5; n]);
         assert!(r.y.iter().all(|&y| y.to_bits() == 3.0_f64.to_bits()));
         let mut y = vec![3.0_f64; n];
-        wrong.iter().for_each(|&row| y[row] = 4.0);
+        for row in wrong {
+            y[row] = 4.0;
+        }
         assert_eq!(r.first_wrong(&y).map(|w| (w.0, w.1)), Some((40_000, 4.0)));
     }
 
