@@ -54,7 +54,7 @@ fn profile(path: &Path, count: u64) -> Profile {
 }
 
 fn of_boosting(evaluation: &Evaluation) -> (usize, usize) {
-    let choices = evaluation.choices.iter().filter(|c| c.model == ModelName::Boosting).count();
+    let choices = evaluation.choices.iter().filter(|c| c.chooser.to_string() == "boosting").count();
     (evaluation.rows.iter().filter(|r| r.model == ModelName::Boosting).count(), choices)
 }
 
