@@ -53,6 +53,8 @@ pub(super) struct Series {
     /// `None` if nothing marks the points.
     pub(super) marker: Option<Marker>,
     pub(super) dashed: bool,
+    /// Of the line, pixels.
+    pub(super) width: u32,
     pub(super) points: Vec<(f64, f64)>,
     pub(super) line: Vec<(f64, f64)>,
 }
@@ -112,12 +114,16 @@ fn number(value: f64) -> String {
 
 impl Series {
     fn line_style(&self) -> ShapeStyle {
-        self.colour.stroke_width(2)
+        self.colour.stroke_width(self.width)
     }
 }
 
-const SIZE: (u32, u32) = (960, 600);
-const LEGEND_WIDTH: i32 = 290;
+/// Pixels of the axes with their numbers; the legend stands beside them.
+const PLOT: (u32, u32) = (680, 600);
+/// Pixels of a letter of the legend, estimated: SVG leaves the font to the viewer.
+const LETTER: f64 = 7.9;
+/// Pixels from the left border of the legend to its words, which leave as much behind them.
+const SAMPLE: i32 = 44;
 const LEGEND_ROW: i32 = 22;
 const FONT: &str = "sans-serif";
 
@@ -125,15 +131,24 @@ impl Chart {
     /// The figure as an SVG document.
     pub(super) fn svg(&self) -> String {
         let mut text = String::new();
-        let drawn = self.draw(&SVGBackend::with_string(&mut text, SIZE).into_drawing_area());
+        let drawn = self.draw(&SVGBackend::with_string(&mut text, self.size()).into_drawing_area());
         drawn.expect("drawing into memory does not fail");
         text
     }
 
+    /// Wide enough for the longest words of the legend and high enough for all of them.
+    fn size(&self) -> (u32, u32) {
+        let words = self.series.iter().map(|s| &s.name).chain(&self.notes);
+        let longest = words.map(|w| w.chars().count()).max().unwrap_or(0);
+        let rows = (self.series.len() + self.notes.len() + 3) as u32;
+        let legend = (LETTER * longest as f64) as u32 + 2 * SAMPLE as u32;
+        (PLOT.0 + legend, PLOT.1.max(rows * LEGEND_ROW as u32))
+    }
+
     fn draw(&self, root: &Area<'_>) -> Drawn {
         root.fill(&WHITE)?;
-        let area = root.titled(&self.title, (FONT, 20))?;
-        let (plot, legend) = area.split_horizontally(SIZE.0 as i32 - LEGEND_WIDTH);
+        let area = root.margin(8, 0, 0, 0).titled(&self.title, (FONT, 20))?;
+        let (plot, legend) = area.split_horizontally(PLOT.0 as i32);
         self.draw_axes(&plot)?;
         self.draw_legend(&legend)?;
         root.present()
@@ -183,7 +198,7 @@ impl Chart {
             if let Some(marker) = series.marker {
                 area.draw(&marker.at((22, top), series.colour))?;
             }
-            area.draw(&Text::new(series.name.clone(), (44, top - 6), (FONT, 16).into_font()))?;
+            area.draw(&Text::new(series.name.clone(), (SAMPLE, top - 6), (FONT, 16).into_font()))?;
             top += LEGEND_ROW;
         }
         top += LEGEND_ROW / 2;

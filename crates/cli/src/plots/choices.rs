@@ -62,7 +62,7 @@ fn series(row: &ChoiceRow) -> Series {
         Chooser::Baseline(Baseline::BestSingle(c)) => format!("best-single: {}/b{}", c.kernel, c.block),
         chooser => format!("{chooser} ({})", matrices(row.ratios.len())),
     };
-    Series { name, colour, marker: None, dashed, points: Vec::new(), line: steps(&row.ratios) }
+    Series { name, colour, marker: None, dashed, width: 2, points: Vec::new(), line: steps(&row.ratios) }
 }
 
 /// The share of `ratios` (increasing) that are at most x, as a line of steps from 1 to the end of the axis.

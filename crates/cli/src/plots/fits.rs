@@ -73,15 +73,17 @@ fn series(nth: usize, fitted: &FittedLine) -> Series {
         colour: COLOURS[nth % COLOURS.len()],
         marker: Some(MARKERS[nth % MARKERS.len()]),
         dashed: false,
+        width: 2,
         line: sampled(from, to).map(|x| (x, 1e6 * fitted.line.at(x))).filter(|p| p.1 > 0.0).collect(),
         points,
     }
 }
 
-/// Places on a logarithmic axis close enough to draw a curve through.
+/// Places on a logarithmic axis, three each doubling: close enough to draw a curve through, and far enough apart that
+/// whole pixels do not make it tremble.
 fn sampled(from: f64, to: f64) -> impl Iterator<Item = f64> {
-    const STEPS: u32 = 64;
-    (0..=STEPS).map(move |k| from * (to / from).powf(f64::from(k) / f64::from(STEPS)))
+    let steps = (3.0 * (to / from).log2()).ceil().max(1.0) as u32;
+    (0..=steps).map(move |k| from * (to / from).powf(f64::from(k) / f64::from(steps)))
 }
 
 /// `banded, I = 5, p <= 1024`.
@@ -103,7 +105,7 @@ fn legend(fitted: &FittedLine) -> String {
 /// Of what a border is one.
 fn quantity(by: SplitBy) -> &'static str {
     match by {
-        SplitBy::WorkingSet => "all",
+        SplitBy::WorkingSet => "working set",
         SplitBy::X => "x",
     }
 }

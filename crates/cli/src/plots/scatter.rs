@@ -35,17 +35,17 @@ fn chart(title: &str, points: &Points<'_>) -> Chart {
         colour: colour(model),
         marker: Some(Marker::Dot),
         dashed: false,
+        width: 0,
         points: points.values().map(microseconds).collect(),
         line: Vec::new(),
     };
     let clouds: Vec<Series> = points.iter().map(cloud).collect();
-    let ends = || clouds.iter().flat_map(|s| s.points.iter());
-    let x = Axis::logarithmic("measured time (us)", ends().map(|p| p.0));
-    let y = Axis::logarithmic("predicted time (us)", ends().map(|p| p.1));
-    let mut series = clouds;
-    for (factor, name) in [(1.0, "predicted = measured"), (2.0, "2x too slow"), (0.5, "2x too fast")] {
-        series.push(guide(name, factor, &x, &y));
-    }
+    // Both axes alike, so that the diagonal is one.
+    let times = || clouds.iter().flat_map(|s| s.points.iter()).flat_map(|p| [p.0, p.1]);
+    let x = Axis::logarithmic("measured time (us)", times());
+    let y = Axis { label: "predicted time (us)".to_owned(), ..x.clone() };
+    let mut series = guides(&x);
+    series.extend(clouds);
     let notes = ["one point a matrix, at the block size", "that was measured fastest"];
     Chart {
         title: format!("Predicted against measured: {title}"),
@@ -56,11 +56,23 @@ fn chart(title: &str, points: &Points<'_>) -> Chart {
     }
 }
 
-/// The line `y = factor x` as far as both axes reach.
-fn guide(name: &str, factor: f64, x: &Axis, y: &Axis) -> Series {
-    let (from, to) = (x.from.max(y.from / factor), x.to.min(y.to / factor));
-    let line = if from < to { vec![(from, factor * from), (to, factor * to)] } else { Vec::new() };
-    Series { name: name.to_owned(), colour: GREY, marker: None, dashed: true, points: Vec::new(), line }
+/// The diagonal, and where a prediction is twice or half the measured time.
+fn guides(axis: &Axis) -> Vec<Series> {
+    let (from, to) = (axis.from, axis.to);
+    let guide = |name: &str, width, line| Series {
+        name: name.to_owned(),
+        colour: GREY,
+        marker: None,
+        dashed: false,
+        width,
+        points: Vec::new(),
+        line,
+    };
+    vec![
+        guide("predicted = measured", 2, vec![(from, from), (to, to)]),
+        guide("predicted = 2 x measured", 1, vec![(from, 2.0 * from), (to / 2.0, to)]),
+        guide("predicted = measured / 2", 1, vec![(2.0 * from, from), (to, to / 2.0)]),
+    ]
 }
 
 /// The same colour for a model in every figure.

@@ -76,7 +76,7 @@ impl ChoiceRow {
     fn of(chooser: Chooser, dtype: Dtype, scope: Scope, choices: &[&Choice<'_, '_>]) -> Option<Self> {
         let pairs = || choices.iter().filter_map(|c| Some((c.time?, c.of.best?)));
         let quality = ChoiceQuality::of(pairs())?;
-        let mut ratios: Vec<f64> = pairs().map(|(time, best)| time.0 / best.0).collect();
+        let mut ratios: Vec<f64> = pairs().map(|(time, best)| time.0 / best.0).filter(|r| r.is_finite()).collect();
         ratios.sort_by(f64::total_cmp);
         let without_time = || choices.iter().filter(|c| c.of.time(c.first).is_none());
         let infeasible =
@@ -155,7 +155,9 @@ fn best_single(dtype: Dtype, judged: &[&Judged<'_>]) -> Option<Candidate> {
 mod tests {
     use super::super::tests::{record, time};
     use super::*;
-    use crate::records::CorpusRecord;
+    use crate::records::{CorpusRecord, Measured};
+    use sparsight_matrix::Infeasible;
+    use sparsight_model::{Prediction, Ranked};
 
     fn close(a: f64, b: f64) -> bool {
         (a - b).abs() < 1e-12
@@ -171,6 +173,36 @@ mod tests {
         ];
         let second = [time("csr-vector/t4/b256/f64", 8e-6), time("csr-vector/t32/b256/f64", 2e-6)];
         [record("one", &[4, 4, 8], first.to_vec()), record("two", &[4, 4, 8], second.to_vec())]
+    }
+
+    #[test]
+    fn a_first_choice_without_a_time_is_counted_and_the_next_one_stands_in() {
+        let infeasible = Infeasible::Padding { factor: 9.0, limit: 8.0 };
+        let ell = "ell/b256/f64".parse().unwrap();
+        let refused = Measured { id: ell, outcome: Outcome::Infeasible { infeasible } };
+        let csr = time("csr-scalar/b64/f64", 3e-6);
+        let corpus = [
+            record("refused", &[1], vec![refused, csr.clone(), time("coo/b64/f64", 1e-6)]),
+            record("missing", &[1], vec![csr]),
+        ];
+        let ranked = |id: &str| Ranked {
+            candidate: id.parse().unwrap(),
+            prediction: Prediction {
+                time: Seconds(1e-6),
+                low: Seconds(1e-6),
+                high: Seconds(1e-6),
+                extrapolates: Vec::new(),
+            },
+        };
+        let ids = ["ell/b256/f64", "csr-scalar/b64/f64", "coo/b64/f64"];
+        let ranking = Ranking { ranked: ids.map(ranked).to_vec(), refused: Vec::new() };
+        let judged = Judged::all(&corpus, 3e-7);
+        let rankings: Vec<_> = judged.iter().map(|j| (j, ranking.clone())).collect();
+        let rows = of_model(ModelName::Strip, PlacementRule::Blend, &rankings);
+        let all = rows.iter().find(|r| r.scope == Scope::All).unwrap();
+        assert_eq!((all.first_infeasible, all.first_unmeasured, all.quality.count), (1, 1, 2));
+        assert_eq!(all.ratios.len(), 2);
+        assert!(close(all.quality.worst_ratio, 3.0), "csr-scalar stands in, coo is best");
     }
 
     #[test]
