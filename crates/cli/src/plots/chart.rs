@@ -105,7 +105,7 @@ impl Ranged for Axis {
 
 /// `0.5`, `200`, `10,000`: no more digits than the number has.
 fn number(value: f64) -> String {
-    if value >= 10_000.0 {
+    if value >= 1000.0 {
         return crate::text::grouped(value.round() as u64);
     }
     let text = format!("{value:.3}");
@@ -208,5 +208,33 @@ impl Chart {
             top += LEGEND_ROW - 4;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_axis_carries_powers_of_ten_and_a_short_one_more() {
+        let ticks = |values: [f64; 2]| -> Vec<String> {
+            Axis::logarithmic("", values).ticks().into_iter().map(number).collect()
+        };
+        assert_eq!(ticks([1.0, 50_000.0]), ["1", "10", "100", "1,000", "10,000"]);
+        assert_eq!(ticks([0.3, 4.0]), ["0.5", "1", "2"]);
+    }
+
+    #[test]
+    fn an_axis_without_usable_values_is_still_an_axis() {
+        let axis = Axis::logarithmic("", [0.0, f64::NAN]);
+        assert!(axis.from > 0.0 && axis.from < axis.to && !axis.ticks().is_empty());
+    }
+
+    #[test]
+    fn the_ends_of_an_axis_are_the_ends_of_its_pixels() {
+        let axis = Axis { label: String::new(), from: 1.0, to: 100.0, logarithmic: true };
+        assert_eq!([1.0, 10.0, 100.0].map(|v| axis.map(&v, (0, 200))), [0, 100, 200]);
+        let shares = Axis { label: String::new(), from: 0.0, to: 1.0, logarithmic: false };
+        assert_eq!(shares.map(&0.25, (400, 0)), 300, "upwards on the screen");
     }
 }

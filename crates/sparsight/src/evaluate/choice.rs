@@ -76,7 +76,8 @@ impl ChoiceRow {
     fn of(chooser: Chooser, dtype: Dtype, scope: Scope, choices: &[&Choice<'_, '_>]) -> Option<Self> {
         let pairs = || choices.iter().filter_map(|c| Some((c.time?, c.of.best?)));
         let quality = ChoiceQuality::of(pairs())?;
-        let mut ratios: Vec<f64> = pairs().map(|(time, best)| time.0 / best.0).filter(|r| r.is_finite()).collect();
+        let mut ratios: Vec<f64> =
+            pairs().map(|(time, best)| time.0 / best.0).filter(|r| r.is_finite()).collect();
         ratios.sort_by(f64::total_cmp);
         let without_time = || choices.iter().filter(|c| c.of.time(c.first).is_none());
         let infeasible =
