@@ -16,6 +16,7 @@ mod interrupt;
 mod json;
 mod matrix_source;
 mod name_prefixes;
+mod plots;
 mod printer;
 mod profiling;
 mod progress;

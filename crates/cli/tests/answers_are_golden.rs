@@ -108,10 +108,22 @@ fn evaluate_prints_the_papers_table() {
     add_corpus(&folder, &[("a/grid", GRID, 1.25), ("b/cube", "gallery:stencil3d,n=40", 0.8)]);
     assert_snapshot!(run(dir.path(), &["evaluate", "made-up", "--worst", "1"]));
     assert_snapshot!(run(dir.path(), &["evaluate", "made-up", "--test", "b/", "--markdown", "--worst", "0"]));
+    let by_format = ["evaluate", "made-up", "--test", "b/", "--by", "format", "--worst", "0"];
+    assert_snapshot!(run(dir.path(), &by_format));
     let object = json(dir.path(), &["evaluate", "made-up", "--test", "a/"]);
     let first = &object["errors"][0];
     assert_eq!((&object["schema"], &first["kernel"]), (&"sparsight/evaluate/1".into(), &"csr-scalar".into()));
     assert_eq!(object["matrices"][0]["all"], 1);
+    assert_eq!(object["errors_by_format"][0]["format"], "csr");
+    let choices = object["choices"].as_array().unwrap();
+    let of = |name: &str| choices.iter().find(|c| c["model"] == name).unwrap();
+    assert!(of("strip")["placement"] == "blend" && of("csr-by-mean")["placement"].is_null());
+    // The corpus was made from the predictions of strip-cache: what it ranks first is the best of all.
+    assert_eq!(of("strip-cache")["mean_ratio"], 1.0);
+    assert_eq!(of("best-single")["mean_ratio"], 1.0, "of a single matrix");
+    assert!(of("csr-by-mean")["mean_ratio"].as_f64().unwrap() >= 1.0);
+    assert_eq!(of("ell-rule")["first_infeasible"], 0);
+    assert!(object["plots"].is_null(), "none were asked for");
 }
 
 #[test]

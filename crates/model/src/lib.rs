@@ -17,6 +17,7 @@ mod boosting;
 mod calibration;
 mod error;
 mod extent;
+mod fitted_line;
 mod interval;
 mod line;
 mod model;
@@ -38,6 +39,7 @@ pub use boosting::{
 pub use calibration::{Calibration, MeasuredPair};
 pub use error::PredictError;
 pub use extent::Extent;
+pub use fitted_line::{Along, Bound, FittedLine};
 pub use interval::LogInterval;
 pub use line::Line;
 pub use model::Model;

@@ -34,7 +34,10 @@ mod predictor;
 pub use advisor::{Advice, Advised, Advisor, Objective, Refused, Why};
 pub use bench::{Bench, HOPELESS, bench};
 pub use error::Error;
-pub use evaluate::{AccuracyRow, ChoiceRow, Evaluation, Miss, Scope, evaluate};
+pub use evaluate::{
+    AccuracyRow, Baseline, ChoiceRow, Chooser, Evaluation, Miss, ModelWins, PredictedTime, Scope, WinsRow,
+    evaluate,
+};
 pub use fit::fit;
 pub use instrument::{Grid, Point, Step, instrument, measure_conversion};
 pub use predictor::{ModelName, Predictor};

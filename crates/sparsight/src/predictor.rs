@@ -5,7 +5,7 @@ use sparsight_kernels::{Candidate, DeviceKind, Kernel};
 use sparsight_matrix::{Dtype, Features};
 use sparsight_model::{
     BoostingModel, BoostingPredictor, MIN_MATRICES, Model, PlacementRule, PredictError, Prediction,
-    StripPredictor, Term,
+    StripModel, StripPredictor, Term,
 };
 use std::fmt;
 use std::str::FromStr;
@@ -77,6 +77,13 @@ impl Profile {
             (false, DeviceKind::Cuda) => ModelName::StripCache,
             (false, DeviceKind::Cpu) => ModelName::Strip,
         }
+    }
+}
+
+impl Profile {
+    /// The strip models that the profile holds, in the order in which tables list them.
+    pub fn strip_models(&self) -> [(ModelName, &StripModel); 2] {
+        [(ModelName::Strip, &self.models.strip), (ModelName::StripCache, &self.models.strip_cache)]
     }
 }
 

@@ -124,7 +124,7 @@ fn the_cpu_is_profiled_advised_and_verified() {
     assert_eq!(advice.ranked.len() + advice.refused.len(), 45);
 
     let accuracy = evaluate(&profile, &[record], &[PlacementRule::Blend], 3);
-    let kernels: std::collections::BTreeSet<_> = accuracy.rows.iter().map(|r| r.kernel).collect();
+    let kernels: std::collections::BTreeSet<_> = accuracy.rows.iter().map(|r| r.of).collect();
     assert_eq!(kernels.len(), Kernel::ALL.len());
     assert!(accuracy.rows.iter().all(|r| r.error.mean.is_finite()));
 }

@@ -54,7 +54,7 @@ fn profile(path: &Path, count: u64) -> Profile {
 }
 
 fn of_boosting(evaluation: &Evaluation) -> (usize, usize) {
-    let choices = evaluation.choices.iter().filter(|c| c.model == ModelName::Boosting).count();
+    let choices = evaluation.choices.iter().filter(|c| c.chooser.to_string() == "boosting").count();
     (evaluation.rows.iter().filter(|r| r.model == ModelName::Boosting).count(), choices)
 }
 
@@ -82,6 +82,11 @@ fn a_profile_with_a_corpus_advises_by_boosting_and_is_evaluated_on_other_matrice
     assert!(boosting.clone().count() > 0, "and once, since columns are no question to it");
     assert!(boosting.clone().all(|r| r.error.count <= 6 * 5 && r.error.median < 0.1));
     assert!(boosting.clone().all(|r| r.placement == PlacementRule::Blend));
+
+    let drawn = evaluation.predicted.iter().filter(|p| p.model == ModelName::Boosting);
+    let known = &profile.models.trained_on;
+    assert!(drawn.clone().count() > 0, "points for plots");
+    assert!(drawn.clone().all(|p| !known.contains(&corpus[p.matrix].matrix)), "of new matrices alone");
 
     let known = evaluate(&profile, &corpus[..25], &placements, 3);
     assert_eq!(of_boosting(&known), (0, 0), "no flattering rows");

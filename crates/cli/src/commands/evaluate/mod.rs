@@ -1,0 +1,89 @@
+//! `sparsight evaluate`: the papers' tables and figures.
+
+mod json;
+mod tables;
+
+use crate::args::placement;
+use crate::context::Context;
+use crate::failure::{Exit, Failure};
+use crate::json::Document;
+use crate::name_prefixes::NamePrefixes;
+use crate::plots;
+use clap::ValueEnum;
+use json::EvaluateJson;
+use sparsight::model::PlacementRule;
+use sparsight::profile::ProfileFolder;
+use sparsight::records::CorpusRecord;
+use sparsight::{Profile, evaluate};
+use std::path::PathBuf;
+use tables::Tables;
+
+/// The papers' table: how far each model is off on each kernel, over the matrices of a profile's corpus
+#[derive(Debug, clap::Args)]
+pub(crate) struct Evaluate {
+    /// Folder of the profile
+    #[arg(value_name = "DIR")]
+    folder: PathBuf,
+    /// Matrices to evaluate on, by the start of their names, such as e/,f/ [default: all]
+    #[arg(long, value_name = "PREFIXES", value_delimiter = ',')]
+    test: Vec<String>,
+    /// Benchmark matrices that stand for the columns: banded, strewn, blend, or several
+    #[arg(long, value_name = "RULES", value_delimiter = ',', default_value = "blend", value_parser = placement)]
+    placement: Vec<PlacementRule>,
+    /// Rows of the error tables: one a kernel, or one a format over all of its kernels
+    #[arg(long, value_name = "GROUP", default_value = "kernel")]
+    by: Group,
+    /// Worst predicted matrices to name for each model and kernel
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    worst: usize,
+    /// Tables in Markdown
+    #[arg(long, conflicts_with = "json")]
+    markdown: bool,
+    /// Folder to draw into, as SVG: predicted against measured times, the fits of the strip models, what choosing costs
+    #[arg(long, value_name = "OUT")]
+    plots: Option<PathBuf>,
+}
+
+/// Over what an error is taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Group {
+    /// As Guo, Wang and Chen 2014 count
+    Kernel,
+    /// As Lehnert et al. 2016 count
+    Format,
+}
+
+impl Evaluate {
+    pub(crate) fn run(&self, context: &Context) -> Result<Exit, Failure> {
+        let profile = Profile::load(&self.folder)?;
+        let folder = ProfileFolder::open(&self.folder)?;
+        let all = folder.measured()?;
+        let test = NamePrefixes::new(&self.test);
+        let dtypes = context.dtypes();
+        let wanted = |r: &&CorpusRecord| test.accept(&r.matrix) && dtypes.contains(&r.dtype);
+        let corpus: Vec<CorpusRecord> = all.iter().filter(wanted).cloned().collect();
+        if corpus.is_empty() {
+            let text = format!("{}: no matrix of the corpus to evaluate on", self.folder.display());
+            return Err(Failure::input(text).hinted(NamePrefixes::hint(&all)));
+        }
+        let evaluation = evaluate(&profile, &corpus, &self.placement, self.worst);
+        let written = match &self.plots {
+            None => Vec::new(),
+            Some(out) => {
+                let benchmark = folder.benchmark()?.into_records();
+                plots::write(out, &plots::all(&profile, &evaluation, &benchmark, &dtypes))?
+            }
+        };
+        let out = &context.printer;
+        if out.is_json() {
+            let body = EvaluateJson::new(&profile, self.test.clone(), evaluation, written);
+            out.object(&Document::new("sparsight/evaluate/1", body))?;
+            return Ok(Exit::Done);
+        }
+        Tables { evaluation: &evaluation, by: self.by, markdown: self.markdown, out }.print(&profile)?;
+        if let Some(folder) = &self.plots {
+            out.line(format!("{} plots in {}", written.len(), folder.display()))?;
+        }
+        Ok(Exit::Done)
+    }
+}

@@ -1,0 +1,214 @@
+//! The tables of `evaluate`, for people.
+
+use super::Group;
+use super::json::scope;
+use crate::device_choice::described;
+use crate::failure::Failure;
+use crate::printer::{BOLD, Printer};
+use crate::table::Table;
+use crate::text::{matrices, percent};
+use sparsight::matrix::Dtype;
+use sparsight::model::PlacementRule;
+use sparsight::{AccuracyRow, Baseline, ChoiceRow, Chooser, Evaluation, Miss, Profile, Scope, WinsRow};
+use std::fmt::Display;
+
+/// An evaluation and how to show it.
+pub(super) struct Tables<'e> {
+    pub(super) evaluation: &'e Evaluation,
+    pub(super) by: Group,
+    pub(super) markdown: bool,
+    pub(super) out: &'e Printer,
+}
+
+impl Tables<'_> {
+    pub(super) fn print(&self, profile: &Profile) -> Result<(), Failure> {
+        let Evaluation { rows, formats, choices, wins, misses, matrices: counts, .. } = self.evaluation;
+        for (&dtype, &counts) in counts {
+            for scope in [Scope::All, Scope::BeyondLaunch, Scope::LikeBenchmarks] {
+                let table = match self.by {
+                    Group::Kernel => errors("<kernel", rows, dtype, scope),
+                    Group::Format => errors("<format", formats, dtype, scope),
+                };
+                let device = described(&profile.device.facts);
+                self.table(&format!("{device}, {dtype}, {}", counted(scope, counts)), table)?;
+            }
+            let of_dtype = choices.iter().filter(|r| r.dtype == dtype).collect::<Vec<_>>();
+            self.table(&format!("What the first-ranked candidate costs, {dtype}"), self::choices(&of_dtype))?;
+            let of_dtype = wins.iter().filter(|r| r.dtype == dtype).collect::<Vec<_>>();
+            self.table(&format!("Which strip model is nearest, {dtype}"), self::wins(&of_dtype))?;
+            let of_dtype = misses.iter().filter(|m| m.dtype == dtype).collect::<Vec<_>>();
+            self.table(&format!("Worst predicted, {dtype}"), worst(&of_dtype))?;
+        }
+        self.notes()
+    }
+
+    /// Nothing for a table without rows.
+    fn table(&self, title: &str, table: Option<Table>) -> Result<(), Failure> {
+        let Some(table) = table else { return Ok(()) };
+        if self.markdown {
+            self.out.line(format!("**{title}**\n"))?;
+            self.out.line(table.markdown())?;
+        } else {
+            self.out.line(format!("{BOLD}{title}{BOLD:#}"))?;
+            self.out.line(table)?;
+        }
+        self.out.line("")
+    }
+
+    fn notes(&self) -> Result<(), Failure> {
+        for (model, &count) in &self.evaluation.trained_on {
+            let tested = self.evaluation.rows.iter().any(|r| r.model == *model);
+            let count = matrices(count);
+            self.out.line(if tested {
+                format!("{model}: without {count} that it was trained on")
+            } else {
+                format!("{model}: not evaluated, it was trained on all of these matrices ({count})")
+            })?;
+        }
+        let notes = [
+            "in the 90 % interval: of matrices that the intervals were not calibrated with",
+            "error: |predicted - measured| / measured over matrices and block sizes",
+            "best / chosen: geometric mean of the best measured time over that of the first-ranked candidate",
+            "not possible, no time: matrices whose first-ranked candidate is refused or has no time; the next one counts",
+            "csr-by-mean: csr-vector with the power of two nearest to the mean row length, csr-scalar below 2; b256",
+            "ell-rule: ell if the longest row is below 3 times the mean and it fits, else csr-by-mean; b256",
+            "best-single: the best fixed choice, known only afterwards",
+        ];
+        notes.iter().try_for_each(|note| self.out.line(note))?;
+        if !self.evaluation.wins.is_empty() {
+            self.out
+                .line("wins: matrices on which the model alone has the least mean error over block sizes")?;
+        }
+        Ok(())
+    }
+}
+
+/// Which matrices a table of errors counts, and how many they are.
+fn counted(scope: Scope, (all, beyond): (usize, usize)) -> String {
+    match scope {
+        Scope::All => matrices(all),
+        Scope::BeyondLaunch => format!("{beyond} of {} beyond twice the launch cost", matrices(all)),
+        Scope::LikeBenchmarks => {
+            "matrices of two strips or more whose longest row is at most twice the mean".to_owned()
+        }
+    }
+}
+
+/// Group by group, the models below each other.
+fn errors<G: Ord + Copy + Display>(
+    group: &str,
+    rows: &[AccuracyRow<G>],
+    dtype: Dtype,
+    scope: Scope,
+) -> Option<Table> {
+    let mut rows: Vec<_> = rows.iter().filter(|r| r.dtype == dtype && r.scope == scope).collect();
+    rows.sort_by_key(|r| (r.of, r.model));
+    let columns = [
+        group,
+        "<model",
+        "<columns",
+        "times",
+        "mean",
+        "median",
+        "90th percentile",
+        "worst",
+        "in the 90 % interval",
+    ];
+    let mut table = Table::new(&columns);
+    for r in &rows {
+        table.row([
+            r.of.to_string(),
+            r.model.to_string(),
+            rule(r.placement).to_owned(),
+            r.error.count.to_string(),
+            percent(r.error.mean),
+            percent(r.error.median),
+            percent(r.error.p90),
+            percent(r.error.worst),
+            r.covered.map_or_else(|| "-".to_owned(), percent),
+        ]);
+    }
+    (!rows.is_empty()).then_some(table)
+}
+
+/// Chooser by chooser: the shares of Lehnert et al. 2016 and the ratios.
+fn choices(rows: &[&ChoiceRow]) -> Option<Table> {
+    let mut table = Table::new(&[
+        "<model",
+        "<columns",
+        "<matrices",
+        "count",
+        "within 5 %",
+        "5 to 20 %",
+        "beyond 20 %",
+        "best / chosen",
+        "90th percentile of chosen / best",
+        "worst",
+        "not possible",
+        "no time",
+    ]);
+    for r in rows {
+        let q = &r.quality;
+        let (name, columns) = match r.chooser {
+            Chooser::Model { model, placement } => (model.to_string(), rule(placement)),
+            Chooser::Baseline(Baseline::BestSingle(c)) => {
+                (format!("best-single: {}/b{}", c.kernel, c.block), "-")
+            }
+            Chooser::Baseline(baseline) => (baseline.to_string(), "-"),
+        };
+        table.row([
+            name,
+            columns.to_owned(),
+            scope(r.scope).to_owned(),
+            q.count.to_string(),
+            percent(q.within_5_percent),
+            percent(q.within_20_percent),
+            percent(q.beyond_20_percent),
+            format!("{:.3}", 1.0 / q.mean_ratio),
+            format!("{:.2}", q.p90_ratio),
+            format!("{:.2}", q.worst_ratio),
+            r.first_infeasible.to_string(),
+            r.first_unmeasured.to_string(),
+        ]);
+    }
+    (!rows.is_empty()).then_some(table)
+}
+
+/// Kernel by kernel, the strip models beside each other.
+fn wins(rows: &[&WinsRow]) -> Option<Table> {
+    let models = &rows.first()?.models;
+    let columns = models.iter().flat_map(|m| [format!("{}: mean error", m.model), "wins".to_owned()]);
+    let columns: Vec<String> =
+        ["<kernel", "matrices"].map(str::to_owned).into_iter().chain(columns).collect();
+    let names: Vec<&str> = columns.iter().map(String::as_str).chain(["tied"]).collect();
+    let mut table = Table::new(&names);
+    for r in rows {
+        let models = r.models.iter().flat_map(|m| [percent(m.mean_error), m.wins.to_string()]);
+        let head = [r.kernel.to_string(), r.matrices.to_string()];
+        table.row(head.into_iter().chain(models).chain([r.tied.to_string()]));
+    }
+    Some(table)
+}
+
+fn worst(misses: &[&Miss]) -> Option<Table> {
+    let mut table = Table::new(&["<kernel", "<model", "<matrix", "predicted", "measured", "error"]);
+    for m in misses {
+        table.row([
+            m.kernel.to_string(),
+            m.model.to_string(),
+            m.matrix.clone(),
+            m.predicted.to_string(),
+            m.measured.to_string(),
+            percent(m.error()),
+        ]);
+    }
+    (!misses.is_empty()).then_some(table)
+}
+
+fn rule(placement: PlacementRule) -> &'static str {
+    match placement {
+        PlacementRule::Banded => "banded",
+        PlacementRule::Strewn => "strewn",
+        PlacementRule::Blend => "blend",
+    }
+}

@@ -1,0 +1,228 @@
+//! How good the first choice is: the evaluation of Lehnert et al. 2016, of models and of choices without one.
+
+use super::{Baseline, Judged, Scope};
+use crate::ModelName;
+use crate::records::Outcome;
+use sparsight_kernels::{Candidate, catalogue};
+use sparsight_matrix::{Dtype, Limits, Seconds};
+use sparsight_model::{ChoiceQuality, PlacementRule, Ranking};
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// What chooses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Chooser {
+    /// The candidate that a model ranks first.
+    Model {
+        /// Model.
+        model: ModelName,
+        /// Which benchmark matrices stood for the columns.
+        placement: PlacementRule,
+    },
+    /// No model.
+    Baseline(Baseline),
+}
+
+impl fmt::Display for Chooser {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Model { model, .. } => model.fmt(f),
+            Self::Baseline(baseline) => baseline.fmt(f),
+        }
+    }
+}
+
+/// What the choices of one chooser cost.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ChoiceRow {
+    /// What chose.
+    pub chooser: Chooser,
+    /// Value type.
+    pub dtype: Dtype,
+    /// Matrices counted.
+    pub scope: Scope,
+    /// Measured time of the chosen candidate against the best measured one.
+    pub quality: ChoiceQuality,
+    /// Chosen / best, one a matrix, increasing.
+    pub ratios: Vec<f64>,
+    /// Matrices whose first choice was recorded as not possible: how often a model would mislead that is not asked
+    /// behind a check of what fits. The first candidate with a time stands in.
+    pub first_infeasible: usize,
+    /// Matrices whose first choice has no time for another reason: failed, wrong, or not in the record.
+    pub first_unmeasured: usize,
+}
+
+/// What was chosen for one matrix.
+struct Choice<'j, 'r> {
+    of: &'j Judged<'r>,
+    first: Candidate,
+    /// Measured time of the first choice that has one.
+    time: Option<Seconds>,
+}
+
+impl<'j, 'r> Choice<'j, 'r> {
+    fn fixed(of: &'j Judged<'r>, first: Candidate) -> Self {
+        Self { of, first, time: of.time(first) }
+    }
+
+    fn ranked(of: &'j Judged<'r>, ranking: &Ranking) -> Option<Self> {
+        let time = ranking.ranked.iter().find_map(|r| of.time(r.candidate));
+        Some(Self { of, first: ranking.best()?.candidate, time })
+    }
+}
+
+impl ChoiceRow {
+    /// `None` if no choice has a time.
+    fn of(chooser: Chooser, dtype: Dtype, scope: Scope, choices: &[&Choice<'_, '_>]) -> Option<Self> {
+        let pairs = || choices.iter().filter_map(|c| Some((c.time?, c.of.best?)));
+        let quality = ChoiceQuality::of(pairs())?;
+        let mut ratios: Vec<f64> =
+            pairs().map(|(time, best)| time.0 / best.0).filter(|r| r.is_finite()).collect();
+        ratios.sort_by(f64::total_cmp);
+        let without_time = || choices.iter().filter(|c| c.of.time(c.first).is_none());
+        let infeasible =
+            |c: &&&Choice<'_, '_>| matches!(c.of.outcome(c.first), Some(Outcome::Infeasible { .. }));
+        let first_infeasible = without_time().filter(infeasible).count();
+        let first_unmeasured = without_time().count() - first_infeasible;
+        Some(Self { chooser, dtype, scope, quality, ratios, first_infeasible, first_unmeasured })
+    }
+}
+
+/// Scopes in which choices are counted: the third asks for a kernel, and here there is none yet.
+const SCOPES: [Scope; 2] = [Scope::All, Scope::BeyondLaunch];
+
+fn counts(judged: &Judged<'_>, dtype: Dtype, scope: Scope) -> bool {
+    judged.record.dtype == dtype && (scope == Scope::All || judged.beyond_launch)
+}
+
+/// One row a value type and scope.
+fn rows(chooser: Chooser, choices: &[Choice<'_, '_>]) -> Vec<ChoiceRow> {
+    let each = Dtype::ALL.into_iter().flat_map(|dtype| SCOPES.map(|scope| (dtype, scope)));
+    each.filter_map(|(dtype, scope)| {
+        let counted: Vec<_> = choices.iter().filter(|c| counts(c.of, dtype, scope)).collect();
+        ChoiceRow::of(chooser, dtype, scope, &counted)
+    })
+    .collect()
+}
+
+/// What the first choice of a model costs.
+pub(super) fn of_model(
+    model: ModelName,
+    placement: PlacementRule,
+    rankings: &[(&Judged<'_>, Ranking)],
+) -> Vec<ChoiceRow> {
+    let choices: Vec<_> = rankings.iter().filter_map(|(of, ranking)| Choice::ranked(of, ranking)).collect();
+    rows(Chooser::Model { model, placement }, &choices)
+}
+
+/// What the choices without a model cost.
+pub(super) fn of_baselines(judged: &[Judged<'_>], limits: &Limits) -> Vec<ChoiceRow> {
+    let mut all = Vec::new();
+    for rule in Baseline::RULES {
+        let choose = |j: &Judged<'_>| rule.choose(&j.record.features, j.record.dtype, limits);
+        let choices: Vec<_> = judged.iter().map(|j| Choice::fixed(j, choose(j))).collect();
+        all.extend(rows(Chooser::Baseline(rule), &choices));
+    }
+    for (dtype, scope) in Dtype::ALL.into_iter().flat_map(|dtype| SCOPES.map(|scope| (dtype, scope))) {
+        let counted: Vec<&Judged<'_>> = judged.iter().filter(|j| counts(j, dtype, scope)).collect();
+        let Some(best) = best_single(dtype, &counted) else { continue };
+        let choices: Vec<_> = counted.into_iter().map(|j| Choice::fixed(j, best)).collect();
+        let chooser = Chooser::Baseline(Baseline::BestSingle(best));
+        all.extend(ChoiceRow::of(chooser, dtype, scope, &choices.iter().collect::<Vec<_>>()));
+    }
+    all
+}
+
+/// The candidate with the least geometric mean of its time over the best, among those that have a time on the most
+/// matrices: a choice that is to be made once has to be possible everywhere. Of equal ones the first of the catalogue.
+fn best_single(dtype: Dtype, judged: &[&Judged<'_>]) -> Option<Candidate> {
+    let mut found: BTreeMap<Candidate, (usize, f64)> = BTreeMap::new();
+    for j in judged {
+        for (candidate, time) in j.record.times().filter(|(_, t)| t.0 > 0.0) {
+            let (count, sum) = found.entry(candidate).or_default();
+            *count += 1;
+            *sum += (time.0 / j.best?.0).ln();
+        }
+    }
+    let most = found.values().map(|v| v.0).max()?;
+    let mean = |c: &Candidate| found.get(c).filter(|v| v.0 == most).map(|v| v.1);
+    catalogue(dtype)
+        .filter_map(|c| Some((c, mean(&c)?)))
+        .min_by(|a, b| a.1.total_cmp(&b.1))
+        .map(|(candidate, _)| candidate)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{record, time};
+    use super::*;
+    use crate::records::{CorpusRecord, Measured};
+    use sparsight_matrix::Infeasible;
+    use sparsight_model::{Prediction, Ranked};
+
+    fn close(a: f64, b: f64) -> bool {
+        (a - b).abs() < 1e-12
+    }
+
+    /// Two matrices of three rows of lengths 4, 4, 8: the rules choose csr-vector/t4/b256 (mean 16 / 3), ell/b256 and
+    /// csr-vector/t32/b256.
+    fn corpus() -> [CorpusRecord; 2] {
+        let first = [
+            time("csr-vector/t4/b256/f64", 2e-6),
+            time("csr-vector/t32/b256/f64", 4e-6),
+            time("ell/b256/f64", 1e-6),
+        ];
+        let second = [time("csr-vector/t4/b256/f64", 8e-6), time("csr-vector/t32/b256/f64", 2e-6)];
+        [record("one", &[4, 4, 8], first.to_vec()), record("two", &[4, 4, 8], second.to_vec())]
+    }
+
+    #[test]
+    fn a_first_choice_without_a_time_is_counted_and_the_next_one_stands_in() {
+        let infeasible = Infeasible::Padding { factor: 9.0, limit: 8.0 };
+        let ell = "ell/b256/f64".parse().unwrap();
+        let refused = Measured { id: ell, outcome: Outcome::Infeasible { infeasible } };
+        let csr = time("csr-scalar/b64/f64", 3e-6);
+        let corpus = [
+            record("refused", &[1], vec![refused, csr.clone(), time("coo/b64/f64", 1e-6)]),
+            record("missing", &[1], vec![csr]),
+        ];
+        let ranked = |id: &str| Ranked {
+            candidate: id.parse().unwrap(),
+            prediction: Prediction {
+                time: Seconds(1e-6),
+                low: Seconds(1e-6),
+                high: Seconds(1e-6),
+                extrapolates: Vec::new(),
+            },
+        };
+        let ids = ["ell/b256/f64", "csr-scalar/b64/f64", "coo/b64/f64"];
+        let ranking = Ranking { ranked: ids.map(ranked).to_vec(), refused: Vec::new() };
+        let judged = Judged::all(&corpus, 3e-7);
+        let rankings: Vec<_> = judged.iter().map(|j| (j, ranking.clone())).collect();
+        let rows = of_model(ModelName::Strip, PlacementRule::Blend, &rankings);
+        let all = rows.iter().find(|r| r.scope == Scope::All).unwrap();
+        assert_eq!((all.first_infeasible, all.first_unmeasured, all.quality.count), (1, 1, 2));
+        assert_eq!(all.ratios.len(), 2);
+        assert!(close(all.quality.worst_ratio, 3.0), "csr-scalar stands in, coo is best");
+    }
+
+    #[test]
+    fn baselines_are_what_they_are_by_hand() {
+        let corpus = corpus();
+        let judged = Judged::all(&corpus, 3e-7);
+        let rows = of_baselines(&judged, &Limits::NONE);
+        let row = |name: &str| {
+            rows.iter().find(|r| r.chooser.to_string() == name && r.scope == Scope::All).unwrap()
+        };
+        // Chosen / best: 2 and 4, 1 and nothing, 4 and 1.
+        assert_eq!(row("csr-by-mean").ratios, [2.0, 4.0]);
+        assert!(close(row("csr-by-mean").quality.mean_ratio, 8.0_f64.sqrt()));
+        assert_eq!((row("ell-rule").quality.count, row("ell-rule").first_unmeasured), (1, 1));
+        assert_eq!(row("csr-vector/t32/b256").ratios, [1.0, 4.0]);
+        // ELL has no time on the second matrix; of the two others t32 has 2 on average and t4 2.83.
+        let single = row("best-single");
+        let t32 = "csr-vector/t32/b256/f64".parse().unwrap();
+        assert_eq!(single.chooser, Chooser::Baseline(Baseline::BestSingle(t32)));
+        assert!(close(single.quality.mean_ratio, 2.0));
+    }
+}

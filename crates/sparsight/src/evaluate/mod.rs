@@ -1,0 +1,266 @@
+//! The papers' tables: how far predictions are from measurements, for each kernel and model, and what it costs to
+//! choose by them.
+
+mod accuracy_row;
+mod baseline;
+mod choice;
+mod miss;
+mod wins;
+
+pub use accuracy_row::AccuracyRow;
+pub use baseline::Baseline;
+pub use choice::{ChoiceRow, Chooser};
+pub use miss::Miss;
+pub use wins::{ModelWins, WinsRow};
+
+use crate::records::{CorpusRecord, Outcome};
+use crate::{Advisor, ModelName, Profile};
+use sparsight_kernels::{Candidate, DeviceFacts, Format, Kernel, catalogue, strip};
+use sparsight_matrix::gallery::instance;
+use sparsight_matrix::{Dtype, Limits, Seconds};
+use sparsight_model::accuracy::relative_error;
+use sparsight_model::{PlacementRule, Prediction, Ranked, Ranking, rank};
+use std::collections::{BTreeMap, BTreeSet};
+use wins::Wins;
+
+/// Which matrices a row counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Scope {
+    /// All.
+    All,
+    /// Those whose best time is more than twice the launch cost: where the launch decides, every model that
+    /// knows the launch is right.
+    BeyondLaunch,
+    /// For each kernel those that look like its benchmark matrices: at least two strips, and no row longer than
+    /// twice the mean. What the strip models were made for.
+    LikeBenchmarks,
+}
+
+/// The evaluation of a profile on a corpus.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Evaluation {
+    /// One row a model, placement, kernel, value type and scope.
+    pub rows: Vec<AccuracyRow<Kernel>>,
+    /// The same by format: one row a model, placement, format, value type and scope.
+    pub formats: Vec<AccuracyRow<Format>>,
+    /// One row a chooser, value type and scope.
+    pub choices: Vec<ChoiceRow>,
+    /// One row a kernel and value type, at the first placement; none with a single strip model.
+    pub wins: Vec<WinsRow>,
+    /// The worst matrices of each model, kernel and value type, worst first, at most `worst` each.
+    pub misses: Vec<Miss>,
+    /// Every prediction that has a measured time beside it, at the first placement.
+    pub predicted: Vec<PredictedTime>,
+    /// Matrices by value type: all, and those beyond the launch.
+    pub matrices: BTreeMap<Dtype, (usize, usize)>,
+    /// Matrices left out of a learned model's rows since it was trained on them, by model; only models that left any
+    /// out. If that were all of the matrices, the model has no rows.
+    pub trained_on: BTreeMap<ModelName, usize>,
+}
+
+/// One prediction beside its measurement: a point of a plot.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PredictedTime {
+    /// Model.
+    pub model: ModelName,
+    /// What was predicted and run.
+    pub candidate: Candidate,
+    /// Place of the matrix in the corpus.
+    pub matrix: usize,
+    /// Predicted time.
+    pub predicted: Seconds,
+    /// Measured time.
+    pub measured: Seconds,
+}
+
+/// A record of the corpus with what every row asks of it.
+struct Judged<'r> {
+    /// Place in the corpus.
+    at: usize,
+    record: &'r CorpusRecord,
+    best: Option<Seconds>,
+    beyond_launch: bool,
+}
+
+impl<'r> Judged<'r> {
+    fn all(corpus: &'r [CorpusRecord], launch_s: f64) -> Vec<Self> {
+        let judged = |(at, record): (usize, &'r CorpusRecord)| {
+            let best = record.best().map(|best| best.1);
+            Self { at, record, best, beyond_launch: best.is_some_and(|best| best.0 > 2.0 * launch_s) }
+        };
+        corpus.iter().enumerate().map(judged).collect()
+    }
+
+    fn outcome(&self, candidate: Candidate) -> Option<&'r Outcome> {
+        self.record.results.iter().find(|m| m.id == candidate).map(|m| &m.outcome)
+    }
+
+    fn time(&self, candidate: Candidate) -> Option<Seconds> {
+        match self.outcome(candidate) {
+            Some(Outcome::Time { time_s, .. }) => Some(*time_s),
+            _ => None,
+        }
+    }
+}
+
+/// A measured candidate of one matrix with the prediction of one model.
+struct Sample<'r> {
+    of: &'r Judged<'r>,
+    like_benchmarks: bool,
+    candidate: Candidate,
+    prediction: Prediction,
+    measured: Seconds,
+}
+
+impl Sample<'_> {
+    fn error(&self) -> f64 {
+        relative_error(self.prediction.time, self.measured)
+    }
+
+    fn counts(&self, scope: Scope) -> bool {
+        match scope {
+            Scope::All => true,
+            Scope::BeyondLaunch => self.of.beyond_launch,
+            Scope::LikeBenchmarks => self.like_benchmarks,
+        }
+    }
+}
+
+/// The samples of one model, by what is predicted.
+type Samples<'r> = BTreeMap<(Dtype, Kernel), Vec<Sample<'r>>>;
+
+/// Holds every model of `profile` against `corpus`. `worst` matrices are named for each model and kernel.
+///
+/// A learned model is held only against matrices that it was not trained on, nor on another seed of their recipe: it
+/// knows the others by heart.
+pub fn evaluate(
+    profile: &Profile,
+    corpus: &[CorpusRecord],
+    placements: &[PlacementRule],
+    worst: usize,
+) -> Evaluation {
+    let (advisor, facts) = (Advisor::new(profile), &profile.device.facts);
+    let judged = Judged::all(corpus, facts.launch_s.0);
+    // Other seeds of a recipe that was learned from are no new matrices.
+    let known: BTreeSet<&str> = profile.models.trained_on.iter().map(|name| instance(name)).collect();
+    let mut evaluation = Evaluation {
+        rows: Vec::new(),
+        formats: Vec::new(),
+        choices: Vec::new(),
+        wins: Vec::new(),
+        misses: Vec::new(),
+        predicted: Vec::new(),
+        matrices: BTreeMap::new(),
+        trained_on: BTreeMap::new(),
+    };
+    for j in &judged {
+        let (all, beyond) = evaluation.matrices.entry(j.record.dtype).or_default();
+        *all += 1;
+        *beyond += usize::from(j.beyond_launch);
+    }
+    let mut wins = Wins::default();
+    for model in ModelName::ALL {
+        let by_heart = |j: &&Judged<'_>| model.is_learned() && known.contains(instance(&j.record.matrix));
+        let (left_out, tested): (Vec<&Judged<'_>>, Vec<&Judged<'_>>) = judged.iter().partition(by_heart);
+        // Columns are a question for benchmark matrices: a model without them answers once.
+        let placements = if model.is_learned() { &placements[..placements.len().min(1)] } else { placements };
+        for &placement in placements {
+            let Ok(predictor) = advisor.predictor(model, placement) else { continue };
+            if !left_out.is_empty() {
+                let names: BTreeSet<&str> = left_out.iter().map(|j| j.record.matrix.as_str()).collect();
+                evaluation.trained_on.insert(model, names.len());
+            }
+            let rank = |j: &Judged<'_>| rank(&predictor, catalogue(j.record.dtype), &j.record.features);
+            let rankings: Vec<(&Judged<'_>, Ranking)> = tested.iter().map(|&j| (j, rank(j))).collect();
+            evaluation.choices.extend(choice::of_model(model, placement, &rankings));
+            let samples = samples(rankings, facts);
+            evaluation.add_errors((model, placement), &samples, &known);
+            if placement == placements[0] {
+                evaluation.add_points(model, &samples, worst);
+                if !model.is_learned() {
+                    wins.add(model, &samples);
+                }
+            }
+        }
+    }
+    evaluation.wins = wins.rows();
+    evaluation.choices.extend(choice::of_baselines(&judged, &Limits::with_memory(facts.memory_bytes)));
+    evaluation
+}
+
+/// The predictions that have a measured time beside them.
+fn samples<'r>(rankings: Vec<(&'r Judged<'r>, Ranking)>, facts: &DeviceFacts) -> Samples<'r> {
+    let mut samples = Samples::new();
+    for (of, ranking) in rankings {
+        let f = &of.record.features;
+        let even = f.row_max as f64 <= 2.0 * f.row_mean();
+        for Ranked { candidate, prediction } in ranking.ranked {
+            let Some(measured) = of.time(candidate) else { continue };
+            let like_benchmarks = even && strip(candidate.kernel, facts).strips_of(f) >= 2;
+            let sample = Sample { of, like_benchmarks, candidate, prediction, measured };
+            samples.entry((of.record.dtype, candidate.kernel)).or_default().push(sample);
+        }
+    }
+    samples
+}
+
+impl Evaluation {
+    /// The rows of one model, by kernel and by format.
+    fn add_errors(
+        &mut self,
+        model: (ModelName, PlacementRule),
+        samples: &Samples<'_>,
+        known: &BTreeSet<&str>,
+    ) {
+        let mut formats: BTreeMap<(Dtype, Format), Vec<&Sample<'_>>> = BTreeMap::new();
+        for (&(dtype, kernel), samples) in samples {
+            let samples: Vec<&Sample<'_>> = samples.iter().collect();
+            self.rows.extend(AccuracyRow::rows((dtype, kernel), model, &samples, known));
+            formats.entry((dtype, kernel.format())).or_default().extend(samples);
+        }
+        for (of, samples) in formats {
+            self.formats.extend(AccuracyRow::rows(of, model, &samples, known));
+        }
+    }
+
+    /// The points of one model and the worst of them.
+    fn add_points(&mut self, model: ModelName, samples: &Samples<'_>, worst: usize) {
+        for (&of, samples) in samples {
+            self.misses.extend(miss::worst_of(model, of, samples, worst));
+            self.predicted.extend(samples.iter().map(|s| PredictedTime {
+                model,
+                candidate: s.candidate,
+                matrix: s.of.at,
+                predicted: s.prediction.time,
+                measured: s.measured,
+            }));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::records::Measured;
+    use sparsight_device::timing::Caches;
+    use sparsight_matrix::{Features, RowLengths};
+
+    /// One candidate and its time.
+    pub(super) fn time(id: &str, time_s: f64) -> Measured {
+        let outcome = Outcome::Time { time_s: Seconds(time_s), spread: 0.0, samples: 1 };
+        Measured { id: id.parse().unwrap(), outcome }
+    }
+
+    /// A record of a matrix with these row lengths, in f64.
+    pub(super) fn record(matrix: &str, lengths: &[u64], results: Vec<Measured>) -> CorpusRecord {
+        let counts = RowLengths::from_counts(lengths.iter().map(|&length| (length, 1)));
+        CorpusRecord {
+            matrix: matrix.to_owned(),
+            dtype: Dtype::F64,
+            caches: Caches::Warm,
+            features: Features::from_row_lengths(&counts, lengths.len() as u64, 0, 1.0),
+            preparation: BTreeMap::new(),
+            results,
+        }
+    }
+}
