@@ -21,7 +21,7 @@ pub struct LearningSample<'a> {
 
 impl LearningSample<'_> {
     /// Whether the time is a positive number.
-    pub(super) fn is_usable(&self) -> bool {
+    pub(crate) fn is_usable(&self) -> bool {
         self.time.0.is_finite() && self.time.0 > 0.0
     }
 }
