@@ -84,3 +84,83 @@ pub(super) fn held_out<'a, L: Learner>(
     }
     all
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Term;
+    use sparsight_kernels::{Candidate, DeviceKind, Kernel};
+    use sparsight_matrix::{Bytes, Features, RowLengths};
+    use std::collections::BTreeSet;
+
+    /// Remembers what it saw: matrices are told apart by their rows.
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+    struct Spy(BTreeSet<u64>);
+
+    impl Learner for Spy {
+        const NAME: &'static str = "spy";
+        const FORMAT: &'static str = "spy/1";
+
+        fn inputs() -> Vec<String> {
+            Vec::new()
+        }
+
+        fn learn(samples: &[LearningSample<'_>], _: &DeviceFacts) -> Self {
+            Self(samples.iter().map(|s| s.features.nrows).collect())
+        }
+
+        /// 2 s for a matrix that it never saw.
+        fn time_s(&self, _: &Candidate, features: &Features, _: &DeviceFacts) -> Option<f64> {
+            Some(if self.0.contains(&features.nrows) { 1.0 } else { 2.0 })
+        }
+
+        fn terms(&self, _: &Candidate, _: &Features, _: &DeviceFacts) -> Vec<Term> {
+            Vec::new()
+        }
+    }
+
+    fn facts() -> DeviceFacts {
+        DeviceFacts {
+            name: "made up".to_owned(),
+            kind: DeviceKind::Cuda,
+            multiprocessors: 1,
+            warps_per_multiprocessor: 8,
+            threads_per_multiprocessor: 256,
+            max_threads_per_block: None,
+            l2_bytes: Bytes(0),
+            memory_bytes: Bytes(1 << 30),
+            compute_capability: None,
+            driver: String::new(),
+            copy_bytes_per_s: 1e12,
+            launch_s: Seconds(0.0),
+            upload_bytes_per_s: None,
+        }
+    }
+
+    #[test]
+    fn every_sample_is_predicted_by_what_never_saw_its_matrix() {
+        let matrices: Vec<(String, Features)> = (1..=23)
+            .map(|n| {
+                let lengths = RowLengths::from_counts([(3, n)]);
+                (format!("m/{n}"), Features::from_row_lengths(&lengths, n, 1, 0.5))
+            })
+            .collect();
+        let sample = |(matrix, features), block, dtype| LearningSample {
+            matrix,
+            features,
+            candidate: Candidate { kernel: Kernel::Coo, block, dtype },
+            time: Seconds(4.0),
+            generated: false,
+        };
+        let samples: Vec<LearningSample<'_>> = matrices
+            .iter()
+            .flat_map(|(m, f)| Dtype::ALL.map(|d| [64, 128].map(|b| sample((m.as_str(), f), b, d))))
+            .flatten()
+            .collect();
+        let folds = Folds::of(samples.iter().map(|s| s.matrix));
+        let all = held_out::<Spy>(&samples, &folds, &facts(), 0.0);
+        assert_eq!(all.len(), samples.len(), "each once");
+        assert!(all.iter().all(|h| (h.predicted.0 - 2.0).abs() < 1e-15));
+        assert!((log_error(&all) - std::f64::consts::LN_2).abs() < 1e-12, "4 s measured, 2 s predicted");
+    }
+}

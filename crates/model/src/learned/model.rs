@@ -4,7 +4,7 @@ use super::cross_validation::{CrossValidation, HeldOut, held_out, log_error};
 use super::folds::Folds;
 use super::format::Format;
 use super::trained::Trained;
-use super::{Learner, LearningSample};
+use super::{Learner, LearningSample, enough_real};
 use crate::accuracy::Accuracy;
 use crate::{LogInterval, PredictError};
 use rayon::prelude::*;
@@ -59,9 +59,7 @@ pub struct LearnedKernel<L: Learner> {
 
 /// Those that errors are judged by: of matrices that no generator made, if there are enough.
 fn judged(held_out: Vec<HeldOut<'_>>) -> Vec<HeldOut<'_>> {
-    let real: BTreeSet<&str> =
-        held_out.iter().filter(|h| !h.sample.generated).map(|h| h.sample.matrix).collect();
-    let enough = real.len() >= MIN_MATRICES;
+    let enough = enough_real(held_out.iter().map(|h| (h.sample.matrix, h.sample.generated)));
     held_out.into_iter().filter(|h| !(enough && h.sample.generated)).collect()
 }
 

@@ -1,7 +1,7 @@
 //! The power laws of one kernel.
 
 use super::least_squares::{Plane, least_squares};
-use crate::learned::{Method, Quantity, described, selected};
+use crate::learned::{Method, Quantity, described, enough_real, selected};
 use crate::{Learner, LearningSample, Term};
 use serde::{Deserialize, Serialize};
 use sparsight_kernels::{Candidate, DeviceFacts, Kernel};
@@ -41,13 +41,15 @@ impl Learner for Linear {
     }
 
     fn learn(samples: &[LearningSample<'_>], _: &DeviceFacts) -> Self {
-        let mut groups: BTreeMap<(Dtype, u32), (Vec<Vec<f64>>, Vec<f64>)> = BTreeMap::new();
+        let mut groups: BTreeMap<(Dtype, u32), Vec<&LearningSample<'_>>> = BTreeMap::new();
         for s in samples {
-            let (rows, responses) = groups.entry((s.candidate.dtype, s.candidate.block)).or_default();
-            rows.push(row(s.candidate.kernel, s.features));
-            responses.push(s.time.0.ln());
+            groups.entry((s.candidate.dtype, s.candidate.block)).or_default().push(s);
         }
-        let law = |((dtype, block), (rows, responses)): ((Dtype, u32), (Vec<Vec<f64>>, Vec<f64>))| {
+        let law = |((dtype, block), group): ((Dtype, u32), Vec<&LearningSample<'_>>)| {
+            let enough = enough_real(group.iter().map(|s| (s.matrix, s.generated)));
+            let row = |s: &LearningSample<'_>| (row(s.candidate.kernel, s.features), s.time.0.ln());
+            let taught = group.into_iter().filter(|s| !(enough && s.generated)).map(row);
+            let (rows, responses): (Vec<_>, Vec<_>) = taught.unzip();
             Law { block, dtype, plane: least_squares(&rows, &responses) }
         };
         Self { laws: groups.into_iter().map(law).collect() }
@@ -60,12 +62,8 @@ impl Learner for Linear {
     fn terms(&self, candidate: &Candidate, features: &Features, _: &DeviceFacts) -> Vec<Term> {
         let Some(law) = self.law(candidate) else { return Vec::new() };
         let quantities = selected(Method::Linear, candidate.kernel);
-        let value = |q: &Quantity| Term {
-            part: "features",
-            name: q.name(),
-            value: q.ln(features).exp(),
-            unit: "",
-        };
+        let value =
+            |q: &Quantity| Term { part: "features", name: q.name(), value: q.ln(features).exp(), unit: "" };
         let mut all: Vec<Term> = quantities.iter().map(value).collect();
         let power = |(q, &value): (&Quantity, &f64)| Term { part: "powers", name: q.name(), value, unit: "" };
         all.extend(quantities.iter().zip(&law.plane.slopes).map(power));

@@ -46,7 +46,9 @@ pub(super) fn least_squares(rows: &[Vec<f64>], responses: &[f64]) -> Plane {
         }
         let svd = z.svd().expect("finite entries, scaled to one");
         let widest = svd.s.iter().copied().fold(0.0, f64::max);
-        for (direction, &spread) in svd.s.iter().enumerate().filter(|(_, spread)| **spread > NARROWEST * widest) {
+        for (direction, &spread) in
+            svd.s.iter().enumerate().filter(|(_, spread)| **spread > NARROWEST * widest)
+        {
             let along = responses.iter().enumerate().map(|(at, y)| svd.U.get((at, direction)) * (y - level));
             let weight = along.sum::<f64>() / spread;
             for (c, slope) in slopes.iter_mut().enumerate() {
@@ -79,7 +81,9 @@ mod tests {
         let plane = |row: &Vec<f64>| 3.0 - 2.0 * row[0] + 0.5 * row[1] + 1e-3 * row[2];
         let mut responses: Vec<f64> = rows.iter().map(plane).collect();
         let fitted = least_squares(&rows, &responses);
-        for (got, wanted) in std::iter::once(&fitted.intercept).chain(&fitted.slopes).zip([3.0, -2.0, 0.5, 1e-3]) {
+        for (got, wanted) in
+            std::iter::once(&fitted.intercept).chain(&fitted.slopes).zip([3.0, -2.0, 0.5, 1e-3])
+        {
             assert!((got - wanted).abs() < 1e-11, "{fitted:?}");
         }
         responses[3] += 1.0;

@@ -3,8 +3,8 @@
 use super::nearest::{Nearest, squared};
 use super::weights::Points;
 use crate::boosting::FittedBaseline;
-use crate::learned::{Method, described, selected};
-use crate::{Learner, LearningSample, MIN_MATRICES, Term};
+use crate::learned::{Method, described, enough_real, selected};
+use crate::{Learner, LearningSample, Term};
 use serde::{Deserialize, Serialize};
 use sparsight_kernels::{Candidate, DeviceFacts, Kernel};
 use sparsight_matrix::{Dtype, Features};
@@ -58,7 +58,8 @@ fn zero_to_one(rows: &[Vec<f32>]) -> Vec<Axis> {
     let columns = rows.first().map_or(0, Vec::len);
     let axis = |c: usize| {
         let values = || rows.iter().map(|row| row[c]);
-        let (least, most) = (values().fold(f32::INFINITY, f32::min), values().fold(f32::NEG_INFINITY, f32::max));
+        let (least, most) =
+            (values().fold(f32::INFINITY, f32::min), values().fold(f32::NEG_INFINITY, f32::max));
         Axis { least, scale: if most > least { (most - least).recip() } else { 0.0 } }
     };
     (0..columns).map(axis).collect()
@@ -70,6 +71,7 @@ fn place(axes: &[Axis], logarithms: &[f32]) -> Vec<f32> {
 
 /// A matrix to learn from.
 struct Known<'a> {
+    matrix: &'a str,
     features: &'a Features,
     generated: bool,
     factors: Vec<Option<f32>>,
@@ -106,6 +108,7 @@ impl Learner for Neighbours {
         let mut matrices: BTreeMap<&str, Known<'_>> = BTreeMap::new();
         for s in samples {
             let known = matrices.entry(s.matrix).or_insert_with(|| Known {
+                matrix: s.matrix,
                 features: s.features,
                 generated: s.generated,
                 factors: vec![None; variants.len()],
@@ -125,7 +128,8 @@ impl Learner for Neighbours {
         for (axis, weight) in axes.iter_mut().zip(all.weights()) {
             axis.scale *= weight.sqrt();
         }
-        let measured = matrices.into_iter().zip(&rows).map(|(m, row)| (place(&axes, row), m.factors)).collect();
+        let measured =
+            matrices.into_iter().zip(&rows).map(|(m, row)| (place(&axes, row), m.factors)).collect();
         Self { step_s: baseline, axes, variants, measured }
     }
 
@@ -151,6 +155,6 @@ impl Learner for Neighbours {
 
 /// Those that weights are judged by: of matrices that no generator made, if there are enough.
 fn judges(matrices: &[Known<'_>]) -> Vec<usize> {
-    let real: Vec<usize> = (0..matrices.len()).filter(|&at| !matrices[at].generated).collect();
-    if real.len() >= MIN_MATRICES { real } else { (0..matrices.len()).collect() }
+    let enough = enough_real(matrices.iter().map(|m| (m.matrix, m.generated)));
+    (0..matrices.len()).filter(|&at| !(enough && matrices[at].generated)).collect()
 }

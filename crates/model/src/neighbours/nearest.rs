@@ -30,7 +30,8 @@ impl Nearest {
     /// `sum (v / d) / sum (1 / d)` over the values that are there; where some distances are 0, the mean of those alone.
     /// `None` without any.
     pub(super) fn mean(&self, value: impl Fn(usize) -> Option<f64>) -> Option<f64> {
-        let known = self.found.iter().filter_map(|&(squared, at)| Some((f64::from(squared).sqrt(), value(at)?)));
+        let known =
+            self.found.iter().filter_map(|&(squared, at)| Some((f64::from(squared).sqrt(), value(at)?)));
         let (mut sum, mut weights, mut exact) = (0.0, 0.0, false);
         for (distance, value) in known {
             // Sorted: equals come first.
