@@ -8,7 +8,7 @@
 //! type has coefficients of its own.
 //!
 //! Where there are enough matrices that no generator made, it is fitted to these alone: one plane cannot pass through both,
-//! and cross-validation on an H200 had twice the error with both.
+//! and in cross-validation on an H200 the error was 1.7 times as large with both.
 //!
 //! What it cannot know: a time that is a sum. For small matrices the launch, for large ones the bytes decide, and a
 //! power law goes through the middle of both.
