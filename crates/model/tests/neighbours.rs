@@ -25,7 +25,7 @@ fn corpus() -> Vec<(String, Features)> {
 
 /// Over the baseline a whole number of its own for each matrix.
 fn factor(nnz: u64) -> f64 {
-    2.0 + (nnz.ilog2() * 7 % 5) as f64
+    2.0 + f64::from(nnz.ilog2() * 7 % 5)
 }
 
 fn baseline(candidate: &Candidate, features: &Features) -> f64 {

@@ -145,9 +145,9 @@ fn a_profile_with_a_corpus_advises_by_what_it_learned_and_is_evaluated_on_other_
 
 #[test]
 fn each_kernel_is_answered_by_the_model_with_the_least_cross_validated_error() {
+    use ModelName::{Boosting, Linear, Neighbours};
     let dir = tempfile::tempdir().unwrap();
     let profile = profile(dir.path(), 25);
-    use ModelName::{Boosting, Linear, Neighbours};
     let linear_for_coo =
         with_log_error(&profile, Kernel::Coo, [(Boosting, 0.2), (Linear, 0.1), (Neighbours, 0.3)]);
     let mixed =

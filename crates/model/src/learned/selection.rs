@@ -115,7 +115,11 @@ impl Quantity {
     pub(crate) fn ln(self, f: &Features) -> f64 {
         /// Where a damaged or infinite feature is cut off. Chosen: the logarithm stays finite.
         const MOST: f64 = 1e300;
-        let ln = |v: f64| v.max(0.5).min(MOST).ln();
+        let ln = |v: f64| {
+            // `clamp` would keep a NaN.
+            let at_least = v.max(0.5);
+            at_least.min(MOST).ln()
+        };
         let count = |v: u64| ln(v as f64);
         match self {
             Self::Rows => count(f.nrows),

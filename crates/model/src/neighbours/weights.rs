@@ -70,7 +70,8 @@ impl Points<'_> {
                 alone[c] = 1.0;
                 let own = self.distances(&alone);
                 // What was there is tried first, so that a tie keeps it.
-                let tried = std::iter::once(kept).chain(TRIED.into_iter().filter(|w| *w != kept));
+                let tried =
+                    std::iter::once(kept).chain(TRIED.into_iter().filter(|w| w.to_bits() != kept.to_bits()));
                 let losses = tried.map(|weight| (self.loss(|at| others[at] + weight * own[at]), weight));
                 let (loss, best) = losses.min_by(|a, b| a.0.total_cmp(&b.0)).expect("several are tried");
                 weights[c] = best;
