@@ -90,8 +90,9 @@ pub(crate) enum Command {
 /// Which model, and what stands for the columns.
 #[derive(Debug, Clone, Copy, clap::Args)]
 pub(crate) struct ModelFlags {
-    /// Model that predicts: strip (the papers'), strip-cache (with a second regime beyond the L2) or boosting (learned
-    /// from measured matrices) [default: boosting if the profile has it, else strip-cache, for a cpu strip]
+    /// Model that predicts: strip (the papers'), strip-cache (with a second regime beyond the L2), boosting, linear or
+    /// neighbours (learned from measured matrices) or best (for each kernel the learned one that cross-validation found
+    /// best, where nothing was learned strip-cache, for a cpu strip) [default: best]
     #[arg(long, value_name = "NAME")]
     pub(crate) model: Option<ModelName>,
     /// Benchmark matrices that stand for the columns, in strip models: banded, strewn or blend
@@ -100,9 +101,9 @@ pub(crate) struct ModelFlags {
 }
 
 impl ModelFlags {
-    /// The model asked for, else the best of the profile.
-    pub(crate) fn model(self, profile: &sparsight::Profile, dtype: Dtype) -> ModelName {
-        self.model.unwrap_or_else(|| profile.best_model(dtype))
+    /// The model asked for, else `best`.
+    pub(crate) fn model(self) -> ModelName {
+        self.model.unwrap_or(ModelName::Best)
     }
 }
 

@@ -144,16 +144,11 @@ pub(crate) struct AdvisedJson {
 }
 
 impl AdvisedJson {
-    pub(crate) fn ranked(
-        advised: &Advised,
-        model: String,
-        in_all_s: Option<Seconds>,
-        measured: Option<&Outcome>,
-    ) -> Self {
+    pub(crate) fn ranked(advised: &Advised, in_all_s: Option<Seconds>, measured: Option<&Outcome>) -> Self {
         Self {
             candidate: advised.candidate.into(),
             prediction: Some((&advised.prediction).into()),
-            model: Some(model),
+            model: Some(advised.model.to_string()),
             bytes: Some(advised.bytes),
             bandwidth_fraction: advised.bandwidth_fraction,
             conversion_s: advised.preparation,

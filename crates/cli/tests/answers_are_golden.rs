@@ -101,6 +101,55 @@ fn fit_says_what_it_fitted_and_on_what() {
     assert_snapshot!(run(dir.path(), &["fit", "made-up", "--train", "a/"]));
 }
 
+/// Sets what cross-validation found: boosting is best, but linear for coo, and hyb was never learned.
+fn with_linear_best_for_coo(folder: &std::path::Path) {
+    let path = folder.join("models.json");
+    let mut models: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+    for (name, error) in [("boosting", 0.2), ("linear", 0.3), ("neighbours", 0.4)] {
+        let kernels = models[name]["kernels"].as_array_mut().unwrap();
+        kernels.retain(|k| k["kernel"] != "hyb");
+        for k in kernels {
+            let linear_for_coo = name == "linear" && k["kernel"] == "coo";
+            k["log_error"] = if linear_for_coo { 0.1 } else { error }.into();
+        }
+    }
+    std::fs::write(path, models.to_string()).unwrap();
+}
+
+#[test]
+fn answers_say_which_learned_model_they_come_from() {
+    let dir = made_up_profile();
+    let folder = dir.path().join("made-up");
+    let recipes: Vec<(String, String)> =
+        (0..22).map(|i| (format!("a/{i}"), format!("gallery:stencil2d,n={}", 20 + 15 * i))).collect();
+    let corpus: Vec<(&str, &str, f64)> =
+        recipes.iter().map(|(name, recipe)| (name.as_str(), recipe.as_str(), 1.1)).collect();
+    add_corpus(&folder, &corpus);
+    let fitted = run(dir.path(), &["fit", "made-up"]);
+    for model in ["boosting", "linear", "neighbours"] {
+        assert!(fitted.contains(&format!("{model} learned from 22 matrices")), "{fitted}");
+    }
+    with_linear_best_for_coo(&folder);
+    let advise = ["advise", GRID, "--profile", "made-up"];
+    let text = run(dir.path(), &advise);
+    let said = "predicted by boosting; hyb by strip-cache, of which nothing was learned; coo by linear";
+    assert!(text.contains(said), "{text}");
+    let named = run(dir.path(), &[&advise[..], &["--model", "neighbours"]].concat());
+    assert!(!named.contains("predicted by"), "asked and answered: {named}");
+    for candidate in json(dir.path(), &advise)["candidates"].as_array().unwrap() {
+        let wanted = match candidate["kernel"].as_str().unwrap() {
+            "hyb" => "strip-cache",
+            "coo" => "linear",
+            _ => "boosting",
+        };
+        assert_eq!(candidate["model"], wanted, "{candidate}");
+    }
+    let coo =
+        run(dir.path(), &["predict", GRID, "--profile", "made-up", "--kernel", "coo", "--block", "128"]);
+    assert!(coo.contains("model best") && coo.contains("by linear") && coo.contains("e^w_0"), "{coo}");
+}
+
 #[test]
 fn evaluate_prints_the_papers_table() {
     let dir = made_up_profile();

@@ -7,7 +7,7 @@
 
 use crate::interval::CONFORMAL_MIN;
 use crate::{LogInterval, Prediction};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 use sparsight_kernels::{Candidate, Kernel};
 use sparsight_matrix::Seconds;
 
@@ -33,21 +33,10 @@ pub struct Calibration {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct KernelCalibration {
-    #[serde(serialize_with = "write_kernel", deserialize_with = "read_kernel")]
+    #[serde(with = "crate::kernel_name")]
     kernel: Kernel,
     pairs: usize,
     interval: LogInterval,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde asks for")]
-fn write_kernel<S: Serializer>(kernel: &Kernel, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_str(kernel)
-}
-
-fn read_kernel<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Kernel, D::Error> {
-    let text = String::deserialize(deserializer)?;
-    let found = Kernel::ALL.into_iter().find(|k| k.to_string() == text);
-    found.ok_or_else(|| serde::de::Error::custom(format!("'{text}' is no kernel of the catalogue")))
 }
 
 impl Calibration {

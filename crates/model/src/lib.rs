@@ -4,8 +4,8 @@
 //! ```text
 //! Observation (benchmark matrix, time) -> StripModel::fit -> StripModel  (stored in a profile)
 //! StripModel + DeviceFacts  = StripPredictor: Model
-//! LearningSample (measured matrix, time) -> BoostingModel::fit -> BoostingModel  (stored in a profile)
-//! BoostingModel + DeviceFacts = BoostingPredictor: Model
+//! LearningSample (measured matrix, time) -> LearnedModel::fit -> LearnedModel  (stored in a profile)
+//! LearnedModel + DeviceFacts = LearnedPredictor: Model;  learned by Boosting, Linear or Neighbours
 //! Model + Candidate + Features -> Prediction -> Ranking
 //! ```
 //!
@@ -19,8 +19,12 @@ mod error;
 mod extent;
 mod fitted_line;
 mod interval;
+mod kernel_name;
+mod learned;
 mod line;
+mod linear;
 mod model;
+mod neighbours;
 mod observation;
 mod prediction;
 mod ranking;
@@ -33,16 +37,19 @@ mod strip_model;
 mod strip_predictor;
 
 pub use accuracy::Accuracy;
-pub use boosting::{
-    BoostingModel, BoostingPredictor, CrossValidation, KernelBoosting, LearningSample, MIN_MATRICES,
-};
+pub use boosting::{Boosting, BoostingModel, BoostingPredictor};
 pub use calibration::{Calibration, MeasuredPair};
 pub use error::PredictError;
 pub use extent::Extent;
 pub use fitted_line::{Along, Bound, FittedLine};
 pub use interval::LogInterval;
+pub use learned::{
+    CrossValidation, LearnedKernel, LearnedModel, LearnedPredictor, Learner, LearningSample, MIN_MATRICES,
+};
 pub use line::Line;
+pub use linear::{Linear, LinearModel, LinearPredictor};
 pub use model::Model;
+pub use neighbours::{Neighbours, NeighboursModel, NeighboursPredictor};
 pub use observation::Observation;
 pub use prediction::{Extrapolation, Prediction, Term};
 pub use ranking::{ChoiceQuality, Ranked, Ranking, is_within, rank};

@@ -1,23 +1,27 @@
 //! What advice costs on a matrix of 50 million non-zeros: `cargo bench -p sparsight --bench advise`.
 //!
 //! Prints the time after reading (features and ranking), the peak of memory over the CSR, the time of one ranking
-//! from features, and the cost of the features in CPU products. A smaller matrix: `-- --n 60`.
+//! from features with each model, and the cost of the features in CPU products. A smaller matrix: `-- --n 60`; another
+//! profile than the shipped one: `-- --profile FOLDER`.
 
 use sparsight::device::cpu::Cpu;
 use sparsight::device::timing::{StoppingRule, measure, wall_clock};
 use sparsight::kernels::{Candidate, catalogue};
 use sparsight::matrix::{Csr, Dtype, Features, Seconds, gallery::Recipe};
-use sparsight::{Advisor, Bench, Objective, Profile, bench};
+use sparsight::{Advisor, Bench, ModelName, Objective, Profile, bench};
 use std::error::Error;
 use std::fs;
 use std::hint::black_box;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().collect();
-    let n = arguments.iter().position(|a| a == "--n").and_then(|at| arguments.get(at + 1));
-    let recipe = format!("stencil3d,points=27,n={}", n.map_or("123", String::as_str));
+    let given = |flag: &str| {
+        let at = arguments.iter().position(|a| a == flag)?;
+        arguments.get(at + 1).map(String::as_str)
+    };
+    let recipe = format!("stencil3d,points=27,n={}", given("--n").unwrap_or("123"));
     let a = recipe.parse::<Recipe>()?.generate::<f64>()?;
-    let profile = Profile::shipped("nvidia-h200")?;
+    let profile = Profile::find(given("--profile").unwrap_or("nvidia-h200"))?;
     let advisor = Advisor::new(&profile);
     let objective = Objective { products: Some(1000), ..Objective::default() };
     let csr_bytes = (8 * (a.nrows() + 1) + 12 * a.nnz()) as f64;
@@ -36,8 +40,15 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("advice after reading: {whole}");
 
     let features = Features::of(&a);
-    let ranking = time(|| drop(black_box(advisor.advise(&features, Dtype::F64, &objective))))?;
-    println!("all {} candidates from features: {ranking}", catalogue(Dtype::F64).count());
+    for model in ModelName::ALL {
+        let objective = Objective { model: Some(model), ..objective };
+        if let Err(lacking) = advisor.advise(&features, Dtype::F64, &objective) {
+            println!("{lacking}");
+            continue;
+        }
+        let ranking = time(|| drop(black_box(advisor.advise(&features, Dtype::F64, &objective))))?;
+        println!("all {} candidates from features, {model}: {ranking}", catalogue(Dtype::F64).count());
+    }
 
     let pass = time(|| {
         black_box(Features::of(&a));

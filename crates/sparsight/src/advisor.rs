@@ -3,7 +3,7 @@
 use crate::{Error, ModelName, Predictor, Profile};
 use sparsight_kernels::{Candidate, Format, catalogue, compulsory_bytes, feasible};
 use sparsight_matrix::{Bytes, Dtype, Features, Infeasible, Limits, Seconds};
-use sparsight_model::{Model, PlacementRule, Prediction};
+use sparsight_model::{PlacementRule, Prediction};
 use std::fmt;
 
 /// What is asked for.
@@ -12,7 +12,8 @@ pub struct Objective {
     /// Products y = A x to come. With a number, candidates are ranked by what everything costs: conversion,
     /// upload and all products. Without, by the time of one product.
     pub products: Option<u64>,
-    /// Model that predicts; `None` for the best that the profile holds, [`Profile::best_model`].
+    /// Model that predicts; `None` for [`ModelName::Best`]: for each kernel the best that the profile holds,
+    /// [`Profile::best_model`].
     pub model: Option<ModelName>,
     /// Which benchmark matrices stand for the matrix' columns, where a model asks for that.
     pub placement: PlacementRule,
@@ -27,7 +28,7 @@ impl Default for Objective {
 /// Every candidate for one matrix, best first, and those that are not possible.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Advice {
-    /// Model that predicted.
+    /// Model that was asked; [`ModelName::Best`] asks others.
     pub model: ModelName,
     /// Best first.
     pub ranked: Vec<Advised>,
@@ -42,6 +43,8 @@ pub struct Advised {
     pub candidate: Candidate,
     /// How fast it will be.
     pub prediction: Prediction,
+    /// The model that said so; never [`ModelName::Best`].
+    pub model: ModelName,
     /// Matrix, x and y in this format: what one product cannot avoid moving.
     pub bytes: Bytes,
     /// Those bytes over the predicted time, as a fraction of the device's copy bandwidth; above 1 is "from
@@ -106,7 +109,7 @@ impl<'p> Advisor<'p> {
     /// # Errors
     /// [`Error::Lacking`] if the profile does not hold the model or predicts no candidate at all with it.
     pub fn advise(&self, features: &Features, dtype: Dtype, objective: &Objective) -> Result<Advice, Error> {
-        let model = objective.model.unwrap_or_else(|| self.profile.best_model(dtype));
+        let model = objective.model.unwrap_or(ModelName::Best);
         let predictor = self.predictor(model, objective.placement)?;
         let facts = &self.profile.device.facts;
         let limits = Limits::with_memory(facts.memory_bytes);
@@ -119,8 +122,8 @@ impl<'p> Advisor<'p> {
                     continue;
                 }
             };
-            let prediction = match predictor.predict(&candidate, features) {
-                Ok(prediction) => prediction,
+            let (answering, prediction) = match predictor.answer(&candidate, features) {
+                Ok(answer) => answer,
                 Err(reason) => {
                     advice.refused.push(Refused { candidate, why: Why::NoModel(reason.to_string()) });
                     continue;
@@ -130,6 +133,7 @@ impl<'p> Advisor<'p> {
             let rate = bytes.0 as f64 / prediction.time.0;
             advice.ranked.push(Advised {
                 candidate,
+                model: answering,
                 bytes,
                 bandwidth_fraction: (facts.copy_bytes_per_s > 0.0).then(|| rate / facts.copy_bytes_per_s),
                 preparation: self.profile.preparation(candidate.format(), held),

@@ -5,16 +5,16 @@ use crate::profile::{MODELS_SCHEMA, Models, ProfileFolder};
 use crate::records::{BenchmarkRecord, CorpusRecord};
 use sparsight_kernels::DeviceFacts;
 use sparsight_model::{
-    BoostingModel, Calibration, LearningSample, MeasuredPair, Model, Observation, PredictError, StripModel,
-    StripPredictor, Variant,
+    Calibration, LearnedModel, Learner, LearningSample, MeasuredPair, Model, Observation, PredictError,
+    StripModel, StripPredictor, Variant,
 };
 
 /// Fits the strip models to the benchmark matrices of a profile and, where it holds a corpus that may be trained on,
-/// calibrates their intervals with it and learns `boosting` from it. Writes nothing.
+/// calibrates their intervals with it and learns `boosting`, `linear` and `neighbours` from it. Writes nothing.
 ///
 /// `trainable` says which matrices of the corpus may be used, by name; whoever knows them by the starts of their names
 /// puts these into [`Models::train`]. With fewer than
-/// [`MIN_MATRICES`](sparsight_model::MIN_MATRICES) of them there is no `boosting`. Learning takes some seconds for a
+/// [`MIN_MATRICES`](sparsight_model::MIN_MATRICES) of them nothing is learned. Learning takes some seconds for a
 /// hundred matrices.
 ///
 /// # Errors
@@ -27,13 +27,16 @@ pub fn fit(folder: &ProfileFolder, trainable: impl Fn(&str) -> bool) -> Result<M
         return Err(Error::Lacking { profile: folder.name(), missing: "benchmark matrices".to_owned() });
     }
     let corpus: Vec<CorpusRecord> = folder.measured()?.into_iter().filter(|r| trainable(&r.matrix)).collect();
+    let samples: Vec<LearningSample<'_>> = corpus.iter().flat_map(samples).collect();
     let strip = StripModel::fit(&facts, &observations, Variant::Strip)?;
     let strip_cache = StripModel::fit(&facts, &observations, Variant::StripCache)?;
     Ok(Models {
         schema: MODELS_SCHEMA.to_owned(),
         strip_calibration: calibrate(&strip, &facts, &corpus),
         strip_cache_calibration: calibrate(&strip_cache, &facts, &corpus),
-        boosting: learn(&facts, &corpus)?,
+        boosting: learn(&facts, &samples)?,
+        linear: learn(&facts, &samples)?,
+        neighbours: learn(&facts, &samples)?,
         train: Vec::new(),
         trained_on: corpus.iter().map(|record| record.matrix.clone()).collect(),
         strip,
@@ -41,21 +44,23 @@ pub fn fit(folder: &ProfileFolder, trainable: impl Fn(&str) -> bool) -> Result<M
     })
 }
 
+/// What a record teaches.
+fn samples(record: &CorpusRecord) -> impl Iterator<Item = LearningSample<'_>> {
+    record.times().map(|(candidate, time)| LearningSample {
+        matrix: &record.matrix,
+        features: &record.features,
+        candidate,
+        time,
+        generated: record.is_generated(),
+    })
+}
+
 /// `None` with too few matrices.
-fn learn(facts: &DeviceFacts, corpus: &[CorpusRecord]) -> Result<Option<BoostingModel>, Error> {
-    let samples: Vec<LearningSample<'_>> = corpus
-        .iter()
-        .flat_map(|record| {
-            record.times().map(|(candidate, time)| LearningSample {
-                matrix: &record.matrix,
-                features: &record.features,
-                candidate,
-                time,
-                generated: record.is_generated(),
-            })
-        })
-        .collect();
-    match BoostingModel::fit(facts, &samples) {
+fn learn<L: Learner>(
+    facts: &DeviceFacts,
+    samples: &[LearningSample<'_>],
+) -> Result<Option<LearnedModel<L>>, Error> {
+    match LearnedModel::fit(facts, samples) {
         Ok(model) => Ok(Some(model)),
         Err(PredictError::TooFewMatrices { .. }) => Ok(None),
         Err(error) => Err(error.into()),

@@ -25,6 +25,7 @@ pub mod records;
 
 mod advisor;
 mod bench;
+mod best;
 mod error;
 mod evaluate;
 mod fit;
@@ -33,6 +34,7 @@ mod predictor;
 
 pub use advisor::{Advice, Advised, Advisor, Objective, Refused, Why};
 pub use bench::{Bench, HOPELESS, bench};
+pub use best::BestPredictor;
 pub use error::Error;
 pub use evaluate::{
     AccuracyRow, Baseline, ChoiceRow, Chooser, Evaluation, Miss, ModelWins, PredictedTime, Scope, WinsRow,

@@ -1,11 +1,11 @@
 //! The models of a profile by name, as predictors.
 
-use crate::{Error, Profile};
-use sparsight_kernels::{Candidate, DeviceKind, Kernel};
-use sparsight_matrix::{Dtype, Features};
+use crate::{BestPredictor, Error, Profile};
+use sparsight_kernels::Candidate;
+use sparsight_matrix::Features;
 use sparsight_model::{
-    BoostingModel, BoostingPredictor, MIN_MATRICES, Model, PlacementRule, PredictError, Prediction,
-    StripModel, StripPredictor, Term,
+    BoostingPredictor, LearnedModel, LearnedPredictor, Learner, LinearPredictor, MIN_MATRICES, Model,
+    NeighboursPredictor, PlacementRule, PredictError, Prediction, StripModel, StripPredictor, Term,
 };
 use std::fmt;
 use std::str::FromStr;
@@ -19,17 +19,27 @@ pub enum ModelName {
     StripCache,
     /// Regression trees learned from measured matrices.
     Boosting,
+    /// Power laws in a matrix' features, learned from measured matrices.
+    Linear,
+    /// The most similar of the measured matrices.
+    Neighbours,
+    /// For each kernel the learned model that cross-validation found best; a strip model where nothing was learned.
+    Best,
 }
 
 impl ModelName {
     /// All, in the order in which tables list them.
-    pub const ALL: [Self; 3] = [Self::Strip, Self::StripCache, Self::Boosting];
+    pub const ALL: [Self; 6] =
+        [Self::Strip, Self::StripCache, Self::Boosting, Self::Linear, Self::Neighbours, Self::Best];
 }
 
 impl ModelName {
     /// Whether it learned from real matrices, so that an error on one of these is no error on a new one.
     pub const fn is_learned(self) -> bool {
-        matches!(self, Self::Boosting)
+        match self {
+            Self::Strip | Self::StripCache => false,
+            Self::Boosting | Self::Linear | Self::Neighbours | Self::Best => true,
+        }
     }
 }
 
@@ -39,6 +49,9 @@ impl fmt::Display for ModelName {
             Self::Strip => "strip",
             Self::StripCache => "strip-cache",
             Self::Boosting => "boosting",
+            Self::Linear => "linear",
+            Self::Neighbours => "neighbours",
+            Self::Best => "best",
         })
     }
 }
@@ -49,7 +62,7 @@ impl FromStr for ModelName {
         Self::ALL
             .into_iter()
             .find(|m| m.to_string() == s)
-            .ok_or_else(|| format!("unknown model '{s}': strip, strip-cache or boosting"))
+            .ok_or_else(|| format!("unknown model '{s}': {}", Self::ALL.map(|m| m.to_string()).join(", ")))
     }
 }
 
@@ -60,24 +73,12 @@ pub enum Predictor<'p> {
     Strip(StripPredictor<'p>),
     /// `boosting`.
     Boosting(BoostingPredictor<'p>),
-}
-
-impl Profile {
-    /// The model that predicts when none is named: `boosting` if the profile learned every kernel for this value type, else
-    /// on a GPU `strip-cache` and on a CPU `strip` (the second regime was seen on a GPU, and a quick profile has too
-    /// few benchmarks beyond a CPU's caches to hold its lines).
-    pub fn best_model(&self, dtype: Dtype) -> ModelName {
-        let complete = |model: &BoostingModel| {
-            model.knows(dtype)
-                && Kernel::ALL.iter().all(|kernel| model.kernels().iter().any(|k| k.kernel() == *kernel))
-        };
-        let learned = self.models.boosting.as_ref().is_some_and(complete);
-        match (learned, self.device.facts.kind) {
-            (true, _) => ModelName::Boosting,
-            (false, DeviceKind::Cuda) => ModelName::StripCache,
-            (false, DeviceKind::Cpu) => ModelName::Strip,
-        }
-    }
+    /// `linear`.
+    Linear(LinearPredictor<'p>),
+    /// `neighbours`.
+    Neighbours(NeighboursPredictor<'p>),
+    /// `best`.
+    Best(BestPredictor<'p>),
 }
 
 impl Profile {
@@ -100,25 +101,52 @@ impl<'p> Predictor<'p> {
         match model {
             ModelName::Strip => Ok(strip(&models.strip, &models.strip_calibration)),
             ModelName::StripCache => Ok(strip(&models.strip_cache, &models.strip_cache_calibration)),
-            ModelName::Boosting => {
-                let found = models.boosting.as_ref();
-                let missing = || Error::Lacking {
-                    profile: profile.name.clone(),
-                    missing: format!(
-                        "{model} model, which takes a corpus of at least {MIN_MATRICES} matrices"
-                    ),
-                };
-                found.map(|model| Self::Boosting(BoostingPredictor { model, facts })).ok_or_else(missing)
-            }
+            ModelName::Boosting => learned(profile, models.boosting.as_ref()).map(Self::Boosting),
+            ModelName::Linear => learned(profile, models.linear.as_ref()).map(Self::Linear),
+            ModelName::Neighbours => learned(profile, models.neighbours.as_ref()).map(Self::Neighbours),
+            ModelName::Best => Ok(Self::Best(BestPredictor { profile, placement })),
         }
+    }
+
+    /// The prediction and the model that made it: the one asked for, unless that is `best`, which asks others.
+    ///
+    /// # Errors
+    /// As [`Model::predict`].
+    ///
+    /// # Panics
+    /// Never: every model bears one of the names.
+    pub fn answer(
+        &self,
+        candidate: &Candidate,
+        features: &Features,
+    ) -> Result<(ModelName, Prediction), PredictError> {
+        if let Self::Best(best) = self {
+            return best.answer(candidate, features);
+        }
+        let name = self.name().parse().expect("models bear the names of ModelName");
+        Ok((name, self.predict(candidate, features)?))
     }
 
     fn model(&self) -> &dyn Model {
         match self {
             Self::Strip(predictor) => predictor,
             Self::Boosting(predictor) => predictor,
+            Self::Linear(predictor) => predictor,
+            Self::Neighbours(predictor) => predictor,
+            Self::Best(predictor) => predictor,
         }
     }
+}
+
+fn learned<'p, L: Learner>(
+    profile: &'p Profile,
+    model: Option<&'p LearnedModel<L>>,
+) -> Result<LearnedPredictor<'p, L>, Error> {
+    let missing = || format!("{} model, which takes a corpus of at least {MIN_MATRICES} matrices", L::NAME);
+    let facts = &profile.device.facts;
+    model
+        .map(|model| LearnedPredictor { model, facts })
+        .ok_or_else(|| Error::Lacking { profile: profile.name.clone(), missing: missing() })
 }
 
 impl Model for Predictor<'_> {

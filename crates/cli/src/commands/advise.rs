@@ -10,10 +10,10 @@ use crate::printer::BOLD;
 use crate::table::Table;
 use crate::text::{between, candidate, counted, grouped, heading, of_bandwidth};
 use serde::Serialize;
-use sparsight::kernels::{Candidate, Format};
+use sparsight::kernels::{Candidate, Format, Kernel};
 use sparsight::matrix::{Csr, Dtype, Features, Scalar, Seconds};
 use sparsight::records::Outcome;
-use sparsight::{Advice, Advised, Advisor, Bench, Objective, Profile, Refused, Why, bench};
+use sparsight::{Advice, Advised, Advisor, Bench, ModelName, Objective, Profile, Refused, Why, bench};
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU64;
 
@@ -136,7 +136,12 @@ impl Advise {
             out.line("")?;
         }
         let shown = &advice.ranked[..advice.ranked.len().min(context.top())];
-        let remarks = [self.ties(advice, shown.len()), refusals(&advice.refused), extrapolations(shown)];
+        let remarks = [
+            self.ties(advice, shown.len()),
+            answering(advice, profile),
+            refusals(&advice.refused),
+            extrapolations(shown),
+        ];
         for remark in remarks.into_iter().flatten() {
             out.line(format_args!("  {remark}"))?;
         }
@@ -214,18 +219,12 @@ impl Advise {
         measured: &Measurements,
         context: &Context,
     ) -> Result<(), Failure> {
-        let model = advice.model.to_string();
         // What was measured is shown, wherever it ranks.
         let shown =
             |rank: usize, a: &Advised| rank < context.top_in_json() || measured.contains_key(&a.candidate);
         let ranked = advice.ranked.iter().enumerate().filter(|(rank, a)| shown(*rank, a));
         let ranked = ranked.map(|(_, a)| {
-            AdvisedJson::ranked(
-                a,
-                model.clone(),
-                self.iterations.map(|_| self.cost(a)),
-                measured.get(&a.candidate),
-            )
+            AdvisedJson::ranked(a, self.iterations.map(|_| self.cost(a)), measured.get(&a.candidate))
         });
         let refused = advice.refused.iter().map(|r| AdvisedJson::refused(r.candidate, r.why.to_string()));
         let body = AdviseJson {
@@ -252,6 +251,28 @@ fn pays_off(advised: &Advised) -> String {
         None if advised.preparation.is_none() => "?".to_owned(),
         None => "never".to_owned(),
     }
+}
+
+/// `predicted by boosting; coo by linear; hyb by strip-cache, since nothing was learned of it`: what `best` asked.
+/// Nothing where a model was named, or where the profile learned nothing at all.
+fn answering(advice: &Advice, profile: &Profile) -> Option<String> {
+    let mut kernels: BTreeMap<ModelName, BTreeSet<Kernel>> = BTreeMap::new();
+    for advised in &advice.ranked {
+        kernels.entry(advised.model).or_default().insert(advised.candidate.kernel);
+    }
+    let learned = kernels.keys().any(|model| model.is_learned());
+    if advice.model != ModelName::Best || !learned {
+        return None;
+    }
+    // The one with most kernels stands for all that are not named.
+    let most = kernels.iter().max_by_key(|(_, of)| of.len()).map(|(model, _)| *model)?;
+    let mut words = vec![format!("predicted by {most}")];
+    for (model, of) in kernels.iter().filter(|(model, _)| **model != most) {
+        let names: Vec<String> = of.iter().map(ToString::to_string).collect();
+        let why = if *model == profile.strip_model() { ", of which nothing was learned" } else { "" };
+        words.push(format!("{} by {model}{why}", names.join(", ")));
+    }
+    Some(words.join("; "))
 }
 
 /// `not possible: ell (would pad by 80.0x, the limit is 8x)`, and what the profile has no model for.

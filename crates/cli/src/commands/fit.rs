@@ -8,10 +8,11 @@ use crate::profiling;
 use crate::table::Table;
 use crate::text::{matrices, percent};
 use serde::Serialize;
+use sparsight::kernels::Kernel;
 use sparsight::matrix::Dtype;
-use sparsight::model::StripModel;
+use sparsight::model::{CrossValidation, LearnedModel, Learner, StripModel};
 use sparsight::profile::ProfileFolder;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 /// Fits every model to a profile and writes its models.json
@@ -32,6 +33,18 @@ struct FitJson {
     /// Matrices whose errors calibrate the intervals.
     trained_on: usize,
     models: Vec<FittedJson>,
+    /// What cross-validation found of the models that learned from measured matrices.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    learned: Vec<LearnedJson>,
+}
+
+#[derive(Serialize)]
+struct LearnedJson {
+    model: &'static str,
+    matrices: usize,
+    held_out: CrossValidation,
+    /// Mean of `|ln(predicted / measured)|` by kernel, by which `best` chooses.
+    log_errors: BTreeMap<String, f64>,
 }
 
 #[derive(Serialize)]
@@ -58,9 +71,14 @@ impl Fit {
         let models = profiling::fit_and_write(&folder, &self.train, |name| train.accept(name))?;
         let fitted: Vec<FittedJson> =
             [&models.strip, &models.strip_cache].into_iter().flat_map(summary).collect();
+        let learned: Vec<LearnedJson> =
+            [summed_up(&models.boosting), summed_up(&models.linear), summed_up(&models.neighbours)]
+                .into_iter()
+                .flatten()
+                .collect();
         let trained_on = names.len();
         if context.printer.is_json() {
-            let body = FitJson { folder: self.folder.clone(), trained_on, models: fitted };
+            let body = FitJson { folder: self.folder.clone(), trained_on, models: fitted, learned };
             context.printer.object(&Document::new("sparsight/fit/1", body))?;
             return Ok(Exit::Done);
         }
@@ -80,18 +98,51 @@ impl Fit {
             count => format!("{} of the corpus", matrices(count)),
         };
         context.printer.line(format_args!("intervals from {from}"))?;
-        if let Some(boosting) = &models.boosting {
-            let held_out = boosting.cross_validation();
+        for LearnedJson { model, matrices: count, held_out, .. } in &learned {
             context.printer.line(format_args!(
-                "boosting learned from {}; held out, its median error is {} and its first choice within 5 % of the best \
+                "{model} learned from {}; held out, its median error is {} and its first choice within 5 % of the best \
                  for {} of them",
-                matrices(boosting.matrices()),
+                matrices(*count),
                 percent(held_out.error.median),
                 percent(held_out.choice.within_5_percent)
             ))?;
         }
+        if !learned.is_empty() {
+            context.printer.line("")?;
+            context.printer.line(errors(&learned))?;
+            context
+                .printer
+                .line("numbers: mean |ln(predicted / measured)| of held-out matrices; the least answers")?;
+        }
         Ok(Exit::Done)
     }
+}
+
+/// `None` if nothing was learned.
+fn summed_up<L: Learner>(model: &Option<LearnedModel<L>>) -> Option<LearnedJson> {
+    let model = model.as_ref()?;
+    let errors = model.kernels().iter().filter_map(|k| Some((k.kernel().to_string(), k.log_error?)));
+    Some(LearnedJson {
+        model: L::NAME,
+        matrices: model.matrices(),
+        held_out: *model.cross_validation(),
+        log_errors: errors.collect(),
+    })
+}
+
+/// Kernel by kernel the errors of the learned models side by side, and which of them is least.
+fn errors(learned: &[LearnedJson]) -> Table {
+    let names = learned.iter().map(|l| l.model);
+    let columns: Vec<&str> = std::iter::once("<kernel").chain(names).chain(["<best"]).collect();
+    let mut table = Table::new(&columns);
+    for kernel in Kernel::ALL.map(|kernel| kernel.to_string()) {
+        let of = |l: &LearnedJson| l.log_errors.get(&kernel).copied();
+        let least = learned.iter().filter_map(|l| Some((l.model, of(l)?))).min_by(|a, b| a.1.total_cmp(&b.1));
+        let Some((best, _)) = least else { continue };
+        let cells = learned.iter().map(|l| of(l).map_or_else(|| "-".to_owned(), |e| format!("{e:.3}")));
+        table.row(std::iter::once(kernel.clone()).chain(cells).chain([best.to_owned()]));
+    }
+    table
 }
 
 /// One entry a value type that the profile holds.

@@ -40,6 +40,9 @@ struct PredictJson {
 struct PredictedJson {
     #[serde(flatten)]
     candidate: CandidateJson,
+    /// The model that answered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model: Option<String>,
     #[serde(flatten)]
     prediction: Option<PredictionJson>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -57,7 +60,10 @@ struct TermJson {
 }
 
 /// A candidate, and its prediction or why there is none.
-type Predicted = (Candidate, Result<(Prediction, Vec<Term>), String>);
+type Predicted = (Candidate, Result<Answer, String>);
+
+/// The model that answered, what it predicts and why.
+type Answer = (ModelName, Prediction, Vec<Term>);
 
 impl Predict {
     pub(crate) fn run(&self, context: &Context) -> Result<Exit, Failure> {
@@ -68,7 +74,7 @@ impl Predict {
             Dtype::F32 => Features::of(&source.load::<f32>(context)?),
             Dtype::F64 => Features::of(&source.load::<f64>(context)?),
         };
-        let model = self.model.model(&profile, dtype);
+        let model = self.model.model();
         let predicted = self.predict(&profile, model, &features, dtype)?;
         if context.printer.is_json() {
             let body = PredictJson {
@@ -85,7 +91,7 @@ impl Predict {
             out.line(format_args!("{}   model {model}", heading(&profile, dtype)))?;
             for (candidate, prediction) in &predicted {
                 out.line("")?;
-                print_one(context, candidate, prediction)?;
+                print_one(context, model, candidate, prediction)?;
             }
         }
         Ok(Exit::Done)
@@ -100,11 +106,11 @@ impl Predict {
     ) -> Result<Vec<Predicted>, Failure> {
         let predictor = Advisor::new(profile).predictor(model, self.model.placement)?;
         let limits = Limits::with_memory(profile.device.facts.memory_bytes);
-        let one = |candidate: &Candidate| -> Result<(Prediction, Vec<Term>), String> {
+        let one = |candidate: &Candidate| -> Result<Answer, String> {
             feasible(candidate, features, &limits).map_err(|why| why.to_string())?;
-            let prediction = predictor.predict(candidate, features).map_err(|why| why.to_string())?;
+            let (model, prediction) = predictor.answer(candidate, features).map_err(|why| why.to_string())?;
             let terms = predictor.explain(candidate, features).map_err(|why| why.to_string())?;
-            Ok((prediction, terms))
+            Ok((model, prediction, terms))
         };
         let candidates = self.kernels.candidates(dtype).into_iter();
         Ok(candidates.map(|candidate| (candidate, one(&candidate))).collect())
@@ -113,15 +119,18 @@ impl Predict {
 
 fn print_one(
     context: &Context,
+    asked: ModelName,
     candidate: &Candidate,
-    prediction: &Result<(Prediction, Vec<Term>), String>,
+    prediction: &Result<Answer, String>,
 ) -> Result<(), Failure> {
     let out = &context.printer;
-    let (p, terms) = match prediction {
+    let (model, p, terms) = match prediction {
         Ok(found) => found,
         Err(why) => return out.line(format_args!("{BOLD}{candidate}{BOLD:#}  not possible: {why}")),
     };
-    out.line(format_args!("{BOLD}{candidate}{BOLD:#}  {}  90 % between {}", p.time, between(p.low, p.high)))?;
+    let by = if *model == asked { String::new() } else { format!("  by {model}") };
+    let between = between(p.low, p.high);
+    out.line(format_args!("{BOLD}{candidate}{BOLD:#}  {}  90 % between {between}{by}", p.time))?;
     let mut parts: Vec<&str> = terms.iter().map(|term| term.part).collect();
     parts.dedup();
     for part in parts {
@@ -153,12 +162,15 @@ impl From<Predicted> for PredictedJson {
     fn from((candidate, prediction): Predicted) -> Self {
         let candidate = candidate.into();
         match prediction {
-            Ok((prediction, terms)) => {
+            Ok((model, prediction, terms)) => {
                 let json = |Term { part, name, value, unit }| TermJson { part, name, value, unit };
                 let terms = terms.into_iter().map(json).collect();
-                Self { candidate, prediction: Some((&prediction).into()), terms, infeasible: None }
+                let (model, prediction) = (Some(model.to_string()), Some((&prediction).into()));
+                Self { candidate, model, prediction, terms, infeasible: None }
             }
-            Err(why) => Self { candidate, prediction: None, terms: Vec::new(), infeasible: Some(why) },
+            Err(why) => {
+                Self { candidate, model: None, prediction: None, terms: Vec::new(), infeasible: Some(why) }
+            }
         }
     }
 }

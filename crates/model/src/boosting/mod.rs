@@ -14,16 +14,16 @@
 //! change with the library.
 
 mod baseline;
-mod cross_validation;
-mod folds;
+mod fitted_baseline;
 mod forest;
 mod inputs;
-mod model;
-mod predictor;
-mod sample;
+mod learner;
 mod trainer;
 
-pub use cross_validation::CrossValidation;
-pub use model::{BoostingModel, KernelBoosting, MIN_MATRICES};
-pub use predictor::BoostingPredictor;
-pub use sample::LearningSample;
+pub(crate) use fitted_baseline::FittedBaseline;
+pub use learner::Boosting;
+
+/// Trees for every kernel that enough matrices were measured with.
+pub type BoostingModel = crate::LearnedModel<Boosting>;
+/// `boosting` with the device that it was learned on. Beyond the matrices learned from, trees go on as the baseline does.
+pub type BoostingPredictor<'a> = crate::LearnedPredictor<'a, Boosting>;

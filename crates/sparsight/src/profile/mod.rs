@@ -18,7 +18,7 @@ use crate::Error;
 use serde::{Deserialize, Serialize};
 use sparsight_kernels::{DeviceFacts, Format};
 use sparsight_matrix::Seconds;
-use sparsight_model::{BoostingModel, Calibration, StripModel};
+use sparsight_model::{BoostingModel, Calibration, LinearModel, NeighboursModel, StripModel};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
@@ -102,10 +102,16 @@ pub struct Models {
     /// ([`MIN_MATRICES`](sparsight_model::MIN_MATRICES)).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub boosting: Option<BoostingModel>,
+    /// Power laws learned from the corpus, likewise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub linear: Option<LinearModel>,
+    /// The matrices of the corpus with their times, likewise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub neighbours: Option<NeighboursModel>,
     /// Starts of the names that were asked to be learned from, such as `a/` or `gallery:`; empty: all of the corpus.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub train: Vec<String>,
-    /// Names of the matrices that calibrations and `boosting` learned from. An error on one of them says nothing
+    /// Names of the matrices that calibrations and learned models learned from. An error on one of them says nothing
     /// about a new matrix.
     #[serde(default)]
     pub trained_on: BTreeSet<String>,

@@ -1,7 +1,9 @@
 //! One measured time to learn from.
 
+use super::MIN_MATRICES;
 use sparsight_kernels::Candidate;
 use sparsight_matrix::{Features, Seconds};
+use std::collections::BTreeSet;
 
 /// One candidate on one matrix, measured.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -21,7 +23,13 @@ pub struct LearningSample<'a> {
 
 impl LearningSample<'_> {
     /// Whether the time is a positive number.
-    pub(super) fn is_usable(&self) -> bool {
+    pub(crate) fn is_usable(&self) -> bool {
         self.time.0.is_finite() && self.time.0 > 0.0
     }
+}
+
+/// Whether enough of some `(matrix, generated)` were made by no generator, so that these alone may judge.
+pub(crate) fn enough_real<'a>(matrices: impl IntoIterator<Item = (&'a str, bool)>) -> bool {
+    let real = matrices.into_iter().filter(|(_, generated)| !generated).map(|(matrix, _)| matrix);
+    real.collect::<BTreeSet<&str>>().len() >= MIN_MATRICES
 }

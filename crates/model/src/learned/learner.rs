@@ -1,0 +1,28 @@
+//! What a method must bring to learn the times of a kernel.
+
+use super::LearningSample;
+use crate::Term;
+use serde::{Serialize, de::DeserializeOwned};
+use sparsight_kernels::{Candidate, DeviceFacts};
+use sparsight_matrix::Features;
+use std::fmt::Debug;
+
+/// What a method learned of one kernel: all block sizes and value types. Made by [`LearnedModel`](super::LearnedModel).
+pub trait Learner: Clone + Debug + PartialEq + Send + Sync + Serialize + DeserializeOwned {
+    /// The model's name in flags and tables.
+    const NAME: &'static str;
+    /// Name and version of the stored form: changes whenever that or the meaning of an input does.
+    const FORMAT: &'static str;
+
+    /// The inputs by name, in order. A model that was stored with others is refused.
+    fn inputs() -> Vec<String>;
+
+    /// Learns from samples of one kernel, at least one, with positive times. Deterministic.
+    fn learn(samples: &[LearningSample<'_>], facts: &DeviceFacts) -> Self;
+
+    /// Predicted seconds, before any floor; `None` if nothing was learned of the candidate's block size or value type.
+    fn time_s(&self, candidate: &Candidate, features: &Features, facts: &DeviceFacts) -> Option<f64>;
+
+    /// The numbers behind [`Learner::time_s`], in the order of the formula.
+    fn terms(&self, candidate: &Candidate, features: &Features, facts: &DeviceFacts) -> Vec<Term>;
+}

@@ -1,0 +1,31 @@
+//! What all learned models share: a method learns one kernel's times ([`Learner`]), the rest is done here once.
+//!
+//! ```text
+//! LearningSample (matrix, candidate, time)
+//!   -> Folds            all times of a matrix held out together        folds.rs
+//!   -> L::learn         once without each fold, once with all          learner.rs
+//!   -> CrossValidation  errors, intervals, quality of the choice       cross_validation.rs
+//! LearnedModel<L>       a learned L for each kernel, as it is stored   model.rs, format.rs
+//! LearnedPredictor<L>   a `Model`: floor, interval, extrapolation      predictor.rs
+//! ```
+//! Folds depend on the matrices' names alone, so every method is judged by the same matrices and their errors may be
+//! compared, kernel by kernel.
+
+mod cross_validation;
+mod folds;
+mod format;
+mod learner;
+mod model;
+mod predictor;
+mod sample;
+mod selection;
+mod trained;
+
+pub use cross_validation::CrossValidation;
+pub use learner::Learner;
+pub use model::{LearnedKernel, LearnedModel, MIN_MATRICES};
+pub use predictor::LearnedPredictor;
+pub use sample::LearningSample;
+
+pub(crate) use sample::enough_real;
+pub(crate) use selection::{Method, Quantity, described, selected};

@@ -1,0 +1,181 @@
+//! Learning every kernel with one method, and how the outcome is stored.
+
+use super::cross_validation::{CrossValidation, HeldOut, held_out, log_error};
+use super::folds::Folds;
+use super::format::Format;
+use super::trained::Trained;
+use super::{Learner, LearningSample, enough_real};
+use crate::accuracy::Accuracy;
+use crate::{LogInterval, PredictError};
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+use sparsight_kernels::{Candidate, DeviceFacts, Kernel};
+use sparsight_matrix::{Dtype, Features, Seconds};
+use std::collections::BTreeSet;
+
+/// Matrices needed before a kernel is learned: four in each fold, and one residual more than an interval needs.
+pub const MIN_MATRICES: usize = 20;
+
+/// Longest time that is predicted, seconds: more than the age of the universe. Keeps the exponential of a damaged or
+/// far extrapolated model finite. Chosen.
+const MOST_S: f64 = 1e18;
+
+/// What one method learned of every kernel that enough matrices were measured with.
+///
+/// Stored with its format and the names of its inputs first; another format or other inputs are refused.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(bound = "")]
+pub struct LearnedModel<L: Learner> {
+    format: Format<L>,
+    matrices: usize,
+    dtypes: Vec<Dtype>,
+    cross_validation: CrossValidation,
+    kernels: Vec<LearnedKernel<L>>,
+}
+
+/// What was learned of one kernel, and of its errors.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(bound = "")]
+pub struct LearnedKernel<L: Learner> {
+    #[serde(with = "crate::kernel_name")]
+    kernel: Kernel,
+    /// Matrices learned from.
+    pub matrices: usize,
+    /// Of held-out matrices, all block sizes and value types; of real ones alone where there are enough.
+    pub error: Accuracy,
+    /// Mean of `|ln(predicted / measured)|` over the same: what methods are compared by. `None` in models that were
+    /// fitted before methods were.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log_error: Option<f64>,
+    /// 90 % of `ln(measured / predicted)` of held-out matrices: nominal, since the model was fitted to all of
+    /// them again afterwards.
+    pub(super) interval: LogInterval,
+    /// Shortest time measured.
+    least: Seconds,
+    pub(super) trained: Trained,
+    #[serde(flatten)]
+    pub(super) learned: L,
+}
+
+/// Those that errors are judged by: of matrices that no generator made, if there are enough.
+fn judged(held_out: Vec<HeldOut<'_>>) -> Vec<HeldOut<'_>> {
+    let enough = enough_real(held_out.iter().map(|h| (h.sample.matrix, h.sample.generated)));
+    held_out.into_iter().filter(|h| !(enough && h.sample.generated)).collect()
+}
+
+impl<L: Learner> LearnedKernel<L> {
+    /// With the predictions of held-out matrices; `None` if there are too few matrices.
+    fn learn<'a>(
+        kernel: Kernel,
+        facts: &DeviceFacts,
+        samples: &[LearningSample<'a>],
+        folds: &Folds<'_>,
+    ) -> Option<(Self, Vec<HeldOut<'a>>)> {
+        let matrices = samples.iter().map(|s| s.matrix).collect::<BTreeSet<_>>().len();
+        if matrices < MIN_MATRICES {
+            return None;
+        }
+        let least = samples.iter().map(|s| s.time).min_by(|a, b| a.0.total_cmp(&b.0))?;
+        let judged = judged(held_out::<L>(samples, folds, facts, floor_s(least, facts)));
+        let model = Self {
+            kernel,
+            matrices,
+            error: Accuracy::of(judged.iter().map(|h| (h.predicted, h.sample.time)))?,
+            log_error: Some(log_error(&judged)),
+            interval: LogInterval::of_residuals(judged.iter().map(HeldOut::residual).collect()),
+            least,
+            trained: Trained::of(samples)?,
+            learned: L::learn(samples, facts),
+        };
+        Some((model, judged))
+    }
+
+    /// The kernel, with its knobs.
+    pub fn kernel(&self) -> Kernel {
+        self.kernel
+    }
+
+    /// Predicted seconds, not below the floor; `None` if nothing was learned of the block size or value type.
+    pub(super) fn time_s(
+        &self,
+        candidate: &Candidate,
+        features: &Features,
+        facts: &DeviceFacts,
+    ) -> Option<f64> {
+        let time_s = self.learned.time_s(candidate, features, facts)?;
+        Some(within(time_s, self.floor_s(facts)))
+    }
+
+    /// What no prediction is below.
+    pub(super) fn floor_s(&self, facts: &DeviceFacts) -> f64 {
+        floor_s(self.least, facts)
+    }
+}
+
+impl<L: Learner> LearnedModel<L> {
+    /// Learns from measured matrices. Samples without a positive time are left out, and so are kernels with fewer
+    /// than [`MIN_MATRICES`] matrices.
+    ///
+    /// Deterministic. Learns six times a kernel, five of them for cross-validation; kernels side by side.
+    ///
+    /// # Errors
+    /// [`PredictError::TooFewMatrices`] if no kernel has enough.
+    pub fn fit(facts: &DeviceFacts, samples: &[LearningSample<'_>]) -> Result<Self, PredictError> {
+        let usable: Vec<LearningSample<'_>> =
+            samples.iter().copied().filter(LearningSample::is_usable).collect();
+        let folds = Folds::of(usable.iter().map(|s| s.matrix));
+        let one = |&kernel: &Kernel| {
+            let own: Vec<LearningSample<'_>> =
+                usable.iter().copied().filter(|s| s.candidate.kernel == kernel).collect();
+            LearnedKernel::learn(kernel, facts, &own, &folds)
+        };
+        let learned: Vec<_> = Kernel::ALL.par_iter().filter_map(one).collect();
+        let (kernels, judged): (Vec<_>, Vec<_>) = learned.into_iter().unzip();
+        let matrices = folds.matrices().count();
+        let cross_validation = CrossValidation::of(&judged.concat()).ok_or(PredictError::TooFewMatrices {
+            model: L::NAME,
+            got: matrices,
+            needed: MIN_MATRICES,
+        })?;
+        let dtypes: BTreeSet<Dtype> = usable.iter().map(|s| s.candidate.dtype).collect();
+        let dtypes = dtypes.into_iter().collect();
+        Ok(Self { format: Format::new(), matrices, dtypes, cross_validation, kernels })
+    }
+
+    /// Matrices learned from.
+    pub fn matrices(&self) -> usize {
+        self.matrices
+    }
+
+    /// Whether matrices of this value type were learned from.
+    pub fn knows(&self, dtype: Dtype) -> bool {
+        self.dtypes.contains(&dtype)
+    }
+
+    /// How good its predictions of held-out matrices were.
+    pub fn cross_validation(&self) -> &CrossValidation {
+        &self.cross_validation
+    }
+
+    /// Kernels that were learned, in the order of the catalogue.
+    pub fn kernels(&self) -> &[LearnedKernel<L>] {
+        &self.kernels
+    }
+
+    /// What was learned of one kernel.
+    pub fn kernel(&self, kernel: Kernel) -> Option<&LearnedKernel<L>> {
+        self.kernels.iter().find(|k| k.kernel == kernel)
+    }
+}
+
+/// What no product can undercut: the launch cost of the device, or where that is unknown the shortest time that was
+/// measured.
+fn floor_s(least: Seconds, facts: &DeviceFacts) -> f64 {
+    let launch = facts.launch_s.0;
+    if launch.is_finite() && launch > 0.0 { launch } else { least.0 }
+}
+
+/// Between the floor and what stays finite; `min` and `max` drop a NaN.
+pub(super) fn within(time_s: f64, floor_s: f64) -> f64 {
+    time_s.min(MOST_S).max(floor_s)
+}

@@ -1,0 +1,100 @@
+//! `best`: for each kernel the learned model that the profile's own cross-validation found best.
+//!
+//! All learned models are judged by the same held-out matrices, so their errors can be compared; which error and why:
+//! [`LearnedKernel::log_error`](sparsight_model::LearnedKernel::log_error). A kernel that none of them knows, since the
+//! corpus is older than the kernel or too small, is answered by a strip model: a ranking may mix models.
+
+use crate::{ModelName, Predictor, Profile};
+use sparsight_kernels::{Candidate, DeviceKind, Kernel};
+use sparsight_matrix::{Dtype, Features};
+use sparsight_model::{LearnedModel, Learner, Model, PlacementRule, PredictError, Prediction, Term};
+
+impl Profile {
+    /// Learned models that know a kernel in a value type, with their cross-validated error (the mean of
+    /// `|ln(predicted / measured)|`, over all value types), least first. An error that was not recorded is infinite.
+    pub fn learned_models(&self, kernel: Kernel, dtype: Dtype) -> Vec<(ModelName, f64)> {
+        fn error<L: Learner>(model: Option<&LearnedModel<L>>, kernel: Kernel, dtype: Dtype) -> Option<f64> {
+            let known = model.filter(|m| m.knows(dtype))?.kernel(kernel)?;
+            Some(known.log_error.unwrap_or(f64::INFINITY))
+        }
+        let models = &self.models;
+        let mut known: Vec<(ModelName, f64)> = [
+            (ModelName::Boosting, error(models.boosting.as_ref(), kernel, dtype)),
+            (ModelName::Linear, error(models.linear.as_ref(), kernel, dtype)),
+            (ModelName::Neighbours, error(models.neighbours.as_ref(), kernel, dtype)),
+        ]
+        .into_iter()
+        .filter_map(|(model, error)| Some((model, error?)))
+        .collect();
+        known.sort_by(|a, b| a.1.total_cmp(&b.1));
+        known
+    }
+
+    /// The model that answers for a kernel when none is named: the best learned one, else [`Profile::strip_model`].
+    pub fn best_model(&self, kernel: Kernel, dtype: Dtype) -> ModelName {
+        self.learned_models(kernel, dtype).first().map_or(self.strip_model(), |(model, _)| *model)
+    }
+
+    /// The strip model that answers where nothing was learned: on a GPU `strip-cache` and on a CPU `strip` (the second
+    /// regime was seen on a GPU, and a quick profile has too few benchmarks beyond a CPU's caches to hold its lines).
+    pub fn strip_model(&self) -> ModelName {
+        match self.device.facts.kind {
+            DeviceKind::Cuda => ModelName::StripCache,
+            DeviceKind::Cpu => ModelName::Strip,
+        }
+    }
+}
+
+/// Asks for each kernel the model that knows it best.
+#[derive(Debug, Clone, Copy)]
+pub struct BestPredictor<'p> {
+    pub(crate) profile: &'p Profile,
+    pub(crate) placement: PlacementRule,
+}
+
+impl BestPredictor<'_> {
+    /// What `ask` gets from the first model that knows the candidate, and the name of that model.
+    fn first<T>(
+        &self,
+        candidate: &Candidate,
+        ask: impl Fn(&Predictor<'_>) -> Result<T, PredictError>,
+    ) -> Result<(ModelName, T), PredictError> {
+        let learned = self.profile.learned_models(candidate.kernel, candidate.dtype);
+        let strip = self.profile.strip_model();
+        // A learned model may still lack a block size; the next one may not.
+        for (model, _) in learned {
+            let Ok(predictor) = Predictor::new(self.profile, model, self.placement) else { continue };
+            if let Ok(answer) = ask(&predictor) {
+                return Ok((model, answer));
+            }
+        }
+        let predictor = Predictor::new(self.profile, strip, self.placement);
+        Ok((strip, ask(&predictor.expect("every profile holds the strip models"))?))
+    }
+
+    /// The prediction and the model that made it.
+    ///
+    /// # Errors
+    /// [`PredictError::NotFitted`] if neither a learned nor the strip model knows the candidate.
+    pub fn answer(
+        &self,
+        candidate: &Candidate,
+        features: &Features,
+    ) -> Result<(ModelName, Prediction), PredictError> {
+        self.first(candidate, |predictor| predictor.predict(candidate, features))
+    }
+}
+
+impl Model for BestPredictor<'_> {
+    fn name(&self) -> &'static str {
+        "best"
+    }
+
+    fn predict(&self, candidate: &Candidate, features: &Features) -> Result<Prediction, PredictError> {
+        self.answer(candidate, features).map(|(_, prediction)| prediction)
+    }
+
+    fn explain(&self, candidate: &Candidate, features: &Features) -> Result<Vec<Term>, PredictError> {
+        self.first(candidate, |predictor| predictor.explain(candidate, features)).map(|(_, terms)| terms)
+    }
+}
