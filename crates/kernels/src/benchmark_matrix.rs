@@ -180,7 +180,8 @@ mod tests {
 
     #[test]
     fn banded_columns_stay_next_to_the_diagonal_and_strewn_ones_cover_x() {
-        let m = |placement| BenchmarkMatrix { placement, ..matrix(1000, 10, RowLengthDistribution::Constant) };
+        let m =
+            |placement| BenchmarkMatrix { placement, ..matrix(1000, 10, RowLengthDistribution::Constant) };
         let far = |placement| {
             let column = move |r, k| m(placement).column(r, 10, k);
             (0..1000).flat_map(|r| (0..10).map(move |k| column(r, k).abs_diff(r as u32))).max()
@@ -205,9 +206,16 @@ mod tests {
                 let d = rows.lengths();
                 // The mean of n draws is off by sigma / sqrt(n), hardly ever by five times that. The variance of n
                 // draws by at most sqrt(2 / n) of itself, since neither has heavier tails than a normal draw.
-                assert!((d.mean() - mean).abs() < 5.0 * (most / n as f64).sqrt(), "{lengths} {p}: {}", d.mean());
+                assert!(
+                    (d.mean() - mean).abs() < 5.0 * (most / n as f64).sqrt(),
+                    "{lengths} {p}: {}",
+                    d.mean()
+                );
                 let (variance, slack) = (d.std_dev().powi(2), 5.0 * (2.0 / n as f64).sqrt());
-                assert!(variance > least * (1.0 - slack) && variance < most * (1.0 + slack), "{lengths} {p}: {variance}");
+                assert!(
+                    variance > least * (1.0 - slack) && variance < most * (1.0 + slack),
+                    "{lengths} {p}: {variance}"
+                );
                 assert_eq!((d.nrows(), d.nnz()), (n, rows.start(n)));
             }
         }
@@ -234,7 +242,10 @@ mod tests {
             let one_thread = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
             assert_eq!(rows(m), one_thread.install(|| rows(m)), "with any number of threads");
             assert_ne!(rows(m).offsets(), rows(BenchmarkMatrix { seed: 2, ..m }).offsets());
-            assert_eq!(rows(m).offsets(), rows(BenchmarkMatrix { placement: Placement::Banded, ..m }).offsets());
+            assert_eq!(
+                rows(m).offsets(),
+                rows(BenchmarkMatrix { placement: Placement::Banded, ..m }).offsets()
+            );
         }
     }
 

@@ -82,7 +82,8 @@ const ONE: u64 = 1 << 16;
 fn nearly_normal(bits: u64) -> i64 {
     let second = mix(bits);
     let words = [bits, second, mix(second)];
-    let sum: u64 = words.into_iter().flat_map(|word| [0, 16, 32, 48].map(|at| (word >> at) & (ONE - 1))).sum();
+    let sum: u64 =
+        words.into_iter().flat_map(|word| [0, 16, 32, 48].map(|at| (word >> at) & (ONE - 1))).sum();
     (sum + 6) as i64 - 6 * ONE as i64
 }
 

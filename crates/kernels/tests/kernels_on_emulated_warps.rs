@@ -316,7 +316,9 @@ fn generated_is_the_formula<T: Scalar>(offset_bytes: u64) {
     let name = format!("benchmark-{}", T::DTYPE);
     let emulator = Emulator::compile(&name, &benchmark_matrix_source(T::DTYPE, offset_bytes));
     let empty_value = T::from_f64(f64::NAN);
-    for (placement, lengths) in Placement::ALL.into_iter().flat_map(|p| RowLengthDistribution::ALL.map(|d| (p, d))) {
+    for (placement, lengths) in
+        Placement::ALL.into_iter().flat_map(|p| RowLengthDistribution::ALL.map(|d| (p, d)))
+    {
         for (nrows, row_length, seed) in
             [(1_u64, 1_u64, 0_u64), (33, 33, 5), (1000, 7, u64::MAX), (64, 32, 9), (40, 30, 3)]
         {

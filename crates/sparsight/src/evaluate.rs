@@ -5,7 +5,7 @@ use crate::{Advisor, ModelName, Predictor, Profile};
 use sparsight_kernels::{Kernel, strip};
 use sparsight_matrix::{Dtype, Seconds};
 use sparsight_model::accuracy::{Accuracy, coverage, relative_error};
-use sparsight_model::{ChoiceQuality, Model, PlacementRule, Prediction, rank};
+use sparsight_model::{ChoiceQuality, Model, PlacementRule, Prediction, RowLengthRule, rank};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Which matrices a row counts.
@@ -28,6 +28,8 @@ pub struct AccuracyRow {
     pub model: ModelName,
     /// Which benchmark matrices stood for the columns.
     pub placement: PlacementRule,
+    /// What stood for the row lengths.
+    pub row_length: RowLengthRule,
     /// Kernel with its knobs.
     pub kernel: Kernel,
     /// Value type.
@@ -48,6 +50,8 @@ pub struct ChoiceRow {
     pub model: ModelName,
     /// Which benchmark matrices stood for the columns.
     pub placement: PlacementRule,
+    /// What stood for the row lengths.
+    pub row_length: RowLengthRule,
     /// Value type.
     pub dtype: Dtype,
     /// Matrices counted.
@@ -83,9 +87,9 @@ impl Miss {
 /// The evaluation of a profile on a corpus.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Evaluation {
-    /// One row a model, placement, kernel, value type and scope.
+    /// One row a model, placement, row length, kernel, value type and scope.
     pub rows: Vec<AccuracyRow>,
-    /// One row a model, placement, value type and scope.
+    /// One row a model, placement, row length, value type and scope.
     pub choices: Vec<ChoiceRow>,
     /// The worst matrices of each model, kernel and value type, worst first, at most `worst` each.
     pub misses: Vec<Miss>,
@@ -103,13 +107,15 @@ struct Sample<'r> {
     measured: Seconds,
 }
 
-/// Holds every model of `profile` against `corpus`. `worst` matrices are named for each model and kernel.
+/// Holds every model of `profile` against `corpus`, the strip models with each of `placements` and each of
+/// `row_lengths`. `worst` matrices are named for each model and kernel, by the first of both.
 ///
 /// A learned model is held only against matrices that it was not trained on: it knows the others by heart.
 pub fn evaluate(
     profile: &Profile,
     corpus: &[CorpusRecord],
     placements: &[PlacementRule],
+    row_lengths: &[RowLengthRule],
     worst: usize,
 ) -> Evaluation {
     let advisor = Advisor::new(profile);
@@ -131,15 +137,22 @@ pub fn evaluate(
     for model in ModelName::ALL {
         let by_heart = |r: &&CorpusRecord| model.is_learned() && known.contains(&r.matrix);
         let (left_out, tested): (Vec<&CorpusRecord>, Vec<&CorpusRecord>) = corpus.iter().partition(by_heart);
-        // Columns are a question for benchmark matrices: a model without them answers once.
-        let placements = if model.is_learned() { &placements[..placements.len().min(1)] } else { placements };
-        for &placement in placements {
-            let Ok(predictor) = advisor.predictor(model, placement) else { continue };
+        // What stands for a matrix is a question for benchmark matrices: a model without them answers once.
+        let rules = placements.iter().flat_map(|&p| row_lengths.iter().map(move |&r| (p, r)));
+        let rules = rules.take(if model.is_learned() { 1 } else { usize::MAX });
+        for (at, (placement, row_length)) in rules.enumerate() {
+            let Ok(predictor) = advisor.predictor(model, placement, row_length) else { continue };
             if !left_out.is_empty() {
                 let names: BTreeSet<&str> = left_out.iter().map(|r| r.matrix.as_str()).collect();
                 evaluation.trained_on.insert(model, names.len());
             }
-            evaluation.choices.extend(choices(&tested, &predictor, model, placement, &beyond_launch));
+            evaluation.choices.extend(choices(
+                &tested,
+                &predictor,
+                model,
+                (placement, row_length),
+                &beyond_launch,
+            ));
             let mut samples: BTreeMap<(Dtype, Kernel), Vec<Sample<'_>>> = BTreeMap::new();
             for &record in &tested {
                 for (candidate, measured) in record.times() {
@@ -172,6 +185,7 @@ pub fn evaluate(
                     evaluation.rows.push(AccuracyRow {
                         model,
                         placement,
+                        row_length,
                         kernel,
                         dtype,
                         scope,
@@ -179,7 +193,7 @@ pub fn evaluate(
                         covered,
                     });
                 }
-                if placement == placements[0] {
+                if at == 0 {
                     evaluation.misses.extend(worst_of(model, kernel, dtype, &samples, worst));
                 }
             }
@@ -193,7 +207,7 @@ fn choices(
     corpus: &[&CorpusRecord],
     predictor: &Predictor<'_>,
     model: ModelName,
-    placement: PlacementRule,
+    (placement, row_length): (PlacementRule, RowLengthRule),
     beyond_launch: &dyn Fn(&CorpusRecord) -> bool,
 ) -> Vec<ChoiceRow> {
     let chosen: Vec<(&CorpusRecord, (Seconds, Seconds))> = corpus
@@ -213,7 +227,14 @@ fn choices(
                 .filter(|(r, _)| r.dtype == dtype && (scope == Scope::All || beyond_launch(r)))
                 .map(|(_, pair)| *pair);
             let quality = ChoiceQuality::of(counted);
-            rows.extend(quality.map(|quality| ChoiceRow { model, placement, dtype, scope, quality }));
+            rows.extend(quality.map(|quality| ChoiceRow {
+                model,
+                placement,
+                row_length,
+                dtype,
+                scope,
+                quality,
+            }));
         }
     }
     rows

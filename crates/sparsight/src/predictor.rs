@@ -1,11 +1,12 @@
 //! The models of a profile by name, as predictors.
 
+use crate::profile::CalibratedStrip;
 use crate::{Error, Profile};
 use sparsight_kernels::{Candidate, DeviceKind, Kernel};
 use sparsight_matrix::{Dtype, Features};
 use sparsight_model::{
     BoostingModel, BoostingPredictor, MIN_MATRICES, Model, PlacementRule, PredictError, Prediction,
-    StripPredictor, Term,
+    RowLengthRule, StripPredictor, Term, Variant,
 };
 use std::fmt;
 use std::str::FromStr;
@@ -17,13 +18,18 @@ pub enum ModelName {
     Strip,
     /// The same with a second regime beyond the L2.
     StripCache,
+    /// The papers' strip model, fitted to benchmark matrices with uniform row lengths.
+    StripUniform,
+    /// The same with normal row lengths.
+    StripNormal,
     /// Regression trees learned from measured matrices.
     Boosting,
 }
 
 impl ModelName {
     /// All, in the order in which tables list them.
-    pub const ALL: [Self; 3] = [Self::Strip, Self::StripCache, Self::Boosting];
+    pub const ALL: [Self; 5] =
+        [Self::Strip, Self::StripCache, Self::StripUniform, Self::StripNormal, Self::Boosting];
 }
 
 impl ModelName {
@@ -36,8 +42,10 @@ impl ModelName {
 impl fmt::Display for ModelName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
-            Self::Strip => "strip",
-            Self::StripCache => "strip-cache",
+            Self::Strip => Variant::Strip.name(),
+            Self::StripCache => Variant::StripCache.name(),
+            Self::StripUniform => Variant::StripUniform.name(),
+            Self::StripNormal => Variant::StripNormal.name(),
             Self::Boosting => "boosting",
         })
     }
@@ -46,17 +54,16 @@ impl fmt::Display for ModelName {
 impl FromStr for ModelName {
     type Err = String;
     fn from_str(s: &str) -> Result<Self, String> {
-        Self::ALL
-            .into_iter()
-            .find(|m| m.to_string() == s)
-            .ok_or_else(|| format!("unknown model '{s}': strip, strip-cache or boosting"))
+        Self::ALL.into_iter().find(|m| m.to_string() == s).ok_or_else(|| {
+            format!("unknown model '{s}': strip, strip-cache, strip-uniform, strip-normal or boosting")
+        })
     }
 }
 
 /// One model of a profile.
 #[derive(Debug, Clone, Copy)]
 pub enum Predictor<'p> {
-    /// `strip` or `strip-cache`.
+    /// `strip`, `strip-cache`, `strip-uniform` or `strip-normal`.
     Strip(StripPredictor<'p>),
     /// `boosting`.
     Boosting(BoostingPredictor<'p>),
@@ -85,25 +92,36 @@ impl<'p> Predictor<'p> {
         profile: &'p Profile,
         model: ModelName,
         placement: PlacementRule,
+        row_length: RowLengthRule,
     ) -> Result<Self, Error> {
         let (models, facts) = (&profile.models, &profile.device.facts);
         let strip = |model, calibration: &'p Option<_>| {
-            Self::Strip(StripPredictor { model, facts, placement, calibration: calibration.as_ref() })
+            let calibration = calibration.as_ref();
+            Self::Strip(StripPredictor { model, facts, placement, row_length, calibration })
         };
-        match model {
-            ModelName::Strip => Ok(strip(&models.strip, &models.strip_calibration)),
-            ModelName::StripCache => Ok(strip(&models.strip_cache, &models.strip_cache_calibration)),
+        let drawn =
+            |found: &'p Option<CalibratedStrip>| found.as_ref().map(|s| strip(&s.model, &s.calibration));
+        let (found, takes) = match model {
+            ModelName::Strip => (Some(strip(&models.strip, &models.strip_calibration)), String::new()),
+            ModelName::StripCache => {
+                (Some(strip(&models.strip_cache, &models.strip_cache_calibration)), String::new())
+            }
+            ModelName::StripUniform => {
+                (drawn(&models.strip_uniform), "benchmark matrices with uniform row lengths".to_owned())
+            }
+            ModelName::StripNormal => {
+                (drawn(&models.strip_normal), "benchmark matrices with normal row lengths".to_owned())
+            }
             ModelName::Boosting => {
                 let found = models.boosting.as_ref();
-                let missing = || Error::Lacking {
-                    profile: profile.name.clone(),
-                    missing: format!(
-                        "{model} model, which takes a corpus of at least {MIN_MATRICES} matrices"
-                    ),
-                };
-                found.map(|model| Self::Boosting(BoostingPredictor { model, facts })).ok_or_else(missing)
+                let predictor = found.map(|model| Self::Boosting(BoostingPredictor { model, facts }));
+                (predictor, format!("a corpus of at least {MIN_MATRICES} matrices"))
             }
-        }
+        };
+        found.ok_or_else(|| Error::Lacking {
+            profile: profile.name.clone(),
+            missing: format!("{model} model, which takes {takes}"),
+        })
     }
 
     fn model(&self) -> &dyn Model {

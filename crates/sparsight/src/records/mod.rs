@@ -4,7 +4,7 @@ mod benchmark;
 mod corpus;
 mod journal;
 
-pub use benchmark::{BenchmarkOutcome, BenchmarkRecord, BlockTiming};
+pub use benchmark::{BenchmarkOutcome, BenchmarkRecord, BlockTiming, DrawnLengths};
 pub use corpus::{CorpusRecord, Measured, Outcome, PreparationRecord};
 pub use journal::Journal;
 
