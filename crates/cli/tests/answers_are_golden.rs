@@ -112,6 +112,12 @@ fn evaluate_prints_the_papers_table() {
     let first = &object["errors"][0];
     assert_eq!((&object["schema"], &first["kernel"]), (&"sparsight/evaluate/1".into(), &"csr-scalar".into()));
     assert_eq!(object["matrices"][0]["all"], 1);
+    // Several statistics of the row lengths are rows of one table.
+    let arguments = ["evaluate", "made-up", "--row-length", "paper,mean,p95"];
+    let rows = json(dir.path(), &arguments)["errors"].as_array().unwrap().clone();
+    let count = |rule: &str| rows.iter().filter(|row| row["row_length"] == rule).count();
+    assert!(count("paper") > 0 && count("paper") == count("mean") && count("mean") == count("p95"));
+    assert_eq!(rows.len(), 3 * count("paper"));
 }
 
 #[test]

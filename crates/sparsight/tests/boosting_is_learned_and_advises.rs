@@ -6,7 +6,7 @@ use sparsight::device::Device;
 use sparsight::device::timing::Caches;
 use sparsight::kernels::{Format, Kernel, catalogue, compulsory_bytes};
 use sparsight::matrix::{Bytes, Dtype, Features, RowLengths, Seconds};
-use sparsight::model::{MIN_MATRICES, PlacementRule};
+use sparsight::model::{MIN_MATRICES, PlacementRule, RowLengthRule};
 use sparsight::profile::{DEVICE_SCHEMA, ProfileFolder, ProfiledDevice, Provenance};
 use sparsight::records::{CorpusRecord, Measured, Outcome};
 use sparsight::{Advisor, Error, Evaluation, Grid, ModelName, Objective, Profile, evaluate, fit, instrument};
@@ -76,14 +76,15 @@ fn a_profile_with_a_corpus_advises_by_boosting_and_is_evaluated_on_other_matrice
 
     let corpus: Vec<CorpusRecord> = (0..31).map(record).collect();
     let placements = [PlacementRule::Blend, PlacementRule::Strewn];
-    let evaluation = evaluate(&profile, &corpus, &placements, 3);
+    let evaluation =
+        evaluate(&profile, &corpus, &placements, &[RowLengthRule::Paper, RowLengthRule::Mean], 3);
     assert_eq!(evaluation.trained_on, BTreeMap::from([(ModelName::Boosting, 25)]));
     let boosting = evaluation.rows.iter().filter(|r| r.model == ModelName::Boosting);
     assert!(boosting.clone().count() > 0, "and once, since columns are no question to it");
     assert!(boosting.clone().all(|r| r.error.count <= 6 * 5 && r.error.median < 0.1));
     assert!(boosting.clone().all(|r| r.placement == PlacementRule::Blend));
 
-    let known = evaluate(&profile, &corpus[..25], &placements, 3);
+    let known = evaluate(&profile, &corpus[..25], &placements, &[RowLengthRule::Paper], 3);
     assert_eq!(of_boosting(&known), (0, 0), "no flattering rows");
     assert_eq!(known.trained_on, BTreeMap::from([(ModelName::Boosting, 25)]));
     assert!(!known.rows.is_empty(), "the others are evaluated all the same");
@@ -98,7 +99,7 @@ fn a_profile_with_too_few_matrices_has_no_boosting_and_says_so_when_asked_for_it
     let objective = Objective { model: Some(ModelName::Boosting), ..Objective::default() };
     let error = Advisor::new(&profile).advise(&record(0).features, Dtype::F64, &objective).unwrap_err();
     assert!(matches!(error, Error::Lacking { .. }) && error.to_string().contains("boosting model"));
-    let evaluation = evaluate(&profile, &[record(30)], &[PlacementRule::Blend], 3);
+    let evaluation = evaluate(&profile, &[record(30)], &[PlacementRule::Blend], &[RowLengthRule::Paper], 3);
     assert_eq!(of_boosting(&evaluation), (0, 0));
     assert!(evaluation.trained_on.is_empty());
 }

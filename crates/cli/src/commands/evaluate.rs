@@ -12,7 +12,7 @@ use crate::text::{matrices, percent};
 use serde::Serialize;
 use sparsight::matrix::{Dtype, Seconds};
 use sparsight::model::accuracy::Accuracy;
-use sparsight::model::{ChoiceQuality, PlacementRule};
+use sparsight::model::{ChoiceQuality, PlacementRule, RowLengthRule};
 use sparsight::profile::ProfileFolder;
 use sparsight::records::CorpusRecord;
 use sparsight::{AccuracyRow, ChoiceRow, Evaluation, Miss, Profile, Scope, evaluate};
@@ -31,6 +31,10 @@ pub(crate) struct Evaluate {
     /// Benchmark matrices that stand for the columns: banded, strewn, blend, or several
     #[arg(long, value_name = "RULES", value_delimiter = ',', default_value = "blend", value_parser = placement)]
     placement: Vec<PlacementRule>,
+    /// Statistic that stands for the row lengths, in strip models: paper, mode, max, mean, median, p5, p25, p75, p90, p95,
+    /// p99, or several
+    #[arg(long, value_name = "STATISTICS", value_delimiter = ',', default_value = "paper")]
+    row_length: Vec<RowLengthRule>,
     /// Worst predicted matrices to name for each model and kernel
     #[arg(long, value_name = "N", default_value_t = 3)]
     worst: usize,
@@ -65,6 +69,7 @@ struct ErrorJson {
     kernel: String,
     model: String,
     placement: PlacementRule,
+    row_length: RowLengthRule,
     dtype: Dtype,
     scope: &'static str,
     #[serde(flatten)]
@@ -77,6 +82,7 @@ struct ErrorJson {
 struct ChoiceJson {
     model: String,
     placement: PlacementRule,
+    row_length: RowLengthRule,
     dtype: Dtype,
     scope: &'static str,
     #[serde(flatten)]
@@ -106,7 +112,7 @@ impl Evaluate {
             let text = format!("{}: no matrix of the corpus to evaluate on", self.folder.display());
             return Err(Failure::input(text).hinted(NamePrefixes::hint(&all)));
         }
-        let evaluation = evaluate(&profile, &corpus, &self.placement, self.worst);
+        let evaluation = evaluate(&profile, &corpus, &self.placement, &self.row_length, self.worst);
         if context.printer.is_json() {
             let body = self.json(&profile, evaluation);
             context.printer.object(&Document::new("sparsight/evaluate/1", body))?;
@@ -190,6 +196,7 @@ impl Evaluate {
             kernel: r.kernel.to_string(),
             model: r.model.to_string(),
             placement: r.placement,
+            row_length: r.row_length,
             dtype: r.dtype,
             scope: scope(r.scope),
             error: r.error,
@@ -198,6 +205,7 @@ impl Evaluate {
         let choices = evaluation.choices.into_iter().map(|r| ChoiceJson {
             model: r.model.to_string(),
             placement: r.placement,
+            row_length: r.row_length,
             dtype: r.dtype,
             scope: scope(r.scope),
             quality: r.quality,
@@ -231,6 +239,7 @@ fn errors<'r>(rows: impl Iterator<Item = &'r AccuracyRow>) -> Table {
         "<kernel",
         "<model",
         "<columns",
+        "<row length",
         "times",
         "mean",
         "median",
@@ -244,6 +253,7 @@ fn errors<'r>(rows: impl Iterator<Item = &'r AccuracyRow>) -> Table {
             r.kernel.to_string(),
             r.model.to_string(),
             rule(r.placement).to_owned(),
+            r.row_length.to_string(),
             r.error.count.to_string(),
             percent(r.error.mean),
             percent(r.error.median),
@@ -260,6 +270,7 @@ fn choices(rows: &[&ChoiceRow]) -> Table {
     let mut table = Table::new(&[
         "<model",
         "<columns",
+        "<row length",
         "<matrices",
         "count",
         "within 5 %",
@@ -274,6 +285,7 @@ fn choices(rows: &[&ChoiceRow]) -> Table {
         table.row([
             r.model.to_string(),
             rule(r.placement).to_owned(),
+            r.row_length.to_string(),
             scope(r.scope).to_owned(),
             q.count.to_string(),
             percent(q.within_5_percent),

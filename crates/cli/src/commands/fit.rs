@@ -56,8 +56,7 @@ impl Fit {
             return Err(Failure::input(text).hinted(NamePrefixes::hint(&corpus)));
         }
         let models = profiling::fit_and_write(&folder, |name| train.accept(name))?;
-        let fitted: Vec<FittedJson> =
-            [&models.strip, &models.strip_cache].into_iter().flat_map(summary).collect();
+        let fitted: Vec<FittedJson> = models.strips().flat_map(summary).collect();
         let trained_on = names.len();
         if context.printer.is_json() {
             let body = FitJson { folder: self.folder.clone(), trained_on, models: fitted };

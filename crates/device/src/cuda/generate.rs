@@ -117,13 +117,12 @@ pub(super) fn generate<'d, T: Scalar>(
     let arrays = match format {
         Format::Csr => {
             let (col_idx, values) = entries(nnz)?;
-            let row_ptr = match drawn {
-                Some(offsets) => offsets,
-                None => {
-                    let offsets = Offsets::new(context, nrows as usize + 1, offset_bytes)?;
-                    helper.launch(ROW_PTR, nrows + 1, &[nrows, matrix.row_length, offsets.address()])?;
-                    offsets
-                }
+            let row_ptr = if let Some(offsets) = drawn {
+                offsets
+            } else {
+                let offsets = Offsets::new(context, nrows as usize + 1, offset_bytes)?;
+                helper.launch(ROW_PTR, nrows + 1, &[nrows, matrix.row_length, offsets.address()])?;
+                offsets
             };
             Matrix::Csr { row_ptr, col_idx, values }
         }
