@@ -8,7 +8,7 @@ use clap::{Parser, Subcommand, ValueEnum};
 use sparsight::ModelName;
 use sparsight::kernels::{BLOCKS, Candidate, Kernel, catalogue};
 use sparsight::matrix::{Bytes, Dtype};
-use sparsight::model::PlacementRule;
+use sparsight::model::{PlacementRule, RowLengthRule};
 use std::num::NonZeroUsize;
 use std::str::FromStr;
 
@@ -87,17 +87,22 @@ pub(crate) enum Command {
     Completions(Completions),
 }
 
-/// Which model, and what stands for the columns.
+/// Which model, and what stands for the columns and the row lengths.
 #[derive(Debug, Clone, Copy, clap::Args)]
 pub(crate) struct ModelFlags {
-    /// Model that predicts: strip (the papers'), strip-cache (with a second regime beyond the L2), boosting, linear or
-    /// neighbours (learned from measured matrices) or best (for each kernel the learned one that cross-validation found
-    /// best, where nothing was learned strip-cache, for a cpu strip) [default: best]
+    /// Model that predicts: strip (the papers'), strip-uniform or strip-normal (the same, from benchmark matrices with
+    /// such row lengths), strip-cache (with a second regime beyond the L2), boosting, linear or neighbours (learned from
+    /// measured matrices) or best (for each kernel the learned one that cross-validation found best, where nothing was
+    /// learned strip-cache, for a cpu strip) [default: best]
     #[arg(long, value_name = "NAME")]
     pub(crate) model: Option<ModelName>,
     /// Benchmark matrices that stand for the columns, in strip models: banded, strewn or blend
     #[arg(long, value_name = "RULE", default_value = "blend", value_parser = placement)]
     pub(crate) placement: PlacementRule,
+    /// Statistic that stands for the row lengths, in strip models: mode, max, mean, median, p5, p25, p75, p90, p95, p99,
+    /// or paper, for csr-vector the mode and for a thread a row the maximum
+    #[arg(long, value_name = "STATISTIC", default_value = "paper")]
+    pub(crate) row_length: RowLengthRule,
 }
 
 impl ModelFlags {

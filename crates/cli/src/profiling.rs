@@ -3,10 +3,11 @@
 use crate::context::Context;
 use crate::device_choice::{OpenDevice, described};
 use crate::failure::Failure;
+use sparsight::kernels::RowLengthDistribution;
 use sparsight::matrix::Dtype;
 use sparsight::profile::{DEVICE_SCHEMA, ProfileFolder, ProfiledDevice, Provenance};
-use sparsight::records::BenchmarkOutcome;
-use sparsight::{Grid, Step, instrument, measure_conversion};
+use sparsight::records::{BenchmarkOutcome, BenchmarkRecord};
+use sparsight::{Grid, Point, Step, instrument, measure_conversion};
 
 /// Writes the device into a folder that holds none; refuses a folder that holds another device.
 pub(crate) fn begin(
@@ -54,7 +55,7 @@ pub(crate) struct Instrumented {
     pub(crate) failed: usize,
 }
 
-/// Runs the benchmark matrices of `grid`, which are of `dtypes`, that the folder does not hold yet, with progress.
+/// Runs the benchmark matrices of `grid` that the folder does not hold yet, with progress.
 ///
 /// # Errors
 /// [`Failure::Interrupted`] after Ctrl-C: what was measured is in the folder.
@@ -62,7 +63,6 @@ pub(crate) fn run_benchmark(
     folder: &ProfileFolder,
     device: &OpenDevice,
     grid: &Grid,
-    dtypes: &[Dtype],
     context: &Context,
 ) -> Result<Instrumented, Failure> {
     let mut journal = folder.benchmark()?;
@@ -71,16 +71,13 @@ pub(crate) fn run_benchmark(
     let bar = context.printer.progress(counts.points as u64, "benchmark matrices");
     let mut new = false;
     let mut failures = Vec::new();
-    for &dtype in dtypes {
+    let mut before = 0;
+    for part in grid.parts() {
         let step = |step: Step<'_>| {
-            let now = format!(
-                "{} {dtype}, {} a row, I = {}",
-                step.point.kernel, step.point.matrix.row_length, step.point.strips
-            );
-            bar.at(step.done as u64, now);
+            bar.at((before + step.done) as u64, named(step.point));
             !context.interrupt.asked()
         };
-        let keep = |record: sparsight::records::BenchmarkRecord| {
+        let keep = |record: BenchmarkRecord| {
             if !std::mem::replace(&mut new, true) {
                 bar.reset();
             }
@@ -89,21 +86,33 @@ pub(crate) fn run_benchmark(
                 BenchmarkOutcome::Beyond(_) => counts.beyond += 1,
                 BenchmarkOutcome::Failed(why) => {
                     counts.failed += 1;
-                    failures.push(format!("{} {dtype}, {} a row: {why}", record.kernel, record.p));
+                    let BenchmarkRecord { kernel, dtype, lengths, p, .. } = &record;
+                    failures.push(format!("{kernel} {dtype}, {}: {why}", a_row(*p, *lengths)));
                 }
             }
             journal.append(record)
         };
-        match dtype {
-            Dtype::F32 => instrument::<f32>(device.of(), grid, &known, step, keep),
-            Dtype::F64 => instrument::<f64>(device.of(), grid, &known, step, keep),
+        match part.points()[0].dtype {
+            Dtype::F32 => instrument::<f32>(device.of(), &part, &known, step, keep),
+            Dtype::F64 => instrument::<f64>(device.of(), &part, &known, step, keep),
         }?;
+        before += part.points().len();
     }
     drop(bar);
     for failure in failures {
         context.printer.warning(failure);
     }
     Ok(counts)
+}
+
+/// `ell f64, 16 a row, I = 4`; `uniform around 16 a row` where lengths are drawn.
+fn named(point: &Point) -> String {
+    let (p, lengths) = (point.matrix.row_length, point.matrix.lengths);
+    format!("{} {}, {}, I = {}", point.kernel, point.dtype, a_row(p, lengths), point.strips)
+}
+
+fn a_row(p: u64, lengths: RowLengthDistribution) -> String {
+    if lengths.is_drawn() { format!("{lengths} around {p} a row") } else { format!("{p} a row") }
 }
 
 /// Fits the models to what the folder holds and writes them. The corpus that they may learn from is that whose

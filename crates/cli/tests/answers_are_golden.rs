@@ -173,6 +173,12 @@ fn evaluate_prints_the_papers_table() {
     assert!(of("csr-by-mean")["mean_ratio"].as_f64().unwrap() >= 1.0);
     assert_eq!(of("ell-rule")["first_infeasible"], 0);
     assert!(object["plots"].is_null(), "none were asked for");
+    // Several statistics of the row lengths are rows of one table.
+    let arguments = ["evaluate", "made-up", "--row-length", "paper,mean,p95"];
+    let rows = json(dir.path(), &arguments)["errors"].as_array().unwrap().clone();
+    let count = |rule: &str| rows.iter().filter(|row| row["row_length"] == rule).count();
+    assert!(count("paper") > 0 && count("paper") == count("mean") && count("mean") == count("p95"));
+    assert_eq!(rows.len(), 3 * count("paper"));
 }
 
 #[test]

@@ -46,6 +46,20 @@ fn an_unknown_device_is_no_profile() {
 }
 
 #[test]
+fn a_quantile_that_no_feature_holds_and_a_model_that_the_profile_lacks_are_refused_with_what_there_is() {
+    let dir = made_up_profile();
+    let advise = |more: &[&str]| {
+        run(dir.path(), &[&["advise", "gallery:stencil2d,n=10", "--profile", "made-up"], more].concat())
+    };
+    let quantile = advise(&["--row-length", "p98"]);
+    assert!(quantile.starts_with("exit code: 2"), "{quantile}");
+    assert!(quantile.contains("not among the features of a matrix: p5, p25, median, p75"), "{quantile}");
+    let model = advise(&["--model", "strip-normal"]);
+    assert!(model.starts_with("exit code: 2"), "{model}");
+    assert!(model.contains("no strip-normal model, which takes benchmark matrices with normal"), "{model}");
+}
+
+#[test]
 fn a_profile_cannot_run_anything() {
     let dir = tempfile::tempdir().unwrap();
     assert_snapshot!(run(dir.path(), &["bench", "gallery:stencil2d,n=10", "--device", "nvidia-h200"]));

@@ -18,8 +18,8 @@ fn spawn(folder: &std::path::Path, arguments: &[&str]) -> std::process::Child {
 fn ctrl_c_stops_a_profile_that_then_goes_on_where_it_stopped() {
     let dir = tempfile::tempdir().unwrap();
     // Two workers, so that a strip is the same on every machine and two row lengths stay below the bound.
-    let profile =
-        ["profile", "--device", "cpu", "--jobs", "2", "-o", "p", "--dtype", "f32", "--max-bytes", "3MB"];
+    let profile = "profile --device cpu --jobs 2 -o p --dtype f32 --max-bytes 3MB --row-lengths constant";
+    let profile: Vec<&str> = profile.split(' ').collect();
     let child = spawn(dir.path(), &profile);
     let journal = dir.path().join("p/benchmark.jsonl");
     let lines = || std::fs::read_to_string(&journal).map_or(0, |text| text.lines().count());

@@ -35,7 +35,8 @@ fn a_processor_is_profiled_fitted_measured_evaluated_and_advised_on() {
     let path = dir.path();
     // Two workers, so that a strip is the same on every machine and two row lengths stay below the bound.
     let jobs = ["--device", "cpu", "--jobs", "2"];
-    let profile = [&["profile", "-o", "p", "--dtype", "f64", "--max-bytes", "4MB"][..], &jobs].concat();
+    let profile = "profile -o p --dtype f64 --max-bytes 4MB --row-lengths constant";
+    let profile = [&profile.split(' ').collect::<Vec<_>>()[..], &jobs].concat();
     let first = json(path, &profile);
     assert!(first["measured"].as_u64().unwrap() > 0 && first["failed"] == 0, "{first}");
     let again = json(path, &profile);

@@ -12,6 +12,7 @@ pub fn random_x<T: Scalar>(count: usize, seed: u64) -> Vec<T> {
     let m = sparsight_kernels::BenchmarkMatrix {
         nrows: count as u64,
         row_length: 1,
+        lengths: sparsight_kernels::RowLengthDistribution::Constant,
         placement: sparsight_kernels::Placement::Banded,
         seed,
     };

@@ -5,7 +5,7 @@
 use sparsight_device::cuda::{Argument, Cuda, Shape};
 use sparsight_device::timing::{Caches, StoppingRule, measure};
 use sparsight_device::{Device, DeviceError, Operand, check, random_x};
-use sparsight_kernels::{BenchmarkMatrix, Candidate, Format, Kernel, Placement};
+use sparsight_kernels::{BenchmarkMatrix, Candidate, Format, Kernel, Placement, RowLengthDistribution};
 use sparsight_matrix::{Csr, Dtype, Infeasible, Scalar, Seconds, reference};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -27,7 +27,8 @@ fn gpu() -> Option<MutexGuard<'static, Cuda>> {
 }
 
 fn banded(nrows: u64, row_length: u64) -> BenchmarkMatrix {
-    BenchmarkMatrix { nrows, row_length, placement: Placement::Banded, seed: 1 }
+    let lengths = RowLengthDistribution::Constant;
+    BenchmarkMatrix { nrows, row_length, lengths, placement: Placement::Banded, seed: 1 }
 }
 
 const CSR_SCALAR: Candidate = Candidate { kernel: Kernel::CsrScalar, block: 128, dtype: Dtype::F32 };
@@ -52,9 +53,11 @@ fn a_device_can_be_given_to_another_thread() {
 }
 
 fn generated_equals_the_formula<T: Scalar>(cuda: &Cuda) {
-    for placement in Placement::ALL {
+    for (placement, lengths) in
+        Placement::ALL.into_iter().flat_map(|p| RowLengthDistribution::ALL.map(|d| (p, d)))
+    {
         for (nrows, row_length) in [(1, 1), (1000, 7), (5000, 33), (4097, 64)] {
-            let m = BenchmarkMatrix { nrows, row_length, placement, seed: 42 };
+            let m = BenchmarkMatrix { nrows, row_length, lengths, placement, seed: 42 };
             let a = m.to_csr::<T>();
             for kernel in Kernel::ALL {
                 let candidate = Candidate { kernel, block: 128, dtype: T::DTYPE };

@@ -5,7 +5,7 @@ mod support;
 use sparsight_device::cpu::Cpu;
 use sparsight_device::timing::Caches;
 use sparsight_device::{Device, DeviceError, check, random_x};
-use sparsight_kernels::{BenchmarkMatrix, Format, Placement, catalogue};
+use sparsight_kernels::{BenchmarkMatrix, Format, Placement, RowLengthDistribution, catalogue};
 use sparsight_matrix::{Dtype, Scalar, reference};
 use support::{awkward_matrices, for_each_real_matrix, gpu, hold_matrix_to_reference, hold_to_reference};
 
@@ -81,8 +81,10 @@ fn the_cpu_gives_the_same_bits_with_any_number_of_threads() {
 }
 
 fn hold_generated_to_reference<T: Scalar>(device: &dyn Device<T>) {
-    for placement in Placement::ALL {
-        let matrix = BenchmarkMatrix { nrows: 5_000, row_length: 9, placement, seed: 3 };
+    for (placement, lengths) in
+        Placement::ALL.into_iter().flat_map(|p| RowLengthDistribution::ALL.map(|d| (p, d)))
+    {
+        let matrix = BenchmarkMatrix { nrows: 5_000, row_length: 9, lengths, placement, seed: 3 };
         let x = random_x::<T>(5_000, 4);
         let expected = reference(&matrix.to_csr(), &x);
         for candidate in catalogue(T::DTYPE) {
@@ -99,10 +101,14 @@ fn the_cpu_generates_the_benchmark_matrices_of_the_formula() {
     hold_generated_to_reference::<f64>(&Cpu::new());
 }
 
+fn constant(nrows: u64, row_length: u64, placement: Placement) -> BenchmarkMatrix {
+    BenchmarkMatrix { nrows, row_length, lengths: RowLengthDistribution::Constant, placement, seed: 1 }
+}
+
 #[test]
 fn a_wrong_product_is_caught_with_its_row() {
     let cpu = Cpu::new();
-    let matrix = BenchmarkMatrix { nrows: 100, row_length: 3, placement: Placement::Strewn, seed: 1 };
+    let matrix = constant(100, 3, Placement::Strewn);
     let a = matrix.to_csr::<f64>();
     let mut x = random_x::<f64>(100, 2);
     let expected = reference(&a, &x);
@@ -116,7 +122,7 @@ fn a_wrong_product_is_caught_with_its_row() {
 #[test]
 fn cold_products_are_right_and_no_product_takes_no_time() {
     let cpu = Cpu::with_threads(2).unwrap();
-    let matrix = BenchmarkMatrix { nrows: 20_000, row_length: 5, placement: Placement::Banded, seed: 1 };
+    let matrix = constant(20_000, 5, Placement::Banded);
     let mut operand = Device::<f64>::generate(&cpu, &matrix, Format::Csr).unwrap();
     let candidate = "csr-vector/t4/b256/f64".parse().unwrap();
     let none = operand.batch(&candidate, 0, Caches::Cold).unwrap();
@@ -132,7 +138,7 @@ fn cold_products_are_right_and_no_product_takes_no_time() {
 #[should_panic(expected = "coo/b64/f64 does not read the format of this operand")]
 fn a_candidate_of_another_format_is_a_broken_contract() {
     let cpu = Cpu::new();
-    let matrix = BenchmarkMatrix { nrows: 9, row_length: 1, placement: Placement::Banded, seed: 1 };
+    let matrix = constant(9, 1, Placement::Banded);
     let mut operand = Device::<f64>::generate(&cpu, &matrix, Format::Ell).unwrap();
     let _ = operand.batch(&"coo/b64/f64".parse().unwrap(), 1, Caches::Warm);
 }

@@ -1,11 +1,16 @@
 // Generates the benchmark matrices of src/benchmark_matrix.rs, number by number the same, and fills vectors.
 //
-// Mapping   every kernel: thread i of all threads of the launch does the elements i, i + threads, ... of what it
-//           writes; the number of blocks is free.
-// Knobs     BLOCK, threads a block.
-// Limits    row_length <= nrows < 2^32 - 1 (so that k nrows fits in 64 bits); nnz needs 64 bits only.
-// Reads     nothing; writes each element once.
+// Mapping   generate_entries: warp w of all warps of the launch does the rows w, w + warps, ..., its threads the
+//           entries of a row. Every other kernel: thread i of all threads of the launch does the elements
+//           i, i + threads, ... of what it writes. The number of blocks is free.
+// Knobs     BLOCK, threads a block; a multiple of 32.
+// Limits    a row has at most nrows < 2^32 - 1 entries (so that k nrows fits in 64 bits); nnz needs 64 bits only.
+// Reads     row offsets where the lengths of the rows were drawn (the host draws them), else nothing; writes each
+//           element once.
 // Given     VALUE = float | double, OFFSET = unsigned int | unsigned long long.
+//
+// `longest`: entries that the longest row may have; entries are numbered as if every row had so many. `row_ptr`: where
+// each row begins, or null if every row has `longest` entries.
 
 // The finaliser of SplitMix64.
 static __device__ __forceinline__ unsigned long long mix(unsigned long long z)
@@ -16,23 +21,37 @@ static __device__ __forceinline__ unsigned long long mix(unsigned long long z)
     return z ^ (z >> 31);
 }
 
-// Column of entry k of a row. `strewn`: 0 for Placement::Banded, 1 for Placement::Strewn.
-static __device__ __forceinline__ unsigned int column(unsigned long long nrows, unsigned long long row_length,
+// First entry of a row, and the number of its entries.
+static __device__ __forceinline__ unsigned long long row_start(const OFFSET* row_ptr, unsigned long long longest,
+                                                               unsigned long long row)
+{
+    return row_ptr ? row_ptr[row] : row * longest;
+}
+
+static __device__ __forceinline__ unsigned long long row_length(const OFFSET* row_ptr, unsigned long long longest,
+                                                                unsigned long long row)
+{
+    return row_ptr ? row_ptr[row + 1] - row_ptr[row] : longest;
+}
+
+// Column of entry k, number `entry`, of a row of `length`. `strewn`: 0 for Placement::Banded, 1 for Placement::Strewn.
+static __device__ __forceinline__ unsigned int column(unsigned long long nrows, unsigned long long length,
                                                       unsigned long long strewn, unsigned long long seed,
-                                                      unsigned long long row, unsigned long long k)
+                                                      unsigned long long row, unsigned long long k,
+                                                      unsigned long long entry)
 {
     if (!strewn) {
-        const unsigned long long first = row > row_length / 2 ? row - row_length / 2 : 0;
-        const unsigned long long last = nrows - row_length;
+        const unsigned long long first = row > length / 2 ? row - length / 2 : 0;
+        const unsigned long long last = nrows - length;
         return (unsigned int)((first < last ? first : last) + k);
     }
-    const unsigned long long start = k * nrows / row_length;
-    const unsigned long long end = (k + 1) * nrows / row_length;
-    const unsigned long long r = mix(seed ^ mix(row * row_length + k));
+    const unsigned long long start = k * nrows / length;
+    const unsigned long long end = (k + 1) * nrows / length;
+    const unsigned long long r = mix(seed ^ mix(entry));
     return (unsigned int)(start + (((r >> 32) * (end - start)) >> 32));
 }
 
-// Value of entry number `entry` = row row_length + k: in [-1, 1), never 0, exact in float.
+// Value of entry number `entry` = row longest + k: in [-1, 1), never 0, exact in float.
 static __device__ __forceinline__ VALUE value(unsigned long long seed, unsigned long long entry)
 {
     const unsigned long long r = mix(~seed ^ mix(entry));
@@ -49,49 +68,56 @@ static __device__ __forceinline__ unsigned long long all_threads()
     return (unsigned long long)gridDim.x * BLOCK;
 }
 
-// Row offsets of CSR: nrows + 1 of them.
+// Row offsets of CSR with rows of one length: nrows + 1 of them.
 extern "C" __global__ void __launch_bounds__(BLOCK)
-generate_row_ptr(unsigned long long nrows, unsigned long long row_length, OFFSET* __restrict__ row_ptr)
+generate_row_ptr(unsigned long long nrows, unsigned long long length, OFFSET* __restrict__ row_ptr)
 {
     for (unsigned long long row = first_element(); row <= nrows; row += all_threads()) {
-        row_ptr[row] = (OFFSET)(row * row_length);
+        row_ptr[row] = (OFFSET)(row * length);
     }
 }
 
-// Row indices of COO: nnz of them.
+// Row indices of COO with rows of one length: nnz of them.
 extern "C" __global__ void __launch_bounds__(BLOCK)
-generate_row_idx(unsigned long long nnz, unsigned long long row_length, unsigned int* __restrict__ row_idx)
+generate_row_idx(unsigned long long nnz, unsigned long long length, unsigned int* __restrict__ row_idx)
 {
     for (unsigned long long entry = first_element(); entry < nnz; entry += all_threads()) {
-        row_idx[entry] = (unsigned int)(entry / row_length);
+        row_idx[entry] = (unsigned int)(entry / length);
     }
 }
 
 // Columns and values of CSR and COO: nnz of each.
 extern "C" __global__ void __launch_bounds__(BLOCK)
-generate_entries(unsigned long long nrows, unsigned long long row_length, unsigned long long strewn,
-                 unsigned long long seed, unsigned int* __restrict__ col_idx, VALUE* __restrict__ values)
+generate_entries(unsigned long long nrows, unsigned long long longest, unsigned long long strewn,
+                 unsigned long long seed, const OFFSET* __restrict__ row_ptr, unsigned int* __restrict__ col_idx,
+                 VALUE* __restrict__ values)
 {
-    const unsigned long long nnz = nrows * row_length;
-    for (unsigned long long entry = first_element(); entry < nnz; entry += all_threads()) {
-        const unsigned long long row = entry / row_length;
-        col_idx[entry] = column(nrows, row_length, strewn, seed, row, entry - row * row_length);
-        values[entry] = value(seed, entry);
+    for (unsigned long long row = first_element() / 32; row < nrows; row += all_threads() / 32) {
+        const unsigned long long start = row_start(row_ptr, longest, row);
+        const unsigned long long length = row_length(row_ptr, longest, row);
+        for (unsigned long long k = threadIdx.x % 32; k < length; k += 32) {
+            const unsigned long long entry = row * longest + k;
+            col_idx[start + k] = column(nrows, length, strewn, seed, row, k, entry);
+            values[start + k] = value(seed, entry);
+        }
     }
 }
 
-// Columns and values of ELL: row_length stride of each. The rows that only align the stride are padding.
+// Columns and values of ELL: width stride of each. Behind a row's entries, and in the rows that only align the stride,
+// is padding.
 extern "C" __global__ void __launch_bounds__(BLOCK)
-generate_ell(unsigned long long nrows, unsigned long long row_length, unsigned long long strewn,
-             unsigned long long seed, unsigned long long stride, unsigned int* __restrict__ col_idx,
-             VALUE* __restrict__ values)
+generate_ell(unsigned long long nrows, unsigned long long longest, unsigned long long strewn,
+             unsigned long long seed, const OFFSET* __restrict__ row_ptr, unsigned long long width,
+             unsigned long long stride, unsigned int* __restrict__ col_idx, VALUE* __restrict__ values)
 {
-    for (unsigned long long at = first_element(); at < row_length * stride; at += all_threads()) {
+    for (unsigned long long at = first_element(); at < width * stride; at += all_threads()) {
         const unsigned long long k = at / stride;
         const unsigned long long row = at - k * stride;
-        const bool inside = row < nrows;
-        col_idx[at] = inside ? column(nrows, row_length, strewn, seed, row, k) : 0xffffffffu;
-        values[at] = inside ? value(seed, row * row_length + k) : (VALUE)0;
+        const unsigned long long length = row < nrows ? row_length(row_ptr, longest, row) : 0;
+        const unsigned long long entry = row * longest + k;
+        const bool inside = k < length;
+        col_idx[at] = inside ? column(nrows, length, strewn, seed, row, k, entry) : 0xffffffffu;
+        values[at] = inside ? value(seed, entry) : (VALUE)0;
     }
 }
 

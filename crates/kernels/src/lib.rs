@@ -4,19 +4,23 @@
 //! launch, so that the two cannot drift apart.
 
 mod benchmark_matrix;
+mod benchmark_rows;
 mod candidate;
 mod device_facts;
 mod kernel;
 mod launch;
+mod row_length_distribution;
 mod source;
 mod strip;
 mod traffic;
 
 pub use benchmark_matrix::{BenchmarkMatrix, Placement};
+pub use benchmark_rows::BenchmarkRows;
 pub use candidate::{BLOCKS, Candidate, ParseCandidateError, catalogue};
 pub use device_facts::{DeviceFacts, DeviceKind};
 pub use kernel::{Format, Kernel};
 pub use launch::{Chunk, row_chunks};
+pub use row_length_distribution::RowLengthDistribution;
 pub use source::{COO_ITEMS, HELPER_BLOCK, KernelSource, benchmark_matrix_source, source, timing_source};
 pub use strip::{Strip, StripUnit, strip};
 pub use traffic::{compulsory_bytes, device_bytes, feasible, flops};

@@ -6,9 +6,9 @@
 
 use sparsight_kernels::{
     BenchmarkMatrix, COO_ITEMS, Candidate, Chunk, Format, HELPER_BLOCK, Kernel, KernelSource, Placement,
-    benchmark_matrix_source, row_chunks, source,
+    RowLengthDistribution, benchmark_matrix_source, row_chunks, source,
 };
-use sparsight_matrix::{Coo, Csr, Dtype, Ell, Hyb, Limits, Scalar, reference};
+use sparsight_matrix::{Bytes, Coo, Csr, Dtype, Ell, Hyb, Limits, Scalar, reference};
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -316,13 +316,16 @@ fn generated_is_the_formula<T: Scalar>(offset_bytes: u64) {
     let name = format!("benchmark-{}", T::DTYPE);
     let emulator = Emulator::compile(&name, &benchmark_matrix_source(T::DTYPE, offset_bytes));
     let empty_value = T::from_f64(f64::NAN);
-    for placement in Placement::ALL {
+    for (placement, lengths) in
+        Placement::ALL.into_iter().flat_map(|p| RowLengthDistribution::ALL.map(|d| (p, d)))
+    {
         for (nrows, row_length, seed) in
-            [(1_u64, 1_u64, 0_u64), (33, 33, 5), (1000, 7, u64::MAX), (64, 32, 9)]
+            [(1_u64, 1_u64, 0_u64), (33, 33, 5), (1000, 7, u64::MAX), (64, 32, 9), (40, 30, 3)]
         {
-            let m = BenchmarkMatrix { nrows, row_length, placement, seed };
+            let m = BenchmarkMatrix { nrows, row_length, lengths, placement, seed };
+            let rows = m.rows(Bytes(u64::MAX)).unwrap();
             let a = m.to_csr::<T>();
-            let (nnz, stride) = (m.nnz(), Ell::<T>::stride_for(nrows));
+            let (nnz, width, stride) = (rows.nnz(), rows.longest(), Ell::<T>::stride_for(nrows));
             let room = |count: u64| scalars(&vec![empty_value; count as usize]);
             let no_words = |count: u64| words(&vec![7; count as usize]);
             let arrays = [
@@ -330,10 +333,11 @@ fn generated_is_the_formula<T: Scalar>(offset_bytes: u64) {
                 no_words(nnz),
                 no_words(nnz),
                 room(nnz),
-                no_words(row_length * stride),
-                room(row_length * stride),
+                no_words(width * stride),
+                room(width * stride),
                 room(nrows),
                 room(nrows),
+                offsets(rows.offsets().unwrap_or_default(), offset_bytes),
             ];
             let launch = |kernel: u64, args: &[Arg]| Launch {
                 kernel,
@@ -342,27 +346,31 @@ fn generated_is_the_formula<T: Scalar>(offset_bytes: u64) {
                 backwards: false,
                 args: args.to_vec(),
             };
-            let [n, p, strewn, seed, nnz, stride] =
-                [nrows, row_length, u64::from(placement == Placement::Strewn), seed, nnz, stride]
-                    .map(Arg::Number);
+            let strewn = u64::from(placement == Placement::Strewn);
+            let [n, p, longest, strewn, seed, nnz, width, stride] =
+                [nrows, row_length, m.longest(), strewn, seed, nnz, width, stride].map(Arg::Number);
             let at = Arg::Array;
-            let launches = [
-                launch(0, &[n, p, at(0)]),
-                launch(1, &[nnz, p, at(1)]),
-                launch(2, &[n, p, strewn, seed, at(2), at(3)]),
-                launch(3, &[n, p, strewn, seed, stride, at(4), at(5)]),
+            let row_ptr = if rows.offsets().is_some() { at(8) } else { Arg::Number(0) };
+            let mut launches = vec![
+                launch(2, &[n, longest, strewn, seed, row_ptr, at(2), at(3)]),
+                launch(3, &[n, longest, strewn, seed, row_ptr, width, stride, at(4), at(5)]),
                 launch(4, &[n, seed, at(6)]),
                 launch(5, &[n, at(7)]),
             ];
+            if !lengths.is_drawn() {
+                launches.extend([launch(0, &[n, p, at(0)]), launch(1, &[nnz, p, at(1)])]);
+            }
             let out = emulator.run(&arrays, &launches);
             let coo = Coo::from_csr(&a, &Limits::NONE).unwrap();
             let ell = Ell::from_csr(&a, &Limits::NONE).unwrap();
-            assert_eq!(out[0], offsets(a.row_ptr(), offset_bytes), "{m:?}");
-            assert_eq!(out[1], words(coo.row_idx()), "{m:?}");
+            if !lengths.is_drawn() {
+                assert_eq!(out[0], offsets(a.row_ptr(), offset_bytes), "{m:?}");
+                assert_eq!(out[1], words(coo.row_idx()), "{m:?}");
+            }
             assert_eq!((&out[2], &out[3]), (&words(a.col_idx()), &scalars(a.values())), "{m:?}");
             assert_eq!((&out[4], &out[5]), (&words(ell.col_idx()), &scalars(ell.values())), "{m:?}");
             // As sparsight_device::random_x.
-            let x = BenchmarkMatrix { row_length: 1, ..m };
+            let x = BenchmarkMatrix { row_length: 1, lengths: RowLengthDistribution::Constant, ..m };
             let x: Vec<T> = (0..nrows).map(|i| T::from_f64(x.value(i, 0))).collect();
             assert_eq!(out[6], scalars(&x), "{m:?}");
             assert!(to_scalars::<T>(&out[7]).iter().all(|y| y.to_f64().is_nan()), "{m:?}");

@@ -65,7 +65,10 @@ impl StripModel {
     ) -> Vec<FittedLine> {
         let mut lines = Vec::new();
         for fitted in self.fitted().iter().filter(|f| f.candidate == *candidate) {
-            let own = |o: &&Observation| o.candidate == *candidate && o.placement == fitted.placement;
+            let lengths = self.variant().lengths();
+            let own = |o: &&Observation| {
+                (o.candidate, o.placement, o.lengths) == (*candidate, fitted.placement, lengths)
+            };
             let points = observations.iter().filter(own).filter_map(|o| Point::of(o, facts)).collect();
             let mut drawing = Drawing { placement: fitted.placement, lines: &mut lines };
             drawing.regimes(&fitted.regimes, points, &[]);

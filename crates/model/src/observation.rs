@@ -1,7 +1,9 @@
 //! One measured benchmark matrix, and the point on the grid that it becomes.
 
 use crate::Footprint;
-use sparsight_kernels::{BenchmarkMatrix, Candidate, DeviceFacts, Placement, StripUnit, strip};
+use sparsight_kernels::{
+    BenchmarkMatrix, Candidate, DeviceFacts, Placement, RowLengthDistribution, StripUnit, strip,
+};
 use sparsight_matrix::{Bytes, Seconds};
 
 /// One measured benchmark matrix: what a strip model is fitted to.
@@ -11,7 +13,9 @@ pub struct Observation {
     pub candidate: Candidate,
     /// Where the columns lie.
     pub placement: Placement,
-    /// Non-zeros a row, p.
+    /// How the lengths of its rows are distributed around p.
+    pub lengths: RowLengthDistribution,
+    /// Mean of the non-zeros a row, p: the one that the distribution names, whatever was drawn.
     pub row_length: u64,
     /// Strips of rows, as the grid names them. A fit counts I again from `nrows` (COO: from the non-zeros),
     /// with the strip with which it will also count the strips of a matrix.
@@ -38,7 +42,7 @@ pub(crate) struct Point {
 impl Point {
     /// The point of `observation`; `None` if its time is no positive number or its size overflows.
     pub fn of(observation: &Observation, facts: &DeviceFacts) -> Option<Self> {
-        let Observation { candidate, placement, row_length, nrows, time, .. } = *observation;
+        let Observation { candidate, placement, lengths, row_length, nrows, time, .. } = *observation;
         // Sixteen bytes an entry is the most that any format takes.
         let nnz = nrows.checked_mul(row_length).filter(|nnz| *nnz < u64::MAX / 64)?;
         if !(time.0.is_finite() && time.0 > 0.0) || nrows > u64::MAX / 64 {
@@ -49,7 +53,7 @@ impl Point {
             StripUnit::Rows => nrows,
             StripUnit::NonZeros => nnz,
         });
-        let matrix = BenchmarkMatrix { nrows, row_length, placement, seed: 0 };
+        let matrix = BenchmarkMatrix { nrows, row_length, lengths, placement, seed: 0 };
         let working_set = matrix.bytes(candidate.format(), candidate.dtype);
         let footprint = Footprint { working_set, x: Bytes(nrows * candidate.dtype.bytes()) };
         Some(Self { strips, row_length, footprint, time_s: time.0 })

@@ -1,20 +1,21 @@
-//! Which strip model stands for which kernel, and what stands for a matrix in it.
+//! Which strip model stands for which kernel; what stands for a matrix in it, a [`RowLengthRule`] says.
 //!
-//! | kernel | model | p |
-//! |---|---|---|
-//! | `csr-vector`, any team | CSR | mode of the row lengths |
-//! | `csr-scalar` | ELL | maximum |
-//! | `ell` | ELL | maximum |
-//! | `coo` | COO | none |
-//! | `hyb` | ELL with p = K, plus COO of the rest | K |
+//! | kernel | model |
+//! |---|---|
+//! | `csr-vector`, any team | CSR |
+//! | `csr-scalar` | ELL |
+//! | `ell` | ELL |
+//! | `coo` | COO |
+//! | `hyb` | ELL with p = K, plus COO of the rest |
 //!
 //! Sources: Guo, Wang and Chen 2014, section 3.4.2; Wang, Gu and Li 2017 for `csr-scalar` (their CSR-S).
+//!
+//! [`RowLengthRule`]: crate::RowLengthRule
 
 use crate::observation::Point;
 use crate::{CooStrip, CsrStrip, EllStrip, Extent};
 use serde::{Deserialize, Serialize};
 use sparsight_kernels::{DeviceFacts, Kernel};
-use sparsight_matrix::Features;
 
 /// The fitted equation of one candidate in one regime.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -26,16 +27,6 @@ pub enum StripFit {
     Ell(EllStrip),
     /// `T = E(I)`.
     Coo(CooStrip),
-}
-
-/// `P_NZ`, the row length that stands for the matrix: see the table of the module. `None` for COO.
-pub fn representative_row_length(kernel: Kernel, features: &Features) -> Option<u64> {
-    match kernel {
-        Kernel::CsrVector { .. } => Some(features.row_mode),
-        Kernel::Coo => None,
-        Kernel::Hyb => Some(features.hyb.width),
-        _ => Some(features.row_max),
-    }
 }
 
 impl StripFit {

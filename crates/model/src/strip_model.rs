@@ -8,7 +8,7 @@ use crate::observation::Point;
 use crate::regime::working_sets;
 use crate::{Extent, LogInterval, Observation, PredictError, Regimes};
 use serde::{Deserialize, Serialize};
-use sparsight_kernels::{Candidate, DeviceFacts, Kernel, Placement};
+use sparsight_kernels::{Candidate, DeviceFacts, Kernel, Placement, RowLengthDistribution};
 use sparsight_matrix::Seconds;
 use std::collections::BTreeMap;
 
@@ -21,17 +21,32 @@ pub enum Variant {
     /// The same equations, fitted apart on both sides of a border in the working set (L2) and in x (L1), where
     /// the benchmark matrices ask for one.
     StripCache,
+    /// The papers' model, fitted to benchmark matrices with uniform row lengths (Wang, Gu and Li 2017).
+    StripUniform,
+    /// The same with normal row lengths.
+    StripNormal,
 }
 
 impl Variant {
-    /// Both.
-    pub const ALL: [Self; 2] = [Self::Strip, Self::StripCache];
+    /// All, in the order in which tables list them.
+    pub const ALL: [Self; 4] = [Self::Strip, Self::StripCache, Self::StripUniform, Self::StripNormal];
 
     /// The one name used in flags and tables.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Strip => "strip",
             Self::StripCache => "strip-cache",
+            Self::StripUniform => "strip-uniform",
+            Self::StripNormal => "strip-normal",
+        }
+    }
+
+    /// Row lengths of the benchmark matrices that it is fitted to; the equations are the same for all.
+    pub const fn lengths(self) -> RowLengthDistribution {
+        match self {
+            Self::Strip | Self::StripCache => RowLengthDistribution::Constant,
+            Self::StripUniform => RowLengthDistribution::Uniform,
+            Self::StripNormal => RowLengthDistribution::Normal,
         }
     }
 }
@@ -124,8 +139,10 @@ impl FittedCandidate {
         points: &[Point],
     ) -> Option<Self> {
         let regimes = match variant {
-            Variant::Strip => Regimes::single(candidate.kernel, facts, points),
             Variant::StripCache => Regimes::split(candidate.kernel, facts, points),
+            Variant::Strip | Variant::StripUniform | Variant::StripNormal => {
+                Regimes::single(candidate.kernel, facts, points)
+            }
         }?;
         let least = points.iter().map(|p| p.time_s).min_by(f64::total_cmp)?;
         let mut fitted = Self {
@@ -149,7 +166,8 @@ impl FittedCandidate {
 
 impl StripModel {
     /// Fits every candidate and placement that has enough observations; the others are listed in
-    /// [`StripModel::unfitted`]. Observations without a positive time are left out, and so are those of HYB.
+    /// [`StripModel::unfitted`]. Observations without a positive time are left out, and so are those of HYB and those
+    /// whose row lengths are not the variant's.
     ///
     /// O(n^2) for n observations of a candidate, for `strip-cache` O(n^3).
     ///
@@ -161,7 +179,8 @@ impl StripModel {
         variant: Variant,
     ) -> Result<Self, PredictError> {
         let mut groups: BTreeMap<(Candidate, Placement), Vec<Point>> = BTreeMap::new();
-        for observation in observations.iter().filter(|o| o.candidate.kernel != Kernel::Hyb) {
+        let counts = |o: &&Observation| o.candidate.kernel != Kernel::Hyb && o.lengths == variant.lengths();
+        for observation in observations.iter().filter(counts) {
             let group = groups.entry((observation.candidate, observation.placement)).or_default();
             group.extend(Point::of(observation, facts));
         }

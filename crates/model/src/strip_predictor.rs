@@ -21,8 +21,8 @@
 //! shortest time measured with the candidate. So it is never zero, negative or NaN, an empty matrix included.
 
 use crate::{
-    Calibration, Extent, Extrapolation, FittedCandidate, Footprint, Model, PredictError, Prediction, SplitBy,
-    StripFit, StripModel, Term, representative_row_length,
+    Calibration, Extent, Extrapolation, FittedCandidate, Footprint, Model, PredictError, Prediction,
+    RowLengthRule, SplitBy, StripFit, StripModel, Term, representative_row_length,
 };
 use serde::{Deserialize, Serialize};
 use sparsight_kernels::{Candidate, DeviceFacts, Kernel, Placement, compulsory_bytes, strip};
@@ -51,6 +51,8 @@ pub struct StripPredictor<'a> {
     pub facts: &'a DeviceFacts,
     /// What to make of the columns.
     pub placement: PlacementRule,
+    /// What to make of the row lengths.
+    pub row_length: RowLengthRule,
     /// Replaces the intervals, if there.
     pub calibration: Option<&'a Calibration>,
 }
@@ -81,7 +83,12 @@ struct Estimate {
 
 impl Part {
     /// The parts of `candidate`, the second only for HYB; none if neither part of HYB holds anything.
-    fn all(candidate: &Candidate, features: &Features, facts: &DeviceFacts) -> [Option<Self>; 2] {
+    fn all(
+        candidate: &Candidate,
+        features: &Features,
+        facts: &DeviceFacts,
+        row_length: RowLengthRule,
+    ) -> [Option<Self>; 2] {
         let x = Bytes(features.ncols.saturating_mul(candidate.dtype.bytes()));
         let footprint = Footprint { working_set: compulsory_bytes(candidate, features), x };
         let part = |kernel, count, row_length| {
@@ -105,7 +112,7 @@ impl Part {
             }
             Kernel::Coo => [Some(part(Kernel::Coo, features.nnz, 0)), None],
             kernel => {
-                let p = representative_row_length(kernel, features).unwrap_or(0);
+                let p = representative_row_length(kernel, features, row_length).unwrap_or(0);
                 [Some(part(kernel, features.nrows, p)), None]
             }
         }
@@ -218,9 +225,15 @@ impl Estimate {
 }
 
 impl<'a> StripPredictor<'a> {
-    /// With the default rule for the columns and without a calibration.
+    /// With the default rules for columns and row lengths and without a calibration.
     pub fn new(model: &'a StripModel, facts: &'a DeviceFacts) -> Self {
-        Self { model, facts, placement: PlacementRule::default(), calibration: None }
+        Self {
+            model,
+            facts,
+            placement: PlacementRule::default(),
+            row_length: RowLengthRule::default(),
+            calibration: None,
+        }
     }
 
     /// The prediction at one placement; `None` if a part is not fitted there.
@@ -270,7 +283,7 @@ impl Model for StripPredictor<'_> {
     }
 
     fn predict(&self, candidate: &Candidate, features: &Features) -> Result<Prediction, PredictError> {
-        let parts = Part::all(candidate, features, self.facts);
+        let parts = Part::all(candidate, features, self.facts, self.row_length);
         let fitted = "placements() returns fitted ones only";
         let estimate = match self.placements(candidate, &parts)? {
             Placements::One(placement) => self.at(&parts, placement).expect(fitted),
@@ -294,7 +307,7 @@ impl Model for StripPredictor<'_> {
     }
 
     fn explain(&self, candidate: &Candidate, features: &Features) -> Result<Vec<Term>, PredictError> {
-        let parts = Part::all(candidate, features, self.facts);
+        let parts = Part::all(candidate, features, self.facts, self.row_length);
         let placements = match self.placements(candidate, &parts)? {
             Placements::One(placement) => vec![placement],
             Placements::Both => Placement::ALL.to_vec(),

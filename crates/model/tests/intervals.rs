@@ -39,6 +39,7 @@ fn a_model_and_a_calibration_read_back_as_they_were_written() {
     let csr = candidate(Kernel::CsrVector { threads_per_row: 32 });
     let mut observations = observe_all(&facts);
     observations.extend(observe(&facts, Candidate { block: 64, ..csr }, Placement::Banded, ripple));
+    observations.extend(drawn(&observations));
     for variant in Variant::ALL {
         let model = StripModel::fit(&facts, &observations, variant).unwrap();
         let text = serde_json::to_string(&model).unwrap();

@@ -4,9 +4,10 @@ mod made_up;
 
 use made_up::*;
 use sparsight_kernels::{DeviceFacts, DeviceKind, Kernel, Placement, compulsory_bytes, strip};
-use sparsight_matrix::{Features, Seconds};
+use sparsight_matrix::{Features, RowLengths, Seconds};
 use sparsight_model::{
-    Model, Observation, PlacementRule, Regimes, SplitBy, StripModel, StripPredictor, Variant,
+    Model, Observation, PlacementRule, PredictError, Regimes, RowLengthRule, SplitBy, StripModel,
+    StripPredictor, Variant, rank,
 };
 
 fn at<'a>(model: &'a StripModel, facts: &'a DeviceFacts, placement: PlacementRule) -> StripPredictor<'a> {
@@ -22,12 +23,15 @@ fn seconds(predictor: &StripPredictor, kernel: Kernel, features: &Features) -> f
 }
 
 #[test]
-fn every_kernel_placement_and_variant_is_predicted_exactly_on_both_sides_of_the_threshold() {
+fn every_kernel_placement_and_variant_of_row_lengths_is_predicted_exactly_on_both_sides_of_the_threshold() {
     let facts = device();
-    let observations = observe_all(&facts);
+    let mut observations = observe_all(&facts);
+    observations.extend(drawn(&observations));
     for variant in Variant::ALL {
         let model = StripModel::fit(&facts, &observations, variant).unwrap();
-        assert_eq!((model.fitted().len(), model.unfitted().len()), (2 * 8, 0));
+        // Two placements of eight kernels; COO has no benchmark matrices with drawn lengths.
+        let kernels = if variant.lengths().is_drawn() { 7 } else { 8 };
+        assert_eq!((model.fitted().len(), model.unfitted().len()), (2 * kernels, 0));
         for (rule, placement) in
             [(PlacementRule::Banded, Placement::Banded), (PlacementRule::Strewn, Placement::Strewn)]
         {
@@ -41,12 +45,17 @@ fn every_kernel_placement_and_variant_is_predicted_exactly_on_both_sides_of_the_
                     if kernel == Kernel::Hyb {
                         continue;
                     }
+                    if kernel == Kernel::Coo && variant.lengths().is_drawn() {
+                        let refused = predictor.predict(&candidate(kernel), &f);
+                        assert!(matches!(refused, Err(PredictError::NotFitted { .. })), "{refused:?}");
+                        continue;
+                    }
                     let i = strip(kernel, &facts).strips_of(&f) as f64;
                     let p = if matches!(kernel, Kernel::CsrVector { .. }) { mode } else { max };
                     let what = format!("{} {kernel} {placement} {nrows} {mode} {max}", variant.name());
                     assert_close(
                         seconds(&predictor, kernel, &f),
-                        time(kernel, placement, i, p as f64),
+                        slower(variant.lengths()) * time(kernel, placement, i, p as f64),
                         &what,
                     );
                 }
@@ -70,6 +79,40 @@ fn csr_vector_takes_the_mode_and_the_others_the_maximum_of_the_row_lengths() {
             _ => assert!(b < 1.2 * a, "{kernel}"),
         }
     }
+}
+
+#[test]
+fn the_statistic_asked_for_stands_for_the_row_lengths_of_every_kernel() {
+    let facts = device();
+    let model = StripModel::fit(&facts, &observe_all(&facts), Variant::Strip).unwrap();
+    // 4 is the mode and the median, 40 the 95th percentile, 400 the maximum; the mean 69,120 / 9,000 = 7.68 counts as 8.
+    let lengths = RowLengths::from_counts([(4, 8_090), (40, 909), (400, 1)]);
+    let f = Features::from_row_lengths(&lengths, 9_000, 0, 1.0);
+    for (rule, p) in [("mode", 4), ("median", 4), ("mean", 8), ("p95", 40), ("max", 400)] {
+        let row_length: RowLengthRule = rule.parse().unwrap();
+        let predictor = StripPredictor { row_length, ..at(&model, &facts, PlacementRule::Banded) };
+        for kernel in [Kernel::CsrVector { threads_per_row: 8 }, Kernel::CsrScalar, Kernel::Ell] {
+            let i = strip(kernel, &facts).strips_of(&f) as f64;
+            let wanted = time(kernel, Placement::Banded, i, f64::from(p));
+            assert_close(seconds(&predictor, kernel, &f), wanted, &format!("{kernel} {rule}"));
+        }
+    }
+}
+
+#[test]
+fn a_ranking_with_drawn_row_lengths_holds_what_is_fitted_and_names_the_rest() {
+    let facts = device();
+    let observations = drawn(&observe_all(&facts));
+    let model = StripModel::fit(&facts, &observations, Variant::StripNormal).unwrap();
+    assert!(StripModel::fit(&facts, &observations, Variant::Strip).is_err(), "none has rows of one length");
+    let predictor = StripPredictor::new(&model, &facts);
+    // HYB with a COO part, which drawn lengths do not know.
+    let f = hyb_matrix(100_000, 12, 50_000, 0.5);
+    let ranking = rank(&predictor, Kernel::ALL.map(candidate), &f);
+    assert_eq!(ranking.ranked.len(), 7);
+    let refused: Vec<Kernel> = ranking.refused.iter().map(|(candidate, _)| candidate.kernel).collect();
+    assert_eq!(refused, [Kernel::Coo, Kernel::Hyb]);
+    assert!(ranking.refused[0].1.to_string().contains("no strip-normal model for coo"));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use crate::{Error, ModelName, Predictor, Profile};
 use sparsight_kernels::{Candidate, Format, catalogue, compulsory_bytes, feasible};
 use sparsight_matrix::{Bytes, Dtype, Features, Infeasible, Limits, Seconds};
-use sparsight_model::{PlacementRule, Prediction};
+use sparsight_model::{PlacementRule, Prediction, RowLengthRule};
 use std::fmt;
 
 /// What is asked for.
@@ -17,11 +17,18 @@ pub struct Objective {
     pub model: Option<ModelName>,
     /// Which benchmark matrices stand for the matrix' columns, where a model asks for that.
     pub placement: PlacementRule,
+    /// Which statistic stands for the matrix' row lengths, where a model asks for one.
+    pub row_length: RowLengthRule,
 }
 
 impl Default for Objective {
     fn default() -> Self {
-        Self { products: None, model: None, placement: PlacementRule::Blend }
+        Self {
+            products: None,
+            model: None,
+            placement: PlacementRule::Blend,
+            row_length: RowLengthRule::Paper,
+        }
     }
 }
 
@@ -100,8 +107,13 @@ impl<'p> Advisor<'p> {
     ///
     /// # Errors
     /// [`Error::Lacking`] if the profile does not hold it.
-    pub fn predictor(&self, model: ModelName, placement: PlacementRule) -> Result<Predictor<'p>, Error> {
-        Predictor::new(self.profile, model, placement)
+    pub fn predictor(
+        &self,
+        model: ModelName,
+        placement: PlacementRule,
+        row_length: RowLengthRule,
+    ) -> Result<Predictor<'p>, Error> {
+        Predictor::new(self.profile, model, placement, row_length)
     }
 
     /// Ranks every candidate of the catalogue for a matrix with `features`. O(1) in the matrix.
@@ -110,7 +122,7 @@ impl<'p> Advisor<'p> {
     /// [`Error::Lacking`] if the profile does not hold the model or predicts no candidate at all with it.
     pub fn advise(&self, features: &Features, dtype: Dtype, objective: &Objective) -> Result<Advice, Error> {
         let model = objective.model.unwrap_or(ModelName::Best);
-        let predictor = self.predictor(model, objective.placement)?;
+        let predictor = self.predictor(model, objective.placement, objective.row_length)?;
         let facts = &self.profile.device.facts;
         let limits = Limits::with_memory(facts.memory_bytes);
         let mut advice = Advice { model, ranked: Vec::new(), refused: Vec::new() };

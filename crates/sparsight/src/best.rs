@@ -7,7 +7,9 @@
 use crate::{ModelName, Predictor, Profile};
 use sparsight_kernels::{Candidate, DeviceKind, Kernel};
 use sparsight_matrix::{Dtype, Features};
-use sparsight_model::{LearnedModel, Learner, Model, PlacementRule, PredictError, Prediction, Term};
+use sparsight_model::{
+    LearnedModel, Learner, Model, PlacementRule, PredictError, Prediction, RowLengthRule, Term,
+};
 
 impl Profile {
     /// Learned models that know a kernel in a value type, with their cross-validated error (the mean of
@@ -50,6 +52,7 @@ impl Profile {
 pub struct BestPredictor<'p> {
     pub(crate) profile: &'p Profile,
     pub(crate) placement: PlacementRule,
+    pub(crate) row_length: RowLengthRule,
 }
 
 impl BestPredictor<'_> {
@@ -63,12 +66,14 @@ impl BestPredictor<'_> {
         let strip = self.profile.strip_model();
         // A learned model may still lack a block size; the next one may not.
         for (model, _) in learned {
-            let Ok(predictor) = Predictor::new(self.profile, model, self.placement) else { continue };
+            let Ok(predictor) = Predictor::new(self.profile, model, self.placement, self.row_length) else {
+                continue;
+            };
             if let Ok(answer) = ask(&predictor) {
                 return Ok((model, answer));
             }
         }
-        let predictor = Predictor::new(self.profile, strip, self.placement);
+        let predictor = Predictor::new(self.profile, strip, self.placement, self.row_length);
         Ok((strip, ask(&predictor.expect("every profile holds the strip models"))?))
     }
 

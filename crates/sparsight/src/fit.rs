@@ -1,7 +1,7 @@
 //! Fits every model to what a profile holds.
 
 use crate::Error;
-use crate::profile::{MODELS_SCHEMA, Models, ProfileFolder};
+use crate::profile::{CalibratedStrip, MODELS_SCHEMA, Models, ProfileFolder};
 use crate::records::{BenchmarkRecord, CorpusRecord};
 use sparsight_kernels::DeviceFacts;
 use sparsight_model::{
@@ -9,8 +9,9 @@ use sparsight_model::{
     StripModel, StripPredictor, Variant,
 };
 
-/// Fits the strip models to the benchmark matrices of a profile and, where it holds a corpus that may be trained on,
-/// calibrates their intervals with it and learns `boosting`, `linear` and `neighbours` from it. Writes nothing.
+/// Fits the strip models to the benchmark matrices of a profile (those for drawn row lengths if it holds such) and,
+/// where it holds a corpus that may be trained on, calibrates their intervals with it and learns `boosting`, `linear`
+/// and `neighbours` from it. Writes nothing.
 ///
 /// `trainable` says which matrices of the corpus may be used, by name; whoever knows them by the starts of their names
 /// puts these into [`Models::train`]. With fewer than
@@ -34,6 +35,8 @@ pub fn fit(folder: &ProfileFolder, trainable: impl Fn(&str) -> bool) -> Result<M
         schema: MODELS_SCHEMA.to_owned(),
         strip_calibration: calibrate(&strip, &facts, &corpus),
         strip_cache_calibration: calibrate(&strip_cache, &facts, &corpus),
+        strip_uniform: fit_drawn(Variant::StripUniform, &facts, &observations, &corpus)?,
+        strip_normal: fit_drawn(Variant::StripNormal, &facts, &observations, &corpus)?,
         boosting: learn(&facts, &samples)?,
         linear: learn(&facts, &samples)?,
         neighbours: learn(&facts, &samples)?,
@@ -53,6 +56,23 @@ fn samples(record: &CorpusRecord) -> impl Iterator<Item = LearningSample<'_>> {
         time,
         generated: record.is_generated(),
     })
+}
+
+/// `None` with too few benchmark matrices of such row lengths.
+fn fit_drawn(
+    variant: Variant,
+    facts: &DeviceFacts,
+    observations: &[Observation],
+    corpus: &[CorpusRecord],
+) -> Result<Option<CalibratedStrip>, Error> {
+    match StripModel::fit(facts, observations, variant) {
+        Ok(model) => {
+            let calibration = calibrate(&model, facts, corpus);
+            Ok(Some(CalibratedStrip { model, calibration }))
+        }
+        Err(PredictError::NothingFitted { .. }) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// `None` with too few matrices.

@@ -1,24 +1,29 @@
 //! Instrumenting a device: the benchmark matrices of the papers, run one after another.
 //!
-//! Grids (Guo, Wang and Chen 2014, section 3.2.2; Wang, Gu and Li 2017):
+//! Grids (Guo, Wang and Chen 2014, section 3.2.2; Wang, Gu and Li 2017, section 3.1):
 //!
 //! ```text
-//! csr-vector        I = 1..10, 15, 20, 30, 40, 50    p = 1, 4 16 64 256 1024 | 2048 3072 4096
-//! csr-scalar, ell   I = 1..10                        p = 1, 4 16 64 256 1024
-//! coo               one strip of rows                p = 1 2 5, 10 20 .. 100
+//! rows of one length
+//!   csr-vector        I = 1..10, 15, 20, 30, 40, 50    p = 1, 4 16 64 256 1024 | 2048 3072 4096
+//!   csr-scalar, ell   I = 1..10                        p = 1, 4 16 64 256 1024
+//!   coo               one strip of rows                p = 1 2 5, 10 20 .. 100
+//! lengths drawn around p, uniform and normal
+//!   csr-vector        I = 1..10, 15, 20, 30, 40, 50    p = 1, 4 16 64 256 1024 | 1536 2048 3072
+//!   csr-scalar, ell   I = 1..10                        p = 1, 4 16 64 256 1024
 //! ```
 //! `|` is the threshold of the models. The row lengths before the papers' first one are ours: many real matrices
 //! have rows of one or two, and a strip of COO on a large GPU holds 270,336 non-zeros, so most real matrices have
-//! fewer than ten. A point beyond the memory bound is a record that says so.
+//! fewer than ten. Where the 2017 paper has every power of two and every fifth I, every other stands here: a run takes
+//! hours, and a line does not need them. A point beyond the memory bound is a record that says so.
 
 use crate::Error;
 use crate::profile::ConversionCost;
-use crate::records::{BenchmarkOutcome, BenchmarkRecord, BlockTiming};
+use crate::records::{BenchmarkOutcome, BenchmarkRecord, BlockTiming, DrawnLengths};
 use sparsight_device::timing::{Caches, StoppingRule, measure};
 use sparsight_device::{Device, DeviceError, Operand};
 use sparsight_kernels::{
-    BLOCKS, BenchmarkMatrix, Candidate, DeviceFacts, Format, Kernel, Placement, Strip, catalogue,
-    device_bytes, feasible, strip,
+    BLOCKS, BenchmarkMatrix, BenchmarkRows, Candidate, DeviceFacts, Format, Kernel, Placement,
+    RowLengthDistribution, Strip, catalogue, device_bytes, feasible, strip,
 };
 use sparsight_matrix::gallery::Recipe;
 use sparsight_matrix::{Bytes, Dtype, Features, Infeasible, Limits, Scalar, rounding_bound};
@@ -52,31 +57,48 @@ pub struct Grid {
 }
 
 impl Grid {
-    /// The papers' grid for a device, both placements; matrices of more than `bound` bytes are only recorded.
+    /// The papers' grid for a device, both placements; matrices of more than `bound` bytes are only recorded. Rows of
+    /// one length first, then uniform and normal ones, so that a run that is stopped has what most models need.
     pub fn new(facts: &DeviceFacts, dtypes: &[Dtype], bound: Bytes) -> Self {
         let mut points = Vec::new();
-        for &dtype in dtypes {
-            for placement in Placement::ALL {
-                // HYB has no benchmark matrices of its own: it is ELL and COO.
-                for kernel in Kernel::ALL.into_iter().filter(|k| k.format() != Format::Hyb) {
-                    points.extend(points_of(kernel, strip(kernel, facts)).map(
-                        |(nrows, row_length, strips)| {
-                            let matrix = BenchmarkMatrix { nrows, row_length, placement, seed: SEED };
+        for lengths in RowLengthDistribution::ALL {
+            for &dtype in dtypes {
+                for placement in Placement::ALL {
+                    for kernel in Kernel::ALL {
+                        let grid = points_of(kernel, lengths, strip(kernel, facts));
+                        points.extend(grid.into_iter().map(|(nrows, row_length, strips)| {
+                            let matrix =
+                                BenchmarkMatrix { nrows, row_length, lengths, placement, seed: SEED };
                             Point { kernel, dtype, matrix, strips }
-                        },
-                    ));
+                        }));
+                    }
                 }
             }
         }
         Self { points, bound }
     }
 
-    /// The points with 1, 2, 4 and 8 strips of rows alone, for a person who waits: the lines of the models need two
-    /// of them, the rest makes them firm.
+    /// The points with these row lengths alone.
     #[must_use]
-    pub fn thinned(mut self) -> Self {
-        self.points.retain(|p| p.kernel.format() == Format::Coo || [1, 2, 4, 8].contains(&p.strips));
+    pub fn only(mut self, lengths: &[RowLengthDistribution]) -> Self {
+        self.points.retain(|p| lengths.contains(&p.matrix.lengths));
         self
+    }
+
+    /// The points with 1, 2, 4 and 8 strips of rows of one length alone, for a person who waits: the lines of the
+    /// models need two of them, the rest makes them firm.
+    #[must_use]
+    pub fn thinned(self) -> Self {
+        let mut grid = self.only(&[RowLengthDistribution::Constant]);
+        grid.points.retain(|p| p.kernel.format() == Format::Coo || [1, 2, 4, 8].contains(&p.strips));
+        grid
+    }
+
+    /// The grid cut where the value type changes: each part is one call of [`instrument`], and all of them in turn
+    /// run the points in their order.
+    pub fn parts(&self) -> impl Iterator<Item = Self> {
+        let runs = self.points.chunk_by(|a, b| a.dtype == b.dtype);
+        runs.map(|points| Self { points: points.to_vec(), bound: self.bound })
     }
 
     /// All points, in the order in which they run.
@@ -85,11 +107,15 @@ impl Grid {
     }
 }
 
-/// `(nrows, p, I)` of one kernel's grid.
-fn points_of(kernel: Kernel, strip: Strip) -> impl Iterator<Item = (u64, u64, u64)> {
-    let lengths: &[u64] = match kernel {
-        Kernel::CsrVector { .. } => &[1, 4, 16, 64, 256, 1024, 2048, 3072, 4096],
+/// `(nrows, p, I)` of one kernel's grid. HYB has no benchmark matrices of its own: it is ELL and COO; and for COO, which
+/// works by non-zeros, it makes no difference how long the rows are.
+fn points_of(kernel: Kernel, lengths: RowLengthDistribution, strip: Strip) -> Vec<(u64, u64, u64)> {
+    let means: &[u64] = match kernel {
+        Kernel::Hyb => &[],
+        Kernel::Coo if lengths.is_drawn() => &[],
         Kernel::Coo => &[1, 2, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100],
+        Kernel::CsrVector { .. } if lengths.is_drawn() => &[1, 4, 16, 64, 256, 1024, 1536, 2048, 3072],
+        Kernel::CsrVector { .. } => &[1, 4, 16, 64, 256, 1024, 2048, 3072, 4096],
         _ => &[1, 4, 16, 64, 256, 1024],
     };
     let strips: &[u64] = match kernel {
@@ -97,13 +123,12 @@ fn points_of(kernel: Kernel, strip: Strip) -> impl Iterator<Item = (u64, u64, u6
         Kernel::Coo => &[1],
         _ => &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10],
     };
-    lengths.iter().flat_map(move |&p| {
-        strips.iter().map(move |&rows_of_strips| {
-            let nrows = strip.size * rows_of_strips;
-            let strips = if kernel == Kernel::Coo { strip.strips(nrows * p) } else { rows_of_strips };
-            (nrows, p, strips)
-        })
-    })
+    let point = |p: u64, strips_of_rows: u64| {
+        let nrows = strip.size * strips_of_rows;
+        let strips = if kernel == Kernel::Coo { strip.strips(nrows * p) } else { strips_of_rows };
+        (nrows, p, strips)
+    };
+    means.iter().flat_map(|&p| strips.iter().map(move |&strips| point(p, strips))).collect()
 }
 
 /// What has just been done, for progress.
@@ -130,7 +155,8 @@ pub fn instrument<T: Scalar>(
     mut step: impl FnMut(Step<'_>) -> bool,
     mut keep: impl FnMut(BenchmarkRecord) -> Result<(), Error>,
 ) -> Result<(), Error> {
-    let key = |r: &BenchmarkRecord| (r.kernel.clone(), r.dtype, r.placement, r.p, r.strips, r.nrows);
+    let key =
+        |r: &BenchmarkRecord| (r.kernel.clone(), r.dtype, r.placement, r.lengths, r.p, r.strips, r.nrows);
     // What has times is done. What was beyond an earlier bound or failed is tried again, unless it would be beyond
     // the present bound, too.
     let still_known = |record: &&BenchmarkRecord| match &record.outcome {
@@ -145,15 +171,24 @@ pub fn instrument<T: Scalar>(
             kernel: point.kernel.to_string(),
             dtype: point.dtype,
             placement: point.matrix.placement,
+            lengths: point.matrix.lengths,
             p: point.matrix.row_length,
             strips: point.strips,
             nrows: point.matrix.nrows,
             seed: point.matrix.seed,
+            drawn: None,
             outcome: BenchmarkOutcome::Failed(String::new()),
         };
         if !known.contains(&key(&record)) {
             let bound = Bytes(grid.bound.0.min(device.limits().memory.0));
-            record.outcome = run(device, point, bound);
+            match point.matrix.rows(bound) {
+                Ok(rows) => {
+                    record.drawn = DrawnLengths::of(&rows);
+                    record.outcome = run(device, point, &rows, bound);
+                }
+                // Rows longer than the matrix is wide happen on devices with small strips.
+                Err(reason) => record.outcome = BenchmarkOutcome::Beyond(reason),
+            }
             keep(record)?;
         }
         if !step(Step { done: index + 1, total, point }) {
@@ -163,16 +198,16 @@ pub fn instrument<T: Scalar>(
     Ok(())
 }
 
-fn run<T: Scalar>(device: &dyn Device<T>, point: &Point, bound: Bytes) -> BenchmarkOutcome {
+fn run<T: Scalar>(
+    device: &dyn Device<T>,
+    point: &Point,
+    rows: &BenchmarkRows,
+    bound: Bytes,
+) -> BenchmarkOutcome {
     let format = point.kernel.format();
-    let need = point.matrix.bytes(format, point.dtype);
+    let need = rows.bytes(format, point.dtype);
     if let Err(reason) = Limits::with_memory(bound).check(0, 0, need.0.into()) {
         return BenchmarkOutcome::Beyond(reason);
-    }
-    if point.matrix.row_length > point.matrix.nrows {
-        // Happens on devices with small strips.
-        let (row_length, ncols) = (point.matrix.row_length, point.matrix.nrows);
-        return BenchmarkOutcome::Beyond(Infeasible::LongerThanWide { row_length, ncols });
     }
     let timed = device.generate(&point.matrix, format).and_then(|mut operand| {
         BLOCKS.iter().map(|&block| time_block(operand.as_mut(), point, block)).collect::<Result<Vec<_>, _>>()
@@ -211,16 +246,18 @@ fn check_rows<T: Scalar>(y: &[T], point: &Point, candidate: &Candidate) -> Resul
     if let Some(row) = y.iter().position(|v| v.to_f64().is_nan()) {
         return Err(wrong(row as u64, f64::NAN, 0.0, f64::INFINITY));
     }
-    let x = BenchmarkMatrix { row_length: 1, placement: Placement::Banded, ..*m };
+    let constant = RowLengthDistribution::Constant;
+    let x = BenchmarkMatrix { row_length: 1, lengths: constant, placement: Placement::Banded, ..*m };
     for sample in 0..CHECKED_ROWS.min(m.nrows) {
         let row = sample * (m.nrows - 1) / (CHECKED_ROWS.min(m.nrows) - 1).max(1);
-        let (mut expected, mut size) = (0.0, 0.0);
-        for k in 0..m.row_length {
-            let (value, x) = (T::from_f64(m.value(row, k)), T::from_f64(x.value(m.column(row, k).into(), 0)));
+        let (length, mut expected, mut size) = (m.length(row), 0.0, 0.0);
+        for k in 0..length {
+            let column = m.column(row, length, k);
+            let (value, x) = (T::from_f64(m.value(row, k)), T::from_f64(x.value(column.into(), 0)));
             expected += value.to_f64() * x.to_f64();
             size += (value.to_f64() * x.to_f64()).abs();
         }
-        let bound = rounding_bound::<T>(m.row_length, size);
+        let bound = rounding_bound::<T>(length, size);
         let got = y[row as usize].to_f64();
         if (got - expected).abs() > bound {
             return Err(wrong(row, got, expected, bound));

@@ -1,11 +1,13 @@
 //! The models of a profile by name, as predictors.
 
+use crate::profile::CalibratedStrip;
 use crate::{BestPredictor, Error, Profile};
 use sparsight_kernels::Candidate;
 use sparsight_matrix::Features;
 use sparsight_model::{
     BoostingPredictor, LearnedModel, LearnedPredictor, Learner, LinearPredictor, MIN_MATRICES, Model,
-    NeighboursPredictor, PlacementRule, PredictError, Prediction, StripModel, StripPredictor, Term,
+    NeighboursPredictor, PlacementRule, PredictError, Prediction, RowLengthRule, StripModel, StripPredictor,
+    Term, Variant,
 };
 use std::fmt;
 use std::str::FromStr;
@@ -17,6 +19,10 @@ pub enum ModelName {
     Strip,
     /// The same with a second regime beyond the L2.
     StripCache,
+    /// The papers' strip model, fitted to benchmark matrices with uniform row lengths.
+    StripUniform,
+    /// The same with normal row lengths.
+    StripNormal,
     /// Regression trees learned from measured matrices.
     Boosting,
     /// Power laws in a matrix' features, learned from measured matrices.
@@ -29,16 +35,35 @@ pub enum ModelName {
 
 impl ModelName {
     /// All, in the order in which tables list them.
-    pub const ALL: [Self; 6] =
-        [Self::Strip, Self::StripCache, Self::Boosting, Self::Linear, Self::Neighbours, Self::Best];
+    pub const ALL: [Self; 8] = [
+        Self::Strip,
+        Self::StripCache,
+        Self::StripUniform,
+        Self::StripNormal,
+        Self::Boosting,
+        Self::Linear,
+        Self::Neighbours,
+        Self::Best,
+    ];
 }
 
 impl ModelName {
     /// Whether it learned from real matrices, so that an error on one of these is no error on a new one.
     pub const fn is_learned(self) -> bool {
         match self {
-            Self::Strip | Self::StripCache => false,
+            Self::Strip | Self::StripCache | Self::StripUniform | Self::StripNormal => false,
             Self::Boosting | Self::Linear | Self::Neighbours | Self::Best => true,
+        }
+    }
+}
+
+impl From<Variant> for ModelName {
+    fn from(variant: Variant) -> Self {
+        match variant {
+            Variant::Strip => Self::Strip,
+            Variant::StripCache => Self::StripCache,
+            Variant::StripUniform => Self::StripUniform,
+            Variant::StripNormal => Self::StripNormal,
         }
     }
 }
@@ -46,8 +71,10 @@ impl ModelName {
 impl fmt::Display for ModelName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
-            Self::Strip => "strip",
-            Self::StripCache => "strip-cache",
+            Self::Strip => Variant::Strip.name(),
+            Self::StripCache => Variant::StripCache.name(),
+            Self::StripUniform => Variant::StripUniform.name(),
+            Self::StripNormal => Variant::StripNormal.name(),
             Self::Boosting => "boosting",
             Self::Linear => "linear",
             Self::Neighbours => "neighbours",
@@ -69,7 +96,7 @@ impl FromStr for ModelName {
 /// One model of a profile.
 #[derive(Debug, Clone, Copy)]
 pub enum Predictor<'p> {
-    /// `strip` or `strip-cache`.
+    /// `strip`, `strip-cache`, `strip-uniform` or `strip-normal`.
     Strip(StripPredictor<'p>),
     /// `boosting`.
     Boosting(BoostingPredictor<'p>),
@@ -83,8 +110,8 @@ pub enum Predictor<'p> {
 
 impl Profile {
     /// The strip models that the profile holds, in the order in which tables list them.
-    pub fn strip_models(&self) -> [(ModelName, &StripModel); 2] {
-        [(ModelName::Strip, &self.models.strip), (ModelName::StripCache, &self.models.strip_cache)]
+    pub fn strip_models(&self) -> impl Iterator<Item = (ModelName, &StripModel)> {
+        self.models.strips().map(|model| (model.variant().into(), model))
     }
 }
 
@@ -93,18 +120,24 @@ impl<'p> Predictor<'p> {
         profile: &'p Profile,
         model: ModelName,
         placement: PlacementRule,
+        row_length: RowLengthRule,
     ) -> Result<Self, Error> {
         let (models, facts) = (&profile.models, &profile.device.facts);
         let strip = |model, calibration: &'p Option<_>| {
-            Self::Strip(StripPredictor { model, facts, placement, calibration: calibration.as_ref() })
+            let calibration = calibration.as_ref();
+            Self::Strip(StripPredictor { model, facts, placement, row_length, calibration })
         };
         match model {
             ModelName::Strip => Ok(strip(&models.strip, &models.strip_calibration)),
             ModelName::StripCache => Ok(strip(&models.strip_cache, &models.strip_cache_calibration)),
+            ModelName::StripUniform => drawn(profile, model, models.strip_uniform.as_ref())
+                .map(|found| strip(&found.model, &found.calibration)),
+            ModelName::StripNormal => drawn(profile, model, models.strip_normal.as_ref())
+                .map(|found| strip(&found.model, &found.calibration)),
             ModelName::Boosting => learned(profile, models.boosting.as_ref()).map(Self::Boosting),
             ModelName::Linear => learned(profile, models.linear.as_ref()).map(Self::Linear),
             ModelName::Neighbours => learned(profile, models.neighbours.as_ref()).map(Self::Neighbours),
-            ModelName::Best => Ok(Self::Best(BestPredictor { profile, placement })),
+            ModelName::Best => Ok(Self::Best(BestPredictor { profile, placement, row_length })),
         }
     }
 
@@ -136,6 +169,17 @@ impl<'p> Predictor<'p> {
             Self::Best(predictor) => predictor,
         }
     }
+}
+
+fn drawn<'p>(
+    profile: &Profile,
+    model: ModelName,
+    found: Option<&'p CalibratedStrip>,
+) -> Result<&'p CalibratedStrip, Error> {
+    found.ok_or_else(|| Error::Lacking {
+        profile: profile.name.clone(),
+        missing: format!("{model} model, which takes benchmark matrices with such row lengths"),
+    })
 }
 
 fn learned<'p, L: Learner>(

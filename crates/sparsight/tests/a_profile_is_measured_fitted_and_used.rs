@@ -5,22 +5,29 @@ mod support;
 use sparsight::device::cpu::Cpu;
 use sparsight::device::timing::StoppingRule;
 use sparsight::device::{Device, DeviceError};
-use sparsight::kernels::{Kernel, catalogue};
+use sparsight::kernels::{DeviceFacts, Kernel, Placement, RowLengthDistribution, catalogue};
 use sparsight::matrix::{Bytes, Dtype, Features, Scalar, gallery::Recipe};
-use sparsight::model::PlacementRule;
+use sparsight::model::{PlacementRule, RowLengthRule};
 use sparsight::profile::{DEVICE_SCHEMA, ProfileFolder, ProfiledDevice, Provenance};
 use sparsight::records::{BenchmarkOutcome, Outcome};
 use sparsight::{
-    Advisor, Bench, Error, Grid, ModelName, Objective, Profile, bench, evaluate, fit, instrument,
+    Advisor, Bench, Error, Grid, ModelName, Objective, Profile, Why, bench, evaluate, fit, instrument,
 };
 use std::path::Path;
 use support::{Formula, LAUNCH, PER_STRIP_AND_NON_ZERO};
 
-/// Measures and fits a profile in `path`, value type `T` only.
-fn profile<T: Scalar>(device: &dyn Device<T>, bound: Bytes, path: &Path) -> Profile {
+const CONSTANT: &[RowLengthDistribution] = &[RowLengthDistribution::Constant];
+
+/// Measures and fits a profile in `path`, value type `T` and these row lengths only.
+fn profile<T: Scalar>(
+    device: &dyn Device<T>,
+    bound: Bytes,
+    lengths: &[RowLengthDistribution],
+    path: &Path,
+) -> Profile {
     let folder = ProfileFolder::create(path).unwrap();
     let facts = device.facts().clone();
-    let grid = Grid::new(&facts, &[T::DTYPE], bound);
+    let grid = Grid::new(&facts, &[T::DTYPE], bound).only(lengths);
     let provenance = Provenance::now(&facts.driver, 1);
     let conversion = sparsight::measure_conversion(device).unwrap();
     folder
@@ -37,7 +44,7 @@ fn profile<T: Scalar>(device: &dyn Device<T>, bound: Bytes, path: &Path) -> Prof
 fn on_a_device_that_follows_the_equations_every_prediction_is_exact() {
     let dir = tempfile::tempdir().unwrap();
     let device = Formula::new();
-    let profile = profile::<f64>(&device, Bytes(1 << 23), dir.path());
+    let profile = profile::<f64>(&device, Bytes(1 << 23), CONSTANT, dir.path());
     let a = "banded,n=3000,band=3".parse::<Recipe>().unwrap().generate::<f64>().unwrap();
     let f = Features::of(&a);
     let advisor = Advisor::new(&profile);
@@ -60,6 +67,90 @@ fn on_a_device_that_follows_the_equations_every_prediction_is_exact() {
             assert!((got - expected).abs() <= 1e-4 * expected, "{}: {got} {expected}", advised.candidate);
         }
     }
+}
+
+#[test]
+fn drawn_row_lengths_are_measured_recorded_and_fitted_to_models_of_their_own() {
+    let dir = tempfile::tempdir().unwrap();
+    let device = Formula::new();
+    let profile = profile::<f64>(&device, Bytes(1 << 21), &RowLengthDistribution::ALL, dir.path());
+    let records = ProfileFolder::open(dir.path()).unwrap().benchmark().unwrap().into_records();
+    let timed = records.iter().filter(|r| matches!(r.outcome, BenchmarkOutcome::Blocks(_)));
+    for record in timed.filter(|r| r.lengths.is_drawn()) {
+        let drawn = record.drawn.unwrap();
+        // The mean of n draws is off by sigma / sqrt(n), hardly ever by four times that; sigma is that of the uniform
+        // draw, the wider one. Rows are cut where twice the mean is beyond the columns, which makes it smaller.
+        let p = record.p as f64;
+        let off = 4.0 * (p * (p + 1.0) / 3.0 / record.nrows as f64).sqrt();
+        assert!(drawn.mean < p + off, "{record:?}");
+        assert!(drawn.mean > p - off || 2 * record.p > record.nrows, "{record:?}");
+        assert!(drawn.max <= (2 * record.p).min(record.nrows) && drawn.mode <= drawn.max, "{record:?}");
+    }
+    assert!(records.iter().all(|r| !matches!(r.outcome, BenchmarkOutcome::Failed(_))), "every y is right");
+
+    // The made-up device waits for the longest row, so where lengths are drawn around p a product takes as long as if
+    // all were nearly twice that.
+    let a = "banded,n=3000,band=3".parse::<Recipe>().unwrap().generate::<f64>().unwrap();
+    let f = Features::of(&a);
+    let advise = |model| {
+        let objective = Objective { model: Some(model), ..Objective::default() };
+        Advisor::new(&profile).advise(&f, Dtype::F64, &objective).unwrap()
+    };
+    for model in [ModelName::StripUniform, ModelName::StripNormal] {
+        let advice = advise(model);
+        for advised in advice.ranked.iter().filter(|a| a.candidate.kernel == Kernel::Ell) {
+            let strips = sparsight::kernels::strip(Kernel::Ell, &profile.device.facts).strips_of(&f) as f64;
+            let per_entry = (advised.prediction.time.0 - LAUNCH) / (PER_STRIP_AND_NON_ZERO * strips);
+            let ratio = per_entry / f.row_max as f64;
+            assert!((1.5..2.1).contains(&ratio), "{model}: {ratio}");
+        }
+        let refused: Vec<_> = advice.refused.iter().filter(|r| r.candidate.kernel == Kernel::Coo).collect();
+        assert_eq!(refused.len(), 5, "one a block size");
+        for refused in refused {
+            assert!(
+                matches!(&refused.why, Why::NoModel(why) if why.contains(&model.to_string())),
+                "{refused:?}"
+            );
+        }
+        assert_eq!(advice.ranked.len() + advice.refused.len(), 45);
+    }
+}
+
+#[test]
+fn models_stored_before_row_lengths_were_drawn_still_load_and_say_what_they_lack() {
+    let dir = tempfile::tempdir().unwrap();
+    let profile = profile::<f32>(&Formula::new(), Bytes(1 << 20), CONSTANT, dir.path());
+    let text = std::fs::read_to_string(dir.path().join("models.json")).unwrap();
+    assert!(!text.contains("strip_uniform") && !text.contains("strip_normal"), "as it was stored then");
+    assert_eq!(Profile::load(dir.path()).unwrap().models, profile.models);
+    for model in [ModelName::StripUniform, ModelName::StripNormal] {
+        let lacking = Advisor::new(&profile).predictor(model, PlacementRule::Blend, RowLengthRule::Paper);
+        let error = lacking.err().unwrap().to_string();
+        assert!(
+            error.contains(&format!("holds no {model} model, which takes benchmark matrices")),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn rows_of_one_length_are_run_before_drawn_ones_and_a_quick_grid_has_no_others() {
+    let device = Formula::new();
+    let facts: &DeviceFacts = Device::<f32>::facts(&device);
+    let grid = Grid::new(facts, &Dtype::ALL, Bytes(1 << 20));
+    let lengths: Vec<_> = grid.points().iter().map(|p| p.matrix.lengths).collect();
+    assert!(lengths.is_sorted() && lengths.len() > 4_000);
+    let count = |of| lengths.iter().filter(|l| **l == of).count();
+    let coo = grid.points().iter().filter(|p| p.kernel == Kernel::Coo).count();
+    assert_eq!(count(RowLengthDistribution::Uniform), count(RowLengthDistribution::Constant) - coo);
+    assert_eq!(count(RowLengthDistribution::Uniform), count(RowLengthDistribution::Normal));
+    // Cut into calls of `instrument`, the order is the same.
+    let parts: Vec<_> = grid.parts().flat_map(|part| part.points().to_vec()).collect();
+    assert_eq!(parts, grid.points());
+    assert_eq!(grid.parts().count(), 2 * RowLengthDistribution::ALL.len());
+    let quick = grid.thinned();
+    assert!(quick.points().iter().all(|p| !p.matrix.lengths.is_drawn()));
+    assert!(quick.points().iter().any(|p| p.matrix.placement == Placement::Strewn));
 }
 
 #[test]
@@ -108,7 +199,7 @@ fn the_cpu_is_profiled_advised_and_verified() {
     // Two workers: strips, and with them the matrices that the bound must let through, grow with the workers.
     let mut cpu = Cpu::with_threads(2).unwrap();
     cpu.measure_rates();
-    let profile = profile::<f64>(&cpu, Bytes(7_000_000), dir.path());
+    let profile = profile::<f64>(&cpu, Bytes(7_000_000), CONSTANT, dir.path());
     let a = "stencil2d,n=120".parse::<Recipe>().unwrap().generate::<f64>().unwrap();
     let f = Features::of(&a);
     let advice = Advisor::new(&profile).advise(&f, Dtype::F64, &Objective::default()).unwrap();
@@ -123,7 +214,7 @@ fn the_cpu_is_profiled_advised_and_verified() {
     }
     assert_eq!(advice.ranked.len() + advice.refused.len(), 45);
 
-    let accuracy = evaluate(&profile, &[record], &[PlacementRule::Blend], 3);
+    let accuracy = evaluate(&profile, &[record], &[PlacementRule::Blend], &[RowLengthRule::Paper], 3);
     let kernels: std::collections::BTreeSet<_> = accuracy.rows.iter().map(|r| r.of).collect();
     assert_eq!(kernels.len(), Kernel::ALL.len());
     assert!(accuracy.rows.iter().all(|r| r.error.mean.is_finite()));

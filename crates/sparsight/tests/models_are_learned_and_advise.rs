@@ -7,11 +7,12 @@ use sparsight::device::Device;
 use sparsight::device::timing::Caches;
 use sparsight::kernels::{Format, Kernel, catalogue, compulsory_bytes};
 use sparsight::matrix::{Bytes, Dtype, Features, RowLengths, Seconds};
-use sparsight::model::{MIN_MATRICES, PlacementRule};
+use sparsight::model::{MIN_MATRICES, PlacementRule, RowLengthRule};
 use sparsight::profile::{DEVICE_SCHEMA, ProfileFolder, ProfiledDevice, Provenance};
 use sparsight::records::{CorpusRecord, Measured, Outcome};
 use sparsight::{
-    Advisor, ChoiceRow, Chooser, Error, Evaluation, Grid, ModelName, Objective, Profile, evaluate, fit, instrument,
+    Advisor, ChoiceRow, Chooser, Error, Evaluation, Grid, ModelName, Objective, Profile, evaluate, fit,
+    instrument,
 };
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -131,7 +132,8 @@ fn a_profile_with_a_corpus_advises_by_what_it_learned_and_is_evaluated_on_other_
 
     let corpus: Vec<CorpusRecord> = (0..31).map(record).collect();
     let placements = [PlacementRule::Blend, PlacementRule::Strewn];
-    let evaluation = evaluate(&profile, &corpus, &placements, 3);
+    let evaluation =
+        evaluate(&profile, &corpus, &placements, &[RowLengthRule::Paper, RowLengthRule::Mean], 3);
     let trained_on: BTreeMap<ModelName, usize> =
         LEARNED.into_iter().chain([ModelName::Best]).map(|model| (model, 25)).collect();
     assert_eq!(evaluation.trained_on, trained_on);
@@ -145,7 +147,7 @@ fn a_profile_with_a_corpus_advises_by_what_it_learned_and_is_evaluated_on_other_
     assert!(drawn.clone().count() > 0, "points for plots");
     assert!(drawn.clone().all(|p| !known.contains(&corpus[p.matrix].matrix)), "of new matrices alone");
 
-    let known = evaluate(&profile, &corpus[..25], &placements, 3);
+    let known = evaluate(&profile, &corpus[..25], &placements, &[RowLengthRule::Paper], 3);
     assert_eq!(of_learned(&known), (0, 0), "no flattering rows");
     assert_eq!(known.trained_on, trained_on);
     assert!(!known.rows.is_empty(), "the others are evaluated all the same");
@@ -219,7 +221,7 @@ fn a_profile_with_too_few_matrices_has_learned_nothing_and_says_so_when_asked_fo
     }
     let advice = Advisor::new(&profile).advise(&features, Dtype::F64, &Objective::default()).unwrap();
     assert!(advice.ranked.iter().all(|advised| advised.model == ModelName::StripCache));
-    let evaluation = evaluate(&profile, &[record(30)], &[PlacementRule::Blend], 3);
+    let evaluation = evaluate(&profile, &[record(30)], &[PlacementRule::Blend], &[RowLengthRule::Paper], 3);
     assert_eq!(of_learned(&evaluation), (0, 0));
     assert!(evaluation.trained_on.is_empty());
 }
@@ -232,9 +234,21 @@ fn another_seed_of_a_recipe_that_was_learned_from_is_no_new_matrix() {
     profile.models.trained_on.insert("gallery:arrow,n=9,width=2,seed=1".to_owned());
     let other_seed = named(30, "gallery:arrow,n=9,width=2,seed=2");
     let placements = [PlacementRule::Blend];
-    assert_eq!(of_learned(&evaluate(&profile, std::slice::from_ref(&other_seed), &placements, 0)), (0, 0));
+    assert_eq!(
+        of_learned(&evaluate(
+            &profile,
+            std::slice::from_ref(&other_seed),
+            &placements,
+            &[RowLengthRule::Paper],
+            0
+        )),
+        (0, 0)
+    );
     let other_size = named(30, "gallery:arrow,n=8,width=2,seed=1");
-    assert_ne!(of_learned(&evaluate(&profile, &[other_size], &placements, 0)), (0, 0));
+    assert_ne!(
+        of_learned(&evaluate(&profile, &[other_size], &placements, &[RowLengthRule::Paper], 0)),
+        (0, 0)
+    );
 }
 
 #[test]

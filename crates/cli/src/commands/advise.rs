@@ -52,6 +52,7 @@ struct AdviseJson {
     #[serde(skip_serializing_if = "Option::is_none")]
     products: Option<u64>,
     placement: sparsight::model::PlacementRule,
+    row_length: sparsight::model::RowLengthRule,
     candidates: Vec<AdvisedJson>,
 }
 
@@ -76,6 +77,7 @@ impl Advise {
             products: self.iterations.map(NonZeroU64::get),
             model: self.model.model,
             placement: self.model.placement,
+            row_length: self.model.row_length,
         };
         let advice = Advisor::new(&profile).advise(&features, T::DTYPE, &objective)?;
         let measured = match device {
@@ -233,6 +235,7 @@ impl Advise {
             dtype: context.dtype(),
             products: self.iterations.map(NonZeroU64::get),
             placement: self.model.placement,
+            row_length: self.model.row_length,
             candidates: ranked.chain(refused).collect(),
         };
         context.printer.object(&Document::new("sparsight/advise/1", body))

@@ -69,8 +69,7 @@ impl Fit {
             return Err(Failure::input(text).hinted(NamePrefixes::hint(&corpus)));
         }
         let models = profiling::fit_and_write(&folder, &self.train, |name| train.accept(name))?;
-        let fitted: Vec<FittedJson> =
-            [&models.strip, &models.strip_cache].into_iter().flat_map(summary).collect();
+        let fitted: Vec<FittedJson> = models.strips().flat_map(summary).collect();
         let learned: Vec<LearnedJson> =
             [summed_up(&models.boosting), summed_up(&models.linear), summed_up(&models.neighbours)]
                 .into_iter()

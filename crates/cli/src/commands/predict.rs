@@ -33,6 +33,7 @@ struct PredictJson {
     device: DeviceJson,
     model: String,
     placement: sparsight::model::PlacementRule,
+    row_length: sparsight::model::RowLengthRule,
     candidates: Vec<PredictedJson>,
 }
 
@@ -82,6 +83,7 @@ impl Predict {
                 device: DeviceJson::profiled(&profile),
                 model: model.to_string(),
                 placement: self.model.placement,
+                row_length: self.model.row_length,
                 candidates: predicted.into_iter().map(PredictedJson::from).collect(),
             };
             context.printer.object(&Document::new("sparsight/predict/1", body))?;
@@ -104,7 +106,8 @@ impl Predict {
         features: &Features,
         dtype: Dtype,
     ) -> Result<Vec<Predicted>, Failure> {
-        let predictor = Advisor::new(profile).predictor(model, self.model.placement)?;
+        let predictor =
+            Advisor::new(profile).predictor(model, self.model.placement, self.model.row_length)?;
         let limits = Limits::with_memory(profile.device.facts.memory_bytes);
         let one = |candidate: &Candidate| -> Result<Answer, String> {
             feasible(candidate, features, &limits).map_err(|why| why.to_string())?;

@@ -9,7 +9,7 @@ use crate::profiling;
 use crate::text::{counted, grouped};
 use serde::Serialize;
 use sparsight::Grid;
-use sparsight::kernels::DeviceKind;
+use sparsight::kernels::{DeviceKind, RowLengthDistribution};
 use sparsight::matrix::{Bytes, Dtype};
 use sparsight::profile::ProfileFolder;
 use std::path::PathBuf;
@@ -28,6 +28,9 @@ pub(crate) struct Profile {
     /// Largest benchmark matrix, such as 2GB [default: what fits; for cpu 1GB]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     max_bytes: Option<Bytes>,
+    /// Row lengths of the benchmark matrices, such as constant alone for the models strip and strip-cache
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "constant,uniform,normal")]
+    row_lengths: Vec<RowLengthDistribution>,
 }
 
 /// A CPU's caches are long left behind by then, and a larger bound takes hours. Chosen.
@@ -56,12 +59,11 @@ impl Profile {
             DeviceKind::Cuda => device.facts().memory_bytes,
         });
         let dtypes = context.dtypes();
-        let grid = Grid::new(device.facts(), &dtypes, bound);
-        let done =
-            profiling::run_benchmark(&folder, &device, &grid, &dtypes, context).map_err(|failure| {
-                let kept = folder.benchmark().map_or(0, |journal| journal.records().len());
-                failure.keeping(|| self.kept(kept))
-            })?;
+        let grid = Grid::new(device.facts(), &dtypes, bound).only(&self.row_lengths);
+        let done = profiling::run_benchmark(&folder, &device, &grid, context).map_err(|failure| {
+            let kept = folder.benchmark().map_or(0, |journal| journal.records().len());
+            failure.keeping(|| self.kept(kept))
+        })?;
         // What a folder was trained on before it is trained on again, and nothing else: matrices kept for testing stay so.
         let (train, before) =
             folder.models().ok().flatten().map(|m| (m.train, m.trained_on)).unwrap_or_default();

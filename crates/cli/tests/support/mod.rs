@@ -3,7 +3,9 @@
 
 use assert_cmd::Command;
 use sparsight::device::timing::{Caches, Stopped};
-use sparsight::kernels::{BLOCKS, DeviceFacts, DeviceKind, Format, Kernel, Placement, strip};
+use sparsight::kernels::{
+    BLOCKS, DeviceFacts, DeviceKind, Format, Kernel, Placement, RowLengthDistribution, strip,
+};
 use sparsight::matrix::gallery::Recipe;
 use sparsight::matrix::{Bytes, Dtype, Features, Seconds};
 use sparsight::profile::{ConversionCost, DEVICE_SCHEMA, ProfileFolder, ProfiledDevice, Provenance};
@@ -155,10 +157,11 @@ pub fn made_up_profile() -> TempDir {
             stopped: Stopped::Spread,
         };
         let outcome = BenchmarkOutcome::Blocks(BLOCKS.map(timing).to_vec());
-        let (kernel, dtype) = (kernel.to_string(), Dtype::F64);
-        journal
-            .append(BenchmarkRecord { kernel, dtype, placement, p, strips, nrows, seed: 1, outcome })
-            .unwrap();
+        let (kernel, dtype, seed) = (kernel.to_string(), Dtype::F64, 1);
+        let (lengths, drawn) = (RowLengthDistribution::Constant, None);
+        let record =
+            BenchmarkRecord { kernel, dtype, placement, lengths, p, strips, nrows, seed, drawn, outcome };
+        journal.append(record).unwrap();
     }
     folder.write_models(&sparsight::fit(&folder, |_| true).unwrap()).unwrap();
     dir

@@ -3,83 +3,94 @@
 use super::operand::Held;
 use crate::DeviceError;
 use rayon::prelude::*;
-use sparsight_kernels::{BenchmarkMatrix, Format};
+use sparsight_kernels::{BenchmarkMatrix, BenchmarkRows, Format};
 use sparsight_matrix::{Bytes, Coo, Csr, Ell, Hyb, Limits, Scalar};
 
 /// Non-zeros that one task makes, at least. Chosen: some 10 us of work.
-const NON_ZEROS_A_TASK: usize = 4096;
+const NON_ZEROS_A_TASK: u64 = 4096;
 
-/// The matrix in `format`. CSR and ELL are made in place; COO and HYB are made of CSR, which needs memory for
-/// both for a moment.
+/// The matrix in `format`. CSR, and ELL with rows of one length, are made in place; the others are made of CSR, which
+/// needs memory for both for a moment.
 ///
 /// # Errors
-/// [`DeviceError::Infeasible`] before anything is allocated.
-///
-/// # Panics
-/// If a row is longer than the matrix is wide.
+/// [`DeviceError::Infeasible`] before anything large is allocated.
 pub(super) fn generate<T: Scalar>(
     m: &BenchmarkMatrix,
     format: Format,
     limits: &Limits,
 ) -> Result<Held<T>, DeviceError> {
-    assert!(m.row_length <= m.nrows, "a row cannot be longer than the matrix is wide");
+    let rows = m.rows(limits.memory)?;
+    if format == Format::Ell {
+        Ell::<T>::check(m.nrows, m.nrows, rows.nnz(), rows.longest(), limits)?;
+    }
+    if format == Format::Ell && !m.lengths.is_drawn() {
+        let p = m.row_length;
+        let entry = |row, k| (m.column(row as u64, p, k as u64), T::from_f64(m.value(row as u64, k as u64)));
+        let n = m.nrows as usize;
+        let made = Ell::with_full_rows(n, n, p as usize, entry);
+        return Ok(Held::Ell(made.expect("columns increase by construction")));
+    }
+    let taken = rows.bytes(Format::Csr, T::DTYPE).0;
+    let a = csr(m, rows, limits)?;
+    let left = Limits { memory: Bytes(limits.memory.0.saturating_sub(taken)), ..*limits };
     Ok(match format {
-        Format::Csr => Held::Csr(csr(m, limits)?),
-        Format::Coo | Format::Hyb => {
-            let a = csr(m, limits)?;
-            let taken = m.bytes(Format::Csr, T::DTYPE).0;
-            let left = Limits { memory: Bytes(limits.memory.0.saturating_sub(taken)), ..*limits };
-            if format == Format::Coo {
-                Held::Coo(Coo::from_csr(&a, &left)?)
-            } else {
-                Held::Hyb(Hyb::from_csr(&a, &left)?)
-            }
-        }
-        Format::Ell => {
-            Ell::<T>::check(m.nrows, m.nrows, m.nnz(), m.row_length, limits)?;
-            let entry = |row, k| (m.column(row as u64, k as u64), T::from_f64(m.value(row as u64, k as u64)));
-            let (n, p) = (m.nrows as usize, m.row_length as usize);
-            Held::Ell(Ell::with_full_rows(n, n, p, entry).expect("columns increase by construction"))
-        }
+        Format::Csr => Held::Csr(a),
+        Format::Coo => Held::Coo(Coo::from_csr(&a, &left)?),
+        Format::Ell => Held::Ell(Ell::from_csr(&a, &left)?),
+        Format::Hyb => Held::Hyb(Hyb::from_csr(&a, &left)?),
     })
 }
 
-fn csr<T: Scalar>(m: &BenchmarkMatrix, limits: &Limits) -> Result<Csr<T>, DeviceError> {
-    Csr::<T>::check(m.nrows, m.nrows, m.nnz(), limits)?;
+fn csr<T: Scalar>(m: &BenchmarkMatrix, rows: BenchmarkRows, limits: &Limits) -> Result<Csr<T>, DeviceError> {
+    Csr::<T>::check(m.nrows, m.nrows, rows.nnz(), limits)?;
     let n = m.nrows as usize;
-    let row_ptr = (0..=m.nrows).into_par_iter().map(|row| row * m.row_length).collect();
-    let col_idx = entries(m, |row, k| m.column(row, k));
-    let values = entries(m, |row, k| T::from_f64(m.value(row, k)));
-    Ok(Csr::try_new(n, n, row_ptr, col_idx, values).expect("columns increase by construction"))
+    let col_idx = entries(m, &rows, |row, length, k| m.column(row, length, k));
+    let values = entries(m, &rows, |row, _, k| T::from_f64(m.value(row, k)));
+    let made = Csr::try_new(n, n, rows.into_offsets(), col_idx, values);
+    Ok(made.expect("columns increase by construction"))
 }
 
-/// `entry(row, k)` of every entry, row by row.
-fn entries<E: Default + Copy + Send>(m: &BenchmarkMatrix, entry: impl Fn(u64, u64) -> E + Sync) -> Vec<E> {
-    let mut all = vec![E::default(); m.nnz() as usize];
-    let p = m.row_length as usize;
-    if p > 0 {
-        let rows = NON_ZEROS_A_TASK.div_ceil(p);
-        all.par_chunks_mut(rows * p).enumerate().for_each(|(task, part)| {
-            for (row, part) in ((task * rows) as u64..).zip(part.chunks_exact_mut(p)) {
-                for (k, place) in (0..).zip(part) {
-                    *place = entry(row, k);
-                }
-            }
-        });
+/// `entry(row, length, k)` of every entry, row by row.
+fn entries<E: Default + Copy + Send>(
+    m: &BenchmarkMatrix,
+    rows: &BenchmarkRows,
+    entry: impl Fn(u64, u64, u64) -> E + Sync,
+) -> Vec<E> {
+    let mut all = vec![E::default(); rows.nnz() as usize];
+    let rows_a_task = NON_ZEROS_A_TASK.div_ceil(m.row_length.max(1));
+    let mut tasks = Vec::with_capacity(m.nrows.div_ceil(rows_a_task) as usize);
+    let mut rest = all.as_mut_slice();
+    for first in (0..m.nrows).step_by(rows_a_task as usize) {
+        let end = (first + rows_a_task).min(m.nrows);
+        let (part, behind) = rest.split_at_mut((rows.start(end) - rows.start(first)) as usize);
+        tasks.push((first..end, part));
+        rest = behind;
     }
+    tasks.into_par_iter().for_each(|(range, mut part)| {
+        for row in range {
+            let length = rows.start(row + 1) - rows.start(row);
+            let (own, behind) = part.split_at_mut(length as usize);
+            for (k, place) in (0..).zip(own) {
+                *place = entry(row, length, k);
+            }
+            part = behind;
+        }
+    });
     all
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use sparsight_kernels::Placement;
+    use sparsight_kernels::{Placement, RowLengthDistribution};
 
     #[test]
     fn every_format_holds_the_matrix_of_the_formula() {
-        for placement in Placement::ALL {
+        for (placement, lengths) in
+            Placement::ALL.into_iter().flat_map(|p| RowLengthDistribution::ALL.map(|d| (p, d)))
+        {
             for (nrows, row_length) in [(1, 1), (33, 32), (64, 0), (5_000, 3), (5_000, 0), (300, 300)] {
-                let m = BenchmarkMatrix { nrows, row_length, placement, seed: 7 };
+                let m = BenchmarkMatrix { nrows, row_length, lengths, placement, seed: 7 };
                 let a = m.to_csr::<f32>();
                 let made = |format| generate::<f32>(&m, format, &Limits::NONE).unwrap();
                 assert_eq!(made(Format::Csr), Held::Csr(a.clone()));
@@ -92,11 +103,14 @@ mod tests {
 
     #[test]
     fn a_matrix_beyond_memory_is_refused_in_every_format() {
-        let m = BenchmarkMatrix { nrows: 1 << 31, row_length: 1000, placement: Placement::Banded, seed: 0 };
         let limits = Limits::with_memory(Bytes(1 << 30));
-        for format in Format::ALL {
-            let refused = generate::<f64>(&m, format, &limits);
-            assert!(matches!(refused, Err(DeviceError::Infeasible(_))), "{format}");
+        for lengths in RowLengthDistribution::ALL {
+            let (nrows, row_length, placement) = (1 << 31, 1000, Placement::Banded);
+            let m = BenchmarkMatrix { nrows, row_length, lengths, placement, seed: 0 };
+            for format in Format::ALL {
+                let refused = generate::<f64>(&m, format, &limits);
+                assert!(matches!(refused, Err(DeviceError::Infeasible(_))), "{format} {lengths}");
+            }
         }
     }
 }

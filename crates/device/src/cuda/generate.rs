@@ -4,9 +4,9 @@ use super::Cuda;
 use super::memory::DeviceArray;
 use super::module::Module;
 use super::operand::{CooArrays, CudaOperand, EllArrays, Matrix, Offsets};
-use crate::{DeviceError, Preparation};
+use crate::{DeviceError, Operand, Preparation, random_x};
 use sparsight_kernels::{BenchmarkMatrix, Format, HELPER_BLOCK, Placement};
-use sparsight_matrix::{Csr, Dtype, Ell, Hyb, HybSplit, Infeasible, Limits, RowLengths, Scalar};
+use sparsight_matrix::{Csr, Dtype, Ell, Hyb, Infeasible, Limits, Scalar};
 use std::sync::Arc;
 
 /// Kernels of `benchmark_matrix_source`, in its order.
@@ -57,46 +57,52 @@ impl Helper {
 
 /// The matrix on the device. x is random and follows from the matrix' seed.
 ///
-/// # Panics
-/// If a row is longer than the matrix is wide.
+/// The lengths of rows that differ are drawn on the host and uploaded as row offsets; every entry is made on the device.
+/// COO and HYB with such rows, which no grid asks for, are made on the host altogether.
 pub(super) fn generate<'d, T: Scalar>(
     cuda: &'d Cuda,
     matrix: &BenchmarkMatrix,
     format: Format,
     limits: &Limits,
 ) -> Result<CudaOperand<'d, T>, DeviceError> {
-    let (nrows, p, nnz) = (matrix.nrows, matrix.row_length, matrix.nnz());
-    assert!(p <= nrows, "a row cannot be longer than the matrix is wide");
+    let nrows = matrix.nrows;
     if nrows >= u64::from(u32::MAX) {
         return Err(Infeasible::TooManyRows { nrows }.into());
     }
-    let split = if format == Format::Hyb {
-        RowLengths::from_counts([(p, nrows)]).hyb_split()
-    } else {
-        HybSplit::default()
-    };
+    let rows = matrix.rows(limits.memory)?;
+    let (nnz, split) = (rows.nnz(), rows.lengths().hyb_split());
     let need = match format {
         Format::Hyb => Hyb::<T>::device_bytes(nrows, split, T::DTYPE).0 + 2 * nrows * T::DTYPE.bytes(),
-        other => matrix.bytes(other, T::DTYPE).0,
+        other => rows.bytes(other, T::DTYPE).0,
     };
     limits.check(u128::from(nnz), nnz, u128::from(need))?;
+    if matrix.lengths.is_drawn() && matches!(format, Format::Coo | Format::Hyb) {
+        let mut operand = CudaOperand::load(cuda, &matrix.to_csr(), format, limits)?;
+        operand.set_x(&random_x(nrows as usize, matrix.seed))?;
+        return Ok(operand);
+    }
 
     cuda.context.bind()?;
     let offset_bytes = Csr::<T>::offset_bytes(nnz);
-    let helper = Helper::new(cuda, T::DTYPE, offset_bytes)?;
-    let strewn = u64::from(matrix.placement == Placement::Strewn);
     let context = &cuda.context;
+    let helper = Helper::new(cuda, T::DTYPE, offset_bytes)?;
+    let drawn = rows.offsets().map(|offsets| Offsets::of::<T>(context, offsets)).transpose()?;
+    // What every kernel that makes entries is told of the matrix.
+    let strewn = u64::from(matrix.placement == Placement::Strewn);
+    let row_ptr = drawn.as_ref().map_or(0, Offsets::address);
+    let what = [nrows, matrix.longest(), strewn, matrix.seed, row_ptr];
 
     let entries = |count: u64| -> Result<_, DeviceError> {
         let col_idx = DeviceArray::<u32>::new(context, count as usize)?;
         let values = DeviceArray::<T>::new(context, count as usize)?;
-        let args = [nrows, p, strewn, matrix.seed, col_idx.address(), values.address()];
-        helper.launch(ENTRIES, count, &args)?;
+        let args = [what.as_slice(), &[col_idx.address(), values.address()]].concat();
+        // A warp a row; none if there is nothing to write.
+        helper.launch(ENTRIES, if count > 0 { 32 * nrows } else { 0 }, &args)?;
         Ok((col_idx, values))
     };
     let coo = |count: u64| -> Result<_, DeviceError> {
         let row_idx = DeviceArray::<u32>::new(context, count as usize)?;
-        helper.launch(ROW_IDX, count, &[count, p, row_idx.address()])?;
+        helper.launch(ROW_IDX, count, &[count, matrix.row_length, row_idx.address()])?;
         let (col_idx, values) = entries(count)?;
         Ok(CooArrays { row_idx, col_idx, values })
     };
@@ -104,24 +110,24 @@ pub(super) fn generate<'d, T: Scalar>(
         let stride = Ell::<T>::stride_for(nrows);
         let col_idx = DeviceArray::<u32>::new(context, (width * stride) as usize)?;
         let values = DeviceArray::<T>::new(context, (width * stride) as usize)?;
-        let args = [nrows, p, strewn, matrix.seed, stride, col_idx.address(), values.address()];
+        let args = [what.as_slice(), &[width, stride, col_idx.address(), values.address()]].concat();
         helper.launch(ELL, width * stride, &args)?;
         Ok(EllArrays { width, stride, col_idx, values })
     };
     let arrays = match format {
         Format::Csr => {
-            let len = nrows as usize + 1;
-            let row_ptr = if offset_bytes == 4 {
-                Offsets::Narrow(DeviceArray::new(context, len)?)
-            } else {
-                Offsets::Wide(DeviceArray::new(context, len)?)
-            };
-            helper.launch(ROW_PTR, nrows + 1, &[nrows, p, row_ptr.address()])?;
             let (col_idx, values) = entries(nnz)?;
+            let row_ptr = if let Some(offsets) = drawn {
+                offsets
+            } else {
+                let offsets = Offsets::new(context, nrows as usize + 1, offset_bytes)?;
+                helper.launch(ROW_PTR, nrows + 1, &[nrows, matrix.row_length, offsets.address()])?;
+                offsets
+            };
             Matrix::Csr { row_ptr, col_idx, values }
         }
         Format::Coo => Matrix::Coo(coo(nnz)?),
-        Format::Ell => Matrix::Ell(ell(p)?),
+        Format::Ell => Matrix::Ell(ell(rows.longest())?),
         // All rows are equal, so one of the two parts holds everything.
         Format::Hyb => Matrix::Hyb(ell(split.width)?, coo(split.coo_nnz)?),
     };

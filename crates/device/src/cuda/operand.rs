@@ -1,13 +1,16 @@
 //! A matrix on the device in its format, with x and y.
 
 use super::Cuda;
+use super::context::Context;
 use super::generate::Helper;
 use super::memory::DeviceArray;
 use super::module::Launch;
 use crate::timing::Caches;
 use crate::{DeviceError, Operand, Preparation};
+use rayon::prelude::*;
 use sparsight_kernels::{COO_ITEMS, Candidate, Format, Kernel, row_chunks};
 use sparsight_matrix::{Coo, Csr, Ell, Hyb, Limits, Scalar, Seconds};
+use std::sync::Arc;
 use std::time::Instant;
 
 /// Row offsets of CSR, 32 bits wide while they fit.
@@ -22,6 +25,25 @@ impl Offsets {
         match self {
             Self::Narrow(array) => array.address(),
             Self::Wide(array) => array.address(),
+        }
+    }
+
+    /// Room for `len` of `offset_bytes`, 4 or 8, not initialised.
+    pub(super) fn new(context: &Arc<Context>, len: usize, offset_bytes: u64) -> Result<Self, DeviceError> {
+        Ok(match offset_bytes {
+            4 => Self::Narrow(DeviceArray::new(context, len)?),
+            _ => Self::Wide(DeviceArray::new(context, len)?),
+        })
+    }
+
+    /// Uploads `offsets`, of which the last is the number of non-zeros.
+    pub(super) fn of<T: Scalar>(context: &Arc<Context>, offsets: &[u64]) -> Result<Self, DeviceError> {
+        let nnz = offsets.last().copied().unwrap_or_default();
+        if Csr::<T>::offset_bytes(nnz) == 4 {
+            let narrow: Vec<u32> = offsets.par_iter().map(|&offset| offset as u32).collect();
+            Ok(Self::Narrow(DeviceArray::of(context, &narrow)?))
+        } else {
+            Ok(Self::Wide(DeviceArray::of(context, offsets)?))
         }
     }
 

@@ -3,7 +3,8 @@
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
 use sparsight_kernels::{
-    BenchmarkMatrix, Candidate, DeviceFacts, DeviceKind, Kernel, Placement, StripUnit, strip,
+    BenchmarkMatrix, Candidate, DeviceFacts, DeviceKind, Kernel, Placement, RowLengthDistribution, StripUnit,
+    strip,
 };
 use sparsight_matrix::{Bytes, Dtype, Features, HybSplit, RowLengths, Seconds};
 use sparsight_model::Observation;
@@ -38,7 +39,7 @@ pub fn candidate(kernel: Kernel) -> Candidate {
 pub const STRIPS: [u64; 12] = [1, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 50];
 pub const ROW_LENGTHS: [u64; 10] = [4, 8, 16, 32, 64, 128, 200, 300, 512, 1024];
 
-/// Times `time(I, p, working set)` over the grid.
+/// Times `time(I, p, working set)` over the grid, rows of one length.
 pub fn observe(
     facts: &DeviceFacts,
     candidate: Candidate,
@@ -51,11 +52,12 @@ pub fn observe(
         for row_length in ROW_LENGTHS {
             // COO: a matrix of `strips` strips of rows, as in the papers' grid where I is 1.
             let nrows = (strips * strip.size).max(row_length);
-            let matrix = BenchmarkMatrix { nrows, row_length, placement, seed: 0 };
-            let count = if strip.unit == StripUnit::Rows { nrows } else { matrix.nnz() };
+            let lengths = RowLengthDistribution::Constant;
+            let matrix = BenchmarkMatrix { nrows, row_length, lengths, placement, seed: 0 };
+            let count = if strip.unit == StripUnit::Rows { nrows } else { nrows * row_length };
             let bytes = matrix.bytes(candidate.format(), candidate.dtype).0;
             let time = Seconds(time(strip.strips(count) as f64, row_length as f64, bytes));
-            all.push(Observation { candidate, placement, row_length, strips, nrows, time });
+            all.push(Observation { candidate, placement, lengths, row_length, strips, nrows, time });
         }
     }
     all
@@ -112,6 +114,26 @@ pub fn time(kernel: Kernel, placement: Placement, i: f64, p: f64) -> f64 {
     placed(placement, kernel, banded)
 }
 
+/// Rows of many lengths take longer, by a factor of the distribution: still each model's equation.
+pub fn slower(lengths: RowLengthDistribution) -> f64 {
+    match lengths {
+        RowLengthDistribution::Constant => 1.0,
+        RowLengthDistribution::Uniform => 1.5,
+        RowLengthDistribution::Normal => 1.25,
+    }
+}
+
+/// What a profile holds of drawn lengths beside `constant`: the kernels that work by rows.
+pub fn drawn(constant: &[Observation]) -> Vec<Observation> {
+    let by_rows = constant.iter().filter(|o| o.candidate.kernel != Kernel::Coo);
+    let drawn = [RowLengthDistribution::Uniform, RowLengthDistribution::Normal];
+    let again = |o: &Observation| {
+        let o = *o;
+        drawn.map(|lengths| Observation { lengths, time: Seconds(slower(lengths) * o.time.0), ..o })
+    };
+    by_rows.flat_map(again).collect()
+}
+
 pub fn observe_all(facts: &DeviceFacts) -> Vec<Observation> {
     let kernels = Kernel::ALL.into_iter().filter(|k| *k != Kernel::Hyb);
     kernels
@@ -133,6 +155,7 @@ pub fn observe_table<const N: usize>(
         let cell = |(&strips, us): (&u64, f64)| Observation {
             candidate,
             placement: Placement::Strewn,
+            lengths: RowLengthDistribution::Constant,
             row_length,
             strips,
             nrows: strips * size,

@@ -1,11 +1,11 @@
 //! Errors of one model over a group of kernels: the papers' tables.
 
-use super::{Sample, Scope};
+use super::{Rules, Sample, Scope};
 use crate::ModelName;
 use sparsight_matrix::Dtype;
 use sparsight_matrix::gallery::instance;
-use sparsight_model::PlacementRule;
 use sparsight_model::accuracy::{Accuracy, coverage};
+use sparsight_model::{PlacementRule, RowLengthRule};
 use std::collections::BTreeSet;
 
 /// Error of one model on one `G`: a [`Kernel`](sparsight_kernels::Kernel), as Guo, Wang and Chen 2014 count, or all kernels
@@ -18,6 +18,8 @@ pub struct AccuracyRow<G> {
     pub model: ModelName,
     /// Which benchmark matrices stood for the columns.
     pub placement: PlacementRule,
+    /// What stood for the row lengths.
+    pub row_length: RowLengthRule,
     /// Value type.
     pub dtype: Dtype,
     /// Matrices counted.
@@ -33,7 +35,7 @@ impl<G: Copy> AccuracyRow<G> {
     /// One row a scope that counts anything. `known` are the matrices that calibrations learned from.
     pub(super) fn rows(
         (dtype, of): (Dtype, G),
-        (model, placement): (ModelName, PlacementRule),
+        (model, rules): (ModelName, Rules),
         samples: &[&Sample<'_>],
         known: &BTreeSet<&str>,
     ) -> impl Iterator<Item = Self> {
@@ -42,7 +44,8 @@ impl<G: Copy> AccuracyRow<G> {
             let error = Accuracy::of(counted().map(|s| (s.prediction.time, s.measured)))?;
             let unseen = counted().filter(|s| !known.contains(instance(&s.of.record.matrix)));
             let covered = coverage(unseen.map(|s| (&s.prediction, s.measured)));
-            Some(Self { of, model, placement, dtype, scope, error, covered })
+            let Rules { placement, row_length } = rules;
+            Some(Self { of, model, placement, row_length, dtype, scope, error, covered })
         })
     }
 }

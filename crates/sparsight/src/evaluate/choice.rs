@@ -1,11 +1,11 @@
 //! How good the first choice is: the evaluation of Lehnert et al. 2016, of models and of choices without one.
 
-use super::{Baseline, Judged, Scope};
+use super::{Baseline, Judged, Rules, Scope};
 use crate::ModelName;
 use crate::records::Outcome;
 use sparsight_kernels::{Candidate, catalogue};
 use sparsight_matrix::{Dtype, Limits, Seconds};
-use sparsight_model::{ChoiceQuality, PlacementRule, Ranking};
+use sparsight_model::{ChoiceQuality, PlacementRule, Ranking, RowLengthRule};
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -18,6 +18,8 @@ pub enum Chooser {
         model: ModelName,
         /// Which benchmark matrices stood for the columns.
         placement: PlacementRule,
+        /// What stood for the row lengths.
+        row_length: RowLengthRule,
     },
     /// No model.
     Baseline(Baseline),
@@ -108,11 +110,11 @@ fn rows(chooser: Chooser, choices: &[Choice<'_, '_>]) -> Vec<ChoiceRow> {
 /// What the first choice of a model costs.
 pub(super) fn of_model(
     model: ModelName,
-    placement: PlacementRule,
+    Rules { placement, row_length }: Rules,
     rankings: &[(&Judged<'_>, Ranking)],
 ) -> Vec<ChoiceRow> {
     let choices: Vec<_> = rankings.iter().filter_map(|(of, ranking)| Choice::ranked(of, ranking)).collect();
-    rows(Chooser::Model { model, placement }, &choices)
+    rows(Chooser::Model { model, placement, row_length }, &choices)
 }
 
 /// What the choices without a model cost.
@@ -199,7 +201,8 @@ mod tests {
         let ranking = Ranking { ranked: ids.map(ranked).to_vec(), refused: Vec::new() };
         let judged = Judged::all(&corpus, 3e-7);
         let rankings: Vec<_> = judged.iter().map(|j| (j, ranking.clone())).collect();
-        let rows = of_model(ModelName::Strip, PlacementRule::Blend, &rankings);
+        let rules = Rules { placement: PlacementRule::Blend, row_length: RowLengthRule::Paper };
+        let rows = of_model(ModelName::Strip, rules, &rankings);
         let all = rows.iter().find(|r| r.scope == Scope::All).unwrap();
         assert_eq!((all.first_infeasible, all.first_unmeasured, all.quality.count), (1, 1, 2));
         assert_eq!(all.ratios.len(), 2);

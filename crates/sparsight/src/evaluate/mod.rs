@@ -19,7 +19,7 @@ use sparsight_kernels::{Candidate, DeviceFacts, Format, Kernel, catalogue, strip
 use sparsight_matrix::gallery::instance;
 use sparsight_matrix::{Dtype, Limits, Seconds};
 use sparsight_model::accuracy::relative_error;
-use sparsight_model::{PlacementRule, Prediction, Ranked, Ranking, rank};
+use sparsight_model::{PlacementRule, Prediction, Ranked, Ranking, RowLengthRule, rank};
 use std::collections::{BTreeMap, BTreeSet};
 use wins::Wins;
 
@@ -39,17 +39,17 @@ pub enum Scope {
 /// The evaluation of a profile on a corpus.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Evaluation {
-    /// One row a model, placement, kernel, value type and scope.
+    /// One row a model, placement, row length, kernel, value type and scope.
     pub rows: Vec<AccuracyRow<Kernel>>,
-    /// The same by format: one row a model, placement, format, value type and scope.
+    /// The same by format: one row a model, placement, row length, format, value type and scope.
     pub formats: Vec<AccuracyRow<Format>>,
     /// One row a chooser, value type and scope.
     pub choices: Vec<ChoiceRow>,
-    /// One row a kernel and value type, at the first placement; none with a single strip model.
+    /// One row a kernel and value type, at the first rules; none with a single strip model.
     pub wins: Vec<WinsRow>,
     /// The worst matrices of each model, kernel and value type, worst first, at most `worst` each.
     pub misses: Vec<Miss>,
-    /// Every prediction that has a measured time beside it, at the first placement.
+    /// Every prediction that has a measured time beside it, at the first rules.
     pub predicted: Vec<PredictedTime>,
     /// Matrices by value type: all, and those beyond the launch.
     pub matrices: BTreeMap<Dtype, (usize, usize)>,
@@ -71,6 +71,13 @@ pub struct PredictedTime {
     pub predicted: Seconds,
     /// Measured time.
     pub measured: Seconds,
+}
+
+/// What stands for a matrix in strip models.
+#[derive(Debug, Clone, Copy)]
+struct Rules {
+    placement: PlacementRule,
+    row_length: RowLengthRule,
 }
 
 /// A record of the corpus with what every row asks of it.
@@ -129,7 +136,8 @@ impl Sample<'_> {
 /// The samples of one model, by what is predicted.
 type Samples<'r> = BTreeMap<(Dtype, Kernel), Vec<Sample<'r>>>;
 
-/// Holds every model of `profile` against `corpus`. `worst` matrices are named for each model and kernel.
+/// Holds every model of `profile` against `corpus`, the strip models with each of `placements` and each of
+/// `row_lengths`. `worst` matrices are named for each model and kernel, by the first of both.
 ///
 /// A learned model is held only against matrices that it was not trained on, nor on another seed of their recipe: it
 /// knows the others by heart.
@@ -137,6 +145,7 @@ pub fn evaluate(
     profile: &Profile,
     corpus: &[CorpusRecord],
     placements: &[PlacementRule],
+    row_lengths: &[RowLengthRule],
     worst: usize,
 ) -> Evaluation {
     let (advisor, facts) = (Advisor::new(profile), &profile.device.facts);
@@ -168,20 +177,23 @@ pub fn evaluate(
         }
         let by_heart = |j: &&Judged<'_>| model.is_learned() && known.contains(instance(&j.record.matrix));
         let (left_out, tested): (Vec<&Judged<'_>>, Vec<&Judged<'_>>) = judged.iter().partition(by_heart);
-        // Columns are a question for benchmark matrices: a model without them answers once.
-        let placements = if model.is_learned() { &placements[..placements.len().min(1)] } else { placements };
-        for &placement in placements {
-            let Ok(predictor) = advisor.predictor(model, placement) else { continue };
+        // What stands for a matrix is a question for benchmark matrices: a model without them answers once.
+        let rules = placements.iter().flat_map(|&placement| {
+            row_lengths.iter().map(move |&row_length| Rules { placement, row_length })
+        });
+        let rules = rules.take(if model.is_learned() { 1 } else { usize::MAX });
+        for (at, rules) in rules.enumerate() {
+            let Ok(predictor) = advisor.predictor(model, rules.placement, rules.row_length) else { continue };
             if !left_out.is_empty() {
                 let names: BTreeSet<&str> = left_out.iter().map(|j| j.record.matrix.as_str()).collect();
                 evaluation.trained_on.insert(model, names.len());
             }
             let rank = |j: &Judged<'_>| rank(&predictor, catalogue(j.record.dtype), &j.record.features);
             let rankings: Vec<(&Judged<'_>, Ranking)> = tested.iter().map(|&j| (j, rank(j))).collect();
-            evaluation.choices.extend(choice::of_model(model, placement, &rankings));
+            evaluation.choices.extend(choice::of_model(model, rules, &rankings));
             let samples = samples(rankings, facts);
-            evaluation.add_errors((model, placement), &samples, &known);
-            if placement == placements[0] {
+            evaluation.add_errors((model, rules), &samples, &known);
+            if at == 0 {
                 evaluation.add_points(model, &samples, worst);
                 if !model.is_learned() {
                     wins.add(model, &samples);
@@ -212,12 +224,7 @@ fn samples<'r>(rankings: Vec<(&'r Judged<'r>, Ranking)>, facts: &DeviceFacts) ->
 
 impl Evaluation {
     /// The rows of one model, by kernel and by format.
-    fn add_errors(
-        &mut self,
-        model: (ModelName, PlacementRule),
-        samples: &Samples<'_>,
-        known: &BTreeSet<&str>,
-    ) {
+    fn add_errors(&mut self, model: (ModelName, Rules), samples: &Samples<'_>, known: &BTreeSet<&str>) {
         let mut formats: BTreeMap<(Dtype, Format), Vec<&Sample<'_>>> = BTreeMap::new();
         for (&(dtype, kernel), samples) in samples {
             let samples: Vec<&Sample<'_>> = samples.iter().collect();

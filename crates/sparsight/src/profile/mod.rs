@@ -98,6 +98,13 @@ pub struct Models {
     pub strip_calibration: Option<Calibration>,
     /// The same for `strip-cache`.
     pub strip_cache_calibration: Option<Calibration>,
+    /// The papers' strip model, fitted to benchmark matrices with uniform row lengths; `None` if the profile holds too
+    /// few of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub strip_uniform: Option<CalibratedStrip>,
+    /// The same with normal row lengths.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub strip_normal: Option<CalibratedStrip>,
     /// Trees learned from the corpus; `None` if the profile holds too few matrices to learn from
     /// ([`MIN_MATRICES`](sparsight_model::MIN_MATRICES)).
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -115,6 +122,23 @@ pub struct Models {
     /// about a new matrix.
     #[serde(default)]
     pub trained_on: BTreeSet<String>,
+}
+
+/// A strip model with its errors on real matrices.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CalibratedStrip {
+    /// The fits.
+    pub model: StripModel,
+    /// Widens its intervals; `None` without real matrices.
+    pub calibration: Option<Calibration>,
+}
+
+impl Models {
+    /// The strip models that there are, in the order in which tables list them.
+    pub fn strips(&self) -> impl Iterator<Item = &StripModel> {
+        let drawn = [&self.strip_uniform, &self.strip_normal].into_iter().flatten();
+        [&self.strip, &self.strip_cache].into_iter().chain(drawn.map(|strip| &strip.model))
+    }
 }
 
 /// Schema of `device.json`.

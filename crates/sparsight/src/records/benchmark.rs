@@ -3,7 +3,7 @@
 use super::{recorded, significant};
 use serde::{Deserialize, Serialize};
 use sparsight_device::timing::{Stopped, Timing};
-use sparsight_kernels::{Candidate, Kernel, Placement};
+use sparsight_kernels::{BenchmarkRows, Candidate, Kernel, Placement, RowLengthDistribution};
 use sparsight_matrix::{Dtype, Infeasible, Seconds};
 use sparsight_model::Observation;
 
@@ -16,17 +16,48 @@ pub struct BenchmarkRecord {
     pub dtype: Dtype,
     /// Where the columns lie.
     pub placement: Placement,
-    /// Non-zeros a row.
+    /// How the lengths of the rows are distributed; constant in lines that do not say.
+    #[serde(default, skip_serializing_if = "is_constant")]
+    pub lengths: RowLengthDistribution,
+    /// Non-zeros a row; the mean that the distribution names.
     pub p: u64,
     /// Strips, I.
     pub strips: u64,
     /// Rows and columns.
     pub nrows: u64,
-    /// Seed of columns and values.
+    /// Seed of lengths, columns and values.
     pub seed: u64,
+    /// What came up, where lengths were drawn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drawn: Option<DrawnLengths>,
     /// Times or reason.
     #[serde(flatten)]
     pub outcome: BenchmarkOutcome,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde asks for")]
+fn is_constant(lengths: &RowLengthDistribution) -> bool {
+    !lengths.is_drawn()
+}
+
+/// Statistics of the row lengths that were drawn for a benchmark matrix.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct DrawnLengths {
+    /// Mean, to six digits: p but for chance, and for rows that were cut to the width of the matrix.
+    pub mean: f64,
+    /// Most frequent length.
+    pub mode: u64,
+    /// Longest row.
+    pub max: u64,
+}
+
+impl DrawnLengths {
+    /// Of `rows`; `None` if they all have one length.
+    pub fn of(rows: &BenchmarkRows) -> Option<Self> {
+        let lengths = rows.lengths();
+        let drawn = Self { mean: significant(lengths.mean(), 6), mode: lengths.mode(), max: lengths.max() };
+        rows.offsets().map(|_| drawn)
+    }
 }
 
 /// Times or reason.
@@ -82,11 +113,38 @@ impl BenchmarkRecord {
             blocks.iter().map(move |b| Observation {
                 candidate: Candidate { kernel, block: b.block, dtype: self.dtype },
                 placement: self.placement,
+                lengths: self.lengths,
                 row_length: self.p,
                 strips: self.strips,
                 nrows: self.nrows,
                 time: b.time_s,
             })
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A line as it was written before row lengths were drawn.
+    const OLD: &str = r#"{"kernel":"ell","dtype":"f32","placement":"banded","p":4,"strips":2,"nrows":540672,"seed":2014,"blocks":[{"block":64,"time_s":4.8e-6,"spread":0.001,"samples":5,"beta":30,"stopped":"spread"}]}"#;
+
+    #[test]
+    fn a_line_that_does_not_say_has_constant_lengths_and_is_written_as_it_was_read() {
+        let record: BenchmarkRecord = serde_json::from_str(OLD).unwrap();
+        assert_eq!((record.lengths, record.drawn), (RowLengthDistribution::Constant, None));
+        assert_eq!(record.observations().next().unwrap().lengths, RowLengthDistribution::Constant);
+        assert_eq!(serde_json::to_string(&record).unwrap(), OLD);
+    }
+
+    #[test]
+    fn a_line_with_drawn_lengths_reads_back() {
+        let record: BenchmarkRecord = serde_json::from_str(OLD).unwrap();
+        let drawn = Some(DrawnLengths { mean: 3.99871, mode: 4, max: 8 });
+        let record = BenchmarkRecord { lengths: RowLengthDistribution::Normal, drawn, ..record };
+        let text = serde_json::to_string(&record).unwrap();
+        assert!(text.contains(r#""lengths":"normal""#), "{text}");
+        assert_eq!(serde_json::from_str::<BenchmarkRecord>(&text).unwrap(), record);
     }
 }

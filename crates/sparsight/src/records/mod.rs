@@ -5,7 +5,7 @@ mod corpus;
 mod corpus_line;
 mod journal;
 
-pub use benchmark::{BenchmarkOutcome, BenchmarkRecord, BlockTiming};
+pub use benchmark::{BenchmarkOutcome, BenchmarkRecord, BlockTiming, DrawnLengths};
 pub use corpus::{CorpusRecord, Measured, Outcome, PreparationRecord};
 pub use journal::Journal;
 

@@ -5,7 +5,7 @@ use serde::Serialize;
 use sparsight::kernels::{Candidate, Format, Kernel};
 use sparsight::matrix::{Dtype, Seconds};
 use sparsight::model::accuracy::Accuracy;
-use sparsight::model::{ChoiceQuality, PlacementRule};
+use sparsight::model::{ChoiceQuality, PlacementRule, RowLengthRule};
 use sparsight::{AccuracyRow, Baseline, ChoiceRow, Chooser, Evaluation, Miss, Profile, Scope, WinsRow};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -45,6 +45,7 @@ struct ErrorJson {
     of: GroupJson,
     model: String,
     placement: PlacementRule,
+    row_length: RowLengthRule,
     dtype: Dtype,
     scope: &'static str,
     #[serde(flatten)]
@@ -83,6 +84,8 @@ struct ChoiceJson {
     /// Of a model; a choice without a model has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     placement: Option<PlacementRule>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    row_length: Option<RowLengthRule>,
     dtype: Dtype,
     scope: &'static str,
     /// The one that `best-single` stands for.
@@ -136,9 +139,9 @@ impl EvaluateJson {
 
 impl ErrorJson {
     fn new<G>(row: AccuracyRow<G>, named: impl Fn(G) -> GroupJson) -> Self {
-        let AccuracyRow { of, model, placement, dtype, scope, error, covered } = row;
+        let AccuracyRow { of, model, placement, row_length, dtype, scope, error, covered } = row;
         let (model, scope) = (model.to_string(), self::scope(scope));
-        Self { of: named(of), model, placement, dtype, scope, error, covered }
+        Self { of: named(of), model, placement, row_length, dtype, scope, error, covered }
     }
 }
 
@@ -157,13 +160,26 @@ impl From<&WinsRow> for WinsJson {
 impl From<ChoiceRow> for ChoiceJson {
     fn from(row: ChoiceRow) -> Self {
         let ChoiceRow { chooser, dtype, scope, quality, first_infeasible, first_unmeasured, .. } = row;
-        let (placement, candidate) = match chooser {
-            Chooser::Model { placement, .. } => (Some(placement), None),
-            Chooser::Baseline(Baseline::BestSingle(candidate)) => (None, Some(candidate)),
+        let (placement, row_length) = match chooser {
+            Chooser::Model { placement, row_length, .. } => (Some(placement), Some(row_length)),
             Chooser::Baseline(_) => (None, None),
         };
+        let candidate = match chooser {
+            Chooser::Baseline(Baseline::BestSingle(candidate)) => Some(candidate),
+            _ => None,
+        };
         let (model, scope) = (chooser.to_string(), self::scope(scope));
-        Self { model, placement, dtype, scope, candidate, quality, first_infeasible, first_unmeasured }
+        Self {
+            model,
+            placement,
+            row_length,
+            dtype,
+            scope,
+            candidate,
+            quality,
+            first_infeasible,
+            first_unmeasured,
+        }
     }
 }
 

@@ -11,7 +11,7 @@ use crate::name_prefixes::NamePrefixes;
 use crate::plots;
 use clap::ValueEnum;
 use json::EvaluateJson;
-use sparsight::model::PlacementRule;
+use sparsight::model::{PlacementRule, RowLengthRule};
 use sparsight::profile::ProfileFolder;
 use sparsight::records::CorpusRecord;
 use sparsight::{Profile, evaluate};
@@ -30,6 +30,10 @@ pub(crate) struct Evaluate {
     /// Benchmark matrices that stand for the columns: banded, strewn, blend, or several
     #[arg(long, value_name = "RULES", value_delimiter = ',', default_value = "blend", value_parser = placement)]
     placement: Vec<PlacementRule>,
+    /// Statistic that stands for the row lengths, in strip models: paper, mode, max, mean, median, p5, p25, p75, p90, p95,
+    /// p99, or several
+    #[arg(long, value_name = "STATISTICS", value_delimiter = ',', default_value = "paper")]
+    row_length: Vec<RowLengthRule>,
     /// Rows of the error tables: one a kernel, or one a format over all of its kernels
     #[arg(long, value_name = "GROUP", default_value = "kernel")]
     by: Group,
@@ -66,7 +70,7 @@ impl Evaluate {
             let text = format!("{}: no matrix of the corpus to evaluate on", self.folder.display());
             return Err(Failure::input(text).hinted(NamePrefixes::hint(&all)));
         }
-        let evaluation = evaluate(&profile, &corpus, &self.placement, self.worst);
+        let evaluation = evaluate(&profile, &corpus, &self.placement, &self.row_length, self.worst);
         let written = match &self.plots {
             None => Vec::new(),
             Some(out) => {

@@ -107,6 +107,7 @@ fn errors<G: Ord + Copy + Display>(
         group,
         "<model",
         "<columns",
+        "<row length",
         "times",
         "mean",
         "median",
@@ -120,6 +121,7 @@ fn errors<G: Ord + Copy + Display>(
             r.of.to_string(),
             r.model.to_string(),
             rule(r.placement).to_owned(),
+            r.row_length.to_string(),
             r.error.count.to_string(),
             percent(r.error.mean),
             percent(r.error.median),
@@ -136,6 +138,7 @@ fn choices(rows: &[&ChoiceRow]) -> Option<Table> {
     let mut table = Table::new(&[
         "<model",
         "<columns",
+        "<row length",
         "<matrices",
         "count",
         "within 5 %",
@@ -149,16 +152,20 @@ fn choices(rows: &[&ChoiceRow]) -> Option<Table> {
     ]);
     for r in rows {
         let q = &r.quality;
-        let (name, columns) = match r.chooser {
-            Chooser::Model { model, placement } => (model.to_string(), rule(placement)),
-            Chooser::Baseline(Baseline::BestSingle(c)) => {
-                (format!("best-single: {}/b{}", c.kernel, c.block), "-")
+        let none = "-".to_owned();
+        let (name, columns, row_length) = match r.chooser {
+            Chooser::Model { model, placement, row_length } => {
+                (model.to_string(), rule(placement).to_owned(), row_length.to_string())
             }
-            Chooser::Baseline(baseline) => (baseline.to_string(), "-"),
+            Chooser::Baseline(Baseline::BestSingle(c)) => {
+                (format!("best-single: {}/b{}", c.kernel, c.block), none.clone(), none)
+            }
+            Chooser::Baseline(baseline) => (baseline.to_string(), none.clone(), none),
         };
         table.row([
             name,
-            columns.to_owned(),
+            columns,
+            row_length,
             scope(r.scope).to_owned(),
             q.count.to_string(),
             percent(q.within_5_percent),

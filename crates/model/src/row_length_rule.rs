@@ -1,0 +1,138 @@
+//! Which statistic of the row lengths stands for them: p of the strip models.
+//!
+//! | kernel | the papers' p |
+//! |---|---|
+//! | `csr-vector`, any team | mode |
+//! | `csr-scalar`, `ell` | maximum |
+//! | `coo` | none |
+//! | `hyb` | K, the width of its ELL part, whatever the rule |
+//!
+//! Sources: Guo, Wang and Chen 2014, section 3.4.2; Wang, Gu and Li 2017 for `csr-scalar` (their CSR-S). The other
+//! rules are this project's, to see what the choice is worth.
+
+use serde::{Serialize, Serializer};
+use sparsight_kernels::Kernel;
+use sparsight_matrix::Features;
+use std::fmt;
+use std::str::FromStr;
+
+/// What stands for the row lengths of a matrix in a strip model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub enum RowLengthRule {
+    /// By kernel: see the table of the module.
+    #[default]
+    Paper,
+    /// The most frequent length.
+    Mode,
+    /// The longest row.
+    Max,
+    /// Non-zeros over rows, to the nearest whole number.
+    Mean,
+    /// The length that a quantile of the rows does not exceed: an index into [`Features::QUANTILES`].
+    Quantile(KnownQuantile),
+}
+
+/// One of the quantiles that [`Features`] hold, and so exactly known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct KnownQuantile(usize);
+
+impl KnownQuantile {
+    /// All.
+    pub fn all() -> impl Iterator<Item = Self> {
+        (0..Features::QUANTILES.len()).map(Self)
+    }
+
+    /// In percent: 95 for the length that 95 % of the rows do not exceed.
+    pub fn percent(self) -> u32 {
+        (100.0 * Features::QUANTILES[self.0]).round() as u32
+    }
+}
+
+/// `P_NZ`, the row length that stands for a matrix in the strip model of `kernel`; `None` for COO, which has none.
+pub fn representative_row_length(kernel: Kernel, features: &Features, rule: RowLengthRule) -> Option<u64> {
+    match (kernel, rule) {
+        (Kernel::Coo, _) => None,
+        (Kernel::Hyb, _) => Some(features.hyb.width),
+        (Kernel::CsrVector { .. }, RowLengthRule::Paper) | (_, RowLengthRule::Mode) => {
+            Some(features.row_mode)
+        }
+        (_, RowLengthRule::Paper | RowLengthRule::Max) => Some(features.row_max),
+        (_, RowLengthRule::Mean) => Some(features.row_mean().round() as u64),
+        (_, RowLengthRule::Quantile(KnownQuantile(at))) => Some(features.row_quantiles[at]),
+    }
+}
+
+/// The one name used in flags and reports: `paper`, `mode`, `max`, `mean`, `median`, `p95`.
+impl fmt::Display for RowLengthRule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Paper => f.pad("paper"),
+            Self::Mode => f.pad("mode"),
+            Self::Max => f.pad("max"),
+            Self::Mean => f.pad("mean"),
+            Self::Quantile(quantile) if quantile.percent() == 50 => f.pad("median"),
+            Self::Quantile(quantile) => f.pad(&format!("p{}", quantile.percent())),
+        }
+    }
+}
+
+impl FromStr for RowLengthRule {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        let quantiles = || KnownQuantile::all().map(Self::Quantile);
+        if text == "p50" {
+            return "median".parse();
+        }
+        let mut rules = [Self::Paper, Self::Mode, Self::Max, Self::Mean].into_iter().chain(quantiles());
+        rules.find(|rule| rule.to_string() == text).ok_or_else(|| {
+            let known: Vec<String> = quantiles().map(|rule| rule.to_string()).collect();
+            let is_quantile = text.strip_prefix('p').is_some_and(|percent| percent.parse::<f64>().is_ok());
+            if is_quantile {
+                format!("the quantile {text} is not among the features of a matrix: {}", known.join(", "))
+            } else {
+                format!("unknown row length '{text}': paper, mode, max, mean, {}", known.join(", "))
+            }
+        })
+    }
+}
+
+impl Serialize for RowLengthRule {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sparsight_matrix::RowLengths;
+
+    #[test]
+    fn each_rule_takes_its_statistic_and_the_papers_that_of_the_kernel() {
+        // 50 rows of 1, 45 of 10, 5 of 200: mean (50 + 450 + 1000) / 100 = 15.
+        let lengths = RowLengths::from_counts([(1, 50), (10, 45), (200, 5)]);
+        let f = Features::from_row_lengths(&lengths, 1000, 0, 1.0);
+        let team = Kernel::CsrVector { threads_per_row: 8 };
+        let p = |rule: &str, kernel| representative_row_length(kernel, &f, rule.parse().unwrap());
+        for (rule, value) in
+            [("mode", 1), ("max", 200), ("mean", 15), ("median", 1), ("p75", 10), ("p99", 200)]
+        {
+            for kernel in [team, Kernel::CsrScalar, Kernel::Ell] {
+                assert_eq!(p(rule, kernel), Some(value), "{rule} {kernel}");
+            }
+            assert_eq!((p(rule, Kernel::Coo), p(rule, Kernel::Hyb)), (None, Some(f.hyb.width)), "{rule}");
+        }
+        assert_eq!([team, Kernel::CsrScalar, Kernel::Ell].map(|k| p("paper", k)), [1, 200, 200].map(Some));
+    }
+
+    #[test]
+    fn names_read_back_and_quantiles_that_nobody_computed_are_refused() {
+        for name in ["paper", "mode", "max", "mean", "p5", "p25", "median", "p75", "p90", "p95", "p99"] {
+            assert_eq!(name.parse::<RowLengthRule>().unwrap().to_string(), name);
+        }
+        assert_eq!("p50".parse::<RowLengthRule>(), "median".parse());
+        let refused = |text: &str| text.parse::<RowLengthRule>().unwrap_err();
+        assert!(refused("p98").contains("p95, p99") && refused("p98").contains("not among the features"));
+        assert!(refused("longest").contains("unknown row length 'longest': paper, mode"));
+    }
+}
