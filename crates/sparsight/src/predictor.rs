@@ -130,9 +130,9 @@ impl<'p> Predictor<'p> {
         match model {
             ModelName::Strip => Ok(strip(&models.strip, &models.strip_calibration)),
             ModelName::StripCache => Ok(strip(&models.strip_cache, &models.strip_cache_calibration)),
-            ModelName::StripUniform => drawn(profile, model, models.strip_uniform.as_ref())
+            ModelName::StripUniform => drawn(profile, Variant::StripUniform, models.strip_uniform.as_ref())
                 .map(|found| strip(&found.model, &found.calibration)),
-            ModelName::StripNormal => drawn(profile, model, models.strip_normal.as_ref())
+            ModelName::StripNormal => drawn(profile, Variant::StripNormal, models.strip_normal.as_ref())
                 .map(|found| strip(&found.model, &found.calibration)),
             ModelName::Boosting => learned(profile, models.boosting.as_ref()).map(Self::Boosting),
             ModelName::Linear => learned(profile, models.linear.as_ref()).map(Self::Linear),
@@ -173,12 +173,16 @@ impl<'p> Predictor<'p> {
 
 fn drawn<'p>(
     profile: &Profile,
-    model: ModelName,
+    variant: Variant,
     found: Option<&'p CalibratedStrip>,
 ) -> Result<&'p CalibratedStrip, Error> {
     found.ok_or_else(|| Error::Lacking {
         profile: profile.name.clone(),
-        missing: format!("{model} model, which takes benchmark matrices with such row lengths"),
+        missing: format!(
+            "{} model, which takes benchmark matrices with {} row lengths",
+            variant.name(),
+            variant.lengths()
+        ),
     })
 }
 
