@@ -66,6 +66,12 @@ impl BenchmarkMatrix {
             Format::Csr => Csr::<f32>::device_bytes(self.nrows, self.nnz(), dtype).0,
             Format::Ell => sparsight_matrix::Ell::<f32>::device_bytes(self.nrows, self.row_length, dtype).0,
             Format::Coo | Format::Hyb => (8 + dtype.bytes()) * self.nnz(),
+            Format::Jad => {
+                let (n, longest) = (self.nrows, self.row_length);
+                sparsight_matrix::Jad::<f32>::device_bytes(n, self.nnz(), longest, dtype).0
+            }
+            // Have no benchmark matrices; equal rows are not padded.
+            Format::Sell(_) | Format::BroEll(_) => (4 + dtype.bytes()) * self.nnz(),
         };
         Bytes(matrix + 2 * dtype.bytes() * self.nrows)
     }

@@ -15,7 +15,7 @@ mod traffic;
 pub use benchmark_matrix::{BenchmarkMatrix, Placement};
 pub use candidate::{BLOCKS, Candidate, ParseCandidateError, catalogue};
 pub use device_facts::{DeviceFacts, DeviceKind};
-pub use kernel::{Format, Kernel};
+pub use kernel::{Format, Kernel, ParseFormatError};
 pub use launch::{Chunk, row_chunks};
 pub use source::{COO_ITEMS, HELPER_BLOCK, KernelSource, benchmark_matrix_source, source, timing_source};
 pub use strip::{Strip, StripUnit, strip};

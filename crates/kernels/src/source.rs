@@ -26,6 +26,9 @@ const CSR_VECTOR: &str = cuda!("csr_vector.cu");
 const CLEAR: &str = cuda!("clear.cu");
 const COO: &str = cuda!("coo.cu");
 const ELL: &str = cuda!("ell.cu");
+const JAD: &str = cuda!("jad.cu");
+const SELL: &str = cuda!("sell.cu");
+const BRO_ELL: &str = cuda!("bro_ell.cu");
 const BENCHMARK_MATRIX: &str = cuda!("benchmark_matrix.cu");
 const SPIN: &str = cuda!("spin.cu");
 
@@ -60,6 +63,9 @@ pub fn source(candidate: &Candidate, offset_bytes: u64) -> KernelSource {
         Kernel::Coo => (&[CLEAR, COO], &["clear", "coo"]),
         Kernel::Ell => (&[ELL], &["ell"]),
         Kernel::Hyb => (&[ELL, COO], &["ell", "coo"]),
+        Kernel::Jad => (&[JAD], &["jad"]),
+        Kernel::Sell(_) => (&[SELL], &["sell"]),
+        Kernel::BroEll(_) => (&[BRO_ELL], &["bro_ell"]),
     };
     match candidate.kernel {
         Kernel::CsrScalar => definitions.push(offset(offset_bytes)),
@@ -72,6 +78,9 @@ pub fn source(candidate: &Candidate, offset_bytes: u64) -> KernelSource {
             definitions.push(format!("ACCUMULATE={}", u32::from(candidate.kernel == Kernel::Hyb)));
         }
         Kernel::Ell => {}
+        Kernel::Jad => todo!(),
+        Kernel::Sell(shape) => todo!(),
+        Kernel::BroEll(shape) => todo!(),
     }
     KernelSource { text: files.concat(), definitions, entry_points }
 }

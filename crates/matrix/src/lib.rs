@@ -8,26 +8,34 @@
 pub mod gallery;
 pub mod io;
 
+mod bro_ell;
 mod coo;
 mod csr;
 mod ell;
 mod features;
 mod hyb;
 mod infeasible;
+mod jad;
 mod mix;
+mod padded;
 mod reference;
 mod row_lengths;
 mod scalar;
+mod sell;
 mod units;
 
+pub use bro_ell::{BroEll, BroEllShape, BroEllSize};
 pub use coo::Coo;
 pub use csr::{Csr, CsrError};
 pub use ell::Ell;
 pub use features::Features;
 pub use hyb::{Hyb, HybSplit};
 pub use infeasible::{Infeasible, Limits};
+pub use jad::Jad;
 pub use mix::mix;
+pub use padded::PaddedSizes;
 pub use reference::{Reference, reference, rounding_bound};
 pub use row_lengths::RowLengths;
 pub use scalar::{Dtype, Scalar};
+pub use sell::{Sell, SellShape};
 pub use units::{Bytes, Seconds};

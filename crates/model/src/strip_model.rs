@@ -161,7 +161,7 @@ impl StripModel {
         variant: Variant,
     ) -> Result<Self, PredictError> {
         let mut groups: BTreeMap<(Candidate, Placement), Vec<Point>> = BTreeMap::new();
-        for observation in observations.iter().filter(|o| o.candidate.kernel != Kernel::Hyb) {
+        for observation in observations.iter().filter(|o| o.candidate.kernel.has_benchmark_matrices()) {
             let group = groups.entry((observation.candidate, observation.placement)).or_default();
             group.extend(Point::of(observation, facts));
         }

@@ -57,8 +57,7 @@ impl Grid {
         let mut points = Vec::new();
         for &dtype in dtypes {
             for placement in Placement::ALL {
-                // HYB has no benchmark matrices of its own: it is ELL and COO.
-                for kernel in Kernel::ALL.into_iter().filter(|k| k.format() != Format::Hyb) {
+                for kernel in Kernel::ALL.into_iter().filter(|k| k.has_benchmark_matrices()) {
                     points.extend(points_of(kernel, strip(kernel, facts)).map(
                         |(nrows, row_length, strips)| {
                             let matrix = BenchmarkMatrix { nrows, row_length, placement, seed: SEED };
