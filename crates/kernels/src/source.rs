@@ -54,6 +54,8 @@ pub struct KernelSource {
 /// | ell | `ell` | rows, 1 thread each |
 /// | coo | `clear`, `coo` | rows, 1 thread each; runs of `32 COO_ITEMS` non-zeros, 32 threads each |
 /// | hyb | `ell`, `coo` | as in ell and coo |
+/// | jad | `jad` | rows, 1 thread each |
+/// | sell | `sell` | rows, 1 thread each |
 pub fn source(candidate: &Candidate, offset_bytes: u64) -> KernelSource {
     let mut definitions =
         vec![format!("VALUE={}", c_type(candidate.dtype)), format!("BLOCK={}", candidate.block)];
@@ -77,9 +79,11 @@ pub fn source(candidate: &Candidate, offset_bytes: u64) -> KernelSource {
             definitions.push(format!("ITEMS={COO_ITEMS}"));
             definitions.push(format!("ACCUMULATE={}", u32::from(candidate.kernel == Kernel::Hyb)));
         }
-        Kernel::Ell => {}
-        Kernel::Jad => todo!(),
-        Kernel::Sell(shape) => todo!(),
+        Kernel::Ell | Kernel::Jad => {}
+        Kernel::Sell(shape) => {
+            definitions.push(format!("SLICE={}", shape.slice));
+            definitions.push(format!("SORTED={}", u32::from(shape.is_sorted())));
+        }
         Kernel::BroEll(shape) => todo!(),
     }
     KernelSource { text: files.concat(), definitions, entry_points }
@@ -158,7 +162,7 @@ mod tests {
 
     #[test]
     fn the_kernels_include_nothing_and_have_no_macro_bodies() {
-        for text in [CSR_SCALAR, CSR_VECTOR, CLEAR, COO, ELL, BENCHMARK_MATRIX, SPIN] {
+        for text in [CSR_SCALAR, CSR_VECTOR, CLEAR, COO, ELL, JAD, SELL, BENCHMARK_MATRIX, SPIN] {
             assert!(!text.contains("#include") && !text.contains("#define"));
             assert!(text.starts_with("#line 1 \""));
         }

@@ -2,9 +2,7 @@
 
 use crate::{Candidate, Format};
 use sparsight_matrix::Dtype;
-use sparsight_matrix::{
-    BroEll, Bytes, Coo, Csr, Ell, Features, Hyb, Infeasible, Jad, Limits, Scalar, Sell,
-};
+use sparsight_matrix::{BroEll, Bytes, Coo, Csr, Ell, Features, Hyb, Infeasible, Jad, Limits, Scalar, Sell};
 
 /// Bytes of the matrix in the candidate's format, on a device.
 pub fn device_bytes(candidate: &Candidate, f: &Features) -> Bytes {

@@ -8,7 +8,7 @@ use sparsight_kernels::{
     BenchmarkMatrix, COO_ITEMS, Candidate, Chunk, Format, HELPER_BLOCK, Kernel, KernelSource, Placement,
     benchmark_matrix_source, row_chunks, source,
 };
-use sparsight_matrix::{Coo, Csr, Dtype, Ell, Hyb, Limits, Scalar, reference};
+use sparsight_matrix::{Coo, Csr, Dtype, Ell, Hyb, Jad, Limits, Scalar, Sell, reference};
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -206,6 +206,32 @@ fn product<T: Scalar>(
             let hyb = Hyb::from_csr(a, &Limits::NONE).unwrap();
             (ell(hyb.ell()), Some(hyb.coo().clone()))
         }
+        Kernel::Jad => {
+            let jad = Jad::from_csr(a, &Limits::NONE).unwrap();
+            let args = [
+                Arg::Number(jad.diagonal_ptr().len() as u64 - 1),
+                add(words(jad.permutation())),
+                add(offsets(jad.diagonal_ptr(), 8)),
+                add(words(jad.col_idx())),
+                add(scalars(jad.values())),
+                x,
+                y,
+            ];
+            (rows(0, 1, &args), None)
+        }
+        Kernel::Sell(shape) => {
+            let sell = Sell::from_csr(a, shape, &Limits::NONE).unwrap();
+            let args = [
+                add(offsets(sell.slice_ptr(), 8)),
+                add(words(sell.permutation())),
+                add(words(sell.col_idx())),
+                add(scalars(sell.values())),
+                x,
+                y,
+            ];
+            (rows(0, 1, &args), None)
+        }
+        Kernel::BroEll(_) => todo!(),
     };
     if let Some(coo) = coo {
         let nnz = coo.nnz() as u64;
@@ -267,6 +293,9 @@ fn awkward() -> Vec<(&'static str, Vec<usize>)> {
         ("rows of 32 and 33", [vec![32; 10], vec![33; 10]].concat()),
         ("33 entries", vec![0, 33, 0]),
         ("dense", vec![300; 40]),
+        // Diagonals that end within a warp, slices of one width and of many, more rows than the largest slice.
+        ("every length up to 40", (0..1100).map(|i| (i * 17) % 41).collect()),
+        ("one row longer by one", (0..600).map(|i| if i == 333 { 9 } else { 8 }).collect()),
         (
             "HYB with both parts",
             [vec![3; 4096], vec![1; 500], vec![50; 20], vec![0; 100], vec![400; 2]].concat(),

@@ -1,6 +1,6 @@
 //! What the models know of a matrix: one parallel pass over its pattern, never over its values.
 
-use crate::{Csr, HybSplit, PaddedSizes, RowLengths, Scalar, bro_ell, sell};
+use crate::{Csr, HybSplit, PaddedSizes, RowLengths, Scalar, bro_ell, sell_sizes};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -66,7 +66,7 @@ impl Features {
             })
             .reduce(|| (0, 0), |(b1, r1), (b2, r2)| (b1.max(b2), r1 + r2));
         let x_reuse = if a.nnz() == 0 { 1.0 } else { reused as f64 / a.nnz() as f64 };
-        let padded = PaddedSizes::new(sell::sizes(a.row_ptr()), bro_ell::sizes(a));
+        let padded = PaddedSizes::new(sell_sizes::sizes(a.row_ptr()), bro_ell::sizes(a));
         let lengths = RowLengths::of(a);
         Self { padded, ..Self::from_row_lengths(&lengths, a.ncols() as u64, bandwidth, x_reuse) }
     }

@@ -2,13 +2,14 @@
 //!
 //! This crate knows no device, reads no clock and prints nothing. A matrix enters as a [`Csr`] (read by
 //! [`mod@io`] or made by [`gallery`]), is summarised once as [`Features`], and is converted into [`Coo`],
-//! [`Ell`] or [`Hyb`] when somebody wants to run it that way. How large a conversion would be is known
+//! [`Ell`], [`Hyb`], [`Jad`] or [`Sell`] when somebody wants to run it that way. How large a conversion would be is known
 //! exactly before it is made, and a conversion that makes no sense is a typed [`Infeasible`].
 
 pub mod gallery;
 pub mod io;
 
 mod bro_ell;
+mod columns;
 mod coo;
 mod csr;
 mod ell;
@@ -20,8 +21,10 @@ mod mix;
 mod padded;
 mod reference;
 mod row_lengths;
+mod row_order;
 mod scalar;
 mod sell;
+mod sell_sizes;
 mod units;
 
 pub use bro_ell::{BroEll, BroEllShape, BroEllSize};
