@@ -4,13 +4,13 @@ use super::operand::Held;
 use crate::DeviceError;
 use rayon::prelude::*;
 use sparsight_kernels::{BenchmarkMatrix, Format};
-use sparsight_matrix::{Bytes, Coo, Csr, Ell, Hyb, Limits, Scalar};
+use sparsight_matrix::{Bytes, Csr, Ell, Limits, Scalar};
 
 /// Non-zeros that one task makes, at least. Chosen: some 10 us of work.
 const NON_ZEROS_A_TASK: usize = 4096;
 
-/// The matrix in `format`. CSR and ELL are made in place; COO and HYB are made of CSR, which needs memory for
-/// both for a moment.
+/// The matrix in `format`. CSR and ELL are made in place; the others are made of CSR, which needs memory for both
+/// for a moment.
 ///
 /// # Errors
 /// [`DeviceError::Infeasible`] before anything is allocated.
@@ -25,15 +25,11 @@ pub(super) fn generate<T: Scalar>(
     assert!(m.row_length <= m.nrows, "a row cannot be longer than the matrix is wide");
     Ok(match format {
         Format::Csr => Held::Csr(csr(m, limits)?),
-        Format::Coo | Format::Hyb => {
+        Format::Coo | Format::Hyb | Format::Jad | Format::Sell(_) | Format::BroEll(_) => {
             let a = csr(m, limits)?;
             let taken = m.bytes(Format::Csr, T::DTYPE).0;
             let left = Limits { memory: Bytes(limits.memory.0.saturating_sub(taken)), ..*limits };
-            if format == Format::Coo {
-                Held::Coo(Coo::from_csr(&a, &left)?)
-            } else {
-                Held::Hyb(Hyb::from_csr(&a, &left)?)
-            }
+            Held::convert(&a, format, &left)?
         }
         Format::Ell => {
             Ell::<T>::check(m.nrows, m.nrows, m.nnz(), m.row_length, limits)?;
@@ -82,10 +78,9 @@ mod tests {
                 let m = BenchmarkMatrix { nrows, row_length, placement, seed: 7 };
                 let a = m.to_csr::<f32>();
                 let made = |format| generate::<f32>(&m, format, &Limits::NONE).unwrap();
-                assert_eq!(made(Format::Csr), Held::Csr(a.clone()));
-                assert_eq!(made(Format::Coo), Held::Coo(Coo::from_csr(&a, &Limits::NONE).unwrap()));
-                assert_eq!(made(Format::Ell), Held::Ell(Ell::from_csr(&a, &Limits::NONE).unwrap()));
-                assert_eq!(made(Format::Hyb), Held::Hyb(Hyb::from_csr(&a, &Limits::NONE).unwrap()));
+                for format in Format::ALL {
+                    assert_eq!(made(format), Held::convert(&a, format, &Limits::NONE).unwrap(), "{format}");
+                }
             }
         }
     }

@@ -1,9 +1,11 @@
 //! Benchmark matrices made on the device, and the small kernels that fill vectors.
 
 use super::Cuda;
+use super::arrays::{CooArrays, EllArrays, JadArrays, Matrix, Offsets};
 use super::memory::DeviceArray;
 use super::module::Module;
-use super::operand::{CooArrays, CudaOperand, EllArrays, Matrix, Offsets};
+use super::operand::CudaOperand;
+use super::upload::{Converted, upload};
 use crate::{DeviceError, Preparation};
 use sparsight_kernels::{BenchmarkMatrix, Format, HELPER_BLOCK, Placement};
 use sparsight_matrix::{Csr, Dtype, Ell, Hyb, HybSplit, Infeasible, Limits, RowLengths, Scalar};
@@ -55,7 +57,8 @@ impl Helper {
     }
 }
 
-/// The matrix on the device. x is random and follows from the matrix' seed.
+/// The matrix on the device, made there; only SELL-C-sigma and BRO-ELL, which have no benchmark matrices, are made on
+/// the host. x is random and follows from the matrix' seed.
 ///
 /// # Panics
 /// If a row is longer than the matrix is wide.
@@ -100,12 +103,16 @@ pub(super) fn generate<'d, T: Scalar>(
         let (col_idx, values) = entries(count)?;
         Ok(CooArrays { row_idx, col_idx, values })
     };
-    let ell = |width: u64| -> Result<_, DeviceError> {
-        let stride = Ell::<T>::stride_for(nrows);
+    let columns = |width: u64, stride: u64| -> Result<_, DeviceError> {
         let col_idx = DeviceArray::<u32>::new(context, (width * stride) as usize)?;
         let values = DeviceArray::<T>::new(context, (width * stride) as usize)?;
         let args = [nrows, p, strewn, matrix.seed, stride, col_idx.address(), values.address()];
         helper.launch(ELL, width * stride, &args)?;
+        Ok((col_idx, values))
+    };
+    let ell = |width: u64| -> Result<_, DeviceError> {
+        let stride = Ell::<T>::stride_for(nrows);
+        let (col_idx, values) = columns(width, stride)?;
         Ok(EllArrays { width, stride, col_idx, values })
     };
     let arrays = match format {
@@ -124,6 +131,20 @@ pub(super) fn generate<'d, T: Scalar>(
         Format::Ell => Matrix::Ell(ell(p)?),
         // All rows are equal, so one of the two parts holds everything.
         Format::Hyb => Matrix::Hyb(ell(split.width)?, coo(split.coo_nnz)?),
+        Format::Jad => {
+            // Sorted as they are, and every diagonal has all of them: ELL without aligned columns.
+            let diagonals: Vec<u64> = (0..=p).map(|k| k * nrows).collect();
+            let permutation = DeviceArray::<u32>::new(context, nrows as usize)?;
+            // The row of each entry of a matrix with one entry a row.
+            helper.launch(ROW_IDX, nrows, &[nrows, 1, permutation.address()])?;
+            let diagonal_ptr = DeviceArray::of(context, &diagonals)?;
+            let (col_idx, values) = columns(p, nrows)?;
+            Matrix::Jad(JadArrays { permutation, diagonal_ptr, col_idx, values })
+        }
+        Format::Sell(_) | Format::BroEll(_) => {
+            let a = matrix.to_csr();
+            upload(cuda, &a, &Converted::from_csr(&a, format, limits)?)?
+        }
     };
     CudaOperand::new(cuda, (nrows, nrows), arrays, Preparation::default(), matrix.seed)
 }

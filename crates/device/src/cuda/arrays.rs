@@ -1,0 +1,84 @@
+//! The arrays of each format on the device.
+
+use super::memory::DeviceArray;
+use sparsight_kernels::Format;
+use sparsight_matrix::SellShape;
+
+/// Row offsets of CSR, 32 bits wide while they fit.
+#[derive(Debug)]
+pub(super) enum Offsets {
+    Narrow(DeviceArray<u32>),
+    Wide(DeviceArray<u64>),
+}
+
+impl Offsets {
+    pub(super) fn address(&self) -> u64 {
+        match self {
+            Self::Narrow(array) => array.address(),
+            Self::Wide(array) => array.address(),
+        }
+    }
+
+    pub(super) const fn bytes(&self) -> u64 {
+        match self {
+            Self::Narrow(_) => 4,
+            Self::Wide(_) => 8,
+        }
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct CooArrays<T> {
+    pub(super) row_idx: DeviceArray<u32>,
+    pub(super) col_idx: DeviceArray<u32>,
+    pub(super) values: DeviceArray<T>,
+}
+
+#[derive(Debug)]
+pub(super) struct EllArrays<T> {
+    pub(super) width: u64,
+    pub(super) stride: u64,
+    pub(super) col_idx: DeviceArray<u32>,
+    pub(super) values: DeviceArray<T>,
+}
+
+#[derive(Debug)]
+pub(super) struct JadArrays<T> {
+    pub(super) permutation: DeviceArray<u32>,
+    pub(super) diagonal_ptr: DeviceArray<u64>,
+    pub(super) col_idx: DeviceArray<u32>,
+    pub(super) values: DeviceArray<T>,
+}
+
+#[derive(Debug)]
+pub(super) struct SellArrays<T> {
+    pub(super) shape: SellShape,
+    pub(super) slice_ptr: DeviceArray<u64>,
+    pub(super) permutation: DeviceArray<u32>,
+    pub(super) col_idx: DeviceArray<u32>,
+    pub(super) values: DeviceArray<T>,
+}
+
+/// The arrays of one format.
+#[derive(Debug)]
+pub(super) enum Matrix<T> {
+    Csr { row_ptr: Offsets, col_idx: DeviceArray<u32>, values: DeviceArray<T> },
+    Coo(CooArrays<T>),
+    Ell(EllArrays<T>),
+    Hyb(EllArrays<T>, CooArrays<T>),
+    Jad(JadArrays<T>),
+    Sell(SellArrays<T>),
+}
+
+impl<T> Matrix<T> {
+    pub(super) const fn format(&self) -> Format {
+        match self {
+            Self::Csr { .. } => Format::Csr,
+            Self::Coo(_) => Format::Coo,
+            Self::Ell(_) => Format::Ell,
+            Self::Hyb(..) => Format::Hyb,
+            Self::Jad(_) => Format::Jad,
+            Self::Sell(sell) => Format::Sell(sell.shape),
+        }
+    }
+}
