@@ -63,13 +63,18 @@ pub enum Predictor<'p> {
 }
 
 impl Profile {
-    /// The model that predicts when none is named: `boosting` if the profile learned every kernel for this value type, else
-    /// on a GPU `strip-cache` and on a CPU `strip` (the second regime was seen on a GPU, and a quick profile has too
-    /// few benchmarks beyond a CPU's caches to hold its lines).
+    /// The model that predicts when none is named: `boosting` if the profile learned for this value type every kernel
+    /// that its strip models predict, else on a GPU `strip-cache` and on a CPU `strip` (the second regime was seen on
+    /// a GPU, and a quick profile has too few benchmarks beyond a CPU's caches to hold its lines). A kernel newer than
+    /// the profile is in neither and changes nothing.
     pub fn best_model(&self, dtype: Dtype) -> ModelName {
+        let fitted = self.models.strip.fitted();
+        // HYB has no fit of its own: it is ELL and COO.
+        let predicted =
+            |kernel: &Kernel| *kernel == Kernel::Hyb || fitted.iter().any(|f| f.candidate.kernel == *kernel);
         let complete = |model: &BoostingModel| {
-            model.knows(dtype)
-                && Kernel::ALL.iter().all(|kernel| model.kernels().iter().any(|k| k.kernel() == *kernel))
+            let learned = |kernel: &Kernel| model.kernels().iter().any(|k| k.kernel() == *kernel);
+            model.knows(dtype) && Kernel::ALL.iter().filter(|kernel| predicted(kernel)).all(learned)
         };
         let learned = self.models.boosting.as_ref().is_some_and(complete);
         match (learned, self.device.facts.kind) {

@@ -8,8 +8,8 @@ use sparsight::kernels::{Format, Kernel, catalogue, compulsory_bytes};
 use sparsight::matrix::{Bytes, Dtype, Features, RowLengths, Seconds};
 use sparsight::model::{MIN_MATRICES, PlacementRule};
 use sparsight::profile::{DEVICE_SCHEMA, ProfileFolder, ProfiledDevice, Provenance};
-use sparsight::records::{CorpusRecord, Measured, Outcome};
-use sparsight::{Advisor, Error, Evaluation, Grid, ModelName, Objective, Profile, evaluate, fit, instrument};
+use sparsight::records::{BenchmarkRecord, CorpusRecord, Measured, Outcome};
+use sparsight::{Advisor, Error, Why, Evaluation, Grid, ModelName, Objective, Profile, evaluate, fit, instrument};
 use std::collections::BTreeMap;
 use std::path::Path;
 use support::Formula;
@@ -35,6 +35,11 @@ fn record(i: u64) -> CorpusRecord {
 
 /// A profile whose corpus holds matrices `0..count`; those of folder a are learned from.
 fn profile(path: &Path, count: u64) -> Profile {
+    profile_with(path, count, |_| true)
+}
+
+/// The same, of the kernels that were `known` when it was measured.
+fn profile_with(path: &Path, count: u64, known: fn(Kernel) -> bool) -> Profile {
     let device = Formula::new();
     let folder = ProfileFolder::create(path).unwrap();
     let facts = Device::<f64>::facts(&device).clone();
@@ -44,10 +49,16 @@ fn profile(path: &Path, count: u64) -> Profile {
     let conversion = BTreeMap::new();
     folder.write_device(&ProfiledDevice { schema, facts, conversion, provenance }).unwrap();
     let mut journal = folder.benchmark().unwrap();
-    instrument::<f64>(&device, &grid, &[], |_| true, |record| journal.append(record)).unwrap();
+    let kernels: Vec<String> = Kernel::ALL.into_iter().filter(|k| known(*k)).map(|k| k.to_string()).collect();
+    let mut keep = |record: BenchmarkRecord| {
+        if kernels.contains(&record.kernel) { journal.append(record) } else { Ok(()) }
+    };
+    instrument::<f64>(&device, &grid, &[], |_| true, &mut keep).unwrap();
     let mut corpus = folder.corpus().unwrap();
     for i in 0..count {
-        corpus.append(record(i)).unwrap();
+        let mut record = record(i);
+        record.results.retain(|m| known(m.id.kernel));
+        corpus.append(record).unwrap();
     }
     folder.write_models(&fit(&folder, |name| name.starts_with("a/")).unwrap()).unwrap();
     Profile::load(path).unwrap()
@@ -101,4 +112,31 @@ fn a_profile_with_too_few_matrices_has_no_boosting_and_says_so_when_asked_for_it
     let evaluation = evaluate(&profile, &[record(30)], &[PlacementRule::Blend], 3);
     assert_eq!(of_boosting(&evaluation), (0, 0));
     assert!(evaluation.trained_on.is_empty());
+}
+
+#[test]
+fn a_profile_from_before_a_format_was_there_advises_as_before_and_names_what_it_lacks() {
+    let dir = tempfile::tempdir().unwrap();
+    let old = |kernel| !matches!(kernel, Kernel::Jad | Kernel::Sell(_) | Kernel::BroEll(_));
+    let profile = profile_with(dir.path(), 25, old);
+    assert_eq!(profile.best_model(Dtype::F64), ModelName::Boosting, "it learned all that was there");
+    for model in ModelName::ALL {
+        let objective = Objective { model: Some(model), ..Objective::default() };
+        let advice = Advisor::new(&profile).advise(&record(30).features, Dtype::F64, &objective).unwrap();
+        assert_eq!(advice.ranked.len(), 9 * 5, "{model}");
+        assert_eq!(advice.refused.len(), catalogue(Dtype::F64).count() - 9 * 5, "{model}");
+        for refused in &advice.refused {
+            assert!(!old(refused.candidate.kernel));
+            let Why::NoModel(why) = &refused.why else { panic!("{refused:?}") };
+            assert!(why.contains(&format!("no {model} model for {}", refused.candidate)), "{why}");
+        }
+    }
+}
+
+#[test]
+fn features_recorded_before_a_padded_format_was_there_are_read() {
+    let features = record(3).features;
+    let mut text = serde_json::to_value(&features).unwrap();
+    assert!(text.as_object_mut().unwrap().remove("padded").is_some());
+    assert_eq!(serde_json::from_value::<Features>(text).unwrap(), features);
 }
