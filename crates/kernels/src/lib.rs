@@ -19,4 +19,4 @@ pub use kernel::{Format, Kernel, ParseFormatError};
 pub use launch::{Chunk, row_chunks};
 pub use source::{COO_ITEMS, HELPER_BLOCK, KernelSource, benchmark_matrix_source, source, timing_source};
 pub use strip::{Strip, StripUnit, strip};
-pub use traffic::{compulsory_bytes, device_bytes, feasible, flops};
+pub use traffic::{compulsory_bytes, device_bytes, feasible, flops, stored_entries};

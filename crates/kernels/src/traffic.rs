@@ -13,14 +13,26 @@ pub fn device_bytes(candidate: &Candidate, f: &Features) -> Bytes {
         Format::Hyb => Hyb::<f32>::device_bytes(f.nrows, f.hyb, candidate.dtype),
         Format::Jad => Jad::<f32>::device_bytes(f.nrows, f.nnz, f.row_max, candidate.dtype),
         Format::Sell(shape) => {
-            // Unknown only in records made before this format was there: at least the non-zeros.
-            let entries = f.padded.sell(shape).unwrap_or(f.nnz);
+            let entries = stored_entries(candidate.format(), f);
             Sell::<f32>::device_bytes(f.nrows, shape, entries, candidate.dtype)
         }
         Format::BroEll(shape) => {
             let size = f.padded.bro_ell(shape).unwrap_or_default();
             BroEll::<f32>::device_bytes(f.nrows, shape, size, candidate.dtype)
         }
+    }
+}
+
+/// Entries that `format` stores, padding included.
+pub fn stored_entries(format: Format, f: &Features) -> u64 {
+    let ell = |width: u64| Ell::<f32>::stride_for(f.nrows).saturating_mul(width);
+    match format {
+        Format::Csr | Format::Coo | Format::Jad => f.nnz,
+        Format::Ell => ell(f.row_max),
+        Format::Hyb => ell(f.hyb.width).saturating_add(f.hyb.coo_nnz),
+        // Unknown only in records made before these formats were there: at least the non-zeros.
+        Format::Sell(shape) => f.padded.sell(shape).unwrap_or(f.nnz),
+        Format::BroEll(shape) => f.padded.bro_ell(shape).map_or(f.nnz, |size| size.entries),
     }
 }
 
@@ -54,7 +66,7 @@ fn feasible_as<T: Scalar>(format: Format, f: &Features, limits: &Limits) -> Resu
         Format::Hyb => Hyb::<T>::check(f.nrows, f.ncols, f.nnz, f.hyb, limits),
         Format::Jad => Jad::<T>::check(f.nrows, f.ncols, f.nnz, f.row_max, limits),
         Format::Sell(shape) => {
-            let entries = f.padded.sell(shape).unwrap_or(f.nnz);
+            let entries = stored_entries(format, f);
             Sell::<T>::check(f.nrows, f.ncols, f.nnz, shape, entries, limits)
         }
         Format::BroEll(shape) => {

@@ -9,7 +9,9 @@ use sparsight::matrix::{Bytes, Dtype, Features, RowLengths, Seconds};
 use sparsight::model::{MIN_MATRICES, PlacementRule};
 use sparsight::profile::{DEVICE_SCHEMA, ProfileFolder, ProfiledDevice, Provenance};
 use sparsight::records::{BenchmarkRecord, CorpusRecord, Measured, Outcome};
-use sparsight::{Advisor, Error, Why, Evaluation, Grid, ModelName, Objective, Profile, evaluate, fit, instrument};
+use sparsight::{
+    Advisor, Error, Evaluation, Grid, ModelName, Objective, Profile, Why, evaluate, fit, instrument,
+};
 use std::collections::BTreeMap;
 use std::path::Path;
 use support::Formula;

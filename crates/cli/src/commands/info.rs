@@ -9,7 +9,7 @@ use crate::printer::BOLD;
 use crate::table::Table;
 use crate::text::{counted, grouped, percent, shape};
 use serde::Serialize;
-use sparsight::kernels::{Candidate, Format, catalogue, device_bytes, feasible};
+use sparsight::kernels::{Candidate, Format, catalogue, device_bytes, feasible, stored_entries};
 use sparsight::matrix::{Bytes, Dtype, Features, Limits};
 
 /// A matrix' structure, its size in each format, and which formats cannot hold it
@@ -35,6 +35,10 @@ struct FormatJson {
     bytes: Bytes,
     /// Stored bytes over those of CSR.
     of_csr: f64,
+    /// Entries stored, padding included.
+    stored: u64,
+    /// Of which there are so many for each non-zero.
+    stored_of_nnz: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
     infeasible: Option<String>,
 }
@@ -66,11 +70,13 @@ fn formats(features: &Features, dtype: Dtype, limits: &Limits) -> Vec<FormatJson
     representatives.dedup_by_key(|c| c.format());
     let csr = representatives.first().map_or(Bytes(0), |c| device_bytes(c, features));
     let of = |c: &Candidate| {
-        let bytes = device_bytes(c, features);
+        let (bytes, stored) = (device_bytes(c, features), stored_entries(c.format(), features));
         FormatJson {
             format: c.format(),
             bytes,
             of_csr: bytes.0 as f64 / csr.0.max(1) as f64,
+            stored,
+            stored_of_nnz: if features.nnz == 0 { 1.0 } else { stored as f64 / features.nnz as f64 },
             infeasible: feasible(c, features, limits).err().map(|why| why.to_string()),
         }
     };
@@ -104,12 +110,15 @@ fn print_formats(
     device: &str,
     context: &Context,
 ) -> Result<(), Failure> {
-    let mut table = Table::new(&["<format", &format!("bytes, {dtype}"), "of csr", &format!("~on {device}")]);
+    let (bytes, on) = (format!("bytes, {dtype}"), format!("~on {device}"));
+    let mut table = Table::new(&["<format", &bytes, "of csr", "entries stored", "of non-zeros", &on]);
     for format in formats {
         table.row([
             format.format.to_string(),
             format.bytes.to_string(),
             format!("{:.2}", format.of_csr),
+            grouped(format.stored),
+            format!("{:.2}", format.stored_of_nnz),
             format
                 .infeasible
                 .as_ref()
