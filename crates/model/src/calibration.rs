@@ -39,7 +39,6 @@ struct KernelCalibration {
     interval: LogInterval,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde asks for")]
 fn write_kernel<S: Serializer>(kernel: &Kernel, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(kernel)
 }

@@ -259,7 +259,6 @@ impl<'de> Deserialize<'de> for Format {
 mod kernel_name {
     use super::{Deserialize, Deserializer, Kernel, Serializer};
 
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde asks for")]
     pub(super) fn serialize<S: Serializer>(kernel: &Kernel, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(kernel)
     }
