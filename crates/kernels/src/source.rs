@@ -54,6 +54,7 @@ pub struct KernelSource {
 /// | ell | `ell` | rows, 1 thread each |
 /// | coo | `clear`, `coo` | rows, 1 thread each; runs of `32 COO_ITEMS` non-zeros, 32 threads each |
 /// | hyb | `ell`, `coo` | as in ell and coo |
+/// | bro-ell | `bro_ell` | rows, 1 thread each |
 pub fn source(candidate: &Candidate, offset_bytes: u64) -> KernelSource {
     let mut definitions =
         vec![format!("VALUE={}", c_type(candidate.dtype)), format!("BLOCK={}", candidate.block)];
@@ -80,7 +81,7 @@ pub fn source(candidate: &Candidate, offset_bytes: u64) -> KernelSource {
         Kernel::Ell => {}
         Kernel::Jad => todo!(),
         Kernel::Sell(shape) => todo!(),
-        Kernel::BroEll(shape) => todo!(),
+        Kernel::BroEll(shape) => definitions.push(format!("SLICE={}", shape.slice)),
     }
     KernelSource { text: files.concat(), definitions, entry_points }
 }
@@ -158,7 +159,7 @@ mod tests {
 
     #[test]
     fn the_kernels_include_nothing_and_have_no_macro_bodies() {
-        for text in [CSR_SCALAR, CSR_VECTOR, CLEAR, COO, ELL, BENCHMARK_MATRIX, SPIN] {
+        for text in [CSR_SCALAR, CSR_VECTOR, CLEAR, COO, ELL, BRO_ELL, BENCHMARK_MATRIX, SPIN] {
             assert!(!text.contains("#include") && !text.contains("#define"));
             assert!(text.starts_with("#line 1 \""));
         }

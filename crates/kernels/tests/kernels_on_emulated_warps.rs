@@ -8,7 +8,7 @@ use sparsight_kernels::{
     BenchmarkMatrix, COO_ITEMS, Candidate, Chunk, Format, HELPER_BLOCK, Kernel, KernelSource, Placement,
     benchmark_matrix_source, row_chunks, source,
 };
-use sparsight_matrix::{Coo, Csr, Dtype, Ell, Hyb, Limits, Scalar, reference};
+use sparsight_matrix::{BroEll, Coo, Csr, Dtype, Ell, Hyb, Limits, Scalar, reference};
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -206,6 +206,21 @@ fn product<T: Scalar>(
             let hyb = Hyb::from_csr(a, &Limits::NONE).unwrap();
             (ell(hyb.ell()), Some(hyb.coo().clone()))
         }
+        Kernel::BroEll(shape) => {
+            let bro = BroEll::from_csr(a, shape, &Limits::NONE).unwrap();
+            let args = [
+                add(offsets(bro.column_ptr(), 8)),
+                add(offsets(bro.symbol_ptr(), 8)),
+                add(bro.bits().to_vec()),
+                add(offsets(bro.symbols(), 8)),
+                add(scalars(bro.values())),
+                x,
+                y,
+            ];
+            (rows(0, 1, &args), None)
+        }
+        Kernel::Jad => todo!(),
+        Kernel::Sell(_) => todo!(),
     };
     if let Some(coo) = coo {
         let nnz = coo.nnz() as u64;

@@ -158,6 +158,7 @@ fn every_prediction_is_a_positive_finite_number_whatever_the_features() {
                             hyb: HybSplit { width: length, coo_nnz: nnz },
                             bandwidth: length,
                             x_reuse: number,
+                            padded: sparsight_matrix::PaddedSizes::default(),
                         };
                         for candidate in catalogue(Dtype::F32) {
                             let p = predictor.predict(&candidate, &features).unwrap();

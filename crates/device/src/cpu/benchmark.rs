@@ -4,13 +4,13 @@ use super::operand::Held;
 use crate::DeviceError;
 use rayon::prelude::*;
 use sparsight_kernels::{BenchmarkMatrix, Format};
-use sparsight_matrix::{Bytes, Coo, Csr, Ell, Hyb, Limits, Scalar};
+use sparsight_matrix::{BroEll, Bytes, Coo, Csr, Ell, Hyb, Limits, Scalar};
 
 /// Non-zeros that one task makes, at least. Chosen: some 10 us of work.
 const NON_ZEROS_A_TASK: usize = 4096;
 
-/// The matrix in `format`. CSR and ELL are made in place; COO and HYB are made of CSR, which needs memory for
-/// both for a moment.
+/// The matrix in `format`. CSR and ELL are made in place; the others are made of CSR, which needs memory for both for
+/// a moment.
 ///
 /// # Errors
 /// [`DeviceError::Infeasible`] before anything is allocated.
@@ -25,16 +25,13 @@ pub(super) fn generate<T: Scalar>(
     assert!(m.row_length <= m.nrows, "a row cannot be longer than the matrix is wide");
     Ok(match format {
         Format::Csr => Held::Csr(csr(m, limits)?),
-        Format::Coo | Format::Hyb => {
-            let a = csr(m, limits)?;
-            let taken = m.bytes(Format::Csr, T::DTYPE).0;
-            let left = Limits { memory: Bytes(limits.memory.0.saturating_sub(taken)), ..*limits };
-            if format == Format::Coo {
-                Held::Coo(Coo::from_csr(&a, &left)?)
-            } else {
-                Held::Hyb(Hyb::from_csr(&a, &left)?)
-            }
+        Format::Coo => Held::Coo(Coo::from_csr(&csr(m, limits)?, &left::<T>(m, limits))?),
+        Format::Hyb => Held::Hyb(Hyb::from_csr(&csr(m, limits)?, &left::<T>(m, limits))?),
+        Format::BroEll(shape) => {
+            Held::BroEll(BroEll::from_csr(&csr(m, limits)?, shape, &left::<T>(m, limits))?)
         }
+        Format::Jad => todo!(),
+        Format::Sell(_) => todo!(),
         Format::Ell => {
             Ell::<T>::check(m.nrows, m.nrows, m.nnz(), m.row_length, limits)?;
             let entry = |row, k| (m.column(row as u64, k as u64), T::from_f64(m.value(row as u64, k as u64)));
@@ -42,6 +39,12 @@ pub(super) fn generate<T: Scalar>(
             Held::Ell(Ell::with_full_rows(n, n, p, entry).expect("columns increase by construction"))
         }
     })
+}
+
+/// What `limits` leave beside the matrix in CSR.
+fn left<T: Scalar>(m: &BenchmarkMatrix, limits: &Limits) -> Limits {
+    let taken = m.bytes(Format::Csr, T::DTYPE).0;
+    Limits { memory: Bytes(limits.memory.0.saturating_sub(taken)), ..*limits }
 }
 
 fn csr<T: Scalar>(m: &BenchmarkMatrix, limits: &Limits) -> Result<Csr<T>, DeviceError> {
@@ -74,6 +77,7 @@ fn entries<E: Default + Copy + Send>(m: &BenchmarkMatrix, entry: impl Fn(u64, u6
 mod tests {
     use super::*;
     use sparsight_kernels::Placement;
+    use sparsight_matrix::BroEllShape;
 
     #[test]
     fn every_format_holds_the_matrix_of_the_formula() {
@@ -86,6 +90,10 @@ mod tests {
                 assert_eq!(made(Format::Coo), Held::Coo(Coo::from_csr(&a, &Limits::NONE).unwrap()));
                 assert_eq!(made(Format::Ell), Held::Ell(Ell::from_csr(&a, &Limits::NONE).unwrap()));
                 assert_eq!(made(Format::Hyb), Held::Hyb(Hyb::from_csr(&a, &Limits::NONE).unwrap()));
+                for shape in BroEllShape::ALL {
+                    let converted = BroEll::from_csr(&a, shape, &Limits::NONE).unwrap();
+                    assert_eq!(made(Format::BroEll(shape)), Held::BroEll(converted));
+                }
             }
         }
     }

@@ -6,6 +6,7 @@
 //! ell             a task is `block` rows          columns of the tile one after the other
 //! coo             a task is 16 `block` non-zeros  rows that reach over a task's end are carried
 //! hyb             ell, then coo added to it
+//! bro-ell         a task is `block` rows          32 rows of a slice at a time, unpacked column by column
 //! ```
 //! A task is what one worker does without asking for more; workers that run out steal. What is added to what,
 //! and in which order, follows from the candidate alone, so y does not depend on the number of threads.
@@ -14,6 +15,7 @@
 //! The kernels are those of the catalogue in plain loops, not the fastest that a CPU could run.
 
 mod benchmark;
+mod bro_ell;
 mod coo;
 mod csr;
 mod ell;
@@ -28,7 +30,7 @@ use eviction::EvictionBuffer;
 use operand::{CpuOperand, Held};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use sparsight_kernels::{BenchmarkMatrix, DeviceFacts, Format};
-use sparsight_matrix::{Bytes, Coo, Csr, Ell, Hyb, Limits, Scalar, Seconds};
+use sparsight_matrix::{BroEll, Bytes, Coo, Csr, Ell, Hyb, Limits, Scalar, Seconds};
 use std::sync::OnceLock;
 use std::time::Instant;
 
@@ -130,6 +132,9 @@ impl<T: Scalar> Device<T> for Cpu {
                 Format::Coo => Held::Coo(Coo::from_csr(a, &limits)?),
                 Format::Ell => Held::Ell(Ell::from_csr(a, &limits)?),
                 Format::Hyb => Held::Hyb(Hyb::from_csr(a, &limits)?),
+                Format::BroEll(shape) => Held::BroEll(BroEll::from_csr(a, shape, &limits)?),
+                Format::Jad => todo!(),
+                Format::Sell(_) => todo!(),
             };
             Ok::<_, DeviceError>((held, Seconds(start.elapsed().as_secs_f64())))
         })?;

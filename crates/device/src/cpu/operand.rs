@@ -1,11 +1,11 @@
 //! A matrix with its x and y in main memory, and the timing of products with it.
 
 use super::coo::{Carry, Start};
-use super::{Cpu, coo, csr, ell, hyb};
+use super::{Cpu, bro_ell, coo, csr, ell, hyb};
 use crate::timing::Caches;
 use crate::{DeviceError, Operand, Preparation};
 use sparsight_kernels::{Candidate, Kernel};
-use sparsight_matrix::{Coo, Csr, Ell, Hyb, Scalar, Seconds};
+use sparsight_matrix::{BroEll, Coo, Csr, Ell, Hyb, Scalar, Seconds};
 use std::time::Instant;
 
 /// A matrix in one format.
@@ -15,6 +15,7 @@ pub(super) enum Held<T> {
     Coo(Coo<T>),
     Ell(Ell<T>),
     Hyb(Hyb<T>),
+    BroEll(BroEll<T>),
 }
 
 impl<T: Scalar> Held<T> {
@@ -32,6 +33,9 @@ impl<T: Scalar> Held<T> {
             (Self::Coo(a), Kernel::Coo) => coo::product(a, block, Start::Zero, x, y, carries),
             (Self::Ell(a), Kernel::Ell) => ell::product(a, block, x, y),
             (Self::Hyb(a), Kernel::Hyb) => hyb::product(a, block, x, y, carries),
+            (Self::BroEll(a), Kernel::BroEll(shape)) if a.shape() == shape => {
+                bro_ell::product(a, block, x, y)
+            }
             _ => panic!("{candidate} does not read the format of this operand"),
         }
     }

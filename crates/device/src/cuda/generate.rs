@@ -124,6 +124,12 @@ pub(super) fn generate<'d, T: Scalar>(
         Format::Ell => Matrix::Ell(ell(p)?),
         // All rows are equal, so one of the two parts holds everything.
         Format::Hyb => Matrix::Hyb(ell(split.width)?, coo(split.coo_nnz)?),
+        // No strip model needs it, so nobody makes it large: converted on the host.
+        Format::BroEll(_) => {
+            return CudaOperand::load(cuda, &matrix.to_csr(), format, limits, matrix.seed);
+        }
+        Format::Jad => todo!(),
+        Format::Sell(_) => todo!(),
     };
     CudaOperand::new(cuda, (nrows, nrows), arrays, Preparation::default(), matrix.seed)
 }

@@ -185,7 +185,7 @@ impl<T: Scalar> Device<T> for Cuda {
     }
 
     fn load<'d>(&'d self, a: &Csr<T>, format: Format) -> Result<Box<dyn Operand<T> + 'd>, DeviceError> {
-        Ok(Box::new(CudaOperand::load(self, a, format, &self.limits())?))
+        Ok(Box::new(CudaOperand::load(self, a, format, &self.limits(), 0)?))
     }
 
     fn generate<'d>(

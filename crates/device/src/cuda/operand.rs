@@ -7,7 +7,7 @@ use super::module::Launch;
 use crate::timing::Caches;
 use crate::{DeviceError, Operand, Preparation};
 use sparsight_kernels::{COO_ITEMS, Candidate, Format, Kernel, row_chunks};
-use sparsight_matrix::{Coo, Csr, Ell, Hyb, Limits, Scalar, Seconds};
+use sparsight_matrix::{BroEll, BroEllShape, Coo, Csr, Ell, Hyb, Limits, Scalar, Seconds};
 use std::time::Instant;
 
 /// Row offsets of CSR, 32 bits wide while they fit.
@@ -48,6 +48,16 @@ pub(super) struct EllArrays<T> {
     pub(super) values: DeviceArray<T>,
 }
 
+#[derive(Debug)]
+pub(super) struct BroEllArrays<T> {
+    shape: BroEllShape,
+    column_ptr: DeviceArray<u64>,
+    symbol_ptr: DeviceArray<u64>,
+    bits: DeviceArray<u8>,
+    symbols: DeviceArray<u64>,
+    values: DeviceArray<T>,
+}
+
 /// The arrays of one format.
 #[derive(Debug)]
 pub(super) enum Matrix<T> {
@@ -55,6 +65,7 @@ pub(super) enum Matrix<T> {
     Coo(CooArrays<T>),
     Ell(EllArrays<T>),
     Hyb(EllArrays<T>, CooArrays<T>),
+    BroEll(BroEllArrays<T>),
 }
 
 impl<T> Matrix<T> {
@@ -64,6 +75,7 @@ impl<T> Matrix<T> {
             Self::Coo(_) => Format::Coo,
             Self::Ell(_) => Format::Ell,
             Self::Hyb(..) => Format::Hyb,
+            Self::BroEll(bro) => Format::BroEll(bro.shape),
         }
     }
 }
@@ -99,12 +111,13 @@ impl<'d, T: Scalar> CudaOperand<'d, T> {
         Ok(Self { cuda, nrows, matrix, x, y, preparation, helper })
     }
 
-    /// Converts and uploads.
+    /// Converts and uploads. x is random and follows from `seed`.
     pub(super) fn load(
         cuda: &'d Cuda,
         a: &Csr<T>,
         format: Format,
         limits: &Limits,
+        seed: u64,
     ) -> Result<Self, DeviceError> {
         let (nrows, ncols, nnz) = (a.nrows() as u64, a.ncols() as u64, a.nnz() as u64);
         let start = Instant::now();
@@ -120,12 +133,15 @@ impl<'d, T: Scalar> CudaOperand<'d, T> {
             Format::Coo => Converted::Coo(Coo::from_csr(a, limits)?),
             Format::Ell => Converted::Ell(Ell::from_csr(a, limits)?),
             Format::Hyb => Converted::Hyb(Hyb::from_csr(a, limits)?),
+            Format::BroEll(shape) => Converted::BroEll(BroEll::from_csr(a, shape, limits)?),
+            Format::Jad => todo!(),
+            Format::Sell(_) => todo!(),
         };
         let convert = Seconds(start.elapsed().as_secs_f64());
         let start = Instant::now();
         let matrix = upload(cuda, a, &converted)?;
         let upload = Seconds(start.elapsed().as_secs_f64());
-        Self::new(cuda, (nrows, ncols), matrix, Preparation { convert, upload }, 0)
+        Self::new(cuda, (nrows, ncols), matrix, Preparation { convert, upload }, seed)
     }
 
     /// The launches of one product.
@@ -160,6 +176,12 @@ impl<'d, T: Scalar> CudaOperand<'d, T> {
                 // With width 0 this only clears y.
                 rows(0, 1, &[ell.width, ell.stride, ell.col_idx.address(), ell.values.address(), x, y]);
                 Some(coo)
+            }
+            (Matrix::BroEll(bro), Kernel::BroEll(_)) => {
+                let pointers = [bro.column_ptr.address(), bro.symbol_ptr.address()];
+                let packed = [bro.bits.address(), bro.symbols.address(), bro.values.address()];
+                rows(0, 1, &[&pointers[..], &packed, &[x, y]].concat());
+                None
             }
             _ => unreachable!("kernel {} on a matrix in {}", candidate.kernel, self.matrix.format()),
         };
@@ -218,6 +240,7 @@ enum Converted<T> {
     Coo(Coo<T>),
     Ell(Ell<T>),
     Hyb(Hyb<T>),
+    BroEll(BroEll<T>),
 }
 
 fn upload<T: Scalar>(cuda: &Cuda, a: &Csr<T>, converted: &Converted<T>) -> Result<Matrix<T>, DeviceError> {
@@ -249,5 +272,13 @@ fn upload<T: Scalar>(cuda: &Cuda, a: &Csr<T>, converted: &Converted<T>) -> Resul
         Converted::Coo(part) => Matrix::Coo(coo(part)?),
         Converted::Ell(part) => Matrix::Ell(ell(part)?),
         Converted::Hyb(part) => Matrix::Hyb(ell(part.ell())?, coo(part.coo())?),
+        Converted::BroEll(part) => Matrix::BroEll(BroEllArrays {
+            shape: part.shape(),
+            column_ptr: DeviceArray::of(context, part.column_ptr())?,
+            symbol_ptr: DeviceArray::of(context, part.symbol_ptr())?,
+            bits: DeviceArray::of(context, part.bits())?,
+            symbols: DeviceArray::of(context, part.symbols())?,
+            values: DeviceArray::of(context, part.values())?,
+        }),
     })
 }
