@@ -66,6 +66,25 @@ impl Sum for BroEllSize {
 /// Chosen: 1 kB of them, and rows that are longer are rare.
 const STRIP: usize = 256;
 
+/// Neighbouring columns that are looked at in one go: two vector registers of any processor.
+const LANES: usize = 8;
+
+/// `MASKS[n]` keeps the first n lanes.
+const MASKS: [[u32; LANES]; LANES + 1] = {
+    let mut masks = [[0; LANES]; LANES + 1];
+    let mut at = 0;
+    while at < LANES * (LANES + 1) {
+        if at % LANES < at / LANES {
+            masks[at / LANES][at % LANES] = u32::MAX;
+        }
+        at += 1;
+    }
+    masks
+};
+
+/// The ORs of a strip's columns.
+type Ors = [[u32; LANES]; STRIP / LANES];
+
 /// Both shapes of the catalogue; a slice of the second consists of `PARTS` slices of the first.
 const SLICES: [usize; 2] = [BroEllShape::ALL[0].slice as usize, BroEllShape::ALL[1].slice as usize];
 const PARTS: usize = SLICES[1] / SLICES[0];
@@ -94,19 +113,19 @@ fn of_large_slice<T: Scalar>(a: &Csr<T>, rows: Range<usize>) -> [BroEllSize; 2] 
     }
     let width = widths.into_iter().max().unwrap_or(0);
     let (mut bits_of_parts, mut bits_of_all) = ([0; PARTS], 0);
-    let (mut ors_of_part, mut ors_of_all) = ([0; STRIP], [0; STRIP]);
+    let (mut of_part, mut of_all): (Ors, Ors) = Default::default();
     for start in (0..width).step_by(STRIP) {
-        let ors_of_all = &mut ors_of_all[..STRIP.min(width - start)];
-        ors_of_all.fill(0);
+        let of_all = strip_of(&mut of_all, width - start);
+        of_all.as_flattened_mut().fill(0);
         for ((part, &width), bits) in parts().zip(&widths).zip(&mut bits_of_parts) {
-            let ors = &mut ors_of_part[..STRIP.min(width.saturating_sub(start))];
-            or_differences(a, &part, start, ors);
-            *bits += total_bits(ors);
-            for (all, &or) in ors_of_all.iter_mut().zip(ors.iter()) {
+            let of_part = strip_of(&mut of_part, width.saturating_sub(start));
+            or_differences(a, &part, start, of_part);
+            for (all, or) in of_all.as_flattened_mut().iter_mut().zip(of_part.as_flattened()) {
                 *all |= or;
             }
+            *bits += total_bits(of_part.as_flattened());
         }
-        bits_of_all += total_bits(ors_of_all);
+        bits_of_all += total_bits(of_all.as_flattened());
     }
     let small = parts().zip(widths).zip(bits_of_parts);
     [
@@ -118,27 +137,51 @@ fn of_large_slice<T: Scalar>(a: &Csr<T>, rows: Range<usize>) -> [BroEllSize; 2] 
 /// Calls `look` with the OR of the differences in every column of a slice, a strip of them at a time.
 pub(super) fn for_each_strip<T: Scalar>(a: &Csr<T>, rows: Range<usize>, mut look: impl FnMut(&[u32])) {
     let width = longest(a, &rows);
-    let mut ors = [0; STRIP];
+    let mut ors = Ors::default();
     for start in (0..width).step_by(STRIP) {
-        let ors = &mut ors[..STRIP.min(width - start)];
+        let left = width - start;
+        let ors = strip_of(&mut ors, left);
         or_differences(a, &rows, start, ors);
-        look(ors);
+        look(&ors.as_flattened()[..STRIP.min(left)]);
     }
 }
 
-/// Sets `ors` to the OR of the differences at entries `start ..` of the rows, as many as `ors` holds.
-fn or_differences<T: Scalar>(a: &Csr<T>, rows: &Range<usize>, start: usize, ors: &mut [u32]) {
-    ors.fill(0);
+/// As many of `ors` as `columns` need, or all.
+fn strip_of(ors: &mut Ors, columns: usize) -> &mut [[u32; LANES]] {
+    &mut ors[..columns.min(STRIP).div_ceil(LANES)]
+}
+
+/// Sets `ors` to the OR of the differences at entries `start ..` of the rows, as many as `ors` holds, and 0 where no
+/// row has an entry. Branches once a row and [`LANES`] entries, since most rows are short.
+fn or_differences<T: Scalar>(a: &Csr<T>, rows: &Range<usize>, start: usize, ors: &mut [[u32; LANES]]) {
+    ors.as_flattened_mut().fill(0);
+    let cols = a.col_idx();
     for ends in a.row_ptr()[rows.start..=rows.end].windows(2) {
-        let first = ends[0] as usize + start;
-        let end = (first + ors.len()).min(ends[1] as usize);
-        let Some((&col, _)) = a.col_idx().get(first..end).and_then(<[u32]>::split_first) else { continue };
-        let before = if start == 0 { BEFORE_FIRST } else { a.col_idx()[first - 1] };
-        ors[0] |= col.wrapping_sub(before);
-        for (or, pair) in ors[1..].iter_mut().zip(a.col_idx()[first..end].windows(2)) {
-            *or |= pair[1] - pair[0];
+        let (first, end) = (ends[0] as usize, ends[1] as usize);
+        for (at, ors) in (first + start..end).step_by(LANES).zip(ors.iter_mut()) {
+            let here = lanes(cols, at);
+            let mut before = if at == 0 { [0; LANES] } else { lanes(cols, at - 1) };
+            if at == 0 {
+                before[1..].copy_from_slice(&here[..LANES - 1]);
+            }
+            if at == first {
+                before[0] = BEFORE_FIRST;
+            }
+            let mask = &MASKS[LANES.min(end - at)];
+            for lane in 0..LANES {
+                ors[lane] |= here[lane].wrapping_sub(before[lane]) & mask[lane];
+            }
         }
     }
+}
+
+/// The columns from `at` on, and 0 behind the last.
+fn lanes(cols: &[u32], at: usize) -> [u32; LANES] {
+    cols[at..].first_chunk().copied().unwrap_or_else(|| {
+        let mut lanes = [0; LANES];
+        lanes[..cols.len() - at].copy_from_slice(&cols[at..]);
+        lanes
+    })
 }
 
 /// Entries of the longest of `rows`.
