@@ -122,12 +122,11 @@ impl<T: Scalar> BroEll<T> {
             (bits.as_mut_slice(), symbols.as_mut_slice(), values.as_mut_slice());
         let mut parts = Vec::with_capacity(slices);
         for (slice, size) in sizes.iter().enumerate() {
-            parts.push(SliceMut {
-                rows: rows(slice),
-                bits: bits_left.split_off_mut(..size.columns as usize).expect("counted above"),
-                symbols: symbols_left.split_off_mut(..size.symbols as usize).expect("counted above"),
-                values: values_left.split_off_mut(..size.entries as usize).expect("counted above"),
-            });
+            let (bits, symbols, values);
+            (bits, bits_left) = bits_left.split_at_mut(size.columns as usize);
+            (symbols, symbols_left) = symbols_left.split_at_mut(size.symbols as usize);
+            (values, values_left) = values_left.split_at_mut(size.entries as usize);
+            parts.push(SliceMut { rows: rows(slice), bits, symbols, values });
         }
         parts.into_par_iter().for_each(|part| part.fill(a));
         Ok(Self {

@@ -34,7 +34,7 @@ impl<T: Scalar> Held<T> {
             (Self::Ell(a), Kernel::Ell) => ell::product(a, block, x, y),
             (Self::Hyb(a), Kernel::Hyb) => hyb::product(a, block, x, y, carries),
             (Self::BroEll(a), Kernel::BroEll(shape)) if a.shape() == shape => {
-                bro_ell::product(a, block, x, y)
+                bro_ell::product(a, block, x, y);
             }
             _ => panic!("{candidate} does not read the format of this operand"),
         }

@@ -51,7 +51,7 @@ fn the_last_columns_that_an_index_can_name_fit_their_32_bits() {
 fn a_difference_may_straddle_two_symbols_at_any_bit() {
     // A second entry shifts the rest of the stream by its own width.
     for width in 1..=32 {
-        let mut rows = vec![vec![0_u32, 1 << (width - 1)]];
+        let mut rows = [vec![0_u32, 1 << (width - 1)]];
         let step = 1_u32 << 19;
         let next = rows[0][1];
         rows[0].extend((1..40).map(|k| next + k * step + k));
