@@ -56,6 +56,7 @@ pub struct KernelSource {
 /// | hyb | `ell`, `coo` | as in ell and coo |
 /// | jad | `jad` | rows, 1 thread each |
 /// | sell | `sell` | rows, 1 thread each |
+/// | bro-ell | `bro_ell` | rows, 1 thread each |
 pub fn source(candidate: &Candidate, offset_bytes: u64) -> KernelSource {
     let mut definitions =
         vec![format!("VALUE={}", c_type(candidate.dtype)), format!("BLOCK={}", candidate.block)];
@@ -84,7 +85,7 @@ pub fn source(candidate: &Candidate, offset_bytes: u64) -> KernelSource {
             definitions.push(format!("SLICE={}", shape.slice));
             definitions.push(format!("SORTED={}", u32::from(shape.is_sorted())));
         }
-        Kernel::BroEll(shape) => todo!(),
+        Kernel::BroEll(shape) => definitions.push(format!("SLICE={}", shape.slice)),
     }
     KernelSource { text: files.concat(), definitions, entry_points }
 }
@@ -162,7 +163,7 @@ mod tests {
 
     #[test]
     fn the_kernels_include_nothing_and_have_no_macro_bodies() {
-        for text in [CSR_SCALAR, CSR_VECTOR, CLEAR, COO, ELL, JAD, SELL, BENCHMARK_MATRIX, SPIN] {
+        for text in [CSR_SCALAR, CSR_VECTOR, CLEAR, COO, ELL, JAD, SELL, BRO_ELL, BENCHMARK_MATRIX, SPIN] {
             assert!(!text.contains("#include") && !text.contains("#define"));
             assert!(text.starts_with("#line 1 \""));
         }

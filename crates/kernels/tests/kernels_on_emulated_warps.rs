@@ -8,7 +8,9 @@ use sparsight_kernels::{
     BenchmarkMatrix, COO_ITEMS, Candidate, Chunk, Format, HELPER_BLOCK, Kernel, KernelSource, Placement,
     benchmark_matrix_source, row_chunks, source,
 };
-use sparsight_matrix::{Coo, Csr, Dtype, Ell, Hyb, Jad, Limits, Scalar, Sell, reference};
+use sparsight_matrix::{
+    BroEll, BroEllShape, Coo, Csr, Dtype, Ell, Hyb, Jad, Limits, Scalar, Sell, mix, reference,
+};
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -231,7 +233,19 @@ fn product<T: Scalar>(
             ];
             (rows(0, 1, &args), None)
         }
-        Kernel::BroEll(_) => todo!(),
+        Kernel::BroEll(shape) => {
+            let bro = BroEll::from_csr(a, shape, &Limits::NONE).unwrap();
+            let args = [
+                add(offsets(bro.column_ptr(), 8)),
+                add(offsets(bro.symbol_ptr(), 8)),
+                add(bro.bits().to_vec()),
+                add(offsets(bro.symbols(), 8)),
+                add(scalars(bro.values())),
+                x,
+                y,
+            ];
+            (rows(0, 1, &args), None)
+        }
     };
     if let Some(coo) = coo {
         let nnz = coo.nnz() as u64;
@@ -336,6 +350,42 @@ fn every_kernel_in_single_precision_matches_the_reference() {
 #[test]
 fn every_kernel_in_double_precision_with_wide_offsets_matches_the_reference() {
     check_all::<f64>(64, 8);
+}
+
+#[test]
+fn bro_ell_reads_differences_that_straddle_two_symbols() {
+    if gxx_is_missing() {
+        return;
+    }
+    // Differences of up to 17 bits, of another width in every column of a slice; the last slice is not full.
+    let mut col_idx = Vec::new();
+    let mut row_ptr = vec![0];
+    for row in 0..700_u64 {
+        let steps = (0..row % 23).map(|k| 1 + mix(64 * row + k) % (1 << (3 + 5 * k % 14)));
+        let cols = steps.scan(mix(row) % 1000, |col, step| {
+            *col += step;
+            Some(*col as u32)
+        });
+        col_idx.extend(cols);
+        row_ptr.push(col_idx.len() as u64);
+    }
+    let ncols = 1 + *col_idx.iter().max().unwrap() as usize;
+    let values = (0..col_idx.len()).map(|k| (k % 101) as f32 / 50.0 - 0.99).collect();
+    let a = Csr::try_new(700, ncols, row_ptr, col_idx, values).unwrap();
+    let x: Vec<f32> = (0..ncols).map(|i| ((i * 29) % 97) as f32 / 60.0 - 0.8).collect();
+    let expected = reference(&a, &x);
+    // Blocks of fewer and of more rows than a slice.
+    for shape in BroEllShape::ALL {
+        for block in [64, 1024] {
+            let candidate = Candidate { kernel: Kernel::BroEll(shape), block, dtype: Dtype::F32 };
+            let name = format!("straddling-{}", candidate.to_string().replace('/', "-"));
+            let emulator = Emulator::compile(&name, &source(&candidate, 4));
+            for in_pieces in [false, true] {
+                let y = product(&emulator, &candidate, 4, &a, &x, in_pieces);
+                assert_eq!(expected.first_wrong(&y), None, "{candidate}, in pieces: {in_pieces}");
+            }
+        }
+    }
 }
 
 fn generated_is_the_formula<T: Scalar>(offset_bytes: u64) {

@@ -2,8 +2,8 @@
 //!
 //! This crate knows no device, reads no clock and prints nothing. A matrix enters as a [`Csr`] (read by
 //! [`mod@io`] or made by [`gallery`]), is summarised once as [`Features`], and is converted into [`Coo`],
-//! [`Ell`], [`Hyb`], [`Jad`] or [`Sell`] when somebody wants to run it that way. How large a conversion would be is known
-//! exactly before it is made, and a conversion that makes no sense is a typed [`Infeasible`].
+//! [`Ell`], [`Hyb`], [`Jad`], [`Sell`] or [`BroEll`] when somebody wants to run it that way. How large a conversion
+//! would be is known exactly before it is made, and a conversion that makes no sense is a typed [`Infeasible`].
 
 pub mod gallery;
 pub mod io;
@@ -27,7 +27,7 @@ mod sell;
 mod sell_sizes;
 mod units;
 
-pub use bro_ell::{BroEll, BroEllShape, BroEllSize};
+pub use bro_ell::{BroEll, BroEllColumns, BroEllShape, BroEllSize, BroEllSlice};
 pub use coo::Coo;
 pub use csr::{Csr, CsrError};
 pub use ell::Ell;

@@ -2,7 +2,8 @@
 
 use proptest::prelude::*;
 use sparsight_matrix::{
-    Bytes, Coo, Csr, Dtype, Ell, Features, Hyb, Infeasible, Jad, Limits, RowLengths, Sell, SellShape,
+    BroEll, BroEllShape, Bytes, Coo, Csr, Dtype, Ell, Features, Hyb, Infeasible, Jad, Limits, RowLengths,
+    Sell, SellShape,
 };
 
 /// Sorted `(row, column, value)` of each entry.
@@ -32,6 +33,10 @@ fn ell_entries(ell: &Ell<f64>) -> Entries {
 
 fn coo_entries(coo: &Coo<f64>) -> Entries {
     (0..coo.nnz()).map(|e| (coo.row_idx()[e], coo.col_idx()[e], coo.values()[e])).collect()
+}
+
+fn bro_ell_entries(bro: &BroEll<f64>) -> Entries {
+    (0..bro.nrows()).flat_map(|row| bro.row(row).map(move |(c, v)| (row as u32, c, v))).collect()
 }
 
 fn jad_entries(jad: &Jad<f64>) -> Entries {
@@ -111,6 +116,27 @@ proptest! {
             prop_assert_eq!(&sell_entries(&sell), &all, "{}", shape);
             prop_assert_eq!(sell.nnz(), a.nnz());
         }
+        for slice in [1, 3, 32, 256] {
+            let bro = BroEll::from_csr(&a, BroEllShape { slice }, &Limits::NONE).unwrap();
+            prop_assert_eq!(&bro_ell_entries(&bro), &all);
+            let held = bro.values().iter().filter(|v| **v != 0.0).count();
+            prop_assert_eq!((held, bro.nnz()), (a.nnz(), a.nnz()));
+        }
+    }
+
+    #[test]
+    fn bro_ell_holds_columns_anywhere_in_the_range_of_an_index(
+        rows in prop::collection::vec(prop::collection::btree_set(0..u32::MAX - 1, 0..40), 0..80),
+    ) {
+        let row_ptr = rows.iter().scan(0, |end, row| { *end += row.len() as u64; Some(*end) });
+        let row_ptr = std::iter::once(0).chain(row_ptr).collect();
+        let cols: Vec<u32> = rows.iter().flatten().copied().collect();
+        let values = (1..=cols.len()).map(|v| v as f64).collect();
+        let a = Csr::try_new(rows.len(), u32::MAX as usize - 1, row_ptr, cols, values).unwrap();
+        for shape in BroEllShape::ALL {
+            let bro = BroEll::from_csr(&a, shape, &Limits::NONE).unwrap();
+            prop_assert_eq!(bro_ell_entries(&bro), csr_entries(&a));
+        }
     }
 
     #[test]
@@ -149,6 +175,14 @@ proptest! {
                 Sell::<f64>::device_bytes(f.nrows, shape, entries, Dtype::F64).0,
                 size(sell.col_idx().len() + sell.permutation().len(), sell.values().len()).0
                     + pointers(sell.slice_ptr()).0
+            );
+        }
+        for shape in BroEllShape::ALL {
+            let bro = BroEll::from_csr(&a, shape, &Limits::NONE).unwrap();
+            let words = bro.column_ptr().len() + bro.symbol_ptr().len() + bro.symbols().len();
+            prop_assert_eq!(
+                BroEll::<f64>::device_bytes(f.nrows, shape, f.padded.bro_ell(shape).unwrap(), Dtype::F64),
+                Bytes((8 * (words + bro.values().len()) + bro.bits().len()) as u64)
             );
         }
     }

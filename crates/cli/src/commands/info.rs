@@ -39,6 +39,9 @@ struct FormatJson {
     stored: u64,
     /// Of which there are so many for each non-zero.
     stored_of_nnz: f64,
+    /// Bits that hold one column index, where indices are compressed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bits_a_column: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     infeasible: Option<String>,
 }
@@ -77,10 +80,19 @@ fn formats(features: &Features, dtype: Dtype, limits: &Limits) -> Vec<FormatJson
             of_csr: bytes.0 as f64 / csr.0.max(1) as f64,
             stored,
             stored_of_nnz: if features.nnz == 0 { 1.0 } else { stored as f64 / features.nnz as f64 },
+            bits_a_column: bits_a_column(c.format(), features),
             infeasible: feasible(c, features, limits).err().map(|why| why.to_string()),
         }
     };
     representatives.iter().map(of).collect()
+}
+
+/// Bits a column index of a format that compresses them.
+fn bits_a_column(format: Format, f: &Features) -> Option<f64> {
+    match format {
+        Format::BroEll(shape) => f.padded.bro_ell(shape).map(|size| size.bits_a_column(f.nnz)),
+        _ => None,
+    }
 }
 
 fn print(title: &str, f: &Features, context: &Context) -> Result<(), Failure> {
@@ -88,6 +100,8 @@ fn print(title: &str, f: &Features, context: &Context) -> Result<(), Failure> {
     out.line(format_args!("{BOLD}{title}{BOLD:#}   {}", shape(f)))?;
     out.line("")?;
     let quantiles: Vec<String> = f.row_quantiles.iter().map(|q| grouped(*q)).collect();
+    let bits = |format| bits_a_column(format, f).map(|bits| format!("{bits:.1} in {format}, "));
+    let bits: String = Format::ALL.into_iter().filter_map(bits).collect();
     let names: Vec<String> = Features::QUANTILES.iter().map(|q| format!("{:.0} %", 100.0 * q)).collect();
     for (label, value) in [
         ("empty rows", grouped(f.empty_rows)),
@@ -97,6 +111,7 @@ fn print(title: &str, f: &Features, context: &Context) -> Result<(), Failure> {
         ("farthest from the diagonal", grouped(f.bandwidth)),
         ("entries of x found in cache", percent(f.x_reuse)),
         ("hyb", format!("{} wide, then {} in coo", grouped(f.hyb.width), counted(f.hyb.coo_nnz, "non-zero"))),
+        ("bits of a column index", format!("{bits}32 in csr")),
     ] {
         out.line(format_args!("  {label:<28} {value}"))?;
     }

@@ -7,6 +7,7 @@
 //! coo             a task is 16 `block` non-zeros  rows that reach over a task's end are carried
 //! hyb             ell, then coo added to it
 //! jad, sell       a task is `block` places        as ell; sums are then gathered in the order of the rows
+//! bro-ell         a task is `block` rows          32 rows of a slice at a time, unpacked column by column
 //! ```
 //! A task is what one worker does without asking for more; workers that run out steal. What is added to what,
 //! and in which order, follows from the candidate alone, so y does not depend on the number of threads.
@@ -15,6 +16,7 @@
 //! The kernels are those of the catalogue in plain loops, not the fastest that a CPU could run.
 
 mod benchmark;
+mod bro_ell;
 mod coo;
 mod csr;
 mod ell;

@@ -2,11 +2,11 @@
 
 use super::coo::{Carry, Start};
 use super::places::Places;
-use super::{Cpu, coo, csr, ell, hyb, jad, sell};
+use super::{Cpu, bro_ell, coo, csr, ell, hyb, jad, sell};
 use crate::timing::Caches;
 use crate::{DeviceError, Operand, Preparation};
 use sparsight_kernels::{Candidate, Format, Kernel};
-use sparsight_matrix::{Coo, Csr, Ell, Hyb, Infeasible, Jad, Limits, Scalar, Seconds, Sell};
+use sparsight_matrix::{BroEll, Coo, Csr, Ell, Hyb, Infeasible, Jad, Limits, Scalar, Seconds, Sell};
 use std::time::Instant;
 
 /// A matrix in one format.
@@ -18,6 +18,7 @@ pub(super) enum Held<T> {
     Hyb(Hyb<T>),
     Jad(Jad<T>, Places),
     Sell(Sell<T>, Places),
+    BroEll(BroEll<T>),
 }
 
 /// What products keep between them, so that only the first one allocates.
@@ -50,7 +51,7 @@ impl<T: Scalar> Held<T> {
                 let places = Places::of(sell.permutation());
                 Self::Sell(sell, places)
             }
-            Format::BroEll(_) => todo!(),
+            Format::BroEll(shape) => Self::BroEll(BroEll::from_csr(a, shape, limits)?),
         })
     }
 
@@ -72,6 +73,9 @@ impl<T: Scalar> Held<T> {
             (Self::Jad(a, places), Kernel::Jad) => jad::product(a, places, block, x, y, sums),
             (Self::Sell(a, places), Kernel::Sell(shape)) if shape == a.shape() => {
                 sell::product(a, places, block, x, y, sums);
+            }
+            (Self::BroEll(a), Kernel::BroEll(shape)) if shape == a.shape() => {
+                bro_ell::product(a, block, x, y);
             }
             _ => panic!("{candidate} does not read the format of this operand"),
         }

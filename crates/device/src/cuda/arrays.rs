@@ -2,7 +2,7 @@
 
 use super::memory::DeviceArray;
 use sparsight_kernels::Format;
-use sparsight_matrix::SellShape;
+use sparsight_matrix::{BroEllShape, SellShape};
 
 /// Row offsets of CSR, 32 bits wide while they fit.
 #[derive(Debug)]
@@ -59,6 +59,16 @@ pub(super) struct SellArrays<T> {
     pub(super) values: DeviceArray<T>,
 }
 
+#[derive(Debug)]
+pub(super) struct BroEllArrays<T> {
+    pub(super) shape: BroEllShape,
+    pub(super) column_ptr: DeviceArray<u64>,
+    pub(super) symbol_ptr: DeviceArray<u64>,
+    pub(super) bits: DeviceArray<u8>,
+    pub(super) symbols: DeviceArray<u64>,
+    pub(super) values: DeviceArray<T>,
+}
+
 /// The arrays of one format.
 #[derive(Debug)]
 pub(super) enum Matrix<T> {
@@ -68,6 +78,7 @@ pub(super) enum Matrix<T> {
     Hyb(EllArrays<T>, CooArrays<T>),
     Jad(JadArrays<T>),
     Sell(SellArrays<T>),
+    BroEll(BroEllArrays<T>),
 }
 
 impl<T> Matrix<T> {
@@ -79,6 +90,7 @@ impl<T> Matrix<T> {
             Self::Hyb(..) => Format::Hyb,
             Self::Jad(_) => Format::Jad,
             Self::Sell(sell) => Format::Sell(sell.shape),
+            Self::BroEll(bro) => Format::BroEll(bro.shape),
         }
     }
 }

@@ -108,6 +108,12 @@ impl<'d, T: Scalar> CudaOperand<'d, T> {
                 rows(0, 1, &[order[0], order[1], sell.col_idx.address(), sell.values.address(), x, y]);
                 None
             }
+            (Matrix::BroEll(bro), Kernel::BroEll(_)) => {
+                let pointers = [bro.column_ptr.address(), bro.symbol_ptr.address()];
+                let packed = [bro.bits.address(), bro.symbols.address(), bro.values.address()];
+                rows(0, 1, &[&pointers[..], &packed, &[x, y]].concat());
+                None
+            }
             _ => unreachable!("kernel {} on a matrix in {}", candidate.kernel, self.matrix.format()),
         };
         if let Some(coo) = coo {

@@ -1,11 +1,11 @@
 //! From CSR on the host to the arrays of a format on the device.
 
 use super::Cuda;
-use super::arrays::{CooArrays, EllArrays, JadArrays, Matrix, Offsets, SellArrays};
+use super::arrays::{BroEllArrays, CooArrays, EllArrays, JadArrays, Matrix, Offsets, SellArrays};
 use super::memory::DeviceArray;
 use crate::DeviceError;
 use sparsight_kernels::Format;
-use sparsight_matrix::{Coo, Csr, Ell, Hyb, Infeasible, Jad, Limits, Scalar, Sell};
+use sparsight_matrix::{BroEll, Coo, Csr, Ell, Hyb, Infeasible, Jad, Limits, Scalar, Sell};
 
 /// A matrix in its format, still on the host.
 pub(super) enum Converted<T> {
@@ -16,6 +16,7 @@ pub(super) enum Converted<T> {
     Hyb(Hyb<T>),
     Jad(Jad<T>),
     Sell(Sell<T>),
+    BroEll(BroEll<T>),
 }
 
 impl<T: Scalar> Converted<T> {
@@ -33,7 +34,7 @@ impl<T: Scalar> Converted<T> {
             Format::Hyb => Self::Hyb(Hyb::from_csr(a, limits)?),
             Format::Jad => Self::Jad(Jad::from_csr(a, limits)?),
             Format::Sell(shape) => Self::Sell(Sell::from_csr(a, shape, limits)?),
-            Format::BroEll(_) => todo!(),
+            Format::BroEll(shape) => Self::BroEll(BroEll::from_csr(a, shape, limits)?),
         })
     }
 }
@@ -84,6 +85,14 @@ pub(super) fn upload<T: Scalar>(
             permutation: DeviceArray::of(context, sell.permutation())?,
             col_idx: DeviceArray::of(context, sell.col_idx())?,
             values: DeviceArray::of(context, sell.values())?,
+        }),
+        Converted::BroEll(bro) => Matrix::BroEll(BroEllArrays {
+            shape: bro.shape(),
+            column_ptr: DeviceArray::of(context, bro.column_ptr())?,
+            symbol_ptr: DeviceArray::of(context, bro.symbol_ptr())?,
+            bits: DeviceArray::of(context, bro.bits())?,
+            symbols: DeviceArray::of(context, bro.symbols())?,
+            values: DeviceArray::of(context, bro.values())?,
         }),
     })
 }
