@@ -121,6 +121,25 @@ generate_ell(unsigned long long nrows, unsigned long long longest, unsigned long
     }
 }
 
+// Columns and values of JAD: nnz of each. `permutation`: the row at each place; `diagonal_ptr`: where diagonals begin.
+extern "C" __global__ void __launch_bounds__(BLOCK)
+generate_jad(unsigned long long nrows, unsigned long long longest, unsigned long long strewn,
+             unsigned long long seed, const OFFSET* __restrict__ row_ptr,
+             const unsigned int* __restrict__ permutation, const unsigned long long* __restrict__ diagonal_ptr,
+             unsigned int* __restrict__ col_idx, VALUE* __restrict__ values)
+{
+    for (unsigned long long place = first_element(); place < nrows; place += all_threads()) {
+        const unsigned long long row = permutation[place];
+        const unsigned long long length = row_length(row_ptr, longest, row);
+        for (unsigned long long k = 0; k < length; ++k) {
+            const unsigned long long entry = row * longest + k;
+            const unsigned long long at = diagonal_ptr[k] + place;
+            col_idx[at] = column(nrows, length, strewn, seed, row, k, entry);
+            values[at] = value(seed, entry);
+        }
+    }
+}
+
 // x as sparsight_device::random_x gives it: the values of a benchmark matrix with one entry a row.
 extern "C" __global__ void __launch_bounds__(BLOCK)
 random_x(unsigned long long count, unsigned long long seed, VALUE* __restrict__ x)

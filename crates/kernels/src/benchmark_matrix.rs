@@ -10,7 +10,7 @@
 
 use crate::{Format, RowLengthDistribution};
 use serde::{Deserialize, Serialize};
-use sparsight_matrix::{Bytes, Csr, Dtype, Scalar, mix};
+use sparsight_matrix::{Bytes, Csr, Dtype, Ell, Jad, Scalar, mix};
 use std::fmt;
 
 /// Where the columns of a benchmark matrix lie.
@@ -94,8 +94,11 @@ impl BenchmarkMatrix {
     pub(crate) fn bytes_with(&self, nnz: u64, longest: u64, format: Format, dtype: Dtype) -> Bytes {
         let matrix = match format {
             Format::Csr => Csr::<f32>::device_bytes(self.nrows, nnz, dtype).0,
-            Format::Ell => sparsight_matrix::Ell::<f32>::device_bytes(self.nrows, longest, dtype).0,
+            Format::Ell => Ell::<f32>::device_bytes(self.nrows, longest, dtype).0,
             Format::Coo | Format::Hyb => (8 + dtype.bytes()) * nnz,
+            Format::Jad => Jad::<f32>::device_bytes(self.nrows, nnz, longest, dtype).0,
+            // Have no benchmark matrices; their padding is not known.
+            Format::Sell(_) | Format::BroEll(_) => (4 + dtype.bytes()) * nnz,
         };
         Bytes(matrix + 2 * dtype.bytes() * self.nrows)
     }

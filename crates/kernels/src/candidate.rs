@@ -79,7 +79,7 @@ mod tests {
     #[test]
     fn every_id_is_unique_and_reads_back() {
         let all: Vec<Candidate> = Dtype::ALL.into_iter().flat_map(catalogue).collect();
-        assert_eq!(all.len(), 2 * 9 * 5);
+        assert_eq!(all.len(), 2 * 19 * 5);
         let ids: std::collections::HashSet<String> = all.iter().map(ToString::to_string).collect();
         assert_eq!(ids.len(), all.len());
         for candidate in all {

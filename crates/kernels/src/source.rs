@@ -26,6 +26,9 @@ const CSR_VECTOR: &str = cuda!("csr_vector.cu");
 const CLEAR: &str = cuda!("clear.cu");
 const COO: &str = cuda!("coo.cu");
 const ELL: &str = cuda!("ell.cu");
+const JAD: &str = cuda!("jad.cu");
+const SELL: &str = cuda!("sell.cu");
+const BRO_ELL: &str = cuda!("bro_ell.cu");
 const BENCHMARK_MATRIX: &str = cuda!("benchmark_matrix.cu");
 const SPIN: &str = cuda!("spin.cu");
 
@@ -51,6 +54,9 @@ pub struct KernelSource {
 /// | ell | `ell` | rows, 1 thread each |
 /// | coo | `clear`, `coo` | rows, 1 thread each; runs of `32 COO_ITEMS` non-zeros, 32 threads each |
 /// | hyb | `ell`, `coo` | as in ell and coo |
+/// | jad | `jad` | rows, 1 thread each |
+/// | sell | `sell` | rows, 1 thread each |
+/// | bro-ell | `bro_ell` | rows, 1 thread each |
 pub fn source(candidate: &Candidate, offset_bytes: u64) -> KernelSource {
     let mut definitions =
         vec![format!("VALUE={}", c_type(candidate.dtype)), format!("BLOCK={}", candidate.block)];
@@ -60,6 +66,9 @@ pub fn source(candidate: &Candidate, offset_bytes: u64) -> KernelSource {
         Kernel::Coo => (&[CLEAR, COO], &["clear", "coo"]),
         Kernel::Ell => (&[ELL], &["ell"]),
         Kernel::Hyb => (&[ELL, COO], &["ell", "coo"]),
+        Kernel::Jad => (&[JAD], &["jad"]),
+        Kernel::Sell(_) => (&[SELL], &["sell"]),
+        Kernel::BroEll(_) => (&[BRO_ELL], &["bro_ell"]),
     };
     match candidate.kernel {
         Kernel::CsrScalar => definitions.push(offset(offset_bytes)),
@@ -71,7 +80,12 @@ pub fn source(candidate: &Candidate, offset_bytes: u64) -> KernelSource {
             definitions.push(format!("ITEMS={COO_ITEMS}"));
             definitions.push(format!("ACCUMULATE={}", u32::from(candidate.kernel == Kernel::Hyb)));
         }
-        Kernel::Ell => {}
+        Kernel::Ell | Kernel::Jad => {}
+        Kernel::Sell(shape) => {
+            definitions.push(format!("SLICE={}", shape.slice));
+            definitions.push(format!("SORTED={}", u32::from(shape.is_sorted())));
+        }
+        Kernel::BroEll(shape) => definitions.push(format!("SLICE={}", shape.slice)),
     }
     KernelSource { text: files.concat(), definitions, entry_points }
 }
@@ -90,6 +104,7 @@ pub fn benchmark_matrix_source(dtype: Dtype, offset_bytes: u64) -> KernelSource 
             "generate_row_idx",
             "generate_entries",
             "generate_ell",
+            "generate_jad",
             "random_x",
             "poison",
         ],
@@ -149,7 +164,7 @@ mod tests {
 
     #[test]
     fn the_kernels_include_nothing_and_have_no_macro_bodies() {
-        for text in [CSR_SCALAR, CSR_VECTOR, CLEAR, COO, ELL, BENCHMARK_MATRIX, SPIN] {
+        for text in [CSR_SCALAR, CSR_VECTOR, CLEAR, COO, ELL, JAD, SELL, BRO_ELL, BENCHMARK_MATRIX, SPIN] {
             assert!(!text.contains("#include") && !text.contains("#define"));
             assert!(text.starts_with("#line 1 \""));
         }

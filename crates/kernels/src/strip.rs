@@ -21,7 +21,7 @@ const CPU_NON_ZEROS: u64 = 65_536;
 /// What a strip counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StripUnit {
-    /// Rows: CSR, ELL, and the ELL part of HYB.
+    /// Rows: CSR, ELL, JAD, SELL-C-sigma, BRO-ELL, and the ELL part of HYB.
     Rows,
     /// Non-zeros: COO.
     NonZeros,

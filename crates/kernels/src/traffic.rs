@@ -2,7 +2,7 @@
 
 use crate::{Candidate, Format};
 use sparsight_matrix::Dtype;
-use sparsight_matrix::{Bytes, Coo, Csr, Ell, Features, Hyb, Infeasible, Limits, Scalar};
+use sparsight_matrix::{BroEll, Bytes, Coo, Csr, Ell, Features, Hyb, Infeasible, Jad, Limits, Scalar, Sell};
 
 /// Bytes of the matrix in the candidate's format, on a device.
 pub fn device_bytes(candidate: &Candidate, f: &Features) -> Bytes {
@@ -11,6 +11,28 @@ pub fn device_bytes(candidate: &Candidate, f: &Features) -> Bytes {
         Format::Coo => Coo::<f32>::device_bytes(f.nnz, candidate.dtype),
         Format::Ell => Ell::<f32>::device_bytes(f.nrows, f.row_max, candidate.dtype),
         Format::Hyb => Hyb::<f32>::device_bytes(f.nrows, f.hyb, candidate.dtype),
+        Format::Jad => Jad::<f32>::device_bytes(f.nrows, f.nnz, f.row_max, candidate.dtype),
+        Format::Sell(shape) => {
+            let entries = stored_entries(candidate.format(), f);
+            Sell::<f32>::device_bytes(f.nrows, shape, entries, candidate.dtype)
+        }
+        Format::BroEll(shape) => {
+            let size = f.padded.bro_ell(shape).unwrap_or_default();
+            BroEll::<f32>::device_bytes(f.nrows, shape, size, candidate.dtype)
+        }
+    }
+}
+
+/// Entries that `format` stores, padding included.
+pub fn stored_entries(format: Format, f: &Features) -> u64 {
+    let ell = |width: u64| Ell::<f32>::stride_for(f.nrows).saturating_mul(width);
+    match format {
+        Format::Csr | Format::Coo | Format::Jad => f.nnz,
+        Format::Ell => ell(f.row_max),
+        Format::Hyb => ell(f.hyb.width).saturating_add(f.hyb.coo_nnz),
+        // Unknown only in records made before these formats were there: at least the non-zeros.
+        Format::Sell(shape) => f.padded.sell(shape).unwrap_or(f.nnz),
+        Format::BroEll(shape) => f.padded.bro_ell(shape).map_or(f.nnz, |size| size.entries),
     }
 }
 
@@ -42,5 +64,14 @@ fn feasible_as<T: Scalar>(format: Format, f: &Features, limits: &Limits) -> Resu
         Format::Coo => Coo::<T>::check(f.nrows, f.ncols, f.nnz, limits),
         Format::Ell => Ell::<T>::check(f.nrows, f.ncols, f.nnz, f.row_max, limits),
         Format::Hyb => Hyb::<T>::check(f.nrows, f.ncols, f.nnz, f.hyb, limits),
+        Format::Jad => Jad::<T>::check(f.nrows, f.ncols, f.nnz, f.row_max, limits),
+        Format::Sell(shape) => {
+            let entries = stored_entries(format, f);
+            Sell::<T>::check(f.nrows, f.ncols, f.nnz, shape, entries, limits)
+        }
+        Format::BroEll(shape) => {
+            let size = f.padded.bro_ell(shape).unwrap_or_default();
+            BroEll::<T>::check(f.nrows, f.ncols, f.nnz, shape, size, limits)
+        }
     }
 }

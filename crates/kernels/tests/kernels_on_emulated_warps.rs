@@ -8,7 +8,10 @@ use sparsight_kernels::{
     BenchmarkMatrix, COO_ITEMS, Candidate, Chunk, Format, HELPER_BLOCK, Kernel, KernelSource, Placement,
     RowLengthDistribution, benchmark_matrix_source, row_chunks, source,
 };
-use sparsight_matrix::{Bytes, Coo, Csr, Dtype, Ell, Hyb, Limits, Scalar, reference};
+use sparsight_matrix::{
+    BroEll, BroEllShape, Bytes, Coo, Csr, Dtype, Ell, Hyb, Jad, JadLayout, Limits, Scalar, Sell, mix,
+    reference,
+};
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -206,6 +209,44 @@ fn product<T: Scalar>(
             let hyb = Hyb::from_csr(a, &Limits::NONE).unwrap();
             (ell(hyb.ell()), Some(hyb.coo().clone()))
         }
+        Kernel::Jad => {
+            let jad = Jad::from_csr(a, &Limits::NONE).unwrap();
+            let args = [
+                Arg::Number(jad.diagonal_ptr().len() as u64 - 1),
+                add(words(jad.permutation())),
+                add(offsets(jad.diagonal_ptr(), 8)),
+                add(words(jad.col_idx())),
+                add(scalars(jad.values())),
+                x,
+                y,
+            ];
+            (rows(0, 1, &args), None)
+        }
+        Kernel::Sell(shape) => {
+            let sell = Sell::from_csr(a, shape, &Limits::NONE).unwrap();
+            let args = [
+                add(offsets(sell.slice_ptr(), 8)),
+                add(words(sell.permutation())),
+                add(words(sell.col_idx())),
+                add(scalars(sell.values())),
+                x,
+                y,
+            ];
+            (rows(0, 1, &args), None)
+        }
+        Kernel::BroEll(shape) => {
+            let bro = BroEll::from_csr(a, shape, &Limits::NONE).unwrap();
+            let args = [
+                add(offsets(bro.column_ptr(), 8)),
+                add(offsets(bro.symbol_ptr(), 8)),
+                add(bro.bits().to_vec()),
+                add(offsets(bro.symbols(), 8)),
+                add(scalars(bro.values())),
+                x,
+                y,
+            ];
+            (rows(0, 1, &args), None)
+        }
     };
     if let Some(coo) = coo {
         let nnz = coo.nnz() as u64;
@@ -267,6 +308,9 @@ fn awkward() -> Vec<(&'static str, Vec<usize>)> {
         ("rows of 32 and 33", [vec![32; 10], vec![33; 10]].concat()),
         ("33 entries", vec![0, 33, 0]),
         ("dense", vec![300; 40]),
+        // Diagonals that end within a warp, slices of one width and of many, more rows than the largest slice.
+        ("every length up to 40", (0..1100).map(|i| (i * 17) % 41).collect()),
+        ("one row longer by one", (0..600).map(|i| if i == 333 { 9 } else { 8 }).collect()),
         (
             "HYB with both parts",
             [vec![3; 4096], vec![1; 500], vec![50; 20], vec![0; 100], vec![400; 2]].concat(),
@@ -309,6 +353,42 @@ fn every_kernel_in_double_precision_with_wide_offsets_matches_the_reference() {
     check_all::<f64>(64, 8);
 }
 
+#[test]
+fn bro_ell_reads_differences_that_straddle_two_symbols() {
+    if gxx_is_missing() {
+        return;
+    }
+    // Differences of up to 17 bits, of another width in every column of a slice; the last slice is not full.
+    let mut col_idx = Vec::new();
+    let mut row_ptr = vec![0];
+    for row in 0..700_u64 {
+        let steps = (0..row % 23).map(|k| 1 + mix(64 * row + k) % (1 << (3 + 5 * k % 14)));
+        let cols = steps.scan(mix(row) % 1000, |col, step| {
+            *col += step;
+            Some(*col as u32)
+        });
+        col_idx.extend(cols);
+        row_ptr.push(col_idx.len() as u64);
+    }
+    let ncols = 1 + *col_idx.iter().max().unwrap() as usize;
+    let values = (0..col_idx.len()).map(|k| (k % 101) as f32 / 50.0 - 0.99).collect();
+    let a = Csr::try_new(700, ncols, row_ptr, col_idx, values).unwrap();
+    let x: Vec<f32> = (0..ncols).map(|i| ((i * 29) % 97) as f32 / 60.0 - 0.8).collect();
+    let expected = reference(&a, &x);
+    // Blocks of fewer and of more rows than a slice.
+    for shape in BroEllShape::ALL {
+        for block in [64, 1024] {
+            let candidate = Candidate { kernel: Kernel::BroEll(shape), block, dtype: Dtype::F32 };
+            let name = format!("straddling-{}", candidate.to_string().replace('/', "-"));
+            let emulator = Emulator::compile(&name, &source(&candidate, 4));
+            for in_pieces in [false, true] {
+                let y = product(&emulator, &candidate, 4, &a, &x, in_pieces);
+                assert_eq!(expected.first_wrong(&y), None, "{candidate}, in pieces: {in_pieces}");
+            }
+        }
+    }
+}
+
 fn generated_is_the_formula<T: Scalar>(offset_bytes: u64) {
     if gxx_is_missing() {
         return;
@@ -325,6 +405,7 @@ fn generated_is_the_formula<T: Scalar>(offset_bytes: u64) {
             let m = BenchmarkMatrix { nrows, row_length, lengths, placement, seed };
             let rows = m.rows(Bytes(u64::MAX)).unwrap();
             let a = m.to_csr::<T>();
+            let layout = JadLayout::of(a.row_ptr());
             let (nnz, width, stride) = (rows.nnz(), rows.longest(), Ell::<T>::stride_for(nrows));
             let room = |count: u64| scalars(&vec![empty_value; count as usize]);
             let no_words = |count: u64| words(&vec![7; count as usize]);
@@ -338,6 +419,10 @@ fn generated_is_the_formula<T: Scalar>(offset_bytes: u64) {
                 room(nrows),
                 room(nrows),
                 offsets(rows.offsets().unwrap_or_default(), offset_bytes),
+                words(layout.permutation()),
+                offsets(layout.diagonal_ptr(), 8),
+                no_words(nnz),
+                room(nnz),
             ];
             let launch = |kernel: u64, args: &[Arg]| Launch {
                 kernel,
@@ -354,8 +439,9 @@ fn generated_is_the_formula<T: Scalar>(offset_bytes: u64) {
             let mut launches = vec![
                 launch(2, &[n, longest, strewn, seed, row_ptr, at(2), at(3)]),
                 launch(3, &[n, longest, strewn, seed, row_ptr, width, stride, at(4), at(5)]),
-                launch(4, &[n, seed, at(6)]),
-                launch(5, &[n, at(7)]),
+                launch(4, &[n, longest, strewn, seed, row_ptr, at(9), at(10), at(11), at(12)]),
+                launch(5, &[n, seed, at(6)]),
+                launch(6, &[n, at(7)]),
             ];
             if !lengths.is_drawn() {
                 launches.extend([launch(0, &[n, p, at(0)]), launch(1, &[nnz, p, at(1)])]);
@@ -363,12 +449,14 @@ fn generated_is_the_formula<T: Scalar>(offset_bytes: u64) {
             let out = emulator.run(&arrays, &launches);
             let coo = Coo::from_csr(&a, &Limits::NONE).unwrap();
             let ell = Ell::from_csr(&a, &Limits::NONE).unwrap();
+            let jad = Jad::from_csr(&a, &Limits::NONE).unwrap();
             if !lengths.is_drawn() {
                 assert_eq!(out[0], offsets(a.row_ptr(), offset_bytes), "{m:?}");
                 assert_eq!(out[1], words(coo.row_idx()), "{m:?}");
             }
             assert_eq!((&out[2], &out[3]), (&words(a.col_idx()), &scalars(a.values())), "{m:?}");
             assert_eq!((&out[4], &out[5]), (&words(ell.col_idx()), &scalars(ell.values())), "{m:?}");
+            assert_eq!((&out[11], &out[12]), (&words(jad.col_idx()), &scalars(jad.values())), "{m:?}");
             // As sparsight_device::random_x.
             let x = BenchmarkMatrix { row_length: 1, lengths: RowLengthDistribution::Constant, ..m };
             let x: Vec<T> = (0..nrows).map(|i| T::from_f64(x.value(i, 0))).collect();

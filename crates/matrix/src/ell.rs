@@ -8,7 +8,7 @@
 //! ```
 //! Source: Bell and Garland, SC 2009.
 
-use crate::{Bytes, Csr, CsrError, Dtype, Infeasible, Limits, Scalar};
+use crate::{Bytes, Csr, CsrError, Dtype, Infeasible, Limits, Scalar, columns};
 use rayon::prelude::*;
 
 /// A sparse matrix in ELLPACK.
@@ -28,12 +28,9 @@ pub struct Ell<T> {
     values: Vec<T>,
 }
 
-/// Rows that one task converts: some hundred kilobytes of an ordinary matrix, so that they stay in a core's cache.
-const ROWS_A_TILE: usize = 512;
-
 impl<T: Scalar> Ell<T> {
     /// Column index that marks padding.
-    pub const PAD: u32 = u32::MAX;
+    pub const PAD: u32 = columns::PAD;
     /// Rows to which the stride is rounded up: a warp's worth, so that every column starts on a 128-byte line.
     pub const ALIGN: u64 = 32;
 
@@ -52,31 +49,9 @@ impl<T: Scalar> Ell<T> {
         let stride = Self::stride_for(a.nrows() as u64) as usize;
         let mut col_idx = vec![0; width * stride];
         let mut values = vec![T::default(); width * stride];
-        // A task writes every column of a tile of rows, so that the rows are read once, while they are in cache.
-        let mut tiles: Vec<Vec<(&mut [u32], &mut [T])>> =
-            (0..stride.div_ceil(ROWS_A_TILE)).map(|_| Vec::with_capacity(width)).collect();
-        let columns = col_idx.chunks_mut(stride.max(1)).zip(values.chunks_mut(stride.max(1)));
-        for (cols, vals) in columns {
-            let pieces = cols.chunks_mut(ROWS_A_TILE).zip(vals.chunks_mut(ROWS_A_TILE));
-            for (tile, piece) in tiles.iter_mut().zip(pieces) {
-                tile.push(piece);
-            }
-        }
-        tiles.into_par_iter().enumerate().for_each(|(tile, columns)| {
-            for (k, (cols, vals)) in columns.into_iter().enumerate() {
-                for (at, (col, val)) in cols.iter_mut().zip(vals).enumerate() {
-                    let row = tile * ROWS_A_TILE + at;
-                    let ends = a.row_ptr().get(row).zip(a.row_ptr().get(row + 1));
-                    *col = match ends {
-                        Some((&start, &end)) if k < (end - start) as usize => {
-                            *val = a.values()[start as usize + k];
-                            a.col_idx()[start as usize + k]
-                        }
-                        _ => Self::PAD,
-                    };
-                }
-            }
-        });
+        let row_at = |place| (place < a.nrows()).then_some(place);
+        let lengths = std::iter::repeat_n(stride, width);
+        columns::fill(a, lengths, row_at, &mut col_idx, &mut values);
         let nnz = a.row_ptr().par_windows(2).map(|w| (w[1] - w[0]).min(width as u64)).sum::<u64>() as usize;
         Self { nrows: a.nrows(), ncols: a.ncols(), width, stride, nnz, col_idx, values }
     }

@@ -1,6 +1,6 @@
 //! What the models know of a matrix: one parallel pass over its pattern, never over its values.
 
-use crate::{Csr, HybSplit, RowLengths, Scalar};
+use crate::{Csr, HybSplit, PaddedSizes, RowLengths, Scalar, bro_ell, sell_sizes};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -37,6 +37,9 @@ pub struct Features {
     /// Fraction of the non-zeros whose group of 8 columns was touched just before: by an earlier entry of the
     /// same row or by the row above. Near 1 the entries of x are found in cache, near 0 each is fetched anew.
     pub x_reuse: f64,
+    /// What the padded formats would store; empty in records made before they were there.
+    #[serde(default)]
+    pub padded: PaddedSizes,
 }
 
 impl Features {
@@ -63,7 +66,9 @@ impl Features {
             })
             .reduce(|| (0, 0), |(b1, r1), (b2, r2)| (b1.max(b2), r1 + r2));
         let x_reuse = if a.nnz() == 0 { 1.0 } else { reused as f64 / a.nnz() as f64 };
-        Self::from_row_lengths(&RowLengths::of(a), a.ncols() as u64, bandwidth, x_reuse)
+        let padded = PaddedSizes::new(sell_sizes::sizes(a.row_ptr()), bro_ell::sizes(a));
+        let lengths = RowLengths::of(a);
+        Self { padded, ..Self::from_row_lengths(&lengths, a.ncols() as u64, bandwidth, x_reuse) }
     }
 
     /// Features of a matrix that is known only by its row lengths: benchmark matrices and tests.
@@ -82,6 +87,7 @@ impl Features {
             hyb: lengths.hyb_split(),
             bandwidth,
             x_reuse,
+            padded: PaddedSizes::default(),
         }
     }
 

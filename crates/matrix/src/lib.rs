@@ -2,32 +2,43 @@
 //!
 //! This crate knows no device, reads no clock and prints nothing. A matrix enters as a [`Csr`] (read by
 //! [`mod@io`] or made by [`gallery`]), is summarised once as [`Features`], and is converted into [`Coo`],
-//! [`Ell`] or [`Hyb`] when somebody wants to run it that way. How large a conversion would be is known
-//! exactly before it is made, and a conversion that makes no sense is a typed [`Infeasible`].
+//! [`Ell`], [`Hyb`], [`Jad`], [`Sell`] or [`BroEll`] when somebody wants to run it that way. How large a conversion
+//! would be is known exactly before it is made, and a conversion that makes no sense is a typed [`Infeasible`].
 
 pub mod gallery;
 pub mod io;
 
+mod bro_ell;
+mod columns;
 mod coo;
 mod csr;
 mod ell;
 mod features;
 mod hyb;
 mod infeasible;
+mod jad;
 mod mix;
+mod padded;
 mod reference;
 mod row_lengths;
+mod row_order;
 mod scalar;
+mod sell;
+mod sell_sizes;
 mod units;
 
+pub use bro_ell::{BroEll, BroEllColumns, BroEllShape, BroEllSize, BroEllSlice};
 pub use coo::Coo;
 pub use csr::{Csr, CsrError};
 pub use ell::Ell;
 pub use features::Features;
 pub use hyb::{Hyb, HybSplit};
 pub use infeasible::{Infeasible, Limits};
+pub use jad::{Jad, JadLayout};
 pub use mix::mix;
+pub use padded::PaddedSizes;
 pub use reference::{Reference, reference, rounding_bound};
 pub use row_lengths::RowLengths;
 pub use scalar::{Dtype, Scalar};
+pub use sell::{Sell, SellShape};
 pub use units::{Bytes, Seconds};

@@ -1,7 +1,10 @@
 //! Laws of the conversions: every non-zero once, sizes known before, refusals before any allocation.
 
 use proptest::prelude::*;
-use sparsight_matrix::{Bytes, Coo, Csr, Dtype, Ell, Features, Hyb, Infeasible, Limits, RowLengths};
+use sparsight_matrix::{
+    BroEll, BroEllShape, Bytes, Coo, Csr, Dtype, Ell, Features, Hyb, Infeasible, Jad, Limits, RowLengths,
+    Sell, SellShape,
+};
 
 /// Sorted `(row, column, value)` of each entry.
 type Entries = Vec<(u32, u32, f64)>;
@@ -30,6 +33,47 @@ fn ell_entries(ell: &Ell<f64>) -> Entries {
 
 fn coo_entries(coo: &Coo<f64>) -> Entries {
     (0..coo.nnz()).map(|e| (coo.row_idx()[e], coo.col_idx()[e], coo.values()[e])).collect()
+}
+
+fn bro_ell_entries(bro: &BroEll<f64>) -> Entries {
+    (0..bro.nrows()).flat_map(|row| bro.row(row).map(move |(c, v)| (row as u32, c, v))).collect()
+}
+
+fn jad_entries(jad: &Jad<f64>) -> Entries {
+    let mut entries = Vec::new();
+    for diagonal in jad.diagonal_ptr().windows(2) {
+        let (start, end) = (diagonal[0] as usize, diagonal[1] as usize);
+        let diagonal = start..end;
+        let rows = jad.permutation().iter();
+        entries.extend(diagonal.zip(rows).map(|(at, &row)| (row, jad.col_idx()[at], jad.values()[at])));
+    }
+    in_order(entries)
+}
+
+fn sell_entries(sell: &Sell<f64>) -> Entries {
+    let slice = sell.shape().slice as usize;
+    let mut entries = Vec::new();
+    for (s, ptr) in sell.slice_ptr().windows(2).enumerate() {
+        for at in ptr[0] as usize..ptr[1] as usize {
+            if sell.col_idx()[at] != Sell::<f64>::PAD {
+                let place = s * slice + (at - ptr[0] as usize) % slice;
+                let row = if sell.shape().is_sorted() { sell.permutation()[place] } else { place as u32 };
+                entries.push((row, sell.col_idx()[at], sell.values()[at]));
+            }
+        }
+    }
+    in_order(entries)
+}
+
+fn in_order(mut entries: Entries) -> Entries {
+    entries.sort_by(|x, y| x.partial_cmp(y).unwrap());
+    entries
+}
+
+/// The catalogue, and shapes so small that these matrices have many windows and slices.
+fn sell_shapes() -> impl Iterator<Item = SellShape> {
+    let small = [(1, 1), (3, 1), (1, 5), (2, 6), (4, 4), (4, 32)];
+    SellShape::ALL.into_iter().chain(small.map(|(slice, sigma)| SellShape { slice, sigma }))
 }
 
 /// A matrix from a set of positions; its values count the entries, from 1.
@@ -63,10 +107,36 @@ proptest! {
         prop_assert_eq!(&ell_entries(&ell), &all);
         prop_assert_eq!(ell.nnz(), a.nnz());
         let hyb = Hyb::from_csr(&a, &Limits::NONE).unwrap();
-        let mut both = ell_entries(hyb.ell());
-        both.extend(coo_entries(hyb.coo()));
-        both.sort_by(|x, y| x.partial_cmp(y).unwrap());
+        let both = in_order([ell_entries(hyb.ell()), coo_entries(hyb.coo())].concat());
         prop_assert_eq!(&both, &all);
+        let jad = Jad::from_csr(&a, &Limits::NONE).unwrap();
+        prop_assert_eq!(&jad_entries(&jad), &all);
+        for shape in sell_shapes() {
+            let sell = Sell::from_csr(&a, shape, &Limits::NONE).unwrap();
+            prop_assert_eq!(&sell_entries(&sell), &all, "{}", shape);
+            prop_assert_eq!(sell.nnz(), a.nnz());
+        }
+        for slice in [1, 3, 32, 256] {
+            let bro = BroEll::from_csr(&a, BroEllShape { slice }, &Limits::NONE).unwrap();
+            prop_assert_eq!(&bro_ell_entries(&bro), &all);
+            let held = bro.values().iter().filter(|v| **v != 0.0).count();
+            prop_assert_eq!((held, bro.nnz()), (a.nnz(), a.nnz()));
+        }
+    }
+
+    #[test]
+    fn bro_ell_holds_columns_anywhere_in_the_range_of_an_index(
+        rows in prop::collection::vec(prop::collection::btree_set(0..u32::MAX - 1, 0..40), 0..80),
+    ) {
+        let row_ptr = rows.iter().scan(0, |end, row| { *end += row.len() as u64; Some(*end) });
+        let row_ptr = std::iter::once(0).chain(row_ptr).collect();
+        let cols: Vec<u32> = rows.iter().flatten().copied().collect();
+        let values = (1..=cols.len()).map(|v| v as f64).collect();
+        let a = Csr::try_new(rows.len(), u32::MAX as usize - 1, row_ptr, cols, values).unwrap();
+        for shape in BroEllShape::ALL {
+            let bro = BroEll::from_csr(&a, shape, &Limits::NONE).unwrap();
+            prop_assert_eq!(bro_ell_entries(&bro), csr_entries(&a));
+        }
     }
 
     #[test]
@@ -90,6 +160,64 @@ proptest! {
         let hyb = Hyb::from_csr(&a, &Limits::NONE).unwrap();
         prop_assert_eq!(hyb.coo().nnz() as u64, f.hyb.coo_nnz);
         prop_assert_eq!(hyb.ell().width() as u64, f.hyb.width);
+        let jad = Jad::from_csr(&a, &Limits::NONE).unwrap();
+        let pointers = |words: &[u64]| Bytes(8 * words.len() as u64);
+        prop_assert_eq!(
+            Jad::<f64>::device_bytes(f.nrows, f.nnz, f.row_max, Dtype::F64).0,
+            size(jad.col_idx().len() + jad.permutation().len(), jad.values().len()).0
+                + pointers(jad.diagonal_ptr()).0
+        );
+        for shape in SellShape::ALL {
+            let sell = Sell::from_csr(&a, shape, &Limits::NONE).unwrap();
+            let entries = f.padded.sell(shape).unwrap();
+            prop_assert_eq!(sell.values().len() as u64, entries, "{}", shape);
+            prop_assert_eq!(
+                Sell::<f64>::device_bytes(f.nrows, shape, entries, Dtype::F64).0,
+                size(sell.col_idx().len() + sell.permutation().len(), sell.values().len()).0
+                    + pointers(sell.slice_ptr()).0
+            );
+        }
+        for shape in BroEllShape::ALL {
+            let bro = BroEll::from_csr(&a, shape, &Limits::NONE).unwrap();
+            let words = bro.column_ptr().len() + bro.symbol_ptr().len() + bro.symbols().len();
+            prop_assert_eq!(
+                BroEll::<f64>::device_bytes(f.nrows, shape, f.padded.bro_ell(shape).unwrap(), Dtype::F64),
+                Bytes((8 * (words + bro.values().len()) + bro.bits().len()) as u64)
+            );
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(16))]
+
+    /// Long enough for several of the largest windows, with rows on both sides of what is counted.
+    #[test]
+    fn sell_stores_as_much_as_the_row_lengths_say(
+        nrows in 0_usize..40_000,
+        lengths in prop::collection::vec(prop_oneof![8 => 0_usize..9, 1 => 200_usize..300], 1..50),
+    ) {
+        let lengths = (0..nrows).map(|row| lengths[(row * row + row / 7) % lengths.len()]);
+        let mut row_ptr = vec![0_u64];
+        let mut col_idx = Vec::new();
+        for length in lengths {
+            col_idx.extend(0..length as u32);
+            row_ptr.push(col_idx.len() as u64);
+        }
+        let values = vec![1.0_f32; col_idx.len()];
+        let a = Csr::try_new(nrows, 300, row_ptr, col_idx, values).unwrap();
+        let f = Features::of(&a);
+        for shape in SellShape::ALL {
+            let sell = Sell::from_csr(&a, shape, &Limits::NONE).unwrap();
+            let ptr = sell.slice_ptr();
+            prop_assert_eq!(*ptr.last().unwrap(), f.padded.sell(shape).unwrap(), "{}", shape);
+            // Not a column too many: every slice has a row that fills its last one.
+            let slice = shape.slice as usize;
+            for s in ptr.windows(2).filter(|s| s[1] > s[0]) {
+                let last = &sell.col_idx()[s[1] as usize - slice..s[1] as usize];
+                prop_assert!(last.iter().any(|&col| col != Sell::<f32>::PAD), "{}", shape);
+            }
+        }
     }
 }
 
@@ -111,6 +239,36 @@ fn an_ell_that_would_pad_too_much_is_refused_with_the_factor() {
     let refusal = Ell::from_csr(&a, &Limits::with_memory(Bytes(u64::MAX))).unwrap_err();
     assert_eq!(refusal.to_string(), "would pad by 500.3x, the limit is 8x");
     assert!(Coo::from_csr(&a, &Limits::with_memory(Bytes(u64::MAX))).is_ok());
+    assert!(Jad::from_csr(&a, &Limits::with_memory(Bytes(u64::MAX))).is_ok(), "JAD does not pad");
+    // The long row makes 32 rows long: 32 * 1,000 and 31 slices of one entry, the last with 24 places too many.
+    let shape = |slice, sigma| SellShape { slice, sigma };
+    let sell = |shape| Sell::from_csr(&a, shape, &Limits::with_memory(Bytes(u64::MAX)));
+    assert_eq!(sell(shape(32, 1)).unwrap_err().to_string(), "would pad by 16.1x, the limit is 8x");
+    assert!(sell(shape(4, 1)).is_ok());
+}
+
+#[test]
+fn the_places_behind_the_last_row_are_not_held_against_sell() {
+    let a = matrix(1, 50, (0..50).map(|c| (0, c)).collect());
+    for shape in SellShape::ALL {
+        let sell = Sell::from_csr(&a, shape, &Limits::with_memory(Bytes(u64::MAX))).unwrap();
+        assert_eq!(sell.values().len(), 50 * shape.slice as usize);
+    }
+}
+
+#[test]
+fn rows_beyond_32_bits_are_refused_where_a_permutation_must_name_them() {
+    let nrows = u64::from(u32::MAX);
+    let refusal = Err(Infeasible::TooManyRows { nrows });
+    assert_eq!(Jad::<f32>::check(nrows, 9, nrows, 1, &Limits::NONE), refusal);
+    for shape in SellShape::ALL {
+        let checked = Sell::<f32>::check(nrows, 9, nrows, shape, 2 * nrows, &Limits::NONE);
+        if shape.is_sorted() {
+            assert_eq!(checked, refusal, "{shape}");
+        } else {
+            assert!(checked.is_ok(), "{shape}");
+        }
+    }
 }
 
 #[test]
@@ -119,7 +277,18 @@ fn a_format_that_would_need_more_than_there_is_is_refused_with_both_sizes() {
     let limits = Limits::with_memory(Bytes(1_500));
     let refusal = Coo::from_csr(&a, &limits).unwrap_err();
     assert_eq!(refusal, Infeasible::DoesNotFit { need: Bytes(1_600 + 1_600), have: Bytes(1_500) });
+    let refusal = Jad::from_csr(&a, &limits).unwrap_err();
+    let need = Bytes(12 * 100 + 4 * 100 + 8 * 2 + 1_600);
+    assert_eq!(refusal, Infeasible::DoesNotFit { need, have: Bytes(1_500) });
+    let refusal = Sell::from_csr(&a, SellShape { slice: 50, sigma: 100 }, &limits).unwrap_err();
+    let need = Bytes(12 * 100 + 4 * 100 + 8 * 3 + 1_600);
+    assert_eq!(refusal, Infeasible::DoesNotFit { need, have: Bytes(1_500) });
     // Nothing of that size exists here: the check alone must say no, and without overflowing.
     let refusal = Ell::<f32>::check(1 << 40, 1 << 20, 1 << 62, 1 << 30, &limits).unwrap_err();
     assert!(matches!(refusal, Infeasible::Padding { .. } | Infeasible::DoesNotFit { .. }), "{refusal}");
+    let shape = SellShape { slice: 512, sigma: 1 };
+    let refusal = Sell::<f32>::check(1 << 40, 1 << 20, 1 << 62, shape, u64::MAX, &limits).unwrap_err();
+    assert!(matches!(refusal, Infeasible::DoesNotFit { .. }), "{refusal}");
+    let refusal = Jad::<f32>::check(1 << 31, 1 << 20, 1 << 62, u64::MAX, &limits).unwrap_err();
+    assert!(matches!(refusal, Infeasible::DoesNotFit { .. }), "{refusal}");
 }

@@ -3,7 +3,6 @@
 use serde::{Deserialize, Deserializer, Serializer, de::Error};
 use sparsight_kernels::Kernel;
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde asks for")]
 pub(crate) fn serialize<S: Serializer>(kernel: &Kernel, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(kernel)
 }

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `csr-vector`, any team | CSR |
 //! | `csr-scalar` | ELL |
-//! | `ell` | ELL |
+//! | `ell`, `jad` | ELL |
 //! | `coo` | COO |
 //! | `hyb` | ELL with p = K, plus COO of the rest |
 //!
@@ -30,15 +30,15 @@ pub enum StripFit {
 }
 
 impl StripFit {
-    /// Fits the equation of `kernel`; `None` if the points are too few, and for HYB, which has none of its own.
+    /// Fits the equation of `kernel`; `None` if the points are too few, and for kernels without benchmark matrices.
     pub(crate) fn fit(kernel: Kernel, facts: &DeviceFacts, points: &[Point]) -> Option<Self> {
         match kernel {
             Kernel::CsrVector { .. } => {
                 CsrStrip::fit(points, facts.max_threads_per_block.map(u64::from)).map(Self::Csr)
             }
-            Kernel::CsrScalar | Kernel::Ell => EllStrip::fit(points).map(Self::Ell),
+            Kernel::CsrScalar | Kernel::Ell | Kernel::Jad => EllStrip::fit(points).map(Self::Ell),
             Kernel::Coo => CooStrip::fit(points).map(Self::Coo),
-            Kernel::Hyb => None,
+            Kernel::Hyb | Kernel::Sell(_) | Kernel::BroEll(_) => None,
         }
     }
 

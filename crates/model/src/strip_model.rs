@@ -179,7 +179,8 @@ impl StripModel {
         variant: Variant,
     ) -> Result<Self, PredictError> {
         let mut groups: BTreeMap<(Candidate, Placement), Vec<Point>> = BTreeMap::new();
-        let counts = |o: &&Observation| o.candidate.kernel != Kernel::Hyb && o.lengths == variant.lengths();
+        let counts =
+            |o: &&Observation| o.candidate.kernel.has_benchmark_matrices() && o.lengths == variant.lengths();
         for observation in observations.iter().filter(counts) {
             let group = groups.entry((observation.candidate, observation.placement)).or_default();
             group.extend(Point::of(observation, facts));

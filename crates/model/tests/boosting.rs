@@ -3,7 +3,7 @@
 mod made_up;
 
 use sparsight_kernels::{Candidate, DeviceFacts, Kernel, catalogue, compulsory_bytes};
-use sparsight_matrix::{Bytes, Dtype, Features, HybSplit, RowLengths, Seconds};
+use sparsight_matrix::{Bytes, Dtype, Features, HybSplit, PaddedSizes, RowLengths, Seconds};
 use sparsight_model::{BoostingModel, BoostingPredictor, LearningSample, MIN_MATRICES, Model, PredictError};
 
 fn facts() -> DeviceFacts {
@@ -158,6 +158,7 @@ fn every_prediction_is_a_positive_finite_number_whatever_the_features() {
                             hyb: HybSplit { width: length, coo_nnz: nnz },
                             bandwidth: length,
                             x_reuse: number,
+                            padded: PaddedSizes::default(),
                         };
                         for candidate in catalogue(Dtype::F32) {
                             let p = predictor.predict(&candidate, &features).unwrap();

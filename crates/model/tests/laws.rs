@@ -29,8 +29,8 @@ fn every_kernel_placement_and_variant_of_row_lengths_is_predicted_exactly_on_bot
     observations.extend(drawn(&observations));
     for variant in Variant::ALL {
         let model = StripModel::fit(&facts, &observations, variant).unwrap();
-        // Two placements of eight kernels; COO has no benchmark matrices with drawn lengths.
-        let kernels = if variant.lengths().is_drawn() { 7 } else { 8 };
+        // Two placements of nine kernels; COO has no benchmark matrices with drawn lengths.
+        let kernels = if variant.lengths().is_drawn() { 8 } else { 9 };
         assert_eq!((model.fitted().len(), model.unfitted().len()), (2 * kernels, 0));
         for (rule, placement) in
             [(PlacementRule::Banded, Placement::Banded), (PlacementRule::Strewn, Placement::Strewn)]
@@ -41,10 +41,7 @@ fn every_kernel_placement_and_variant_of_row_lengths_is_predicted_exactly_on_bot
                 [(2_000, 7, 90), (30_000, 3, 3), (77_777, 256, 900), (5_000, 257, 300), (40_000, 700, 2_000)]
             {
                 let f = matrix(nrows, mode, max);
-                for kernel in Kernel::ALL {
-                    if kernel == Kernel::Hyb {
-                        continue;
-                    }
+                for kernel in measured() {
                     if kernel == Kernel::Coo && variant.lengths().is_drawn() {
                         let refused = predictor.predict(&candidate(kernel), &f);
                         assert!(matches!(refused, Err(PredictError::NotFitted { .. })), "{refused:?}");
@@ -70,12 +67,12 @@ fn csr_vector_takes_the_mode_and_the_others_the_maximum_of_the_row_lengths() {
     let model = StripModel::fit(&facts, &observe_all(&facts), Variant::Strip).unwrap();
     let predictor = at(&model, &facts, PlacementRule::Banded);
     let (short, long) = (matrix(9_000, 5, 40), matrix(9_000, 5, 400));
-    for kernel in Kernel::ALL {
+    for kernel in predicted() {
         let (a, b) = (seconds(&predictor, kernel, &short), seconds(&predictor, kernel, &long));
         match kernel {
             // One row of 400 among 9,000 makes no difference to the mode, and the COO part of HYB is as tiny.
             Kernel::CsrVector { .. } => assert_eq!(a.to_bits(), b.to_bits(), "{kernel}"),
-            Kernel::CsrScalar | Kernel::Ell => assert!(b > 2.0 * a, "{kernel}"),
+            Kernel::CsrScalar | Kernel::Ell | Kernel::Jad => assert!(b > 2.0 * a, "{kernel}"),
             _ => assert!(b < 1.2 * a, "{kernel}"),
         }
     }
@@ -137,7 +134,7 @@ fn the_blend_lies_between_the_placements_where_x_reuse_puts_it() {
     let facts = device();
     let model = StripModel::fit(&facts, &observe_all(&facts), Variant::Strip).unwrap();
     let blend = StripPredictor::new(&model, &facts);
-    for kernel in Kernel::ALL {
+    for kernel in predicted() {
         for reuse in [0.0, 0.25, 1.0, f64::NAN, 7.0] {
             let f = hyb_matrix(100_000, 12, 50_000, reuse);
             let banded = seconds(&at(&model, &facts, PlacementRule::Banded), kernel, &f);
@@ -159,7 +156,7 @@ fn a_placement_that_was_not_measured_is_replaced_by_the_other() {
         let observations: Vec<_> = observe_all(&facts).into_iter().filter(|o| o.placement == only).collect();
         let model = StripModel::fit(&facts, &observations, Variant::Strip).unwrap();
         let f = hyb_matrix(100_000, 12, 50_000, 0.5);
-        for kernel in Kernel::ALL {
+        for kernel in predicted() {
             let [a, b, c] = [PlacementRule::Banded, PlacementRule::Strewn, PlacementRule::Blend]
                 .map(|rule| seconds(&at(&model, &facts, rule), kernel, &f).to_bits());
             assert!(a == b && b == c, "{kernel} {only}");
@@ -183,17 +180,13 @@ fn a_break_where_the_matrix_leaves_the_l2_is_found_and_both_regimes_are_exact() 
             (9e-8 * i + 3e-8) * p + (9e-7 * i + 1e-6)
         }
     };
-    let kernels = Kernel::ALL.into_iter().filter(|k| *k != Kernel::Hyb);
-    let observations: Vec<_> = kernels
+    let observations: Vec<_> = measured()
         .flat_map(|k| observe(&facts, candidate(k), Placement::Banded, move |i, p, b| broken(k, i, p, b)))
         .collect();
     let model = StripModel::fit(&facts, &observations, Variant::StripCache).unwrap();
     let predictor = StripPredictor::new(&model, &facts);
     let (mut cached, mut beyond) = (0, 0);
-    for kernel in Kernel::ALL {
-        if kernel == Kernel::Hyb {
-            continue;
-        }
+    for kernel in measured() {
         for (nrows, p) in [(500, 20), (2_000, 9), (3_000, 13), (4_000, 250), (70_000, 40), (100_000, 900)] {
             let f = matrix(nrows, p, p);
             let bytes = compulsory_bytes(&candidate(kernel), &f).0;
@@ -297,7 +290,7 @@ fn the_launch_cost_is_the_floor_and_without_one_the_shortest_time_measured() {
     for launch in [0.0, 2.5e-3] {
         facts.launch_s = Seconds(launch);
         let model = StripModel::fit(&facts, &observations, Variant::Strip).unwrap();
-        for kernel in Kernel::ALL {
+        for kernel in predicted() {
             let got = seconds(&at(&model, &facts, PlacementRule::Banded), kernel, &empty);
             if launch > 0.0 {
                 assert_close(got, launch, "launch");

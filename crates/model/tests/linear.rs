@@ -3,7 +3,7 @@
 mod made_up;
 
 use sparsight_kernels::{Candidate, DeviceFacts, Kernel, catalogue};
-use sparsight_matrix::{Dtype, Features, HybSplit, Seconds};
+use sparsight_matrix::{Dtype, Features, HybSplit, PaddedSizes, Seconds};
 use sparsight_model::{LearningSample, LinearModel, LinearPredictor, Model, PredictError};
 
 fn facts() -> DeviceFacts {
@@ -26,6 +26,7 @@ fn corpus(count: u64) -> Vec<(String, Features)> {
         hyb: HybSplit { width: 5, coo_nnz: 100 },
         bandwidth: pick(i, 29, 67),
         x_reuse: 0.5,
+        padded: PaddedSizes::default(),
     };
     (0..count).map(|i| (format!("made/{i}"), features(i))).collect()
 }

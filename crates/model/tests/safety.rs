@@ -2,10 +2,10 @@
 
 mod made_up;
 
-use made_up::{device, drawn, observe};
+use made_up::{device, drawn, measured, observe, predicted};
 use proptest::prelude::*;
 use sparsight_kernels::{Candidate, DeviceFacts, Kernel, Placement, RowLengthDistribution};
-use sparsight_matrix::{Dtype, Features, HybSplit, Seconds};
+use sparsight_matrix::{Dtype, Features, HybSplit, PaddedSizes, Seconds};
 use sparsight_model::{Model, Observation, PlacementRule, StripModel, StripPredictor, Variant};
 use std::sync::OnceLock;
 
@@ -18,8 +18,7 @@ fn models() -> &'static (DeviceFacts, Vec<StripModel>) {
     static MODELS: OnceLock<(DeviceFacts, Vec<StripModel>)> = OnceLock::new();
     MODELS.get_or_init(|| {
         let facts = device();
-        let mut observations: Vec<Observation> = Kernel::ALL
-            .into_iter()
+        let mut observations: Vec<Observation> = measured()
             .flat_map(|kernel| Placement::ALL.map(|placement| (kernel, placement)))
             .flat_map(|(kernel, placement)| {
                 let candidate = Candidate { kernel, block: 128, dtype: Dtype::F32 };
@@ -47,7 +46,7 @@ prop_compose! {
         Features {
             nrows, ncols, nnz, row_max, row_mode, x_reuse,
             empty_rows: 0, row_min: 0, row_quantiles: [row_mode; 7], row_std: 0.0,
-            hyb: HybSplit { width, coo_nnz }, bandwidth: ncols,
+            hyb: HybSplit { width, coo_nnz }, bandwidth: ncols, padded: PaddedSizes::default(),
         }
     }
 }
@@ -62,7 +61,7 @@ proptest! {
         for model in models {
             for placement in [PlacementRule::Banded, PlacementRule::Strewn, PlacementRule::Blend] {
                 let predictor = StripPredictor { placement, ..StripPredictor::new(model, &facts) };
-                for kernel in Kernel::ALL {
+                for kernel in predicted() {
                     let p = match predictor.predict(&Candidate { kernel, block: 128, dtype: Dtype::F32 }, &f) {
                         Ok(p) => p,
                         // Nothing by non-zeros is fitted to drawn row lengths.

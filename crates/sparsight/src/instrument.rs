@@ -111,7 +111,7 @@ impl Grid {
 /// works by non-zeros, it makes no difference how long the rows are.
 fn points_of(kernel: Kernel, lengths: RowLengthDistribution, strip: Strip) -> Vec<(u64, u64, u64)> {
     let means: &[u64] = match kernel {
-        Kernel::Hyb => &[],
+        _ if !kernel.has_benchmark_matrices() => &[],
         Kernel::Coo if lengths.is_drawn() => &[],
         Kernel::Coo => &[1, 2, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100],
         Kernel::CsrVector { .. } if lengths.is_drawn() => &[1, 4, 16, 64, 256, 1024, 1536, 2048, 3072],

@@ -56,7 +56,7 @@ fn on_a_device_that_follows_the_equations_every_prediction_is_exact() {
             let facts = Device::<f64>::facts(&device);
             let strips = sparsight::kernels::strip(advised.candidate.kernel, facts).strips_of(&f) as f64;
             let p = match advised.candidate.kernel {
-                Kernel::CsrScalar | Kernel::Ell => f.row_max as f64,
+                Kernel::CsrScalar | Kernel::Ell | Kernel::Jad => f.row_max as f64,
                 // The made-up device is linear in I p, as ELL's equation is. That of CSR is a product of two lines,
                 // and HYB a sum of two kernels: their laws are held in the model's own tests.
                 _ => continue,
@@ -207,16 +207,18 @@ fn the_cpu_is_profiled_advised_and_verified() {
     let how = Bench { rule: StoppingRule::BRISK, ..Bench::default() };
     let record = bench(&cpu, ("stencil", &a), &f, &candidates, &how, |_| Ok(())).unwrap();
     assert!(record.results.iter().all(|m| !matches!(m.outcome, Outcome::Failed { .. })), "{record:?}");
-    assert_eq!(record.times().count() + count_infeasible(&record), 45);
+    assert_eq!(record.times().count() + count_infeasible(&record), candidates.len());
     for advised in &advice.ranked {
         let p = &advised.prediction;
         assert!(p.time.0 > 0.0 && p.low.0 <= p.time.0 && p.time.0 <= p.high.0, "{advised:?}");
     }
-    assert_eq!(advice.ranked.len() + advice.refused.len(), 45);
+    assert_eq!(advice.ranked.len() + advice.refused.len(), candidates.len());
 
     let accuracy = evaluate(&profile, &[record], &[PlacementRule::Blend], &[RowLengthRule::Paper], 3);
     let kernels: std::collections::BTreeSet<_> = accuracy.rows.iter().map(|r| r.of).collect();
-    assert_eq!(kernels.len(), Kernel::ALL.len());
+    // Strip models predict what has benchmark matrices, and HYB.
+    let predicted = |kernel: &Kernel| kernel.has_benchmark_matrices() || *kernel == Kernel::Hyb;
+    assert_eq!(kernels.len(), Kernel::ALL.into_iter().filter(predicted).count());
     assert!(accuracy.rows.iter().all(|r| r.error.mean.is_finite()));
 }
 

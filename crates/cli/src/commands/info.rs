@@ -9,7 +9,7 @@ use crate::printer::BOLD;
 use crate::table::Table;
 use crate::text::{counted, grouped, percent, shape};
 use serde::Serialize;
-use sparsight::kernels::{Candidate, Format, catalogue, device_bytes, feasible};
+use sparsight::kernels::{Candidate, Format, catalogue, device_bytes, feasible, stored_entries};
 use sparsight::matrix::{Bytes, Dtype, Features, Limits};
 
 /// A matrix' structure, its size in each format, and which formats cannot hold it
@@ -35,6 +35,13 @@ struct FormatJson {
     bytes: Bytes,
     /// Stored bytes over those of CSR.
     of_csr: f64,
+    /// Entries stored, padding included.
+    stored: u64,
+    /// Of which there are so many for each non-zero.
+    stored_of_nnz: f64,
+    /// Bits that hold one column index, where indices are compressed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bits_a_column: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     infeasible: Option<String>,
 }
@@ -66,15 +73,26 @@ fn formats(features: &Features, dtype: Dtype, limits: &Limits) -> Vec<FormatJson
     representatives.dedup_by_key(|c| c.format());
     let csr = representatives.first().map_or(Bytes(0), |c| device_bytes(c, features));
     let of = |c: &Candidate| {
-        let bytes = device_bytes(c, features);
+        let (bytes, stored) = (device_bytes(c, features), stored_entries(c.format(), features));
         FormatJson {
             format: c.format(),
             bytes,
             of_csr: bytes.0 as f64 / csr.0.max(1) as f64,
+            stored,
+            stored_of_nnz: if features.nnz == 0 { 1.0 } else { stored as f64 / features.nnz as f64 },
+            bits_a_column: bits_a_column(c.format(), features),
             infeasible: feasible(c, features, limits).err().map(|why| why.to_string()),
         }
     };
     representatives.iter().map(of).collect()
+}
+
+/// Bits a column index of a format that compresses them.
+fn bits_a_column(format: Format, f: &Features) -> Option<f64> {
+    match format {
+        Format::BroEll(shape) => f.padded.bro_ell(shape).map(|size| size.bits_a_column(f.nnz)),
+        _ => None,
+    }
 }
 
 fn print(title: &str, f: &Features, context: &Context) -> Result<(), Failure> {
@@ -82,6 +100,8 @@ fn print(title: &str, f: &Features, context: &Context) -> Result<(), Failure> {
     out.line(format_args!("{BOLD}{title}{BOLD:#}   {}", shape(f)))?;
     out.line("")?;
     let quantiles: Vec<String> = f.row_quantiles.iter().map(|q| grouped(*q)).collect();
+    let bits = |format| bits_a_column(format, f).map(|bits| format!("{bits:.1} in {format}, "));
+    let bits: String = Format::ALL.into_iter().filter_map(bits).collect();
     let names: Vec<String> = Features::QUANTILES.iter().map(|q| format!("{:.0} %", 100.0 * q)).collect();
     for (label, value) in [
         ("empty rows", grouped(f.empty_rows)),
@@ -91,6 +111,7 @@ fn print(title: &str, f: &Features, context: &Context) -> Result<(), Failure> {
         ("farthest from the diagonal", grouped(f.bandwidth)),
         ("entries of x found in cache", percent(f.x_reuse)),
         ("hyb", format!("{} wide, then {} in coo", grouped(f.hyb.width), counted(f.hyb.coo_nnz, "non-zero"))),
+        ("bits of a column index", format!("{bits}32 in csr")),
     ] {
         out.line(format_args!("  {label:<28} {value}"))?;
     }
@@ -104,12 +125,15 @@ fn print_formats(
     device: &str,
     context: &Context,
 ) -> Result<(), Failure> {
-    let mut table = Table::new(&["<format", &format!("bytes, {dtype}"), "of csr", &format!("~on {device}")]);
+    let (bytes, on) = (format!("bytes, {dtype}"), format!("~on {device}"));
+    let mut table = Table::new(&["<format", &bytes, "of csr", "entries stored", "of non-zeros", &on]);
     for format in formats {
         table.row([
             format.format.to_string(),
             format.bytes.to_string(),
             format!("{:.2}", format.of_csr),
+            grouped(format.stored),
+            format!("{:.2}", format.stored_of_nnz),
             format
                 .infeasible
                 .as_ref()

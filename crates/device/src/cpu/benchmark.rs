@@ -4,7 +4,7 @@ use super::operand::Held;
 use crate::DeviceError;
 use rayon::prelude::*;
 use sparsight_kernels::{BenchmarkMatrix, BenchmarkRows, Format};
-use sparsight_matrix::{Bytes, Coo, Csr, Ell, Hyb, Limits, Scalar};
+use sparsight_matrix::{Bytes, Csr, Ell, Limits, Scalar};
 
 /// Non-zeros that one task makes, at least. Chosen: some 10 us of work.
 const NON_ZEROS_A_TASK: u64 = 4096;
@@ -35,9 +35,7 @@ pub(super) fn generate<T: Scalar>(
     let left = Limits { memory: Bytes(limits.memory.0.saturating_sub(taken)), ..*limits };
     Ok(match format {
         Format::Csr => Held::Csr(a),
-        Format::Coo => Held::Coo(Coo::from_csr(&a, &left)?),
-        Format::Ell => Held::Ell(Ell::from_csr(&a, &left)?),
-        Format::Hyb => Held::Hyb(Hyb::from_csr(&a, &left)?),
+        other => Held::convert(&a, other, &left)?,
     })
 }
 
@@ -93,10 +91,9 @@ mod tests {
                 let m = BenchmarkMatrix { nrows, row_length, lengths, placement, seed: 7 };
                 let a = m.to_csr::<f32>();
                 let made = |format| generate::<f32>(&m, format, &Limits::NONE).unwrap();
-                assert_eq!(made(Format::Csr), Held::Csr(a.clone()));
-                assert_eq!(made(Format::Coo), Held::Coo(Coo::from_csr(&a, &Limits::NONE).unwrap()));
-                assert_eq!(made(Format::Ell), Held::Ell(Ell::from_csr(&a, &Limits::NONE).unwrap()));
-                assert_eq!(made(Format::Hyb), Held::Hyb(Hyb::from_csr(&a, &Limits::NONE).unwrap()));
+                for format in Format::ALL {
+                    assert_eq!(made(format), Held::convert(&a, format, &Limits::NONE).unwrap(), "{format}");
+                }
             }
         }
     }

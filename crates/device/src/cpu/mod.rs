@@ -6,6 +6,8 @@
 //! ell             a task is `block` rows          columns of the tile one after the other
 //! coo             a task is 16 `block` non-zeros  rows that reach over a task's end are carried
 //! hyb             ell, then coo added to it
+//! jad, sell       a task is `block` places        as ell; sums are then gathered in the order of the rows
+//! bro-ell         a task is `block` rows          32 rows of a slice at a time, unpacked column by column
 //! ```
 //! A task is what one worker does without asking for more; workers that run out steal. What is added to what,
 //! and in which order, follows from the candidate alone, so y does not depend on the number of threads.
@@ -14,21 +16,25 @@
 //! The kernels are those of the catalogue in plain loops, not the fastest that a CPU could run.
 
 mod benchmark;
+mod bro_ell;
 mod coo;
 mod csr;
 mod ell;
 mod eviction;
 mod facts;
 mod hyb;
+mod jad;
 mod operand;
+mod places;
 mod rates;
+mod sell;
 
 use crate::{Device, DeviceError, Operand, Preparation};
 use eviction::EvictionBuffer;
 use operand::{CpuOperand, Held};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use sparsight_kernels::{BenchmarkMatrix, DeviceFacts, Format};
-use sparsight_matrix::{Bytes, Coo, Csr, Ell, Hyb, Limits, Scalar, Seconds};
+use sparsight_matrix::{Bytes, Csr, Limits, Scalar, Seconds};
 use std::sync::OnceLock;
 use std::time::Instant;
 
@@ -122,15 +128,10 @@ impl<T: Scalar> Device<T> for Cpu {
         let limits = Device::<T>::limits(self);
         let (held, convert) = self.run(|| {
             let start = Instant::now();
-            let held = match format {
-                Format::Csr => {
-                    Csr::<T>::check(a.nrows() as u64, a.ncols() as u64, a.nnz() as u64, &limits)?;
-                    return Ok((Held::Csr(a.clone()), Seconds::default()));
-                }
-                Format::Coo => Held::Coo(Coo::from_csr(a, &limits)?),
-                Format::Ell => Held::Ell(Ell::from_csr(a, &limits)?),
-                Format::Hyb => Held::Hyb(Hyb::from_csr(a, &limits)?),
-            };
+            let held = Held::convert(a, format, &limits)?;
+            if format == Format::Csr {
+                return Ok((held, Seconds::default()));
+            }
             Ok::<_, DeviceError>((held, Seconds(start.elapsed().as_secs_f64())))
         })?;
         let preparation = Preparation { convert, upload: Seconds::default() };

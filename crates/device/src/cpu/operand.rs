@@ -1,11 +1,12 @@
 //! A matrix with its x and y in main memory, and the timing of products with it.
 
 use super::coo::{Carry, Start};
-use super::{Cpu, coo, csr, ell, hyb};
+use super::places::Places;
+use super::{Cpu, bro_ell, coo, csr, ell, hyb, jad, sell};
 use crate::timing::Caches;
 use crate::{DeviceError, Operand, Preparation};
-use sparsight_kernels::{Candidate, Kernel};
-use sparsight_matrix::{Coo, Csr, Ell, Hyb, Scalar, Seconds};
+use sparsight_kernels::{Candidate, Format, Kernel};
+use sparsight_matrix::{BroEll, Coo, Csr, Ell, Hyb, Infeasible, Jad, Limits, Scalar, Seconds, Sell};
 use std::time::Instant;
 
 /// A matrix in one format.
@@ -15,15 +16,52 @@ pub(super) enum Held<T> {
     Coo(Coo<T>),
     Ell(Ell<T>),
     Hyb(Hyb<T>),
+    Jad(Jad<T>, Places),
+    Sell(Sell<T>, Places),
+    BroEll(BroEll<T>),
+}
+
+/// What products keep between them, so that only the first one allocates.
+#[derive(Debug, Default)]
+struct Scratch<T> {
+    /// Of COO.
+    carries: Vec<Carry<T>>,
+    /// y by places, where rows are sorted.
+    sums: Vec<T>,
 }
 
 impl<T: Scalar> Held<T> {
+    /// Converts; CSR is copied.
+    pub(super) fn convert(a: &Csr<T>, format: Format, limits: &Limits) -> Result<Self, Infeasible> {
+        Ok(match format {
+            Format::Csr => {
+                Csr::<T>::check(a.nrows() as u64, a.ncols() as u64, a.nnz() as u64, limits)?;
+                Self::Csr(a.clone())
+            }
+            Format::Coo => Self::Coo(Coo::from_csr(a, limits)?),
+            Format::Ell => Self::Ell(Ell::from_csr(a, limits)?),
+            Format::Hyb => Self::Hyb(Hyb::from_csr(a, limits)?),
+            Format::Jad => {
+                let jad = Jad::from_csr(a, limits)?;
+                let places = Places::of(jad.permutation());
+                Self::Jad(jad, places)
+            }
+            Format::Sell(shape) => {
+                let sell = Sell::from_csr(a, shape, limits)?;
+                let places = Places::of(sell.permutation());
+                Self::Sell(sell, places)
+            }
+            Format::BroEll(shape) => Self::BroEll(BroEll::from_csr(a, shape, limits)?),
+        })
+    }
+
     /// y = A x.
     ///
     /// # Panics
     /// If the candidate reads another format.
-    fn product(&self, candidate: &Candidate, x: &[T], y: &mut [T], carries: &mut Vec<Carry<T>>) {
+    fn product(&self, candidate: &Candidate, x: &[T], y: &mut [T], scratch: &mut Scratch<T>) {
         let block = candidate.block as usize;
+        let Scratch { carries, sums } = scratch;
         match (self, candidate.kernel) {
             (Self::Csr(a), Kernel::CsrScalar) => csr::scalar(a, block, x, y),
             (Self::Csr(a), Kernel::CsrVector { threads_per_row }) => {
@@ -32,6 +70,13 @@ impl<T: Scalar> Held<T> {
             (Self::Coo(a), Kernel::Coo) => coo::product(a, block, Start::Zero, x, y, carries),
             (Self::Ell(a), Kernel::Ell) => ell::product(a, block, x, y),
             (Self::Hyb(a), Kernel::Hyb) => hyb::product(a, block, x, y, carries),
+            (Self::Jad(a, places), Kernel::Jad) => jad::product(a, places, block, x, y, sums),
+            (Self::Sell(a, places), Kernel::Sell(shape)) if shape == a.shape() => {
+                sell::product(a, places, block, x, y, sums);
+            }
+            (Self::BroEll(a), Kernel::BroEll(shape)) if shape == a.shape() => {
+                bro_ell::product(a, block, x, y);
+            }
             _ => panic!("{candidate} does not read the format of this operand"),
         }
     }
@@ -46,8 +91,7 @@ pub(super) struct CpuOperand<'d, T> {
     held: Held<T>,
     x: Vec<T>,
     y: Vec<T>,
-    /// Scratch of COO, kept between products.
-    carries: Vec<Carry<T>>,
+    scratch: Scratch<T>,
     preparation: Preparation,
 }
 
@@ -59,7 +103,7 @@ impl<'d, T: Scalar> CpuOperand<'d, T> {
         x: Vec<T>,
         preparation: Preparation,
     ) -> Self {
-        Self { cpu, held, x, y: vec![T::default(); nrows], carries: Vec::new(), preparation }
+        Self { cpu, held, x, y: vec![T::default(); nrows], scratch: Scratch::default(), preparation }
     }
 }
 
@@ -96,11 +140,11 @@ impl<T: Scalar> Operand<T> for CpuOperand<'_, T> {
         caches: Caches,
     ) -> Result<Seconds, DeviceError> {
         assert_eq!(candidate.dtype, T::DTYPE, "{candidate} has another value type than this operand");
-        let Self { cpu, held, x, y, carries, .. } = self;
+        let Self { cpu, held, x, y, scratch, .. } = self;
         let mut timed = |count: u32| {
             let start = Instant::now();
             for _ in 0..count {
-                held.product(candidate, x, y, carries);
+                held.product(candidate, x, y, scratch);
             }
             start.elapsed().as_secs_f64()
         };

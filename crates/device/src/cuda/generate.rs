@@ -1,12 +1,14 @@
 //! Benchmark matrices made on the device, and the small kernels that fill vectors.
 
 use super::Cuda;
+use super::arrays::{CooArrays, EllArrays, JadArrays, Matrix, Offsets};
 use super::memory::DeviceArray;
 use super::module::Module;
-use super::operand::{CooArrays, CudaOperand, EllArrays, Matrix, Offsets};
-use crate::{DeviceError, Operand, Preparation, random_x};
+use super::operand::CudaOperand;
+use super::upload::{Converted, upload};
+use crate::{DeviceError, Preparation};
 use sparsight_kernels::{BenchmarkMatrix, Format, HELPER_BLOCK, Placement};
-use sparsight_matrix::{Csr, Dtype, Ell, Hyb, Infeasible, Limits, Scalar};
+use sparsight_matrix::{Csr, Dtype, Ell, Hyb, Infeasible, JadLayout, Limits, Scalar};
 use std::sync::Arc;
 
 /// Kernels of `benchmark_matrix_source`, in its order.
@@ -14,8 +16,9 @@ const ROW_PTR: usize = 0;
 const ROW_IDX: usize = 1;
 const ENTRIES: usize = 2;
 const ELL: usize = 3;
-const RANDOM_X: usize = 4;
-const POISON: usize = 5;
+const JAD: usize = 4;
+const RANDOM_X: usize = 5;
+const POISON: usize = 6;
 
 /// Blocks a multiprocessor of kernels that take any number: 8 of 256 threads fill it, and twice that evens out.
 const BLOCKS_PER_MULTIPROCESSOR: u64 = 16;
@@ -57,8 +60,9 @@ impl Helper {
 
 /// The matrix on the device. x is random and follows from the matrix' seed.
 ///
-/// The lengths of rows that differ are drawn on the host and uploaded as row offsets; every entry is made on the device.
-/// COO and HYB with such rows, which no grid asks for, are made on the host altogether.
+/// The lengths of rows that differ are drawn on the host and uploaded as row offsets, with the order of JAD's rows; every
+/// entry is made on the device. What no grid asks for is made on the host altogether: SELL-C-sigma and BRO-ELL, and COO
+/// and HYB with rows that differ.
 pub(super) fn generate<'d, T: Scalar>(
     cuda: &'d Cuda,
     matrix: &BenchmarkMatrix,
@@ -76,13 +80,17 @@ pub(super) fn generate<'d, T: Scalar>(
         other => rows.bytes(other, T::DTYPE).0,
     };
     limits.check(u128::from(nnz), nnz, u128::from(need))?;
-    if matrix.lengths.is_drawn() && matches!(format, Format::Coo | Format::Hyb) {
-        let mut operand = CudaOperand::load(cuda, &matrix.to_csr(), format, limits)?;
-        operand.set_x(&random_x(nrows as usize, matrix.seed))?;
-        return Ok(operand);
-    }
-
     cuda.context.bind()?;
+    let on_host = match format {
+        Format::Sell(_) | Format::BroEll(_) => true,
+        Format::Coo | Format::Hyb => matrix.lengths.is_drawn(),
+        Format::Csr | Format::Ell | Format::Jad => false,
+    };
+    if on_host {
+        let a = matrix.to_csr();
+        let arrays = upload(cuda, &a, &Converted::from_csr(&a, format, limits)?)?;
+        return CudaOperand::new(cuda, (nrows, nrows), arrays, Preparation::default(), matrix.seed);
+    }
     let offset_bytes = Csr::<T>::offset_bytes(nnz);
     let context = &cuda.context;
     let helper = Helper::new(cuda, T::DTYPE, offset_bytes)?;
@@ -130,6 +138,17 @@ pub(super) fn generate<'d, T: Scalar>(
         Format::Ell => Matrix::Ell(ell(rows.longest())?),
         // All rows are equal, so one of the two parts holds everything.
         Format::Hyb => Matrix::Hyb(ell(split.width)?, coo(split.coo_nnz)?),
+        Format::Jad => {
+            let layout = JadLayout::of(&rows.into_offsets());
+            let permutation = DeviceArray::of(context, layout.permutation())?;
+            let diagonal_ptr = DeviceArray::of(context, layout.diagonal_ptr())?;
+            let col_idx = DeviceArray::<u32>::new(context, nnz as usize)?;
+            let values = DeviceArray::<T>::new(context, nnz as usize)?;
+            let arrays = [permutation.address(), diagonal_ptr.address(), col_idx.address(), values.address()];
+            helper.launch(JAD, nrows, &[what.as_slice(), &arrays].concat())?;
+            Matrix::Jad(JadArrays { permutation, diagonal_ptr, col_idx, values })
+        }
+        Format::Sell(_) | Format::BroEll(_) => unreachable!("made on the host"),
     };
     CudaOperand::new(cuda, (nrows, nrows), arrays, Preparation::default(), matrix.seed)
 }

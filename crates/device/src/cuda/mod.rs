@@ -6,6 +6,7 @@
 //!
 //! Left out on purpose: several streams, graphs, peers. A product is one to three launches in one stream.
 
+mod arrays;
 mod batch;
 mod compiler;
 mod context;
@@ -17,6 +18,7 @@ mod library;
 mod memory;
 mod module;
 mod operand;
+mod upload;
 
 pub use compiler::{Arch, compile, nvrtc_version, supported_archs};
 pub use custom::{Argument, CustomKernel, DeviceMemory, Element, Shape};

@@ -1,94 +1,16 @@
 //! A matrix on the device in its format, with x and y.
 
 use super::Cuda;
-use super::context::Context;
+use super::arrays::Matrix;
 use super::generate::Helper;
 use super::memory::DeviceArray;
 use super::module::Launch;
+use super::upload::{Converted, upload};
 use crate::timing::Caches;
 use crate::{DeviceError, Operand, Preparation};
-use rayon::prelude::*;
 use sparsight_kernels::{COO_ITEMS, Candidate, Format, Kernel, row_chunks};
-use sparsight_matrix::{Coo, Csr, Ell, Hyb, Limits, Scalar, Seconds};
-use std::sync::Arc;
+use sparsight_matrix::{Csr, Limits, Scalar, Seconds};
 use std::time::Instant;
-
-/// Row offsets of CSR, 32 bits wide while they fit.
-#[derive(Debug)]
-pub(super) enum Offsets {
-    Narrow(DeviceArray<u32>),
-    Wide(DeviceArray<u64>),
-}
-
-impl Offsets {
-    pub(super) fn address(&self) -> u64 {
-        match self {
-            Self::Narrow(array) => array.address(),
-            Self::Wide(array) => array.address(),
-        }
-    }
-
-    /// Room for `len` of `offset_bytes`, 4 or 8, not initialised.
-    pub(super) fn new(context: &Arc<Context>, len: usize, offset_bytes: u64) -> Result<Self, DeviceError> {
-        Ok(match offset_bytes {
-            4 => Self::Narrow(DeviceArray::new(context, len)?),
-            _ => Self::Wide(DeviceArray::new(context, len)?),
-        })
-    }
-
-    /// Uploads `offsets`, of which the last is the number of non-zeros.
-    pub(super) fn of<T: Scalar>(context: &Arc<Context>, offsets: &[u64]) -> Result<Self, DeviceError> {
-        let nnz = offsets.last().copied().unwrap_or_default();
-        if Csr::<T>::offset_bytes(nnz) == 4 {
-            let narrow: Vec<u32> = offsets.par_iter().map(|&offset| offset as u32).collect();
-            Ok(Self::Narrow(DeviceArray::of(context, &narrow)?))
-        } else {
-            Ok(Self::Wide(DeviceArray::of(context, offsets)?))
-        }
-    }
-
-    const fn bytes(&self) -> u64 {
-        match self {
-            Self::Narrow(_) => 4,
-            Self::Wide(_) => 8,
-        }
-    }
-}
-
-#[derive(Debug)]
-pub(super) struct CooArrays<T> {
-    pub(super) row_idx: DeviceArray<u32>,
-    pub(super) col_idx: DeviceArray<u32>,
-    pub(super) values: DeviceArray<T>,
-}
-
-#[derive(Debug)]
-pub(super) struct EllArrays<T> {
-    pub(super) width: u64,
-    pub(super) stride: u64,
-    pub(super) col_idx: DeviceArray<u32>,
-    pub(super) values: DeviceArray<T>,
-}
-
-/// The arrays of one format.
-#[derive(Debug)]
-pub(super) enum Matrix<T> {
-    Csr { row_ptr: Offsets, col_idx: DeviceArray<u32>, values: DeviceArray<T> },
-    Coo(CooArrays<T>),
-    Ell(EllArrays<T>),
-    Hyb(EllArrays<T>, CooArrays<T>),
-}
-
-impl<T> Matrix<T> {
-    const fn format(&self) -> Format {
-        match self {
-            Self::Csr { .. } => Format::Csr,
-            Self::Coo(_) => Format::Coo,
-            Self::Ell(_) => Format::Ell,
-            Self::Hyb(..) => Format::Hyb,
-        }
-    }
-}
 
 /// [`Operand`] of [`Cuda`].
 #[derive(Debug)]
@@ -130,26 +52,14 @@ impl<'d, T: Scalar> CudaOperand<'d, T> {
         format: Format,
         limits: &Limits,
     ) -> Result<Self, DeviceError> {
-        let (nrows, ncols, nnz) = (a.nrows() as u64, a.ncols() as u64, a.nnz() as u64);
         let start = Instant::now();
-        let converted = match format {
-            Format::Csr => {
-                let bytes =
-                    Csr::<T>::device_bytes(nrows, nnz, T::DTYPE).0 + (nrows + ncols) * T::DTYPE.bytes();
-                limits.check(u128::from(nnz), nnz, u128::from(bytes))?;
-                let narrow = (Csr::<T>::offset_bytes(nnz) == 4)
-                    .then(|| a.row_ptr().iter().map(|&offset| offset as u32).collect());
-                Converted::Csr(narrow)
-            }
-            Format::Coo => Converted::Coo(Coo::from_csr(a, limits)?),
-            Format::Ell => Converted::Ell(Ell::from_csr(a, limits)?),
-            Format::Hyb => Converted::Hyb(Hyb::from_csr(a, limits)?),
-        };
+        let converted = Converted::from_csr(a, format, limits)?;
         let convert = Seconds(start.elapsed().as_secs_f64());
         let start = Instant::now();
         let matrix = upload(cuda, a, &converted)?;
         let upload = Seconds(start.elapsed().as_secs_f64());
-        Self::new(cuda, (nrows, ncols), matrix, Preparation { convert, upload }, 0)
+        let size = (a.nrows() as u64, a.ncols() as u64);
+        Self::new(cuda, size, matrix, Preparation { convert, upload }, 0)
     }
 
     /// The launches of one product.
@@ -184,6 +94,27 @@ impl<'d, T: Scalar> CudaOperand<'d, T> {
                 // With width 0 this only clears y.
                 rows(0, 1, &[ell.width, ell.stride, ell.col_idx.address(), ell.values.address(), x, y]);
                 Some(coo)
+            }
+            (Matrix::Jad(jad), Kernel::Jad) => {
+                let diagonals = jad.diagonal_ptr.len() as u64 - 1;
+                let order = [jad.permutation.address(), jad.diagonal_ptr.address()];
+                rows(
+                    0,
+                    1,
+                    &[diagonals, order[0], order[1], jad.col_idx.address(), jad.values.address(), x, y],
+                );
+                None
+            }
+            (Matrix::Sell(sell), Kernel::Sell(_)) => {
+                let order = [sell.slice_ptr.address(), sell.permutation.address()];
+                rows(0, 1, &[order[0], order[1], sell.col_idx.address(), sell.values.address(), x, y]);
+                None
+            }
+            (Matrix::BroEll(bro), Kernel::BroEll(_)) => {
+                let pointers = [bro.column_ptr.address(), bro.symbol_ptr.address()];
+                let packed = [bro.bits.address(), bro.symbols.address(), bro.values.address()];
+                rows(0, 1, &[&pointers[..], &packed, &[x, y]].concat());
+                None
             }
             _ => unreachable!("kernel {} on a matrix in {}", candidate.kernel, self.matrix.format()),
         };
@@ -239,45 +170,4 @@ impl<T: Scalar> Operand<T> for CudaOperand<'_, T> {
             launches.iter().try_for_each(Launch::queue)
         })
     }
-}
-
-/// A matrix in its format, still on the host.
-enum Converted<T> {
-    /// With the row offsets as 32-bit numbers, if they fit; the rest is as in the CSR that was given.
-    Csr(Option<Vec<u32>>),
-    Coo(Coo<T>),
-    Ell(Ell<T>),
-    Hyb(Hyb<T>),
-}
-
-fn upload<T: Scalar>(cuda: &Cuda, a: &Csr<T>, converted: &Converted<T>) -> Result<Matrix<T>, DeviceError> {
-    let context = &cuda.context;
-    let coo = |part: &Coo<T>| -> Result<_, DeviceError> {
-        Ok(CooArrays {
-            row_idx: DeviceArray::of(context, part.row_idx())?,
-            col_idx: DeviceArray::of(context, part.col_idx())?,
-            values: DeviceArray::of(context, part.values())?,
-        })
-    };
-    let ell = |part: &Ell<T>| -> Result<_, DeviceError> {
-        Ok(EllArrays {
-            width: part.width() as u64,
-            stride: part.stride() as u64,
-            col_idx: DeviceArray::of(context, part.col_idx())?,
-            values: DeviceArray::of(context, part.values())?,
-        })
-    };
-    Ok(match converted {
-        Converted::Csr(narrow) => Matrix::Csr {
-            row_ptr: match narrow {
-                Some(offsets) => Offsets::Narrow(DeviceArray::of(context, offsets)?),
-                None => Offsets::Wide(DeviceArray::of(context, a.row_ptr())?),
-            },
-            col_idx: DeviceArray::of(context, a.col_idx())?,
-            values: DeviceArray::of(context, a.values())?,
-        },
-        Converted::Coo(part) => Matrix::Coo(coo(part)?),
-        Converted::Ell(part) => Matrix::Ell(ell(part)?),
-        Converted::Hyb(part) => Matrix::Hyb(ell(part.ell())?, coo(part.coo())?),
-    })
 }

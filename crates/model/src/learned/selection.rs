@@ -54,7 +54,10 @@ fn nearest(kernel: Kernel) -> &'static [&'static str] {
         // CSR in the paper is without the longest row, for which a team of threads waits as ELL does: the error of
         // `neighbours` in cross-validation on an H200 falls by a third with it, that of `linear` by more.
         Kernel::CsrScalar | Kernel::CsrVector { .. } => &["CSR", "ELL"],
-        Kernel::Ell => &["ELL"],
+        // Jagged diagonals: a thread a row, as in ELL, without the padding.
+        Kernel::Ell | Kernel::Jad => &["ELL"],
+        Kernel::Sell(_) => &["SELL-C-sigma"],
+        Kernel::BroEll(_) => &["BRO-ELL"],
         // Its two parts.
         Kernel::Hyb => &["COO", "ELL"],
     }

@@ -45,7 +45,14 @@ impl From<Axis> for (f32, f32) {
 /// The paper's k.
 const fn count(kernel: Kernel) -> usize {
     match kernel {
-        Kernel::CsrScalar | Kernel::CsrVector { .. } | Kernel::Coo | Kernel::Ell | Kernel::Hyb => 4,
+        Kernel::Sell(_) => 2,
+        Kernel::CsrScalar
+        | Kernel::CsrVector { .. }
+        | Kernel::Coo
+        | Kernel::Ell
+        | Kernel::Hyb
+        | Kernel::Jad
+        | Kernel::BroEll(_) => 4,
     }
 }
 

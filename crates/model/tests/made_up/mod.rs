@@ -134,9 +134,18 @@ pub fn drawn(constant: &[Observation]) -> Vec<Observation> {
     by_rows.flat_map(again).collect()
 }
 
+/// Kernels that benchmark matrices are run with.
+pub fn measured() -> impl Iterator<Item = Kernel> {
+    Kernel::ALL.into_iter().filter(|k| k.has_benchmark_matrices())
+}
+
+/// Kernels that strip models predict: those, and HYB from its parts.
+pub fn predicted() -> impl Iterator<Item = Kernel> {
+    measured().chain([Kernel::Hyb])
+}
+
 pub fn observe_all(facts: &DeviceFacts) -> Vec<Observation> {
-    let kernels = Kernel::ALL.into_iter().filter(|k| *k != Kernel::Hyb);
-    kernels
+    measured()
         .flat_map(|k| Placement::ALL.map(|placement| (k, placement)))
         .flat_map(|(k, place)| observe(facts, candidate(k), place, |i, p, _| time(k, place, i, p)))
         .collect()

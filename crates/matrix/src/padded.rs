@@ -1,0 +1,30 @@
+//! How much each padded format stores, known before a byte is converted.
+
+use crate::{BroEllShape, BroEllSize, SellShape};
+use serde::{Deserialize, Serialize};
+
+/// Stored entries of each shape of SELL-C-sigma and the parts of each shape of BRO-ELL.
+///
+/// Recorded by the name of the shape, so that a catalogue may gain shapes: records made before that lack them.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct PaddedSizes {
+    sell: Vec<(SellShape, u64)>,
+    bro_ell: Vec<(BroEllShape, BroEllSize)>,
+}
+
+impl PaddedSizes {
+    /// From the sizes of shapes.
+    pub fn new(sell: Vec<(SellShape, u64)>, bro_ell: Vec<(BroEllShape, BroEllSize)>) -> Self {
+        Self { sell, bro_ell }
+    }
+
+    /// Stored entries, padding included; `None` if this shape was not looked at.
+    pub fn sell(&self, shape: SellShape) -> Option<u64> {
+        self.sell.iter().find(|s| s.0 == shape).map(|s| s.1)
+    }
+
+    /// Parts of BRO-ELL; `None` if this shape was not looked at.
+    pub fn bro_ell(&self, shape: BroEllShape) -> Option<BroEllSize> {
+        self.bro_ell.iter().find(|s| s.0 == shape).map(|s| s.1)
+    }
+}

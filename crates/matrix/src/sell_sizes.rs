@@ -1,0 +1,179 @@
+//! How many entries SELL-C-sigma stores, from the row offsets alone and without sorting a row.
+//!
+//! In a sorted window the longest row of a slice is its first, so a slice is as wide as the length that stands at
+//! its first place. A histogram of the window's lengths says which that is, and the histogram of a larger window is
+//! the sum of those of the smaller ones in it: every row is counted once for all shapes that sort.
+
+use crate::SellShape;
+use rayon::prelude::*;
+
+/// Lengths below this are counted, the others are kept in a list that is sorted. Chosen: as many counts as rows in
+/// the smallest window of the catalogue, and beside the many entries of a longer row, sorting it costs nothing.
+const COUNTED: u64 = 256;
+
+/// Rows that one task looks at, at least. Chosen: some 10 us of work.
+const ROWS_A_TASK: usize = 16_384;
+
+/// Stored entries, padding included, of every shape of the catalogue, from the row offsets alone. O(nrows), in
+/// parallel, with some kilobytes of memory a worker.
+pub(crate) fn sizes(row_ptr: &[u64]) -> Vec<(SellShape, u64)> {
+    SellShape::ALL.into_iter().zip(stored_entries(row_ptr, &SellShape::ALL)).collect()
+}
+
+/// Stored entries of each of `shapes`, of which every window is a multiple of the next smaller one.
+pub(crate) fn stored_entries(row_ptr: &[u64], shapes: &[SellShape]) -> Vec<u64> {
+    let mut stored = sorted(row_ptr, shapes);
+    for (stored, shape) in stored.iter_mut().zip(shapes).filter(|(_, shape)| !shape.is_sorted()) {
+        *stored = unsorted(row_ptr, shape.slice as usize);
+    }
+    stored
+}
+
+/// Rows as they stand: the longest of each slice counts.
+fn unsorted(row_ptr: &[u64], slice: usize) -> u64 {
+    let slices = (0..(row_ptr.len() - 1).div_ceil(slice)).into_par_iter();
+    let width = |s: usize| rows(row_ptr, s, slice).windows(2).map(|w| w[1] - w[0]).max().unwrap_or(0);
+    slices.with_min_len(ROWS_A_TASK.div_ceil(slice)).map(width).sum::<u64>() * slice as u64
+}
+
+/// Offsets of the rows `part * count ..`, `count` of them if there are as many.
+fn rows(row_ptr: &[u64], part: usize, count: usize) -> &[u64] {
+    let first = part * count;
+    &row_ptr[first..=(first + count).min(row_ptr.len() - 1)]
+}
+
+/// The shapes that sort; 0 for the others.
+fn sorted(row_ptr: &[u64], shapes: &[SellShape]) -> Vec<u64> {
+    let mut sigmas: Vec<usize> = shapes.iter().filter(|s| s.is_sorted()).map(|s| s.sigma as usize).collect();
+    sigmas.sort_unstable();
+    sigmas.dedup();
+    let Some(&largest) = sigmas.last() else { return vec![0; shapes.len()] };
+    let counter = || Counter {
+        shapes,
+        levels: sigmas.iter().map(|&sigma| Level { sigma, lengths: Lengths::default() }).collect(),
+        stored: vec![0; shapes.len()],
+    };
+    (0..(row_ptr.len() - 1).div_ceil(largest))
+        .into_par_iter()
+        .with_min_len(ROWS_A_TASK.div_ceil(largest))
+        .fold(counter, |mut counter, window| {
+            counter.count(rows(row_ptr, window, largest), sigmas.len() - 1);
+            counter
+        })
+        .map(|counter| counter.stored)
+        .reduce(|| vec![0; shapes.len()], |a, b| a.into_iter().zip(b).map(|(a, b)| a + b).collect())
+}
+
+/// One worker's part of the matrix.
+struct Counter<'s> {
+    shapes: &'s [SellShape],
+    /// Increasing windows.
+    levels: Vec<Level>,
+    /// Of each shape.
+    stored: Vec<u64>,
+}
+
+/// A window and the lengths of the one that is looked at.
+struct Level {
+    sigma: usize,
+    lengths: Lengths,
+}
+
+impl Counter<'_> {
+    /// Counts the rows of one window of `level`, and with it of every smaller window in it.
+    fn count(&mut self, row_ptr: &[u64], level: usize) {
+        self.levels[level].lengths.clear();
+        if level == 0 {
+            row_ptr.windows(2).for_each(|w| self.levels[0].lengths.add(w[1] - w[0]));
+        } else {
+            let part = self.levels[level - 1].sigma;
+            for at in 0..(row_ptr.len() - 1).div_ceil(part) {
+                self.count(rows(row_ptr, at, part), level - 1);
+                let (smaller, larger) = self.levels.split_at_mut(level);
+                larger[0].lengths.merge(&smaller[level - 1].lengths);
+            }
+        }
+        let Level { sigma, lengths } = &mut self.levels[level];
+        lengths.long.sort_by(|a, b| b.cmp(a));
+        for (stored, shape) in self.stored.iter_mut().zip(self.shapes) {
+            if shape.sigma as usize == *sigma {
+                *stored += lengths.stored(u64::from(shape.slice));
+            }
+        }
+    }
+}
+
+/// How long the rows of a window are.
+#[derive(Default)]
+struct Lengths {
+    /// Rows of each length below [`COUNTED`], as far as there are any.
+    counts: Vec<u64>,
+    /// The other lengths.
+    long: Vec<u64>,
+}
+
+impl Lengths {
+    fn clear(&mut self) {
+        self.counts.clear();
+        self.long.clear();
+    }
+
+    fn add(&mut self, length: u64) {
+        if length >= COUNTED {
+            self.long.push(length);
+            return;
+        }
+        let at = length as usize;
+        if at >= self.counts.len() {
+            self.counts.resize(at + 1, 0);
+        }
+        self.counts[at] += 1;
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.long.extend_from_slice(&other.long);
+        if self.counts.len() < other.counts.len() {
+            self.counts.resize(other.counts.len(), 0);
+        }
+        self.counts.iter_mut().zip(&other.counts).for_each(|(count, other)| *count += other);
+    }
+
+    /// Entries that slices of `slice` rows store, the last one full, once `long` is sorted by decreasing length.
+    fn stored(&self, slice: u64) -> u64 {
+        let long = self.long.iter().step_by(slice as usize).sum::<u64>();
+        let mut seen = self.long.len() as u64;
+        let mut counted = 0;
+        for (length, &rows) in self.counts.iter().enumerate().rev() {
+            // Of the places seen .. seen + rows, those at which a slice begins.
+            counted += length as u64 * ((seen + rows).div_ceil(slice) - seen.div_ceil(slice));
+            seen += rows;
+        }
+        (long + counted) * slice
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_catalogue_is_made_of_shapes_whose_windows_nest() {
+        for shape in SellShape::ALL {
+            assert!(shape.is_valid(), "{shape}");
+            for other in SellShape::ALL {
+                let (small, large) = (shape.sigma.min(other.sigma), shape.sigma.max(other.sigma));
+                assert!(large.is_multiple_of(small), "{shape} and {other}");
+            }
+        }
+    }
+
+    #[test]
+    fn sizes_of_a_few_rows_are_those_worked_by_hand() {
+        // Lengths 1 3 1 2 300 in slices of 2, as they stand, sorted in fours, and sorted all: 3 2 1 1 300, 300 3 2 1 1.
+        let row_ptr = [0, 1, 4, 5, 7, 307];
+        let shape = |sigma| SellShape { slice: 2, sigma };
+        let stored = stored_entries(&row_ptr, &[shape(4), shape(1), shape(8)]);
+        assert_eq!(stored, [2 * (3 + 1 + 300), 2 * (3 + 2 + 300), 2 * (300 + 2 + 1)]);
+        assert_eq!(stored_entries(&[0], &[shape(1), shape(2)]), [0, 0]);
+    }
+}
