@@ -111,15 +111,21 @@ impl<'p> Advisor<'p> {
         let facts = &self.profile.device.facts;
         let limits = Limits::with_memory(facts.memory_bytes);
         let mut advice = Advice { model, ranked: Vec::new(), refused: Vec::new() };
+        let (mut possible, mut held) = (Vec::new(), Vec::new());
         for candidate in catalogue(dtype) {
-            let held = match feasible(&candidate, features, &limits) {
-                Ok(bytes) => bytes,
+            match feasible(&candidate, features, &limits) {
+                Ok(bytes) => {
+                    possible.push(candidate);
+                    held.push(bytes);
+                }
                 Err(reason) => {
                     advice.refused.push(Refused { candidate, why: Why::Infeasible(reason) });
-                    continue;
                 }
-            };
-            let prediction = match predictor.predict(&candidate, features) {
+            }
+        }
+        let predicted = predictor.predict_each(&possible, features);
+        for ((candidate, held), prediction) in possible.into_iter().zip(held).zip(predicted) {
+            let prediction = match prediction {
                 Ok(prediction) => prediction,
                 Err(reason) => {
                     advice.refused.push(Refused { candidate, why: Why::NoModel(reason.to_string()) });

@@ -123,6 +123,14 @@ impl Model for Predictor<'_> {
         self.model().predict(candidate, features)
     }
 
+    fn predict_each(
+        &self,
+        candidates: &[Candidate],
+        features: &Features,
+    ) -> Vec<Result<Prediction, PredictError>> {
+        self.model().predict_each(candidates, features)
+    }
+
     fn explain(&self, candidate: &Candidate, features: &Features) -> Result<Vec<Term>, PredictError> {
         self.model().explain(candidate, features)
     }

@@ -5,7 +5,7 @@ mod support;
 use sparsight::device::Device;
 use sparsight::device::timing::Caches;
 use sparsight::kernels::{Format, Kernel, catalogue, compulsory_bytes};
-use sparsight::matrix::{Bytes, Dtype, Features, RowLengths, Seconds};
+use sparsight::matrix::{Bytes, Dtype, Features, Locality, RowLengths, Seconds};
 use sparsight::model::{MIN_MATRICES, PlacementRule};
 use sparsight::profile::{DEVICE_SCHEMA, ProfileFolder, ProfiledDevice, Provenance};
 use sparsight::records::{CorpusRecord, Measured, Outcome};
@@ -17,7 +17,15 @@ use support::Formula;
 /// Matrix `i`: COO is the fastest on it, by a law of its bytes.
 fn record(i: u64) -> CorpusRecord {
     let (nrows, row) = (300 * (1 + i * 7 % 40), 1 + i * 5 % 30);
-    let features = Features::from_row_lengths(&RowLengths::from_counts([(row, nrows)]), nrows, row, 0.7);
+    let known = Features::from_row_lengths(&RowLengths::from_counts([(row, nrows)]), nrows, row, 0.7);
+    let locality = Locality {
+        min_distance: 1,
+        max_distance: 1,
+        team_steps: [1, 2, 4, 8, 16, 32].map(|t| (nrows * t).div_ceil(32) * row.div_ceil(t)),
+        warp_sectors: [0.125, 0.25],
+        multiprocessor_sectors: [0.125, 0.25],
+    };
+    let features = Features { locality: Some(locality), ..known };
     let result = |id: sparsight::kernels::Candidate| {
         let slower = if id.kernel == Kernel::Coo { 1.0 } else { 3.0 };
         let time_s = Seconds(1e-6 + slower * compulsory_bytes(&id, &features).0 as f64 / 1e11);

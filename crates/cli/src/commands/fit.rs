@@ -80,6 +80,15 @@ impl Fit {
             count => format!("{} of the corpus", matrices(count)),
         };
         context.printer.line(format_args!("intervals from {from}"))?;
+        let older: BTreeSet<&str> =
+            corpus.iter().filter(|r| r.features.locality.is_none()).map(|r| r.matrix.as_str()).collect();
+        let older = older.intersection(&names).count();
+        if older > 0 {
+            context.printer.line(format_args!(
+                "boosting leaves {} out: recorded before features said where the non-zeros lie",
+                matrices(older)
+            ))?;
+        }
         if let Some(boosting) = &models.boosting {
             let held_out = boosting.cross_validation();
             context.printer.line(format_args!(

@@ -1,6 +1,6 @@
 //! Predictions of matrices that were held out, and what they say about the model.
 
-use super::baseline::fit_step_s;
+use super::baseline::{Parts, Steps};
 use super::folds::{FOLDS, Folds};
 use super::forest::Forest;
 use super::inputs::COUNT;
@@ -46,33 +46,26 @@ impl CrossValidation {
 pub(super) struct Row {
     pub(super) candidate: Candidate,
     pub(super) inputs: [i32; COUNT],
-    pub(super) streamed_s: f64,
-    pub(super) longest_steps: f64,
+    pub(super) parts: Parts,
     pub(super) measured: Seconds,
     pub(super) fold: usize,
 }
 
-/// What is learned of a kernel: the step of its baseline and the trees over it.
+/// What is learned of a kernel: the steps of its baseline and the trees over it.
 #[derive(Debug, Clone)]
 pub(super) struct Learned {
-    pub(super) step_s: f64,
+    pub(super) steps: Steps,
     pub(super) trees: Forest,
 }
 
 impl Learned {
     /// From rows of one kernel.
     pub(super) fn of(rows: &[Row], growth: &Growth) -> Self {
-        let parts: Vec<_> = rows.iter().map(|r| (r.streamed_s, r.longest_steps, r.measured.0)).collect();
-        let step_s = fit_step_s(&parts);
+        let parts: Vec<_> = rows.iter().map(|r| (r.parts, r.measured.0)).collect();
+        let steps = Steps::fit(&parts);
         let (inputs, responses): (Vec<_>, Vec<_>) =
-            rows.iter().map(|r| (r.inputs, (r.measured.0 / r.baseline_s(step_s)).ln())).unzip();
-        Self { step_s, trees: grow(&inputs, &responses, growth) }
-    }
-}
-
-impl Row {
-    fn baseline_s(&self, step_s: f64) -> f64 {
-        self.streamed_s + step_s * self.longest_steps
+            rows.iter().map(|r| (r.inputs, (r.measured.0 / steps.baseline_s(&r.parts)).ln())).unzip();
+        Self { steps, trees: grow(&inputs, &responses, growth) }
     }
 }
 
@@ -80,7 +73,7 @@ impl Row {
 pub(super) fn out_of_fold(rows: &[Row], growth: &Growth, floor_s: f64) -> Vec<MeasuredPair> {
     let unknown = |row: &Row| MeasuredPair {
         candidate: row.candidate,
-        predicted: Seconds(row.streamed_s),
+        predicted: Seconds(row.parts.streamed_s),
         measured: row.measured,
     };
     let mut pairs: Vec<MeasuredPair> = rows.iter().map(unknown).collect();
@@ -92,7 +85,7 @@ pub(super) fn out_of_fold(rows: &[Row], growth: &Growth, floor_s: f64) -> Vec<Me
         let learned = Learned::of(&others, growth);
         for (row, pair) in rows.iter().zip(&mut pairs).filter(|(row, _)| row.fold == fold) {
             let factor = learned.trees.sum(&row.inputs).exp();
-            pair.predicted = Seconds((row.baseline_s(learned.step_s) * factor).max(floor_s));
+            pair.predicted = Seconds((learned.steps.baseline_s(&row.parts) * factor).max(floor_s));
         }
     }
     pairs

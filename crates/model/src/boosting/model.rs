@@ -1,24 +1,24 @@
 //! Fitting `boosting` to measured matrices, and how it is stored.
 
-use super::baseline::{longest_steps, streamed_s};
+use super::baseline::{Parts, Steps};
 use super::cross_validation::{CrossValidation, Learned, Row, folds, out_of_fold};
 use super::forest::Forest;
-use super::inputs::{COUNT, INPUTS, inputs};
+use super::inputs::{COUNT, INPUTS, Matrix};
 use super::sample::LearningSample;
 use super::trainer::Growth;
 use crate::accuracy::Accuracy;
 use crate::{Extent, LogInterval, MeasuredPair, PredictError};
 use rayon::prelude::*;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use sparsight_kernels::{Candidate, DeviceFacts, Kernel, compulsory_bytes};
-use sparsight_matrix::{Dtype, Features, Seconds};
+use sparsight_kernels::{DeviceFacts, Kernel, compulsory_bytes};
+use sparsight_matrix::{Dtype, Seconds};
 use std::collections::BTreeSet;
 
 /// Matrices needed before a kernel is learned: four in each fold, and one residual more than an interval needs.
 pub const MIN_MATRICES: usize = 20;
 
 /// Changes whenever the stored form or the meaning of an input does.
-const FORMAT: &str = "sparsight/boosting/1";
+const FORMAT: &str = "sparsight/boosting/2";
 
 /// Trees for every kernel that enough matrices were measured with.
 ///
@@ -47,8 +47,8 @@ pub struct KernelBoosting {
     /// Shortest time measured.
     pub(super) least: Seconds,
     pub(super) trained: Trained,
-    /// Time of one step along the longest row, in the baseline.
-    pub(super) step_s: f64,
+    /// Of the baseline.
+    pub(super) steps: Steps,
     pub(super) trees: Forest,
 }
 
@@ -79,7 +79,7 @@ impl KernelBoosting {
         let judged = judged(samples, out_of_fold(rows, growth, floor_s(least, facts)));
         let pairs = || judged.iter().map(|(_, pair)| pair);
         let residuals = pairs().map(|p| (p.measured.0 / p.predicted.0).ln()).collect();
-        let Learned { step_s, trees } = Learned::of(rows, growth);
+        let Learned { steps, trees } = Learned::of(rows, growth);
         let model = Self {
             kernel,
             matrices,
@@ -87,15 +87,10 @@ impl KernelBoosting {
             interval: LogInterval::of_residuals(residuals),
             least,
             trained: Trained::of(samples)?,
-            step_s,
+            steps,
             trees,
         };
         Some((model, judged))
-    }
-
-    /// Seconds that the trees correct.
-    pub(super) fn baseline_s(&self, candidate: &Candidate, features: &Features, facts: &DeviceFacts) -> f64 {
-        streamed_s(candidate, features, facts) + self.step_s * longest_steps(self.kernel, features)
     }
 
     /// The kernel, with its knobs.
@@ -133,8 +128,8 @@ impl Trained {
 }
 
 impl BoostingModel {
-    /// Learns from measured matrices. Samples without a positive time are left out, and so are kernels with fewer
-    /// than [`MIN_MATRICES`] matrices.
+    /// Learns from measured matrices. Samples without a positive time are left out, and so are those whose features do
+    /// not hold [`Locality`](sparsight_matrix::Locality) and kernels with fewer than [`MIN_MATRICES`] matrices.
     ///
     /// Deterministic. Grows six forests a kernel, five of them for cross-validation; kernels side by side.
     ///
@@ -156,7 +151,7 @@ impl BoostingModel {
             let own: Vec<LearningSample<'_>> =
                 usable.iter().copied().filter(|s| s.candidate.kernel == kernel).collect();
             let row = |s: &LearningSample<'_>| row(s, facts, folds.fold(s.matrix));
-            let rows: Vec<Row> = own.iter().map(row).collect();
+            let rows: Vec<Row> = own.iter().filter_map(row).collect();
             KernelBoosting::learn(kernel, facts, &own, &rows, growth)
         };
         let learned: Vec<_> = Kernel::ALL.par_iter().filter_map(one).collect();
@@ -200,16 +195,12 @@ impl BoostingModel {
     }
 }
 
-fn row(sample: &LearningSample<'_>, facts: &DeviceFacts, fold: usize) -> Row {
+/// `None` for features without locality.
+fn row(sample: &LearningSample<'_>, facts: &DeviceFacts, fold: usize) -> Option<Row> {
     let LearningSample { candidate, features, time, .. } = *sample;
-    Row {
-        candidate,
-        inputs: inputs(&candidate, features, facts),
-        streamed_s: streamed_s(&candidate, features, facts),
-        longest_steps: longest_steps(candidate.kernel, features),
-        measured: time,
-        fold,
-    }
+    let matrix = Matrix::of(features, candidate.dtype, facts).ok()?;
+    let parts = Parts::of(&candidate, features, matrix.locality, facts);
+    Some(Row { candidate, inputs: matrix.inputs(&candidate, &parts, facts), parts, measured: time, fold })
 }
 
 /// What no product can undercut: the launch cost of the device, or where that is unknown the shortest time that was

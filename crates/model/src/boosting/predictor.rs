@@ -1,6 +1,7 @@
 //! Predicting with learned trees.
 
-use super::inputs::{inputs, terms};
+use super::baseline::Parts;
+use super::inputs::Matrix;
 use super::model::{BoostingModel, KernelBoosting, floor_s};
 use crate::{Extrapolation, Model, PredictError, Prediction, Term};
 use sparsight_kernels::{Candidate, DeviceFacts, compulsory_bytes};
@@ -23,14 +24,64 @@ pub struct BoostingPredictor<'a> {
 impl BoostingPredictor<'_> {
     fn kernel(&self, candidate: &Candidate) -> Result<&KernelBoosting, PredictError> {
         let found = self.model.find(candidate.kernel).filter(|_| self.model.knows(candidate.dtype));
-        found.ok_or_else(|| PredictError::NotFitted { model: self.name(), candidate: candidate.to_string() })
+        found.ok_or_else(|| self.not_fitted(candidate))
     }
 
-    fn time_s(&self, kernel: &KernelBoosting, candidate: &Candidate, features: &Features) -> f64 {
-        let baseline = kernel.baseline_s(candidate, features, self.facts);
-        let factor = kernel.trees.sum(&inputs(candidate, features, self.facts)).exp();
+    fn not_fitted(&self, candidate: &Candidate) -> PredictError {
+        PredictError::NotFitted { model: self.name(), candidate: candidate.to_string() }
+    }
+
+    /// Predictions of block sizes of one kernel, which share all but a few inputs.
+    fn blocks(&self, matrix: &Matrix<'_>, candidates: &[Candidate]) -> Vec<Result<Prediction, PredictError>> {
+        let Some(first) = candidates.first() else { return Vec::new() };
+        let kernel = match self.kernel(first) {
+            Ok(kernel) => kernel,
+            Err(_) => return candidates.iter().map(|c| Err(self.not_fitted(c))).collect(),
+        };
+        let parts = Parts::of(first, matrix.features, matrix.locality, self.facts);
+        let blocks: Vec<_> = candidates.iter().map(|c| matrix.block_inputs(c, self.facts)).collect();
+        let corrections = kernel.trees.sums(&matrix.inputs(first, &parts, self.facts), &blocks);
+        let outside = Outside::of(kernel, first, matrix.features);
+        let prediction = |correction: f64| {
+            let time = self.time_s(kernel, &parts, correction);
+            let (low, high) = kernel.interval.widened(outside.widening).around(time);
+            let extrapolates = outside.extrapolates.clone();
+            Ok(Prediction { time: Seconds(time), low: Seconds(low), high: Seconds(high), extrapolates })
+        };
+        corrections.into_iter().map(prediction).collect()
+    }
+
+    fn time_s(&self, kernel: &KernelBoosting, parts: &Parts, correction: f64) -> f64 {
         // A damaged file may hold any leaf: the product stays finite.
-        (baseline * factor.min(MOST)).max(floor_s(kernel.least, self.facts))
+        let factor = correction.exp().min(MOST);
+        (kernel.steps.baseline_s(parts) * factor).max(floor_s(kernel.least, self.facts))
+    }
+}
+
+/// In which quantities a matrix lies outside of what was learned from.
+struct Outside {
+    widening: f64,
+    extrapolates: Vec<Extrapolation>,
+}
+
+impl Outside {
+    fn of(kernel: &KernelBoosting, candidate: &Candidate, features: &Features) -> Self {
+        let trained = &kernel.trained;
+        let mut outside = Self { widening: 0.0, extrapolates: Vec::new() };
+        for (quantity, value, extent) in [
+            ("rows", features.nrows, trained.rows),
+            ("columns", features.ncols, trained.columns),
+            ("non-zeros", features.nnz, trained.non_zeros),
+            ("longest row", features.row_max, trained.longest_row),
+            ("working set", compulsory_bytes(candidate, features).0, trained.working_set),
+        ] {
+            if !extent.contains(value) {
+                outside.widening += extent.widening(value);
+                let (from, to) = (extent.from as f64, extent.to as f64);
+                outside.extrapolates.push(Extrapolation { quantity, value: value as f64, from, to });
+            }
+        }
+        outside
     }
 }
 
@@ -43,37 +94,41 @@ impl Model for BoostingPredictor<'_> {
     }
 
     fn predict(&self, candidate: &Candidate, features: &Features) -> Result<Prediction, PredictError> {
-        let kernel = self.kernel(candidate)?;
-        let time = self.time_s(kernel, candidate, features);
-        let trained = &kernel.trained;
-        let (mut widening, mut extrapolates) = (0.0, Vec::new());
-        for (quantity, value, extent) in [
-            ("rows", features.nrows, trained.rows),
-            ("columns", features.ncols, trained.columns),
-            ("non-zeros", features.nnz, trained.non_zeros),
-            ("longest row", features.row_max, trained.longest_row),
-            ("working set", compulsory_bytes(candidate, features).0, trained.working_set),
-        ] {
-            if !extent.contains(value) {
-                widening += extent.widening(value);
-                let (from, to) = (extent.from as f64, extent.to as f64);
-                extrapolates.push(Extrapolation { quantity, value: value as f64, from, to });
+        self.kernel(candidate)?;
+        let matrix = Matrix::of(features, candidate.dtype, self.facts)?;
+        self.blocks(&matrix, std::slice::from_ref(candidate)).swap_remove(0)
+    }
+
+    fn predict_each(
+        &self,
+        candidates: &[Candidate],
+        features: &Features,
+    ) -> Vec<Result<Prediction, PredictError>> {
+        let mut all = Vec::with_capacity(candidates.len());
+        for of_a_type in candidates.chunk_by(|a, b| a.dtype == b.dtype) {
+            match Matrix::of(features, of_a_type[0].dtype, self.facts) {
+                Ok(matrix) => {
+                    for blocks in of_a_type.chunk_by(|a, b| a.kernel == b.kernel) {
+                        all.extend(self.blocks(&matrix, blocks));
+                    }
+                }
+                Err(_) => all.extend(of_a_type.iter().map(|candidate| self.predict(candidate, features))),
             }
         }
-        let (low, high) = kernel.interval.widened(widening).around(time);
-        Ok(Prediction { time: Seconds(time), low: Seconds(low), high: Seconds(high), extrapolates })
+        all
     }
 
     fn explain(&self, candidate: &Candidate, features: &Features) -> Result<Vec<Term>, PredictError> {
         let kernel = self.kernel(candidate)?;
-        let mut all = terms(candidate, features, self.facts);
-        let factor = kernel.trees.sum(&inputs(candidate, features, self.facts)).exp();
-        let baseline = kernel.baseline_s(candidate, features, self.facts);
+        let matrix = Matrix::of(features, candidate.dtype, self.facts)?;
+        let parts = Parts::of(candidate, features, matrix.locality, self.facts);
+        let correction = kernel.trees.sum(&matrix.inputs(candidate, &parts, self.facts));
+        let mut all = matrix.terms(candidate, &parts, self.facts);
         let whole = |name, value, unit| Term { part: "", name, value, unit };
-        all.push(whole("baseline", baseline, "s"));
-        all.push(whole("factor of the trees", factor, ""));
+        all.push(whole("baseline", kernel.steps.baseline_s(&parts), "s"));
+        all.push(whole("factor of the trees", correction.exp(), ""));
         all.push(whole("floor", floor_s(kernel.least, self.facts), "s"));
-        all.push(whole("T", self.time_s(kernel, candidate, features), "s"));
+        all.push(whole("T", self.time_s(kernel, &parts, correction), "s"));
         Ok(all)
     }
 }

@@ -20,8 +20,8 @@ pub struct LearningSample<'a> {
 }
 
 impl LearningSample<'_> {
-    /// Whether the time is a positive number.
+    /// Whether the time is a positive number and the features hold all that the trees look at.
     pub(super) fn is_usable(&self) -> bool {
-        self.time.0.is_finite() && self.time.0 > 0.0
+        self.time.0.is_finite() && self.time.0 > 0.0 && self.features.locality.is_some()
     }
 }
