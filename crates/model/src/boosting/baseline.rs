@@ -93,8 +93,8 @@ impl Steps {
         parts.streamed_s + self.longest_s * parts.longest_steps + self.turn_s * parts.turns
     }
 
-    /// Those that leave the logarithms `ln(measured / b)` closest together, over parts and measured seconds: first one,
-    /// then the other, until neither gets better.
+    /// Those that leave the logarithms `ln(measured / b)` closest together, over parts and measured seconds. Every pair
+    /// is tried: looking for one step at a time ends beside the best pair.
     pub(super) fn fit(rows: &[(Parts, f64)]) -> Self {
         let variance = |steps: &Self| {
             let (sum, squares) = rows.iter().fold((0.0, 0.0), |(sum, squares), (parts, measured)| {
@@ -103,23 +103,10 @@ impl Steps {
             });
             squares - sum * sum / rows.len().max(1) as f64
         };
-        let mut best = (variance(&Self::default()), Self::default());
-        loop {
-            let before = best;
-            for with in [|s: Self, longest_s| Self { longest_s, ..s }, |s: Self, turn_s| Self { turn_s, ..s }]
-            {
-                let from = best.1;
-                for tried in steps_s().map(|step| with(from, step)) {
-                    let found = variance(&tried);
-                    if found < best.0 {
-                        best = (found, tried);
-                    }
-                }
-            }
-            if best == before {
-                return best.1;
-            }
-        }
+        let pairs = steps_s().flat_map(|longest_s| steps_s().map(move |turn_s| Self { longest_s, turn_s }));
+        let judged = pairs.map(|steps| (variance(&steps), steps));
+        // Of equal ones the first: a kernel without teams gets nothing.
+        judged.min_by(|a, b| a.0.total_cmp(&b.0)).map_or_else(Self::default, |(_, steps)| steps)
     }
 }
 
