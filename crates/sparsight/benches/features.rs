@@ -27,7 +27,13 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("{:<44} {:>10} {:>10} {:>8} {:>8}", "matrix", "non-zeros", "features", "f64", "f32");
     for text in MATRICES {
         let a = text.parse::<Recipe>()?.generate::<f64>()?;
-        let pass = measure(wall_clock(|| drop(black_box(Features::of(&a)))), &StoppingRule::CAREFUL)?.time;
+        let pass = measure(
+            wall_clock(|| {
+                black_box(Features::of(&a));
+            }),
+            &StoppingRule::CAREFUL,
+        )?
+        .time;
         let single = a.to_dtype::<f32>();
         let over = |product: Seconds| pass.0 / product.0;
         let (double, single) = (over(product(&a)?), over(product(&single)?));

@@ -169,8 +169,8 @@ mod tests {
         let n = 2048;
         let f = features(n, 1, (0..=n as u64).collect(), vec![0; n]);
         let l = f.locality.unwrap();
-        assert_eq!(l.warp_sectors, [64.0 / n as f64; 2]);
-        assert_eq!(l.multiprocessor_sectors, [2.0 / n as f64; 2]);
+        assert_eq!(l.warp_sectors.map(|share| (share * n as f64) as u64), [64; 2]);
+        assert_eq!(l.multiprocessor_sectors.map(|share| (share * n as f64) as u64), [2; 2]);
         assert_eq!((l.min_distance, l.max_distance), (0, 0), "no row has two");
         assert!((f.x_reuse - (n - 1) as f64 / n as f64).abs() < 1e-15);
     }

@@ -39,7 +39,7 @@ impl Sampling {
         }
         if let Some(all) = self.all(a) {
             let counts = all.par_iter().map_init(S::default, &count);
-            let sums = counts.reduce(|| [0; N], |sums, more| combined(sums, more));
+            let sums = counts.reduce(|| [0; N], combined);
             return sums.map(|sum| sum as f64 / a.nnz() as f64);
         }
         let mut drawn: Vec<(Piece, u32)> = Vec::with_capacity(self.pieces);
@@ -180,7 +180,7 @@ mod tests {
         assert_eq!(with(1), with(4));
         let shares = |threads: usize| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-            let first = |(): &mut (), piece: &Piece| [u64::from(piece.entries.start % 3 == 0)];
+            let first = |(): &mut (), piece: &Piece| [u64::from(piece.entries.start.is_multiple_of(3))];
             pool.install(|| Sampling { rows: 4, most: 8, pieces: 20 }.shares(&a, first)[0].to_bits())
         };
         assert_eq!(shares(1), shares(4));

@@ -34,9 +34,8 @@ impl BoostingPredictor<'_> {
     /// Predictions of block sizes of one kernel, which share all but a few inputs.
     fn blocks(&self, matrix: &Matrix<'_>, candidates: &[Candidate]) -> Vec<Result<Prediction, PredictError>> {
         let Some(first) = candidates.first() else { return Vec::new() };
-        let kernel = match self.kernel(first) {
-            Ok(kernel) => kernel,
-            Err(_) => return candidates.iter().map(|c| Err(self.not_fitted(c))).collect(),
+        let Ok(kernel) = self.kernel(first) else {
+            return candidates.iter().map(|c| Err(self.not_fitted(c))).collect();
         };
         let parts = Parts::of(first, matrix.features, matrix.locality, self.facts);
         let blocks: Vec<_> = candidates.iter().map(|c| matrix.block_inputs(c, self.facts)).collect();
