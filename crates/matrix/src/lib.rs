@@ -23,7 +23,7 @@ mod units;
 pub use coo::Coo;
 pub use csr::{Csr, CsrError};
 pub use ell::Ell;
-pub use features::Features;
+pub use features::{Features, Locality};
 pub use hyb::{Hyb, HybSplit};
 pub use infeasible::{Infeasible, Limits};
 pub use mix::mix;
