@@ -86,6 +86,9 @@ impl BestPredictor<'_> {
 
     /// [`BestPredictor::answer`] for each of `candidates`, in order: those of a kernel are put to the model that knows it
     /// best together.
+    ///
+    /// # Panics
+    /// Never: a profile holds the model that [`Profile::best_model`] names.
     pub fn answer_each(
         &self,
         candidates: &[Candidate],
