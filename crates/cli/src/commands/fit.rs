@@ -71,11 +71,14 @@ impl Fit {
         let models = profiling::fit_and_write(&folder, &self.train, |name| train.accept(name))?;
         let fitted: Vec<FittedJson> =
             [&models.strip, &models.strip_cache].into_iter().flat_map(summary).collect();
-        let learned: Vec<LearnedJson> =
-            [summed_up(&models.boosting), summed_up(&models.linear), summed_up(&models.neighbours)]
-                .into_iter()
-                .flatten()
-                .collect();
+        let learned: Vec<LearnedJson> = [
+            summed_up(models.boosting.as_ref()),
+            summed_up(models.linear.as_ref()),
+            summed_up(models.neighbours.as_ref()),
+        ]
+        .into_iter()
+        .flatten()
+        .collect();
         let trained_on = names.len();
         if context.printer.is_json() {
             let body = FitJson { folder: self.folder.clone(), trained_on, models: fitted, learned };
@@ -128,8 +131,8 @@ impl Fit {
 }
 
 /// `None` if nothing was learned.
-fn summed_up<L: Learner>(model: &Option<LearnedModel<L>>) -> Option<LearnedJson> {
-    let model = model.as_ref()?;
+fn summed_up<L: Learner>(model: Option<&LearnedModel<L>>) -> Option<LearnedJson> {
+    let model = model?;
     let errors = model.kernels().iter().filter_map(|k| Some((k.kernel().to_string(), k.log_error?)));
     Some(LearnedJson {
         model: L::NAME,
