@@ -31,7 +31,7 @@ pub use bro_ell::{BroEll, BroEllColumns, BroEllShape, BroEllSize, BroEllSlice};
 pub use coo::Coo;
 pub use csr::{Csr, CsrError};
 pub use ell::Ell;
-pub use features::Features;
+pub use features::{Features, Locality};
 pub use hyb::{Hyb, HybSplit};
 pub use infeasible::{Infeasible, Limits};
 pub use jad::{Jad, JadLayout};

@@ -23,6 +23,13 @@ pub enum PredictError {
         /// Observations with a positive time.
         got: usize,
     },
+    /// Features without [`Locality`](sparsight_matrix::Locality): of row lengths alone, or recorded by an older
+    /// version.
+    #[error("{model} looks at where the non-zeros lie, which these features do not say")]
+    NoLocality {
+        /// Model asked for.
+        model: &'static str,
+    },
     /// Fewer measured matrices than a model learns from.
     #[error("{got} measured matrices are too few to learn {model} from; it needs {needed} with one kernel")]
     TooFewMatrices {

@@ -12,8 +12,19 @@ pub trait Model {
     /// Predicted time of one y = A x with `candidate` of a matrix with `features`, launch included. O(1).
     ///
     /// # Errors
-    /// [`PredictError::NotFitted`] if the model holds nothing for this candidate.
+    /// [`PredictError::NotFitted`] if the model holds nothing for this candidate, [`PredictError::NoLocality`] if it
+    /// looks at what these features do not hold.
     fn predict(&self, candidate: &Candidate, features: &Features) -> Result<Prediction, PredictError>;
+
+    /// [`Model::predict`] for each of `candidates`, in order. A model that looks at a matrix for all of them at once
+    /// overrides this; the answers are the same.
+    fn predict_each(
+        &self,
+        candidates: &[Candidate],
+        features: &Features,
+    ) -> Vec<Result<Prediction, PredictError>> {
+        candidates.iter().map(|candidate| self.predict(candidate, features)).collect()
+    }
 
     /// The numbers behind [`Model::predict`], in the order of the formula; the last is the predicted time.
     /// Apart from `predict`, which ranks every candidate and should not pay for them.

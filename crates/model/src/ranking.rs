@@ -32,8 +32,9 @@ pub fn rank(
     features: &Features,
 ) -> Ranking {
     let mut ranking = Ranking { ranked: Vec::new(), refused: Vec::new() };
-    for candidate in candidates {
-        match model.predict(&candidate, features) {
+    let candidates: Vec<Candidate> = candidates.into_iter().collect();
+    for (&candidate, predicted) in candidates.iter().zip(model.predict_each(&candidates, features)) {
+        match predicted {
             Ok(prediction) => ranking.ranked.push(Ranked { candidate, prediction }),
             Err(error) => ranking.refused.push((candidate, error)),
         }

@@ -2,8 +2,9 @@
 
 mod made_up;
 
+use made_up::located;
 use sparsight_kernels::{Candidate, DeviceFacts, Kernel, catalogue, compulsory_bytes};
-use sparsight_matrix::{Bytes, Dtype, Features, HybSplit, PaddedSizes, RowLengths, Seconds};
+use sparsight_matrix::{Bytes, Dtype, Features, HybSplit, Locality, PaddedSizes, RowLengths, Seconds};
 use sparsight_model::{BoostingModel, BoostingPredictor, LearningSample, MIN_MATRICES, Model, PredictError};
 
 fn facts() -> DeviceFacts {
@@ -15,7 +16,7 @@ fn corpus(count: u64) -> Vec<(String, Features)> {
     let matrix = |i: u64| {
         let (nrows, row) = (500 * (1 + i * 7 % 60), 1 + i * 13 % 90);
         let lengths = RowLengths::from_counts([(row, nrows)]);
-        (format!("made/{i}"), Features::from_row_lengths(&lengths, nrows, row, 0.5))
+        (format!("made/{i}"), located(Features::from_row_lengths(&lengths, nrows, row, 0.5)))
     };
     (0..count).map(matrix).collect()
 }
@@ -45,7 +46,7 @@ fn a_law_in_block_and_kernel_is_learned_and_held_out_matrices_are_predicted() {
     let model = fit(&corpus(40)).unwrap();
     assert_eq!(model.matrices(), 40);
     assert_eq!(model.kernels().len(), Kernel::ALL.len());
-    assert!(model.cross_validation().error.p90 < 0.02, "{:?}", model.cross_validation());
+    assert!(model.cross_validation().error.p90 < 0.03, "{:?}", model.cross_validation());
     assert!(model.cross_validation().choice.within_5_percent > 0.99);
     let facts = facts();
     let predictor = BoostingPredictor { model: &model, facts: &facts };
@@ -53,7 +54,7 @@ fn a_law_in_block_and_kernel_is_learned_and_held_out_matrices_are_predicted() {
     for candidate in catalogue(Dtype::F64) {
         let p = predictor.predict(&candidate, features).unwrap();
         let expected = law(&candidate, features).0;
-        assert!((p.time.0 / expected - 1.0).abs() < 0.02, "{candidate}: {} {expected}", p.time.0);
+        assert!((p.time.0 / expected - 1.0).abs() < 0.03, "{candidate}: {} {expected}", p.time.0);
         assert!(p.low.0 > 0.0 && p.low <= p.time && p.time <= p.high);
         let terms = predictor.explain(&candidate, features).unwrap();
         assert_eq!(terms.last().unwrap().value.to_bits(), p.time.0.to_bits());
@@ -65,7 +66,8 @@ fn beyond_the_corpus_the_time_grows_with_the_bytes_and_the_answer_says_so() {
     let (model, facts) = (fit(&corpus(40)).unwrap(), facts());
     let predictor = BoostingPredictor { model: &model, facts: &facts };
     let candidate = Candidate { kernel: Kernel::CsrScalar, ..made_up::candidate(Kernel::Ell) };
-    let huge = Features::from_row_lengths(&RowLengths::from_counts([(50, 3_000_000)]), 3_000_000, 50, 0.5);
+    let lengths = RowLengths::from_counts([(50, 3_000_000)]);
+    let huge = located(Features::from_row_lengths(&lengths, 3_000_000, 50, 0.5));
     let p = predictor.predict(&candidate, &huge).unwrap();
     assert!((p.time.0 / law(&candidate, &huge).0).ln().abs() < 0.2, "{}", p.time);
     let quantities: Vec<&str> = p.extrapolates.iter().map(|e| e.quantity).collect();
@@ -85,7 +87,7 @@ fn a_stored_model_is_read_back_to_the_last_bit_and_another_format_is_refused() {
         assert_ne!(other, text);
         serde_json::from_str::<BoostingModel>(&other).unwrap_err().to_string()
     };
-    let error = refused("sparsight/boosting/1", "sparsight/boosting/7");
+    let error = refused("sparsight/boosting/2", "sparsight/boosting/7");
     assert!(error.contains("format 'sparsight/boosting/7'") && error.contains("fit it again"), "{error}");
     let error = refused(": block,", ": blocks,");
     assert!(error.contains("other inputs"), "{error}");
@@ -95,6 +97,37 @@ fn a_stored_model_is_read_back_to_the_last_bit_and_another_format_is_refused() {
     let start = text[..split].rfind('"').unwrap();
     let error = refused(&text[start..=split], "\"250<");
     assert!(error.contains("input 250"), "{error}");
+}
+
+#[test]
+fn all_candidates_together_are_predicted_as_each_alone() {
+    let (model, facts) = (fit(&corpus(25)).unwrap(), facts());
+    let predictor = BoostingPredictor { model: &model, facts: &facts };
+    let candidates: Vec<Candidate> = Dtype::ALL.into_iter().flat_map(catalogue).collect();
+    let mut without = corpus(1)[0].1.clone();
+    without.locality = None;
+    for features in [&corpus(30)[29].1, &without] {
+        let each: Vec<_> = candidates.iter().map(|c| predictor.predict(c, features)).collect();
+        assert_eq!(predictor.predict_each(&candidates, features), each);
+    }
+}
+
+#[test]
+fn features_that_do_not_say_where_the_non_zeros_lie_teach_nothing_and_are_refused() {
+    let mut some = corpus(30);
+    let model = fit(&some).unwrap();
+    for (_, features) in &mut some[..8] {
+        features.locality = None;
+    }
+    assert_eq!(fit(&some).unwrap().matrices(), 22, "8 are left out");
+    for (_, features) in &mut some {
+        features.locality = None;
+    }
+    assert!(matches!(fit(&some), Err(PredictError::TooFewMatrices { got: 0, .. })));
+    let facts = facts();
+    let predictor = BoostingPredictor { model: &model, facts: &facts };
+    let error = predictor.predict(&made_up::candidate(Kernel::Ell), &some[0].1).unwrap_err();
+    assert_eq!(error, PredictError::NoLocality { model: "boosting" });
 }
 
 #[test]
@@ -159,6 +192,13 @@ fn every_prediction_is_a_positive_finite_number_whatever_the_features() {
                             bandwidth: length,
                             x_reuse: number,
                             padded: PaddedSizes::default(),
+                            locality: Some(Locality {
+                                min_distance: nnz,
+                                max_distance: length,
+                                team_steps: [length; 6],
+                                warp_sectors: [number; 2],
+                                multiprocessor_sectors: [number; 2],
+                            }),
                         };
                         for candidate in catalogue(Dtype::F32) {
                             let p = predictor.predict(&candidate, &features).unwrap();

@@ -3,7 +3,7 @@
 mod made_up;
 
 use sparsight_kernels::{Candidate, DeviceFacts, Kernel, catalogue};
-use sparsight_matrix::{Dtype, Features, HybSplit, PaddedSizes, Seconds};
+use sparsight_matrix::{Dtype, Features, HybSplit, Locality, PaddedSizes, Seconds};
 use sparsight_model::{LearningSample, LinearModel, LinearPredictor, Model, PredictError};
 
 fn facts() -> DeviceFacts {
@@ -27,6 +27,13 @@ fn corpus(count: u64) -> Vec<(String, Features)> {
         bandwidth: pick(i, 29, 67),
         x_reuse: 0.5,
         padded: PaddedSizes::default(),
+        locality: Some(Locality {
+            min_distance: pick(i, 31, 19),
+            max_distance: 50 * pick(i, 37, 71),
+            team_steps: [1000; 6],
+            warp_sectors: [0.5; 2],
+            multiprocessor_sectors: [0.5; 2],
+        }),
     };
     (0..count).map(|i| (format!("made/{i}"), features(i))).collect()
 }

@@ -2,6 +2,7 @@
 
 mod made_up;
 
+use made_up::located;
 use sparsight_kernels::{Candidate, DeviceFacts, Kernel, catalogue, compulsory_bytes};
 use sparsight_matrix::{Dtype, Features, RowLengths, Seconds};
 use sparsight_model::{LearningSample, Model, NeighboursModel, NeighboursPredictor, PredictError};
@@ -15,7 +16,7 @@ fn facts() -> DeviceFacts {
 
 /// `nnz` non-zeros in rows of one.
 fn diagonal(nnz: u64) -> Features {
-    Features::from_row_lengths(&RowLengths::from_counts([(1, nnz)]), nnz, 0, 0.5)
+    located(Features::from_row_lengths(&RowLengths::from_counts([(1, nnz)]), nnz, 0, 0.5))
 }
 
 /// Non-zeros 2^0, 2^1, ...: on the axis of COO, whose one feature is nnz, they lie at equal distances.
@@ -95,7 +96,7 @@ fn a_stored_model_is_read_back_and_another_version_or_other_features_are_refused
         assert_ne!(other, text);
         serde_json::from_str::<NeighboursModel>(&other).unwrap_err().to_string()
     };
-    let error = refused("sparsight/neighbours/1", "sparsight/neighbours/0");
+    let error = refused("sparsight/neighbours/2", "sparsight/neighbours/0");
     assert!(error.contains("'sparsight/neighbours/0'") && error.contains("fit it again"), "{error}");
     let error = refused("nnz of COO", "nnz of CSR");
     assert!(error.contains("the neighbours model looks at other inputs"), "{error}");

@@ -126,15 +126,21 @@ impl<'p> Advisor<'p> {
         let facts = &self.profile.device.facts;
         let limits = Limits::with_memory(facts.memory_bytes);
         let mut advice = Advice { model, ranked: Vec::new(), refused: Vec::new() };
+        let (mut possible, mut held) = (Vec::new(), Vec::new());
         for candidate in catalogue(dtype) {
-            let held = match feasible(&candidate, features, &limits) {
-                Ok(bytes) => bytes,
+            match feasible(&candidate, features, &limits) {
+                Ok(bytes) => {
+                    possible.push(candidate);
+                    held.push(bytes);
+                }
                 Err(reason) => {
                     advice.refused.push(Refused { candidate, why: Why::Infeasible(reason) });
-                    continue;
                 }
-            };
-            let (answering, prediction) = match predictor.answer(&candidate, features) {
+            }
+        }
+        let answers = predictor.answer_each(&possible, features);
+        for ((candidate, held), answer) in possible.into_iter().zip(held).zip(answers) {
+            let (answering, prediction) = match answer {
                 Ok(answer) => answer,
                 Err(reason) => {
                     advice.refused.push(Refused { candidate, why: Why::NoModel(reason.to_string()) });

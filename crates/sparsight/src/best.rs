@@ -88,6 +88,31 @@ impl BestPredictor<'_> {
     ) -> Result<(ModelName, Prediction), PredictError> {
         self.first(candidate, |predictor| predictor.predict(candidate, features))
     }
+
+    /// [`BestPredictor::answer`] for each of `candidates`, in order: those of a kernel are put to the model that knows it
+    /// best together.
+    ///
+    /// # Panics
+    /// Never: a profile holds the model that [`Profile::best_model`] names.
+    pub fn answer_each(
+        &self,
+        candidates: &[Candidate],
+        features: &Features,
+    ) -> Vec<Result<(ModelName, Prediction), PredictError>> {
+        let mut all = Vec::with_capacity(candidates.len());
+        for alike in candidates.chunk_by(|a, b| (a.kernel, a.dtype) == (b.kernel, b.dtype)) {
+            let model = self.profile.best_model(alike[0].kernel, alike[0].dtype);
+            let predictor = Predictor::new(self.profile, model, self.placement, self.row_length);
+            let predictor = predictor.expect("the profile holds its best model");
+            let predicted = predictor.predict_each(alike, features).into_iter().zip(alike);
+            // What it does not know another model may.
+            all.extend(predicted.map(|(prediction, candidate)| match prediction {
+                Ok(prediction) => Ok((model, prediction)),
+                Err(_) => self.answer(candidate, features),
+            }));
+        }
+        all
+    }
 }
 
 impl Model for BestPredictor<'_> {
@@ -97,6 +122,15 @@ impl Model for BestPredictor<'_> {
 
     fn predict(&self, candidate: &Candidate, features: &Features) -> Result<Prediction, PredictError> {
         self.answer(candidate, features).map(|(_, prediction)| prediction)
+    }
+
+    fn predict_each(
+        &self,
+        candidates: &[Candidate],
+        features: &Features,
+    ) -> Vec<Result<Prediction, PredictError>> {
+        let answers = self.answer_each(candidates, features).into_iter();
+        answers.map(|answer| answer.map(|(_, prediction)| prediction)).collect()
     }
 
     fn explain(&self, candidate: &Candidate, features: &Features) -> Result<Vec<Term>, PredictError> {

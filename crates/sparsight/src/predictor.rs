@@ -145,19 +145,29 @@ impl<'p> Predictor<'p> {
     ///
     /// # Errors
     /// As [`Model::predict`].
-    ///
-    /// # Panics
-    /// Never: every model bears one of the names.
     pub fn answer(
         &self,
         candidate: &Candidate,
         features: &Features,
     ) -> Result<(ModelName, Prediction), PredictError> {
+        self.answer_each(std::slice::from_ref(candidate), features).swap_remove(0)
+    }
+
+    /// [`Predictor::answer`] for each of `candidates`, in order.
+    ///
+    /// # Panics
+    /// Never: every model bears one of the names.
+    pub fn answer_each(
+        &self,
+        candidates: &[Candidate],
+        features: &Features,
+    ) -> Vec<Result<(ModelName, Prediction), PredictError>> {
         if let Self::Best(best) = self {
-            return best.answer(candidate, features);
+            return best.answer_each(candidates, features);
         }
         let name = self.name().parse().expect("models bear the names of ModelName");
-        Ok((name, self.predict(candidate, features)?))
+        let predicted = self.predict_each(candidates, features).into_iter();
+        predicted.map(|prediction| Ok((name, prediction?))).collect()
     }
 
     fn model(&self) -> &dyn Model {
@@ -204,6 +214,14 @@ impl Model for Predictor<'_> {
 
     fn predict(&self, candidate: &Candidate, features: &Features) -> Result<Prediction, PredictError> {
         self.model().predict(candidate, features)
+    }
+
+    fn predict_each(
+        &self,
+        candidates: &[Candidate],
+        features: &Features,
+    ) -> Vec<Result<Prediction, PredictError>> {
+        self.model().predict_each(candidates, features)
     }
 
     fn explain(&self, candidate: &Candidate, features: &Features) -> Result<Vec<Term>, PredictError> {

@@ -6,7 +6,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use sparsight::device::Device;
 use sparsight::device::timing::Caches;
 use sparsight::kernels::{Format, Kernel, catalogue, compulsory_bytes};
-use sparsight::matrix::{Bytes, Dtype, Features, RowLengths, Seconds};
+use sparsight::matrix::{Bytes, Dtype, Features, Locality, RowLengths, Seconds};
 use sparsight::model::{MIN_MATRICES, PlacementRule, RowLengthRule};
 use sparsight::profile::{DEVICE_SCHEMA, ProfileFolder, ProfiledDevice, Provenance};
 use sparsight::records::{CorpusRecord, Measured, Outcome};
@@ -23,7 +23,15 @@ const LEARNED: [ModelName; 3] = [ModelName::Boosting, ModelName::Linear, ModelNa
 /// Matrix `i`: COO is the fastest on it, by a law of its bytes.
 fn record(i: u64) -> CorpusRecord {
     let (nrows, row) = (300 * (1 + i * 7 % 40), 1 + i * 5 % 30);
-    let features = Features::from_row_lengths(&RowLengths::from_counts([(row, nrows)]), nrows, row, 0.7);
+    let known = Features::from_row_lengths(&RowLengths::from_counts([(row, nrows)]), nrows, row, 0.7);
+    let locality = Locality {
+        min_distance: 1,
+        max_distance: 1,
+        team_steps: [1, 2, 4, 8, 16, 32].map(|t| (nrows * t).div_ceil(32) * row.div_ceil(t)),
+        warp_sectors: [0.125, 0.25],
+        multiprocessor_sectors: [0.125, 0.25],
+    };
+    let features = Features { locality: Some(locality), ..known };
     let result = |id: sparsight::kernels::Candidate| {
         let slower = if id.kernel == Kernel::Coo { 1.0 } else { 3.0 };
         let time_s = Seconds(1e-6 + slower * compulsory_bytes(&id, &features).0 as f64 / 1e11);
@@ -187,6 +195,20 @@ fn a_kernel_that_the_corpus_lacks_is_answered_by_a_strip_model_and_the_others_ar
     for advised in &advice.ranked {
         let by_strip = advised.model == ModelName::StripCache;
         assert_eq!(by_strip, advised.candidate.kernel == Kernel::Hyb, "{}", advised.candidate);
+    }
+}
+
+#[test]
+fn features_that_do_not_say_where_the_non_zeros_lie_are_answered_by_a_strip_model() {
+    let dir = tempfile::tempdir().unwrap();
+    let profile = profile(dir.path(), 25);
+    let features = Features { locality: None, ..record(3).features };
+    let advice = Advisor::new(&profile).advise(&features, Dtype::F64, &Objective::default()).unwrap();
+    assert!(advice.ranked.iter().all(|advised| advised.model == ModelName::StripCache));
+    for model in LEARNED {
+        let objective = Objective { model: Some(model), ..Objective::default() };
+        let error = Advisor::new(&profile).advise(&features, Dtype::F64, &objective).unwrap_err();
+        assert!(error.to_string().contains(&format!("{model} model")), "{error}");
     }
 }
 

@@ -100,6 +100,15 @@ impl Fit {
             count => format!("{} of the corpus", matrices(count)),
         };
         context.printer.line(format_args!("intervals from {from}"))?;
+        let older: BTreeSet<&str> =
+            corpus.iter().filter(|r| r.features.locality.is_none()).map(|r| r.matrix.as_str()).collect();
+        let older = older.intersection(&names).count();
+        if older > 0 {
+            context.printer.line(format_args!(
+                "learned models leave {} out: recorded before features said where the non-zeros lie",
+                matrices(older)
+            ))?;
+        }
         for LearnedJson { model, matrices: count, held_out, .. } in &learned {
             context.printer.line(format_args!(
                 "{model} learned from {}; held out, its median error is {} and its first choice within 5 % of the best \

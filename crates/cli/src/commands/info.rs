@@ -10,7 +10,7 @@ use crate::table::Table;
 use crate::text::{counted, grouped, percent, shape};
 use serde::Serialize;
 use sparsight::kernels::{Candidate, Format, catalogue, device_bytes, feasible, stored_entries};
-use sparsight::matrix::{Bytes, Dtype, Features, Limits};
+use sparsight::matrix::{Bytes, Dtype, Features, Limits, Locality};
 
 /// A matrix' structure, its size in each format, and which formats cannot hold it
 #[derive(Debug, clap::Args)]
@@ -109,6 +109,7 @@ fn print(title: &str, f: &Features, context: &Context) -> Result<(), Failure> {
         ("deviation of row lengths", format!("{:.1}", f.row_std)),
         ("row lengths at quantiles", format!("{}   ({})", quantiles.join(" "), names.join(" "))),
         ("farthest from the diagonal", grouped(f.bandwidth)),
+        ("distance of neighbours", distances(f)),
         ("entries of x found in cache", percent(f.x_reuse)),
         ("hyb", format!("{} wide, then {} in coo", grouped(f.hyb.width), counted(f.hyb.coo_nnz, "non-zero"))),
         ("bits of a column index", format!("{bits}32 in csr")),
@@ -117,6 +118,12 @@ fn print(title: &str, f: &Features, context: &Context) -> Result<(), Failure> {
     }
     out.line("")?;
     Ok(())
+}
+
+/// Least and largest distance of neighbouring non-zeros of a row.
+fn distances(f: &Features) -> String {
+    let of = |l: &Locality| format!("{} to {}", grouped(l.min_distance), grouped(l.max_distance));
+    f.locality.as_ref().map_or_else(String::new, of)
 }
 
 fn print_formats(

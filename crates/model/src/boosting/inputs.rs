@@ -4,17 +4,43 @@
 //! than any difference that measured times could teach, short on disk, and exact when compared. Trees only ask
 //! what is larger, so the logarithm changes nothing but the rounding.
 //!
-//! Absent: minimum and maximum distance of neighbouring non-zeros (`x_reuse` and the matrix bandwidth stand for
-//! them), density (rows, columns and non-zeros are there).
+//! The inputs that differ between block sizes come first, then those of a kernel, then those that all candidates of a
+//! matrix share, so that each is computed as seldom as it changes.
+//!
+//! Absent, since held-out errors were no smaller with them: minimum and maximum distance of neighbouring non-zeros.
+//! Density: rows, columns and non-zeros are there.
 
-use super::baseline::{bytes_per_s, launch_s, longest_steps, streamed_s};
+use super::baseline::{Parts, bytes_per_s, launch_s};
 use crate::Term;
 use sparsight_kernels::{Candidate, DeviceFacts, Kernel, compulsory_bytes, strip};
-use sparsight_matrix::Features;
+use sparsight_matrix::{Dtype, Features, Locality};
+
+/// Inputs that differ between the block sizes of a kernel.
+pub(super) const BLOCK_INPUTS: usize = 2;
+/// Inputs that differ between kernels.
+const KERNEL_INPUTS: usize = 13;
+/// Inputs that all candidates of one value type share.
+const MATRIX_INPUTS: usize = 28;
+/// Inputs of one prediction.
+pub(super) const COUNT: usize = BLOCK_INPUTS + KERNEL_INPUTS + MATRIX_INPUTS;
 
 /// Name and unit of each input, in order. A model that was fitted with other inputs is refused.
-pub(super) const INPUTS: [(&str, &str); 38] = [
+pub(super) const INPUTS: [(&str, &str); COUNT] = [
     ("block", ""),
+    ("blocks a multiprocessor", ""),
+    ("compulsory bytes", "B"),
+    ("working set / L2", ""),
+    ("streamed / launch", ""),
+    ("n / S", ""),
+    ("rounded up / (n / S)", ""),
+    ("threads used a row", ""),
+    ("longest row / streamed", "1/s"),
+    ("strewn / streamed", ""),
+    ("non-zeros a warp", ""),
+    ("lanes used", ""),
+    ("turns / streamed", "1/s"),
+    ("fetched by warps / streamed", ""),
+    ("fetched by multiprocessors / streamed", ""),
     ("bytes a value", "B"),
     ("rows", ""),
     ("columns", ""),
@@ -37,25 +63,13 @@ pub(super) const INPUTS: [(&str, &str); 38] = [
     ("empty share", ""),
     ("bandwidth / columns", ""),
     ("x_reuse", ""),
-    ("compulsory bytes", "B"),
-    ("working set / L2", ""),
     ("x / L2", ""),
-    ("streamed / launch", ""),
-    ("n / S", ""),
-    ("rounded up / (n / S)", ""),
-    ("blocks a multiprocessor", ""),
-    ("threads used a row", ""),
-    ("longest row / streamed", "1/s"),
-    ("strewn / streamed", ""),
     ("ELL padding", ""),
     ("HYB width", ""),
     ("HYB COO non-zeros", ""),
     ("HYB COO share", ""),
-    ("non-zeros a warp", ""),
+    ("fetched by multiprocessors / L2", ""),
 ];
-
-/// Inputs of one prediction.
-pub(super) const COUNT: usize = INPUTS.len();
 
 /// Smallest quantity that is told from nothing.
 const LEAST: f64 = 1e-6;
@@ -63,27 +77,107 @@ const LEAST: f64 = 1e-6;
 /// Bytes that a GPU fetches at once: what a column of its own costs.
 const SECTOR_BYTES: f64 = 32.0;
 
-/// The quantities of [`INPUTS`]; shares are marked.
-fn quantities(candidate: &Candidate, f: &Features, facts: &DeviceFacts) -> [Quantity; COUNT] {
+/// Threads of a warp.
+const WARP: f64 = 32.0;
+
+fn value(v: u64) -> Quantity {
+    Quantity::Value(v as f64)
+}
+
+fn over(a: f64, b: f64) -> Quantity {
+    Quantity::Value(a / b.max(LEAST))
+}
+
+/// A matrix of one value type, with what is the same for all of its candidates.
+#[derive(Debug)]
+pub(super) struct Matrix<'f> {
+    features: &'f Features,
+    locality: &'f Locality,
+    dtype: Dtype,
+    quantities: [Quantity; MATRIX_INPUTS],
+    /// The same as the trees look at them.
+    inputs: [i32; MATRIX_INPUTS],
+}
+
+impl<'f> Matrix<'f> {
+    /// `None` for features without locality.
+    pub(super) fn of(features: &'f Features, dtype: Dtype, facts: &DeviceFacts) -> Option<Self> {
+        let locality = features.locality.as_ref()?;
+        let quantities = shared(features, locality, dtype, facts);
+        Some(Self { features, locality, dtype, quantities, inputs: quantities.map(Quantity::input) })
+    }
+
+    /// Inputs of `candidate`, which is of the matrix' value type. O(1).
+    pub(super) fn inputs(&self, candidate: &Candidate, parts: &Parts, facts: &DeviceFacts) -> [i32; COUNT] {
+        let kernel = self.kernel(candidate, parts, facts).map(Quantity::input);
+        let mut all = [0; COUNT];
+        all[..BLOCK_INPUTS].copy_from_slice(&self.block_inputs(candidate, facts));
+        all[BLOCK_INPUTS..BLOCK_INPUTS + KERNEL_INPUTS].copy_from_slice(&kernel);
+        all[BLOCK_INPUTS + KERNEL_INPUTS..].copy_from_slice(&self.inputs);
+        all
+    }
+
+    /// The first of [`Matrix::inputs`]: where candidates of one kernel differ.
+    pub(super) fn block_inputs(&self, candidate: &Candidate, facts: &DeviceFacts) -> [i32; BLOCK_INPUTS] {
+        self.block(candidate, facts).map(Quantity::input)
+    }
+
+    /// The same numbers for people.
+    pub(super) fn terms(&self, candidate: &Candidate, parts: &Parts, facts: &DeviceFacts) -> Vec<Term> {
+        let (block, kernel) = (self.block(candidate, facts), self.kernel(candidate, parts, facts));
+        let quantities = block.into_iter().chain(kernel).chain(self.quantities);
+        let term = |((name, unit), q): ((&'static str, &'static str), Quantity)| Term {
+            part: "inputs",
+            name,
+            value: q.number(),
+            unit,
+        };
+        INPUTS.into_iter().zip(quantities).map(term).collect()
+    }
+
+    fn block(&self, candidate: &Candidate, facts: &DeviceFacts) -> [Quantity; BLOCK_INPUTS] {
+        let blocks =
+            work(candidate.kernel, self.features) * threads(candidate.kernel) / f64::from(candidate.block);
+        [value(u64::from(candidate.block)), over(blocks, f64::from(facts.multiprocessors))]
+    }
+
+    fn kernel(&self, candidate: &Candidate, parts: &Parts, facts: &DeviceFacts) -> [Quantity; KERNEL_INPUTS] {
+        use Quantity::{Share, Value};
+        let (f, l, kernel) = (self.features, self.locality, candidate.kernel);
+        let (nnz, threads) = (f.nnz as f64, threads(kernel));
+        let bytes = compulsory_bytes(candidate, f).0 as f64;
+        let streamed = parts.streamed_s;
+        let strips = work(kernel, f) / strip(kernel, facts).size as f64;
+        let team = kernel.threads_per_row().map(Locality::team);
+        let steps = team.map_or(nnz / WARP, |team| l.team_steps[team] as f64);
+        let sector = Locality::sector(self.dtype);
+        let fetched = |share: f64| over(fetched_bytes(nnz, share), bytes_per_s(facts) * streamed);
+        [
+            Value(bytes),
+            over(bytes, facts.l2_bytes.0 as f64),
+            Value(streamed / launch_s(facts)),
+            Value(strips),
+            over(strips.ceil(), strips),
+            Share(threads_used(f, threads)),
+            Value(parts.longest_steps / streamed),
+            fetched(1.0 - reuse(f)),
+            Value(f.row_mean() * WARP / threads),
+            Share(nnz / (WARP * steps).max(1.0)),
+            Value(parts.turns / streamed),
+            fetched(l.warp_sectors[sector]),
+            fetched(l.multiprocessor_sectors[sector]),
+        ]
+    }
+}
+
+fn shared(f: &Features, l: &Locality, dtype: Dtype, facts: &DeviceFacts) -> [Quantity; MATRIX_INPUTS] {
     use Quantity::{Share, Value};
-    let value = |v: u64| Value(v as f64);
-    let over = |a: f64, b: f64| Value(a / b.max(LEAST));
-    let (nrows, nnz, mean) = (f.nrows as f64, f.nnz as f64, f.row_mean());
-    let longest = f.row_max as f64;
-    let bytes = compulsory_bytes(candidate, f).0 as f64;
-    let streamed = streamed_s(candidate, f, facts);
-    let l2 = facts.l2_bytes.0 as f64;
-    let value_bytes = candidate.dtype.bytes() as f64;
-    let strip = strip(candidate.kernel, facts);
-    let threads = f64::from(candidate.kernel.threads_per_row().unwrap_or(1));
-    let work = if candidate.kernel == Kernel::Coo { nnz } else { nrows };
-    let waves = work / strip.size as f64;
-    let blocks = work * threads / f64::from(candidate.block);
-    let reuse = if f.x_reuse.is_nan() { 0.0 } else { f.x_reuse.clamp(0.0, 1.0) };
+    let (nrows, ncols, nnz, mean) = (f.nrows as f64, f.ncols as f64, f.nnz as f64, f.row_mean());
+    let (longest, l2) = (f.row_max as f64, facts.l2_bytes.0 as f64);
+    let value_bytes = dtype.bytes();
     let [q05, q25, q50, q75, q90, q95, q99] = f.row_quantiles.map(value);
     [
-        value(u64::from(candidate.block)),
-        value(candidate.dtype.bytes()),
+        value(value_bytes),
         value(f.nrows),
         value(f.ncols),
         value(f.nnz),
@@ -103,24 +197,33 @@ fn quantities(candidate: &Candidate, f: &Features, facts: &DeviceFacts) -> [Quan
         over(longest, mean),
         over(longest, f.row_quantiles[6] as f64),
         Share(f.empty_rows as f64 / nrows.max(1.0)),
-        over(f.bandwidth as f64, f.ncols as f64),
-        Share(reuse),
-        Value(bytes),
-        over(bytes, l2),
-        over(f.ncols as f64 * value_bytes, l2),
-        Value(streamed / launch_s(facts)),
-        Value(waves),
-        over(waves.ceil(), waves),
-        over(blocks, f64::from(facts.multiprocessors)),
-        Share(threads_used(f, threads)),
-        Value(longest_steps(candidate.kernel, f) / streamed),
-        over(nnz * (1.0 - reuse) * SECTOR_BYTES, bytes_per_s(facts) * streamed),
+        over(f.bandwidth as f64, ncols),
+        Share(reuse(f)),
+        over(ncols * value_bytes as f64, l2),
         over(nrows * longest, nnz),
         value(f.hyb.width),
         value(f.hyb.coo_nnz),
         Share(f.hyb.coo_nnz as f64 / nnz.max(1.0)),
-        Value(mean * 32.0 / threads),
+        over(fetched_bytes(nnz, l.multiprocessor_sectors[Locality::sector(dtype)]), l2),
     ]
+}
+
+/// Bytes of x that are fetched if `share` of the non-zeros fetch a sector.
+fn fetched_bytes(nnz: f64, share: f64) -> f64 {
+    nnz * share * SECTOR_BYTES
+}
+
+fn reuse(f: &Features) -> f64 {
+    if f.x_reuse.is_nan() { 0.0 } else { f.x_reuse.clamp(0.0, 1.0) }
+}
+
+/// What threads are given: rows, in COO non-zeros.
+fn work(kernel: Kernel, f: &Features) -> f64 {
+    if kernel == Kernel::Coo { f.nnz as f64 } else { f.nrows as f64 }
+}
+
+fn threads(kernel: Kernel) -> f64 {
+    f64::from(kernel.threads_per_row().unwrap_or(1))
 }
 
 /// Share of the threads given to a row that find a non-zero there, over all steps, from the quantiles: each stands for
@@ -158,21 +261,4 @@ impl Quantity {
             Self::Share(v) => (v.clamp(0.0, 1.0) * 4096.0).round() as i32,
         }
     }
-}
-
-/// The inputs of one prediction. O(1).
-pub(super) fn inputs(candidate: &Candidate, features: &Features, facts: &DeviceFacts) -> [i32; COUNT] {
-    quantities(candidate, features, facts).map(Quantity::input)
-}
-
-/// The same numbers for people.
-pub(super) fn terms(candidate: &Candidate, features: &Features, facts: &DeviceFacts) -> Vec<Term> {
-    let quantities = quantities(candidate, features, facts);
-    let term = |((name, unit), q): ((&'static str, &'static str), Quantity)| Term {
-        part: "inputs",
-        name,
-        value: q.number(),
-        unit,
-    };
-    INPUTS.into_iter().zip(quantities).map(term).collect()
 }

@@ -1,8 +1,8 @@
 //! The trees of one kernel over its baseline.
 
-use super::FittedBaseline;
+use super::baseline::{Parts, Steps};
 use super::forest::Forest;
-use super::inputs::{INPUTS, inputs, terms};
+use super::inputs::{INPUTS, Matrix};
 use super::trainer::{Growth, grow};
 use crate::{Learner, LearningSample, Term};
 use serde::{Deserialize, Serialize};
@@ -12,46 +12,54 @@ use sparsight_matrix::Features;
 /// `T = b exp(sum of the leaves)`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Boosting {
-    #[serde(rename = "step_s")]
-    baseline: FittedBaseline,
+    /// Of the baseline.
+    steps: Steps,
     trees: Forest,
-}
-
-impl Boosting {
-    fn factor(&self, candidate: &Candidate, features: &Features, facts: &DeviceFacts) -> f64 {
-        self.trees.sum(&inputs(candidate, features, facts)).exp()
-    }
 }
 
 impl Learner for Boosting {
     const NAME: &'static str = "boosting";
-    const FORMAT: &'static str = "sparsight/boosting/1";
+    const FORMAT: &'static str = "sparsight/boosting/2";
 
     fn inputs() -> Vec<String> {
         INPUTS.iter().map(|(name, _)| (*name).to_owned()).collect()
     }
 
     fn learn(samples: &[LearningSample<'_>], facts: &DeviceFacts) -> Self {
-        let baseline = FittedBaseline::fit(samples, facts);
-        let row = |s: &LearningSample<'_>| {
-            let over_baseline = s.time.0 / baseline.seconds(&s.candidate, s.features, facts);
-            (inputs(&s.candidate, s.features, facts), over_baseline.ln())
+        let parts = |s: &LearningSample<'_>| (Parts::of(&s.candidate, s.features, facts), s.time.0);
+        let measured: Vec<(Parts, f64)> = samples.iter().map(parts).collect();
+        let steps = Steps::fit(&measured);
+        let row = |(s, (parts, time_s)): (&LearningSample<'_>, &(Parts, f64))| {
+            let matrix = Matrix::of(s.features, s.candidate.dtype, facts)?;
+            Some((matrix.inputs(&s.candidate, parts, facts), (time_s / steps.baseline_s(parts)).ln()))
         };
-        let (inputs, responses): (Vec<_>, Vec<_>) = samples.iter().map(row).unzip();
-        Self { baseline, trees: grow(&inputs, &responses, &Growth::CHOSEN) }
+        let (inputs, responses): (Vec<_>, Vec<_>) = samples.iter().zip(&measured).filter_map(row).unzip();
+        Self { steps, trees: grow(&inputs, &responses, &Growth::CHOSEN) }
     }
 
     fn time_s(&self, candidate: &Candidate, features: &Features, facts: &DeviceFacts) -> Option<f64> {
-        Some(self.baseline.seconds(candidate, features, facts) * self.factor(candidate, features, facts))
+        self.times_s(std::slice::from_ref(candidate), features, facts).swap_remove(0)
+    }
+
+    fn times_s(&self, blocks: &[Candidate], features: &Features, facts: &DeviceFacts) -> Vec<Option<f64>> {
+        let Some(first) = blocks.first() else { return Vec::new() };
+        let Some(matrix) = Matrix::of(features, first.dtype, facts) else { return vec![None; blocks.len()] };
+        let parts = Parts::of(first, features, facts);
+        let baseline = self.steps.baseline_s(&parts);
+        let differing: Vec<_> = blocks.iter().map(|c| matrix.block_inputs(c, facts)).collect();
+        let corrections = self.trees.sums(&matrix.inputs(first, &parts, facts), &differing);
+        corrections.into_iter().map(|correction| Some(baseline * correction.exp())).collect()
     }
 
     fn terms(&self, candidate: &Candidate, features: &Features, facts: &DeviceFacts) -> Vec<Term> {
-        let mut all = terms(candidate, features, facts);
-        let baseline = self.baseline.seconds(candidate, features, facts);
-        all.push(Term { part: "", name: "baseline", value: baseline, unit: "s" });
-        all.push(Term { part: "", name: "trees", value: self.trees.len() as f64, unit: "" });
-        let factor = self.factor(candidate, features, facts);
-        all.push(Term { part: "", name: "factor of the trees", value: factor, unit: "" });
+        let Some(matrix) = Matrix::of(features, candidate.dtype, facts) else { return Vec::new() };
+        let parts = Parts::of(candidate, features, facts);
+        let correction = self.trees.sum(&matrix.inputs(candidate, &parts, facts));
+        let mut all = matrix.terms(candidate, &parts, facts);
+        let whole = |name, value, unit| Term { part: "", name, value, unit };
+        all.push(whole("baseline", self.steps.baseline_s(&parts), "s"));
+        all.push(whole("trees", self.trees.len() as f64, ""));
+        all.push(whole("factor of the trees", correction.exp(), ""));
         all
     }
 }

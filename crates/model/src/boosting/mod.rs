@@ -14,13 +14,12 @@
 //! change with the library.
 
 mod baseline;
-mod fitted_baseline;
 mod forest;
 mod inputs;
 mod learner;
 mod trainer;
 
-pub(crate) use fitted_baseline::FittedBaseline;
+pub(crate) use baseline::{Parts, Steps};
 pub use learner::Boosting;
 
 /// Trees for every kernel that enough matrices were measured with.

@@ -17,11 +17,19 @@ pub trait Learner: Clone + Debug + PartialEq + Send + Sync + Serialize + Deseria
     /// The inputs by name, in order. A model that was stored with others is refused.
     fn inputs() -> Vec<String>;
 
-    /// Learns from samples of one kernel, at least one, with positive times. Deterministic.
+    /// Learns from samples of one kernel, at least one, with positive times and features that hold
+    /// [`Locality`](sparsight_matrix::Locality). Deterministic.
     fn learn(samples: &[LearningSample<'_>], facts: &DeviceFacts) -> Self;
 
-    /// Predicted seconds, before any floor; `None` if nothing was learned of the candidate's block size or value type.
+    /// Predicted seconds, before any floor; `None` if nothing was learned of the candidate's block size or value type,
+    /// or the features lack what it looks at.
     fn time_s(&self, candidate: &Candidate, features: &Features, facts: &DeviceFacts) -> Option<f64>;
+
+    /// [`Learner::time_s`] of candidates that differ in their block size alone, in order. A method that can share work
+    /// between them overrides this; the answers are the same.
+    fn times_s(&self, blocks: &[Candidate], features: &Features, facts: &DeviceFacts) -> Vec<Option<f64>> {
+        blocks.iter().map(|candidate| self.time_s(candidate, features, facts)).collect()
+    }
 
     /// The numbers behind [`Learner::time_s`], in the order of the formula.
     fn terms(&self, candidate: &Candidate, features: &Features, facts: &DeviceFacts) -> Vec<Term>;

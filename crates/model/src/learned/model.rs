@@ -95,15 +95,17 @@ impl<L: Learner> LearnedKernel<L> {
         self.kernel
     }
 
-    /// Predicted seconds, not below the floor; `None` if nothing was learned of the block size or value type.
-    pub(super) fn time_s(
+    /// Predicted seconds of block sizes, not below the floor; `None` where nothing was learned of the block size or value
+    /// type.
+    pub(super) fn times_s(
         &self,
-        candidate: &Candidate,
+        blocks: &[Candidate],
         features: &Features,
         facts: &DeviceFacts,
-    ) -> Option<f64> {
-        let time_s = self.learned.time_s(candidate, features, facts)?;
-        Some(within(time_s, self.floor_s(facts)))
+    ) -> Vec<Option<f64>> {
+        let floor_s = self.floor_s(facts);
+        let times = self.learned.times_s(blocks, features, facts);
+        times.into_iter().map(|time_s| Some(within(time_s?, floor_s))).collect()
     }
 
     /// What no prediction is below.
@@ -113,8 +115,8 @@ impl<L: Learner> LearnedKernel<L> {
 }
 
 impl<L: Learner> LearnedModel<L> {
-    /// Learns from measured matrices. Samples without a positive time are left out, and so are kernels with fewer
-    /// than [`MIN_MATRICES`] matrices.
+    /// Learns from measured matrices. Samples without a positive time are left out, and so are those whose features do
+    /// not hold [`Locality`](sparsight_matrix::Locality) and kernels with fewer than [`MIN_MATRICES`] matrices.
     ///
     /// Deterministic. Learns six times a kernel, five of them for cross-validation; kernels side by side.
     ///

@@ -29,15 +29,34 @@ impl<L: Learner> Clone for LearnedPredictor<'_, L> {
 impl<L: Learner> Copy for LearnedPredictor<'_, L> {}
 
 impl<L: Learner> LearnedPredictor<'_, L> {
-    /// What was learned of the candidate's kernel, and the time that it says.
-    fn answer(
-        &self,
-        candidate: &Candidate,
-        features: &Features,
-    ) -> Result<(&LearnedKernel<L>, f64), PredictError> {
-        let kernel = self.model.kernel(candidate.kernel).filter(|_| self.model.knows(candidate.dtype));
-        let found = kernel.and_then(|k| Some((k, k.time_s(candidate, features, self.facts)?)));
-        found.ok_or_else(|| PredictError::NotFitted { model: L::NAME, candidate: candidate.to_string() })
+    fn kernel(&self, candidate: &Candidate) -> Option<&LearnedKernel<L>> {
+        self.model.kernel(candidate.kernel).filter(|_| self.model.knows(candidate.dtype))
+    }
+
+    fn not_fitted(candidate: &Candidate) -> PredictError {
+        PredictError::NotFitted { model: L::NAME, candidate: candidate.to_string() }
+    }
+
+    /// Predictions of candidates that differ in their block size alone.
+    fn blocks(&self, blocks: &[Candidate], features: &Features) -> Vec<Result<Prediction, PredictError>> {
+        let Some(first) = blocks.first() else { return Vec::new() };
+        let Some(kernel) = self.kernel(first) else {
+            return blocks.iter().map(|candidate| Err(Self::not_fitted(candidate))).collect();
+        };
+        if features.locality.is_none() {
+            return vec![Err(PredictError::NoLocality { model: L::NAME }); blocks.len()];
+        }
+        // Neither looks at the block size.
+        let (widening, extrapolates) = kernel.trained.outside(first, features);
+        let interval = kernel.interval.widened(widening);
+        let times = kernel.times_s(blocks, features, self.facts).into_iter().zip(blocks);
+        let prediction = |(time_s, candidate): (Option<f64>, &Candidate)| {
+            let time_s = time_s.ok_or_else(|| Self::not_fitted(candidate))?;
+            let (low, high) = interval.around(time_s);
+            let extrapolates = extrapolates.clone();
+            Ok(Prediction { time: Seconds(time_s), low: Seconds(low), high: Seconds(high), extrapolates })
+        };
+        times.map(prediction).collect()
     }
 }
 
@@ -47,14 +66,21 @@ impl<L: Learner> Model for LearnedPredictor<'_, L> {
     }
 
     fn predict(&self, candidate: &Candidate, features: &Features) -> Result<Prediction, PredictError> {
-        let (kernel, time_s) = self.answer(candidate, features)?;
-        let (widening, extrapolates) = kernel.trained.outside(candidate, features);
-        let (low, high) = kernel.interval.widened(widening).around(time_s);
-        Ok(Prediction { time: Seconds(time_s), low: Seconds(low), high: Seconds(high), extrapolates })
+        self.blocks(std::slice::from_ref(candidate), features).swap_remove(0)
+    }
+
+    fn predict_each(
+        &self,
+        candidates: &[Candidate],
+        features: &Features,
+    ) -> Vec<Result<Prediction, PredictError>> {
+        let alike = |a: &Candidate, b: &Candidate| (a.kernel, a.dtype) == (b.kernel, b.dtype);
+        candidates.chunk_by(alike).flat_map(|blocks| self.blocks(blocks, features)).collect()
     }
 
     fn explain(&self, candidate: &Candidate, features: &Features) -> Result<Vec<Term>, PredictError> {
-        let (kernel, time_s) = self.answer(candidate, features)?;
+        let time_s = self.predict(candidate, features)?.time.0;
+        let kernel = self.kernel(candidate).ok_or_else(|| Self::not_fitted(candidate))?;
         let mut all = kernel.learned.terms(candidate, features, self.facts);
         let whole = |name, value| Term { part: "", name, value, unit: "s" };
         all.extend([whole("floor", kernel.floor_s(self.facts)), whole("T", time_s)]);

@@ -22,9 +22,9 @@ pub struct LearningSample<'a> {
 }
 
 impl LearningSample<'_> {
-    /// Whether the time is a positive number.
+    /// Whether the time is a positive number and the features hold all that methods look at.
     pub(crate) fn is_usable(&self) -> bool {
-        self.time.0.is_finite() && self.time.0 > 0.0
+        self.time.0.is_finite() && self.time.0 > 0.0 && self.features.locality.is_some()
     }
 }
 

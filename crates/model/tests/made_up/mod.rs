@@ -6,7 +6,7 @@ use sparsight_kernels::{
     BenchmarkMatrix, Candidate, DeviceFacts, DeviceKind, Kernel, Placement, RowLengthDistribution, StripUnit,
     strip,
 };
-use sparsight_matrix::{Bytes, Dtype, Features, HybSplit, RowLengths, Seconds};
+use sparsight_matrix::{Bytes, Dtype, Features, HybSplit, Locality, RowLengths, Seconds};
 use sparsight_model::Observation;
 
 /// Strips of 64 rows and 2,048 non-zeros, a threshold of 256, an L2 of 1 MB; launch cost unknown.
@@ -67,6 +67,22 @@ pub fn observe(
 pub fn matrix(nrows: u64, mode: u64, max: u64) -> Features {
     let lengths = RowLengths::from_counts([(mode, nrows - 1), (max, 1)]);
     Features::from_row_lengths(&lengths, nrows, nrows, 1.0)
+}
+
+/// As if its rows, all alike, lay beside each other.
+pub fn located(mut features: Features) -> Features {
+    let (nrows, row) = (features.nrows, features.row_max);
+    let team_steps = [1, 2, 4, 8, 16, 32].map(|t| (nrows * t).div_ceil(32) * row.div_ceil(t));
+    let sectors = [0.125, 0.25];
+    let locality = Locality {
+        min_distance: 1,
+        max_distance: 1,
+        team_steps,
+        warp_sectors: sectors,
+        multiprocessor_sectors: sectors,
+    };
+    features.locality = Some(locality);
+    features
 }
 
 /// A HYB matrix with the cut given.

@@ -128,3 +128,16 @@ impl CorpusRecord {
         self.times().min_by(|a, b| a.1.0.total_cmp(&b.1.0))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_from_before_locality_loads_and_is_written_as_it_was() {
+        let line = r#"{"matrix":"a/old","dtype":"f32","caches":"warm","features":{"nrows":2,"ncols":3,"nnz":4,"empty_rows":0,"row_min":2,"row_max":2,"row_mode":2,"row_quantiles":[2,2,2,2,2,2,2],"row_std":0.0,"hyb":{"width":0,"coo_nnz":4},"bandwidth":2,"x_reuse":0.75},"preparation":{},"blocks":[],"results":{}}"#;
+        let record: CorpusRecord = serde_json::from_str(line).unwrap();
+        assert_eq!(record.features.locality, None);
+        assert_eq!(serde_json::to_string(&record).unwrap(), line);
+    }
+}

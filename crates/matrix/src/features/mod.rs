@@ -1,11 +1,21 @@
 //! What the models know of a matrix: one parallel pass over its pattern, never over its values.
+//!
+//! ```text
+//! every row, once      -> lengths, matrix band, distances, steps of teams          sweep.rs, team_steps.rs
+//! a sample of groups   -> sectors of x, x_reuse                                    sample.rs, locality.rs
+//! ```
+//! What costs more than to read the columns once is counted on the sample.
 
 use crate::{Csr, HybSplit, PaddedSizes, RowLengths, Scalar, bro_ell, sell_sizes};
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
+use sweep::Sweep;
 
-/// Columns of x that one memory sector of 32 bytes holds in f32; the unit in which `x_reuse` thinks.
-const SECTOR_COLUMNS: u32 = 8;
+mod locality;
+mod sample;
+mod sweep;
+mod team_steps;
+
+pub use locality::Locality;
 
 /// The structure of a matrix in numbers.
 ///
@@ -36,10 +46,14 @@ pub struct Features {
     pub bandwidth: u64,
     /// Fraction of the non-zeros whose group of 8 columns was touched just before: by an earlier entry of the
     /// same row or by the row above. Near 1 the entries of x are found in cache, near 0 each is fetched anew.
+    /// Of a sample, as the sectors of [`Locality`].
     pub x_reuse: f64,
     /// What the padded formats would store; empty in records made before they were there.
     #[serde(default)]
     pub padded: PaddedSizes,
+    /// Order of the rows and place of the columns; `None` where it is not known: in records that are older than it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub locality: Option<Locality>,
 }
 
 impl Features {
@@ -56,19 +70,12 @@ impl Features {
     /// # Ok::<(), sparsight_matrix::CsrError>(())
     /// ```
     pub fn of<T: Scalar>(a: &Csr<T>) -> Self {
-        let (bandwidth, reused) = (0..a.nrows())
-            .into_par_iter()
-            .with_min_len(256)
-            .map(|row| {
-                let cols = a.row(row).0;
-                let above = if row == 0 { &[] } else { a.row(row - 1).0 };
-                (spread(row, cols), reused(above, cols))
-            })
-            .reduce(|| (0, 0), |(b1, r1), (b2, r2)| (b1.max(b2), r1 + r2));
-        let x_reuse = if a.nnz() == 0 { 1.0 } else { reused as f64 / a.nnz() as f64 };
+        let sweep = Sweep::of(a);
+        let lengths = sweep.lengths();
+        let (x_reuse, locality) = Locality::of(a, &sweep);
         let padded = PaddedSizes::new(sell_sizes::sizes(a.row_ptr()), bro_ell::sizes(a));
-        let lengths = RowLengths::of(a);
-        Self { padded, ..Self::from_row_lengths(&lengths, a.ncols() as u64, bandwidth, x_reuse) }
+        let known = Self::from_row_lengths(&lengths, a.ncols() as u64, sweep.bandwidth, x_reuse);
+        Self { padded, locality: Some(locality), ..known }
     }
 
     /// Features of a matrix that is known only by its row lengths: benchmark matrices and tests.
@@ -88,6 +95,7 @@ impl Features {
             bandwidth,
             x_reuse,
             padded: PaddedSizes::default(),
+            locality: None,
         }
     }
 
@@ -95,29 +103,6 @@ impl Features {
     pub fn row_mean(&self) -> f64 {
         if self.nrows == 0 { 0.0 } else { self.nnz as f64 / self.nrows as f64 }
     }
-}
-
-/// Largest distance of a row's columns from the diagonal; columns are sorted, so its ends decide.
-fn spread(row: usize, cols: &[u32]) -> u64 {
-    let distance = |col: Option<&u32>| col.map_or(0, |&c| u64::from(c).abs_diff(row as u64));
-    distance(cols.first()).max(distance(cols.last()))
-}
-
-/// How many of `cols` share a group of columns with the entry before or with any of `above`; both are sorted.
-fn reused(above: &[u32], cols: &[u32]) -> u64 {
-    let mut count = 0;
-    let mut at = 0;
-    let mut previous = None;
-    for &col in cols {
-        let group = col / SECTOR_COLUMNS;
-        while at < above.len() && above[at] / SECTOR_COLUMNS < group {
-            at += 1;
-        }
-        let from_above = at < above.len() && above[at] / SECTOR_COLUMNS == group;
-        count += u64::from(previous == Some(group) || from_above);
-        previous = Some(group);
-    }
-    count
 }
 
 #[cfg(test)]

@@ -1,0 +1,90 @@
+//! How many steps warps take when teams of threads go along rows, from row lengths in their order.
+//!
+//! ```text
+//! rows of 3, 1, 5, 0 non-zeros     a thread a row, 4 rows a warp: 5 steps, since a warp waits for its longest row
+//!                                  2 threads a row, 2 rows a warp: max(2, 1) + max(3, 0) = 5 steps
+//! ```
+
+/// Rows of a warp with a thread a row: the threads of a warp.
+const WARP: usize = 32;
+
+/// Steps of all warps with 1, 2, 4, 8, 16 and 32 threads a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct TeamSteps(pub(super) [u64; 6]);
+
+impl TeamSteps {
+    /// Adds the rows between `offsets`, the first of which begins a warp.
+    pub(super) fn rows(&mut self, offsets: &[u64]) {
+        for warp in 0..(offsets.len() - 1).div_ceil(WARP) {
+            let offsets = &offsets[warp * WARP..offsets.len().min((warp + 1) * WARP + 1)];
+            let mut rows = [0; WARP];
+            for (length, w) in rows.iter_mut().zip(offsets.windows(2)) {
+                *length = w[1] - w[0];
+            }
+            // A warp takes 32 / t rows. Each halving of t joins neighbours, of whom the longer one counts.
+            let by_2: [u64; 16] = longer(&rows);
+            let by_4: [u64; 8] = longer(&by_2);
+            let by_8: [u64; 4] = longer(&by_4);
+            let by_16: [u64; 2] = longer(&by_8);
+            self.0[5] += steps::<5>(&rows);
+            self.0[4] += steps::<4>(&by_2);
+            self.0[3] += steps::<3>(&by_4);
+            self.0[2] += steps::<2>(&by_8);
+            self.0[1] += steps::<1>(&by_16);
+            self.0[0] += by_16[0].max(by_16[1]);
+        }
+    }
+
+    pub(super) fn merge(self, other: Self) -> Self {
+        let mut sum = self.0;
+        for (steps, more) in sum.iter_mut().zip(other.0) {
+            *steps += more;
+        }
+        Self(sum)
+    }
+}
+
+/// The longer of each two neighbours.
+fn longer<const N: usize>(rows: &[u64]) -> [u64; N] {
+    std::array::from_fn(|at| rows[2 * at].max(rows[2 * at + 1]))
+}
+
+/// Steps of warps whose longest rows are given, with 2^LOG threads a row.
+fn steps<const LOG: u32>(longest: &[u64]) -> u64 {
+    longest.iter().map(|length| (length + (1 << LOG) - 1) >> LOG).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn steps(lengths: &[u64]) -> [u64; 6] {
+        let mut offsets = vec![0];
+        offsets.extend(lengths.iter().scan(0, |sum, l| {
+            *sum += l;
+            Some(*sum)
+        }));
+        let mut steps = TeamSteps::default();
+        steps.rows(&offsets);
+        steps.0
+    }
+
+    #[test]
+    fn steps_of_a_few_rows_are_those_worked_by_hand() {
+        // A team of 2: 16 rows a warp. Of 32: one row a warp, ceil(l / 32) steps.
+        let mut lengths = [1_u64; 40];
+        lengths[3] = 70;
+        lengths[20] = 10;
+        lengths[39] = 33;
+        // t = 1: warps of rows 0..32 and 32..40: 70 + 33.  t = 2, 16 rows: 35 + 5 + 17.  t = 4, 8 rows: 18, 1, 3, 1, 9.
+        // t = 8, 4 rows: 9, 1, 1, 1, 1, 2, 1, 1, 1, 5.  t = 16, 2 rows: 20 warps, one takes 5, one 3.
+        // t = 32: 40 warps, one takes 3, one 2.
+        assert_eq!(steps(&lengths), [103, 57, 32, 23, 18 + 5 + 3, 38 + 3 + 2]);
+    }
+
+    #[test]
+    fn no_rows_take_no_steps() {
+        assert_eq!(steps(&[]), [0; 6]);
+        assert_eq!(steps(&[0; 50]), [0; 6]);
+    }
+}
