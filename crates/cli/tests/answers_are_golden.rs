@@ -142,7 +142,9 @@ fn answers_say_which_learned_model_they_come_from() {
     assert!(text.contains(said), "{text}");
     let named = run(dir.path(), &[&advise[..], &["--model", "neighbours"]].concat());
     assert!(!named.contains("predicted by"), "asked and answered: {named}");
-    for candidate in json(dir.path(), &advise)["candidates"].as_array().unwrap() {
+    // No model knows SELL-C-sigma here: nothing was measured with it.
+    let answer = json(dir.path(), &advise);
+    for candidate in answer["candidates"].as_array().unwrap().iter().filter(|c| c["infeasible"].is_null()) {
         let wanted = match candidate["kernel"].as_str().unwrap() {
             "hyb" => "strip-cache",
             "coo" => "linear",

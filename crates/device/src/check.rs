@@ -4,7 +4,7 @@ use crate::timing::Caches;
 use crate::{DeviceError, Operand};
 use rayon::prelude::*;
 use sparsight_kernels::Candidate;
-use sparsight_matrix::{Reference, Scalar};
+use sparsight_matrix::{Reference, Scalar, Seconds};
 
 /// `count` values in [-1, 1) without 0 that follow from `seed`, made in parallel.
 pub fn random_x<T: Scalar>(count: usize, seed: u64) -> Vec<T> {
@@ -19,7 +19,8 @@ pub fn random_x<T: Scalar>(count: usize, seed: u64) -> Vec<T> {
     (0..count).into_par_iter().map(|i| T::from_f64(m.value(i as u64, 0))).collect()
 }
 
-/// Poisons y, runs one product and compares it with `expected`, which must belong to the operand's x.
+/// Poisons y, runs one product and compares it with `expected`, which must belong to the operand's x. The time of
+/// this product, which may be the kernel's very first.
 ///
 /// # Errors
 /// [`DeviceError::WrongResult`] with the first wrong row, or the failure of the run.
@@ -27,13 +28,13 @@ pub fn check<T: Scalar>(
     operand: &mut dyn Operand<T>,
     candidate: &Candidate,
     expected: &Reference,
-) -> Result<(), DeviceError> {
+) -> Result<Seconds, DeviceError> {
     operand.poison_y()?;
-    operand.batch(candidate, 1, Caches::Warm)?;
+    let first = operand.batch(candidate, 1, Caches::Warm)?;
     let mut wrong = None;
     operand.look_at_y(&mut |y| wrong = expected.first_wrong(y))?;
     match wrong {
-        None => Ok(()),
+        None => Ok(first),
         Some((row, got, expected, bound)) => {
             Err(DeviceError::WrongResult { candidate: candidate.to_string(), row, got, expected, bound })
         }

@@ -18,6 +18,11 @@ impl PaddedSizes {
         Self { sell, bro_ell }
     }
 
+    /// Whether nothing was looked at.
+    pub fn is_empty(&self) -> bool {
+        self.sell.is_empty() && self.bro_ell.is_empty()
+    }
+
     /// Stored entries, padding included; `None` if this shape was not looked at.
     pub fn sell(&self, shape: SellShape) -> Option<u64> {
         self.sell.iter().find(|s| s.0 == shape).map(|s| s.1)

@@ -49,7 +49,7 @@ pub struct Features {
     /// Of a sample, as the sectors of [`Locality`].
     pub x_reuse: f64,
     /// What the padded formats would store; empty in records made before they were there.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "PaddedSizes::is_empty")]
     pub padded: PaddedSizes,
     /// Order of the rows and place of the columns; `None` where it is not known: in records that are older than it.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -82,6 +82,11 @@ pub enum Outcome {
 }
 
 impl Outcome {
+    /// Of a hopeless candidate that was run once.
+    pub fn once(time: Seconds) -> Self {
+        Self::Time { time_s: recorded(time), spread: 0.0, samples: 1 }
+    }
+
     /// The part of a timing that is recorded.
     pub fn time(timing: &Timing) -> Self {
         Self::Time {
