@@ -61,8 +61,8 @@ fn every_plot_is_written_under_a_stable_name_and_reported() {
     let files: Vec<String> =
         files.map(|f| format!("out/figures/{}", f.unwrap().file_name().display())).collect();
     assert_eq!(reported, files.iter().map(String::as_str).collect());
-    // 9 kernels; fits of 8 kernels (hyb has none) over p and I, coo over I alone, by two models; one of choices.
-    assert_eq!(files.len(), 9 + 2 * (7 * 2 + 1) + 1);
+    // 10 kernels; fits of 9 kernels (hyb has none) over p and I, coo over I alone, by two models; one of choices.
+    assert_eq!(files.len(), 10 + 2 * (8 * 2 + 1) + 1);
     for name in [
         "predicted-csr-vector-t32-f64.svg",
         "fit-csr-vector-t32-f64-over-p.svg",
@@ -78,7 +78,7 @@ fn every_plot_is_written_under_a_stable_name_and_reported() {
         );
     }
     let out = run(dir.path(), &["evaluate", "made-up", "--plots", "out/figures"]);
-    assert!(out.contains("40 plots in out/figures"), "{out}");
+    assert!(out.contains("45 plots in out/figures"), "{out}");
 }
 
 #[test]

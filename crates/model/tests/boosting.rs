@@ -34,7 +34,7 @@ fn fit(corpus: &[(String, Features)]) -> Result<BoostingModel, PredictError> {
         .flat_map(|(matrix, features)| {
             Dtype::ALL.into_iter().flat_map(catalogue).map(move |candidate| {
                 let time = law(&candidate, features);
-                LearningSample { matrix, features, candidate, time, generated: false }
+                LearningSample { matrix, features, candidate, time, best: time, generated: false }
             })
         })
         .collect();
@@ -145,7 +145,14 @@ fn a_kernel_or_value_type_that_was_not_measured_is_refused() {
         .iter()
         .map(|(matrix, features)| {
             let candidate = made_up::candidate(Kernel::Ell);
-            LearningSample { matrix, features, candidate, time: Seconds(1e-5), generated: false }
+            LearningSample {
+                matrix,
+                features,
+                candidate,
+                time: Seconds(1e-5),
+                best: Seconds(1e-5),
+                generated: false,
+            }
         })
         .collect();
     let (model, facts) = (BoostingModel::fit(&facts(), &samples).unwrap(), facts());

@@ -54,7 +54,7 @@ fn fit(corpus: &[(String, Features)], generated: impl Fn(usize) -> bool) -> Line
             Dtype::ALL.into_iter().flat_map(catalogue).map(move |candidate| {
                 let wild = if generated(at) { 7.0 + (at % 3) as f64 } else { 1.0 };
                 let time = Seconds(wild * law(&candidate, features).0);
-                LearningSample { matrix, features, candidate, time, generated: generated(at) }
+                LearningSample { matrix, features, candidate, time, best: time, generated: generated(at) }
             })
         })
         .collect();
@@ -115,7 +115,14 @@ fn a_block_size_that_was_not_measured_is_refused() {
         .iter()
         .map(|(matrix, features)| {
             let candidate = made_up::candidate(Kernel::Ell);
-            LearningSample { matrix, features, candidate, time: Seconds(1e-5), generated: false }
+            LearningSample {
+                matrix,
+                features,
+                candidate,
+                time: Seconds(1e-5),
+                best: Seconds(1e-5),
+                generated: false,
+            }
         })
         .collect();
     let (model, facts) = (LinearModel::fit(&facts(), &samples).unwrap(), facts());

@@ -41,7 +41,7 @@ fn fit(kernels: &[Kernel]) -> NeighboursModel {
             let own = Dtype::ALL.into_iter().flat_map(catalogue).filter(|c| kernels.contains(&c.kernel));
             own.map(move |candidate| {
                 let time = Seconds(factor(features.nnz) * baseline(&candidate, features));
-                LearningSample { matrix, features, candidate, time, generated: false }
+                LearningSample { matrix, features, candidate, time, best: time, generated: false }
             })
         })
         .collect();

@@ -49,7 +49,9 @@ pub fn fit(folder: &ProfileFolder, trainable: impl Fn(&str) -> bool) -> Result<M
 
 /// What a record teaches.
 fn samples(record: &CorpusRecord) -> impl Iterator<Item = LearningSample<'_>> {
-    record.times().map(|(candidate, time)| LearningSample {
+    let best = record.best().map(|best| best.1);
+    record.times().map(move |(candidate, time)| LearningSample {
+        best: best.unwrap_or(time),
         matrix: &record.matrix,
         features: &record.features,
         candidate,

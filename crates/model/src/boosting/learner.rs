@@ -31,10 +31,12 @@ impl Learner for Boosting {
         let steps = Steps::fit(&measured);
         let row = |(s, (parts, time_s)): (&LearningSample<'_>, &(Parts, f64))| {
             let matrix = Matrix::of(s.features, s.candidate.dtype, facts)?;
-            Some((matrix.inputs(&s.candidate, parts, facts), (time_s / steps.baseline_s(parts)).ln()))
+            let response = (time_s / steps.baseline_s(parts)).ln();
+            Some((matrix.inputs(&s.candidate, parts, facts), (response, s.weight())))
         };
-        let (inputs, responses): (Vec<_>, Vec<_>) = samples.iter().zip(&measured).filter_map(row).unzip();
-        Self { steps, trees: grow(&inputs, &responses, &Growth::CHOSEN) }
+        let (inputs, rest): (Vec<_>, Vec<_>) = samples.iter().zip(&measured).filter_map(row).unzip();
+        let (responses, weights): (Vec<f64>, Vec<f64>) = rest.into_iter().unzip();
+        Self { steps, trees: grow(&inputs, &responses, &weights, &Growth::CHOSEN) }
     }
 
     fn time_s(&self, candidate: &Candidate, features: &Features, facts: &DeviceFacts) -> Option<f64> {

@@ -150,6 +150,7 @@ mod tests {
             features,
             candidate: Candidate { kernel: Kernel::Coo, block, dtype },
             time: Seconds(4.0),
+            best: Seconds(4.0),
             generated: false,
         };
         let samples: Vec<LearningSample<'_>> = matrices
