@@ -41,7 +41,7 @@ fn corpus(count: u64) -> Vec<(String, Features)> {
 /// A power law in features that every format's model looks at.
 fn law(candidate: &Candidate, f: &Features) -> Seconds {
     let median = (f.row_quantiles[2] as f64).powf(0.25);
-    let time = 1e-8 * (f.nrows as f64).powf(0.75) * (f.bandwidth as f64).powf(-0.125) * median;
+    let time = 1e-9 * (f.nnz as f64).powf(0.75) * median;
     Seconds(time * f64::from(candidate.block).sqrt() * candidate.dtype.bytes() as f64)
 }
 
@@ -68,7 +68,7 @@ fn an_exact_power_law_is_recovered() {
     assert_eq!(model.kernels().len(), Kernel::ALL.len());
     // Also far beyond the matrices learned from.
     let mut far = corpus(70).remove(69).1;
-    far.nrows *= 1000;
+    far.nnz *= 1000;
     for features in [&corpus(70)[65].1, &far] {
         for candidate in catalogue(Dtype::F64) {
             let p = predictor.predict(&candidate, features).unwrap();
@@ -79,7 +79,7 @@ fn an_exact_power_law_is_recovered() {
     }
     let p = predictor.predict(&made_up::candidate(Kernel::Coo), &far).unwrap();
     let quantities: Vec<&str> = p.extrapolates.iter().map(|e| e.quantity).collect();
-    assert_eq!(quantities, ["rows", "working set"]);
+    assert_eq!(quantities, ["non-zeros", "working set"]);
     assert!(model.kernels().iter().all(|k| k.log_error.unwrap() < 1e-9), "held out too");
 }
 
