@@ -3,23 +3,36 @@
 use crate::context::Context;
 use crate::device_choice::{OpenDevice, described};
 use crate::failure::Failure;
-use sparsight::kernels::RowLengthDistribution;
+use sparsight::kernels::{Format, RowLengthDistribution};
 use sparsight::matrix::Dtype;
 use sparsight::profile::{DEVICE_SCHEMA, ProfileFolder, ProfiledDevice, Provenance};
 use sparsight::records::{BenchmarkOutcome, BenchmarkRecord};
 use sparsight::{Grid, Point, Step, instrument, measure_conversion};
 
-/// Writes the device into a folder that holds none; refuses a folder that holds another device.
+/// Writes the device into a folder that holds none, and what it takes to convert to formats that an older folder does
+/// not know; refuses a folder that holds another device.
 pub(crate) fn begin(
     folder: &ProfileFolder,
     device: &mut OpenDevice,
     context: &Context,
 ) -> Result<(), Failure> {
     if folder.has_device() {
-        let known = folder.device()?.facts;
-        if device.is(&known) {
+        let mut known = folder.device()?;
+        if device.is(&known.facts) {
+            // A folder that is older than a format lacks what it takes to convert to it.
+            if Format::ALL.iter().any(|format| !known.conversion.contains_key(format)) {
+                let measured = measure_conversion(device.of::<f64>())?;
+                let before = known.conversion.len();
+                for (format, cost) in measured {
+                    known.conversion.entry(format).or_insert(cost);
+                }
+                if known.conversion.len() > before {
+                    folder.write_device(&known)?;
+                }
+            }
             return Ok(());
         }
+        let known = known.facts;
         let path = folder.path().display();
         let text =
             format!("{path} is a profile of {}, not of {}", described(&known), described(device.facts()));

@@ -5,8 +5,8 @@
 //           i, i + threads, ... of what it writes. The number of blocks is free.
 // Knobs     BLOCK, threads a block; a multiple of 32.
 // Limits    a row has at most nrows < 2^32 - 1 entries (so that k nrows fits in 64 bits); nnz needs 64 bits only.
-// Reads     row offsets where the lengths of the rows were drawn (the host draws them), else nothing; writes each
-//           element once.
+// Reads     row offsets where the lengths of the rows were drawn (the host draws them), of JAD the order of the rows
+//           and where diagonals begin, else nothing; writes each element once.
 // Given     VALUE = float | double, OFFSET = unsigned int | unsigned long long.
 //
 // `longest`: entries that the longest row may have; entries are numbered as if every row had so many. `row_ptr`: where

@@ -87,7 +87,7 @@ impl BenchmarkMatrix {
     /// lengths that of their mean, in ELL that of the longest row that can come up;
     /// [`BenchmarkRows::bytes`](crate::BenchmarkRows::bytes) counts what was drawn.
     pub fn bytes(&self, format: Format, dtype: Dtype) -> Bytes {
-        self.bytes_with(self.nrows * self.row_length, self.longest(), format, dtype)
+        self.bytes_with(self.nrows.saturating_mul(self.row_length), self.longest(), format, dtype)
     }
 
     /// With `nnz` non-zeros, `longest` of them in the longest row.
@@ -95,12 +95,12 @@ impl BenchmarkMatrix {
         let matrix = match format {
             Format::Csr => Csr::<f32>::device_bytes(self.nrows, nnz, dtype).0,
             Format::Ell => Ell::<f32>::device_bytes(self.nrows, longest, dtype).0,
-            Format::Coo | Format::Hyb => (8 + dtype.bytes()) * nnz,
+            Format::Coo | Format::Hyb => nnz.saturating_mul(8 + dtype.bytes()),
             Format::Jad => Jad::<f32>::device_bytes(self.nrows, nnz, longest, dtype).0,
             // Have no benchmark matrices; their padding is not known.
-            Format::Sell(_) | Format::BroEll(_) => (4 + dtype.bytes()) * nnz,
+            Format::Sell(_) | Format::BroEll(_) => nnz.saturating_mul(4 + dtype.bytes()),
         };
-        Bytes(matrix + 2 * dtype.bytes() * self.nrows)
+        Bytes(matrix.saturating_add(self.nrows.saturating_mul(2 * dtype.bytes())))
     }
 
     /// Column of entry `k` of row `row`, which has `length` entries; strictly increasing in `k`, below `nrows`.

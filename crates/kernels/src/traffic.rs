@@ -2,7 +2,10 @@
 
 use crate::{Candidate, Format};
 use sparsight_matrix::Dtype;
-use sparsight_matrix::{BroEll, Bytes, Coo, Csr, Ell, Features, Hyb, Infeasible, Jad, Limits, Scalar, Sell};
+use sparsight_matrix::{
+    BroEll, BroEllShape, BroEllSize, Bytes, Coo, Csr, Ell, Features, Hyb, Infeasible, Jad, Limits, Scalar,
+    Sell,
+};
 
 /// Bytes of the matrix in the candidate's format, on a device.
 pub fn device_bytes(candidate: &Candidate, f: &Features) -> Bytes {
@@ -17,10 +20,17 @@ pub fn device_bytes(candidate: &Candidate, f: &Features) -> Bytes {
             Sell::<f32>::device_bytes(f.nrows, shape, entries, candidate.dtype)
         }
         Format::BroEll(shape) => {
-            let size = f.padded.bro_ell(shape).unwrap_or_default();
+            let size = bro_ell_size(shape, f);
             BroEll::<f32>::device_bytes(f.nrows, shape, size, candidate.dtype)
         }
     }
+}
+
+/// Unknown only where the columns are not: in old records, and for row lengths alone. Then the non-zeros with columns of
+/// 32 bits.
+fn bro_ell_size(shape: BroEllShape, f: &Features) -> BroEllSize {
+    let unknown = || BroEllSize { entries: f.nnz, symbols: f.nnz.div_ceil(2), columns: 0 };
+    f.padded.bro_ell(shape).unwrap_or_else(unknown)
 }
 
 /// Entries that `format` stores, padding included.
@@ -70,7 +80,7 @@ fn feasible_as<T: Scalar>(format: Format, f: &Features, limits: &Limits) -> Resu
             Sell::<T>::check(f.nrows, f.ncols, f.nnz, shape, entries, limits)
         }
         Format::BroEll(shape) => {
-            let size = f.padded.bro_ell(shape).unwrap_or_default();
+            let size = bro_ell_size(shape, f);
             BroEll::<T>::check(f.nrows, f.ncols, f.nnz, shape, size, limits)
         }
     }

@@ -166,7 +166,8 @@ impl<'p> Advisor<'p> {
         fill_pays_off_after(&mut advice.ranked);
         let cost = |a: &Advised| match objective.products {
             None => a.prediction.time.0,
-            Some(n) => a.preparation.map_or(0.0, |p| p.0) + n as f64 * a.prediction.time.0,
+            // What it takes to convert may be unknown, but it is not nothing: such candidates come last.
+            Some(n) => a.preparation.map_or(f64::INFINITY, |p| p.0) + n as f64 * a.prediction.time.0,
         };
         advice.ranked.sort_by(|a, b| cost(a).total_cmp(&cost(b)).then(a.candidate.cmp(&b.candidate)));
         Ok(advice)

@@ -5,16 +5,16 @@
 //! ```text
 //! rows of one length
 //!   csr-vector        I = 1..10, 15, 20, 30, 40, 50    p = 1, 4 16 64 256 1024 | 2048 3072 4096
-//!   csr-scalar, ell   I = 1..10                        p = 1, 4 16 64 256 1024
+//!   csr-scalar, ell, jad   I = 1..10                        p = 1, 4 16 64 256 1024
 //!   coo               one strip of rows                p = 1 2 5, 10 20 .. 100
 //! lengths drawn around p, uniform and normal
 //!   csr-vector        I = 1..10, 15, 20, 30, 40, 50    p = 1, 4 16 64 256 1024 | 1536 2048 3072
-//!   csr-scalar, ell   I = 1..10                        p = 1, 4 16 64 256 1024
+//!   csr-scalar, ell, jad   I = 1..10                        p = 1, 4 16 64 256 1024
 //! ```
 //! `|` is the threshold of the models. The row lengths before the papers' first one are ours: many real matrices
 //! have rows of one or two, and a strip of COO on a large GPU holds 270,336 non-zeros, so most real matrices have
-//! fewer than ten. Where the 2017 paper has every power of two and every fifth I, every other stands here: a run takes
-//! hours, and a line does not need them. A point beyond the memory bound is a record that says so.
+//! fewer than ten. Where the 2017 paper has every power of two and every fifth I, every other stands here: a line does
+//! not need them, and the device is somebody's. A point beyond the memory bound is a record that says so.
 
 use crate::Error;
 use crate::profile::ConversionCost;

@@ -124,7 +124,9 @@ impl<'p> Predictor<'p> {
     ) -> Result<Self, Error> {
         let (models, facts) = (&profile.models, &profile.device.facts);
         let strip = |model, calibration: &'p Option<_>| {
-            let calibration = calibration.as_ref();
+            // Calibrated as asked for when nothing is said: with other rules it would be another model's residuals.
+            let usual = placement == PlacementRule::Blend && row_length == RowLengthRule::Paper;
+            let calibration = calibration.as_ref().filter(|_| usual);
             Self::Strip(StripPredictor { model, facts, placement, row_length, calibration })
         };
         match model {

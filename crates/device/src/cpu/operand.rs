@@ -120,6 +120,8 @@ impl<T: Scalar> Operand<T> for CpuOperand<'_, T> {
 
     fn poison_y(&mut self) -> Result<(), DeviceError> {
         self.y.fill(T::from_f64(f64::NAN));
+        // Formats that sort the rows gather y from here.
+        self.scratch.sums.fill(T::from_f64(f64::NAN));
         Ok(())
     }
 

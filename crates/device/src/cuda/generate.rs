@@ -79,6 +79,9 @@ pub(super) fn generate<'d, T: Scalar>(
         Format::Hyb => Hyb::<T>::device_bytes(nrows, split, T::DTYPE).0 + 2 * nrows * T::DTYPE.bytes(),
         other => rows.bytes(other, T::DTYPE).0,
     };
+    // The row offsets that other formats are made from lie beside them for a while.
+    let beside = if rows.offsets().is_some() && format != Format::Csr { 8 * (nrows + 1) } else { 0 };
+    let need = need.saturating_add(beside);
     limits.check(u128::from(nnz), nnz, u128::from(need))?;
     cuda.context.bind()?;
     let on_host = match format {

@@ -76,7 +76,7 @@ pub(super) fn held_out<'a, L: Learner>(
         if own.is_empty() || others.is_empty() {
             continue;
         }
-        let learned = L::learn(&others, facts);
+        let learned = L::learn(&L::taught(&others), facts);
         all.extend(own.into_iter().filter_map(|sample| {
             let time_s = learned.time_s(&sample.candidate, sample.features, facts)?;
             Some(HeldOut { sample, predicted: Seconds(within(time_s, floor_s)) })

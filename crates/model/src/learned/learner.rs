@@ -17,6 +17,11 @@ pub trait Learner: Clone + Debug + PartialEq + Send + Sync + Serialize + Deseria
     /// The inputs by name, in order. A model that was stored with others is refused.
     fn inputs() -> Vec<String>;
 
+    /// Those of `samples`, of one kernel, that it takes: all, unless a method is better off with fewer.
+    fn taught<'a>(samples: &[LearningSample<'a>]) -> Vec<LearningSample<'a>> {
+        samples.to_vec()
+    }
+
     /// Learns from samples of one kernel, at least one, with positive times and features that hold
     /// [`Locality`](sparsight_matrix::Locality). Deterministic.
     fn learn(samples: &[LearningSample<'_>], facts: &DeviceFacts) -> Self;

@@ -75,6 +75,8 @@ impl<L: Learner> LearnedKernel<L> {
         if matrices < MIN_MATRICES {
             return None;
         }
+        let taught = L::taught(samples);
+        let matrices = taught.iter().map(|s| s.matrix).collect::<BTreeSet<_>>().len();
         let least = samples.iter().map(|s| s.time).min_by(|a, b| a.0.total_cmp(&b.0))?;
         let judged = judged(held_out::<L>(samples, folds, facts, floor_s(least, facts)));
         let model = Self {
@@ -84,8 +86,8 @@ impl<L: Learner> LearnedKernel<L> {
             log_error: Some(log_error(&judged)),
             interval: LogInterval::of_residuals(judged.iter().map(HeldOut::residual).collect()),
             least,
-            trained: Trained::of(samples)?,
-            learned: L::learn(samples, facts),
+            trained: Trained::of(&taught)?,
+            learned: L::learn(&taught, facts),
         };
         Some((model, judged))
     }

@@ -40,16 +40,20 @@ impl Learner for Linear {
         described(Method::Linear)
     }
 
+    /// Real matrices alone where there are enough: a plane cannot pass through both.
+    fn taught<'a>(samples: &[LearningSample<'a>]) -> Vec<LearningSample<'a>> {
+        let enough = enough_real(samples.iter().map(|s| (s.matrix, s.generated)));
+        samples.iter().copied().filter(|s| !(enough && s.generated)).collect()
+    }
+
     fn learn(samples: &[LearningSample<'_>], _: &DeviceFacts) -> Self {
         let mut groups: BTreeMap<(Dtype, u32), Vec<&LearningSample<'_>>> = BTreeMap::new();
         for s in samples {
             groups.entry((s.candidate.dtype, s.candidate.block)).or_default().push(s);
         }
         let law = |((dtype, block), group): ((Dtype, u32), Vec<&LearningSample<'_>>)| {
-            let enough = enough_real(group.iter().map(|s| (s.matrix, s.generated)));
             let row = |s: &LearningSample<'_>| (row(s.candidate.kernel, s.features), s.time.0.ln());
-            let taught = group.into_iter().filter(|s| !(enough && s.generated)).map(row);
-            let (rows, responses): (Vec<_>, Vec<_>) = taught.unzip();
+            let (rows, responses): (Vec<_>, Vec<_>) = group.into_iter().map(row).unzip();
             Law { block, dtype, plane: least_squares(&rows, &responses) }
         };
         Self { laws: groups.into_iter().map(law).collect() }
