@@ -42,7 +42,7 @@ pub fn stored_entries(format: Format, f: &Features) -> u64 {
         Format::Hyb => ell(f.hyb.width).saturating_add(f.hyb.coo_nnz),
         // Unknown only in records made before these formats were there: at least the non-zeros.
         Format::Sell(shape) => f.padded.sell(shape).unwrap_or(f.nnz),
-        Format::BroEll(shape) => f.padded.bro_ell(shape).map_or(f.nnz, |size| size.entries),
+        Format::BroEll(shape) => bro_ell_size(shape, f).entries,
     }
 }
 

@@ -2,7 +2,7 @@
 
 mod made_up;
 
-use made_up::located;
+use made_up::{ell_alone, located, refused_with};
 use sparsight_kernels::{Candidate, DeviceFacts, Kernel, catalogue, compulsory_bytes};
 use sparsight_matrix::{Bytes, Dtype, Features, HybSplit, Locality, PaddedSizes, RowLengths, Seconds};
 use sparsight_model::{BoostingModel, BoostingPredictor, LearningSample, MIN_MATRICES, Model, PredictError};
@@ -82,11 +82,7 @@ fn a_stored_model_is_read_back_to_the_last_bit_and_another_format_is_refused() {
     let model = fit(&corpus(25)).unwrap();
     let text = serde_json::to_string(&model).unwrap();
     assert_eq!(serde_json::from_str::<BoostingModel>(&text).unwrap(), model);
-    let refused = |from: &str, to: &str| {
-        let other = text.replacen(from, to, 1);
-        assert_ne!(other, text);
-        serde_json::from_str::<BoostingModel>(&other).unwrap_err().to_string()
-    };
+    let refused = |from: &str, to: &str| refused_with::<BoostingModel>(&text, from, to);
     let error = refused("sparsight/boosting/2", "sparsight/boosting/7");
     assert!(error.contains("format 'sparsight/boosting/7'") && error.contains("fit it again"), "{error}");
     let error = refused(": block,", ": blocks,");
@@ -141,20 +137,7 @@ fn too_few_matrices_are_refused_with_the_number_it_takes() {
 #[test]
 fn a_kernel_or_value_type_that_was_not_measured_is_refused() {
     let corpus = corpus(20);
-    let samples: Vec<LearningSample<'_>> = corpus
-        .iter()
-        .map(|(matrix, features)| {
-            let candidate = made_up::candidate(Kernel::Ell);
-            LearningSample {
-                matrix,
-                features,
-                candidate,
-                time: Seconds(1e-5),
-                best: Seconds(1e-5),
-                generated: false,
-            }
-        })
-        .collect();
+    let samples = ell_alone(&corpus);
     let (model, facts) = (BoostingModel::fit(&facts(), &samples).unwrap(), facts());
     assert!(model.knows(Dtype::F32) && !model.knows(Dtype::F64));
     let predictor = BoostingPredictor { model: &model, facts: &facts };

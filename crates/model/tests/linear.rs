@@ -2,6 +2,7 @@
 
 mod made_up;
 
+use made_up::{ell_alone, refused_with};
 use sparsight_kernels::{Candidate, DeviceFacts, Kernel, catalogue};
 use sparsight_matrix::{Dtype, Features, HybSplit, Locality, PaddedSizes, Seconds};
 use sparsight_model::{LearningSample, LinearModel, LinearPredictor, Model, PredictError};
@@ -97,11 +98,7 @@ fn a_stored_model_is_read_back_and_another_version_or_other_features_are_refused
     let model = fit(&corpus(25), |_| false);
     let text = serde_json::to_string(&model).unwrap();
     assert_eq!(serde_json::from_str::<LinearModel>(&text).unwrap(), model);
-    let refused = |from: &str, to: &str| {
-        let other = text.replacen(from, to, 1);
-        assert_ne!(other, text);
-        serde_json::from_str::<LinearModel>(&other).unwrap_err().to_string()
-    };
+    let refused = |from: &str, to: &str| refused_with::<LinearModel>(&text, from, to);
     let error = refused("sparsight/linear/1", "sparsight/linear/9");
     assert!(error.contains("'sparsight/linear/9'") && error.contains("fit it again"), "{error}");
     let error = refused("nnz of COO", "nnz of CSR");
@@ -111,20 +108,7 @@ fn a_stored_model_is_read_back_and_another_version_or_other_features_are_refused
 #[test]
 fn a_block_size_that_was_not_measured_is_refused() {
     let corpus = corpus(20);
-    let samples: Vec<LearningSample<'_>> = corpus
-        .iter()
-        .map(|(matrix, features)| {
-            let candidate = made_up::candidate(Kernel::Ell);
-            LearningSample {
-                matrix,
-                features,
-                candidate,
-                time: Seconds(1e-5),
-                best: Seconds(1e-5),
-                generated: false,
-            }
-        })
-        .collect();
+    let samples = ell_alone(&corpus);
     let (model, facts) = (LinearModel::fit(&facts(), &samples).unwrap(), facts());
     let predictor = LinearPredictor { model: &model, facts: &facts };
     let known = made_up::candidate(Kernel::Ell);

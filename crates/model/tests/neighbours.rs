@@ -3,6 +3,7 @@
 mod made_up;
 
 use made_up::located;
+use made_up::refused_with;
 use sparsight_kernels::{Candidate, DeviceFacts, Kernel, catalogue, compulsory_bytes};
 use sparsight_matrix::{Dtype, Features, RowLengths, Seconds};
 use sparsight_model::{LearningSample, Model, NeighboursModel, NeighboursPredictor, PredictError};
@@ -91,11 +92,7 @@ fn a_stored_model_is_read_back_and_another_version_or_other_features_are_refused
     let model = fit(&[Kernel::Coo, Kernel::Ell]);
     let text = serde_json::to_string(&model).unwrap();
     assert_eq!(serde_json::from_str::<NeighboursModel>(&text).unwrap(), model);
-    let refused = |from: &str, to: &str| {
-        let other = text.replacen(from, to, 1);
-        assert_ne!(other, text);
-        serde_json::from_str::<NeighboursModel>(&other).unwrap_err().to_string()
-    };
+    let refused = |from: &str, to: &str| refused_with::<NeighboursModel>(&text, from, to);
     let error = refused("sparsight/neighbours/2", "sparsight/neighbours/0");
     assert!(error.contains("'sparsight/neighbours/0'") && error.contains("fit it again"), "{error}");
     let error = refused("nnz of COO", "nnz of CSR");

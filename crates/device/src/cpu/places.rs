@@ -26,19 +26,23 @@ impl Places {
         Self { place_of }
     }
 
-    /// Sets y to what `product` gives by places, `block` rows a task. `sums` is scratch, kept between products.
+    /// Sets y to what `tile(first, sums)` gives for the places from `first` on, `block` places or rows a task. `sums` is
+    /// scratch, kept between products.
     pub(super) fn to_rows<T: Copy + Default + Send + Sync>(
         &self,
         block: usize,
         y: &mut [T],
         sums: &mut Vec<T>,
-        product: impl FnOnce(&mut [T]),
+        tile: impl Fn(usize, &mut [T]) + Sync,
     ) {
+        let by_places = |sums: &mut [T]| {
+            sums.par_chunks_mut(block).enumerate().for_each(|(task, sums)| tile(task * block, sums));
+        };
         if self.place_of.is_empty() {
-            return product(y);
+            return by_places(y);
         }
         sums.resize(y.len(), T::default());
-        product(sums);
+        by_places(sums);
         y.par_chunks_mut(block).zip(self.place_of.par_chunks(block)).for_each(|(y, places)| {
             for (y, &place) in y.iter_mut().zip(places) {
                 *y = sums[place as usize];

@@ -1,7 +1,6 @@
 //! `sell`: a task is a tile of `block` places, within each slice column by column, as in `ell`.
 
 use super::places::Places;
-use rayon::prelude::*;
 use sparsight_matrix::{Scalar, Sell};
 
 /// y = A x. `sums` is scratch.
@@ -13,9 +12,7 @@ pub(super) fn product<T: Scalar>(
     y: &mut [T],
     sums: &mut Vec<T>,
 ) {
-    places.to_rows(block, y, sums, |sums| {
-        sums.par_chunks_mut(block).enumerate().for_each(|(task, sums)| tile(a, task * block, x, sums));
-    });
+    places.to_rows(block, y, sums, |first, sums| tile(a, first, x, sums));
 }
 
 /// The sums of the places from `first` on.

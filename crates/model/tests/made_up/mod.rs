@@ -2,12 +2,14 @@
 
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
+use serde::de::DeserializeOwned;
 use sparsight_kernels::{
     BenchmarkMatrix, Candidate, DeviceFacts, DeviceKind, Kernel, Placement, RowLengthDistribution, StripUnit,
     strip,
 };
 use sparsight_matrix::{Bytes, Dtype, Features, HybSplit, Locality, RowLengths, Seconds};
-use sparsight_model::Observation;
+use sparsight_model::{LearningSample, Observation};
+use std::fmt::Debug;
 
 /// Strips of 64 rows and 2,048 non-zeros, a threshold of 256, an L2 of 1 MB; launch cost unknown.
 pub fn device() -> DeviceFacts {
@@ -189,4 +191,25 @@ pub fn observe_table<const N: usize>(
         strips.iter().zip(*times).map(cell).collect::<Vec<_>>()
     };
     table.iter().flat_map(row).collect()
+}
+
+/// Every matrix measured with ELL alone, in one block size and value type, always with the same time.
+pub fn ell_alone(corpus: &[(String, Features)]) -> Vec<LearningSample<'_>> {
+    let (candidate, time) = (candidate(Kernel::Ell), Seconds(1e-5));
+    let samples = corpus.iter().map(|(matrix, features)| LearningSample {
+        matrix,
+        features,
+        candidate,
+        time,
+        best: time,
+        generated: false,
+    });
+    samples.collect()
+}
+
+/// The words with which a stored model is refused once `from` is changed to `to` in it.
+pub fn refused_with<M: DeserializeOwned + Debug>(stored: &str, from: &str, to: &str) -> String {
+    let other = stored.replacen(from, to, 1);
+    assert_ne!(other, stored);
+    serde_json::from_str::<M>(&other).unwrap_err().to_string()
 }
