@@ -1,4 +1,4 @@
-// y = A x, A in BRO-ELL, one thread a row.
+// y = alpha A x + beta y, A in BRO-ELL, one thread a row.
 //
 // Mapping   thread i of all threads of the launch does row first_row + i. The rows of a slice share width and bit
 //           widths; a warp lies within one slice, so its threads read the same bit widths (one word for all of
@@ -24,7 +24,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 bro_ell(unsigned long long first_row, unsigned long long nrows,
         const unsigned long long* __restrict__ column_ptr, const unsigned long long* __restrict__ symbol_ptr,
         const unsigned char* __restrict__ bits, const unsigned long long* __restrict__ symbols,
-        const VALUE* __restrict__ values, const VALUE* __restrict__ x, VALUE* __restrict__ y)
+        const VALUE* __restrict__ values, const VALUE* __restrict__ x, VALUE* __restrict__ y,
+        double alpha, double beta)
 {
     const unsigned long long row = first_row + (unsigned long long)blockIdx.x * BLOCK + threadIdx.x;
     if (row >= nrows) {
@@ -86,5 +87,5 @@ bro_ell(unsigned long long first_row, unsigned long long nrows,
             break;
         }
     }
-    y[row] = sum;
+    store(y, row, sum, alpha, beta);
 }

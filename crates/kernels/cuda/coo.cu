@@ -1,4 +1,4 @@
-// y = y + A x, A in coordinates sorted by row; as many non-zeros for every warp, however long the rows are.
+// y = y + alpha A x, A in coordinates sorted by row; as many non-zeros for every warp, however long the rows are.
 //
 // Mapping   warp w of all warps of the launch takes the run of 32 ITEMS non-zeros that starts at
 //           (first_warp + w) 32 ITEMS, in ITEMS steps of 32 neighbouring ones, one a thread. Within a step,
@@ -9,10 +9,11 @@
 //               stored at         - - 3 - 4 - - carry       carry     7
 //
 // Knobs     BLOCK, threads a block, a multiple of 32; ITEMS, steps a warp.
-// Limits    rows and columns below 2^32 - 1; positions are computed in 64 bits. y must hold 0 (`clear` before
-//           it) or, with ACCUMULATE = 1, what the product is to be added to (HYB: the ELL part).
+// Limits    rows and columns below 2^32 - 1; positions are computed in 64 bits. y must hold beta times
+//           what it held (`clear` before it; beta says whether that is known to be 0) or, with ACCUMULATE = 1, what
+//           the product is to be added to (HYB: the ELL part).
 // Reads     (8 + sizeof(VALUE)) nnz, and x; two rows more for each warp; writes each row with entries once, and
-//           once more for each further run that it reaches into.
+//           once more for each further run that it reaches into. Reads y where it adds to what is there.
 // Given     VALUE = float | double, ACCUMULATE = 0 | 1.
 //
 // Sums. Atomics on float flush subnormal numbers to zero; plain stores keep them.
@@ -54,19 +55,20 @@ static __device__ __forceinline__ VALUE scan_of_rows(unsigned int row, VALUE sum
 
 // Brings the sum of a row to y: a plain store if nobody else writes that row, an atomic addition otherwise.
 static __device__ __forceinline__ void emit(VALUE* y, unsigned int row, VALUE sum, unsigned int row_before,
-                                            unsigned int row_after)
+                                            unsigned int row_after, VALUE alpha, bool adds)
 {
     if (ACCUMULATE || row == row_before || row == row_after) {
-        atomicAdd(y + row, sum);
+        atomicAdd(y + row, alpha * sum);
     } else {
-        y[row] = sum;
+        y[row] = adds ? y[row] + alpha * sum : alpha * sum;
     }
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
 coo(unsigned long long first_warp, unsigned long long nnz, const unsigned int* __restrict__ row_idx,
     const unsigned int* __restrict__ col_idx, const VALUE* __restrict__ values,
-    const VALUE* __restrict__ x, VALUE* __restrict__ y)
+    const VALUE* __restrict__ x, VALUE* __restrict__ y,
+    double alpha, double beta)
 {
     const unsigned int lane = threadIdx.x % 32;
     const unsigned long long warp =
@@ -109,13 +111,13 @@ coo(unsigned long long first_warp, unsigned long long nnz, const unsigned int* _
             if (rows[i] == open) {
                 sum += carried;
             } else {
-                emit(y, open, carried, row_before, row_after);
+                emit(y, open, carried, row_before, row_after, (VALUE)alpha, beta != 0);
             }
         }
         sum = scan_of_rows(rows[i], sum, lane);
         const unsigned int row_next = __shfl_down_sync(ALL_THREADS, rows[i], 1);
         if (lane < 31 && row_next != rows[i]) {
-            emit(y, rows[i], sum, row_before, row_after);
+            emit(y, rows[i], sum, row_before, row_after, (VALUE)alpha, beta != 0);
         }
         open = __shfl_sync(ALL_THREADS, rows[i], 31);
         carry = lane == 31 ? sum : (VALUE)0;
@@ -123,6 +125,6 @@ coo(unsigned long long first_warp, unsigned long long nnz, const unsigned int* _
     }
     const VALUE carried = spread ? sum_of_warp(carry) : __shfl_sync(ALL_THREADS, carry, 31);
     if (lane == 0) {
-        emit(y, open, carried, row_before, row_after);
+        emit(y, open, carried, row_before, row_after, (VALUE)alpha, beta != 0);
     }
 }

@@ -1,4 +1,4 @@
-// y = A x, A in compressed sparse rows, one thread a row.
+// y = alpha A x + beta y, A in compressed sparse rows, one thread a row.
 //
 // Mapping   thread i of all threads of the launch does row first_row + i.
 // Knobs     BLOCK, threads a block.
@@ -13,7 +13,8 @@
 extern "C" __global__ void __launch_bounds__(BLOCK)
 csr_scalar(unsigned long long first_row, unsigned long long nrows,
            const OFFSET* __restrict__ row_ptr, const unsigned int* __restrict__ col_idx,
-           const VALUE* __restrict__ values, const VALUE* __restrict__ x, VALUE* __restrict__ y)
+           const VALUE* __restrict__ values, const VALUE* __restrict__ x, VALUE* __restrict__ y,
+           double alpha, double beta)
 {
     const unsigned long long row = first_row + (unsigned long long)blockIdx.x * BLOCK + threadIdx.x;
     if (row >= nrows) {
@@ -27,5 +28,5 @@ csr_scalar(unsigned long long first_row, unsigned long long nrows,
     for (OFFSET k = row_ptr[row]; k < end; ++k) {
         sum += values[k] * __ldg(x + col_idx[k]);
     }
-    y[row] = sum;
+    store(y, row, sum, alpha, beta);
 }

@@ -1,4 +1,4 @@
-// y = A x, A in compressed sparse rows, a team of THREADS_PER_ROW threads a row.
+// y = alpha A x + beta y, A in compressed sparse rows, a team of THREADS_PER_ROW threads a row.
 //
 // Mapping   BLOCK / THREADS_PER_ROW teams a block; team i of all teams of the launch does row first_row + i.
 //           The threads of a team take the entries of its row in turn and add up their sums by warp shuffles.
@@ -24,7 +24,8 @@ static __device__ __forceinline__ VALUE sum_of_team(VALUE sum)
 extern "C" __global__ void __launch_bounds__(BLOCK)
 csr_vector(unsigned long long first_row, unsigned long long nrows,
            const OFFSET* __restrict__ row_ptr, const unsigned int* __restrict__ col_idx,
-           const VALUE* __restrict__ values, const VALUE* __restrict__ x, VALUE* __restrict__ y)
+           const VALUE* __restrict__ values, const VALUE* __restrict__ x, VALUE* __restrict__ y,
+           double alpha, double beta)
 {
     const unsigned int team = threadIdx.x / THREADS_PER_ROW;
     const unsigned int member = threadIdx.x % THREADS_PER_ROW;
@@ -42,6 +43,6 @@ csr_vector(unsigned long long first_row, unsigned long long nrows,
     }
     sum = sum_of_team(sum);
     if (member == 0 && row < nrows) {
-        y[row] = sum;
+        store(y, row, sum, alpha, beta);
     }
 }

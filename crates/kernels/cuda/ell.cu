@@ -1,4 +1,4 @@
-// y = A x, A in ELLPACK, one thread a row.
+// y = alpha A x + beta y, A in ELLPACK, one thread a row.
 //
 // Mapping   thread i of all threads of the launch does row first_row + i. Entry k of row i lies at
 //           k stride + i, so neighbouring threads read neighbouring words.
@@ -22,7 +22,8 @@ static const int GROUP = 4;
 extern "C" __global__ void __launch_bounds__(BLOCK)
 ell(unsigned long long first_row, unsigned long long nrows, unsigned long long width,
     unsigned long long stride, const unsigned int* __restrict__ col_idx,
-    const VALUE* __restrict__ values, const VALUE* __restrict__ x, VALUE* __restrict__ y)
+    const VALUE* __restrict__ values, const VALUE* __restrict__ x, VALUE* __restrict__ y,
+    double alpha, double beta)
 {
     const unsigned long long row = first_row + (unsigned long long)blockIdx.x * BLOCK + threadIdx.x;
     if (row >= nrows) {
@@ -46,5 +47,5 @@ ell(unsigned long long first_row, unsigned long long nrows, unsigned long long w
             break;
         }
     }
-    y[row] = sum;
+    store(y, row, sum, alpha, beta);
 }

@@ -1,4 +1,4 @@
-// y = A x, A in jagged diagonals, one thread a row.
+// y = alpha A x + beta y, A in jagged diagonals, one thread a row.
 //
 // Mapping   thread i of all threads of the launch does place first_row + i, which is row permutation[place] of the
 //           matrix. Rows are sorted by decreasing length: neighbouring threads have rows of about the same length,
@@ -23,7 +23,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 jad(unsigned long long first_row, unsigned long long nrows, unsigned long long diagonals,
     const unsigned int* __restrict__ permutation, const unsigned long long* __restrict__ diagonal_ptr,
     const unsigned int* __restrict__ col_idx, const VALUE* __restrict__ values,
-    const VALUE* __restrict__ x, VALUE* __restrict__ y)
+    const VALUE* __restrict__ x, VALUE* __restrict__ y,
+    double alpha, double beta)
 {
     const unsigned long long place = first_row + (unsigned long long)blockIdx.x * BLOCK + threadIdx.x;
     if (place >= nrows) {
@@ -59,5 +60,5 @@ jad(unsigned long long first_row, unsigned long long nrows, unsigned long long d
         }
         goes_on = has[GROUP - 1];
     }
-    y[permutation[place]] = sum;
+    store(y, permutation[place], sum, alpha, beta);
 }

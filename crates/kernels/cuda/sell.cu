@@ -1,4 +1,4 @@
-// y = A x, A in SELL-C-sigma, one thread a row.
+// y = alpha A x + beta y, A in SELL-C-sigma, one thread a row.
 //
 // Mapping   thread i of all threads of the launch does place first_row + i: place j = place % C of slice
 //           s = place / C, which is row permutation[place] of the matrix, or row place if nothing is sorted. Entry k
@@ -24,7 +24,8 @@ static const int GROUP = 4;
 extern "C" __global__ void __launch_bounds__(BLOCK)
 sell(unsigned long long first_row, unsigned long long nrows, const unsigned long long* __restrict__ slice_ptr,
      const unsigned int* __restrict__ permutation, const unsigned int* __restrict__ col_idx,
-     const VALUE* __restrict__ values, const VALUE* __restrict__ x, VALUE* __restrict__ y)
+     const VALUE* __restrict__ values, const VALUE* __restrict__ x, VALUE* __restrict__ y,
+     double alpha, double beta)
 {
     const unsigned long long place = first_row + (unsigned long long)blockIdx.x * BLOCK + threadIdx.x;
     if (place >= nrows) {
@@ -49,5 +50,5 @@ sell(unsigned long long first_row, unsigned long long nrows, const unsigned long
             break;
         }
     }
-    y[SORTED ? permutation[place] : place] = sum;
+    store(y, SORTED ? permutation[place] : place, sum, alpha, beta);
 }

@@ -1,7 +1,8 @@
 //! The CUDA C++ source of each kernel and the definitions that specialise it.
 //!
 //! The files under `cuda/` are joined with `#line` directives, so that the compiler names positions in them.
-//! They include nothing. Every kernel parameter is 64 bits wide, a pointer or an `unsigned long long`.
+//! They include nothing. Every kernel parameter is 64 bits wide: a pointer, an `unsigned long long`
+//! or a `double`. Kernels that multiply end with `x, y, alpha, beta` and compute `y = alpha A x + beta y`.
 
 use crate::{Candidate, Kernel};
 use sparsight_matrix::Dtype;
@@ -21,6 +22,7 @@ macro_rules! cuda {
     };
 }
 
+const STORE: &str = cuda!("store.cu");
 const CSR_SCALAR: &str = cuda!("csr_scalar.cu");
 const CSR_VECTOR: &str = cuda!("csr_vector.cu");
 const CLEAR: &str = cuda!("clear.cu");
@@ -61,14 +63,14 @@ pub fn source(candidate: &Candidate, offset_bytes: u64) -> KernelSource {
     let mut definitions =
         vec![format!("VALUE={}", c_type(candidate.dtype)), format!("BLOCK={}", candidate.block)];
     let (files, entry_points): (&[&str], &'static [&'static str]) = match candidate.kernel {
-        Kernel::CsrScalar => (&[CSR_SCALAR], &["csr_scalar"]),
-        Kernel::CsrVector { .. } => (&[CSR_VECTOR], &["csr_vector"]),
+        Kernel::CsrScalar => (&[STORE, CSR_SCALAR], &["csr_scalar"]),
+        Kernel::CsrVector { .. } => (&[STORE, CSR_VECTOR], &["csr_vector"]),
         Kernel::Coo => (&[CLEAR, COO], &["clear", "coo"]),
-        Kernel::Ell => (&[ELL], &["ell"]),
-        Kernel::Hyb => (&[ELL, COO], &["ell", "coo"]),
-        Kernel::Jad => (&[JAD], &["jad"]),
-        Kernel::Sell(_) => (&[SELL], &["sell"]),
-        Kernel::BroEll(_) => (&[BRO_ELL], &["bro_ell"]),
+        Kernel::Ell => (&[STORE, ELL], &["ell"]),
+        Kernel::Hyb => (&[STORE, ELL, COO], &["ell", "coo"]),
+        Kernel::Jad => (&[STORE, JAD], &["jad"]),
+        Kernel::Sell(_) => (&[STORE, SELL], &["sell"]),
+        Kernel::BroEll(_) => (&[STORE, BRO_ELL], &["bro_ell"]),
     };
     match candidate.kernel {
         Kernel::CsrScalar => definitions.push(offset(offset_bytes)),
@@ -164,7 +166,9 @@ mod tests {
 
     #[test]
     fn the_kernels_include_nothing_and_have_no_macro_bodies() {
-        for text in [CSR_SCALAR, CSR_VECTOR, CLEAR, COO, ELL, JAD, SELL, BRO_ELL, BENCHMARK_MATRIX, SPIN] {
+        for text in
+            [STORE, CSR_SCALAR, CSR_VECTOR, CLEAR, COO, ELL, JAD, SELL, BRO_ELL, BENCHMARK_MATRIX, SPIN]
+        {
             assert!(!text.contains("#include") && !text.contains("#define"));
             assert!(text.starts_with("#line 1 \""));
         }

@@ -165,19 +165,21 @@ fn launches(
     chunks.flat_map(pieces).collect()
 }
 
-/// y = A x by the emulated candidate. Mirrors what the CUDA device launches.
+/// y = alpha A x + beta y by the emulated candidate. Mirrors what the CUDA device launches.
 fn product<T: Scalar>(
     emulator: &Emulator,
     candidate: &Candidate,
     offset_bytes: u64,
     a: &Csr<T>,
-    x: &[T],
+    (alpha, beta): (f64, f64),
+    (x, y): (&[T], &[T]),
     in_pieces: bool,
 ) -> Vec<T> {
     let (nrows, block) = (a.nrows() as u64, candidate.block);
     // Arrays 0 and 1 are x and y.
-    let mut arrays = vec![scalars(x), scalars(&vec![T::from_f64(f64::NAN); a.nrows()])];
+    let mut arrays = vec![scalars(x), scalars(y)];
     let (x, y) = (Arg::Array(0), Arg::Array(1));
+    let [alpha, beta] = [alpha, beta].map(|factor| Arg::Number(factor.to_bits()));
     let mut add = |bytes: Vec<u8>| {
         arrays.push(bytes);
         Arg::Array(arrays.len() as u64 - 1)
@@ -189,7 +191,16 @@ fn product<T: Scalar>(
     };
     let mut ell = |part: &Ell<T>| {
         let numbers = [Arg::Number(part.width() as u64), Arg::Number(part.stride() as u64)];
-        let args = [numbers[0], numbers[1], add(words(part.col_idx())), add(scalars(part.values())), x, y];
+        let args = [
+            numbers[0],
+            numbers[1],
+            add(words(part.col_idx())),
+            add(scalars(part.values())),
+            x,
+            y,
+            alpha,
+            beta,
+        ];
         rows(0, 1, &args)
     };
     let (mut all, coo) = match candidate.kernel {
@@ -200,11 +211,13 @@ fn product<T: Scalar>(
                 add(scalars(a.values())),
                 x,
                 y,
+                alpha,
+                beta,
             ];
             (rows(0, candidate.kernel.threads_per_row().unwrap(), &args), None)
         }
         Kernel::Ell => (ell(&Ell::from_csr(a, &Limits::NONE).unwrap()), None),
-        Kernel::Coo => (rows(0, 1, &[y]), Some(Coo::from_csr(a, &Limits::NONE).unwrap())),
+        Kernel::Coo => (rows(0, 1, &[y, beta]), Some(Coo::from_csr(a, &Limits::NONE).unwrap())),
         Kernel::Hyb => {
             let hyb = Hyb::from_csr(a, &Limits::NONE).unwrap();
             (ell(hyb.ell()), Some(hyb.coo().clone()))
@@ -219,6 +232,8 @@ fn product<T: Scalar>(
                 add(scalars(jad.values())),
                 x,
                 y,
+                alpha,
+                beta,
             ];
             (rows(0, 1, &args), None)
         }
@@ -231,6 +246,8 @@ fn product<T: Scalar>(
                 add(scalars(sell.values())),
                 x,
                 y,
+                alpha,
+                beta,
             ];
             (rows(0, 1, &args), None)
         }
@@ -244,6 +261,8 @@ fn product<T: Scalar>(
                 add(scalars(bro.values())),
                 x,
                 y,
+                alpha,
+                beta,
             ];
             (rows(0, 1, &args), None)
         }
@@ -258,6 +277,8 @@ fn product<T: Scalar>(
             add(scalars(coo.values())),
             x,
             y,
+            alpha,
+            beta,
         ];
         let chunks = row_chunks(runs, 32, block);
         all.extend(launches((1, block.into()), chunks, (block / 32).into(), &args, in_pieces));
@@ -334,10 +355,19 @@ fn check_all<T: Scalar>(block: u32, offset_bytes: u64) {
             let x: Vec<T> =
                 (0..a.ncols()).map(|i| T::from_f64(((i * 29) % 97) as f64 / 60.0 - 0.8)).collect();
             let expected = reference(&a, &x);
+            let poison = vec![T::from_f64(f64::NAN); a.nrows()];
             for in_pieces in [false, true] {
-                let y = product(&emulator, &candidate, offset_bytes, &a, &x, in_pieces);
-                let wrong = expected.first_wrong(&y);
+                let run = |factors, y: &[T]| {
+                    product(&emulator, &candidate, offset_bytes, &a, factors, (&x, y), in_pieces)
+                };
+                let wrong = expected.first_wrong(&run((1.0, 0.0), &poison));
                 assert_eq!(wrong, None, "{candidate} on '{what}', in pieces: {in_pieces}");
+                // -2 A x + 8 (A x / 2) = 2 A x; powers of two scale without rounding.
+                let half = run((0.5, 0.0), &poison);
+                let y: Vec<T> =
+                    run((-2.0, 8.0), &half).iter().map(|y| T::from_f64(y.to_f64() / 2.0)).collect();
+                let wrong = expected.first_wrong(&y);
+                assert_eq!(wrong, None, "{candidate} on '{what}', scaled, in pieces: {in_pieces}");
             }
         }
     }
@@ -375,6 +405,7 @@ fn bro_ell_reads_differences_that_straddle_two_symbols() {
     let a = Csr::try_new(700, ncols, row_ptr, col_idx, values).unwrap();
     let x: Vec<f32> = (0..ncols).map(|i| ((i * 29) % 97) as f32 / 60.0 - 0.8).collect();
     let expected = reference(&a, &x);
+    let poison = vec![f32::NAN; a.nrows()];
     // Blocks of fewer and of more rows than a slice.
     for shape in BroEllShape::ALL {
         for block in [64, 1024] {
@@ -382,7 +413,7 @@ fn bro_ell_reads_differences_that_straddle_two_symbols() {
             let name = format!("straddling-{}", candidate.to_string().replace('/', "-"));
             let emulator = Emulator::compile(&name, &source(&candidate, 4));
             for in_pieces in [false, true] {
-                let y = product(&emulator, &candidate, 4, &a, &x, in_pieces);
+                let y = product(&emulator, &candidate, 4, &a, (1.0, 0.0), (&x, &poison), in_pieces);
                 assert_eq!(expected.first_wrong(&y), None, "{candidate}, in pieces: {in_pieces}");
             }
         }

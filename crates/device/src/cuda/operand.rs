@@ -62,11 +62,12 @@ impl<'d, T: Scalar> CudaOperand<'d, T> {
         Self::new(cuda, size, matrix, Preparation { convert, upload }, 0)
     }
 
-    /// The launches of one product.
-    fn product(&self, candidate: &Candidate) -> Result<Vec<Launch>, DeviceError> {
+    /// The launches of one y = alpha A x + beta y.
+    fn product(&self, candidate: &Candidate, alpha: f64, beta: f64) -> Result<Vec<Launch>, DeviceError> {
         assert_eq!(candidate.dtype, T::DTYPE, "the candidate's value type is not the operand's");
         assert_eq!(candidate.format(), self.matrix.format(), "the candidate's format is not the operand's");
         let (x, y, block) = (self.x.address(), self.y.address(), candidate.block);
+        let (alpha, beta) = (alpha.to_bits(), beta.to_bits());
         let offset_bytes = if let Matrix::Csr { row_ptr, .. } = &self.matrix { row_ptr.bytes() } else { 4 };
         let module = self.cuda.candidate(candidate, offset_bytes)?;
         let mut launches = Vec::new();
@@ -79,20 +80,32 @@ impl<'d, T: Scalar> CudaOperand<'d, T> {
         let coo = match (&self.matrix, candidate.kernel) {
             (Matrix::Csr { row_ptr, col_idx, values }, Kernel::CsrScalar | Kernel::CsrVector { .. }) => {
                 let threads_per_row = candidate.kernel.threads_per_row().unwrap_or(1);
-                rows(0, threads_per_row, &[row_ptr.address(), col_idx.address(), values.address(), x, y]);
+                rows(
+                    0,
+                    threads_per_row,
+                    &[row_ptr.address(), col_idx.address(), values.address(), x, y, alpha, beta],
+                );
                 None
             }
             (Matrix::Coo(coo), Kernel::Coo) => {
-                rows(0, 1, &[y]);
+                rows(0, 1, &[y, beta]);
                 Some(coo)
             }
             (Matrix::Ell(ell), Kernel::Ell) => {
-                rows(0, 1, &[ell.width, ell.stride, ell.col_idx.address(), ell.values.address(), x, y]);
+                rows(
+                    0,
+                    1,
+                    &[ell.width, ell.stride, ell.col_idx.address(), ell.values.address(), x, y, alpha, beta],
+                );
                 None
             }
             (Matrix::Hyb(ell, coo), Kernel::Hyb) => {
-                // With width 0 this only clears y.
-                rows(0, 1, &[ell.width, ell.stride, ell.col_idx.address(), ell.values.address(), x, y]);
+                // With width 0 this only scales y.
+                rows(
+                    0,
+                    1,
+                    &[ell.width, ell.stride, ell.col_idx.address(), ell.values.address(), x, y, alpha, beta],
+                );
                 Some(coo)
             }
             (Matrix::Jad(jad), Kernel::Jad) => {
@@ -101,19 +114,33 @@ impl<'d, T: Scalar> CudaOperand<'d, T> {
                 rows(
                     0,
                     1,
-                    &[diagonals, order[0], order[1], jad.col_idx.address(), jad.values.address(), x, y],
+                    &[
+                        diagonals,
+                        order[0],
+                        order[1],
+                        jad.col_idx.address(),
+                        jad.values.address(),
+                        x,
+                        y,
+                        alpha,
+                        beta,
+                    ],
                 );
                 None
             }
             (Matrix::Sell(sell), Kernel::Sell(_)) => {
                 let order = [sell.slice_ptr.address(), sell.permutation.address()];
-                rows(0, 1, &[order[0], order[1], sell.col_idx.address(), sell.values.address(), x, y]);
+                rows(
+                    0,
+                    1,
+                    &[order[0], order[1], sell.col_idx.address(), sell.values.address(), x, y, alpha, beta],
+                );
                 None
             }
             (Matrix::BroEll(bro), Kernel::BroEll(_)) => {
                 let pointers = [bro.column_ptr.address(), bro.symbol_ptr.address()];
                 let packed = [bro.bits.address(), bro.symbols.address(), bro.values.address()];
-                rows(0, 1, &[&pointers[..], &packed, &[x, y]].concat());
+                rows(0, 1, &[&pointers[..], &packed, &[x, y, alpha, beta]].concat());
                 None
             }
             _ => unreachable!("kernel {} on a matrix in {}", candidate.kernel, self.matrix.format()),
@@ -124,8 +151,17 @@ impl<'d, T: Scalar> CudaOperand<'d, T> {
             let runs = nnz.div_ceil(u64::from(32 * COO_ITEMS));
             let (row_idx, col_idx, values) = (&coo.row_idx, &coo.col_idx, &coo.values);
             for chunk in row_chunks(runs, 32, block) {
-                let args =
-                    [chunk.first_row, nnz, row_idx.address(), col_idx.address(), values.address(), x, y];
+                let args = [
+                    chunk.first_row,
+                    nnz,
+                    row_idx.address(),
+                    col_idx.address(),
+                    values.address(),
+                    x,
+                    y,
+                    alpha,
+                    beta,
+                ];
                 launches.push(module.launch(1, chunk.grid, block, &args));
             }
         }
@@ -165,7 +201,7 @@ impl<T: Scalar> Operand<T> for CudaOperand<'_, T> {
         caches: Caches,
     ) -> Result<Seconds, DeviceError> {
         self.cuda.context.bind()?;
-        let launches = self.product(candidate)?;
+        let launches = self.product(candidate, 1.0, 0.0)?;
         self.cuda.timer.time(products, launches.len() as u32, caches, &mut || {
             launches.iter().try_for_each(Launch::queue)
         })

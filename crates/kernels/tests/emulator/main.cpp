@@ -40,6 +40,12 @@ static u64 number(std::istream& in)
 struct Argument {
     u64 value;
     operator u64() const { return value; }
+    operator double() const
+    {
+        double bits;
+        std::memcpy(&bits, &value, sizeof bits);
+        return bits;
+    }
     template <class T>
     operator T*() const { return (T*)value; }
 };
