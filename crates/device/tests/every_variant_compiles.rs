@@ -22,7 +22,7 @@ fn sources() -> Vec<(String, KernelSource)> {
             let widths: &[u64] = if candidate.format() == Format::Csr { &[4, 8] } else { &[4] };
             for &offset_bytes in widths {
                 let name = format!("{candidate}, offsets of {offset_bytes} bytes");
-                sources.push((name, source(&candidate, offset_bytes)));
+                sources.extend(source(&candidate, offset_bytes).map(|source| (name, source)));
             }
         }
     }

@@ -94,6 +94,7 @@ impl BenchmarkMatrix {
     pub(crate) fn bytes_with(&self, nnz: u64, longest: u64, format: Format, dtype: Dtype) -> Bytes {
         let matrix = match format {
             Format::Csr => Csr::<f32>::device_bytes(self.nrows, nnz, dtype).0,
+            Format::CsrBalanced(_) | Format::CsrBinned => todo!("csr-balanced and csr-binned"),
             Format::Ell => Ell::<f32>::device_bytes(self.nrows, longest, dtype).0,
             Format::Coo | Format::Hyb => nnz.saturating_mul(8 + dtype.bytes()),
             Format::Jad => Jad::<f32>::device_bytes(self.nrows, nnz, longest, dtype).0,

@@ -7,7 +7,7 @@ use std::fmt;
 use std::str::FromStr;
 use thiserror::Error;
 
-/// Threads a block of the catalogue.
+/// Threads a block of the catalogue, for kernels of our own.
 pub const BLOCKS: [u32; 5] = [64, 128, 256, 512, 1024];
 
 /// One way to compute y = A x. Its text id, `csr-vector/t8/b256/f64`, is stable and is how it is recorded.
@@ -15,7 +15,8 @@ pub const BLOCKS: [u32; 5] = [64, 128, 256, 512, 1024];
 pub struct Candidate {
     /// Kernel and knobs.
     pub kernel: Kernel,
-    /// Threads a block on a GPU, rows (COO: sixteenths of the non-zeros) a task on a CPU.
+    /// Threads a block on a GPU, rows (COO: sixteenths of the non-zeros) a task on a CPU; 0 where the
+    /// vendor's library decides.
     pub block: u32,
     /// Value type.
     pub dtype: Dtype,
@@ -25,7 +26,7 @@ pub struct Candidate {
 pub fn catalogue(dtype: Dtype) -> impl Iterator<Item = Candidate> {
     Kernel::ALL
         .into_iter()
-        .flat_map(move |kernel| BLOCKS.into_iter().map(move |block| Candidate { kernel, block, dtype }))
+        .flat_map(move |kernel| kernel.blocks().iter().map(move |&block| Candidate { kernel, block, dtype }))
 }
 
 impl Candidate {
@@ -37,7 +38,10 @@ impl Candidate {
 
 impl fmt::Display for Candidate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(&format!("{}/b{}/{}", self.kernel, self.block, self.dtype))
+        match self.block {
+            0 => f.pad(&format!("{}/{}", self.kernel, self.dtype)),
+            block => f.pad(&format!("{}/b{block}/{}", self.kernel, self.dtype)),
+        }
     }
 }
 
@@ -52,10 +56,14 @@ impl FromStr for Candidate {
         let error = || ParseCandidateError(text.to_owned());
         let (rest, dtype) = text.rsplit_once('/').ok_or_else(error)?;
         let dtype: Dtype = dtype.parse().map_err(|_| error())?;
-        let (kernel, block) = rest.rsplit_once("/b").ok_or_else(error)?;
-        let block: u32 = block.parse().map_err(|_| error())?;
+        let (kernel, block) = match rest.rsplit_once("/b") {
+            Some((kernel, block)) => {
+                (kernel, block.parse().ok().filter(|&block| block > 0).ok_or_else(error)?)
+            }
+            None => (rest, 0),
+        };
         let kernel = Kernel::ALL.into_iter().find(|k| k.to_string() == kernel).ok_or_else(error)?;
-        if BLOCKS.contains(&block) { Ok(Self { kernel, block, dtype }) } else { Err(error()) }
+        if kernel.blocks().contains(&block) { Ok(Self { kernel, block, dtype }) } else { Err(error()) }
     }
 }
 
@@ -79,7 +87,7 @@ mod tests {
     #[test]
     fn every_id_is_unique_and_reads_back() {
         let all: Vec<Candidate> = Dtype::ALL.into_iter().flat_map(catalogue).collect();
-        assert_eq!(all.len(), 2 * 19 * 5);
+        assert_eq!(all.len(), 2 * (24 * 5 + 4));
         let ids: std::collections::HashSet<String> = all.iter().map(ToString::to_string).collect();
         assert_eq!(ids.len(), all.len());
         for candidate in all {
@@ -90,9 +98,17 @@ mod tests {
 
     #[test]
     fn text_that_names_no_candidate_is_refused() {
-        for text in
-            ["", "csr-vector", "csr-vector/t3/b256/f64", "ell/b100/f32", "ell/b128/f16", "dia/b64/f32"]
-        {
+        for text in [
+            "",
+            "csr-vector",
+            "csr-vector/t3/b256/f64",
+            "ell/b100/f32",
+            "ell/b128/f16",
+            "dia/b64/f32",
+            "cusparse-csr/a1/b64/f32",
+            "ell/f64",
+            "ell/b0/f64",
+        ] {
             assert!(text.parse::<Candidate>().is_err(), "{text}");
         }
     }

@@ -1,7 +1,8 @@
 //! Formats and the kernels that run them, with the knobs that tell one variant from another.
 
+use crate::{BLOCKS, Vendor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use sparsight_matrix::{BroEllShape, SellShape};
+use sparsight_matrix::{BroEllShape, SellShape, TileShape};
 use std::fmt;
 use std::str::FromStr;
 use thiserror::Error;
@@ -11,6 +12,10 @@ use thiserror::Error;
 pub enum Format {
     /// Compressed sparse rows.
     Csr,
+    /// Compressed sparse rows with a table of tiles, each of about as many rows and non-zeros.
+    CsrBalanced(TileShape),
+    /// Compressed sparse rows with a list of the rows, short ones apart from long ones.
+    CsrBinned,
     /// Coordinates.
     Coo,
     /// ELLPACK.
@@ -27,17 +32,29 @@ pub enum Format {
 
 impl Format {
     /// All, in the order in which tables list them.
-    pub const ALL: [Self; 5 + SellShape::ALL.len() + BroEllShape::ALL.len()] = {
-        let plain = [Self::Csr, Self::Coo, Self::Ell, Self::Hyb, Self::Jad];
-        let mut all = [Self::Csr; 5 + SellShape::ALL.len() + BroEllShape::ALL.len()];
+    pub const ALL: [Self; 6 + TileShape::ALL.len() + SellShape::ALL.len() + BroEllShape::ALL.len()] = {
+        let mut all = [Self::Csr; 6 + TileShape::ALL.len() + SellShape::ALL.len() + BroEllShape::ALL.len()];
+        let mut n = 1;
         let mut at = 0;
-        while at < all.len() {
-            all[at] = match at.checked_sub(plain.len()) {
-                None => plain[at],
-                Some(at) if at < SellShape::ALL.len() => Self::Sell(SellShape::ALL[at]),
-                Some(at) => Self::BroEll(BroEllShape::ALL[at - SellShape::ALL.len()]),
-            };
-            at += 1;
+        while at < TileShape::ALL.len() {
+            all[n] = Self::CsrBalanced(TileShape::ALL[at]);
+            (n, at) = (n + 1, at + 1);
+        }
+        let plain = [Self::CsrBinned, Self::Coo, Self::Ell, Self::Hyb, Self::Jad];
+        at = 0;
+        while at < plain.len() {
+            all[n] = plain[at];
+            (n, at) = (n + 1, at + 1);
+        }
+        at = 0;
+        while at < SellShape::ALL.len() {
+            all[n] = Self::Sell(SellShape::ALL[at]);
+            (n, at) = (n + 1, at + 1);
+        }
+        at = 0;
+        while at < BroEllShape::ALL.len() {
+            all[n] = Self::BroEll(BroEllShape::ALL[at]);
+            (n, at) = (n + 1, at + 1);
         }
         all
     };
@@ -46,6 +63,8 @@ impl Format {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Csr => "csr",
+            Self::CsrBalanced(_) => "csr-balanced",
+            Self::CsrBinned => "csr-binned",
             Self::Coo => "coo",
             Self::Ell => "ell",
             Self::Hyb => "hyb",
@@ -60,6 +79,7 @@ impl Format {
 impl fmt::Display for Format {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::CsrBalanced(shape) => f.pad(&format!("csr-balanced/{shape}")),
             Self::Sell(shape) => f.pad(&format!("sell/{shape}")),
             Self::BroEll(shape) => f.pad(&format!("bro-ell/{shape}")),
             other => f.pad(other.name()),
@@ -102,6 +122,10 @@ pub enum Kernel {
         /// 2, 4, 8, 16 or 32.
         threads_per_row: u32,
     },
+    /// A thread block a tile of CSR.
+    CsrBalanced(TileShape),
+    /// Teams of threads a row of CSR, larger ones for longer rows.
+    CsrBinned,
     /// A warp a run of non-zeros of COO, segmented reduction.
     Coo,
     /// A thread a row of ELL.
@@ -114,20 +138,26 @@ pub enum Kernel {
     Sell(SellShape),
     /// A thread a row of BRO-ELL.
     BroEll(BroEllShape),
+    /// A routine of the vendor's library.
+    Vendor(Vendor),
 }
 
 impl Kernel {
     /// All variants, in the order in which tables list them.
-    pub const ALL: [Self; 5 + Format::ALL.len()] = {
-        let mut all = [Self::CsrScalar; 5 + Format::ALL.len()];
-        let mut at = 0;
-        while at < 5 {
-            all[at + 1] = Self::CsrVector { threads_per_row: 2 << at };
-            at += 1;
+    pub const ALL: [Self; 5 + Format::ALL.len() + Vendor::ALL.len()] = {
+        let mut all = [Self::CsrScalar; 5 + Format::ALL.len() + Vendor::ALL.len()];
+        let mut n = 1;
+        while n < 6 {
+            all[n] = Self::CsrVector { threads_per_row: 1 << n };
+            n += 1;
         }
-        while at + 1 < all.len() {
-            all[at + 1] = match Format::ALL[at - 4] {
+        // `csr-scalar` stands for the first format already.
+        let mut at = 1;
+        while at < Format::ALL.len() {
+            all[n] = match Format::ALL[at] {
                 Format::Csr => Self::CsrScalar,
+                Format::CsrBalanced(shape) => Self::CsrBalanced(shape),
+                Format::CsrBinned => Self::CsrBinned,
                 Format::Coo => Self::Coo,
                 Format::Ell => Self::Ell,
                 Format::Hyb => Self::Hyb,
@@ -135,7 +165,12 @@ impl Kernel {
                 Format::Sell(shape) => Self::Sell(shape),
                 Format::BroEll(shape) => Self::BroEll(shape),
             };
-            at += 1;
+            (n, at) = (n + 1, at + 1);
+        }
+        at = 0;
+        while at < Vendor::ALL.len() {
+            all[n] = Self::Vendor(Vendor::ALL[at]);
+            (n, at) = (n + 1, at + 1);
         }
         all
     };
@@ -145,12 +180,15 @@ impl Kernel {
         match self {
             Self::CsrScalar => "csr-scalar",
             Self::CsrVector { .. } => "csr-vector",
+            Self::CsrBalanced(_) => "csr-balanced",
+            Self::CsrBinned => "csr-binned",
             Self::Coo => "coo",
             Self::Ell => "ell",
             Self::Hyb => "hyb",
             Self::Jad => "jad",
             Self::Sell(_) => "sell",
             Self::BroEll(_) => "bro-ell",
+            Self::Vendor(routine) => routine.name(),
         }
     }
 
@@ -158,27 +196,38 @@ impl Kernel {
     pub const fn format(self) -> Format {
         match self {
             Self::CsrScalar | Self::CsrVector { .. } => Format::Csr,
+            Self::CsrBalanced(shape) => Format::CsrBalanced(shape),
+            Self::CsrBinned => Format::CsrBinned,
             Self::Coo => Format::Coo,
             Self::Ell => Format::Ell,
             Self::Hyb => Format::Hyb,
             Self::Jad => Format::Jad,
             Self::Sell(shape) => Format::Sell(shape),
             Self::BroEll(shape) => Format::BroEll(shape),
+            Self::Vendor(routine) => routine.format(),
+        }
+    }
+
+    /// Threads a block that it can be run with; 0 alone where the vendor's library decides.
+    pub const fn blocks(self) -> &'static [u32] {
+        match self {
+            Self::Vendor(_) => &[0],
+            _ => &BLOCKS,
         }
     }
 
     /// Whether the papers' strip models describe it, so that benchmark matrices are run with it. HYB has none of its
     /// own: it is ELL and COO. SELL-C-sigma and BRO-ELL are learned alone (Lehnert et al. 2016).
     pub const fn has_benchmark_matrices(self) -> bool {
-        !matches!(self, Self::Hyb | Self::Sell(_) | Self::BroEll(_))
+        !matches!(self, Self::CsrBinned | Self::Hyb | Self::Sell(_) | Self::BroEll(_) | Self::Vendor(_))
     }
 
-    /// Threads that work on one row; `None` where threads are given to non-zeros.
+    /// Threads that work on one row; `None` where threads are given to non-zeros, or not all rows get as many.
     pub const fn threads_per_row(self) -> Option<u32> {
         match self {
             Self::CsrScalar | Self::Ell | Self::Hyb | Self::Jad | Self::Sell(_) | Self::BroEll(_) => Some(1),
             Self::CsrVector { threads_per_row } => Some(threads_per_row),
-            Self::Coo => None,
+            Self::CsrBalanced(_) | Self::CsrBinned | Self::Coo | Self::Vendor(_) => None,
         }
     }
 }
@@ -188,7 +237,8 @@ impl fmt::Display for Kernel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::CsrVector { threads_per_row } => f.pad(&format!("csr-vector/t{threads_per_row}")),
-            Self::Sell(_) | Self::BroEll(_) => self.format().fmt(f),
+            Self::CsrBalanced(_) | Self::Sell(_) | Self::BroEll(_) => self.format().fmt(f),
+            Self::Vendor(routine) => routine.fmt(f),
             other => f.pad(other.name()),
         }
     }

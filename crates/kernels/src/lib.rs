@@ -13,6 +13,7 @@ mod row_length_distribution;
 mod source;
 mod strip;
 mod traffic;
+mod vendor;
 
 pub use benchmark_matrix::{BenchmarkMatrix, Placement};
 pub use benchmark_rows::BenchmarkRows;
@@ -24,3 +25,4 @@ pub use row_length_distribution::RowLengthDistribution;
 pub use source::{COO_ITEMS, HELPER_BLOCK, KernelSource, benchmark_matrix_source, source, timing_source};
 pub use strip::{Strip, StripUnit, strip};
 pub use traffic::{compulsory_bytes, device_bytes, feasible, flops, stored_entries};
+pub use vendor::Vendor;

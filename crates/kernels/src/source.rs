@@ -45,7 +45,7 @@ pub struct KernelSource {
     pub entry_points: &'static [&'static str],
 }
 
-/// Source of `candidate`; `offset_bytes` (4 or 8) is the width of CSR's row offsets, of no meaning to the others.
+/// Source of `candidate`, `None` for what the vendor's library runs; `offset_bytes` (4 or 8) is the width of CSR's row offsets, of no meaning to the others.
 ///
 /// The entry points are launched in their order, each once a [`row_chunks`](crate::row_chunks) chunk:
 ///
@@ -59,12 +59,14 @@ pub struct KernelSource {
 /// | jad | `jad` | rows, 1 thread each |
 /// | sell | `sell` | rows, 1 thread each |
 /// | bro-ell | `bro_ell` | rows, 1 thread each |
-pub fn source(candidate: &Candidate, offset_bytes: u64) -> KernelSource {
+pub fn source(candidate: &Candidate, offset_bytes: u64) -> Option<KernelSource> {
     let mut definitions =
         vec![format!("VALUE={}", c_type(candidate.dtype)), format!("BLOCK={}", candidate.block)];
     let (files, entry_points): (&[&str], &'static [&'static str]) = match candidate.kernel {
         Kernel::CsrScalar => (&[STORE, CSR_SCALAR], &["csr_scalar"]),
         Kernel::CsrVector { .. } => (&[STORE, CSR_VECTOR], &["csr_vector"]),
+        Kernel::CsrBalanced(_) | Kernel::CsrBinned => todo!("csr-balanced and csr-binned"),
+        Kernel::Vendor(_) => return None,
         Kernel::Coo => (&[CLEAR, COO], &["clear", "coo"]),
         Kernel::Ell => (&[STORE, ELL], &["ell"]),
         Kernel::Hyb => (&[STORE, ELL, COO], &["ell", "coo"]),
@@ -82,14 +84,14 @@ pub fn source(candidate: &Candidate, offset_bytes: u64) -> KernelSource {
             definitions.push(format!("ITEMS={COO_ITEMS}"));
             definitions.push(format!("ACCUMULATE={}", u32::from(candidate.kernel == Kernel::Hyb)));
         }
-        Kernel::Ell | Kernel::Jad => {}
+        Kernel::CsrBalanced(_) | Kernel::CsrBinned | Kernel::Ell | Kernel::Jad | Kernel::Vendor(_) => {}
         Kernel::Sell(shape) => {
             definitions.push(format!("SLICE={}", shape.slice));
             definitions.push(format!("SORTED={}", u32::from(shape.is_sorted())));
         }
         Kernel::BroEll(shape) => definitions.push(format!("SLICE={}", shape.slice)),
     }
-    KernelSource { text: files.concat(), definitions, entry_points }
+    Some(KernelSource { text: files.concat(), definitions, entry_points })
 }
 
 /// Source of the kernels that generate benchmark matrices and fill vectors of `dtype`.
@@ -148,7 +150,7 @@ mod tests {
         let sources = Dtype::ALL
             .into_iter()
             .flat_map(catalogue)
-            .flat_map(|candidate| [4, 8].map(|bytes| source(&candidate, bytes)))
+            .flat_map(|candidate| [4, 8].into_iter().filter_map(move |bytes| source(&candidate, bytes)))
             .chain([benchmark_matrix_source(Dtype::F32, 4), timing_source()]);
         for source in sources {
             for entry in source.entry_points {

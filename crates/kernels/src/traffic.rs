@@ -11,6 +11,7 @@ use sparsight_matrix::{
 pub fn device_bytes(candidate: &Candidate, f: &Features) -> Bytes {
     match candidate.format() {
         Format::Csr => Csr::<f32>::device_bytes(f.nrows, f.nnz, candidate.dtype),
+        Format::CsrBalanced(_) | Format::CsrBinned => todo!("csr-balanced and csr-binned"),
         Format::Coo => Coo::<f32>::device_bytes(f.nnz, candidate.dtype),
         Format::Ell => Ell::<f32>::device_bytes(f.nrows, f.row_max, candidate.dtype),
         Format::Hyb => Hyb::<f32>::device_bytes(f.nrows, f.hyb, candidate.dtype),
@@ -37,7 +38,7 @@ fn bro_ell_size(shape: BroEllShape, f: &Features) -> BroEllSize {
 pub fn stored_entries(format: Format, f: &Features) -> u64 {
     let ell = |width: u64| Ell::<f32>::stride_for(f.nrows).saturating_mul(width);
     match format {
-        Format::Csr | Format::Coo | Format::Jad => f.nnz,
+        Format::Csr | Format::CsrBalanced(_) | Format::CsrBinned | Format::Coo | Format::Jad => f.nnz,
         Format::Ell => ell(f.row_max),
         Format::Hyb => ell(f.hyb.width).saturating_add(f.hyb.coo_nnz),
         // Unknown only in records made before these formats were there: at least the non-zeros.
@@ -71,6 +72,7 @@ pub fn feasible(candidate: &Candidate, f: &Features, limits: &Limits) -> Result<
 fn feasible_as<T: Scalar>(format: Format, f: &Features, limits: &Limits) -> Result<Bytes, Infeasible> {
     match format {
         Format::Csr => Csr::<T>::check(f.nrows, f.ncols, f.nnz, limits),
+        Format::CsrBalanced(_) | Format::CsrBinned => todo!("csr-balanced and csr-binned"),
         Format::Coo => Coo::<T>::check(f.nrows, f.ncols, f.nnz, limits),
         Format::Ell => Ell::<T>::check(f.nrows, f.ncols, f.nnz, f.row_max, limits),
         Format::Hyb => Hyb::<T>::check(f.nrows, f.ncols, f.nnz, f.hyb, limits),

@@ -37,8 +37,8 @@ impl StripFit {
                 CsrStrip::fit(points, facts.max_threads_per_block.map(u64::from)).map(Self::Csr)
             }
             Kernel::CsrScalar | Kernel::Ell | Kernel::Jad => EllStrip::fit(points).map(Self::Ell),
-            Kernel::Coo => CooStrip::fit(points).map(Self::Coo),
-            Kernel::Hyb | Kernel::Sell(_) | Kernel::BroEll(_) => None,
+            Kernel::CsrBalanced(_) | Kernel::Coo => CooStrip::fit(points).map(Self::Coo),
+            Kernel::CsrBinned | Kernel::Hyb | Kernel::Sell(_) | Kernel::BroEll(_) | Kernel::Vendor(_) => None,
         }
     }
 

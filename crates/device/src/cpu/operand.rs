@@ -38,6 +38,7 @@ impl<T: Scalar> Held<T> {
                 Csr::<T>::check(a.nrows() as u64, a.ncols() as u64, a.nnz() as u64, limits)?;
                 Self::Csr(a.clone())
             }
+            Format::CsrBalanced(_) | Format::CsrBinned => todo!("csr-balanced and csr-binned"),
             Format::Coo => Self::Coo(Coo::from_csr(a, limits)?),
             Format::Ell => Self::Ell(Ell::from_csr(a, limits)?),
             Format::Hyb => Self::Hyb(Hyb::from_csr(a, limits)?),

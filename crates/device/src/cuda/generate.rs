@@ -88,6 +88,7 @@ pub(super) fn generate<'d, T: Scalar>(
         Format::Sell(_) | Format::BroEll(_) => true,
         Format::Coo | Format::Hyb => matrix.lengths.is_drawn(),
         Format::Csr | Format::Ell | Format::Jad => false,
+        Format::CsrBalanced(_) | Format::CsrBinned => todo!("csr-balanced and csr-binned"),
     };
     if on_host {
         let a = matrix.to_csr();
@@ -151,7 +152,9 @@ pub(super) fn generate<'d, T: Scalar>(
             helper.launch(JAD, nrows, &[what.as_slice(), &arrays].concat())?;
             Matrix::Jad(JadArrays { permutation, diagonal_ptr, col_idx, values })
         }
-        Format::Sell(_) | Format::BroEll(_) => unreachable!("made on the host"),
+        Format::CsrBalanced(_) | Format::CsrBinned | Format::Sell(_) | Format::BroEll(_) => {
+            unreachable!("made on the host")
+        }
     };
     CudaOperand::new(cuda, (nrows, nrows), arrays, Preparation::default(), matrix.seed)
 }

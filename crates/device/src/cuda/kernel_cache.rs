@@ -70,7 +70,7 @@ pub fn key(source: &KernelSource, arch: super::Arch, nvrtc: (u32, u32)) -> u128 
 /// with any source and any definition.
 pub fn catalogue_hash() -> String {
     let sources: Vec<KernelSource> =
-        Dtype::ALL.into_iter().flat_map(catalogue).map(|candidate| source(&candidate, 4)).collect();
+        Dtype::ALL.into_iter().flat_map(catalogue).filter_map(|candidate| source(&candidate, 4)).collect();
     let parts = sources
         .iter()
         .flat_map(|s| std::iter::once(s.text.as_bytes()).chain(s.definitions.iter().map(String::as_bytes)));

@@ -140,7 +140,9 @@ impl Cuda {
 
     /// The loaded kernels of a candidate.
     fn candidate(&self, candidate: &Candidate, offset_bytes: u64) -> Result<Arc<Module>, DeviceError> {
-        self.loaded(Loaded::Candidate(*candidate, offset_bytes), || source(candidate, offset_bytes))
+        self.loaded(Loaded::Candidate(*candidate, offset_bytes), || {
+            source(candidate, offset_bytes).expect("the vendor's routines are not launched by us")
+        })
     }
 
     /// The loaded kernels that generate and fill.

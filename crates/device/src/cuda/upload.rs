@@ -27,6 +27,7 @@ impl<T: Scalar> Converted<T> {
                 Csr::<T>::check(nrows, ncols, nnz, limits)?;
                 Self::Csr
             }
+            Format::CsrBalanced(_) | Format::CsrBinned => todo!("csr-balanced and csr-binned"),
             Format::Coo => Self::Coo(Coo::from_csr(a, limits)?),
             Format::Ell => Self::Ell(Ell::from_csr(a, limits)?),
             Format::Hyb => Self::Hyb(Hyb::from_csr(a, limits)?),

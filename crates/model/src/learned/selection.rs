@@ -5,7 +5,7 @@
 //! feature of every model, is none here: what is learned is learned for each block size apart, as the paper does for
 //! thread mappings.
 
-use sparsight_kernels::Kernel;
+use sparsight_kernels::{Kernel, Vendor};
 use sparsight_matrix::{Features, Locality};
 
 /// A feature of the paper's Table 1, under its name there.
@@ -52,13 +52,16 @@ const TABLE: [(Quantity, [&str; 5]); 11] = [
 /// The formats of the table whose features a kernel takes.
 fn nearest(kernel: Kernel) -> &'static [&'static str] {
     match kernel {
-        Kernel::Coo => &["COO"],
+        Kernel::Coo | Kernel::Vendor(Vendor::Coo) => &["COO"],
+        // What balances by non-zeros waits for no longest row, but reads the row offsets.
+        Kernel::CsrBalanced(_) | Kernel::CsrBinned => &["CSR", "COO"],
         // CSR in the paper is without the longest row, for which a team of threads waits as ELL does: the error of
         // `neighbours` in cross-validation on an H200 falls by a third with it, that of `linear` by more.
         Kernel::CsrScalar | Kernel::CsrVector { .. } => &["CSR", "ELL"],
+        Kernel::Vendor(Vendor::CsrAlg1 | Vendor::CsrAlg2) => &["CSR", "COO"],
         // Jagged diagonals: a thread a row, as in ELL, without the padding.
         Kernel::Ell | Kernel::Jad => &["ELL"],
-        Kernel::Sell(_) => &["SELL-C-sigma"],
+        Kernel::Sell(_) | Kernel::Vendor(Vendor::Sell) => &["SELL-C-sigma"],
         Kernel::BroEll(_) => &["BRO-ELL"],
         // Its two parts.
         Kernel::Hyb => &["COO", "ELL"],

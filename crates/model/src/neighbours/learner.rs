@@ -53,7 +53,10 @@ const fn count(kernel: Kernel) -> usize {
         | Kernel::Ell
         | Kernel::Hyb
         | Kernel::Jad
-        | Kernel::BroEll(_) => 4,
+        | Kernel::BroEll(_)
+        | Kernel::CsrBalanced(_)
+        | Kernel::CsrBinned
+        | Kernel::Vendor(_) => 4,
     }
 }
 
