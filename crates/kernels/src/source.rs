@@ -23,6 +23,7 @@ macro_rules! cuda {
 }
 
 const STORE: &str = cuda!("store.cu");
+const OVERLAP: &str = cuda!("overlap.cu");
 const CSR_SCALAR: &str = cuda!("csr_scalar.cu");
 const CSR_VECTOR: &str = cuda!("csr_vector.cu");
 const CLEAR: &str = cuda!("clear.cu");
@@ -59,6 +60,8 @@ pub struct KernelSource {
 /// | jad | `jad` | rows, 1 thread each |
 /// | sell | `sell` | rows, 1 thread each |
 /// | bro-ell | `bro_ell` | rows, 1 thread each |
+///
+/// The second of two may be launched so that it overlaps with the first (`cuda/overlap.cu`).
 pub fn source(candidate: &Candidate, offset_bytes: u64) -> Option<KernelSource> {
     let mut definitions =
         vec![format!("VALUE={}", c_type(candidate.dtype)), format!("BLOCK={}", candidate.block)];
@@ -67,9 +70,9 @@ pub fn source(candidate: &Candidate, offset_bytes: u64) -> Option<KernelSource> 
         Kernel::CsrVector { .. } => (&[STORE, CSR_VECTOR], &["csr_vector"]),
         Kernel::CsrBalanced(_) | Kernel::CsrBinned => todo!("csr-balanced and csr-binned"),
         Kernel::Vendor(_) => return None,
-        Kernel::Coo => (&[CLEAR, COO], &["clear", "coo"]),
-        Kernel::Ell => (&[STORE, ELL], &["ell"]),
-        Kernel::Hyb => (&[STORE, ELL, COO], &["ell", "coo"]),
+        Kernel::Coo => (&[OVERLAP, CLEAR, COO], &["clear", "coo"]),
+        Kernel::Ell => (&[STORE, OVERLAP, ELL], &["ell"]),
+        Kernel::Hyb => (&[STORE, OVERLAP, ELL, COO], &["ell", "coo"]),
         Kernel::Jad => (&[STORE, JAD], &["jad"]),
         Kernel::Sell(_) => (&[STORE, SELL], &["sell"]),
         Kernel::BroEll(_) => (&[STORE, BRO_ELL], &["bro_ell"]),
@@ -83,8 +86,12 @@ pub fn source(candidate: &Candidate, offset_bytes: u64) -> Option<KernelSource> 
         Kernel::Coo | Kernel::Hyb => {
             definitions.push(format!("ITEMS={COO_ITEMS}"));
             definitions.push(format!("ACCUMULATE={}", u32::from(candidate.kernel == Kernel::Hyb)));
+            if candidate.kernel == Kernel::Hyb {
+                definitions.push("FOLLOWED=1".to_owned());
+            }
         }
-        Kernel::CsrBalanced(_) | Kernel::CsrBinned | Kernel::Ell | Kernel::Jad | Kernel::Vendor(_) => {}
+        Kernel::Ell => definitions.push("FOLLOWED=0".to_owned()),
+        Kernel::CsrBalanced(_) | Kernel::CsrBinned | Kernel::Jad | Kernel::Vendor(_) => {}
         Kernel::Sell(shape) => {
             definitions.push(format!("SLICE={}", shape.slice));
             definitions.push(format!("SORTED={}", u32::from(shape.is_sorted())));

@@ -138,6 +138,11 @@ impl Cuda {
         Limits::with_memory(Bytes(free.saturating_sub(reserve)))
     }
 
+    /// Whether a launch may begin before the one in front of it has ended (programmatic dependent launch).
+    fn overlaps_launches(&self) -> bool {
+        self.facts.compute_capability.is_some_and(|(major, _)| major >= 9)
+    }
+
     /// The loaded kernels of a candidate.
     fn candidate(&self, candidate: &Candidate, offset_bytes: u64) -> Result<Arc<Module>, DeviceError> {
         self.loaded(Loaded::Candidate(*candidate, offset_bytes), || {

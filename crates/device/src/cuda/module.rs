@@ -71,6 +71,7 @@ pub(super) struct Launch {
     block: (u32, u32, u32),
     shared_bytes: u32,
     args: Vec<u64>,
+    overlaps: bool,
 }
 
 impl Launch {
@@ -86,7 +87,13 @@ impl Launch {
     ) -> Self {
         assert!(args.len() <= MAX_ARGS, "at most {MAX_ARGS} parameters");
         assert!(kernel < module.functions.len(), "the module has that kernel");
-        Self { module, kernel, grid, block, shared_bytes, args: args.to_vec() }
+        Self { module, kernel, grid, block, shared_bytes, args: args.to_vec(), overlaps: false }
+    }
+
+    /// Begins before the launch in front of it has ended. The kernels must be written for it (`cuda/overlap.cu`), and
+    /// the device must have programmatic dependent launch: compute capability 9.0.
+    pub(super) fn overlapping(self) -> Self {
+        Self { overlaps: true, ..self }
     }
 
     /// Queues it in the context's stream and does not wait.
@@ -99,15 +106,26 @@ impl Launch {
         // bytes, which the driver copies before it returns. That the arguments fit what the kernel does with them
         // is the business of whoever made the launch: our kernels stay within the arrays they are given.
         let launched = unsafe {
-            result::launch_kernel(
-                self.module.functions[self.kernel],
-                self.grid,
-                self.block,
-                self.shared_bytes,
-                self.module.context.stream(),
-                &mut pointers,
-            )
+            let mut overlap = sys::CUlaunchAttribute {
+                id: sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+                pad: [0; 4],
+                value: sys::CUlaunchAttributeValue { programmaticStreamSerializationAllowed: 1 },
+            };
+            let config = sys::CUlaunchConfig {
+                gridDimX: self.grid.0,
+                gridDimY: self.grid.1,
+                gridDimZ: self.grid.2,
+                blockDimX: self.block.0,
+                blockDimY: self.block.1,
+                blockDimZ: self.block.2,
+                sharedMemBytes: self.shared_bytes,
+                hStream: self.module.context.stream(),
+                attrs: &raw mut overlap,
+                numAttrs: self.overlaps.into(),
+            };
+            let function = self.module.functions[self.kernel];
+            sys::cuLaunchKernelEx(&raw const config, function, pointers.as_mut_ptr(), std::ptr::null_mut())
         };
-        named("cuLaunchKernel", launched)
+        named("cuLaunchKernelEx", launched.result())
     }
 }

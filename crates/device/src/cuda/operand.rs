@@ -162,7 +162,10 @@ impl<'d, T: Scalar> CudaOperand<'d, T> {
                     alpha,
                     beta,
                 ];
-                launches.push(module.launch(1, chunk.grid, block, &args));
+                let launch = module.launch(1, chunk.grid, block, &args);
+                // Behind the first launch there is the one that scales y or stores the ELL part.
+                let overlaps = chunk.first_row == 0 && self.cuda.overlaps_launches();
+                launches.push(if overlaps { launch.overlapping() } else { launch });
             }
         }
         Ok(launches)
