@@ -1,12 +1,14 @@
 //! What the models know of a matrix: one parallel pass over its pattern, never over its values.
 //!
 //! ```text
-//! every row, once      -> lengths, matrix band, distances, steps of teams          sweep.rs, team_steps.rs
-//! a sample of groups   -> sectors of x, x_reuse                                    sample.rs, locality.rs
+//! every row's length   -> row lengths, sizes of SELL-C-sigma            ../sell_sizes.rs
+//! every row, once      -> matrix band, distances, steps of teams        sweep.rs, team_steps.rs
+//!                         sizes of BRO-ELL                              ../bro_ell/size.rs
+//! a sample of groups   -> sectors of x, x_reuse                         sample.rs, locality.rs
 //! ```
 //! What costs more than to read the columns once is counted on the sample.
 
-use crate::{Csr, HybSplit, PaddedSizes, RowLengths, Scalar, bro_ell, sell_sizes};
+use crate::{BroEllShape, Csr, HybSplit, PaddedSizes, RowLengths, Scalar, sell_sizes};
 use serde::{Deserialize, Serialize};
 use sweep::Sweep;
 
@@ -71,9 +73,10 @@ impl Features {
     /// ```
     pub fn of<T: Scalar>(a: &Csr<T>) -> Self {
         let sweep = Sweep::of(a);
-        let lengths = sweep.lengths();
+        let (sell, lengths) = sell_sizes::sizes(a.row_ptr());
         let (x_reuse, locality) = Locality::of(a, &sweep);
-        let padded = PaddedSizes::new(sell_sizes::sizes(a.row_ptr()), bro_ell::sizes(a));
+        let bro_ell = BroEllShape::ALL.into_iter().zip(sweep.bro_ell).collect();
+        let padded = PaddedSizes::new(sell, bro_ell);
         let known = Self::from_row_lengths(&lengths, a.ncols() as u64, sweep.bandwidth, x_reuse);
         Self { padded, locality: Some(locality), ..known }
     }
