@@ -140,22 +140,26 @@ impl<T: Scalar> Call<T> {
             )
         };
         named("cusparseSpMV_bufferSize", asked)?;
-        let buffer = DeviceArray::new(&library.context, bytes)?;
+        // Never no memory at all: null could be taken for a forgotten buffer.
+        let buffer = DeviceArray::new(&library.context, bytes.max(1))?;
         let call = Self { algorithm, matrix, x, y, buffer, scalars };
-        call.with("cusparseSpMV_preprocess", library, sys::cusparseSpMV_preprocess)?;
+        match call.with(library, sys::cusparseSpMV_preprocess) {
+            // The step is optional: an algorithm that has none says so.
+            sys::cusparseStatus_t::CUSPARSE_STATUS_NOT_SUPPORTED => {}
+            status => named("cusparseSpMV_preprocess", status)?,
+        }
         Ok(call)
     }
 
     fn queue(&self, library: &Library) -> Result<(), DeviceError> {
-        self.with("cusparseSpMV", library, sys::cusparseSpMV)
+        named("cusparseSpMV", self.with(library, sys::cusparseSpMV))
     }
 
-    /// Calls `function`, which is named `name`.
-    fn with(&self, name: &str, library: &Library, function: SpMv) -> Result<(), DeviceError> {
+    fn with(&self, library: &Library, function: SpMv) -> sys::cusparseStatus_t {
         let (alpha, beta) = pointers(&self.scalars);
         // SAFETY: handle and descriptors are alive, and so are the arrays that they point to; alpha and beta are of the
         // compute type and are read before the call returns; the buffer is as large as the library asked for.
-        let status = unsafe {
+        unsafe {
             function(
                 library.raw,
                 PLAIN,
@@ -168,8 +172,7 @@ impl<T: Scalar> Call<T> {
                 self.algorithm,
                 pointer(self.buffer.address()),
             )
-        };
-        named(name, status)
+        }
     }
 }
 
