@@ -42,6 +42,7 @@ fn record(i: u64) -> CorpusRecord {
         dtype: Dtype::F64,
         caches: Caches::Warm,
         preparation: BTreeMap::new(),
+        preprocess: BTreeMap::new(),
         results: catalogue(Dtype::F64).map(result).collect(),
         features,
     }
