@@ -134,6 +134,7 @@ pub fn made_up_profile() -> TempDir {
         commit: "unknown".to_owned(),
         kernels: String::new(),
         driver: "made up".to_owned(),
+        cusparse: String::new(),
         host_threads: 1,
     };
     let device = ProfiledDevice {

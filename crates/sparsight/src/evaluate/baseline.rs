@@ -66,7 +66,7 @@ impl fmt::Display for Baseline {
             Self::CsrByMean => "csr-by-mean",
             Self::EllRule => "ell-rule",
             Self::CsrWarp => "csr-vector/t32/b256",
-            Self::VendorCsr => "cusparse-csr/a1 (vendor)",
+            Self::VendorCsr => "vendor-csr",
             Self::BestSingle(_) => "best-single",
         })
     }
