@@ -169,7 +169,7 @@ fn gpu_with_library() -> Option<MutexGuard<'static, Cuda>> {
     match cusparse_version() {
         Ok(version) => println!("cuSPARSE {version:?}"),
         Err(error) => {
-            assert!(std::env::var_os("SPARSIGHT_REQUIRE_GPU").is_none(), "{error}");
+            assert!(std::env::var_os("SPARSIGHT_REQUIRE_CUSPARSE").is_none(), "{error}");
             println!("skipped: {error}");
             return None;
         }
