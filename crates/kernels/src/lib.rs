@@ -17,7 +17,7 @@ mod vendor;
 
 pub use benchmark_matrix::{BenchmarkMatrix, Placement};
 pub use benchmark_rows::BenchmarkRows;
-pub use candidate::{BLOCKS, Candidate, ParseCandidateError, catalogue};
+pub use candidate::{BLOCKS, Candidate, ParseCandidateError, catalogue, catalogue_on};
 pub use device_facts::{DeviceFacts, DeviceKind};
 pub use kernel::{Format, Kernel, ParseFormatError};
 pub use launch::{Chunk, row_chunks};

@@ -87,6 +87,7 @@ impl Measure {
     fn plan(
         &self,
         sources: Vec<MatrixSource>,
+        candidates: &[Candidate],
         corpus: &Journal<CorpusRecord>,
         counts: &mut MeasureJson,
         context: &Context,
@@ -105,13 +106,13 @@ impl Measure {
             let known = known.entry(name.clone()).or_default();
             let mut missing = Vec::new();
             for dtype in context.dtypes() {
-                let mut candidates = self.kernels.candidates(dtype);
                 // Also what stands in the list twice is measured once.
-                candidates.retain(|&candidate| known.insert(candidate));
-                if candidates.is_empty() {
+                let new = |c: &&Candidate| c.dtype == dtype && known.insert(**c);
+                let new: Vec<Candidate> = candidates.iter().filter(new).copied().collect();
+                if new.is_empty() {
                     counts.skipped += 1;
                 } else {
-                    missing.push((dtype, candidates));
+                    missing.push((dtype, new));
                 }
             }
             if !missing.is_empty() {
@@ -133,7 +134,12 @@ impl Measure {
         context.interrupt.listen();
         profiling::begin(&folder, &mut device, context)?;
         let mut corpus = folder.corpus()?;
-        let tasks = self.plan(sources, &corpus, &mut counts, context);
+        let mut candidates = Vec::new();
+        for dtype in context.dtypes() {
+            candidates.extend(self.kernels.candidates(device.facts().kind, dtype)?);
+        }
+        let candidates = device.runnable::<f64>(candidates, context)?;
+        let tasks = self.plan(sources, &candidates, &corpus, &mut counts, context);
         let bar = context.printer.progress(tasks.iter().map(Task::work).sum(), "matrices");
         let mut done = 0;
         for task in tasks {

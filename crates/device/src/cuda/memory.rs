@@ -70,6 +70,11 @@ impl<T: Copy> DeviceArray<T> {
         self.address
     }
 
+    /// Where it was allocated.
+    pub(super) fn context(&self) -> &Arc<Context> {
+        &self.context
+    }
+
     pub(super) fn bytes(&self) -> usize {
         self.len * size_of::<T>()
     }
@@ -119,10 +124,31 @@ impl<T: Scalar> DeviceArray<T> {
     /// # Errors
     /// [`DeviceError::Driver`].
     pub(super) fn read_into(&self, data: &mut Vec<T>) -> Result<(), DeviceError> {
+        // SAFETY: every bit pattern is a float.
+        unsafe { self.read_bits(data) }
+    }
+}
+
+impl DeviceArray<u64> {
+    /// A copy on the host, after everything queued before it.
+    pub(super) fn to_host(&self) -> Result<Vec<u64>, DeviceError> {
+        let mut data = Vec::new();
+        // SAFETY: every bit pattern is a number.
+        unsafe { self.read_bits(&mut data) }?;
+        Ok(data)
+    }
+}
+
+impl<T: Copy + Default> DeviceArray<T> {
+    /// Copies what is here to `data`.
+    ///
+    /// # Safety
+    /// Every bit pattern must be a `T`.
+    unsafe fn read_bits(&self, data: &mut Vec<T>) -> Result<(), DeviceError> {
         self.context.bind()?;
         data.resize(self.len, T::default());
         if !data.is_empty() {
-            // SAFETY: as long as `data`, which stays borrowed until the copy is done; every bit pattern is a float.
+            // SAFETY: as long as `data`, which stays borrowed until the copy is done; the caller vouches for the bits.
             let copied = unsafe { result::memcpy_dtoh_async(data, self.address, self.context.stream()) };
             // Waited for even after a failure: part of the copy may be under way.
             let waited = self.context.synchronize();
