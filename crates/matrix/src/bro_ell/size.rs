@@ -90,13 +90,16 @@ const SLICES: [usize; 2] = [BroEllShape::ALL[0].slice as usize, BroEllShape::ALL
 const PARTS: usize = SLICES[1] / SLICES[0];
 const _: () = assert!(SLICES[1] == PARTS * SLICES[0]);
 
-/// The size in every shape of the catalogue. O(nnz), in parallel, nothing is allocated for a slice.
-pub(crate) fn sizes<T: Scalar>(a: &Csr<T>) -> Vec<(BroEllShape, BroEllSize)> {
-    let [_, large] = BroEllShape::ALL;
-    let totals = (0..a.nrows().div_ceil(SLICES[1]))
+/// The size of some rows, the first of which begins a slice, in every shape of the catalogue. O(nnz), in parallel,
+/// nothing is allocated for a slice.
+pub(crate) fn sizes<T: Scalar>(a: &Csr<T>, rows: &Range<usize>) -> Vec<(BroEllShape, BroEllSize)> {
+    let totals = (0..rows.len().div_ceil(SLICES[1]))
         .into_par_iter()
         .with_min_len(4)
-        .map(|at| of_large_slice(a, large.rows(at, a.nrows())))
+        .map(|at| {
+            let start = rows.start + at * SLICES[1];
+            of_large_slice(a, start..(start + SLICES[1]).min(rows.end))
+        })
         .reduce(<[BroEllSize; 2]>::default, |one, other| [one[0] + other[0], one[1] + other[1]]);
     BroEllShape::ALL.into_iter().zip(totals).collect()
 }

@@ -2,10 +2,12 @@
 //!
 //! What it gathers are whole numbers, so the order in which threads meet does not matter.
 
+use super::rows::Rows;
 use super::team_steps::TeamSteps;
 use crate::row_lengths::LengthCounts;
 use crate::{Csr, RowLengths, Scalar};
 use rayon::prelude::*;
+use std::ops::Range;
 
 /// Rows that a thread takes at once. A multiple of the 32 rows of a warp; else chosen: enough to be worth handing out.
 const BLOCK_ROWS: usize = 256;
@@ -22,23 +24,23 @@ pub(super) struct Sweep {
 }
 
 impl Sweep {
-    /// Over all of `a`. O(nnz), in parallel.
-    pub(super) fn of<T: Scalar>(a: &Csr<T>) -> Self {
-        (0..a.nrows().div_ceil(BLOCK_ROWS))
+    /// Over all of `rows`. O(nnz), in parallel.
+    pub(super) fn of<T: Scalar>(rows: &Rows<'_, T>) -> Self {
+        (0..rows.count().div_ceil(BLOCK_ROWS))
             .into_par_iter()
             .fold(Self::default, |mut sweep, block| {
-                sweep.block(a, block * BLOCK_ROWS);
+                let start = rows.range.start + block * BLOCK_ROWS;
+                sweep.block(rows.a, start..(start + BLOCK_ROWS).min(rows.range.end));
                 sweep
             })
             .reduce(Self::default, Self::merge)
     }
 
-    /// Adds the block of rows from `start` on.
-    fn block<T: Scalar>(&mut self, a: &Csr<T>, start: usize) {
-        let end = (start + BLOCK_ROWS).min(a.nrows());
-        let offsets = &a.row_ptr()[start..=end];
+    /// Adds a block of rows.
+    fn block<T: Scalar>(&mut self, a: &Csr<T>, rows: Range<usize>) {
+        let offsets = &a.row_ptr()[rows.start..=rows.end];
         self.team_steps.rows(offsets);
-        for (row, w) in (start..end).zip(offsets.windows(2)) {
+        for (row, w) in rows.zip(offsets.windows(2)) {
             self.row(row, &a.col_idx()[w[0] as usize..w[1] as usize]);
         }
     }

@@ -71,7 +71,11 @@ mod tests {
         let times = || [Seconds(5.0), Seconds(7.0), Seconds(4.0)];
         assert_eq!(Execution::Sequential.total(Seconds(2.0), times()), Seconds(16.0));
         assert_eq!(Execution::Fused.total(Seconds(2.0), times()), Seconds(2.0 + 3.0 + 5.0 + 2.0));
-        assert_eq!(Execution::Fused.total(Seconds(2.0), [Seconds(5.0)]), Seconds(5.0), "one part is one part");
+        assert_eq!(
+            Execution::Fused.total(Seconds(2.0), [Seconds(5.0)]),
+            Seconds(5.0),
+            "one part is one part"
+        );
         assert_eq!(Execution::Fused.total(Seconds(0.0), times()), Seconds(16.0), "a launch of unknown cost");
         assert_eq!(Execution::Fused.total(Seconds(2.0), []), Seconds(0.0));
     }
