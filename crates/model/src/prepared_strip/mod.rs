@@ -104,6 +104,10 @@ impl PreparedStrip<'_> {
         assert_eq!(times.len(), self.kernels.len(), "a row of times a kernel");
         let weight = reuse(features);
         for (kernel, times) in self.kernels.iter_mut().zip(times) {
+            if !kernel.is_known() {
+                times.fill(f64::INFINITY);
+                continue;
+            }
             *times = kernel.times_s(&self.predictor, self.dtype, features, weight);
         }
     }
@@ -147,6 +151,11 @@ impl<'a> PreparedKernel<'a> {
         let without = unknown(&part);
         let with = coo.as_ref().map_or(without, unknown);
         Some(Self { kernel, unknown: [without, with], part, coo, has_border })
+    }
+
+    /// Whether anything is wanted and fitted.
+    fn is_known(&self) -> bool {
+        self.unknown.as_flattened().iter().any(|unknown| unknown.is_finite())
     }
 
     fn times_s(
