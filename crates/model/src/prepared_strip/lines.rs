@@ -7,12 +7,12 @@ use sparsight_matrix::Bytes;
 
 /// What is being predicted: the sum of the parts of a product so far.
 #[derive(Debug)]
-pub(super) struct Product {
+pub(super) struct Product<'t> {
     /// Of banded columns.
     pub(super) weight: f64,
     /// Matrix, x and y.
     pub(super) working_set: Bytes,
-    pub(super) times: BlockTimes,
+    pub(super) times: &'t mut BlockTimes,
 }
 
 /// Lines over I.
@@ -21,6 +21,17 @@ pub(super) struct Lines {
     placements: [PlacedLines; 2],
     /// Present if any equation depends on the working set; then it answers for all.
     regimes: Option<Box<[[Chains; BLOCKS.len()]; 2]>>,
+    /// What was last asked for: a block of rows that grows keeps its I for a while.
+    last: Last,
+}
+
+/// Times of both placements, and where they hold.
+#[derive(Debug, Clone, Default)]
+struct Last {
+    strips: Option<u64>,
+    /// No border lies between them.
+    working_sets: (Bytes, Bytes),
+    times: [BlockTimes; 2],
 }
 
 /// One line a block size, for columns at one placement.
@@ -69,32 +80,61 @@ impl Lines {
             }
         }
         self.regimes = (!is_single).then(|| Box::new(chains));
+        self.last.strips = None;
     }
 
     /// Adds the times at I.
-    pub(super) fn add_to(&self, product: &mut Product, strips: f64) {
-        let [banded, strewn] = match &self.regimes {
-            None => [self.placements[0].times(strips), self.placements[1].times(strips)],
-            Some(chains) => std::array::from_fn(|placement| {
-                let floors = &self.placements[placement].floors;
-                std::array::from_fn(|at| chains[placement][at].time(strips, product.working_set, floors[at]))
-            }),
-        };
-        let weight = product.weight;
-        for ((sum, banded), strewn) in product.times.iter_mut().zip(banded).zip(strewn) {
-            *sum += weight * banded + (1.0 - weight) * strewn;
+    #[inline]
+    pub(super) fn add_to(&mut self, product: &mut Product<'_>, strips: u64) {
+        let (from, to) = self.last.working_sets;
+        let is_known =
+            self.last.strips == Some(strips) && from <= product.working_set && product.working_set <= to;
+        if !is_known {
+            self.look(strips, product.working_set);
         }
+        let [banded, strewn] = &self.last.times;
+        let (weight, rest) = (product.weight, 1.0 - product.weight);
+        for at in 0..BLOCKS.len() {
+            product.times[at] += weight * banded[at] + rest * strewn[at];
+        }
+    }
+
+    /// Sets what was last asked for.
+    fn look(&mut self, strips: u64, working_set: Bytes) {
+        let at = strips as f64;
+        self.last = match &self.regimes {
+            None => Last {
+                strips: Some(strips),
+                working_sets: (Bytes(0), Bytes(u64::MAX)),
+                times: [self.placements[0].times(at), self.placements[1].times(at)],
+            },
+            Some(chains) => {
+                let borders = || chains.iter().flatten().map(|chains| chains.border);
+                let passed = borders().filter(|&border| border < working_set).max();
+                let next = borders().filter(|&border| border >= working_set).min();
+                let from = passed.map_or(Bytes(0), |border| Bytes(border.0 + 1));
+                let times = std::array::from_fn(|placement| {
+                    let floors = &self.placements[placement].floors;
+                    std::array::from_fn(|block| chains[placement][block].time(at, working_set, floors[block]))
+                });
+                Last { strips: Some(strips), working_sets: (from, next.unwrap_or(Bytes(u64::MAX))), times }
+            }
+        };
     }
 }
 
 impl PlacedLines {
+    /// Not below the floors. Copies and a comparison instead of `max`, which has an opinion on NaN: so the compiler looks
+    /// at two block sizes with one instruction.
     #[inline]
     fn times(&self, strips: f64) -> BlockTimes {
-        std::array::from_fn(|at| {
-            let time = self.slopes[at] * strips + self.intercepts[at];
-            // Not `max`, which takes more instructions since it has an opinion on NaN.
-            if time > self.floors[at] { time } else { self.floors[at] }
-        })
+        let Self { slopes, intercepts, floors } = *self;
+        let mut times = floors;
+        for at in 0..BLOCKS.len() {
+            let time = slopes[at] * strips + intercepts[at];
+            times[at] = if time > floors[at] { time } else { floors[at] };
+        }
+        times
     }
 }
 

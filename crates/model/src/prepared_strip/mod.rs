@@ -108,7 +108,7 @@ impl PreparedStrip<'_> {
                 times.fill(f64::INFINITY);
                 continue;
             }
-            *times = kernel.times_s(&self.predictor, self.dtype, features, weight);
+            kernel.times_s(&self.predictor, self.dtype, features, weight, times);
         }
     }
 }
@@ -164,25 +164,26 @@ impl<'a> PreparedKernel<'a> {
         dtype: Dtype,
         features: &Features,
         weight: f64,
-    ) -> BlockTimes {
+        times: &mut BlockTimes,
+    ) {
         let working_set = if self.has_border {
             compulsory_bytes(&Candidate { kernel: self.kernel, block: BLOCKS[0], dtype }, features)
         } else {
             Bytes(0)
         };
         let p = representative_row_length(self.kernel, features, predictor.row_length).unwrap_or(0);
-        let mut sum = Product { weight, working_set, times: self.unknown[0] };
+        *times = self.unknown[0];
+        let mut sum = Product { weight, working_set, times };
         let Some(coo) = &mut self.coo else {
             let count = match self.part.strip.unit {
                 StripUnit::Rows => features.nrows,
                 StripUnit::NonZeros => features.nnz,
             };
-            self.part.add_to(&mut sum, predictor, count, p);
-            return sum.times;
+            return self.part.add_to(&mut sum, predictor, count, p);
         };
         let rest = features.hyb.coo_nnz;
         if rest > 0 {
-            sum.times = self.unknown[1];
+            *sum.times = self.unknown[1];
             coo.add_to(&mut sum, predictor, rest, 0);
         }
         // Of an empty matrix the ELL part stands for the launch that takes place all the same.
@@ -190,17 +191,16 @@ impl<'a> PreparedKernel<'a> {
             sum.times.iter_mut().zip(self.unknown[0]).for_each(|(time, unknown)| *time += unknown);
             self.part.add_to(&mut sum, predictor, features.nrows, p);
         }
-        sum.times
     }
 }
 
 impl PreparedPart<'_> {
     /// Adds the times of `count` rows or non-zeros.
-    fn add_to(&mut self, sum: &mut Product, predictor: &StripPredictor<'_>, count: u64, row_length: u64) {
+    fn add_to(&mut self, sum: &mut Product<'_>, predictor: &StripPredictor<'_>, count: u64, row_length: u64) {
         if self.row_length != Some(row_length) {
             self.row_length = Some(row_length);
             self.lines.set(&self.fits, predictor.facts, self.x, row_length);
         }
-        self.lines.add_to(sum, self.strip.strips(count) as f64);
+        self.lines.add_to(sum, self.strip.strips(count));
     }
 }

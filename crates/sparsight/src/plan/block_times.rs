@@ -11,8 +11,9 @@ use sparsight_model::{BlockCosts, BlockTimes, Model, PreparedStrip};
 pub(super) struct BlockPredictor<'a> {
     how: How<'a>,
     candidates: &'a [Candidate],
-    /// Of the candidates, each once, in their order.
-    kernels: Vec<Kernel>,
+    /// Of the candidates, each once, in their order; and whether its format holds every block, since it holds the whole
+    /// matrix and pads nothing.
+    kernels: Vec<(Kernel, bool)>,
     limits: Limits,
 }
 
@@ -33,25 +34,37 @@ impl Least {
     fn of(self, among: Among) -> f64 {
         match among {
             Among::Fused(at) => self.sharing[at],
-            Among::All => self.sharing.into_iter().chain(self.others).fold(f64::INFINITY, lesser),
+            Among::All => {
+                let mut least = f64::INFINITY;
+                for at in 0..BLOCKS.len() {
+                    least = lesser(least, lesser(self.sharing[at], self.others[at]));
+                }
+                least
+            }
         }
     }
 }
 
 impl<'a> BlockPredictor<'a> {
-    /// For matrices with `ncols` columns.
+    /// For the blocks of a matrix with features `whole`.
     pub(super) fn new(
         predictor: Predictor<'a>,
         candidates: &'a [Candidate],
-        ncols: u64,
+        whole: &Features,
         limits: Limits,
     ) -> Self {
         let prepared = match &predictor {
-            Predictor::Strip(strip) => strip.prepared(candidates, ncols).map(How::Prepared),
+            Predictor::Strip(strip) => strip.prepared(candidates, whole.ncols).map(How::Prepared),
             _ => None,
         };
         let mut kernels: Vec<Kernel> = candidates.iter().map(|c| c.kernel).collect();
         kernels.dedup();
+        let is_unpadded = |kernel: Kernel| {
+            let one = candidates.iter().find(|c| c.kernel == kernel);
+            matches!(kernel.format(), Format::Csr | Format::Coo | Format::Jad)
+                && one.is_some_and(|one| feasible(one, whole, &limits).is_ok())
+        };
+        let kernels = kernels.into_iter().map(|kernel| (kernel, is_unpadded(kernel))).collect();
         Self { how: prepared.unwrap_or(How::Asked(predictor)), candidates, kernels, limits }
     }
 
@@ -80,7 +93,7 @@ impl<'a> BlockPredictor<'a> {
     fn least(&self, times: &[BlockTimes]) -> Least {
         let mut least =
             Least { sharing: [f64::INFINITY; BLOCKS.len()], others: [f64::INFINITY; BLOCKS.len()] };
-        for (&kernel, times) in self.kernels.iter().zip(times) {
+        for (&(kernel, _), times) in self.kernels.iter().zip(times) {
             let into = if shares_a_launch(kernel) { &mut least.sharing } else { &mut least.others };
             for (least, &time) in into.iter_mut().zip(times) {
                 *least = lesser(*least, time);
@@ -96,12 +109,14 @@ impl<'a> BlockPredictor<'a> {
                 let features = block.outline();
                 prepared.times_s(features, times);
                 let mut checked: Option<(Format, bool)> = None;
-                for (&kernel, times) in self.kernels.iter().zip(times) {
+                for (&(kernel, is_unpadded), times) in self.kernels.iter().zip(times) {
+                    // What is not padded fits if the whole matrix does.
+                    if is_unpadded || times.iter().all(|time| time.is_infinite()) {
+                        continue;
+                    }
                     let format = kernel.format();
                     let is_possible = match checked {
                         Some((same, is_possible)) if same == format => is_possible,
-                        // None of them is predicted.
-                        _ if times.iter().all(|time| time.is_infinite()) => continue,
                         _ => {
                             let one = Candidate { kernel, ..self.candidates[0] };
                             feasible(&one, features, &self.limits).is_ok()
@@ -125,7 +140,7 @@ impl<'a> BlockPredictor<'a> {
         let possible = |c: &&Candidate| feasible(c, features, &self.limits).is_ok();
         let possible: Vec<Candidate> = self.candidates.iter().filter(possible).copied().collect();
         for (candidate, predicted) in possible.iter().zip(predictor.predict_each(&possible, features)) {
-            let kernel = self.kernels.iter().position(|&kernel| kernel == candidate.kernel);
+            let kernel = self.kernels.iter().position(|&(kernel, _)| kernel == candidate.kernel);
             let block = BLOCKS.iter().position(|&block| block == candidate.block);
             if let (Some(kernel), Some(block), Ok(prediction)) = (kernel, block, predicted) {
                 times[kernel][block] = prediction.time.0;
@@ -163,7 +178,7 @@ mod tests {
                 let predictor = Advisor::new(&profile)
                     .predictor(model, PlacementRule::Blend, RowLengthRule::Paper)
                     .unwrap();
-                let prepared = BlockPredictor::new(predictor, &candidates, a.ncols() as u64, limits);
+                let prepared = BlockPredictor::new(predictor, &candidates, &Features::of(&a), limits);
                 assert!(prepared.is_prepared());
                 let asked = BlockPredictor { how: How::Asked(predictor), ..prepared.clone() };
                 let among: Vec<Among> = [Among::All].into_iter().chain((0..5).map(Among::Fused)).collect();

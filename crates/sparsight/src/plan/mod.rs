@@ -172,7 +172,8 @@ impl Advisor<'_> {
         let predictor = self.predictor(model, objective.placement, objective.row_length)?;
         let facts = &self.profile().device.facts;
         let limits = Limits::with_memory(facts.memory_bytes);
-        let blocks = BlockPredictor::new(predictor, candidates, a.ncols() as u64, limits);
+        let whole = Features::of(a);
+        let blocks = BlockPredictor::new(predictor, candidates, &whole, limits);
         let rows_a_strip = strip_rows::rows_a_strip(a.nrows(), facts, objective.strips, blocks.is_prepared());
         let detail = if blocks.is_prepared() { StripDetail::RowLengths } else { StripDetail::All };
         let strips = Strips::of(a, rows_a_strip, detail);
