@@ -78,13 +78,13 @@ impl<'a> StripPredictor<'a> {
     /// The fits that answer for both placements: equal where the rule or the fits leave one.
     fn placed(&self, candidate: &Candidate) -> Option<Placed<'a>> {
         let at = |placement| self.model.find(candidate, placement);
-        match (self.placement, at(Placement::Banded), at(Placement::Strewn)) {
-            (PlacementRule::Blend, Some(banded), Some(strewn)) => Some([banded, strewn]),
-            (PlacementRule::Banded, Some(only), _) | (_, _, Some(only)) | (_, Some(only), _) => {
-                Some([only; 2])
-            }
-            (_, None, None) => None,
-        }
+        let (banded, strewn) = (at(Placement::Banded), at(Placement::Strewn));
+        let only = match (self.placement, banded, strewn) {
+            (PlacementRule::Blend, Some(banded), Some(strewn)) => return Some([banded, strewn]),
+            (PlacementRule::Strewn, _, Some(_)) | (_, None, _) => strewn,
+            _ => banded,
+        };
+        Some([only?; 2])
     }
 }
 
