@@ -4,7 +4,7 @@
 //! the paper's S_CSR      rows that the device works on at one moment with a warp a row
 //! strips of k S_CSR      k the least with which there are no more strips than can be afforded
 //! ```
-//! The paper takes S_CSR, and S_ELL, which is 32 S_CSR, where there would be a huge number of blocks. Between the two lie
+//! The paper takes `S_CSR`, or `S_ELL` = 32 `S_CSR` where there would be a huge number of blocks. Between the two lie
 //! other multiples, and what a block costs to predict depends on the model.
 
 use sparsight_kernels::{DeviceFacts, Kernel, strip};
