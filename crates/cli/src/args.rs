@@ -2,7 +2,7 @@
 
 use crate::commands::{
     advise::Advise, bench::Bench, completions::Completions, evaluate::Evaluate, fit::Fit, gallery::Gallery,
-    info::Info, kernels::Kernels, measure::Measure, predict::Predict, profile::Profile,
+    info::Info, kernels::Kernels, measure::Measure, plan::Plan, predict::Predict, profile::Profile,
 };
 use crate::failure::Failure;
 use clap::{Parser, Subcommand, ValueEnum};
@@ -75,6 +75,7 @@ pub(crate) enum ColorWhen {
 pub(crate) enum Command {
     Advise(Advise),
     Predict(Predict),
+    Plan(Plan),
     Bench(Bench),
     Profile(Profile),
     Measure(Measure),

@@ -49,6 +49,55 @@ fn advise_without_non_zeros_still_answers() {
     assert_snapshot!(run(dir.path(), &["advise", "empty.mtx", "--profile", "made-up", "--top", "2"]));
 }
 
+/// Rows of about 85 non-zeros, then rows of 200.
+const HALVES: &str = "gallery:kkt,n=20000,m=8000,row=200";
+
+#[test]
+fn plan_shows_the_parts_beside_the_best_single_candidate() {
+    let dir = made_up_profile();
+    let plan = ["plan", HALVES, "--profile", "made-up", "--formats", "csr,ell,coo,hyb"];
+    assert_snapshot!(run(dir.path(), &plan));
+    assert_snapshot!(run(dir.path(), &[&plan[..], &["--strips", "1", "--execution", "fused"]].concat()));
+}
+
+#[test]
+fn plan_in_json_has_rows_without_a_gap() {
+    let dir = made_up_profile();
+    let arguments = ["plan", HALVES, "--profile", "made-up", "--model", "strip"];
+    let all = json(dir.path(), &arguments);
+    assert_eq!(all["schema"], "sparsight/plan/1");
+    assert_eq!((&all["strips"], &all["strip_rows"]), (&44.into(), &640.into()));
+    let strategies = all["strategies"].as_array().unwrap();
+    assert_eq!(strategies.len(), 2);
+    for strategy in strategies {
+        let parts = strategy["parts"].as_array().unwrap();
+        assert!(parts.len() > 1, "{strategy}");
+        assert_eq!((&parts[0]["rows"][0], &parts[parts.len() - 1]["rows"][1]), (&0.into(), &28_000.into()));
+        assert!(parts.windows(2).all(|pair| pair[0]["rows"][1] == pair[1]["rows"][0]), "{strategy}");
+        let gain =
+            1.0 - strategy["predicted_s"].as_f64().unwrap() / all["single"]["predicted_s"].as_f64().unwrap();
+        assert!((gain - strategy["gain"].as_f64().unwrap()).abs() < 1e-12);
+    }
+    let few = ["--json", "--top", "1", "--execution", "sequential"];
+    assert_snapshot!(rounded(&run(dir.path(), &[&arguments[..], &few].concat())));
+}
+
+#[test]
+fn plan_refuses_what_it_does_not_know() {
+    let dir = made_up_profile();
+    for (flag, value, says) in [
+        ("--formats", "dia", "unknown format 'dia': csr, coo"),
+        ("--execution", "parallel", "sequential or fused, or both"),
+        ("--strips", "0", "from 1 to 4096"),
+        ("--strips", "5000", "from 1 to 4096"),
+    ] {
+        let out = run(dir.path(), &["plan", HALVES, "--profile", "made-up", flag, value]);
+        assert!(out.starts_with("exit code: 2") && out.contains(says), "{out}");
+    }
+    let out = run(dir.path(), &["plan", HALVES, "--profile", "made-up", "--formats", "sell"]);
+    assert!(out.starts_with("exit code: ") && out.contains("holds no best model for f64"), "{out}");
+}
+
 #[test]
 fn predict_shows_the_numbers_behind_a_time() {
     let dir = made_up_profile();

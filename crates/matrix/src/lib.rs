@@ -26,6 +26,7 @@ mod row_order;
 mod scalar;
 mod sell;
 mod sell_sizes;
+mod strips;
 mod units;
 
 pub use bro_ell::{BroEll, BroEllColumns, BroEllShape, BroEllSize, BroEllSlice};
@@ -43,4 +44,5 @@ pub use reference::{Reference, reference, rounding_bound};
 pub use row_lengths::RowLengths;
 pub use scalar::{Dtype, Scalar};
 pub use sell::{Sell, SellShape};
+pub use strips::{Block, StripDetail, Strips};
 pub use units::{Bytes, Seconds};

@@ -7,6 +7,7 @@
 //! LearningSample (measured matrix, time) -> LearnedModel::fit -> LearnedModel  (stored in a profile)
 //! LearnedModel + DeviceFacts = LearnedPredictor: Model;  learned by Boosting, Linear or Neighbours
 //! Model + Candidate + Features -> Prediction -> Ranking
+//! time of every block of neighbouring rows -> Partition
 //! ```
 //!
 //! Sources: Guo and Wang 2012; Guo, Wang and Chen 2014; Lehnert et al. 2016; Wang, Gu and Li 2017. Each file names its equation.
@@ -26,7 +27,9 @@ mod linear;
 mod model;
 mod neighbours;
 mod observation;
+mod partition;
 mod prediction;
+mod prepared_strip;
 mod ranking;
 mod regime;
 mod row_length_rule;
@@ -52,7 +55,9 @@ pub use linear::{Linear, LinearModel, LinearPredictor};
 pub use model::Model;
 pub use neighbours::{Neighbours, NeighboursModel, NeighboursPredictor};
 pub use observation::Observation;
+pub use partition::{BlockCosts, Execution, Partition, optimal_partition};
 pub use prediction::{Extrapolation, Prediction, Term};
+pub use prepared_strip::{BlockTimes, PreparedStrip};
 pub use ranking::{ChoiceQuality, Ranked, Ranking, is_within, rank};
 pub use regime::{Footprint, Regimes, Split, SplitBy};
 pub use row_length_rule::{KnownQuantile, RowLengthRule, representative_row_length};

@@ -13,7 +13,7 @@
 //! [`RowLengthRule`]: crate::RowLengthRule
 
 use crate::observation::Point;
-use crate::{CooStrip, CsrStrip, EllStrip, Extent};
+use crate::{CooStrip, CsrStrip, EllStrip, Extent, Line};
 use serde::{Deserialize, Serialize};
 use sparsight_kernels::{DeviceFacts, Kernel};
 
@@ -48,6 +48,25 @@ impl StripFit {
             Self::Csr(fit) => fit.time_s(strips, row_length),
             Self::Ell(fit) => fit.time_s(strips, row_length),
             Self::Coo(fit) => fit.time_s(strips),
+        }
+    }
+
+    /// [`StripFit::time_s`] of one p as a line over I. Where it is above zero; the equation of CSR stays at zero below.
+    pub(crate) fn over_strips(&self, row_length: u64) -> Line {
+        let p = row_length as f64;
+        match self {
+            Self::Csr(fit) => {
+                let side = fit.side(row_length);
+                let scale = side.over_row_length.at(p).max(0.0) / side.time_s;
+                let Line { slope, intercept } = side.over_strips;
+                Line { slope: scale * slope, intercept: scale * intercept }
+            }
+            Self::Ell(fit) => {
+                let (f, e, beyond) = (fit.slope_over_strips, fit.over_strips, p - fit.row_length as f64);
+                let (slope, intercept) = (f.slope * beyond + e.slope, f.intercept * beyond + e.intercept);
+                Line { slope, intercept }
+            }
+            Self::Coo(fit) => fit.over_strips,
         }
     }
 

@@ -273,7 +273,7 @@ enum Placements {
 }
 
 /// `x_reuse` as a weight; a matrix without a sensible one counts as strewn, which costs more.
-fn reuse(features: &Features) -> f64 {
+pub(crate) fn reuse(features: &Features) -> f64 {
     if features.x_reuse.is_nan() { 0.0 } else { features.x_reuse.clamp(0.0, 1.0) }
 }
 

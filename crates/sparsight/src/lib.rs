@@ -30,6 +30,7 @@ mod error;
 mod evaluate;
 mod fit;
 mod instrument;
+mod plan;
 mod predictor;
 
 pub use advisor::{Advice, Advised, Advisor, Objective, Refused, Why};
@@ -42,5 +43,6 @@ pub use evaluate::{
 };
 pub use fit::fit;
 pub use instrument::{Grid, Point, Step, instrument, measure_conversion};
+pub use plan::{Part, Plan, PlanObjective, Strategy, shares_a_launch};
 pub use predictor::{ModelName, Predictor};
 pub use profile::Profile;

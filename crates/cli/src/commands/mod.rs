@@ -10,6 +10,7 @@ pub(crate) mod gallery;
 pub(crate) mod info;
 pub(crate) mod kernels;
 pub(crate) mod measure;
+pub(crate) mod plan;
 pub(crate) mod predict;
 pub(crate) mod profile;
 
@@ -22,6 +23,7 @@ pub(crate) fn run(command: Command, context: &Context) -> Result<Exit, Failure> 
     match command {
         Command::Advise(advise) => advise.run(context),
         Command::Predict(predict) => predict.run(context),
+        Command::Plan(plan) => plan.run(context),
         Command::Bench(bench) => bench.run(context),
         Command::Profile(profile) => profile.run(context),
         Command::Measure(measure) => measure.run(context),

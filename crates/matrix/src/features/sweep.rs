@@ -2,6 +2,7 @@
 //!
 //! What it gathers are whole numbers, so the order in which threads meet does not matter.
 
+use super::rows::Rows;
 use super::team_steps::{TeamSteps, WARP};
 use crate::bro_ell::{self, BLOCK_ROWS, BroEllSize};
 use crate::{Csr, Scalar};
@@ -24,13 +25,13 @@ pub(super) struct Sweep {
 }
 
 impl Sweep {
-    /// Over all of `a`. O(nnz), in parallel.
-    pub(super) fn of<T: Scalar>(a: &Csr<T>) -> Self {
-        (0..a.nrows().div_ceil(BLOCK_ROWS))
+    /// Over all of `rows`. O(nnz), in parallel.
+    pub(super) fn of<T: Scalar>(rows: &Rows<'_, T>) -> Self {
+        (0..rows.count().div_ceil(BLOCK_ROWS))
             .into_par_iter()
             .fold(Self::default, |mut sweep, block| {
-                let start = block * BLOCK_ROWS;
-                sweep.block(a, start..(start + BLOCK_ROWS).min(a.nrows()));
+                let start = rows.range.start + block * BLOCK_ROWS;
+                sweep.block(rows.a, start..(start + BLOCK_ROWS).min(rows.range.end));
                 sweep
             })
             .reduce(Self::default, Self::merge)
@@ -42,7 +43,7 @@ impl Sweep {
         let block = bro_ell::of_block(a, rows.clone());
         self.bro_ell = added(self.bro_ell, block.sizes);
         for row in rows.clone() {
-            self.bandwidth = self.bandwidth.max(bandwidth(row, a.row(row).0));
+            self.bandwidth = self.bandwidth.max(bandwidth_of(row, a.row(row).0));
         }
         // Most blocks hold no distance that is nearer or farther than those before, and their ORs say so.
         if block.farthest > 0 && self.distances.is_none_or(|(least, most)| least > 1 || block.farthest > most)
@@ -64,8 +65,13 @@ impl Sweep {
     }
 }
 
+/// Largest `|j - i|` of all rows. O(rows).
+pub(super) fn bandwidth<T: Scalar>(rows: &Rows<'_, T>) -> u64 {
+    rows.range.clone().map(|row| bandwidth_of(row, rows.a.row(row).0)).max().unwrap_or(0)
+}
+
 /// Largest `|j - i|` of a row: columns are sorted, so the ends decide.
-fn bandwidth(row: usize, cols: &[u32]) -> u64 {
+fn bandwidth_of(row: usize, cols: &[u32]) -> u64 {
     let (Some(&first), Some(&last)) = (cols.first(), cols.last()) else { return 0 };
     let from_diagonal = |col: u32| u64::from(col).abs_diff(row as u64);
     from_diagonal(first).max(from_diagonal(last))
