@@ -29,6 +29,12 @@ pub(super) struct Growth {
 }
 
 impl Growth {
+    /// Chosen by cross-validation over 798 matrices on an H200, without folders e and f, each setting with six ways to deal
+    /// the matrices into folds. Within 5 % of the best, and best over chosen, of the held-out real matrices: these
+    /// settings 84.8 % and 0.977; one forest instead of three 83.9 %; depth 8 85.4 %, at half as many leaves again; 20
+    /// projections 84.4 %; half the `l2` 84.5 %. With a single forest: leaves of 20 instead of 10 78.0 instead of
+    /// 81.6 %, 5 82.4 %; candidates weighed by a power of `T_best / T` of 1/2 82.4 %, of 2 83.9 %; the inputs that
+    /// kernels do not add 79.3 instead of 81.6 %.
     pub(super) const CHOSEN: Self = Self {
         forests: 3,
         trees: 100,
