@@ -6,6 +6,7 @@
 //! StripModel + DeviceFacts  = StripPredictor: Model
 //! LearningSample (measured matrix, time) -> LearnedModel::fit -> LearnedModel  (stored in a profile)
 //! LearnedModel + DeviceFacts = LearnedPredictor: Model;  learned by Boosting, Linear or Neighbours
+//! Comparison: the candidates of one matrix against each other, learned from the same samples
 //! Model + Candidate + Features -> Prediction -> Ranking
 //! time of every block of neighbouring rows -> Partition
 //! ```
@@ -16,6 +17,7 @@ pub mod accuracy;
 
 mod boosting;
 mod calibration;
+mod comparison;
 mod error;
 mod extent;
 mod fitted_line;
@@ -43,6 +45,7 @@ mod strip_predictor;
 pub use accuracy::Accuracy;
 pub use boosting::{Boosting, BoostingModel, BoostingPredictor};
 pub use calibration::{Calibration, MeasuredPair};
+pub use comparison::Comparison;
 pub use error::PredictError;
 pub use extent::Extent;
 pub use fitted_line::{Along, Bound, FittedLine};

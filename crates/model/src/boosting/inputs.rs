@@ -71,6 +71,11 @@ pub(super) const INPUTS: [(&str, &str); COUNT] = [
     ("fetched by multiprocessors / L2", ""),
 ];
 
+/// Names of the inputs that do not depend on the block size: those of a kernel, then those that all share.
+pub(crate) fn names_without_block() -> impl Iterator<Item = &'static str> {
+    INPUTS.into_iter().skip(BLOCK_INPUTS).map(|(name, _)| name)
+}
+
 /// Smallest quantity that is told from nothing.
 const LEAST: f64 = 1e-6;
 
@@ -90,7 +95,7 @@ fn over(a: f64, b: f64) -> Quantity {
 
 /// A matrix of one value type, with what is the same for all of its candidates.
 #[derive(Debug)]
-pub(super) struct Matrix<'f> {
+pub(crate) struct Matrix<'f> {
     features: &'f Features,
     locality: &'f Locality,
     dtype: Dtype,
@@ -101,7 +106,7 @@ pub(super) struct Matrix<'f> {
 
 impl<'f> Matrix<'f> {
     /// `None` for features without locality.
-    pub(super) fn of(features: &'f Features, dtype: Dtype, facts: &DeviceFacts) -> Option<Self> {
+    pub(crate) fn of(features: &'f Features, dtype: Dtype, facts: &DeviceFacts) -> Option<Self> {
         let locality = features.locality.as_ref()?;
         let quantities = shared(features, locality, dtype, facts);
         Some(Self { features, locality, dtype, quantities, inputs: quantities.map(Quantity::input) })
@@ -115,6 +120,26 @@ impl<'f> Matrix<'f> {
         all[BLOCK_INPUTS..BLOCK_INPUTS + KERNEL_INPUTS].copy_from_slice(&kernel);
         all[BLOCK_INPUTS + KERNEL_INPUTS..].copy_from_slice(&self.inputs);
         all
+    }
+
+    /// What all candidates share, then what each of `kernels` adds, whatever its block size: 28 numbers and 13 a kernel.
+    pub(crate) fn side_by_side(
+        &self,
+        kernels: impl IntoIterator<Item = Kernel>,
+        facts: &DeviceFacts,
+    ) -> Vec<i32> {
+        let of_kernel = |kernel| {
+            // Nothing here looks at the block size.
+            let candidate = Candidate { kernel, block: 1, dtype: self.dtype };
+            let parts = Parts::of(&candidate, self.features, facts);
+            self.kernel(&candidate, &parts, facts).map(Quantity::input)
+        };
+        self.inputs.into_iter().chain(kernels.into_iter().flat_map(of_kernel)).collect()
+    }
+
+    /// How many numbers [`Matrix::side_by_side`] gives for so many kernels.
+    pub(crate) const fn count_side_by_side(kernels: usize) -> usize {
+        MATRIX_INPUTS + KERNEL_INPUTS * kernels
     }
 
     /// The first of [`Matrix::inputs`]: where candidates of one kernel differ.
