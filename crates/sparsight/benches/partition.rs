@@ -4,7 +4,7 @@
 //! whole and of the strips take, which stands beside it. Formats as in the paper: CSR, ELL, COO and HYB, with all their
 //! kernels and block sizes; `-- --all` for the whole catalogue.
 //!
-//! The limit is 50 ms for `strip`, sequential.
+//! The aim is 50 ms for `strip`, sequential, on two cores.
 
 use sparsight::device::timing::{StoppingRule, measure, wall_clock};
 use sparsight::kernels::{Candidate, Format, catalogue};

@@ -91,7 +91,7 @@ fn what_takes_less_than_two_launches_is_not_cut() {
         check(&found, &a);
         let sequential = &found.strategies[0];
         assert!(sequential.single.prediction.time.0 < 2.0 * launch.0, "{model}: {:?}", sequential.single);
-        assert_eq!(sequential.parts, [sequential.single.clone()], "{model}");
+        assert_eq!(sequential.parts, std::slice::from_ref(&sequential.single), "{model}");
     }
 }
 

@@ -10,7 +10,7 @@
 use sparsight_kernels::{DeviceFacts, Kernel, strip};
 use std::num::NonZeroUsize;
 
-/// Most strips for a prepared strip model: 1.1 million blocks, predicted in some tens of milliseconds. Chosen; the matrix
+/// Most strips for a prepared strip model: 1.1 million blocks, some tenths of a second of one core. Chosen; the matrix
 /// with most strips in the paper has 1,489.
 const PREPARED: usize = 1500;
 
