@@ -8,7 +8,7 @@ use crate::printer::BOLD;
 use crate::table::Table;
 use crate::text::grouped;
 use serde::Serialize;
-use sparsight::kernels::{BLOCKS, Format, Kernel, StripUnit, strip};
+use sparsight::kernels::{BLOCKS, Format, Kernel, strip};
 
 /// The catalogue: formats, kernels, block sizes, and the strip of each kernel on a device
 #[derive(Debug, clap::Args)]
@@ -47,10 +47,7 @@ impl Kernels {
                 kernel: kernel.name(),
                 threads_per_row: kernel.threads_per_row(),
                 strip: strip.size,
-                strip_unit: match strip.unit {
-                    StripUnit::Rows => "rows",
-                    StripUnit::NonZeros => "non-zeros",
-                },
+                strip_unit: strip.unit.name(),
             }
         };
         let kernels: Vec<KernelJson> = Kernel::ALL.into_iter().map(json).collect();

@@ -60,7 +60,7 @@ impl Drop for Module {
 }
 
 /// Most parameters of a kernel.
-const MAX_ARGS: usize = 16;
+const MAX_ARGS: usize = 24;
 
 /// A kernel with everything it is launched with, so that launching it again and again costs the host little.
 #[derive(Debug, Clone)]
@@ -75,7 +75,7 @@ pub(super) struct Launch {
 
 impl Launch {
     /// # Panics
-    /// If there are more than 16 arguments or no such kernel.
+    /// If there are more than 24 arguments or no such kernel.
     pub(super) fn new(
         module: Arc<Module>,
         kernel: usize,

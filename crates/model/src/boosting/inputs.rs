@@ -12,8 +12,8 @@
 
 use super::baseline::{Parts, bytes_per_s, launch_s};
 use crate::Term;
-use sparsight_kernels::{Candidate, DeviceFacts, Kernel, compulsory_bytes, strip};
-use sparsight_matrix::{Dtype, Features, Locality};
+use sparsight_kernels::{Candidate, DeviceFacts, Kernel, StripUnit, compulsory_bytes, strip};
+use sparsight_matrix::{Dtype, Features, Locality, TileTable};
 
 /// Inputs that differ between the block sizes of a kernel.
 pub(super) const BLOCK_INPUTS: usize = 2;
@@ -136,8 +136,7 @@ impl<'f> Matrix<'f> {
     }
 
     fn block(&self, candidate: &Candidate, facts: &DeviceFacts) -> [Quantity; BLOCK_INPUTS] {
-        let blocks =
-            work(candidate.kernel, self.features) * threads(candidate.kernel) / f64::from(candidate.block);
+        let blocks = blocks(candidate, self.features);
         [value(u64::from(candidate.block)), over(blocks, f64::from(facts.multiprocessors))]
     }
 
@@ -217,9 +216,17 @@ fn reuse(f: &Features) -> f64 {
     if f.x_reuse.is_nan() { 0.0 } else { f.x_reuse.clamp(0.0, 1.0) }
 }
 
-/// What threads are given: rows, in COO non-zeros.
+/// What threads are given: rows, non-zeros, or both.
 fn work(kernel: Kernel, f: &Features) -> f64 {
-    if kernel == Kernel::Coo { f.nnz as f64 } else { f.nrows as f64 }
+    StripUnit::of(kernel).count(f.nrows, f.nnz) as f64
+}
+
+/// Blocks of a launch; of csr-balanced one a tile, however large it is.
+fn blocks(candidate: &Candidate, f: &Features) -> f64 {
+    match candidate.kernel {
+        Kernel::CsrBalanced(shape) => TileTable::tile_count(f.nrows, f.nnz, shape) as f64,
+        kernel => work(kernel, f) * threads(kernel) / f64::from(candidate.block.max(1)),
+    }
 }
 
 fn threads(kernel: Kernel) -> f64 {
