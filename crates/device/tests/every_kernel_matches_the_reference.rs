@@ -5,7 +5,9 @@ mod support;
 use sparsight_device::cpu::Cpu;
 use sparsight_device::timing::Caches;
 use sparsight_device::{Device, DeviceError, check, random_x};
-use sparsight_kernels::{BenchmarkMatrix, Format, Placement, RowLengthDistribution, catalogue};
+use sparsight_kernels::{
+    BenchmarkMatrix, Candidate, Format, Kernel, Placement, RowLengthDistribution, catalogue,
+};
 use sparsight_matrix::{Dtype, Scalar, reference};
 use support::{awkward_matrices, for_each_real_matrix, gpu, hold_matrix_to_reference, hold_to_reference};
 
@@ -56,6 +58,11 @@ fn a_single_worker_matches_the_reference() {
     hold_to_reference::<f64>(&Cpu::with_threads(1).unwrap());
 }
 
+/// What every device runs.
+fn our_own(dtype: Dtype) -> impl Iterator<Item = Candidate> {
+    catalogue(dtype).filter(|c| !matches!(c.kernel, Kernel::Vendor(_)))
+}
+
 /// y of every candidate that can be run on every awkward matrix.
 fn all_results(device: &dyn Device<f32>) -> Vec<Vec<f32>> {
     let mut results = Vec::new();
@@ -63,7 +70,7 @@ fn all_results(device: &dyn Device<f32>) -> Vec<Vec<f32>> {
         for format in Format::ALL {
             let Ok(mut operand) = device.load(&a, format) else { continue };
             operand.set_x(&random_x(a.ncols(), 1)).unwrap();
-            for candidate in catalogue(Dtype::F32).filter(|c| c.format() == format) {
+            for candidate in our_own(Dtype::F32).filter(|c| c.format() == format) {
                 operand.poison_y().unwrap();
                 operand.batch(&candidate, 1, Caches::Warm).unwrap();
                 results.push(operand.read_y().unwrap());
@@ -87,7 +94,7 @@ fn hold_generated_to_reference<T: Scalar>(device: &dyn Device<T>) {
         let matrix = BenchmarkMatrix { nrows: 5_000, row_length: 9, lengths, placement, seed: 3 };
         let x = random_x::<T>(5_000, 4);
         let expected = reference(&matrix.to_csr(), &x);
-        for candidate in catalogue(T::DTYPE) {
+        for candidate in our_own(T::DTYPE) {
             let mut operand = device.generate(&matrix, candidate.format()).unwrap();
             operand.set_x(&x).unwrap();
             check(operand.as_mut(), &candidate, &expected).unwrap();

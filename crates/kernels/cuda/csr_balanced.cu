@@ -18,12 +18,13 @@
 // Sources: Merrill and Garland, SC 2016 (rows and non-zeros counted together); Greathouse and Daga, SC 2014 (products
 // of whole rows in shared memory, long rows apart).
 
-// Products that a thread asks for before it uses the first: its share of a tile. More would take registers for nothing.
-static const unsigned int AHEAD = ITEMS / BLOCK < 1 ? 1 : ITEMS / BLOCK > 8 ? 8 : ITEMS / BLOCK;
+// Products that a thread asks for before it uses the first: its share of a tile and one more, since a tile's last row may
+// hang over. More than that would take registers for nothing.
+static const unsigned int AHEAD = ITEMS / BLOCK < 8 ? ITEMS / BLOCK + 1 : 9;
 
-// Steps in shared memory beyond which a row is left to the whole warp. Chosen: twice what a thread of a full team has in
-// a tile of rows of one length.
-static const unsigned int MOST_STEPS = 2 * (AHEAD < 8 ? 8 : AHEAD);
+// Steps in shared memory beyond which a row is left to the whole warp. Chosen: twice a thread's share of a tile, and no
+// fewer than the warp's own sum with its shuffles takes.
+static const unsigned int MOST_STEPS = 2 * ITEMS / BLOCK < 16 ? 16 : 2 * ITEMS / BLOCK;
 
 // Place of product k. One left out in 32: teams of rows of 8, 16 or 32 entries would else all wait for the same bank.
 static __device__ __forceinline__ unsigned int place(unsigned int k)

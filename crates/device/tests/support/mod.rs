@@ -2,7 +2,7 @@
 
 use sparsight_device::cuda::Cuda;
 use sparsight_device::{Device, DeviceError, check, random_x};
-use sparsight_kernels::{Format, catalogue, feasible};
+use sparsight_kernels::{Format, Kernel, catalogue, feasible};
 use sparsight_matrix::{Csr, Features, Scalar, io, mix, reference};
 use std::path::PathBuf;
 
@@ -58,7 +58,11 @@ pub fn hold_matrix_to_reference<T: Scalar>(device: &dyn Device<T>, name: &str, a
     let expected = reference(a, &x);
     let features = Features::of(a);
     for format in Format::ALL {
-        let candidates = || catalogue(T::DTYPE).filter(|candidate| candidate.format() == format);
+        let candidates = || {
+            catalogue(T::DTYPE)
+                .filter(|candidate| candidate.format() == format)
+                .filter(|candidate| !matches!(candidate.kernel, Kernel::Vendor(_)))
+        };
         let possible = candidates().all(|c| feasible(&c, &features, &device.limits()).is_ok());
         let mut operand = match device.load(a, format) {
             Ok(operand) => operand,
