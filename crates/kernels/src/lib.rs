@@ -20,7 +20,7 @@ pub use benchmark_rows::BenchmarkRows;
 pub use candidate::{BLOCKS, Candidate, ParseCandidateError, catalogue, catalogue_on};
 pub use device_facts::{DeviceFacts, DeviceKind};
 pub use kernel::{Format, Kernel, ParseFormatError};
-pub use launch::{Chunk, row_chunks};
+pub use launch::{BinEnds, Chunk, row_chunks};
 pub use row_length_distribution::RowLengthDistribution;
 pub use source::{COO_ITEMS, HELPER_BLOCK, KernelSource, benchmark_matrix_source, source, timing_source};
 pub use strip::{Strip, StripUnit, strip};

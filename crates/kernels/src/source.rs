@@ -24,8 +24,12 @@ macro_rules! cuda {
 
 const STORE: &str = cuda!("store.cu");
 const OVERLAP: &str = cuda!("overlap.cu");
+const TEAM: &str = cuda!("team.cu");
+const SEGMENT: &str = cuda!("segment.cu");
 const CSR_SCALAR: &str = cuda!("csr_scalar.cu");
 const CSR_VECTOR: &str = cuda!("csr_vector.cu");
+const CSR_BALANCED: &str = cuda!("csr_balanced.cu");
+const CSR_BINNED: &str = cuda!("csr_binned.cu");
 const CLEAR: &str = cuda!("clear.cu");
 const COO: &str = cuda!("coo.cu");
 const ELL: &str = cuda!("ell.cu");
@@ -54,6 +58,8 @@ pub struct KernelSource {
 /// |---|---|---|
 /// | csr-scalar | `csr_scalar` | rows, 1 thread each |
 /// | csr-vector | `csr_vector` | rows, `threads_per_row` threads each |
+/// | csr-balanced | `csr_balanced` | tiles, a block each |
+/// | csr-binned | `csr_binned` | blocks, as [`BinEnds`](crate::BinEnds) deals them out |
 /// | ell | `ell` | rows, 1 thread each |
 /// | coo | `clear`, `coo` | rows, 1 thread each; runs of `32 COO_ITEMS` non-zeros, 32 threads each |
 /// | hyb | `ell`, `coo` | as in ell and coo |
@@ -67,8 +73,9 @@ pub fn source(candidate: &Candidate, offset_bytes: u64) -> Option<KernelSource> 
         vec![format!("VALUE={}", c_type(candidate.dtype)), format!("BLOCK={}", candidate.block)];
     let (files, entry_points): (&[&str], &'static [&'static str]) = match candidate.kernel {
         Kernel::CsrScalar => (&[STORE, CSR_SCALAR], &["csr_scalar"]),
-        Kernel::CsrVector { .. } => (&[STORE, CSR_VECTOR], &["csr_vector"]),
-        Kernel::CsrBalanced(_) | Kernel::CsrBinned => todo!("csr-balanced and csr-binned"),
+        Kernel::CsrVector { .. } => (&[STORE, TEAM, CSR_VECTOR], &["csr_vector"]),
+        Kernel::CsrBalanced(_) => (&[STORE, TEAM, SEGMENT, CSR_BALANCED], &["csr_balanced"]),
+        Kernel::CsrBinned => (&[STORE, TEAM, SEGMENT, CSR_BINNED], &["csr_binned"]),
         Kernel::Vendor(_) => return None,
         Kernel::Coo => (&[OVERLAP, CLEAR, COO], &["clear", "coo"]),
         Kernel::Ell => (&[STORE, OVERLAP, ELL], &["ell"]),
@@ -78,7 +85,11 @@ pub fn source(candidate: &Candidate, offset_bytes: u64) -> Option<KernelSource> 
         Kernel::BroEll(_) => (&[STORE, BRO_ELL], &["bro_ell"]),
     };
     match candidate.kernel {
-        Kernel::CsrScalar => definitions.push(offset(offset_bytes)),
+        Kernel::CsrScalar | Kernel::CsrBinned => definitions.push(offset(offset_bytes)),
+        Kernel::CsrBalanced(shape) => {
+            definitions.push(offset(offset_bytes));
+            definitions.push(format!("ITEMS={}", shape.items));
+        }
         Kernel::CsrVector { threads_per_row } => {
             definitions.push(offset(offset_bytes));
             definitions.push(format!("THREADS_PER_ROW={threads_per_row}"));
@@ -91,7 +102,7 @@ pub fn source(candidate: &Candidate, offset_bytes: u64) -> Option<KernelSource> 
             }
         }
         Kernel::Ell => definitions.push("FOLLOWED=0".to_owned()),
-        Kernel::CsrBalanced(_) | Kernel::CsrBinned | Kernel::Jad | Kernel::Vendor(_) => {}
+        Kernel::Jad | Kernel::Vendor(_) => {}
         Kernel::Sell(shape) => {
             definitions.push(format!("SLICE={}", shape.slice));
             definitions.push(format!("SORTED={}", u32::from(shape.is_sorted())));
@@ -175,9 +186,23 @@ mod tests {
 
     #[test]
     fn the_kernels_include_nothing_and_have_no_macro_bodies() {
-        for text in
-            [STORE, CSR_SCALAR, CSR_VECTOR, CLEAR, COO, ELL, JAD, SELL, BRO_ELL, BENCHMARK_MATRIX, SPIN]
-        {
+        for text in [
+            STORE,
+            TEAM,
+            SEGMENT,
+            CSR_SCALAR,
+            CSR_VECTOR,
+            CSR_BALANCED,
+            CSR_BINNED,
+            CLEAR,
+            COO,
+            ELL,
+            JAD,
+            SELL,
+            BRO_ELL,
+            BENCHMARK_MATRIX,
+            SPIN,
+        ] {
             assert!(!text.contains("#include") && !text.contains("#define"));
             assert!(text.starts_with("#line 1 \""));
         }

@@ -5,7 +5,7 @@
 //! | `csr-vector`, any team | CSR |
 //! | `csr-scalar` | ELL |
 //! | `ell`, `jad` | ELL |
-//! | `coo` | COO |
+//! | `coo`, `csr-balanced` | COO |
 //! | `hyb` | ELL with p = K, plus COO of the rest |
 //!
 //! Sources: Guo, Wang and Chen 2014, section 3.4.2; Wang, Gu and Li 2017 for `csr-scalar` (their CSR-S).
@@ -79,7 +79,7 @@ impl StripFit {
         }
     }
 
-    /// p that the benchmark matrices cover; `None` for COO.
+    /// p that the benchmark matrices cover; `None` for COO and csr-balanced.
     pub fn row_lengths(&self) -> Option<Extent> {
         match self {
             Self::Csr(fit) => Some(fit.row_lengths),

@@ -60,7 +60,7 @@ impl Drop for Module {
 }
 
 /// Most parameters of a kernel.
-const MAX_ARGS: usize = 16;
+const MAX_ARGS: usize = 24;
 
 /// A kernel with everything it is launched with, so that launching it again and again costs the host little.
 #[derive(Debug, Clone)]
@@ -76,7 +76,7 @@ pub(super) struct Launch {
 
 impl Launch {
     /// # Panics
-    /// If there are more than 16 arguments or no such kernel.
+    /// If there are more than 24 arguments or no such kernel.
     pub(super) fn new(
         module: Arc<Module>,
         kernel: usize,
@@ -92,8 +92,8 @@ impl Launch {
 
     /// Begins before the launch in front of it has ended. The kernels must be written for it (`cuda/overlap.cu`), and
     /// the device must have programmatic dependent launch: compute capability 9.0.
-    pub(super) fn overlapping(self) -> Self {
-        Self { overlaps: true, ..self }
+    pub(super) fn overlap(&mut self) {
+        self.overlaps = true;
     }
 
     /// Queues it in the context's stream and does not wait.

@@ -99,81 +99,58 @@ impl<'d, T: Scalar> CudaOperand<'d, T> {
     /// The launches of one y = alpha A x + beta y with a kernel of ours.
     fn product(&self, candidate: &Candidate, alpha: f64, beta: f64) -> Result<Vec<Launch>, DeviceError> {
         assert_eq!(candidate.format(), self.matrix.format(), "the candidate's format is not the operand's");
-        let (x, y, block) = (self.x.address(), self.y.address(), candidate.block);
-        let (alpha, beta) = (alpha.to_bits(), beta.to_bits());
-        let offset_bytes = if let Matrix::Csr { row_ptr, .. } = &self.matrix { row_ptr.bytes() } else { 4 };
-        let module = self.cuda.candidate(candidate, offset_bytes)?;
+        let (y, block) = (self.y.address(), candidate.block);
+        let beta = beta.to_bits();
+        let vectors = [self.x.address(), y, alpha.to_bits(), beta];
+        let module = self.cuda.candidate(candidate, self.matrix.offset_bytes())?;
         let mut launches = Vec::new();
-        let mut rows = |kernel: usize, threads_per_row: u32, args: &[u64]| {
-            for chunk in row_chunks(self.nrows, threads_per_row, block) {
-                let args = [&[chunk.first_row, self.nrows], args].concat();
+        let mut teams = |kernel: usize, count: u64, threads: u32, args: &[&[u64]]| {
+            for chunk in row_chunks(count, threads, block) {
+                let args = [vec![chunk.first_row], args.concat()].concat();
                 launches.push(module.launch(kernel, chunk.grid, block, &args));
             }
         };
+        let nrows = [self.nrows];
         let coo = match (&self.matrix, candidate.kernel) {
-            (Matrix::Csr { row_ptr, col_idx, values }, Kernel::CsrScalar | Kernel::CsrVector { .. }) => {
+            (Matrix::Csr(csr), Kernel::CsrScalar | Kernel::CsrVector { .. }) => {
                 let threads_per_row = candidate.kernel.threads_per_row().unwrap_or(1);
-                rows(
-                    0,
-                    threads_per_row,
-                    &[row_ptr.address(), col_idx.address(), values.address(), x, y, alpha, beta],
-                );
+                teams(0, self.nrows, threads_per_row, &[&nrows, &csr.args(), &vectors]);
+                None
+            }
+            (Matrix::CsrBalanced(csr, tiles), Kernel::CsrBalanced(_)) => {
+                // A whole block a tile.
+                let count = tiles.tiles.len() as u64;
+                teams(0, count, block, &[&tiles.args(), &csr.args(), &vectors]);
+                None
+            }
+            (Matrix::CsrBinned(binned), Kernel::CsrBinned) => {
+                let blocks = binned.bins.blocks(block);
+                teams(0, blocks, block, &[&binned.bins.args(), &binned.args(), &vectors]);
                 None
             }
             (Matrix::Coo(coo), Kernel::Coo) => {
-                rows(0, 1, &[y, beta]);
+                teams(0, self.nrows, 1, &[&nrows, &[y, beta]]);
                 Some(coo)
             }
             (Matrix::Ell(ell), Kernel::Ell) => {
-                rows(
-                    0,
-                    1,
-                    &[ell.width, ell.stride, ell.col_idx.address(), ell.values.address(), x, y, alpha, beta],
-                );
+                teams(0, self.nrows, 1, &[&nrows, &ell.args(), &vectors]);
                 None
             }
             (Matrix::Hyb(ell, coo), Kernel::Hyb) => {
                 // With width 0 this only scales y.
-                rows(
-                    0,
-                    1,
-                    &[ell.width, ell.stride, ell.col_idx.address(), ell.values.address(), x, y, alpha, beta],
-                );
+                teams(0, self.nrows, 1, &[&nrows, &ell.args(), &vectors]);
                 Some(coo)
             }
             (Matrix::Jad(jad), Kernel::Jad) => {
-                let diagonals = jad.diagonal_ptr.len() as u64 - 1;
-                let order = [jad.permutation.address(), jad.diagonal_ptr.address()];
-                rows(
-                    0,
-                    1,
-                    &[
-                        diagonals,
-                        order[0],
-                        order[1],
-                        jad.col_idx.address(),
-                        jad.values.address(),
-                        x,
-                        y,
-                        alpha,
-                        beta,
-                    ],
-                );
+                teams(0, self.nrows, 1, &[&nrows, &jad.args(), &vectors]);
                 None
             }
             (Matrix::Sell(sell), Kernel::Sell(_)) => {
-                let order = [sell.slice_ptr.address(), sell.permutation.address()];
-                rows(
-                    0,
-                    1,
-                    &[order[0], order[1], sell.col_idx.address(), sell.values.address(), x, y, alpha, beta],
-                );
+                teams(0, self.nrows, 1, &[&nrows, &sell.args(), &vectors]);
                 None
             }
             (Matrix::BroEll(bro), Kernel::BroEll(_)) => {
-                let pointers = [bro.column_ptr.address(), bro.symbol_ptr.address()];
-                let packed = [bro.bits.address(), bro.symbols.address(), bro.values.address()];
-                rows(0, 1, &[&pointers[..], &packed, &[x, y, alpha, beta]].concat());
+                teams(0, self.nrows, 1, &[&nrows, &bro.args(), &vectors]);
                 None
             }
             _ => unreachable!("kernel {} on a matrix in {}", candidate.kernel, self.matrix.format()),
@@ -182,23 +159,13 @@ impl<'d, T: Scalar> CudaOperand<'d, T> {
             // A warp's run plays the part of a row of 32 threads; no run, no launch.
             let nnz = coo.values.len() as u64;
             let runs = nnz.div_ceil(u64::from(32 * COO_ITEMS));
-            let (row_idx, col_idx, values) = (&coo.row_idx, &coo.col_idx, &coo.values);
-            for chunk in row_chunks(runs, 32, block) {
-                let args = [
-                    chunk.first_row,
-                    nnz,
-                    row_idx.address(),
-                    col_idx.address(),
-                    values.address(),
-                    x,
-                    y,
-                    alpha,
-                    beta,
-                ];
-                let launch = module.launch(1, chunk.grid, block, &args);
-                // Behind the first launch there is the one that scales y or stores the ELL part.
-                let overlaps = chunk.first_row == 0 && self.cuda.overlaps_launches();
-                launches.push(if overlaps { launch.overlapping() } else { launch });
+            let before = row_chunks(self.nrows, 1, block).count();
+            teams(1, runs, 32, &[&[nnz], &coo.args(), &vectors]);
+            // Behind the launch that scales y or stores the ELL part.
+            if self.cuda.overlaps_launches()
+                && let Some(launch) = launches.get_mut(before)
+            {
+                launch.overlap();
             }
         }
         Ok(launches)

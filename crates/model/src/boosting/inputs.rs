@@ -12,8 +12,8 @@
 
 use super::baseline::{Parts, bytes_per_s, launch_s};
 use crate::Term;
-use sparsight_kernels::{Candidate, DeviceFacts, Kernel, compulsory_bytes, strip};
-use sparsight_matrix::{Dtype, Features, Locality};
+use sparsight_kernels::{Candidate, DeviceFacts, Kernel, StripUnit, compulsory_bytes, strip};
+use sparsight_matrix::{Dtype, Features, Locality, TileTable};
 
 /// Inputs that differ between the block sizes of a kernel.
 pub(super) const BLOCK_INPUTS: usize = 2;
@@ -161,11 +161,7 @@ impl<'f> Matrix<'f> {
     }
 
     fn block(&self, candidate: &Candidate, facts: &DeviceFacts) -> [Quantity; BLOCK_INPUTS] {
-        // Where the vendor's library cuts the work into blocks, nobody knows how many: a constant, which trees ignore.
-        let blocks = match candidate.block {
-            0 => 0.0,
-            block => work(candidate.kernel, self.features) * threads(candidate.kernel) / f64::from(block),
-        };
+        let blocks = blocks(candidate, self.features);
         [value(u64::from(candidate.block)), over(blocks, f64::from(facts.multiprocessors))]
     }
 
@@ -245,9 +241,19 @@ fn reuse(f: &Features) -> f64 {
     if f.x_reuse.is_nan() { 0.0 } else { f.x_reuse.clamp(0.0, 1.0) }
 }
 
-/// What threads are given, as [`strip`] counts it: rows, or non-zeros where rows have no threads of their own.
+/// What threads are given: rows, non-zeros, or both.
 fn work(kernel: Kernel, f: &Features) -> f64 {
-    if kernel.threads_per_row().is_none() { f.nnz as f64 } else { f.nrows as f64 }
+    StripUnit::of(kernel).count(f.nrows, f.nnz) as f64
+}
+
+/// Blocks of a launch; of csr-balanced one a tile, however large it is. Where the vendor's library cuts the work into
+/// blocks, nobody knows how many: a constant, which trees ignore.
+fn blocks(candidate: &Candidate, f: &Features) -> f64 {
+    match (candidate.kernel, candidate.block) {
+        (_, 0) => 0.0,
+        (Kernel::CsrBalanced(shape), _) => TileTable::tile_count(f.nrows, f.nnz, shape) as f64,
+        (kernel, block) => work(kernel, f) * threads(kernel) / f64::from(block),
+    }
 }
 
 fn threads(kernel: Kernel) -> f64 {

@@ -13,7 +13,7 @@ mod lines;
 use crate::strip_predictor::{StripPredictor, reuse};
 use crate::{FittedCandidate, PlacementRule, RowLengthRule, representative_row_length};
 use lines::{Lines, Product};
-use sparsight_kernels::{BLOCKS, Candidate, Kernel, Placement, Strip, StripUnit, compulsory_bytes, strip};
+use sparsight_kernels::{BLOCKS, Candidate, Kernel, Placement, Strip, compulsory_bytes, strip};
 use sparsight_matrix::{Bytes, Dtype, Features};
 
 /// Seconds with each block size of the catalogue, in its order; infinite where it was not asked for or is not fitted.
@@ -175,10 +175,7 @@ impl<'a> PreparedKernel<'a> {
         *times = self.unknown[0];
         let mut sum = Product { weight, working_set, times };
         let Some(coo) = &mut self.coo else {
-            let count = match self.part.strip.unit {
-                StripUnit::Rows => features.nrows,
-                StripUnit::NonZeros => features.nnz,
-            };
+            let count = self.part.strip.unit.count(features.nrows, features.nnz);
             return self.part.add_to(&mut sum, predictor, count, p);
         };
         let rest = features.hyb.coo_nnz;

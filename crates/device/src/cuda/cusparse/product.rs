@@ -10,7 +10,7 @@
 
 use super::{Library, named};
 use crate::DeviceError;
-use crate::cuda::arrays::{Matrix, Offsets};
+use crate::cuda::arrays::{CsrArrays, Matrix, Offsets};
 use crate::cuda::context::{Context, named as named_driver};
 use crate::cuda::memory::DeviceArray;
 use cudarc::cusparse::sys;
@@ -217,7 +217,8 @@ impl Described {
         let mut raw = std::ptr::null_mut();
         let mut offsets = None;
         let status = match (matrix, routine) {
-            (Matrix::Csr { row_ptr, col_idx, values: entries }, Vendor::CsrAlg1 | Vendor::CsrAlg2) => {
+            (Matrix::Csr(csr), Vendor::CsrAlg1 | Vendor::CsrAlg2) => {
+                let CsrArrays { row_ptr, col_idx, values: entries } = csr;
                 let nnz = entries.len() as u64;
                 if nnz == 0 {
                     return Ok(None);
