@@ -24,7 +24,8 @@ pub(crate) struct Args {
 
 const AFTER_HELP: &str = "\
 A matrix is a file (.mtx, .mtx.gz, .npz of scipy.sparse, SuiteSparse .tar.gz) or gallery:NAME[,key=value...].
-A device is cpu, cuda[:N], or the name or folder of a profile such as nvidia-h200.
+A device is cpu, cuda[:N], M multiprocessors of it cuda[:N]/smM, or the name or folder of a profile such as
+nvidia-h200.
 
   sparsight advise gallery:stencil2d,n=1000
   sparsight advise A.mtx --iterations 1000
