@@ -1,8 +1,8 @@
 //! Flags: what every command shares, and the list of commands.
 
 use crate::commands::{
-    advise::Advise, bench::Bench, completions::Completions, evaluate::Evaluate, fit::Fit, gallery::Gallery,
-    info::Info, kernels::Kernels, measure::Measure, predict::Predict, profile::Profile,
+    advise::Advise, bench::Bench, compare::Compare, completions::Completions, evaluate::Evaluate, fit::Fit,
+    gallery::Gallery, info::Info, kernels::Kernels, measure::Measure, predict::Predict, profile::Profile,
 };
 use clap::{Parser, Subcommand, ValueEnum};
 use sparsight::ModelName;
@@ -74,6 +74,7 @@ pub(crate) enum ColorWhen {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Advise(Advise),
+    Compare(Compare),
     Predict(Predict),
     Bench(Bench),
     Profile(Profile),
@@ -147,7 +148,7 @@ pub(crate) struct KernelFlags {
 }
 
 /// A block size of the catalogue.
-fn block(text: &str) -> Result<u32, String> {
+pub(crate) fn block(text: &str) -> Result<u32, String> {
     let found = BLOCKS.into_iter().find(|block| block.to_string() == text);
     found.ok_or_else(|| format!("block sizes are {}", BLOCKS.map(|block| block.to_string()).join(", ")))
 }
