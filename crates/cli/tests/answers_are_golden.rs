@@ -5,7 +5,7 @@ mod support;
 use insta::assert_snapshot;
 use sparsight::kernels::catalogue;
 use sparsight::matrix::Dtype;
-use support::{add_corpus, json, made_up_profile, rounded, run};
+use support::{add_corpus, json, made_up_profile, made_up_profiles, rounded, run};
 
 const GRID: &str = "gallery:stencil2d,n=500";
 
@@ -135,6 +135,60 @@ fn predict_in_json_carries_the_terms() {
         "--json",
     ];
     assert_snapshot!(rounded(&run(dir.path(), &arguments)));
+}
+
+#[test]
+fn compare_shows_devices_beside_each_other_and_what_their_price_buys() {
+    let dir = made_up_profiles();
+    let devices = ["compare", GRID, "--devices", "made-up,made-up-cpu"];
+    assert_snapshot!(run(dir.path(), &devices));
+    let worth = ["--price", "made-up=8000,made-up-cpu=500", "--unit", "EUR", "--power", "made-up-cpu=100"];
+    let more = ["--kernel", "csr-vector/t8", "--iterations", "1000", "--top", "2"];
+    assert_snapshot!(run(dir.path(), &[&devices[..], &worth, &more].concat()));
+}
+
+#[test]
+fn compare_in_json_holds_its_numbers_together() {
+    let dir = made_up_profiles();
+    let devices = ["compare", GRID, "--devices", "made-up-cpu,nvidia-h200,made-up"];
+    let more = ["--kernel", "coo", "--block", "128", "--power", "nvidia-h200=700"];
+    let answer = json(dir.path(), &[&devices[..], &more].concat());
+    assert_eq!(
+        (&answer["schema"], &answer["common"]),
+        (&"sparsight/compare/1".into(), &"coo/b128/f64".into())
+    );
+    let devices = answer["devices"].as_array().unwrap();
+    let ids: Vec<_> = devices.iter().map(|device| device["id"].as_str().unwrap()).collect();
+    assert_eq!(ids, ["made-up-cpu", "nvidia-h200", "made-up"]);
+    let number = |of: &serde_json::Value, key: &str| of[key].as_f64().unwrap();
+    let first = &devices[0]["candidates"][0];
+    for device in devices {
+        let candidates = device["candidates"].as_array().unwrap();
+        assert_eq!(candidates.len(), 1, "the best alone");
+        for (one, first) in [(&candidates[0], first), (&device["common"], &devices[0]["common"])] {
+            let speed = number(first, "predicted_s") / number(one, "predicted_s");
+            assert!((number(one, "speed") / speed - 1.0).abs() < 1e-9, "{one}");
+            assert!(number(one, "speed_low") <= speed && speed <= number(one, "speed_high"));
+            assert!((number(one, "products_per_s") * number(one, "predicted_s") - 1.0).abs() < 1e-9);
+        }
+        assert_eq!(device["common"]["id"], "coo/b128/f64");
+    }
+    let h200 = &devices[1]["candidates"][0];
+    let joule = number(h200, "products_per_s") / 700.0;
+    assert!((number(h200, "products_per_joule") / joule - 1.0).abs() < 1e-9);
+    assert!(first["products_per_joule"].is_null() && h200["products_per_s_per_price"].is_null());
+}
+
+#[test]
+fn compare_names_the_device_on_which_a_format_is_not_possible() {
+    let dir = made_up_profiles();
+    let arguments =
+        ["compare", "gallery:arrow,n=20000", "--devices", "made-up,made-up-cpu", "--kernel", "ell"];
+    let out = run(dir.path(), &arguments);
+    assert!(
+        out.starts_with("exit code: 0") && out.contains("no device has a prediction for --kernel"),
+        "{out}"
+    );
 }
 
 #[test]

@@ -26,6 +26,7 @@ pub mod records;
 mod advisor;
 mod bench;
 mod best;
+mod compare;
 mod error;
 mod evaluate;
 mod fit;
@@ -36,6 +37,7 @@ mod predictor;
 pub use advisor::{Advice, Advised, Advisor, Objective, Refused, Why};
 pub use bench::{Bench, HOPELESS, bench};
 pub use best::BestPredictor;
+pub use compare::{Compared, ComparedDevice, Comparison, Contender, Limit, Span, Speed, compare};
 pub use error::Error;
 pub use evaluate::{
     AccuracyRow, Baseline, ChoiceRow, Chooser, Evaluation, Miss, ModelWins, PredictedTime, Scope, WinsRow,

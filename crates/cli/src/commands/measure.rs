@@ -29,7 +29,7 @@ pub(crate) struct Measure {
     /// Matrices: files, folders or gallery:NAME[,key=value...]
     #[arg(required = true)]
     paths: Vec<String>,
-    /// Device of this machine: cpu or cuda[:N]
+    /// Device of this machine: cpu, cuda[:N], or cuda[:N]/smM for M of its multiprocessors
     #[arg(long, value_name = "DEVICE", default_value = "cuda:0")]
     device: DeviceName,
     /// Folder of the profile

@@ -2,6 +2,7 @@
 
 pub(crate) mod advise;
 pub(crate) mod bench;
+pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod devices;
 pub(crate) mod evaluate;
@@ -22,6 +23,7 @@ use crate::failure::{Exit, Failure};
 pub(crate) fn run(command: Command, context: &Context) -> Result<Exit, Failure> {
     match command {
         Command::Advise(advise) => advise.run(context),
+        Command::Compare(compare) => compare.run(context),
         Command::Predict(predict) => predict.run(context),
         Command::Plan(plan) => plan.run(context),
         Command::Bench(bench) => bench.run(context),

@@ -5,6 +5,8 @@
 //! record events at every launch. Nothing here panics when driver, compiler or library are missing: [`Cuda::open`] says
 //! [`DeviceError::NoDriver`] or [`DeviceError::NoNvrtc`], and the vendor's routines [`DeviceError::NoVendor`].
 //!
+//! A part of a GPU ([`Cuda::open_part`]) is one whose stream belongs to some of the multiprocessors.
+//!
 //! Left out on purpose: several streams, graphs, peers. A product is one to three launches in one stream.
 
 mod arrays;
@@ -20,6 +22,7 @@ mod library;
 mod memory;
 mod module;
 mod operand;
+mod part;
 mod upload;
 
 pub use compiler::{Arch, compile, nvrtc_version, supported_archs};
@@ -27,6 +30,7 @@ pub use cusparse::cusparse_version;
 pub use custom::{Argument, CustomKernel, DeviceMemory, Element, Shape};
 pub use kernel_cache::{KernelCache, catalogue_hash, key};
 pub use memory::DeviceArray;
+pub use part::PartSizes;
 
 use crate::{Device, DeviceError, Operand};
 use batch::BatchTimer;
@@ -51,7 +55,7 @@ const OLDEST_CUDA: u32 = 12_080;
 /// growth, and fragments too small for a large array.
 const RESERVE: u64 = 256 << 20;
 
-/// One CUDA GPU. It may be moved to another thread but not shared between threads.
+/// One CUDA GPU, or a part of one. It may be moved to another thread but not shared between threads.
 #[derive(Debug)]
 pub struct Cuda {
     // Dropped in this order; each part keeps the context alive.
@@ -103,7 +107,24 @@ impl Cuda {
     /// # Errors
     /// [`DeviceError::NoDriver`], [`DeviceError::NoSuchDevice`], or a failed call.
     pub fn name(index: usize) -> Result<String, DeviceError> {
-        named("cuDeviceGetName", result::device::get_name(Self::device(index)?))
+        facts::name(Self::device(index)?)
+    }
+
+    /// Numbers of multiprocessors that parts of device `index` can have. Opens nothing.
+    ///
+    /// # Errors
+    /// As [`Cuda::name`]; a failed call where the device cannot be parted.
+    pub fn parts(index: usize) -> Result<PartSizes, DeviceError> {
+        part::sizes(Self::device(index)?)
+    }
+
+    /// What the facts of a part with that many multiprocessors call it: `NVIDIA H200, 40 of 132 multiprocessors`.
+    /// Opens nothing, and does not ask whether it can be had.
+    ///
+    /// # Errors
+    /// As [`Cuda::parts`].
+    pub fn name_of_part(index: usize, multiprocessors: u32) -> Result<String, DeviceError> {
+        part::name(Self::device(index)?, multiprocessors)
     }
 
     fn device(index: usize) -> Result<cudarc::driver::sys::CUdevice, DeviceError> {
@@ -119,7 +140,21 @@ impl Cuda {
     /// # Errors
     /// [`DeviceError::NoDriver`], [`DeviceError::NoSuchDevice`], [`DeviceError::NoNvrtc`], or a failed call.
     pub fn open(index: usize) -> Result<Self, DeviceError> {
-        let context = Arc::new(Context::retain(Self::device(index)?)?);
+        Self::in_context(Context::retain(Self::device(index)?)?)
+    }
+
+    /// Opens a part of device `index`: everything runs on `multiprocessors` of its multiprocessors, and the rates are
+    /// measured on them. The L2, the memory and its bandwidth, and the clocks are those of the whole device, so a part
+    /// is not a smaller GPU. Nothing on the device is changed.
+    ///
+    /// # Errors
+    /// [`DeviceError::NoSuchPart`] with the numbers that can be had; else as [`Cuda::open`].
+    pub fn open_part(index: usize, multiprocessors: u32) -> Result<Self, DeviceError> {
+        Self::in_context(Context::retain_part(Self::device(index)?, index, multiprocessors)?)
+    }
+
+    fn in_context(context: Context) -> Result<Self, DeviceError> {
+        let context = Arc::new(context);
         let mut facts = facts::read(&context)?;
         let compiler = Compiler {
             arch: facts.compute_capability.unwrap_or_default(),
