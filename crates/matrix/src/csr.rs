@@ -8,6 +8,7 @@
 
 use crate::{Bytes, Dtype, Infeasible, Limits, Scalar};
 use rayon::prelude::*;
+use std::ops::Range;
 use thiserror::Error;
 
 /// A sparse matrix in compressed sparse rows.
@@ -166,6 +167,30 @@ impl<T: Scalar> Csr<T> {
     pub fn row(&self, row: usize) -> (&[u32], &[T]) {
         let range = self.row_ptr[row] as usize..self.row_ptr[row + 1] as usize;
         (&self.col_idx[range.clone()], &self.values[range])
+    }
+
+    /// Some neighbouring rows as a matrix of their own, with all columns. O(their non-zeros).
+    ///
+    /// ```
+    /// let a = sparsight_matrix::Csr::try_new(3, 3, vec![0, 1, 2, 3], vec![0, 1, 2], vec![1.0, 2.0, 3.0])?;
+    /// let lower = a.rows(1..3);
+    /// assert_eq!((lower.nrows(), lower.ncols(), lower.row(0)), (2, 3, (&[1][..], &[2.0][..])));
+    /// # Ok::<(), sparsight_matrix::CsrError>(())
+    /// ```
+    ///
+    /// # Panics
+    /// If `rows` are not rows of this matrix.
+    #[must_use]
+    pub fn rows(&self, rows: Range<usize>) -> Self {
+        let ptr = &self.row_ptr[rows.start..=rows.end];
+        let entries = ptr[0] as usize..ptr[ptr.len() - 1] as usize;
+        Self {
+            nrows: rows.len(),
+            ncols: self.ncols,
+            row_ptr: ptr.iter().map(|at| at - ptr[0]).collect(),
+            col_idx: self.col_idx[entries.clone()].to_vec(),
+            values: self.values[entries].to_vec(),
+        }
     }
 
     /// The same pattern with every value converted to `U`. O(nnz), in parallel.
