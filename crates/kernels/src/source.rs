@@ -22,6 +22,8 @@ macro_rules! cuda {
     };
 }
 
+pub(crate) use cuda;
+
 const STORE: &str = cuda!("store.cu");
 const CSR_SCALAR: &str = cuda!("csr_scalar.cu");
 const CSR_VECTOR: &str = cuda!("csr_vector.cu");
@@ -125,7 +127,7 @@ pub fn timing_source() -> KernelSource {
     }
 }
 
-const fn c_type(dtype: Dtype) -> &'static str {
+pub(crate) const fn c_type(dtype: Dtype) -> &'static str {
     match dtype {
         Dtype::F32 => "float",
         Dtype::F64 => "double",

@@ -17,6 +17,7 @@
 #define __device__
 #define __forceinline__ inline
 #define __launch_bounds__(threads)
+#define __grid_constant__
 
 struct Index {
     unsigned int x, y, z;
@@ -187,6 +188,11 @@ static T atomicAdd(T* address, T value)
     const T before = *address;
     *address += value;
     return before;
+}
+
+static void* __cvta_global_to_generic(unsigned long long address)
+{
+    return (void*)address;
 }
 
 static double __longlong_as_double(long long bits)
