@@ -2,8 +2,10 @@
 
 use sparsight_device::DeviceError;
 use sparsight_device::cuda::{Arch, compile, supported_archs};
-use sparsight_kernels::{Format, KernelSource, benchmark_matrix_source, catalogue, source, timing_source};
-use sparsight_matrix::Dtype;
+use sparsight_kernels::{
+    Format, Kernel, KernelSource, benchmark_matrix_source, catalogue, fused_source, source, timing_source,
+};
+use sparsight_matrix::{BroEllShape, Dtype, SellShape};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
@@ -29,6 +31,27 @@ fn sources() -> Vec<(String, KernelSource)> {
     sources
 }
 
+/// Fused launches of several formats, of one kernel with different knobs, and with row offsets of both widths.
+fn fused_sources() -> Vec<(String, KernelSource)> {
+    let [narrow, wide] = [4, 8];
+    let vector = |threads_per_row| Kernel::CsrVector { threads_per_row };
+    let (sell, bro_ell) = (SellShape::ALL.map(Kernel::Sell), BroEllShape::ALL.map(Kernel::BroEll));
+    let combinations: [&[(Kernel, u64)]; 4] = [
+        &[(Kernel::CsrScalar, narrow)],
+        &[(vector(2), narrow), (vector(32), narrow), (vector(32), wide), (Kernel::CsrScalar, wide)],
+        &[(Kernel::Ell, narrow), (sell[0], narrow), (sell[sell.len() - 1], narrow), (Kernel::Jad, narrow)],
+        &[(bro_ell[0], narrow), (vector(8), wide), (Kernel::Ell, narrow), (Kernel::Jad, narrow)],
+    ];
+    let mut sources = Vec::new();
+    for dtype in Dtype::ALL {
+        for (variants, block) in combinations.into_iter().zip([64, 256, 512, 1024]) {
+            let source = fused_source(variants, dtype, block).expect("each is one launch");
+            sources.push((format!("fused {variants:?}, {block} threads, {dtype}"), source));
+        }
+    }
+    sources
+}
+
 /// Whether NVRTC is missing and may be.
 fn skipped() -> bool {
     match supported_archs() {
@@ -46,13 +69,26 @@ fn skipped() -> bool {
 
 #[test]
 fn every_variant_compiles_for_every_generation() {
-    if skipped() {
-        return;
+    if !skipped() {
+        compile_all(&sources());
     }
+}
+
+#[test]
+fn fused_launches_compile_for_every_generation() {
+    if !skipped() {
+        compile_all(&fused_sources());
+    }
+}
+
+/// Compiles each source for each generation.
+///
+/// # Panics
+/// If one does not compile.
+fn compile_all(sources: &[(String, KernelSource)]) {
     let supported = supported_archs().unwrap();
     let archs: Vec<Arch> = ARCHS.into_iter().filter(|a| supported.contains(&(a.0 * 10 + a.1))).collect();
     assert!(!archs.is_empty(), "none of {ARCHS:?} is among {supported:?}");
-    let sources = sources();
     let jobs: Vec<_> = archs.iter().flat_map(|arch| sources.iter().map(move |s| (*arch, s))).collect();
 
     let start = Instant::now();
