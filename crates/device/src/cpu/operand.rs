@@ -7,7 +7,6 @@ use crate::timing::Caches;
 use crate::{DeviceError, Operand, Preparation};
 use sparsight_kernels::{Candidate, Format, Kernel};
 use sparsight_matrix::{BroEll, Coo, Csr, Ell, Hyb, Infeasible, Jad, Limits, Scalar, Seconds, Sell};
-use std::time::Instant;
 
 /// A matrix in one format.
 #[derive(Debug, PartialEq)]
@@ -23,7 +22,7 @@ pub(super) enum Held<T> {
 
 /// What products keep between them, so that only the first one allocates.
 #[derive(Debug, Default)]
-struct Scratch<T> {
+pub(super) struct Scratch<T> {
     /// Of COO.
     carries: Vec<Carry<T>>,
     /// y by places, where rows are sorted.
@@ -60,7 +59,7 @@ impl<T: Scalar> Held<T> {
     ///
     /// # Panics
     /// If the candidate reads another format.
-    fn product(&self, candidate: &Candidate, x: &[T], y: &mut [T], scratch: &mut Scratch<T>) {
+    pub(super) fn product(&self, candidate: &Candidate, x: &[T], y: &mut [T], scratch: &mut Scratch<T>) {
         let block = candidate.block as usize;
         let Scratch { carries, sums } = scratch;
         match (self, candidate.kernel) {
@@ -135,7 +134,6 @@ impl<T: Scalar> Operand<T> for CpuOperand<'_, T> {
         Ok(())
     }
 
-    /// With [`Caches::Cold`] the time is the sum over the products, without what emptying the caches takes.
     fn batch(
         &mut self,
         candidate: &Candidate,
@@ -144,22 +142,6 @@ impl<T: Scalar> Operand<T> for CpuOperand<'_, T> {
     ) -> Result<Seconds, DeviceError> {
         assert_eq!(candidate.dtype, T::DTYPE, "{candidate} has another value type than this operand");
         let Self { cpu, held, x, y, scratch, .. } = self;
-        let mut timed = |count: u32| {
-            let start = Instant::now();
-            for _ in 0..count {
-                held.product(candidate, x, y, scratch);
-            }
-            start.elapsed().as_secs_f64()
-        };
-        let time = cpu.run(|| match caches {
-            Caches::Warm => timed(products),
-            Caches::Cold => (0..products)
-                .map(|_| {
-                    cpu.evict_caches();
-                    timed(1)
-                })
-                .sum(),
-        });
-        Ok(Seconds(time))
+        Ok(cpu.time(products, caches, || held.product(candidate, x, y, scratch)))
     }
 }

@@ -119,8 +119,14 @@ impl<T: Scalar> DeviceArray<T> {
     /// # Errors
     /// [`DeviceError::Driver`].
     pub(super) fn read_into(&self, data: &mut Vec<T>) -> Result<(), DeviceError> {
-        self.context.bind()?;
         data.resize(self.len, T::default());
+        self.read_to(data)
+    }
+
+    /// The same into a slice as long as the array.
+    pub(super) fn read_to(&self, data: &mut [T]) -> Result<(), DeviceError> {
+        assert_eq!(data.len(), self.len, "as many elements as the array has");
+        self.context.bind()?;
         if !data.is_empty() {
             // SAFETY: as long as `data`, which stays borrowed until the copy is done; every bit pattern is a float.
             let copied = unsafe { result::memcpy_dtoh_async(data, self.address, self.context.stream()) };

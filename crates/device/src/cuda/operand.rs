@@ -1,4 +1,4 @@
-//! A matrix on the device in its format, with x and y.
+//! A matrix on the device in its format: what is launched with it, and the operand that it makes with x and y.
 
 use super::Cuda;
 use super::arrays::Matrix;
@@ -12,12 +12,68 @@ use sparsight_kernels::{COO_ITEMS, Candidate, Format, Kernel, row_chunks};
 use sparsight_matrix::{Csr, Limits, Scalar, Seconds};
 use std::time::Instant;
 
+/// A matrix, or some rows of one, on the device in one format.
+#[derive(Debug)]
+pub(super) struct RowBlock<T> {
+    nrows: u64,
+    matrix: Matrix<T>,
+}
+
+/// One launch of a product before its module is known.
+#[derive(Debug)]
+pub(super) struct Call {
+    /// Entry point, counted from 0.
+    pub(super) kernel: usize,
+    pub(super) grid: u32,
+    /// By how much the first argument advances a block.
+    pub(super) step: u64,
+    pub(super) args: Vec<u64>,
+    /// With which words `args` ends.
+    pub(super) tail: Tail,
+}
+
+/// What a product is computed with: the addresses of x and y, and the factors.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Vectors {
+    pub(super) x: u64,
+    pub(super) y: u64,
+    pub(super) alpha: f64,
+    pub(super) beta: f64,
+}
+
+/// The words with which the arguments of a kernel end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Tail {
+    /// x, y, alpha, beta.
+    Product,
+    /// y, beta: what `clear` takes.
+    Scale,
+}
+
+impl Tail {
+    /// How many.
+    pub(super) const fn len(self) -> usize {
+        match self {
+            Self::Product => 4,
+            Self::Scale => 2,
+        }
+    }
+
+    /// Hands the words and how many they are to `set`.
+    pub(super) fn with<R>(self, v: &Vectors, set: impl FnOnce(&[u64]) -> R) -> R {
+        let (alpha, beta) = (v.alpha.to_bits(), v.beta.to_bits());
+        match self {
+            Self::Product => set(&[v.x, v.y, alpha, beta]),
+            Self::Scale => set(&[v.y, beta]),
+        }
+    }
+}
+
 /// [`Operand`] of [`Cuda`].
 #[derive(Debug)]
 pub(super) struct CudaOperand<'d, T: Scalar> {
     cuda: &'d Cuda,
-    nrows: u64,
-    matrix: Matrix<T>,
+    rows: RowBlock<T>,
     x: DeviceArray<T>,
     y: DeviceArray<T>,
     /// Copy of y on the host, kept to be written over.
@@ -26,55 +82,41 @@ pub(super) struct CudaOperand<'d, T: Scalar> {
     helper: Helper,
 }
 
-impl<'d, T: Scalar> CudaOperand<'d, T> {
-    /// With room for x and y: x is random and follows from `seed`, since nobody shall time a product of zeros;
-    /// y is poisoned.
-    pub(super) fn new(
-        cuda: &'d Cuda,
-        (nrows, ncols): (u64, u64),
-        matrix: Matrix<T>,
-        preparation: Preparation,
-        seed: u64,
-    ) -> Result<Self, DeviceError> {
-        let x = DeviceArray::new(&cuda.context, ncols as usize)?;
-        let y = DeviceArray::new(&cuda.context, nrows as usize)?;
-        let helper = Helper::new(cuda, T::DTYPE, 4)?;
-        helper.random_x(&x, seed)?;
-        helper.poison(&y)?;
-        cuda.context.synchronize()?;
-        Ok(Self { cuda, nrows, matrix, x, y, host_y: Vec::new(), preparation, helper })
-    }
-
+impl<T: Scalar> RowBlock<T> {
     /// Converts and uploads.
     pub(super) fn load(
-        cuda: &'d Cuda,
+        cuda: &Cuda,
         a: &Csr<T>,
         format: Format,
         limits: &Limits,
-    ) -> Result<Self, DeviceError> {
+    ) -> Result<(Self, Preparation), DeviceError> {
         let start = Instant::now();
         let converted = Converted::from_csr(a, format, limits)?;
         let convert = Seconds(start.elapsed().as_secs_f64());
         let start = Instant::now();
         let matrix = upload(cuda, a, &converted)?;
         let upload = Seconds(start.elapsed().as_secs_f64());
-        let size = (a.nrows() as u64, a.ncols() as u64);
-        Self::new(cuda, size, matrix, Preparation { convert, upload }, 0)
+        Ok((Self { nrows: a.nrows() as u64, matrix }, Preparation { convert, upload }))
+    }
+
+    /// Width of the row offsets; 4 where there are none.
+    pub(super) fn offset_bytes(&self) -> u64 {
+        if let Matrix::Csr { row_ptr, .. } = &self.matrix { row_ptr.bytes() } else { 4 }
     }
 
     /// The launches of one y = alpha A x + beta y.
-    fn product(&self, candidate: &Candidate, alpha: f64, beta: f64) -> Result<Vec<Launch>, DeviceError> {
+    pub(super) fn calls(&self, candidate: &Candidate, v: &Vectors) -> Vec<Call> {
         assert_eq!(candidate.dtype, T::DTYPE, "the candidate's value type is not the operand's");
         assert_eq!(candidate.format(), self.matrix.format(), "the candidate's format is not the operand's");
-        let (x, y, block) = (self.x.address(), self.y.address(), candidate.block);
-        let (alpha, beta) = (alpha.to_bits(), beta.to_bits());
-        let offset_bytes = if let Matrix::Csr { row_ptr, .. } = &self.matrix { row_ptr.bytes() } else { 4 };
-        let module = self.cuda.candidate(candidate, offset_bytes)?;
-        let mut launches = Vec::new();
+        let (x, y, block) = (v.x, v.y, candidate.block);
+        let (alpha, beta) = (v.alpha.to_bits(), v.beta.to_bits());
+        let mut calls = Vec::new();
         let mut rows = |kernel: usize, threads_per_row: u32, args: &[u64]| {
+            let step = u64::from(block / threads_per_row);
+            let tail = if candidate.kernel == Kernel::Coo { Tail::Scale } else { Tail::Product };
             for chunk in row_chunks(self.nrows, threads_per_row, block) {
                 let args = [&[chunk.first_row, self.nrows], args].concat();
-                launches.push(module.launch(kernel, chunk.grid, block, &args));
+                calls.push(Call { kernel, grid: chunk.grid, step, args, tail });
             }
         };
         let coo = match (&self.matrix, candidate.kernel) {
@@ -162,10 +204,52 @@ impl<'d, T: Scalar> CudaOperand<'d, T> {
                     alpha,
                     beta,
                 ];
-                launches.push(module.launch(1, chunk.grid, block, &args));
+                let (args, step) = (args.to_vec(), u64::from(block / 32));
+                calls.push(Call { kernel: 1, grid: chunk.grid, step, args, tail: Tail::Product });
             }
         }
-        Ok(launches)
+        calls
+    }
+}
+
+impl<'d, T: Scalar> CudaOperand<'d, T> {
+    /// With room for x and y: x is random and follows from `seed`, since nobody shall time a product of zeros;
+    /// y is poisoned.
+    pub(super) fn new(
+        cuda: &'d Cuda,
+        (nrows, ncols): (u64, u64),
+        matrix: Matrix<T>,
+        preparation: Preparation,
+        seed: u64,
+    ) -> Result<Self, DeviceError> {
+        let x = DeviceArray::new(&cuda.context, ncols as usize)?;
+        let y = DeviceArray::new(&cuda.context, nrows as usize)?;
+        let helper = Helper::new(cuda, T::DTYPE, 4)?;
+        helper.random_x(&x, seed)?;
+        helper.poison(&y)?;
+        cuda.context.synchronize()?;
+        let rows = RowBlock { nrows, matrix };
+        Ok(Self { cuda, rows, x, y, host_y: Vec::new(), preparation, helper })
+    }
+
+    /// Converts and uploads.
+    pub(super) fn load(
+        cuda: &'d Cuda,
+        a: &Csr<T>,
+        format: Format,
+        limits: &Limits,
+    ) -> Result<Self, DeviceError> {
+        let (rows, preparation) = RowBlock::load(cuda, a, format, limits)?;
+        let size = (a.nrows() as u64, a.ncols() as u64);
+        Self::new(cuda, size, rows.matrix, preparation, 0)
+    }
+
+    /// The launches of one y = alpha A x + beta y.
+    fn product(&self, candidate: &Candidate, alpha: f64, beta: f64) -> Result<Vec<Launch>, DeviceError> {
+        let vectors = Vectors { x: self.x.address(), y: self.y.address(), alpha, beta };
+        let module = self.cuda.candidate(candidate, self.rows.offset_bytes())?;
+        let launch = |call: Call| module.launch(call.kernel, call.grid, candidate.block, &call.args);
+        Ok(self.rows.calls(candidate, &vectors).into_iter().map(launch).collect())
     }
 }
 
