@@ -138,3 +138,23 @@ fn a_gpu_newer_than_the_compiler_gets_ptx_that_its_driver_can_translate() {
     let image = compile(&timing_source(), (99, 0)).unwrap();
     assert!(image.ends_with(&[0]) && String::from_utf8_lossy(&image).contains(".version"));
 }
+
+#[test]
+fn a_fused_launch_reads_its_parts_where_they_are_and_matrices_from_global_memory() {
+    if skipped() {
+        return;
+    }
+    for (name, source) in fused_sources() {
+        // An architecture beyond the compiler's own gives text.
+        let ptx = compile(&source, (99, 0)).unwrap();
+        let ptx = String::from_utf8_lossy(&ptx);
+        assert!(!ptx.contains(".local"), "{name}: parts are copied to each thread's own memory");
+        let generic = ptx.lines().find(|line| {
+            let instruction = line.trim_start();
+            ["ld.u", "ld.b", "ld.f", "ld.v", "st.u", "st.b", "st.f"]
+                .iter()
+                .any(|g| instruction.starts_with(g))
+        });
+        assert_eq!(generic, None, "{name}: the compiler does not know what memory an address is of");
+    }
+}

@@ -15,12 +15,12 @@ use crate::{Candidate, Kernel, KernelSource, source};
 use sparsight_matrix::Dtype;
 use std::fmt::Write as _;
 
-/// Most parts of a fused launch. Chosen: all of them, 112 bytes each, are one parameter, which may have 4 KiB, and a
+/// Most parts of a fused launch. Chosen: all of them, 192 bytes each, are one parameter, which may have 4 KiB, and a
 /// block that looks for its part makes that many comparisons at most.
 pub const FUSED_PARTS: usize = 16;
 
-/// Most arguments of a kernel in a fused launch.
-pub const FUSED_ARGS: usize = 12;
+/// Most arguments of a kernel in a fused launch. Chosen: as many as still fit beside 16 parts with some room.
+pub const FUSED_ARGS: usize = 22;
 
 /// 64-bit words of a part in front of its arguments.
 const HEAD: usize = 2;
@@ -32,9 +32,17 @@ const FUSED: &str = cuda!("fused.cu");
 const KERNEL: &str = "extern \"C\" __global__ void __launch_bounds__(BLOCK)";
 const FUNCTION: &str = "static __device__ __forceinline__ void";
 
-/// Whether `kernel` may run in a part of a fused launch: it is a single launch of ours.
+/// Whether `kernel` may run in a part of a fused launch: it is a single launch of ours with no more than
+/// [`FUSED_ARGS`] arguments.
 pub fn fusable(kernel: Kernel) -> bool {
-    source(&Candidate { kernel, block: 64, dtype: Dtype::F32 }, 4).is_some_and(|s| s.entry_points.len() == 1)
+    source(&Candidate { kernel, block: 64, dtype: Dtype::F32 }, 4).is_some_and(|s| entry_point(&s).is_some())
+}
+
+/// The one entry point and its number of arguments, if they can be part of a fused launch.
+fn entry_point(source: &KernelSource) -> Option<(&'static str, usize)> {
+    let [entry] = source.entry_points else { return None };
+    let args = parameters(&source.text, entry);
+    (args <= FUSED_ARGS).then_some((entry, args))
 }
 
 /// Source of the kernel `fused`, in which variant i is `variants[i]`: a kernel and the width of its row offsets, 4 or 8.
@@ -46,7 +54,7 @@ pub fn fused_source(variants: &[(Kernel, u64)], dtype: Dtype, block: u32) -> Opt
     let mut cases = String::new();
     for (number, &(kernel, offset_bytes)) in variants.iter().enumerate() {
         let own = source(&Candidate { kernel, block, dtype }, offset_bytes)?;
-        let [entry] = own.entry_points else { return None };
+        let (entry, args) = entry_point(&own)?;
         let definitions: Vec<(&str, &str)> = own
             .definitions
             .iter()
@@ -62,9 +70,7 @@ pub fn fused_source(variants: &[(Kernel, u64)], dtype: Dtype, block: u32) -> Opt
             let _ = writeln!(text, "#undef {name}");
         }
         text.push_str("}\n");
-        let args: Vec<String> =
-            (0..parameters(&own.text, entry)).map(|i| format!("parts.part[p].args[{i}]")).collect();
-        assert!(args.len() <= FUSED_ARGS, "{entry} has more than {FUSED_ARGS} parameters");
+        let args: Vec<String> = (0..args).map(|i| format!("parts.part[p].args[{i}]")).collect();
         let _ = write!(cases, " case {number}: variant_{number}::{entry}({}); break;", args.join(", "));
     }
     let _ = writeln!(text, "#define VARIANTS{cases}");
@@ -156,7 +162,7 @@ mod tests {
         }
         // The kernel itself is the only one left.
         assert_eq!(fused.text.matches("__global__").count(), 1);
-        assert_eq!(fused.definitions, ["VALUE=double", "BLOCK=256", "PARTS=16", "ARGS=12"]);
+        assert_eq!(fused.definitions, ["VALUE=double", "BLOCK=256", "PARTS=16", "ARGS=22"]);
     }
 
     #[test]
@@ -172,12 +178,12 @@ mod tests {
     fn the_first_argument_makes_up_for_the_blocks_before_the_part() {
         let mut parts = FusedParts::new();
         assert_eq!(parts.push(1, 7, 64, &[0, 400, 11]), 2);
-        assert_eq!(parts.push(0, 3, 32, &[0, 70, 22]), 16);
+        assert_eq!(parts.push(0, 3, 32, &[0, 70, 22]), 26);
         assert_eq!(parts.blocks(), 10);
         assert_eq!(parts.words()[..5], [7, 1, 0, 400, 11]);
-        assert_eq!(parts.words()[14..16], [10, 0]);
+        assert_eq!(parts.words()[24..26], [10, 0]);
         // Block 7 of the launch is block 0 of the second part.
-        assert_eq!(parts.words()[16].wrapping_add(7 * 32), 0);
-        assert_eq!(parts.words().len() * 8, 16 * 112);
+        assert_eq!(parts.words()[26].wrapping_add(7 * 32), 0);
+        assert_eq!(parts.words().len() * 8, 16 * 192);
     }
 }
