@@ -103,6 +103,10 @@ impl<'p> Advisor<'p> {
         Self { profile }
     }
 
+    pub(crate) fn profile(&self) -> &'p Profile {
+        self.profile
+    }
+
     /// The model of that name, as a predictor.
     ///
     /// # Errors

@@ -31,6 +31,7 @@ mod evaluate;
 mod fit;
 mod instrument;
 mod predictor;
+mod run;
 
 pub use advisor::{Advice, Advised, Advisor, Objective, Refused, Why};
 pub use bench::{Bench, HOPELESS, bench};
@@ -44,3 +45,4 @@ pub use fit::fit;
 pub use instrument::{Grid, Point, Step, instrument, measure_conversion};
 pub use predictor::{ModelName, Predictor};
 pub use profile::Profile;
+pub use run::{MeasuredPartition, Plan, Prepared, run_partition};
