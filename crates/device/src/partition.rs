@@ -191,7 +191,7 @@ mod tests {
         assert_eq!(gap, "part 1 has the rows 6 to 9, where rows from 5 on are left");
         assert!(refused(&[(0..5, ell), (4..9, jad)], sequential).contains("from 5 on"));
         assert!(refused(&[(1..5, ell)], sequential).contains("from 0 on"));
-        #[allow(clippy::reversed_empty_ranges)]
+        #[expect(clippy::reversed_empty_ranges, reason = "that is what is refused")]
         let backwards = [(0..5, ell), (5..3, jad)];
         assert!(refused(&backwards, sequential).contains("part 1"));
         let mixed = refused(&[(0..5, ell), (5..9, "jad/b128/f32")], sequential);

@@ -1,8 +1,7 @@
 //! y = alpha A x + beta y with a matrix in row blocks is right, whatever the matrix, the cuts, and the formats of the
 //! parts; on every device present, one launch after another and all parts in one.
 
-// The matrices and the GPU alone.
-#[allow(dead_code)]
+#[expect(dead_code, reason = "the matrices and the GPU alone are asked for here")]
 mod support;
 
 use sparsight_device::cpu::Cpu;
@@ -124,8 +123,7 @@ fn vectors_on_the_gpu_are_multiplied_in_either_stream() {
         let default = unsafe { sparsight_device::cuda::Stream::from_raw(std::ptr::null_mut()) };
         let mut y = gpu.upload(&vec![f64::NAN; a.nrows()]).unwrap();
         product.multiply_on_device(1.0, &on_gpu, 0.0, &mut y, Some(default)).unwrap();
-        // A product with vectors on the host waits for its own stream alone; freeing memory waits for all of them.
-        drop(gpu.upload(&[0_u32]).unwrap());
+        gpu.wait_for(default).unwrap();
         assert_eq!(expected.first_wrong(&y.read().unwrap()), None, "{execution} in the default stream");
     }
 }

@@ -1,8 +1,9 @@
 //! The caller's choice of a stream.
 
 use super::Cuda;
+use super::context::named;
 use crate::DeviceError;
-use cudarc::driver::sys;
+use cudarc::driver::{result, sys};
 use std::ffi::c_void;
 use std::marker::PhantomData;
 
@@ -40,12 +41,13 @@ impl Cuda {
         Stream { raw: self.context.stream(), device: PhantomData }
     }
 
-    /// Waits for everything queued in the device's own stream. Failures of kernels are reported here.
+    /// Waits for everything queued in `stream`. Failures of kernels are reported here.
     ///
     /// # Errors
     /// [`DeviceError::Driver`].
-    pub fn synchronize(&self) -> Result<(), DeviceError> {
+    pub fn wait_for(&self, stream: Stream<'_>) -> Result<(), DeviceError> {
         self.context.bind()?;
-        self.context.synchronize()
+        // SAFETY: ours lives as long as the device, and whoever made another one from a handle has promised that it lives.
+        named("cuStreamSynchronize", unsafe { result::stream::synchronize(stream.raw) })
     }
 }
