@@ -103,7 +103,7 @@ impl<'p> Advisor<'p> {
         Self { profile }
     }
 
-    pub(crate) fn profile(&self) -> &'p Profile {
+    pub(crate) fn profile(self) -> &'p Profile {
         self.profile
     }
 

@@ -152,22 +152,9 @@ impl<T: Scalar> RowBlock<T> {
             }
             (Matrix::Jad(jad), Kernel::Jad) => {
                 let diagonals = jad.diagonal_ptr.len() as u64 - 1;
-                let order = [jad.permutation.address(), jad.diagonal_ptr.address()];
-                rows(
-                    0,
-                    1,
-                    &[
-                        diagonals,
-                        order[0],
-                        order[1],
-                        jad.col_idx.address(),
-                        jad.values.address(),
-                        x,
-                        y,
-                        alpha,
-                        beta,
-                    ],
-                );
+                let order = [diagonals, jad.permutation.address(), jad.diagonal_ptr.address()];
+                let entries = [jad.col_idx.address(), jad.values.address()];
+                rows(0, 1, &[&order[..], &entries, &[x, y, alpha, beta]].concat());
                 None
             }
             (Matrix::Sell(sell), Kernel::Sell(_)) => {
