@@ -198,46 +198,31 @@ fn launches_of<T: Scalar>(
 ) -> Vec<Launch> {
     let (nrows, block) = (a.nrows() as u64, candidate.block);
     let [alpha, beta] = [factors.0, factors.1].map(|factor| Arg::Number(factor.to_bits()));
+    let vectors = [x, y, alpha, beta];
     let mut add = |bytes: Vec<u8>| {
         arrays.push(bytes);
         Arg::Array(arrays.len() as u64 - 1)
     };
-    let rows = |kernel: u64, threads_per_row: u32, args: &[Arg]| {
-        let args = [&[Arg::Number(nrows)], args].concat();
+    let rows = |kernel: u64, threads_per_row: u32, args: &[Arg], vectors: &[Arg]| {
+        let args = [&[Arg::Number(nrows)], args, vectors].concat();
         let chunks = row_chunks(nrows, threads_per_row, block);
         launches((kernel, block.into()), chunks, (block / threads_per_row).into(), &args, in_pieces)
     };
     let mut ell = |part: &Ell<T>| {
         let numbers = [Arg::Number(part.width() as u64), Arg::Number(part.stride() as u64)];
-        let args = [
-            numbers[0],
-            numbers[1],
-            add(words(part.col_idx())),
-            add(scalars(part.values())),
-            x,
-            y,
-            alpha,
-            beta,
-        ];
-        rows(0, 1, &args)
+        let args = [numbers[0], numbers[1], add(words(part.col_idx())), add(scalars(part.values()))];
+        rows(0, 1, &args, &vectors)
     };
     let (mut all, coo) = match candidate.kernel {
         Kernel::CsrScalar | Kernel::CsrVector { .. } => {
-            let args = [
-                add(offsets(a.row_ptr(), offset_bytes)),
-                add(words(a.col_idx())),
-                add(scalars(a.values())),
-                x,
-                y,
-                alpha,
-                beta,
-            ];
-            (rows(0, candidate.kernel.threads_per_row().unwrap(), &args), None)
+            let args =
+                [add(offsets(a.row_ptr(), offset_bytes)), add(words(a.col_idx())), add(scalars(a.values()))];
+            (rows(0, candidate.kernel.threads_per_row().unwrap(), &args, &vectors), None)
         }
         Kernel::CsrBalanced(_) | Kernel::CsrBinned => todo!("csr-balanced and csr-binned"),
         Kernel::Vendor(_) => unreachable!("has no source"),
         Kernel::Ell => (ell(&Ell::from_csr(a, &Limits::NONE).unwrap()), None),
-        Kernel::Coo => (rows(0, 1, &[y, beta]), Some(Coo::from_csr(a, &Limits::NONE).unwrap())),
+        Kernel::Coo => (rows(0, 1, &[], &[y, beta]), Some(Coo::from_csr(a, &Limits::NONE).unwrap())),
         Kernel::Hyb => {
             let hyb = Hyb::from_csr(a, &Limits::NONE).unwrap();
             (ell(hyb.ell()), Some(hyb.coo().clone()))
@@ -250,12 +235,8 @@ fn launches_of<T: Scalar>(
                 add(offsets(jad.diagonal_ptr(), 8)),
                 add(words(jad.col_idx())),
                 add(scalars(jad.values())),
-                x,
-                y,
-                alpha,
-                beta,
             ];
-            (rows(0, 1, &args), None)
+            (rows(0, 1, &args, &vectors), None)
         }
         Kernel::Sell(shape) => {
             let sell = Sell::from_csr(a, shape, &Limits::NONE).unwrap();
@@ -264,12 +245,8 @@ fn launches_of<T: Scalar>(
                 add(words(sell.permutation())),
                 add(words(sell.col_idx())),
                 add(scalars(sell.values())),
-                x,
-                y,
-                alpha,
-                beta,
             ];
-            (rows(0, 1, &args), None)
+            (rows(0, 1, &args, &vectors), None)
         }
         Kernel::BroEll(shape) => {
             let bro = BroEll::from_csr(a, shape, &Limits::NONE).unwrap();
@@ -279,12 +256,8 @@ fn launches_of<T: Scalar>(
                 add(bro.bits().to_vec()),
                 add(offsets(bro.symbols(), 8)),
                 add(scalars(bro.values())),
-                x,
-                y,
-                alpha,
-                beta,
             ];
-            (rows(0, 1, &args), None)
+            (rows(0, 1, &args, &vectors), None)
         }
     };
     if let Some(coo) = coo {
@@ -295,59 +268,68 @@ fn launches_of<T: Scalar>(
             add(words(coo.row_idx())),
             add(words(coo.col_idx())),
             add(scalars(coo.values())),
-            x,
-            y,
-            alpha,
-            beta,
         ];
         let chunks = row_chunks(runs, 32, block);
-        all.extend(launches((1, block.into()), chunks, (block / 32).into(), &args, in_pieces));
+        all.extend(launches(
+            (1, block.into()),
+            chunks,
+            (block / 32).into(),
+            &[&args[..], &vectors].concat(),
+            in_pieces,
+        ));
     }
     all
 }
 
-/// y = alpha A x + beta y in one launch, the rows dealt out to `kernels` in turn as `cuts` say. Mirrors what the CUDA
-/// device launches.
-fn fused_product<T: Scalar>(
-    emulator: &Emulator,
-    (kernels, block): (&[Kernel], u32),
-    cuts: &[usize],
-    a: &Csr<T>,
-    factors: (f64, f64),
-    (x, y): (&[T], &[T]),
-    backwards: bool,
+/// One launch for parts with these kernels in turn.
+struct Fused<'a> {
+    emulator: &'a Emulator,
+    kernels: &'a [Kernel],
+    block: u32,
     offset_bytes: u64,
-) -> Vec<T> {
-    let mut arrays = vec![scalars(x)];
-    let mut parts = FusedParts::new();
-    let mut pointers = Vec::new();
-    let mut ys = Vec::new();
-    for (part, cut) in cuts.windows(2).enumerate() {
-        let variant = part % kernels.len();
-        let kernel = kernels[variant];
-        let candidate = Candidate { kernel, block, dtype: T::DTYPE };
-        // Each part writes an array of its own, behind which nothing may be touched.
-        ys.push(arrays.len());
-        arrays.push(scalars(&y[cut[0]..cut[1]]));
-        let vectors = (Arg::Array(0), Arg::Array(arrays.len() as u64 - 1));
-        let rows = a.rows(cut[0]..cut[1]);
-        let all = launches_of(&mut arrays, &candidate, offset_bytes, &rows, factors, vectors, false);
-        for launch in all {
-            let numbers: Vec<u64> =
-                launch.args.iter().map(|arg| if let Arg::Number(n) = *arg { n } else { 0 }).collect();
-            let step = u64::from(block / kernel.threads_per_row().unwrap());
-            let place = parts.push(variant, launch.grid as u32, step, &numbers);
-            let arrays = launch.args.iter().enumerate().filter(|(_, arg)| matches!(arg, Arg::Array(_)));
-            pointers.extend(arrays.map(|(i, arg)| (place + i, *arg)));
+}
+
+impl Fused<'_> {
+    /// y = alpha A x + beta y, the rows cut as `cuts` say. Mirrors what the CUDA device launches.
+    fn product<T: Scalar>(
+        &self,
+        cuts: &[usize],
+        a: &Csr<T>,
+        factors: (f64, f64),
+        (x, y): (&[T], &[T]),
+        backwards: bool,
+    ) -> Vec<T> {
+        let mut arrays = vec![scalars(x)];
+        let mut parts = FusedParts::new();
+        let mut pointers = Vec::new();
+        let mut ys = Vec::new();
+        for (part, cut) in cuts.windows(2).enumerate() {
+            let variant = part % self.kernels.len();
+            let kernel = self.kernels[variant];
+            let candidate = Candidate { kernel, block: self.block, dtype: T::DTYPE };
+            // Each part writes an array of its own, behind which nothing may be touched.
+            ys.push(arrays.len());
+            arrays.push(scalars(&y[cut[0]..cut[1]]));
+            let vectors = (Arg::Array(0), Arg::Array(arrays.len() as u64 - 1));
+            let rows = a.rows(cut[0]..cut[1]);
+            let all = launches_of(&mut arrays, &candidate, self.offset_bytes, &rows, factors, vectors, false);
+            for launch in all {
+                let numbers: Vec<u64> =
+                    launch.args.iter().map(|arg| if let Arg::Number(n) = *arg { n } else { 0 }).collect();
+                let step = u64::from(self.block / kernel.threads_per_row().unwrap());
+                let place = parts.push(variant, launch.grid as u32, step, &numbers);
+                let arrays = launch.args.iter().enumerate().filter(|(_, arg)| matches!(arg, Arg::Array(_)));
+                pointers.extend(arrays.map(|(i, arg)| (place + i, *arg)));
+            }
         }
+        let mut args: Vec<Arg> = parts.words().iter().map(|&word| Arg::Number(word)).collect();
+        for (place, pointer) in pointers {
+            args[place] = pointer;
+        }
+        let launch = Launch { kernel: 0, grid: parts.blocks(), block: self.block.into(), backwards, args };
+        let arrays = self.emulator.run(&arrays, &[launch]);
+        ys.into_iter().flat_map(|at| to_scalars::<T>(&arrays[at])).collect()
     }
-    let mut args: Vec<Arg> = parts.words().iter().map(|&word| Arg::Number(word)).collect();
-    for (place, pointer) in pointers {
-        args[place] = pointer;
-    }
-    let launch = Launch { kernel: 0, grid: parts.blocks(), block: block.into(), backwards, args };
-    let arrays = emulator.run(&arrays, &[launch]);
-    ys.into_iter().flat_map(|at| to_scalars::<T>(&arrays[at])).collect()
 }
 
 /// A matrix with rows of these lengths, columns and values scattered.
@@ -472,6 +454,7 @@ fn check_fused<T: Scalar>(block: u32, offset_bytes: u64) {
     let variants = kernels.map(|kernel| (kernel, offset_bytes));
     let source = fused_source(&variants, T::DTYPE, block).unwrap();
     let emulator = Emulator::compile(&format!("fused-b{block}-{}", T::DTYPE), &source);
+    let fused = Fused { emulator: &emulator, kernels: &kernels, block, offset_bytes };
     for (seed, (what, lengths)) in awkward().into_iter().enumerate() {
         let a = matrix::<T>(&lengths);
         let x: Vec<T> = (0..a.ncols()).map(|i| T::from_f64(((i * 29) % 97) as f64 / 60.0 - 0.8)).collect();
@@ -479,19 +462,7 @@ fn check_fused<T: Scalar>(block: u32, offset_bytes: u64) {
         let poison = vec![T::from_f64(f64::NAN); a.nrows()];
         for count in [1, 5, FUSED_PARTS] {
             let cuts = random_cuts(a.nrows(), count, seed as u64);
-            let run = |factors, y: &[T]| {
-                let backwards = count == 5;
-                fused_product(
-                    &emulator,
-                    (&kernels, block),
-                    &cuts,
-                    &a,
-                    factors,
-                    (&x, y),
-                    backwards,
-                    offset_bytes,
-                )
-            };
+            let run = |factors, y: &[T]| fused.product(&cuts, &a, factors, (&x, y), count == 5);
             let half = run((0.5, 0.0), &poison);
             let y = run((-1.0, 4.0), &half);
             assert_eq!(expected.first_wrong(&y), None, "'{what}' in {count} parts");
