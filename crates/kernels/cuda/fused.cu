@@ -15,11 +15,10 @@ struct Word {
 
     __device__ operator unsigned long long() const { return bits; }
     __device__ operator double() const { return __longlong_as_double((long long)bits); }
-    // The compiler has to be told that it is global memory; of a kernel's own pointers it knows.
     template <class T>
     __device__ operator T*() const
     {
-        return (T*)__cvta_global_to_generic(bits);
+        return (T*)bits;
     }
 };
 

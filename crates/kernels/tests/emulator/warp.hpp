@@ -190,11 +190,6 @@ static T atomicAdd(T* address, T value)
     return before;
 }
 
-static void* __cvta_global_to_generic(unsigned long long address)
-{
-    return (void*)address;
-}
-
 static double __longlong_as_double(long long bits)
 {
     double value;
