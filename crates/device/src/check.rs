@@ -31,12 +31,21 @@ pub fn check<T: Scalar>(
 ) -> Result<Seconds, DeviceError> {
     operand.poison_y()?;
     let first = operand.batch(candidate, 1, Caches::Warm)?;
-    let mut wrong = None;
-    operand.look_at_y(&mut |y| wrong = expected.first_wrong(y))?;
-    match wrong {
-        None => Ok(first),
+    let mut right = Ok(());
+    operand.look_at_y(&mut |y| right = first_wrong(expected, y, || candidate.to_string()))?;
+    right.map(|()| first)
+}
+
+/// The first wrong row of `y` as an error.
+pub(crate) fn first_wrong<T: Scalar>(
+    expected: &Reference,
+    y: &[T],
+    name: impl FnOnce() -> String,
+) -> Result<(), DeviceError> {
+    match expected.first_wrong(y) {
+        None => Ok(()),
         Some((row, got, expected, bound)) => {
-            Err(DeviceError::WrongResult { candidate: candidate.to_string(), row, got, expected, bound })
+            Err(DeviceError::WrongResult { candidate: name(), row, got, expected, bound })
         }
     }
 }

@@ -1,5 +1,6 @@
 //! What can go wrong on a device.
 
+use crate::PartitionError;
 use sparsight_matrix::Infeasible;
 use thiserror::Error;
 
@@ -69,6 +70,22 @@ pub enum DeviceError {
     /// The matrix cannot be held.
     #[error(transparent)]
     Infeasible(#[from] Infeasible),
+    /// A matrix cannot be multiplied in these parts.
+    #[error(transparent)]
+    Partition(#[from] PartitionError),
+    /// A vector of the wrong length.
+    #[error("{vector} has {got} entries instead of {expected}")]
+    Length {
+        /// `x` or `y`.
+        vector: &'static str,
+        /// Columns or rows of the matrix.
+        expected: usize,
+        /// Entries given.
+        got: usize,
+    },
+    /// Vectors on a device were given to one that works in the host's memory.
+    #[error("this device works in the host's memory and takes no vectors on a device")]
+    NoDeviceVectors,
     /// y is wrong.
     #[error("{candidate} computes y[{row}] = {got}, expected {expected} within {bound:.1e}")]
     WrongResult {

@@ -13,10 +13,14 @@ pub mod timing;
 mod check;
 mod date;
 mod error;
+mod partition;
+mod product;
 
 pub use check::{check, random_x};
 pub use date::today;
 pub use error::DeviceError;
+pub use partition::{Partition, PartitionError};
+pub use product::{Product, check_product};
 
 use sparsight_kernels::{BenchmarkMatrix, Candidate, DeviceFacts, Format, Kernel};
 use sparsight_matrix::{Csr, Limits, Scalar, Seconds};
@@ -48,6 +52,19 @@ pub trait Device<T: Scalar> {
     /// # Errors
     /// [`DeviceError::Infeasible`] if it cannot be held, before anything is allocated.
     fn load<'d>(&'d self, a: &Csr<T>, format: Format) -> Result<Box<dyn Operand<T> + 'd>, DeviceError>;
+
+    /// Cuts `a` into the parts of `partition`, converts each and brings it to the device.
+    ///
+    /// # Errors
+    /// [`DeviceError::Partition`] if it is none of `a`, or one that does not run here; [`DeviceError::Infeasible`] if
+    /// a part cannot be held.
+    fn load_parts<'d>(
+        &'d self,
+        _a: &Csr<T>,
+        _partition: &Partition,
+    ) -> Result<Box<dyn Product<T> + 'd>, DeviceError> {
+        Err(PartitionError::NoPartitions.into())
+    }
 
     /// Generates a benchmark matrix in `format` where the device works, with a random x.
     ///

@@ -2,8 +2,10 @@
 
 use sparsight_device::DeviceError;
 use sparsight_device::cuda::{Arch, compile, supported_archs};
-use sparsight_kernels::{Format, KernelSource, benchmark_matrix_source, catalogue, source, timing_source};
-use sparsight_matrix::Dtype;
+use sparsight_kernels::{
+    Format, Kernel, KernelSource, benchmark_matrix_source, catalogue, fused_source, source, timing_source,
+};
+use sparsight_matrix::{BroEllShape, Dtype, SellShape};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
@@ -32,6 +34,27 @@ fn sources() -> Vec<(String, KernelSource)> {
     sources
 }
 
+/// Fused launches of several formats, of one kernel with different knobs, and with row offsets of both widths.
+fn fused_sources() -> Vec<(String, KernelSource)> {
+    let [narrow, wide] = [4, 8];
+    let vector = |threads_per_row| Kernel::CsrVector { threads_per_row };
+    let (sell, bro_ell) = (SellShape::ALL.map(Kernel::Sell), BroEllShape::ALL.map(Kernel::BroEll));
+    let combinations: [&[(Kernel, u64)]; 4] = [
+        &[(Kernel::CsrScalar, narrow)],
+        &[(vector(2), narrow), (vector(32), narrow), (vector(32), wide), (Kernel::CsrScalar, wide)],
+        &[(Kernel::Ell, narrow), (sell[0], narrow), (sell[sell.len() - 1], narrow), (Kernel::Jad, narrow)],
+        &[(bro_ell[0], narrow), (vector(8), wide), (Kernel::Ell, narrow), (Kernel::Jad, narrow)],
+    ];
+    let mut sources = Vec::new();
+    for dtype in Dtype::ALL {
+        for (variants, block) in combinations.into_iter().zip([64, 256, 512, 1024]) {
+            let source = fused_source(variants, dtype, block).expect("each is one launch");
+            sources.push((format!("fused {variants:?}, {block} threads, {dtype}"), source));
+        }
+    }
+    sources
+}
+
 /// Whether NVRTC is missing and may be.
 fn skipped() -> bool {
     match supported_archs() {
@@ -49,13 +72,26 @@ fn skipped() -> bool {
 
 #[test]
 fn every_variant_compiles_for_every_generation() {
-    if skipped() {
-        return;
+    if !skipped() {
+        compile_all(&sources());
     }
+}
+
+#[test]
+fn fused_launches_compile_for_every_generation() {
+    if !skipped() {
+        compile_all(&fused_sources());
+    }
+}
+
+/// Compiles each source for each generation.
+///
+/// # Panics
+/// If one does not compile.
+fn compile_all(sources: &[(String, KernelSource)]) {
     let supported = supported_archs().unwrap();
     let archs: Vec<Arch> = ARCHS.into_iter().filter(|a| supported.contains(&(a.0 * 10 + a.1))).collect();
     assert!(!archs.is_empty(), "none of {ARCHS:?} is among {supported:?}");
-    let sources = sources();
     let jobs: Vec<_> = archs.iter().flat_map(|arch| sources.iter().map(move |s| (*arch, s))).collect();
 
     let start = Instant::now();
@@ -104,4 +140,24 @@ fn a_gpu_newer_than_the_compiler_gets_ptx_that_its_driver_can_translate() {
     }
     let image = compile(&timing_source(), (99, 0)).unwrap();
     assert!(image.ends_with(&[0]) && String::from_utf8_lossy(&image).contains(".version"));
+}
+
+#[test]
+fn a_fused_launch_reads_its_parts_where_they_are_and_matrices_from_global_memory() {
+    if skipped() {
+        return;
+    }
+    for (name, source) in fused_sources() {
+        // An architecture beyond the compiler's own gives text.
+        let ptx = compile(&source, (99, 0)).unwrap();
+        let ptx = String::from_utf8_lossy(&ptx);
+        assert!(!ptx.contains(".local"), "{name}: parts are copied to each thread's own memory");
+        let generic = ptx.lines().find(|line| {
+            let instruction = line.trim_start();
+            ["ld.u", "ld.b", "ld.f", "ld.v", "st.u", "st.b", "st.f"]
+                .iter()
+                .any(|g| instruction.starts_with(g))
+        });
+        assert_eq!(generic, None, "{name}: the compiler does not know what memory an address is of");
+    }
 }

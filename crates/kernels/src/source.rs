@@ -22,6 +22,8 @@ macro_rules! cuda {
     };
 }
 
+pub(crate) use cuda;
+
 const STORE: &str = cuda!("store.cu");
 const OVERLAP: &str = cuda!("overlap.cu");
 const TEAM: &str = cuda!("team.cu");
@@ -143,7 +145,7 @@ pub fn timing_source() -> KernelSource {
     }
 }
 
-const fn c_type(dtype: Dtype) -> &'static str {
+pub(crate) const fn c_type(dtype: Dtype) -> &'static str {
     match dtype {
         Dtype::F32 => "float",
         Dtype::F64 => "double",

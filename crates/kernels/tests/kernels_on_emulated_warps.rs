@@ -5,12 +5,13 @@
 //! reveal. Without g++ it is skipped; `SPARSIGHT_REQUIRE_GXX=1` turns that into a failure.
 
 use sparsight_kernels::{
-    BenchmarkMatrix, BinEnds, COO_ITEMS, Candidate, Chunk, Format, HELPER_BLOCK, Kernel, KernelSource,
-    Placement, RowLengthDistribution, benchmark_matrix_source, row_chunks, source,
+    BenchmarkMatrix, BinEnds, COO_ITEMS, Candidate, Chunk, FUSED_PARTS, Format, FusedParts, HELPER_BLOCK,
+    Kernel, KernelSource, Placement, RowLengthDistribution, benchmark_matrix_source, fused_source,
+    row_chunks, source,
 };
 use sparsight_matrix::{
     BroEll, BroEllShape, Bytes, Coo, Csr, Dtype, Ell, Hyb, Jad, JadLayout, Limits, RowBins, Scalar, Segment,
-    Sell, Tile, TileTable, mix, reference,
+    Sell, SellShape, Tile, TileTable, mix, reference,
 };
 use std::fmt::Write as _;
 use std::fs;
@@ -55,8 +56,12 @@ impl Emulator {
         let mut calls = String::new();
         for (number, entry) in source.entry_points.iter().enumerate() {
             let start = source.text.find(&format!("\n{entry}(")).expect("the kernel's name starts a line");
-            let parameters = source.text[start..].split_once(')').unwrap().0.matches(',').count() + 1;
-            let args: Vec<String> = (0..parameters).map(|i| format!("a.at({i})")).collect();
+            let parameters = source.text[start..].split_once(')').unwrap().0;
+            let args: Vec<String> = if let Some((_, one)) = parameters.split_once("__grid_constant__ ") {
+                vec![format!("whole<{}>(a)", one.split_once(' ').unwrap().0)]
+            } else {
+                (0..=parameters.matches(',').count()).map(|i| format!("a.at({i})")).collect()
+            };
             let _ = write!(calls, "if (kernel == {number}) {entry}({}); ", args.join(", "));
         }
         let text = format!(
@@ -289,12 +294,31 @@ fn product<T: Scalar>(
     (x, y): (&[T], &[T]),
     in_pieces: bool,
 ) -> Vec<T> {
-    let block = candidate.block;
-    // Arrays 0 and 1 are x and y.
     let mut arrays = vec![scalars(x), scalars(y)];
+    let vectors = (Arg::Array(0), Arg::Array(1));
     let mut counters = Vec::new();
-    let (x, y) = (Arg::Array(0), Arg::Array(1));
-    let [alpha, beta] = [alpha, beta].map(|factor| Arg::Number(factor.to_bits()));
+    let all =
+        launches_of((&mut arrays, &mut counters), candidate, offset_bytes, a, factors, vectors, in_pieces);
+    let after = emulator.run(&arrays, &all);
+    for array in counters {
+        assert!(after[array].iter().all(|&byte| byte == 0), "{candidate} leaves counters behind");
+    }
+    to_scalars(&after[1])
+}
+
+/// The launches of a product; what the matrix consists of is added to the arrays, in which x and y are already, and the
+/// places of counters to the second list.
+fn launches_of<T: Scalar>(
+    (arrays, counters): (&mut Vec<Vec<u8>>, &mut Vec<usize>),
+    candidate: &Candidate,
+    offset_bytes: u64,
+    a: &Csr<T>,
+    factors: (f64, f64),
+    (x, y): (Arg, Arg),
+    in_pieces: bool,
+) -> Vec<Launch> {
+    let block = candidate.block;
+    let [alpha, beta] = [factors.0, factors.1].map(|factor| Arg::Number(factor.to_bits()));
     let mut all = Vec::new();
     for Stage { kernel, teams: (count, threads), args, clears } in stages(candidate, offset_bytes, a) {
         let mut given = Vec::new();
@@ -317,11 +341,66 @@ fn product<T: Scalar>(
         let teams_a_block = u64::from(block / threads);
         all.extend(launches((kernel, block.into()), chunks, teams_a_block, &given, in_pieces));
     }
-    let after = emulator.run(&arrays, &all);
-    for array in counters {
-        assert!(after[array].iter().all(|&byte| byte == 0), "{candidate} leaves counters behind");
+    all
+}
+
+/// One launch for parts with these kernels in turn.
+struct Fused<'a> {
+    emulator: &'a Emulator,
+    kernels: &'a [Kernel],
+    block: u32,
+    offset_bytes: u64,
+}
+
+impl Fused<'_> {
+    /// y = alpha A x + beta y, the rows cut as `cuts` say. Mirrors what the CUDA device launches.
+    fn product<T: Scalar>(
+        &self,
+        cuts: &[usize],
+        a: &Csr<T>,
+        factors: (f64, f64),
+        (x, y): (&[T], &[T]),
+        backwards: bool,
+    ) -> Vec<T> {
+        let mut arrays = vec![scalars(x)];
+        let mut parts = FusedParts::new();
+        let mut pointers = Vec::new();
+        let mut ys = Vec::new();
+        for (part, cut) in cuts.windows(2).enumerate() {
+            let variant = part % self.kernels.len();
+            let kernel = self.kernels[variant];
+            let candidate = Candidate { kernel, block: self.block, dtype: T::DTYPE };
+            // Each part writes an array of its own, behind which nothing may be touched.
+            ys.push(arrays.len());
+            arrays.push(scalars(&y[cut[0]..cut[1]]));
+            let vectors = (Arg::Array(0), Arg::Array(arrays.len() as u64 - 1));
+            let rows = a.rows(cut[0]..cut[1]);
+            let all = launches_of(
+                (&mut arrays, &mut Vec::new()),
+                &candidate,
+                self.offset_bytes,
+                &rows,
+                factors,
+                vectors,
+                false,
+            );
+            for launch in all {
+                let numbers: Vec<u64> =
+                    launch.args.iter().map(|arg| if let Arg::Number(n) = *arg { n } else { 0 }).collect();
+                let step = u64::from(self.block / kernel.threads_per_row().unwrap());
+                let place = parts.push(variant, launch.grid as u32, step, &numbers);
+                let arrays = launch.args.iter().enumerate().filter(|(_, arg)| matches!(arg, Arg::Array(_)));
+                pointers.extend(arrays.map(|(i, arg)| (place + i, *arg)));
+            }
+        }
+        let mut args: Vec<Arg> = parts.words().iter().map(|&word| Arg::Number(word)).collect();
+        for (place, pointer) in pointers {
+            args[place] = pointer;
+        }
+        let launch = Launch { kernel: 0, grid: parts.blocks(), block: self.block.into(), backwards, args };
+        let arrays = self.emulator.run(&arrays, &[launch]);
+        ys.into_iter().flat_map(|at| to_scalars::<T>(&arrays[at])).collect()
     }
-    to_scalars(&after[1])
 }
 
 /// A matrix with rows of these lengths, columns and values scattered.
@@ -430,6 +509,52 @@ fn every_kernel_in_single_precision_matches_the_reference() {
 #[test]
 fn every_kernel_in_double_precision_with_wide_offsets_matches_the_reference() {
     check_all::<f64>(64, 8);
+}
+
+/// `count` parts of `nrows` rows at places that follow from `seed`; some may be empty.
+fn random_cuts(nrows: usize, count: usize, seed: u64) -> Vec<usize> {
+    let mut cuts: Vec<usize> =
+        (1..count as u64).map(|i| mix(seed * 1000 + i) as usize % (nrows + 1)).chain([0, nrows]).collect();
+    cuts.sort_unstable();
+    cuts
+}
+
+fn check_fused<T: Scalar>(block: u32, offset_bytes: u64) {
+    if gxx_is_missing() {
+        return;
+    }
+    let kernels = [
+        Kernel::CsrScalar,
+        Kernel::CsrVector { threads_per_row: 8 },
+        Kernel::Ell,
+        Kernel::Sell(SellShape::ALL[SellShape::ALL.len() - 1]),
+        Kernel::Jad,
+        Kernel::BroEll(BroEllShape::ALL[0]),
+        Kernel::CsrVector { threads_per_row: 32 },
+    ];
+    let variants = kernels.map(|kernel| (kernel, offset_bytes));
+    let source = fused_source(&variants, T::DTYPE, block).unwrap();
+    let emulator = Emulator::compile(&format!("fused-b{block}-{}", T::DTYPE), &source);
+    let fused = Fused { emulator: &emulator, kernels: &kernels, block, offset_bytes };
+    for (seed, (what, lengths)) in awkward().into_iter().enumerate() {
+        let a = matrix::<T>(&lengths);
+        let x: Vec<T> = (0..a.ncols()).map(|i| T::from_f64(((i * 29) % 97) as f64 / 60.0 - 0.8)).collect();
+        let expected = reference(&a, &x);
+        let poison = vec![T::from_f64(f64::NAN); a.nrows()];
+        for count in [1, 5, FUSED_PARTS] {
+            let cuts = random_cuts(a.nrows(), count, seed as u64);
+            let run = |factors, y: &[T]| fused.product(&cuts, &a, factors, (&x, y), count == 5);
+            let half = run((0.5, 0.0), &poison);
+            let y = run((-1.0, 4.0), &half);
+            assert_eq!(expected.first_wrong(&y), None, "'{what}' in {count} parts");
+        }
+    }
+}
+
+#[test]
+fn parts_in_different_formats_run_in_one_launch() {
+    check_fused::<f32>(128, 4);
+    check_fused::<f64>(64, 8);
 }
 
 #[test]

@@ -10,7 +10,7 @@ use sparsight::device::timing::{StoppingRule, measure, wall_clock};
 use sparsight::kernels::{Candidate, Format, catalogue};
 use sparsight::matrix::{Csr, Dtype, Features, Seconds, StripDetail, Strips, gallery::Recipe};
 use sparsight::model::Execution;
-use sparsight::{Advisor, ModelName, PlanObjective, Profile};
+use sparsight::{Advisor, ModelName, PartitionObjective, Profile};
 use std::error::Error;
 use std::hint::black_box;
 use std::num::NonZeroUsize;
@@ -35,14 +35,14 @@ fn main() -> Result<(), Box<dyn Error>> {
         for model in [ModelName::Strip, ModelName::StripCache, ModelName::Best] {
             let (strips, detail) =
                 if model.is_learned() { (48, StripDetail::All) } else { (1500, StripDetail::RowLengths) };
-            let objective = |executions: &[Execution]| PlanObjective {
+            let objective = |executions: &[Execution]| PartitionObjective {
                 model: Some(model),
                 strips: NonZeroUsize::new(strips),
                 executions: executions.to_vec(),
-                ..PlanObjective::default()
+                ..PartitionObjective::default()
             };
             let advisor = Advisor::new(&profile);
-            let plan = |executions: &[Execution]| advisor.plan(&a, &candidates, &objective(executions));
+            let plan = |executions: &[Execution]| advisor.partition(&a, &candidates, &objective(executions));
             let found = plan(&[Execution::Sequential])?;
             let features = time(|| drop(black_box(features(&a, found.rows_a_strip as usize, detail))))?;
             let of = |executions: &[Execution]| {

@@ -31,8 +31,9 @@ mod error;
 mod evaluate;
 mod fit;
 mod instrument;
-mod plan;
+mod partition;
 mod predictor;
+mod run;
 
 pub use advisor::{Advice, Advised, Advisor, Objective, Refused, Why};
 pub use bench::{Bench, HOPELESS, bench};
@@ -45,6 +46,7 @@ pub use evaluate::{
 };
 pub use fit::fit;
 pub use instrument::{Grid, Point, Step, instrument, measure_conversion};
-pub use plan::{Part, Plan, PlanObjective, Strategy, shares_a_launch};
+pub use partition::{Part, PartitionObjective, Partitioning, Strategy};
 pub use predictor::{ModelName, Predictor};
 pub use profile::Profile;
+pub use run::{MeasuredPartition, Plan, Prepared, run_partition};

@@ -3,7 +3,7 @@
 use sparsight::kernels::{BLOCKS, Candidate, Format, Kernel, catalogue};
 use sparsight::matrix::{Csr, Dtype, Features, Seconds, StripDetail, Strips, gallery::Recipe};
 use sparsight::model::Execution;
-use sparsight::{Advisor, ModelName, Objective, Plan, PlanObjective, Profile, Strategy, shares_a_launch};
+use sparsight::{Advisor, ModelName, Objective, PartitionObjective, Partitioning, Profile, Strategy};
 use std::num::NonZeroUsize;
 
 /// Rows of about 31 non-zeros, then half as many of 200.
@@ -17,15 +17,18 @@ fn all() -> Vec<Candidate> {
     catalogue(Dtype::F64).collect()
 }
 
-fn plan(a: &Csr<f64>, candidates: &[Candidate], model: ModelName, strips: usize) -> Plan {
+fn plan(a: &Csr<f64>, candidates: &[Candidate], model: ModelName, strips: usize) -> Partitioning {
     let profile = Profile::shipped("nvidia-h200").unwrap();
-    let objective =
-        PlanObjective { model: Some(model), strips: NonZeroUsize::new(strips), ..PlanObjective::default() };
-    Advisor::new(&profile).plan(a, candidates, &objective).unwrap()
+    let objective = PartitionObjective {
+        model: Some(model),
+        strips: NonZeroUsize::new(strips),
+        ..PartitionObjective::default()
+    };
+    Advisor::new(&profile).partition(a, candidates, &objective).unwrap()
 }
 
 /// What holds whatever was planned.
-fn check(plan: &Plan, a: &Csr<f64>) {
+fn check(plan: &Partitioning, a: &Csr<f64>) {
     let launch = Profile::shipped("nvidia-h200").unwrap().device.facts.launch_s;
     for strategy in &plan.strategies {
         let Strategy { execution, parts, predicted, single } = strategy;
@@ -46,7 +49,7 @@ fn check(plan: &Plan, a: &Csr<f64>) {
             Execution::Sequential => assert!(strategy.gain() >= 0.0, "never worse than the best single"),
             Execution::Fused => {
                 let block = parts[0].candidate.block;
-                let fits = |c: &Candidate| c.block == block && shares_a_launch(c.kernel);
+                let fits = |c: &Candidate| c.block == block && c.kernel.shares_a_launch();
                 assert!(parts.iter().all(|part| fits(&part.candidate)), "{parts:?}");
             }
         }
@@ -122,7 +125,7 @@ fn no_other_partition_is_predicted_to_be_faster() {
             };
             let mut least = f64::INFINITY;
             for &block in blocks {
-                let fits = |c: &Candidate| block.is_none_or(|b| c.block == b && shares_a_launch(c.kernel));
+                let fits = |c: &Candidate| block.is_none_or(|b| c.block == b && c.kernel.shares_a_launch());
                 let table: Vec<Vec<Seconds>> = (0..6)
                     .map(|i| {
                         (0..6).map(|j| if j < i { Seconds(0.0) } else { time(i, j + 1, &fits) }).collect()
@@ -155,7 +158,7 @@ fn coo_and_hyb_share_no_launch_and_are_no_fused_strategy() {
     let executions: Vec<Execution> = found.strategies.iter().map(|s| s.execution).collect();
     assert_eq!(executions, [Execution::Sequential]);
     check(&found, &a);
-    let sharing: Vec<Kernel> = Kernel::ALL.into_iter().filter(|&kernel| !shares_a_launch(kernel)).collect();
+    let sharing: Vec<Kernel> = Kernel::ALL.into_iter().filter(|&kernel| !kernel.shares_a_launch()).collect();
     assert_eq!(sharing, [Kernel::Coo, Kernel::Hyb]);
 }
 
@@ -164,13 +167,13 @@ fn a_statistic_that_blocks_do_not_carry_along_is_planned_with_fewer_strips() {
     let profile = Profile::shipped("nvidia-h200").unwrap();
     let a = matrix("banded,n=4000000,band=0");
     let with = |row_length: &str| {
-        let objective = PlanObjective {
+        let objective = PartitionObjective {
             model: Some(ModelName::Strip),
             row_length: row_length.parse().unwrap(),
             executions: vec![Execution::Sequential],
-            ..PlanObjective::default()
+            ..PartitionObjective::default()
         };
-        Advisor::new(&profile).plan(&a, &all(), &objective).unwrap()
+        Advisor::new(&profile).partition(&a, &all(), &objective).unwrap()
     };
     // 4,000,000 rows in strips of 8,448 are 474.
     assert_eq!((with("paper").strips, with("p95").strips), (474, 48));
@@ -188,7 +191,7 @@ fn a_matrix_without_rows_is_one_part() {
 fn a_model_that_knows_none_of_the_candidates_is_an_error() {
     let profile = Profile::shipped("nvidia-h200").unwrap();
     let sell: Vec<Candidate> = all().into_iter().filter(|c| c.format().name() == "sell").collect();
-    let objective = PlanObjective { model: Some(ModelName::Strip), ..PlanObjective::default() };
-    let refused = Advisor::new(&profile).plan(&matrix("stencil2d,n=30"), &sell, &objective);
+    let objective = PartitionObjective { model: Some(ModelName::Strip), ..PartitionObjective::default() };
+    let refused = Advisor::new(&profile).partition(&matrix("stencil2d,n=30"), &sell, &objective);
     assert!(refused.unwrap_err().to_string().contains("strip model for f64"));
 }

@@ -163,7 +163,7 @@ impl Compare {
             .zip(given)
             .map(|(profile, (price, power_w))| Contender { profile, price, power_w })
             .collect();
-        let comparison = compare(&contenders, &features, dtype, &objective, &self.wanted(dtype))
+        let comparison = compare(&contenders, &features, dtype, &objective, &self.wanted(dtype)?)
             .map_err(|error| self.lacking(error, &profiles, dtype))?;
         if context.printer.is_json() {
             self.print_json(&source, &features, &contenders, &comparison, context)?;
@@ -196,11 +196,12 @@ impl Compare {
     }
 
     /// Candidates that could be the common one.
-    fn wanted(&self, dtype: Dtype) -> Vec<Candidate> {
+    fn wanted(&self, dtype: Dtype) -> Result<Vec<Candidate>, Failure> {
         if self.kernels.is_empty() {
-            return Vec::new();
+            return Ok(Vec::new());
         }
-        KernelFlags { kernels: self.kernels.clone(), blocks: self.blocks.clone() }.candidates(dtype)
+        KernelFlags { kernels: self.kernels.clone(), blocks: self.blocks.clone() }
+            .candidates(DeviceKind::Cuda, dtype)
     }
 
     /// A profile without what is asked of it, with the command that makes it.

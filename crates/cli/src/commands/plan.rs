@@ -10,10 +10,9 @@ use crate::printer::BOLD;
 use crate::table::Table;
 use crate::text::{between, candidate, counted, grouped, heading, percent, shape};
 use serde::Serialize;
-use sparsight::kernels::{Candidate, Format, catalogue};
+use sparsight::kernels::{Candidate, Execution, Format, catalogue};
 use sparsight::matrix::{Dtype, Scalar, Seconds};
-use sparsight::model::Execution;
-use sparsight::{Advisor, Part, Plan as Planned, PlanObjective, Profile, Strategy};
+use sparsight::{Advisor, Part, PartitionObjective, Partitioning, Profile, Strategy};
 use std::num::NonZeroUsize;
 use std::str::FromStr;
 
@@ -139,14 +138,14 @@ impl Plan {
         let wanted =
             |c: &Candidate| self.formats.is_empty() || self.formats.iter().any(|name| name.names(c.format()));
         let candidates: Vec<Candidate> = catalogue(T::DTYPE).filter(wanted).collect();
-        let objective = PlanObjective {
+        let objective = PartitionObjective {
             model: self.model.model,
             placement: self.model.placement,
             row_length: self.model.row_length,
             strips: self.strips,
             executions: self.execution.0.clone(),
         };
-        let plan = Advisor::new(&profile).plan(&matrix, &candidates, &objective)?;
+        let plan = Advisor::new(&profile).partition(&matrix, &candidates, &objective)?;
         if context.printer.is_json() {
             self.print_json(&source, &profile, &plan, context)?;
         } else {
@@ -159,7 +158,7 @@ impl Plan {
         &self,
         source: &MatrixSource,
         profile: &Profile,
-        plan: &Planned,
+        plan: &Partitioning,
         context: &Context,
     ) -> Result<(), Failure> {
         let top = context.top_in_json();
@@ -185,7 +184,12 @@ impl Plan {
     }
 }
 
-fn print(source: &MatrixSource, profile: &Profile, plan: &Planned, context: &Context) -> Result<(), Failure> {
+fn print(
+    source: &MatrixSource,
+    profile: &Profile,
+    plan: &Partitioning,
+    context: &Context,
+) -> Result<(), Failure> {
     let out = &context.printer;
     out.line(format_args!("{BOLD}{}{BOLD:#}   {}", source.title(), shape(&plan.features)))?;
     out.line(format_args!("{}   model {}", heading(profile, context.dtype()), plan.model))?;

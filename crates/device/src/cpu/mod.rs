@@ -29,15 +29,18 @@ mod facts;
 mod hyb;
 mod jad;
 mod operand;
+mod partitioned;
 mod places;
 mod rates;
 mod sell;
 
-use crate::{Device, DeviceError, Operand, Preparation};
+use crate::timing::Caches;
+use crate::{Device, DeviceError, Operand, Partition, PartitionError, Preparation, Product};
 use eviction::EvictionBuffer;
 use operand::{CpuOperand, Held};
+use partitioned::CpuPartitioned;
 use rayon::{ThreadPool, ThreadPoolBuilder};
-use sparsight_kernels::{BenchmarkMatrix, DeviceFacts, Format};
+use sparsight_kernels::{BenchmarkMatrix, Candidate, DeviceFacts, Format, Kernel};
 use sparsight_matrix::{Bytes, Csr, Limits, Scalar, Seconds};
 use std::sync::OnceLock;
 use std::time::Instant;
@@ -106,9 +109,38 @@ impl Cpu {
         }
     }
 
+    /// Time of `products` calls of `product`. With [`Caches::Cold`] it is the sum over the calls, without what emptying
+    /// the caches takes.
+    fn time(&self, products: u32, caches: Caches, mut product: impl FnMut() + Send) -> Seconds {
+        let mut timed = |count: u32| {
+            let start = Instant::now();
+            (0..count).for_each(|_| product());
+            start.elapsed().as_secs_f64()
+        };
+        Seconds(self.run(|| {
+            match caches {
+                Caches::Warm => timed(products),
+                Caches::Cold => (0..products)
+                    .map(|_| {
+                        self.evict_caches();
+                        timed(1)
+                    })
+                    .sum(),
+            }
+        }))
+    }
+
     /// Streams through more memory than all caches hold.
     fn evict_caches(&self) {
         self.eviction.get_or_init(EvictionBuffer::new).stream();
+    }
+}
+
+/// Whether a part may be run by `candidate` here: the vendor's routines run on the vendor's devices.
+fn runs(candidate: &Candidate) -> Result<(), PartitionError> {
+    match candidate.kernel {
+        Kernel::Vendor(_) => Err(PartitionError::NotHere { candidate: *candidate }),
+        _ => Ok(()),
     }
 }
 
@@ -141,6 +173,15 @@ impl<T: Scalar> Device<T> for Cpu {
         let preparation = Preparation { convert, upload: Seconds::default() };
         let x = vec![T::default(); a.ncols()];
         Ok(Box::new(CpuOperand::new(self, held, a.nrows(), x, preparation)))
+    }
+
+    fn load_parts<'d>(
+        &'d self,
+        a: &Csr<T>,
+        partition: &Partition,
+    ) -> Result<Box<dyn Product<T> + 'd>, DeviceError> {
+        let limits = Device::<T>::limits(self);
+        Ok(Box::new(self.run(|| CpuPartitioned::load(self, a, partition, &limits))?))
     }
 
     fn generate<'d>(

@@ -10,7 +10,6 @@ use sparsight_matrix::{
     BroEll, Coo, Csr, Ell, Hyb, Infeasible, Jad, Limits, RowBins, RowLengths, Scalar, Seconds, Sell,
     TileTable,
 };
-use std::time::Instant;
 
 /// A matrix in one format.
 #[derive(Debug, PartialEq)]
@@ -28,7 +27,7 @@ pub(super) enum Held<T> {
 
 /// What products keep between them, so that only the first one allocates.
 #[derive(Debug, Default)]
-struct Scratch<T> {
+pub(super) struct Scratch<T> {
     /// Of COO.
     carries: Vec<Carry<T>>,
     /// y by places, where rows are sorted.
@@ -75,7 +74,7 @@ impl<T: Scalar> Held<T> {
     ///
     /// # Panics
     /// If the candidate reads another format.
-    fn product(&self, candidate: &Candidate, x: &[T], y: &mut [T], scratch: &mut Scratch<T>) {
+    pub(super) fn product(&self, candidate: &Candidate, x: &[T], y: &mut [T], scratch: &mut Scratch<T>) {
         let block = candidate.block as usize;
         let Scratch { carries, sums } = scratch;
         match (self, candidate.kernel) {
@@ -156,7 +155,6 @@ impl<T: Scalar> Operand<T> for CpuOperand<'_, T> {
         Ok(())
     }
 
-    /// With [`Caches::Cold`] the time is the sum over the products, without what emptying the caches takes.
     fn batch(
         &mut self,
         candidate: &Candidate,
@@ -166,22 +164,6 @@ impl<T: Scalar> Operand<T> for CpuOperand<'_, T> {
         assert_eq!(candidate.dtype, T::DTYPE, "{candidate} has another value type than this operand");
         let Self { cpu, held, x, y, scratch, .. } = self;
         Device::<T>::runs(*cpu, candidate.kernel)?;
-        let mut timed = |count: u32| {
-            let start = Instant::now();
-            for _ in 0..count {
-                held.product(candidate, x, y, scratch);
-            }
-            start.elapsed().as_secs_f64()
-        };
-        let time = cpu.run(|| match caches {
-            Caches::Warm => timed(products),
-            Caches::Cold => (0..products)
-                .map(|_| {
-                    cpu.evict_caches();
-                    timed(1)
-                })
-                .sum(),
-        });
-        Ok(Seconds(time))
+        Ok(cpu.time(products, caches, || held.product(candidate, x, y, scratch)))
     }
 }

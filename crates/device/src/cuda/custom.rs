@@ -4,6 +4,7 @@ use super::Cuda;
 use super::compiler::compile_with;
 use super::memory::DeviceArray;
 use super::module::{Launch, Module};
+use super::stream::Stream;
 use crate::DeviceError;
 use crate::timing::Caches;
 use sparsight_matrix::Seconds;
@@ -118,6 +119,32 @@ impl CustomKernel<'_> {
         args: &[Argument<'a>],
         caches: Caches,
     ) -> impl FnMut(u32) -> Result<Seconds, DeviceError> + use<'a> {
+        let launch = self.launch(shape, args);
+        let cuda = self.cuda;
+        move |products| cuda.timer.time(products, 1, caches, &mut || launch.queue())
+    }
+
+    /// Queues one launch in `stream` and does not wait: what a solver's own steps between products are made of.
+    ///
+    /// # Errors
+    /// A failed call. What fails on the device is reported by whoever waits for it.
+    ///
+    /// # Safety
+    /// As [`CustomKernel::batch`]; and the arrays must outlive the launch, or be dropped here, which waits for it.
+    ///
+    /// # Panics
+    /// If there are more than 16 arguments.
+    pub unsafe fn queue(
+        &self,
+        shape: Shape,
+        args: &[Argument<'_>],
+        stream: Stream<'_>,
+    ) -> Result<(), DeviceError> {
+        self.cuda.context.bind()?;
+        self.launch(shape, args).queue_in(stream.raw())
+    }
+
+    fn launch(&self, shape: Shape, args: &[Argument<'_>]) -> Launch {
         // Narrow arguments lie in the low bytes of their slot, where a little-endian machine looks for them.
         let args: Vec<u64> = args
             .iter()
@@ -129,9 +156,6 @@ impl CustomKernel<'_> {
                 Argument::F64(value) => value.to_bits(),
             })
             .collect();
-        let module = Arc::clone(&self.module);
-        let launch = Launch::new(module, 0, shape.grid, shape.block, shape.shared_bytes, &args);
-        let cuda = self.cuda;
-        move |products| cuda.timer.time(products, 1, caches, &mut || launch.queue())
+        Launch::new(Arc::clone(&self.module), 0, shape.grid, shape.block, shape.shared_bytes, &args)
     }
 }

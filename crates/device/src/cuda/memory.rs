@@ -127,6 +127,12 @@ impl<T: Scalar> DeviceArray<T> {
         // SAFETY: every bit pattern is a float.
         unsafe { self.read_bits(data) }
     }
+
+    /// The same into a slice as long as the array.
+    pub(super) fn read_to(&self, data: &mut [T]) -> Result<(), DeviceError> {
+        // SAFETY: every bit pattern is a float.
+        unsafe { self.read_bits_to(data) }
+    }
 }
 
 impl DeviceArray<u64> {
@@ -145,8 +151,18 @@ impl<T: Copy + Default> DeviceArray<T> {
     /// # Safety
     /// Every bit pattern must be a `T`.
     unsafe fn read_bits(&self, data: &mut Vec<T>) -> Result<(), DeviceError> {
-        self.context.bind()?;
         data.resize(self.len, T::default());
+        // SAFETY: the caller vouches for the bits.
+        unsafe { self.read_bits_to(data) }
+    }
+
+    /// The same into a slice as long as the array.
+    ///
+    /// # Safety
+    /// As above.
+    unsafe fn read_bits_to(&self, data: &mut [T]) -> Result<(), DeviceError> {
+        assert_eq!(data.len(), self.len, "as many elements as the array has");
+        self.context.bind()?;
         if !data.is_empty() {
             // SAFETY: as long as `data`, which stays borrowed until the copy is done; the caller vouches for the bits.
             let copied = unsafe { result::memcpy_dtoh_async(data, self.address, self.context.stream()) };

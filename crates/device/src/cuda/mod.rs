@@ -7,7 +7,8 @@
 //!
 //! A part of a GPU ([`Cuda::open_part`]) is one whose stream belongs to some of the multiprocessors.
 //!
-//! Left out on purpose: several streams, graphs, peers. A product is one to three launches in one stream.
+//! Left out on purpose: several streams at once, graphs, peers. A product is one to three launches in one stream, the
+//! device's own unless the caller of a [`Product`] names another.
 
 mod arrays;
 mod batch;
@@ -23,6 +24,9 @@ mod memory;
 mod module;
 mod operand;
 mod part;
+mod partitioned;
+mod row_block;
+mod stream;
 mod upload;
 
 pub use compiler::{Arch, compile, nvrtc_version, supported_archs};
@@ -31,17 +35,19 @@ pub use custom::{Argument, CustomKernel, DeviceMemory, Element, Shape};
 pub use kernel_cache::{KernelCache, catalogue_hash, key};
 pub use memory::DeviceArray;
 pub use part::PartSizes;
+pub use stream::Stream;
 
-use crate::{Device, DeviceError, Operand};
+use crate::{Device, DeviceError, Operand, Partition, Product};
 use batch::BatchTimer;
 use context::{Context, named};
 use cudarc::driver::result;
 use cusparse::Library;
 use module::Module;
 use operand::CudaOperand;
+use partitioned::CudaPartitioned;
 use sparsight_kernels::{
-    BenchmarkMatrix, Candidate, DeviceFacts, Format, Kernel, KernelSource, benchmark_matrix_source, source,
-    timing_source,
+    BenchmarkMatrix, Candidate, DeviceFacts, Format, Kernel, KernelSource, benchmark_matrix_source,
+    fused_source, source, timing_source,
 };
 use sparsight_matrix::{Bytes, Csr, Dtype, Limits, Scalar};
 use std::cell::{OnceCell, RefCell};
@@ -69,9 +75,10 @@ pub struct Cuda {
 }
 
 /// What a loaded module was made for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum Loaded {
     Candidate(Candidate, u64),
+    Fused { variants: Vec<(Kernel, u64)>, dtype: Dtype, block: u32 },
     Helper(Dtype, u64),
 }
 
@@ -200,6 +207,18 @@ impl Cuda {
         Ok(self.library.get_or_init(|| library))
     }
 
+    /// The loaded kernel of parts that share a launch: see [`fused_source`].
+    fn fused(
+        &self,
+        variants: &[(Kernel, u64)],
+        dtype: Dtype,
+        block: u32,
+    ) -> Result<Arc<Module>, DeviceError> {
+        self.loaded(Loaded::Fused { variants: variants.to_vec(), dtype, block }, || {
+            fused_source(variants, dtype, block).expect("a partition checks that its kernels can be fused")
+        })
+    }
+
     /// The loaded kernels that generate and fill.
     fn helper(&self, dtype: Dtype, offset_bytes: u64) -> Result<Arc<Module>, DeviceError> {
         self.loaded(Loaded::Helper(dtype, offset_bytes), || benchmark_matrix_source(dtype, offset_bytes))
@@ -249,6 +268,14 @@ impl<T: Scalar> Device<T> for Cuda {
 
     fn load<'d>(&'d self, a: &Csr<T>, format: Format) -> Result<Box<dyn Operand<T> + 'd>, DeviceError> {
         Ok(Box::new(CudaOperand::load(self, a, format, &self.limits())?))
+    }
+
+    fn load_parts<'d>(
+        &'d self,
+        a: &Csr<T>,
+        partition: &Partition,
+    ) -> Result<Box<dyn Product<T> + 'd>, DeviceError> {
+        Ok(Box::new(CudaPartitioned::load(self, a, partition)?))
     }
 
     fn generate<'d>(

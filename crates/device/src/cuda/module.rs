@@ -48,6 +48,22 @@ impl Module {
     pub(super) fn launch(self: &Arc<Self>, kernel: usize, grid: u32, block: u32, args: &[u64]) -> Launch {
         Launch::new(Arc::clone(self), kernel, (grid, 1, 1), (block, 1, 1), 0, args)
     }
+
+    /// A launch of the module's first kernel, whose only parameter is a struct of all the words.
+    pub(super) fn launch_with_struct(self: &Arc<Self>, grid: u32, block: u32, words: &[u64]) -> Launch {
+        let (module, args) = (Arc::clone(self), words.to_vec());
+        let parameters = Parameters::OneStruct;
+        Launch {
+            module,
+            kernel: 0,
+            grid: (grid, 1, 1),
+            block: (block, 1, 1),
+            shared_bytes: 0,
+            parameters,
+            args,
+            overlaps: false,
+        }
+    }
 }
 
 impl Drop for Module {
@@ -70,8 +86,18 @@ pub(super) struct Launch {
     grid: (u32, u32, u32),
     block: (u32, u32, u32),
     shared_bytes: u32,
+    parameters: Parameters,
     args: Vec<u64>,
     overlaps: bool,
+}
+
+/// What the words of a launch are to its kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Parameters {
+    /// Each is a parameter.
+    Each,
+    /// All of them are one.
+    OneStruct,
 }
 
 impl Launch {
@@ -87,7 +113,9 @@ impl Launch {
     ) -> Self {
         assert!(args.len() <= MAX_ARGS, "at most {MAX_ARGS} parameters");
         assert!(kernel < module.functions.len(), "the module has that kernel");
-        Self { module, kernel, grid, block, shared_bytes, args: args.to_vec(), overlaps: false }
+        let parameters = Parameters::Each;
+        let args = args.to_vec();
+        Self { module, kernel, grid, block, shared_bytes, parameters, args, overlaps: false }
     }
 
     /// Begins before the launch in front of it has ended. The kernels must be written for it (`cuda/overlap.cu`), and
@@ -96,15 +124,30 @@ impl Launch {
         self.overlaps = true;
     }
 
+    /// Replaces the words from `place` on.
+    pub(super) fn set(&mut self, place: usize, words: &[u64]) {
+        self.args[place..place + words.len()].copy_from_slice(words);
+    }
+
     /// Queues it in the context's stream and does not wait.
     pub(super) fn queue(&self) -> Result<(), DeviceError> {
+        self.queue_in(self.module.context.stream())
+    }
+
+    /// Queues it in `stream`, which must be one of the module's context, and does not wait.
+    pub(super) fn queue_in(&self, stream: sys::CUstream) -> Result<(), DeviceError> {
         let mut pointers = [std::ptr::null_mut::<c_void>(); MAX_ARGS];
-        for (pointer, arg) in pointers.iter_mut().zip(&self.args) {
+        let parameters = match self.parameters {
+            Parameters::Each => self.args.len(),
+            Parameters::OneStruct => 1,
+        };
+        for (pointer, arg) in pointers.iter_mut().zip(&self.args).take(parameters) {
             *pointer = std::ptr::from_ref(arg).cast_mut().cast();
         }
         // SAFETY: the module is loaded; the kernel has as many parameters as there are arguments, none wider than 8
-        // bytes, which the driver copies before it returns. That the arguments fit what the kernel does with them
-        // is the business of whoever made the launch: our kernels stay within the arrays they are given.
+        // bytes, or one struct of all of them, which the driver copies before it returns. That the arguments fit what
+        // the kernel does with them is the business of whoever made the launch: our kernels stay within the arrays they
+        // are given.
         let launched = unsafe {
             let mut overlap = sys::CUlaunchAttribute {
                 id: sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
@@ -119,7 +162,7 @@ impl Launch {
                 blockDimY: self.block.1,
                 blockDimZ: self.block.2,
                 sharedMemBytes: self.shared_bytes,
-                hStream: self.module.context.stream(),
+                hStream: stream,
                 attrs: &raw mut overlap,
                 numAttrs: self.overlaps.into(),
             };

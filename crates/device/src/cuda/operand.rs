@@ -6,22 +6,20 @@ use super::cusparse::{ENTRIES, Product};
 use super::generate::Helper;
 use super::memory::DeviceArray;
 use super::module::Launch;
-use super::upload::{Converted, upload};
+use super::row_block::{Call, RowBlock, Vectors};
 use crate::timing::Caches;
 use crate::{DeviceError, Operand, Preparation};
-use sparsight_kernels::{COO_ITEMS, Candidate, Format, Kernel, Vendor, row_chunks};
+use sparsight_kernels::{Candidate, Format, Kernel, Vendor};
 use sparsight_matrix::{Csr, Limits, Scalar, Seconds};
 use std::collections::BTreeMap;
-use std::time::Instant;
 
 /// [`Operand`] of [`Cuda`].
 #[derive(Debug)]
 pub(super) struct CudaOperand<'d, T: Scalar> {
     cuda: &'d Cuda,
-    nrows: u64,
     /// Products of the vendor's library, prepared when first asked for. They point to the arrays below.
     vendors: BTreeMap<Vendor, Product<T>>,
-    matrix: Matrix<T>,
+    rows: RowBlock<T>,
     x: DeviceArray<T>,
     y: DeviceArray<T>,
     /// Copy of y on the host, kept to be written over.
@@ -47,7 +45,8 @@ impl<'d, T: Scalar> CudaOperand<'d, T> {
         helper.poison(&y)?;
         cuda.context.synchronize()?;
         let vendors = BTreeMap::new();
-        Ok(Self { cuda, nrows, vendors, matrix, x, y, host_y: Vec::new(), preparation, helper })
+        let rows = RowBlock { nrows, matrix };
+        Ok(Self { cuda, vendors, rows, x, y, host_y: Vec::new(), preparation, helper })
     }
 
     /// Converts and uploads.
@@ -57,25 +56,23 @@ impl<'d, T: Scalar> CudaOperand<'d, T> {
         format: Format,
         limits: &Limits,
     ) -> Result<Self, DeviceError> {
-        let start = Instant::now();
-        let converted = Converted::from_csr(a, format, limits)?;
-        let convert = Seconds(start.elapsed().as_secs_f64());
-        let start = Instant::now();
-        let matrix = upload(cuda, a, &converted)?;
-        let upload = Seconds(start.elapsed().as_secs_f64());
-        let size = (a.nrows() as u64, a.ncols() as u64);
-        Self::new(cuda, size, matrix, Preparation { convert, upload }, 0)
+        let (rows, preparation) = RowBlock::load(cuda, a, format, limits)?;
+        Self::new(cuda, (rows.nrows, a.ncols() as u64), rows.matrix, preparation, 0)
     }
 
     /// Prepares a product of the vendor's library, unless that was done, and runs it once: its kernels are loaded when
     /// they first run, for which the driver waits for the stream, in which our spinning kernel would wait for us.
     fn prepare(&mut self, routine: Vendor) -> Result<(), DeviceError> {
-        assert_eq!(routine.format(), self.matrix.format(), "the candidate's format is not the operand's");
+        assert_eq!(
+            routine.format(),
+            self.rows.matrix.format(),
+            "the candidate's format is not the operand's"
+        );
         if self.vendors.contains_key(&routine) {
             return Ok(());
         }
         let library = self.cuda.library()?;
-        let product = Product::prepare(library, routine, &self.matrix, &self.x, &self.y)?;
+        let product = Product::prepare(library, routine, &self.rows.matrix, &self.x, &self.y)?;
         product.queue(library)?;
         // A check shall see whether the next product writes y, and not that this one did.
         self.helper.poison(&self.y)?;
@@ -96,79 +93,12 @@ impl<'d, T: Scalar> CudaOperand<'d, T> {
         self.cuda.timer.time(products, ENTRIES, caches, &mut || product.queue(library))
     }
 
-    /// The launches of one y = alpha A x + beta y with a kernel of ours.
-    fn product(&self, candidate: &Candidate, alpha: f64, beta: f64) -> Result<Vec<Launch>, DeviceError> {
-        assert_eq!(candidate.format(), self.matrix.format(), "the candidate's format is not the operand's");
-        let (y, block) = (self.y.address(), candidate.block);
-        let beta = beta.to_bits();
-        let vectors = [self.x.address(), y, alpha.to_bits(), beta];
-        let module = self.cuda.candidate(candidate, self.matrix.offset_bytes())?;
-        let mut launches = Vec::new();
-        let mut teams = |kernel: usize, count: u64, threads: u32, args: &[&[u64]]| {
-            for chunk in row_chunks(count, threads, block) {
-                let args = [vec![chunk.first_row], args.concat()].concat();
-                launches.push(module.launch(kernel, chunk.grid, block, &args));
-            }
-        };
-        let nrows = [self.nrows];
-        let coo = match (&self.matrix, candidate.kernel) {
-            (Matrix::Csr(csr), Kernel::CsrScalar | Kernel::CsrVector { .. }) => {
-                let threads_per_row = candidate.kernel.threads_per_row().unwrap_or(1);
-                teams(0, self.nrows, threads_per_row, &[&nrows, &csr.args(), &vectors]);
-                None
-            }
-            (Matrix::CsrBalanced(csr, tiles), Kernel::CsrBalanced(_)) => {
-                // A whole block a tile.
-                let count = tiles.tiles.len() as u64;
-                teams(0, count, block, &[&tiles.args(), &csr.args(), &vectors]);
-                None
-            }
-            (Matrix::CsrBinned(binned), Kernel::CsrBinned) => {
-                let blocks = binned.bins.blocks(block);
-                teams(0, blocks, block, &[&binned.bins.args(), &binned.args(), &vectors]);
-                None
-            }
-            (Matrix::Coo(coo), Kernel::Coo) => {
-                teams(0, self.nrows, 1, &[&nrows, &[y, beta]]);
-                Some(coo)
-            }
-            (Matrix::Ell(ell), Kernel::Ell) => {
-                teams(0, self.nrows, 1, &[&nrows, &ell.args(), &vectors]);
-                None
-            }
-            (Matrix::Hyb(ell, coo), Kernel::Hyb) => {
-                // With width 0 this only scales y.
-                teams(0, self.nrows, 1, &[&nrows, &ell.args(), &vectors]);
-                Some(coo)
-            }
-            (Matrix::Jad(jad), Kernel::Jad) => {
-                teams(0, self.nrows, 1, &[&nrows, &jad.args(), &vectors]);
-                None
-            }
-            (Matrix::Sell(sell), Kernel::Sell(_)) => {
-                teams(0, self.nrows, 1, &[&nrows, &sell.args(), &vectors]);
-                None
-            }
-            (Matrix::BroEll(bro), Kernel::BroEll(_)) => {
-                teams(0, self.nrows, 1, &[&nrows, &bro.args(), &vectors]);
-                None
-            }
-            _ => unreachable!("kernel {} on a matrix in {}", candidate.kernel, self.matrix.format()),
-        };
-        if let Some(coo) = coo {
-            // A warp's run plays the part of a row of 32 threads; no run, no launch.
-            let nnz = coo.values.len() as u64;
-            let runs = nnz.div_ceil(u64::from(32 * COO_ITEMS));
-            let before = row_chunks(self.nrows, 1, block).count();
-            teams(1, runs, 32, &[&[nnz], &coo.args(), &vectors]);
-            // Behind the launch that scales y or stores the ELL part.
-            if self.cuda.overlaps_launches()
-                && let Some(launch) = launches.get_mut(before)
-            {
-                launch.overlap();
-            }
-        }
-        Ok(launches)
+    /// The launches of one y = A x with a kernel of ours.
+    fn product(&self, candidate: &Candidate) -> Result<Vec<Launch>, DeviceError> {
+        let vectors = Vectors { x: self.x.address(), y: self.y.address(), alpha: 1.0, beta: 0.0 };
+        let module = self.cuda.candidate(candidate, self.rows.matrix.offset_bytes())?;
+        let launch = |call: &Call| call.launch(self.cuda, &module, candidate.block);
+        Ok(self.rows.calls(candidate, &vectors).iter().map(launch).collect())
     }
 }
 
@@ -213,7 +143,7 @@ impl<T: Scalar> Operand<T> for CudaOperand<'_, T> {
         if let Kernel::Vendor(routine) = candidate.kernel {
             return self.vendor_batch(routine, products, caches);
         }
-        let launches = self.product(candidate, 1.0, 0.0)?;
+        let launches = self.product(candidate)?;
         self.cuda.timer.time(products, launches.len() as u32, caches, &mut || {
             launches.iter().try_for_each(Launch::queue)
         })

@@ -50,6 +50,19 @@ struct Argument {
     operator T*() const { return (T*)value; }
 };
 
+// All arguments as the words of one parameter.
+template <class T>
+static T whole(const std::vector<Argument>& arguments)
+{
+    static_assert(sizeof(Argument) == 8, "a word");
+    T parameter;
+    if (arguments.size() * sizeof(Argument) != sizeof parameter) {
+        emulator::fail("a parameter of another size");
+    }
+    std::memcpy((void*)&parameter, arguments.data(), sizeof parameter);
+    return parameter;
+}
+
 static void dispatch(u64 kernel, const std::vector<Argument>& a) { DISPATCH }
 
 int main(int, char** files)

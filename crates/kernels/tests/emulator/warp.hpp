@@ -19,6 +19,7 @@
 #define __device__
 #define __forceinline__ inline
 #define __launch_bounds__(threads)
+#define __grid_constant__
 // One block at a time: what belongs to a block may belong to the program. A section of its own, to be found again.
 #define __shared__ static __attribute__((section("of_block")))
 

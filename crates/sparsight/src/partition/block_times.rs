@@ -1,6 +1,6 @@
 //! The least predicted time of every block of strips.
 
-use super::{Among, shares_a_launch};
+use super::Among;
 use crate::Predictor;
 use sparsight_kernels::{BLOCKS, Candidate, Format, Kernel, feasible};
 use sparsight_matrix::{Block, Features, Limits, Strips};
@@ -94,7 +94,7 @@ impl<'a> BlockPredictor<'a> {
         let mut least =
             Least { sharing: [f64::INFINITY; BLOCKS.len()], others: [f64::INFINITY; BLOCKS.len()] };
         for (&(kernel, _), times) in self.kernels.iter().zip(times) {
-            let into = if shares_a_launch(kernel) { &mut least.sharing } else { &mut least.others };
+            let into = if kernel.shares_a_launch() { &mut least.sharing } else { &mut least.others };
             for (least, &time) in into.iter_mut().zip(times) {
                 *least = lesser(*least, time);
             }

@@ -5,19 +5,19 @@ use sparsight_matrix::Seconds;
 use std::fmt;
 use std::str::FromStr;
 
-/// How the parts are run, and so what a product with them takes.
+/// How the parts of a matrix cut into row blocks are run, and so what a product with them takes.
 ///
 /// ```text
 /// sequential    T = sum of E                  one launch after another, as the paper assumes
 /// fused         T = L + sum of (E - L)        one launch, in which each thread block works on its part
 /// ```
-/// E is the predicted time of a part run by itself, L the cost of a launch, which is in every E. What `fused` leaves out:
-/// thread blocks of several parts run side by side, so a part too small to fill the device costs less than its E says; and
-/// a thread block has to find its part first, which costs a little more.
+/// E is the time of a part run by itself, L the cost of a launch, which is in every E. What `fused` leaves out: thread
+/// blocks of several parts run side by side, so a part too small to fill the device costs less than its E says; and a
+/// thread block has to find its part first, which costs a little more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Execution {
-    /// One launch after another.
+    /// The launches of one part after those of another.
     Sequential,
     /// One launch for all parts. They share one number of threads a block.
     Fused,
@@ -28,7 +28,7 @@ impl Execution {
     pub const ALL: [Self; 2] = [Self::Sequential, Self::Fused];
 
     /// What a product pays a single time however many parts it has, on a device where a launch costs `launch`: the `once`
-    /// of [`optimal_partition`](crate::optimal_partition). 0 if the cost of a launch is not known.
+    /// of the optimal partition. 0 if the cost of a launch is not known.
     pub fn once(self, launch: Seconds) -> Seconds {
         match self {
             Self::Fused if launch.0.is_finite() && launch.0 > 0.0 => launch,

@@ -7,7 +7,7 @@
 //! ```
 //! With [`Execution::Sequential`] every candidate may answer for every block. Parts that share a launch
 //! ([`Execution::Fused`]) have one number of threads a block, and what needs launches of its own cannot take part, see
-//! [`shares_a_launch`]: the partition is found once for each block size, and the best of them is taken.
+//! [`Kernel::shares_a_launch`]: the partition is found once for each block size, and the best of them is taken.
 //!
 //! Source: Guo, Wang and Chen 2014, section 4.
 
@@ -16,15 +16,15 @@ mod strip_rows;
 
 use crate::{Advisor, Error, ModelName, Predictor};
 use block_times::BlockPredictor;
-use sparsight_kernels::{BLOCKS, Candidate, Kernel, feasible};
+use sparsight_kernels::{BLOCKS, Candidate, Execution, feasible};
 use sparsight_matrix::{Csr, Features, Limits, Scalar, Seconds, StripDetail, Strips};
-use sparsight_model::{BlockCosts, Execution, PlacementRule, Prediction, RowLengthRule, optimal_partition};
+use sparsight_model::{BlockCosts, PlacementRule, Prediction, RowLengthRule, optimal_partition};
 use std::num::NonZeroUsize;
 use std::ops::Range;
 
 /// What is asked for.
 #[derive(Debug, Clone, PartialEq)]
-pub struct PlanObjective {
+pub struct PartitionObjective {
     /// Model that predicts; `None` for [`ModelName::Best`].
     pub model: Option<ModelName>,
     /// As in [`Objective`](crate::Objective).
@@ -38,7 +38,7 @@ pub struct PlanObjective {
     pub executions: Vec<Execution>,
 }
 
-impl Default for PlanObjective {
+impl Default for PartitionObjective {
     fn default() -> Self {
         Self {
             model: None,
@@ -52,7 +52,7 @@ impl Default for PlanObjective {
 
 /// How a matrix was cut, and the best that can be done with it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Plan {
+pub struct Partitioning {
     /// Model that was asked; [`ModelName::Best`] asks others.
     pub model: ModelName,
     /// Of the whole matrix.
@@ -68,7 +68,7 @@ pub struct Plan {
 /// Parts of a matrix, each with a candidate, and how they are run: what an executor needs to know.
 ///
 /// Invariant: the parts follow each other without a gap and cover all rows. Fused ones have one block size and kernels that
-/// [`shares_a_launch`] names.
+/// [`Kernel::shares_a_launch`] names.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Strategy {
     /// How the parts are run.
@@ -84,7 +84,7 @@ pub struct Strategy {
 /// Neighbouring rows and what to run them with.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Part {
-    /// Strips of the plan.
+    /// Strips of the [`Partitioning`].
     pub strips: Range<usize>,
     /// Rows of the matrix.
     pub rows: Range<u64>,
@@ -106,20 +106,6 @@ impl Strategy {
     }
 }
 
-/// Whether a thread block can work on a part with this kernel while others work on other parts: kernels that give threads
-/// to rows, and all they do in one launch. COO adds up rows across thread blocks, and HYB is two launches.
-pub const fn shares_a_launch(kernel: Kernel) -> bool {
-    matches!(
-        kernel,
-        Kernel::CsrScalar
-            | Kernel::CsrVector { .. }
-            | Kernel::Ell
-            | Kernel::Jad
-            | Kernel::Sell(_)
-            | Kernel::BroEll(_)
-    )
-}
-
 /// Who may answer for the parts of one partition.
 #[derive(Debug, Clone, Copy)]
 enum Among {
@@ -133,7 +119,7 @@ impl Among {
     fn has(self, candidate: &Candidate) -> bool {
         match self {
             Self::All => true,
-            Self::Fused(at) => candidate.block == BLOCKS[at] && shares_a_launch(candidate.kernel),
+            Self::Fused(at) => candidate.block == BLOCKS[at] && candidate.kernel.shares_a_launch(),
         }
     }
 
@@ -162,12 +148,12 @@ impl Advisor<'_> {
     ///
     /// # Errors
     /// [`Error::Lacking`] if the profile does not hold the model, or predicts no candidate that is possible with it.
-    pub fn plan<T: Scalar>(
+    pub fn partition<T: Scalar>(
         &self,
         a: &Csr<T>,
         candidates: &[Candidate],
-        objective: &PlanObjective,
-    ) -> Result<Plan, Error> {
+        objective: &PartitionObjective,
+    ) -> Result<Partitioning, Error> {
         let model = objective.model.unwrap_or(ModelName::Best);
         let predictor = self.predictor(model, objective.placement, objective.row_length)?;
         let facts = &self.profile().device.facts;
@@ -186,7 +172,7 @@ impl Advisor<'_> {
             return Err(Error::Lacking { profile: self.profile().name.clone(), missing });
         }
         let (strips, rows_a_strip) = (planner.strips.count(), rows_a_strip as u64);
-        Ok(Plan { model, features: planner.whole, strips, rows_a_strip, strategies })
+        Ok(Partitioning { model, features: planner.whole, strips, rows_a_strip, strategies })
     }
 }
 

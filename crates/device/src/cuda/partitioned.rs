@@ -1,0 +1,212 @@
+//! A matrix in row blocks on the device, each block in its own format.
+//!
+//! ```text
+//! sequential   launches of part 0, launches of part 1, ...     each writes its slice of y
+//! fused        one launch; the parts lie in its parameter      see sparsight_kernels::fused_source
+//! ```
+//! Launches are made once. A product with other vectors or factors only overwrites the words in which their arguments
+//! end, so that nothing is allocated.
+
+use super::Cuda;
+use super::generate::Helper;
+use super::memory::DeviceArray;
+use super::module::Launch;
+use super::row_block::{RowBlock, Tail, Vectors};
+use super::stream::Stream;
+use crate::product::check_lengths;
+use crate::timing::Caches;
+use crate::{DeviceError, Partition, PartitionError, Preparation, Product};
+use sparsight_kernels::{Candidate, Execution, FusedParts, Kernel};
+use sparsight_matrix::{Csr, Scalar, Seconds};
+use std::borrow::Cow;
+use std::ops::Range;
+
+/// [`Product`] of [`Cuda`].
+#[derive(Debug)]
+pub(super) struct CudaPartitioned<'d, T> {
+    cuda: &'d Cuda,
+    /// Rows and columns.
+    size: (usize, usize),
+    /// What the launches read.
+    _blocks: Vec<RowBlock<T>>,
+    launches: Vec<PartLaunch>,
+    /// x and y for products with vectors on the host and for timing, made when first needed.
+    own: Option<(DeviceArray<T>, DeviceArray<T>)>,
+    preparation: Preparation,
+}
+
+/// A launch and where in it the vectors of each of its parts stand.
+#[derive(Debug)]
+struct PartLaunch {
+    launch: Launch,
+    slots: Vec<Slot>,
+}
+
+/// Words of a launch that change from product to product.
+#[derive(Debug)]
+struct Slot {
+    /// Of the first of them.
+    place: usize,
+    tail: Tail,
+    first_row: usize,
+}
+
+/// Largest x dimension of a CUDA grid.
+const MAX_GRID: u64 = (1 << 31) - 1;
+
+/// Stand in for vectors that are not known yet.
+const NOWHERE: Vectors = Vectors { x: 0, y: 0, alpha: 0.0, beta: 0.0 };
+
+impl<'d, T: Scalar> CudaPartitioned<'d, T> {
+    pub(super) fn load(cuda: &'d Cuda, a: &Csr<T>, partition: &Partition) -> Result<Self, DeviceError> {
+        partition.check(a)?;
+        cuda.context.bind()?;
+        let mut preparation = Preparation::default();
+        let mut blocks = Vec::new();
+        for (rows, candidate) in partition.parts() {
+            if matches!(candidate.kernel, Kernel::Vendor(_)) {
+                return Err(PartitionError::NotHere { candidate: *candidate }.into());
+            }
+            let whole = *rows == (0..a.nrows());
+            let part = if whole { Cow::Borrowed(a) } else { Cow::Owned(a.rows(rows.clone())) };
+            // Asked anew: the parts before it are on the device already.
+            let (block, took) = RowBlock::load(cuda, &part, candidate.format(), &cuda.limits())?;
+            preparation.convert.0 += took.convert.0;
+            preparation.upload.0 += took.upload.0;
+            blocks.push(block);
+        }
+        let launches = match partition.execution() {
+            Execution::Sequential => sequential(cuda, partition.parts(), &blocks)?,
+            Execution::Fused => fused(cuda, partition.parts(), &blocks)?.into_iter().collect(),
+        };
+        let size = (a.nrows(), a.ncols());
+        Ok(Self { cuda, size, _blocks: blocks, launches, own: None, preparation })
+    }
+
+    /// Lets the launches work on these vectors.
+    fn aim(&mut self, v: &Vectors) {
+        for PartLaunch { launch, slots } in &mut self.launches {
+            for slot in slots {
+                let y = v.y + slot.first_row as u64 * T::DTYPE.bytes();
+                slot.tail.with(&Vectors { y, ..*v }, |words| launch.set(slot.place, words));
+            }
+        }
+    }
+
+    /// x, random, since nobody shall time a product of zeros, and y, poisoned.
+    fn own_vectors(&mut self) -> Result<(), DeviceError> {
+        if self.own.is_none() {
+            let x = DeviceArray::new(&self.cuda.context, self.size.1)?;
+            let y = DeviceArray::new(&self.cuda.context, self.size.0)?;
+            let helper = Helper::new(self.cuda, T::DTYPE, 4)?;
+            helper.random_x(&x, 0)?;
+            helper.poison(&y)?;
+            self.own = Some((x, y));
+        }
+        Ok(())
+    }
+
+    /// Lets the launches work on the vectors that were made by `own_vectors`.
+    fn aim_at_own(&mut self, alpha: f64, beta: f64) {
+        if let Some((x, y)) = &self.own {
+            let vectors = Vectors { x: x.address(), y: y.address(), alpha, beta };
+            self.aim(&vectors);
+        }
+    }
+}
+
+/// The launches of each part, in the order of the parts.
+fn sequential<T: Scalar>(
+    cuda: &Cuda,
+    parts: &[(Range<usize>, Candidate)],
+    blocks: &[RowBlock<T>],
+) -> Result<Vec<PartLaunch>, DeviceError> {
+    let mut launches = Vec::new();
+    for ((rows, candidate), block) in parts.iter().zip(blocks) {
+        let calls = block.calls(candidate, &NOWHERE);
+        if calls.is_empty() {
+            continue;
+        }
+        let module = cuda.candidate(candidate, block.matrix.offset_bytes())?;
+        launches.extend(calls.into_iter().map(|call| {
+            let place = call.args.len() - call.tail.len();
+            let slot = Slot { place, tail: call.tail, first_row: rows.start };
+            let launch = module.launch(call.kernel, call.grid, candidate.block, &call.args);
+            PartLaunch { launch, slots: vec![slot] }
+        }));
+    }
+    Ok(launches)
+}
+
+/// The one launch of all parts; none if there are no rows.
+fn fused<T: Scalar>(
+    cuda: &Cuda,
+    parts: &[(Range<usize>, Candidate)],
+    blocks: &[RowBlock<T>],
+) -> Result<Option<PartLaunch>, DeviceError> {
+    let (mut variants, mut words, mut slots) = (Vec::new(), FusedParts::new(), Vec::new());
+    for ((rows, candidate), block) in parts.iter().zip(blocks) {
+        let mut calls = block.calls(candidate, &NOWHERE).into_iter();
+        let Some(call) = calls.next() else { continue };
+        let variant = (candidate.kernel, block.matrix.offset_bytes());
+        let number = variants.iter().position(|v| *v == variant).unwrap_or_else(|| {
+            variants.push(variant);
+            variants.len() - 1
+        });
+        let place = words.push(number, call.grid, call.step, &call.args);
+        let blocks = words.blocks();
+        if blocks > MAX_GRID || calls.next().is_some() {
+            return Err(PartitionError::TooManyBlocks { blocks }.into());
+        }
+        let place = place + call.args.len() - call.tail.len();
+        slots.push(Slot { place, tail: call.tail, first_row: rows.start });
+    }
+    let Some((_, first)) = parts.first().filter(|_| words.blocks() > 0) else { return Ok(None) };
+    let module = cuda.fused(&variants, T::DTYPE, first.block)?;
+    let launch = module.launch_with_struct(words.blocks() as u32, first.block, words.words());
+    Ok(Some(PartLaunch { launch, slots }))
+}
+
+impl<T: Scalar> Product<T> for CudaPartitioned<'_, T> {
+    fn preparation(&self) -> Preparation {
+        self.preparation
+    }
+
+    fn multiply(&mut self, alpha: f64, x: &[T], beta: f64, y: &mut [T]) -> Result<(), DeviceError> {
+        check_lengths(self.size, x.len(), y.len())?;
+        self.cuda.context.bind()?;
+        self.own_vectors()?;
+        self.aim_at_own(alpha, beta);
+        let Some((own_x, own_y)) = &mut self.own else { unreachable!("made above") };
+        own_x.write(x)?;
+        if beta != 0.0 {
+            own_y.write(y)?;
+        }
+        self.launches.iter().try_for_each(|part| part.launch.queue())?;
+        own_y.read_to(y)
+    }
+
+    fn multiply_on_device(
+        &mut self,
+        alpha: f64,
+        x: &DeviceArray<T>,
+        beta: f64,
+        y: &mut DeviceArray<T>,
+        stream: Option<Stream<'_>>,
+    ) -> Result<(), DeviceError> {
+        check_lengths(self.size, x.len(), y.len())?;
+        self.cuda.context.bind()?;
+        self.aim(&Vectors { x: x.address(), y: y.address(), alpha, beta });
+        let stream = stream.map_or(self.cuda.context.stream(), Stream::raw);
+        self.launches.iter().try_for_each(|part| part.launch.queue_in(stream))
+    }
+
+    fn batch(&mut self, products: u32, caches: Caches) -> Result<Seconds, DeviceError> {
+        self.cuda.context.bind()?;
+        self.own_vectors()?;
+        self.aim_at_own(1.0, 0.0);
+        self.cuda.timer.time(products, self.launches.len() as u32, caches, &mut || {
+            self.launches.iter().try_for_each(|part| part.launch.queue())
+        })
+    }
+}

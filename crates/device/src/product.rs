@@ -1,0 +1,67 @@
+//! A matrix ready to be multiplied with again and again, as a solver does it.
+
+use crate::cuda::{DeviceArray, Stream};
+use crate::timing::Caches;
+use crate::{DeviceError, Preparation};
+use sparsight_matrix::{Reference, Scalar, Seconds};
+
+/// y = alpha A x + beta y with the row blocks of a [`Partition`](crate::Partition), each in its format.
+///
+/// With `beta = 0`, y is not read: it may hold anything. After the first product of a kind, products allocate
+/// nothing: neither on the device nor, but for what the thread pool keeps for itself, on the host.
+pub trait Product<T: Scalar> {
+    /// Seconds spent converting the parts from CSR, and bringing them to the device. Kernels that had to be compiled
+    /// are not counted.
+    fn preparation(&self) -> Preparation;
+
+    /// The product with x and y on the host; on return, y is computed. A GPU is sent x (and y, unless `beta` is 0),
+    /// and sends y back.
+    ///
+    /// # Errors
+    /// [`DeviceError::Length`] if x has not one entry a column or y not one a row; a failed call.
+    fn multiply(&mut self, alpha: f64, x: &[T], beta: f64, y: &mut [T]) -> Result<(), DeviceError>;
+
+    /// The product with x and y on the device, queued in `stream`, else in the device's own; it does not wait.
+    ///
+    /// # Errors
+    /// As [`Product::multiply`]; [`DeviceError::NoDeviceVectors`] if the device works in the host's memory.
+    fn multiply_on_device(
+        &mut self,
+        alpha: f64,
+        x: &DeviceArray<T>,
+        beta: f64,
+        y: &mut DeviceArray<T>,
+        stream: Option<Stream<'_>>,
+    ) -> Result<(), DeviceError>;
+
+    /// Runs `products` products y = A x back to back, with a random x, and gives the time of all of them together,
+    /// measured on the device: what [`measure`](crate::timing::measure) asks for.
+    ///
+    /// # Errors
+    /// [`DeviceError`] if they cannot be launched or timed.
+    fn batch(&mut self, products: u32, caches: Caches) -> Result<Seconds, DeviceError>;
+}
+
+/// Holds a product to `expected`, the right A x, before its time is believed; `name` is how errors call it.
+///
+/// # Errors
+/// [`DeviceError::WrongResult`] with the first wrong row, or the failure of the run.
+pub fn check_product<T: Scalar>(
+    product: &mut dyn Product<T>,
+    name: &str,
+    x: &[T],
+    expected: &Reference,
+) -> Result<(), DeviceError> {
+    let mut y = vec![T::from_f64(f64::NAN); expected.y.len()];
+    product.multiply(1.0, x, 0.0, &mut y)?;
+    crate::check::first_wrong(expected, &y, || name.to_owned())
+}
+
+/// Refuses an x or y of a wrong length.
+pub(crate) fn check_lengths((nrows, ncols): (usize, usize), x: usize, y: usize) -> Result<(), DeviceError> {
+    let one = |vector, expected, got| {
+        if expected == got { Ok(()) } else { Err(DeviceError::Length { vector, expected, got }) }
+    };
+    one("x", ncols, x)?;
+    one("y", nrows, y)
+}

@@ -1,0 +1,15 @@
+//! From advice to products: a plan for a matrix, the matrix prepared as planned, and y.
+//!
+//! ```text
+//! Advisor::plan -> Plan           which rows in which format, with which kernel; known before anything is converted
+//!   Plan::prepare -> Prepared     converted, on a device, kernels loaded
+//!     multiply, ...               as often as a solver likes
+//! ```
+
+mod measured;
+mod plan;
+mod prepared;
+
+pub use measured::{MeasuredPartition, run_partition};
+pub use plan::Plan;
+pub use prepared::Prepared;

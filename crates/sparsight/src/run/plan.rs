@@ -1,0 +1,107 @@
+//! What to do with a matrix.
+
+use super::Prepared;
+use crate::{Advisor, Error, Objective, Strategy, Why};
+use sparsight_device::{Device, DeviceError, Partition};
+use sparsight_kernels::{Candidate, Execution, Kernel};
+use sparsight_matrix::{Csr, Features, Scalar, Seconds};
+use std::fmt;
+use std::ops::Range;
+
+/// Which rows of a matrix are computed by which candidate, and what that is predicted to take.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plan {
+    partition: Partition,
+    predicted: Option<Seconds>,
+}
+
+impl Plan {
+    /// One candidate for all `nrows` rows.
+    pub fn whole(nrows: usize, candidate: Candidate, predicted: Option<Seconds>) -> Self {
+        Self { partition: Partition::whole(nrows, candidate), predicted }
+    }
+
+    /// The rows of each part with its candidate, from row 0 on without gaps, and how the parts are run. `predicted` is the
+    /// time of one product, if it is known.
+    ///
+    /// # Errors
+    /// [`DeviceError::Partition`] if the parts do not fit together.
+    pub fn try_new(
+        parts: Vec<(Range<usize>, Candidate)>,
+        execution: Execution,
+        predicted: Option<Seconds>,
+    ) -> Result<Self, Error> {
+        let partition = Partition::try_new(parts, execution).map_err(DeviceError::from)?;
+        Ok(Self { partition, predicted })
+    }
+
+    /// The parts of an optimal partition ([`Advisor::partition`]).
+    ///
+    /// # Errors
+    /// [`DeviceError::Partition`] if there are more parts than one launch may have.
+    pub fn of(strategy: &Strategy) -> Result<Self, Error> {
+        let rows = |rows: &Range<u64>| rows.start as usize..rows.end as usize;
+        let parts = strategy.parts.iter().map(|part| (rows(&part.rows), part.candidate)).collect();
+        Self::try_new(parts, strategy.execution, Some(strategy.predicted))
+    }
+
+    /// The parts and how they are run.
+    pub fn partition(&self) -> &Partition {
+        &self.partition
+    }
+
+    /// Predicted time of one product.
+    pub fn predicted(&self) -> Option<Seconds> {
+        self.predicted
+    }
+
+    /// Converts `a` as planned, brings it to `device` and loads the kernels, which are compiled if no run before this one
+    /// has done that.
+    ///
+    /// # Errors
+    /// [`Error::Device`]: [`DeviceError::Partition`] if the plan is for a matrix of another size or value type,
+    /// [`DeviceError::Infeasible`] if the device has not that much memory now.
+    pub fn prepare<'d, T: Scalar>(
+        &self,
+        device: &'d dyn Device<T>,
+        a: &Csr<T>,
+    ) -> Result<Prepared<'d, T>, Error> {
+        Ok(Prepared::new(device.load_parts(a, &self.partition)?))
+    }
+}
+
+/// The candidate, or `fused: 0..700 ell/b128/f64, 700..900 csr-vector/t8/b128/f64`.
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let [(_, candidate)] = self.partition.parts() {
+            return candidate.fmt(f);
+        }
+        let part = |(rows, candidate): &(Range<usize>, Candidate)| format!("{rows:?} {candidate}");
+        let parts: Vec<String> = self.partition.parts().iter().map(part).collect();
+        f.pad(&format!("{}: {}", self.partition.execution(), parts.join(", ")))
+    }
+}
+
+impl Advisor<'_> {
+    /// The plan that is predicted to be the best for `a`: with [`Objective::products`] conversion and upload count, too.
+    /// Looks at the pattern of `a` once; O(nnz).
+    ///
+    /// The vendor's routines are left out: they come with a library that may not be there when the plan is carried out.
+    ///
+    /// # Errors
+    /// As [`Advisor::advise`]; [`DeviceError::Infeasible`] if the profile's device can hold `a` in no format.
+    pub fn plan<T: Scalar>(&self, a: &Csr<T>, objective: &Objective) -> Result<Plan, Error> {
+        let advice = self.advise(&Features::of(a), T::DTYPE, objective)?;
+        let ours = |candidate: &Candidate| !matches!(candidate.kernel, Kernel::Vendor(_));
+        if let Some(best) = advice.ranked.iter().find(|advised| ours(&advised.candidate)) {
+            return Ok(Plan::whole(a.nrows(), best.candidate, Some(best.prediction.time)));
+        }
+        Err(match advice.refused.into_iter().next().map(|refused| refused.why) {
+            Some(Why::Infeasible(reason)) => DeviceError::Infeasible(reason).into(),
+            _ => Error::Lacking {
+                profile: self.profile().name.clone(),
+                missing: format!("{} model for {}", advice.model, T::DTYPE),
+            },
+        })
+    }
+}
