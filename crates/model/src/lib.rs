@@ -7,11 +7,13 @@
 //! LearningSample (measured matrix, time) -> LearnedModel::fit -> LearnedModel  (stored in a profile)
 //! LearnedModel + DeviceFacts = LearnedPredictor: Model;  learned by Boosting, Linear or Neighbours
 //! Model + Candidate + Features -> Prediction -> Ranking
+//! TransferParameters of two devices + Candidate + Features + a time on the first -> Transferred   (transfer)
 //! ```
 //!
-//! Sources: Guo and Wang 2012; Guo, Wang and Chen 2014; Lehnert et al. 2016; Wang, Gu and Li 2017. Each file names its equation.
+//! Sources: Guo and Wang 2012 and 2013; Guo, Wang and Chen 2014; Lehnert et al. 2016; Wang, Gu and Li 2017. Each file names its equation.
 
 pub mod accuracy;
+pub mod transfer;
 
 mod boosting;
 mod calibration;
