@@ -2,7 +2,7 @@
 
 use crate::commands::{
     advise::Advise, bench::Bench, completions::Completions, evaluate::Evaluate, fit::Fit, gallery::Gallery,
-    info::Info, kernels::Kernels, measure::Measure, predict::Predict, profile::Profile,
+    info::Info, kernels::Kernels, measure::Measure, predict::Predict, profile::Profile, transfer::Transfer,
 };
 use clap::{Parser, Subcommand, ValueEnum};
 use sparsight::ModelName;
@@ -79,6 +79,7 @@ pub(crate) enum Command {
     Measure(Measure),
     Fit(Fit),
     Evaluate(Evaluate),
+    Transfer(Transfer),
     Info(Info),
     /// What is here: processors, CUDA devices or why there are none, profiles
     Devices,

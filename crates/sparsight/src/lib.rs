@@ -31,6 +31,7 @@ mod evaluate;
 mod fit;
 mod instrument;
 mod predictor;
+mod transfer;
 
 pub use advisor::{Advice, Advised, Advisor, Objective, Refused, Why};
 pub use bench::{Bench, HOPELESS, bench};
@@ -40,7 +41,8 @@ pub use evaluate::{
     AccuracyRow, Baseline, ChoiceRow, Chooser, Evaluation, Miss, ModelWins, PredictedTime, Scope, WinsRow,
     evaluate,
 };
-pub use fit::fit;
+pub use fit::{fit, fit_transfer};
 pub use instrument::{Grid, Point, Step, instrument, measure_conversion};
 pub use predictor::{ModelName, Predictor};
 pub use profile::Profile;
+pub use transfer::{CrossArchitecture, ReferenceOrigin};

@@ -117,7 +117,7 @@ impl Measure {
         let mut device = OpenDevice::open(&self.device)?;
         let folder = ProfileFolder::create(&self.output)?;
         context.interrupt.listen();
-        profiling::begin(&folder, &mut device, context)?;
+        profiling::begin(&folder, &mut device, None, context)?;
         let mut corpus = folder.corpus()?;
         let tasks = self.plan(sources, &corpus, &mut counts, context);
         let bar = context.printer.progress(tasks.iter().map(Task::work).sum(), "matrices");
