@@ -241,16 +241,8 @@ fn print(
         from.provenance.date
     ))?;
     out.line("")?;
-    let mut table = Table::new(&[
-        "",
-        "<candidate",
-        "predicted",
-        "there",
-        "<how known",
-        "P",
-        "T_init there",
-        "T_init here",
-    ]);
+    let columns = ["", "<candidate", "predicted", "T_ref", "<T_ref from", "P", "T_init ref", "T_init target"];
+    let mut table = Table::new(&columns);
     for (place, Answer { candidate, transferred, origin: how }) in
         answers.iter().take(context.top()).enumerate()
     {
@@ -272,14 +264,13 @@ fn print(
     if hidden > 0 {
         out.line(format_args!("{} more: `--top {}`", hidden, answers.len()))?;
     }
-    let mut reasons: Vec<&str> = refused.iter().map(|(_, why)| why.as_str()).collect();
-    reasons.dedup();
-    for why in &reasons {
-        let of: Vec<_> = refused.iter().filter(|(_, other)| other == why).collect();
-        let more = if of.len() > 1 { format!(" and {} more", of.len() - 1) } else { String::new() };
-        out.line(format_args!("not possible: {}{more}: {why}", of[0].0))?;
+    for alike in refused.chunk_by(|a, b| a.0.kernel.name() == b.0.kernel.name()) {
+        let (candidate, why) = &alike[0];
+        let more =
+            if alike.len() > 1 { format!(" (and {} like it)", alike.len() - 1) } else { String::new() };
+        out.line(format_args!("not possible: {}{more}: {why}", candidate.kernel))?;
     }
     out.line(
-        "predicted = T_init here + P (there - T_init there); nothing like it was measured here: no interval",
+        "predicted = T_init target + P (T_ref - T_init ref); without an interval, since none was calibrated",
     )
 }
