@@ -1,18 +1,20 @@
 //! `sparsight transfer`: the time of a matrix on a device that was hardly measured.
 
+mod json;
+
 use crate::args::KernelFlags;
 use crate::context::Context;
 use crate::device_choice::described;
 use crate::failure::{Exit, Failure};
-use crate::json::{CandidateJson, DeviceJson, Document, MatrixJson};
+use crate::json::Document;
 use crate::matrix_source::MatrixSource;
 use crate::printer::BOLD;
 use crate::table::Table;
 use crate::text::{self, shape};
-use serde::Serialize;
+use json::TransferJson;
 use sparsight::device::timing::Caches;
 use sparsight::kernels::{Candidate, feasible};
-use sparsight::matrix::{Dtype, Features, Limits, Seconds};
+use sparsight::matrix::{Dtype, Features, Limits};
 use sparsight::model::transfer::Transferred;
 use sparsight::profile::{ProfileFolder, TransferProfile};
 use sparsight::records::CorpusRecord;
@@ -37,49 +39,25 @@ pub(crate) struct Transfer {
     kernels: KernelFlags,
 }
 
-#[derive(Serialize)]
-struct TransferJson {
-    matrix: MatrixJson,
-    reference: DeviceJson,
-    target: DeviceJson,
-    /// Best first, then those that are not possible.
-    candidates: Vec<TransferredJson>,
-}
-
-#[derive(Serialize)]
-struct TransferredJson {
-    #[serde(flatten)]
-    candidate: CandidateJson,
-    #[serde(flatten)]
-    answer: AnswerJson,
-}
-
-#[derive(Serialize)]
-#[serde(untagged)]
-enum AnswerJson {
-    Time {
-        predicted_s: Seconds,
-        reference_s: Seconds,
-        /// `measured`, or the model that predicts it.
-        reference_origin: String,
-        relative_performance: f64,
-        init_reference_s: Seconds,
-        init_target_s: Seconds,
-        at_launch_cost: bool,
-    },
-    Refused {
-        infeasible: String,
-    },
-}
-
 /// A candidate that was transferred.
+#[derive(Debug)]
 struct Answer {
     candidate: Candidate,
     transferred: Transferred,
     origin: ReferenceOrigin,
 }
 
+/// All candidates.
+#[derive(Debug, Default)]
+struct Answers {
+    /// Best first.
+    transferred: Vec<Answer>,
+    /// Those that are not possible or not known, with the reason.
+    refused: Vec<(Candidate, String)>,
+}
+
 /// What is known of both devices.
+#[derive(Debug)]
 struct Known {
     reference: TransferProfile,
     models: Option<Profile>,
@@ -104,30 +82,12 @@ impl Transfer {
         };
         let measured = self.measured(&source, dtype, &features, context)?;
         let known = Known { reference, models, measured, target };
-        let (answers, refused) = self.answers(&known, &features, dtype)?;
+        let answers = self.answers(&known, &features, dtype)?;
         if context.printer.is_json() {
-            let time = |answer: &Answer| TransferredJson {
-                candidate: answer.candidate.into(),
-                answer: AnswerJson::from(answer),
-            };
-            let not = |(candidate, why): &(Candidate, String)| TransferredJson {
-                candidate: (*candidate).into(),
-                answer: AnswerJson::Refused { infeasible: why.clone() },
-            };
-            let body = TransferJson {
-                matrix: MatrixJson::new(source.title(), &features),
-                reference: DeviceJson::of(&known.reference.name, &known.reference.device),
-                target: DeviceJson::of(&known.target.name, &known.target.device),
-                candidates: answers
-                    .iter()
-                    .map(time)
-                    .take(context.top_in_json())
-                    .chain(refused.iter().map(not))
-                    .collect(),
-            };
+            let body = TransferJson::new(source.title(), &features, &known, &answers, context.top_in_json());
             context.printer.object(&Document::new("sparsight/transfer/1", body))?;
         } else {
-            print(context, &source.title(), &known, &features, dtype, &answers, &refused)?;
+            print(context, &source.title(), &known, &features, dtype, &answers)?;
         }
         Ok(Exit::Done)
     }
@@ -159,16 +119,11 @@ impl Transfer {
         }))
     }
 
-    /// Those transferred, best first, and the others with the reason.
+    /// Every candidate asked for.
     ///
     /// # Errors
     /// The first reason, if none of the candidates that fit can be transferred.
-    fn answers(
-        &self,
-        known: &Known,
-        features: &Features,
-        dtype: Dtype,
-    ) -> Result<(Vec<Answer>, Vec<(Candidate, String)>), Failure> {
+    fn answers(&self, known: &Known, features: &Features, dtype: Dtype) -> Result<Answers, Failure> {
         let across = CrossArchitecture {
             reference: &known.reference,
             models: known.models.as_ref(),
@@ -176,41 +131,28 @@ impl Transfer {
             target: &known.target,
         };
         let limits = Limits::with_memory(known.target.device.facts.memory_bytes);
-        let (mut answers, mut refused, mut first) = (Vec::new(), Vec::new(), None);
+        let (mut all, mut first) = (Answers::default(), None);
         for candidate in self.kernels.candidates(dtype) {
             if let Err(why) = feasible(&candidate, features, &limits) {
-                refused.push((candidate, why.to_string()));
+                all.refused.push((candidate, why.to_string()));
                 continue;
             }
             match across.time(&candidate, features) {
-                Ok((transferred, origin)) => answers.push(Answer { candidate, transferred, origin }),
+                Ok((transferred, origin)) => {
+                    all.transferred.push(Answer { candidate, transferred, origin });
+                }
                 Err(why) => {
-                    refused.push((candidate, why.to_string()));
+                    all.refused.push((candidate, why.to_string()));
                     first.get_or_insert(why);
                 }
             }
         }
-        if let (true, Some(why)) = (answers.is_empty(), first) {
+        if let (true, Some(why)) = (all.transferred.is_empty(), first) {
             return Err(why.into());
         }
         let time = |answer: &Answer| answer.transferred.time.0;
-        answers.sort_by(|a, b| time(a).total_cmp(&time(b)).then(a.candidate.cmp(&b.candidate)));
-        Ok((answers, refused))
-    }
-}
-
-impl From<&Answer> for AnswerJson {
-    fn from(answer: &Answer) -> Self {
-        let Transferred { relative, reference, time, at_launch_cost } = answer.transferred;
-        Self::Time {
-            predicted_s: time,
-            reference_s: reference,
-            reference_origin: origin(answer.origin),
-            relative_performance: relative.performance(),
-            init_reference_s: relative.init_reference(),
-            init_target_s: relative.init_target(),
-            at_launch_cost,
-        }
+        all.transferred.sort_by(|a, b| time(a).total_cmp(&time(b)).then(a.candidate.cmp(&b.candidate)));
+        Ok(all)
     }
 }
 
@@ -227,10 +169,9 @@ fn print(
     known: &Known,
     features: &Features,
     dtype: Dtype,
-    answers: &[Answer],
-    refused: &[(Candidate, String)],
+    answers: &Answers,
 ) -> Result<(), Failure> {
-    let out = &context.printer;
+    let (out, Answers { transferred: answers, refused }) = (&context.printer, answers);
     out.line(format_args!("{BOLD}{title}{BOLD:#}   {}", shape(features)))?;
     let (from, to) = (&known.reference.device, &known.target.device);
     out.line(format_args!(
