@@ -116,9 +116,11 @@ fn a_quick_profile_of_the_processor_is_all_that_a_target_needs() {
     assert_eq!(one["points"], 2 * (8 * 5 + 3));
     assert_eq!(profile("1", "one")["measured"], 0, "what is there is not measured again");
     profile("2", "two");
-    let device: Value =
-        serde_json::from_slice(&std::fs::read(path.join("two/device.json")).unwrap()).unwrap();
-    assert_eq!(device["grid"], "quick");
+    let grid = |folder: &str| {
+        let text = std::fs::read(path.join(folder).join("device.json")).unwrap();
+        serde_json::from_slice::<Value>(&text).unwrap()["grid"].clone()
+    };
+    assert_eq!(grid("two"), "quick");
     assert!(!path.join("two/models.json").exists(), "too little for the strip models");
     let bytes: u64 =
         std::fs::read_dir(path.join("two")).unwrap().map(|f| f.unwrap().metadata().unwrap().len()).sum();
@@ -131,6 +133,8 @@ fn a_quick_profile_of_the_processor_is_all_that_a_target_needs() {
     assert!(unknown.contains("the profile one holds no time of this matrix"), "{unknown}");
     assert!(unknown.contains("`sparsight measure MATRIX --device cpu -o one` measures it"), "{unknown}");
     json(path, &["measure", MATRIX, "--device", "cpu", "--dtype", "f64", "--jobs", "1", "-o", "one"]);
+
+    assert_eq!(grid("one"), "quick", "a corpus is no benchmark matrix");
 
     // A machine that is busy may give some lines that fall; most do not.
     let object = json(path, &transfer);

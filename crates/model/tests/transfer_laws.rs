@@ -257,3 +257,23 @@ fn times_that_fall_with_the_size_are_refused_and_not_extrapolated() {
         assert!(matches!(error, TransferError::Useless { role: Role::Target, .. }), "{kernel}: {error}");
     }
 }
+
+#[test]
+fn a_damaged_file_with_a_strip_of_nothing_is_refused() {
+    let whole = Device::measured(device(1024, Some(256)), &noisy);
+    let mut read = serde_json::to_value(&whole.parameters).unwrap();
+    for candidate in read["candidates"].as_array_mut().unwrap() {
+        for equation in ["csr", "ell", "coo"] {
+            if candidate[equation].is_object() {
+                candidate[equation]["strip"] = 0.into();
+            }
+        }
+    }
+    let bad = Device { facts: whole.facts.clone(), parameters: serde_json::from_value(read).unwrap() };
+    for kernel in Kernel::ALL {
+        let features = hyb_matrix(50_000, 9, 100, 0.5);
+        for transfer in [whole.to(&bad), bad.to(&whole)] {
+            assert!(transfer.relative(&candidate(kernel), &features).is_err(), "{kernel}");
+        }
+    }
+}

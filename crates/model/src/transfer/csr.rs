@@ -21,7 +21,7 @@
 //! at the same place, as `T0_ref` is, so that a device transferred to itself has P = 1. And `C2` is the slope over I at the
 //! p where it was measured, which between thresholds, or above two different ones, is not X0 on both devices; it is brought
 //! there by `E(X0) / E(p_2)`, as `T = E(p) / T_2 E'(I)` of the strip model says, without which P1 and P2 would speak of
-//! different p. Where the paper's own experiments lie the factor is 1.
+//! different p. Below both thresholds, and above two equal ones, the factor is 1.
 
 use super::error::{Refusal, positive};
 use super::handful::{row_lengths, row_lengths_around};

@@ -36,7 +36,8 @@ impl EllParameters {
 
     /// `B = E(I) - C X1 I` for a matrix with `nrows` rows, seconds.
     pub fn intercept_s(&self, nrows: u64) -> f64 {
-        let strips = nrows.div_ceil(self.strip) as f64;
+        // A strip of 0, which only a damaged file holds, is refused where P is computed.
+        let strips = nrows.div_ceil(self.strip.max(1)) as f64;
         self.over_strips.at(strips) - self.row_length_s * self.row_length as f64 * strips
     }
 
