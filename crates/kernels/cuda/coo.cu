@@ -8,7 +8,8 @@
 //               row of thread     3 3 3 4 4 7 7 7 | 7 7 7 7 7 7 7 7 | 7 8 ...
 //               stored at         - - 3 - 4 - - carry       carry     7
 //
-// Knobs     BLOCK, threads a block, a multiple of 32; ITEMS, steps a warp.
+// Knobs     BLOCK, threads a block, a multiple of 32; ITEMS, steps a warp: long runs share what a warp does once, short ones
+//           give a small matrix to more warps.
 // Limits    rows and columns below 2^32 - 1; positions are computed in 64 bits. y must hold beta times
 //           what it held (`clear` before it; beta says whether that is known to be 0) or, with ACCUMULATE = 1, what
 //           the product is to be added to (HYB: the ELL part).

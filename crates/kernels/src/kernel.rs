@@ -126,8 +126,13 @@ pub enum Kernel {
     CsrBalanced(TileShape),
     /// Teams of threads a row of CSR, larger ones for longer rows.
     CsrBinned,
-    /// A warp a run of non-zeros of COO, segmented reduction.
+    /// A warp a run of 128 non-zeros of COO, segmented reduction.
     Coo,
+    /// The same with shorter runs, which give a small matrix to more warps.
+    CooShort {
+        /// Non-zeros that a thread of a run takes: 1 or 2.
+        items: u32,
+    },
     /// A thread a row of ELL.
     Ell,
     /// ELL, then COO.
@@ -144,8 +149,8 @@ pub enum Kernel {
 
 impl Kernel {
     /// All variants, in the order in which tables list them.
-    pub const ALL: [Self; 5 + Format::ALL.len() + Vendor::ALL.len()] = {
-        let mut all = [Self::CsrScalar; 5 + Format::ALL.len() + Vendor::ALL.len()];
+    pub const ALL: [Self; 7 + Format::ALL.len() + Vendor::ALL.len()] = {
+        let mut all = [Self::CsrScalar; 7 + Format::ALL.len() + Vendor::ALL.len()];
         let mut n = 1;
         while n < 6 {
             all[n] = Self::CsrVector { threads_per_row: 1 << n };
@@ -166,6 +171,10 @@ impl Kernel {
                 Format::BroEll(shape) => Self::BroEll(shape),
             };
             (n, at) = (n + 1, at + 1);
+            if let Self::Coo = all[n - 1] {
+                (all[n], all[n + 1]) = (Self::CooShort { items: 1 }, Self::CooShort { items: 2 });
+                n += 2;
+            }
         }
         at = 0;
         while at < Vendor::ALL.len() {
@@ -182,7 +191,7 @@ impl Kernel {
             Self::CsrVector { .. } => "csr-vector",
             Self::CsrBalanced(_) => "csr-balanced",
             Self::CsrBinned => "csr-binned",
-            Self::Coo => "coo",
+            Self::Coo | Self::CooShort { .. } => "coo",
             Self::Ell => "ell",
             Self::Hyb => "hyb",
             Self::Jad => "jad",
@@ -198,7 +207,7 @@ impl Kernel {
             Self::CsrScalar | Self::CsrVector { .. } => Format::Csr,
             Self::CsrBalanced(shape) => Format::CsrBalanced(shape),
             Self::CsrBinned => Format::CsrBinned,
-            Self::Coo => Format::Coo,
+            Self::Coo | Self::CooShort { .. } => Format::Coo,
             Self::Ell => Format::Ell,
             Self::Hyb => Format::Hyb,
             Self::Jad => Format::Jad,
@@ -216,14 +225,24 @@ impl Kernel {
         }
     }
 
-    /// Whether devices of that kind have it at all: the vendor's library is for its GPUs.
+    /// Whether devices of that kind have it at all: the vendor's library is for its GPUs, and on a CPU runs of COO are as
+    /// long as the block size says.
     pub const fn runs_on(self, kind: DeviceKind) -> bool {
-        matches!(kind, DeviceKind::Cuda) || !self.is_vendors()
+        matches!(kind, DeviceKind::Cuda) || !matches!(self, Self::Vendor(_) | Self::CooShort { .. })
     }
 
     /// Whether it is a routine of the vendor's library and not ours.
     pub const fn is_vendors(self) -> bool {
         matches!(self, Self::Vendor(_))
+    }
+
+    /// Non-zeros that a thread of a warp takes of a run of COO, in kernels that have such runs: HYB's are those of `coo`.
+    pub const fn coo_items(self) -> Option<u32> {
+        match self {
+            Self::Coo | Self::Hyb => Some(4),
+            Self::CooShort { items } => Some(items),
+            _ => None,
+        }
     }
 
     /// Whether the papers' strip models describe it, so that benchmark matrices are run with it. HYB has none of its
@@ -235,7 +254,7 @@ impl Kernel {
     /// Whether a thread block can work on a part of a matrix with this kernel while others of the same launch work on other
     /// parts with other kernels: all that are one launch of ours. COO and HYB are two.
     pub const fn shares_a_launch(self) -> bool {
-        !matches!(self, Self::Coo | Self::Hyb | Self::Vendor(_))
+        !matches!(self, Self::Coo | Self::CooShort { .. } | Self::Hyb | Self::Vendor(_))
     }
 
     /// Threads that work on one row; `None` where threads are given to non-zeros, or not all rows get as many.
@@ -243,7 +262,9 @@ impl Kernel {
         match self {
             Self::CsrScalar | Self::Ell | Self::Hyb | Self::Jad | Self::Sell(_) | Self::BroEll(_) => Some(1),
             Self::CsrVector { threads_per_row } => Some(threads_per_row),
-            Self::CsrBalanced(_) | Self::CsrBinned | Self::Coo | Self::Vendor(_) => None,
+            Self::CsrBalanced(_) | Self::CsrBinned | Self::Coo | Self::CooShort { .. } | Self::Vendor(_) => {
+                None
+            }
         }
     }
 }
@@ -254,6 +275,7 @@ impl fmt::Display for Kernel {
         match self {
             Self::CsrVector { threads_per_row } => f.pad(&format!("csr-vector/t{threads_per_row}")),
             Self::CsrBalanced(_) | Self::Sell(_) | Self::BroEll(_) => self.format().fmt(f),
+            Self::CooShort { items } => f.pad(&format!("coo/i{items}")),
             Self::Vendor(routine) => routine.fmt(f),
             other => f.pad(other.name()),
         }

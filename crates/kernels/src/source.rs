@@ -7,12 +7,6 @@
 use crate::{Candidate, Kernel};
 use sparsight_matrix::Dtype;
 
-/// Steps of 32 non-zeros that a warp of the COO kernel takes, `ITEMS` in `cuda/coo.cu`.
-///
-/// Chosen: with 4, a million non-zeros already fill the thread slots of a large GPU, and what a warp does once
-/// is still below a quarter of what it does in its steps.
-pub const COO_ITEMS: u32 = 4;
-
 /// Threads a block of the kernels that generate, fill and flush; they take any number of blocks.
 pub const HELPER_BLOCK: u32 = 256;
 
@@ -63,7 +57,7 @@ pub struct KernelSource {
 /// | csr-balanced | `csr_balanced` | tiles, a block each |
 /// | csr-binned | `csr_binned` | blocks, as [`BinEnds`](crate::BinEnds) deals them out |
 /// | ell | `ell` | rows, 1 thread each |
-/// | coo | `clear`, `coo` | rows, 1 thread each; runs of `32 COO_ITEMS` non-zeros, 32 threads each |
+/// | coo | `clear`, `coo` | rows, 1 thread each; runs of 32 [`Kernel::coo_items`] non-zeros, 32 threads each |
 /// | hyb | `ell`, `coo` | as in ell and coo |
 /// | jad | `jad` | rows, 1 thread each |
 /// | sell | `sell` | rows, 1 thread each |
@@ -79,7 +73,7 @@ pub fn source(candidate: &Candidate, offset_bytes: u64) -> Option<KernelSource> 
         Kernel::CsrBalanced(_) => (&[STORE, TEAM, SEGMENT, CSR_BALANCED], &["csr_balanced"]),
         Kernel::CsrBinned => (&[STORE, TEAM, SEGMENT, CSR_BINNED], &["csr_binned"]),
         Kernel::Vendor(_) => return None,
-        Kernel::Coo => (&[OVERLAP, CLEAR, COO], &["clear", "coo"]),
+        Kernel::Coo | Kernel::CooShort { .. } => (&[OVERLAP, CLEAR, COO], &["clear", "coo"]),
         Kernel::Ell => (&[STORE, OVERLAP, ELL], &["ell"]),
         Kernel::Hyb => (&[STORE, OVERLAP, ELL, COO], &["ell", "coo"]),
         Kernel::Jad => (&[STORE, JAD], &["jad"]),
@@ -96,8 +90,8 @@ pub fn source(candidate: &Candidate, offset_bytes: u64) -> Option<KernelSource> 
             definitions.push(offset(offset_bytes));
             definitions.push(format!("THREADS_PER_ROW={threads_per_row}"));
         }
-        Kernel::Coo | Kernel::Hyb => {
-            definitions.push(format!("ITEMS={COO_ITEMS}"));
+        Kernel::Coo | Kernel::CooShort { .. } | Kernel::Hyb => {
+            definitions.extend(candidate.kernel.coo_items().map(|items| format!("ITEMS={items}")));
             definitions.push(format!("ACCUMULATE={}", u32::from(candidate.kernel == Kernel::Hyb)));
             if candidate.kernel == Kernel::Hyb {
                 definitions.push("FOLLOWED=1".to_owned());

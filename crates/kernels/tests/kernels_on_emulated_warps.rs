@@ -5,9 +5,9 @@
 //! reveal. Without g++ it is skipped; `SPARSIGHT_REQUIRE_GXX=1` turns that into a failure.
 
 use sparsight_kernels::{
-    BenchmarkMatrix, BinEnds, COO_ITEMS, Candidate, Chunk, FUSED_PARTS, Format, FusedParts, HELPER_BLOCK,
-    Kernel, KernelSource, Placement, RowLengthDistribution, benchmark_matrix_source, fused_source,
-    row_chunks, source,
+    BenchmarkMatrix, BinEnds, Candidate, Chunk, FUSED_PARTS, Format, FusedParts, HELPER_BLOCK, Kernel,
+    KernelSource, Placement, RowLengthDistribution, benchmark_matrix_source, fused_source, row_chunks,
+    source,
 };
 use sparsight_matrix::{
     BroEll, BroEllShape, Bytes, Coo, Csr, Dtype, Ell, Hyb, Jad, JadLayout, Limits, RowBins, Scalar, Segment,
@@ -199,11 +199,11 @@ fn ell<T: Scalar>(part: &Ell<T>) -> Stage {
     stage(0, (nrows, 1), [nrows, width, stride].map(Number).into_iter().chain(entries))
 }
 
-fn coo<T: Scalar>(part: &Coo<T>) -> Stage {
+fn coo<T: Scalar>(part: &Coo<T>, items: u32) -> Stage {
     let nnz = part.nnz() as u64;
     let columns = [part.row_idx(), part.col_idx()].map(words).map(Array);
     let args = std::iter::once(Number(nnz)).chain(columns).chain([Array(scalars(part.values()))]);
-    stage(1, (nnz.div_ceil(u64::from(32 * COO_ITEMS)), 32), args)
+    stage(1, (nnz.div_ceil(u64::from(32 * items)), 32), args)
 }
 
 /// Segments, a poisoned partial sum for each, and their counters.
@@ -244,13 +244,14 @@ fn stages<T: Scalar>(candidate: &Candidate, offset_bytes: u64, a: &Csr<T>) -> Ve
         }
         Kernel::Vendor(_) => unreachable!("has no source"),
         Kernel::Ell => vec![ell(&Ell::from_csr(a, &Limits::NONE).unwrap())],
-        Kernel::Coo => {
+        Kernel::Coo | Kernel::CooShort { .. } => {
+            let items = candidate.kernel.coo_items().unwrap();
             let clear = Stage { clears: true, ..stage(0, (nrows, 1), [Number(nrows)]) };
-            vec![clear, coo(&Coo::from_csr(a, &Limits::NONE).unwrap())]
+            vec![clear, coo(&Coo::from_csr(a, &Limits::NONE).unwrap(), items)]
         }
         Kernel::Hyb => {
             let hyb = Hyb::from_csr(a, &Limits::NONE).unwrap();
-            vec![ell(hyb.ell()), coo(hyb.coo())]
+            vec![ell(hyb.ell()), coo(hyb.coo(), candidate.kernel.coo_items().unwrap())]
         }
         Kernel::Jad => {
             let jad = Jad::from_csr(a, &Limits::NONE).unwrap();
@@ -290,7 +291,7 @@ fn product<T: Scalar>(
     candidate: &Candidate,
     offset_bytes: u64,
     a: &Csr<T>,
-    (alpha, beta): (f64, f64),
+    factors: (f64, f64),
     (x, y): (&[T], &[T]),
     in_pieces: bool,
 ) -> Vec<T> {
@@ -421,7 +422,7 @@ fn matrix<T: Scalar>(lengths: &[usize]) -> Csr<T> {
 /// Row lengths that break kernels which are nearly right.
 fn awkward() -> Vec<(&'static str, Vec<usize>)> {
     let mixed = |n: usize| (0..n).map(|i| (i * i + 3 * i) % 5).collect::<Vec<_>>();
-    let run = 32 * COO_ITEMS as usize;
+    let run = 32 * Kernel::Coo.coo_items().unwrap() as usize;
     vec![
         ("no rows", vec![]),
         ("one empty row", vec![0]),

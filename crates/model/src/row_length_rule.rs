@@ -52,7 +52,7 @@ impl KnownQuantile {
 /// csr-balanced, whose models have none.
 pub fn representative_row_length(kernel: Kernel, features: &Features, rule: RowLengthRule) -> Option<u64> {
     match (kernel, rule) {
-        (Kernel::CsrBalanced(_) | Kernel::Coo, _) => None,
+        (Kernel::CsrBalanced(_) | Kernel::Coo | Kernel::CooShort { .. }, _) => None,
         (Kernel::Hyb, _) => Some(features.hyb.width),
         (Kernel::CsrVector { .. }, RowLengthRule::Paper) | (_, RowLengthRule::Mode) => {
             Some(features.row_mode)

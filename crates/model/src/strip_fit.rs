@@ -37,7 +37,9 @@ impl StripFit {
                 CsrStrip::fit(points, facts.max_threads_per_block.map(u64::from)).map(Self::Csr)
             }
             Kernel::CsrScalar | Kernel::Ell | Kernel::Jad => EllStrip::fit(points).map(Self::Ell),
-            Kernel::CsrBalanced(_) | Kernel::Coo => CooStrip::fit(points).map(Self::Coo),
+            Kernel::CsrBalanced(_) | Kernel::Coo | Kernel::CooShort { .. } => {
+                CooStrip::fit(points).map(Self::Coo)
+            }
             Kernel::CsrBinned | Kernel::Hyb | Kernel::Sell(_) | Kernel::BroEll(_) | Kernel::Vendor(_) => None,
         }
     }

@@ -110,7 +110,7 @@ impl Part {
                     (rest > 0).then(|| part(Kernel::Coo, rest, 0)),
                 ]
             }
-            Kernel::CsrBalanced(_) | Kernel::Coo => {
+            Kernel::CsrBalanced(_) | Kernel::Coo | Kernel::CooShort { .. } => {
                 let count = StripUnit::of(candidate.kernel).count(features.nrows, features.nnz);
                 [Some(part(candidate.kernel, count, 0)), None]
             }

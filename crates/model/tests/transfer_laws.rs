@@ -69,7 +69,7 @@ fn no_start_up(threshold: Option<u32>, speed: f64) -> impl Fn(Kernel, Placement,
     move |kernel, placement, i, p| {
         let strewn = if placement == Placement::Strewn { 2.5 } else { 1.0 };
         let a_strip = match kernel {
-            Kernel::Coo => 1.0,
+            Kernel::Coo | Kernel::CooShort { .. } => 1.0,
             Kernel::CsrVector { .. } => p + 2.0 * (p - threshold).max(0.0),
             _ => p,
         };

@@ -118,7 +118,9 @@ fn made_up_us(kernel: Kernel, block: u32, placement: Placement, p: u64, strips: 
     let block = 1.0 + (f64::from(block) - 256.0).abs() / 2560.0;
     let far = if placement == Placement::Strewn { 2.5 } else { 1.0 };
     match kernel {
-        Kernel::CsrBalanced(_) | Kernel::Coo => 2.0 + 0.4 * far * block * strips as f64,
+        Kernel::CsrBalanced(_) | Kernel::Coo | Kernel::CooShort { .. } => {
+            2.0 + 0.4 * far * block * strips as f64
+        }
         _ => 2.0 + knob * block * far * (0.02 * p as f64 + 0.4) * (strips as f64 + 0.5),
     }
 }
@@ -130,7 +132,9 @@ fn made_up_grid() -> impl Iterator<Item = (Kernel, Placement, u64, u64)> {
     let placed = kernels.flat_map(|kernel| Placement::ALL.map(|placement| (kernel, placement)));
     placed.flat_map(|(kernel, placement)| {
         let (lengths, strips): (&[u64], &[u64]) = match kernel {
-            Kernel::CsrBalanced(_) | Kernel::Coo => (&[1, 2, 5, 10, 20, 50, 100], &[1]),
+            Kernel::CsrBalanced(_) | Kernel::Coo | Kernel::CooShort { .. } => {
+                (&[1, 2, 5, 10, 20, 50, 100], &[1])
+            }
             Kernel::CsrVector { .. } => (&[4, 16, 64, 256, 1024, 2048, 4096], &[1, 2, 4, 7, 10]),
             _ => (&[4, 16, 64, 256, 1024], &[1, 2, 4, 7, 10]),
         };

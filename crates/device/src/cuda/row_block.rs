@@ -5,7 +5,7 @@ use super::arrays::Matrix;
 use super::module::{Launch, Module};
 use super::upload::{Converted, upload};
 use crate::{DeviceError, Preparation};
-use sparsight_kernels::{COO_ITEMS, Candidate, Format, Kernel, row_chunks};
+use sparsight_kernels::{Candidate, Format, Kernel, row_chunks};
 use sparsight_matrix::{Csr, Limits, Scalar, Seconds};
 use std::sync::Arc;
 use std::time::Instant;
@@ -129,7 +129,7 @@ impl<T: Scalar> RowBlock<T> {
                 teams(0, blocks, block, &[&binned.bins.args(), &binned.args()], Tail::Product);
                 None
             }
-            (Matrix::Coo(coo), Kernel::Coo) => {
+            (Matrix::Coo(coo), Kernel::Coo | Kernel::CooShort { .. }) => {
                 teams(0, self.nrows, 1, &[&nrows], Tail::Scale);
                 Some(coo)
             }
@@ -156,11 +156,11 @@ impl<T: Scalar> RowBlock<T> {
             }
             _ => unreachable!("kernel {} on a matrix in {}", candidate.kernel, self.matrix.format()),
         };
-        if let Some(coo) = coo {
+        if let (Some(coo), Some(items)) = (coo, candidate.kernel.coo_items()) {
             // A warp's run plays the part of a row of 32 threads; no run, no launch. It may overlap with the launch that
             // scales y or stores the ELL part.
             let nnz = coo.values.len() as u64;
-            let runs = nnz.div_ceil(u64::from(32 * COO_ITEMS));
+            let runs = nnz.div_ceil(u64::from(32 * items));
             teams(1, runs, 32, &[&[nnz], &coo.args()], Tail::Product);
         }
         calls

@@ -52,7 +52,7 @@ const TABLE: [(Quantity, [&str; 5]); 11] = [
 /// The formats of the table whose features a kernel takes.
 fn nearest(kernel: Kernel) -> &'static [&'static str] {
     match kernel {
-        Kernel::Coo | Kernel::Vendor(Vendor::Coo) => &["COO"],
+        Kernel::Coo | Kernel::CooShort { .. } | Kernel::Vendor(Vendor::Coo) => &["COO"],
         // What balances by non-zeros waits for no longest row, but reads the row offsets.
         Kernel::CsrBalanced(_) | Kernel::CsrBinned | Kernel::Vendor(Vendor::CsrAlg1 | Vendor::CsrAlg2) => {
             &["CSR", "COO"]

@@ -50,6 +50,7 @@ const fn count(kernel: Kernel) -> usize {
         Kernel::CsrScalar
         | Kernel::CsrVector { .. }
         | Kernel::Coo
+        | Kernel::CooShort { .. }
         | Kernel::Ell
         | Kernel::Hyb
         | Kernel::Jad

@@ -88,7 +88,7 @@ mod tests {
             let expected = match kernel {
                 Kernel::CsrVector { .. } => 9,
                 Kernel::CsrScalar | Kernel::Ell | Kernel::Jad => 5,
-                Kernel::Coo | Kernel::CsrBalanced(_) => 3,
+                Kernel::Coo | Kernel::CooShort { .. } | Kernel::CsrBalanced(_) => 3,
                 Kernel::CsrBinned | Kernel::Hyb | Kernel::Sell(_) | Kernel::BroEll(_) | Kernel::Vendor(_) => {
                     0
                 }

@@ -46,7 +46,7 @@ impl TransferRule {
         match kernel {
             Kernel::CsrVector { .. } => Self::Csr,
             Kernel::CsrScalar | Kernel::Ell | Kernel::Jad => Self::Ell { measured: kernel },
-            Kernel::Coo | Kernel::CsrBalanced(_) => Self::Coo { measured: kernel },
+            Kernel::Coo | Kernel::CooShort { .. } | Kernel::CsrBalanced(_) => Self::Coo { measured: kernel },
             Kernel::CsrBinned => Self::Coo { measured: Kernel::CsrBalanced(TileShape { items: 1024 }) },
             Kernel::Hyb => Self::Hyb,
             Kernel::Sell(_) | Kernel::BroEll(_) => Self::Ell { measured: Kernel::Ell },

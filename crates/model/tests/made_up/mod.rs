@@ -126,7 +126,7 @@ pub fn placed(placement: Placement, kernel: Kernel, time: f64) -> f64 {
 pub fn time(kernel: Kernel, placement: Placement, i: f64, p: f64) -> f64 {
     let banded = match kernel {
         Kernel::CsrVector { .. } => csr_time(i, p),
-        Kernel::CsrBalanced(_) | Kernel::Coo => coo_time(i),
+        Kernel::CsrBalanced(_) | Kernel::Coo | Kernel::CooShort { .. } => coo_time(i),
         _ => ell_time(i, p),
     };
     placed(placement, kernel, banded)

@@ -132,7 +132,7 @@ impl Transfer {
         };
         let limits = Limits::with_memory(known.target.device.facts.memory_bytes);
         let (mut all, mut first) = (Answers::default(), None);
-        for candidate in self.kernels.candidates(dtype) {
+        for candidate in self.kernels.candidates(known.target.device.facts.kind, dtype)? {
             if let Err(why) = feasible(&candidate, features, &limits) {
                 all.refused.push((candidate, why.to_string()));
                 continue;
