@@ -4,9 +4,10 @@ use crate::commands::{
     advise::Advise, bench::Bench, completions::Completions, evaluate::Evaluate, fit::Fit, gallery::Gallery,
     info::Info, kernels::Kernels, measure::Measure, predict::Predict, profile::Profile,
 };
+use crate::failure::Failure;
 use clap::{Parser, Subcommand, ValueEnum};
 use sparsight::ModelName;
-use sparsight::kernels::{BLOCKS, Candidate, Kernel, catalogue};
+use sparsight::kernels::{BLOCKS, Candidate, DeviceKind, Kernel, catalogue_on};
 use sparsight::matrix::{Bytes, Dtype};
 use sparsight::model::{PlacementRule, RowLengthRule};
 use std::num::NonZeroUsize;
@@ -137,10 +138,10 @@ impl FromStr for KernelName {
 /// Which part of the catalogue.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct KernelFlags {
-    /// Kernels to look at, such as csr-vector, csr-vector/t8 or ell [default: all]
+    /// Kernels to look at, such as csr-vector, csr-vector/t8, ell or cusparse-csr [default: all]
     #[arg(long = "kernel", value_name = "NAME", value_delimiter = ',')]
     pub(crate) kernels: Vec<KernelName>,
-    /// Block sizes to look at [default: all]
+    /// Block sizes to look at; the vendor's routines, which have none, are looked at if they are named [default: all]
     #[arg(long = "block", value_name = "THREADS", value_delimiter = ',', value_parser = block)]
     pub(crate) blocks: Vec<u32>,
 }
@@ -152,12 +153,21 @@ fn block(text: &str) -> Result<u32, String> {
 }
 
 impl KernelFlags {
-    /// The candidates of one value type.
-    pub(crate) fn candidates(&self, dtype: Dtype) -> Vec<Candidate> {
-        let kernel =
-            |c: &Candidate| self.kernels.is_empty() || self.kernels.iter().any(|k| k.names(c.kernel));
-        let block = |c: &Candidate| self.blocks.is_empty() || self.blocks.contains(&c.block);
-        catalogue(dtype).filter(|c| kernel(c) && block(c)).collect()
+    /// The candidates of one value type that devices of that kind have; an error if there are none among those named.
+    pub(crate) fn candidates(&self, kind: DeviceKind, dtype: Dtype) -> Result<Vec<Candidate>, Failure> {
+        let named = |kernel| self.kernels.iter().any(|k| k.names(kernel));
+        let kernel = |c: &Candidate| self.kernels.is_empty() || named(c.kernel);
+        let block = |c: &Candidate| {
+            let asked = self.blocks.is_empty() || self.blocks.contains(&c.block);
+            asked || c.kernel.is_vendors() && named(c.kernel)
+        };
+        let found: Vec<_> = catalogue_on(kind, dtype).filter(|c| kernel(c) && block(c)).collect();
+        if found.is_empty() {
+            let names: Vec<&str> = self.kernels.iter().map(|k| k.0.as_str()).collect();
+            return Err(Failure::input(format!("{} does not run on a CPU", names.join(", ")))
+                .hinted("`sparsight kernels --device cpu` lists what does"));
+        }
+        Ok(found)
     }
 }
 
@@ -199,6 +209,26 @@ mod tests {
     #[test]
     fn the_flags_do_not_contradict_each_other() {
         Args::command().debug_assert();
+    }
+
+    #[test]
+    fn the_vendors_routines_are_selected_by_their_own_names_alone() {
+        let ids = |kernels: &[&str], blocks: &[u32], kind| {
+            let kernels = kernels.iter().map(|name| name.parse().unwrap()).collect();
+            let flags = KernelFlags { kernels, blocks: blocks.to_vec() };
+            let found = flags.candidates(kind, Dtype::F32).ok()?;
+            Some(found.iter().map(ToString::to_string).collect::<Vec<_>>())
+        };
+        let both = vec!["cusparse-csr/a1/f32".to_owned(), "cusparse-csr/a2/f32".to_owned()];
+        assert_eq!(ids(&["cusparse-csr"], &[], DeviceKind::Cuda), Some(both.clone()));
+        assert_eq!(ids(&["cusparse-csr"], &[64], DeviceKind::Cuda), Some(both.clone()));
+        assert_eq!(ids(&["cusparse-csr/a2"], &[], DeviceKind::Cuda), Some(both[1..].to_vec()));
+        assert_eq!(ids(&["cusparse-csr"], &[], DeviceKind::Cpu), None);
+        let ours = ids(&["csr-scalar", "csr-vector"], &[], DeviceKind::Cuda).unwrap();
+        assert!(ours.len() == 30 && !ours.iter().any(|id| id.starts_with("cusparse")), "{ours:?}");
+        let small = ids(&[], &[64], DeviceKind::Cuda).unwrap();
+        assert!(small.iter().all(|id| id.ends_with("/b64/f32")), "{small:?}");
+        assert!("csr".parse::<KernelName>().is_err());
     }
 
     #[test]

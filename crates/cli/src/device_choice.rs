@@ -6,10 +6,11 @@ use crate::failure::Failure;
 use crate::text::grouped;
 use sparsight::device::Device;
 use sparsight::device::cpu::Cpu;
-use sparsight::device::cuda::Cuda;
-use sparsight::kernels::{DeviceFacts, DeviceKind};
+use sparsight::device::cuda::{Cuda, cusparse_version};
+use sparsight::kernels::{Candidate, DeviceFacts, DeviceKind};
 use sparsight::matrix::{Dtype, Scalar};
 use sparsight::{Error, Profile};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
@@ -100,11 +101,49 @@ impl OpenDevice {
         }
     }
 
+    /// Those of `candidates` that the device runs. Of the others it is said once why not; if they are all, that is the
+    /// end.
+    pub(crate) fn runnable<T: Scalar>(
+        &self,
+        mut candidates: Vec<Candidate>,
+        context: &Context,
+    ) -> Result<Vec<Candidate>, Failure> {
+        let mut left_out = BTreeMap::new();
+        candidates.retain(|candidate| match self.of::<T>().runs(candidate.kernel) {
+            Ok(()) => true,
+            Err(why) => {
+                left_out.insert(candidate.kernel, why);
+                false
+            }
+        });
+        let Some(why) = left_out.values().next() else { return Ok(candidates) };
+        if candidates.is_empty() {
+            return Err(why.clone().into());
+        }
+        let names: Vec<String> = left_out.keys().map(ToString::to_string).collect();
+        let hint = why.hint().map(|hint| format!(": {hint}")).unwrap_or_default();
+        context.printer.warning(format_args!("without {}: {why}{hint}", names.join(", ")));
+        Ok(candidates)
+    }
+
+    /// The version of the vendor's library here, `12.6.3`; empty for a CPU, and where there is none.
+    pub(crate) fn cusparse(&self) -> String {
+        match self {
+            Self::Cpu(_) => String::new(),
+            Self::Cuda(_) => cusparse_version().map_or_else(|_| String::new(), dotted),
+        }
+    }
+
     /// Whether a profile of `facts` speaks of this very device.
     pub(crate) fn is(&self, facts: &DeviceFacts) -> bool {
         let own = self.facts();
         (own.kind, &own.name, own.multiprocessors) == (facts.kind, &facts.name, facts.multiprocessors)
     }
+}
+
+/// `12.6.3`.
+pub(crate) fn dotted((major, minor, patch): (u32, u32, u32)) -> String {
+    format!("{major}.{minor}.{patch}")
 }
 
 /// A device in words: `Some CPU, 8 threads`, `NVIDIA H200`.

@@ -76,15 +76,19 @@ pub(crate) struct CandidateJson {
     kernel: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     threads_per_row: Option<u32>,
+    /// 0 where the vendor's library decides.
     block: u32,
     dtype: Dtype,
+    /// A routine of the vendor's library; absent for kernels of ours.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    vendor: bool,
 }
 
 impl From<Candidate> for CandidateJson {
     fn from(id: Candidate) -> Self {
         let Candidate { kernel, block, dtype } = id;
         let (format, threads_per_row) = (kernel.format(), kernel.threads_per_row());
-        Self { id, format, kernel: kernel.name(), threads_per_row, block, dtype }
+        Self { id, format, kernel: kernel.name(), threads_per_row, block, dtype, vendor: kernel.is_vendors() }
     }
 }
 

@@ -19,16 +19,18 @@ pub(crate) fn begin(
     if folder.has_device() {
         let mut known = folder.device()?;
         if device.is(&known.facts) {
+            let before = known.clone();
             // A folder that is older than a format lacks what it takes to convert to it.
             if Format::ALL.iter().any(|format| !known.conversion.contains_key(format)) {
-                let measured = measure_conversion(device.of::<f64>())?;
-                let before = known.conversion.len();
-                for (format, cost) in measured {
+                for (format, cost) in measure_conversion(device.of::<f64>())? {
                     known.conversion.entry(format).or_insert(cost);
                 }
-                if known.conversion.len() > before {
-                    folder.write_device(&known)?;
-                }
+            }
+            if known.provenance.cusparse.is_empty() {
+                known.provenance.cusparse = device.cusparse();
+            }
+            if known != before {
+                folder.write_device(&known)?;
             }
             return Ok(());
         }
@@ -45,7 +47,10 @@ pub(crate) fn begin(
     context.printer.detail("measuring conversions between formats");
     let conversion = measure_conversion(device.of::<f64>())?.into_iter().collect();
     let facts = device.facts().clone();
-    let provenance = Provenance::now(&facts.driver, rayon::current_num_threads());
+    let provenance = Provenance {
+        cusparse: device.cusparse(),
+        ..Provenance::now(&facts.driver, rayon::current_num_threads())
+    };
     folder.write_device(&ProfiledDevice {
         schema: DEVICE_SCHEMA.to_owned(),
         facts,

@@ -57,9 +57,19 @@ pub(crate) fn shape(f: &Features) -> String {
     )
 }
 
-/// A candidate without its value type, which stands above the table: `csr-vector t16 b128`.
+/// A candidate without its value type, which stands above the table: `csr-vector t16 b128`, `cusparse-csr a1 (vendor)`.
 pub(crate) fn candidate(candidate: &Candidate) -> String {
-    format!("{} b{}", candidate.kernel.to_string().replace('/', " "), candidate.block)
+    let kernel = candidate.kernel.to_string().replace('/', " ");
+    if candidate.kernel.is_vendors() {
+        return format!("{kernel} (vendor)");
+    }
+    format!("{kernel} b{}", candidate.block)
+}
+
+/// The id without the value type: `csr-vector/t16/b128`.
+pub(crate) fn id_without_dtype(candidate: &Candidate) -> String {
+    let id = candidate.to_string();
+    id.rsplit_once('/').map_or(id.clone(), |(id, _)| id.to_owned())
 }
 
 /// A fraction of the copy bandwidth; above 1 caches have helped, and that is said.
@@ -95,6 +105,17 @@ mod tests {
     fn an_interval_names_its_unit_once_unless_its_ends_differ() {
         assert_eq!(between(Seconds(11.5e-6), Seconds(12.9e-6)), "11.5 to 12.9 us");
         assert_eq!(between(Seconds(900e-6), Seconds(1.2e-3)), "900 us to 1.20 ms");
+    }
+
+    #[test]
+    fn the_vendors_routines_are_marked_and_have_no_block_size() {
+        let shown = |id: &str| {
+            let id: Candidate = id.parse().unwrap();
+            (candidate(&id), id_without_dtype(&id))
+        };
+        let pair = |shown: &str, id: &str| (shown.to_owned(), id.to_owned());
+        assert_eq!(shown("csr-vector/t8/b64/f32"), pair("csr-vector t8 b64", "csr-vector/t8/b64"));
+        assert_eq!(shown("cusparse-csr/a2/f32"), pair("cusparse-csr a2 (vendor)", "cusparse-csr/a2"));
     }
 
     #[test]

@@ -25,6 +25,20 @@ pub enum DeviceError {
         /// Where it was looked for.
         searched: String,
     },
+    /// No library of the vendor's, or one without what is called here.
+    #[error("no cuSPARSE library of CUDA 12.4 or newer was found (looked in: {searched})")]
+    NoVendor {
+        /// Where it was looked for.
+        searched: String,
+    },
+    /// Not on this device, or not with these sizes.
+    #[error("{kernel} does not run here: {reason}")]
+    CannotRun {
+        /// With its knobs.
+        kernel: String,
+        /// Why, with the numbers.
+        reason: String,
+    },
     /// A kernel does not compile.
     #[error("{kernel} does not compile:\n{log}")]
     Compile {
@@ -33,7 +47,7 @@ pub enum DeviceError {
         /// NVRTC's log.
         log: String,
     },
-    /// A driver call failed.
+    /// A call of the driver, or of one of the vendor's libraries, failed.
     #[error("{call} failed: {reason}")]
     Driver {
         /// What was called, in words.
@@ -97,6 +111,10 @@ impl DeviceError {
             Self::NoNvrtc { .. } => Some(
                 "`pip install nvidia-cuda-nvrtc` (CUDA 13) or nvidia-cuda-nvrtc-cu12, or set CUDA_PATH or \
                  LD_LIBRARY_PATH to a CUDA toolkit",
+            ),
+            Self::NoVendor { .. } => Some(
+                "`pip install nvidia-cusparse` (CUDA 13) or nvidia-cusparse-cu12, or set CUDA_PATH or LD_LIBRARY_PATH to a \
+                 CUDA toolkit",
             ),
             Self::WrongResult { .. } => Some("this is a bug in the kernel: its time is not kept"),
             _ => None,

@@ -22,7 +22,7 @@ pub use error::DeviceError;
 pub use partition::{Partition, PartitionError};
 pub use product::{Product, check_product};
 
-use sparsight_kernels::{BenchmarkMatrix, Candidate, DeviceFacts, Format};
+use sparsight_kernels::{BenchmarkMatrix, Candidate, DeviceFacts, Format, Kernel};
 use sparsight_matrix::{Csr, Limits, Scalar, Seconds};
 
 /// What a device can do. One implementation a kind of device; `T` is `f32` or `f64`.
@@ -32,6 +32,20 @@ pub trait Device<T: Scalar> {
 
     /// What a matrix, x and y may take now.
     fn limits(&self) -> Limits;
+
+    /// Whether it can run `kernel` at all, whatever the matrix.
+    ///
+    /// # Errors
+    /// [`DeviceError::CannotRun`] for a kernel that devices of its kind do not have; [`DeviceError::NoVendor`] for a
+    /// routine whose library is not here.
+    fn runs(&self, kernel: Kernel) -> Result<(), DeviceError> {
+        let facts = self.facts();
+        if kernel.runs_on(facts.kind) {
+            return Ok(());
+        }
+        let reason = format!("it is a routine of NVIDIA's for its GPUs, and this is {}", facts.name);
+        Err(DeviceError::CannotRun { kernel: kernel.to_string(), reason })
+    }
 
     /// Converts `a` to `format` and brings it to the device, with room for x and y.
     ///
@@ -68,6 +82,12 @@ pub trait Operand<T: Scalar> {
     /// Seconds spent converting from CSR, and bringing the result to the device.
     fn preparation(&self) -> Preparation;
 
+    /// Seconds that the vendor's library spent looking at the matrix before the first product with `kernel`: `None` for
+    /// kernels of ours, and before that product.
+    fn preprocess(&self, _: Kernel) -> Option<Seconds> {
+        None
+    }
+
     /// Replaces x; it must have `ncols` entries.
     ///
     /// # Errors
@@ -96,7 +116,7 @@ pub trait Operand<T: Scalar> {
     }
 
     /// Runs `products` products y = A x back to back with `candidate` and gives the time of all of them
-    /// together, measured on the device. The first call for a candidate compiles and loads what it needs,
+    /// together, measured on the device. The first call for a candidate compiles, loads and prepares what it needs,
     /// outside the measured time. `products = 0` only does that.
     ///
     /// # Errors

@@ -2,10 +2,12 @@
 //!
 //! Without a driver every test says that it is skipped; `SPARSIGHT_REQUIRE_GPU=1` turns that into a failure.
 
-use sparsight_device::cuda::{Argument, Cuda, Shape};
+use sparsight_device::cuda::{Argument, Cuda, Shape, cusparse_version};
 use sparsight_device::timing::{Caches, StoppingRule, measure};
 use sparsight_device::{Device, DeviceError, Operand, check, random_x};
-use sparsight_kernels::{BenchmarkMatrix, Candidate, Format, Kernel, Placement, RowLengthDistribution};
+use sparsight_kernels::{
+    BenchmarkMatrix, Candidate, Format, Kernel, Placement, RowLengthDistribution, Vendor,
+};
 use sparsight_matrix::{Csr, Dtype, Infeasible, Scalar, Seconds, reference};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -24,6 +26,14 @@ fn gpu() -> Option<MutexGuard<'static, Cuda>> {
         println!("skipped: no CUDA driver or device");
     }
     gpu.as_ref().map(|gpu| gpu.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// Every kernel that the device runs, with a block size of its own.
+fn candidates<T: Scalar>(cuda: &Cuda) -> Vec<Candidate> {
+    let runs = |kernel: &Kernel| Device::<T>::runs(cuda, *kernel).is_ok();
+    let middle = |kernel: Kernel| kernel.blocks()[kernel.blocks().len() / 3];
+    let all = Kernel::ALL.into_iter().filter(runs);
+    all.map(|kernel| Candidate { kernel, block: middle(kernel), dtype: T::DTYPE }).collect()
 }
 
 fn banded(nrows: u64, row_length: u64) -> BenchmarkMatrix {
@@ -59,9 +69,8 @@ fn generated_equals_the_formula<T: Scalar>(cuda: &Cuda) {
         for (nrows, row_length) in [(1, 1), (1000, 7), (5000, 33), (4097, 64)] {
             let m = BenchmarkMatrix { nrows, row_length, lengths, placement, seed: 42 };
             let a = m.to_csr::<T>();
-            for kernel in Kernel::ALL {
-                let candidate = Candidate { kernel, block: 128, dtype: T::DTYPE };
-                let mut operand: Box<dyn Operand<T>> = cuda.generate(&m, kernel.format()).unwrap();
+            for candidate in candidates::<T>(cuda) {
+                let mut operand: Box<dyn Operand<T>> = cuda.generate(&m, candidate.format()).unwrap();
                 // The x that it comes with, then one of ours.
                 let x = random_x::<T>(nrows as usize, 42);
                 check(operand.as_mut(), &candidate, &reference(&a, &x)).unwrap();
@@ -87,9 +96,8 @@ fn a_matrix_without_rows_and_one_without_entries_are_products_too() {
     let none = Csr::<f32>::try_new(0, 0, vec![0], vec![], vec![]).unwrap();
     let empty = Csr::<f32>::try_new(70, 3, vec![0; 71], vec![], vec![]).unwrap();
     for a in [none, empty] {
-        for kernel in Kernel::ALL {
-            let candidate = Candidate { kernel, block: 64, dtype: Dtype::F32 };
-            let mut operand = Device::<f32>::load(&*cuda, &a, kernel.format()).unwrap();
+        for candidate in candidates::<f32>(&cuda) {
+            let mut operand = Device::<f32>::load(&*cuda, &a, candidate.format()).unwrap();
             check(operand.as_mut(), &candidate, &reference(&a, &vec![1.0; a.ncols()])).unwrap();
         }
     }
@@ -153,6 +161,81 @@ fn what_does_not_fit_is_infeasible_with_its_numbers() {
         panic!("{refused:?}")
     };
     assert!(need > have && have <= cuda.facts().memory_bytes);
+}
+
+/// The GPU with the vendor's library, or why not.
+fn gpu_with_library() -> Option<MutexGuard<'static, Cuda>> {
+    let cuda = gpu()?;
+    match cusparse_version() {
+        Ok(version) => println!("cuSPARSE {version:?}"),
+        Err(error) => {
+            assert!(std::env::var_os("SPARSIGHT_REQUIRE_CUSPARSE").is_none(), "{error}");
+            println!("skipped: {error}");
+            return None;
+        }
+    }
+    Some(cuda)
+}
+
+fn vendors(dtype: Dtype) -> impl Iterator<Item = (Vendor, Candidate)> {
+    Vendor::ALL.into_iter().map(move |v| (v, Candidate { kernel: Kernel::Vendor(v), block: 0, dtype }))
+}
+
+fn vendors_match_the_reference<T: Scalar>(cuda: &Cuda) {
+    let lengths = RowLengthDistribution::Uniform;
+    let m = BenchmarkMatrix { lengths, placement: Placement::Strewn, ..banded(5001, 9) };
+    let a = m.to_csr::<T>();
+    for (routine, candidate) in vendors(T::DTYPE) {
+        let mut operand: Box<dyn Operand<T>> = cuda.load(&a, routine.format()).unwrap();
+        assert_eq!(operand.preprocess(candidate.kernel), None, "before the first product");
+        // The second x finds a product that was prepared with the first.
+        for seed in [5, 6] {
+            let x = random_x::<T>(a.ncols(), seed);
+            operand.set_x(&x).unwrap();
+            check(operand.as_mut(), &candidate, &reference(&a, &x)).unwrap();
+        }
+        assert!(operand.preprocess(candidate.kernel).is_some_and(|time| time.0 > 0.0));
+    }
+}
+
+// On matrices that kernels trip over they are held to the reference with all others.
+#[test]
+fn the_vendors_routines_are_prepared_once_and_match_the_reference_for_any_x() {
+    if let Some(cuda) = gpu_with_library() {
+        vendors_match_the_reference::<f32>(&cuda);
+        vendors_match_the_reference::<f64>(&cuda);
+    }
+}
+
+#[test]
+fn the_vendors_routines_are_timed_as_ours_are_and_do_not_wait_for_the_device() {
+    let Some(cuda) = gpu_with_library() else { return };
+    let m = banded(1_000_000, 16);
+    let time = |candidate: &Candidate| {
+        let mut operand: Box<dyn Operand<f32>> = cuda.generate(&m, candidate.format()).unwrap();
+        // A routine that waited for the stream would be held up by the spinning kernel, and the batch given up.
+        measure(|n| operand.batch(candidate, n, Caches::Warm), &StoppingRule::CAREFUL).unwrap()
+    };
+    let ours = time(&CSR_SCALAR);
+    println!("{CSR_SCALAR}: {ours:?}");
+    for (_, candidate) in vendors(Dtype::F32) {
+        let vendors = time(&candidate);
+        println!("{candidate}: {vendors:?}");
+        // The matrix alone takes 128 MB: below 10 us nothing was computed, beyond 100 times ours something waits.
+        assert!(vendors.time.0 > 1e-5 && vendors.time.0 < 100.0 * ours.time.0, "{candidate}: {vendors:?}");
+    }
+}
+
+#[test]
+fn cold_products_of_the_vendors_are_timed_too() {
+    let Some(cuda) = gpu_with_library() else { return };
+    for (_, candidate) in vendors(Dtype::F32) {
+        let mut operand: Box<dyn Operand<f32>> =
+            cuda.generate(&banded(100_000, 16), candidate.format()).unwrap();
+        let warm = operand.batch(&candidate, 50, Caches::Warm).unwrap();
+        let cold = operand.batch(&candidate, 50, Caches::Cold).unwrap();
+        assert!(cold > warm, "{candidate}: cold {cold:?}, warm {warm:?}");
+    }
 }
 
 #[test]

@@ -5,7 +5,10 @@ mod support;
 use sparsight_device::cpu::Cpu;
 use sparsight_device::timing::Caches;
 use sparsight_device::{Device, DeviceError, check, random_x};
-use sparsight_kernels::{BenchmarkMatrix, Format, Placement, RowLengthDistribution, catalogue};
+use sparsight_kernels::{
+    BenchmarkMatrix, Candidate, DeviceKind, Format, Kernel, Placement, RowLengthDistribution, Vendor,
+    catalogue_on,
+};
 use sparsight_matrix::{Dtype, Scalar, reference};
 use support::{awkward_matrices, for_each_real_matrix, gpu, hold_matrix_to_reference, hold_to_reference};
 
@@ -57,13 +60,13 @@ fn a_single_worker_matches_the_reference() {
 }
 
 /// y of every candidate that can be run on every awkward matrix.
-fn all_results(device: &dyn Device<f32>) -> Vec<Vec<f32>> {
+fn all_results(device: &Cpu) -> Vec<Vec<f32>> {
     let mut results = Vec::new();
     for (_, a) in awkward_matrices::<f32>() {
         for format in Format::ALL {
             let Ok(mut operand) = device.load(&a, format) else { continue };
             operand.set_x(&random_x(a.ncols(), 1)).unwrap();
-            for candidate in catalogue(Dtype::F32).filter(|c| c.format() == format) {
+            for candidate in catalogue_on(DeviceKind::Cpu, Dtype::F32).filter(|c| c.format() == format) {
                 operand.poison_y().unwrap();
                 operand.batch(&candidate, 1, Caches::Warm).unwrap();
                 results.push(operand.read_y().unwrap());
@@ -87,7 +90,7 @@ fn hold_generated_to_reference<T: Scalar>(device: &dyn Device<T>) {
         let matrix = BenchmarkMatrix { nrows: 5_000, row_length: 9, lengths, placement, seed: 3 };
         let x = random_x::<T>(5_000, 4);
         let expected = reference(&matrix.to_csr(), &x);
-        for candidate in catalogue(T::DTYPE) {
+        for candidate in catalogue_on(device.facts().kind, T::DTYPE) {
             let mut operand = device.generate(&matrix, candidate.format()).unwrap();
             operand.set_x(&x).unwrap();
             check(operand.as_mut(), &candidate, &expected).unwrap();
@@ -141,6 +144,26 @@ fn a_candidate_of_another_format_is_a_broken_contract() {
     let matrix = constant(9, 1, Placement::Banded);
     let mut operand = Device::<f64>::generate(&cpu, &matrix, Format::Ell).unwrap();
     let _ = operand.batch(&"coo/b64/f64".parse().unwrap(), 1, Caches::Warm);
+}
+
+#[test]
+fn a_cpu_refuses_the_vendors_routines_by_name_and_does_not_panic() {
+    let cpu = Cpu::new();
+    let matrix = constant(9, 1, Placement::Banded);
+    for routine in Vendor::ALL {
+        let kernel = Kernel::Vendor(routine);
+        let refused = |error: DeviceError| {
+            let text = error.to_string();
+            assert!(matches!(error, DeviceError::CannotRun { .. }), "{text}");
+            assert!(text.starts_with(&format!("{kernel} does not run here: ")), "{text}");
+        };
+        refused(Device::<f64>::runs(&cpu, kernel).unwrap_err());
+        let mut operand = Device::<f64>::generate(&cpu, &matrix, kernel.format()).unwrap();
+        let candidate = Candidate { kernel, block: 0, dtype: Dtype::F64 };
+        refused(operand.batch(&candidate, 1, Caches::Warm).unwrap_err());
+        assert_eq!(operand.preprocess(kernel), None);
+    }
+    assert_eq!(Device::<f64>::runs(&cpu, Kernel::Coo), Ok(()));
 }
 
 #[test]

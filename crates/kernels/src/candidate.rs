@@ -1,6 +1,6 @@
 //! A candidate: kernel, knobs, block size and value type; what is predicted, ranked, run and recorded.
 
-use crate::{Format, Kernel};
+use crate::{DeviceKind, Format, Kernel};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sparsight_matrix::Dtype;
 use std::fmt;
@@ -27,6 +27,11 @@ pub fn catalogue(dtype: Dtype) -> impl Iterator<Item = Candidate> {
     Kernel::ALL
         .into_iter()
         .flat_map(move |kernel| kernel.blocks().iter().map(move |&block| Candidate { kernel, block, dtype }))
+}
+
+/// The part of [`catalogue`] that devices of that kind have, in the same order.
+pub fn catalogue_on(kind: DeviceKind, dtype: Dtype) -> impl Iterator<Item = Candidate> {
+    catalogue(dtype).filter(move |candidate| candidate.kernel.runs_on(kind))
 }
 
 impl Candidate {
@@ -94,6 +99,20 @@ mod tests {
             assert_eq!(candidate.to_string().parse(), Ok(candidate));
         }
         assert_eq!("csr-vector/t8/b256/f64".parse::<Candidate>().unwrap().block, 256);
+    }
+
+    #[test]
+    fn the_vendors_routines_have_no_block_size_and_are_not_for_a_cpu() {
+        let vendors: Vec<Candidate> = catalogue(Dtype::F64).filter(|c| c.kernel.is_vendors()).collect();
+        let ids: Vec<String> = vendors.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            ids,
+            ["cusparse-csr/a1/f64", "cusparse-csr/a2/f64", "cusparse-coo/f64", "cusparse-sell/f64"]
+        );
+        assert!(vendors.iter().all(|c| c.block == 0));
+        assert!(catalogue_on(DeviceKind::Cuda, Dtype::F64).eq(catalogue(Dtype::F64)));
+        let ours = || catalogue(Dtype::F64).filter(|c| !vendors.contains(c));
+        assert!(catalogue_on(DeviceKind::Cpu, Dtype::F64).eq(ours()));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Formats and the kernels that run them, with the knobs that tell one variant from another.
 
-use crate::{BLOCKS, Vendor};
+use crate::{BLOCKS, DeviceKind, Vendor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sparsight_matrix::{BroEllShape, SellShape, TileShape};
 use std::fmt;
@@ -214,6 +214,16 @@ impl Kernel {
             Self::Vendor(_) => &[0],
             _ => &BLOCKS,
         }
+    }
+
+    /// Whether devices of that kind have it at all: the vendor's library is for its GPUs.
+    pub const fn runs_on(self, kind: DeviceKind) -> bool {
+        matches!(kind, DeviceKind::Cuda) || !self.is_vendors()
+    }
+
+    /// Whether it is a routine of the vendor's library and not ours.
+    pub const fn is_vendors(self) -> bool {
+        matches!(self, Self::Vendor(_))
     }
 
     /// Whether the papers' strip models describe it, so that benchmark matrices are run with it. HYB has none of its

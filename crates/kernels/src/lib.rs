@@ -19,7 +19,7 @@ mod vendor;
 
 pub use benchmark_matrix::{BenchmarkMatrix, Placement};
 pub use benchmark_rows::BenchmarkRows;
-pub use candidate::{BLOCKS, Candidate, ParseCandidateError, catalogue};
+pub use candidate::{BLOCKS, Candidate, ParseCandidateError, catalogue, catalogue_on};
 pub use device_facts::{DeviceFacts, DeviceKind};
 pub use execution::Execution;
 pub use fused::{FUSED_ARGS, FUSED_PARTS, FusedParts, fusable, fused_source};

@@ -23,7 +23,7 @@ const CPU_NON_ZEROS: u64 = 65_536;
 pub enum StripUnit {
     /// Rows: CSR, ELL, JAD, SELL-C-sigma, BRO-ELL, and the ELL part of HYB.
     Rows,
-    /// Non-zeros: COO.
+    /// Non-zeros: COO, and the vendor's routines, of which only this is known.
     NonZeros,
 }
 

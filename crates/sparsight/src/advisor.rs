@@ -1,7 +1,7 @@
-//! Which format, kernel and block size: every candidate of the catalogue predicted and ranked.
+//! Which format, kernel and block size: every candidate that the device has, predicted and ranked.
 
 use crate::{Error, ModelName, Predictor, Profile};
-use sparsight_kernels::{Candidate, Format, catalogue, compulsory_bytes, feasible};
+use sparsight_kernels::{Candidate, Format, catalogue_on, compulsory_bytes, feasible};
 use sparsight_matrix::{Bytes, Dtype, Features, Infeasible, Limits, Seconds};
 use sparsight_model::{PlacementRule, Prediction, RowLengthRule};
 use std::fmt;
@@ -120,7 +120,7 @@ impl<'p> Advisor<'p> {
         Predictor::new(self.profile, model, placement, row_length)
     }
 
-    /// Ranks every candidate of the catalogue for a matrix with `features`. O(1) in the matrix.
+    /// Ranks every candidate that devices of the profile's kind have for a matrix with `features`. O(1) in the matrix.
     ///
     /// # Errors
     /// [`Error::Lacking`] if the profile does not hold the model or predicts no candidate at all with it.
@@ -131,7 +131,7 @@ impl<'p> Advisor<'p> {
         let limits = Limits::with_memory(facts.memory_bytes);
         let mut advice = Advice { model, ranked: Vec::new(), refused: Vec::new() };
         let (mut possible, mut held) = (Vec::new(), Vec::new());
-        for candidate in catalogue(dtype) {
+        for candidate in catalogue_on(facts.kind, dtype) {
             match feasible(&candidate, features, &limits) {
                 Ok(bytes) => {
                     possible.push(candidate);

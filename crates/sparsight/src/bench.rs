@@ -1,6 +1,6 @@
 //! Every feasible candidate on one matrix: checked against the reference, then timed.
 
-use crate::records::{CorpusRecord, Measured, Outcome};
+use crate::records::{CorpusRecord, Measured, Outcome, recorded};
 use sparsight_device::timing::{Caches, StoppingRule, measure};
 use sparsight_device::{Device, DeviceError, check, random_x};
 use sparsight_kernels::{Candidate, Format, Kernel, feasible};
@@ -33,8 +33,8 @@ impl Default for Bench {
     }
 }
 
-/// Runs `candidates` on `a`; candidates that cannot be held, fail or compute a wrong y are recorded with the
-/// reason. `each` is told every result as soon as it is known and may stop the run by returning an error.
+/// Runs `candidates` on `a`; candidates that cannot be held, fail or compute a wrong y, and routines of a library that is
+/// not here, are recorded with the reason. What devices of this kind never have ([`Kernel::runs_on`]) is left out. `each` is told every result as soon as it is known and may stop the run by returning an error.
 ///
 /// Those likely to be good run first, so that [`Bench::hopeless`] has something to compare with; the record lists
 /// all in the order of `candidates`. One format at a time is converted and held.
@@ -57,11 +57,23 @@ pub fn bench<T: Scalar>(
         caches: how.caches,
         features: features.clone(),
         preparation: BTreeMap::new(),
+        preprocess: BTreeMap::new(),
         results: Vec::new(),
     };
-    let mut rule = how.rule;
+    let mut keep = |record: &mut CorpusRecord, measured: Measured| {
+        each(&measured)?;
+        record.results.push(measured);
+        Ok::<(), DeviceError>(())
+    };
+    let (mut rule, kind) = (how.rule, device.facts().kind);
     for format in likely_good_first() {
-        let mut ours: Vec<Candidate> = candidates.iter().copied().filter(|c| c.format() == format).collect();
+        let mut ours = Vec::new();
+        for &id in candidates.iter().filter(|c| c.format() == format && c.kernel.runs_on(kind)) {
+            match device.runs(id.kernel) {
+                Ok(()) => ours.push(id),
+                Err(reason) => keep(&mut record, Measured { id, outcome: refused(&reason)? })?,
+            }
+        }
         ours.sort_by(|a, b| mismatch(a.kernel, features).total_cmp(&mismatch(b.kernel, features)));
         let Some(first) = ours.first() else { continue };
         let loaded = match feasible(first, features, &device.limits()) {
@@ -73,9 +85,7 @@ pub fn bench<T: Scalar>(
             Err(reason) => {
                 let outcome = refused(&reason)?;
                 for id in ours {
-                    let measured = Measured { id, outcome: outcome.clone() };
-                    each(&measured)?;
-                    record.results.push(measured);
+                    keep(&mut record, Measured { id, outcome: outcome.clone() })?;
                 }
                 continue;
             }
@@ -88,9 +98,10 @@ pub fn bench<T: Scalar>(
             if let (Outcome::Time { time_s, .. }, Some(factor)) = (&outcome, how.hopeless) {
                 rule.hopeless = Seconds(rule.hopeless.0.min(factor * time_s.0));
             }
-            let measured = Measured { id, outcome };
-            each(&measured)?;
-            record.results.push(measured);
+            if let Some(time) = operand.preprocess(id.kernel) {
+                record.preprocess.insert(id.kernel, recorded(time));
+            }
+            keep(&mut record, Measured { id, outcome })?;
         }
     }
     let places: HashMap<&Candidate, usize> = candidates.iter().zip(0..).collect();

@@ -278,7 +278,8 @@ fn answering(advice: &Advice, profile: &Profile) -> Option<String> {
     Some(words.join("; "))
 }
 
-/// `not possible: ell (would pad by 80.0x, the limit is 8x)`, and what the profile has no model for.
+/// `not possible: ell (would pad by 80.0x, the limit is 8x)`, and what the profile has no model for; the vendor's routines
+/// aside, whose times no profile needs to hold.
 fn refusals(refused: &[Refused]) -> Option<String> {
     let mut impossible = BTreeSet::new();
     let mut unknown = BTreeSet::new();
@@ -286,6 +287,7 @@ fn refusals(refused: &[Refused]) -> Option<String> {
         let kernel = r.candidate.kernel;
         match &r.why {
             Why::Infeasible(why) => impossible.insert(format!("{} ({why})", kernel.format())),
+            Why::NoModel(_) if kernel.is_vendors() => false,
             Why::NoModel(_) => unknown.insert(kernel.to_string()),
         };
     }

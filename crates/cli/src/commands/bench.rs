@@ -83,7 +83,8 @@ impl Bench {
         let mut device = OpenDevice::open(&self.device.clone().unwrap_or_else(DeviceName::best_here))?;
         device.measure_rates();
         context.interrupt.listen();
-        let candidates = self.kernels.candidates(T::DTYPE);
+        let candidates = self.kernels.candidates(device.facts().kind, T::DTYPE)?;
+        let candidates = device.runnable::<T>(candidates, context)?;
         let bar = context.printer.progress((sources.len() * candidates.len()) as u64, "measuring");
         let mut all = Vec::new();
         let mut stopped = Ok(());

@@ -2,14 +2,15 @@
 
 use crate::context::Context;
 use crate::cpu_profile;
-use crate::device_choice::{DeviceName, OpenDevice, described, shipped_for_gpu};
+use crate::device_choice::{DeviceName, OpenDevice, described, dotted, shipped_for_gpu};
 use crate::failure::{Exit, Failure};
 use crate::json::{DeviceJson, Document};
 use crate::printer::BOLD;
 use crate::table::Table;
 use serde::Serialize;
 use sparsight::Profile;
-use sparsight::device::cuda::Cuda;
+use sparsight::device::DeviceError;
+use sparsight::device::cuda::{Cuda, cusparse_version};
 use sparsight::kernels::DeviceFacts;
 
 #[derive(Serialize)]
@@ -18,6 +19,9 @@ struct DevicesJson {
     /// Why there is no CUDA device, if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     no_cuda: Option<NoCudaJson>,
+    /// Version of the vendor's library, where there is a CUDA device to run it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cusparse: Option<String>,
     profiles: Vec<DeviceJson>,
 }
 
@@ -60,13 +64,15 @@ pub(crate) fn run(context: &Context) -> Result<Exit, Failure> {
         }
         Err(error) => Some(NoCudaJson { why: error.to_string(), hint: error.hint().map(ToOwned::to_owned) }),
     };
+    let cusparse = no_cuda.is_none().then(cusparse_version);
     let profiles: Vec<Profile> = Profile::shipped_names().map(Profile::shipped).collect::<Result<_, _>>()?;
     if context.printer.is_json() {
         let profiles = profiles.iter().map(DeviceJson::profiled).collect();
-        let body = DevicesJson { here, no_cuda, profiles };
+        let cusparse = cusparse.and_then(Result::ok).map(dotted);
+        let body = DevicesJson { here, no_cuda, cusparse, profiles };
         context.printer.object(&Document::new("sparsight/devices/1", body))?;
     } else {
-        print(&here, no_cuda.as_ref(), &profiles, context)?;
+        print(&here, no_cuda.as_ref(), cusparse, &profiles, context)?;
     }
     Ok(Exit::Done)
 }
@@ -74,6 +80,7 @@ pub(crate) fn run(context: &Context) -> Result<Exit, Failure> {
 fn print(
     here: &[HereJson],
     no_cuda: Option<&NoCudaJson>,
+    cusparse: Option<Result<(u32, u32, u32), DeviceError>>,
     profiles: &[Profile],
     context: &Context,
 ) -> Result<(), Failure> {
@@ -96,6 +103,16 @@ fn print(
         out.line(format_args!("  cuda: {why}"))?;
         if let Some(hint) = hint {
             out.line(format_args!("        {hint}"))?;
+        }
+    }
+    match cusparse {
+        None => {}
+        Some(Ok(version)) => out.line(format_args!("  cuSPARSE {}", dotted(version)))?,
+        Some(Err(error)) => {
+            out.line(format_args!("  {error}"))?;
+            if let Some(hint) = error.hint() {
+                out.line(format_args!("        {hint}"))?;
+            }
         }
     }
     out.line("")?;

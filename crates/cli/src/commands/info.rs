@@ -69,7 +69,8 @@ impl Info {
 }
 
 fn formats(features: &Features, dtype: Dtype, limits: &Limits) -> Vec<FormatJson> {
-    let mut representatives: Vec<Candidate> = catalogue(dtype).collect();
+    // The vendor's routines read formats of ours.
+    let mut representatives: Vec<Candidate> = catalogue(dtype).filter(|c| !c.kernel.is_vendors()).collect();
     representatives.dedup_by_key(|c| c.format());
     let csr = representatives.first().map_or(Bytes(0), |c| device_bytes(c, features));
     let of = |c: &Candidate| {

@@ -1,4 +1,4 @@
-//! `sparsight kernels`: the catalogue.
+//! `sparsight kernels`: the catalogue, as far as the device has it.
 
 use crate::context::Context;
 use crate::device_choice::{ProfileFlags, described};
@@ -8,7 +8,7 @@ use crate::printer::BOLD;
 use crate::table::Table;
 use crate::text::grouped;
 use serde::Serialize;
-use sparsight::kernels::{BLOCKS, Format, Kernel, StripUnit, strip};
+use sparsight::kernels::{BLOCKS, DeviceKind, Format, Kernel, Strip, StripUnit, strip};
 
 /// The catalogue: formats, kernels, block sizes, and the strip of each kernel on a device
 #[derive(Debug, clap::Args)]
@@ -32,28 +32,36 @@ struct KernelJson {
     kernel: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     threads_per_row: Option<u32>,
-    strip: u64,
-    strip_unit: &'static str,
+    /// Absent for routines of the vendor's library, which cuts the work as it likes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    strip: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    strip_unit: Option<&'static str>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    vendor: bool,
 }
 
 impl Kernels {
     pub(crate) fn run(&self, context: &Context) -> Result<Exit, Failure> {
         let facts = &self.profile.facts(context)?;
         let json = |kernel: Kernel| {
-            let strip = strip(kernel, facts);
+            let strip = (!kernel.is_vendors()).then(|| strip(kernel, facts));
+            let unit = |strip: Strip| match strip.unit {
+                StripUnit::Rows => "rows",
+                StripUnit::NonZeros => "non-zeros",
+            };
             KernelJson {
                 id: kernel.to_string(),
                 format: kernel.format(),
                 kernel: kernel.name(),
                 threads_per_row: kernel.threads_per_row(),
-                strip: strip.size,
-                strip_unit: match strip.unit {
-                    StripUnit::Rows => "rows",
-                    StripUnit::NonZeros => "non-zeros",
-                },
+                strip: strip.map(|strip| strip.size),
+                strip_unit: strip.map(unit),
+                vendor: kernel.is_vendors(),
             }
         };
-        let kernels: Vec<KernelJson> = Kernel::ALL.into_iter().map(json).collect();
+        let here = Kernel::ALL.into_iter().filter(|kernel| kernel.runs_on(facts.kind));
+        let kernels: Vec<KernelJson> = here.map(json).collect();
         if context.printer.is_json() {
             let body = KernelsJson { device: DeviceJson::here(facts), blocks: BLOCKS, kernels };
             context.printer.object(&Document::new("sparsight/kernels/1", body))?;
@@ -66,8 +74,8 @@ impl Kernels {
                 kernel.id,
                 kernel.format.to_string(),
                 kernel.threads_per_row.map_or_else(String::new, |threads| threads.to_string()),
-                grouped(kernel.strip),
-                kernel.strip_unit.to_owned(),
+                kernel.strip.map_or_else(String::new, grouped),
+                kernel.strip_unit.unwrap_or("vendor's library").to_owned(),
             ]);
         }
         context.printer.line(table)?;
@@ -75,6 +83,11 @@ impl Kernels {
         context.printer.line(format_args!(
             "\nEach with blocks of {blocks} threads, in f32 and f64: {BOLD}csr-vector/t8/b256/f64{BOLD:#}"
         ))?;
+        if facts.kind == DeviceKind::Cuda {
+            context.printer.line(format_args!(
+                "cuSPARSE, where it is found, chooses its threads itself: {BOLD}cusparse-csr/a1/f64{BOLD:#}"
+            ))?;
+        }
         Ok(Exit::Done)
     }
 }

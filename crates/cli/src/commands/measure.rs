@@ -11,7 +11,7 @@ use crate::text::{counted, matrices};
 use rayon::prelude::*;
 use serde::Serialize;
 use sparsight::device::timing::{Caches, StoppingRule};
-use sparsight::kernels::catalogue;
+use sparsight::kernels::{Candidate, catalogue_on};
 use sparsight::matrix::{Csr, Dtype, Features, Scalar};
 use sparsight::profile::ProfileFolder;
 use sparsight::records::{CorpusRecord, Journal, Outcome};
@@ -120,6 +120,9 @@ impl Measure {
         profiling::begin(&folder, &mut device, context)?;
         let mut corpus = folder.corpus()?;
         let tasks = self.plan(sources, &corpus, &mut counts, context);
+        let kind = device.facts().kind;
+        let candidates = Dtype::ALL.into_iter().flat_map(|dtype| catalogue_on(kind, dtype)).collect();
+        let candidates = device.runnable::<f64>(candidates, context)?;
         let bar = context.printer.progress(tasks.iter().map(Task::work).sum(), "matrices");
         let mut done = 0;
         for task in tasks {
@@ -145,8 +148,10 @@ impl Measure {
                     continue;
                 }
                 let record = match dtype {
-                    Dtype::F32 => one::<f32>(&device, &name, &matrix.to_dtype(), &features, context),
-                    Dtype::F64 => one::<f64>(&device, &name, &matrix, &features, context),
+                    Dtype::F32 => {
+                        one::<f32>(&device, &candidates, &name, &matrix.to_dtype(), &features, context)
+                    }
+                    Dtype::F64 => one::<f64>(&device, &candidates, &name, &matrix, &features, context),
                 }?;
                 counts.measured += 1;
                 counts.failing += usize::from(report_failures(&record, context));
@@ -192,21 +197,22 @@ impl Measure {
     }
 }
 
-/// Every candidate on one matrix.
+/// Every candidate of `candidates` that is of this value type on one matrix.
 fn one<T: Scalar>(
     device: &OpenDevice,
+    candidates: &[Candidate],
     name: &str,
     matrix: &Csr<T>,
     features: &Features,
     context: &Context,
 ) -> Result<CorpusRecord, Failure> {
-    let candidates: Vec<_> = catalogue(T::DTYPE).collect();
     let how = Bench {
         rule: StoppingRule::BRISK,
         caches: Caches::Warm,
         seed: context.seed,
         hopeless: Some(HOPELESS),
     };
+    let candidates: Vec<_> = candidates.iter().copied().filter(|c| c.dtype == T::DTYPE).collect();
     bench(device.of(), (name, matrix), features, &candidates, &how, |_| Ok(())).map_err(Failure::from)
 }
 

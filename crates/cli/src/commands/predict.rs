@@ -115,7 +115,7 @@ impl Predict {
             let terms = predictor.explain(candidate, features).map_err(|why| why.to_string())?;
             Ok((model, prediction, terms))
         };
-        let candidates = self.kernels.candidates(dtype).into_iter();
+        let candidates = self.kernels.candidates(profile.device.facts.kind, dtype)?.into_iter();
         Ok(candidates.map(|candidate| (candidate, one(&candidate))).collect())
     }
 }

@@ -134,6 +134,7 @@ pub fn made_up_profile() -> TempDir {
         commit: "unknown".to_owned(),
         kernels: String::new(),
         driver: "made up".to_owned(),
+        cusparse: String::new(),
         host_threads: 1,
     };
     let device = ProfiledDevice {
@@ -180,8 +181,9 @@ pub fn add_corpus(folder: &Path, matrices: &[(&str, &str, f64)]) {
         };
         let results = advice.ranked.iter().map(measured).collect();
         let (dtype, caches) = (Dtype::F64, Caches::Warm);
-        let preparation = BTreeMap::new();
-        let record = CorpusRecord { matrix: name.to_owned(), dtype, caches, features, preparation, results };
+        let (preparation, preprocess) = (BTreeMap::new(), BTreeMap::new());
+        let matrix = name.to_owned();
+        let record = CorpusRecord { matrix, dtype, caches, features, preparation, preprocess, results };
         corpus.append(record).unwrap();
     }
 }

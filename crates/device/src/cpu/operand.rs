@@ -4,7 +4,7 @@ use super::coo::{Carry, Start};
 use super::places::Places;
 use super::{Cpu, bro_ell, coo, csr, ell, hyb, jad, sell};
 use crate::timing::Caches;
-use crate::{DeviceError, Operand, Preparation};
+use crate::{Device, DeviceError, Operand, Preparation};
 use sparsight_kernels::{Candidate, Format, Kernel};
 use sparsight_matrix::{BroEll, Coo, Csr, Ell, Hyb, Infeasible, Jad, Limits, Scalar, Seconds, Sell};
 
@@ -142,6 +142,7 @@ impl<T: Scalar> Operand<T> for CpuOperand<'_, T> {
     ) -> Result<Seconds, DeviceError> {
         assert_eq!(candidate.dtype, T::DTYPE, "{candidate} has another value type than this operand");
         let Self { cpu, held, x, y, scratch, .. } = self;
+        Device::<T>::runs(*cpu, candidate.kernel)?;
         Ok(cpu.time(products, caches, || held.product(candidate, x, y, scratch)))
     }
 }

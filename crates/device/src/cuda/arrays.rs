@@ -76,6 +76,8 @@ pub(super) struct JadArrays<T> {
 #[derive(Debug)]
 pub(super) struct SellArrays<T> {
     pub(super) shape: SellShape,
+    /// Non-zeros, without the padding.
+    pub(super) nnz: u64,
     pub(super) slice_ptr: DeviceArray<u64>,
     pub(super) permutation: DeviceArray<u32>,
     pub(super) col_idx: DeviceArray<u32>,

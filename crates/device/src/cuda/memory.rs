@@ -70,6 +70,11 @@ impl<T: Copy> DeviceArray<T> {
         self.address
     }
 
+    /// Where it was allocated.
+    pub(super) fn context(&self) -> &Arc<Context> {
+        &self.context
+    }
+
     pub(super) fn bytes(&self) -> usize {
         self.len * size_of::<T>()
     }
@@ -125,10 +130,31 @@ impl<T: Scalar> DeviceArray<T> {
 
     /// The same into a slice as long as the array.
     pub(super) fn read_to(&self, data: &mut [T]) -> Result<(), DeviceError> {
+        // SAFETY: every bit pattern is a float.
+        unsafe { self.read_bits(data) }
+    }
+}
+
+impl DeviceArray<u64> {
+    /// A copy on the host, after everything queued before it.
+    pub(super) fn to_host(&self) -> Result<Vec<u64>, DeviceError> {
+        let mut data = vec![0; self.len];
+        // SAFETY: every bit pattern is a number.
+        unsafe { self.read_bits(&mut data) }?;
+        Ok(data)
+    }
+}
+
+impl<T: Copy> DeviceArray<T> {
+    /// Copies what is here to `data`, which must be as long.
+    ///
+    /// # Safety
+    /// Every bit pattern must be a `T`.
+    unsafe fn read_bits(&self, data: &mut [T]) -> Result<(), DeviceError> {
         assert_eq!(data.len(), self.len, "as many elements as the array has");
         self.context.bind()?;
         if !data.is_empty() {
-            // SAFETY: as long as `data`, which stays borrowed until the copy is done; every bit pattern is a float.
+            // SAFETY: as long as `data`, which stays borrowed until the copy is done; the caller vouches for the bits.
             let copied = unsafe { result::memcpy_dtoh_async(data, self.address, self.context.stream()) };
             // Waited for even after a failure: part of the copy may be under way.
             let waited = self.context.synchronize();

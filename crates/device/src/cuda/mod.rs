@@ -1,8 +1,9 @@
-//! CUDA GPUs: kernels compiled when first needed, launched in one stream, timed by events.
+//! CUDA GPUs: kernels compiled when first needed, launched in one stream, timed by events; and the routines of the
+//! vendor's own library beside them.
 //!
 //! The driver is called through cudarc's `result` and `sys` layers, not its safe layer, which would wait on and
-//! record events at every launch. Nothing here panics when driver or compiler are missing: [`Cuda::open`] says
-//! [`DeviceError::NoDriver`] or [`DeviceError::NoNvrtc`].
+//! record events at every launch. Nothing here panics when driver, compiler or library are missing: [`Cuda::open`] says
+//! [`DeviceError::NoDriver`] or [`DeviceError::NoNvrtc`], and the vendor's routines [`DeviceError::NoVendor`].
 //!
 //! Left out on purpose: several streams at once, graphs, peers. A product is one to three launches in one stream, the
 //! device's own unless the caller of a [`Product`] names another.
@@ -11,6 +12,7 @@ mod arrays;
 mod batch;
 mod compiler;
 mod context;
+mod cusparse;
 mod custom;
 mod facts;
 mod generate;
@@ -24,6 +26,7 @@ mod stream;
 mod upload;
 
 pub use compiler::{Arch, compile, nvrtc_version, supported_archs};
+pub use cusparse::cusparse_version;
 pub use custom::{Argument, CustomKernel, DeviceMemory, Element, Shape};
 pub use kernel_cache::{KernelCache, catalogue_hash, key};
 pub use memory::DeviceArray;
@@ -33,6 +36,7 @@ use crate::{Device, DeviceError, Operand, Partition, Product};
 use batch::BatchTimer;
 use context::{Context, named};
 use cudarc::driver::result;
+use cusparse::Library;
 use module::Module;
 use operand::CudaOperand;
 use partitioned::CudaPartitioned;
@@ -41,7 +45,7 @@ use sparsight_kernels::{
     fused_source, source, timing_source,
 };
 use sparsight_matrix::{Bytes, Csr, Dtype, Limits, Scalar};
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -58,6 +62,8 @@ pub struct Cuda {
     // Dropped in this order; each part keeps the context alive.
     timer: BatchTimer,
     modules: RefCell<HashMap<Loaded, Arc<Module>>>,
+    /// Opened when first needed.
+    library: OnceCell<Library>,
     compiler: Compiler,
     facts: DeviceFacts,
     context: Arc<Context>,
@@ -129,7 +135,7 @@ impl Cuda {
         let timing = Arc::new(compiler.load(&context, &timing_source())?);
         let timer = BatchTimer::new(&context, timing, facts.l2_bytes, facts.multiprocessors)?;
         facts::measure_rates(&mut facts, &context, &timer)?;
-        Ok(Self { timer, modules: RefCell::default(), compiler, facts, context })
+        Ok(Self { timer, modules: RefCell::default(), library: OnceCell::new(), compiler, facts, context })
     }
 
     /// Attributes and measured rates.
@@ -161,6 +167,15 @@ impl Cuda {
         self.loaded(Loaded::Fused { variants: variants.to_vec(), dtype, block }, || {
             fused_source(variants, dtype, block).expect("a partition checks that its kernels can be fused")
         })
+    }
+
+    /// The vendor's library on this device.
+    fn library(&self) -> Result<&Library, DeviceError> {
+        if let Some(library) = self.library.get() {
+            return Ok(library);
+        }
+        let library = Library::open(&self.context)?;
+        Ok(self.library.get_or_init(|| library))
     }
 
     /// The loaded kernels that generate and fill.
@@ -206,6 +221,10 @@ impl<T: Scalar> Device<T> for Cuda {
         self.limits()
     }
 
+    fn runs(&self, kernel: Kernel) -> Result<(), DeviceError> {
+        if kernel.is_vendors() { library::require_cusparse() } else { Ok(()) }
+    }
+
     fn load<'d>(&'d self, a: &Csr<T>, format: Format) -> Result<Box<dyn Operand<T> + 'd>, DeviceError> {
         Ok(Box::new(CudaOperand::load(self, a, format, &self.limits())?))
     }
@@ -215,6 +234,9 @@ impl<T: Scalar> Device<T> for Cuda {
         a: &Csr<T>,
         partition: &Partition,
     ) -> Result<Box<dyn Product<T> + 'd>, DeviceError> {
+        for (_, candidate) in partition.parts() {
+            Device::<T>::runs(self, candidate.kernel)?;
+        }
         Ok(Box::new(CudaPartitioned::load(self, a, partition)?))
     }
 

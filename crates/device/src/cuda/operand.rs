@@ -2,21 +2,23 @@
 
 use super::Cuda;
 use super::arrays::Matrix;
+use super::cusparse::{ENTRIES, Product};
 use super::generate::Helper;
 use super::memory::DeviceArray;
 use super::module::Launch;
 use super::upload::{Converted, upload};
 use crate::timing::Caches;
 use crate::{DeviceError, Operand, Preparation};
-use sparsight_kernels::{COO_ITEMS, Candidate, Format, Kernel, row_chunks};
+use sparsight_kernels::{COO_ITEMS, Candidate, Format, Kernel, Vendor, row_chunks};
 use sparsight_matrix::{Csr, Limits, Scalar, Seconds};
+use std::collections::BTreeMap;
 use std::time::Instant;
 
 /// A matrix, or some rows of one, on the device in one format.
 #[derive(Debug)]
 pub(super) struct RowBlock<T> {
     nrows: u64,
-    matrix: Matrix<T>,
+    pub(super) matrix: Matrix<T>,
 }
 
 /// One launch of a product before its module is known.
@@ -73,6 +75,8 @@ impl Tail {
 #[derive(Debug)]
 pub(super) struct CudaOperand<'d, T: Scalar> {
     cuda: &'d Cuda,
+    /// Products of the vendor's library, prepared when first asked for. They point to the arrays below.
+    vendors: BTreeMap<Vendor, Product<T>>,
     rows: RowBlock<T>,
     x: DeviceArray<T>,
     y: DeviceArray<T>,
@@ -216,7 +220,7 @@ impl<'d, T: Scalar> CudaOperand<'d, T> {
         helper.poison(&y)?;
         cuda.context.synchronize()?;
         let rows = RowBlock { nrows, matrix };
-        Ok(Self { cuda, rows, x, y, host_y: Vec::new(), preparation, helper })
+        Ok(Self { cuda, vendors: BTreeMap::new(), rows, x, y, host_y: Vec::new(), preparation, helper })
     }
 
     /// Converts and uploads.
@@ -231,7 +235,40 @@ impl<'d, T: Scalar> CudaOperand<'d, T> {
         Self::new(cuda, size, rows.matrix, preparation, 0)
     }
 
-    /// The launches of one y = alpha A x + beta y.
+    /// Prepares a product of the vendor's library, unless that was done, and runs it once: its kernels are loaded when
+    /// they first run, for which the driver waits for the stream, in which our spinning kernel would wait for us.
+    fn prepare(&mut self, routine: Vendor) -> Result<(), DeviceError> {
+        assert_eq!(
+            routine.format(),
+            self.rows.matrix.format(),
+            "the candidate's format is not the operand's"
+        );
+        if self.vendors.contains_key(&routine) {
+            return Ok(());
+        }
+        let library = self.cuda.library()?;
+        let product = Product::prepare(library, routine, &self.rows.matrix, &self.x, &self.y)?;
+        product.queue(library)?;
+        // A check shall see whether the next product writes y, and not that this one did.
+        self.helper.poison(&self.y)?;
+        self.cuda.context.synchronize()?;
+        self.vendors.insert(routine, product);
+        Ok(())
+    }
+
+    /// [`Operand::batch`] with the vendor's library.
+    fn vendor_batch(
+        &mut self,
+        routine: Vendor,
+        products: u32,
+        caches: Caches,
+    ) -> Result<Seconds, DeviceError> {
+        self.prepare(routine)?;
+        let (library, product) = (self.cuda.library()?, &self.vendors[&routine]);
+        self.cuda.timer.time(products, ENTRIES, caches, &mut || product.queue(library))
+    }
+
+    /// The launches of one y = alpha A x + beta y with a kernel of ours.
     fn product(&self, candidate: &Candidate, alpha: f64, beta: f64) -> Result<Vec<Launch>, DeviceError> {
         let vectors = Vectors { x: self.x.address(), y: self.y.address(), alpha, beta };
         let module = self.cuda.candidate(candidate, self.rows.offset_bytes())?;
@@ -243,6 +280,11 @@ impl<'d, T: Scalar> CudaOperand<'d, T> {
 impl<T: Scalar> Operand<T> for CudaOperand<'_, T> {
     fn preparation(&self) -> Preparation {
         self.preparation
+    }
+
+    fn preprocess(&self, kernel: Kernel) -> Option<Seconds> {
+        let Kernel::Vendor(routine) = kernel else { return None };
+        self.vendors.get(&routine).map(Product::preprocess)
     }
 
     fn set_x(&mut self, x: &[T]) -> Result<(), DeviceError> {
@@ -271,7 +313,11 @@ impl<T: Scalar> Operand<T> for CudaOperand<'_, T> {
         products: u32,
         caches: Caches,
     ) -> Result<Seconds, DeviceError> {
+        assert_eq!(candidate.dtype, T::DTYPE, "the candidate's value type is not the operand's");
         self.cuda.context.bind()?;
+        if let Kernel::Vendor(routine) = candidate.kernel {
+            return self.vendor_batch(routine, products, caches);
+        }
         let launches = self.product(candidate, 1.0, 0.0)?;
         self.cuda.timer.time(products, launches.len() as u32, caches, &mut || {
             launches.iter().try_for_each(Launch::queue)

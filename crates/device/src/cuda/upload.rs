@@ -77,6 +77,7 @@ pub(super) fn upload<T: Scalar>(
         }),
         Converted::Sell(sell) => Matrix::Sell(SellArrays {
             shape: sell.shape(),
+            nnz: sell.nnz() as u64,
             slice_ptr: DeviceArray::of(context, sell.slice_ptr())?,
             permutation: DeviceArray::of(context, sell.permutation())?,
             col_idx: DeviceArray::of(context, sell.col_idx())?,

@@ -39,7 +39,7 @@ pub fn for_each_real_matrix(mut hold: impl FnMut(&str, &Csr<f64>)) {
     eprintln!("{count} matrices of {}", folder.display());
 }
 
-/// Checks every candidate of the catalogue for `T` on every awkward matrix.
+/// Checks every candidate of the catalogue for `T` that the device runs on every awkward matrix.
 ///
 /// # Panics
 /// On a wrong result, a failure, or a refusal on which device and catalogue disagree.
@@ -49,7 +49,7 @@ pub fn hold_to_reference<T: Scalar>(device: &dyn Device<T>) {
     }
 }
 
-/// Checks every candidate of the catalogue for `T` on one matrix.
+/// Checks every candidate of the catalogue for `T` that the device runs on one matrix.
 ///
 /// # Panics
 /// As [`hold_to_reference`].
@@ -58,7 +58,8 @@ pub fn hold_matrix_to_reference<T: Scalar>(device: &dyn Device<T>, name: &str, a
     let expected = reference(a, &x);
     let features = Features::of(a);
     for format in Format::ALL {
-        let candidates = || catalogue(T::DTYPE).filter(|candidate| candidate.format() == format);
+        let candidates =
+            || catalogue(T::DTYPE).filter(|c| c.format() == format && device.runs(c.kernel).is_ok());
         let possible = candidates().all(|c| feasible(&c, &features, &device.limits()).is_ok());
         let mut operand = match device.load(a, format) {
             Ok(operand) => operand,

@@ -136,8 +136,11 @@ impl<'f> Matrix<'f> {
     }
 
     fn block(&self, candidate: &Candidate, facts: &DeviceFacts) -> [Quantity; BLOCK_INPUTS] {
-        let blocks =
-            work(candidate.kernel, self.features) * threads(candidate.kernel) / f64::from(candidate.block);
+        // Where the vendor's library cuts the work into blocks, nobody knows how many: a constant, which trees ignore.
+        let blocks = match candidate.block {
+            0 => 0.0,
+            block => work(candidate.kernel, self.features) * threads(candidate.kernel) / f64::from(block),
+        };
         [value(u64::from(candidate.block)), over(blocks, f64::from(facts.multiprocessors))]
     }
 
@@ -217,9 +220,9 @@ fn reuse(f: &Features) -> f64 {
     if f.x_reuse.is_nan() { 0.0 } else { f.x_reuse.clamp(0.0, 1.0) }
 }
 
-/// What threads are given: rows, in COO non-zeros.
+/// What threads are given, as [`strip`] counts it: rows, or non-zeros where rows have no threads of their own.
 fn work(kernel: Kernel, f: &Features) -> f64 {
-    if kernel == Kernel::Coo { f.nnz as f64 } else { f.nrows as f64 }
+    if kernel.threads_per_row().is_none() { f.nnz as f64 } else { f.nrows as f64 }
 }
 
 fn threads(kernel: Kernel) -> f64 {

@@ -36,7 +36,8 @@ impl Learner for Boosting {
         };
         let (inputs, rest): (Vec<_>, Vec<_>) = samples.iter().zip(&measured).filter_map(row).unzip();
         let (responses, weights): (Vec<f64>, Vec<f64>) = rest.into_iter().unzip();
-        Self { steps, trees: grow(&inputs, &responses, &weights, &Growth::CHOSEN) }
+        let growth = samples.first().map_or(Growth::CHOSEN, |s| Growth::of(s.candidate.kernel));
+        Self { steps, trees: grow(&inputs, &responses, &weights, &growth) }
     }
 
     fn time_s(&self, candidate: &Candidate, features: &Features, facts: &DeviceFacts) -> Option<f64> {

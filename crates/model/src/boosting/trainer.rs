@@ -3,6 +3,7 @@
 use super::forest::{Forest, Grown};
 use forust_ml::tree::Tree;
 use forust_ml::{GradientBooster, Matrix, objective::ObjectiveType};
+use sparsight_kernels::{BLOCKS, Kernel};
 
 /// How trees are grown.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -35,6 +36,13 @@ impl Growth {
         records_a_tree: 0.7,
         seed: 2016,
     };
+
+    /// [`Growth::CHOSEN`] for the records of `kernel`: a leaf holds as few matrices, and is drawn to 0 as much, where a
+    /// matrix has one record and not one a block size, as the vendor's routines have.
+    pub(super) fn of(kernel: Kernel) -> Self {
+        let share = kernel.blocks().len() as f32 / BLOCKS.len() as f32;
+        Self { min_leaf: share * Self::CHOSEN.min_leaf, l2: share * Self::CHOSEN.l2, ..Self::CHOSEN }
+    }
 }
 
 /// Trees that give `responses` at the rows of `inputs`, one row a record, each counting by its weight.

@@ -54,11 +54,12 @@ fn nearest(kernel: Kernel) -> &'static [&'static str] {
     match kernel {
         Kernel::Coo | Kernel::Vendor(Vendor::Coo) => &["COO"],
         // What balances by non-zeros waits for no longest row, but reads the row offsets.
-        Kernel::CsrBalanced(_) | Kernel::CsrBinned => &["CSR", "COO"],
+        Kernel::CsrBalanced(_) | Kernel::CsrBinned | Kernel::Vendor(Vendor::CsrAlg1 | Vendor::CsrAlg2) => {
+            &["CSR", "COO"]
+        }
         // CSR in the paper is without the longest row, for which a team of threads waits as ELL does: the error of
         // `neighbours` in cross-validation on an H200 falls by a third with it, that of `linear` by more.
         Kernel::CsrScalar | Kernel::CsrVector { .. } => &["CSR", "ELL"],
-        Kernel::Vendor(Vendor::CsrAlg1 | Vendor::CsrAlg2) => &["CSR", "COO"],
         // Jagged diagonals: a thread a row, as in ELL, without the padding.
         Kernel::Ell | Kernel::Jad => &["ELL"],
         Kernel::Sell(_) | Kernel::Vendor(Vendor::Sell) => &["SELL-C-sigma"],

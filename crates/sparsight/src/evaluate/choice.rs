@@ -210,6 +210,16 @@ mod tests {
     }
 
     #[test]
+    fn the_vendors_csr_has_a_row_where_it_was_measured() {
+        let results = [time("csr-vector/t4/b256/f64", 2e-6), time("cusparse-csr/a1/f64", 3e-6)];
+        let corpus = [record("one", &[4, 4, 8], results.to_vec()), corpus()[1].clone()];
+        let rows = of_baselines(&Judged::all(&corpus, 3e-7), &Limits::NONE);
+        let vendor = Chooser::Baseline(Baseline::VendorCsr);
+        let row = rows.iter().find(|r| r.chooser == vendor && r.scope == Scope::All).unwrap();
+        assert_eq!((row.ratios.as_slice(), row.quality.count, row.first_unmeasured), (&[1.5][..], 1, 1));
+    }
+
+    #[test]
     fn baselines_are_what_they_are_by_hand() {
         let corpus = corpus();
         let judged = Judged::all(&corpus, 3e-7);
@@ -222,6 +232,10 @@ mod tests {
         assert!(close(row("csr-by-mean").quality.mean_ratio, 8.0_f64.sqrt()));
         assert_eq!((row("ell-rule").quality.count, row("ell-rule").first_unmeasured), (1, 1));
         assert_eq!(row("csr-vector/t32/b256").ratios, [1.0, 4.0]);
+        assert!(
+            rows.iter().all(|r| r.chooser != Chooser::Baseline(Baseline::VendorCsr)),
+            "nobody ran the vendor's library"
+        );
         // ELL has no time on the second matrix; of the two others t32 has 2 on average and t4 2.83.
         let single = row("best-single");
         let t32 = "csr-vector/t32/b256/f64".parse().unwrap();

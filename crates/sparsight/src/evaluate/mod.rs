@@ -273,6 +273,7 @@ mod tests {
             caches: Caches::Warm,
             features: Features::from_row_lengths(&counts, lengths.len() as u64, 0, 1.0),
             preparation: BTreeMap::new(),
+            preprocess: BTreeMap::new(),
             results,
         }
     }

@@ -67,12 +67,15 @@ pub struct Provenance {
     pub kernels: String,
     /// Driver as it names itself.
     pub driver: String,
+    /// Version of cuSPARSE, `12.6.3`; empty where none was found, on a CPU, and in older profiles.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub cusparse: String,
     /// Host processor threads available to conversions.
     pub host_threads: usize,
 }
 
 impl Provenance {
-    /// Of a measurement made now on a device with `driver`.
+    /// Of a measurement made now on a device with `driver`, without cuSPARSE.
     pub fn now(driver: &str, host_threads: usize) -> Self {
         Self {
             date: sparsight_device::today(),
@@ -80,6 +83,7 @@ impl Provenance {
             commit: option_env!("SPARSIGHT_COMMIT").unwrap_or("unknown").to_owned(),
             kernels: sparsight_device::cuda::catalogue_hash(),
             driver: driver.to_owned(),
+            cusparse: String::new(),
             host_threads,
         }
     }

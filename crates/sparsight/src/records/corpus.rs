@@ -5,7 +5,7 @@ use super::{recorded, significant};
 use serde::{Deserialize, Serialize};
 use sparsight_device::Preparation;
 use sparsight_device::timing::{Caches, Timing};
-use sparsight_kernels::{Candidate, Format};
+use sparsight_kernels::{Candidate, Format, Kernel};
 use sparsight_matrix::{Dtype, Features, Infeasible, Seconds, gallery};
 use std::collections::{BTreeMap, HashMap};
 
@@ -27,7 +27,9 @@ pub struct CorpusRecord {
     pub features: Features,
     /// What it took to convert and upload each format.
     pub preparation: BTreeMap<Format, PreparationRecord>,
-    /// Every candidate of the catalogue.
+    /// What the vendor's library took to look at the matrix before its first product, by routine.
+    pub preprocess: BTreeMap<Kernel, Seconds>,
+    /// Every candidate that the device has.
     pub results: Vec<Measured>,
 }
 

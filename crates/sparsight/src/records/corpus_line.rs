@@ -4,7 +4,8 @@
 //! "blocks":[64,128,256,512,1024],
 //! "results":{
 //!   "csr-scalar":[[1.2e-4,0.003,5],[1.2e-4,0.002,5],[1.3e-4,0.002,5],[1.4e-4],null],   one entry a block size
-//!   "ell":{"infeasible":{"why":"padding","factor":13.9,"limit":8.0}}}                  the same for all of them
+//!   "ell":{"infeasible":{"why":"padding","factor":13.9,"limit":8.0}},                  the same for all of them
+//!   "cusparse-coo":[[1.1e-4,0.002,5]]}                                                  no block size: one entry
 //! ```
 //! An entry is `[time_s, spread, samples]`, `[time_s]` of a product that was run once, a reason, or null where the
 //! candidate was not asked for. Numbers are written as they are held, so reading gives back what was written. Lines
@@ -28,7 +29,9 @@ pub(super) struct CorpusLine {
     caches: Caches,
     features: Features,
     preparation: BTreeMap<Format, PreparationRecord>,
-    /// Block sizes of the entries of each kernel; absent in lines of before.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    preprocess: BTreeMap<KernelName, Seconds>,
+    /// Block sizes of the entries of each kernel that has any; absent in lines of before.
     #[serde(default)]
     blocks: Vec<u32>,
     results: Results,
@@ -123,20 +126,27 @@ impl<'de> Deserialize<'de> for KernelName {
     }
 }
 
+/// The block sizes to which the entries of `kernel` belong, on a line with `blocks`.
+fn blocks_of(kernel: Kernel, blocks: &[u32]) -> &[u32] {
+    if kernel.is_vendors() { kernel.blocks() } else { blocks }
+}
+
 impl From<CorpusRecord> for CorpusLine {
     fn from(record: CorpusRecord) -> Self {
-        let CorpusRecord { matrix, dtype, caches, features, preparation, results } = record;
+        let CorpusRecord { matrix, dtype, caches, features, preparation, preprocess, results } = record;
         assert!(results.iter().all(|m| m.id.dtype == dtype), "a record holds results of its own value type");
-        let blocks: Vec<u32> =
-            results.iter().map(|m| m.id.block).collect::<BTreeSet<_>>().into_iter().collect();
+        let blocks = results.iter().filter(|m| !m.id.kernel.is_vendors()).map(|m| m.id.block);
+        let blocks: Vec<u32> = blocks.collect::<BTreeSet<_>>().into_iter().collect();
         let mut kernels: BTreeMap<KernelName, Vec<Option<Entry>>> = BTreeMap::new();
         for Measured { id, outcome } in results {
+            let blocks = blocks_of(id.kernel, &blocks);
             let entries = kernels.entry(KernelName(id.kernel)).or_insert_with(|| vec![None; blocks.len()]);
             let place = blocks.binary_search(&id.block).expect("every block size was collected");
             entries[place] = Some(outcome.into());
         }
         let results = Results::Grouped(kernels.into_iter().map(|(k, entries)| (k, entries.into())).collect());
-        Self { matrix, dtype, caches, features, preparation, blocks, results }
+        let preprocess = preprocess.into_iter().map(|(kernel, time)| (KernelName(kernel), time)).collect();
+        Self { matrix, dtype, caches, features, preparation, preprocess, blocks, results }
     }
 }
 
@@ -157,12 +167,13 @@ impl TryFrom<CorpusLine> for CorpusRecord {
     type Error = String;
 
     fn try_from(line: CorpusLine) -> Result<Self, String> {
-        let CorpusLine { matrix, dtype, caches, features, preparation, blocks, results } = line;
+        let CorpusLine { matrix, dtype, caches, features, preparation, preprocess, blocks, results } = line;
         let results = match results {
             Results::OneByOne(results) => results,
             Results::Grouped(kernels) => ungrouped(kernels, &blocks, dtype)?,
         };
-        Ok(Self { matrix, dtype, caches, features, preparation, results })
+        let preprocess = preprocess.into_iter().map(|(KernelName(kernel), time)| (kernel, time)).collect();
+        Ok(Self { matrix, dtype, caches, features, preparation, preprocess, results })
     }
 }
 
@@ -174,6 +185,7 @@ fn ungrouped(
 ) -> Result<Vec<Measured>, String> {
     let mut results = Vec::new();
     for (KernelName(kernel), group) in kernels {
+        let blocks = blocks_of(kernel, blocks);
         let entries = match group {
             Group::All(entry) => vec![Some(entry); blocks.len()],
             Group::Each(entries) if entries.len() == blocks.len() => entries,
@@ -192,7 +204,7 @@ fn ungrouped(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use sparsight_kernels::catalogue;
+    use sparsight_kernels::{Vendor, catalogue};
     use sparsight_matrix::RowLengths;
 
     fn record(results: Vec<Measured>) -> CorpusRecord {
@@ -202,6 +214,7 @@ mod tests {
             caches: Caches::Warm,
             features: Features::from_row_lengths(&RowLengths::from_counts([(3, 10)]), 10, 4, 0.1),
             preparation: BTreeMap::new(),
+            preprocess: BTreeMap::new(),
             results,
         }
     }
@@ -214,7 +227,7 @@ mod tests {
             (Kernel::Hyb, 128) => Outcome::Failed { failed: "out of luck".to_owned() },
             (Kernel::Hyb, 256) => Outcome::Time { time_s: Seconds(1.2346e-2), spread: 0.0, samples: 1 },
             (_, block) => {
-                let time_s = Seconds(f64::from(block) * 1.2345e-9);
+                let time_s = Seconds(f64::from(block.max(1)) * 1.2345e-9);
                 Outcome::Time { time_s, spread: 0.0031, samples: 5 }
             }
         };
@@ -235,6 +248,38 @@ mod tests {
         assert_eq!(parsed(&serde_json::to_string(&some).unwrap()).unwrap(), some);
         let none = record(Vec::new());
         assert_eq!(parsed(&serde_json::to_string(&none).unwrap()).unwrap(), none);
+    }
+
+    #[test]
+    fn the_vendors_routines_take_one_entry_and_leave_lines_without_them_as_they_were() {
+        let mut all = all_kinds();
+        let coo = Kernel::Vendor(Vendor::Coo);
+        let with_coo = |of: &CorpusRecord, outcome: Outcome| {
+            let id = Candidate { kernel: coo, block: 0, dtype: Dtype::F32 };
+            let mut results: Vec<Measured> = of.results.iter().filter(|m| m.id != id).cloned().collect();
+            results.push(Measured { id, outcome });
+            results.sort_by_key(|m| m.id);
+            CorpusRecord { results, preprocess: [(coo, Seconds(2e-5))].into(), ..of.clone() }
+        };
+        let timed = with_coo(&all, Outcome::Time { time_s: Seconds(3e-6), spread: 0.001, samples: 5 });
+        let line = serde_json::to_string(&timed).unwrap();
+        assert!(
+            line.contains(r#""preprocess":{"cusparse-coo":0.00002},"blocks":[64,128,256,512,1024],"#),
+            "{line}"
+        );
+        assert!(line.contains(r#""cusparse-coo":[[3e-6,0.001,5]]"#), "{line}");
+        assert_eq!(parsed(&line).unwrap(), timed);
+        let failed = with_coo(&all, Outcome::Failed { failed: "no library".to_owned() });
+        let line = serde_json::to_string(&failed).unwrap();
+        assert!(line.contains(r#""cusparse-coo":{"failed":"no library"}"#), "{line}");
+        assert_eq!(parsed(&line).unwrap(), failed);
+        // Two entries are one too many for something without block sizes.
+        let two = line.replace(r#""cusparse-coo":{"failed":"no library"}"#, r#""cusparse-coo":[null,null]"#);
+        let error = parsed(&two).unwrap_err().to_string();
+        assert!(error.contains("cusparse-coo: 2 results for 1 block sizes"), "{error}");
+        all.results.retain(|m| !m.id.kernel.is_vendors());
+        let line = serde_json::to_string(&all).unwrap();
+        assert!(!line.contains("preprocess") && !line.contains("cusparse"), "{line}");
     }
 
     #[test]

@@ -12,7 +12,7 @@ pub use journal::Journal;
 use sparsight_matrix::Seconds;
 
 /// A time as it is recorded: five significant digits, more than any clock here resolves.
-fn recorded(time: Seconds) -> Seconds {
+pub(crate) fn recorded(time: Seconds) -> Seconds {
     Seconds(significant(time.0, 5))
 }
 

@@ -6,7 +6,7 @@ use crate::device_choice::described;
 use crate::failure::Failure;
 use crate::printer::{BOLD, Printer};
 use crate::table::Table;
-use crate::text::{matrices, percent};
+use crate::text::{id_without_dtype, matrices, percent};
 use sparsight::matrix::Dtype;
 use sparsight::model::PlacementRule;
 use sparsight::{AccuracyRow, Baseline, ChoiceRow, Chooser, Evaluation, Miss, Profile, Scope, WinsRow};
@@ -158,7 +158,7 @@ fn choices(rows: &[&ChoiceRow]) -> Option<Table> {
                 (model.to_string(), rule(placement).to_owned(), row_length.to_string())
             }
             Chooser::Baseline(Baseline::BestSingle(c)) => {
-                (format!("best-single: {}/b{}", c.kernel, c.block), none.clone(), none)
+                (format!("best-single: {}", id_without_dtype(&c)), none.clone(), none)
             }
             Chooser::Baseline(baseline) => (baseline.to_string(), none.clone(), none),
         };

@@ -1,0 +1,125 @@
+//! The vendor's library, cuSPARSE: found when the program runs, called through cudarc's `sys` layer.
+//!
+//! Its generic interface alone (`cusparseSpMV` and what belongs to it). The handle is bound to the stream in which
+//! everything runs, so that a product of the library's stands in the queue as one of ours does.
+
+mod product;
+
+pub(super) use product::{ENTRIES, Product};
+
+use super::context::Context;
+use super::library::require_cusparse;
+use crate::DeviceError;
+use cudarc::cusparse::sys;
+use cudarc::driver::sys::CUstream;
+use std::ffi::{CStr, c_int};
+use std::sync::Arc;
+
+/// A handle of the library on one device.
+///
+/// # Invariants
+/// `raw` was created in `context`, which it outlives nowhere, and queues in the stream of `context`.
+#[derive(Debug)]
+pub(super) struct Library {
+    context: Arc<Context>,
+    raw: sys::cusparseHandle_t,
+}
+
+// SAFETY: the library may be called from any thread whose current context is the handle's; not from two at once, and
+// this is no `Sync`.
+unsafe impl Send for Library {}
+
+impl Library {
+    /// Opens the library on the device of `context`.
+    ///
+    /// # Errors
+    /// [`DeviceError::NoVendor`], or a failed call.
+    pub(super) fn open(context: &Arc<Context>) -> Result<Self, DeviceError> {
+        require_cusparse()?;
+        context.bind()?;
+        let mut raw = std::ptr::null_mut();
+        // SAFETY: `raw` is a live pointer; the library is there and the context is current.
+        named("cusparseCreate", unsafe { sys::cusparseCreate(&raw mut raw) })?;
+        let library = Self { context: Arc::clone(context), raw };
+        // SAFETY: the handle was created above; the stream lives as long as the context.
+        named("cusparseSetStream", unsafe { sys::cusparseSetStream(raw, context.stream().cast()) })?;
+        Ok(library)
+    }
+
+    /// Queues what `queue` queues in `stream` instead of the context's own.
+    pub(super) fn in_stream(
+        &self,
+        stream: CUstream,
+        queue: impl FnOnce() -> Result<(), DeviceError>,
+    ) -> Result<(), DeviceError> {
+        let set = |stream: CUstream| {
+            // SAFETY: the handle is alive, and so is the stream while something is queued in it.
+            named("cusparseSetStream", unsafe { sys::cusparseSetStream(self.raw, stream.cast()) })
+        };
+        set(stream)?;
+        let queued = queue();
+        set(self.context.stream())?;
+        queued
+    }
+}
+
+impl Drop for Library {
+    fn drop(&mut self) {
+        if self.context.bind().is_ok() {
+            // SAFETY: created in `open`, destroyed only here. Nothing can be done about a failure.
+            let _ = unsafe { sys::cusparseDestroy(self.raw) };
+        }
+    }
+}
+
+/// Version of the library, (12, 6, 3). Needs no GPU.
+///
+/// # Errors
+/// [`DeviceError::NoVendor`].
+pub fn cusparse_version() -> Result<(u32, u32, u32), DeviceError> {
+    use sys::libraryPropertyType_t as Part;
+    require_cusparse()?;
+    let part = |part| {
+        let mut value: c_int = 0;
+        // SAFETY: `value` is a live integer.
+        named("cusparseGetProperty", unsafe { sys::cusparseGetProperty(part, &raw mut value) })?;
+        Ok::<_, DeviceError>(value.max(0) as u32)
+    };
+    Ok((part(Part::MAJOR_VERSION)?, part(Part::MINOR_VERSION)?, part(Part::PATCH_LEVEL)?))
+}
+
+/// Gives a failed call its name and the library's words.
+fn named(call: &str, status: sys::cusparseStatus_t) -> Result<(), DeviceError> {
+    if status == sys::cusparseStatus_t::CUSPARSE_STATUS_SUCCESS {
+        return Ok(());
+    }
+    // SAFETY: the library gives a text that lives as long as it does, or null.
+    let words = unsafe {
+        let text = sys::cusparseGetErrorString(status);
+        (!text.is_null()).then(|| CStr::from_ptr(text).to_string_lossy().into_owned())
+    };
+    let reason = words.map_or_else(|| format!("{status:?}"), |words| format!("{status:?}: {words}"));
+    Err(DeviceError::Driver { call: call.to_owned(), reason })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_library_says_its_version_and_what_a_status_means_or_is_absent() {
+        match cusparse_version() {
+            Ok(version) => {
+                assert!(version >= (12, 3, 0), "{version:?}");
+                let error =
+                    named("a call", sys::cusparseStatus_t::CUSPARSE_STATUS_NOT_SUPPORTED).unwrap_err();
+                assert!(
+                    error.to_string().starts_with("a call failed: CUSPARSE_STATUS_NOT_SUPPORTED: "),
+                    "{error}"
+                );
+            }
+            Err(DeviceError::NoVendor { .. }) => println!("skipped: no cuSPARSE"),
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
