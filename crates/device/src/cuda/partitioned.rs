@@ -76,7 +76,9 @@ impl<'d, T: Scalar> CudaPartitioned<'d, T> {
         let mut blocks = Vec::new();
         for (rows, candidate) in partition.parts() {
             let whole = *rows == (0..a.nrows());
-            if matches!(candidate.kernel, Kernel::Vendor(_)) && (!whole || a.nnz() == 0) {
+            // The library writes all of y; and without non-zeros it is not asked, so that nobody would scale y.
+            if matches!(candidate.kernel, Kernel::Vendor(_)) && (partition.parts().len() > 1 || a.nnz() == 0)
+            {
                 return Err(PartitionError::NotHere { candidate: *candidate }.into());
             }
             let part = if whole { Cow::Borrowed(a) } else { Cow::Owned(a.rows(rows.clone())) };
@@ -87,39 +89,18 @@ impl<'d, T: Scalar> CudaPartitioned<'d, T> {
             blocks.push(block);
         }
         let size = (a.nrows(), a.ncols());
+        let mut own = None;
         let work = match (partition.parts(), partition.execution()) {
             ([(_, Candidate { kernel: Kernel::Vendor(routine), .. })], _) => {
-                let mut product = Self {
-                    cuda,
-                    size,
-                    work: Work::Ours(Vec::new()),
-                    _blocks: Vec::new(),
-                    own: None,
-                    preparation,
-                };
-                product.prepare_vendors(*routine, blocks)?;
-                return Ok(product);
+                let (x, y) = own.insert(own_vectors(cuda, size)?);
+                let product = vendors(cuda, *routine, &blocks[0], x, y)?;
+                preparation.convert.0 += product.preprocess().0;
+                Work::Vendors(product)
             }
-            (parts, Execution::Sequential) => sequential(cuda, parts, &blocks)?,
-            (parts, Execution::Fused) => fused(cuda, parts, &blocks)?.into_iter().collect(),
+            (parts, Execution::Sequential) => Work::Ours(sequential(cuda, parts, &blocks)?),
+            (parts, Execution::Fused) => Work::Ours(fused(cuda, parts, &blocks)?.into_iter().collect()),
         };
-        Ok(Self { cuda, size, work: Work::Ours(work), _blocks: blocks, own: None, preparation })
-    }
-
-    /// Lets the library look at the matrix and runs it once: its kernels are loaded when they first run.
-    fn prepare_vendors(&mut self, routine: Vendor, blocks: Vec<RowBlock<T>>) -> Result<(), DeviceError> {
-        self.own_vectors()?;
-        let (Some((x, y)), [block]) = (&self.own, &blocks[..]) else {
-            unreachable!("one block, vectors made")
-        };
-        let library = self.cuda.library()?;
-        let product = cusparse::Product::prepare(library, routine, &block.matrix, x, y)?;
-        product.queue(library)?;
-        Helper::new(self.cuda, T::DTYPE, 4)?.poison(y)?;
-        self.cuda.context.synchronize()?;
-        self.preparation.convert.0 += product.preprocess().0;
-        (self.work, self._blocks) = (Work::Vendors(product), blocks);
-        Ok(())
+        Ok(Self { cuda, size, work, _blocks: blocks, own, preparation })
     }
 
     /// Lets the product work on these vectors.
@@ -149,26 +130,50 @@ impl<'d, T: Scalar> CudaPartitioned<'d, T> {
         }
     }
 
-    /// x, random, since nobody shall time a product of zeros, and y, poisoned.
-    fn own_vectors(&mut self) -> Result<(), DeviceError> {
+    /// Makes x and y of its own unless that was done.
+    fn make_own(&mut self) -> Result<(), DeviceError> {
         if self.own.is_none() {
-            let x = DeviceArray::new(&self.cuda.context, self.size.1)?;
-            let y = DeviceArray::new(&self.cuda.context, self.size.0)?;
-            let helper = Helper::new(self.cuda, T::DTYPE, 4)?;
-            helper.random_x(&x, 0)?;
-            helper.poison(&y)?;
-            self.own = Some((x, y));
+            self.own = Some(own_vectors(self.cuda, self.size)?);
         }
         Ok(())
     }
 
-    /// Lets the product work on the vectors that were made by `own_vectors`.
+    /// Lets the product work on the vectors that were made by `make_own`.
     fn aim_at_own(&mut self, alpha: f64, beta: f64) -> Result<(), DeviceError> {
         match &self.own {
             Some((x, y)) => self.aim(&Vectors { x: x.address(), y: y.address(), alpha, beta }),
             None => Ok(()),
         }
     }
+}
+
+/// x, random, since nobody shall time a product of zeros, and y, poisoned.
+fn own_vectors<T: Scalar>(
+    cuda: &Cuda,
+    (nrows, ncols): (usize, usize),
+) -> Result<(DeviceArray<T>, DeviceArray<T>), DeviceError> {
+    let x = DeviceArray::new(&cuda.context, ncols)?;
+    let y = DeviceArray::new(&cuda.context, nrows)?;
+    let helper = Helper::new(cuda, T::DTYPE, 4)?;
+    helper.random_x(&x, 0)?;
+    helper.poison(&y)?;
+    Ok((x, y))
+}
+
+/// Lets the library look at the matrix and runs it once: its kernels are loaded when they first run.
+fn vendors<T: Scalar>(
+    cuda: &Cuda,
+    routine: Vendor,
+    block: &RowBlock<T>,
+    x: &DeviceArray<T>,
+    y: &DeviceArray<T>,
+) -> Result<cusparse::Product<T>, DeviceError> {
+    let library = cuda.library()?;
+    let product = cusparse::Product::prepare(library, routine, &block.matrix, x, y)?;
+    product.queue(library)?;
+    Helper::new(cuda, T::DTYPE, 4)?.poison(y)?;
+    cuda.context.synchronize()?;
+    Ok(product)
 }
 
 /// The launches of each part, in the order of the parts.
@@ -231,7 +236,7 @@ impl<T: Scalar> Product<T> for CudaPartitioned<'_, T> {
     fn multiply(&mut self, alpha: f64, x: &[T], beta: f64, y: &mut [T]) -> Result<(), DeviceError> {
         check_lengths(self.size, x.len(), y.len())?;
         self.cuda.context.bind()?;
-        self.own_vectors()?;
+        self.make_own()?;
         self.aim_at_own(alpha, beta)?;
         let Some((own_x, own_y)) = &mut self.own else { unreachable!("made above") };
         own_x.write(x)?;
@@ -261,7 +266,7 @@ impl<T: Scalar> Product<T> for CudaPartitioned<'_, T> {
 
     fn batch(&mut self, products: u32, caches: Caches) -> Result<Seconds, DeviceError> {
         self.cuda.context.bind()?;
-        self.own_vectors()?;
+        self.make_own()?;
         self.aim_at_own(1.0, 0.0)?;
         let entries = match &self.work {
             Work::Ours(launches) => launches.len() as u32,
