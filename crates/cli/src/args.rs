@@ -1,8 +1,9 @@
 //! Flags: what every command shares, and the list of commands.
 
 use crate::commands::{
-    advise::Advise, bench::Bench, completions::Completions, evaluate::Evaluate, fit::Fit, gallery::Gallery,
-    info::Info, kernels::Kernels, measure::Measure, predict::Predict, profile::Profile,
+    advise::Advise, bench::Bench, compare::Compare, completions::Completions, evaluate::Evaluate, fit::Fit,
+    gallery::Gallery, info::Info, kernels::Kernels, measure::Measure, plan::Plan, predict::Predict,
+    profile::Profile,
 };
 use crate::failure::Failure;
 use clap::{Parser, Subcommand, ValueEnum};
@@ -25,7 +26,8 @@ pub(crate) struct Args {
 
 const AFTER_HELP: &str = "\
 A matrix is a file (.mtx, .mtx.gz, .npz of scipy.sparse, SuiteSparse .tar.gz) or gallery:NAME[,key=value...].
-A device is cpu, cuda[:N], or the name or folder of a profile such as nvidia-h200.
+A device is cpu, cuda[:N], M multiprocessors of it cuda[:N]/smM, or the name or folder of a profile such as
+nvidia-h200.
 
   sparsight advise gallery:stencil2d,n=1000
   sparsight advise A.mtx --iterations 1000
@@ -74,7 +76,9 @@ pub(crate) enum ColorWhen {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Advise(Advise),
+    Compare(Compare),
     Predict(Predict),
+    Plan(Plan),
     Bench(Bench),
     Profile(Profile),
     Measure(Measure),
@@ -147,7 +151,7 @@ pub(crate) struct KernelFlags {
 }
 
 /// A block size of the catalogue.
-fn block(text: &str) -> Result<u32, String> {
+pub(crate) fn block(text: &str) -> Result<u32, String> {
     let found = BLOCKS.into_iter().find(|block| block.to_string() == text);
     found.ok_or_else(|| format!("block sizes are {}", BLOCKS.map(|block| block.to_string()).join(", ")))
 }

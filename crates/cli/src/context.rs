@@ -46,7 +46,12 @@ impl Context {
 
     /// Rows of a table.
     pub(crate) fn top(&self) -> usize {
-        self.top.unwrap_or(TOP)
+        self.top_or(TOP)
+    }
+
+    /// Rows of which as many are shown when nothing is said.
+    pub(crate) fn top_or(&self, default: usize) -> usize {
+        self.top.unwrap_or(default)
     }
 
     /// Entries of a list in JSON, where nobody has to scroll.

@@ -1,12 +1,12 @@
-//! Which device: `cpu`, `cuda[:N]`, or the name or folder of a profile.
+//! Which device: `cpu`, `cuda[:N]`, a part of one `cuda[:N]/smM`, or the name or folder of a profile.
 
 use crate::context::Context;
 use crate::cpu_profile;
 use crate::failure::Failure;
 use crate::text::grouped;
-use sparsight::device::Device;
 use sparsight::device::cpu::Cpu;
 use sparsight::device::cuda::{Cuda, cusparse_version};
+use sparsight::device::{Device, DeviceError};
 use sparsight::kernels::{Candidate, DeviceFacts, DeviceKind};
 use sparsight::matrix::{Dtype, Scalar};
 use sparsight::{Error, Profile};
@@ -24,6 +24,8 @@ pub(crate) enum DeviceName {
     Cpu,
     /// A GPU of this machine.
     Cuda(usize),
+    /// So many multiprocessors of it.
+    Part(usize, u32),
     /// A measured device, wherever it is.
     Profile(String),
 }
@@ -33,19 +35,48 @@ impl DeviceName {
     pub(crate) fn best_here() -> Self {
         if Cuda::count().is_ok_and(|count| count > 0) { Self::Cuda(0) } else { Self::Cpu }
     }
+
+    /// Whether it is of this machine, and not a profile.
+    fn is_here(&self) -> bool {
+        !matches!(self, Self::Profile(_))
+    }
+
+    /// GPU number `index`, or the part of it that `facts` are of.
+    fn gpu_of(facts: &DeviceFacts, index: usize) -> Self {
+        let part = Self::Part(index, facts.multiprocessors);
+        let known = part.gpu_name().is_ok_and(|name| name.as_ref() == Some(&facts.name));
+        if known { part } else { Self::Cuda(index) }
+    }
+
+    /// What the facts of a GPU or a part of one call it. Opens nothing.
+    fn gpu_name(&self) -> Result<Option<String>, DeviceError> {
+        match *self {
+            Self::Cuda(index) => Cuda::name(index).map(Some),
+            Self::Part(index, multiprocessors) => Cuda::name_of_part(index, multiprocessors).map(Some),
+            Self::Cpu | Self::Profile(_) => Ok(None),
+        }
+    }
 }
 
 impl FromStr for DeviceName {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
-        match text.split_once(':') {
-            _ if text == "cpu" => Ok(Self::Cpu),
-            _ if text == "cuda" => Ok(Self::Cuda(0)),
+        let (device, part) = match text.split_once("/sm") {
+            Some((device, multiprocessors)) => (device, Some(multiprocessors)),
+            None => (text, None),
+        };
+        let index = match device.split_once(':') {
+            _ if text == "cpu" => return Ok(Self::Cpu),
+            _ if device == "cuda" => 0,
             Some(("cuda", index)) => {
-                index.parse().map(Self::Cuda).map_err(|_| format!("'{index}' is no number of a CUDA device"))
+                index.parse().map_err(|_| format!("'{index}' is no number of a CUDA device"))?
             }
-            _ => Ok(Self::Profile(text.to_owned())),
-        }
+            _ => return Ok(Self::Profile(text.to_owned())),
+        };
+        part.map_or(Ok(Self::Cuda(index)), |part| {
+            let wrong = || format!("'{part}' is no number of multiprocessors such as 40 in cuda:0/sm40");
+            part.parse().map(|multiprocessors| Self::Part(index, multiprocessors)).map_err(|_| wrong())
+        })
     }
 }
 
@@ -54,6 +85,7 @@ impl fmt::Display for DeviceName {
         match self {
             Self::Cpu => f.pad("cpu"),
             Self::Cuda(index) => f.pad(&format!("cuda:{index}")),
+            Self::Part(index, multiprocessors) => f.pad(&format!("cuda:{index}/sm{multiprocessors}")),
             Self::Profile(name) => f.pad(name),
         }
     }
@@ -72,10 +104,15 @@ impl OpenDevice {
         match name {
             DeviceName::Cpu => Ok(Self::Cpu(Box::new(Cpu::new()))),
             DeviceName::Cuda(index) => Ok(Self::Cuda(Box::new(Cuda::open(*index)?))),
-            DeviceName::Profile(name) => {
-                Err(Failure::device(format!("'{name}' is a profile and nothing can be run on it"))
-                    .hinted("devices of this machine are cpu and cuda[:N]; `sparsight devices` lists them"))
+            DeviceName::Part(index, multiprocessors) => {
+                Ok(Self::Cuda(Box::new(Cuda::open_part(*index, *multiprocessors)?)))
             }
+            DeviceName::Profile(name) => Err(Failure::device(format!(
+                "'{name}' is a profile and nothing can be run on it"
+            ))
+            .hinted(
+                "devices of this machine are cpu, cuda[:N] and cuda[:N]/smM; `sparsight devices` lists them",
+            )),
         }
     }
 
@@ -146,7 +183,7 @@ pub(crate) fn dotted((major, minor, patch): (u32, u32, u32)) -> String {
     format!("{major}.{minor}.{patch}")
 }
 
-/// A device in words: `Some CPU, 8 threads`, `NVIDIA H200`.
+/// A device in words: `Some CPU, 8 threads`, `NVIDIA H200`, `NVIDIA H200, 40 of 132 multiprocessors`.
 pub(crate) fn described(facts: &DeviceFacts) -> String {
     match facts.kind {
         DeviceKind::Cpu => format!("{}, {} threads", facts.name, grouped(facts.multiprocessors.into())),
@@ -157,8 +194,8 @@ pub(crate) fn described(facts: &DeviceFacts) -> String {
 /// Flags of commands that predict.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct ProfileFlags {
-    /// Device to predict for: cpu, cuda[:N], or the name or folder of a profile [default: cuda:0 if it is
-    /// profiled, else nvidia-h200]
+    /// Device to predict for: cpu, cuda[:N], a part cuda[:N]/smM, or the name or folder of a profile [default: cuda:0 if
+    /// it is profiled, else nvidia-h200]
     #[arg(long, value_name = "DEVICE")]
     pub(crate) device: Option<DeviceName>,
     /// Profile to predict from, by name or folder, whatever the device is
@@ -174,14 +211,14 @@ impl ProfileFlags {
         }
         match &self.device {
             Some(DeviceName::Cpu) => cpu_profile::find_or_measure(context, dtype),
-            Some(DeviceName::Cuda(index)) => {
-                let name = Cuda::name(*index)?;
+            Some(device @ (DeviceName::Cuda(_) | DeviceName::Part(..))) => {
+                let name = device.gpu_name()?.unwrap_or_default();
                 let unprofiled = || {
                     let hint = format!(
-                        "`sparsight profile --device cuda:{index} -o DIR` makes one in some minutes; then use \
+                        "`sparsight profile --device {device} -o DIR` makes one in some minutes; then use \
                          --profile DIR"
                     );
-                    Failure::device(format!("there is no profile of cuda:{index} ({name})")).hinted(hint)
+                    Failure::device(format!("there is no profile of {device} ({name})")).hinted(hint)
                 };
                 shipped_for_gpu(&name).ok_or_else(unprofiled)
             }
@@ -202,9 +239,7 @@ impl ProfileFlags {
     /// The device's facts alone: of a device that is here, nothing is measured but what opening it takes.
     pub(crate) fn facts(&self, context: &Context) -> Result<DeviceFacts, Failure> {
         match (&self.profile, &self.device) {
-            (None, Some(name @ (DeviceName::Cpu | DeviceName::Cuda(_)))) => {
-                Ok(OpenDevice::open(name)?.facts().clone())
-            }
+            (None, Some(name)) if name.is_here() => Ok(OpenDevice::open(name)?.facts().clone()),
             _ => Ok(self.resolve(context, context.dtype())?.device.facts),
         }
     }
@@ -214,10 +249,10 @@ impl ProfileFlags {
         let facts = &profile.device.facts;
         let wanted = described(facts);
         let candidates = match (&self.device, facts.kind) {
-            (Some(name @ (DeviceName::Cpu | DeviceName::Cuda(_))), _) => vec![name.clone()],
+            (Some(name), _) if name.is_here() => vec![name.clone()],
             (_, DeviceKind::Cpu) => vec![DeviceName::Cpu],
             (_, DeviceKind::Cuda) => match Cuda::count() {
-                Ok(count) => (0..count).map(DeviceName::Cuda).collect(),
+                Ok(count) => (0..count).map(|index| DeviceName::gpu_of(facts, index)).collect(),
                 Err(error) => {
                     let text = format!("nothing can be measured on {wanted} here: {error}");
                     return Err(Failure::device(text).hinted(ELSEWHERE));
@@ -226,13 +261,10 @@ impl ProfileFlags {
         };
         let mut seen = Vec::new();
         for name in candidates {
-            if let DeviceName::Cuda(index) = name {
-                // Opening a GPU takes a second; its name does not.
-                let own = Cuda::name(index)?;
-                if own != facts.name {
-                    seen.push(format!("{name} is {own}"));
-                    continue;
-                }
+            // Opening a GPU takes a second; its name does not.
+            if let Some(own) = name.gpu_name()?.filter(|own| *own != facts.name) {
+                seen.push(format!("{name} is {own}"));
+                continue;
             }
             let device = OpenDevice::open(&name)?;
             if device.is(facts) {
@@ -266,6 +298,14 @@ mod tests {
         assert_eq!("cuda".parse(), Ok(DeviceName::Cuda(0)));
         assert_eq!("cuda:3".parse(), Ok(DeviceName::Cuda(3)));
         assert_eq!("nvidia-h200".parse(), Ok(DeviceName::Profile("nvidia-h200".to_owned())));
-        assert!("cuda:x".parse::<DeviceName>().is_err());
+        assert_eq!("cuda:1/sm40".parse(), Ok(DeviceName::Part(1, 40)));
+        assert_eq!("cuda/sm8".parse(), Ok(DeviceName::Part(0, 8)));
+        assert_eq!("runs/sm_90".parse(), Ok(DeviceName::Profile("runs/sm_90".to_owned())));
+        for wrong in ["cuda:x", "cuda:0/sm", "cuda:0/sm-8", "cuda:0/smx", "cuda:0/mp8"] {
+            assert!(wrong.parse::<DeviceName>().is_err(), "{wrong}");
+        }
+        for name in ["cpu", "cuda:3", "cuda:1/sm40", "nvidia-h200"] {
+            assert_eq!(name.parse::<DeviceName>().unwrap().to_string(), name);
+        }
     }
 }

@@ -5,7 +5,7 @@ mod support;
 use insta::assert_snapshot;
 use sparsight::kernels::catalogue;
 use sparsight::matrix::Dtype;
-use support::{add_corpus, json, made_up_profile, rounded, run};
+use support::{add_corpus, json, made_up_profile, made_up_profiles, rounded, run};
 
 const GRID: &str = "gallery:stencil2d,n=500";
 
@@ -49,6 +49,55 @@ fn advise_without_non_zeros_still_answers() {
     assert_snapshot!(run(dir.path(), &["advise", "empty.mtx", "--profile", "made-up", "--top", "2"]));
 }
 
+/// Rows of about 85 non-zeros, then rows of 200.
+const HALVES: &str = "gallery:kkt,n=20000,m=8000,row=200";
+
+#[test]
+fn plan_shows_the_parts_beside_the_best_single_candidate() {
+    let dir = made_up_profile();
+    let plan = ["plan", HALVES, "--profile", "made-up", "--formats", "csr,ell,coo,hyb"];
+    assert_snapshot!(run(dir.path(), &plan));
+    assert_snapshot!(run(dir.path(), &[&plan[..], &["--strips", "1", "--execution", "fused"]].concat()));
+}
+
+#[test]
+fn plan_in_json_has_rows_without_a_gap() {
+    let dir = made_up_profile();
+    let arguments = ["plan", HALVES, "--profile", "made-up", "--model", "strip"];
+    let all = json(dir.path(), &arguments);
+    assert_eq!(all["schema"], "sparsight/plan/1");
+    assert_eq!((&all["strips"], &all["strip_rows"]), (&44.into(), &640.into()));
+    let strategies = all["strategies"].as_array().unwrap();
+    assert_eq!(strategies.len(), 2);
+    for strategy in strategies {
+        let parts = strategy["parts"].as_array().unwrap();
+        assert!(parts.len() > 1, "{strategy}");
+        assert_eq!((&parts[0]["rows"][0], &parts[parts.len() - 1]["rows"][1]), (&0.into(), &28_000.into()));
+        assert!(parts.windows(2).all(|pair| pair[0]["rows"][1] == pair[1]["rows"][0]), "{strategy}");
+        let gain =
+            1.0 - strategy["predicted_s"].as_f64().unwrap() / all["single"]["predicted_s"].as_f64().unwrap();
+        assert!((gain - strategy["gain"].as_f64().unwrap()).abs() < 1e-12);
+    }
+    let few = ["--json", "--top", "1", "--execution", "sequential"];
+    assert_snapshot!(rounded(&run(dir.path(), &[&arguments[..], &few].concat())));
+}
+
+#[test]
+fn plan_refuses_what_it_does_not_know() {
+    let dir = made_up_profile();
+    for (flag, value, says) in [
+        ("--formats", "dia", "unknown format 'dia': csr, coo"),
+        ("--execution", "parallel", "sequential or fused, or both"),
+        ("--strips", "0", "from 1 to 4096"),
+        ("--strips", "5000", "from 1 to 4096"),
+    ] {
+        let out = run(dir.path(), &["plan", HALVES, "--profile", "made-up", flag, value]);
+        assert!(out.starts_with("exit code: 2") && out.contains(says), "{out}");
+    }
+    let out = run(dir.path(), &["plan", HALVES, "--profile", "made-up", "--formats", "sell"]);
+    assert!(out.starts_with("exit code: ") && out.contains("holds no best model for f64"), "{out}");
+}
+
 #[test]
 fn predict_shows_the_numbers_behind_a_time() {
     let dir = made_up_profile();
@@ -86,6 +135,60 @@ fn predict_in_json_carries_the_terms() {
         "--json",
     ];
     assert_snapshot!(rounded(&run(dir.path(), &arguments)));
+}
+
+#[test]
+fn compare_shows_devices_beside_each_other_and_what_their_price_buys() {
+    let dir = made_up_profiles();
+    let devices = ["compare", GRID, "--devices", "made-up,made-up-cpu"];
+    assert_snapshot!(run(dir.path(), &devices));
+    let worth = ["--price", "made-up=8000,made-up-cpu=500", "--unit", "EUR", "--power", "made-up-cpu=100"];
+    let more = ["--kernel", "csr-vector/t8", "--iterations", "1000", "--top", "2"];
+    assert_snapshot!(run(dir.path(), &[&devices[..], &worth, &more].concat()));
+}
+
+#[test]
+fn compare_in_json_holds_its_numbers_together() {
+    let dir = made_up_profiles();
+    let devices = ["compare", GRID, "--devices", "made-up-cpu,nvidia-h200,made-up"];
+    let more = ["--kernel", "coo", "--block", "128", "--power", "nvidia-h200=700"];
+    let answer = json(dir.path(), &[&devices[..], &more].concat());
+    assert_eq!(
+        (&answer["schema"], &answer["common"]),
+        (&"sparsight/compare/1".into(), &"coo/b128/f64".into())
+    );
+    let devices = answer["devices"].as_array().unwrap();
+    let ids: Vec<_> = devices.iter().map(|device| device["id"].as_str().unwrap()).collect();
+    assert_eq!(ids, ["made-up-cpu", "nvidia-h200", "made-up"]);
+    let number = |of: &serde_json::Value, key: &str| of[key].as_f64().unwrap();
+    let first = &devices[0]["candidates"][0];
+    for device in devices {
+        let candidates = device["candidates"].as_array().unwrap();
+        assert_eq!(candidates.len(), 1, "the best alone");
+        for (one, first) in [(&candidates[0], first), (&device["common"], &devices[0]["common"])] {
+            let speed = number(first, "predicted_s") / number(one, "predicted_s");
+            assert!((number(one, "speed") / speed - 1.0).abs() < 1e-9, "{one}");
+            assert!(number(one, "speed_low") <= speed && speed <= number(one, "speed_high"));
+            assert!((number(one, "products_per_s") * number(one, "predicted_s") - 1.0).abs() < 1e-9);
+        }
+        assert_eq!(device["common"]["id"], "coo/b128/f64");
+    }
+    let h200 = &devices[1]["candidates"][0];
+    let joule = number(h200, "products_per_s") / 700.0;
+    assert!((number(h200, "products_per_joule") / joule - 1.0).abs() < 1e-9);
+    assert!(first["products_per_joule"].is_null() && h200["products_per_s_per_price"].is_null());
+}
+
+#[test]
+fn compare_names_the_device_on_which_a_format_is_not_possible() {
+    let dir = made_up_profiles();
+    let arguments =
+        ["compare", "gallery:arrow,n=20000", "--devices", "made-up,made-up-cpu", "--kernel", "ell"];
+    let out = run(dir.path(), &arguments);
+    assert!(
+        out.starts_with("exit code: 0") && out.contains("no device has a prediction for --kernel"),
+        "{out}"
+    );
 }
 
 #[test]

@@ -73,6 +73,27 @@ fn a_profile_without_models_says_how_to_fit_them() {
 }
 
 #[test]
+fn comparing_what_cannot_be_compared_says_what_would_help() {
+    let dir = made_up_profile();
+    let compare = |more: &[&str]| {
+        run(dir.path(), &[&["compare", "gallery:stencil2d,n=10", "--devices"], more].concat())
+    };
+    let stranger = compare(&["made-up", "--price", "other=1"]);
+    assert!(
+        stranger.starts_with("exit code: 2") && stranger.contains("hint: compared are made-up"),
+        "{stranger}"
+    );
+    let lacking = compare(&["nvidia-h200,made-up", "--dtype", "f32"]);
+    assert!(lacking.starts_with("exit code: 2"), "{lacking}");
+    let command =
+        "hint: `sparsight profile --device cuda:0 --dtype f32 -o made-up` on a machine with Made-up GPU";
+    assert!(lacking.contains(command), "{lacking}");
+    std::fs::remove_file(dir.path().join("made-up/models.json")).unwrap();
+    let unfitted = compare(&["made-up"]);
+    assert!(unfitted.contains("hint: ") && unfitted.contains("`sparsight fit made-up`"), "{unfitted}");
+}
+
+#[test]
 fn a_profile_of_another_device_is_not_written_over() {
     let dir = made_up_profile();
     let out = run(dir.path(), &["profile", "--device", "cpu", "-o", "made-up"]);
@@ -142,6 +163,12 @@ fn bad_flags_are_refused() {
         &["measure", "a.mtx", "--device", "cpu", "-o", "p", "--shard", "0/4"],
         &["measure", "a.mtx", "--device", "cpu", "-o", "p", "--shard", "5/4"],
         &["measure", "a.mtx", "--device", "cpu", "-o", "p", "--shard", "half"],
+        &["bench", "a.mtx", "--device", "cuda:0/sm"],
+        &["compare", "a.mtx"],
+        &["compare", "a.mtx", "--devices", "nvidia-h200", "--price", "nvidia-h200"],
+        &["compare", "a.mtx", "--devices", "nvidia-h200", "--power", "nvidia-h200=0"],
+        &["compare", "a.mtx", "--devices", "nvidia-h200", "--unit", "EUR"],
+        &["compare", "a.mtx", "--devices", "nvidia-h200", "--block", "64"],
         &["plan", "a.mtx"],
     ] {
         let out = run(dir.path(), flags);

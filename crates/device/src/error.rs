@@ -19,6 +19,18 @@ pub enum DeviceError {
         /// Seen.
         count: usize,
     },
+    /// There is that device, but its driver does not part it like that.
+    #[error(
+        "CUDA device {index} has no part of {asked} multiprocessors: the driver gives parts of {possible}"
+    )]
+    NoSuchPart {
+        /// The device.
+        index: usize,
+        /// Multiprocessors asked for.
+        asked: u32,
+        /// Numbers that can be had: `8 to 128 in steps of 8`.
+        possible: String,
+    },
     /// No run-time compiler.
     #[error("no NVRTC library was found (looked in: {searched})")]
     NoNvrtc {
@@ -107,7 +119,9 @@ impl DeviceError {
                 "install NVIDIA's driver (R570 or newer), use --device cpu, or name a profile such as nvidia-h200 \
                  to predict without a GPU",
             ),
-            Self::NoSuchDevice { .. } => Some("`sparsight devices` lists what is here"),
+            Self::NoSuchDevice { .. } | Self::NoSuchPart { .. } => {
+                Some("`sparsight devices` lists what is here")
+            }
             Self::NoNvrtc { .. } => Some(
                 "`pip install nvidia-cuda-nvrtc` (CUDA 13) or nvidia-cuda-nvrtc-cu12, or set CUDA_PATH or \
                  LD_LIBRARY_PATH to a CUDA toolkit",

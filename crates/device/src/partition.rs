@@ -1,6 +1,6 @@
 //! A matrix cut into blocks of neighbouring rows, each with a candidate of its own.
 
-use sparsight_kernels::{Candidate, Execution, FUSED_PARTS, fusable};
+use sparsight_kernels::{Candidate, Execution, FUSED_PARTS};
 use sparsight_matrix::{Csr, Dtype, Scalar};
 use std::ops::Range;
 use thiserror::Error;
@@ -17,7 +17,7 @@ use thiserror::Error;
 /// * The parts cover the rows from 0 on, in order and without gaps; a part may be empty.
 /// * All candidates have one value type.
 /// * Parts that share a launch are at most [`FUSED_PARTS`], have one block size and a kernel that can be
-///   [fused](fusable).
+///   [fused](sparsight_kernels::Kernel::shares_a_launch).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Partition {
     parts: Vec<(Range<usize>, Candidate)>,
@@ -125,7 +125,7 @@ impl Partition {
                 return Err(PartitionError::ValueType { candidate, dtype });
             }
             if execution == Execution::Fused {
-                if !fusable(candidate.kernel) {
+                if !candidate.kernel.shares_a_launch() {
                     return Err(PartitionError::NotFusable { candidate });
                 }
                 if candidate.block != block {

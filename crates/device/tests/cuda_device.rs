@@ -50,10 +50,20 @@ fn csr<'d>(cuda: &'d Cuda, m: &BenchmarkMatrix) -> Box<dyn Operand<f32> + 'd> {
 #[test]
 fn without_a_driver_opening_is_an_error_and_no_panic() {
     match Cuda::open(1_000_000) {
-        Err(DeviceError::NoDriver) => assert_eq!(Cuda::count(), Err(DeviceError::NoDriver)),
+        Err(DeviceError::NoDriver) => {
+            assert_eq!(Cuda::count(), Err(DeviceError::NoDriver));
+            assert_eq!(Cuda::parts(0), Err(DeviceError::NoDriver));
+            assert_eq!(Cuda::open_part(0, 8).err(), Some(DeviceError::NoDriver));
+        }
         Err(DeviceError::NoSuchDevice { index: 1_000_000, .. } | DeviceError::Driver { .. }) => {}
         other => panic!("{other:?}"),
     }
+}
+
+/// The smallest part of the first GPU, its number of multiprocessors first.
+fn smallest_part() -> (u32, Cuda) {
+    let least = Cuda::parts(0).unwrap().as_slice()[0];
+    (least, Cuda::open_part(0, least).unwrap())
 }
 
 #[test]
@@ -275,4 +285,78 @@ fn a_kernel_of_ones_own_is_compiled_launched_and_timed() {
 
     let broken = cuda.compile_and_load("int broken(", "broken", &[]);
     assert!(matches!(broken, Err(DeviceError::Compile { .. })));
+}
+
+#[test]
+fn a_part_has_the_multiprocessors_that_were_asked_for_and_else_what_the_device_has() {
+    let Some(cuda) = gpu() else { return };
+    let whole = cuda.facts();
+    let sizes = Cuda::parts(0).unwrap();
+    println!("{sizes}");
+    let all = sizes.as_slice();
+    assert!(all.windows(2).all(|w| w[0] < w[1]) && all.iter().all(|&n| n <= whole.multiprocessors));
+    // One after the other: what a part holds is given back when it is dropped.
+    for sms in [all[0], all[all.len() / 2], all[all.len() - 1], all[0]] {
+        let part = Cuda::open_part(0, sms).unwrap();
+        let facts = part.facts();
+        println!("{facts:?}");
+        assert_eq!(facts.multiprocessors, sms);
+        assert_eq!(facts.name, format!("{}, {sms} of {} multiprocessors", whole.name, whole.multiprocessors));
+        assert_eq!(facts.name, Cuda::name_of_part(0, sms).unwrap());
+        assert_eq!((facts.l2_bytes, facts.memory_bytes), (whole.l2_bytes, whole.memory_bytes));
+        assert!(facts.copy_bytes_per_s > 0.0 && facts.launch_s.0 > 0.0);
+        assert!(facts.copy_bytes_per_s < 1.1 * whole.copy_bytes_per_s, "a part copies no faster");
+    }
+}
+
+#[test]
+fn a_part_that_cannot_be_had_is_refused_with_those_that_can() {
+    let Some(cuda) = gpu() else { return };
+    let sizes = Cuda::parts(0).unwrap();
+    let beyond = cuda.facts().multiprocessors + 1;
+    let between = (1..beyond).find(|n| !sizes.as_slice().contains(n));
+    for asked in [0, beyond].into_iter().chain(between) {
+        let refused = Cuda::open_part(0, asked).err();
+        let possible = sizes.to_string();
+        assert_eq!(refused, Some(DeviceError::NoSuchPart { index: 0, asked, possible }));
+    }
+}
+
+#[test]
+fn products_on_a_part_are_right_also_from_another_thread_and_beside_the_whole_device() {
+    let Some(cuda) = gpu() else { return };
+    let (_, part) = smallest_part();
+    generated_equals_the_formula::<f32>(&part);
+    std::thread::spawn(move || generated_equals_the_formula::<f64>(&part)).join().unwrap();
+    // The whole device goes on when a part of it is gone.
+    let mut operand = csr(&cuda, &banded(1000, 4));
+    operand.batch(&CSR_SCALAR, 1, Caches::Warm).unwrap();
+    assert!(operand.read_y().unwrap().iter().all(|y| y.is_finite()));
+}
+
+#[test]
+fn a_part_without_its_multiprocessors_is_slower_in_proportion_where_arithmetic_takes_the_time() {
+    let Some(cuda) = gpu() else { return };
+    let (sms, part) = smallest_part();
+    let text = "extern \"C\" __global__ void churn(float* y, unsigned int n) {
+        float a = threadIdx.x;
+        for (unsigned int i = 0; i < n; ++i) { a = a * 0.999f + 1.0f; }
+        if (a < 0.0f) { *y = a; }
+    }";
+    // 16 times as many blocks as fill the whole device, so that the last ones do not count.
+    let blocks = 16 * cuda.facts().multiprocessors * cuda.facts().threads_per_multiprocessor / 256;
+    let shape = Shape { grid: (blocks, 1, 1), block: (256, 1, 1), shared_bytes: 0 };
+    let time = |cuda: &Cuda| {
+        let y = cuda.upload(&[0.0_f32]).unwrap();
+        let kernel = cuda.compile_and_load(text, "churn", &[]).unwrap();
+        let args = [Argument::Array(&y), Argument::U32(10_000)];
+        // SAFETY: these are the kernel's parameters, and it writes y[0] alone.
+        let batch = unsafe { kernel.batch(shape, &args, Caches::Warm) };
+        measure(batch, &StoppingRule::BRISK).unwrap().time.0
+    };
+    let (whole, part) = (time(&cuda), time(&part));
+    let expected = f64::from(cuda.facts().multiprocessors) / f64::from(sms);
+    let ratio = part / whole;
+    println!("{sms} multiprocessors take {ratio:.2} times as long, {expected:.2} in proportion");
+    assert!((0.8 * expected..1.2 * expected).contains(&ratio), "{ratio:.2}, {expected:.2} in proportion");
 }

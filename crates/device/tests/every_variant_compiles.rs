@@ -21,7 +21,10 @@ fn sources() -> Vec<(String, KernelSource)> {
             sources.push((name, benchmark_matrix_source(dtype, offset_bytes)));
         }
         for candidate in catalogue(dtype) {
-            let widths: &[u64] = if candidate.format() == Format::Csr { &[4, 8] } else { &[4] };
+            let widths: &[u64] = match candidate.format() {
+                Format::Csr | Format::CsrBalanced(_) | Format::CsrBinned => &[4, 8],
+                _ => &[4],
+            };
             for &offset_bytes in widths {
                 let name = format!("{candidate}, offsets of {offset_bytes} bytes");
                 sources.extend(source(&candidate, offset_bytes).map(|source| (name, source)));

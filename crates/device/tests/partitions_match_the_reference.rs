@@ -8,7 +8,7 @@ use sparsight_device::cpu::Cpu;
 use sparsight_device::cuda::{Stream, cusparse_version};
 use sparsight_device::timing::{Caches, StoppingRule, measure};
 use sparsight_device::{Device, DeviceError, Partition, PartitionError, Product, check_product, random_x};
-use sparsight_kernels::{Candidate, Execution, FUSED_PARTS, Kernel, feasible, fusable};
+use sparsight_kernels::{Candidate, Execution, FUSED_PARTS, Kernel, feasible};
 use sparsight_matrix::{Csr, Features, Reference, Scalar, mix, reference};
 use support::{awkward_matrices, gpu};
 
@@ -17,7 +17,7 @@ fn kernels(execution: Execution) -> Vec<Kernel> {
     let ours = Kernel::ALL
         .into_iter()
         .filter(|k| !matches!(k, Kernel::CsrBalanced(_) | Kernel::CsrBinned | Kernel::Vendor(_)));
-    ours.filter(|&kernel| execution == Execution::Sequential || fusable(kernel)).collect()
+    ours.filter(|&kernel| execution == Execution::Sequential || kernel.shares_a_launch()).collect()
 }
 
 /// `count` parts at places and with kernels that follow from `seed`; some may be empty.

@@ -10,6 +10,7 @@
 extern "C" __global__ void __launch_bounds__(BLOCK)
 clear(unsigned long long first_row, unsigned long long nrows, VALUE* __restrict__ y, double beta)
 {
+    let_next_launch_begin();
     const unsigned long long row = first_row + (unsigned long long)blockIdx.x * BLOCK + threadIdx.x;
     if (row < nrows) {
         y[row] = beta == 0 ? 0 : (VALUE)beta * y[row];

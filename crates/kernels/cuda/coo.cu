@@ -93,6 +93,9 @@ coo(unsigned long long first_warp, unsigned long long nnz, const unsigned int* _
         products[i] = inside ? values[k] * __ldg(x + col_idx[k]) : (VALUE)0;
     }
 
+    // Everything so far overlaps with the launch that scales y or stores the ELL part.
+    wait_for_launch_before();
+
     // The open row is that of the last entry seen; its sum so far is the sum of `carry` over the threads. While
     // `spread` is false, all of it is with thread 31.
     unsigned int open = __shfl_sync(ALL_THREADS, rows[0], 0);

@@ -11,16 +11,6 @@
 //
 // Sources: Bell and Garland, SC 2009 (a warp a row); Wang, Gu and Li 2017 (half a warp a row).
 
-// The sum over the threads of a team, right in its first thread. All 32 threads of the warp must call it.
-static __device__ __forceinline__ VALUE sum_of_team(VALUE sum)
-{
-#pragma unroll
-    for (int distance = THREADS_PER_ROW / 2; distance > 0; distance /= 2) {
-        sum += __shfl_down_sync(0xffffffffu, sum, distance, THREADS_PER_ROW);
-    }
-    return sum;
-}
-
 extern "C" __global__ void __launch_bounds__(BLOCK)
 csr_vector(unsigned long long first_row, unsigned long long nrows,
            const OFFSET* __restrict__ row_ptr, const unsigned int* __restrict__ col_idx,
@@ -41,7 +31,7 @@ csr_vector(unsigned long long first_row, unsigned long long nrows,
             sum += values[k] * __ldg(x + col_idx[k]);
         }
     }
-    sum = sum_of_team(sum);
+    sum = sum_of_team(sum, THREADS_PER_ROW);
     if (member == 0 && row < nrows) {
         store(y, row, sum, alpha, beta);
     }

@@ -7,7 +7,7 @@
 // Reads     4 bytes for each entry, rounded up to GROUP entries a row; sizeof(VALUE) for each entry that is no
 //           padding (in sectors of 32 bytes: a row's padding costs as much as its neighbours make it);
 //           and x. Writes y once, also for width 0. No atomics: the same y bit by bit on every run.
-// Given     VALUE = float | double.
+// Given     VALUE = float | double; FOLLOWED = 1 if the COO part of HYB is added afterwards, else 0.
 //
 // Source: Bell and Garland, SC 2009.
 
@@ -25,6 +25,9 @@ ell(unsigned long long first_row, unsigned long long nrows, unsigned long long w
     const VALUE* __restrict__ values, const VALUE* __restrict__ x, VALUE* __restrict__ y,
     double alpha, double beta)
 {
+    if (FOLLOWED) {
+        let_next_launch_begin();
+    }
     const unsigned long long row = first_row + (unsigned long long)blockIdx.x * BLOCK + threadIdx.x;
     if (row >= nrows) {
         return;

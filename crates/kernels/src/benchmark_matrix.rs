@@ -10,7 +10,7 @@
 
 use crate::{Format, RowLengthDistribution};
 use serde::{Deserialize, Serialize};
-use sparsight_matrix::{Bytes, Csr, Dtype, Ell, Jad, Scalar, mix};
+use sparsight_matrix::{Bytes, Csr, Dtype, Ell, Jad, RowBins, Scalar, TileTable, mix};
 use std::fmt;
 
 /// Where the columns of a benchmark matrix lie.
@@ -94,7 +94,8 @@ impl BenchmarkMatrix {
     pub(crate) fn bytes_with(&self, nnz: u64, longest: u64, format: Format, dtype: Dtype) -> Bytes {
         let matrix = match format {
             Format::Csr => Csr::<f32>::device_bytes(self.nrows, nnz, dtype).0,
-            Format::CsrBalanced(_) | Format::CsrBinned => todo!("csr-balanced and csr-binned"),
+            Format::CsrBalanced(shape) => TileTable::device_bytes(self.nrows, nnz, longest, shape, dtype).0,
+            Format::CsrBinned => RowBins::device_bytes(self.nrows, nnz, longest, dtype).0,
             Format::Ell => Ell::<f32>::device_bytes(self.nrows, longest, dtype).0,
             Format::Coo | Format::Hyb => nnz.saturating_mul(8 + dtype.bytes()),
             Format::Jad => Jad::<f32>::device_bytes(self.nrows, nnz, longest, dtype).0,

@@ -32,12 +32,6 @@ const FUSED: &str = cuda!("fused.cu");
 const KERNEL: &str = "extern \"C\" __global__ void __launch_bounds__(BLOCK)";
 const FUNCTION: &str = "static __device__ __forceinline__ void";
 
-/// Whether `kernel` may run in a part of a fused launch: it is a single launch of ours with no more than
-/// [`FUSED_ARGS`] arguments.
-pub fn fusable(kernel: Kernel) -> bool {
-    source(&Candidate { kernel, block: 64, dtype: Dtype::F32 }, 4).is_some_and(|s| entry_point(&s).is_some())
-}
-
 /// The one entry point and its number of arguments, if they can be part of a fused launch.
 fn entry_point(source: &KernelSource) -> Option<(&'static str, usize)> {
     let [entry] = source.entry_points else { return None };
@@ -48,7 +42,7 @@ fn entry_point(source: &KernelSource) -> Option<(&'static str, usize)> {
 /// Source of the kernel `fused`, in which variant i is `variants[i]`: a kernel and the width of its row offsets, 4 or 8.
 /// Its one parameter is [`FusedParts::words`].
 ///
-/// `None` if one of them is not [`fusable`].
+/// `None` if one of them [shares no launch](Kernel::shares_a_launch).
 pub fn fused_source(variants: &[(Kernel, u64)], dtype: Dtype, block: u32) -> Option<KernelSource> {
     let mut text = String::new();
     let mut cases = String::new();
@@ -168,10 +162,17 @@ mod tests {
     #[test]
     fn kernels_of_two_launches_and_of_the_vendor_cannot_be_fused() {
         for kernel in [Kernel::Coo, Kernel::Hyb, Kernel::Vendor(crate::Vendor::CsrAlg1)] {
-            assert!(!fusable(kernel));
+            assert!(!kernel.shares_a_launch());
             assert_eq!(fused_source(&[(Kernel::Ell, 4), (kernel, 4)], Dtype::F32, 64), None);
         }
-        assert!(fusable(Kernel::Ell) && fusable(Kernel::CsrScalar));
+        for kernel in Kernel::ALL {
+            let source = source(&Candidate { kernel, block: 64, dtype: Dtype::F32 }, 4);
+            assert_eq!(
+                source.is_some_and(|s| entry_point(&s).is_some()),
+                kernel.shares_a_launch(),
+                "{kernel}"
+            );
+        }
     }
 
     #[test]

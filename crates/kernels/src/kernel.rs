@@ -232,6 +232,12 @@ impl Kernel {
         !matches!(self, Self::CsrBinned | Self::Hyb | Self::Sell(_) | Self::BroEll(_) | Self::Vendor(_))
     }
 
+    /// Whether a thread block can work on a part of a matrix with this kernel while others of the same launch work on other
+    /// parts with other kernels: all that are one launch of ours. COO and HYB are two.
+    pub const fn shares_a_launch(self) -> bool {
+        !matches!(self, Self::Coo | Self::Hyb | Self::Vendor(_))
+    }
+
     /// Threads that work on one row; `None` where threads are given to non-zeros, or not all rows get as many.
     pub const fn threads_per_row(self) -> Option<u32> {
         match self {

@@ -25,8 +25,13 @@ macro_rules! cuda {
 pub(crate) use cuda;
 
 const STORE: &str = cuda!("store.cu");
+const OVERLAP: &str = cuda!("overlap.cu");
+const TEAM: &str = cuda!("team.cu");
+const SEGMENT: &str = cuda!("segment.cu");
 const CSR_SCALAR: &str = cuda!("csr_scalar.cu");
 const CSR_VECTOR: &str = cuda!("csr_vector.cu");
+const CSR_BALANCED: &str = cuda!("csr_balanced.cu");
+const CSR_BINNED: &str = cuda!("csr_binned.cu");
 const CLEAR: &str = cuda!("clear.cu");
 const COO: &str = cuda!("coo.cu");
 const ELL: &str = cuda!("ell.cu");
@@ -55,29 +60,38 @@ pub struct KernelSource {
 /// |---|---|---|
 /// | csr-scalar | `csr_scalar` | rows, 1 thread each |
 /// | csr-vector | `csr_vector` | rows, `threads_per_row` threads each |
+/// | csr-balanced | `csr_balanced` | tiles, a block each |
+/// | csr-binned | `csr_binned` | blocks, as [`BinEnds`](crate::BinEnds) deals them out |
 /// | ell | `ell` | rows, 1 thread each |
 /// | coo | `clear`, `coo` | rows, 1 thread each; runs of `32 COO_ITEMS` non-zeros, 32 threads each |
 /// | hyb | `ell`, `coo` | as in ell and coo |
 /// | jad | `jad` | rows, 1 thread each |
 /// | sell | `sell` | rows, 1 thread each |
 /// | bro-ell | `bro_ell` | rows, 1 thread each |
+///
+/// The second of two may be launched so that it overlaps with the first (`cuda/overlap.cu`).
 pub fn source(candidate: &Candidate, offset_bytes: u64) -> Option<KernelSource> {
     let mut definitions =
         vec![format!("VALUE={}", c_type(candidate.dtype)), format!("BLOCK={}", candidate.block)];
     let (files, entry_points): (&[&str], &'static [&'static str]) = match candidate.kernel {
         Kernel::CsrScalar => (&[STORE, CSR_SCALAR], &["csr_scalar"]),
-        Kernel::CsrVector { .. } => (&[STORE, CSR_VECTOR], &["csr_vector"]),
-        Kernel::CsrBalanced(_) | Kernel::CsrBinned => todo!("csr-balanced and csr-binned"),
+        Kernel::CsrVector { .. } => (&[STORE, TEAM, CSR_VECTOR], &["csr_vector"]),
+        Kernel::CsrBalanced(_) => (&[STORE, TEAM, SEGMENT, CSR_BALANCED], &["csr_balanced"]),
+        Kernel::CsrBinned => (&[STORE, TEAM, SEGMENT, CSR_BINNED], &["csr_binned"]),
         Kernel::Vendor(_) => return None,
-        Kernel::Coo => (&[CLEAR, COO], &["clear", "coo"]),
-        Kernel::Ell => (&[STORE, ELL], &["ell"]),
-        Kernel::Hyb => (&[STORE, ELL, COO], &["ell", "coo"]),
+        Kernel::Coo => (&[OVERLAP, CLEAR, COO], &["clear", "coo"]),
+        Kernel::Ell => (&[STORE, OVERLAP, ELL], &["ell"]),
+        Kernel::Hyb => (&[STORE, OVERLAP, ELL, COO], &["ell", "coo"]),
         Kernel::Jad => (&[STORE, JAD], &["jad"]),
         Kernel::Sell(_) => (&[STORE, SELL], &["sell"]),
         Kernel::BroEll(_) => (&[STORE, BRO_ELL], &["bro_ell"]),
     };
     match candidate.kernel {
-        Kernel::CsrScalar => definitions.push(offset(offset_bytes)),
+        Kernel::CsrScalar | Kernel::CsrBinned => definitions.push(offset(offset_bytes)),
+        Kernel::CsrBalanced(shape) => {
+            definitions.push(offset(offset_bytes));
+            definitions.push(format!("ITEMS={}", shape.items));
+        }
         Kernel::CsrVector { threads_per_row } => {
             definitions.push(offset(offset_bytes));
             definitions.push(format!("THREADS_PER_ROW={threads_per_row}"));
@@ -85,8 +99,12 @@ pub fn source(candidate: &Candidate, offset_bytes: u64) -> Option<KernelSource> 
         Kernel::Coo | Kernel::Hyb => {
             definitions.push(format!("ITEMS={COO_ITEMS}"));
             definitions.push(format!("ACCUMULATE={}", u32::from(candidate.kernel == Kernel::Hyb)));
+            if candidate.kernel == Kernel::Hyb {
+                definitions.push("FOLLOWED=1".to_owned());
+            }
         }
-        Kernel::CsrBalanced(_) | Kernel::CsrBinned | Kernel::Ell | Kernel::Jad | Kernel::Vendor(_) => {}
+        Kernel::Ell => definitions.push("FOLLOWED=0".to_owned()),
+        Kernel::Jad | Kernel::Vendor(_) => {}
         Kernel::Sell(shape) => {
             definitions.push(format!("SLICE={}", shape.slice));
             definitions.push(format!("SORTED={}", u32::from(shape.is_sorted())));
@@ -170,9 +188,23 @@ mod tests {
 
     #[test]
     fn the_kernels_include_nothing_and_have_no_macro_bodies() {
-        for text in
-            [STORE, CSR_SCALAR, CSR_VECTOR, CLEAR, COO, ELL, JAD, SELL, BRO_ELL, BENCHMARK_MATRIX, SPIN]
-        {
+        for text in [
+            STORE,
+            TEAM,
+            SEGMENT,
+            CSR_SCALAR,
+            CSR_VECTOR,
+            CSR_BALANCED,
+            CSR_BINNED,
+            CLEAR,
+            COO,
+            ELL,
+            JAD,
+            SELL,
+            BRO_ELL,
+            BENCHMARK_MATRIX,
+            SPIN,
+        ] {
             assert!(!text.contains("#include") && !text.contains("#define"));
             assert!(text.starts_with("#line 1 \""));
         }

@@ -3,8 +3,9 @@
 //! ```text
 //! GPU   a team of t threads a row        S = SM * Th / t          rows
 //!       a thread a non-zero (COO)        S = SM * Th              non-zeros
+//!       a thread an item (csr-balanced)  S = SM * Th              rows and non-zeros, counted together
 //! CPU   a worker takes tasks of rows     S = workers * 4096       rows
-//!                                        S = workers * 65536      non-zeros
+//!                                        S = workers * 65536      non-zeros, or rows and non-zeros
 //! ```
 //! Sources: Guo, Wang and Chen 2014, section 3.1 (a warp a row: `SM * W`, the same since `Th = 32 W`); Wang,
 //! Gu and Li 2017 for half a warp a row. The CPU has no fixed number of slots; its strip is this project's
@@ -15,7 +16,7 @@ use sparsight_matrix::Features;
 
 /// Rows that one CPU worker contributes to a strip.
 const CPU_ROWS: u64 = 4096;
-/// Non-zeros that one CPU worker contributes to a strip of COO.
+/// Non-zeros that one CPU worker contributes to a strip of COO, rows and non-zeros to one of csr-balanced.
 const CPU_NON_ZEROS: u64 = 65_536;
 
 /// What a strip counts.
@@ -23,8 +24,10 @@ const CPU_NON_ZEROS: u64 = 65_536;
 pub enum StripUnit {
     /// Rows: CSR, ELL, JAD, SELL-C-sigma, BRO-ELL, and the ELL part of HYB.
     Rows,
-    /// Non-zeros: COO, and the vendor's routines, of which only this is known.
+    /// Non-zeros: COO, what has no benchmark matrices, and the vendor's routines, of which only this is known.
     NonZeros,
+    /// Rows and non-zeros, counted together: csr-balanced.
+    Items,
 }
 
 /// The strip of a kernel on a device.
@@ -36,28 +39,54 @@ pub struct Strip {
     pub size: u64,
 }
 
+impl StripUnit {
+    /// What a strip of `kernel` counts. Where not all rows get as many threads, it is the non-zeros that fill them.
+    pub const fn of(kernel: Kernel) -> Self {
+        match kernel {
+            Kernel::CsrBalanced(_) => Self::Items,
+            _ if kernel.threads_per_row().is_some() => Self::Rows,
+            _ => Self::NonZeros,
+        }
+    }
+
+    /// How many of them a matrix has.
+    pub const fn count(self, nrows: u64, nnz: u64) -> u64 {
+        match self {
+            Self::Rows => nrows,
+            Self::NonZeros => nnz,
+            Self::Items => nrows.saturating_add(nnz),
+        }
+    }
+
+    /// The one name used in tables.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Rows => "rows",
+            Self::NonZeros => "non-zeros",
+            Self::Items => "rows and non-zeros",
+        }
+    }
+}
+
 impl Strip {
-    /// Strips that cover `count` rows or non-zeros: `I = ceil(count / S)`.
+    /// Strips that cover `count` of them: `I = ceil(count / S)`.
     pub const fn strips(&self, count: u64) -> u64 {
         count.div_ceil(self.size)
     }
 
-    /// Strips of a matrix, by rows or non-zeros as the kernel works.
+    /// Strips of a matrix, by what the kernel works on.
     pub const fn strips_of(&self, features: &Features) -> u64 {
-        self.strips(match self.unit {
-            StripUnit::Rows => features.nrows,
-            StripUnit::NonZeros => features.nnz,
-        })
+        self.strips(self.unit.count(features.nrows, features.nnz))
     }
 }
 
 /// Strip of `kernel` on the device. For HYB, that of its ELL part.
 pub fn strip(kernel: Kernel, facts: &DeviceFacts) -> Strip {
-    let unit = if kernel.threads_per_row().is_some() { StripUnit::Rows } else { StripUnit::NonZeros };
+    let unit = StripUnit::of(kernel);
     let units = u64::from(facts.multiprocessors);
     let size = match (facts.kind, unit) {
         (DeviceKind::Cpu, StripUnit::Rows) => units * CPU_ROWS,
-        (DeviceKind::Cpu, StripUnit::NonZeros) => units * CPU_NON_ZEROS,
+        (DeviceKind::Cpu, StripUnit::NonZeros | StripUnit::Items) => units * CPU_NON_ZEROS,
         (DeviceKind::Cuda, _) => {
             units * u64::from(facts.threads_per_multiprocessor)
                 / u64::from(kernel.threads_per_row().unwrap_or(1))

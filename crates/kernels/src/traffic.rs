@@ -3,15 +3,18 @@
 use crate::{Candidate, Format};
 use sparsight_matrix::Dtype;
 use sparsight_matrix::{
-    BroEll, BroEllShape, BroEllSize, Bytes, Coo, Csr, Ell, Features, Hyb, Infeasible, Jad, Limits, Scalar,
-    Sell,
+    BroEll, BroEllShape, BroEllSize, Bytes, Coo, Csr, Ell, Features, Hyb, Infeasible, Jad, Limits, RowBins,
+    Scalar, Sell, TileTable,
 };
 
 /// Bytes of the matrix in the candidate's format, on a device.
 pub fn device_bytes(candidate: &Candidate, f: &Features) -> Bytes {
     match candidate.format() {
         Format::Csr => Csr::<f32>::device_bytes(f.nrows, f.nnz, candidate.dtype),
-        Format::CsrBalanced(_) | Format::CsrBinned => todo!("csr-balanced and csr-binned"),
+        Format::CsrBalanced(shape) => {
+            TileTable::device_bytes(f.nrows, f.nnz, f.row_max, shape, candidate.dtype)
+        }
+        Format::CsrBinned => RowBins::device_bytes(f.nrows, f.nnz, f.row_max, candidate.dtype),
         Format::Coo => Coo::<f32>::device_bytes(f.nnz, candidate.dtype),
         Format::Ell => Ell::<f32>::device_bytes(f.nrows, f.row_max, candidate.dtype),
         Format::Hyb => Hyb::<f32>::device_bytes(f.nrows, f.hyb, candidate.dtype),
@@ -72,7 +75,10 @@ pub fn feasible(candidate: &Candidate, f: &Features, limits: &Limits) -> Result<
 fn feasible_as<T: Scalar>(format: Format, f: &Features, limits: &Limits) -> Result<Bytes, Infeasible> {
     match format {
         Format::Csr => Csr::<T>::check(f.nrows, f.ncols, f.nnz, limits),
-        Format::CsrBalanced(_) | Format::CsrBinned => todo!("csr-balanced and csr-binned"),
+        Format::CsrBalanced(shape) => {
+            TileTable::check::<T>((f.nrows, f.ncols), f.nnz, f.row_max, shape, limits)
+        }
+        Format::CsrBinned => RowBins::check::<T>((f.nrows, f.ncols), f.nnz, f.row_max, limits),
         Format::Coo => Coo::<T>::check(f.nrows, f.ncols, f.nnz, limits),
         Format::Ell => Ell::<T>::check(f.nrows, f.ncols, f.nnz, f.row_max, limits),
         Format::Hyb => Hyb::<T>::check(f.nrows, f.ncols, f.nnz, f.hyb, limits),

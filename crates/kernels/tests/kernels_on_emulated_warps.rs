@@ -5,13 +5,13 @@
 //! reveal. Without g++ it is skipped; `SPARSIGHT_REQUIRE_GXX=1` turns that into a failure.
 
 use sparsight_kernels::{
-    BenchmarkMatrix, COO_ITEMS, Candidate, Chunk, FUSED_PARTS, Format, FusedParts, HELPER_BLOCK, Kernel,
-    KernelSource, Placement, RowLengthDistribution, benchmark_matrix_source, fused_source, row_chunks,
-    source,
+    BenchmarkMatrix, BinEnds, COO_ITEMS, Candidate, Chunk, FUSED_PARTS, Format, FusedParts, HELPER_BLOCK,
+    Kernel, KernelSource, Placement, RowLengthDistribution, benchmark_matrix_source, fused_source,
+    row_chunks, source,
 };
 use sparsight_matrix::{
-    BroEll, BroEllShape, Bytes, Coo, Csr, Dtype, Ell, Hyb, Jad, JadLayout, Limits, Scalar, Sell, SellShape,
-    mix, reference,
+    BroEll, BroEllShape, Bytes, Coo, Csr, Dtype, Ell, Hyb, Jad, JadLayout, Limits, RowBins, Scalar, Segment,
+    Sell, SellShape, Tile, TileTable, mix, reference,
 };
 use std::fmt::Write as _;
 use std::fs;
@@ -170,7 +170,121 @@ fn launches(
     chunks.flat_map(pieces).collect()
 }
 
-/// y = alpha A x + beta y by the emulated candidate. Mirrors what the CUDA device launches.
+/// An argument with what it points to.
+enum Piece {
+    Number(u64),
+    Array(Vec<u8>),
+    /// So many counters of 32 bits, 0 before and after a product.
+    Counters(usize),
+}
+use Piece::{Array, Counters, Number};
+
+/// Launches of one entry point, without x, y, alpha and beta.
+struct Stage {
+    kernel: u64,
+    /// Teams of threads, and how many threads each.
+    teams: (u64, u32),
+    args: Vec<Piece>,
+    /// Takes y and beta alone.
+    clears: bool,
+}
+
+fn stage(kernel: u64, teams: (u64, u32), args: impl IntoIterator<Item = Piece>) -> Stage {
+    Stage { kernel, teams, args: args.into_iter().collect(), clears: false }
+}
+
+fn ell<T: Scalar>(part: &Ell<T>) -> Stage {
+    let (nrows, width, stride) = (part.nrows() as u64, part.width() as u64, part.stride() as u64);
+    let entries = [Array(words(part.col_idx())), Array(scalars(part.values()))];
+    stage(0, (nrows, 1), [nrows, width, stride].map(Number).into_iter().chain(entries))
+}
+
+fn coo<T: Scalar>(part: &Coo<T>) -> Stage {
+    let nnz = part.nnz() as u64;
+    let columns = [part.row_idx(), part.col_idx()].map(words).map(Array);
+    let args = std::iter::once(Number(nnz)).chain(columns).chain([Array(scalars(part.values()))]);
+    stage(1, (nnz.div_ceil(u64::from(32 * COO_ITEMS)), 32), args)
+}
+
+/// Segments, a poisoned partial sum for each, and their counters.
+fn of_segments<T: Scalar>(segments: &[Segment]) -> [Piece; 3] {
+    let all: Vec<u32> = segments.iter().flat_map(Segment::words).collect();
+    let partials = scalars(&vec![T::from_f64(f64::NAN); segments.len()]);
+    [Array(words(&all)), Array(partials), Counters(segments.len())]
+}
+
+/// What the candidate launches on `a`. Mirrors the CUDA device.
+fn stages<T: Scalar>(candidate: &Candidate, offset_bytes: u64, a: &Csr<T>) -> Vec<Stage> {
+    let (nrows, block) = (a.nrows() as u64, candidate.block);
+    let entries = || [Array(words(a.col_idx())), Array(scalars(a.values()))];
+    let row_ptr = || Array(offsets(a.row_ptr(), offset_bytes));
+    let by_rows = |args: Vec<Piece>| vec![stage(0, (nrows, 1), std::iter::once(Number(nrows)).chain(args))];
+    match candidate.kernel {
+        Kernel::CsrScalar | Kernel::CsrVector { .. } => {
+            let args = [Number(nrows), row_ptr()].into_iter().chain(entries());
+            vec![stage(0, (nrows, candidate.kernel.threads_per_row().unwrap()), args)]
+        }
+        Kernel::CsrBalanced(shape) => {
+            let table = TileTable::of(a.row_ptr(), shape);
+            let tiles: Vec<u32> = table.tiles().iter().flat_map(Tile::words).collect();
+            let args = std::iter::once(Array(words(&tiles)))
+                .chain(of_segments::<T>(table.segments()))
+                .chain([row_ptr()])
+                .chain(entries());
+            vec![stage(0, (table.tiles().len() as u64, block), args)]
+        }
+        Kernel::CsrBinned => {
+            let bins = RowBins::of(a.row_ptr());
+            let (ends, starts) = (BinEnds::of(&bins), offsets(bins.starts(), offset_bytes));
+            let args = (ends.args().map(Number).into_iter())
+                .chain([words(bins.order()), starts, words(bins.lengths())].map(Array))
+                .chain(of_segments::<T>(bins.segments()))
+                .chain(entries());
+            vec![stage(0, (ends.blocks(block), block), args)]
+        }
+        Kernel::Vendor(_) => unreachable!("has no source"),
+        Kernel::Ell => vec![ell(&Ell::from_csr(a, &Limits::NONE).unwrap())],
+        Kernel::Coo => {
+            let clear = Stage { clears: true, ..stage(0, (nrows, 1), [Number(nrows)]) };
+            vec![clear, coo(&Coo::from_csr(a, &Limits::NONE).unwrap())]
+        }
+        Kernel::Hyb => {
+            let hyb = Hyb::from_csr(a, &Limits::NONE).unwrap();
+            vec![ell(hyb.ell()), coo(hyb.coo())]
+        }
+        Kernel::Jad => {
+            let jad = Jad::from_csr(a, &Limits::NONE).unwrap();
+            by_rows(vec![
+                Number(jad.diagonal_ptr().len() as u64 - 1),
+                Array(words(jad.permutation())),
+                Array(offsets(jad.diagonal_ptr(), 8)),
+                Array(words(jad.col_idx())),
+                Array(scalars(jad.values())),
+            ])
+        }
+        Kernel::Sell(shape) => {
+            let sell = Sell::from_csr(a, shape, &Limits::NONE).unwrap();
+            by_rows(vec![
+                Array(offsets(sell.slice_ptr(), 8)),
+                Array(words(sell.permutation())),
+                Array(words(sell.col_idx())),
+                Array(scalars(sell.values())),
+            ])
+        }
+        Kernel::BroEll(shape) => {
+            let bro = BroEll::from_csr(a, shape, &Limits::NONE).unwrap();
+            by_rows(vec![
+                Array(offsets(bro.column_ptr(), 8)),
+                Array(offsets(bro.symbol_ptr(), 8)),
+                Array(bro.bits().to_vec()),
+                Array(offsets(bro.symbols(), 8)),
+                Array(scalars(bro.values())),
+            ])
+        }
+    }
+}
+
+/// y = alpha A x + beta y by the emulated candidate.
 fn product<T: Scalar>(
     emulator: &Emulator,
     candidate: &Candidate,
@@ -182,13 +296,20 @@ fn product<T: Scalar>(
 ) -> Vec<T> {
     let mut arrays = vec![scalars(x), scalars(y)];
     let vectors = (Arg::Array(0), Arg::Array(1));
-    let all = launches_of(&mut arrays, candidate, offset_bytes, a, (alpha, beta), vectors, in_pieces);
-    to_scalars(&emulator.run(&arrays, &all)[1])
+    let mut counters = Vec::new();
+    let all =
+        launches_of((&mut arrays, &mut counters), candidate, offset_bytes, a, factors, vectors, in_pieces);
+    let after = emulator.run(&arrays, &all);
+    for array in counters {
+        assert!(after[array].iter().all(|&byte| byte == 0), "{candidate} leaves counters behind");
+    }
+    to_scalars(&after[1])
 }
 
-/// The launches of a product; what the matrix consists of is added to `arrays`, in which x and y are already.
+/// The launches of a product; what the matrix consists of is added to the arrays, in which x and y are already, and the
+/// places of counters to the second list.
 fn launches_of<T: Scalar>(
-    arrays: &mut Vec<Vec<u8>>,
+    (arrays, counters): (&mut Vec<Vec<u8>>, &mut Vec<usize>),
     candidate: &Candidate,
     offset_bytes: u64,
     a: &Csr<T>,
@@ -196,87 +317,29 @@ fn launches_of<T: Scalar>(
     (x, y): (Arg, Arg),
     in_pieces: bool,
 ) -> Vec<Launch> {
-    let (nrows, block) = (a.nrows() as u64, candidate.block);
+    let block = candidate.block;
     let [alpha, beta] = [factors.0, factors.1].map(|factor| Arg::Number(factor.to_bits()));
-    let vectors = [x, y, alpha, beta];
-    let mut add = |bytes: Vec<u8>| {
-        arrays.push(bytes);
-        Arg::Array(arrays.len() as u64 - 1)
-    };
-    let rows = |kernel: u64, threads_per_row: u32, args: &[Arg], vectors: &[Arg]| {
-        let args = [&[Arg::Number(nrows)], args, vectors].concat();
-        let chunks = row_chunks(nrows, threads_per_row, block);
-        launches((kernel, block.into()), chunks, (block / threads_per_row).into(), &args, in_pieces)
-    };
-    let mut ell = |part: &Ell<T>| {
-        let numbers = [Arg::Number(part.width() as u64), Arg::Number(part.stride() as u64)];
-        let args = [numbers[0], numbers[1], add(words(part.col_idx())), add(scalars(part.values()))];
-        rows(0, 1, &args, &vectors)
-    };
-    let (mut all, coo) = match candidate.kernel {
-        Kernel::CsrScalar | Kernel::CsrVector { .. } => {
-            let args =
-                [add(offsets(a.row_ptr(), offset_bytes)), add(words(a.col_idx())), add(scalars(a.values()))];
-            (rows(0, candidate.kernel.threads_per_row().unwrap(), &args, &vectors), None)
+    let mut all = Vec::new();
+    for Stage { kernel, teams: (count, threads), args, clears } in stages(candidate, offset_bytes, a) {
+        let mut given = Vec::new();
+        for piece in args {
+            given.push(match piece {
+                Number(value) => Arg::Number(value),
+                Array(_) | Counters(_) => Arg::Array(arrays.len() as u64),
+            });
+            match piece {
+                Number(_) => {}
+                Array(bytes) => arrays.push(bytes),
+                Counters(count) => {
+                    counters.push(arrays.len());
+                    arrays.push(words(&vec![0; count]));
+                }
+            }
         }
-        Kernel::CsrBalanced(_) | Kernel::CsrBinned => todo!("csr-balanced and csr-binned"),
-        Kernel::Vendor(_) => unreachable!("has no source"),
-        Kernel::Ell => (ell(&Ell::from_csr(a, &Limits::NONE).unwrap()), None),
-        Kernel::Coo => (rows(0, 1, &[], &[y, beta]), Some(Coo::from_csr(a, &Limits::NONE).unwrap())),
-        Kernel::Hyb => {
-            let hyb = Hyb::from_csr(a, &Limits::NONE).unwrap();
-            (ell(hyb.ell()), Some(hyb.coo().clone()))
-        }
-        Kernel::Jad => {
-            let jad = Jad::from_csr(a, &Limits::NONE).unwrap();
-            let args = [
-                Arg::Number(jad.diagonal_ptr().len() as u64 - 1),
-                add(words(jad.permutation())),
-                add(offsets(jad.diagonal_ptr(), 8)),
-                add(words(jad.col_idx())),
-                add(scalars(jad.values())),
-            ];
-            (rows(0, 1, &args, &vectors), None)
-        }
-        Kernel::Sell(shape) => {
-            let sell = Sell::from_csr(a, shape, &Limits::NONE).unwrap();
-            let args = [
-                add(offsets(sell.slice_ptr(), 8)),
-                add(words(sell.permutation())),
-                add(words(sell.col_idx())),
-                add(scalars(sell.values())),
-            ];
-            (rows(0, 1, &args, &vectors), None)
-        }
-        Kernel::BroEll(shape) => {
-            let bro = BroEll::from_csr(a, shape, &Limits::NONE).unwrap();
-            let args = [
-                add(offsets(bro.column_ptr(), 8)),
-                add(offsets(bro.symbol_ptr(), 8)),
-                add(bro.bits().to_vec()),
-                add(offsets(bro.symbols(), 8)),
-                add(scalars(bro.values())),
-            ];
-            (rows(0, 1, &args, &vectors), None)
-        }
-    };
-    if let Some(coo) = coo {
-        let nnz = coo.nnz() as u64;
-        let runs = nnz.div_ceil(u64::from(32 * COO_ITEMS));
-        let args = [
-            Arg::Number(nnz),
-            add(words(coo.row_idx())),
-            add(words(coo.col_idx())),
-            add(scalars(coo.values())),
-        ];
-        let chunks = row_chunks(runs, 32, block);
-        all.extend(launches(
-            (1, block.into()),
-            chunks,
-            (block / 32).into(),
-            &[&args[..], &vectors].concat(),
-            in_pieces,
-        ));
+        given.extend(if clears { vec![y, beta] } else { vec![x, y, alpha, beta] });
+        let chunks = row_chunks(count, threads, block);
+        let teams_a_block = u64::from(block / threads);
+        all.extend(launches((kernel, block.into()), chunks, teams_a_block, &given, in_pieces));
     }
     all
 }
@@ -312,7 +375,15 @@ impl Fused<'_> {
             arrays.push(scalars(&y[cut[0]..cut[1]]));
             let vectors = (Arg::Array(0), Arg::Array(arrays.len() as u64 - 1));
             let rows = a.rows(cut[0]..cut[1]);
-            let all = launches_of(&mut arrays, &candidate, self.offset_bytes, &rows, factors, vectors, false);
+            let all = launches_of(
+                (&mut arrays, &mut Vec::new()),
+                &candidate,
+                self.offset_bytes,
+                &rows,
+                factors,
+                vectors,
+                false,
+            );
             for launch in all {
                 let numbers: Vec<u64> =
                     launch.args.iter().map(|arg| if let Arg::Number(n) = *arg { n } else { 0 }).collect();
@@ -382,6 +453,16 @@ fn awkward() -> Vec<(&'static str, Vec<usize>)> {
             "HYB with both parts",
             [vec![3; 4096], vec![1; 500], vec![50; 20], vec![0; 100], vec![400; 2]].concat(),
         ),
+        // Long rows: over many tiles and segments, alone, beside each other, with borders at every place in a tile.
+        ("a giant row alone", vec![9_011]),
+        ("giant rows side by side and short ones between", vec![4_100, 5, 6_200, 4_097, 0, 0, 4_095, 1]),
+        ("rows around a tile", vec![255, 256, 257, 258, 511, 512, 513, 3, 0, 1023, 1025, 2047, 2049, 2]),
+        ("borders of tiles at every place", (0..30).flat_map(|i| [i % 7, 250 + 9 * i]).collect()),
+        (
+            "a row far longer than its neighbours",
+            (0..200).map(|i| if i % 60 == 57 { 190 } else { 2 }).collect(),
+        ),
+        ("nothing but empty rows between two long ones", [vec![2_300], vec![0; 900], vec![2_300]].concat()),
     ]
 }
 

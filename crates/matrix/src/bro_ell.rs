@@ -22,11 +22,12 @@
 //! Sources: Tang et al., SC 2013; Lehnert et al. 2016 for slices of 256 rows and 64-bit symbols.
 
 mod packing;
+mod short;
 mod size;
 
 pub use packing::BroEllColumns;
 pub use size::BroEllSize;
-pub(crate) use size::sizes;
+pub(crate) use size::{BLOCK_ROWS, of_block};
 
 use crate::{Bytes, Csr, Dtype, Infeasible, Limits, Scalar};
 use rayon::prelude::*;

@@ -19,14 +19,19 @@ pub struct HybSplit {
 /// busy. Part of the format's definition, not a tuning knob.
 const MIN_ROWS: u64 = 4096;
 
+/// Whether `rows` of `nrows` rows are enough for ELL to be as wide as they are long. `n / 3` is compared exactly, as
+/// `3 rows >= n`.
+pub(crate) const fn is_worthwhile(rows: u64, nrows: u64) -> bool {
+    3 * rows >= nrows && rows >= MIN_ROWS
+}
+
 /// The largest K such that at least `max(n / 3, 4096)` rows have K or more non-zeros, 0 if there is none.
-/// `n / 3` is compared exactly, as `3 rows >= n`.
 pub(crate) fn split(lengths: &RowLengths) -> HybSplit {
     let mut rows = 0;
     let mut width = 0;
     for &(length, count) in lengths.counts().iter().rev() {
         rows += count;
-        if 3 * rows >= lengths.nrows() && rows >= MIN_ROWS {
+        if is_worthwhile(rows, lengths.nrows()) {
             width = length;
             break;
         }

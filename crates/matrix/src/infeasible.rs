@@ -69,7 +69,9 @@ impl Limits {
     /// # Errors
     /// [`Infeasible::Padding`] or [`Infeasible::DoesNotFit`].
     pub fn check(&self, stored: u128, nnz: u64, need: u128) -> Result<(), Infeasible> {
-        let factor = if nnz == 0 { 1.0 } else { stored as f64 / nnz as f64 };
+        // Numbers of 128 bits, which are rare, take many instructions to convert.
+        let entries = u64::try_from(stored).map_or(stored as f64, |stored| stored as f64);
+        let factor = if nnz == 0 { 1.0 } else { entries / nnz as f64 };
         if factor > self.padding {
             return Err(Infeasible::Padding { factor, limit: self.padding });
         }

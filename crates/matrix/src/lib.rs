@@ -2,7 +2,8 @@
 //!
 //! This crate knows no device, reads no clock and prints nothing. A matrix enters as a [`Csr`] (read by
 //! [`mod@io`] or made by [`gallery`]), is summarised once as [`Features`], and is converted into [`Coo`],
-//! [`Ell`], [`Hyb`], [`Jad`], [`Sell`] or [`BroEll`] when somebody wants to run it that way. How large a conversion
+//! [`Ell`], [`Hyb`], [`Jad`], [`Sell`] or [`BroEll`], or given a [`TileTable`] or [`RowBins`], when somebody wants to run
+//! it that way. How large a conversion
 //! would be is known exactly before it is made, and a conversion that makes no sense is a typed [`Infeasible`].
 
 pub mod gallery;
@@ -13,6 +14,7 @@ mod columns;
 mod coo;
 mod csr;
 mod csr_balanced;
+mod csr_binned;
 mod ell;
 mod features;
 mod hyb;
@@ -24,14 +26,17 @@ mod reference;
 mod row_lengths;
 mod row_order;
 mod scalar;
+mod segment;
 mod sell;
 mod sell_sizes;
+mod strips;
 mod units;
 
 pub use bro_ell::{BroEll, BroEllColumns, BroEllShape, BroEllSize, BroEllSlice};
 pub use coo::Coo;
 pub use csr::{Csr, CsrError};
-pub use csr_balanced::TileShape;
+pub use csr_balanced::{Tile, TileShape, TileTable};
+pub use csr_binned::RowBins;
 pub use ell::Ell;
 pub use features::{Features, Locality};
 pub use hyb::{Hyb, HybSplit};
@@ -42,5 +47,7 @@ pub use padded::PaddedSizes;
 pub use reference::{Reference, reference, rounding_bound};
 pub use row_lengths::RowLengths;
 pub use scalar::{Dtype, Scalar};
+pub use segment::Segment;
 pub use sell::{Sell, SellShape};
+pub use strips::{Block, StripDetail, Strips};
 pub use units::{Bytes, Seconds};

@@ -23,6 +23,16 @@ impl PaddedSizes {
         self.sell.is_empty() && self.bro_ell.is_empty()
     }
 
+    /// Adds the sizes of rows that follow, shape by shape: exact where the rows so far fill their slices and windows, and
+    /// else too much by less than what a slice or window at the border is padded by. Shapes that either lacks are lost.
+    pub(crate) fn add(&mut self, following: &Self) {
+        self.sell.retain_mut(|(shape, size)| following.sell(*shape).map(|more| *size += more).is_some());
+        let bro_ell = |(shape, size): &mut (_, BroEllSize)| {
+            following.bro_ell(*shape).map(|more| *size = *size + more).is_some()
+        };
+        self.bro_ell.retain_mut(bro_ell);
+    }
+
     /// Stored entries, padding included; `None` if this shape was not looked at.
     pub fn sell(&self, shape: SellShape) -> Option<u64> {
         self.sell.iter().find(|s| s.0 == shape).map(|s| s.1)

@@ -19,7 +19,7 @@ impl RowLengths {
     /// Counts the rows of `a`. O(nrows), in parallel.
     pub fn of<T: Scalar>(a: &Csr<T>) -> Self {
         let count = |mut counts: LengthCounts, w: &[u64]| {
-            counts.add((w[1] - w[0]) as usize);
+            counts.add(w[1] - w[0], 1);
             counts
         };
         let windows = a.row_ptr().par_windows(2);
@@ -123,14 +123,14 @@ pub(crate) struct LengthCounts {
 const SHORT: usize = 1024;
 
 impl LengthCounts {
-    /// Counts a row.
-    pub(crate) fn add(&mut self, length: usize) {
+    /// Counts rows of one length.
+    pub(crate) fn add(&mut self, length: u64, rows: u64) {
         if self.short.is_empty() {
             self.short.resize(SHORT, 0);
         }
-        match self.short.get_mut(length) {
-            Some(rows) => *rows += 1,
-            None => *self.long.entry(length as u64).or_default() += 1,
+        match self.short.get_mut(length as usize) {
+            Some(short) => *short += rows,
+            None => *self.long.entry(length).or_default() += rows,
         }
     }
 

@@ -2,9 +2,11 @@
 //!
 //! In a sorted window the longest row of a slice is its first, so a slice is as wide as the length that stands at
 //! its first place. A histogram of the window's lengths says which that is, and the histogram of a larger window is
-//! the sum of those of the smaller ones in it: every row is counted once for all shapes that sort.
+//! the sum of those of the smaller ones in it: every row is counted once for all shapes that sort. The sum of them all
+//! says how long the rows of the matrix are.
 
-use crate::SellShape;
+use crate::row_lengths::LengthCounts;
+use crate::{RowLengths, SellShape};
 use rayon::prelude::*;
 
 /// Lengths below this are counted, the others are kept in a list that is sorted. Chosen: as many counts as rows in
@@ -14,19 +16,44 @@ const COUNTED: u64 = 256;
 /// Rows that one task looks at, at least. Chosen: some 10 us of work.
 const ROWS_A_TASK: usize = 16_384;
 
-/// Stored entries, padding included, of every shape of the catalogue, from the row offsets alone. O(nrows), in
-/// parallel, with some kilobytes of memory a worker.
-pub(crate) fn sizes(row_ptr: &[u64]) -> Vec<(SellShape, u64)> {
-    SellShape::ALL.into_iter().zip(stored_entries(row_ptr, &SellShape::ALL)).collect()
+/// Stored entries, padding included, of every shape of the catalogue; and how long the rows are, which is counted on
+/// the way. From the row offsets alone. O(nrows), in parallel, with some kilobytes of memory a worker.
+pub(crate) fn sizes(row_ptr: &[u64]) -> (Vec<(SellShape, u64)>, RowLengths) {
+    let Seen { stored, lengths } = look(row_ptr, &SellShape::ALL);
+    (SellShape::ALL.into_iter().zip(stored).collect(), lengths.histogram())
 }
 
 /// Stored entries of each of `shapes`, of which every window is a multiple of the next smaller one.
 pub(crate) fn stored_entries(row_ptr: &[u64], shapes: &[SellShape]) -> Vec<u64> {
-    let mut stored = sorted(row_ptr, shapes);
-    for (stored, shape) in stored.iter_mut().zip(shapes).filter(|(_, shape)| !shape.is_sorted()) {
+    look(row_ptr, shapes).stored
+}
+
+fn look(row_ptr: &[u64], shapes: &[SellShape]) -> Seen {
+    let mut seen = sorted(row_ptr, shapes);
+    for (stored, shape) in seen.stored.iter_mut().zip(shapes).filter(|(_, shape)| !shape.is_sorted()) {
         *stored = unsorted(row_ptr, shape.slice as usize);
     }
-    stored
+    seen
+}
+
+/// What was seen of some of the rows.
+struct Seen {
+    /// Stored entries of each shape.
+    stored: Vec<u64>,
+    /// Of the rows of all windows: of none, if no shape sorts.
+    lengths: LengthCounts,
+}
+
+impl Seen {
+    fn nothing(shapes: &[SellShape]) -> Self {
+        Self { stored: vec![0; shapes.len()], lengths: LengthCounts::default() }
+    }
+
+    /// Of two parts of the rows together.
+    fn merge(mut self, other: Self) -> Self {
+        self.stored.iter_mut().zip(other.stored).for_each(|(stored, more)| *stored += more);
+        Self { stored: self.stored, lengths: self.lengths.merge(other.lengths) }
+    }
 }
 
 /// Rows as they stand: the longest of each slice counts.
@@ -43,25 +70,27 @@ fn rows(row_ptr: &[u64], part: usize, count: usize) -> &[u64] {
 }
 
 /// The shapes that sort; 0 for the others.
-fn sorted(row_ptr: &[u64], shapes: &[SellShape]) -> Vec<u64> {
+fn sorted(row_ptr: &[u64], shapes: &[SellShape]) -> Seen {
     let mut sigmas: Vec<usize> = shapes.iter().filter(|s| s.is_sorted()).map(|s| s.sigma as usize).collect();
     sigmas.sort_unstable();
     sigmas.dedup();
-    let Some(&largest) = sigmas.last() else { return vec![0; shapes.len()] };
+    let Some(&largest) = sigmas.last() else { return Seen::nothing(shapes) };
+    let top = sigmas.len() - 1;
     let counter = || Counter {
         shapes,
         levels: sigmas.iter().map(|&sigma| Level { sigma, lengths: Lengths::default() }).collect(),
-        stored: vec![0; shapes.len()],
+        seen: Seen::nothing(shapes),
     };
     (0..(row_ptr.len() - 1).div_ceil(largest))
         .into_par_iter()
         .with_min_len(ROWS_A_TASK.div_ceil(largest))
         .fold(counter, |mut counter, window| {
-            counter.count(rows(row_ptr, window, largest), sigmas.len() - 1);
+            counter.count(rows(row_ptr, window, largest), top);
+            counter.levels[top].lengths.add_to(&mut counter.seen.lengths);
             counter
         })
-        .map(|counter| counter.stored)
-        .reduce(|| vec![0; shapes.len()], |a, b| a.into_iter().zip(b).map(|(a, b)| a + b).collect())
+        .map(|counter| counter.seen)
+        .reduce(|| Seen::nothing(shapes), Seen::merge)
 }
 
 /// One worker's part of the matrix.
@@ -69,8 +98,7 @@ struct Counter<'s> {
     shapes: &'s [SellShape],
     /// Increasing windows.
     levels: Vec<Level>,
-    /// Of each shape.
-    stored: Vec<u64>,
+    seen: Seen,
 }
 
 /// A window and the lengths of the one that is looked at.
@@ -95,7 +123,7 @@ impl Counter<'_> {
         }
         let Level { sigma, lengths } = &mut self.levels[level];
         lengths.long.sort_by(|a, b| b.cmp(a));
-        for (stored, shape) in self.stored.iter_mut().zip(self.shapes) {
+        for (stored, shape) in self.seen.stored.iter_mut().zip(self.shapes) {
             if shape.sigma as usize == *sigma {
                 *stored += lengths.stored(u64::from(shape.slice));
             }
@@ -138,6 +166,11 @@ impl Lengths {
         self.counts.iter_mut().zip(&other.counts).for_each(|(count, other)| *count += other);
     }
 
+    fn add_to(&self, all: &mut LengthCounts) {
+        (0..).zip(&self.counts).for_each(|(length, &rows)| all.add(length, rows));
+        self.long.iter().for_each(|&length| all.add(length, 1));
+    }
+
     /// Entries that slices of `slice` rows store, the last one full, once `long` is sorted by decreasing length.
     fn stored(&self, slice: u64) -> u64 {
         let long = self.long.iter().step_by(slice as usize).sum::<u64>();
@@ -158,6 +191,7 @@ mod tests {
 
     #[test]
     fn the_catalogue_is_made_of_shapes_whose_windows_nest() {
+        assert!(SellShape::ALL.iter().any(|shape| shape.is_sorted()), "or no row length is counted");
         for shape in SellShape::ALL {
             assert!(shape.is_valid(), "{shape}");
             for other in SellShape::ALL {

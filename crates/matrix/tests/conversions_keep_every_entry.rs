@@ -2,8 +2,8 @@
 
 use proptest::prelude::*;
 use sparsight_matrix::{
-    BroEll, BroEllShape, Bytes, Coo, Csr, Dtype, Ell, Features, Hyb, Infeasible, Jad, Limits, RowLengths,
-    Sell, SellShape,
+    BroEll, BroEllShape, Bytes, Coo, Csr, Dtype, Ell, Features, Hyb, Infeasible, Jad, Limits, RowBins,
+    RowLengths, Segment, Sell, SellShape, Tile, TileShape, TileTable,
 };
 
 /// Sorted `(row, column, value)` of each entry.
@@ -74,6 +74,43 @@ fn in_order(mut entries: Entries) -> Entries {
 fn sell_shapes() -> impl Iterator<Item = SellShape> {
     let small = [(1, 1), (3, 1), (1, 5), (2, 6), (4, 4), (4, 32)];
     SellShape::ALL.into_iter().chain(small.map(|(slice, sigma)| SellShape { slice, sigma }))
+}
+
+/// Entries of the CSR by row, `(row, entry)`, that the segments hold.
+fn segment_entries(segments: &[Segment]) -> Vec<(u32, u64)> {
+    let entries = |s: &Segment| {
+        let row = s.row;
+        (s.start..s.start + u64::from(s.length)).map(move |entry| (row, entry))
+    };
+    segments.iter().flat_map(entries).collect()
+}
+
+/// Offsets of rows with these lengths.
+fn offsets(lengths: &[u64]) -> Vec<u64> {
+    let ends = lengths.iter().scan(0, |end, length| {
+        *end += length;
+        Some(*end)
+    });
+    std::iter::once(0).chain(ends).collect()
+}
+
+/// `(row, entry)` of all entries, in order.
+fn all_entries(row_ptr: &[u64]) -> Vec<(u32, u64)> {
+    row_ptr.windows(2).zip(0..).flat_map(|(w, row)| (w[0]..w[1]).map(move |entry| (row, entry))).collect()
+}
+
+/// Holds what [`Segment`] promises: segments of a row stand together, `count` of them from `first` on.
+fn check_segments(segments: &[Segment]) {
+    for (place, s) in segments.iter().enumerate().filter(|(_, s)| s.count > 0) {
+        assert!((s.first..s.first + s.count).contains(&(place as u32)), "{s:?} at {place}");
+        assert!(segments[s.first as usize..][..s.count as usize].iter().all(|other| other.row == s.row));
+    }
+}
+
+/// Rows of any length, a few much longer than the smallest tiles.
+fn row_lengths() -> impl Strategy<Value = Vec<u64>> {
+    let length = prop_oneof![6 => 0_u64..5, 2 => 0_u64..40, 1 => 30_u64..300, 1 => 500_u64..6000];
+    prop::collection::vec(length, 0..60)
 }
 
 /// A matrix from a set of positions; its values count the entries, from 1.
@@ -189,6 +226,89 @@ proptest! {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn every_row_and_entry_is_in_one_tile_or_one_segment(lengths in row_lengths()) {
+        let row_ptr = offsets(&lengths);
+        let (nrows, nnz) = (lengths.len() as u64, row_ptr[lengths.len()]);
+        let longest = lengths.iter().copied().max().unwrap_or(0);
+        let small = [1, 2, 3, 16, 100].map(|items| TileShape { items });
+        for shape in TileShape::ALL.into_iter().chain(small) {
+            let (table, items) = (TileTable::of(&row_ptr, shape), u64::from(shape.items));
+            prop_assert_eq!(table.tiles().len() as u64, TileTable::tile_count(nrows, nnz, shape));
+            let mut rows = Vec::new();
+            let mut entries = segment_entries(table.segments());
+            let long: std::collections::BTreeSet<u32> = entries.iter().map(|e| e.0).collect();
+            for (place, tile) in table.tiles().iter().enumerate() {
+                prop_assert!(u64::from(tile.rows) <= items && u64::from(tile.non_zeros) <= 2 * items);
+                let of_tile = tile.first_row..tile.first_row + tile.rows;
+                prop_assert_eq!(row_ptr[of_tile.start as usize], tile.start);
+                prop_assert_eq!(row_ptr[of_tile.end as usize], tile.start + u64::from(tile.non_zeros));
+                entries.extend(of_tile.clone().flat_map(|r| {
+                    (row_ptr[r as usize]..row_ptr[r as usize + 1]).map(move |entry| (r, entry))
+                }));
+                rows.extend(of_tile);
+                let segment = table.segments().get(place).copied().unwrap_or_default();
+                prop_assert_eq!(tile.has_segment, segment.count > 0);
+                prop_assert!(u64::from(segment.length) <= 2 * items, "{:?} with {}", segment, shape);
+            }
+            check_segments(table.segments());
+            rows.extend(&long);
+            rows.sort_unstable();
+            prop_assert_eq!(rows, (0..nrows as u32).collect::<Vec<_>>(), "every row once: {}", shape);
+            entries.sort_unstable();
+            prop_assert_eq!(entries, all_entries(&row_ptr), "every entry once: {}", shape);
+            let cut = |row: &u32| lengths[*row as usize] > items;
+            prop_assert_eq!(long, (0..nrows as u32).filter(cut).collect());
+            // The arrays as a device holds them; a partial sum and a counter beside each segment.
+            let words = size_of_val(&*table.tiles().iter().map(Tile::words).collect::<Vec<_>>())
+                + table.segments().len() * (size_of_val(&Segment::default().words()) + 8 + 4);
+            let csr = Csr::<f64>::device_bytes(nrows, nnz, Dtype::F64).0;
+            prop_assert_eq!(
+                TileTable::device_bytes(nrows, nnz, longest, shape, Dtype::F64),
+                Bytes(csr + words as u64)
+            );
+        }
+    }
+
+    #[test]
+    fn every_row_is_in_one_bin_and_every_entry_in_its_row_or_one_segment(lengths in row_lengths()) {
+        let row_ptr = offsets(&lengths);
+        let (nrows, nnz) = (lengths.len() as u64, row_ptr[lengths.len()]);
+        let bins = RowBins::of(&row_ptr);
+        let mut order = bins.order().to_vec();
+        order.sort_unstable();
+        prop_assert_eq!(order, (0..nrows as u32).collect::<Vec<_>>());
+        for (place, &row) in bins.order().iter().enumerate() {
+            prop_assert_eq!(bins.starts()[place], row_ptr[row as usize]);
+            prop_assert_eq!(u64::from(bins.lengths()[place]), lengths[row as usize]);
+        }
+        let ends = bins.ends();
+        prop_assert_eq!(ends[RowBins::BINS], nrows);
+        for (bin, most) in RowBins::LONGEST.into_iter().enumerate() {
+            let places = ends[bin] as usize..ends[bin + 1] as usize;
+            prop_assert!(bins.lengths()[places].iter().all(|&length| u64::from(length) <= most));
+        }
+        check_segments(bins.segments());
+        let mut cut: Vec<u32> = bins.order()[..ends[0] as usize].to_vec();
+        let mut found: Vec<u32> = bins.segments().iter().map(|s| s.row).collect();
+        found.dedup();
+        prop_assert_eq!(&found, &cut);
+        cut.sort_unstable();
+        let of_cut = all_entries(&row_ptr).into_iter().filter(|e| cut.binary_search(&e.0).is_ok());
+        prop_assert_eq!(segment_entries(bins.segments()), of_cut.collect::<Vec<_>>());
+        let longest = lengths.iter().copied().max().unwrap_or(0);
+        let places = RowBins::segment_places(nnz, longest);
+        prop_assert!(bins.segments().len() as u64 <= places);
+        prop_assert_eq!(
+            RowBins::device_bytes(nrows, nnz, longest, Dtype::F32),
+            Bytes(8 * nnz + 12 * nrows + 40 * places)
+        );
+    }
+}
+
+proptest! {
     #![proptest_config(ProptestConfig::with_cases(16))]
 
     /// Long enough for several of the largest windows, with rows on both sides of what is counted.
@@ -261,6 +381,9 @@ fn rows_beyond_32_bits_are_refused_where_a_permutation_must_name_them() {
     let nrows = u64::from(u32::MAX);
     let refusal = Err(Infeasible::TooManyRows { nrows });
     assert_eq!(Jad::<f32>::check(nrows, 9, nrows, 1, &Limits::NONE), refusal);
+    let shape = TileShape { items: 256 };
+    assert_eq!(TileTable::check::<f32>((nrows, 9), nrows, 1, shape, &Limits::NONE), refusal);
+    assert_eq!(RowBins::check::<f32>((nrows, 9), nrows, 1, &Limits::NONE), refusal);
     for shape in SellShape::ALL {
         let checked = Sell::<f32>::check(nrows, 9, nrows, shape, 2 * nrows, &Limits::NONE);
         if shape.is_sorted() {
@@ -283,6 +406,12 @@ fn a_format_that_would_need_more_than_there_is_is_refused_with_both_sizes() {
     let refusal = Sell::from_csr(&a, SellShape { slice: 50, sigma: 100 }, &limits).unwrap_err();
     let need = Bytes(12 * 100 + 4 * 100 + 8 * 3 + 1_600);
     assert_eq!(refusal, Infeasible::DoesNotFit { need, have: Bytes(1_500) });
+    let need = Bytes(4 * 101 + 1_200 + 16 + 1_600);
+    let refusal = TileTable::check::<f64>((100, 100), 100, 1, TileShape { items: 256 }, &limits);
+    assert_eq!(refusal, Err(Infeasible::DoesNotFit { need, have: Bytes(1_500) }));
+    let need = Bytes(12 * 100 + 1_200 + 1_600);
+    let refusal = RowBins::check::<f64>((100, 100), 100, 1, &limits);
+    assert_eq!(refusal, Err(Infeasible::DoesNotFit { need, have: Bytes(1_500) }));
     // Nothing of that size exists here: the check alone must say no, and without overflowing.
     let refusal = Ell::<f32>::check(1 << 40, 1 << 20, 1 << 62, 1 << 30, &limits).unwrap_err();
     assert!(matches!(refusal, Infeasible::Padding { .. } | Infeasible::DoesNotFit { .. }), "{refusal}");

@@ -6,7 +6,9 @@
 //! StripModel + DeviceFacts  = StripPredictor: Model
 //! LearningSample (measured matrix, time) -> LearnedModel::fit -> LearnedModel  (stored in a profile)
 //! LearnedModel + DeviceFacts = LearnedPredictor: Model;  learned by Boosting, Linear or Neighbours
+//! Comparison: the candidates of one matrix against each other, learned from the same samples
 //! Model + Candidate + Features -> Prediction -> Ranking
+//! time of every block of neighbouring rows -> Partition
 //! ```
 //!
 //! Sources: Guo and Wang 2012; Guo, Wang and Chen 2014; Lehnert et al. 2016; Wang, Gu and Li 2017. Each file names its equation.
@@ -15,6 +17,7 @@ pub mod accuracy;
 
 mod boosting;
 mod calibration;
+mod comparison;
 mod error;
 mod extent;
 mod fitted_line;
@@ -26,7 +29,9 @@ mod linear;
 mod model;
 mod neighbours;
 mod observation;
+mod partition;
 mod prediction;
+mod prepared_strip;
 mod ranking;
 mod regime;
 mod row_length_rule;
@@ -40,6 +45,7 @@ mod strip_predictor;
 pub use accuracy::Accuracy;
 pub use boosting::{Boosting, BoostingModel, BoostingPredictor};
 pub use calibration::{Calibration, MeasuredPair};
+pub use comparison::Comparison;
 pub use error::PredictError;
 pub use extent::Extent;
 pub use fitted_line::{Along, Bound, FittedLine};
@@ -52,7 +58,9 @@ pub use linear::{Linear, LinearModel, LinearPredictor};
 pub use model::Model;
 pub use neighbours::{Neighbours, NeighboursModel, NeighboursPredictor};
 pub use observation::Observation;
+pub use partition::{BlockCosts, Partition, optimal_partition};
 pub use prediction::{Extrapolation, Prediction, Term};
+pub use prepared_strip::{BlockTimes, PreparedStrip};
 pub use ranking::{ChoiceQuality, Ranked, Ranking, is_within, rank};
 pub use regime::{Footprint, Regimes, Split, SplitBy};
 pub use row_length_rule::{KnownQuantile, RowLengthRule, representative_row_length};

@@ -1,9 +1,7 @@
 //! One measured benchmark matrix, and the point on the grid that it becomes.
 
 use crate::Footprint;
-use sparsight_kernels::{
-    BenchmarkMatrix, Candidate, DeviceFacts, Placement, RowLengthDistribution, StripUnit, strip,
-};
+use sparsight_kernels::{BenchmarkMatrix, Candidate, DeviceFacts, Placement, RowLengthDistribution, strip};
 use sparsight_matrix::{Bytes, Seconds};
 
 /// One measured benchmark matrix: what a strip model is fitted to.
@@ -49,10 +47,7 @@ impl Point {
             return None;
         }
         let strip = strip(candidate.kernel, facts);
-        let strips = strip.strips(match strip.unit {
-            StripUnit::Rows => nrows,
-            StripUnit::NonZeros => nnz,
-        });
+        let strips = strip.strips(strip.unit.count(nrows, nnz));
         let matrix = BenchmarkMatrix { nrows, row_length, lengths, placement, seed: 0 };
         let working_set = matrix.bytes(candidate.format(), candidate.dtype);
         let footprint = Footprint { working_set, x: Bytes(nrows * candidate.dtype.bytes()) };

@@ -17,6 +17,16 @@ pub struct Prediction {
     pub extrapolates: Vec<Extrapolation>,
 }
 
+impl Prediction {
+    /// The same at another time: the interval is a factor and moves with it.
+    #[must_use]
+    pub fn moved_to(self, time: Seconds) -> Self {
+        let factor = time.0 / self.time.0;
+        let (low, high) = ((self.low.0 * factor).min(time.0), (self.high.0 * factor).max(time.0));
+        Self { time, low: Seconds(low), high: Seconds(high), extrapolates: self.extrapolates }
+    }
+}
+
 /// A quantity beyond the benchmark grid.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Extrapolation {

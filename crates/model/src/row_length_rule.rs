@@ -48,10 +48,11 @@ impl KnownQuantile {
     }
 }
 
-/// `P_NZ`, the row length that stands for a matrix in the strip model of `kernel`; `None` for COO, which has none.
+/// `P_NZ`, the row length that stands for a matrix in the strip model of `kernel`; `None` for COO and
+/// csr-balanced, whose models have none.
 pub fn representative_row_length(kernel: Kernel, features: &Features, rule: RowLengthRule) -> Option<u64> {
     match (kernel, rule) {
-        (Kernel::Coo, _) => None,
+        (Kernel::CsrBalanced(_) | Kernel::Coo, _) => None,
         (Kernel::Hyb, _) => Some(features.hyb.width),
         (Kernel::CsrVector { .. }, RowLengthRule::Paper) | (_, RowLengthRule::Mode) => {
             Some(features.row_mode)

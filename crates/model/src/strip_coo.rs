@@ -1,6 +1,7 @@
 //! The strip model of COO: `T = E(I)`, one line in the number of strips of non-zeros.
 //!
-//! Row lengths do not enter: a thread takes a non-zero, whatever row it is in.
+//! Row lengths do not enter: a thread takes a non-zero, whatever row it is in. The same line stands for csr-balanced, this
+//! project's extension: there I counts strips of rows and non-zeros together, since a tile holds as many of both.
 //! Source: Guo, Wang and Chen 2014, section 3.5.3.
 
 use crate::observation::{Point, squared_log_error};

@@ -5,7 +5,7 @@
 //! | `csr-vector`, any team | CSR |
 //! | `csr-scalar` | ELL |
 //! | `ell`, `jad` | ELL |
-//! | `coo` | COO |
+//! | `coo`, `csr-balanced` | COO |
 //! | `hyb` | ELL with p = K, plus COO of the rest |
 //!
 //! Sources: Guo, Wang and Chen 2014, section 3.4.2; Wang, Gu and Li 2017 for `csr-scalar` (their CSR-S).
@@ -13,7 +13,7 @@
 //! [`RowLengthRule`]: crate::RowLengthRule
 
 use crate::observation::Point;
-use crate::{CooStrip, CsrStrip, EllStrip, Extent};
+use crate::{CooStrip, CsrStrip, EllStrip, Extent, Line};
 use serde::{Deserialize, Serialize};
 use sparsight_kernels::{DeviceFacts, Kernel};
 
@@ -51,6 +51,25 @@ impl StripFit {
         }
     }
 
+    /// [`StripFit::time_s`] of one p as a line over I. Where it is above zero; the equation of CSR stays at zero below.
+    pub(crate) fn over_strips(&self, row_length: u64) -> Line {
+        let p = row_length as f64;
+        match self {
+            Self::Csr(fit) => {
+                let side = fit.side(row_length);
+                let scale = side.over_row_length.at(p).max(0.0) / side.time_s;
+                let Line { slope, intercept } = side.over_strips;
+                Line { slope: scale * slope, intercept: scale * intercept }
+            }
+            Self::Ell(fit) => {
+                let (f, e, beyond) = (fit.slope_over_strips, fit.over_strips, p - fit.row_length as f64);
+                let (slope, intercept) = (f.slope * beyond + e.slope, f.intercept * beyond + e.intercept);
+                Line { slope, intercept }
+            }
+            Self::Coo(fit) => fit.over_strips,
+        }
+    }
+
     /// I that the benchmark matrices cover, for a matrix with this p.
     pub fn strips(&self, row_length: u64) -> Extent {
         match self {
@@ -60,7 +79,7 @@ impl StripFit {
         }
     }
 
-    /// p that the benchmark matrices cover; `None` for COO.
+    /// p that the benchmark matrices cover; `None` for COO and csr-balanced.
     pub fn row_lengths(&self) -> Option<Extent> {
         match self {
             Self::Csr(fit) => Some(fit.row_lengths),

@@ -86,6 +86,7 @@ impl UnfittedCandidate {
     pub fn needed(&self) -> &'static str {
         match self.candidate.kernel {
             Kernel::CsrVector { .. } => "two row lengths and two numbers of strips that share a matrix",
+            Kernel::CsrBalanced(_) => "two numbers of strips of rows and non-zeros",
             Kernel::Coo => "two numbers of strips of non-zeros",
             _ => "two row lengths at each of two numbers of strips",
         }

@@ -1,7 +1,7 @@
 //! Predicting with fitted strip models.
 //!
 //! ```text
-//! candidate, features -> parts        csr, ell, coo: one; hyb: ELL of width K and COO of the rest (empty: none)
+//! candidate, features -> parts        csr, csr-balanced, ell, coo: one; hyb: ELL of width K and COO of the rest (empty: none)
 //! part                -> T            the fitted equation at (I, p), never below the launch cost
 //! parts               -> T            their sum
 //! banded, strewn      -> T            r T_banded + (1 - r) T_strewn, r = x_reuse of the matrix
@@ -25,7 +25,7 @@ use crate::{
     RowLengthRule, SplitBy, StripFit, StripModel, Term, representative_row_length,
 };
 use serde::{Deserialize, Serialize};
-use sparsight_kernels::{Candidate, DeviceFacts, Kernel, Placement, compulsory_bytes, strip};
+use sparsight_kernels::{Candidate, DeviceFacts, Kernel, Placement, StripUnit, compulsory_bytes, strip};
 use sparsight_matrix::{Bytes, Features, Seconds};
 
 /// Whose benchmark matrices stand for the columns of a matrix. A placement that was not measured is replaced by
@@ -110,7 +110,10 @@ impl Part {
                     (rest > 0).then(|| part(Kernel::Coo, rest, 0)),
                 ]
             }
-            Kernel::Coo => [Some(part(Kernel::Coo, features.nnz, 0)), None],
+            Kernel::CsrBalanced(_) | Kernel::Coo => {
+                let count = StripUnit::of(candidate.kernel).count(features.nrows, features.nnz);
+                [Some(part(candidate.kernel, count, 0)), None]
+            }
             kernel => {
                 let p = representative_row_length(kernel, features, row_length).unwrap_or(0);
                 [Some(part(kernel, features.nrows, p)), None]
@@ -273,7 +276,7 @@ enum Placements {
 }
 
 /// `x_reuse` as a weight; a matrix without a sensible one counts as strewn, which costs more.
-fn reuse(features: &Features) -> f64 {
+pub(crate) fn reuse(features: &Features) -> f64 {
     if features.x_reuse.is_nan() { 0.0 } else { features.x_reuse.clamp(0.0, 1.0) }
 }
 

@@ -3,7 +3,7 @@
 mod made_up;
 
 use made_up::*;
-use sparsight_kernels::{DeviceFacts, DeviceKind, Kernel, Placement, compulsory_bytes, strip};
+use sparsight_kernels::{DeviceFacts, DeviceKind, Kernel, Placement, StripUnit, compulsory_bytes, strip};
 use sparsight_matrix::{Features, RowLengths, Seconds};
 use sparsight_model::{
     Model, Observation, PlacementRule, PredictError, Regimes, RowLengthRule, SplitBy, StripModel,
@@ -29,8 +29,9 @@ fn every_kernel_placement_and_variant_of_row_lengths_is_predicted_exactly_on_bot
     observations.extend(drawn(&observations));
     for variant in Variant::ALL {
         let model = StripModel::fit(&facts, &observations, variant).unwrap();
-        // Two placements of nine kernels; COO has no benchmark matrices with drawn lengths.
-        let kernels = if variant.lengths().is_drawn() { 8 } else { 9 };
+        // Two placements of nine kernels and four sizes of tiles; COO and these have no benchmark matrices with drawn
+        // lengths.
+        let kernels = if variant.lengths().is_drawn() { 8 } else { 13 };
         assert_eq!((model.fitted().len(), model.unfitted().len()), (2 * kernels, 0));
         for (rule, placement) in
             [(PlacementRule::Banded, Placement::Banded), (PlacementRule::Strewn, Placement::Strewn)]
@@ -42,7 +43,7 @@ fn every_kernel_placement_and_variant_of_row_lengths_is_predicted_exactly_on_bot
             {
                 let f = matrix(nrows, mode, max);
                 for kernel in measured() {
-                    if kernel == Kernel::Coo && variant.lengths().is_drawn() {
+                    if StripUnit::of(kernel) != StripUnit::Rows && variant.lengths().is_drawn() {
                         let refused = predictor.predict(&candidate(kernel), &f);
                         assert!(matches!(refused, Err(PredictError::NotFitted { .. })), "{refused:?}");
                         continue;
@@ -110,9 +111,9 @@ fn a_ranking_with_drawn_row_lengths_holds_what_is_fitted_and_names_the_rest() {
     assert_eq!(ranking.ranked.len(), 8);
     let refused: Vec<Kernel> = ranking.refused.iter().map(|(candidate, _)| candidate.kernel).collect();
     let by_non_zeros_or_unknown =
-        |k: &Kernel| matches!(k, Kernel::Coo | Kernel::Hyb | Kernel::Sell(_) | Kernel::BroEll(_));
+        |k: &Kernel| !k.has_benchmark_matrices() || StripUnit::of(*k) != StripUnit::Rows;
     assert_eq!(refused, Kernel::ALL.into_iter().filter(by_non_zeros_or_unknown).collect::<Vec<_>>());
-    assert!(ranking.refused[0].1.to_string().contains("no strip-normal model for coo"));
+    assert!(ranking.refused[0].1.to_string().contains("no strip-normal model for csr-balanced/i256"));
 }
 
 #[test]
@@ -177,7 +178,7 @@ fn a_break_where_the_matrix_leaves_the_l2_is_found_and_both_regimes_are_exact() 
             time(k, Placement::Banded, i, p)
         } else if matches!(k, Kernel::CsrVector { .. }) {
             (9e-8 * p + 2e-6) * (1.1 * i + 0.4)
-        } else if k == Kernel::Coo {
+        } else if StripUnit::of(k) != StripUnit::Rows {
             2e-6 * i + 1e-6
         } else {
             (9e-8 * i + 3e-8) * p + (9e-7 * i + 1e-6)

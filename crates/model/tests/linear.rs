@@ -43,7 +43,7 @@ fn corpus(count: u64) -> Vec<(String, Features)> {
 fn law(candidate: &Candidate, f: &Features) -> Seconds {
     let median = (f.row_quantiles[2] as f64).powf(0.25);
     let time = 1e-9 * (f.nnz as f64).powf(0.75) * median;
-    Seconds(time * f64::from(candidate.block).sqrt() * candidate.dtype.bytes() as f64)
+    Seconds(time * f64::from(candidate.block.max(1)).sqrt() * candidate.dtype.bytes() as f64)
 }
 
 fn fit(corpus: &[(String, Features)], generated: impl Fn(usize) -> bool) -> LinearModel {

@@ -3,13 +3,17 @@
 //! All learned models are judged by the same held-out matrices, so their errors can be compared; which error and why:
 //! [`LearnedKernel::log_error`](sparsight_model::LearnedKernel::log_error). A kernel that none of them knows, since the
 //! corpus is older than the kernel or too small, is answered by a strip model: a ranking may mix models.
+//!
+//! Models of single kernels err for each kernel in their own way. Where the profile holds a [`Comparison`], learned from
+//! all candidates together, it says which are near the best and by how much: [`Comparison::times_s`] joins the two.
 
 use crate::{ModelName, Predictor, Profile};
-use sparsight_kernels::{Candidate, DeviceKind, Kernel};
-use sparsight_matrix::{Dtype, Features};
+use sparsight_kernels::{Candidate, DeviceKind, Kernel, catalogue, feasible};
+use sparsight_matrix::{Dtype, Features, Limits, Seconds};
 use sparsight_model::{
-    LearnedModel, Learner, Model, PlacementRule, PredictError, Prediction, RowLengthRule, Term,
+    Comparison, LearnedModel, Learner, Model, PlacementRule, PredictError, Prediction, RowLengthRule, Term,
 };
+use std::collections::BTreeMap;
 
 impl Profile {
     /// Learned models that know a kernel in a value type, with their cross-validated error (the mean of
@@ -77,7 +81,8 @@ impl BestPredictor<'_> {
         Ok((strip, ask(&predictor.expect("every profile holds the strip models"))?))
     }
 
-    /// The prediction and the model that made it.
+    /// The prediction and the model that made it. It takes all candidates of the matrix to compare one with them:
+    /// [`BestPredictor::answer_each`] costs hardly more.
     ///
     /// # Errors
     /// [`PredictError::NotFitted`] if neither a learned nor the strip model knows the candidate.
@@ -86,15 +91,58 @@ impl BestPredictor<'_> {
         candidate: &Candidate,
         features: &Features,
     ) -> Result<(ModelName, Prediction), PredictError> {
-        self.first(candidate, |predictor| predictor.predict(candidate, features))
+        self.answer_each(std::slice::from_ref(candidate), features).swap_remove(0)
     }
 
-    /// [`BestPredictor::answer`] for each of `candidates`, in order: those of a kernel are put to the model that knows it
-    /// best together.
+    /// [`BestPredictor::answer`] for each of `candidates`, in order.
+    ///
+    /// A candidate is compared with all of the catalogue that the device can hold, so its answer does not depend on which
+    /// others are asked about; one that the device cannot hold is answered alone.
+    pub fn answer_each(
+        &self,
+        candidates: &[Candidate],
+        features: &Features,
+    ) -> Vec<Result<(ModelName, Prediction), PredictError>> {
+        let Some(comparison) = &self.profile.models.comparison else {
+            return self.alone(candidates, features);
+        };
+        let dtypes = candidates.chunk_by(|a, b| a.dtype == b.dtype);
+        dtypes.flat_map(|alike| self.compared(comparison, alike, features)).collect()
+    }
+
+    /// [`BestPredictor::answer_each`] of candidates of one value type.
+    fn compared(
+        &self,
+        comparison: &Comparison,
+        candidates: &[Candidate],
+        features: &Features,
+    ) -> Vec<Result<(ModelName, Prediction), PredictError>> {
+        let Some(dtype) = candidates.first().map(|c| c.dtype) else { return Vec::new() };
+        let facts = &self.profile.device.facts;
+        let limits = Limits::with_memory(facts.memory_bytes);
+        let possible: Vec<Candidate> =
+            catalogue(dtype).filter(|c| feasible(c, features, &limits).is_ok()).collect();
+        let answers = possible.iter().zip(self.alone(&possible, features));
+        let (known, predicted): (Vec<(Candidate, Seconds)>, Vec<_>) = answers
+            .filter_map(|(c, answer)| answer.ok().map(|(model, p)| ((*c, p.time), (model, p))))
+            .unzip();
+        let joined: BTreeMap<Candidate, (ModelName, Prediction)> = known
+            .iter()
+            .zip(predicted)
+            .zip(comparison.times_s(&known, features, facts))
+            .map(|(((candidate, _), (model, prediction)), time)| {
+                (*candidate, (model, prediction.moved_to(time)))
+            })
+            .collect();
+        let alone = |c: &Candidate| self.alone(std::slice::from_ref(c), features).swap_remove(0);
+        candidates.iter().map(|c| joined.get(c).cloned().map_or_else(|| alone(c), Ok)).collect()
+    }
+
+    /// What the models of single kernels say: candidates of a kernel are put to the model that knows it best together.
     ///
     /// # Panics
     /// Never: a profile holds the model that [`Profile::best_model`] names.
-    pub fn answer_each(
+    fn alone(
         &self,
         candidates: &[Candidate],
         features: &Features,
@@ -108,7 +156,7 @@ impl BestPredictor<'_> {
             // What it does not know another model may.
             all.extend(predicted.map(|(prediction, candidate)| match prediction {
                 Ok(prediction) => Ok((model, prediction)),
-                Err(_) => self.answer(candidate, features),
+                Err(_) => self.first(candidate, |predictor| predictor.predict(candidate, features)),
             }));
         }
         all
@@ -134,6 +182,11 @@ impl Model for BestPredictor<'_> {
     }
 
     fn explain(&self, candidate: &Candidate, features: &Features) -> Result<Vec<Term>, PredictError> {
-        self.first(candidate, |predictor| predictor.explain(candidate, features)).map(|(_, terms)| terms)
+        let (_, mut terms) = self.first(candidate, |predictor| predictor.explain(candidate, features))?;
+        if self.profile.models.comparison.is_some() {
+            let time = self.predict(candidate, features)?.time;
+            terms.push(Term { part: "", name: "T beside the other candidates", value: time.0, unit: "s" });
+        }
+        Ok(terms)
     }
 }

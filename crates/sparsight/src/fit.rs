@@ -5,7 +5,7 @@ use crate::profile::{CalibratedStrip, MODELS_SCHEMA, Models, ProfileFolder};
 use crate::records::{BenchmarkRecord, CorpusRecord};
 use sparsight_kernels::DeviceFacts;
 use sparsight_model::{
-    Calibration, LearnedModel, Learner, LearningSample, MeasuredPair, Model, Observation, PredictError,
+    Calibration, Comparison, LearnedModel, LearningSample, MeasuredPair, Model, Observation, PredictError,
     StripModel, StripPredictor, Variant,
 };
 
@@ -37,9 +37,10 @@ pub fn fit(folder: &ProfileFolder, trainable: impl Fn(&str) -> bool) -> Result<M
         strip_cache_calibration: calibrate(&strip_cache, &facts, &corpus),
         strip_uniform: fit_drawn(Variant::StripUniform, &facts, &observations, &corpus)?,
         strip_normal: fit_drawn(Variant::StripNormal, &facts, &observations, &corpus)?,
-        boosting: learn(&facts, &samples)?,
-        linear: learn(&facts, &samples)?,
-        neighbours: learn(&facts, &samples)?,
+        boosting: if_enough(LearnedModel::fit(&facts, &samples))?,
+        linear: if_enough(LearnedModel::fit(&facts, &samples))?,
+        neighbours: if_enough(LearnedModel::fit(&facts, &samples))?,
+        comparison: if_enough(Comparison::fit(&facts, &samples))?,
         train: Vec::new(),
         trained_on: corpus.iter().map(|record| record.matrix.clone()).collect(),
         strip,
@@ -78,11 +79,8 @@ fn fit_drawn(
 }
 
 /// `None` with too few matrices.
-fn learn<L: Learner>(
-    facts: &DeviceFacts,
-    samples: &[LearningSample<'_>],
-) -> Result<Option<LearnedModel<L>>, Error> {
-    match LearnedModel::fit(facts, samples) {
+fn if_enough<T>(learned: Result<T, PredictError>) -> Result<Option<T>, Error> {
+    match learned {
         Ok(model) => Ok(Some(model)),
         Err(PredictError::TooFewMatrices { .. }) => Ok(None),
         Err(error) => Err(error.into()),

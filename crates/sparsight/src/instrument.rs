@@ -6,7 +6,7 @@
 //! rows of one length
 //!   csr-vector        I = 1..10, 15, 20, 30, 40, 50    p = 1, 4 16 64 256 1024 | 2048 3072 4096
 //!   csr-scalar, ell, jad   I = 1..10                        p = 1, 4 16 64 256 1024
-//!   coo               one strip of rows                p = 1 2 5, 10 20 .. 100
+//!   coo, csr-balanced one strip of rows                p = 1 2 5, 10 20 .. 100
 //! lengths drawn around p, uniform and normal
 //!   csr-vector        I = 1..10, 15, 20, 30, 40, 50    p = 1, 4 16 64 256 1024 | 1536 2048 3072
 //!   csr-scalar, ell, jad   I = 1..10                        p = 1, 4 16 64 256 1024
@@ -23,7 +23,7 @@ use sparsight_device::timing::{Caches, StoppingRule, measure};
 use sparsight_device::{Device, DeviceError, Operand};
 use sparsight_kernels::{
     BLOCKS, BenchmarkMatrix, BenchmarkRows, Candidate, DeviceFacts, Format, Kernel, Placement,
-    RowLengthDistribution, Strip, catalogue, device_bytes, feasible, strip,
+    RowLengthDistribution, Strip, StripUnit, catalogue, device_bytes, feasible, strip,
 };
 use sparsight_matrix::gallery::Recipe;
 use sparsight_matrix::{Bytes, Dtype, Features, Infeasible, Limits, Scalar, rounding_bound};
@@ -90,7 +90,8 @@ impl Grid {
     #[must_use]
     pub fn thinned(self) -> Self {
         let mut grid = self.only(&[RowLengthDistribution::Constant]);
-        grid.points.retain(|p| p.kernel.format() == Format::Coo || [1, 2, 4, 8].contains(&p.strips));
+        grid.points
+            .retain(|p| StripUnit::of(p.kernel) != StripUnit::Rows || [1, 2, 4, 8].contains(&p.strips));
         grid
     }
 
@@ -107,25 +108,26 @@ impl Grid {
     }
 }
 
-/// `(nrows, p, I)` of one kernel's grid. HYB has no benchmark matrices of its own: it is ELL and COO; and for COO, which
-/// works by non-zeros, it makes no difference how long the rows are.
+/// `(nrows, p, I)` of one kernel's grid. HYB has no benchmark matrices of its own: it is ELL and COO; and for COO and
+/// csr-balanced, which work by non-zeros, it makes no difference how long the rows are.
 fn points_of(kernel: Kernel, lengths: RowLengthDistribution, strip: Strip) -> Vec<(u64, u64, u64)> {
+    let by_non_zeros = strip.unit != StripUnit::Rows;
     let means: &[u64] = match kernel {
         _ if !kernel.has_benchmark_matrices() => &[],
-        Kernel::Coo if lengths.is_drawn() => &[],
-        Kernel::Coo => &[1, 2, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100],
+        _ if by_non_zeros && lengths.is_drawn() => &[],
+        _ if by_non_zeros => &[1, 2, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100],
         Kernel::CsrVector { .. } if lengths.is_drawn() => &[1, 4, 16, 64, 256, 1024, 1536, 2048, 3072],
         Kernel::CsrVector { .. } => &[1, 4, 16, 64, 256, 1024, 2048, 3072, 4096],
         _ => &[1, 4, 16, 64, 256, 1024],
     };
     let strips: &[u64] = match kernel {
         Kernel::CsrVector { .. } => &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 15, 20, 30, 40, 50],
-        Kernel::Coo => &[1],
+        _ if by_non_zeros => &[1],
         _ => &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10],
     };
     let point = |p: u64, strips_of_rows: u64| {
         let nrows = strip.size * strips_of_rows;
-        let strips = if kernel == Kernel::Coo { strip.strips(nrows * p) } else { strips_of_rows };
+        let strips = strip.strips(strip.unit.count(nrows, nrows * p));
         (nrows, p, strips)
     };
     means.iter().flat_map(|&p| strips.iter().map(move |&strips| point(p, strips))).collect()

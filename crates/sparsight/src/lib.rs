@@ -26,16 +26,19 @@ pub mod records;
 mod advisor;
 mod bench;
 mod best;
+mod compare;
 mod error;
 mod evaluate;
 mod fit;
 mod instrument;
+mod partition;
 mod predictor;
 mod run;
 
 pub use advisor::{Advice, Advised, Advisor, Objective, Refused, Why};
 pub use bench::{Bench, HOPELESS, bench};
 pub use best::BestPredictor;
+pub use compare::{Compared, ComparedDevice, Comparison, Contender, Limit, Span, Speed, compare};
 pub use error::Error;
 pub use evaluate::{
     AccuracyRow, Baseline, ChoiceRow, Chooser, Evaluation, Miss, ModelWins, PredictedTime, Scope, WinsRow,
@@ -43,6 +46,7 @@ pub use evaluate::{
 };
 pub use fit::fit;
 pub use instrument::{Grid, Point, Step, instrument, measure_conversion};
+pub use partition::{Part, PartitionObjective, Partitioning, Strategy};
 pub use predictor::{ModelName, Predictor};
 pub use profile::Profile;
 pub use run::{MeasuredPartition, Plan, Prepared, run_partition};

@@ -5,10 +5,10 @@ mod support;
 use serde::{Serialize, de::DeserializeOwned};
 use sparsight::device::Device;
 use sparsight::device::timing::Caches;
-use sparsight::kernels::{Format, Kernel, catalogue, compulsory_bytes};
-use sparsight::matrix::{Bytes, Dtype, Features, Locality, RowLengths, Seconds};
-use sparsight::model::{MIN_MATRICES, PlacementRule, RowLengthRule};
-use sparsight::profile::{DEVICE_SCHEMA, ProfileFolder, ProfiledDevice, Provenance};
+use sparsight::kernels::{Candidate, Format, Kernel, catalogue, compulsory_bytes, feasible};
+use sparsight::matrix::{Bytes, Dtype, Features, Limits, Locality, RowLengths, Seconds};
+use sparsight::model::{MIN_MATRICES, Model, PlacementRule, Prediction, RowLengthRule};
+use sparsight::profile::{DEVICE_SCHEMA, Models, ProfileFolder, ProfiledDevice, Provenance};
 use sparsight::records::{CorpusRecord, Measured, Outcome};
 use sparsight::{
     Advisor, ChoiceRow, Chooser, Error, Evaluation, Grid, ModelName, Objective, Profile, evaluate, fit,
@@ -173,6 +173,8 @@ fn each_kernel_is_answered_by_the_model_with_the_least_cross_validated_error() {
         with_log_error(&profile, Kernel::Coo, [(Boosting, 0.2), (Linear, 0.1), (Neighbours, 0.3)]);
     let mixed =
         with_log_error(&linear_for_coo, Kernel::Ell, [(Boosting, 0.2), (Linear, 0.3), (Neighbours, 0.1)]);
+    // What each says by itself: compared, near candidates would move together.
+    let mixed = Profile { models: Models { comparison: None, ..mixed.models.clone() }, ..mixed };
     let features = record(3).features;
     let advice = Advisor::new(&mixed).advise(&features, Dtype::F64, &Objective::default()).unwrap();
     for kernel in [Kernel::Coo, Kernel::Ell] {
@@ -187,6 +189,33 @@ fn each_kernel_is_answered_by_the_model_with_the_least_cross_validated_error() {
         assert!(of(&advice).iter().all(|(_, _, model)| *model == wanted), "{kernel}");
         assert_eq!(of(&advice), of(&alone), "{kernel}");
     }
+}
+
+#[test]
+fn best_chooses_by_the_comparison_and_says_the_same_of_one_candidate_as_of_all() {
+    let dir = tempfile::tempdir().unwrap();
+    let profile = profile(dir.path(), 25);
+    let comparison = profile.models.comparison.as_ref().unwrap();
+    let (features, facts) = (record(30).features, &profile.device.facts);
+    let limits = Limits::with_memory(facts.memory_bytes);
+    let all: Vec<Candidate> =
+        catalogue(Dtype::F64).filter(|c| feasible(c, &features, &limits).is_ok()).collect();
+    let best = Advisor::new(&profile)
+        .predictor(ModelName::Best, PlacementRule::Blend, RowLengthRule::Paper)
+        .unwrap();
+    let together: Vec<Prediction> =
+        best.predict_each(&all, &features).into_iter().map(Result::unwrap).collect();
+    for (candidate, among) in all.iter().zip(&together) {
+        assert_eq!(&best.predict(candidate, &features).unwrap(), among, "{candidate}");
+        assert!(among.low.0 > 0.0 && among.low <= among.time && among.time <= among.high);
+        assert!(among.time >= facts.launch_s);
+        let terms = best.explain(candidate, &features).unwrap();
+        assert_eq!(terms.last().unwrap().value.to_bits(), among.time.0.to_bits());
+    }
+    let ratios = comparison.log_ratios(&all, &features, facts);
+    let least = |keys: Vec<f64>| (0..all.len()).min_by(|a, b| keys[*a].total_cmp(&keys[*b])).unwrap();
+    let first = least(ratios.into_iter().map(Option::unwrap).collect());
+    assert_eq!(first, least(together.iter().map(|p| p.time.0).collect()));
 }
 
 #[test]

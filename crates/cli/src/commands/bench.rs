@@ -25,7 +25,7 @@ pub(crate) struct Bench {
     /// Matrices: files, folders or gallery:NAME[,key=value...]
     #[arg(required = true)]
     paths: Vec<String>,
-    /// Device of this machine: cpu or cuda[:N] [default: cuda:0 if there is one, else cpu]
+    /// Device of this machine: cpu, cuda[:N], or cuda[:N]/smM for M of its multiprocessors [default: cuda:0 if there is one, else cpu]
     #[arg(long, value_name = "DEVICE")]
     device: Option<DeviceName>,
     /// Empty the caches before each product

@@ -32,6 +32,12 @@ struct HereJson {
     facts: DeviceFacts,
     /// Profile that `--device` finds for it.
     profile: Option<String>,
+    /// Of a GPU, multiprocessors that a part of it can have.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    parts: Vec<u32>,
+    /// The same in words.
+    #[serde(skip)]
+    parts_in_words: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -48,6 +54,8 @@ pub(crate) fn run(context: &Context) -> Result<Exit, Failure> {
         id: DeviceName::Cpu.to_string(),
         facts: cpu,
         profile: cached.map(|folder| folder.display().to_string()),
+        parts: Vec::new(),
+        parts_in_words: None,
     }];
     let cuda = Cuda::count().and_then(|count| (0..count).map(Cuda::open).collect::<Result<Vec<_>, _>>());
     let no_cuda = match cuda {
@@ -55,10 +63,16 @@ pub(crate) fn run(context: &Context) -> Result<Exit, Failure> {
             let none = devices
                 .is_empty()
                 .then(|| NoCudaJson { why: "the driver sees no device".to_owned(), hint: None });
-            here.extend(devices.iter().enumerate().map(|(index, cuda)| HereJson {
-                id: DeviceName::Cuda(index).to_string(),
-                facts: cuda.facts().clone(),
-                profile: shipped_for_gpu(&cuda.facts().name).map(|profile| profile.name),
+            here.extend(devices.iter().enumerate().map(|(index, cuda)| {
+                let parts = Cuda::parts(index);
+                let words = parts.as_ref().map_or_else(|why| format!("none ({why})"), ToString::to_string);
+                HereJson {
+                    id: DeviceName::Cuda(index).to_string(),
+                    facts: cuda.facts().clone(),
+                    profile: shipped_for_gpu(&cuda.facts().name).map(|profile| profile.name),
+                    parts: parts.map_or_else(|_| Vec::new(), |sizes| sizes.as_slice().to_vec()),
+                    parts_in_words: Some(words),
+                }
             }));
             none
         }
@@ -99,6 +113,11 @@ fn print(
         ]);
     }
     out.line(table)?;
+    for HereJson { id, parts_in_words, .. } in here {
+        if let Some(sizes) = parts_in_words {
+            out.line(format_args!("  parts of {id}: {id}/smM with M multiprocessors, {sizes}"))?;
+        }
+    }
     if let Some(NoCudaJson { why, hint }) = no_cuda {
         out.line(format_args!("  cuda: {why}"))?;
         if let Some(hint) = hint {

@@ -8,7 +8,7 @@ use crate::printer::BOLD;
 use crate::table::Table;
 use crate::text::grouped;
 use serde::Serialize;
-use sparsight::kernels::{BLOCKS, DeviceKind, Format, Kernel, Strip, StripUnit, strip};
+use sparsight::kernels::{BLOCKS, DeviceKind, Format, Kernel, Strip, strip};
 
 /// The catalogue: formats, kernels, block sizes, and the strip of each kernel on a device
 #[derive(Debug, clap::Args)]
@@ -46,17 +46,13 @@ impl Kernels {
         let facts = &self.profile.facts(context)?;
         let json = |kernel: Kernel| {
             let strip = (!kernel.is_vendors()).then(|| strip(kernel, facts));
-            let unit = |strip: Strip| match strip.unit {
-                StripUnit::Rows => "rows",
-                StripUnit::NonZeros => "non-zeros",
-            };
             KernelJson {
                 id: kernel.to_string(),
                 format: kernel.format(),
                 kernel: kernel.name(),
                 threads_per_row: kernel.threads_per_row(),
                 strip: strip.map(|strip| strip.size),
-                strip_unit: strip.map(unit),
+                strip_unit: strip.map(|strip: Strip| strip.unit.name()),
                 vendor: kernel.is_vendors(),
             }
         };

@@ -1,5 +1,6 @@
 //! `sparsight measure`: bench of a corpus, added to a profile.
 
+use crate::args::KernelFlags;
 use crate::context::Context;
 use crate::device_choice::{DeviceName, OpenDevice};
 use crate::failure::{Exit, Failure};
@@ -11,24 +12,24 @@ use crate::text::{counted, matrices};
 use rayon::prelude::*;
 use serde::Serialize;
 use sparsight::device::timing::{Caches, StoppingRule};
-use sparsight::kernels::{Candidate, catalogue_on};
+use sparsight::kernels::Candidate;
 use sparsight::matrix::{Csr, Dtype, Features, Scalar};
 use sparsight::profile::ProfileFolder;
 use sparsight::records::{CorpusRecord, Journal, Outcome};
 use sparsight::{Bench, HOPELESS, bench};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 
 /// Adds bench results of a corpus to a profile
 ///
-/// Matrices that the folder already holds are skipped: a run that was stopped goes on with the same command, and one
-/// that was killed loses the matrix at hand. Candidates 8 times slower than the best are run once.
+/// What the folder already holds is skipped: a run that was stopped goes on with the same command, one that was killed
+/// loses the matrix at hand, and new kernels are added to a corpus that was measured without them. Candidates 8 times slower than the best are run once.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Measure {
     /// Matrices: files, folders or gallery:NAME[,key=value...]
     #[arg(required = true)]
     paths: Vec<String>,
-    /// Device of this machine: cpu or cuda[:N]
+    /// Device of this machine: cpu, cuda[:N], or cuda[:N]/smM for M of its multiprocessors
     #[arg(long, value_name = "DEVICE", default_value = "cuda:0")]
     device: DeviceName,
     /// Folder of the profile
@@ -38,6 +39,8 @@ pub(crate) struct Measure {
     /// exactly one
     #[arg(long, value_name = "I/N")]
     shard: Option<Shard>,
+    #[command(flatten)]
+    kernels: KernelFlags,
 }
 
 #[derive(Serialize, Default)]
@@ -61,11 +64,11 @@ struct UnreadableJson {
     why: String,
 }
 
-/// A matrix that the folder does not hold in every value type.
+/// A matrix of which the folder does not hold every candidate.
 struct Task {
     source: MatrixSource,
     name: String,
-    missing: Vec<Dtype>,
+    missing: Vec<(Dtype, Vec<Candidate>)>,
 }
 
 impl Task {
@@ -84,12 +87,15 @@ impl Measure {
     fn plan(
         &self,
         sources: Vec<MatrixSource>,
+        candidates: &[Candidate],
         corpus: &Journal<CorpusRecord>,
         counts: &mut MeasureJson,
         context: &Context,
     ) -> Vec<Task> {
-        let mut known: HashSet<(String, Dtype)> =
-            corpus.records().iter().map(|r| (r.matrix.clone(), r.dtype)).collect();
+        let mut known: HashMap<String, HashSet<Candidate>> = HashMap::new();
+        for record in corpus.records() {
+            known.entry(record.matrix.clone()).or_default().extend(record.results.iter().map(|m| m.id));
+        }
         let mut tasks = Vec::new();
         for source in sources {
             let name = source.record_name();
@@ -97,9 +103,18 @@ impl Measure {
                 counts.elsewhere += 1;
                 continue;
             }
-            let mut missing = context.dtypes();
-            missing.retain(|&dtype| known.insert((name.clone(), dtype)));
-            counts.skipped += context.dtypes().len() - missing.len();
+            let known = known.entry(name.clone()).or_default();
+            let mut missing = Vec::new();
+            for dtype in context.dtypes() {
+                // Also what stands in the list twice is measured once.
+                let new = |c: &&Candidate| c.dtype == dtype && known.insert(**c);
+                let new: Vec<Candidate> = candidates.iter().filter(new).copied().collect();
+                if new.is_empty() {
+                    counts.skipped += 1;
+                } else {
+                    missing.push((dtype, new));
+                }
+            }
             if !missing.is_empty() {
                 tasks.push(Task { source, name, missing });
             }
@@ -119,10 +134,12 @@ impl Measure {
         context.interrupt.listen();
         profiling::begin(&folder, &mut device, context)?;
         let mut corpus = folder.corpus()?;
-        let tasks = self.plan(sources, &corpus, &mut counts, context);
-        let kind = device.facts().kind;
-        let candidates = Dtype::ALL.into_iter().flat_map(|dtype| catalogue_on(kind, dtype)).collect();
+        let mut candidates = Vec::new();
+        for dtype in context.dtypes() {
+            candidates.extend(self.kernels.candidates(device.facts().kind, dtype)?);
+        }
         let candidates = device.runnable::<f64>(candidates, context)?;
+        let tasks = self.plan(sources, &candidates, &corpus, &mut counts, context);
         let bar = context.printer.progress(tasks.iter().map(Task::work).sum(), "matrices");
         let mut done = 0;
         for task in tasks {
@@ -140,7 +157,7 @@ impl Measure {
                 Err(other) => return Err(other),
             };
             let features = Features::of(&matrix);
-            for dtype in missing {
+            for (dtype, candidates) in missing {
                 if dtype == Dtype::F32 && matrix.values().par_iter().any(|&v| !(v as f32).is_finite()) {
                     let why = "values beyond the range of f32".to_owned();
                     context.printer.warning(format_args!("skipped in f32: {name}: {why}"));
@@ -149,9 +166,9 @@ impl Measure {
                 }
                 let record = match dtype {
                     Dtype::F32 => {
-                        one::<f32>(&device, &candidates, &name, &matrix.to_dtype(), &features, context)
+                        one::<f32>(&device, (&name, &matrix.to_dtype()), &features, &candidates, context)
                     }
-                    Dtype::F64 => one::<f64>(&device, &candidates, &name, &matrix, &features, context),
+                    Dtype::F64 => one::<f64>(&device, (&name, &matrix), &features, &candidates, context),
                 }?;
                 counts.measured += 1;
                 counts.failing += usize::from(report_failures(&record, context));
@@ -197,13 +214,12 @@ impl Measure {
     }
 }
 
-/// Every candidate of `candidates` that is of this value type on one matrix.
+/// The candidates on one matrix.
 fn one<T: Scalar>(
     device: &OpenDevice,
-    candidates: &[Candidate],
-    name: &str,
-    matrix: &Csr<T>,
+    matrix: (&str, &Csr<T>),
     features: &Features,
+    candidates: &[Candidate],
     context: &Context,
 ) -> Result<CorpusRecord, Failure> {
     let how = Bench {
@@ -212,8 +228,7 @@ fn one<T: Scalar>(
         seed: context.seed,
         hopeless: Some(HOPELESS),
     };
-    let candidates: Vec<_> = candidates.iter().copied().filter(|c| c.dtype == T::DTYPE).collect();
-    bench(device.of(), (name, matrix), features, &candidates, &how, |_| Ok(())).map_err(Failure::from)
+    bench(device.of(), matrix, features, candidates, &how, |_| Ok(())).map_err(Failure::from)
 }
 
 /// Whether any candidate failed; each is named.

@@ -2,6 +2,7 @@
 
 pub(crate) mod advise;
 pub(crate) mod bench;
+pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod devices;
 pub(crate) mod evaluate;
@@ -10,6 +11,7 @@ pub(crate) mod gallery;
 pub(crate) mod info;
 pub(crate) mod kernels;
 pub(crate) mod measure;
+pub(crate) mod plan;
 pub(crate) mod predict;
 pub(crate) mod profile;
 
@@ -21,7 +23,9 @@ use crate::failure::{Exit, Failure};
 pub(crate) fn run(command: Command, context: &Context) -> Result<Exit, Failure> {
     match command {
         Command::Advise(advise) => advise.run(context),
+        Command::Compare(compare) => compare.run(context),
         Command::Predict(predict) => predict.run(context),
+        Command::Plan(plan) => plan.run(context),
         Command::Bench(bench) => bench.run(context),
         Command::Profile(profile) => profile.run(context),
         Command::Measure(measure) => measure.run(context),

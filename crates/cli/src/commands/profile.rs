@@ -19,7 +19,7 @@ use std::path::PathBuf;
 /// What was measured stays in the folder: a run that was stopped goes on with the same command.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Profile {
-    /// Device of this machine: cpu or cuda[:N]
+    /// Device of this machine: cpu, cuda[:N], or cuda[:N]/smM for M of its multiprocessors
     #[arg(long, value_name = "DEVICE", default_value = "cuda:0")]
     device: DeviceName,
     /// Folder to write to, made if it is not there

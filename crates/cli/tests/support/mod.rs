@@ -90,6 +90,22 @@ fn facts() -> DeviceFacts {
     }
 }
 
+/// Facts of a CPU that nobody builds: four workers and a twentieth of the GPU's bandwidth.
+fn cpu_facts() -> DeviceFacts {
+    DeviceFacts {
+        name: "Made-up CPU".to_owned(),
+        kind: DeviceKind::Cpu,
+        multiprocessors: 4,
+        warps_per_multiprocessor: 1,
+        threads_per_multiprocessor: 1,
+        max_threads_per_block: None,
+        compute_capability: None,
+        copy_bytes_per_s: 5e10,
+        upload_bytes_per_s: None,
+        ..facts()
+    }
+}
+
 /// Microseconds that a benchmark matrix takes on the made-up GPU: a product of two lines, as the models say.
 fn made_up_us(kernel: Kernel, block: u32, placement: Placement, p: u64, strips: u64) -> f64 {
     let knob = match kernel {
@@ -124,7 +140,24 @@ fn made_up_grid() -> impl Iterator<Item = (Kernel, Placement, u64, u64)> {
 /// A folder with a fitted profile of the made-up GPU, called `made-up`.
 pub fn made_up_profile() -> TempDir {
     let dir = tempfile::tempdir().unwrap();
-    let folder = ProfileFolder::create(&dir.path().join("made-up")).unwrap();
+    write_profile(&dir.path().join("made-up"), facts(), 1.0, |_| true);
+    dir
+}
+
+/// The same, and beside it one of a CPU that takes ten times as long for a strip, called `made-up-cpu`. Both know a few
+/// kernels alone, so that what is best does not change when the catalogue grows.
+pub fn made_up_profiles() -> TempDir {
+    let few = |kernel: Kernel| ["csr-scalar", "csr-vector", "coo", "ell"].contains(&kernel.name());
+    let dir = tempfile::tempdir().unwrap();
+    write_profile(&dir.path().join("made-up"), facts(), 1.0, few);
+    write_profile(&dir.path().join("made-up-cpu"), cpu_facts(), 10.0, few);
+    dir
+}
+
+/// A fitted profile of a device on which everything takes `slowness` times as long as [`made_up_us`], of the kernels that
+/// `known` accepts.
+fn write_profile(path: &Path, facts: DeviceFacts, slowness: f64, known: impl Fn(Kernel) -> bool) {
+    let folder = ProfileFolder::create(path).unwrap();
     let conversion = Format::ALL.map(|format| {
         (format, ConversionCost { s_per_byte: if format == Format::Csr { 0.0 } else { 1e-9 } })
     });
@@ -139,19 +172,19 @@ pub fn made_up_profile() -> TempDir {
     };
     let device = ProfiledDevice {
         schema: DEVICE_SCHEMA.to_owned(),
-        facts: facts(),
+        facts,
         conversion: BTreeMap::from(conversion),
         provenance,
     };
     folder.write_device(&device).unwrap();
     let mut journal = folder.benchmark().unwrap();
-    for (kernel, placement, p, strips) in made_up_grid() {
-        let rows = strip(kernel, &facts()).size * strips;
+    for (kernel, placement, p, strips) in made_up_grid().filter(|point| known(point.0)) {
+        let rows = strip(kernel, &device.facts).size * strips;
         // COO counts strips of non-zeros; one strip of rows holds p of them.
         let (nrows, strips) = if kernel == Kernel::Coo { (rows / strips, p) } else { (rows, strips) };
         let timing = |block| BlockTiming {
             block,
-            time_s: Seconds(1e-6 * made_up_us(kernel, block, placement, p, strips)),
+            time_s: Seconds(1e-6 * slowness * made_up_us(kernel, block, placement, p, strips)),
             spread: 0.01,
             samples: 5,
             beta: 50,
@@ -165,7 +198,6 @@ pub fn made_up_profile() -> TempDir {
         journal.append(record).unwrap();
     }
     folder.write_models(&sparsight::fit(&folder, |_| true).unwrap()).unwrap();
-    dir
 }
 
 /// Adds a corpus on which the made-up GPU takes `ratio` times as long as `strip-cache` predicts.

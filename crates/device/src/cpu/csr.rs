@@ -39,8 +39,25 @@ fn by_rows<T: Scalar>(a: &Csr<T>, block: usize, y: &mut [T], product: impl Fn(&[
     });
 }
 
+/// Partial sums of a row where the kernel does not say how many: enough for the compiler to vectorise.
+pub(super) const LANES: usize = 8;
+
+/// Entries of a long row that one task adds up. Chosen: some 10 us of work.
+const ENTRIES_A_TASK: usize = 16_384;
+
+/// The product of one row with x by all threads; pieces of it are added up in their order.
+pub(super) fn long_row<T: Scalar>(cols: &[u32], values: &[T], x: &[T]) -> T {
+    let pieces = cols.par_chunks(ENTRIES_A_TASK).zip(values.par_chunks(ENTRIES_A_TASK));
+    let sums: Vec<T> = pieces.map(|(cols, values)| strided::<T, LANES>(cols, values, x)).collect();
+    let mut sum = T::default();
+    for piece in sums {
+        sum += piece;
+    }
+    sum
+}
+
 /// The product of one row with x: `LANES` sums, then a tree of additions as the threads of a warp do it.
-fn strided<T: Scalar, const LANES: usize>(cols: &[u32], values: &[T], x: &[T]) -> T {
+pub(super) fn strided<T: Scalar, const LANES: usize>(cols: &[u32], values: &[T], x: &[T]) -> T {
     let mut sums = [T::default(); LANES];
     let (full_cols, last_cols) = cols.as_chunks::<LANES>();
     let (full_values, last_values) = values.as_chunks::<LANES>();

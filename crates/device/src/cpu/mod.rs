@@ -3,6 +3,8 @@
 //! ```text
 //! csr-scalar      a task is `block` rows          one sum a row
 //! csr-vector/t    a task is `block` rows          t partial sums a row, which the compiler can vectorise
+//! csr-balanced    a task is 16 `block` items      rows and non-zeros, counted together; all threads share a long row
+//! csr-binned      a task is `block` places        rows of about one length; all threads share a long row
 //! ell             a task is `block` rows          columns of the tile one after the other
 //! coo             a task is 16 `block` non-zeros  rows that reach over a task's end are carried
 //! hyb             ell, then coo added to it
@@ -19,6 +21,8 @@ mod benchmark;
 mod bro_ell;
 mod coo;
 mod csr;
+mod csr_balanced;
+mod csr_binned;
 mod ell;
 mod eviction;
 mod facts;

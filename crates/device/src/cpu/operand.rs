@@ -2,16 +2,21 @@
 
 use super::coo::{Carry, Start};
 use super::places::Places;
-use super::{Cpu, bro_ell, coo, csr, ell, hyb, jad, sell};
+use super::{Cpu, bro_ell, coo, csr, csr_balanced, csr_binned, ell, hyb, jad, sell};
 use crate::timing::Caches;
 use crate::{Device, DeviceError, Operand, Preparation};
 use sparsight_kernels::{Candidate, Format, Kernel};
-use sparsight_matrix::{BroEll, Coo, Csr, Ell, Hyb, Infeasible, Jad, Limits, Scalar, Seconds, Sell};
+use sparsight_matrix::{
+    BroEll, Coo, Csr, Ell, Hyb, Infeasible, Jad, Limits, RowBins, RowLengths, Scalar, Seconds, Sell,
+    TileTable,
+};
 
 /// A matrix in one format.
 #[derive(Debug, PartialEq)]
 pub(super) enum Held<T> {
     Csr(Csr<T>),
+    CsrBalanced(Csr<T>, TileTable),
+    CsrBinned(Csr<T>, RowBins, Places),
     Coo(Coo<T>),
     Ell(Ell<T>),
     Hyb(Hyb<T>),
@@ -32,12 +37,22 @@ pub(super) struct Scratch<T> {
 impl<T: Scalar> Held<T> {
     /// Converts; CSR is copied.
     pub(super) fn convert(a: &Csr<T>, format: Format, limits: &Limits) -> Result<Self, Infeasible> {
+        let (size, nnz) = ((a.nrows() as u64, a.ncols() as u64), a.nnz() as u64);
         Ok(match format {
             Format::Csr => {
-                Csr::<T>::check(a.nrows() as u64, a.ncols() as u64, a.nnz() as u64, limits)?;
+                Csr::<T>::check(size.0, size.1, nnz, limits)?;
                 Self::Csr(a.clone())
             }
-            Format::CsrBalanced(_) | Format::CsrBinned => todo!("csr-balanced and csr-binned"),
+            Format::CsrBalanced(shape) => {
+                TileTable::check::<T>(size, nnz, RowLengths::of(a).max(), shape, limits)?;
+                Self::CsrBalanced(a.clone(), TileTable::of(a.row_ptr(), shape))
+            }
+            Format::CsrBinned => {
+                RowBins::check::<T>(size, nnz, RowLengths::of(a).max(), limits)?;
+                let bins = RowBins::of(a.row_ptr());
+                let places = Places::of(bins.order());
+                Self::CsrBinned(a.clone(), bins, places)
+            }
             Format::Coo => Self::Coo(Coo::from_csr(a, limits)?),
             Format::Ell => Self::Ell(Ell::from_csr(a, limits)?),
             Format::Hyb => Self::Hyb(Hyb::from_csr(a, limits)?),
@@ -66,6 +81,12 @@ impl<T: Scalar> Held<T> {
             (Self::Csr(a), Kernel::CsrScalar) => csr::scalar(a, block, x, y),
             (Self::Csr(a), Kernel::CsrVector { threads_per_row }) => {
                 csr::vector(a, threads_per_row, block, x, y);
+            }
+            (Self::CsrBalanced(a, tiles), Kernel::CsrBalanced(shape)) if shape == tiles.shape() => {
+                csr_balanced::product(a, tiles, block, x, y);
+            }
+            (Self::CsrBinned(a, bins, places), Kernel::CsrBinned) => {
+                csr_binned::product(a, (bins, places), block, x, y, sums);
             }
             (Self::Coo(a), Kernel::Coo) => coo::product(a, block, Start::Zero, x, y, carries),
             (Self::Ell(a), Kernel::Ell) => ell::product(a, block, x, y),

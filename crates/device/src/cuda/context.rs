@@ -1,17 +1,20 @@
 //! The driver's context of one device with the one stream in which everything runs, and errors in our words.
 
+use super::part::Part;
 use crate::DeviceError;
 use cudarc::driver::result::{self, DriverError};
 use cudarc::driver::sys;
 
-/// The device's primary context and a stream of its own.
+/// The device's primary context and a stream of its own, on all multiprocessors or on a part of them.
 ///
 /// # Invariants
-/// `device` and `raw` belong together; `raw` is retained until this is dropped; `stream` was created in it.
+/// `device` and `raw` belong together; `raw` is retained until this is dropped; `stream` was created in it, or in the
+/// green context of `part`, which lives longer than the stream and shorter than `raw`.
 #[derive(Debug)]
 pub(super) struct Context {
     device: sys::CUdevice,
     raw: sys::CUcontext,
+    part: Option<Part>,
     stream: sys::CUstream,
 }
 
@@ -36,12 +39,33 @@ pub(super) fn named<T>(call: &'static str, result: Result<T, DriverError>) -> Re
 impl Context {
     /// The context of device `device`. The driver must have been initialised.
     pub(super) fn retain(device: sys::CUdevice) -> Result<Self, DeviceError> {
-        // SAFETY: `device` comes from the driver; the context is released in `drop`.
-        let raw = named("cuDevicePrimaryCtxRetain", unsafe { result::primary_ctx::retain(device) })?;
-        let mut context = Self { device, raw, stream: std::ptr::null_mut() };
-        context.bind()?;
+        let mut context = Self::without_stream(device)?;
         context.stream =
             named("cuStreamCreate", result::stream::create(result::stream::StreamKind::NonBlocking))?;
+        Ok(context)
+    }
+
+    /// The same with a stream on `multiprocessors` of the device, whose number is `index`.
+    ///
+    /// # Errors
+    /// [`DeviceError::NoSuchPart`] if the driver does not deal out that many.
+    pub(super) fn retain_part(
+        device: sys::CUdevice,
+        index: usize,
+        multiprocessors: u32,
+    ) -> Result<Self, DeviceError> {
+        let mut context = Self::without_stream(device)?;
+        let part = context.part.insert(Part::create(device, index, multiprocessors)?);
+        context.stream = part.stream()?;
+        Ok(context)
+    }
+
+    /// The primary context, made the calling thread's.
+    fn without_stream(device: sys::CUdevice) -> Result<Self, DeviceError> {
+        // SAFETY: `device` comes from the driver; the context is released in `drop`.
+        let raw = named("cuDevicePrimaryCtxRetain", unsafe { result::primary_ctx::retain(device) })?;
+        let context = Self { device, raw, part: None, stream: std::ptr::null_mut() };
+        context.bind()?;
         Ok(context)
     }
 
@@ -53,6 +77,11 @@ impl Context {
 
     pub(super) fn device(&self) -> sys::CUdevice {
         self.device
+    }
+
+    /// The part of the device to which the stream is bound, if it is not all of it.
+    pub(super) fn part(&self) -> Option<&Part> {
+        self.part.as_ref()
     }
 
     pub(super) fn stream(&self) -> sys::CUstream {
@@ -83,10 +112,11 @@ impl Context {
 impl Drop for Context {
     fn drop(&mut self) {
         if self.bind().is_ok() && !self.stream.is_null() {
-            // SAFETY: created in `retain`, destroyed only here; nobody can use it any more.
+            // SAFETY: created when `self` was, destroyed only here; nobody can use it any more.
             let _ = unsafe { result::stream::destroy(self.stream) };
         }
-        // SAFETY: retained in `retain`, released only here.
+        drop(self.part.take());
+        // SAFETY: retained in `without_stream`, released only here.
         let _ = unsafe { result::primary_ctx::release(self.device) };
     }
 }

@@ -112,7 +112,7 @@ impl CustomKernel<'_> {
     /// The kernel must take exactly these arguments, must stay within the arrays, and must end.
     ///
     /// # Panics
-    /// If there are more than 16 arguments.
+    /// If there are more than 24 arguments.
     pub unsafe fn batch<'a>(
         &'a self,
         shape: Shape,

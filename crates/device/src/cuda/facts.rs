@@ -3,6 +3,7 @@
 use super::batch::BatchTimer;
 use super::context::{Context, named};
 use super::memory::DeviceArray;
+use super::part::{self, Part};
 use crate::DeviceError;
 use crate::timing::{Caches, StoppingRule, measure};
 use cudarc::driver::{result, sys};
@@ -22,18 +23,28 @@ const UPLOAD_BYTES: usize = 128 << 20;
 /// Uploads that are timed; the median counts.
 const UPLOADS: usize = 5;
 
-/// The facts that the driver knows; what must be measured is 0.
+/// What the driver calls a device.
+pub(super) fn name(device: sys::CUdevice) -> Result<String, DeviceError> {
+    named("cuDeviceGetName", result::device::get_name(device))
+}
+
+/// The facts that the driver knows; what must be measured is 0. A part of a device has its own name and number of
+/// multiprocessors; all else is that of the whole device.
 pub(super) fn read(context: &Context) -> Result<DeviceFacts, DeviceError> {
     use sys::CUdevice_attribute as A;
-    let name = named("cuDeviceGetName", result::device::get_name(context.device()))?;
+    let device = context.device();
+    let (name, multiprocessors) = match context.part().map(Part::multiprocessors) {
+        Some(some) => (part::name(device, some)?, some),
+        None => (name(device)?, context.attribute(A::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?),
+    };
     // SAFETY: the device comes from the driver.
-    let memory = named("cuDeviceTotalMem", unsafe { result::device::total_mem(context.device()) })?;
+    let memory = named("cuDeviceTotalMem", unsafe { result::device::total_mem(device) })?;
     let threads = context.attribute(A::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR)?;
     let warp = context.attribute(A::CU_DEVICE_ATTRIBUTE_WARP_SIZE)?.max(1);
     Ok(DeviceFacts {
         name,
         kind: DeviceKind::Cuda,
-        multiprocessors: context.attribute(A::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?,
+        multiprocessors,
         warps_per_multiprocessor: threads / warp,
         threads_per_multiprocessor: threads,
         max_threads_per_block: Some(context.attribute(A::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?),

@@ -1,14 +1,14 @@
 //! Benchmark matrices made on the device, and the small kernels that fill vectors.
 
 use super::Cuda;
-use super::arrays::{CooArrays, EllArrays, JadArrays, Matrix, Offsets};
+use super::arrays::{CooArrays, CsrArrays, EllArrays, JadArrays, Matrix, Offsets, TileArrays};
 use super::memory::DeviceArray;
 use super::module::Module;
 use super::operand::CudaOperand;
 use super::upload::{Converted, upload};
 use crate::{DeviceError, Preparation};
 use sparsight_kernels::{BenchmarkMatrix, Format, HELPER_BLOCK, Placement};
-use sparsight_matrix::{Csr, Dtype, Ell, Hyb, Infeasible, JadLayout, Limits, Scalar};
+use sparsight_matrix::{Csr, Dtype, Ell, Hyb, Infeasible, JadLayout, Limits, Scalar, TileTable};
 use std::sync::Arc;
 
 /// Kernels of `benchmark_matrix_source`, in its order.
@@ -61,8 +61,8 @@ impl Helper {
 /// The matrix on the device. x is random and follows from the matrix' seed.
 ///
 /// The lengths of rows that differ are drawn on the host and uploaded as row offsets, with the order of JAD's rows; every
-/// entry is made on the device. What no grid asks for is made on the host altogether: SELL-C-sigma and BRO-ELL, and COO
-/// and HYB with rows that differ.
+/// entry is made on the device. What no grid asks for is made on the host altogether: csr-binned, SELL-C-sigma and BRO-ELL,
+/// and COO and HYB with rows that differ.
 pub(super) fn generate<'d, T: Scalar>(
     cuda: &'d Cuda,
     matrix: &BenchmarkMatrix,
@@ -80,15 +80,15 @@ pub(super) fn generate<'d, T: Scalar>(
         other => rows.bytes(other, T::DTYPE).0,
     };
     // The row offsets that other formats are made from lie beside them for a while.
-    let beside = if rows.offsets().is_some() && format != Format::Csr { 8 * (nrows + 1) } else { 0 };
+    let keeps_offsets = matches!(format, Format::Csr | Format::CsrBalanced(_));
+    let beside = if rows.offsets().is_some() && !keeps_offsets { 8 * (nrows + 1) } else { 0 };
     let need = need.saturating_add(beside);
     limits.check(u128::from(nnz), nnz, u128::from(need))?;
     cuda.context.bind()?;
     let on_host = match format {
-        Format::Sell(_) | Format::BroEll(_) => true,
+        Format::CsrBinned | Format::Sell(_) | Format::BroEll(_) => true,
         Format::Coo | Format::Hyb => matrix.lengths.is_drawn(),
-        Format::Csr | Format::Ell | Format::Jad => false,
-        Format::CsrBalanced(_) | Format::CsrBinned => todo!("csr-balanced and csr-binned"),
+        Format::Csr | Format::CsrBalanced(_) | Format::Ell | Format::Jad => false,
     };
     if on_host {
         let a = matrix.to_csr();
@@ -126,17 +126,23 @@ pub(super) fn generate<'d, T: Scalar>(
         helper.launch(ELL, width * stride, &args)?;
         Ok(EllArrays { width, stride, col_idx, values })
     };
+    let csr = |drawn: Option<Offsets>| -> Result<_, DeviceError> {
+        let (col_idx, values) = entries(nnz)?;
+        let row_ptr = if let Some(offsets) = drawn {
+            offsets
+        } else {
+            let offsets = Offsets::new(context, nrows as usize + 1, offset_bytes)?;
+            helper.launch(ROW_PTR, nrows + 1, &[nrows, matrix.row_length, offsets.address()])?;
+            offsets
+        };
+        Ok(CsrArrays { row_ptr, col_idx, values })
+    };
     let arrays = match format {
-        Format::Csr => {
-            let (col_idx, values) = entries(nnz)?;
-            let row_ptr = if let Some(offsets) = drawn {
-                offsets
-            } else {
-                let offsets = Offsets::new(context, nrows as usize + 1, offset_bytes)?;
-                helper.launch(ROW_PTR, nrows + 1, &[nrows, matrix.row_length, offsets.address()])?;
-                offsets
-            };
-            Matrix::Csr { row_ptr, col_idx, values }
+        Format::Csr => Matrix::Csr(csr(drawn)?),
+        Format::CsrBalanced(shape) => {
+            let csr = csr(drawn)?;
+            let table = TileTable::of(&rows.into_offsets(), shape);
+            Matrix::CsrBalanced(csr, TileArrays::of(context, &table)?)
         }
         Format::Coo => Matrix::Coo(coo(nnz)?),
         Format::Ell => Matrix::Ell(ell(rows.longest())?),
@@ -152,7 +158,7 @@ pub(super) fn generate<'d, T: Scalar>(
             helper.launch(JAD, nrows, &[what.as_slice(), &arrays].concat())?;
             Matrix::Jad(JadArrays { permutation, diagonal_ptr, col_idx, values })
         }
-        Format::CsrBalanced(_) | Format::CsrBinned | Format::Sell(_) | Format::BroEll(_) => {
+        Format::CsrBinned | Format::Sell(_) | Format::BroEll(_) => {
             unreachable!("made on the host")
         }
     };

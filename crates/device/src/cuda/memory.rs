@@ -124,33 +124,43 @@ impl<T: Scalar> DeviceArray<T> {
     /// # Errors
     /// [`DeviceError::Driver`].
     pub(super) fn read_into(&self, data: &mut Vec<T>) -> Result<(), DeviceError> {
-        data.resize(self.len, T::default());
-        self.read_to(data)
+        // SAFETY: every bit pattern is a float.
+        unsafe { self.read_bits(data) }
     }
 
     /// The same into a slice as long as the array.
     pub(super) fn read_to(&self, data: &mut [T]) -> Result<(), DeviceError> {
         // SAFETY: every bit pattern is a float.
-        unsafe { self.read_bits(data) }
+        unsafe { self.read_bits_to(data) }
     }
 }
 
 impl DeviceArray<u64> {
     /// A copy on the host, after everything queued before it.
     pub(super) fn to_host(&self) -> Result<Vec<u64>, DeviceError> {
-        let mut data = vec![0; self.len];
+        let mut data = Vec::new();
         // SAFETY: every bit pattern is a number.
         unsafe { self.read_bits(&mut data) }?;
         Ok(data)
     }
 }
 
-impl<T: Copy> DeviceArray<T> {
-    /// Copies what is here to `data`, which must be as long.
+impl<T: Copy + Default> DeviceArray<T> {
+    /// Copies what is here to `data`.
     ///
     /// # Safety
     /// Every bit pattern must be a `T`.
-    unsafe fn read_bits(&self, data: &mut [T]) -> Result<(), DeviceError> {
+    unsafe fn read_bits(&self, data: &mut Vec<T>) -> Result<(), DeviceError> {
+        data.resize(self.len, T::default());
+        // SAFETY: the caller vouches for the bits.
+        unsafe { self.read_bits_to(data) }
+    }
+
+    /// The same into a slice as long as the array.
+    ///
+    /// # Safety
+    /// As above.
+    unsafe fn read_bits_to(&self, data: &mut [T]) -> Result<(), DeviceError> {
         assert_eq!(data.len(), self.len, "as many elements as the array has");
         self.context.bind()?;
         if !data.is_empty() {

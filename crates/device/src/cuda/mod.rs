@@ -5,6 +5,8 @@
 //! record events at every launch. Nothing here panics when driver, compiler or library are missing: [`Cuda::open`] says
 //! [`DeviceError::NoDriver`] or [`DeviceError::NoNvrtc`], and the vendor's routines [`DeviceError::NoVendor`].
 //!
+//! A part of a GPU ([`Cuda::open_part`]) is one whose stream belongs to some of the multiprocessors.
+//!
 //! Left out on purpose: several streams at once, graphs, peers. A product is one to three launches in one stream, the
 //! device's own unless the caller of a [`Product`] names another.
 
@@ -21,7 +23,9 @@ mod library;
 mod memory;
 mod module;
 mod operand;
+mod part;
 mod partitioned;
+mod row_block;
 mod stream;
 mod upload;
 
@@ -30,6 +34,7 @@ pub use cusparse::cusparse_version;
 pub use custom::{Argument, CustomKernel, DeviceMemory, Element, Shape};
 pub use kernel_cache::{KernelCache, catalogue_hash, key};
 pub use memory::DeviceArray;
+pub use part::PartSizes;
 pub use stream::Stream;
 
 use crate::{Device, DeviceError, Operand, Partition, Product};
@@ -56,7 +61,7 @@ const OLDEST_CUDA: u32 = 12_080;
 /// growth, and fragments too small for a large array.
 const RESERVE: u64 = 256 << 20;
 
-/// One CUDA GPU. It may be moved to another thread but not shared between threads.
+/// One CUDA GPU, or a part of one. It may be moved to another thread but not shared between threads.
 #[derive(Debug)]
 pub struct Cuda {
     // Dropped in this order; each part keeps the context alive.
@@ -109,7 +114,24 @@ impl Cuda {
     /// # Errors
     /// [`DeviceError::NoDriver`], [`DeviceError::NoSuchDevice`], or a failed call.
     pub fn name(index: usize) -> Result<String, DeviceError> {
-        named("cuDeviceGetName", result::device::get_name(Self::device(index)?))
+        facts::name(Self::device(index)?)
+    }
+
+    /// Numbers of multiprocessors that parts of device `index` can have. Opens nothing.
+    ///
+    /// # Errors
+    /// As [`Cuda::name`]; a failed call where the device cannot be parted.
+    pub fn parts(index: usize) -> Result<PartSizes, DeviceError> {
+        part::sizes(Self::device(index)?)
+    }
+
+    /// What the facts of a part with that many multiprocessors call it: `NVIDIA H200, 40 of 132 multiprocessors`.
+    /// Opens nothing, and does not ask whether it can be had.
+    ///
+    /// # Errors
+    /// As [`Cuda::parts`].
+    pub fn name_of_part(index: usize, multiprocessors: u32) -> Result<String, DeviceError> {
+        part::name(Self::device(index)?, multiprocessors)
     }
 
     fn device(index: usize) -> Result<cudarc::driver::sys::CUdevice, DeviceError> {
@@ -125,7 +147,21 @@ impl Cuda {
     /// # Errors
     /// [`DeviceError::NoDriver`], [`DeviceError::NoSuchDevice`], [`DeviceError::NoNvrtc`], or a failed call.
     pub fn open(index: usize) -> Result<Self, DeviceError> {
-        let context = Arc::new(Context::retain(Self::device(index)?)?);
+        Self::in_context(Context::retain(Self::device(index)?)?)
+    }
+
+    /// Opens a part of device `index`: everything runs on `multiprocessors` of its multiprocessors, and the rates are
+    /// measured on them. The L2, the memory and its bandwidth, and the clocks are those of the whole device, so a part
+    /// is not a smaller GPU. Nothing on the device is changed.
+    ///
+    /// # Errors
+    /// [`DeviceError::NoSuchPart`] with the numbers that can be had; else as [`Cuda::open`].
+    pub fn open_part(index: usize, multiprocessors: u32) -> Result<Self, DeviceError> {
+        Self::in_context(Context::retain_part(Self::device(index)?, index, multiprocessors)?)
+    }
+
+    fn in_context(context: Context) -> Result<Self, DeviceError> {
+        let context = Arc::new(context);
         let mut facts = facts::read(&context)?;
         let compiler = Compiler {
             arch: facts.compute_capability.unwrap_or_default(),
@@ -150,11 +186,25 @@ impl Cuda {
         Limits::with_memory(Bytes(free.saturating_sub(reserve)))
     }
 
+    /// Whether a launch may begin before the one in front of it has ended (programmatic dependent launch).
+    fn overlaps_launches(&self) -> bool {
+        self.facts.compute_capability.is_some_and(|(major, _)| major >= 9)
+    }
+
     /// The loaded kernels of a candidate.
     fn candidate(&self, candidate: &Candidate, offset_bytes: u64) -> Result<Arc<Module>, DeviceError> {
         self.loaded(Loaded::Candidate(*candidate, offset_bytes), || {
             source(candidate, offset_bytes).expect("the vendor's routines are not launched by us")
         })
+    }
+
+    /// The vendor's library on this device.
+    fn library(&self) -> Result<&Library, DeviceError> {
+        if let Some(library) = self.library.get() {
+            return Ok(library);
+        }
+        let library = Library::open(&self.context)?;
+        Ok(self.library.get_or_init(|| library))
     }
 
     /// The loaded kernel of parts that share a launch: see [`fused_source`].
@@ -167,15 +217,6 @@ impl Cuda {
         self.loaded(Loaded::Fused { variants: variants.to_vec(), dtype, block }, || {
             fused_source(variants, dtype, block).expect("a partition checks that its kernels can be fused")
         })
-    }
-
-    /// The vendor's library on this device.
-    fn library(&self) -> Result<&Library, DeviceError> {
-        if let Some(library) = self.library.get() {
-            return Ok(library);
-        }
-        let library = Library::open(&self.context)?;
-        Ok(self.library.get_or_init(|| library))
     }
 
     /// The loaded kernels that generate and fill.

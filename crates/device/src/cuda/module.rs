@@ -61,6 +61,7 @@ impl Module {
             shared_bytes: 0,
             parameters,
             args,
+            overlaps: false,
         }
     }
 }
@@ -75,7 +76,7 @@ impl Drop for Module {
 }
 
 /// Most parameters of a kernel.
-const MAX_ARGS: usize = 16;
+const MAX_ARGS: usize = 24;
 
 /// A kernel with everything it is launched with, so that launching it again and again costs the host little.
 #[derive(Debug, Clone)]
@@ -87,6 +88,7 @@ pub(super) struct Launch {
     shared_bytes: u32,
     parameters: Parameters,
     args: Vec<u64>,
+    overlaps: bool,
 }
 
 /// What the words of a launch are to its kernel.
@@ -100,7 +102,7 @@ enum Parameters {
 
 impl Launch {
     /// # Panics
-    /// If there are more than 16 arguments or no such kernel.
+    /// If there are more than 24 arguments or no such kernel.
     pub(super) fn new(
         module: Arc<Module>,
         kernel: usize,
@@ -111,7 +113,15 @@ impl Launch {
     ) -> Self {
         assert!(args.len() <= MAX_ARGS, "at most {MAX_ARGS} parameters");
         assert!(kernel < module.functions.len(), "the module has that kernel");
-        Self { module, kernel, grid, block, shared_bytes, parameters: Parameters::Each, args: args.to_vec() }
+        let parameters = Parameters::Each;
+        let args = args.to_vec();
+        Self { module, kernel, grid, block, shared_bytes, parameters, args, overlaps: false }
+    }
+
+    /// Begins before the launch in front of it has ended. The kernels must be written for it (`cuda/overlap.cu`), and
+    /// the device must have programmatic dependent launch: compute capability 9.0.
+    pub(super) fn overlap(&mut self) {
+        self.overlaps = true;
     }
 
     /// Replaces the words from `place` on.
@@ -139,15 +149,26 @@ impl Launch {
         // the kernel does with them is the business of whoever made the launch: our kernels stay within the arrays they
         // are given.
         let launched = unsafe {
-            result::launch_kernel(
-                self.module.functions[self.kernel],
-                self.grid,
-                self.block,
-                self.shared_bytes,
-                stream,
-                &mut pointers,
-            )
+            let mut overlap = sys::CUlaunchAttribute {
+                id: sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+                pad: [0; 4],
+                value: sys::CUlaunchAttributeValue { programmaticStreamSerializationAllowed: 1 },
+            };
+            let config = sys::CUlaunchConfig {
+                gridDimX: self.grid.0,
+                gridDimY: self.grid.1,
+                gridDimZ: self.grid.2,
+                blockDimX: self.block.0,
+                blockDimY: self.block.1,
+                blockDimZ: self.block.2,
+                sharedMemBytes: self.shared_bytes,
+                hStream: stream,
+                attrs: &raw mut overlap,
+                numAttrs: self.overlaps.into(),
+            };
+            let function = self.module.functions[self.kernel];
+            sys::cuLaunchKernelEx(&raw const config, function, pointers.as_mut_ptr(), std::ptr::null_mut())
         };
-        named("cuLaunchKernel", launched)
+        named("cuLaunchKernelEx", launched.result())
     }
 }

@@ -13,7 +13,7 @@ use super::cusparse;
 use super::generate::Helper;
 use super::memory::DeviceArray;
 use super::module::Launch;
-use super::operand::{RowBlock, Tail, Vectors};
+use super::row_block::{RowBlock, Tail, Vectors};
 use super::stream::Stream;
 use crate::product::check_lengths;
 use crate::timing::Caches;
@@ -188,7 +188,7 @@ fn sequential<T: Scalar>(
         if calls.is_empty() {
             continue;
         }
-        let module = cuda.candidate(candidate, block.offset_bytes())?;
+        let module = cuda.candidate(candidate, block.matrix.offset_bytes())?;
         launches.extend(calls.into_iter().map(|call| {
             let place = call.args.len() - call.tail.len();
             let slot = Slot { place, tail: call.tail, first_row: rows.start };
@@ -209,7 +209,7 @@ fn fused<T: Scalar>(
     for ((rows, candidate), block) in parts.iter().zip(blocks) {
         let mut calls = block.calls(candidate, &NOWHERE).into_iter();
         let Some(call) = calls.next() else { continue };
-        let variant = (candidate.kernel, block.offset_bytes());
+        let variant = (candidate.kernel, block.matrix.offset_bytes());
         let number = variants.iter().position(|v| *v == variant).unwrap_or_else(|| {
             variants.push(variant);
             variants.len() - 1

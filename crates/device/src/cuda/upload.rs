@@ -1,16 +1,25 @@
 //! From CSR on the host to the arrays of a format on the device.
 
 use super::Cuda;
-use super::arrays::{BroEllArrays, CooArrays, EllArrays, JadArrays, Matrix, Offsets, SellArrays};
+use super::arrays::{
+    BinnedArrays, BroEllArrays, CooArrays, CsrArrays, EllArrays, JadArrays, Matrix, Offsets, SegmentArrays,
+    SellArrays, TileArrays,
+};
 use super::memory::DeviceArray;
 use crate::DeviceError;
-use sparsight_kernels::Format;
-use sparsight_matrix::{BroEll, Coo, Csr, Ell, Hyb, Infeasible, Jad, Limits, Scalar, Sell};
+use sparsight_kernels::{BinEnds, Format};
+use sparsight_matrix::{
+    BroEll, Coo, Csr, Ell, Hyb, Infeasible, Jad, Limits, RowBins, RowLengths, Scalar, Sell, TileTable,
+};
 
 /// A matrix in its format, still on the host.
 pub(super) enum Converted<T> {
     /// As it was given.
     Csr,
+    /// The tiles of what was given.
+    CsrBalanced(TileTable),
+    /// The bins of what was given.
+    CsrBinned(RowBins),
     Coo(Coo<T>),
     Ell(Ell<T>),
     Hyb(Hyb<T>),
@@ -27,7 +36,15 @@ impl<T: Scalar> Converted<T> {
                 Csr::<T>::check(nrows, ncols, nnz, limits)?;
                 Self::Csr
             }
-            Format::CsrBalanced(_) | Format::CsrBinned => todo!("csr-balanced and csr-binned"),
+            Format::CsrBalanced(shape) => {
+                let longest = RowLengths::of(a).max();
+                TileTable::check::<T>((nrows, ncols), nnz, longest, shape, limits)?;
+                Self::CsrBalanced(TileTable::of(a.row_ptr(), shape))
+            }
+            Format::CsrBinned => {
+                RowBins::check::<T>((nrows, ncols), nnz, RowLengths::of(a).max(), limits)?;
+                Self::CsrBinned(RowBins::of(a.row_ptr()))
+            }
             Format::Coo => Self::Coo(Coo::from_csr(a, limits)?),
             Format::Ell => Self::Ell(Ell::from_csr(a, limits)?),
             Format::Hyb => Self::Hyb(Hyb::from_csr(a, limits)?),
@@ -45,6 +62,13 @@ pub(super) fn upload<T: Scalar>(
     converted: &Converted<T>,
 ) -> Result<Matrix<T>, DeviceError> {
     let context = &cuda.context;
+    let csr = || -> Result<_, DeviceError> {
+        Ok(CsrArrays {
+            row_ptr: Offsets::of::<T>(context, a.row_ptr())?,
+            col_idx: DeviceArray::of(context, a.col_idx())?,
+            values: DeviceArray::of(context, a.values())?,
+        })
+    };
     let coo = |part: &Coo<T>| -> Result<_, DeviceError> {
         Ok(CooArrays {
             row_idx: DeviceArray::of(context, part.row_idx())?,
@@ -61,11 +85,22 @@ pub(super) fn upload<T: Scalar>(
         })
     };
     Ok(match converted {
-        Converted::Csr => Matrix::Csr {
-            row_ptr: Offsets::of::<T>(context, a.row_ptr())?,
-            col_idx: DeviceArray::of(context, a.col_idx())?,
-            values: DeviceArray::of(context, a.values())?,
-        },
+        Converted::Csr => Matrix::Csr(csr()?),
+        Converted::CsrBalanced(table) => Matrix::CsrBalanced(csr()?, TileArrays::of(context, table)?),
+        Converted::CsrBinned(bins) => {
+            let nnz = a.nnz() as u64;
+            let longest = bins.lengths().first().copied().unwrap_or_default();
+            let places = RowBins::segment_places(nnz, longest.into()) as usize;
+            Matrix::CsrBinned(BinnedArrays {
+                bins: BinEnds::of(bins),
+                order: DeviceArray::of(context, bins.order())?,
+                starts: Offsets::into_entries::<T>(context, bins.starts(), nnz)?,
+                lengths: DeviceArray::of(context, bins.lengths())?,
+                segments: SegmentArrays::of(context, bins.segments(), places)?,
+                col_idx: DeviceArray::of(context, a.col_idx())?,
+                values: DeviceArray::of(context, a.values())?,
+            })
+        }
         Converted::Coo(part) => Matrix::Coo(coo(part)?),
         Converted::Ell(part) => Matrix::Ell(ell(part)?),
         Converted::Hyb(part) => Matrix::Hyb(ell(part.ell())?, coo(part.coo())?),

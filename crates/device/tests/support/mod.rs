@@ -106,6 +106,16 @@ pub fn awkward_matrices<T: Scalar>() -> Vec<(String, Csr<T>)> {
             let around = [31, 32, 33, 63, 64, 65, 0, 1, 2, 3, 7, 8, 9, 15, 16, 17, 127, 128, 129];
             from_lengths(300, &every(5_000, |i| around[i % around.len()]))
         }),
+        ("rows around a tile".to_owned(), {
+            let around = [255, 256, 257, 511, 513, 3, 0, 1023, 1025, 2, 2047, 2049, 4095, 4097, 9];
+            from_lengths(5_000, &every(60, |i| around[i * 7 % around.len()]))
+        }),
+        ("giant rows side by side".to_owned(), {
+            from_lengths(150_000, &every(30, |i| if (10..13).contains(&i) { 70_000 + i } else { i % 3 }))
+        }),
+        ("borders of tiles at every place".to_owned(), {
+            from_lengths(3_000, &every(2_000, |i| if i % 2 == 0 { i % 7 } else { 300 + i % 251 }))
+        }),
         ("long tail".to_owned(), {
             from_lengths(3_000, &every(9_001, |i| if i % 100 == 7 { 700 } else { 3 + i % 5 }))
         }),

@@ -1,9 +1,11 @@
 // CUDA on a CPU, as far as our kernels use it: a warp is 32 fibers in lock step. Included before a .cu file.
 //
-// The blocks of a launch run one after another, and so do the warps of a block: the kernels have no barrier wider
-// than a warp. At a shuffle or a vote a fiber hands over its operand and lets the others come up to the same place.
+// The blocks of a launch run one after another, and the warps of a block one after another from barrier to barrier. At
+// a shuffle or a vote a fiber hands over its operand and lets the others come up to the same place; at a barrier it
+// waits for all threads of the block. Shared memory holds NaN when a block begins.
 // What would be undefined on a GPU ends the program: a warp that does not come to a shuffle with all 32 threads, or
-// whose threads come to different ones; accesses behind an array, which ends at a page that may not be touched.
+// whose threads come to different ones; a block that does not come to a barrier with all its threads; accesses behind
+// an array, which ends at a page that may not be touched.
 
 #pragma once
 #include <cstdio>
@@ -18,6 +20,12 @@
 #define __forceinline__ inline
 #define __launch_bounds__(threads)
 #define __grid_constant__
+// One block at a time: what belongs to a block may belong to the program. A section of its own, to be found again.
+#define __shared__ static __attribute__((section("of_block")))
+
+// Where the linker puts that section; null in a program without it.
+extern unsigned char __start_of_block[] __attribute__((weak));
+extern unsigned char __stop_of_block[] __attribute__((weak));
 
 struct Index {
     unsigned int x, y, z;
@@ -44,11 +52,16 @@ struct Fiber {
     const char* at;      // Kind of the last one.
 };
 
-static Fiber fibers[32];
+// Of a block: warp after warp.
+static Fiber fibers[1024];
 static ucontext_t scheduler;
 static int current;
 static std::function<void()> kernel;
 static unsigned char slots[2][32][8];
+
+static const char* const BARRIER = "barrier";
+
+static int lane() { return current % 32; }
 
 static void run()
 {
@@ -66,8 +79,8 @@ static const unsigned char (*exchange(const char* kind, unsigned int mask, T val
     }
     Fiber& me = fibers[current];
     const int set = me.operations % 2;
-    std::memset(slots[set][current], 0, 8);
-    std::memcpy(slots[set][current], &value, sizeof value);
+    std::memset(slots[set][lane()], 0, 8);
+    std::memcpy(slots[set][lane()], &value, sizeof value);
     me.operations += 1;
     me.at = kind;
     swapcontext(&me.context, &scheduler);
@@ -82,11 +95,13 @@ static T slot(const unsigned char (*set)[8], int lane)
     return value;
 }
 
-static int lane() { return current; }
-
-static void run_warp(unsigned int first_thread)
+// Makes the fiber of each thread of a block.
+static void begin_block(int threads)
 {
-    for (int i = 0; i < 32; ++i) {
+    if (__start_of_block) {
+        std::memset(__start_of_block, 0xff, __stop_of_block - __start_of_block);
+    }
+    for (int i = 0; i < threads; ++i) {
         Fiber& fiber = fibers[i];
         getcontext(&fiber.context);
         fiber.context.uc_stack.ss_sp = fiber.stack;
@@ -97,40 +112,62 @@ static void run_warp(unsigned int first_thread)
         fiber.at = "";
         makecontext(&fiber.context, run, 0);
     }
+}
+
+// Runs a warp to its next barrier or to its end; says whether it has ended.
+static bool run_warp(int first_thread)
+{
+    const Fiber& first = fibers[first_thread];
     for (;;) {
         int running = 0;
-        for (current = 0; current < 32; ++current) {
+        for (current = first_thread; current < first_thread + 32; ++current) {
             if (!fibers[current].done) {
-                threadIdx.x = first_thread + current;
+                threadIdx.x = current;
                 swapcontext(&scheduler, &fibers[current].context);
                 running += !fibers[current].done;
             }
         }
         if (running == 0) {
-            return;
+            return true;
         }
-        for (int i = 0; i < 32; ++i) {
-            threadIdx.x = first_thread + i;
+        for (int i = first_thread; i < first_thread + 32; ++i) {
+            threadIdx.x = i;
             if (fibers[i].done) {
-                fail("has ended while others of its warp wait at a shuffle");
+                fail("has ended while others of its warp wait at a shuffle or a barrier");
             }
-            if (fibers[i].operations != fibers[0].operations || std::strcmp(fibers[i].at, fibers[0].at) != 0) {
+            if (fibers[i].operations != first.operations || std::strcmp(fibers[i].at, first.at) != 0) {
                 fail("waits at another shuffle than the rest of its warp");
             }
+        }
+        if (first.at == BARRIER) {
+            return false;
         }
     }
 }
 
-// Runs all threads of a launch; `backwards` takes the warps in the opposite order, which a right kernel survives.
+// Runs a block from barrier to barrier.
+static void run_block(int warps, bool backwards)
+{
+    begin_block(32 * warps);
+    for (int ended = 0; ended < warps;) {
+        ended = 0;
+        for (int i = 0; i < warps; ++i) {
+            ended += run_warp(32 * (backwards ? warps - 1 - i : i));
+        }
+        if (ended > 0 && ended < warps) {
+            fail("has come to a barrier, or to its end, and others of its block have not");
+        }
+    }
+}
+
+// Runs all threads of a launch; `backwards` takes blocks and warps in the opposite order, which a right kernel survives.
 static void launch(unsigned int grid, unsigned int block, bool backwards, std::function<void()> body)
 {
     kernel = std::move(body);
     gridDim = {grid, 1, 1};
-    const unsigned int warps = block / 32;
-    for (unsigned long long i = 0; i < (unsigned long long)grid * warps; ++i) {
-        const unsigned long long warp = backwards ? (unsigned long long)grid * warps - 1 - i : i;
-        blockIdx = {(unsigned int)(warp / warps), 0, 0};
-        run_warp((unsigned int)(warp % warps) * 32);
+    for (unsigned int i = 0; i < grid; ++i) {
+        blockIdx = {backwards ? grid - 1 - i : i, 0, 0};
+        run_block((int)(block / 32), backwards);
     }
 }
 
@@ -176,6 +213,24 @@ static bool __all_sync(unsigned int mask, bool value)
     return true;
 }
 
+static unsigned int __ballot_sync(unsigned int mask, bool value)
+{
+    const auto set = emulator::exchange("ballot", mask, value);
+    unsigned int votes = 0;
+    for (int lane = 0; lane < 32; ++lane) {
+        votes |= (unsigned int)emulator::slot<bool>(set, lane) << lane;
+    }
+    return votes;
+}
+
+static void __syncthreads() { emulator::exchange(emulator::BARRIER, 0xffffffffu, 0); }
+
+// Blocks run one after another: what one has written, the next one sees.
+static void __threadfence() {}
+
+// 1 for the lowest bit, 0 if none is set.
+static int __ffs(unsigned int bits) { return __builtin_ffs((int)bits); }
+
 template <class T>
 static T __ldg(const T* address)
 {
@@ -187,6 +242,13 @@ static T atomicAdd(T* address, T value)
 {
     const T before = *address;
     *address += value;
+    return before;
+}
+
+static unsigned int atomicInc(unsigned int* address, unsigned int most)
+{
+    const unsigned int before = *address;
+    *address = before >= most ? 0 : before + 1;
     return before;
 }
 

@@ -1,11 +1,10 @@
-//! What BRO-ELL stores, from one sweep over the columns of a matrix.
+//! What BRO-ELL stores, from one look at the columns of a matrix.
 //!
 //! The largest of some numbers has as many bits as their OR. So nothing is compared, and the ORs of a large slice are
 //! those of the small slices that it consists of.
 
 use super::packing::BEFORE_FIRST;
-use super::{BroEllShape, Csr, Scalar};
-use rayon::prelude::*;
+use super::{BroEllShape, Csr, Scalar, short};
 use serde::{Deserialize, Serialize};
 use std::iter::Sum;
 use std::ops::{Add, Range};
@@ -66,43 +65,25 @@ impl Sum for BroEllSize {
 /// Chosen: 1 kB of them, and rows that are longer are rare.
 const STRIP: usize = 256;
 
-/// Neighbouring columns that are looked at in one go: two vector registers of any processor.
-const LANES: usize = 8;
-
-/// `MASKS[n]` keeps the first n lanes.
-const MASKS: [[u32; LANES]; LANES + 1] = {
-    let mut masks = [[0; LANES]; LANES + 1];
-    let mut at = 0;
-    while at < LANES * (LANES + 1) {
-        if at % LANES < at / LANES {
-            masks[at / LANES][at % LANES] = u32::MAX;
-        }
-        at += 1;
-    }
-    masks
-};
-
-/// The ORs of a strip's columns.
-type Ors = [[u32; LANES]; STRIP / LANES];
-
 /// Both shapes of the catalogue; a slice of the second consists of `PARTS` slices of the first.
 const SLICES: [usize; 2] = [BroEllShape::ALL[0].slice as usize, BroEllShape::ALL[1].slice as usize];
 const PARTS: usize = SLICES[1] / SLICES[0];
 const _: () = assert!(SLICES[1] == PARTS * SLICES[0]);
 
-/// The size in every shape of the catalogue. O(nnz), in parallel, nothing is allocated for a slice.
-pub(crate) fn sizes<T: Scalar>(a: &Csr<T>) -> Vec<(BroEllShape, BroEllSize)> {
-    let [_, large] = BroEllShape::ALL;
-    let totals = (0..a.nrows().div_ceil(SLICES[1]))
-        .into_par_iter()
-        .with_min_len(4)
-        .map(|at| of_large_slice(a, large.rows(at, a.nrows())))
-        .reduce(<[BroEllSize; 2]>::default, |one, other| [one[0] + other[0], one[1] + other[1]]);
-    BroEllShape::ALL.into_iter().zip(totals).collect()
+/// Rows that [`of_block`] looks at: a slice of the largest shape.
+pub(crate) const BLOCK_ROWS: usize = SLICES[1];
+
+/// A slice of the second shape of the catalogue, or the slices of the first that it consists of.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Block {
+    /// In every shape of the catalogue.
+    pub(crate) sizes: [BroEllSize; 2],
+    /// No two neighbouring entries of a row are farther apart; 0 if no row has two.
+    pub(crate) farthest: u32,
 }
 
-/// What the rows of one slice of the second shape take in both.
-fn of_large_slice<T: Scalar>(a: &Csr<T>, rows: Range<usize>) -> [BroEllSize; 2] {
+/// What up to [`BLOCK_ROWS`] rows from a multiple of them on take. Nothing is allocated.
+pub(crate) fn of_block<T: Scalar>(a: &Csr<T>, rows: Range<usize>) -> Block {
     let parts = || {
         let starts = rows.clone().step_by(SLICES[0]);
         starts.map(|start| start..(start + SLICES[0]).min(rows.end))
@@ -112,76 +93,66 @@ fn of_large_slice<T: Scalar>(a: &Csr<T>, rows: Range<usize>) -> [BroEllSize; 2] 
         *width = longest(a, &part);
     }
     let width = widths.into_iter().max().unwrap_or(0);
-    let (mut bits_of_parts, mut bits_of_all) = ([0; PARTS], 0);
-    let (mut of_part, mut of_all): (Ors, Ors) = Default::default();
+    let (mut bits_of_parts, mut bits_of_all, mut farthest) = ([0; PARTS], 0, 0);
+    let (mut of_part, mut of_all) = ([0; STRIP], [0; STRIP]);
     for start in (0..width).step_by(STRIP) {
         let of_all = strip_of(&mut of_all, width - start);
-        of_all.as_flattened_mut().fill(0);
-        for ((part, &width), bits) in parts().zip(&widths).zip(&mut bits_of_parts) {
-            let of_part = strip_of(&mut of_part, width.saturating_sub(start));
-            or_differences(a, &part, start, of_part);
-            for (all, or) in of_all.as_flattened_mut().iter_mut().zip(of_part.as_flattened()) {
+        of_all.fill(0);
+        let wide_parts = parts().zip(widths).zip(&mut bits_of_parts).filter(|((_, width), _)| *width > start);
+        for ((part, width), bits) in wide_parts {
+            let of_part = strip_of(&mut of_part, width - start);
+            or_differences(a, part, start, of_part);
+            for (all, or) in of_all.iter_mut().zip(of_part.iter()) {
                 *all |= or;
             }
-            *bits += total_bits(of_part.as_flattened());
+            *bits += total_bits(of_part);
         }
-        bits_of_all += total_bits(of_all.as_flattened());
+        bits_of_all += total_bits(of_all);
+        // The difference of a row's first entry is none of neighbours.
+        let of_neighbours = &of_all[usize::from(start == 0)..];
+        farthest = of_neighbours.iter().fold(farthest, |most, &or| most.max(or));
     }
     let small = parts().zip(widths).zip(bits_of_parts);
-    [
+    let sizes = [
         small.map(|((part, width), bits)| BroEllSize::of_parts(part.len(), width, bits)).sum(),
         BroEllSize::of_parts(rows.len(), width, bits_of_all),
-    ]
+    ];
+    Block { sizes, farthest }
 }
 
 /// Calls `look` with the OR of the differences in every column of a slice, a strip of them at a time.
 pub(super) fn for_each_strip<T: Scalar>(a: &Csr<T>, rows: Range<usize>, mut look: impl FnMut(&[u32])) {
     let width = longest(a, &rows);
-    let mut ors = Ors::default();
+    let mut ors = [0; STRIP];
     for start in (0..width).step_by(STRIP) {
-        let left = width - start;
-        let ors = strip_of(&mut ors, left);
-        or_differences(a, &rows, start, ors);
-        look(&ors.as_flattened()[..STRIP.min(left)]);
+        let ors = strip_of(&mut ors, width - start);
+        or_differences(a, rows.clone(), start, ors);
+        look(ors);
     }
 }
 
 /// As many of `ors` as `columns` need, or all.
-fn strip_of(ors: &mut Ors, columns: usize) -> &mut [[u32; LANES]] {
-    &mut ors[..columns.min(STRIP).div_ceil(LANES)]
+fn strip_of(ors: &mut [u32; STRIP], columns: usize) -> &mut [u32] {
+    &mut ors[..columns.min(STRIP)]
 }
 
-/// Sets `ors` to the OR of the differences at entries `start ..` of the rows, as many as `ors` holds, and 0 where no
-/// row has an entry. Branches once a row and [`LANES`] entries, since most rows are short.
-fn or_differences<T: Scalar>(a: &Csr<T>, rows: &Range<usize>, start: usize, ors: &mut [[u32; LANES]]) {
-    ors.as_flattened_mut().fill(0);
-    let cols = a.col_idx();
-    for ends in a.row_ptr()[rows.start..=rows.end].windows(2) {
-        let (first, end) = (ends[0] as usize, ends[1] as usize);
-        for (at, ors) in (first + start..end).step_by(LANES).zip(ors.iter_mut()) {
-            let here = lanes(cols, at);
-            let mut before = if at == 0 { [0; LANES] } else { lanes(cols, at - 1) };
-            if at == 0 {
-                before[1..].copy_from_slice(&here[..LANES - 1]);
-            }
-            if at == first {
-                before[0] = BEFORE_FIRST;
-            }
-            let mask = &MASKS[LANES.min(end - at)];
-            for lane in 0..LANES {
-                ors[lane] |= here[lane].wrapping_sub(before[lane]) & mask[lane];
-            }
+/// Sets `ors` to the OR of the differences at entries `start ..` of the rows, as many as `ors` holds, and to 0 where no
+/// row has an entry.
+fn or_differences<T: Scalar>(a: &Csr<T>, rows: Range<usize>, start: usize, ors: &mut [u32]) {
+    let offsets = &a.row_ptr()[rows.start..=rows.end];
+    if start == 0 && ors.len() <= short::LANES {
+        return short::or_differences(a.col_idx(), offsets, ors);
+    }
+    ors.fill(0);
+    let Some((first, others)) = ors.split_first_mut() else { return };
+    for ends in offsets.windows(2) {
+        let row = &a.col_idx()[ends[0] as usize..ends[1] as usize];
+        let Some(&col) = row.get(start) else { continue };
+        *first |= col.wrapping_sub(if start == 0 { BEFORE_FIRST } else { row[start - 1] });
+        for (or, neighbours) in others.iter_mut().zip(row[start..].windows(2)) {
+            *or |= neighbours[1].wrapping_sub(neighbours[0]);
         }
     }
-}
-
-/// The columns from `at` on, and 0 behind the last.
-fn lanes(cols: &[u32], at: usize) -> [u32; LANES] {
-    cols[at..].first_chunk().copied().unwrap_or_else(|| {
-        let mut lanes = [0; LANES];
-        lanes[..cols.len() - at].copy_from_slice(&cols[at..]);
-        lanes
-    })
 }
 
 /// Entries of the longest of `rows`.

@@ -1,6 +1,7 @@
 //! BRO-ELL by hand, and where its bits run out.
 
 use super::*;
+use crate::Features;
 
 fn converted(a: &Csr<f64>, slice: u32) -> BroEll<f64> {
     BroEll::from_csr(a, BroEllShape { slice }, &Limits::NONE).unwrap()
@@ -82,7 +83,9 @@ fn both_shapes_are_sized_in_one_sweep_as_each_is_converted() {
         .collect();
     let rows: Vec<&[u32]> = rows.iter().map(Vec::as_slice).collect();
     let a = matrix(10_000_000, &rows);
-    for (shape, size) in sizes(&a) {
+    let padded = Features::of(&a).padded;
+    for shape in BroEllShape::ALL {
+        let size = padded.bro_ell(shape).unwrap();
         let bro = BroEll::from_csr(&a, shape, &Limits::NONE).unwrap();
         let stored = [bro.values().len(), bro.symbols().len(), bro.bits().len()].map(|len| len as u64);
         assert_eq!([size.entries, size.symbols, size.columns], stored, "{shape}");
@@ -112,7 +115,7 @@ fn neighbouring_columns_take_few_bits() {
     let rows: Vec<[u32; 3]> = (0..200).map(|row| [row, row + 1, row + 2]).collect();
     let rows: Vec<&[u32]> = rows.iter().map(<[u32; 3]>::as_slice).collect();
     let a = matrix(202, &rows);
-    let (_, size) = sizes(&a)[1];
+    let size = Features::of(&a).padded.bro_ell(BroEllShape::ALL[1]).unwrap();
     assert_eq!(size, BroEllSize { entries: 600, symbols: 200, columns: 3 });
     let bits = size.bits_a_column(600);
     assert!((bits - (64.0 * 200.0 + 8.0 * 3.0) / 600.0).abs() < 1e-12, "{bits}");

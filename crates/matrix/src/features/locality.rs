@@ -1,9 +1,10 @@
 //! Where the non-zeros lie to each other: what decides how often an entry of x is fetched, and how long threads of one
 //! warp wait for each other.
 
+use super::rows::Rows;
 use super::sample::{Piece, Sampling};
 use super::sweep::Sweep;
-use crate::{Csr, Dtype, Scalar, mix};
+use crate::{Dtype, Scalar, mix};
 use serde::{Deserialize, Serialize};
 
 /// Columns of x that one memory sector of 32 bytes holds in f32; the unit in which `x_reuse` thinks.
@@ -14,6 +15,9 @@ const SECTOR_COLUMNS: u32 = 8;
 const WARP: Sampling = Sampling { rows: 32, most: 1024, pieces: 128 };
 /// What a multiprocessor looks at while its first-level cache holds x: its resident rows, or fewer if they are long.
 const MULTIPROCESSOR: Sampling = Sampling { rows: 1024, most: 8192, pieces: 16 };
+
+/// What a strip's [`x_reuse`] is taken from. Chosen: sixteen strips have as many pieces as a matrix.
+const STRIP: Sampling = Sampling { pieces: 8, ..WARP };
 
 /// Order of the rows and place of the columns.
 ///
@@ -50,12 +54,13 @@ impl Locality {
     }
 
     /// With the share of reused non-zeros, `x_reuse`: 1 without any non-zero.
-    pub(super) fn of<T: Scalar>(a: &Csr<T>, sweep: &Sweep) -> (f64, Self) {
-        let [reuse, single, double] = WARP.shares(a, |sectors: &mut Sectors, piece: &Piece| {
+    pub(super) fn of<T: Scalar>(rows: &Rows<'_, T>, sweep: &Sweep) -> (f64, Self) {
+        let a = rows.a;
+        let [reuse, single, double] = WARP.shares(rows, |sectors: &mut Sectors, piece: &Piece| {
             let [single, double] = sectors.count(&a.col_idx()[piece.entries.clone()]);
-            [reused(a, piece), single, double]
+            [reused(rows, piece), single, double]
         });
-        let multiprocessor_sectors = MULTIPROCESSOR.shares(a, |sectors: &mut Sectors, piece: &Piece| {
+        let multiprocessor_sectors = MULTIPROCESSOR.shares(rows, |sectors: &mut Sectors, piece: &Piece| {
             sectors.count(&a.col_idx()[piece.entries.clone()])
         });
         let (min, max) = sweep.distances.unwrap_or_default();
@@ -66,12 +71,19 @@ impl Locality {
             warp_sectors: [single, double],
             multiprocessor_sectors,
         };
-        (if a.nnz() == 0 { 1.0 } else { reuse }, locality)
+        (if rows.nnz() == 0 { 1.0 } else { reuse }, locality)
     }
 }
 
+/// Only the share of reused non-zeros, of a smaller sample: for strips, of which there are many.
+pub(super) fn x_reuse<T: Scalar>(rows: &Rows<'_, T>) -> f64 {
+    let [reuse] = STRIP.shares(rows, |(): &mut (), piece: &Piece| [reused(rows, piece)]);
+    if rows.nnz() == 0 { 1.0 } else { reuse }
+}
+
 /// How many non-zeros share a group of columns with the entry before or with any of the row above; both are sorted.
-fn reused<T: Scalar>(a: &Csr<T>, piece: &Piece) -> u64 {
+fn reused<T: Scalar>(rows: &Rows<'_, T>, piece: &Piece) -> u64 {
+    let a = rows.a;
     let group = |at: usize| a.col_idx()[at] / SECTOR_COLUMNS;
     let mut count = 0;
     for row in piece.rows.clone() {
@@ -81,7 +93,7 @@ fn reused<T: Scalar>(a: &Csr<T>, piece: &Piece) -> u64 {
         }
         let begins_before = part.start > a.row_ptr()[row] as usize;
         let mut previous = begins_before.then(|| group(part.start - 1));
-        let above = if row == 0 { &[] } else { a.row(row - 1).0 };
+        let above = if row == rows.range.start { &[] } else { a.row(row - 1).0 };
         let first = group(part.start);
         let mut at = above.partition_point(|&col| col / SECTOR_COLUMNS < first);
         for entry in part {
@@ -142,7 +154,7 @@ impl Sectors {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Features;
+    use crate::{Csr, Features};
 
     fn features(nrows: usize, ncols: usize, ptr: Vec<u64>, cols: Vec<u32>) -> Features {
         let values = vec![1.0_f32; cols.len()];

@@ -1,21 +1,25 @@
 //! What the models know of a matrix: one parallel pass over its pattern, never over its values.
 //!
 //! ```text
-//! every row, once      -> lengths, matrix band, distances, steps of teams          sweep.rs, team_steps.rs
-//! a sample of groups   -> sectors of x, x_reuse                                    sample.rs, locality.rs
+//! every row's length   -> row lengths, sizes of SELL-C-sigma            ../sell_sizes.rs
+//! every row, once      -> matrix band, distances, steps of teams        sweep.rs, team_steps.rs
+//!                         sizes of BRO-ELL                              ../bro_ell/size.rs
+//! a sample of groups   -> sectors of x, x_reuse                         sample.rs, locality.rs
 //! ```
 //! What costs more than to read the columns once is counted on the sample.
 
-use crate::{Csr, HybSplit, PaddedSizes, RowLengths, Scalar, bro_ell, sell_sizes};
+use crate::{BroEllShape, Csr, HybSplit, PaddedSizes, RowLengths, Scalar, sell_sizes};
 use serde::{Deserialize, Serialize};
 use sweep::Sweep;
 
 mod locality;
+mod rows;
 mod sample;
 mod sweep;
 mod team_steps;
 
 pub use locality::Locality;
+pub(crate) use rows::Rows;
 
 /// The structure of a matrix in numbers.
 ///
@@ -70,12 +74,27 @@ impl Features {
     /// # Ok::<(), sparsight_matrix::CsrError>(())
     /// ```
     pub fn of<T: Scalar>(a: &Csr<T>) -> Self {
-        let sweep = Sweep::of(a);
-        let lengths = sweep.lengths();
-        let (x_reuse, locality) = Locality::of(a, &sweep);
-        let padded = PaddedSizes::new(sell_sizes::sizes(a.row_ptr()), bro_ell::sizes(a));
-        let known = Self::from_row_lengths(&lengths, a.ncols() as u64, sweep.bandwidth, x_reuse);
-        Self { padded, locality: Some(locality), ..known }
+        Self::of_rows(&Rows::all(a)).0
+    }
+
+    /// Features of some neighbouring rows, and how long these are: what [`Features::of`] says of the matrix that they
+    /// are by themselves, except that the band is measured from the diagonal of the whole, since rows that lie in a band
+    /// still do when they stand alone.
+    pub(crate) fn of_rows<T: Scalar>(rows: &Rows<'_, T>) -> (Self, RowLengths) {
+        let sweep = Sweep::of(rows);
+        let (sell, lengths) = sell_sizes::sizes(rows.row_ptr());
+        let (x_reuse, locality) = Locality::of(rows, &sweep);
+        let bro_ell = BroEllShape::ALL.into_iter().zip(sweep.bro_ell).collect();
+        let padded = PaddedSizes::new(sell, bro_ell);
+        let known = Self::from_row_lengths(&lengths, rows.a.ncols() as u64, sweep.bandwidth, x_reuse);
+        (Self { padded, locality: Some(locality), ..known }, lengths)
+    }
+
+    /// As [`Features::of_rows`], without sizes of padded formats and locality, `x_reuse` of a smaller sample.
+    pub(crate) fn outline_of_rows<T: Scalar>(rows: &Rows<'_, T>) -> (Self, RowLengths) {
+        let (_, lengths) = sell_sizes::sizes(rows.row_ptr());
+        let (bandwidth, x_reuse) = (sweep::bandwidth(rows), locality::x_reuse(rows));
+        (Self::from_row_lengths(&lengths, rows.a.ncols() as u64, bandwidth, x_reuse), lengths)
     }
 
     /// Features of a matrix that is known only by its row lengths: benchmark matrices and tests.

@@ -6,6 +6,7 @@
 //! its non-zeros, and the plain mean of the shares found in the drawn ones estimates the share in the whole without
 //! bias (Hansen and Hurwitz 1943). Which ones follows from the matrix alone.
 
+use super::rows::Rows;
 use crate::{Csr, Scalar, mix};
 use rayon::prelude::*;
 use std::ops::Range;
@@ -31,19 +32,22 @@ impl Sampling {
     /// Zeros without non-zeros.
     pub(super) fn shares<T: Scalar, const N: usize, S: Default + Send>(
         &self,
-        a: &Csr<T>,
+        rows: &Rows<'_, T>,
         count: impl Fn(&mut S, &Piece) -> [u64; N] + Sync,
     ) -> [f64; N] {
-        if a.nnz() == 0 {
+        let nnz = rows.nnz();
+        if nnz == 0 {
             return [0.0; N];
         }
-        if let Some(all) = self.all(a) {
+        if let Some(all) = self.all(rows) {
             let counts = all.par_iter().map_init(S::default, &count);
             let sums = counts.reduce(|| [0; N], combined);
-            return sums.map(|sum| sum as f64 / a.nnz() as f64);
+            return sums.map(|sum| sum as f64 / nnz as f64);
         }
         let mut drawn: Vec<(Piece, u32)> = Vec::with_capacity(self.pieces);
-        for piece in (0..self.pieces).map(|draw| self.piece_of(a, self.position(a.nnz(), draw))) {
+        for piece in
+            (0..self.pieces).map(|draw| self.piece_of(rows, rows.entries().start + self.position(nnz, draw)))
+        {
             match drawn.last_mut() {
                 Some((last, times)) if *last == piece => *times += 1,
                 _ => drawn.push((piece, 1)),
@@ -62,17 +66,17 @@ impl Sampling {
     }
 
     /// Every piece that holds a non-zero, if there are no more than are looked at.
-    fn all<T: Scalar>(&self, a: &Csr<T>) -> Option<Vec<Piece>> {
-        if a.nrows().div_ceil(self.rows) > self.pieces || a.nnz() / self.most > self.pieces {
+    fn all<T: Scalar>(&self, rows: &Rows<'_, T>) -> Option<Vec<Piece>> {
+        if rows.count().div_ceil(self.rows) > self.pieces || rows.nnz() / self.most > self.pieces {
             return None;
         }
         let mut all = Vec::new();
-        let mut at = 0;
-        while at < a.nnz() {
+        let Range { start: mut at, end } = rows.entries();
+        while at < end {
             if all.len() == self.pieces {
                 return None;
             }
-            let piece = self.piece_of(a, at);
+            let piece = self.piece_of(rows, at);
             at = piece.entries.end;
             all.push(piece);
         }
@@ -88,11 +92,12 @@ impl Sampling {
     }
 
     /// The piece that holds entry `at`.
-    fn piece_of<T: Scalar>(&self, a: &Csr<T>, at: usize) -> Piece {
-        let ptr = a.row_ptr();
-        let row = ptr.partition_point(|&start| start as usize <= at) - 1;
-        let first = row / self.rows * self.rows;
-        let last = (first + self.rows).min(a.nrows());
+    fn piece_of<T: Scalar>(&self, rows: &Rows<'_, T>, at: usize) -> Piece {
+        let ptr = rows.a.row_ptr();
+        let begin = rows.range.start;
+        let row = begin + rows.row_ptr().partition_point(|&start| start as usize <= at) - 1;
+        let first = begin + (row - begin) / self.rows * self.rows;
+        let last = (first + self.rows).min(rows.range.end);
         let (from, to) = (ptr[first] as usize, ptr[last] as usize);
         let start = from + (at - from) / self.most * self.most;
         let end = (start + self.most).min(to);
@@ -141,7 +146,7 @@ mod tests {
     fn pieces_cover_every_non_zero_once_within_their_limits() {
         let a = matrix();
         let sampling = Sampling { rows: 8, most: 16, pieces: 1000 };
-        let all = sampling.all(&a).unwrap();
+        let all = sampling.all(&Rows::all(&a)).unwrap();
         let mut at = 0;
         for piece in &all {
             assert_eq!(piece.entries.start, at);
@@ -152,7 +157,7 @@ mod tests {
         }
         assert_eq!(at, a.nnz());
         for (at, piece) in all.iter().flat_map(|piece| piece.entries.clone().map(move |at| (at, piece))) {
-            assert_eq!(&sampling.piece_of(&a, at), piece);
+            assert_eq!(&sampling.piece_of(&Rows::all(&a), at), piece);
         }
     }
 
@@ -164,9 +169,9 @@ mod tests {
             [a.col_idx()[piece.entries.clone()].iter().filter(|&col| col % 2 == 0).count() as u64]
         };
         let exact = a.col_idx().iter().filter(|&col| col % 2 == 0).count() as f64 / a.nnz() as f64;
-        let of = |pieces| Sampling { rows: 8, most: 16, pieces }.shares(&a, even)[0];
+        let of = |pieces| Sampling { rows: 8, most: 16, pieces }.shares(&Rows::all(&a), even)[0];
         assert_eq!(of(1000).to_bits(), exact.to_bits());
-        assert!(Sampling { rows: 8, most: 16, pieces: 30 }.all(&a).is_none());
+        assert!(Sampling { rows: 8, most: 16, pieces: 30 }.all(&Rows::all(&a)).is_none());
         assert!((of(30) - exact).abs() < 0.05, "{} {exact}", of(30));
     }
 
@@ -181,7 +186,9 @@ mod tests {
         let shares = |threads: usize| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
             let first = |(): &mut (), piece: &Piece| [u64::from(piece.entries.start.is_multiple_of(3))];
-            pool.install(|| Sampling { rows: 4, most: 8, pieces: 20 }.shares(&a, first)[0].to_bits())
+            pool.install(|| {
+                Sampling { rows: 4, most: 8, pieces: 20 }.shares(&Rows::all(&a), first)[0].to_bits()
+            })
         };
         assert_eq!(shares(1), shares(4));
     }

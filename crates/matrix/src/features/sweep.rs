@@ -2,82 +2,94 @@
 //!
 //! What it gathers are whole numbers, so the order in which threads meet does not matter.
 
-use super::team_steps::TeamSteps;
-use crate::row_lengths::LengthCounts;
-use crate::{Csr, RowLengths, Scalar};
+use super::rows::Rows;
+use super::team_steps::{TeamSteps, WARP};
+use crate::bro_ell::{self, BLOCK_ROWS, BroEllSize};
+use crate::{Csr, Scalar};
 use rayon::prelude::*;
+use std::ops::Range;
 
-/// Rows that a thread takes at once. A multiple of the 32 rows of a warp; else chosen: enough to be worth handing out.
-const BLOCK_ROWS: usize = 256;
+// A block begins with a warp.
+const _: () = assert!(BLOCK_ROWS.is_multiple_of(WARP));
 
 /// What was gathered over some of the rows.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Sweep {
-    lengths: LengthCounts,
     /// Largest `|j - i|`.
     pub(super) bandwidth: u64,
     /// Distances of neighbouring non-zeros of a row; `None` before the first pair.
     pub(super) distances: Option<(u32, u32)>,
     pub(super) team_steps: TeamSteps,
+    /// In every shape of the catalogue.
+    pub(super) bro_ell: [BroEllSize; 2],
 }
 
 impl Sweep {
-    /// Over all of `a`. O(nnz), in parallel.
-    pub(super) fn of<T: Scalar>(a: &Csr<T>) -> Self {
-        (0..a.nrows().div_ceil(BLOCK_ROWS))
+    /// Over all of `rows`. O(nnz), in parallel.
+    pub(super) fn of<T: Scalar>(rows: &Rows<'_, T>) -> Self {
+        (0..rows.count().div_ceil(BLOCK_ROWS))
             .into_par_iter()
             .fold(Self::default, |mut sweep, block| {
-                sweep.block(a, block * BLOCK_ROWS);
+                let start = rows.range.start + block * BLOCK_ROWS;
+                sweep.block(rows.a, start..(start + BLOCK_ROWS).min(rows.range.end));
                 sweep
             })
             .reduce(Self::default, Self::merge)
     }
 
-    /// Adds the block of rows from `start` on.
-    fn block<T: Scalar>(&mut self, a: &Csr<T>, start: usize) {
-        let end = (start + BLOCK_ROWS).min(a.nrows());
-        let offsets = &a.row_ptr()[start..=end];
-        self.team_steps.rows(offsets);
-        for (row, w) in (start..end).zip(offsets.windows(2)) {
-            self.row(row, &a.col_idx()[w[0] as usize..w[1] as usize]);
+    /// Adds a block of rows.
+    fn block<T: Scalar>(&mut self, a: &Csr<T>, rows: Range<usize>) {
+        self.team_steps.rows(&a.row_ptr()[rows.start..=rows.end]);
+        let block = bro_ell::of_block(a, rows.clone());
+        self.bro_ell = added(self.bro_ell, block.sizes);
+        for row in rows.clone() {
+            self.bandwidth = self.bandwidth.max(bandwidth_of(row, a.row(row).0));
         }
-    }
-
-    /// Adds one row.
-    fn row(&mut self, row: usize, cols: &[u32]) {
-        self.lengths.add(cols.len());
-        let (Some(&first), Some(&last)) = (cols.first(), cols.last()) else { return };
-        // Columns are sorted, so the ends decide.
-        let from_diagonal = |col: u32| u64::from(col).abs_diff(row as u64);
-        self.bandwidth = self.bandwidth.max(from_diagonal(first)).max(from_diagonal(last));
-        if cols.len() > 1 {
-            self.distances = widest(self.distances, Some(distances(cols)));
+        // Most blocks hold no distance that is nearer or farther than those before, and their ORs say so.
+        if block.farthest > 0 && self.distances.is_none_or(|(least, most)| least > 1 || block.farthest > most)
+        {
+            for row in rows {
+                self.distances = widest(self.distances, distances(a.row(row).0));
+            }
         }
     }
 
     /// Of two parts of the rows together.
     fn merge(self, other: Self) -> Self {
         Self {
-            lengths: self.lengths.merge(other.lengths),
             bandwidth: self.bandwidth.max(other.bandwidth),
             distances: widest(self.distances, other.distances),
             team_steps: self.team_steps.merge(other.team_steps),
+            bro_ell: added(self.bro_ell, other.bro_ell),
         }
-    }
-
-    /// The row lengths that were seen.
-    pub(super) fn lengths(&self) -> RowLengths {
-        self.lengths.histogram()
     }
 }
 
-/// Least and largest distance of neighbours. A loop without an early end, which the compiler turns into wide
-/// instructions.
-fn distances(cols: &[u32]) -> (u32, u32) {
-    cols.windows(2).fold((u32::MAX, 0), |(least, most), w| {
-        let distance = w[1].wrapping_sub(w[0]);
-        (least.min(distance), most.max(distance))
+/// Largest `|j - i|` of all rows. O(rows).
+pub(super) fn bandwidth<T: Scalar>(rows: &Rows<'_, T>) -> u64 {
+    rows.range.clone().map(|row| bandwidth_of(row, rows.a.row(row).0)).max().unwrap_or(0)
+}
+
+/// Largest `|j - i|` of a row: columns are sorted, so the ends decide.
+fn bandwidth_of(row: usize, cols: &[u32]) -> u64 {
+    let (Some(&first), Some(&last)) = (cols.first(), cols.last()) else { return 0 };
+    let from_diagonal = |col: u32| u64::from(col).abs_diff(row as u64);
+    from_diagonal(first).max(from_diagonal(last))
+}
+
+/// Least and largest distance of neighbours, if there are two. A loop without an early end, which the compiler turns
+/// into wide instructions.
+fn distances(cols: &[u32]) -> Option<(u32, u32)> {
+    (cols.len() > 1).then(|| {
+        cols.windows(2).fold((u32::MAX, 0), |(least, most), w| {
+            let distance = w[1].wrapping_sub(w[0]);
+            (least.min(distance), most.max(distance))
+        })
     })
+}
+
+fn added(one: [BroEllSize; 2], other: [BroEllSize; 2]) -> [BroEllSize; 2] {
+    [one[0] + other[0], one[1] + other[1]]
 }
 
 fn widest(a: Option<(u32, u32)>, b: Option<(u32, u32)>) -> Option<(u32, u32)> {

@@ -6,7 +6,7 @@
 //! ```
 
 /// Rows of a warp with a thread a row: the threads of a warp.
-const WARP: usize = 32;
+pub(super) const WARP: usize = 32;
 
 /// Steps of all warps with 1, 2, 4, 8, 16 and 32 threads a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

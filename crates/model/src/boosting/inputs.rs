@@ -12,8 +12,8 @@
 
 use super::baseline::{Parts, bytes_per_s, launch_s};
 use crate::Term;
-use sparsight_kernels::{Candidate, DeviceFacts, Kernel, compulsory_bytes, strip};
-use sparsight_matrix::{Dtype, Features, Locality};
+use sparsight_kernels::{Candidate, DeviceFacts, Kernel, StripUnit, compulsory_bytes, strip};
+use sparsight_matrix::{Dtype, Features, Locality, TileTable};
 
 /// Inputs that differ between the block sizes of a kernel.
 pub(super) const BLOCK_INPUTS: usize = 2;
@@ -71,6 +71,11 @@ pub(super) const INPUTS: [(&str, &str); COUNT] = [
     ("fetched by multiprocessors / L2", ""),
 ];
 
+/// Names of the inputs that do not depend on the block size: those of a kernel, then those that all share.
+pub(crate) fn names_without_block() -> impl Iterator<Item = &'static str> {
+    INPUTS.into_iter().skip(BLOCK_INPUTS).map(|(name, _)| name)
+}
+
 /// Smallest quantity that is told from nothing.
 const LEAST: f64 = 1e-6;
 
@@ -90,7 +95,7 @@ fn over(a: f64, b: f64) -> Quantity {
 
 /// A matrix of one value type, with what is the same for all of its candidates.
 #[derive(Debug)]
-pub(super) struct Matrix<'f> {
+pub(crate) struct Matrix<'f> {
     features: &'f Features,
     locality: &'f Locality,
     dtype: Dtype,
@@ -101,7 +106,7 @@ pub(super) struct Matrix<'f> {
 
 impl<'f> Matrix<'f> {
     /// `None` for features without locality.
-    pub(super) fn of(features: &'f Features, dtype: Dtype, facts: &DeviceFacts) -> Option<Self> {
+    pub(crate) fn of(features: &'f Features, dtype: Dtype, facts: &DeviceFacts) -> Option<Self> {
         let locality = features.locality.as_ref()?;
         let quantities = shared(features, locality, dtype, facts);
         Some(Self { features, locality, dtype, quantities, inputs: quantities.map(Quantity::input) })
@@ -115,6 +120,26 @@ impl<'f> Matrix<'f> {
         all[BLOCK_INPUTS..BLOCK_INPUTS + KERNEL_INPUTS].copy_from_slice(&kernel);
         all[BLOCK_INPUTS + KERNEL_INPUTS..].copy_from_slice(&self.inputs);
         all
+    }
+
+    /// What all candidates share, then what each of `kernels` adds, whatever its block size: 28 numbers and 13 a kernel.
+    pub(crate) fn side_by_side(
+        &self,
+        kernels: impl IntoIterator<Item = Kernel>,
+        facts: &DeviceFacts,
+    ) -> Vec<i32> {
+        let of_kernel = |kernel| {
+            // Nothing here looks at the block size.
+            let candidate = Candidate { kernel, block: 1, dtype: self.dtype };
+            let parts = Parts::of(&candidate, self.features, facts);
+            self.kernel(&candidate, &parts, facts).map(Quantity::input)
+        };
+        self.inputs.into_iter().chain(kernels.into_iter().flat_map(of_kernel)).collect()
+    }
+
+    /// How many numbers [`Matrix::side_by_side`] gives for so many kernels.
+    pub(crate) const fn count_side_by_side(kernels: usize) -> usize {
+        MATRIX_INPUTS + KERNEL_INPUTS * kernels
     }
 
     /// The first of [`Matrix::inputs`]: where candidates of one kernel differ.
@@ -136,11 +161,7 @@ impl<'f> Matrix<'f> {
     }
 
     fn block(&self, candidate: &Candidate, facts: &DeviceFacts) -> [Quantity; BLOCK_INPUTS] {
-        // Where the vendor's library cuts the work into blocks, nobody knows how many: a constant, which trees ignore.
-        let blocks = match candidate.block {
-            0 => 0.0,
-            block => work(candidate.kernel, self.features) * threads(candidate.kernel) / f64::from(block),
-        };
+        let blocks = blocks(candidate, self.features);
         [value(u64::from(candidate.block)), over(blocks, f64::from(facts.multiprocessors))]
     }
 
@@ -220,9 +241,19 @@ fn reuse(f: &Features) -> f64 {
     if f.x_reuse.is_nan() { 0.0 } else { f.x_reuse.clamp(0.0, 1.0) }
 }
 
-/// What threads are given, as [`strip`] counts it: rows, or non-zeros where rows have no threads of their own.
+/// What threads are given: rows, non-zeros, or both.
 fn work(kernel: Kernel, f: &Features) -> f64 {
-    if kernel.threads_per_row().is_none() { f.nnz as f64 } else { f.nrows as f64 }
+    StripUnit::of(kernel).count(f.nrows, f.nnz) as f64
+}
+
+/// Blocks of a launch; of csr-balanced one a tile, however large it is. Where the vendor's library cuts the work into
+/// blocks, nobody knows how many: a constant, which trees ignore.
+fn blocks(candidate: &Candidate, f: &Features) -> f64 {
+    match (candidate.kernel, candidate.block) {
+        (_, 0) => 0.0,
+        (Kernel::CsrBalanced(shape), _) => TileTable::tile_count(f.nrows, f.nnz, shape) as f64,
+        (kernel, block) => work(kernel, f) * threads(kernel) / f64::from(block),
+    }
 }
 
 fn threads(kernel: Kernel) -> f64 {

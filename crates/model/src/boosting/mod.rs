@@ -20,6 +20,7 @@ mod learner;
 mod trainer;
 
 pub(crate) use baseline::{Parts, Steps};
+pub(crate) use inputs::{Matrix, names_without_block};
 pub use learner::Boosting;
 
 /// Trees for every kernel that enough matrices were measured with.

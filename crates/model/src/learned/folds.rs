@@ -9,15 +9,15 @@ use sparsight_matrix::gallery::instance;
 use std::collections::BTreeMap;
 
 /// Folds; the custom number, and enough matrices stay to learn from.
-pub(super) const FOLDS: usize = 5;
+pub(crate) const FOLDS: usize = 5;
 
 /// The fold of every matrix.
-pub(super) struct Folds<'a>(BTreeMap<&'a str, usize>);
+pub(crate) struct Folds<'a>(BTreeMap<&'a str, usize>);
 
 impl<'a> Folds<'a> {
     /// Folds of equally many groups, give or take one; a group is a matrix, or all seeds of a recipe. The order of
     /// `names` and repeated names do not matter.
-    pub(super) fn of(names: impl IntoIterator<Item = &'a str>) -> Self {
+    pub(crate) fn of(names: impl IntoIterator<Item = &'a str>) -> Self {
         let mut groups: BTreeMap<(u64, &str), Vec<&'a str>> = BTreeMap::new();
         for name in names {
             let group = instance(name);
@@ -28,12 +28,12 @@ impl<'a> Folds<'a> {
     }
 
     /// Matrices.
-    pub(super) fn matrices(&self) -> impl Iterator<Item = &'a str> + '_ {
+    pub(crate) fn matrices(&self) -> impl Iterator<Item = &'a str> + '_ {
         self.0.keys().copied()
     }
 
     /// The fold of a matrix that [`Folds::of`] was given.
-    pub(super) fn fold(&self, matrix: &str) -> usize {
+    pub(crate) fn fold(&self, matrix: &str) -> usize {
         self.0[matrix]
     }
 }

@@ -27,5 +27,6 @@ pub use model::{LearnedKernel, LearnedModel, MIN_MATRICES};
 pub use predictor::LearnedPredictor;
 pub use sample::LearningSample;
 
+pub(crate) use folds::{FOLDS, Folds};
 pub(crate) use sample::enough_real;
 pub(crate) use selection::{Method, Quantity, described, selected};

@@ -56,7 +56,7 @@ pub fn observe(
             let nrows = (strips * strip.size).max(row_length);
             let lengths = RowLengthDistribution::Constant;
             let matrix = BenchmarkMatrix { nrows, row_length, lengths, placement, seed: 0 };
-            let count = if strip.unit == StripUnit::Rows { nrows } else { nrows * row_length };
+            let count = strip.unit.count(nrows, nrows * row_length);
             let bytes = matrix.bytes(candidate.format(), candidate.dtype).0;
             let time = Seconds(time(strip.strips(count) as f64, row_length as f64, bytes));
             all.push(Observation { candidate, placement, lengths, row_length, strips, nrows, time });
@@ -126,7 +126,7 @@ pub fn placed(placement: Placement, kernel: Kernel, time: f64) -> f64 {
 pub fn time(kernel: Kernel, placement: Placement, i: f64, p: f64) -> f64 {
     let banded = match kernel {
         Kernel::CsrVector { .. } => csr_time(i, p),
-        Kernel::Coo => coo_time(i),
+        Kernel::CsrBalanced(_) | Kernel::Coo => coo_time(i),
         _ => ell_time(i, p),
     };
     placed(placement, kernel, banded)
@@ -143,7 +143,7 @@ pub fn slower(lengths: RowLengthDistribution) -> f64 {
 
 /// What a profile holds of drawn lengths beside `constant`: the kernels that work by rows.
 pub fn drawn(constant: &[Observation]) -> Vec<Observation> {
-    let by_rows = constant.iter().filter(|o| o.candidate.kernel != Kernel::Coo);
+    let by_rows = constant.iter().filter(|o| StripUnit::of(o.candidate.kernel) == StripUnit::Rows);
     let drawn = [RowLengthDistribution::Uniform, RowLengthDistribution::Normal];
     let again = |o: &Observation| {
         let o = *o;

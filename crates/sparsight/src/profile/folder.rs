@@ -112,13 +112,13 @@ impl ProfileFolder {
         Journal::open(&self.path.join("corpus.jsonl"))
     }
 
-    /// What the corpus knows: of several records of a matrix the last ([`CorpusRecord::latest`]), so that files of
+    /// What the corpus knows: several records of a matrix united ([`CorpusRecord::merged`]), so that files of
     /// several runs or machines may be put one behind the other.
     ///
     /// # Errors
     /// [`Error::File`], [`Error::Malformed`].
     pub fn measured(&self) -> Result<Vec<CorpusRecord>, Error> {
-        Ok(CorpusRecord::latest(self.corpus()?.into_records()))
+        Ok(CorpusRecord::merged(self.corpus()?.into_records()))
     }
 
     /// Writes beside the old file and renames, so that a full disk does not lose what was there.

@@ -18,7 +18,7 @@ use crate::Error;
 use serde::{Deserialize, Serialize};
 use sparsight_kernels::{DeviceFacts, Format};
 use sparsight_matrix::Seconds;
-use sparsight_model::{BoostingModel, Calibration, LinearModel, NeighboursModel, StripModel};
+use sparsight_model::{BoostingModel, Calibration, Comparison, LinearModel, NeighboursModel, StripModel};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
@@ -119,6 +119,9 @@ pub struct Models {
     /// The matrices of the corpus with their times, likewise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub neighbours: Option<NeighboursModel>,
+    /// How the candidates of a matrix compare, learned from the corpus, likewise: what `best` chooses by.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub comparison: Option<Comparison>,
     /// Starts of the names that were asked to be learned from, such as `a/` or `gallery:`; empty: all of the corpus.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub train: Vec<String>,

@@ -7,7 +7,8 @@ use sparsight_device::Preparation;
 use sparsight_device::timing::{Caches, Timing};
 use sparsight_kernels::{Candidate, Format, Kernel};
 use sparsight_matrix::{Dtype, Features, Infeasible, Seconds, gallery};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// Features of a matrix and what every candidate did on it.
 ///
@@ -113,21 +114,34 @@ impl CorpusRecord {
         })
     }
 
-    /// Of several records of one matrix, value type and state of the caches the last, in the order in which these
-    /// first came: a matrix that is measured again replaces what was known of it.
-    pub fn latest(records: Vec<Self>) -> Vec<Self> {
+    /// One record for each matrix, value type and state of the caches, in the order in which these first came: what is
+    /// measured again replaces what was known, what is measured for the first time is added to it. So a new kernel can
+    /// be measured alone.
+    pub fn merged(records: Vec<Self>) -> Vec<Self> {
         let mut places = HashMap::new();
-        let mut latest: Vec<Self> = Vec::new();
+        let mut merged: Vec<Self> = Vec::new();
         for record in records {
-            let place =
-                *places.entry((record.matrix.clone(), record.dtype, record.caches)).or_insert(latest.len());
-            if place == latest.len() {
-                latest.push(record);
-            } else {
-                latest[place] = record;
+            let key = (record.matrix.clone(), record.dtype, record.caches);
+            match places.entry(key) {
+                Entry::Vacant(place) => {
+                    place.insert(merged.len());
+                    merged.push(record);
+                }
+                Entry::Occupied(place) => merged[*place.get()].add(record),
             }
         }
-        latest
+        merged
+    }
+
+    /// Takes over what `newer`, of the same matrix, holds: its features, and its results and preparations beside and
+    /// instead of the own ones.
+    fn add(&mut self, newer: Self) {
+        let measured: HashSet<Candidate> = newer.results.iter().map(|m| m.id).collect();
+        self.results.retain(|m| !measured.contains(&m.id));
+        self.results.extend(newer.results);
+        self.results.sort_by_key(|m| m.id);
+        self.preparation.extend(newer.preparation);
+        self.features = newer.features;
     }
 
     /// The least time of all candidates.
@@ -139,6 +153,20 @@ impl CorpusRecord {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn records_of_one_matrix_are_united_and_the_newer_result_counts() {
+        let line = |results: &str| {
+            format!(
+                r#"{{"matrix":"a/m","dtype":"f32","caches":"warm","features":{{"nrows":2,"ncols":3,"nnz":4,"empty_rows":0,"row_min":2,"row_max":2,"row_mode":2,"row_quantiles":[2,2,2,2,2,2,2],"row_std":0.0,"hyb":{{"width":0,"coo_nnz":4}},"bandwidth":2,"x_reuse":0.75}},"preparation":{{}},"blocks":[64],"results":{results}}}"#
+            )
+        };
+        let lines = [r#"{"coo":[[3e-6]],"ell":[[2e-6]]}"#, r#"{"ell":[[1e-6]],"jad":[[5e-6]]}"#].map(line);
+        let records = lines.map(|line| serde_json::from_str(&line).unwrap());
+        let merged = CorpusRecord::merged(records.to_vec());
+        let expected = line(r#"{"coo":[[3e-6]],"ell":[[1e-6]],"jad":[[5e-6]]}"#);
+        assert_eq!(merged, [serde_json::from_str(&expected).unwrap()]);
+    }
 
     #[test]
     fn a_record_from_before_locality_loads_and_is_written_as_it_was() {

@@ -1,7 +1,7 @@
 //! What to do with a matrix.
 
 use super::Prepared;
-use crate::{Advisor, Error, Objective, Why};
+use crate::{Advisor, Error, Objective, Strategy, Why};
 use sparsight_device::{Device, DeviceError, Partition};
 use sparsight_kernels::{Candidate, Execution, Kernel};
 use sparsight_matrix::{Csr, Features, Scalar, Seconds};
@@ -33,6 +33,16 @@ impl Plan {
     ) -> Result<Self, Error> {
         let partition = Partition::try_new(parts, execution).map_err(DeviceError::from)?;
         Ok(Self { partition, predicted })
+    }
+
+    /// The parts of an optimal partition ([`Advisor::partition`]).
+    ///
+    /// # Errors
+    /// [`DeviceError::Partition`] if there are more parts than one launch may have.
+    pub fn of(strategy: &Strategy) -> Result<Self, Error> {
+        let rows = |rows: &Range<u64>| rows.start as usize..rows.end as usize;
+        let parts = strategy.parts.iter().map(|part| (rows(&part.rows), part.candidate)).collect();
+        Self::try_new(parts, strategy.execution, Some(strategy.predicted))
     }
 
     /// The parts and how they are run.

@@ -10,10 +10,10 @@
 
 use super::{Library, named};
 use crate::DeviceError;
-use crate::cuda::arrays::{Matrix, Offsets};
+use crate::cuda::arrays::{CsrArrays, Matrix, Offsets};
 use crate::cuda::context::{Context, named as named_driver};
 use crate::cuda::memory::DeviceArray;
-use crate::cuda::operand::Vectors;
+use crate::cuda::row_block::Vectors;
 use cudarc::cusparse::sys;
 use cudarc::driver::result;
 use sparsight_kernels::{Kernel, Vendor};
@@ -97,9 +97,7 @@ impl<T: Scalar> Product<T> {
             }
         }
     }
-}
 
-impl<T: Scalar> Product<T> {
     /// Lets it work on other vectors of the same lengths, and with other factors.
     ///
     /// # Errors
@@ -234,7 +232,8 @@ impl Described {
         let mut raw = std::ptr::null_mut();
         let mut offsets = None;
         let status = match (matrix, routine) {
-            (Matrix::Csr { row_ptr, col_idx, values: entries }, Vendor::CsrAlg1 | Vendor::CsrAlg2) => {
+            (Matrix::Csr(csr), Vendor::CsrAlg1 | Vendor::CsrAlg2) => {
+                let CsrArrays { row_ptr, col_idx, values: entries } = csr;
                 let nnz = entries.len() as u64;
                 if nnz == 0 {
                     return Ok(None);
@@ -348,9 +347,7 @@ impl Vector {
         named("cusparseCreateDnVec", status)?;
         Ok(Self { raw })
     }
-}
 
-impl Vector {
     fn point_to(&self, address: u64) -> Result<(), DeviceError> {
         // SAFETY: the description is alive; whoever queues a product vouches for the address.
         let status = unsafe { sys::cusparseDnVecSetValues(self.raw, pointer(address)) };

@@ -1,0 +1,426 @@
+//! `sparsight compare`: one matrix on several devices.
+
+use crate::args::{KernelFlags, KernelName, ModelFlags, block};
+use crate::context::Context;
+use crate::device_choice::{DeviceName, ProfileFlags, described};
+use crate::failure::{Exit, Failure};
+use crate::json::{AdvisedJson, DeviceJson, Document, MatrixJson};
+use crate::matrix_source::MatrixSource;
+use crate::printer::BOLD;
+use crate::table::Table;
+use crate::text::{between, candidate, counted, grouped, shape};
+use serde::Serialize;
+use sparsight::kernels::{Candidate, DeviceKind};
+use sparsight::matrix::{Dtype, Features, Seconds};
+use sparsight::profile::ProfiledDevice;
+use sparsight::{Compared, Comparison, Contender, Error, Limit, Objective, Profile, compare};
+use std::num::NonZeroU64;
+use std::str::FromStr;
+
+/// How fast the best candidate of each of several devices will be, what limits it, and what that is worth
+///
+/// Nothing is run, and no device but the processor without a profile has to be here. With --top N, the first N
+/// candidates of each device are shown, else the best.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Compare {
+    /// The matrix: a file or gallery:NAME[,key=value...]
+    path: String,
+    /// Devices to compare, the first of which the others are held against: names or folders of profiles, cpu, or
+    /// cuda[:N] if it is profiled
+    #[arg(long, value_name = "DEVICES", value_delimiter = ',', required = true)]
+    devices: Vec<DeviceName>,
+    /// Products y = A x to come: compare conversion, upload and all of them together
+    #[arg(long, value_name = "N")]
+    iterations: Option<NonZeroU64>,
+    /// Also the time of one and the same candidate on every device: the fastest with one of these kernels on the first
+    #[arg(long = "kernel", value_name = "NAME", value_delimiter = ',')]
+    kernels: Vec<KernelName>,
+    /// Block sizes of that candidate [default: all]
+    #[arg(
+        long = "block",
+        value_name = "THREADS",
+        value_delimiter = ',',
+        value_parser = block,
+        requires = "kernels"
+    )]
+    blocks: Vec<u32>,
+    /// What a device costs, for the products a second that its price buys
+    #[arg(long, value_name = "DEVICE=NUMBER", value_delimiter = ',')]
+    price: Vec<Given>,
+    /// Unit of the prices
+    #[arg(long, value_name = "UNIT", default_value = "price", requires = "price")]
+    unit: String,
+    /// What a device draws at work, for the products a joule
+    #[arg(long, value_name = "DEVICE=WATTS", value_delimiter = ',')]
+    power: Vec<Given>,
+    #[command(flatten)]
+    model: ModelFlags,
+}
+
+/// A number that is given for one device: `nvidia-h200=30000`.
+#[derive(Debug, Clone, PartialEq)]
+struct Given {
+    device: DeviceName,
+    number: f64,
+}
+
+impl FromStr for Given {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || format!("'{text}' is no device with a number above 0 such as nvidia-h200=700");
+        let (device, number) = text.rsplit_once('=').ok_or_else(wrong)?;
+        let number: f64 = number.parse().map_err(|_| wrong())?;
+        if !number.is_finite() || number <= 0.0 {
+            return Err(wrong());
+        }
+        Ok(Self { device: device.parse()?, number })
+    }
+}
+
+#[derive(Serialize)]
+struct CompareJson<'a> {
+    matrix: MatrixJson,
+    dtype: Dtype,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    products: Option<u64>,
+    /// Of the prices.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unit: Option<&'a str>,
+    /// The candidate that every device was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    common: Option<Candidate>,
+    devices: Vec<ComparedDeviceJson>,
+}
+
+#[derive(Serialize)]
+struct ComparedDeviceJson {
+    id: String,
+    #[serde(flatten)]
+    device: DeviceJson,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    price: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    power_w: Option<f64>,
+    /// Best first; speeds against the best of the first device.
+    candidates: Vec<ComparedJson>,
+    /// Speeds against the same candidate on the first device.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    common: Option<ComparedJson>,
+}
+
+#[derive(Serialize)]
+struct ComparedJson {
+    #[serde(flatten)]
+    advised: AdvisedJson,
+    #[serde(flatten)]
+    numbers: Option<NumbersJson>,
+}
+
+#[derive(Serialize)]
+struct NumbersJson {
+    limit: LimitJson,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    speed: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    speed_low: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    speed_high: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    products_per_s: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    products_per_s_per_price: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    products_per_joule: Option<f64>,
+}
+
+#[derive(Serialize)]
+struct LimitJson {
+    by: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fraction: Option<f64>,
+}
+
+impl Compare {
+    pub(crate) fn run(&self, context: &Context) -> Result<Exit, Failure> {
+        let dtype = context.dtype();
+        let source = MatrixSource::named(&self.path)?;
+        let price = self.for_devices("--price", &self.price)?;
+        let power = self.for_devices("--power", &self.power)?;
+        let profiles = self.profiles(context, dtype)?;
+        let features = match dtype {
+            Dtype::F32 => Features::of(&source.load::<f32>(context)?),
+            Dtype::F64 => Features::of(&source.load::<f64>(context)?),
+        };
+        let objective = Objective {
+            products: self.iterations.map(NonZeroU64::get),
+            model: self.model.model,
+            placement: self.model.placement,
+            row_length: self.model.row_length,
+        };
+        let given = price.into_iter().zip(power);
+        let contenders: Vec<Contender<'_>> = profiles
+            .iter()
+            .zip(given)
+            .map(|(profile, (price, power_w))| Contender { profile, price, power_w })
+            .collect();
+        let comparison = compare(&contenders, &features, dtype, &objective, &self.wanted(dtype)?)
+            .map_err(|error| self.lacking(error, &profiles, dtype))?;
+        if context.printer.is_json() {
+            self.print_json(&source, &features, &contenders, &comparison, context)?;
+        } else {
+            self.print(&source, &features, &contenders, &comparison, context)?;
+        }
+        let none = comparison.devices.iter().any(|device| device.ranked.is_empty());
+        Ok(if none { Exit::No } else { Exit::Done })
+    }
+
+    /// One number a device, where one is given.
+    fn for_devices(&self, flag: &str, given: &[Given]) -> Result<Vec<Option<f64>>, Failure> {
+        if let Some(stranger) = given.iter().find(|given| !self.devices.contains(&given.device)) {
+            let devices: Vec<String> = self.devices.iter().map(ToString::to_string).collect();
+            let text = format!("{flag} is given for {}, which is not compared", stranger.device);
+            return Err(Failure::input(text).hinted(format!("compared are {}", devices.join(", "))));
+        }
+        // Of several the last, as with other flags.
+        let of = |device: &DeviceName| {
+            given.iter().rfind(|given| given.device == *device).map(|given| given.number)
+        };
+        Ok(self.devices.iter().map(of).collect())
+    }
+
+    fn profiles(&self, context: &Context, dtype: Dtype) -> Result<Vec<Profile>, Failure> {
+        let profile = |name: &DeviceName| {
+            ProfileFlags { device: Some(name.clone()), profile: None }.resolve(context, dtype)
+        };
+        self.devices.iter().map(profile).collect()
+    }
+
+    /// Candidates that could be the common one.
+    fn wanted(&self, dtype: Dtype) -> Result<Vec<Candidate>, Failure> {
+        if self.kernels.is_empty() {
+            return Ok(Vec::new());
+        }
+        KernelFlags { kernels: self.kernels.clone(), blocks: self.blocks.clone() }
+            .candidates(DeviceKind::Cuda, dtype)
+    }
+
+    /// A profile without what is asked of it, with the command that makes it.
+    fn lacking(&self, error: Error, profiles: &[Profile], dtype: Dtype) -> Failure {
+        let Error::Lacking { profile: name, .. } = &error else { return error.into() };
+        let found = self.devices.iter().zip(profiles).find(|(_, profile)| profile.name == *name);
+        let Some((device, profile)) = found else { return error.into() };
+        let kind = match profile.device.facts.kind {
+            DeviceKind::Cpu => "cpu",
+            DeviceKind::Cuda => "cuda:0",
+        };
+        Failure::from(error).hinted(format!(
+            "`sparsight profile --device {kind} --dtype {dtype} -o {device}` on a machine with {} measures and fits it",
+            described(&profile.device.facts)
+        ))
+    }
+
+    fn print(
+        &self,
+        source: &MatrixSource,
+        features: &Features,
+        contenders: &[Contender<'_>],
+        comparison: &Comparison,
+        context: &Context,
+    ) -> Result<(), Failure> {
+        let out = &context.printer;
+        out.line(format_args!("{BOLD}{}{BOLD:#}   {}", source.title(), shape(features)))?;
+        let products = self.iterations.map(|n| format!("   {}", counted(n.get(), "product")));
+        out.line(format_args!("{}{}", context.dtype(), products.unwrap_or_default()))?;
+        let width = self.devices.iter().map(|device| device.to_string().len()).max().unwrap_or_default();
+        for (device, contender) in self.devices.iter().zip(contenders) {
+            let ProfiledDevice { facts, provenance, .. } = &contender.profile.device;
+            let what = described(facts);
+            out.line(format_args!("  {device:<width$}  {what}   profile of {}", provenance.date))?;
+        }
+        out.line("")?;
+        let mut table = self.table();
+        for (device, compared) in self.devices.iter().zip(&comparison.devices) {
+            for one in compared.ranked.iter().take(context.top_or(1)) {
+                table.row(self.cells(device, one));
+            }
+            if compared.ranked.is_empty() {
+                table.row([device.to_string(), "not possible".to_owned()]);
+            }
+        }
+        out.line(table)?;
+        if let Some(common) = &comparison.common {
+            out.line("")?;
+            out.line(format_args!("{BOLD}{}{BOLD:#} on each", candidate(common)))?;
+            let mut table = self.table();
+            let mut refused = Vec::new();
+            for (device, compared) in self.devices.iter().zip(&comparison.devices) {
+                match &compared.common {
+                    Some(Ok(one)) => table.row(self.cells(device, one)),
+                    Some(Err(why)) => refused.push(format!("{device}: {why}")),
+                    None => {}
+                }
+            }
+            out.line(table)?;
+            for refusal in refused {
+                out.line(format_args!("  not possible on {refusal}"))?;
+            }
+        } else if !self.kernels.is_empty() {
+            out.line("")?;
+            out.line("  no device has a prediction for --kernel")?;
+        }
+        let remarks: Vec<String> = self.remarks(comparison).collect();
+        if !remarks.is_empty() {
+            out.line("")?;
+        }
+        remarks.iter().try_for_each(|remark| out.line(format_args!("  {remark}")))
+    }
+
+    fn table(&self) -> Table {
+        let per_price = format!("products/s a {}", self.unit);
+        let mut columns = vec!["<device", "<candidate", "predicted", "90 % between", "<limited by"];
+        if self.iterations.is_some() {
+            columns.push("in all");
+        }
+        columns.extend(["speed", "products/s"]);
+        if !self.price.is_empty() {
+            columns.push(&per_price);
+        }
+        if !self.power.is_empty() {
+            columns.push("products a joule");
+        }
+        Table::new(&columns)
+    }
+
+    fn cells(&self, device: &DeviceName, one: &Compared) -> Vec<String> {
+        let prediction = &one.advised.prediction;
+        let number = |number: Option<f64>| number.map_or_else(|| "?".to_owned(), readable);
+        let mut cells = vec![
+            device.to_string(),
+            candidate(&one.advised.candidate),
+            prediction.time.to_string(),
+            between(prediction.low, prediction.high),
+            one.limit.to_string(),
+        ];
+        if self.iterations.is_some() {
+            cells.push(self.in_all(one).map_or_else(|| "?".to_owned(), |all| all.to_string()));
+        }
+        cells.push(one.speed.map_or_else(|| "?".to_owned(), |speed| format!("{:.2}", speed.ratio)));
+        cells.push(number(one.time.map(|span| 1.0 / span.time.0)));
+        if !self.price.is_empty() {
+            cells.push(number(one.products_per_s_per_price));
+        }
+        if !self.power.is_empty() {
+            cells.push(number(one.products_per_joule));
+        }
+        cells
+    }
+
+    /// With `--iterations`: conversion, upload and all products.
+    fn in_all(&self, one: &Compared) -> Option<Seconds> {
+        Some(Seconds(self.iterations?.get() as f64 * one.time?.time.0))
+    }
+
+    /// Where the order is open, and where a matrix lies beyond what was measured.
+    fn remarks(&self, comparison: &Comparison) -> impl Iterator<Item = String> {
+        let named = |keep: &dyn Fn(&DeviceName, &Compared) -> bool| {
+            let best = self.devices.iter().zip(&comparison.devices);
+            let best = best.filter_map(|(device, of)| Some((device, of.ranked.first()?)));
+            let names = best.filter(|(device, one)| keep(device, one)).map(|(device, _)| device.to_string());
+            names.collect::<Vec<_>>().join(", ")
+        };
+        let first = &self.devices[0];
+        let open = named(&|device, one| device != first && one.speed.is_some_and(|speed| speed.is_open()));
+        let beyond = named(&|_, one| !one.advised.prediction.extrapolates.is_empty());
+        let remark = |what: String, devices: String| (!devices.is_empty()).then(|| what + &devices);
+        let open = remark(format!("faster or slower than {first} is open, the intervals overlap: "), open);
+        let beyond = remark("less sure, the matrix lies beyond what was measured on: ".to_owned(), beyond);
+        open.into_iter().chain(beyond)
+    }
+
+    fn print_json(
+        &self,
+        source: &MatrixSource,
+        features: &Features,
+        contenders: &[Contender<'_>],
+        comparison: &Comparison,
+        context: &Context,
+    ) -> Result<(), Failure> {
+        let json = |one: &Compared| ComparedJson {
+            advised: AdvisedJson::ranked(&one.advised, self.in_all(one), None),
+            numbers: Some(one.into()),
+        };
+        let all = self.devices.iter().zip(contenders).zip(&comparison.devices);
+        let devices = all.map(|((name, contender), compared)| ComparedDeviceJson {
+            id: name.to_string(),
+            device: DeviceJson::profiled(contender.profile),
+            price: contender.price,
+            power_w: contender.power_w,
+            candidates: compared.ranked.iter().take(context.top_or(1)).map(json).collect(),
+            common: compared.common.as_ref().zip(comparison.common).map(|(found, wanted)| match found {
+                Ok(one) => json(one),
+                Err(why) => {
+                    ComparedJson { advised: AdvisedJson::refused(wanted, why.to_string()), numbers: None }
+                }
+            }),
+        });
+        let body = CompareJson {
+            matrix: MatrixJson::new(source.title(), features),
+            dtype: context.dtype(),
+            products: self.iterations.map(NonZeroU64::get),
+            unit: (!self.price.is_empty()).then_some(self.unit.as_str()),
+            common: comparison.common,
+            devices: devices.collect(),
+        };
+        context.printer.object(&Document::new("sparsight/compare/1", body))
+    }
+}
+
+impl From<&Compared> for NumbersJson {
+    fn from(one: &Compared) -> Self {
+        Self {
+            limit: one.limit.into(),
+            speed: one.speed.map(|speed| speed.ratio),
+            speed_low: one.speed.map(|speed| speed.low),
+            speed_high: one.speed.map(|speed| speed.high),
+            products_per_s: one.time.map(|span| 1.0 / span.time.0),
+            products_per_s_per_price: one.products_per_s_per_price,
+            products_per_joule: one.products_per_joule,
+        }
+    }
+}
+
+impl From<Limit> for LimitJson {
+    fn from(limit: Limit) -> Self {
+        Self { by: limit.name(), fraction: limit.fraction() }
+    }
+}
+
+/// Three digits that count: `105,263`, `10.5`, `3.21e-4`.
+fn readable(number: f64) -> String {
+    match number {
+        _ if number >= 100.0 => grouped(number.round() as u64),
+        _ if number >= 10.0 => format!("{number:.1}"),
+        _ if number >= 0.1 => format!("{number:.2}"),
+        _ => format!("{number:.2e}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_is_given_for_a_device_and_is_above_0() {
+        let given: Given = "nvidia-h200=30000".parse().unwrap();
+        assert_eq!(given, Given { device: "nvidia-h200".parse().unwrap(), number: 30000.0 });
+        assert_eq!("cuda=7e2".parse::<Given>().unwrap().device, DeviceName::Cuda(0));
+        for wrong in ["nvidia-h200", "a=", "a=0", "a=-1", "a=inf", "a=much"] {
+            assert!(wrong.parse::<Given>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn numbers_of_any_size_are_readable() {
+        assert_eq!([105_263.2, 10.54, 0.5, 3.214e-4].map(readable), ["105,263", "10.5", "0.50", "3.21e-4"]);
+    }
+}

@@ -1,0 +1,96 @@
+//! A block of neighbouring strips that grows.
+
+use super::length_tally::LengthTally;
+use super::places::Places;
+use super::{StripDetail, Strips, Summary};
+use crate::{Features, RowLengths};
+use std::ops::Range;
+
+/// Neighbouring strips of a matrix, the last of which was added last.
+///
+/// ```
+/// use sparsight_matrix::{Features, StripDetail, Strips, gallery::Recipe};
+/// let a = "power-law,n=10000".parse::<Recipe>()?.generate::<f64>()?;
+/// let strips = Strips::of(&a, 1024, StripDetail::All);
+/// let mut block = strips.block_from(2);
+/// block.grow();
+/// block.grow();
+/// assert_eq!((block.strips(), block.features().nrows), (2..4, 2048));
+/// assert_eq!(block.features().row_std, Features::of(&a.rows(2048..4096)).row_std);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Block<'s> {
+    strips: &'s Strips,
+    range: Range<usize>,
+    lengths: LengthTally<'s>,
+    /// Non-zeros times `x_reuse` of each strip.
+    reused: f64,
+    places: Places,
+    outline: Features,
+}
+
+impl<'s> Block<'s> {
+    pub(super) fn new(strips: &'s Strips, first: usize) -> Self {
+        let ncols = strips.summaries.first().map_or(0, |strip| strip.features.ncols);
+        Self {
+            strips,
+            range: first..first,
+            lengths: LengthTally::new(&strips.lengths),
+            reused: 0.0,
+            places: Places::default(),
+            outline: Features::from_row_lengths(&RowLengths::default(), ncols, 0, 1.0),
+        }
+    }
+
+    /// The strips in it.
+    pub fn strips(&self) -> Range<usize> {
+        self.range.clone()
+    }
+
+    /// Adds the next strip, and gives [`Block::outline`]. O(row lengths that occur in it); nothing is allocated with
+    /// [`StripDetail::RowLengths`].
+    ///
+    /// # Panics
+    /// If there is none.
+    pub fn grow(&mut self) -> &Features {
+        let Summary { features: strip, counts } = &self.strips.summaries[self.range.end];
+        self.lengths.add(counts, strip.nrows, strip.nnz);
+        self.reused += strip.nnz as f64 * strip.x_reuse;
+        if self.strips.detail == StripDetail::All {
+            self.places.add(strip, self.range.is_empty());
+        }
+        self.range.end += 1;
+        let (lengths, outline) = (&self.lengths, &mut self.outline);
+        outline.nrows = lengths.nrows();
+        outline.nnz = lengths.nnz();
+        outline.empty_rows = lengths.empty_rows();
+        outline.row_min = lengths.min();
+        outline.row_max = lengths.max();
+        outline.row_mode = lengths.mode();
+        outline.hyb = lengths.hyb_split();
+        outline.bandwidth = outline.bandwidth.max(strip.bandwidth);
+        outline.x_reuse = if outline.nnz == 0 { 1.0 } else { (self.reused / outline.nnz as f64).min(1.0) };
+        outline
+    }
+
+    /// Its features as far as they are kept up to date: all but the quantiles and the standard deviation of the row
+    /// lengths, which are 0, and what [`StripDetail::RowLengths`] leaves out of [`Block::features`]. O(1).
+    pub fn outline(&self) -> &Features {
+        &self.outline
+    }
+
+    /// Its features; with [`StripDetail::RowLengths`] without sizes of padded formats and locality. See the module for
+    /// what is exact. O(row lengths that occur in the matrix).
+    pub fn features(&self) -> Features {
+        let Features { ncols, bandwidth, x_reuse, .. } = self.outline;
+        let known = Features::from_row_lengths(&self.lengths.row_lengths(), ncols, bandwidth, x_reuse);
+        match self.strips.detail {
+            StripDetail::RowLengths => known,
+            StripDetail::All => {
+                let (padded, locality) = self.places.padded_and_locality(known.nnz);
+                Features { padded, locality: Some(locality), ..known }
+            }
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! Row lengths of a growing block, their mode and where HYB cuts, kept up to date with every strip.
+//!
+//! Lengths are named by their place among all that occur in the matrix, so that short ones and a few very long ones are
+//! counted alike, by index. The mode can only become a length that was just counted. Where HYB cuts moves up or down
+//! from where it was, over as many lengths as it moves:
+//!
+//! ```text
+//! place   0   1   2   3   4       at = 2: rows and non-zeros of the lengths at places 2, 3, 4 are known as sums;
+//! length  1   2   5   9  70       one step adds or takes away those of a single length
+//! rows    5   8   6   0   1
+//! ```
+
+use crate::{HybSplit, RowLengths, hyb};
+
+#[derive(Debug, Clone)]
+pub(super) struct LengthTally<'s> {
+    /// All lengths that occur in the matrix, increasing.
+    lengths: &'s [u64],
+    /// Rows of each.
+    counts: Vec<u32>,
+    nrows: u64,
+    nnz: u64,
+    /// Smallest and largest place that was counted, once a row was.
+    ends: Option<(u32, u32)>,
+    /// Rows and place of the most frequent length, of several the longest: [`RowLengths::mode`].
+    mode: (u32, u32),
+    /// Place of HYB's width.
+    at: usize,
+    /// Rows that are at least as long, and their non-zeros.
+    rows_above: u64,
+    nnz_above: u64,
+}
+
+impl<'s> LengthTally<'s> {
+    pub(super) fn new(lengths: &'s [u64]) -> Self {
+        let counts = vec![0; lengths.len()];
+        let (nrows, nnz, rows_above, nnz_above) = (0, 0, 0, 0);
+        Self { lengths, counts, nrows, nnz, ends: None, mode: (0, 0), at: 0, rows_above, nnz_above }
+    }
+
+    /// Counts the rows of a strip: `(place of the length, rows)`, increasing, and all its rows and non-zeros.
+    pub(super) fn add(&mut self, counts: &[(u32, u32)], nrows: u64, nnz: u64) {
+        let (Some(&(first, _)), Some(&(last, _))) = (counts.first(), counts.last()) else { return };
+        self.ends = Some(self.ends.map_or((first, last), |(least, most)| (least.min(first), most.max(last))));
+        self.nrows += nrows;
+        self.nnz += nnz;
+        for &(place, rows) in counts {
+            let count = &mut self.counts[place as usize];
+            *count += rows;
+            self.mode = self.mode.max((*count, place));
+            if place as usize >= self.at {
+                self.rows_above += u64::from(rows);
+                self.nnz_above += u64::from(rows) * self.lengths[place as usize];
+            }
+        }
+        self.move_cut();
+    }
+
+    /// Moves to the longest length that enough rows reach, or to the shortest of all if there is none.
+    fn move_cut(&mut self) {
+        while self.at > 0 && !hyb::is_worthwhile(self.rows_above, self.nrows) {
+            self.at -= 1;
+            self.rows_above += u64::from(self.counts[self.at]);
+            self.nnz_above += self.at_cut();
+        }
+        loop {
+            let longer = self.rows_above - u64::from(self.counts[self.at]);
+            if !hyb::is_worthwhile(longer, self.nrows) {
+                return;
+            }
+            self.nnz_above -= self.at_cut();
+            self.rows_above = longer;
+            self.at += 1;
+        }
+    }
+
+    /// Non-zeros of the rows that are as long as the cut is wide.
+    fn at_cut(&self) -> u64 {
+        u64::from(self.counts[self.at]) * self.lengths[self.at]
+    }
+
+    pub(super) fn nrows(&self) -> u64 {
+        self.nrows
+    }
+
+    pub(super) fn nnz(&self) -> u64 {
+        self.nnz
+    }
+
+    pub(super) fn empty_rows(&self) -> u64 {
+        if self.lengths.first() == Some(&0) { self.counts[0].into() } else { 0 }
+    }
+
+    pub(super) fn min(&self) -> u64 {
+        self.ends.map_or(0, |ends| self.lengths[ends.0 as usize])
+    }
+
+    pub(super) fn max(&self) -> u64 {
+        self.ends.map_or(0, |ends| self.lengths[ends.1 as usize])
+    }
+
+    pub(super) fn mode(&self) -> u64 {
+        self.ends.map_or(0, |_| self.lengths[self.mode.1 as usize])
+    }
+
+    pub(super) fn hyb_split(&self) -> HybSplit {
+        if !hyb::is_worthwhile(self.rows_above, self.nrows) {
+            return HybSplit { width: 0, coo_nnz: self.nnz };
+        }
+        let width = self.lengths[self.at];
+        HybSplit { width, coo_nnz: self.nnz_above - width * self.rows_above }
+    }
+
+    /// All of them.
+    pub(super) fn row_lengths(&self) -> RowLengths {
+        let counts = self.lengths.iter().zip(&self.counts);
+        RowLengths::from_counts(counts.map(|(&length, &rows)| (length, rows.into())))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_cut_moves_up_and_down_with_the_rows() {
+        let lengths = [0, 2, 7, 100];
+        let mut tally = LengthTally::new(&lengths);
+        let mut add = |counts: &[(u32, u32)]| {
+            let rows = counts.iter().map(|c| u64::from(c.1)).sum();
+            let nnz = counts.iter().map(|c| u64::from(c.1) * lengths[c.0 as usize]).sum();
+            tally.add(counts, rows, nnz);
+            assert_eq!(tally.hyb_split(), tally.row_lengths().hyb_split());
+            assert_eq!(tally.mode(), tally.row_lengths().mode());
+            (tally.hyb_split().width, tally.hyb_split().coo_nnz)
+        };
+        assert_eq!(add(&[(3, 4095)]), (0, 409_500), "fewer than 4096 rows");
+        assert_eq!(add(&[(3, 1)]), (100, 0));
+        assert_eq!(add(&[(1, 8192)]), (100, 0), "4096 of 12,288 rows are a third");
+        assert_eq!(add(&[(1, 1)]), (2, 98 * 4096), "now they are not");
+        assert_eq!(add(&[(0, 10), (3, 10_000)]), (100, 0));
+        assert_eq!(add(&[(0, 1_000_000)]), (0, 2 * 8193 + 100 * 14_096));
+        assert_eq!((tally.min(), tally.max(), tally.empty_rows()), (0, 100, 1_000_010));
+    }
+
+    #[test]
+    fn nothing_has_no_lengths() {
+        let tally = LengthTally::new(&[]);
+        assert_eq!((tally.min(), tally.max(), tally.mode(), tally.empty_rows()), (0, 0, 0, 0));
+        assert_eq!(tally.hyb_split(), HybSplit::default());
+    }
+}

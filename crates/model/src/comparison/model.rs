@@ -1,0 +1,181 @@
+//! Learning how candidates compare, judging it by held-out matrices, and joining it with predicted times.
+
+use super::growth::{Growth, grow};
+use super::samples::{Compared, Row};
+use super::trees::Trees;
+use crate::boosting::{Matrix, names_without_block};
+use crate::learned::{FOLDS, Folds, enough_real};
+use crate::{ChoiceQuality, LearningSample, MIN_MATRICES, PredictError};
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+use sparsight_kernels::{Candidate, DeviceFacts};
+use sparsight_matrix::{Dtype, Features, Seconds};
+use std::collections::BTreeSet;
+
+/// Candidates that are at most so far behind, as `ln(T / T_best)`, get their times from the comparison. Chosen: beyond it
+/// little was measured with weight, and times of single kernels are better.
+const NEAR: f64 = 0.2;
+
+/// How fast candidates behind the first lose their say in the reference time: one that is 6 % behind counts 0.4 of
+/// it. Chosen.
+const DECAY: f64 = 16.0;
+
+/// How the candidates of a matrix compare, learned from measured matrices.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "Stored", into = "Stored")]
+pub struct Comparison {
+    matrices: usize,
+    dtypes: Vec<Dtype>,
+    choice: ChoiceQuality,
+    compared: Vec<Compared>,
+    trees: Trees,
+}
+
+impl Comparison {
+    /// Learns from measured matrices. Samples without a positive time, those whose features do not hold
+    /// [`Locality`](sparsight_matrix::Locality) and candidates with fewer than [`MIN_MATRICES`] matrices are left out.
+    ///
+    /// Deterministic. Learns six times, five of them for cross-validation, side by side.
+    ///
+    /// # Errors
+    /// [`PredictError::TooFewMatrices`] if no candidate has enough.
+    pub fn fit(facts: &DeviceFacts, samples: &[LearningSample<'_>]) -> Result<Self, PredictError> {
+        let usable: Vec<LearningSample<'_>> =
+            samples.iter().copied().filter(LearningSample::is_usable).collect();
+        let compared = Compared::of(&usable);
+        let rows = Row::all(&compared, &usable, facts);
+        let folds = Folds::of(rows.iter().map(|row| row.matrix));
+        let matrices = folds.matrices().count();
+        let too_few =
+            PredictError::TooFewMatrices { model: "comparison", got: matrices, needed: MIN_MATRICES };
+        if rows.is_empty() {
+            return Err(too_few);
+        }
+        let dtypes: BTreeSet<Dtype> = usable.iter().map(|s| s.candidate.dtype).collect();
+        let all: Vec<&Row<'_>> = rows.iter().collect();
+        let (choice, trees) = rayon::join(|| choice(&rows, &folds), || grow(&all, &Growth::CHOSEN));
+        let choice = choice.ok_or(too_few)?;
+        Ok(Self { matrices, dtypes: dtypes.into_iter().collect(), choice, compared, trees })
+    }
+
+    /// Matrices learned from.
+    pub fn matrices(&self) -> usize {
+        self.matrices
+    }
+
+    /// How good the first choice was on held-out matrices: five folds, a value type counted apart, of real ones alone where
+    /// there are enough.
+    pub fn choice(&self) -> &ChoiceQuality {
+        &self.choice
+    }
+
+    /// `ln(T / T_best)` of each candidate, the least of them 0; `None` for one of which nothing was learned. All are of
+    /// one value type. Which candidates stand beside each other matters: give those that are possible.
+    pub fn log_ratios(
+        &self,
+        candidates: &[Candidate],
+        features: &Features,
+        facts: &DeviceFacts,
+    ) -> Vec<Option<f64>> {
+        let known = candidates.first().filter(|first| self.dtypes.contains(&first.dtype));
+        let inputs = known.and_then(|first| Compared::inputs(&self.compared, features, first.dtype, facts));
+        let Some(inputs) = inputs else { return vec![None; candidates.len()] };
+        let sums = self.trees.sums(&inputs);
+        let ratio = |candidate| Compared::output(&self.compared, candidate).map(|output| sums[output]);
+        let ratios: Vec<Option<f64>> = candidates.iter().map(ratio).collect();
+        let least = ratios.iter().flatten().copied().fold(f64::INFINITY, f64::min);
+        ratios.into_iter().map(|ratio| Some(ratio? - least)).collect()
+    }
+
+    /// The times of candidates of one value type, joined from what was predicted for each alone (p) and how they compare
+    /// (r, [`Comparison::log_ratios`]):
+    ///
+    /// ```text
+    /// ln q = mean of ln p - r over candidates, weighed by exp(-16 r)     the time of the best, never below the least p
+    /// T = q e^r                  for r up to 0.2: near the best, the comparison tells them apart
+    /// T = max(p, q e^0.2)        for those beyond, which do not come before these
+    /// T = p                      where nothing was learned
+    /// ```
+    /// Errors of p that candidates have for themselves are averaged in q, and no longer choose.
+    pub fn times_s(
+        &self,
+        alone: &[(Candidate, Seconds)],
+        features: &Features,
+        facts: &DeviceFacts,
+    ) -> Vec<Seconds> {
+        let candidates: Vec<Candidate> = alone.iter().map(|(candidate, _)| *candidate).collect();
+        let ratios = self.log_ratios(&candidates, features, facts);
+        let both = || ratios.iter().zip(alone).filter_map(|(r, (_, p))| Some(((*r)?, p.0.ln())));
+        let (weight, sum) = both().fold((0.0, 0.0), |(weight, sum), (r, p)| {
+            let own = (-DECAY * r).exp();
+            (weight + own, sum + own * (p - r))
+        });
+        let least = both().map(|(_, p)| p).fold(f64::INFINITY, f64::min);
+        let best = f64::max(sum / weight, least);
+        let joined = |(ratio, (_, alone)): (&Option<f64>, &(Candidate, Seconds))| match ratio {
+            None => *alone,
+            Some(r) if *r <= NEAR => Seconds((best + r).exp()),
+            Some(_) => Seconds(alone.0.max((best + NEAR).exp())),
+        };
+        ratios.iter().zip(alone).map(joined).collect()
+    }
+}
+
+/// What the first choice costs on held-out matrices.
+fn choice(rows: &[Row<'_>], folds: &Folds<'_>) -> Option<ChoiceQuality> {
+    let only_real = enough_real(rows.iter().map(|row| (row.matrix, row.generated)));
+    let of_fold = |fold: usize| -> Vec<f64> {
+        let (own, others): (Vec<&Row<'_>>, Vec<&Row<'_>>) =
+            rows.iter().partition(|row| folds.fold(row.matrix) == fold);
+        if others.is_empty() {
+            return Vec::new();
+        }
+        let trees = grow(&others, &Growth::CHOSEN);
+        let judged = own.into_iter().filter(|row| !(only_real && row.generated));
+        judged.filter_map(|row| row.chosen(&trees.sums(&row.inputs))).collect()
+    };
+    let ratios: Vec<Vec<f64>> = (0..FOLDS).into_par_iter().map(of_fold).collect();
+    ChoiceQuality::of(ratios.into_iter().flatten().map(|ratio| (Seconds(ratio), Seconds(1.0))))
+}
+
+/// As it is written.
+#[derive(Serialize, Deserialize)]
+struct Stored {
+    /// Version and inputs.
+    format: String,
+    matrices: usize,
+    dtypes: Vec<Dtype>,
+    choice: ChoiceQuality,
+    compared: Vec<Compared>,
+    trees: Trees,
+}
+
+/// Changes whenever the stored form or the meaning of an input does.
+fn format() -> String {
+    format!("sparsight/comparison/1: {}", names_without_block().collect::<Vec<_>>().join(", "))
+}
+
+impl From<Comparison> for Stored {
+    fn from(Comparison { matrices, dtypes, choice, compared, trees }: Comparison) -> Self {
+        Self { format: format(), matrices, dtypes, choice, compared, trees }
+    }
+}
+
+impl TryFrom<Stored> for Comparison {
+    type Error = String;
+    fn try_from(stored: Stored) -> Result<Self, String> {
+        let Stored { format: found, matrices, dtypes, choice, compared, trees } = stored;
+        if found != format() {
+            return Err(format!(
+                "the comparison is of another format or other inputs ('{found}'): fit it again"
+            ));
+        }
+        let outputs = Compared::outputs(&compared);
+        if trees.outputs() != outputs || trees.inputs() > Matrix::count_side_by_side(compared.len()) {
+            return Err(format!(
+                "the trees of the comparison are not of its {outputs} candidates: fit it again"
+            ));
+        }
+        Ok(Self { matrices, dtypes, choice, compared, trees })
+    }
+}

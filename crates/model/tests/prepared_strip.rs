@@ -1,0 +1,114 @@
+//! A prepared strip model says what the strip model says.
+
+mod made_up;
+
+use made_up::*;
+use sparsight_kernels::{BLOCKS, Candidate, DeviceFacts, Kernel};
+use sparsight_matrix::{Features, RowLengths, Seconds};
+use sparsight_model::{
+    Model, Observation, PlacementRule, RowLengthRule, StripModel, StripPredictor, Variant,
+};
+
+/// The observations of the made-up device in every block size, larger ones slower, and one that was not measured.
+fn observations(facts: &DeviceFacts, kinked: bool) -> Vec<Observation> {
+    let all = observe_all(facts);
+    let with = |block: u32, o: &Observation| {
+        // Beyond the L2, all takes longer: two regimes.
+        let far = kinked && o.nrows * o.row_length > 200_000;
+        let time = Seconds(o.time.0 * (1.0 + f64::from(block) / 4096.0) * if far { 3.0 } else { 1.0 });
+        Observation { candidate: Candidate { block, ..o.candidate }, time, ..*o }
+    };
+    let blocks = BLOCKS.into_iter().filter(|&block| block != 512);
+    blocks.flat_map(|block| all.iter().map(move |o| with(block, o))).collect()
+}
+
+/// Rows of two or three lengths, few and many, empty, with HYB's parts full and empty, and columns of all kinds.
+fn matrices(ncols: u64) -> Vec<Features> {
+    let lengths: [&[(u64, u64)]; 9] = [
+        &[],
+        &[(0, 500)],
+        &[(3, 100)],
+        &[(3, 20_000)],
+        &[(2, 9_000), (40, 8_000), (900, 3)],
+        &[(5, 30_000), (300, 20_000)],
+        &[(256, 5_000)],
+        &[(257, 5_000), (1, 20)],
+        &[(1, 400_000), (2_000, 1)],
+    ];
+    let features = |(at, counts): (usize, &[(u64, u64)])| {
+        let lengths = RowLengths::from_counts(counts.iter().copied());
+        Features::from_row_lengths(&lengths, ncols, ncols, [0.0, 0.3, 1.0, f64::NAN][at % 4])
+    };
+    lengths.into_iter().enumerate().map(features).collect()
+}
+
+fn assert_alike(predictor: &StripPredictor<'_>, ncols: u64) {
+    let mut kernels: Vec<Kernel> = measured().collect();
+    kernels.extend([Kernel::Hyb, Kernel::Sell(sparsight_matrix::SellShape::ALL[0])]);
+    let dtype = candidate(Kernel::Ell).dtype;
+    let candidates: Vec<Candidate> = kernels
+        .iter()
+        .flat_map(|&kernel| BLOCKS.map(|block| Candidate { kernel, block, dtype }))
+        // Not everything is asked for.
+        .filter(|c| c.block != 64 || c.kernel != Kernel::Ell)
+        .collect();
+    let mut prepared = predictor.prepared(&candidates, ncols).expect("nothing is out of the ordinary");
+    assert_eq!(prepared.kernels().collect::<Vec<_>>(), kernels);
+    let mut times = vec![[0.0; BLOCKS.len()]; kernels.len()];
+    for (at, features) in matrices(ncols).iter().enumerate() {
+        prepared.times_s(features, &mut times);
+        for (&kernel, times) in kernels.iter().zip(&times) {
+            for (&block, &time) in BLOCKS.iter().zip(times) {
+                let candidate = Candidate { kernel, block, dtype };
+                let what = format!("{} {candidate} matrix {at} of {ncols} columns", predictor.name());
+                let asked = candidates.contains(&candidate);
+                match predictor.predict(&candidate, features).ok().filter(|_| asked) {
+                    Some(predicted) => assert_close(time, predicted.time.0, &what),
+                    None => assert!(time == f64::INFINITY, "{what}: {time}"),
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn every_variant_and_rule_gives_the_times_of_the_strip_model() {
+    for (launch, kinked) in [(0.0, false), (2e-6, true)] {
+        let facts = DeviceFacts { launch_s: Seconds(launch), ..device() };
+        let mut all = observations(&facts, kinked);
+        all.extend(drawn(&all));
+        for variant in Variant::ALL {
+            let model = StripModel::fit(&facts, &all, variant).unwrap();
+            let splits = model.fitted().iter().filter(|fit| !fit.regimes.is_single()).count();
+            assert_eq!(splits > 0, kinked && variant == Variant::StripCache, "{} {splits}", variant.name());
+            for placement in [PlacementRule::Blend, PlacementRule::Banded, PlacementRule::Strewn] {
+                for row_length in [RowLengthRule::Paper, RowLengthRule::Mean] {
+                    let predictor =
+                        StripPredictor { placement, row_length, ..StripPredictor::new(&model, &facts) };
+                    // x on either side of what fits in an L1.
+                    for ncols in [100, 5_000, 3_000_000] {
+                        assert_alike(&predictor, ncols);
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_prepared_is_not() {
+    let facts = device();
+    let mut all = observations(&facts, false);
+    let hyb = [Candidate { kernel: Kernel::Hyb, ..candidate(Kernel::Ell) }];
+    let model = StripModel::fit(&facts, &all, Variant::Strip).unwrap();
+    let predictor = StripPredictor::new(&model, &facts);
+    assert!(predictor.prepared(&hyb, 100).is_some());
+    assert!(predictor.prepared(&[], 100).is_none());
+    let median = "median".parse().unwrap();
+    assert!(StripPredictor { row_length: median, ..predictor }.prepared(&hyb, 100).is_none());
+    // COO with strewn columns was never measured: HYB is banded where both parts are there, and a blend where not.
+    let is_coo = |o: &Observation| o.candidate.kernel == Kernel::Coo;
+    all.retain(|o| !is_coo(o) || o.placement == sparsight_kernels::Placement::Banded);
+    let model = StripModel::fit(&facts, &all, Variant::Strip).unwrap();
+    assert!(StripPredictor::new(&model, &facts).prepared(&hyb, 100).is_none());
+}

@@ -1,0 +1,235 @@
+//! The optimal partition of a matrix: row blocks, a candidate for each, and the predicted total.
+//!
+//! ```text
+//! matrix -> strips -> features of every block of strips -> least predicted time of each      block_times.rs
+//!        -> the partition with the least total (sparsight_model::optimal_partition)
+//!        -> its parts, predicted once more with everything that a prediction says
+//! ```
+//! With [`Execution::Sequential`] every candidate may answer for every block. Parts that share a launch
+//! ([`Execution::Fused`]) have one number of threads a block, and what needs launches of its own cannot take part, see
+//! [`Kernel::shares_a_launch`]: the partition is found once for each block size, and the best of them is taken.
+//!
+//! Source: Guo, Wang and Chen 2014, section 4.
+
+mod block_times;
+mod strip_rows;
+
+use crate::{Advisor, Error, ModelName, Predictor};
+use block_times::BlockPredictor;
+use sparsight_kernels::{BLOCKS, Candidate, Execution, feasible};
+use sparsight_matrix::{Csr, Features, Limits, Scalar, Seconds, StripDetail, Strips};
+use sparsight_model::{BlockCosts, PlacementRule, Prediction, RowLengthRule, optimal_partition};
+use std::num::NonZeroUsize;
+use std::ops::Range;
+
+/// What is asked for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PartitionObjective {
+    /// Model that predicts; `None` for [`ModelName::Best`].
+    pub model: Option<ModelName>,
+    /// As in [`Objective`](crate::Objective).
+    pub placement: PlacementRule,
+    /// As in [`Objective`](crate::Objective).
+    pub row_length: RowLengthRule,
+    /// Most strips that the rows are cut into; `None` for strips as in the paper, at most as many as the model predicts
+    /// all blocks of in a fraction of a second.
+    pub strips: Option<NonZeroUsize>,
+    /// How the parts are run: a strategy for each.
+    pub executions: Vec<Execution>,
+}
+
+impl Default for PartitionObjective {
+    fn default() -> Self {
+        Self {
+            model: None,
+            placement: PlacementRule::Blend,
+            row_length: RowLengthRule::Paper,
+            strips: None,
+            executions: Execution::ALL.to_vec(),
+        }
+    }
+}
+
+/// How a matrix was cut, and the best that can be done with it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Partitioning {
+    /// Model that was asked; [`ModelName::Best`] asks others.
+    pub model: ModelName,
+    /// Of the whole matrix.
+    pub features: Features,
+    /// Strips that the rows were cut into.
+    pub strips: usize,
+    /// Rows of a strip; the last one may have fewer.
+    pub rows_a_strip: u64,
+    /// The best strategy of each execution asked for; without those for which no candidate is possible.
+    pub strategies: Vec<Strategy>,
+}
+
+/// Parts of a matrix, each with a candidate, and how they are run: what an executor needs to know.
+///
+/// Invariant: the parts follow each other without a gap and cover all rows. Fused ones have one block size and kernels that
+/// [`Kernel::shares_a_launch`] names.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Strategy {
+    /// How the parts are run.
+    pub execution: Execution,
+    /// From the first row on; a single one if nothing is gained by cutting.
+    pub parts: Vec<Part>,
+    /// What one product takes: [`Execution::total`] of the parts.
+    pub predicted: Seconds,
+    /// The whole matrix in the best single candidate, whatever the execution: what `advise` ranks first.
+    pub single: Part,
+}
+
+/// Neighbouring rows and what to run them with.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Part {
+    /// Strips of the [`Partitioning`].
+    pub strips: Range<usize>,
+    /// Rows of the matrix.
+    pub rows: Range<u64>,
+    /// Non-zeros in them.
+    pub nnz: u64,
+    /// What to run.
+    pub candidate: Candidate,
+    /// The model that predicted it; never [`ModelName::Best`].
+    pub model: ModelName,
+    /// What it takes by itself, a launch included.
+    pub prediction: Prediction,
+}
+
+impl Strategy {
+    /// Share of the best single candidate's time that is saved; negative where parts that share a launch cannot do what the
+    /// best single candidate does.
+    pub fn gain(&self) -> f64 {
+        1.0 - self.predicted.0 / self.single.prediction.time.0
+    }
+}
+
+/// Who may answer for the parts of one partition.
+#[derive(Debug, Clone, Copy)]
+enum Among {
+    /// Every candidate, by itself.
+    All,
+    /// Those that share a launch, with a block size by its place in [`BLOCKS`].
+    Fused(usize),
+}
+
+impl Among {
+    fn has(self, candidate: &Candidate) -> bool {
+        match self {
+            Self::All => true,
+            Self::Fused(at) => candidate.block == BLOCKS[at] && candidate.kernel.shares_a_launch(),
+        }
+    }
+
+    fn of(execution: Execution) -> Vec<Self> {
+        match execution {
+            Execution::Sequential => vec![Self::All],
+            Execution::Fused => (0..BLOCKS.len()).map(Self::Fused).collect(),
+        }
+    }
+}
+
+/// One matrix being planned.
+struct Planner<'a> {
+    predictor: Predictor<'a>,
+    candidates: &'a [Candidate],
+    limits: Limits,
+    launch: Seconds,
+    whole: Features,
+    strips: Strips,
+}
+
+impl Advisor<'_> {
+    /// The optimal partition of `a` among `candidates`, which share a value type, for each execution asked for.
+    ///
+    /// O(nnz), and for N strips N^2 / 2 predictions of all candidates.
+    ///
+    /// # Errors
+    /// [`Error::Lacking`] if the profile does not hold the model, or predicts no candidate that is possible with it.
+    pub fn partition<T: Scalar>(
+        &self,
+        a: &Csr<T>,
+        candidates: &[Candidate],
+        objective: &PartitionObjective,
+    ) -> Result<Partitioning, Error> {
+        let model = objective.model.unwrap_or(ModelName::Best);
+        let predictor = self.predictor(model, objective.placement, objective.row_length)?;
+        let facts = &self.profile().device.facts;
+        let limits = Limits::with_memory(facts.memory_bytes);
+        let whole = Features::of(a);
+        let blocks = BlockPredictor::new(predictor, candidates, &whole, limits);
+        let rows_a_strip = strip_rows::rows_a_strip(a.nrows(), facts, objective.strips, blocks.is_prepared());
+        let detail = if blocks.is_prepared() { StripDetail::RowLengths } else { StripDetail::All };
+        let strips = Strips::of(a, rows_a_strip, detail);
+        let planner =
+            Planner { predictor, candidates, limits, launch: facts.launch_s, whole: Features::of(a), strips };
+        let strategies = planner.strategies(&blocks, &objective.executions);
+        let possible = |c: &Candidate| feasible(c, &planner.whole, &planner.limits).is_ok();
+        if strategies.is_empty() && planner.candidates.iter().any(possible) {
+            let missing = format!("{model} model for {}", T::DTYPE);
+            return Err(Error::Lacking { profile: self.profile().name.clone(), missing });
+        }
+        let (strips, rows_a_strip) = (planner.strips.count(), rows_a_strip as u64);
+        Ok(Partitioning { model, features: planner.whole, strips, rows_a_strip, strategies })
+    }
+}
+
+impl Planner<'_> {
+    fn strategies(&self, blocks: &BlockPredictor<'_>, executions: &[Execution]) -> Vec<Strategy> {
+        let all = 0..self.strips.count();
+        let Some(single) = self.part(all, Among::All) else { return Vec::new() };
+        let among: Vec<Among> = executions.iter().flat_map(|&execution| Among::of(execution)).collect();
+        let mut costs = blocks.costs(&self.strips, &among).into_iter().zip(among);
+        let mut strategies = Vec::new();
+        for &execution in executions {
+            let count = Among::of(execution).len();
+            let of_each = costs
+                .by_ref()
+                .take(count)
+                .filter_map(|(costs, among)| self.best(execution, among, costs, &single));
+            // Of equal totals the first, with the smaller block.
+            strategies.extend(of_each.min_by(|a, b| a.predicted.0.total_cmp(&b.predicted.0)));
+        }
+        strategies
+    }
+
+    /// The best strategy among some candidates.
+    fn best(
+        &self,
+        execution: Execution,
+        among: Among,
+        mut costs: BlockCosts,
+        single: &Part,
+    ) -> Option<Strategy> {
+        let all = 0..self.strips.count();
+        let alone = self.part(all.clone(), among);
+        let ranges = if all.is_empty() {
+            vec![all]
+        } else {
+            // Of the whole more is known than its strips say, and it is what `advise` predicts.
+            costs.set(0, all.end - 1, alone.map_or(f64::INFINITY, |part| part.prediction.time.0));
+            let once = execution.once(self.launch);
+            optimal_partition(all.end, once, |first, last| costs.get(first, last))?.parts
+        };
+        let parts = ranges.into_iter().map(|range| self.part(range, among)).collect::<Option<Vec<_>>>()?;
+        let predicted = execution.total(self.launch, parts.iter().map(|part| part.prediction.time));
+        Some(Strategy { execution, parts, predicted, single: single.clone() })
+    }
+
+    /// The best candidate for a block; `None` if none is possible and predicted.
+    fn part(&self, strips: Range<usize>, among: Among) -> Option<Part> {
+        let is_whole = strips == (0..self.strips.count());
+        let features =
+            if is_whole { self.whole.clone() } else { self.strips.block(strips.clone()).features() };
+        let possible = |c: &&Candidate| among.has(c) && feasible(c, &features, &self.limits).is_ok();
+        let possible: Vec<Candidate> = self.candidates.iter().filter(possible).copied().collect();
+        let answers = self.predictor.answer_each(&possible, &features).into_iter().zip(possible);
+        let predicted = answers.filter_map(|(answer, candidate)| Some((answer.ok()?, candidate)));
+        let ((model, prediction), candidate) = predicted
+            .min_by(|((_, a), one), ((_, b), other)| a.time.0.total_cmp(&b.time.0).then(one.cmp(other)))?;
+        let rows = self.strips.rows(&strips);
+        Some(Part { strips, rows, nnz: features.nnz, candidate, model, prediction })
+    }
+}

@@ -1,0 +1,197 @@
+//! Plans from the shipped profile: what holds for every one of them.
+
+use sparsight::kernels::{BLOCKS, Candidate, Format, Kernel, catalogue};
+use sparsight::matrix::{Csr, Dtype, Features, Seconds, StripDetail, Strips, gallery::Recipe};
+use sparsight::model::Execution;
+use sparsight::{Advisor, ModelName, Objective, PartitionObjective, Partitioning, Profile, Strategy};
+use std::num::NonZeroUsize;
+
+/// Rows of about 31 non-zeros, then half as many of 200.
+const HALVES: &str = "kkt,n=400000,m=50000,row=200";
+
+fn matrix(recipe: &str) -> Csr<f64> {
+    recipe.parse::<Recipe>().unwrap().generate().unwrap()
+}
+
+fn all() -> Vec<Candidate> {
+    catalogue(Dtype::F64).collect()
+}
+
+fn plan(a: &Csr<f64>, candidates: &[Candidate], model: ModelName, strips: usize) -> Partitioning {
+    let profile = Profile::shipped("nvidia-h200").unwrap();
+    let objective = PartitionObjective {
+        model: Some(model),
+        strips: NonZeroUsize::new(strips),
+        ..PartitionObjective::default()
+    };
+    Advisor::new(&profile).partition(a, candidates, &objective).unwrap()
+}
+
+/// What holds whatever was planned.
+fn check(plan: &Partitioning, a: &Csr<f64>) {
+    let launch = Profile::shipped("nvidia-h200").unwrap().device.facts.launch_s;
+    for strategy in &plan.strategies {
+        let Strategy { execution, parts, predicted, single } = strategy;
+        let mut row = 0;
+        for part in parts {
+            assert_eq!(part.rows.start, row, "without a gap");
+            assert_eq!(part.rows.start, part.strips.start as u64 * plan.rows_a_strip);
+            let rows = part.rows.start as usize..part.rows.end as usize;
+            assert_eq!(part.nnz, a.row_ptr()[rows.end] - a.row_ptr()[rows.start]);
+            row = part.rows.end;
+        }
+        assert_eq!(row, a.nrows() as u64);
+        let once = if *execution == Execution::Fused { launch.0 } else { 0.0 };
+        let sum: f64 = parts.iter().map(|part| part.prediction.time.0 - once).sum();
+        assert!((predicted.0 / (once + sum) - 1.0).abs() < 1e-12);
+        assert_eq!(single.rows, 0..a.nrows() as u64);
+        match execution {
+            Execution::Sequential => assert!(strategy.gain() >= 0.0, "never worse than the best single"),
+            Execution::Fused => {
+                let block = parts[0].candidate.block;
+                let fits = |c: &Candidate| c.block == block && c.kernel.shares_a_launch();
+                assert!(parts.iter().all(|part| fits(&part.candidate)), "{parts:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_best_single_candidate_is_what_advise_ranks_first() {
+    let profile = Profile::shipped("nvidia-h200").unwrap();
+    let a = matrix(HALVES);
+    for model in [ModelName::Best, ModelName::Strip, ModelName::StripCache] {
+        let found = plan(&a, &all(), model, 20);
+        check(&found, &a);
+        let objective = Objective { model: Some(model), ..Objective::default() };
+        let advice = Advisor::new(&profile).advise(&Features::of(&a), Dtype::F64, &objective).unwrap();
+        let (first, single) = (&advice.ranked[0], &found.strategies[0].single);
+        assert_eq!((first.candidate, first.model), (single.candidate, single.model), "{model}");
+        assert_eq!(first.prediction, single.prediction);
+    }
+}
+
+#[test]
+fn halves_that_differ_are_cut() {
+    let a = matrix(HALVES);
+    let papers = [Format::Csr, Format::Ell, Format::Coo, Format::Hyb];
+    let candidates: Vec<Candidate> = all().into_iter().filter(|c| papers.contains(&c.format())).collect();
+    let found = plan(&a, &candidates, ModelName::Strip, 90);
+    check(&found, &a);
+    for strategy in &found.strategies {
+        assert!(strategy.parts.len() > 1, "{strategy:#?}");
+        assert!(strategy.parts.iter().all(|part| papers.contains(&part.candidate.format())));
+    }
+}
+
+/// No part takes less than a launch.
+#[test]
+fn what_takes_less_than_two_launches_is_not_cut() {
+    let a = matrix("banded,n=2000,band=1");
+    let launch = Profile::shipped("nvidia-h200").unwrap().device.facts.launch_s;
+    for model in [ModelName::Best, ModelName::Strip, ModelName::StripCache] {
+        let found = plan(&a, &all(), model, 60);
+        check(&found, &a);
+        let sequential = &found.strategies[0];
+        assert!(sequential.single.prediction.time.0 < 2.0 * launch.0, "{model}: {:?}", sequential.single);
+        assert_eq!(sequential.parts, std::slice::from_ref(&sequential.single), "{model}");
+    }
+}
+
+/// Every partition of six strips, and every block size, put together by hand from predictions of blocks.
+#[test]
+fn no_other_partition_is_predicted_to_be_faster() {
+    let profile = Profile::shipped("nvidia-h200").unwrap();
+    let launch = profile.device.facts.launch_s;
+    let a = matrix("kkt,n=60000,m=30000,row=100");
+    let strips = Strips::of(&a, 15_008, StripDetail::All);
+    let advisor = Advisor::new(&profile);
+    for model in [ModelName::Best, ModelName::Linear] {
+        let found = plan(&a, &all(), model, 6);
+        assert_eq!((found.strips, found.rows_a_strip), (6, 15_008));
+        check(&found, &a);
+        let objective = Objective { model: Some(model), ..Objective::default() };
+        let time = |start: usize, end: usize, fits: &dyn Fn(&Candidate) -> bool| {
+            let whole = (start, end) == (0, 6);
+            let features = if whole { Features::of(&a) } else { strips.block(start..end).features() };
+            let advice = advisor.advise(&features, Dtype::F64, &objective).unwrap();
+            let first = advice.ranked.into_iter().find(|advised| fits(&advised.candidate));
+            first.map_or(Seconds(f64::INFINITY), |advised| advised.prediction.time)
+        };
+        for strategy in &found.strategies {
+            let blocks: &[Option<u32>] = match strategy.execution {
+                Execution::Sequential => &[None],
+                Execution::Fused => &BLOCKS.map(Some),
+            };
+            let mut least = f64::INFINITY;
+            for &block in blocks {
+                let fits = |c: &Candidate| block.is_none_or(|b| c.block == b && c.kernel.shares_a_launch());
+                let table: Vec<Vec<Seconds>> = (0..6)
+                    .map(|i| {
+                        (0..6).map(|j| if j < i { Seconds(0.0) } else { time(i, j + 1, &fits) }).collect()
+                    })
+                    .collect();
+                for cuts in 0..32_u32 {
+                    let mut start = 0;
+                    let mut times = Vec::new();
+                    for end in 1..=6 {
+                        if end == 6 || cuts >> (end - 1) & 1 == 1 {
+                            times.push(table[start][end - 1]);
+                            start = end;
+                        }
+                    }
+                    least = least.min(strategy.execution.total(launch, times).0);
+                }
+            }
+            assert!((strategy.predicted.0 / least - 1.0).abs() < 1e-9, "{model} {}", strategy.execution);
+        }
+    }
+}
+
+#[test]
+fn coo_and_hyb_share_no_launch_and_are_no_fused_strategy() {
+    let a = matrix("power-law,n=30000");
+    let only = |formats: &[Format]| -> Vec<Candidate> {
+        all().into_iter().filter(|c| formats.contains(&c.format())).collect()
+    };
+    let found = plan(&a, &only(&[Format::Coo, Format::Hyb]), ModelName::StripCache, 10);
+    let executions: Vec<Execution> = found.strategies.iter().map(|s| s.execution).collect();
+    assert_eq!(executions, [Execution::Sequential]);
+    check(&found, &a);
+    let sharing: Vec<Kernel> = Kernel::ALL.into_iter().filter(|&kernel| !kernel.shares_a_launch()).collect();
+    assert_eq!(sharing, [Kernel::Coo, Kernel::Hyb]);
+}
+
+#[test]
+fn a_statistic_that_blocks_do_not_carry_along_is_planned_with_fewer_strips() {
+    let profile = Profile::shipped("nvidia-h200").unwrap();
+    let a = matrix("banded,n=4000000,band=0");
+    let with = |row_length: &str| {
+        let objective = PartitionObjective {
+            model: Some(ModelName::Strip),
+            row_length: row_length.parse().unwrap(),
+            executions: vec![Execution::Sequential],
+            ..PartitionObjective::default()
+        };
+        Advisor::new(&profile).partition(&a, &all(), &objective).unwrap()
+    };
+    // 4,000,000 rows in strips of 8,448 are 474.
+    assert_eq!((with("paper").strips, with("p95").strips), (474, 48));
+}
+
+#[test]
+fn a_matrix_without_rows_is_one_part() {
+    let a = Csr::<f64>::try_new(0, 7, vec![0], vec![], vec![]).unwrap();
+    let found = plan(&a, &all(), ModelName::Best, 10);
+    check(&found, &a);
+    assert!(found.strategies.len() == 2 && found.strategies.iter().all(|s| s.parts.len() == 1));
+}
+
+#[test]
+fn a_model_that_knows_none_of_the_candidates_is_an_error() {
+    let profile = Profile::shipped("nvidia-h200").unwrap();
+    let sell: Vec<Candidate> = all().into_iter().filter(|c| c.format().name() == "sell").collect();
+    let objective = PartitionObjective { model: Some(ModelName::Strip), ..PartitionObjective::default() };
+    let refused = Advisor::new(&profile).partition(&matrix("stencil2d,n=30"), &sell, &objective);
+    assert!(refused.unwrap_err().to_string().contains("strip model for f64"));
+}
