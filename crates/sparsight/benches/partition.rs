@@ -7,9 +7,9 @@
 //! The aim is 50 ms for `strip`, sequential, on two cores.
 
 use sparsight::device::timing::{StoppingRule, measure, wall_clock};
+use sparsight::kernels::Execution;
 use sparsight::kernels::{Candidate, Format, catalogue};
 use sparsight::matrix::{Csr, Dtype, Features, Seconds, StripDetail, Strips, gallery::Recipe};
-use sparsight::model::Execution;
 use sparsight::{Advisor, ModelName, PartitionObjective, Profile};
 use std::error::Error;
 use std::hint::black_box;

@@ -116,7 +116,7 @@ fn made_up_us(kernel: Kernel, block: u32, placement: Placement, p: u64, strips: 
     let block = 1.0 + (f64::from(block) - 256.0).abs() / 2560.0;
     let far = if placement == Placement::Strewn { 2.5 } else { 1.0 };
     match kernel {
-        Kernel::Coo => 2.0 + 0.4 * far * block * strips as f64,
+        Kernel::CsrBalanced(_) | Kernel::Coo => 2.0 + 0.4 * far * block * strips as f64,
         _ => 2.0 + knob * block * far * (0.02 * p as f64 + 0.4) * (strips as f64 + 0.5),
     }
 }
@@ -128,7 +128,7 @@ fn made_up_grid() -> impl Iterator<Item = (Kernel, Placement, u64, u64)> {
     let placed = kernels.flat_map(|kernel| Placement::ALL.map(|placement| (kernel, placement)));
     placed.flat_map(|(kernel, placement)| {
         let (lengths, strips): (&[u64], &[u64]) = match kernel {
-            Kernel::Coo => (&[1, 2, 5, 10, 20, 50, 100], &[1]),
+            Kernel::CsrBalanced(_) | Kernel::Coo => (&[1, 2, 5, 10, 20, 50, 100], &[1]),
             Kernel::CsrVector { .. } => (&[4, 16, 64, 256, 1024, 2048, 4096], &[1, 2, 4, 7, 10]),
             _ => (&[4, 16, 64, 256, 1024], &[1, 2, 4, 7, 10]),
         };
@@ -179,9 +179,10 @@ fn write_profile(path: &Path, facts: DeviceFacts, slowness: f64, known: impl Fn(
     folder.write_device(&device).unwrap();
     let mut journal = folder.benchmark().unwrap();
     for (kernel, placement, p, strips) in made_up_grid().filter(|point| known(point.0)) {
-        let rows = strip(kernel, &device.facts).size * strips;
+        let strip = strip(kernel, &device.facts);
+        let nrows = strip.size * strips;
         // COO counts strips of non-zeros; one strip of rows holds p of them.
-        let (nrows, strips) = if kernel == Kernel::Coo { (rows / strips, p) } else { (rows, strips) };
+        let strips = strip.strips(strip.unit.count(nrows, nrows * p));
         let timing = |block| BlockTiming {
             block,
             time_s: Seconds(1e-6 * slowness * made_up_us(kernel, block, placement, p, strips)),
