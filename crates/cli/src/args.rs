@@ -3,7 +3,7 @@
 use crate::commands::{
     advise::Advise, bench::Bench, compare::Compare, completions::Completions, evaluate::Evaluate, fit::Fit,
     gallery::Gallery, info::Info, kernels::Kernels, measure::Measure, plan::Plan, predict::Predict,
-    profile::Profile,
+    profile::Profile, transfer::Transfer,
 };
 use crate::failure::Failure;
 use clap::{Parser, Subcommand, ValueEnum};
@@ -84,6 +84,7 @@ pub(crate) enum Command {
     Measure(Measure),
     Fit(Fit),
     Evaluate(Evaluate),
+    Transfer(Transfer),
     Info(Info),
     /// What is here: processors, CUDA devices or why there are none, profiles
     Devices,

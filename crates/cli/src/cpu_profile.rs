@@ -1,4 +1,4 @@
-//! The quick profile of this machine's processor, measured when first asked for and kept in the cache.
+//! The coarse profile of this machine's processor, measured when first asked for and kept in the cache.
 //!
 //! ```text
 //! $SPARSIGHT_CACHE, else $XDG_CACHE_HOME/sparsight, else ~/.cache/sparsight
@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::profiling;
 use sparsight::kernels::DeviceFacts;
 use sparsight::matrix::{Bytes, Dtype};
-use sparsight::profile::ProfileFolder;
+use sparsight::profile::{GridName, ProfileFolder};
 use sparsight::{Grid, Profile};
 use std::env;
 use std::path::PathBuf;
@@ -30,7 +30,7 @@ pub(crate) fn find_or_measure(context: &Context, dtype: Dtype) -> Result<Profile
         return Ok(profile);
     }
     context.printer.note(format_args!(
-        "no profile of {} in {dtype} yet: measuring a quick one, once (`sparsight profile --device cpu -o DIR` \
+        "no profile of {} in {dtype} yet: measuring a coarse one, once (`sparsight profile --device cpu -o DIR` \
          measures a thorough one)",
         described(device.facts())
     ));
@@ -41,10 +41,10 @@ pub(crate) fn find_or_measure(context: &Context, dtype: Dtype) -> Result<Profile
         std::fs::remove_dir_all(&path).and_then(|()| std::fs::create_dir(&path)).map_err(failed)?;
     }
     context.interrupt.listen();
-    profiling::begin(&folder, &mut device, context)?;
+    profiling::begin(&folder, &mut device, Some(GridName::Coarse), context)?;
     let bound = Bytes(BOUND.max(BOUND_A_WORKER * u64::from(device.facts().multiprocessors)));
     let kept = || "what was measured is kept and the same command goes on".to_owned();
-    let grid = Grid::new(device.facts(), &[dtype], bound).thinned();
+    let grid = Grid::new(device.facts(), &[dtype], bound).coarse();
     profiling::run_benchmark(&folder, &device, &grid, context).map_err(|f| f.keeping(kept))?;
     profiling::fit_and_write(&folder, &[], |_| true)?;
     context.printer.note(format_args!("kept in {}", path.display()));
@@ -58,7 +58,7 @@ fn cached(path: &std::path::Path, dtype: Dtype) -> Option<Profile> {
     known.then_some(profile)
 }
 
-/// Where the quick profile of a processor is kept.
+/// Where the coarse profile of a processor is kept.
 pub(crate) fn folder_of(facts: &DeviceFacts) -> Result<PathBuf, Failure> {
     let name = format!("cpu-{}-{}", facts.multiprocessors, slug(&facts.name));
     Ok(cache()?.join("profiles").join(name))

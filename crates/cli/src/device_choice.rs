@@ -204,7 +204,7 @@ pub(crate) struct ProfileFlags {
 }
 
 impl ProfileFlags {
-    /// The profile that the flags ask for; for a CPU without one, a quick one is measured.
+    /// The profile that the flags ask for; for a CPU without one, a coarse one is measured.
     pub(crate) fn resolve(&self, context: &Context, dtype: Dtype) -> Result<Profile, Failure> {
         if let Some(name) = &self.profile {
             return Profile::find(name).map_err(Failure::from);

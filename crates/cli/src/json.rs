@@ -4,6 +4,7 @@ use serde::Serialize;
 use sparsight::kernels::{Candidate, DeviceFacts, DeviceKind, Format};
 use sparsight::matrix::{Bytes, Dtype, Features, Seconds};
 use sparsight::model::Prediction;
+use sparsight::profile::ProfiledDevice;
 use sparsight::records::Outcome;
 use sparsight::{Advised, Profile};
 
@@ -62,9 +63,13 @@ impl DeviceJson {
     }
 
     pub(crate) fn profiled(profile: &Profile) -> Self {
-        let date = profile.device.provenance.date.clone();
-        let here = Self::here(&profile.device.facts);
-        Self { profile: Some(profile.name.clone()), profile_date: Some(date), ..here }
+        Self::of(&profile.name, &profile.device)
+    }
+
+    /// The device of the profile of that name.
+    pub(crate) fn of(profile: &str, device: &ProfiledDevice) -> Self {
+        let date = device.provenance.date.clone();
+        Self { profile: Some(profile.to_owned()), profile_date: Some(date), ..Self::here(&device.facts) }
     }
 }
 

@@ -1,38 +1,27 @@
-//! Filling a profile folder: what `profile`, `measure` and the quick profile of a CPU have in common.
+//! Filling a profile folder: what `profile`, `measure` and the coarse profile of a CPU have in common.
 
 use crate::context::Context;
 use crate::device_choice::{OpenDevice, described};
 use crate::failure::Failure;
 use sparsight::kernels::{Format, RowLengthDistribution};
 use sparsight::matrix::Dtype;
-use sparsight::profile::{DEVICE_SCHEMA, ProfileFolder, ProfiledDevice, Provenance};
+use sparsight::profile::{DEVICE_SCHEMA, GridName, ProfileFolder, ProfiledDevice, Provenance};
 use sparsight::records::{BenchmarkOutcome, BenchmarkRecord};
 use sparsight::{Grid, Point, Step, instrument, measure_conversion};
+use std::collections::BTreeSet;
 
 /// Writes the device into a folder that holds none, and what it takes to convert to formats that an older folder does
-/// not know; refuses a folder that holds another device.
+/// not know; refuses a folder that holds another device. `grid`: the benchmark matrices that are asked for, if any.
 pub(crate) fn begin(
     folder: &ProfileFolder,
     device: &mut OpenDevice,
+    grid: Option<GridName>,
     context: &Context,
 ) -> Result<(), Failure> {
     if folder.has_device() {
         let mut known = folder.device()?;
         if device.is(&known.facts) {
-            let before = known.clone();
-            // A folder that is older than a format lacks what it takes to convert to it.
-            if Format::ALL.iter().any(|format| !known.conversion.contains_key(format)) {
-                for (format, cost) in measure_conversion(device.of::<f64>())? {
-                    known.conversion.entry(format).or_insert(cost);
-                }
-            }
-            if known.provenance.cusparse.is_empty() {
-                known.provenance.cusparse = device.cusparse();
-            }
-            if known != before {
-                folder.write_device(&known)?;
-            }
-            return Ok(());
+            return complete(folder, device, &mut known, grid);
         }
         let known = known.facts;
         let path = folder.path().display();
@@ -53,10 +42,36 @@ pub(crate) fn begin(
     };
     folder.write_device(&ProfiledDevice {
         schema: DEVICE_SCHEMA.to_owned(),
+        grid: grid.unwrap_or_default(),
         facts,
         conversion,
         provenance,
     })?;
+    Ok(())
+}
+
+/// Adds to a folder of this device what it lacks: the cost of converting to formats that are younger than the folder, and
+/// a larger grid.
+fn complete(
+    folder: &ProfileFolder,
+    device: &OpenDevice,
+    known: &mut ProfiledDevice,
+    grid: Option<GridName>,
+) -> Result<(), Failure> {
+    let before = (known.conversion.len(), known.grid);
+    if Format::ALL.iter().any(|format| !known.conversion.contains_key(format)) {
+        for (format, cost) in measure_conversion(device.of::<f64>())? {
+            known.conversion.entry(format).or_insert(cost);
+        }
+    }
+    if let Some(grid) = grid {
+        // A folder without any benchmark matrix, of `measure`, is of no grid yet.
+        let none = folder.benchmark()?.records().is_empty();
+        known.grid = if none { grid } else { known.grid.max(grid) };
+    }
+    if (known.conversion.len(), known.grid) != before {
+        folder.write_device(known)?;
+    }
     Ok(())
 }
 
@@ -143,5 +158,17 @@ pub(crate) fn fit_and_write(
     let mut models = sparsight::fit(folder, trainable)?;
     models.train = train.to_vec();
     folder.write_models(&models)?;
+    write_transfer(folder)?;
     Ok(models)
+}
+
+/// Writes what a transfer takes of the benchmark matrices that the folder holds. The number of candidates that can be
+/// transferred; nothing is written if there are none.
+pub(crate) fn write_transfer(folder: &ProfileFolder) -> Result<usize, Failure> {
+    let parameters = sparsight::fit_transfer(folder)?;
+    let candidates: BTreeSet<_> = parameters.candidates().iter().map(|known| known.candidate).collect();
+    if !candidates.is_empty() {
+        folder.write_transfer(&parameters.into())?;
+    }
+    Ok(candidates.len())
 }

@@ -9,11 +9,13 @@
 //! Comparison: the candidates of one matrix against each other, learned from the same samples
 //! Model + Candidate + Features -> Prediction -> Ranking
 //! time of every block of neighbouring rows -> Partition
+//! TransferParameters of two devices + Candidate + Features + a time on the first -> Transferred   (transfer)
 //! ```
 //!
-//! Sources: Guo and Wang 2012; Guo, Wang and Chen 2014; Lehnert et al. 2016; Wang, Gu and Li 2017. Each file names its equation.
+//! Sources: Guo and Wang 2012 and 2013; Guo, Wang and Chen 2014; Lehnert et al. 2016; Wang, Gu and Li 2017. Each file names its equation.
 
 pub mod accuracy;
+pub mod transfer;
 
 mod boosting;
 mod calibration;

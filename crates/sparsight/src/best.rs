@@ -42,7 +42,7 @@ impl Profile {
     }
 
     /// The strip model that answers where nothing was learned: on a GPU `strip-cache` and on a CPU `strip` (the second
-    /// regime was seen on a GPU, and a quick profile has too few benchmarks beyond a CPU's caches to hold its lines).
+    /// regime was seen on a GPU, and a coarse profile has too few benchmarks beyond a CPU's caches to hold its lines).
     pub fn strip_model(&self) -> ModelName {
         match self.device.facts.kind {
             DeviceKind::Cuda => ModelName::StripCache,

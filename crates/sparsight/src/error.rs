@@ -59,6 +59,19 @@ pub enum Error {
         /// What is missing.
         missing: String,
     },
+    /// A profile without a measurement that a transfer takes.
+    #[error("the profile {profile} holds no {missing}")]
+    Unmeasured {
+        /// The profile's name.
+        profile: String,
+        /// Which measurement.
+        missing: String,
+        /// What makes it.
+        command: String,
+    },
+    /// A transfer's refusal.
+    #[error(transparent)]
+    Transfer(sparsight_model::transfer::TransferError),
     /// A device's refusal or failure.
     #[error(transparent)]
     Device(#[from] DeviceError),
@@ -76,6 +89,8 @@ impl Error {
             Self::Lacking { profile, .. } => {
                 Some(format!("`sparsight profile -o {profile}` measures, `sparsight fit {profile}` fits"))
             }
+            Self::Unmeasured { command, .. } => Some(format!("`{command}` measures it")),
+            Self::Transfer(_) => Some("measure the device anew with nothing else running on it".to_owned()),
             Self::File { source, .. } if source.kind() == std::io::ErrorKind::StorageFull => {
                 Some("free some space and run the same command again: it goes on where it stopped".to_owned())
             }

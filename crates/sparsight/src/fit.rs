@@ -4,6 +4,7 @@ use crate::Error;
 use crate::profile::{CalibratedStrip, MODELS_SCHEMA, Models, ProfileFolder};
 use crate::records::{BenchmarkRecord, CorpusRecord};
 use sparsight_kernels::DeviceFacts;
+use sparsight_model::transfer::TransferParameters;
 use sparsight_model::{
     Calibration, Comparison, LearnedModel, LearningSample, MeasuredPair, Model, Observation, PredictError,
     StripModel, StripPredictor, Variant,
@@ -102,4 +103,15 @@ fn calibrate(model: &StripModel, facts: &DeviceFacts, corpus: &[CorpusRecord]) -
         })
         .collect();
     (!pairs.is_empty()).then(|| Calibration::fit(&pairs))
+}
+
+/// What a transfer to or from the device of a profile needs, from its benchmark matrices; nothing of candidates for which
+/// the handful was not measured. Writes nothing.
+///
+/// # Errors
+/// Errors of reading the folder.
+pub fn fit_transfer(folder: &ProfileFolder) -> Result<TransferParameters, Error> {
+    let benchmark = folder.benchmark()?.into_records();
+    let observations: Vec<Observation> = benchmark.iter().flat_map(BenchmarkRecord::observations).collect();
+    Ok(TransferParameters::fit(&folder.device()?.facts, &observations))
 }

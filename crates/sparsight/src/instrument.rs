@@ -15,18 +15,22 @@
 //! have rows of one or two, and a strip of COO on a large GPU holds 270,336 non-zeros, so most real matrices have
 //! fewer than ten. Where the 2017 paper has every power of two and every fifth I, every other stands here: a line does
 //! not need them, and the device is somebody's. A point beyond the memory bound is a record that says so.
+//!
+//! Two grids are parts of it: the coarse one, for a person who waits for the profile of a CPU, and the quick one, the
+//! [`handful`] that a transfer takes of a device (Guo and Wang 2013).
 
 use crate::Error;
-use crate::profile::ConversionCost;
+use crate::profile::{ConversionCost, GridName};
 use crate::records::{BenchmarkOutcome, BenchmarkRecord, BlockTiming, DrawnLengths};
 use sparsight_device::timing::{Caches, StoppingRule, measure};
 use sparsight_device::{Device, DeviceError, Operand};
 use sparsight_kernels::{
     BLOCKS, BenchmarkMatrix, BenchmarkRows, Candidate, DeviceFacts, Format, Kernel, Placement,
-    RowLengthDistribution, Strip, StripUnit, catalogue, device_bytes, feasible, strip,
+    RowLengthDistribution, StripUnit, catalogue, device_bytes, feasible, strip,
 };
 use sparsight_matrix::gallery::Recipe;
 use sparsight_matrix::{Bytes, Dtype, Features, Infeasible, Limits, Scalar, rounding_bound};
+use sparsight_model::transfer::handful;
 use std::collections::{BTreeMap, HashSet};
 
 /// Seed of every benchmark matrix and its x.
@@ -52,30 +56,60 @@ pub struct Point {
 /// The points of a device.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Grid {
+    name: GridName,
     points: Vec<Point>,
     bound: Bytes,
 }
+
+/// One place on a kernel's grid: p and strips of rows.
+type Place = (u64, u64);
 
 impl Grid {
     /// The papers' grid for a device, both placements; matrices of more than `bound` bytes are only recorded. Rows of
     /// one length first, then uniform and normal ones, so that a run that is stopped has what most models need.
     pub fn new(facts: &DeviceFacts, dtypes: &[Dtype], bound: Bytes) -> Self {
+        Self::of(GridName::Full, places, facts, dtypes, bound)
+    }
+
+    /// What a transfer takes of a device, and nothing else: the [`handful`] of each kernel, both placements.
+    pub fn quick(facts: &DeviceFacts, dtypes: &[Dtype], bound: Bytes) -> Self {
+        let threshold = facts.max_threads_per_block.map(u64::from);
+        let places = |kernel, lengths: RowLengthDistribution| {
+            let points = if lengths.is_drawn() { Vec::new() } else { handful(kernel, threshold) };
+            // What counts non-zeros has p strips of them in one of rows.
+            let of_rows = |strips| if StripUnit::of(kernel) == StripUnit::Rows { strips } else { 1 };
+            points.into_iter().map(|point| (point.row_length, of_rows(point.strips))).collect()
+        };
+        Self::of(GridName::Quick, places, facts, dtypes, bound)
+    }
+
+    fn of(
+        name: GridName,
+        places: impl Fn(Kernel, RowLengthDistribution) -> Vec<Place>,
+        facts: &DeviceFacts,
+        dtypes: &[Dtype],
+        bound: Bytes,
+    ) -> Self {
         let mut points = Vec::new();
         for lengths in RowLengthDistribution::ALL {
             for &dtype in dtypes {
                 for placement in Placement::ALL {
                     for kernel in Kernel::ALL {
-                        let grid = points_of(kernel, lengths, strip(kernel, facts));
-                        points.extend(grid.into_iter().map(|(nrows, row_length, strips)| {
-                            let matrix =
-                                BenchmarkMatrix { nrows, row_length, lengths, placement, seed: SEED };
-                            Point { kernel, dtype, matrix, strips }
-                        }));
+                        let strip = strip(kernel, facts);
+                        points.extend(places(kernel, lengths).into_iter().map(
+                            |(row_length, strips_of_rows)| {
+                                let nrows = strip.size * strips_of_rows;
+                                let matrix =
+                                    BenchmarkMatrix { nrows, row_length, lengths, placement, seed: SEED };
+                                let strips = strip.strips(strip.unit.count(nrows, nrows * row_length));
+                                Point { kernel, dtype, matrix, strips }
+                            },
+                        ));
                     }
                 }
             }
         }
-        Self { points, bound }
+        Self { name, points, bound }
     }
 
     /// The points with these row lengths alone.
@@ -88,18 +122,23 @@ impl Grid {
     /// The points with 1, 2, 4 and 8 strips of rows of one length alone, for a person who waits: the lines of the
     /// models need two of them, the rest makes them firm.
     #[must_use]
-    pub fn thinned(self) -> Self {
+    pub fn coarse(self) -> Self {
         let mut grid = self.only(&[RowLengthDistribution::Constant]);
         grid.points
             .retain(|p| StripUnit::of(p.kernel) != StripUnit::Rows || [1, 2, 4, 8].contains(&p.strips));
-        grid
+        Self { name: GridName::Coarse, ..grid }
+    }
+
+    /// Which grid it is, as a profile remembers it.
+    pub fn name(&self) -> GridName {
+        self.name
     }
 
     /// The grid cut where the value type changes: each part is one call of [`instrument`], and all of them in turn
     /// run the points in their order.
     pub fn parts(&self) -> impl Iterator<Item = Self> {
         let runs = self.points.chunk_by(|a, b| a.dtype == b.dtype);
-        runs.map(|points| Self { points: points.to_vec(), bound: self.bound })
+        runs.map(|points| Self { name: self.name, points: points.to_vec(), bound: self.bound })
     }
 
     /// All points, in the order in which they run.
@@ -108,10 +147,10 @@ impl Grid {
     }
 }
 
-/// `(nrows, p, I)` of one kernel's grid. HYB has no benchmark matrices of its own: it is ELL and COO; and for COO and
+/// One kernel's part of the papers' grid. HYB has no benchmark matrices of its own: it is ELL and COO; and for COO and
 /// csr-balanced, which work by non-zeros, it makes no difference how long the rows are.
-fn points_of(kernel: Kernel, lengths: RowLengthDistribution, strip: Strip) -> Vec<(u64, u64, u64)> {
-    let by_non_zeros = strip.unit != StripUnit::Rows;
+fn places(kernel: Kernel, lengths: RowLengthDistribution) -> Vec<Place> {
+    let by_non_zeros = StripUnit::of(kernel) != StripUnit::Rows;
     let means: &[u64] = match kernel {
         _ if !kernel.has_benchmark_matrices() => &[],
         _ if by_non_zeros && lengths.is_drawn() => &[],
@@ -125,12 +164,7 @@ fn points_of(kernel: Kernel, lengths: RowLengthDistribution, strip: Strip) -> Ve
         _ if by_non_zeros => &[1],
         _ => &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10],
     };
-    let point = |p: u64, strips_of_rows: u64| {
-        let nrows = strip.size * strips_of_rows;
-        let strips = strip.strips(strip.unit.count(nrows, nrows * p));
-        (nrows, p, strips)
-    };
-    means.iter().flat_map(|&p| strips.iter().map(move |&strips| point(p, strips))).collect()
+    means.iter().flat_map(|&p| strips.iter().map(move |&strips| (p, strips))).collect()
 }
 
 /// What has just been done, for progress.

@@ -34,6 +34,7 @@ mod instrument;
 mod partition;
 mod predictor;
 mod run;
+mod transfer;
 
 pub use advisor::{Advice, Advised, Advisor, Objective, Refused, Why};
 pub use bench::{Bench, HOPELESS, bench};
@@ -44,9 +45,10 @@ pub use evaluate::{
     AccuracyRow, Baseline, ChoiceRow, Chooser, Evaluation, Miss, ModelWins, PredictedTime, Scope, WinsRow,
     evaluate,
 };
-pub use fit::fit;
+pub use fit::{fit, fit_transfer};
 pub use instrument::{Grid, Point, Step, instrument, measure_conversion};
 pub use partition::{Part, PartitionObjective, Partitioning, Strategy};
 pub use predictor::{ModelName, Predictor};
 pub use profile::Profile;
 pub use run::{MeasuredPartition, Plan, Prepared, run_partition};
+pub use transfer::{CrossArchitecture, ReferenceOrigin};

@@ -10,7 +10,7 @@ use sparsight::kernels::{
 };
 use sparsight::matrix::{Bytes, Dtype, Features, Scalar, gallery::Recipe};
 use sparsight::model::{PlacementRule, RowLengthRule};
-use sparsight::profile::{DEVICE_SCHEMA, ProfileFolder, ProfiledDevice, Provenance};
+use sparsight::profile::{DEVICE_SCHEMA, GridName, ProfileFolder, ProfiledDevice, Provenance};
 use sparsight::records::{BenchmarkOutcome, Outcome};
 use sparsight::{
     Advisor, Bench, Error, Grid, ModelName, Objective, Profile, Why, bench, evaluate, fit, instrument,
@@ -33,7 +33,13 @@ fn profile<T: Scalar>(
     let provenance = Provenance::now(&facts.driver, 1);
     let conversion = sparsight::measure_conversion(device).unwrap();
     folder
-        .write_device(&ProfiledDevice { schema: DEVICE_SCHEMA.to_owned(), facts, conversion, provenance })
+        .write_device(&ProfiledDevice {
+            schema: DEVICE_SCHEMA.to_owned(),
+            grid: GridName::Full,
+            facts,
+            conversion,
+            provenance,
+        })
         .unwrap();
     let mut journal = folder.benchmark().unwrap();
     let known = journal.records().to_vec();
@@ -136,7 +142,7 @@ fn models_stored_before_row_lengths_were_drawn_still_load_and_say_what_they_lack
 }
 
 #[test]
-fn rows_of_one_length_are_run_before_drawn_ones_and_a_quick_grid_has_no_others() {
+fn rows_of_one_length_are_run_before_drawn_ones_and_a_coarse_grid_has_no_others() {
     let device = Formula::new();
     let facts: &DeviceFacts = Device::<f32>::facts(&device);
     let grid = Grid::new(facts, &Dtype::ALL, Bytes(1 << 20));
@@ -150,9 +156,29 @@ fn rows_of_one_length_are_run_before_drawn_ones_and_a_quick_grid_has_no_others()
     let parts: Vec<_> = grid.parts().flat_map(|part| part.points().to_vec()).collect();
     assert_eq!(parts, grid.points());
     assert_eq!(grid.parts().count(), 2 * RowLengthDistribution::ALL.len());
-    let quick = grid.thinned();
-    assert!(quick.points().iter().all(|p| !p.matrix.lengths.is_drawn()));
-    assert!(quick.points().iter().any(|p| p.matrix.placement == Placement::Strewn));
+    let coarse = grid.coarse();
+    assert!(coarse.points().iter().all(|p| !p.matrix.lengths.is_drawn()));
+    assert!(coarse.points().iter().any(|p| p.matrix.placement == Placement::Strewn));
+}
+
+#[test]
+fn a_quick_grid_is_the_handful_of_a_transfer_and_part_of_the_larger_grids() {
+    let device = Formula::new();
+    let gpu: &DeviceFacts = Device::<f32>::facts(&device);
+    let cpu = Cpu::with_threads(2).unwrap();
+    // A CPU has no threshold: five matrices instead of nine for each of five teams.
+    for (facts, count) in [(gpu, 5 * 9 + 3 * 5 + 3), (cpu.facts(), 5 * 5 + 3 * 5 + 3)] {
+        let quick = Grid::quick(facts, &Dtype::ALL, Bytes(1 << 30));
+        assert_eq!(quick.points().len(), 2 * 2 * count, "two placements, two value types");
+        let full = Grid::new(facts, &Dtype::ALL, Bytes(1 << 30));
+        let coarse = full.clone().coarse();
+        for point in quick.points() {
+            assert!(full.points().contains(point) && coarse.points().contains(point), "{point:?}");
+        }
+        let names = [&quick, &coarse, &full].map(Grid::name);
+        assert_eq!(names, [GridName::Quick, GridName::Coarse, GridName::Full]);
+        assert!(names.is_sorted());
+    }
 }
 
 #[test]

@@ -8,7 +8,7 @@ use sparsight::device::timing::Caches;
 use sparsight::kernels::{Candidate, Format, Kernel, catalogue, compulsory_bytes, feasible};
 use sparsight::matrix::{Bytes, Dtype, Features, Limits, Locality, RowLengths, Seconds};
 use sparsight::model::{MIN_MATRICES, Model, PlacementRule, Prediction, RowLengthRule};
-use sparsight::profile::{DEVICE_SCHEMA, Models, ProfileFolder, ProfiledDevice, Provenance};
+use sparsight::profile::{DEVICE_SCHEMA, GridName, Models, ProfileFolder, ProfiledDevice, Provenance};
 use sparsight::records::{CorpusRecord, Measured, Outcome};
 use sparsight::{
     Advisor, ChoiceRow, Chooser, Error, Evaluation, Grid, ModelName, Objective, Profile, evaluate, fit,
@@ -53,11 +53,13 @@ fn profile(path: &Path, count: u64) -> Profile {
     let device = Formula::new();
     let folder = ProfileFolder::create(path).unwrap();
     let facts = Device::<f64>::facts(&device).clone();
-    let grid = Grid::new(&facts, &[Dtype::F64], Bytes(1 << 20)).thinned();
+    let grid = Grid::new(&facts, &[Dtype::F64], Bytes(1 << 20)).coarse();
     let provenance = Provenance::now(&facts.driver, 1);
     let schema = DEVICE_SCHEMA.to_owned();
     let conversion = BTreeMap::new();
-    folder.write_device(&ProfiledDevice { schema, facts, conversion, provenance }).unwrap();
+    folder
+        .write_device(&ProfiledDevice { schema, grid: GridName::Full, facts, conversion, provenance })
+        .unwrap();
     let mut journal = folder.benchmark().unwrap();
     instrument::<f64>(&device, &grid, &[], |_| true, |record| journal.append(record)).unwrap();
     let mut corpus = folder.corpus().unwrap();

@@ -1,8 +1,8 @@
 //! Plans from the shipped profile: what holds for every one of them.
 
+use sparsight::kernels::Execution;
 use sparsight::kernels::{BLOCKS, Candidate, Format, Kernel, catalogue};
 use sparsight::matrix::{Csr, Dtype, Features, Seconds, StripDetail, Strips, gallery::Recipe};
-use sparsight::model::Execution;
 use sparsight::{Advisor, ModelName, Objective, PartitionObjective, Partitioning, Profile, Strategy};
 use std::num::NonZeroUsize;
 

@@ -132,7 +132,7 @@ impl Measure {
         let mut device = OpenDevice::open(&self.device)?;
         let folder = ProfileFolder::create(&self.output)?;
         context.interrupt.listen();
-        profiling::begin(&folder, &mut device, context)?;
+        profiling::begin(&folder, &mut device, None, context)?;
         let mut corpus = folder.corpus()?;
         let mut candidates = Vec::new();
         for dtype in context.dtypes() {

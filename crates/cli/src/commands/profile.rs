@@ -11,7 +11,7 @@ use serde::Serialize;
 use sparsight::Grid;
 use sparsight::kernels::{DeviceKind, RowLengthDistribution};
 use sparsight::matrix::{Bytes, Dtype};
-use sparsight::profile::ProfileFolder;
+use sparsight::profile::{GridName, ProfileFolder};
 use std::path::PathBuf;
 
 /// Instruments a device: benchmark matrices, bandwidth, launch cost; then fits every model
@@ -25,6 +25,9 @@ pub(crate) struct Profile {
     /// Folder to write to, made if it is not there
     #[arg(short, long, value_name = "DIR")]
     output: PathBuf,
+    /// Only the handful of benchmark matrices that `transfer --to` takes, in some seconds; no models are fitted
+    #[arg(long, conflicts_with = "row_lengths")]
+    quick: bool,
     /// Largest benchmark matrix, such as 2GB [default: what fits; for cpu 1GB]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     max_bytes: Option<Bytes>,
@@ -40,6 +43,7 @@ const CPU_BOUND: Bytes = Bytes(1_000_000_000);
 struct ProfileJson {
     device: DeviceJson,
     folder: PathBuf,
+    grid: GridName,
     points: usize,
     measured: usize,
     beyond_bound: usize,
@@ -52,30 +56,33 @@ impl Profile {
         let mut device = OpenDevice::open(&self.device)?;
         let folder = ProfileFolder::create(&self.output)?;
         context.interrupt.listen();
-        profiling::begin(&folder, &mut device, context)?;
+        let grid = if self.quick { GridName::Quick } else { GridName::Full };
+        profiling::begin(&folder, &mut device, Some(grid), context)?;
         context.interrupt.check().map_err(|f| f.keeping(|| self.kept(0)))?;
         let bound = self.max_bytes.unwrap_or(match device.facts().kind {
             DeviceKind::Cpu => CPU_BOUND,
             DeviceKind::Cuda => device.facts().memory_bytes,
         });
         let dtypes = context.dtypes();
-        let grid = Grid::new(device.facts(), &dtypes, bound).only(&self.row_lengths);
+        let grid = if self.quick {
+            Grid::quick(device.facts(), &dtypes, bound)
+        } else {
+            Grid::new(device.facts(), &dtypes, bound).only(&self.row_lengths)
+        };
         let done = profiling::run_benchmark(&folder, &device, &grid, context).map_err(|failure| {
             let kept = folder.benchmark().map_or(0, |journal| journal.records().len());
             failure.keeping(|| self.kept(kept))
         })?;
-        // What a folder was trained on before it is trained on again, and nothing else: matrices kept for testing stay so.
-        let (train, before) =
-            folder.models().ok().flatten().map(|m| (m.train, m.trained_on)).unwrap_or_default();
-        let trainable = |name: &str| before.is_empty() || before.contains(name);
-        profiling::fit_and_write(&folder, &train, trainable).map_err(|failure| match done.beyond {
+        self.fit(&folder).map_err(|failure| match done.beyond {
             0 => failure,
             beyond => failure.hinted(format!("{beyond} benchmarks are beyond {bound}: raise --max-bytes")),
         })?;
+        let known = folder.device()?;
         if context.printer.is_json() {
             let body = ProfileJson {
-                device: DeviceJson::here(&folder.device()?.facts),
+                device: DeviceJson::here(&known.facts),
                 folder: self.output.clone(),
+                grid: known.grid,
                 points: done.points,
                 measured: done.measured,
                 beyond_bound: done.beyond,
@@ -84,23 +91,50 @@ impl Profile {
             };
             context.printer.object(&Document::new("sparsight/profile/1", body))?;
         } else {
-            let known = done.points - done.measured - done.beyond - done.failed;
+            let before = done.points - done.measured - done.beyond - done.failed;
             context.printer.line(format_args!(
-                "{}: {} measured, {} beyond {bound}, {} failed, {} known before; models fitted",
+                "{}: {} measured, {} beyond {bound}, {} failed, {} known before; {}",
                 described(device.facts()),
                 counted(done.measured as u64, "benchmark"),
                 grouped(done.beyond as u64),
                 grouped(done.failed as u64),
-                grouped(known as u64)
+                grouped(before as u64),
+                if self.quick { "parameters of a transfer written" } else { "models fitted" }
             ))?;
-            context.printer.line(format_args!(
-                "`sparsight advise A.mtx --profile {0}` uses it, `sparsight measure PATHS --device {1} -o {0}` adds \
-                 real matrices",
-                self.output.display(),
-                self.device
-            ))?;
+            self.say_what_it_is_for(context)?;
         }
         Ok(if done.failed > 0 { Exit::No } else { Exit::Done })
+    }
+
+    /// Models and the parameters of a transfer, of a quick profile the latter alone: its benchmark matrices hold the lines of
+    /// few strip models.
+    fn fit(&self, folder: &ProfileFolder) -> Result<(), Failure> {
+        if self.quick {
+            return match profiling::write_transfer(folder)? {
+                0 => Err(Failure::input("no candidate has enough benchmark matrices to be transferred")),
+                _ => Ok(()),
+            };
+        }
+        // What a folder was trained on before it is trained on again, and nothing else: matrices kept for testing stay so.
+        let (train, before) =
+            folder.models().ok().flatten().map(|m| (m.train, m.trained_on)).unwrap_or_default();
+        let trainable = |name: &str| before.is_empty() || before.contains(name);
+        profiling::fit_and_write(folder, &train, trainable).map(|_| ())
+    }
+
+    fn say_what_it_is_for(&self, context: &Context) -> Result<(), Failure> {
+        let folder = self.output.display();
+        if self.quick {
+            return context.printer.line(format_args!(
+                "`sparsight transfer A.mtx --from nvidia-h200 --to {folder}` uses it; device.json and transfer.json are all \
+                 that it takes"
+            ));
+        }
+        context.printer.line(format_args!(
+            "`sparsight advise A.mtx --profile {folder}` uses it, `sparsight measure PATHS --device {} -o {folder}` adds \
+             real matrices",
+            self.device
+        ))
     }
 
     fn kept(&self, points: usize) -> String {

@@ -8,7 +8,9 @@ use sparsight::kernels::{
 };
 use sparsight::matrix::gallery::Recipe;
 use sparsight::matrix::{Bytes, Dtype, Features, Seconds};
-use sparsight::profile::{ConversionCost, DEVICE_SCHEMA, ProfileFolder, ProfiledDevice, Provenance};
+use sparsight::profile::{
+    ConversionCost, DEVICE_SCHEMA, GridName, ProfileFolder, ProfiledDevice, Provenance,
+};
 use sparsight::records::{BenchmarkOutcome, BenchmarkRecord, BlockTiming, CorpusRecord, Measured, Outcome};
 use sparsight::{Advisor, Objective, Profile};
 use std::collections::BTreeMap;
@@ -166,12 +168,14 @@ fn write_profile(path: &Path, facts: DeviceFacts, slowness: f64, known: impl Fn(
         version: "0.0.0".to_owned(),
         commit: "unknown".to_owned(),
         kernels: String::new(),
+        source: None,
         driver: "made up".to_owned(),
         cusparse: String::new(),
         host_threads: 1,
     };
     let device = ProfiledDevice {
         schema: DEVICE_SCHEMA.to_owned(),
+        grid: GridName::Full,
         facts,
         conversion: BTreeMap::from(conversion),
         provenance,

@@ -1,6 +1,6 @@
 //! A profile on disk.
 
-use super::{DEVICE_SCHEMA, MODELS_SCHEMA, Models, ProfiledDevice};
+use super::{DEVICE_SCHEMA, MODELS_SCHEMA, Models, ProfiledDevice, TRANSFER_SCHEMA, TransferFile};
 use crate::Error;
 use crate::records::{BenchmarkRecord, CorpusRecord, Journal};
 use serde::de::DeserializeOwned;
@@ -75,12 +75,7 @@ impl ProfileFolder {
     /// # Errors
     /// [`Error::File`], [`Error::Malformed`], [`Error::Schema`].
     pub fn models(&self) -> Result<Option<Models>, Error> {
-        let path = self.path.join("models.json");
-        match fs::read_to_string(&path) {
-            Ok(text) => parse_models(&path, &text).map(Some),
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(None),
-            Err(source) => Err(Error::File { path, source }),
-        }
+        self.read("models.json", parse_models)
     }
 
     /// Writes the models.
@@ -94,6 +89,26 @@ impl ProfileFolder {
         // Thousands of coefficients that nobody reads line by line: compact, since the program carries them.
         let text = serde_json::to_string(models).expect("plain data serialises");
         self.write("models.json", text)
+    }
+
+    /// What a transfer needs, `None` if that was never written.
+    ///
+    /// # Errors
+    /// [`Error::File`], [`Error::Malformed`], [`Error::Schema`].
+    pub fn transfer(&self) -> Result<Option<TransferFile>, Error> {
+        self.read("transfer.json", parse_transfer)
+    }
+
+    /// Writes what a transfer needs.
+    ///
+    /// # Errors
+    /// [`Error::File`].
+    ///
+    /// # Panics
+    /// If plain data does not serialise.
+    pub fn write_transfer(&self, transfer: &TransferFile) -> Result<(), Error> {
+        let text = serde_json::to_string(transfer).expect("plain data serialises");
+        self.write("transfer.json", text)
     }
 
     /// The benchmark matrices measured so far; appending goes on behind them.
@@ -121,6 +136,20 @@ impl ProfileFolder {
         Ok(CorpusRecord::merged(self.corpus()?.into_records()))
     }
 
+    /// What `parse` makes of a file, `None` if it is not there.
+    fn read<T>(
+        &self,
+        name: &str,
+        parse: impl Fn(&Path, &str) -> Result<T, Error>,
+    ) -> Result<Option<T>, Error> {
+        let path = self.path.join(name);
+        match fs::read_to_string(&path) {
+            Ok(text) => parse(&path, &text).map(Some),
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            Err(source) => Err(Error::File { path, source }),
+        }
+    }
+
     /// Writes beside the old file and renames, so that a full disk does not lose what was there.
     fn write(&self, name: &str, mut text: String) -> Result<(), Error> {
         let path = self.path.join(name);
@@ -140,6 +169,11 @@ pub(super) fn parse_device(path: &Path, text: &str) -> Result<ProfiledDevice, Er
 /// Models from the text of a `models.json`.
 pub(super) fn parse_models(path: &Path, text: &str) -> Result<Models, Error> {
     parse(path, text, MODELS_SCHEMA)
+}
+
+/// Transfer parameters from the text of a `transfer.json`.
+pub(super) fn parse_transfer(path: &Path, text: &str) -> Result<TransferFile, Error> {
+    parse(path, text, TRANSFER_SCHEMA)
 }
 
 fn parse<T: DeserializeOwned>(path: &Path, text: &str, expected: &'static str) -> Result<T, Error> {

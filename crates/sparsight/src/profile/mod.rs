@@ -6,13 +6,18 @@
 //!   benchmark.jsonl   one benchmark matrix a line: the times of every block size
 //!   corpus.jsonl      one real or generated matrix a line: features and the times of every candidate
 //!   models.json       what `fit` made of them
+//!   transfer.json     what a transfer to or from the device needs
 //! ```
 //! Predicting needs `device.json` and `models.json` only; those of shipped profiles are part of the program.
 
 mod folder;
+mod grid_name;
 mod shipped;
+mod transfer_profile;
 
 pub use folder::ProfileFolder;
+pub use grid_name::GridName;
+pub use transfer_profile::{TRANSFER_SCHEMA, TransferFile, TransferProfile};
 
 use crate::Error;
 use serde::{Deserialize, Serialize};
@@ -38,6 +43,9 @@ pub struct Profile {
 pub struct ProfiledDevice {
     /// `sparsight/device/1`.
     pub schema: String,
+    /// Which benchmark matrices it was measured with; full in files that do not say.
+    #[serde(default)]
+    pub grid: GridName,
     /// Attributes and measured rates.
     pub facts: DeviceFacts,
     /// Cost of a conversion from CSR on the host beside the device.
@@ -65,6 +73,9 @@ pub struct Provenance {
     /// Hash of all CUDA kernels of the catalogue.
     #[serde(default)]
     pub kernels: String,
+    /// Where the numbers come from if this program did not measure them, and what is assumed in them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
     /// Driver as it names itself.
     pub driver: String,
     /// Version of cuSPARSE, `12.6.3`; empty where none was found, on a CPU, and in older profiles.
@@ -82,6 +93,7 @@ impl Provenance {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             commit: option_env!("SPARSIGHT_COMMIT").unwrap_or("unknown").to_owned(),
             kernels: sparsight_device::cuda::catalogue_hash(),
+            source: None,
             driver: driver.to_owned(),
             cusparse: String::new(),
             host_threads,
@@ -185,9 +197,7 @@ impl Profile {
     /// # Errors
     /// As [`Profile::shipped`] and [`Profile::load`].
     pub fn find(name_or_folder: &str) -> Result<Self, Error> {
-        let is_path = name_or_folder.contains(['/', std::path::MAIN_SEPARATOR]);
-        let is_shipped = Self::shipped_names().any(|n| n == name_or_folder) && !is_path;
-        if is_shipped || !Path::new(name_or_folder).is_dir() {
+        if !is_folder(name_or_folder) {
             return Self::shipped(name_or_folder);
         }
         Self::load(Path::new(name_or_folder))
@@ -200,4 +210,11 @@ impl Profile {
         let upload = self.device.facts.upload_bytes_per_s.map_or(0.0, |rate| bytes.0 as f64 / rate);
         Some(Seconds(convert + upload))
     }
+}
+
+/// Whether text that names a profile means a folder: what has a separator is always a path, and a shipped name is one.
+fn is_folder(name_or_folder: &str) -> bool {
+    let is_path = name_or_folder.contains(['/', std::path::MAIN_SEPARATOR]);
+    let is_shipped = shipped::names().any(|n| n == name_or_folder) && !is_path;
+    !is_shipped && Path::new(name_or_folder).is_dir()
 }

@@ -1,0 +1,217 @@
+//! `sparsight transfer`: the time of a matrix on a device that was hardly measured.
+
+mod json;
+
+use crate::args::KernelFlags;
+use crate::context::Context;
+use crate::device_choice::described;
+use crate::failure::{Exit, Failure};
+use crate::json::Document;
+use crate::matrix_source::MatrixSource;
+use crate::printer::BOLD;
+use crate::table::Table;
+use crate::text::{self, shape};
+use json::TransferJson;
+use sparsight::device::timing::Caches;
+use sparsight::kernels::{Candidate, feasible};
+use sparsight::matrix::{Dtype, Features, Limits};
+use sparsight::model::transfer::Transferred;
+use sparsight::profile::{ProfileFolder, TransferProfile};
+use sparsight::records::CorpusRecord;
+use sparsight::{CrossArchitecture, Error, Profile, ReferenceOrigin};
+use std::path::Path;
+
+/// Predicted time on a device that has only a quick profile, from the time on one that is well known
+///
+/// The time on the reference is the one measured, if its profile is a folder whose corpus holds the matrix by name, else what
+/// its models predict. `sparsight profile --quick` makes the profile of the target in some seconds.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Transfer {
+    /// The matrix: a file or gallery:NAME[,key=value...]
+    path: String,
+    /// Profile of the device that is well known, by name or folder
+    #[arg(long, value_name = "NAME|DIR", default_value = "nvidia-h200")]
+    from: String,
+    /// Profile of the device that is asked about, by name or folder; a quick one is enough
+    #[arg(long, value_name = "NAME|DIR")]
+    to: String,
+    #[command(flatten)]
+    kernels: KernelFlags,
+}
+
+/// A candidate that was transferred.
+#[derive(Debug)]
+struct Answer {
+    candidate: Candidate,
+    transferred: Transferred,
+    origin: ReferenceOrigin,
+}
+
+/// All candidates.
+#[derive(Debug, Default)]
+struct Answers {
+    /// Best first.
+    transferred: Vec<Answer>,
+    /// Those that are not possible or not known, with the reason.
+    refused: Vec<(Candidate, String)>,
+}
+
+/// What is known of both devices.
+#[derive(Debug)]
+struct Known {
+    reference: TransferProfile,
+    models: Option<Profile>,
+    measured: Option<CorpusRecord>,
+    target: TransferProfile,
+}
+
+impl Transfer {
+    pub(crate) fn run(&self, context: &Context) -> Result<Exit, Failure> {
+        let dtype = context.dtype();
+        let source = MatrixSource::named(&self.path)?;
+        let (reference, target) = (TransferProfile::find(&self.from)?, TransferProfile::find(&self.to)?);
+        let features = match dtype {
+            Dtype::F32 => Features::of(&source.load::<f32>(context)?),
+            Dtype::F64 => Features::of(&source.load::<f64>(context)?),
+        };
+        let models = match Profile::find(&self.from) {
+            Ok(profile) => Some(profile),
+            // A profile that was never fitted may still have measured this matrix.
+            Err(Error::Lacking { .. }) => None,
+            Err(error) => return Err(error.into()),
+        };
+        let measured = self.measured(&source, dtype, &features, context)?;
+        let known = Known { reference, models, measured, target };
+        let answers = self.answers(&known, &features, dtype)?;
+        if context.printer.is_json() {
+            let body = TransferJson::new(source.title(), &features, &known, &answers, context.top_in_json());
+            context.printer.object(&Document::new("sparsight/transfer/1", body))?;
+        } else {
+            print(context, &source.title(), &known, &features, dtype, &answers)?;
+        }
+        Ok(Exit::Done)
+    }
+
+    /// What the reference measured of a matrix of this name, if its profile is a folder that holds it.
+    fn measured(
+        &self,
+        source: &MatrixSource,
+        dtype: Dtype,
+        features: &Features,
+        context: &Context,
+    ) -> Result<Option<CorpusRecord>, Failure> {
+        if !Path::new(&self.from).join("corpus.jsonl").is_file() {
+            return Ok(None);
+        }
+        let name = source.record_name();
+        let records = ProfileFolder::open(Path::new(&self.from))?.measured()?.into_iter();
+        let mut found = records.filter(|r| (&r.matrix, r.dtype, r.caches) == (&name, dtype, Caches::Warm));
+        let size = |f: &Features| (f.nrows, f.ncols, f.nnz);
+        Ok(found.next().filter(|record| {
+            let same = size(&record.features) == size(features);
+            if !same {
+                context.printer.note(format_args!(
+                    "{}: the corpus holds another matrix called {name}; its times are predicted",
+                    self.from
+                ));
+            }
+            same
+        }))
+    }
+
+    /// Every candidate asked for.
+    ///
+    /// # Errors
+    /// The first reason, if none of the candidates that fit can be transferred.
+    fn answers(&self, known: &Known, features: &Features, dtype: Dtype) -> Result<Answers, Failure> {
+        let across = CrossArchitecture {
+            reference: &known.reference,
+            models: known.models.as_ref(),
+            measured: known.measured.as_ref(),
+            target: &known.target,
+        };
+        let limits = Limits::with_memory(known.target.device.facts.memory_bytes);
+        let (mut all, mut first) = (Answers::default(), None);
+        for candidate in self.kernels.candidates(dtype) {
+            if let Err(why) = feasible(&candidate, features, &limits) {
+                all.refused.push((candidate, why.to_string()));
+                continue;
+            }
+            match across.time(&candidate, features) {
+                Ok((transferred, origin)) => {
+                    all.transferred.push(Answer { candidate, transferred, origin });
+                }
+                Err(why) => {
+                    all.refused.push((candidate, why.to_string()));
+                    first.get_or_insert(why);
+                }
+            }
+        }
+        if let (true, Some(why)) = (all.transferred.is_empty(), first) {
+            return Err(why.into());
+        }
+        let time = |answer: &Answer| answer.transferred.time.0;
+        all.transferred.sort_by(|a, b| time(a).total_cmp(&time(b)).then(a.candidate.cmp(&b.candidate)));
+        Ok(all)
+    }
+}
+
+fn origin(origin: ReferenceOrigin) -> String {
+    match origin {
+        ReferenceOrigin::Measured => "measured".to_owned(),
+        ReferenceOrigin::Predicted(model) => model.to_string(),
+    }
+}
+
+fn print(
+    context: &Context,
+    title: &str,
+    known: &Known,
+    features: &Features,
+    dtype: Dtype,
+    answers: &Answers,
+) -> Result<(), Failure> {
+    let (out, Answers { transferred: answers, refused }) = (&context.printer, answers);
+    out.line(format_args!("{BOLD}{title}{BOLD:#}   {}", shape(features)))?;
+    let (from, to) = (&known.reference.device, &known.target.device);
+    out.line(format_args!(
+        "{BOLD}{}{BOLD:#}   {dtype}   profile of {}, transferred from {} of {}",
+        described(&to.facts),
+        to.provenance.date,
+        described(&from.facts),
+        from.provenance.date
+    ))?;
+    out.line("")?;
+    let columns = ["", "<candidate", "predicted", "T_ref", "<T_ref from", "P", "T_init ref", "T_init target"];
+    let mut table = Table::new(&columns);
+    for (place, Answer { candidate, transferred, origin: how }) in
+        answers.iter().take(context.top()).enumerate()
+    {
+        let Transferred { relative, reference, time, at_launch_cost } = transferred;
+        let floor = if *at_launch_cost { " (launch)" } else { "" };
+        table.row([
+            (place + 1).to_string(),
+            text::candidate(candidate),
+            format!("{time}{floor}"),
+            reference.to_string(),
+            origin(*how),
+            format!("{:.3}", relative.performance()),
+            relative.init_reference().to_string(),
+            relative.init_target().to_string(),
+        ]);
+    }
+    out.line(table)?;
+    let hidden = answers.len().saturating_sub(context.top());
+    if hidden > 0 {
+        out.line(format_args!("{} more: `--top {}`", hidden, answers.len()))?;
+    }
+    for alike in refused.chunk_by(|a, b| a.0.kernel.name() == b.0.kernel.name()) {
+        let (candidate, why) = &alike[0];
+        let more =
+            if alike.len() > 1 { format!(" (and {} like it)", alike.len() - 1) } else { String::new() };
+        out.line(format_args!("not possible: {}{more}: {why}", candidate.kernel))?;
+    }
+    out.line(
+        "predicted = T_init target + P (T_ref - T_init ref); without an interval, since none was calibrated",
+    )
+}

@@ -1,0 +1,56 @@
+//! Which equations of the paper stand for which kernel, and whose benchmark matrices.
+//!
+//! | kernel | equations | benchmark matrices |
+//! |---|---|---|
+//! | `csr-vector`, any team | CSR | its own |
+//! | `csr-scalar`, `ell`, `jad` | ELL | its own |
+//! | `coo`, `csr-balanced` | COO | its own |
+//! | `csr-binned` | COO | those of `csr-balanced` with tiles of 1,024 |
+//! | `hyb` | HYB | those of `ell` and `coo` |
+//! | `sell`, `bro-ell` | ELL | those of `ell` |
+//!
+//! The paper has CSR with a warp a row, ELL, COO and HYB. What is added follows the strip models: a team of t threads is a
+//! warp with another strip, and a thread a row is ELL. SELL-C-sigma and BRO-ELL have no benchmark matrices of their own; on
+//! rows of one length SELL is ELL slice by slice, and what packing saves BRO-ELL is in the time on the reference: only
+//! the ratio of the two devices is borrowed. That takes it for granted that unpacking costs as much, beside
+//! memory, on the one device as on the other. csr-binned gives threads to non-zeros in proportion, as csr-balanced does.
+//! The vendor's routines are not carried over: nobody knows how they share out the work.
+
+use sparsight_kernels::Kernel;
+use sparsight_matrix::TileShape;
+
+/// How a kernel is transferred: the one place to add a kernel to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TransferRule {
+    /// Section 4.1, a team of threads a row.
+    Csr,
+    /// Section 4.2, a thread a row.
+    Ell {
+        /// Kernel whose benchmark matrices stand for it.
+        measured: Kernel,
+    },
+    /// Section 4.3, a thread a non-zero, or a row or non-zero.
+    Coo {
+        /// Kernel whose benchmark matrices stand for it.
+        measured: Kernel,
+    },
+    /// Section 4.4, of the parts of the same block size and value type.
+    Hyb,
+    /// None: the vendor's routines.
+    None,
+}
+
+impl TransferRule {
+    /// That of `kernel`.
+    pub const fn of(kernel: Kernel) -> Self {
+        match kernel {
+            Kernel::CsrVector { .. } => Self::Csr,
+            Kernel::CsrScalar | Kernel::Ell | Kernel::Jad => Self::Ell { measured: kernel },
+            Kernel::Coo | Kernel::CsrBalanced(_) => Self::Coo { measured: kernel },
+            Kernel::CsrBinned => Self::Coo { measured: Kernel::CsrBalanced(TileShape { items: 1024 }) },
+            Kernel::Hyb => Self::Hyb,
+            Kernel::Sell(_) | Kernel::BroEll(_) => Self::Ell { measured: Kernel::Ell },
+            Kernel::Vendor(_) => Self::None,
+        }
+    }
+}
