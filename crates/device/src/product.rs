@@ -10,8 +10,8 @@ use sparsight_matrix::{Reference, Scalar, Seconds};
 /// With `beta = 0`, y is not read: it may hold anything. After the first product of a kind, products allocate
 /// nothing: neither on the device nor, but for what the thread pool keeps for itself, on the host.
 pub trait Product<T: Scalar> {
-    /// Seconds spent converting the parts from CSR, and bringing them to the device. Kernels that had to be compiled
-    /// are not counted.
+    /// Seconds spent converting the parts from CSR, with the vendor's library's look at the matrix, and bringing them to
+    /// the device. Kernels that had to be compiled are not counted.
     fn preparation(&self) -> Preparation;
 
     /// The product with x and y on the host; on return, y is computed. A GPU is sent x (and y, unless `beta` is 0),

@@ -5,7 +5,7 @@ use sparsight_device::cuda::{Arch, compile, supported_archs};
 use sparsight_kernels::{
     Format, Kernel, KernelSource, benchmark_matrix_source, catalogue, fused_source, source, timing_source,
 };
-use sparsight_matrix::{BroEllShape, Dtype, SellShape};
+use sparsight_matrix::{BroEllShape, Dtype, SellShape, TileShape};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
@@ -39,15 +39,17 @@ fn fused_sources() -> Vec<(String, KernelSource)> {
     let [narrow, wide] = [4, 8];
     let vector = |threads_per_row| Kernel::CsrVector { threads_per_row };
     let (sell, bro_ell) = (SellShape::ALL.map(Kernel::Sell), BroEllShape::ALL.map(Kernel::BroEll));
-    let combinations: [&[(Kernel, u64)]; 4] = [
+    let balanced = Kernel::CsrBalanced(TileShape::ALL[0]);
+    let combinations: [&[(Kernel, u64)]; 5] = [
         &[(Kernel::CsrScalar, narrow)],
         &[(vector(2), narrow), (vector(32), narrow), (vector(32), wide), (Kernel::CsrScalar, wide)],
         &[(Kernel::Ell, narrow), (sell[0], narrow), (sell[sell.len() - 1], narrow), (Kernel::Jad, narrow)],
         &[(bro_ell[0], narrow), (vector(8), wide), (Kernel::Ell, narrow), (Kernel::Jad, narrow)],
+        &[(balanced, narrow), (Kernel::CsrBinned, narrow), (balanced, wide), (Kernel::CsrBinned, wide)],
     ];
     let mut sources = Vec::new();
     for dtype in Dtype::ALL {
-        for (variants, block) in combinations.into_iter().zip([64, 256, 512, 1024]) {
+        for (variants, block) in combinations.into_iter().zip([64, 256, 512, 1024, 128]) {
             let source = fused_source(variants, dtype, block).expect("each is one launch");
             sources.push((format!("fused {variants:?}, {block} threads, {dtype}"), source));
         }
@@ -153,10 +155,10 @@ fn a_fused_launch_reads_its_parts_where_they_are_and_matrices_from_global_memory
         let ptx = String::from_utf8_lossy(&ptx);
         assert!(!ptx.contains(".local"), "{name}: parts are copied to each thread's own memory");
         let generic = ptx.lines().find(|line| {
-            let instruction = line.trim_start();
-            ["ld.u", "ld.b", "ld.f", "ld.v", "st.u", "st.b", "st.f"]
-                .iter()
-                .any(|g| instruction.starts_with(g))
+            let instruction = line.split_whitespace().next().unwrap_or_default();
+            let spaces = [".global", ".shared", ".param", ".const"];
+            (instruction.starts_with("ld.") || instruction.starts_with("st."))
+                && !spaces.iter().any(|space| instruction.contains(space))
         });
         assert_eq!(generic, None, "{name}: the compiler does not know what memory an address is of");
     }

@@ -5,6 +5,7 @@
 mod support;
 
 use sparsight_device::cpu::Cpu;
+use sparsight_device::cuda::{Stream, cusparse_version};
 use sparsight_device::timing::{Caches, StoppingRule, measure};
 use sparsight_device::{Device, DeviceError, Partition, PartitionError, Product, check_product, random_x};
 use sparsight_kernels::{Candidate, Execution, FUSED_PARTS, Kernel, feasible};
@@ -105,6 +106,33 @@ fn three_kinds(execution: Execution) -> (Csr<f64>, Partition) {
 }
 
 #[test]
+fn the_gpu_matches_the_reference_with_the_vendors_routines() {
+    let Some(gpu) = gpu() else { return };
+    if let Err(DeviceError::NoVendor { searched }) = cusparse_version() {
+        println!("skipped: no cuSPARSE in {searched}");
+        return;
+    }
+    for (name, a) in awkward_matrices::<f64>().into_iter().filter(|(_, a)| a.nnz() > 0) {
+        let x = random_x::<f64>(a.ncols(), 5);
+        let expected = reference(&a, &x);
+        for id in ["cusparse-csr/a1/f64", "cusparse-csr/a2/f64", "cusparse-coo/f64"] {
+            let partition = Partition::whole(a.nrows(), id.parse().unwrap());
+            let mut product = gpu.load_parts(&a, &partition).unwrap();
+            hold(product.as_mut(), &format!("{name}, {id}"), &x, &expected);
+            // Other vectors than those that the library was first shown, in another stream.
+            let on_gpu = gpu.upload(&x).unwrap();
+            let mut y = gpu.upload(&vec![f64::NAN; a.nrows()]).unwrap();
+            // SAFETY: null is the default stream, which every context has.
+            let default = unsafe { Stream::from_raw(std::ptr::null_mut()) };
+            product.multiply_on_device(0.5, &on_gpu, 0.0, &mut y, Some(default)).unwrap();
+            product.multiply_on_device(-1.0, &on_gpu, 4.0, &mut y, Some(default)).unwrap();
+            gpu.wait_for(default).unwrap();
+            assert_eq!(expected.first_wrong(&y.read().unwrap()), None, "{name}, {id}");
+        }
+    }
+}
+
+#[test]
 fn vectors_on_the_gpu_are_multiplied_in_either_stream() {
     let Some(gpu) = gpu() else { return };
     for execution in Execution::ALL {
@@ -120,7 +148,7 @@ fn vectors_on_the_gpu_are_multiplied_in_either_stream() {
             assert_eq!(expected.first_wrong(&y.read().unwrap()), None, "{execution}");
         }
         // SAFETY: null is the default stream, which every context has.
-        let default = unsafe { sparsight_device::cuda::Stream::from_raw(std::ptr::null_mut()) };
+        let default = unsafe { Stream::from_raw(std::ptr::null_mut()) };
         let mut y = gpu.upload(&vec![f64::NAN; a.nrows()]).unwrap();
         product.multiply_on_device(1.0, &on_gpu, 0.0, &mut y, Some(default)).unwrap();
         gpu.wait_for(default).unwrap();
@@ -167,7 +195,7 @@ fn partitions_and_vectors_of_other_matrices_are_refused() {
     refuses_what_does_not_fit(&cpu);
     let vendors = Partition::whole(70, "cusparse-csr/a1/f64".parse().unwrap());
     let a = Csr::<f64>::try_new(70, 3, vec![0; 71], vec![], vec![]).unwrap();
-    assert!(cpu.load_parts(&a, &vendors).is_err());
+    assert!(matches!(cpu.load_parts(&a, &vendors).err(), Some(DeviceError::CannotRun { .. })));
     if let Some(gpu) = gpu() {
         refuses_what_does_not_fit(&gpu);
     }

@@ -11,7 +11,7 @@ use sparsight_kernels::{
 };
 use sparsight_matrix::{
     BroEll, BroEllShape, Bytes, Coo, Csr, Dtype, Ell, Hyb, Jad, JadLayout, Limits, RowBins, Scalar, Segment,
-    Sell, SellShape, Tile, TileTable, mix, reference,
+    Sell, SellShape, Tile, TileShape, TileTable, mix, reference,
 };
 use std::fmt::Write as _;
 use std::fs;
@@ -366,7 +366,7 @@ impl Fused<'_> {
         let mut arrays = vec![scalars(x)];
         let mut parts = FusedParts::new();
         let mut pointers = Vec::new();
-        let mut ys = Vec::new();
+        let (mut ys, mut counters) = (Vec::new(), Vec::new());
         for (part, cut) in cuts.windows(2).enumerate() {
             let variant = part % self.kernels.len();
             let kernel = self.kernels[variant];
@@ -377,7 +377,7 @@ impl Fused<'_> {
             let vectors = (Arg::Array(0), Arg::Array(arrays.len() as u64 - 1));
             let rows = a.rows(cut[0]..cut[1]);
             let all = launches_of(
-                (&mut arrays, &mut Vec::new()),
+                (&mut arrays, &mut counters),
                 &candidate,
                 self.offset_bytes,
                 &rows,
@@ -388,7 +388,8 @@ impl Fused<'_> {
             for launch in all {
                 let numbers: Vec<u64> =
                     launch.args.iter().map(|arg| if let Arg::Number(n) = *arg { n } else { 0 }).collect();
-                let step = u64::from(self.block / kernel.threads_per_row().unwrap());
+                // A whole block where threads are not given to rows.
+                let step = u64::from(self.block / kernel.threads_per_row().unwrap_or(self.block));
                 let place = parts.push(variant, launch.grid as u32, step, &numbers);
                 let arrays = launch.args.iter().enumerate().filter(|(_, arg)| matches!(arg, Arg::Array(_)));
                 pointers.extend(arrays.map(|(i, arg)| (place + i, *arg)));
@@ -400,6 +401,9 @@ impl Fused<'_> {
         }
         let launch = Launch { kernel: 0, grid: parts.blocks(), block: self.block.into(), backwards, args };
         let arrays = self.emulator.run(&arrays, &[launch]);
+        for array in counters {
+            assert!(arrays[array].iter().all(|&byte| byte == 0), "a part leaves counters behind");
+        }
         ys.into_iter().flat_map(|at| to_scalars::<T>(&arrays[at])).collect()
     }
 }
@@ -531,6 +535,8 @@ fn check_fused<T: Scalar>(block: u32, offset_bytes: u64) {
         Kernel::Sell(SellShape::ALL[SellShape::ALL.len() - 1]),
         Kernel::Jad,
         Kernel::BroEll(BroEllShape::ALL[0]),
+        Kernel::CsrBalanced(TileShape::ALL[0]),
+        Kernel::CsrBinned,
         Kernel::CsrVector { threads_per_row: 32 },
     ];
     let variants = kernels.map(|kernel| (kernel, offset_bytes));

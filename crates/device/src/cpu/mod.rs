@@ -35,12 +35,12 @@ mod rates;
 mod sell;
 
 use crate::timing::Caches;
-use crate::{Device, DeviceError, Operand, Partition, PartitionError, Preparation, Product};
+use crate::{Device, DeviceError, Operand, Partition, Preparation, Product};
 use eviction::EvictionBuffer;
 use operand::{CpuOperand, Held};
 use partitioned::CpuPartitioned;
 use rayon::{ThreadPool, ThreadPoolBuilder};
-use sparsight_kernels::{BenchmarkMatrix, Candidate, DeviceFacts, Format, Kernel};
+use sparsight_kernels::{BenchmarkMatrix, DeviceFacts, Format};
 use sparsight_matrix::{Bytes, Csr, Limits, Scalar, Seconds};
 use std::sync::OnceLock;
 use std::time::Instant;
@@ -136,14 +136,6 @@ impl Cpu {
     }
 }
 
-/// Whether a part may be run by `candidate` here: the vendor's routines run on the vendor's devices.
-fn runs(candidate: &Candidate) -> Result<(), PartitionError> {
-    match candidate.kernel {
-        Kernel::Vendor(_) => Err(PartitionError::NotHere { candidate: *candidate }),
-        _ => Ok(()),
-    }
-}
-
 impl Default for Cpu {
     fn default() -> Self {
         Self::new()
@@ -180,6 +172,9 @@ impl<T: Scalar> Device<T> for Cpu {
         a: &Csr<T>,
         partition: &Partition,
     ) -> Result<Box<dyn Product<T> + 'd>, DeviceError> {
+        for (_, candidate) in partition.parts() {
+            Device::<T>::runs(self, candidate.kernel)?;
+        }
         let limits = Device::<T>::limits(self);
         Ok(Box::new(self.run(|| CpuPartitioned::load(self, a, partition, &limits))?))
     }

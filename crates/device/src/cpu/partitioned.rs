@@ -50,7 +50,6 @@ impl<'d, T: Scalar> CpuPartitioned<'d, T> {
             .parts()
             .iter()
             .map(|(rows, candidate)| {
-                super::runs(candidate)?;
                 let held = Held::convert(&a.rows(rows.clone()), candidate.format(), limits)?;
                 Ok(Part { rows: rows.clone(), candidate: *candidate, held, scratch: Scratch::default() })
             })

@@ -275,6 +275,9 @@ impl<T: Scalar> Device<T> for Cuda {
         a: &Csr<T>,
         partition: &Partition,
     ) -> Result<Box<dyn Product<T> + 'd>, DeviceError> {
+        for (_, candidate) in partition.parts() {
+            Device::<T>::runs(self, candidate.kernel)?;
+        }
         Ok(Box::new(CudaPartitioned::load(self, a, partition)?))
     }
 

@@ -3,11 +3,13 @@
 //! ```text
 //! sequential   launches of part 0, launches of part 1, ...     each writes its slice of y
 //! fused        one launch; the parts lie in its parameter      see sparsight_kernels::fused_source
+//! vendor's     cuSPARSE on all rows                            no row blocks
 //! ```
 //! Launches are made once. A product with other vectors or factors only overwrites the words in which their arguments
 //! end, so that nothing is allocated.
 
 use super::Cuda;
+use super::cusparse;
 use super::generate::Helper;
 use super::memory::DeviceArray;
 use super::module::Launch;
@@ -16,7 +18,8 @@ use super::stream::Stream;
 use crate::product::check_lengths;
 use crate::timing::Caches;
 use crate::{DeviceError, Partition, PartitionError, Preparation, Product};
-use sparsight_kernels::{Candidate, Execution, FusedParts, Kernel};
+use cudarc::driver::sys::CUstream;
+use sparsight_kernels::{Candidate, Execution, FusedParts, Kernel, Vendor};
 use sparsight_matrix::{Csr, Scalar, Seconds};
 use std::borrow::Cow;
 use std::ops::Range;
@@ -27,12 +30,20 @@ pub(super) struct CudaPartitioned<'d, T> {
     cuda: &'d Cuda,
     /// Rows and columns.
     size: (usize, usize),
-    /// What the launches read.
+    work: Work<T>,
+    /// What is read.
     _blocks: Vec<RowBlock<T>>,
-    launches: Vec<PartLaunch>,
     /// x and y for products with vectors on the host and for timing, made when first needed.
     own: Option<(DeviceArray<T>, DeviceArray<T>)>,
     preparation: Preparation,
+}
+
+/// What a product consists of.
+#[derive(Debug)]
+enum Work<T> {
+    Ours(Vec<PartLaunch>),
+    /// All rows by a routine of the vendor's library.
+    Vendors(cusparse::Product<T>),
 }
 
 /// A launch and where in it the vectors of each of its parts stand.
@@ -64,10 +75,12 @@ impl<'d, T: Scalar> CudaPartitioned<'d, T> {
         let mut preparation = Preparation::default();
         let mut blocks = Vec::new();
         for (rows, candidate) in partition.parts() {
-            if matches!(candidate.kernel, Kernel::Vendor(_)) {
+            let whole = *rows == (0..a.nrows());
+            // The library writes all of y; and without non-zeros it is not asked, so that nobody would scale y.
+            if matches!(candidate.kernel, Kernel::Vendor(_)) && (partition.parts().len() > 1 || a.nnz() == 0)
+            {
                 return Err(PartitionError::NotHere { candidate: *candidate }.into());
             }
-            let whole = *rows == (0..a.nrows());
             let part = if whole { Cow::Borrowed(a) } else { Cow::Owned(a.rows(rows.clone())) };
             // Asked anew: the parts before it are on the device already.
             let (block, took) = RowBlock::load(cuda, &part, candidate.format(), &cuda.limits())?;
@@ -75,44 +88,92 @@ impl<'d, T: Scalar> CudaPartitioned<'d, T> {
             preparation.upload.0 += took.upload.0;
             blocks.push(block);
         }
-        let launches = match partition.execution() {
-            Execution::Sequential => sequential(cuda, partition.parts(), &blocks)?,
-            Execution::Fused => fused(cuda, partition.parts(), &blocks)?.into_iter().collect(),
-        };
         let size = (a.nrows(), a.ncols());
-        Ok(Self { cuda, size, _blocks: blocks, launches, own: None, preparation })
+        let mut own = None;
+        let work = match (partition.parts(), partition.execution()) {
+            ([(_, Candidate { kernel: Kernel::Vendor(routine), .. })], _) => {
+                let (x, y) = own.insert(own_vectors(cuda, size)?);
+                let product = vendors(cuda, *routine, &blocks[0], x, y)?;
+                preparation.convert.0 += product.preprocess().0;
+                Work::Vendors(product)
+            }
+            (parts, Execution::Sequential) => Work::Ours(sequential(cuda, parts, &blocks)?),
+            (parts, Execution::Fused) => Work::Ours(fused(cuda, parts, &blocks)?.into_iter().collect()),
+        };
+        Ok(Self { cuda, size, work, _blocks: blocks, own, preparation })
     }
 
-    /// Lets the launches work on these vectors.
-    fn aim(&mut self, v: &Vectors) {
-        for PartLaunch { launch, slots } in &mut self.launches {
-            for slot in slots {
-                let y = v.y + slot.first_row as u64 * T::DTYPE.bytes();
-                slot.tail.with(&Vectors { y, ..*v }, |words| launch.set(slot.place, words));
+    /// Lets the product work on these vectors.
+    fn aim(&mut self, v: &Vectors) -> Result<(), DeviceError> {
+        match &mut self.work {
+            Work::Vendors(product) => product.aim(v),
+            Work::Ours(launches) => {
+                for PartLaunch { launch, slots } in launches {
+                    for slot in slots {
+                        let y = v.y + slot.first_row as u64 * T::DTYPE.bytes();
+                        slot.tail.with(&Vectors { y, ..*v }, |words| launch.set(slot.place, words));
+                    }
+                }
+                Ok(())
             }
         }
     }
 
-    /// x, random, since nobody shall time a product of zeros, and y, poisoned.
-    fn own_vectors(&mut self) -> Result<(), DeviceError> {
+    /// Queues one product and does not wait.
+    fn queue(&self, stream: CUstream) -> Result<(), DeviceError> {
+        match &self.work {
+            Work::Ours(launches) => launches.iter().try_for_each(|part| part.launch.queue_in(stream)),
+            Work::Vendors(product) => {
+                let library = self.cuda.library()?;
+                library.in_stream(stream, || product.queue(library))
+            }
+        }
+    }
+
+    /// Makes x and y of its own unless that was done.
+    fn make_own(&mut self) -> Result<(), DeviceError> {
         if self.own.is_none() {
-            let x = DeviceArray::new(&self.cuda.context, self.size.1)?;
-            let y = DeviceArray::new(&self.cuda.context, self.size.0)?;
-            let helper = Helper::new(self.cuda, T::DTYPE, 4)?;
-            helper.random_x(&x, 0)?;
-            helper.poison(&y)?;
-            self.own = Some((x, y));
+            self.own = Some(own_vectors(self.cuda, self.size)?);
         }
         Ok(())
     }
 
-    /// Lets the launches work on the vectors that were made by `own_vectors`.
-    fn aim_at_own(&mut self, alpha: f64, beta: f64) {
-        if let Some((x, y)) = &self.own {
-            let vectors = Vectors { x: x.address(), y: y.address(), alpha, beta };
-            self.aim(&vectors);
+    /// Lets the product work on the vectors that were made by `make_own`.
+    fn aim_at_own(&mut self, alpha: f64, beta: f64) -> Result<(), DeviceError> {
+        match &self.own {
+            Some((x, y)) => self.aim(&Vectors { x: x.address(), y: y.address(), alpha, beta }),
+            None => Ok(()),
         }
     }
+}
+
+/// x, random, since nobody shall time a product of zeros, and y, poisoned.
+fn own_vectors<T: Scalar>(
+    cuda: &Cuda,
+    (nrows, ncols): (usize, usize),
+) -> Result<(DeviceArray<T>, DeviceArray<T>), DeviceError> {
+    let x = DeviceArray::new(&cuda.context, ncols)?;
+    let y = DeviceArray::new(&cuda.context, nrows)?;
+    let helper = Helper::new(cuda, T::DTYPE, 4)?;
+    helper.random_x(&x, 0)?;
+    helper.poison(&y)?;
+    Ok((x, y))
+}
+
+/// Lets the library look at the matrix and runs it once: its kernels are loaded when they first run.
+fn vendors<T: Scalar>(
+    cuda: &Cuda,
+    routine: Vendor,
+    block: &RowBlock<T>,
+    x: &DeviceArray<T>,
+    y: &DeviceArray<T>,
+) -> Result<cusparse::Product<T>, DeviceError> {
+    let library = cuda.library()?;
+    let product = cusparse::Product::prepare(library, routine, &block.matrix, x, y)?;
+    product.queue(library)?;
+    Helper::new(cuda, T::DTYPE, 4)?.poison(y)?;
+    cuda.context.synchronize()?;
+    Ok(product)
 }
 
 /// The launches of each part, in the order of the parts.
@@ -175,15 +236,18 @@ impl<T: Scalar> Product<T> for CudaPartitioned<'_, T> {
     fn multiply(&mut self, alpha: f64, x: &[T], beta: f64, y: &mut [T]) -> Result<(), DeviceError> {
         check_lengths(self.size, x.len(), y.len())?;
         self.cuda.context.bind()?;
-        self.own_vectors()?;
-        self.aim_at_own(alpha, beta);
+        self.make_own()?;
+        self.aim_at_own(alpha, beta)?;
         let Some((own_x, own_y)) = &mut self.own else { unreachable!("made above") };
         own_x.write(x)?;
         if beta != 0.0 {
             own_y.write(y)?;
         }
-        self.launches.iter().try_for_each(|part| part.launch.queue())?;
-        own_y.read_to(y)
+        self.queue(self.cuda.context.stream())?;
+        match &self.own {
+            Some((_, own_y)) => own_y.read_to(y),
+            None => Ok(()),
+        }
     }
 
     fn multiply_on_device(
@@ -196,17 +260,18 @@ impl<T: Scalar> Product<T> for CudaPartitioned<'_, T> {
     ) -> Result<(), DeviceError> {
         check_lengths(self.size, x.len(), y.len())?;
         self.cuda.context.bind()?;
-        self.aim(&Vectors { x: x.address(), y: y.address(), alpha, beta });
-        let stream = stream.map_or(self.cuda.context.stream(), Stream::raw);
-        self.launches.iter().try_for_each(|part| part.launch.queue_in(stream))
+        self.aim(&Vectors { x: x.address(), y: y.address(), alpha, beta })?;
+        self.queue(stream.map_or(self.cuda.context.stream(), Stream::raw))
     }
 
     fn batch(&mut self, products: u32, caches: Caches) -> Result<Seconds, DeviceError> {
         self.cuda.context.bind()?;
-        self.own_vectors()?;
-        self.aim_at_own(1.0, 0.0);
-        self.cuda.timer.time(products, self.launches.len() as u32, caches, &mut || {
-            self.launches.iter().try_for_each(|part| part.launch.queue())
-        })
+        self.make_own()?;
+        self.aim_at_own(1.0, 0.0)?;
+        let entries = match &self.work {
+            Work::Ours(launches) => launches.len() as u32,
+            Work::Vendors(_) => cusparse::ENTRIES,
+        };
+        self.cuda.timer.time(products, entries, caches, &mut || self.queue(self.cuda.context.stream()))
     }
 }

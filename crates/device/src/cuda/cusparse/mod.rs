@@ -11,6 +11,7 @@ use super::context::Context;
 use super::library::require_cusparse;
 use crate::DeviceError;
 use cudarc::cusparse::sys;
+use cudarc::driver::sys::CUstream;
 use std::ffi::{CStr, c_int};
 use std::sync::Arc;
 
@@ -43,6 +44,22 @@ impl Library {
         // SAFETY: the handle was created above; the stream lives as long as the context.
         named("cusparseSetStream", unsafe { sys::cusparseSetStream(raw, context.stream().cast()) })?;
         Ok(library)
+    }
+
+    /// Queues what `queue` queues in `stream` instead of the context's own.
+    pub(super) fn in_stream(
+        &self,
+        stream: CUstream,
+        queue: impl FnOnce() -> Result<(), DeviceError>,
+    ) -> Result<(), DeviceError> {
+        let set = |stream: CUstream| {
+            // SAFETY: the handle is alive, and so is the stream while something is queued in it.
+            named("cusparseSetStream", unsafe { sys::cusparseSetStream(self.raw, stream.cast()) })
+        };
+        set(stream)?;
+        let queued = queue();
+        set(self.context.stream())?;
+        queued
     }
 }
 

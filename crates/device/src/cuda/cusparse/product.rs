@@ -13,6 +13,7 @@ use crate::DeviceError;
 use crate::cuda::arrays::{CsrArrays, Matrix, Offsets};
 use crate::cuda::context::{Context, named as named_driver};
 use crate::cuda::memory::DeviceArray;
+use crate::cuda::row_block::Vectors;
 use cudarc::cusparse::sys;
 use cudarc::driver::result;
 use sparsight_kernels::{Kernel, Vendor};
@@ -95,6 +96,20 @@ impl<T: Scalar> Product<T> {
                 named_driver("cuMemsetD8Async", set)
             }
         }
+    }
+
+    /// Lets it work on other vectors of the same lengths, and with other factors.
+    ///
+    /// # Errors
+    /// A failed call.
+    pub(in crate::cuda) fn aim(&mut self, v: &Vectors) -> Result<(), DeviceError> {
+        self.y.0 = v.y;
+        if let Some(call) = &mut self.call {
+            call.x.point_to(v.x)?;
+            call.y.point_to(v.y)?;
+            call.scalars = (T::from_f64(v.alpha), T::from_f64(v.beta));
+        }
+        Ok(())
     }
 }
 
@@ -331,6 +346,12 @@ impl Vector {
         let status = unsafe { sys::cusparseCreateDnVec(&raw mut raw, len, address, value_type(T::DTYPE)) };
         named("cusparseCreateDnVec", status)?;
         Ok(Self { raw })
+    }
+
+    fn point_to(&self, address: u64) -> Result<(), DeviceError> {
+        // SAFETY: the description is alive; whoever queues a product vouches for the address.
+        let status = unsafe { sys::cusparseDnVecSetValues(self.raw, pointer(address)) };
+        named("cusparseDnVecSetValues", status)
     }
 }
 
