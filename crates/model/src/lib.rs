@@ -60,7 +60,7 @@ pub use linear::{Linear, LinearModel, LinearPredictor};
 pub use model::Model;
 pub use neighbours::{Neighbours, NeighboursModel, NeighboursPredictor};
 pub use observation::Observation;
-pub use partition::{BlockCosts, Partition, optimal_partition};
+pub use partition::{BlockCosts, Partition, optimal_partition, optimal_partition_of};
 pub use prediction::{Extrapolation, Prediction, Term};
 pub use prepared_strip::{BlockTimes, PreparedStrip};
 pub use ranking::{ChoiceQuality, Ranked, Ranking, is_within, rank};

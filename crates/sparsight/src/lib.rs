@@ -50,5 +50,5 @@ pub use instrument::{Grid, Point, Step, instrument, measure_conversion};
 pub use partition::{Part, PartitionObjective, Partitioning, Strategy};
 pub use predictor::{ModelName, Predictor};
 pub use profile::Profile;
-pub use run::{MeasuredPartition, Plan, Prepared, run_partition};
+pub use run::{MeasuredPartition, Plan, Prepared, contest, run_partition};
 pub use transfer::{CrossArchitecture, ReferenceOrigin};

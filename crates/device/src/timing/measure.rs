@@ -47,52 +47,106 @@ pub fn measure(
     mut batch: impl FnMut(u32) -> Result<Seconds, DeviceError>,
     rule: &StoppingRule,
 ) -> Result<Timing, DeviceError> {
-    let first = batch(1)?.0;
-    let one_by_one = |mut all: Vec<f64>, stopped| {
-        let samples = all.len() as u32;
-        let (median, spread) = spread(&mut all);
-        Timing { time: Seconds(median), spread, samples, alpha: 0, beta: 1, stopped }
-    };
-    if first > rule.hopeless.0 || first >= BUDGETS * rule.budget.0 {
-        return Ok(one_by_one(vec![first], Stopped::Hopeless));
+    let mut sampling = Sampling::begin(&mut batch, rule)?;
+    while !sampling.is_done() {
+        sampling.sample(&mut batch)?;
     }
-    if first >= rule.budget.0 {
-        // One product alone takes more than all the time there is: two more show the spread.
-        return Ok(one_by_one(vec![first, batch(1)?.0, batch(1)?.0], Stopped::Budget));
-    }
-    let probe = 4;
-    let one = batch(probe)?.0 / f64::from(probe);
-    let wanted = (rule.batch.0 / one.max(1e-9)).ceil();
-    let beta = if wanted < 2.0 { 1 } else { (wanted as u32).clamp(4, rule.max_products) };
-    let alpha = if beta == 1 { 0 } else { (beta / 4).max(1) };
+    Ok(sampling.timing())
+}
 
-    let (mut samples, mut whole) = (Vec::new(), Vec::new());
-    let mut spent = 0.0;
-    let stopped = loop {
+/// A time in the making: for whoever measures several things in turn and not one after the other.
+#[derive(Debug, Clone)]
+pub struct Sampling {
+    rule: StoppingRule,
+    alpha: u32,
+    beta: u32,
+    /// Of one product: of the differences of two batches, and of the longer batches alone.
+    differences: Vec<f64>,
+    whole: Vec<f64>,
+    spent: f64,
+    stopped: Option<Stopped>,
+}
+
+impl Sampling {
+    /// Warms up and finds how many products fill a batch; with a product that is slow enough, that is the measurement.
+    ///
+    /// # Errors
+    /// The first error of `batch`.
+    pub fn begin(
+        mut batch: impl FnMut(u32) -> Result<Seconds, DeviceError>,
+        rule: &StoppingRule,
+    ) -> Result<Self, DeviceError> {
+        let first = batch(1)?.0;
+        let one_by_one = |whole: Vec<f64>, stopped| Self {
+            rule: *rule,
+            alpha: 0,
+            beta: 1,
+            differences: whole.clone(),
+            whole,
+            spent: 0.0,
+            stopped: Some(stopped),
+        };
+        if first > rule.hopeless.0 || first >= BUDGETS * rule.budget.0 {
+            return Ok(one_by_one(vec![first], Stopped::Hopeless));
+        }
+        if first >= rule.budget.0 {
+            // One product alone takes more than all the time there is: two more show the spread.
+            return Ok(one_by_one(vec![first, batch(1)?.0, batch(1)?.0], Stopped::Budget));
+        }
+        let probe = 4;
+        let one = batch(probe)?.0 / f64::from(probe);
+        let wanted = (rule.batch.0 / one.max(1e-9)).ceil();
+        let beta = if wanted < 2.0 { 1 } else { (wanted as u32).clamp(4, rule.max_products) };
+        let alpha = if beta == 1 { 0 } else { (beta / 4).max(1) };
+        let (differences, whole) = (Vec::new(), Vec::new());
+        Ok(Self { rule: *rule, alpha, beta, differences, whole, spent: 0.0, stopped: None })
+    }
+
+    /// Whether the rule is satisfied.
+    pub fn is_done(&self) -> bool {
+        self.stopped.is_some()
+    }
+
+    /// Takes one more sample, unless it is done.
+    ///
+    /// # Errors
+    /// The first error of `batch`.
+    pub fn sample(
+        &mut self,
+        mut batch: impl FnMut(u32) -> Result<Seconds, DeviceError>,
+    ) -> Result<(), DeviceError> {
+        if self.is_done() {
+            return Ok(());
+        }
+        let (alpha, beta) = (self.alpha, self.beta);
         let long = batch(beta)?.0;
         let short = if alpha == 0 { 0.0 } else { batch(alpha)?.0 };
-        spent += long + short;
-        samples.push((long - short) / f64::from(beta - alpha));
-        whole.push(long / f64::from(beta));
-        let count = samples.len() as u32;
-        if count >= rule.min_samples && spread(&mut samples.clone()).1 <= rule.spread {
-            break Stopped::Spread;
+        self.spent += long + short;
+        self.differences.push((long - short) / f64::from(beta - alpha));
+        self.whole.push(long / f64::from(beta));
+        let (rule, count) = (&self.rule, self.differences.len() as u32);
+        if count >= rule.min_samples && spread(&mut self.differences.clone()).1 <= rule.spread {
+            self.stopped = Some(Stopped::Spread);
+        } else if count >= rule.max_samples || self.spent >= rule.budget.0 && count >= 3 {
+            self.stopped = Some(Stopped::Budget);
         }
-        if count >= rule.max_samples || spent >= rule.budget.0 && count >= 3 {
-            break Stopped::Budget;
-        }
-    };
-    let count = samples.len() as u32;
-    let (mut median, mut range) = spread(&mut samples);
-    let mut alpha = alpha;
-    if median <= 0.0 {
-        // Noise larger than the difference of the batches: then the longer batches alone must serve.
-        (median, range) = spread(&mut whole);
-        alpha = 0;
+        Ok(())
     }
-    // A clock that does not see even those leaves no more to say than "below its resolution".
-    let time = Seconds(median.max(CLOCK));
-    Ok(Timing { time, spread: range, samples: count, alpha, beta, stopped })
+
+    /// What the samples taken so far say; there must be one.
+    pub fn timing(&self) -> Timing {
+        let (mut samples, mut alpha) = (self.differences.clone(), self.alpha);
+        let (mut median, mut range) = spread(&mut samples);
+        if median <= 0.0 {
+            // Noise larger than the difference of the batches: then the longer batches alone must serve.
+            (median, range) = spread(&mut self.whole.clone());
+            alpha = 0;
+        }
+        // A clock that does not see even those leaves no more to say than "below its resolution".
+        let time = Seconds(median.max(CLOCK));
+        let (samples, stopped) = (samples.len() as u32, self.stopped.unwrap_or(Stopped::Budget));
+        Timing { time, spread: range, samples, alpha, beta: self.beta, stopped }
+    }
 }
 
 /// Median and relative interquartile range.

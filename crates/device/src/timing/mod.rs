@@ -4,7 +4,7 @@ mod measure;
 mod stopping;
 mod wall_clock;
 
-pub use measure::{Timing, measure};
+pub use measure::{Sampling, Timing, measure};
 pub use stopping::{Stopped, StoppingRule};
 pub use wall_clock::wall_clock;
 

@@ -72,6 +72,41 @@ pub fn optimal_partition(
     Some(Partition { parts, total: Seconds(once.0 + sum) })
 }
 
+/// As [`optimal_partition`], with at most `most` parts: what one launch may hold is limited. O(N^2 most).
+pub fn optimal_partition_of(
+    most: usize,
+    strips: usize,
+    once: Seconds,
+    cost: impl Fn(usize, usize) -> f64,
+) -> Option<Partition> {
+    // layers[k][j]: of the first j strips in k parts, the least sum and where the last part begins.
+    let mut layers = vec![vec![(f64::INFINITY, 0); strips + 1]];
+    layers[0][0].0 = 0.0;
+    for parts in 1..=most.min(strips) {
+        let before = &layers[parts - 1];
+        let mut layer = vec![(f64::INFINITY, 0); strips + 1];
+        for start in (0..strips).filter(|&start| before[start].0.is_finite()) {
+            for (last, least) in layer[start + 1..].iter_mut().enumerate() {
+                let sum = before[start].0 + (cost(start, start + last) - once.0);
+                if sum < least.0 {
+                    *least = (sum, start);
+                }
+            }
+        }
+        layers.push(layer);
+    }
+    let of = |count: usize| layers[count][strips].0;
+    let count = (1..layers.len()).filter(|&k| of(k).is_finite()).min_by(|&a, &b| of(a).total_cmp(&of(b)))?;
+    let (mut parts, mut end) = (Vec::with_capacity(count), strips);
+    for layer in layers[1..=count].iter().rev() {
+        let start = layer[end].1;
+        parts.push(start..end);
+        end = start;
+    }
+    parts.reverse();
+    Some(Partition { parts, total: Seconds(once.0 + of(count)) })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -89,6 +124,25 @@ mod tests {
             let mut start = 0;
             ends.map(|end| std::mem::replace(&mut start, end)..end).collect()
         })
+    }
+
+    proptest! {
+        #[test]
+        fn a_limit_on_the_parts_gives_the_best_of_those_within_it(
+            strips in 1_usize..=9,
+            most in 1_usize..=5,
+            once in 0_u32..6,
+            table in proptest::collection::vec(0_u32..30, 81),
+        ) {
+            let cost = |first: usize, last: usize| f64::from(table[9 * first + last]);
+            let once = f64::from(once);
+            let found = optimal_partition_of(most, strips, Seconds(once), cost).unwrap();
+            let within = all_partitions(strips).filter(|parts| parts.len() <= most);
+            let least = within.map(|parts| total(&parts, once, cost)).min_by(f64::total_cmp).unwrap();
+            prop_assert!(found.parts.len() <= most);
+            prop_assert_eq!(found.total, Seconds(least));
+            prop_assert_eq!(total(&found.parts, once, cost), least);
+        }
     }
 
     proptest! {

@@ -16,9 +16,11 @@ mod strip_rows;
 
 use crate::{Advisor, Error, ModelName, Predictor};
 use block_times::BlockPredictor;
-use sparsight_kernels::{BLOCKS, Candidate, Execution, feasible};
+use sparsight_kernels::{BLOCKS, Candidate, Execution, FUSED_PARTS, feasible};
 use sparsight_matrix::{Csr, Features, Limits, Scalar, Seconds, StripDetail, Strips};
-use sparsight_model::{BlockCosts, PlacementRule, Prediction, RowLengthRule, optimal_partition};
+use sparsight_model::{
+    BlockCosts, PlacementRule, Prediction, RowLengthRule, optimal_partition, optimal_partition_of,
+};
 use std::num::NonZeroUsize;
 use std::ops::Range;
 
@@ -211,7 +213,13 @@ impl Planner<'_> {
             // Of the whole more is known than its strips say, and it is what `advise` predicts.
             costs.set(0, all.end - 1, alone.map_or(f64::INFINITY, |part| part.prediction.time.0));
             let once = execution.once(self.launch);
-            optimal_partition(all.end, once, |first, last| costs.get(first, last))?.parts
+            let cost = |first, last| costs.get(first, last);
+            let found = optimal_partition(all.end, once, cost)?;
+            if execution == Execution::Fused && found.parts.len() > FUSED_PARTS {
+                optimal_partition_of(FUSED_PARTS, all.end, once, cost)?.parts
+            } else {
+                found.parts
+            }
         };
         let parts = ranges.into_iter().map(|range| self.part(range, among)).collect::<Option<Vec<_>>>()?;
         let predicted = execution.total(self.launch, parts.iter().map(|part| part.prediction.time));

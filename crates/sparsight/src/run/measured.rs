@@ -2,9 +2,9 @@
 
 use crate::{Bench, Error};
 use sparsight_device::timing::{Timing, measure};
-use sparsight_device::{Device, DeviceError, Partition, Preparation, check_product, random_x};
+use sparsight_device::{Device, DeviceError, Partition, Preparation, Product, check_product, random_x};
 use sparsight_kernels::{Candidate, Execution};
-use sparsight_matrix::{Csr, Scalar, reference};
+use sparsight_matrix::{Csr, Reference, Scalar, reference};
 use std::ops::Range;
 
 /// What a partition took.
@@ -31,10 +31,24 @@ pub fn run_partition<T: Scalar>(
     how: &Bench,
 ) -> Result<MeasuredPartition, Error> {
     let partition = Partition::try_new(parts.to_vec(), execution).map_err(DeviceError::from)?;
-    let mut product = device.load_parts(a, &partition)?;
     let x = random_x(a.ncols(), how.seed);
-    let name = format!("the {execution} product of {} parts", parts.len());
-    check_product(product.as_mut(), &name, &x, &reference(a, &x))?;
+    let mut product = checked(device, a, &partition, (&x, &reference(a, &x)))?;
     let timing = measure(|products| product.batch(products, how.caches), &how.rule)?;
     Ok(MeasuredPartition { timing, preparation: product.preparation() })
+}
+
+/// The product of a partition, held to the reference.
+pub(super) fn checked<'d, T: Scalar>(
+    device: &'d dyn Device<T>,
+    a: &Csr<T>,
+    partition: &Partition,
+    (x, expected): (&[T], &Reference),
+) -> Result<Box<dyn Product<T> + 'd>, DeviceError> {
+    let mut product = device.load_parts(a, partition)?;
+    let name = match partition.parts() {
+        [(_, candidate)] => candidate.to_string(),
+        parts => format!("the {} product of {} parts", partition.execution(), parts.len()),
+    };
+    check_product(product.as_mut(), &name, x, expected)?;
+    Ok(product)
 }

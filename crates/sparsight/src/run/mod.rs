@@ -6,10 +6,12 @@
 //!     multiply, ...               as often as a solver likes
 //! ```
 
+mod contest;
 mod measured;
 mod plan;
 mod prepared;
 
+pub use contest::contest;
 pub use measured::{MeasuredPartition, run_partition};
 pub use plan::Plan;
 pub use prepared::Prepared;
