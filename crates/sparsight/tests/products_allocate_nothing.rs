@@ -52,7 +52,12 @@ fn only_the_first_product_allocates() {
     products(1);
     let first = ALLOCATIONS.load(Ordering::Relaxed);
     assert!(first > before, "the counter counts");
-    // Fewer calls than make the thread pool extend its queue of work that comes from outside, 63 pieces a block.
-    products(20);
-    assert_eq!(ALLOCATIONS.load(Ordering::Relaxed), first);
+    // Fewer calls than make the thread pool extend its queue of work that comes from outside, 63 pieces a block. The least
+    // of several rounds, since the test's harness may allocate something of its own meanwhile.
+    let round = |_| {
+        let before = ALLOCATIONS.load(Ordering::Relaxed);
+        products(5);
+        ALLOCATIONS.load(Ordering::Relaxed) - before
+    };
+    assert_eq!((0..4).map(round).min(), Some(0));
 }
