@@ -2,7 +2,7 @@
 
 use crate::args::ModelFlags;
 use crate::context::Context;
-use crate::device_choice::ProfileFlags;
+use crate::device_choice::{OpenDevice, ProfileFlags};
 use crate::failure::{Exit, Failure};
 use crate::json::{CandidateJson, DeviceJson, Document, MatrixJson, PredictionJson};
 use crate::matrix_source::MatrixSource;
@@ -10,20 +10,26 @@ use crate::printer::BOLD;
 use crate::table::Table;
 use crate::text::{between, candidate, counted, grouped, heading, percent, shape};
 use serde::Serialize;
-use sparsight::kernels::{Candidate, Execution, Format, catalogue};
-use sparsight::matrix::{Dtype, Scalar, Seconds};
-use sparsight::{Advisor, Part, PartitionObjective, Partitioning, Profile, Strategy};
+use sparsight::device::Device;
+use sparsight::device::timing::StoppingRule;
+use sparsight::kernels::{Candidate, Execution, Format, catalogue_on, feasible};
+use sparsight::matrix::{Csr, Dtype, Scalar, Seconds};
+use sparsight::{
+    Advisor, Bench, MeasuredPartition, Part, PartitionObjective, Partitioning, Plan as Runnable, Profile,
+    Strategy, contest,
+};
 use std::num::NonZeroUsize;
 use std::str::FromStr;
 
 /// The optimal partition: row blocks, a format, kernel and block size for each, and the predicted total
 ///
 /// Rows are cut into strips, and neighbouring strips are put together in the way that takes least time in all (Guo, Wang
-/// and Chen 2014). Nothing is run: the times are predicted.
+/// and Chen 2014). Without --run the times are predicted and nothing is run.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Plan {
-    /// The matrix: a file or gallery:NAME[,key=value...]
-    path: String,
+    /// Matrices: files, folders or gallery:NAME[,key=value...]
+    #[arg(required = true)]
+    paths: Vec<String>,
     #[command(flatten)]
     profile: ProfileFlags,
     #[command(flatten)]
@@ -39,6 +45,9 @@ pub(crate) struct Plan {
     /// Formats to choose from, such as csr,ell,coo,hyb (the paper's) or sell/c32/s1024 [default: all]
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     formats: Vec<FormatName>,
+    /// Run each plan on the device here, in turn with the best single candidate and the routines of the vendor's library
+    #[arg(long)]
+    run: bool,
 }
 
 /// Most strips that can be asked for: 8.4 million blocks, of 8 bytes in each of six tables. Chosen.
@@ -87,18 +96,42 @@ impl FromStr for FormatName {
 }
 
 #[derive(Serialize)]
-struct PlanJson {
-    matrix: MatrixJson,
+struct PlansJson {
     device: DeviceJson,
     dtype: Dtype,
-    model: String,
     placement: sparsight::model::PlacementRule,
     row_length: sparsight::model::RowLengthRule,
+    matrices: Vec<PlanJson>,
+}
+
+#[derive(Serialize)]
+struct PlanJson {
+    matrix: MatrixJson,
+    model: String,
     strips: usize,
     strip_rows: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     single: Option<PartJson>,
     strategies: Vec<StrategyJson>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    measured: Vec<MeasuredJson>,
+}
+
+#[derive(Serialize)]
+struct MeasuredJson {
+    /// `single`, `sequential` or `fused`, else the id of a routine of the vendor's.
+    what: String,
+    /// A candidate, or the parts.
+    plan: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    time_s: Option<Seconds>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    spread: Option<f64>,
+    /// Conversion, preprocessing and upload.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    preparation_s: Option<Seconds>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    failed: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -132,12 +165,54 @@ impl Plan {
     }
 
     fn run_as<T: Scalar>(&self, context: &Context) -> Result<Exit, Failure> {
-        let source = MatrixSource::named(&self.path)?;
+        let sources = MatrixSource::batch(&self.paths)?;
         let profile = self.profile.resolve(context, T::DTYPE)?;
+        let device = if self.run { Some(self.profile.open(&profile)?) } else { None };
+        context.interrupt.listen();
+        let bar = context.printer.progress(sources.len() as u64, "planning");
+        let mut planned = Vec::new();
+        let mut ended = Ok(());
+        for (done, source) in (0..).zip(&sources) {
+            bar.at(done, source.title());
+            ended = context.interrupt.check().and_then(|()| {
+                planned.push(self.one::<T>(source, &profile, device.as_ref(), context)?);
+                Ok(())
+            });
+            if ended.is_err() {
+                break;
+            }
+        }
+        drop(bar);
+        if context.printer.is_json() {
+            self.print_json(&planned, &profile, context)?;
+        } else {
+            for (at, one) in planned.iter().enumerate() {
+                if at > 0 {
+                    context.printer.line("")?;
+                }
+                print(one, &profile, context)?;
+            }
+        }
+        ended.map_err(|failure| failure.keeping(|| "what was planned is shown above".to_owned()))?;
+        let failed = |one: &Planned| {
+            one.partitioning.strategies.is_empty() || one.measured.iter().any(|m| m.outcome.is_err())
+        };
+        Ok(if planned.iter().any(failed) { Exit::No } else { Exit::Done })
+    }
+
+    fn one<T: Scalar>(
+        &self,
+        source: &MatrixSource,
+        profile: &Profile,
+        device: Option<&OpenDevice>,
+        context: &Context,
+    ) -> Result<Planned, Failure> {
         let matrix = source.load::<T>(context)?;
         let wanted =
             |c: &Candidate| self.formats.is_empty() || self.formats.iter().any(|name| name.names(c.format()));
-        let candidates: Vec<Candidate> = catalogue(T::DTYPE).filter(wanted).collect();
+        // What is planned is ours; the vendor's library is what a plan is held against.
+        let ours = catalogue_on(profile.device.facts.kind, T::DTYPE).filter(|c| !c.kernel.is_vendors());
+        let candidates: Vec<Candidate> = ours.filter(wanted).collect();
         let objective = PartitionObjective {
             model: self.model.model,
             placement: self.model.placement,
@@ -145,22 +220,15 @@ impl Plan {
             strips: self.strips,
             executions: self.execution.0.clone(),
         };
-        let plan = Advisor::new(&profile).partition(&matrix, &candidates, &objective)?;
-        if context.printer.is_json() {
-            self.print_json(&source, &profile, &plan, context)?;
-        } else {
-            print(&source, &profile, &plan, context)?;
-        }
-        Ok(if plan.strategies.is_empty() { Exit::No } else { Exit::Done })
+        let partitioning = Advisor::new(profile).partition(&matrix, &candidates, &objective)?;
+        let measured = match device {
+            Some(device) => measure(&matrix, &partitioning, device.of(), context)?,
+            None => Vec::new(),
+        };
+        Ok(Planned { title: source.title(), partitioning, measured })
     }
 
-    fn print_json(
-        &self,
-        source: &MatrixSource,
-        profile: &Profile,
-        plan: &Partitioning,
-        context: &Context,
-    ) -> Result<(), Failure> {
+    fn print_json(&self, planned: &[Planned], profile: &Profile, context: &Context) -> Result<(), Failure> {
         let top = context.top_in_json();
         let strategy = |strategy: &Strategy| StrategyJson {
             execution: strategy.execution,
@@ -168,30 +236,89 @@ impl Plan {
             gain: strategy.gain(),
             parts: strategy.parts.iter().take(top).map(PartJson::from).collect(),
         };
-        let body = PlanJson {
-            matrix: MatrixJson::new(source.title(), &plan.features),
+        let one = |Planned { title, partitioning, measured }: &Planned| PlanJson {
+            matrix: MatrixJson::new(title.clone(), &partitioning.features),
+            model: partitioning.model.to_string(),
+            strips: partitioning.strips,
+            strip_rows: partitioning.rows_a_strip,
+            single: partitioning.strategies.first().map(|strategy| (&strategy.single).into()),
+            strategies: partitioning.strategies.iter().map(strategy).collect(),
+            measured: measured.iter().map(MeasuredJson::from).collect(),
+        };
+        let body = PlansJson {
             device: DeviceJson::profiled(profile),
             dtype: context.dtype(),
-            model: plan.model.to_string(),
             placement: self.model.placement,
             row_length: self.model.row_length,
-            strips: plan.strips,
-            strip_rows: plan.rows_a_strip,
-            single: plan.strategies.first().map(|strategy| (&strategy.single).into()),
-            strategies: plan.strategies.iter().map(strategy).collect(),
+            matrices: planned.iter().map(one).collect(),
         };
         context.printer.object(&Document::new("sparsight/plan/1", body))
     }
 }
 
-fn print(
-    source: &MatrixSource,
-    profile: &Profile,
-    plan: &Partitioning,
+/// What was found for one matrix.
+struct Planned {
+    title: String,
+    partitioning: Partitioning,
+    /// Nothing without `--run`.
+    measured: Vec<Measured>,
+}
+
+/// A plan that was run.
+struct Measured {
+    what: String,
+    plan: Runnable,
+    outcome: Result<MeasuredPartition, String>,
+}
+
+/// The best single candidate, every strategy that cuts, and the routines of the vendor's library, timed in turn.
+fn measure<T: Scalar>(
+    matrix: &Csr<T>,
+    partitioning: &Partitioning,
+    device: &dyn Device<T>,
     context: &Context,
-) -> Result<(), Failure> {
+) -> Result<Vec<Measured>, Failure> {
+    let whole = |candidate| Runnable::whole(matrix.nrows(), candidate, None);
+    let mut plans = Vec::new();
+    if let Some(Strategy { single, .. }) = partitioning.strategies.first() {
+        plans.push(("single".to_owned(), whole(single.candidate)));
+    }
+    for strategy in partitioning.strategies.iter().filter(|strategy| !is_single(strategy)) {
+        plans.push((strategy.execution.to_string(), Runnable::of(strategy)?));
+    }
+    let vendors = catalogue_on(device.facts().kind, T::DTYPE).filter(|c| {
+        let fits = feasible(c, &partitioning.features, &device.limits()).is_ok();
+        c.kernel.is_vendors() && fits && device.runs(c.kernel).is_ok()
+    });
+    plans.extend(vendors.map(|candidate| (candidate.kernel.to_string(), whole(candidate))));
+    let how = Bench { rule: StoppingRule::BRISK, seed: context.seed, ..Bench::default() };
+    let (names, plans): (Vec<String>, Vec<Runnable>) = plans.into_iter().unzip();
+    let outcomes = contest(device, matrix, &plans, &how);
+    let measured = names.into_iter().zip(plans).zip(outcomes);
+    Ok(measured
+        .map(|((what, plan), outcome)| Measured { what, plan, outcome: outcome.map_err(|e| e.to_string()) })
+        .collect())
+}
+
+impl From<&Measured> for MeasuredJson {
+    fn from(Measured { what, plan, outcome }: &Measured) -> Self {
+        let known = outcome.as_ref().ok();
+        let preparation = known.map(|known| known.preparation);
+        Self {
+            what: what.clone(),
+            plan: plan.to_string(),
+            time_s: known.map(|known| known.timing.time),
+            spread: known.map(|known| known.timing.spread),
+            preparation_s: preparation.map(|took| Seconds(took.convert.0 + took.upload.0)),
+            failed: outcome.as_ref().err().cloned(),
+        }
+    }
+}
+
+fn print(planned: &Planned, profile: &Profile, context: &Context) -> Result<(), Failure> {
+    let Planned { title, partitioning: plan, measured } = planned;
     let out = &context.printer;
-    out.line(format_args!("{BOLD}{}{BOLD:#}   {}", source.title(), shape(&plan.features)))?;
+    out.line(format_args!("{BOLD}{title}{BOLD:#}   {}", shape(&plan.features)))?;
     out.line(format_args!("{}   model {}", heading(profile, context.dtype()), plan.model))?;
     out.line(format_args!(
         "{} of {}",
@@ -222,15 +349,39 @@ fn print(
             ))?;
         }
     }
-    Ok(())
+    if measured.is_empty() { Ok(()) } else { out.line(format_args!("\n{}", measured_table(measured))) }
+}
+
+fn measured_table(measured: &[Measured]) -> Table {
+    let mut table = Table::new(&["<measured in turn", "<plan", "time", "prepared in"]);
+    for Measured { what, plan, outcome } in measured {
+        let parts = plan.partition().parts();
+        let plan = match parts {
+            [(_, single)] => candidate(single),
+            parts => counted(parts.len() as u64, "part"),
+        };
+        let [time, took] = match outcome {
+            Ok(known) => {
+                let took = known.preparation;
+                [known.timing.time.to_string(), Seconds(took.convert.0 + took.upload.0).to_string()]
+            }
+            Err(why) => [why.clone(), String::new()],
+        };
+        table.row([what.clone(), plan, time, took]);
+    }
+    table
+}
+
+/// Whether it is the best single candidate and nothing else.
+fn is_single(strategy: &Strategy) -> bool {
+    strategy.parts.len() == 1 && strategy.parts[0].candidate == strategy.single.candidate
 }
 
 /// `6.3 % less than the best single`.
 fn gained(strategy: &Strategy) -> String {
     let gain = strategy.gain();
-    let is_single = strategy.parts.len() == 1 && strategy.parts[0].candidate == strategy.single.candidate;
     match gain {
-        _ if is_single => "the best single".to_owned(),
+        _ if is_single(strategy) => "the best single".to_owned(),
         gain if gain < 0.0 => format!("{} more than the best single", percent(-gain)),
         gain => format!("{} less than the best single", percent(gain)),
     }

@@ -141,7 +141,7 @@ mod tests {
             let least = within.map(|parts| total(&parts, once, cost)).min_by(f64::total_cmp).unwrap();
             prop_assert!(found.parts.len() <= most);
             prop_assert_eq!(found.total, Seconds(least));
-            prop_assert_eq!(total(&found.parts, once, cost), least);
+            prop_assert_eq!(Seconds(total(&found.parts, once, cost)), Seconds(least));
         }
     }
 

@@ -7,6 +7,8 @@ use sparsight_device::timing::Sampling;
 use sparsight_device::{Device, DeviceError, Product};
 use sparsight_matrix::{Csr, Scalar, reference};
 
+type Contestant<'d, T> = (Box<dyn Product<T> + 'd>, Sampling);
+
 /// Prepares every plan, holds each to the reference, and samples their times in turn, a sample of each a round, until all
 /// satisfy the rule of `how`. The answers are in the order of `plans`; a plan that cannot be run or is wrong says why.
 ///
@@ -24,8 +26,7 @@ pub fn contest<T: Scalar>(
         let sampling = Sampling::begin(|products| product.batch(products, how.caches), &how.rule)?;
         Ok((product, sampling))
     };
-    let mut all: Vec<Result<(Box<dyn Product<T> + '_>, Sampling), DeviceError>> =
-        plans.iter().map(begin).collect();
+    let mut all: Vec<Result<Contestant<'_, T>, DeviceError>> = plans.iter().map(begin).collect();
     loop {
         let mut sampled = false;
         for one in &mut all {
@@ -42,7 +43,7 @@ pub fn contest<T: Scalar>(
             break;
         }
     }
-    let measured = |(product, sampling): (Box<dyn Product<T> + '_>, Sampling)| MeasuredPartition {
+    let measured = |(product, sampling): Contestant<'_, T>| MeasuredPartition {
         timing: sampling.timing(),
         preparation: product.preparation(),
     };
