@@ -1,7 +1,8 @@
 //! Conjugate gradients with the format, kernel and block size that sparsight plans, and once more with the vendor's CSR.
 //! On a GPU all vectors stay there; the host looks at the residual now and then. Without one it runs on the CPU.
 //!
-//! `cargo run --release -p sparsight --example conjugate_gradients -- gallery:stencil3d,n=150` (or a `.mtx` file)
+//! `cargo run --release -p sparsight --example conjugate_gradients -- gallery:stencil3d,n=150` (or a `.mtx` file), and
+//! behind it the name or folder of another profile than the shipped one.
 //!
 //! The first run on a machine compiles the kernels, and its times show that.
 
@@ -214,7 +215,8 @@ fn compare<'d, S: Solver>(
     a: &Csr<f64>,
     place: impl Fn(Prepared<'d, f64>, &[f64]) -> Result<S, Box<dyn Error>>,
 ) -> Result<(), Box<dyn Error>> {
-    let profile = Profile::shipped("nvidia-h200")?;
+    let named = std::env::args().nth(2).filter(|name| !name.starts_with('-'));
+    let profile = Profile::find(&named.unwrap_or_else(|| "nvidia-h200".to_owned()))?;
     let objective = Objective { products: Some(1000), ..Objective::default() };
     let planned = Advisor::new(&profile).plan(a, &objective)?;
     let vendors = Plan::whole(a.nrows(), "cusparse-csr/a1/f64".parse()?, None);
