@@ -192,8 +192,7 @@ fn sequential<T: Scalar>(
         launches.extend(calls.into_iter().map(|call| {
             let place = call.args.len() - call.tail.len();
             let slot = Slot { place, tail: call.tail, first_row: rows.start };
-            let launch = module.launch(call.kernel, call.grid, candidate.block, &call.args);
-            PartLaunch { launch, slots: vec![slot] }
+            PartLaunch { launch: call.launch(cuda, &module, candidate.block), slots: vec![slot] }
         }));
     }
     Ok(launches)
