@@ -66,6 +66,7 @@ fn plan_in_json_has_rows_without_a_gap() {
     let arguments = ["plan", HALVES, "--profile", "made-up", "--model", "strip"];
     let all = json(dir.path(), &arguments);
     assert_eq!(all["schema"], "sparsight/plan/1");
+    let all = &all["matrices"][0];
     assert_eq!((&all["strips"], &all["strip_rows"]), (&44.into(), &640.into()));
     let strategies = all["strategies"].as_array().unwrap();
     assert_eq!(strategies.len(), 2);
@@ -86,7 +87,7 @@ fn plan_in_json_has_rows_without_a_gap() {
 fn plan_refuses_what_it_does_not_know() {
     let dir = made_up_profile();
     for (flag, value, says) in [
-        ("--formats", "dia", "unknown format 'dia': csr, coo"),
+        ("--formats", "dia", "unknown format 'dia': csr, csr-balanced/i256"),
         ("--execution", "parallel", "sequential or fused, or both"),
         ("--strips", "0", "from 1 to 4096"),
         ("--strips", "5000", "from 1 to 4096"),
@@ -252,9 +253,9 @@ fn answers_say_which_learned_model_they_come_from() {
     // No model knows SELL-C-sigma here: nothing was measured with it.
     let answer = json(dir.path(), &advise);
     for candidate in answer["candidates"].as_array().unwrap().iter().filter(|c| c["infeasible"].is_null()) {
-        let wanted = match candidate["kernel"].as_str().unwrap() {
-            "hyb" => "strip-cache",
-            "coo" => "linear",
+        let wanted = match candidate["id"].as_str().unwrap() {
+            id if id.starts_with("hyb/") => "strip-cache",
+            id if id.starts_with("coo/b") => "linear",
             _ => "boosting",
         };
         assert_eq!(candidate["model"], wanted, "{candidate}");

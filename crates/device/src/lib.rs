@@ -43,7 +43,8 @@ pub trait Device<T: Scalar> {
         if kernel.runs_on(facts.kind) {
             return Ok(());
         }
-        let reason = format!("it is a routine of NVIDIA's for its GPUs, and this is {}", facts.name);
+        let what = if kernel.is_vendors() { "a routine of NVIDIA's for its GPUs" } else { "for GPUs" };
+        let reason = format!("it is {what}, and this is {}", facts.name);
         Err(DeviceError::CannotRun { kernel: kernel.to_string(), reason })
     }
 

@@ -1,6 +1,6 @@
 //! A matrix cut into blocks of neighbouring rows, each with a candidate of its own.
 
-use sparsight_kernels::{Candidate, Execution, FUSED_PARTS};
+use sparsight_kernels::{Candidate, Execution, FUSED_PARTS, fits_one_launch};
 use sparsight_matrix::{Csr, Dtype, Scalar};
 use std::ops::Range;
 use thiserror::Error;
@@ -63,6 +63,11 @@ pub enum PartitionError {
         /// How many.
         parts: usize,
     },
+    /// Tiles of csr-balanced of several sizes in one launch.
+    #[error(
+        "the kernels of these parts take more shared memory together than a thread block has; use fewer tile sizes"
+    )]
+    SharedMemory,
     /// More thread blocks than a grid has.
     #[error("{blocks} thread blocks do not fit in one launch")]
     TooManyBlocks {
@@ -135,6 +140,10 @@ impl Partition {
         }
         if execution == Execution::Fused && parts.len() > FUSED_PARTS {
             return Err(PartitionError::TooManyParts { parts: parts.len() });
+        }
+        let kernels = parts.iter().map(|(_, candidate)| candidate.kernel);
+        if execution == Execution::Fused && !fits_one_launch(kernels, dtype) {
+            return Err(PartitionError::SharedMemory);
         }
         Ok(Self { parts, execution })
     }

@@ -8,16 +8,19 @@ use sparsight_device::cpu::Cpu;
 use sparsight_device::cuda::{Stream, cusparse_version};
 use sparsight_device::timing::{Caches, StoppingRule, measure};
 use sparsight_device::{Device, DeviceError, Partition, PartitionError, Product, check_product, random_x};
-use sparsight_kernels::{Candidate, Execution, FUSED_PARTS, Kernel, feasible};
+use sparsight_kernels::{Candidate, DeviceKind, Execution, FUSED_PARTS, Kernel, feasible};
 use sparsight_matrix::{Csr, Features, Reference, Scalar, mix, reference};
 use support::{awkward_matrices, gpu};
 
 /// What parts are dealt.
 fn kernels(execution: Execution) -> Vec<Kernel> {
-    let ours = Kernel::ALL
-        .into_iter()
-        .filter(|k| !matches!(k, Kernel::CsrBalanced(_) | Kernel::CsrBinned | Kernel::Vendor(_)));
-    ours.filter(|&kernel| execution == Execution::Sequential || kernel.shares_a_launch()).collect()
+    let ours = Kernel::ALL.into_iter().filter(|kernel| kernel.runs_on(DeviceKind::Cpu));
+    // Tiles of all sizes are too much for one launch.
+    let fits = |kernel: &Kernel| match kernel {
+        Kernel::CsrBalanced(shape) => shape.items == 512,
+        kernel => kernel.shares_a_launch(),
+    };
+    ours.filter(|kernel| execution == Execution::Sequential || fits(kernel)).collect()
 }
 
 /// `count` parts at places and with kernels that follow from `seed`; some may be empty.

@@ -13,6 +13,7 @@
 use crate::source::{c_type, cuda};
 use crate::{Candidate, Kernel, KernelSource, source};
 use sparsight_matrix::Dtype;
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 /// Most parts of a fused launch. Chosen: all of them, 192 bytes each, are one parameter, which may have 4 KiB, and a
@@ -27,6 +28,26 @@ const HEAD: usize = 2;
 const PART: usize = HEAD + FUSED_ARGS;
 
 const FUSED: &str = cuda!("fused.cu");
+
+/// Static shared memory that a thread block may have. A property of all CUDA devices so far; more would have to be asked
+/// for at each launch.
+const SHARED_BYTES: u64 = 48 << 10;
+
+/// Whether the kernels fit into one launch together: the shared memory of csr-balanced's tiles and of long rows' sums is
+/// there once for each variant.
+pub fn fits_one_launch(kernels: impl IntoIterator<Item = Kernel>, dtype: Dtype) -> bool {
+    let variants: BTreeSet<Kernel> = kernels.into_iter().collect();
+    // What adds up long rows takes one sum a warp, of at most 32, and a flag.
+    let sums = 32 * dtype.bytes() + 8;
+    let bytes = |kernel: &Kernel| match kernel {
+        Kernel::CsrBalanced(shape) => {
+            u64::from(2 * shape.items + 2 * shape.items / 32) * dtype.bytes() + sums
+        }
+        Kernel::CsrBinned => sums,
+        _ => 0,
+    };
+    variants.iter().map(bytes).sum::<u64>() <= SHARED_BYTES
+}
 
 /// How every kernel that multiplies begins, and what becomes of it where it is called by another kernel.
 const KERNEL: &str = "extern \"C\" __global__ void __launch_bounds__(BLOCK)";
@@ -140,7 +161,7 @@ impl Default for FusedParts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use sparsight_matrix::SellShape;
+    use sparsight_matrix::{SellShape, TileShape};
 
     #[test]
     fn each_variant_has_a_namespace_its_definitions_and_a_case_with_all_arguments() {
@@ -173,6 +194,16 @@ mod tests {
                 "{kernel}"
             );
         }
+    }
+
+    #[test]
+    fn tiles_of_many_sizes_are_too_much_for_one_launch() {
+        let all = TileShape::ALL.map(Kernel::CsrBalanced);
+        assert!(
+            all.into_iter().all(|kernel| fits_one_launch([kernel, kernel, Kernel::CsrBinned], Dtype::F64))
+        );
+        assert!(fits_one_launch(all, Dtype::F32), "256 + 512 + 1,024 + 2,048 items, twice, of 4 bytes");
+        assert!(!fits_one_launch(all, Dtype::F64));
     }
 
     #[test]

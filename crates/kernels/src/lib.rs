@@ -22,7 +22,7 @@ pub use benchmark_rows::BenchmarkRows;
 pub use candidate::{BLOCKS, Candidate, ParseCandidateError, catalogue, catalogue_on};
 pub use device_facts::{DeviceFacts, DeviceKind};
 pub use execution::Execution;
-pub use fused::{FUSED_ARGS, FUSED_PARTS, FusedParts, fused_source};
+pub use fused::{FUSED_ARGS, FUSED_PARTS, FusedParts, fits_one_launch, fused_source};
 pub use kernel::{Format, Kernel, ParseFormatError};
 pub use launch::{BinEnds, Chunk, row_chunks};
 pub use row_length_distribution::RowLengthDistribution;

@@ -4,9 +4,9 @@ mod made_up;
 
 use made_up::{candidate, gpu, hyb_matrix, matrix};
 use sparsight_kernels::{
-    Candidate, DeviceFacts, DeviceKind, Kernel, Placement, RowLengthDistribution, strip,
+    Candidate, DeviceFacts, DeviceKind, Kernel, Placement, RowLengthDistribution, StripUnit, strip,
 };
-use sparsight_matrix::{Dtype, Features, Seconds, mix};
+use sparsight_matrix::{BroEllShape, Dtype, Features, Seconds, mix};
 use sparsight_model::Observation;
 use sparsight_model::transfer::{
     Role, Transfer, TransferError, TransferParameters, TransferSide, Transferred, handful,
@@ -41,8 +41,9 @@ fn observe(facts: &DeviceFacts, time: Time) -> Vec<Observation> {
     let mut all = Vec::new();
     for kernel in Kernel::ALL {
         for point in handful(kernel, threshold) {
-            // COO: strips of non-zeros, made of one strip of rows.
-            let strips_of_rows = if kernel == Kernel::Coo { 1 } else { point.strips };
+            // Strips of non-zeros, or of rows and non-zeros, are made of one strip of rows.
+            let by_rows = StripUnit::of(kernel) == StripUnit::Rows;
+            let strips_of_rows = if by_rows { point.strips } else { 1 };
             all.extend(Placement::ALL.map(|placement| Observation {
                 candidate: candidate(kernel),
                 placement,
@@ -69,7 +70,7 @@ fn no_start_up(threshold: Option<u32>, speed: f64) -> impl Fn(Kernel, Placement,
     move |kernel, placement, i, p| {
         let strewn = if placement == Placement::Strewn { 2.5 } else { 1.0 };
         let a_strip = match kernel {
-            Kernel::Coo | Kernel::CooShort { .. } => 1.0,
+            Kernel::CsrBalanced(_) | Kernel::Coo | Kernel::CooShort { .. } => 1.0,
             Kernel::CsrVector { .. } => p + 2.0 * (p - threshold).max(0.0),
             _ => p,
         };
@@ -96,7 +97,7 @@ fn without_start_up_cost_p_is_exact_in_all_cases_of_the_thresholds() {
             let features = Features { x_reuse: reuse, ..matrix(5 * 6_144, p, p) };
             for kernel in Kernel::ALL.into_iter().filter(|kernel| kernel.has_benchmark_matrices()) {
                 let on = |facts: &DeviceFacts, time: Time| {
-                    let count = if kernel == Kernel::Coo { features.nnz } else { features.nrows };
+                    let count = StripUnit::of(kernel).count(features.nrows, features.nnz);
                     let i = count as f64 / strip(kernel, facts).size as f64;
                     let at = |placement| time(kernel, placement, i, p as f64);
                     reuse * at(Placement::Banded) + (1.0 - reuse) * at(Placement::Strewn)
@@ -147,7 +148,7 @@ fn a_device_transferred_to_itself_gives_the_time_it_was_given_with_every_kernel(
         for (nrows, p, width, coo) in [(100, 0, 0, 50), (70_000, 40, 12, 9_000), (9_000, 2_000, 2_000, 0)] {
             let hyb = hyb_matrix(nrows, width, coo, 0.3).hyb;
             let features = Features { hyb, x_reuse: 0.3, ..matrix(nrows, p, p) };
-            for kernel in Kernel::ALL {
+            for kernel in Kernel::ALL.into_iter().filter(|kernel| !kernel.is_vendors()) {
                 let got = transferred(&device, &device, kernel, &features, 3.5e-4);
                 assert!((got.relative.performance() - 1.0).abs() < 1e-12, "{kernel}: {got:?}");
                 assert!((got.time.0 / 3.5e-4 - 1.0).abs() < 1e-12, "{kernel}: {got:?}");
@@ -165,7 +166,7 @@ fn no_time_is_zero_or_below_the_launch_cost_of_the_target() {
         let to =
             Device::measured(DeviceFacts { launch_s: Seconds(launch), ..device(1536, Some(256)) }, &noisy);
         let mut at_launch_cost = 0;
-        for kernel in Kernel::ALL {
+        for kernel in Kernel::ALL.into_iter().filter(|kernel| !kernel.is_vendors()) {
             for reference in [1e-12, 1e-6, 1e-3, 1.0] {
                 let got = transferred(&from, &to, kernel, &matrix(50_000, 9, 9), reference);
                 assert!(got.time.0 > 0.0 && got.time.0.is_finite() && got.time.0 >= launch, "{got:?}");
@@ -211,7 +212,7 @@ fn parameters_read_back_are_the_same() {
     let device = Device::measured(device(1024, Some(256)), &noisy);
     let text = serde_json::to_string(&device.parameters).unwrap();
     assert_eq!(serde_json::from_str::<TransferParameters>(&text).unwrap(), device.parameters);
-    assert_eq!(device.parameters.candidates().len(), 2 * 9, "two placements of what has benchmark matrices");
+    assert_eq!(device.parameters.candidates().len(), 2 * 15, "two placements of what has benchmark matrices");
 }
 
 #[test]
@@ -232,7 +233,7 @@ fn one_placement_is_answered_by_the_other_and_none_is_refused_with_what_is_missi
         from.to(to).relative(&candidate, &matrix(50_000, p, p)).unwrap_err().to_string()
     };
     let no_ell = only(&|o| o.candidate.kernel != Kernel::Ell);
-    for kernel in [Kernel::Ell, Kernel::ALL[Kernel::ALL.len() - 1]] {
+    for kernel in [Kernel::Ell, Kernel::BroEll(BroEllShape::ALL[0])] {
         assert_eq!(
             refused(&whole, &no_ell, candidate(kernel), 9),
             "the target holds no benchmark matrices of ell/b128/f32 (non-zeros a row x strips: \
@@ -252,7 +253,7 @@ fn times_that_fall_with_the_size_are_refused_and_not_extrapolated() {
     let falling = |_: Kernel, _: Placement, i: f64, p: f64| 1e-5 / (i + p);
     let facts = device(1024, Some(256));
     let (good, bad) = (Device::measured(facts.clone(), &noisy), Device::measured(facts, &falling));
-    for kernel in Kernel::ALL {
+    for kernel in Kernel::ALL.into_iter().filter(|kernel| !kernel.is_vendors()) {
         let error = good.to(&bad).relative(&candidate(kernel), &hyb_matrix(50_000, 9, 100, 0.5)).unwrap_err();
         assert!(matches!(error, TransferError::Useless { role: Role::Target, .. }), "{kernel}: {error}");
     }

@@ -94,7 +94,7 @@ impl Grid {
         for lengths in RowLengthDistribution::ALL {
             for &dtype in dtypes {
                 for placement in Placement::ALL {
-                    for kernel in Kernel::ALL {
+                    for kernel in Kernel::ALL.into_iter().filter(|kernel| kernel.runs_on(facts.kind)) {
                         let strip = strip(kernel, facts);
                         points.extend(places(kernel, lengths).into_iter().map(
                             |(row_length, strips_of_rows)| {

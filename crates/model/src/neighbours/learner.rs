@@ -77,8 +77,18 @@ fn zero_to_one(rows: &[Vec<f32>]) -> Vec<Axis> {
     (0..columns).map(axis).collect()
 }
 
+/// Four decimal digits behind the first: as exact as what was measured, and half as long in a file.
+fn short(value: f32) -> f32 {
+    if value == 0.0 || !value.is_finite() {
+        return value;
+    }
+    let digits = 4 - value.abs().log10().floor() as i32;
+    let scale = 10_f64.powi(digits);
+    ((f64::from(value) * scale).round() / scale) as f32
+}
+
 fn place(axes: &[Axis], logarithms: &[f32]) -> Vec<f32> {
-    axes.iter().zip(logarithms).map(|(axis, ln)| axis.scale * (ln - axis.least)).collect()
+    axes.iter().zip(logarithms).map(|(axis, ln)| short(axis.scale * (ln - axis.least))).collect()
 }
 
 /// A matrix to learn from.
@@ -128,7 +138,7 @@ impl Learner for Neighbours {
                 factors: vec![None; variants.len()],
             });
             let at = variants.binary_search(&variant(s)).expect("collected from these samples");
-            known.factors[at] = Some((time_s / steps.baseline_s(parts)) as f32);
+            known.factors[at] = Some(short((time_s / steps.baseline_s(parts)) as f32));
         }
         let matrices: Vec<Known<'_>> = matrices.into_values().collect();
         let rows: Vec<Vec<f32>> = matrices.iter().map(|m| logarithms(kernel, m.features)).collect();

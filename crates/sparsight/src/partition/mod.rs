@@ -16,7 +16,7 @@ mod strip_rows;
 
 use crate::{Advisor, Error, ModelName, Predictor};
 use block_times::BlockPredictor;
-use sparsight_kernels::{BLOCKS, Candidate, Execution, FUSED_PARTS, feasible};
+use sparsight_kernels::{BLOCKS, Candidate, Execution, FUSED_PARTS, feasible, fits_one_launch};
 use sparsight_matrix::{Csr, Features, Limits, Scalar, Seconds, StripDetail, Strips};
 use sparsight_model::{
     BlockCosts, PlacementRule, Prediction, RowLengthRule, optimal_partition, optimal_partition_of,
@@ -222,6 +222,10 @@ impl Planner<'_> {
             }
         };
         let parts = ranges.into_iter().map(|range| self.part(range, among)).collect::<Option<Vec<_>>>()?;
+        let kernels = parts.iter().map(|part| part.candidate.kernel);
+        if execution == Execution::Fused && !fits_one_launch(kernels, parts[0].candidate.dtype) {
+            return None;
+        }
         let predicted = execution.total(self.launch, parts.iter().map(|part| part.prediction.time));
         Some(Strategy { execution, parts, predicted, single: single.clone() })
     }
