@@ -79,7 +79,7 @@ fn every_plot_is_written_under_a_stable_name_and_reported() {
         );
     }
     let out = run(dir.path(), &["evaluate", "made-up", "--plots", "out/figures"]);
-    assert!(out.contains("45 plots in out/figures"), "{out}");
+    assert!(out.contains("63 plots in out/figures"), "{out}");
 }
 
 #[test]
