@@ -1,0 +1,103 @@
+//! The answer of `plan` for people.
+
+use super::measured::Measured;
+use super::{Planned, is_single};
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::printer::BOLD;
+use crate::table::Table;
+use crate::text::{between, candidate, counted, grouped, heading, percent, shape};
+use sparsight::matrix::Seconds;
+use sparsight::{Part, Profile, Strategy};
+
+pub(super) fn print(planned: &Planned, profile: &Profile, context: &Context) -> Result<(), Failure> {
+    let Planned { title, partitioning: plan, measured } = planned;
+    let out = &context.printer;
+    out.line(format_args!("{BOLD}{title}{BOLD:#}   {}", shape(&plan.features)))?;
+    out.line(format_args!("{}   model {}", heading(profile, context.dtype()), plan.model))?;
+    out.line(format_args!(
+        "{} of {}",
+        counted(plan.strips as u64, "strip"),
+        counted(plan.rows_a_strip, "row")
+    ))?;
+    let Some(Strategy { single, .. }) = plan.strategies.first() else {
+        out.line("")?;
+        return out.line("no candidate is possible");
+    };
+    let time = single.prediction.time;
+    out.line("")?;
+    out.line(format_args!("{BOLD}best single{BOLD:#}   {}   {time}", candidate(&single.candidate)))?;
+    for strategy in &plan.strategies {
+        out.line("")?;
+        let parts = strategy.parts.len();
+        let (execution, predicted) = (strategy.execution, strategy.predicted);
+        let parts_in_words = counted(parts as u64, "part");
+        out.line(format_args!(
+            "{BOLD}{execution}{BOLD:#}   {parts_in_words}   {predicted}   {}",
+            gained(strategy)
+        ))?;
+        out.line(table(&strategy.parts[..parts.min(context.top())]))?;
+        if parts > context.top() {
+            out.line(format_args!(
+                "  {} more: `--top {parts}`",
+                counted((parts - context.top()) as u64, "part")
+            ))?;
+        }
+    }
+    if measured.is_empty() { Ok(()) } else { out.line(format_args!("\n{}", measured_table(measured))) }
+}
+
+fn measured_table(measured: &[Measured]) -> Table {
+    let mut table = Table::new(&["<measured in turn", "<plan", "time", "prepared in"]);
+    for Measured { what, plan, outcome } in measured {
+        let parts = plan.partition().parts();
+        let plan = match parts {
+            [(_, single)] => candidate(single),
+            parts => counted(parts.len() as u64, "part"),
+        };
+        let [time, took] = match outcome {
+            Ok(known) => {
+                let took = known.preparation;
+                [known.timing.time.to_string(), Seconds(took.convert.0 + took.upload.0).to_string()]
+            }
+            Err(why) => [why.clone(), String::new()],
+        };
+        table.row([what.clone(), plan, time, took]);
+    }
+    table
+}
+
+/// `6.3 % less than the best single`.
+fn gained(strategy: &Strategy) -> String {
+    let gain = strategy.gain();
+    match gain {
+        _ if is_single(strategy) => "the best single".to_owned(),
+        gain if gain < 0.0 => format!("{} more than the best single", percent(-gain)),
+        gain => format!("{} less than the best single", percent(gain)),
+    }
+}
+
+fn table(parts: &[Part]) -> Table {
+    let mut table =
+        Table::new(&["", "<strips", "<rows from 0", "non-zeros", "<candidate", "predicted", "90 % between"]);
+    for (at, part) in parts.iter().enumerate() {
+        let Part { strips, rows, prediction, .. } = part;
+        // As the paper writes it: strips from 1, both ends included.
+        let strips = format!("[{}, {}]", grouped(strips.start as u64 + 1), grouped(strips.end as u64));
+        let rows = if rows.is_empty() {
+            "none".to_owned()
+        } else {
+            format!("{} to {}", grouped(rows.start), grouped(rows.end - 1))
+        };
+        table.row([
+            (at + 1).to_string(),
+            strips,
+            rows,
+            grouped(part.nnz),
+            candidate(&part.candidate),
+            prediction.time.to_string(),
+            between(prediction.low, prediction.high),
+        ]);
+    }
+    table
+}
