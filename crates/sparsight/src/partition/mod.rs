@@ -7,7 +7,7 @@
 //! ```
 //! With [`Execution::Sequential`] every candidate may answer for every block. Parts that share a launch
 //! ([`Execution::Fused`]) have one number of threads a block, and what needs launches of its own cannot take part, see
-//! [`Kernel::shares_a_launch`]: the partition is found once for each block size, and the best of them is taken.
+//! [`Kernel::shares_a_launch`](sparsight_kernels::Kernel::shares_a_launch): the partition is found once for each block size, and the best of them is taken.
 //!
 //! Source: Guo, Wang and Chen 2014, section 4.
 
@@ -70,7 +70,7 @@ pub struct Partitioning {
 /// Parts of a matrix, each with a candidate, and how they are run: what an executor needs to know.
 ///
 /// Invariant: the parts follow each other without a gap and cover all rows. Fused ones have one block size and kernels that
-/// [`Kernel::shares_a_launch`] names.
+/// [`Kernel::shares_a_launch`](sparsight_kernels::Kernel::shares_a_launch) names.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Strategy {
     /// How the parts are run.
