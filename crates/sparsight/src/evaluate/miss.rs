@@ -51,12 +51,12 @@ pub(super) fn worst_of(
 
 /// Of each matrix the one of `samples` with the largest error, and of these the `worst` with the largest, worst first;
 /// of equal ones the matrix that comes first in the corpus. `matrix` is its place there.
-pub(super) fn worst_matrices<'s, S>(
-    samples: &'s [S],
+pub(super) fn worst_matrices<S>(
+    samples: &[S],
     matrix: impl Fn(&S) -> usize,
     error: impl Fn(&S) -> f64,
     worst: usize,
-) -> impl Iterator<Item = &'s S> {
+) -> impl Iterator<Item = &S> {
     let mut by_matrix: BTreeMap<usize, &S> = BTreeMap::new();
     for s in samples {
         let entry = by_matrix.entry(matrix(s)).or_insert(s);

@@ -21,15 +21,15 @@ use tables::{Tables, Titled};
 
 /// The papers' table: how far each model is off on each kernel, over the matrices of a profile's corpus
 ///
-/// With `--from` it is the transfer from another device that is held against the corpus, beside T_ref scaled by what is
-/// known of both devices; DIR then needs no models, a quick profile with a corpus is enough.
+/// With `--from` it is the transfer from another device that is held against the corpus, beside the times on
+/// that device scaled by what is known of both; DIR then needs no models, a quick profile with a corpus is enough.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Evaluate {
     /// Folder of the profile
     #[arg(value_name = "DIR")]
     folder: PathBuf,
-    /// Evaluate the transfer from this profile, by name or folder: T_ref is measured where its corpus holds the matrix by
-    /// name, else predicted by its models
+    /// Evaluate the transfer from this profile, by name or folder. The time there is the one measured, if its corpus
+    /// holds the matrix by name, else what its models predict
     #[arg(long, value_name = "NAME|DIR", conflicts_with_all = ["placement", "row_length", "plots"])]
     from: Option<String>,
     /// Matrices to evaluate on, by the start of their names, such as e/,f/ [default: all]

@@ -158,8 +158,9 @@ fn misses(samples: &[Carried<'_>], worst: usize) -> Vec<TransferMiss> {
         transferred: s.transferred,
         measured: s.measured,
     };
-    let of_group = |group: &Vec<&Carried<'_>>| {
-        miss::worst_matrices(group, |s| s.of.at, error, worst).map(named).collect()
-    };
-    groups.values().flat_map(|group| -> Vec<TransferMiss> { of_group(group) }).collect()
+    groups
+        .values()
+        .flat_map(|of_one| miss::worst_matrices(of_one, |s| s.of.at, error, worst))
+        .map(named)
+        .collect()
 }
