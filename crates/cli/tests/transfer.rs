@@ -5,7 +5,7 @@ mod support;
 use insta::assert_snapshot;
 use serde_json::Value;
 use sparsight::matrix::gallery::Recipe;
-use support::{add_corpus, json, made_up_profile, run};
+use support::{add_corpus, json, made_up_profile, made_up_profiles, run};
 
 const MATRIX: &str = "gallery:stencil2d,n=60";
 
@@ -75,6 +75,55 @@ fn another_matrix_of_the_same_name_is_not_taken_for_this_one() {
     add_corpus(&dir.path().join("made-up"), &[(&recorded(), "stencil2d,n=61", 1.5)]);
     let text = run(dir.path(), &["transfer", MATRIX, "--from", "made-up", "--to", "made-up"]);
     assert!(text.contains("holds another matrix called") && text.contains("strip-cache"), "{text}");
+}
+
+#[test]
+fn a_transfer_is_evaluated_where_the_target_measured_matrices() {
+    // Few kernels, so that the table does not change when the catalogue grows.
+    let dir = made_up_profiles();
+    json(dir.path(), &["fit", "made-up"]);
+    let corpus = [("a/grid", "stencil2d,n=700", 1.25), ("b/cube", "stencil3d,n=40", 0.8)];
+    add_corpus(&dir.path().join("made-up"), &corpus);
+    // To itself: what was measured is carried over as it is, and so it is by both ratios, which are 1.
+    let itself = ["evaluate", "made-up", "--from", "made-up", "--test", "b/"];
+    assert_snapshot!(run(dir.path(), &[&itself[..], &["--worst", "1"]].concat()));
+    let markdown = run(dir.path(), &[&itself[..], &["--by", "format", "--markdown"]].concat());
+    assert!(markdown.contains("| ell | 5 | 0.0 % |"), "{markdown}");
+    let both = run(dir.path(), &[&itself[..], &["--plots", "out"]].concat());
+    assert!(both.starts_with("exit code: 2") && both.contains("cannot be used with"), "{both}");
+}
+
+#[test]
+fn without_a_measured_time_on_the_reference_its_models_predict_it() {
+    let dir = made_up_profiles();
+    for name in ["made-up", "made-up-cpu"] {
+        json(dir.path(), &["fit", name]);
+    }
+    add_corpus(&dir.path().join("made-up-cpu"), &[("a/grid", "stencil2d,n=700", 1.0)]);
+    let object = json(dir.path(), &["evaluate", "made-up-cpu", "--from", "made-up"]);
+    assert_eq!(object["schema"], "sparsight/evaluate-transfer/1");
+    assert_eq!(
+        (&object["reference"]["profile"], &object["matrices"][0]["all"]),
+        (&"made-up".into(), &1.into())
+    );
+    let origins = object["reference_origins"].as_object().unwrap();
+    assert_eq!(origins.keys().collect::<Vec<_>>(), ["strip-cache"]);
+    let errors = object["errors"].as_array().unwrap();
+    let mean = |method: &str| {
+        let of = |e: &&Value| e["kernel"] == "ell" && e["method"] == method && e["scope"] == "all";
+        f64_of(errors.iter().find(of).unwrap(), "mean")
+    };
+    let ell = errors.iter().find(|e| e["kernel"] == "ell").unwrap();
+    assert_eq!(ell["count"], 5, "one a block size");
+    // Ten times as slow a strip of other size: neither a twentieth of the bandwidth nor 4 of 10 workers says so.
+    assert!(mean("transfer") < mean("by-bandwidth").min(mean("by-multiprocessors")), "{errors:?}");
+    let choosers: Vec<&str> =
+        object["choices"].as_array().unwrap().iter().map(|c| c["model"].as_str().unwrap()).collect();
+    for chooser in ["transfer", "as-on-reference", "best-single"] {
+        assert!(choosers.contains(&chooser), "{choosers:?}");
+    }
+    let nothing = run(dir.path(), &["evaluate", "made-up", "--from", "made-up-cpu"]);
+    assert!(nothing.starts_with("exit code: 2") && nothing.contains("no matrix of the corpus"), "{nothing}");
 }
 
 #[test]

@@ -33,6 +33,7 @@ mod fit;
 mod instrument;
 mod partition;
 mod predictor;
+mod reference;
 mod run;
 mod transfer;
 
@@ -42,13 +43,14 @@ pub use best::BestPredictor;
 pub use compare::{Compared, ComparedDevice, Comparison, Contender, Limit, Span, Speed, compare};
 pub use error::Error;
 pub use evaluate::{
-    AccuracyRow, Baseline, ChoiceRow, Chooser, Evaluation, Miss, ModelWins, PredictedTime, Scope, WinsRow,
-    evaluate,
+    AccuracyRow, Baseline, ChoiceRow, Chooser, Evaluation, Miss, ModelWins, PredictedTime, Scope,
+    TransferEvaluation, TransferMethod, TransferMiss, TransferRow, WinsRow, evaluate, evaluate_transfer,
 };
 pub use fit::{fit, fit_transfer};
 pub use instrument::{Grid, Point, Step, instrument, measure_conversion};
 pub use partition::{Part, PartitionObjective, Partitioning, Strategy};
 pub use predictor::{ModelName, Predictor};
 pub use profile::Profile;
+pub use reference::Reference;
 pub use run::{MeasuredPartition, Plan, Prepared, contest, run_partition};
 pub use transfer::{CrossArchitecture, ReferenceOrigin};

@@ -7,14 +7,24 @@ use sparsight_kernels::{Candidate, DeviceKind};
 use sparsight_matrix::{Features, Seconds};
 use sparsight_model::transfer::{Role, Transfer, TransferError, Transferred};
 use sparsight_model::{PlacementRule, RowLengthRule};
+use std::fmt;
 
 /// Where the time on the reference comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ReferenceOrigin {
     /// It was measured there.
     Measured,
     /// A model of the reference's profile predicts it.
     Predicted(ModelName),
+}
+
+impl fmt::Display for ReferenceOrigin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Measured => f.pad("measured"),
+            Self::Predicted(model) => model.fmt(f),
+        }
+    }
 }
 
 /// Transfers the times of one matrix.

@@ -25,6 +25,23 @@ fn the_shipped_parameters_are_those_of_the_benchmark_matrices_beside_them() {
 }
 
 #[test]
+fn the_parts_of_an_h200_are_quick_profiles_of_so_many_multiprocessors() {
+    for multiprocessors in [16, 40, 72, 104] {
+        let path = profiles().join(format!("nvidia-h200-sm{multiprocessors}"));
+        let part = TransferProfile::load(&path).unwrap();
+        assert_eq!((part.device.grid, part.device.facts.multiprocessors), (GridName::Quick, multiprocessors));
+        let folder = ProfileFolder::open(&path).unwrap();
+        assert_eq!(part.parameters, fit_transfer(&folder).unwrap());
+        let measured = folder.measured().unwrap();
+        assert_eq!(measured.len(), 2 * 261, "every real matrix in f32 and f64");
+        assert!(
+            measured.iter().all(|record| record.times().count() >= 8),
+            "eight kernels, and ELL where it fits"
+        );
+    }
+}
+
+#[test]
 fn an_h200_transferred_to_itself_keeps_the_times_of_every_candidate() {
     let h200 = TransferProfile::find("nvidia-h200").unwrap();
     let models = Profile::shipped("nvidia-h200").unwrap();

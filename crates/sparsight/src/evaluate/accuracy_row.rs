@@ -39,7 +39,7 @@ impl<G: Copy> AccuracyRow<G> {
         samples: &[&Sample<'_>],
         known: &BTreeSet<&str>,
     ) -> impl Iterator<Item = Self> {
-        [Scope::All, Scope::BeyondLaunch, Scope::LikeBenchmarks].into_iter().filter_map(move |scope| {
+        Scope::ALL.into_iter().filter_map(move |scope| {
             let counted = || samples.iter().filter(|s| s.counts(scope));
             let error = Accuracy::of(counted().map(|s| (s.prediction.time, s.measured)))?;
             let unseen = counted().filter(|s| !known.contains(instance(&s.of.record.matrix)));

@@ -23,6 +23,10 @@ pub enum Chooser {
     },
     /// No model.
     Baseline(Baseline),
+    /// The least time that was transferred from another device.
+    Transfer,
+    /// The least time on that other device: as if both were alike but for their speed.
+    Reference,
 }
 
 impl fmt::Display for Chooser {
@@ -30,6 +34,8 @@ impl fmt::Display for Chooser {
         match self {
             Self::Model { model, .. } => model.fmt(f),
             Self::Baseline(baseline) => baseline.fmt(f),
+            Self::Transfer => f.pad("transfer"),
+            Self::Reference => f.pad("as-on-reference"),
         }
     }
 }
@@ -117,14 +123,28 @@ pub(super) fn of_model(
     rows(Chooser::Model { model, placement, row_length }, &choices)
 }
 
+/// What choices cost that were made elsewhere, one a matrix.
+pub(super) fn of_chosen<'j, 'r: 'j>(
+    chooser: Chooser,
+    chosen: impl Iterator<Item = (&'j Judged<'r>, Candidate)>,
+) -> Vec<ChoiceRow> {
+    rows(chooser, &chosen.map(|(of, first)| Choice::fixed(of, first)).collect::<Vec<_>>())
+}
+
 /// What the choices without a model cost.
 pub(super) fn of_baselines(judged: &[Judged<'_>], limits: &Limits) -> Vec<ChoiceRow> {
     let mut all = Vec::new();
     for rule in Baseline::RULES {
         let choose = |j: &Judged<'_>| rule.choose(&j.record.features, j.record.dtype, limits);
-        let choices: Vec<_> = judged.iter().map(|j| Choice::fixed(j, choose(j))).collect();
-        all.extend(rows(Chooser::Baseline(rule), &choices));
+        all.extend(of_chosen(Chooser::Baseline(rule), judged.iter().map(|j| (j, choose(j)))));
     }
+    all.extend(of_best_single(judged));
+    all
+}
+
+/// What the best fixed choice costs.
+pub(super) fn of_best_single(judged: &[Judged<'_>]) -> Vec<ChoiceRow> {
+    let mut all = Vec::new();
     for (dtype, scope) in Dtype::ALL.into_iter().flat_map(|dtype| SCOPES.map(|scope| (dtype, scope))) {
         let counted: Vec<&Judged<'_>> = judged.iter().filter(|j| counts(j, dtype, scope)).collect();
         let Some(best) = best_single(dtype, &counted) else { continue };

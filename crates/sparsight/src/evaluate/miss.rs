@@ -38,16 +38,6 @@ pub(super) fn worst_of(
     samples: &[Sample<'_>],
     worst: usize,
 ) -> Vec<Miss> {
-    let mut by_matrix: BTreeMap<&str, &Sample<'_>> = BTreeMap::new();
-    for s in samples {
-        let entry = by_matrix.entry(&s.of.record.matrix).or_insert(s);
-        if s.error() > entry.error() {
-            *entry = s;
-        }
-    }
-    let mut samples: Vec<&Sample<'_>> = by_matrix.into_values().collect();
-    samples.sort_by(|a, b| b.error().total_cmp(&a.error()));
-    samples.truncate(worst);
     let miss = |s: &Sample<'_>| Miss {
         model,
         kernel,
@@ -56,5 +46,25 @@ pub(super) fn worst_of(
         predicted: s.prediction.time,
         measured: s.measured,
     };
-    samples.into_iter().map(miss).collect()
+    worst_matrices(samples, |s| s.of.at, Sample::error, worst).map(miss).collect()
+}
+
+/// Of each matrix the one of `samples` with the largest error, and of these the `worst` with the largest, worst first;
+/// of equal ones the matrix that comes first in the corpus. `matrix` is its place there.
+pub(super) fn worst_matrices<S>(
+    samples: &[S],
+    matrix: impl Fn(&S) -> usize,
+    error: impl Fn(&S) -> f64,
+    worst: usize,
+) -> impl Iterator<Item = &S> {
+    let mut by_matrix: BTreeMap<usize, &S> = BTreeMap::new();
+    for s in samples {
+        let entry = by_matrix.entry(matrix(s)).or_insert(s);
+        if error(s) > error(entry) {
+            *entry = s;
+        }
+    }
+    let mut samples: Vec<&S> = by_matrix.into_values().collect();
+    samples.sort_by(|a, b| error(b).total_cmp(&error(a)));
+    samples.into_iter().take(worst)
 }

@@ -5,19 +5,21 @@ mod accuracy_row;
 mod baseline;
 mod choice;
 mod miss;
+mod transfer;
 mod wins;
 
 pub use accuracy_row::AccuracyRow;
 pub use baseline::Baseline;
 pub use choice::{ChoiceRow, Chooser};
 pub use miss::Miss;
+pub use transfer::{TransferEvaluation, TransferMethod, TransferMiss, TransferRow, evaluate_transfer};
 pub use wins::{ModelWins, WinsRow};
 
 use crate::records::{CorpusRecord, Outcome};
 use crate::{Advisor, ModelName, Profile};
 use sparsight_kernels::{Candidate, DeviceFacts, Format, Kernel, catalogue, strip};
 use sparsight_matrix::gallery::instance;
-use sparsight_matrix::{Dtype, Limits, Seconds};
+use sparsight_matrix::{Dtype, Features, Limits, Seconds};
 use sparsight_model::accuracy::relative_error;
 use sparsight_model::{PlacementRule, Prediction, Ranked, Ranking, RowLengthRule, rank};
 use std::collections::{BTreeMap, BTreeSet};
@@ -34,6 +36,25 @@ pub enum Scope {
     /// For each kernel those that look like its benchmark matrices: at least two strips, and no row longer than
     /// twice the mean. What the strip models were made for.
     LikeBenchmarks,
+}
+
+impl Scope {
+    /// All, in the order in which tables list them.
+    const ALL: [Self; 3] = [Self::All, Self::BeyondLaunch, Self::LikeBenchmarks];
+
+    /// Whether a candidate of this matrix counts, that is or is not `like_benchmarks`.
+    fn counts(self, of: &Judged<'_>, like_benchmarks: bool) -> bool {
+        match self {
+            Self::All => true,
+            Self::BeyondLaunch => of.beyond_launch,
+            Self::LikeBenchmarks => like_benchmarks,
+        }
+    }
+}
+
+/// Whether a matrix with features `f` looks like the benchmark matrices of `kernel` on the device of `facts`.
+fn like_benchmarks(kernel: Kernel, f: &Features, facts: &DeviceFacts) -> bool {
+    f.row_max as f64 <= 2.0 * f.row_mean() && strip(kernel, facts).strips_of(f) >= 2
 }
 
 /// The evaluation of a profile on a corpus.
@@ -98,6 +119,17 @@ impl<'r> Judged<'r> {
         corpus.iter().enumerate().map(judged).collect()
     }
 
+    /// Matrices by value type: all, and those beyond the launch.
+    fn counts(judged: &[Self]) -> BTreeMap<Dtype, (usize, usize)> {
+        let mut counts = BTreeMap::new();
+        for j in judged {
+            let (all, beyond) = counts.entry(j.record.dtype).or_default();
+            *all += 1;
+            *beyond += usize::from(j.beyond_launch);
+        }
+        counts
+    }
+
     fn outcome(&self, candidate: Candidate) -> Option<&'r Outcome> {
         self.record.results.iter().find(|m| m.id == candidate).map(|m| &m.outcome)
     }
@@ -125,11 +157,7 @@ impl Sample<'_> {
     }
 
     fn counts(&self, scope: Scope) -> bool {
-        match scope {
-            Scope::All => true,
-            Scope::BeyondLaunch => self.of.beyond_launch,
-            Scope::LikeBenchmarks => self.like_benchmarks,
-        }
+        scope.counts(self.of, self.like_benchmarks)
     }
 }
 
@@ -159,14 +187,9 @@ pub fn evaluate(
         wins: Vec::new(),
         misses: Vec::new(),
         predicted: Vec::new(),
-        matrices: BTreeMap::new(),
+        matrices: Judged::counts(&judged),
         trained_on: BTreeMap::new(),
     };
-    for j in &judged {
-        let (all, beyond) = evaluation.matrices.entry(j.record.dtype).or_default();
-        *all += 1;
-        *beyond += usize::from(j.beyond_launch);
-    }
     let mut wins = Wins::default();
     let models = &profile.models;
     let learned = models.boosting.is_some() || models.linear.is_some() || models.neighbours.is_some();
@@ -210,11 +233,9 @@ pub fn evaluate(
 fn samples<'r>(rankings: Vec<(&'r Judged<'r>, Ranking)>, facts: &DeviceFacts) -> Samples<'r> {
     let mut samples = Samples::new();
     for (of, ranking) in rankings {
-        let f = &of.record.features;
-        let even = f.row_max as f64 <= 2.0 * f.row_mean();
         for Ranked { candidate, prediction } in ranking.ranked {
             let Some(measured) = of.time(candidate) else { continue };
-            let like_benchmarks = even && strip(candidate.kernel, facts).strips_of(f) >= 2;
+            let like_benchmarks = like_benchmarks(candidate.kernel, &of.record.features, facts);
             let sample = Sample { of, like_benchmarks, candidate, prediction, measured };
             samples.entry((of.record.dtype, candidate.kernel)).or_default().push(sample);
         }
@@ -256,7 +277,7 @@ mod tests {
     use super::*;
     use crate::records::Measured;
     use sparsight_device::timing::Caches;
-    use sparsight_matrix::{Features, RowLengths};
+    use sparsight_matrix::RowLengths;
 
     /// One candidate and its time.
     pub(super) fn time(id: &str, time_s: f64) -> Measured {

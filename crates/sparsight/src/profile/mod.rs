@@ -213,7 +213,7 @@ impl Profile {
 }
 
 /// Whether text that names a profile means a folder: what has a separator is always a path, and a shipped name is one.
-fn is_folder(name_or_folder: &str) -> bool {
+pub(crate) fn is_folder(name_or_folder: &str) -> bool {
     let is_path = name_or_folder.contains(['/', std::path::MAIN_SEPARATOR]);
     let is_shipped = shipped::names().any(|n| n == name_or_folder) && !is_path;
     !is_shipped && Path::new(name_or_folder).is_dir()

@@ -33,7 +33,7 @@ pub(super) struct EvaluateJson {
 }
 
 #[derive(Serialize)]
-struct MatricesJson {
+pub(super) struct MatricesJson {
     dtype: Dtype,
     all: usize,
     beyond_launch: usize,
@@ -57,7 +57,7 @@ struct ErrorJson {
 /// `"kernel": "csr-vector/t8"` or `"format": "csr"`.
 #[derive(Serialize)]
 #[serde(rename_all = "lowercase")]
-enum GroupJson {
+pub(super) enum GroupJson {
     Kernel(String),
     Format(String),
 }
@@ -79,7 +79,7 @@ struct ModelWinsJson {
 }
 
 #[derive(Serialize)]
-struct ChoiceJson {
+pub(super) struct ChoiceJson {
     model: String,
     /// Of a model; a choice without a model has none.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -117,15 +117,12 @@ impl EvaluateJson {
     ) -> Self {
         let Evaluation { rows, formats, choices, wins, misses, matrices, trained_on, predicted: _ } =
             evaluation;
-        let matrices = matrices.into_iter();
-        let matrices =
-            matrices.map(|(dtype, (all, beyond_launch))| MatricesJson { dtype, all, beyond_launch });
         let by_kernel = |r| ErrorJson::new(r, |kernel: Kernel| GroupJson::Kernel(kernel.to_string()));
         let by_format = |r| ErrorJson::new(r, |format: Format| GroupJson::Format(format.to_string()));
         Self {
             device: DeviceJson::profiled(profile),
             test,
-            matrices: matrices.collect(),
+            matrices: MatricesJson::all(matrices),
             trained_on: trained_on.into_iter().map(|(model, count)| (model.to_string(), count)).collect(),
             errors: rows.into_iter().map(by_kernel).collect(),
             errors_by_format: formats.into_iter().map(by_format).collect(),
@@ -134,6 +131,13 @@ impl EvaluateJson {
             worst: misses.into_iter().map(MissJson::from).collect(),
             plots,
         }
+    }
+}
+
+impl MatricesJson {
+    pub(super) fn all(matrices: BTreeMap<Dtype, (usize, usize)>) -> Vec<Self> {
+        let of_dtype = |(dtype, (all, beyond_launch))| Self { dtype, all, beyond_launch };
+        matrices.into_iter().map(of_dtype).collect()
     }
 }
 
@@ -162,7 +166,7 @@ impl From<ChoiceRow> for ChoiceJson {
         let ChoiceRow { chooser, dtype, scope, quality, first_infeasible, first_unmeasured, .. } = row;
         let (placement, row_length) = match chooser {
             Chooser::Model { placement, row_length, .. } => (Some(placement), Some(row_length)),
-            Chooser::Baseline(_) => (None, None),
+            Chooser::Baseline(_) | Chooser::Transfer | Chooser::Reference => (None, None),
         };
         let candidate = match chooser {
             Chooser::Baseline(Baseline::BestSingle(candidate)) => Some(candidate),

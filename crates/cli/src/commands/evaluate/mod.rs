@@ -2,6 +2,7 @@
 
 mod json;
 mod tables;
+mod transfer;
 
 use crate::args::placement;
 use crate::context::Context;
@@ -16,14 +17,21 @@ use sparsight::profile::ProfileFolder;
 use sparsight::records::CorpusRecord;
 use sparsight::{Profile, evaluate};
 use std::path::PathBuf;
-use tables::Tables;
+use tables::{Tables, Titled};
 
 /// The papers' table: how far each model is off on each kernel, over the matrices of a profile's corpus
+///
+/// With `--from` it is the transfer from another device that is held against the corpus, beside the times on
+/// that device scaled by what is known of both; DIR then needs no models, a quick profile with a corpus is enough.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Evaluate {
     /// Folder of the profile
     #[arg(value_name = "DIR")]
     folder: PathBuf,
+    /// Evaluate the transfer from this profile, by name or folder. The time there is the one measured, if its corpus
+    /// holds the matrix by name, else what its models predict
+    #[arg(long, value_name = "NAME|DIR", conflicts_with_all = ["placement", "row_length", "plots"])]
+    from: Option<String>,
     /// Matrices to evaluate on, by the start of their names, such as e/,f/ [default: all]
     #[arg(long, value_name = "PREFIXES", value_delimiter = ',')]
     test: Vec<String>,
@@ -59,8 +67,35 @@ enum Group {
 
 impl Evaluate {
     pub(crate) fn run(&self, context: &Context) -> Result<Exit, Failure> {
+        if let Some(from) = &self.from {
+            return self.transfer(from, context);
+        }
         let profile = Profile::load(&self.folder)?;
         let folder = ProfileFolder::open(&self.folder)?;
+        let corpus = self.corpus(&folder, context)?;
+        let evaluation = evaluate(&profile, &corpus, &self.placement, &self.row_length, self.worst);
+        let written = match &self.plots {
+            None => Vec::new(),
+            Some(out) => {
+                let benchmark = folder.benchmark()?.into_records();
+                plots::write(out, &plots::all(&profile, &evaluation, &benchmark, &context.dtypes()))?
+            }
+        };
+        let out = &context.printer;
+        if out.is_json() {
+            let body = EvaluateJson::new(&profile, self.test.clone(), evaluation, written);
+            out.object(&Document::new("sparsight/evaluate/1", body))?;
+            return Ok(Exit::Done);
+        }
+        Tables { evaluation: &evaluation, by: self.by, out: self.output(context) }.print(&profile)?;
+        if let Some(folder) = &self.plots {
+            out.line(format!("{} plots in {}", written.len(), folder.display()))?;
+        }
+        Ok(Exit::Done)
+    }
+
+    /// The records asked for.
+    fn corpus(&self, folder: &ProfileFolder, context: &Context) -> Result<Vec<CorpusRecord>, Failure> {
         let all = folder.measured()?;
         let test = NamePrefixes::new(&self.test);
         let dtypes = context.dtypes();
@@ -70,24 +105,10 @@ impl Evaluate {
             let text = format!("{}: no matrix of the corpus to evaluate on", self.folder.display());
             return Err(Failure::input(text).hinted(NamePrefixes::hint(&all)));
         }
-        let evaluation = evaluate(&profile, &corpus, &self.placement, &self.row_length, self.worst);
-        let written = match &self.plots {
-            None => Vec::new(),
-            Some(out) => {
-                let benchmark = folder.benchmark()?.into_records();
-                plots::write(out, &plots::all(&profile, &evaluation, &benchmark, &dtypes))?
-            }
-        };
-        let out = &context.printer;
-        if out.is_json() {
-            let body = EvaluateJson::new(&profile, self.test.clone(), evaluation, written);
-            out.object(&Document::new("sparsight/evaluate/1", body))?;
-            return Ok(Exit::Done);
-        }
-        Tables { evaluation: &evaluation, by: self.by, markdown: self.markdown, out }.print(&profile)?;
-        if let Some(folder) = &self.plots {
-            out.line(format!("{} plots in {}", written.len(), folder.display()))?;
-        }
-        Ok(Exit::Done)
+        Ok(corpus)
+    }
+
+    fn output<'c>(&self, context: &'c Context) -> Titled<'c> {
+        Titled { markdown: self.markdown, out: &context.printer }
     }
 }

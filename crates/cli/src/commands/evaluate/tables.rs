@@ -16,8 +16,32 @@ use std::fmt::Display;
 pub(super) struct Tables<'e> {
     pub(super) evaluation: &'e Evaluation,
     pub(super) by: Group,
+    pub(super) out: Titled<'e>,
+}
+
+/// Where tables with titles go.
+pub(super) struct Titled<'p> {
     pub(super) markdown: bool,
-    pub(super) out: &'e Printer,
+    pub(super) out: &'p Printer,
+}
+
+impl Titled<'_> {
+    /// Nothing for a table without rows.
+    pub(super) fn table(&self, title: &str, table: Option<Table>) -> Result<(), Failure> {
+        let Some(table) = table else { return Ok(()) };
+        if self.markdown {
+            self.line(format!("**{title}**\n"))?;
+            self.line(table.markdown())?;
+        } else {
+            self.line(format!("{BOLD}{title}{BOLD:#}"))?;
+            self.line(table)?;
+        }
+        self.line("")
+    }
+
+    pub(super) fn line(&self, text: impl Display) -> Result<(), Failure> {
+        self.out.line(text)
+    }
 }
 
 impl Tables<'_> {
@@ -30,29 +54,19 @@ impl Tables<'_> {
                     Group::Format => errors("<format", formats, dtype, scope),
                 };
                 let device = described(&profile.device.facts);
-                self.table(&format!("{device}, {dtype}, {}", counted(scope, counts)), table)?;
+                self.out.table(&format!("{device}, {dtype}, {}", counted(scope, counts)), table)?;
             }
             let of_dtype = choices.iter().filter(|r| r.dtype == dtype).collect::<Vec<_>>();
-            self.table(&format!("What the first-ranked candidate costs, {dtype}"), self::choices(&of_dtype))?;
+            self.out.table(
+                &format!("What the first-ranked candidate costs, {dtype}"),
+                self::choices(&of_dtype),
+            )?;
             let of_dtype = wins.iter().filter(|r| r.dtype == dtype).collect::<Vec<_>>();
-            self.table(&format!("Which strip model is nearest, {dtype}"), self::wins(&of_dtype))?;
+            self.out.table(&format!("Which strip model is nearest, {dtype}"), self::wins(&of_dtype))?;
             let of_dtype = misses.iter().filter(|m| m.dtype == dtype).collect::<Vec<_>>();
-            self.table(&format!("Worst predicted, {dtype}"), worst(&of_dtype))?;
+            self.out.table(&format!("Worst predicted, {dtype}"), worst(&of_dtype))?;
         }
         self.notes()
-    }
-
-    /// Nothing for a table without rows.
-    fn table(&self, title: &str, table: Option<Table>) -> Result<(), Failure> {
-        let Some(table) = table else { return Ok(()) };
-        if self.markdown {
-            self.out.line(format!("**{title}**\n"))?;
-            self.out.line(table.markdown())?;
-        } else {
-            self.out.line(format!("{BOLD}{title}{BOLD:#}"))?;
-            self.out.line(table)?;
-        }
-        self.out.line("")
     }
 
     fn notes(&self) -> Result<(), Failure> {
@@ -84,7 +98,7 @@ impl Tables<'_> {
 }
 
 /// Which matrices a table of errors counts, and how many they are.
-fn counted(scope: Scope, (all, beyond): (usize, usize)) -> String {
+pub(super) fn counted(scope: Scope, (all, beyond): (usize, usize)) -> String {
     match scope {
         Scope::All => matrices(all),
         Scope::BeyondLaunch => format!("{beyond} of {} beyond twice the launch cost", matrices(all)),
@@ -134,11 +148,11 @@ fn errors<G: Ord + Copy + Display>(
 }
 
 /// Chooser by chooser: the shares of Lehnert et al. 2016 and the ratios.
-fn choices(rows: &[&ChoiceRow]) -> Option<Table> {
-    let mut table = Table::new(&[
-        "<model",
-        "<columns",
-        "<row length",
+pub(super) fn choices(rows: &[&ChoiceRow]) -> Option<Table> {
+    // What stands for a matrix is a question for models of this device alone.
+    let of_models = rows.iter().any(|r| matches!(r.chooser, Chooser::Model { .. }));
+    let rules = if of_models { &["<columns", "<row length"][..] } else { &[] };
+    let quality = [
         "<matrices",
         "count",
         "within 5 %",
@@ -149,23 +163,20 @@ fn choices(rows: &[&ChoiceRow]) -> Option<Table> {
         "worst",
         "not possible",
         "no time",
-    ]);
+    ];
+    let mut table = Table::new(&[&["<model"], rules, &quality[..]].concat());
     for r in rows {
         let q = &r.quality;
-        let none = "-".to_owned();
-        let (name, columns, row_length) = match r.chooser {
+        let (name, rules) = match r.chooser {
             Chooser::Model { model, placement, row_length } => {
-                (model.to_string(), rule(placement).to_owned(), row_length.to_string())
+                (model.to_string(), [rule(placement).to_owned(), row_length.to_string()])
             }
             Chooser::Baseline(Baseline::BestSingle(c)) => {
-                (format!("best-single: {}", id_without_dtype(&c)), none.clone(), none)
+                (format!("best-single: {}", id_without_dtype(&c)), ["-", "-"].map(str::to_owned))
             }
-            Chooser::Baseline(baseline) => (baseline.to_string(), none.clone(), none),
+            chooser => (chooser.to_string(), ["-", "-"].map(str::to_owned)),
         };
-        table.row([
-            name,
-            columns,
-            row_length,
+        let quality = [
             scope(r.scope).to_owned(),
             q.count.to_string(),
             percent(q.within_5_percent),
@@ -176,7 +187,9 @@ fn choices(rows: &[&ChoiceRow]) -> Option<Table> {
             format!("{:.2}", q.worst_ratio),
             r.first_infeasible.to_string(),
             r.first_unmeasured.to_string(),
-        ]);
+        ];
+        let rules = rules.into_iter().filter(|_| of_models);
+        table.row([name].into_iter().chain(rules).chain(quality));
     }
     (!rows.is_empty()).then_some(table)
 }

@@ -1,8 +1,9 @@
 //! The object of `transfer --json`.
 
-use super::{Answer, Answers, Known, origin};
+use super::{Answer, Answers};
 use crate::json::{CandidateJson, DeviceJson, MatrixJson};
 use serde::Serialize;
+use sparsight::CrossArchitecture;
 use sparsight::kernels::Candidate;
 use sparsight::matrix::{Features, Seconds};
 use sparsight::model::transfer::Transferred;
@@ -48,7 +49,7 @@ impl TransferJson {
     pub(super) fn new(
         title: String,
         features: &Features,
-        known: &Known,
+        across: &CrossArchitecture<'_>,
         answers: &Answers,
         top: usize,
     ) -> Self {
@@ -56,8 +57,8 @@ impl TransferJson {
         let refused = answers.refused.iter().map(TransferredJson::from);
         Self {
             matrix: MatrixJson::new(title, features),
-            reference: DeviceJson::of(&known.reference.name, &known.reference.device),
-            target: DeviceJson::of(&known.target.name, &known.target.device),
+            reference: DeviceJson::of(&across.reference.name, &across.reference.device),
+            target: DeviceJson::of(&across.target.name, &across.target.device),
             candidates: transferred.chain(refused).collect(),
         }
     }
@@ -69,7 +70,7 @@ impl From<&Answer> for TransferredJson {
         let time = AnswerJson::Time {
             predicted_s: time,
             reference_s: reference,
-            reference_origin: origin(answer.origin),
+            reference_origin: answer.origin.to_string(),
             relative_performance: relative.performance(),
             init_reference_s: relative.init_reference(),
             init_target_s: relative.init_target(),

@@ -16,10 +16,9 @@ use sparsight::device::timing::Caches;
 use sparsight::kernels::{Candidate, feasible};
 use sparsight::matrix::{Dtype, Features, Limits};
 use sparsight::model::transfer::Transferred;
-use sparsight::profile::{ProfileFolder, TransferProfile};
+use sparsight::profile::TransferProfile;
 use sparsight::records::CorpusRecord;
-use sparsight::{CrossArchitecture, Error, Profile, ReferenceOrigin};
-use std::path::Path;
+use sparsight::{CrossArchitecture, Reference, ReferenceOrigin};
 
 /// Predicted time on a device that has only a quick profile, from the time on one that is well known
 ///
@@ -56,59 +55,39 @@ struct Answers {
     refused: Vec<(Candidate, String)>,
 }
 
-/// What is known of both devices.
-#[derive(Debug)]
-struct Known {
-    reference: TransferProfile,
-    models: Option<Profile>,
-    measured: Option<CorpusRecord>,
-    target: TransferProfile,
-}
-
 impl Transfer {
     pub(crate) fn run(&self, context: &Context) -> Result<Exit, Failure> {
         let dtype = context.dtype();
         let source = MatrixSource::named(&self.path)?;
-        let (reference, target) = (TransferProfile::find(&self.from)?, TransferProfile::find(&self.to)?);
+        let (reference, target) = (Reference::find(&self.from)?, TransferProfile::find(&self.to)?);
         let features = match dtype {
             Dtype::F32 => Features::of(&source.load::<f32>(context)?),
             Dtype::F64 => Features::of(&source.load::<f64>(context)?),
         };
-        let models = match Profile::find(&self.from) {
-            Ok(profile) => Some(profile),
-            // A profile that was never fitted may still have measured this matrix.
-            Err(Error::Lacking { .. }) => None,
-            Err(error) => return Err(error.into()),
-        };
-        let measured = self.measured(&source, dtype, &features, context)?;
-        let known = Known { reference, models, measured, target };
-        let answers = self.answers(&known, &features, dtype)?;
+        let measured = self.measured(&reference, &source, dtype, &features, context);
+        let across = reference.to(&target, measured);
+        let answers = self.answers(&across, &features, dtype)?;
         if context.printer.is_json() {
-            let body = TransferJson::new(source.title(), &features, &known, &answers, context.top_in_json());
+            let body = TransferJson::new(source.title(), &features, &across, &answers, context.top_in_json());
             context.printer.object(&Document::new("sparsight/transfer/1", body))?;
         } else {
-            print(context, &source.title(), &known, &features, dtype, &answers)?;
+            print(context, &source.title(), &across, &features, dtype, &answers)?;
         }
         Ok(Exit::Done)
     }
 
     /// What the reference measured of a matrix of this name, if its profile is a folder that holds it.
-    fn measured(
+    fn measured<'r>(
         &self,
+        reference: &'r Reference,
         source: &MatrixSource,
         dtype: Dtype,
         features: &Features,
         context: &Context,
-    ) -> Result<Option<CorpusRecord>, Failure> {
-        if !Path::new(&self.from).join("corpus.jsonl").is_file() {
-            return Ok(None);
-        }
+    ) -> Option<&'r CorpusRecord> {
         let name = source.record_name();
-        let records = ProfileFolder::open(Path::new(&self.from))?.measured()?.into_iter();
-        let mut found = records.filter(|r| (&r.matrix, r.dtype, r.caches) == (&name, dtype, Caches::Warm));
-        let size = |f: &Features| (f.nrows, f.ncols, f.nnz);
-        Ok(found.next().filter(|record| {
-            let same = size(&record.features) == size(features);
+        reference.named(&name, dtype, Caches::Warm).filter(|record| {
+            let same = record.has_size_of(features);
             if !same {
                 context.printer.note(format_args!(
                     "{}: the corpus holds another matrix called {name}; its times are predicted",
@@ -116,23 +95,23 @@ impl Transfer {
                 ));
             }
             same
-        }))
+        })
     }
 
     /// Every candidate asked for.
     ///
     /// # Errors
     /// The first reason, if none of the candidates that fit can be transferred.
-    fn answers(&self, known: &Known, features: &Features, dtype: Dtype) -> Result<Answers, Failure> {
-        let across = CrossArchitecture {
-            reference: &known.reference,
-            models: known.models.as_ref(),
-            measured: known.measured.as_ref(),
-            target: &known.target,
-        };
-        let limits = Limits::with_memory(known.target.device.facts.memory_bytes);
+    fn answers(
+        &self,
+        across: &CrossArchitecture<'_>,
+        features: &Features,
+        dtype: Dtype,
+    ) -> Result<Answers, Failure> {
+        let facts = &across.target.device.facts;
+        let limits = Limits::with_memory(facts.memory_bytes);
         let (mut all, mut first) = (Answers::default(), None);
-        for candidate in self.kernels.candidates(known.target.device.facts.kind, dtype)? {
+        for candidate in self.kernels.candidates(facts.kind, dtype)? {
             if let Err(why) = feasible(&candidate, features, &limits) {
                 all.refused.push((candidate, why.to_string()));
                 continue;
@@ -156,24 +135,17 @@ impl Transfer {
     }
 }
 
-fn origin(origin: ReferenceOrigin) -> String {
-    match origin {
-        ReferenceOrigin::Measured => "measured".to_owned(),
-        ReferenceOrigin::Predicted(model) => model.to_string(),
-    }
-}
-
 fn print(
     context: &Context,
     title: &str,
-    known: &Known,
+    across: &CrossArchitecture<'_>,
     features: &Features,
     dtype: Dtype,
     answers: &Answers,
 ) -> Result<(), Failure> {
     let (out, Answers { transferred: answers, refused }) = (&context.printer, answers);
     out.line(format_args!("{BOLD}{title}{BOLD:#}   {}", shape(features)))?;
-    let (from, to) = (&known.reference.device, &known.target.device);
+    let (from, to) = (&across.reference.device, &across.target.device);
     out.line(format_args!(
         "{BOLD}{}{BOLD:#}   {dtype}   profile of {}, transferred from {} of {}",
         described(&to.facts),
@@ -194,7 +166,7 @@ fn print(
             text::candidate(candidate),
             format!("{time}{floor}"),
             reference.to_string(),
-            origin(*how),
+            how.to_string(),
             format!("{:.3}", relative.performance()),
             relative.init_reference().to_string(),
             relative.init_target().to_string(),

@@ -1,0 +1,137 @@
+//! The tables of `evaluate --from`, for people.
+
+use super::super::Group;
+use super::super::tables::{Titled, choices, counted};
+use crate::device_choice::described;
+use crate::failure::Failure;
+use crate::table::Table;
+use crate::text::{grouped, id_without_dtype, percent};
+use sparsight::matrix::Dtype;
+use sparsight::profile::TransferProfile;
+use sparsight::{ReferenceOrigin, Scope, TransferEvaluation, TransferMethod, TransferMiss, TransferRow};
+use std::fmt::Display;
+
+/// An evaluated transfer and how to show it.
+pub(super) struct TransferTables<'e> {
+    pub(super) evaluation: &'e TransferEvaluation,
+    /// Reference and target.
+    pub(super) devices: [&'e TransferProfile; 2],
+    pub(super) by: Group,
+    pub(super) out: Titled<'e>,
+}
+
+impl TransferTables<'_> {
+    pub(super) fn print(&self) -> Result<(), Failure> {
+        let TransferEvaluation { rows, formats, choices: chosen, misses, matrices: counts, .. } =
+            self.evaluation;
+        let [from, to] = self.devices.map(|profile| described(&profile.device.facts));
+        for (&dtype, &counts) in counts {
+            for scope in [Scope::All, Scope::BeyondLaunch, Scope::LikeBenchmarks] {
+                let table = match self.by {
+                    Group::Kernel => errors("<kernel", rows, dtype, scope),
+                    Group::Format => errors("<format", formats, dtype, scope),
+                };
+                self.out.table(&format!("{from} to {to}, {dtype}, {}", counted(scope, counts)), table)?;
+            }
+            let of_dtype = chosen.iter().filter(|r| r.dtype == dtype).collect::<Vec<_>>();
+            self.out.table(&format!("What the chosen candidate costs, {dtype}"), choices(&of_dtype))?;
+            let of_dtype = misses.iter().filter(|m| m.candidate.dtype == dtype).collect::<Vec<_>>();
+            self.out.table(&format!("Worst transferred, {dtype}"), worst(&of_dtype))?;
+        }
+        self.notes()
+    }
+
+    fn notes(&self) -> Result<(), Failure> {
+        let TransferEvaluation { origins, refused, .. } = self.evaluation;
+        let origins = origins.iter().map(|(from, &count)| match from {
+            ReferenceOrigin::Measured => format!("{} measured", grouped(count as u64)),
+            ReferenceOrigin::Predicted(model) => {
+                format!("{} predicted ({model})", grouped(count as u64))
+            }
+        });
+        self.out.line(format!("T_ref: {}", origins.collect::<Vec<_>>().join(", ")))?;
+        for (kernel, (times, why)) in refused {
+            self.out.line(format!("{kernel}: {} times not transferred: {why}", grouped(*times as u64)))?;
+        }
+        let notes = [
+            "error: |predicted - measured| / measured over matrices and block sizes; ratio: geometric mean of predicted / measured",
+            "bandwidth, multiprocessors: T_ref times the ratio of the copy bandwidths, of the multiprocessors",
+            "at launch cost: times for which the equation gives less than a launch",
+            "transfer, as-on-reference: the candidate with the least transferred time, with the least time on the reference",
+            "best / chosen: geometric mean of the best measured time over that of the chosen candidate",
+            "best-single: the best fixed choice, known only afterwards",
+        ];
+        notes.iter().try_for_each(|note| self.out.line(note))
+    }
+}
+
+/// Group by group, the methods beside each other.
+fn errors<G: Ord + Copy + Display>(
+    group: &str,
+    rows: &[TransferRow<G>],
+    dtype: Dtype,
+    scope: Scope,
+) -> Option<Table> {
+    let rows: Vec<_> = rows.iter().filter(|r| r.dtype == dtype && r.scope == scope).collect();
+    let mut table = Table::new(&[
+        group,
+        "times",
+        "transfer: mean",
+        "median",
+        "90th percentile",
+        "worst",
+        "ratio",
+        "at launch cost",
+        "bandwidth: mean",
+        "median",
+        "ratio",
+        "multiprocessors: mean",
+        "median",
+        "ratio",
+    ]);
+    for of_group in rows.chunk_by(|a, b| a.of == b.of) {
+        let find = |method| of_group.iter().find(|r| r.method == method);
+        let Some(transfer) = find(TransferMethod::Transfer) else { continue };
+        let scaled = |method| {
+            let row = find(method);
+            let or_none = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
+            [
+                or_none(row.map(|r| percent(r.error.mean))),
+                or_none(row.map(|r| percent(r.error.median))),
+                or_none(row.map(|r| ratio(r.ratio))),
+            ]
+        };
+        let own = [
+            transfer.of.to_string(),
+            transfer.error.count.to_string(),
+            percent(transfer.error.mean),
+            percent(transfer.error.median),
+            percent(transfer.error.p90),
+            percent(transfer.error.worst),
+            ratio(transfer.ratio),
+            transfer.at_launch_cost.to_string(),
+        ];
+        let bandwidth = scaled(TransferMethod::CopyBandwidth);
+        table.row(own.into_iter().chain(bandwidth).chain(scaled(TransferMethod::Multiprocessors)));
+    }
+    (!rows.is_empty()).then_some(table)
+}
+
+fn ratio(ratio: f64) -> String {
+    format!("{ratio:.2}")
+}
+
+fn worst(misses: &[&TransferMiss]) -> Option<Table> {
+    let mut table = Table::new(&["<candidate", "<matrix", "T_ref", "predicted", "measured", "error"]);
+    for m in misses {
+        table.row([
+            id_without_dtype(&m.candidate),
+            m.matrix.clone(),
+            m.transferred.reference.to_string(),
+            m.transferred.time.to_string(),
+            m.measured.to_string(),
+            percent(m.error()),
+        ]);
+    }
+    (!misses.is_empty()).then_some(table)
+}

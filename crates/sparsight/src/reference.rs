@@ -1,0 +1,61 @@
+//! A device that is well known, with all that a transfer may take of it.
+
+use crate::profile::{ProfileFolder, TransferProfile, is_folder};
+use crate::records::CorpusRecord;
+use crate::{CrossArchitecture, Error, Profile};
+use sparsight_device::timing::Caches;
+use sparsight_matrix::{Dtype, Features};
+use std::path::Path;
+
+/// The reference of a transfer.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reference {
+    /// The device and its transfer parameters.
+    pub profile: TransferProfile,
+    /// Its models; `None` if it was never fitted.
+    pub models: Option<Profile>,
+    /// What it measured; empty if it was named and is no folder.
+    pub corpus: Vec<CorpusRecord>,
+}
+
+impl Reference {
+    /// A shipped profile by name, else a folder by path, as [`Profile::find`].
+    ///
+    /// # Errors
+    /// As [`TransferProfile::find`]; errors of reading models and corpus.
+    pub fn find(name_or_folder: &str) -> Result<Self, Error> {
+        let profile = TransferProfile::find(name_or_folder)?;
+        let models = match Profile::find(name_or_folder) {
+            Ok(profile) => Some(profile),
+            // A profile that was never fitted may still have measured a matrix.
+            Err(Error::Lacking { .. }) => None,
+            Err(error) => return Err(error),
+        };
+        let folder = Path::new(name_or_folder);
+        let has_corpus = is_folder(name_or_folder) && folder.join("corpus.jsonl").is_file();
+        let corpus = if has_corpus { ProfileFolder::open(folder)?.measured()? } else { Vec::new() };
+        Ok(Self { profile, models, corpus })
+    }
+
+    /// What was measured here of the matrix called `name`. O(matrices).
+    pub fn named(&self, name: &str, dtype: Dtype, caches: Caches) -> Option<&CorpusRecord> {
+        self.corpus.iter().find(|r| (r.matrix.as_str(), r.dtype, r.caches) == (name, dtype, caches))
+    }
+
+    /// The question to a transfer, with what was `measured` of the matrix here.
+    pub const fn to<'p>(
+        &'p self,
+        target: &'p TransferProfile,
+        measured: Option<&'p CorpusRecord>,
+    ) -> CrossArchitecture<'p> {
+        CrossArchitecture { reference: &self.profile, models: self.models.as_ref(), measured, target }
+    }
+}
+
+impl CorpusRecord {
+    /// Whether `features` are of as many rows, columns and non-zeros: two matrices may share a name.
+    pub fn has_size_of(&self, features: &Features) -> bool {
+        let size = |f: &Features| (f.nrows, f.ncols, f.nnz);
+        size(&self.features) == size(features)
+    }
+}
