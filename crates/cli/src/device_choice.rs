@@ -277,8 +277,8 @@ impl ProfileFlags {
     }
 }
 
-const ELSEWHERE: &str = "leave out --verify to predict only, or use --device cpu --verify to see predicted beside \
-                         measured on this machine";
+const ELSEWHERE: &str = "leave out --verify or --run to predict only, or use --device cpu to see predicted beside measured \
+                         on this machine";
 
 /// The shipped profile of the GPU that its driver calls `name`.
 pub(crate) fn shipped_for_gpu(name: &str) -> Option<Profile> {

@@ -185,10 +185,13 @@ impl Profile {
     /// [`Error::File`], [`Error::Malformed`] or [`Error::Schema`]; [`Error::Lacking`] if it was never fitted.
     pub fn load(folder: &Path) -> Result<Self, Error> {
         let folder = ProfileFolder::open(folder)?;
-        let models = folder.models()?.ok_or_else(|| Error::Lacking {
-            profile: folder.path().display().to_string(),
-            missing: "fitted models".to_owned(),
-        })?;
+        let Some(models) = folder.models()? else {
+            let quick = folder.has_device() && folder.device()?.grid == GridName::Quick;
+            let missing =
+                if quick { "models: it is a quick one, for `transfer` alone" } else { "fitted models" };
+            let profile = folder.path().display().to_string();
+            return Err(Error::Lacking { profile, missing: missing.to_owned() });
+        };
         Ok(Self { name: folder.name(), device: folder.device()?, models })
     }
 

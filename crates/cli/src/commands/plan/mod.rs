@@ -22,7 +22,8 @@ use std::str::FromStr;
 /// The optimal partition: row blocks, a format, kernel and block size for each, and the predicted total
 ///
 /// Rows are cut into strips, and neighbouring strips are put together in the way that takes least time in all (Guo, Wang
-/// and Chen 2014). Without --run the times are predicted and nothing is run.
+/// and Chen 2014). Without --run the times are predicted and nothing is run. The vendor's routines take no part. On an
+/// H200 no predicted gain of cutting has held so far: measure with --run before you rely on one.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Plan {
     /// Matrices: files, folders or gallery:NAME[,key=value...]
@@ -150,6 +151,10 @@ impl Plan {
         // What is planned is ours; the vendor's library is what a plan is held against.
         let ours = catalogue_on(profile.device.facts.kind, T::DTYPE).filter(|c| !c.kernel.is_vendors());
         let candidates: Vec<Candidate> = ours.filter(wanted).collect();
+        if self.execution.0 == [Execution::Fused] && !candidates.iter().any(|c| c.kernel.shares_a_launch()) {
+            let text = "none of these formats can share one launch with others";
+            return Err(Failure::input(text).hinted("use --execution sequential, or other --formats"));
+        }
         let objective = PartitionObjective {
             model: self.model.model,
             placement: self.model.placement,
