@@ -141,3 +141,10 @@ pub struct Preparation {
     /// Host to device; 0 on a CPU.
     pub upload: Seconds,
 }
+
+impl Preparation {
+    /// Both.
+    pub fn total(self) -> Seconds {
+        Seconds(self.convert.0 + self.upload.0)
+    }
+}

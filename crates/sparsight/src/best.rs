@@ -8,7 +8,7 @@
 //! all candidates together, it says which are near the best and by how much: [`Comparison::times_s`] joins the two.
 
 use crate::{ModelName, Predictor, Profile};
-use sparsight_kernels::{Candidate, DeviceKind, Kernel, catalogue, feasible};
+use sparsight_kernels::{Candidate, DeviceKind, Kernel, catalogue_on, feasible};
 use sparsight_matrix::{Dtype, Features, Limits, Seconds};
 use sparsight_model::{
     Comparison, LearnedModel, Learner, Model, PlacementRule, PredictError, Prediction, RowLengthRule, Term,
@@ -121,7 +121,7 @@ impl BestPredictor<'_> {
         let facts = &self.profile.device.facts;
         let limits = Limits::with_memory(facts.memory_bytes);
         let possible: Vec<Candidate> =
-            catalogue(dtype).filter(|c| feasible(c, features, &limits).is_ok()).collect();
+            catalogue_on(facts.kind, dtype).filter(|c| feasible(c, features, &limits).is_ok()).collect();
         let answers = possible.iter().zip(self.alone(&possible, features));
         let (known, predicted): (Vec<(Candidate, Seconds)>, Vec<_>) = answers
             .filter_map(|(c, answer)| answer.ok().map(|(model, p)| ((*c, p.time), (model, p))))

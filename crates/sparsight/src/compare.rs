@@ -181,6 +181,11 @@ impl Span {
         Some(Self { time: with(prediction.time), low: with(prediction.low), high: with(prediction.high) })
     }
 
+    /// Products a second, as predicted.
+    pub fn products_per_s(self) -> f64 {
+        1.0 / self.time.0
+    }
+
     /// How many times as fast as `other` this is.
     fn against(&self, other: &Self) -> Speed {
         Speed {
@@ -235,7 +240,7 @@ fn line_up(
     let devices = contenders.iter().zip(advice).map(|(contender, advice)| {
         let compared = |advised: &Advised, first: Option<Span>| {
             let time = span(advised);
-            let rate = time.map(|span| 1.0 / span.time.0);
+            let rate = time.map(Span::products_per_s);
             Compared {
                 limit: Limit::of(advised, &contender.profile.device.facts, features),
                 time,

@@ -13,7 +13,7 @@ use serde::Serialize;
 use sparsight::kernels::{Candidate, DeviceKind};
 use sparsight::matrix::{Dtype, Features, Seconds};
 use sparsight::profile::ProfiledDevice;
-use sparsight::{Compared, Comparison, Contender, Error, Limit, Objective, Profile, compare};
+use sparsight::{Compared, Comparison, Contender, Error, Limit, Objective, Profile, Span, compare};
 use std::num::NonZeroU64;
 use std::str::FromStr;
 
@@ -305,7 +305,7 @@ impl Compare {
             cells.push(self.in_all(one).map_or_else(|| "?".to_owned(), |all| all.to_string()));
         }
         cells.push(one.speed.map_or_else(|| "?".to_owned(), |speed| format!("{:.2}", speed.ratio)));
-        cells.push(number(one.time.map(|span| 1.0 / span.time.0)));
+        cells.push(number(one.time.map(Span::products_per_s)));
         if !self.price.is_empty() {
             cells.push(number(one.products_per_s_per_price));
         }
@@ -382,7 +382,7 @@ impl From<&Compared> for NumbersJson {
             speed: one.speed.map(|speed| speed.ratio),
             speed_low: one.speed.map(|speed| speed.low),
             speed_high: one.speed.map(|speed| speed.high),
-            products_per_s: one.time.map(|span| 1.0 / span.time.0),
+            products_per_s: one.time.map(Span::products_per_s),
             products_per_s_per_price: one.products_per_s_per_price,
             products_per_joule: one.products_per_joule,
         }

@@ -130,20 +130,20 @@ impl<'d, T: Scalar> CudaPartitioned<'d, T> {
         }
     }
 
-    /// Makes x and y of its own unless that was done.
-    fn make_own(&mut self) -> Result<(), DeviceError> {
-        if self.own.is_none() {
-            self.own = Some(own_vectors(self.cuda, self.size)?);
-        }
-        Ok(())
+    /// x and y of its own.
+    fn own(&mut self) -> Result<&mut (DeviceArray<T>, DeviceArray<T>), DeviceError> {
+        let own = match self.own.take() {
+            Some(own) => own,
+            None => own_vectors(self.cuda, self.size)?,
+        };
+        Ok(self.own.insert(own))
     }
 
-    /// Lets the product work on the vectors that were made by `make_own`.
+    /// Lets the product work on them.
     fn aim_at_own(&mut self, alpha: f64, beta: f64) -> Result<(), DeviceError> {
-        match &self.own {
-            Some((x, y)) => self.aim(&Vectors { x: x.address(), y: y.address(), alpha, beta }),
-            None => Ok(()),
-        }
+        let (x, y) = self.own()?;
+        let v = Vectors { x: x.address(), y: y.address(), alpha, beta };
+        self.aim(&v)
     }
 }
 
@@ -235,18 +235,14 @@ impl<T: Scalar> Product<T> for CudaPartitioned<'_, T> {
     fn multiply(&mut self, alpha: f64, x: &[T], beta: f64, y: &mut [T]) -> Result<(), DeviceError> {
         check_lengths(self.size, x.len(), y.len())?;
         self.cuda.context.bind()?;
-        self.make_own()?;
         self.aim_at_own(alpha, beta)?;
-        let Some((own_x, own_y)) = &mut self.own else { unreachable!("made above") };
+        let (own_x, own_y) = self.own()?;
         own_x.write(x)?;
         if beta != 0.0 {
             own_y.write(y)?;
         }
         self.queue(self.cuda.context.stream())?;
-        match &self.own {
-            Some((_, own_y)) => own_y.read_to(y),
-            None => Ok(()),
-        }
+        self.own()?.1.read_to(y)
     }
 
     fn multiply_on_device(
@@ -265,7 +261,6 @@ impl<T: Scalar> Product<T> for CudaPartitioned<'_, T> {
 
     fn batch(&mut self, products: u32, caches: Caches) -> Result<Seconds, DeviceError> {
         self.cuda.context.bind()?;
-        self.make_own()?;
         self.aim_at_own(1.0, 0.0)?;
         let entries = match &self.work {
             Work::Ours(launches) => launches.len() as u32,

@@ -18,7 +18,7 @@ pub struct CooParameters {
     pub strip: u64,
     /// C: seconds that a strip more takes.
     pub strip_s: f64,
-    /// Seconds of the benchmark matrix with the fewest strips; `None` where somebody else measured and did not print it.
+    /// Seconds of the benchmark matrix with the fewest strips, on the fitted line; `None` where somebody else measured and did not print it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub least_s: Option<f64>,
 }

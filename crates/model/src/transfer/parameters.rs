@@ -1,7 +1,6 @@
 //! What a transfer knows of one device: the parameters of each candidate and placement, as they are stored.
 
-use super::handful::STRIPS;
-use super::handful::coo_strips;
+use super::handful::{STRIPS, coo_strips};
 use super::{CooParameters, CsrParameters, EllParameters, TransferRule};
 use crate::observation::Point;
 use crate::{Line, Observation};

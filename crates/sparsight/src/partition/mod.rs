@@ -165,8 +165,7 @@ impl Advisor<'_> {
         let rows_a_strip = strip_rows::rows_a_strip(a.nrows(), facts, objective.strips, blocks.is_prepared());
         let detail = if blocks.is_prepared() { StripDetail::RowLengths } else { StripDetail::All };
         let strips = Strips::of(a, rows_a_strip, detail);
-        let planner =
-            Planner { predictor, candidates, limits, launch: facts.launch_s, whole: Features::of(a), strips };
+        let planner = Planner { predictor, candidates, limits, launch: facts.launch_s, whole, strips };
         let strategies = planner.strategies(&blocks, &objective.executions);
         let possible = |c: &Candidate| feasible(c, &planner.whole, &planner.limits).is_ok();
         if strategies.is_empty() && planner.candidates.iter().any(possible) {

@@ -71,13 +71,12 @@ pub(super) struct PartJson {
 impl From<&Measured> for MeasuredJson {
     fn from(Measured { what, plan, outcome }: &Measured) -> Self {
         let known = outcome.as_ref().ok();
-        let preparation = known.map(|known| known.preparation);
         Self {
             what: what.clone(),
             plan: plan.to_string(),
             time_s: known.map(|known| known.timing.time),
             spread: known.map(|known| known.timing.spread),
-            preparation_s: preparation.map(|took| Seconds(took.convert.0 + took.upload.0)),
+            preparation_s: known.map(|known| known.preparation.total()),
             failed: outcome.as_ref().err().cloned(),
         }
     }

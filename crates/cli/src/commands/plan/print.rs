@@ -7,7 +7,6 @@ use crate::failure::Failure;
 use crate::printer::BOLD;
 use crate::table::Table;
 use crate::text::{between, candidate, counted, grouped, heading, percent, shape};
-use sparsight::matrix::Seconds;
 use sparsight::{Part, Profile, Strategy};
 
 pub(super) fn print(planned: &Planned, profile: &Profile, context: &Context) -> Result<(), Failure> {
@@ -56,10 +55,7 @@ fn measured_table(measured: &[Measured]) -> Table {
             parts => counted(parts.len() as u64, "part"),
         };
         let [time, took] = match outcome {
-            Ok(known) => {
-                let took = known.preparation;
-                [known.timing.time.to_string(), Seconds(took.convert.0 + took.upload.0).to_string()]
-            }
+            Ok(known) => [known.timing.time.to_string(), known.preparation.total().to_string()],
             Err(why) => [why.clone(), String::new()],
         };
         table.row([what.clone(), plan, time, took]);
