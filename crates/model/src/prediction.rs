@@ -18,12 +18,12 @@ pub struct Prediction {
 }
 
 impl Prediction {
-    /// The same at another time: the interval is a factor and moves with it.
-    #[must_use]
-    pub fn moved_to(self, time: Seconds) -> Self {
+    /// Takes it to another time: the interval is a factor and moves with it.
+    pub fn move_to(&mut self, time: Seconds) {
         let factor = time.0 / self.time.0;
-        let (low, high) = ((self.low.0 * factor).min(time.0), (self.high.0 * factor).max(time.0));
-        Self { time, low: Seconds(low), high: Seconds(high), extrapolates: self.extrapolates }
+        self.low = Seconds((self.low.0 * factor).min(time.0));
+        self.high = Seconds((self.high.0 * factor).max(time.0));
+        self.time = time;
     }
 }
 

@@ -142,7 +142,7 @@ impl<'p> Advisor<'p> {
                 }
             }
         }
-        let answers = predictor.answer_each(&possible, features);
+        let answers = predictor.answer_possible(&possible, features);
         for ((candidate, held), answer) in possible.into_iter().zip(held).zip(answers) {
             let (answering, prediction) = match answer {
                 Ok(answer) => answer,

@@ -122,20 +122,43 @@ impl BestPredictor<'_> {
         let limits = Limits::with_memory(facts.memory_bytes);
         let possible: Vec<Candidate> =
             catalogue_on(facts.kind, dtype).filter(|c| feasible(c, features, &limits).is_ok()).collect();
-        let answers = possible.iter().zip(self.alone(&possible, features));
-        let (known, predicted): (Vec<(Candidate, Seconds)>, Vec<_>) = answers
-            .filter_map(|(c, answer)| answer.ok().map(|(model, p)| ((*c, p.time), (model, p))))
-            .unzip();
-        let joined: BTreeMap<Candidate, (ModelName, Prediction)> = known
-            .iter()
-            .zip(predicted)
-            .zip(comparison.times_s(&known, features, facts))
-            .map(|(((candidate, _), (model, prediction)), time)| {
-                (*candidate, (model, prediction.moved_to(time)))
-            })
-            .collect();
+        let answers = self.joined(comparison, &possible, features);
+        let known: BTreeMap<Candidate, _> = possible.into_iter().zip(answers).collect();
         let alone = |c: &Candidate| self.alone(std::slice::from_ref(c), features).swap_remove(0);
-        candidates.iter().map(|c| joined.get(c).cloned().map_or_else(|| alone(c), Ok)).collect()
+        candidates.iter().map(|c| known.get(c).cloned().unwrap_or_else(|| alone(c))).collect()
+    }
+
+    /// [`BestPredictor::answer_each`] for all candidates of one value type that the device can hold, which saves finding
+    /// out which they are.
+    pub(crate) fn answer_possible(
+        &self,
+        possible: &[Candidate],
+        features: &Features,
+    ) -> Vec<Result<(ModelName, Prediction), PredictError>> {
+        match &self.profile.models.comparison {
+            Some(comparison) => self.joined(comparison, possible, features),
+            None => self.alone(possible, features),
+        }
+    }
+
+    /// What the models of single kernels say of all possible candidates, joined with the comparison.
+    fn joined(
+        &self,
+        comparison: &Comparison,
+        possible: &[Candidate],
+        features: &Features,
+    ) -> Vec<Result<(ModelName, Prediction), PredictError>> {
+        let mut answers = self.alone(possible, features);
+        let known: Vec<(Candidate, Seconds)> = possible
+            .iter()
+            .zip(&answers)
+            .filter_map(|(candidate, answer)| Some((*candidate, answer.as_ref().ok()?.1.time)))
+            .collect();
+        let times = comparison.times_s(&known, features, &self.profile.device.facts);
+        for ((_, prediction), time) in answers.iter_mut().flatten().zip(times) {
+            prediction.move_to(time);
+        }
+        answers
     }
 
     /// What the models of single kernels say: candidates of a kernel are put to the model that knows it best together.

@@ -172,6 +172,18 @@ impl<'p> Predictor<'p> {
         predicted.map(|prediction| Ok((name, prediction?))).collect()
     }
 
+    /// [`Predictor::answer_each`] for all candidates of one value type that the device can hold.
+    pub(crate) fn answer_possible(
+        &self,
+        possible: &[Candidate],
+        features: &Features,
+    ) -> Vec<Result<(ModelName, Prediction), PredictError>> {
+        match self {
+            Self::Best(best) => best.answer_possible(possible, features),
+            _ => self.answer_each(possible, features),
+        }
+    }
+
     fn model(&self) -> &dyn Model {
         match self {
             Self::Strip(predictor) => predictor,

@@ -6,62 +6,56 @@
 //! ```text
 //! 5<7097 -1534000 2<14195 20400 88010        x[5] < 7097 ? -1534000 : x[2] < 14195 ? 20400 : 88010
 //! ```
-//! In memory every tree is walked for as many steps as the deepest one: a leaf leads to itself. A walk without an
-//! early end has no branch that a processor could guess wrong, and several trees are walked side by side.
+//! In memory every tree is complete, [`DEPTH`] levels of splits over a row of leaves: node n has the children 2 n and
+//! 2 n + 1. Every walk takes as many steps, without a branch that a processor could guess wrong or an index that it must
+//! check, and several are taken side by side.
 //!
-//! The block sizes of a kernel differ in the first inputs alone. A walk that met none of these ends in the same leaf for
-//! all of them and is not repeated.
+//! The block sizes of a kernel differ in the first inputs alone. All take the way of the first down to the first split
+//! by one of these, and a tree without such a split is walked once.
 
 use super::inputs::{BLOCK_INPUTS, COUNT};
 use serde::{Deserialize, Serialize};
 use std::fmt::Write;
 
-/// Trees walked side by side: enough to hide the wait for a node. Measured: 8 take a third
-/// less time than one after another.
+/// Levels of splits that a tree may have.
+pub(super) const DEPTH: usize = 6;
+const LEAVES: usize = 1 << DEPTH;
+
+/// Trees walked side by side, enough to hide the wait for a node: measured, 8 take a third less time than one after
+/// another.
 const TOGETHER: usize = 8;
+
+/// Block sizes walked side by side: those of a kernel but the first.
+const BLOCKS_TOGETHER: usize = 4;
 
 /// One in the leaves' units.
 const UNIT: f64 = (1 << 24) as f64;
 
 /// Trees whose leaves are summed.
 ///
-/// Invariants, checked when they are made or read: every child lies within its tree; every input exists.
+/// Invariants, checked when they are made or read: every input exists; below a node without a split no other has one, and
+/// all leaves there are the same.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "Vec<String>", into = "Vec<String>")]
 pub(super) struct Forest {
-    nodes: Vec<Node>,
-    roots: Vec<u32>,
-    /// Of the deepest tree.
-    depth: u32,
+    trees: Vec<Tree>,
 }
 
-/// A split, whose left child is the next node, or a leaf: then `number` is its value.
-///
-/// A leaf looks at [`LEAF`], which is above every number, and its right child is itself.
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct Node {
-    number: i32,
-    /// Distance of the right child.
-    right: u16,
-    input: u8,
+/// A complete tree; the root is node 1, node 0 is not used.
+#[derive(Debug, Clone, PartialEq)]
+struct Tree {
+    thresholds: [i32; LEAVES],
+    /// [`NO_SPLIT`] where a leaf of the written tree stands.
+    inputs: [u8; LEAVES],
+    leaves: [i32; LEAVES],
 }
 
-impl Node {
-    fn leaf(number: i32) -> Self {
-        Self { number, right: 0, input: LEAF }
-    }
+/// Inputs where a walk finds them.
+type Padded = [i32; 64];
 
-    fn is_leaf(self) -> bool {
-        self.input == LEAF
-    }
-}
-
-/// Stands for an input that is above every number.
-const LEAF: u8 = u8::MAX;
-const _: () = assert!(COUNT <= LEAF as usize && BLOCK_INPUTS < COUNT);
-
-/// Inputs where a walk finds them: any `u8` is an index, so none is checked.
-type Padded = [i32; 1 << u8::BITS];
+/// Stands for an input at nodes without a split.
+const NO_SPLIT: u8 = 63;
+const _: () = assert!(COUNT <= NO_SPLIT as usize && BLOCK_INPUTS < COUNT);
 
 /// A tree as it is grown and written.
 #[derive(Debug, Clone, PartialEq)]
@@ -70,33 +64,92 @@ pub(super) enum Grown {
     Split { input: u8, threshold: i32, left: Box<Self>, right: Box<Self> },
 }
 
-impl Forest {
-    /// Of grown trees; leaf values are rounded to their unit.
-    pub(super) fn new(trees: &[Grown]) -> Self {
-        let mut forest = Self { nodes: Vec::new(), roots: Vec::with_capacity(trees.len()), depth: 0 };
-        for tree in trees {
-            let root = forest.nodes.len() as u32;
-            forest.depth = forest.depth.max(forest.add(tree));
-            forest.roots.push(root);
-        }
-        forest
+impl Tree {
+    const ROOT: usize = 1;
+
+    fn new() -> Self {
+        Self { thresholds: [0; LEAVES], inputs: [NO_SPLIT; LEAVES], leaves: [0; LEAVES] }
     }
 
-    /// Appends in preorder; the depth.
-    fn add(&mut self, tree: &Grown) -> u32 {
-        let at = self.nodes.len();
+    fn grown(tree: &Grown) -> Self {
+        let mut all = Self::new();
+        all.place(tree, Self::ROOT);
+        all
+    }
+
+    fn place(&mut self, tree: &Grown, at: usize) {
         match tree {
-            Grown::Leaf(value) => {
-                self.nodes.push(Node::leaf((value * UNIT).round() as i32));
-                0
-            }
+            Grown::Leaf(value) => self.set_leaf(at, (value * UNIT).round() as i32),
             Grown::Split { input, threshold, left, right } => {
-                self.nodes.push(Node { number: *threshold, right: 0, input: *input });
-                let deepest = self.add(left);
-                self.nodes[at].right = (self.nodes.len() - at) as u16;
-                deepest.max(self.add(right)) + 1
+                (self.inputs[at], self.thresholds[at]) = (*input, *threshold);
+                self.place(left, 2 * at);
+                self.place(right, 2 * at + 1);
             }
         }
+    }
+
+    /// All leaves below `at`, or the one that it is.
+    fn set_leaf(&mut self, at: usize, value: i32) {
+        let below = DEPTH - at.ilog2() as usize;
+        self.leaves[(at << below) - LEAVES..][..1 << below].fill(value);
+    }
+
+    /// The child of `at` that `inputs` lead to.
+    fn step(&self, at: usize, inputs: &Padded) -> usize {
+        let node = at % LEAVES;
+        let input = usize::from(self.inputs[node]) % inputs.len();
+        2 * at + usize::from(inputs[input] >= self.thresholds[node])
+    }
+
+    /// The value of the leaf that a walk ended at.
+    fn leaf(&self, at: usize) -> i64 {
+        i64::from(self.leaves[at % LEAVES])
+    }
+
+    fn write(&self, at: usize, text: &mut String) {
+        let written = if at >= LEAVES || self.inputs[at] == NO_SPLIT {
+            let below = DEPTH - at.ilog2() as usize;
+            write!(text, "{}", self.leaves[(at << below) - LEAVES])
+        } else {
+            write!(text, "{}<{} ", self.inputs[at], self.thresholds[at])
+        };
+        written.expect("a String takes everything");
+        if at < LEAVES && self.inputs[at] != NO_SPLIT {
+            self.write(2 * at, text);
+            text.push(' ');
+            self.write(2 * at + 1, text);
+        }
+    }
+
+    /// Takes the subtree that `tokens` begin with as the one below `at`.
+    fn read<'t>(&mut self, tokens: &mut impl Iterator<Item = &'t str>, at: usize) -> Result<(), String> {
+        let token = tokens.next().ok_or("a tree ends early")?;
+        let wrong = || format!("'{token}' is no node of a tree");
+        let Some((input, threshold)) = token.split_once('<') else {
+            self.set_leaf(at, token.parse().map_err(|_| wrong())?);
+            return Ok(());
+        };
+        if at >= LEAVES {
+            return Err(format!("a tree is deeper than {DEPTH}"));
+        }
+        let (input, threshold) =
+            (input.parse().map_err(|_| wrong())?, threshold.parse().map_err(|_| wrong())?);
+        if usize::from(input) >= COUNT {
+            return Err(format!("a tree looks at input {input} of {COUNT}"));
+        }
+        (self.inputs[at], self.thresholds[at]) = (input, threshold);
+        self.read(tokens, 2 * at)?;
+        self.read(tokens, 2 * at + 1)
+    }
+}
+
+impl Forest {
+    /// Of grown trees; leaf values are rounded to their unit.
+    ///
+    /// # Panics
+    /// If a tree is deeper than [`DEPTH`].
+    pub(super) fn new(trees: &[Grown]) -> Self {
+        Self { trees: trees.iter().map(Tree::grown).collect() }
     }
 
     /// The sum of the leaves that `inputs` fall into.
@@ -105,139 +158,119 @@ impl Forest {
     /// If there are more inputs than a model has.
     pub(super) fn sum(&self, inputs: &[i32]) -> f64 {
         let padded = padded(inputs);
-        self.roots.chunks(TOGETHER).map(|trees| sum(self.walk(trees, &padded).0)).sum::<i64>() as f64 / UNIT
+        let walked = |tree: &Tree| {
+            let at = (0..DEPTH).fold(Tree::ROOT, |at, _| tree.step(at, &padded));
+            tree.leaf(at)
+        };
+        self.trees.iter().map(walked).sum::<i64>() as f64 / UNIT
     }
 
     /// [`Forest::sum`] for each of `blocks`, which take the places of the first of `inputs`.
     pub(super) fn sums(&self, inputs: &[i32; COUNT], blocks: &[[i32; BLOCK_INPUTS]]) -> Vec<f64> {
-        let mut padded = padded(inputs);
         let Some((first, others)) = blocks.split_first() else { return Vec::new() };
-        padded[..BLOCK_INPUTS].copy_from_slice(first);
-        // Of the trees that end in the same leaf for all, and of the others for the first.
-        let (mut alike, mut own) = (0, 0);
-        let mut again = Vec::with_capacity(self.roots.len());
-        for trees in self.roots.chunks(TOGETHER) {
-            let (leaves, met) = self.walk(trees, &padded);
-            for ((&root, leaf), met) in trees.iter().zip(leaves).zip(met) {
-                if met {
-                    own += leaf;
-                    again.push(root);
-                } else {
-                    alike += leaf;
-                }
-            }
-        }
-        let others = others.iter().map(|block| {
+        let of_block = |block: &[i32; BLOCK_INPUTS]| {
+            let mut padded = padded(inputs);
             padded[..BLOCK_INPUTS].copy_from_slice(block);
-            again.chunks(TOGETHER).map(|trees| sum(self.walk(trees, &padded).0)).sum::<i64>()
-        });
-        std::iter::once(own).chain(others).map(|own| (alike + own) as f64 / UNIT).collect()
-    }
-
-    /// The leaves of up to [`TOGETHER`] trees, and whether the way there depended on the block; zeros for absent trees.
-    fn walk(&self, trees: &[u32], inputs: &Padded) -> ([i64; TOGETHER], [bool; TOGETHER]) {
-        let mut at = [0_usize; TOGETHER];
-        let mut met = [false; TOGETHER];
-        for (at, &root) in at.iter_mut().zip(trees) {
-            *at = root as usize;
+            padded
+        };
+        // Always as many, so that their walks are unrolled; what is too many is walked and forgotten.
+        let some = |blocks: &[[i32; BLOCK_INPUTS]]| {
+            std::array::from_fn(|at| of_block(blocks.get(at).unwrap_or(&blocks[0])))
+        };
+        let first = of_block(first);
+        let others: Vec<[Padded; BLOCKS_TOGETHER]> = others.chunks(BLOCKS_TOGETHER).map(some).collect();
+        let mut of_first = 0;
+        let mut of_others = vec![[0; BLOCKS_TOGETHER]; others.len()];
+        let mut chunks = self.trees.chunks_exact(TOGETHER);
+        for trees in &mut chunks {
+            let trees: &[Tree; TOGETHER] = trees.try_into().expect("chunks are exact");
+            walk(trees, &first, &others, &mut of_first, &mut of_others);
         }
-        for _ in 0..self.depth {
-            for (at, met) in at.iter_mut().zip(&mut met) {
-                let node = self.nodes[*at];
-                let below = inputs[usize::from(node.input)] < node.number;
-                *met |= usize::from(node.input) < BLOCK_INPUTS;
-                *at += usize::from(if below { 1 } else { node.right });
-            }
+        for tree in chunks.remainder() {
+            walk(std::array::from_ref(tree), &first, &others, &mut of_first, &mut of_others);
         }
-        let mut leaves = [0; TOGETHER];
-        for (leaf, &at) in leaves.iter_mut().zip(&at).take(trees.len()) {
-            *leaf = i64::from(self.nodes[at].number);
-        }
-        (leaves, met)
+        let sums = std::iter::once(of_first).chain(of_others.into_iter().flatten());
+        sums.take(blocks.len()).map(|sum| sum as f64 / UNIT).collect()
     }
 
     /// Trees.
     pub(super) fn len(&self) -> usize {
-        self.roots.len()
-    }
-
-    fn write(&self, at: usize, text: &mut String) {
-        let node = self.nodes[at];
-        let written = if node.is_leaf() {
-            write!(text, "{}", node.number)
-        } else {
-            write!(text, "{}<{} ", node.input, node.number)
-        };
-        written.expect("a String takes everything");
-        if !node.is_leaf() {
-            self.write(at + 1, text);
-            text.push(' ');
-            self.write(at + usize::from(node.right), text);
-        }
-    }
-
-    /// Appends the subtree that `tokens` begin with; its depth.
-    fn read<'t>(&mut self, tokens: &mut impl Iterator<Item = &'t str>, level: u32) -> Result<u32, String> {
-        /// Deeper than any that is grown; keeps a damaged file from exhausting the stack.
-        const DEEPEST: u32 = 32;
-        let token = tokens.next().ok_or("a tree ends early")?;
-        let wrong = || format!("'{token}' is no node of a tree");
-        let at = self.nodes.len();
-        let Some((input, threshold)) = token.split_once('<') else {
-            let number = token.parse().map_err(|_| wrong())?;
-            self.nodes.push(Node::leaf(number));
-            return Ok(0);
-        };
-        if level == DEEPEST {
-            return Err(format!("a tree is deeper than {DEEPEST}"));
-        }
-        let (input, number) = (input.parse().map_err(|_| wrong())?, threshold.parse().map_err(|_| wrong())?);
-        if usize::from(input) >= COUNT {
-            return Err(format!("a tree looks at input {input} of {COUNT}"));
-        }
-        self.nodes.push(Node { number, right: 0, input });
-        let left = self.read(tokens, level + 1)?;
-        self.nodes[at].right = u16::try_from(self.nodes.len() - at).map_err(|_| "a tree is too large")?;
-        Ok(left.max(self.read(tokens, level + 1)?) + 1)
+        self.trees.len()
     }
 }
 
-/// A number above every input at each place that has none, for leaves.
+/// Adds the leaves of some trees: those that `first` falls into to `of_first`, those of each of `others`, which differ
+/// from it in the inputs of the block alone, to `of_others`.
+fn walk<const N: usize>(
+    trees: &[Tree; N],
+    first: &Padded,
+    others: &[[Padded; BLOCKS_TOGETHER]],
+    of_first: &mut i64,
+    of_others: &mut [[i64; BLOCKS_TOGETHER]],
+) {
+    let mut at = [Tree::ROOT; N];
+    // Where the first split by the block is; 0 where none is on the way.
+    let mut parting = [0; N];
+    for _ in 0..DEPTH {
+        for ((at, parting), tree) in at.iter_mut().zip(&mut parting).zip(trees) {
+            let by_block = usize::from(tree.inputs[*at % LEAVES]) < BLOCK_INPUTS;
+            *parting = if by_block && *parting == 0 { *at } else { *parting };
+            *at = tree.step(*at, first);
+        }
+    }
+    let mut alike = 0;
+    for ((at, parting), tree) in at.into_iter().zip(parting).zip(trees) {
+        let leaf = tree.leaf(at);
+        *of_first += leaf;
+        if parting == 0 {
+            alike += leaf;
+            continue;
+        }
+        for (others, sums) in others.iter().zip(&mut *of_others) {
+            let mut at = [parting; BLOCKS_TOGETHER];
+            for _ in parting.ilog2() as usize..DEPTH {
+                for (at, inputs) in at.iter_mut().zip(others) {
+                    *at = tree.step(*at, inputs);
+                }
+            }
+            for (sum, at) in sums.iter_mut().zip(at) {
+                *sum += tree.leaf(at);
+            }
+        }
+    }
+    of_others.as_flattened_mut().iter_mut().for_each(|sum| *sum += alike);
+}
+
 fn padded(inputs: &[i32]) -> Padded {
-    let mut padded = [i32::MAX; 1 << u8::BITS];
+    let mut padded = [0; 64];
     padded[..inputs.len()].copy_from_slice(inputs);
     padded
 }
 
-fn sum(leaves: [i64; TOGETHER]) -> i64 {
-    leaves.iter().sum()
-}
-
 impl From<Forest> for Vec<String> {
     fn from(forest: Forest) -> Self {
-        let line = |&root: &u32| {
+        let line = |tree: &Tree| {
             let mut text = String::new();
-            forest.write(root as usize, &mut text);
+            tree.write(Tree::ROOT, &mut text);
             text
         };
-        forest.roots.iter().map(line).collect()
+        forest.trees.iter().map(line).collect()
     }
 }
 
 impl TryFrom<Vec<String>> for Forest {
     type Error = String;
     fn try_from(lines: Vec<String>) -> Result<Self, String> {
-        let mut forest = Self { nodes: Vec::new(), roots: Vec::with_capacity(lines.len()), depth: 0 };
-        for line in lines {
-            let root = forest.nodes.len() as u32;
+        let tree = |line: String| {
+            let mut tree = Tree::new();
             let mut tokens = line.split_ascii_whitespace();
-            forest.depth = forest.depth.max(forest.read(&mut tokens, 0)?);
-            if let Some(rest) = tokens.next() {
-                return Err(format!("'{rest}' follows a complete tree"));
+            tree.read(&mut tokens, Tree::ROOT)?;
+            match tokens.next() {
+                Some(rest) => Err(format!("'{rest}' follows a complete tree")),
+                None => Ok(tree),
             }
-            forest.roots.push(root);
-        }
-        Ok(forest)
+        };
+        Ok(Self { trees: lines.into_iter().map(tree).collect::<Result<_, _>>()? })
     }
 }
 
@@ -305,7 +338,7 @@ mod tests {
             ("1<y 1 2", "'1<y'"),
             ("300<1 1 2", "'300<1'"),
             ("250<1 1 2", "input 250"),
-            (deep.as_str(), "deeper than 32"),
+            (deep.as_str(), "deeper than 6"),
         ] {
             let error = Forest::try_from(vec![line.to_owned()]).unwrap_err();
             assert!(error.contains(word), "{line}: {error}");

@@ -9,6 +9,7 @@ use sparsight_kernels::{BLOCKS, Kernel};
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Growth {
     pub(super) trees: usize,
+    /// At most what a forest can hold.
     pub(super) depth: usize,
     pub(super) learning_rate: f32,
     /// Records a leaf must hold; a matrix has up to ten of a kernel.
@@ -28,7 +29,7 @@ impl Growth {
     /// 77.0 %; twice as many trees at two thirds of the rate are no better. The rest was chosen before any result.
     pub(super) const CHOSEN: Self = Self {
         trees: 200,
-        depth: 6,
+        depth: super::forest::DEPTH,
         learning_rate: 0.06,
         min_leaf: 10.0,
         l2: 1.0,
