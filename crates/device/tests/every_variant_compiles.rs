@@ -3,7 +3,8 @@
 use sparsight_device::DeviceError;
 use sparsight_device::cuda::{Arch, compile, supported_archs};
 use sparsight_kernels::{
-    Format, Kernel, KernelSource, benchmark_matrix_source, catalogue, fused_source, source, timing_source,
+    Format, Kernel, KernelSource, benchmark_matrix_source, catalogue, conversion_source, fused_source,
+    source, timing_source,
 };
 use sparsight_matrix::{BroEllShape, Dtype, SellShape, TileShape};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -19,6 +20,8 @@ fn sources() -> Vec<(String, KernelSource)> {
         for offset_bytes in [4, 8] {
             let name = format!("benchmark matrix {dtype}, offsets of {offset_bytes} bytes");
             sources.push((name, benchmark_matrix_source(dtype, offset_bytes)));
+            let name = format!("conversions, {dtype}, offsets of {offset_bytes} bytes");
+            sources.push((name, conversion_source(dtype, offset_bytes)));
         }
         for candidate in catalogue(dtype) {
             let widths: &[u64] = match candidate.format() {

@@ -26,7 +26,9 @@ pub use fused::{FUSED_ARGS, FUSED_PARTS, FusedParts, fits_one_launch, fused_sour
 pub use kernel::{Format, Kernel, ParseFormatError};
 pub use launch::{BinEnds, Chunk, row_chunks};
 pub use row_length_distribution::RowLengthDistribution;
-pub use source::{HELPER_BLOCK, KernelSource, benchmark_matrix_source, source, timing_source};
+pub use source::{
+    HELPER_BLOCK, KernelSource, benchmark_matrix_source, conversion_source, source, timing_source,
+};
 pub use strip::{Strip, StripUnit, strip};
 pub use traffic::{compulsory_bytes, device_bytes, feasible, flops, stored_entries};
 pub use vendor::Vendor;

@@ -7,7 +7,7 @@
 use crate::{Candidate, Kernel};
 use sparsight_matrix::Dtype;
 
-/// Threads a block of the kernels that generate, fill and flush; they take any number of blocks.
+/// Threads a block of the kernels that generate, convert, fill and flush; they take any number of blocks.
 pub const HELPER_BLOCK: u32 = 256;
 
 macro_rules! cuda {
@@ -33,6 +33,7 @@ const JAD: &str = cuda!("jad.cu");
 const SELL: &str = cuda!("sell.cu");
 const BRO_ELL: &str = cuda!("bro_ell.cu");
 const BENCHMARK_MATRIX: &str = cuda!("benchmark_matrix.cu");
+const CONVERT: &str = cuda!("convert.cu");
 const SPIN: &str = cuda!("spin.cu");
 
 /// What NVRTC compiles: one translation unit, its definitions, and the names of its entry points.
@@ -129,6 +130,19 @@ pub fn benchmark_matrix_source(dtype: Dtype, offset_bytes: u64) -> KernelSource 
     }
 }
 
+/// Source of the kernels that lay a CSR matrix of `dtype` out in other formats.
+pub fn conversion_source(dtype: Dtype, offset_bytes: u64) -> KernelSource {
+    KernelSource {
+        text: CONVERT.to_owned(),
+        definitions: vec![
+            format!("VALUE={}", c_type(dtype)),
+            format!("BLOCK={HELPER_BLOCK}"),
+            offset(offset_bytes),
+        ],
+        entry_points: &["lay_slices", "lay_diagonals", "lay_coo", "bro_widths", "bro_pack"],
+    }
+}
+
 /// Source of the kernels that timing needs: one that waits for the host, one that does nothing, and one that
 /// empties the L2 cache.
 pub fn timing_source() -> KernelSource {
@@ -165,7 +179,11 @@ mod tests {
             .into_iter()
             .flat_map(catalogue)
             .flat_map(|candidate| [4, 8].into_iter().filter_map(move |bytes| source(&candidate, bytes)))
-            .chain([benchmark_matrix_source(Dtype::F32, 4), timing_source()]);
+            .chain([
+                benchmark_matrix_source(Dtype::F32, 4),
+                conversion_source(Dtype::F64, 8),
+                timing_source(),
+            ]);
         for source in sources {
             for entry in source.entry_points {
                 assert!(
@@ -197,6 +215,7 @@ mod tests {
             SELL,
             BRO_ELL,
             BENCHMARK_MATRIX,
+            CONVERT,
             SPIN,
         ] {
             assert!(!text.contains("#include") && !text.contains("#define"));

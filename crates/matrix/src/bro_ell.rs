@@ -47,6 +47,27 @@ impl BroEllShape {
     /// The catalogue: a warp's worth of rows, and the shape of Lehnert et al. 2016.
     pub const ALL: [Self; 2] = [Self { slice: 32 }, Self { slice: 256 }];
 
+    /// First column of each slice of a matrix with these row offsets, counted over all slices, and the end of the last:
+    /// [`BroEll::column_ptr`], for those who pack the entries themselves. O(nrows), in parallel.
+    pub fn column_ptr(self, row_ptr: &[u64]) -> Vec<u64> {
+        let nrows = row_ptr.len() - 1;
+        let width = |at| {
+            let rows = self.rows(at, nrows);
+            row_ptr[rows.start..=rows.end].windows(2).map(|w| w[1] - w[0]).max().unwrap_or(0)
+        };
+        let slices = nrows.div_ceil(self.slice as usize);
+        let widths: Vec<u64> = (0..slices).into_par_iter().with_min_len(256).map(width).collect();
+        starts(widths.into_iter())
+    }
+
+    /// Stored values of a matrix whose slices begin at these columns, padding included.
+    pub fn entries(self, nrows: u64, column_ptr: &[u64]) -> u64 {
+        let Some(full) = column_ptr.len().checked_sub(2) else { return 0 };
+        let slice = u64::from(self.slice);
+        let last_rows = nrows - full as u64 * slice;
+        column_ptr[full] * slice + (column_ptr[full + 1] - column_ptr[full]) * last_rows
+    }
+
     /// The rows of slice `at` of a matrix with `nrows` rows.
     const fn rows(self, at: usize, nrows: usize) -> Range<usize> {
         let (start, end) = (at * self.slice as usize, (at + 1) * self.slice as usize);

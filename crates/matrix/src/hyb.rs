@@ -105,6 +105,19 @@ impl<T: Scalar> Hyb<T> {
         Bytes(ell.saturating_add(Coo::<T>::device_bytes(split.coo_nnz, dtype).0))
     }
 
+    /// Where the COO part of each row begins in it, if the ELL part is `width` wide: for those who lay the entries out
+    /// themselves.
+    pub fn coo_starts(row_ptr: &[u64], width: u64) -> Vec<u64> {
+        let spilled = row_ptr.windows(2).map(|w| (w[1] - w[0]).saturating_sub(width));
+        spilled
+            .scan(0, |end, length| {
+                let start = *end;
+                *end += length;
+                Some(start)
+            })
+            .collect()
+    }
+
     /// The first `width` entries of each row.
     pub fn ell(&self) -> &Ell<T> {
         &self.ell

@@ -48,6 +48,6 @@ pub use reference::{Reference, reference, rounding_bound};
 pub use row_lengths::RowLengths;
 pub use scalar::{Dtype, Scalar};
 pub use segment::Segment;
-pub use sell::{Sell, SellShape};
+pub use sell::{Sell, SellLayout, SellShape};
 pub use strips::{Block, StripDetail, Strips};
 pub use units::{Bytes, Seconds};

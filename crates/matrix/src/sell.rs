@@ -116,18 +116,10 @@ impl<T: Scalar> Sell<T> {
         assert!(shape.is_valid(), "sigma is 1 or a multiple of C, unlike in {shape}");
         let entries = stored_entries(a.row_ptr(), &[shape])[0];
         Self::check(a.nrows() as u64, a.ncols() as u64, a.nnz() as u64, shape, entries, limits)?;
-        let permutation = if shape.is_sorted() {
-            row_order::by_decreasing_length(a.row_ptr(), shape.sigma as usize)
-        } else {
-            Vec::new()
-        };
-        let row_at = |place: usize| match permutation.get(place) {
-            Some(&row) => Some(row as usize),
-            None => (!shape.is_sorted() && place < a.nrows()).then_some(place),
-        };
-        let slice_ptr = slice_ptr(a.row_ptr(), shape.slice as usize, row_at);
+        let SellLayout { slice_ptr, permutation } = SellLayout::of(a.row_ptr(), shape);
         let mut col_idx = vec![0; entries as usize];
         let mut values = vec![T::default(); entries as usize];
+        let row_at = |place| row_at(a.nrows(), shape, &permutation, place);
         fill(a, &slice_ptr, shape.slice as usize, row_at, &mut col_idx, &mut values);
         let (nrows, ncols, nnz) = (a.nrows(), a.ncols(), a.nnz());
         Ok(Self { nrows, ncols, nnz, shape, slice_ptr, permutation, col_idx, values })
@@ -209,6 +201,54 @@ impl<T: Scalar> Sell<T> {
     /// Values, laid out as the columns.
     pub fn values(&self) -> &[T] {
         &self.values
+    }
+}
+
+/// Where everything goes, from the row offsets alone: for those who lay the entries out themselves.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SellLayout {
+    slice_ptr: Vec<u64>,
+    permutation: Vec<u32>,
+}
+
+impl SellLayout {
+    /// Of a matrix with these row offsets. O(nrows), in parallel.
+    ///
+    /// # Panics
+    /// If sigma is neither 1 nor a multiple of C; if rows are sorted and 2^32 or more.
+    pub fn of(row_ptr: &[u64], shape: SellShape) -> Self {
+        assert!(shape.is_valid(), "sigma is 1 or a multiple of C, unlike in {shape}");
+        let permutation = if shape.is_sorted() {
+            row_order::by_decreasing_length(row_ptr, shape.sigma as usize)
+        } else {
+            Vec::new()
+        };
+        let row_at = |place| row_at(row_ptr.len() - 1, shape, &permutation, place);
+        let slice_ptr = slice_ptr(row_ptr, shape.slice as usize, row_at);
+        Self { slice_ptr, permutation }
+    }
+
+    /// As [`Sell::slice_ptr`].
+    pub fn slice_ptr(&self) -> &[u64] {
+        &self.slice_ptr
+    }
+
+    /// As [`Sell::permutation`].
+    pub fn permutation(&self) -> &[u32] {
+        &self.permutation
+    }
+
+    /// Stored entries, padding included.
+    pub fn entries(&self) -> u64 {
+        self.slice_ptr[self.slice_ptr.len() - 1]
+    }
+}
+
+/// The row at a place, if there is one.
+fn row_at(nrows: usize, shape: SellShape, permutation: &[u32], place: usize) -> Option<usize> {
+    match permutation.get(place) {
+        Some(&row) => Some(row as usize),
+        None => (!shape.is_sorted() && place < nrows).then_some(place),
     }
 }
 

@@ -231,6 +231,9 @@ static void __threadfence() {}
 // 1 for the lowest bit, 0 if none is set.
 static int __ffs(unsigned int bits) { return __builtin_ffs((int)bits); }
 
+// Zeros above the highest set bit.
+static int __clz(unsigned int bits) { return bits == 0 ? 32 : __builtin_clz(bits); }
+
 template <class T>
 static T __ldg(const T* address)
 {

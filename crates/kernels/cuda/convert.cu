@@ -1,0 +1,188 @@
+// Lays the entries of a CSR matrix out in other formats, number by number as sparsight_matrix does it. The host has
+// found out from the row offsets alone where everything goes.
+//
+// Mapping   lay_slices, lay_diagonals: thread i of all threads of the launch does the places i, i + threads, ...;
+//           neighbouring threads write neighbouring words. lay_coo: a warp a row, its threads the entries.
+//           bro_widths: a warp a slice, its threads the columns. bro_pack: a thread a row. The number of blocks is
+//           free.
+// Knobs     BLOCK, threads a block; a multiple of 32.
+// Limits    rows below 2^32 - 1 where a format names them with 32 bits; positions are computed in 64 bits.
+// Reads     the CSR once (where a thread does a row, in pieces that its neighbours share), the offsets of the format
+//           once; writes each element of the format once, padding included.
+// Given     VALUE = float | double, OFFSET = unsigned int | unsigned long long.
+//
+// Sources: of the formats, in sparsight_matrix.
+
+// Marks padding: sparsight_matrix::Ell::PAD, and of SELL.
+static const unsigned int PAD = 0xffffffffu;
+
+// The column before a row's first in BRO-ELL, so that the first difference is the column plus 1.
+static const unsigned int BEFORE_FIRST = 0xffffffffu;
+
+static const unsigned int SYMBOL_BITS = 64;
+
+static __device__ __forceinline__ unsigned long long first_element()
+{
+    return (unsigned long long)blockIdx.x * BLOCK + threadIdx.x;
+}
+
+static __device__ __forceinline__ unsigned long long all_threads()
+{
+    return (unsigned long long)gridDim.x * BLOCK;
+}
+
+// ELL, the ELL part of HYB, and SELL: slices of `slice` places, `slice_ptr` where each begins. `places` are those of
+// all slices; behind the nrows first there is no row. `permutation`: the row at each place, or null if place i is
+// row i. Of a row longer than its slice is wide the first entries are taken.
+extern "C" __global__ void __launch_bounds__(BLOCK)
+lay_slices(unsigned long long places, unsigned long long nrows, unsigned long long slice,
+           const OFFSET* __restrict__ row_ptr, const unsigned int* __restrict__ csr_col_idx,
+           const VALUE* __restrict__ csr_values, const unsigned int* __restrict__ permutation,
+           const unsigned long long* __restrict__ slice_ptr, unsigned int* __restrict__ col_idx,
+           VALUE* __restrict__ values)
+{
+    for (unsigned long long place = first_element(); place < places; place += all_threads()) {
+        unsigned long long start = 0, length = 0;
+        if (place < nrows) {
+            const unsigned long long row = permutation ? permutation[place] : place;
+            start = row_ptr[row];
+            length = row_ptr[row + 1] - start;
+        }
+        const unsigned long long begin = slice_ptr[place / slice];
+        const unsigned long long width = (slice_ptr[place / slice + 1] - begin) / slice;
+        for (unsigned long long k = 0; k < width; ++k) {
+            const unsigned long long at = begin + k * slice + place % slice;
+            const bool inside = k < length;
+            col_idx[at] = inside ? csr_col_idx[start + k] : PAD;
+            values[at] = inside ? csr_values[start + k] : (VALUE)0;
+        }
+    }
+}
+
+// JAD. `permutation`: the row at each place; `diagonal_ptr`: where diagonals begin.
+extern "C" __global__ void __launch_bounds__(BLOCK)
+lay_diagonals(unsigned long long nrows, const OFFSET* __restrict__ row_ptr,
+              const unsigned int* __restrict__ csr_col_idx, const VALUE* __restrict__ csr_values,
+              const unsigned int* __restrict__ permutation, const unsigned long long* __restrict__ diagonal_ptr,
+              unsigned int* __restrict__ col_idx, VALUE* __restrict__ values)
+{
+    for (unsigned long long place = first_element(); place < nrows; place += all_threads()) {
+        const unsigned long long row = permutation[place];
+        const unsigned long long start = row_ptr[row];
+        const unsigned long long length = row_ptr[row + 1] - start;
+        for (unsigned long long k = 0; k < length; ++k) {
+            const unsigned long long at = diagonal_ptr[k] + place;
+            col_idx[at] = csr_col_idx[start + k];
+            values[at] = csr_values[start + k];
+        }
+    }
+}
+
+// COO, and the COO part of HYB: what each row has behind its first `skip` entries. `starts`: where that goes, or null
+// if it stays where it is; then only row_idx is written.
+extern "C" __global__ void __launch_bounds__(BLOCK)
+lay_coo(unsigned long long nrows, unsigned long long skip, const OFFSET* __restrict__ row_ptr,
+        const unsigned int* __restrict__ csr_col_idx, const VALUE* __restrict__ csr_values,
+        const unsigned long long* __restrict__ starts, unsigned int* __restrict__ row_idx,
+        unsigned int* __restrict__ col_idx, VALUE* __restrict__ values)
+{
+    for (unsigned long long row = first_element() / 32; row < nrows; row += all_threads() / 32) {
+        const unsigned long long start = row_ptr[row];
+        const unsigned long long length = row_ptr[row + 1] - start;
+        const unsigned long long first = starts ? starts[row] : start;
+        for (unsigned long long k = skip + threadIdx.x % 32; k < length; k += 32) {
+            const unsigned long long at = first + k - skip;
+            row_idx[at] = (unsigned int)row;
+            if (starts) {
+                col_idx[at] = csr_col_idx[start + k];
+                values[at] = csr_values[start + k];
+            }
+        }
+    }
+}
+
+// Difference of entry k of a row from the column before it.
+static __device__ __forceinline__ unsigned int difference(const unsigned int* csr_col_idx, unsigned long long start,
+                                                          unsigned long long k)
+{
+    return csr_col_idx[start + k] - (k ? csr_col_idx[start + k - 1] : BEFORE_FIRST);
+}
+
+// BRO-ELL: the bits that the differences in each column of each slice need, and the symbols of each slice.
+// `column_ptr`: the first column of each slice.
+extern "C" __global__ void __launch_bounds__(BLOCK)
+bro_widths(unsigned long long nrows, unsigned long long slice, const OFFSET* __restrict__ row_ptr,
+           const unsigned int* __restrict__ csr_col_idx, const unsigned long long* __restrict__ column_ptr,
+           unsigned char* __restrict__ bits, unsigned long long* __restrict__ symbols_a_slice)
+{
+    const unsigned long long slices = (nrows + slice - 1) / slice;
+    const unsigned int lane = threadIdx.x % 32;
+    for (unsigned long long s = first_element() / 32; s < slices; s += all_threads() / 32) {
+        const unsigned long long first = s * slice;
+        const unsigned long long rows = nrows - first < slice ? nrows - first : slice;
+        const unsigned long long width = column_ptr[s + 1] - column_ptr[s];
+        // A number has as many bits as the OR of it with smaller ones.
+        unsigned long long total = 0;
+        for (unsigned long long k = lane; k < width; k += 32) {
+            unsigned int all = 0;
+            for (unsigned long long row = first; row < first + rows; ++row) {
+                const unsigned long long start = row_ptr[row];
+                if (k < row_ptr[row + 1] - start) {
+                    all |= difference(csr_col_idx, start, k);
+                }
+            }
+            const unsigned int needed = 32 - __clz(all);
+            bits[column_ptr[s] + k] = (unsigned char)needed;
+            total += needed;
+        }
+        for (int lanes = 16; lanes > 0; lanes /= 2) {
+            total += __shfl_xor_sync(0xffffffffu, total, lanes);
+        }
+        if (lane == 0) {
+            symbols_a_slice[s] = rows * ((total + SYMBOL_BITS - 1) / SYMBOL_BITS);
+        }
+    }
+}
+
+// BRO-ELL: symbols and values. `symbol_ptr`: the first symbol of each slice; `bits`: as bro_widths found them.
+extern "C" __global__ void __launch_bounds__(BLOCK)
+bro_pack(unsigned long long nrows, unsigned long long slice, const OFFSET* __restrict__ row_ptr,
+         const unsigned int* __restrict__ csr_col_idx, const VALUE* __restrict__ csr_values,
+         const unsigned long long* __restrict__ column_ptr, const unsigned long long* __restrict__ symbol_ptr,
+         const unsigned char* __restrict__ bits, unsigned long long* __restrict__ symbols,
+         VALUE* __restrict__ values)
+{
+    for (unsigned long long row = first_element(); row < nrows; row += all_threads()) {
+        const unsigned long long s = row / slice;
+        const unsigned long long left = nrows - s * slice;
+        const unsigned long long stride = left < slice ? left : slice;
+        const unsigned long long first_column = column_ptr[s];
+        const unsigned long long width = column_ptr[s + 1] - first_column;
+        const unsigned long long start = row_ptr[row];
+        const unsigned long long length = row_ptr[row + 1] - start;
+        VALUE* const row_values = values + first_column * slice + row % slice;
+        unsigned long long next = symbol_ptr[s] + row % slice;
+        unsigned long long symbol = 0;
+        unsigned int filled = 0;
+        for (unsigned long long k = 0; k < width; ++k) {
+            row_values[k * stride] = k < length ? csr_values[start + k] : (VALUE)0;
+            if (k < length) {
+                const unsigned long long here = difference(csr_col_idx, start, k);
+                const unsigned int needed = bits[first_column + k];
+                symbol |= here << filled;
+                filled += needed;
+                if (filled >= SYMBOL_BITS) {
+                    symbols[next] = symbol;
+                    next += stride;
+                    filled -= SYMBOL_BITS;
+                    symbol = here >> (needed - filled);
+                }
+            }
+        }
+        // The last one that holds anything, and those that the longest row of the slice needs.
+        for (; next < symbol_ptr[s + 1]; next += stride) {
+            symbols[next] = symbol;
+            symbol = 0;
+        }
+    }
+}
