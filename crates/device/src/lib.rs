@@ -136,10 +136,12 @@ pub trait Operand<T: Scalar> {
 /// What it took to get a matrix ready.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Preparation {
-    /// CSR to the operand's format, on the host.
+    /// CSR to the operand's format.
     pub convert: Seconds,
     /// Host to device; 0 on a CPU.
     pub upload: Seconds,
+    /// Whether the CSR was uploaded and converted there, and not converted and then uploaded.
+    pub on_device: bool,
 }
 
 impl Preparation {

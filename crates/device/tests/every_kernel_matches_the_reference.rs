@@ -3,6 +3,7 @@
 mod support;
 
 use sparsight_device::cpu::Cpu;
+use sparsight_device::cuda::ConvertOn;
 use sparsight_device::timing::Caches;
 use sparsight_device::{Device, DeviceError, check, random_x};
 use sparsight_kernels::{
@@ -52,6 +53,20 @@ fn the_gpu_matches_the_reference_on_real_matrices() {
         hold_matrix_to_reference::<f64>(&gpu, name, a);
         hold_matrix_to_reference::<f32>(&gpu, name, &a.to_dtype());
     });
+}
+
+#[test]
+fn the_gpu_matches_the_reference_where_it_converts_by_itself() {
+    let Some(mut gpu) = gpu() else { return };
+    gpu.convert_on(ConvertOn::Device);
+    let a = constant(2_000, 5, Placement::Strewn).to_csr::<f64>();
+    for format in Format::ALL {
+        let stays = matches!(format, Format::Csr | Format::CsrBalanced(_) | Format::CsrBinned);
+        assert_eq!(gpu.load(&a, format).unwrap().preparation().on_device, !stays, "{format}");
+    }
+    hold_to_reference::<f32>(&gpu);
+    hold_to_reference::<f64>(&gpu);
+    for_each_real_matrix(|name, a| hold_matrix_to_reference::<f64>(&gpu, name, a));
 }
 
 #[test]

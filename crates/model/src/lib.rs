@@ -8,6 +8,7 @@
 //! LearnedModel + DeviceFacts = LearnedPredictor: Model;  learned by Boosting, Linear or Neighbours
 //! Comparison: the candidates of one matrix against each other, learned from the same samples
 //! Model + Candidate + Features -> Prediction -> Ranking
+//! MeasuredPreparation -> PreparationModel: conversion and upload before the first product
 //! time of every block of neighbouring rows -> Partition
 //! TransferParameters of two devices + Candidate + Features + a time on the first -> Transferred   (transfer)
 //! ```
@@ -33,6 +34,7 @@ mod neighbours;
 mod observation;
 mod partition;
 mod prediction;
+mod preparation;
 mod prepared_strip;
 mod ranking;
 mod regime;
@@ -62,6 +64,7 @@ pub use neighbours::{Neighbours, NeighboursModel, NeighboursPredictor};
 pub use observation::Observation;
 pub use partition::{BlockCosts, Partition, optimal_partition, optimal_partition_of};
 pub use prediction::{Extrapolation, Prediction, Term};
+pub use preparation::{MeasuredPreparation, PreparationCost, PreparationModel};
 pub use prepared_strip::{BlockTimes, PreparedStrip};
 pub use ranking::{ChoiceQuality, Ranked, Ranking, is_within, rank};
 pub use regime::{Footprint, Regimes, Split, SplitBy};

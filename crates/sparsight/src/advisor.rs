@@ -57,7 +57,7 @@ pub struct Advised {
     /// Those bytes over the predicted time, as a fraction of the device's copy bandwidth; above 1 is "from
     /// cache". `None` if the device's bandwidth is not known.
     pub bandwidth_fraction: Option<f64>,
-    /// Conversion on the host and upload; `None` if the profile did not measure them.
+    /// Conversion and upload, and what the vendor's library does beforehand; `None` if the profile did not measure them.
     pub preparation: Option<Seconds>,
     /// After how many products converting has paid, compared with the best CSR candidate, whose preparation
     /// is the upload alone. `Some(0)` for CSR itself; `None` if never.
@@ -158,7 +158,7 @@ impl<'p> Advisor<'p> {
                 model: answering,
                 bytes,
                 bandwidth_fraction: (facts.copy_bytes_per_s > 0.0).then(|| rate / facts.copy_bytes_per_s),
-                preparation: self.profile.preparation(candidate.format(), held),
+                preparation: self.profile.preparation(&candidate, features, held),
                 pays_off_after: None,
                 prediction,
             });

@@ -3,12 +3,14 @@
 use crate::Error;
 use crate::profile::{CalibratedStrip, MODELS_SCHEMA, Models, ProfileFolder};
 use crate::records::{BenchmarkRecord, CorpusRecord};
-use sparsight_kernels::DeviceFacts;
+use sparsight_kernels::{Candidate, DeviceFacts, Kernel, device_bytes};
+use sparsight_matrix::{Csr, Seconds};
 use sparsight_model::transfer::TransferParameters;
 use sparsight_model::{
-    Calibration, Comparison, LearnedModel, LearningSample, MeasuredPair, Model, Observation, PredictError,
-    StripModel, StripPredictor, Variant,
+    Calibration, Comparison, LearnedModel, LearningSample, MeasuredPair, MeasuredPreparation, Model,
+    Observation, PredictError, PreparationModel, StripModel, StripPredictor, Variant,
 };
+use std::collections::BTreeMap;
 
 /// Fits the strip models to the benchmark matrices of a profile (those for drawn row lengths if it holds such) and,
 /// where it holds a corpus that may be trained on, calibrates their intervals with it and learns `boosting`, `linear`
@@ -42,6 +44,7 @@ pub fn fit(folder: &ProfileFolder, trainable: impl Fn(&str) -> bool) -> Result<M
         linear: if_enough(LearnedModel::fit(&facts, &samples))?,
         neighbours: if_enough(LearnedModel::fit(&facts, &samples))?,
         comparison: if_enough(Comparison::fit(&facts, &samples))?,
+        preparation: if_enough(fit_preparation(&corpus))?,
         train: Vec::new(),
         trained_on: corpus.iter().map(|record| record.matrix.clone()).collect(),
         strip,
@@ -60,6 +63,25 @@ fn samples(record: &CorpusRecord) -> impl Iterator<Item = LearningSample<'_>> {
         time,
         generated: record.is_generated(),
     })
+}
+
+/// From every preparation of the corpus.
+fn fit_preparation(corpus: &[CorpusRecord]) -> Result<PreparationModel, PredictError> {
+    let (mut formats, mut preprocess) = (BTreeMap::<_, Vec<_>>::new(), BTreeMap::<_, Vec<_>>::new());
+    for record in corpus {
+        let (f, dtype) = (&record.features, record.dtype);
+        let csr = Csr::<f32>::device_bytes(f.nrows, f.nnz, dtype);
+        let held = |kernel| device_bytes(&Candidate { kernel, block: 0, dtype }, f);
+        for (&format, took) in &record.preparation {
+            let Some(kernel) = Kernel::ALL.into_iter().find(|k| k.format() == format) else { continue };
+            let time = Seconds(took.convert_s.0 + took.upload_s.0);
+            formats.entry(format).or_default().push(MeasuredPreparation { csr, held: held(kernel), time });
+        }
+        for (&kernel, &time) in &record.preprocess {
+            preprocess.entry(kernel).or_default().push(MeasuredPreparation { csr, held: held(kernel), time });
+        }
+    }
+    PreparationModel::fit(&formats, &preprocess)
 }
 
 /// `None` with too few benchmark matrices of such row lengths.

@@ -125,6 +125,15 @@ impl Fit {
                 percent(comparison.choice().within_5_percent)
             ))?;
         }
+        if let Some(preparation) = &models.preparation {
+            let medians = || preparation.formats.values().map(|cost| cost.error.median);
+            context.printer.line(format_args!(
+                "conversion and upload of {} formats: median errors from {} to {}",
+                preparation.formats.len(),
+                percent(medians().fold(f64::INFINITY, f64::min)),
+                percent(medians().fold(0.0, f64::max))
+            ))?;
+        }
         if !learned.is_empty() {
             context.printer.line("")?;
             context.printer.line(errors(&learned))?;

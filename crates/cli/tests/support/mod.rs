@@ -165,7 +165,8 @@ pub fn made_up_profiles() -> TempDir {
 fn write_profile(path: &Path, facts: DeviceFacts, slowness: f64, known: impl Fn(Kernel) -> bool) {
     let folder = ProfileFolder::create(path).unwrap();
     let conversion = Format::ALL.map(|format| {
-        (format, ConversionCost { s_per_byte: if format == Format::Csr { 0.0 } else { 1e-9 } })
+        let s_per_byte = if format == Format::Csr { 0.0 } else { 1e-9 };
+        (format, ConversionCost { s_per_byte, on_device: false })
     });
     let provenance = Provenance {
         date: "2026-01-02".to_owned(),

@@ -162,7 +162,7 @@ impl<T: Scalar> Device<T> for Cpu {
             }
             Ok::<_, DeviceError>((held, Seconds(start.elapsed().as_secs_f64())))
         })?;
-        let preparation = Preparation { convert, upload: Seconds::default() };
+        let preparation = Preparation { convert, ..Preparation::default() };
         let x = vec![T::default(); a.ncols()];
         Ok(Box::new(CpuOperand::new(self, held, a.nrows(), x, preparation)))
     }

@@ -55,7 +55,7 @@ impl<'d, T: Scalar> CpuPartitioned<'d, T> {
             })
             .collect();
         let convert = Seconds(start.elapsed().as_secs_f64());
-        let preparation = Preparation { convert, upload: Seconds::default() };
+        let preparation = Preparation { convert, ..Preparation::default() };
         let size = (a.nrows(), a.ncols());
         Ok(Self { cpu, size, parts: parts?, sums: Vec::new(), own: None, preparation })
     }

@@ -2,14 +2,13 @@
 
 use super::Cuda;
 use super::arrays::{CooArrays, CsrArrays, EllArrays, JadArrays, Matrix, Offsets, TileArrays};
+use super::free_grid::FreeGrid;
 use super::memory::DeviceArray;
-use super::module::Module;
 use super::operand::CudaOperand;
 use super::upload::{Converted, upload};
 use crate::{DeviceError, Preparation};
-use sparsight_kernels::{BenchmarkMatrix, Format, HELPER_BLOCK, Placement};
+use sparsight_kernels::{BenchmarkMatrix, Format, Placement};
 use sparsight_matrix::{Csr, Dtype, Ell, Hyb, Infeasible, JadLayout, Limits, Scalar, TileTable};
-use std::sync::Arc;
 
 /// Kernels of `benchmark_matrix_source`, in its order.
 const ROW_PTR: usize = 0;
@@ -20,29 +19,17 @@ const JAD: usize = 4;
 const RANDOM_X: usize = 5;
 const POISON: usize = 6;
 
-/// Blocks a multiprocessor of kernels that take any number: 8 of 256 threads fill it, and twice that evens out.
-const BLOCKS_PER_MULTIPROCESSOR: u64 = 16;
-
 /// The loaded helper kernels. Launches are queued and not waited for.
 #[derive(Debug)]
-pub(super) struct Helper {
-    module: Arc<Module>,
-    most_blocks: u64,
-}
+pub(super) struct Helper(FreeGrid);
 
 impl Helper {
     pub(super) fn new(cuda: &Cuda, dtype: Dtype, offset_bytes: u64) -> Result<Self, DeviceError> {
-        let most_blocks = u64::from(cuda.facts.multiprocessors) * BLOCKS_PER_MULTIPROCESSOR;
-        Ok(Self { module: cuda.helper(dtype, offset_bytes)?, most_blocks })
+        Ok(Self(FreeGrid::new(cuda, cuda.helper(dtype, offset_bytes)?)))
     }
 
-    /// Launches `kernel`, which writes `elements` elements; nothing for none.
     fn launch(&self, kernel: usize, elements: u64, args: &[u64]) -> Result<(), DeviceError> {
-        if elements == 0 {
-            return Ok(());
-        }
-        let grid = elements.div_ceil(u64::from(HELPER_BLOCK)).min(self.most_blocks.max(1)) as u32;
-        self.module.launch(kernel, grid, HELPER_BLOCK, args).queue()
+        self.0.launch(kernel, elements, args)
     }
 
     /// `T` must be the value type of this helper.

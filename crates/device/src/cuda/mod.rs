@@ -14,9 +14,11 @@ mod arrays;
 mod batch;
 mod compiler;
 mod context;
+mod convert;
 mod cusparse;
 mod custom;
 mod facts;
+mod free_grid;
 mod generate;
 mod kernel_cache;
 mod library;
@@ -47,7 +49,7 @@ use operand::CudaOperand;
 use partitioned::CudaPartitioned;
 use sparsight_kernels::{
     BenchmarkMatrix, Candidate, DeviceFacts, Format, Kernel, KernelSource, benchmark_matrix_source,
-    fused_source, source, timing_source,
+    conversion_source, fused_source, source, timing_source,
 };
 use sparsight_matrix::{Bytes, Csr, Dtype, Limits, Scalar};
 use std::cell::{OnceCell, RefCell};
@@ -71,7 +73,33 @@ pub struct Cuda {
     library: OnceCell<Library>,
     compiler: Compiler,
     facts: DeviceFacts,
+    converts: ConvertOn,
     context: Arc<Context>,
+}
+
+/// Where CSR is converted to formats that have the entries elsewhere: all but CSR, csr-balanced and csr-binned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ConvertOn {
+    /// The host, all of its cores; what is uploaded is the format.
+    Host,
+    /// The device, unless its memory cannot hold the CSR beside the format; what is uploaded is the CSR.
+    Device,
+    /// The device from a size on where that is faster.
+    #[default]
+    Faster,
+}
+
+impl ConvertOn {
+    /// Non-zeros from which on the device is faster.
+    const LEAST_NNZ: usize = 1 << 18;
+
+    fn device(self, nnz: usize) -> bool {
+        match self {
+            Self::Host => false,
+            Self::Device => true,
+            Self::Faster => nnz >= Self::LEAST_NNZ,
+        }
+    }
 }
 
 /// What a loaded module was made for.
@@ -80,6 +108,7 @@ enum Loaded {
     Candidate(Candidate, u64),
     Fused { variants: Vec<(Kernel, u64)>, dtype: Dtype, block: u32 },
     Helper(Dtype, u64),
+    Conversion(Dtype, u64),
 }
 
 /// Compiles for one device, with the cache on disk.
@@ -171,7 +200,13 @@ impl Cuda {
         let timing = Arc::new(compiler.load(&context, &timing_source())?);
         let timer = BatchTimer::new(&context, timing, facts.l2_bytes, facts.multiprocessors)?;
         facts::measure_rates(&mut facts, &context, &timer)?;
-        Ok(Self { timer, modules: RefCell::default(), library: OnceCell::new(), compiler, facts, context })
+        let (modules, library, converts) = (RefCell::default(), OnceCell::new(), ConvertOn::default());
+        Ok(Self { timer, modules, library, compiler, facts, converts, context })
+    }
+
+    /// Says where matrices are converted from now on. [`ConvertOn::Faster`] unless this is called.
+    pub fn convert_on(&mut self, place: ConvertOn) {
+        self.converts = place;
     }
 
     /// Attributes and measured rates.
@@ -222,6 +257,11 @@ impl Cuda {
     /// The loaded kernels that generate and fill.
     fn helper(&self, dtype: Dtype, offset_bytes: u64) -> Result<Arc<Module>, DeviceError> {
         self.loaded(Loaded::Helper(dtype, offset_bytes), || benchmark_matrix_source(dtype, offset_bytes))
+    }
+
+    /// The loaded kernels that lay out formats.
+    fn conversion(&self, dtype: Dtype, offset_bytes: u64) -> Result<Arc<Module>, DeviceError> {
+        self.loaded(Loaded::Conversion(dtype, offset_bytes), || conversion_source(dtype, offset_bytes))
     }
 
     fn loaded(

@@ -86,6 +86,7 @@ impl<'d, T: Scalar> CudaPartitioned<'d, T> {
             let (block, took) = RowBlock::load(cuda, &part, candidate.format(), &cuda.limits())?;
             preparation.convert.0 += took.convert.0;
             preparation.upload.0 += took.upload.0;
+            preparation.on_device |= took.on_device;
             blocks.push(block);
         }
         let size = (a.nrows(), a.ncols());

@@ -2,6 +2,7 @@
 
 use super::Cuda;
 use super::arrays::Matrix;
+use super::convert::{Layout, convert};
 use super::module::{Launch, Module};
 use super::upload::{Converted, upload};
 use crate::{DeviceError, Preparation};
@@ -81,20 +82,32 @@ impl Tail {
 }
 
 impl<T: Scalar> RowBlock<T> {
-    /// Converts and uploads.
+    /// Converts and uploads, or uploads and converts.
     pub(super) fn load(
         cuda: &Cuda,
         a: &Csr<T>,
         format: Format,
         limits: &Limits,
     ) -> Result<(Self, Preparation), DeviceError> {
+        let nrows = a.nrows() as u64;
+        let start = Instant::now();
+        let layout = if cuda.converts.device(a.nnz()) { Layout::of(a, format, limits)? } else { None };
+        let host = Seconds(start.elapsed().as_secs_f64());
+        let csr_bytes = Csr::<T>::device_bytes(nrows, a.nnz() as u64, T::DTYPE).0;
+        if let Some((layout, most)) = layout
+            && limits.memory.0 >= most.0.saturating_add(csr_bytes)
+        {
+            let (matrix, mut preparation) = convert(cuda, a, &layout, limits)?;
+            preparation.convert.0 += host.0;
+            return Ok((Self { nrows, matrix }, preparation));
+        }
         let start = Instant::now();
         let converted = Converted::from_csr(a, format, limits)?;
         let convert = Seconds(start.elapsed().as_secs_f64());
         let start = Instant::now();
         let matrix = upload(cuda, a, &converted)?;
         let upload = Seconds(start.elapsed().as_secs_f64());
-        Ok((Self { nrows: a.nrows() as u64, matrix }, Preparation { convert, upload }))
+        Ok((Self { nrows, matrix }, Preparation { convert, upload, on_device: false }))
     }
 
     /// The launches of one y = alpha A x + beta y with a kernel of ours.

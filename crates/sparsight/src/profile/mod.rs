@@ -21,9 +21,11 @@ pub use transfer_profile::{TRANSFER_SCHEMA, TransferFile, TransferProfile};
 
 use crate::Error;
 use serde::{Deserialize, Serialize};
-use sparsight_kernels::{DeviceFacts, Format};
-use sparsight_matrix::Seconds;
-use sparsight_model::{BoostingModel, Calibration, Comparison, LinearModel, NeighboursModel, StripModel};
+use sparsight_kernels::{Candidate, DeviceFacts, Format};
+use sparsight_matrix::{Bytes, Csr, Features, Seconds};
+use sparsight_model::{
+    BoostingModel, Calibration, Comparison, LinearModel, NeighboursModel, PreparationModel, StripModel,
+};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
@@ -48,17 +50,20 @@ pub struct ProfiledDevice {
     pub grid: GridName,
     /// Attributes and measured rates.
     pub facts: DeviceFacts,
-    /// Cost of a conversion from CSR on the host beside the device.
+    /// Cost of a conversion from CSR, on the device or on the host beside it.
     pub conversion: BTreeMap<Format, ConversionCost>,
     /// Where the numbers come from.
     pub provenance: Provenance,
 }
 
-/// Measured cost of converting CSR into a format, on the host.
+/// Measured cost of converting CSR into a format.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct ConversionCost {
     /// Seconds a byte of the converted matrix.
     pub s_per_byte: f64,
+    /// Whether it was done on the device, to which the CSR is uploaded then.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub on_device: bool,
 }
 
 /// When, from what and by what a profile was measured.
@@ -134,6 +139,9 @@ pub struct Models {
     /// How the candidates of a matrix compare, learned from the corpus, likewise: what `best` chooses by.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comparison: Option<Comparison>,
+    /// What conversion and upload take, learned from the corpus; `None` if it holds too few matrices.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preparation: Option<PreparationModel>,
     /// Starts of the names that were asked to be learned from, such as `a/` or `gallery:`; empty: all of the corpus.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub train: Vec<String>,
@@ -206,12 +214,19 @@ impl Profile {
         Self::load(Path::new(name_or_folder))
     }
 
-    /// Seconds to convert a CSR matrix into `bytes` bytes of `format` and to bring them to the device.
-    /// `None` if the profile did not measure that.
-    pub fn preparation(&self, format: Format, bytes: sparsight_matrix::Bytes) -> Option<Seconds> {
-        let convert = self.device.conversion.get(&format)?.s_per_byte * bytes.0 as f64;
-        let upload = self.device.facts.upload_bytes_per_s.map_or(0.0, |rate| bytes.0 as f64 / rate);
-        Some(Seconds(convert + upload))
+    /// Seconds until `candidate` can run on a matrix that takes `held` bytes in its format: conversion, upload and,
+    /// for a routine of the vendor's, its look at the matrix. As [`PreparationModel`] learned it from the corpus, else
+    /// from the rates of one conversion and of uploads, which leaves out what every matrix pays. `None` if the profile
+    /// measured neither.
+    pub fn preparation(&self, candidate: &Candidate, features: &Features, held: Bytes) -> Option<Seconds> {
+        let csr = Csr::<f32>::device_bytes(features.nrows, features.nnz, candidate.dtype);
+        if let Some(learned) = self.models.preparation.as_ref().and_then(|m| m.time(candidate, csr, held)) {
+            return Some(learned);
+        }
+        let cost = self.device.conversion.get(&candidate.format())?;
+        let uploaded = if cost.on_device { csr } else { held };
+        let upload = self.device.facts.upload_bytes_per_s.map_or(0.0, |rate| uploaded.0 as f64 / rate);
+        Some(Seconds(cost.s_per_byte * held.0 as f64 + upload))
     }
 }
 

@@ -37,7 +37,7 @@ pub struct CorpusRecord {
 /// Recorded cost of getting a format ready.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct PreparationRecord {
-    /// CSR to the format, on the host.
+    /// CSR to the format.
     pub convert_s: Seconds,
     /// Host to device.
     pub upload_s: Seconds,

@@ -77,7 +77,7 @@ struct Made<'d, T> {
 
 impl<T: Scalar> Operand<T> for Made<'_, T> {
     fn preparation(&self) -> Preparation {
-        Preparation { convert: Seconds(1e-4), upload: Seconds(1e-4) }
+        Preparation { convert: Seconds(1e-4), upload: Seconds(1e-4), on_device: false }
     }
 
     fn set_x(&mut self, x: &[T]) -> Result<(), DeviceError> {

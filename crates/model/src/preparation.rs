@@ -1,0 +1,241 @@
+//! What it takes until the first product: converting and uploading a format, and what the vendor's library does
+//! beforehand, learned from what was measured of both.
+//!
+//! ```text
+//! T = a + b B_CSR + c B      B_CSR, B: bytes of the matrix in CSR and in the format
+//! ```
+//! a is what every matrix pays: allocations, waking the host's threads, launches. b stands for what is done with the CSR
+//! (read by a conversion on the host, uploaded for one on the device), c for what is done with the format (written, or
+//! uploaded). None is negative. Fitted so that the squares of relative errors are least, since matrices differ by factors
+//! of a thousand. This project's own.
+
+use crate::{Accuracy, PredictError};
+use serde::{Deserialize, Serialize};
+use sparsight_kernels::{Candidate, Format, Kernel};
+use sparsight_matrix::{Bytes, Seconds};
+use std::collections::BTreeMap;
+
+/// Preparations that are needed before they are learned from. Chosen: the papers fit their lines to no fewer, and there
+/// are three numbers here.
+const LEAST: usize = 12;
+
+/// A preparation that was measured.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct MeasuredPreparation {
+    /// The matrix in CSR.
+    pub csr: Bytes,
+    /// The matrix in the format.
+    pub held: Bytes,
+    /// What it took.
+    pub time: Seconds,
+}
+
+/// T, learned, with its errors.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct PreparationCost {
+    /// a.
+    pub fixed_s: f64,
+    /// b.
+    pub s_per_csr_byte: f64,
+    /// c.
+    pub s_per_byte: f64,
+    /// On the preparations that it was fitted to.
+    pub error: Accuracy,
+}
+
+impl PreparationCost {
+    /// `None` for fewer than a dozen.
+    pub fn fit(measured: &[MeasuredPreparation]) -> Option<Self> {
+        let usable = |m: &&MeasuredPreparation| m.time.0.is_finite() && m.time.0 > 0.0;
+        let measured: Vec<&MeasuredPreparation> = measured.iter().filter(usable).collect();
+        if measured.len() < LEAST {
+            return None;
+        }
+        // Divided by T, all responses are 1.
+        let rows: Vec<[f64; 3]> =
+            measured.iter().map(|m| inputs(m.csr, m.held).map(|v| v / m.time.0)).collect();
+        let misfit = |x: &[f64; 3]| rows.iter().map(|row| (dot(row, x) - 1.0).powi(2)).sum::<f64>();
+        // Of the fits in which some are zero and the others are not negative, the one that fits best.
+        let fits = (1..8_u8).filter_map(|some| solved(&rows, [some & 1 > 0, some & 2 > 0, some & 4 > 0]));
+        let [fixed_s, s_per_csr_byte, s_per_byte] =
+            fits.filter(|x| x.iter().all(|v| *v >= 0.0)).min_by(|a, b| misfit(a).total_cmp(&misfit(b)))?;
+        let [s_per_csr_byte, s_per_byte] = [s_per_csr_byte / UNIT, s_per_byte / UNIT];
+        let cost = |m: &MeasuredPreparation| {
+            fixed_s + s_per_csr_byte * m.csr.0 as f64 + s_per_byte * m.held.0 as f64
+        };
+        let error = Accuracy::of(measured.iter().map(|m| (Seconds(cost(m)), m.time)))?;
+        Some(Self { fixed_s, s_per_csr_byte, s_per_byte, error })
+    }
+
+    /// T.
+    pub fn at(&self, csr: Bytes, held: Bytes) -> Seconds {
+        Seconds(self.fixed_s + self.s_per_csr_byte * csr.0 as f64 + self.s_per_byte * held.0 as f64)
+    }
+}
+
+/// Bytes are counted in these, so that the equations are about as large as each other.
+const UNIT: f64 = 1e6;
+
+fn inputs(csr: Bytes, held: Bytes) -> [f64; 3] {
+    [1.0, csr.0 as f64 / UNIT, held.0 as f64 / UNIT]
+}
+
+fn dot(a: &[f64; 3], b: &[f64; 3]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
+
+/// The least squares of `rows x = 1` with zeros where `free` is not; `None` if that has no single solution.
+fn solved(rows: &[[f64; 3]], free: [bool; 3]) -> Option<[f64; 3]> {
+    let mut equations = [[0.0; 4]; 3];
+    for row in rows {
+        for i in 0..3 {
+            for k in 0..3 {
+                equations[i][k] += row[i] * row[k];
+            }
+            equations[i][3] += row[i];
+        }
+    }
+    for i in (0..3).filter(|&i| !free[i]) {
+        for equation in &mut equations {
+            equation[i] = 0.0;
+        }
+        equations[i] = [0.0; 4];
+        equations[i][i] = 1.0;
+    }
+    let largest = equations.map(|e| e[0].max(e[1]).max(e[2]));
+    // Gauss and Jordan; positive definite, so no rows are exchanged.
+    for i in 0..3 {
+        if equations[i][i] <= 1e-12 * largest[i] {
+            return None;
+        }
+        let pivot = equations[i].map(|v| v / equations[i][i]);
+        for (k, equation) in equations.iter_mut().enumerate() {
+            let factor = if k == i { 0.0 } else { equation[i] };
+            for (v, p) in equation.iter_mut().zip(pivot) {
+                *v -= factor * p;
+            }
+        }
+        equations[i] = pivot;
+    }
+    Some(equations.map(|equation| equation[3]))
+}
+
+/// What was learned of all formats of a device, and of the routines of the vendor's library.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct PreparationModel {
+    /// Conversion and upload.
+    pub formats: BTreeMap<Format, PreparationCost>,
+    /// What the vendor's library does before the first product, beside that.
+    preprocess: Vec<Preprocess>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Preprocess {
+    #[serde(with = "crate::kernel_name")]
+    kernel: Kernel,
+    cost: PreparationCost,
+}
+
+impl PreparationModel {
+    /// Learns from preparations of formats and preprocess steps of the vendor's routines; those with too few are left out.
+    ///
+    /// # Errors
+    /// [`PredictError::TooFewMatrices`] if no format has enough.
+    pub fn fit(
+        formats: &BTreeMap<Format, Vec<MeasuredPreparation>>,
+        preprocess: &BTreeMap<Kernel, Vec<MeasuredPreparation>>,
+    ) -> Result<Self, PredictError> {
+        let learned: BTreeMap<Format, PreparationCost> = formats
+            .iter()
+            .filter_map(|(format, measured)| Some((*format, PreparationCost::fit(measured)?)))
+            .collect();
+        if learned.is_empty() {
+            let got = formats.values().map(Vec::len).max().unwrap_or(0);
+            return Err(PredictError::TooFewMatrices { model: "preparation", got, needed: LEAST });
+        }
+        let of_routine = |(kernel, measured): (&Kernel, &Vec<MeasuredPreparation>)| {
+            Some(Preprocess { kernel: *kernel, cost: PreparationCost::fit(measured)? })
+        };
+        Ok(Self { formats: learned, preprocess: preprocess.iter().filter_map(of_routine).collect() })
+    }
+
+    /// What it takes until `candidate` can run, its own library's preprocess step included; `None` where that was not
+    /// learned.
+    pub fn time(&self, candidate: &Candidate, csr: Bytes, held: Bytes) -> Option<Seconds> {
+        let brought = self.formats.get(&candidate.format())?.at(csr, held);
+        if !candidate.kernel.is_vendors() {
+            return Some(brought);
+        }
+        let own = self.preprocess.iter().find(|p| p.kernel == candidate.kernel)?.cost.at(csr, held);
+        Some(Seconds(brought.0 + own.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Sizes over six orders of magnitude; formats that pad by up to a half.
+    fn made(a: f64, b: f64, c: f64) -> Vec<MeasuredPreparation> {
+        let one = |i: u32| {
+            let csr = 1e3 * 2_f64.powi(i as i32);
+            let held = csr * (1.0 + f64::from(i * i % 5) / 8.0);
+            let time = Seconds(a + b * csr + c * held);
+            MeasuredPreparation { csr: Bytes(csr as u64), held: Bytes(held as u64), time }
+        };
+        (0..20).map(one).collect()
+    }
+
+    #[test]
+    fn the_cost_that_times_were_made_with_is_found() {
+        for (a, b, c) in
+            [(1e-4, 1e-10, 2e-10), (0.0, 1e-10, 0.0), (3e-5, 0.0, 5e-11), (1e-4, 0.0, 0.0), (0.0, 2e-9, 1e-9)]
+        {
+            let cost = PreparationCost::fit(&made(a, b, c)).unwrap();
+            assert!(cost.error.worst < 1e-3, "{cost:?}");
+            let near = |got: f64, made: f64, one: f64| (got - made).abs() < 1e-3 * one;
+            assert!(near(cost.fixed_s, a, 1e-4), "{cost:?}");
+            assert!(near(cost.s_per_csr_byte, b, 1e-9) && near(cost.s_per_byte, c, 1e-9), "{cost:?}");
+        }
+    }
+
+    #[test]
+    fn nothing_costs_less_than_nothing() {
+        // Larger formats that take less time: the best of these models cannot follow, and says so in its error.
+        let mut measured = made(1e-4, 1e-10, 0.0);
+        for m in &mut measured {
+            m.time.0 -= 5e-11 * (m.held.0 - m.csr.0) as f64;
+        }
+        let cost = PreparationCost::fit(&measured).unwrap();
+        assert!(cost.fixed_s >= 0.0 && cost.s_per_csr_byte >= 0.0 && cost.s_per_byte >= 0.0);
+        assert!(cost.error.worst > 0.01);
+    }
+
+    #[test]
+    fn few_or_equal_measurements_do_not_panic() {
+        let all = made(1e-4, 1e-10, 1e-10);
+        assert_eq!(PreparationCost::fit(&all[..LEAST - 1]), None);
+        let same = vec![all[5]; LEAST];
+        let cost = PreparationCost::fit(&same).unwrap();
+        assert!((cost.at(all[5].csr, all[5].held).0 / all[5].time.0 - 1.0).abs() < 1e-6);
+    }
+
+    #[test]
+    fn a_routine_of_the_vendors_pays_for_its_look_at_the_matrix() {
+        let all = made(1e-4, 1e-10, 1e-10);
+        let csr: Kernel = Kernel::CsrScalar;
+        let vendors = Kernel::ALL.into_iter().find(|k| k.is_vendors() && k.format() == Format::Csr).unwrap();
+        let model = PreparationModel::fit(
+            &[(Format::Csr, all.clone())].into(),
+            &[(vendors, made(5e-5, 0.0, 0.0))].into(),
+        )
+        .unwrap();
+        let candidate = |kernel| Candidate { kernel, block: 0, dtype: sparsight_matrix::Dtype::F64 };
+        let time = |kernel| model.time(&candidate(kernel), all[9].csr, all[9].held);
+        let more = time(vendors).unwrap().0 - time(csr).unwrap().0;
+        assert!((more / 5e-5 - 1.0).abs() < 1e-3, "{more}");
+        assert_eq!(time(Kernel::Ell), None);
+        let text = serde_json::to_string(&model).unwrap();
+        assert_eq!(serde_json::from_str::<PreparationModel>(&text).unwrap(), model);
+    }
+}
