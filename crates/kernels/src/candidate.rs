@@ -92,7 +92,7 @@ mod tests {
     #[test]
     fn every_id_is_unique_and_reads_back() {
         let all: Vec<Candidate> = Dtype::ALL.into_iter().flat_map(catalogue).collect();
-        assert_eq!(all.len(), 2 * (26 * 5 + 4));
+        assert_eq!(all.len(), 2 * (28 * 5 + 2 * 4 + 4));
         let ids: std::collections::HashSet<String> = all.iter().map(ToString::to_string).collect();
         assert_eq!(ids.len(), all.len());
         for candidate in all {
@@ -111,8 +111,8 @@ mod tests {
         );
         assert!(vendors.iter().all(|c| c.block == 0));
         assert!(catalogue_on(DeviceKind::Cuda, Dtype::F64).eq(catalogue(Dtype::F64)));
-        let short = |c: &Candidate| matches!(c.kernel, Kernel::CooShort { .. });
-        let of_a_cpu = catalogue(Dtype::F64).filter(|c| !vendors.contains(c) && !short(c));
+        let for_gpus = |c: &Candidate| matches!(c.kernel, Kernel::CooShort { .. } | Kernel::SellTeam { .. });
+        let of_a_cpu = catalogue(Dtype::F64).filter(|c| !vendors.contains(c) && !for_gpus(c));
         assert!(catalogue_on(DeviceKind::Cpu, Dtype::F64).eq(of_a_cpu));
     }
 

@@ -11,7 +11,7 @@
 //! `first - b step` for `first`, modulo 2^64 as the kernels compute: none of them has to know that others run beside it.
 
 use crate::source::{c_type, cuda};
-use crate::{Candidate, Kernel, KernelSource, source};
+use crate::{BLOCKS, Candidate, Kernel, KernelSource, source};
 use sparsight_matrix::Dtype;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -34,7 +34,7 @@ const FUSED: &str = cuda!("fused.cu");
 const SHARED_BYTES: u64 = 48 << 10;
 
 /// Whether the kernels fit into one launch together: the shared memory of csr-balanced's tiles and of long rows' sums is
-/// there once for each variant.
+/// there once for each variant, as are the sums of teams of SELL-C-sigma.
 pub fn fits_one_launch(kernels: impl IntoIterator<Item = Kernel>, dtype: Dtype) -> bool {
     let variants: BTreeSet<Kernel> = kernels.into_iter().collect();
     // What adds up long rows takes one sum a warp, of at most 32, and a flag.
@@ -44,6 +44,8 @@ pub fn fits_one_launch(kernels: impl IntoIterator<Item = Kernel>, dtype: Dtype) 
             u64::from(2 * shape.items + 2 * shape.items / 32) * dtype.bytes() + sums
         }
         Kernel::CsrBinned => sums,
+        // In the largest block.
+        Kernel::SellTeam { .. } => u64::from(BLOCKS[BLOCKS.len() - 1]) * dtype.bytes(),
         _ => 0,
     };
     variants.iter().map(bytes).sum::<u64>() <= SHARED_BYTES

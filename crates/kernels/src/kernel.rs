@@ -141,6 +141,13 @@ pub enum Kernel {
     Jad,
     /// A thread a row of SELL-C-sigma.
     Sell(SellShape),
+    /// `threads_per_row` threads of as many warps a row of SELL-32-sigma.
+    SellTeam {
+        /// Slices of 32 rows.
+        shape: SellShape,
+        /// 2 or 4.
+        threads_per_row: u32,
+    },
     /// A thread a row of BRO-ELL.
     BroEll(BroEllShape),
     /// A routine of the vendor's library.
@@ -149,8 +156,8 @@ pub enum Kernel {
 
 impl Kernel {
     /// All variants, in the order in which tables list them.
-    pub const ALL: [Self; 7 + Format::ALL.len() + Vendor::ALL.len()] = {
-        let mut all = [Self::CsrScalar; 7 + Format::ALL.len() + Vendor::ALL.len()];
+    pub const ALL: [Self; 11 + Format::ALL.len() + Vendor::ALL.len()] = {
+        let mut all = [Self::CsrScalar; 11 + Format::ALL.len() + Vendor::ALL.len()];
         let mut n = 1;
         while n < 6 {
             all[n] = Self::CsrVector { threads_per_row: 1 << n };
@@ -175,6 +182,13 @@ impl Kernel {
                 (all[n], all[n + 1]) = (Self::CooShort { items: 1 }, Self::CooShort { items: 2 });
                 n += 2;
             }
+            // Without sorting and with the smallest window that does. Chosen: on the meshes for which a team is faster,
+            // larger windows, which strew x more, are not.
+            if let Self::Sell(shape @ SellShape { slice: 32, sigma: 1 | 256 }) = all[n - 1] {
+                all[n] = Self::SellTeam { shape, threads_per_row: 2 };
+                all[n + 1] = Self::SellTeam { shape, threads_per_row: 4 };
+                n += 2;
+            }
         }
         at = 0;
         while at < Vendor::ALL.len() {
@@ -195,7 +209,7 @@ impl Kernel {
             Self::Ell => "ell",
             Self::Hyb => "hyb",
             Self::Jad => "jad",
-            Self::Sell(_) => "sell",
+            Self::Sell(_) | Self::SellTeam { .. } => "sell",
             Self::BroEll(_) => "bro-ell",
             Self::Vendor(routine) => routine.name(),
         }
@@ -211,24 +225,27 @@ impl Kernel {
             Self::Ell => Format::Ell,
             Self::Hyb => Format::Hyb,
             Self::Jad => Format::Jad,
-            Self::Sell(shape) => Format::Sell(shape),
+            Self::Sell(shape) | Self::SellTeam { shape, .. } => Format::Sell(shape),
             Self::BroEll(shape) => Format::BroEll(shape),
             Self::Vendor(routine) => routine.format(),
         }
     }
 
-    /// Threads a block that it can be run with; 0 alone where the vendor's library decides.
+    /// Threads a block that it can be run with: all of the catalogue, unless a slice takes more warps; 0 alone where the
+    /// vendor's library decides.
     pub const fn blocks(self) -> &'static [u32] {
         match self {
             Self::Vendor(_) => &[0],
+            Self::SellTeam { threads_per_row: 4, .. } => BLOCKS.split_at(1).1,
             _ => &BLOCKS,
         }
     }
 
     /// Whether devices of that kind have it at all: the vendor's library is for its GPUs, and on a CPU runs of COO are as
-    /// long as the block size says.
+    /// long as the block size says, and a row of SELL-C-sigma is done by one thread.
     pub const fn runs_on(self, kind: DeviceKind) -> bool {
-        matches!(kind, DeviceKind::Cuda) || !matches!(self, Self::Vendor(_) | Self::CooShort { .. })
+        let for_gpus = matches!(self, Self::Vendor(_) | Self::CooShort { .. } | Self::SellTeam { .. });
+        matches!(kind, DeviceKind::Cuda) || !for_gpus
     }
 
     /// Whether it is a routine of the vendor's library and not ours.
@@ -248,7 +265,15 @@ impl Kernel {
     /// Whether the papers' strip models describe it, so that benchmark matrices are run with it. HYB has none of its
     /// own: it is ELL and COO. SELL-C-sigma and BRO-ELL are learned alone (Lehnert et al. 2016).
     pub const fn has_benchmark_matrices(self) -> bool {
-        !matches!(self, Self::CsrBinned | Self::Hyb | Self::Sell(_) | Self::BroEll(_) | Self::Vendor(_))
+        !matches!(
+            self,
+            Self::CsrBinned
+                | Self::Hyb
+                | Self::Sell(_)
+                | Self::SellTeam { .. }
+                | Self::BroEll(_)
+                | Self::Vendor(_)
+        )
     }
 
     /// Whether a thread block can work on a part of a matrix with this kernel while others of the same launch work on other
@@ -261,7 +286,9 @@ impl Kernel {
     pub const fn threads_per_row(self) -> Option<u32> {
         match self {
             Self::CsrScalar | Self::Ell | Self::Hyb | Self::Jad | Self::Sell(_) | Self::BroEll(_) => Some(1),
-            Self::CsrVector { threads_per_row } => Some(threads_per_row),
+            Self::CsrVector { threads_per_row } | Self::SellTeam { threads_per_row, .. } => {
+                Some(threads_per_row)
+            }
             Self::CsrBalanced(_) | Self::CsrBinned | Self::Coo | Self::CooShort { .. } | Self::Vendor(_) => {
                 None
             }
@@ -274,6 +301,7 @@ impl fmt::Display for Kernel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::CsrVector { threads_per_row } => f.pad(&format!("csr-vector/t{threads_per_row}")),
+            Self::SellTeam { shape, threads_per_row } => f.pad(&format!("sell/{shape}/t{threads_per_row}")),
             Self::CsrBalanced(_) | Self::Sell(_) | Self::BroEll(_) => self.format().fmt(f),
             Self::CooShort { items } => f.pad(&format!("coo/i{items}")),
             Self::Vendor(routine) => routine.fmt(f),

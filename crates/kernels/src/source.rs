@@ -31,6 +31,7 @@ const COO: &str = cuda!("coo.cu");
 const ELL: &str = cuda!("ell.cu");
 const JAD: &str = cuda!("jad.cu");
 const SELL: &str = cuda!("sell.cu");
+const SELL_TEAM: &str = cuda!("sell_team.cu");
 const BRO_ELL: &str = cuda!("bro_ell.cu");
 const BENCHMARK_MATRIX: &str = cuda!("benchmark_matrix.cu");
 const CONVERT: &str = cuda!("convert.cu");
@@ -61,7 +62,7 @@ pub struct KernelSource {
 /// | coo | `clear`, `coo` | rows, 1 thread each; runs of 32 [`Kernel::coo_items`] non-zeros, 32 threads each |
 /// | hyb | `ell`, `coo` | as in ell and coo |
 /// | jad | `jad` | rows, 1 thread each |
-/// | sell | `sell` | rows, 1 thread each |
+/// | sell | `sell`; with several threads a row `sell_team` | rows, 1 thread each; `threads_per_row` threads each |
 /// | bro-ell | `bro_ell` | rows, 1 thread each |
 ///
 /// The second of two may be launched so that it overlaps with the first (`cuda/overlap.cu`).
@@ -79,6 +80,7 @@ pub fn source(candidate: &Candidate, offset_bytes: u64) -> Option<KernelSource> 
         Kernel::Hyb => (&[STORE, OVERLAP, ELL, COO], &["ell", "coo"]),
         Kernel::Jad => (&[STORE, JAD], &["jad"]),
         Kernel::Sell(_) => (&[STORE, SELL], &["sell"]),
+        Kernel::SellTeam { .. } => (&[STORE, SELL_TEAM], &["sell_team"]),
         Kernel::BroEll(_) => (&[STORE, BRO_ELL], &["bro_ell"]),
     };
     match candidate.kernel {
@@ -102,6 +104,10 @@ pub fn source(candidate: &Candidate, offset_bytes: u64) -> Option<KernelSource> 
         Kernel::Jad | Kernel::Vendor(_) => {}
         Kernel::Sell(shape) => {
             definitions.push(format!("SLICE={}", shape.slice));
+            definitions.push(format!("SORTED={}", u32::from(shape.is_sorted())));
+        }
+        Kernel::SellTeam { shape, threads_per_row } => {
+            definitions.push(format!("TEAM={threads_per_row}"));
             definitions.push(format!("SORTED={}", u32::from(shape.is_sorted())));
         }
         Kernel::BroEll(shape) => definitions.push(format!("SLICE={}", shape.slice)),
@@ -213,6 +219,7 @@ mod tests {
             ELL,
             JAD,
             SELL,
+            SELL_TEAM,
             BRO_ELL,
             BENCHMARK_MATRIX,
             CONVERT,

@@ -135,14 +135,16 @@ fn stages<T: Scalar>(candidate: &Candidate, offset_bytes: u64, a: &Csr<T>) -> Ve
                 Array(scalars(jad.values())),
             ])
         }
-        Kernel::Sell(shape) => {
+        Kernel::Sell(shape) | Kernel::SellTeam { shape, .. } => {
             let sell = Sell::from_csr(a, shape, &Limits::NONE).unwrap();
-            by_rows(vec![
+            let args = [
+                Number(nrows),
                 Array(offsets(sell.slice_ptr(), 8)),
                 Array(words(sell.permutation())),
                 Array(words(sell.col_idx())),
                 Array(scalars(sell.values())),
-            ])
+            ];
+            vec![stage(0, (nrows, candidate.kernel.threads_per_row().unwrap()), args)]
         }
         Kernel::BroEll(shape) => {
             let bro = BroEll::from_csr(a, shape, &Limits::NONE).unwrap();
@@ -285,6 +287,8 @@ fn check_all<T: Scalar>(block: u32, offset_bytes: u64) {
         return;
     }
     for kernel in Kernel::ALL {
+        // The smallest that it has where it does not have this one.
+        let block = if kernel.blocks().contains(&block) { block } else { kernel.blocks()[0] };
         let candidate = Candidate { kernel, block, dtype: T::DTYPE };
         let name = candidate.to_string().replace('/', "-");
         let Some(source) = source(&candidate, offset_bytes) else { continue };
@@ -347,6 +351,7 @@ fn check_fused<T: Scalar>(block: u32, offset_bytes: u64) {
         Kernel::CsrBalanced(TileShape::ALL[0]),
         Kernel::CsrBinned,
         Kernel::CsrVector { threads_per_row: 32 },
+        Kernel::SellTeam { shape: SellShape::ALL[0], threads_per_row: 2 },
     ];
     let variants = kernels.map(|kernel| (kernel, offset_bytes));
     let source = fused_source(&variants, T::DTYPE, block).unwrap();

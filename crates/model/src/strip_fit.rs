@@ -40,7 +40,12 @@ impl StripFit {
             Kernel::CsrBalanced(_) | Kernel::Coo | Kernel::CooShort { .. } => {
                 CooStrip::fit(points).map(Self::Coo)
             }
-            Kernel::CsrBinned | Kernel::Hyb | Kernel::Sell(_) | Kernel::BroEll(_) | Kernel::Vendor(_) => None,
+            Kernel::CsrBinned
+            | Kernel::Hyb
+            | Kernel::Sell(_)
+            | Kernel::SellTeam { .. }
+            | Kernel::BroEll(_)
+            | Kernel::Vendor(_) => None,
         }
     }
 

@@ -187,7 +187,10 @@ fn sell_and_bro_ell_take_the_parameters_of_ell() {
     );
     let features = matrix(50_000, 9, 9);
     let of = |kernel| transferred(&from, &to, kernel, &features, 1e-4);
-    for kernel in Kernel::ALL.into_iter().filter(|k| matches!(k, Kernel::Sell(_) | Kernel::BroEll(_))) {
+    for kernel in Kernel::ALL
+        .into_iter()
+        .filter(|k| matches!(k, Kernel::Sell(_) | Kernel::SellTeam { .. } | Kernel::BroEll(_)))
+    {
         assert_eq!(of(kernel), of(Kernel::Ell), "{kernel}");
     }
 }

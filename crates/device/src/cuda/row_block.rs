@@ -159,8 +159,9 @@ impl<T: Scalar> RowBlock<T> {
                 teams(0, self.nrows, 1, &[&nrows, &jad.args()], Tail::Product);
                 None
             }
-            (Matrix::Sell(sell), Kernel::Sell(_)) => {
-                teams(0, self.nrows, 1, &[&nrows, &sell.args()], Tail::Product);
+            (Matrix::Sell(sell), Kernel::Sell(_) | Kernel::SellTeam { .. }) => {
+                let threads_per_row = candidate.kernel.threads_per_row().unwrap_or(1);
+                teams(0, self.nrows, threads_per_row, &[&nrows, &sell.args()], Tail::Product);
                 None
             }
             (Matrix::BroEll(bro), Kernel::BroEll(_)) => {

@@ -62,7 +62,7 @@ fn nearest(kernel: Kernel) -> &'static [&'static str] {
         Kernel::CsrScalar | Kernel::CsrVector { .. } => &["CSR", "ELL"],
         // Jagged diagonals: a thread a row, as in ELL, without the padding.
         Kernel::Ell | Kernel::Jad => &["ELL"],
-        Kernel::Sell(_) | Kernel::Vendor(Vendor::Sell) => &["SELL-C-sigma"],
+        Kernel::Sell(_) | Kernel::SellTeam { .. } | Kernel::Vendor(Vendor::Sell) => &["SELL-C-sigma"],
         Kernel::BroEll(_) => &["BRO-ELL"],
         // Its two parts.
         Kernel::Hyb => &["COO", "ELL"],

@@ -46,7 +46,7 @@ impl From<Axis> for (f32, f32) {
 /// The paper's k.
 const fn count(kernel: Kernel) -> usize {
     match kernel {
-        Kernel::Sell(_) => 2,
+        Kernel::Sell(_) | Kernel::SellTeam { .. } => 2,
         Kernel::CsrScalar
         | Kernel::CsrVector { .. }
         | Kernel::Coo

@@ -89,9 +89,12 @@ mod tests {
                 Kernel::CsrVector { .. } => 9,
                 Kernel::CsrScalar | Kernel::Ell | Kernel::Jad => 5,
                 Kernel::Coo | Kernel::CooShort { .. } | Kernel::CsrBalanced(_) => 3,
-                Kernel::CsrBinned | Kernel::Hyb | Kernel::Sell(_) | Kernel::BroEll(_) | Kernel::Vendor(_) => {
-                    0
-                }
+                Kernel::CsrBinned
+                | Kernel::Hyb
+                | Kernel::Sell(_)
+                | Kernel::SellTeam { .. }
+                | Kernel::BroEll(_)
+                | Kernel::Vendor(_) => 0,
             };
             assert_eq!(count(kernel), expected, "{kernel}");
         }

@@ -49,7 +49,9 @@ impl TransferRule {
             Kernel::Coo | Kernel::CooShort { .. } | Kernel::CsrBalanced(_) => Self::Coo { measured: kernel },
             Kernel::CsrBinned => Self::Coo { measured: Kernel::CsrBalanced(TileShape { items: 1024 }) },
             Kernel::Hyb => Self::Hyb,
-            Kernel::Sell(_) | Kernel::BroEll(_) => Self::Ell { measured: Kernel::Ell },
+            Kernel::Sell(_) | Kernel::SellTeam { .. } | Kernel::BroEll(_) => {
+                Self::Ell { measured: Kernel::Ell }
+            }
             Kernel::Vendor(_) => Self::None,
         }
     }
