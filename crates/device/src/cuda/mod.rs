@@ -90,8 +90,9 @@ pub enum ConvertOn {
 }
 
 impl ConvertOn {
-    /// Non-zeros from which on the device is faster.
-    const LEAST_NNZ: usize = 1 << 18;
+    /// Non-zeros from which on the device is faster: measured on an H200 beside 16 cores, with `cargo bench -p sparsight
+    /// --bench conversion` (docs/results/h200-conversion.md).
+    const LEAST_NNZ: usize = 1 << 16;
 
     fn device(self, nnz: usize) -> bool {
         match self {
