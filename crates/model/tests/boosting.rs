@@ -83,7 +83,7 @@ fn a_stored_model_is_read_back_to_the_last_bit_and_another_format_is_refused() {
     let text = serde_json::to_string(&model).unwrap();
     assert_eq!(serde_json::from_str::<BoostingModel>(&text).unwrap(), model);
     let refused = |from: &str, to: &str| refused_with::<BoostingModel>(&text, from, to);
-    let error = refused("sparsight/boosting/2", "sparsight/boosting/7");
+    let error = refused("sparsight/boosting/3", "sparsight/boosting/7");
     assert!(error.contains("format 'sparsight/boosting/7'") && error.contains("fit it again"), "{error}");
     let error = refused(": block,", ": blocks,");
     assert!(error.contains("other inputs"), "{error}");

@@ -50,7 +50,7 @@ fn fit(kernels: &[Kernel]) -> NeighboursModel {
 }
 
 fn assert_near(got: f64, wanted: f64, what: &str) {
-    assert!((got / wanted - 1.0).abs() < 1e-4, "{what}: got {got:e}, wanted {wanted:e}");
+    assert!((got / wanted - 1.0).abs() < 1e-3, "{what}: got {got:e}, wanted {wanted:e}");
 }
 
 #[test]
@@ -86,7 +86,7 @@ fn between_matrices_the_mean_is_the_one_worked_by_hand() {
     let got = predictor.predict(&candidate, &features).unwrap().time.0;
     assert!(
         (got / wanted - 1.0).abs() < 5e-4,
-        "coordinates have five digits: got {got:e}, wanted {wanted:e}"
+        "coordinates have four digits: got {got:e}, wanted {wanted:e}"
     );
 }
 

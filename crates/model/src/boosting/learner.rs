@@ -19,7 +19,7 @@ pub struct Boosting {
 
 impl Learner for Boosting {
     const NAME: &'static str = "boosting";
-    const FORMAT: &'static str = "sparsight/boosting/2";
+    const FORMAT: &'static str = "sparsight/boosting/3";
 
     fn inputs() -> Vec<String> {
         INPUTS.iter().map(|(name, _)| (*name).to_owned()).collect()

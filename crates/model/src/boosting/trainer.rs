@@ -172,7 +172,8 @@ mod tests {
             let expected = booster.predict(&Matrix::new(&columns, rows.len(), 3), false);
             for (row, expected) in rows.iter().zip(expected) {
                 let ours = forest.sum(row);
-                assert!((ours - expected).abs() < 1e-6, "{row:?}: {ours} {expected}");
+                // Each of 200 leaves is rounded.
+                assert!((ours - expected).abs() < 4e-4, "{row:?}: {ours} {expected}");
             }
         }
     }

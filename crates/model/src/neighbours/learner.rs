@@ -77,12 +77,13 @@ fn zero_to_one(rows: &[Vec<f32>]) -> Vec<Axis> {
     (0..columns).map(axis).collect()
 }
 
-/// Four decimal digits behind the first: as exact as what was measured, and half as long in a file.
+/// Three decimal digits behind the first: more exact than what was measured, which repeats to half a percent, and short
+/// in a file.
 fn short(value: f32) -> f32 {
     if value == 0.0 || !value.is_finite() {
         return value;
     }
-    let digits = 4 - value.abs().log10().floor() as i32;
+    let digits = 3 - value.abs().log10().floor() as i32;
     let scale = 10_f64.powi(digits);
     ((f64::from(value) * scale).round() / scale) as f32
 }
