@@ -11,6 +11,7 @@ use sparsight::ModelName;
 use sparsight::kernels::{BLOCKS, Candidate, DeviceKind, Kernel, catalogue_on};
 use sparsight::matrix::{Bytes, Dtype};
 use sparsight::model::{PlacementRule, RowLengthRule};
+use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
 use std::str::FromStr;
 
@@ -169,8 +170,16 @@ impl KernelFlags {
         let found: Vec<_> = catalogue_on(kind, dtype).filter(|c| kernel(c) && block(c)).collect();
         if found.is_empty() {
             let names: Vec<&str> = self.kernels.iter().map(|k| k.0.as_str()).collect();
-            return Err(Failure::input(format!("{} does not run on a CPU", names.join(", ")))
-                .hinted("`sparsight kernels --device cpu` lists what does"));
+            let names = names.join(", ");
+            if !catalogue_on(kind, dtype).any(|c| kernel(&c)) {
+                return Err(Failure::input(format!("{names} does not run on a CPU"))
+                    .hinted("`sparsight kernels --device cpu` lists what does"));
+            }
+            let of_kernel = catalogue_on(kind, dtype).filter(kernel).map(|c| c.block);
+            let blocks: BTreeSet<u32> = of_kernel.filter(|&block| block > 0).collect();
+            let blocks: Vec<String> = blocks.iter().map(ToString::to_string).collect();
+            return Err(Failure::input(format!("{names} has no such block size"))
+                .hinted(format!("it runs in blocks of {} threads", blocks.join(", "))));
         }
         Ok(found)
     }

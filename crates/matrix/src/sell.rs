@@ -114,7 +114,7 @@ impl<T: Scalar> Sell<T> {
     /// If sigma is neither 1 nor a multiple of C.
     pub fn from_csr(a: &Csr<T>, shape: SellShape, limits: &Limits) -> Result<Self, Infeasible> {
         assert!(shape.is_valid(), "sigma is 1 or a multiple of C, unlike in {shape}");
-        let entries = stored_entries(a.row_ptr(), &[shape])[0];
+        let entries = Self::entries(a.row_ptr(), shape);
         Self::check(a.nrows() as u64, a.ncols() as u64, a.nnz() as u64, shape, entries, limits)?;
         let SellLayout { slice_ptr, permutation } = SellLayout::of(a.row_ptr(), shape);
         let mut col_idx = vec![0; entries as usize];
@@ -123,6 +123,12 @@ impl<T: Scalar> Sell<T> {
         fill(a, &slice_ptr, shape.slice as usize, row_at, &mut col_idx, &mut values);
         let (nrows, ncols, nnz) = (a.nrows(), a.ncols(), a.nnz());
         Ok(Self { nrows, ncols, nnz, shape, slice_ptr, permutation, col_idx, values })
+    }
+
+    /// Entries that a matrix with these row offsets stores in this shape, padding included. O(nrows), in parallel; sorts
+    /// nothing.
+    pub fn entries(row_ptr: &[u64], shape: SellShape) -> u64 {
+        stored_entries(row_ptr, &[shape])[0]
     }
 
     /// Whether a matrix that stores `entries` entries in this shape may be converted; its bytes if so.

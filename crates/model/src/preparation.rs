@@ -160,9 +160,11 @@ impl PreparationModel {
     }
 
     /// What it takes until `candidate` can run, its own library's preprocess step included; `None` where that was not
-    /// learned.
+    /// learned. No format takes less than CSR, in which the matrix is: that it does is an error of one of the two fits.
     pub fn time(&self, candidate: &Candidate, csr: Bytes, held: Bytes) -> Option<Seconds> {
-        let brought = self.formats.get(&candidate.format())?.at(csr, held);
+        let own = self.formats.get(&candidate.format())?.at(csr, held);
+        let of_csr = self.formats.get(&Format::Csr).map_or(own, |cost| cost.at(csr, csr));
+        let brought = Seconds(own.0.max(of_csr.0));
         if !candidate.kernel.is_vendors() {
             return Some(brought);
         }

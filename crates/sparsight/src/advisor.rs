@@ -59,7 +59,7 @@ pub struct Advised {
     pub bandwidth_fraction: Option<f64>,
     /// Conversion and upload, and what the vendor's library does beforehand; `None` if the profile did not measure them.
     pub preparation: Option<Seconds>,
-    /// After how many products converting has paid, compared with the best CSR candidate, whose preparation
+    /// After how many products converting has paid, compared with the fastest CSR candidate of ours, whose preparation
     /// is the upload alone. `Some(0)` for CSR itself; `None` if never.
     pub pays_off_after: Option<u64>,
 }
@@ -178,11 +178,16 @@ impl<'p> Advisor<'p> {
     }
 }
 
+/// A kernel of ours for the matrix as it is: the vendor's routines look at it beforehand.
+fn is_plain_csr(candidate: &Candidate) -> bool {
+    candidate.format() == Format::Csr && !candidate.kernel.is_vendors()
+}
+
 /// Against the best CSR candidate, since CSR is what the matrix is in.
 fn fill_pays_off_after(ranked: &mut [Advised]) {
     let best_csr = ranked
         .iter()
-        .filter(|a| a.candidate.format() == Format::Csr)
+        .filter(|a| is_plain_csr(&a.candidate))
         .min_by(|a, b| a.prediction.time.0.total_cmp(&b.prediction.time.0));
     let Some((csr_time, csr_preparation)) = best_csr.map(|a| (a.prediction.time.0, a.preparation)) else {
         return;
@@ -193,7 +198,7 @@ fn fill_pays_off_after(ranked: &mut [Advised]) {
             _ => continue,
         };
         let saved = csr_time - advised.prediction.time.0;
-        advised.pays_off_after = if advised.candidate.format() == Format::Csr {
+        advised.pays_off_after = if is_plain_csr(&advised.candidate) {
             Some(0)
         } else if saved > 0.0 {
             Some((extra / saved).ceil() as u64)

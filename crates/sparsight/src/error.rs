@@ -86,6 +86,10 @@ impl Error {
         match self {
             Self::Device(e) => e.hint().map(ToOwned::to_owned),
             Self::NoProfile { .. } => Some("`sparsight profile --device cuda:0 -o DIR` makes one".to_owned()),
+            Self::Lacking { profile, missing } if missing.contains("it is a quick one") => Some(format!(
+                "`sparsight transfer A.mtx --from nvidia-h200 --to {profile}` predicts with it; with the --device that it \
+                 was made for, `sparsight profile -o {profile}` measures the rest"
+            )),
             Self::Lacking { profile, .. } => {
                 Some(format!("`sparsight profile -o {profile}` measures, `sparsight fit {profile}` fits"))
             }

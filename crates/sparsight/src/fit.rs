@@ -14,11 +14,11 @@ use std::collections::BTreeMap;
 
 /// Fits the strip models to the benchmark matrices of a profile (those for drawn row lengths if it holds such) and,
 /// where it holds a corpus that may be trained on, calibrates their intervals with it and learns `boosting`, `linear`
-/// and `neighbours` from it. Writes nothing.
+/// and `neighbours`, how candidates compare, and what conversion and upload take from it. Writes nothing.
 ///
 /// `trainable` says which matrices of the corpus may be used, by name; whoever knows them by the starts of their names
 /// puts these into [`Models::train`]. With fewer than
-/// [`MIN_MATRICES`](sparsight_model::MIN_MATRICES) of them nothing is learned. Learning takes some seconds for a
+/// [`MIN_MATRICES`](sparsight_model::MIN_MATRICES) of them no times are learned. Learning takes some seconds for a
 /// hundred matrices.
 ///
 /// # Errors

@@ -79,7 +79,14 @@ impl Kernels {
         context.printer.line(format_args!(
             "\nEach with blocks of {blocks} threads, in f32 and f64: {BOLD}csr-vector/t8/b256/f64{BOLD:#}"
         ))?;
+        context.printer.line(
+            "t: threads a row; i: rows and non-zeros of a tile, or non-zeros that a thread takes of a run (coo); c, s: rows of a \
+             slice, and of a window in which they are sorted by length; r: rows of a slice",
+        )?;
         if facts.kind == DeviceKind::Cuda {
+            context
+                .printer
+                .line("sell with four threads a row has no blocks of 64: a slice takes 128 threads")?;
             context.printer.line(format_args!(
                 "cuSPARSE, where it is found, chooses its threads itself: {BOLD}cusparse-csr/a1/f64{BOLD:#}"
             ))?;

@@ -38,8 +38,8 @@ pub(super) enum Layout {
 }
 
 impl Layout {
-    /// The layout, with the bytes that the format takes at most; `None` for formats whose entries stay where CSR has
-    /// them. O(nrows).
+    /// The layout, with the bytes that laying it out takes at most, beside the CSR; `None` for formats whose entries stay
+    /// where CSR has them. O(nrows).
     ///
     /// # Errors
     /// As the conversion on the host.
@@ -52,7 +52,11 @@ impl Layout {
         let longest = || RowLengths::of(a).max();
         Ok(Some(match format {
             Format::Csr | Format::CsrBalanced(_) | Format::CsrBinned => return Ok(None),
-            Format::Coo => (Self::Coo, Coo::<T>::check(nrows, ncols, nnz, limits)?),
+            Format::Coo => {
+                Coo::<T>::check(nrows, ncols, nnz, limits)?;
+                // Columns and values stay where they are.
+                (Self::Coo, Bytes(4 * nnz))
+            }
             Format::Ell => {
                 let width = longest();
                 (Self::Ell { width }, Ell::<T>::check(nrows, ncols, nnz, width, limits)?)
@@ -61,16 +65,16 @@ impl Layout {
                 let split = RowLengths::of(a).hyb_split();
                 let bytes = Hyb::<T>::check(nrows, ncols, nnz, split, limits)?;
                 let starts = Hyb::<T>::coo_starts(a.row_ptr(), split.width);
-                (Self::Hyb { split, starts }, bytes)
+                (Self::Hyb { split, starts }, Bytes(bytes.0.saturating_add(8 * nrows)))
             }
             Format::Jad => {
                 let bytes = Jad::<T>::check(nrows, ncols, nnz, longest(), limits)?;
                 (Self::Jad(JadLayout::of(a.row_ptr())), bytes)
             }
             Format::Sell(shape) => {
-                let layout = SellLayout::of(a.row_ptr(), shape);
-                let bytes = Sell::<T>::check(nrows, ncols, nnz, shape, layout.entries(), limits)?;
-                (Self::Sell(shape, layout), bytes)
+                let entries = Sell::<T>::entries(a.row_ptr(), shape);
+                let bytes = Sell::<T>::check(nrows, ncols, nnz, shape, entries, limits)?;
+                (Self::Sell(shape, SellLayout::of(a.row_ptr(), shape)), bytes)
             }
             Format::BroEll(shape) => {
                 let column_ptr = shape.column_ptr(a.row_ptr());
@@ -78,7 +82,10 @@ impl Layout {
                 BroEll::<T>::check(nrows, ncols, nnz, shape, least, limits)?;
                 // A difference takes 32 bits at most, and a row's last symbol may be hardly filled.
                 let most = bro_ell_size(shape, nrows, &column_ptr, least.entries / 2 + nrows);
-                (Self::BroEll(shape, column_ptr), BroEll::<T>::device_bytes(nrows, shape, most, T::DTYPE))
+                let bytes = BroEll::<T>::device_bytes(nrows, shape, most, T::DTYPE).0;
+                // And a number a slice, on the way.
+                let bytes = Bytes(bytes.saturating_add(8 * column_ptr.len() as u64));
+                (Self::BroEll(shape, column_ptr), bytes)
             }
         }))
     }

@@ -49,7 +49,7 @@ impl<'d, T: Scalar> CudaOperand<'d, T> {
         Ok(Self { cuda, vendors, rows, x, y, host_y: Vec::new(), preparation, helper })
     }
 
-    /// Converts and uploads.
+    /// Converts and uploads, or uploads and converts.
     pub(super) fn load(
         cuda: &'d Cuda,
         a: &Csr<T>,

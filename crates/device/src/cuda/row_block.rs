@@ -7,7 +7,7 @@ use super::module::{Launch, Module};
 use super::upload::{Converted, upload};
 use crate::{DeviceError, Preparation};
 use sparsight_kernels::{Candidate, Format, Kernel, row_chunks};
-use sparsight_matrix::{Csr, Limits, Scalar, Seconds};
+use sparsight_matrix::{Csr, Infeasible, Limits, Scalar, Seconds};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -97,9 +97,15 @@ impl<T: Scalar> RowBlock<T> {
         if let Some((layout, most)) = layout
             && limits.memory.0 >= most.0.saturating_add(csr_bytes)
         {
-            let (matrix, mut preparation) = convert(cuda, a, &layout, limits)?;
-            preparation.convert.0 += host.0;
-            return Ok((Self { nrows, matrix }, preparation));
+            match convert(cuda, a, &layout, limits) {
+                // Little memory is left, in pieces: without the CSR beside it the format may fit.
+                Err(DeviceError::Infeasible(Infeasible::DoesNotFit { .. })) => {}
+                converted => {
+                    let (matrix, mut preparation) = converted?;
+                    preparation.convert.0 += host.0;
+                    return Ok((Self { nrows, matrix }, preparation));
+                }
+            }
         }
         let start = Instant::now();
         let converted = Converted::from_csr(a, format, limits)?;
@@ -114,6 +120,7 @@ impl<T: Scalar> RowBlock<T> {
     pub(super) fn calls(&self, candidate: &Candidate, v: &Vectors) -> Vec<Call> {
         assert_eq!(candidate.format(), self.matrix.format(), "the candidate's format is not the operand's");
         let block = candidate.block;
+        assert!(candidate.kernel.blocks().contains(&block), "{candidate} is none of the catalogue");
         let mut calls = Vec::new();
         let mut teams = |kernel: usize, count: u64, threads: u32, args: &[&[u64]], tail: Tail| {
             for chunk in row_chunks(count, threads, block) {

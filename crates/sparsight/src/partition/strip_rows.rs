@@ -14,7 +14,7 @@ use std::num::NonZeroUsize;
 /// with most strips in the paper has 1,489.
 const PREPARED: usize = 1500;
 
-/// Most strips for any other model, which takes about 1.4 us a candidate: with all of the catalogue, 1,176 blocks take some
+/// Most strips for any other model, which takes about 1.6 us a candidate: with all of the catalogue, 1,176 blocks take some
 /// tenths of a second. Chosen.
 const ASKED: usize = 48;
 

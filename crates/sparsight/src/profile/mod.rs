@@ -139,7 +139,7 @@ pub struct Models {
     /// How the candidates of a matrix compare, learned from the corpus, likewise: what `best` chooses by.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comparison: Option<Comparison>,
-    /// What conversion and upload take, learned from the corpus; `None` if it holds too few matrices.
+    /// What conversion and upload take, learned from the corpus; `None` if it holds fewer than a dozen of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preparation: Option<PreparationModel>,
     /// Starts of the names that were asked to be learned from, such as `a/` or `gallery:`; empty: all of the corpus.
