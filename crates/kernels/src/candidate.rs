@@ -93,6 +93,10 @@ mod tests {
     fn every_id_is_unique_and_reads_back() {
         let all: Vec<Candidate> = Dtype::ALL.into_iter().flat_map(catalogue).collect();
         assert_eq!(all.len(), 2 * (28 * 5 + 2 * 4 + 4));
+        assert!(
+            Dtype::ALL.into_iter().all(|dtype| catalogue(dtype).is_sorted()),
+            "ordered as they are listed"
+        );
         let ids: std::collections::HashSet<String> = all.iter().map(ToString::to_string).collect();
         assert_eq!(ids.len(), all.len());
         for candidate in all {

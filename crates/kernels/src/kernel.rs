@@ -3,6 +3,7 @@
 use crate::{BLOCKS, DeviceKind, Vendor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sparsight_matrix::{BroEllShape, SellShape, TileShape};
+use std::cmp::Ordering;
 use std::fmt;
 use std::str::FromStr;
 use thiserror::Error;
@@ -112,8 +113,8 @@ impl<'de> Deserialize<'de> for Format {
     }
 }
 
-/// A kernel with its knobs, without block size and value type.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// A kernel with its knobs, without block size and value type. Ordered as [`Kernel::ALL`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kernel {
     /// A thread a row of CSR.
     CsrScalar,
@@ -293,6 +294,39 @@ impl Kernel {
                 None
             }
         }
+    }
+}
+
+impl Kernel {
+    /// Family, then knobs: several threads a row of SELL stand behind a thread a row of the same shape.
+    const fn place(self) -> (u8, u32, u32, u32) {
+        match self {
+            Self::CsrScalar => (0, 0, 0, 0),
+            Self::CsrVector { threads_per_row } => (1, threads_per_row, 0, 0),
+            Self::CsrBalanced(shape) => (2, shape.items, 0, 0),
+            Self::CsrBinned => (3, 0, 0, 0),
+            Self::Coo => (4, 0, 0, 0),
+            Self::CooShort { items } => (4, items, 0, 0),
+            Self::Ell => (5, 0, 0, 0),
+            Self::Hyb => (6, 0, 0, 0),
+            Self::Jad => (7, 0, 0, 0),
+            Self::Sell(shape) => (8, shape.slice, shape.sigma, 0),
+            Self::SellTeam { shape, threads_per_row } => (8, shape.slice, shape.sigma, threads_per_row),
+            Self::BroEll(shape) => (9, shape.slice, 0, 0),
+            Self::Vendor(routine) => (10, routine as u32, 0, 0),
+        }
+    }
+}
+
+impl Ord for Kernel {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.place().cmp(&other.place())
+    }
+}
+
+impl PartialOrd for Kernel {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
     }
 }
 

@@ -18,7 +18,6 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sparsight_device::timing::Caches;
 use sparsight_kernels::{Candidate, Format, Kernel};
 use sparsight_matrix::{Dtype, Features, Infeasible, Seconds};
-use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
@@ -108,21 +107,8 @@ impl From<Entry> for Outcome {
 }
 
 /// A kernel as the key of a map; ordered as the catalogue is.
-#[derive(PartialEq, Eq)]
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct KernelName(Kernel);
-
-impl Ord for KernelName {
-    fn cmp(&self, other: &Self) -> Ordering {
-        let place = |name: &Self| Kernel::ALL.iter().position(|kernel| *kernel == name.0);
-        place(self).cmp(&place(other))
-    }
-}
-
-impl PartialOrd for KernelName {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
 
 impl Serialize for KernelName {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -272,7 +258,7 @@ mod tests {
             let id = Candidate { kernel: coo, block: 0, dtype: Dtype::F32 };
             let mut results: Vec<Measured> = of.results.iter().filter(|m| m.id != id).cloned().collect();
             results.push(Measured { id, outcome });
-            results.sort_by_key(|m| catalogue(Dtype::F32).position(|id| id == m.id));
+            results.sort_by_key(|m| m.id);
             CorpusRecord { results, preprocess: [(coo, Seconds(2e-5))].into(), ..of.clone() }
         };
         let timed = with_coo(&all, Outcome::Time { time_s: Seconds(3e-6), spread: 0.001, samples: 5 });
