@@ -12,6 +12,7 @@ use sparsight::kernels::{BLOCKS, Candidate, DeviceKind, Kernel, catalogue_on};
 use sparsight::matrix::{Bytes, Dtype};
 use sparsight::model::{PlacementRule, RowLengthRule};
 use std::collections::BTreeSet;
+use std::fmt::Display;
 use std::num::NonZeroUsize;
 use std::str::FromStr;
 
@@ -125,20 +126,34 @@ pub(crate) struct KernelName(String);
 
 impl KernelName {
     fn names(&self, kernel: Kernel) -> bool {
-        self.0 == kernel.name() || self.0 == kernel.to_string()
+        names(&self.0, kernel.name(), kernel)
     }
 }
 
 impl FromStr for KernelName {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
-        let name = Self(text.to_owned());
-        if Kernel::ALL.into_iter().any(|kernel| name.names(kernel)) {
-            return Ok(name);
-        }
-        let known: Vec<String> = Kernel::ALL.iter().map(ToString::to_string).collect();
-        Err(format!("unknown kernel '{text}': {}", known.join(", ")))
+        catalogued("kernel", text, &Kernel::ALL, Kernel::name).map(Self)
     }
+}
+
+/// Whether `text` is the name of an item of the catalogue, with its knobs or without.
+pub(crate) fn names(text: &str, short: &str, item: impl Display) -> bool {
+    text == short || text == item.to_string()
+}
+
+/// `text`, if it names one of `all`; else the names of all.
+pub(crate) fn catalogued<T: Copy + Display>(
+    what: &str,
+    text: &str,
+    all: &[T],
+    short: fn(T) -> &'static str,
+) -> Result<String, String> {
+    if all.iter().any(|&item| names(text, short(item), item)) {
+        return Ok(text.to_owned());
+    }
+    let known: Vec<String> = all.iter().map(ToString::to_string).collect();
+    Err(format!("unknown {what} '{text}': {}", known.join(", ")))
 }
 
 /// Which part of the catalogue.

@@ -17,8 +17,8 @@
 // Marks padding: sparsight_matrix::Sell::PAD.
 static const unsigned int PAD = 0xffffffffu;
 
-// Entries of a thread whose columns are asked for before the first of them is looked at. Measured on an H200: 8 are
-// faster than 4 on nine of ten meshes.
+// Entries of a thread whose columns are asked for before the first of them is looked at. Measured on an H200: of 2, 4
+// and 8 the fastest in 65 of 80 cases (ten matrices, both value types, sorted or not, two threads a row or four).
 static const int GROUP = 8;
 
 static const unsigned int SLICE = 32;

@@ -12,13 +12,6 @@ use sparsight_matrix::{
     SellShape,
 };
 
-/// Entry points of `conversion_source`, in its order.
-const LAY_SLICES: u64 = 0;
-const LAY_DIAGONALS: u64 = 1;
-const LAY_COO: u64 = 2;
-const BRO_WIDTHS: u64 = 3;
-const BRO_PACK: u64 = 4;
-
 /// What is in arrays that a kernel must write all of.
 const BEFORE: u8 = 7;
 
@@ -54,7 +47,9 @@ impl<'a, T: Scalar> Arrays<'a, T> {
     }
 
     /// Runs one kernel and keeps what it wrote.
-    fn run(&mut self, kernel: u64, args: &[Arg]) {
+    fn run(&mut self, kernel: &str, args: &[Arg]) {
+        let entry_points = conversion_source(T::DTYPE, 8).entry_points;
+        let kernel = entry_points.iter().position(|name| *name == kernel).unwrap() as u64;
         let (grid, block) = (2, HELPER_BLOCK.into());
         let launch = Launch { kernel, grid, block, backwards: false, args: args.to_vec() };
         self.all = self.emulator.run(&self.all, &[launch]);
@@ -77,7 +72,7 @@ impl<'a, T: Scalar> Arrays<'a, T> {
         let slice_ptr = self.given(offsets(slice_ptr, 8));
         let rows = [places, self.a.nrows() as u64, slice].map(Arg::Number);
         let arrays = [Self::ROW_PTR, Self::COLUMNS, Self::VALUES, order, slice_ptr, cols, values];
-        self.run(LAY_SLICES, &[rows.as_slice(), &arrays].concat());
+        self.run("lay_slices", &[rows.as_slice(), &arrays].concat());
         [cols, values]
     }
 
@@ -117,7 +112,7 @@ fn converted_is_what_the_host_makes<T: Scalar>(
     let rows = arrays.room(4 * hyb.coo().nnz());
     let got = arrays.entries(hyb.coo().nnz());
     let csr = [Arg::Number(nrows), Arg::Number(width), row_ptr, columns, values];
-    arrays.run(LAY_COO, &[csr.as_slice(), &[starts, rows], &got].concat());
+    arrays.run("lay_coo", &[csr.as_slice(), &[starts, rows], &got].concat());
     assert_eq!(arrays.get(rows), words(hyb.coo().row_idx()), "rows of HYB, '{what}'");
     arrays.is(got, (hyb.coo().col_idx(), hyb.coo().values()), &format!("COO of HYB, '{what}'"));
 
@@ -126,7 +121,7 @@ fn converted_is_what_the_host_makes<T: Scalar>(
     let rows = arrays.room(4 * a.nnz());
     let none = [Arg::Number(0); 2];
     let csr = [Arg::Number(nrows), Arg::Number(0), row_ptr, columns, values, Arg::Number(0), rows];
-    arrays.run(LAY_COO, &[csr.as_slice(), &none].concat());
+    arrays.run("lay_coo", &[csr.as_slice(), &none].concat());
     assert_eq!(arrays.get(rows), words(coo.row_idx()), "rows of COO, '{what}'");
 
     let (jad, layout) = (Jad::from_csr(a, &limits).unwrap(), JadLayout::of(a.row_ptr()));
@@ -134,7 +129,7 @@ fn converted_is_what_the_host_makes<T: Scalar>(
     let permutation = arrays.given(words(layout.permutation()));
     let diagonal_ptr = arrays.given(offsets(layout.diagonal_ptr(), 8));
     let csr = [Arg::Number(nrows), row_ptr, columns, values, permutation, diagonal_ptr];
-    arrays.run(LAY_DIAGONALS, &[csr.as_slice(), &got].concat());
+    arrays.run("lay_diagonals", &[csr.as_slice(), &got].concat());
     arrays.is(got, (jad.col_idx(), jad.values()), &format!("JAD, '{what}'"));
 
     for shape in SellShape::ALL {
@@ -164,7 +159,7 @@ fn bro_ell_is_what_the_host_makes<T: Scalar>(arrays: &mut Arrays<'_, T>, shape: 
     let column_ptr = arrays.given(offsets(&column_ptr, 8));
     let bits = arrays.room(bro.bits().len());
     let symbols_a_slice = arrays.room(8 * slices);
-    arrays.run(BRO_WIDTHS, &[rows.as_slice(), &csr[..2], &[column_ptr, bits, symbols_a_slice]].concat());
+    arrays.run("bro_widths", &[rows.as_slice(), &csr[..2], &[column_ptr, bits, symbols_a_slice]].concat());
     assert_eq!(arrays.get(bits), bro.bits(), "widths of {shape}, '{what}'");
     let expected: Vec<u64> = bro.symbol_ptr().windows(2).map(|w| w[1] - w[0]).collect();
     assert_eq!(arrays.get(symbols_a_slice), offsets(&expected, 8), "symbols a slice of {shape}, '{what}'");
@@ -173,7 +168,7 @@ fn bro_ell_is_what_the_host_makes<T: Scalar>(arrays: &mut Arrays<'_, T>, shape: 
     let symbols = arrays.room(8 * bro.symbols().len());
     let values = arrays.room(bro.values().len() * T::DTYPE.bytes() as usize);
     let packed = [column_ptr, symbol_ptr, bits, symbols, values];
-    arrays.run(BRO_PACK, &[rows.as_slice(), &csr, &packed].concat());
+    arrays.run("bro_pack", &[rows.as_slice(), &csr, &packed].concat());
     assert_eq!(arrays.get(symbols), offsets(bro.symbols(), 8), "symbols of {shape}, '{what}'");
     assert_eq!(arrays.get(values), scalars(bro.values()), "values of {shape}, '{what}'");
 }

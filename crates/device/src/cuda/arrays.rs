@@ -65,6 +65,17 @@ pub(super) struct CsrArrays<T> {
     pub(super) values: DeviceArray<T>,
 }
 
+impl<T: Scalar> CsrArrays<T> {
+    /// Uploads `a`.
+    pub(super) fn of(context: &Arc<Context>, a: &Csr<T>) -> Result<Self, DeviceError> {
+        Ok(Self {
+            row_ptr: Offsets::of::<T>(context, a.row_ptr())?,
+            col_idx: DeviceArray::of(context, a.col_idx())?,
+            values: DeviceArray::of(context, a.values())?,
+        })
+    }
+}
+
 impl<T: Copy> CsrArrays<T> {
     pub(super) fn args(&self) -> [u64; 3] {
         [self.row_ptr.address(), self.col_idx.address(), self.values.address()]

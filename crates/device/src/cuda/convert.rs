@@ -8,7 +8,7 @@
 //! the CSR for a while.
 
 use super::Cuda;
-use super::arrays::{BroEllArrays, CooArrays, CsrArrays, EllArrays, JadArrays, Matrix, Offsets, SellArrays};
+use super::arrays::{BroEllArrays, CooArrays, CsrArrays, EllArrays, JadArrays, Matrix, SellArrays};
 use super::free_grid::FreeGrid;
 use super::memory::DeviceArray;
 use crate::{DeviceError, Preparation};
@@ -109,16 +109,11 @@ pub(super) fn convert<T: Scalar>(
     cuda.context.bind()?;
     let kernels = FreeGrid::new(cuda, cuda.conversion(T::DTYPE, Csr::<T>::offset_bytes(a.nnz() as u64))?);
     let start = Instant::now();
-    let context = &cuda.context;
-    let csr = CsrArrays {
-        row_ptr: Offsets::of::<T>(context, a.row_ptr())?,
-        col_idx: DeviceArray::of(context, a.col_idx())?,
-        values: DeviceArray::of(context, a.values())?,
-    };
+    let csr = CsrArrays::of(&cuda.context, a)?;
     let upload = Seconds(start.elapsed().as_secs_f64());
     let start = Instant::now();
     let matrix = Conversion { cuda, kernels, nrows: a.nrows() as u64, csr }.run(a, layout, limits)?;
-    context.synchronize()?;
+    cuda.context.synchronize()?;
     let convert = Seconds(start.elapsed().as_secs_f64());
     Ok((matrix, Preparation { convert, upload, on_device: true }))
 }

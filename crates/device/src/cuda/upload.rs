@@ -62,13 +62,7 @@ pub(super) fn upload<T: Scalar>(
     converted: &Converted<T>,
 ) -> Result<Matrix<T>, DeviceError> {
     let context = &cuda.context;
-    let csr = || -> Result<_, DeviceError> {
-        Ok(CsrArrays {
-            row_ptr: Offsets::of::<T>(context, a.row_ptr())?,
-            col_idx: DeviceArray::of(context, a.col_idx())?,
-            values: DeviceArray::of(context, a.values())?,
-        })
-    };
+    let csr = || CsrArrays::of(context, a);
     let coo = |part: &Coo<T>| -> Result<_, DeviceError> {
         Ok(CooArrays {
             row_idx: DeviceArray::of(context, part.row_idx())?,

@@ -4,7 +4,7 @@ mod json;
 mod measured;
 mod print;
 
-use crate::args::ModelFlags;
+use crate::args::{ModelFlags, catalogued, names};
 use crate::context::Context;
 use crate::device_choice::{OpenDevice, ProfileFlags};
 use crate::failure::{Exit, Failure};
@@ -78,19 +78,14 @@ struct FormatName(String);
 
 impl FormatName {
     fn names(&self, format: Format) -> bool {
-        self.0 == format.name() || self.0 == format.to_string()
+        names(&self.0, format.name(), format)
     }
 }
 
 impl FromStr for FormatName {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
-        let name = Self(text.to_owned());
-        if Format::ALL.into_iter().any(|format| name.names(format)) {
-            return Ok(name);
-        }
-        let known: Vec<String> = Format::ALL.iter().map(ToString::to_string).collect();
-        Err(format!("unknown format '{text}': {}", known.join(", ")))
+        catalogued("format", text, &Format::ALL, Format::name).map(Self)
     }
 }
 
