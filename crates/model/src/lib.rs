@@ -65,7 +65,7 @@ pub use observation::Observation;
 pub use partition::{BlockCosts, Partition, optimal_partition, optimal_partition_of};
 pub use prediction::{Extrapolation, Prediction, Term};
 pub use preparation::{MeasuredPreparation, PreparationCost, PreparationModel};
-pub use prepared_strip::{BlockTimes, PreparedStrip};
+pub use prepared_strip::PreparedStrip;
 pub use ranking::{ChoiceQuality, Ranked, Ranking, is_within, rank};
 pub use regime::{Footprint, Regimes, Split, SplitBy};
 pub use row_length_rule::{KnownQuantile, RowLengthRule, representative_row_length};

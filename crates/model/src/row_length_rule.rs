@@ -48,19 +48,53 @@ impl KnownQuantile {
     }
 }
 
+/// A statistic of the row lengths.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Statistic {
+    Mode,
+    Max,
+    Mean,
+    Quantile(KnownQuantile),
+    /// K of HYB.
+    HybWidth,
+}
+
+impl Statistic {
+    /// The one that stands for the row lengths in the strip model of `kernel`; `None` if that has no p.
+    pub(crate) fn of(kernel: Kernel, rule: RowLengthRule) -> Option<Self> {
+        match (kernel, rule) {
+            (Kernel::CsrBalanced(_) | Kernel::Coo | Kernel::CooShort { .. }, _) => None,
+            (Kernel::Hyb, _) => Some(Self::HybWidth),
+            (Kernel::CsrVector { .. }, RowLengthRule::Paper) | (_, RowLengthRule::Mode) => Some(Self::Mode),
+            (_, RowLengthRule::Paper | RowLengthRule::Max) => Some(Self::Max),
+            (_, RowLengthRule::Mean) => Some(Self::Mean),
+            (_, RowLengthRule::Quantile(quantile)) => Some(Self::Quantile(quantile)),
+        }
+    }
+
+    /// Its value.
+    #[inline]
+    pub(crate) fn value(self, features: &Features) -> u64 {
+        match self {
+            Self::Mode => features.row_mode,
+            Self::Max => features.row_max,
+            Self::Mean => rounded_mean(features),
+            Self::Quantile(KnownQuantile(at)) => features.row_quantiles[at],
+            Self::HybWidth => features.hyb.width,
+        }
+    }
+}
+
+/// Apart, so that the compiler does not round first and look at the statistic then.
+#[inline(never)]
+fn rounded_mean(features: &Features) -> u64 {
+    features.row_mean().round() as u64
+}
+
 /// `P_NZ`, the row length that stands for a matrix in the strip model of `kernel`; `None` for COO and
 /// csr-balanced, whose models have none.
 pub fn representative_row_length(kernel: Kernel, features: &Features, rule: RowLengthRule) -> Option<u64> {
-    match (kernel, rule) {
-        (Kernel::CsrBalanced(_) | Kernel::Coo | Kernel::CooShort { .. }, _) => None,
-        (Kernel::Hyb, _) => Some(features.hyb.width),
-        (Kernel::CsrVector { .. }, RowLengthRule::Paper) | (_, RowLengthRule::Mode) => {
-            Some(features.row_mode)
-        }
-        (_, RowLengthRule::Paper | RowLengthRule::Max) => Some(features.row_max),
-        (_, RowLengthRule::Mean) => Some(features.row_mean().round() as u64),
-        (_, RowLengthRule::Quantile(KnownQuantile(at))) => Some(features.row_quantiles[at]),
-    }
+    Statistic::of(kernel, rule).map(|statistic| statistic.value(features))
 }
 
 /// The one name used in flags and reports: `paper`, `mode`, `max`, `mean`, `median`, `p95`.

@@ -22,7 +22,8 @@ fn observations(facts: &DeviceFacts, kinked: bool) -> Vec<Observation> {
     blocks.flat_map(|block| all.iter().map(move |o| with(block, o))).collect()
 }
 
-/// Rows of two or three lengths, few and many, empty, with HYB's parts full and empty, and columns of all kinds.
+/// Rows of two or three lengths, few and many, empty, with HYB's parts full and empty, and columns of all kinds. Each one
+/// once and 20 times growing: neighbours that are alike, and enough of them to leave out block sizes.
 fn matrices(ncols: u64) -> Vec<Features> {
     let lengths: [&[(u64, u64)]; 9] = [
         &[],
@@ -35,11 +36,19 @@ fn matrices(ncols: u64) -> Vec<Features> {
         &[(257, 5_000), (1, 20)],
         &[(1, 400_000), (2_000, 1)],
     ];
-    let features = |(at, counts): (usize, &[(u64, u64)])| {
-        let lengths = RowLengths::from_counts(counts.iter().copied());
-        Features::from_row_lengths(&lengths, ncols, ncols, [0.0, 0.3, 1.0, f64::NAN][at % 4])
+    let features = |at: usize, times: u64| {
+        let lengths =
+            RowLengths::from_counts(lengths[at].iter().map(|&(length, rows)| (length, times * rows)));
+        Features::from_row_lengths(
+            &lengths,
+            ncols,
+            ncols,
+            [0.0, 0.3, 1.0, f64::NAN][(at + times as usize) % 4],
+        )
     };
-    lengths.into_iter().enumerate().map(features).collect()
+    let once = (0..lengths.len()).map(|at| features(at, 1));
+    let growing = (0..lengths.len()).flat_map(|at| (1..=20).map(move |times| (at, times)));
+    once.chain(growing.map(|(at, times)| features(at, times))).collect()
 }
 
 fn assert_alike(predictor: &StripPredictor<'_>, ncols: u64) {
@@ -52,22 +61,46 @@ fn assert_alike(predictor: &StripPredictor<'_>, ncols: u64) {
         // Not everything is asked for.
         .filter(|c| c.block != 64 || c.kernel != Kernel::Ell)
         .collect();
-    let mut prepared = predictor.prepared(&candidates, ncols).expect("nothing is out of the ordinary");
-    assert_eq!(prepared.kernels().collect::<Vec<_>>(), kernels);
-    let mut times = vec![[0.0; BLOCKS.len()]; kernels.len()];
-    for (at, features) in matrices(ncols).iter().enumerate() {
-        prepared.times_s(features, &mut times);
-        for (&kernel, times) in kernels.iter().zip(&times) {
-            for (&block, &time) in BLOCKS.iter().zip(times) {
-                let candidate = Candidate { kernel, block, dtype };
-                let what = format!("{} {candidate} matrix {at} of {ncols} columns", predictor.name());
-                let asked = candidates.contains(&candidate);
-                match predictor.predict(&candidate, features).ok().filter(|_| asked) {
-                    Some(predicted) => assert_close(time, predicted.time.0, &what),
-                    None => assert!(time == f64::INFINITY, "{what}: {time}"),
-                }
-            }
+    let is_guarded = |kernel| kernel == Kernel::Ell;
+    let is_possible = |features: &Features| features.row_max < 300;
+    let mut prepared =
+        predictor.prepared(&candidates, ncols, is_guarded).expect("nothing is out of the ordinary");
+    let matrices = matrices(ncols);
+    // What was asked about before must not matter.
+    for asked in [&matrices[..7], &matrices] {
+        prepared.clear();
+        for features in asked {
+            prepared.push(features, |kernel| {
+                assert!(is_guarded(kernel), "{kernel}");
+                is_possible(features)
+            });
         }
+        let expected = |candidate: &Candidate, features: &Features| {
+            let is_held = !is_guarded(candidate.kernel) || is_possible(features);
+            let predicted = predictor.predict(candidate, features).ok().filter(|_| is_held);
+            predicted.filter(|_| candidates.contains(candidate)).map_or(f64::INFINITY, |found| found.time.0)
+        };
+        let mut check = |wanted: &dyn Fn(&Candidate) -> bool, what: &str| {
+            let mut least = vec![f64::INFINITY; asked.len()];
+            prepared.lower(wanted, &mut least);
+            for (at, (features, &time)) in asked.iter().zip(&least).enumerate() {
+                let what = format!("{} {what} matrix {at} of {ncols} columns", predictor.name());
+                let of_all = candidates.iter().filter(|c| wanted(c)).map(|c| expected(c, features));
+                let expected = of_all.fold(f64::INFINITY, f64::min);
+                assert!(
+                    time.is_infinite() && expected.is_infinite() || (time / expected - 1.0).abs() < 1e-9,
+                    "{what}: {time} for {expected}"
+                );
+            }
+        };
+        for &kernel in &kernels {
+            for block in BLOCKS {
+                let one = Candidate { kernel, block, dtype };
+                check(&|c| *c == one, &one.to_string());
+            }
+            check(&|c| c.kernel == kernel, &kernel.to_string());
+        }
+        check(&|_| true, "all");
     }
 }
 
@@ -102,13 +135,13 @@ fn what_cannot_be_prepared_is_not() {
     let hyb = [Candidate { kernel: Kernel::Hyb, ..candidate(Kernel::Ell) }];
     let model = StripModel::fit(&facts, &all, Variant::Strip).unwrap();
     let predictor = StripPredictor::new(&model, &facts);
-    assert!(predictor.prepared(&hyb, 100).is_some());
-    assert!(predictor.prepared(&[], 100).is_none());
+    assert!(predictor.prepared(&hyb, 100, |_| false).is_some());
+    assert!(predictor.prepared(&[], 100, |_| false).is_none());
     let median = "median".parse().unwrap();
-    assert!(StripPredictor { row_length: median, ..predictor }.prepared(&hyb, 100).is_none());
+    assert!(StripPredictor { row_length: median, ..predictor }.prepared(&hyb, 100, |_| false).is_none());
     // COO with strewn columns was never measured: HYB is banded where both parts are there, and a blend where not.
     let is_coo = |o: &Observation| o.candidate.kernel == Kernel::Coo;
     all.retain(|o| !is_coo(o) || o.placement == sparsight_kernels::Placement::Banded);
     let model = StripModel::fit(&facts, &all, Variant::Strip).unwrap();
-    assert!(StripPredictor::new(&model, &facts).prepared(&hyb, 100).is_none());
+    assert!(StripPredictor::new(&model, &facts).prepared(&hyb, 100, |_| false).is_none());
 }

@@ -6,8 +6,8 @@
 //!
 //! ```text
 //! place   0   1   2   3   4       at = 2: rows and non-zeros of the lengths at places 2, 3, 4 are known as sums;
-//! length  1   2   5   9  70       one step adds or takes away those of a single length
-//! rows    5   8   6   0   1
+//! length  1   2   5   9  70       one step adds or takes away those of a single length. Kept are the sums of places
+//! rows    5   8   6   0   1       0, 1, which are fewer where lengths are many: long rows are rare and of all lengths
 //! ```
 
 use crate::{HybSplit, RowLengths, hyb};
@@ -22,20 +22,20 @@ pub(super) struct LengthTally<'s> {
     nnz: u64,
     /// Smallest and largest place that was counted, once a row was.
     ends: Option<(u32, u32)>,
-    /// Rows and place of the most frequent length, of several the longest: [`RowLengths::mode`].
-    mode: (u32, u32),
+    /// Rows of the most frequent length in the upper half, its place in the lower; of several the longest:
+    /// [`RowLengths::mode`]. One number, so that one instruction compares.
+    mode: u64,
     /// Place of HYB's width.
     at: usize,
-    /// Rows that are at least as long, and their non-zeros.
-    rows_above: u64,
-    nnz_above: u64,
+    /// Rows that are shorter, and their non-zeros.
+    rows_below: u64,
+    nnz_below: u64,
 }
 
 impl<'s> LengthTally<'s> {
     pub(super) fn new(lengths: &'s [u64]) -> Self {
         let counts = vec![0; lengths.len()];
-        let (nrows, nnz, rows_above, nnz_above) = (0, 0, 0, 0);
-        Self { lengths, counts, nrows, nnz, ends: None, mode: (0, 0), at: 0, rows_above, nnz_above }
+        Self { lengths, counts, nrows: 0, nnz: 0, ends: None, mode: 0, at: 0, rows_below: 0, nnz_below: 0 }
     }
 
     /// Counts the rows of a strip: `(place of the length, rows)`, increasing, and all its rows and non-zeros.
@@ -44,34 +44,41 @@ impl<'s> LengthTally<'s> {
         self.ends = Some(self.ends.map_or((first, last), |(least, most)| (least.min(first), most.max(last))));
         self.nrows += nrows;
         self.nnz += nnz;
+        let (tally, mut mode) = (self.counts.as_mut_slice(), self.mode);
         for &(place, rows) in counts {
-            let count = &mut self.counts[place as usize];
+            let count = &mut tally[place as usize];
             *count += rows;
-            self.mode = self.mode.max((*count, place));
-            if place as usize >= self.at {
-                self.rows_above += u64::from(rows);
-                self.nnz_above += u64::from(rows) * self.lengths[place as usize];
-            }
+            mode = mode.max(u64::from(*count) << 32 | u64::from(place));
+        }
+        self.mode = mode;
+        for &(place, rows) in counts.iter().take_while(|count| (count.0 as usize) < self.at) {
+            self.rows_below += u64::from(rows);
+            self.nnz_below += u64::from(rows) * self.lengths[place as usize];
         }
         self.move_cut();
     }
 
     /// Moves to the longest length that enough rows reach, or to the shortest of all if there is none.
     fn move_cut(&mut self) {
-        while self.at > 0 && !hyb::is_worthwhile(self.rows_above, self.nrows) {
+        while self.at > 0 && !hyb::is_worthwhile(self.rows_above(), self.nrows) {
             self.at -= 1;
-            self.rows_above += u64::from(self.counts[self.at]);
-            self.nnz_above += self.at_cut();
+            self.rows_below -= u64::from(self.counts[self.at]);
+            self.nnz_below -= self.at_cut();
         }
         loop {
-            let longer = self.rows_above - u64::from(self.counts[self.at]);
-            if !hyb::is_worthwhile(longer, self.nrows) {
+            let shorter = self.rows_below + u64::from(self.counts[self.at]);
+            if !hyb::is_worthwhile(self.nrows - shorter, self.nrows) {
                 return;
             }
-            self.nnz_above -= self.at_cut();
-            self.rows_above = longer;
+            self.nnz_below += self.at_cut();
+            self.rows_below = shorter;
             self.at += 1;
         }
+    }
+
+    /// Rows that are at least as long as the cut is wide.
+    fn rows_above(&self) -> u64 {
+        self.nrows - self.rows_below
     }
 
     /// Non-zeros of the rows that are as long as the cut is wide.
@@ -100,15 +107,16 @@ impl<'s> LengthTally<'s> {
     }
 
     pub(super) fn mode(&self) -> u64 {
-        self.ends.map_or(0, |_| self.lengths[self.mode.1 as usize])
+        self.ends.map_or(0, |_| self.lengths[self.mode as u32 as usize])
     }
 
     pub(super) fn hyb_split(&self) -> HybSplit {
-        if !hyb::is_worthwhile(self.rows_above, self.nrows) {
+        let rows = self.rows_above();
+        if !hyb::is_worthwhile(rows, self.nrows) {
             return HybSplit { width: 0, coo_nnz: self.nnz };
         }
         let width = self.lengths[self.at];
-        HybSplit { width, coo_nnz: self.nnz_above - width * self.rows_above }
+        HybSplit { width, coo_nnz: self.nnz - self.nnz_below - width * rows }
     }
 
     /// All of them.

@@ -12,11 +12,17 @@ pub struct BlockCosts {
 }
 
 impl BlockCosts {
-    /// `tables` triangles at once, filled one starting strip after another, in parallel: `fill(first, rows)` sets
-    /// `rows[t][length - 1]`, the time in table t of the `length` strips from `first` on. They are infinite before.
+    /// `tables` triangles at once, filled one starting strip after another, in parallel: `fill(tool, first, rows)` sets
+    /// `rows[t][length - 1]`, the time in table t of the `length` strips from `first` on. They are infinite before. Each
+    /// thread makes a `tool` of its own to fill with.
     ///
     /// Each starting strip is handed out once, so `fill` can go along its blocks and grow what it knows of them.
-    pub fn fill(strips: usize, tables: usize, fill: impl Fn(usize, &mut [&mut [f64]]) + Sync) -> Vec<Self> {
+    pub fn fill<T>(
+        strips: usize,
+        tables: usize,
+        tool: impl Fn() -> T + Sync + Send,
+        fill: impl Fn(&mut T, usize, &mut [&mut [f64]]) + Sync + Send,
+    ) -> Vec<Self> {
         let blocks = strips * (strips + 1) / 2;
         let mut all = vec![Self { strips, costs: vec![f64::INFINITY; blocks] }; tables];
         // The rows of all tables that belong to a starting strip, together.
@@ -29,9 +35,9 @@ impl BlockCosts {
                 left = rest;
             }
         }
-        // Early strips begin more blocks than late ones: handed out one by one.
-        let rows = rows.par_iter_mut().enumerate().with_max_len(1);
-        rows.for_each(|(first, rows)| fill(first, rows));
+        // Early strips begin more blocks than late ones: handed out one by one, to whoever is free.
+        let rows = rows.iter_mut().enumerate().par_bridge();
+        rows.for_each_init(tool, |tool, (first, rows)| fill(tool, first, rows));
         all
     }
 
@@ -71,13 +77,18 @@ mod tests {
     #[test]
     fn every_block_has_a_place_of_its_own() {
         let block = |first: usize, last: usize| (100 * first + last) as f64;
-        let tables = BlockCosts::fill(7, 2, |first, rows| {
-            for (t, row) in rows.iter_mut().enumerate() {
-                for (k, cost) in row.iter_mut().enumerate() {
-                    *cost = block(first, first + k) + 10_000.0 * t as f64;
+        let tables = BlockCosts::fill(
+            7,
+            2,
+            || (),
+            |(), first, rows| {
+                for (t, row) in rows.iter_mut().enumerate() {
+                    for (k, cost) in row.iter_mut().enumerate() {
+                        *cost = block(first, first + k) + 10_000.0 * t as f64;
+                    }
                 }
-            }
-        });
+            },
+        );
         for first in 0..7 {
             for last in first..7 {
                 assert!((tables[0].get(first, last) - block(first, last)).abs() < 1e-9);
@@ -91,6 +102,6 @@ mod tests {
 
     #[test]
     fn no_strips_are_no_blocks() {
-        assert_eq!(BlockCosts::fill(0, 1, |_, _| unreachable!())[0].strips(), 0);
+        assert_eq!(BlockCosts::fill(0, 1, || (), |(), _, _| unreachable!())[0].strips(), 0);
     }
 }

@@ -1,184 +1,140 @@
-//! The equations of one kernel at one p, all block sizes and both placements side by side.
+//! The equations of one kernel at one p, all block sizes and both placements.
 
-use super::{BlockTimes, Placed};
-use crate::{Line, Regimes, SplitBy, StripFit};
+use super::Placed;
+use crate::{Footprint, Line, Regimes, SplitBy};
 use sparsight_kernels::{BLOCKS, DeviceFacts};
 use sparsight_matrix::Bytes;
 
-/// What is being predicted: the sum of the parts of a product so far.
-#[derive(Debug)]
-pub(super) struct Product<'t> {
-    /// Of banded columns.
-    pub(super) weight: f64,
-    /// Matrix, x and y.
-    pub(super) working_set: Bytes,
-    pub(super) times: &'t mut BlockTimes,
-}
-
-/// Lines over I.
+/// Lines over I, for banded and for strewn columns, one a block size.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Lines {
-    placements: [PlacedLines; 2],
-    /// Present if any equation depends on the working set; then it answers for all.
-    regimes: Option<Box<[[Chains; BLOCKS.len()]; 2]>>,
-    /// What was last asked for: a block of rows that grows keeps its I for a while.
-    last: Last,
+    equations: [[Equation; 2]; BLOCKS.len()],
+    /// Whether the first line of every equation answers alone.
+    is_single: bool,
 }
 
-/// Times of both placements, and where they hold.
-#[derive(Debug, Clone, Default)]
-struct Last {
-    strips: Option<u64>,
-    /// No border lies between them.
-    working_sets: (Bytes, Bytes),
-    times: [BlockTimes; 2],
-}
-
-/// One line a block size, for columns at one placement.
-#[derive(Debug, Clone, Copy, Default)]
-struct PlacedLines {
-    slopes: BlockTimes,
-    intercepts: BlockTimes,
-    floors: BlockTimes,
-}
-
-/// An equation, and those that answer where it does not stand: see [`Regimes::of`]. The last one is repeated.
-type Chain = [Line; 3];
-
-/// The chains of both sides of a border in the working set.
+/// `T(I)` of one block size and placement: the first line that lies above the floor, see [`Regimes::of`]; the last one is
+/// repeated.
 #[derive(Debug, Clone, Copy)]
-struct Chains {
-    border: Bytes,
-    below: Chain,
-    above: Chain,
+struct Equation {
+    lines: [Line; 3],
+    floor: f64,
+}
+
+impl Default for Equation {
+    fn default() -> Self {
+        Self { lines: [Line { slope: 0.0, intercept: 0.0 }; 3], floor: 0.0 }
+    }
 }
 
 impl Lines {
-    /// The lines of `fits` for x of this size and p.
-    pub(super) fn set(
-        &mut self,
+    /// The lines of `fits` at one p, where x and the working set lie between the same borders as `footprint`.
+    pub(super) fn new(
         fits: &[Option<Placed<'_>>; BLOCKS.len()],
         facts: &DeviceFacts,
-        x: Bytes,
+        footprint: &Footprint,
         row_length: u64,
+    ) -> Self {
+        let mut lines = Self { is_single: true, ..Self::default() };
+        for (fits, equations) in fits.iter().zip(&mut lines.equations) {
+            for (fit, equation) in fits.iter().flatten().zip(equations) {
+                let lines = chain(&fit.regimes, footprint, row_length);
+                *equation = Equation { lines, floor: fit.floor_s(facts) };
+            }
+            lines.is_single &= fits.iter().flatten().all(|fit| fit.regimes.is_single());
+        }
+        lines
+    }
+
+    /// Whether one block size is never slower than another one for any I from `first` to `last`, whatever the columns.
+    pub(super) fn undercuts(&self, one: usize, other: usize, first: f64, last: f64) -> bool {
+        let is_below = |(a, b): (&Equation, &Equation)| {
+            let at = |strips: f64| a.lines[0].at(strips) <= b.lines[0].at(strips);
+            a.floor <= b.floor && at(first) && at(last)
+        };
+        self.is_single && self.equations[one].iter().zip(&self.equations[other]).all(is_below)
+    }
+
+    /// Hands out the time of each I: `each(k, T)`. `banded`: what banded columns weigh.
+    #[inline]
+    pub(super) fn for_each(
+        &self,
+        block: usize,
+        (strips, banded): (&[f64], &[f64]),
+        into: &mut [f64],
+        each: impl Fn(&mut f64, f64),
     ) {
-        let nothing = Line { slope: 0.0, intercept: 0.0 };
-        let mut chains =
-            [[Chains { border: Bytes(u64::MAX), below: [nothing; 3], above: [nothing; 3] }; BLOCKS.len()]; 2];
-        let mut is_single = true;
-        for (at, fits) in fits.iter().enumerate() {
-            for (placement, chains) in chains.iter_mut().enumerate() {
-                let Some(fit) = fits.map(|fits| fits[placement]) else { continue };
-                let chains = &mut chains[at];
-                let chain = |below| chain(&fit.regimes, x, below, row_length);
-                (chains.border, chains.below) = chain(true);
-                chains.above = chain(false).1;
-                is_single &= fit.regimes.is_single();
-                let lines = &mut self.placements[placement];
-                (lines.slopes[at], lines.intercepts[at]) = (chains.below[0].slope, chains.below[0].intercept);
-                lines.floors[at] = fit.floor_s(facts);
+        let [near, far] = &self.equations[block];
+        // Two loops instead of a question in one: so the compiler looks at several I with one instruction.
+        let matrices = into.iter_mut().zip(strips).zip(banded);
+        if self.is_single {
+            for ((into, &strips), &banded) in matrices {
+                each(into, mix(banded, near.single(strips), far.single(strips)));
+            }
+        } else {
+            for ((into, &strips), &banded) in matrices {
+                each(into, mix(banded, near.chained(strips), far.chained(strips)));
             }
         }
-        self.regimes = (!is_single).then(|| Box::new(chains));
-        self.last.strips = None;
     }
+}
 
-    /// Adds the times at I.
+impl Equation {
     #[inline]
-    pub(super) fn add_to(&mut self, product: &mut Product<'_>, strips: u64) {
-        let (from, to) = self.last.working_sets;
-        let is_known =
-            self.last.strips == Some(strips) && from <= product.working_set && product.working_set <= to;
-        if !is_known {
-            self.look(strips, product.working_set);
-        }
-        let [banded, strewn] = &self.last.times;
-        let (weight, rest) = (product.weight, 1.0 - product.weight);
-        for at in 0..BLOCKS.len() {
-            product.times[at] += weight * banded[at] + rest * strewn[at];
-        }
+    fn single(&self, strips: f64) -> f64 {
+        greater(self.lines[0].at(strips), self.floor)
     }
 
-    /// Sets what was last asked for.
-    fn look(&mut self, strips: u64, working_set: Bytes) {
-        let at = strips as f64;
-        self.last = match &self.regimes {
-            None => Last {
-                strips: Some(strips),
-                working_sets: (Bytes(0), Bytes(u64::MAX)),
-                times: [self.placements[0].times(at), self.placements[1].times(at)],
-            },
-            Some(chains) => {
-                let borders = || chains.iter().flatten().map(|chains| chains.border);
-                let passed = borders().filter(|&border| border < working_set).max();
-                let next = borders().filter(|&border| border >= working_set).min();
-                let from = passed.map_or(Bytes(0), |border| Bytes(border.0 + 1));
-                let times = std::array::from_fn(|placement| {
-                    let floors = &self.placements[placement].floors;
-                    std::array::from_fn(|block| chains[placement][block].time(at, working_set, floors[block]))
-                });
-                Last { strips: Some(strips), working_sets: (from, next.unwrap_or(Bytes(u64::MAX))), times }
-            }
-        };
-    }
-}
-
-impl PlacedLines {
-    /// Not below the floors. Copies and a comparison instead of `max`, which has an opinion on NaN: so the compiler looks
-    /// at two block sizes with one instruction.
     #[inline]
-    fn times(&self, strips: f64) -> BlockTimes {
-        let Self { slopes, intercepts, floors } = *self;
-        let mut times = floors;
-        for at in 0..BLOCKS.len() {
-            let time = slopes[at] * strips + intercepts[at];
-            times[at] = if time > floors[at] { time } else { floors[at] };
-        }
-        times
+    fn chained(&self, strips: f64) -> f64 {
+        let [own, wider, widest] = self.lines.map(|line| line.at(strips));
+        let otherwise = if wider > self.floor { wider } else { greater(widest, self.floor) };
+        if own > self.floor { own } else { otherwise }
     }
 }
 
-impl Chains {
-    fn time(&self, strips: f64, working_set: Bytes, floor: f64) -> f64 {
-        let chain = if working_set <= self.border { &self.below } else { &self.above };
-        chain.iter().map(|line| line.at(strips)).find(|time| *time > floor).unwrap_or(floor)
-    }
+#[inline]
+fn mix(weight: f64, first: f64, second: f64) -> f64 {
+    second + weight * (first - second)
 }
 
-/// The border in the working set, if any, and the equations on one of its sides.
-fn chain(regimes: &Regimes, x: Bytes, below: bool, row_length: u64) -> (Bytes, Chain) {
-    let (mut border, mut wider, mut at) = (Bytes(u64::MAX), [None, None], regimes);
-    let line = |fit: &StripFit| fit.over_strips(row_length);
+/// Not `max`, which takes more instructions since it has an opinion on NaN.
+#[inline]
+fn greater(a: f64, b: f64) -> f64 {
+    if a > b { a } else { b }
+}
+
+/// The equation for a footprint and those that answer where it does not stand, the nearest first.
+fn chain(regimes: &Regimes, footprint: &Footprint, row_length: u64) -> [Line; 3] {
+    let (mut wider, mut at) = ([None, None], regimes);
     while let Regimes::Split(split) = at {
-        let is_below = match split.by {
-            SplitBy::X => x <= split.border_bytes,
-            SplitBy::WorkingSet => {
-                border = split.border_bytes;
-                below
-            }
-        };
-        // The nearest first.
-        wider = [Some(line(&split.whole)), wider[0]];
-        at = if is_below { &split.below } else { &split.above };
+        wider = [Some(split.whole.over_strips(row_length)), wider[0]];
+        at = if footprint.get(split.by) <= split.border_bytes { &split.below } else { &split.above };
     }
     let Regimes::Single(own) = at else { unreachable!("the loop ends at a single regime") };
-    let own = line(own);
+    let own = own.over_strips(row_length);
     let second = wider[0].unwrap_or(own);
-    (border, [own, second, wider[1].unwrap_or(second)])
+    [own, second, wider[1].unwrap_or(second)]
 }
 
-/// Borders in the working set on the way to any equation, for x of this size; `None` if there are ways with more than one,
-/// or with more than two borders of any kind.
-pub(super) fn working_set_borders(regimes: &Regimes, x: Bytes) -> Option<usize> {
-    fn most(regimes: &Regimes, x: Bytes) -> (usize, usize) {
-        let Regimes::Split(split) = regimes else { return (0, 0) };
-        let (below, above) = (most(&split.below, x), most(&split.above, x));
-        let (own, (inner, all)) = match split.by {
-            SplitBy::X => (0, if x <= split.border_bytes { below } else { above }),
-            SplitBy::WorkingSet => (1, (below.0.max(above.0), below.1.max(above.1))),
+/// Adds the borders in the working set on the way to any equation, for x of this size; `None` if there is a way with more
+/// borders than an [`Equation`] has lines for.
+pub(super) fn add_borders(regimes: &Regimes, x: Bytes, borders: &mut Vec<Bytes>) -> Option<()> {
+    fn add(regimes: &Regimes, x: Bytes, depth: usize, borders: &mut Vec<Bytes>) -> Option<()> {
+        let Regimes::Split(split) = regimes else { return Some(()) };
+        let is_asked = |is_below: bool| match split.by {
+            SplitBy::X => (x <= split.border_bytes) == is_below,
+            SplitBy::WorkingSet => true,
         };
-        (own + inner, 1 + all)
+        if split.by == SplitBy::WorkingSet {
+            borders.push(split.border_bytes);
+        }
+        for (side, is_below) in [(&split.below, true), (&split.above, false)] {
+            if is_asked(is_below) {
+                add(side, x, depth.checked_sub(1)?, borders)?;
+            }
+        }
+        Some(())
     }
-    let (borders, all) = most(regimes, x);
-    (borders <= 1 && all <= 2).then_some(borders)
+    add(regimes, x, 2, borders)
 }

@@ -1,23 +1,34 @@
-//! A strip model made ready for very many matrices of equally many columns: the same times as
-//! [`StripPredictor::predict`](crate::Model::predict), without intervals, in some nanoseconds a candidate.
+//! A strip model made ready for very many matrices of equally many columns: the least of the times that
+//! [`StripPredictor::predict`](crate::Model::predict) gives, in about a nanosecond a candidate.
 //!
 //! ```text
-//! at one p      every equation is a line over I        T(I) = alpha I + beta        made anew where p changes
-//! block sizes   differ in alpha and beta alone         looked at side by side, as are both placements
-//! regimes       the border in x is passed once, since x is the same for all; the one in the working set by each matrix
+//! matrices      asked about many at once               push, push, ...                    then lower
+//! p, regime     equal for many neighbours              one run, with one set of equations         runs.rs
+//! at one p      every equation is a line over I        T(I) = alpha I + beta                      lines.rs
+//! I             for every size of a strip              ceil(rows or non-zeros / S)                strip_counts.rs
+//! block sizes   differ in alpha and beta alone         those that another one undercuts everywhere are left out
 //! ```
-//! What this is for: a partition asks for the times of a million blocks of rows.
+//! What this is for: a partition asks for the times of a million blocks of rows, and blocks that begin with the same strip
+//! are neighbours here.
 
 mod lines;
+mod runs;
+mod strip_counts;
 
+use crate::row_length_rule::Statistic;
 use crate::strip_predictor::{StripPredictor, reuse};
-use crate::{FittedCandidate, PlacementRule, RowLengthRule, representative_row_length};
-use lines::{Lines, Product};
-use sparsight_kernels::{BLOCKS, Candidate, Kernel, Placement, Strip, compulsory_bytes, strip};
+use crate::{FittedCandidate, Footprint, PlacementRule, RowLengthRule};
+use lines::Lines;
+use runs::{Key, Runs};
+use sparsight_kernels::{
+    BLOCKS, Candidate, DeviceFacts, Kernel, Placement, StripUnit, compulsory_bytes, strip,
+};
 use sparsight_matrix::{Bytes, Dtype, Features};
+use std::ops::Range;
+use strip_counts::{Counted, Counts, StripCounts};
 
-/// Seconds with each block size of the catalogue, in its order; infinite where it was not asked for or is not fitted.
-pub type BlockTimes = [f64; BLOCKS.len()];
+/// Runs of so many matrices are asked about what can be left out; in shorter ones looking costs as much.
+const WORTH_LEAVING_OUT: usize = 16;
 
 /// The fits of one candidate for banded and for strewn columns, as the placement rule wants them.
 type Placed<'a> = [&'a FittedCandidate; 2];
@@ -26,53 +37,86 @@ type Placed<'a> = [&'a FittedCandidate; 2];
 /// columns.
 #[derive(Debug, Clone)]
 pub struct PreparedStrip<'a> {
-    predictor: StripPredictor<'a>,
-    dtype: Dtype,
+    facts: &'a DeviceFacts,
+    x: Bytes,
     kernels: Vec<PreparedKernel<'a>>,
+    /// Of the matrices: what the equations of some kernels depend on.
+    keys: Vec<Keys>,
+    /// Of the matrices: what banded columns weigh.
+    banded: Vec<f64>,
+    counts: Counts,
+    strips: Vec<StripCounts>,
+    /// One number a matrix, for a time that has two parts.
+    sums: Vec<f64>,
 }
 
 #[derive(Debug, Clone)]
 struct PreparedKernel<'a> {
-    kernel: Kernel,
-    /// Infinite where a block size is not wanted or not fitted, else 0; for HYB without a COO part, and with one.
-    unknown: [BlockTimes; 2],
+    candidates: [Candidate; BLOCKS.len()],
     /// Of HYB its ELL part.
     part: PreparedPart<'a>,
     /// Of HYB.
     coo: Option<PreparedPart<'a>>,
-    /// Whether any equation depends on the working set.
-    has_border: bool,
+    /// Place among the keys.
+    keys: usize,
 }
 
 #[derive(Debug, Clone)]
 struct PreparedPart<'a> {
-    strip: Strip,
     fits: [Option<Placed<'a>>; BLOCKS.len()],
-    x: Bytes,
-    /// p for which the lines were made.
-    row_length: Option<u64>,
+    /// Place among the strips.
+    strips: usize,
+    /// For which the lines were made.
+    made_for: Option<(u64, Bytes)>,
     lines: Lines,
 }
 
+/// What the equations of one or several kernels depend on, of one matrix after another.
+#[derive(Debug, Clone)]
+struct Keys {
+    /// One of the kernels; the only one where there are borders, doubts that the format holds every matrix, or two parts.
+    one: Candidate,
+    p: Option<Statistic>,
+    is_guarded: bool,
+    /// In the working set, increasing.
+    borders: Vec<Bytes>,
+    runs: Runs,
+}
+
 impl<'a> StripPredictor<'a> {
-    /// Ready to predict `candidates`, which share a value type, for matrices with `ncols` columns.
+    /// Ready to predict `candidates`, which share a value type, for matrices with `ncols` columns. `is_guarded` names
+    /// kernels whose format cannot hold every matrix that will be asked about.
     ///
     /// `None` if that would not give what [`predict`](crate::Model::predict) does: where a quantile stands for the row
     /// lengths (too much to know of every block of rows), where ELL and COO are fitted with one block size at different
-    /// placements, or regimes are split by the working set more than once.
-    pub fn prepared(&self, candidates: &[Candidate], ncols: u64) -> Option<PreparedStrip<'a>> {
+    /// placements, or regimes are split more often than models here are.
+    pub fn prepared(
+        &self,
+        candidates: &[Candidate],
+        ncols: u64,
+        is_guarded: impl Fn(Kernel) -> bool,
+    ) -> Option<PreparedStrip<'a>> {
         let dtype = candidates.first()?.dtype;
         if matches!(self.row_length, RowLengthRule::Quantile(_)) {
             return None;
         }
-        let x = Bytes(ncols.saturating_mul(dtype.bytes()));
+        let mut prepared = PreparedStrip {
+            facts: self.facts,
+            x: Bytes(ncols.saturating_mul(dtype.bytes())),
+            kernels: Vec::new(),
+            keys: Vec::new(),
+            banded: Vec::new(),
+            counts: Counts::default(),
+            strips: Vec::new(),
+            sums: Vec::new(),
+        };
         let mut kernels: Vec<Kernel> = candidates.iter().map(|c| c.kernel).collect();
         kernels.dedup();
-        let kernels = kernels.into_iter().map(|kernel| {
+        for kernel in kernels {
             let wanted = |block| candidates.contains(&Candidate { kernel, block, dtype });
-            PreparedKernel::new(self, kernel, dtype, x, wanted)
-        });
-        Some(PreparedStrip { predictor: *self, dtype, kernels: kernels.collect::<Option<_>>()? })
+            prepared.add(self, kernel, dtype, is_guarded(kernel), wanted)?;
+        }
+        Some(prepared)
     }
 
     /// The fits that answer for both placements: equal where the rule or the fits leave one.
@@ -88,116 +132,245 @@ impl<'a> StripPredictor<'a> {
     }
 }
 
-impl PreparedStrip<'_> {
-    /// The kernels asked for, in the order of the candidates.
-    pub fn kernels(&self) -> impl Iterator<Item = Kernel> {
-        self.kernels.iter().map(|kernel| kernel.kernel)
-    }
-
-    /// The time of one product of a matrix with `features` with each of [`PreparedStrip::kernels`]; whether it can be held
-    /// is the caller's question. O(candidates), nothing is allocated. It needs no features that
-    /// [`Block::outline`](sparsight_matrix::Block::outline) lacks, but those of a matrix with the prepared columns.
-    ///
-    /// # Panics
-    /// If `times` are not as many as the kernels.
-    pub fn times_s(&mut self, features: &Features, times: &mut [BlockTimes]) {
-        assert_eq!(times.len(), self.kernels.len(), "a row of times a kernel");
-        let weight = reuse(features);
-        for (kernel, times) in self.kernels.iter_mut().zip(times) {
-            if !kernel.is_known() {
-                times.fill(f64::INFINITY);
-                continue;
-            }
-            kernel.times_s(&self.predictor, self.dtype, features, weight, times);
-        }
-    }
-}
-
-impl<'a> PreparedKernel<'a> {
-    fn new(
+impl<'a> PreparedStrip<'a> {
+    /// Adds a kernel, unless nothing of it is fitted; `None` if it cannot be prepared.
+    fn add(
+        &mut self,
         predictor: &StripPredictor<'a>,
         kernel: Kernel,
         dtype: Dtype,
-        x: Bytes,
+        is_guarded: bool,
         wanted: impl Fn(u32) -> bool,
-    ) -> Option<Self> {
-        let part = |kernel| {
-            let fits = BLOCKS
-                .map(|block| predictor.placed(&Candidate { kernel, block, dtype }).filter(|_| wanted(block)));
-            let strip = strip(kernel, predictor.facts);
-            PreparedPart { strip, fits, x, row_length: None, lines: Lines::default() }
+    ) -> Option<()> {
+        let fits = |kernel| {
+            BLOCKS
+                .map(|block| predictor.placed(&Candidate { kernel, block, dtype }).filter(|_| wanted(block)))
         };
+        let candidates = BLOCKS.map(|block| Candidate { kernel, block, dtype });
+        let p = Statistic::of(kernel, predictor.row_length);
         let (part, coo) = match kernel {
-            Kernel::Hyb => (part(Kernel::Ell), Some(part(Kernel::Coo))),
-            kernel => (part(kernel), None),
+            Kernel::Hyb => (fits(Kernel::Ell), Some(fits(Kernel::Coo))),
+            kernel => (fits(kernel), None),
         };
-        let parts = || std::iter::once(&part).chain(&coo);
-        let mut has_border = false;
-        for fit in parts().flat_map(|part| part.fits.iter().flatten().flatten()) {
-            has_border |= lines::working_set_borders(&fit.regimes, x)? > 0;
+        let mut borders = Vec::new();
+        for fit in part.iter().chain(coo.iter().flatten()).flatten().flatten() {
+            lines::add_borders(&fit.regimes, self.x, &mut borders)?;
         }
+        borders.sort_unstable();
+        borders.dedup();
         if let Some(coo) = &coo {
             let placements = |fits: &Placed<'_>| fits.map(|fit| fit.placement);
             let alike = |(ell, coo): (&Option<Placed<'_>>, &Option<Placed<'_>>)| match (ell, coo) {
                 (Some(ell), Some(coo)) => placements(ell) == placements(coo),
                 _ => true,
             };
-            if !part.fits.iter().zip(&coo.fits).all(alike) {
+            if !part.iter().zip(coo).all(alike) {
                 return None;
             }
         }
-        let unknown =
-            |part: &PreparedPart<'_>| part.fits.map(|fits| if fits.is_some() { 0.0 } else { f64::INFINITY });
-        let without = unknown(&part);
-        let with = coo.as_ref().map_or(without, unknown);
-        Some(Self { kernel, unknown: [without, with], part, coo, has_border })
-    }
-
-    /// Whether anything is wanted and fitted.
-    fn is_known(&self) -> bool {
-        self.unknown.as_flattened().iter().any(|unknown| unknown.is_finite())
-    }
-
-    fn times_s(
-        &mut self,
-        predictor: &StripPredictor<'_>,
-        dtype: Dtype,
-        features: &Features,
-        weight: f64,
-        times: &mut BlockTimes,
-    ) {
-        let working_set = if self.has_border {
-            compulsory_bytes(&Candidate { kernel: self.kernel, block: BLOCKS[0], dtype }, features)
-        } else {
-            Bytes(0)
-        };
-        let p = representative_row_length(self.kernel, features, predictor.row_length).unwrap_or(0);
-        *times = self.unknown[0];
-        let mut sum = Product { weight, working_set, times };
-        let Some(coo) = &mut self.coo else {
-            let count = self.part.strip.unit.count(features.nrows, features.nnz);
-            return self.part.add_to(&mut sum, predictor, count, p);
-        };
-        let rest = features.hyb.coo_nnz;
-        if rest > 0 {
-            *sum.times = self.unknown[1];
-            coo.add_to(&mut sum, predictor, rest, 0);
+        if part.iter().chain(coo.iter().flatten()).all(Option::is_none) {
+            return Some(());
         }
-        // Of an empty matrix the ELL part stands for the launch that takes place all the same.
-        if p > 0 || rest == 0 {
-            sum.times.iter_mut().zip(self.unknown[0]).for_each(|(time, unknown)| *time += unknown);
-            self.part.add_to(&mut sum, predictor, features.nrows, p);
+        let keys = Keys { one: candidates[0], p, is_guarded, borders, runs: Runs::default() };
+        let known = self.keys.iter().position(|known| known.serves(&keys));
+        let keys = known.unwrap_or_else(|| {
+            self.keys.push(keys);
+            self.keys.len() - 1
+        });
+        let mut prepared = |kernel, counted, fits| {
+            let strips = self.strips_of(predictor.facts, kernel, counted);
+            PreparedPart { fits, strips, made_for: None, lines: Lines::default() }
+        };
+        let part = match kernel {
+            Kernel::Hyb => prepared(Kernel::Ell, Counted::Unit(StripUnit::Rows), part),
+            kernel => prepared(kernel, Counted::Unit(StripUnit::of(kernel)), part),
+        };
+        let coo = coo.map(|fits| prepared(Kernel::Coo, Counted::Rest, fits));
+        self.kernels.push(PreparedKernel { candidates, part, coo, keys });
+        Some(())
+    }
+
+    /// The place of I for the strips of `kernel`.
+    fn strips_of(&mut self, facts: &DeviceFacts, kernel: Kernel, counted: Counted) -> usize {
+        let strip = strip(kernel, facts);
+        self.strips.iter().position(|known| known.is_of(counted, strip)).unwrap_or_else(|| {
+            self.strips.push(StripCounts::new(counted, strip));
+            self.strips.len() - 1
+        })
+    }
+
+    /// Forgets all matrices.
+    pub fn clear(&mut self) {
+        self.banded.clear();
+        self.counts.clear();
+        self.keys.iter_mut().for_each(|keys| keys.runs.clear());
+    }
+
+    /// Asks about one more matrix, with as many rows and non-zeros as the one before it or more. `is_possible` is asked for
+    /// each of the guarded kernels, whether its format can hold the matrix.
+    ///
+    /// It needs no features that [`Block::outline`](sparsight_matrix::Block::outline) lacks, but those of a matrix with
+    /// the prepared columns. O(kernels).
+    pub fn push(&mut self, features: &Features, is_possible: impl Fn(Kernel) -> bool) {
+        self.banded.push(reuse(features));
+        self.counts.push(features.nrows, features.nnz, features.hyb.coo_nnz);
+        for keys in &mut self.keys {
+            keys.push(features, &is_possible);
+        }
+    }
+
+    /// Lowers `least[k]` to the least time of the matrix that was asked about k-th, over the candidates that are `wanted`.
+    /// Seconds; what a format cannot hold or the model does not know lowers nothing.
+    ///
+    /// # Panics
+    /// If `least` are not as many as the matrices.
+    pub fn lower(&mut self, wanted: impl Fn(&Candidate) -> bool, least: &mut [f64]) {
+        assert_eq!(least.len(), self.banded.len(), "a time a matrix");
+        for strips in &mut self.strips {
+            strips.update(&self.counts);
+        }
+        let Self { facts, x, keys, strips, banded, sums, .. } = self;
+        for kernel in &mut self.kernels {
+            for (key, range) in keys[kernel.keys].runs.iter().filter(|run| run.0.is_possible) {
+                let footprint = Footprint { working_set: key.border, x: *x };
+                let run = Run { range, strips: &*strips, banded: &*banded };
+                kernel.lower(facts, &footprint, &key, &run, &wanted, (&mut *least, sums));
+            }
+        }
+    }
+}
+
+/// Neighbouring matrices with one set of equations.
+struct Run<'r> {
+    range: Range<usize>,
+    strips: &'r [StripCounts],
+    banded: &'r [f64],
+}
+
+impl Run<'_> {
+    /// I of all of them.
+    fn strips(&self, part: &PreparedPart<'_>) -> &[f64] {
+        &self.strips[part.strips].get()[self.range.clone()]
+    }
+
+    /// Whether `part` never takes longer with block size `one` than with `other`.
+    fn undercuts(&self, part: &PreparedPart<'_>, one: usize, other: usize) -> bool {
+        match self.strips(part) {
+            // They increase.
+            &[first, .., last] => part.lines.undercuts(one, other, first, last),
+            _ => false,
+        }
+    }
+
+    /// What `part` takes with a block size: `each(k, T)`.
+    #[inline]
+    fn for_each(
+        &self,
+        part: &PreparedPart<'_>,
+        block: usize,
+        into: &mut [f64],
+        each: impl Fn(&mut f64, f64),
+    ) {
+        let banded = &self.banded[self.range.clone()];
+        part.lines.for_each(block, (self.strips(part), banded), into, each);
+    }
+}
+
+impl Keys {
+    /// Whether another kernel has the same runs.
+    fn serves(&self, other: &Self) -> bool {
+        let is_plain =
+            |keys: &Self| !keys.is_guarded && keys.borders.is_empty() && keys.one.kernel != Kernel::Hyb;
+        is_plain(self) && is_plain(other) && self.p == other.p
+    }
+
+    #[inline]
+    fn push(&mut self, features: &Features, is_possible: impl Fn(Kernel) -> bool) {
+        let border = if self.borders.is_empty() {
+            Bytes(u64::MAX)
+        } else {
+            let working_set = compulsory_bytes(&self.one, features);
+            let next = self.borders.partition_point(|&border| border < working_set);
+            self.borders.get(next).copied().unwrap_or(Bytes(u64::MAX))
+        };
+        self.runs.push(Key {
+            row_length: self.p.map_or(0, |p| p.value(features)),
+            has_rest: self.p == Some(Statistic::HybWidth) && features.hyb.coo_nnz > 0,
+            border,
+            is_possible: !self.is_guarded || is_possible(self.one.kernel),
+        });
+    }
+}
+
+impl<'a> PreparedKernel<'a> {
+    /// The parts of a product; of an empty matrix the ELL part of HYB stands for the launch that takes place all the same.
+    fn parts(&mut self, key: &Key) -> (&mut PreparedPart<'a>, Option<&mut PreparedPart<'a>>) {
+        match self.coo.as_mut().filter(|_| key.has_rest) {
+            Some(coo) if key.row_length == 0 => (coo, None),
+            rest => (&mut self.part, rest),
+        }
+    }
+
+    /// Lowers `least` for the matrices of a run; `sums` is room for as many numbers.
+    fn lower(
+        &mut self,
+        facts: &DeviceFacts,
+        footprint: &Footprint,
+        key: &Key,
+        run: &Run<'_>,
+        wanted: impl Fn(&Candidate) -> bool,
+        (least, sums): (&mut [f64], &mut Vec<f64>),
+    ) {
+        let candidates = self.candidates;
+        let (own, mut rest) = self.parts(key);
+        own.make_for(facts, footprint, key.row_length);
+        if let Some(rest) = &mut rest {
+            rest.make_for(facts, footprint, 0);
+        }
+        let (own, rest) = (&*own, rest.as_deref());
+        let least = &mut least[run.range.clone()];
+        let is_wanted: [bool; BLOCKS.len()] = std::array::from_fn(|at| {
+            let is_known = own.fits[at].is_some() && rest.is_none_or(|rest| rest.fits[at].is_some());
+            is_known && wanted(&candidates[at])
+        });
+        let undercuts = |one, other| {
+            run.undercuts(own, one, other) && rest.is_none_or(|rest| run.undercuts(rest, one, other))
+        };
+        // Of two that take equally long the first is looked at.
+        let is_undercut = |at: usize| {
+            (0..BLOCKS.len()).any(|other| {
+                other != at
+                    && is_wanted[other]
+                    && undercuts(other, at)
+                    && (other < at || !undercuts(at, other))
+            })
+        };
+        let lower = |least: &mut f64, time: f64| *least = if time < *least { time } else { *least };
+        for at in (0..BLOCKS.len()).filter(|&at| is_wanted[at]) {
+            if least.len() >= WORTH_LEAVING_OUT && is_undercut(at) {
+                continue;
+            }
+            match rest {
+                None => run.for_each(own, at, least, lower),
+                Some(rest) => {
+                    sums.clear();
+                    sums.resize(least.len(), 0.0);
+                    run.for_each(own, at, sums, |sum, time| *sum = time);
+                    run.for_each(rest, at, sums, |sum, time| *sum += time);
+                    least.iter_mut().zip(&*sums).for_each(|(least, &time)| lower(least, time));
+                }
+            }
         }
     }
 }
 
 impl PreparedPart<'_> {
-    /// Adds the times of `count` rows or non-zeros.
-    fn add_to(&mut self, sum: &mut Product<'_>, predictor: &StripPredictor<'_>, count: u64, row_length: u64) {
-        if self.row_length != Some(row_length) {
-            self.row_length = Some(row_length);
-            self.lines.set(&self.fits, predictor.facts, self.x, row_length);
+    /// Makes the lines for p and a footprint, unless they are for those already.
+    fn make_for(&mut self, facts: &DeviceFacts, footprint: &Footprint, row_length: u64) {
+        let wanted = Some((row_length, footprint.working_set));
+        if self.made_for != wanted {
+            self.made_for = wanted;
+            self.lines = Lines::new(&self.fits, facts, footprint, row_length);
         }
-        self.lines.add_to(sum, self.strip.strips(count));
     }
 }

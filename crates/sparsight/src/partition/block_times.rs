@@ -2,18 +2,15 @@
 
 use super::Among;
 use crate::Predictor;
-use sparsight_kernels::{BLOCKS, Candidate, Format, Kernel, feasible};
-use sparsight_matrix::{Block, Features, Limits, Strips};
-use sparsight_model::{BlockCosts, BlockTimes, Model, PreparedStrip};
+use sparsight_kernels::{Candidate, Format, Kernel, feasible};
+use sparsight_matrix::{Features, Limits, Strips};
+use sparsight_model::{BlockCosts, Model, PreparedStrip};
 
 /// Predicts all candidates for one block of strips after another.
 #[derive(Debug, Clone)]
 pub(super) struct BlockPredictor<'a> {
     how: How<'a>,
     candidates: &'a [Candidate],
-    /// Of the candidates, each once, in their order; and whether its format holds every block, since it holds the whole
-    /// matrix and pads nothing.
-    kernels: Vec<(Kernel, bool)>,
     limits: Limits,
 }
 
@@ -21,28 +18,6 @@ pub(super) struct BlockPredictor<'a> {
 enum How<'a> {
     Prepared(PreparedStrip<'a>),
     Asked(Predictor<'a>),
-}
-
-/// The least times over some kernels: of those that share a launch, and of all others.
-#[derive(Clone, Copy)]
-struct Least {
-    sharing: BlockTimes,
-    others: BlockTimes,
-}
-
-impl Least {
-    fn of(self, among: Among) -> f64 {
-        match among {
-            Among::Fused(at) => self.sharing[at],
-            Among::All => {
-                let mut least = f64::INFINITY;
-                for at in 0..BLOCKS.len() {
-                    least = lesser(least, lesser(self.sharing[at], self.others[at]));
-                }
-                least
-            }
-        }
-    }
 }
 
 impl<'a> BlockPredictor<'a> {
@@ -53,106 +28,82 @@ impl<'a> BlockPredictor<'a> {
         whole: &Features,
         limits: Limits,
     ) -> Self {
+        // What is not padded holds every block if it holds the whole matrix.
+        let is_guarded = |kernel: Kernel| {
+            let one = candidates.iter().find(|c| c.kernel == kernel);
+            let is_unpadded = matches!(kernel.format(), Format::Csr | Format::Coo | Format::Jad);
+            !is_unpadded || one.is_none_or(|one| feasible(one, whole, &limits).is_err())
+        };
         let prepared = match &predictor {
-            Predictor::Strip(strip) => strip.prepared(candidates, whole.ncols).map(How::Prepared),
+            Predictor::Strip(strip) => strip.prepared(candidates, whole.ncols, is_guarded),
             _ => None,
         };
-        let mut kernels: Vec<Kernel> = candidates.iter().map(|c| c.kernel).collect();
-        kernels.dedup();
-        let is_unpadded = |kernel: Kernel| {
-            let one = candidates.iter().find(|c| c.kernel == kernel);
-            matches!(kernel.format(), Format::Csr | Format::Coo | Format::Jad)
-                && one.is_some_and(|one| feasible(one, whole, &limits).is_ok())
-        };
-        let kernels = kernels.into_iter().map(|kernel| (kernel, is_unpadded(kernel))).collect();
-        Self { how: prepared.unwrap_or(How::Asked(predictor)), candidates, kernels, limits }
+        Self { how: prepared.map_or(How::Asked(predictor), How::Prepared), candidates, limits }
     }
 
-    /// Whether a block takes nanoseconds a candidate, and needs no more of its features than its outline.
+    /// Whether a block takes about a nanosecond a candidate, and needs no more of its features than its outline.
     pub(super) fn is_prepared(&self) -> bool {
         matches!(self.how, How::Prepared(_))
     }
 
     /// The time of every block, infinite where none is possible: a table for each of `among`. In parallel.
     pub(super) fn costs(&self, strips: &Strips, among: &[Among]) -> Vec<BlockCosts> {
-        BlockCosts::fill(strips.count(), among.len(), |first, rows| {
-            let mut predictor = self.clone();
-            let mut times = vec![[0.0; BLOCKS.len()]; self.kernels.len()];
-            let mut block = strips.block_from(first);
-            for at in 0..strips.count() - first {
-                block.grow();
-                predictor.times_s(&block, &mut times);
-                let least = self.least(&times);
-                for (row, &among) in rows.iter_mut().zip(among) {
-                    row[at] = least.of(among);
+        BlockCosts::fill(
+            strips.count(),
+            among.len(),
+            || self.how.clone(),
+            |how, first, rows| match how {
+                How::Prepared(prepared) => self.fill_prepared(prepared, strips, first, among, rows),
+                How::Asked(predictor) => self.fill_asked(predictor, strips, first, among, rows),
+            },
+        )
+    }
+
+    /// The times of the blocks that begin with strip `first`: a row of a table for each of `among`.
+    fn fill_prepared(
+        &self,
+        prepared: &mut PreparedStrip<'_>,
+        strips: &Strips,
+        first: usize,
+        among: &[Among],
+        rows: &mut [&mut [f64]],
+    ) {
+        prepared.clear();
+        let mut block = strips.block_from(first);
+        for _ in first..strips.count() {
+            let features = block.grow();
+            prepared.push(features, |kernel| {
+                feasible(&Candidate { kernel, ..self.candidates[0] }, features, &self.limits).is_ok()
+            });
+        }
+        for (row, among) in rows.iter_mut().zip(among) {
+            prepared.lower(|candidate| among.has(candidate), row);
+        }
+    }
+
+    /// The same by asking a model for every candidate of every block.
+    fn fill_asked(
+        &self,
+        predictor: &Predictor<'_>,
+        strips: &Strips,
+        first: usize,
+        among: &[Among],
+        rows: &mut [&mut [f64]],
+    ) {
+        let mut block = strips.block_from(first);
+        for at in 0..strips.count() - first {
+            block.grow();
+            let features = block.features();
+            let possible = |c: &&Candidate| feasible(c, &features, &self.limits).is_ok();
+            let possible: Vec<Candidate> = self.candidates.iter().filter(possible).copied().collect();
+            for (candidate, predicted) in possible.iter().zip(predictor.predict_each(&possible, &features)) {
+                let Ok(prediction) = predicted else { continue };
+                for (row, _) in rows.iter_mut().zip(among).filter(|(_, among)| among.has(candidate)) {
+                    row[at] = row[at].min(prediction.time.0);
                 }
             }
-        })
-    }
-
-    fn least(&self, times: &[BlockTimes]) -> Least {
-        let mut least =
-            Least { sharing: [f64::INFINITY; BLOCKS.len()], others: [f64::INFINITY; BLOCKS.len()] };
-        for (&(kernel, _), times) in self.kernels.iter().zip(times) {
-            let into = if kernel.shares_a_launch() { &mut least.sharing } else { &mut least.others };
-            for (least, &time) in into.iter_mut().zip(times) {
-                *least = lesser(*least, time);
-            }
-        }
-        least
-    }
-
-    /// The time of each kernel with each block size; infinite where it is not possible, wanted or predicted.
-    fn times_s(&mut self, block: &Block<'_>, times: &mut [BlockTimes]) {
-        match &mut self.how {
-            How::Prepared(prepared) => {
-                let features = block.outline();
-                prepared.times_s(features, times);
-                let mut checked: Option<(Format, bool)> = None;
-                for (&(kernel, is_unpadded), times) in self.kernels.iter().zip(times) {
-                    // What is not padded fits if the whole matrix does.
-                    if is_unpadded || times.iter().all(|time| time.is_infinite()) {
-                        continue;
-                    }
-                    let format = kernel.format();
-                    let is_possible = match checked {
-                        Some((same, is_possible)) if same == format => is_possible,
-                        _ => {
-                            let one = Candidate { kernel, ..self.candidates[0] };
-                            feasible(&one, features, &self.limits).is_ok()
-                        }
-                    };
-                    checked = Some((format, is_possible));
-                    if !is_possible {
-                        times.fill(f64::INFINITY);
-                    }
-                }
-            }
-            How::Asked(predictor) => {
-                let predictor = *predictor;
-                self.ask(&predictor, &block.features(), times);
-            }
         }
     }
-
-    fn ask(&self, predictor: &Predictor<'_>, features: &Features, times: &mut [BlockTimes]) {
-        times.as_flattened_mut().fill(f64::INFINITY);
-        let possible = |c: &&Candidate| feasible(c, features, &self.limits).is_ok();
-        let possible: Vec<Candidate> = self.candidates.iter().filter(possible).copied().collect();
-        for (candidate, predicted) in possible.iter().zip(predictor.predict_each(&possible, features)) {
-            let kernel = self.kernels.iter().position(|&(kernel, _)| kernel == candidate.kernel);
-            let block = BLOCKS.iter().position(|&block| block == candidate.block);
-            if let (Some(kernel), Some(block), Ok(prediction)) = (kernel, block, predicted) {
-                times[kernel][block] = prediction.time.0;
-            }
-        }
-    }
-}
-
-/// Not `min`, which takes more instructions since it has an opinion on NaN.
-#[inline]
-fn lesser(a: f64, b: f64) -> f64 {
-    if b < a { b } else { a }
 }
 
 #[cfg(test)]

@@ -10,8 +10,8 @@
 use sparsight_kernels::{DeviceFacts, Kernel, strip};
 use std::num::NonZeroUsize;
 
-/// Most strips for a prepared strip model: 1.1 million blocks, some tenths of a second of one core. Chosen; the matrix
-/// with most strips in the paper has 1,489.
+/// Most strips for a prepared strip model: 1.1 million blocks, a tenth of a second of one core. Chosen; the matrix with
+/// most strips in the paper has 1,489.
 const PREPARED: usize = 1500;
 
 /// Most strips for any other model, which takes about 1.6 us a candidate: with all of the catalogue, 1,176 blocks take some
