@@ -9,9 +9,11 @@ use sparsight::device::cuda::{Cuda, cusparse_version};
 use sparsight::device::{Device, DeviceError};
 use sparsight::kernels::{Candidate, DeviceFacts, DeviceKind};
 use sparsight::matrix::{Dtype, Scalar};
+use sparsight::profile::ProfileFolder;
 use sparsight::{Error, Profile};
 use std::collections::BTreeMap;
 use std::fmt;
+use std::path::Path;
 use std::str::FromStr;
 
 /// The profile when nothing is said and no profiled GPU is here.
@@ -234,6 +236,16 @@ impl ProfileFlags {
                 None => Profile::shipped(DEFAULT_PROFILE).map_err(Failure::from),
             },
         }
+    }
+
+    /// The folder of the profile, to add to it.
+    pub(crate) fn folder(&self) -> Result<ProfileFolder, Failure> {
+        let name = self.profile.as_deref().unwrap_or_default();
+        if Path::new(name).is_dir() {
+            return Ok(ProfileFolder::open(Path::new(name))?);
+        }
+        Err(Failure::input(format!("'{name}' is no folder, and records are added to one"))
+            .hinted("use --profile DIR with the folder of a profile"))
     }
 
     /// The device's facts alone: of a device that is here, nothing is measured but what opening it takes.

@@ -76,6 +76,47 @@ fn a_processor_is_profiled_fitted_measured_evaluated_and_advised_on() {
 }
 
 #[test]
+fn cuts_that_were_run_teach_what_cutting_costs() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path();
+    let profile = "profile -o p --dtype f64 --max-bytes 2MB --row-lengths constant --device cpu --jobs 2";
+    json(path, &profile.split(' ').collect::<Vec<_>>());
+    let matrices: Vec<String> = (0..12).map(|i| format!("gallery:banded,n={},band=2", 2000 + 200 * i)).collect();
+    let flags = "--profile p --model strip --strips 4 --run --cut --record --jobs 2";
+    let mut plan = vec!["plan"];
+    plan.extend(matrices.iter().map(String::as_str));
+    plan.extend(flags.split(' '));
+    let planned = json(path, &plan);
+    let of = |object: &serde_json::Value| object["matrices"].as_array().unwrap().clone();
+    assert_eq!(of(&planned).len(), 12);
+    for strategy in of(&planned).iter().flat_map(|matrix| matrix["strategies"].as_array().unwrap()) {
+        assert!(strategy["parts"].as_array().unwrap().len() > 1, "cut in any case: {strategy}");
+    }
+    let lines = || std::fs::read_to_string(path.join("p/cuts.jsonl")).unwrap();
+    assert_eq!(lines().lines().count(), 24, "sequential and fused");
+    for line in lines().lines() {
+        let cut: serde_json::Value = serde_json::from_str(line).unwrap();
+        let parts = cut["parts"].as_array().unwrap();
+        let rows: u64 = parts.iter().map(|part| part["nrows"].as_u64().unwrap()).sum();
+        assert_eq!(Some(rows), cut["single"]["nrows"].as_u64());
+        assert!(parts.iter().all(|part| part["time_s"].as_f64().unwrap() > 0.0), "{cut}");
+    }
+    assert_eq!(of(&json(path, &plan)).len(), 0, "what is there is not run again");
+    assert_eq!(lines().lines().count(), 24);
+
+    let cut_once = ["plan", &matrices[0], "--profile", "p", "--model", "strip", "--strips", "4", "--cut"];
+    let text = run(path, &cut_once);
+    assert!(text.contains("no profile run has told what cutting costs"), "{text}");
+    let text = run(path, &["fit", "p"]);
+    assert!(text.contains("12 cuts by strip, fused: "), "{text}");
+    let text = run(path, &cut_once);
+    assert!(text.contains("learned from 12 cuts that took "), "{text}");
+    let shipped = [&cut_once[..2], &["--profile", "nvidia-h200", "--run", "--cut", "--record"]].concat();
+    let text = run(path, &shipped);
+    assert!(text.starts_with("exit code: ") && !text.starts_with("exit code: 0"), "{text}");
+}
+
+#[test]
 fn shards_share_a_corpus_and_their_files_are_put_together() {
     let dir = tempfile::tempdir().unwrap();
     let recipes: Vec<String> = (10..16).map(|n| format!("gallery:stencil2d,n={n}")).collect();

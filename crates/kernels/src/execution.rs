@@ -27,20 +27,13 @@ impl Execution {
     /// Both, in the order in which tables list them.
     pub const ALL: [Self; 2] = [Self::Sequential, Self::Fused];
 
-    /// What a product pays a single time however many parts it has, on a device where a launch costs `launch`: the `once`
-    /// of the optimal partition. 0 if the cost of a launch is not known.
+    /// L, what is in the time of every part and a product pays a single time, on a device where a launch costs `launch`. 0 if
+    /// the cost of a launch is not known.
     pub fn once(self, launch: Seconds) -> Seconds {
         match self {
             Self::Fused if launch.0.is_finite() && launch.0 > 0.0 => launch,
             _ => Seconds(0.0),
         }
-    }
-
-    /// The time of parts that take `times` by themselves; 0 without parts.
-    pub fn total(self, launch: Seconds, times: impl IntoIterator<Item = Seconds>) -> Seconds {
-        let once = self.once(launch).0;
-        let mut times = times.into_iter().map(|time| time.0 - once).peekable();
-        if times.peek().is_none() { Seconds(0.0) } else { Seconds(once + times.sum::<f64>()) }
     }
 }
 
@@ -65,20 +58,6 @@ impl FromStr for Execution {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_fused_product_pays_for_one_launch() {
-        let times = || [Seconds(5.0), Seconds(7.0), Seconds(4.0)];
-        assert_eq!(Execution::Sequential.total(Seconds(2.0), times()), Seconds(16.0));
-        assert_eq!(Execution::Fused.total(Seconds(2.0), times()), Seconds(2.0 + 3.0 + 5.0 + 2.0));
-        assert_eq!(
-            Execution::Fused.total(Seconds(2.0), [Seconds(5.0)]),
-            Seconds(5.0),
-            "one part is one part"
-        );
-        assert_eq!(Execution::Fused.total(Seconds(0.0), times()), Seconds(16.0), "a launch of unknown cost");
-        assert_eq!(Execution::Fused.total(Seconds(2.0), []), Seconds(0.0));
-    }
 
     #[test]
     fn names_read_back() {

@@ -31,6 +31,7 @@ mod line;
 mod linear;
 mod model;
 mod neighbours;
+mod non_negative;
 mod observation;
 mod partition;
 mod prediction;
@@ -62,7 +63,9 @@ pub use linear::{Linear, LinearModel, LinearPredictor};
 pub use model::Model;
 pub use neighbours::{Neighbours, NeighboursModel, NeighboursPredictor};
 pub use observation::Observation;
-pub use partition::{BlockCosts, Partition, optimal_partition, optimal_partition_of};
+pub use partition::{
+    BlockCosts, CutCost, LearnedCut, MeasuredCut, Partition, optimal_partition, optimal_partition_of,
+};
 pub use prediction::{Extrapolation, Prediction, Term};
 pub use preparation::{MeasuredPreparation, PreparationCost, PreparationModel};
 pub use prepared_strip::PreparedStrip;

@@ -9,7 +9,7 @@
 //! uploaded). None is negative. Fitted so that the squares of relative errors are least, since matrices differ by factors
 //! of a thousand. This project's own.
 
-use crate::{Accuracy, PredictError};
+use crate::{Accuracy, PredictError, non_negative};
 use serde::{Deserialize, Serialize};
 use sparsight_kernels::{Candidate, Format, Kernel};
 use sparsight_matrix::{Bytes, Seconds};
@@ -51,14 +51,8 @@ impl PreparationCost {
         if measured.len() < LEAST {
             return None;
         }
-        // Divided by T, all responses are 1.
-        let rows: Vec<[f64; 3]> =
-            measured.iter().map(|m| inputs(m.csr, m.held).map(|v| v / m.time.0)).collect();
-        let misfit = |x: &[f64; 3]| rows.iter().map(|row| (dot(row, x) - 1.0).powi(2)).sum::<f64>();
-        // Of the fits in which some are zero and the others are not negative, the one that fits best.
-        let fits = (1..8_u8).filter_map(|some| solved(&rows, [some & 1 > 0, some & 2 > 0, some & 4 > 0]));
-        let [fixed_s, s_per_csr_byte, s_per_byte] =
-            fits.filter(|x| x.iter().all(|v| *v >= 0.0)).min_by(|a, b| misfit(a).total_cmp(&misfit(b)))?;
+        let samples = measured.iter().map(|m| (inputs(m.csr, m.held), m.time.0));
+        let [fixed_s, s_per_csr_byte, s_per_byte] = non_negative::fit(samples)?;
         let [s_per_csr_byte, s_per_byte] = [s_per_csr_byte / UNIT, s_per_byte / UNIT];
         let cost = |m: &MeasuredPreparation| {
             fixed_s + s_per_csr_byte * m.csr.0 as f64 + s_per_byte * m.held.0 as f64
@@ -78,46 +72,6 @@ const UNIT: f64 = 1e6;
 
 fn inputs(csr: Bytes, held: Bytes) -> [f64; 3] {
     [1.0, csr.0 as f64 / UNIT, held.0 as f64 / UNIT]
-}
-
-fn dot(a: &[f64; 3], b: &[f64; 3]) -> f64 {
-    a.iter().zip(b).map(|(a, b)| a * b).sum()
-}
-
-/// The least squares of `rows x = 1` with zeros where `free` is not; `None` if that has no single solution.
-fn solved(rows: &[[f64; 3]], free: [bool; 3]) -> Option<[f64; 3]> {
-    let mut equations = [[0.0; 4]; 3];
-    for row in rows {
-        for i in 0..3 {
-            for k in 0..3 {
-                equations[i][k] += row[i] * row[k];
-            }
-            equations[i][3] += row[i];
-        }
-    }
-    for i in (0..3).filter(|&i| !free[i]) {
-        for equation in &mut equations {
-            equation[i] = 0.0;
-        }
-        equations[i] = [0.0; 4];
-        equations[i][i] = 1.0;
-    }
-    let largest = equations.map(|e| e[0].max(e[1]).max(e[2]));
-    // Gauss and Jordan; positive definite, so no rows are exchanged.
-    for i in 0..3 {
-        if equations[i][i] <= 1e-12 * largest[i] {
-            return None;
-        }
-        let pivot = equations[i].map(|v| v / equations[i][i]);
-        for (k, equation) in equations.iter_mut().enumerate() {
-            let factor = if k == i { 0.0 } else { equation[i] };
-            for (v, p) in equation.iter_mut().zip(pivot) {
-                *v -= factor * p;
-            }
-        }
-        equations[i] = pivot;
-    }
-    Some(equations.map(|equation| equation[3]))
 }
 
 /// What was learned of all formats of a device, and of the routines of the vendor's library.

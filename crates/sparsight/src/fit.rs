@@ -2,19 +2,20 @@
 
 use crate::Error;
 use crate::profile::{CalibratedStrip, MODELS_SCHEMA, Models, ProfileFolder};
-use crate::records::{BenchmarkRecord, CorpusRecord};
-use sparsight_kernels::{Candidate, DeviceFacts, Kernel, device_bytes};
+use crate::records::{BenchmarkRecord, CorpusRecord, CutRecord};
+use sparsight_kernels::{Candidate, DeviceFacts, Execution, Kernel, device_bytes};
 use sparsight_matrix::{Csr, Seconds};
 use sparsight_model::transfer::TransferParameters;
 use sparsight_model::{
-    Calibration, Comparison, LearnedModel, LearningSample, MeasuredPair, MeasuredPreparation, Model,
+    Calibration, Comparison, CutCost, LearnedModel, LearningSample, MeasuredPair, MeasuredPreparation, Model,
     Observation, PredictError, PreparationModel, StripModel, StripPredictor, Variant,
 };
 use std::collections::BTreeMap;
 
 /// Fits the strip models to the benchmark matrices of a profile (those for drawn row lengths if it holds such) and,
 /// where it holds a corpus that may be trained on, calibrates their intervals with it and learns `boosting`, `linear`
-/// and `neighbours`, how candidates compare, and what conversion and upload take from it. Writes nothing.
+/// and `neighbours`, how candidates compare, and what conversion and upload take from it; what cutting costs from the
+/// matrices that were cut. Writes nothing.
 ///
 /// `trainable` says which matrices of the corpus may be used, by name; whoever knows them by the starts of their names
 /// puts these into [`Models::train`]. With fewer than
@@ -45,6 +46,7 @@ pub fn fit(folder: &ProfileFolder, trainable: impl Fn(&str) -> bool) -> Result<M
         neighbours: if_enough(LearnedModel::fit(&facts, &samples))?,
         comparison: if_enough(Comparison::fit(&facts, &samples))?,
         preparation: if_enough(fit_preparation(&corpus))?,
+        cutting: fit_cutting(&facts, folder.cuts()?.records().iter().filter(|cut| trainable(&cut.matrix))),
         train: Vec::new(),
         trained_on: corpus.iter().map(|record| record.matrix.clone()).collect(),
         strip,
@@ -82,6 +84,26 @@ fn fit_preparation(corpus: &[CorpusRecord]) -> Result<PreparationModel, PredictE
         }
     }
     PreparationModel::fit(&formats, &preprocess)
+}
+
+/// For each model and execution with enough cuts; of a cut that was run twice the last one counts.
+fn fit_cutting<'a>(
+    facts: &DeviceFacts,
+    cuts: impl Iterator<Item = &'a CutRecord>,
+) -> BTreeMap<String, BTreeMap<Execution, CutCost>> {
+    let mut known = BTreeMap::<_, BTreeMap<_, _>>::new();
+    for cut in cuts {
+        let of = known.entry((&cut.model, cut.execution)).or_default();
+        of.insert((&cut.matrix, cut.dtype), cut.measured());
+    }
+    let mut costs = BTreeMap::<String, BTreeMap<Execution, CutCost>>::new();
+    for ((model, execution), cuts) in known {
+        let cuts: Vec<_> = cuts.into_values().collect();
+        if let Some(cost) = CutCost::fit(execution, facts.launch_s, &cuts) {
+            costs.entry(model.clone()).or_default().insert(execution, cost);
+        }
+    }
+    costs
 }
 
 /// `None` with too few benchmark matrices of such row lengths.

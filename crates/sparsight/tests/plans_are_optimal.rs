@@ -29,9 +29,8 @@ fn plan(a: &Csr<f64>, candidates: &[Candidate], model: ModelName, strips: usize)
 
 /// What holds whatever was planned.
 fn check(plan: &Partitioning, a: &Csr<f64>) {
-    let launch = Profile::shipped("nvidia-h200").unwrap().device.facts.launch_s;
     for strategy in &plan.strategies {
-        let Strategy { execution, parts, predicted, single } = strategy;
+        let Strategy { execution, parts, predicted, interval, cost, single } = strategy;
         let mut row = 0;
         for part in parts {
             assert_eq!(part.rows.start, row, "without a gap");
@@ -41,9 +40,9 @@ fn check(plan: &Partitioning, a: &Csr<f64>) {
             row = part.rows.end;
         }
         assert_eq!(row, a.nrows() as u64);
-        let once = if *execution == Execution::Fused { launch.0 } else { 0.0 };
-        let sum: f64 = parts.iter().map(|part| part.prediction.time.0 - once).sum();
-        assert!((predicted.0 / (once + sum) - 1.0).abs() < 1e-12);
+        let times: Vec<Seconds> = parts.iter().map(|part| part.prediction.time).collect();
+        assert!((predicted.0 / cost.total(&times).0 - 1.0).abs() < 1e-12);
+        assert!(interval.0 <= *predicted && *predicted <= interval.1);
         assert_eq!(single.rows, 0..a.nrows() as u64);
         match execution {
             Execution::Sequential => assert!(strategy.gain() >= 0.0, "never worse than the best single"),
@@ -102,7 +101,6 @@ fn what_takes_less_than_two_launches_is_not_cut() {
 #[test]
 fn no_other_partition_is_predicted_to_be_faster() {
     let profile = Profile::shipped("nvidia-h200").unwrap();
-    let launch = profile.device.facts.launch_s;
     let a = matrix("kkt,n=60000,m=30000,row=100");
     let strips = Strips::of(&a, 15_008, StripDetail::All);
     let advisor = Advisor::new(&profile);
@@ -119,6 +117,7 @@ fn no_other_partition_is_predicted_to_be_faster() {
             first.map_or(Seconds(f64::INFINITY), |advised| advised.prediction.time)
         };
         for strategy in &found.strategies {
+            let cost = profile.cut_cost(model, strategy.execution);
             let blocks: &[Option<u32>] = match strategy.execution {
                 Execution::Sequential => &[None],
                 Execution::Fused => &BLOCKS.map(Some),
@@ -140,7 +139,7 @@ fn no_other_partition_is_predicted_to_be_faster() {
                             start = end;
                         }
                     }
-                    least = least.min(strategy.execution.total(launch, times).0);
+                    least = least.min(cost.total(&times).0);
                 }
             }
             assert!((strategy.predicted.0 / least - 1.0).abs() < 1e-9, "{model} {}", strategy.execution);

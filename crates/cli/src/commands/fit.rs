@@ -6,7 +6,7 @@ use crate::json::Document;
 use crate::name_prefixes::NamePrefixes;
 use crate::profiling;
 use crate::table::Table;
-use crate::text::{matrices, percent};
+use crate::text::{counted, matrices, percent};
 use serde::Serialize;
 use sparsight::kernels::Kernel;
 use sparsight::matrix::Dtype;
@@ -133,6 +133,17 @@ impl Fit {
                 percent(medians().fold(f64::INFINITY, f64::min)),
                 percent(medians().fold(0.0, f64::max))
             ))?;
+        }
+        for (model, costs) in &models.cutting {
+            for (execution, cost) in costs {
+                let Some(learned) = &cost.learned else { continue };
+                context.printer.line(format_args!(
+                    "{} by {model}, {execution}: {:.2} times the sum of their parts; learned with a median error of {}",
+                    counted(learned.error.count as u64, "cut"),
+                    learned.over_sums,
+                    percent(learned.error.median)
+                ))?;
+            }
         }
         if !learned.is_empty() {
             context.printer.line("")?;

@@ -8,13 +8,15 @@
 //! O(N^2) once E is known: T[1,4] looks at four splits, not at the eight partitions of four strips. Of equal totals the
 //! one with fewer parts is taken. Strips are counted from 0 here, and ends are exclusive, as ranges are in Rust.
 //!
-//! How the parts are run decides what a part costs, see [`Execution`](sparsight_kernels::Execution).
+//! How the parts are run decides what a part costs, see [`Execution`](sparsight_kernels::Execution) and [`CutCost`].
 //!
 //! Source: Guo, Wang and Chen 2014, section 4, figures 8 and 11. `fused` is this project's.
 
 mod block_costs;
+mod cut_cost;
 
 pub use block_costs::BlockCosts;
+pub use cut_cost::{CutCost, LearnedCut, MeasuredCut};
 
 use sparsight_matrix::Seconds;
 use std::ops::Range;
@@ -29,7 +31,7 @@ pub struct Partition {
 }
 
 /// The partition of `strips` strips with the least total `once + sum of (cost - once)`, where `once` is what a product
-/// pays a single time however many parts it has ([`Execution::once`](sparsight_kernels::Execution::once); 0: the total is the sum of the costs).
+/// pays a single time however many parts it has ([`CutCost::fixed_s`]; 0: the total is the sum of the costs).
 ///
 /// `cost(first, last)` is the time in seconds of a block of strips `first ..= last`, run by itself; infinite if it cannot
 /// be run. `None` without strips or if no partition has a finite total. O(N^2), every cost asked for once.

@@ -9,17 +9,19 @@
 //! ([`Execution::Fused`]) have one number of threads a block, and what needs launches of its own cannot take part, see
 //! [`Kernel::shares_a_launch`](sparsight_kernels::Kernel::shares_a_launch): the partition is found once for each block size, and the best of them is taken.
 //!
+//! What the parts come to together is [`CutCost`]: learned from cuts that were run, where the profile holds such.
+//!
 //! Source: Guo, Wang and Chen 2014, section 4.
 
 mod block_times;
 mod strip_rows;
 
-use crate::{Advisor, Error, ModelName, Predictor};
+use crate::{Advisor, Error, ModelName, Predictor, Profile};
 use block_times::BlockPredictor;
 use sparsight_kernels::{BLOCKS, Candidate, Execution, FUSED_PARTS, feasible, fits_one_launch};
 use sparsight_matrix::{Csr, Features, Limits, Scalar, Seconds, StripDetail, Strips};
 use sparsight_model::{
-    BlockCosts, PlacementRule, Prediction, RowLengthRule, optimal_partition, optimal_partition_of,
+    BlockCosts, CutCost, PlacementRule, Prediction, RowLengthRule, optimal_partition, optimal_partition_of,
 };
 use std::num::NonZeroUsize;
 use std::ops::Range;
@@ -38,6 +40,8 @@ pub struct PartitionObjective {
     pub strips: Option<NonZeroUsize>,
     /// How the parts are run: a strategy for each.
     pub executions: Vec<Execution>,
+    /// At least two parts, also where one is predicted to be faster: to measure what cutting costs.
+    pub cut_always: bool,
 }
 
 impl Default for PartitionObjective {
@@ -48,6 +52,7 @@ impl Default for PartitionObjective {
             row_length: RowLengthRule::Paper,
             strips: None,
             executions: Execution::ALL.to_vec(),
+            cut_always: false,
         }
     }
 }
@@ -77,8 +82,13 @@ pub struct Strategy {
     pub execution: Execution,
     /// From the first row on; a single one if nothing is gained by cutting.
     pub parts: Vec<Part>,
-    /// What one product takes: [`Execution::total`] of the parts.
+    /// What one product takes: [`CutCost::total`] of the parts.
     pub predicted: Seconds,
+    /// Where nine of ten measured times are expected: of a single part its own, of several as those that the cost was learned
+    /// from lay; without these, all parts at the same end of theirs.
+    pub interval: (Seconds, Seconds),
+    /// How the parts add up.
+    pub cost: CutCost,
     /// The whole matrix in the best single candidate, whatever the execution: what `advise` ranks first.
     pub single: Part,
 }
@@ -135,10 +145,12 @@ impl Among {
 
 /// One matrix being planned.
 struct Planner<'a> {
+    profile: &'a Profile,
+    model: ModelName,
     predictor: Predictor<'a>,
     candidates: &'a [Candidate],
     limits: Limits,
-    launch: Seconds,
+    cut_always: bool,
     whole: Features,
     strips: Strips,
 }
@@ -165,10 +177,12 @@ impl Advisor<'_> {
         let rows_a_strip = strip_rows::rows_a_strip(a.nrows(), facts, objective.strips, blocks.is_prepared());
         let detail = if blocks.is_prepared() { StripDetail::RowLengths } else { StripDetail::All };
         let strips = Strips::of(a, rows_a_strip, detail);
-        let planner = Planner { predictor, candidates, limits, launch: facts.launch_s, whole, strips };
+        let (profile, cut_always) = (self.profile(), objective.cut_always);
+        let planner = Planner { profile, model, predictor, candidates, limits, cut_always, whole, strips };
         let strategies = planner.strategies(&blocks, &objective.executions);
         let possible = |c: &Candidate| feasible(c, &planner.whole, &planner.limits).is_ok();
-        if strategies.is_empty() && planner.candidates.iter().any(possible) {
+        let too_few_strips = cut_always && planner.strips.count() < 2;
+        if strategies.is_empty() && !too_few_strips && planner.candidates.iter().any(possible) {
             let missing = format!("{model} model for {}", T::DTYPE);
             return Err(Error::Lacking { profile: self.profile().name.clone(), missing });
         }
@@ -206,16 +220,22 @@ impl Planner<'_> {
     ) -> Option<Strategy> {
         let all = 0..self.strips.count();
         let alone = self.part(all.clone(), among);
+        let cost = self.profile.cut_cost(self.model, execution);
         let ranges = if all.is_empty() {
             vec![all]
         } else {
-            // Of the whole more is known than its strips say, and it is what `advise` predicts.
-            costs.set(0, all.end - 1, alone.map_or(f64::INFINITY, |part| part.prediction.time.0));
-            let once = execution.once(self.launch);
-            let cost = |first, last| costs.get(first, last);
-            let found = optimal_partition(all.end, once, cost)?;
+            // Of the whole more is known than its strips say, it is what `advise` predicts, and nothing is cut.
+            let whole =
+                alone.filter(|_| !self.cut_always).map_or(f64::INFINITY, |part| part.prediction.time.0);
+            costs.set(0, all.end - 1, whole);
+            let once = Seconds(cost.fixed_s);
+            let of_block = |first, last| {
+                let time = costs.get(first, last);
+                if (first, last + 1) == (0, all.end) { time } else { once.0 + cost.part(Seconds(time)).0 }
+            };
+            let found = optimal_partition(all.end, once, of_block)?;
             if execution == Execution::Fused && found.parts.len() > FUSED_PARTS {
-                optimal_partition_of(FUSED_PARTS, all.end, once, cost)?.parts
+                optimal_partition_of(FUSED_PARTS, all.end, once, of_block)?.parts
             } else {
                 found.parts
             }
@@ -225,8 +245,18 @@ impl Planner<'_> {
         if execution == Execution::Fused && !fits_one_launch(kernels, parts[0].candidate.dtype) {
             return None;
         }
-        let predicted = execution.total(self.launch, parts.iter().map(|part| part.prediction.time));
-        Some(Strategy { execution, parts, predicted, single: single.clone() })
+        let total = |end: fn(&Prediction) -> Seconds| {
+            cost.total(&parts.iter().map(|part| end(&part.prediction)).collect::<Vec<_>>())
+        };
+        let predicted = total(|prediction| prediction.time);
+        let interval = match cost.learned {
+            Some(learned) if parts.len() > 1 => {
+                let (low, high) = learned.range;
+                (Seconds(predicted.0 * low.min(1.0)), Seconds(predicted.0 * high.max(1.0)))
+            }
+            _ => (total(|prediction| prediction.low), total(|prediction| prediction.high)),
+        };
+        Some(Strategy { execution, parts, predicted, interval, cost, single: single.clone() })
     }
 
     /// The best candidate for a block; `None` if none is possible and predicted.

@@ -2,7 +2,7 @@
 
 use super::{DEVICE_SCHEMA, MODELS_SCHEMA, Models, ProfiledDevice, TRANSFER_SCHEMA, TransferFile};
 use crate::Error;
-use crate::records::{BenchmarkRecord, CorpusRecord, Journal};
+use crate::records::{BenchmarkRecord, CorpusRecord, CutRecord, Journal};
 use serde::de::DeserializeOwned;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -134,6 +134,14 @@ impl ProfileFolder {
     /// [`Error::File`], [`Error::Malformed`].
     pub fn measured(&self) -> Result<Vec<CorpusRecord>, Error> {
         Ok(CorpusRecord::merged(self.corpus()?.into_records()))
+    }
+
+    /// The cuts run so far; appending goes on behind them.
+    ///
+    /// # Errors
+    /// [`Error::File`], [`Error::Malformed`].
+    pub fn cuts(&self) -> Result<Journal<CutRecord>, Error> {
+        Journal::open(&self.path.join("cuts.jsonl"))
     }
 
     /// What `parse` makes of a file, `None` if it is not there.

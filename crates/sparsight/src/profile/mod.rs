@@ -5,6 +5,7 @@
 //!   device.json       attributes, measured rates, provenance
 //!   benchmark.jsonl   one benchmark matrix a line: the times of every block size
 //!   corpus.jsonl      one real or generated matrix a line: features and the times of every candidate
+//!   cuts.jsonl        one matrix cut into parts a line: predicted and measured times (may be absent)
 //!   models.json       what `fit` made of them
 //!   transfer.json     what a transfer to or from the device needs
 //! ```
@@ -19,12 +20,13 @@ pub use folder::ProfileFolder;
 pub use grid_name::GridName;
 pub use transfer_profile::{TRANSFER_SCHEMA, TransferFile, TransferProfile};
 
-use crate::Error;
+use crate::{Error, ModelName};
 use serde::{Deserialize, Serialize};
-use sparsight_kernels::{Candidate, DeviceFacts, Format};
+use sparsight_kernels::{Candidate, DeviceFacts, Execution, Format};
 use sparsight_matrix::{Bytes, Csr, Features, Seconds};
 use sparsight_model::{
-    BoostingModel, Calibration, Comparison, LinearModel, NeighboursModel, PreparationModel, StripModel,
+    BoostingModel, Calibration, Comparison, CutCost, LinearModel, NeighboursModel, PreparationModel,
+    StripModel,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -142,6 +144,10 @@ pub struct Models {
     /// What conversion and upload take, learned from the corpus; `None` if it holds fewer than a dozen of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preparation: Option<PreparationModel>,
+    /// What cutting costs, learned from matrices that were cut and run: by the model that chose the cut, and how the parts
+    /// are run. Nothing where fewer than a dozen were.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub cutting: BTreeMap<String, BTreeMap<Execution, CutCost>>,
     /// Starts of the names that were asked to be learned from, such as `a/` or `gallery:`; empty: all of the corpus.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub train: Vec<String>,
@@ -212,6 +218,13 @@ impl Profile {
             return Self::shipped(name_or_folder);
         }
         Self::load(Path::new(name_or_folder))
+    }
+
+    /// What a matrix takes that is cut into parts by the predictions of `model`: as learned from cuts that were run, else the
+    /// sums of the paper.
+    pub fn cut_cost(&self, model: ModelName, execution: Execution) -> CutCost {
+        let learned = self.models.cutting.get(&model.to_string()).and_then(|costs| costs.get(&execution));
+        learned.copied().unwrap_or_else(|| CutCost::sums(execution, self.device.facts.launch_s))
     }
 
     /// Seconds until `candidate` can run on a matrix that takes `held` bytes in its format: conversion, upload and,

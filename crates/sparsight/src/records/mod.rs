@@ -3,10 +3,12 @@
 mod benchmark;
 mod corpus;
 mod corpus_line;
+mod cut;
 mod journal;
 
 pub use benchmark::{BenchmarkOutcome, BenchmarkRecord, BlockTiming, DrawnLengths};
 pub use corpus::{CorpusRecord, Measured, Outcome, PreparationRecord};
+pub use cut::{CutPart, CutRecord};
 pub use journal::Journal;
 
 use sparsight_matrix::Seconds;

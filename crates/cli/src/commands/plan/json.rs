@@ -50,6 +50,8 @@ pub(super) struct MeasuredJson {
 pub(super) struct StrategyJson {
     pub(super) execution: Execution,
     pub(super) predicted_s: Seconds,
+    pub(super) low_s: Seconds,
+    pub(super) high_s: Seconds,
     /// Share of the best single candidate's time that is saved.
     pub(super) gain: f64,
     pub(super) parts: Vec<PartJson>,

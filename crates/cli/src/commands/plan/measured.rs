@@ -6,8 +6,9 @@ use crate::failure::Failure;
 use sparsight::device::Device;
 use sparsight::device::timing::StoppingRule;
 use sparsight::kernels::{catalogue_on, feasible};
-use sparsight::matrix::{Csr, Scalar};
-use sparsight::{Bench, MeasuredPartition, Partitioning, Plan, Strategy, contest};
+use sparsight::matrix::{Csr, Scalar, Seconds};
+use sparsight::records::{CutPart, CutRecord};
+use sparsight::{Bench, MeasuredPartition, Part, Partitioning, Plan, Strategy, contest};
 
 /// A plan that was run.
 pub(super) struct Measured {
@@ -36,11 +37,53 @@ pub(super) fn measure<T: Scalar>(
         c.kernel.is_vendors() && fits && device.runs(c.kernel).is_ok()
     });
     plans.extend(vendors.map(|candidate| (candidate.kernel.to_string(), whole(candidate))));
-    let how = Bench { rule: StoppingRule::BRISK, seed: context.seed, ..Bench::default() };
+    let how = how(context);
     let (names, plans): (Vec<String>, Vec<Plan>) = plans.into_iter().unzip();
     let outcomes = contest(device, matrix, &plans, &how);
     let measured = names.into_iter().zip(plans).zip(outcomes);
     Ok(measured
         .map(|((what, plan), outcome)| Measured { what, plan, outcome: outcome.map_err(|e| e.to_string()) })
         .collect())
+}
+
+fn how(context: &Context) -> Bench {
+    Bench { rule: StoppingRule::BRISK, seed: context.seed, ..Bench::default() }
+}
+
+/// What is recorded of the strategies that cut and were run: each part is run by itself as well. None of those of which a
+/// part or the whole failed.
+pub(super) fn records<T: Scalar>(
+    name: &str,
+    matrix: &Csr<T>,
+    partitioning: &Partitioning,
+    measured: &[Measured],
+    device: &dyn Device<T>,
+    context: &Context,
+) -> Vec<CutRecord> {
+    let of = |what: &str| {
+        let found = measured.iter().find(|one| one.what == what)?;
+        found.outcome.as_ref().ok().map(|known| known.timing.time)
+    };
+    let part = |part: &Part, time_s: Option<Seconds>| CutPart {
+        nrows: part.rows.end - part.rows.start,
+        nnz: part.nnz,
+        id: part.candidate,
+        predicted_s: part.prediction.time,
+        time_s,
+    };
+    let alone = |part: &Part| {
+        let rows = matrix.rows(part.rows.start as usize..part.rows.end as usize);
+        let plan = Plan::whole(rows.nrows(), part.candidate, None);
+        let outcome = contest(device, &rows, &[plan], &how(context)).swap_remove(0);
+        outcome.ok().map(|known| known.timing.time)
+    };
+    let record = |strategy: &Strategy| {
+        let time_s = of(&strategy.execution.to_string())?;
+        let single = part(&strategy.single, Some(of("single")?));
+        let parts = strategy.parts.iter().map(|one| part(one, alone(one))).collect();
+        let (matrix, model) = (name.to_owned(), partitioning.model.to_string());
+        let execution = strategy.execution;
+        Some(CutRecord { matrix, dtype: T::DTYPE, model, execution, single, parts, time_s }.recorded())
+    };
+    partitioning.strategies.iter().filter(|strategy| strategy.parts.len() > 1).filter_map(record).collect()
 }

@@ -11,11 +11,12 @@ use crate::failure::{Exit, Failure};
 use crate::json::{DeviceJson, Document, MatrixJson};
 use crate::matrix_source::MatrixSource;
 use json::{MeasuredJson, PartJson, PlanJson, PlansJson, StrategyJson};
-use measured::{Measured, measure};
+use measured::{Measured, measure, records};
 use print::print;
 use sparsight::kernels::{Candidate, Execution, Format, catalogue_on};
 use sparsight::matrix::{Dtype, Scalar};
-use sparsight::{Advisor, PartitionObjective, Partitioning, Profile, Strategy};
+use sparsight::records::{CutRecord, Journal};
+use sparsight::{Advisor, ModelName, PartitionObjective, Partitioning, Profile, Strategy};
 use std::num::NonZeroUsize;
 use std::str::FromStr;
 
@@ -47,6 +48,13 @@ pub(crate) struct Plan {
     /// Run each plan on the device here, in turn with the best single candidate and the routines of the vendor's library
     #[arg(long)]
     run: bool,
+    /// Cut also where nothing is gained by it: the best partition into at least two parts
+    #[arg(long)]
+    cut: bool,
+    /// Add what was run to cuts.jsonl of the profile, a folder: from at least 12 cuts of a model `fit` learns what cutting
+    /// costs. What it holds is skipped, so that a run that was stopped goes on
+    #[arg(long, requires_all = ["run", "cut", "profile"])]
+    record: bool,
 }
 
 /// Most strips that can be asked for: 8.4 million blocks, of 8 bytes in each of six tables. Chosen.
@@ -101,14 +109,22 @@ impl Plan {
         let sources = MatrixSource::batch(&self.paths)?;
         let profile = self.profile.resolve(context, T::DTYPE)?;
         let device = if self.run { Some(self.profile.open(&profile)?) } else { None };
+        let mut cuts = if self.record { Some(self.profile.folder()?.cuts()?) } else { None };
         context.interrupt.listen();
         let bar = context.printer.progress(sources.len() as u64, "planning");
         let mut planned = Vec::new();
         let mut ended = Ok(());
         for (done, source) in (0..).zip(&sources) {
             bar.at(done, source.title());
+            let is_known = |cut: &CutRecord| {
+                let model = self.model.model.unwrap_or(ModelName::Best);
+                (&cut.matrix, cut.dtype, &cut.model) == (&source.record_name(), T::DTYPE, &model.to_string())
+            };
+            if cuts.as_ref().is_some_and(|cuts| cuts.records().iter().any(is_known)) {
+                continue;
+            }
             ended = context.interrupt.check().and_then(|()| {
-                planned.push(self.one::<T>(source, &profile, device.as_ref(), context)?);
+                planned.push(self.one::<T>(source, &profile, device.as_ref(), cuts.as_mut(), context)?);
                 Ok(())
             });
             if ended.is_err() {
@@ -138,6 +154,7 @@ impl Plan {
         source: &MatrixSource,
         profile: &Profile,
         device: Option<&OpenDevice>,
+        cuts: Option<&mut Journal<CutRecord>>,
         context: &Context,
     ) -> Result<Planned, Failure> {
         let matrix = source.load::<T>(context)?;
@@ -156,12 +173,19 @@ impl Plan {
             row_length: self.model.row_length,
             strips: self.strips,
             executions: self.execution.0.clone(),
+            cut_always: self.cut,
         };
         let partitioning = Advisor::new(profile).partition(&matrix, &candidates, &objective)?;
         let measured = match device {
             Some(device) => measure(&matrix, &partitioning, device.of(), context)?,
             None => Vec::new(),
         };
+        if let (Some(device), Some(cuts)) = (device, cuts) {
+            let name = source.record_name();
+            for record in records(&name, &matrix, &partitioning, &measured, device.of(), context) {
+                cuts.append(record)?;
+            }
+        }
         Ok(Planned { title: source.title(), partitioning, measured })
     }
 
@@ -170,6 +194,8 @@ impl Plan {
         let strategy = |strategy: &Strategy| StrategyJson {
             execution: strategy.execution,
             predicted_s: strategy.predicted,
+            low_s: strategy.interval.0,
+            high_s: strategy.interval.1,
             gain: strategy.gain(),
             parts: strategy.parts.iter().take(top).map(PartJson::from).collect(),
         };

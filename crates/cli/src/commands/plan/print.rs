@@ -7,6 +7,7 @@ use crate::failure::Failure;
 use crate::printer::BOLD;
 use crate::table::Table;
 use crate::text::{between, candidate, counted, grouped, heading, percent, shape};
+use sparsight::matrix::Seconds;
 use sparsight::{Part, Profile, Strategy};
 
 pub(super) fn print(planned: &Planned, profile: &Profile, context: &Context) -> Result<(), Failure> {
@@ -31,8 +32,10 @@ pub(super) fn print(planned: &Planned, profile: &Profile, context: &Context) -> 
         let parts = strategy.parts.len();
         let (execution, predicted) = (strategy.execution, strategy.predicted);
         let parts_in_words = counted(parts as u64, "part");
+        let (low, high) = strategy.interval;
         out.line(format_args!(
-            "{BOLD}{execution}{BOLD:#}   {parts_in_words}   {predicted}   {}",
+            "{BOLD}{execution}{BOLD:#}   {parts_in_words}   {predicted}, 90 % between {}   {}",
+            between(low, high),
             gained(strategy)
         ))?;
         out.line(table(&strategy.parts[..parts.min(context.top())]))?;
@@ -41,6 +44,12 @@ pub(super) fn print(planned: &Planned, profile: &Profile, context: &Context) -> 
                 "  {} more: `--top {parts}`",
                 counted((parts - context.top()) as u64, "part")
             ))?;
+        }
+    }
+    if plan.strategies.iter().any(|strategy| strategy.parts.len() > 1) {
+        out.line("")?;
+        for strategy in plan.strategies.iter().filter(|strategy| strategy.parts.len() > 1) {
+            out.line(added_up(strategy))?;
         }
     }
     if measured.is_empty() { Ok(()) } else { out.line(format_args!("\n{}", measured_table(measured))) }
@@ -61,6 +70,23 @@ fn measured_table(measured: &[Measured]) -> Table {
         table.row([what.clone(), plan, time, took]);
     }
     table
+}
+
+/// How the times of the parts come to that of the product.
+fn added_up(strategy: &Strategy) -> String {
+    let Strategy { execution, cost, .. } = strategy;
+    let Some(learned) = &cost.learned else {
+        return format!("{execution}: the sum of its parts; no profile run has told what cutting costs");
+    };
+    let [once, each] = [cost.fixed_s, cost.s_per_part].map(|time| Seconds(time).to_string());
+    let time = if cost.shared_s > 0.0 { format!("(E - {})", Seconds(cost.shared_s)) } else { "E".to_owned() };
+    format!(
+        "{execution}: {once} + sum of {:.2} {time} + {each} a part, learned from {} that took {:.2} times the sum of \
+         their parts",
+        cost.factor,
+        counted(learned.error.count as u64, "cut"),
+        learned.over_sums
+    )
 }
 
 /// `6.3 % less than the best single`.

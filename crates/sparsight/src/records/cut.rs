@@ -1,0 +1,60 @@
+//! One matrix cut into parts, on one device.
+
+use super::recorded;
+use serde::{Deserialize, Serialize};
+use sparsight_kernels::{Candidate, Execution};
+use sparsight_matrix::{Dtype, Seconds};
+use sparsight_model::MeasuredCut;
+
+/// What a cut was predicted to take and took; beside it the best single candidate, timed in turn with it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CutRecord {
+    /// Folder and file, or gallery recipe.
+    pub matrix: String,
+    /// Value type.
+    pub dtype: Dtype,
+    /// Model that predicted the times of the parts and so chose the cut.
+    pub model: String,
+    /// How the parts were run.
+    pub execution: Execution,
+    /// The whole matrix in the best single candidate.
+    pub single: CutPart,
+    /// Row blocks, from the first row on.
+    pub parts: Vec<CutPart>,
+    /// Measured time of one product of all parts.
+    pub time_s: Seconds,
+}
+
+/// Neighbouring rows with a candidate.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CutPart {
+    /// Rows in it.
+    pub nrows: u64,
+    /// Non-zeros in it.
+    pub nnz: u64,
+    /// What was run.
+    pub id: Candidate,
+    /// Predicted time of these rows by themselves.
+    pub predicted_s: Seconds,
+    /// Measured time of these rows by themselves; absent if it was not measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_s: Option<Seconds>,
+}
+
+impl CutRecord {
+    /// With times as they are recorded.
+    #[must_use]
+    pub fn recorded(mut self) -> Self {
+        self.time_s = recorded(self.time_s);
+        for part in self.parts.iter_mut().chain([&mut self.single]) {
+            part.predicted_s = recorded(part.predicted_s);
+            part.time_s = part.time_s.map(recorded);
+        }
+        self
+    }
+
+    /// What it teaches of the cost of cutting.
+    pub fn measured(&self) -> MeasuredCut {
+        MeasuredCut { parts: self.parts.iter().map(|part| part.predicted_s).collect(), time: self.time_s }
+    }
+}
