@@ -81,7 +81,8 @@ fn cuts_that_were_run_teach_what_cutting_costs() {
     let path = dir.path();
     let profile = "profile -o p --dtype f64 --max-bytes 2MB --row-lengths constant --device cpu --jobs 2";
     json(path, &profile.split(' ').collect::<Vec<_>>());
-    let matrices: Vec<String> = (0..12).map(|i| format!("gallery:banded,n={},band=2", 2000 + 200 * i)).collect();
+    let matrices: Vec<String> =
+        (0..12).map(|i| format!("gallery:banded,n={},band=2", 2000 + 200 * i)).collect();
     let flags = "--profile p --model strip --strips 4 --run --cut --record --jobs 2";
     let mut plan = vec!["plan"];
     plan.extend(matrices.iter().map(String::as_str));

@@ -47,6 +47,21 @@ fn csr<'d>(cuda: &'d Cuda, m: &BenchmarkMatrix) -> Box<dyn Operand<f32> + 'd> {
     cuda.generate(m, Format::Csr).unwrap()
 }
 
+/// Sizes around those of the pieces in which large arrays are uploaded.
+#[test]
+fn arrays_of_any_size_arrive_as_they_are() {
+    let Some(cuda) = gpu() else { return };
+    let piece = (4 << 20) / size_of::<f64>();
+    let sizes = [0, 1, piece - 1, 2 * piece - 1, 2 * piece, 2 * piece + 1, 3 * piece, 11 * piece + 77];
+    for (seed, len) in (1..).zip(sizes) {
+        let mut array = cuda.upload(&random_x::<f64>(len, seed)).unwrap();
+        // The buffers are used again.
+        let other = random_x::<f64>(len, 100 + seed);
+        array.write(&other).unwrap();
+        assert!(array.read().unwrap() == other, "{len} numbers");
+    }
+}
+
 #[test]
 fn without_a_driver_opening_is_an_error_and_no_panic() {
     match Cuda::open(1_000_000) {

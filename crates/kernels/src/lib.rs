@@ -6,6 +6,7 @@
 mod benchmark_matrix;
 mod benchmark_rows;
 mod candidate;
+mod conversion;
 mod device_facts;
 mod execution;
 mod fused;
@@ -20,6 +21,7 @@ mod vendor;
 pub use benchmark_matrix::{BenchmarkMatrix, Placement};
 pub use benchmark_rows::BenchmarkRows;
 pub use candidate::{BLOCKS, Candidate, ParseCandidateError, catalogue, catalogue_on};
+pub use conversion::DEVICE_CONVERSION_NNZ;
 pub use device_facts::{DeviceFacts, DeviceKind};
 pub use execution::Execution;
 pub use fused::{FUSED_ARGS, FUSED_PARTS, FusedParts, fits_one_launch, fused_source};

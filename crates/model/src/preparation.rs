@@ -6,12 +6,13 @@
 //! ```
 //! a is what every matrix pays: allocations, waking the host's threads, launches. b stands for what is done with the CSR
 //! (read by a conversion on the host, uploaded for one on the device), c for what is done with the format (written, or
-//! uploaded). None is negative. Fitted so that the squares of relative errors are least, since matrices differ by factors
+//! uploaded). One law for what the host converts and one for what the device does, since these are other things. None is
+//! negative. Fitted so that the squares of relative errors are least, since matrices differ by factors
 //! of a thousand. This project's own.
 
 use crate::{Accuracy, PredictError, non_negative};
 use serde::{Deserialize, Serialize};
-use sparsight_kernels::{Candidate, Format, Kernel};
+use sparsight_kernels::{Candidate, DEVICE_CONVERSION_NNZ, Format, Kernel};
 use sparsight_matrix::{Bytes, Seconds};
 use std::collections::BTreeMap;
 
@@ -77,8 +78,11 @@ fn inputs(csr: Bytes, held: Bytes) -> [f64; 3] {
 /// What was learned of all formats of a device, and of the routines of the vendor's library.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct PreparationModel {
-    /// Conversion and upload.
+    /// Conversion and upload, where the host converts or it is not known who did.
     pub formats: BTreeMap<Format, PreparationCost>,
+    /// Upload and conversion on the device.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub on_device: BTreeMap<Format, PreparationCost>,
     /// What the vendor's library does before the first product, beside that.
     preprocess: Vec<Preprocess>,
 }
@@ -91,32 +95,41 @@ struct Preprocess {
 }
 
 impl PreparationModel {
-    /// Learns from preparations of formats and preprocess steps of the vendor's routines; those with too few are left out.
+    /// Learns from preparations of formats, on the host and on the device, and from preprocess steps of the vendor's routines;
+    /// those with too few are left out.
     ///
     /// # Errors
     /// [`PredictError::TooFewMatrices`] if no format has enough.
     pub fn fit(
         formats: &BTreeMap<Format, Vec<MeasuredPreparation>>,
+        on_device: &BTreeMap<Format, Vec<MeasuredPreparation>>,
         preprocess: &BTreeMap<Kernel, Vec<MeasuredPreparation>>,
     ) -> Result<Self, PredictError> {
-        let learned: BTreeMap<Format, PreparationCost> = formats
-            .iter()
-            .filter_map(|(format, measured)| Some((*format, PreparationCost::fit(measured)?)))
-            .collect();
-        if learned.is_empty() {
+        let learned = |formats: &BTreeMap<Format, Vec<MeasuredPreparation>>| -> BTreeMap<_, _> {
+            let fitted =
+                |(&format, measured): (&Format, &Vec<_>)| Some((format, PreparationCost::fit(measured)?));
+            formats.iter().filter_map(fitted).collect()
+        };
+        let (on_host, on_device) = (learned(formats), learned(on_device));
+        if on_host.is_empty() && on_device.is_empty() {
             let got = formats.values().map(Vec::len).max().unwrap_or(0);
             return Err(PredictError::TooFewMatrices { model: "preparation", got, needed: LEAST });
         }
         let of_routine = |(kernel, measured): (&Kernel, &Vec<MeasuredPreparation>)| {
             Some(Preprocess { kernel: *kernel, cost: PreparationCost::fit(measured)? })
         };
-        Ok(Self { formats: learned, preprocess: preprocess.iter().filter_map(of_routine).collect() })
+        let preprocess = preprocess.iter().filter_map(of_routine).collect();
+        Ok(Self { formats: on_host, on_device, preprocess })
     }
 
-    /// What it takes until `candidate` can run, its own library's preprocess step included; `None` where that was not
-    /// learned. No format takes less than CSR, in which the matrix is: that it does is an error of one of the two fits.
-    pub fn time(&self, candidate: &Candidate, csr: Bytes, held: Bytes) -> Option<Seconds> {
-        let own = self.formats.get(&candidate.format())?.at(csr, held);
+    /// What it takes until `candidate` can run on a matrix of `nnz` non-zeros, its own library's preprocess step included;
+    /// `None` where that was not learned. No format takes less than CSR, in which the matrix is: that it does is an error of
+    /// one of the two fits.
+    pub fn time(&self, candidate: &Candidate, nnz: u64, csr: Bytes, held: Bytes) -> Option<Seconds> {
+        let format = candidate.format();
+        let (on_device, on_host) = (self.on_device.get(&format), self.formats.get(&format));
+        let cost = if nnz >= DEVICE_CONVERSION_NNZ { on_device.or(on_host) } else { on_host.or(on_device) };
+        let own = cost?.at(csr, held);
         let of_csr = self.formats.get(&Format::Csr).map_or(own, |cost| cost.at(csr, csr));
         let brought = Seconds(own.0.max(of_csr.0));
         if !candidate.kernel.is_vendors() {
@@ -167,6 +180,26 @@ mod tests {
         assert!(cost.error.worst > 0.01);
     }
 
+    fn candidate(kernel: Kernel) -> Candidate {
+        Candidate { kernel, block: 0, dtype: sparsight_matrix::Dtype::F64 }
+    }
+
+    #[test]
+    fn what_the_device_converts_is_learned_apart_and_asked_for_from_its_size_on() {
+        let (host, device) = (made(1e-4, 1e-9, 2e-9), made(3e-4, 1e-10, 0.0));
+        let model = PreparationModel::fit(
+            &[(Format::Coo, host.clone())].into(),
+            &[(Format::Coo, device.clone()), (Format::Ell, device.clone())].into(),
+            &BTreeMap::new(),
+        )
+        .unwrap();
+        let time = |kernel, nnz| model.time(&candidate(kernel), nnz, host[9].csr, host[9].held).unwrap().0;
+        let near = |got: f64, made: Seconds| assert!((got / made.0 - 1.0).abs() < 1e-3, "{got} for {made}");
+        near(time(Kernel::Coo, DEVICE_CONVERSION_NNZ - 1), host[9].time);
+        near(time(Kernel::Coo, DEVICE_CONVERSION_NNZ), device[9].time);
+        near(time(Kernel::Ell, 1), device[9].time);
+    }
+
     #[test]
     fn few_or_equal_measurements_do_not_panic() {
         let all = made(1e-4, 1e-10, 1e-10);
@@ -183,11 +216,11 @@ mod tests {
         let vendors = Kernel::ALL.into_iter().find(|k| k.is_vendors() && k.format() == Format::Csr).unwrap();
         let model = PreparationModel::fit(
             &[(Format::Csr, all.clone())].into(),
+            &BTreeMap::new(),
             &[(vendors, made(5e-5, 0.0, 0.0))].into(),
         )
         .unwrap();
-        let candidate = |kernel| Candidate { kernel, block: 0, dtype: sparsight_matrix::Dtype::F64 };
-        let time = |kernel| model.time(&candidate(kernel), all[9].csr, all[9].held);
+        let time = |kernel| model.time(&candidate(kernel), 1, all[9].csr, all[9].held);
         let more = time(vendors).unwrap().0 - time(csr).unwrap().0;
         assert!((more / 5e-5 - 1.0).abs() < 1e-3, "{more}");
         assert_eq!(time(Kernel::Ell), None);

@@ -67,9 +67,11 @@ fn samples(record: &CorpusRecord) -> impl Iterator<Item = LearningSample<'_>> {
     })
 }
 
-/// From every preparation of the corpus.
+/// From every preparation of the corpus that says where the format was converted; from all of them where none does.
 fn fit_preparation(corpus: &[CorpusRecord]) -> Result<PreparationModel, PredictError> {
-    let (mut formats, mut preprocess) = (BTreeMap::<_, Vec<_>>::new(), BTreeMap::<_, Vec<_>>::new());
+    let some_say = corpus.iter().flat_map(|r| r.preparation.values()).any(|took| took.on_device.is_some());
+    let (mut formats, mut on_device) = (BTreeMap::<_, Vec<_>>::new(), BTreeMap::<_, Vec<_>>::new());
+    let mut preprocess = BTreeMap::<_, Vec<_>>::new();
     for record in corpus {
         let (f, dtype) = (&record.features, record.dtype);
         let csr = Csr::<f32>::device_bytes(f.nrows, f.nnz, dtype);
@@ -77,13 +79,18 @@ fn fit_preparation(corpus: &[CorpusRecord]) -> Result<PreparationModel, PredictE
         for (&format, took) in &record.preparation {
             let Some(kernel) = Kernel::ALL.into_iter().find(|k| k.format() == format) else { continue };
             let time = Seconds(took.convert_s.0 + took.upload_s.0);
-            formats.entry(format).or_default().push(MeasuredPreparation { csr, held: held(kernel), time });
+            let known = MeasuredPreparation { csr, held: held(kernel), time };
+            match took.on_device {
+                Some(true) => on_device.entry(format).or_default().push(known),
+                None if some_say => {}
+                _ => formats.entry(format).or_default().push(known),
+            }
         }
         for (&kernel, &time) in &record.preprocess {
             preprocess.entry(kernel).or_default().push(MeasuredPreparation { csr, held: held(kernel), time });
         }
     }
-    PreparationModel::fit(&formats, &preprocess)
+    PreparationModel::fit(&formats, &on_device, &preprocess)
 }
 
 /// For each model and execution with enough cuts; of a cut that was run twice the last one counts.

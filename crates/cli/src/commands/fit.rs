@@ -126,10 +126,12 @@ impl Fit {
             ))?;
         }
         if let Some(preparation) = &models.preparation {
-            let medians = || preparation.formats.values().map(|cost| cost.error.median);
+            let costs = || preparation.formats.values().chain(preparation.on_device.values());
+            let medians = || costs().map(|cost| cost.error.median);
             context.printer.line(format_args!(
-                "conversion and upload of {} formats: median errors from {} to {}",
+                "conversion and upload of {} formats on the host, {} on the device: median errors from {} to {}",
                 preparation.formats.len(),
+                preparation.on_device.len(),
                 percent(medians().fold(f64::INFINITY, f64::min)),
                 percent(medians().fold(0.0, f64::max))
             ))?;

@@ -1,9 +1,11 @@
 //! The driver's context of one device with the one stream in which everything runs, and errors in our words.
 
 use super::part::Part;
+use super::staging::{self, Staging};
 use crate::DeviceError;
 use cudarc::driver::result::{self, DriverError};
 use cudarc::driver::sys;
+use std::sync::{Mutex, PoisonError};
 
 /// The device's primary context and a stream of its own, on all multiprocessors or on a part of them.
 ///
@@ -16,6 +18,8 @@ pub(super) struct Context {
     raw: sys::CUcontext,
     part: Option<Part>,
     stream: sys::CUstream,
+    /// Made with the first large upload.
+    staging: Mutex<Option<Staging>>,
 }
 
 // SAFETY: the driver's functions may be called from any thread with any of these handles; a thread must only have
@@ -64,7 +68,8 @@ impl Context {
     fn without_stream(device: sys::CUdevice) -> Result<Self, DeviceError> {
         // SAFETY: `device` comes from the driver; the context is released in `drop`.
         let raw = named("cuDevicePrimaryCtxRetain", unsafe { result::primary_ctx::retain(device) })?;
-        let context = Self { device, raw, part: None, stream: std::ptr::null_mut() };
+        let context =
+            Self { device, raw, part: None, stream: std::ptr::null_mut(), staging: Mutex::new(None) };
         context.bind()?;
         Ok(context)
     }
@@ -94,6 +99,28 @@ impl Context {
         named("cuStreamSynchronize", unsafe { result::stream::synchronize(self.stream) })
     }
 
+    /// Copies `data` to `address` and waits for it.
+    ///
+    /// # Safety
+    /// `address` is that of as many bytes on the device.
+    pub(super) unsafe fn upload(&self, address: sys::CUdeviceptr, data: &[u8]) -> Result<(), DeviceError> {
+        self.bind()?;
+        if data.len() >= staging::LEAST {
+            let mut staging = self.staging.lock().unwrap_or_else(PoisonError::into_inner);
+            let staging = match &mut *staging {
+                Some(staging) => staging,
+                none => none.insert(Staging::new()?),
+            };
+            // SAFETY: as the caller promises; the context is current.
+            let queued = unsafe { staging.upload(address, data, self.stream) };
+            // Waited for even after a failure: part of the copy may be under way.
+            return self.synchronize().and(queued);
+        }
+        // SAFETY: as the caller promises; `data` stays borrowed until the copy is done.
+        let queued = unsafe { result::memcpy_htod_async(address, data, self.stream) };
+        self.synchronize().and(named("cuMemcpyHtoDAsync", queued))
+    }
+
     /// Bytes of device memory: (free now, all).
     pub(super) fn memory(&self) -> Result<(u64, u64), DeviceError> {
         self.bind()?;
@@ -115,6 +142,8 @@ impl Drop for Context {
             // SAFETY: created when `self` was, destroyed only here; nobody can use it any more.
             let _ = unsafe { result::stream::destroy(self.stream) };
         }
+        // In the context that they were made in, which is current.
+        drop(self.staging.get_mut().unwrap_or_else(PoisonError::into_inner).take());
         drop(self.part.take());
         // SAFETY: retained in `without_stream`, released only here.
         let _ = unsafe { result::primary_ctx::release(self.device) };

@@ -97,14 +97,13 @@ impl<T: Copy> DeviceArray<T> {
     /// If `data` has another length.
     pub fn write(&mut self, data: &[T]) -> Result<(), DeviceError> {
         assert_eq!(data.len(), self.len, "as many elements as the array has");
-        self.context.bind()?;
         if data.is_empty() {
             return Ok(());
         }
-        // SAFETY: as long as `data`, which stays borrowed until the copy is done.
-        let copied = unsafe { result::memcpy_htod_async(self.address, data, self.context.stream()) };
-        named("cuMemcpyHtoDAsync", copied)?;
-        self.context.synchronize()
+        // SAFETY: elements are numbers without padding, so that all their bytes are initialised.
+        let bytes = unsafe { std::slice::from_raw_parts(data.as_ptr().cast::<u8>(), size_of_val(data)) };
+        // SAFETY: the array is as long as `data`.
+        unsafe { self.context.upload(self.address, bytes) }
     }
 }
 

@@ -28,6 +28,7 @@ mod operand;
 mod part;
 mod partitioned;
 mod row_block;
+mod staging;
 mod stream;
 mod upload;
 
@@ -48,8 +49,8 @@ use module::Module;
 use operand::CudaOperand;
 use partitioned::CudaPartitioned;
 use sparsight_kernels::{
-    BenchmarkMatrix, Candidate, DeviceFacts, Format, Kernel, KernelSource, benchmark_matrix_source,
-    conversion_source, fused_source, source, timing_source,
+    BenchmarkMatrix, Candidate, DEVICE_CONVERSION_NNZ, DeviceFacts, Format, Kernel, KernelSource,
+    benchmark_matrix_source, conversion_source, fused_source, source, timing_source,
 };
 use sparsight_matrix::{Bytes, Csr, Dtype, Limits, Scalar};
 use std::cell::{OnceCell, RefCell};
@@ -84,21 +85,17 @@ pub enum ConvertOn {
     Host,
     /// The device, unless its memory cannot hold the CSR beside the format; what is uploaded is the CSR.
     Device,
-    /// The device from a size on where that is faster.
+    /// The device from a size on where that is faster, [`DEVICE_CONVERSION_NNZ`].
     #[default]
     Faster,
 }
 
 impl ConvertOn {
-    /// Non-zeros from which on the device is faster: measured on an H200 beside 16 cores, with `cargo bench -p sparsight
-    /// --bench conversion` (docs/results/h200-conversion.md).
-    const LEAST_NNZ: usize = 1 << 16;
-
     fn device(self, nnz: usize) -> bool {
         match self {
             Self::Host => false,
             Self::Device => true,
-            Self::Faster => nnz >= Self::LEAST_NNZ,
+            Self::Faster => nnz as u64 >= DEVICE_CONVERSION_NNZ,
         }
     }
 }

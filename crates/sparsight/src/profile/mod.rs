@@ -233,7 +233,9 @@ impl Profile {
     /// measured neither.
     pub fn preparation(&self, candidate: &Candidate, features: &Features, held: Bytes) -> Option<Seconds> {
         let csr = Csr::<f32>::device_bytes(features.nrows, features.nnz, candidate.dtype);
-        if let Some(learned) = self.models.preparation.as_ref().and_then(|m| m.time(candidate, csr, held)) {
+        if let Some(learned) =
+            self.models.preparation.as_ref().and_then(|m| m.time(candidate, features.nnz, csr, held))
+        {
             return Some(learned);
         }
         let cost = self.device.conversion.get(&candidate.format())?;

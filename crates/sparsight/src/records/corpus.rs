@@ -41,11 +41,14 @@ pub struct PreparationRecord {
     pub convert_s: Seconds,
     /// Host to device.
     pub upload_s: Seconds,
+    /// Whether the CSR was uploaded and converted there; absent in lines of before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on_device: Option<bool>,
 }
 
 impl From<Preparation> for PreparationRecord {
     fn from(p: Preparation) -> Self {
-        Self { convert_s: recorded(p.convert), upload_s: recorded(p.upload) }
+        Self { convert_s: recorded(p.convert), upload_s: recorded(p.upload), on_device: Some(p.on_device) }
     }
 }
 
