@@ -64,7 +64,7 @@ pub use model::Model;
 pub use neighbours::{Neighbours, NeighboursModel, NeighboursPredictor};
 pub use observation::Observation;
 pub use partition::{
-    BlockCosts, CutCost, LearnedCut, MeasuredCut, Partition, optimal_partition, optimal_partition_of,
+    BlockCosts, CutCost, LearnedCut, MeasuredCut, Partition, Piece, optimal_partition, optimal_partition_of,
 };
 pub use prediction::{Extrapolation, Prediction, Term};
 pub use preparation::{MeasuredPreparation, PreparationCost, PreparationModel};

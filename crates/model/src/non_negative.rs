@@ -1,56 +1,65 @@
-//! Three numbers, none negative, with which sums fit measured times best.
+//! Numbers, none negative, with which sums fit measured times best.
 //!
 //! ```text
-//! T = x_1 v_1 + x_2 v_2 + x_3 v_3        least sum of (predicted / T - 1)^2, x >= 0
+//! T = x_1 v_1 + ... + x_N v_N        least sum of (predicted / T - 1)^2, x >= 0
 //! ```
 //! Of relative errors, since times differ by factors of a thousand.
 
-/// x of `(v, T)`; `None` if no x is a single best one. T is positive.
-pub(crate) fn fit(samples: impl IntoIterator<Item = ([f64; 3], f64)>) -> Option<[f64; 3]> {
+/// x of `(v, T)`; `None` if no x is a single best one. T is positive. 2^N small systems are solved.
+pub(crate) fn fit<const N: usize>(samples: impl IntoIterator<Item = ([f64; N], f64)>) -> Option<[f64; N]> {
     // Divided by T, all responses are 1.
-    let rows: Vec<[f64; 3]> = samples.into_iter().map(|(v, time)| v.map(|v| v / time)).collect();
-    let misfit = |x: &[f64; 3]| rows.iter().map(|row| (dot(row, x) - 1.0).powi(2)).sum::<f64>();
+    let rows: Vec<[f64; N]> = samples.into_iter().map(|(v, time)| v.map(|v| v / time)).collect();
+    let mut products = [[0.0; N]; N];
+    let mut sums = [0.0; N];
+    for row in &rows {
+        for i in 0..N {
+            for k in 0..N {
+                products[i][k] += row[i] * row[k];
+            }
+            sums[i] += row[i];
+        }
+    }
+    let misfit = |x: &[f64; N]| rows.iter().map(|row| (dot(row, x) - 1.0).powi(2)).sum::<f64>();
     // Of the fits in which some are zero and the others are not negative, the one that fits best.
-    let fits = (1..8_u8).filter_map(|some| solved(&rows, [some & 1 > 0, some & 2 > 0, some & 4 > 0]));
+    let fits = (1..1_u32 << N).filter_map(|some| {
+        let free = std::array::from_fn(|i| some >> i & 1 > 0);
+        solved(&products, &sums, free)
+    });
     fits.filter(|x| x.iter().all(|v| *v >= 0.0)).min_by(|a, b| misfit(a).total_cmp(&misfit(b)))
 }
 
-fn dot(a: &[f64; 3], b: &[f64; 3]) -> f64 {
+fn dot<const N: usize>(a: &[f64; N], b: &[f64; N]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
-/// The least squares of `rows x = 1` with zeros where `free` is not; `None` if that has no single solution.
-fn solved(rows: &[[f64; 3]], free: [bool; 3]) -> Option<[f64; 3]> {
-    let mut equations = [[0.0; 4]; 3];
-    for row in rows {
-        for i in 0..3 {
-            for k in 0..3 {
-                equations[i][k] += row[i] * row[k];
-            }
-            equations[i][3] += row[i];
+/// The x of `products x = sums` with zeros where `free` is not; `None` if there is no single one.
+fn solved<const N: usize>(products: &[[f64; N]; N], sums: &[f64; N], free: [bool; N]) -> Option<[f64; N]> {
+    let (mut left, mut right) = (*products, *sums);
+    for i in (0..N).filter(|&i| !free[i]) {
+        for row in &mut left {
+            row[i] = 0.0;
         }
+        left[i] = [0.0; N];
+        left[i][i] = 1.0;
+        right[i] = 0.0;
     }
-    for i in (0..3).filter(|&i| !free[i]) {
-        for equation in &mut equations {
-            equation[i] = 0.0;
-        }
-        equations[i] = [0.0; 4];
-        equations[i][i] = 1.0;
-    }
-    let largest = equations.map(|e| e[0].max(e[1]).max(e[2]));
+    let largest = left.map(|row| row.into_iter().fold(0.0, f64::max));
     // Gauss and Jordan; positive definite, so no rows are exchanged.
-    for i in 0..3 {
-        if equations[i][i] <= 1e-12 * largest[i] {
+    for i in 0..N {
+        if left[i][i] <= 1e-12 * largest[i] {
             return None;
         }
-        let pivot = equations[i].map(|v| v / equations[i][i]);
-        for (k, equation) in equations.iter_mut().enumerate() {
-            let factor = if k == i { 0.0 } else { equation[i] };
-            for (v, p) in equation.iter_mut().zip(pivot) {
+        let (pivot, by) = (left[i], left[i][i]);
+        left[i] = pivot.map(|v| v / by);
+        right[i] /= by;
+        let (row, value) = (left[i], right[i]);
+        for k in (0..N).filter(|&k| k != i) {
+            let factor = left[k][i];
+            for (v, p) in left[k].iter_mut().zip(row) {
                 *v -= factor * p;
             }
+            right[k] -= factor * value;
         }
-        equations[i] = pivot;
     }
-    Some(equations.map(|equation| equation[3]))
+    Some(right)
 }

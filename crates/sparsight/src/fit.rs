@@ -93,20 +93,21 @@ fn fit_preparation(corpus: &[CorpusRecord]) -> Result<PreparationModel, PredictE
     PreparationModel::fit(&formats, &on_device, &preprocess)
 }
 
-/// For each model and execution with enough cuts; of a cut that was run twice the last one counts.
+/// For each model and execution with enough cuts; of one that was run twice the last time counts.
 fn fit_cutting<'a>(
     facts: &DeviceFacts,
     cuts: impl Iterator<Item = &'a CutRecord>,
 ) -> BTreeMap<String, BTreeMap<Execution, CutCost>> {
     let mut known = BTreeMap::<_, BTreeMap<_, _>>::new();
     for cut in cuts {
+        let parts: Vec<_> = cut.parts.iter().map(|part| (part.nrows, part.id)).collect();
         let of = known.entry((&cut.model, cut.execution)).or_default();
-        of.insert((&cut.matrix, cut.dtype), cut.measured());
+        of.insert((&cut.matrix, cut.dtype, parts), cut.measured());
     }
     let mut costs = BTreeMap::<String, BTreeMap<Execution, CutCost>>::new();
     for ((model, execution), cuts) in known {
         let cuts: Vec<_> = cuts.into_values().collect();
-        if let Some(cost) = CutCost::fit(execution, facts.launch_s, &cuts) {
+        if let Some(cost) = CutCost::fit(execution, facts.launch_s, facts.l2_bytes, &cuts) {
             costs.entry(model.clone()).or_default().insert(execution, cost);
         }
     }

@@ -3,8 +3,10 @@
 use sparsight::kernels::Execution;
 use sparsight::kernels::{BLOCKS, Candidate, Format, Kernel, catalogue};
 use sparsight::matrix::{Csr, Dtype, Features, Seconds, StripDetail, Strips, gallery::Recipe};
+use sparsight::model::Piece;
 use sparsight::{Advisor, ModelName, Objective, PartitionObjective, Partitioning, Profile, Strategy};
 use std::num::NonZeroUsize;
+use std::ops::Range;
 
 /// Rows of about 31 non-zeros, then half as many of 200.
 const HALVES: &str = "kkt,n=400000,m=50000,row=200";
@@ -27,6 +29,12 @@ fn plan(a: &Csr<f64>, candidates: &[Candidate], model: ModelName, strips: usize)
     Advisor::new(&profile).partition(a, candidates, &objective).unwrap()
 }
 
+/// A part of `a` as the cost of cutting sees it.
+fn piece(time: Seconds, rows: Range<u64>, a: &Csr<f64>) -> Piece {
+    let nnz = a.row_ptr()[rows.end as usize] - a.row_ptr()[rows.start as usize];
+    Piece { time, bytes: Csr::<f64>::device_bytes(rows.end - rows.start, nnz, Dtype::F64) }
+}
+
 /// What holds whatever was planned.
 fn check(plan: &Partitioning, a: &Csr<f64>) {
     for strategy in &plan.strategies {
@@ -40,8 +48,9 @@ fn check(plan: &Partitioning, a: &Csr<f64>) {
             row = part.rows.end;
         }
         assert_eq!(row, a.nrows() as u64);
-        let times: Vec<Seconds> = parts.iter().map(|part| part.prediction.time).collect();
-        assert!((predicted.0 / cost.total(&times).0 - 1.0).abs() < 1e-12);
+        let pieces: Vec<Piece> =
+            parts.iter().map(|part| piece(part.prediction.time, part.rows.clone(), a)).collect();
+        assert!((predicted.0 / cost.total(&pieces).0 - 1.0).abs() < 1e-12);
         assert!(interval.0 <= *predicted && *predicted <= interval.1);
         assert_eq!(single.rows, 0..a.nrows() as u64);
         match execution {
@@ -132,14 +141,15 @@ fn no_other_partition_is_predicted_to_be_faster() {
                     .collect();
                 for cuts in 0..32_u32 {
                     let mut start = 0;
-                    let mut times = Vec::new();
+                    let mut pieces = Vec::new();
                     for end in 1..=6 {
                         if end == 6 || cuts >> (end - 1) & 1 == 1 {
-                            times.push(table[start][end - 1]);
+                            let rows = 15_008 * start as u64..(15_008 * end as u64).min(a.nrows() as u64);
+                            pieces.push(piece(table[start][end - 1], rows, &a));
                             start = end;
                         }
                     }
-                    least = least.min(cost.total(&times).0);
+                    least = least.min(cost.total(&pieces).0);
                 }
             }
             assert!((strategy.predicted.0 / least - 1.0).abs() < 1e-9, "{model} {}", strategy.execution);

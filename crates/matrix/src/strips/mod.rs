@@ -47,6 +47,8 @@ pub struct Strips {
     /// All row lengths that occur, increasing; a strip names them by their place here.
     lengths: Vec<u64>,
     summaries: Vec<Summary>,
+    /// Non-zeros before each strip, and in all of them.
+    starts: Vec<u64>,
 }
 
 /// What is kept of a strip.
@@ -85,7 +87,9 @@ impl Strips {
             counts: own.counts().iter().map(|&(length, rows)| (place(length), rows as u32)).collect(),
         };
         let summaries = summaries.into_par_iter().map(known).collect();
-        Self { rows_a_strip, nrows, detail, lengths, summaries }
+        let border = |strip: usize| a.row_ptr()[(strip * rows_a_strip).min(nrows)];
+        let starts = (0..=nrows.div_ceil(rows_a_strip)).map(border).collect();
+        Self { rows_a_strip, nrows, detail, lengths, summaries, starts }
     }
 
     /// Number of strips N; 0 without rows.
@@ -102,6 +106,14 @@ impl Strips {
     pub fn rows(&self, strips: &Range<usize>) -> Range<u64> {
         let row = |strip: usize| (strip * self.rows_a_strip).min(self.nrows) as u64;
         row(strips.start)..row(strips.end)
+    }
+
+    /// Non-zeros of neighbouring strips. O(1).
+    ///
+    /// # Panics
+    /// If there are no such strips.
+    pub fn nnz(&self, strips: &Range<usize>) -> u64 {
+        self.starts[strips.end] - self.starts[strips.start]
     }
 
     /// The block of neighbouring strips. O(what they hold).

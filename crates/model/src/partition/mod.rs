@@ -16,7 +16,7 @@ mod block_costs;
 mod cut_cost;
 
 pub use block_costs::BlockCosts;
-pub use cut_cost::{CutCost, LearnedCut, MeasuredCut};
+pub use cut_cost::{CutCost, LearnedCut, MeasuredCut, Piece};
 
 use sparsight_matrix::Seconds;
 use std::ops::Range;

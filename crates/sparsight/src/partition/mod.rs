@@ -19,9 +19,10 @@ mod strip_rows;
 use crate::{Advisor, Error, ModelName, Predictor, Profile};
 use block_times::BlockPredictor;
 use sparsight_kernels::{BLOCKS, Candidate, Execution, FUSED_PARTS, feasible, fits_one_launch};
-use sparsight_matrix::{Csr, Features, Limits, Scalar, Seconds, StripDetail, Strips};
+use sparsight_matrix::{Bytes, Csr, Features, Limits, Scalar, Seconds, StripDetail, Strips};
 use sparsight_model::{
-    BlockCosts, CutCost, PlacementRule, Prediction, RowLengthRule, optimal_partition, optimal_partition_of,
+    BlockCosts, CutCost, Piece, PlacementRule, Prediction, RowLengthRule, optimal_partition,
+    optimal_partition_of,
 };
 use std::num::NonZeroUsize;
 use std::ops::Range;
@@ -228,10 +229,14 @@ impl Planner<'_> {
             let whole =
                 alone.filter(|_| !self.cut_always).map_or(f64::INFINITY, |part| part.prediction.time.0);
             costs.set(0, all.end - 1, whole);
-            let once = Seconds(cost.fixed_s);
-            let of_block = |first, last| {
-                let time = costs.get(first, last);
-                if (first, last + 1) == (0, all.end) { time } else { once.0 + cost.part(Seconds(time)).0 }
+            let (once, bytes) = (Seconds(cost.fixed_s), self.bytes(&all));
+            let of_block = |first: usize, last: usize| {
+                let (time, strips) = (Seconds(costs.get(first, last)), first..last + 1);
+                if strips.len() == all.end {
+                    return time.0;
+                }
+                let own = if cost.s_per_byte > 0.0 { self.bytes(&strips) } else { Bytes(0) };
+                once.0 + cost.part(Piece { time, bytes: own }, bytes).0
             };
             let found = optimal_partition(all.end, once, of_block)?;
             if execution == Execution::Fused && found.parts.len() > FUSED_PARTS {
@@ -246,7 +251,8 @@ impl Planner<'_> {
             return None;
         }
         let total = |end: fn(&Prediction) -> Seconds| {
-            cost.total(&parts.iter().map(|part| end(&part.prediction)).collect::<Vec<_>>())
+            let piece = |part: &Part| Piece { time: end(&part.prediction), bytes: self.bytes(&part.strips) };
+            cost.total(&parts.iter().map(piece).collect::<Vec<_>>())
         };
         let predicted = total(|prediction| prediction.time);
         let interval = match cost.learned {
@@ -257,6 +263,12 @@ impl Planner<'_> {
             _ => (total(|prediction| prediction.low), total(|prediction| prediction.high)),
         };
         Some(Strategy { execution, parts, predicted, interval, cost, single: single.clone() })
+    }
+
+    /// Of neighbouring strips in CSR.
+    fn bytes(&self, strips: &Range<usize>) -> Bytes {
+        let rows = self.strips.rows(strips);
+        Csr::<f32>::device_bytes(rows.end - rows.start, self.strips.nnz(strips), self.candidates[0].dtype)
     }
 
     /// The best candidate for a block; `None` if none is possible and predicted.

@@ -3,8 +3,8 @@
 use super::recorded;
 use serde::{Deserialize, Serialize};
 use sparsight_kernels::{Candidate, Execution};
-use sparsight_matrix::{Dtype, Seconds};
-use sparsight_model::MeasuredCut;
+use sparsight_matrix::{Csr, Dtype, Seconds};
+use sparsight_model::{MeasuredCut, Piece};
 
 /// What a cut was predicted to take and took; beside it the best single candidate, timed in turn with it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -55,6 +55,10 @@ impl CutRecord {
 
     /// What it teaches of the cost of cutting.
     pub fn measured(&self) -> MeasuredCut {
-        MeasuredCut { parts: self.parts.iter().map(|part| part.predicted_s).collect(), time: self.time_s }
+        let piece = |part: &CutPart| Piece {
+            time: part.predicted_s,
+            bytes: Csr::<f32>::device_bytes(part.nrows, part.nnz, self.dtype),
+        };
+        MeasuredCut { parts: self.parts.iter().map(piece).collect(), time: self.time_s }
     }
 }

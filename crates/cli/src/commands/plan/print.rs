@@ -78,14 +78,24 @@ fn added_up(strategy: &Strategy) -> String {
     let Some(learned) = &cost.learned else {
         return format!("{execution}: the sum of its parts; no profile run has told what cutting costs");
     };
-    let [once, each] = [cost.fixed_s, cost.s_per_part].map(|time| Seconds(time).to_string());
+    let once = if cost.fixed_s > 0.0 { format!("{} + ", Seconds(cost.fixed_s)) } else { String::new() };
     let time = if cost.shared_s > 0.0 { format!("(E - {})", Seconds(cost.shared_s)) } else { "E".to_owned() };
+    let evicted = if cost.s_per_byte > 0.0 {
+        format!(
+            " + {} for each MB that parts evict from {}",
+            Seconds(1e6 * cost.s_per_byte),
+            cost.cache_bytes
+        )
+    } else {
+        String::new()
+    };
+    let each =
+        if cost.s_per_part > 0.0 { format!(" + {} a part", Seconds(cost.s_per_part)) } else { String::new() };
     format!(
-        "{execution}: {once} + sum of {:.2} {time} + {each} a part, learned from {} that took {:.2} times the sum of \
-         their parts",
+        "{execution}: {once}sum of {:.2} {time}{each}{evicted}; learned from {}, of which it misses half by less than {}",
         cost.factor,
         counted(learned.error.count as u64, "cut"),
-        learned.over_sums
+        percent(learned.error.median)
     )
 }
 
