@@ -52,5 +52,5 @@ pub use partition::{Part, PartitionObjective, Partitioning, Strategy};
 pub use predictor::{ModelName, Predictor};
 pub use profile::Profile;
 pub use reference::Reference;
-pub use run::{MeasuredPartition, Plan, Prepared, contest, run_partition};
+pub use run::{MeasuredPartition, Plan, Prepared, contest, fastest, run_partition};
 pub use transfer::{CrossArchitecture, ReferenceOrigin};

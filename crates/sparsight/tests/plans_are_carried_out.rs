@@ -4,7 +4,7 @@ use sparsight::device::timing::{Caches, StoppingRule};
 use sparsight::device::{DeviceError, PartitionError, cpu::Cpu, random_x};
 use sparsight::kernels::{Candidate, Execution};
 use sparsight::matrix::{Csr, Dtype, Seconds, gallery::Recipe, reference};
-use sparsight::{Advisor, Bench, Error, Objective, Plan, Profile, run_partition};
+use sparsight::{Advisor, Bench, Error, Objective, Plan, Profile, fastest, run_partition};
 use std::ops::Range;
 
 fn matrix(recipe: &str) -> Csr<f64> {
@@ -38,6 +38,38 @@ fn a_plan_of_parts_computes_what_the_reference_computes() {
         assert!((y - expected_y).abs() <= 5.0 * expected.bound[row] + 1e-15, "{row}: {y}, {expected_y}");
     }
     assert!(prepared.batch(3, Caches::Warm).unwrap().0 > 0.0);
+}
+
+#[test]
+fn the_fastest_of_several_plans_is_the_one_with_the_least_time_and_what_cannot_run_is_none() {
+    let cpu = Cpu::with_threads(2).unwrap();
+    // A thread a row waits for the long rows; 30,000 rows of one or two, a few of 3,000.
+    let a = matrix("arrow,n=3000");
+    let how = Bench { rule: StoppingRule::BRISK, ..Bench::default() };
+    let whole = |id: &str| Plan::whole(a.nrows(), id.parse().unwrap(), None);
+    let impossible = Plan::try_new(parts(), Execution::Sequential, None).unwrap();
+    let padded = whole("ell/b256/f64");
+    let plans = vec![impossible.clone(), padded.clone(), whole("csr-scalar/b256/f64"), whole("coo/b256/f64")];
+    let (plan, measured) = fastest(&cpu, &a, plans.clone(), &how).unwrap();
+    assert!(plans[2..].contains(&plan), "{plan}");
+    assert!(measured.timing.time.0 > 0.0);
+    let none = fastest(&cpu, &a, vec![impossible, padded], &how).unwrap_err();
+    assert!(matches!(none, Error::Device(DeviceError::Partition(_))), "that of the first: {none}");
+}
+
+#[test]
+fn the_plans_are_the_candidates_that_are_ranked_first() {
+    let a = matrix("stencil2d,n=100");
+    let profile = Profile::shipped("nvidia-h200").unwrap();
+    let (advisor, objective) = (Advisor::new(&profile), Objective::default());
+    let plans = advisor.plans(&a, &objective, 4.try_into().unwrap()).unwrap();
+    let ranked = advisor.advise(&sparsight::matrix::Features::of(&a), Dtype::F64, &objective).unwrap().ranked;
+    let ours = ranked.iter().filter(|advised| !advised.candidate.kernel.is_vendors()).take(4);
+    let expected: Vec<Plan> = ours
+        .map(|advised| Plan::whole(a.nrows(), advised.candidate, Some(advised.prediction.time)))
+        .collect();
+    assert_eq!(plans, expected);
+    assert_eq!(advisor.plan(&a, &objective).unwrap(), plans[0]);
 }
 
 #[test]

@@ -14,12 +14,13 @@
 //! ```
 //! What the sums leave out is the cache. By itself a part of 30 MB stays in the L2 from one product to the next, and that is
 //! how E was measured; in a product of all parts it is evicted by the others, and what was there has to come from memory. On
-//! an H200 matrices of 40 to 150 MB take 1.3 to 1.6 times the sum of the measured times of their parts, others 1.0 times.
+//! an H200 matrices of 40 to 150 MB take 1.36 times the sum of the measured times of their parts (median of 18 sequential
+//! cuts), smaller ones 1.00 and larger ones 1.03 times (docs/results/h200-plans.md).
 //! Fused parts share more than a launch: while one waits for its first data another one works. L is then the time of a
 //! product of next to nothing.
 //!
-//! a also takes what is wrong with E on average, for blocks that were chosen because they look fast: the law belongs to the
-//! model that made E. A matrix that is not cut takes its E, whatever was learned.
+//! a and b also take what is wrong with E on average, for blocks that were chosen because they look fast: the law belongs to
+//! the model that made E. A matrix that is not cut takes its E, whatever was learned.
 //!
 //! The sums: Guo, Wang and Chen 2014, section 4, and this project's for one launch. The cache and what is learned are this
 //! project's own.

@@ -11,7 +11,7 @@ mod measured;
 mod plan;
 mod prepared;
 
-pub use contest::contest;
+pub use contest::{contest, fastest};
 pub use measured::{MeasuredPartition, run_partition};
 pub use plan::Plan;
 pub use prepared::Prepared;

@@ -1,11 +1,12 @@
 //! What to do with a matrix.
 
 use super::Prepared;
-use crate::{Advisor, Error, Objective, Strategy, Why};
+use crate::{Advised, Advisor, Error, Objective, Strategy, Why};
 use sparsight_device::{Device, DeviceError, Partition};
-use sparsight_kernels::{Candidate, Execution, Kernel};
+use sparsight_kernels::{Candidate, Execution};
 use sparsight_matrix::{Csr, Features, Scalar, Seconds};
 use std::fmt;
+use std::num::NonZeroUsize;
 use std::ops::Range;
 
 /// Which rows of a matrix are computed by which candidate, and what that is predicted to take.
@@ -90,11 +91,30 @@ impl Advisor<'_> {
     ///
     /// # Errors
     /// As [`Advisor::advise`]; [`DeviceError::Infeasible`] if the profile's device can hold `a` in no format.
+    ///
+    /// # Panics
+    /// Never: one plan is asked for.
     pub fn plan<T: Scalar>(&self, a: &Csr<T>, objective: &Objective) -> Result<Plan, Error> {
+        Ok(self.plans(a, objective, NonZeroUsize::MIN)?.swap_remove(0))
+    }
+
+    /// The plans that are predicted to be the best, best first, at most `most` and at least one: to try them with
+    /// [`fastest`](crate::fastest) where many products are to come.
+    ///
+    /// # Errors
+    /// As [`Advisor::plan`].
+    pub fn plans<T: Scalar>(
+        &self,
+        a: &Csr<T>,
+        objective: &Objective,
+        most: NonZeroUsize,
+    ) -> Result<Vec<Plan>, Error> {
         let advice = self.advise(&Features::of(a), T::DTYPE, objective)?;
-        let ours = |candidate: &Candidate| !matches!(candidate.kernel, Kernel::Vendor(_));
-        if let Some(best) = advice.ranked.iter().find(|advised| ours(&advised.candidate)) {
-            return Ok(Plan::whole(a.nrows(), best.candidate, Some(best.prediction.time)));
+        let ours = advice.ranked.iter().filter(|advised| !advised.candidate.kernel.is_vendors());
+        let whole = |best: &Advised| Plan::whole(a.nrows(), best.candidate, Some(best.prediction.time));
+        let plans: Vec<Plan> = ours.take(most.get()).map(whole).collect();
+        if !plans.is_empty() {
+            return Ok(plans);
         }
         Err(match advice.refused.into_iter().next().map(|refused| refused.why) {
             Some(Why::Infeasible(reason)) => DeviceError::Infeasible(reason).into(),

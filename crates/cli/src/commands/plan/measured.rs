@@ -5,7 +5,7 @@ use crate::context::Context;
 use crate::failure::Failure;
 use sparsight::device::Device;
 use sparsight::device::timing::StoppingRule;
-use sparsight::kernels::{catalogue_on, feasible};
+use sparsight::kernels::{Candidate, catalogue_on, feasible};
 use sparsight::matrix::{Csr, Scalar, Seconds};
 use sparsight::records::{CutPart, CutRecord};
 use sparsight::{Bench, MeasuredPartition, Part, Partitioning, Plan, Strategy, contest};
@@ -17,18 +17,19 @@ pub(super) struct Measured {
     pub(super) outcome: Result<MeasuredPartition, String>,
 }
 
-/// The best single candidate, every strategy that cuts, and the routines of the vendor's library, timed in turn.
+/// The first of the single candidates (`single`, and from the second on `single 2`, ...), every strategy that cuts, and the
+/// routines of the vendor's library, timed in turn.
 pub(super) fn measure<T: Scalar>(
     matrix: &Csr<T>,
     partitioning: &Partitioning,
+    singles: &[Candidate],
     device: &dyn Device<T>,
     context: &Context,
 ) -> Result<Vec<Measured>, Failure> {
     let whole = |candidate| Plan::whole(matrix.nrows(), candidate, None);
-    let mut plans = Vec::new();
-    if let Some(Strategy { single, .. }) = partitioning.strategies.first() {
-        plans.push(("single".to_owned(), whole(single.candidate)));
-    }
+    let place = |at: usize| if at == 1 { "single".to_owned() } else { format!("single {at}") };
+    let mut plans: Vec<(String, Plan)> =
+        (1..).zip(singles).map(|(at, &candidate)| (place(at), whole(candidate))).collect();
     for strategy in partitioning.strategies.iter().filter(|strategy| !is_single(strategy)) {
         plans.push((strategy.execution.to_string(), Plan::of(strategy)?));
     }

@@ -16,15 +16,16 @@ use print::print;
 use sparsight::kernels::{Candidate, Execution, Format, catalogue_on};
 use sparsight::matrix::{Dtype, Scalar};
 use sparsight::records::{CutRecord, Journal};
-use sparsight::{Advisor, ModelName, PartitionObjective, Partitioning, Profile, Strategy};
+use sparsight::{Advisor, ModelName, Objective, PartitionObjective, Partitioning, Profile, Strategy};
 use std::num::NonZeroUsize;
 use std::str::FromStr;
 
 /// The optimal partition: row blocks, a format, kernel and block size for each, and the predicted total
 ///
 /// Rows are cut into strips, and neighbouring strips are put together in the way that takes least time in all (Guo, Wang
-/// and Chen 2014). Without --run the times are predicted and nothing is run. The vendor's routines take no part. On an
-/// H200 no predicted gain of cutting has held so far: measure with --run before you rely on one.
+/// and Chen 2014). Without --run the times are predicted and nothing is run. The vendor's routines take no part. What a cut
+/// takes was learned from cuts that were run, where the profile holds such; on an H200 hardly any gains more than the error of
+/// the prediction: measure with --run before you rely on one.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Plan {
     /// Matrices: files, folders or gallery:NAME[,key=value...]
@@ -48,6 +49,10 @@ pub(crate) struct Plan {
     /// Run each plan on the device here, in turn with the best single candidate and the routines of the vendor's library
     #[arg(long)]
     run: bool,
+    /// Run the N single candidates that are predicted to be fastest, not only the first: how much choosing by prediction
+    /// alone loses
+    #[arg(long = "try", value_name = "N", default_value = "1", requires = "run")]
+    tried: NonZeroUsize,
     /// Cut also where nothing is gained by it: the best partition into at least two parts
     #[arg(long)]
     cut: bool,
@@ -177,7 +182,10 @@ impl Plan {
         };
         let partitioning = Advisor::new(profile).partition(&matrix, &candidates, &objective)?;
         let measured = match device {
-            Some(device) => measure(&matrix, &partitioning, device.of(), context)?,
+            Some(device) => {
+                let single = self.singles(profile, &partitioning, &candidates)?;
+                measure(&matrix, &partitioning, &single, device.of(), context)?
+            }
             None => Vec::new(),
         };
         if let (Some(device), Some(cuts)) = (device, cuts) {
@@ -187,6 +195,27 @@ impl Plan {
             }
         }
         Ok(Planned { title: source.title(), partitioning, measured })
+    }
+
+    /// The single candidates to be run: the best, and as many as are to be tried of those that are ranked next.
+    fn singles(
+        &self,
+        profile: &Profile,
+        partitioning: &Partitioning,
+        candidates: &[Candidate],
+    ) -> Result<Vec<Candidate>, Failure> {
+        let Some(Strategy { single, .. }) = partitioning.strategies.first() else { return Ok(Vec::new()) };
+        let best = single.candidate;
+        let objective = Objective {
+            products: None,
+            model: self.model.model,
+            placement: self.model.placement,
+            row_length: self.model.row_length,
+        };
+        let advice = Advisor::new(profile).advise(&partitioning.features, best.dtype, &objective)?;
+        let ranked = advice.ranked.iter().map(|advised| advised.candidate);
+        let next = ranked.filter(|candidate| *candidate != best && candidates.contains(candidate));
+        Ok(std::iter::once(best).chain(next).take(self.tried.get()).collect())
     }
 
     fn print_json(&self, planned: &[Planned], profile: &Profile, context: &Context) -> Result<(), Failure> {

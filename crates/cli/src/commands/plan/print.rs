@@ -105,6 +105,9 @@ fn gained(strategy: &Strategy) -> String {
     match gain {
         _ if is_single(strategy) => "the best single".to_owned(),
         gain if gain < 0.0 => format!("{} more than the best single", percent(-gain)),
+        gain if strategy.interval.1 >= strategy.single.prediction.time => {
+            format!("{} less than the best single, which is within the error", percent(gain))
+        }
         gain => format!("{} less than the best single", percent(gain)),
     }
 }
