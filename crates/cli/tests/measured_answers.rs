@@ -81,40 +81,64 @@ fn cuts_that_were_run_teach_what_cutting_costs() {
     let path = dir.path();
     let profile = "profile -o p --dtype f64 --max-bytes 2MB --row-lengths constant --device cpu --jobs 2";
     json(path, &profile.split(' ').collect::<Vec<_>>());
-    let matrices: Vec<String> =
-        (0..12).map(|i| format!("gallery:banded,n={},band=2", 2000 + 200 * i)).collect();
+    let matrices = ["gallery:banded,n=2000,band=2", "gallery:banded,n=3000,band=4", "gallery:stencil2d,n=60"];
     let flags = "--profile p --model strip --strips 4 --run --cut --record --jobs 2";
-    let mut plan = vec!["plan"];
-    plan.extend(matrices.iter().map(String::as_str));
-    plan.extend(flags.split(' '));
+    let plan = [&["plan"][..], &matrices, &flags.split(' ').collect::<Vec<_>>()].concat();
     let planned = json(path, &plan);
     let of = |object: &serde_json::Value| object["matrices"].as_array().unwrap().clone();
-    assert_eq!(of(&planned).len(), 12);
+    assert_eq!(of(&planned).len(), 3);
     for strategy in of(&planned).iter().flat_map(|matrix| matrix["strategies"].as_array().unwrap()) {
         assert!(strategy["parts"].as_array().unwrap().len() > 1, "cut in any case: {strategy}");
     }
-    let lines = || std::fs::read_to_string(path.join("p/cuts.jsonl")).unwrap();
-    assert_eq!(lines().lines().count(), 24, "sequential and fused");
-    for line in lines().lines() {
-        let cut: serde_json::Value = serde_json::from_str(line).unwrap();
+    let cuts = path.join("p/cuts.jsonl");
+    let lines = || -> Vec<serde_json::Value> {
+        let text = std::fs::read_to_string(&cuts).unwrap();
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    };
+    assert_eq!(lines().len(), 6, "sequential and fused");
+    for cut in lines() {
         let parts = cut["parts"].as_array().unwrap();
         let rows: u64 = parts.iter().map(|part| part["nrows"].as_u64().unwrap()).sum();
         assert_eq!(Some(rows), cut["single"]["nrows"].as_u64());
         assert!(parts.iter().all(|part| part["time_s"].as_f64().unwrap() > 0.0), "{cut}");
     }
-    assert_eq!(of(&json(path, &plan)).len(), 0, "what is there is not run again");
-    assert_eq!(lines().lines().count(), 24);
+    let again = run(path, &plan);
+    assert!(again.contains("0 cuts added to p/cuts.jsonl, 6 known before"), "{again}");
+    assert_eq!(lines().len(), 6, "what is there is not run again");
+    // Another cut of the same matrix is; what cannot be read is left out, what has a single strip is not cut.
+    std::fs::write(path.join("broken.mtx"), "nothing\n").unwrap();
+    let others = ["plan", matrices[0], "broken.mtx", "gallery:banded,n=20,band=1"];
+    let flags = "--profile p --model strip --strips 7 --run --cut --record --jobs 2 --execution fused";
+    let text = run(path, &[&others[..], &flags.split(' ').collect::<Vec<_>>()].concat());
+    assert!(text.starts_with("exit code: 1") && text.contains("warning: skipped: broken.mtx"), "{text}");
+    assert!(text.contains("1 cut added to p/cuts.jsonl, 0 known before"), "{text}");
 
-    let cut_once = ["plan", &matrices[0], "--profile", "p", "--model", "strip", "--strips", "4", "--cut"];
+    let cut_once = ["plan", matrices[0], "--profile", "p", "--model", "strip", "--strips", "4", "--cut"];
     let text = run(path, &cut_once);
-    assert!(text.contains("no profile run has told what cutting costs"), "{text}");
+    assert!(text.contains("is learned by `plan --run --cut --record`, then `fit`"), "{text}");
+    // As if 40 fused cuts into two parts had taken 1.3 times what was predicted.
+    let mut made = String::new();
+    for i in 0..40 {
+        let mut cut = lines().into_iter().find(|cut| cut["execution"] == "fused").unwrap();
+        let part = cut["parts"][0].clone();
+        cut["parts"] = serde_json::json!([part, part]);
+        let time = 1e-6 * 1.2_f64.powi(i);
+        cut["parts"][0]["predicted_s"] = time.into();
+        cut["parts"][1]["predicted_s"] = (2.0 * time).into();
+        cut["time_s"] = (1.3 * 3.0 * time).into();
+        cut["matrix"] = format!("made-up/{i}").into();
+        made += &(cut.to_string() + "\n");
+    }
+    std::fs::write(&cuts, made).unwrap();
     let text = run(path, &["fit", "p"]);
-    assert!(text.contains("12 cuts by strip, fused: "), "{text}");
+    assert!(text.contains("40 cuts by strip, fused: took 1.30 times the sum"), "{text}");
+    assert!(!text.contains("sequential"), "{text}");
     let text = run(path, &cut_once);
-    assert!(text.contains("learned from 12 cuts that took "), "{text}");
-    let shipped = [&cut_once[..2], &["--profile", "nvidia-h200", "--run", "--cut", "--record"]].concat();
-    let text = run(path, &shipped);
-    assert!(text.starts_with("exit code: ") && !text.starts_with("exit code: 0"), "{text}");
+    assert!(text.contains("1.30 x what each part takes") && text.contains("learned from 40 cuts"), "{text}");
+    assert!(text.contains("is learned by `plan --run --cut --record`, then `fit`"), "sequential: {text}");
+    let shipped = ["--profile", "nvidia-h200", "--run", "--cut", "--record"];
+    let text = run(path, &[&cut_once[..2], &shipped].concat());
+    assert!(text.contains("'nvidia-h200' is no folder, and records are added to one"), "{text}");
 }
 
 #[test]

@@ -55,17 +55,21 @@ impl PreparationCost {
         let samples = measured.iter().map(|m| (inputs(m.csr, m.held), m.time.0));
         let [fixed_s, s_per_csr_byte, s_per_byte] = non_negative::fit(samples)?;
         let [s_per_csr_byte, s_per_byte] = [s_per_csr_byte / UNIT, s_per_byte / UNIT];
-        let cost = |m: &MeasuredPreparation| {
-            fixed_s + s_per_csr_byte * m.csr.0 as f64 + s_per_byte * m.held.0 as f64
-        };
-        let error = Accuracy::of(measured.iter().map(|m| (Seconds(cost(m)), m.time)))?;
+        let time =
+            |m: &MeasuredPreparation| Seconds(line([fixed_s, s_per_csr_byte, s_per_byte], m.csr, m.held));
+        let error = Accuracy::of(measured.iter().map(|m| (time(m), m.time)))?;
         Some(Self { fixed_s, s_per_csr_byte, s_per_byte, error })
     }
 
     /// T.
     pub fn at(&self, csr: Bytes, held: Bytes) -> Seconds {
-        Seconds(self.fixed_s + self.s_per_csr_byte * csr.0 as f64 + self.s_per_byte * held.0 as f64)
+        Seconds(line([self.fixed_s, self.s_per_csr_byte, self.s_per_byte], csr, held))
     }
+}
+
+/// `a + b B_CSR + c B`.
+fn line([a, b, c]: [f64; 3], csr: Bytes, held: Bytes) -> f64 {
+    a + b * csr.0 as f64 + c * held.0 as f64
 }
 
 /// Bytes are counted in these, so that the equations are about as large as each other.
@@ -110,9 +114,10 @@ impl PreparationModel {
                 |(&format, measured): (&Format, &Vec<_>)| Some((format, PreparationCost::fit(measured)?));
             formats.iter().filter_map(fitted).collect()
         };
+        let most = formats.values().chain(on_device.values()).map(Vec::len).max();
         let (on_host, on_device) = (learned(formats), learned(on_device));
         if on_host.is_empty() && on_device.is_empty() {
-            let got = formats.values().map(Vec::len).max().unwrap_or(0);
+            let got = most.unwrap_or(0);
             return Err(PredictError::TooFewMatrices { model: "preparation", got, needed: LEAST });
         }
         let of_routine = |(kernel, measured): (&Kernel, &Vec<MeasuredPreparation>)| {

@@ -8,9 +8,9 @@ use crate::profiling;
 use crate::table::Table;
 use crate::text::{counted, matrices, percent};
 use serde::Serialize;
-use sparsight::kernels::Kernel;
+use sparsight::kernels::{Execution, Kernel};
 use sparsight::matrix::Dtype;
-use sparsight::model::{CrossValidation, LearnedModel, Learner, StripModel};
+use sparsight::model::{CrossValidation, CutCost, LearnedModel, Learner, StripModel};
 use sparsight::profile::ProfileFolder;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -36,6 +36,9 @@ struct FitJson {
     /// What cross-validation found of the models that learned from measured matrices.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     learned: Vec<LearnedJson>,
+    /// What cutting costs, by model and execution.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    cutting: BTreeMap<String, BTreeMap<Execution, CutCost>>,
 }
 
 #[derive(Serialize)]
@@ -80,7 +83,8 @@ impl Fit {
         .collect();
         let trained_on = names.len();
         if context.printer.is_json() {
-            let body = FitJson { folder: self.folder.clone(), trained_on, models: fitted, learned };
+            let (folder, cutting) = (self.folder.clone(), models.cutting);
+            let body = FitJson { folder, trained_on, models: fitted, learned, cutting };
             context.printer.object(&Document::new("sparsight/fit/1", body))?;
             return Ok(Exit::Done);
         }
@@ -140,7 +144,8 @@ impl Fit {
             for (execution, cost) in costs {
                 let Some(learned) = &cost.learned else { continue };
                 context.printer.line(format_args!(
-                    "{} by {model}, {execution}: {:.2} times the sum of their parts; learned with a median error of {}",
+                    "{} by {model}, {execution}: took {:.2} times the sum of what was predicted for their parts; learned \
+                     with a median error of {}",
                     counted(learned.error.count as u64, "cut"),
                     learned.over_sums,
                     percent(learned.error.median)

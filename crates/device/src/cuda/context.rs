@@ -5,7 +5,7 @@ use super::staging::{self, Staging};
 use crate::DeviceError;
 use cudarc::driver::result::{self, DriverError};
 use cudarc::driver::sys;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
 /// The device's primary context and a stream of its own, on all multiprocessors or on a part of them.
 ///
@@ -25,7 +25,7 @@ pub(super) struct Context {
 // SAFETY: the driver's functions may be called from any thread with any of these handles; a thread must only have
 // made the context its current one, which `bind` does.
 unsafe impl Send for Context {}
-// SAFETY: as above; nothing is changed through a shared reference.
+// SAFETY: as above; nothing but what lies behind the lock is changed through a shared reference.
 unsafe impl Sync for Context {}
 
 /// Gives a failed driver call its name and the driver's words.
@@ -105,20 +105,33 @@ impl Context {
     /// `address` is that of as many bytes on the device.
     pub(super) unsafe fn upload(&self, address: sys::CUdeviceptr, data: &[u8]) -> Result<(), DeviceError> {
         self.bind()?;
-        if data.len() >= staging::LEAST {
-            let mut staging = self.staging.lock().unwrap_or_else(PoisonError::into_inner);
-            let staging = match &mut *staging {
-                Some(staging) => staging,
-                none => none.insert(Staging::new()?),
-            };
-            // SAFETY: as the caller promises; the context is current.
-            let queued = unsafe { staging.upload(address, data, self.stream) };
-            // Waited for even after a failure: part of the copy may be under way.
-            return self.synchronize().and(queued);
+        if data.len() >= staging::LEAST
+            && let Some(mut staging) = self.free_staging()
+        {
+            // Where nothing may be pinned, the driver's own way is left.
+            if staging.is_none() {
+                *staging = Staging::new().ok();
+            }
+            if let Some(staging) = &mut *staging {
+                // SAFETY: as the caller promises; the buffers and the stream are this context's.
+                let queued = unsafe { staging.upload(address, data, self.stream, || self.bind()) };
+                // Waited for even after a failure: part of the copy may be under way.
+                return self.synchronize().and(queued);
+            }
         }
         // SAFETY: as the caller promises; `data` stays borrowed until the copy is done.
         let queued = unsafe { result::memcpy_htod_async(address, data, self.stream) };
         self.synchronize().and(named("cuMemcpyHtoDAsync", queued))
+    }
+
+    /// The pinned buffers, unless somebody else uploads through them. Nobody waits for them: the threads that fill them take
+    /// over other work meanwhile, which may be another upload.
+    fn free_staging(&self) -> Option<MutexGuard<'_, Option<Staging>>> {
+        match self.staging.try_lock() {
+            Ok(staging) => Some(staging),
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
     }
 
     /// Bytes of device memory: (free now, all).

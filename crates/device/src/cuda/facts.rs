@@ -100,8 +100,8 @@ fn copy_rate(context: &Arc<Context>, timer: &BatchTimer) -> Result<f64, DeviceEr
     Ok(if time.0 > 0.0 { 2.0 * bytes as f64 / time.0 } else { 0.0 })
 }
 
-/// Bytes a second from ordinary, pageable host memory, which is where matrices come from; pinned memory would be
-/// faster and is not what is used.
+/// Bytes a second from ordinary, pageable host memory, which is where matrices come from, the way that large arrays go:
+/// through pinned buffers.
 fn upload_rate(context: &Arc<Context>) -> Result<f64, DeviceError> {
     let data = vec![1_u32; UPLOAD_BYTES / 4];
     let mut array = DeviceArray::of(context, &data)?;

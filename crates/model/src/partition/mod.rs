@@ -33,8 +33,8 @@ pub struct Partition {
 /// The partition of `strips` strips with the least total `once + sum of (cost - once)`, where `once` is what a product
 /// pays a single time however many parts it has ([`CutCost::fixed_s`]; 0: the total is the sum of the costs).
 ///
-/// `cost(first, last)` is the time in seconds of a block of strips `first ..= last`, run by itself; infinite if it cannot
-/// be run. `None` without strips or if no partition has a finite total. O(N^2), every cost asked for once.
+/// `cost(first, last)` is the time in seconds of a product with a block of strips `first ..= last` as its only part, `once`
+/// included; infinite if it cannot be run. `None` without strips or if no partition has a finite total. O(N^2), every cost asked for once.
 ///
 /// ```
 /// use sparsight_model::optimal_partition;

@@ -212,6 +212,10 @@ impl<'a> PreparedStrip<'a> {
     /// It needs no features that [`Block::outline`](sparsight_matrix::Block::outline) lacks, but those of a matrix with
     /// the prepared columns. O(kernels).
     pub fn push(&mut self, features: &Features, is_possible: impl Fn(Kernel) -> bool) {
+        debug_assert!(
+            self.counts.may_precede(features.nrows, features.nnz),
+            "rows and non-zeros do not decrease"
+        );
         self.banded.push(reuse(features));
         self.counts.push(features.nrows, features.nnz, features.hyb.coo_nnz);
         for keys in &mut self.keys {

@@ -37,6 +37,12 @@ impl Counts {
         }
     }
 
+    /// Whether these are no fewer than the last ones.
+    pub(super) fn may_precede(&self, nrows: u64, nnz: u64) -> bool {
+        let is_less = |last: Option<&f64>, next: u64| last.is_some_and(|&last| (next as f64) < last);
+        !is_less(self.rows.last(), nrows) && !is_less(self.non_zeros.last(), nnz)
+    }
+
     pub(super) fn push(&mut self, nrows: u64, nnz: u64, rest: u64) {
         self.rows.push(nrows as f64);
         self.non_zeros.push(nnz as f64);

@@ -41,7 +41,7 @@ pub struct PartitionObjective {
     pub strips: Option<NonZeroUsize>,
     /// How the parts are run: a strategy for each.
     pub executions: Vec<Execution>,
-    /// At least two parts, also where one is predicted to be faster: to measure what cutting costs.
+    /// At least two parts where there are two strips, also if one is predicted to be faster: to measure what cutting costs.
     pub cut_always: bool,
 }
 
@@ -81,7 +81,8 @@ pub struct Partitioning {
 pub struct Strategy {
     /// How the parts are run.
     pub execution: Execution,
-    /// From the first row on; a single one if nothing is gained by cutting.
+    /// From the first row on; a single one if nothing is gained by cutting, unless [`PartitionObjective::cut_always`] asks for
+    /// more.
     pub parts: Vec<Part>,
     /// What one product takes: [`CutCost::total`] of the parts.
     pub predicted: Seconds,
@@ -90,7 +91,7 @@ pub struct Strategy {
     pub interval: (Seconds, Seconds),
     /// How the parts add up.
     pub cost: CutCost,
-    /// The whole matrix in the best single candidate, whatever the execution: what `advise` ranks first.
+    /// The whole matrix in the best single of the candidates, whatever the execution: what `advise` ranks first of them.
     pub single: Part,
 }
 
@@ -113,7 +114,7 @@ pub struct Part {
 
 impl Strategy {
     /// Share of the best single candidate's time that is saved; negative where parts that share a launch cannot do what the
-    /// best single candidate does.
+    /// best single candidate does, or where the matrix had to be cut.
     pub fn gain(&self) -> f64 {
         1.0 - self.predicted.0 / self.single.prediction.time.0
     }
@@ -182,8 +183,7 @@ impl Advisor<'_> {
         let planner = Planner { profile, model, predictor, candidates, limits, cut_always, whole, strips };
         let strategies = planner.strategies(&blocks, &objective.executions);
         let possible = |c: &Candidate| feasible(c, &planner.whole, &planner.limits).is_ok();
-        let too_few_strips = cut_always && planner.strips.count() < 2;
-        if strategies.is_empty() && !too_few_strips && planner.candidates.iter().any(possible) {
+        if strategies.is_empty() && planner.candidates.iter().any(possible) {
             let missing = format!("{model} model for {}", T::DTYPE);
             return Err(Error::Lacking { profile: self.profile().name.clone(), missing });
         }
@@ -221,13 +221,15 @@ impl Planner<'_> {
     ) -> Option<Strategy> {
         let all = 0..self.strips.count();
         let alone = self.part(all.clone(), among);
-        let cost = self.profile.cut_cost(self.model, execution);
+        let learned = self.profile.cut_cost(self.model, execution);
+        let sums = CutCost::sums(execution, self.profile.device.facts.launch_s);
+        let cost = if learned.reaches(single.prediction.time) { learned } else { sums };
         let ranges = if all.is_empty() {
             vec![all]
         } else {
             // Of the whole more is known than its strips say, it is what `advise` predicts, and nothing is cut.
-            let whole =
-                alone.filter(|_| !self.cut_always).map_or(f64::INFINITY, |part| part.prediction.time.0);
+            let is_allowed = !self.cut_always || all.end == 1;
+            let whole = alone.filter(|_| is_allowed).map_or(f64::INFINITY, |part| part.prediction.time.0);
             costs.set(0, all.end - 1, whole);
             let (once, bytes) = (Seconds(cost.fixed_s), self.bytes(&all));
             let of_block = |first: usize, last: usize| {

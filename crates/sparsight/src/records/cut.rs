@@ -1,6 +1,6 @@
 //! One matrix cut into parts, on one device.
 
-use super::recorded;
+use super::{recorded, significant};
 use serde::{Deserialize, Serialize};
 use sparsight_kernels::{Candidate, Execution};
 use sparsight_matrix::{Csr, Dtype, Seconds};
@@ -23,6 +23,9 @@ pub struct CutRecord {
     pub parts: Vec<CutPart>,
     /// Measured time of one product of all parts.
     pub time_s: Seconds,
+    /// Its interquartile range over its median; absent in lines of before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spread: Option<f64>,
 }
 
 /// Neighbouring rows with a candidate.
@@ -46,6 +49,7 @@ impl CutRecord {
     #[must_use]
     pub fn recorded(mut self) -> Self {
         self.time_s = recorded(self.time_s);
+        self.spread = self.spread.map(|spread| significant(spread, 2));
         for part in self.parts.iter_mut().chain([&mut self.single]) {
             part.predicted_s = recorded(part.predicted_s);
             part.time_s = part.time_s.map(recorded);

@@ -6,6 +6,7 @@ use serde::Serialize;
 use sparsight::Part;
 use sparsight::kernels::Execution;
 use sparsight::matrix::{Dtype, Seconds};
+use sparsight::model::CutCost;
 
 #[derive(Serialize)]
 pub(super) struct PlansJson {
@@ -35,6 +36,9 @@ pub(super) struct MeasuredJson {
     pub(super) what: String,
     /// A candidate, or the parts.
     pub(super) plan: String,
+    /// Of a routine of the vendor's nothing is predicted here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) predicted_s: Option<Seconds>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) time_s: Option<Seconds>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -54,6 +58,8 @@ pub(super) struct StrategyJson {
     pub(super) high_s: Seconds,
     /// Share of the best single candidate's time that is saved.
     pub(super) gain: f64,
+    /// How the times of several parts add up.
+    pub(super) cost: CutCost,
     pub(super) parts: Vec<PartJson>,
 }
 
@@ -76,6 +82,7 @@ impl From<&Measured> for MeasuredJson {
         Self {
             what: what.clone(),
             plan: plan.to_string(),
+            predicted_s: plan.predicted(),
             time_s: known.map(|known| known.timing.time),
             spread: known.map(|known| known.timing.spread),
             preparation_s: known.map(|known| known.preparation.total()),

@@ -22,14 +22,16 @@ pub(super) struct Measured {
 pub(super) fn measure<T: Scalar>(
     matrix: &Csr<T>,
     partitioning: &Partitioning,
-    singles: &[Candidate],
+    singles: &[(Candidate, Seconds)],
     device: &dyn Device<T>,
     context: &Context,
 ) -> Result<Vec<Measured>, Failure> {
-    let whole = |candidate| Plan::whole(matrix.nrows(), candidate, None);
+    let whole = |candidate, predicted| Plan::whole(matrix.nrows(), candidate, predicted);
     let place = |at: usize| if at == 1 { "single".to_owned() } else { format!("single {at}") };
-    let mut plans: Vec<(String, Plan)> =
-        (1..).zip(singles).map(|(at, &candidate)| (place(at), whole(candidate))).collect();
+    let mut plans: Vec<(String, Plan)> = (1..)
+        .zip(singles)
+        .map(|(at, &(candidate, time))| (place(at), whole(candidate, Some(time))))
+        .collect();
     for strategy in partitioning.strategies.iter().filter(|strategy| !is_single(strategy)) {
         plans.push((strategy.execution.to_string(), Plan::of(strategy)?));
     }
@@ -37,7 +39,7 @@ pub(super) fn measure<T: Scalar>(
         let fits = feasible(c, &partitioning.features, &device.limits()).is_ok();
         c.kernel.is_vendors() && fits && device.runs(c.kernel).is_ok()
     });
-    plans.extend(vendors.map(|candidate| (candidate.kernel.to_string(), whole(candidate))));
+    plans.extend(vendors.map(|candidate| (candidate.kernel.to_string(), whole(candidate, None))));
     let how = how(context);
     let (names, plans): (Vec<String>, Vec<Plan>) = plans.into_iter().unzip();
     let outcomes = contest(device, matrix, &plans, &how);
@@ -51,8 +53,8 @@ fn how(context: &Context) -> Bench {
     Bench { rule: StoppingRule::BRISK, seed: context.seed, ..Bench::default() }
 }
 
-/// What is recorded of the strategies that cut and were run: each part is run by itself as well. None of those of which a
-/// part or the whole failed.
+/// What is recorded of the strategies that cut and were run: each part is run by itself as well. None where the cut or the
+/// best single candidate failed.
 pub(super) fn records<T: Scalar>(
     name: &str,
     matrix: &Csr<T>,
@@ -63,7 +65,7 @@ pub(super) fn records<T: Scalar>(
 ) -> Vec<CutRecord> {
     let of = |what: &str| {
         let found = measured.iter().find(|one| one.what == what)?;
-        found.outcome.as_ref().ok().map(|known| known.timing.time)
+        found.outcome.as_ref().ok().map(|known| known.timing)
     };
     let part = |part: &Part, time_s: Option<Seconds>| CutPart {
         nrows: part.rows.end - part.rows.start,
@@ -79,12 +81,14 @@ pub(super) fn records<T: Scalar>(
         outcome.ok().map(|known| known.timing.time)
     };
     let record = |strategy: &Strategy| {
-        let time_s = of(&strategy.execution.to_string())?;
-        let single = part(&strategy.single, Some(of("single")?));
+        let timing = of(&strategy.execution.to_string())?;
+        let single = part(&strategy.single, Some(of("single")?.time));
         let parts = strategy.parts.iter().map(|one| part(one, alone(one))).collect();
         let (matrix, model) = (name.to_owned(), partitioning.model.to_string());
         let execution = strategy.execution;
-        Some(CutRecord { matrix, dtype: T::DTYPE, model, execution, single, parts, time_s }.recorded())
+        let (time_s, spread) = (timing.time, Some(timing.spread));
+        let record = CutRecord { matrix, dtype: T::DTYPE, model, execution, single, parts, time_s, spread };
+        Some(record.recorded())
     };
     partitioning.strategies.iter().filter(|strategy| strategy.parts.len() > 1).filter_map(record).collect()
 }

@@ -10,13 +10,15 @@ use crate::device_choice::{OpenDevice, ProfileFlags};
 use crate::failure::{Exit, Failure};
 use crate::json::{DeviceJson, Document, MatrixJson};
 use crate::matrix_source::MatrixSource;
+use crate::text::counted;
 use json::{MeasuredJson, PartJson, PlanJson, PlansJson, StrategyJson};
 use measured::{Measured, measure, records};
 use print::print;
 use sparsight::kernels::{Candidate, Execution, Format, catalogue_on};
-use sparsight::matrix::{Dtype, Scalar};
-use sparsight::records::{CutRecord, Journal};
-use sparsight::{Advisor, ModelName, Objective, PartitionObjective, Partitioning, Profile, Strategy};
+use sparsight::matrix::{Csr, Dtype, Scalar, Seconds};
+use sparsight::profile::ProfileFolder;
+use sparsight::records::{CutPart, CutRecord, Journal};
+use sparsight::{Advisor, ModelName, Objective, Part, PartitionObjective, Partitioning, Profile, Strategy};
 use std::num::NonZeroUsize;
 use std::str::FromStr;
 
@@ -53,12 +55,13 @@ pub(crate) struct Plan {
     /// alone loses
     #[arg(long = "try", value_name = "N", default_value = "1", requires = "run")]
     tried: NonZeroUsize,
-    /// Cut also where nothing is gained by it: the best partition into at least two parts
+    /// Cut also where nothing is gained by it: the best partition into at least two parts, where there are two strips
     #[arg(long)]
     cut: bool,
-    /// Add what was run to cuts.jsonl of the profile, a folder: from at least 12 cuts of a model `fit` learns what cutting
-    /// costs. What it holds is skipped, so that a run that was stopped goes on
-    #[arg(long, requires_all = ["run", "cut", "profile"])]
+    /// Add the cuts that were run to cuts.jsonl of the profile, which has to be a folder: from 40 cuts of one model and
+    /// execution on, `fit` learns what cutting costs. Cuts that it holds are not run again, so that a run that was stopped
+    /// goes on; after `fit` other cuts may be the best, and the same command adds these
+    #[arg(long, requires_all = ["run", "cut", "profile"], conflicts_with_all = ["placement", "row_length"])]
     record: bool,
 }
 
@@ -112,24 +115,32 @@ impl Plan {
 
     fn run_as<T: Scalar>(&self, context: &Context) -> Result<Exit, Failure> {
         let sources = MatrixSource::batch(&self.paths)?;
+        let mut cuts = if self.record { Some(Cuts::of(self.profile.folder()?)?) } else { None };
         let profile = self.profile.resolve(context, T::DTYPE)?;
         let device = if self.run { Some(self.profile.open(&profile)?) } else { None };
-        let mut cuts = if self.record { Some(self.profile.folder()?.cuts()?) } else { None };
         context.interrupt.listen();
         let bar = context.printer.progress(sources.len() as u64, "planning");
-        let mut planned = Vec::new();
+        let (mut planned, mut unreadable) = (Vec::new(), 0);
         let mut ended = Ok(());
         for (done, source) in (0..).zip(&sources) {
             bar.at(done, source.title());
-            let is_known = |cut: &CutRecord| {
-                let model = self.model.model.unwrap_or(ModelName::Best);
-                (&cut.matrix, cut.dtype, &cut.model) == (&source.record_name(), T::DTYPE, &model.to_string())
-            };
-            if cuts.as_ref().is_some_and(|cuts| cuts.records().iter().any(is_known)) {
-                continue;
-            }
             ended = context.interrupt.check().and_then(|()| {
-                planned.push(self.one::<T>(source, &profile, device.as_ref(), cuts.as_mut(), context)?);
+                let matrix = match source.load::<T>(context) {
+                    Err(Failure::Reported { message, .. }) if sources.len() > 1 => {
+                        context.printer.warning(format_args!("skipped: {message}"));
+                        unreadable += 1;
+                        return Ok(());
+                    }
+                    loaded => loaded?,
+                };
+                planned.extend(self.one(
+                    source,
+                    &matrix,
+                    &profile,
+                    device.as_ref(),
+                    cuts.as_mut(),
+                    context,
+                )?);
                 Ok(())
             });
             if ended.is_err() {
@@ -147,22 +158,32 @@ impl Plan {
                 print(one, &profile, context)?;
             }
         }
+        if let Some(Cuts { folder, added, known, .. }) = &cuts
+            && !context.printer.is_json()
+        {
+            let path = folder.path().join("cuts.jsonl");
+            let added = counted(*added, "cut");
+            context
+                .printer
+                .line(format_args!("{added} added to {}, {known} known before", path.display()))?;
+        }
         ended.map_err(|failure| failure.keeping(|| "what was planned is shown above".to_owned()))?;
         let failed = |one: &Planned| {
             one.partitioning.strategies.is_empty() || one.measured.iter().any(|m| m.outcome.is_err())
         };
-        Ok(if planned.iter().any(failed) { Exit::No } else { Exit::Done })
+        Ok(if unreadable > 0 || planned.iter().any(failed) { Exit::No } else { Exit::Done })
     }
 
+    /// `None` if all of it was recorded before.
     fn one<T: Scalar>(
         &self,
         source: &MatrixSource,
+        matrix: &Csr<T>,
         profile: &Profile,
         device: Option<&OpenDevice>,
-        cuts: Option<&mut Journal<CutRecord>>,
+        mut cuts: Option<&mut Cuts>,
         context: &Context,
-    ) -> Result<Planned, Failure> {
-        let matrix = source.load::<T>(context)?;
+    ) -> Result<Option<Planned>, Failure> {
         let wanted =
             |c: &Candidate| self.formats.is_empty() || self.formats.iter().any(|name| name.names(c.format()));
         // What is planned is ours; the vendor's library is what a plan is held against.
@@ -180,30 +201,40 @@ impl Plan {
             executions: self.execution.0.clone(),
             cut_always: self.cut,
         };
-        let partitioning = Advisor::new(profile).partition(&matrix, &candidates, &objective)?;
+        let mut partitioning = Advisor::new(profile).partition(matrix, &candidates, &objective)?;
+        let name = source.record_name();
+        if let Some(cuts) = cuts.as_deref_mut() {
+            let model = partitioning.model;
+            let planned = partitioning.strategies.len();
+            partitioning.strategies.retain(|strategy| !cuts.has(&name, T::DTYPE, model, strategy));
+            if planned > 0 && partitioning.strategies.is_empty() {
+                return Ok(None);
+            }
+        }
         let measured = match device {
             Some(device) => {
-                let single = self.singles(profile, &partitioning, &candidates)?;
-                measure(&matrix, &partitioning, &single, device.of(), context)?
+                let singles = self.singles(profile, &partitioning, &candidates)?;
+                measure(matrix, &partitioning, &singles, device.of(), context)?
             }
             None => Vec::new(),
         };
         if let (Some(device), Some(cuts)) = (device, cuts) {
-            let name = source.record_name();
-            for record in records(&name, &matrix, &partitioning, &measured, device.of(), context) {
-                cuts.append(record)?;
+            for record in records(&name, matrix, &partitioning, &measured, device.of(), context) {
+                cuts.journal.append(record)?;
+                cuts.added += 1;
             }
         }
-        Ok(Planned { title: source.title(), partitioning, measured })
+        Ok(Some(Planned { title: source.title(), partitioning, measured }))
     }
 
-    /// The single candidates to be run: the best, and as many as are to be tried of those that are ranked next.
+    /// The single candidates to be run, with their predicted times: the best, and as many as are to be tried of those that
+    /// are ranked next.
     fn singles(
         &self,
         profile: &Profile,
         partitioning: &Partitioning,
         candidates: &[Candidate],
-    ) -> Result<Vec<Candidate>, Failure> {
+    ) -> Result<Vec<(Candidate, Seconds)>, Failure> {
         let Some(Strategy { single, .. }) = partitioning.strategies.first() else { return Ok(Vec::new()) };
         let best = single.candidate;
         let objective = Objective {
@@ -213,9 +244,9 @@ impl Plan {
             row_length: self.model.row_length,
         };
         let advice = Advisor::new(profile).advise(&partitioning.features, best.dtype, &objective)?;
-        let ranked = advice.ranked.iter().map(|advised| advised.candidate);
-        let next = ranked.filter(|candidate| *candidate != best && candidates.contains(candidate));
-        Ok(std::iter::once(best).chain(next).take(self.tried.get()).collect())
+        let ranked = advice.ranked.iter().map(|advised| (advised.candidate, advised.prediction.time));
+        let next = ranked.filter(|(candidate, _)| *candidate != best && candidates.contains(candidate));
+        Ok(std::iter::once((best, single.prediction.time)).chain(next).take(self.tried.get()).collect())
     }
 
     fn print_json(&self, planned: &[Planned], profile: &Profile, context: &Context) -> Result<(), Failure> {
@@ -226,6 +257,7 @@ impl Plan {
             low_s: strategy.interval.0,
             high_s: strategy.interval.1,
             gain: strategy.gain(),
+            cost: strategy.cost,
             parts: strategy.parts.iter().take(top).map(PartJson::from).collect(),
         };
         let one = |Planned { title, partitioning, measured }: &Planned| PlanJson {
@@ -245,6 +277,37 @@ impl Plan {
             matrices: planned.iter().map(one).collect(),
         };
         context.printer.object(&Document::new("sparsight/plan/1", body))
+    }
+}
+
+/// The cuts of a profile, and how many of those asked for were added and known.
+struct Cuts {
+    folder: ProfileFolder,
+    journal: Journal<CutRecord>,
+    added: u64,
+    known: u64,
+}
+
+impl Cuts {
+    fn of(folder: ProfileFolder) -> Result<Self, Failure> {
+        Ok(Self { journal: folder.cuts()?, folder, added: 0, known: 0 })
+    }
+
+    /// Whether this very cut of the matrix was run before, with about the same predictions; counts it if so.
+    fn has(&mut self, matrix: &str, dtype: Dtype, model: ModelName, strategy: &Strategy) -> bool {
+        let is_same_part = |(known, part): (&CutPart, &Part)| {
+            let is_near = (known.predicted_s.0 / part.prediction.time.0 - 1.0).abs() < 0.05;
+            known.nrows == part.rows.end - part.rows.start && known.id == part.candidate && is_near
+        };
+        let is_same = |cut: &CutRecord| {
+            let of = (cut.matrix.as_str(), cut.dtype, cut.execution, cut.model.as_str());
+            of == (matrix, dtype, strategy.execution, &model.to_string())
+                && cut.parts.len() == strategy.parts.len()
+                && cut.parts.iter().zip(&strategy.parts).all(is_same_part)
+        };
+        let is_known = self.journal.records().iter().any(is_same);
+        self.known += u64::from(is_known);
+        is_known
     }
 }
 

@@ -8,7 +8,7 @@ use crate::printer::BOLD;
 use crate::table::Table;
 use crate::text::{between, candidate, counted, grouped, heading, percent, shape};
 use sparsight::matrix::Seconds;
-use sparsight::{Part, Profile, Strategy};
+use sparsight::{MeasuredPartition, Part, Profile, Strategy};
 
 pub(super) fn print(planned: &Planned, profile: &Profile, context: &Context) -> Result<(), Failure> {
     let Planned { title, partitioning: plan, measured } = planned;
@@ -56,18 +56,22 @@ pub(super) fn print(planned: &Planned, profile: &Profile, context: &Context) -> 
 }
 
 fn measured_table(measured: &[Measured]) -> Table {
-    let mut table = Table::new(&["<measured in turn", "<plan", "time", "prepared in"]);
+    let mut table = Table::new(&["<measured in turn", "<plan", "predicted", "time", "spread", "prepared in"]);
     for Measured { what, plan, outcome } in measured {
-        let parts = plan.partition().parts();
+        let (parts, planned) = (plan.partition().parts(), plan.predicted());
         let plan = match parts {
             [(_, single)] => candidate(single),
             parts => counted(parts.len() as u64, "part"),
         };
-        let [time, took] = match outcome {
-            Ok(known) => [known.timing.time.to_string(), known.preparation.total().to_string()],
-            Err(why) => [why.clone(), String::new()],
+        let predicted = planned.map_or_else(|| "-".to_owned(), |time| time.to_string());
+        let [time, spread, took] = match outcome {
+            Ok(known) => {
+                let MeasuredPartition { timing, preparation } = known;
+                [timing.time.to_string(), percent(timing.spread), preparation.total().to_string()]
+            }
+            Err(why) => [why.clone(), String::new(), String::new()],
         };
-        table.row([what.clone(), plan, time, took]);
+        table.row([what.clone(), plan, predicted, time, spread, took]);
     }
     table
 }
@@ -76,24 +80,29 @@ fn measured_table(measured: &[Measured]) -> Table {
 fn added_up(strategy: &Strategy) -> String {
     let Strategy { execution, cost, .. } = strategy;
     let Some(learned) = &cost.learned else {
-        return format!("{execution}: the sum of its parts; no profile run has told what cutting costs");
+        return format!(
+            "{execution}: what its parts take by themselves{}; what cutting costs is learned by `plan --run --cut \
+             --record`, then `fit`",
+            if cost.shared_s > 0.0 { ", with one launch" } else { "" }
+        );
     };
-    let once = if cost.fixed_s > 0.0 { format!("{} + ", Seconds(cost.fixed_s)) } else { String::new() };
-    let time = if cost.shared_s > 0.0 { format!("(E - {})", Seconds(cost.shared_s)) } else { "E".to_owned() };
-    let evicted = if cost.s_per_byte > 0.0 {
-        format!(
-            " + {} for each MB that parts evict from {}",
-            Seconds(1e6 * cost.s_per_byte),
-            cost.cache_bytes
-        )
-    } else {
-        String::new()
-    };
-    let each =
-        if cost.s_per_part > 0.0 { format!(" + {} a part", Seconds(cost.s_per_part)) } else { String::new() };
+    let mut terms = Vec::new();
+    if cost.fixed_s > 0.0 {
+        terms.push(Seconds(cost.fixed_s).to_string());
+    }
+    let beyond =
+        if cost.shared_s > 0.0 { format!(" beyond {}", Seconds(cost.shared_s)) } else { String::new() };
+    terms.push(format!("{:.2} x what each part takes{beyond}", cost.factor));
+    if cost.s_per_part > 0.0 {
+        terms.push(format!("{} a part", Seconds(cost.s_per_part)));
+    }
+    if cost.s_per_byte > 0.0 {
+        let (per_mega, cache) = (Seconds(1e6 * cost.s_per_byte), cost.cache_bytes);
+        terms.push(format!("{per_mega} for each MB that parts evict from a cache of {cache}"));
+    }
     format!(
-        "{execution}: {once}sum of {:.2} {time}{each}{evicted}; learned from {}, of which it misses half by less than {}",
-        cost.factor,
+        "{execution}: {}; learned from {}, half of which it misses by less than {}",
+        terms.join(" + "),
         counted(learned.error.count as u64, "cut"),
         percent(learned.error.median)
     )
