@@ -83,6 +83,27 @@ proptest! {
     }
 }
 
+/// Most of many lengths need no counting, which nobody may notice.
+#[test]
+fn outlines_of_rows_of_many_lengths_are_those_of_the_rows_alone() {
+    for text in
+        ["power-law,n=60000,degree=9", "random,rows=30000,cols=50000,row=40", "web,n=40000", "arrow,n=9000"]
+    {
+        let a = text.parse::<Recipe>().unwrap().generate::<f64>().unwrap();
+        for rows_a_strip in [1_000, 7_000] {
+            let strips = Strips::of(&a, rows_a_strip, StripDetail::RowLengths);
+            for range in blocks(&strips).into_iter().step_by(if rows_a_strip == 1_000 { 11 } else { 1 }) {
+                let rows = strips.rows(&range);
+                let alone = Features::of(&a.rows(rows.start as usize..rows.end as usize));
+                let block = strips.block(range.clone());
+                let without = Features { row_quantiles: [0; 7], row_std: 0.0, ..exact(&alone) };
+                assert_eq!(exact(block.outline()), without, "{text} {range:?}");
+                assert_eq!(exact(&block.features()), exact(&alone), "{text} {range:?}");
+            }
+        }
+    }
+}
+
 /// Both are estimates from drawn pieces, of which a strip has some and the rows alone others.
 #[test]
 fn what_is_sampled_is_near_what_the_rows_alone_say() {

@@ -54,8 +54,10 @@ impl<'s> Block<'s> {
     /// # Panics
     /// If there is none.
     pub fn grow(&mut self) -> &Features {
-        let Summary { features: strip, counts } = &self.strips.summaries[self.range.end];
-        self.lengths.add(counts, strip.nrows, strip.nnz);
+        let Summary { features: strip, counts, tallied } = &self.strips.summaries[self.range.end];
+        if let (Some(first), Some(last)) = (counts.first(), counts.last()) {
+            self.lengths.add(tallied, (first.0, last.0), strip.nrows, strip.nnz);
+        }
         self.reused += strip.nnz as f64 * strip.x_reuse;
         if self.strips.detail == StripDetail::All {
             self.places.add(strip, self.range.is_empty());
@@ -80,14 +82,25 @@ impl<'s> Block<'s> {
         &self.outline
     }
 
+    /// All its row lengths, counted anew. O(row lengths that occur in its strips).
+    fn row_lengths(&self) -> RowLengths {
+        let lengths = &self.strips.lengths;
+        let mut rows = vec![0_u64; lengths.len()];
+        for &(place, more) in self.strips.summaries[self.range.clone()].iter().flat_map(|s| &s.counts) {
+            rows[place as usize] += u64::from(more);
+        }
+        RowLengths::from_counts(lengths.iter().copied().zip(rows))
+    }
+
     /// Its features; with [`StripDetail::RowLengths`] without sizes of padded formats and locality. See the module for
-    /// what is exact. O(row lengths that occur in the matrix).
+    /// what is exact. O(row lengths that occur in the matrix, or with [`StripDetail::RowLengths`] in its strips).
     pub fn features(&self) -> Features {
         let Features { ncols, bandwidth, x_reuse, .. } = self.outline;
-        let known = Features::from_row_lengths(&self.lengths.row_lengths(), ncols, bandwidth, x_reuse);
+        let of = |lengths: &RowLengths| Features::from_row_lengths(lengths, ncols, bandwidth, x_reuse);
         match self.strips.detail {
-            StripDetail::RowLengths => known,
+            StripDetail::RowLengths => of(&self.row_lengths()),
             StripDetail::All => {
+                let known = of(&self.lengths.row_lengths());
                 let (padded, locality) = self.places.padded_and_locality(known.nnz);
                 Features { padded, locality: Some(locality), ..known }
             }

@@ -12,6 +12,42 @@
 
 use crate::{HybSplit, RowLengths, hyb};
 
+/// Which of `lengths` places have to be counted for modes and cuts of any block of these strips, given by the rows of each
+/// place. Most of many lengths are never either:
+///
+/// * The mode of a block is the most frequent length of all, or one that is no rarer than that in some strip.
+/// * HYB cuts where a third of the rows is at least as long, which holds of a block only if it holds of one of its strips.
+///   Of longer rows it has to be known how many there are, not which.
+pub(super) fn needed<'s>(
+    lengths: usize,
+    strips: impl Iterator<Item = &'s [(u32, u32)]> + Clone,
+) -> Vec<bool> {
+    let mut totals = vec![0_u64; lengths];
+    for &(place, rows) in strips.clone().flatten() {
+        totals[place as usize] += u64::from(rows);
+    }
+    let most = (0..lengths).max_by_key(|&place| totals[place]);
+    let mut needed = vec![false; lengths];
+    let mut longest_cut = 0;
+    for counts in strips {
+        let of_most = counts.iter().find(|count| Some(count.0 as usize) == most).map_or(0, |count| count.1);
+        for &(place, _) in counts.iter().filter(|count| count.1 >= of_most) {
+            needed[place as usize] = true;
+        }
+        let nrows: u64 = counts.iter().map(|count| u64::from(count.1)).sum();
+        let mut longer = 0;
+        for &(place, rows) in counts.iter().rev() {
+            longer += u64::from(rows);
+            if 3 * longer >= nrows {
+                longest_cut = longest_cut.max(place as usize);
+                break;
+            }
+        }
+    }
+    needed.iter_mut().take(longest_cut + 1).for_each(|needed| *needed = true);
+    needed
+}
+
 #[derive(Debug, Clone)]
 pub(super) struct LengthTally<'s> {
     /// All lengths that occur in the matrix, increasing.
@@ -38,9 +74,9 @@ impl<'s> LengthTally<'s> {
         Self { lengths, counts, nrows: 0, nnz: 0, ends: None, mode: 0, at: 0, rows_below: 0, nnz_below: 0 }
     }
 
-    /// Counts the rows of a strip: `(place of the length, rows)`, increasing, and all its rows and non-zeros.
-    pub(super) fn add(&mut self, counts: &[(u32, u32)], nrows: u64, nnz: u64) {
-        let (Some(&(first, _)), Some(&(last, _))) = (counts.first(), counts.last()) else { return };
+    /// Counts the rows of a strip: `(place of the length, rows)`, increasing, of the [`needed`] ones, the ends of all places,
+    /// and all its rows and non-zeros.
+    pub(super) fn add(&mut self, counts: &[(u32, u32)], (first, last): (u32, u32), nrows: u64, nnz: u64) {
         self.ends = Some(self.ends.map_or((first, last), |(least, most)| (least.min(first), most.max(last))));
         self.nrows += nrows;
         self.nnz += nnz;
@@ -119,7 +155,7 @@ impl<'s> LengthTally<'s> {
         HybSplit { width, coo_nnz: self.nnz - self.nnz_below - width * rows }
     }
 
-    /// All of them.
+    /// All that were counted.
     pub(super) fn row_lengths(&self) -> RowLengths {
         let counts = self.lengths.iter().zip(&self.counts);
         RowLengths::from_counts(counts.map(|(&length, &rows)| (length, rows.into())))
@@ -137,7 +173,7 @@ mod tests {
         let mut add = |counts: &[(u32, u32)]| {
             let rows = counts.iter().map(|c| u64::from(c.1)).sum();
             let nnz = counts.iter().map(|c| u64::from(c.1) * lengths[c.0 as usize]).sum();
-            tally.add(counts, rows, nnz);
+            tally.add(counts, (counts[0].0, counts[counts.len() - 1].0), rows, nnz);
             assert_eq!(tally.hyb_split(), tally.row_lengths().hyb_split());
             assert_eq!(tally.mode(), tally.row_lengths().mode());
             (tally.hyb_split().width, tally.hyb_split().coo_nnz)

@@ -57,6 +57,8 @@ struct Summary {
     features: Features,
     /// `(place of a length, rows of that length)`, increasing.
     counts: Vec<(u32, u32)>,
+    /// Those of them that a growing block has to count.
+    tallied: Vec<(u32, u32)>,
 }
 
 impl Strips {
@@ -85,8 +87,18 @@ impl Strips {
         let known = |(features, own): (Features, RowLengths)| Summary {
             features,
             counts: own.counts().iter().map(|&(length, rows)| (place(length), rows as u32)).collect(),
+            tallied: Vec::new(),
         };
-        let summaries = summaries.into_par_iter().map(known).collect();
+        let mut summaries: Vec<Summary> = summaries.into_par_iter().map(known).collect();
+        let needed = match detail {
+            StripDetail::RowLengths => {
+                length_tally::needed(lengths.len(), summaries.iter().map(|s| &*s.counts))
+            }
+            StripDetail::All => vec![true; lengths.len()],
+        };
+        for Summary { counts, tallied, .. } in &mut summaries {
+            tallied.extend(counts.iter().filter(|count| needed[count.0 as usize]));
+        }
         let border = |strip: usize| a.row_ptr()[(strip * rows_a_strip).min(nrows)];
         let starts = (0..=nrows.div_ceil(rows_a_strip)).map(border).collect();
         Self { rows_a_strip, nrows, detail, lengths, summaries, starts }
