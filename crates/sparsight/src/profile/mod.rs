@@ -145,7 +145,7 @@ pub struct Models {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preparation: Option<PreparationModel>,
     /// What cutting costs, learned from matrices that were cut and run: by the model that chose the cut, and how the parts
-    /// are run. Nothing where fewer than a dozen were.
+    /// are run. Nothing where fewer than 40 were.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub cutting: BTreeMap<String, BTreeMap<Execution, CutCost>>,
     /// Starts of the names that were asked to be learned from, such as `a/` or `gallery:`; empty: all of the corpus.
