@@ -9,7 +9,7 @@ use sparsight::device::cuda::{Cuda, cusparse_version};
 use sparsight::device::{Device, DeviceError};
 use sparsight::kernels::{Candidate, DeviceFacts, DeviceKind};
 use sparsight::matrix::{Dtype, Scalar};
-use sparsight::profile::ProfileFolder;
+use sparsight::profile::{ProfileFolder, is_folder};
 use sparsight::{Error, Profile};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -241,10 +241,7 @@ impl ProfileFlags {
     /// The folder of the profile, to add to it.
     pub(crate) fn folder(&self) -> Result<ProfileFolder, Failure> {
         let name = self.profile.as_deref().unwrap_or_default();
-        // As profiles are found: what is not a path may be a shipped one, whatever lies here under its name.
-        let is_path = name.contains(['/', std::path::MAIN_SEPARATOR]);
-        let is_shipped = Profile::shipped_names().any(|shipped| shipped == name);
-        if (is_path || !is_shipped) && Path::new(name).is_dir() {
+        if is_folder(name) {
             return Ok(ProfileFolder::open(Path::new(name))?);
         }
         Err(Failure::input(format!("'{name}' is no folder, and records are added to one"))

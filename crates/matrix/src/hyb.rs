@@ -19,10 +19,14 @@ pub struct HybSplit {
 /// busy. Part of the format's definition, not a tuning knob.
 const MIN_ROWS: u64 = 4096;
 
-/// Whether `rows` of `nrows` rows are enough for ELL to be as wide as they are long. `n / 3` is compared exactly, as
-/// `3 rows >= n`.
+/// Whether `rows` of `nrows` rows are enough for ELL to be as wide as they are long.
 pub(crate) const fn is_worthwhile(rows: u64, nrows: u64) -> bool {
-    3 * rows >= nrows && rows >= MIN_ROWS
+    is_share(rows, nrows) && rows >= MIN_ROWS
+}
+
+/// Whether they are a large enough share: `n / 3` is compared exactly, as `3 rows >= n`.
+pub(crate) const fn is_share(rows: u64, nrows: u64) -> bool {
+    3 * rows >= nrows
 }
 
 /// The largest K such that at least `max(n / 3, 4096)` rows have K or more non-zeros, 0 if there is none.

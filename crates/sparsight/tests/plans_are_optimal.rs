@@ -126,7 +126,7 @@ fn no_other_partition_is_predicted_to_be_faster() {
             first.map_or(Seconds(f64::INFINITY), |advised| advised.prediction.time)
         };
         for strategy in &found.strategies {
-            let cost = profile.cut_cost(model, strategy.execution);
+            let cost = profile.cut_cost(model, strategy.execution, strategy.single.prediction.time);
             let blocks: &[Option<u32>] = match strategy.execution {
                 Execution::Sequential => &[None],
                 Execution::Fused => &BLOCKS.map(Some),

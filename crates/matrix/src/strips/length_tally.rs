@@ -16,7 +16,7 @@ use crate::{HybSplit, RowLengths, hyb};
 /// place. Most of many lengths are never either:
 ///
 /// * The mode of a block is the most frequent length of all, or one that is no rarer than that in some strip.
-/// * HYB cuts where a third of the rows is at least as long, which holds of a block only if it holds of one of its strips.
+/// * HYB cuts where a share of the rows, a third, is at least as long, which holds of a block only if it holds of one of its strips.
 ///   Of longer rows it has to be known how many there are, not which.
 pub(super) fn needed<'s>(
     lengths: usize,
@@ -38,7 +38,7 @@ pub(super) fn needed<'s>(
         let mut longer = 0;
         for &(place, rows) in counts.iter().rev() {
             longer += u64::from(rows);
-            if 3 * longer >= nrows {
+            if hyb::is_share(longer, nrows) {
                 longest_cut = longest_cut.max(place as usize);
                 break;
             }

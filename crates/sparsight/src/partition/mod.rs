@@ -221,9 +221,7 @@ impl Planner<'_> {
     ) -> Option<Strategy> {
         let all = 0..self.strips.count();
         let alone = self.part(all.clone(), among);
-        let learned = self.profile.cut_cost(self.model, execution);
-        let sums = CutCost::sums(execution, self.profile.device.facts.launch_s);
-        let cost = if learned.reaches(single.prediction.time) { learned } else { sums };
+        let cost = self.profile.cut_cost(self.model, execution, single.prediction.time);
         let ranges = if all.is_empty() {
             vec![all]
         } else {

@@ -220,11 +220,12 @@ impl Profile {
         Self::load(Path::new(name_or_folder))
     }
 
-    /// What a matrix takes that is cut into parts by the predictions of `model`: as learned from cuts that were run, else the
-    /// sums of the paper.
-    pub fn cut_cost(&self, model: ModelName, execution: Execution) -> CutCost {
+    /// What a matrix takes that is cut into parts by the predictions of `model`, and takes about `time` uncut: as learned from
+    /// cuts that were run, if these reach so far, else the sums of the paper.
+    pub fn cut_cost(&self, model: ModelName, execution: Execution, time: Seconds) -> CutCost {
         let learned = self.models.cutting.get(&model.to_string()).and_then(|costs| costs.get(&execution));
-        learned.copied().unwrap_or_else(|| CutCost::sums(execution, self.device.facts.launch_s))
+        let learned = learned.filter(|cost| cost.reaches(time)).copied();
+        learned.unwrap_or_else(|| CutCost::sums(execution, self.device.facts.launch_s))
     }
 
     /// Seconds until `candidate` can run on a matrix that takes `held` bytes in its format: conversion, upload and,
@@ -246,7 +247,7 @@ impl Profile {
 }
 
 /// Whether text that names a profile means a folder: what has a separator is always a path, and a shipped name is one.
-pub(crate) fn is_folder(name_or_folder: &str) -> bool {
+pub fn is_folder(name_or_folder: &str) -> bool {
     let is_path = name_or_folder.contains(['/', std::path::MAIN_SEPARATOR]);
     let is_shipped = shipped::names().any(|n| n == name_or_folder) && !is_path;
     !is_shipped && Path::new(name_or_folder).is_dir()

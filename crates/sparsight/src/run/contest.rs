@@ -12,8 +12,8 @@ use sparsight_matrix::{Csr, Scalar, reference};
 /// What it takes are all their preparations, one product on the host to hold each y to, and what the rule of `how` allows for
 /// each: some milliseconds with [`StoppingRule::BRISK`](sparsight_device::timing::StoppingRule::BRISK). All are on the device
 /// at one time; one that does not fit beside the others is none. The winner is prepared once more by whoever uses it. It is
-/// worth all that where many products are to come. On an H200 the better of two tried plans was never more than 3 % slower than the best of the vendor's formats
-/// on 261 matrices (docs/results/h200-plans.md).
+/// worth all that where many products are to come. On an H200 the better of two tried plans was never more than 3 % slower
+/// than the best of the vendor's formats on 261 matrices (docs/results/h200-plans.md).
 ///
 /// ```
 /// use sparsight::matrix::gallery::Recipe;

@@ -5,10 +5,10 @@ use crate::context::Context;
 use crate::failure::Failure;
 use sparsight::device::Device;
 use sparsight::device::timing::StoppingRule;
-use sparsight::kernels::{Candidate, catalogue_on, feasible};
+use sparsight::kernels::{Candidate, Execution, catalogue_on, feasible};
 use sparsight::matrix::{Csr, Scalar, Seconds};
 use sparsight::records::{CutPart, CutRecord};
-use sparsight::{Bench, MeasuredPartition, Part, Partitioning, Plan, Strategy, contest};
+use sparsight::{Bench, MeasuredPartition, Part, Partitioning, Plan, Strategy, contest, run_partition};
 
 /// A plan that was run.
 pub(super) struct Measured {
@@ -76,8 +76,8 @@ pub(super) fn records<T: Scalar>(
     };
     let alone = |part: &Part| {
         let rows = matrix.rows(part.rows.start as usize..part.rows.end as usize);
-        let plan = Plan::whole(rows.nrows(), part.candidate, None);
-        let outcome = contest(device, &rows, &[plan], &how(context)).swap_remove(0);
+        let whole = [(0..rows.nrows(), part.candidate)];
+        let outcome = run_partition(device, &rows, &whole, Execution::Sequential, &how(context));
         outcome.ok().map(|known| known.timing.time)
     };
     let record = |strategy: &Strategy| {
