@@ -133,7 +133,7 @@ impl KernelName {
 impl FromStr for KernelName {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
-        catalogued("kernel", text, &Kernel::ALL, Kernel::name).map(Self)
+        catalogued("kernel", text, Kernel::all(), Kernel::name).map(Self)
     }
 }
 
@@ -146,13 +146,13 @@ pub(crate) fn names(text: &str, short: &str, item: impl Display) -> bool {
 pub(crate) fn catalogued<T: Copy + Display>(
     what: &str,
     text: &str,
-    all: &[T],
+    all: impl Iterator<Item = T> + Clone,
     short: fn(T) -> &'static str,
 ) -> Result<String, String> {
-    if all.iter().any(|&item| names(text, short(item), item)) {
+    if all.clone().any(|item| names(text, short(item), item)) {
         return Ok(text.to_owned());
     }
-    let known: Vec<String> = all.iter().map(ToString::to_string).collect();
+    let known: Vec<String> = all.map(|item| item.to_string()).collect();
     Err(format!("unknown {what} '{text}': {}", known.join(", ")))
 }
 

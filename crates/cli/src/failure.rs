@@ -79,7 +79,7 @@ impl From<DeviceError> for Failure {
         let exit = match error {
             DeviceError::Interrupted => return Self::Interrupted(String::new()),
             DeviceError::WrongResult { .. } => Exit::No,
-            DeviceError::Infeasible(_) | DeviceError::NotRecorded { .. } => Exit::Input,
+            DeviceError::Infeasible(_) => Exit::Input,
             _ => Exit::Device,
         };
         Self::Reported { exit, message: error.to_string(), hint: error.hint().map(ToOwned::to_owned) }

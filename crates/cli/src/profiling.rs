@@ -59,7 +59,7 @@ fn complete(
     grid: Option<GridName>,
 ) -> Result<(), Failure> {
     let before = (known.conversion.len(), known.grid);
-    if Format::ALL.iter().any(|format| !known.conversion.contains_key(format)) {
+    if Format::all().any(|format| !known.conversion.contains_key(&format)) {
         for (format, cost) in measure_conversion(device.of::<f64>())? {
             known.conversion.entry(format).or_insert(cost);
         }

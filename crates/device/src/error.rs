@@ -86,6 +86,12 @@ pub enum DeviceError {
     /// Vectors on a device were given to one that works in the host's memory.
     #[error("this device works in the host's memory and takes no vectors on a device")]
     NoDeviceVectors,
+    /// A vector that lies on another device than the matrix.
+    #[error("{vector} lies on another device than the matrix")]
+    OtherDevice {
+        /// `x` or `y`.
+        vector: &'static str,
+    },
     /// y is wrong.
     #[error("{candidate} computes y[{row}] = {got}, expected {expected} within {bound:.1e}")]
     WrongResult {
@@ -99,12 +105,6 @@ pub enum DeviceError {
         expected: f64,
         /// Accepted difference.
         bound: f64,
-    },
-    /// A recording does not hold what was asked of it.
-    #[error("the recording holds no {what}")]
-    NotRecorded {
-        /// What is missing.
-        what: String,
     },
     /// Someone asked the program to stop.
     #[error("interrupted")]

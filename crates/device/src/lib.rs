@@ -2,12 +2,11 @@
 //!
 //! A [`Device`] takes a matrix in one format and gives an [`Operand`]: matrix, x and y where the device works.
 //! [`timing::measure`] asks the operand for batches of products and makes one believable [`timing::Timing`]
-//! of them. Three devices exist: the CPU ([`cpu`]), CUDA GPUs ([`cuda`]) and recorded measurements
-//! ([`replay`]).
+//! of them. Two devices exist: the CPU ([`cpu`]) and GPUs ([`gpu`]), driven through CUDA ([`cuda`]).
 
 pub mod cpu;
 pub mod cuda;
-pub mod replay;
+pub mod gpu;
 pub mod timing;
 
 mod check;
@@ -52,18 +51,14 @@ pub trait Device<T: Scalar> {
     ///
     /// # Errors
     /// [`DeviceError::Infeasible`] if it cannot be held, before anything is allocated.
-    fn load<'d>(&'d self, a: &Csr<T>, format: Format) -> Result<Box<dyn Operand<T> + 'd>, DeviceError>;
+    fn load(&self, a: &Csr<T>, format: Format) -> Result<Box<dyn Operand<T>>, DeviceError>;
 
     /// Cuts `a` into the parts of `partition`, converts each and brings it to the device.
     ///
     /// # Errors
     /// [`DeviceError::Partition`] if it is none of `a`, or one that does not run here; [`DeviceError::Infeasible`] if
     /// a part cannot be held.
-    fn load_parts<'d>(
-        &'d self,
-        _a: &Csr<T>,
-        _partition: &Partition,
-    ) -> Result<Box<dyn Product<T> + 'd>, DeviceError> {
+    fn load_parts(&self, _a: &Csr<T>, _partition: &Partition) -> Result<Box<dyn Product<T>>, DeviceError> {
         Err(PartitionError::NoPartitions.into())
     }
 
@@ -71,14 +66,10 @@ pub trait Device<T: Scalar> {
     ///
     /// # Errors
     /// [`DeviceError::Infeasible`] if it cannot be held.
-    fn generate<'d>(
-        &'d self,
-        matrix: &BenchmarkMatrix,
-        format: Format,
-    ) -> Result<Box<dyn Operand<T> + 'd>, DeviceError>;
+    fn generate(&self, matrix: &BenchmarkMatrix, format: Format) -> Result<Box<dyn Operand<T>>, DeviceError>;
 }
 
-/// A matrix on a device, with its x and y.
+/// A matrix on a device, with its x and y. It keeps what it needs of the device.
 pub trait Operand<T: Scalar> {
     /// Seconds spent converting from CSR, and bringing the result to the device.
     fn preparation(&self) -> Preparation;

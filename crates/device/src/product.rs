@@ -1,6 +1,6 @@
 //! A matrix ready to be multiplied with again and again, as a solver does it.
 
-use crate::cuda::{DeviceArray, Stream};
+use crate::gpu::{DeviceSlice, DeviceSliceMut, Stream};
 use crate::timing::Caches;
 use crate::{DeviceError, Preparation};
 use sparsight_matrix::{Reference, Scalar, Seconds};
@@ -9,28 +9,35 @@ use sparsight_matrix::{Reference, Scalar, Seconds};
 ///
 /// With `beta = 0`, y is not read: it may hold anything. After the first product of a kind, products allocate
 /// nothing: neither on the device nor, but for what the thread pool keeps for itself, on the host.
-pub trait Product<T: Scalar> {
+///
+/// It keeps what it needs of the device, and several threads may multiply with it; where its kernels forbid two products at
+/// once, they follow each other.
+pub trait Product<T: Scalar>: Send + Sync {
     /// Seconds spent converting the parts from CSR, with the vendor's library's look at the matrix, and bringing them to
     /// the device. Kernels that had to be compiled are not counted.
     fn preparation(&self) -> Preparation;
+
+    /// Bytes of the matrix on the device, x and y not counted.
+    fn memory_bytes(&self) -> u64;
 
     /// The product with x and y on the host; on return, y is computed. A GPU is sent x (and y, unless `beta` is 0),
     /// and sends y back.
     ///
     /// # Errors
     /// [`DeviceError::Length`] if x has not one entry a column or y not one a row; a failed call.
-    fn multiply(&mut self, alpha: f64, x: &[T], beta: f64, y: &mut [T]) -> Result<(), DeviceError>;
+    fn multiply(&self, alpha: f64, x: &[T], beta: f64, y: &mut [T]) -> Result<(), DeviceError>;
 
     /// The product with x and y on the device, queued in `stream`, else in the device's own; it does not wait.
     ///
     /// # Errors
-    /// As [`Product::multiply`]; [`DeviceError::NoDeviceVectors`] if the device works in the host's memory.
+    /// As [`Product::multiply`]; [`DeviceError::NoDeviceVectors`] if the device works in the host's memory,
+    /// [`DeviceError::OtherDevice`] if a vector is known to lie elsewhere.
     fn multiply_on_device(
-        &mut self,
+        &self,
         alpha: f64,
-        x: &DeviceArray<T>,
+        x: DeviceSlice<'_, T>,
         beta: f64,
-        y: &mut DeviceArray<T>,
+        y: DeviceSliceMut<'_, T>,
         stream: Option<Stream<'_>>,
     ) -> Result<(), DeviceError>;
 
@@ -39,7 +46,7 @@ pub trait Product<T: Scalar> {
     ///
     /// # Errors
     /// [`DeviceError`] if they cannot be launched or timed.
-    fn batch(&mut self, products: u32, caches: Caches) -> Result<Seconds, DeviceError>;
+    fn batch(&self, products: u32, caches: Caches) -> Result<Seconds, DeviceError>;
 }
 
 /// Holds a product to `expected`, the right A x, before its time is believed; `name` is how errors call it.
@@ -47,7 +54,7 @@ pub trait Product<T: Scalar> {
 /// # Errors
 /// [`DeviceError::WrongResult`] with the first wrong row, or the failure of the run.
 pub fn check_product<T: Scalar>(
-    product: &mut dyn Product<T>,
+    product: &dyn Product<T>,
     name: &str,
     x: &[T],
     expected: &Reference,

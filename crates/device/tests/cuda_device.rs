@@ -6,7 +6,7 @@ use sparsight_device::cuda::{Argument, Cuda, Shape, cusparse_version};
 use sparsight_device::timing::{Caches, StoppingRule, measure};
 use sparsight_device::{Device, DeviceError, Operand, check, random_x};
 use sparsight_kernels::{
-    BenchmarkMatrix, Candidate, Format, Kernel, Placement, RowLengthDistribution, Vendor,
+    BenchmarkMatrix, Candidate, Format, Kernel, Placement, RowLengthDistribution, catalogue,
 };
 use sparsight_matrix::{Csr, Dtype, Infeasible, Scalar, Seconds, reference};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
@@ -32,7 +32,7 @@ fn gpu() -> Option<MutexGuard<'static, Cuda>> {
 fn candidates<T: Scalar>(cuda: &Cuda) -> Vec<Candidate> {
     let runs = |kernel: &Kernel| Device::<T>::runs(cuda, *kernel).is_ok();
     let middle = |kernel: Kernel| kernel.blocks()[kernel.blocks().len() / 3];
-    let all = Kernel::ALL.into_iter().filter(runs);
+    let all = Kernel::all().filter(runs);
     all.map(|kernel| Candidate { kernel, block: middle(kernel), dtype: T::DTYPE }).collect()
 }
 
@@ -41,10 +41,12 @@ fn banded(nrows: u64, row_length: u64) -> BenchmarkMatrix {
     BenchmarkMatrix { nrows, row_length, lengths, placement: Placement::Banded, seed: 1 }
 }
 
-const CSR_SCALAR: Candidate = Candidate { kernel: Kernel::CsrScalar, block: 128, dtype: Dtype::F32 };
+fn csr_scalar() -> Candidate {
+    "csr-scalar/b128/f32".parse().unwrap()
+}
 
-fn csr<'d>(cuda: &'d Cuda, m: &BenchmarkMatrix) -> Box<dyn Operand<f32> + 'd> {
-    cuda.generate(m, Format::Csr).unwrap()
+fn csr(cuda: &Cuda, m: &BenchmarkMatrix) -> Box<dyn Operand<f32>> {
+    cuda.generate(m, Format::csr()).unwrap()
 }
 
 /// Sizes around those of the pieces in which large arrays are uploaded.
@@ -132,14 +134,14 @@ fn a_matrix_without_rows_and_one_without_entries_are_products_too() {
 fn twice_the_products_take_twice_the_time() {
     let Some(cuda) = gpu() else { return };
     let mut operand = csr(&cuda, &banded(400_000, 16));
-    let mut time = |products| operand.batch(&CSR_SCALAR, products, Caches::Warm).unwrap().0;
+    let mut time = |products| operand.batch(&csr_scalar(), products, Caches::Warm).unwrap().0;
     time(50);
     // More products than one group holds, too.
     for (few, many) in [(100, 200), (1000, 2000)] {
         let ratio = time(many) / time(few);
         assert!((1.7..2.3).contains(&ratio), "{many} products took {ratio:.2} times as long as {few}");
     }
-    assert_eq!(operand.batch(&CSR_SCALAR, 0, Caches::Warm).unwrap(), Seconds(0.0));
+    assert_eq!(operand.batch(&csr_scalar(), 0, Caches::Warm).unwrap(), Seconds(0.0));
 }
 
 #[test]
@@ -147,7 +149,7 @@ fn timing_says_the_same_twice() {
     let Some(cuda) = gpu() else { return };
     let mut operand = csr(&cuda, &banded(1_000_000, 16));
     let mut time =
-        || measure(|n| operand.batch(&CSR_SCALAR, n, Caches::Warm), &StoppingRule::CAREFUL).unwrap();
+        || measure(|n| operand.batch(&csr_scalar(), n, Caches::Warm), &StoppingRule::CAREFUL).unwrap();
     let (first, second) = (time(), time());
     let ratio = first.time.0 / second.time.0;
     assert!((0.9..1.1).contains(&ratio), "{first:?} and {second:?}");
@@ -159,9 +161,9 @@ fn cold_products_are_not_faster_than_warm_ones() {
     // A quarter of the L2 cache, so that warm products find everything in it.
     let nrows = cuda.facts().l2_bytes.0 / 4 / (16 * 8);
     let mut operand = csr(&cuda, &banded(nrows.max(1000), 16));
-    operand.batch(&CSR_SCALAR, 20, Caches::Warm).unwrap();
-    let warm = operand.batch(&CSR_SCALAR, 100, Caches::Warm).unwrap().0;
-    let cold = operand.batch(&CSR_SCALAR, 100, Caches::Cold).unwrap().0;
+    operand.batch(&csr_scalar(), 20, Caches::Warm).unwrap();
+    let warm = operand.batch(&csr_scalar(), 100, Caches::Warm).unwrap().0;
+    let cold = operand.batch(&csr_scalar(), 100, Caches::Cold).unwrap().0;
     println!("warm {:.2} us, cold {:.2} us", warm * 1e4, cold * 1e4);
     assert!(cold > warm, "cold {cold:.3e} s, warm {warm:.3e} s");
 }
@@ -171,7 +173,7 @@ fn poison_is_seen_until_a_product_writes_y() {
     let Some(cuda) = gpu() else { return };
     let mut operand = csr(&cuda, &banded(1000, 4));
     assert!(operand.read_y().unwrap().iter().all(|y| y.is_nan()), "y starts poisoned");
-    operand.batch(&CSR_SCALAR, 1, Caches::Warm).unwrap();
+    operand.batch(&csr_scalar(), 1, Caches::Warm).unwrap();
     assert!(operand.read_y().unwrap().iter().all(|y| y.is_finite()));
     operand.poison_y().unwrap();
     assert!(operand.read_y().unwrap().iter().all(|y| y.is_nan()));
@@ -181,7 +183,7 @@ fn poison_is_seen_until_a_product_writes_y() {
 fn what_does_not_fit_is_infeasible_with_its_numbers() {
     let Some(cuda) = gpu() else { return };
     let huge = banded(4_000_000_000, 1000);
-    let refused = Device::<f64>::generate(&*cuda, &huge, Format::Csr).err();
+    let refused = Device::<f64>::generate(&*cuda, &huge, Format::csr()).err();
     let Some(DeviceError::Infeasible(Infeasible::DoesNotFit { need, have })) = refused else {
         panic!("{refused:?}")
     };
@@ -202,16 +204,16 @@ fn gpu_with_library() -> Option<MutexGuard<'static, Cuda>> {
     Some(cuda)
 }
 
-fn vendors(dtype: Dtype) -> impl Iterator<Item = (Vendor, Candidate)> {
-    Vendor::ALL.into_iter().map(move |v| (v, Candidate { kernel: Kernel::Vendor(v), block: 0, dtype }))
+fn vendors(dtype: Dtype) -> impl Iterator<Item = Candidate> {
+    catalogue(dtype).filter(|candidate| candidate.kernel.is_vendors())
 }
 
 fn vendors_match_the_reference<T: Scalar>(cuda: &Cuda) {
     let lengths = RowLengthDistribution::Uniform;
     let m = BenchmarkMatrix { lengths, placement: Placement::Strewn, ..banded(5001, 9) };
     let a = m.to_csr::<T>();
-    for (routine, candidate) in vendors(T::DTYPE) {
-        let mut operand: Box<dyn Operand<T>> = cuda.load(&a, routine.format()).unwrap();
+    for candidate in vendors(T::DTYPE) {
+        let mut operand: Box<dyn Operand<T>> = cuda.load(&a, candidate.format()).unwrap();
         assert_eq!(operand.preprocess(candidate.kernel), None, "before the first product");
         // The second x finds a product that was prepared with the first.
         for seed in [5, 6] {
@@ -241,9 +243,9 @@ fn the_vendors_routines_are_timed_as_ours_are_and_do_not_wait_for_the_device() {
         // A routine that waited for the stream would be held up by the spinning kernel, and the batch given up.
         measure(|n| operand.batch(candidate, n, Caches::Warm), &StoppingRule::CAREFUL).unwrap()
     };
-    let ours = time(&CSR_SCALAR);
-    println!("{CSR_SCALAR}: {ours:?}");
-    for (_, candidate) in vendors(Dtype::F32) {
+    let ours = time(&csr_scalar());
+    println!("{}: {ours:?}", csr_scalar());
+    for candidate in vendors(Dtype::F32) {
         let vendors = time(&candidate);
         println!("{candidate}: {vendors:?}");
         // The matrix alone takes 128 MB: below 10 us nothing was computed, beyond 100 times ours something waits.
@@ -254,7 +256,7 @@ fn the_vendors_routines_are_timed_as_ours_are_and_do_not_wait_for_the_device() {
 #[test]
 fn cold_products_of_the_vendors_are_timed_too() {
     let Some(cuda) = gpu_with_library() else { return };
-    for (_, candidate) in vendors(Dtype::F32) {
+    for candidate in vendors(Dtype::F32) {
         let mut operand: Box<dyn Operand<f32>> =
             cuda.generate(&banded(100_000, 16), candidate.format()).unwrap();
         let warm = operand.batch(&candidate, 50, Caches::Warm).unwrap();
@@ -345,7 +347,7 @@ fn products_on_a_part_are_right_also_from_another_thread_and_beside_the_whole_de
     std::thread::spawn(move || generated_equals_the_formula::<f64>(&part)).join().unwrap();
     // The whole device goes on when a part of it is gone.
     let mut operand = csr(&cuda, &banded(1000, 4));
-    operand.batch(&CSR_SCALAR, 1, Caches::Warm).unwrap();
+    operand.batch(&csr_scalar(), 1, Caches::Warm).unwrap();
     assert!(operand.read_y().unwrap().iter().all(|y| y.is_finite()));
 }
 

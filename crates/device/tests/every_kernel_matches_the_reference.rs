@@ -3,12 +3,11 @@
 mod support;
 
 use sparsight_device::cpu::Cpu;
-use sparsight_device::cuda::ConvertOn;
+use sparsight_device::gpu::ConvertOn;
 use sparsight_device::timing::Caches;
-use sparsight_device::{Device, DeviceError, check, random_x};
+use sparsight_device::{Device, DeviceError, Operand, check, random_x};
 use sparsight_kernels::{
-    BenchmarkMatrix, Candidate, DeviceKind, Format, Kernel, Placement, RowLengthDistribution, Vendor,
-    catalogue_on,
+    BenchmarkMatrix, Candidate, DeviceKind, Format, Kernel, Placement, RowLengthDistribution, catalogue_on,
 };
 use sparsight_matrix::{Dtype, Scalar, reference};
 use support::{awkward_matrices, for_each_real_matrix, gpu, hold_matrix_to_reference, hold_to_reference};
@@ -60,9 +59,9 @@ fn the_gpu_matches_the_reference_where_it_converts_by_itself() {
     let Some(mut gpu) = gpu() else { return };
     gpu.convert_on(ConvertOn::Device);
     let a = constant(2_000, 5, Placement::Strewn).to_csr::<f64>();
-    for format in Format::ALL {
-        let stays = matches!(format, Format::Csr | Format::CsrBalanced(_) | Format::CsrBinned);
-        assert_eq!(gpu.load(&a, format).unwrap().preparation().on_device, !stays, "{format}");
+    for format in Format::all() {
+        let operand: Box<dyn Operand<f64>> = gpu.load(&a, format).unwrap();
+        assert_eq!(operand.preparation().on_device, !format.stays_in_csr(), "{format}");
     }
     hold_to_reference::<f32>(&gpu);
     hold_to_reference::<f64>(&gpu);
@@ -78,7 +77,7 @@ fn a_single_worker_matches_the_reference() {
 fn all_results(device: &Cpu) -> Vec<Vec<f32>> {
     let mut results = Vec::new();
     for (_, a) in awkward_matrices::<f32>() {
-        for format in Format::ALL {
+        for format in Format::all() {
             let Ok(mut operand) = device.load(&a, format) else { continue };
             operand.set_x(&random_x(a.ncols(), 1)).unwrap();
             for candidate in catalogue_on(DeviceKind::Cpu, Dtype::F32).filter(|c| c.format() == format) {
@@ -131,7 +130,7 @@ fn a_wrong_product_is_caught_with_its_row() {
     let mut x = random_x::<f64>(100, 2);
     let expected = reference(&a, &x);
     x[a.row(50).0[1] as usize] += 1e-6;
-    let mut operand = cpu.load(&a, Format::Csr).unwrap();
+    let mut operand = cpu.load(&a, Format::csr()).unwrap();
     operand.set_x(&x).unwrap();
     let result = check(operand.as_mut(), &"csr-scalar/b64/f64".parse().unwrap(), &expected);
     assert!(matches!(result, Err(DeviceError::WrongResult { row: 0..=50, .. })), "{result:?}");
@@ -141,7 +140,7 @@ fn a_wrong_product_is_caught_with_its_row() {
 fn cold_products_are_right_and_no_product_takes_no_time() {
     let cpu = Cpu::with_threads(2).unwrap();
     let matrix = constant(20_000, 5, Placement::Banded);
-    let mut operand = Device::<f64>::generate(&cpu, &matrix, Format::Csr).unwrap();
+    let mut operand = Device::<f64>::generate(&cpu, &matrix, Format::csr()).unwrap();
     let candidate = "csr-vector/t4/b256/f64".parse().unwrap();
     let none = operand.batch(&candidate, 0, Caches::Cold).unwrap();
     assert!(none.0 < 1e-3);
@@ -157,7 +156,7 @@ fn cold_products_are_right_and_no_product_takes_no_time() {
 fn a_candidate_of_another_format_is_a_broken_contract() {
     let cpu = Cpu::new();
     let matrix = constant(9, 1, Placement::Banded);
-    let mut operand = Device::<f64>::generate(&cpu, &matrix, Format::Ell).unwrap();
+    let mut operand = Device::<f64>::generate(&cpu, &matrix, Format::known("ell")).unwrap();
     let _ = operand.batch(&"coo/b64/f64".parse().unwrap(), 1, Caches::Warm);
 }
 
@@ -165,8 +164,7 @@ fn a_candidate_of_another_format_is_a_broken_contract() {
 fn a_cpu_refuses_the_vendors_routines_by_name_and_does_not_panic() {
     let cpu = Cpu::new();
     let matrix = constant(9, 1, Placement::Banded);
-    for routine in Vendor::ALL {
-        let kernel = Kernel::Vendor(routine);
+    for kernel in Kernel::all().filter(|kernel| kernel.is_vendors()) {
         let refused = |error: DeviceError| {
             let text = error.to_string();
             assert!(matches!(error, DeviceError::CannotRun { .. }), "{text}");
@@ -178,7 +176,7 @@ fn a_cpu_refuses_the_vendors_routines_by_name_and_does_not_panic() {
         refused(operand.batch(&candidate, 1, Caches::Warm).unwrap_err());
         assert_eq!(operand.preprocess(kernel), None);
     }
-    assert_eq!(Device::<f64>::runs(&cpu, Kernel::Coo), Ok(()));
+    assert_eq!(Device::<f64>::runs(&cpu, Kernel::known("coo")), Ok(()));
 }
 
 #[test]

@@ -3,10 +3,10 @@
 use sparsight_device::DeviceError;
 use sparsight_device::cuda::{Arch, compile, supported_archs};
 use sparsight_kernels::{
-    Format, Kernel, KernelSource, benchmark_matrix_source, catalogue, conversion_source, fused_source,
-    source, timing_source,
+    Kernel, KernelSource, benchmark_matrix_source, catalogue, conversion_source, fused_source, source,
+    timing_source,
 };
-use sparsight_matrix::{BroEllShape, Dtype, SellShape, TileShape};
+use sparsight_matrix::Dtype;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
@@ -24,10 +24,8 @@ fn sources() -> Vec<(String, KernelSource)> {
             sources.push((name, conversion_source(dtype, offset_bytes)));
         }
         for candidate in catalogue(dtype) {
-            let widths: &[u64] = match candidate.format() {
-                Format::Csr | Format::CsrBalanced(_) | Format::CsrBinned => &[4, 8],
-                _ => &[4],
-            };
+            let reads_offsets = candidate.kernel.recipe().is_some_and(|recipe| recipe.reads_offsets);
+            let widths: &[u64] = if reads_offsets { &[4, 8] } else { &[4] };
             for &offset_bytes in widths {
                 let name = format!("{candidate}, offsets of {offset_bytes} bytes");
                 sources.extend(source(&candidate, offset_bytes).map(|source| (name, source)));
@@ -40,19 +38,28 @@ fn sources() -> Vec<(String, KernelSource)> {
 /// Fused launches of several formats, of one kernel with different knobs, and with row offsets of both widths.
 fn fused_sources() -> Vec<(String, KernelSource)> {
     let [narrow, wide] = [4, 8];
-    let vector = |threads_per_row| Kernel::CsrVector { threads_per_row };
-    let (sell, bro_ell) = (SellShape::ALL.map(Kernel::Sell), BroEllShape::ALL.map(Kernel::BroEll));
-    let balanced = Kernel::CsrBalanced(TileShape::ALL[0]);
-    let combinations: [&[(Kernel, u64)]; 5] = [
-        &[(Kernel::CsrScalar, narrow)],
-        &[(vector(2), narrow), (vector(32), narrow), (vector(32), wide), (Kernel::CsrScalar, wide)],
-        &[(Kernel::Ell, narrow), (sell[0], narrow), (sell[sell.len() - 1], narrow), (Kernel::Jad, narrow)],
-        &[(bro_ell[0], narrow), (vector(8), wide), (Kernel::Ell, narrow), (Kernel::Jad, narrow)],
-        &[(balanced, narrow), (Kernel::CsrBinned, narrow), (balanced, wide), (Kernel::CsrBinned, wide)],
+    let of =
+        |ids: &[(&str, u64)]| ids.iter().map(|&(id, bytes)| (Kernel::known(id), bytes)).collect::<Vec<_>>();
+    let combinations = [
+        of(&[("csr-scalar", narrow)]),
+        of(&[
+            ("csr-vector/t2", narrow),
+            ("csr-vector/t32", narrow),
+            ("csr-vector/t32", wide),
+            ("csr-scalar", wide),
+        ]),
+        of(&[("ell", narrow), ("sell/c32/s1", narrow), ("sell/c512/s2048", narrow), ("jad", narrow)]),
+        of(&[("bro-ell/r32", narrow), ("csr-vector/t8", wide), ("ell", narrow), ("jad", narrow)]),
+        of(&[
+            ("csr-balanced/i256", narrow),
+            ("csr-binned", narrow),
+            ("csr-balanced/i256", wide),
+            ("csr-binned", wide),
+        ]),
     ];
     let mut sources = Vec::new();
     for dtype in Dtype::ALL {
-        for (variants, block) in combinations.into_iter().zip([64, 256, 512, 1024, 128]) {
+        for (variants, block) in combinations.iter().zip([64, 256, 512, 1024, 128]) {
             let source = fused_source(variants, dtype, block).expect("each is one launch");
             sources.push((format!("fused {variants:?}, {block} threads, {dtype}"), source));
         }
@@ -106,7 +113,7 @@ fn compile_all(sources: &[(String, KernelSource)]) {
         while let Some((arch, (name, source))) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
             match compile(source, *arch) {
                 Ok(image) => {
-                    for entry in source.entry_points {
+                    for entry in &source.entry_points {
                         let found = image.windows(entry.len()).any(|bytes| bytes == entry.as_bytes());
                         assert!(found && image.starts_with(b"\x7fELF"), "{name}: no {entry} in the CUBIN");
                     }

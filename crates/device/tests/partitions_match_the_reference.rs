@@ -5,7 +5,8 @@
 mod support;
 
 use sparsight_device::cpu::Cpu;
-use sparsight_device::cuda::{Stream, cusparse_version};
+use sparsight_device::cuda::cusparse_version;
+use sparsight_device::gpu::Stream;
 use sparsight_device::timing::{Caches, StoppingRule, measure};
 use sparsight_device::{Device, DeviceError, Partition, PartitionError, Product, check_product, random_x};
 use sparsight_kernels::{Candidate, DeviceKind, Execution, FUSED_PARTS, Kernel, feasible};
@@ -14,11 +15,11 @@ use support::{awkward_matrices, gpu};
 
 /// What parts are dealt.
 fn kernels(execution: Execution) -> Vec<Kernel> {
-    let ours = Kernel::ALL.into_iter().filter(|kernel| kernel.runs_on(DeviceKind::Cpu));
+    let ours = Kernel::all().filter(|kernel| kernel.runs_on(DeviceKind::Cpu));
     // Tiles of all sizes are too much for one launch.
-    let fits = |kernel: &Kernel| match kernel {
-        Kernel::CsrBalanced(shape) => shape.items == 512,
-        kernel => kernel.shares_a_launch(),
+    let fits = |kernel: &Kernel| match kernel.name() {
+        "csr-balanced" => kernel.knobs()[0] == 512,
+        _ => kernel.shares_a_launch(),
     };
     ours.filter(|kernel| execution == Execution::Sequential || fits(kernel)).collect()
 }
@@ -51,7 +52,7 @@ fn random_partition<T: Scalar>(
 }
 
 /// A x, and -A x + 4 (A x / 2), which is A x again: powers of two scale without rounding.
-fn hold<T: Scalar>(product: &mut dyn Product<T>, name: &str, x: &[T], expected: &Reference) {
+fn hold<T: Scalar>(product: &dyn Product<T>, name: &str, x: &[T], expected: &Reference) {
     check_product(product, name, x, expected).unwrap();
     let mut y = vec![T::from_f64(f64::NAN); expected.y.len()];
     product.multiply(0.5, x, 0.0, &mut y).unwrap();
@@ -65,8 +66,8 @@ fn hold_random_partitions<T: Scalar>(device: &dyn Device<T>, execution: Executio
         let expected = reference(&a, &x);
         for count in [1, 3, FUSED_PARTS] {
             let partition = random_partition(device, &a, execution, count, seed);
-            let mut product = device.load_parts(&a, &partition).unwrap();
-            hold(product.as_mut(), &format!("{name} as {partition:?}"), &x, &expected);
+            let product = device.load_parts(&a, &partition).unwrap();
+            hold(product.as_ref(), &format!("{name} as {partition:?}"), &x, &expected);
         }
     }
 }
@@ -120,15 +121,17 @@ fn the_gpu_matches_the_reference_with_the_vendors_routines() {
         let expected = reference(&a, &x);
         for id in ["cusparse-csr/a1/f64", "cusparse-csr/a2/f64", "cusparse-coo/f64"] {
             let partition = Partition::whole(a.nrows(), id.parse().unwrap());
-            let mut product = gpu.load_parts(&a, &partition).unwrap();
-            hold(product.as_mut(), &format!("{name}, {id}"), &x, &expected);
+            let product = gpu.load_parts(&a, &partition).unwrap();
+            hold(product.as_ref(), &format!("{name}, {id}"), &x, &expected);
             // Other vectors than those that the library was first shown, in another stream.
             let on_gpu = gpu.upload(&x).unwrap();
             let mut y = gpu.upload(&vec![f64::NAN; a.nrows()]).unwrap();
             // SAFETY: null is the default stream, which every context has.
             let default = unsafe { Stream::from_raw(std::ptr::null_mut()) };
-            product.multiply_on_device(0.5, &on_gpu, 0.0, &mut y, Some(default)).unwrap();
-            product.multiply_on_device(-1.0, &on_gpu, 4.0, &mut y, Some(default)).unwrap();
+            product.multiply_on_device(0.5, on_gpu.as_slice(), 0.0, y.as_mut_slice(), Some(default)).unwrap();
+            product
+                .multiply_on_device(-1.0, on_gpu.as_slice(), 4.0, y.as_mut_slice(), Some(default))
+                .unwrap();
             gpu.wait_for(default).unwrap();
             assert_eq!(expected.first_wrong(&y.read().unwrap()), None, "{name}, {id}");
         }
@@ -142,18 +145,18 @@ fn vectors_on_the_gpu_are_multiplied_in_either_stream() {
         let (a, partition) = three_kinds(execution);
         let x = random_x::<f64>(a.ncols(), 9);
         let expected = reference(&a, &x);
-        let mut product = gpu.load_parts(&a, &partition).unwrap();
+        let product = gpu.load_parts(&a, &partition).unwrap();
         let on_gpu = gpu.upload(&x).unwrap();
         for stream in [None, Some(gpu.stream())] {
             let mut y = gpu.upload(&vec![f64::NAN; a.nrows()]).unwrap();
-            product.multiply_on_device(0.5, &on_gpu, 0.0, &mut y, stream).unwrap();
-            product.multiply_on_device(-1.0, &on_gpu, 4.0, &mut y, stream).unwrap();
+            product.multiply_on_device(0.5, on_gpu.as_slice(), 0.0, y.as_mut_slice(), stream).unwrap();
+            product.multiply_on_device(-1.0, on_gpu.as_slice(), 4.0, y.as_mut_slice(), stream).unwrap();
             assert_eq!(expected.first_wrong(&y.read().unwrap()), None, "{execution}");
         }
         // SAFETY: null is the default stream, which every context has.
         let default = unsafe { Stream::from_raw(std::ptr::null_mut()) };
         let mut y = gpu.upload(&vec![f64::NAN; a.nrows()]).unwrap();
-        product.multiply_on_device(1.0, &on_gpu, 0.0, &mut y, Some(default)).unwrap();
+        product.multiply_on_device(1.0, on_gpu.as_slice(), 0.0, y.as_mut_slice(), Some(default)).unwrap();
         gpu.wait_for(default).unwrap();
         assert_eq!(expected.first_wrong(&y.read().unwrap()), None, "{execution} in the default stream");
     }
@@ -162,7 +165,7 @@ fn vectors_on_the_gpu_are_multiplied_in_either_stream() {
 fn is_timed(device: &dyn Device<f64>) {
     for execution in Execution::ALL {
         let (a, partition) = three_kinds(execution);
-        let mut product = device.load_parts(&a, &partition).unwrap();
+        let product = device.load_parts(&a, &partition).unwrap();
         for caches in [Caches::Warm, Caches::Cold] {
             let timing = measure(|n| product.batch(n, caches), &StoppingRule::BRISK).unwrap();
             assert!(timing.time.0 > 0.0 && timing.time.0 < 1.0, "{execution}: {timing:?}");
@@ -185,7 +188,7 @@ fn refuses_what_does_not_fit(device: &dyn Device<f64>) {
     let expected = PartitionError::OtherMatrix { parts: 9_001, nrows: 9_000 };
     assert_eq!(other, Some(DeviceError::Partition(expected)));
 
-    let mut product = device.load_parts(&a, &partition).unwrap();
+    let product = device.load_parts(&a, &partition).unwrap();
     let (x, mut y) = (vec![1.0; a.ncols()], vec![0.0; a.nrows()]);
     let length = |vector, expected, got| Err(DeviceError::Length { vector, expected, got });
     assert_eq!(product.multiply(1.0, &x[1..], 0.0, &mut y), length("x", a.ncols(), a.ncols() - 1));

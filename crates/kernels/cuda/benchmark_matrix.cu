@@ -77,16 +77,7 @@ generate_row_ptr(unsigned long long nrows, unsigned long long length, OFFSET* __
     }
 }
 
-// Row indices of COO with rows of one length: nnz of them.
-extern "C" __global__ void __launch_bounds__(BLOCK)
-generate_row_idx(unsigned long long nnz, unsigned long long length, unsigned int* __restrict__ row_idx)
-{
-    for (unsigned long long entry = first_element(); entry < nnz; entry += all_threads()) {
-        row_idx[entry] = (unsigned int)(entry / length);
-    }
-}
-
-// Columns and values of CSR and COO: nnz of each.
+// Columns and values of CSR: nnz of each.
 extern "C" __global__ void __launch_bounds__(BLOCK)
 generate_entries(unsigned long long nrows, unsigned long long longest, unsigned long long strewn,
                  unsigned long long seed, const OFFSET* __restrict__ row_ptr, unsigned int* __restrict__ col_idx,

@@ -8,9 +8,9 @@
 //! Sources: Guo, Wang and Chen 2014, section 3.2; Wang, Gu and Li 2017, section 3.1, for drawn lengths. Where the columns lie is not in the papers ("the value of C
 //! does not affect the performance"); on a GPU with a large L2 it decides up to a factor of 3.
 
-use crate::{Format, RowLengthDistribution};
+use crate::RowLengthDistribution;
 use serde::{Deserialize, Serialize};
-use sparsight_matrix::{Bytes, Csr, Dtype, Ell, Jad, RowBins, Scalar, TileTable, mix};
+use sparsight_matrix::{Bytes, Csr, Dtype, Features, Format, HybSplit, PaddedSizes, Scalar, mix};
 use std::fmt;
 
 /// Where the columns of a benchmark matrix lie.
@@ -92,17 +92,28 @@ impl BenchmarkMatrix {
 
     /// With `nnz` non-zeros, `longest` of them in the longest row.
     pub(crate) fn bytes_with(&self, nnz: u64, longest: u64, format: Format, dtype: Dtype) -> Bytes {
-        let matrix = match format {
-            Format::Csr => Csr::<f32>::device_bytes(self.nrows, nnz, dtype).0,
-            Format::CsrBalanced(shape) => TileTable::device_bytes(self.nrows, nnz, longest, shape, dtype).0,
-            Format::CsrBinned => RowBins::device_bytes(self.nrows, nnz, longest, dtype).0,
-            Format::Ell => Ell::<f32>::device_bytes(self.nrows, longest, dtype).0,
-            Format::Coo | Format::Hyb => nnz.saturating_mul(8 + dtype.bytes()),
-            Format::Jad => Jad::<f32>::device_bytes(self.nrows, nnz, longest, dtype).0,
-            // Have no benchmark matrices; their padding is not known.
-            Format::Sell(_) | Format::BroEll(_) => nnz.saturating_mul(4 + dtype.bytes()),
-        };
+        let matrix = format.device_bytes(&self.outline(nnz, longest), dtype).0;
         Bytes(matrix.saturating_add(self.nrows.saturating_mul(2 * dtype.bytes())))
+    }
+
+    /// What sizes follow from. HYB counts as COO: the ELL part of rows of one length takes no more.
+    fn outline(&self, nnz: u64, longest: u64) -> Features {
+        Features {
+            nrows: self.nrows,
+            ncols: self.nrows,
+            nnz,
+            empty_rows: 0,
+            row_min: 0,
+            row_max: longest,
+            row_mode: longest,
+            row_quantiles: [longest; 7],
+            row_std: 0.0,
+            hyb: HybSplit { width: 0, coo_nnz: nnz },
+            bandwidth: 0,
+            x_reuse: 0.0,
+            padded: PaddedSizes::default(),
+            locality: None,
+        }
     }
 
     /// Column of entry `k` of row `row`, which has `length` entries; strictly increasing in `k`, below `nrows`.

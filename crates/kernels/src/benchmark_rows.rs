@@ -6,9 +6,9 @@
 //! Drawn lengths are drawn here, on the host, whatever device then holds the matrix: a device is given the offsets
 //! and makes the entries. Constant lengths need no offsets, row i begins at `i p`.
 
-use crate::{BenchmarkMatrix, Format};
+use crate::BenchmarkMatrix;
 use rayon::prelude::*;
-use sparsight_matrix::{Bytes, Dtype, Infeasible, RowLengths};
+use sparsight_matrix::{Bytes, Dtype, Format, Infeasible, RowLengths};
 
 /// Rows that one task draws. Chosen: some 100 us of work.
 const ROWS_A_TASK: usize = 1 << 14;

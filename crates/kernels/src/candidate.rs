@@ -1,8 +1,8 @@
 //! A candidate: kernel, knobs, block size and value type; what is predicted, ranked, run and recorded.
 
-use crate::{DeviceKind, Format, Kernel};
+use crate::{DeviceKind, Kernel};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use sparsight_matrix::Dtype;
+use sparsight_matrix::{Dtype, Format};
 use std::fmt;
 use std::str::FromStr;
 use thiserror::Error;
@@ -24,8 +24,7 @@ pub struct Candidate {
 
 /// Every candidate for `dtype`.
 pub fn catalogue(dtype: Dtype) -> impl Iterator<Item = Candidate> {
-    Kernel::ALL
-        .into_iter()
+    Kernel::all()
         .flat_map(move |kernel| kernel.blocks().iter().map(move |&block| Candidate { kernel, block, dtype }))
 }
 
@@ -36,7 +35,7 @@ pub fn catalogue_on(kind: DeviceKind, dtype: Dtype) -> impl Iterator<Item = Cand
 
 impl Candidate {
     /// What it reads.
-    pub const fn format(&self) -> Format {
+    pub fn format(&self) -> Format {
         self.kernel.format()
     }
 }
@@ -67,7 +66,7 @@ impl FromStr for Candidate {
             }
             None => (rest, 0),
         };
-        let kernel = Kernel::ALL.into_iter().find(|k| k.to_string() == kernel).ok_or_else(error)?;
+        let kernel: Kernel = kernel.parse().map_err(|_| error())?;
         if kernel.blocks().contains(&block) { Ok(Self { kernel, block, dtype }) } else { Err(error()) }
     }
 }
@@ -115,7 +114,9 @@ mod tests {
         );
         assert!(vendors.iter().all(|c| c.block == 0));
         assert!(catalogue_on(DeviceKind::Cuda, Dtype::F64).eq(catalogue(Dtype::F64)));
-        let for_gpus = |c: &Candidate| matches!(c.kernel, Kernel::CooShort { .. } | Kernel::SellTeam { .. });
+        let threads = |c: &Candidate| c.kernel.knobs()[2];
+        let for_gpus =
+            |c: &Candidate| c.kernel.id().starts_with("coo/i") || c.kernel.name() == "sell" && threads(c) > 0;
         let of_a_cpu = catalogue(Dtype::F64).filter(|c| !vendors.contains(c) && !for_gpus(c));
         assert!(catalogue_on(DeviceKind::Cpu, Dtype::F64).eq(of_a_cpu));
     }

@@ -10,8 +10,8 @@
 //! The kernels work on `first + blockIdx.x step` (rows, mostly). A part that starts at block b is given
 //! `first - b step` for `first`, modulo 2^64 as the kernels compute: none of them has to know that others run beside it.
 
-use crate::source::{c_type, cuda};
-use crate::{BLOCKS, Candidate, Kernel, KernelSource, source};
+use crate::source::{c_type, helper};
+use crate::{Candidate, Kernel, KernelSource, source};
 use sparsight_matrix::Dtype;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -27,7 +27,7 @@ pub const FUSED_ARGS: usize = 22;
 const HEAD: usize = 2;
 const PART: usize = HEAD + FUSED_ARGS;
 
-const FUSED: &str = cuda!("fused.cu");
+const FUSED: &str = helper!("fused.cu");
 
 /// Static shared memory that a thread block may have. A property of all CUDA devices so far; more would have to be asked
 /// for at each launch.
@@ -37,17 +37,8 @@ const SHARED_BYTES: u64 = 48 << 10;
 /// there once for each variant, as are the sums of teams of SELL-C-sigma.
 pub fn fits_one_launch(kernels: impl IntoIterator<Item = Kernel>, dtype: Dtype) -> bool {
     let variants: BTreeSet<Kernel> = kernels.into_iter().collect();
-    // What adds up long rows takes one sum a warp, of at most 32, and a flag.
-    let sums = 32 * dtype.bytes() + 8;
-    let bytes = |kernel: &Kernel| match kernel {
-        Kernel::CsrBalanced(shape) => {
-            u64::from(2 * shape.items + 2 * shape.items / 32) * dtype.bytes() + sums
-        }
-        Kernel::CsrBinned => sums,
-        // In the largest block.
-        Kernel::SellTeam { .. } => u64::from(BLOCKS[BLOCKS.len() - 1]) * dtype.bytes(),
-        _ => 0,
-    };
+    let bytes =
+        |kernel: &Kernel| kernel.recipe().map_or(0, |recipe| (recipe.shared_bytes)(kernel.knobs(), dtype));
     variants.iter().map(bytes).sum::<u64>() <= SHARED_BYTES
 }
 
@@ -56,10 +47,10 @@ const KERNEL: &str = "extern \"C\" __global__ void __launch_bounds__(BLOCK)";
 const FUNCTION: &str = "static __device__ __forceinline__ void";
 
 /// The one entry point and its number of arguments, if they can be part of a fused launch.
-fn entry_point(source: &KernelSource) -> Option<(&'static str, usize)> {
-    let [entry] = source.entry_points else { return None };
-    let args = parameters(&source.text, entry);
-    (args <= FUSED_ARGS).then_some((entry, args))
+fn entry_point(kernel: Kernel) -> Option<(&'static str, usize)> {
+    let [step] = kernel.recipe()?.steps else { return None };
+    let args = 1 + step.args.len();
+    (args <= FUSED_ARGS).then_some((step.entry, args))
 }
 
 /// Source of the kernel `fused`, in which variant i is `variants[i]`: a kernel and the width of its row offsets, 4 or 8.
@@ -71,7 +62,7 @@ pub fn fused_source(variants: &[(Kernel, u64)], dtype: Dtype, block: u32) -> Opt
     let mut cases = String::new();
     for (number, &(kernel, offset_bytes)) in variants.iter().enumerate() {
         let own = source(&Candidate { kernel, block, dtype }, offset_bytes)?;
-        let (entry, args) = entry_point(&own)?;
+        let (entry, args) = entry_point(kernel)?;
         let definitions: Vec<(&str, &str)> = own
             .definitions
             .iter()
@@ -98,14 +89,7 @@ pub fn fused_source(variants: &[(Kernel, u64)], dtype: Dtype, block: u32) -> Opt
         format!("PARTS={FUSED_PARTS}"),
         format!("ARGS={FUSED_ARGS}"),
     ];
-    Some(KernelSource { text, definitions, entry_points: &["fused"] })
-}
-
-/// How many parameters `entry` has, whose name starts a line of `text`.
-fn parameters(text: &str, entry: &str) -> usize {
-    let start = text.find(&format!("\n{entry}(")).expect("the kernel's name starts a line");
-    let list = text[start..].split_once(')').expect("a list of parameters ends").0;
-    list.matches(',').count() + 1
+    Some(KernelSource { text, definitions, entry_points: vec!["fused"] })
 }
 
 /// The parts of one fused launch: the parameter of the kernel `fused`, its grid, and where arguments lie in it.
@@ -163,11 +147,11 @@ impl Default for FusedParts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use sparsight_matrix::{SellShape, TileShape};
+    use sparsight_matrix::TileShape;
 
     #[test]
     fn each_variant_has_a_namespace_its_definitions_and_a_case_with_all_arguments() {
-        let variants = [(Kernel::CsrVector { threads_per_row: 8 }, 4), (Kernel::Sell(SellShape::ALL[0]), 4)];
+        let variants = ["csr-vector/t8", "sell/c32/s1"].map(|id| (Kernel::known(id), 4));
         let fused = fused_source(&variants, Dtype::F64, 256).unwrap();
         for part in [
             "namespace variant_0 {\n#define OFFSET unsigned int\n#define THREADS_PER_ROW 8\n",
@@ -184,26 +168,20 @@ mod tests {
 
     #[test]
     fn kernels_of_two_launches_and_of_the_vendor_cannot_be_fused() {
-        for kernel in [Kernel::Coo, Kernel::Hyb, Kernel::Vendor(crate::Vendor::CsrAlg1)] {
+        for kernel in ["coo", "hyb", "cusparse-csr/a1"].map(Kernel::known) {
             assert!(!kernel.shares_a_launch());
-            assert_eq!(fused_source(&[(Kernel::Ell, 4), (kernel, 4)], Dtype::F32, 64), None);
+            assert_eq!(fused_source(&[(Kernel::known("ell"), 4), (kernel, 4)], Dtype::F32, 64), None);
         }
-        for kernel in Kernel::ALL {
-            let source = source(&Candidate { kernel, block: 64, dtype: Dtype::F32 }, 4);
-            assert_eq!(
-                source.is_some_and(|s| entry_point(&s).is_some()),
-                kernel.shares_a_launch(),
-                "{kernel}"
-            );
+        for kernel in Kernel::all() {
+            assert_eq!(entry_point(kernel).is_some(), kernel.shares_a_launch(), "{kernel}");
         }
     }
 
     #[test]
     fn tiles_of_many_sizes_are_too_much_for_one_launch() {
-        let all = TileShape::ALL.map(Kernel::CsrBalanced);
-        assert!(
-            all.into_iter().all(|kernel| fits_one_launch([kernel, kernel, Kernel::CsrBinned], Dtype::F64))
-        );
+        let all = TileShape::ALL.map(|shape| Kernel::known(&format!("csr-balanced/{shape}")));
+        let binned = Kernel::known("csr-binned");
+        assert!(all.into_iter().all(|kernel| fits_one_launch([kernel, kernel, binned], Dtype::F64)));
         assert!(fits_one_launch(all, Dtype::F32), "256 + 512 + 1,024 + 2,048 items, twice, of 4 bytes");
         assert!(!fits_one_launch(all, Dtype::F64));
     }

@@ -4,38 +4,33 @@
 //! They include nothing. Every kernel parameter is 64 bits wide: a pointer, an `unsigned long long`
 //! or a `double`. Kernels that multiply end with `x, y, alpha, beta` and compute `y = alpha A x + beta y`.
 
-use crate::{Candidate, Kernel};
+use crate::Candidate;
 use sparsight_matrix::Dtype;
 
 /// Threads a block of the kernels that generate, convert, fill and flush; they take any number of blocks.
 pub const HELPER_BLOCK: u32 = 256;
 
+/// The text of a CUDA source that lies beside the calling file.
 macro_rules! cuda {
     ($file:literal) => {
-        concat!("#line 1 \"", $file, "\"\n", include_str!(concat!("../cuda/", $file)))
+        concat!("#line 1 \"", $file, "\"\n", include_str!($file))
     };
 }
 
 pub(crate) use cuda;
 
-const STORE: &str = cuda!("store.cu");
-const OVERLAP: &str = cuda!("overlap.cu");
-const TEAM: &str = cuda!("team.cu");
-const SEGMENT: &str = cuda!("segment.cu");
-const CSR_SCALAR: &str = cuda!("csr_scalar.cu");
-const CSR_VECTOR: &str = cuda!("csr_vector.cu");
-const CSR_BALANCED: &str = cuda!("csr_balanced.cu");
-const CSR_BINNED: &str = cuda!("csr_binned.cu");
-const CLEAR: &str = cuda!("clear.cu");
-const COO: &str = cuda!("coo.cu");
-const ELL: &str = cuda!("ell.cu");
-const JAD: &str = cuda!("jad.cu");
-const SELL: &str = cuda!("sell.cu");
-const SELL_TEAM: &str = cuda!("sell_team.cu");
-const BRO_ELL: &str = cuda!("bro_ell.cu");
-const BENCHMARK_MATRIX: &str = cuda!("benchmark_matrix.cu");
-const CONVERT: &str = cuda!("convert.cu");
-const SPIN: &str = cuda!("spin.cu");
+/// The same for a file in the folder of the sources that belong to no family.
+macro_rules! helper {
+    ($file:literal) => {
+        concat!("#line 1 \"", $file, "\"\n", include_str!(concat!("../cuda/", $file)))
+    };
+}
+
+pub(crate) use helper;
+
+const BENCHMARK_MATRIX: &str = helper!("benchmark_matrix.cu");
+const CONVERT: &str = helper!("convert.cu");
+const SPIN: &str = helper!("spin.cu");
 
 /// What NVRTC compiles: one translation unit, its definitions, and the names of its entry points.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,74 +40,22 @@ pub struct KernelSource {
     /// Definitions as `NAME=VALUE`, given to the compiler as `-D`.
     pub definitions: Vec<String>,
     /// `extern "C"` kernels in it.
-    pub entry_points: &'static [&'static str],
+    pub entry_points: Vec<&'static str>,
 }
 
-/// Source of `candidate`, `None` for what the vendor's library runs; `offset_bytes` (4 or 8) is the width of CSR's row offsets, of no meaning to the others.
-///
-/// The entry points are launched in their order, each once a [`row_chunks`](crate::row_chunks) chunk:
-///
-/// | kernel | entry points | what a chunk counts |
-/// |---|---|---|
-/// | csr-scalar | `csr_scalar` | rows, 1 thread each |
-/// | csr-vector | `csr_vector` | rows, `threads_per_row` threads each |
-/// | csr-balanced | `csr_balanced` | tiles, a block each |
-/// | csr-binned | `csr_binned` | blocks, as [`BinEnds`](crate::BinEnds) deals them out |
-/// | ell | `ell` | rows, 1 thread each |
-/// | coo | `clear`, `coo` | rows, 1 thread each; runs of 32 [`Kernel::coo_items`] non-zeros, 32 threads each |
-/// | hyb | `ell`, `coo` | as in ell and coo |
-/// | jad | `jad` | rows, 1 thread each |
-/// | sell | `sell`; with several threads a row `sell_team` | rows, 1 thread each; `threads_per_row` threads each |
-/// | bro-ell | `bro_ell` | rows, 1 thread each |
-///
-/// The second of two may be launched so that it overlaps with the first (`cuda/overlap.cu`).
+/// Source of `candidate`, `None` for what the vendor's library runs; `offset_bytes` (4 or 8) is the width of row offsets, of
+/// no meaning to kernels that read none. The entry points are those of the [recipe](crate::Recipe), in its order.
 pub fn source(candidate: &Candidate, offset_bytes: u64) -> Option<KernelSource> {
+    let recipe = candidate.kernel.recipe()?;
     let mut definitions =
         vec![format!("VALUE={}", c_type(candidate.dtype)), format!("BLOCK={}", candidate.block)];
-    let (files, entry_points): (&[&str], &'static [&'static str]) = match candidate.kernel {
-        Kernel::CsrScalar => (&[STORE, CSR_SCALAR], &["csr_scalar"]),
-        Kernel::CsrVector { .. } => (&[STORE, TEAM, CSR_VECTOR], &["csr_vector"]),
-        Kernel::CsrBalanced(_) => (&[STORE, TEAM, SEGMENT, CSR_BALANCED], &["csr_balanced"]),
-        Kernel::CsrBinned => (&[STORE, TEAM, SEGMENT, CSR_BINNED], &["csr_binned"]),
-        Kernel::Vendor(_) => return None,
-        Kernel::Coo | Kernel::CooShort { .. } => (&[OVERLAP, CLEAR, COO], &["clear", "coo"]),
-        Kernel::Ell => (&[STORE, OVERLAP, ELL], &["ell"]),
-        Kernel::Hyb => (&[STORE, OVERLAP, ELL, COO], &["ell", "coo"]),
-        Kernel::Jad => (&[STORE, JAD], &["jad"]),
-        Kernel::Sell(_) => (&[STORE, SELL], &["sell"]),
-        Kernel::SellTeam { .. } => (&[STORE, SELL_TEAM], &["sell_team"]),
-        Kernel::BroEll(_) => (&[STORE, BRO_ELL], &["bro_ell"]),
-    };
-    match candidate.kernel {
-        Kernel::CsrScalar | Kernel::CsrBinned => definitions.push(offset(offset_bytes)),
-        Kernel::CsrBalanced(shape) => {
-            definitions.push(offset(offset_bytes));
-            definitions.push(format!("ITEMS={}", shape.items));
-        }
-        Kernel::CsrVector { threads_per_row } => {
-            definitions.push(offset(offset_bytes));
-            definitions.push(format!("THREADS_PER_ROW={threads_per_row}"));
-        }
-        Kernel::Coo | Kernel::CooShort { .. } | Kernel::Hyb => {
-            definitions.extend(candidate.kernel.coo_items().map(|items| format!("ITEMS={items}")));
-            definitions.push(format!("ACCUMULATE={}", u32::from(candidate.kernel == Kernel::Hyb)));
-            if candidate.kernel == Kernel::Hyb {
-                definitions.push("FOLLOWED=1".to_owned());
-            }
-        }
-        Kernel::Ell => definitions.push("FOLLOWED=0".to_owned()),
-        Kernel::Jad | Kernel::Vendor(_) => {}
-        Kernel::Sell(shape) => {
-            definitions.push(format!("SLICE={}", shape.slice));
-            definitions.push(format!("SORTED={}", u32::from(shape.is_sorted())));
-        }
-        Kernel::SellTeam { shape, threads_per_row } => {
-            definitions.push(format!("TEAM={threads_per_row}"));
-            definitions.push(format!("SORTED={}", u32::from(shape.is_sorted())));
-        }
-        Kernel::BroEll(shape) => definitions.push(format!("SLICE={}", shape.slice)),
+    if recipe.reads_offsets {
+        definitions.push(offset(offset_bytes));
     }
-    Some(KernelSource { text: files.concat(), definitions, entry_points })
+    let knobs = (recipe.definitions)(candidate.kernel.knobs());
+    definitions.extend(knobs.into_iter().map(|(name, value)| format!("{name}={value}")));
+    let entry_points = recipe.steps.iter().map(|step| step.entry).collect();
+    Some(KernelSource { text: recipe.sources.concat(), definitions, entry_points })
 }
 
 /// Source of the kernels that generate benchmark matrices and fill vectors of `dtype`.
@@ -124,9 +67,8 @@ pub fn benchmark_matrix_source(dtype: Dtype, offset_bytes: u64) -> KernelSource 
             format!("BLOCK={HELPER_BLOCK}"),
             offset(offset_bytes),
         ],
-        entry_points: &[
+        entry_points: vec![
             "generate_row_ptr",
-            "generate_row_idx",
             "generate_entries",
             "generate_ell",
             "generate_jad",
@@ -145,7 +87,7 @@ pub fn conversion_source(dtype: Dtype, offset_bytes: u64) -> KernelSource {
             format!("BLOCK={HELPER_BLOCK}"),
             offset(offset_bytes),
         ],
-        entry_points: &["lay_slices", "lay_diagonals", "lay_coo", "bro_widths", "bro_pack"],
+        entry_points: vec!["lay_slices", "lay_diagonals", "lay_coo", "bro_widths", "bro_pack"],
     }
 }
 
@@ -155,7 +97,7 @@ pub fn timing_source() -> KernelSource {
     KernelSource {
         text: SPIN.to_owned(),
         definitions: vec![format!("BLOCK={HELPER_BLOCK}")],
-        entry_points: &["spin", "empty", "flush_l2"],
+        entry_points: vec!["spin", "empty", "flush_l2"],
     }
 }
 
@@ -177,10 +119,21 @@ fn offset(offset_bytes: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::catalogue;
+    use crate::{Kernel, catalogue};
+
+    /// Source without comments.
+    fn code(text: &str) -> String {
+        text.lines().map(|line| line.split("//").next().unwrap_or_default()).collect::<Vec<_>>().join("\n")
+    }
+
+    fn is_used(name: &str, code: &str) -> bool {
+        let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        code.match_indices(name)
+            .any(|(at, _)| !code[..at].ends_with(is_word) && !code[at + name.len()..].starts_with(is_word))
+    }
 
     #[test]
-    fn every_entry_point_stands_in_its_source_and_every_definition_is_used() {
+    fn every_entry_point_stands_in_its_source_and_every_definition_is_used_by_its_code() {
         let sources = Dtype::ALL
             .into_iter()
             .flat_map(catalogue)
@@ -191,40 +144,46 @@ mod tests {
                 timing_source(),
             ]);
         for source in sources {
-            for entry in source.entry_points {
-                assert!(
-                    source.text.contains(&format!("\n{entry}("))
-                        || source.text.contains(&format!(" {entry}("))
-                );
+            let code = code(&source.text);
+            for entry in &source.entry_points {
+                assert!(code.contains(&format!("\n{entry}(")) || code.contains(&format!(" {entry}(")));
             }
             for definition in &source.definitions {
                 let (name, _) = definition.split_once('=').unwrap();
-                assert!(source.text.contains(name), "{name}");
+                assert!(is_used(name, &code), "{name} of {:?}", source.entry_points);
+            }
+        }
+        assert!(
+            !is_used("BLOCK", &code("int x; // Knobs BLOCK\nint BLOCKS;")),
+            "comments and other words do not count"
+        );
+    }
+
+    /// Names of the parameters of an entry point, in order.
+    fn parameters<'t>(text: &'t str, entry: &str) -> Vec<&'t str> {
+        let start = text.find(&format!("\n{entry}(")).expect("the kernel's name starts a line");
+        let list = text[start..].split_once('(').unwrap().1.split_once(')').unwrap().0;
+        list.split(',').map(|p| p.rsplit([' ', '*', '\n']).next().unwrap()).collect()
+    }
+
+    #[test]
+    fn the_arguments_of_every_recipe_are_the_parameters_of_its_kernel_in_their_order() {
+        for kernel in Kernel::all() {
+            let Some(recipe) = kernel.recipe() else { continue };
+            let text = code(&recipe.sources.concat());
+            for step in recipe.steps {
+                let all = parameters(&text, step.entry);
+                assert!(all[0].starts_with("first_"), "{kernel}: {all:?}");
+                assert_eq!(all[1..], *step.args, "{kernel}: {}", step.entry);
             }
         }
     }
 
     #[test]
     fn the_kernels_include_nothing_and_have_no_macro_bodies() {
-        for text in [
-            STORE,
-            TEAM,
-            SEGMENT,
-            CSR_SCALAR,
-            CSR_VECTOR,
-            CSR_BALANCED,
-            CSR_BINNED,
-            CLEAR,
-            COO,
-            ELL,
-            JAD,
-            SELL,
-            SELL_TEAM,
-            BRO_ELL,
-            BENCHMARK_MATRIX,
-            CONVERT,
-            SPIN,
-        ] {
+        let recipes = Kernel::all().filter_map(Kernel::recipe);
+        let texts = recipes.flat_map(|recipe| recipe.sources).copied();
+        for text in texts.chain([BENCHMARK_MATRIX, CONVERT, SPIN]) {
             assert!(!text.contains("#include") && !text.contains("#define"));
             assert!(text.starts_with("#line 1 \""));
         }

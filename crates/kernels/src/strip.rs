@@ -40,15 +40,6 @@ pub struct Strip {
 }
 
 impl StripUnit {
-    /// What a strip of `kernel` counts. Where not all rows get as many threads, it is the non-zeros that fill them.
-    pub const fn of(kernel: Kernel) -> Self {
-        match kernel {
-            Kernel::CsrBalanced(_) => Self::Items,
-            _ if kernel.threads_per_row().is_some() => Self::Rows,
-            _ => Self::NonZeros,
-        }
-    }
-
     /// How many of them a matrix has.
     pub const fn count(self, nrows: u64, nnz: u64) -> u64 {
         match self {
@@ -82,15 +73,18 @@ impl Strip {
 
 /// Strip of `kernel` on the device. For HYB, that of its ELL part.
 pub fn strip(kernel: Kernel, facts: &DeviceFacts) -> Strip {
-    let unit = StripUnit::of(kernel);
-    let units = u64::from(facts.multiprocessors);
-    let size = match (facts.kind, unit) {
-        (DeviceKind::Cpu, StripUnit::Rows) => units * CPU_ROWS,
-        (DeviceKind::Cpu, StripUnit::NonZeros | StripUnit::Items) => units * CPU_NON_ZEROS,
-        (DeviceKind::Cuda, _) => {
-            units * u64::from(facts.threads_per_multiprocessor)
-                / u64::from(kernel.threads_per_row().unwrap_or(1))
-        }
-    };
-    Strip { unit, size: size.max(1) }
+    Strip::of(kernel.unit(), kernel.threads_per_row().unwrap_or(1), facts)
+}
+
+impl Strip {
+    /// Of a kernel that gives `threads` threads to each `unit`.
+    pub fn of(unit: StripUnit, threads: u32, facts: &DeviceFacts) -> Self {
+        let units = u64::from(facts.multiprocessors);
+        let size = match (facts.kind, unit) {
+            (DeviceKind::Cpu, StripUnit::Rows) => units * CPU_ROWS,
+            (DeviceKind::Cpu, StripUnit::NonZeros | StripUnit::Items) => units * CPU_NON_ZEROS,
+            (DeviceKind::Cuda, _) => units * u64::from(facts.threads_per_multiprocessor) / u64::from(threads),
+        };
+        Self { unit, size: size.max(1) }
+    }
 }

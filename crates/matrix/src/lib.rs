@@ -9,17 +9,10 @@
 pub mod gallery;
 pub mod io;
 
-mod bro_ell;
 mod columns;
-mod coo;
-mod csr;
-mod csr_balanced;
-mod csr_binned;
-mod ell;
 mod features;
-mod hyb;
+mod formats;
 mod infeasible;
-mod jad;
 mod mix;
 mod padded;
 mod reference;
@@ -27,27 +20,23 @@ mod row_lengths;
 mod row_order;
 mod scalar;
 mod segment;
-mod sell;
 mod sell_sizes;
 mod strips;
 mod units;
 
-pub use bro_ell::{BroEll, BroEllColumns, BroEllShape, BroEllSize, BroEllSlice};
-pub use coo::Coo;
-pub use csr::{Csr, CsrError};
-pub use csr_balanced::{Tile, TileShape, TileTable};
-pub use csr_binned::RowBins;
-pub use ell::Ell;
 pub use features::{Features, Locality};
-pub use hyb::{Hyb, HybSplit};
+pub use formats::{
+    BalancedCsr, BinnedCsr, BroEll, BroEllColumns, BroEllShape, BroEllSize, BroEllSlice, Coo, Csr, CsrError,
+    Element, Ell, Format, FormatFamily, FormatOf, Generator, HostArray, Hyb, HybSplit, Jad, JadLayout, Knob,
+    Layout, NamedArrays, NamedNumbers, ParseFormatError, RowBins, Sell, SellLayout, SellShape, Shape, Step,
+    Stored, Tile, TileShape, TileTable,
+};
 pub use infeasible::{Infeasible, Limits};
-pub use jad::{Jad, JadLayout};
 pub use mix::mix;
 pub use padded::PaddedSizes;
 pub use reference::{Reference, reference, rounding_bound};
 pub use row_lengths::RowLengths;
 pub use scalar::{Dtype, Scalar};
 pub use segment::Segment;
-pub use sell::{Sell, SellLayout, SellShape};
 pub use strips::{Block, StripDetail, Strips};
 pub use units::{Bytes, Seconds};

@@ -1,6 +1,6 @@
 //! How long the rows are: the set D of the papers, as a histogram, and the statistics that models ask for.
 
-use crate::hyb::{self, HybSplit};
+use crate::formats::{self, HybSplit};
 use crate::{Csr, Scalar};
 use rayon::prelude::*;
 use std::collections::HashMap;
@@ -18,11 +18,16 @@ pub struct RowLengths {
 impl RowLengths {
     /// Counts the rows of `a`. O(nrows), in parallel.
     pub fn of<T: Scalar>(a: &Csr<T>) -> Self {
+        Self::of_offsets(a.row_ptr())
+    }
+
+    /// Counts the rows of a matrix with these row offsets. O(nrows), in parallel.
+    pub fn of_offsets(row_ptr: &[u64]) -> Self {
         let count = |mut counts: LengthCounts, w: &[u64]| {
             counts.add(w[1] - w[0], 1);
             counts
         };
-        let windows = a.row_ptr().par_windows(2);
+        let windows = row_ptr.par_windows(2);
         windows
             .fold(LengthCounts::default, count)
             .reduce(LengthCounts::default, LengthCounts::merge)
@@ -106,7 +111,7 @@ impl RowLengths {
 
     /// Where HYB cuts: see [`HybSplit`].
     pub fn hyb_split(&self) -> HybSplit {
-        hyb::split(self)
+        formats::split(self)
     }
 }
 

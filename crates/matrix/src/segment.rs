@@ -7,7 +7,8 @@
 //! partials  p0    p1    p2             the block that comes last adds them up, always in this order
 //! ```
 
-use crate::{Bytes, Dtype};
+use crate::{Bytes, Dtype, Element, HostArray, NamedArrays, Scalar};
+use rayon::prelude::*;
 
 /// A segment of a row. Segments of a row stand one behind the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -45,6 +46,21 @@ impl Segment {
     /// Bytes on a device of `places` for segments, with the partial sum and the counter of each.
     pub(crate) const fn device_bytes(places: u64, dtype: Dtype) -> Bytes {
         Bytes(places.saturating_mul(Self::BYTES + dtype.bytes() + 4))
+    }
+}
+
+impl Segment {
+    /// `segments`, and room for what thread blocks leave for each other about them: `places` of each. The counters are 0
+    /// between two products.
+    pub(crate) fn arrays<T: Scalar>(segments: &[Self], places: usize) -> NamedArrays<'static, T> {
+        let mut words: Vec<u32> = segments.par_iter().flat_map_iter(Self::words).collect();
+        words.resize(places * 8, 0);
+        let len = places as u64;
+        vec![
+            ("segments", HostArray::U32(words.into())),
+            ("partials", HostArray::Room { element: Element::Value, len, zeroed: false }),
+            ("counters", HostArray::Room { element: Element::U32, len, zeroed: true }),
+        ]
     }
 }
 

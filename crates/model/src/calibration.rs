@@ -55,8 +55,7 @@ impl Calibration {
         let interval = |residuals: Vec<f64>| {
             (residuals.len() >= CONFORMAL_MIN).then(|| LogInterval::of_residuals(residuals))
         };
-        let kernels = Kernel::ALL
-            .into_iter()
+        let kernels = Kernel::all()
             .filter_map(|kernel| {
                 let own = residuals(&|k| k == kernel);
                 let pairs = own.len();

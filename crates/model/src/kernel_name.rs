@@ -9,6 +9,6 @@ pub(crate) fn serialize<S: Serializer>(kernel: &Kernel, serializer: S) -> Result
 
 pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Kernel, D::Error> {
     let text = String::deserialize(deserializer)?;
-    let found = Kernel::ALL.into_iter().find(|k| k.to_string() == text);
+    let found = Kernel::all().find(|k| k.to_string() == text);
     found.ok_or_else(|| D::Error::custom(format!("'{text}' is no kernel of the catalogue")))
 }

@@ -135,7 +135,7 @@ impl PreparationModel {
         let (on_device, on_host) = (self.on_device.get(&format), self.formats.get(&format));
         let cost = if nnz >= DEVICE_CONVERSION_NNZ { on_device.or(on_host) } else { on_host.or(on_device) };
         let own = cost?.at(csr, held);
-        let of_csr = self.formats.get(&Format::Csr).map_or(own, |cost| cost.at(csr, csr));
+        let of_csr = self.formats.get(&Format::csr()).map_or(own, |cost| cost.at(csr, csr));
         let brought = Seconds(own.0.max(of_csr.0));
         if !candidate.kernel.is_vendors() {
             return Some(brought);
@@ -193,16 +193,16 @@ mod tests {
     fn what_the_device_converts_is_learned_apart_and_asked_for_from_its_size_on() {
         let (host, device) = (made(1e-4, 1e-9, 2e-9), made(3e-4, 1e-10, 0.0));
         let model = PreparationModel::fit(
-            &[(Format::Coo, host.clone())].into(),
-            &[(Format::Coo, device.clone()), (Format::Ell, device.clone())].into(),
+            &[(Format::known("coo"), host.clone())].into(),
+            &[(Format::known("coo"), device.clone()), (Format::known("ell"), device.clone())].into(),
             &BTreeMap::new(),
         )
         .unwrap();
         let time = |kernel, nnz| model.time(&candidate(kernel), nnz, host[9].csr, host[9].held).unwrap().0;
         let near = |got: f64, made: Seconds| assert!((got / made.0 - 1.0).abs() < 1e-3, "{got} for {made}");
-        near(time(Kernel::Coo, DEVICE_CONVERSION_NNZ - 1), host[9].time);
-        near(time(Kernel::Coo, DEVICE_CONVERSION_NNZ), device[9].time);
-        near(time(Kernel::Ell, 1), device[9].time);
+        near(time(Kernel::known("coo"), DEVICE_CONVERSION_NNZ - 1), host[9].time);
+        near(time(Kernel::known("coo"), DEVICE_CONVERSION_NNZ), device[9].time);
+        near(time(Kernel::known("ell"), 1), device[9].time);
     }
 
     #[test]
@@ -217,10 +217,10 @@ mod tests {
     #[test]
     fn a_routine_of_the_vendors_pays_for_its_look_at_the_matrix() {
         let all = made(1e-4, 1e-10, 1e-10);
-        let csr: Kernel = Kernel::CsrScalar;
-        let vendors = Kernel::ALL.into_iter().find(|k| k.is_vendors() && k.format() == Format::Csr).unwrap();
+        let csr: Kernel = Kernel::known("csr-scalar");
+        let vendors = Kernel::all().find(|k| k.is_vendors() && k.format() == Format::csr()).unwrap();
         let model = PreparationModel::fit(
-            &[(Format::Csr, all.clone())].into(),
+            &[(Format::csr(), all.clone())].into(),
             &BTreeMap::new(),
             &[(vendors, made(5e-5, 0.0, 0.0))].into(),
         )
@@ -228,7 +228,7 @@ mod tests {
         let time = |kernel| model.time(&candidate(kernel), 1, all[9].csr, all[9].held);
         let more = time(vendors).unwrap().0 - time(csr).unwrap().0;
         assert!((more / 5e-5 - 1.0).abs() < 1e-3, "{more}");
-        assert_eq!(time(Kernel::Ell), None);
+        assert_eq!(time(Kernel::known("ell")), None);
         let text = serde_json::to_string(&model).unwrap();
         assert_eq!(serde_json::from_str::<PreparationModel>(&text).unwrap(), model);
     }

@@ -11,7 +11,7 @@
 //! rules are this project's, to see what the choice is worth.
 
 use serde::{Serialize, Serializer};
-use sparsight_kernels::Kernel;
+use sparsight_kernels::{Kernel, StripRule};
 use sparsight_matrix::Features;
 use std::fmt;
 use std::str::FromStr;
@@ -62,10 +62,10 @@ pub(crate) enum Statistic {
 impl Statistic {
     /// The one that stands for the row lengths in the strip model of `kernel`; `None` if that has no p.
     pub(crate) fn of(kernel: Kernel, rule: RowLengthRule) -> Option<Self> {
-        match (kernel, rule) {
-            (Kernel::CsrBalanced(_) | Kernel::Coo | Kernel::CooShort { .. }, _) => None,
-            (Kernel::Hyb, _) => Some(Self::HybWidth),
-            (Kernel::CsrVector { .. }, RowLengthRule::Paper) | (_, RowLengthRule::Mode) => Some(Self::Mode),
+        match (kernel.strip_rule(), rule) {
+            (StripRule::Coo, _) => None,
+            (StripRule::Parts { .. }, _) => Some(Self::HybWidth),
+            (StripRule::Csr, RowLengthRule::Paper) | (_, RowLengthRule::Mode) => Some(Self::Mode),
             (_, RowLengthRule::Paper | RowLengthRule::Max) => Some(Self::Max),
             (_, RowLengthRule::Mean) => Some(Self::Mean),
             (_, RowLengthRule::Quantile(quantile)) => Some(Self::Quantile(quantile)),
@@ -147,17 +147,18 @@ mod tests {
         // 50 rows of 1, 45 of 10, 5 of 200: mean (50 + 450 + 1000) / 100 = 15.
         let lengths = RowLengths::from_counts([(1, 50), (10, 45), (200, 5)]);
         let f = Features::from_row_lengths(&lengths, 1000, 0, 1.0);
-        let team = Kernel::CsrVector { threads_per_row: 8 };
+        let [team, scalar, ell] = ["csr-vector/t8", "csr-scalar", "ell"].map(Kernel::known);
         let p = |rule: &str, kernel| representative_row_length(kernel, &f, rule.parse().unwrap());
         for (rule, value) in
             [("mode", 1), ("max", 200), ("mean", 15), ("median", 1), ("p75", 10), ("p99", 200)]
         {
-            for kernel in [team, Kernel::CsrScalar, Kernel::Ell] {
+            for kernel in [team, scalar, ell] {
                 assert_eq!(p(rule, kernel), Some(value), "{rule} {kernel}");
             }
-            assert_eq!((p(rule, Kernel::Coo), p(rule, Kernel::Hyb)), (None, Some(f.hyb.width)), "{rule}");
+            let [coo, hyb] = ["coo", "hyb"].map(Kernel::known);
+            assert_eq!((p(rule, coo), p(rule, hyb)), (None, Some(f.hyb.width)), "{rule}");
         }
-        assert_eq!([team, Kernel::CsrScalar, Kernel::Ell].map(|k| p("paper", k)), [1, 200, 200].map(Some));
+        assert_eq!([team, scalar, ell].map(|k| p("paper", k)), [1, 200, 200].map(Some));
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! Which strip model stands for which kernel; what stands for a matrix in it, a [`RowLengthRule`] says.
+//! The strip models by the name of their equation; what stands for a matrix in one, a [`RowLengthRule`] says. Which of
+//! them stands for a kernel is the kernel's [`StripRule`]:
 //!
 //! | kernel | model |
 //! |---|---|
@@ -15,7 +16,7 @@
 use crate::observation::Point;
 use crate::{CooStrip, CsrStrip, EllStrip, Extent, Line};
 use serde::{Deserialize, Serialize};
-use sparsight_kernels::{DeviceFacts, Kernel};
+use sparsight_kernels::{DeviceFacts, Kernel, StripRule};
 
 /// The fitted equation of one candidate in one regime.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -32,20 +33,13 @@ pub enum StripFit {
 impl StripFit {
     /// Fits the equation of `kernel`; `None` if the points are too few, and for kernels without benchmark matrices.
     pub(crate) fn fit(kernel: Kernel, facts: &DeviceFacts, points: &[Point]) -> Option<Self> {
-        match kernel {
-            Kernel::CsrVector { .. } => {
+        match kernel.strip_rule() {
+            StripRule::Csr => {
                 CsrStrip::fit(points, facts.max_threads_per_block.map(u64::from)).map(Self::Csr)
             }
-            Kernel::CsrScalar | Kernel::Ell | Kernel::Jad => EllStrip::fit(points).map(Self::Ell),
-            Kernel::CsrBalanced(_) | Kernel::Coo | Kernel::CooShort { .. } => {
-                CooStrip::fit(points).map(Self::Coo)
-            }
-            Kernel::CsrBinned
-            | Kernel::Hyb
-            | Kernel::Sell(_)
-            | Kernel::SellTeam { .. }
-            | Kernel::BroEll(_)
-            | Kernel::Vendor(_) => None,
+            StripRule::Ell => EllStrip::fit(points).map(Self::Ell),
+            StripRule::Coo => CooStrip::fit(points).map(Self::Coo),
+            StripRule::Parts { .. } | StripRule::None => None,
         }
     }
 

@@ -8,7 +8,7 @@ use crate::observation::Point;
 use crate::regime::working_sets;
 use crate::{Extent, LogInterval, Observation, PredictError, Regimes};
 use serde::{Deserialize, Serialize};
-use sparsight_kernels::{Candidate, DeviceFacts, Kernel, Placement, RowLengthDistribution};
+use sparsight_kernels::{Candidate, DeviceFacts, Placement, RowLengthDistribution, StripRule, StripUnit};
 use sparsight_matrix::Seconds;
 use std::collections::BTreeMap;
 
@@ -84,10 +84,10 @@ pub struct UnfittedCandidate {
 impl UnfittedCandidate {
     /// What a fit needs, in words.
     pub fn needed(&self) -> &'static str {
-        match self.candidate.kernel {
-            Kernel::CsrVector { .. } => "two row lengths and two numbers of strips that share a matrix",
-            Kernel::CsrBalanced(_) => "two numbers of strips of rows and non-zeros",
-            Kernel::Coo | Kernel::CooShort { .. } => "two numbers of strips of non-zeros",
+        match (self.candidate.kernel.strip_rule(), self.candidate.kernel.unit()) {
+            (StripRule::Csr, _) => "two row lengths and two numbers of strips that share a matrix",
+            (StripRule::Coo, StripUnit::Items) => "two numbers of strips of rows and non-zeros",
+            (StripRule::Coo, _) => "two numbers of strips of non-zeros",
             _ => "two row lengths at each of two numbers of strips",
         }
     }

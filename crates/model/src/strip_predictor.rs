@@ -20,12 +20,13 @@
 //! Floor: no prediction is below the measured launch cost of the device, nor, if that is unknown, below the
 //! shortest time measured with the candidate. So it is never zero, negative or NaN, an empty matrix included.
 
+use crate::row_length_rule::Statistic;
 use crate::{
     Calibration, Extent, Extrapolation, FittedCandidate, Footprint, Model, PredictError, Prediction,
-    RowLengthRule, SplitBy, StripFit, StripModel, Term, representative_row_length,
+    RowLengthRule, SplitBy, StripFit, StripModel, Term,
 };
 use serde::{Deserialize, Serialize};
-use sparsight_kernels::{Candidate, DeviceFacts, Kernel, Placement, StripUnit, compulsory_bytes, strip};
+use sparsight_kernels::{Candidate, DeviceFacts, Placement, compulsory_bytes, strip};
 use sparsight_matrix::{Bytes, Features, Seconds};
 
 /// Whose benchmark matrices stand for the columns of a matrix. A placement that was not measured is replaced by
@@ -101,23 +102,20 @@ impl Part {
                 footprint,
             }
         };
-        match candidate.kernel {
-            Kernel::Hyb => {
+        match (candidate.kernel.parts(), Statistic::of(candidate.kernel, row_length)) {
+            (Some([ell, coo]), _) => {
                 let (width, rest) = (features.hyb.width, features.hyb.coo_nnz);
                 // Of an empty matrix the ELL part stands for the launch that takes place all the same.
                 [
-                    (width > 0 || rest == 0).then(|| part(Kernel::Ell, features.nrows, width)),
-                    (rest > 0).then(|| part(Kernel::Coo, rest, 0)),
+                    (width > 0 || rest == 0).then(|| part(ell, features.nrows, width)),
+                    (rest > 0).then(|| part(coo, rest, 0)),
                 ]
             }
-            Kernel::CsrBalanced(_) | Kernel::Coo | Kernel::CooShort { .. } => {
-                let count = StripUnit::of(candidate.kernel).count(features.nrows, features.nnz);
+            (None, None) => {
+                let count = candidate.kernel.unit().count(features.nrows, features.nnz);
                 [Some(part(candidate.kernel, count, 0)), None]
             }
-            kernel => {
-                let p = representative_row_length(kernel, features, row_length).unwrap_or(0);
-                [Some(part(kernel, features.nrows, p)), None]
-            }
+            (None, Some(p)) => [Some(part(candidate.kernel, features.nrows, p.value(features))), None],
         }
     }
 
@@ -317,15 +315,16 @@ impl Model for StripPredictor<'_> {
         };
         let mut terms = Vec::new();
         for &placement in &placements {
-            for part in parts.iter().flatten() {
+            for (is_second, part) in [false, true].into_iter().zip(&parts) {
+                let Some(part) = part else { continue };
                 let fit = self.model.find(&part.candidate, placement);
                 let fit = fit.expect("placements() returns fitted ones only");
-                let name = match (placement, candidate.kernel, part.candidate.kernel) {
-                    (Placement::Banded, Kernel::Hyb, Kernel::Ell) => "banded, ELL part",
-                    (Placement::Banded, Kernel::Hyb, _) => "banded, COO part",
-                    (Placement::Strewn, Kernel::Hyb, Kernel::Ell) => "strewn, ELL part",
-                    (Placement::Strewn, Kernel::Hyb, _) => "strewn, COO part",
-                    (placement, ..) => placement.name(),
+                let name = match (placement, candidate.kernel.parts(), is_second) {
+                    (Placement::Banded, Some(_), false) => "banded, ELL part",
+                    (Placement::Banded, Some(_), true) => "banded, COO part",
+                    (Placement::Strewn, Some(_), false) => "strewn, ELL part",
+                    (Placement::Strewn, Some(_), true) => "strewn, COO part",
+                    (placement, None, _) => placement.name(),
                 };
                 part.explain(&mut terms, name, fit, self.facts);
             }

@@ -24,7 +24,7 @@ fn corpus(count: u64) -> Vec<(String, Features)> {
 /// A known law: bytes and launch, twice as slow in COO, slower in blocks of 1024.
 fn law(candidate: &Candidate, features: &Features) -> Seconds {
     let streamed = 1e-6 + compulsory_bytes(candidate, features).0 as f64 / 1e12;
-    let slower = if candidate.kernel == Kernel::Coo { 2.0 } else { 1.0 };
+    let slower = if candidate.kernel == Kernel::known("coo") { 2.0 } else { 1.0 };
     Seconds(streamed * slower * if candidate.block == 1024 { 1.5 } else { 1.0 })
 }
 
@@ -45,7 +45,7 @@ fn fit(corpus: &[(String, Features)]) -> Result<BoostingModel, PredictError> {
 fn a_law_in_block_and_kernel_is_learned_and_held_out_matrices_are_predicted() {
     let model = fit(&corpus(40)).unwrap();
     assert_eq!(model.matrices(), 40);
-    assert_eq!(model.kernels().len(), Kernel::ALL.len());
+    assert_eq!(model.kernels().len(), Kernel::all().len());
     assert!(model.cross_validation().error.p90 < 0.03, "{:?}", model.cross_validation());
     assert!(model.cross_validation().choice.within_5_percent > 0.99);
     let facts = facts();
@@ -65,7 +65,8 @@ fn a_law_in_block_and_kernel_is_learned_and_held_out_matrices_are_predicted() {
 fn beyond_the_corpus_the_time_grows_with_the_bytes_and_the_answer_says_so() {
     let (model, facts) = (fit(&corpus(40)).unwrap(), facts());
     let predictor = BoostingPredictor { model: &model, facts: &facts };
-    let candidate = Candidate { kernel: Kernel::CsrScalar, ..made_up::candidate(Kernel::Ell) };
+    let candidate =
+        Candidate { kernel: Kernel::known("csr-scalar"), ..made_up::candidate(Kernel::known("ell")) };
     let lengths = RowLengths::from_counts([(50, 3_000_000)]);
     let huge = located(Features::from_row_lengths(&lengths, 3_000_000, 50, 0.5));
     let p = predictor.predict(&candidate, &huge).unwrap();
@@ -122,7 +123,7 @@ fn features_that_do_not_say_where_the_non_zeros_lie_teach_nothing_and_are_refuse
     assert!(matches!(fit(&some), Err(PredictError::TooFewMatrices { got: 0, .. })));
     let facts = facts();
     let predictor = BoostingPredictor { model: &model, facts: &facts };
-    let error = predictor.predict(&made_up::candidate(Kernel::Ell), &some[0].1).unwrap_err();
+    let error = predictor.predict(&made_up::candidate(Kernel::known("ell")), &some[0].1).unwrap_err();
     assert_eq!(error, PredictError::NoLocality { model: "boosting" });
 }
 
@@ -141,9 +142,9 @@ fn a_kernel_or_value_type_that_was_not_measured_is_refused() {
     let (model, facts) = (BoostingModel::fit(&facts(), &samples).unwrap(), facts());
     assert!(model.knows(Dtype::F32) && !model.knows(Dtype::F64));
     let predictor = BoostingPredictor { model: &model, facts: &facts };
-    let (known, features) = (made_up::candidate(Kernel::Ell), &corpus[0].1);
+    let (known, features) = (made_up::candidate(Kernel::known("ell")), &corpus[0].1);
     assert!(predictor.predict(&known, features).is_ok());
-    for unknown in [made_up::candidate(Kernel::Coo), Candidate { dtype: Dtype::F64, ..known }] {
+    for unknown in [made_up::candidate(Kernel::known("coo")), Candidate { dtype: Dtype::F64, ..known }] {
         let error = predictor.predict(&unknown, features).unwrap_err();
         assert!(matches!(error, PredictError::NotFitted { model: "boosting", .. }), "{error}");
     }

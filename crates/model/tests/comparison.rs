@@ -20,7 +20,7 @@ fn matrix(i: u64) -> (String, Features) {
 /// COO is the best of short rows and the ELL kernel of long ones; others take twice as long, and blocks of 1024 a
 /// tenth longer. Matrices differ in what all candidates have in common.
 fn law(candidate: &Candidate, features: &Features) -> Seconds {
-    let favourite = if features.row_max < 40 { Kernel::Coo } else { Kernel::Ell };
+    let favourite = if features.row_max < 40 { Kernel::known("coo") } else { Kernel::known("ell") };
     let slower = if candidate.kernel == favourite { 1.0 } else { 2.0 };
     let block = if candidate.block == 1024 { 1.1 } else { 1.0 };
     Seconds(1e-6 * (features.nrows % 7000 + 1000) as f64 * slower * block)
@@ -78,11 +78,11 @@ fn joined_times_are_those_of_single_kernels_in_the_order_of_the_comparison() {
     };
     let best = candidates.iter().min_by(|a, b| law(a, &features).0.total_cmp(&law(b, &features).0)).unwrap();
     // Each kernel errs by itself: another kernel than the best is underestimated so far that it would come first.
-    let wrong = |c: &Candidate| if c.kernel == Kernel::CsrScalar { 0.45 } else { 1.0 };
+    let wrong = |c: &Candidate| if c.kernel == Kernel::known("csr-scalar") { 0.45 } else { 1.0 };
     let alone: Vec<(Candidate, Seconds)> =
         candidates.iter().map(|c| (*c, Seconds(law(c, &features).0 * wrong(c)))).collect();
     let before: Vec<Seconds> = alone.iter().map(|(_, time)| *time).collect();
-    assert_eq!(first(&before).0, Kernel::CsrScalar);
+    assert_eq!(first(&before).0, Kernel::known("csr-scalar"));
     let after = comparison.times_s(&alone, &features, &facts());
     let (kernel, time) = first(&after);
     assert_eq!(kernel, best.kernel);
@@ -90,7 +90,7 @@ fn joined_times_are_those_of_single_kernels_in_the_order_of_the_comparison() {
     for ((candidate, alone), joined) in alone.iter().zip(&after) {
         assert!(joined.0 >= first(&before).1, "never below what was predicted for any: {candidate}");
         let far = law(candidate, &features).0 > 1.5 * law(best, &features).0;
-        if far && candidate.kernel != Kernel::CsrScalar {
+        if far && candidate.kernel != Kernel::known("csr-scalar") {
             assert_eq!(joined, alone, "what is far behind keeps its own time: {candidate}");
         }
     }
@@ -100,7 +100,7 @@ fn joined_times_are_those_of_single_kernels_in_the_order_of_the_comparison() {
 fn what_was_not_learned_is_left_as_it_is() {
     let comparison = fit(&corpus(40)).unwrap();
     let (_, features) = matrix(50);
-    let single = Candidate { kernel: Kernel::Coo, block: BLOCKS[0], dtype: Dtype::F32 };
+    let single = Candidate { kernel: Kernel::known("coo"), block: BLOCKS[0], dtype: Dtype::F32 };
     let alone = [(single, Seconds(1e-6))];
     assert_eq!(comparison.log_ratios(&[single], &features, &facts()), [None], "no f32 was measured");
     assert_eq!(comparison.times_s(&alone, &features, &facts()), [Seconds(1e-6)]);

@@ -5,20 +5,22 @@ mod made_up;
 use made_up::gpu;
 use sparsight_kernels::{Kernel, strip};
 
-const WARP: Kernel = Kernel::CsrVector { threads_per_row: 32 };
-const HALF_WARP: Kernel = Kernel::CsrVector { threads_per_row: 16 };
+/// A warp per row of CSR.
+fn warp() -> Kernel {
+    Kernel::known("csr-vector/t32")
+}
 
 #[test]
 fn the_c2050_has_the_strips_of_the_2014_paper() {
     let c2050 = gpu("Tesla C2050", 14, 1536);
-    assert_eq!(strip(WARP, &c2050).size, 672);
-    assert_eq!(strip(Kernel::Ell, &c2050).size, 21_504);
-    assert_eq!(strip(Kernel::Coo, &c2050).size, 21_504);
+    assert_eq!(strip(warp(), &c2050).size, 672);
+    assert_eq!(strip(Kernel::known("ell"), &c2050).size, 21_504);
+    assert_eq!(strip(Kernel::known("coo"), &c2050).size, 21_504);
 }
 
 #[test]
 fn the_22_matrices_of_the_2014_paper_have_the_strips_of_its_table_3() {
-    let csr = strip(WARP, &gpu("Tesla C2050", 14, 1536));
+    let csr = strip(warp(), &gpu("Tesla C2050", 14, 1536));
     for (name, rows, strips) in [
         ("linverse", 11_999, 18),
         ("ex11", 16_614, 25),
@@ -50,8 +52,8 @@ fn the_22_matrices_of_the_2014_paper_have_the_strips_of_its_table_3() {
 #[test]
 fn an_h200_has_strips_of_8448_16896_and_270336_rows() {
     let h200 = gpu("NVIDIA H200", 132, 2048);
-    assert_eq!(strip(WARP, &h200).size, 8_448);
-    assert_eq!(strip(HALF_WARP, &h200).size, 16_896);
-    assert_eq!(strip(Kernel::CsrScalar, &h200).size, 270_336);
-    assert_eq!(strip(Kernel::Ell, &h200).size, 270_336);
+    assert_eq!(strip(warp(), &h200).size, 8_448);
+    assert_eq!(strip(Kernel::known("csr-vector/t16"), &h200).size, 16_896);
+    assert_eq!(strip(Kernel::known("csr-scalar"), &h200).size, 270_336);
+    assert_eq!(strip(Kernel::known("ell"), &h200).size, 270_336);
 }

@@ -15,7 +15,10 @@ use sparsight_model::transfer::{
 
 /// The parameters of the C2050 as they are shipped.
 const C2050: &str = include_str!("../../../profiles/tesla-c2050-paper/transfer.json");
-const WARP: Kernel = Kernel::CsrVector { threads_per_row: 32 };
+/// A warp per row of CSR.
+fn warp() -> Kernel {
+    Kernel::known("csr-vector/t32")
+}
 
 /// Table I.
 fn c2050() -> DeviceFacts {
@@ -100,9 +103,9 @@ fn the_four_devices_of_table_1_have_the_strips_of_section_3() {
     ] {
         let own = (facts.multiprocessors, facts.warps_per_multiprocessor, facts.threads_per_multiprocessor);
         assert_eq!(own, (sm, warps, threads), "{}", facts.name);
-        assert_eq!(strip(WARP, &facts).size, csr, "{}", facts.name);
-        assert_eq!(strip(Kernel::Ell, &facts).size, ell, "{}", facts.name);
-        assert_eq!(strip(Kernel::Coo, &facts).size, ell, "{}", facts.name);
+        assert_eq!(strip(warp(), &facts).size, csr, "{}", facts.name);
+        assert_eq!(strip(Kernel::known("ell"), &facts).size, ell, "{}", facts.name);
+        assert_eq!(strip(Kernel::known("coo"), &facts).size, ell, "{}", facts.name);
     }
 }
 
@@ -117,7 +120,7 @@ fn the_c2050_is_shipped_with_the_parameters_of_table_2() {
         above: Some(side(0.00029, 0.066, 0.06, 1024)),
     };
     let close = |a: f64, b: f64| (a / b - 1.0).abs() < 1e-12;
-    let Parameters::Csr(found) = find(WARP) else { panic!("CSR") };
+    let Parameters::Csr(found) = find(warp()) else { panic!("CSR") };
     for (found, wanted) in [(found.below, csr.below), (found.above.unwrap(), csr.above.unwrap())] {
         assert!(close(found.over_row_length.slope, wanted.over_row_length.slope));
         assert!(close(found.over_row_length.intercept, wanted.over_row_length.intercept));
@@ -125,15 +128,15 @@ fn the_c2050_is_shipped_with_the_parameters_of_table_2() {
         assert_eq!(found.row_length, wanted.row_length);
     }
     assert_eq!((found.strip, found.threshold), (csr.strip, csr.threshold));
-    let Parameters::Ell(ell) = find(Kernel::Ell) else { panic!("ELL") };
+    let Parameters::Ell(ell) = find(Kernel::known("ell")) else { panic!("ELL") };
     assert!(close(1e3 * ell.row_length_s, 0.002) && ell.strip == 21_504);
     assert!(close(1e3 * ell.over_strips.slope, 0.011) && close(1e3 * ell.over_strips.intercept, 0.062));
-    let Parameters::Coo(coo) = find(Kernel::Coo) else { panic!("COO") };
+    let Parameters::Coo(coo) = find(Kernel::known("coo")) else { panic!("COO") };
     assert!(close(1e3 * coo.strip_s, 0.0084) && coo.strip == 21_504);
     // Its strips are those of the device beside it.
     assert_eq!(
         [found.strip, ell.strip, coo.strip],
-        [WARP, Kernel::Ell, Kernel::Coo].map(|k| strip(k, &c2050()).size)
+        [warp(), Kernel::known("ell"), Kernel::known("coo")].map(|k| strip(k, &c2050()).size)
     );
 }
 
@@ -149,14 +152,14 @@ fn measured_gtx_295() -> TransferParameters {
         EllParameters { strip: 30_720, row_length_s: 3e-6, over_strips: line(0.017, 0.08), row_length: 4 };
     let coo = CooParameters { strip: 30_720, strip_s: 10.5e-6, least_s: Some(25e-6) };
     parameters(&[
-        (WARP, Parameters::Csr(csr)),
-        (Kernel::Ell, Parameters::Ell(ell)),
-        (Kernel::Coo, Parameters::Coo(coo)),
+        (warp(), Parameters::Csr(csr)),
+        (Kernel::known("ell"), Parameters::Ell(ell)),
+        (Kernel::known("coo"), Parameters::Coo(coo)),
     ])
 }
 
 fn csr_of(p: u64) -> Relative {
-    relative(&gtx_295(), &reference(None), &measured_gtx_295(), WARP, &matrix(96_000, p, p)).unwrap()
+    relative(&gtx_295(), &reference(None), &measured_gtx_295(), warp(), &matrix(96_000, p, p)).unwrap()
 }
 
 #[test]
@@ -210,8 +213,8 @@ fn csr_above_one_threshold_that_both_share_is_as_the_paper_prints_it() {
         below: side(0.0002, 0.06, 0.005, 4),
         above: Some(side(0.00022, 0.05, 0.05, 1024)),
     };
-    let measured = parameters(&[(WARP, Parameters::Csr(csr))]);
-    let found = relative(&m2090(), &reference(None), &measured, WARP, &matrix(96_000, 2000, 2000)).unwrap();
+    let measured = parameters(&[(warp(), Parameters::Csr(csr))]);
+    let found = relative(&m2090(), &reference(None), &measured, warp(), &matrix(96_000, 2000, 2000)).unwrap();
     // T0_tar = 0.00022 * 1024 + 0.05 = 0.27528
     let p1 = 0.00022 / 0.00029 * (0.36296 / 0.27528) * (1.0 - 0.36296 / 0.646) + 0.36296 / 0.646;
     assert_is(&found, p1 * (0.05 / 0.06) * (672.0 / 768.0), 0.36296, 0.27528);
@@ -232,14 +235,14 @@ fn hyb(width: u64, coo: u64) -> Features {
 fn ell_and_coo() {
     let (from, to) = (reference(Some(0.02)), measured_gtx_295());
     let of = |kernel| relative(&gtx_295(), &from, &to, kernel, &hyb(12, 50_000)).unwrap();
-    assert_is(&of(Kernel::Ell), 1.05, 0.077, 0.1);
-    assert_is(&of(Kernel::Coo), 0.875, 0.02, 0.025);
+    assert_is(&of(Kernel::known("ell")), 1.05, 0.077, 0.1);
+    assert_is(&of(Kernel::known("coo")), 0.875, 0.02, 0.025);
 }
 
 #[test]
 fn hyb_in_ell_alone_in_coo_alone_and_in_both() {
     let (from, to) = (reference(Some(0.02)), measured_gtx_295());
-    let of = |features: &Features| relative(&gtx_295(), &from, &to, Kernel::Hyb, features).unwrap();
+    let of = |features: &Features| relative(&gtx_295(), &from, &to, Kernel::known("hyb"), features).unwrap();
     assert_is(&of(&hyb(12, 0)), 1.05, 0.077, 0.1);
     assert_is(&of(&hyb(0, 50_000)), 0.875, 0.02, 0.025);
     // T_init_ref = 0.077 + (0.875 / 1.05) 0.02 = 0.0936666..   T_init_tar = 0.1 + 0.025
@@ -249,7 +252,7 @@ fn hyb_in_ell_alone_in_coo_alone_and_in_both() {
 #[test]
 fn what_the_paper_does_not_print_is_missing_and_said() {
     let (from, to) = (reference(None), measured_gtx_295());
-    let refused = relative(&gtx_295(), &from, &to, Kernel::Coo, &hyb(0, 50_000)).unwrap_err();
+    let refused = relative(&gtx_295(), &from, &to, Kernel::known("coo"), &hyb(0, 50_000)).unwrap_err();
     assert!(matches!(refused, TransferError::Missing { role: Role::Reference, .. }), "{refused:?}");
     let wanted = "the reference holds no time of the smallest benchmark matrix of coo f32";
     assert_eq!(refused.to_string(), wanted);

@@ -12,7 +12,7 @@ use sparsight_model::{
 #[test]
 fn leaving_the_grid_is_flagged_with_the_numbers_and_widens_the_interval() {
     let facts = device();
-    let ell = candidate(Kernel::Ell);
+    let ell = candidate(Kernel::known("ell"));
     // A ripple of 10 % makes residuals.
     let ripple = |i: f64, p: f64, _| ell_time(i, p) * (1.0 + 0.1 * (7.0 * i + p).sin());
     let observations = observe(&facts, ell, Placement::Banded, ripple);
@@ -36,7 +36,7 @@ fn a_model_and_a_calibration_read_back_as_they_were_written() {
     let ripple = |i: f64, p: f64, b: u64| {
         csr_time(i, p) * (1.0 + 0.1 * (7.0 * i + p).sin()) * if b > 500_000 { 3.0 } else { 1.0 }
     };
-    let csr = candidate(Kernel::CsrVector { threads_per_row: 32 });
+    let csr = candidate(Kernel::known("csr-vector/t32"));
     let mut observations = observe_all(&facts);
     observations.extend(observe(&facts, Candidate { block: 64, ..csr }, Placement::Banded, ripple));
     observations.extend(drawn(&observations));
@@ -62,7 +62,7 @@ fn a_calibration_covers_ninety_percent_and_never_moves_the_time() {
     let facts = device();
     let observations = observe_all(&facts);
     let model = StripModel::fit(&facts, &observations, Variant::Strip).unwrap();
-    let csr = Kernel::CsrVector { threads_per_row: 32 };
+    let csr = Kernel::known("csr-vector/t32");
     // A matrix within the grid of a kernel: one of its benchmark matrices.
     let within = |kernel| {
         let o = observations.iter().find(|o| o.candidate == candidate(kernel)).unwrap();
@@ -76,9 +76,9 @@ fn a_calibration_covers_ninety_percent_and_never_moves_the_time() {
         measured: Seconds(1e-5 * ratio),
     };
     let mut pairs: Vec<_> = (0..99).map(|k| pair(csr, 0.7 + 0.01 * f64::from(k))).collect();
-    pairs.extend((0..5).map(|_| pair(Kernel::Coo, 3.0)));
+    pairs.extend((0..5).map(|_| pair(Kernel::known("coo"), 3.0)));
     let calibration = Calibration::fit(&pairs);
-    assert_eq!((calibration.pairs(csr), calibration.pairs(Kernel::Coo)), (99, 0));
+    assert_eq!((calibration.pairs(csr), calibration.pairs(Kernel::known("coo"))), (99, 0));
     let plain = StripPredictor::new(&model, &facts);
     let calibrated = StripPredictor { calibration: Some(&calibration), ..plain };
     let (a, b) =
@@ -88,7 +88,7 @@ fn a_calibration_covers_ninety_percent_and_never_moves_the_time() {
     assert_close(b.low.0, 0.74 * b.time.0, "low");
     assert_close(b.high.0, 1.64 * b.time.0, "high");
     // COO has 5 pairs: the pooled interval. 104 residuals, k = 5: the fifth largest ratio is 3.
-    let coo = calibrated.predict(&candidate(Kernel::Coo), &within(Kernel::Coo)).unwrap();
+    let coo = calibrated.predict(&candidate(Kernel::known("coo")), &within(Kernel::known("coo"))).unwrap();
     assert_close(coo.high.0, 3.0 * coo.time.0, "pooled");
     // Outside the grid a calibrated interval widens as any other.
     let far = calibrated.predict(&candidate(csr), &matrix(100_000_000, 5, 5)).unwrap();
@@ -100,7 +100,7 @@ fn a_calibration_covers_ninety_percent_and_never_moves_the_time() {
 #[test]
 fn the_interval_of_a_noisy_device_covers_nine_of_ten_of_its_benchmark_matrices() {
     let facts = gpu("H200", 132, 2048);
-    let csr = candidate(Kernel::CsrVector { threads_per_row: 32 });
+    let csr = candidate(Kernel::known("csr-vector/t32"));
     let noisy = |i: f64, p: f64, _| csr_time(i, p) * (0.3 * (13.0 * i + 0.7 * p).sin()).exp();
     let observations = observe(&facts, csr, Placement::Banded, noisy);
     let model = StripModel::fit(&facts, &observations, Variant::Strip).unwrap();

@@ -3,7 +3,9 @@
 mod made_up;
 
 use made_up::*;
-use sparsight_kernels::{DeviceFacts, DeviceKind, Kernel, Placement, StripUnit, compulsory_bytes, strip};
+use sparsight_kernels::{
+    DeviceFacts, DeviceKind, Kernel, Placement, StripRule, StripUnit, compulsory_bytes, strip,
+};
 use sparsight_matrix::{Features, RowLengths, Seconds};
 use sparsight_model::{
     Model, Observation, PlacementRule, PredictError, Regimes, RowLengthRule, SplitBy, StripModel,
@@ -43,13 +45,13 @@ fn every_kernel_placement_and_variant_of_row_lengths_is_predicted_exactly_on_bot
             {
                 let f = matrix(nrows, mode, max);
                 for kernel in measured() {
-                    if StripUnit::of(kernel) != StripUnit::Rows && variant.lengths().is_drawn() {
+                    if kernel.unit() != StripUnit::Rows && variant.lengths().is_drawn() {
                         let refused = predictor.predict(&candidate(kernel), &f);
                         assert!(matches!(refused, Err(PredictError::NotFitted { .. })), "{refused:?}");
                         continue;
                     }
                     let i = strip(kernel, &facts).strips_of(&f) as f64;
-                    let p = if matches!(kernel, Kernel::CsrVector { .. }) { mode } else { max };
+                    let p = if kernel.strip_rule() == StripRule::Csr { mode } else { max };
                     let what = format!("{} {kernel} {placement} {nrows} {mode} {max}", variant.name());
                     assert_close(
                         seconds(&predictor, kernel, &f),
@@ -70,10 +72,12 @@ fn csr_vector_takes_the_mode_and_the_others_the_maximum_of_the_row_lengths() {
     let (short, long) = (matrix(9_000, 5, 40), matrix(9_000, 5, 400));
     for kernel in predicted() {
         let (a, b) = (seconds(&predictor, kernel, &short), seconds(&predictor, kernel, &long));
-        match kernel {
+        match kernel.strip_rule() {
             // One row of 400 among 9,000 makes no difference to the mode, and the COO part of HYB is as tiny.
-            Kernel::CsrVector { .. } => assert_eq!(a.to_bits(), b.to_bits(), "{kernel}"),
-            Kernel::CsrScalar | Kernel::Ell | Kernel::Jad => assert!(b > 2.0 * a, "{kernel}"),
+            StripRule::Csr => assert_eq!(a.to_bits(), b.to_bits(), "{kernel}"),
+            StripRule::Ell => {
+                assert!(b > 2.0 * a, "{kernel}")
+            }
             _ => assert!(b < 1.2 * a, "{kernel}"),
         }
     }
@@ -89,7 +93,7 @@ fn the_statistic_asked_for_stands_for_the_row_lengths_of_every_kernel() {
     for (rule, p) in [("mode", 4), ("median", 4), ("mean", 8), ("p95", 40), ("max", 400)] {
         let row_length: RowLengthRule = rule.parse().unwrap();
         let predictor = StripPredictor { row_length, ..at(&model, &facts, PlacementRule::Banded) };
-        for kernel in [Kernel::CsrVector { threads_per_row: 8 }, Kernel::CsrScalar, Kernel::Ell] {
+        for kernel in [Kernel::known("csr-vector/t8"), Kernel::known("csr-scalar"), Kernel::known("ell")] {
             let i = strip(kernel, &facts).strips_of(&f) as f64;
             let wanted = time(kernel, Placement::Banded, i, f64::from(p));
             assert_close(seconds(&predictor, kernel, &f), wanted, &format!("{kernel} {rule}"));
@@ -106,13 +110,12 @@ fn a_ranking_with_drawn_row_lengths_holds_what_is_fitted_and_names_the_rest() {
     let predictor = StripPredictor::new(&model, &facts);
     // HYB with a COO part, which drawn lengths do not know.
     let f = hyb_matrix(100_000, 12, 50_000, 0.5);
-    let ranking = rank(&predictor, Kernel::ALL.map(candidate), &f);
+    let ranking = rank(&predictor, Kernel::all().map(candidate), &f);
     // Six of CSR, ELL and JAD.
     assert_eq!(ranking.ranked.len(), 8);
     let refused: Vec<Kernel> = ranking.refused.iter().map(|(candidate, _)| candidate.kernel).collect();
-    let by_non_zeros_or_unknown =
-        |k: &Kernel| !k.has_benchmark_matrices() || StripUnit::of(*k) != StripUnit::Rows;
-    assert_eq!(refused, Kernel::ALL.into_iter().filter(by_non_zeros_or_unknown).collect::<Vec<_>>());
+    let by_non_zeros_or_unknown = |k: &Kernel| !k.has_benchmark_matrices() || k.unit() != StripUnit::Rows;
+    assert_eq!(refused, Kernel::all().filter(by_non_zeros_or_unknown).collect::<Vec<_>>());
     assert!(ranking.refused[0].1.to_string().contains("no strip-normal model for csr-balanced/i256"));
 }
 
@@ -123,12 +126,25 @@ fn hyb_is_the_sum_of_its_parts_and_an_empty_part_costs_nothing() {
     let predictor = at(&model, &facts, PlacementRule::Banded);
     // Strips of 2,048: 100,000 rows are 49, 50,000 non-zeros 25.
     let both = ell_time(49.0, 12.0) + coo_time(25.0);
-    assert_close(seconds(&predictor, Kernel::Hyb, &hyb_matrix(100_000, 12, 50_000, 1.0)), both, "both");
+    assert_close(
+        seconds(&predictor, Kernel::known("hyb"), &hyb_matrix(100_000, 12, 50_000, 1.0)),
+        both,
+        "both",
+    );
     let ell = ell_time(49.0, 12.0);
-    assert_close(seconds(&predictor, Kernel::Hyb, &hyb_matrix(100_000, 12, 0, 1.0)), ell, "ELL only");
+    assert_close(
+        seconds(&predictor, Kernel::known("hyb"), &hyb_matrix(100_000, 12, 0, 1.0)),
+        ell,
+        "ELL only",
+    );
     let coo = coo_time(25.0);
-    assert_close(seconds(&predictor, Kernel::Hyb, &hyb_matrix(100_000, 0, 50_000, 1.0)), coo, "COO only");
-    let terms = predictor.explain(&candidate(Kernel::Hyb), &hyb_matrix(100_000, 12, 50_000, 1.0)).unwrap();
+    assert_close(
+        seconds(&predictor, Kernel::known("hyb"), &hyb_matrix(100_000, 0, 50_000, 1.0)),
+        coo,
+        "COO only",
+    );
+    let terms =
+        predictor.explain(&candidate(Kernel::known("hyb")), &hyb_matrix(100_000, 12, 50_000, 1.0)).unwrap();
     let of = |part| terms.iter().rfind(|t| t.part == part && t.name == "T").unwrap().value;
     assert_close(of("banded, ELL part") + of("banded, COO part"), both, "terms");
 }
@@ -176,9 +192,9 @@ fn a_break_where_the_matrix_leaves_the_l2_is_found_and_both_regimes_are_exact() 
     let broken = |k: Kernel, i: f64, p: f64, bytes: u64| {
         if bytes <= border {
             time(k, Placement::Banded, i, p)
-        } else if matches!(k, Kernel::CsrVector { .. }) {
+        } else if k.strip_rule() == StripRule::Csr {
             (9e-8 * p + 2e-6) * (1.1 * i + 0.4)
-        } else if StripUnit::of(k) != StripUnit::Rows {
+        } else if k.unit() != StripUnit::Rows {
             2e-6 * i + 1e-6
         } else {
             (9e-8 * i + 3e-8) * p + (9e-7 * i + 1e-6)
@@ -212,7 +228,7 @@ fn a_break_where_the_matrix_leaves_the_l2_is_found_and_both_regimes_are_exact() 
 #[test]
 fn a_break_of_x_and_one_of_the_working_set_are_both_found() {
     let facts = device();
-    let csr = candidate(Kernel::CsrVector { threads_per_row: 32 });
+    let csr = candidate(Kernel::known("csr-vector/t32"));
     // x leaves a small cache above 5 kB, the matrix a large one above 700 kB: four regimes, no two alike.
     let broken = |i: f64, p: f64, bytes: u64, x: u64| {
         let (slow_x, slow_a) = (f64::from(u8::from(x > 5_000)), f64::from(u8::from(bytes > 700_000)));
@@ -248,7 +264,7 @@ fn a_device_without_a_break_gets_one_regime() {
 #[test]
 fn too_few_benchmark_matrices_beyond_the_l2_leave_one_regime_and_a_flag() {
     let facts = device();
-    let ell = candidate(Kernel::Ell);
+    let ell = candidate(Kernel::known("ell"));
     let small = |o: &Observation| o.nrows * o.row_length * 8 < facts.l2_bytes.0 / 2;
     let observations: Vec<_> =
         observe(&facts, ell, Placement::Banded, |i, p, _| ell_time(i, p)).into_iter().filter(small).collect();
@@ -261,7 +277,7 @@ fn too_few_benchmark_matrices_beyond_the_l2_leave_one_regime_and_a_flag() {
 #[test]
 fn a_side_with_too_few_matrices_is_answered_by_the_other_and_flagged() {
     let facts = device();
-    let csr = candidate(Kernel::CsrVector { threads_per_row: 32 });
+    let csr = candidate(Kernel::known("csr-vector/t32"));
     let all = observe(&facts, csr, Placement::Banded, |i, p, _| csr_time(i, p));
     for (keep_short, p) in [(true, 600), (false, 20)] {
         let kept: Vec<_> = all.iter().copied().filter(|o| (o.row_length <= 256) == keep_short).collect();
@@ -276,7 +292,7 @@ fn a_side_with_too_few_matrices_is_answered_by_the_other_and_flagged() {
 fn a_cpu_has_no_threshold() {
     let facts =
         DeviceFacts { kind: DeviceKind::Cpu, max_threads_per_block: None, multiprocessors: 2, ..device() };
-    let csr = candidate(Kernel::CsrVector { threads_per_row: 8 });
+    let csr = candidate(Kernel::known("csr-vector/t8"));
     let line = |i: f64, p: f64| (2e-8 * p + 1e-6) * (0.7 * i + 0.3);
     let observations = observe(&facts, csr, Placement::Banded, |i, p, _| line(i, p));
     let model = StripModel::fit(&facts, &observations, Variant::Strip).unwrap();
@@ -299,7 +315,7 @@ fn the_launch_cost_is_the_floor_and_without_one_the_shortest_time_measured() {
             if launch > 0.0 {
                 assert_close(got, launch, "launch");
             } else {
-                let part = if kernel == Kernel::Hyb { Kernel::Ell } else { kernel };
+                let part = if kernel == Kernel::known("hyb") { Kernel::known("ell") } else { kernel };
                 let least = model.find(&candidate(part), Placement::Banded).unwrap().least.0;
                 assert!(got >= least && got < 1e-4, "{kernel} {got}");
             }

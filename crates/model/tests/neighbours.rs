@@ -55,7 +55,7 @@ fn assert_near(got: f64, wanted: f64, what: &str) {
 
 #[test]
 fn a_matrix_that_was_measured_gets_its_measured_time() {
-    let (model, facts) = (fit(&Kernel::ALL), facts());
+    let (model, facts) = (fit(&Kernel::all().collect::<Vec<_>>()), facts());
     let predictor = NeighboursPredictor { model: &model, facts: &facts };
     for (_, features) in corpus() {
         for candidate in catalogue(Dtype::F64) {
@@ -70,9 +70,9 @@ fn a_matrix_that_was_measured_gets_its_measured_time() {
 
 #[test]
 fn between_matrices_the_mean_is_the_one_worked_by_hand() {
-    let (model, facts) = (fit(&[Kernel::Coo]), facts());
+    let (model, facts) = (fit(&[Kernel::known("coo")]), facts());
     let predictor = NeighboursPredictor { model: &model, facts: &facts };
-    let candidate = made_up::candidate(Kernel::Coo);
+    let candidate = made_up::candidate(Kernel::known("coo"));
     // 724 lies at log2 = 9.4998: 9 and 10 are half a step away, 8 and 11 one and a half.
     let features = diagonal(724);
     let at = 724_f64.log2();
@@ -92,7 +92,7 @@ fn between_matrices_the_mean_is_the_one_worked_by_hand() {
 
 #[test]
 fn a_stored_model_is_read_back_and_another_version_or_other_features_are_refused() {
-    let model = fit(&[Kernel::Coo, Kernel::Ell]);
+    let model = fit(&[Kernel::known("coo"), Kernel::known("ell")]);
     let text = serde_json::to_string(&model).unwrap();
     assert_eq!(serde_json::from_str::<NeighboursModel>(&text).unwrap(), model);
     let refused = |from: &str, to: &str| refused_with::<NeighboursModel>(&text, from, to);
@@ -104,11 +104,11 @@ fn a_stored_model_is_read_back_and_another_version_or_other_features_are_refused
 
 #[test]
 fn a_kernel_that_was_not_measured_is_refused_and_absurd_features_are_not() {
-    let (model, facts) = (fit(&[Kernel::Coo]), facts());
+    let (model, facts) = (fit(&[Kernel::known("coo")]), facts());
     let predictor = NeighboursPredictor { model: &model, facts: &facts };
-    let error = predictor.predict(&made_up::candidate(Kernel::Ell), &diagonal(5)).unwrap_err();
+    let error = predictor.predict(&made_up::candidate(Kernel::known("ell")), &diagonal(5)).unwrap_err();
     assert!(matches!(error, PredictError::NotFitted { model: "neighbours", .. }), "{error}");
     let absurd = Features { nnz: u64::MAX, row_std: f64::NAN, ..diagonal(0) };
-    let p = predictor.predict(&made_up::candidate(Kernel::Coo), &absurd).unwrap();
+    let p = predictor.predict(&made_up::candidate(Kernel::known("coo")), &absurd).unwrap();
     assert!(p.low.0 > 0.0 && p.low <= p.time && p.time <= p.high && p.high.0.is_finite(), "{p:?}");
 }

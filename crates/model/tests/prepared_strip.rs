@@ -51,15 +51,15 @@ fn matrices(ncols: u64) -> Vec<Vec<Features>> {
 
 fn assert_alike(predictor: &StripPredictor<'_>, ncols: u64) {
     let mut kernels: Vec<Kernel> = measured().collect();
-    kernels.extend([Kernel::Hyb, Kernel::Sell(sparsight_matrix::SellShape::ALL[0])]);
-    let dtype = candidate(Kernel::Ell).dtype;
+    kernels.extend([Kernel::known("hyb"), Kernel::known("sell/c32/s1")]);
+    let dtype = candidate(Kernel::known("ell")).dtype;
     let candidates: Vec<Candidate> = kernels
         .iter()
         .flat_map(|&kernel| BLOCKS.map(|block| Candidate { kernel, block, dtype }))
         // Not everything is asked for.
-        .filter(|c| c.block != 64 || c.kernel != Kernel::Ell)
+        .filter(|c| c.block != 64 || c.kernel != Kernel::known("ell"))
         .collect();
-    let is_guarded = |kernel| kernel == Kernel::Ell;
+    let is_guarded = |kernel| kernel == Kernel::known("ell");
     let is_possible = |features: &Features| features.row_max < 300;
     let mut prepared =
         predictor.prepared(&candidates, ncols, is_guarded).expect("nothing is out of the ordinary");
@@ -130,7 +130,7 @@ fn every_variant_and_rule_gives_the_times_of_the_strip_model() {
 fn what_cannot_be_prepared_is_not() {
     let facts = device();
     let mut all = observations(&facts, false);
-    let hyb = [Candidate { kernel: Kernel::Hyb, ..candidate(Kernel::Ell) }];
+    let hyb = [Candidate { kernel: Kernel::known("hyb"), ..candidate(Kernel::known("ell")) }];
     let model = StripModel::fit(&facts, &all, Variant::Strip).unwrap();
     let predictor = StripPredictor::new(&model, &facts);
     assert!(predictor.prepared(&hyb, 100, |_| false).is_some());
@@ -138,7 +138,7 @@ fn what_cannot_be_prepared_is_not() {
     let median = "median".parse().unwrap();
     assert!(StripPredictor { row_length: median, ..predictor }.prepared(&hyb, 100, |_| false).is_none());
     // COO with strewn columns was never measured: HYB is banded where both parts are there, and a blend where not.
-    let is_coo = |o: &Observation| o.candidate.kernel == Kernel::Coo;
+    let is_coo = |o: &Observation| o.candidate.kernel == Kernel::known("coo");
     all.retain(|o| !is_coo(o) || o.placement == sparsight_kernels::Placement::Banded);
     let model = StripModel::fit(&facts, &all, Variant::Strip).unwrap();
     assert!(StripPredictor::new(&model, &facts).prepared(&hyb, 100, |_| false).is_none());

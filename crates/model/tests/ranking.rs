@@ -4,34 +4,33 @@ mod made_up;
 
 use made_up::*;
 use sparsight_kernels::{Kernel, Placement};
-use sparsight_matrix::SellShape;
 use sparsight_model::{Model, PredictError, StripModel, StripPredictor, Variant, rank};
 
 #[test]
 fn what_was_not_measured_is_refused_by_name_and_what_was_measured_too_little_is_listed() {
     let facts = device();
     let mut observations = observe_all(&facts);
-    observations.retain(|o| o.candidate.kernel != Kernel::Coo);
+    observations.retain(|o| o.candidate.kernel != Kernel::known("coo"));
     let scalar: Vec<_> =
-        observations.iter().copied().filter(|o| o.candidate.kernel == Kernel::CsrScalar).collect();
-    observations.retain(|o| o.candidate.kernel != Kernel::CsrScalar);
+        observations.iter().copied().filter(|o| o.candidate.kernel == Kernel::known("csr-scalar")).collect();
+    observations.retain(|o| o.candidate.kernel != Kernel::known("csr-scalar"));
     observations.push(scalar[0]);
     let model = StripModel::fit(&facts, &observations, Variant::Strip).unwrap();
     assert_eq!(model.unfitted().len(), 1);
     assert_eq!((model.unfitted()[0].candidate, model.unfitted()[0].observations), (scalar[0].candidate, 1));
     let predictor = StripPredictor::new(&model, &facts);
     let f = hyb_matrix(100_000, 12, 50_000, 0.5);
-    let error = predictor.predict(&candidate(Kernel::Hyb), &f).unwrap_err();
+    let error = predictor.predict(&candidate(Kernel::known("hyb")), &f).unwrap_err();
     assert_eq!(error.to_string(), "the profile holds no strip model for hyb/b128/f32");
     // JAD, ELL, csr-vector, csr-balanced and the shorter runs of COO are left; COO, csr-scalar and HYB were not measured, the others never are.
-    let ranking = rank(&predictor, Kernel::ALL.map(candidate), &f);
-    assert_eq!((ranking.ranked.len(), ranking.refused.len()), (13, Kernel::ALL.len() - 13));
-    let sell = Kernel::Sell(SellShape { slice: 32, sigma: 1024 });
+    let ranking = rank(&predictor, Kernel::all().map(candidate), &f);
+    assert_eq!((ranking.ranked.len(), ranking.refused.len()), (13, Kernel::all().len() - 13));
+    let sell = Kernel::known("sell/c32/s1024");
     let error = predictor.predict(&candidate(sell), &f).unwrap_err();
     assert_eq!(error.to_string(), "the profile holds no strip model for sell/c32/s1024/b128/f32");
     assert!(ranking.ranked.is_sorted_by(|a, b| a.prediction.time <= b.prediction.time));
     // Without a COO part HYB needs only ELL.
-    assert!(predictor.predict(&candidate(Kernel::Hyb), &hyb_matrix(100_000, 12, 0, 0.5)).is_ok());
+    assert!(predictor.predict(&candidate(Kernel::known("hyb")), &hyb_matrix(100_000, 12, 0, 0.5)).is_ok());
 
     let nothing = StripModel::fit(&facts, &scalar[..1], Variant::StripCache).unwrap_err();
     assert_eq!(nothing, PredictError::NothingFitted { model: "strip-cache", got: 1 });
@@ -41,7 +40,7 @@ fn what_was_not_measured_is_refused_by_name_and_what_was_measured_too_little_is_
 fn equal_times_are_ranked_by_id_and_within_counts_the_near_ones() {
     let facts = device();
     // All teams are given the same times for the same rows.
-    let kernels = [2, 4, 8].map(|threads_per_row| Kernel::CsrVector { threads_per_row });
+    let kernels = ["csr-vector/t2", "csr-vector/t4", "csr-vector/t8"].map(Kernel::known);
     let observations: Vec<_> = kernels
         .into_iter()
         .flat_map(|k| observe(&facts, candidate(k), Placement::Banded, |i, p, _| csr_time(i, p)))

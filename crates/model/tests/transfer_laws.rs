@@ -4,9 +4,9 @@ mod made_up;
 
 use made_up::{candidate, gpu, hyb_matrix, matrix};
 use sparsight_kernels::{
-    Candidate, DeviceFacts, DeviceKind, Kernel, Placement, RowLengthDistribution, StripUnit, strip,
+    Candidate, DeviceFacts, DeviceKind, Kernel, Placement, RowLengthDistribution, StripRule, StripUnit, strip,
 };
-use sparsight_matrix::{BroEllShape, Dtype, Features, Seconds, mix};
+use sparsight_matrix::{Dtype, Features, Seconds, mix};
 use sparsight_model::Observation;
 use sparsight_model::transfer::{
     Role, Transfer, TransferError, TransferParameters, TransferSide, Transferred, handful,
@@ -39,10 +39,10 @@ impl Device {
 fn observe(facts: &DeviceFacts, time: Time) -> Vec<Observation> {
     let threshold = facts.max_threads_per_block.map(u64::from);
     let mut all = Vec::new();
-    for kernel in Kernel::ALL {
+    for kernel in Kernel::all() {
         for point in handful(kernel, threshold) {
             // Strips of non-zeros, or of rows and non-zeros, are made of one strip of rows.
-            let by_rows = StripUnit::of(kernel) == StripUnit::Rows;
+            let by_rows = kernel.unit() == StripUnit::Rows;
             let strips_of_rows = if by_rows { point.strips } else { 1 };
             all.extend(Placement::ALL.map(|placement| Observation {
                 candidate: candidate(kernel),
@@ -69,9 +69,9 @@ fn no_start_up(threshold: Option<u32>, speed: f64) -> impl Fn(Kernel, Placement,
     let threshold = threshold.map_or(f64::INFINITY, f64::from);
     move |kernel, placement, i, p| {
         let strewn = if placement == Placement::Strewn { 2.5 } else { 1.0 };
-        let a_strip = match kernel {
-            Kernel::CsrBalanced(_) | Kernel::Coo | Kernel::CooShort { .. } => 1.0,
-            Kernel::CsrVector { .. } => p + 2.0 * (p - threshold).max(0.0),
+        let a_strip = match kernel.strip_rule() {
+            StripRule::Coo => 1.0,
+            StripRule::Csr => p + 2.0 * (p - threshold).max(0.0),
             _ => p,
         };
         let knob = 1.0 + f64::from(kernel.threads_per_row().unwrap_or(7)) / 100.0;
@@ -95,9 +95,9 @@ fn without_start_up_cost_p_is_exact_in_all_cases_of_the_thresholds() {
         let transfer = from.to(to);
         for (p, reuse) in [(3, 1.0), (100, 0.0), (256, 0.4), (300, 0.4), (512, 1.0), (700, 0.4)] {
             let features = Features { x_reuse: reuse, ..matrix(5 * 6_144, p, p) };
-            for kernel in Kernel::ALL.into_iter().filter(|kernel| kernel.has_benchmark_matrices()) {
+            for kernel in Kernel::all().filter(|kernel| kernel.has_benchmark_matrices()) {
                 let on = |facts: &DeviceFacts, time: Time| {
-                    let count = StripUnit::of(kernel).count(features.nrows, features.nnz);
+                    let count = kernel.unit().count(features.nrows, features.nnz);
                     let i = count as f64 / strip(kernel, facts).size as f64;
                     let at = |placement| time(kernel, placement, i, p as f64);
                     reuse * at(Placement::Banded) + (1.0 - reuse) * at(Placement::Strewn)
@@ -148,7 +148,7 @@ fn a_device_transferred_to_itself_gives_the_time_it_was_given_with_every_kernel(
         for (nrows, p, width, coo) in [(100, 0, 0, 50), (70_000, 40, 12, 9_000), (9_000, 2_000, 2_000, 0)] {
             let hyb = hyb_matrix(nrows, width, coo, 0.3).hyb;
             let features = Features { hyb, x_reuse: 0.3, ..matrix(nrows, p, p) };
-            for kernel in Kernel::ALL.into_iter().filter(|kernel| !kernel.is_vendors()) {
+            for kernel in Kernel::all().filter(|kernel| !kernel.is_vendors()) {
                 let got = transferred(&device, &device, kernel, &features, 3.5e-4);
                 assert!((got.relative.performance() - 1.0).abs() < 1e-12, "{kernel}: {got:?}");
                 assert!((got.time.0 / 3.5e-4 - 1.0).abs() < 1e-12, "{kernel}: {got:?}");
@@ -166,7 +166,7 @@ fn no_time_is_zero_or_below_the_launch_cost_of_the_target() {
         let to =
             Device::measured(DeviceFacts { launch_s: Seconds(launch), ..device(1536, Some(256)) }, &noisy);
         let mut at_launch_cost = 0;
-        for kernel in Kernel::ALL.into_iter().filter(|kernel| !kernel.is_vendors()) {
+        for kernel in Kernel::all().filter(|kernel| !kernel.is_vendors()) {
             for reference in [1e-12, 1e-6, 1e-3, 1.0] {
                 let got = transferred(&from, &to, kernel, &matrix(50_000, 9, 9), reference);
                 assert!(got.time.0 > 0.0 && got.time.0.is_finite() && got.time.0 >= launch, "{got:?}");
@@ -187,11 +187,8 @@ fn sell_and_bro_ell_take_the_parameters_of_ell() {
     );
     let features = matrix(50_000, 9, 9);
     let of = |kernel| transferred(&from, &to, kernel, &features, 1e-4);
-    for kernel in Kernel::ALL
-        .into_iter()
-        .filter(|k| matches!(k, Kernel::Sell(_) | Kernel::SellTeam { .. } | Kernel::BroEll(_)))
-    {
-        assert_eq!(of(kernel), of(Kernel::Ell), "{kernel}");
+    for kernel in Kernel::all().filter(|k| ["sell", "bro-ell"].contains(&k.name())) {
+        assert_eq!(of(kernel), of(Kernel::known("ell")), "{kernel}");
     }
 }
 
@@ -206,7 +203,7 @@ fn a_full_grid_gives_the_parameters_of_the_handful_in_it() {
     };
     let mut full: Vec<Observation> = handful.iter().flat_map(more).collect();
     // COO looks at strips alone, and these are new ones of it.
-    full.retain(|o| o.candidate.kernel != Kernel::Coo || handful.contains(o));
+    full.retain(|o| o.candidate.kernel != Kernel::known("coo") || handful.contains(o));
     assert_eq!(TransferParameters::fit(&facts, &full), TransferParameters::fit(&facts, &handful));
 }
 
@@ -228,15 +225,15 @@ fn one_placement_is_answered_by_the_other_and_none_is_refused_with_what_is_missi
         Device { facts: facts.clone(), parameters: TransferParameters::fit(&facts, &kept) }
     };
     let strewn = only(&|o| o.placement == Placement::Strewn);
-    let t = transferred(&strewn, &whole, Kernel::Ell, &features, 1e-4);
+    let t = transferred(&strewn, &whole, Kernel::known("ell"), &features, 1e-4);
     assert!((t.relative.performance() - 1.0).abs() < 1e-12, "strewn against strewn");
 
-    let team = Kernel::CsrVector { threads_per_row: 8 };
+    let team = Kernel::known("csr-vector/t8");
     let refused = |from: &Device, to: &Device, candidate: Candidate, p: u64| {
         from.to(to).relative(&candidate, &matrix(50_000, p, p)).unwrap_err().to_string()
     };
-    let no_ell = only(&|o| o.candidate.kernel != Kernel::Ell);
-    for kernel in [Kernel::Ell, Kernel::BroEll(BroEllShape::ALL[0])] {
+    let no_ell = only(&|o| o.candidate.kernel != Kernel::known("ell"));
+    for kernel in [Kernel::known("ell"), Kernel::known("bro-ell/r32")] {
         assert_eq!(
             refused(&whole, &no_ell, candidate(kernel), 9),
             "the target holds no benchmark matrices of ell/b128/f32 (non-zeros a row x strips: \
@@ -256,7 +253,7 @@ fn times_that_fall_with_the_size_are_refused_and_not_extrapolated() {
     let falling = |_: Kernel, _: Placement, i: f64, p: f64| 1e-5 / (i + p);
     let facts = device(1024, Some(256));
     let (good, bad) = (Device::measured(facts.clone(), &noisy), Device::measured(facts, &falling));
-    for kernel in Kernel::ALL.into_iter().filter(|kernel| !kernel.is_vendors()) {
+    for kernel in Kernel::all().filter(|kernel| !kernel.is_vendors()) {
         let error = good.to(&bad).relative(&candidate(kernel), &hyb_matrix(50_000, 9, 100, 0.5)).unwrap_err();
         assert!(matches!(error, TransferError::Useless { role: Role::Target, .. }), "{kernel}: {error}");
     }
@@ -274,7 +271,7 @@ fn a_damaged_file_with_a_strip_of_nothing_is_refused() {
         }
     }
     let bad = Device { facts: whole.facts.clone(), parameters: serde_json::from_value(read).unwrap() };
-    for kernel in Kernel::ALL {
+    for kernel in Kernel::all() {
         let features = hyb_matrix(50_000, 9, 100, 0.5);
         for transfer in [whole.to(&bad), bad.to(&whole)] {
             assert!(transfer.relative(&candidate(kernel), &features).is_err(), "{kernel}");

@@ -3,7 +3,8 @@
 //! For matrices of growing size, each format that both can make: least time of five, conversion and upload together,
 //! and how much of it was the conversion. `ConvertOn::Faster` follows what this showed.
 
-use sparsight::device::cuda::{ConvertOn, Cuda};
+use sparsight::device::cuda::Cuda;
+use sparsight::device::gpu::ConvertOn;
 use sparsight::device::{Device, Preparation};
 use sparsight::kernels::Format;
 use sparsight::matrix::{Csr, gallery::Recipe};
@@ -19,7 +20,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     );
     for recipe in recipes() {
         let a = recipe.parse::<Recipe>()?.generate::<f64>()?;
-        for format in Format::ALL {
+        for format in Format::all() {
             let Some(host) = best(&mut gpu, ConvertOn::Host, &a, format) else { continue };
             let Some(device) = best(&mut gpu, ConvertOn::Device, &a, format).filter(|p| p.on_device) else {
                 continue;

@@ -47,7 +47,8 @@ fn product<T: Scalar>(a: &Csr<T>) -> Result<Seconds, Box<dyn Error>>
 where
     Cpu: sparsight::device::Device<T>,
 {
-    let by_rows: Vec<Candidate> = catalogue(T::DTYPE).filter(|c| c.kernel == Kernel::CsrScalar).collect();
+    let by_rows: Vec<Candidate> =
+        catalogue(T::DTYPE).filter(|c| c.kernel == Kernel::known("csr-scalar")).collect();
     let how = Bench { rule: StoppingRule::CAREFUL, ..Bench::default() };
     let record = bench(&Cpu::new(), ("a", a), &Features::of(a), &by_rows, &how, |_| Ok(()))?;
     Ok(record.best().ok_or("no candidate ran")?.1)

@@ -21,7 +21,7 @@ const MATRICES: [&str; 4] =
 
 fn main() -> Result<(), Box<dyn Error>> {
     let all = std::env::args().any(|argument| argument == "--all");
-    let papers = [Format::Csr, Format::Ell, Format::Coo, Format::Hyb];
+    let papers = [Format::csr(), Format::known("ell"), Format::known("coo"), Format::known("hyb")];
     let candidates: Vec<Candidate> =
         catalogue(Dtype::F64).filter(|c| all || papers.contains(&c.format())).collect();
     let profile = Profile::shipped("nvidia-h200")?;

@@ -6,7 +6,8 @@
 //!
 //! The first run on a machine compiles the kernels, and its times show that.
 
-use sparsight::device::cuda::{Argument, Cuda, CustomKernel, DeviceArray, Shape};
+use sparsight::device::cuda::{Argument, Cuda, CustomKernel, Shape};
+use sparsight::device::gpu::DeviceArray;
 use sparsight::device::{Device, cpu::Cpu};
 use sparsight::matrix::{Csr, gallery::Recipe, io, reference};
 use sparsight::{Advisor, Objective, Plan, Prepared, Profile};
@@ -27,8 +28,8 @@ trait Solver {
     fn x(&self) -> Result<Vec<f64>, Box<dyn Error>>;
 }
 
-struct OnCpu<'d> {
-    a: Prepared<'d, f64>,
+struct OnCpu {
+    a: Prepared<f64>,
     x: Vec<f64>,
     r: Vec<f64>,
     p: Vec<f64>,
@@ -39,7 +40,7 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
-impl Solver for OnCpu<'_> {
+impl Solver for OnCpu {
     fn iterate(&mut self, count: u32) -> Result<f64, Box<dyn Error>> {
         let Self { a, x, r, p, q } = self;
         let mut rr = dot(r, r);
@@ -113,10 +114,10 @@ extern "C" __global__ void next(double* s)
 /// The compiled [`STEPS`], for any number of systems.
 struct Steps<'d> {
     gpu: &'d Cuda,
-    dot_pq: CustomKernel<'d>,
-    step: CustomKernel<'d>,
-    turn: CustomKernel<'d>,
-    next: CustomKernel<'d>,
+    dot_pq: CustomKernel,
+    step: CustomKernel,
+    turn: CustomKernel,
+    next: CustomKernel,
 }
 
 impl<'d> Steps<'d> {
@@ -129,7 +130,7 @@ impl<'d> Steps<'d> {
 
 struct OnGpu<'d> {
     steps: &'d Steps<'d>,
-    a: Prepared<'d, f64>,
+    a: Prepared<f64>,
     x: DeviceArray<f64>,
     r: DeviceArray<f64>,
     p: DeviceArray<f64>,
@@ -145,7 +146,7 @@ impl Solver for OnGpu<'_> {
         let many = Shape { grid: (blocks, 1, 1), block: (256, 1, 1), shared_bytes: 0 };
         let one = Shape { grid: (1, 1, 1), block: (1, 1, 1), ..many };
         for _ in 0..count {
-            self.a.multiply_on_device(&self.p, &mut self.q)?;
+            self.a.multiply_on_device(self.p.as_slice(), self.q.as_mut_slice(), None)?;
             let [x, r, p, q, s] = [&self.x, &self.r, &self.p, &self.q, &self.s].map(|v| Argument::Array(v));
             let n = Argument::U64(n);
             // SAFETY: these are the kernels' parameters; vectors have n entries and s has 3; blocks have 8 warps. All of
@@ -210,10 +211,10 @@ fn matrix(otherwise: &str) -> Result<Csr<f64>, Box<dyn Error>> {
 }
 
 /// Solves with what is planned for `a`, then with the vendor's product; `place` puts a system to be solved on `device`.
-fn compare<'d, S: Solver>(
-    device: &'d dyn Device<f64>,
+fn compare<S: Solver>(
+    device: &dyn Device<f64>,
     a: &Csr<f64>,
-    place: impl Fn(Prepared<'d, f64>, &[f64]) -> Result<S, Box<dyn Error>>,
+    place: impl Fn(Prepared<f64>, &[f64]) -> Result<S, Box<dyn Error>>,
 ) -> Result<(), Box<dyn Error>> {
     let named = std::env::args().nth(2).filter(|name| !name.starts_with('-'));
     let profile = Profile::find(&named.unwrap_or_else(|| "nvidia-h200".to_owned()))?;

@@ -1,7 +1,7 @@
 //! Which format, kernel and block size: every candidate that the device has, predicted and ranked.
 
 use crate::{Error, ModelName, Predictor, Profile};
-use sparsight_kernels::{Candidate, Format, catalogue_on, compulsory_bytes, feasible};
+use sparsight_kernels::{Candidate, catalogue_on, compulsory_bytes, feasible};
 use sparsight_matrix::{Bytes, Dtype, Features, Infeasible, Limits, Seconds};
 use sparsight_model::{PlacementRule, Prediction, RowLengthRule};
 use std::fmt;
@@ -180,7 +180,7 @@ impl<'p> Advisor<'p> {
 
 /// A kernel of ours for the matrix as it is: the vendor's routines look at it beforehand.
 fn is_plain_csr(candidate: &Candidate) -> bool {
-    candidate.format() == Format::Csr && !candidate.kernel.is_vendors()
+    candidate.format().is_csr() && !candidate.kernel.is_vendors()
 }
 
 /// Against the best CSR candidate, since CSR is what the matrix is in.

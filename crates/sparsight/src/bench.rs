@@ -113,10 +113,10 @@ pub fn bench<T: Scalar>(
 /// that takes longer than this is not even run a second time.
 const COLD_RUN: Seconds = Seconds(5e-3);
 
-/// COO before the others: row lengths do not slow it down, so its time is never far from the best.
+/// What row lengths do not slow down before the others: its time is never far from the best.
 fn likely_good_first() -> impl Iterator<Item = Format> {
-    let others = Format::ALL.into_iter().filter(|&format| format != Format::Coo);
-    std::iter::once(Format::Coo).chain(others)
+    let is_steady = |format: &Format| format.family().is_steady;
+    Format::all().filter(is_steady).chain(Format::all().filter(move |format| !is_steady(format)))
 }
 
 /// How far the threads of a row are from as many as it has non-zeros, as a logarithm.

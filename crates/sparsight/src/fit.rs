@@ -77,7 +77,7 @@ fn fit_preparation(corpus: &[CorpusRecord]) -> Result<PreparationModel, PredictE
         let csr = Csr::<f32>::device_bytes(f.nrows, f.nnz, dtype);
         let held = |kernel| device_bytes(&Candidate { kernel, block: 0, dtype }, f);
         for (&format, took) in &record.preparation {
-            let Some(kernel) = Kernel::ALL.into_iter().find(|k| k.format() == format) else { continue };
+            let Some(kernel) = Kernel::all().find(|k| k.format() == format) else { continue };
             let time = Seconds(took.convert_s.0 + took.upload_s.0);
             let known = MeasuredPreparation { csr, held: held(kernel), time };
             match took.on_device {

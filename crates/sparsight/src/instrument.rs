@@ -26,7 +26,7 @@ use sparsight_device::timing::{Caches, StoppingRule, measure};
 use sparsight_device::{Device, DeviceError, Operand};
 use sparsight_kernels::{
     BLOCKS, BenchmarkMatrix, BenchmarkRows, Candidate, DeviceFacts, Format, Kernel, Placement,
-    RowLengthDistribution, StripUnit, catalogue, device_bytes, feasible, strip,
+    RowLengthDistribution, StripRule, StripUnit, catalogue, device_bytes, feasible, strip,
 };
 use sparsight_matrix::gallery::Recipe;
 use sparsight_matrix::{Bytes, Dtype, Features, Infeasible, Limits, Scalar, rounding_bound};
@@ -77,7 +77,7 @@ impl Grid {
         let places = |kernel, lengths: RowLengthDistribution| {
             let points = if lengths.is_drawn() { Vec::new() } else { handful(kernel, threshold) };
             // What counts non-zeros has p strips of them in one of rows.
-            let of_rows = |strips| if StripUnit::of(kernel) == StripUnit::Rows { strips } else { 1 };
+            let of_rows = |strips| if kernel.unit() == StripUnit::Rows { strips } else { 1 };
             points.into_iter().map(|point| (point.row_length, of_rows(point.strips))).collect()
         };
         Self::of(GridName::Quick, places, facts, dtypes, bound)
@@ -94,7 +94,7 @@ impl Grid {
         for lengths in RowLengthDistribution::ALL {
             for &dtype in dtypes {
                 for placement in Placement::ALL {
-                    for kernel in Kernel::ALL.into_iter().filter(|kernel| kernel.runs_on(facts.kind)) {
+                    for kernel in Kernel::all().filter(|kernel| kernel.runs_on(facts.kind)) {
                         let strip = strip(kernel, facts);
                         points.extend(places(kernel, lengths).into_iter().map(
                             |(row_length, strips_of_rows)| {
@@ -124,8 +124,7 @@ impl Grid {
     #[must_use]
     pub fn coarse(self) -> Self {
         let mut grid = self.only(&[RowLengthDistribution::Constant]);
-        grid.points
-            .retain(|p| StripUnit::of(p.kernel) != StripUnit::Rows || [1, 2, 4, 8].contains(&p.strips));
+        grid.points.retain(|p| p.kernel.unit() != StripUnit::Rows || [1, 2, 4, 8].contains(&p.strips));
         Self { name: GridName::Coarse, ..grid }
     }
 
@@ -150,17 +149,17 @@ impl Grid {
 /// One kernel's part of the papers' grid. HYB has no benchmark matrices of its own: it is ELL and COO; and for COO and
 /// csr-balanced, which work by non-zeros, it makes no difference how long the rows are.
 fn places(kernel: Kernel, lengths: RowLengthDistribution) -> Vec<Place> {
-    let by_non_zeros = StripUnit::of(kernel) != StripUnit::Rows;
-    let means: &[u64] = match kernel {
+    let by_non_zeros = kernel.unit() != StripUnit::Rows;
+    let means: &[u64] = match kernel.strip_rule() {
         _ if !kernel.has_benchmark_matrices() => &[],
         _ if by_non_zeros && lengths.is_drawn() => &[],
         _ if by_non_zeros => &[1, 2, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100],
-        Kernel::CsrVector { .. } if lengths.is_drawn() => &[1, 4, 16, 64, 256, 1024, 1536, 2048, 3072],
-        Kernel::CsrVector { .. } => &[1, 4, 16, 64, 256, 1024, 2048, 3072, 4096],
+        StripRule::Csr if lengths.is_drawn() => &[1, 4, 16, 64, 256, 1024, 1536, 2048, 3072],
+        StripRule::Csr => &[1, 4, 16, 64, 256, 1024, 2048, 3072, 4096],
         _ => &[1, 4, 16, 64, 256, 1024],
     };
-    let strips: &[u64] = match kernel {
-        Kernel::CsrVector { .. } => &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 15, 20, 30, 40, 50],
+    let strips: &[u64] = match kernel.strip_rule() {
+        StripRule::Csr => &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 15, 20, 30, 40, 50],
         _ if by_non_zeros => &[1],
         _ => &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10],
     };

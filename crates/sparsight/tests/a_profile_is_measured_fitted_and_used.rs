@@ -6,7 +6,8 @@ use sparsight::device::cpu::Cpu;
 use sparsight::device::timing::StoppingRule;
 use sparsight::device::{Device, DeviceError};
 use sparsight::kernels::{
-    DeviceFacts, DeviceKind, Kernel, Placement, RowLengthDistribution, StripUnit, catalogue, catalogue_on,
+    DeviceFacts, DeviceKind, Kernel, Placement, RowLengthDistribution, StripRule, StripUnit, catalogue,
+    catalogue_on,
 };
 use sparsight::matrix::{Bytes, Dtype, Features, Scalar, gallery::Recipe};
 use sparsight::model::{PlacementRule, RowLengthRule};
@@ -63,8 +64,8 @@ fn on_a_device_that_follows_the_equations_every_prediction_is_exact() {
         for advised in &advice.ranked {
             let facts = Device::<f64>::facts(&device);
             let strips = sparsight::kernels::strip(advised.candidate.kernel, facts).strips_of(&f) as f64;
-            let p = match advised.candidate.kernel {
-                Kernel::CsrScalar | Kernel::Ell | Kernel::Jad => f.row_max as f64,
+            let p = match advised.candidate.kernel.strip_rule() {
+                StripRule::Ell => f.row_max as f64,
                 // The made-up device is linear in I p, as ELL's equation is. That of CSR is a product of two lines,
                 // and HYB a sum of two kernels: their laws are held in the model's own tests.
                 _ => continue,
@@ -106,13 +107,15 @@ fn drawn_row_lengths_are_measured_recorded_and_fitted_to_models_of_their_own() {
     };
     for model in [ModelName::StripUniform, ModelName::StripNormal] {
         let advice = advise(model);
-        for advised in advice.ranked.iter().filter(|a| a.candidate.kernel == Kernel::Ell) {
-            let strips = sparsight::kernels::strip(Kernel::Ell, &profile.device.facts).strips_of(&f) as f64;
+        for advised in advice.ranked.iter().filter(|a| a.candidate.kernel == Kernel::known("ell")) {
+            let strips =
+                sparsight::kernels::strip(Kernel::known("ell"), &profile.device.facts).strips_of(&f) as f64;
             let per_entry = (advised.prediction.time.0 - LAUNCH) / (PER_STRIP_AND_NON_ZERO * strips);
             let ratio = per_entry / f.row_max as f64;
             assert!((1.5..2.1).contains(&ratio), "{model}: {ratio}");
         }
-        let refused: Vec<_> = advice.refused.iter().filter(|r| r.candidate.kernel == Kernel::Coo).collect();
+        let refused: Vec<_> =
+            advice.refused.iter().filter(|r| r.candidate.kernel == Kernel::known("coo")).collect();
         assert_eq!(refused.len(), 5, "one a block size");
         for refused in refused {
             assert!(
@@ -149,7 +152,7 @@ fn rows_of_one_length_are_run_before_drawn_ones_and_a_coarse_grid_has_no_others(
     let lengths: Vec<_> = grid.points().iter().map(|p| p.matrix.lengths).collect();
     assert!(lengths.is_sorted() && lengths.len() > 4_000);
     let count = |of| lengths.iter().filter(|l| **l == of).count();
-    let by_non_zeros = grid.points().iter().filter(|p| StripUnit::of(p.kernel) != StripUnit::Rows).count();
+    let by_non_zeros = grid.points().iter().filter(|p| p.kernel.unit() != StripUnit::Rows).count();
     assert_eq!(count(RowLengthDistribution::Uniform), count(RowLengthDistribution::Constant) - by_non_zeros);
     assert_eq!(count(RowLengthDistribution::Uniform), count(RowLengthDistribution::Normal));
     // Cut into calls of `instrument`, the order is the same.
@@ -249,9 +252,10 @@ fn the_cpu_is_profiled_advised_and_verified() {
     let kernels: std::collections::BTreeSet<_> = accuracy.rows.iter().map(|r| r.of).collect();
     // Strip models predict what has benchmark matrices, and HYB.
     let predicted = |kernel: &Kernel| {
-        kernel.runs_on(DeviceKind::Cpu) && (kernel.has_benchmark_matrices() || *kernel == Kernel::Hyb)
+        kernel.runs_on(DeviceKind::Cpu)
+            && (kernel.has_benchmark_matrices() || *kernel == Kernel::known("hyb"))
     };
-    assert_eq!(kernels.len(), Kernel::ALL.into_iter().filter(predicted).count());
+    assert_eq!(kernels.len(), Kernel::all().filter(predicted).count());
     assert!(accuracy.rows.iter().all(|r| r.error.mean.is_finite()));
 }
 

@@ -32,7 +32,7 @@ fn they_keep_their_time_and_cost_one_product_beside_the_check() {
     let recipe = "arrow,n=2000,width=2";
     let (whole, batches, busy_s, _) = measured(recipe, None);
     let (brief, brief_batches, brief_s, order) = measured(recipe, Some(HOPELESS));
-    assert_eq!(order[0], Format::Coo, "what is good everywhere comes first");
+    assert_eq!(order[0], Format::known("coo"), "what is good everywhere comes first");
     let ids = |r: &CorpusRecord| r.results.iter().map(|m| m.id).collect::<Vec<_>>();
     assert_eq!(ids(&brief), ids(&whole));
     assert_eq!(ids(&brief), catalogue(Dtype::F64).collect::<Vec<_>>(), "recorded in the catalogue's order");

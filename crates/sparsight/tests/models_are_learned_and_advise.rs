@@ -33,7 +33,7 @@ fn record(i: u64) -> CorpusRecord {
     };
     let features = Features { locality: Some(locality), ..known };
     let result = |id: sparsight::kernels::Candidate| {
-        let slower = if id.kernel == Kernel::Coo { 1.0 } else { 3.0 };
+        let slower = if id.kernel == Kernel::known("coo") { 1.0 } else { 3.0 };
         let time_s = Seconds(1e-6 + slower * compulsory_bytes(&id, &features).0 as f64 / 1e11);
         Measured { id, outcome: Outcome::Time { time_s, spread: 0.001, samples: 5 } }
     };
@@ -117,7 +117,7 @@ fn a_profile_with_a_corpus_advises_by_what_it_learned_and_is_evaluated_on_other_
     let dir = tempfile::tempdir().unwrap();
     let profile = profile(dir.path(), 31);
     assert_eq!(profile.models.trained_on.len(), 25);
-    for kernel in Kernel::ALL {
+    for kernel in Kernel::all() {
         let (best, error) = profile.learned_models(kernel, Dtype::F64)[0];
         assert_eq!(profile.best_model(kernel, Dtype::F64), best);
         assert!(profile.learned_models(kernel, Dtype::F64).iter().all(|(_, other)| *other >= error));
@@ -128,14 +128,14 @@ fn a_profile_with_a_corpus_advises_by_what_it_learned_and_is_evaluated_on_other_
     let features = record(30).features;
     let advice = advisor.advise(&features, Dtype::F64, &Objective::default()).unwrap();
     assert_eq!(advice.model, ModelName::Best);
-    assert_eq!(advice.ranked[0].candidate.format(), Format::Coo);
+    assert_eq!(advice.ranked[0].candidate.format(), Format::known("coo"));
     for advised in &advice.ranked {
         assert_eq!(advised.model, profile.best_model(advised.candidate.kernel, Dtype::F64));
     }
     for model in LEARNED {
         let objective = Objective { model: Some(model), ..Objective::default() };
         let advice = advisor.advise(&features, Dtype::F64, &objective).unwrap();
-        assert_eq!(advice.ranked[0].candidate.format(), Format::Coo, "{model}");
+        assert_eq!(advice.ranked[0].candidate.format(), Format::known("coo"), "{model}");
         assert!(advice.ranked.iter().all(|advised| advised.model == model));
     }
     let objective = Objective { model: Some(ModelName::Strip), ..Objective::default() };
@@ -172,15 +172,18 @@ fn each_kernel_is_answered_by_the_model_with_the_least_cross_validated_error() {
     let dir = tempfile::tempdir().unwrap();
     let profile = profile(dir.path(), 25);
     let linear_for_coo =
-        with_log_error(&profile, Kernel::Coo, [(Boosting, 0.2), (Linear, 0.1), (Neighbours, 0.3)]);
-    let mixed =
-        with_log_error(&linear_for_coo, Kernel::Ell, [(Boosting, 0.2), (Linear, 0.3), (Neighbours, 0.1)]);
+        with_log_error(&profile, Kernel::known("coo"), [(Boosting, 0.2), (Linear, 0.1), (Neighbours, 0.3)]);
+    let mixed = with_log_error(
+        &linear_for_coo,
+        Kernel::known("ell"),
+        [(Boosting, 0.2), (Linear, 0.3), (Neighbours, 0.1)],
+    );
     // What each says by itself: compared, near candidates would move together.
     let mixed = Profile { models: Models { comparison: None, ..mixed.models.clone() }, ..mixed };
     let features = record(3).features;
     let advice = Advisor::new(&mixed).advise(&features, Dtype::F64, &Objective::default()).unwrap();
-    for kernel in [Kernel::Coo, Kernel::Ell] {
-        let wanted = if kernel == Kernel::Coo { Linear } else { Neighbours };
+    for kernel in [Kernel::known("coo"), Kernel::known("ell")] {
+        let wanted = if kernel == Kernel::known("coo") { Linear } else { Neighbours };
         let named = Objective { model: Some(wanted), ..Objective::default() };
         let alone = Advisor::new(&mixed).advise(&features, Dtype::F64, &named).unwrap();
         let of = |advice: &sparsight::Advice| {
@@ -223,12 +226,12 @@ fn best_chooses_by_the_comparison_and_says_the_same_of_one_candidate_as_of_all()
 #[test]
 fn a_kernel_that_the_corpus_lacks_is_answered_by_a_strip_model_and_the_others_are_not() {
     let dir = tempfile::tempdir().unwrap();
-    let older = without(&profile(dir.path(), 25), Kernel::Hyb);
+    let older = without(&profile(dir.path(), 25), Kernel::known("hyb"));
     let advice = Advisor::new(&older).advise(&record(3).features, Dtype::F64, &Objective::default()).unwrap();
-    assert!(advice.ranked.iter().any(|a| a.candidate.kernel == Kernel::Hyb));
+    assert!(advice.ranked.iter().any(|a| a.candidate.kernel == Kernel::known("hyb")));
     for advised in &advice.ranked {
         let by_strip = advised.model == ModelName::StripCache;
-        assert_eq!(by_strip, advised.candidate.kernel == Kernel::Hyb, "{}", advised.candidate);
+        assert_eq!(by_strip, advised.candidate.kernel == Kernel::known("hyb"), "{}", advised.candidate);
     }
 }
 

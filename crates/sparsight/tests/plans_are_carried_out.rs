@@ -25,7 +25,7 @@ fn a_plan_of_parts_computes_what_the_reference_computes() {
     assert_eq!(plan.to_string(), text);
 
     let cpu = Cpu::with_threads(2).unwrap();
-    let mut prepared = plan.prepare(&cpu, &a).unwrap();
+    let prepared = plan.prepare(&cpu, &a).unwrap();
     assert!(prepared.preparation().convert.0 > 0.0);
     let x = random_x(a.ncols(), 1);
     let expected = reference(&a, &x);

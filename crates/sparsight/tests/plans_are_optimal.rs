@@ -82,7 +82,7 @@ fn the_best_single_candidate_is_what_advise_ranks_first() {
 #[test]
 fn halves_that_differ_are_cut() {
     let a = matrix(HALVES);
-    let papers = [Format::Csr, Format::Ell, Format::Coo, Format::Hyb];
+    let papers = [Format::csr(), Format::known("ell"), Format::known("coo"), Format::known("hyb")];
     let candidates: Vec<Candidate> = all().into_iter().filter(|c| papers.contains(&c.format())).collect();
     let found = plan(&a, &candidates, ModelName::Strip, 90);
     check(&found, &a);
@@ -163,12 +163,12 @@ fn coo_and_hyb_share_no_launch_and_are_no_fused_strategy() {
     let only = |formats: &[Format]| -> Vec<Candidate> {
         all().into_iter().filter(|c| formats.contains(&c.format())).collect()
     };
-    let found = plan(&a, &only(&[Format::Coo, Format::Hyb]), ModelName::StripCache, 10);
+    let found = plan(&a, &only(&[Format::known("coo"), Format::known("hyb")]), ModelName::StripCache, 10);
     let executions: Vec<Execution> = found.strategies.iter().map(|s| s.execution).collect();
     assert_eq!(executions, [Execution::Sequential]);
     check(&found, &a);
     let alone = |kernel: &Kernel| !kernel.shares_a_launch() && !kernel.is_vendors();
-    let alone: Vec<&str> = Kernel::ALL.into_iter().filter(alone).map(Kernel::name).collect();
+    let alone: Vec<&str> = Kernel::all().filter(alone).map(Kernel::name).collect();
     assert_eq!(alone, ["coo", "coo", "coo", "hyb"]);
 }
 

@@ -40,7 +40,7 @@ fn only_the_first_product_allocates() {
 
     // One worker: several allocate now and then for the work that they take from each other.
     let cpu = Cpu::with_threads(1).unwrap();
-    let mut prepared = plan.prepare(&cpu, &a).unwrap();
+    let prepared = plan.prepare(&cpu, &a).unwrap();
     let (x, mut y) = (vec![1.0; a.ncols()], vec![0.0; a.nrows()]);
     let mut products = |count: usize| {
         for _ in 0..count {

@@ -112,20 +112,20 @@ fn errors_and_choices_are_those_worked_by_hand() {
     assert_eq!(found.origins, BTreeMap::from([(ReferenceOrigin::Measured, 3)]));
     assert_eq!(found.matrices[&Dtype::F64], (4, 3), "1.5 us is no more than two launches");
     let refused: Vec<_> = found.refused.iter().map(|(kernel, (times, _))| (*kernel, *times)).collect();
-    assert_eq!(refused, [(Kernel::CsrScalar, 2), (Kernel::Ell, 1)]);
+    assert_eq!(refused, [(Kernel::known("csr-scalar"), 2), (Kernel::known("ell"), 1)]);
 
     // Three times slower by bandwidth, four times by multiprocessors; in truth twice and four times.
     let mean = |kernel, method| row(&found, kernel, method).error.mean;
-    assert!(close(mean(Kernel::CsrScalar, TransferMethod::Transfer), 0.0));
-    assert!(close(mean(Kernel::CsrScalar, TransferMethod::CopyBandwidth), 0.5));
-    assert!(close(mean(Kernel::CsrScalar, TransferMethod::Multiprocessors), 1.0));
-    assert!(close(mean(Kernel::Ell, TransferMethod::Transfer), 0.0));
-    assert!(close(mean(Kernel::Ell, TransferMethod::CopyBandwidth), 0.25));
-    assert!(close(mean(Kernel::Ell, TransferMethod::Multiprocessors), 0.0));
-    assert!(close(row(&found, Kernel::Ell, TransferMethod::CopyBandwidth).ratio, 0.75));
-    assert_eq!(row(&found, Kernel::CsrScalar, TransferMethod::Transfer).error.count, 2);
+    assert!(close(mean(Kernel::known("csr-scalar"), TransferMethod::Transfer), 0.0));
+    assert!(close(mean(Kernel::known("csr-scalar"), TransferMethod::CopyBandwidth), 0.5));
+    assert!(close(mean(Kernel::known("csr-scalar"), TransferMethod::Multiprocessors), 1.0));
+    assert!(close(mean(Kernel::known("ell"), TransferMethod::Transfer), 0.0));
+    assert!(close(mean(Kernel::known("ell"), TransferMethod::CopyBandwidth), 0.25));
+    assert!(close(mean(Kernel::known("ell"), TransferMethod::Multiprocessors), 0.0));
+    assert!(close(row(&found, Kernel::known("ell"), TransferMethod::CopyBandwidth).ratio, 0.75));
+    assert_eq!(row(&found, Kernel::known("csr-scalar"), TransferMethod::Transfer).error.count, 2);
     let count = |scope| {
-        let csr = |r: &&TransferRow<Kernel>| (r.of, r.scope) == (Kernel::CsrScalar, scope);
+        let csr = |r: &&TransferRow<Kernel>| (r.of, r.scope) == (Kernel::known("csr-scalar"), scope);
         found.rows.iter().find(csr).unwrap().error.count
     };
     // A strip is 40,960 rows on the reference: 100,000 rows are two and more.
@@ -159,7 +159,7 @@ fn a_time_below_a_launch_is_counted() {
     // T_init of one strip is 1.1 us on the reference and 4.4 us on the target: 4 x 0.1 us is less than a launch.
     let (reference, target) = devices(dir.path(), vec![record("a/tiny", 100, 0.1, Some(0.1))]);
     let found = evaluate_transfer(&reference, &target, &[record("a/tiny", 100, 2.0, Some(2.0))], 0).unwrap();
-    let ell = row(&found, Kernel::Ell, TransferMethod::Transfer);
+    let ell = row(&found, Kernel::known("ell"), TransferMethod::Transfer);
     assert_eq!((ell.at_launch_cost, ell.error.mean), (1, 0.5), "1 us is answered, 2 us was measured");
     assert!(found.misses.is_empty(), "none were asked for");
 }

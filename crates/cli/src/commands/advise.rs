@@ -10,7 +10,7 @@ use crate::printer::BOLD;
 use crate::table::Table;
 use crate::text::{between, candidate, counted, grouped, heading, of_bandwidth};
 use serde::Serialize;
-use sparsight::kernels::{Candidate, Format, Kernel};
+use sparsight::kernels::{Candidate, Kernel};
 use sparsight::matrix::{Csr, Dtype, Features, Scalar, Seconds};
 use sparsight::records::Outcome;
 use sparsight::{Advice, Advised, Advisor, Bench, ModelName, Objective, Profile, Refused, Why, bench};
@@ -243,7 +243,7 @@ impl Advise {
 }
 
 fn best_csr(advice: &Advice) -> Option<&Advised> {
-    let csr = advice.ranked.iter().filter(|a| a.candidate.format() == Format::Csr);
+    let csr = advice.ranked.iter().filter(|a| a.candidate.format().is_csr());
     csr.min_by(|a, b| a.prediction.time.0.total_cmp(&b.prediction.time.0))
 }
 

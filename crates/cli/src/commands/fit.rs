@@ -180,7 +180,7 @@ fn errors(learned: &[LearnedJson]) -> Table {
     let names = learned.iter().map(|l| l.model);
     let columns: Vec<&str> = std::iter::once("<kernel").chain(names).chain(["<best"]).collect();
     let mut table = Table::new(&columns);
-    for kernel in Kernel::ALL.map(|kernel| kernel.to_string()) {
+    for kernel in Kernel::all().map(|kernel| kernel.to_string()) {
         let of = |l: &LearnedJson| l.log_errors.get(&kernel).copied();
         let least = learned.iter().filter_map(|l| Some((l.model, of(l)?))).min_by(|a, b| a.1.total_cmp(&b.1));
         let Some((best, _)) = least else { continue };

@@ -90,10 +90,7 @@ fn formats(features: &Features, dtype: Dtype, limits: &Limits) -> Vec<FormatJson
 
 /// Bits a column index of a format that compresses them.
 fn bits_a_column(format: Format, f: &Features) -> Option<f64> {
-    match format {
-        Format::BroEll(shape) => f.padded.bro_ell(shape).map(|size| size.bits_a_column(f.nnz)),
-        _ => None,
-    }
+    format.bits_per_column(f)
 }
 
 fn print(title: &str, f: &Features, context: &Context) -> Result<(), Failure> {
@@ -102,7 +99,7 @@ fn print(title: &str, f: &Features, context: &Context) -> Result<(), Failure> {
     out.line("")?;
     let quantiles: Vec<String> = f.row_quantiles.iter().map(|q| grouped(*q)).collect();
     let bits = |format| bits_a_column(format, f).map(|bits| format!("{bits:.1} in {format}, "));
-    let bits: String = Format::ALL.into_iter().filter_map(bits).collect();
+    let bits: String = Format::all().filter_map(bits).collect();
     let names: Vec<String> = Features::QUANTILES.iter().map(|q| format!("{:.0} %", 100.0 * q)).collect();
     for (label, value) in [
         ("empty rows", grouped(f.empty_rows)),

@@ -56,7 +56,7 @@ impl Kernels {
                 vendor: kernel.is_vendors(),
             }
         };
-        let here = Kernel::ALL.into_iter().filter(|kernel| kernel.runs_on(facts.kind));
+        let here = Kernel::all().filter(|kernel| kernel.runs_on(facts.kind));
         let kernels: Vec<KernelJson> = here.map(json).collect();
         if context.printer.is_json() {
             let body = KernelsJson { device: DeviceJson::here(facts), blocks: BLOCKS, kernels };

@@ -25,7 +25,7 @@ pub(super) fn plots(profile: &Profile, benchmark: &[BenchmarkRecord], dtypes: &[
     for (model, fits) in profile.strip_models() {
         for candidate in dtypes
             .iter()
-            .flat_map(|&dtype| Kernel::ALL.map(|kernel| Candidate { kernel, block: BLOCK, dtype }))
+            .flat_map(|&dtype| Kernel::all().map(move |kernel| Candidate { kernel, block: BLOCK, dtype }))
         {
             let lines = fits.lines(facts, &candidate, &observations);
             for along in [Along::RowLength, Along::Strips] {

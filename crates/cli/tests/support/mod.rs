@@ -4,7 +4,7 @@
 use assert_cmd::Command;
 use sparsight::device::timing::{Caches, Stopped};
 use sparsight::kernels::{
-    BLOCKS, DeviceFacts, DeviceKind, Format, Kernel, Placement, RowLengthDistribution, strip,
+    BLOCKS, DeviceFacts, DeviceKind, Format, Kernel, Placement, RowLengthDistribution, StripRule, strip,
 };
 use sparsight::matrix::gallery::Recipe;
 use sparsight::matrix::{Bytes, Dtype, Features, Seconds};
@@ -110,17 +110,15 @@ fn cpu_facts() -> DeviceFacts {
 
 /// Microseconds that a benchmark matrix takes on the made-up GPU: a product of two lines, as the models say.
 fn made_up_us(kernel: Kernel, block: u32, placement: Placement, p: u64, strips: u64) -> f64 {
-    let knob = match kernel {
-        Kernel::CsrVector { threads_per_row } => 1.0 + f64::from(threads_per_row) / 64.0,
-        Kernel::CsrScalar => 1.4,
+    let knob = match kernel.name() {
+        "csr-vector" => 1.0 + f64::from(kernel.knobs()[0]) / 64.0,
+        "csr-scalar" => 1.4,
         _ => 1.0,
     };
     let block = 1.0 + (f64::from(block) - 256.0).abs() / 2560.0;
     let far = if placement == Placement::Strewn { 2.5 } else { 1.0 };
-    match kernel {
-        Kernel::CsrBalanced(_) | Kernel::Coo | Kernel::CooShort { .. } => {
-            2.0 + 0.4 * far * block * strips as f64
-        }
+    match kernel.strip_rule() {
+        StripRule::Coo => 2.0 + 0.4 * far * block * strips as f64,
         _ => 2.0 + knob * block * far * (0.02 * p as f64 + 0.4) * (strips as f64 + 0.5),
     }
 }
@@ -128,14 +126,12 @@ fn made_up_us(kernel: Kernel, block: u32, placement: Placement, p: u64, strips: 
 /// Kernel, placement, p and I of every benchmark matrix: of its own, so that the answers do not change when the
 /// library's grid grows.
 fn made_up_grid() -> impl Iterator<Item = (Kernel, Placement, u64, u64)> {
-    let kernels = Kernel::ALL.into_iter().filter(|kernel| kernel.has_benchmark_matrices());
+    let kernels = Kernel::all().filter(|kernel| kernel.has_benchmark_matrices());
     let placed = kernels.flat_map(|kernel| Placement::ALL.map(|placement| (kernel, placement)));
     placed.flat_map(|(kernel, placement)| {
-        let (lengths, strips): (&[u64], &[u64]) = match kernel {
-            Kernel::CsrBalanced(_) | Kernel::Coo | Kernel::CooShort { .. } => {
-                (&[1, 2, 5, 10, 20, 50, 100], &[1])
-            }
-            Kernel::CsrVector { .. } => (&[4, 16, 64, 256, 1024, 2048, 4096], &[1, 2, 4, 7, 10]),
+        let (lengths, strips): (&[u64], &[u64]) = match kernel.strip_rule() {
+            StripRule::Coo => (&[1, 2, 5, 10, 20, 50, 100], &[1]),
+            StripRule::Csr => (&[4, 16, 64, 256, 1024, 2048, 4096], &[1, 2, 4, 7, 10]),
             _ => (&[4, 16, 64, 256, 1024], &[1, 2, 4, 7, 10]),
         };
         let points = lengths.iter().flat_map(|&p| strips.iter().map(move |&strips| (p, strips)));
@@ -164,8 +160,8 @@ pub fn made_up_profiles() -> TempDir {
 /// `known` accepts.
 fn write_profile(path: &Path, facts: DeviceFacts, slowness: f64, known: impl Fn(Kernel) -> bool) {
     let folder = ProfileFolder::create(path).unwrap();
-    let conversion = Format::ALL.map(|format| {
-        let s_per_byte = if format == Format::Csr { 0.0 } else { 1e-9 };
+    let conversion = Format::all().map(|format| {
+        let s_per_byte = if format.is_csr() { 0.0 } else { 1e-9 };
         (format, ConversionCost { s_per_byte, on_device: false })
     });
     let provenance = Provenance {
@@ -182,7 +178,7 @@ fn write_profile(path: &Path, facts: DeviceFacts, slowness: f64, known: impl Fn(
         schema: DEVICE_SCHEMA.to_owned(),
         grid: GridName::Full,
         facts,
-        conversion: BTreeMap::from(conversion),
+        conversion: conversion.collect(),
         provenance,
     };
     folder.write_device(&device).unwrap();

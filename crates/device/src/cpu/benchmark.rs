@@ -1,10 +1,9 @@
 //! Benchmark matrices made in parallel, entry by entry from their formula, in the format wanted.
 
-use super::operand::Held;
 use crate::DeviceError;
 use rayon::prelude::*;
 use sparsight_kernels::{BenchmarkMatrix, BenchmarkRows, Format};
-use sparsight_matrix::{Bytes, Csr, Ell, Limits, Scalar};
+use sparsight_matrix::{Bytes, Csr, Ell, Limits, Scalar, Stored};
 
 /// Non-zeros that one task makes, at least. Chosen: some 10 us of work.
 const NON_ZEROS_A_TASK: u64 = 4096;
@@ -18,25 +17,26 @@ pub(super) fn generate<T: Scalar>(
     m: &BenchmarkMatrix,
     format: Format,
     limits: &Limits,
-) -> Result<Held<T>, DeviceError> {
+) -> Result<Box<dyn Stored<T>>, DeviceError> {
     let rows = m.rows(limits.memory)?;
-    if format == Format::Ell {
+    let is_ell = format == Format::known("ell");
+    if is_ell {
         Ell::<T>::check(m.nrows, m.nrows, rows.nnz(), rows.longest(), limits)?;
     }
-    if format == Format::Ell && !m.lengths.is_drawn() {
+    if is_ell && !m.lengths.is_drawn() {
         let p = m.row_length;
         let entry = |row, k| (m.column(row as u64, p, k as u64), T::from_f64(m.value(row as u64, k as u64)));
         let n = m.nrows as usize;
         let made = Ell::with_full_rows(n, n, p as usize, entry);
-        return Ok(Held::Ell(made.expect("columns increase by construction")));
+        return Ok(Box::new(made.expect("columns increase by construction")));
     }
-    let taken = rows.bytes(Format::Csr, T::DTYPE).0;
+    let taken = rows.bytes(Format::csr(), T::DTYPE).0;
     let a = csr(m, rows, limits)?;
     let left = Limits { memory: Bytes(limits.memory.0.saturating_sub(taken)), ..*limits };
-    Ok(match format {
-        Format::Csr => Held::Csr(a),
-        other => Held::convert(&a, other, &left)?,
-    })
+    if format.is_csr() {
+        return Ok(Box::new(a));
+    }
+    Ok(format.convert(&a, &left)?)
 }
 
 fn csr<T: Scalar>(m: &BenchmarkMatrix, rows: BenchmarkRows, limits: &Limits) -> Result<Csr<T>, DeviceError> {
@@ -91,8 +91,10 @@ mod tests {
                 let m = BenchmarkMatrix { nrows, row_length, lengths, placement, seed: 7 };
                 let a = m.to_csr::<f32>();
                 let made = |format| generate::<f32>(&m, format, &Limits::NONE).unwrap();
-                for format in Format::ALL {
-                    assert_eq!(made(format), Held::convert(&a, format, &Limits::NONE).unwrap(), "{format}");
+                for format in Format::all() {
+                    let (made, converted) = (made(format), format.convert(&a, &Limits::NONE).unwrap());
+                    assert_eq!(made.numbers(), converted.numbers(), "{format}");
+                    assert_eq!(made.arrays(), converted.arrays(), "{format}");
                 }
             }
         }
@@ -104,7 +106,7 @@ mod tests {
         for lengths in RowLengthDistribution::ALL {
             let (nrows, row_length, placement) = (1 << 31, 1000, Placement::Banded);
             let m = BenchmarkMatrix { nrows, row_length, lengths, placement, seed: 0 };
-            for format in Format::ALL {
+            for format in Format::all() {
                 let refused = generate::<f64>(&m, format, &limits);
                 assert!(matches!(refused, Err(DeviceError::Infeasible(_))), "{format} {lengths}");
             }

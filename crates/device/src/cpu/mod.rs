@@ -1,48 +1,23 @@
 //! The CPU: every kernel of the catalogue on a pool of worker threads.
 //!
-//! ```text
-//! csr-scalar      a task is `block` rows          one sum a row
-//! csr-vector/t    a task is `block` rows          t partial sums a row, which the compiler can vectorise
-//! csr-balanced    a task is 16 `block` items      rows and non-zeros, counted together; all threads share a long row
-//! csr-binned      a task is `block` places        rows of about one length; all threads share a long row
-//! ell             a task is `block` rows          columns of the tile one after the other
-//! coo             a task is 16 `block` non-zeros  rows that reach over a task's end are carried
-//! hyb             ell, then coo added to it
-//! jad, sell       a task is `block` places        as ell; sums are then gathered in the order of the rows
-//! bro-ell         a task is `block` rows          32 rows of a slice at a time, unpacked column by column
-//! ```
-//! A task is what one worker does without asking for more; workers that run out steal. What is added to what,
-//! and in which order, follows from the candidate alone, so y does not depend on the number of threads.
-//!
-//! Deliberately absent: pinning of threads, placement of pages on NUMA nodes and hand-written vector code.
-//! The kernels are those of the catalogue in plain loops, not the fastest that a CPU could run.
+//! What a kernel does here stands in the file of its family in `sparsight_kernels`.
 
 mod benchmark;
-mod bro_ell;
-mod coo;
-mod csr;
-mod csr_balanced;
-mod csr_binned;
-mod ell;
 mod eviction;
 mod facts;
-mod hyb;
-mod jad;
 mod operand;
 mod partitioned;
-mod places;
 mod rates;
-mod sell;
 
 use crate::timing::Caches;
 use crate::{Device, DeviceError, Operand, Partition, Preparation, Product};
 use eviction::EvictionBuffer;
-use operand::{CpuOperand, Held};
+use operand::CpuOperand;
 use partitioned::CpuPartitioned;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use sparsight_kernels::{BenchmarkMatrix, DeviceFacts, Format};
 use sparsight_matrix::{Bytes, Csr, Limits, Scalar, Seconds};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 /// This machine's processor with a number of worker threads.
@@ -54,14 +29,18 @@ use std::time::Instant;
 /// let a = Csr::try_new(2, 3, vec![0, 2, 3], vec![0, 2, 1], vec![1.0, 2.0, 3.0])?;
 /// let candidate = "csr-scalar/b64/f64".parse()?;
 /// let cpu = Cpu::with_threads(2)?;
-/// let mut operand = cpu.load(&a, sparsight_kernels::Format::Csr)?;
+/// let mut operand = cpu.load(&a, sparsight_kernels::Format::csr())?;
 /// operand.set_x(&[1.0, 10.0, 100.0])?;
 /// operand.batch(&candidate, 1, Caches::Warm)?;
 /// assert_eq!(operand.read_y()?, [201.0, 30.0]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+#[derive(Debug, Clone)]
+pub struct Cpu(Arc<Workers>);
+
+/// What a CPU and everything loaded on it share.
 #[derive(Debug)]
-pub struct Cpu {
+struct Workers {
     /// `None`: rayon's global pool.
     pool: Option<ThreadPool>,
     facts: DeviceFacts,
@@ -71,7 +50,7 @@ pub struct Cpu {
 impl Cpu {
     /// The CPU with rayon's global pool: a worker a logical CPU unless `RAYON_NUM_THREADS` says otherwise.
     pub fn new() -> Self {
-        Self { pool: None, facts: facts::read(rayon::current_num_threads()), eviction: OnceLock::new() }
+        Self::of(None, rayon::current_num_threads())
     }
 
     /// The CPU with `threads` workers of its own, 0 for as many as there are logical CPUs.
@@ -84,26 +63,34 @@ impl Cpu {
             reason: error.to_string(),
         };
         let pool = ThreadPoolBuilder::new().num_threads(threads).build().map_err(failed)?;
-        let facts = facts::read(pool.current_num_threads());
-        Ok(Self { pool: Some(pool), facts, eviction: OnceLock::new() })
+        let threads = pool.current_num_threads();
+        Ok(Self::of(Some(pool), threads))
+    }
+
+    fn of(pool: Option<ThreadPool>, threads: usize) -> Self {
+        Self(Arc::new(Workers { pool, facts: facts::read(threads), eviction: OnceLock::new() }))
     }
 
     /// Attributes and measured rates. As [`Device::facts`], without naming a value type.
     pub fn facts(&self) -> &DeviceFacts {
-        &self.facts
+        &self.0.facts
     }
 
     /// Measures `copy_bytes_per_s` and `launch_s` of the facts, which are 0 until then. Takes about half a
     /// second and, for that time, eight times the last-level caches in memory.
+    ///
+    /// # Panics
+    /// If something was loaded already, or this was cloned.
     pub fn measure_rates(&mut self) {
         let (copy_bytes_per_s, launch_s) = self.run(|| (rates::copy_bytes_per_s(), rates::launch()));
-        self.facts.copy_bytes_per_s = copy_bytes_per_s;
-        self.facts.launch_s = launch_s;
+        let workers = Arc::get_mut(&mut self.0).expect("rates are measured before anything is loaded");
+        workers.facts.copy_bytes_per_s = copy_bytes_per_s;
+        workers.facts.launch_s = launch_s;
     }
 
     /// Runs `work` on a worker of the pool, where starting a parallel loop is cheapest.
     fn run<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
-        match &self.pool {
+        match &self.0.pool {
             Some(pool) => pool.install(work),
             None => rayon::scope(|_| work()),
         }
@@ -132,7 +119,7 @@ impl Cpu {
 
     /// Streams through more memory than all caches hold.
     fn evict_caches(&self) {
-        self.eviction.get_or_init(EvictionBuffer::new).stream();
+        self.0.eviction.get_or_init(EvictionBuffer::new).stream();
     }
 }
 
@@ -144,7 +131,7 @@ impl Default for Cpu {
 
 impl<T: Scalar> Device<T> for Cpu {
     fn facts(&self) -> &DeviceFacts {
-        &self.facts
+        self.facts()
     }
 
     fn limits(&self) -> Limits {
@@ -152,26 +139,20 @@ impl<T: Scalar> Device<T> for Cpu {
     }
 
     /// CSR is copied, not converted: `preparation().convert` is 0 then.
-    fn load<'d>(&'d self, a: &Csr<T>, format: Format) -> Result<Box<dyn Operand<T> + 'd>, DeviceError> {
+    fn load(&self, a: &Csr<T>, format: Format) -> Result<Box<dyn Operand<T>>, DeviceError> {
         let limits = Device::<T>::limits(self);
-        let (held, convert) = self.run(|| {
+        let (matrix, convert) = self.run(|| {
             let start = Instant::now();
-            let held = Held::convert(a, format, &limits)?;
-            if format == Format::Csr {
-                return Ok((held, Seconds::default()));
-            }
-            Ok::<_, DeviceError>((held, Seconds(start.elapsed().as_secs_f64())))
+            let matrix = format.convert(a, &limits)?;
+            let convert = if format.is_csr() { 0.0 } else { start.elapsed().as_secs_f64() };
+            Ok::<_, DeviceError>((matrix, Seconds(convert)))
         })?;
         let preparation = Preparation { convert, ..Preparation::default() };
         let x = vec![T::default(); a.ncols()];
-        Ok(Box::new(CpuOperand::new(self, held, a.nrows(), x, preparation)))
+        Ok(Box::new(CpuOperand::new(self, (format, matrix), a.nrows(), x, preparation)))
     }
 
-    fn load_parts<'d>(
-        &'d self,
-        a: &Csr<T>,
-        partition: &Partition,
-    ) -> Result<Box<dyn Product<T> + 'd>, DeviceError> {
+    fn load_parts(&self, a: &Csr<T>, partition: &Partition) -> Result<Box<dyn Product<T>>, DeviceError> {
         for (_, candidate) in partition.parts() {
             Device::<T>::runs(self, candidate.kernel)?;
         }
@@ -179,15 +160,11 @@ impl<T: Scalar> Device<T> for Cpu {
         Ok(Box::new(self.run(|| CpuPartitioned::load(self, a, partition, &limits))?))
     }
 
-    fn generate<'d>(
-        &'d self,
-        matrix: &BenchmarkMatrix,
-        format: Format,
-    ) -> Result<Box<dyn Operand<T> + 'd>, DeviceError> {
+    fn generate(&self, matrix: &BenchmarkMatrix, format: Format) -> Result<Box<dyn Operand<T>>, DeviceError> {
         let limits = Device::<T>::limits(self);
-        let held = self.run(|| benchmark::generate(matrix, format, &limits))?;
+        let made = self.run(|| benchmark::generate(matrix, format, &limits))?;
         let nrows = matrix.nrows as usize;
         let x = crate::random_x(nrows, matrix.seed);
-        Ok(Box::new(CpuOperand::new(self, held, nrows, x, Preparation::default())))
+        Ok(Box::new(CpuOperand::new(self, (format, made), nrows, x, Preparation::default())))
     }
 }

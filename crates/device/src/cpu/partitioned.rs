@@ -2,44 +2,58 @@
 //! another, each on all workers.
 
 use super::Cpu;
-use super::operand::{Held, Scratch};
-use crate::cuda::{DeviceArray, Stream};
+use crate::gpu::{DeviceSlice, DeviceSliceMut, Stream};
 use crate::product::check_lengths;
 use crate::timing::Caches;
 use crate::{DeviceError, Partition, Preparation, Product};
 use rayon::prelude::*;
-use sparsight_kernels::Candidate;
-use sparsight_matrix::{Csr, Limits, Scalar, Seconds};
+use sparsight_kernels::{Candidate, CpuScratch};
+use sparsight_matrix::{Csr, Limits, Scalar, Seconds, Stored};
 use std::ops::Range;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 /// Rows that a task scales. Chosen: some microseconds of work.
 const ROWS_A_TASK: usize = 1 << 12;
 
 /// [`Product`] of [`Cpu`].
-pub(super) struct CpuPartitioned<'d, T> {
-    cpu: &'d Cpu,
+pub(super) struct CpuPartitioned<T: Scalar> {
+    cpu: Cpu,
     /// Rows and columns.
     size: (usize, usize),
+    bytes: u64,
+    /// One product at a time: each takes all workers.
+    state: Mutex<State<T>>,
+    preparation: Preparation,
+}
+
+struct State<T: Scalar> {
     parts: Vec<Part<T>>,
     /// A x of the longest part, where y is more than that.
     sums: Vec<T>,
     /// x and y of products that are timed, made when first needed.
     own: Option<(Vec<T>, Vec<T>)>,
-    preparation: Preparation,
 }
 
-struct Part<T> {
+struct Part<T: Scalar> {
     rows: Range<usize>,
     candidate: Candidate,
-    held: Held<T>,
-    scratch: Scratch<T>,
+    matrix: Box<dyn Stored<T>>,
+    scratch: CpuScratch<T>,
 }
 
-impl<'d, T: Scalar> CpuPartitioned<'d, T> {
+impl<T: Scalar> Part<T> {
+    /// y = A x.
+    fn product(&mut self, x: &[T], y: &mut [T]) {
+        let Candidate { kernel, block, .. } = self.candidate;
+        kernel.multiply_on_cpu(self.matrix.as_ref(), block, (x, y), &mut self.scratch);
+    }
+}
+
+impl<T: Scalar> CpuPartitioned<T> {
     /// Cutting the parts out counts as conversion.
     pub(super) fn load(
-        cpu: &'d Cpu,
+        cpu: &Cpu,
         a: &Csr<T>,
         partition: &Partition,
         limits: &Limits,
@@ -50,21 +64,29 @@ impl<'d, T: Scalar> CpuPartitioned<'d, T> {
             .parts()
             .iter()
             .map(|(rows, candidate)| {
-                let held = Held::convert(&a.rows(rows.clone()), candidate.format(), limits)?;
-                Ok(Part { rows: rows.clone(), candidate: *candidate, held, scratch: Scratch::default() })
+                let matrix = candidate.format().convert(&a.rows(rows.clone()), limits)?;
+                let scratch = CpuScratch::of(matrix.as_ref());
+                Ok(Part { rows: rows.clone(), candidate: *candidate, matrix, scratch })
             })
             .collect();
+        let parts = parts?;
         let convert = Seconds(start.elapsed().as_secs_f64());
         let preparation = Preparation { convert, ..Preparation::default() };
-        let size = (a.nrows(), a.ncols());
-        Ok(Self { cpu, size, parts: parts?, sums: Vec::new(), own: None, preparation })
+        let bytes = parts.iter().map(|part| part.matrix.bytes()).sum();
+        let state = Mutex::new(State { parts, sums: Vec::new(), own: None });
+        Ok(Self { cpu: cpu.clone(), size: (a.nrows(), a.ncols()), bytes, state, preparation })
+    }
+
+    fn state(&self) -> MutexGuard<'_, State<T>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// y = A x, part after part.
 fn product<T: Scalar>(parts: &mut [Part<T>], x: &[T], y: &mut [T]) {
-    for Part { rows, candidate, held, scratch } in parts {
-        held.product(candidate, x, &mut y[rows.clone()], scratch);
+    for part in parts {
+        let rows = part.rows.clone();
+        part.product(x, &mut y[rows]);
     }
 }
 
@@ -78,9 +100,10 @@ fn scaled_product<T: Scalar>(
 ) {
     sums.resize(parts.iter().map(|part| part.rows.len()).max().unwrap_or_default(), T::default());
     let factors = (T::from_f64(alpha), T::from_f64(beta));
-    for Part { rows, candidate, held, scratch } in parts {
+    for part in parts {
+        let rows = part.rows.clone();
         let sums = &mut sums[..rows.len()];
-        held.product(candidate, x, sums, scratch);
+        part.product(x, sums);
         let tasks = y[rows.clone()].par_chunks_mut(ROWS_A_TASK).zip(sums.par_chunks(ROWS_A_TASK));
         tasks.for_each(|(y, sums)| {
             for (y, &sum) in y.iter_mut().zip(sums) {
@@ -92,15 +115,19 @@ fn scaled_product<T: Scalar>(
     }
 }
 
-impl<T: Scalar> Product<T> for CpuPartitioned<'_, T> {
+impl<T: Scalar> Product<T> for CpuPartitioned<T> {
     fn preparation(&self) -> Preparation {
         self.preparation
     }
 
-    fn multiply(&mut self, alpha: f64, x: &[T], beta: f64, y: &mut [T]) -> Result<(), DeviceError> {
+    fn memory_bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    fn multiply(&self, alpha: f64, x: &[T], beta: f64, y: &mut [T]) -> Result<(), DeviceError> {
         check_lengths(self.size, x.len(), y.len())?;
-        let Self { cpu, parts, sums, .. } = self;
-        cpu.run(|| {
+        let State { parts, sums, .. } = &mut *self.state();
+        self.cpu.run(|| {
             if (alpha, beta) == (1.0, 0.0) {
                 product(parts, x, y);
             } else {
@@ -111,19 +138,20 @@ impl<T: Scalar> Product<T> for CpuPartitioned<'_, T> {
     }
 
     fn multiply_on_device(
-        &mut self,
+        &self,
         _: f64,
-        _: &DeviceArray<T>,
+        _: DeviceSlice<'_, T>,
         _: f64,
-        _: &mut DeviceArray<T>,
+        _: DeviceSliceMut<'_, T>,
         _: Option<Stream<'_>>,
     ) -> Result<(), DeviceError> {
         Err(DeviceError::NoDeviceVectors)
     }
 
-    fn batch(&mut self, products: u32, caches: Caches) -> Result<Seconds, DeviceError> {
-        let Self { cpu, size, parts, own, .. } = self;
+    fn batch(&self, products: u32, caches: Caches) -> Result<Seconds, DeviceError> {
+        let State { parts, own, .. } = &mut *self.state();
+        let size = self.size;
         let (x, y) = own.get_or_insert_with(|| (crate::random_x(size.1, 0), vec![T::default(); size.0]));
-        Ok(cpu.time(products, caches, || product(parts, x, y)))
+        Ok(self.cpu.time(products, caches, || product(parts, x, y)))
     }
 }

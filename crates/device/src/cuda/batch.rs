@@ -15,15 +15,15 @@
 //! every product, which no difference of batches cancels.
 
 use super::context::{Context, named};
-use super::memory::{DeviceArray, SharedWord};
-use super::module::{Launch, Module};
+use super::module::Module;
+use super::shared_word::SharedWord;
 use crate::DeviceError;
+use crate::gpu::{DeviceArray, LaunchShape, Memory, Module as _};
 use crate::timing::Caches;
 use cudarc::driver::{result, sys};
 use sparsight_kernels::HELPER_BLOCK;
 use sparsight_matrix::{Bytes, Seconds};
-use std::cell::{Cell, RefCell};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Entries queued behind one spin at first. Chosen: the driver's queue holds 1,024. Halved for good whenever a group
 /// comes late, in case this driver's queue is shorter.
@@ -58,18 +58,26 @@ pub(super) struct BatchTimer {
     released: SharedWord,
     /// The last ticket for which the device waited in vain.
     timed_out: SharedWord,
-    ticket: Cell<u32>,
-    queue: Cell<u32>,
-    events: RefCell<Vec<Event>>,
-    flush: RefCell<Option<Flush>>,
+    /// One batch at a time.
+    state: Mutex<State>,
     l2: Bytes,
     multiprocessors: u32,
 }
 
-/// The launch that flushes, and the memory that it reads.
+/// What batches keep between them.
+#[derive(Debug)]
+struct State {
+    ticket: u32,
+    /// Entries queued behind one spin.
+    queue: u32,
+    events: Vec<Event>,
+    flush: Option<Flush>,
+}
+
+/// The arguments of the launch that flushes, and the memory that it reads.
 #[derive(Debug)]
 struct Flush {
-    launch: Launch,
+    args: [u64; 3],
     _buffer: DeviceArray<u32>,
     _never: DeviceArray<u32>,
 }
@@ -87,10 +95,7 @@ impl BatchTimer {
             module,
             released: SharedWord::new(context)?,
             timed_out: SharedWord::new(context)?,
-            ticket: Cell::new(0),
-            queue: Cell::new(QUEUE),
-            events: RefCell::default(),
-            flush: RefCell::default(),
+            state: Mutex::new(State { ticket: 0, queue: QUEUE, events: Vec::new(), flush: None }),
             l2,
             multiprocessors,
         })
@@ -101,9 +106,10 @@ impl BatchTimer {
         l2.0 * FLUSH_FACTOR
     }
 
-    /// The empty kernel.
-    pub(super) fn empty(&self) -> Launch {
-        self.module.launch(EMPTY, 1, 1, &[])
+    /// Queues the empty kernel.
+    pub(super) fn queue_empty(&self) -> Result<(), DeviceError> {
+        // SAFETY: it takes nothing and does nothing.
+        unsafe { self.module.queue(EMPTY, LaunchShape::linear(1, 1), &[], None) }
     }
 
     /// Time of `products` calls of `product` on the device. Each call queues at most `entries` launches or copies
@@ -115,18 +121,19 @@ impl BatchTimer {
         caches: Caches,
         product: &mut dyn FnMut() -> Result<(), DeviceError>,
     ) -> Result<Seconds, DeviceError> {
-        self.context.bind()?;
+        let _entered = self.context.enter()?;
+        let state = &mut *self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let each = entries.max(1) + if caches == Caches::Cold { 3 } else { 0 };
         let (mut done, mut late) = (0, 0);
         let mut total = 0.0;
         while done < products {
-            let count = (self.queue.get() / each).clamp(1, products - done);
-            if let Some(time) = self.group(count, caches, product)? {
+            let count = (state.queue / each).clamp(1, products - done);
+            if let Some(time) = self.group(state, count, caches, product)? {
                 total += time;
                 done += count;
             } else {
                 late += 1;
-                self.queue.set((self.queue.get() / 2).max(SHORTEST_QUEUE));
+                state.queue = (state.queue / 2).max(SHORTEST_QUEUE);
                 if late == LATE_GROUPS {
                     return Err(DeviceError::Driver {
                         call: "timing a batch".to_owned(),
@@ -145,24 +152,25 @@ impl BatchTimer {
     /// Seconds of one group, `None` if it was queued too late. On return, nothing is queued any more.
     fn group(
         &self,
+        state: &mut State,
         count: u32,
         caches: Caches,
         product: &mut dyn FnMut() -> Result<(), DeviceError>,
     ) -> Result<Option<f64>, DeviceError> {
         // Everything that may wait for the device comes before the spin.
         let pairs = if caches == Caches::Cold { count as usize } else { 1 };
-        self.events_for(pairs)?;
-        if caches == Caches::Cold {
-            self.allocate_flush()?;
+        while state.events.len() < 2 * pairs {
+            state.events.push(Event::new(&self.context)?);
         }
-        let events = self.events.borrow();
-        let flush = self.flush.borrow();
-        let ticket = self.ticket.get().wrapping_add(1);
-        self.ticket.set(ticket);
+        if caches == Caches::Cold && state.flush.is_none() {
+            state.flush = Some(self.allocate_flush()?);
+        }
+        state.ticket = state.ticket.wrapping_add(1);
+        let State { ticket, events, flush, .. } = &*state;
+        let ticket = *ticket;
         let args = [self.released.address(), u64::from(ticket), self.timed_out.address(), SPIN_LIMIT_NS];
-        let spin = self.module.launch(SPIN, 1, 1, &args);
-
-        spin.queue()?;
+        // SAFETY: both words live as long as the timer; the kernel gives up by itself.
+        unsafe { self.module.queue(SPIN, LaunchShape::linear(1, 1), &args, None)? };
         let mut queue = || {
             if caches == Caches::Warm {
                 events[0].record(&self.context)?;
@@ -170,8 +178,11 @@ impl BatchTimer {
                 return events[1].record(&self.context);
             }
             for pair in events.chunks_exact(2).take(pairs) {
-                if let Some(flush) = flush.as_ref() {
-                    flush.launch.queue()?;
+                if let Some(flush) = flush {
+                    // 8 blocks of 256 fill the 2,048 threads of a multiprocessor.
+                    let shape = LaunchShape::linear(self.multiprocessors * 8, HELPER_BLOCK);
+                    // SAFETY: the buffer is as long as its first argument says.
+                    unsafe { self.module.queue(FLUSH_L2, shape, &flush.args, None)? };
                 }
                 pair[0].record(&self.context)?;
                 product()?;
@@ -196,27 +207,13 @@ impl BatchTimer {
         Ok(Some(total))
     }
 
-    fn events_for(&self, pairs: usize) -> Result<(), DeviceError> {
-        let mut events = self.events.borrow_mut();
-        while events.len() < 2 * pairs {
-            events.push(Event::new(&self.context)?);
-        }
-        Ok(())
-    }
-
-    fn allocate_flush(&self) -> Result<(), DeviceError> {
-        let mut flush = self.flush.borrow_mut();
-        if flush.is_none() {
-            let count = Self::flush_bytes(self.l2).div_ceil(FLUSH_ELEMENT).max(1);
-            let buffer = DeviceArray::zeroed(&self.context, (count * FLUSH_ELEMENT / 4) as usize)?;
-            let never = DeviceArray::zeroed(&self.context, 1)?;
-            // 8 blocks of 256 fill the 2,048 threads of a multiprocessor.
-            let grid = self.multiprocessors * 8;
-            let args = [count, buffer.address(), never.address()];
-            let launch = self.module.launch(FLUSH_L2, grid, HELPER_BLOCK, &args);
-            *flush = Some(Flush { launch, _buffer: buffer, _never: never });
-        }
-        Ok(())
+    fn allocate_flush(&self) -> Result<Flush, DeviceError> {
+        let memory: Arc<dyn Memory> = Arc::clone(&self.context) as _;
+        let count = Self::flush_bytes(self.l2).div_ceil(FLUSH_ELEMENT).max(1);
+        let buffer = DeviceArray::<u32>::zeroed(&memory, (count * FLUSH_ELEMENT / 4) as usize)?;
+        let never = DeviceArray::<u32>::zeroed(&memory, 1)?;
+        let args = [count, buffer.address(), never.address()];
+        Ok(Flush { args, _buffer: buffer, _never: never })
     }
 }
 
@@ -251,7 +248,7 @@ impl Event {
 
 impl Drop for Event {
     fn drop(&mut self) {
-        if self.context.bind().is_ok() {
+        if let Ok(_entered) = self.context.enter() {
             // SAFETY: created in `new`, destroyed only here.
             let _ = unsafe { result::event::destroy(self.raw) };
         }

@@ -3,8 +3,11 @@
 use super::part::Part;
 use super::staging::{self, Staging};
 use crate::DeviceError;
+use crate::gpu::Memory;
 use cudarc::driver::result::{self, DriverError};
 use cudarc::driver::sys;
+use sparsight_matrix::{Bytes, Infeasible};
+use std::marker::PhantomData;
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
 /// The device's primary context and a stream of its own, on all multiprocessors or on a part of them.
@@ -23,7 +26,7 @@ pub(super) struct Context {
 }
 
 // SAFETY: the driver's functions may be called from any thread with any of these handles; a thread must only have
-// made the context its current one, which `bind` does.
+// made the context its current one, which `enter` does.
 unsafe impl Send for Context {}
 // SAFETY: as above; nothing but what lies behind the lock is changed through a shared reference.
 unsafe impl Sync for Context {}
@@ -44,8 +47,10 @@ impl Context {
     /// The context of device `device`. The driver must have been initialised.
     pub(super) fn retain(device: sys::CUdevice) -> Result<Self, DeviceError> {
         let mut context = Self::without_stream(device)?;
+        let entered = context.enter()?;
         context.stream =
             named("cuStreamCreate", result::stream::create(result::stream::StreamKind::NonBlocking))?;
+        drop(entered);
         Ok(context)
     }
 
@@ -59,25 +64,33 @@ impl Context {
         multiprocessors: u32,
     ) -> Result<Self, DeviceError> {
         let mut context = Self::without_stream(device)?;
+        let entered = context.enter()?;
         let part = context.part.insert(Part::create(device, index, multiprocessors)?);
         context.stream = part.stream()?;
+        drop(entered);
         Ok(context)
     }
 
-    /// The primary context, made the calling thread's.
+    /// The primary context.
     fn without_stream(device: sys::CUdevice) -> Result<Self, DeviceError> {
         // SAFETY: `device` comes from the driver; the context is released in `drop`.
         let raw = named("cuDevicePrimaryCtxRetain", unsafe { result::primary_ctx::retain(device) })?;
-        let context =
-            Self { device, raw, part: None, stream: std::ptr::null_mut(), staging: Mutex::new(None) };
-        context.bind()?;
-        Ok(context)
+        Ok(Self { device, raw, part: None, stream: std::ptr::null_mut(), staging: Mutex::new(None) })
     }
 
-    /// Makes this the calling thread's context. Every entry from outside does it once.
-    pub(super) fn bind(&self) -> Result<(), DeviceError> {
-        // SAFETY: `raw` is retained.
-        named("cuCtxSetCurrent", unsafe { result::ctx::set_current(self.raw) })
+    /// Makes this the calling thread's context for as long as what it returns lives; then the one before is current again.
+    /// Everything that calls the driver begins with it: other libraries of the program, torch for one, count on the context
+    /// that they left.
+    pub(super) fn enter(&self) -> Result<Entered, DeviceError> {
+        let mut current = std::ptr::null_mut();
+        // SAFETY: the pointer is to a live handle.
+        named("cuCtxGetCurrent", unsafe { sys::cuCtxGetCurrent(&raw mut current) }.result())?;
+        let pushed = current != self.raw;
+        if pushed {
+            // SAFETY: `raw` is retained.
+            named("cuCtxPushCurrent", unsafe { sys::cuCtxPushCurrent_v2(self.raw) }.result())?;
+        }
+        Ok(Entered { pushed, thread: PhantomData })
     }
 
     pub(super) fn device(&self) -> sys::CUdevice {
@@ -95,6 +108,7 @@ impl Context {
 
     /// Waits for everything queued. Failures of kernels are reported here.
     pub(super) fn synchronize(&self) -> Result<(), DeviceError> {
+        let _entered = self.enter()?;
         // SAFETY: the stream lives as long as `self`.
         named("cuStreamSynchronize", unsafe { result::stream::synchronize(self.stream) })
     }
@@ -103,8 +117,8 @@ impl Context {
     ///
     /// # Safety
     /// `address` is that of as many bytes on the device.
-    pub(super) unsafe fn upload(&self, address: sys::CUdeviceptr, data: &[u8]) -> Result<(), DeviceError> {
-        self.bind()?;
+    unsafe fn upload(&self, address: sys::CUdeviceptr, data: &[u8]) -> Result<(), DeviceError> {
+        let _entered = self.enter()?;
         if data.len() >= staging::LEAST
             && let Some(mut staging) = self.free_staging()
         {
@@ -114,7 +128,7 @@ impl Context {
             }
             if let Some(staging) = &mut *staging {
                 // SAFETY: as the caller promises; the buffers and the stream are this context's.
-                let queued = unsafe { staging.upload(address, data, self.stream, || self.bind()) };
+                let queued = unsafe { staging.upload(address, data, self.stream, || self.enter()) };
                 // Waited for even after a failure: part of the copy may be under way.
                 return self.synchronize().and(queued);
             }
@@ -136,7 +150,7 @@ impl Context {
 
     /// Bytes of device memory: (free now, all).
     pub(super) fn memory(&self) -> Result<(u64, u64), DeviceError> {
-        self.bind()?;
+        let _entered = self.enter()?;
         let (free, total) = named("cuMemGetInfo", result::mem_get_info())?;
         Ok((free as u64, total as u64))
     }
@@ -149,16 +163,85 @@ impl Context {
     }
 }
 
+/// While it lives, the context is the current one of this thread.
+#[must_use]
+#[derive(Debug)]
+pub(super) struct Entered {
+    pushed: bool,
+    /// It belongs to the thread that entered.
+    thread: PhantomData<*const ()>,
+}
+
+impl Drop for Entered {
+    fn drop(&mut self) {
+        if self.pushed {
+            let mut popped = std::ptr::null_mut();
+            // SAFETY: pushed in `enter`; whoever pushed another one since has popped it.
+            let _ = unsafe { sys::cuCtxPopCurrent_v2(&raw mut popped) };
+        }
+    }
+}
+
 impl Drop for Context {
     fn drop(&mut self) {
-        if self.bind().is_ok() && !self.stream.is_null() {
+        let entered = self.enter();
+        if entered.is_ok() && !self.stream.is_null() {
             // SAFETY: created when `self` was, destroyed only here; nobody can use it any more.
             let _ = unsafe { result::stream::destroy(self.stream) };
         }
         // In the context that they were made in, which is current.
         drop(self.staging.get_mut().unwrap_or_else(PoisonError::into_inner).take());
         drop(self.part.take());
+        drop(entered);
         // SAFETY: retained in `without_stream`, released only here.
         let _ = unsafe { result::primary_ctx::release(self.device) };
+    }
+}
+
+impl Memory for Context {
+    fn id(&self) -> usize {
+        self.raw.addr()
+    }
+
+    fn allocate(&self, bytes: u64) -> Result<u64, DeviceError> {
+        let _entered = self.enter()?;
+        let too_large = |have: u64| Infeasible::DoesNotFit { need: Bytes(bytes), have: Bytes(have) };
+        let count = usize::try_from(bytes).map_err(|_| too_large(0))?;
+        // SAFETY: whoever reads the memory has written it before, and gives it back.
+        let allocated = unsafe { result::malloc_sync(count) };
+        if allocated.is_err_and(|e| e.0 == sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY) {
+            return Err(too_large(self.memory().map_or(0, |(free, _)| free)).into());
+        }
+        named("cuMemAlloc", allocated)
+    }
+
+    unsafe fn free(&self, address: u64) {
+        if let Ok(_entered) = self.enter() {
+            // SAFETY: as the caller promises. The driver waits for kernels that may use it.
+            let _ = unsafe { result::free_sync(address) };
+        }
+    }
+
+    unsafe fn write(&self, address: u64, data: &[u8]) -> Result<(), DeviceError> {
+        // SAFETY: as the caller promises.
+        unsafe { self.upload(address, data) }
+    }
+
+    unsafe fn read(&self, address: u64, data: &mut [u8]) -> Result<(), DeviceError> {
+        let _entered = self.enter()?;
+        // SAFETY: as the caller promises; `data` stays borrowed until the copy is done.
+        let copied = unsafe { result::memcpy_dtoh_async(data, address, self.stream) };
+        // Waited for even after a failure: part of the copy may be under way.
+        let waited = self.synchronize();
+        named("cuMemcpyDtoHAsync", copied)?;
+        waited
+    }
+
+    unsafe fn zero(&self, address: u64, bytes: u64) -> Result<(), DeviceError> {
+        let _entered = self.enter()?;
+        // SAFETY: as the caller promises; the stream is the context's.
+        let set = unsafe { result::memset_d8_async(address, 0, bytes as usize, self.stream) };
+        named("cuMemsetD8Async", set)?;
+        self.synchronize()
     }
 }

@@ -1,11 +1,10 @@
 //! People's own CUDA kernels, timed exactly as ours are.
 
-use super::Cuda;
 use super::compiler::compile_with;
-use super::memory::DeviceArray;
-use super::module::{Launch, Module};
-use super::stream::Stream;
+use super::module::{MAX_ARGS, Module};
+use super::{Cuda, CudaGpu};
 use crate::DeviceError;
+use crate::gpu::{DeviceArray, LaunchShape, Module as _, Parameters, Stream};
 use crate::timing::Caches;
 use sparsight_matrix::Seconds;
 use std::sync::Arc;
@@ -67,8 +66,8 @@ pub struct Shape {
 
 /// A loaded kernel of somebody else's.
 #[derive(Debug)]
-pub struct CustomKernel<'d> {
-    cuda: &'d Cuda,
+pub struct CustomKernel {
+    gpu: Arc<CudaGpu>,
     module: Arc<Module>,
 }
 
@@ -83,29 +82,21 @@ impl Cuda {
         text: &str,
         entry_point: &str,
         options: &[String],
-    ) -> Result<CustomKernel<'_>, DeviceError> {
+    ) -> Result<CustomKernel, DeviceError> {
         if entry_point.contains('\0') {
             let log = "the name of the kernel holds a NUL character".to_owned();
             return Err(DeviceError::Compile { kernel: entry_point.to_owned(), log });
         }
-        let (major, minor) = self.compiler.arch;
+        let (major, minor) = self.gpu.compiler.arch;
         let arch = format!("--gpu-architecture=sm_{major}{minor}");
         let options: Vec<String> = std::iter::once(arch).chain(options.iter().cloned()).collect();
         let image = compile_with(text, &options, entry_point)?;
-        let module = Arc::new(Module::load(&self.context, &image, &[entry_point])?);
-        Ok(CustomKernel { cuda: self, module })
-    }
-
-    /// A copy of `data` on the device, for the arguments of a custom kernel.
-    ///
-    /// # Errors
-    /// [`DeviceError::Infeasible`] if there is not that much memory.
-    pub fn upload<T: Element>(&self, data: &[T]) -> Result<DeviceArray<T>, DeviceError> {
-        DeviceArray::of(&self.context, data)
+        let module = Arc::new(Module::load(&self.gpu.context, &image, &[entry_point])?);
+        Ok(CustomKernel { gpu: Arc::clone(&self.gpu), module })
     }
 }
 
-impl CustomKernel<'_> {
+impl CustomKernel {
     /// A batch function for [`crate::timing::measure`]: `n` products are `n` launches.
     ///
     /// # Safety
@@ -119,9 +110,12 @@ impl CustomKernel<'_> {
         args: &[Argument<'a>],
         caches: Caches,
     ) -> impl FnMut(u32) -> Result<Seconds, DeviceError> + use<'a> {
-        let launch = self.launch(shape, args);
-        let cuda = self.cuda;
-        move |products| cuda.timer.time(products, 1, caches, &mut || launch.queue())
+        let (shape, words) = (shape.launch(), words(args));
+        move |products| {
+            // SAFETY: as the caller promises.
+            let mut launch = || unsafe { self.module.queue(0, shape, &words, None) };
+            self.gpu.timer.time(products, 1, caches, &mut launch)
+        }
     }
 
     /// Queues one launch in `stream` and does not wait: what a solver's own steps between products are made of.
@@ -133,29 +127,34 @@ impl CustomKernel<'_> {
     /// As [`CustomKernel::batch`]; and the arrays must outlive the launch, or be dropped here, which waits for it.
     ///
     /// # Panics
-    /// If there are more than 16 arguments.
+    /// If there are more than 24 arguments.
     pub unsafe fn queue(
         &self,
         shape: Shape,
         args: &[Argument<'_>],
         stream: Stream<'_>,
     ) -> Result<(), DeviceError> {
-        self.cuda.context.bind()?;
-        self.launch(shape, args).queue_in(stream.raw())
+        // SAFETY: as the caller promises.
+        unsafe { self.module.queue(0, shape.launch(), &words(args), Some(stream)) }
     }
+}
 
-    fn launch(&self, shape: Shape, args: &[Argument<'_>]) -> Launch {
-        // Narrow arguments lie in the low bytes of their slot, where a little-endian machine looks for them.
-        let args: Vec<u64> = args
-            .iter()
-            .map(|arg| match *arg {
-                Argument::Array(array) => array.address(),
-                Argument::U32(value) => value.into(),
-                Argument::U64(value) => value,
-                Argument::F32(value) => value.to_bits().into(),
-                Argument::F64(value) => value.to_bits(),
-            })
-            .collect();
-        Launch::new(Arc::clone(&self.module), 0, shape.grid, shape.block, shape.shared_bytes, &args)
+/// The arguments as words. Narrow ones lie in the low bytes of theirs, where a little-endian machine looks for them.
+fn words(args: &[Argument<'_>]) -> Vec<u64> {
+    assert!(args.len() <= MAX_ARGS, "at most {MAX_ARGS} arguments");
+    let word = |arg: &Argument<'_>| match *arg {
+        Argument::Array(array) => array.address(),
+        Argument::U32(value) => value.into(),
+        Argument::U64(value) => value,
+        Argument::F32(value) => value.to_bits().into(),
+        Argument::F64(value) => value.to_bits(),
+    };
+    args.iter().map(word).collect()
+}
+
+impl Shape {
+    fn launch(self) -> LaunchShape {
+        let Self { grid, block, shared_bytes } = self;
+        LaunchShape { grid, block, shared_bytes, parameters: Parameters::Each, overlaps: false }
     }
 }

@@ -2,9 +2,9 @@
 
 use super::batch::BatchTimer;
 use super::context::{Context, named};
-use super::memory::DeviceArray;
 use super::part::{self, Part};
 use crate::DeviceError;
+use crate::gpu::{DeviceArray, Memory};
 use crate::timing::{Caches, StoppingRule, measure};
 use cudarc::driver::{result, sys};
 use sparsight_kernels::{DeviceFacts, DeviceKind};
@@ -75,8 +75,7 @@ pub(super) fn measure_rates(
 
 /// Time of one launch of an empty kernel among many, by the very estimator that times products.
 fn launch_cost(timer: &BatchTimer) -> Result<Seconds, DeviceError> {
-    let empty = timer.empty();
-    let batch = |count| timer.time(count, 1, Caches::Warm, &mut || empty.queue());
+    let batch = |count| timer.time(count, 1, Caches::Warm, &mut || timer.queue_empty());
     Ok(measure(batch, &StoppingRule::CAREFUL)?.time)
 }
 
@@ -87,8 +86,9 @@ fn copy_rate(context: &Arc<Context>, timer: &BatchTimer) -> Result<f64, DeviceEr
     if bytes == 0 {
         return Ok(0.0);
     }
-    let from = DeviceArray::<u32>::zeroed(context, bytes / 4)?;
-    let to = DeviceArray::<u32>::zeroed(context, bytes / 4)?;
+    let memory: Arc<dyn Memory> = Arc::clone(context) as _;
+    let from = DeviceArray::<u32>::zeroed(&memory, bytes / 4)?;
+    let to = DeviceArray::<u32>::zeroed(&memory, bytes / 4)?;
     let mut copy = || {
         // SAFETY: both arrays are that long and outlive the batch, which waits for its copies.
         let copied =
@@ -104,7 +104,8 @@ fn copy_rate(context: &Arc<Context>, timer: &BatchTimer) -> Result<f64, DeviceEr
 /// through pinned buffers.
 fn upload_rate(context: &Arc<Context>) -> Result<f64, DeviceError> {
     let data = vec![1_u32; UPLOAD_BYTES / 4];
-    let mut array = DeviceArray::of(context, &data)?;
+    let memory: Arc<dyn Memory> = Arc::clone(context) as _;
+    let mut array = DeviceArray::of(&memory, &data)?;
     let mut times = Vec::with_capacity(UPLOADS);
     for _ in 0..UPLOADS {
         let start = Instant::now();

@@ -10,52 +10,40 @@
 //! Left out on purpose: several streams at once, graphs, peers. A product is one to three launches in one stream, the
 //! device's own unless the caller of a [`Product`] names another.
 
-mod arrays;
 mod batch;
 mod compiler;
 mod context;
-mod convert;
 mod cusparse;
 mod custom;
 mod facts;
-mod free_grid;
-mod generate;
+mod fence;
 mod kernel_cache;
 mod library;
-mod memory;
 mod module;
-mod operand;
 mod part;
-mod partitioned;
-mod row_block;
+mod shared_word;
 mod staging;
-mod stream;
-mod upload;
 
 pub use compiler::{Arch, compile, nvrtc_version, supported_archs};
 pub use cusparse::cusparse_version;
 pub use custom::{Argument, CustomKernel, DeviceMemory, Element, Shape};
 pub use kernel_cache::{KernelCache, catalogue_hash, key};
-pub use memory::DeviceArray;
 pub use part::PartSizes;
-pub use stream::Stream;
 
+use crate::gpu::{
+    ConvertOn, DeviceMatrix, Fence, Gpu, GpuDevice, Memory, Module as GpuModule, Stream, Vectors,
+    VendorProduct,
+};
+use crate::timing::Caches;
 use crate::{Device, DeviceError, Operand, Partition, Product};
 use batch::BatchTimer;
 use context::{Context, named};
 use cudarc::driver::result;
 use cusparse::Library;
 use module::Module;
-use operand::CudaOperand;
-use partitioned::CudaPartitioned;
-use sparsight_kernels::{
-    BenchmarkMatrix, Candidate, DEVICE_CONVERSION_NNZ, DeviceFacts, Format, Kernel, KernelSource,
-    benchmark_matrix_source, conversion_source, fused_source, source, timing_source,
-};
-use sparsight_matrix::{Bytes, Csr, Dtype, Limits, Scalar};
-use std::cell::{OnceCell, RefCell};
-use std::collections::HashMap;
-use std::sync::Arc;
+use sparsight_kernels::{BenchmarkMatrix, DeviceFacts, Format, Kernel, KernelSource, Vendor, timing_source};
+use sparsight_matrix::{Csr, Dtype, Limits, Scalar, Seconds};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Oldest driver that has every function called here: R570, which speaks CUDA 12.8.
 const OLDEST_CUDA: u32 = 12_080;
@@ -64,49 +52,22 @@ const OLDEST_CUDA: u32 = 12_080;
 /// growth, and fragments too small for a large array.
 const RESERVE: u64 = 256 << 20;
 
-/// One CUDA GPU, or a part of one. It may be moved to another thread but not shared between threads.
-#[derive(Debug)]
+/// One CUDA GPU, or a part of one. It may be used from several threads; what is loaded on it keeps it open.
+#[derive(Debug, Clone)]
 pub struct Cuda {
-    // Dropped in this order; each part keeps the context alive.
+    device: GpuDevice,
+    gpu: Arc<CudaGpu>,
+}
+
+/// The driver's side of it.
+#[derive(Debug)]
+struct CudaGpu {
     timer: BatchTimer,
-    modules: RefCell<HashMap<Loaded, Arc<Module>>>,
     /// Opened when first needed.
-    library: OnceCell<Library>,
+    library: Mutex<Option<Arc<Library>>>,
     compiler: Compiler,
     facts: DeviceFacts,
-    converts: ConvertOn,
     context: Arc<Context>,
-}
-
-/// Where CSR is converted to formats that have the entries elsewhere: all but CSR, csr-balanced and csr-binned.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum ConvertOn {
-    /// The host, all of its cores; what is uploaded is the format.
-    Host,
-    /// The device, unless its memory cannot hold the CSR beside the format; what is uploaded is the CSR.
-    Device,
-    /// The device from a size on where that is faster, [`DEVICE_CONVERSION_NNZ`].
-    #[default]
-    Faster,
-}
-
-impl ConvertOn {
-    fn device(self, nnz: usize) -> bool {
-        match self {
-            Self::Host => false,
-            Self::Device => true,
-            Self::Faster => nnz as u64 >= DEVICE_CONVERSION_NNZ,
-        }
-    }
-}
-
-/// What a loaded module was made for.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-enum Loaded {
-    Candidate(Candidate, u64),
-    Fused { variants: Vec<(Kernel, u64)>, dtype: Dtype, block: u32 },
-    Helper(Dtype, u64),
-    Conversion(Dtype, u64),
 }
 
 /// Compiles for one device, with the cache on disk.
@@ -174,7 +135,15 @@ impl Cuda {
     /// # Errors
     /// [`DeviceError::NoDriver`], [`DeviceError::NoSuchDevice`], [`DeviceError::NoNvrtc`], or a failed call.
     pub fn open(index: usize) -> Result<Self, DeviceError> {
-        Self::in_context(Context::retain(Self::device(index)?)?)
+        Self::in_context(Context::retain(Self::device(index)?)?, true)
+    }
+
+    /// The same without measuring the rates, which are 0 in its facts: for those who multiply and do not predict.
+    ///
+    /// # Errors
+    /// As [`Cuda::open`].
+    pub fn open_without_rates(index: usize) -> Result<Self, DeviceError> {
+        Self::in_context(Context::retain(Self::device(index)?)?, false)
     }
 
     /// Opens a part of device `index`: everything runs on `multiprocessors` of its multiprocessors, and the rates are
@@ -184,10 +153,10 @@ impl Cuda {
     /// # Errors
     /// [`DeviceError::NoSuchPart`] with the numbers that can be had; else as [`Cuda::open`].
     pub fn open_part(index: usize, multiprocessors: u32) -> Result<Self, DeviceError> {
-        Self::in_context(Context::retain_part(Self::device(index)?, index, multiprocessors)?)
+        Self::in_context(Context::retain_part(Self::device(index)?, index, multiprocessors)?, true)
     }
 
-    fn in_context(context: Context) -> Result<Self, DeviceError> {
+    fn in_context(context: Context, measures_rates: bool) -> Result<Self, DeviceError> {
         let context = Arc::new(context);
         let mut facts = facts::read(&context)?;
         let compiler = Compiler {
@@ -197,82 +166,133 @@ impl Cuda {
         };
         let timing = Arc::new(compiler.load(&context, &timing_source())?);
         let timer = BatchTimer::new(&context, timing, facts.l2_bytes, facts.multiprocessors)?;
-        facts::measure_rates(&mut facts, &context, &timer)?;
-        let (modules, library, converts) = (RefCell::default(), OnceCell::new(), ConvertOn::default());
-        Ok(Self { timer, modules, library, compiler, facts, converts, context })
+        if measures_rates {
+            facts::measure_rates(&mut facts, &context, &timer)?;
+        }
+        let gpu = Arc::new(CudaGpu { timer, library: Mutex::new(None), compiler, facts, context });
+        Ok(Self { device: GpuDevice::new(Arc::clone(&gpu) as _), gpu })
     }
 
     /// Says where matrices are converted from now on. [`ConvertOn::Faster`] unless this is called.
     pub fn convert_on(&mut self, place: ConvertOn) {
-        self.converts = place;
+        self.device.convert_on(place);
     }
 
     /// Attributes and measured rates.
     pub fn facts(&self) -> &DeviceFacts {
-        &self.facts
+        &self.gpu.facts
     }
 
     /// What a matrix, x and y may take now: the free memory less a reserve; nothing if the driver does not say.
     pub fn limits(&self) -> Limits {
-        let free = self.context.memory().map_or(0, |(free, _)| free);
-        let reserve = RESERVE + BatchTimer::flush_bytes(self.facts.l2_bytes);
-        Limits::with_memory(Bytes(free.saturating_sub(reserve)))
+        self.device.limits()
     }
 
-    /// Whether a launch may begin before the one in front of it has ended (programmatic dependent launch).
+    /// A copy of `data` on the device.
+    ///
+    /// # Errors
+    /// [`DeviceError::Infeasible`] if there is not that much memory.
+    pub fn upload<T: Element>(&self, data: &[T]) -> Result<crate::gpu::DeviceArray<T>, DeviceError> {
+        self.device.upload(data)
+    }
+
+    /// The device's own stream, in which everything runs for which no other is named.
+    pub fn stream(&self) -> Stream<'_> {
+        // SAFETY: the stream lives as long as the context, which this borrows.
+        unsafe { Stream::from_raw(self.gpu.context.stream().cast()) }
+    }
+
+    /// Waits for everything queued in `stream`. Failures of kernels are reported here.
+    ///
+    /// # Errors
+    /// [`DeviceError::Driver`].
+    pub fn wait_for(&self, stream: Stream<'_>) -> Result<(), DeviceError> {
+        let _entered = self.gpu.context.enter()?;
+        // SAFETY: ours lives as long as the device, and whoever made another one from a handle has promised that it lives.
+        named("cuStreamSynchronize", unsafe { result::stream::synchronize(stream.as_raw().cast()) })
+    }
+}
+
+impl CudaGpu {
+    /// The vendor's library on this device.
+    fn library(&self) -> Result<Arc<Library>, DeviceError> {
+        let mut library = self.library.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(library) = &*library {
+            return Ok(Arc::clone(library));
+        }
+        Ok(Arc::clone(library.insert(Arc::new(Library::open(&self.context)?))))
+    }
+}
+
+impl Gpu for CudaGpu {
+    fn facts(&self) -> &DeviceFacts {
+        &self.facts
+    }
+
+    fn memory(&self) -> Arc<dyn Memory> {
+        Arc::clone(&self.context) as _
+    }
+
+    fn available_bytes(&self) -> u64 {
+        let free = self.context.memory().map_or(0, |(free, _)| free);
+        free.saturating_sub(RESERVE + BatchTimer::flush_bytes(self.facts.l2_bytes))
+    }
+
+    /// What every CUDA device can do in x.
+    fn most_blocks(&self) -> u32 {
+        (1 << 31) - 1
+    }
+
+    fn load(&self, source: &KernelSource) -> Result<Arc<dyn GpuModule>, DeviceError> {
+        Ok(Arc::new(self.compiler.load(&self.context, source)?))
+    }
+
+    /// Programmatic dependent launch.
     fn overlaps_launches(&self) -> bool {
         self.facts.compute_capability.is_some_and(|(major, _)| major >= 9)
     }
 
-    /// The loaded kernels of a candidate.
-    fn candidate(&self, candidate: &Candidate, offset_bytes: u64) -> Result<Arc<Module>, DeviceError> {
-        self.loaded(Loaded::Candidate(*candidate, offset_bytes), || {
-            source(candidate, offset_bytes).expect("the vendor's routines are not launched by us")
-        })
+    fn fence(&self) -> Result<Box<dyn Fence>, DeviceError> {
+        Ok(Box::new(fence::StreamFence::new(&self.context)?))
     }
 
-    /// The vendor's library on this device.
-    fn library(&self) -> Result<&Library, DeviceError> {
-        if let Some(library) = self.library.get() {
-            return Ok(library);
-        }
-        let library = Library::open(&self.context)?;
-        Ok(self.library.get_or_init(|| library))
+    fn synchronize(&self) -> Result<(), DeviceError> {
+        self.context.synchronize()
     }
 
-    /// The loaded kernel of parts that share a launch: see [`fused_source`].
-    fn fused(
+    fn time(
         &self,
-        variants: &[(Kernel, u64)],
+        products: u32,
+        entries: u32,
+        caches: Caches,
+        product: &mut dyn FnMut() -> Result<(), DeviceError>,
+    ) -> Result<Seconds, DeviceError> {
+        self.timer.time(products, entries, caches, product)
+    }
+
+    fn has_vendor(&self, _: Kernel) -> Result<(), DeviceError> {
+        library::require_cusparse()
+    }
+
+    unsafe fn vendor(
+        &self,
+        routine: Vendor,
+        matrix: &DeviceMatrix,
         dtype: Dtype,
-        block: u32,
-    ) -> Result<Arc<Module>, DeviceError> {
-        self.loaded(Loaded::Fused { variants: variants.to_vec(), dtype, block }, || {
-            fused_source(variants, dtype, block).expect("a partition checks that its kernels can be fused")
-        })
-    }
-
-    /// The loaded kernels that generate and fill.
-    fn helper(&self, dtype: Dtype, offset_bytes: u64) -> Result<Arc<Module>, DeviceError> {
-        self.loaded(Loaded::Helper(dtype, offset_bytes), || benchmark_matrix_source(dtype, offset_bytes))
-    }
-
-    /// The loaded kernels that lay out formats.
-    fn conversion(&self, dtype: Dtype, offset_bytes: u64) -> Result<Arc<Module>, DeviceError> {
-        self.loaded(Loaded::Conversion(dtype, offset_bytes), || conversion_source(dtype, offset_bytes))
-    }
-
-    fn loaded(
-        &self,
-        what: Loaded,
-        source: impl FnOnce() -> KernelSource,
-    ) -> Result<Arc<Module>, DeviceError> {
-        if let Some(module) = self.modules.borrow().get(&what) {
-            return Ok(Arc::clone(module));
+        vectors: &Vectors,
+    ) -> Result<Box<dyn VendorProduct>, DeviceError> {
+        let library = self.library()?;
+        // SAFETY: as the caller promises.
+        unsafe {
+            Ok(match dtype {
+                Dtype::F32 => {
+                    Box::new(cusparse::Product::<f32>::prepare(&library, routine, matrix, vectors)?)
+                }
+                Dtype::F64 => {
+                    Box::new(cusparse::Product::<f64>::prepare(&library, routine, matrix, vectors)?)
+                }
+            })
         }
-        let module = Arc::new(self.compiler.load(&self.context, &source())?);
-        self.modules.borrow_mut().insert(what, Arc::clone(&module));
-        Ok(module)
     }
 }
 
@@ -281,19 +301,19 @@ impl Compiler {
     fn load(&self, context: &Arc<Context>, source: &KernelSource) -> Result<Module, DeviceError> {
         let key = key(source, self.arch, self.nvrtc);
         if let Some(image) = self.cache.get(key)
-            && let Ok(module) = Module::load(context, &image, source.entry_points)
+            && let Ok(module) = Module::load(context, &image, &source.entry_points)
         {
             return Ok(module);
         }
         let image = compile(source, self.arch)?;
         self.cache.put(key, &image);
-        Module::load(context, &image, source.entry_points)
+        Module::load(context, &image, &source.entry_points)
     }
 }
 
 impl<T: Scalar> Device<T> for Cuda {
     fn facts(&self) -> &DeviceFacts {
-        &self.facts
+        self.facts()
     }
 
     fn limits(&self) -> Limits {
@@ -301,29 +321,18 @@ impl<T: Scalar> Device<T> for Cuda {
     }
 
     fn runs(&self, kernel: Kernel) -> Result<(), DeviceError> {
-        if kernel.is_vendors() { library::require_cusparse() } else { Ok(()) }
+        Device::<T>::runs(&self.device, kernel)
     }
 
-    fn load<'d>(&'d self, a: &Csr<T>, format: Format) -> Result<Box<dyn Operand<T> + 'd>, DeviceError> {
-        Ok(Box::new(CudaOperand::load(self, a, format, &self.limits())?))
+    fn load(&self, a: &Csr<T>, format: Format) -> Result<Box<dyn Operand<T>>, DeviceError> {
+        self.device.load(a, format)
     }
 
-    fn load_parts<'d>(
-        &'d self,
-        a: &Csr<T>,
-        partition: &Partition,
-    ) -> Result<Box<dyn Product<T> + 'd>, DeviceError> {
-        for (_, candidate) in partition.parts() {
-            Device::<T>::runs(self, candidate.kernel)?;
-        }
-        Ok(Box::new(CudaPartitioned::load(self, a, partition)?))
+    fn load_parts(&self, a: &Csr<T>, partition: &Partition) -> Result<Box<dyn Product<T>>, DeviceError> {
+        self.device.load_parts(a, partition)
     }
 
-    fn generate<'d>(
-        &'d self,
-        matrix: &BenchmarkMatrix,
-        format: Format,
-    ) -> Result<Box<dyn Operand<T> + 'd>, DeviceError> {
-        Ok(Box::new(generate::generate(self, matrix, format, &self.limits())?))
+    fn generate(&self, matrix: &BenchmarkMatrix, format: Format) -> Result<Box<dyn Operand<T>>, DeviceError> {
+        self.device.generate(matrix, format)
     }
 }

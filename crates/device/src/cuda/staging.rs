@@ -9,7 +9,7 @@
 //! ```
 //! Of ordinary memory the driver copies the pieces itself, with a single thread.
 
-use super::context::named;
+use super::context::{Entered, named};
 use crate::DeviceError;
 use cudarc::driver::{result, sys};
 use rayon::prelude::*;
@@ -53,20 +53,20 @@ impl Staging {
     /// this is dropped.
     ///
     /// # Safety
-    /// `address` is that of as many bytes on the device; `bind` makes the context of `new` current, and `stream` is one of it.
+    /// `address` is that of as many bytes on the device; `enter` makes the context of `new` current, and `stream` is one of it.
     pub(super) unsafe fn upload(
         &mut self,
         address: sys::CUdeviceptr,
         data: &[u8],
         stream: sys::CUstream,
-        bind: impl Fn() -> Result<(), DeviceError>,
+        enter: impl Fn() -> Result<Entered, DeviceError>,
     ) -> Result<(), DeviceError> {
         let places = (address..).step_by(PIECE);
         for (at, (piece, place)) in data.chunks(PIECE).zip(places).enumerate() {
             let buffer = &mut self.buffers[at % 3];
             let pinned = buffer.filled_with(piece)?;
             // While it waited for the others, this thread may have done work on another device.
-            bind()?;
+            let _entered = enter()?;
             // SAFETY: the caller vouches for the place; nobody writes to the buffer before `fetched` has happened.
             let copied = unsafe { result::memcpy_htod_async(place, pinned, stream) };
             named("cuMemcpyHtoDAsync", copied)?;

@@ -57,7 +57,7 @@ pub fn hold_matrix_to_reference<T: Scalar>(device: &dyn Device<T>, name: &str, a
     let x = random_x::<T>(a.ncols(), 5);
     let expected = reference(a, &x);
     let features = Features::of(a);
-    for format in Format::ALL {
+    for format in Format::all() {
         let candidates =
             || catalogue(T::DTYPE).filter(|c| c.format() == format && device.runs(c.kernel).is_ok());
         let possible = candidates().all(|c| feasible(&c, &features, &device.limits()).is_ok());

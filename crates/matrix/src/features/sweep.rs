@@ -4,7 +4,7 @@
 
 use super::rows::Rows;
 use super::team_steps::{TeamSteps, WARP};
-use crate::bro_ell::{self, BLOCK_ROWS, BroEllSize};
+use crate::formats::{self, BLOCK_ROWS, BroEllSize};
 use crate::{Csr, Scalar};
 use rayon::prelude::*;
 use std::ops::Range;
@@ -40,7 +40,7 @@ impl Sweep {
     /// Adds a block of rows.
     fn block<T: Scalar>(&mut self, a: &Csr<T>, rows: Range<usize>) {
         self.team_steps.rows(&a.row_ptr()[rows.start..=rows.end]);
-        let block = bro_ell::of_block(a, rows.clone());
+        let block = formats::of_block(a, rows.clone());
         self.bro_ell = added(self.bro_ell, block.sizes);
         for row in rows.clone() {
             self.bandwidth = self.bandwidth.max(bandwidth_of(row, a.row(row).0));

@@ -13,7 +13,7 @@
 //! each the time of one step, are fitted for each kernel.
 
 use serde::{Deserialize, Serialize};
-use sparsight_kernels::{Candidate, DeviceFacts, Kernel, compulsory_bytes};
+use sparsight_kernels::{Candidate, DeviceFacts, compulsory_bytes};
 use sparsight_matrix::{Features, Locality};
 
 /// Bytes a second where the device's bandwidth was never measured. Chosen; any will do, since the same number
@@ -59,7 +59,8 @@ impl Parts {
         let Some(threads) = candidate.kernel.threads_per_row() else {
             return Self { streamed_s, longest_steps: 0.0, turns: 0.0 };
         };
-        let longest = if candidate.kernel == Kernel::Hyb { features.hyb.width } else { features.row_max };
+        let in_parts = candidate.kernel.parts().is_some();
+        let longest = if in_parts { features.hyb.width } else { features.row_max };
         let steps = features.locality.as_ref().map_or(0, |l| l.team_steps[Locality::team(threads)]);
         let held = f64::from(facts.multiprocessors) * f64::from(facts.warps_per_multiprocessor);
         Self {

@@ -12,8 +12,8 @@
 
 use super::baseline::{Parts, bytes_per_s, launch_s};
 use crate::Term;
-use sparsight_kernels::{Candidate, DeviceFacts, Kernel, StripUnit, compulsory_bytes, strip};
-use sparsight_matrix::{Dtype, Features, Locality, TileTable};
+use sparsight_kernels::{Candidate, DeviceFacts, Kernel, compulsory_bytes, strip};
+use sparsight_matrix::{Dtype, Features, Locality};
 
 /// Inputs that differ between the block sizes of a kernel.
 pub(super) const BLOCK_INPUTS: usize = 2;
@@ -243,17 +243,13 @@ fn reuse(f: &Features) -> f64 {
 
 /// What threads are given: rows, non-zeros, or both.
 fn work(kernel: Kernel, f: &Features) -> f64 {
-    StripUnit::of(kernel).count(f.nrows, f.nnz) as f64
+    kernel.unit().count(f.nrows, f.nnz) as f64
 }
 
-/// Blocks of a launch; of csr-balanced one a tile, however large it is. Where the vendor's library cuts the work into
-/// blocks, nobody knows how many: a constant, which trees ignore.
+/// Blocks of a launch. Where the vendor's library cuts the work into blocks, nobody knows how many: a constant, which trees
+/// ignore.
 fn blocks(candidate: &Candidate, f: &Features) -> f64 {
-    match (candidate.kernel, candidate.block) {
-        (_, 0) => 0.0,
-        (Kernel::CsrBalanced(shape), _) => TileTable::tile_count(f.nrows, f.nnz, shape) as f64,
-        (kernel, block) => work(kernel, f) * threads(kernel) / f64::from(block),
-    }
+    candidate.kernel.thread_blocks(candidate.block, f)
 }
 
 fn threads(kernel: Kernel) -> f64 {

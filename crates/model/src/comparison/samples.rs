@@ -30,7 +30,7 @@ impl Compared {
             let blocks: Vec<u32> = measured.remove(&kernel)?.into_iter().filter_map(enough).collect();
             (!blocks.is_empty()).then_some(Self { kernel, blocks })
         };
-        Kernel::ALL.into_iter().filter_map(compared).collect()
+        Kernel::all().filter_map(compared).collect()
     }
 
     /// The output that stands for a candidate.

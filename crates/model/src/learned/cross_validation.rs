@@ -148,7 +148,7 @@ mod tests {
         let sample = |(matrix, features), block, dtype| LearningSample {
             matrix,
             features,
-            candidate: Candidate { kernel: Kernel::Coo, block, dtype },
+            candidate: Candidate { kernel: Kernel::known("coo"), block, dtype },
             time: Seconds(4.0),
             best: Seconds(4.0),
             generated: false,

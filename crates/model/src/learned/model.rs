@@ -133,7 +133,8 @@ impl<L: Learner> LearnedModel<L> {
                 usable.iter().copied().filter(|s| s.candidate.kernel == kernel).collect();
             LearnedKernel::learn(kernel, facts, &own, &folds)
         };
-        let learned: Vec<_> = Kernel::ALL.par_iter().filter_map(one).collect();
+        let kernels: Vec<Kernel> = Kernel::all().collect();
+        let learned: Vec<_> = kernels.par_iter().filter_map(one).collect();
         let (kernels, judged): (Vec<_>, Vec<_>) = learned.into_iter().unzip();
         let matrices = folds.matrices().count();
         let cross_validation = CrossValidation::of(&judged.concat()).ok_or(PredictError::TooFewMatrices {

@@ -5,7 +5,7 @@
 //! feature of every model, is none here: what is learned is learned for each block size apart, as the paper does for
 //! thread mappings.
 
-use sparsight_kernels::{Kernel, Vendor};
+use sparsight_kernels::Kernel;
 use sparsight_matrix::{Features, Locality};
 
 /// A feature of the paper's Table 1, under its name there.
@@ -49,29 +49,9 @@ const TABLE: [(Quantity, [&str; 5]); 11] = [
     (Quantity::Density, ["", "LN", "", "L", "L"]),
 ];
 
-/// The formats of the table whose features a kernel takes.
-fn nearest(kernel: Kernel) -> &'static [&'static str] {
-    match kernel {
-        Kernel::Coo | Kernel::CooShort { .. } | Kernel::Vendor(Vendor::Coo) => &["COO"],
-        // What balances by non-zeros waits for no longest row, but reads the row offsets.
-        Kernel::CsrBalanced(_) | Kernel::CsrBinned | Kernel::Vendor(Vendor::CsrAlg1 | Vendor::CsrAlg2) => {
-            &["CSR", "COO"]
-        }
-        // CSR in the paper is without the longest row, for which a team of threads waits as ELL does: the error of
-        // `neighbours` in cross-validation on an H200 falls by a third with it, that of `linear` by more.
-        Kernel::CsrScalar | Kernel::CsrVector { .. } => &["CSR", "ELL"],
-        // Jagged diagonals: a thread a row, as in ELL, without the padding.
-        Kernel::Ell | Kernel::Jad => &["ELL"],
-        Kernel::Sell(_) | Kernel::SellTeam { .. } | Kernel::Vendor(Vendor::Sell) => &["SELL-C-sigma"],
-        Kernel::BroEll(_) => &["BRO-ELL"],
-        // Its two parts.
-        Kernel::Hyb => &["COO", "ELL"],
-    }
-}
-
 /// What `method` looks at for `kernel`, in the order of the table.
 pub(crate) fn selected(method: Method, kernel: Kernel) -> Vec<Quantity> {
-    let formats = nearest(kernel);
+    let formats = kernel.family().table_2;
     let looked_at = |cells: &[&str; 5]| {
         FORMATS
             .iter()
@@ -159,16 +139,16 @@ mod tests {
 
     #[test]
     fn every_kernel_takes_features_of_formats_in_the_table() {
-        for kernel in Kernel::ALL {
-            assert!(nearest(kernel).iter().all(|format| FORMATS.contains(format)), "{kernel}");
+        for kernel in Kernel::all() {
+            assert!(kernel.family().table_2.iter().all(|format| FORMATS.contains(format)), "{kernel}");
             for method in [Method::Linear, Method::Neighbours] {
                 assert!(!selected(method, kernel).is_empty(), "{kernel}");
             }
         }
-        let csr = Kernel::CsrVector { threads_per_row: 8 };
+        let csr = Kernel::known("csr-vector/t8");
         let both = [Rows, NonZeros, RowMin, RowMax, RowMedian, MinDistance, MaxDistance, Dispersion, Density];
         assert_eq!(selected(Method::Neighbours, csr), both, "the union, in the order of the table");
-        assert_eq!(selected(Method::Neighbours, Kernel::Coo), [NonZeros]);
+        assert_eq!(selected(Method::Neighbours, Kernel::known("coo")), [NonZeros]);
         let marks = |letter| TABLE.iter().flat_map(|(_, cells)| cells).filter(|c| c.contains(letter)).count();
         assert_eq!((marks('L'), marks('N')), (40, 16), "crosses of Table 2, less blocksize");
     }

@@ -43,24 +43,6 @@ impl From<Axis> for (f32, f32) {
     }
 }
 
-/// The paper's k.
-const fn count(kernel: Kernel) -> usize {
-    match kernel {
-        Kernel::Sell(_) | Kernel::SellTeam { .. } => 2,
-        Kernel::CsrScalar
-        | Kernel::CsrVector { .. }
-        | Kernel::Coo
-        | Kernel::CooShort { .. }
-        | Kernel::Ell
-        | Kernel::Hyb
-        | Kernel::Jad
-        | Kernel::BroEll(_)
-        | Kernel::CsrBalanced(_)
-        | Kernel::CsrBinned
-        | Kernel::Vendor(_) => 4,
-    }
-}
-
 fn logarithms(kernel: Kernel, features: &Features) -> Vec<f32> {
     selected(Method::Neighbours, kernel).into_iter().map(|q| q.ln(features) as f32).collect()
 }
@@ -104,7 +86,7 @@ impl Neighbours {
     fn nearest(&self, candidate: &Candidate, features: &Features) -> Option<(Nearest, usize)> {
         let variant = self.variants.iter().position(|v| *v == (candidate.block, candidate.dtype))?;
         let at = place(&self.axes, &logarithms(candidate.kernel, features));
-        let mut nearest = Nearest::new(count(candidate.kernel));
+        let mut nearest = Nearest::new(candidate.kernel.family().neighbours);
         for (index, (point, factors)) in self.measured.iter().enumerate() {
             if factors.get(variant).is_some_and(Option::is_some) {
                 nearest.offer(squared(&at, point), index);
@@ -148,7 +130,8 @@ impl Learner for Neighbours {
         let ln = |factors: &[Option<f32>]| factors.iter().map(|f| f.map(f32::ln)).collect();
         let responses: Vec<Vec<Option<f32>>> = matrices.iter().map(|m| ln(&m.factors)).collect();
         let judges = judges(&matrices);
-        let all = Points { at: &points, responses: &responses, judges: &judges, k: count(kernel) };
+        let all =
+            Points { at: &points, responses: &responses, judges: &judges, k: kernel.family().neighbours };
         for (axis, weight) in axes.iter_mut().zip(all.weights()) {
             axis.scale *= weight.sqrt();
         }

@@ -20,9 +20,7 @@ use crate::strip_predictor::{StripPredictor, reuse};
 use crate::{FittedCandidate, Footprint, PlacementRule, RowLengthRule};
 use lines::Lines;
 use runs::{Key, Runs};
-use sparsight_kernels::{
-    BLOCKS, Candidate, DeviceFacts, Kernel, Placement, StripUnit, compulsory_bytes, strip,
-};
+use sparsight_kernels::{BLOCKS, Candidate, DeviceFacts, Kernel, Placement, compulsory_bytes, strip};
 use sparsight_matrix::{Bytes, Dtype, Features};
 use std::ops::Range;
 use strip_counts::{Counted, Counts, StripCounts};
@@ -148,9 +146,10 @@ impl<'a> PreparedStrip<'a> {
         };
         let candidates = BLOCKS.map(|block| Candidate { kernel, block, dtype });
         let p = Statistic::of(kernel, predictor.row_length);
-        let (part, coo) = match kernel {
-            Kernel::Hyb => (fits(Kernel::Ell), Some(fits(Kernel::Coo))),
-            kernel => (fits(kernel), None),
+        let parts = kernel.parts();
+        let (part, coo) = match parts {
+            Some([ell, coo]) => (fits(ell), Some(fits(coo))),
+            None => (fits(kernel), None),
         };
         let mut borders = Vec::new();
         for fit in part.iter().chain(coo.iter().flatten()).flatten().flatten() {
@@ -181,11 +180,9 @@ impl<'a> PreparedStrip<'a> {
             let strips = self.strips_of(predictor.facts, kernel, counted);
             PreparedPart { fits, strips, made_for: None, lines: Lines::default() }
         };
-        let part = match kernel {
-            Kernel::Hyb => prepared(Kernel::Ell, Counted::Unit(StripUnit::Rows), part),
-            kernel => prepared(kernel, Counted::Unit(StripUnit::of(kernel)), part),
-        };
-        let coo = coo.map(|fits| prepared(Kernel::Coo, Counted::Rest, fits));
+        let [first, second] = parts.unwrap_or([kernel; 2]);
+        let part = prepared(first, Counted::Unit(first.unit()), part);
+        let coo = coo.map(|fits| prepared(second, Counted::Rest, fits));
         self.kernels.push(PreparedKernel { candidates, part, coo, keys });
         Some(())
     }
@@ -284,7 +281,7 @@ impl Keys {
     /// Whether another kernel has the same runs.
     fn serves(&self, other: &Self) -> bool {
         let is_plain =
-            |keys: &Self| !keys.is_guarded && keys.borders.is_empty() && keys.one.kernel != Kernel::Hyb;
+            |keys: &Self| !keys.is_guarded && keys.borders.is_empty() && keys.one.kernel.parts().is_none();
         is_plain(self) && is_plain(other) && self.p == other.p
     }
 

@@ -14,7 +14,7 @@
 //! twice as large. All are points of the full grid of a device whose largest block is 1,024.
 
 use super::TransferRule;
-use sparsight_kernels::{Kernel, StripUnit};
+use sparsight_kernels::Kernel;
 
 /// Strips, I; the first is `I_0`, the second and third the paper's `I_1` and `I_2`.
 pub(super) const STRIPS: [u64; 3] = [1, 4, 8];
@@ -25,7 +25,7 @@ const COO_ROW_LENGTHS: [u64; 3] = [1, 10, 50];
 
 /// Strips of non-zeros, or of rows and non-zeros, of the benchmark matrices of a kernel that is transferred as COO.
 pub(super) fn coo_strips(kernel: Kernel) -> [u64; 3] {
-    COO_ROW_LENGTHS.map(|p| StripUnit::of(kernel).count(1, p))
+    COO_ROW_LENGTHS.map(|p| kernel.unit().count(1, p))
 }
 
 /// A benchmark matrix by its place on the grid.
@@ -70,7 +70,7 @@ pub fn handful(kernel: Kernel, threshold: Option<u64>) -> Vec<HandfulPoint> {
             let points = COO_ROW_LENGTHS.into_iter().zip(coo_strips(kernel));
             points.map(|(row_length, strips)| HandfulPoint { row_length, strips }).collect()
         }
-        TransferRule::Hyb | TransferRule::None => Vec::new(),
+        TransferRule::Hyb { .. } | TransferRule::None => Vec::new(),
     };
     points.sort_unstable();
     points.dedup();
@@ -84,28 +84,23 @@ mod tests {
     #[test]
     fn nine_of_csr_five_of_ell_three_of_coo_and_none_of_the_rest() {
         let count = |kernel| handful(kernel, Some(1024)).len();
-        for kernel in Kernel::ALL {
-            let expected = match kernel {
-                Kernel::CsrVector { .. } => 9,
-                Kernel::CsrScalar | Kernel::Ell | Kernel::Jad => 5,
-                Kernel::Coo | Kernel::CooShort { .. } | Kernel::CsrBalanced(_) => 3,
-                Kernel::CsrBinned
-                | Kernel::Hyb
-                | Kernel::Sell(_)
-                | Kernel::SellTeam { .. }
-                | Kernel::BroEll(_)
-                | Kernel::Vendor(_) => 0,
+        for kernel in Kernel::all() {
+            let expected = match kernel.name() {
+                "csr-vector" => 9,
+                "csr-scalar" | "ell" | "jad" => 5,
+                "coo" | "csr-balanced" => 3,
+                _ => 0,
             };
             assert_eq!(count(kernel), expected, "{kernel}");
         }
-        assert_eq!(handful(Kernel::CsrVector { threads_per_row: 8 }, None).len(), 5, "a CPU has one side");
+        assert_eq!(handful(Kernel::known("csr-vector/t8"), None).len(), 5, "a CPU has one side");
     }
 
     #[test]
     fn of_the_nine_three_lie_on_each_side_of_the_threshold_and_both_sides_share_the_one_at_it() {
         // Section 4.1.1: three matrices up to the threshold, three from it on, and N_1 at the reference's threshold.
         for threshold in [512, 1024] {
-            let all = handful(Kernel::CsrVector { threads_per_row: 32 }, Some(threshold));
+            let all = handful(Kernel::known("csr-vector/t32"), Some(threshold));
             let one_strip = all.iter().filter(|p| p.strips == 1);
             let lengths: Vec<u64> = one_strip.map(|p| p.row_length).collect();
             assert_eq!(lengths.iter().filter(|p| **p <= threshold).count(), 3);

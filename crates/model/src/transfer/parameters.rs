@@ -122,7 +122,7 @@ impl TransferParameters {
                 }
                 TransferRule::Ell { .. }
                 | TransferRule::Coo { .. }
-                | TransferRule::Hyb
+                | TransferRule::Hyb { .. }
                 | TransferRule::None => None,
             }?;
             Some(MeasuredCandidate { candidate, placement, parameters })

@@ -17,9 +17,8 @@
 //! The vendor's routines are not carried over: nobody knows how they share out the work.
 
 use sparsight_kernels::Kernel;
-use sparsight_matrix::TileShape;
 
-/// How a kernel is transferred: the one place to add a kernel to.
+/// How a kernel is transferred.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TransferRule {
     /// Section 4.1, a team of threads a row.
@@ -35,24 +34,29 @@ pub enum TransferRule {
         measured: Kernel,
     },
     /// Section 4.4, of the parts of the same block size and value type.
-    Hyb,
+    Hyb {
+        /// Of the part with rows of equal length.
+        ell: Kernel,
+        /// Of the rest.
+        coo: Kernel,
+    },
     /// None: the vendor's routines.
     None,
 }
 
 impl TransferRule {
-    /// That of `kernel`.
-    pub const fn of(kernel: Kernel) -> Self {
-        match kernel {
-            Kernel::CsrVector { .. } => Self::Csr,
-            Kernel::CsrScalar | Kernel::Ell | Kernel::Jad => Self::Ell { measured: kernel },
-            Kernel::Coo | Kernel::CooShort { .. } | Kernel::CsrBalanced(_) => Self::Coo { measured: kernel },
-            Kernel::CsrBinned => Self::Coo { measured: Kernel::CsrBalanced(TileShape { items: 1024 }) },
-            Kernel::Hyb => Self::Hyb,
-            Kernel::Sell(_) | Kernel::SellTeam { .. } | Kernel::BroEll(_) => {
-                Self::Ell { measured: Kernel::Ell }
-            }
-            Kernel::Vendor(_) => Self::None,
+    /// That of `kernel`, as its family says.
+    pub fn of(kernel: Kernel) -> Self {
+        let measured = |id: Option<&str>| id.map_or(kernel, Kernel::known);
+        match kernel.transfer_rule() {
+            sparsight_kernels::TransferRule::Csr => Self::Csr,
+            sparsight_kernels::TransferRule::Ell { measured: id } => Self::Ell { measured: measured(id) },
+            sparsight_kernels::TransferRule::Coo { measured: id } => Self::Coo { measured: measured(id) },
+            sparsight_kernels::TransferRule::Parts => match kernel.parts() {
+                Some([ell, coo]) => Self::Hyb { ell, coo },
+                None => Self::None,
+            },
+            sparsight_kernels::TransferRule::None => Self::None,
         }
     }
 }

@@ -92,12 +92,14 @@ impl Transfer<'_> {
             TransferRule::Ell { measured } => ell(measured),
             TransferRule::Coo { measured } => self.coo(&of(measured), placement),
             TransferRule::None => Err(TransferError::NoRule { kernel: candidate.kernel.to_string() }),
-            TransferRule::Hyb => match (features.hyb.width, features.hyb.coo_nnz) {
-                (0, 1..) => self.coo(&of(Kernel::Coo), placement),
-                // Of an empty matrix the ELL part stands for the launch that takes place all the same.
-                (_, 0) => ell(Kernel::Ell),
-                _ => Ok(Relative::hyb(ell(Kernel::Ell)?, self.coo(&of(Kernel::Coo), placement)?)),
-            },
+            TransferRule::Hyb { ell: of_ell, coo: of_coo } => {
+                match (features.hyb.width, features.hyb.coo_nnz) {
+                    (0, 1..) => self.coo(&of(of_coo), placement),
+                    // Of an empty matrix the ELL part stands for the launch that takes place all the same.
+                    (_, 0) => ell(of_ell),
+                    _ => Ok(Relative::hyb(ell(of_ell)?, self.coo(&of(of_coo), placement)?)),
+                }
+            }
         }
     }
 

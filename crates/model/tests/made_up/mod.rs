@@ -4,8 +4,8 @@
 
 use serde::de::DeserializeOwned;
 use sparsight_kernels::{
-    BenchmarkMatrix, Candidate, DeviceFacts, DeviceKind, Kernel, Placement, RowLengthDistribution, StripUnit,
-    strip,
+    BenchmarkMatrix, Candidate, DeviceFacts, DeviceKind, Kernel, Placement, RowLengthDistribution, StripRule,
+    StripUnit, strip,
 };
 use sparsight_matrix::{Bytes, Dtype, Features, HybSplit, Locality, RowLengths, Seconds};
 use sparsight_model::{LearningSample, Observation};
@@ -116,17 +116,17 @@ pub fn coo_time(i: f64) -> f64 {
 /// Strewn columns take twice as long and 1 microsecond more: still each model's equation for ELL and COO; for
 /// CSR, where a constant is not, only twice as long.
 pub fn placed(placement: Placement, kernel: Kernel, time: f64) -> f64 {
-    match (placement, kernel) {
+    match (placement, kernel.strip_rule()) {
         (Placement::Banded, _) => time,
-        (Placement::Strewn, Kernel::CsrVector { .. }) => 2.0 * time,
+        (Placement::Strewn, StripRule::Csr) => 2.0 * time,
         (Placement::Strewn, _) => 2.0 * time + 1e-6,
     }
 }
 
 pub fn time(kernel: Kernel, placement: Placement, i: f64, p: f64) -> f64 {
-    let banded = match kernel {
-        Kernel::CsrVector { .. } => csr_time(i, p),
-        Kernel::CsrBalanced(_) | Kernel::Coo | Kernel::CooShort { .. } => coo_time(i),
+    let banded = match kernel.strip_rule() {
+        StripRule::Csr => csr_time(i, p),
+        StripRule::Coo => coo_time(i),
         _ => ell_time(i, p),
     };
     placed(placement, kernel, banded)
@@ -143,7 +143,7 @@ pub fn slower(lengths: RowLengthDistribution) -> f64 {
 
 /// What a profile holds of drawn lengths beside `constant`: the kernels that work by rows.
 pub fn drawn(constant: &[Observation]) -> Vec<Observation> {
-    let by_rows = constant.iter().filter(|o| StripUnit::of(o.candidate.kernel) == StripUnit::Rows);
+    let by_rows = constant.iter().filter(|o| o.candidate.kernel.unit() == StripUnit::Rows);
     let drawn = [RowLengthDistribution::Uniform, RowLengthDistribution::Normal];
     let again = |o: &Observation| {
         let o = *o;
@@ -154,12 +154,12 @@ pub fn drawn(constant: &[Observation]) -> Vec<Observation> {
 
 /// Kernels that benchmark matrices are run with.
 pub fn measured() -> impl Iterator<Item = Kernel> {
-    Kernel::ALL.into_iter().filter(|k| k.has_benchmark_matrices())
+    Kernel::all().filter(|k| k.has_benchmark_matrices())
 }
 
 /// Kernels that strip models predict: those, and HYB from its parts.
 pub fn predicted() -> impl Iterator<Item = Kernel> {
-    measured().chain([Kernel::Hyb])
+    measured().chain([Kernel::known("hyb")])
 }
 
 pub fn observe_all(facts: &DeviceFacts) -> Vec<Observation> {
@@ -195,7 +195,7 @@ pub fn observe_table<const N: usize>(
 
 /// Every matrix measured with ELL alone, in one block size and value type, always with the same time.
 pub fn ell_alone(corpus: &[(String, Features)]) -> Vec<LearningSample<'_>> {
-    let (candidate, time) = (candidate(Kernel::Ell), Seconds(1e-5));
+    let (candidate, time) = (candidate(Kernel::known("ell")), Seconds(1e-5));
     let samples = corpus.iter().map(|(matrix, features)| LearningSample {
         matrix,
         features,

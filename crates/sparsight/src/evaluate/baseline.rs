@@ -5,7 +5,7 @@
 //! a rule of thumb. Their thresholds are quoted, not measured, which is why they stand here and nowhere else. The
 //! default CSR of the vendor's library is what most people run; it has a row where the corpus holds its times.
 
-use sparsight_kernels::{Candidate, Kernel, Vendor, feasible};
+use sparsight_kernels::{Candidate, Kernel, feasible};
 use sparsight_matrix::{Dtype, Features, Limits};
 use std::fmt;
 
@@ -40,12 +40,12 @@ impl Baseline {
         match self {
             Self::CsrByMean => of(by_mean(f.row_mean())),
             Self::EllRule => {
-                let ell = of(Kernel::Ell);
+                let ell = of(Kernel::known("ell"));
                 let even = (f.row_max as f64) < 3.0 * f.row_mean();
                 if even && feasible(&ell, f, limits).is_ok() { ell } else { of(by_mean(f.row_mean())) }
             }
-            Self::CsrWarp => of(Kernel::CsrVector { threads_per_row: 32 }),
-            Self::VendorCsr => Candidate { block: 0, ..of(Kernel::Vendor(Vendor::CsrAlg1)) },
+            Self::CsrWarp => of(Kernel::known("csr-vector/t32")),
+            Self::VendorCsr => Candidate { block: 0, ..of(Kernel::known("cusparse-csr/a1")) },
             Self::BestSingle(candidate) => candidate,
         }
     }
@@ -54,10 +54,10 @@ impl Baseline {
 /// The team for a mean row length.
 fn by_mean(mean: f64) -> Kernel {
     if mean < 2.0 {
-        return Kernel::CsrScalar;
+        return Kernel::known("csr-scalar");
     }
     let exponent = mean.log2().round().clamp(1.0, 5.0);
-    Kernel::CsrVector { threads_per_row: 1 << exponent as u32 }
+    Kernel::known(&format!("csr-vector/t{}", 1 << exponent as u32))
 }
 
 impl fmt::Display for Baseline {

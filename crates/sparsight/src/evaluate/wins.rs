@@ -115,7 +115,7 @@ mod tests {
             matrix(&[1.0, 1.0], &[0.5, 1.5]),
             matrix(&[9.0], &[]),
         ];
-        let row = WinsRow::of((Dtype::F32, Kernel::Ell), &MODELS, &matrices).unwrap();
+        let row = WinsRow::of((Dtype::F32, Kernel::known("ell")), &MODELS, &matrices).unwrap();
         assert_eq!((row.matrices, row.tied), (3, 1));
         let [strip, cache] = row.models[..] else { panic!("{row:?}") };
         assert_eq!((strip.wins, cache.wins), (1, 1));
@@ -126,7 +126,7 @@ mod tests {
     #[test]
     fn one_model_has_nothing_to_win() {
         let matrices = [matrix(&[0.5], &[])];
-        assert_eq!(WinsRow::of((Dtype::F32, Kernel::Ell), &MODELS[..1], &matrices), None);
-        assert_eq!(WinsRow::of((Dtype::F32, Kernel::Ell), &MODELS, &matrices), None);
+        assert_eq!(WinsRow::of((Dtype::F32, Kernel::known("ell")), &MODELS[..1], &matrices), None);
+        assert_eq!(WinsRow::of((Dtype::F32, Kernel::known("ell")), &MODELS, &matrices), None);
     }
 }

@@ -2,7 +2,7 @@
 
 use super::Among;
 use crate::Predictor;
-use sparsight_kernels::{Candidate, Format, Kernel, feasible};
+use sparsight_kernels::{Candidate, Kernel, feasible};
 use sparsight_matrix::{Features, Limits, Strips};
 use sparsight_model::{BlockCosts, Model, PreparedStrip};
 
@@ -31,8 +31,7 @@ impl<'a> BlockPredictor<'a> {
         // What is not padded holds every block if it holds the whole matrix.
         let is_guarded = |kernel: Kernel| {
             let one = candidates.iter().find(|c| c.kernel == kernel);
-            let is_unpadded = matches!(kernel.format(), Format::Csr | Format::Coo | Format::Jad);
-            !is_unpadded || one.is_none_or(|one| feasible(one, whole, &limits).is_err())
+            kernel.format().family().is_padded || one.is_none_or(|one| feasible(one, whole, &limits).is_err())
         };
         let prepared = match &predictor {
             Predictor::Strip(strip) => strip.prepared(candidates, whole.ncols, is_guarded),

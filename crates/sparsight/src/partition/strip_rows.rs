@@ -7,7 +7,7 @@
 //! The paper takes `S_CSR`, or `S_ELL` = 32 `S_CSR` where there would be a huge number of blocks. Between the two lie
 //! other multiples, and what a block costs to predict depends on the model.
 
-use sparsight_kernels::{DeviceFacts, Kernel, strip};
+use sparsight_kernels::{DeviceFacts, Strip, StripUnit};
 use std::num::NonZeroUsize;
 
 /// Most strips for a prepared strip model: 1.1 million blocks, a tenth of a second of one core. Chosen; the matrix with
@@ -31,7 +31,7 @@ pub(super) fn rows_a_strip(
     if let Some(strips) = wanted {
         return nrows.div_ceil(strips.get()).next_multiple_of(WARP).max(WARP);
     }
-    let one = strip(Kernel::CsrVector { threads_per_row: 32 }, facts).size as usize;
+    let one = Strip::of(StripUnit::Rows, 32, facts).size as usize;
     let limit = if is_prepared { PREPARED } else { ASKED };
     one * nrows.div_ceil(one).div_ceil(limit).max(1)
 }

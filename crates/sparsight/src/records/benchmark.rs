@@ -100,7 +100,7 @@ impl BlockTiming {
 impl BenchmarkRecord {
     /// The kernel, `None` if this version does not have it.
     pub fn kernel(&self) -> Option<Kernel> {
-        Kernel::ALL.into_iter().find(|k| k.to_string() == self.kernel)
+        Kernel::all().find(|k| k.to_string() == self.kernel)
     }
 
     /// One observation a block size; none if there are no times.

@@ -66,7 +66,7 @@ fn least<P, E>(
     best.ok_or_else(|| failed.expect("at least one plan was tried"))
 }
 
-type Contestant<'d, T> = (Box<dyn Product<T> + 'd>, Sampling);
+type Contestant<T> = (Box<dyn Product<T>>, Sampling);
 
 /// Prepares every plan, holds each to the reference, and samples their times in turn, a sample of each a round, until all
 /// satisfy the rule of `how`. The answers are in the order of `plans`; a plan that cannot be run or is wrong says why.
@@ -81,11 +81,11 @@ pub fn contest<T: Scalar>(
     let x = sparsight_device::random_x(a.ncols(), how.seed);
     let expected = reference(a, &x);
     let begin = |plan: &Plan| -> Result<_, DeviceError> {
-        let mut product = checked(device, a, plan.partition(), (&x, &expected))?;
+        let product = checked(device, a, plan.partition(), (&x, &expected))?;
         let sampling = Sampling::begin(|products| product.batch(products, how.caches), &how.rule)?;
         Ok((product, sampling))
     };
-    let mut all: Vec<Result<Contestant<'_, T>, DeviceError>> = plans.iter().map(begin).collect();
+    let mut all: Vec<Result<Contestant<T>, DeviceError>> = plans.iter().map(begin).collect();
     loop {
         let mut sampled = false;
         for one in &mut all {
@@ -94,7 +94,7 @@ pub fn contest<T: Scalar>(
                 continue;
             }
             sampled = true;
-            if let Err(why) = sampling.sample(|products| product.batch(products, how.caches)) {
+            if let Err(why) = sampling.sample_after_others(|products| product.batch(products, how.caches)) {
                 *one = Err(why);
             }
         }
@@ -102,7 +102,7 @@ pub fn contest<T: Scalar>(
             break;
         }
     }
-    let measured = |(product, sampling): Contestant<'_, T>| MeasuredPartition {
+    let measured = |(product, sampling): Contestant<T>| MeasuredPartition {
         timing: sampling.timing(),
         preparation: product.preparation(),
     };

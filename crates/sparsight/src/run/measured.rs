@@ -32,23 +32,23 @@ pub fn run_partition<T: Scalar>(
 ) -> Result<MeasuredPartition, Error> {
     let partition = Partition::try_new(parts.to_vec(), execution).map_err(DeviceError::from)?;
     let x = random_x(a.ncols(), how.seed);
-    let mut product = checked(device, a, &partition, (&x, &reference(a, &x)))?;
+    let product = checked(device, a, &partition, (&x, &reference(a, &x)))?;
     let timing = measure(|products| product.batch(products, how.caches), &how.rule)?;
     Ok(MeasuredPartition { timing, preparation: product.preparation() })
 }
 
 /// The product of a partition, held to the reference.
-pub(super) fn checked<'d, T: Scalar>(
-    device: &'d dyn Device<T>,
+pub(super) fn checked<T: Scalar>(
+    device: &dyn Device<T>,
     a: &Csr<T>,
     partition: &Partition,
     (x, expected): (&[T], &Reference),
-) -> Result<Box<dyn Product<T> + 'd>, DeviceError> {
-    let mut product = device.load_parts(a, partition)?;
+) -> Result<Box<dyn Product<T>>, DeviceError> {
+    let product = device.load_parts(a, partition)?;
     let name = match partition.parts() {
         [(_, candidate)] => candidate.to_string(),
         parts => format!("the {} product of {} parts", partition.execution(), parts.len()),
     };
-    check_product(product.as_mut(), &name, x, expected)?;
+    check_product(product.as_ref(), &name, x, expected)?;
     Ok(product)
 }

@@ -62,11 +62,7 @@ impl Plan {
     /// # Errors
     /// [`Error::Device`]: [`DeviceError::Partition`] if the plan is for a matrix of another size or value type,
     /// [`DeviceError::Infeasible`] if the device has not that much memory now.
-    pub fn prepare<'d, T: Scalar>(
-        &self,
-        device: &'d dyn Device<T>,
-        a: &Csr<T>,
-    ) -> Result<Prepared<'d, T>, Error> {
+    pub fn prepare<T: Scalar>(&self, device: &dyn Device<T>, a: &Csr<T>) -> Result<Prepared<T>, Error> {
         Ok(Prepared::new(device.load_parts(a, &self.partition)?))
     }
 }

@@ -1,7 +1,7 @@
 //! A matrix on a device as planned, ready for products.
 
 use crate::Error;
-use sparsight_device::cuda::{DeviceArray, Stream};
+use sparsight_device::gpu::{DeviceSlice, DeviceSliceMut, Stream};
 use sparsight_device::timing::Caches;
 use sparsight_device::{Preparation, Product};
 use sparsight_matrix::{Scalar, Seconds};
@@ -9,14 +9,15 @@ use sparsight_matrix::{Scalar, Seconds};
 /// A matrix that was [prepared](crate::Plan::prepare) on a device.
 ///
 /// Products allocate nothing once each kind of product in use has been computed a first time: the launches are made when
-/// the matrix is prepared, and later only told other vectors and factors.
+/// the matrix is prepared, and later only told other vectors and factors. It keeps what it needs of the device, and several
+/// threads may multiply with it.
 ///
 /// ```
 /// use sparsight::{Plan, device::cpu::Cpu, matrix::gallery::Recipe};
 /// let a = "stencil2d,n=30".parse::<Recipe>()?.generate::<f64>()?;
 /// let cpu = Cpu::new();
 /// let plan = Plan::whole(a.nrows(), "csr-scalar/b256/f64".parse()?, None);
-/// let mut prepared = plan.prepare(&cpu, &a)?;
+/// let prepared = plan.prepare(&cpu, &a)?;
 /// let (x, mut y) = (vec![1.0; a.ncols()], vec![f64::NAN; a.nrows()]);
 /// prepared.multiply(&x, &mut y)?;
 /// // y - A x
@@ -24,14 +25,13 @@ use sparsight_matrix::{Scalar, Seconds};
 /// assert!(y.iter().all(|&y| y == 0.0));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub struct Prepared<'d, T: Scalar> {
-    product: Box<dyn Product<T> + 'd>,
-    stream: Option<Stream<'d>>,
+pub struct Prepared<T: Scalar> {
+    product: Box<dyn Product<T>>,
 }
 
-impl<'d, T: Scalar> Prepared<'d, T> {
-    pub(super) fn new(product: Box<dyn Product<T> + 'd>) -> Self {
-        Self { product, stream: None }
+impl<T: Scalar> Prepared<T> {
+    pub(super) fn new(product: Box<dyn Product<T>>) -> Self {
+        Self { product }
     }
 
     /// What converting and bringing the matrix to the device took; compiling kernels is not counted.
@@ -39,17 +39,16 @@ impl<'d, T: Scalar> Prepared<'d, T> {
         self.product.preparation()
     }
 
-    /// Queues products of vectors on the device in `stream`, `None` for the device's own. A raw handle becomes one by
-    /// [`Stream::from_raw`]. Nobody waits for another stream here: what fills x and reads y has to stand in the same.
-    pub fn set_stream(&mut self, stream: Option<Stream<'d>>) {
-        self.stream = stream;
+    /// Bytes of the matrix on the device, x and y not counted.
+    pub fn memory_bytes(&self) -> u64 {
+        self.product.memory_bytes()
     }
 
     /// y = A x, vectors on the host; y may hold anything.
     ///
     /// # Errors
     /// [`Error::Device`] if a vector has the wrong length, or of a failed call.
-    pub fn multiply(&mut self, x: &[T], y: &mut [T]) -> Result<(), Error> {
+    pub fn multiply(&self, x: &[T], y: &mut [T]) -> Result<(), Error> {
         self.multiply_scaled(1.0, x, 0.0, y)
     }
 
@@ -57,32 +56,39 @@ impl<'d, T: Scalar> Prepared<'d, T> {
     ///
     /// # Errors
     /// As [`Prepared::multiply`].
-    pub fn multiply_scaled(&mut self, alpha: f64, x: &[T], beta: f64, y: &mut [T]) -> Result<(), Error> {
+    pub fn multiply_scaled(&self, alpha: f64, x: &[T], beta: f64, y: &mut [T]) -> Result<(), Error> {
         Ok(self.product.multiply(alpha, x, beta, y)?)
     }
 
-    /// y = A x, vectors on the GPU; it is queued in the [chosen stream](Prepared::set_stream) and not waited for.
+    /// y = A x, vectors on the GPU; it is queued in `stream`, `None` for the device's own, and not waited for. A raw handle
+    /// becomes a stream by [`Stream::from_raw`]. Nobody waits for another stream here: what fills x and reads y has to stand
+    /// in the same.
     ///
     /// # Errors
     /// As [`Prepared::multiply`]; [`DeviceError::NoDeviceVectors`](sparsight_device::DeviceError::NoDeviceVectors) on a
-    /// CPU.
-    pub fn multiply_on_device(&mut self, x: &DeviceArray<T>, y: &mut DeviceArray<T>) -> Result<(), Error> {
-        self.multiply_scaled_on_device(1.0, x, 0.0, y)
+    /// CPU; [`DeviceError::OtherDevice`](sparsight_device::DeviceError::OtherDevice) for vectors of another GPU.
+    pub fn multiply_on_device(
+        &self,
+        x: DeviceSlice<'_, T>,
+        y: DeviceSliceMut<'_, T>,
+        stream: Option<Stream<'_>>,
+    ) -> Result<(), Error> {
+        self.multiply_scaled_on_device(1.0, x, 0.0, y, stream)
     }
 
-    /// y = alpha A x + beta y, vectors on the GPU; it is queued in the [chosen stream](Prepared::set_stream) and not
-    /// waited for.
+    /// y = alpha A x + beta y, vectors on the GPU, likewise.
     ///
     /// # Errors
     /// As [`Prepared::multiply_on_device`].
     pub fn multiply_scaled_on_device(
-        &mut self,
+        &self,
         alpha: f64,
-        x: &DeviceArray<T>,
+        x: DeviceSlice<'_, T>,
         beta: f64,
-        y: &mut DeviceArray<T>,
+        y: DeviceSliceMut<'_, T>,
+        stream: Option<Stream<'_>>,
     ) -> Result<(), Error> {
-        Ok(self.product.multiply_on_device(alpha, x, beta, y, self.stream)?)
+        Ok(self.product.multiply_on_device(alpha, x, beta, y, stream)?)
     }
 
     /// Time of `products` products y = A x with a random x, back to back, measured on the device: to be given to
@@ -90,7 +96,7 @@ impl<'d, T: Scalar> Prepared<'d, T> {
     ///
     /// # Errors
     /// [`Error::Device`] if they cannot be launched or timed.
-    pub fn batch(&mut self, products: u32, caches: Caches) -> Result<Seconds, Error> {
+    pub fn batch(&self, products: u32, caches: Caches) -> Result<Seconds, Error> {
         Ok(self.product.batch(products, caches)?)
     }
 }

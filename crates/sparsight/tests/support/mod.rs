@@ -5,19 +5,21 @@ use sparsight::device::{Device, DeviceError, Operand, Preparation};
 use sparsight::kernels::{BenchmarkMatrix, Candidate, DeviceFacts, DeviceKind, Format, strip};
 use sparsight::matrix::{Bytes, Csr, Features, Limits, Scalar, Seconds, reference};
 use std::cell::Cell;
+use std::rc::Rc;
 
 /// Launch cost, seconds a strip and non-zero of its rows, for every kernel.
 pub const LAUNCH: f64 = 2e-6;
 pub const PER_STRIP_AND_NON_ZERO: f64 = 3e-8;
 
 /// A device with 4 multiprocessors of 64 warps, whose times are exactly linear.
+#[derive(Clone)]
 pub struct Formula {
     facts: DeviceFacts,
     /// Matrices generated so far.
-    pub generated: Cell<usize>,
+    pub generated: Rc<Cell<usize>>,
     /// Batches run so far, and the time that they took.
-    pub batches: Cell<usize>,
-    pub busy_s: Cell<f64>,
+    pub batches: Rc<Cell<usize>>,
+    pub busy_s: Rc<Cell<f64>>,
 }
 
 impl Formula {
@@ -37,7 +39,7 @@ impl Formula {
             launch_s: Seconds(1e-6),
             upload_bytes_per_s: Some(1e10),
         };
-        Self { facts, generated: Cell::new(0), batches: Cell::new(0), busy_s: Cell::new(0.0) }
+        Self { facts, generated: Rc::default(), batches: Rc::default(), busy_s: Rc::default() }
     }
 }
 
@@ -50,32 +52,28 @@ impl<T: Scalar> Device<T> for Formula {
         Limits::with_memory(self.facts.memory_bytes)
     }
 
-    fn load<'d>(&'d self, a: &Csr<T>, _: Format) -> Result<Box<dyn Operand<T> + 'd>, DeviceError> {
+    fn load(&self, a: &Csr<T>, _: Format) -> Result<Box<dyn Operand<T>>, DeviceError> {
         let (features, x) = (Features::of(a), vec![T::default(); a.ncols()]);
-        Ok(Box::new(Made { device: self, features, a: a.clone(), x, y: Vec::new() }))
+        Ok(Box::new(Made { device: self.clone(), features, a: a.clone(), x, y: Vec::new() }))
     }
 
-    fn generate<'d>(
-        &'d self,
-        matrix: &BenchmarkMatrix,
-        _: Format,
-    ) -> Result<Box<dyn Operand<T> + 'd>, DeviceError> {
+    fn generate(&self, matrix: &BenchmarkMatrix, _: Format) -> Result<Box<dyn Operand<T>>, DeviceError> {
         self.generated.set(self.generated.get() + 1);
         let a = matrix.to_csr();
         let x = sparsight::device::random_x(a.ncols(), matrix.seed);
-        Ok(Box::new(Made { device: self, features: Features::of(&a), a, x, y: Vec::new() }))
+        Ok(Box::new(Made { device: self.clone(), features: Features::of(&a), a, x, y: Vec::new() }))
     }
 }
 
-struct Made<'d, T> {
-    device: &'d Formula,
+struct Made<T> {
+    device: Formula,
     features: Features,
     a: Csr<T>,
     x: Vec<T>,
     y: Vec<T>,
 }
 
-impl<T: Scalar> Operand<T> for Made<'_, T> {
+impl<T: Scalar> Operand<T> for Made<T> {
     fn preparation(&self) -> Preparation {
         Preparation { convert: Seconds(1e-4), upload: Seconds(1e-4), on_device: false }
     }
@@ -102,7 +100,7 @@ impl<T: Scalar> Operand<T> for Made<'_, T> {
         self.device.batches.update(|n| n + 1);
         let f = &self.features;
         let strips = strip(candidate.kernel, &self.device.facts).strips_of(f) as f64;
-        let p = if candidate.format() == Format::Coo { 1.0 } else { f.row_max as f64 };
+        let p = if candidate.format() == Format::known("coo") { 1.0 } else { f.row_max as f64 };
         let time = f64::from(products) * (LAUNCH + PER_STRIP_AND_NON_ZERO * strips * p);
         self.device.busy_s.update(|s| s + time);
         Ok(Seconds(time))

@@ -101,7 +101,7 @@ impl FormatName {
 impl FromStr for FormatName {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
-        catalogued("format", text, &Format::ALL, Format::name).map(Self)
+        catalogued("format", text, Format::all(), Format::name).map(Self)
     }
 }
 

@@ -5,7 +5,7 @@
 
 mod product;
 
-pub(super) use product::{ENTRIES, Product};
+pub(super) use product::Product;
 
 use super::context::Context;
 use super::library::require_cusparse;
@@ -13,7 +13,7 @@ use crate::DeviceError;
 use cudarc::cusparse::sys;
 use cudarc::driver::sys::CUstream;
 use std::ffi::{CStr, c_int};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// A handle of the library on one device.
 ///
@@ -23,11 +23,14 @@ use std::sync::Arc;
 pub(super) struct Library {
     context: Arc<Context>,
     raw: sys::cusparseHandle_t,
+    /// Held by whoever calls the library.
+    alone: Mutex<()>,
 }
 
-// SAFETY: the library may be called from any thread whose current context is the handle's; not from two at once, and
-// this is no `Sync`.
+// SAFETY: the library may be called from any thread whose current context is the handle's.
 unsafe impl Send for Library {}
+// SAFETY: not from two at once, for which `alone` sees.
+unsafe impl Sync for Library {}
 
 impl Library {
     /// Opens the library on the device of `context`.
@@ -36,22 +39,25 @@ impl Library {
     /// [`DeviceError::NoVendor`], or a failed call.
     pub(super) fn open(context: &Arc<Context>) -> Result<Self, DeviceError> {
         require_cusparse()?;
-        context.bind()?;
+        let _entered = context.enter()?;
         let mut raw = std::ptr::null_mut();
         // SAFETY: `raw` is a live pointer; the library is there and the context is current.
         named("cusparseCreate", unsafe { sys::cusparseCreate(&raw mut raw) })?;
-        let library = Self { context: Arc::clone(context), raw };
+        let library = Self { context: Arc::clone(context), raw, alone: Mutex::new(()) };
         // SAFETY: the handle was created above; the stream lives as long as the context.
         named("cusparseSetStream", unsafe { sys::cusparseSetStream(raw, context.stream().cast()) })?;
         Ok(library)
     }
 
-    /// Queues what `queue` queues in `stream` instead of the context's own.
+    /// Queues what `queue` queues in `stream` instead of the context's own; one thread at a time.
     pub(super) fn in_stream(
         &self,
-        stream: CUstream,
+        stream: Option<CUstream>,
         queue: impl FnOnce() -> Result<(), DeviceError>,
     ) -> Result<(), DeviceError> {
+        let _entered = self.context.enter()?;
+        let _alone = self.alone.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(stream) = stream else { return queue() };
         let set = |stream: CUstream| {
             // SAFETY: the handle is alive, and so is the stream while something is queued in it.
             named("cusparseSetStream", unsafe { sys::cusparseSetStream(self.raw, stream.cast()) })
@@ -65,7 +71,7 @@ impl Library {
 
 impl Drop for Library {
     fn drop(&mut self) {
-        if self.context.bind().is_ok() {
+        if let Ok(_entered) = self.context.enter() {
             // SAFETY: created in `open`, destroyed only here. Nothing can be done about a failure.
             let _ = unsafe { sys::cusparseDestroy(self.raw) };
         }

@@ -10,21 +10,19 @@
 
 use super::{Library, named};
 use crate::DeviceError;
-use crate::cuda::arrays::{CsrArrays, Matrix, Offsets};
 use crate::cuda::context::{Context, named as named_driver};
-use crate::cuda::memory::DeviceArray;
-use crate::cuda::row_block::Vectors;
+use crate::gpu::{DeviceArray, DeviceMatrix, Memory, Stream, Vectors, VendorProduct};
 use cudarc::cusparse::sys;
 use cudarc::driver::result;
-use sparsight_kernels::{Kernel, Vendor};
+use sparsight_kernels::Vendor;
 use sparsight_matrix::{Dtype, Scalar, Seconds};
 use std::ffi::c_void;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 /// Launches and copies that one product queues at most. Chosen, above the two or three that profilers show: too many
 /// only makes the groups of a batch smaller.
-pub(in crate::cuda) const ENTRIES: u32 = 4;
+const ENTRIES: u32 = 4;
 
 /// Largest index that the library can read where we store 32 bits.
 const LARGEST: u64 = i32::MAX as u64;
@@ -37,79 +35,88 @@ const WIDE: sys::cusparseIndexType_t = sys::cusparseIndexType_t::CUSPARSE_INDEX_
 /// y = A x by a routine of the library, ready to be queued.
 ///
 /// # Invariants
-/// The arrays of A, x and y outlive it: it belongs to the operand that holds them.
+/// The arrays of A outlive it: it belongs to whoever holds them.
 #[derive(Debug)]
 pub(in crate::cuda) struct Product<T> {
-    context: Arc<Context>,
-    /// Where y lies, and its bytes.
-    y: (u64, usize),
+    library: Arc<Library>,
+    /// Bytes of y.
+    y_bytes: usize,
     /// `None` without non-zeros: then y is 0, and the library is not asked.
-    call: Option<Call<T>>,
+    call: Option<Mutex<Call<T>>>,
     preprocess: Seconds,
 }
 
 impl<T: Scalar> Product<T> {
-    /// Describes the operand to the library and lets it look at the matrix (`cusparseSpMV_preprocess`), and waits.
+    /// Describes the operand to the library, lets it look at the matrix (`cusparseSpMV_preprocess`), runs it once, since its
+    /// kernels are loaded when they first run, for which the driver waits for the stream, and waits.
     ///
     /// # Errors
     /// [`DeviceError::CannotRun`] if indices are too large for the library, [`DeviceError::Infeasible`] if there is no
     /// memory for its buffer, or a failed call.
     ///
+    /// # Safety
+    /// The arrays of `matrix` outlive the product; the vectors are as long as it is wide and high.
+    ///
     /// # Panics
     /// If `routine` reads another format.
-    pub(in crate::cuda) fn prepare(
-        library: &Library,
+    pub(in crate::cuda) unsafe fn prepare(
+        library: &Arc<Library>,
         routine: Vendor,
-        matrix: &Matrix<T>,
-        x: &DeviceArray<T>,
-        y: &DeviceArray<T>,
+        matrix: &DeviceMatrix,
+        vectors: &Vectors,
     ) -> Result<Self, DeviceError> {
         let context = &library.context;
-        context.bind()?;
+        let _entered = context.enter()?;
         let start = Instant::now();
-        let (nrows, ncols) = (y.len() as u64, x.len() as u64);
-        let described = Described::new(routine, matrix, (nrows, ncols))?;
+        let size = |name| matrix.number(name).expect("every matrix has rows and columns");
+        let (nrows, ncols) = (size("nrows"), size("ncols"));
+        let described = Described::new(routine, matrix, T::DTYPE, (nrows, ncols), context)?;
         let call = match described {
-            Some(matrix) => Some(Call::new(library, routine, matrix, x, y)?),
+            Some(matrix) => {
+                let (x, y) = (Vector::new::<T>(vectors.x, ncols)?, Vector::new::<T>(vectors.y, nrows)?);
+                Some(Mutex::new(Call::new(library, routine, matrix, x, y)?))
+            }
             None => None,
         };
         context.synchronize()?;
         let preprocess = Seconds(start.elapsed().as_secs_f64());
-        Ok(Self { context: Arc::clone(context), y: (y.address(), y.bytes()), call, preprocess })
+        let y_bytes = nrows as usize * size_of::<T>();
+        let product = Self { library: Arc::clone(library), y_bytes, call, preprocess };
+        // SAFETY: as the caller promises.
+        unsafe { product.queue(vectors, None)? };
+        context.synchronize()?;
+        Ok(product)
     }
+}
 
-    /// How long preparing took: describing, the library's buffer, and its look at the matrix.
-    pub(in crate::cuda) fn preprocess(&self) -> Seconds {
+impl<T: Scalar> VendorProduct for Product<T> {
+    fn preprocess(&self) -> Seconds {
         self.preprocess
     }
 
-    /// Queues y = A x in the context's stream and does not wait, if `library`'s kernels for it were loaded: a first
-    /// product loads them.
-    pub(in crate::cuda) fn queue(&self, library: &Library) -> Result<(), DeviceError> {
-        let (address, bytes) = self.y;
-        match &self.call {
-            Some(call) => call.queue(library),
-            None if bytes == 0 => Ok(()),
-            None => {
-                // SAFETY: y is that long and alive; the stream is the context's.
-                let set = unsafe { result::memset_d8_async(address, 0, bytes, self.context.stream()) };
-                named_driver("cuMemsetD8Async", set)
-            }
-        }
+    fn entries(&self) -> u32 {
+        ENTRIES
     }
 
-    /// Lets it work on other vectors of the same lengths, and with other factors.
-    ///
-    /// # Errors
-    /// A failed call.
-    pub(in crate::cuda) fn aim(&mut self, v: &Vectors) -> Result<(), DeviceError> {
-        self.y.0 = v.y;
-        if let Some(call) = &mut self.call {
-            call.x.point_to(v.x)?;
-            call.y.point_to(v.y)?;
-            call.scalars = (T::from_f64(v.alpha), T::from_f64(v.beta));
-        }
-        Ok(())
+    unsafe fn queue(&self, v: &Vectors, stream: Option<Stream<'_>>) -> Result<(), DeviceError> {
+        let library = &self.library;
+        let stream = stream.map(|stream| stream.as_raw().cast());
+        library.in_stream(stream, || match &self.call {
+            Some(call) => {
+                let mut call = call.lock().unwrap_or_else(PoisonError::into_inner);
+                call.x.point_to(v.x)?;
+                call.y.point_to(v.y)?;
+                call.scalars = (T::from_f64(v.alpha), T::from_f64(v.beta));
+                call.queue(library)
+            }
+            None if self.y_bytes == 0 => Ok(()),
+            None => {
+                let stream = stream.unwrap_or(library.context.stream());
+                // SAFETY: y is that long and alive.
+                let set = unsafe { result::memset_d8_async(v.y, 0, self.y_bytes, stream) };
+                named_driver("cuMemsetD8Async", set)
+            }
+        })
     }
 }
 
@@ -131,11 +138,10 @@ impl<T: Scalar> Call<T> {
         library: &Library,
         routine: Vendor,
         matrix: Described,
-        x: &DeviceArray<T>,
-        y: &DeviceArray<T>,
+        x: Vector,
+        y: Vector,
     ) -> Result<Self, DeviceError> {
         let algorithm = algorithm(routine);
-        let (x, y) = (Vector::new(x)?, Vector::new(y)?);
         let scalars = (T::from_f64(1.0), T::from_f64(0.0));
         let (alpha, beta) = pointers(&scalars);
         let mut bytes = 0;
@@ -156,7 +162,8 @@ impl<T: Scalar> Call<T> {
         };
         named("cusparseSpMV_bufferSize", asked)?;
         // Never no memory at all: null could be taken for a forgotten buffer.
-        let buffer = DeviceArray::new(&library.context, bytes.max(1))?;
+        let memory: Arc<dyn Memory> = Arc::clone(&library.context) as _;
+        let buffer = DeviceArray::<u8>::new(&memory, bytes.max(1))?;
         let call = Self { algorithm, matrix, x, y, buffer, scalars };
         match call.with(library, sys::cusparseSpMV_preprocess) {
             // The step is optional: an algorithm that has none says so.
@@ -215,34 +222,36 @@ struct Described {
 
 impl Described {
     /// `None` without non-zeros.
-    fn new<T: Scalar>(
+    fn new(
         routine: Vendor,
-        matrix: &Matrix<T>,
+        matrix: &DeviceMatrix,
+        dtype: Dtype,
         (nrows, ncols): (u64, u64),
+        context: &Arc<Context>,
     ) -> Result<Option<Self>, DeviceError> {
         let limit = |what: &str, count: u64| {
             if count <= LARGEST {
                 return Ok(());
             }
             let reason = format!("{count} {what} are more than its 32-bit indices can name");
-            Err(DeviceError::CannotRun { kernel: Kernel::Vendor(routine).to_string(), reason })
+            Err(DeviceError::CannotRun { kernel: format!("cuSPARSE on {}", matrix.format()), reason })
         };
+        let number = |name| matrix.number(name).expect("the format has the numbers that the library is told");
+        let nnz = number("nnz");
         limit("columns", ncols)?;
-        let (rows, cols, values) = (nrows as i64, ncols as i64, value_type(T::DTYPE));
+        if nnz == 0 {
+            return Ok(None);
+        }
+        let (rows, cols, entries) = (nrows as i64, ncols as i64, nnz as i64);
+        let (of, values) = (|name| pointer(matrix.address(name)), value_type(dtype));
         let mut raw = std::ptr::null_mut();
         let mut offsets = None;
-        let status = match (matrix, routine) {
-            (Matrix::Csr(csr), Vendor::CsrAlg1 | Vendor::CsrAlg2) => {
-                let CsrArrays { row_ptr, col_idx, values: entries } = csr;
-                let nnz = entries.len() as u64;
-                if nnz == 0 {
-                    return Ok(None);
-                }
-                let width = match row_ptr {
-                    Offsets::Narrow(_) => {
-                        limit("non-zeros under offsets of 32 bits", nnz).map(|()| NARROW)?
-                    }
-                    Offsets::Wide(_) => WIDE,
+        let status = match routine {
+            Vendor::CsrAlg1 | Vendor::CsrAlg2 => {
+                let width = if matrix.offset_bytes() == 4 {
+                    limit("non-zeros under offsets of 32 bits", nnz).map(|()| NARROW)?
+                } else {
+                    WIDE
                 };
                 // SAFETY: the arrays are on the device, as long as said and outlive the description.
                 let status = unsafe {
@@ -250,10 +259,10 @@ impl Described {
                         &raw mut raw,
                         rows,
                         cols,
-                        nnz as i64,
-                        pointer(row_ptr.address()),
-                        pointer(col_idx.address()),
-                        pointer(entries.address()),
+                        entries,
+                        of("row_ptr"),
+                        of("col_idx"),
+                        of("values"),
                         width,
                         NARROW,
                         FROM_ZERO,
@@ -262,11 +271,7 @@ impl Described {
                 };
                 ("cusparseCreateCsr", status)
             }
-            (Matrix::Coo(coo), Vendor::Coo) => {
-                let nnz = coo.values.len() as u64;
-                if nnz == 0 {
-                    return Ok(None);
-                }
+            Vendor::Coo => {
                 limit("rows", nrows)?;
                 // SAFETY: as above.
                 let status = unsafe {
@@ -274,10 +279,10 @@ impl Described {
                         &raw mut raw,
                         rows,
                         cols,
-                        nnz as i64,
-                        pointer(coo.row_idx.address()),
-                        pointer(coo.col_idx.address()),
-                        pointer(coo.values.address()),
+                        entries,
+                        of("row_idx"),
+                        of("col_idx"),
+                        of("values"),
                         NARROW,
                         FROM_ZERO,
                         values,
@@ -285,18 +290,16 @@ impl Described {
                 };
                 ("cusparseCreateCoo", status)
             }
-            (Matrix::Sell(sell), Vendor::Sell) if sell.shape == Vendor::SLICES => {
-                if sell.nnz == 0 {
-                    return Ok(None);
-                }
-                let stored = sell.values.len() as u64;
+            Vendor::Sell => {
+                let stored = number("stored");
                 let (slice_ptr, width) = if stored <= LARGEST {
-                    let narrow: Vec<u32> =
-                        sell.slice_ptr.to_host()?.into_iter().map(|at| at as u32).collect();
-                    let narrow = offsets.insert(DeviceArray::of(sell.slice_ptr.context(), &narrow)?);
-                    (narrow.address(), NARROW)
+                    let memory: Arc<dyn Memory> = Arc::clone(context) as _;
+                    let wide: Vec<u64> = matrix.words("slice_ptr")?;
+                    let narrow: Vec<u32> = wide.into_iter().map(|at| at as u32).collect();
+                    let narrow = offsets.insert(DeviceArray::of(&memory, &narrow)?);
+                    (pointer(narrow.address()), NARROW)
                 } else {
-                    (sell.slice_ptr.address(), WIDE)
+                    (of("slice_ptr"), WIDE)
                 };
                 // SAFETY: as above; the narrowed offsets live in this description.
                 let status = unsafe {
@@ -304,12 +307,12 @@ impl Described {
                         &raw mut raw,
                         rows,
                         cols,
-                        sell.nnz as i64,
+                        entries,
                         stored as i64,
-                        i64::from(sell.shape.slice),
-                        pointer(slice_ptr),
-                        pointer(sell.col_idx.address()),
-                        pointer(sell.values.address()),
+                        number("slice") as i64,
+                        slice_ptr,
+                        of("col_idx"),
+                        of("values"),
                         width,
                         NARROW,
                         FROM_ZERO,
@@ -318,7 +321,6 @@ impl Described {
                 };
                 ("cusparseCreateSlicedEll", status)
             }
-            _ => unreachable!("{routine} on a matrix in {}", matrix.format()),
         };
         named(status.0, status.1)?;
         Ok(Some(Self { raw, _offsets: offsets }))
@@ -332,6 +334,11 @@ impl Drop for Described {
     }
 }
 
+// SAFETY: handles that the library takes from any thread, one at a time.
+unsafe impl Send for Described {}
+// SAFETY: as above.
+unsafe impl Send for Vector {}
+
 /// The library's description of x or y.
 #[derive(Debug)]
 struct Vector {
@@ -339,10 +346,10 @@ struct Vector {
 }
 
 impl Vector {
-    fn new<T: Scalar>(array: &DeviceArray<T>) -> Result<Self, DeviceError> {
+    fn new<T: Scalar>(address: u64, len: u64) -> Result<Self, DeviceError> {
         let mut raw = std::ptr::null_mut();
-        let (len, address) = (array.len() as i64, pointer(array.address()));
-        // SAFETY: the array is on the device, that long and outlives the description.
+        let (len, address) = (len as i64, pointer(address));
+        // SAFETY: whoever queues a product vouches for the address.
         let status = unsafe { sys::cusparseCreateDnVec(&raw mut raw, len, address, value_type(T::DTYPE)) };
         named("cusparseCreateDnVec", status)?;
         Ok(Self { raw })

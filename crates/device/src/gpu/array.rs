@@ -1,0 +1,271 @@
+//! Arrays in the memory of a GPU: our own, and those of somebody else.
+
+use super::Memory;
+use crate::DeviceError;
+use sparsight_matrix::{Bytes, Infeasible, Scalar};
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+/// Memory of a GPU without a type, freed when dropped. None takes no memory and has the address 0.
+#[derive(Debug)]
+pub(crate) struct DeviceBytes {
+    memory: Arc<dyn Memory>,
+    address: u64,
+    bytes: u64,
+}
+
+impl DeviceBytes {
+    /// Not initialised.
+    pub(crate) fn new(memory: &Arc<dyn Memory>, bytes: u64) -> Result<Self, DeviceError> {
+        let address = if bytes == 0 { 0 } else { memory.allocate(bytes)? };
+        Ok(Self { memory: Arc::clone(memory), address, bytes })
+    }
+
+    /// A copy of `data`.
+    pub(crate) fn of(memory: &Arc<dyn Memory>, data: &[u8]) -> Result<Self, DeviceError> {
+        let mut new = Self::new(memory, data.len() as u64)?;
+        new.write(data)?;
+        Ok(new)
+    }
+
+    pub(crate) fn address(&self) -> u64 {
+        self.address
+    }
+
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    fn write(&mut self, data: &[u8]) -> Result<(), DeviceError> {
+        assert_eq!(data.len() as u64, self.bytes, "as many bytes as there is room for");
+        if data.is_empty() {
+            return Ok(());
+        }
+        // SAFETY: so many bytes were allocated.
+        unsafe { self.memory.write(self.address, data) }
+    }
+
+    pub(crate) fn zero(&mut self) -> Result<(), DeviceError> {
+        if self.bytes == 0 {
+            return Ok(());
+        }
+        // SAFETY: so many bytes were allocated.
+        unsafe { self.memory.zero(self.address, self.bytes) }
+    }
+
+    pub(crate) fn read(&self, data: &mut [u8]) -> Result<(), DeviceError> {
+        assert_eq!(data.len() as u64, self.bytes, "as many bytes as there are");
+        if data.is_empty() {
+            return Ok(());
+        }
+        // SAFETY: so many bytes were allocated.
+        unsafe { self.memory.read(self.address, data) }
+    }
+}
+
+impl Drop for DeviceBytes {
+    fn drop(&mut self) {
+        if self.address != 0 {
+            // SAFETY: allocated in `new`, freed only here.
+            unsafe { self.memory.free(self.address) };
+        }
+    }
+}
+
+/// The bytes of numbers.
+pub(crate) fn bytes_of<E: Copy>(data: &[E]) -> &[u8] {
+    // SAFETY: elements are numbers without padding, so that all their bytes are initialised.
+    unsafe { std::slice::from_raw_parts(data.as_ptr().cast(), size_of_val(data)) }
+}
+
+/// The bytes of numbers, to be written.
+///
+/// # Safety
+/// Every bit pattern must be an `E`.
+pub(crate) unsafe fn bytes_of_mut<E: Copy>(data: &mut [E]) -> &mut [u8] {
+    // SAFETY: elements are numbers without padding; the caller vouches for the bits.
+    unsafe { std::slice::from_raw_parts_mut(data.as_mut_ptr().cast(), size_of_val(data)) }
+}
+
+/// An array on a device, freed when dropped. An empty one takes no memory.
+#[derive(Debug)]
+pub struct DeviceArray<T> {
+    bytes: DeviceBytes,
+    element: PhantomData<T>,
+}
+
+impl<T: Copy> DeviceArray<T> {
+    /// Room for `len` elements, not initialised.
+    ///
+    /// # Errors
+    /// [`Infeasible::DoesNotFit`] if there is not that much memory.
+    pub(crate) fn new(memory: &Arc<dyn Memory>, len: usize) -> Result<Self, DeviceError> {
+        let need = (len as u64).checked_mul(size_of::<T>() as u64);
+        let too_large = || Infeasible::DoesNotFit { need: Bytes(u64::MAX), have: Bytes(0) };
+        let bytes = DeviceBytes::new(memory, need.ok_or_else(too_large)?)?;
+        Ok(Self { bytes, element: PhantomData })
+    }
+
+    /// All bits zero.
+    pub(crate) fn zeroed(memory: &Arc<dyn Memory>, len: usize) -> Result<Self, DeviceError> {
+        let mut array = Self::new(memory, len)?;
+        array.bytes.zero()?;
+        Ok(array)
+    }
+
+    /// A copy of `data`.
+    pub(crate) fn of(memory: &Arc<dyn Memory>, data: &[T]) -> Result<Self, DeviceError> {
+        Ok(Self { bytes: DeviceBytes::of(memory, bytes_of(data))?, element: PhantomData })
+    }
+
+    /// Elements.
+    pub fn len(&self) -> usize {
+        self.bytes.bytes as usize / size_of::<T>()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.bytes.bytes == 0
+    }
+
+    /// Where it lies, as a kernel's argument; 0 if it is empty.
+    pub(crate) fn address(&self) -> u64 {
+        self.bytes.address
+    }
+
+    /// Copies `data` here and waits for it.
+    ///
+    /// # Errors
+    /// [`DeviceError::Driver`].
+    ///
+    /// # Panics
+    /// If `data` has another length.
+    pub fn write(&mut self, data: &[T]) -> Result<(), DeviceError> {
+        assert_eq!(data.len(), self.len(), "as many elements as the array has");
+        self.bytes.write(bytes_of(data))
+    }
+
+    /// All of it, to be read by a product.
+    pub fn as_slice(&self) -> DeviceSlice<'_, T> {
+        let of = Some(self.bytes.memory.id());
+        DeviceSlice { address: self.bytes.address, len: self.len(), of, borrowed: PhantomData }
+    }
+
+    /// All of it, to be written by a product.
+    pub fn as_mut_slice(&mut self) -> DeviceSliceMut<'_, T> {
+        let of = Some(self.bytes.memory.id());
+        DeviceSliceMut { address: self.bytes.address, len: self.len(), of, borrowed: PhantomData }
+    }
+}
+
+impl<T: Scalar> DeviceArray<T> {
+    /// A copy on the host, after everything queued before it.
+    ///
+    /// # Errors
+    /// [`DeviceError::Driver`].
+    pub fn read(&self) -> Result<Vec<T>, DeviceError> {
+        let mut data = Vec::new();
+        self.read_into(&mut data)?;
+        Ok(data)
+    }
+
+    /// The same into memory that is there already: touching gigabytes of new memory takes longer than the copy.
+    ///
+    /// # Errors
+    /// [`DeviceError::Driver`].
+    pub(crate) fn read_into(&self, data: &mut Vec<T>) -> Result<(), DeviceError> {
+        data.resize(self.len(), T::default());
+        self.read_to(data)
+    }
+
+    /// The same into a slice as long as the array.
+    pub(crate) fn read_to(&self, data: &mut [T]) -> Result<(), DeviceError> {
+        // SAFETY: every bit pattern is a float.
+        self.bytes.read(unsafe { bytes_of_mut(data) })
+    }
+}
+
+/// Entries on a GPU that a product reads: of a [`DeviceArray`], or memory of somebody else.
+#[derive(Debug, Clone, Copy)]
+pub struct DeviceSlice<'a, T> {
+    address: u64,
+    len: usize,
+    /// Of which GPU, if that is known.
+    of: Option<usize>,
+    borrowed: PhantomData<&'a T>,
+}
+
+/// Entries on a GPU that a product writes.
+#[derive(Debug)]
+pub struct DeviceSliceMut<'a, T> {
+    address: u64,
+    len: usize,
+    of: Option<usize>,
+    borrowed: PhantomData<&'a mut T>,
+}
+
+impl<T> DeviceSlice<'_, T> {
+    /// `len` entries at `address` that somebody else has allocated: another library, another language.
+    ///
+    /// # Safety
+    /// They lie in the memory of the GPU with which they are used, in its primary context, aligned for `T`; they live as long
+    /// as this and every product that was queued with it, and nobody writes to them meanwhile.
+    pub unsafe fn from_raw(address: u64, len: usize) -> Self {
+        Self { address, len, of: None, borrowed: PhantomData }
+    }
+
+    /// Entries.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    pub(crate) fn address(&self) -> u64 {
+        self.address
+    }
+
+    /// Refuses what is known to lie on another GPU than `memory`.
+    pub(crate) fn check(&self, vector: &'static str, memory: &dyn Memory) -> Result<(), DeviceError> {
+        check(self.of, vector, memory)
+    }
+}
+
+impl<T> DeviceSliceMut<'_, T> {
+    /// As [`DeviceSlice::from_raw`], to be written.
+    ///
+    /// # Safety
+    /// As there; and nobody reads them before the product has ended.
+    pub unsafe fn from_raw(address: u64, len: usize) -> Self {
+        Self { address, len, of: None, borrowed: PhantomData }
+    }
+
+    /// Entries.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    pub(crate) fn address(&self) -> u64 {
+        self.address
+    }
+
+    /// As [`DeviceSlice::check`].
+    pub(crate) fn check(&self, vector: &'static str, memory: &dyn Memory) -> Result<(), DeviceError> {
+        check(self.of, vector, memory)
+    }
+}
+
+fn check(of: Option<usize>, vector: &'static str, memory: &dyn Memory) -> Result<(), DeviceError> {
+    match of {
+        Some(id) if id != memory.id() => Err(DeviceError::OtherDevice { vector }),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,187 @@
+//! From CSR to another format: on the host, or on the GPU itself, as the format's [`Layout`] says.
+
+use super::array::{DeviceBytes, bytes_of, bytes_of_mut};
+use super::device::Shared;
+use super::matrix::upload;
+use super::{ConvertOn, DeviceMatrix, Memory};
+use crate::{DeviceError, Preparation};
+use sparsight_matrix::{Csr, Format, Infeasible, Layout, Limits, NamedArrays, Scalar, Seconds, Step, Stored};
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Converts and uploads, or uploads and converts.
+///
+/// # Errors
+/// [`DeviceError::Infeasible`] if it does not fit; a failed call.
+pub(super) fn load<T: Scalar>(
+    gpu: &Shared,
+    a: &Csr<T>,
+    format: Format,
+    limits: &Limits,
+    place: ConvertOn,
+) -> Result<(DeviceMatrix, Preparation), DeviceError> {
+    let memory = gpu.memory();
+    let start = Instant::now();
+    let stays = format.stays_in_csr();
+    let on_device = !stays && place.device(a.nnz());
+    let layout = if stays || on_device {
+        Some(format.layout::<T>(a.row_ptr(), a.ncols() as u64, limits)?)
+    } else {
+        None
+    };
+    let host = Seconds(start.elapsed().as_secs_f64());
+    let csr_bytes = Csr::<T>::device_bytes(a.nrows() as u64, a.nnz() as u64, T::DTYPE).0;
+    if let Some(layout) = layout
+        && (stays || limits.memory.0 >= layout.most.0.saturating_add(csr_bytes))
+    {
+        let start = Instant::now();
+        // Where nothing is converted, only what the format keeps is brought over.
+        let wanted = |name: &str| !stays || layout.keeps.contains(&name);
+        let arrays: NamedArrays<'_, T> = a.arrays().into_iter().filter(|(name, _)| wanted(name)).collect();
+        let csr = DeviceCsr::upload(gpu, a, &arrays);
+        let uploaded = Seconds(start.elapsed().as_secs_f64());
+        let start = Instant::now();
+        match csr.and_then(|csr| lay_out(gpu, format, csr, layout, limits)) {
+            // Little memory is left, in pieces: without the CSR beside it the format may fit.
+            Err(DeviceError::Infeasible(Infeasible::DoesNotFit { .. })) if !stays => {}
+            laid => {
+                let matrix = laid?;
+                let took = Seconds(start.elapsed().as_secs_f64());
+                let preparation = if stays {
+                    Preparation { convert: host, upload: Seconds(uploaded.0 + took.0), on_device: false }
+                } else {
+                    Preparation { convert: Seconds(host.0 + took.0), upload: uploaded, on_device: true }
+                };
+                return Ok((matrix, preparation));
+            }
+        }
+    }
+    let start = Instant::now();
+    let stored = format.convert(a, limits)?;
+    let convert = Seconds(start.elapsed().as_secs_f64());
+    let start = Instant::now();
+    let size = (a.nrows() as u64, a.ncols() as u64, a.nnz() as u64);
+    let mut matrix = DeviceMatrix::new::<T>(format, size, gpu.offset_bytes(size.2));
+    matrix.tell(&stored.numbers());
+    matrix.add(&memory, &stored.arrays())?;
+    let upload = Seconds(start.elapsed().as_secs_f64());
+    Ok((matrix, Preparation { convert, upload, on_device: false }))
+}
+
+/// A CSR on a GPU, some of its arrays perhaps left at home.
+#[derive(Debug)]
+pub(super) struct DeviceCsr {
+    pub(super) nrows: u64,
+    pub(super) ncols: u64,
+    pub(super) nnz: u64,
+    pub(super) arrays: Vec<(&'static str, DeviceBytes)>,
+}
+
+impl DeviceCsr {
+    fn upload<T: Scalar>(gpu: &Shared, a: &Csr<T>, arrays: &NamedArrays<'_, T>) -> Result<Self, DeviceError> {
+        let (memory, offset_bytes) = (gpu.memory(), gpu.offset_bytes(a.nnz() as u64));
+        let uploaded: Result<Vec<_>, DeviceError> =
+            arrays.iter().map(|(name, array)| Ok((*name, upload(&memory, array, offset_bytes)?))).collect();
+        let (nrows, ncols, nnz) = (a.nrows() as u64, a.ncols() as u64, a.nnz() as u64);
+        Ok(Self { nrows, ncols, nnz, arrays: uploaded? })
+    }
+
+    fn address(&self, name: &str) -> Option<u64> {
+        self.arrays.iter().find(|(known, _)| *known == name).map(|(_, array)| array.address())
+    }
+}
+
+/// Lays a CSR on the GPU out as another format there, and waits for it.
+///
+/// # Errors
+/// [`DeviceError::Infeasible`] if it turns out larger than `limits`; a failed call.
+pub(super) fn lay_out<T: Scalar>(
+    gpu: &Shared,
+    format: Format,
+    csr: DeviceCsr,
+    layout: Layout<T>,
+    limits: &Limits,
+) -> Result<DeviceMatrix, DeviceError> {
+    let memory = gpu.memory();
+    let mut matrix =
+        DeviceMatrix::new::<T>(format, (csr.nrows, csr.ncols, csr.nnz), gpu.offset_bytes(csr.nnz));
+    matrix.tell(&layout.numbers);
+    matrix.add(&memory, &layout.arrays)?;
+    let mut scratch = Vec::new();
+    for (name, array) in &layout.scratch {
+        scratch.push((*name, upload(&memory, array, matrix.offset_bytes())?));
+    }
+    if !layout.steps.is_empty() {
+        let mut laying = Laying { gpu, matrix: &mut matrix, csr: &csr, scratch: &scratch, memory: &memory };
+        for step in &layout.steps {
+            laying.run::<T>(step, limits)?;
+        }
+        gpu.gpu().synchronize()?;
+    }
+    for (name, array) in csr.arrays {
+        if layout.keeps.contains(&name) {
+            matrix.keep(name, array);
+        }
+    }
+    Ok(matrix)
+}
+
+/// A matrix while it is laid out.
+struct Laying<'a> {
+    gpu: &'a Shared,
+    matrix: &'a mut DeviceMatrix,
+    csr: &'a DeviceCsr,
+    scratch: &'a [(&'static str, DeviceBytes)],
+    memory: &'a Arc<dyn Memory>,
+}
+
+impl Laying<'_> {
+    fn run<T: Scalar>(&mut self, step: &Step, limits: &Limits) -> Result<(), DeviceError> {
+        match step {
+            Step::Run { routine, threads, args } => {
+                let words: Vec<u64> = args.iter().map(|name| self.word(name)).collect();
+                let kernels = self.gpu.conversion::<T>(self.csr.nnz)?;
+                // SAFETY: the layout names the routine's parameters, and its arrays are as long as the format says.
+                unsafe { kernels.launch(routine, *threads, &words) }
+            }
+            Step::AddUp { lengths, starts, total } => {
+                let array = self.scratch.iter().find(|(known, _)| known == lengths);
+                let (_, array) = array.expect("a layout adds up an array of its own");
+                let mut each = vec![0_u64; array.bytes() as usize / 8];
+                // SAFETY: every bit pattern is a number.
+                array.read(unsafe { bytes_of_mut(&mut each) })?;
+                let mut sums = Vec::with_capacity(each.len() + 1);
+                let mut sum = 0;
+                for length in each {
+                    sums.push(sum);
+                    sum += length;
+                }
+                sums.push(sum);
+                self.matrix.keep(starts, DeviceBytes::of(self.memory, bytes_of(&sums))?);
+                self.matrix.tell(&vec![(*total, sum)]);
+                Ok(())
+            }
+            Step::Check(fits) => Ok(fits(&|name| self.number(name), limits)?),
+            Step::Room { name, element, len } => {
+                let len = self.number(len);
+                self.matrix.room(self.memory, name, *element, len)
+            }
+        }
+    }
+
+    fn number(&self, name: &str) -> u64 {
+        self.matrix.number(name).expect("a layout names numbers of its own")
+    }
+
+    /// A number, or where an array lies.
+    fn word(&self, name: &str) -> u64 {
+        if name == "null" {
+            return 0;
+        }
+        if let Some(of_csr) = name.strip_prefix("csr.") {
+            return self.csr.address(of_csr).expect("the whole CSR is here while it is converted");
+        }
+        let scratch = || self.scratch.iter().find(|(known, _)| *known == name).map(|(_, a)| a.address());
+        self.matrix.number(name).or_else(scratch).unwrap_or_else(|| self.matrix.address(name))
+    }
+}

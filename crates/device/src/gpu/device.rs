@@ -1,0 +1,267 @@
+//! A GPU as a [`Device`]: loaded kernels, conversions, operands, products.
+
+use super::convert;
+use super::free_grid::FreeGrid;
+use super::generate;
+use super::operand::GpuOperand;
+use super::product::GpuProduct;
+use super::{DeviceArray, DeviceMatrix, Gpu, Memory, Module};
+use crate::{Device, DeviceError, Operand, Partition, Preparation, Product};
+use sparsight_kernels::{
+    BenchmarkMatrix, Candidate, DEVICE_CONVERSION_NNZ, DeviceFacts, Format, Kernel, KernelSource,
+    benchmark_matrix_source, conversion_source, fused_source, source,
+};
+use sparsight_matrix::{Bytes, Csr, Dtype, Limits, Scalar};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// One GPU, or a part of one. It may be used from several threads.
+#[derive(Debug, Clone)]
+pub struct GpuDevice {
+    shared: Arc<Shared>,
+    converts: ConvertOn,
+}
+
+/// Where CSR is converted to formats that have the entries elsewhere: all but those that stay in CSR.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ConvertOn {
+    /// The host, all of its cores; what is uploaded is the format.
+    Host,
+    /// The device, unless its memory cannot hold the CSR beside the format; what is uploaded is the CSR.
+    Device,
+    /// The device from a size on where that is faster, [`DEVICE_CONVERSION_NNZ`].
+    #[default]
+    Faster,
+}
+
+impl ConvertOn {
+    pub(super) fn device(self, nnz: usize) -> bool {
+        match self {
+            Self::Host => false,
+            Self::Device => true,
+            Self::Faster => nnz as u64 >= DEVICE_CONVERSION_NNZ,
+        }
+    }
+}
+
+/// What a GPU and everything on it share: it lives as long as any of them.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    gpu: Arc<dyn Gpu>,
+    /// Whether row offsets have 64 bits also where 32 would do.
+    wide_offsets: bool,
+    modules: Mutex<HashMap<Loaded, Arc<dyn Module>>>,
+}
+
+/// What a loaded module was made for.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum Loaded {
+    Candidate(Candidate, u64),
+    Fused { variants: Vec<(Kernel, u64)>, dtype: Dtype, block: u32 },
+    Generator(Dtype, u64),
+    Conversion(Dtype, u64),
+}
+
+impl Shared {
+    pub(super) fn gpu(&self) -> &dyn Gpu {
+        self.gpu.as_ref()
+    }
+
+    pub(super) fn memory(&self) -> Arc<dyn Memory> {
+        self.gpu.memory()
+    }
+
+    /// Width of the row offsets of a matrix with `nnz` non-zeros, in bytes.
+    pub(super) fn offset_bytes(&self, nnz: u64) -> u64 {
+        if self.wide_offsets { 8 } else { Csr::<f32>::offset_bytes(nnz) }
+    }
+
+    pub(super) fn limits(&self) -> Limits {
+        Limits::with_memory(Bytes(self.gpu.available_bytes()))
+    }
+
+    /// The loaded kernels of a candidate of ours.
+    pub(super) fn candidate(
+        &self,
+        candidate: &Candidate,
+        offset_bytes: u64,
+    ) -> Result<Arc<dyn Module>, DeviceError> {
+        self.loaded(Loaded::Candidate(*candidate, offset_bytes), || {
+            source(candidate, offset_bytes).expect("the vendor's routines are not launched by us")
+        })
+    }
+
+    /// The loaded kernel of parts that share a launch: see [`fused_source`].
+    pub(super) fn fused(
+        &self,
+        variants: &[(Kernel, u64)],
+        dtype: Dtype,
+        block: u32,
+    ) -> Result<Arc<dyn Module>, DeviceError> {
+        self.loaded(Loaded::Fused { variants: variants.to_vec(), dtype, block }, || {
+            fused_source(variants, dtype, block).expect("a partition checks that its kernels can be fused")
+        })
+    }
+
+    /// The loaded kernels that generate and fill.
+    pub(super) fn generator<T: Scalar>(&self, nnz: u64) -> Result<FreeGrid, DeviceError> {
+        let offset_bytes = self.offset_bytes(nnz);
+        let source = benchmark_matrix_source(T::DTYPE, offset_bytes);
+        self.free_grid(Loaded::Generator(T::DTYPE, offset_bytes), source)
+    }
+
+    /// The loaded kernels that lay out formats.
+    pub(super) fn conversion<T: Scalar>(&self, nnz: u64) -> Result<FreeGrid, DeviceError> {
+        let offset_bytes = self.offset_bytes(nnz);
+        let source = conversion_source(T::DTYPE, offset_bytes);
+        self.free_grid(Loaded::Conversion(T::DTYPE, offset_bytes), source)
+    }
+
+    fn free_grid(&self, what: Loaded, source: KernelSource) -> Result<FreeGrid, DeviceError> {
+        let entry_points = source.entry_points.clone();
+        let module = self.loaded(what, || source)?;
+        Ok(FreeGrid::new(module, entry_points, self.gpu.facts().multiprocessors))
+    }
+
+    fn loaded(
+        &self,
+        what: Loaded,
+        source: impl FnOnce() -> KernelSource,
+    ) -> Result<Arc<dyn Module>, DeviceError> {
+        let modules = || self.modules.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(module) = modules().get(&what) {
+            return Ok(Arc::clone(module));
+        }
+        // Nobody waits while it is compiled; should two compile the same, both are right.
+        let module = self.gpu.load(&source())?;
+        modules().insert(what, Arc::clone(&module));
+        Ok(module)
+    }
+
+    /// Room for x and y: x is random and follows from `seed`, since nobody shall time a product of zeros; y is poisoned.
+    pub(super) fn vectors<T: Scalar>(
+        &self,
+        (nrows, ncols): (usize, usize),
+        seed: u64,
+    ) -> Result<(DeviceArray<T>, DeviceArray<T>), DeviceError> {
+        let memory = self.memory();
+        let (x, y) = (DeviceArray::<T>::new(&memory, ncols)?, DeviceArray::new(&memory, nrows)?);
+        let count = ncols as u64;
+        // SAFETY: x is that long.
+        unsafe { self.generator::<T>(0)?.launch("random_x", count, &[count, seed, x.address()])? };
+        self.poison(&y)?;
+        Ok((x, y))
+    }
+
+    /// Fills y with NaN, and waits for it.
+    pub(super) fn poison<T: Scalar>(&self, y: &DeviceArray<T>) -> Result<(), DeviceError> {
+        let count = y.len() as u64;
+        // SAFETY: y is that long.
+        unsafe { self.generator::<T>(0)?.launch("poison", count, &[count, y.address()])? };
+        self.gpu.synchronize()
+    }
+}
+
+impl GpuDevice {
+    /// A GPU that is driven by `gpu`.
+    pub fn new(gpu: Arc<dyn Gpu>) -> Self {
+        Self::of(gpu, false)
+    }
+
+    /// The same with row offsets of 64 bits also where 32 would do: what matrices of more than 2^32 non-zeros have, to be
+    /// tried with small ones.
+    pub fn with_wide_offsets(gpu: Arc<dyn Gpu>) -> Self {
+        Self::of(gpu, true)
+    }
+
+    fn of(gpu: Arc<dyn Gpu>, wide_offsets: bool) -> Self {
+        let modules = Mutex::default();
+        let shared = Arc::new(Shared { gpu, wide_offsets, modules });
+        Self { shared, converts: ConvertOn::default() }
+    }
+
+    /// What drives it.
+    pub fn gpu(&self) -> &dyn Gpu {
+        self.shared.gpu()
+    }
+
+    /// Says where matrices are converted from now on. [`ConvertOn::Faster`] unless this is called.
+    pub fn convert_on(&mut self, place: ConvertOn) {
+        self.converts = place;
+    }
+
+    /// Attributes and measured rates.
+    pub fn facts(&self) -> &DeviceFacts {
+        self.shared.gpu().facts()
+    }
+
+    /// What a matrix, x and y may take now.
+    pub fn limits(&self) -> Limits {
+        self.shared.limits()
+    }
+
+    /// A copy of `data` on the device.
+    ///
+    /// # Errors
+    /// [`DeviceError::Infeasible`] if there is not that much memory.
+    pub fn upload<T: Copy>(&self, data: &[T]) -> Result<DeviceArray<T>, DeviceError> {
+        DeviceArray::of(&self.shared.memory(), data)
+    }
+}
+
+impl GpuDevice {
+    /// `a` in a format on the device, without x and y, and what that took.
+    ///
+    /// # Errors
+    /// [`DeviceError::Infeasible`] if it cannot be held.
+    pub fn store<T: Scalar>(
+        &self,
+        a: &Csr<T>,
+        format: Format,
+    ) -> Result<(DeviceMatrix, Preparation), DeviceError> {
+        convert::load(&self.shared, a, format, &self.limits(), self.converts)
+    }
+
+    /// A benchmark matrix in a format, made on the device, without x and y.
+    ///
+    /// # Errors
+    /// [`DeviceError::Infeasible`] if it cannot be held.
+    pub fn store_benchmark<T: Scalar>(
+        &self,
+        matrix: &BenchmarkMatrix,
+        format: Format,
+    ) -> Result<DeviceMatrix, DeviceError> {
+        generate::generate::<T>(&self.shared, matrix, format, &self.limits())
+    }
+}
+
+impl<T: Scalar> Device<T> for GpuDevice {
+    fn facts(&self) -> &DeviceFacts {
+        self.facts()
+    }
+
+    fn limits(&self) -> Limits {
+        self.limits()
+    }
+
+    fn runs(&self, kernel: Kernel) -> Result<(), DeviceError> {
+        if kernel.is_vendors() { self.shared.gpu().has_vendor(kernel) } else { Ok(()) }
+    }
+
+    fn load(&self, a: &Csr<T>, format: Format) -> Result<Box<dyn Operand<T>>, DeviceError> {
+        let (matrix, preparation) = self.store(a, format)?;
+        Ok(Box::new(GpuOperand::<T>::new(&self.shared, matrix, preparation, 0)?))
+    }
+
+    fn load_parts(&self, a: &Csr<T>, partition: &Partition) -> Result<Box<dyn Product<T>>, DeviceError> {
+        for (_, candidate) in partition.parts() {
+            Device::<T>::runs(self, candidate.kernel)?;
+        }
+        Ok(Box::new(GpuProduct::load(&self.shared, a, partition, self.converts)?))
+    }
+
+    fn generate(&self, matrix: &BenchmarkMatrix, format: Format) -> Result<Box<dyn Operand<T>>, DeviceError> {
+        let stored = self.store_benchmark::<T>(matrix, format)?;
+        Ok(Box::new(GpuOperand::<T>::new(&self.shared, stored, Preparation::default(), matrix.seed)?))
+    }
+}

@@ -1,0 +1,28 @@
+//! GPUs: everything that is the same whichever interface they are driven through.
+//!
+//! ```text
+//! GpuDevice   conversions, operands, products, benchmark matrices    knows formats, recipes and layouts by their names
+//!     |
+//!    Gpu      memory, modules from source, launches, timed batches   knows bytes, addresses and entry points
+//!     |
+//!   cuda      NVIDIA's driver                                         (tests: the emulator)
+//! ```
+//! A matrix is named arrays and numbers ([`sparsight_matrix::Stored`]); a product is a recipe
+//! ([`sparsight_kernels::Recipe`]). Nothing here asks which format or kernel it has before it.
+
+mod array;
+mod convert;
+mod device;
+mod free_grid;
+mod generate;
+mod matrix;
+mod operand;
+mod product;
+mod seam;
+mod stream;
+
+pub use array::{DeviceArray, DeviceSlice, DeviceSliceMut};
+pub use device::{ConvertOn, GpuDevice};
+pub use matrix::DeviceMatrix;
+pub use seam::{Fence, Gpu, LaunchShape, Memory, Module, Parameters, Vectors, VendorProduct};
+pub use stream::Stream;

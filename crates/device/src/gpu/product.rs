@@ -1,0 +1,300 @@
+//! A matrix in row blocks on a GPU, each block in its own format.
+//!
+//! ```text
+//! sequential   launches of part 0, launches of part 1, ...     each writes its slice of y
+//! fused        one launch; the parts lie in its parameter      see sparsight_kernels::fused_source
+//! vendor's     the maker's library on all rows                 no row blocks
+//! ```
+//! Launches are made once. A product copies their arguments and overwrites the words that depend on its vectors and
+//! factors, on the stack: nothing is allocated, and several threads may multiply with one matrix.
+
+use super::convert;
+use super::device::Shared;
+use super::{
+    ConvertOn, DeviceArray, DeviceMatrix, DeviceSlice, DeviceSliceMut, Fence, LaunchShape, Module,
+    Parameters, Stream, Vectors, VendorProduct,
+};
+use crate::product::check_lengths;
+use crate::timing::Caches;
+use crate::{DeviceError, Partition, PartitionError, Preparation, Product};
+use sparsight_kernels::{Candidate, Execution, FUSED_ARGS, FUSED_PARTS, FusedParts, LaunchArg};
+use sparsight_matrix::{Csr, Scalar, Seconds};
+use std::borrow::Cow;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// [`Product`] of [`GpuDevice`](super::GpuDevice).
+#[derive(Debug)]
+pub(super) struct GpuProduct<T: Scalar> {
+    gpu: Arc<Shared>,
+    /// Rows and columns.
+    size: (usize, usize),
+    /// What a product consists of. It points to what is read, which stands below it.
+    work: Work,
+    blocks: Vec<DeviceMatrix>,
+    /// Where two products at once would share memory between thread blocks.
+    fence: Option<Mutex<Box<dyn Fence>>>,
+    /// x and y for products with vectors on the host and for timing, made when first needed.
+    own: Mutex<Option<(DeviceArray<T>, DeviceArray<T>)>>,
+    preparation: Preparation,
+}
+
+#[derive(Debug)]
+enum Work {
+    Ours(Vec<PartLaunch>),
+    /// All rows by a routine of the maker's library.
+    Vendors(Box<dyn VendorProduct>),
+}
+
+/// A launch, and where in it the vectors of each of its parts stand.
+#[derive(Debug)]
+struct PartLaunch {
+    module: Arc<dyn Module>,
+    kernel: usize,
+    shape: LaunchShape,
+    words: Vec<u64>,
+    slots: Vec<Slot>,
+}
+
+/// A word of a launch that changes from product to product.
+#[derive(Debug)]
+struct Slot {
+    place: usize,
+    arg: LaunchArg,
+    /// Bytes of y before the part's own.
+    before: u64,
+}
+
+/// Most words of a launch: those of a fused one.
+const MOST_WORDS: usize = FUSED_PARTS * (2 + FUSED_ARGS);
+
+/// Stand in for vectors that are not known yet.
+const NOWHERE: Vectors = Vectors { x: 0, y: 0, alpha: 0.0, beta: 0.0 };
+
+impl PartLaunch {
+    /// Queues it with these vectors.
+    ///
+    /// # Safety
+    /// The vectors are on the GPU and as long as the matrix is wide and high.
+    unsafe fn queue(&self, v: &Vectors, stream: Option<Stream<'_>>) -> Result<(), DeviceError> {
+        let mut words = [0; MOST_WORDS];
+        let words = &mut words[..self.words.len()];
+        words.copy_from_slice(&self.words);
+        for Slot { place, arg, before } in &self.slots {
+            words[*place] = match arg {
+                LaunchArg::X => v.x,
+                LaunchArg::Y => v.y + before,
+                LaunchArg::Alpha => v.alpha.to_bits(),
+                LaunchArg::Beta => v.beta.to_bits(),
+                LaunchArg::Number(_) | LaunchArg::Array(..) => continue,
+            };
+        }
+        // SAFETY: the recipe names the kernel's parameters, and the arrays are those of the matrix; the caller vouches for
+        // the vectors.
+        unsafe { self.module.queue(self.kernel, self.shape, words, stream) }
+    }
+}
+
+/// The slots of arguments that begin at `place` in the words of a launch.
+fn slots(args: &[LaunchArg], place: usize, before: u64) -> impl Iterator<Item = Slot> {
+    let of_product = |arg: &LaunchArg| !matches!(arg, LaunchArg::Number(_) | LaunchArg::Array(..));
+    let all = args.iter().enumerate().filter(move |(_, arg)| of_product(arg));
+    all.map(move |(at, &arg)| Slot { place: place + at, arg, before })
+}
+
+impl<T: Scalar> GpuProduct<T> {
+    pub(super) fn load(
+        gpu: &Arc<Shared>,
+        a: &Csr<T>,
+        partition: &Partition,
+        converts: ConvertOn,
+    ) -> Result<Self, DeviceError> {
+        partition.check(a)?;
+        let mut preparation = Preparation::default();
+        let mut blocks = Vec::new();
+        for (rows, candidate) in partition.parts() {
+            let whole = *rows == (0..a.nrows());
+            // The library writes all of y; and without non-zeros it is not asked, so that nobody would scale y.
+            if candidate.kernel.is_vendors() && (partition.parts().len() > 1 || a.nnz() == 0) {
+                return Err(PartitionError::NotHere { candidate: *candidate }.into());
+            }
+            let part = if whole { Cow::Borrowed(a) } else { Cow::Owned(a.rows(rows.clone())) };
+            // Asked anew: the parts before it are on the device already.
+            let limits = gpu.limits();
+            let (block, took) = convert::load(gpu, &part, candidate.format(), &limits, converts)?;
+            preparation.convert.0 += took.convert.0;
+            preparation.upload.0 += took.upload.0;
+            preparation.on_device |= took.on_device;
+            blocks.push(block);
+        }
+        let size = (a.nrows(), a.ncols());
+        let mut own = None;
+        let work = match (partition.parts(), partition.execution()) {
+            ([(_, Candidate { kernel, .. })], _) if kernel.is_vendors() => {
+                let routine = kernel.vendor().expect("it is the vendor's");
+                let (x, y) = own.insert(gpu.vectors::<T>(size, 0)?);
+                let v = Vectors { x: x.address(), y: y.address(), alpha: 1.0, beta: 0.0 };
+                // SAFETY: the arrays stand beside the product, behind it, and are dropped after it.
+                let product = unsafe { gpu.gpu().vendor(routine, &blocks[0], T::DTYPE, &v)? };
+                gpu.poison(y)?;
+                preparation.convert.0 += product.preprocess().0;
+                Work::Vendors(product)
+            }
+            (parts, Execution::Sequential) => Work::Ours(sequential::<T>(gpu, parts, &blocks)?),
+            (parts, Execution::Fused) => Work::Ours(fused::<T>(gpu, parts, &blocks)?.into_iter().collect()),
+        };
+        let is_exclusive =
+            |(_, c): &(_, Candidate)| c.kernel.recipe().is_some_and(|recipe| recipe.is_exclusive);
+        let fence = partition
+            .parts()
+            .iter()
+            .any(is_exclusive)
+            .then(|| gpu.gpu().fence())
+            .transpose()?
+            .map(Mutex::new);
+        let (gpu, own) = (Arc::clone(gpu), Mutex::new(own));
+        Ok(Self { gpu, size, work, blocks, fence, own, preparation })
+    }
+
+    /// Queues one product and does not wait.
+    ///
+    /// # Safety
+    /// The vectors are on the GPU and as long as the matrix is wide and high.
+    unsafe fn queue(&self, v: &Vectors, stream: Option<Stream<'_>>) -> Result<(), DeviceError> {
+        // Held while the product is queued, not while it runs.
+        let mut fence = self.fence.as_ref().map(|fence| fence.lock().unwrap_or_else(PoisonError::into_inner));
+        if let Some(fence) = &mut fence {
+            fence.enter(stream)?;
+        }
+        // SAFETY: as the caller promises.
+        unsafe {
+            match &self.work {
+                Work::Ours(launches) => launches.iter().try_for_each(|part| part.queue(v, stream))?,
+                Work::Vendors(product) => product.queue(v, stream)?,
+            }
+        }
+        fence.map_or(Ok(()), |mut fence| fence.leave(stream))
+    }
+
+    /// Gives `with` x and y of its own.
+    fn with_own<R>(
+        &self,
+        with: impl FnOnce(&mut DeviceArray<T>, &mut DeviceArray<T>) -> Result<R, DeviceError>,
+    ) -> Result<R, DeviceError> {
+        let mut own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
+        if own.is_none() {
+            *own = Some(self.gpu.vectors(self.size, 0)?);
+        }
+        let (x, y) = own.as_mut().expect("just made");
+        with(x, y)
+    }
+}
+
+/// The launches of each part, in the order of the parts.
+fn sequential<T: Scalar>(
+    gpu: &Shared,
+    parts: &[(Range<usize>, Candidate)],
+    blocks: &[DeviceMatrix],
+) -> Result<Vec<PartLaunch>, DeviceError> {
+    let mut launches = Vec::new();
+    let overlaps = gpu.gpu().overlaps_launches();
+    for ((rows, candidate), block) in parts.iter().zip(blocks) {
+        let planned = block.launches(candidate, gpu.gpu().most_blocks());
+        if planned.is_empty() {
+            continue;
+        }
+        let module = gpu.candidate(candidate, block.offset_bytes())?;
+        for launch in planned {
+            let mut shape = LaunchShape::linear(launch.grid, candidate.block);
+            shape.overlaps = launch.may_overlap && overlaps;
+            let words = launch.args.iter().map(|&arg| block.word(arg, &NOWHERE)).collect();
+            let slots = slots(&launch.args, 0, rows.start as u64 * T::DTYPE.bytes()).collect();
+            let module = Arc::clone(&module);
+            launches.push(PartLaunch { module, kernel: launch.step, shape, words, slots });
+        }
+    }
+    Ok(launches)
+}
+
+/// The one launch of all parts; none if there are no rows.
+fn fused<T: Scalar>(
+    gpu: &Shared,
+    parts: &[(Range<usize>, Candidate)],
+    blocks: &[DeviceMatrix],
+) -> Result<Option<PartLaunch>, DeviceError> {
+    let (mut variants, mut words, mut all_slots) = (Vec::new(), FusedParts::new(), Vec::new());
+    for ((rows, candidate), block) in parts.iter().zip(blocks) {
+        let mut planned = block.launches(candidate, u32::MAX).into_iter();
+        let Some(launch) = planned.next() else { continue };
+        let variant = (candidate.kernel, block.offset_bytes());
+        let number = variants.iter().position(|v| *v == variant).unwrap_or_else(|| {
+            variants.push(variant);
+            variants.len() - 1
+        });
+        let args: Vec<u64> = launch.args.iter().map(|&arg| block.word(arg, &NOWHERE)).collect();
+        let place = words.push(number, launch.grid, launch.stride, &args);
+        let blocks = words.blocks();
+        if blocks > gpu.gpu().most_blocks().into() || planned.next().is_some() {
+            return Err(PartitionError::TooManyBlocks { blocks }.into());
+        }
+        all_slots.extend(slots(&launch.args, place, rows.start as u64 * T::DTYPE.bytes()));
+    }
+    let Some((_, first)) = parts.first().filter(|_| words.blocks() > 0) else { return Ok(None) };
+    let module = gpu.fused(&variants, T::DTYPE, first.block)?;
+    let mut shape = LaunchShape::linear(words.blocks() as u32, first.block);
+    shape.parameters = Parameters::OneStruct;
+    Ok(Some(PartLaunch { module, kernel: 0, shape, words: words.words().to_vec(), slots: all_slots }))
+}
+
+impl<T: Scalar> Product<T> for GpuProduct<T> {
+    fn preparation(&self) -> Preparation {
+        self.preparation
+    }
+
+    fn memory_bytes(&self) -> u64 {
+        self.blocks.iter().map(DeviceMatrix::bytes).sum()
+    }
+
+    fn multiply(&self, alpha: f64, x: &[T], beta: f64, y: &mut [T]) -> Result<(), DeviceError> {
+        check_lengths(self.size, x.len(), y.len())?;
+        self.with_own(|own_x, own_y| {
+            own_x.write(x)?;
+            if beta != 0.0 {
+                own_y.write(y)?;
+            }
+            let v = Vectors { x: own_x.address(), y: own_y.address(), alpha, beta };
+            // SAFETY: the vectors are the product's own.
+            unsafe { self.queue(&v, None)? };
+            own_y.read_to(y)
+        })
+    }
+
+    fn multiply_on_device(
+        &self,
+        alpha: f64,
+        x: DeviceSlice<'_, T>,
+        beta: f64,
+        y: DeviceSliceMut<'_, T>,
+        stream: Option<Stream<'_>>,
+    ) -> Result<(), DeviceError> {
+        check_lengths(self.size, x.len(), y.len())?;
+        let memory = self.gpu.memory();
+        x.check("x", memory.as_ref())?;
+        y.check("y", memory.as_ref())?;
+        // SAFETY: they are as long as that; whoever made a slice of foreign memory has promised that it is there.
+        unsafe { self.queue(&Vectors { x: x.address(), y: y.address(), alpha, beta }, stream) }
+    }
+
+    fn batch(&self, products: u32, caches: Caches) -> Result<Seconds, DeviceError> {
+        let entries = match &self.work {
+            Work::Ours(launches) => launches.len() as u32,
+            Work::Vendors(product) => product.entries(),
+        };
+        self.with_own(|x, y| {
+            let v = Vectors { x: x.address(), y: y.address(), alpha: 1.0, beta: 0.0 };
+            // SAFETY: the vectors are the product's own.
+            let mut queue = || unsafe { self.queue(&v, None) };
+            self.gpu.gpu().time(products, entries, caches, &mut queue)
+        })
+    }
+}

@@ -1,0 +1,222 @@
+//! What a GPU has to do for [`GpuDevice`](super::GpuDevice): the one place to add an interface of another maker to.
+
+use super::{DeviceMatrix, Stream};
+use crate::DeviceError;
+use crate::timing::Caches;
+use sparsight_kernels::{DeviceFacts, Kernel, KernelSource, Vendor};
+use sparsight_matrix::{Dtype, Seconds};
+use std::fmt::Debug;
+use std::sync::Arc;
+
+/// A GPU, driven through the interface of its maker.
+pub trait Gpu: Debug + Send + Sync {
+    /// Attributes, and rates as far as they were measured.
+    fn facts(&self) -> &DeviceFacts;
+
+    /// Its memory.
+    fn memory(&self) -> Arc<dyn Memory>;
+
+    /// Bytes that a matrix, x and y may take now.
+    fn available_bytes(&self) -> u64;
+
+    /// Most thread blocks of a launch.
+    fn most_blocks(&self) -> u32;
+
+    /// Compiles and loads, if it was not compiled before.
+    ///
+    /// # Errors
+    /// [`DeviceError::Compile`], or a failed call.
+    fn load(&self, source: &KernelSource) -> Result<Arc<dyn Module>, DeviceError>;
+
+    /// Whether a launch may begin before the one in front of it has ended.
+    fn overlaps_launches(&self) -> bool;
+
+    /// Something that orders products in several streams.
+    ///
+    /// # Errors
+    /// A failed call.
+    fn fence(&self) -> Result<Box<dyn Fence>, DeviceError>;
+
+    /// Waits for everything queued in its own stream. Failures of kernels are reported here.
+    ///
+    /// # Errors
+    /// A failed call.
+    fn synchronize(&self) -> Result<(), DeviceError>;
+
+    /// Seconds that `products` calls of `product` take on the device, in its own stream. Each call queues at most `entries`
+    /// launches or copies and does not wait.
+    ///
+    /// # Errors
+    /// The first error of `product`, or a failed call.
+    fn time(
+        &self,
+        products: u32,
+        entries: u32,
+        caches: Caches,
+        product: &mut dyn FnMut() -> Result<(), DeviceError>,
+    ) -> Result<Seconds, DeviceError>;
+
+    /// Whether the library of its maker is here.
+    ///
+    /// # Errors
+    /// [`DeviceError::NoVendor`], [`DeviceError::CannotRun`].
+    fn has_vendor(&self, kernel: Kernel) -> Result<(), DeviceError>;
+
+    /// Describes `matrix` to that library and lets it look at it; the product has run once when this returns, with these
+    /// vectors.
+    ///
+    /// # Errors
+    /// As [`Gpu::has_vendor`]; [`DeviceError::Infeasible`] if there is no memory for its buffer.
+    ///
+    /// # Safety
+    /// The arrays of `matrix` must outlive the product, and the vectors must be as long as it is wide and high.
+    unsafe fn vendor(
+        &self,
+        routine: Vendor,
+        matrix: &DeviceMatrix,
+        dtype: Dtype,
+        vectors: &Vectors,
+    ) -> Result<Box<dyn VendorProduct>, DeviceError>;
+}
+
+/// The memory of a GPU.
+pub trait Memory: Debug + Send + Sync {
+    /// Tells the memory of one GPU from that of another.
+    fn id(&self) -> usize;
+
+    /// Room for so many bytes, at least 1, not initialised: its address.
+    ///
+    /// # Errors
+    /// [`DeviceError::Infeasible`] if there is not that much memory.
+    fn allocate(&self, bytes: u64) -> Result<u64, DeviceError>;
+
+    /// Gives it back, after everything queued that may use it.
+    ///
+    /// # Safety
+    /// `address` comes from [`Memory::allocate`] and is given back once.
+    unsafe fn free(&self, address: u64);
+
+    /// Copies `data` to `address` and waits for it.
+    ///
+    /// # Errors
+    /// A failed call.
+    ///
+    /// # Safety
+    /// `address` is that of as many bytes.
+    unsafe fn write(&self, address: u64, data: &[u8]) -> Result<(), DeviceError>;
+
+    /// Copies what is at `address` to `data`, after everything queued before it, and waits for it.
+    ///
+    /// # Errors
+    /// A failed call.
+    ///
+    /// # Safety
+    /// `address` is that of as many bytes.
+    unsafe fn read(&self, address: u64, data: &mut [u8]) -> Result<(), DeviceError>;
+
+    /// Sets bytes to 0 and waits for it.
+    ///
+    /// # Errors
+    /// A failed call.
+    ///
+    /// # Safety
+    /// `address` is that of as many bytes.
+    unsafe fn zero(&self, address: u64, bytes: u64) -> Result<(), DeviceError>;
+}
+
+/// Machine code on a GPU: the kernels of one source.
+pub trait Module: Debug + Send + Sync {
+    /// Queues a launch of entry point number `kernel` in `stream`, else in the GPU's own, and does not wait.
+    ///
+    /// # Errors
+    /// A failed call. What fails on the device is reported by whoever waits for it.
+    ///
+    /// # Safety
+    /// The arguments are the kernel's parameters, and it stays within the arrays that they name.
+    unsafe fn queue(
+        &self,
+        kernel: usize,
+        shape: LaunchShape,
+        args: &[u64],
+        stream: Option<Stream<'_>>,
+    ) -> Result<(), DeviceError>;
+}
+
+/// The shape of a launch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LaunchShape {
+    /// Blocks in x, y and z.
+    pub grid: (u32, u32, u32),
+    /// Threads a block in x, y and z.
+    pub block: (u32, u32, u32),
+    /// Dynamic shared memory of a block.
+    pub shared_bytes: u32,
+    /// What the words of its arguments are to the kernel.
+    pub parameters: Parameters,
+    /// Whether it begins before the launch in front of it has ended; the kernels must be written for it.
+    pub overlaps: bool,
+}
+
+impl LaunchShape {
+    /// So many blocks of so many threads in a row, each argument a parameter.
+    pub const fn linear(grid: u32, block: u32) -> Self {
+        let (grid, block) = ((grid, 1, 1), (block, 1, 1));
+        Self { grid, block, shared_bytes: 0, parameters: Parameters::Each, overlaps: false }
+    }
+}
+
+/// What the words of a launch are to its kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Parameters {
+    /// Each is a parameter.
+    Each,
+    /// All of them are one.
+    OneStruct,
+}
+
+/// What a product is computed with: the addresses of x and y, and the factors.
+#[derive(Debug, Clone, Copy)]
+pub struct Vectors {
+    /// Where x lies.
+    pub x: u64,
+    /// Where y lies.
+    pub y: u64,
+    /// Of A x.
+    pub alpha: f64,
+    /// Of y.
+    pub beta: f64,
+}
+
+/// y = alpha A x + beta y by a routine of the maker's library.
+pub trait VendorProduct: Debug + Send + Sync {
+    /// How long describing the matrix took, and the library's look at it.
+    fn preprocess(&self) -> Seconds;
+
+    /// Launches and copies that a product queues at most.
+    fn entries(&self) -> u32;
+
+    /// Queues one product in `stream`, else in the GPU's own, and does not wait.
+    ///
+    /// # Errors
+    /// A failed call.
+    ///
+    /// # Safety
+    /// The vectors are on the GPU and as long as the matrix is wide and high.
+    unsafe fn queue(&self, vectors: &Vectors, stream: Option<Stream<'_>>) -> Result<(), DeviceError>;
+}
+
+/// Lets products that must not run at the same time follow each other, in whichever streams they are queued.
+pub trait Fence: Debug + Send {
+    /// What is queued in `stream` from now on begins when everything between the last [`Fence::enter`] and
+    /// [`Fence::leave`] has ended. It costs nothing where the stream is the same.
+    ///
+    /// # Errors
+    /// A failed call.
+    fn enter(&mut self, stream: Option<Stream<'_>>) -> Result<(), DeviceError>;
+
+    /// Everything up to here belongs to the product that entered.
+    ///
+    /// # Errors
+    /// A failed call.
+    fn leave(&mut self, stream: Option<Stream<'_>>) -> Result<(), DeviceError>;
+}

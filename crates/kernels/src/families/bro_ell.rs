@@ -1,0 +1,83 @@
+//! `bro-ell`: one thread per row of BRO-ELL. On a CPU a task is a tile of `block` rows; up to 32 rows of a slice are unpacked
+//! side by side, column by column, so that symbols and values are read about in the order in which they lie.
+
+use super::{CUDA_STORE, cuda};
+use crate::cpu::{CpuProducts, CpuTask};
+use crate::family::{EVERYWHERE, Elsewhere, Family, Run, StripRule, TransferRule, blocks_of_threads};
+use crate::recipe::{LaunchStep, Recipe, no_shared_bytes, rows};
+use crate::{BLOCKS, StripUnit};
+use rayon::prelude::*;
+use sparsight_matrix::{BroEll, BroEllShape, BroEllSlice, Format, Knob, Scalar};
+
+/// One thread per row of BRO-ELL.
+pub(super) static FAMILY: Family = Family {
+    name: "bro-ell",
+    summary: "one thread per row of BRO-ELL",
+    knobs: &[Knob { letter: 'r', meaning: "rows of a slice" }],
+    variants: || BroEllShape::ALL.map(|shape| [shape.slice, 0, 0]).to_vec(),
+    format: |[slice, ..]| Format::of("bro-ell", [slice, 0]),
+    runs_on: |_| EVERYWHERE,
+    blocks: |_| &BLOCKS,
+    run: |_| Run::Launches(&RECIPE),
+    cpu: Some(CpuProducts { f32: product, f64: product }),
+    unit: StripUnit::Rows,
+    threads_per_row: |_| Some(1),
+    thread_blocks: |_, block, f| blocks_of_threads(StripUnit::Rows, 1, block, f),
+    // It is learned alone (Lehnert et al. 2016).
+    strip_rule: StripRule::None,
+    // What packing saves is in the time on the reference: only the ratio of the two devices is borrowed, which takes it for
+    // granted that unpacking costs as much, beside memory, on the one as on the other.
+    transfer_rule: TransferRule::Ell { measured: Some("ell") },
+    table_2: &["BRO-ELL"],
+    neighbours: 4,
+    elsewhere: &[Elsewhere { library: "Tang et al.", name: "BRO-ELL" }],
+};
+
+static RECIPE: Recipe = Recipe {
+    sources: &[CUDA_STORE, cuda!("bro_ell.cu")],
+    definitions: |[slice, ..]| vec![("SLICE", slice)],
+    reads_offsets: false,
+    steps: &[LaunchStep {
+        entry: "bro_ell",
+        part: "",
+        teams: rows,
+        args: &["nrows", "column_ptr", "symbol_ptr", "bits", "symbols", "values", "x", "y", "alpha", "beta"],
+        may_overlap: false,
+    }],
+    shared_bytes: no_shared_bytes,
+    is_exclusive: false,
+};
+
+/// Rows that are unpacked side by side: every block size and every slice of the catalogue is a multiple of it.
+const LANES: usize = 32;
+
+/// y = A x.
+fn product<T: Scalar>(task: CpuTask<'_, T>) {
+    let (a, block, x, y) = (task.matrix::<BroEll<T>>(), task.block, task.x, task.y);
+    y.par_chunks_mut(block).enumerate().for_each(|(task, mut y)| {
+        let mut row = task * block;
+        while !y.is_empty() {
+            let slice = a.slice_of(row);
+            let count = LANES.min(slice.rows().end - row).min(y.len());
+            let lanes;
+            (lanes, y) = y.split_at_mut(count);
+            multiply(&slice, row - slice.rows().start, x, lanes);
+            row += count;
+        }
+    });
+}
+
+/// Sets `y`, at least one and at most [`LANES`] entries, to the product of the slice's rows from `first` on.
+fn multiply<T: Scalar>(slice: &BroEllSlice<'_, T>, first: usize, x: &[T], y: &mut [T]) {
+    // Lanes behind the last row repeat it and are not looked at.
+    let mut columns: [_; LANES] = std::array::from_fn(|lane| slice.columns_of(first + lane.min(y.len() - 1)));
+    y.fill(T::default());
+    for k in 0..slice.width() {
+        let values = &slice.values(k)[first..first + y.len()];
+        for ((y, columns), &value) in y.iter_mut().zip(&mut columns).zip(values) {
+            if let Some(col) = columns.next() {
+                *y += value * x[col as usize];
+            }
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! `coo`: a warp per run of non-zeros, segmented reduction.
+//!
+//! On a CPU a task is a run of 16 `block` non-zeros:
+//!
+//! ```text
+//! row_idx   0 0 1 1 | 1 1 1 1 | 1 3 3 5        three runs of four
+//! writes    y0 y1   |         |   y2 y3 y4 y5  a run owns the rows that start in it, and the empty ones before
+//! carries           | to y1   | to y1          sums for a row that an earlier run owns, added at the end
+//! ```
+//! Carried sums are added in the order of the runs, so y depends on `block` but not on the threads.
+
+use super::{CUDA_CLEAR, CUDA_OVERLAP, cuda};
+use crate::cpu::{Carry, CpuProducts, CpuTask};
+use crate::family::{
+    EVERYWHERE, Elsewhere, Family, ON_GPUS, Run, StripRule, TransferRule, blocks_of_threads,
+};
+use crate::recipe::{LaunchStep, Recipe, Teams, no_shared_bytes, rows};
+use crate::{BLOCKS, Knobs, StripUnit};
+use rayon::prelude::*;
+use sparsight_matrix::{Coo, Format, Knob, Scalar};
+use std::ops::Range;
+
+/// A warp per run of non-zeros of COO: 128 of them, with `i` fewer, which gives a small matrix to more warps.
+pub(super) static FAMILY: Family = Family {
+    name: "coo",
+    summary: "a warp per run of non-zeros of COO, segmented reduction",
+    knobs: &[Knob { letter: 'i', meaning: "non-zeros that a thread takes of a run" }],
+    variants: || vec![[0; 3], [1, 0, 0], [2, 0, 0]],
+    format: |_| Format::of("coo", [0; 2]),
+    // On a CPU runs are as long as the block size says.
+    runs_on: |[items, ..]| if items == 0 { EVERYWHERE } else { ON_GPUS },
+    blocks: |_| &BLOCKS,
+    run: |_| Run::Launches(&RECIPE),
+    cpu: Some(CpuProducts { f32: product, f64: product }),
+    unit: StripUnit::NonZeros,
+    threads_per_row: |_| None,
+    thread_blocks: |_, block, f| blocks_of_threads(StripUnit::NonZeros, 1, block, f),
+    strip_rule: StripRule::Coo,
+    transfer_rule: TransferRule::Coo { measured: None },
+    table_2: &["COO"],
+    neighbours: 4,
+    elsewhere: &[
+        Elsewhere { library: "CUSP", name: "spmv_coo_flat" },
+        Elsewhere { library: "Ginkgo", name: "Coo" },
+    ],
+};
+
+/// The source of the kernel, which HYB has, too.
+pub(super) const CUDA_COO: &str = cuda!("coo.cu");
+
+/// The launch that adds COO to what y is.
+pub(super) const ADD: LaunchStep = LaunchStep {
+    entry: "coo",
+    part: "",
+    teams: |number, knobs, _| Teams {
+        count: number("nnz").div_ceil(u64::from(32 * items(knobs))),
+        threads: 32,
+    },
+    args: &["nnz", "row_idx", "col_idx", "values", "x", "y", "alpha", "beta"],
+    may_overlap: true,
+};
+
+static RECIPE: Recipe = Recipe {
+    sources: &[CUDA_OVERLAP, CUDA_CLEAR, CUDA_COO],
+    definitions: |knobs| vec![("ITEMS", items(knobs)), ("ACCUMULATE", 0)],
+    reads_offsets: false,
+    steps: &[
+        LaunchStep {
+            entry: "clear",
+            part: "",
+            teams: rows,
+            args: &["nrows", "y", "beta"],
+            may_overlap: false,
+        },
+        ADD,
+    ],
+    shared_bytes: no_shared_bytes,
+    is_exclusive: false,
+};
+
+/// Non-zeros that a thread takes of a run.
+pub(super) const fn items(knobs: Knobs) -> u32 {
+    if knobs[0] == 0 { 4 } else { knobs[0] }
+}
+
+fn product<T: Scalar>(task: CpuTask<'_, T>) {
+    let a = task.matrix::<Coo<T>>();
+    add_or_set(a, task.block, Start::Zero, task.x, task.y, &mut task.scratch.carries);
+}
+
+/// Non-zeros of a task for each row that a task of the other kernels has: about the work of rows of that
+/// length, so that the block sizes of the catalogue span the same range of work in every kernel. Chosen.
+const NON_ZEROS_A_ROW: usize = 16;
+
+/// What the product is added to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Start {
+    /// y = A x.
+    Zero,
+    /// y = y + A x.
+    AsItIs,
+}
+
+/// y = A x or y = y + A x. `carries` is scratch.
+pub(super) fn add_or_set<T: Scalar>(
+    a: &Coo<T>,
+    block: usize,
+    start: Start,
+    x: &[T],
+    y: &mut [T],
+    carries: &mut Vec<Carry<T>>,
+) {
+    let length = NON_ZEROS_A_ROW * block;
+    let count = a.nnz().div_ceil(length);
+    if count == 0 {
+        if start == Start::Zero {
+            y.par_chunks_mut(length).for_each(|y| y.fill(T::default()));
+        }
+        return;
+    }
+    carries.resize(count, Carry::default());
+    let runs = Runs { a, x, start, length, count };
+    runs.multiply(0..count, y, carries);
+    // The first run carries nothing: no row starts before it.
+    for carry in &carries[1..] {
+        y[carry.row] += carry.sum;
+    }
+}
+
+/// The non-zeros of a matrix in runs of `length`.
+struct Runs<'a, T> {
+    a: &'a Coo<T>,
+    x: &'a [T],
+    start: Start,
+    length: usize,
+    count: usize,
+}
+
+impl<T: Scalar> Runs<'_, T> {
+    /// First row that `run` owns: the one after the row of the last entry before it.
+    fn first_row(&self, run: usize) -> usize {
+        match run {
+            0 => 0,
+            run if run == self.count => self.a.nrows(),
+            run => self.a.row_idx()[run * self.length - 1] as usize + 1,
+        }
+    }
+
+    /// Multiplies `runs`, in halves in parallel; `y` is the rows that they own, `carries` has one entry a run.
+    fn multiply(&self, runs: Range<usize>, y: &mut [T], carries: &mut [Carry<T>]) {
+        if let [carry] = carries {
+            *carry = self.multiply_one(runs.start, y);
+            return;
+        }
+        let middle = runs.start + runs.len() / 2;
+        let (y1, y2) = y.split_at_mut(self.first_row(middle) - self.first_row(runs.start));
+        let (carries1, carries2) = carries.split_at_mut(middle - runs.start);
+        rayon::join(
+            || self.multiply(runs.start..middle, y1, carries1),
+            || self.multiply(middle..runs.end, y2, carries2),
+        );
+    }
+
+    /// Multiplies one run into the rows that it owns, `y`, and gives what belongs to the row before them.
+    fn multiply_one(&self, run: usize, y: &mut [T]) -> Carry<T> {
+        if self.start == Start::Zero {
+            y.fill(T::default());
+        }
+        let first_row = self.first_row(run);
+        let range = run * self.length..((run + 1) * self.length).min(self.a.nnz());
+        let rows = &self.a.row_idx()[range.clone()];
+        let cols = &self.a.col_idx()[range.clone()];
+        let values = &self.a.values()[range];
+
+        let mut carry = Carry { row: first_row.saturating_sub(1), sum: T::default() };
+        let (mut row, mut sum) = (carry.row, T::default());
+        let mut finish = |row: usize, sum: T| {
+            if row < first_row {
+                carry.sum = sum;
+            } else {
+                y[row - first_row] += sum;
+            }
+        };
+        for ((&entry_row, &col), &value) in rows.iter().zip(cols).zip(values) {
+            let entry_row = entry_row as usize;
+            if entry_row != row {
+                finish(row, sum);
+                (row, sum) = (entry_row, T::default());
+            }
+            sum += value * self.x[col as usize];
+        }
+        finish(row, sum);
+        carry
+    }
+}

@@ -1,0 +1,90 @@
+//! `csr-balanced`: a thread block per tile of CSR, about as many rows and non-zeros in each.
+//!
+//! On a CPU a task is a run of tiles with about 16 `block` rows and non-zeros, counted together. The rows of a task are
+//! neighbours, so it writes a part of y of its own; a long row belongs to the task in whose tiles it starts, and is added up
+//! by all threads.
+
+use super::{CUDA_SEGMENT, CUDA_STORE, CUDA_TEAM, cuda, segment_bytes};
+use crate::cpu::rows::{LANES, long_row, strided};
+use crate::cpu::{CpuProducts, CpuTask};
+use crate::family::{EVERYWHERE, Elsewhere, Family, Run, StripRule, TransferRule};
+use crate::recipe::{LaunchStep, Recipe, Teams};
+use crate::{BLOCKS, StripUnit};
+use rayon::prelude::*;
+use sparsight_matrix::{BalancedCsr, Format, Knob, Scalar, TileShape, TileTable};
+
+/// A thread block per tile of CSR.
+pub(super) static FAMILY: Family = Family {
+    name: "csr-balanced",
+    summary: "a thread block per tile of CSR, of about as many rows and non-zeros",
+    knobs: &[Knob { letter: 'i', meaning: "rows and non-zeros of a tile" }],
+    variants: || TileShape::ALL.map(|shape| [shape.items, 0, 0]).to_vec(),
+    format: |[items, ..]| Format::of("csr-balanced", [items, 0]),
+    runs_on: |_| EVERYWHERE,
+    blocks: |_| &BLOCKS,
+    run: |_| Run::Launches(&RECIPE),
+    cpu: Some(CpuProducts { f32: product, f64: product }),
+    unit: StripUnit::Items,
+    threads_per_row: |_| None,
+    // One a tile, however large it is.
+    thread_blocks: |[items, ..], _, f| TileTable::tile_count(f.nrows, f.nnz, TileShape { items }) as f64,
+    strip_rule: StripRule::Coo,
+    transfer_rule: TransferRule::Coo { measured: None },
+    // What balances by non-zeros waits for no longest row, but reads the row offsets.
+    table_2: &["CSR", "COO"],
+    neighbours: 4,
+    elsewhere: &[
+        Elsewhere { library: "rocSPARSE", name: "csr, algorithm adaptive" },
+        Elsewhere { library: "Ginkgo", name: "Csr, strategy load_balance" },
+    ],
+};
+
+static RECIPE: Recipe = Recipe {
+    sources: &[CUDA_STORE, CUDA_TEAM, CUDA_SEGMENT, cuda!("csr_balanced.cu")],
+    definitions: |[items, ..]| vec![("ITEMS", items)],
+    reads_offsets: true,
+    steps: &[LaunchStep {
+        entry: "csr_balanced",
+        part: "",
+        teams: |number, _, block| Teams { count: number("tile_count"), threads: block },
+        args: &[
+            "tiles", "segments", "partials", "counters", "row_ptr", "col_idx", "values", "x", "y", "alpha",
+            "beta",
+        ],
+        may_overlap: false,
+    }],
+    // The products of a tile, one place in 33 left out, and what long rows take.
+    shared_bytes: |[items, ..], dtype| {
+        u64::from(2 * items + 2 * items / 32) * dtype.bytes() + segment_bytes(dtype)
+    },
+    is_exclusive: true,
+};
+
+/// Rows and non-zeros of a task for each row that a task of the other kernels has, as in COO.
+const ITEMS_A_ROW: usize = 16;
+
+/// y = A x.
+fn product<T: Scalar>(task: CpuTask<'_, T>) {
+    let BalancedCsr { csr: a, tiles } = task.matrix::<BalancedCsr<T>>();
+    let (block, x, y) = (task.block, task.x, task.y);
+    let tiles_a_task = (ITEMS_A_ROW * block).div_ceil(tiles.shape().items as usize);
+    let mut rest = y;
+    let mut tasks = Vec::with_capacity(tiles.tiles().len().div_ceil(tiles_a_task));
+    let firsts = tiles.tiles().iter().step_by(tiles_a_task).map(|tile| tile.first_row as usize);
+    let ends = firsts.clone().skip(1).chain([a.nrows()]);
+    for (first, end) in firsts.zip(ends) {
+        let (part, behind) = rest.split_at_mut(end - first);
+        tasks.push((first, part));
+        rest = behind;
+    }
+    tasks.into_par_iter().for_each(|(first, part)| {
+        for (row, y) in (first..).zip(part) {
+            let (cols, values) = a.row(row);
+            *y = if cols.len() > tiles.shape().items as usize {
+                long_row(cols, values, x)
+            } else {
+                strided::<T, LANES>(cols, values, x)
+            };
+        }
+    });
+}

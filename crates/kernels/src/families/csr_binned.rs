@@ -1,0 +1,116 @@
+//! `csr-binned`: as many threads per row of CSR as its length asks for.
+//!
+//! On a CPU a task is `block` places in the order of the bins, so that its rows are about as long; rows beyond the bins are
+//! added up by all threads.
+
+use super::{CUDA_SEGMENT, CUDA_STORE, CUDA_TEAM, cuda, segment_bytes};
+use crate::cpu::rows::{LANES, long_row, strided};
+use crate::cpu::{CpuProducts, CpuTask};
+use crate::family::{EVERYWHERE, Elsewhere, Family, Run, StripRule, TransferRule, blocks_of_threads};
+use crate::recipe::{LaunchStep, Recipe, Teams};
+use crate::{BLOCKS, StripUnit};
+use sparsight_matrix::{BinnedCsr, Format, RowBins, Scalar};
+
+/// Teams of threads per row of CSR, larger ones for longer rows.
+pub(super) static FAMILY: Family = Family {
+    name: "csr-binned",
+    summary: "teams of threads per row of CSR, larger ones for longer rows",
+    knobs: &[],
+    variants: || vec![[0; 3]],
+    format: |_| Format::of("csr-binned", [0; 2]),
+    runs_on: |_| EVERYWHERE,
+    blocks: |_| &BLOCKS,
+    run: |_| Run::Launches(&RECIPE),
+    cpu: Some(CpuProducts { f32: product, f64: product }),
+    unit: StripUnit::NonZeros,
+    threads_per_row: |_| None,
+    thread_blocks: |_, block, f| blocks_of_threads(StripUnit::NonZeros, 1, block, f),
+    strip_rule: StripRule::None,
+    // It gives threads to non-zeros in proportion, as csr-balanced does.
+    transfer_rule: TransferRule::Coo { measured: Some("csr-balanced/i1024") },
+    table_2: &["CSR", "COO"],
+    neighbours: 4,
+    elsewhere: &[Elsewhere { library: "Ashari et al.", name: "ACSR" }],
+};
+
+static RECIPE: Recipe = Recipe {
+    sources: &[CUDA_STORE, CUDA_TEAM, CUDA_SEGMENT, cuda!("csr_binned.cu")],
+    definitions: |_| Vec::new(),
+    reads_offsets: true,
+    steps: &[LaunchStep {
+        entry: "csr_binned",
+        part: "",
+        teams: |number, _, block| Teams { count: blocks(number, block), threads: block },
+        args: &[
+            "segment_count",
+            "cut",
+            "end_32",
+            "end_16",
+            "end_8",
+            "end_4",
+            "end_2",
+            "end_1",
+            "order",
+            "starts",
+            "lengths",
+            "segments",
+            "partials",
+            "counters",
+            "col_idx",
+            "values",
+            "x",
+            "y",
+            "alpha",
+            "beta",
+        ],
+        may_overlap: false,
+    }],
+    shared_bytes: |_, dtype| segment_bytes(dtype),
+    is_exclusive: true,
+};
+
+/// Thread blocks of a launch: one per segment, and for each bin as many as hold its teams. The same arithmetic stands in
+/// `csr_binned.cu`.
+fn blocks(number: &dyn Fn(&str) -> u64, block: u32) -> u64 {
+    let ends = ["cut", "end_32", "end_16", "end_8", "end_4", "end_2", "end_1"].map(number);
+    let bins = ends.windows(2).zip(RowBins::THREADS);
+    number("segment_count")
+        + bins.map(|(ends, threads)| (ends[1] - ends[0]).div_ceil((block / threads).into())).sum::<u64>()
+}
+
+/// y = A x.
+fn product<T: Scalar>(task: CpuTask<'_, T>) {
+    let BinnedCsr { csr: a, bins } = task.matrix::<BinnedCsr<T>>();
+    let (x, cut) = (task.x, bins.ends()[0] as usize);
+    task.scratch.places.to_rows(task.block, task.y, &mut task.scratch.sums, |first, sums| {
+        for (place, sum) in (first..).zip(sums) {
+            let (cols, values) = a.row(bins.order()[place] as usize);
+            *sum = if place < cut { long_row(cols, values, x) } else { strided::<T, LANES>(cols, values, x) };
+        }
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sparsight_matrix::{Csr, Limits, Stored};
+
+    #[test]
+    fn blocks_of_bins_are_those_worked_by_hand() {
+        let of = |lengths: &[u64]| {
+            let mut row_ptr = vec![0];
+            for length in lengths {
+                row_ptr.push(row_ptr[row_ptr.len() - 1] + length);
+            }
+            let layout = Format::known("csr-binned").layout::<f32>(&row_ptr, 9_000, &Limits::NONE).unwrap();
+            let number = |name: &str| layout.numbers.iter().find(|(known, _)| *known == name).unwrap().1;
+            blocks(&number, 64)
+        };
+        // 5,000 entries: 2 segments. 3 rows of 100, a warp each: 2 blocks of 64. 65 rows of 1 entry: 2 blocks.
+        assert_eq!(of(&[vec![5_000], vec![100; 3], vec![1; 65]].concat()), 2 + 2 + 2);
+        assert_eq!(of(&[]), 0);
+        let empty = Csr::<f32>::try_new(0, 0, vec![0], vec![], vec![]).unwrap();
+        let stored = Format::known("csr-binned").convert(&empty, &Limits::NONE).unwrap();
+        assert!(stored.numbers().iter().all(|(_, number)| *number == 0));
+    }
+}

@@ -1,0 +1,68 @@
+//! `cusparse-csr`, `cusparse-coo`, `cusparse-sell`: routines of the vendor's own library, cuSPARSE (`cusparseSpMV` after
+//! `cusparseSpMV_preprocess`). Candidates like ours, but its code, its threads and its blocks.
+
+use crate::family::{Elsewhere, Family, ON_GPUS, Run, StripRule, TransferRule, blocks_of_threads};
+use crate::{StripUnit, Vendor};
+use sparsight_matrix::{Format, Knob};
+
+/// The library decides.
+const NO_BLOCKS: &[u32] = &[0];
+
+/// CSR, algorithm 1, the library's default, and 2, which gives the same y bit by bit on every run.
+pub(super) static CSR: Family = Family {
+    name: "cusparse-csr",
+    summary: "cuSPARSE on CSR",
+    knobs: &[Knob { letter: 'a', meaning: "algorithm" }],
+    variants: || vec![[1, 0, 0], [2, 0, 0]],
+    format: |_| Format::csr(),
+    run: |[algorithm, ..]| Run::Vendor(if algorithm == 1 { Vendor::CsrAlg1 } else { Vendor::CsrAlg2 }),
+    table_2: &["CSR", "COO"],
+    elsewhere: &[Elsewhere { library: "cuSPARSE", name: "CUSPARSE_SPMV_CSR_ALG1, CUSPARSE_SPMV_CSR_ALG2" }],
+    ..ROUTINE
+};
+
+/// COO, algorithm 1.
+pub(super) static COO: Family = Family {
+    name: "cusparse-coo",
+    summary: "cuSPARSE on COO",
+    format: |_| Format::of("coo", [0; 2]),
+    run: |_| Run::Vendor(Vendor::Coo),
+    table_2: &["COO"],
+    elsewhere: &[Elsewhere { library: "cuSPARSE", name: "CUSPARSE_SPMV_COO_ALG1" }],
+    ..ROUTINE
+};
+
+/// Sliced ELL with slices of 32 rows, which the library does not sort.
+pub(super) static SELL: Family = Family {
+    name: "cusparse-sell",
+    summary: "cuSPARSE on sliced ELL",
+    format: |_| Format::of("sell", [32, 1]),
+    run: |_| Run::Vendor(Vendor::Sell),
+    table_2: &["SELL-C-sigma"],
+    elsewhere: &[Elsewhere { library: "cuSPARSE", name: "CUSPARSE_SPMV_SELL_ALG1" }],
+    ..ROUTINE
+};
+
+/// What all routines have in common. Nobody knows how they share out the work: of a strip only this is known, that it is
+/// made of non-zeros, and no time is carried to another device.
+const ROUTINE: Family = Family {
+    name: "",
+    summary: "",
+    knobs: &[],
+    variants: || vec![[0; 3]],
+    format: |_| Format::csr(),
+    runs_on: |_| ON_GPUS,
+    blocks: |_| NO_BLOCKS,
+    run: |_| Run::Vendor(Vendor::CsrAlg1),
+    cpu: None,
+    unit: StripUnit::NonZeros,
+    threads_per_row: |_| None,
+    thread_blocks: |_, block, f| {
+        if block == 0 { 0.0 } else { blocks_of_threads(StripUnit::NonZeros, 1, block, f) }
+    },
+    strip_rule: StripRule::None,
+    transfer_rule: TransferRule::None,
+    table_2: &[],
+    neighbours: 4,
+    elsewhere: &[],
+};

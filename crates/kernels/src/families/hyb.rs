@@ -1,0 +1,55 @@
+//! `hyb`: ELL, then COO added to it.
+
+use super::coo::{self, CUDA_COO, Start};
+use super::ell::{self, CUDA_ELL};
+use super::{CUDA_OVERLAP, CUDA_STORE};
+use crate::cpu::{CpuProducts, CpuTask};
+use crate::family::{EVERYWHERE, Elsewhere, Family, Run, StripRule, TransferRule, blocks_of_threads};
+use crate::recipe::{LaunchStep, Recipe, no_shared_bytes};
+use crate::{BLOCKS, StripUnit};
+use sparsight_matrix::{Format, Hyb, Scalar};
+
+/// ELL, then COO.
+pub(super) static FAMILY: Family = Family {
+    name: "hyb",
+    summary: "one thread per row of the ELL part, then a warp per run of the COO part",
+    knobs: &[],
+    variants: || vec![[0; 3]],
+    format: |_| Format::of("hyb", [0; 2]),
+    runs_on: |_| EVERYWHERE,
+    blocks: |_| &BLOCKS,
+    run: |_| Run::Launches(&RECIPE),
+    cpu: Some(CpuProducts { f32: product, f64: product }),
+    unit: StripUnit::Rows,
+    threads_per_row: |_| Some(1),
+    thread_blocks: |_, block, f| blocks_of_threads(StripUnit::Rows, 1, block, f),
+    strip_rule: StripRule::Parts { ell: "ell", coo: "coo" },
+    transfer_rule: TransferRule::Parts,
+    // Those of its two parts.
+    table_2: &["COO", "ELL"],
+    neighbours: 4,
+    elsewhere: &[
+        Elsewhere { library: "CUSP", name: "spmv_hyb" },
+        Elsewhere { library: "Ginkgo", name: "Hybrid" },
+    ],
+};
+
+static RECIPE: Recipe = Recipe {
+    sources: &[CUDA_STORE, CUDA_OVERLAP, CUDA_ELL, CUDA_COO],
+    definitions: |_| vec![("ITEMS", coo::items([0; 3])), ("ACCUMULATE", 1), ("FOLLOWED", 1)],
+    reads_offsets: false,
+    steps: &[
+        // With width 0 this only scales y.
+        LaunchStep { part: "ell.", ..ell::STEP },
+        LaunchStep { part: "coo.", ..coo::ADD },
+    ],
+    shared_bytes: no_shared_bytes,
+    is_exclusive: false,
+};
+
+/// y = A x.
+fn product<T: Scalar>(task: CpuTask<'_, T>) {
+    let a = task.matrix::<Hyb<T>>();
+    ell::multiply(a.ell(), task.block, task.x, task.y);
+    coo::add_or_set(a.coo(), task.block, Start::AsItIs, task.x, task.y, &mut task.scratch.carries);
+}

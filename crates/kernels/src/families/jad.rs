@@ -1,0 +1,77 @@
+//! `jad`: one thread per row of JAD. On a CPU a task is a tile of `block` places, whose diagonals are added one after the
+//! other; sums are then gathered in the order of the rows.
+
+use super::{CUDA_STORE, cuda};
+use crate::cpu::{CpuProducts, CpuTask};
+use crate::family::{EVERYWHERE, Family, Run, StripRule, TransferRule, blocks_of_threads};
+use crate::recipe::{LaunchStep, Recipe, no_shared_bytes, rows};
+use crate::{BLOCKS, StripUnit};
+use sparsight_matrix::{Format, Jad, Scalar};
+
+/// One thread per row of JAD.
+pub(super) static FAMILY: Family = Family {
+    name: "jad",
+    summary: "one thread per row of JAD",
+    knobs: &[],
+    variants: || vec![[0; 3]],
+    format: |_| Format::of("jad", [0; 2]),
+    runs_on: |_| EVERYWHERE,
+    blocks: |_| &BLOCKS,
+    run: |_| Run::Launches(&RECIPE),
+    cpu: Some(CpuProducts { f32: product, f64: product }),
+    unit: StripUnit::Rows,
+    threads_per_row: |_| Some(1),
+    thread_blocks: |_, block, f| blocks_of_threads(StripUnit::Rows, 1, block, f),
+    strip_rule: StripRule::Ell,
+    transfer_rule: TransferRule::Ell { measured: None },
+    // One thread per row, as in ELL, without the padding.
+    table_2: &["ELL"],
+    neighbours: 4,
+    elsewhere: &[],
+};
+
+static RECIPE: Recipe = Recipe {
+    sources: &[CUDA_STORE, cuda!("jad.cu")],
+    definitions: |_| Vec::new(),
+    reads_offsets: false,
+    steps: &[LaunchStep {
+        entry: "jad",
+        part: "",
+        teams: rows,
+        args: &[
+            "nrows",
+            "diagonals",
+            "permutation",
+            "diagonal_ptr",
+            "col_idx",
+            "values",
+            "x",
+            "y",
+            "alpha",
+            "beta",
+        ],
+        may_overlap: false,
+    }],
+    shared_bytes: no_shared_bytes,
+    is_exclusive: false,
+};
+
+/// y = A x.
+fn product<T: Scalar>(task: CpuTask<'_, T>) {
+    let (a, x) = (task.matrix::<Jad<T>>(), task.x);
+    task.scratch.places.to_rows(task.block, task.y, &mut task.scratch.sums, |place, sums| {
+        sums.fill(T::default());
+        for diagonal in a.diagonal_ptr().windows(2) {
+            let first = diagonal[0] as usize + place;
+            let end = (first + sums.len()).min(diagonal[1] as usize);
+            // Diagonals never get longer.
+            if first >= end {
+                break;
+            }
+            let (cols, values) = (&a.col_idx()[first..end], &a.values()[first..end]);
+            for ((sum, &col), &value) in sums.iter_mut().zip(cols).zip(values) {
+                *sum += value * x[col as usize];
+            }
+        }
+    });
+}

@@ -1,0 +1,47 @@
+//! The kernel families, one file each, beside their CUDA sources. To add a kernel, add its file here and name it in
+//! [`FAMILIES`].
+
+mod bro_ell;
+mod coo;
+mod csr_balanced;
+mod csr_binned;
+mod csr_scalar;
+mod csr_vector;
+mod cusparse;
+mod ell;
+mod hyb;
+mod jad;
+mod sell;
+
+use crate::Family;
+use crate::source::cuda;
+use sparsight_matrix::Dtype;
+
+/// All families, in the order in which tables list their kernels.
+pub(crate) static FAMILIES: [&Family; 13] = [
+    &csr_scalar::FAMILY,
+    &csr_vector::FAMILY,
+    &csr_balanced::FAMILY,
+    &csr_binned::FAMILY,
+    &coo::FAMILY,
+    &ell::FAMILY,
+    &hyb::FAMILY,
+    &jad::FAMILY,
+    &sell::FAMILY,
+    &bro_ell::FAMILY,
+    &cusparse::CSR,
+    &cusparse::COO,
+    &cusparse::SELL,
+];
+
+// What several kernels have in common.
+const CUDA_STORE: &str = cuda!("store.cu");
+const CUDA_OVERLAP: &str = cuda!("overlap.cu");
+const CUDA_TEAM: &str = cuda!("team.cu");
+const CUDA_SEGMENT: &str = cuda!("segment.cu");
+const CUDA_CLEAR: &str = cuda!("clear.cu");
+
+/// Shared memory of what adds up long rows: a sum per warp, of at most 32, and a flag.
+fn segment_bytes(dtype: Dtype) -> u64 {
+    32 * dtype.bytes() + 8
+}

@@ -1,0 +1,120 @@
+//! `sell`: one or several threads per row of SELL-C-sigma. On a CPU a task is a tile of `block` places, within each slice
+//! column by column, as in `ell`; sums are then gathered in the order of the rows.
+
+use super::{CUDA_STORE, cuda};
+use crate::cpu::{CpuProducts, CpuTask};
+use crate::family::{
+    EVERYWHERE, Elsewhere, Family, ON_GPUS, Run, StripRule, TransferRule, blocks_of_threads,
+};
+use crate::recipe::{LaunchStep, Recipe, Teams, no_shared_bytes, rows};
+use crate::{BLOCKS, Knobs, StripUnit};
+use sparsight_matrix::{Format, Knob, Scalar, Sell, SellShape};
+
+/// One thread per row of SELL-C-sigma; with `t` as many, of as many warps, where slices have 32 rows.
+pub(super) static FAMILY: Family = Family {
+    name: "sell",
+    summary: "one thread per row of SELL-C-sigma, or several of as many warps",
+    knobs: &[
+        Knob { letter: 'c', meaning: "rows of a slice" },
+        Knob { letter: 's', meaning: "rows of a window in which they are sorted by length" },
+        Knob { letter: 't', meaning: "threads per row" },
+    ],
+    variants,
+    format: |[slice, sigma, _]| Format::of("sell", [slice, sigma]),
+    // On a CPU a row is done by one thread.
+    runs_on: |[.., threads]| if threads == 0 { EVERYWHERE } else { ON_GPUS },
+    // A slice takes a warp for each of its threads per row.
+    blocks: |[.., threads]| if threads == 4 { BLOCKS.split_at(1).1 } else { &BLOCKS },
+    run: |[.., threads]| Run::Launches(if threads == 0 { &ONE_THREAD } else { &TEAM }),
+    cpu: Some(CpuProducts { f32: product, f64: product }),
+    unit: StripUnit::Rows,
+    threads_per_row: |knobs| Some(threads(knobs)),
+    thread_blocks: |knobs, block, f| blocks_of_threads(StripUnit::Rows, threads(knobs), block, f),
+    // It is learned alone (Lehnert et al. 2016).
+    strip_rule: StripRule::None,
+    // On rows of one length SELL is ELL slice by slice.
+    transfer_rule: TransferRule::Ell { measured: Some("ell") },
+    table_2: &["SELL-C-sigma"],
+    neighbours: 2,
+    elsewhere: &[
+        Elsewhere { library: "Ginkgo", name: "Sellp" },
+        Elsewhere { library: "PETSc", name: "MATSELL" },
+    ],
+};
+
+/// Several threads per row without sorting and with the smallest window that does. Chosen: on the meshes for which a team is
+/// faster, larger windows, which scatter x more, are not.
+fn variants() -> Vec<Knobs> {
+    let of = |SellShape { slice, sigma }| {
+        let has_teams = slice == 32 && (sigma == 1 || sigma == 256);
+        let threads: &[u32] = if has_teams { &[0, 2, 4] } else { &[0] };
+        threads.iter().map(move |&threads| [slice, sigma, threads])
+    };
+    SellShape::ALL.into_iter().flat_map(of).collect()
+}
+
+fn threads([.., threads]: Knobs) -> u32 {
+    threads.max(1)
+}
+
+fn is_sorted([_, sigma, _]: Knobs) -> u32 {
+    u32::from(sigma > 1)
+}
+
+const ARGS: &[&str] = &["nrows", "slice_ptr", "permutation", "col_idx", "values", "x", "y", "alpha", "beta"];
+
+static ONE_THREAD: Recipe = Recipe {
+    sources: &[CUDA_STORE, cuda!("sell.cu")],
+    definitions: |knobs| vec![("SLICE", knobs[0]), ("SORTED", is_sorted(knobs))],
+    reads_offsets: false,
+    steps: &[LaunchStep { entry: "sell", part: "", teams: rows, args: ARGS, may_overlap: false }],
+    shared_bytes: no_shared_bytes,
+    is_exclusive: false,
+};
+
+static TEAM: Recipe = Recipe {
+    sources: &[CUDA_STORE, cuda!("sell_team.cu")],
+    definitions: |knobs| vec![("TEAM", knobs[2]), ("SORTED", is_sorted(knobs))],
+    reads_offsets: false,
+    steps: &[LaunchStep {
+        entry: "sell_team",
+        part: "",
+        teams: |number, knobs, _| Teams { count: number("nrows"), threads: threads(knobs) },
+        args: ARGS,
+        may_overlap: false,
+    }],
+    // A sum per thread, in the largest block.
+    shared_bytes: |_, dtype| u64::from(BLOCKS[BLOCKS.len() - 1]) * dtype.bytes(),
+    is_exclusive: false,
+};
+
+/// y = A x.
+fn product<T: Scalar>(task: CpuTask<'_, T>) {
+    let (a, x) = (task.matrix::<Sell<T>>(), task.x);
+    task.scratch
+        .places
+        .to_rows(task.block, task.y, &mut task.scratch.sums, |first, sums| tile(a, first, x, sums));
+}
+
+/// The sums of the places from `first` on.
+fn tile<T: Scalar>(a: &Sell<T>, mut first: usize, x: &[T], mut sums: &mut [T]) {
+    let slice = a.shape().slice as usize;
+    while !sums.is_empty() {
+        let (s, lane) = (first / slice, first % slice);
+        let (part, rest) = sums.split_at_mut(sums.len().min(slice - lane));
+        part.fill(T::default());
+        let stored = a.slice_ptr()[s] as usize..a.slice_ptr()[s + 1] as usize;
+        let lanes = lane..lane + part.len();
+        let columns = a.col_idx()[stored.clone()].chunks_exact(slice);
+        for (cols, values) in columns.zip(a.values()[stored].chunks_exact(slice)) {
+            let (cols, values) = (&cols[lanes.clone()], &values[lanes.clone()]);
+            for ((sum, &col), &value) in part.iter_mut().zip(cols).zip(values) {
+                if col != Sell::<T>::PAD {
+                    *sum += value * x[col as usize];
+                }
+            }
+        }
+        first += part.len();
+        sums = rest;
+    }
+}

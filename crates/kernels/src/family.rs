@@ -1,0 +1,126 @@
+//! What the file of a kernel family answers: everything that the rest of the program asks about its kernels.
+//!
+//! A family is some kernels that differ in the values of their knobs. Each has one file in `families/` with one `static`
+//! [`Family`], beside its CUDA source. Nothing outside of these files asks which kernel it has before it.
+
+use crate::cpu::CpuProducts;
+use crate::{DeviceKind, Recipe, StripUnit, Vendor};
+use sparsight_matrix::{Features, Format, Knob};
+use std::fmt;
+
+/// The values of a kernel's knobs, in their order; 0 where a variant lacks a knob.
+pub type Knobs = [u32; 3];
+
+/// Kernels that differ in their knobs, as data: a table of everything that is asked about them.
+pub struct Family {
+    /// The one name used in the `.cu` file, ids and reports.
+    pub name: &'static str,
+    /// What one of them does, in a few words: "one thread per row of CSR".
+    pub summary: &'static str,
+    /// What its variants differ in. An id names the knobs that are not 0.
+    pub knobs: &'static [Knob],
+    /// Variants of the catalogue, in the order in which tables list them.
+    pub variants: fn() -> Vec<Knobs>,
+    /// What a variant reads.
+    pub format: fn(Knobs) -> Format,
+    /// Devices that have it at all.
+    pub runs_on: fn(Knobs) -> &'static [DeviceKind],
+    /// Threads a block that it can be run with; 0 alone where the vendor's library decides.
+    pub blocks: fn(Knobs) -> &'static [u32],
+    /// How a GPU runs it.
+    pub run: fn(Knobs) -> Run,
+    /// How a CPU runs it; `None` where none does.
+    pub cpu: Option<CpuProducts>,
+    /// What a strip counts: what threads are given to.
+    pub unit: StripUnit,
+    /// Threads that work on one row; `None` where threads are given to non-zeros, or not all rows get as many.
+    pub threads_per_row: fn(Knobs) -> Option<u32>,
+    /// Thread blocks of a launch on a matrix with these features, as models count them.
+    pub thread_blocks: fn(Knobs, u32, &Features) -> f64,
+    /// Which of the papers' strip models describes it.
+    pub strip_rule: StripRule,
+    /// How a time is carried to another device after Guo and Wang 2013.
+    pub transfer_rule: TransferRule,
+    /// Columns of Table 2 of Lehnert et al. 2016 whose features `linear` and `neighbours` look at.
+    pub table_2: &'static [&'static str],
+    /// The k of `neighbours` in that paper.
+    pub neighbours: usize,
+    /// What other libraries call it.
+    pub elsewhere: &'static [Elsewhere],
+}
+
+impl fmt::Debug for Family {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+/// How a GPU runs a kernel.
+#[derive(Debug, Clone, Copy)]
+pub enum Run {
+    /// Launches of our own.
+    Launches(&'static Recipe),
+    /// A routine of the vendor's library.
+    Vendor(Vendor),
+}
+
+/// Which of the papers' strip models describes a kernel. Kernels are known by their ids.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StripRule {
+    /// `T = E(p) / T_2 * E'(I)`: teams of threads, with a threshold on p (Guo, Wang and Chen 2014).
+    Csr,
+    /// `T = f(I) p + g(I)`: one thread per row.
+    Ell,
+    /// `T = E(I)`: one thread per non-zero, or per row or non-zero.
+    Coo,
+    /// The sum of two kernels on two parts of the matrix, as HYB has them.
+    Parts {
+        /// Kernel of the part with rows of equal length.
+        ell: &'static str,
+        /// Kernel of the rest.
+        coo: &'static str,
+    },
+    /// None: it has no benchmark matrices and is learned alone.
+    None,
+}
+
+/// How the time of a kernel is carried to another device (Guo and Wang 2013). `measured` is the id of the kernel whose
+/// benchmark matrices stand for it; `None`: its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TransferRule {
+    /// Section 4.1, a team of threads per row.
+    Csr,
+    /// Section 4.2, one thread per row.
+    Ell {
+        /// Whose benchmark matrices.
+        measured: Option<&'static str>,
+    },
+    /// Section 4.3, one thread per non-zero, or per row or non-zero.
+    Coo {
+        /// Whose benchmark matrices.
+        measured: Option<&'static str>,
+    },
+    /// Section 4.4, of the parts that [`StripRule::Parts`] names, of the same block size and value type.
+    Parts,
+    /// None: nobody knows how it shares out the work.
+    None,
+}
+
+/// A kernel by the name that another library has for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Elsewhere {
+    /// The library.
+    pub library: &'static str,
+    /// Its name for the kernel, or for the format with its kernel.
+    pub name: &'static str,
+}
+
+/// All devices.
+pub(crate) const EVERYWHERE: &[DeviceKind] = &[DeviceKind::Cuda, DeviceKind::Cpu];
+/// GPUs alone.
+pub(crate) const ON_GPUS: &[DeviceKind] = &[DeviceKind::Cuda];
+
+/// Thread blocks where each of `unit` gets `threads` threads.
+pub(crate) fn blocks_of_threads(unit: StripUnit, threads: u32, block: u32, f: &Features) -> f64 {
+    unit.count(f.nrows, f.nnz) as f64 * f64::from(threads) / f64::from(block)
+}

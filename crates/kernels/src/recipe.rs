@@ -1,0 +1,190 @@
+//! How a kernel is launched, as data: which entry points, how many thread blocks, which arguments in which order.
+//!
+//! ```text
+//! csr_vector(first_row, nrows, row_ptr, col_idx, values, x, y, alpha, beta)        the kernel's own parameters
+//!                       "nrows" "row_ptr" "col_idx" "values" "x" "y" "alpha" "beta"    the recipe names them again
+//! ```
+//! A name is one of the matrix' numbers or arrays ([`sparsight_matrix::Stored`]), or of the product: `x`, `y`, `alpha`,
+//! `beta`. The first argument, of which row, tile or run the first block starts with, is not named: cutting a product into
+//! launches and launches into parts of a larger one takes nothing but another first argument.
+//!
+//! Every device that launches kernels runs the same recipe: a GPU, and the emulator of the tests.
+
+use crate::Knobs;
+use sparsight_matrix::Dtype;
+
+/// How a kernel is compiled and launched.
+#[derive(Debug)]
+pub struct Recipe {
+    /// CUDA C++ texts, joined in this order.
+    pub sources: &'static [&'static str],
+    /// Definitions of the knobs, beside `VALUE` and `BLOCK`.
+    pub definitions: fn(Knobs) -> Vec<(&'static str, u32)>,
+    /// Whether `OFFSET`, the type of row offsets, is defined, too.
+    pub reads_offsets: bool,
+    /// Launches, in order.
+    pub steps: &'static [LaunchStep],
+    /// Static shared memory of the largest thread block, bytes.
+    pub shared_bytes: fn(Knobs, Dtype) -> u64,
+    /// Whether two products of one matrix must not run at the same time, since they share memory between blocks.
+    pub is_exclusive: bool,
+}
+
+/// One of the launches of a product.
+#[derive(Debug)]
+pub struct LaunchStep {
+    /// `extern "C"` kernel.
+    pub entry: &'static str,
+    /// With what the names of the numbers and arrays of its part of the matrix begin: `coo.`; empty for all of it.
+    pub part: &'static str,
+    /// How many teams of threads, and how large; `number` looks up a number of the matrix.
+    pub teams: fn(number: &dyn Fn(&str) -> u64, knobs: Knobs, block: u32) -> Teams,
+    /// Its arguments behind the first, by name.
+    pub args: &'static [&'static str],
+    /// Whether it is written to begin before the launch in front of it has ended.
+    pub may_overlap: bool,
+}
+
+/// Teams of threads that a launch consists of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Teams {
+    /// How many.
+    pub count: u64,
+    /// Threads of each; a divisor of the block size.
+    pub threads: u32,
+}
+
+/// One thread per row.
+pub(crate) fn rows(number: &dyn Fn(&str) -> u64, _: Knobs, _: u32) -> Teams {
+    Teams { count: number("nrows"), threads: 1 }
+}
+
+/// No shared memory.
+pub(crate) const fn no_shared_bytes(_: Knobs, _: Dtype) -> u64 {
+    0
+}
+
+/// One launch of a product on a matrix, before it is known where its arrays lie.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlannedLaunch {
+    /// Number of the step.
+    pub step: usize,
+    /// Thread blocks.
+    pub grid: u32,
+    /// By how much the first argument advances from block to block.
+    pub stride: u64,
+    /// All arguments, in order.
+    pub args: Vec<LaunchArg>,
+    /// Whether it may begin before the launch in front of it has ended.
+    pub may_overlap: bool,
+}
+
+/// An argument of a [`PlannedLaunch`]; 64 bits each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LaunchArg {
+    /// A number.
+    Number(u64),
+    /// Where an array of the matrix lies: the beginning and the rest of its name.
+    Array(&'static str, &'static str),
+    /// Where x lies.
+    X,
+    /// Where y lies.
+    Y,
+    /// The bits of alpha, a double.
+    Alpha,
+    /// The bits of beta, a double.
+    Beta,
+}
+
+impl Recipe {
+    /// The launches of a kernel with these knobs and threads a block on a matrix whose numbers `number` knows: nearly always
+    /// one a step; none for a step without anything to do, more where a step needs more than `most_blocks`.
+    pub fn launches(
+        &self,
+        knobs: Knobs,
+        block: u32,
+        most_blocks: u32,
+        number: impl Fn(&str) -> Option<u64>,
+    ) -> Vec<PlannedLaunch> {
+        let mut launches = Vec::new();
+        for (at, step) in self.steps.iter().enumerate() {
+            let of_part = |name: &str| number(&[step.part, name].concat()).or_else(|| number(name));
+            let known = |name: &str| of_part(name).expect("a recipe names numbers of its format");
+            let teams = (step.teams)(&known, knobs, block);
+            let args: Vec<LaunchArg> = step
+                .args
+                .iter()
+                .map(|&name| match name {
+                    "x" => LaunchArg::X,
+                    "y" => LaunchArg::Y,
+                    "alpha" => LaunchArg::Alpha,
+                    "beta" => LaunchArg::Beta,
+                    name => of_part(name).map_or(LaunchArg::Array(step.part, name), LaunchArg::Number),
+                })
+                .collect();
+            let stride = u64::from(block / teams.threads);
+            let blocks = teams.count.div_ceil(stride);
+            for first in (0..blocks).step_by(most_blocks as usize) {
+                let args = std::iter::once(LaunchArg::Number(first * stride)).chain(args.iter().copied());
+                launches.push(PlannedLaunch {
+                    step: at,
+                    grid: (blocks - first).min(most_blocks.into()) as u32,
+                    stride,
+                    args: args.collect(),
+                    may_overlap: step.may_overlap && first == 0,
+                });
+            }
+        }
+        launches
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MOST: u32 = (1 << 31) - 1;
+
+    static BY_ROWS: Recipe = Recipe {
+        sources: &[],
+        definitions: |_| Vec::new(),
+        reads_offsets: false,
+        steps: &[LaunchStep {
+            entry: "k",
+            part: "ell.",
+            teams: |number, knobs, _| Teams { count: number("nrows"), threads: knobs[0] },
+            args: &["nrows", "width", "values", "x", "y", "alpha", "beta"],
+            may_overlap: false,
+        }],
+        shared_bytes: no_shared_bytes,
+        is_exclusive: false,
+    };
+
+    fn launches(nrows: u64, threads: u32, block: u32) -> Vec<(LaunchArg, u32)> {
+        let number = |name: &str| match name {
+            "nrows" => Some(nrows),
+            "ell.width" => Some(7),
+            _ => None,
+        };
+        let all = BY_ROWS.launches([threads, 0, 0], block, MOST, number);
+        for launch in &all {
+            use LaunchArg::{Alpha, Array, Beta, Number, X, Y};
+            assert_eq!(
+                launch.args[1..],
+                [Number(nrows), Number(7), Array("ell.", "values"), X, Y, Alpha, Beta]
+            );
+            assert_eq!(launch.stride, u64::from(block / threads));
+        }
+        all.iter().map(|launch| (launch.args[0], launch.grid)).collect()
+    }
+
+    #[test]
+    fn rows_beyond_one_grid_continue_in_the_next_launch() {
+        assert_eq!(launches(0, 1, 64), []);
+        assert_eq!(launches(1, 32, 64), [(LaunchArg::Number(0), 1)]);
+        assert_eq!(launches(1000, 2, 64), [(LaunchArg::Number(0), 32)]);
+        // A warp per row in blocks of 64: 2 rows a block, so 2^32 + 6 rows need 2^31 + 3 blocks.
+        let wanted = [(LaunchArg::Number(0), MOST), (LaunchArg::Number(2 * u64::from(MOST)), 4)];
+        assert_eq!(launches((1 << 32) + 6, 32, 64), wanted);
+    }
+}

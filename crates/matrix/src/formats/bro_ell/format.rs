@@ -1,0 +1,124 @@
+//! BRO-ELL as one of the storage formats.
+
+use super::{BroEll, BroEllShape, BroEllSize};
+use crate::formats::{
+    Element, FormatFamily, FormatOf, HostArray, Knob, Layout, NamedArrays, NamedNumbers, Shape, Step, Stored,
+};
+use crate::{Bytes, Csr, Features, Infeasible, Limits, Scalar};
+
+/// BRO-ELL.
+pub(in crate::formats) static FORMAT: FormatFamily = FormatFamily {
+    name: "bro-ell",
+    knobs: &[Knob { letter: 'r', meaning: "rows of a slice" }],
+    shapes: || BroEllShape::ALL.map(|shape| [shape.slice, 0]).to_vec(),
+    is_padded: true,
+    stays_in_csr: false,
+    generator: None,
+    is_steady: false,
+    device_bytes: |shape, f, dtype| {
+        BroEll::<f32>::device_bytes(f.nrows, shape.into(), size_of(shape, f), dtype)
+    },
+    stored_entries: |shape, f| size_of(shape, f).entries,
+    bits_per_column: Some(|shape, f| f.padded.bro_ell(shape.into()).map(|size| size.bits_a_column(f.nnz))),
+    of_f32: &BroEllFormat,
+    of_f64: &BroEllFormat,
+};
+
+impl From<Shape> for BroEllShape {
+    fn from([slice, _]: Shape) -> Self {
+        Self { slice }
+    }
+}
+
+/// Unknown only where the columns are not: in old records, and for row lengths alone. Then the non-zeros with columns of
+/// 32 bits.
+fn size_of(shape: Shape, f: &Features) -> BroEllSize {
+    let unknown = || BroEllSize { entries: f.nnz, symbols: f.nnz.div_ceil(2), columns: 0 };
+    f.padded.bro_ell(shape.into()).unwrap_or_else(unknown)
+}
+
+struct BroEllFormat;
+
+impl<T: Scalar> FormatOf<T> for BroEllFormat {
+    fn check(&self, shape: Shape, f: &Features, limits: &Limits) -> Result<Bytes, Infeasible> {
+        BroEll::<T>::check(f.nrows, f.ncols, f.nnz, shape.into(), size_of(shape, f), limits)
+    }
+
+    fn convert(&self, shape: Shape, a: &Csr<T>, limits: &Limits) -> Result<Box<dyn Stored<T>>, Infeasible> {
+        Ok(Box::new(BroEll::from_csr(a, shape.into(), limits)?))
+    }
+
+    /// How many symbols there are is known only when the device has looked at the columns.
+    fn layout(
+        &self,
+        shape: Shape,
+        row_ptr: &[u64],
+        ncols: u64,
+        limits: &Limits,
+    ) -> Result<Layout<T>, Infeasible> {
+        let shape = BroEllShape::from(shape);
+        let (nrows, nnz) = (row_ptr.len() as u64 - 1, row_ptr[row_ptr.len() - 1]);
+        let column_ptr = shape.column_ptr(row_ptr);
+        let slices = column_ptr.len() as u64 - 1;
+        let columns = column_ptr.last().copied().unwrap_or_default();
+        let entries = shape.entries(nrows, &column_ptr);
+        let size = move |symbols| BroEllSize { entries, symbols, columns };
+        BroEll::<T>::check(nrows, ncols, nnz, shape, size(0), limits)?;
+        // A difference takes 32 bits at most, and a row's last symbol may be hardly filled; and a number a slice, on the
+        // way.
+        let most = BroEll::<T>::device_bytes(nrows, shape, size(entries / 2 + nrows), T::DTYPE).0;
+        let room = |element, len| HostArray::Room { element, len, zeroed: false };
+        let widths =
+            &["nrows", "slice", "csr.row_ptr", "csr.col_idx", "column_ptr", "bits", "symbols_per_slice"];
+        let pack = &[
+            "nrows",
+            "slice",
+            "csr.row_ptr",
+            "csr.col_idx",
+            "csr.values",
+            "column_ptr",
+            "symbol_ptr",
+            "bits",
+            "symbols",
+            "values",
+        ];
+        let fits = move |number: &dyn Fn(&str) -> u64, limits: &Limits| {
+            BroEll::<T>::check(nrows, ncols, nnz, shape, size(number("symbol_count")), limits).map(|_| ())
+        };
+        Ok(Layout {
+            numbers: vec![("slice", shape.slice.into()), ("entries", entries)],
+            arrays: vec![
+                ("column_ptr", HostArray::U64(column_ptr.into())),
+                ("bits", room(Element::U8, columns)),
+            ],
+            scratch: vec![("symbols_per_slice", room(Element::U64, slices))],
+            keeps: &[],
+            steps: vec![
+                // A warp a slice.
+                Step::Run { routine: "bro_widths", threads: 32 * slices, args: widths },
+                Step::AddUp { lengths: "symbols_per_slice", starts: "symbol_ptr", total: "symbol_count" },
+                Step::Check(Box::new(fits)),
+                Step::Room { name: "symbols", element: Element::U64, len: "symbol_count" },
+                Step::Room { name: "values", element: Element::Value, len: "entries" },
+                Step::Run { routine: "bro_pack", threads: nrows, args: pack },
+            ],
+            most: Bytes(most.saturating_add(8 * (slices + 1))),
+        })
+    }
+}
+
+impl<T: Scalar> Stored<T> for BroEll<T> {
+    fn numbers(&self) -> NamedNumbers {
+        vec![("slice", self.shape.slice.into()), ("entries", self.values.len() as u64)]
+    }
+
+    fn arrays(&self) -> NamedArrays<'_, T> {
+        vec![
+            ("column_ptr", HostArray::U64(self.column_ptr.as_slice().into())),
+            ("symbol_ptr", HostArray::U64(self.symbol_ptr.as_slice().into())),
+            ("bits", HostArray::U8(self.bits.as_slice().into())),
+            ("symbols", HostArray::U64(self.symbols.as_slice().into())),
+            ("values", HostArray::Values(self.values.as_slice().into())),
+        ]
+    }
+}

@@ -1,0 +1,179 @@
+//! Coordinates: a row index, a column index and a value for every non-zero, sorted by row, then column.
+
+use super::{
+    Element, FormatFamily, FormatOf, HostArray, Layout, NamedArrays, NamedNumbers, Shape, Step, Stored,
+};
+use crate::{Bytes, Csr, Dtype, Features, Infeasible, Limits, Scalar};
+use rayon::prelude::*;
+
+/// A sparse matrix as sorted coordinates.
+///
+/// # Invariants
+/// Held by construction from a [`Csr`]: the three arrays have `nnz` entries; rows never decrease; columns
+/// strictly increase within a row.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Coo<T> {
+    nrows: usize,
+    ncols: usize,
+    row_idx: Vec<u32>,
+    col_idx: Vec<u32>,
+    values: Vec<T>,
+}
+
+impl<T: Scalar> Coo<T> {
+    /// Converts. O(nnz), in parallel.
+    ///
+    /// # Errors
+    /// [`Infeasible`] if rows cannot be named with 32 bits or `limits` are exceeded.
+    pub fn from_csr(a: &Csr<T>, limits: &Limits) -> Result<Self, Infeasible> {
+        Self::check(a.nrows() as u64, a.ncols() as u64, a.nnz() as u64, limits)?;
+        let mut row_idx = vec![0_u32; a.nnz()];
+        let mut rest = row_idx.as_mut_slice();
+        // Each piece is the entries of a run of rows; runs are disjoint, so pieces are written in parallel.
+        let mut pieces = Vec::new();
+        for first in (0..a.nrows()).step_by(ROWS_A_PIECE) {
+            let last = (first + ROWS_A_PIECE).min(a.nrows());
+            let (piece, tail) = rest.split_at_mut((a.row_ptr()[last] - a.row_ptr()[first]) as usize);
+            pieces.push((first..last, piece));
+            rest = tail;
+        }
+        pieces.into_par_iter().for_each(|(rows, mut piece)| {
+            for row in rows {
+                let (run, tail) = piece.split_at_mut((a.row_ptr()[row + 1] - a.row_ptr()[row]) as usize);
+                run.fill(row as u32);
+                piece = tail;
+            }
+        });
+        let (col_idx, values) = (a.col_idx().to_vec(), a.values().to_vec());
+        Ok(Self { nrows: a.nrows(), ncols: a.ncols(), row_idx, col_idx, values })
+    }
+
+    /// Coordinates that the caller has already sorted: the spilled part of a HYB.
+    pub(crate) fn from_sorted(
+        (nrows, ncols): (usize, usize),
+        row_idx: Vec<u32>,
+        col_idx: Vec<u32>,
+        values: Vec<T>,
+    ) -> Self {
+        debug_assert!(row_idx.is_sorted() && row_idx.len() == col_idx.len() && col_idx.len() == values.len());
+        Self { nrows, ncols, row_idx, col_idx, values }
+    }
+
+    /// Whether an `nrows x ncols` matrix with `nnz` non-zeros may be converted; its bytes if so.
+    ///
+    /// # Errors
+    /// As [`Coo::from_csr`].
+    pub fn check(nrows: u64, ncols: u64, nnz: u64, limits: &Limits) -> Result<Bytes, Infeasible> {
+        if nrows >= u64::from(u32::MAX) {
+            return Err(Infeasible::TooManyRows { nrows });
+        }
+        let bytes = Self::device_bytes(nnz, T::DTYPE);
+        let vectors = (u128::from(nrows) + u128::from(ncols)) * u128::from(T::DTYPE.bytes());
+        limits.check(u128::from(nnz), nnz, u128::from(bytes.0) + vectors)?;
+        Ok(bytes)
+    }
+
+    /// Bytes of the three arrays; saturates.
+    pub fn device_bytes(nnz: u64, dtype: Dtype) -> Bytes {
+        Bytes(nnz.saturating_mul(8 + dtype.bytes()))
+    }
+
+    /// Rows.
+    pub fn nrows(&self) -> usize {
+        self.nrows
+    }
+
+    /// Columns.
+    pub fn ncols(&self) -> usize {
+        self.ncols
+    }
+
+    /// Non-zeros.
+    pub fn nnz(&self) -> usize {
+        self.values.len()
+    }
+
+    /// Row of every entry.
+    pub fn row_idx(&self) -> &[u32] {
+        &self.row_idx
+    }
+
+    /// Column of every entry.
+    pub fn col_idx(&self) -> &[u32] {
+        &self.col_idx
+    }
+
+    /// Value of every entry.
+    pub fn values(&self) -> &[T] {
+        &self.values
+    }
+}
+
+/// Rows that one task writes: enough work to hide its start, small enough to balance.
+const ROWS_A_PIECE: usize = 4096;
+
+/// COO as one of the storage formats.
+pub(super) static FORMAT: FormatFamily = FormatFamily {
+    name: "coo",
+    knobs: &[],
+    shapes: || vec![Shape::default()],
+    is_padded: false,
+    stays_in_csr: false,
+    generator: None,
+    is_steady: true,
+    device_bytes: |_, f, dtype| Coo::<f32>::device_bytes(f.nnz, dtype),
+    stored_entries: |_, f| f.nnz,
+    bits_per_column: None,
+    of_f32: &CooFormat,
+    of_f64: &CooFormat,
+};
+
+struct CooFormat;
+
+impl<T: Scalar> FormatOf<T> for CooFormat {
+    fn check(&self, _: Shape, f: &Features, limits: &Limits) -> Result<Bytes, Infeasible> {
+        Coo::<T>::check(f.nrows, f.ncols, f.nnz, limits)
+    }
+
+    fn convert(&self, _: Shape, a: &Csr<T>, limits: &Limits) -> Result<Box<dyn Stored<T>>, Infeasible> {
+        Ok(Box::new(Coo::from_csr(a, limits)?))
+    }
+
+    /// Columns and values stay where they are.
+    fn layout(
+        &self,
+        _: Shape,
+        row_ptr: &[u64],
+        ncols: u64,
+        limits: &Limits,
+    ) -> Result<Layout<T>, Infeasible> {
+        let nrows = row_ptr.len() as u64 - 1;
+        let nnz = row_ptr[row_ptr.len() - 1];
+        Coo::<T>::check(nrows, ncols, nnz, limits)?;
+        let args =
+            &["nrows", "zero", "csr.row_ptr", "csr.col_idx", "csr.values", "null", "row_idx", "null", "null"];
+        Ok(Layout {
+            numbers: vec![("zero", 0)],
+            arrays: vec![("row_idx", HostArray::Room { element: Element::U32, len: nnz, zeroed: false })],
+            scratch: Vec::new(),
+            keeps: &["col_idx", "values"],
+            // A warp a row.
+            steps: vec![Step::Run { routine: "lay_coo", threads: 32 * nrows, args }],
+            most: Bytes(4 * nnz),
+        })
+    }
+}
+
+impl<T: Scalar> Stored<T> for Coo<T> {
+    fn numbers(&self) -> NamedNumbers {
+        Vec::new()
+    }
+
+    fn arrays(&self) -> NamedArrays<'_, T> {
+        vec![
+            ("row_idx", HostArray::U32(self.row_idx.as_slice().into())),
+            ("col_idx", HostArray::U32(self.col_idx.as_slice().into())),
+            ("values", HostArray::Values(self.values.as_slice().into())),
+        ]
+    }
+}

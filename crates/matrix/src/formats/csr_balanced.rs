@@ -1,0 +1,415 @@
+//! CSR with a table of tiles: pieces of about as many rows and non-zeros, counted together, whatever the rows are like.
+//!
+//! ```text
+//! row        0   1   2   3   4               W = 4
+//! length     2   0   1   3   12
+//! position   0   3   4   6   10 .. 22        row_ptr[r] + r: a row is one item, and each of its non-zeros is one
+//! window     0   0   1   1   2 .. 5          window k = positions k W .. (k + 1) W
+//!
+//! tile 0     rows 0 and 1                    tile k holds the rows of up to W non-zeros that start in window k, whole,
+//! tile 1     rows 2 and 3                    and of a longer row that reaches into it from before, a segment
+//! tile 2
+//! tile 3     4 non-zeros of row 4
+//! tile 4     4 non-zeros of row 4
+//! tile 5     4 non-zeros of row 4
+//! ```
+//! A row of up to W non-zeros is never cut; it may hang over the end of its window, so that a tile's rows have at most
+//! 2 W non-zeros. A longer row always reaches into the next window; it is cut into as many segments as there are windows
+//! behind the one where it starts, about W non-zeros each. So a tile has at most one segment.
+//!
+//! The number of tiles is `ceil((nrows + nnz) / W)`, known without looking at the matrix.
+//!
+//! Sources: Merrill and Garland, SC 2016, for counting rows and non-zeros together (merge-based CSR); Greathouse and
+//! Daga, SC 2014, for tiles of whole rows whose products fit in shared memory (CSR-Adaptive).
+
+use super::{FormatFamily, FormatOf, HostArray, Knob, Layout, NamedArrays, NamedNumbers, Shape, Stored};
+use crate::segment::Segment;
+use crate::{Bytes, Csr, Dtype, Features, Infeasible, Limits, RowLengths, Scalar};
+use rayon::prelude::*;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::fmt;
+use std::str::FromStr;
+
+/// How a matrix is cut into tiles: `items` rows and non-zeros a tile, counted together: W. Its text is `i512`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TileShape {
+    /// Rows plus non-zeros of a window: 1 to [`TileShape::MOST`].
+    pub items: u32,
+}
+
+impl TileShape {
+    /// The catalogue.
+    pub const ALL: [Self; 4] =
+        [Self { items: 256 }, Self { items: 512 }, Self { items: 1024 }, Self { items: 2048 }];
+
+    /// Most items: the rows and the up to `2 items` non-zeros of a tile are counted with 16 bits each.
+    pub const MOST: u32 = (1 << 15) - 1;
+
+    const fn is_valid(self) -> bool {
+        0 < self.items && self.items <= Self::MOST
+    }
+}
+
+impl fmt::Display for TileShape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&format!("i{}", self.items))
+    }
+}
+
+impl FromStr for TileShape {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        text.strip_prefix('i')
+            .and_then(|items| items.parse().ok())
+            .map(|items| Self { items })
+            .filter(|shape| shape.is_valid())
+            .ok_or_else(|| format!("'{text}' is no shape such as i512"))
+    }
+}
+
+impl Serialize for TileShape {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for TileShape {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+/// The whole rows of a tile.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tile {
+    /// First row; where there is none, the row that the next tile begins with or a long row before it.
+    pub first_row: u32,
+    /// Rows; at most W.
+    pub rows: u32,
+    /// Their first entry.
+    pub start: u64,
+    /// Their entries; at most 2 W.
+    pub non_zeros: u32,
+    /// Whether a segment of a long row belongs to the tile as well.
+    pub has_segment: bool,
+}
+
+impl Tile {
+    /// Bytes of one on a device; see [`Tile::words`].
+    pub const BYTES: u64 = 16;
+
+    /// As kernels read it, in one load of 16 bytes: `first_row`; `rows` and above 16 bits `non_zeros`; the low half of
+    /// `start`; its high half and in the top bit `has_segment`.
+    pub const fn words(&self) -> [u32; 4] {
+        let high = (self.start >> 32) as u32 | (self.has_segment as u32) << 31;
+        [self.first_row, self.rows | self.non_zeros << 16, self.start as u32, high]
+    }
+}
+
+/// The tiles of a matrix; its entries stay where the [`Csr`] has them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TileTable {
+    shape: TileShape,
+    tiles: Vec<Tile>,
+    /// One place a tile if there are long rows, else none.
+    segments: Vec<Segment>,
+}
+
+/// Row offsets with positions `row_ptr[r] + r`.
+struct Positions<'a> {
+    row_ptr: &'a [u64],
+    items: u64,
+}
+
+impl Positions<'_> {
+    fn nrows(&self) -> usize {
+        self.row_ptr.len() - 1
+    }
+
+    fn of(&self, row: usize) -> u64 {
+        self.row_ptr[row] + row as u64
+    }
+
+    fn is_long(&self, row: usize) -> bool {
+        self.row_ptr[row + 1] - self.row_ptr[row] > self.items
+    }
+
+    /// First row, or the number of rows, that starts in this window or behind it. O(log nrows).
+    fn first_row(&self, window: u64) -> usize {
+        let (mut low, mut high) = (0, self.nrows());
+        while low < high {
+            let middle = low.midpoint(high);
+            if self.of(middle) < window * self.items {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        low
+    }
+
+    fn tile(&self, window: u64) -> (Tile, Segment) {
+        let (first, mut end) = (self.first_row(window), self.first_row(window + 1));
+        // A long row reaches over the end of its window: it is the last that starts there.
+        if end > first && self.is_long(end - 1) {
+            end -= 1;
+        }
+        let start = self.row_ptr[first];
+        let segment = self.segment(window, first);
+        let tile = Tile {
+            first_row: first as u32,
+            rows: (end - first) as u32,
+            start,
+            non_zeros: (self.row_ptr[end] - start) as u32,
+            has_segment: segment.count > 0,
+        };
+        (tile, segment)
+    }
+
+    /// What reaches into the window from the row before `first`, the first that starts there.
+    fn segment(&self, window: u64, first: usize) -> Segment {
+        let Some(row) = first.checked_sub(1).filter(|&row| self.is_long(row)) else {
+            return Segment::default();
+        };
+        let (begins, last) = (self.of(row) / self.items, (self.of(first) - 1) / self.items);
+        if last < window {
+            return Segment::default();
+        }
+        let place = |window: u64| u32::try_from(window).expect("2^32 tiles have more entries than memory");
+        let entries = (self.row_ptr[row], self.row_ptr[first] - self.row_ptr[row]);
+        let (count, index) = (last - begins, window - begins - 1);
+        Segment::of(row as u32, entries, place(begins + 1), count as u32, index as u32)
+    }
+}
+
+impl TileTable {
+    /// Finds the tiles of a matrix with these row offsets. O(nrows + tiles log nrows), in parallel.
+    ///
+    /// # Panics
+    /// If there are 2^32 rows or more, or the shape has 0 or more than [`TileShape::MOST`] items.
+    pub fn of(row_ptr: &[u64], shape: TileShape) -> Self {
+        assert!(shape.is_valid(), "1 to {} items, unlike in {shape}", TileShape::MOST);
+        let positions = Positions { row_ptr, items: shape.items.into() };
+        let nrows = positions.nrows();
+        assert!(u32::try_from(nrows).is_ok(), "rows are named with 32 bits");
+        let count = Self::tile_count(nrows as u64, row_ptr[nrows], shape);
+        let has_long_rows = (0..nrows).into_par_iter().any(|row| positions.is_long(row));
+        let (tiles, segments) = (0..count).into_par_iter().map(|window| positions.tile(window)).unzip();
+        Self { shape, tiles, segments: if has_long_rows { segments } else { Vec::new() } }
+    }
+
+    /// Tiles of a matrix: `ceil((nrows + nnz) / items)`.
+    pub const fn tile_count(nrows: u64, nnz: u64, shape: TileShape) -> u64 {
+        nrows.saturating_add(nnz).div_ceil(shape.items as u64)
+    }
+
+    /// Whether an `nrows x ncols` matrix may be held with its tiles, x and y; its bytes if so.
+    ///
+    /// # Errors
+    /// [`Infeasible`] if `limits` are exceeded, or if there are more rows than 32 bits can name.
+    pub fn check<T: Scalar>(
+        (nrows, ncols): (u64, u64),
+        nnz: u64,
+        row_max: u64,
+        shape: TileShape,
+        limits: &Limits,
+    ) -> Result<Bytes, Infeasible> {
+        if nrows >= u64::from(u32::MAX) {
+            return Err(Infeasible::TooManyRows { nrows });
+        }
+        let bytes = Self::device_bytes(nrows, nnz, row_max, shape, T::DTYPE);
+        let vectors = (u128::from(nrows) + u128::from(ncols)) * u128::from(T::DTYPE.bytes());
+        limits.check(nnz.into(), nnz, u128::from(bytes.0) + vectors)?;
+        Ok(bytes)
+    }
+
+    /// Bytes on a device: those of the CSR, 16 a tile, and, if the longest row is beyond a tile, a [`Segment`] with a
+    /// partial sum and a counter a tile; saturates.
+    pub fn device_bytes(nrows: u64, nnz: u64, row_max: u64, shape: TileShape, dtype: Dtype) -> Bytes {
+        let tiles = Self::tile_count(nrows, nnz, shape);
+        let places = if row_max > shape.items.into() { tiles } else { 0 };
+        let table = tiles.saturating_mul(Tile::BYTES);
+        let segments = Segment::device_bytes(places, dtype).0;
+        let csr = Csr::<f32>::device_bytes(nrows, nnz, dtype).0;
+        Bytes(csr.saturating_add(table).saturating_add(segments))
+    }
+
+    /// How large the tiles are.
+    pub fn shape(&self) -> TileShape {
+        self.shape
+    }
+
+    /// The tiles, in the order of their rows.
+    pub fn tiles(&self) -> &[Tile] {
+        &self.tiles
+    }
+
+    /// The segment of each tile, with a count of 0 where a tile has none; empty if no row is longer than W.
+    pub fn segments(&self) -> &[Segment] {
+        &self.segments
+    }
+}
+
+/// A matrix with its tiles.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BalancedCsr<T> {
+    /// The entries.
+    pub csr: Csr<T>,
+    /// The tiles of these.
+    pub tiles: TileTable,
+}
+
+/// CSR with tiles as one of the storage formats.
+pub(super) static FORMAT: FormatFamily = FormatFamily {
+    name: "csr-balanced",
+    knobs: &[Knob { letter: 'i', meaning: "rows and non-zeros of a tile" }],
+    shapes: || TileShape::ALL.map(|shape| [shape.items, 0]).to_vec(),
+    is_padded: false,
+    stays_in_csr: true,
+    generator: None,
+    is_steady: false,
+    device_bytes: |shape, f, dtype| {
+        TileTable::device_bytes(f.nrows, f.nnz, f.row_max, TileShape::from(shape), dtype)
+    },
+    stored_entries: |_, f| f.nnz,
+    bits_per_column: None,
+    of_f32: &BalancedFormat,
+    of_f64: &BalancedFormat,
+};
+
+impl From<Shape> for TileShape {
+    fn from([items, _]: Shape) -> Self {
+        Self { items }
+    }
+}
+
+struct BalancedFormat;
+
+impl<T: Scalar> FormatOf<T> for BalancedFormat {
+    fn check(&self, shape: Shape, f: &Features, limits: &Limits) -> Result<Bytes, Infeasible> {
+        TileTable::check::<T>((f.nrows, f.ncols), f.nnz, f.row_max, shape.into(), limits)
+    }
+
+    fn convert(&self, shape: Shape, a: &Csr<T>, limits: &Limits) -> Result<Box<dyn Stored<T>>, Infeasible> {
+        let tiles = checked::<T>(shape, a.row_ptr(), a.ncols() as u64, limits)?;
+        Ok(Box::new(BalancedCsr { csr: a.clone(), tiles }))
+    }
+
+    fn layout(
+        &self,
+        shape: Shape,
+        row_ptr: &[u64],
+        ncols: u64,
+        limits: &Limits,
+    ) -> Result<Layout<T>, Infeasible> {
+        let tiles = checked::<T>(shape, row_ptr, ncols, limits)?;
+        Ok(Layout::beside_csr(&["row_ptr", "col_idx", "values"], tiles.numbers(), tiles.arrays()))
+    }
+}
+
+fn checked<T: Scalar>(
+    shape: Shape,
+    row_ptr: &[u64],
+    ncols: u64,
+    limits: &Limits,
+) -> Result<TileTable, Infeasible> {
+    let nrows = row_ptr.len() - 1;
+    let longest = RowLengths::of_offsets(row_ptr).max();
+    TileTable::check::<T>((nrows as u64, ncols), row_ptr[nrows], longest, shape.into(), limits)?;
+    Ok(TileTable::of(row_ptr, shape.into()))
+}
+
+impl TileTable {
+    fn numbers(&self) -> NamedNumbers {
+        vec![("tile_count", self.tiles.len() as u64)]
+    }
+
+    fn arrays<T: Scalar>(&self) -> NamedArrays<'static, T> {
+        let tiles: Vec<u32> = self.tiles.par_iter().flat_map_iter(Tile::words).collect();
+        let mut arrays = vec![("tiles", HostArray::U32(tiles.into()))];
+        arrays.extend(Segment::arrays(&self.segments, self.segments.len()));
+        arrays
+    }
+}
+
+impl<T: Scalar> Stored<T> for BalancedCsr<T> {
+    fn numbers(&self) -> NamedNumbers {
+        self.tiles.numbers()
+    }
+
+    fn arrays(&self) -> NamedArrays<'_, T> {
+        let mut arrays = self.csr.arrays();
+        arrays.extend(self.tiles.arrays());
+        arrays
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row_ptr(lengths: &[u64]) -> Vec<u64> {
+        let ends = lengths.iter().scan(0, |end, length| {
+            *end += length;
+            Some(*end)
+        });
+        std::iter::once(0).chain(ends).collect()
+    }
+
+    #[test]
+    fn the_tiles_of_a_small_matrix_are_those_worked_by_hand() {
+        // Positions 0 3 4 | 6 10 | 23; windows of 4: rows 0 and 1 start in the first (row 2 at 4 in the second), ...
+        let table = TileTable::of(&row_ptr(&[2, 0, 1, 3, 12]), TileShape { items: 4 });
+        let tile = |first_row, rows, start, non_zeros, has_segment| Tile {
+            first_row,
+            rows,
+            start,
+            non_zeros,
+            has_segment,
+        };
+        let wanted = [
+            tile(0, 2, 0, 2, false),
+            tile(2, 2, 2, 4, false),
+            // The long row starts here, at position 10, and ends at 22.
+            tile(4, 0, 6, 0, false),
+            tile(5, 0, 18, 0, true),
+            tile(5, 0, 18, 0, true),
+            tile(5, 0, 18, 0, true),
+        ];
+        assert_eq!(table.tiles(), wanted);
+        let segment = |start, length| Segment { start, length, row: 4, first: 3, count: 3 };
+        let none = Segment::default();
+        assert_eq!(table.segments(), [none, none, none, segment(6, 4), segment(10, 4), segment(14, 4)]);
+    }
+
+    #[test]
+    fn a_row_as_long_as_a_tile_stays_whole_and_one_longer_is_cut() {
+        let shape = TileShape { items: 8 };
+        assert!(TileTable::of(&row_ptr(&[1, 8, 8]), shape).segments().is_empty());
+        let cut = TileTable::of(&row_ptr(&[1, 9, 8]), shape);
+        assert_eq!(cut.segments().iter().filter(|s| s.count > 0).count(), 1);
+        assert!(cut.tiles().iter().all(|tile| tile.non_zeros <= 16));
+    }
+
+    #[test]
+    fn a_tile_is_packed_into_four_words() {
+        let tile = Tile { first_row: 7, rows: 3, start: 5 << 32 | 9, non_zeros: 20, has_segment: true };
+        assert_eq!(tile.words(), [7, 20 << 16 | 3, 9, 1 << 31 | 5]);
+        assert_eq!(size_of_val(&tile.words()) as u64, Tile::BYTES);
+    }
+
+    #[test]
+    fn no_rows_have_no_tiles() {
+        assert_eq!(TileTable::of(&[0], TileShape { items: 256 }).tiles(), []);
+    }
+
+    #[test]
+    fn the_text_of_a_shape_reads_back_and_other_text_is_refused() {
+        for shape in TileShape::ALL {
+            assert_eq!(shape.to_string().parse(), Ok(shape));
+        }
+        for text in ["", "i", "i0", "i-1", "i32768", "512", "c512"] {
+            assert!(text.parse::<TileShape>().is_err(), "{text}");
+        }
+    }
+}

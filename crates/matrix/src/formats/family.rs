@@ -1,0 +1,120 @@
+//! What the file of a format answers: everything that the rest of the program asks about it.
+
+use super::{Csr, Layout, NamedArrays, NamedNumbers};
+use crate::{Bytes, Dtype, Features, Infeasible, Limits, Scalar};
+use std::any::Any;
+use std::fmt;
+
+/// Something that can be chosen of a format or kernel. In ids a letter and a number: `c32`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Knob {
+    /// In ids.
+    pub letter: char,
+    /// What it is, in a few words.
+    pub meaning: &'static str,
+}
+
+/// The values of a format's knobs, in their order; 0 where it has no such knob.
+pub type Shape = [u32; 2];
+
+/// A format as data: a table of everything that is asked about it. One `static` in the file of each format.
+pub struct FormatFamily {
+    /// The one name used in ids, reports and file names.
+    pub name: &'static str,
+    /// What its shapes differ in.
+    pub knobs: &'static [Knob],
+    /// Shapes of the catalogue, in the order in which tables list them.
+    pub shapes: fn() -> Vec<Shape>,
+    /// Whether it stores entries that the matrix does not have.
+    pub is_padded: bool,
+    /// Whether its entries stay where CSR has them, so that nothing is converted: only tables are added.
+    pub stays_in_csr: bool,
+    /// How a device makes benchmark matrices in it without a CSR beside them; `None`: it makes a CSR and converts that.
+    pub generator: Option<Generator>,
+    /// Whether row lengths hardly slow its kernels down, so that their times are never far from the best.
+    pub is_steady: bool,
+    /// Bytes on a device, exactly; saturates.
+    pub device_bytes: fn(Shape, &Features, Dtype) -> Bytes,
+    /// Entries that are stored, padding included.
+    pub stored_entries: fn(Shape, &Features) -> u64,
+    /// Bits of a column index, in formats that compress them.
+    pub bits_per_column: Option<fn(Shape, &Features) -> Option<f64>>,
+    /// Conversions and refusals in `f32`.
+    pub of_f32: &'static dyn FormatOf<f32>,
+    /// The same in `f64`.
+    pub of_f64: &'static dyn FormatOf<f64>,
+}
+
+/// A routine of a device that fills the arrays of a [`Layout`] from the formula of benchmark matrices.
+#[derive(Debug)]
+pub struct Generator {
+    /// Its name.
+    pub routine: &'static str,
+    /// Threads that have something to do; `number` looks up a number of the format.
+    pub threads: fn(number: &dyn Fn(&str) -> u64) -> u64,
+    /// What it is given behind the formula, by name.
+    pub args: &'static [&'static str],
+}
+
+impl fmt::Debug for FormatFamily {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+impl FormatFamily {
+    /// What depends on the value type.
+    pub(super) fn of<T: Scalar>(&self) -> &'static dyn FormatOf<T> {
+        let found: &dyn Any = match T::DTYPE {
+            Dtype::F32 => &self.of_f32,
+            Dtype::F64 => &self.of_f64,
+        };
+        *found.downcast_ref::<&'static dyn FormatOf<T>>().expect("the value type has that name")
+    }
+}
+
+/// What of a format depends on the value type.
+pub trait FormatOf<T: Scalar>: Sync {
+    /// Whether a matrix with these features may be held with its x and y; the bytes of the matrix if so.
+    ///
+    /// # Errors
+    /// [`Infeasible`] with the numbers.
+    fn check(&self, shape: Shape, features: &Features, limits: &Limits) -> Result<Bytes, Infeasible>;
+
+    /// Converts on the host, with all of its cores; CSR is copied.
+    ///
+    /// # Errors
+    /// [`Infeasible`] if `limits` are exceeded; nothing large has been allocated then.
+    fn convert(&self, shape: Shape, a: &Csr<T>, limits: &Limits) -> Result<Box<dyn Stored<T>>, Infeasible>;
+
+    /// What it takes to convert on a device that holds the CSR, from the row offsets alone. O(nrows).
+    ///
+    /// # Errors
+    /// As [`FormatOf::convert`].
+    fn layout(
+        &self,
+        shape: Shape,
+        row_ptr: &[u64],
+        ncols: u64,
+        limits: &Limits,
+    ) -> Result<Layout<T>, Infeasible>;
+}
+
+/// A matrix in a storage format, as named arrays and numbers.
+pub trait Stored<T: Scalar>: Any + fmt::Debug + Send + Sync {
+    /// What kernels are told beside the arrays.
+    fn numbers(&self) -> NamedNumbers;
+
+    /// The arrays.
+    fn arrays(&self) -> NamedArrays<'_, T>;
+
+    /// Bytes of all arrays on a device.
+    fn bytes(&self) -> u64 {
+        self.arrays().iter().map(|(_, array)| array.bytes()).sum()
+    }
+
+    /// The row at each place, if rows change places; else nothing.
+    fn row_order(&self) -> &[u32] {
+        &[]
+    }
+}

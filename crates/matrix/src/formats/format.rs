@@ -1,0 +1,234 @@
+//! A format with its shape: a name, and a look-up of everything else.
+
+use super::family::Shape;
+use super::{Csr, FAMILIES, FormatFamily, Layout, Stored};
+use crate::{Bytes, Dtype, Features, Infeasible, Limits, Scalar};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::cmp::Ordering;
+use std::fmt::{self, Write as _};
+use std::hash::{Hash, Hasher};
+use std::str::FromStr;
+use std::sync::LazyLock;
+use thiserror::Error;
+
+/// A storage format with its shape. Its text, `sell/c32/s1024`, is stable and is how it is recorded.
+///
+/// Ordered as [`Format::all`].
+#[derive(Clone, Copy)]
+pub struct Format(&'static Variant);
+
+struct Variant {
+    family: &'static FormatFamily,
+    shape: Shape,
+    /// Place in the list of all.
+    place: usize,
+    /// The stable text.
+    id: String,
+}
+
+static ALL: LazyLock<Vec<Variant>> = LazyLock::new(|| {
+    let shapes =
+        |family: &'static FormatFamily| (family.shapes)().into_iter().map(move |shape| (family, shape));
+    let all = FAMILIES.into_iter().flat_map(shapes).enumerate();
+    all.map(|(place, (family, shape))| Variant::new(family, shape, place)).collect()
+});
+
+impl Variant {
+    fn new(family: &'static FormatFamily, shape: Shape, place: usize) -> Self {
+        let mut id = family.name.to_owned();
+        for (knob, value) in family.knobs.iter().zip(shape) {
+            let _ = write!(id, "/{}{value}", knob.letter);
+        }
+        Self { family, shape, place, id }
+    }
+}
+
+impl Format {
+    /// All of the catalogue, in the order in which tables list them.
+    pub fn all() -> impl ExactSizeIterator<Item = Self> + Clone {
+        ALL.iter().map(Self)
+    }
+
+    /// Compressed sparse rows: what every matrix is in before anything is decided.
+    pub fn csr() -> Self {
+        Self(&ALL[0])
+    }
+
+    /// A format that is not in the catalogue, for trying one out. It costs a little memory for ever.
+    pub fn outside_the_catalogue(family: &'static FormatFamily, shape: Shape) -> Self {
+        Self(Box::leak(Box::new(Variant::new(family, shape, usize::MAX))))
+    }
+
+    /// The format of that name, of which the program itself knows that there is one.
+    ///
+    /// # Panics
+    /// If there is none.
+    pub fn known(id: &str) -> Self {
+        id.parse().expect("the catalogue has the formats that the program names")
+    }
+
+    /// The format of `family` with that shape.
+    ///
+    /// # Panics
+    /// If the catalogue has none.
+    pub fn of(family: &str, shape: Shape) -> Self {
+        let found = Self::all().find(|f| f.0.family.name == family && f.0.shape == shape);
+        found.expect("the catalogue has the shapes that its kernels read")
+    }
+
+    /// Whether it is plain CSR.
+    pub fn is_csr(self) -> bool {
+        self.0.place == 0
+    }
+
+    /// The one name used in ids, reports and file names, without the shape.
+    pub fn name(self) -> &'static str {
+        self.0.family.name
+    }
+
+    /// The values of its knobs.
+    pub fn shape(self) -> Shape {
+        self.0.shape
+    }
+
+    /// What is the same for all its shapes.
+    pub fn family(self) -> &'static FormatFamily {
+        self.0.family
+    }
+
+    /// Whether its entries stay where CSR has them.
+    pub fn stays_in_csr(self) -> bool {
+        self.0.family.stays_in_csr
+    }
+
+    /// Bytes on a device of a matrix with these features, x and y not counted; saturates.
+    pub fn device_bytes(self, features: &Features, dtype: Dtype) -> Bytes {
+        (self.0.family.device_bytes)(self.0.shape, features, dtype)
+    }
+
+    /// Entries that are stored, padding included.
+    pub fn stored_entries(self, features: &Features) -> u64 {
+        (self.0.family.stored_entries)(self.0.shape, features)
+    }
+
+    /// Bits of a column index, in formats that compress them; `None` also where the features do not tell.
+    pub fn bits_per_column(self, features: &Features) -> Option<f64> {
+        self.0.family.bits_per_column.and_then(|bits| bits(self.0.shape, features))
+    }
+
+    /// Whether a matrix with these features may be held with its x and y; the bytes of the matrix if so.
+    ///
+    /// # Errors
+    /// [`Infeasible`] with the numbers.
+    pub fn check(self, features: &Features, dtype: Dtype, limits: &Limits) -> Result<Bytes, Infeasible> {
+        match dtype {
+            Dtype::F32 => self.0.family.of_f32.check(self.0.shape, features, limits),
+            Dtype::F64 => self.0.family.of_f64.check(self.0.shape, features, limits),
+        }
+    }
+
+    /// `a` in this format, converted on the host; CSR is copied. O(stored entries), in parallel.
+    ///
+    /// # Errors
+    /// [`Infeasible`] if `limits` are exceeded; nothing large has been allocated then.
+    pub fn convert<T: Scalar>(self, a: &Csr<T>, limits: &Limits) -> Result<Box<dyn Stored<T>>, Infeasible> {
+        self.0.family.of::<T>().convert(self.0.shape, a, limits)
+    }
+
+    /// What it takes to convert on a device that holds the CSR. O(nrows).
+    ///
+    /// # Errors
+    /// As [`Format::convert`].
+    pub fn layout<T: Scalar>(
+        self,
+        row_ptr: &[u64],
+        ncols: u64,
+        limits: &Limits,
+    ) -> Result<Layout<T>, Infeasible> {
+        self.0.family.of::<T>().layout(self.0.shape, row_ptr, ncols, limits)
+    }
+}
+
+impl fmt::Debug for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.id)
+    }
+}
+
+/// The name with its shape: `sell/c32/s1024`.
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0.id)
+    }
+}
+
+impl PartialEq for Format {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Format {}
+
+impl Ord for Format {
+    fn cmp(&self, other: &Self) -> Ordering {
+        if std::ptr::eq(self.0, other.0) {
+            return Ordering::Equal;
+        }
+        self.0.place.cmp(&other.0.place).then_with(|| self.0.id.cmp(&other.0.id))
+    }
+}
+
+impl PartialOrd for Format {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Hash for Format {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.place.hash(state);
+    }
+}
+
+/// Text that names no format of the catalogue.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("'{0}' is no format of the catalogue, such as csr or sell/c32/s1024")]
+pub struct ParseFormatError(pub String);
+
+impl FromStr for Format {
+    type Err = ParseFormatError;
+    fn from_str(text: &str) -> Result<Self, ParseFormatError> {
+        Self::all().find(|f| f.0.id == text).ok_or_else(|| ParseFormatError(text.to_owned()))
+    }
+}
+
+impl Serialize for Format {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.0.id)
+    }
+}
+
+impl<'de> Deserialize<'de> for Format {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_is_unique_and_reads_back() {
+        let ids: std::collections::BTreeSet<String> = Format::all().map(|f| f.to_string()).collect();
+        assert_eq!(ids.len(), Format::all().len());
+        for format in Format::all() {
+            assert_eq!(format.to_string().parse(), Ok(format));
+            assert_eq!(Format::of(format.name(), format.shape()), format);
+        }
+        assert!(Format::all().is_sorted() && Format::csr().to_string() == "csr");
+        assert!("dense".parse::<Format>().is_err());
+    }
+}

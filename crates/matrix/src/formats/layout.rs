@@ -1,0 +1,84 @@
+//! How a device that holds a matrix in CSR lays it out in another format by itself, as data.
+//!
+//! ```text
+//! row offsets --- host: where everything goes ---> arrays, numbers --+
+//! CSR ------------------ on the device ------------------------------+--> steps --> arrays of the format
+//! ```
+//! The host's share takes time by rows, not by entries. The routines that the steps name belong to the device.
+
+use super::{Element, NamedArrays, NamedNumbers};
+use crate::{Bytes, Infeasible, Limits, Scalar};
+use std::fmt;
+
+/// What it takes to lay a CSR matrix out in another format.
+#[derive(Debug)]
+pub struct Layout<T: Scalar> {
+    /// What kernels are told of the format.
+    pub numbers: NamedNumbers,
+    /// Arrays of the format that the host has made, and room for those that the steps fill.
+    pub arrays: NamedArrays<'static, T>,
+    /// Arrays that the steps read and that are of no use afterwards.
+    pub scratch: NamedArrays<'static, T>,
+    /// Arrays of the CSR that are the format's own, too: `row_ptr`, `col_idx`, `values`.
+    pub keeps: &'static [&'static str],
+    /// In order; none if the host has done everything.
+    pub steps: Vec<Step>,
+    /// What the format takes at most on the way, beside the CSR.
+    pub most: Bytes,
+}
+
+/// A step of a [`Layout`]. Arrays and numbers go by name, the arrays of the CSR by `csr.row_ptr`, `csr.col_idx` and
+/// `csr.values`, and `null` is no array.
+pub enum Step {
+    /// A routine of the device with so many threads, or as many as fill it; nothing for no threads.
+    Run {
+        /// Its name.
+        routine: &'static str,
+        /// Threads that have something to do.
+        threads: u64,
+        /// What it is given, in order.
+        args: &'static [&'static str],
+    },
+    /// The host adds up `lengths`: `starts` is where each begins and the last ends, `total` their sum.
+    AddUp {
+        /// An array of 64-bit words.
+        lengths: &'static str,
+        /// The array that is made.
+        starts: &'static str,
+        /// The number that is known then.
+        total: &'static str,
+    },
+    /// Refuses what turned out too large.
+    Check(Box<dyn Fn(&dyn Fn(&str) -> u64, &Limits) -> Result<(), Infeasible> + Send + Sync>),
+    /// Room for an array whose length is known only now.
+    Room {
+        /// The array.
+        name: &'static str,
+        /// Of what.
+        element: Element,
+        /// The number that says how many.
+        len: &'static str,
+    },
+}
+
+impl fmt::Debug for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Run { routine, threads, args } => write!(f, "{routine}<{threads}>({})", args.join(", ")),
+            Self::AddUp { lengths, starts, .. } => write!(f, "{starts} = starts of {lengths}"),
+            Self::Check(_) => f.write_str("check"),
+            Self::Room { name, len, .. } => write!(f, "{name}[{len}]"),
+        }
+    }
+}
+
+impl<T: Scalar> Layout<T> {
+    /// A format whose entries stay where CSR has them: only `arrays` are added to what it `keeps`.
+    pub(super) fn beside_csr(
+        keeps: &'static [&'static str],
+        numbers: NamedNumbers,
+        arrays: NamedArrays<'static, T>,
+    ) -> Self {
+        Self { numbers, arrays, scratch: Vec::new(), keeps, steps: Vec::new(), most: Bytes(0) }
+    }
+}

@@ -1,0 +1,54 @@
+//! The storage formats, one file each, and what the rest of the program may ask of any of them.
+//!
+//! ```text
+//! format.rs    Format: a format with its shape, as a name and a look-up; the list of all of them
+//! family.rs    what the file of a format must answer: sizes, refusals, conversions
+//! array.rs     the arrays of a format by name and type, as a device is given them
+//! layout.rs    how a device that holds the CSR lays the format out by itself
+//! ```
+//! Nothing outside of this folder asks which format it has before it: what differs between formats stands in their files.
+
+mod array;
+mod family;
+mod format;
+mod layout;
+
+mod bro_ell;
+mod coo;
+mod csr;
+mod csr_balanced;
+mod csr_binned;
+mod ell;
+mod hyb;
+mod jad;
+mod sell;
+
+pub use array::{Element, HostArray, NamedArrays, NamedNumbers};
+pub use bro_ell::{BroEll, BroEllColumns, BroEllShape, BroEllSize, BroEllSlice};
+pub use coo::Coo;
+pub use csr::{Csr, CsrError};
+pub use csr_balanced::{BalancedCsr, Tile, TileShape, TileTable};
+pub use csr_binned::{BinnedCsr, RowBins};
+pub use ell::Ell;
+pub use family::{FormatFamily, FormatOf, Generator, Knob, Shape, Stored};
+pub use format::{Format, ParseFormatError};
+pub use hyb::{Hyb, HybSplit};
+pub use jad::{Jad, JadLayout};
+pub use layout::{Layout, Step};
+pub use sell::{Sell, SellLayout, SellShape};
+
+pub(crate) use bro_ell::{BLOCK_ROWS, of_block};
+pub(crate) use hyb::{is_share, is_worthwhile, split};
+
+/// All formats, in the order in which tables list them.
+static FAMILIES: [&FormatFamily; 9] = [
+    &csr::FORMAT,
+    &csr_balanced::FORMAT,
+    &csr_binned::FORMAT,
+    &coo::FORMAT,
+    &ell::FORMAT,
+    &hyb::FORMAT,
+    &jad::FORMAT,
+    &sell::FORMAT,
+    &bro_ell::FORMAT,
+];
