@@ -20,6 +20,7 @@ mod plots;
 mod printer;
 mod profiling;
 mod progress;
+mod set_aside;
 mod shard;
 mod table;
 mod text;
