@@ -2,19 +2,21 @@
 //!
 //! ```text
 //! $SPARSIGHT_CACHE, else $XDG_CACHE_HOME/sparsight, else ~/.cache/sparsight
-//!   profiles/cpu-8-some-cpu-3-0ghz/       8 worker threads
+//!   profiles/cpu-8-some-cpu-3-0ghz/                 8 worker threads
+//!   profiles/cpu-8-some-cpu-3-0ghz.set-aside-1/     one that could not be read: kept, and used by nothing
 //! ```
 
 use crate::context::Context;
 use crate::device_choice::{DeviceName, OpenDevice, described};
 use crate::failure::Failure;
 use crate::profiling;
+use crate::set_aside::set_aside;
 use sparsight::kernels::DeviceFacts;
 use sparsight::matrix::{Bytes, Dtype};
 use sparsight::profile::{GridName, ProfileFolder};
-use sparsight::{Grid, Profile};
+use sparsight::{Error, Grid, Profile};
 use std::env;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Largest benchmark matrix: more than most caches, and some seconds for the whole grid. Chosen.
 const BOUND: u64 = 64_000_000;
@@ -29,17 +31,13 @@ pub(crate) fn find_or_measure(context: &Context, dtype: Dtype) -> Result<Profile
         context.printer.detail(format_args!("profile of this processor: {}", path.display()));
         return Ok(profile);
     }
+    keep_unreadable(&path, context)?;
     context.printer.note(format_args!(
         "no profile of {} in {dtype} yet: measuring a coarse one, once (`sparsight profile --device cpu -o DIR` \
          measures a thorough one)",
         described(device.facts())
     ));
     let folder = ProfileFolder::create(&path)?;
-    if folder.has_device() && (folder.device().is_err() || folder.benchmark().is_err()) {
-        context.printer.detail(format_args!("{} is of another version: begun anew", path.display()));
-        let failed = |e: std::io::Error| Failure::input(format!("{}: {e}", path.display()));
-        std::fs::remove_dir_all(&path).and_then(|()| std::fs::create_dir(&path)).map_err(failed)?;
-    }
     context.interrupt.listen();
     profiling::begin(&folder, &mut device, Some(GridName::Coarse), context)?;
     let bound = Bytes(BOUND.max(BOUND_A_WORKER * u64::from(device.facts().multiprocessors)));
@@ -52,10 +50,37 @@ pub(crate) fn find_or_measure(context: &Context, dtype: Dtype) -> Result<Profile
 }
 
 /// A complete profile that knows `dtype`; a damaged one counts as none, and what is whole of it is used again.
-fn cached(path: &std::path::Path, dtype: Dtype) -> Option<Profile> {
+fn cached(path: &Path, dtype: Dtype) -> Option<Profile> {
     let profile = Profile::load(path).ok()?;
     let known = profile.models.strip.fitted().iter().any(|fit| fit.candidate.dtype == dtype);
     known.then_some(profile)
+}
+
+/// Sets a folder aside with which a run cannot go on. What is wrong with it may be a single byte or the rights to a file,
+/// and what it holds was measured: nothing of it is removed.
+fn keep_unreadable(path: &Path, context: &Context) -> Result<(), Failure> {
+    let Some(why) = unreadable(path) else { return Ok(()) };
+    let aside = set_aside(path).map_err(|error| {
+        Failure::input(format!("{why}; {} could not be set aside: {error}", path.display())).hinted(
+            "nothing was changed: make it readable or move it elsewhere, or set SPARSIGHT_CACHE to another folder",
+        )
+    })?;
+    context.printer.note(format_args!("{why}: set aside, with all that is in it, as {}", aside.display()));
+    Ok(())
+}
+
+/// Why a run cannot go on with what `path` holds, if it is there at all. Models are not looked at: they are made again.
+fn unreadable(path: &Path) -> Option<Error> {
+    let read = || -> Result<(), Error> {
+        let folder = ProfileFolder::open(path)?;
+        if folder.has_device() {
+            folder.device()?;
+        }
+        folder.benchmark()?;
+        folder.corpus()?;
+        folder.cuts().map(|_| ())
+    };
+    path.symlink_metadata().ok().and_then(|_| read().err())
 }
 
 /// Where the coarse profile of a processor is kept.
@@ -83,10 +108,33 @@ fn slug(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::slug;
+    use super::*;
+    use std::fs;
 
     #[test]
     fn a_processor_s_name_becomes_a_folder_s_name() {
         assert_eq!(slug("Some(R) CPU @ 3.0 GHz"), "some-r-cpu-3-0-ghz");
+    }
+
+    #[test]
+    fn a_folder_is_unreadable_if_anything_measured_in_it_is_and_an_absent_one_is_not() {
+        let dir = tempfile::tempdir().unwrap();
+        assert!(unreadable(&dir.path().join("absent")).is_none());
+        assert!(unreadable(dir.path()).is_none(), "an empty folder is gone on with");
+        for name in ["benchmark.jsonl", "corpus.jsonl", "cuts.jsonl"] {
+            let file = dir.path().join(name);
+            // What a run leaves that was killed.
+            fs::write(&file, "{\"kern").unwrap();
+            assert!(unreadable(dir.path()).is_none(), "half a line in {name}");
+            fs::write(&file, "{\"kern\n").unwrap();
+            let why = unreadable(dir.path()).map(|why| why.to_string()).unwrap_or_default();
+            assert!(why.contains(&format!("{name}:1: ")), "{why}");
+            fs::remove_file(&file).unwrap();
+        }
+        fs::write(dir.path().join("models.json"), "no models").unwrap();
+        assert!(unreadable(dir.path()).is_none(), "models are made again");
+        fs::write(dir.path().join("device.json"), "{}").unwrap();
+        assert!(unreadable(dir.path()).is_some());
+        assert!(unreadable(&dir.path().join("device.json")).is_some(), "a file in the place of the folder");
     }
 }

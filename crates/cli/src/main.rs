@@ -20,6 +20,8 @@ mod plots;
 mod printer;
 mod profiling;
 mod progress;
+mod restart;
+mod set_aside;
 mod shard;
 mod table;
 mod text;
@@ -31,6 +33,7 @@ use printer::Printer;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    restart::with_a_safe_loader_path();
     let args = Args::parse();
     let printer = Printer::new(&args.global);
     let ended =

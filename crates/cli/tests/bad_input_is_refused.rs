@@ -131,17 +131,40 @@ fn training_on_matrices_that_are_not_there_names_those_that_are() {
 }
 
 #[test]
-fn a_profile_of_this_processor_in_the_cache_that_is_damaged_is_measured_anew() {
+fn a_profile_of_this_processor_in_the_cache_that_is_damaged_is_set_aside_and_measured_anew() {
     let dir = tempfile::tempdir().unwrap();
     let cpu = json(dir.path(), &["devices", "--jobs", "2"])["here"][0]["name"].as_str().unwrap().to_owned();
     let words = cpu.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
     let slug = words.map(str::to_ascii_lowercase).collect::<Vec<_>>().join("-");
     let folder = dir.path().join(format!("profiles/cpu-2-{slug}"));
+    let aside = |number: u32| dir.path().join(format!("profiles/cpu-2-{slug}.set-aside-{number}"));
     std::fs::create_dir_all(&folder).unwrap();
-    std::fs::write(folder.join("device.json"), "{}").unwrap();
+    let (device, corpus) = ("no device\n", "{\"matrix\":\"a/grid\"}\n");
+    std::fs::write(folder.join("device.json"), device).unwrap();
+    std::fs::write(folder.join("corpus.jsonl"), corpus).unwrap();
+
     let advise = ["advise", "gallery:stencil2d,n=10", "--device", "cpu", "--jobs", "2"];
-    assert!(run(dir.path(), &advise).starts_with("exit code: 0"));
-    assert!(folder.join("models.json").is_file());
+    let first = run(dir.path(), &advise);
+    assert!(first.starts_with("exit code: 0"), "{first}");
+    let said = |text: &str, file: &str, number: u32| {
+        let name = format!("profiles/cpu-2-{slug}.set-aside-{number}");
+        text.lines().any(|line| line.contains(file) && line.contains("set aside") && line.contains(&name))
+    };
+    assert!(said(&first, "device.json:1: ", 1), "{first}");
+    assert_eq!(std::fs::read_to_string(aside(1).join("device.json")).unwrap(), device);
+    assert_eq!(std::fs::read_to_string(aside(1).join("corpus.jsonl")).unwrap(), corpus);
+    assert!(folder.join("models.json").is_file() && !folder.join("corpus.jsonl").exists());
+    assert!(!run(dir.path(), &advise).contains("set aside"), "the new one is whole");
+
+    // One bad byte, where the models do not hide it.
+    let mut measured = std::fs::read(folder.join("benchmark.jsonl")).unwrap();
+    measured[0] = b'?';
+    std::fs::write(folder.join("benchmark.jsonl"), &measured).unwrap();
+    std::fs::remove_file(folder.join("models.json")).unwrap();
+    let second = run(dir.path(), &advise);
+    assert!(second.starts_with("exit code: 0") && said(&second, "benchmark.jsonl:1: ", 2), "{second}");
+    assert_eq!(std::fs::read(aside(2).join("benchmark.jsonl")).unwrap(), measured);
+    assert_eq!(std::fs::read_to_string(aside(1).join("corpus.jsonl")).unwrap(), corpus);
 }
 
 #[test]

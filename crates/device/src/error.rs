@@ -11,6 +11,13 @@ pub enum DeviceError {
     /// No CUDA driver on this machine.
     #[error("no CUDA driver (libcuda) was found")]
     NoDriver,
+    /// The loader would look for libraries where anybody may have put one: none of the driver, NVRTC and cuSPARSE is asked
+    /// for.
+    #[error("no GPU library is loaded: LD_LIBRARY_PATH holds {element}")]
+    LoaderPath {
+        /// The element and what is wrong with it, in words.
+        element: String,
+    },
     /// There is a driver, but not that device.
     #[error("there is no CUDA device {index}: the driver sees {count}")]
     NoSuchDevice {
@@ -118,6 +125,10 @@ impl DeviceError {
             Self::NoDriver => Some(
                 "install NVIDIA's driver (R570 or newer), use --device cpu, or name a profile such as nvidia-h200 \
                  to predict without a GPU",
+            ),
+            Self::LoaderPath { .. } => Some(
+                "give LD_LIBRARY_PATH absolute folders alone to which only you and root can write, without a colon at \
+                 either end, and start the program again",
             ),
             Self::NoSuchDevice { .. } | Self::NoSuchPart { .. } => {
                 Some("`sparsight devices` lists what is here")

@@ -16,7 +16,11 @@ fn gpu() -> Option<MutexGuard<'static, Cuda>> {
     static GPU: OnceLock<Option<Mutex<Cuda>>> = OnceLock::new();
     let gpu = GPU.get_or_init(|| match Cuda::open(0) {
         Ok(cuda) => Some(Mutex::new(cuda)),
-        Err(error @ (DeviceError::NoDriver | DeviceError::NoSuchDevice { .. })) => {
+        Err(
+            error @ (DeviceError::NoDriver
+            | DeviceError::LoaderPath { .. }
+            | DeviceError::NoSuchDevice { .. }),
+        ) => {
             assert!(std::env::var_os("SPARSIGHT_REQUIRE_GPU").is_none(), "{error}");
             None
         }
@@ -67,10 +71,10 @@ fn arrays_of_any_size_arrive_as_they_are() {
 #[test]
 fn without_a_driver_opening_is_an_error_and_no_panic() {
     match Cuda::open(1_000_000) {
-        Err(DeviceError::NoDriver) => {
-            assert_eq!(Cuda::count(), Err(DeviceError::NoDriver));
-            assert_eq!(Cuda::parts(0), Err(DeviceError::NoDriver));
-            assert_eq!(Cuda::open_part(0, 8).err(), Some(DeviceError::NoDriver));
+        Err(error @ (DeviceError::NoDriver | DeviceError::LoaderPath { .. })) => {
+            assert_eq!(Cuda::count(), Err(error.clone()));
+            assert_eq!(Cuda::parts(0), Err(error.clone()));
+            assert_eq!(Cuda::open_part(0, 8).err(), Some(error));
         }
         Err(DeviceError::NoSuchDevice { index: 1_000_000, .. } | DeviceError::Driver { .. }) => {}
         other => panic!("{other:?}"),

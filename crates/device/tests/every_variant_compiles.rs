@@ -70,9 +70,9 @@ fn fused_sources() -> Vec<(String, KernelSource)> {
 /// Whether NVRTC is missing and may be.
 fn skipped() -> bool {
     match supported_archs() {
-        Err(DeviceError::NoNvrtc { searched }) => {
-            assert!(std::env::var_os("SPARSIGHT_REQUIRE_NVRTC").is_none(), "no NVRTC in {searched}");
-            println!("skipped: no NVRTC in {searched}");
+        Err(error @ (DeviceError::NoNvrtc { .. } | DeviceError::LoaderPath { .. })) => {
+            assert!(std::env::var_os("SPARSIGHT_REQUIRE_NVRTC").is_none(), "{error}");
+            println!("skipped: {error}");
             true
         }
         other => {

@@ -14,7 +14,7 @@ pub type Arch = (u32, u32);
 /// device and knows only its predecessors.
 ///
 /// # Errors
-/// [`DeviceError::NoNvrtc`]; [`DeviceError::Compile`] with the compiler's log.
+/// [`DeviceError::NoNvrtc`], [`DeviceError::LoaderPath`]; [`DeviceError::Compile`] with the compiler's log.
 pub fn compile(source: &KernelSource, arch: Arch) -> Result<Vec<u8>, DeviceError> {
     library::require_nvrtc()?;
     let wanted = arch.0 * 10 + arch.1;
@@ -60,7 +60,7 @@ pub(super) fn compile_with(text: &str, options: &[String], name: &str) -> Result
 /// NVRTC's version, (13, 0).
 ///
 /// # Errors
-/// [`DeviceError::NoNvrtc`].
+/// [`DeviceError::NoNvrtc`], [`DeviceError::LoaderPath`].
 pub fn nvrtc_version() -> Result<(u32, u32), DeviceError> {
     library::require_nvrtc()?;
     let (mut major, mut minor): (c_int, c_int) = (0, 0);
@@ -74,7 +74,7 @@ pub fn nvrtc_version() -> Result<(u32, u32), DeviceError> {
 /// Architectures that NVRTC can compile for, 90 for `sm_90`.
 ///
 /// # Errors
-/// [`DeviceError::NoNvrtc`].
+/// [`DeviceError::NoNvrtc`], [`DeviceError::LoaderPath`].
 pub fn supported_archs() -> Result<Vec<u32>, DeviceError> {
     library::require_nvrtc()?;
     let mut count: c_int = 0;

@@ -2,13 +2,18 @@
 //!
 //! A file is named by a 128-bit hash of everything that the compiled image depends on and starts with a hash of
 //! the image, so that a damaged file is not loaded. A cache that cannot be read or written is never an error: the
-//! kernel is compiled again.
+//! kernel is compiled again. An image is code: it is used only if nobody but root and this user can have put it there
+//! (`trusted`), and the folder is made for this user alone.
 
+use super::trusted;
 use sparsight_kernels::{KernelSource, catalogue, source};
 use sparsight_matrix::Dtype;
 use std::env;
-use std::fs;
-use std::path::PathBuf;
+use std::ffi::OsString;
+use std::fs::{self, DirBuilder, OpenOptions};
+use std::io::{Error, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf, absolute};
 
 /// The folder in which compiled kernels are kept.
 #[derive(Debug, Clone)]
@@ -17,24 +22,27 @@ pub struct KernelCache {
 }
 
 impl KernelCache {
-    /// `$SPARSIGHT_CACHE`, `$XDG_CACHE_HOME/sparsight` or `~/.cache/sparsight`, whichever is set first; keeps
-    /// nothing if none is.
+    /// `kernels` in `$SPARSIGHT_CACHE`, `$XDG_CACHE_HOME/sparsight` or `~/.cache/sparsight`, whichever is set first; keeps
+    /// nothing if none is. A value that is empty counts as none, and so does a relative one of the last two, which were not
+    /// set with this program in mind.
     pub fn from_environment() -> Self {
-        let set = |name| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-        let folder = set("SPARSIGHT_CACHE")
-            .or_else(|| set("XDG_CACHE_HOME").map(|dir| dir.join("sparsight")))
-            .or_else(|| set("HOME").map(|dir| dir.join(".cache/sparsight")));
-        Self { folder }
+        let set = |name| env::var_os(name).filter(|value| !value.is_empty());
+        let cache = cache_folder(set("SPARSIGHT_CACHE"), set("XDG_CACHE_HOME"), set("HOME"));
+        // A folder of its own, so that its rights do not depend on who made the one that holds it.
+        Self { folder: cache.map(|cache| cache.join("kernels")) }
     }
 
-    /// Keeps compiled kernels in `folder`.
+    /// Keeps compiled kernels in `folder`, whatever the current folder is later on.
     pub fn in_folder(folder: impl Into<PathBuf>) -> Self {
-        Self { folder: Some(folder.into()) }
+        let folder: PathBuf = folder.into();
+        Self { folder: absolute(folder).ok() }
     }
 
-    /// The image kept under `key`, if it is there and whole.
+    /// The image kept under `key`, if it is there and whole, and neither its file nor its folder are anybody else's or
+    /// writable by others.
     pub fn get(&self, key: u128) -> Option<Vec<u8>> {
-        let file = fs::read(self.file(key)?).ok()?;
+        let file = trusted::private(&self.file(key)?).ok()?;
+        let file = fs::read(file).ok()?;
         let (hash, image) = file.split_at_checked(16)?;
         (u128::from_le_bytes(hash.try_into().ok()?) == hash_parts([image])).then(|| image.to_vec())
     }
@@ -46,8 +54,11 @@ impl KernelCache {
         bytes.extend_from_slice(image);
         // Written beside its place and then renamed, so that another process never reads half of it.
         let unfinished = file.with_extension(format!("{}.part", std::process::id()));
-        let written = fs::create_dir_all(folder)
-            .and_then(|()| fs::write(&unfinished, bytes))
+        let written = DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(folder)
+            .and_then(|()| write_new(&unfinished, &bytes))
             .and_then(|()| fs::rename(&unfinished, &file));
         if written.is_err() {
             let _ = fs::remove_file(&unfinished);
@@ -57,6 +68,25 @@ impl KernelCache {
     fn file(&self, key: u128) -> Option<PathBuf> {
         Some(self.folder.as_ref()?.join(format!("{key:032x}.kernel")))
     }
+}
+
+/// Where caches are kept, of the values of `SPARSIGHT_CACHE`, `XDG_CACHE_HOME` and `HOME`.
+fn cache_folder(
+    chosen: Option<OsString>,
+    caches: Option<OsString>,
+    home: Option<OsString>,
+) -> Option<PathBuf> {
+    let whole = |value: Option<OsString>| value.map(PathBuf::from).filter(|path| path.is_absolute());
+    chosen
+        .and_then(|folder| absolute(folder).ok())
+        .or_else(|| whole(caches).map(|caches| caches.join("sparsight")))
+        .or_else(|| whole(home).map(|home| home.join(".cache/sparsight")))
+}
+
+/// Writes a file of this user's own, which is not there yet but for what a run left that was killed.
+fn write_new(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+    let _ = fs::remove_file(path);
+    OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?.write_all(bytes)
 }
 
 /// Names the image of `source` for `arch` compiled by that version of NVRTC.
@@ -95,6 +125,7 @@ fn hash_parts<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> u128 {
 mod tests {
     use super::*;
     use sparsight_kernels::timing_source;
+    use std::os::unix::fs::PermissionsExt;
 
     #[test]
     fn the_key_changes_with_source_definitions_architecture_and_compiler() {
@@ -142,6 +173,49 @@ mod tests {
         blocked.put(7, b"image");
         assert_eq!(blocked.get(7), None);
         fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn an_image_that_others_could_have_put_there_is_not_used() {
+        let folder = env::temp_dir().join(format!("sparsight-kernel-rights-{}", std::process::id()));
+        let cache = KernelCache::in_folder(folder.join("kernels"));
+        cache.put(7, b"image");
+        let (place, file) = (folder.join("kernels"), cache.file(7).unwrap());
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        let set_mode = |path: &Path, mode| {
+            fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+        };
+        // Whatever the mask of this process takes away.
+        assert_eq!((mode(&place) & 0o077, mode(&file) & 0o077), (0, 0));
+        for (path, own, open) in [
+            (&place, 0o700, 0o720),
+            (&place, 0o700, 0o702),
+            (&place, 0o700, 0o1777),
+            (&folder, 0o700, 0o707),
+            (&file, 0o600, 0o620),
+            (&file, 0o600, 0o602),
+        ] {
+            set_mode(path, open);
+            assert_eq!(cache.get(7), None, "{} {open:o}", path.display());
+            set_mode(path, own);
+            assert_eq!(cache.get(7).as_deref(), Some(b"image".as_slice()));
+        }
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn the_cache_is_an_absolute_folder() {
+        let value = |text: &str| Some(OsString::from(text));
+        let here = env::current_dir().unwrap();
+        let of = cache_folder;
+        assert_eq!(of(value("/c"), value("/x"), value("/h")), Some("/c".into()));
+        assert_eq!(of(value("c"), value("/x"), None), Some(here.join("c")), "chosen from here");
+        assert_eq!(of(None, value("/x"), value("/h")), Some("/x/sparsight".into()));
+        assert_eq!(of(None, value("x"), value("/h")), Some("/h/.cache/sparsight".into()));
+        assert_eq!(of(value(""), value(""), value("")), None);
+        assert_eq!(of(None, None, value("h")), None);
+        assert_eq!(KernelCache::in_folder("c").folder, Some(here.join("c")));
+        assert_eq!(KernelCache::in_folder("").folder, None);
     }
 
     #[test]

@@ -3,7 +3,8 @@
 //!
 //! The driver is called through cudarc's `result` and `sys` layers, not its safe layer, which would wait on and
 //! record events at every launch. Nothing here panics when driver, compiler or library are missing: [`Cuda::open`] says
-//! [`DeviceError::NoDriver`] or [`DeviceError::NoNvrtc`], and the vendor's routines [`DeviceError::NoVendor`].
+//! [`DeviceError::NoDriver`] or [`DeviceError::NoNvrtc`], and the vendor's routines [`DeviceError::NoVendor`]. None of the
+//! three is opened where others could have put it: see [`DeviceError::LoaderPath`] and [`search_libraries_in`].
 //!
 //! A part of a GPU ([`Cuda::open_part`]) is one whose stream belongs to some of the multiprocessors.
 //!
@@ -23,11 +24,13 @@ mod module;
 mod part;
 mod shared_word;
 mod staging;
+mod trusted;
 
 pub use compiler::{Arch, compile, nvrtc_version, supported_archs};
 pub use cusparse::cusparse_version;
 pub use custom::{Argument, CustomKernel, DeviceMemory, Element, Shape};
 pub use kernel_cache::{KernelCache, catalogue_hash, key};
+pub use library::{safe_loader_path, search_libraries_in};
 pub use part::PartSizes;
 
 use crate::gpu::{
@@ -82,11 +85,9 @@ impl Cuda {
     /// How many CUDA devices the driver sees.
     ///
     /// # Errors
-    /// [`DeviceError::NoDriver`]; [`DeviceError::Driver`] if it cannot be initialised.
+    /// [`DeviceError::NoDriver`] or [`DeviceError::LoaderPath`]; [`DeviceError::Driver`] if it cannot be initialised.
     pub fn count() -> Result<usize, DeviceError> {
-        if !library::driver_present() {
-            return Err(DeviceError::NoDriver);
-        }
+        library::require_driver()?;
         let version = facts::cuda_version()?;
         if version < OLDEST_CUDA {
             let reason =

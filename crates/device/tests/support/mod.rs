@@ -13,8 +13,10 @@ use std::path::PathBuf;
 pub fn gpu() -> Option<Cuda> {
     match Cuda::open(0) {
         Ok(gpu) => Some(gpu),
-        Err(DeviceError::NoDriver) if std::env::var_os("SPARSIGHT_REQUIRE_GPU").is_none() => {
-            eprintln!("skipped: no CUDA driver");
+        Err(error @ (DeviceError::NoDriver | DeviceError::LoaderPath { .. }))
+            if std::env::var_os("SPARSIGHT_REQUIRE_GPU").is_none() =>
+        {
+            eprintln!("skipped: {error}");
             None
         }
         Err(error) => panic!("the GPU cannot be used: {error}"),

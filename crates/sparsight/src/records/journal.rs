@@ -1,11 +1,13 @@
 //! An append-only file of records.
 //!
 //! A run that was killed may leave half a line at the end: it is cut off at the first append, and everything before
-//! it counts. Any other line that does not parse is an error. One run at a time may append: the file is locked.
+//! it counts. What is cut off is never a whole record: a record is a JSON object, of which no beginning is JSON; so a last
+//! line that is JSON counts, and lacks nothing but its end. Any other line that does not parse is an error. One run at a time may
+//! append: the file is locked.
 
 use crate::Error;
 use serde::Serialize;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, IgnoredAny};
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
@@ -17,6 +19,8 @@ pub struct Journal<R> {
     records: Vec<R>,
     /// Bytes of complete lines.
     complete: u64,
+    /// Whether the last of them lacks its end.
+    unended: bool,
     file: Option<File>,
 }
 
@@ -32,8 +36,12 @@ impl<R: Serialize + DeserializeOwned> Journal<R> {
             Err(e) if e.kind() == ErrorKind::NotFound => {}
             Err(source) => return Err(Error::File { path: path.to_owned(), source }),
         }
-        // What follows the last line end is half a line, perhaps cut within a character.
-        let complete = bytes.iter().rposition(|&b| b == b'\n').map_or(0, |end| end + 1);
+        // What follows the last line end is half a line, perhaps cut within a character, unless it is JSON.
+        let mut complete = bytes.iter().rposition(|&b| b == b'\n').map_or(0, |end| end + 1);
+        let unended = serde_json::from_slice::<IgnoredAny>(&bytes[complete..]).is_ok();
+        if unended {
+            complete = bytes.len();
+        }
         let mut records = Vec::new();
         for (index, line) in bytes[..complete].split_inclusive(|&b| b == b'\n').enumerate() {
             let record = serde_json::from_slice(line).map_err(|e| Error::Malformed {
@@ -43,7 +51,7 @@ impl<R: Serialize + DeserializeOwned> Journal<R> {
             })?;
             records.push(record);
         }
-        Ok(Self { path: path.to_owned(), records, complete: complete as u64, file: None })
+        Ok(Self { path: path.to_owned(), records, complete: complete as u64, unended, file: None })
     }
 
     /// All records, oldest first.
@@ -65,8 +73,8 @@ impl<R: Serialize + DeserializeOwned> Journal<R> {
     /// # Panics
     /// If a record does not serialise, which plain data always does.
     pub fn append(&mut self, record: R) -> Result<(), Error> {
-        let mut line = serde_json::to_string(&record).expect("plain data serialises");
-        line.push('\n');
+        let record_line = serde_json::to_string(&record).expect("plain data serialises");
+        let line = format!("{}{record_line}\n", if self.unended { "\n" } else { "" });
         if self.file.is_none() {
             self.file = Some(self.open_to_append()?);
         }
@@ -75,6 +83,7 @@ impl<R: Serialize + DeserializeOwned> Journal<R> {
             file.write_all(line.as_bytes()).and_then(|()| file.flush()).map_err(fail)?;
         }
         self.complete += line.len() as u64;
+        self.unended = false;
         self.records.push(record);
         Ok(())
     }
@@ -120,6 +129,23 @@ mod tests {
         journal.append(5).unwrap();
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "1\n2\n4\n5\n");
         assert_eq!(Journal::<u32>::open(&path).unwrap().into_records(), [1, 2, 4, 5]);
+    }
+
+    #[test]
+    fn a_whole_last_line_without_an_end_counts_and_is_ended_before_the_next() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("j.jsonl");
+        std::fs::write(&path, "[1]\n[2,3]").unwrap();
+        let mut journal = Journal::<Vec<u32>>::open(&path).unwrap();
+        assert_eq!(journal.records(), [vec![1], vec![2, 3]]);
+        journal.append(vec![4]).unwrap();
+        journal.append(vec![5]).unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "[1]\n[2,3]\n[4]\n[5]\n");
+
+        // JSON, and no record: of another program, not of one that was killed.
+        std::fs::write(&path, "[1]\n{\"a\":2}").unwrap();
+        let error = Journal::<Vec<u32>>::open(&path).unwrap_err().to_string();
+        assert!(error.contains("j.jsonl:2:"), "{error}");
     }
 
     #[test]
