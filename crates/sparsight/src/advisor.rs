@@ -1,6 +1,6 @@
 //! Which format, kernel and block size: every candidate that the device has, predicted and ranked.
 
-use crate::{Error, ModelName, Predictor, Profile};
+use crate::{Error, Missing, ModelName, Predictor, Profile};
 use sparsight_kernels::{Candidate, Format, catalogue_on, compulsory_bytes, feasible};
 use sparsight_matrix::{Bytes, Dtype, Features, Infeasible, Limits, Seconds};
 use sparsight_model::{PlacementRule, Prediction, RowLengthRule};
@@ -164,8 +164,8 @@ impl<'p> Advisor<'p> {
             });
         }
         if advice.ranked.is_empty() && advice.refused.iter().any(|r| matches!(r.why, Why::NoModel(_))) {
-            let (profile, missing) = (self.profile.name.clone(), format!("{model} model for {dtype}"));
-            return Err(Error::Lacking { profile, missing });
+            let missing = Missing::Model { model, dtype };
+            return Err(Error::Lacking { profile: self.profile.name.clone(), missing });
         }
         fill_pays_off_after(&mut advice.ranked);
         let cost = |a: &Advised| match objective.products {

@@ -31,6 +31,7 @@ mod error;
 mod evaluate;
 mod fit;
 mod instrument;
+mod missing;
 mod partition;
 mod predictor;
 mod reference;
@@ -48,6 +49,7 @@ pub use evaluate::{
 };
 pub use fit::{fit, fit_transfer};
 pub use instrument::{Grid, Point, Step, instrument, measure_conversion};
+pub use missing::Missing;
 pub use partition::{Part, PartitionObjective, Partitioning, Strategy};
 pub use predictor::{ModelName, Predictor};
 pub use profile::Profile;
