@@ -64,6 +64,14 @@ pub struct Advised {
     pub pays_off_after: Option<u64>,
 }
 
+impl Advised {
+    /// Conversion, upload and `products` products; a preparation that was not measured counts as nothing.
+    pub fn in_all(&self, products: u64) -> Seconds {
+        let preparation = self.preparation.unwrap_or_default().0;
+        Seconds(preparation + products as f64 * self.prediction.time.0)
+    }
+}
+
 /// A candidate without a prediction.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Refused {

@@ -12,6 +12,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! What the program answers with `--json` are the types of [`answer`].
+//!
 //! The crates below are re-exported: [`matrix`] (formats, files, features, gallery), [`kernels`] (the
 //! catalogue), [`device`] (CPU, CUDA, replay, timing) and [`model`] (predictions, pure).
 
@@ -20,6 +22,7 @@ pub use sparsight_kernels as kernels;
 pub use sparsight_matrix as matrix;
 pub use sparsight_model as model;
 
+pub mod answer;
 pub mod profile;
 pub mod records;
 

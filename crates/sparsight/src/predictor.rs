@@ -2,6 +2,7 @@
 
 use crate::profile::CalibratedStrip;
 use crate::{BestPredictor, Error, Missing, Profile};
+use serde::{Serialize, Serializer};
 use sparsight_kernels::Candidate;
 use sparsight_matrix::Features;
 use sparsight_model::{
@@ -79,6 +80,12 @@ impl fmt::Display for ModelName {
             Self::Neighbours => "neighbours",
             Self::Best => "best",
         })
+    }
+}
+
+impl Serialize for ModelName {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
     }
 }
 
