@@ -7,13 +7,13 @@ use crate::commands::{
 };
 use crate::failure::Failure;
 use clap::{Parser, Subcommand, ValueEnum};
-use sparsight::ModelName;
 use sparsight::kernels::{BLOCKS, Candidate, DeviceKind, Kernel, catalogue_on};
 use sparsight::matrix::{Bytes, Dtype};
 use sparsight::model::{PlacementRule, RowLengthRule};
+use sparsight::{ModelName, Objective};
 use std::collections::BTreeSet;
 use std::fmt::Display;
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU64, NonZeroUsize};
 use std::str::FromStr;
 
 /// How fast y = A x will be on a GPU in every storage format, kernel and block size, before anything is run.
@@ -117,6 +117,12 @@ impl ModelFlags {
     /// The model asked for, else `best`.
     pub(crate) fn model(self) -> ModelName {
         self.model.unwrap_or(ModelName::Best)
+    }
+
+    /// What is asked of an advisor, with as many products to come.
+    pub(crate) fn objective(self, products: Option<NonZeroU64>) -> Objective {
+        let Self { model, placement, row_length } = self;
+        Objective { products: products.map(NonZeroU64::get), model, placement, row_length }
     }
 }
 

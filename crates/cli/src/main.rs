@@ -1,7 +1,7 @@
 //! The program `sparsight`: flags, printer, progress, exit codes. What it does is in the library `sparsight`.
 //!
 //! ```text
-//! args -> commands/NAME.rs -> library -> printer (stdout: a table or one JSON object; stderr: progress, notes)
+//! args -> commands/NAME.rs -> library -> answer -> printer (stdout: text or one JSON object; stderr: progress, notes)
 //! ```
 //! Exit codes: 0 done; 1 done and the answer is no; 2 bad flags or input; 3 no usable device or library;
 //! 101 a bug; 130 interrupted.
@@ -13,7 +13,6 @@ mod cpu_profile;
 mod device_choice;
 mod failure;
 mod interrupt;
-mod json;
 mod matrix_source;
 mod name_prefixes;
 mod plots;

@@ -4,7 +4,7 @@ use crate::args::{ColorWhen, Global};
 use crate::failure::Failure;
 use crate::progress::{Bars, Progress, Shown};
 use anstyle::{AnsiColor, Style};
-use serde::Serialize;
+use sparsight::answer::Answer;
 use std::fmt::Display;
 use std::io::{IsTerminal, Write};
 
@@ -42,20 +42,22 @@ impl Printer {
         Self { json: global.json, quiet: global.quiet, verbose: global.verbose, bars: Bars::new(shown) }
     }
 
-    /// Whether stdout carries one JSON object.
-    pub(crate) fn is_json(&self) -> bool {
-        self.json
+    /// What a command found: with `--json` as one object, else in the lines that `text` prints.
+    pub(crate) fn answer(
+        &self,
+        answer: &impl Answer,
+        text: impl FnOnce() -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        if !self.json {
+            return text();
+        }
+        let object = answer.to_json();
+        self.to_stdout(|| writeln!(anstream::stdout().lock(), "{object}"))
     }
 
     /// A line of data for people.
     pub(crate) fn line(&self, text: impl Display) -> Result<(), Failure> {
         debug_assert!(!self.json, "with --json stdout carries one object and nothing else");
-        self.to_stdout(|| writeln!(anstream::stdout().lock(), "{text}"))
-    }
-
-    /// The object of `--json`.
-    pub(crate) fn object(&self, object: &impl Serialize) -> Result<(), Failure> {
-        let text = serde_json::to_string_pretty(object).expect("plain data serialises");
         self.to_stdout(|| writeln!(anstream::stdout().lock(), "{text}"))
     }
 

@@ -1,6 +1,6 @@
 //! Which format, kernel and block size: every candidate that the device has, predicted and ranked.
 
-use crate::{Error, ModelName, Predictor, Profile};
+use crate::{Error, Missing, ModelName, Predictor, Profile};
 use sparsight_kernels::{Candidate, catalogue_on, compulsory_bytes, feasible};
 use sparsight_matrix::{Bytes, Dtype, Features, Infeasible, Limits, Seconds};
 use sparsight_model::{PlacementRule, Prediction, RowLengthRule};
@@ -62,6 +62,14 @@ pub struct Advised {
     /// After how many products converting has paid, compared with the fastest CSR candidate of ours, whose preparation
     /// is the upload alone. `Some(0)` for CSR itself; `None` if never.
     pub pays_off_after: Option<u64>,
+}
+
+impl Advised {
+    /// Conversion, upload and `products` products; a preparation that was not measured counts as nothing.
+    pub fn in_all(&self, products: u64) -> Seconds {
+        let preparation = self.preparation.unwrap_or_default().0;
+        Seconds(preparation + products as f64 * self.prediction.time.0)
+    }
 }
 
 /// A candidate without a prediction.
@@ -164,8 +172,8 @@ impl<'p> Advisor<'p> {
             });
         }
         if advice.ranked.is_empty() && advice.refused.iter().any(|r| matches!(r.why, Why::NoModel(_))) {
-            let (profile, missing) = (self.profile.name.clone(), format!("{model} model for {dtype}"));
-            return Err(Error::Lacking { profile, missing });
+            let missing = Missing::Model { model, dtype };
+            return Err(Error::Lacking { profile: self.profile.name.clone(), missing });
         }
         fill_pays_off_after(&mut advice.ranked);
         let cost = |a: &Advised| match objective.products {

@@ -62,6 +62,14 @@ pub struct Compared {
     pub products_per_joule: Option<f64>,
 }
 
+impl Compared {
+    /// Conversion, upload and all `products`, as many as the comparison was asked for; `None` if what the first two take
+    /// was not measured.
+    pub fn in_all(&self, products: u64) -> Option<Seconds> {
+        Some(Seconds(products as f64 * self.time?.time.0))
+    }
+}
+
 /// A time with its 90 % interval, in seconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Span {

@@ -1,5 +1,6 @@
 //! What can go wrong above the devices: profiles on disk, records, and whatever the crates below report.
 
+use crate::Missing;
 use sparsight_device::DeviceError;
 use sparsight_model::PredictError;
 use std::path::PathBuf;
@@ -57,7 +58,7 @@ pub enum Error {
         /// The profile's name.
         profile: String,
         /// What is missing.
-        missing: String,
+        missing: Missing,
     },
     /// A profile without a measurement that a transfer takes.
     #[error("the profile {profile} holds no {missing}")]
@@ -86,13 +87,7 @@ impl Error {
         match self {
             Self::Device(e) => e.hint().map(ToOwned::to_owned),
             Self::NoProfile { .. } => Some("`sparsight profile --device cuda:0 -o DIR` makes one".to_owned()),
-            Self::Lacking { profile, missing } if missing.contains("it is a quick one") => Some(format!(
-                "`sparsight transfer A.mtx --from nvidia-h200 --to {profile}` predicts with it; with the --device that it \
-                 was made for, `sparsight profile -o {profile}` measures the rest"
-            )),
-            Self::Lacking { profile, .. } => {
-                Some(format!("`sparsight profile -o {profile}` measures, `sparsight fit {profile}` fits"))
-            }
+            Self::Lacking { profile, missing } => Some(missing.hint(profile)),
             Self::Unmeasured { command, .. } => Some(format!("`{command}` measures it")),
             Self::Transfer(_) => Some("measure the device anew with nothing else running on it".to_owned()),
             Self::File { source, .. } if source.kind() == std::io::ErrorKind::StorageFull => {

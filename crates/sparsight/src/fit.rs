@@ -1,8 +1,8 @@
 //! Fits every model to what a profile holds.
 
-use crate::Error;
 use crate::profile::{CalibratedStrip, MODELS_SCHEMA, Models, ProfileFolder};
 use crate::records::{BenchmarkRecord, CorpusRecord, CutRecord};
+use crate::{Error, Missing};
 use sparsight_kernels::{Candidate, DeviceFacts, Execution, Kernel, device_bytes};
 use sparsight_matrix::{Csr, Seconds};
 use sparsight_model::transfer::TransferParameters;
@@ -29,7 +29,7 @@ pub fn fit(folder: &ProfileFolder, trainable: impl Fn(&str) -> bool) -> Result<M
     let benchmark = folder.benchmark()?.into_records();
     let observations: Vec<Observation> = benchmark.iter().flat_map(BenchmarkRecord::observations).collect();
     if observations.is_empty() {
-        return Err(Error::Lacking { profile: folder.name(), missing: "benchmark matrices".to_owned() });
+        return Err(Error::Lacking { profile: folder.name(), missing: Missing::BenchmarkMatrices });
     }
     let corpus: Vec<CorpusRecord> = folder.measured()?.into_iter().filter(|r| trainable(&r.matrix)).collect();
     let samples: Vec<LearningSample<'_>> = corpus.iter().flat_map(samples).collect();

@@ -12,6 +12,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! What the program answers with `--json` are the types of [`answer`].
+//!
 //! The crates below are re-exported: [`matrix`] (formats, files, features, gallery), [`kernels`] (the
 //! catalogue), [`device`] (CPU, CUDA, replay, timing) and [`model`] (predictions, pure).
 
@@ -20,6 +22,7 @@ pub use sparsight_kernels as kernels;
 pub use sparsight_matrix as matrix;
 pub use sparsight_model as model;
 
+pub mod answer;
 pub mod profile;
 pub mod records;
 
@@ -31,6 +34,7 @@ mod error;
 mod evaluate;
 mod fit;
 mod instrument;
+mod missing;
 mod partition;
 mod predictor;
 mod reference;
@@ -48,6 +52,7 @@ pub use evaluate::{
 };
 pub use fit::{fit, fit_transfer};
 pub use instrument::{Grid, Point, Step, instrument, measure_conversion};
+pub use missing::Missing;
 pub use partition::{Part, PartitionObjective, Partitioning, Strategy};
 pub use predictor::{ModelName, Predictor};
 pub use profile::Profile;

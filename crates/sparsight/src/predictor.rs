@@ -1,13 +1,13 @@
 //! The models of a profile by name, as predictors.
 
 use crate::profile::CalibratedStrip;
-use crate::{BestPredictor, Error, Profile};
+use crate::{BestPredictor, Error, Missing, Profile};
+use serde::{Serialize, Serializer};
 use sparsight_kernels::Candidate;
 use sparsight_matrix::Features;
 use sparsight_model::{
-    BoostingPredictor, LearnedModel, LearnedPredictor, Learner, LinearPredictor, MIN_MATRICES, Model,
-    NeighboursPredictor, PlacementRule, PredictError, Prediction, RowLengthRule, StripModel, StripPredictor,
-    Term, Variant,
+    BoostingPredictor, LearnedModel, LearnedPredictor, Learner, LinearPredictor, Model, NeighboursPredictor,
+    PlacementRule, PredictError, Prediction, RowLengthRule, StripModel, StripPredictor, Term, Variant,
 };
 use std::fmt;
 use std::str::FromStr;
@@ -80,6 +80,12 @@ impl fmt::Display for ModelName {
             Self::Neighbours => "neighbours",
             Self::Best => "best",
         })
+    }
+}
+
+impl Serialize for ModelName {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
     }
 }
 
@@ -200,25 +206,18 @@ fn drawn<'p>(
     variant: Variant,
     found: Option<&'p CalibratedStrip>,
 ) -> Result<&'p CalibratedStrip, Error> {
-    found.ok_or_else(|| Error::Lacking {
-        profile: profile.name.clone(),
-        missing: format!(
-            "{} model, which takes benchmark matrices with {} row lengths",
-            variant.name(),
-            variant.lengths()
-        ),
-    })
+    let missing = Missing::StripModel(variant);
+    found.ok_or_else(|| Error::Lacking { profile: profile.name.clone(), missing })
 }
 
 fn learned<'p, L: Learner>(
     profile: &'p Profile,
     model: Option<&'p LearnedModel<L>>,
 ) -> Result<LearnedPredictor<'p, L>, Error> {
-    let missing = || format!("{} model, which takes a corpus of at least {MIN_MATRICES} matrices", L::NAME);
-    let facts = &profile.device.facts;
+    let (facts, missing) = (&profile.device.facts, Missing::LearnedModel(L::NAME));
     model
         .map(|model| LearnedPredictor { model, facts })
-        .ok_or_else(|| Error::Lacking { profile: profile.name.clone(), missing: missing() })
+        .ok_or_else(|| Error::Lacking { profile: profile.name.clone(), missing })
 }
 
 impl Model for Predictor<'_> {

@@ -3,6 +3,7 @@
 use crate::profile::TransferProfile;
 use crate::records::{CorpusRecord, Outcome};
 use crate::{Error, ModelName, Predictor, Profile};
+use serde::{Serialize, Serializer};
 use sparsight_kernels::{Candidate, DeviceKind};
 use sparsight_matrix::{Features, Seconds};
 use sparsight_model::transfer::{Role, Transfer, TransferError, Transferred};
@@ -24,6 +25,12 @@ impl fmt::Display for ReferenceOrigin {
             Self::Measured => f.pad("measured"),
             Self::Predicted(model) => model.fmt(f),
         }
+    }
+}
+
+impl Serialize for ReferenceOrigin {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
     }
 }
 

@@ -4,16 +4,15 @@ use crate::args::ModelFlags;
 use crate::context::Context;
 use crate::device_choice::ProfileFlags;
 use crate::failure::{Exit, Failure};
-use crate::json::{AdvisedJson, DeviceJson, Document, MatrixJson};
 use crate::matrix_source::MatrixSource;
 use crate::printer::BOLD;
 use crate::table::Table;
 use crate::text::{between, candidate, counted, grouped, heading, of_bandwidth};
-use serde::Serialize;
+use sparsight::answer::{AdviseAnswer, MatrixSummary};
 use sparsight::kernels::{Candidate, Kernel};
 use sparsight::matrix::{Csr, Dtype, Features, Scalar, Seconds};
 use sparsight::records::Outcome;
-use sparsight::{Advice, Advised, Advisor, Bench, ModelName, Objective, Profile, Refused, Why, bench};
+use sparsight::{Advice, Advised, Advisor, Bench, ModelName, Profile, Refused, Why, bench};
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU64;
 
@@ -44,18 +43,6 @@ const VERIFIED: usize = 3;
 /// Predictions this close are a tie.
 const TIE: f64 = 0.05;
 
-#[derive(Serialize)]
-struct AdviseJson {
-    matrix: MatrixJson,
-    device: DeviceJson,
-    dtype: Dtype,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    products: Option<u64>,
-    placement: sparsight::model::PlacementRule,
-    row_length: sparsight::model::RowLengthRule,
-    candidates: Vec<AdvisedJson>,
-}
-
 /// Measured outcomes by candidate.
 type Measurements = BTreeMap<Candidate, Outcome>;
 
@@ -73,22 +60,19 @@ impl Advise {
         let device = if self.verify || self.verify_all { Some(self.profile.open(&profile)?) } else { None };
         let matrix = source.load::<T>(context)?;
         let features = Features::of(&matrix);
-        let objective = Objective {
-            products: self.iterations.map(NonZeroU64::get),
-            model: self.model.model,
-            placement: self.model.placement,
-            row_length: self.model.row_length,
-        };
+        let objective = self.model.objective(self.iterations);
         let advice = Advisor::new(&profile).advise(&features, T::DTYPE, &objective)?;
         let measured = match device {
             Some(device) => self.measure(&source, &matrix, &features, &advice, device.of(), context)?,
             None => Measurements::new(),
         };
-        if context.printer.is_json() {
-            self.print_json(&source, &features, &profile, &advice, &measured, context)?;
-        } else {
-            self.print(&source, &features, &profile, &advice, &measured, context)?;
-        }
+        let matrix = MatrixSummary::of(source.title(), &features);
+        let answer = AdviseAnswer::of(matrix, &profile, T::DTYPE, &objective, &advice)
+            .with_measured(&measured)
+            .shortened(context.top_in_json());
+        context
+            .printer
+            .answer(&answer, || self.print(&source, &features, &profile, &advice, &measured, context))?;
         let failed = measured.values().any(|outcome| matches!(outcome, Outcome::Failed { .. }));
         Ok(if failed || advice.ranked.is_empty() { Exit::No } else { Exit::Done })
     }
@@ -198,9 +182,7 @@ impl Advise {
 
     /// What candidates are ranked by: one product, or with `--iterations` conversion, upload and all products.
     fn cost(&self, advised: &Advised) -> Seconds {
-        let preparation = advised.preparation.unwrap_or_default().0;
-        let time = advised.prediction.time;
-        self.iterations.map_or(time, |products| Seconds(preparation + products.get() as f64 * time.0))
+        self.iterations.map_or(advised.prediction.time, |products| advised.in_all(products.get()))
     }
 
     /// `8 more within 5 % of the first: --top 18`.
@@ -210,35 +192,6 @@ impl Advise {
         let tied = advice.ranked.iter().take_while(|advised| self.cost(advised).0 <= limit).count();
         let more = tied.saturating_sub(shown);
         (more > 0).then(|| format!("{more} more within 5 % of the first: `--top {tied}`"))
-    }
-
-    fn print_json(
-        &self,
-        source: &MatrixSource,
-        features: &Features,
-        profile: &Profile,
-        advice: &Advice,
-        measured: &Measurements,
-        context: &Context,
-    ) -> Result<(), Failure> {
-        // What was measured is shown, wherever it ranks.
-        let shown =
-            |rank: usize, a: &Advised| rank < context.top_in_json() || measured.contains_key(&a.candidate);
-        let ranked = advice.ranked.iter().enumerate().filter(|(rank, a)| shown(*rank, a));
-        let ranked = ranked.map(|(_, a)| {
-            AdvisedJson::ranked(a, self.iterations.map(|_| self.cost(a)), measured.get(&a.candidate))
-        });
-        let refused = advice.refused.iter().map(|r| AdvisedJson::refused(r.candidate, r.why.to_string()));
-        let body = AdviseJson {
-            matrix: MatrixJson::new(source.title(), features),
-            device: DeviceJson::profiled(profile),
-            dtype: context.dtype(),
-            products: self.iterations.map(NonZeroU64::get),
-            placement: self.model.placement,
-            row_length: self.model.row_length,
-            candidates: ranked.chain(refused).collect(),
-        };
-        context.printer.object(&Document::new("sparsight/advise/1", body))
     }
 }
 

@@ -4,17 +4,16 @@ use crate::args::KernelFlags;
 use crate::context::Context;
 use crate::device_choice::{DeviceName, OpenDevice, described};
 use crate::failure::{Exit, Failure};
-use crate::json::{CandidateJson, DeviceJson, Document, MatrixJson, OutcomeJson};
 use crate::matrix_source::MatrixSource;
 use crate::printer::BOLD;
 use crate::progress::Progress;
 use crate::table::Table;
 use crate::text::{candidate, of_bandwidth, percent, shape};
-use serde::Serialize;
+use sparsight::answer::{BenchAnswer, BenchedCandidate, BenchedMatrix};
 use sparsight::bench;
 use sparsight::device::DeviceError;
 use sparsight::device::timing::{Caches, StoppingRule};
-use sparsight::kernels::{Candidate, compulsory_bytes, flops};
+use sparsight::kernels::{Candidate, DeviceFacts, flops};
 use sparsight::matrix::{Dtype, Features, Scalar, Seconds};
 use sparsight::records::{Measured, Outcome};
 use std::collections::BTreeSet;
@@ -36,30 +35,6 @@ pub(crate) struct Bench {
     /// Fewer samples: 2 % spread or 4 ms a candidate instead of 1 % or 0.2 s
     #[arg(long)]
     quick: bool,
-}
-
-#[derive(Serialize)]
-struct BenchJson {
-    device: DeviceJson,
-    dtype: Dtype,
-    caches: Caches,
-    matrices: Vec<BenchedJson>,
-}
-
-#[derive(Serialize)]
-struct BenchedJson {
-    matrix: MatrixJson,
-    candidates: Vec<MeasuredJson>,
-}
-
-#[derive(Serialize)]
-struct MeasuredJson {
-    #[serde(flatten)]
-    candidate: CandidateJson,
-    #[serde(flatten)]
-    outcome: OutcomeJson,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    bandwidth_fraction: Option<f64>,
 }
 
 /// One matrix and what was measured on it.
@@ -95,7 +70,7 @@ impl Bench {
             }
         }
         drop(bar);
-        self.show(&all, &device, T::DTYPE, context)?;
+        self.show(&all, device.facts(), T::DTYPE, context)?;
         stopped.map_err(|failure| failure.keeping(|| "what was measured is shown above".to_owned()))?;
         let failed = |m: &Measured| matches!(m.outcome, Outcome::Failed { .. });
         Ok(if all.iter().any(|b: &Benched| b.results.iter().any(failed)) { Exit::No } else { Exit::Done })
@@ -136,38 +111,24 @@ impl Bench {
     fn show(
         &self,
         all: &[Benched],
-        device: &OpenDevice,
+        facts: &DeviceFacts,
         dtype: Dtype,
         context: &Context,
     ) -> Result<(), Failure> {
-        let rate = device.facts().copy_bytes_per_s;
-        if context.printer.is_json() {
-            let matrices = all.iter().map(|b| BenchedJson {
-                matrix: MatrixJson::new(b.title.clone(), &b.features),
-                candidates: b
-                    .results
-                    .iter()
-                    .take(context.top_in_json())
-                    .map(|m| MeasuredJson {
-                        candidate: m.id.into(),
-                        outcome: (&m.outcome).into(),
-                        bandwidth_fraction: fraction(m, &b.features, rate),
-                    })
-                    .collect(),
-            });
-            let device = DeviceJson::here(device.facts());
-            let body = BenchJson { device, dtype, caches: self.caches(), matrices: matrices.collect() };
-            return context.printer.object(&Document::new("sparsight/bench/1", body));
-        }
-        for (index, benched) in all.iter().enumerate() {
-            if index > 0 {
-                context.printer.line("")?;
+        let matrices = all.iter().map(|b| BenchedMatrix::of(&b.title, &b.features, &b.results, facts));
+        let matrices = matrices.collect();
+        let answer = BenchAnswer { device: facts.into(), dtype, caches: self.caches(), matrices };
+        context.printer.answer(&answer.shortened(context.top_in_json()), || {
+            for (index, benched) in all.iter().enumerate() {
+                if index > 0 {
+                    context.printer.line("")?;
+                }
+                let warmth = if self.cold { "cold" } else { "warm" };
+                let heading = format!("{BOLD}{}{BOLD:#}   {dtype}   {warmth}", described(facts));
+                show_one(benched, &heading, facts, context)?;
             }
-            let warmth = if self.cold { "cold" } else { "warm" };
-            let heading = format!("{BOLD}{}{BOLD:#}   {dtype}   {warmth}", described(device.facts()));
-            show_one(benched, &heading, rate, context)?;
-        }
-        Ok(())
+            Ok(())
+        })
     }
 }
 
@@ -176,12 +137,7 @@ fn time(measured: &Measured) -> f64 {
     if let Outcome::Time { time_s, .. } = measured.outcome { time_s.0 } else { f64::INFINITY }
 }
 
-fn fraction(measured: &Measured, features: &Features, rate: f64) -> Option<f64> {
-    let bytes = compulsory_bytes(&measured.id, features).0 as f64;
-    (rate > 0.0 && time(measured).is_finite()).then(|| bytes / time(measured) / rate)
-}
-
-fn show_one(benched: &Benched, heading: &str, rate: f64, context: &Context) -> Result<(), Failure> {
+fn show_one(benched: &Benched, heading: &str, facts: &DeviceFacts, context: &Context) -> Result<(), Failure> {
     let out = &context.printer;
     out.line(format_args!("{BOLD}{}{BOLD:#}   {}", benched.title, shape(&benched.features)))?;
     out.line(heading)?;
@@ -203,7 +159,7 @@ fn show_one(benched: &Benched, heading: &str, rate: f64, context: &Context) -> R
                     percent(*spread),
                     samples.to_string(),
                     format!("{:.2}", flops(&benched.features) as f64 / time / 1e9),
-                    of_bandwidth(fraction(m, &benched.features, rate)),
+                    of_bandwidth(BenchedCandidate::of(m, &benched.features, facts).bandwidth_fraction),
                 ]);
             }
             Outcome::Infeasible { infeasible } => {

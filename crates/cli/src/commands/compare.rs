@@ -4,16 +4,15 @@ use crate::args::{KernelFlags, KernelName, ModelFlags, block};
 use crate::context::Context;
 use crate::device_choice::{DeviceName, ProfileFlags, described};
 use crate::failure::{Exit, Failure};
-use crate::json::{AdvisedJson, DeviceJson, Document, MatrixJson};
 use crate::matrix_source::MatrixSource;
 use crate::printer::BOLD;
 use crate::table::Table;
 use crate::text::{between, candidate, counted, grouped, shape};
-use serde::Serialize;
+use sparsight::answer::{CompareAnswer, MatrixSummary};
 use sparsight::kernels::{Candidate, DeviceKind};
 use sparsight::matrix::{Dtype, Features, Seconds};
 use sparsight::profile::ProfiledDevice;
-use sparsight::{Compared, Comparison, Contender, Error, Limit, Objective, Profile, Span, compare};
+use sparsight::{Compared, Comparison, Contender, Error, Profile, Span, compare};
 use std::num::NonZeroU64;
 use std::str::FromStr;
 
@@ -77,69 +76,6 @@ impl FromStr for Given {
     }
 }
 
-#[derive(Serialize)]
-struct CompareJson<'a> {
-    matrix: MatrixJson,
-    dtype: Dtype,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    products: Option<u64>,
-    /// Of the prices.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    unit: Option<&'a str>,
-    /// The candidate that every device was asked for.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    common: Option<Candidate>,
-    devices: Vec<ComparedDeviceJson>,
-}
-
-#[derive(Serialize)]
-struct ComparedDeviceJson {
-    id: String,
-    #[serde(flatten)]
-    device: DeviceJson,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    price: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    power_w: Option<f64>,
-    /// Best first; speeds against the best of the first device.
-    candidates: Vec<ComparedJson>,
-    /// Speeds against the same candidate on the first device.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    common: Option<ComparedJson>,
-}
-
-#[derive(Serialize)]
-struct ComparedJson {
-    #[serde(flatten)]
-    advised: AdvisedJson,
-    #[serde(flatten)]
-    numbers: Option<NumbersJson>,
-}
-
-#[derive(Serialize)]
-struct NumbersJson {
-    limit: LimitJson,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    speed: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    speed_low: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    speed_high: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    products_per_s: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    products_per_s_per_price: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    products_per_joule: Option<f64>,
-}
-
-#[derive(Serialize)]
-struct LimitJson {
-    by: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    fraction: Option<f64>,
-}
-
 impl Compare {
     pub(crate) fn run(&self, context: &Context) -> Result<Exit, Failure> {
         let dtype = context.dtype();
@@ -151,12 +87,7 @@ impl Compare {
             Dtype::F32 => Features::of(&source.load::<f32>(context)?),
             Dtype::F64 => Features::of(&source.load::<f64>(context)?),
         };
-        let objective = Objective {
-            products: self.iterations.map(NonZeroU64::get),
-            model: self.model.model,
-            placement: self.model.placement,
-            row_length: self.model.row_length,
-        };
+        let objective = self.model.objective(self.iterations);
         let given = price.into_iter().zip(power);
         let contenders: Vec<Contender<'_>> = profiles
             .iter()
@@ -165,11 +96,14 @@ impl Compare {
             .collect();
         let comparison = compare(&contenders, &features, dtype, &objective, &self.wanted(dtype)?)
             .map_err(|error| self.lacking(error, &profiles, dtype))?;
-        if context.printer.is_json() {
-            self.print_json(&source, &features, &contenders, &comparison, context)?;
-        } else {
-            self.print(&source, &features, &contenders, &comparison, context)?;
-        }
+        let matrix = MatrixSummary::of(source.title(), &features);
+        let ids = self.devices.iter().map(ToString::to_string);
+        let all = CompareAnswer::of(matrix, dtype, objective.products, ids, &contenders, &comparison);
+        let unit = (!self.price.is_empty()).then(|| self.unit.clone());
+        let answer = CompareAnswer { unit, ..all.shortened(context.top_or(1)) };
+        context
+            .printer
+            .answer(&answer, || self.print(&source, &features, &contenders, &comparison, context))?;
         let none = comparison.devices.iter().any(|device| device.ranked.is_empty());
         Ok(if none { Exit::No } else { Exit::Done })
     }
@@ -317,7 +251,7 @@ impl Compare {
 
     /// With `--iterations`: conversion, upload and all products.
     fn in_all(&self, one: &Compared) -> Option<Seconds> {
-        Some(Seconds(self.iterations?.get() as f64 * one.time?.time.0))
+        one.in_all(self.iterations?.get())
     }
 
     /// Where the order is open, and where a matrix lies beyond what was measured.
@@ -335,63 +269,6 @@ impl Compare {
         let open = remark(format!("faster or slower than {first} is open, the intervals overlap: "), open);
         let beyond = remark("less sure, the matrix lies beyond what was measured on: ".to_owned(), beyond);
         open.into_iter().chain(beyond)
-    }
-
-    fn print_json(
-        &self,
-        source: &MatrixSource,
-        features: &Features,
-        contenders: &[Contender<'_>],
-        comparison: &Comparison,
-        context: &Context,
-    ) -> Result<(), Failure> {
-        let json = |one: &Compared| ComparedJson {
-            advised: AdvisedJson::ranked(&one.advised, self.in_all(one), None),
-            numbers: Some(one.into()),
-        };
-        let all = self.devices.iter().zip(contenders).zip(&comparison.devices);
-        let devices = all.map(|((name, contender), compared)| ComparedDeviceJson {
-            id: name.to_string(),
-            device: DeviceJson::profiled(contender.profile),
-            price: contender.price,
-            power_w: contender.power_w,
-            candidates: compared.ranked.iter().take(context.top_or(1)).map(json).collect(),
-            common: compared.common.as_ref().zip(comparison.common).map(|(found, wanted)| match found {
-                Ok(one) => json(one),
-                Err(why) => {
-                    ComparedJson { advised: AdvisedJson::refused(wanted, why.to_string()), numbers: None }
-                }
-            }),
-        });
-        let body = CompareJson {
-            matrix: MatrixJson::new(source.title(), features),
-            dtype: context.dtype(),
-            products: self.iterations.map(NonZeroU64::get),
-            unit: (!self.price.is_empty()).then_some(self.unit.as_str()),
-            common: comparison.common,
-            devices: devices.collect(),
-        };
-        context.printer.object(&Document::new("sparsight/compare/1", body))
-    }
-}
-
-impl From<&Compared> for NumbersJson {
-    fn from(one: &Compared) -> Self {
-        Self {
-            limit: one.limit.into(),
-            speed: one.speed.map(|speed| speed.ratio),
-            speed_low: one.speed.map(|speed| speed.low),
-            speed_high: one.speed.map(|speed| speed.high),
-            products_per_s: one.time.map(Span::products_per_s),
-            products_per_s_per_price: one.products_per_s_per_price,
-            products_per_joule: one.products_per_joule,
-        }
-    }
-}
-
-impl From<Limit> for LimitJson {
-    fn from(limit: Limit) -> Self {
-        Self { by: limit.name(), fraction: limit.fraction() }
     }
 }
 

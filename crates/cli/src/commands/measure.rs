@@ -4,13 +4,12 @@ use crate::args::KernelFlags;
 use crate::context::Context;
 use crate::device_choice::{DeviceName, OpenDevice};
 use crate::failure::{Exit, Failure};
-use crate::json::Document;
 use crate::matrix_source::MatrixSource;
 use crate::profiling;
 use crate::shard::Shard;
 use crate::text::{counted, matrices};
 use rayon::prelude::*;
-use serde::Serialize;
+use sparsight::answer::{MeasureAnswer, UnreadableMatrix};
 use sparsight::device::timing::{Caches, StoppingRule};
 use sparsight::kernels::Candidate;
 use sparsight::matrix::{Csr, Dtype, Features, Scalar};
@@ -43,27 +42,6 @@ pub(crate) struct Measure {
     kernels: KernelFlags,
 }
 
-#[derive(Serialize, Default)]
-struct MeasureJson {
-    folder: PathBuf,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    shard: Option<String>,
-    /// Matrices left to other shards.
-    elsewhere: usize,
-    /// Matrices times value types, as are the next two.
-    measured: usize,
-    skipped: usize,
-    /// With candidates that failed or were wrong.
-    failing: usize,
-    unreadable: Vec<UnreadableJson>,
-}
-
-#[derive(Serialize)]
-struct UnreadableJson {
-    matrix: String,
-    why: String,
-}
-
 /// A matrix of which the folder does not hold every candidate.
 struct Task {
     source: MatrixSource,
@@ -89,7 +67,7 @@ impl Measure {
         sources: Vec<MatrixSource>,
         candidates: &[Candidate],
         corpus: &Journal<CorpusRecord>,
-        counts: &mut MeasureJson,
+        counts: &mut MeasureAnswer,
         context: &Context,
     ) -> Vec<Task> {
         let mut known: HashMap<String, HashSet<Candidate>> = HashMap::new();
@@ -123,10 +101,10 @@ impl Measure {
     }
 
     pub(crate) fn run(&self, context: &Context) -> Result<Exit, Failure> {
-        let mut counts = MeasureJson {
+        let mut counts = MeasureAnswer {
             folder: self.output.clone(),
             shard: self.shard.map(|shard| shard.to_string()),
-            ..MeasureJson::default()
+            ..MeasureAnswer::default()
         };
         let sources = MatrixSource::batch(&self.paths)?;
         let mut device = OpenDevice::open(&self.device)?;
@@ -151,7 +129,7 @@ impl Measure {
                 Ok(matrix) => matrix,
                 Err(Failure::Reported { message, .. }) => {
                     context.printer.warning(format_args!("skipped: {message}"));
-                    counts.unreadable.push(UnreadableJson { matrix: name, why: message });
+                    counts.unreadable.push(UnreadableMatrix { matrix: name, why: message });
                     continue;
                 }
                 Err(other) => return Err(other),
@@ -161,7 +139,7 @@ impl Measure {
                 if dtype == Dtype::F32 && matrix.values().par_iter().any(|&v| !(v as f32).is_finite()) {
                     let why = "values beyond the range of f32".to_owned();
                     context.printer.warning(format_args!("skipped in f32: {name}: {why}"));
-                    counts.unreadable.push(UnreadableJson { matrix: name.clone(), why });
+                    counts.unreadable.push(UnreadableMatrix { matrix: name.clone(), why });
                     continue;
                 }
                 let record = match dtype {
@@ -177,19 +155,16 @@ impl Measure {
         }
         drop(bar);
         let complete = counts.unreadable.is_empty() && counts.failing == 0;
-        self.show(counts, &corpus, context)?;
+        context.printer.answer(&counts, || self.print(&counts, &corpus, context))?;
         Ok(if complete { Exit::Done } else { Exit::No })
     }
 
-    fn show(
+    fn print(
         &self,
-        counts: MeasureJson,
+        counts: &MeasureAnswer,
         corpus: &Journal<CorpusRecord>,
         context: &Context,
     ) -> Result<(), Failure> {
-        if context.printer.is_json() {
-            return context.printer.object(&Document::new("sparsight/measure/1", counts));
-        }
         if let Some(shard) = &counts.shard {
             let elsewhere = matrices(counts.elsewhere);
             context.printer.line(format_args!("shard {shard}: {elsewhere} left to the others"))?;

@@ -4,13 +4,12 @@ use crate::args::size;
 use crate::context::Context;
 use crate::device_choice::{DeviceName, OpenDevice, described};
 use crate::failure::{Exit, Failure};
-use crate::json::{DeviceJson, Document};
 use crate::profiling;
 use crate::text::{counted, grouped};
-use serde::Serialize;
 use sparsight::Grid;
+use sparsight::answer::ProfileAnswer;
 use sparsight::kernels::{DeviceKind, RowLengthDistribution};
-use sparsight::matrix::{Bytes, Dtype};
+use sparsight::matrix::Bytes;
 use sparsight::profile::{GridName, ProfileFolder};
 use std::path::PathBuf;
 
@@ -39,18 +38,6 @@ pub(crate) struct Profile {
 /// A CPU's caches are long left behind by then, and a larger bound takes hours. Chosen.
 const CPU_BOUND: Bytes = Bytes(1_000_000_000);
 
-#[derive(Serialize)]
-struct ProfileJson {
-    device: DeviceJson,
-    folder: PathBuf,
-    grid: GridName,
-    points: usize,
-    measured: usize,
-    beyond_bound: usize,
-    failed: usize,
-    dtypes: Vec<Dtype>,
-}
-
 impl Profile {
     pub(crate) fn run(&self, context: &Context) -> Result<Exit, Failure> {
         let mut device = OpenDevice::open(&self.device)?;
@@ -78,19 +65,17 @@ impl Profile {
             beyond => failure.hinted(format!("{beyond} benchmarks are beyond {bound}: raise --max-bytes")),
         })?;
         let known = folder.device()?;
-        if context.printer.is_json() {
-            let body = ProfileJson {
-                device: DeviceJson::here(&known.facts),
-                folder: self.output.clone(),
-                grid: known.grid,
-                points: done.points,
-                measured: done.measured,
-                beyond_bound: done.beyond,
-                failed: done.failed,
-                dtypes,
-            };
-            context.printer.object(&Document::new("sparsight/profile/1", body))?;
-        } else {
+        let answer = ProfileAnswer {
+            device: (&known.facts).into(),
+            folder: self.output.clone(),
+            grid: known.grid,
+            points: done.points,
+            measured: done.measured,
+            beyond_bound: done.beyond,
+            failed: done.failed,
+            dtypes,
+        };
+        context.printer.answer(&answer, || {
             let before = done.points - done.measured - done.beyond - done.failed;
             context.printer.line(format_args!(
                 "{}: {} measured, {} beyond {bound}, {} failed, {} known before; {}",
@@ -101,8 +86,8 @@ impl Profile {
                 grouped(before as u64),
                 if self.quick { "parameters of a transfer written" } else { "models fitted" }
             ))?;
-            self.say_what_it_is_for(context)?;
-        }
+            self.say_what_it_is_for(context)
+        })?;
         Ok(if done.failed > 0 { Exit::No } else { Exit::Done })
     }
 

@@ -42,6 +42,15 @@ impl Scope {
     /// All, in the order in which tables list them.
     const ALL: [Self; 3] = [Self::All, Self::BeyondLaunch, Self::LikeBenchmarks];
 
+    /// The one name used in tables and answers.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::All => "all",
+            Self::BeyondLaunch => "beyond-launch",
+            Self::LikeBenchmarks => "like-benchmarks",
+        }
+    }
+
     /// Whether a candidate of this matrix counts, that is or is not `like_benchmarks`.
     fn counts(self, of: &Judged<'_>, like_benchmarks: bool) -> bool {
         match self {

@@ -16,7 +16,7 @@
 mod block_times;
 mod strip_rows;
 
-use crate::{Advisor, Error, ModelName, Predictor, Profile};
+use crate::{Advisor, Error, Missing, ModelName, Predictor, Profile};
 use block_times::BlockPredictor;
 use sparsight_kernels::{BLOCKS, Candidate, Execution, FUSED_PARTS, feasible, fits_one_launch};
 use sparsight_matrix::{Bytes, Csr, Features, Limits, Scalar, Seconds, StripDetail, Strips};
@@ -184,7 +184,7 @@ impl Advisor<'_> {
         let strategies = planner.strategies(&blocks, &objective.executions);
         let possible = |c: &Candidate| feasible(c, &planner.whole, &planner.limits).is_ok();
         if strategies.is_empty() && planner.candidates.iter().any(possible) {
-            let missing = format!("{model} model for {}", T::DTYPE);
+            let missing = Missing::Model { model, dtype: T::DTYPE };
             return Err(Error::Lacking { profile: self.profile().name.clone(), missing });
         }
         let (strips, rows_a_strip) = (planner.strips.count(), rows_a_strip as u64);

@@ -20,7 +20,7 @@ pub use folder::ProfileFolder;
 pub use grid_name::GridName;
 pub use transfer_profile::{TRANSFER_SCHEMA, TransferFile, TransferProfile};
 
-use crate::{Error, ModelName};
+use crate::{Error, Missing, ModelName};
 use serde::{Deserialize, Serialize};
 use sparsight_kernels::{Candidate, DeviceFacts, Execution, Format};
 use sparsight_matrix::{Bytes, Csr, Features, Seconds};
@@ -201,10 +201,8 @@ impl Profile {
         let folder = ProfileFolder::open(folder)?;
         let Some(models) = folder.models()? else {
             let quick = folder.has_device() && folder.device()?.grid == GridName::Quick;
-            let missing =
-                if quick { "models: it is a quick one, for `transfer` alone" } else { "fitted models" };
-            let profile = folder.path().display().to_string();
-            return Err(Error::Lacking { profile, missing: missing.to_owned() });
+            let missing = if quick { Missing::ModelsOfQuick } else { Missing::Models };
+            return Err(Error::Lacking { profile: folder.path().display().to_string(), missing });
         };
         Ok(Self { name: folder.name(), device: folder.device()?, models })
     }

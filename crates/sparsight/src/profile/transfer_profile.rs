@@ -1,7 +1,7 @@
 //! The part of a profile that a transfer needs: the device and its transfer parameters. A quick profile holds nothing else.
 
 use super::{ProfileFolder, ProfiledDevice, is_folder, shipped};
-use crate::Error;
+use crate::{Error, Missing};
 use serde::{Deserialize, Serialize};
 use sparsight_model::transfer::{TransferParameters, TransferSide};
 use std::path::Path;
@@ -57,10 +57,7 @@ impl TransferProfile {
         let name = folder.display().to_string();
         let folder = ProfileFolder::open(folder)?;
         let device = folder.device()?;
-        let lacking = || Error::Lacking {
-            profile: name.clone(),
-            missing: "transfer.json, the parameters of a transfer".to_owned(),
-        };
+        let lacking = || Error::Lacking { profile: name.clone(), missing: Missing::TransferParameters };
         let parameters = folder.transfer()?.ok_or_else(lacking)?.parameters;
         Ok(Self { name, device, parameters })
     }

@@ -1,7 +1,7 @@
 //! What to do with a matrix.
 
 use super::Prepared;
-use crate::{Advised, Advisor, Error, Objective, Strategy, Why};
+use crate::{Advised, Advisor, Error, Missing, Objective, Strategy, Why};
 use sparsight_device::{Device, DeviceError, Partition};
 use sparsight_kernels::{Candidate, Execution};
 use sparsight_matrix::{Csr, Features, Scalar, Seconds};
@@ -116,7 +116,7 @@ impl Advisor<'_> {
             Some(Why::Infeasible(reason)) => DeviceError::Infeasible(reason).into(),
             _ => Error::Lacking {
                 profile: self.profile().name.clone(),
-                missing: format!("{} model for {}", advice.model, T::DTYPE),
+                missing: Missing::Model { model: advice.model, dtype: T::DTYPE },
             },
         })
     }

@@ -1,17 +1,15 @@
 //! `sparsight evaluate`: the papers' tables and figures.
 
-mod json;
 mod tables;
 mod transfer;
 
 use crate::args::placement;
 use crate::context::Context;
 use crate::failure::{Exit, Failure};
-use crate::json::Document;
 use crate::name_prefixes::NamePrefixes;
 use crate::plots;
 use clap::ValueEnum;
-use json::EvaluateJson;
+use sparsight::answer::EvaluateAnswer;
 use sparsight::model::{PlacementRule, RowLengthRule};
 use sparsight::profile::ProfileFolder;
 use sparsight::records::CorpusRecord;
@@ -81,16 +79,12 @@ impl Evaluate {
                 plots::write(out, &plots::all(&profile, &evaluation, &benchmark, &context.dtypes()))?
             }
         };
-        let out = &context.printer;
-        if out.is_json() {
-            let body = EvaluateJson::new(&profile, self.test.clone(), evaluation, written);
-            out.object(&Document::new("sparsight/evaluate/1", body))?;
-            return Ok(Exit::Done);
-        }
-        Tables { evaluation: &evaluation, by: self.by, out: self.output(context) }.print(&profile)?;
-        if let Some(folder) = &self.plots {
-            out.line(format!("{} plots in {}", written.len(), folder.display()))?;
-        }
+        let answer = EvaluateAnswer::of(&profile, self.test.clone(), &evaluation, written);
+        context.printer.answer(&answer, || {
+            Tables { evaluation: &evaluation, by: self.by, out: self.output(context) }.print(&profile)?;
+            let Some(folder) = &self.plots else { return Ok(()) };
+            context.printer.line(format!("{} plots in {}", answer.plots.len(), folder.display()))
+        })?;
         Ok(Exit::Done)
     }
 

@@ -1,7 +1,6 @@
 //! The tables of `evaluate`, for people.
 
 use super::Group;
-use super::json::scope;
 use crate::device_choice::described;
 use crate::failure::Failure;
 use crate::printer::{BOLD, Printer};
@@ -177,7 +176,7 @@ pub(super) fn choices(rows: &[&ChoiceRow]) -> Option<Table> {
             chooser => (chooser.to_string(), ["-", "-"].map(str::to_owned)),
         };
         let quality = [
-            scope(r.scope).to_owned(),
+            r.scope.name().to_owned(),
             q.count.to_string(),
             percent(q.within_5_percent),
             percent(q.within_20_percent),

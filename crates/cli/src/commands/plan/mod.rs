@@ -1,6 +1,5 @@
 //! `sparsight plan`: the optimal partition, beside the best single candidate.
 
-mod json;
 mod measured;
 mod print;
 
@@ -8,17 +7,16 @@ use crate::args::{ModelFlags, catalogued, names};
 use crate::context::Context;
 use crate::device_choice::{OpenDevice, ProfileFlags};
 use crate::failure::{Exit, Failure};
-use crate::json::{DeviceJson, Document, MatrixJson};
 use crate::matrix_source::MatrixSource;
 use crate::text::counted;
-use json::{MeasuredJson, PartJson, PlanJson, PlansJson, StrategyJson};
 use measured::{Measured, measure, records};
 use print::print;
+use sparsight::answer::{MeasuredPlan, PlanAnswer, PlannedMatrix};
 use sparsight::kernels::{Candidate, Execution, Format, catalogue_on};
 use sparsight::matrix::{Csr, Dtype, Scalar, Seconds};
 use sparsight::profile::ProfileFolder;
 use sparsight::records::{CutPart, CutRecord, Journal};
-use sparsight::{Advisor, ModelName, Objective, Part, PartitionObjective, Partitioning, Profile, Strategy};
+use sparsight::{Advisor, ModelName, Part, PartitionObjective, Partitioning, Profile, Strategy};
 use std::num::NonZeroUsize;
 use std::str::FromStr;
 
@@ -148,25 +146,24 @@ impl Plan {
             }
         }
         drop(bar);
-        if context.printer.is_json() {
-            self.print_json(&planned, &profile, context)?;
-        } else {
+        let answer = PlanAnswer {
+            device: (&profile).into(),
+            dtype: T::DTYPE,
+            placement: self.model.placement,
+            row_length: self.model.row_length,
+            matrices: planned.iter().map(PlannedMatrix::from).collect(),
+        };
+        context.printer.answer(&answer.shortened(context.top_in_json()), || {
             for (at, one) in planned.iter().enumerate() {
                 if at > 0 {
                     context.printer.line("")?;
                 }
                 print(one, &profile, context)?;
             }
-        }
-        if let Some(Cuts { folder, added, known, .. }) = &cuts
-            && !context.printer.is_json()
-        {
-            let path = folder.path().join("cuts.jsonl");
-            let added = counted(*added, "cut");
-            context
-                .printer
-                .line(format_args!("{added} added to {}, {known} known before", path.display()))?;
-        }
+            let Some(Cuts { folder, added, known, .. }) = &cuts else { return Ok(()) };
+            let (path, added) = (folder.path().join("cuts.jsonl"), counted(*added, "cut"));
+            context.printer.line(format_args!("{added} added to {}, {known} known before", path.display()))
+        })?;
         ended.map_err(|failure| failure.keeping(|| "what was planned is shown above".to_owned()))?;
         let failed = |one: &Planned| {
             one.partitioning.strategies.is_empty() || one.measured.iter().any(|m| m.outcome.is_err())
@@ -237,46 +234,11 @@ impl Plan {
     ) -> Result<Vec<(Candidate, Seconds)>, Failure> {
         let Some(Strategy { single, .. }) = partitioning.strategies.first() else { return Ok(Vec::new()) };
         let best = single.candidate;
-        let objective = Objective {
-            products: None,
-            model: self.model.model,
-            placement: self.model.placement,
-            row_length: self.model.row_length,
-        };
+        let objective = self.model.objective(None);
         let advice = Advisor::new(profile).advise(&partitioning.features, best.dtype, &objective)?;
         let ranked = advice.ranked.iter().map(|advised| (advised.candidate, advised.prediction.time));
         let next = ranked.filter(|(candidate, _)| *candidate != best && candidates.contains(candidate));
         Ok(std::iter::once((best, single.prediction.time)).chain(next).take(self.tried.get()).collect())
-    }
-
-    fn print_json(&self, planned: &[Planned], profile: &Profile, context: &Context) -> Result<(), Failure> {
-        let top = context.top_in_json();
-        let strategy = |strategy: &Strategy| StrategyJson {
-            execution: strategy.execution,
-            predicted_s: strategy.predicted,
-            low_s: strategy.interval.0,
-            high_s: strategy.interval.1,
-            gain: strategy.gain(),
-            cost: strategy.cost,
-            parts: strategy.parts.iter().take(top).map(PartJson::from).collect(),
-        };
-        let one = |Planned { title, partitioning, measured }: &Planned| PlanJson {
-            matrix: MatrixJson::new(title.clone(), &partitioning.features),
-            model: partitioning.model.to_string(),
-            strips: partitioning.strips,
-            strip_rows: partitioning.rows_a_strip,
-            single: partitioning.strategies.first().map(|strategy| (&strategy.single).into()),
-            strategies: partitioning.strategies.iter().map(strategy).collect(),
-            measured: measured.iter().map(MeasuredJson::from).collect(),
-        };
-        let body = PlansJson {
-            device: DeviceJson::profiled(profile),
-            dtype: context.dtype(),
-            placement: self.model.placement,
-            row_length: self.model.row_length,
-            matrices: planned.iter().map(one).collect(),
-        };
-        context.printer.object(&Document::new("sparsight/plan/1", body))
     }
 }
 
@@ -317,6 +279,13 @@ struct Planned {
     partitioning: Partitioning,
     /// Nothing without `--run`.
     measured: Vec<Measured>,
+}
+
+impl From<&Planned> for PlannedMatrix {
+    fn from(Planned { title, partitioning, measured }: &Planned) -> Self {
+        let measured = measured.iter().map(|m| MeasuredPlan::of(&m.what, &m.plan, &m.outcome));
+        Self { measured: measured.collect(), ..Self::of(title, partitioning) }
+    }
 }
 
 /// Whether it is the best single candidate and nothing else.

@@ -18,7 +18,7 @@ pub use row::TransferRow;
 use super::{ChoiceRow, Chooser, Judged, choice, like_benchmarks, miss};
 use crate::profile::TransferProfile;
 use crate::records::CorpusRecord;
-use crate::{Error, Reference, ReferenceOrigin};
+use crate::{Error, Missing, Reference, ReferenceOrigin};
 use sparsight_kernels::{Candidate, DeviceFacts, Format, Kernel};
 use sparsight_matrix::{Dtype, Seconds};
 use sparsight_model::accuracy::relative_error;
@@ -110,7 +110,7 @@ pub fn evaluate_transfer(
         }
     }
     if samples.is_empty() {
-        let (profile, missing) = (target.name.clone(), "time of a matrix".to_owned());
+        let (profile, missing) = (target.name.clone(), Missing::Times);
         return Err(first.unwrap_or(Error::Lacking { profile, missing }));
     }
     let mut origins = BTreeMap::new();

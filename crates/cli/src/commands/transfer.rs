@@ -1,17 +1,14 @@
 //! `sparsight transfer`: the time of a matrix on a device that was hardly measured.
 
-mod json;
-
 use crate::args::KernelFlags;
 use crate::context::Context;
 use crate::device_choice::described;
 use crate::failure::{Exit, Failure};
-use crate::json::Document;
 use crate::matrix_source::MatrixSource;
 use crate::printer::BOLD;
 use crate::table::Table;
 use crate::text::{self, shape};
-use json::TransferJson;
+use sparsight::answer::{MatrixSummary, TransferAnswer, TransferredCandidate};
 use sparsight::device::timing::Caches;
 use sparsight::kernels::{Candidate, feasible};
 use sparsight::matrix::{Dtype, Features, Limits};
@@ -67,12 +64,19 @@ impl Transfer {
         let measured = self.measured(&reference, &source, dtype, &features, context);
         let across = reference.to(&target, measured);
         let answers = self.answers(&across, &features, dtype)?;
-        if context.printer.is_json() {
-            let body = TransferJson::new(source.title(), &features, &across, &answers, context.top_in_json());
-            context.printer.object(&Document::new("sparsight/transfer/1", body))?;
-        } else {
-            print(context, &source.title(), &across, &features, dtype, &answers)?;
-        }
+        let transferred = answers.transferred.iter().take(context.top_in_json());
+        let transferred =
+            transferred.map(|a| TransferredCandidate::of(a.candidate, &a.transferred, a.origin));
+        let refused = answers.refused.iter().map(|(c, why)| TransferredCandidate::refused(*c, why));
+        let answer = TransferAnswer {
+            matrix: MatrixSummary::of(source.title(), &features),
+            reference: across.reference.into(),
+            target: across.target.into(),
+            candidates: transferred.chain(refused).collect(),
+        };
+        context
+            .printer
+            .answer(&answer, || print(context, &source.title(), &across, &features, dtype, &answers))?;
         Ok(Exit::Done)
     }
 

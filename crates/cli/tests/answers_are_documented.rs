@@ -1,0 +1,193 @@
+//! Every field of every answer stands in docs/answers.md: in the section of its schema, or in the one of what answers share.
+
+mod support;
+
+use serde_json::{Value, json};
+use sparsight::answer::{
+    AdviseAnswer, Answer, BenchAnswer, CompareAnswer, DeviceSummary, DevicesAnswer, EvaluateAnswer,
+    EvaluateTransferAnswer, FitAnswer, GalleryAnswer, InfoAnswer, KernelsAnswer, MeasureAnswer, MeasuredPlan,
+    PlanAnswer, PredictAnswer, ProfileAnswer, TransferAnswer, UnreadableMatrix,
+};
+use sparsight::kernels::DeviceKind;
+use sparsight::matrix::{Dtype, Seconds};
+use sparsight::profile::GridName;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use support::{add_corpus, made_up_profiles};
+
+const GRID: &str = "gallery:stencil2d,n=300";
+
+/// Fields whose names are data: of models, kernels, origins.
+const MAPS: [&str; 4] = ["trained_on", "reference_origins", "log_errors", "cutting"];
+
+/// The names in the first column of the tables, by schema; under an empty name those that answers share.
+fn documented() -> BTreeMap<String, BTreeSet<String>> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/answers.md");
+    let text = std::fs::read_to_string(path).unwrap();
+    let mut known: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    // What stands before the first section are no fields.
+    for section in text.split("\n## ").skip(1) {
+        let title = section.lines().next().unwrap_or_default().trim_matches('`');
+        let schema = if title.starts_with("sparsight/") { title } else { "" };
+        let names = known.entry(schema.to_owned()).or_default();
+        for cells in section.lines().filter_map(|line| line.strip_prefix("| `")) {
+            let first = cells.split(" | ").next().unwrap_or_default();
+            let words = first.split('`').filter(|word| !word.trim_matches([',', ' ']).is_empty());
+            names.extend(words.map(ToOwned::to_owned));
+        }
+    }
+    known
+}
+
+/// The names of all fields of `value`.
+fn fields(value: &Value, found: &mut BTreeSet<String>) {
+    match value {
+        Value::Object(object) => {
+            for (name, value) in object {
+                found.insert(name.clone());
+                if !MAPS.contains(&name.as_str()) {
+                    fields(value, found);
+                }
+            }
+        }
+        Value::Array(all) => {
+            for one in all {
+                fields(one, found);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Fields of an answer with that schema that nobody can look up.
+fn undocumented(schema: &str, answer: &Value) -> Vec<String> {
+    let known = documented();
+    let own = known.get(schema).unwrap_or_else(|| panic!("no section for {schema}"));
+    let mut found = BTreeSet::new();
+    fields(answer, &mut found);
+    found.into_iter().filter(|name| !own.contains(name) && !known[""].contains(name)).collect()
+}
+
+/// Of an answer that says its schema.
+fn assert_documented(answer: &Value) {
+    let schema = answer["schema"].as_str().unwrap();
+    let missing = undocumented(schema, answer);
+    assert!(missing.is_empty(), "{schema}: {missing:?}");
+}
+
+#[test]
+fn a_field_that_is_not_described_is_found() {
+    let answer = json!({ "schema": "sparsight/advise/1", "candidates": [{ "id": "x", "made_up": 1 }] });
+    assert_eq!(undocumented("sparsight/advise/1", &answer), ["made_up"]);
+    // What another answer has is not described here.
+    assert_eq!(undocumented("sparsight/advise/1", &json!({ "strip_rows": 640 })), ["strip_rows"]);
+}
+
+#[test]
+fn every_answer_has_a_section_and_every_section_an_answer() {
+    let schemas = [
+        AdviseAnswer::SCHEMA,
+        BenchAnswer::SCHEMA,
+        CompareAnswer::SCHEMA,
+        DevicesAnswer::SCHEMA,
+        EvaluateAnswer::SCHEMA,
+        EvaluateTransferAnswer::SCHEMA,
+        FitAnswer::SCHEMA,
+        GalleryAnswer::SCHEMA,
+        InfoAnswer::SCHEMA,
+        KernelsAnswer::SCHEMA,
+        MeasureAnswer::SCHEMA,
+        PlanAnswer::SCHEMA,
+        PredictAnswer::SCHEMA,
+        ProfileAnswer::SCHEMA,
+        TransferAnswer::SCHEMA,
+    ];
+    let sections: BTreeSet<String> = documented().into_keys().filter(|schema| !schema.is_empty()).collect();
+    assert_eq!(sections, BTreeSet::from(schemas.map(str::to_owned)));
+}
+
+#[test]
+fn every_field_of_the_golden_answers_is_described() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/snapshots");
+    let mut answers = 0;
+    for file in std::fs::read_dir(folder).unwrap() {
+        let text = std::fs::read_to_string(file.unwrap().path()).unwrap();
+        let stdout = text.split_once("----- stdout -----\n").map_or("", |(_, stdout)| stdout);
+        if stdout.starts_with('{') {
+            assert_documented(&serde_json::from_str(stdout).unwrap());
+            answers += 1;
+        }
+    }
+    assert!(answers >= 3, "{answers} golden answers are JSON");
+}
+
+#[test]
+fn every_field_of_a_prediction_and_an_evaluation_is_described() {
+    let dir = made_up_profiles();
+    for name in ["made-up", "made-up-cpu"] {
+        let corpus = [("a/grid", GRID, 1.25), ("b/cube", "gallery:stencil3d,n=30", 0.8)];
+        add_corpus(&dir.path().join(name), &corpus);
+    }
+    for command in [
+        "fit made-up --train a/",
+        "fit made-up-cpu",
+        "advise gallery:arrow,n=20000 --profile made-up --iterations 100",
+        "predict gallery:arrow,n=20000 --profile made-up --model strip --kernel csr-vector,ell",
+        "plan gallery:kkt,n=20000,m=8000,row=200 --profile made-up --model strip",
+        "compare gallery:arrow,n=20000 --devices made-up,made-up-cpu --price made-up=8000 --unit EUR \
+         --power made-up-cpu=100 --kernel csr-scalar --iterations 100",
+        "transfer gallery:stencil2d,n=300 --from made-up --to made-up-cpu",
+        "evaluate made-up",
+        "evaluate made-up-cpu --from made-up",
+        "info gallery:arrow,n=20000 --profile made-up",
+        "kernels --profile made-up",
+        "devices",
+        "gallery",
+        "bench gallery:arrow,n=2000 --device cpu --quick --kernel csr-scalar,ell --block 64",
+    ] {
+        assert_documented(&support::json(dir.path(), &command.split_whitespace().collect::<Vec<_>>()));
+    }
+}
+
+#[test]
+fn every_field_of_what_takes_a_measurement_is_described() {
+    let device = DeviceSummary {
+        name: "Made-up CPU".to_owned(),
+        kind: DeviceKind::Cpu,
+        multiprocessors: 4,
+        copy_bytes_per_s: 5e10,
+        launch_s: Seconds(2e-6),
+        profile: Some("made-up-cpu".to_owned()),
+        profile_date: Some("2026-01-02".to_owned()),
+    };
+    let profiled = ProfileAnswer {
+        device,
+        folder: PathBuf::from("p"),
+        grid: GridName::Quick,
+        points: 3,
+        measured: 1,
+        beyond_bound: 1,
+        failed: 1,
+        dtypes: Dtype::ALL.to_vec(),
+    };
+    let unreadable = UnreadableMatrix { matrix: "a/broken".to_owned(), why: "no banner".to_owned() };
+    let measured = MeasureAnswer {
+        shard: Some("1/2".to_owned()),
+        unreadable: vec![unreadable],
+        ..MeasureAnswer::default()
+    };
+    for text in [profiled.to_json(), measured.to_json()] {
+        assert_documented(&serde_json::from_str(&text).unwrap());
+    }
+    let run = MeasuredPlan {
+        what: "fused".to_owned(),
+        plan: "csr-scalar/b64/f64".to_owned(),
+        predicted_s: Some(Seconds(1e-6)),
+        time_s: Some(Seconds(1e-6)),
+        spread: Some(0.01),
+        preparation_s: Some(Seconds(1e-3)),
+        failed: Some("wrong".to_owned()),
+    };
+    let missing = undocumented(PlanAnswer::SCHEMA, &json!({ "measured": [run] }));
+    assert!(missing.is_empty(), "{missing:?}");
+}

@@ -1,0 +1,168 @@
+//! `advise`: every candidate, predicted and ranked.
+
+use super::{Answer, DeviceSummary, MatrixSummary, MeasuredOutcome, NamedCandidate, PredictedInterval};
+use crate::records::Outcome;
+use crate::{Advice, Advised, ModelName, Objective, Profile, Why};
+use serde::Serialize;
+use sparsight_kernels::Candidate;
+use sparsight_matrix::{Bytes, Dtype, Seconds};
+use sparsight_model::{PlacementRule, RowLengthRule};
+use std::collections::BTreeMap;
+
+/// `sparsight/advise/1`: which format, kernel and block size will be fastest.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct AdviseAnswer {
+    /// The matrix.
+    pub matrix: MatrixSummary,
+    /// The device that is predicted for.
+    pub device: DeviceSummary,
+    /// Value type.
+    pub dtype: Dtype,
+    /// Products to come, by all of which candidates are ranked; absent if one product counts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub products: Option<u64>,
+    /// Which benchmark matrices stood for the columns.
+    pub placement: PlacementRule,
+    /// What stood for the row lengths.
+    pub row_length: RowLengthRule,
+    /// Best first, then those that are not ranked.
+    pub candidates: Vec<AdvisedCandidate>,
+}
+
+impl Answer for AdviseAnswer {
+    const SCHEMA: &'static str = "sparsight/advise/1";
+}
+
+impl AdviseAnswer {
+    /// Of the advice that `profile` gave for the matrix.
+    pub fn of(
+        matrix: MatrixSummary,
+        profile: &Profile,
+        dtype: Dtype,
+        objective: &Objective,
+        advice: &Advice,
+    ) -> Self {
+        let Objective { products, placement, row_length, .. } = *objective;
+        let ranked = advice.ranked.iter().map(|advised| {
+            let in_all_s = products.map(|products| advised.in_all(products));
+            AdvisedCandidate::ranked(advised, in_all_s)
+        });
+        let refused = advice.refused.iter().map(|r| AdvisedCandidate::refused(r.candidate, &r.why));
+        let candidates = ranked.chain(refused).collect();
+        Self { matrix, device: profile.into(), dtype, products, placement, row_length, candidates }
+    }
+
+    /// With what was measured of candidates beside what is predicted of them.
+    #[must_use]
+    pub fn with_measured(mut self, measured: &BTreeMap<Candidate, Outcome>) -> Self {
+        for one in &mut self.candidates {
+            if let Some(outcome) = measured.get(&one.candidate.id) {
+                one.outcome = Some(outcome.into());
+            }
+        }
+        self
+    }
+
+    /// With the first `top` that are ranked, those below that were measured, and all that are not ranked.
+    #[must_use]
+    pub fn shortened(mut self, top: usize) -> Self {
+        let mut ranked = 0;
+        self.candidates.retain(|one| {
+            let is_ranked = one.prediction.is_some();
+            ranked += usize::from(is_ranked);
+            !is_ranked || ranked <= top || one.outcome.is_some()
+        });
+        self
+    }
+}
+
+/// A candidate, ranked or not.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct AdvisedCandidate {
+    /// Which.
+    #[serde(flatten)]
+    pub candidate: NamedCandidate,
+    /// How fast it will be; absent if it is not ranked, as are the fields that follow.
+    #[serde(flatten)]
+    pub prediction: Option<PredictedInterval>,
+    /// The model that said so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<ModelName>,
+    /// Matrix, x and y in this format: what one product cannot avoid moving.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<Bytes>,
+    /// Those bytes over the predicted time, as a fraction of the device's copy rate; above 1 from a cache.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bandwidth_fraction: Option<f64>,
+    /// Conversion and upload, and what the vendor's library does beforehand, seconds; absent if not measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub conversion_s: Option<Seconds>,
+    /// Products after which converting has paid against the fastest CSR candidate; 0 for CSR itself, absent if never.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pays_off_after: Option<u64>,
+    /// Conversion, upload and all products, seconds; absent if one product counts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub in_all_s: Option<Seconds>,
+    /// What was measured of it, or why it is not ranked.
+    #[serde(flatten)]
+    pub outcome: Option<MeasuredOutcome>,
+}
+
+impl AdvisedCandidate {
+    /// With a prediction; `in_all_s` is [`AdvisedCandidate::in_all_s`].
+    pub fn ranked(advised: &Advised, in_all_s: Option<Seconds>) -> Self {
+        Self {
+            candidate: advised.candidate.into(),
+            prediction: Some((&advised.prediction).into()),
+            model: Some(advised.model),
+            bytes: Some(advised.bytes),
+            bandwidth_fraction: advised.bandwidth_fraction,
+            conversion_s: advised.preparation,
+            pays_off_after: advised.pays_off_after,
+            in_all_s,
+            outcome: None,
+        }
+    }
+
+    /// Not possible or not predictable.
+    pub fn refused(candidate: Candidate, why: &Why) -> Self {
+        Self {
+            candidate: candidate.into(),
+            prediction: None,
+            model: None,
+            bytes: None,
+            bandwidth_fraction: None,
+            conversion_s: None,
+            pays_off_after: None,
+            in_all_s: None,
+            outcome: Some(MeasuredOutcome::Infeasible { infeasible: why.to_string() }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Advisor;
+    use sparsight_matrix::{Features, gallery::Recipe};
+
+    #[test]
+    fn a_shortened_answer_keeps_the_first_and_what_was_measured_or_refused() {
+        let arrow = "arrow,n=20000".parse::<Recipe>().unwrap().generate::<f32>().unwrap();
+        let (features, profile) = (Features::of(&arrow), Profile::shipped("nvidia-h200").unwrap());
+        let objective = Objective { products: Some(10), ..Objective::default() };
+        let advice = Advisor::new(&profile).advise(&features, Dtype::F32, &objective).unwrap();
+        let fifth = advice.ranked[4].candidate;
+        let measured = BTreeMap::from([(fifth, Outcome::once(Seconds(1e-3)))]);
+        let matrix = MatrixSummary::of("arrow", &features);
+        let all = AdviseAnswer::of(matrix, &profile, Dtype::F32, &objective, &advice);
+        assert_eq!(all.candidates.len(), advice.ranked.len() + advice.refused.len());
+        assert_eq!(all.candidates[0].in_all_s, Some(advice.ranked[0].in_all(10)));
+        let few = all.with_measured(&measured).shortened(2);
+        let ids: Vec<Candidate> = few.candidates[..3].iter().map(|one| one.candidate.id).collect();
+        assert_eq!(ids, [advice.ranked[0].candidate, advice.ranked[1].candidate, fifth]);
+        let refused = &few.candidates[3..];
+        assert!(!refused.is_empty() && refused.len() == advice.refused.len());
+        assert!(refused.iter().all(|one| one.prediction.is_none() && one.outcome.is_some()));
+    }
+}

@@ -1,0 +1,176 @@
+//! `compare`: one matrix on several devices.
+
+use super::{AdvisedCandidate, Answer, DeviceSummary, MatrixSummary};
+use crate::{Compared, ComparedDevice, Comparison, Contender, Limit, Span};
+use serde::Serialize;
+use sparsight_kernels::Candidate;
+use sparsight_matrix::Dtype;
+
+/// `sparsight/compare/1`: how fast each device will be, what limits it, and what that is worth.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct CompareAnswer {
+    /// The matrix.
+    pub matrix: MatrixSummary,
+    /// Value type.
+    pub dtype: Dtype,
+    /// Products to come, of which each has its share of conversion and upload; absent if these do not count.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub products: Option<u64>,
+    /// Unit of the prices; absent without prices.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unit: Option<String>,
+    /// The candidate that every device was asked for; absent if none was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub common: Option<Candidate>,
+    /// In the order in which they were named; the others are held against the first.
+    pub devices: Vec<ComparedProfile>,
+}
+
+impl Answer for CompareAnswer {
+    const SCHEMA: &'static str = "sparsight/compare/1";
+}
+
+impl CompareAnswer {
+    /// Of devices that are called `ids`, in their order; without a unit of the prices.
+    pub fn of(
+        matrix: MatrixSummary,
+        dtype: Dtype,
+        products: Option<u64>,
+        ids: impl IntoIterator<Item = String>,
+        contenders: &[Contender<'_>],
+        comparison: &Comparison,
+    ) -> Self {
+        let common = comparison.common;
+        let all = ids.into_iter().zip(contenders).zip(&comparison.devices);
+        let devices = all.map(|((id, contender), compared)| {
+            ComparedProfile::of(id, contender, compared, (products, common))
+        });
+        Self { matrix, dtype, products, unit: None, common, devices: devices.collect() }
+    }
+
+    /// With the first `top` candidates of each device.
+    #[must_use]
+    pub fn shortened(mut self, top: usize) -> Self {
+        for device in &mut self.devices {
+            device.candidates.truncate(top);
+        }
+        self
+    }
+}
+
+/// One device of several.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ComparedProfile {
+    /// As it was asked for: a device of this machine, or the name or folder of a profile.
+    pub id: String,
+    /// The device.
+    #[serde(flatten)]
+    pub device: DeviceSummary,
+    /// What it costs, in [`CompareAnswer::unit`]; absent if not given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub price: Option<f64>,
+    /// What it draws at work, watts; absent if not given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub power_w: Option<f64>,
+    /// Best first; speeds against the best of the first device.
+    pub candidates: Vec<ComparedCandidate>,
+    /// The common candidate; speeds against the same candidate on the first device. Absent if there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub common: Option<ComparedCandidate>,
+}
+
+impl ComparedProfile {
+    fn of(
+        id: String,
+        contender: &Contender<'_>,
+        compared: &ComparedDevice,
+        (products, common): (Option<u64>, Option<Candidate>),
+    ) -> Self {
+        let entry = |one: &Compared| ComparedCandidate::of(one, products);
+        let common = compared.common.as_ref().zip(common).map(|(found, wanted)| match found {
+            Ok(one) => entry(one),
+            Err(why) => ComparedCandidate { advised: AdvisedCandidate::refused(wanted, why), numbers: None },
+        });
+        Self {
+            id,
+            device: contender.profile.into(),
+            price: contender.price,
+            power_w: contender.power_w,
+            candidates: compared.ranked.iter().map(entry).collect(),
+            common,
+        }
+    }
+}
+
+/// A candidate on one device, beside others.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ComparedCandidate {
+    /// The candidate with its prediction, or why there is none.
+    #[serde(flatten)]
+    pub advised: AdvisedCandidate,
+    /// What the comparison adds; absent without a prediction.
+    #[serde(flatten)]
+    pub numbers: Option<ComparedNumbers>,
+}
+
+impl ComparedCandidate {
+    fn of(one: &Compared, products: Option<u64>) -> Self {
+        let in_all_s = products.and_then(|products| one.in_all(products));
+        Self { advised: AdvisedCandidate::ranked(&one.advised, in_all_s), numbers: Some(one.into()) }
+    }
+}
+
+/// What a comparison says of one candidate.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ComparedNumbers {
+    /// What takes the time.
+    pub limit: NamedLimit,
+    /// How many times as fast as the first device; absent if a time is not known, as are the ends of its interval.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub speed: Option<f64>,
+    /// Lower end, from both times' intervals.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub speed_low: Option<f64>,
+    /// Upper end; which is faster is open where the ends enclose 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub speed_high: Option<f64>,
+    /// Products a second, conversion and upload shared among the products to come.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub products_per_s: Option<f64>,
+    /// Products a second for each unit of price; absent without a price.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub products_per_s_per_price: Option<f64>,
+    /// Products a joule; absent without the power.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub products_per_joule: Option<f64>,
+}
+
+impl From<&Compared> for ComparedNumbers {
+    fn from(one: &Compared) -> Self {
+        Self {
+            limit: one.limit.into(),
+            speed: one.speed.map(|speed| speed.ratio),
+            speed_low: one.speed.map(|speed| speed.low),
+            speed_high: one.speed.map(|speed| speed.high),
+            products_per_s: one.time.map(Span::products_per_s),
+            products_per_s_per_price: one.products_per_s_per_price,
+            products_per_joule: one.products_per_joule,
+        }
+    }
+}
+
+/// What takes the time of a product.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct NamedLimit {
+    /// `launch`, `occupancy`, `cache`, `bandwidth`, `latency` or `unknown`.
+    pub by: &'static str,
+    /// The fraction that made it the limit, see [`Limit`]; absent if unknown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fraction: Option<f64>,
+}
+
+impl From<Limit> for NamedLimit {
+    fn from(limit: Limit) -> Self {
+        Self { by: limit.name(), fraction: limit.fraction() }
+    }
+}

@@ -1,0 +1,55 @@
+//! A device in short.
+
+use crate::Profile;
+use crate::profile::{ProfiledDevice, TransferProfile};
+use serde::Serialize;
+use sparsight_kernels::{DeviceFacts, DeviceKind};
+use sparsight_matrix::Seconds;
+
+/// A device in short, with the profile that speaks of it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct DeviceSummary {
+    /// The device's own name: `NVIDIA H200`.
+    pub name: String,
+    /// `cpu` or `cuda`.
+    pub kind: DeviceKind,
+    /// Streaming multiprocessors; on a CPU, worker threads.
+    pub multiprocessors: u32,
+    /// Measured: bytes read plus bytes written by a large copy within the device, a second. 0 if not measured.
+    pub copy_bytes_per_s: f64,
+    /// Measured: time of one launch of an empty kernel among many, seconds. 0 if not measured.
+    pub launch_s: Seconds,
+    /// Name or folder of the profile; absent where none was asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub profile: Option<String>,
+    /// UTC date on which the profile was begun; absent where none was asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub profile_date: Option<String>,
+}
+
+impl DeviceSummary {
+    fn profiled(profile: &str, device: &ProfiledDevice) -> Self {
+        let date = device.provenance.date.clone();
+        Self { profile: Some(profile.to_owned()), profile_date: Some(date), ..Self::from(&device.facts) }
+    }
+}
+
+/// Without a profile.
+impl From<&DeviceFacts> for DeviceSummary {
+    fn from(facts: &DeviceFacts) -> Self {
+        let DeviceFacts { name, kind, multiprocessors, copy_bytes_per_s, launch_s, .. } = facts.clone();
+        Self { name, kind, multiprocessors, copy_bytes_per_s, launch_s, profile: None, profile_date: None }
+    }
+}
+
+impl From<&Profile> for DeviceSummary {
+    fn from(profile: &Profile) -> Self {
+        Self::profiled(&profile.name, &profile.device)
+    }
+}
+
+impl From<&TransferProfile> for DeviceSummary {
+    fn from(profile: &TransferProfile) -> Self {
+        Self::profiled(&profile.name, &profile.device)
+    }
+}

@@ -1,0 +1,113 @@
+//! `fit`: what was fitted to a profile, and how well.
+
+use super::Answer;
+use crate::profile::Models;
+use serde::Serialize;
+use sparsight_kernels::Execution;
+use sparsight_matrix::Dtype;
+use sparsight_model::{CrossValidation, CutCost, LearnedModel, Learner, StripModel};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+/// `sparsight/fit/1`: the models of a profile in short.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct FitAnswer {
+    /// Where the profile is.
+    pub folder: PathBuf,
+    /// Matrices whose errors calibrate the intervals.
+    pub trained_on: usize,
+    /// Strip models, one entry a model and value type.
+    pub models: Vec<FittedModel>,
+    /// What cross-validation found of the models that learned from measured matrices; absent if nothing was learned.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub learned: Vec<LearnedErrors>,
+    /// What cutting costs, by model and execution; absent where it was not learned.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub cutting: BTreeMap<String, BTreeMap<Execution, CutCost>>,
+}
+
+impl Answer for FitAnswer {
+    const SCHEMA: &'static str = "sparsight/fit/1";
+}
+
+impl FitAnswer {
+    /// Of the models of the profile in `folder`.
+    pub fn of(folder: PathBuf, models: &Models) -> Self {
+        let learned = [
+            LearnedErrors::of(models.boosting.as_ref()),
+            LearnedErrors::of(models.linear.as_ref()),
+            LearnedErrors::of(models.neighbours.as_ref()),
+        ];
+        Self {
+            folder,
+            trained_on: models.trained_on.len(),
+            models: models.strips().flat_map(FittedModel::all).collect(),
+            learned: learned.into_iter().flatten().collect(),
+            cutting: models.cutting.clone(),
+        }
+    }
+}
+
+/// A strip model in one value type.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct FittedModel {
+    /// Its name.
+    pub model: &'static str,
+    /// Value type.
+    pub dtype: Dtype,
+    /// Candidates that it knows, at any placement.
+    pub candidates: usize,
+    /// Benchmark matrices times block sizes that it was fitted to.
+    pub observations: usize,
+    /// Kernels that, at some placement and block size, have too few benchmark matrices.
+    pub unfitted: Vec<String>,
+}
+
+impl FittedModel {
+    /// One entry a value type that the profile holds.
+    fn all(model: &StripModel) -> Vec<Self> {
+        let entry = |dtype: Dtype| {
+            let fitted: Vec<_> = model.fitted().iter().filter(|f| f.candidate.dtype == dtype).collect();
+            let unfitted = model.unfitted().iter().filter(|u| u.candidate.dtype == dtype);
+            let candidates: BTreeSet<_> = fitted.iter().map(|f| f.candidate).collect();
+            let unfitted: BTreeSet<String> = unfitted.map(|u| u.candidate.kernel.to_string()).collect();
+            Self {
+                model: model.variant().name(),
+                dtype,
+                candidates: candidates.len(),
+                observations: fitted.iter().map(|f| f.observations).sum(),
+                unfitted: unfitted.into_iter().collect(),
+            }
+        };
+        let mut entries: Vec<Self> = Dtype::ALL.into_iter().map(entry).collect();
+        entries.retain(|e| e.candidates > 0 || !e.unfitted.is_empty());
+        entries
+    }
+}
+
+/// What cross-validation found of one learned model.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct LearnedErrors {
+    /// Its name.
+    pub model: &'static str,
+    /// Matrices that it learned from.
+    pub matrices: usize,
+    /// How good its predictions of held-out matrices were.
+    pub held_out: CrossValidation,
+    /// Mean of `|ln(predicted / measured)|` by kernel, by which `best` chooses.
+    pub log_errors: BTreeMap<String, f64>,
+}
+
+impl LearnedErrors {
+    /// `None` if nothing was learned.
+    fn of<L: Learner>(model: Option<&LearnedModel<L>>) -> Option<Self> {
+        let model = model?;
+        let errors = model.kernels().iter().filter_map(|k| Some((k.kernel().to_string(), k.log_error?)));
+        Some(Self {
+            model: L::NAME,
+            matrices: model.matrices(),
+            held_out: *model.cross_validation(),
+            log_errors: errors.collect(),
+        })
+    }
+}

@@ -1,0 +1,74 @@
+//! `info`: the structure of a matrix and its size in every format.
+
+use super::{Answer, MatrixSummary};
+use serde::Serialize;
+use sparsight_kernels::{Candidate, Format, catalogue, device_bytes, feasible, stored_entries};
+use sparsight_matrix::{Bytes, Dtype, Features, Limits};
+
+/// `sparsight/info/1`: what the models know of a matrix, and what each format would take.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct InfoAnswer {
+    /// The matrix.
+    pub matrix: MatrixSummary,
+    /// Value type that sizes are of.
+    pub dtype: Dtype,
+    /// Its structure.
+    pub features: Features,
+    /// Every format of the catalogue, with each of its shapes.
+    pub formats: Vec<FormatSize>,
+}
+
+impl Answer for InfoAnswer {
+    const SCHEMA: &'static str = "sparsight/info/1";
+}
+
+impl InfoAnswer {
+    /// Of the matrix called `name`, for a device with `limits`. O(1) in the matrix.
+    pub fn of(name: impl Into<String>, features: Features, dtype: Dtype, limits: &Limits) -> Self {
+        // The vendor's routines read formats of ours.
+        let mut representatives: Vec<Candidate> =
+            catalogue(dtype).filter(|c| !c.kernel.is_vendors()).collect();
+        representatives.dedup_by_key(|c| c.format());
+        let csr = representatives.first().map_or(Bytes(0), |c| device_bytes(c, &features));
+        let formats = representatives.iter().map(|c| FormatSize::of(c, csr, &features, limits)).collect();
+        Self { matrix: MatrixSummary::of(name, &features), dtype, features, formats }
+    }
+}
+
+/// A matrix in one format, before it is converted.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct FormatSize {
+    /// With its shape: `sell/c32/s1024`.
+    pub format: Format,
+    /// Size on a device, bytes.
+    pub bytes: Bytes,
+    /// Stored bytes over those of CSR.
+    pub of_csr: f64,
+    /// Entries stored, padding included.
+    pub stored: u64,
+    /// Of which there are so many for each non-zero; 1 without any.
+    pub stored_of_nnz: f64,
+    /// Bits that hold one column index; absent where indices are not compressed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bits_a_column: Option<f64>,
+    /// Why the format cannot hold the matrix on the device; absent if it can.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub infeasible: Option<String>,
+}
+
+impl FormatSize {
+    /// Of the format that `candidate` reads; `csr` is the size in CSR.
+    fn of(candidate: &Candidate, csr: Bytes, features: &Features, limits: &Limits) -> Self {
+        let format = candidate.format();
+        let (bytes, stored) = (device_bytes(candidate, features), stored_entries(format, features));
+        Self {
+            format,
+            bytes,
+            of_csr: bytes.0 as f64 / csr.0.max(1) as f64,
+            stored,
+            stored_of_nnz: if features.nnz == 0 { 1.0 } else { stored as f64 / features.nnz as f64 },
+            bits_a_column: format.bits_per_column(features),
+            infeasible: feasible(candidate, features, limits).err().map(|why| why.to_string()),
+        }
+    }
+}

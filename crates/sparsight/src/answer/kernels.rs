@@ -1,0 +1,71 @@
+//! `kernels`: the catalogue, as far as a device has it.
+
+use super::{Answer, DeviceSummary};
+use serde::Serialize;
+use sparsight_kernels::{BLOCKS, DeviceFacts, Format, Kernel, strip};
+
+/// `sparsight/kernels/1`: the catalogue and the strip of each kernel on a device.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct KernelsAnswer {
+    /// The device.
+    pub device: DeviceSummary,
+    /// Block sizes, threads; the vendor's routines have none.
+    pub blocks: Vec<u32>,
+    /// Kernels with their knobs.
+    pub kernels: Vec<CatalogueKernel>,
+}
+
+impl Answer for KernelsAnswer {
+    const SCHEMA: &'static str = "sparsight/kernels/1";
+}
+
+/// What the device with these facts has of the catalogue.
+impl From<&DeviceFacts> for KernelsAnswer {
+    fn from(facts: &DeviceFacts) -> Self {
+        let here = Kernel::all().filter(|kernel| kernel.runs_on(facts.kind));
+        Self {
+            device: facts.into(),
+            blocks: BLOCKS.to_vec(),
+            kernels: here.map(|kernel| CatalogueKernel::of(kernel, facts)).collect(),
+        }
+    }
+}
+
+/// A kernel of the catalogue.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct CatalogueKernel {
+    /// With its knobs: `csr-vector/t8`.
+    pub id: String,
+    /// What it reads, with its shape.
+    pub format: Format,
+    /// Without its knobs: `csr-vector`.
+    pub kernel: &'static str,
+    /// Threads that work on one row; absent where threads are given to non-zeros, or not all rows get as many.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub threads_per_row: Option<u32>,
+    /// What the device works on at one moment, in the unit below; absent for routines of the vendor's library, which cuts
+    /// the work as it likes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub strip: Option<u64>,
+    /// `rows`, `non-zeros` or `rows and non-zeros`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub strip_unit: Option<&'static str>,
+    /// A routine of the vendor's library; absent for kernels of ours.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub vendor: bool,
+}
+
+impl CatalogueKernel {
+    fn of(kernel: Kernel, facts: &DeviceFacts) -> Self {
+        let strip = (!kernel.is_vendors()).then(|| strip(kernel, facts));
+        Self {
+            id: kernel.to_string(),
+            format: kernel.format(),
+            kernel: kernel.name(),
+            threads_per_row: kernel.threads_per_row(),
+            strip: strip.map(|strip| strip.size),
+            strip_unit: strip.map(|strip| strip.unit.name()),
+            vendor: kernel.is_vendors(),
+        }
+    }
+}

@@ -1,0 +1,38 @@
+//! `measure`: what a run added to a corpus.
+
+use super::Answer;
+use serde::Serialize;
+use std::path::PathBuf;
+
+/// `sparsight/measure/1`: the matrices of one run, counted.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct MeasureAnswer {
+    /// Where the profile is.
+    pub folder: PathBuf,
+    /// Which share of the matrices was measured, `1/4`; absent if all were.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shard: Option<String>,
+    /// Matrices left to other shards.
+    pub elsewhere: usize,
+    /// Matrices times value types, as are the next two.
+    pub measured: usize,
+    /// Known before.
+    pub skipped: usize,
+    /// With candidates that failed or were wrong.
+    pub failing: usize,
+    /// Matrices that were left out.
+    pub unreadable: Vec<UnreadableMatrix>,
+}
+
+impl Answer for MeasureAnswer {
+    const SCHEMA: &'static str = "sparsight/measure/1";
+}
+
+/// A matrix that was left out.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct UnreadableMatrix {
+    /// As it would be recorded: folder and stem, or recipe.
+    pub matrix: String,
+    /// Why, in words.
+    pub why: String,
+}

@@ -1,0 +1,185 @@
+//! `plan`: the optimal partition of each matrix, beside the best single candidate.
+
+use super::{Answer, DeviceSummary, MatrixSummary, NamedCandidate, PredictedInterval};
+use crate::{MeasuredPartition, ModelName, Part, Partitioning, Plan, Strategy};
+use serde::Serialize;
+use sparsight_kernels::Execution;
+use sparsight_matrix::{Dtype, Seconds};
+use sparsight_model::{CutCost, PlacementRule, RowLengthRule};
+use std::fmt::Display;
+
+/// `sparsight/plan/1`: which row blocks, and what runs each.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PlanAnswer {
+    /// The device that is planned for.
+    pub device: DeviceSummary,
+    /// Value type.
+    pub dtype: Dtype,
+    /// Which benchmark matrices stood for the columns.
+    pub placement: PlacementRule,
+    /// What stood for the row lengths.
+    pub row_length: RowLengthRule,
+    /// In the order in which they were asked about, without those that could not be read.
+    pub matrices: Vec<PlannedMatrix>,
+}
+
+impl Answer for PlanAnswer {
+    const SCHEMA: &'static str = "sparsight/plan/1";
+}
+
+impl PlanAnswer {
+    /// With the first `top` parts of each strategy.
+    #[must_use]
+    pub fn shortened(mut self, top: usize) -> Self {
+        for strategy in self.matrices.iter_mut().flat_map(|matrix| &mut matrix.strategies) {
+            strategy.parts.truncate(top);
+        }
+        self
+    }
+}
+
+/// What was planned for one matrix.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PlannedMatrix {
+    /// The matrix.
+    pub matrix: MatrixSummary,
+    /// The model that was asked; `best` asks others.
+    pub model: ModelName,
+    /// Strips that the rows were cut into.
+    pub strips: usize,
+    /// Rows of a strip; the last one may have fewer.
+    pub strip_rows: u64,
+    /// The whole matrix in the best single candidate; absent if none is possible.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub single: Option<PlannedPart>,
+    /// The best of each execution asked for, without those for which no candidate is possible.
+    pub strategies: Vec<PlannedStrategy>,
+    /// What was run, in turn; absent if nothing was.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub measured: Vec<MeasuredPlan>,
+}
+
+impl PlannedMatrix {
+    /// Of the matrix called `name`, without measurements.
+    pub fn of(name: impl Into<String>, planned: &Partitioning) -> Self {
+        Self {
+            matrix: MatrixSummary::of(name, &planned.features),
+            model: planned.model,
+            strips: planned.strips,
+            strip_rows: planned.rows_a_strip,
+            single: planned.strategies.first().map(|strategy| (&strategy.single).into()),
+            strategies: planned.strategies.iter().map(PlannedStrategy::from).collect(),
+            measured: Vec::new(),
+        }
+    }
+}
+
+/// Parts, and how they are run.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PlannedStrategy {
+    /// `sequential` or `fused`.
+    pub execution: Execution,
+    /// What one product takes, seconds.
+    pub predicted_s: Seconds,
+    /// Lower end of the 90 % interval, seconds.
+    pub low_s: Seconds,
+    /// Upper end of the 90 % interval, seconds.
+    pub high_s: Seconds,
+    /// Share of the best single candidate's time that is saved; below 0 where it takes longer.
+    pub gain: f64,
+    /// How the times of several parts add up.
+    pub cost: CutCost,
+    /// From the first row on; a single one if nothing is gained by cutting.
+    pub parts: Vec<PlannedPart>,
+}
+
+impl From<&Strategy> for PlannedStrategy {
+    fn from(strategy: &Strategy) -> Self {
+        let (low_s, high_s) = strategy.interval;
+        Self {
+            execution: strategy.execution,
+            predicted_s: strategy.predicted,
+            low_s,
+            high_s,
+            gain: strategy.gain(),
+            cost: strategy.cost,
+            parts: strategy.parts.iter().map(PlannedPart::from).collect(),
+        }
+    }
+}
+
+/// Neighbouring rows and what to run them with.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PlannedPart {
+    /// First strip, and the one behind the last, counted from 0.
+    pub strips: [usize; 2],
+    /// First row, and the one behind the last, counted from 0.
+    pub rows: [u64; 2],
+    /// Non-zeros in them.
+    pub nnz: u64,
+    /// What to run.
+    #[serde(flatten)]
+    pub candidate: NamedCandidate,
+    /// The model that predicted it, never `best`.
+    pub model: ModelName,
+    /// What it takes by itself, a launch included.
+    #[serde(flatten)]
+    pub prediction: PredictedInterval,
+}
+
+impl From<&Part> for PlannedPart {
+    fn from(part: &Part) -> Self {
+        Self {
+            strips: [part.strips.start, part.strips.end],
+            rows: [part.rows.start, part.rows.end],
+            nnz: part.nnz,
+            candidate: part.candidate.into(),
+            model: part.model,
+            prediction: (&part.prediction).into(),
+        }
+    }
+}
+
+/// A plan that was run.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct MeasuredPlan {
+    /// `single` (the next ones tried: `single 2`, ...), `sequential` or `fused`, else the routine of the vendor's library.
+    pub what: String,
+    /// A candidate, or the parts.
+    pub plan: String,
+    /// Seconds a product; absent of a routine of the vendor's, of which nothing is predicted here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub predicted_s: Option<Seconds>,
+    /// Measured, seconds a product; absent if it failed, as are the next two.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub time_s: Option<Seconds>,
+    /// Interquartile range over median, a fraction.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub spread: Option<f64>,
+    /// Conversion, preprocessing and upload, seconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub preparation_s: Option<Seconds>,
+    /// Why there is no time; absent with one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failed: Option<String>,
+}
+
+impl MeasuredPlan {
+    /// Of a plan called `what` and what running it gave.
+    pub fn of<E: Display>(
+        what: impl Into<String>,
+        plan: &Plan,
+        outcome: &Result<MeasuredPartition, E>,
+    ) -> Self {
+        let known = outcome.as_ref().ok();
+        Self {
+            what: what.into(),
+            plan: plan.to_string(),
+            predicted_s: plan.predicted(),
+            time_s: known.map(|known| known.timing.time),
+            spread: known.map(|known| known.timing.spread),
+            preparation_s: known.map(|known| known.preparation.total()),
+            failed: outcome.as_ref().err().map(ToString::to_string),
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! `profile`: what instrumenting a device did.
+
+use super::{Answer, DeviceSummary};
+use crate::profile::GridName;
+use serde::Serialize;
+use sparsight_matrix::Dtype;
+use std::path::PathBuf;
+
+/// `sparsight/profile/1`: the benchmark matrices of one run.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ProfileAnswer {
+    /// The device, with its measured rates.
+    pub device: DeviceSummary,
+    /// Where the profile is.
+    pub folder: PathBuf,
+    /// The largest grid of benchmark matrices that was asked for: `quick`, `coarse` or `full`.
+    pub grid: GridName,
+    /// Points of the grid; those that are none of the following were known before.
+    pub points: usize,
+    /// Points measured by this run.
+    pub measured: usize,
+    /// Points of this run that are beyond the bound on memory.
+    pub beyond_bound: usize,
+    /// Points of this run that failed.
+    pub failed: usize,
+    /// Value types.
+    pub dtypes: Vec<Dtype>,
+}
+
+impl Answer for ProfileAnswer {
+    const SCHEMA: &'static str = "sparsight/profile/1";
+}

@@ -1,0 +1,112 @@
+//! What a profile lacks, and what makes it.
+
+use crate::ModelName;
+use sparsight_matrix::Dtype;
+use sparsight_model::{MIN_MATRICES, Variant};
+use std::fmt;
+
+/// What a profile was asked for and does not hold. Its text is the end of the sentence "the profile NAME holds no ...".
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Missing {
+    /// Any model: it was never fitted.
+    Models,
+    /// Any model: it is a quick profile, of which nothing but the parameters of a transfer is fitted.
+    ModelsOfQuick,
+    /// The parameters of a transfer.
+    TransferParameters,
+    /// Benchmark matrices with times, to fit models to.
+    BenchmarkMatrices,
+    /// A model that knows any of the candidates asked about.
+    Model {
+        /// The model asked for.
+        model: ModelName,
+        /// The value type asked for.
+        dtype: Dtype,
+    },
+    /// A strip model of benchmark matrices whose row lengths are drawn.
+    StripModel(Variant),
+    /// A model that is learned from measured matrices, by its name.
+    LearnedModel(&'static str),
+    /// A measured time of any matrix of the corpus.
+    Times,
+}
+
+impl Missing {
+    /// What makes it in the profile called `profile`.
+    pub(crate) fn hint(&self, profile: &str) -> String {
+        match self {
+            Self::ModelsOfQuick => format!(
+                "`sparsight transfer A.mtx --from nvidia-h200 --to {profile}` predicts with it; with the --device that it \
+                 was made for, `sparsight profile -o {profile}` measures the rest"
+            ),
+            Self::Models
+            | Self::TransferParameters
+            | Self::BenchmarkMatrices
+            | Self::Model { .. }
+            | Self::StripModel(_)
+            | Self::LearnedModel(_)
+            | Self::Times => {
+                format!("`sparsight profile -o {profile}` measures, `sparsight fit {profile}` fits")
+            }
+        }
+    }
+}
+
+impl fmt::Display for Missing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Models => f.write_str("fitted models"),
+            Self::ModelsOfQuick => f.write_str("models: it is a quick one, for `transfer` alone"),
+            Self::TransferParameters => f.write_str("transfer.json, the parameters of a transfer"),
+            Self::BenchmarkMatrices => f.write_str("benchmark matrices"),
+            Self::Model { model, dtype } => write!(f, "{model} model for {dtype}"),
+            Self::StripModel(variant) => write!(
+                f,
+                "{} model, which takes benchmark matrices with {} row lengths",
+                variant.name(),
+                variant.lengths()
+            ),
+            Self::LearnedModel(model) => {
+                write!(f, "{model} model, which takes a corpus of at least {MIN_MATRICES} matrices")
+            }
+            Self::Times => f.write_str("time of a matrix"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Error;
+
+    fn lacking(missing: Missing) -> Error {
+        Error::Lacking { profile: "here".to_owned(), missing }
+    }
+
+    #[test]
+    fn what_is_missing_ends_the_sentence() {
+        let model = Missing::Model { model: ModelName::StripCache, dtype: Dtype::F32 };
+        for (missing, text) in [
+            (Missing::Models, "fitted models"),
+            (model, "strip-cache model for f32"),
+            (
+                Missing::StripModel(Variant::StripNormal),
+                "strip-normal model, which takes benchmark matrices with normal row lengths",
+            ),
+            (
+                Missing::LearnedModel("boosting"),
+                "boosting model, which takes a corpus of at least 20 matrices",
+            ),
+        ] {
+            assert_eq!(lacking(missing).to_string(), format!("the profile here holds no {text}"));
+        }
+    }
+
+    #[test]
+    fn a_quick_profile_is_told_what_it_is_for_and_another_how_to_fit_it() {
+        let hint = |missing| lacking(missing).hint().unwrap();
+        assert!(hint(Missing::ModelsOfQuick).starts_with("`sparsight transfer A.mtx --from"));
+        assert_eq!(hint(Missing::Models), "`sparsight profile -o here` measures, `sparsight fit here` fits");
+    }
+}
