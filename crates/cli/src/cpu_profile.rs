@@ -11,6 +11,7 @@ use crate::failure::Failure;
 use crate::profiling;
 use sparsight::kernels::DeviceFacts;
 use sparsight::matrix::{Bytes, Dtype};
+use sparsight::model::Variant;
 use sparsight::profile::{GridName, ProfileFolder};
 use sparsight::{Grid, Profile};
 use std::env;
@@ -54,7 +55,8 @@ pub(crate) fn find_or_measure(context: &Context, dtype: Dtype) -> Result<Profile
 /// A complete profile that knows `dtype`; a damaged one counts as none, and what is whole of it is used again.
 fn cached(path: &std::path::Path, dtype: Dtype) -> Option<Profile> {
     let profile = Profile::load(path).ok()?;
-    let known = profile.models.strip.fitted().iter().any(|fit| fit.candidate.dtype == dtype);
+    let strip = profile.models.strip(Variant::Strip).ok().flatten()?;
+    let known = strip.model.fitted().iter().any(|fit| fit.candidate.dtype == dtype);
     known.then_some(profile)
 }
 

@@ -43,6 +43,14 @@ pub enum Error {
         /// What is understood.
         expected: &'static str,
     },
+    /// A file of a model that is cut off, changed, or not of the fit that its index is of.
+    #[error("{}: {reason}", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// A profile that is not shipped and no folder.
     #[error("there is no profile '{name}': shipped are {shipped}")]
     NoProfile {
@@ -58,6 +66,14 @@ pub enum Error {
         profile: String,
         /// What is missing.
         missing: String,
+    },
+    /// A model that a shipped profile holds and the program was not given.
+    #[error("the {model} model of the profile {profile} is not part of the program")]
+    NotShipped {
+        /// The profile's name.
+        profile: String,
+        /// The model's.
+        model: &'static str,
     },
     /// A profile without a measurement that a transfer takes.
     #[error("the profile {profile} holds no {missing}")]
@@ -93,6 +109,9 @@ impl Error {
             Self::Lacking { profile, .. } => {
                 Some(format!("`sparsight profile -o {profile}` measures, `sparsight fit {profile}` fits"))
             }
+            Self::NotShipped { profile, .. } => {
+                Some(format!("the repository of sparsight has all of it: --profile profiles/{profile}"))
+            }
             Self::Unmeasured { command, .. } => Some(format!("`{command}` measures it")),
             Self::Transfer(_) => Some("measure the device anew with nothing else running on it".to_owned()),
             Self::File { source, .. } if source.kind() == std::io::ErrorKind::StorageFull => {
@@ -101,7 +120,9 @@ impl Error {
             Self::Busy { .. } => {
                 Some("wait for it, or give each run a folder of its own and put their .jsonl files together with cat".to_owned())
             }
-            Self::Schema { .. } => Some("`sparsight fit DIR` writes the models anew".to_owned()),
+            Self::Schema { .. } | Self::Damaged { .. } => {
+                Some("`sparsight fit DIR` writes the models anew".to_owned())
+            }
             _ => None,
         }
     }

@@ -31,6 +31,7 @@ mod error;
 mod evaluate;
 mod fit;
 mod instrument;
+mod models;
 mod partition;
 mod predictor;
 mod reference;
@@ -48,8 +49,9 @@ pub use evaluate::{
 };
 pub use fit::{fit, fit_transfer};
 pub use instrument::{Grid, Point, Step, instrument, measure_conversion};
+pub use models::{Learned, ModelName};
 pub use partition::{Part, PartitionObjective, Partitioning, Strategy};
-pub use predictor::{ModelName, Predictor};
+pub use predictor::Predictor;
 pub use profile::Profile;
 pub use reference::Reference;
 pub use run::{MeasuredPartition, Plan, Prepared, contest, fastest, run_partition};

@@ -8,7 +8,7 @@ use sparsight_matrix::{Dtype, Features};
 use std::path::Path;
 
 /// The reference of a transfer.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct Reference {
     /// The device and its transfer parameters.
     pub profile: TransferProfile,

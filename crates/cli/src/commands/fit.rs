@@ -10,12 +10,12 @@ use crate::text::{counted, matrices, percent};
 use serde::Serialize;
 use sparsight::kernels::{Execution, Kernel};
 use sparsight::matrix::Dtype;
-use sparsight::model::{CrossValidation, CutCost, LearnedModel, Learner, StripModel};
-use sparsight::profile::ProfileFolder;
+use sparsight::model::{CrossValidation, CutCost, StripModel};
+use sparsight::profile::{Learned, ProfileFolder};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-/// Fits every model to a profile and writes its models.json
+/// Fits every model to a profile and writes them to it
 #[derive(Debug, clap::Args)]
 pub(crate) struct Fit {
     /// Folder of the profile
@@ -72,18 +72,12 @@ impl Fit {
             return Err(Failure::input(text).hinted(NamePrefixes::hint(&corpus)));
         }
         let models = profiling::fit_and_write(&folder, &self.train, |name| train.accept(name))?;
-        let fitted: Vec<FittedJson> = models.strips().flat_map(summary).collect();
-        let learned: Vec<LearnedJson> = [
-            summed_up(models.boosting.as_ref()),
-            summed_up(models.linear.as_ref()),
-            summed_up(models.neighbours.as_ref()),
-        ]
-        .into_iter()
-        .flatten()
-        .collect();
+        let fitted: Vec<FittedJson> =
+            models.strips()?.into_iter().flat_map(|(_, strip)| summary(&strip.model)).collect();
+        let learned: Vec<LearnedJson> = models.every_learned()?.into_iter().map(summed_up).collect();
         let trained_on = names.len();
         if context.printer.is_json() {
-            let (folder, cutting) = (self.folder.clone(), models.cutting);
+            let (folder, cutting) = (self.folder.clone(), models.index.cutting);
             let body = FitJson { folder, trained_on, models: fitted, learned, cutting };
             context.printer.object(&Document::new("sparsight/fit/1", body))?;
             return Ok(Exit::Done);
@@ -122,14 +116,14 @@ impl Fit {
                 percent(held_out.choice.within_5_percent)
             ))?;
         }
-        if let Some(comparison) = &models.comparison {
+        if let Some(comparison) = models.comparison()? {
             context.printer.line(format_args!(
                 "best compares the candidates of {}; held out, its first choice is within 5 % of the best for {} of them",
                 matrices(comparison.matrices()),
                 percent(comparison.choice().within_5_percent)
             ))?;
         }
-        if let Some(preparation) = &models.preparation {
+        if let Some(preparation) = &models.index.preparation {
             let costs = || preparation.formats.values().chain(preparation.on_device.values());
             let medians = || costs().map(|cost| cost.error.median);
             context.printer.line(format_args!(
@@ -140,7 +134,7 @@ impl Fit {
                 percent(medians().fold(0.0, f64::max))
             ))?;
         }
-        for (model, costs) in &models.cutting {
+        for (model, costs) in &models.index.cutting {
             for (execution, cost) in costs {
                 let Some(learned) = &cost.learned else { continue };
                 context.printer.line(format_args!(
@@ -163,16 +157,14 @@ impl Fit {
     }
 }
 
-/// `None` if nothing was learned.
-fn summed_up<L: Learner>(model: Option<&LearnedModel<L>>) -> Option<LearnedJson> {
-    let model = model?;
-    let errors = model.kernels().iter().filter_map(|k| Some((k.kernel().to_string(), k.log_error?)));
-    Some(LearnedJson {
-        model: L::NAME,
+fn summed_up(model: &dyn Learned) -> LearnedJson {
+    let errors = model.known().log_errors.into_iter();
+    LearnedJson {
+        model: model.name(),
         matrices: model.matrices(),
         held_out: *model.cross_validation(),
-        log_errors: errors.collect(),
-    })
+        log_errors: errors.filter_map(|(kernel, error)| Some((kernel.to_string(), error?))).collect(),
+    }
 }
 
 /// Kernel by kernel the errors of the learned models side by side, and which of them is least.
