@@ -13,6 +13,7 @@ use crate::profiling;
 use crate::set_aside::set_aside;
 use sparsight::kernels::DeviceFacts;
 use sparsight::matrix::{Bytes, Dtype};
+use sparsight::model::Variant;
 use sparsight::profile::{GridName, ProfileFolder};
 use sparsight::{Error, Grid, Profile};
 use std::env;
@@ -52,7 +53,8 @@ pub(crate) fn find_or_measure(context: &Context, dtype: Dtype) -> Result<Profile
 /// A complete profile that knows `dtype`; a damaged one counts as none, and what is whole of it is used again.
 fn cached(path: &Path, dtype: Dtype) -> Option<Profile> {
     let profile = Profile::load(path).ok()?;
-    let known = profile.models.strip.fitted().iter().any(|fit| fit.candidate.dtype == dtype);
+    let strip = profile.models.strip(Variant::Strip).ok().flatten()?;
+    let known = strip.model.fitted().iter().any(|fit| fit.candidate.dtype == dtype);
     known.then_some(profile)
 }
 

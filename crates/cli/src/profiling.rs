@@ -156,7 +156,7 @@ pub(crate) fn fit_and_write(
     trainable: impl Fn(&str) -> bool,
 ) -> Result<sparsight::profile::Models, Failure> {
     let mut models = sparsight::fit(folder, trainable)?;
-    models.train = train.to_vec();
+    models.index.train = train.to_vec();
     folder.write_models(&models)?;
     write_transfer(folder)?;
     Ok(models)

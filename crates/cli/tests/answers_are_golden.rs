@@ -216,18 +216,18 @@ fn fit_says_what_it_fitted_and_on_what() {
 
 /// Sets what cross-validation found: boosting is best, but linear for coo, and hyb was never learned.
 fn with_linear_best_for_coo(folder: &std::path::Path) {
-    let path = folder.join("models.json");
-    let mut models: serde_json::Value =
+    let path = folder.join("models/index.json");
+    let mut index: serde_json::Value =
         serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
     for (name, error) in [("boosting", 0.2), ("linear", 0.3), ("neighbours", 0.4)] {
-        let kernels = models[name]["kernels"].as_array_mut().unwrap();
-        kernels.retain(|k| k["kernel"] != "hyb");
-        for k in kernels {
-            let linear_for_coo = name == "linear" && k["kernel"] == "coo";
-            k["log_error"] = if linear_for_coo { 0.1 } else { error }.into();
+        let errors = index["models"][name]["known"]["log_errors"].as_object_mut().unwrap();
+        errors.retain(|kernel, _| kernel != "hyb");
+        for (kernel, known) in errors {
+            let linear_for_coo = name == "linear" && kernel == "coo";
+            *known = if linear_for_coo { 0.1 } else { error }.into();
         }
     }
-    std::fs::write(path, models.to_string()).unwrap();
+    std::fs::write(path, index.to_string()).unwrap();
 }
 
 #[test]

@@ -68,8 +68,31 @@ fn a_profile_cannot_run_anything() {
 #[test]
 fn a_profile_without_models_says_how_to_fit_them() {
     let dir = made_up_profile();
-    std::fs::remove_file(dir.path().join("made-up/models.json")).unwrap();
+    std::fs::remove_dir_all(dir.path().join("made-up/models")).unwrap();
     assert_snapshot!(run(dir.path(), &["advise", "gallery:stencil2d,n=10", "--profile", "made-up"]));
+}
+
+#[test]
+fn a_model_that_is_damaged_is_named_by_the_command_that_asks_for_it_alone() {
+    let dir = made_up_profile();
+    std::fs::write(dir.path().join("made-up/models/strip-cache.gz"), "no gzip").unwrap();
+    let advise = ["advise", "gallery:stencil2d,n=10", "--profile", "made-up"];
+    let other = run(dir.path(), &[&advise[..], &["--model", "strip"]].concat());
+    assert!(other.starts_with("exit code: 0"), "{other}");
+    let damaged = run(dir.path(), &advise);
+    assert!(damaged.starts_with("exit code: 2"), "{damaged}");
+    assert!(damaged.contains("error: made-up/models/strip-cache.gz: "), "{damaged}");
+    assert!(damaged.contains("hint: `sparsight fit DIR` writes the models anew"), "{damaged}");
+}
+
+#[test]
+fn a_model_that_is_not_part_of_the_program_is_refused_with_the_place_that_has_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let advise = ["advise", "gallery:stencil2d,n=10", "--device", "nvidia-h200", "--model", "linear"];
+    let refused = run(dir.path(), &advise);
+    assert!(refused.starts_with("exit code: 2"), "{refused}");
+    assert!(refused.contains("the linear model of the profile nvidia-h200 is not part of"), "{refused}");
+    assert!(refused.contains("--profile profiles/nvidia-h200"), "{refused}");
 }
 
 #[test]
@@ -88,7 +111,7 @@ fn comparing_what_cannot_be_compared_says_what_would_help() {
     let command =
         "hint: `sparsight profile --device cuda:0 --dtype f32 -o made-up` on a machine with Made-up GPU";
     assert!(lacking.contains(command), "{lacking}");
-    std::fs::remove_file(dir.path().join("made-up/models.json")).unwrap();
+    std::fs::remove_dir_all(dir.path().join("made-up/models")).unwrap();
     let unfitted = compare(&["made-up"]);
     assert!(unfitted.contains("hint: ") && unfitted.contains("`sparsight fit made-up`"), "{unfitted}");
 }
@@ -153,14 +176,14 @@ fn a_profile_of_this_processor_in_the_cache_that_is_damaged_is_set_aside_and_mea
     assert!(said(&first, "device.json:1: ", 1), "{first}");
     assert_eq!(std::fs::read_to_string(aside(1).join("device.json")).unwrap(), device);
     assert_eq!(std::fs::read_to_string(aside(1).join("corpus.jsonl")).unwrap(), corpus);
-    assert!(folder.join("models.json").is_file() && !folder.join("corpus.jsonl").exists());
+    assert!(folder.join("models/index.json").is_file() && !folder.join("corpus.jsonl").exists());
     assert!(!run(dir.path(), &advise).contains("set aside"), "the new one is whole");
 
     // One bad byte, where the models do not hide it.
     let mut measured = std::fs::read(folder.join("benchmark.jsonl")).unwrap();
     measured[0] = b'?';
     std::fs::write(folder.join("benchmark.jsonl"), &measured).unwrap();
-    std::fs::remove_file(folder.join("models.json")).unwrap();
+    std::fs::remove_dir_all(folder.join("models")).unwrap();
     let second = run(dir.path(), &advise);
     assert!(second.starts_with("exit code: 0") && said(&second, "benchmark.jsonl:1: ", 2), "{second}");
     assert_eq!(std::fs::read(aside(2).join("benchmark.jsonl")).unwrap(), measured);

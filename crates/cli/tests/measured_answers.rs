@@ -41,7 +41,7 @@ fn a_processor_is_profiled_fitted_measured_evaluated_and_advised_on() {
     assert!(first["measured"].as_u64().unwrap() > 0 && first["failed"] == 0, "{first}");
     let again = json(path, &profile);
     assert_eq!(again["measured"], 0, "what is there is not measured again");
-    for file in ["device.json", "benchmark.jsonl", "models.json"] {
+    for file in ["device.json", "benchmark.jsonl", "models/index.json", "models/strip.gz"] {
         assert!(path.join("p").join(file).is_file(), "{file}");
     }
 
@@ -59,7 +59,7 @@ fn a_processor_is_profiled_fitted_measured_evaluated_and_advised_on() {
     let fitted = json(path, &["fit", "p"]);
     assert_eq!(fitted["trained_on"], 2);
     let models = || -> serde_json::Value {
-        serde_json::from_slice(&std::fs::read(path.join("p/models.json")).unwrap()).unwrap()
+        serde_json::from_slice(&std::fs::read(path.join("p/models/index.json")).unwrap()).unwrap()
     };
     assert_eq!(models()["train"], serde_json::Value::Null, "all of the corpus");
     json(path, &["fit", "p", "--train", "set/,gallery:"]);

@@ -171,7 +171,7 @@ fn a_quick_profile_of_the_processor_is_all_that_a_target_needs() {
         serde_json::from_slice::<Value>(&text).unwrap()["grid"].clone()
     };
     assert_eq!(grid("two"), "quick");
-    assert!(!path.join("two/models.json").exists(), "too little for the strip models");
+    assert!(!path.join("two/models").exists(), "too little for the strip models");
     let bytes: u64 =
         std::fs::read_dir(path.join("two")).unwrap().map(|f| f.unwrap().metadata().unwrap().len()).sum();
     assert!(bytes < 100_000, "{bytes} bytes are too many to mail");

@@ -40,4 +40,12 @@ pub enum PredictError {
         /// How many it takes.
         needed: usize,
     },
+    /// A stored model that turned out to be damaged when it was asked for the first time.
+    #[error("the {model} model cannot be read: {reason}")]
+    Unreadable {
+        /// Model asked for.
+        model: &'static str,
+        /// What is wrong with it, and where it is.
+        reason: String,
+    },
 }

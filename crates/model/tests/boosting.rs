@@ -5,7 +5,9 @@ mod made_up;
 use made_up::{ell_alone, located, refused_with};
 use sparsight_kernels::{Candidate, DeviceFacts, Kernel, catalogue, compulsory_bytes};
 use sparsight_matrix::{Bytes, Dtype, Features, HybSplit, Locality, PaddedSizes, RowLengths, Seconds};
-use sparsight_model::{BoostingModel, BoostingPredictor, LearningSample, MIN_MATRICES, Model, PredictError};
+use sparsight_model::{
+    BoostingModel, BoostingPredictor, LearningSample, MIN_MATRICES, Model, PredictError, Storable,
+};
 
 fn facts() -> DeviceFacts {
     DeviceFacts { launch_s: Seconds(1e-6), ..made_up::gpu("made up", 4, 2048) }
@@ -94,6 +96,21 @@ fn a_stored_model_is_read_back_to_the_last_bit_and_another_format_is_refused() {
     let start = text[..split].rfind('"').unwrap();
     let error = refused(&text[start..=split], "\"250<");
     assert!(error.contains("input 250"), "{error}");
+}
+
+#[test]
+fn a_model_divided_into_text_and_bytes_is_put_together_to_the_last_bit_and_damaged_bytes_are_refused() {
+    let model = fit(&corpus(25)).unwrap();
+    let (text, body) = model.split();
+    let json = serde_json::to_string(&text).unwrap();
+    assert!(!json.contains('<'), "no tree is left in the text");
+    let text: BoostingModel = serde_json::from_str(&json).unwrap();
+    assert_eq!(text.clone().join(&body).unwrap(), model);
+    let last = Kernel::all().last().unwrap();
+    let error = text.clone().join(&body[..body.len() - 1]).unwrap_err();
+    assert!(error.starts_with(&format!("{last}: ")), "{error}");
+    let error = text.join(&[&body[..], &[0]].concat()).unwrap_err();
+    assert!(error.contains("1 bytes follow"), "{error}");
 }
 
 #[test]

@@ -5,7 +5,7 @@ mod made_up;
 use made_up::located;
 use sparsight_kernels::{BLOCKS, Candidate, DeviceFacts, Kernel, catalogue};
 use sparsight_matrix::{Dtype, Features, RowLengths, Seconds};
-use sparsight_model::{Comparison, LearningSample, MIN_MATRICES, PredictError};
+use sparsight_model::{Comparison, LearningSample, MIN_MATRICES, PredictError, Storable};
 
 fn facts() -> DeviceFacts {
     DeviceFacts { launch_s: Seconds(1e-6), ..made_up::gpu("made up", 4, 2048) }
@@ -127,4 +127,22 @@ fn a_stored_comparison_is_the_same_and_another_format_is_refused() {
     assert!(refused("comparison/1", "comparison/0").contains("fit it again"));
     assert!(refused("n / S", "n").contains("fit it again"));
     assert!(refused("\"blocks\":[64,", "\"blocks\":[").contains("candidates"));
+}
+
+#[test]
+fn a_comparison_divided_into_text_and_bytes_is_put_together_and_without_its_bytes_says_nothing() {
+    let comparison = fit(&corpus(40)).unwrap();
+    let (text, body) = comparison.split();
+    let json = serde_json::to_string(&text).unwrap();
+    assert!(!json.contains("trees"), "{json}");
+    let text: Comparison = serde_json::from_str(&json).unwrap();
+    assert_eq!(text.clone().join(&body).unwrap(), comparison);
+    let (_, features) = matrix(50);
+    let single = Candidate { kernel: Kernel::known("coo"), block: BLOCKS[0], dtype: Dtype::F64 };
+    assert_eq!(text.log_ratios(&[single], &features, &facts()), [None]);
+    assert!(text.clone().join(&body[..body.len() - 1]).unwrap_err().contains("ends"));
+    assert!(text.clone().join(&[&body[..], &[0]].concat()).unwrap_err().contains("1 bytes follow"));
+    let fewer = json.replacen("\"blocks\":[64,", "\"blocks\":[", 1);
+    let fewer: Comparison = serde_json::from_str(&fewer).unwrap();
+    assert!(fewer.join(&body).unwrap_err().contains("candidates"), "trees of others");
 }

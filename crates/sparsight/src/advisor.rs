@@ -115,10 +115,11 @@ impl<'p> Advisor<'p> {
         self.profile
     }
 
-    /// The model of that name, as a predictor.
+    /// The model of that name, as a predictor. Reads it, if that was not done before.
     ///
     /// # Errors
-    /// [`Error::Lacking`] if the profile does not hold it.
+    /// [`Error::Lacking`] if the profile does not hold it, [`Error::NotShipped`] if the program does not; [`Error::File`],
+    /// [`Error::Damaged`] or [`Error::Schema`] if it cannot be read.
     pub fn predictor(
         &self,
         model: ModelName,
@@ -131,7 +132,7 @@ impl<'p> Advisor<'p> {
     /// Ranks every candidate that devices of the profile's kind have for a matrix with `features`. O(1) in the matrix.
     ///
     /// # Errors
-    /// [`Error::Lacking`] if the profile does not hold the model or predicts no candidate at all with it.
+    /// As [`Advisor::predictor`]; [`Error::Lacking`] also if the profile predicts no candidate at all with the model.
     pub fn advise(&self, features: &Features, dtype: Dtype, objective: &Objective) -> Result<Advice, Error> {
         let model = objective.model.unwrap_or(ModelName::Best);
         let predictor = self.predictor(model, objective.placement, objective.row_length)?;

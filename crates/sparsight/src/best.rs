@@ -7,31 +7,21 @@
 //! Models of single kernels err for each kernel in their own way. Where the profile holds a [`Comparison`], learned from
 //! all candidates together, it says which are near the best and by how much: [`Comparison::times_s`] joins the two.
 
-use crate::{ModelName, Predictor, Profile};
+use crate::models::registry;
+use crate::{Error, ModelName, Predictor, Profile};
 use sparsight_kernels::{Candidate, DeviceKind, Kernel, catalogue_on, feasible};
 use sparsight_matrix::{Dtype, Features, Limits, Seconds};
-use sparsight_model::{
-    Comparison, LearnedModel, Learner, Model, PlacementRule, PredictError, Prediction, RowLengthRule, Term,
-};
-use std::collections::BTreeMap;
+use sparsight_model::{Comparison, Model, PlacementRule, PredictError, Prediction, RowLengthRule, Term};
+use std::collections::{BTreeMap, BTreeSet};
 
 impl Profile {
     /// Learned models that know a kernel in a value type, with their cross-validated error (the mean of
-    /// `|ln(predicted / measured)|`, over all value types), least first. An error that was not recorded is infinite.
+    /// `|ln(predicted / measured)|`, over all value types), least first. An error that was not recorded is infinite. Reads
+    /// none of them.
     pub fn learned_models(&self, kernel: Kernel, dtype: Dtype) -> Vec<(ModelName, f64)> {
-        fn error<L: Learner>(model: Option<&LearnedModel<L>>, kernel: Kernel, dtype: Dtype) -> Option<f64> {
-            let known = model.filter(|m| m.knows(dtype))?.kernel(kernel)?;
-            Some(known.log_error.unwrap_or(f64::INFINITY))
-        }
-        let models = &self.models;
-        let mut known: Vec<(ModelName, f64)> = [
-            (ModelName::Boosting, error(models.boosting.as_ref(), kernel, dtype)),
-            (ModelName::Linear, error(models.linear.as_ref(), kernel, dtype)),
-            (ModelName::Neighbours, error(models.neighbours.as_ref(), kernel, dtype)),
-        ]
-        .into_iter()
-        .filter_map(|(model, error)| Some((model, error?)))
-        .collect();
+        let mut known: Vec<(ModelName, f64)> = registry::learned()
+            .filter_map(|(model, _)| Some((model, self.models.known(model)?.error(kernel, dtype)?)))
+            .collect();
         known.sort_by(|a, b| a.1.total_cmp(&b.1));
         known
     }
@@ -54,12 +44,40 @@ impl Profile {
 /// Asks for each kernel the model that knows it best.
 #[derive(Debug, Clone, Copy)]
 pub struct BestPredictor<'p> {
-    pub(crate) profile: &'p Profile,
-    pub(crate) placement: PlacementRule,
-    pub(crate) row_length: RowLengthRule,
+    profile: &'p Profile,
+    comparison: Option<&'p Comparison>,
+    placement: PlacementRule,
+    row_length: RowLengthRule,
 }
 
-impl BestPredictor<'_> {
+impl<'p> BestPredictor<'p> {
+    /// Reads the comparison and the models that are asked first: whoever asks for predictions should not have to learn from
+    /// them that a file is damaged. What only answers where these do not is read if that happens.
+    ///
+    /// # Errors
+    /// Errors of reading them.
+    pub(crate) fn new(
+        profile: &'p Profile,
+        placement: PlacementRule,
+        row_length: RowLengthRule,
+    ) -> Result<Self, Error> {
+        let comparison = profile.models.comparison()?;
+        let kind = profile.device.facts.kind;
+        let kernels = || Kernel::all().filter(move |kernel| kernel.runs_on(kind));
+        let asked = |dtype| kernels().map(move |kernel| profile.best_model(kernel, dtype));
+        let asked: BTreeSet<ModelName> = Dtype::ALL.into_iter().flat_map(asked).collect();
+        for model in asked {
+            Predictor::new(profile, model, placement, row_length)?;
+        }
+        Ok(Self { profile, comparison, placement, row_length })
+    }
+
+    /// One of the models that it asks.
+    fn asked(&self, model: ModelName) -> Result<Predictor<'p>, PredictError> {
+        let predictor = Predictor::new(self.profile, model, self.placement, self.row_length);
+        predictor.map_err(|e| PredictError::Unreadable { model: model.text(), reason: e.to_string() })
+    }
+
     /// What `ask` gets from the first model that knows the candidate, and the name of that model.
     fn first<T>(
         &self,
@@ -70,15 +88,11 @@ impl BestPredictor<'_> {
         let strip = self.profile.strip_model();
         // A learned model may still lack a block size; the next one may not.
         for (model, _) in learned {
-            let Ok(predictor) = Predictor::new(self.profile, model, self.placement, self.row_length) else {
-                continue;
-            };
-            if let Ok(answer) = ask(&predictor) {
+            if let Ok(answer) = self.asked(model).and_then(|predictor| ask(&predictor)) {
                 return Ok((model, answer));
             }
         }
-        let predictor = Predictor::new(self.profile, strip, self.placement, self.row_length);
-        Ok((strip, ask(&predictor.expect("every profile holds the strip models"))?))
+        Ok((strip, ask(&self.asked(strip)?)?))
     }
 
     /// The prediction and the model that made it. It takes all candidates of the matrix to compare one with them:
@@ -103,7 +117,7 @@ impl BestPredictor<'_> {
         candidates: &[Candidate],
         features: &Features,
     ) -> Vec<Result<(ModelName, Prediction), PredictError>> {
-        let Some(comparison) = &self.profile.models.comparison else {
+        let Some(comparison) = self.comparison else {
             return self.alone(candidates, features);
         };
         let dtypes = candidates.chunk_by(|a, b| a.dtype == b.dtype);
@@ -135,7 +149,7 @@ impl BestPredictor<'_> {
         possible: &[Candidate],
         features: &Features,
     ) -> Vec<Result<(ModelName, Prediction), PredictError>> {
-        match &self.profile.models.comparison {
+        match self.comparison {
             Some(comparison) => self.joined(comparison, possible, features),
             None => self.alone(possible, features),
         }
@@ -162,9 +176,6 @@ impl BestPredictor<'_> {
     }
 
     /// What the models of single kernels say: candidates of a kernel are put to the model that knows it best together.
-    ///
-    /// # Panics
-    /// Never: a profile holds the model that [`Profile::best_model`] names.
     fn alone(
         &self,
         candidates: &[Candidate],
@@ -173,11 +184,12 @@ impl BestPredictor<'_> {
         let mut all = Vec::with_capacity(candidates.len());
         for alike in candidates.chunk_by(|a, b| (a.kernel, a.dtype) == (b.kernel, b.dtype)) {
             let model = self.profile.best_model(alike[0].kernel, alike[0].dtype);
-            let predictor = Predictor::new(self.profile, model, self.placement, self.row_length);
-            let predictor = predictor.expect("the profile holds its best model");
-            let predicted = predictor.predict_each(alike, features).into_iter().zip(alike);
+            let predicted = match self.asked(model) {
+                Ok(predictor) => predictor.predict_each(alike, features),
+                Err(unreadable) => vec![Err(unreadable); alike.len()],
+            };
             // What it does not know another model may.
-            all.extend(predicted.map(|(prediction, candidate)| match prediction {
+            all.extend(predicted.into_iter().zip(alike).map(|(prediction, candidate)| match prediction {
                 Ok(prediction) => Ok((model, prediction)),
                 Err(_) => self.first(candidate, |predictor| predictor.predict(candidate, features)),
             }));
@@ -206,7 +218,7 @@ impl Model for BestPredictor<'_> {
 
     fn explain(&self, candidate: &Candidate, features: &Features) -> Result<Vec<Term>, PredictError> {
         let (_, mut terms) = self.first(candidate, |predictor| predictor.explain(candidate, features))?;
-        if self.profile.models.comparison.is_some() {
+        if self.comparison.is_some() {
             let time = self.predict(candidate, features)?.time;
             terms.push(Term { part: "", name: "T beside the other candidates", value: time.0, unit: "s" });
         }

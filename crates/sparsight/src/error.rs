@@ -44,6 +44,14 @@ pub enum Error {
         /// What is understood.
         expected: &'static str,
     },
+    /// A file of a model that is cut off, changed, or not of the fit that its index is of.
+    #[error("{}: {reason}", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// A profile that is not shipped and no folder.
     #[error("there is no profile '{name}': shipped are {shipped}")]
     NoProfile {
@@ -59,6 +67,14 @@ pub enum Error {
         profile: String,
         /// What is missing.
         missing: Missing,
+    },
+    /// A model that a shipped profile holds and the program was not given.
+    #[error("the {model} model of the profile {profile} is not part of the program")]
+    NotShipped {
+        /// The profile's name.
+        profile: String,
+        /// The model's.
+        model: &'static str,
     },
     /// A profile without a measurement that a transfer takes.
     #[error("the profile {profile} holds no {missing}")]
@@ -88,6 +104,9 @@ impl Error {
             Self::Device(e) => e.hint().map(ToOwned::to_owned),
             Self::NoProfile { .. } => Some("`sparsight profile --device cuda:0 -o DIR` makes one".to_owned()),
             Self::Lacking { profile, missing } => Some(missing.hint(profile)),
+            Self::NotShipped { profile, .. } => {
+                Some(format!("the repository of sparsight has all of it: --profile profiles/{profile}"))
+            }
             Self::Unmeasured { command, .. } => Some(format!("`{command}` measures it")),
             Self::Transfer(_) => Some("measure the device anew with nothing else running on it".to_owned()),
             Self::File { source, .. } if source.kind() == std::io::ErrorKind::StorageFull => {
@@ -96,7 +115,9 @@ impl Error {
             Self::Busy { .. } => {
                 Some("wait for it, or give each run a folder of its own and put their .jsonl files together with cat".to_owned())
             }
-            Self::Schema { .. } => Some("`sparsight fit DIR` writes the models anew".to_owned()),
+            Self::Schema { .. } | Self::Damaged { .. } => {
+                Some("`sparsight fit DIR` writes the models anew".to_owned())
+            }
             _ => None,
         }
     }

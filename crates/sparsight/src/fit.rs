@@ -1,24 +1,25 @@
 //! Fits every model to what a profile holds.
 
-use crate::profile::{CalibratedStrip, MODELS_SCHEMA, Models, ProfileFolder};
+use crate::models::{CalibratedStrip, Made, Models, registry};
+use crate::profile::ProfileFolder;
 use crate::records::{BenchmarkRecord, CorpusRecord, CutRecord};
 use crate::{Error, Missing};
 use sparsight_kernels::{Candidate, DeviceFacts, Execution, Kernel, device_bytes};
 use sparsight_matrix::{Csr, Seconds};
 use sparsight_model::transfer::TransferParameters;
 use sparsight_model::{
-    Calibration, Comparison, CutCost, LearnedModel, LearningSample, MeasuredPair, MeasuredPreparation, Model,
-    Observation, PredictError, PreparationModel, StripModel, StripPredictor, Variant,
+    Calibration, Comparison, CutCost, LearningSample, MeasuredPair, MeasuredPreparation, Model, Observation,
+    PredictError, PreparationModel, StripModel, StripPredictor, Variant,
 };
 use std::collections::BTreeMap;
 
 /// Fits the strip models to the benchmark matrices of a profile (those for drawn row lengths if it holds such) and,
-/// where it holds a corpus that may be trained on, calibrates their intervals with it and learns `boosting`, `linear`
-/// and `neighbours`, how candidates compare, and what conversion and upload take from it; what cutting costs from the
-/// matrices that were cut. Writes nothing.
+/// where it holds a corpus that may be trained on, calibrates their intervals with it and learns every model that learns,
+/// how candidates compare, and what conversion and upload take from it; what cutting costs from the matrices that were
+/// cut. Writes nothing.
 ///
 /// `trainable` says which matrices of the corpus may be used, by name; whoever knows them by the starts of their names
-/// puts these into [`Models::train`]. With fewer than
+/// puts these into [`ModelsIndex::train`](crate::profile::ModelsIndex::train). With fewer than
 /// [`MIN_MATRICES`](sparsight_model::MIN_MATRICES) of them no times are learned. Learning takes some seconds for a
 /// hundred matrices.
 ///
@@ -33,25 +34,23 @@ pub fn fit(folder: &ProfileFolder, trainable: impl Fn(&str) -> bool) -> Result<M
     }
     let corpus: Vec<CorpusRecord> = folder.measured()?.into_iter().filter(|r| trainable(&r.matrix)).collect();
     let samples: Vec<LearningSample<'_>> = corpus.iter().flat_map(samples).collect();
-    let strip = StripModel::fit(&facts, &observations, Variant::Strip)?;
-    let strip_cache = StripModel::fit(&facts, &observations, Variant::StripCache)?;
-    Ok(Models {
-        schema: MODELS_SCHEMA.to_owned(),
-        strip_calibration: calibrate(&strip, &facts, &corpus),
-        strip_cache_calibration: calibrate(&strip_cache, &facts, &corpus),
-        strip_uniform: fit_drawn(Variant::StripUniform, &facts, &observations, &corpus)?,
-        strip_normal: fit_drawn(Variant::StripNormal, &facts, &observations, &corpus)?,
-        boosting: if_enough(LearnedModel::fit(&facts, &samples))?,
-        linear: if_enough(LearnedModel::fit(&facts, &samples))?,
-        neighbours: if_enough(LearnedModel::fit(&facts, &samples))?,
+    let mut strips = Vec::new();
+    for variant in Variant::ALL {
+        strips.extend(fit_strip(variant, &facts, &observations, &corpus)?.map(|strip| (variant, strip)));
+    }
+    let mut learned = Vec::new();
+    for (model, kind) in registry::learned() {
+        learned.extend(if_enough((kind.fit)(&facts, &samples))?.map(|fitted| (model, fitted)));
+    }
+    Ok(Models::from(Made {
+        strips,
+        learned,
         comparison: if_enough(Comparison::fit(&facts, &samples))?,
         preparation: if_enough(fit_preparation(&corpus))?,
         cutting: fit_cutting(&facts, folder.cuts()?.records().iter().filter(|cut| trainable(&cut.matrix))),
         train: Vec::new(),
         trained_on: corpus.iter().map(|record| record.matrix.clone()).collect(),
-        strip,
-        strip_cache,
-    })
+    }))
 }
 
 /// What a record teaches.
@@ -114,8 +113,8 @@ fn fit_cutting<'a>(
     costs
 }
 
-/// `None` with too few benchmark matrices of such row lengths.
-fn fit_drawn(
+/// `None` with too few benchmark matrices of drawn row lengths; rows of one length there have to be.
+fn fit_strip(
     variant: Variant,
     facts: &DeviceFacts,
     observations: &[Observation],
@@ -126,7 +125,7 @@ fn fit_drawn(
             let calibration = calibrate(&model, facts, corpus);
             Ok(Some(CalibratedStrip { model, calibration }))
         }
-        Err(PredictError::NothingFitted { .. }) => Ok(None),
+        Err(PredictError::NothingFitted { .. }) if variant.lengths().is_drawn() => Ok(None),
         Err(error) => Err(error.into()),
     }
 }

@@ -35,6 +35,7 @@ mod evaluate;
 mod fit;
 mod instrument;
 mod missing;
+mod models;
 mod partition;
 mod predictor;
 mod reference;
@@ -53,8 +54,9 @@ pub use evaluate::{
 pub use fit::{fit, fit_transfer};
 pub use instrument::{Grid, Point, Step, instrument, measure_conversion};
 pub use missing::Missing;
+pub use models::{Learned, ModelName};
 pub use partition::{Part, PartitionObjective, Partitioning, Strategy};
-pub use predictor::{ModelName, Predictor};
+pub use predictor::Predictor;
 pub use profile::Profile;
 pub use reference::Reference;
 pub use run::{MeasuredPartition, Plan, Prepared, contest, fastest, run_partition};

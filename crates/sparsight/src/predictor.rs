@@ -1,123 +1,33 @@
 //! The models of a profile by name, as predictors.
 
-use crate::profile::CalibratedStrip;
-use crate::{BestPredictor, Error, Missing, Profile};
-use serde::{Serialize, Serializer};
+use crate::models::registry::ModelKind;
+use crate::profile::LearnedOn;
+use crate::{BestPredictor, Error, Missing, ModelName, Profile};
 use sparsight_kernels::Candidate;
 use sparsight_matrix::Features;
 use sparsight_model::{
-    BoostingPredictor, LearnedModel, LearnedPredictor, Learner, LinearPredictor, Model, NeighboursPredictor,
-    PlacementRule, PredictError, Prediction, RowLengthRule, StripModel, StripPredictor, Term, Variant,
+    Model, PlacementRule, PredictError, Prediction, RowLengthRule, StripModel, StripPredictor, Term, Variant,
 };
-use std::fmt;
-use std::str::FromStr;
-
-/// A model by name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum ModelName {
-    /// The papers' strip model.
-    Strip,
-    /// The same with a second regime beyond the L2.
-    StripCache,
-    /// The papers' strip model, fitted to benchmark matrices with uniform row lengths.
-    StripUniform,
-    /// The same with normal row lengths.
-    StripNormal,
-    /// Regression trees learned from measured matrices.
-    Boosting,
-    /// Power laws in a matrix' features, learned from measured matrices.
-    Linear,
-    /// The most similar of the measured matrices.
-    Neighbours,
-    /// For each kernel the learned model that cross-validation found best; a strip model where nothing was learned.
-    Best,
-}
-
-impl ModelName {
-    /// All, in the order in which tables list them.
-    pub const ALL: [Self; 8] = [
-        Self::Strip,
-        Self::StripCache,
-        Self::StripUniform,
-        Self::StripNormal,
-        Self::Boosting,
-        Self::Linear,
-        Self::Neighbours,
-        Self::Best,
-    ];
-}
-
-impl ModelName {
-    /// Whether it learned from real matrices, so that an error on one of these is no error on a new one.
-    pub const fn is_learned(self) -> bool {
-        match self {
-            Self::Strip | Self::StripCache | Self::StripUniform | Self::StripNormal => false,
-            Self::Boosting | Self::Linear | Self::Neighbours | Self::Best => true,
-        }
-    }
-}
-
-impl From<Variant> for ModelName {
-    fn from(variant: Variant) -> Self {
-        match variant {
-            Variant::Strip => Self::Strip,
-            Variant::StripCache => Self::StripCache,
-            Variant::StripUniform => Self::StripUniform,
-            Variant::StripNormal => Self::StripNormal,
-        }
-    }
-}
-
-impl fmt::Display for ModelName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Strip => Variant::Strip.name(),
-            Self::StripCache => Variant::StripCache.name(),
-            Self::StripUniform => Variant::StripUniform.name(),
-            Self::StripNormal => Variant::StripNormal.name(),
-            Self::Boosting => "boosting",
-            Self::Linear => "linear",
-            Self::Neighbours => "neighbours",
-            Self::Best => "best",
-        })
-    }
-}
-
-impl Serialize for ModelName {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl FromStr for ModelName {
-    type Err = String;
-    fn from_str(s: &str) -> Result<Self, String> {
-        Self::ALL
-            .into_iter()
-            .find(|m| m.to_string() == s)
-            .ok_or_else(|| format!("unknown model '{s}': {}", Self::ALL.map(|m| m.to_string()).join(", ")))
-    }
-}
 
 /// One model of a profile.
 #[derive(Debug, Clone, Copy)]
 pub enum Predictor<'p> {
     /// `strip`, `strip-cache`, `strip-uniform` or `strip-normal`.
     Strip(StripPredictor<'p>),
-    /// `boosting`.
-    Boosting(BoostingPredictor<'p>),
-    /// `linear`.
-    Linear(LinearPredictor<'p>),
-    /// `neighbours`.
-    Neighbours(NeighboursPredictor<'p>),
+    /// A model that learned from real matrices, such as `boosting`.
+    Learned(LearnedOn<'p>),
     /// `best`.
     Best(BestPredictor<'p>),
 }
 
 impl Profile {
     /// The strip models that the profile holds, in the order in which tables list them.
-    pub fn strip_models(&self) -> impl Iterator<Item = (ModelName, &StripModel)> {
-        self.models.strips().map(|model| (model.variant().into(), model))
+    ///
+    /// # Errors
+    /// [`Error::File`], [`Error::Damaged`] or [`Error::Schema`] if one cannot be read.
+    pub fn strip_models(&self) -> Result<Vec<(ModelName, &StripModel)>, Error> {
+        let strips = self.models.strips()?.into_iter();
+        Ok(strips.map(|(variant, strip)| (variant.into(), &strip.model)).collect())
     }
 }
 
@@ -128,24 +38,21 @@ impl<'p> Predictor<'p> {
         placement: PlacementRule,
         row_length: RowLengthRule,
     ) -> Result<Self, Error> {
-        let (models, facts) = (&profile.models, &profile.device.facts);
-        let strip = |model, calibration: &'p Option<_>| {
-            // Calibrated as asked for when nothing is said: with other rules it would be another model's residuals.
-            let usual = placement == PlacementRule::Blend && row_length == RowLengthRule::Paper;
-            let calibration = calibration.as_ref().filter(|_| usual);
-            Self::Strip(StripPredictor { model, facts, placement, row_length, calibration })
-        };
-        match model {
-            ModelName::Strip => Ok(strip(&models.strip, &models.strip_calibration)),
-            ModelName::StripCache => Ok(strip(&models.strip_cache, &models.strip_cache_calibration)),
-            ModelName::StripUniform => drawn(profile, Variant::StripUniform, models.strip_uniform.as_ref())
-                .map(|found| strip(&found.model, &found.calibration)),
-            ModelName::StripNormal => drawn(profile, Variant::StripNormal, models.strip_normal.as_ref())
-                .map(|found| strip(&found.model, &found.calibration)),
-            ModelName::Boosting => learned(profile, models.boosting.as_ref()).map(Self::Boosting),
-            ModelName::Linear => learned(profile, models.linear.as_ref()).map(Self::Linear),
-            ModelName::Neighbours => learned(profile, models.neighbours.as_ref()).map(Self::Neighbours),
-            ModelName::Best => Ok(Self::Best(BestPredictor { profile, placement, row_length })),
+        let facts = &profile.device.facts;
+        match model.entry().kind {
+            ModelKind::Strip(variant) => {
+                let strip = profile.models.strip(variant)?.ok_or_else(|| no_strip(profile, variant))?;
+                // Calibrated as asked for when nothing is said: with other rules it would be another model's residuals.
+                let usual = placement == PlacementRule::Blend && row_length == RowLengthRule::Paper;
+                let calibration = strip.calibration.as_ref().filter(|_| usual);
+                let model = &strip.model;
+                Ok(Self::Strip(StripPredictor { model, facts, placement, row_length, calibration }))
+            }
+            ModelKind::Learned(_) => {
+                let model = profile.models.learned(model)?.ok_or_else(|| nothing_learned(profile, model))?;
+                Ok(Self::Learned(LearnedOn { model, facts }))
+            }
+            ModelKind::Best => BestPredictor::new(profile, placement, row_length).map(Self::Best),
         }
     }
 
@@ -193,31 +100,24 @@ impl<'p> Predictor<'p> {
     fn model(&self) -> &dyn Model {
         match self {
             Self::Strip(predictor) => predictor,
-            Self::Boosting(predictor) => predictor,
-            Self::Linear(predictor) => predictor,
-            Self::Neighbours(predictor) => predictor,
+            Self::Learned(predictor) => predictor,
             Self::Best(predictor) => predictor,
         }
     }
 }
 
-fn drawn<'p>(
-    profile: &Profile,
-    variant: Variant,
-    found: Option<&'p CalibratedStrip>,
-) -> Result<&'p CalibratedStrip, Error> {
-    let missing = Missing::StripModel(variant);
-    found.ok_or_else(|| Error::Lacking { profile: profile.name.clone(), missing })
+/// Why there is no strip model.
+fn no_strip(profile: &Profile, variant: Variant) -> Error {
+    Error::Lacking { profile: profile.name.clone(), missing: Missing::StripModel(variant) }
 }
 
-fn learned<'p, L: Learner>(
-    profile: &'p Profile,
-    model: Option<&'p LearnedModel<L>>,
-) -> Result<LearnedPredictor<'p, L>, Error> {
-    let (facts, missing) = (&profile.device.facts, Missing::LearnedModel(L::NAME));
-    model
-        .map(|model| LearnedPredictor { model, facts })
-        .ok_or_else(|| Error::Lacking { profile: profile.name.clone(), missing })
+/// Why there is no learned model.
+fn nothing_learned(profile: &Profile, model: ModelName) -> Error {
+    let (name, is_elsewhere) = (profile.name.clone(), profile.models.leaves_out(model));
+    if is_elsewhere {
+        return Error::NotShipped { profile: name, model: model.text() };
+    }
+    Error::Lacking { profile: name, missing: Missing::LearnedModel(model.text()) }
 }
 
 impl Model for Predictor<'_> {

@@ -8,7 +8,7 @@ use sparsight_matrix::{Dtype, Features};
 use std::path::Path;
 
 /// The reference of a transfer.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct Reference {
     /// The device and its transfer parameters.
     pub profile: TransferProfile,
@@ -31,9 +31,11 @@ impl Reference {
             Err(Error::Lacking { .. }) => None,
             Err(error) => return Err(error),
         };
-        let folder = Path::new(name_or_folder);
-        let has_corpus = is_folder(name_or_folder) && folder.join("corpus.jsonl").is_file();
-        let corpus = if has_corpus { ProfileFolder::open(folder)?.measured()? } else { Vec::new() };
+        let corpus = if is_folder(name_or_folder) {
+            ProfileFolder::open(Path::new(name_or_folder))?.measured()?
+        } else {
+            Vec::new()
+        };
         Ok(Self { profile, models, corpus })
     }
 

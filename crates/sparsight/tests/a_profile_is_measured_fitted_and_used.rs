@@ -131,9 +131,11 @@ fn drawn_row_lengths_are_measured_recorded_and_fitted_to_models_of_their_own() {
 fn models_stored_before_row_lengths_were_drawn_still_load_and_say_what_they_lack() {
     let dir = tempfile::tempdir().unwrap();
     let profile = profile::<f32>(&Formula::new(), Bytes(1 << 20), CONSTANT, dir.path());
-    let text = std::fs::read_to_string(dir.path().join("models.json")).unwrap();
-    assert!(!text.contains("strip_uniform") && !text.contains("strip_normal"), "as it was stored then");
-    assert_eq!(Profile::load(dir.path()).unwrap().models, profile.models);
+    let text = std::fs::read_to_string(dir.path().join("models/index.json")).unwrap();
+    assert!(!text.contains("strip-uniform") && !text.contains("strip-normal"), "as it was stored then");
+    let again = Profile::load(dir.path()).unwrap().models;
+    assert_eq!(again.index, profile.models.index);
+    assert_eq!(again.strips().unwrap(), profile.models.strips().unwrap());
     for model in [ModelName::StripUniform, ModelName::StripNormal] {
         let lacking = Advisor::new(&profile).predictor(model, PlacementRule::Blend, RowLengthRule::Paper);
         let error = lacking.err().unwrap().to_string();
@@ -248,7 +250,8 @@ fn the_cpu_is_profiled_advised_and_verified() {
     }
     assert_eq!(advice.ranked.len() + advice.refused.len(), candidates.len());
 
-    let accuracy = evaluate(&profile, &[record], &[PlacementRule::Blend], &[RowLengthRule::Paper], 3);
+    let accuracy =
+        evaluate(&profile, &[record], &[PlacementRule::Blend], &[RowLengthRule::Paper], 3).unwrap();
     let kernels: std::collections::BTreeSet<_> = accuracy.rows.iter().map(|r| r.of).collect();
     // Strip models predict what has benchmark matrices, and HYB.
     let predicted = |kernel: &Kernel| {

@@ -1,74 +1,19 @@
 //! A made-up corpus in a profile folder: fit learns from it, advise uses it, evaluate is honest about it.
 
+#[path = "support/corpus.rs"]
+mod corpus;
 mod support;
 
-use serde::{Serialize, de::DeserializeOwned};
-use sparsight::device::Device;
-use sparsight::device::timing::Caches;
-use sparsight::kernels::{Candidate, Format, Kernel, catalogue, compulsory_bytes, feasible};
-use sparsight::matrix::{Bytes, Dtype, Features, Limits, Locality, RowLengths, Seconds};
+use corpus::{profile, record};
+use sparsight::kernels::{Candidate, Format, Kernel, catalogue, feasible};
+use sparsight::matrix::{Dtype, Features, Limits};
 use sparsight::model::{MIN_MATRICES, Model, PlacementRule, Prediction, RowLengthRule};
-use sparsight::profile::{DEVICE_SCHEMA, GridName, Models, ProfileFolder, ProfiledDevice, Provenance};
-use sparsight::records::{CorpusRecord, Measured, Outcome};
-use sparsight::{
-    Advisor, ChoiceRow, Chooser, Error, Evaluation, Grid, ModelName, Objective, Profile, evaluate, fit,
-    instrument,
-};
+use sparsight::profile::ProfileFolder;
+use sparsight::records::CorpusRecord;
+use sparsight::{Advisor, ChoiceRow, Chooser, Error, Evaluation, ModelName, Objective, Profile, evaluate};
 use std::collections::BTreeMap;
-use std::path::Path;
-use support::Formula;
 
 const LEARNED: [ModelName; 3] = [ModelName::Boosting, ModelName::Linear, ModelName::Neighbours];
-
-/// Matrix `i`: COO is the fastest on it, by a law of its bytes.
-fn record(i: u64) -> CorpusRecord {
-    let (nrows, row) = (300 * (1 + i * 7 % 40), 1 + i * 5 % 30);
-    let known = Features::from_row_lengths(&RowLengths::from_counts([(row, nrows)]), nrows, row, 0.7);
-    let locality = Locality {
-        min_distance: 1,
-        max_distance: 1,
-        team_steps: [1, 2, 4, 8, 16, 32].map(|t| (nrows * t).div_ceil(32) * row.div_ceil(t)),
-        warp_sectors: [0.125, 0.25],
-        multiprocessor_sectors: [0.125, 0.25],
-    };
-    let features = Features { locality: Some(locality), ..known };
-    let result = |id: sparsight::kernels::Candidate| {
-        let slower = if id.kernel == Kernel::known("coo") { 1.0 } else { 3.0 };
-        let time_s = Seconds(1e-6 + slower * compulsory_bytes(&id, &features).0 as f64 / 1e11);
-        Measured { id, outcome: Outcome::Time { time_s, spread: 0.001, samples: 5 } }
-    };
-    CorpusRecord {
-        matrix: format!("{}/{i}", if i < 25 { "a" } else { "e" }),
-        dtype: Dtype::F64,
-        caches: Caches::Warm,
-        preparation: BTreeMap::new(),
-        preprocess: BTreeMap::new(),
-        results: catalogue(Dtype::F64).map(result).collect(),
-        features,
-    }
-}
-
-/// A profile whose corpus holds matrices `0..count`; those of folder a are learned from.
-fn profile(path: &Path, count: u64) -> Profile {
-    let device = Formula::new();
-    let folder = ProfileFolder::create(path).unwrap();
-    let facts = Device::<f64>::facts(&device).clone();
-    let grid = Grid::new(&facts, &[Dtype::F64], Bytes(1 << 20)).coarse();
-    let provenance = Provenance::now(&facts.driver, 1);
-    let schema = DEVICE_SCHEMA.to_owned();
-    let conversion = BTreeMap::new();
-    folder
-        .write_device(&ProfiledDevice { schema, grid: GridName::Full, facts, conversion, provenance })
-        .unwrap();
-    let mut journal = folder.benchmark().unwrap();
-    instrument::<f64>(&device, &grid, &[], |_| true, |record| journal.append(record)).unwrap();
-    let mut corpus = folder.corpus().unwrap();
-    for i in 0..count {
-        corpus.append(record(i)).unwrap();
-    }
-    folder.write_models(&fit(&folder, |name| name.starts_with("a/")).unwrap()).unwrap();
-    Profile::load(path).unwrap()
-}
 
 /// Rows and choices of models that learned.
 fn of_learned(evaluation: &Evaluation) -> (usize, usize) {
@@ -79,36 +24,21 @@ fn of_learned(evaluation: &Evaluation) -> (usize, usize) {
 
 /// A profile whose learned models know a kernel well or badly, by the numbers given: what `best` goes by.
 fn with_log_error(profile: &Profile, kernel: Kernel, errors: [(ModelName, f64); 3]) -> Profile {
-    fn set<T: Serialize + DeserializeOwned>(model: &mut Option<T>, kernel: Kernel, error: f64) {
-        let mut json = serde_json::to_value(&*model).unwrap();
-        let kernels = json["kernels"].as_array_mut().unwrap();
-        let known = kernels.iter_mut().find(|k| k["kernel"] == kernel.to_string()).unwrap();
-        known["log_error"] = error.into();
-        *model = serde_json::from_value(json).unwrap();
-    }
     let mut changed = profile.clone();
-    for (name, error) in errors {
-        match name {
-            ModelName::Boosting => set(&mut changed.models.boosting, kernel, error),
-            ModelName::Linear => set(&mut changed.models.linear, kernel, error),
-            ModelName::Neighbours => set(&mut changed.models.neighbours, kernel, error),
-            other => panic!("{other} does not learn"),
-        }
+    for (model, error) in errors {
+        let learned = changed.models.index.models.get_mut(&model.to_string()).unwrap();
+        learned.known.as_mut().unwrap().log_errors.insert(kernel, Some(error));
     }
     changed
 }
 
 /// The same without what was learned of one kernel: a profile whose corpus is older than the kernel.
 fn without(profile: &Profile, kernel: Kernel) -> Profile {
-    fn drop_from<T: Serialize + DeserializeOwned>(model: &mut Option<T>, kernel: Kernel) {
-        let mut json = serde_json::to_value(&*model).unwrap();
-        json["kernels"].as_array_mut().unwrap().retain(|k| k["kernel"] != kernel.to_string());
-        *model = serde_json::from_value(json).unwrap();
-    }
     let mut changed = profile.clone();
-    drop_from(&mut changed.models.boosting, kernel);
-    drop_from(&mut changed.models.linear, kernel);
-    drop_from(&mut changed.models.neighbours, kernel);
+    for model in LEARNED {
+        let learned = changed.models.index.models.get_mut(&model.to_string()).unwrap();
+        learned.known.as_mut().unwrap().log_errors.remove(&kernel).unwrap();
+    }
     changed
 }
 
@@ -116,7 +46,7 @@ fn without(profile: &Profile, kernel: Kernel) -> Profile {
 fn a_profile_with_a_corpus_advises_by_what_it_learned_and_is_evaluated_on_other_matrices() {
     let dir = tempfile::tempdir().unwrap();
     let profile = profile(dir.path(), 31);
-    assert_eq!(profile.models.trained_on.len(), 25);
+    assert_eq!(profile.models.index.trained_on.len(), 25);
     for kernel in Kernel::all() {
         let (best, error) = profile.learned_models(kernel, Dtype::F64)[0];
         assert_eq!(profile.best_model(kernel, Dtype::F64), best);
@@ -144,7 +74,7 @@ fn a_profile_with_a_corpus_advises_by_what_it_learned_and_is_evaluated_on_other_
     let corpus: Vec<CorpusRecord> = (0..31).map(record).collect();
     let placements = [PlacementRule::Blend, PlacementRule::Strewn];
     let evaluation =
-        evaluate(&profile, &corpus, &placements, &[RowLengthRule::Paper, RowLengthRule::Mean], 3);
+        evaluate(&profile, &corpus, &placements, &[RowLengthRule::Paper, RowLengthRule::Mean], 3).unwrap();
     let trained_on: BTreeMap<ModelName, usize> =
         LEARNED.into_iter().chain([ModelName::Best]).map(|model| (model, 25)).collect();
     assert_eq!(evaluation.trained_on, trained_on);
@@ -156,11 +86,11 @@ fn a_profile_with_a_corpus_advises_by_what_it_learned_and_is_evaluated_on_other_
     assert!(boosting.clone().all(|r| r.placement == PlacementRule::Blend));
 
     let drawn = evaluation.predicted.iter().filter(|p| p.model == ModelName::Boosting);
-    let known = &profile.models.trained_on;
+    let known = &profile.models.index.trained_on;
     assert!(drawn.clone().count() > 0, "points for plots");
     assert!(drawn.clone().all(|p| !known.contains(&corpus[p.matrix].matrix)), "of new matrices alone");
 
-    let known = evaluate(&profile, &corpus[..25], &placements, &[RowLengthRule::Paper], 3);
+    let known = evaluate(&profile, &corpus[..25], &placements, &[RowLengthRule::Paper], 3).unwrap();
     assert_eq!(of_learned(&known), (0, 0), "no flattering rows");
     assert_eq!(known.trained_on, trained_on);
     assert!(!known.rows.is_empty(), "the others are evaluated all the same");
@@ -173,13 +103,13 @@ fn each_kernel_is_answered_by_the_model_with_the_least_cross_validated_error() {
     let profile = profile(dir.path(), 25);
     let linear_for_coo =
         with_log_error(&profile, Kernel::known("coo"), [(Boosting, 0.2), (Linear, 0.1), (Neighbours, 0.3)]);
-    let mixed = with_log_error(
+    let mut mixed = with_log_error(
         &linear_for_coo,
         Kernel::known("ell"),
         [(Boosting, 0.2), (Linear, 0.3), (Neighbours, 0.1)],
     );
     // What each says by itself: compared, near candidates would move together.
-    let mixed = Profile { models: Models { comparison: None, ..mixed.models.clone() }, ..mixed };
+    mixed.models.index.models.remove("comparison").unwrap();
     let features = record(3).features;
     let advice = Advisor::new(&mixed).advise(&features, Dtype::F64, &Objective::default()).unwrap();
     for kernel in [Kernel::known("coo"), Kernel::known("ell")] {
@@ -200,7 +130,7 @@ fn each_kernel_is_answered_by_the_model_with_the_least_cross_validated_error() {
 fn best_chooses_by_the_comparison_and_says_the_same_of_one_candidate_as_of_all() {
     let dir = tempfile::tempdir().unwrap();
     let profile = profile(dir.path(), 25);
-    let comparison = profile.models.comparison.as_ref().unwrap();
+    let comparison = profile.models.comparison().unwrap().unwrap();
     let (features, facts) = (record(30).features, &profile.device.facts);
     let limits = Limits::with_memory(facts.memory_bytes);
     let all: Vec<Candidate> =
@@ -250,24 +180,6 @@ fn features_that_do_not_say_where_the_non_zeros_lie_are_answered_by_a_strip_mode
 }
 
 #[test]
-fn models_from_before_there_were_several_still_load_and_answer() {
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("models.json");
-    profile(dir.path(), 25);
-    let mut json: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
-    let models = json.as_object_mut().unwrap();
-    models.remove("linear").unwrap();
-    models.remove("neighbours").unwrap();
-    for kernel in models["boosting"]["kernels"].as_array_mut().unwrap() {
-        kernel.as_object_mut().unwrap().remove("log_error").unwrap();
-    }
-    std::fs::write(&path, json.to_string()).unwrap();
-    let older = Profile::load(dir.path()).unwrap();
-    let advice = Advisor::new(&older).advise(&record(3).features, Dtype::F64, &Objective::default()).unwrap();
-    assert!(advice.ranked.iter().all(|advised| advised.model == ModelName::Boosting));
-}
-
-#[test]
 fn a_profile_with_too_few_matrices_has_learned_nothing_and_says_so_when_asked_for_it() {
     let dir = tempfile::tempdir().unwrap();
     let profile = profile(dir.path(), MIN_MATRICES as u64 - 1);
@@ -280,7 +192,8 @@ fn a_profile_with_too_few_matrices_has_learned_nothing_and_says_so_when_asked_fo
     }
     let advice = Advisor::new(&profile).advise(&features, Dtype::F64, &Objective::default()).unwrap();
     assert!(advice.ranked.iter().all(|advised| advised.model == ModelName::StripCache));
-    let evaluation = evaluate(&profile, &[record(30)], &[PlacementRule::Blend], &[RowLengthRule::Paper], 3);
+    let evaluation =
+        evaluate(&profile, &[record(30)], &[PlacementRule::Blend], &[RowLengthRule::Paper], 3).unwrap();
     assert_eq!(of_learned(&evaluation), (0, 0));
     assert!(evaluation.trained_on.is_empty());
 }
@@ -290,24 +203,14 @@ fn another_seed_of_a_recipe_that_was_learned_from_is_no_new_matrix() {
     let dir = tempfile::tempdir().unwrap();
     let named = |i: u64, name: &str| CorpusRecord { matrix: name.to_owned(), ..record(i) };
     let mut profile = profile(dir.path(), 31);
-    profile.models.trained_on.insert("gallery:arrow,n=9,width=2,seed=1".to_owned());
+    profile.models.index.trained_on.insert("gallery:arrow,n=9,width=2,seed=1".to_owned());
     let other_seed = named(30, "gallery:arrow,n=9,width=2,seed=2");
-    let placements = [PlacementRule::Blend];
-    assert_eq!(
-        of_learned(&evaluate(
-            &profile,
-            std::slice::from_ref(&other_seed),
-            &placements,
-            &[RowLengthRule::Paper],
-            0
-        )),
-        (0, 0)
-    );
-    let other_size = named(30, "gallery:arrow,n=8,width=2,seed=1");
-    assert_ne!(
-        of_learned(&evaluate(&profile, &[other_size], &placements, &[RowLengthRule::Paper], 0)),
-        (0, 0)
-    );
+    let learned = |record: CorpusRecord| {
+        let (placements, row_lengths) = ([PlacementRule::Blend], [RowLengthRule::Paper]);
+        of_learned(&evaluate(&profile, &[record], &placements, &row_lengths, 0).unwrap())
+    };
+    assert_eq!(learned(other_seed), (0, 0));
+    assert_ne!(learned(named(30, "gallery:arrow,n=8,width=2,seed=1")), (0, 0));
 }
 
 #[test]

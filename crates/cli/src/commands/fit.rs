@@ -13,7 +13,7 @@ use sparsight::profile::{Models, ProfileFolder};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-/// Fits every model to a profile and writes its models.json
+/// Fits every model to a profile and writes them to it
 #[derive(Debug, clap::Args)]
 pub(crate) struct Fit {
     /// Folder of the profile
@@ -40,7 +40,7 @@ impl Fit {
         let older: BTreeSet<&str> =
             corpus.iter().filter(|r| r.features.locality.is_none()).map(|r| r.matrix.as_str()).collect();
         let older = older.intersection(&names).count();
-        let answer = FitAnswer::of(self.folder.clone(), &models);
+        let answer = FitAnswer::of(self.folder.clone(), &models)?;
         context.printer.answer(&answer, || print(&answer, &models, older, &context.printer))?;
         Ok(Exit::Done)
     }
@@ -79,14 +79,14 @@ fn print(answer: &FitAnswer, models: &Models, older: usize, out: &Printer) -> Re
             percent(held_out.choice.within_5_percent)
         ))?;
     }
-    if let Some(comparison) = &models.comparison {
+    if let Some(comparison) = models.comparison()? {
         out.line(format_args!(
             "best compares the candidates of {}; held out, its first choice is within 5 % of the best for {} of them",
             matrices(comparison.matrices()),
             percent(comparison.choice().within_5_percent)
         ))?;
     }
-    if let Some(preparation) = &models.preparation {
+    if let Some(preparation) = &models.index.preparation {
         let costs = || preparation.formats.values().chain(preparation.on_device.values());
         let medians = || costs().map(|cost| cost.error.median);
         out.line(format_args!(

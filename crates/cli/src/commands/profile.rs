@@ -102,7 +102,7 @@ impl Profile {
         }
         // What a folder was trained on before it is trained on again, and nothing else: matrices kept for testing stay so.
         let (train, before) =
-            folder.models().ok().flatten().map(|m| (m.train, m.trained_on)).unwrap_or_default();
+            folder.models().ok().flatten().map(|m| (m.index.train, m.index.trained_on)).unwrap_or_default();
         let trainable = |name: &str| before.is_empty() || before.contains(name);
         profiling::fit_and_write(folder, &train, trainable).map(|_| ())
     }

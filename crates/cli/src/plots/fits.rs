@@ -5,6 +5,7 @@ use super::chart::{Axis, COLOURS, Chart, Series};
 use super::marker::Marker;
 use super::{Plot, in_file_name};
 use crate::device_choice::described;
+use crate::failure::Failure;
 use sparsight::kernels::{Candidate, Kernel};
 use sparsight::matrix::Dtype;
 use sparsight::model::{Along, Bound, FittedLine, Observation, SplitBy};
@@ -14,7 +15,11 @@ use sparsight::{ModelName, Profile};
 /// Threads a block of the candidates that are drawn: the middle of the catalogue.
 const BLOCK: u32 = 256;
 
-pub(super) fn plots(profile: &Profile, benchmark: &[BenchmarkRecord], dtypes: &[Dtype]) -> Vec<Plot> {
+pub(super) fn plots(
+    profile: &Profile,
+    benchmark: &[BenchmarkRecord],
+    dtypes: &[Dtype],
+) -> Result<Vec<Plot>, Failure> {
     let facts = &profile.device.facts;
     let observations: Vec<Observation> = benchmark
         .iter()
@@ -22,7 +27,7 @@ pub(super) fn plots(profile: &Profile, benchmark: &[BenchmarkRecord], dtypes: &[
         .filter(|o| o.candidate.block == BLOCK)
         .collect();
     let mut plots = Vec::new();
-    for (model, fits) in profile.strip_models() {
+    for (model, fits) in profile.strip_models()? {
         for candidate in dtypes
             .iter()
             .flat_map(|&dtype| Kernel::all().map(move |kernel| Candidate { kernel, block: BLOCK, dtype }))
@@ -38,7 +43,7 @@ pub(super) fn plots(profile: &Profile, benchmark: &[BenchmarkRecord], dtypes: &[
             }
         }
     }
-    plots
+    Ok(plots)
 }
 
 /// `fit-csr-vector-t32-f32-over-p`; of other models than the papers' with the model behind it.

@@ -34,11 +34,11 @@ pub(crate) fn all(
     evaluation: &Evaluation,
     benchmark: &[BenchmarkRecord],
     dtypes: &[Dtype],
-) -> Vec<Plot> {
+) -> Result<Vec<Plot>, Failure> {
     let mut plots = scatter::plots(profile, evaluation);
-    plots.extend(fits::plots(profile, benchmark, dtypes));
+    plots.extend(fits::plots(profile, benchmark, dtypes)?);
     plots.extend(choices::plots(profile, evaluation));
-    plots
+    Ok(plots)
 }
 
 /// Writes each as `NAME.svg` into `folder`, which is made if it is not there; the files' paths.

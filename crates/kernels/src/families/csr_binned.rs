@@ -93,7 +93,7 @@ fn product<T: Scalar>(task: CpuTask<'_, T>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use sparsight_matrix::{Csr, Limits, Stored};
+    use sparsight_matrix::{Csr, Limits};
 
     #[test]
     fn blocks_of_bins_are_those_worked_by_hand() {

@@ -1,7 +1,8 @@
 //! Regression trees in a form of our own: small on disk, quick to walk.
 //!
-//! On disk a tree is one line, in preorder: `INPUT<THRESHOLD` for a split, whose left subtree follows (the input is
-//! below the threshold) and then the right one, or a leaf's value in units of 2^-18.
+//! On disk they are bytes (`forest/packed.rs`). As text, which older profiles hold, a tree is one line, in preorder:
+//! `INPUT<THRESHOLD` for a split, whose left subtree follows (the input is below the threshold) and then the right one, or
+//! a leaf's value in units of 2^-18.
 //!
 //! ```text
 //! 5<7097 -24000 2<14195 320 1375        x[5] < 7097 ? -1534000 : x[2] < 14195 ? 20400 : 88010
@@ -12,6 +13,8 @@
 //!
 //! The block sizes of a kernel differ in the first inputs alone. All take the way of the first down to the first split
 //! by one of these, and a tree without such a split is walked once.
+
+mod packed;
 
 use super::inputs::{BLOCK_INPUTS, COUNT};
 use serde::{Deserialize, Serialize};

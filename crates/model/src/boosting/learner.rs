@@ -25,6 +25,15 @@ impl Learner for Boosting {
         INPUTS.iter().map(|(name, _)| (*name).to_owned()).collect()
     }
 
+    fn split(&self, body: &mut Vec<u8>) -> Self {
+        self.trees.pack(body);
+        Self { steps: self.steps, trees: Forest::empty() }
+    }
+
+    fn join(self, body: &mut &[u8]) -> Result<Self, String> {
+        Ok(Self { trees: Forest::unpack(body)?, ..self })
+    }
+
     fn learn(samples: &[LearningSample<'_>], facts: &DeviceFacts) -> Self {
         let parts = |s: &LearningSample<'_>| (Parts::of(&s.candidate, s.features, facts), s.time.0);
         let measured: Vec<(Parts, f64)> = samples.iter().map(parts).collect();

@@ -5,7 +5,7 @@ use super::samples::{Compared, Row};
 use super::trees::Trees;
 use crate::boosting::{Matrix, names_without_block};
 use crate::learned::{FOLDS, Folds, enough_real};
-use crate::{ChoiceQuality, LearningSample, MIN_MATRICES, PredictError};
+use crate::{ChoiceQuality, LearningSample, MIN_MATRICES, PredictError, Storable, packed};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use sparsight_kernels::{Candidate, DeviceFacts};
@@ -69,15 +69,17 @@ impl Comparison {
         &self.choice
     }
 
-    /// `ln(T / T_best)` of each candidate, the least of them 0; `None` for one of which nothing was learned. All are of
-    /// one value type. Which candidates stand beside each other matters: give those that are possible.
+    /// `ln(T / T_best)` of each candidate, the least of them 0; `None` for one of which nothing was learned, and for all of
+    /// what [`Storable::split`] leaves. All are of one value type. Which candidates stand beside each other matters: give
+    /// those that are possible.
     pub fn log_ratios(
         &self,
         candidates: &[Candidate],
         features: &Features,
         facts: &DeviceFacts,
     ) -> Vec<Option<f64>> {
-        let known = candidates.first().filter(|first| self.dtypes.contains(&first.dtype));
+        let has_trees = self.trees.outputs() > 0;
+        let known = candidates.first().filter(|first| has_trees && self.dtypes.contains(&first.dtype));
         let inputs = known.and_then(|first| Compared::inputs(&self.compared, features, first.dtype, facts));
         let Some(inputs) = inputs else { return vec![None; candidates.len()] };
         let sums = self.trees.sums(&inputs);
@@ -147,16 +149,51 @@ struct Stored {
     dtypes: Vec<Dtype>,
     choice: ChoiceQuality,
     compared: Vec<Compared>,
-    trees: Trees,
+    /// In text alone; else they are stored as bytes beside it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    trees: Option<Trees>,
 }
 
-/// Changes whenever the stored form or the meaning of an input does.
+/// Changes whenever the meaning of an input does.
 fn format() -> String {
-    format!("sparsight/comparison/1: {}", names_without_block().collect::<Vec<_>>().join(", "))
+    format!("{}: {}", Comparison::FORMAT, names_without_block().collect::<Vec<_>>().join(", "))
+}
+
+impl Storable for Comparison {
+    const FORMAT: &'static str = "sparsight/comparison/1";
+
+    fn split(&self) -> (Self, Vec<u8>) {
+        let mut body = Vec::new();
+        self.trees.pack(&mut body);
+        let (dtypes, compared) = (self.dtypes.clone(), self.compared.clone());
+        let (matrices, choice) = (self.matrices, self.choice);
+        (Self { matrices, dtypes, choice, compared, trees: Trees::none() }, body)
+    }
+
+    fn join(self, mut body: &[u8]) -> Result<Self, String> {
+        let trees = Trees::unpack(&mut body)?;
+        packed::end(body)?;
+        Self { trees, ..self }.checked()
+    }
+}
+
+impl Comparison {
+    /// Itself, if the trees are of its candidates.
+    fn checked(self) -> Result<Self, String> {
+        let outputs = Compared::outputs(&self.compared);
+        let inputs = Matrix::count_side_by_side(self.compared.len());
+        if self.trees.outputs() != outputs || self.trees.inputs() > inputs {
+            return Err(format!(
+                "the trees of the comparison are not of its {outputs} candidates: fit it again"
+            ));
+        }
+        Ok(self)
+    }
 }
 
 impl From<Comparison> for Stored {
     fn from(Comparison { matrices, dtypes, choice, compared, trees }: Comparison) -> Self {
+        let trees = (trees.outputs() > 0).then_some(trees);
         Self { format: format(), matrices, dtypes, choice, compared, trees }
     }
 }
@@ -170,12 +207,9 @@ impl TryFrom<Stored> for Comparison {
                 "the comparison is of another format or other inputs ('{found}'): fit it again"
             ));
         }
-        let outputs = Compared::outputs(&compared);
-        if trees.outputs() != outputs || trees.inputs() > Matrix::count_side_by_side(compared.len()) {
-            return Err(format!(
-                "the trees of the comparison are not of its {outputs} candidates: fit it again"
-            ));
+        match trees {
+            Some(trees) => Self { matrices, dtypes, choice, compared, trees }.checked(),
+            None => Ok(Self { matrices, dtypes, choice, compared, trees: Trees::none() }),
         }
-        Ok(Self { matrices, dtypes, choice, compared, trees })
     }
 }

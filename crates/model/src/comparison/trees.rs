@@ -1,12 +1,14 @@
 //! Trees whose leaves are vectors, a number for each output.
 //!
-//! On disk a tree is one line, in preorder: `INPUT<THRESHOLD` for a split, whose left subtree follows (the input is
-//! below the threshold) and then the right one, or a leaf's numbers in units of 2^-12, as many as there are outputs. The
-//! first tree is a single leaf: where all begin.
+//! On disk they are bytes (`trees/packed.rs`). As text, which older profiles hold, a tree is one line, in preorder:
+//! `INPUT<THRESHOLD` for a split, whose left subtree follows (the input is below the threshold) and then the right one, or
+//! a leaf's numbers in units of 2^-12, as many as there are outputs. The first tree is a single leaf: where all begin.
 //!
 //! ```text
 //! 5<7097 -12 0 2<14195 3 40 -7 1       x[5] < 7097 ? (-12, 0) : x[2] < 14195 ? (3, 40) : (-7, 1)
 //! ```
+
+mod packed;
 
 use serde::{Deserialize, Serialize};
 use std::fmt::Write;

@@ -17,6 +17,20 @@ pub trait Learner: Clone + Debug + PartialEq + Send + Sync + Serialize + Deseria
     /// The inputs by name, in order. A model that was stored with others is refused.
     fn inputs() -> Vec<String>;
 
+    /// Itself without what text would hold badly, which is added to `body`; nothing is, unless a method says otherwise.
+    #[must_use]
+    fn split(&self, _body: &mut Vec<u8>) -> Self {
+        self.clone()
+    }
+
+    /// The whole, from what [`Learner::split`] left and what `body` begins with, which is cut off from it.
+    ///
+    /// # Errors
+    /// What is wrong with the bytes.
+    fn join(self, _body: &mut &[u8]) -> Result<Self, String> {
+        Ok(self)
+    }
+
     /// Those of `samples`, of one kernel, that it takes: all, unless a method is better off with fewer.
     fn taught<'a>(samples: &[LearningSample<'a>]) -> Vec<LearningSample<'a>> {
         samples.to_vec()

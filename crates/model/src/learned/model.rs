@@ -6,7 +6,7 @@ use super::format::Format;
 use super::trained::Trained;
 use super::{Learner, LearningSample, enough_real};
 use crate::accuracy::Accuracy;
-use crate::{LogInterval, PredictError};
+use crate::{LogInterval, PredictError, Storable, packed};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use sparsight_kernels::{Candidate, DeviceFacts, Kernel};
@@ -92,6 +92,18 @@ impl<L: Learner> LearnedKernel<L> {
         Some((model, judged))
     }
 
+    /// Without what is stored as bytes, which is added to `body`.
+    fn split(&self, body: &mut Vec<u8>) -> Self {
+        Self { learned: self.learned.split(body), ..self.clone() }
+    }
+
+    /// The whole again.
+    fn join(self, body: &mut &[u8]) -> Result<Self, String> {
+        let kernel = self.kernel;
+        let learned = self.learned.join(body).map_err(|reason| format!("{kernel}: {reason}"))?;
+        Ok(Self { learned, ..self })
+    }
+
     /// The kernel, with its knobs.
     pub fn kernel(&self) -> Kernel {
         self.kernel
@@ -152,6 +164,11 @@ impl<L: Learner> LearnedModel<L> {
         self.matrices
     }
 
+    /// Value types of the matrices learned from.
+    pub fn dtypes(&self) -> &[Dtype] {
+        &self.dtypes
+    }
+
     /// Whether matrices of this value type were learned from.
     pub fn knows(&self, dtype: Dtype) -> bool {
         self.dtypes.contains(&dtype)
@@ -170,6 +187,26 @@ impl<L: Learner> LearnedModel<L> {
     /// What was learned of one kernel.
     pub fn kernel(&self, kernel: Kernel) -> Option<&LearnedKernel<L>> {
         self.kernels.iter().find(|k| k.kernel == kernel)
+    }
+}
+
+impl<L: Learner> Storable for LearnedModel<L> {
+    const FORMAT: &'static str = L::FORMAT;
+
+    /// The bytes of the kernels, one behind the other.
+    fn split(&self) -> (Self, Vec<u8>) {
+        let mut body = Vec::new();
+        let kernels = self.kernels.iter().map(|kernel| kernel.split(&mut body)).collect();
+        let (matrices, dtypes, cross_validation) =
+            (self.matrices, self.dtypes.clone(), self.cross_validation);
+        (Self { format: Format::new(), matrices, dtypes, cross_validation, kernels }, body)
+    }
+
+    fn join(self, mut body: &[u8]) -> Result<Self, String> {
+        let whole = self.kernels.into_iter().map(|kernel| kernel.join(&mut body));
+        let kernels = whole.collect::<Result<_, _>>()?;
+        packed::end(body)?;
+        Ok(Self { kernels, ..self })
     }
 }
 

@@ -2,10 +2,11 @@
 
 use super::Answer;
 use crate::profile::Models;
+use crate::{Error, Learned};
 use serde::Serialize;
 use sparsight_kernels::Execution;
 use sparsight_matrix::Dtype;
-use sparsight_model::{CrossValidation, CutCost, LearnedModel, Learner, StripModel};
+use sparsight_model::{CrossValidation, CutCost, StripModel};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
@@ -32,19 +33,21 @@ impl Answer for FitAnswer {
 
 impl FitAnswer {
     /// Of the models of the profile in `folder`.
-    pub fn of(folder: PathBuf, models: &Models) -> Self {
-        let learned = [
-            LearnedErrors::of(models.boosting.as_ref()),
-            LearnedErrors::of(models.linear.as_ref()),
-            LearnedErrors::of(models.neighbours.as_ref()),
-        ];
-        Self {
+    ///
+    /// # Errors
+    /// As [`Models::strip`].
+    pub fn of(folder: PathBuf, models: &Models) -> Result<Self, Error> {
+        Ok(Self {
             folder,
-            trained_on: models.trained_on.len(),
-            models: models.strips().flat_map(FittedModel::all).collect(),
-            learned: learned.into_iter().flatten().collect(),
-            cutting: models.cutting.clone(),
-        }
+            trained_on: models.index.trained_on.len(),
+            models: models
+                .strips()?
+                .into_iter()
+                .flat_map(|(_, strip)| FittedModel::all(&strip.model))
+                .collect(),
+            learned: models.every_learned()?.into_iter().map(LearnedErrors::of).collect(),
+            cutting: models.index.cutting.clone(),
+        })
     }
 }
 
@@ -99,15 +102,13 @@ pub struct LearnedErrors {
 }
 
 impl LearnedErrors {
-    /// `None` if nothing was learned.
-    fn of<L: Learner>(model: Option<&LearnedModel<L>>) -> Option<Self> {
-        let model = model?;
-        let errors = model.kernels().iter().filter_map(|k| Some((k.kernel().to_string(), k.log_error?)));
-        Some(Self {
-            model: L::NAME,
+    fn of(model: &dyn Learned) -> Self {
+        let errors = model.known().log_errors.into_iter();
+        Self {
+            model: model.name(),
             matrices: model.matrices(),
             held_out: *model.cross_validation(),
-            log_errors: errors.collect(),
-        })
+            log_errors: errors.filter_map(|(kernel, error)| Some((kernel.to_string(), error?))).collect(),
+        }
     }
 }

@@ -15,8 +15,9 @@ pub use miss::Miss;
 pub use transfer::{TransferEvaluation, TransferMethod, TransferMiss, TransferRow, evaluate_transfer};
 pub use wins::{ModelWins, WinsRow};
 
+use crate::models::registry;
 use crate::records::{CorpusRecord, Outcome};
-use crate::{Advisor, ModelName, Profile};
+use crate::{Advisor, Error, ModelName, Profile};
 use sparsight_kernels::{Candidate, DeviceFacts, Format, Kernel, catalogue, strip};
 use sparsight_matrix::gallery::instance;
 use sparsight_matrix::{Dtype, Features, Limits, Seconds};
@@ -178,17 +179,21 @@ type Samples<'r> = BTreeMap<(Dtype, Kernel), Vec<Sample<'r>>>;
 ///
 /// A learned model is held only against matrices that it was not trained on, nor on another seed of their recipe: it
 /// knows the others by heart.
+///
+/// # Errors
+/// [`Error::File`], [`Error::Damaged`] or [`Error::Schema`] if a model cannot be read; one that the profile does not hold
+/// has no rows.
 pub fn evaluate(
     profile: &Profile,
     corpus: &[CorpusRecord],
     placements: &[PlacementRule],
     row_lengths: &[RowLengthRule],
     worst: usize,
-) -> Evaluation {
+) -> Result<Evaluation, Error> {
     let (advisor, facts) = (Advisor::new(profile), &profile.device.facts);
     let judged = Judged::all(corpus, facts.launch_s.0);
     // Other seeds of a recipe that was learned from are no new matrices.
-    let known: BTreeSet<&str> = profile.models.trained_on.iter().map(|name| instance(name)).collect();
+    let known: BTreeSet<&str> = profile.models.index.trained_on.iter().map(|name| instance(name)).collect();
     let mut evaluation = Evaluation {
         rows: Vec::new(),
         formats: Vec::new(),
@@ -200,8 +205,7 @@ pub fn evaluate(
         trained_on: BTreeMap::new(),
     };
     let mut wins = Wins::default();
-    let models = &profile.models;
-    let learned = models.boosting.is_some() || models.linear.is_some() || models.neighbours.is_some();
+    let learned = registry::learned().any(|(model, _)| profile.models.known(model).is_some());
     for model in ModelName::ALL {
         if model == ModelName::Best && !learned {
             // It would be a strip model's row under another name.
@@ -215,7 +219,11 @@ pub fn evaluate(
         });
         let rules = rules.take(if model.is_learned() { 1 } else { usize::MAX });
         for (at, rules) in rules.enumerate() {
-            let Ok(predictor) = advisor.predictor(model, rules.placement, rules.row_length) else { continue };
+            let predictor = match advisor.predictor(model, rules.placement, rules.row_length) {
+                Ok(predictor) => predictor,
+                Err(Error::Lacking { .. } | Error::NotShipped { .. }) => continue,
+                Err(error) => return Err(error),
+            };
             if !left_out.is_empty() {
                 let names: BTreeSet<&str> = left_out.iter().map(|j| j.record.matrix.as_str()).collect();
                 evaluation.trained_on.insert(model, names.len());
@@ -235,7 +243,7 @@ pub fn evaluate(
     }
     evaluation.wins = wins.rows();
     evaluation.choices.extend(choice::of_baselines(&judged, &Limits::with_memory(facts.memory_bytes)));
-    evaluation
+    Ok(evaluation)
 }
 
 /// The predictions that have a measured time beside them.

@@ -1,9 +1,9 @@
 //! A profile on disk.
 
-use super::{DEVICE_SCHEMA, MODELS_SCHEMA, Models, ProfiledDevice, TRANSFER_SCHEMA, TransferFile};
+use super::{DEVICE_SCHEMA, Models, ProfiledDevice, TRANSFER_SCHEMA, TransferFile, document, whole_file};
 use crate::Error;
+use crate::models::{self, Source};
 use crate::records::{BenchmarkRecord, CorpusRecord, CutRecord, Journal};
-use serde::de::DeserializeOwned;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -67,28 +67,33 @@ impl ProfileFolder {
     /// If plain data does not serialise.
     pub fn write_device(&self, device: &ProfiledDevice) -> Result<(), Error> {
         let text = serde_json::to_string_pretty(device).expect("plain data serialises");
-        self.write("device.json", text)
+        self.write("device.json", &text)
     }
 
-    /// The models, `None` if the profile was never fitted.
+    /// The models, `None` if the profile was never fitted. Reads the index of `models/` and no model; of a profile from
+    /// before there was one, all of `models.json`.
     ///
     /// # Errors
     /// [`Error::File`], [`Error::Malformed`], [`Error::Schema`].
     pub fn models(&self) -> Result<Option<Models>, Error> {
-        self.read("models.json", parse_models)
+        let source = || Source::Folder(self.path.join("models"));
+        let stored = self.read("models/index.json", |path, text| Models::stored(path, text, source()))?;
+        if stored.is_some() {
+            return Ok(stored);
+        }
+        self.read("models.json", models::parse_single_file)
     }
 
-    /// Writes the models.
+    /// Writes the models, each into a file of its own, and removes a `models.json`.
     ///
     /// # Errors
-    /// [`Error::File`].
+    /// [`Error::File`]; errors of reading those that were not read yet.
     ///
     /// # Panics
     /// If plain data does not serialise.
     pub fn write_models(&self, models: &Models) -> Result<(), Error> {
-        // Thousands of coefficients that nobody reads line by line: compact, since the program carries them.
-        let text = serde_json::to_string(models).expect("plain data serialises");
-        self.write("models.json", text)
+        models.write(&self.path.join("models"))?;
+        whole_file::remove(&self.path.join("models.json"))
     }
 
     /// What a transfer needs, `None` if that was never written.
@@ -108,7 +113,7 @@ impl ProfileFolder {
     /// If plain data does not serialise.
     pub fn write_transfer(&self, transfer: &TransferFile) -> Result<(), Error> {
         let text = serde_json::to_string(transfer).expect("plain data serialises");
-        self.write("transfer.json", text)
+        self.write("transfer.json", &text)
     }
 
     /// The benchmark matrices measured so far; appending goes on behind them.
@@ -158,46 +163,17 @@ impl ProfileFolder {
         }
     }
 
-    /// Writes beside the old file and renames, so that a full disk does not lose what was there.
-    fn write(&self, name: &str, mut text: String) -> Result<(), Error> {
-        let path = self.path.join(name);
-        let new = self.path.join(format!("{name}.new"));
-        text.push('\n');
-        fs::write(&new, text)
-            .and_then(|()| fs::rename(&new, &path))
-            .map_err(|source| Error::File { path, source })
+    fn write(&self, name: &str, text: &str) -> Result<(), Error> {
+        whole_file::write(&self.path.join(name), format!("{text}\n").as_bytes())
     }
 }
 
 /// A device from the text of a `device.json`.
 pub(super) fn parse_device(path: &Path, text: &str) -> Result<ProfiledDevice, Error> {
-    parse(path, text, DEVICE_SCHEMA)
-}
-
-/// Models from the text of a `models.json`.
-pub(super) fn parse_models(path: &Path, text: &str) -> Result<Models, Error> {
-    parse(path, text, MODELS_SCHEMA)
+    document::parse(path, text, DEVICE_SCHEMA)
 }
 
 /// Transfer parameters from the text of a `transfer.json`.
 pub(super) fn parse_transfer(path: &Path, text: &str) -> Result<TransferFile, Error> {
-    parse(path, text, TRANSFER_SCHEMA)
-}
-
-fn parse<T: DeserializeOwned>(path: &Path, text: &str, expected: &'static str) -> Result<T, Error> {
-    #[derive(serde::Deserialize)]
-    struct Schema {
-        schema: String,
-    }
-    let malformed = |e: serde_json::Error| Error::Malformed {
-        path: path.to_owned(),
-        line: e.line(),
-        reason: e.to_string(),
-    };
-    // The schema is looked at first: a file of another version should say so and not complain of a field.
-    let Schema { schema: found } = serde_json::from_str(text).map_err(malformed)?;
-    if found != expected {
-        return Err(Error::Schema { path: path.to_owned(), found, expected });
-    }
-    serde_json::from_str(text).map_err(malformed)
+    document::parse(path, text, TRANSFER_SCHEMA)
 }

@@ -6,16 +6,22 @@
 //!   benchmark.jsonl   one benchmark matrix a line: the times of every block size
 //!   corpus.jsonl      one real or generated matrix a line: features and the times of every candidate
 //!   cuts.jsonl        one matrix cut into parts a line: predicted and measured times (may be absent)
-//!   models.json       what `fit` made of them
+//!   models/           what `fit` made of them: an index, and a file for each model
 //!   transfer.json     what a transfer to or from the device needs
 //! ```
-//! Predicting needs `device.json` and `models.json` only; those of shipped profiles are part of the program.
+//! Beside a journal, `.jsonl`, may lie a packed one, `.jsonl.gz`. Predicting needs `device.json` and `models/` only; those of
+//! shipped profiles are part of the program.
 
+pub(crate) mod document;
 mod folder;
 mod grid_name;
 mod shipped;
 mod transfer_profile;
+pub(crate) mod whole_file;
 
+pub use crate::models::{
+    CalibratedStrip, IndexedModel, KnownKernels, Learned, LearnedOn, MODELS_SCHEMA, Models, ModelsIndex,
+};
 pub use folder::ProfileFolder;
 pub use grid_name::GridName;
 pub use transfer_profile::{TRANSFER_SCHEMA, TransferFile, TransferProfile};
@@ -24,21 +30,18 @@ use crate::{Error, Missing, ModelName};
 use serde::{Deserialize, Serialize};
 use sparsight_kernels::{Candidate, DeviceFacts, Execution, Format};
 use sparsight_matrix::{Bytes, Csr, Features, Seconds};
-use sparsight_model::{
-    BoostingModel, Calibration, Comparison, CutCost, LinearModel, NeighboursModel, PreparationModel,
-    StripModel,
-};
-use std::collections::{BTreeMap, BTreeSet};
+use sparsight_model::CutCost;
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// Everything that a prediction needs to know of a device.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct Profile {
     /// Name or folder it was loaded by.
     pub name: String,
     /// The device.
     pub device: ProfiledDevice,
-    /// What was fitted.
+    /// What was fitted. Each model is read when it is first asked for.
     pub models: Models,
 }
 
@@ -108,76 +111,8 @@ impl Provenance {
     }
 }
 
-/// The fitted models of a profile.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Models {
-    /// `sparsight/models/1`.
-    pub schema: String,
-    /// The papers' strip model.
-    pub strip: StripModel,
-    /// The same with a second regime beyond the L2.
-    pub strip_cache: StripModel,
-    /// Errors of `strip` on real matrices, if the profile holds any: widens its intervals.
-    pub strip_calibration: Option<Calibration>,
-    /// The same for `strip-cache`.
-    pub strip_cache_calibration: Option<Calibration>,
-    /// The papers' strip model, fitted to benchmark matrices with uniform row lengths; `None` if the profile holds too
-    /// few of them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub strip_uniform: Option<CalibratedStrip>,
-    /// The same with normal row lengths.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub strip_normal: Option<CalibratedStrip>,
-    /// Trees learned from the corpus; `None` if the profile holds too few matrices to learn from
-    /// ([`MIN_MATRICES`](sparsight_model::MIN_MATRICES)).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub boosting: Option<BoostingModel>,
-    /// Power laws learned from the corpus, likewise.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub linear: Option<LinearModel>,
-    /// The matrices of the corpus with their times, likewise.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub neighbours: Option<NeighboursModel>,
-    /// How the candidates of a matrix compare, learned from the corpus, likewise: what `best` chooses by.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub comparison: Option<Comparison>,
-    /// What conversion and upload take, learned from the corpus; `None` if it holds fewer than a dozen of them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub preparation: Option<PreparationModel>,
-    /// What cutting costs, learned from matrices that were cut and run: by the model that chose the cut, and how the parts
-    /// are run. Nothing where fewer than 40 were.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub cutting: BTreeMap<String, BTreeMap<Execution, CutCost>>,
-    /// Starts of the names that were asked to be learned from, such as `a/` or `gallery:`; empty: all of the corpus.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub train: Vec<String>,
-    /// Names of the matrices that calibrations and learned models learned from. An error on one of them says nothing
-    /// about a new matrix.
-    #[serde(default)]
-    pub trained_on: BTreeSet<String>,
-}
-
-/// A strip model with its errors on real matrices.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct CalibratedStrip {
-    /// The fits.
-    pub model: StripModel,
-    /// Widens its intervals; `None` without real matrices.
-    pub calibration: Option<Calibration>,
-}
-
-impl Models {
-    /// The strip models that there are, in the order in which tables list them.
-    pub fn strips(&self) -> impl Iterator<Item = &StripModel> {
-        let drawn = [&self.strip_uniform, &self.strip_normal].into_iter().flatten();
-        [&self.strip, &self.strip_cache].into_iter().chain(drawn.map(|strip| &strip.model))
-    }
-}
-
 /// Schema of `device.json`.
 pub const DEVICE_SCHEMA: &str = "sparsight/device/1";
-/// Schema of `models.json`.
-pub const MODELS_SCHEMA: &str = "sparsight/models/1";
 
 impl Profile {
     /// A profile that is part of the program.
@@ -193,7 +128,7 @@ impl Profile {
         shipped::names()
     }
 
-    /// A fitted profile from its folder.
+    /// A fitted profile from its folder. What is wrong with a model is said when it is asked for.
     ///
     /// # Errors
     /// [`Error::File`], [`Error::Malformed`] or [`Error::Schema`]; [`Error::Lacking`] if it was never fitted.
@@ -221,20 +156,19 @@ impl Profile {
     /// What a matrix takes that is cut into parts by the predictions of `model`, and takes about `time` uncut: as learned from
     /// cuts that were run, if these reach so far, else the sums of the paper.
     pub fn cut_cost(&self, model: ModelName, execution: Execution, time: Seconds) -> CutCost {
-        let learned = self.models.cutting.get(&model.to_string()).and_then(|costs| costs.get(&execution));
+        let learned = self.models.index.cutting.get(model.text()).and_then(|costs| costs.get(&execution));
         let learned = learned.filter(|cost| cost.reaches(time)).copied();
         learned.unwrap_or_else(|| CutCost::sums(execution, self.device.facts.launch_s))
     }
 
     /// Seconds until `candidate` can run on a matrix that takes `held` bytes in its format: conversion, upload and,
-    /// for a routine of the vendor's, its look at the matrix. As [`PreparationModel`] learned it from the corpus, else
-    /// from the rates of one conversion and of uploads, which leaves out what every matrix pays. `None` if the profile
-    /// measured neither.
+    /// for a routine of the vendor's, its look at the matrix. As
+    /// [`PreparationModel`](sparsight_model::PreparationModel) learned it from the corpus, else from the rates of one
+    /// conversion and of uploads, which leaves out what every matrix pays. `None` if the profile measured neither.
     pub fn preparation(&self, candidate: &Candidate, features: &Features, held: Bytes) -> Option<Seconds> {
         let csr = Csr::<f32>::device_bytes(features.nrows, features.nnz, candidate.dtype);
-        if let Some(learned) =
-            self.models.preparation.as_ref().and_then(|m| m.time(candidate, features.nnz, csr, held))
-        {
+        let learned = self.models.index.preparation.as_ref();
+        if let Some(learned) = learned.and_then(|m| m.time(candidate, features.nnz, csr, held)) {
             return Some(learned);
         }
         let cost = self.device.conversion.get(&candidate.format())?;

@@ -1,23 +1,42 @@
 //! The profiles that are part of the program, so that `cargo install` alone gives one that advises.
 
-use super::{Profile, TransferProfile, folder};
+use super::{Models, Profile, TransferProfile, folder};
 use crate::Error;
+use crate::models::{Files, Source};
 use std::path::{Path, PathBuf};
 
 struct Shipped {
     name: &'static str,
     device: &'static str,
-    models: &'static str,
+    /// `models/index.json`.
+    index: &'static str,
+    /// Files of `models/`: those that `best` asks. The others are in the repository.
+    models: Files,
     transfer: &'static str,
 }
 
-/// `profiles` in this crate is a link to the folder of that name at the root; packaging follows it.
-static SHIPPED: [Shipped; 1] = [Shipped {
-    name: "nvidia-h200",
-    device: include_str!("../../profiles/nvidia-h200/device.json"),
-    models: include_str!("../../profiles/nvidia-h200/models.json"),
-    transfer: include_str!("../../profiles/nvidia-h200/transfer.json"),
-}];
+/// What the program has of a profile, with these files of its models.
+macro_rules! shipped {
+    ($name:literal: $($model:literal),+) => {
+        Shipped {
+            name: $name,
+            device: include_str!(concat!("../../profiles/", $name, "/device.json")),
+            index: include_str!(concat!("../../profiles/", $name, "/models/index.json")),
+            models: &[$((
+                $model,
+                include_bytes!(concat!("../../profiles/", $name, "/models/", $model)).as_slice(),
+            )),+],
+            transfer: include_str!(concat!("../../profiles/", $name, "/transfer.json")),
+        }
+    };
+}
+
+/// `profiles` in this crate is a link to the folder of that name at the root. What is named here has to stand in `include` of
+/// the crate's Cargo.toml.
+static SHIPPED: [Shipped; 1] = [shipped!(
+    "nvidia-h200":
+    "strip.gz", "strip-cache.gz", "strip-uniform.gz", "strip-normal.gz", "boosting.gz", "comparison.gz"
+)];
 
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
     SHIPPED.iter().map(|s| s.name)
@@ -25,10 +44,12 @@ pub(super) fn names() -> impl Iterator<Item = &'static str> {
 
 pub(super) fn load(name: &str) -> Result<Profile, Error> {
     let (shipped, path) = find(name)?;
+    let models = path.join("models");
+    let source = Source::Program(models.clone(), shipped.models);
     Ok(Profile {
         name: name.to_owned(),
         device: folder::parse_device(&path.join("device.json"), shipped.device)?,
-        models: folder::parse_models(&path.join("models.json"), shipped.models)?,
+        models: Models::stored(&models.join("index.json"), shipped.index, source)?,
     })
 }
 
@@ -48,4 +69,46 @@ fn find(name: &str) -> Result<(&'static Shipped, PathBuf), Error> {
         return Err(Error::NoProfile { name: name.to_owned(), shipped });
     };
     Ok((shipped, Path::new("profiles").join(name)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ModelName;
+    use sparsight_kernels::{Kernel, catalogue_on};
+    use sparsight_matrix::Dtype;
+
+    #[test]
+    fn every_model_that_is_shipped_can_be_read_and_those_that_best_asks_are_shipped() {
+        for profile in names().map(|name| load(name).unwrap()) {
+            let models = &profile.models;
+            assert_eq!(models.strips().unwrap().len(), 4);
+            assert!(models.comparison().unwrap().is_some());
+            let kind = profile.device.facts.kind;
+            for dtype in Dtype::ALL {
+                for candidate in catalogue_on(kind, dtype) {
+                    let everywhere = models.index.models.iter().filter_map(|(name, indexed)| {
+                        let error = indexed.known.as_ref()?.error(candidate.kernel, dtype)?;
+                        Some((error, name.parse::<ModelName>().unwrap()))
+                    });
+                    let best = everywhere.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, model)| model);
+                    let Some(best) = best else { continue };
+                    assert!(models.learned(best).unwrap().is_some(), "{best} for {candidate}");
+                    assert_eq!(profile.best_model(candidate.kernel, dtype), best, "{candidate}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_model_that_is_not_shipped_is_told_from_one_that_was_never_fitted() {
+        let profile = load("nvidia-h200").unwrap();
+        for model in [ModelName::Linear, ModelName::Neighbours] {
+            assert!(profile.models.index.models.contains_key(&model.to_string()));
+            assert!(profile.models.learned(model).unwrap().is_none() && profile.models.leaves_out(model));
+            let known = profile.learned_models(Kernel::known("coo"), Dtype::F32);
+            assert!(known.iter().all(|(known, _)| *known != model), "{known:?}");
+        }
+        assert!(!profile.models.leaves_out(ModelName::Boosting));
+    }
 }

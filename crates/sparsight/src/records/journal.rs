@@ -4,20 +4,25 @@
 //! it counts. What is cut off is never a whole record: a record is a JSON object, of which no beginning is JSON; so a last
 //! line that is JSON counts, and lacks nothing but its end. Any other line that does not parse is an error. One run at a time may
 //! append: the file is locked.
+//!
+//! Records that are done with may be packed: `X.jsonl.gz` is read first and `X.jsonl` behind it. What is packed is never
+//! written to; `gzip -9n X.jsonl` packs, and members that were put one behind the other are read as one.
 
 use crate::Error;
+use flate2::read::MultiGzDecoder;
 use serde::Serialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
 /// Records of one kind in one file.
 #[derive(Debug)]
 pub struct Journal<R> {
+    /// The file that is appended to.
     path: PathBuf,
     records: Vec<R>,
-    /// Bytes of complete lines.
+    /// Bytes of complete lines in that file.
     complete: u64,
     /// Whether the last of them lacks its end.
     unended: bool,
@@ -25,32 +30,17 @@ pub struct Journal<R> {
 }
 
 impl<R: Serialize + DeserializeOwned> Journal<R> {
-    /// Reads what is there; a file that does not exist is an empty journal.
+    /// Reads what is there, packed records first; files that do not exist are an empty journal.
     ///
     /// # Errors
-    /// [`Error::File`]; [`Error::Malformed`] with the line that does not parse.
+    /// [`Error::File`], also for packed records that are damaged; [`Error::Malformed`] with the line that does not parse.
     pub fn open(path: &Path) -> Result<Self, Error> {
-        let mut bytes = Vec::new();
-        match File::open(path).and_then(|mut f| f.read_to_end(&mut bytes)) {
-            Ok(_) => {}
-            Err(e) if e.kind() == ErrorKind::NotFound => {}
-            Err(source) => return Err(Error::File { path: path.to_owned(), source }),
-        }
-        // What follows the last line end is half a line, perhaps cut within a character, unless it is JSON.
-        let mut complete = bytes.iter().rposition(|&b| b == b'\n').map_or(0, |end| end + 1);
-        let unended = serde_json::from_slice::<IgnoredAny>(&bytes[complete..]).is_ok();
-        if unended {
-            complete = bytes.len();
-        }
         let mut records = Vec::new();
-        for (index, line) in bytes[..complete].split_inclusive(|&b| b == b'\n').enumerate() {
-            let record = serde_json::from_slice(line).map_err(|e| Error::Malformed {
-                path: path.to_owned(),
-                line: index + 1,
-                reason: e.to_string(),
-            })?;
-            records.push(record);
-        }
+        let packed = packed(path);
+        let bytes = read(&packed, |file, bytes| MultiGzDecoder::new(file).read_to_end(bytes))?;
+        take_lines(&packed, &bytes, &mut records)?;
+        let bytes = read(path, |mut file, bytes| file.read_to_end(bytes))?;
+        let (complete, unended) = take_lines(path, &bytes, &mut records)?;
         Ok(Self { path: path.to_owned(), records, complete: complete as u64, unended, file: None })
     }
 
@@ -114,9 +104,55 @@ impl<R: Serialize + DeserializeOwned> Journal<R> {
     }
 }
 
+/// Where the packed records of a journal are.
+fn packed(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".gz");
+    PathBuf::from(name)
+}
+
+/// The bytes that `take` gets from a file; none if it is not there.
+fn read(path: &Path, take: impl FnOnce(File, &mut Vec<u8>) -> io::Result<usize>) -> Result<Vec<u8>, Error> {
+    let mut bytes = Vec::new();
+    match File::open(path).and_then(|file| take(file, &mut bytes)) {
+        Ok(_) => Ok(bytes),
+        Err(e) if e.kind() == ErrorKind::NotFound => Ok(Vec::new()),
+        Err(source) => Err(Error::File { path: path.to_owned(), source }),
+    }
+}
+
+/// Adds the records of all complete lines. How many bytes these take, and whether the last of them lacks its end: what
+/// follows the last line end and is not JSON is half a line, perhaps cut within a character.
+fn take_lines<R: DeserializeOwned>(
+    path: &Path,
+    bytes: &[u8],
+    records: &mut Vec<R>,
+) -> Result<(usize, bool), Error> {
+    let ended = bytes.iter().rposition(|&b| b == b'\n').map_or(0, |end| end + 1);
+    let unended = serde_json::from_slice::<IgnoredAny>(&bytes[ended..]).is_ok();
+    let complete = if unended { bytes.len() } else { ended };
+    for (index, line) in bytes[..complete].split_inclusive(|&b| b == b'\n').enumerate() {
+        let record = serde_json::from_slice(line).map_err(|e| Error::Malformed {
+            path: path.to_owned(),
+            line: index + 1,
+            reason: e.to_string(),
+        })?;
+        records.push(record);
+    }
+    Ok((complete, unended))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+
+    fn gzip(text: &str) -> Vec<u8> {
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+        encoder.write_all(text.as_bytes()).unwrap();
+        encoder.finish().unwrap()
+    }
 
     #[test]
     fn a_half_written_last_line_is_cut_off_and_the_rest_is_kept() {
@@ -188,5 +224,41 @@ mod tests {
         let path = dir.path().join("none.jsonl");
         assert!(Journal::<u32>::open(&path).unwrap().records().is_empty());
         assert!(!path.exists());
+    }
+
+    #[test]
+    fn packed_records_come_before_the_plain_ones_and_are_never_written_to() {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, packed) = (dir.path().join("j.jsonl"), dir.path().join("j.jsonl.gz"));
+        // Two members, as `cat` puts files together.
+        let bytes = [gzip("1\n2\n"), gzip("3\n")].concat();
+        std::fs::write(&packed, &bytes).unwrap();
+        assert_eq!(Journal::<u32>::open(&path).unwrap().records(), [1, 2, 3]);
+        assert!(!path.exists(), "reading makes no file");
+        std::fs::write(&path, "4\n[5").unwrap();
+        let mut journal = Journal::<u32>::open(&path).unwrap();
+        assert_eq!(journal.records(), [1, 2, 3, 4]);
+        journal.append(6).unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "4\n6\n");
+        assert_eq!(std::fs::read(&packed).unwrap(), bytes);
+        assert_eq!(Journal::<u32>::open(&path).unwrap().into_records(), [1, 2, 3, 4, 6]);
+    }
+
+    #[test]
+    fn packed_records_that_are_damaged_are_an_error_that_names_the_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, packed) = (dir.path().join("j.jsonl"), dir.path().join("j.jsonl.gz"));
+        let whole = gzip("1\n2\n");
+        let mut changed = whole.clone();
+        let sum = whole.len() - 8;
+        changed[sum] ^= 1;
+        for (bytes, what) in [(&whole[..whole.len() - 3], "cut off"), (&changed[..], "another checksum")] {
+            std::fs::write(&packed, bytes).unwrap();
+            let error = Journal::<u32>::open(&path).unwrap_err().to_string();
+            assert!(error.contains("j.jsonl.gz: "), "{what}: {error}");
+        }
+        std::fs::write(&packed, gzip("1\nx\n")).unwrap();
+        let error = Journal::<u32>::open(&path).unwrap_err().to_string();
+        assert!(error.contains("j.jsonl.gz:2:"), "{error}");
     }
 }

@@ -71,12 +71,12 @@ impl Evaluate {
         let profile = Profile::load(&self.folder)?;
         let folder = ProfileFolder::open(&self.folder)?;
         let corpus = self.corpus(&folder, context)?;
-        let evaluation = evaluate(&profile, &corpus, &self.placement, &self.row_length, self.worst);
+        let evaluation = evaluate(&profile, &corpus, &self.placement, &self.row_length, self.worst)?;
         let written = match &self.plots {
             None => Vec::new(),
             Some(out) => {
                 let benchmark = folder.benchmark()?.into_records();
-                plots::write(out, &plots::all(&profile, &evaluation, &benchmark, &context.dtypes()))?
+                plots::write(out, &plots::all(&profile, &evaluation, &benchmark, &context.dtypes())?)?
             }
         };
         let answer = EvaluateAnswer::of(&profile, self.test.clone(), &evaluation, written);

@@ -1,0 +1,80 @@
+//! What is known of a profile's models before any of them is read: `models/index.json`.
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use sparsight_kernels::{Execution, Kernel};
+use sparsight_matrix::Dtype;
+use sparsight_model::{CutCost, PreparationModel};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Schema of `models/index.json`.
+pub const MODELS_SCHEMA: &str = "sparsight/models/2";
+
+/// Which models there are, what is small enough to be read at every start, and where the rest is.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ModelsIndex {
+    /// `sparsight/models/2`.
+    pub schema: String,
+    /// Starts of the names that were asked to be learned from, such as `a/` or `gallery:`; empty: all of the corpus.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub train: Vec<String>,
+    /// The models with a file of their own, by name: those of [`ModelName`](crate::ModelName), and `comparison`, by which
+    /// `best` chooses.
+    pub models: BTreeMap<String, IndexedModel>,
+    /// What conversion and upload take, learned from the corpus; `None` if it holds fewer than a dozen of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preparation: Option<PreparationModel>,
+    /// What cutting costs, learned from matrices that were cut and run: by the model that chose the cut, and how the parts
+    /// are run. Nothing where fewer than 40 were.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub cutting: BTreeMap<String, BTreeMap<Execution, CutCost>>,
+    /// Names of the matrices that calibrations and learned models learned from. An error on one of them says nothing
+    /// about a new matrix.
+    #[serde(default)]
+    pub trained_on: BTreeSet<String>,
+}
+
+/// A model that has a file.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct IndexedModel {
+    /// Name of the file, beside the index.
+    pub file: String,
+    /// Name and version of the form that the model has in it.
+    pub format: String,
+    /// The checksum of what is in it, as gzip has it: a file of another fit is told from this one.
+    pub crc32: u32,
+    /// What a learned model knows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub known: Option<KnownKernels>,
+}
+
+/// What a learned model knows, and how well.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct KnownKernels {
+    /// Value types of the matrices learned from.
+    pub dtypes: Vec<Dtype>,
+    /// The kernels, each with the mean of `|ln(predicted / measured)|` over held-out matrices, by which learned models are
+    /// compared; `None` if it was not recorded.
+    #[serde(serialize_with = "by_name", deserialize_with = "by_kernel")]
+    pub log_errors: BTreeMap<Kernel, Option<f64>>,
+}
+
+impl KnownKernels {
+    /// The error of a kernel in a value type, infinite if it was not recorded; `None` if nothing was learned of it.
+    pub fn error(&self, kernel: Kernel, dtype: Dtype) -> Option<f64> {
+        let error = self.log_errors.get(&kernel).filter(|_| self.dtypes.contains(&dtype))?;
+        Some(error.unwrap_or(f64::INFINITY))
+    }
+}
+
+fn by_name<S: Serializer>(errors: &BTreeMap<Kernel, Option<f64>>, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(errors.iter().map(|(kernel, error)| (kernel.to_string(), error)))
+}
+
+fn by_kernel<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<Kernel, Option<f64>>, D::Error> {
+    let errors = BTreeMap::<String, Option<f64>>::deserialize(deserializer)?.into_iter();
+    let kernel = |(name, error): (String, Option<f64>)| match name.parse::<Kernel>() {
+        Ok(kernel) => Ok((kernel, error)),
+        Err(_) => Err(de::Error::custom(format!("'{name}' is no kernel of the catalogue"))),
+    };
+    errors.map(kernel).collect()
+}

@@ -1,0 +1,274 @@
+//! The fitted models of a profile. An index says at once which there are; each is read when it is first asked for.
+//!
+//! ```text
+//! models/index.json    which models, how well learned ones know which kernel, what every start needs     index.rs
+//! models/NAME.gz       a model: text, and bytes for its trees                                            model_file.rs
+//! models.json          all of them in one file, as older profiles have them                              single_file.rs
+//! ```
+//! Which models there can be, and what is done with each: `registry.rs`. Not read is not known to be whole: whatever asks
+//! for a model may be told that it is damaged, and models that nobody asks for disturb nobody.
+
+mod index;
+mod learned;
+mod model_file;
+pub(crate) mod registry;
+mod single_file;
+mod source;
+
+pub use index::{IndexedModel, KnownKernels, MODELS_SCHEMA, ModelsIndex};
+pub use learned::{Learned, LearnedOn};
+pub use registry::ModelName;
+
+pub(crate) use single_file::parse as parse_single_file;
+pub(crate) use source::{Files, Source};
+
+use crate::Error;
+use crate::profile::{document, whole_file};
+use registry::ModelKind;
+use serde::{Deserialize, Serialize};
+use sparsight_kernels::Execution;
+use sparsight_model::{
+    Calibration, Comparison, CutCost, LearnedModel, Learner, PreparationModel, Storable, StripModel, Variant,
+};
+use std::any::Any;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+
+/// A strip model with its errors on real matrices.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CalibratedStrip {
+    /// The fits.
+    pub model: StripModel,
+    /// Widens its intervals; `None` without real matrices.
+    pub calibration: Option<Calibration>,
+}
+
+impl Storable for CalibratedStrip {
+    const FORMAT: &'static str = "sparsight/strip/1";
+}
+
+/// How candidates compare, in the index: no model by itself.
+const COMPARISON: &str = "comparison";
+
+/// The fitted models of a profile. A clone has what the original has read, and the other way round.
+#[derive(Debug, Clone)]
+pub struct Models {
+    /// What is known of them before any is read.
+    pub index: ModelsIndex,
+    held: Arc<Held>,
+}
+
+/// What was read so far, and where the rest is.
+#[derive(Debug)]
+struct Held {
+    source: Source,
+    strips: BTreeMap<Variant, OnceLock<CalibratedStrip>>,
+    learned: BTreeMap<ModelName, OnceLock<Box<dyn Learned>>>,
+    comparison: OnceLock<Comparison>,
+}
+
+impl Held {
+    fn new(source: Source) -> Self {
+        let strips = Variant::ALL.map(|variant| (variant, OnceLock::new()));
+        let learned = registry::learned().map(|(model, _)| (model, OnceLock::new()));
+        let (strips, learned) = (BTreeMap::from(strips), learned.collect());
+        Self { source, strips, learned, comparison: OnceLock::new() }
+    }
+}
+
+/// Models as they are made, all of them.
+pub(crate) struct Made {
+    pub(crate) strips: Vec<(Variant, CalibratedStrip)>,
+    pub(crate) learned: Vec<(ModelName, Box<dyn Learned>)>,
+    pub(crate) comparison: Option<Comparison>,
+    pub(crate) preparation: Option<PreparationModel>,
+    pub(crate) cutting: BTreeMap<String, BTreeMap<Execution, CutCost>>,
+    pub(crate) train: Vec<String>,
+    pub(crate) trained_on: BTreeSet<String>,
+}
+
+impl From<Made> for Models {
+    fn from(made: Made) -> Self {
+        let Made { strips, learned, comparison, preparation, cutting, train, trained_on } = made;
+        let mut held = Held::new(Source::Memory);
+        let mut models = BTreeMap::new();
+        for (variant, strip) in strips {
+            models.insert(variant.name().to_owned(), made_now(variant.name(), CalibratedStrip::FORMAT, None));
+            held.strips.insert(variant, OnceLock::from(strip));
+        }
+        for (model, learned) in learned {
+            let indexed = made_now(model.text(), learned.format(), Some(learned.known()));
+            models.insert(model.to_string(), indexed);
+            held.learned.insert(model, OnceLock::from(learned));
+        }
+        if let Some(comparison) = comparison {
+            models.insert(COMPARISON.to_owned(), made_now(COMPARISON, Comparison::FORMAT, None));
+            held.comparison = OnceLock::from(comparison);
+        }
+        let schema = MODELS_SCHEMA.to_owned();
+        let index = ModelsIndex { schema, train, models, preparation, cutting, trained_on };
+        Self { index, held: Arc::new(held) }
+    }
+}
+
+/// A model that has no file yet: the checksum comes with it.
+fn made_now(name: &str, format: &str, known: Option<KnownKernels>) -> IndexedModel {
+    IndexedModel { file: file_of(name), format: format.to_owned(), crc32: 0, known }
+}
+
+/// Where a model is written to.
+fn file_of(name: &str) -> String {
+    format!("{name}.gz")
+}
+
+impl Models {
+    /// Those that the text of an `index.json` speaks of. Reads none of them.
+    ///
+    /// # Errors
+    /// [`Error::Malformed`], [`Error::Schema`].
+    pub(crate) fn stored(path: &Path, text: &str, source: Source) -> Result<Self, Error> {
+        let index = document::parse(path, text, MODELS_SCHEMA)?;
+        Ok(Self { index, held: Arc::new(Held::new(source)) })
+    }
+
+    /// A strip model; `None` if the profile holds too few benchmark matrices for it.
+    ///
+    /// # Errors
+    /// [`Error::File`], [`Error::Damaged`] or [`Error::Schema`] if it is read now and cannot be.
+    ///
+    /// # Panics
+    /// Never: every variant has a place.
+    pub fn strip(&self, variant: Variant) -> Result<Option<&CalibratedStrip>, Error> {
+        let place = &self.held.strips[&variant];
+        self.opened(variant.name(), CalibratedStrip::FORMAT, place, model_file::unpack)
+    }
+
+    /// The strip models that there are, in the order in which tables list them. Reads all of them.
+    ///
+    /// # Errors
+    /// As [`Models::strip`].
+    pub fn strips(&self) -> Result<Vec<(Variant, &CalibratedStrip)>, Error> {
+        let strip = |variant| self.strip(variant).map(|found| found.map(|strip| (variant, strip)));
+        Variant::ALL.into_iter().map(strip).filter_map(Result::transpose).collect()
+    }
+
+    /// A learned model; `None` if the profile holds too few matrices to learn it from
+    /// ([`MIN_MATRICES`](sparsight_model::MIN_MATRICES)), if it is not part of the program, or if the name is that of a model
+    /// that does not learn.
+    ///
+    /// # Errors
+    /// As [`Models::strip`].
+    ///
+    /// # Panics
+    /// Never: every learned model has a place.
+    pub fn learned(&self, model: ModelName) -> Result<Option<&dyn Learned>, Error> {
+        let ModelKind::Learned(kind) = &model.entry().kind else { return Ok(None) };
+        let place = &self.held.learned[&model];
+        Ok(self.opened(model.text(), kind.format, place, kind.read)?.map(Box::as_ref))
+    }
+
+    /// The learned models that there are, in the order in which tables list them. Reads all of them.
+    ///
+    /// # Errors
+    /// As [`Models::strip`].
+    pub fn every_learned(&self) -> Result<Vec<&dyn Learned>, Error> {
+        registry::learned().map(|(model, _)| self.learned(model)).filter_map(Result::transpose).collect()
+    }
+
+    /// What a method learned, with all that it knows of itself; `None` as [`Models::learned`].
+    ///
+    /// # Errors
+    /// As [`Models::strip`].
+    pub fn of<L: Learner + 'static>(&self) -> Result<Option<&LearnedModel<L>>, Error> {
+        let Ok(model) = L::NAME.parse::<ModelName>() else { return Ok(None) };
+        let Some(learned) = self.learned(model)? else { return Ok(None) };
+        let any: &dyn Any = learned;
+        Ok(any.downcast_ref())
+    }
+
+    /// How the candidates of a matrix compare, learned from the corpus: what `best` chooses by. `None` if the profile
+    /// holds too few matrices.
+    ///
+    /// # Errors
+    /// As [`Models::strip`].
+    pub fn comparison(&self) -> Result<Option<&Comparison>, Error> {
+        self.opened(COMPARISON, Comparison::FORMAT, &self.held.comparison, model_file::unpack)
+    }
+
+    /// What a learned model knows, if it is here; reads nothing.
+    pub fn known(&self, model: ModelName) -> Option<&KnownKernels> {
+        let indexed = self.index.models.get(model.text())?;
+        indexed.known.as_ref().filter(|_| self.held.source.has(&indexed.file))
+    }
+
+    /// Whether the profile holds a model and the program, which has the rest of the profile, does not.
+    pub(crate) fn leaves_out(&self, model: ModelName) -> bool {
+        let indexed = self.index.models.get(model.text());
+        indexed.is_some_and(|indexed| !self.held.source.has(&indexed.file))
+    }
+
+    /// The model called `name`, read now if that was not done before; `None` if it is not here.
+    fn opened<'m, M>(
+        &'m self,
+        name: &str,
+        format: &'static str,
+        place: &'m OnceLock<M>,
+        read: impl FnOnce(&Path, &[u8]) -> Result<M, Error>,
+    ) -> Result<Option<&'m M>, Error> {
+        let Some(indexed) = self.index.models.get(name) else { return Ok(None) };
+        if let Some(model) = place.get() {
+            return Ok(Some(model));
+        }
+        let path = self.held.source.path(&indexed.file);
+        if indexed.format != format {
+            return Err(Error::Schema { path, found: indexed.format.clone(), expected: format });
+        }
+        let Some(packed) = self.held.source.read(&indexed.file)? else { return Ok(None) };
+        if model_file::crc32(&packed) != Some(indexed.crc32) {
+            let reason = "is cut off, or of another fit than the index.json beside it".to_owned();
+            return Err(Error::Damaged { path, reason });
+        }
+        let model = read(&path, &packed)?;
+        Ok(Some(place.get_or_init(|| model)))
+    }
+
+    /// Writes all of them into a folder, each file whole or not at all, the index last; removes the files of models that
+    /// there are no more.
+    ///
+    /// # Errors
+    /// [`Error::File`]; as [`Models::strip`] for those that were not read yet.
+    ///
+    /// # Panics
+    /// If plain data does not serialise.
+    pub(crate) fn write(&self, folder: &Path) -> Result<(), Error> {
+        let mut packed: BTreeMap<&str, Vec<u8>> = BTreeMap::new();
+        for (variant, strip) in self.strips()? {
+            packed.insert(variant.name(), model_file::pack(variant.name(), strip));
+        }
+        for learned in self.every_learned()? {
+            packed.insert(learned.name(), learned.pack());
+        }
+        if let Some(comparison) = self.comparison()? {
+            packed.insert(COMPARISON, model_file::pack(COMPARISON, comparison));
+        }
+        fs::create_dir_all(folder).map_err(|source| Error::File { path: folder.to_owned(), source })?;
+        let mut index = self.index.clone();
+        index.models.retain(|name, _| packed.contains_key(name.as_str()));
+        for (name, indexed) in &mut index.models {
+            let bytes = &packed[name.as_str()];
+            indexed.file = file_of(name);
+            indexed.crc32 = model_file::crc32(bytes).expect("gzip ends with a checksum");
+            whole_file::write(&folder.join(&indexed.file), bytes)?;
+        }
+        // The last one: what it speaks of is there.
+        let text = serde_json::to_string_pretty(&index).expect("plain data serialises") + "\n";
+        whole_file::write(&folder.join("index.json"), text.as_bytes())?;
+        let names = registry::MODELS.iter().map(|entry| entry.text).chain([COMPARISON]);
+        for gone in names.filter(|name| !packed.contains_key(name)) {
+            whole_file::remove(&folder.join(file_of(gone)))?;
+        }
+        Ok(())
+    }
+}
