@@ -3,6 +3,7 @@
 use crate::cpu::{CpuScratch, CpuTask};
 use crate::families::FAMILIES;
 use crate::{DeviceKind, Family, Knobs, Recipe, Run, StripRule, StripUnit, TransferRule, Vendor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use sparsight_matrix::{Features, Format, Scalar, Stored};
 use std::cmp::Ordering;
 use std::collections::HashMap;
@@ -184,7 +185,7 @@ impl Kernel {
     ) {
         let product = self.0.family.cpu.as_ref().expect("it was asked whether it runs here");
         let (knobs, block) = (self.0.knobs, block as usize);
-        product.of::<T>()(CpuTask { matrix, knobs, block, x, y, scratch });
+        product.of::<T>()(&mut CpuTask { matrix, knobs, block, x, y, scratch });
     }
 }
 
@@ -210,6 +211,20 @@ impl FromStr for Kernel {
     type Err = ParseKernelError;
     fn from_str(text: &str) -> Result<Self, ParseKernelError> {
         BY_ID.get(text).copied().ok_or_else(|| ParseKernelError(text.to_owned()))
+    }
+}
+
+/// The name with its knobs.
+impl Serialize for Kernel {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.id())
+    }
+}
+
+/// Refuses a kernel that the catalogue does not have.
+impl<'de> Deserialize<'de> for Kernel {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(de::Error::custom)
     }
 }
 

@@ -11,7 +11,7 @@
 //! Every device that launches kernels runs the same recipe: a GPU, and the emulator of the tests.
 
 use crate::Knobs;
-use sparsight_matrix::Dtype;
+use sparsight_matrix::{Dtype, NumberOf};
 
 /// How a kernel is compiled and launched.
 #[derive(Debug)]
@@ -38,7 +38,7 @@ pub struct LaunchStep {
     /// With what the names of the numbers and arrays of its part of the matrix begin: `coo.`; empty for all of it.
     pub part: &'static str,
     /// How many teams of threads, and how large; `number` looks up a number of the matrix.
-    pub teams: fn(number: &dyn Fn(&str) -> u64, knobs: Knobs, block: u32) -> Teams,
+    pub teams: fn(number: &NumberOf<'_>, knobs: Knobs, block: u32) -> Teams,
     /// Its arguments behind the first, by name.
     pub args: &'static [&'static str],
     /// Whether it is written to begin before the launch in front of it has ended.
@@ -55,7 +55,7 @@ pub struct Teams {
 }
 
 /// One thread per row.
-pub(crate) fn rows(number: &dyn Fn(&str) -> u64, _: Knobs, _: u32) -> Teams {
+pub(crate) fn rows(number: &NumberOf<'_>, _: Knobs, _: u32) -> Teams {
     Teams { count: number("nrows"), threads: 1 }
 }
 
@@ -99,6 +99,9 @@ pub enum LaunchArg {
 impl Recipe {
     /// The launches of a kernel with these knobs and threads a block on a matrix whose numbers `number` knows: nearly always
     /// one a step; none for a step without anything to do, more where a step needs more than `most_blocks`.
+    ///
+    /// # Panics
+    /// If `number` does not know a number that the recipe counts its threads by, which every layout of its format has.
     pub fn launches(
         &self,
         knobs: Knobs,

@@ -28,8 +28,8 @@ pub use features::{Features, Locality};
 pub use formats::{
     BalancedCsr, BinnedCsr, BroEll, BroEllColumns, BroEllShape, BroEllSize, BroEllSlice, Coo, Csr, CsrError,
     Element, Ell, Format, FormatFamily, FormatOf, Generator, HostArray, Hyb, HybSplit, Jad, JadLayout, Knob,
-    Layout, NamedArrays, NamedNumbers, ParseFormatError, RowBins, Sell, SellLayout, SellShape, Shape, Step,
-    Stored, Tile, TileShape, TileTable,
+    Layout, NamedArrays, NamedNumbers, NumberOf, ParseFormatError, Refusal, RowBins, Sell, SellLayout,
+    SellShape, Shape, Step, Stored, Tile, TileShape, TileTable,
 };
 pub use infeasible::{Infeasible, Limits};
 pub use mix::mix;

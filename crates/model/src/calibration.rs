@@ -33,7 +33,6 @@ pub struct Calibration {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct KernelCalibration {
-    #[serde(with = "crate::kernel_name")]
     kernel: Kernel,
     pairs: usize,
     interval: LogInterval,

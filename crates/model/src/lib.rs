@@ -25,7 +25,6 @@ mod error;
 mod extent;
 mod fitted_line;
 mod interval;
-mod kernel_name;
 mod learned;
 mod line;
 mod linear;

@@ -58,10 +58,14 @@ mod tests {
     fn numbers_are_taken_as_they_were_added() {
         let mut bytes = Vec::new();
         let numbers = [0, 1, 127, 128, 300, u64::from(u32::MAX), u64::MAX];
-        numbers.iter().for_each(|&number| push(&mut bytes, number));
+        for number in numbers {
+            push(&mut bytes, number);
+        }
         assert_eq!(&bytes[..6], [0, 1, 127, 0x80, 1, 0xac]);
         let signed = [0, -1, 1, -64, 64, i32::MIN, i32::MAX];
-        signed.iter().for_each(|&number| push_signed(&mut bytes, i64::from(number)));
+        for number in signed {
+            push_signed(&mut bytes, i64::from(number));
+        }
         let mut rest = &bytes[..];
         assert_eq!(numbers.map(|_| take(&mut rest)), numbers.map(Some));
         assert_eq!(signed.map(|_| take_signed(&mut rest)), signed.map(Some));

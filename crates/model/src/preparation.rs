@@ -93,7 +93,6 @@ pub struct PreparationModel {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Preprocess {
-    #[serde(with = "crate::kernel_name")]
     kernel: Kernel,
     cost: PreparationCost,
 }

@@ -76,7 +76,7 @@ fn csr_vector_takes_the_mode_and_the_others_the_maximum_of_the_row_lengths() {
             // One row of 400 among 9,000 makes no difference to the mode, and the COO part of HYB is as tiny.
             StripRule::Csr => assert_eq!(a.to_bits(), b.to_bits(), "{kernel}"),
             StripRule::Ell => {
-                assert!(b > 2.0 * a, "{kernel}")
+                assert!(b > 2.0 * a, "{kernel}");
             }
             _ => assert!(b < 1.2 * a, "{kernel}"),
         }

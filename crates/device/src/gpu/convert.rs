@@ -41,7 +41,7 @@ pub(super) fn load<T: Scalar>(
         let csr = DeviceCsr::upload(gpu, a, &arrays);
         let uploaded = Seconds(start.elapsed().as_secs_f64());
         let start = Instant::now();
-        match csr.and_then(|csr| lay_out(gpu, format, csr, layout, limits)) {
+        match csr.and_then(|csr| lay_out(gpu, format, csr, &layout, limits)) {
             // Little memory is left, in pieces: without the CSR beside it the format may fit.
             Err(DeviceError::Infeasible(Infeasible::DoesNotFit { .. })) if !stays => {}
             laid => {
@@ -99,7 +99,7 @@ pub(super) fn lay_out<T: Scalar>(
     gpu: &Shared,
     format: Format,
     csr: DeviceCsr,
-    layout: Layout<T>,
+    layout: &Layout<T>,
     limits: &Limits,
 ) -> Result<DeviceMatrix, DeviceError> {
     let memory = gpu.memory();

@@ -27,11 +27,12 @@ pub(super) fn generate<T: Scalar>(
     let csr = Csr::<T>::device_bytes(nrows, nnz, T::DTYPE).0;
     let generator = format.family().generator.as_ref();
     // What lies beside the format for a while: the row offsets of drawn lengths, or the whole CSR.
-    let beside = match (format.stays_in_csr(), generator) {
-        (true, _) => 0,
-        (false, Some(_)) if rows.offsets().is_some() => 8 * (nrows + 1),
-        (false, Some(_)) => 0,
-        (false, None) => csr,
+    let beside = if format.stays_in_csr() {
+        0
+    } else if generator.is_none() {
+        csr
+    } else {
+        rows.offsets().map_or(0, |offsets| 8 * offsets.len() as u64)
     };
     let need = rows.bytes(format, T::DTYPE).0.saturating_add(beside);
     limits.check(u128::from(nnz), nnz, u128::from(need))?;
@@ -68,18 +69,17 @@ pub(super) fn generate<T: Scalar>(
         let threads = if nnz > 0 { 32 * nrows } else { 0 };
         // SAFETY: both arrays hold all entries, and the offsets are those of the rows.
         unsafe { kernels.launch("generate_entries", threads, &args)? };
-        let row_ptr = match drawn {
-            Some(drawn) => drawn,
-            None => {
-                let row_ptr = DeviceBytes::new(&memory, (nrows + 1) * gpu.offset_bytes(nnz))?;
-                let args = [nrows, matrix.row_length, row_ptr.address()];
-                // SAFETY: there is an offset for each row and one more.
-                unsafe { kernels.launch("generate_row_ptr", nrows + 1, &args)? };
-                row_ptr
-            }
+        let row_ptr = if let Some(drawn) = drawn {
+            drawn
+        } else {
+            let row_ptr = DeviceBytes::new(&memory, (nrows + 1) * gpu.offset_bytes(nnz))?;
+            let args = [nrows, matrix.row_length, row_ptr.address()];
+            // SAFETY: there is an offset for each row and one more.
+            unsafe { kernels.launch("generate_row_ptr", nrows + 1, &args)? };
+            row_ptr
         };
         gpu.gpu().synchronize()?;
         let arrays = vec![("row_ptr", row_ptr), ("col_idx", col_idx), ("values", values)];
-        lay_out(gpu, format, DeviceCsr { nrows, ncols: nrows, nnz, arrays }, layout, limits)
+        lay_out(gpu, format, DeviceCsr { nrows, ncols: nrows, nnz, arrays }, &layout, limits)
     }
 }

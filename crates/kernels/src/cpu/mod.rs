@@ -15,7 +15,7 @@ use sparsight_matrix::{Dtype, Scalar, Stored};
 use std::any::Any;
 
 /// y = A x of a kernel on a CPU.
-pub type CpuProduct<T> = for<'a> fn(CpuTask<'a, T>);
+pub type CpuProduct<T> = fn(&mut CpuTask<'_, T>);
 
 /// The same in both value types.
 #[derive(Debug, Clone, Copy)]

@@ -52,8 +52,8 @@ static RECIPE: Recipe = Recipe {
 const LANES: usize = 32;
 
 /// y = A x.
-fn product<T: Scalar>(task: CpuTask<'_, T>) {
-    let (a, block, x, y) = (task.matrix::<BroEll<T>>(), task.block, task.x, task.y);
+fn product<T: Scalar>(task: &mut CpuTask<'_, T>) {
+    let (a, block, x, y) = (task.matrix::<BroEll<T>>(), task.block, task.x, &mut *task.y);
     y.par_chunks_mut(block).enumerate().for_each(|(task, mut y)| {
         let mut row = task * block;
         while !y.is_empty() {

@@ -83,7 +83,7 @@ pub(super) const fn items(knobs: Knobs) -> u32 {
     if knobs[0] == 0 { 4 } else { knobs[0] }
 }
 
-fn product<T: Scalar>(task: CpuTask<'_, T>) {
+fn product<T: Scalar>(task: &mut CpuTask<'_, T>) {
     let a = task.matrix::<Coo<T>>();
     add_or_set(a, task.block, Start::Zero, task.x, task.y, &mut task.scratch.carries);
 }

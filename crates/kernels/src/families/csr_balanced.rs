@@ -64,9 +64,9 @@ static RECIPE: Recipe = Recipe {
 const ITEMS_A_ROW: usize = 16;
 
 /// y = A x.
-fn product<T: Scalar>(task: CpuTask<'_, T>) {
+fn product<T: Scalar>(task: &mut CpuTask<'_, T>) {
     let BalancedCsr { csr: a, tiles } = task.matrix::<BalancedCsr<T>>();
-    let (block, x, y) = (task.block, task.x, task.y);
+    let (block, x, y) = (task.block, task.x, &mut *task.y);
     let tiles_a_task = (ITEMS_A_ROW * block).div_ceil(tiles.shape().items as usize);
     let mut rest = y;
     let mut tasks = Vec::with_capacity(tiles.tiles().len().div_ceil(tiles_a_task));

@@ -9,7 +9,7 @@ use crate::cpu::{CpuProducts, CpuTask};
 use crate::family::{EVERYWHERE, Elsewhere, Family, Run, StripRule, TransferRule, blocks_of_threads};
 use crate::recipe::{LaunchStep, Recipe, Teams};
 use crate::{BLOCKS, StripUnit};
-use sparsight_matrix::{BinnedCsr, Format, RowBins, Scalar};
+use sparsight_matrix::{BinnedCsr, Format, NumberOf, RowBins, Scalar};
 
 /// Teams of threads per row of CSR, larger ones for longer rows.
 pub(super) static FAMILY: Family = Family {
@@ -71,7 +71,7 @@ static RECIPE: Recipe = Recipe {
 
 /// Thread blocks of a launch: one per segment, and for each bin as many as hold its teams. The same arithmetic stands in
 /// `csr_binned.cu`.
-fn blocks(number: &dyn Fn(&str) -> u64, block: u32) -> u64 {
+fn blocks(number: &NumberOf<'_>, block: u32) -> u64 {
     let ends = ["cut", "end_32", "end_16", "end_8", "end_4", "end_2", "end_1"].map(number);
     let bins = ends.windows(2).zip(RowBins::THREADS);
     number("segment_count")
@@ -79,7 +79,7 @@ fn blocks(number: &dyn Fn(&str) -> u64, block: u32) -> u64 {
 }
 
 /// y = A x.
-fn product<T: Scalar>(task: CpuTask<'_, T>) {
+fn product<T: Scalar>(task: &mut CpuTask<'_, T>) {
     let BinnedCsr { csr: a, bins } = task.matrix::<BinnedCsr<T>>();
     let (x, cut) = (task.x, bins.ends()[0] as usize);
     task.scratch.places.to_rows(task.block, task.y, &mut task.scratch.sums, |first, sums| {

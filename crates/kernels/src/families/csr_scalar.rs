@@ -46,7 +46,7 @@ static RECIPE: Recipe = Recipe {
 };
 
 /// y = A x with one sum a row.
-fn product<T: Scalar>(task: CpuTask<'_, T>) {
+fn product<T: Scalar>(task: &mut CpuTask<'_, T>) {
     let (a, x) = (task.matrix::<Csr<T>>(), task.x);
     by_rows(a, task.block, task.y, |cols, values| {
         let mut sum = T::default();

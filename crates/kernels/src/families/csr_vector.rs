@@ -49,8 +49,8 @@ static RECIPE: Recipe = Recipe {
 };
 
 /// y = A x with as many partial sums a row, each over every so-many-th entry.
-fn product<T: Scalar>(task: CpuTask<'_, T>) {
-    let (a, block, x, y) = (task.matrix::<Csr<T>>(), task.block, task.x, task.y);
+fn product<T: Scalar>(task: &mut CpuTask<'_, T>) {
+    let (a, block, x, y) = (task.matrix::<Csr<T>>(), task.block, task.x, &mut *task.y);
     match task.knobs[0] {
         2 => by_rows(a, block, y, |cols, values| strided::<T, 2>(cols, values, x)),
         4 => by_rows(a, block, y, |cols, values| strided::<T, 4>(cols, values, x)),

@@ -55,7 +55,7 @@ static RECIPE: Recipe = Recipe {
     is_exclusive: false,
 };
 
-fn product<T: Scalar>(task: CpuTask<'_, T>) {
+fn product<T: Scalar>(task: &mut CpuTask<'_, T>) {
     multiply(task.matrix::<Ell<T>>(), task.block, task.x, task.y);
 }
 

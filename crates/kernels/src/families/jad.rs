@@ -57,7 +57,7 @@ static RECIPE: Recipe = Recipe {
 };
 
 /// y = A x.
-fn product<T: Scalar>(task: CpuTask<'_, T>) {
+fn product<T: Scalar>(task: &mut CpuTask<'_, T>) {
     let (a, x) = (task.matrix::<Jad<T>>(), task.x);
     task.scratch.places.to_rows(task.block, task.y, &mut task.scratch.sums, |place, sums| {
         sums.fill(T::default());

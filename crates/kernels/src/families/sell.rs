@@ -89,7 +89,7 @@ static TEAM: Recipe = Recipe {
 };
 
 /// y = A x.
-fn product<T: Scalar>(task: CpuTask<'_, T>) {
+fn product<T: Scalar>(task: &mut CpuTask<'_, T>) {
     let (a, x) = (task.matrix::<Sell<T>>(), task.x);
     task.scratch
         .places

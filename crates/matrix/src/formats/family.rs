@@ -1,6 +1,6 @@
 //! What the file of a format answers: everything that the rest of the program asks about it.
 
-use super::{Csr, Layout, NamedArrays, NamedNumbers};
+use super::{Csr, Layout, NamedArrays, NamedNumbers, NumberOf};
 use crate::{Bytes, Dtype, Features, Infeasible, Limits, Scalar};
 use std::any::Any;
 use std::fmt;
@@ -51,7 +51,7 @@ pub struct Generator {
     /// Its name.
     pub routine: &'static str,
     /// Threads that have something to do; `number` looks up a number of the format.
-    pub threads: fn(number: &dyn Fn(&str) -> u64) -> u64,
+    pub threads: fn(number: &NumberOf<'_>) -> u64,
     /// What it is given behind the formula, by name.
     pub args: &'static [&'static str],
 }

@@ -27,6 +27,12 @@ pub struct Layout<T: Scalar> {
     pub most: Bytes,
 }
 
+/// Looks up a number of a format by name.
+pub type NumberOf<'n> = dyn Fn(&str) -> u64 + 'n;
+
+/// Says whether a format that is half made has become too large.
+pub type Refusal = dyn Fn(&NumberOf<'_>, &Limits) -> Result<(), Infeasible> + Send + Sync;
+
 /// A step of a [`Layout`]. Arrays and numbers go by name, the arrays of the CSR by `csr.row_ptr`, `csr.col_idx` and
 /// `csr.values`, and `null` is no array.
 pub enum Step {
@@ -49,7 +55,7 @@ pub enum Step {
         total: &'static str,
     },
     /// Refuses what turned out too large.
-    Check(Box<dyn Fn(&dyn Fn(&str) -> u64, &Limits) -> Result<(), Infeasible> + Send + Sync>),
+    Check(Box<Refusal>),
     /// Room for an array whose length is known only now.
     Room {
         /// The array.

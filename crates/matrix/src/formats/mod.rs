@@ -34,7 +34,7 @@ pub use family::{FormatFamily, FormatOf, Generator, Knob, Shape, Stored};
 pub use format::{Format, ParseFormatError};
 pub use hyb::{Hyb, HybSplit};
 pub use jad::{Jad, JadLayout};
-pub use layout::{Layout, Step};
+pub use layout::{Layout, NumberOf, Refusal, Step};
 pub use sell::{Sell, SellLayout, SellShape};
 
 pub(crate) use bro_ell::{BLOCK_ROWS, of_block};

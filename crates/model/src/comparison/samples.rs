@@ -10,7 +10,6 @@ use std::collections::{BTreeMap, BTreeSet};
 /// A kernel whose candidates are compared with the others.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Compared {
-    #[serde(with = "crate::kernel_name")]
     pub(super) kernel: Kernel,
     /// Block sizes, each an output of the trees.
     pub(super) blocks: Vec<u32>,

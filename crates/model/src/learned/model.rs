@@ -37,7 +37,6 @@ pub struct LearnedModel<L: Learner> {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(bound = "")]
 pub struct LearnedKernel<L: Learner> {
-    #[serde(with = "crate::kernel_name")]
     kernel: Kernel,
     /// Matrices learned from.
     pub matrices: usize,

@@ -1,6 +1,6 @@
 //! What is known of a profile's models before any of them is read: `models/index.json`.
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use serde::{Deserialize, Serialize};
 use sparsight_kernels::{Execution, Kernel};
 use sparsight_matrix::Dtype;
 use sparsight_model::{CutCost, PreparationModel};
@@ -54,7 +54,6 @@ pub struct KnownKernels {
     pub dtypes: Vec<Dtype>,
     /// The kernels, each with the mean of `|ln(predicted / measured)|` over held-out matrices, by which learned models are
     /// compared; `None` if it was not recorded.
-    #[serde(serialize_with = "by_name", deserialize_with = "by_kernel")]
     pub log_errors: BTreeMap<Kernel, Option<f64>>,
 }
 
@@ -64,17 +63,4 @@ impl KnownKernels {
         let error = self.log_errors.get(&kernel).filter(|_| self.dtypes.contains(&dtype))?;
         Some(error.unwrap_or(f64::INFINITY))
     }
-}
-
-fn by_name<S: Serializer>(errors: &BTreeMap<Kernel, Option<f64>>, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_map(errors.iter().map(|(kernel, error)| (kernel.to_string(), error)))
-}
-
-fn by_kernel<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<Kernel, Option<f64>>, D::Error> {
-    let errors = BTreeMap::<String, Option<f64>>::deserialize(deserializer)?.into_iter();
-    let kernel = |(name, error): (String, Option<f64>)| match name.parse::<Kernel>() {
-        Ok(kernel) => Ok((kernel, error)),
-        Err(_) => Err(de::Error::custom(format!("'{name}' is no kernel of the catalogue"))),
-    };
-    errors.map(kernel).collect()
 }

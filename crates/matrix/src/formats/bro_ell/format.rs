@@ -2,7 +2,8 @@
 
 use super::{BroEll, BroEllShape, BroEllSize};
 use crate::formats::{
-    Element, FormatFamily, FormatOf, HostArray, Knob, Layout, NamedArrays, NamedNumbers, Shape, Step, Stored,
+    Element, FormatFamily, FormatOf, HostArray, Knob, Layout, NamedArrays, NamedNumbers, NumberOf, Shape,
+    Step, Stored,
 };
 use crate::{Bytes, Csr, Features, Infeasible, Limits, Scalar};
 
@@ -82,7 +83,7 @@ impl<T: Scalar> FormatOf<T> for BroEllFormat {
             "symbols",
             "values",
         ];
-        let fits = move |number: &dyn Fn(&str) -> u64, limits: &Limits| {
+        let fits = move |number: &NumberOf<'_>, limits: &Limits| {
             BroEll::<T>::check(nrows, ncols, nnz, shape, size(number("symbol_count")), limits).map(|_| ())
         };
         Ok(Layout {
