@@ -15,7 +15,7 @@
 //! What the program answers with `--json` are the types of [`answer`].
 //!
 //! The crates below are re-exported: [`matrix`] (formats, files, features, gallery), [`kernels`] (the
-//! catalogue), [`device`] (CPU, CUDA, replay, timing) and [`model`] (predictions, pure).
+//! catalogue), [`device`] (CPU, GPUs, timing) and [`model`] (predictions, pure).
 
 pub use sparsight_device as device;
 pub use sparsight_kernels as kernels;
