@@ -113,7 +113,7 @@ fn no_other_partition_is_predicted_to_be_faster() {
     let a = matrix("kkt,n=60000,m=30000,row=100");
     let strips = Strips::of(&a, 15_008, StripDetail::All);
     let advisor = Advisor::new(&profile);
-    for model in [ModelName::Best, ModelName::StripCache] {
+    for model in [ModelName::Best, ModelName::Boosting] {
         let found = plan(&a, &all(), model, 6);
         assert_eq!((found.strips, found.rows_a_strip), (6, 15_008));
         check(&found, &a);
