@@ -1,0 +1,62 @@
+//! On a GPU: what is timed in turn with others takes as long as what is timed alone, so that `plan --run` and `measure` speak
+//! of one time.
+//!
+//! Without a driver the test says that it is skipped; `SPARSIGHT_REQUIRE_GPU=1` turns that into a failure.
+
+use sparsight::device::DeviceError;
+use sparsight::device::cuda::Cuda;
+use sparsight::kernels::Candidate;
+use sparsight::matrix::{Csr, Features, gallery::Recipe};
+use sparsight::records::Outcome;
+use sparsight::{Bench, Plan, bench, contest};
+
+/// Repetitions of both, of which the median counts: one of three may be disturbed.
+const ROUNDS: usize = 3;
+
+#[test]
+fn a_contest_takes_as_long_as_a_bench() {
+    let gpu = match Cuda::open(0) {
+        Ok(gpu) => gpu,
+        Err(error @ (DeviceError::NoDriver | DeviceError::LoaderPath { .. }))
+            if std::env::var_os("SPARSIGHT_REQUIRE_GPU").is_none() =>
+        {
+            eprintln!("skipped: {error}");
+            return;
+        }
+        Err(error) => panic!("the GPU cannot be used: {error}"),
+    };
+    let mut candidates: Vec<Candidate> =
+        ["csr-vector/t8/b256/f64", "sell/c32/s256/b128/f64", "csr-balanced/i512/b256/f64"]
+            .map(|id| id.parse().unwrap())
+            .into();
+    if sparsight::device::cuda::cusparse_version().is_ok() {
+        candidates.push("cusparse-csr/a1/f64".parse().unwrap());
+    } else {
+        eprintln!("skipped for the vendor's routines: no cuSPARSE");
+    }
+    let mut off = Vec::new();
+    // Within the L2 of any GPU, about its size, and beyond it.
+    for recipe in ["stencil2d,n=200", "fem,n=26", "stencil3d,n=150"] {
+        let a: Csr<f64> = recipe.parse::<Recipe>().unwrap().generate().unwrap();
+        let (features, how) = (Features::of(&a), Bench::default());
+        let plans: Vec<Plan> = candidates.iter().map(|&c| Plan::whole(a.nrows(), c, None)).collect();
+        let mut ratios = vec![Vec::new(); candidates.len()];
+        for _ in 0..ROUNDS {
+            let alone = bench(&gpu, (recipe, &a), &features, &candidates, &how, |_| Ok(())).unwrap();
+            let in_turn = contest(&gpu, &a, &plans, &how);
+            for ((candidate, one), ratios) in candidates.iter().zip(in_turn).zip(&mut ratios) {
+                let measured = alone.results.iter().find(|m| m.id == *candidate).expect("it was asked for");
+                let Outcome::Time { time_s, .. } = measured.outcome else { panic!("{measured:?}") };
+                ratios.push(one.unwrap().timing.time.0 / time_s.0);
+            }
+        }
+        for (candidate, mut ratios) in candidates.iter().zip(ratios) {
+            ratios.sort_by(f64::total_cmp);
+            eprintln!("{recipe} {candidate}: in turn / alone {ratios:.4?}");
+            if (ratios[ROUNDS / 2] - 1.0).abs() > 0.015 {
+                off.push(format!("{recipe} {candidate}: {ratios:.4?}"));
+            }
+        }
+    }
+    assert!(off.is_empty(), "more than 1.5 % off: {off:#?}");
+}
