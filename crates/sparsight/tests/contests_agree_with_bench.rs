@@ -1,6 +1,9 @@
 //! On a GPU: what is timed in turn with others takes as long as what is timed alone, so that `plan --run` and `measure` speak
 //! of one time.
 //!
+//! The vendor's CSR routine is held to that only beyond the L2. Within it, its time depends on who read the matrix before:
+//! docs/measuring.md, "Two kinds of warm".
+//!
 //! Without a driver the test says that it is skipped; `SPARSIGHT_REQUIRE_GPU=1` turns that into a failure.
 
 use sparsight::device::DeviceError;
@@ -35,8 +38,8 @@ fn a_contest_takes_as_long_as_a_bench() {
         eprintln!("skipped for the vendor's routines: no cuSPARSE");
     }
     let mut off = Vec::new();
-    // Within the L2 of any GPU, about its size, and beyond it.
-    for recipe in ["stencil2d,n=200", "fem,n=26", "stencil3d,n=150"] {
+    // Well within the L2 of a data centre's GPU, twice, and beyond it.
+    for (recipe, is_beyond) in [("stencil2d,n=200", false), ("fem,n=18", false), ("stencil3d,n=150", true)] {
         let a: Csr<f64> = recipe.parse::<Recipe>().unwrap().generate().unwrap();
         let (features, how) = (Features::of(&a), Bench::default());
         let plans: Vec<Plan> = candidates.iter().map(|&c| Plan::whole(a.nrows(), c, None)).collect();
@@ -53,7 +56,8 @@ fn a_contest_takes_as_long_as_a_bench() {
         for (candidate, mut ratios) in candidates.iter().zip(ratios) {
             ratios.sort_by(f64::total_cmp);
             eprintln!("{recipe} {candidate}: in turn / alone {ratios:.4?}");
-            if (ratios[ROUNDS / 2] - 1.0).abs() > 0.015 {
+            let is_held = is_beyond || !candidate.kernel.is_vendors();
+            if is_held && (ratios[ROUNDS / 2] - 1.0).abs() > 0.015 {
                 off.push(format!("{recipe} {candidate}: {ratios:.4?}"));
             }
         }

@@ -107,9 +107,10 @@ impl Sampling {
         self.stopped.is_some()
     }
 
-    /// Takes one more sample, unless it is done, where something else has run since the one before: its shorter batch is run
+    /// Takes one more sample, unless it is done, where something else has run since the one before: its longer batch is run
     /// first and thrown away. Else the longer batch of the sample would find caches full of another matrix and the shorter
-    /// one its own, and what the cold start costs would not cancel.
+    /// one its own, and what the cold start costs would not cancel. The longer one, since it takes some hundred products until
+    /// a cache holds what it will hold.
     ///
     /// # Errors
     /// The first error of `batch`.
@@ -118,7 +119,7 @@ impl Sampling {
         mut batch: impl FnMut(u32) -> Result<Seconds, DeviceError>,
     ) -> Result<(), DeviceError> {
         if !self.is_done() {
-            batch(self.alpha.max(1))?;
+            batch(self.beta)?;
         }
         self.sample(batch)
     }
