@@ -108,7 +108,7 @@ pub(crate) struct ModelFlags {
     #[arg(long, value_name = "RULE", default_value = "blend", value_parser = placement)]
     pub(crate) placement: PlacementRule,
     /// Statistic that stands for the row lengths, in strip models: mode, max, mean, median, p5, p25, p75, p90, p95, p99,
-    /// or paper, for csr-vector the mode and for a thread a row the maximum
+    /// or paper, for csr-vector the mode and for one thread per row the maximum
     #[arg(long, value_name = "STATISTIC", default_value = "paper")]
     pub(crate) row_length: RowLengthRule,
 }

@@ -2,13 +2,13 @@
 //!
 //! ```text
 //! GPU   a team of t threads a row        S = SM * Th / t          rows
-//!       a thread a non-zero (COO)        S = SM * Th              non-zeros
-//!       a thread an item (csr-balanced)  S = SM * Th              rows and non-zeros, counted together
+//!       one thread per non-zero (COO)        S = SM * Th              non-zeros
+//!       one thread per item (csr-balanced)  S = SM * Th              rows and non-zeros, counted together
 //! CPU   a worker takes tasks of rows     S = workers * 4096       rows
 //!                                        S = workers * 65536      non-zeros, or rows and non-zeros
 //! ```
-//! Sources: Guo, Wang and Chen 2014, section 3.1 (a warp a row: `SM * W`, the same since `Th = 32 W`); Wang,
-//! Gu and Li 2017 for half a warp a row. The CPU has no fixed number of slots; its strip is this project's
+//! Sources: Guo, Wang and Chen 2014, section 3.1 (one warp per row: `SM * W`, the same since `Th = 32 W`); Wang,
+//! Gu and Li 2017 for half a warp per row. The CPU has no fixed number of slots; its strip is this project's
 //! choice: a share that takes a worker some microseconds at 4 non-zeros a row, above the cost of handing it out.
 
 use crate::{DeviceFacts, DeviceKind, Kernel};

@@ -51,7 +51,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Padding beyond which ELL cannot win, derived: the worst that CSR with a thread a row can do is to fetch
+    /// Padding beyond which ELL cannot win, derived: the worst that CSR with one thread per row can do is to fetch
     /// one 32-byte sector for each 4-byte index and each 4-byte value, 8 times what it needs. An ELL that
     /// stores more than 8 entries for each non-zero moves more than that, with the same imbalance of rows.
     pub const PADDING: f64 = 8.0;

@@ -44,9 +44,9 @@ proptest! {
     #[test]
     fn every_statistic_of_row_lengths_is_that_of_the_rows_alone(lengths in runs(), strips in 1_usize..8) {
         let a = matrix(&lengths, 1);
-        let rows_a_strip = lengths.len().div_ceil(strips);
+        let rows_per_strip = lengths.len().div_ceil(strips);
         for detail in DETAILS {
-            let strips = Strips::of(&a, rows_a_strip, detail);
+            let strips = Strips::of(&a, rows_per_strip, detail);
             for range in blocks(&strips) {
                 let rows = strips.rows(&range);
                 let alone = Features::of(&a.rows(rows.start as usize..rows.end as usize));
@@ -90,9 +90,9 @@ fn outlines_of_rows_of_many_lengths_are_those_of_the_rows_alone() {
         ["power-law,n=60000,degree=9", "random,rows=30000,cols=50000,row=40", "web,n=40000", "arrow,n=9000"]
     {
         let a = text.parse::<Recipe>().unwrap().generate::<f64>().unwrap();
-        for rows_a_strip in [1_000, 7_000] {
-            let strips = Strips::of(&a, rows_a_strip, StripDetail::RowLengths);
-            for range in blocks(&strips).into_iter().step_by(if rows_a_strip == 1_000 { 11 } else { 1 }) {
+        for rows_per_strip in [1_000, 7_000] {
+            let strips = Strips::of(&a, rows_per_strip, StripDetail::RowLengths);
+            for range in blocks(&strips).into_iter().step_by(if rows_per_strip == 1_000 { 11 } else { 1 }) {
                 let rows = strips.rows(&range);
                 let alone = Features::of(&a.rows(rows.start as usize..rows.end as usize));
                 let block = strips.block(range.clone());

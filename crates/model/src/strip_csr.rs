@@ -1,4 +1,4 @@
-//! The strip model of CSR with a team of threads a row (`csr-vector`).
+//! The strip model of CSR with one team of threads per row (`csr-vector`).
 //!
 //! ```text
 //! Relationship 1, at I_1 strips        E(p)  = A p + B

@@ -1,4 +1,4 @@
-//! The strip model of kernels with a thread a row (`ell`, `csr-scalar`).
+//! The strip model of kernels with one thread per row (`ell`, `csr-scalar`).
 //!
 //! ```text
 //! at each I, over p            T = f(I) p + g(I)     the slopes f(I) lie on a line in I

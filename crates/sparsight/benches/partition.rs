@@ -44,7 +44,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             let advisor = Advisor::new(&profile);
             let plan = |executions: &[Execution]| advisor.partition(&a, &candidates, &objective(executions));
             let found = plan(&[Execution::Sequential])?;
-            let features = time(|| drop(black_box(features(&a, found.rows_a_strip as usize, detail))))?;
+            let features = time(|| drop(black_box(features(&a, found.rows_per_strip as usize, detail))))?;
             let of = |executions: &[Execution]| {
                 let whole = time(|| drop(black_box(plan(executions))))?;
                 Ok::<_, Box<dyn Error>>(Seconds(whole.0 - features.0))
@@ -59,8 +59,8 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 /// What a plan needs to know of the matrix.
-fn features(a: &Csr<f64>, rows_a_strip: usize, detail: StripDetail) -> (Features, Strips) {
-    (Features::of(a), Strips::of(a, rows_a_strip, detail))
+fn features(a: &Csr<f64>, rows_per_strip: usize, detail: StripDetail) -> (Features, Strips) {
+    (Features::of(a), Strips::of(a, rows_per_strip, detail))
 }
 
 fn time(work: impl FnMut()) -> Result<Seconds, Box<dyn Error>> {

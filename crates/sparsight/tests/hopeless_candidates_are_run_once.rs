@@ -28,7 +28,7 @@ fn measured(recipe: &str, hopeless: Option<f64>) -> (CorpusRecord, usize, f64, V
 
 #[test]
 fn they_keep_their_time_and_cost_one_product_beside_the_check() {
-    // COO takes 3 us on it, a thread a row 150 times as long.
+    // COO takes 3 us on it, one thread per row 150 times as long.
     let recipe = "arrow,n=2000,width=2";
     let (whole, batches, busy_s, _) = measured(recipe, None);
     let (brief, brief_batches, brief_s, order) = measured(recipe, Some(HOPELESS));

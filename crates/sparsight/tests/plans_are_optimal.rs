@@ -42,7 +42,7 @@ fn check(plan: &Partitioning, a: &Csr<f64>) {
         let mut row = 0;
         for part in parts {
             assert_eq!(part.rows.start, row, "without a gap");
-            assert_eq!(part.rows.start, part.strips.start as u64 * plan.rows_a_strip);
+            assert_eq!(part.rows.start, part.strips.start as u64 * plan.rows_per_strip);
             let rows = part.rows.start as usize..part.rows.end as usize;
             assert_eq!(part.nnz, a.row_ptr()[rows.end] - a.row_ptr()[rows.start]);
             row = part.rows.end;
@@ -115,7 +115,7 @@ fn no_other_partition_is_predicted_to_be_faster() {
     let advisor = Advisor::new(&profile);
     for model in [ModelName::Best, ModelName::Boosting] {
         let found = plan(&a, &all(), model, 6);
-        assert_eq!((found.strips, found.rows_a_strip), (6, 15_008));
+        assert_eq!((found.strips, found.rows_per_strip), (6, 15_008));
         check(&found, &a);
         let objective = Objective { model: Some(model), ..Objective::default() };
         let time = |start: usize, end: usize, fits: &dyn Fn(&Candidate) -> bool| {

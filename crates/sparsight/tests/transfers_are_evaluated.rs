@@ -1,4 +1,4 @@
-//! Two made-up devices of equal strips: the second takes twice as long with a thread a row of CSR and four times as long
+//! Two made-up devices of equal strips: the second takes twice as long with one thread per row of CSR and four times as long
 //! with ELL, in everything. The transfer between them is exact; every other number is worked by hand.
 
 use serde_json::json;

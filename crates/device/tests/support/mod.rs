@@ -25,12 +25,20 @@ pub fn gpu() -> Option<Cuda> {
 
 /// Calls `hold` with every real matrix in the folder that `SPARSIGHT_MATRICES` names, else the one beside the
 /// checkout; says so where there is none.
+///
+/// # Panics
+/// If the folder that was named is not there, or one that is there holds no matrix.
 pub fn for_each_real_matrix(mut hold: impl FnMut(&str, &Csr<f64>)) {
     let beside = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/matrices/small");
     let folder = std::env::var_os("SPARSIGHT_MATRICES").map_or(beside, PathBuf::from);
-    let Ok(files) = std::fs::read_dir(&folder) else {
-        eprintln!("skipped: no matrices in {}", folder.display());
-        return;
+    let files = match std::fs::read_dir(&folder) {
+        Ok(files) => files,
+        Err(error) => {
+            let is_named = std::env::var_os("SPARSIGHT_MATRICES").is_some();
+            assert!(!is_named, "SPARSIGHT_MATRICES: {}: {error}", folder.display());
+            eprintln!("skipped: no folder {}", folder.display());
+            return;
+        }
     };
     let mut count = 0;
     for path in files.map(|f| f.unwrap().path()).filter(|p| p.extension().is_some_and(|e| e == "npz")) {
@@ -38,6 +46,7 @@ pub fn for_each_real_matrix(mut hold: impl FnMut(&str, &Csr<f64>)) {
         hold(&path.display().to_string(), &a);
         count += 1;
     }
+    assert!(count > 0, "no .npz in {}", folder.display());
     eprintln!("{count} matrices of {}", folder.display());
 }
 

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 /// Columns of x that one memory sector of 32 bytes holds in f32; the unit in which `x_reuse` thinks.
 const SECTOR_COLUMNS: u32 = 8;
 
-/// What a warp looks at with a thread a row. As the next one chosen, for a cost that stays below that of a product on
+/// What a warp looks at with one thread per row. As the next one chosen, for a cost that stays below that of a product on
 /// matrices worth asking about: together they look at 262,144 non-zeros at the most.
 const WARP: Sampling = Sampling { rows: 32, most: 1024, pieces: 128 };
 /// What a multiprocessor looks at while its first-level cache holds x: its resident rows, or fewer if they are long.
@@ -167,7 +167,7 @@ mod tests {
         let f = features(4, 64, vec![0, 3, 5, 5, 8], vec![0, 3, 5, 1, 40, 4, 6, 44]);
         let l = f.locality.unwrap();
         assert_eq!((l.min_distance, l.max_distance), (2, 39));
-        // One warp with a thread a row, of 3 steps. With 2 threads: 2. From 8 threads on, 4 rows a warp, again 1; 16: two
+        // One warp with one thread per row, of 3 steps. With 2 threads: 2. From 8 threads on, 4 rows a warp, again 1; 16: two
         // warps of 1; 32: three warps of 1 and one of 0.
         assert_eq!(l.team_steps, [3, 2, 1, 1, 2, 3]);
         // Groups of 8 columns: 0 and 5. Of 4 columns: 0, 1, 10 and 11.

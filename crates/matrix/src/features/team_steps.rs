@@ -1,11 +1,11 @@
 //! How many steps warps take when teams of threads go along rows, from row lengths in their order.
 //!
 //! ```text
-//! rows of 3, 1, 5, 0 non-zeros     a thread a row, 4 rows a warp: 5 steps, since a warp waits for its longest row
+//! rows of 3, 1, 5, 0 non-zeros     one thread per row, 4 rows a warp: 5 steps, since a warp waits for its longest row
 //!                                  2 threads a row, 2 rows a warp: max(2, 1) + max(3, 0) = 5 steps
 //! ```
 
-/// Rows of a warp with a thread a row: the threads of a warp.
+/// Rows of a warp with one thread per row: the threads of a warp.
 pub(super) const WARP: usize = 32;
 
 /// Steps of all warps with 1, 2, 4, 8, 16 and 32 threads a row.

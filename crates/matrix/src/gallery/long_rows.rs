@@ -1,11 +1,11 @@
-//! A diagonal and a few long rows: the matrix on which a thread a row is worst.
+//! A diagonal and a few long rows: the matrix on which one thread per row is worst.
 
 use super::generator::{Generator, Parameter, Size};
 use super::random::Rng;
 
 pub(super) const LONG_ROWS: Generator = Generator {
     name: "long-rows",
-    summary: "diagonal and a few long rows among them: integral constraints, worst case of a thread a row",
+    summary: "diagonal and a few long rows among them: integral constraints, worst case of one thread per row",
     parameters: &[
         Parameter::dimension("n", 300_000, "rows"),
         Parameter::dimension("long", 10, "long rows, evenly spaced"),

@@ -41,7 +41,7 @@ pub enum StripDetail {
 /// A matrix cut into strips of equally many rows (the last one may have fewer), each one summarised.
 #[derive(Debug, Clone)]
 pub struct Strips {
-    rows_a_strip: usize,
+    rows_per_strip: usize,
     nrows: usize,
     detail: StripDetail,
     /// All row lengths that occur, increasing; a strip names them by their place here.
@@ -62,23 +62,23 @@ struct Summary {
 }
 
 impl Strips {
-    /// Summarises every `rows_a_strip` rows of `a`. O(nnz), in parallel.
+    /// Summarises every `rows_per_strip` rows of `a`. O(nnz), in parallel.
     ///
     /// # Panics
     /// If a strip has no rows.
-    pub fn of<T: Scalar>(a: &Csr<T>, rows_a_strip: usize, detail: StripDetail) -> Self {
-        assert!(rows_a_strip > 0, "a strip has at least one row");
+    pub fn of<T: Scalar>(a: &Csr<T>, rows_per_strip: usize, detail: StripDetail) -> Self {
+        assert!(rows_per_strip > 0, "a strip has at least one row");
         let nrows = a.nrows();
         let summary = |strip: usize| {
-            let start = strip * rows_a_strip;
-            let rows = Rows { a, range: start..(start + rows_a_strip).min(nrows) };
+            let start = strip * rows_per_strip;
+            let rows = Rows { a, range: start..(start + rows_per_strip).min(nrows) };
             match detail {
                 StripDetail::RowLengths => Features::outline_of_rows(&rows),
                 StripDetail::All => Features::of_rows(&rows),
             }
         };
         let summaries: Vec<(Features, RowLengths)> =
-            (0..nrows.div_ceil(rows_a_strip)).into_par_iter().map(summary).collect();
+            (0..nrows.div_ceil(rows_per_strip)).into_par_iter().map(summary).collect();
         let mut lengths: Vec<u64> =
             summaries.iter().flat_map(|(_, lengths)| lengths.counts().iter().map(|c| c.0)).collect();
         lengths.sort_unstable();
@@ -99,9 +99,9 @@ impl Strips {
         for Summary { counts, tallied, .. } in &mut summaries {
             tallied.extend(counts.iter().filter(|count| needed[count.0 as usize]));
         }
-        let border = |strip: usize| a.row_ptr()[(strip * rows_a_strip).min(nrows)];
-        let starts = (0..=nrows.div_ceil(rows_a_strip)).map(border).collect();
-        Self { rows_a_strip, nrows, detail, lengths, summaries, starts }
+        let border = |strip: usize| a.row_ptr()[(strip * rows_per_strip).min(nrows)];
+        let starts = (0..=nrows.div_ceil(rows_per_strip)).map(border).collect();
+        Self { rows_per_strip, nrows, detail, lengths, summaries, starts }
     }
 
     /// Number of strips N; 0 without rows.
@@ -110,13 +110,13 @@ impl Strips {
     }
 
     /// Rows of a strip; the last one may have fewer.
-    pub fn rows_a_strip(&self) -> usize {
-        self.rows_a_strip
+    pub fn rows_per_strip(&self) -> usize {
+        self.rows_per_strip
     }
 
     /// Rows of neighbouring strips.
     pub fn rows(&self, strips: &Range<usize>) -> Range<u64> {
-        let row = |strip: usize| (strip * self.rows_a_strip).min(self.nrows) as u64;
+        let row = |strip: usize| (strip * self.rows_per_strip).min(self.nrows) as u64;
         row(strips.start)..row(strips.end)
     }
 

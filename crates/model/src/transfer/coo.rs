@@ -11,7 +11,7 @@ use super::{Relative, Role};
 use serde::{Deserialize, Serialize};
 use sparsight_matrix::Seconds;
 
-/// What was measured of one candidate with a thread a non-zero.
+/// What was measured of one candidate with one thread per non-zero.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct CooParameters {
     /// S, non-zeros.

@@ -1,4 +1,4 @@
-//! Transfer of CSR with a team of threads a row: section 4.1 of Guo and Wang 2013.
+//! Transfer of CSR with one team of threads per row: section 4.1 of Guo and Wang 2013.
 //!
 //! ```text
 //! P = P1 P2
@@ -31,7 +31,7 @@ use crate::Line;
 use serde::{Deserialize, Serialize};
 use sparsight_matrix::Seconds;
 
-/// What was measured of one candidate with a team of threads a row: the first rows of the paper's Table II.
+/// What was measured of one candidate with one team of threads per row: the first rows of the paper's Table II.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct CsrParameters {
     /// S, rows.

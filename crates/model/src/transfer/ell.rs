@@ -1,4 +1,4 @@
-//! Transfer of kernels with a thread a row: section 4.2 of Guo and Wang 2013.
+//! Transfer of kernels with one thread per row: section 4.2 of Guo and Wang 2013.
 //!
 //! ```text
 //! P = (C_tar / C_ref) (S_ref / S_tar)        T_init = B = E(I) - C X1 I        on each device, with its own I = ceil(n / S)
@@ -14,7 +14,7 @@ use crate::Line;
 use serde::{Deserialize, Serialize};
 use sparsight_matrix::Seconds;
 
-/// What was measured of one candidate with a thread a row.
+/// What was measured of one candidate with one thread per row.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct EllParameters {
     /// S, rows.

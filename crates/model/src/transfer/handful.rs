@@ -37,7 +37,7 @@ pub struct HandfulPoint {
     pub strips: u64,
 }
 
-/// p of a thread a row, and of a team of threads on a device without a threshold.
+/// p of one thread per row, and of a team of threads on a device without a threshold.
 pub(super) const fn row_lengths() -> [u64; 3] {
     [SHORTEST, 64, 256]
 }

@@ -9,8 +9,8 @@
 //! | `hyb` | HYB | those of `ell` and `coo` |
 //! | `sell`, `bro-ell` | ELL | those of `ell` |
 //!
-//! The paper has CSR with a warp a row, ELL, COO and HYB. What is added follows the strip models: a team of t threads is a
-//! warp with another strip, and a thread a row is ELL. SELL-C-sigma and BRO-ELL have no benchmark matrices of their own; on
+//! The paper has CSR with one warp per row, ELL, COO and HYB. What is added follows the strip models: a team of t threads is a
+//! warp with another strip, and one thread per row is ELL. SELL-C-sigma and BRO-ELL have no benchmark matrices of their own; on
 //! rows of one length SELL is ELL slice by slice, and what packing saves BRO-ELL is in the time on the reference: only
 //! the ratio of the two devices is borrowed. That takes it for granted that unpacking costs as much, beside
 //! memory, on the one device as on the other. csr-binned gives threads to non-zeros in proportion, as csr-balanced does.
@@ -21,14 +21,14 @@ use sparsight_kernels::Kernel;
 /// How a kernel is transferred.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TransferRule {
-    /// Section 4.1, a team of threads a row.
+    /// Section 4.1, one team of threads per row.
     Csr,
-    /// Section 4.2, a thread a row.
+    /// Section 4.2, one thread per row.
     Ell {
         /// Kernel whose benchmark matrices stand for it.
         measured: Kernel,
     },
-    /// Section 4.3, a thread a non-zero, or a row or non-zero.
+    /// Section 4.3, one thread per non-zero, or a row or non-zero.
     Coo {
         /// Kernel whose benchmark matrices stand for it.
         measured: Kernel,

@@ -66,7 +66,7 @@ impl PlannedMatrix {
             matrix: MatrixSummary::of(name, &planned.features),
             model: planned.model,
             strips: planned.strips,
-            strip_rows: planned.rows_a_strip,
+            strip_rows: planned.rows_per_strip,
             single: planned.strategies.first().map(|strategy| (&strategy.single).into()),
             strategies: planned.strategies.iter().map(PlannedStrategy::from).collect(),
             measured: Vec::new(),

@@ -68,7 +68,7 @@ pub struct Partitioning {
     /// Strips that the rows were cut into.
     pub strips: usize,
     /// Rows of a strip; the last one may have fewer.
-    pub rows_a_strip: u64,
+    pub rows_per_strip: u64,
     /// The best strategy of each execution asked for; without those for which no candidate is possible.
     pub strategies: Vec<Strategy>,
 }
@@ -176,9 +176,10 @@ impl Advisor<'_> {
         let limits = Limits::with_memory(facts.memory_bytes);
         let whole = Features::of(a);
         let blocks = BlockPredictor::new(predictor, candidates, &whole, limits);
-        let rows_a_strip = strip_rows::rows_a_strip(a.nrows(), facts, objective.strips, blocks.is_prepared());
+        let rows_per_strip =
+            strip_rows::rows_per_strip(a.nrows(), facts, objective.strips, blocks.is_prepared());
         let detail = if blocks.is_prepared() { StripDetail::RowLengths } else { StripDetail::All };
-        let strips = Strips::of(a, rows_a_strip, detail);
+        let strips = Strips::of(a, rows_per_strip, detail);
         let (profile, cut_always) = (self.profile(), objective.cut_always);
         let planner = Planner { profile, model, predictor, candidates, limits, cut_always, whole, strips };
         let strategies = planner.strategies(&blocks, &objective.executions);
@@ -187,8 +188,8 @@ impl Advisor<'_> {
             let missing = Missing::Model { model, dtype: T::DTYPE };
             return Err(Error::Lacking { profile: self.profile().name.clone(), missing });
         }
-        let (strips, rows_a_strip) = (planner.strips.count(), rows_a_strip as u64);
-        Ok(Partitioning { model, features: planner.whole, strips, rows_a_strip, strategies })
+        let (strips, rows_per_strip) = (planner.strips.count(), rows_per_strip as u64);
+        Ok(Partitioning { model, features: planner.whole, strips, rows_per_strip, strategies })
     }
 }
 

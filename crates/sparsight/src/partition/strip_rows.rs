@@ -1,7 +1,7 @@
 //! How many rows a strip has.
 //!
 //! ```text
-//! the paper's S_CSR      rows that the device works on at one moment with a warp a row
+//! the paper's S_CSR      rows that the device works on at one moment with one warp per row
 //! strips of k S_CSR      k the least with which there are no more strips than can be afforded
 //! ```
 //! The paper takes `S_CSR`, or `S_ELL` = 32 `S_CSR` where there would be a huge number of blocks. Between the two lie
@@ -22,7 +22,7 @@ const ASKED: usize = 48;
 const WARP: usize = 32;
 
 /// Rows of a strip, at least 1. `wanted`: most strips that were asked for.
-pub(super) fn rows_a_strip(
+pub(super) fn rows_per_strip(
     nrows: usize,
     facts: &DeviceFacts,
     wanted: Option<NonZeroUsize>,
@@ -45,11 +45,11 @@ mod tests {
     fn strips_are_the_papers_until_there_are_too_many() {
         // S_CSR of an H200: 132 multiprocessors with 64 warps.
         let facts = Profile::shipped("nvidia-h200").unwrap().device.facts;
-        let rows = |nrows, is_prepared| rows_a_strip(nrows, &facts, None, is_prepared) / 8448;
+        let rows = |nrows, is_prepared| rows_per_strip(nrows, &facts, None, is_prepared) / 8448;
         assert_eq!((rows(0, true), rows(1_000_000, true), rows(8448 * 1500, true)), (1, 1, 1));
         assert_eq!((rows(8448 * 1500 + 1, true), rows(8448 * 3001, true)), (2, 3));
         assert_eq!((rows(8448 * 48, false), rows(8448 * 49, false), rows(8448 * 1489, false)), (1, 2, 32));
-        let asked = |nrows, strips| rows_a_strip(nrows, &facts, NonZeroUsize::new(strips), false);
+        let asked = |nrows, strips| rows_per_strip(nrows, &facts, NonZeroUsize::new(strips), false);
         assert_eq!((asked(1000, 10), asked(1000, 1), asked(5, 10), asked(0, 3)), (128, 1024, 32, 32));
     }
 }

@@ -18,7 +18,7 @@ pub(super) fn print(planned: &Planned, profile: &Profile, context: &Context) -> 
     out.line(format_args!(
         "{} of {}",
         counted(plan.strips as u64, "strip"),
-        counted(plan.rows_a_strip, "row")
+        counted(plan.rows_per_strip, "row")
     ))?;
     let Some(Strategy { single, .. }) = plan.strategies.first() else {
         out.line("")?;
