@@ -2,15 +2,17 @@
 //! layouts, arguments in their order. Without g++ it is skipped; `SPARSIGHT_REQUIRE_GXX=1` turns that into a failure.
 
 mod emulator;
+mod toy;
 
 use emulator::matrices::{awkward, matrix, wide_differences};
 use emulator::{EmulatedGpu, Order, gxx_is_missing};
+use sparsight_device::cpu::Cpu;
 use sparsight_device::gpu::{ConvertOn, DeviceMatrix, GpuDevice};
 use sparsight_device::{Device, DeviceError, Partition, Product, random_x};
 use sparsight_kernels::{
     BenchmarkMatrix, Candidate, Execution, FUSED_PARTS, Format, Kernel, Placement, RowLengthDistribution,
 };
-use sparsight_matrix::{Csr, HostArray, Limits, Reference, Scalar, Stored, mix, reference};
+use sparsight_matrix::{Csr, Dtype, HostArray, Limits, Reference, Scalar, Stored, mix, reference};
 
 /// A x, and -2 A x + 8 (A x / 2) = 2 A x: powers of two scale without rounding.
 fn hold<T: Scalar>(product: &dyn Product<T>, what: &str, x: &[T], expected: &Reference) {
@@ -60,6 +62,27 @@ fn every_kernel_with_wide_offsets_matches_the_reference_with_blocks_and_warps_in
 #[test]
 fn every_kernel_matches_the_reference_with_a_launch_for_each_block() {
     check_all::<f64>(64, Order::InPieces, EmulatedGpu::with_wide_offsets);
+}
+
+/// What a contributor does who adds one: a `Family`, and nothing else.
+#[test]
+fn a_family_of_a_test_runs_like_those_of_the_catalogue() {
+    let kernel = toy::kernel();
+    assert!(Kernel::all().all(|known| known != kernel) && "toy".parse::<Kernel>().is_err());
+    let candidate = Candidate { kernel, block: 64, dtype: Dtype::F64 };
+    assert_eq!(candidate.to_string(), "toy/b64/f64");
+    let hold_on = |device: &dyn Device<f64>, where_: &str| {
+        for (what, lengths) in awkward() {
+            let a = matrix::<f64>(&lengths);
+            let x = random_x::<f64>(a.ncols(), 3);
+            let product = device.load_parts(&a, &Partition::whole(a.nrows(), candidate)).unwrap();
+            hold(product.as_ref(), &format!("{candidate} on '{what}', {where_}"), &x, &reference(&a, &x));
+        }
+    };
+    hold_on(&Cpu::with_threads(2).unwrap(), "on the CPU");
+    if !gxx_is_missing() {
+        hold_on(&EmulatedGpu::device(Order::Backwards), "emulated");
+    }
 }
 
 /// `count` parts of `nrows` rows at places that follow from `seed`: equal ones where there are rows enough, so that few
