@@ -1,4 +1,7 @@
 //! Products that must not run at the same time, in streams of several owners: an event between them.
+//!
+//! Only our own stream is known by its handle. Another's handle may stand for several streams, as that of the stream of each
+//! thread does, or for a new one where an old one was.
 
 use super::context::{Context, named};
 use crate::DeviceError;
@@ -6,7 +9,7 @@ use crate::gpu::{Fence, Stream};
 use cudarc::driver::{result, sys};
 use std::sync::Arc;
 
-/// Orders products by an event. In one stream they follow each other by themselves, and nothing is recorded in our own.
+/// Orders products by an event. In our own stream they follow each other by themselves, and nothing is recorded.
 #[derive(Debug)]
 pub(super) struct StreamFence {
     context: Arc<Context>,
@@ -42,7 +45,7 @@ impl StreamFence {
 impl Fence for StreamFence {
     fn enter(&mut self, stream: Option<Stream<'_>>) -> Result<(), DeviceError> {
         let stream = self.raw(stream);
-        if stream == self.last {
+        if stream == self.last && stream == self.context.stream() {
             return Ok(());
         }
         let _entered = self.context.enter()?;
@@ -62,7 +65,13 @@ impl Fence for StreamFence {
             return Ok(());
         }
         let _entered = self.context.enter()?;
-        self.record(stream)
+        let recorded = self.record(stream);
+        if recorded.is_err() {
+            // Without an event, whoever comes next must find nothing running.
+            // SAFETY: the caller's stream is alive.
+            let _ = unsafe { result::stream::synchronize(stream) };
+        }
+        recorded
     }
 }
 

@@ -73,8 +73,9 @@ impl crate::gpu::Module for Module {
             Parameters::OneStruct => 1,
         };
         assert!(parameters <= MAX_ARGS, "at most {MAX_ARGS} parameters");
-        for (pointer, arg) in pointers.iter_mut().zip(args).take(parameters) {
-            *pointer = std::ptr::from_ref(arg).cast_mut().cast();
+        for (at, pointer) in pointers.iter_mut().enumerate().take(parameters) {
+            // With all that follows: one struct reaches to the end.
+            *pointer = args[at..].as_ptr().cast_mut().cast();
         }
         // SAFETY: the module is loaded; the kernel has as many parameters as there are arguments, none wider than 8
         // bytes, or one struct of all of them, which the driver copies before it returns. That the arguments fit what

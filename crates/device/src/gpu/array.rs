@@ -159,7 +159,8 @@ impl<T: Copy> DeviceArray<T> {
 }
 
 impl<T: Scalar> DeviceArray<T> {
-    /// A copy on the host, after everything queued before it.
+    /// A copy on the host, after everything that was queued before it in the stream of its own device. For other streams, those
+    /// of another `Cuda` on the same GPU among them, whoever reads waits by himself.
     ///
     /// # Errors
     /// [`DeviceError::Driver`].

@@ -204,7 +204,7 @@ impl GpuDevice {
     ///
     /// # Errors
     /// [`DeviceError::Infeasible`] if there is not that much memory.
-    pub fn upload<T: Copy>(&self, data: &[T]) -> Result<DeviceArray<T>, DeviceError> {
+    pub fn upload<T: Scalar>(&self, data: &[T]) -> Result<DeviceArray<T>, DeviceError> {
         DeviceArray::of(&self.shared.memory(), data)
     }
 }

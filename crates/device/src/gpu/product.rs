@@ -34,8 +34,9 @@ pub(super) struct GpuProduct<T: Scalar> {
     blocks: Vec<DeviceMatrix>,
     /// Where two products at once would share memory between thread blocks.
     fence: Option<Mutex<Box<dyn Fence>>>,
-    /// x and y for products with vectors on the host and for timing, made when first needed.
-    own: Mutex<Option<(DeviceArray<T>, DeviceArray<T>)>>,
+    /// Pairs of x and y for products with vectors on the host and for timing that nobody uses now: as many are made as threads
+    /// multiply at once.
+    own: Mutex<Vec<(DeviceArray<T>, DeviceArray<T>)>>,
     preparation: Preparation,
 }
 
@@ -128,23 +129,25 @@ impl<T: Scalar> GpuProduct<T> {
             blocks.push(block);
         }
         let size = (a.nrows(), a.ncols());
-        let mut own = None;
+        let mut own = Vec::new();
         let work = match (partition.parts(), partition.execution()) {
             ([(_, Candidate { kernel, .. })], _) if kernel.is_vendors() => {
                 let routine = kernel.vendor().expect("it is the vendor's");
-                let (x, y) = own.insert(gpu.vectors::<T>(size, 0)?);
+                let (x, y) = gpu.vectors::<T>(size, 0)?;
                 let v = Vectors { x: x.address(), y: y.address(), alpha: 1.0, beta: 0.0 };
                 // SAFETY: the arrays stand beside the product, behind it, and are dropped after it.
                 let product = unsafe { gpu.gpu().vendor(routine, &blocks[0], T::DTYPE, &v)? };
-                gpu.poison(y)?;
+                gpu.poison(&y)?;
+                own.push((x, y));
                 preparation.convert.0 += product.preprocess().0;
                 Work::Vendors(product)
             }
             (parts, Execution::Sequential) => Work::Ours(sequential::<T>(gpu, parts, &blocks)?),
             (parts, Execution::Fused) => Work::Ours(fused::<T>(gpu, parts, &blocks)?.into_iter().collect()),
         };
+        // All products of one matrix share the buffer that the vendor's library asked for.
         let is_exclusive =
-            |(_, c): &(_, Candidate)| c.kernel.recipe().is_some_and(|recipe| recipe.is_exclusive);
+            |(_, c): &(_, Candidate)| c.kernel.recipe().is_none_or(|recipe| recipe.is_exclusive);
         let fence = partition
             .parts()
             .iter()
@@ -167,26 +170,29 @@ impl<T: Scalar> GpuProduct<T> {
             fence.enter(stream)?;
         }
         // SAFETY: as the caller promises.
-        unsafe {
+        let queued = unsafe {
             match &self.work {
-                Work::Ours(launches) => launches.iter().try_for_each(|part| part.queue(v, stream))?,
-                Work::Vendors(product) => product.queue(v, stream)?,
+                Work::Ours(launches) => launches.iter().try_for_each(|part| part.queue(v, stream)),
+                Work::Vendors(product) => product.queue(v, stream),
             }
-        }
-        fence.map_or(Ok(()), |mut fence| fence.leave(stream))
+        };
+        // Also where only some of it was queued.
+        let left = fence.map_or(Ok(()), |mut fence| fence.leave(stream));
+        queued.and(left)
     }
 
-    /// Gives `with` x and y of its own.
+    /// Gives `with` x and y that nobody else uses meanwhile. No lock is held: a large copy runs on the thread pool, whose
+    /// threads may meanwhile be given another product with this matrix.
     fn with_own<R>(
         &self,
         with: impl FnOnce(&mut DeviceArray<T>, &mut DeviceArray<T>) -> Result<R, DeviceError>,
     ) -> Result<R, DeviceError> {
-        let mut own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
-        if own.is_none() {
-            *own = Some(self.gpu.vectors(self.size, 0)?);
-        }
-        let (x, y) = own.as_mut().expect("just made");
-        with(x, y)
+        let own = || self.own.lock().unwrap_or_else(PoisonError::into_inner);
+        let unused = own().pop();
+        let mut pair = unused.map_or_else(|| self.gpu.vectors(self.size, 0), Ok)?;
+        let done = with(&mut pair.0, &mut pair.1);
+        own().push(pair);
+        done
     }
 }
 

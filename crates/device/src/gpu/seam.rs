@@ -208,7 +208,7 @@ pub trait VendorProduct: Debug + Send + Sync {
 /// Lets products that must not run at the same time follow each other, in whichever streams they are queued.
 pub trait Fence: Debug + Send {
     /// What is queued in `stream` from now on begins when everything between the last [`Fence::enter`] and
-    /// [`Fence::leave`] has ended. It costs nothing where the stream is the same.
+    /// [`Fence::leave`] has ended. It costs nothing where both are the device's own stream.
     ///
     /// # Errors
     /// A failed call.

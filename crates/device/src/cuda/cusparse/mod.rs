@@ -49,7 +49,7 @@ impl Library {
         Ok(library)
     }
 
-    /// Queues what `queue` queues in `stream` instead of the context's own; one thread at a time.
+    /// Queues what `queue` queues in `stream`, or in the context's own; one thread at a time.
     pub(super) fn in_stream(
         &self,
         stream: Option<CUstream>,
@@ -57,15 +57,11 @@ impl Library {
     ) -> Result<(), DeviceError> {
         let _entered = self.context.enter()?;
         let _alone = self.alone.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(stream) = stream else { return queue() };
-        let set = |stream: CUstream| {
-            // SAFETY: the handle is alive, and so is the stream while something is queued in it.
-            named("cusparseSetStream", unsafe { sys::cusparseSetStream(self.raw, stream.cast()) })
-        };
-        set(stream)?;
-        let queued = queue();
-        set(self.context.stream())?;
-        queued
+        let stream = stream.unwrap_or(self.context.stream());
+        // Said each time: what the call before has set is of no meaning then, whichever way it ended.
+        // SAFETY: the handle is alive, and so is the stream while something is queued in it.
+        named("cusparseSetStream", unsafe { sys::cusparseSetStream(self.raw, stream.cast()) })?;
+        queue()
     }
 }
 

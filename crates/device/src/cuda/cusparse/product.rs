@@ -38,12 +38,13 @@ const WIDE: sys::cusparseIndexType_t = sys::cusparseIndexType_t::CUSPARSE_INDEX_
 /// The arrays of A outlive it: it belongs to whoever holds them.
 #[derive(Debug)]
 pub(in crate::cuda) struct Product<T> {
-    library: Arc<Library>,
     /// Bytes of y.
     y_bytes: usize,
     /// `None` without non-zeros: then y is 0, and the library is not asked.
     call: Option<Mutex<Call<T>>>,
     preprocess: Seconds,
+    /// Dropped last: the descriptors are its.
+    library: Arc<Library>,
 }
 
 impl<T: Scalar> Product<T> {
@@ -71,13 +72,15 @@ impl<T: Scalar> Product<T> {
         let size = |name| matrix.number(name).expect("every matrix has rows and columns");
         let (nrows, ncols) = (size("nrows"), size("ncols"));
         let described = Described::new(routine, matrix, T::DTYPE, (nrows, ncols), context)?;
-        let call = match described {
-            Some(matrix) => {
-                let (x, y) = (Vector::new::<T>(vectors.x, ncols)?, Vector::new::<T>(vectors.y, nrows)?);
-                Some(Mutex::new(Call::new(library, routine, matrix, x, y)?))
-            }
-            None => None,
-        };
+        let mut call = None;
+        if let Some(matrix) = described {
+            let (x, y) = (Vector::new::<T>(vectors.x, ncols)?, Vector::new::<T>(vectors.y, nrows)?);
+            // The handle is in the context's own stream meanwhile, for which it is waited below.
+            library.in_stream(None, || {
+                call = Some(Mutex::new(Call::new(library, routine, matrix, x, y)?));
+                Ok(())
+            })?;
+        }
         context.synchronize()?;
         let preprocess = Seconds(start.elapsed().as_secs_f64());
         let y_bytes = nrows as usize * size_of::<T>();
@@ -239,6 +242,7 @@ impl Described {
         let number = |name| matrix.number(name).expect("the format has the numbers that the library is told");
         let nnz = number("nnz");
         limit("columns", ncols)?;
+        limit("rows", nrows)?;
         if nnz == 0 {
             return Ok(None);
         }
