@@ -194,7 +194,7 @@ impl Cuda {
     /// # Errors
     /// [`DeviceError::Infeasible`] if there is not that much memory.
     pub fn upload<T: Element>(&self, data: &[T]) -> Result<crate::gpu::DeviceArray<T>, DeviceError> {
-        self.device.upload(data)
+        self.device.upload_numbers(data)
     }
 
     /// The device's own stream, in which everything runs for which no other is named.

@@ -205,6 +205,11 @@ impl GpuDevice {
     /// # Errors
     /// [`DeviceError::Infeasible`] if there is not that much memory.
     pub fn upload<T: Scalar>(&self, data: &[T]) -> Result<DeviceArray<T>, DeviceError> {
+        self.upload_numbers(data)
+    }
+
+    /// The same for any numbers without padding.
+    pub(crate) fn upload_numbers<T: Copy>(&self, data: &[T]) -> Result<DeviceArray<T>, DeviceError> {
         DeviceArray::of(&self.shared.memory(), data)
     }
 }
