@@ -14,6 +14,7 @@ mod date;
 mod error;
 mod partition;
 mod product;
+mod stock;
 
 pub use check::{check, random_x};
 pub use date::today;

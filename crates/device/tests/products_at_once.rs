@@ -1,11 +1,12 @@
 //! One matrix, several products at once: from the threads of a pool that also copies, and in two streams.
 //!
-//! Without a driver every test says that it is skipped; `SPARSIGHT_REQUIRE_GPU=1` turns that into a failure.
+//! Without a driver what needs a GPU says that it is skipped; `SPARSIGHT_REQUIRE_GPU=1` turns that into a failure.
 
 #[expect(dead_code, reason = "the GPU alone is asked for here")]
 mod support;
 
 use rayon::prelude::*;
+use sparsight_device::cpu::Cpu;
 use sparsight_device::gpu::Stream;
 use sparsight_device::{Device, Partition, random_x};
 use sparsight_kernels::{BenchmarkMatrix, Candidate, Placement, RowLengthDistribution};
@@ -17,20 +18,33 @@ fn banded(nrows: u64, row_length: u64) -> Csr<f64> {
     BenchmarkMatrix { nrows, row_length, lengths, placement: Placement::Banded, seed: 1 }.to_csr()
 }
 
-/// Vectors of 12 MB are copied by the threads of the pool, which may be given the next product while they wait.
-#[test]
-fn threads_of_one_pool_multiply_large_vectors_without_waiting_for_themselves() {
-    let Some(gpu) = gpu() else { return };
-    let a = banded(1_500_000, 3);
+/// 32 products on the threads of the pool that also does their parts, and as many on a thread beside it.
+fn multiply_at_once(device: &dyn Device<f64>, a: &Csr<f64>) {
     let candidate: Candidate = "csr-vector/t2/b256/f64".parse().unwrap();
-    let product = gpu.load_parts(&a, &Partition::whole(a.nrows(), candidate)).unwrap();
+    let product = device.load_parts(a, &Partition::whole(a.nrows(), candidate)).unwrap();
     let all: Vec<_> = (0..4).map(|seed| random_x::<f64>(a.ncols(), seed)).collect();
-    let expected: Vec<_> = all.iter().map(|x| reference(&a, x)).collect();
-    (0..32_usize).into_par_iter().for_each(|i| {
+    let expected: Vec<_> = all.iter().map(|x| reference(a, x)).collect();
+    let multiply = |i: usize| {
         let mut y = vec![f64::NAN; a.nrows()];
         product.multiply(1.0, &all[i % 4], 0.0, &mut y).unwrap();
         assert_eq!(expected[i % 4].first_wrong(&y), None, "product {i}");
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(|| (0..32).for_each(multiply));
+        (0..32).into_par_iter().for_each(multiply);
     });
+}
+
+#[test]
+fn threads_of_one_pool_multiply_on_it_without_waiting_for_themselves() {
+    multiply_at_once(&Cpu::new(), &banded(200_000, 5));
+}
+
+/// Vectors of 12 MB are copied by the threads of the pool.
+#[test]
+fn threads_of_one_pool_multiply_large_vectors_on_a_gpu_without_waiting_for_themselves() {
+    let Some(gpu) = gpu() else { return };
+    multiply_at_once(&gpu, &banded(1_500_000, 3));
 }
 
 /// Kernels whose blocks share memory, and routines of the library, whose products share a buffer, wait for each other.

@@ -4,49 +4,57 @@
 use super::Cpu;
 use crate::gpu::{DeviceSlice, DeviceSliceMut, Stream};
 use crate::product::check_lengths;
+use crate::stock::Stock;
 use crate::timing::Caches;
 use crate::{DeviceError, Partition, Preparation, Product};
 use rayon::prelude::*;
 use sparsight_kernels::{Candidate, CpuScratch};
 use sparsight_matrix::{Csr, Limits, Scalar, Seconds, Stored};
+use std::convert::Infallible;
 use std::ops::Range;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 /// Rows that a task scales. Chosen: some microseconds of work.
-const ROWS_A_TASK: usize = 1 << 12;
+const ROWS_PER_TASK: usize = 1 << 12;
 
 /// [`Product`] of [`Cpu`].
 pub(super) struct CpuPartitioned<T: Scalar> {
     cpu: Cpu,
     /// Rows and columns.
     size: (usize, usize),
-    bytes: u64,
-    /// One product at a time: each takes all workers.
-    state: Mutex<State<T>>,
-    preparation: Preparation,
-}
-
-struct State<T: Scalar> {
     parts: Vec<Part<T>>,
-    /// A x of the longest part, where y is more than that.
-    sums: Vec<T>,
-    /// x and y of products that are timed, made when first needed.
-    own: Option<(Vec<T>, Vec<T>)>,
+    rooms: Stock<Room<T>>,
+    preparation: Preparation,
 }
 
 struct Part<T: Scalar> {
     rows: Range<usize>,
     candidate: Candidate,
     matrix: Box<dyn Stored<T>>,
-    scratch: CpuScratch<T>,
+}
+
+/// What one product at a time works in.
+struct Room<T: Scalar> {
+    /// Of each part.
+    scratch: Vec<CpuScratch<T>>,
+    /// A x of the longest part, where y is more than that.
+    sums: Vec<T>,
+    /// x and y of products that are timed, made when first needed.
+    own: Option<(Vec<T>, Vec<T>)>,
+}
+
+impl<T: Scalar> Room<T> {
+    fn of(parts: &[Part<T>]) -> Self {
+        let scratch = parts.iter().map(|part| CpuScratch::of(part.matrix.as_ref())).collect();
+        Self { scratch, sums: Vec::new(), own: None }
+    }
 }
 
 impl<T: Scalar> Part<T> {
     /// y = A x.
-    fn product(&mut self, x: &[T], y: &mut [T]) {
+    fn product(&self, x: &[T], y: &mut [T], scratch: &mut CpuScratch<T>) {
         let Candidate { kernel, block, .. } = self.candidate;
-        kernel.multiply_on_cpu(self.matrix.as_ref(), block, (x, y), &mut self.scratch);
+        kernel.multiply_on_cpu(self.matrix.as_ref(), block, (x, y), scratch);
     }
 }
 
@@ -65,46 +73,46 @@ impl<T: Scalar> CpuPartitioned<T> {
             .iter()
             .map(|(rows, candidate)| {
                 let matrix = candidate.format().convert(&a.rows(rows.clone()), limits)?;
-                let scratch = CpuScratch::of(matrix.as_ref());
-                Ok(Part { rows: rows.clone(), candidate: *candidate, matrix, scratch })
+                Ok(Part { rows: rows.clone(), candidate: *candidate, matrix })
             })
             .collect();
         let parts = parts?;
+        let rooms = Stock::of(vec![Room::of(&parts)]);
         let convert = Seconds(start.elapsed().as_secs_f64());
         let preparation = Preparation { convert, ..Preparation::default() };
-        let bytes = parts.iter().map(|part| part.matrix.bytes()).sum();
-        let state = Mutex::new(State { parts, sums: Vec::new(), own: None });
-        Ok(Self { cpu: cpu.clone(), size: (a.nrows(), a.ncols()), bytes, state, preparation })
+        Ok(Self { cpu: cpu.clone(), size: (a.nrows(), a.ncols()), parts, rooms, preparation })
     }
 
-    fn state(&self) -> MutexGuard<'_, State<T>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Gives `work` what no other product uses meanwhile.
+    fn in_room<R>(&self, work: impl FnOnce(&mut Room<T>) -> R) -> R {
+        let made = || Ok(Room::of(&self.parts));
+        let Ok(done) = self.rooms.with(made, |room| Ok::<_, Infallible>(work(room)));
+        done
     }
 }
 
 /// y = A x, part after part.
-fn product<T: Scalar>(parts: &mut [Part<T>], x: &[T], y: &mut [T]) {
-    for part in parts {
-        let rows = part.rows.clone();
-        part.product(x, &mut y[rows]);
+fn product<T: Scalar>(parts: &[Part<T>], scratch: &mut [CpuScratch<T>], x: &[T], y: &mut [T]) {
+    for (part, scratch) in parts.iter().zip(scratch) {
+        part.product(x, &mut y[part.rows.clone()], scratch);
     }
 }
 
 /// y = alpha A x + beta y, rounded as the CUDA kernels do it.
 fn scaled_product<T: Scalar>(
-    parts: &mut [Part<T>],
-    sums: &mut Vec<T>,
+    parts: &[Part<T>],
+    Room { scratch, sums, .. }: &mut Room<T>,
     (alpha, beta): (f64, f64),
     x: &[T],
     y: &mut [T],
 ) {
     sums.resize(parts.iter().map(|part| part.rows.len()).max().unwrap_or_default(), T::default());
     let factors = (T::from_f64(alpha), T::from_f64(beta));
-    for part in parts {
+    for (part, scratch) in parts.iter().zip(scratch) {
         let rows = part.rows.clone();
         let sums = &mut sums[..rows.len()];
-        part.product(x, sums);
-        let tasks = y[rows.clone()].par_chunks_mut(ROWS_A_TASK).zip(sums.par_chunks(ROWS_A_TASK));
+        part.product(x, sums, scratch);
+        let tasks = y[rows.clone()].par_chunks_mut(ROWS_PER_TASK).zip(sums.par_chunks(ROWS_PER_TASK));
         tasks.for_each(|(y, sums)| {
             for (y, &sum) in y.iter_mut().zip(sums) {
                 let product = factors.0 * sum;
@@ -121,18 +129,19 @@ impl<T: Scalar> Product<T> for CpuPartitioned<T> {
     }
 
     fn memory_bytes(&self) -> u64 {
-        self.bytes
+        self.parts.iter().map(|part| part.matrix.bytes()).sum()
     }
 
     fn multiply(&self, alpha: f64, x: &[T], beta: f64, y: &mut [T]) -> Result<(), DeviceError> {
         check_lengths(self.size, x.len(), y.len())?;
-        let State { parts, sums, .. } = &mut *self.state();
-        self.cpu.run(|| {
-            if (alpha, beta) == (1.0, 0.0) {
-                product(parts, x, y);
-            } else {
-                scaled_product(parts, sums, (alpha, beta), x, y);
-            }
+        self.in_room(|room| {
+            self.cpu.run(|| {
+                if (alpha, beta) == (1.0, 0.0) {
+                    product(&self.parts, &mut room.scratch, x, y);
+                } else {
+                    scaled_product(&self.parts, room, (alpha, beta), x, y);
+                }
+            });
         });
         Ok(())
     }
@@ -149,9 +158,10 @@ impl<T: Scalar> Product<T> for CpuPartitioned<T> {
     }
 
     fn batch(&self, products: u32, caches: Caches) -> Result<Seconds, DeviceError> {
-        let State { parts, own, .. } = &mut *self.state();
         let size = self.size;
-        let (x, y) = own.get_or_insert_with(|| (crate::random_x(size.1, 0), vec![T::default(); size.0]));
-        Ok(self.cpu.time(products, caches, || product(parts, x, y)))
+        Ok(self.in_room(|Room { scratch, own, .. }| {
+            let (x, y) = own.get_or_insert_with(|| (crate::random_x(size.1, 0), vec![T::default(); size.0]));
+            self.cpu.time(products, caches, || product(&self.parts, scratch, x, y))
+        }))
     }
 }

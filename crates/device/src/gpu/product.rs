@@ -15,6 +15,7 @@ use super::{
     Parameters, Stream, Vectors, VendorProduct,
 };
 use crate::product::check_lengths;
+use crate::stock::Stock;
 use crate::timing::Caches;
 use crate::{DeviceError, Partition, PartitionError, Preparation, Product};
 use sparsight_kernels::{Candidate, Execution, FUSED_ARGS, FUSED_PARTS, FusedParts, LaunchArg};
@@ -34,9 +35,8 @@ pub(super) struct GpuProduct<T: Scalar> {
     blocks: Vec<DeviceMatrix>,
     /// Where two products at once would share memory between thread blocks.
     fence: Option<Mutex<Box<dyn Fence>>>,
-    /// Pairs of x and y for products with vectors on the host and for timing that nobody uses now: as many are made as threads
-    /// multiply at once.
-    own: Mutex<Vec<(DeviceArray<T>, DeviceArray<T>)>>,
+    /// Pairs of x and y for products with vectors on the host and for timing.
+    own: Stock<(DeviceArray<T>, DeviceArray<T>)>,
     preparation: Preparation,
 }
 
@@ -155,7 +155,7 @@ impl<T: Scalar> GpuProduct<T> {
             .then(|| gpu.gpu().fence())
             .transpose()?
             .map(Mutex::new);
-        let (gpu, own) = (Arc::clone(gpu), Mutex::new(own));
+        let (gpu, own) = (Arc::clone(gpu), Stock::of(own));
         Ok(Self { gpu, size, work, blocks, fence, own, preparation })
     }
 
@@ -181,18 +181,12 @@ impl<T: Scalar> GpuProduct<T> {
         queued.and(left)
     }
 
-    /// Gives `with` x and y that nobody else uses meanwhile. No lock is held: a large copy runs on the thread pool, whose
-    /// threads may meanwhile be given another product with this matrix.
+    /// Gives `with` x and y that nobody else uses meanwhile.
     fn with_own<R>(
         &self,
         with: impl FnOnce(&mut DeviceArray<T>, &mut DeviceArray<T>) -> Result<R, DeviceError>,
     ) -> Result<R, DeviceError> {
-        let own = || self.own.lock().unwrap_or_else(PoisonError::into_inner);
-        let unused = own().pop();
-        let mut pair = unused.map_or_else(|| self.gpu.vectors(self.size, 0), Ok)?;
-        let done = with(&mut pair.0, &mut pair.1);
-        own().push(pair);
-        done
+        self.own.with(|| self.gpu.vectors(self.size, 0), |(x, y)| with(x, y))
     }
 }
 
