@@ -1,6 +1,6 @@
 //! Why a candidate cannot be run on a matrix, known before a byte is converted.
 
-use crate::Bytes;
+use crate::{Bytes, Dtype};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -81,4 +81,26 @@ impl Limits {
         }
         Ok(())
     }
+
+    /// Checks a matrix that takes `bytes` and stores `stored` entries, with its x and y of `dtype`; its bytes if it may be
+    /// held.
+    ///
+    /// # Errors
+    /// As [`Limits::check`].
+    pub(crate) fn check_with_vectors(
+        &self,
+        (nrows, ncols): (u64, u64),
+        (stored, nnz): (u128, u64),
+        bytes: Bytes,
+        dtype: Dtype,
+    ) -> Result<Bytes, Infeasible> {
+        let vectors = (u128::from(nrows) + u128::from(ncols)) * u128::from(dtype.bytes());
+        self.check(stored, nnz, u128::from(bytes.0) + vectors)?;
+        Ok(bytes)
+    }
+}
+
+/// Refuses more rows than 32 bits can name beside the one value that stands for none.
+pub(crate) fn check_rows(nrows: u64) -> Result<(), Infeasible> {
+    if nrows >= u64::from(u32::MAX) { Err(Infeasible::TooManyRows { nrows }) } else { Ok(()) }
 }

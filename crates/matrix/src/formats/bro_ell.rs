@@ -179,9 +179,7 @@ impl<T: Scalar> BroEll<T> {
         limits: &Limits,
     ) -> Result<Bytes, Infeasible> {
         let bytes = Self::device_bytes(nrows, shape, size, T::DTYPE);
-        let vectors = (u128::from(nrows) + u128::from(ncols)) * u128::from(T::DTYPE.bytes());
-        limits.check(size.entries.into(), nnz, u128::from(bytes.0) + vectors)?;
-        Ok(bytes)
+        limits.check_with_vectors((nrows, ncols), (size.entries.into(), nnz), bytes, T::DTYPE)
     }
 
     /// Bytes of all five arrays; saturates.

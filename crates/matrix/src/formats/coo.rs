@@ -3,6 +3,7 @@
 use super::{
     Element, FormatFamily, FormatOf, HostArray, Layout, NamedArrays, NamedNumbers, Shape, Step, Stored,
 };
+use crate::infeasible::check_rows;
 use crate::{Bytes, Csr, Dtype, Features, Infeasible, Limits, Scalar};
 use rayon::prelude::*;
 
@@ -31,8 +32,8 @@ impl<T: Scalar> Coo<T> {
         let mut rest = row_idx.as_mut_slice();
         // Each piece is the entries of a run of rows; runs are disjoint, so pieces are written in parallel.
         let mut pieces = Vec::new();
-        for first in (0..a.nrows()).step_by(ROWS_A_PIECE) {
-            let last = (first + ROWS_A_PIECE).min(a.nrows());
+        for first in (0..a.nrows()).step_by(ROWS_PER_PIECE) {
+            let last = (first + ROWS_PER_PIECE).min(a.nrows());
             let (piece, tail) = rest.split_at_mut((a.row_ptr()[last] - a.row_ptr()[first]) as usize);
             pieces.push((first..last, piece));
             rest = tail;
@@ -64,13 +65,9 @@ impl<T: Scalar> Coo<T> {
     /// # Errors
     /// As [`Coo::from_csr`].
     pub fn check(nrows: u64, ncols: u64, nnz: u64, limits: &Limits) -> Result<Bytes, Infeasible> {
-        if nrows >= u64::from(u32::MAX) {
-            return Err(Infeasible::TooManyRows { nrows });
-        }
+        check_rows(nrows)?;
         let bytes = Self::device_bytes(nnz, T::DTYPE);
-        let vectors = (u128::from(nrows) + u128::from(ncols)) * u128::from(T::DTYPE.bytes());
-        limits.check(u128::from(nnz), nnz, u128::from(bytes.0) + vectors)?;
-        Ok(bytes)
+        limits.check_with_vectors((nrows, ncols), (u128::from(nnz), nnz), bytes, T::DTYPE)
     }
 
     /// Bytes of the three arrays; saturates.
@@ -110,7 +107,7 @@ impl<T: Scalar> Coo<T> {
 }
 
 /// Rows that one task writes: enough work to hide its start, small enough to balance.
-const ROWS_A_PIECE: usize = 4096;
+const ROWS_PER_PIECE: usize = 4096;
 
 /// COO as one of the storage formats.
 pub(super) static FORMAT: FormatFamily = FormatFamily {

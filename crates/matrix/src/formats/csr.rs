@@ -212,9 +212,7 @@ impl<T: Scalar> Csr<T> {
     /// [`Infeasible`] if `limits` are exceeded.
     pub fn check(nrows: u64, ncols: u64, nnz: u64, limits: &Limits) -> Result<Bytes, Infeasible> {
         let bytes = Self::device_bytes(nrows, nnz, T::DTYPE);
-        let vectors = (u128::from(nrows) + u128::from(ncols)) * u128::from(T::DTYPE.bytes());
-        limits.check(u128::from(nnz), nnz, u128::from(bytes.0) + vectors)?;
-        Ok(bytes)
+        limits.check_with_vectors((nrows, ncols), (u128::from(nnz), nnz), bytes, T::DTYPE)
     }
 
     /// Bytes on a device: `nrows + 1` row offsets of [`Csr::<T>::offset_bytes`], and an index and a value a

@@ -23,6 +23,7 @@
 //! Daga, SC 2014, for tiles of whole rows whose products fit in shared memory (CSR-Adaptive).
 
 use super::{FormatFamily, FormatOf, HostArray, Knob, Layout, NamedArrays, NamedNumbers, Shape, Stored};
+use crate::infeasible::check_rows;
 use crate::segment::Segment;
 use crate::{Bytes, Csr, Dtype, Features, Infeasible, Limits, RowLengths, Scalar};
 use rayon::prelude::*;
@@ -214,13 +215,9 @@ impl TileTable {
         shape: TileShape,
         limits: &Limits,
     ) -> Result<Bytes, Infeasible> {
-        if nrows >= u64::from(u32::MAX) {
-            return Err(Infeasible::TooManyRows { nrows });
-        }
+        check_rows(nrows)?;
         let bytes = Self::device_bytes(nrows, nnz, row_max, shape, T::DTYPE);
-        let vectors = (u128::from(nrows) + u128::from(ncols)) * u128::from(T::DTYPE.bytes());
-        limits.check(nnz.into(), nnz, u128::from(bytes.0) + vectors)?;
-        Ok(bytes)
+        limits.check_with_vectors((nrows, ncols), (nnz.into(), nnz), bytes, T::DTYPE)
     }
 
     /// Bytes on a device: those of the CSR, 16 a tile, and, if the longest row is beyond a tile, a [`Segment`] with a

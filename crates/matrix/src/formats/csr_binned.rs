@@ -13,12 +13,13 @@
 //! all are one.
 
 use super::{FormatFamily, FormatOf, HostArray, Layout, NamedArrays, NamedNumbers, Shape, Stored};
+use crate::infeasible::check_rows;
 use crate::segment::Segment;
 use crate::{Bytes, Csr, Dtype, Features, Infeasible, Limits, RowLengths, Scalar};
 use rayon::prelude::*;
 
 /// Rows that one task bins. Chosen: some 100 us of work.
-const ROWS_A_TASK: usize = 1 << 16;
+const ROWS_PER_TASK: usize = 1 << 16;
 
 /// The rows of a matrix in bins; its entries stay where the [`Csr`] has them.
 ///
@@ -60,11 +61,11 @@ impl RowBins {
         let length = |row: u32| row_ptr[row as usize + 1] - row_ptr[row as usize];
         // Bin 0 here is that of the rows which are cut.
         let bin = |row: u32| Self::LONGEST.iter().take_while(|&&most| length(row) <= most).count();
-        let tasks: Vec<[Vec<u32>; Self::BINS + 1]> = (0..nrows.div_ceil(ROWS_A_TASK))
+        let tasks: Vec<[Vec<u32>; Self::BINS + 1]> = (0..nrows.div_ceil(ROWS_PER_TASK))
             .into_par_iter()
             .map(|task| {
                 let mut bins: [Vec<u32>; Self::BINS + 1] = Default::default();
-                let rows = task * ROWS_A_TASK..nrows.min((task + 1) * ROWS_A_TASK);
+                let rows = task * ROWS_PER_TASK..nrows.min((task + 1) * ROWS_PER_TASK);
                 for row in rows {
                     bins[bin(row as u32)].push(row as u32);
                 }
@@ -101,13 +102,9 @@ impl RowBins {
         row_max: u64,
         limits: &Limits,
     ) -> Result<Bytes, Infeasible> {
-        if nrows >= u64::from(u32::MAX) {
-            return Err(Infeasible::TooManyRows { nrows });
-        }
+        check_rows(nrows)?;
         let bytes = Self::device_bytes(nrows, nnz, row_max, T::DTYPE);
-        let vectors = (u128::from(nrows) + u128::from(ncols)) * u128::from(T::DTYPE.bytes());
-        limits.check(nnz.into(), nnz, u128::from(bytes.0) + vectors)?;
-        Ok(bytes)
+        limits.check_with_vectors((nrows, ncols), (nnz.into(), nnz), bytes, T::DTYPE)
     }
 
     /// Bytes on a device: an index and a value a non-zero, the number, offset and length of each row, and
@@ -283,7 +280,7 @@ mod tests {
 
     #[test]
     fn more_rows_than_a_task_keep_their_order_within_a_bin() {
-        let lengths: Vec<u64> = (0..3 * ROWS_A_TASK as u64 + 5).map(|row| crate::mix(row) % 9).collect();
+        let lengths: Vec<u64> = (0..3 * ROWS_PER_TASK as u64 + 5).map(|row| crate::mix(row) % 9).collect();
         let binned = bins(&lengths);
         for w in binned.ends().windows(2) {
             assert!(binned.order()[w[0] as usize..w[1] as usize].is_sorted());

@@ -107,12 +107,10 @@ impl<T: Scalar> Ell<T> {
     /// # Errors
     /// As [`Ell::from_csr`].
     pub fn check(nrows: u64, ncols: u64, nnz: u64, width: u64, limits: &Limits) -> Result<Bytes, Infeasible> {
-        let stored = u128::from(Self::stride_for(nrows)) * u128::from(width);
-        let bytes = stored * u128::from(4 + T::DTYPE.bytes());
-        let vectors = (u128::from(nrows) + u128::from(ncols)) * u128::from(T::DTYPE.bytes());
         // Padding counts what the rows lack; the few rows that only align the stride are not held against it.
-        limits.check(u128::from(nrows) * u128::from(width), nnz, bytes + vectors)?;
-        Ok(Bytes(u64::try_from(bytes).unwrap_or(u64::MAX)))
+        let stored = u128::from(nrows) * u128::from(width);
+        let bytes = Self::device_bytes(nrows, width, T::DTYPE);
+        limits.check_with_vectors((nrows, ncols), (stored, nnz), bytes, T::DTYPE)
     }
 
     /// Bytes of both arrays for `nrows` rows of `width`; saturates.

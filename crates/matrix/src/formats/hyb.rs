@@ -5,6 +5,7 @@
 use super::{
     Element, FormatFamily, FormatOf, HostArray, Layout, NamedArrays, NamedNumbers, Shape, Step, Stored,
 };
+use crate::infeasible::check_rows;
 use crate::{Bytes, Coo, Csr, Dtype, Ell, Features, Infeasible, Limits, RowLengths, Scalar};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -96,14 +97,10 @@ impl<T: Scalar> Hyb<T> {
         split: HybSplit,
         limits: &Limits,
     ) -> Result<Bytes, Infeasible> {
-        if nrows >= u64::from(u32::MAX) {
-            return Err(Infeasible::TooManyRows { nrows });
-        }
+        check_rows(nrows)?;
         let stored = u128::from(nrows) * u128::from(split.width) + u128::from(split.coo_nnz);
         let bytes = Self::device_bytes(nrows, split, T::DTYPE);
-        let vectors = (u128::from(nrows) + u128::from(ncols)) * u128::from(T::DTYPE.bytes());
-        limits.check(stored, nnz, u128::from(bytes.0) + vectors)?;
-        Ok(bytes)
+        limits.check_with_vectors((nrows, ncols), (stored, nnz), bytes, T::DTYPE)
     }
 
     /// Bytes of both parts; saturates.

@@ -13,6 +13,7 @@ use super::{
     Element, FormatFamily, FormatOf, Generator, HostArray, Layout, NamedArrays, NamedNumbers, Shape, Step,
     Stored,
 };
+use crate::infeasible::check_rows;
 use crate::{Bytes, Csr, Dtype, Features, Infeasible, Limits, RowLengths, Scalar, columns, row_order};
 use rayon::prelude::*;
 
@@ -58,13 +59,9 @@ impl<T: Scalar> Jad<T> {
         longest: u64,
         limits: &Limits,
     ) -> Result<Bytes, Infeasible> {
-        if nrows >= u64::from(u32::MAX) {
-            return Err(Infeasible::TooManyRows { nrows });
-        }
+        check_rows(nrows)?;
         let bytes = Self::device_bytes(nrows, nnz, longest, T::DTYPE);
-        let vectors = (u128::from(nrows) + u128::from(ncols)) * u128::from(T::DTYPE.bytes());
-        limits.check(u128::from(nnz), nnz, u128::from(bytes.0) + vectors)?;
-        Ok(bytes)
+        limits.check_with_vectors((nrows, ncols), (u128::from(nnz), nnz), bytes, T::DTYPE)
     }
 
     /// Bytes of all four arrays; saturates.

@@ -12,6 +12,7 @@
 use super::{
     Element, FormatFamily, FormatOf, HostArray, Knob, Layout, NamedArrays, NamedNumbers, Shape, Step, Stored,
 };
+use crate::infeasible::check_rows;
 use crate::sell_sizes::stored_entries;
 use crate::{Bytes, Csr, Dtype, Features, Infeasible, Limits, Scalar, columns, row_order};
 use rayon::prelude::*;
@@ -149,15 +150,13 @@ impl<T: Scalar> Sell<T> {
         entries: u64,
         limits: &Limits,
     ) -> Result<Bytes, Infeasible> {
-        if shape.is_sorted() && nrows >= u64::from(u32::MAX) {
-            return Err(Infeasible::TooManyRows { nrows });
+        if shape.is_sorted() {
+            check_rows(nrows)?;
         }
         let places = u128::from(Self::slices(nrows, shape)) * u128::from(shape.slice);
         let stored = u128::from(entries) * u128::from(nrows) / places.max(1);
         let bytes = Self::device_bytes(nrows, shape, entries, T::DTYPE);
-        let vectors = (u128::from(nrows) + u128::from(ncols)) * u128::from(T::DTYPE.bytes());
-        limits.check(stored, nnz, u128::from(bytes.0) + vectors)?;
-        Ok(bytes)
+        limits.check_with_vectors((nrows, ncols), (stored, nnz), bytes, T::DTYPE)
     }
 
     /// Bytes of all arrays for `entries` stored entries; saturates.

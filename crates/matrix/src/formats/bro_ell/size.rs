@@ -30,17 +30,17 @@ impl BroEllSize {
 
     /// A slice of `a`.
     pub(super) fn of_slice<T: Scalar>(a: &Csr<T>, rows: Range<usize>) -> Self {
-        let (mut columns, mut bits_a_row) = (0, 0);
+        let (mut columns, mut bits_per_row) = (0, 0);
         for_each_strip(a, rows.clone(), |ors| {
             columns += ors.len();
-            bits_a_row += total_bits(ors);
+            bits_per_row += total_bits(ors);
         });
-        Self::of_parts(rows.len(), columns, bits_a_row)
+        Self::of_parts(rows.len(), columns, bits_per_row)
     }
 
-    const fn of_parts(rows: usize, columns: usize, bits_a_row: u64) -> Self {
+    const fn of_parts(rows: usize, columns: usize, bits_per_row: u64) -> Self {
         let (rows, columns) = (rows as u64, columns as u64);
-        Self { entries: rows * columns, symbols: rows * bits_a_row.div_ceil(64), columns }
+        Self { entries: rows * columns, symbols: rows * bits_per_row.div_ceil(64), columns }
     }
 }
 
