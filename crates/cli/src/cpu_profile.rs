@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 /// Largest benchmark matrix: more than most caches, and some seconds for the whole grid. Chosen.
 const BOUND: u64 = 64_000_000;
 /// Derived: a strip is 4096 rows a worker, and a fit needs two strips of 64 non-zeros a row, 12 bytes each.
-const BOUND_A_WORKER: u64 = 2 * 4096 * 64 * 12 + 2 * 4096 * 20;
+const BOUND_PER_WORKER: u64 = 2 * 4096 * 64 * 12 + 2 * 4096 * 20;
 
 /// The cached profile, with `dtype` in it; measured now if it is not there.
 pub(crate) fn find_or_measure(context: &Context, dtype: Dtype) -> Result<Profile, Failure> {
@@ -41,7 +41,7 @@ pub(crate) fn find_or_measure(context: &Context, dtype: Dtype) -> Result<Profile
     let folder = ProfileFolder::create(&path)?;
     context.interrupt.listen();
     profiling::begin(&folder, &mut device, Some(GridName::Coarse), context)?;
-    let bound = Bytes(BOUND.max(BOUND_A_WORKER * u64::from(device.facts().multiprocessors)));
+    let bound = Bytes(BOUND.max(BOUND_PER_WORKER * u64::from(device.facts().multiprocessors)));
     let kept = || "what was measured is kept and the same command goes on".to_owned();
     let grid = Grid::new(device.facts(), &[dtype], bound).coarse();
     profiling::run_benchmark(&folder, &device, &grid, context).map_err(|f| f.keeping(kept))?;

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 const ENDINGS: [&str; 5] = [".tar.gz", ".mtx.gz", ".tgz", ".mtx", ".npz"];
 
 /// Of a file: between 3 of a compressed pattern and 20 of text. Chosen.
-const BYTES_A_NON_ZERO: u64 = 8;
+const BYTES_PER_NON_ZERO: u64 = 8;
 
 /// A matrix to come.
 #[derive(Debug, Clone)]
@@ -78,7 +78,7 @@ impl MatrixSource {
     pub(crate) fn expected_nnz(&self) -> u64 {
         match self {
             Self::Gallery { recipe, .. } => u64::try_from(recipe.size().nnz).unwrap_or(u64::MAX),
-            Self::File(path) => path.metadata().map_or(0, |file| file.len() / BYTES_A_NON_ZERO),
+            Self::File(path) => path.metadata().map_or(0, |file| file.len() / BYTES_PER_NON_ZERO),
         }
     }
 

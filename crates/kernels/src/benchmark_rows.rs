@@ -11,7 +11,7 @@ use rayon::prelude::*;
 use sparsight_matrix::{Bytes, Dtype, Format, Infeasible, RowLengths};
 
 /// Rows that one task draws. Chosen: some 100 us of work.
-const ROWS_A_TASK: usize = 1 << 14;
+const ROWS_PER_TASK: usize = 1 << 14;
 
 /// Lengths and places of all rows of a [`BenchmarkMatrix`].
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,11 +51,11 @@ fn draw(matrix: &BenchmarkMatrix) -> (RowLengths, Vec<u64>) {
     let mut offsets = vec![0_u64; matrix.nrows as usize + 1];
     let ends = &mut offsets[1..];
     let parts: Vec<(u64, Vec<u64>)> = ends
-        .par_chunks_mut(ROWS_A_TASK)
+        .par_chunks_mut(ROWS_PER_TASK)
         .enumerate()
         .map(|(task, ends)| {
             let (mut end, mut counts) = (0, vec![0_u64; longest + 1]);
-            for (row, place) in ((task * ROWS_A_TASK) as u64..).zip(ends) {
+            for (row, place) in ((task * ROWS_PER_TASK) as u64..).zip(ends) {
                 let length = matrix.length(row);
                 counts[length as usize] += 1;
                 end += length;
@@ -72,7 +72,7 @@ fn draw(matrix: &BenchmarkMatrix) -> (RowLengths, Vec<u64>) {
         })
         .collect();
     let shift = |(ends, before): (&mut [u64], u64)| ends.iter_mut().for_each(|end| *end += before);
-    ends.par_chunks_mut(ROWS_A_TASK).zip(before).for_each(shift);
+    ends.par_chunks_mut(ROWS_PER_TASK).zip(before).for_each(shift);
     let rows_of = |length: usize| parts.iter().map(|(_, counts)| counts[length]).sum();
     let lengths = RowLengths::from_counts((0..=longest).map(|length| (length as u64, rows_of(length))));
     (lengths, offsets)

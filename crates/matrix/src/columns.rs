@@ -8,7 +8,7 @@ use rayon::prelude::*;
 pub(crate) const PAD: u32 = u32::MAX;
 
 /// Places that one task fills: some hundred kilobytes of an ordinary matrix, so that they stay in a core's cache.
-const PLACES_A_TILE: usize = 512;
+const PLACES_PER_TILE: usize = 512;
 
 /// Fills columns that lie one behind the other, column `k` with `lengths[k]` places, in parallel; `row_at` gives the
 /// row at a place, if there is one. What a row lacks is padding: [`PAD`], and the value that was there. A task fills
@@ -28,7 +28,7 @@ pub(crate) fn fill<T: Scalar>(
         let (cols, vals);
         (cols, col_idx) = col_idx.split_at_mut(length);
         (vals, values) = values.split_at_mut(length);
-        let pieces = cols.chunks_mut(PLACES_A_TILE).zip(vals.chunks_mut(PLACES_A_TILE));
+        let pieces = cols.chunks_mut(PLACES_PER_TILE).zip(vals.chunks_mut(PLACES_PER_TILE));
         if tiles.is_empty() {
             tiles.resize_with(pieces.len(), Vec::new);
         }
@@ -40,7 +40,7 @@ pub(crate) fn fill<T: Scalar>(
     assert!(col_idx.is_empty() && values.is_empty(), "the columns are all there is");
     tiles.into_par_iter().enumerate().for_each(|(tile, columns)| {
         for (k, (cols, vals)) in columns.into_iter().enumerate() {
-            fill_one(a, k, (tile * PLACES_A_TILE..).map(&row_at), cols, vals);
+            fill_one(a, k, (tile * PLACES_PER_TILE..).map(&row_at), cols, vals);
         }
     });
 }

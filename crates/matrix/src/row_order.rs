@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 /// Lengths for each row of a window up to which they are counted; longer ones are compared. Chosen: counting passes
 /// over all lengths that there could be, which then costs about as much as passing over the rows.
-const COUNTED_LENGTHS_A_ROW: u64 = 4;
+const COUNTED_LENGTHS_PER_ROW: u64 = 4;
 
 /// The row at each place: within each window of `sigma` rows by decreasing length, rows of equal length in their
 /// order. O(nrows) by counting unless a row is many times as long as the window; in parallel over the windows.
@@ -26,7 +26,7 @@ pub(crate) fn by_decreasing_length(row_ptr: &[u64], sigma: usize) -> Vec<u32> {
 fn order_window(row_ptr: &[u64], first: u32, order: &mut [u32], starts: &mut Vec<u32>) {
     let lengths = || row_ptr.windows(2).map(|w| w[1] - w[0]);
     let longest = lengths().max().unwrap_or(0);
-    if longest > COUNTED_LENGTHS_A_ROW * order.len() as u64 {
+    if longest > COUNTED_LENGTHS_PER_ROW * order.len() as u64 {
         order.iter_mut().zip(first..).for_each(|(place, row)| *place = row);
         order.sort_by_key(|&row| {
             let at = (row - first) as usize;

@@ -14,7 +14,7 @@ use rayon::prelude::*;
 const COUNTED: u64 = 256;
 
 /// Rows that one task looks at, at least. Chosen: some 10 us of work.
-const ROWS_A_TASK: usize = 16_384;
+const ROWS_PER_TASK: usize = 16_384;
 
 /// Stored entries, padding included, of every shape of the catalogue; and how long the rows are, which is counted on
 /// the way. From the row offsets alone. O(nrows), in parallel, with some kilobytes of memory a worker.
@@ -60,7 +60,7 @@ impl Seen {
 fn unsorted(row_ptr: &[u64], slice: usize) -> u64 {
     let slices = (0..(row_ptr.len() - 1).div_ceil(slice)).into_par_iter();
     let width = |s: usize| rows(row_ptr, s, slice).windows(2).map(|w| w[1] - w[0]).max().unwrap_or(0);
-    slices.with_min_len(ROWS_A_TASK.div_ceil(slice)).map(width).sum::<u64>() * slice as u64
+    slices.with_min_len(ROWS_PER_TASK.div_ceil(slice)).map(width).sum::<u64>() * slice as u64
 }
 
 /// Offsets of the rows `part * count ..`, `count` of them if there are as many.
@@ -83,7 +83,7 @@ fn sorted(row_ptr: &[u64], shapes: &[SellShape]) -> Seen {
     };
     (0..(row_ptr.len() - 1).div_ceil(largest))
         .into_par_iter()
-        .with_min_len(ROWS_A_TASK.div_ceil(largest))
+        .with_min_len(ROWS_PER_TASK.div_ceil(largest))
         .fold(counter, |mut counter, window| {
             counter.count(rows(row_ptr, window, largest), top);
             counter.levels[top].lengths.add_to(&mut counter.seen.lengths);

@@ -51,9 +51,9 @@ fn bro_ell(a: &Csr<f32>, slice: usize) -> BroEllSize {
             _ => row.get(k).map_or(0, |col| col - row[k - 1]),
         };
         let bits = |k| rows.iter().map(|row| difference(row, k)).max().unwrap().checked_ilog2().unwrap() + 1;
-        let bits_a_row: u64 = (0..width).map(|k| u64::from(bits(k))).sum();
+        let bits_per_row: u64 = (0..width).map(|k| u64::from(bits(k))).sum();
         size.entries += (rows.len() * width) as u64;
-        size.symbols += rows.len() as u64 * bits_a_row.div_ceil(64);
+        size.symbols += rows.len() as u64 * bits_per_row.div_ceil(64);
         size.columns += width as u64;
     }
     size

@@ -6,7 +6,7 @@ use sparsight_kernels::{BenchmarkMatrix, BenchmarkRows, Format};
 use sparsight_matrix::{Bytes, Csr, Ell, Limits, Scalar, Stored};
 
 /// Non-zeros that one task makes, at least. Chosen: some 10 us of work.
-const NON_ZEROS_A_TASK: u64 = 4096;
+const NON_ZEROS_PER_TASK: u64 = 4096;
 
 /// The matrix in `format`. CSR, and ELL with rows of one length, are made in place; the others are made of CSR, which
 /// needs memory for both for a moment.
@@ -55,11 +55,11 @@ fn entries<E: Default + Copy + Send>(
     entry: impl Fn(u64, u64, u64) -> E + Sync,
 ) -> Vec<E> {
     let mut all = vec![E::default(); rows.nnz() as usize];
-    let rows_a_task = NON_ZEROS_A_TASK.div_ceil(m.row_length.max(1));
-    let mut tasks = Vec::with_capacity(m.nrows.div_ceil(rows_a_task) as usize);
+    let rows_per_task = NON_ZEROS_PER_TASK.div_ceil(m.row_length.max(1));
+    let mut tasks = Vec::with_capacity(m.nrows.div_ceil(rows_per_task) as usize);
     let mut rest = all.as_mut_slice();
-    for first in (0..m.nrows).step_by(rows_a_task as usize) {
-        let end = (first + rows_a_task).min(m.nrows);
+    for first in (0..m.nrows).step_by(rows_per_task as usize) {
+        let end = (first + rows_per_task).min(m.nrows);
         let (part, behind) = rest.split_at_mut((rows.start(end) - rows.start(first)) as usize);
         tasks.push((first..end, part));
         rest = behind;

@@ -7,15 +7,15 @@ use sparsight_matrix::Seconds;
 use std::hint::black_box;
 
 /// Words that one task copies: 256 KiB, some 10 us beside which the start of a task is small. Chosen.
-const WORDS_A_TASK: usize = 1 << 15;
+const WORDS_PER_TASK: usize = 1 << 15;
 
 /// Bytes read plus bytes written in a second by a copy that no cache holds, with all workers. The median copy.
 pub(super) fn copy_bytes_per_s() -> f64 {
     let words = (eviction::displacing_bytes().0 / 8) as usize;
     let (from, mut to) = (vec![1_u64; words], vec![2_u64; words]);
     let copy = || {
-        to.par_chunks_mut(WORDS_A_TASK)
-            .zip(from.par_chunks(WORDS_A_TASK))
+        to.par_chunks_mut(WORDS_PER_TASK)
+            .zip(from.par_chunks(WORDS_PER_TASK))
             .for_each(|(to, from)| to.copy_from_slice(from));
         black_box(&mut to);
     };

@@ -22,11 +22,11 @@ pub(crate) fn by_rows<T: Scalar>(
 pub(crate) const LANES: usize = 8;
 
 /// Entries of a long row that one task adds up. Chosen: some 10 us of work.
-const ENTRIES_A_TASK: usize = 16_384;
+const ENTRIES_PER_TASK: usize = 16_384;
 
 /// The product of one row with x by all threads; pieces of it are added up in their order.
 pub(crate) fn long_row<T: Scalar>(cols: &[u32], values: &[T], x: &[T]) -> T {
-    let pieces = cols.par_chunks(ENTRIES_A_TASK).zip(values.par_chunks(ENTRIES_A_TASK));
+    let pieces = cols.par_chunks(ENTRIES_PER_TASK).zip(values.par_chunks(ENTRIES_PER_TASK));
     let sums: Vec<T> = pieces.map(|(cols, values)| strided::<T, LANES>(cols, values, x)).collect();
     let mut sum = T::default();
     for piece in sums {

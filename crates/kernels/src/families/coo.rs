@@ -90,7 +90,7 @@ fn product<T: Scalar>(task: &mut CpuTask<'_, T>) {
 
 /// Non-zeros of a task for each row that a task of the other kernels has: about the work of rows of that
 /// length, so that the block sizes of the catalogue span the same range of work in every kernel. Chosen.
-const NON_ZEROS_A_ROW: usize = 16;
+const NON_ZEROS_PER_ROW: usize = 16;
 
 /// What the product is added to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -110,7 +110,7 @@ pub(super) fn add_or_set<T: Scalar>(
     y: &mut [T],
     carries: &mut Vec<Carry<T>>,
 ) {
-    let length = NON_ZEROS_A_ROW * block;
+    let length = NON_ZEROS_PER_ROW * block;
     let count = a.nnz().div_ceil(length);
     if count == 0 {
         if start == Start::Zero {

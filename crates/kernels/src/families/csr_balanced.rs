@@ -61,16 +61,16 @@ static RECIPE: Recipe = Recipe {
 };
 
 /// Rows and non-zeros of a task for each row that a task of the other kernels has, as in COO.
-const ITEMS_A_ROW: usize = 16;
+const ITEMS_PER_ROW: usize = 16;
 
 /// y = A x.
 fn product<T: Scalar>(task: &mut CpuTask<'_, T>) {
     let BalancedCsr { csr: a, tiles } = task.matrix::<BalancedCsr<T>>();
     let (block, x, y) = (task.block, task.x, &mut *task.y);
-    let tiles_a_task = (ITEMS_A_ROW * block).div_ceil(tiles.shape().items as usize);
+    let tiles_per_task = (ITEMS_PER_ROW * block).div_ceil(tiles.shape().items as usize);
     let mut rest = y;
-    let mut tasks = Vec::with_capacity(tiles.tiles().len().div_ceil(tiles_a_task));
-    let firsts = tiles.tiles().iter().step_by(tiles_a_task).map(|tile| tile.first_row as usize);
+    let mut tasks = Vec::with_capacity(tiles.tiles().len().div_ceil(tiles_per_task));
+    let firsts = tiles.tiles().iter().step_by(tiles_per_task).map(|tile| tile.first_row as usize);
     let ends = firsts.clone().skip(1).chain([a.nrows()]);
     for (first, end) in firsts.zip(ends) {
         let (part, behind) = rest.split_at_mut(end - first);

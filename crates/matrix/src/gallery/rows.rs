@@ -29,7 +29,7 @@ impl Row {
 
 /// Rows that one task makes: some microseconds of work at a few entries a row, and still many tasks where few
 /// rows hold everything. Chosen.
-const ROWS_A_PIECE: usize = 64;
+const ROWS_PER_PIECE: usize = 64;
 
 /// A run of rows.
 struct Piece<T> {
@@ -44,7 +44,7 @@ struct Piece<T> {
 /// If a row has a column beyond `ncols`.
 pub(super) fn build<T: Scalar>(nrows: usize, ncols: usize, make_row: &RowMaker) -> Csr<T> {
     let pieces: Vec<Piece<T>> =
-        (0..nrows.div_ceil(ROWS_A_PIECE)).into_par_iter().map(|i| piece(i, nrows, make_row)).collect();
+        (0..nrows.div_ceil(ROWS_PER_PIECE)).into_par_iter().map(|i| piece(i, nrows, make_row)).collect();
 
     let nnz: usize = pieces.iter().map(|piece| piece.cols.len()).sum();
     let mut row_ptr = Vec::with_capacity(nrows + 1);
@@ -71,9 +71,9 @@ pub(super) fn build<T: Scalar>(nrows: usize, ncols: usize, make_row: &RowMaker) 
 }
 
 fn piece<T: Scalar>(i: usize, nrows: usize, make_row: &RowMaker) -> Piece<T> {
-    let mut piece = Piece { ends: Vec::with_capacity(ROWS_A_PIECE), cols: Vec::new(), values: Vec::new() };
+    let mut piece = Piece { ends: Vec::with_capacity(ROWS_PER_PIECE), cols: Vec::new(), values: Vec::new() };
     let mut row = Row::default();
-    for number in i * ROWS_A_PIECE..((i + 1) * ROWS_A_PIECE).min(nrows) {
+    for number in i * ROWS_PER_PIECE..((i + 1) * ROWS_PER_PIECE).min(nrows) {
         row.entries.clear();
         make_row(number as u64, &mut row);
         row.sort();

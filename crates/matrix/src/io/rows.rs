@@ -17,7 +17,7 @@ pub(crate) enum Merge {
 }
 
 /// Entries that one task works on: enough to hide its start, few enough to balance.
-const ENTRIES_A_PIECE: usize = 1 << 16;
+const ENTRIES_PER_PIECE: usize = 1 << 16;
 
 /// A row that became shorter.
 struct Shortened {
@@ -38,7 +38,7 @@ pub(crate) fn sort_and_merge<T: Scalar>(
         let (mut cols, mut vals) = (col_idx.as_mut_slice(), values.as_mut_slice());
         let (nrows, mut first) = (row_ptr.len() - 1, 0);
         while first < nrows {
-            let goal = row_ptr[first] + ENTRIES_A_PIECE as u64;
+            let goal = row_ptr[first] + ENTRIES_PER_PIECE as u64;
             let last = (row_ptr.partition_point(|&p| p < goal)).clamp(first + 1, nrows);
             let n = (row_ptr[last] - row_ptr[first]) as usize;
             let (piece_cols, rest_cols) = cols.split_at_mut(n);

@@ -17,9 +17,9 @@ pub(super) struct Growth {
     /// Added to the records of a leaf, which draws its value towards 0.
     pub(super) l2: f32,
     /// Share of the inputs that a tree may look at.
-    pub(super) inputs_a_tree: f64,
+    pub(super) inputs_per_tree: f64,
     /// Share of the records that a tree is grown from.
-    pub(super) records_a_tree: f32,
+    pub(super) records_per_tree: f32,
     pub(super) seed: u64,
 }
 
@@ -33,8 +33,8 @@ impl Growth {
         learning_rate: 0.06,
         min_leaf: 10.0,
         l2: 1.0,
-        inputs_a_tree: 0.7,
-        records_a_tree: 0.7,
+        inputs_per_tree: 0.7,
+        records_per_tree: 0.7,
         seed: 2016,
     };
 
@@ -81,9 +81,9 @@ fn boosted<const N: usize>(
         .set_learning_rate(growth.learning_rate)
         .set_min_leaf_weight(growth.min_leaf)
         .set_l2(growth.l2)
-        .set_colsample_bytree(growth.inputs_a_tree)
-        .set_subsample(growth.records_a_tree)
-        .set_sample_method(if growth.records_a_tree < 1.0 {
+        .set_colsample_bytree(growth.inputs_per_tree)
+        .set_subsample(growth.records_per_tree)
+        .set_sample_method(if growth.records_per_tree < 1.0 {
             SampleMethod::Random
         } else {
             SampleMethod::None
@@ -148,7 +148,7 @@ mod tests {
             &inputs,
             &responses,
             &vec![1.0; responses.len()],
-            &Growth { inputs_a_tree: 1.0, ..Growth::CHOSEN },
+            &Growth { inputs_per_tree: 1.0, ..Growth::CHOSEN },
         );
         let wrong = |x: [i32; 3], y: f64| (forest.sum(&x) - y).abs();
         for (x, y) in [([100, 900, 5], -1.0), ([600, 100, 5], 0.5), ([900, 950, 5], 2.0)] {

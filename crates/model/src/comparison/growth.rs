@@ -20,9 +20,9 @@ pub(super) struct Growth {
     /// Added to the weight of a leaf, which draws its numbers towards 0.
     pub(super) l2: f32,
     /// Share of the inputs that a tree may look at.
-    pub(super) inputs_a_tree: f64,
+    pub(super) inputs_per_tree: f64,
     /// Share of the rows that a tree is grown from.
-    pub(super) rows_a_tree: f64,
+    pub(super) rows_per_tree: f64,
     /// Random projections of the residuals, along which splits are looked for.
     pub(super) projections: usize,
     pub(super) seed: u64,
@@ -43,8 +43,8 @@ impl Growth {
         learning_rate: 0.1,
         min_leaf: 5.0,
         l2: 1.0,
-        inputs_a_tree: 0.3,
-        rows_a_tree: 0.7,
+        inputs_per_tree: 0.3,
+        rows_per_tree: 0.7,
         projections: 10,
         seed: 2016,
     };
@@ -156,7 +156,7 @@ impl<'a, 'r> Boosted<'a, 'r> {
     fn tree(&mut self) -> Grown {
         let inputs = self.some_inputs();
         let drawn: Vec<bool> =
-            self.rows.iter().map(|_| self.random.happens(self.growth.rows_a_tree)).collect();
+            self.rows.iter().map(|_| self.random.happens(self.growth.rows_per_tree)).collect();
         let projected = self.projected(&drawn);
         let rows: Vec<usize> = (0..self.rows.len()).collect();
         let mut tree = Tree { boosted: self, inputs: &inputs, drawn: &drawn, projected: &projected };
@@ -167,7 +167,7 @@ impl<'a, 'r> Boosted<'a, 'r> {
     /// Inputs that a tree may look at, by their place among the bins.
     fn some_inputs(&mut self) -> Vec<usize> {
         let mut all: Vec<usize> = (0..self.bins.inputs.len()).collect();
-        let some = (all.len() as f64 * self.growth.inputs_a_tree).ceil() as usize;
+        let some = (all.len() as f64 * self.growth.inputs_per_tree).ceil() as usize;
         for at in 0..some {
             let other = at + self.random.below(all.len() - at);
             all.swap(at, other);

@@ -38,7 +38,7 @@ pub(super) struct Header {
 /// Longest header read: 1-D arrays of plain numbers need 118 bytes, numpy pads to 128.
 const LONGEST_HEADER: usize = 4096;
 /// Elements decoded at once; any block that stays in cache will do.
-const ELEMENTS_A_BLOCK: usize = 1 << 16;
+const ELEMENTS_PER_BLOCK: usize = 1 << 16;
 
 /// Reads the header at the start of `reader`. `array`: the name for errors.
 pub(super) fn read_header(reader: &mut impl Read, array: &'static str) -> Result<Header, NpzFault> {
@@ -100,10 +100,10 @@ pub(super) fn read_blocks(
     array: &'static str,
     mut each: impl FnMut(&[u8]) -> Result<(), NpzFault>,
 ) -> Result<(), NpzFault> {
-    let mut block = vec![0; header.len.min(ELEMENTS_A_BLOCK as u64) as usize * header.size];
+    let mut block = vec![0; header.len.min(ELEMENTS_PER_BLOCK as u64) as usize * header.size];
     let mut left = header.len;
     while left > 0 {
-        let n = left.min(ELEMENTS_A_BLOCK as u64);
+        let n = left.min(ELEMENTS_PER_BLOCK as u64);
         let bytes = &mut block[..n as usize * header.size];
         reader.read_exact(bytes).map_err(|error| NpzFault::Array {
             array,

@@ -24,7 +24,7 @@ use std::path::Path;
 use zip::ZipArchive;
 
 /// Entries of one chunk of triplets.
-const ENTRIES_A_CHUNK: usize = 1 << 16;
+const ENTRIES_PER_CHUNK: usize = 1 << 16;
 /// Deflate makes at most 1032 bytes out of one (zlib's technical notes), so an array that claims more is lying.
 const LARGEST_EXPANSION: u64 = 1032;
 
@@ -55,7 +55,7 @@ pub(super) fn read<T: Scalar>(
             let row = file.indices("row", nrows, entries)?;
             let col = file.indices("col", ncols, entries)?;
             let entry = |k: usize| Entry { row: row[k], col: col[k], value: data[k] };
-            let pieces = ranges(data.len(), ENTRIES_A_CHUNK);
+            let pieces = ranges(data.len(), ENTRIES_PER_CHUNK);
             let chunks = file.chunks(shape, entries, pieces, |piece, out| out.extend(piece.map(entry)))?;
             drop((row, col, data));
             (file.assemble(shape, chunks, field), entries)
@@ -65,7 +65,7 @@ pub(super) fn read<T: Scalar>(
             let row = file.indices("indices", nrows, entries)?;
             // Every column once, however many entries it has: a chunk of whole columns would be unbounded.
             let stored = indptr[ncols as usize];
-            let pieces = ranges(stored as usize, ENTRIES_A_CHUNK);
+            let pieces = ranges(stored as usize, ENTRIES_PER_CHUNK);
             let chunks = file.chunks(shape, entries, pieces, |piece, out| {
                 let mut col = indptr.partition_point(|&p| p <= piece.start as u64).saturating_sub(1);
                 for k in piece {
@@ -106,8 +106,8 @@ fn compressed_rows<T: Scalar>(
     let duplicates = rows::sort_and_merge(&mut row_ptr, &mut col_idx, &mut values, merge(field));
     if field == Field::Pattern {
         let (ptr, col) = (&row_ptr, &col_idx);
-        values.par_chunks_mut(ENTRIES_A_CHUNK).enumerate().for_each(|(piece, values)| {
-            let first = piece * ENTRIES_A_CHUNK;
+        values.par_chunks_mut(ENTRIES_PER_CHUNK).enumerate().for_each(|(piece, values)| {
+            let first = piece * ENTRIES_PER_CHUNK;
             let mut row = ptr.partition_point(|&p| p <= first as u64).saturating_sub(1);
             for (k, value) in (first..).zip(values) {
                 while ptr[row + 1] <= k as u64 {
