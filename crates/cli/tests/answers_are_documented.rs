@@ -185,6 +185,8 @@ fn every_field_of_what_takes_a_measurement_is_described() {
         predicted_s: Some(Seconds(1e-6)),
         time_s: Some(Seconds(1e-6)),
         spread: Some(0.01),
+        sm_mhz: Some(1980),
+        throttled: Some(2),
         preparation_s: Some(Seconds(1e-3)),
         failed: Some("wrong".to_owned()),
     };

@@ -30,7 +30,7 @@ pub fn check<T: Scalar>(
     expected: &Reference,
 ) -> Result<Seconds, DeviceError> {
     operand.poison_y()?;
-    let first = operand.batch(candidate, 1, Caches::Warm)?;
+    let first = operand.batch(candidate, 1, Caches::Warm)?.time;
     let mut right = Ok(());
     operand.look_at_y(&mut |y| right = first_wrong(expected, y, || candidate.to_string()))?;
     right.map(|()| first)

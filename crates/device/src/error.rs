@@ -1,7 +1,7 @@
 //! What can go wrong on a device.
 
 use crate::PartitionError;
-use sparsight_matrix::Infeasible;
+use sparsight_matrix::{CsrError, Infeasible};
 use thiserror::Error;
 
 /// A device's refusal or failure. Hints on what to do are given by [`DeviceError::hint`].
@@ -77,15 +77,27 @@ pub enum DeviceError {
     /// The matrix cannot be held.
     #[error(transparent)]
     Infeasible(#[from] Infeasible),
+    /// The matrix that lies on the device is none.
+    #[error(transparent)]
+    Matrix(#[from] CsrError),
+    /// A matrix that is not the one that was prepared, but for its values.
+    #[error("the matrix has another pattern than the one that was prepared")]
+    OtherPattern,
+    /// Values cannot be replaced before it is known where each of them is.
+    #[error("values of a matrix in {format} cannot be replaced before it is known where they stand")]
+    PlacesUnknown {
+        /// With its shape.
+        format: String,
+    },
     /// A matrix cannot be multiplied in these parts.
     #[error(transparent)]
     Partition(#[from] PartitionError),
     /// A vector of the wrong length.
     #[error("{vector} has {got} entries instead of {expected}")]
     Length {
-        /// `x` or `y`.
+        /// `x`, `y` or `the new values`.
         vector: &'static str,
-        /// Columns or rows of the matrix.
+        /// Columns, rows or non-zeros of the matrix.
         expected: usize,
         /// Entries given.
         got: usize,
@@ -141,6 +153,9 @@ impl DeviceError {
                 "`pip install nvidia-cusparse` (CUDA 13) or nvidia-cusparse-cu12, or set CUDA_PATH or LD_LIBRARY_PATH to a \
                  CUDA toolkit",
             ),
+            Self::PlacesUnknown { .. } => {
+                Some("call `allow_updates` with the matrix once, after it was prepared")
+            }
             Self::WrongResult { .. } => Some("this is a bug in the kernel: its time is not kept"),
             _ => None,
         }

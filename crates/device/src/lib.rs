@@ -63,6 +63,20 @@ pub trait Device<T: Scalar> {
         Err(PartitionError::NoPartitions.into())
     }
 
+    /// The same for a matrix that lies on the device already. Its columns are looked at; it may be given back when this
+    /// returns.
+    ///
+    /// # Errors
+    /// As [`Device::load_parts`]; [`DeviceError::Matrix`] if it is no CSR; [`DeviceError::NoDeviceVectors`] if the device works
+    /// in the host's memory, [`DeviceError::OtherDevice`] if an array is known to lie elsewhere.
+    fn load_resident_parts(
+        &self,
+        _a: gpu::DeviceCsr<'_, T>,
+        _partition: &Partition,
+    ) -> Result<Box<dyn Product<T>>, DeviceError> {
+        Err(DeviceError::NoDeviceVectors)
+    }
+
     /// Generates a benchmark matrix in `format` where the device works, with a random x.
     ///
     /// # Errors
@@ -122,7 +136,7 @@ pub trait Operand<T: Scalar> {
         candidate: &Candidate,
         products: u32,
         caches: timing::Caches,
-    ) -> Result<Seconds, DeviceError>;
+    ) -> Result<timing::Batch, DeviceError>;
 }
 
 /// What it took to get a matrix ready.

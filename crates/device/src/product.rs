@@ -1,9 +1,9 @@
 //! A matrix ready to be multiplied with again and again, as a solver does it.
 
 use crate::gpu::{DeviceSlice, DeviceSliceMut, Stream};
-use crate::timing::Caches;
+use crate::timing::{Batch, Caches};
 use crate::{DeviceError, Preparation};
-use sparsight_matrix::{Reference, Scalar, Seconds};
+use sparsight_matrix::{Csr, Reference, Scalar};
 
 /// y = alpha A x + beta y with the row blocks of a [`Partition`](crate::Partition), each in its format.
 ///
@@ -41,12 +41,39 @@ pub trait Product<T: Scalar>: Send + Sync {
         stream: Option<Stream<'_>>,
     ) -> Result<(), DeviceError>;
 
+    /// Finds out where the values of `a`, the matrix that was prepared, stand, so that [`Product::update_values`] may replace
+    /// them: `a` is converted once more, and as much memory as its stored values take is kept. Nothing to do, and nothing kept,
+    /// for the parts whose entries stay where CSR has them.
+    ///
+    /// # Errors
+    /// [`DeviceError::OtherPattern`] if `a` is seen to have another pattern; [`DeviceError::Infeasible`] if there is not the
+    /// memory.
+    fn allow_updates(&mut self, a: &Csr<T>) -> Result<(), DeviceError>;
+
+    /// Replaces all values, in the order of CSR, and waits for it. The pattern is not looked at again. Products queued in other
+    /// streams must have ended.
+    ///
+    /// # Errors
+    /// [`DeviceError::PlacesUnknown`] before [`Product::allow_updates`], but for parts whose entries stay where CSR has them;
+    /// [`DeviceError::Length`] if there is not a value for each non-zero; a failed call.
+    fn update_values(&mut self, values: &[T]) -> Result<(), DeviceError>;
+
+    /// The same with values on the device, queued in `stream`, else in the device's own; it does not wait.
+    ///
+    /// # Errors
+    /// As [`Product::update_values`]; [`DeviceError::NoDeviceVectors`], [`DeviceError::OtherDevice`].
+    fn update_values_on_device(
+        &mut self,
+        values: DeviceSlice<'_, T>,
+        stream: Option<Stream<'_>>,
+    ) -> Result<(), DeviceError>;
+
     /// Runs `products` products y = A x back to back, with a random x, and gives the time of all of them together,
     /// measured on the device: what [`measure`](crate::timing::measure) asks for.
     ///
     /// # Errors
     /// [`DeviceError`] if they cannot be launched or timed.
-    fn batch(&self, products: u32, caches: Caches) -> Result<Seconds, DeviceError>;
+    fn batch(&self, products: u32, caches: Caches) -> Result<Batch, DeviceError>;
 }
 
 /// Holds a product to `expected`, the right A x, before its time is believed; `name` is how errors call it.
@@ -66,9 +93,11 @@ pub fn check_product<T: Scalar>(
 
 /// Refuses an x or y of a wrong length.
 pub(crate) fn check_lengths((nrows, ncols): (usize, usize), x: usize, y: usize) -> Result<(), DeviceError> {
-    let one = |vector, expected, got| {
-        if expected == got { Ok(()) } else { Err(DeviceError::Length { vector, expected, got }) }
-    };
-    one("x", ncols, x)?;
-    one("y", nrows, y)
+    check_length("x", ncols, x)?;
+    check_length("y", nrows, y)
+}
+
+/// Refuses a vector of a wrong length.
+pub(crate) fn check_length(vector: &'static str, expected: usize, got: usize) -> Result<(), DeviceError> {
+    if expected == got { Ok(()) } else { Err(DeviceError::Length { vector, expected, got }) }
 }

@@ -1,7 +1,6 @@
 //! y = alpha A x + beta y with a matrix in row blocks is right, whatever the matrix, the cuts, and the formats of the
 //! parts; on every device present, one launch after another and all parts in one.
 
-#[expect(dead_code, reason = "the matrices and the GPU alone are asked for here")]
 mod support;
 
 use sparsight_device::cpu::Cpu;

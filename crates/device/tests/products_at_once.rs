@@ -2,7 +2,6 @@
 //!
 //! Without a driver what needs a GPU says that it is skipped; `SPARSIGHT_REQUIRE_GPU=1` turns that into a failure.
 
-#[expect(dead_code, reason = "the GPU alone is asked for here")]
 mod support;
 
 use rayon::prelude::*;

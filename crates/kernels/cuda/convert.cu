@@ -1,10 +1,10 @@
 // Lays the entries of a CSR matrix out in other formats, number by number as sparsight_matrix does it. The host has
 // found out from the row offsets alone where everything goes.
 //
-// Mapping   lay_slices, lay_diagonals: thread i of all threads of the launch does the places i, i + threads, ...;
-//           neighbouring threads write neighbouring words. lay_coo: a warp a row, its threads the entries.
-//           bro_widths: a warp a slice, its threads the columns. bro_pack: a thread a row. The number of blocks is
-//           free.
+// Mapping   lay_slices, lay_diagonals, lay_offsets: thread i of all threads of the launch does the places i,
+//           i + threads, ...; neighbouring threads write neighbouring words. lay_coo, mark_diagonals: one warp per
+//           row, its threads the entries. bro_widths: one warp per slice, its threads the columns. bro_pack: one
+//           thread per row. The number of blocks is free.
 // Knobs     BLOCK, threads a block; a multiple of 32.
 // Limits    rows below 2^32 - 1 where a format names them with 32 bits; positions are computed in 64 bits.
 // Reads     the CSR once (where a thread does a row, in pieces that its neighbours share), the offsets of the format
@@ -96,6 +96,81 @@ lay_coo(unsigned long long nrows, unsigned long long skip, const OFFSET* __restr
             if (starts) {
                 col_idx[at] = csr_col_idx[start + k];
                 values[at] = csr_values[start + k];
+            }
+        }
+    }
+}
+
+// DIA: marks the diagonals that hold an entry. Byte j - i + nrows - 1 of `marks` belongs to entry (i, j).
+extern "C" __global__ void __launch_bounds__(BLOCK)
+mark_diagonals(unsigned long long nrows, const OFFSET* __restrict__ row_ptr,
+               const unsigned int* __restrict__ csr_col_idx, unsigned char* marks)
+{
+    for (unsigned long long row = first_element() / 32; row < nrows; row += all_threads() / 32) {
+        const unsigned long long end = row_ptr[row + 1];
+        for (unsigned long long k = row_ptr[row] + threadIdx.x % 32; k < end; k += 32) {
+            unsigned char* const mark = marks + (csr_col_idx[k] + (nrows - 1 - row));
+            // Nearly always somebody was here before, and then nothing is written.
+            if (!*mark) {
+                *mark = 1;
+            }
+        }
+    }
+}
+
+// DIA: entry (i, i + offsets[d]) at d stride + i, 0 where there is none. `offsets` ascend, as columns do.
+extern "C" __global__ void __launch_bounds__(BLOCK)
+lay_offsets(unsigned long long stride, unsigned long long nrows, unsigned long long diagonals,
+            const OFFSET* __restrict__ row_ptr, const unsigned int* __restrict__ csr_col_idx,
+            const VALUE* __restrict__ csr_values, const long long* __restrict__ offsets, VALUE* __restrict__ values)
+{
+    for (unsigned long long row = first_element(); row < stride; row += all_threads()) {
+        unsigned long long k = row < nrows ? row_ptr[row] : 0;
+        const unsigned long long end = row < nrows ? row_ptr[row + 1] : 0;
+        for (unsigned long long d = 0; d < diagonals; ++d) {
+            const bool here = k < end && (long long)csr_col_idx[k] - (long long)row == offsets[d];
+            values[d * stride + row] = here ? csr_values[k] : (VALUE)0;
+            k += here;
+        }
+    }
+}
+
+// New values for a matrix that is there. `numbers`: at each place the number of the entry that stands there, counted from
+// 1 and 0 for padding, a word as wide as a value; or null if entry i stands at place i.
+extern "C" __global__ void __launch_bounds__(BLOCK)
+place_values(unsigned long long places, const VALUE* __restrict__ numbers, const VALUE* __restrict__ entries,
+             VALUE* __restrict__ values)
+{
+    for (unsigned long long place = first_element(); place < places; place += all_threads()) {
+        unsigned long long number = place + 1;
+        if (numbers) {
+            number = sizeof(VALUE) == 4 ? ((const unsigned int*)numbers)[place]
+                                        : ((const unsigned long long*)numbers)[place];
+        }
+        values[place] = number ? entries[number - 1] : (VALUE)0;
+    }
+}
+
+// The columns of a CSR that somebody else has made, of 32 or of 64 bits. `broken` becomes a row, counted from 1, whose
+// columns do not increase or lie outside of the matrix, if there is one.
+static __device__ __forceinline__ unsigned long long column_at(const unsigned int* source, unsigned long long is_wide,
+                                                               unsigned long long k)
+{
+    return is_wide ? ((const unsigned long long*)source)[k] : source[k];
+}
+
+extern "C" __global__ void __launch_bounds__(BLOCK)
+take_columns(unsigned long long nrows, unsigned long long ncols, unsigned long long is_wide,
+             const OFFSET* __restrict__ row_ptr, const unsigned int* __restrict__ source,
+             unsigned int* __restrict__ col_idx, unsigned long long* broken)
+{
+    for (unsigned long long row = first_element() / 32; row < nrows; row += all_threads() / 32) {
+        const unsigned long long start = row_ptr[row], end = row_ptr[row + 1];
+        for (unsigned long long k = start + threadIdx.x % 32; k < end; k += 32) {
+            const unsigned long long col = column_at(source, is_wide, k);
+            col_idx[k] = (unsigned int)col;
+            if (col >= ncols || (k > start && column_at(source, is_wide, k - 1) >= col)) {
+                *broken = row + 1;
             }
         }
     }

@@ -1,11 +1,11 @@
 // What timing needs on the device: a kernel that holds the stream until the host lets go, one that empties the
 // L2 cache, and one that does nothing.
 //
-// Mapping   `spin` and `empty`: one thread. `flush_l2`: thread i of all threads of the launch reads the elements
+// Mapping   `spin` and `empty`: one thread. `read_all`: thread i of all threads of the launch reads the elements
 //           i, i + threads, ...; the number of blocks is free.
-// Knobs     BLOCK, threads a block of flush_l2.
+// Knobs     BLOCK, threads a block of read_all.
 // Limits    a spinning kernel that is not let go within limit_ns gives up and says so.
-// Reads     `spin`: 4 bytes of host memory again and again. `flush_l2`: 16 count bytes.
+// Reads     `spin`: 4 bytes of host memory again and again. `read_all`: 16 count bytes.
 
 // Nanoseconds of a clock that all multiprocessors share.
 static __device__ __forceinline__ unsigned long long now()
@@ -31,22 +31,31 @@ extern "C" __global__ void spin(const volatile unsigned int* released, unsigned 
     }
 }
 
+// How far an element moves from pass to pass. Chosen: coprime to the numbers of multiprocessors that GPUs have.
+static const unsigned long long BLOCKS_BETWEEN_PASSES = 37;
+
 // Nothing: the cost of a launch.
 extern "C" __global__ void empty()
 {
 }
 
-// Reads `count` elements of 16 bytes, so that nothing else is left in the L2 cache. It reads rather than writes
-// because written lines would have to be written back during the product that is timed next. `never` is written
-// only if all bits of the buffer, which holds zeros, came out set: the compiler cannot know, so the reads stay.
+// Reads `count` elements of 16 bytes, `passes` times, so that they are in the L2 cache, or, where they are many, nothing else
+// is. It reads rather than writes because written lines would have to be written back during the product that is timed next.
+// Each pass gives an element to another block and so, mostly, to another multiprocessor: where the L2 consists of parts that
+// each serve some of the multiprocessors and keep copies of what lies in another, an element ends up in all of them. `never` is
+// a word of no meaning that is written if a thread has seen all bits set: the compiler cannot know, so the reads stay.
 extern "C" __global__ void __launch_bounds__(BLOCK)
-flush_l2(unsigned long long count, const uint4* buffer, unsigned int* never)
+read_all(unsigned long long count, const uint4* buffer, unsigned int* never, unsigned long long passes)
 {
     unsigned int bits = 0;
     const unsigned long long step = (unsigned long long)gridDim.x * BLOCK;
-    for (unsigned long long i = (unsigned long long)blockIdx.x * BLOCK + threadIdx.x; i < count; i += step) {
-        const uint4 element = buffer[i];
-        bits |= element.x | element.y | element.z | element.w;
+    for (unsigned long long pass = 0; pass < passes; ++pass) {
+        const unsigned long long shift = pass * BLOCKS_BETWEEN_PASSES * BLOCK % count;
+        for (unsigned long long i = (unsigned long long)blockIdx.x * BLOCK + threadIdx.x; i < count; i += step) {
+            const unsigned long long at = i + shift < count ? i + shift : i + shift - count;
+            const uint4 element = __ldcg(buffer + at);
+            bits |= element.x | element.y | element.z | element.w;
+        }
     }
     if (bits == 0xffffffffu) {
         *never = bits;

@@ -96,7 +96,8 @@ impl BenchmarkMatrix {
         Bytes(matrix.saturating_add(self.nrows.saturating_mul(2 * dtype.bytes())))
     }
 
-    /// What sizes follow from. HYB counts as COO: the ELL part of rows of one length takes no more.
+    /// What sizes follow from. HYB counts as COO: the ELL part of rows of one length takes no more; DIA has as many diagonals
+    /// as it stores at all.
     fn outline(&self, nnz: u64, longest: u64) -> Features {
         Features {
             nrows: self.nrows,
@@ -110,6 +111,7 @@ impl BenchmarkMatrix {
             row_std: 0.0,
             hyb: HybSplit { width: 0, coo_nnz: nnz },
             bandwidth: 0,
+            diagonals: Some(Features::most_diagonals(self.nrows, nnz)),
             x_reuse: 0.0,
             padded: PaddedSizes::default(),
             locality: None,

@@ -91,7 +91,7 @@ mod tests {
     #[test]
     fn every_id_is_unique_and_reads_back() {
         let all: Vec<Candidate> = Dtype::ALL.into_iter().flat_map(catalogue).collect();
-        assert_eq!(all.len(), 2 * (28 * 5 + 2 * 4 + 4));
+        assert_eq!(all.len(), 2 * (29 * 5 + 2 * 4 + 4));
         assert!(
             Dtype::ALL.into_iter().all(|dtype| catalogue(dtype).is_sorted()),
             "ordered as they are listed"
@@ -129,7 +129,7 @@ mod tests {
             "csr-vector/t3/b256/f64",
             "ell/b100/f32",
             "ell/b128/f16",
-            "dia/b64/f32",
+            "band/b64/f32",
             "cusparse-csr/a1/b64/f32",
             "ell/f64",
             "ell/b0/f64",

@@ -87,7 +87,17 @@ pub fn conversion_source(dtype: Dtype, offset_bytes: u64) -> KernelSource {
             format!("BLOCK={HELPER_BLOCK}"),
             offset(offset_bytes),
         ],
-        entry_points: vec!["lay_slices", "lay_diagonals", "lay_coo", "bro_widths", "bro_pack"],
+        entry_points: vec![
+            "lay_slices",
+            "lay_diagonals",
+            "lay_coo",
+            "mark_diagonals",
+            "lay_offsets",
+            "place_values",
+            "take_columns",
+            "bro_widths",
+            "bro_pack",
+        ],
     }
 }
 
@@ -97,7 +107,7 @@ pub fn timing_source() -> KernelSource {
     KernelSource {
         text: SPIN.to_owned(),
         definitions: vec![format!("BLOCK={HELPER_BLOCK}")],
-        entry_points: vec!["spin", "empty", "flush_l2"],
+        entry_points: vec!["spin", "empty", "read_all"],
     }
 }
 

@@ -33,6 +33,21 @@ pub enum Infeasible {
         /// Columns.
         ncols: u64,
     },
+    /// More diagonals than are counted and stored: with those, padding would exceed [`Limits::PADDING`].
+    #[error("has more than {most} diagonals")]
+    ManyDiagonals {
+        /// The most that are stored.
+        most: u64,
+    },
+    /// Nobody has counted the diagonals: features from an old record, or of a block of rows.
+    #[error("its diagonals were not counted")]
+    UnknownDiagonals,
+    /// 32 bits cannot number every non-zero.
+    #[error("{nnz} non-zeros are more than 32 bits can number")]
+    TooManyNonZeros {
+        /// Non-zeros of the matrix.
+        nnz: u64,
+    },
     /// A 32-bit row index cannot name every row.
     #[error("{nrows} rows are more than a 32-bit row index can name")]
     TooManyRows {

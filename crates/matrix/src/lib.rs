@@ -10,6 +10,8 @@ pub mod gallery;
 pub mod io;
 
 mod columns;
+mod diagonals;
+mod entry_numbers;
 mod features;
 mod formats;
 mod infeasible;
@@ -24,12 +26,13 @@ mod sell_sizes;
 mod strips;
 mod units;
 
+pub use entry_numbers::{numbered, replace_values};
 pub use features::{Features, Locality};
 pub use formats::{
     BalancedCsr, BinnedCsr, BroEll, BroEllColumns, BroEllShape, BroEllSize, BroEllSlice, Coo, Csr, CsrError,
-    Element, Ell, Format, FormatFamily, FormatOf, Generator, HostArray, Hyb, HybSplit, Jad, JadLayout, Knob,
-    Layout, NamedArrays, NamedNumbers, NumberOf, ParseFormatError, Refusal, RowBins, Sell, SellLayout,
-    SellShape, Shape, Step, Stored, Tile, TileShape, TileTable,
+    Dia, Element, Ell, Format, FormatFamily, FormatOf, Generator, HostArray, Hyb, HybSplit, Jad, JadLayout,
+    Knob, Layout, Length, NamedArrays, NamedNumbers, NumberOf, ParseFormatError, Refusal, RowBins, Sell,
+    SellLayout, SellShape, Shape, Step, Stored, Tile, TileShape, TileTable,
 };
 pub use infeasible::{Infeasible, Limits};
 pub use mix::mix;

@@ -76,6 +76,11 @@ pub trait Scalar:
     fn from_f64(value: f64) -> Self;
     /// Exact.
     fn to_f64(self) -> f64;
+    /// The value with the bits of a whole number: not that number. For carrying numbers through what only moves values.
+    /// Bits beyond those of the type are lost.
+    fn of_number(number: u64) -> Self;
+    /// The whole number with the bits of this value.
+    fn number(self) -> u64;
 }
 
 impl Scalar for f32 {
@@ -88,6 +93,12 @@ impl Scalar for f32 {
     fn to_f64(self) -> f64 {
         f64::from(self)
     }
+    fn of_number(number: u64) -> Self {
+        Self::from_bits(number as u32)
+    }
+    fn number(self) -> u64 {
+        self.to_bits().into()
+    }
 }
 
 impl Scalar for f64 {
@@ -99,6 +110,12 @@ impl Scalar for f64 {
     }
     fn to_f64(self) -> f64 {
         self
+    }
+    fn of_number(number: u64) -> Self {
+        Self::from_bits(number)
+    }
+    fn number(self) -> u64 {
+        self.to_bits()
     }
 }
 

@@ -3,6 +3,7 @@
 
 use proptest::prelude::*;
 use sparsight_matrix::{BroEllShape, BroEllSize, Csr, Features, Locality, RowLengths, SellShape};
+use std::collections::BTreeSet;
 
 /// How long a row is: none, short, about as long as what is looked at in one go (8, 256), and far longer.
 fn row_length() -> impl Strategy<Value = usize> {
@@ -90,7 +91,12 @@ proptest! {
         let known = RowLengths::from_counts(lengths.iter().map(|&length| (length, 1)));
         prop_assert_eq!(&RowLengths::of(&a), &known);
         let of_lengths = Features::from_row_lengths(&known, f.ncols, f.bandwidth, f.x_reuse);
-        prop_assert_eq!(Features { padded: f.padded.clone(), locality: f.locality.clone(), ..of_lengths }, f.clone());
+        let (padded, locality, diagonals) = (f.padded.clone(), f.locality.clone(), f.diagonals);
+        prop_assert_eq!(Features { padded, locality, diagonals, ..of_lengths }, f.clone());
+
+        let offsets = (0..a.nrows()).flat_map(|row| a.row(row).0.iter().map(move |&col| i64::from(col) - row as i64));
+        let (count, most) = (offsets.collect::<BTreeSet<i64>>().len() as u64, Features::most_diagonals(f.nrows, f.nnz));
+        prop_assert_eq!(f.diagonals, Some(count.min(most + 1)));
 
         let distances: Vec<u64> = (0..a.nrows())
             .flat_map(|row| a.row(row).0.windows(2).map(|w| u64::from(w[1] - w[0])).collect::<Vec<_>>())

@@ -198,6 +198,7 @@ fn every_prediction_is_a_positive_finite_number_whatever_the_features() {
                             row_std: number,
                             hyb: HybSplit { width: length, coo_nnz: nnz },
                             bandwidth: length,
+                            diagonals: Some(length),
                             x_reuse: number,
                             padded: PaddedSizes::default(),
                             locality: Some(Locality {

@@ -26,6 +26,7 @@ fn corpus(count: u64) -> Vec<(String, Features)> {
         row_std: pick(i, 23, 41) as f64 / 2.0,
         hyb: HybSplit { width: 5, coo_nnz: 100 },
         bandwidth: pick(i, 29, 67),
+        diagonals: None,
         x_reuse: 0.5,
         padded: PaddedSizes::default(),
         locality: Some(Locality {

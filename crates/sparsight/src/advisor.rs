@@ -86,15 +86,17 @@ pub struct Refused {
 pub enum Why {
     /// The format cannot hold the matrix.
     Infeasible(Infeasible),
-    /// The profile has no model for it.
+    /// The model that was asked for knows nothing of it.
     NoModel(String),
+    /// No model of the profile knows anything of it: none of its times was measured. It may even be the fastest.
+    Unmeasured(String),
 }
 
 impl fmt::Display for Why {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Infeasible(reason) => reason.fmt(f),
-            Self::NoModel(reason) => f.write_str(reason),
+            Self::NoModel(reason) | Self::Unmeasured(reason) => f.write_str(reason),
         }
     }
 }
@@ -156,7 +158,11 @@ impl<'p> Advisor<'p> {
             let (answering, prediction) = match answer {
                 Ok(answer) => answer,
                 Err(reason) => {
-                    advice.refused.push(Refused { candidate, why: Why::NoModel(reason.to_string()) });
+                    let why = match model {
+                        ModelName::Best => Why::Unmeasured(reason.to_string()),
+                        _ => Why::NoModel(reason.to_string()),
+                    };
+                    advice.refused.push(Refused { candidate, why });
                     continue;
                 }
             };
@@ -172,7 +178,7 @@ impl<'p> Advisor<'p> {
                 prediction,
             });
         }
-        if advice.ranked.is_empty() && advice.refused.iter().any(|r| matches!(r.why, Why::NoModel(_))) {
+        if advice.ranked.is_empty() && advice.refused.iter().any(|r| !matches!(r.why, Why::Infeasible(_))) {
             let missing = Missing::Model { model, dtype };
             return Err(Error::Lacking { profile: self.profile.name.clone(), missing });
         }

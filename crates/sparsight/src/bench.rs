@@ -1,7 +1,7 @@
 //! Every feasible candidate on one matrix: checked against the reference, then timed.
 
-use crate::records::{CorpusRecord, Measured, Outcome, recorded};
-use sparsight_device::timing::{Caches, StoppingRule, measure};
+use crate::records::{ClockRecord, CorpusRecord, Measured, Outcome, recorded};
+use sparsight_device::timing::{Caches, StoppingRule, Timing, measure};
 use sparsight_device::{Device, DeviceError, check, random_x};
 use sparsight_kernels::{Candidate, Format, Kernel, feasible};
 use sparsight_matrix::{Csr, Features, Reference, Scalar, Seconds, reference};
@@ -58,8 +58,10 @@ pub fn bench<T: Scalar>(
         features: features.clone(),
         preparation: BTreeMap::new(),
         preprocess: BTreeMap::new(),
+        clock: None,
         results: Vec::new(),
     };
+    let mut timings = Vec::new();
     let mut keep = |record: &mut CorpusRecord, measured: Measured| {
         each(&measured)?;
         record.results.push(measured);
@@ -93,8 +95,10 @@ pub fn bench<T: Scalar>(
         operand.set_x(&x)?;
         record.preparation.insert(format, operand.preparation().into());
         for id in ours {
-            let outcome = one(operand.as_mut(), &id, &expected, &rule, how.caches)
-                .or_else(|reason| refused(&reason))?;
+            let timed = one(operand.as_mut(), &id, &expected, &rule, how.caches);
+            let (outcome, timing) =
+                timed.or_else(|reason| Ok::<_, DeviceError>((refused(&reason)?, None)))?;
+            timings.extend(timing);
             if let (Outcome::Time { time_s, .. }, Some(factor)) = (&outcome, how.hopeless) {
                 rule.hopeless = Seconds(rule.hopeless.0.min(factor * time_s.0));
             }
@@ -106,6 +110,7 @@ pub fn bench<T: Scalar>(
     }
     let places: HashMap<&Candidate, usize> = candidates.iter().zip(0..).collect();
     record.results.sort_by_key(|measured| places[&measured.id]);
+    record.clock = ClockRecord::of(&timings);
     Ok(record)
 }
 
@@ -131,13 +136,13 @@ fn one<T: Scalar>(
     expected: &Reference,
     rule: &StoppingRule,
     caches: Caches,
-) -> Result<Outcome, DeviceError> {
+) -> Result<(Outcome, Option<Timing>), DeviceError> {
     let first = check(operand, id, expected)?;
     if caches == Caches::Warm && first.0 > rule.hopeless.0.max(COLD_RUN.0) {
-        return Ok(Outcome::once(first));
+        return Ok((Outcome::once(first), None));
     }
     let timing = measure(|products| operand.batch(id, products, caches), rule)?;
-    Ok(Outcome::time(&timing))
+    Ok((Outcome::time(&timing), Some(timing)))
 }
 
 /// A reason as a result; an interruption stays an error.

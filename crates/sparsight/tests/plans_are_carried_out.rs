@@ -37,7 +37,7 @@ fn a_plan_of_parts_computes_what_the_reference_computes() {
     for (row, (y, expected_y)) in y.iter().zip(&expected.y).enumerate() {
         assert!((y - expected_y).abs() <= 5.0 * expected.bound[row] + 1e-15, "{row}: {y}, {expected_y}");
     }
-    assert!(prepared.batch(3, Caches::Warm).unwrap().0 > 0.0);
+    assert!(prepared.batch(3, Caches::Warm).unwrap().time.0 > 0.0);
 }
 
 #[test]

@@ -64,6 +64,7 @@ fn record(matrix: &str, nrows: u64, csr_us: f64, ell_us: Option<f64>) -> CorpusR
         features: Features::from_row_lengths(&lengths, nrows, 0, 1.0),
         preparation: BTreeMap::new(),
         preprocess: BTreeMap::new(),
+        clock: None,
         results,
     }
 }

@@ -12,7 +12,7 @@ use sparsight::answer::{AdviseAnswer, MatrixSummary};
 use sparsight::kernels::{Candidate, Kernel};
 use sparsight::matrix::{Csr, Dtype, Features, Scalar, Seconds};
 use sparsight::records::Outcome;
-use sparsight::{Advice, Advised, Advisor, Bench, ModelName, Profile, Refused, Why, bench};
+use sparsight::{Advice, Advised, Advisor, Bench, ModelName, Profile, Why, bench};
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU64;
 
@@ -125,7 +125,7 @@ impl Advise {
         let remarks = [
             self.ties(advice, shown.len()),
             answering(advice, profile),
-            refusals(&advice.refused),
+            refusals(advice),
             extrapolations(shown),
         ];
         for remark in remarks.into_iter().flatten() {
@@ -231,17 +231,17 @@ fn answering(advice: &Advice, profile: &Profile) -> Option<String> {
     Some(words.join("; "))
 }
 
-/// `not possible: ell (would pad by 80.0x, the limit is 8x)`, and what the profile has no model for; the vendor's routines
+/// `not possible: ell (would pad by 80.0x, the limit is 8x)`, and what nothing is known of; the vendor's routines
 /// aside, whose times no profile needs to hold.
-fn refusals(refused: &[Refused]) -> Option<String> {
+fn refusals(advice: &Advice) -> Option<String> {
     let mut impossible = BTreeSet::new();
     let mut unknown = BTreeSet::new();
-    for r in refused {
+    for r in &advice.refused {
         let kernel = r.candidate.kernel;
         match &r.why {
             Why::Infeasible(why) => impossible.insert(format!("{} ({why})", kernel.format())),
-            Why::NoModel(_) if kernel.is_vendors() => false,
-            Why::NoModel(_) => unknown.insert(kernel.to_string()),
+            Why::NoModel(_) | Why::Unmeasured(_) if kernel.is_vendors() => false,
+            Why::NoModel(_) | Why::Unmeasured(_) => unknown.insert(kernel.to_string()),
         };
     }
     let mut lines = Vec::new();
@@ -250,7 +250,11 @@ fn refusals(refused: &[Refused]) -> Option<String> {
     }
     if !unknown.is_empty() {
         let kernels: Vec<String> = unknown.into_iter().collect();
-        lines.push(format!("not predicted, since the profile holds no model: {}", kernels.join(", ")));
+        let why = match advice.model {
+            ModelName::Best => "not measured on this device, so not ranked".to_owned(),
+            model => format!("not ranked, since {model} knows nothing of them"),
+        };
+        lines.push(format!("{why}: {}", kernels.join(", ")));
     }
     (!lines.is_empty()).then(|| lines.join("\n  "))
 }

@@ -15,7 +15,7 @@ use sparsight::device::DeviceError;
 use sparsight::device::timing::{Caches, StoppingRule};
 use sparsight::kernels::{Candidate, DeviceFacts, flops};
 use sparsight::matrix::{Dtype, Features, Scalar, Seconds};
-use sparsight::records::{Measured, Outcome};
+use sparsight::records::{ClockRecord, Measured, Outcome};
 use std::collections::BTreeSet;
 
 /// Every feasible candidate run on the device, checked against the reference and timed
@@ -43,6 +43,7 @@ struct Benched {
     features: Features,
     /// Fastest first, then what has no time.
     results: Vec<Measured>,
+    clock: Option<ClockRecord>,
 }
 
 impl Bench {
@@ -100,7 +101,8 @@ impl Bench {
             if context.interrupt.asked() { Err(DeviceError::Interrupted) } else { Ok(()) }
         });
         results.sort_by(|a, b| time(a).total_cmp(&time(b)));
-        all.push(Benched { title: name, features, results });
+        let clock = ended.as_ref().ok().and_then(|record| record.clock);
+        all.push(Benched { title: name, features, results, clock });
         ended.map(|_| ()).map_err(Failure::from)
     }
 
@@ -115,7 +117,8 @@ impl Bench {
         dtype: Dtype,
         context: &Context,
     ) -> Result<(), Failure> {
-        let matrices = all.iter().map(|b| BenchedMatrix::of(&b.title, &b.features, &b.results, facts));
+        let matrices =
+            all.iter().map(|b| BenchedMatrix::of(&b.title, &b.features, &b.results, b.clock, facts));
         let matrices = matrices.collect();
         let answer = BenchAnswer { device: facts.into(), dtype, caches: self.caches(), matrices };
         context.printer.answer(&answer.shortened(context.top_in_json()), || {

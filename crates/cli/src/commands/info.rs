@@ -72,12 +72,20 @@ fn print_formats(answer: &InfoAnswer, device: &str, out: &Printer) -> Result<(),
     let (bytes, on) = (format!("bytes, {}", answer.dtype), format!("~on {device}"));
     let mut table = Table::new(&["<format", &bytes, "of csr", "entries stored", "of non-zeros", &on]);
     for format in &answer.formats {
+        let [bytes, of_csr, stored, of_non_zeros] = format.size.map_or_else(
+            || ["-"; 4].map(str::to_owned),
+            |size| {
+                let (of_csr, of_non_zeros) = (size.of_csr, size.stored_of_nnz);
+                let stored = grouped(size.stored);
+                [size.bytes.to_string(), format!("{of_csr:.2}"), stored, format!("{of_non_zeros:.2}")]
+            },
+        );
         table.row([
             format.format.to_string(),
-            format.bytes.to_string(),
-            format!("{:.2}", format.of_csr),
-            grouped(format.stored),
-            format!("{:.2}", format.stored_of_nnz),
+            bytes,
+            of_csr,
+            stored,
+            of_non_zeros,
             format
                 .infeasible
                 .as_ref()

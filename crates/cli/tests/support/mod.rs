@@ -221,7 +221,9 @@ pub fn add_corpus(folder: &Path, matrices: &[(&str, &str, f64)]) {
         let (dtype, caches) = (Dtype::F64, Caches::Warm);
         let (preparation, preprocess) = (BTreeMap::new(), BTreeMap::new());
         let matrix = name.to_owned();
-        let record = CorpusRecord { matrix, dtype, caches, features, preparation, preprocess, results };
+        let clock = None;
+        let record =
+            CorpusRecord { matrix, dtype, caches, features, preparation, preprocess, clock, results };
         corpus.append(record).unwrap();
     }
 }

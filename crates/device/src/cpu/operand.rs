@@ -1,10 +1,10 @@
 //! A matrix with its x and y in main memory, and the timing of products with it.
 
 use super::Cpu;
-use crate::timing::Caches;
+use crate::timing::{Batch, Caches};
 use crate::{Device, DeviceError, Operand, Preparation};
 use sparsight_kernels::{Candidate, CpuScratch, Format};
-use sparsight_matrix::{Scalar, Seconds, Stored};
+use sparsight_matrix::{Scalar, Stored};
 
 /// What [`Cpu`] loads.
 ///
@@ -59,17 +59,14 @@ impl<T: Scalar> Operand<T> for CpuOperand<T> {
         Ok(())
     }
 
-    fn batch(
-        &mut self,
-        candidate: &Candidate,
-        products: u32,
-        caches: Caches,
-    ) -> Result<Seconds, DeviceError> {
+    fn batch(&mut self, candidate: &Candidate, products: u32, caches: Caches) -> Result<Batch, DeviceError> {
         let Candidate { kernel, block, dtype } = *candidate;
         assert_eq!(dtype, T::DTYPE, "{candidate} has another value type than this operand");
         let Self { cpu, format, matrix, x, y, scratch, .. } = self;
         Device::<T>::runs(cpu, kernel)?;
         assert_eq!(kernel.format(), *format, "{candidate} does not read the format of this operand");
-        Ok(cpu.time(products, caches, || kernel.multiply_on_cpu(matrix.as_ref(), block, (x, y), scratch)))
+        Ok(cpu
+            .time(products, caches, || kernel.multiply_on_cpu(matrix.as_ref(), block, (x, y), scratch))
+            .into())
     }
 }

@@ -3,13 +3,13 @@
 
 use super::Cpu;
 use crate::gpu::{DeviceSlice, DeviceSliceMut, Stream};
-use crate::product::check_lengths;
+use crate::product::{check_length, check_lengths};
 use crate::stock::Stock;
-use crate::timing::Caches;
+use crate::timing::{Batch, Caches};
 use crate::{DeviceError, Partition, Preparation, Product};
 use rayon::prelude::*;
 use sparsight_kernels::{Candidate, CpuScratch};
-use sparsight_matrix::{Csr, Limits, Scalar, Seconds, Stored};
+use sparsight_matrix::{Csr, Limits, Scalar, Seconds, Stored, numbered, replace_values};
 use std::convert::Infallible;
 use std::ops::Range;
 use std::time::Instant;
@@ -31,6 +31,18 @@ struct Part<T: Scalar> {
     rows: Range<usize>,
     candidate: Candidate,
     matrix: Box<dyn Stored<T>>,
+    entries: Range<usize>,
+    places: ValuePlaces<T>,
+}
+
+/// Where the values of a part come from.
+enum ValuePlaces<T> {
+    /// Entry i stands at place i.
+    AsInCsr,
+    /// The number of the entry at each place of each array of values: see [`numbered`].
+    Numbers(Vec<Vec<T>>),
+    /// Nobody has found out.
+    Unknown,
 }
 
 /// What one product at a time works in.
@@ -50,11 +62,46 @@ impl<T: Scalar> Room<T> {
     }
 }
 
+/// Where the entries of some rows are.
+fn entries<T: Scalar>(a: &Csr<T>, rows: &Range<usize>) -> Range<usize> {
+    a.row_ptr()[rows.start] as usize..a.row_ptr()[rows.end] as usize
+}
+
 impl<T: Scalar> Part<T> {
     /// y = A x.
     fn product(&self, x: &[T], y: &mut [T], scratch: &mut CpuScratch<T>) {
         let Candidate { kernel, block, .. } = self.candidate;
         kernel.multiply_on_cpu(self.matrix.as_ref(), block, (x, y), scratch);
+    }
+
+    fn find_places(&mut self, a: &Csr<T>) -> Result<(), DeviceError> {
+        if !matches!(self.places, ValuePlaces::AsInCsr) {
+            let numbered = numbered(&a.rows(self.rows.clone()))?;
+            let mut numbers = self.candidate.format().convert(&numbered, &Limits::NONE)?;
+            if numbers.numbers() != self.matrix.numbers() || numbers.bytes() != self.matrix.bytes() {
+                return Err(DeviceError::OtherPattern);
+            }
+            let numbers = numbers.values_mut().into_iter().map(|numbers| numbers.to_vec()).collect();
+            self.places = ValuePlaces::Numbers(numbers);
+        }
+        Ok(())
+    }
+
+    /// Takes `values`, in the order of CSR; where they go is known.
+    fn replace(&mut self, values: &[T]) {
+        let arrays = self.matrix.values_mut();
+        match &self.places {
+            ValuePlaces::Numbers(numbers) => {
+                for (places, numbers) in arrays.into_iter().zip(numbers) {
+                    replace_values(places, numbers, values);
+                }
+            }
+            ValuePlaces::AsInCsr | ValuePlaces::Unknown => {
+                for places in arrays {
+                    places.copy_from_slice(values);
+                }
+            }
+        }
     }
 }
 
@@ -66,14 +113,17 @@ impl<T: Scalar> CpuPartitioned<T> {
         partition: &Partition,
         limits: &Limits,
     ) -> Result<Self, DeviceError> {
-        partition.check(a)?;
+        partition.check::<T>(a.nrows())?;
         let start = Instant::now();
         let parts: Result<Vec<_>, DeviceError> = partition
             .parts()
             .iter()
             .map(|(rows, candidate)| {
                 let matrix = candidate.format().convert(&a.rows(rows.clone()), limits)?;
-                Ok(Part { rows: rows.clone(), candidate: *candidate, matrix })
+                let entries = entries(a, rows);
+                let as_in_csr = candidate.format().stays_in_csr();
+                let places = if as_in_csr { ValuePlaces::AsInCsr } else { ValuePlaces::Unknown };
+                Ok(Part { rows: rows.clone(), candidate: *candidate, matrix, entries, places })
             })
             .collect();
         let parts = parts?;
@@ -157,11 +207,40 @@ impl<T: Scalar> Product<T> for CpuPartitioned<T> {
         Err(DeviceError::NoDeviceVectors)
     }
 
-    fn batch(&self, products: u32, caches: Caches) -> Result<Seconds, DeviceError> {
+    fn allow_updates(&mut self, a: &Csr<T>) -> Result<(), DeviceError> {
+        let cpu = self.cpu.clone();
+        let is_same = |part: &Part<T>| part.rows.end <= a.nrows() && entries(a, &part.rows) == part.entries;
+        if (a.nrows(), a.ncols()) != self.size || !self.parts.iter().all(is_same) {
+            return Err(DeviceError::OtherPattern);
+        }
+        cpu.run(|| self.parts.iter_mut().try_for_each(|part| part.find_places(a)))
+    }
+
+    fn update_values(&mut self, values: &[T]) -> Result<(), DeviceError> {
+        let nnz = self.parts.last().map_or(0, |part| part.entries.end);
+        check_length("the new values", nnz, values.len())?;
+        if let Some(part) = self.parts.iter().find(|part| matches!(part.places, ValuePlaces::Unknown)) {
+            let format = part.candidate.format().to_string();
+            return Err(DeviceError::PlacesUnknown { format });
+        }
+        let cpu = self.cpu.clone();
+        cpu.run(|| self.parts.iter_mut().for_each(|part| part.replace(&values[part.entries.clone()])));
+        Ok(())
+    }
+
+    fn update_values_on_device(
+        &mut self,
+        _: DeviceSlice<'_, T>,
+        _: Option<Stream<'_>>,
+    ) -> Result<(), DeviceError> {
+        Err(DeviceError::NoDeviceVectors)
+    }
+
+    fn batch(&self, products: u32, caches: Caches) -> Result<Batch, DeviceError> {
         let size = self.size;
         Ok(self.in_room(|Room { scratch, own, .. }| {
             let (x, y) = own.get_or_insert_with(|| (crate::random_x(size.1, 0), vec![T::default(); size.0]));
-            self.cpu.time(products, caches, || product(&self.parts, scratch, x, y))
+            self.cpu.time(products, caches, || product(&self.parts, scratch, x, y)).into()
         }))
     }
 }

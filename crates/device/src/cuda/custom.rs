@@ -4,27 +4,9 @@ use super::compiler::compile_with;
 use super::module::{MAX_ARGS, Module};
 use super::{Cuda, CudaGpu};
 use crate::DeviceError;
-use crate::gpu::{DeviceArray, LaunchShape, Module as _, Parameters, Stream};
-use crate::timing::Caches;
-use sparsight_matrix::Seconds;
+use crate::gpu::{DeviceArray, Element, Gpu, LaunchShape, Module as _, Parameters, Stream};
+use crate::timing::{Batch, Caches};
 use std::sync::Arc;
-
-/// Types of which a custom kernel may be given arrays.
-pub trait Element: Copy + std::fmt::Debug + 'static + sealed::Sealed {}
-impl Element for u32 {}
-impl Element for u64 {}
-impl Element for i32 {}
-impl Element for f32 {}
-impl Element for f64 {}
-
-mod sealed {
-    pub trait Sealed {}
-    impl Sealed for u32 {}
-    impl Sealed for u64 {}
-    impl Sealed for i32 {}
-    impl Sealed for f32 {}
-    impl Sealed for f64 {}
-}
 
 /// An argument of a kernel. A parameter `T*` takes an array of `T`.
 #[derive(Debug, Clone, Copy)]
@@ -109,12 +91,13 @@ impl CustomKernel {
         shape: Shape,
         args: &[Argument<'a>],
         caches: Caches,
-    ) -> impl FnMut(u32) -> Result<Seconds, DeviceError> + use<'a> {
+    ) -> impl FnMut(u32) -> Result<Batch, DeviceError> + use<'a> {
         let (shape, words) = (shape.launch(), words(args));
         move |products| {
             // SAFETY: as the caller promises.
             let mut launch = || unsafe { self.module.queue(0, shape, &words, None) };
-            self.gpu.timer.time(products, 1, caches, &mut launch)
+            let time = self.gpu.timer.time(products, 1, caches, &[], &mut launch)?;
+            Ok(Batch { time, clock: Gpu::clock(self.gpu.as_ref()) })
         }
     }
 

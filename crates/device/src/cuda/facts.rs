@@ -75,7 +75,7 @@ pub(super) fn measure_rates(
 
 /// Time of one launch of an empty kernel among many, by the very estimator that times products.
 fn launch_cost(timer: &BatchTimer) -> Result<Seconds, DeviceError> {
-    let batch = |count| timer.time(count, 1, Caches::Warm, &mut || timer.queue_empty());
+    let batch = |count| timer.time(count, 1, Caches::Warm, &[], &mut || timer.queue_empty());
     Ok(measure(batch, &StoppingRule::CAREFUL)?.time)
 }
 
@@ -95,7 +95,7 @@ fn copy_rate(context: &Arc<Context>, timer: &BatchTimer) -> Result<f64, DeviceEr
             unsafe { result::memcpy_dtod_async(to.address(), from.address(), bytes, context.stream()) };
         named("cuMemcpyDtoDAsync", copied)
     };
-    let batch = |count| timer.time(count, 1, Caches::Warm, &mut copy);
+    let batch = |count| timer.time(count, 1, Caches::Warm, &[], &mut copy);
     let time = measure(batch, &StoppingRule::CAREFUL)?.time;
     Ok(if time.0 > 0.0 { 2.0 * bytes as f64 / time.0 } else { 0.0 })
 }

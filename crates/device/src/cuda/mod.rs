@@ -21,29 +21,32 @@ mod fence;
 mod kernel_cache;
 mod library;
 mod module;
+mod nvml;
 mod part;
 mod shared_word;
 mod staging;
 mod trusted;
 
+pub use crate::gpu::Element;
 pub use compiler::{Arch, compile, nvrtc_version, supported_archs};
 pub use cusparse::cusparse_version;
-pub use custom::{Argument, CustomKernel, DeviceMemory, Element, Shape};
+pub use custom::{Argument, CustomKernel, DeviceMemory, Shape};
 pub use kernel_cache::{KernelCache, catalogue_hash, key};
 pub use library::{safe_loader_path, search_libraries_in};
 pub use part::PartSizes;
 
 use crate::gpu::{
-    ConvertOn, DeviceMatrix, Fence, Gpu, GpuDevice, Memory, Module as GpuModule, Stream, Vectors,
-    VendorProduct,
+    ConvertOn, DeviceCsr, DeviceMatrix, Extent, Fence, Gpu, GpuDevice, Memory, Module as GpuModule, Stream,
+    Vectors, VendorProduct,
 };
-use crate::timing::Caches;
+use crate::timing::{Caches, Clock};
 use crate::{Device, DeviceError, Operand, Partition, Product};
 use batch::BatchTimer;
 use context::{Context, named};
 use cudarc::driver::result;
 use cusparse::Library;
 use module::Module;
+use nvml::ClockReader;
 use sparsight_kernels::{BenchmarkMatrix, DeviceFacts, Format, Kernel, KernelSource, Vendor, timing_source};
 use sparsight_matrix::{Csr, Dtype, Limits, Scalar, Seconds};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -70,6 +73,8 @@ struct CudaGpu {
     library: Mutex<Option<Arc<Library>>>,
     compiler: Compiler,
     facts: DeviceFacts,
+    /// `None` where NVML cannot be asked.
+    clock: Option<ClockReader>,
     context: Arc<Context>,
 }
 
@@ -170,7 +175,8 @@ impl Cuda {
         if measures_rates {
             facts::measure_rates(&mut facts, &context, &timer)?;
         }
-        let gpu = Arc::new(CudaGpu { timer, library: Mutex::new(None), compiler, facts, context });
+        let (library, clock) = (Mutex::new(None), ClockReader::open(context.device()));
+        let gpu = Arc::new(CudaGpu { timer, library, compiler, facts, clock, context });
         Ok(Self { device: GpuDevice::new(Arc::clone(&gpu) as _), gpu })
     }
 
@@ -189,12 +195,17 @@ impl Cuda {
         self.device.limits()
     }
 
+    /// It as any GPU is.
+    pub fn as_gpu(&self) -> &GpuDevice {
+        &self.device
+    }
+
     /// A copy of `data` on the device.
     ///
     /// # Errors
     /// [`DeviceError::Infeasible`] if there is not that much memory.
     pub fn upload<T: Element>(&self, data: &[T]) -> Result<crate::gpu::DeviceArray<T>, DeviceError> {
-        self.device.upload_numbers(data)
+        self.device.upload(data)
     }
 
     /// The device's own stream, in which everything runs for which no other is named.
@@ -266,9 +277,14 @@ impl Gpu for CudaGpu {
         products: u32,
         entries: u32,
         caches: Caches,
+        touched: &[Extent],
         product: &mut dyn FnMut() -> Result<(), DeviceError>,
     ) -> Result<Seconds, DeviceError> {
-        self.timer.time(products, entries, caches, product)
+        self.timer.time(products, entries, caches, touched, product)
+    }
+
+    fn clock(&self) -> Option<Clock> {
+        self.clock.as_ref()?.read()
     }
 
     fn has_vendor(&self, _: Kernel) -> Result<(), DeviceError> {
@@ -331,6 +347,14 @@ impl<T: Scalar> Device<T> for Cuda {
 
     fn load_parts(&self, a: &Csr<T>, partition: &Partition) -> Result<Box<dyn Product<T>>, DeviceError> {
         self.device.load_parts(a, partition)
+    }
+
+    fn load_resident_parts(
+        &self,
+        a: DeviceCsr<'_, T>,
+        partition: &Partition,
+    ) -> Result<Box<dyn Product<T>>, DeviceError> {
+        self.device.load_resident_parts(a, partition)
     }
 
     fn generate(&self, matrix: &BenchmarkMatrix, format: Format) -> Result<Box<dyn Operand<T>>, DeviceError> {

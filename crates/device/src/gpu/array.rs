@@ -1,6 +1,6 @@
 //! Arrays in the memory of a GPU: our own, and those of somebody else.
 
-use super::Memory;
+use super::{Extent, Memory};
 use crate::DeviceError;
 use sparsight_matrix::{Bytes, Infeasible, Scalar};
 use std::marker::PhantomData;
@@ -34,6 +34,10 @@ impl DeviceBytes {
 
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
+    }
+
+    pub(crate) fn extent(&self) -> Extent {
+        Extent { address: self.address, bytes: self.bytes }
     }
 
     fn write(&mut self, data: &[u8]) -> Result<(), DeviceError> {
@@ -87,6 +91,23 @@ pub(crate) unsafe fn bytes_of_mut<E: Copy>(data: &mut [E]) -> &mut [u8] {
     unsafe { std::slice::from_raw_parts_mut(data.as_mut_ptr().cast(), size_of_val(data)) }
 }
 
+/// Numbers of which there may be arrays on a device.
+pub trait Element: Copy + std::fmt::Debug + 'static + sealed::Sealed {}
+impl Element for u32 {}
+impl Element for u64 {}
+impl Element for i32 {}
+impl Element for f32 {}
+impl Element for f64 {}
+
+mod sealed {
+    pub trait Sealed {}
+    impl Sealed for u32 {}
+    impl Sealed for u64 {}
+    impl Sealed for i32 {}
+    impl Sealed for f32 {}
+    impl Sealed for f64 {}
+}
+
 /// An array on a device, freed when dropped. An empty one takes no memory.
 #[derive(Debug)]
 pub struct DeviceArray<T> {
@@ -131,6 +152,10 @@ impl<T: Copy> DeviceArray<T> {
     /// Where it lies, as a kernel's argument; 0 if it is empty.
     pub(crate) fn address(&self) -> u64 {
         self.bytes.address
+    }
+
+    pub(crate) fn extent(&self) -> Extent {
+        self.bytes.extent()
     }
 
     /// Copies `data` here and waits for it.

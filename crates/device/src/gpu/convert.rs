@@ -38,7 +38,7 @@ pub(super) fn load<T: Scalar>(
         // Where nothing is converted, only what the format keeps is brought over.
         let wanted = |name: &str| !stays || layout.keeps.contains(&name);
         let arrays: NamedArrays<'_, T> = a.arrays().into_iter().filter(|(name, _)| wanted(name)).collect();
-        let csr = DeviceCsr::upload(gpu, a, &arrays);
+        let csr = CsrArrays::upload(gpu, a, &arrays);
         let uploaded = Seconds(start.elapsed().as_secs_f64());
         let start = Instant::now();
         match csr.and_then(|csr| lay_out(gpu, format, csr, &layout, limits)) {
@@ -70,14 +70,14 @@ pub(super) fn load<T: Scalar>(
 
 /// A CSR on a GPU, some of its arrays perhaps left at home.
 #[derive(Debug)]
-pub(super) struct DeviceCsr {
+pub(super) struct CsrArrays {
     pub(super) nrows: u64,
     pub(super) ncols: u64,
     pub(super) nnz: u64,
     pub(super) arrays: Vec<(&'static str, DeviceBytes)>,
 }
 
-impl DeviceCsr {
+impl CsrArrays {
     fn upload<T: Scalar>(gpu: &Shared, a: &Csr<T>, arrays: &NamedArrays<'_, T>) -> Result<Self, DeviceError> {
         let (memory, offset_bytes) = (gpu.memory(), gpu.offset_bytes(a.nnz() as u64));
         let uploaded: Result<Vec<_>, DeviceError> =
@@ -98,7 +98,7 @@ impl DeviceCsr {
 pub(super) fn lay_out<T: Scalar>(
     gpu: &Shared,
     format: Format,
-    csr: DeviceCsr,
+    csr: CsrArrays,
     layout: &Layout<T>,
     limits: &Limits,
 ) -> Result<DeviceMatrix, DeviceError> {
@@ -130,7 +130,7 @@ pub(super) fn lay_out<T: Scalar>(
 struct Laying<'a> {
     gpu: &'a Shared,
     matrix: &'a mut DeviceMatrix,
-    csr: &'a DeviceCsr,
+    csr: &'a CsrArrays,
     scratch: &'a [(&'static str, DeviceBytes)],
     memory: &'a Arc<dyn Memory>,
 }
@@ -145,8 +145,7 @@ impl Laying<'_> {
                 unsafe { kernels.launch(routine, *threads, &words) }
             }
             Step::AddUp { lengths, starts, total } => {
-                let array = self.scratch.iter().find(|(known, _)| known == lengths);
-                let (_, array) = array.expect("a layout adds up an array of its own");
+                let array = self.scratch(lengths);
                 let mut each = vec![0_u64; array.bytes() as usize / 8];
                 // SAFETY: every bit pattern is a number.
                 array.read(unsafe { bytes_of_mut(&mut each) })?;
@@ -161,12 +160,26 @@ impl Laying<'_> {
                 self.matrix.tell(&vec![(*total, sum)]);
                 Ok(())
             }
+            Step::ListMarked { marks, first, list, count } => {
+                let mut marked = vec![0_u8; self.scratch(marks).bytes() as usize];
+                self.scratch(marks).read(&mut marked)?;
+                let places = (*first..).zip(marked).filter(|(_, mark)| *mark != 0);
+                let listed: Vec<i64> = places.map(|(number, _)| number).collect();
+                self.matrix.keep(list, DeviceBytes::of(self.memory, bytes_of(&listed))?);
+                self.matrix.tell(&vec![(*count, listed.len() as u64)]);
+                Ok(())
+            }
             Step::Check(fits) => Ok(fits(&|name| self.number(name), limits)?),
             Step::Room { name, element, len } => {
-                let len = self.number(len);
+                let len = len(&|name| self.number(name));
                 self.matrix.room(self.memory, name, *element, len)
             }
         }
+    }
+
+    fn scratch(&self, name: &str) -> &DeviceBytes {
+        let array = self.scratch.iter().find(|(known, _)| *known == name);
+        &array.expect("a layout names arrays of its own").1
     }
 
     fn number(&self, name: &str) -> u64 {

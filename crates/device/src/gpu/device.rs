@@ -5,7 +5,8 @@ use super::free_grid::FreeGrid;
 use super::generate;
 use super::operand::GpuOperand;
 use super::product::GpuProduct;
-use super::{DeviceArray, DeviceMatrix, Gpu, Memory, Module};
+use super::{DeviceArray, DeviceCsr, DeviceMatrix, Element, Extent, Gpu, Memory, Module};
+use crate::timing::{Batch, Caches};
 use crate::{Device, DeviceError, Operand, Partition, Preparation, Product};
 use sparsight_kernels::{
     BenchmarkMatrix, Candidate, DEVICE_CONVERSION_NNZ, DeviceFacts, Format, Kernel, KernelSource,
@@ -153,6 +154,19 @@ impl Shared {
         Ok((x, y))
     }
 
+    /// A batch of products with the clock at its end: see [`Gpu::time`].
+    pub(super) fn batch(
+        &self,
+        products: u32,
+        entries: u32,
+        caches: Caches,
+        touched: &[Extent],
+        product: &mut dyn FnMut() -> Result<(), DeviceError>,
+    ) -> Result<Batch, DeviceError> {
+        let time = self.gpu.time(products, entries, caches, touched, product)?;
+        Ok(Batch { time, clock: self.gpu.clock() })
+    }
+
     /// Fills y with NaN, and waits for it.
     pub(super) fn poison<T: Scalar>(&self, y: &DeviceArray<T>) -> Result<(), DeviceError> {
         let count = y.len() as u64;
@@ -204,12 +218,7 @@ impl GpuDevice {
     ///
     /// # Errors
     /// [`DeviceError::Infeasible`] if there is not that much memory.
-    pub fn upload<T: Scalar>(&self, data: &[T]) -> Result<DeviceArray<T>, DeviceError> {
-        self.upload_numbers(data)
-    }
-
-    /// The same for any numbers without padding.
-    pub(crate) fn upload_numbers<T: Copy>(&self, data: &[T]) -> Result<DeviceArray<T>, DeviceError> {
+    pub fn upload<T: Element>(&self, data: &[T]) -> Result<DeviceArray<T>, DeviceError> {
         DeviceArray::of(&self.shared.memory(), data)
     }
 }
@@ -263,6 +272,17 @@ impl<T: Scalar> Device<T> for GpuDevice {
             Device::<T>::runs(self, candidate.kernel)?;
         }
         Ok(Box::new(GpuProduct::load(&self.shared, a, partition, self.converts)?))
+    }
+
+    fn load_resident_parts(
+        &self,
+        a: DeviceCsr<'_, T>,
+        partition: &Partition,
+    ) -> Result<Box<dyn Product<T>>, DeviceError> {
+        for (_, candidate) in partition.parts() {
+            Device::<T>::runs(self, candidate.kernel)?;
+        }
+        Ok(Box::new(GpuProduct::load_resident(&self.shared, a, partition, self.converts)?))
     }
 
     fn generate(&self, matrix: &BenchmarkMatrix, format: Format) -> Result<Box<dyn Operand<T>>, DeviceError> {

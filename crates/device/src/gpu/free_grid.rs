@@ -1,6 +1,6 @@
 //! Kernels that take any number of blocks: each thread does what is left over by the others.
 
-use super::{LaunchShape, Module};
+use super::{LaunchShape, Module, Stream};
 use crate::DeviceError;
 use sparsight_kernels::HELPER_BLOCK;
 use std::sync::Arc;
@@ -27,7 +27,8 @@ impl FreeGrid {
         Self { module, entry_points, most_blocks: most_blocks.max(1) }
     }
 
-    /// Launches `kernel` with a thread for each of `elements`, or with as many as fill the device; nothing for none.
+    /// Launches `kernel` in the GPU's own stream with a thread for each of `elements`, or with as many as fill the device;
+    /// nothing for none.
     ///
     /// # Safety
     /// The arguments are the kernel's, and it stays within the arrays that they name.
@@ -35,6 +36,24 @@ impl FreeGrid {
     /// # Panics
     /// If there is no such kernel.
     pub(super) unsafe fn launch(&self, kernel: &str, elements: u64, args: &[u64]) -> Result<(), DeviceError> {
+        // SAFETY: as the caller promises.
+        unsafe { self.launch_in(None, kernel, elements, args) }
+    }
+
+    /// The same in a stream of somebody else's.
+    ///
+    /// # Safety
+    /// As [`FreeGrid::launch`].
+    ///
+    /// # Panics
+    /// As there.
+    pub(super) unsafe fn launch_in(
+        &self,
+        stream: Option<Stream<'_>>,
+        kernel: &str,
+        elements: u64,
+        args: &[u64],
+    ) -> Result<(), DeviceError> {
         if elements == 0 {
             return Ok(());
         }
@@ -42,6 +61,6 @@ impl FreeGrid {
         let at = at.expect("the source has the kernels that are named");
         let grid = elements.div_ceil(u64::from(HELPER_BLOCK)).min(self.most_blocks) as u32;
         // SAFETY: as the caller promises.
-        unsafe { self.module.queue(at, LaunchShape::linear(grid, HELPER_BLOCK), args, None) }
+        unsafe { self.module.queue(at, LaunchShape::linear(grid, HELPER_BLOCK), args, stream) }
     }
 }

@@ -4,7 +4,7 @@
 
 use super::DeviceMatrix;
 use super::array::DeviceBytes;
-use super::convert::{DeviceCsr, lay_out};
+use super::convert::{CsrArrays, lay_out};
 use super::device::Shared;
 use super::matrix::upload;
 use crate::DeviceError;
@@ -80,6 +80,6 @@ pub(super) fn generate<T: Scalar>(
         };
         gpu.gpu().synchronize()?;
         let arrays = vec![("row_ptr", row_ptr), ("col_idx", col_idx), ("values", values)];
-        lay_out(gpu, format, DeviceCsr { nrows, ncols: nrows, nnz, arrays }, &layout, limits)
+        lay_out(gpu, format, CsrArrays { nrows, ncols: nrows, nnz, arrays }, &layout, limits)
     }
 }

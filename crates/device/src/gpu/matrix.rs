@@ -1,7 +1,7 @@
 //! A matrix on a GPU: named arrays and numbers, and the launches that multiply with it.
 
 use super::array::{DeviceBytes, bytes_of, bytes_of_mut};
-use super::{Memory, Vectors};
+use super::{Extent, Memory, Vectors};
 use crate::DeviceError;
 use rayon::prelude::*;
 use sparsight_kernels::{Candidate, LaunchArg, PlannedLaunch};
@@ -74,6 +74,17 @@ impl DeviceMatrix {
         self.numbers.iter().find(|(known, _)| *known == name).map(|(_, number)| *number)
     }
 
+    /// Whether it may have the pattern of `other`: nothing that is known of both differs.
+    pub(super) fn is_sized_as(&self, other: &Self) -> bool {
+        let agrees = |(name, number): &(&str, u64)| other.number(name).is_none_or(|of| of == *number);
+        self.format == other.format && self.numbers.iter().all(agrees)
+    }
+
+    /// Its arrays.
+    pub(super) fn into_arrays(self) -> impl Iterator<Item = (&'static str, DeviceBytes)> {
+        self.arrays.into_iter()
+    }
+
     /// An array by name.
     pub(super) fn array(&self, name: &str) -> Option<&DeviceBytes> {
         self.arrays.iter().find(|(known, _)| *known == name).map(|(_, array)| array)
@@ -119,6 +130,11 @@ impl DeviceMatrix {
     /// Width of row offsets in bytes, 4 or 8; 4 where there are none.
     pub fn offset_bytes(&self) -> u64 {
         self.offset_bytes
+    }
+
+    /// Where all arrays lie.
+    pub(super) fn extents(&self) -> impl Iterator<Item = Extent> + '_ {
+        self.arrays.iter().map(|(_, array)| array.extent())
     }
 
     /// Bytes of all arrays.

@@ -18,11 +18,14 @@ mod generate;
 mod matrix;
 mod operand;
 mod product;
+mod resident;
 mod seam;
 mod stream;
+mod values;
 
-pub use array::{DeviceArray, DeviceSlice, DeviceSliceMut};
+pub use array::{DeviceArray, DeviceSlice, DeviceSliceMut, Element};
 pub use device::{ConvertOn, GpuDevice};
 pub use matrix::DeviceMatrix;
-pub use seam::{Fence, Gpu, LaunchShape, Memory, Module, Parameters, Vectors, VendorProduct};
+pub use resident::{DeviceCsr, DeviceIndices};
+pub use seam::{Extent, Fence, Gpu, LaunchShape, Memory, Module, Parameters, Vectors, VendorProduct};
 pub use stream::Stream;

@@ -1,8 +1,8 @@
 //! A matrix on a GPU in its format, with x and y.
 
 use super::device::Shared;
-use super::{DeviceArray, DeviceMatrix, LaunchShape, Module, Vectors, VendorProduct};
-use crate::timing::Caches;
+use super::{DeviceArray, DeviceMatrix, Extent, LaunchShape, Module, Vectors, VendorProduct};
+use crate::timing::{Batch, Caches};
 use crate::{DeviceError, Operand, Preparation};
 use sparsight_kernels::{Candidate, Kernel};
 use sparsight_matrix::{Scalar, Seconds};
@@ -110,19 +110,16 @@ impl<T: Scalar> Operand<T> for GpuOperand<T> {
         Ok(())
     }
 
-    fn batch(
-        &mut self,
-        candidate: &Candidate,
-        products: u32,
-        caches: Caches,
-    ) -> Result<Seconds, DeviceError> {
+    fn batch(&mut self, candidate: &Candidate, products: u32, caches: Caches) -> Result<Batch, DeviceError> {
         assert_eq!(candidate.dtype, T::DTYPE, "{candidate} has another value type than this operand");
+        let vectors = [self.x.extent(), self.y.extent()];
+        let touched: Vec<Extent> = self.matrix.extents().chain(vectors).collect();
         if candidate.kernel.is_vendors() {
             self.prepare(candidate.kernel)?;
             let (product, v) = (&self.vendors[&candidate.kernel], self.vectors());
             // SAFETY: the vectors are the operand's own.
             let mut queue = || unsafe { product.queue(&v, None) };
-            return self.gpu.gpu().time(products, product.entries(), caches, &mut queue);
+            return self.gpu.batch(products, product.entries(), caches, &touched, &mut queue);
         }
         let launches = self.launches(candidate)?;
         let mut queue = || {
@@ -131,6 +128,6 @@ impl<T: Scalar> Operand<T> for GpuOperand<T> {
                 unsafe { launch.module.queue(launch.kernel, launch.shape, &launch.args, None) }
             })
         };
-        self.gpu.gpu().time(products, launches.len() as u32, caches, &mut queue)
+        self.gpu.batch(products, launches.len() as u32, caches, &touched, &mut queue)
     }
 }

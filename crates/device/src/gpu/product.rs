@@ -10,19 +10,22 @@
 
 use super::convert;
 use super::device::Shared;
+use super::resident::Resident;
+use super::values::ValuePlaces;
 use super::{
-    ConvertOn, DeviceArray, DeviceMatrix, DeviceSlice, DeviceSliceMut, Fence, LaunchShape, Module,
-    Parameters, Stream, Vectors, VendorProduct,
+    ConvertOn, DeviceArray, DeviceCsr, DeviceMatrix, DeviceSlice, DeviceSliceMut, Extent, Fence, LaunchShape,
+    Module, Parameters, Stream, Vectors, VendorProduct,
 };
-use crate::product::check_lengths;
+use crate::product::{check_length, check_lengths};
 use crate::stock::Stock;
-use crate::timing::Caches;
+use crate::timing::{Batch, Caches};
 use crate::{DeviceError, Partition, PartitionError, Preparation, Product};
 use sparsight_kernels::{Candidate, Execution, FUSED_ARGS, FUSED_PARTS, FusedParts, LaunchArg};
-use sparsight_matrix::{Csr, Scalar, Seconds};
+use sparsight_matrix::{Csr, Format, Scalar, Seconds};
 use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
 /// [`Product`] of [`GpuDevice`](super::GpuDevice).
 #[derive(Debug)]
@@ -33,6 +36,11 @@ pub(super) struct GpuProduct<T: Scalar> {
     /// What a product consists of. It points to what is read, which stands below it.
     work: Work,
     blocks: Vec<DeviceMatrix>,
+    /// Of each block.
+    rows: Vec<Range<usize>>,
+    entries: Vec<Range<u64>>,
+    places: Vec<ValuePlaces>,
+    converts: ConvertOn,
     /// Where two products at once would share memory between thread blocks.
     fence: Option<Mutex<Box<dyn Fence>>>,
     /// Pairs of x and y for products with vectors on the host and for timing.
@@ -103,32 +111,118 @@ fn slots(args: &[LaunchArg], place: usize, before: u64) -> impl Iterator<Item = 
     all.map(move |(at, &arg)| Slot { place: place + at, arg, before })
 }
 
+/// The matrix that a product is made of, wherever it lies.
+trait Source {
+    /// Rows and columns.
+    fn size(&self) -> (usize, usize);
+
+    /// Where the entries of some rows are.
+    fn entries(&self, rows: &Range<usize>) -> Range<u64>;
+
+    /// Some rows of it on the GPU in a format, and what that took.
+    fn load(&self, rows: &Range<usize>, format: Format) -> Result<(DeviceMatrix, Preparation), DeviceError>;
+}
+
+/// A CSR on the host.
+struct FromHost<'a, T> {
+    gpu: &'a Shared,
+    a: &'a Csr<T>,
+    converts: ConvertOn,
+}
+
+impl<T: Scalar> Source for FromHost<'_, T> {
+    fn size(&self) -> (usize, usize) {
+        (self.a.nrows(), self.a.ncols())
+    }
+
+    fn entries(&self, rows: &Range<usize>) -> Range<u64> {
+        self.a.row_ptr()[rows.start]..self.a.row_ptr()[rows.end]
+    }
+
+    fn load(&self, rows: &Range<usize>, format: Format) -> Result<(DeviceMatrix, Preparation), DeviceError> {
+        // Asked anew each time: the parts before it are on the device already.
+        let limits = self.gpu.limits();
+        convert::load(self.gpu, &rows_of(self.a, rows), format, &limits, self.converts)
+    }
+}
+
+/// A CSR on the GPU.
+struct FromDevice<'a, T> {
+    gpu: &'a Shared,
+    size: (usize, usize),
+    resident: Resident<'a, T>,
+}
+
+impl<T: Scalar> Source for FromDevice<'_, T> {
+    fn size(&self) -> (usize, usize) {
+        self.size
+    }
+
+    fn entries(&self, rows: &Range<usize>) -> Range<u64> {
+        self.resident.entries(rows)
+    }
+
+    fn load(&self, rows: &Range<usize>, format: Format) -> Result<(DeviceMatrix, Preparation), DeviceError> {
+        let start = Instant::now();
+        let matrix = self.resident.convert(self.gpu, rows, format)?;
+        self.gpu.gpu().synchronize()?;
+        let convert = Seconds(start.elapsed().as_secs_f64());
+        Ok((matrix, Preparation { convert, upload: Seconds(0.0), on_device: true }))
+    }
+}
+
+/// Some rows of `a`, copied only if they are not all.
+fn rows_of<'a, T: Scalar>(a: &'a Csr<T>, rows: &Range<usize>) -> Cow<'a, Csr<T>> {
+    if *rows == (0..a.nrows()) { Cow::Borrowed(a) } else { Cow::Owned(a.rows(rows.clone())) }
+}
+
 impl<T: Scalar> GpuProduct<T> {
+    /// Of a matrix on the host.
     pub(super) fn load(
         gpu: &Arc<Shared>,
         a: &Csr<T>,
         partition: &Partition,
         converts: ConvertOn,
     ) -> Result<Self, DeviceError> {
-        partition.check(a)?;
+        Self::of(gpu, &FromHost { gpu, a, converts }, partition, converts)
+    }
+
+    /// Of a matrix on the GPU.
+    pub(super) fn load_resident(
+        gpu: &Arc<Shared>,
+        a: DeviceCsr<'_, T>,
+        partition: &Partition,
+        converts: ConvertOn,
+    ) -> Result<Self, DeviceError> {
+        let source = FromDevice { gpu, size: (a.nrows, a.ncols), resident: Resident::of(gpu, a)? };
+        Self::of(gpu, &source, partition, converts)
+    }
+
+    fn of(
+        gpu: &Arc<Shared>,
+        source: &dyn Source,
+        partition: &Partition,
+        converts: ConvertOn,
+    ) -> Result<Self, DeviceError> {
+        let size = source.size();
+        partition.check::<T>(size.0)?;
         let mut preparation = Preparation::default();
-        let mut blocks = Vec::new();
+        let (mut blocks, mut all_rows, mut all_entries) = (Vec::new(), Vec::new(), Vec::new());
         for (rows, candidate) in partition.parts() {
-            let whole = *rows == (0..a.nrows());
+            let entries = source.entries(rows);
             // The library writes all of y; and without non-zeros it is not asked, so that nobody would scale y.
-            if candidate.kernel.is_vendors() && (partition.parts().len() > 1 || a.nnz() == 0) {
+            if candidate.kernel.is_vendors() && (partition.parts().len() > 1 || entries.is_empty()) {
                 return Err(PartitionError::NotHere { candidate: *candidate }.into());
             }
-            let part = if whole { Cow::Borrowed(a) } else { Cow::Owned(a.rows(rows.clone())) };
-            // Asked anew: the parts before it are on the device already.
-            let limits = gpu.limits();
-            let (block, took) = convert::load(gpu, &part, candidate.format(), &limits, converts)?;
+            let (block, took) = source.load(rows, candidate.format())?;
             preparation.convert.0 += took.convert.0;
             preparation.upload.0 += took.upload.0;
             preparation.on_device |= took.on_device;
             blocks.push(block);
+            all_rows.push(rows.clone());
+            all_entries.push(entries);
         }
-        let size = (a.nrows(), a.ncols());
+        let places = blocks.iter().map(ValuePlaces::of).collect();
         let mut own = Vec::new();
         let work = match (partition.parts(), partition.execution()) {
             ([(_, Candidate { kernel, .. })], _) if kernel.is_vendors() => {
@@ -156,7 +250,8 @@ impl<T: Scalar> GpuProduct<T> {
             .transpose()?
             .map(Mutex::new);
         let (gpu, own) = (Arc::clone(gpu), Stock::of(own));
-        Ok(Self { gpu, size, work, blocks, fence, own, preparation })
+        let (rows, entries) = (all_rows, all_entries);
+        Ok(Self { gpu, size, work, blocks, rows, entries, places, converts, fence, own, preparation })
     }
 
     /// Queues one product and does not wait.
@@ -179,6 +274,11 @@ impl<T: Scalar> GpuProduct<T> {
         // Also where only some of it was queued.
         let left = fence.map_or(Ok(()), |mut fence| fence.leave(stream));
         queued.and(left)
+    }
+
+    /// Non-zeros.
+    fn nnz(&self) -> u64 {
+        self.entries.last().map_or(0, |entries| entries.end)
     }
 
     /// Gives `with` x and y that nobody else uses meanwhile.
@@ -285,16 +385,56 @@ impl<T: Scalar> Product<T> for GpuProduct<T> {
         unsafe { self.queue(&Vectors { x: x.address(), y: y.address(), alpha, beta }, stream) }
     }
 
-    fn batch(&self, products: u32, caches: Caches) -> Result<Seconds, DeviceError> {
+    fn allow_updates(&mut self, a: &Csr<T>) -> Result<(), DeviceError> {
+        if (a.nrows(), a.ncols()) != self.size || a.nnz() as u64 != self.nnz() {
+            return Err(DeviceError::OtherPattern);
+        }
+        let parts = self.blocks.iter().zip(&self.rows).zip(&self.entries);
+        let find = |((block, rows), entries): ((&DeviceMatrix, &Range<usize>), &Range<u64>)| {
+            if (a.row_ptr()[rows.start]..a.row_ptr()[rows.end]) != *entries {
+                return Err(DeviceError::OtherPattern);
+            }
+            ValuePlaces::find(&self.gpu, block, &rows_of(a, rows), self.converts)
+        };
+        self.places = parts.map(find).collect::<Result<_, _>>()?;
+        Ok(())
+    }
+
+    fn update_values(&mut self, values: &[T]) -> Result<(), DeviceError> {
+        check_length("the new values", self.nnz() as usize, values.len())?;
+        let uploaded = DeviceArray::of(&self.gpu.memory(), values)?;
+        self.update_values_on_device(uploaded.as_slice(), None)?;
+        self.gpu.gpu().synchronize()
+    }
+
+    fn update_values_on_device(
+        &mut self,
+        values: DeviceSlice<'_, T>,
+        stream: Option<Stream<'_>>,
+    ) -> Result<(), DeviceError> {
+        check_length("the new values", self.nnz() as usize, values.len())?;
+        values.check("the new values", self.gpu.memory().as_ref())?;
+        for ((block, places), entries) in self.blocks.iter().zip(&self.places).zip(&self.entries) {
+            let first = values.address() + entries.start * T::DTYPE.bytes();
+            // SAFETY: there is a value for each entry.
+            unsafe { places.replace::<T>(&self.gpu, block, first, stream)? };
+        }
+        Ok(())
+    }
+
+    fn batch(&self, products: u32, caches: Caches) -> Result<Batch, DeviceError> {
         let entries = match &self.work {
             Work::Ours(launches) => launches.len() as u32,
             Work::Vendors(product) => product.entries(),
         };
         self.with_own(|x, y| {
             let v = Vectors { x: x.address(), y: y.address(), alpha: 1.0, beta: 0.0 };
+            let vectors = [x.extent(), y.extent()];
+            let touched: Vec<Extent> =
+                self.blocks.iter().flat_map(DeviceMatrix::extents).chain(vectors).collect();
             // SAFETY: the vectors are the product's own.
             let mut queue = || unsafe { self.queue(&v, None) };
-            self.gpu.gpu().time(products, entries, caches, &mut queue)
+            self.gpu.batch(products, entries, caches, &touched, &mut queue)
         })
     }
 }

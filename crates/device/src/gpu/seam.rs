@@ -2,7 +2,7 @@
 
 use super::{DeviceMatrix, Stream};
 use crate::DeviceError;
-use crate::timing::Caches;
+use crate::timing::{Caches, Clock};
 use sparsight_kernels::{DeviceFacts, Kernel, KernelSource, Vendor};
 use sparsight_matrix::{Dtype, Seconds};
 use std::fmt::Debug;
@@ -44,7 +44,8 @@ pub trait Gpu: Debug + Send + Sync {
     fn synchronize(&self) -> Result<(), DeviceError>;
 
     /// Seconds that `products` calls of `product` take on the device, in its own stream. Each call queues at most `entries`
-    /// launches or copies and does not wait.
+    /// launches or copies and does not wait. Arrays that are `touched` are read before, outside of the time, if they are not far
+    /// larger than the caches: so that a warm batch finds its own data there, whatever ran before it.
     ///
     /// # Errors
     /// The first error of `product`, or a failed call.
@@ -53,8 +54,14 @@ pub trait Gpu: Debug + Send + Sync {
         products: u32,
         entries: u32,
         caches: Caches,
+        touched: &[Extent],
         product: &mut dyn FnMut() -> Result<(), DeviceError>,
     ) -> Result<Seconds, DeviceError>;
+
+    /// How fast its clock runs now; `None` if nobody can say.
+    fn clock(&self) -> Option<Clock> {
+        None
+    }
 
     /// Whether the library of its maker is here.
     ///
@@ -77,6 +84,15 @@ pub trait Gpu: Debug + Send + Sync {
         dtype: Dtype,
         vectors: &Vectors,
     ) -> Result<Box<dyn VendorProduct>, DeviceError>;
+}
+
+/// An array in the memory of a GPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Extent {
+    /// Where it begins.
+    pub address: u64,
+    /// How long it is.
+    pub bytes: u64,
 }
 
 /// The memory of a GPU.

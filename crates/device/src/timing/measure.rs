@@ -6,7 +6,7 @@
 //! their interquartile range over it. Products so slow that one of them uses up the batch time are sampled
 //! one by one, where what a batch costs once does not matter.
 
-use super::{Stopped, StoppingRule};
+use super::{Batch, Stopped, StoppingRule};
 use crate::DeviceError;
 use serde::{Deserialize, Serialize};
 use sparsight_matrix::Seconds;
@@ -27,6 +27,18 @@ pub struct Timing {
     pub beta: u32,
     /// Why sampling ended.
     pub stopped: Stopped,
+    /// The slowest clock of the device that a sample ended with, millions of cycles a second; `None` where it is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sm_mhz: Option<u32>,
+    /// Samples that were thrown away, since the device had slowed its clock down. Where no other sample could be had they
+    /// are what counts.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub throttled: u32,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands it over so")]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 /// No clock used here resolves less than this.
@@ -43,8 +55,8 @@ const BUDGETS: f64 = 10.0;
 ///
 /// # Errors
 /// The first error of `batch`.
-pub fn measure(
-    mut batch: impl FnMut(u32) -> Result<Seconds, DeviceError>,
+pub fn measure<B: Into<Batch>>(
+    mut batch: impl FnMut(u32) -> Result<B, DeviceError>,
     rule: &StoppingRule,
 ) -> Result<Timing, DeviceError> {
     let mut sampling = Sampling::begin(&mut batch, rule)?;
@@ -65,6 +77,9 @@ pub struct Sampling {
     whole: Vec<f64>,
     spent: f64,
     stopped: Option<Stopped>,
+    /// Difference and longer batch of samples that are thrown away.
+    throttled: Vec<(f64, f64)>,
+    sm_mhz: Option<u32>,
 }
 
 impl Sampling {
@@ -72,10 +87,11 @@ impl Sampling {
     ///
     /// # Errors
     /// The first error of `batch`.
-    pub fn begin(
-        mut batch: impl FnMut(u32) -> Result<Seconds, DeviceError>,
+    pub fn begin<B: Into<Batch>>(
+        mut batch: impl FnMut(u32) -> Result<B, DeviceError>,
         rule: &StoppingRule,
     ) -> Result<Self, DeviceError> {
+        let mut batch = |products| batch(products).map(|batch| batch.into().time);
         let first = batch(1)?.0;
         let one_by_one = |whole: Vec<f64>, stopped| Self {
             rule: *rule,
@@ -85,6 +101,8 @@ impl Sampling {
             whole,
             spent: 0.0,
             stopped: Some(stopped),
+            throttled: Vec::new(),
+            sm_mhz: None,
         };
         if first > rule.hopeless.0 || first >= BUDGETS * rule.budget.0 {
             return Ok(one_by_one(vec![first], Stopped::Hopeless));
@@ -99,7 +117,18 @@ impl Sampling {
         let beta = if wanted < 2.0 { 1 } else { (wanted as u32).clamp(4, rule.max_products) };
         let alpha = if beta == 1 { 0 } else { (beta / 4).max(1) };
         let (differences, whole) = (Vec::new(), Vec::new());
-        Ok(Self { rule: *rule, alpha, beta, differences, whole, spent: 0.0, stopped: None })
+        let (throttled, sm_mhz) = (Vec::new(), None);
+        Ok(Self {
+            rule: *rule,
+            alpha,
+            beta,
+            differences,
+            whole,
+            spent: 0.0,
+            stopped: None,
+            throttled,
+            sm_mhz,
+        })
     }
 
     /// Whether the rule is satisfied.
@@ -114,9 +143,9 @@ impl Sampling {
     ///
     /// # Errors
     /// The first error of `batch`.
-    pub fn sample_after_others(
+    pub fn sample_after_others<B: Into<Batch>>(
         &mut self,
-        mut batch: impl FnMut(u32) -> Result<Seconds, DeviceError>,
+        mut batch: impl FnMut(u32) -> Result<B, DeviceError>,
     ) -> Result<(), DeviceError> {
         if !self.is_done() {
             batch(self.beta)?;
@@ -128,19 +157,40 @@ impl Sampling {
     ///
     /// # Errors
     /// The first error of `batch`.
-    pub fn sample(
+    pub fn sample<B: Into<Batch>>(
         &mut self,
-        mut batch: impl FnMut(u32) -> Result<Seconds, DeviceError>,
+        mut batch: impl FnMut(u32) -> Result<B, DeviceError>,
     ) -> Result<(), DeviceError> {
         if self.is_done() {
             return Ok(());
         }
         let (alpha, beta) = (self.alpha, self.beta);
-        let long = batch(beta)?.0;
-        let short = if alpha == 0 { 0.0 } else { batch(alpha)?.0 };
+        let long: Batch = batch(beta)?.into();
+        let short: Batch = if alpha == 0 { Seconds(0.0).into() } else { batch(alpha)?.into() };
+        let clocks = [long.clock, short.clock].into_iter().flatten();
+        let is_throttled = clocks.clone().any(|clock| clock.is_throttled);
+        let sm_mhz = clocks.map(|clock| clock.sm_mhz).min();
+        let (long, short) = (long.time.0, short.time.0);
         self.spent += long + short;
-        self.differences.push((long - short) / f64::from(beta - alpha));
-        self.whole.push(long / f64::from(beta));
+        let (difference, whole) = ((long - short) / f64::from(beta - alpha), long / f64::from(beta));
+        if is_throttled {
+            self.throttled.push((difference, whole));
+            let is_over = self.throttled.len() >= self.rule.max_samples as usize
+                || self.spent >= self.rule.budget.0 && self.throttled.len() >= 3;
+            if !is_over {
+                return Ok(());
+            }
+            if self.differences.is_empty() {
+                // There is nothing better. The timing says so.
+                (self.differences, self.whole) = self.throttled.iter().copied().unzip();
+                self.sm_mhz = sm_mhz;
+            }
+            self.stopped = Some(Stopped::Budget);
+            return Ok(());
+        }
+        self.differences.push(difference);
+        self.whole.push(whole);
+        self.sm_mhz = self.sm_mhz.into_iter().chain(sm_mhz).min();
         let (rule, count) = (&self.rule, self.differences.len() as u32);
         if count >= rule.min_samples && spread(&mut self.differences.clone()).1 <= rule.spread {
             self.stopped = Some(Stopped::Spread);
@@ -162,7 +212,8 @@ impl Sampling {
         // A clock that does not see even those leaves no more to say than "below its resolution".
         let time = Seconds(median.max(CLOCK));
         let (samples, stopped) = (samples.len() as u32, self.stopped.unwrap_or(Stopped::Budget));
-        Timing { time, spread: range, samples, alpha, beta: self.beta, stopped }
+        let (beta, sm_mhz, throttled) = (self.beta, self.sm_mhz, self.throttled.len() as u32);
+        Timing { time, spread: range, samples, alpha, beta, stopped, sm_mhz, throttled }
     }
 }
 
@@ -182,6 +233,7 @@ fn spread(samples: &mut [f64]) -> (f64, f64) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::timing::Clock;
 
     /// A batch that costs `start + n * product`.
     fn steady(start: f64, product: f64) -> impl FnMut(u32) -> Result<Seconds, DeviceError> {
@@ -210,6 +262,31 @@ mod tests {
             sampling.sample_after_others(batch).unwrap();
         }
         assert!((sampling.timing().time.0 - 3e-6).abs() < 1e-12, "{:?}", sampling.timing());
+    }
+
+    #[test]
+    fn samples_of_a_throttled_device_are_thrown_away_and_counted() {
+        // Every third batch at half the clock.
+        let mut call = 0_u32;
+        let batch = |n: u32| {
+            call += 1;
+            let is_throttled = call.is_multiple_of(3);
+            let time = Seconds(f64::from(n) * if is_throttled { 6e-6 } else { 3e-6 });
+            let clock = Some(Clock { sm_mhz: if is_throttled { 990 } else { 1980 }, is_throttled });
+            Ok(Batch { time, clock })
+        };
+        let t = measure(batch, &StoppingRule::BRISK).unwrap();
+        assert!((t.time.0 - 3e-6).abs() < 1e-15 && t.throttled > 0, "{t:?}");
+        assert_eq!((t.stopped, t.sm_mhz), (Stopped::Spread, Some(1980)));
+    }
+
+    #[test]
+    fn a_device_that_is_always_throttled_gives_its_time_and_says_so() {
+        let clock = Some(Clock { sm_mhz: 500, is_throttled: true });
+        let batch = |n: u32| Ok(Batch { time: Seconds(f64::from(n) * 3e-6), clock });
+        let t = measure(batch, &StoppingRule::BRISK).unwrap();
+        assert!((t.time.0 - 3e-6).abs() < 1e-15, "{t:?}");
+        assert_eq!((t.stopped, t.sm_mhz, t.throttled), (Stopped::Budget, Some(500), t.samples));
     }
 
     #[test]
@@ -266,7 +343,7 @@ mod tests {
 
     #[test]
     fn an_error_of_the_batch_is_passed_on() {
-        let failing = |_| Err(DeviceError::Interrupted);
+        let failing = |_| Err::<Seconds, _>(DeviceError::Interrupted);
         assert_eq!(measure(failing, &StoppingRule::BRISK), Err(DeviceError::Interrupted));
     }
 }

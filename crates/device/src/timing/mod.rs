@@ -1,9 +1,11 @@
 //! One believable number from batches of products: estimator, spread, stopping rule.
 
+mod batch;
 mod measure;
 mod stopping;
 mod wall_clock;
 
+pub use batch::{Batch, Clock};
 pub use measure::{Sampling, Timing, measure};
 pub use stopping::{Stopped, StoppingRule};
 pub use wall_clock::wall_clock;

@@ -17,6 +17,44 @@ pub fn matrix<T: Scalar>(lengths: &[usize]) -> Csr<T> {
     Csr::try_new(lengths.len(), ncols, row_ptr, col_idx, values).unwrap()
 }
 
+/// A matrix of the diagonals at these offsets, column minus row, of which `has(row, place in the list)` says which entries
+/// are there.
+fn of_diagonals<T: Scalar>(
+    (nrows, ncols): (usize, usize),
+    offsets: &[i64],
+    has: impl Fn(usize, usize) -> bool,
+) -> Csr<T> {
+    let (mut row_ptr, mut col_idx) = (vec![0], Vec::new());
+    for row in 0..nrows {
+        for (place, offset) in offsets.iter().enumerate() {
+            let col = row as i64 + offset;
+            if (0..ncols as i64).contains(&col) && has(row, place) {
+                col_idx.push(col as u32);
+            }
+        }
+        row_ptr.push(col_idx.len() as u64);
+    }
+    let values = (0..col_idx.len()).map(|k| T::from_f64((k * 11 % 101) as f64 / 50.0 - 0.99)).collect();
+    Csr::try_new(nrows, ncols, row_ptr, col_idx, values).unwrap()
+}
+
+/// Matrices whose non-zeros stand on few diagonals.
+pub fn diagonal<T: Scalar>() -> Vec<(&'static str, Csr<T>)> {
+    let all = |_: usize, _: usize| true;
+    vec![
+        ("the diagonal", of_diagonals((100, 100), &[0], all)),
+        ("a stencil", of_diagonals((1000, 1000), &[-40, -1, 0, 1, 40], all)),
+        ("diagonals with gaps", of_diagonals((777, 777), &[-30, -2, 0, 1, 5, 60], |i, d| (i + d) % 3 > 0)),
+        ("a wide rectangle", of_diagonals((33, 500), &[0, 2, 300, 499], all)),
+        (
+            "a high rectangle",
+            of_diagonals((500, 33), &[-499, -300, -7, -6, 0, 32], |i, d| d != 1 || i % 2 == 0),
+        ),
+        ("the corners", of_diagonals((65, 65), &[-64, 0, 64], all)),
+        ("nine diagonals", of_diagonals((257, 260), &[-9, -4, -3, -2, -1, 0, 1, 2, 100], all)),
+    ]
+}
+
 /// Row lengths that break kernels which are nearly right.
 pub fn awkward() -> Vec<(&'static str, Vec<usize>)> {
     let mixed = |n: usize| (0..n).map(|i| (i * i + 3 * i) % 5).collect::<Vec<_>>();
@@ -82,4 +120,10 @@ pub fn wide_differences<T: Scalar>() -> Csr<T> {
     let ncols = 1 + *col_idx.iter().max().unwrap() as usize;
     let values = (0..col_idx.len()).map(|k| T::from_f64((k % 101) as f64 / 50.0 - 0.99)).collect();
     Csr::try_new(700, ncols, row_ptr, col_idx, values).unwrap()
+}
+
+/// With awkward rows, and with few diagonals.
+pub fn all_matrices<T: Scalar>() -> Vec<(&'static str, Csr<T>)> {
+    let awkward = awkward().into_iter().map(|(what, lengths)| (what, matrix(&lengths)));
+    awkward.chain(diagonal()).collect()
 }

@@ -17,7 +17,7 @@ mod program;
 use program::{Arg, Launch, Program};
 use sparsight_device::DeviceError;
 use sparsight_device::gpu::{
-    DeviceMatrix, Fence, Gpu, GpuDevice, LaunchShape, Memory, Module, Parameters, Stream, Vectors,
+    DeviceMatrix, Extent, Fence, Gpu, GpuDevice, LaunchShape, Memory, Module, Parameters, Stream, Vectors,
     VendorProduct,
 };
 use sparsight_device::timing::Caches;
@@ -196,7 +196,10 @@ impl Memory for EmulatedMemory {
     unsafe fn read(&self, address: u64, data: &mut [u8]) -> Result<(), DeviceError> {
         let state = &mut *self.0.lock().unwrap();
         state.flush()?;
-        data.copy_from_slice(&state.arrays[&address][..data.len()]);
+        // Also a part of an array.
+        let (start, array) = state.arrays.range(..=address).next_back().expect("an array holds the address");
+        let offset = (address - start) as usize;
+        data.copy_from_slice(&array[offset..offset + data.len()]);
         Ok(())
     }
 
@@ -270,6 +273,7 @@ impl Gpu for EmulatedGpu {
         products: u32,
         _: u32,
         _: Caches,
+        _: &[Extent],
         product: &mut dyn FnMut() -> Result<(), DeviceError>,
     ) -> Result<Seconds, DeviceError> {
         (0..products).try_for_each(|_| product())?;

@@ -1,9 +1,12 @@
 //! Matrices that kernels trip over, and the judgement over a device that runs them.
 
+#![allow(dead_code, reason = "shared by test programs, each of which uses a part")]
+
 use sparsight_device::cuda::Cuda;
-use sparsight_device::{Device, DeviceError, check, random_x};
+use sparsight_device::{Device, DeviceError, Product, check, random_x};
 use sparsight_kernels::{Format, catalogue, feasible};
-use sparsight_matrix::{Csr, Features, Scalar, io, mix, reference};
+use sparsight_matrix::gallery::Recipe;
+use sparsight_matrix::{Csr, Features, Reference, Scalar, io, mix, reference};
 use std::path::PathBuf;
 
 /// The first GPU; `None`, said so, on a machine without one.
@@ -90,6 +93,20 @@ pub fn hold_matrix_to_reference<T: Scalar>(device: &dyn Device<T>, name: &str, a
     }
 }
 
+/// A x, and -2 A x + 8 (A x / 2) = 2 A x: powers of two scale without rounding.
+///
+/// # Panics
+/// On a wrong result or a failure.
+pub fn hold<T: Scalar>(product: &dyn Product<T>, what: &str, x: &[T], expected: &Reference) {
+    let mut y = vec![T::from_f64(f64::NAN); expected.y.len()];
+    product.multiply(1.0, x, 0.0, &mut y).unwrap();
+    assert_eq!(expected.first_wrong(&y), None, "{what}");
+    product.multiply(0.5, x, 0.0, &mut y).unwrap();
+    product.multiply(-2.0, x, 8.0, &mut y).unwrap();
+    let half: Vec<T> = y.iter().map(|y| T::from_f64(y.to_f64() / 2.0)).collect();
+    assert_eq!(expected.first_wrong(&half), None, "{what}, scaled");
+}
+
 /// Named matrices with the shapes at which kernels go wrong.
 pub fn awkward_matrices<T: Scalar>() -> Vec<(String, Csr<T>)> {
     let mut all = vec![
@@ -131,6 +148,10 @@ pub fn awkward_matrices<T: Scalar>() -> Vec<(String, Csr<T>)> {
             from_lengths(3_000, &every(9_001, |i| if i % 100 == 7 { 700 } else { 3 + i % 5 }))
         }),
     ];
+    for (name, recipe) in [("a stencil", "stencil3d,n=23"), ("a band", "banded,n=3001")] {
+        let a = recipe.parse::<Recipe>().expect("a recipe").generate().expect("a small matrix");
+        all.push((name.to_owned(), a));
+    }
     for (seed, nrows, ncols) in [(1, 1, 77), (2, 77, 3), (3, 1_025, 999), (4, 4_097, 130), (5, 255, 20_000)] {
         let lengths = every(nrows, |i| (mix(seed * 1_000_003 + i as u64) % 20) as usize * ncols / 40);
         all.push((format!("random {nrows} x {ncols}"), from_lengths(ncols, &lengths)));

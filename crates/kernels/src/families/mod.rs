@@ -8,6 +8,7 @@ mod csr_binned;
 mod csr_scalar;
 mod csr_vector;
 mod cusparse;
+mod dia;
 mod ell;
 mod hyb;
 mod jad;
@@ -18,7 +19,7 @@ use crate::source::cuda;
 use sparsight_matrix::Dtype;
 
 /// All families, in the order in which tables list their kernels.
-pub(crate) static FAMILIES: [&Family; 13] = [
+pub(crate) static FAMILIES: [&Family; 14] = [
     &csr_scalar::FAMILY,
     &csr_vector::FAMILY,
     &csr_balanced::FAMILY,
@@ -29,6 +30,7 @@ pub(crate) static FAMILIES: [&Family; 13] = [
     &jad::FAMILY,
     &sell::FAMILY,
     &bro_ell::FAMILY,
+    &dia::FAMILY,
     &cusparse::CSR,
     &cusparse::COO,
     &cusparse::SELL,

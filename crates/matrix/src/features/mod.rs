@@ -3,11 +3,13 @@
 //! ```text
 //! every row's length   -> row lengths, sizes of SELL-C-sigma            ../sell_sizes.rs
 //! every row, once      -> matrix band, distances, steps of teams        sweep.rs, team_steps.rs
+//!                         diagonals                                     ../diagonals.rs
 //!                         sizes of BRO-ELL                              ../bro_ell/size.rs
 //! a sample of groups   -> sectors of x, x_reuse                         sample.rs, locality.rs
 //! ```
 //! What costs more than to read the columns once is counted on the sample.
 
+use crate::diagonals::{DiagonalSet, most_diagonals};
 use crate::{BroEllShape, Csr, HybSplit, PaddedSizes, RowLengths, Scalar, sell_sizes};
 use serde::{Deserialize, Serialize};
 use sweep::Sweep;
@@ -48,6 +50,11 @@ pub struct Features {
     pub hyb: HybSplit,
     /// Largest `|j - i|`.
     pub bandwidth: u64,
+    /// Diagonals that hold a non-zero, counted up to [`Features::most_diagonals`]; one more than those stands for any larger
+    /// number. `None` where nobody counted: in records that are older than it,
+    /// and of blocks of rows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub diagonals: Option<u64>,
     /// Fraction of the non-zeros whose group of 8 columns was touched just before: by an earlier entry of the
     /// same row or by the row above. Near 1 the entries of x are found in cache, near 0 each is fetched anew.
     /// Of a sample, as the sectors of [`Locality`].
@@ -64,7 +71,7 @@ impl Features {
     /// The quantiles held in `row_quantiles`.
     pub const QUANTILES: [f64; 7] = [0.05, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99];
 
-    /// Features of `a`. O(nnz), in parallel, no allocation that grows with the matrix.
+    /// Features of `a`. O(nnz), in parallel; allocates a bit for each row and column.
     ///
     /// ```
     /// use sparsight_matrix::{Csr, Features};
@@ -74,14 +81,20 @@ impl Features {
     /// # Ok::<(), sparsight_matrix::CsrError>(())
     /// ```
     pub fn of<T: Scalar>(a: &Csr<T>) -> Self {
-        Self::of_rows(&Rows::all(a)).0
+        let diagonals = DiagonalSet::for_matrix(a);
+        let (features, _) = Self::of_swept(&Rows::all(a), Some(&diagonals));
+        Self { diagonals: Some(diagonals.count()), ..features }
     }
 
     /// Features of some neighbouring rows, and how long these are: what [`Features::of`] says of the matrix that they
     /// are by themselves, except that the band is measured from the diagonal of the whole, since rows that lie in a band
-    /// still do when they stand alone.
+    /// still do when they stand alone, and that diagonals are not counted.
     pub(crate) fn of_rows<T: Scalar>(rows: &Rows<'_, T>) -> (Self, RowLengths) {
-        let sweep = Sweep::of(rows);
+        Self::of_swept(rows, None)
+    }
+
+    fn of_swept<T: Scalar>(rows: &Rows<'_, T>, diagonals: Option<&DiagonalSet>) -> (Self, RowLengths) {
+        let sweep = Sweep::of(rows, diagonals);
         let (sell, lengths) = sell_sizes::sizes(rows.row_ptr());
         let (x_reuse, locality) = Locality::of(rows, &sweep);
         let bro_ell = BroEllShape::ALL.into_iter().zip(sweep.bro_ell).collect();
@@ -112,10 +125,17 @@ impl Features {
             row_std: lengths.std_dev(),
             hyb: lengths.hyb_split(),
             bandwidth,
+            diagonals: None,
             x_reuse,
             padded: PaddedSizes::default(),
             locality: None,
         }
+    }
+
+    /// The most diagonals that are counted: with as many, a matrix stored by them would hold 8 entries for each non-zero,
+    /// [`Limits::PADDING`](crate::Limits::PADDING).
+    pub fn most_diagonals(nrows: u64, nnz: u64) -> u64 {
+        most_diagonals(nrows, nnz)
     }
 
     /// Mean row length, 0 without rows.

@@ -4,6 +4,7 @@
 
 use super::rows::Rows;
 use super::team_steps::{TeamSteps, WARP};
+use crate::diagonals::DiagonalSet;
 use crate::formats::{self, BLOCK_ROWS, BroEllSize};
 use crate::{Csr, Scalar};
 use rayon::prelude::*;
@@ -25,13 +26,17 @@ pub(super) struct Sweep {
 }
 
 impl Sweep {
-    /// Over all of `rows`. O(nnz), in parallel.
-    pub(super) fn of<T: Scalar>(rows: &Rows<'_, T>) -> Self {
+    /// Over all of `rows`, whose diagonals are added to the set, if there is one. O(nnz), in parallel.
+    pub(super) fn of<T: Scalar>(rows: &Rows<'_, T>, diagonals: Option<&DiagonalSet>) -> Self {
         (0..rows.count().div_ceil(BLOCK_ROWS))
             .into_par_iter()
             .fold(Self::default, |mut sweep, block| {
                 let start = rows.range.start + block * BLOCK_ROWS;
-                sweep.block(rows.a, start..(start + BLOCK_ROWS).min(rows.range.end));
+                let block = start..(start + BLOCK_ROWS).min(rows.range.end);
+                sweep.block(rows.a, block.clone());
+                if let Some(diagonals) = diagonals {
+                    diagonals.add(rows.a, block);
+                }
                 sweep
             })
             .reduce(Self::default, Self::merge)

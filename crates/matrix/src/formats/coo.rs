@@ -173,4 +173,8 @@ impl<T: Scalar> Stored<T> for Coo<T> {
             ("values", HostArray::Values(self.values.as_slice().into())),
         ]
     }
+
+    fn values_mut(&mut self) -> Vec<&mut [T]> {
+        vec![&mut self.values]
+    }
 }

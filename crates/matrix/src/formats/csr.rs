@@ -194,6 +194,19 @@ impl<T: Scalar> Csr<T> {
         }
     }
 
+    /// The same pattern with other values, in the order of [`Csr::values`]. O(nnz), in parallel.
+    ///
+    /// # Errors
+    /// [`CsrError::Lengths`] if there is not a value for each non-zero.
+    pub fn with_values(&self, values: Vec<T>) -> Result<Self, CsrError> {
+        if values.len() != self.nnz() {
+            return Err(CsrError::Lengths { values: values.len(), col_idx: self.nnz() });
+        }
+        let (row_ptr, col_idx) = (self.row_ptr.par_iter(), self.col_idx.par_iter());
+        let (row_ptr, col_idx) = (row_ptr.copied().collect(), col_idx.copied().collect());
+        Ok(Self { nrows: self.nrows, ncols: self.ncols, row_ptr, col_idx, values })
+    }
+
     /// The same pattern with every value converted to `U`. O(nnz), in parallel.
     pub fn to_dtype<U: Scalar>(&self) -> Csr<U> {
         Csr {
@@ -281,6 +294,10 @@ impl<T: Scalar> Stored<T> for Csr<T> {
             ("col_idx", HostArray::U32(self.col_idx.as_slice().into())),
             ("values", HostArray::Values(self.values.as_slice().into())),
         ]
+    }
+
+    fn values_mut(&mut self) -> Vec<&mut [T]> {
+        vec![&mut self.values]
     }
 }
 

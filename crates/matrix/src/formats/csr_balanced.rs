@@ -339,6 +339,10 @@ impl<T: Scalar> Stored<T> for BalancedCsr<T> {
         arrays.extend(self.tiles.arrays());
         arrays
     }
+
+    fn values_mut(&mut self) -> Vec<&mut [T]> {
+        self.csr.values_mut()
+    }
 }
 
 #[cfg(test)]

@@ -242,6 +242,10 @@ impl<T: Scalar> Stored<T> for BinnedCsr<T> {
         arrays.extend(self.csr.arrays().into_iter().filter(|(name, _)| *name != "row_ptr"));
         arrays
     }
+
+    fn values_mut(&mut self) -> Vec<&mut [T]> {
+        self.csr.values_mut()
+    }
 }
 
 #[cfg(test)]

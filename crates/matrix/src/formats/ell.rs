@@ -239,6 +239,10 @@ impl<T: Scalar> Stored<T> for Ell<T> {
             ("values", HostArray::Values(self.values.as_slice().into())),
         ]
     }
+
+    fn values_mut(&mut self) -> Vec<&mut [T]> {
+        vec![&mut self.values]
+    }
 }
 
 #[cfg(test)]

@@ -33,9 +33,9 @@ pub struct FormatFamily {
     pub generator: Option<Generator>,
     /// Whether row lengths hardly slow its kernels down, so that their times are never far from the best.
     pub is_steady: bool,
-    /// Bytes on a device, exactly; saturates.
+    /// Bytes on a device, exactly; saturates, and is `u64::MAX` where the features do not tell.
     pub device_bytes: fn(Shape, &Features, Dtype) -> Bytes,
-    /// Entries that are stored, padding included.
+    /// Entries that are stored, padding included; `u64::MAX` where the features do not tell.
     pub stored_entries: fn(Shape, &Features) -> u64,
     /// Bits of a column index, in formats that compress them.
     pub bits_per_column: Option<fn(Shape, &Features) -> Option<f64>>,
@@ -107,6 +107,9 @@ pub trait Stored<T: Scalar>: Any + fmt::Debug + Send + Sync {
 
     /// The arrays.
     fn arrays(&self) -> NamedArrays<'_, T>;
+
+    /// Those arrays that hold values of the matrix, in the same order.
+    fn values_mut(&mut self) -> Vec<&mut [T]>;
 
     /// Bytes of all arrays on a device.
     fn bytes(&self) -> u64 {

@@ -243,6 +243,10 @@ impl<T: Scalar> Stored<T> for Hyb<T> {
             ("coo.values", HostArray::Values(self.coo.values().into())),
         ]
     }
+
+    fn values_mut(&mut self) -> Vec<&mut [T]> {
+        self.ell.values_mut().into_iter().chain(self.coo.values_mut()).collect()
+    }
 }
 
 #[cfg(test)]

@@ -241,6 +241,10 @@ impl<T: Scalar> Stored<T> for Jad<T> {
             ("values", HostArray::Values(self.values.as_slice().into())),
         ]
     }
+
+    fn values_mut(&mut self) -> Vec<&mut [T]> {
+        vec![&mut self.values]
+    }
 }
 
 #[cfg(test)]

@@ -33,6 +33,9 @@ pub type NumberOf<'n> = dyn Fn(&str) -> u64 + 'n;
 /// Says whether a format that is half made has become too large.
 pub type Refusal = dyn Fn(&NumberOf<'_>, &Limits) -> Result<(), Infeasible> + Send + Sync;
 
+/// Computes the length of an array from the numbers that are known by then.
+pub type Length = dyn Fn(&NumberOf<'_>) -> u64 + Send + Sync;
+
 /// A step of a [`Layout`]. Arrays and numbers go by name, the arrays of the CSR by `csr.row_ptr`, `csr.col_idx` and
 /// `csr.values`, and `null` is no array.
 pub enum Step {
@@ -54,6 +57,18 @@ pub enum Step {
         /// The number that is known then.
         total: &'static str,
     },
+    /// The host lists the bytes of `marks` that are not 0: `list` holds their numbers, the first byte being number `first`,
+    /// as words of 64 bits, and `count` says how many there are.
+    ListMarked {
+        /// An array of bytes.
+        marks: &'static str,
+        /// The number of the first byte.
+        first: i64,
+        /// The array that is made.
+        list: &'static str,
+        /// The number that is known then.
+        count: &'static str,
+    },
     /// Refuses what turned out too large.
     Check(Box<Refusal>),
     /// Room for an array whose length is known only now.
@@ -62,8 +77,8 @@ pub enum Step {
         name: &'static str,
         /// Of what.
         element: Element,
-        /// The number that says how many.
-        len: &'static str,
+        /// How many.
+        len: Box<Length>,
     },
 }
 
@@ -72,8 +87,9 @@ impl fmt::Debug for Step {
         match self {
             Self::Run { routine, threads, args } => write!(f, "{routine}<{threads}>({})", args.join(", ")),
             Self::AddUp { lengths, starts, .. } => write!(f, "{starts} = starts of {lengths}"),
+            Self::ListMarked { marks, list, .. } => write!(f, "{list} = places marked in {marks}"),
             Self::Check(_) => f.write_str("check"),
-            Self::Room { name, len, .. } => write!(f, "{name}[{len}]"),
+            Self::Room { name, .. } => write!(f, "room for {name}"),
         }
     }
 }

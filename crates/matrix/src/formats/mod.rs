@@ -18,6 +18,7 @@ mod coo;
 mod csr;
 mod csr_balanced;
 mod csr_binned;
+mod dia;
 mod ell;
 mod hyb;
 mod jad;
@@ -29,19 +30,20 @@ pub use coo::Coo;
 pub use csr::{Csr, CsrError};
 pub use csr_balanced::{BalancedCsr, Tile, TileShape, TileTable};
 pub use csr_binned::{BinnedCsr, RowBins};
+pub use dia::Dia;
 pub use ell::Ell;
 pub use family::{FormatFamily, FormatOf, Generator, Knob, Shape, Stored};
 pub use format::{Format, ParseFormatError};
 pub use hyb::{Hyb, HybSplit};
 pub use jad::{Jad, JadLayout};
-pub use layout::{Layout, NumberOf, Refusal, Step};
+pub use layout::{Layout, Length, NumberOf, Refusal, Step};
 pub use sell::{Sell, SellLayout, SellShape};
 
 pub(crate) use bro_ell::{BLOCK_ROWS, of_block};
 pub(crate) use hyb::{is_share, is_worthwhile, split};
 
 /// All formats, in the order in which tables list them.
-static FAMILIES: [&FormatFamily; 9] = [
+static FAMILIES: [&FormatFamily; 10] = [
     &csr::FORMAT,
     &csr_balanced::FORMAT,
     &csr_binned::FORMAT,
@@ -51,4 +53,5 @@ static FAMILIES: [&FormatFamily; 9] = [
     &jad::FORMAT,
     &sell::FORMAT,
     &bro_ell::FORMAT,
+    &dia::FORMAT,
 ];

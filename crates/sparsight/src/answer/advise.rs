@@ -135,7 +135,14 @@ impl AdvisedCandidate {
             conversion_s: None,
             pays_off_after: None,
             in_all_s: None,
-            outcome: Some(MeasuredOutcome::Infeasible { infeasible: why.to_string() }),
+            outcome: Some(match why {
+                Why::Unmeasured(reason) => {
+                    MeasuredOutcome::Unmeasured { infeasible: reason.clone(), unmeasured: true }
+                }
+                Why::Infeasible(_) | Why::NoModel(_) => {
+                    MeasuredOutcome::Infeasible { infeasible: why.to_string() }
+                }
+            }),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! `bench`: every candidate that fits, run and timed.
 
 use super::{Answer, DeviceSummary, MatrixSummary, MeasuredOutcome, NamedCandidate};
-use crate::records::{Measured, Outcome};
+use crate::records::{ClockRecord, Measured, Outcome};
 use serde::Serialize;
 use sparsight_device::timing::Caches;
 use sparsight_kernels::{DeviceFacts, compulsory_bytes};
@@ -40,6 +40,9 @@ impl BenchAnswer {
 pub struct BenchedMatrix {
     /// The matrix.
     pub matrix: MatrixSummary,
+    /// How fast the device's clock ran meanwhile; absent where the device does not say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clock: Option<ClockRecord>,
     /// In the order in which they were given: the program gives the fastest first, then what has no time.
     pub candidates: Vec<BenchedCandidate>,
 }
@@ -50,10 +53,11 @@ impl BenchedMatrix {
         name: impl Into<String>,
         features: &Features,
         results: &[Measured],
+        clock: Option<ClockRecord>,
         facts: &DeviceFacts,
     ) -> Self {
         let candidates = results.iter().map(|measured| BenchedCandidate::of(measured, features, facts));
-        Self { matrix: MatrixSummary::of(name, features), candidates: candidates.collect() }
+        Self { matrix: MatrixSummary::of(name, features), clock, candidates: candidates.collect() }
     }
 }
 

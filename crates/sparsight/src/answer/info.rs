@@ -40,14 +40,9 @@ impl InfoAnswer {
 pub struct FormatSize {
     /// With its shape: `sell/c32/s1024`.
     pub format: Format,
-    /// Size on a device, bytes.
-    pub bytes: Bytes,
-    /// Stored bytes over those of CSR.
-    pub of_csr: f64,
-    /// Entries stored, padding included.
-    pub stored: u64,
-    /// Of which there are so many for each non-zero; 1 without any.
-    pub stored_of_nnz: f64,
+    /// What it takes; absent where that was not counted, since it is far too much.
+    #[serde(flatten)]
+    pub size: Option<StoredSize>,
     /// Bits that hold one column index; absent where indices are not compressed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bits_a_column: Option<f64>,
@@ -56,17 +51,33 @@ pub struct FormatSize {
     pub infeasible: Option<String>,
 }
 
+/// What a format takes.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct StoredSize {
+    /// Size on a device, bytes.
+    pub bytes: Bytes,
+    /// Stored bytes over those of CSR.
+    pub of_csr: f64,
+    /// Entries stored, padding included.
+    pub stored: u64,
+    /// Of which there are so many for each non-zero; 1 without any.
+    pub stored_of_nnz: f64,
+}
+
 impl FormatSize {
     /// Of the format that `candidate` reads; `csr` is the size in CSR.
     fn of(candidate: &Candidate, csr: Bytes, features: &Features, limits: &Limits) -> Self {
         let format = candidate.format();
         let (bytes, stored) = (device_bytes(candidate, features), stored_entries(format, features));
-        Self {
-            format,
+        let size = StoredSize {
             bytes,
             of_csr: bytes.0 as f64 / csr.0.max(1) as f64,
             stored,
             stored_of_nnz: if features.nnz == 0 { 1.0 } else { stored as f64 / features.nnz as f64 },
+        };
+        Self {
+            format,
+            size: (stored < u64::MAX).then_some(size),
             bits_a_column: format.bits_per_column(features),
             infeasible: feasible(candidate, features, limits).err().map(|why| why.to_string()),
         }

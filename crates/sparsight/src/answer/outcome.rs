@@ -17,10 +17,17 @@ pub enum MeasuredOutcome {
         /// Samples; 1 if the first product took so long that it was not run again.
         samples: u32,
     },
-    /// Cannot be held, or is not predicted.
+    /// Cannot be held, or is not predicted by the model that was asked for.
     Infeasible {
         /// Why, in words.
         infeasible: String,
+    },
+    /// Would run, but the profile holds no time of it from which it could be predicted.
+    Unmeasured {
+        /// Why it is not ranked, in words.
+        infeasible: String,
+        /// Always true: it is possible, and may even be the fastest.
+        unmeasured: bool,
     },
     /// Failed or was wrong.
     Failed {

@@ -156,6 +156,12 @@ pub struct MeasuredPlan {
     /// Interquartile range over median, a fraction.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spread: Option<f64>,
+    /// The slowest clock of the device that a sample ended with, MHz; absent where the device does not say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sm_mhz: Option<u32>,
+    /// Samples thrown away, since the device had slowed its clock down; absent if none was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub throttled: Option<u32>,
     /// Conversion, preprocessing and upload, seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preparation_s: Option<Seconds>,
@@ -178,6 +184,8 @@ impl MeasuredPlan {
             predicted_s: plan.predicted(),
             time_s: known.map(|known| known.timing.time),
             spread: known.map(|known| known.timing.spread),
+            sm_mhz: known.and_then(|known| known.timing.sm_mhz),
+            throttled: known.map(|known| known.timing.throttled).filter(|throttled| *throttled > 0),
             preparation_s: known.map(|known| known.preparation.total()),
             failed: outcome.as_ref().err().map(ToString::to_string),
         }

@@ -312,6 +312,7 @@ mod tests {
             features: Features::from_row_lengths(&counts, lengths.len() as u64, 0, 1.0),
             preparation: BTreeMap::new(),
             preprocess: BTreeMap::new(),
+            clock: None,
             results,
         }
     }

@@ -30,8 +30,38 @@ pub struct CorpusRecord {
     pub preparation: BTreeMap<Format, PreparationRecord>,
     /// What the vendor's library took to look at the matrix before its first product, by routine.
     pub preprocess: BTreeMap<Kernel, Seconds>,
+    /// How fast the device's clock ran meanwhile; `None` where it did not say, and in lines of before.
+    pub clock: Option<ClockRecord>,
     /// Every candidate that the device has.
     pub results: Vec<Measured>,
+}
+
+/// How fast a device's clock ran while candidates were measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClockRecord {
+    /// Slowest clock with which a sample of a candidate ended: the least and the largest of all candidates, millions of cycles
+    /// a second.
+    pub sm_mhz: [u32; 2],
+    /// Samples that were thrown away, since the clock had been slowed down.
+    #[serde(default)]
+    pub throttled: u32,
+}
+
+impl ClockRecord {
+    /// Of all `timings` that say anything.
+    pub fn of<'t>(timings: impl IntoIterator<Item = &'t Timing>) -> Option<Self> {
+        timings.into_iter().filter_map(Self::of_one).reduce(Self::and)
+    }
+
+    fn of_one(timing: &Timing) -> Option<Self> {
+        Some(Self { sm_mhz: [timing.sm_mhz?; 2], throttled: timing.throttled })
+    }
+
+    fn and(self, other: Self) -> Self {
+        let ([least, largest], [other_least, other_largest]) = (self.sm_mhz, other.sm_mhz);
+        let sm_mhz = [least.min(other_least), largest.max(other_largest)];
+        Self { sm_mhz, throttled: self.throttled + other.throttled }
+    }
 }
 
 /// Recorded cost of getting a format ready.
@@ -144,6 +174,7 @@ impl CorpusRecord {
         self.results.extend(newer.results);
         self.results.sort_by_key(|m| m.id);
         self.preparation.extend(newer.preparation);
+        self.clock = self.clock.into_iter().chain(newer.clock).reduce(ClockRecord::and);
         self.features = newer.features;
     }
 

@@ -11,7 +11,7 @@
 //! candidate was not asked for. Numbers are written as they are held, so reading gives back what was written. Lines
 //! of before, whose `results` list candidates one by one under their ids, are read too.
 
-use super::{CorpusRecord, Measured, Outcome, PreparationRecord};
+use super::{ClockRecord, CorpusRecord, Measured, Outcome, PreparationRecord};
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -31,6 +31,8 @@ pub(super) struct CorpusLine {
     preparation: BTreeMap<Format, PreparationRecord>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     preprocess: BTreeMap<KernelName, Seconds>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    clock: Option<ClockRecord>,
     /// Block sizes of the entries of each kernel that has any; absent in lines of before.
     #[serde(default)]
     blocks: Vec<u32>,
@@ -133,7 +135,8 @@ fn blocks_of(kernel: Kernel, blocks: &[u32]) -> &[u32] {
 
 impl From<CorpusRecord> for CorpusLine {
     fn from(record: CorpusRecord) -> Self {
-        let CorpusRecord { matrix, dtype, caches, features, preparation, preprocess, results } = record;
+        let CorpusRecord { matrix, dtype, caches, features, preparation, preprocess, clock, results } =
+            record;
         assert!(results.iter().all(|m| m.id.dtype == dtype), "a record holds results of its own value type");
         let blocks = results.iter().filter(|m| !m.id.kernel.is_vendors()).map(|m| m.id.block);
         let blocks: Vec<u32> = blocks.collect::<BTreeSet<_>>().into_iter().collect();
@@ -146,7 +149,7 @@ impl From<CorpusRecord> for CorpusLine {
         }
         let results = Results::Grouped(kernels.into_iter().map(|(k, entries)| (k, entries.into())).collect());
         let preprocess = preprocess.into_iter().map(|(kernel, time)| (KernelName(kernel), time)).collect();
-        Self { matrix, dtype, caches, features, preparation, preprocess, blocks, results }
+        Self { matrix, dtype, caches, features, preparation, preprocess, clock, blocks, results }
     }
 }
 
@@ -167,13 +170,14 @@ impl TryFrom<CorpusLine> for CorpusRecord {
     type Error = String;
 
     fn try_from(line: CorpusLine) -> Result<Self, String> {
-        let CorpusLine { matrix, dtype, caches, features, preparation, preprocess, blocks, results } = line;
+        let CorpusLine { matrix, dtype, caches, features, preparation, preprocess, clock, blocks, results } =
+            line;
         let results = match results {
             Results::OneByOne(results) => results,
             Results::Grouped(kernels) => ungrouped(kernels, &blocks, dtype)?,
         };
         let preprocess = preprocess.into_iter().map(|(KernelName(kernel), time)| (kernel, time)).collect();
-        Ok(Self { matrix, dtype, caches, features, preparation, preprocess, results })
+        Ok(Self { matrix, dtype, caches, features, preparation, preprocess, clock, results })
     }
 }
 
@@ -215,6 +219,7 @@ mod tests {
             features: Features::from_row_lengths(&RowLengths::from_counts([(3, 10)]), 10, 4, 0.1),
             preparation: BTreeMap::new(),
             preprocess: BTreeMap::new(),
+            clock: None,
             results,
         }
     }

@@ -7,7 +7,7 @@ mod cut;
 mod journal;
 
 pub use benchmark::{BenchmarkOutcome, BenchmarkRecord, BlockTiming, DrawnLengths};
-pub use corpus::{CorpusRecord, Measured, Outcome, PreparationRecord};
+pub use corpus::{ClockRecord, CorpusRecord, Measured, Outcome, PreparationRecord};
 pub use cut::{CutPart, CutRecord};
 pub use journal::Journal;
 

@@ -124,6 +124,8 @@ mod tests {
             alpha: 1,
             beta: 30,
             stopped: Stopped::Spread,
+            sm_mhz: None,
+            throttled: 0,
         };
         MeasuredPartition { timing, preparation: Preparation::default() }
     }

@@ -2,6 +2,7 @@
 
 use super::Prepared;
 use crate::{Advised, Advisor, Error, Missing, Objective, Strategy, Why};
+use sparsight_device::gpu::DeviceCsr;
 use sparsight_device::{Device, DeviceError, Partition};
 use sparsight_kernels::{Candidate, Execution};
 use sparsight_matrix::{Csr, Features, Scalar, Seconds};
@@ -64,6 +65,20 @@ impl Plan {
     /// [`DeviceError::Infeasible`] if the device has not that much memory now.
     pub fn prepare<T: Scalar>(&self, device: &dyn Device<T>, a: &Csr<T>) -> Result<Prepared<T>, Error> {
         Ok(Prepared::new(device.load_parts(a, &self.partition)?))
+    }
+
+    /// The same for a matrix that lies on the GPU already, in memory of whoever has it; it may be given back when this returns.
+    /// Its columns are looked at, whether they increase and lie inside of the matrix.
+    ///
+    /// # Errors
+    /// As [`Plan::prepare`]; [`DeviceError::Matrix`] if it is no CSR, [`DeviceError::NoDeviceVectors`] on a CPU,
+    /// [`DeviceError::OtherDevice`] if an array is known to lie on another GPU.
+    pub fn prepare_resident<T: Scalar>(
+        &self,
+        device: &dyn Device<T>,
+        a: DeviceCsr<'_, T>,
+    ) -> Result<Prepared<T>, Error> {
+        Ok(Prepared::new(device.load_resident_parts(a, &self.partition)?))
     }
 }
 

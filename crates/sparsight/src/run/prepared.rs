@@ -2,9 +2,9 @@
 
 use crate::Error;
 use sparsight_device::gpu::{DeviceSlice, DeviceSliceMut, Stream};
-use sparsight_device::timing::Caches;
+use sparsight_device::timing::{Batch, Caches};
 use sparsight_device::{Preparation, Product};
-use sparsight_matrix::{Scalar, Seconds};
+use sparsight_matrix::{Csr, Scalar};
 
 /// A matrix that was [prepared](crate::Plan::prepare) on a device.
 ///
@@ -91,12 +91,61 @@ impl<T: Scalar> Prepared<T> {
         Ok(self.product.multiply_on_device(alpha, x, beta, y, stream)?)
     }
 
+    /// Finds out where the values of `a`, the matrix that was prepared, stand, so that
+    /// [`update_values`](Prepared::update_values) may replace them. `a` is converted once more, and as much memory as its stored
+    /// values take is kept; in CSR and what stays in it there is nothing to find out.
+    ///
+    /// # Errors
+    /// [`Error::Device`]: [`DeviceError::OtherPattern`](sparsight_device::DeviceError::OtherPattern) if `a` is seen to have
+    /// another pattern, [`DeviceError::Infeasible`](sparsight_device::DeviceError::Infeasible) if there is not the memory.
+    pub fn allow_updates(&mut self, a: &Csr<T>) -> Result<(), Error> {
+        Ok(self.product.allow_updates(a)?)
+    }
+
+    /// Replaces all values, in the order of [`Csr::values`]: the same pattern, which is not looked at again. Products queued in
+    /// other streams than the device's own must have ended.
+    ///
+    /// ```
+    /// # use sparsight::{Plan, device::cpu::Cpu, matrix::gallery::Recipe};
+    /// # let a = "stencil2d,n=30".parse::<Recipe>()?.generate::<f64>()?;
+    /// # let plan = Plan::whole(a.nrows(), "ell/b256/f64".parse()?, None);
+    /// let mut prepared = plan.prepare(&Cpu::new(), &a)?;
+    /// prepared.allow_updates(&a)?;
+    /// let doubled: Vec<f64> = a.values().iter().map(|value| 2.0 * value).collect();
+    /// prepared.update_values(&doubled)?;
+    /// # let (x, mut y, mut twice) = (vec![1.0; a.ncols()], vec![0.0; a.nrows()], vec![0.0; a.nrows()]);
+    /// # prepared.multiply(&x, &mut twice)?;
+    /// # plan.prepare(&Cpu::new(), &a)?.multiply_scaled(2.0, &x, 0.0, &mut y)?;
+    /// # assert_eq!(y, twice);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Device`]: [`DeviceError::PlacesUnknown`](sparsight_device::DeviceError::PlacesUnknown) before
+    /// [`allow_updates`](Prepared::allow_updates), [`DeviceError::Length`](sparsight_device::DeviceError::Length) if there is
+    /// not a value for each non-zero.
+    pub fn update_values(&mut self, values: &[T]) -> Result<(), Error> {
+        Ok(self.product.update_values(values)?)
+    }
+
+    /// The same with values on the GPU; it is queued in `stream`, `None` for the device's own, and not waited for.
+    ///
+    /// # Errors
+    /// As [`Prepared::update_values`] and [`Prepared::multiply_on_device`].
+    pub fn update_values_on_device(
+        &mut self,
+        values: DeviceSlice<'_, T>,
+        stream: Option<Stream<'_>>,
+    ) -> Result<(), Error> {
+        Ok(self.product.update_values_on_device(values, stream)?)
+    }
+
     /// Time of `products` products y = A x with a random x, back to back, measured on the device: to be given to
     /// [`measure`](sparsight_device::timing::measure).
     ///
     /// # Errors
     /// [`Error::Device`] if they cannot be launched or timed.
-    pub fn batch(&self, products: u32, caches: Caches) -> Result<Seconds, Error> {
+    pub fn batch(&self, products: u32, caches: Caches) -> Result<Batch, Error> {
         Ok(self.product.batch(products, caches)?)
     }
 }

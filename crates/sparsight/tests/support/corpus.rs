@@ -34,6 +34,7 @@ pub fn record(i: u64) -> CorpusRecord {
         caches: Caches::Warm,
         preparation: BTreeMap::new(),
         preprocess: BTreeMap::new(),
+        clock: None,
         results: catalogue(Dtype::F64).map(result).collect(),
         features,
     }

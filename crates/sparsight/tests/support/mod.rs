@@ -1,6 +1,6 @@
 //! A made-up device whose times follow a formula, so that what is measured is known exactly.
 
-use sparsight::device::timing::Caches;
+use sparsight::device::timing::{Batch, Caches};
 use sparsight::device::{Device, DeviceError, Operand, Preparation};
 use sparsight::kernels::{BenchmarkMatrix, Candidate, DeviceFacts, DeviceKind, Format, strip};
 use sparsight::matrix::{Bytes, Csr, Features, Limits, Scalar, Seconds, reference};
@@ -93,7 +93,7 @@ impl<T: Scalar> Operand<T> for Made<T> {
     }
 
     /// `LAUNCH + PER_STRIP_AND_NON_ZERO * I * p` a product, with p the longest row; COO: the same a strip.
-    fn batch(&mut self, candidate: &Candidate, products: u32, _: Caches) -> Result<Seconds, DeviceError> {
+    fn batch(&mut self, candidate: &Candidate, products: u32, _: Caches) -> Result<Batch, DeviceError> {
         if self.y.first().is_some_and(|y| y.to_f64().is_nan()) {
             self.y = reference(&self.a, &self.x).y.into_iter().map(T::from_f64).collect();
         }
@@ -103,6 +103,6 @@ impl<T: Scalar> Operand<T> for Made<T> {
         let p = if candidate.format() == Format::known("coo") { 1.0 } else { f.row_max as f64 };
         let time = f64::from(products) * (LAUNCH + PER_STRIP_AND_NON_ZERO * strips * p);
         self.device.busy_s.update(|s| s + time);
-        Ok(Seconds(time))
+        Ok(Seconds(time).into())
     }
 }

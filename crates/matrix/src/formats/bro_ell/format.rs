@@ -99,8 +99,12 @@ impl<T: Scalar> FormatOf<T> for BroEllFormat {
                 Step::Run { routine: "bro_widths", threads: 32 * slices, args: widths },
                 Step::AddUp { lengths: "symbols_per_slice", starts: "symbol_ptr", total: "symbol_count" },
                 Step::Check(Box::new(fits)),
-                Step::Room { name: "symbols", element: Element::U64, len: "symbol_count" },
-                Step::Room { name: "values", element: Element::Value, len: "entries" },
+                Step::Room {
+                    name: "symbols",
+                    element: Element::U64,
+                    len: Box::new(|number| number("symbol_count")),
+                },
+                Step::Room { name: "values", element: Element::Value, len: Box::new(move |_| entries) },
                 Step::Run { routine: "bro_pack", threads: nrows, args: pack },
             ],
             most: Bytes(most.saturating_add(8 * (slices + 1))),
@@ -121,5 +125,9 @@ impl<T: Scalar> Stored<T> for BroEll<T> {
             ("symbols", HostArray::U64(self.symbols.as_slice().into())),
             ("values", HostArray::Values(self.values.as_slice().into())),
         ]
+    }
+
+    fn values_mut(&mut self) -> Vec<&mut [T]> {
+        vec![&mut self.values]
     }
 }

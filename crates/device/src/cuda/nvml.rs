@@ -1,0 +1,116 @@
+//! How fast a GPU's clock runs, and whether it was slowed down: asked of NVML, which comes with the driver.
+//!
+//! A missing library or function means that nobody knows; nothing fails for that.
+
+use super::context::named;
+use crate::timing::Clock;
+use cudarc::driver::sys;
+use libloading::os::unix::Library;
+use std::ffi::{c_char, c_int, c_uint, c_ulonglong, c_void};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+/// What was asked is believed for so long. Chosen: the driver itself samples clocks every few milliseconds, and a question
+/// should not take longer than what it is asked about.
+const FRESH: Duration = Duration::from_millis(2);
+
+/// Below this share of the highest clock a GPU counts as slowed down whatever reason it gives: the share of nvbench.
+const SLOW: f64 = 0.75;
+
+/// `NVML_CLOCK_SM`.
+const CLOCK_SM: c_uint = 1;
+
+/// Reasons of a slow clock that are a disturbance: the hardware's slowdown, heat (as software or hardware sees it), and the
+/// power brake. Not among them: idling, a clock that somebody chose, and the power cap, which may be the rule for a kernel.
+const DISTURBED: c_ulonglong = 0x08 | 0x20 | 0x40 | 0x80;
+
+type Device = *mut c_void;
+
+/// The functions that are called.
+#[derive(Debug)]
+struct Functions {
+    handle_by_bus_id: unsafe extern "C" fn(*const c_char, *mut Device) -> c_int,
+    clock: unsafe extern "C" fn(Device, c_uint, *mut c_uint) -> c_int,
+    highest_clock: unsafe extern "C" fn(Device, c_uint, *mut c_uint) -> c_int,
+    reasons: unsafe extern "C" fn(Device, *mut c_ulonglong) -> c_int,
+    /// Keeps the functions where they are.
+    _library: Library,
+}
+
+impl Functions {
+    /// Those of the library, initialised; once in the life of the program.
+    fn get() -> Option<Arc<Self>> {
+        static FOUND: OnceLock<Option<Arc<Functions>>> = OnceLock::new();
+        FOUND.get_or_init(|| Self::open().map(Arc::new)).clone()
+    }
+
+    fn open() -> Option<Self> {
+        // SAFETY: the driver's own library, found as the driver itself was, after the loader's path was looked at; its
+        // initialisers do nothing but set up its own data. The types are those of nvml.h.
+        unsafe {
+            let library = Library::new("libnvidia-ml.so.1").ok()?;
+            let init = library.get::<unsafe extern "C" fn() -> c_int>(b"nvmlInit_v2\0").ok()?;
+            let handle_by_bus_id = *library.get(b"nvmlDeviceGetHandleByPciBusId_v2\0").ok()?;
+            let clock = *library.get(b"nvmlDeviceGetClockInfo\0").ok()?;
+            let highest_clock = *library.get(b"nvmlDeviceGetMaxClockInfo\0").ok()?;
+            // The name that drivers before R535 have for it is still known to later ones.
+            let reasons = *library.get(b"nvmlDeviceGetCurrentClocksThrottleReasons\0").ok()?;
+            (init() == 0).then_some(())?;
+            Some(Self { handle_by_bus_id, clock, highest_clock, reasons, _library: library })
+        }
+    }
+}
+
+/// The clock of one GPU.
+#[derive(Debug)]
+pub(super) struct ClockReader {
+    functions: Arc<Functions>,
+    /// A handle of NVML's, as a number, since it may be used from any thread.
+    device: usize,
+    highest_mhz: u32,
+    last: Mutex<Option<(Instant, Clock)>>,
+}
+
+impl ClockReader {
+    /// Of a device of the driver's; `None` if nothing can be asked about it.
+    pub(super) fn open(device: sys::CUdevice) -> Option<Self> {
+        let mut bus_id = [0 as c_char; 32];
+        // SAFETY: as many characters as there is room for.
+        let asked = unsafe { sys::cuDeviceGetPCIBusId(bus_id.as_mut_ptr(), bus_id.len() as c_int, device) };
+        named("cuDeviceGetPCIBusId", asked.result()).ok()?;
+        let functions = Functions::get()?;
+        let (mut device, mut highest_mhz): (Device, c_uint) = (std::ptr::null_mut(), 0);
+        // SAFETY: the name ends with a 0, and both answers have their room.
+        let found = unsafe {
+            (functions.handle_by_bus_id)(bus_id.as_ptr(), &raw mut device) == 0
+                && (functions.highest_clock)(device, CLOCK_SM, &raw mut highest_mhz) == 0
+        };
+        let reader = Self { functions, device: device as usize, highest_mhz, last: Mutex::new(None) };
+        (found && reader.ask().is_some()).then_some(reader)
+    }
+
+    /// The clock now, or a few milliseconds ago.
+    pub(super) fn read(&self) -> Option<Clock> {
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        match *last {
+            Some((asked, clock)) if asked.elapsed() < FRESH => Some(clock),
+            _ => {
+                let clock = self.ask()?;
+                *last = Some((Instant::now(), clock));
+                Some(clock)
+            }
+        }
+    }
+
+    fn ask(&self) -> Option<Clock> {
+        let device = self.device as Device;
+        let (mut sm_mhz, mut reasons) = (0, 0);
+        // SAFETY: the handle is NVML's, and both answers have their room.
+        let answered = unsafe {
+            (self.functions.clock)(device, CLOCK_SM, &raw mut sm_mhz) == 0
+                && (self.functions.reasons)(device, &raw mut reasons) == 0
+        };
+        let is_slow = f64::from(sm_mhz) < SLOW * f64::from(self.highest_mhz);
+        answered.then_some(Clock { sm_mhz, is_throttled: is_slow || reasons & DISTURBED != 0 })
+    }
+}

@@ -1,0 +1,180 @@
+//! A matrix in CSR that lies on a GPU already: of another library, of another language.
+
+use super::array::{DeviceBytes, bytes_of, bytes_of_mut};
+use super::convert::{CsrArrays, lay_out};
+use super::device::Shared;
+use super::matrix::upload;
+use super::{DeviceMatrix, DeviceSlice};
+use crate::DeviceError;
+use sparsight_matrix::{CsrError, Format, HostArray, Scalar};
+use std::ops::Range;
+
+/// A matrix in CSR on a GPU, in memory of whoever has it. It is read while a product is prepared, and no longer.
+///
+/// Everything that writes to it must have ended before it is given to anybody: nobody waits for it here.
+#[derive(Debug, Clone, Copy)]
+pub struct DeviceCsr<'a, T> {
+    /// Rows.
+    pub nrows: usize,
+    /// Columns.
+    pub ncols: usize,
+    /// `nrows + 1` offsets into the entries.
+    pub row_ptr: DeviceIndices<'a>,
+    /// The column of every entry, row by row, increasing within a row.
+    pub col_idx: DeviceIndices<'a>,
+    /// The value of every entry.
+    pub values: DeviceSlice<'a, T>,
+}
+
+/// Indices on a GPU. Those with a sign are given as those without: none is negative.
+#[derive(Debug, Clone, Copy)]
+pub enum DeviceIndices<'a> {
+    /// Of 32 bits.
+    U32(DeviceSlice<'a, u32>),
+    /// Of 64 bits.
+    U64(DeviceSlice<'a, u64>),
+}
+
+impl DeviceIndices<'_> {
+    /// How many.
+    pub fn len(&self) -> usize {
+        match self {
+            Self::U32(slice) => slice.len(),
+            Self::U64(slice) => slice.len(),
+        }
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    fn is_wide(&self) -> bool {
+        matches!(self, Self::U64(_))
+    }
+
+    /// Where that number `at` lies.
+    fn address(&self, at: u64) -> u64 {
+        match self {
+            Self::U32(slice) => slice.address() + 4 * at,
+            Self::U64(slice) => slice.address() + 8 * at,
+        }
+    }
+
+    /// Those with these numbers, on the host.
+    fn read(&self, gpu: &Shared, range: Range<u64>) -> Result<Vec<u64>, DeviceError> {
+        let (address, count) = (self.address(range.start), (range.end - range.start) as usize);
+        let memory = gpu.memory();
+        if self.is_wide() {
+            let mut wide = vec![0_u64; count];
+            // SAFETY: every bit pattern is a number; whoever made the slice has promised that it is there.
+            unsafe { memory.read(address, bytes_of_mut(&mut wide))? };
+            return Ok(wide);
+        }
+        let mut narrow = vec![0_u32; count];
+        // SAFETY: as above.
+        unsafe { memory.read(address, bytes_of_mut(&mut narrow))? };
+        Ok(narrow.into_iter().map(u64::from).collect())
+    }
+
+    fn check(&self, what: &'static str, gpu: &Shared) -> Result<(), DeviceError> {
+        let memory = gpu.memory();
+        match self {
+            Self::U32(slice) => slice.check(what, memory.as_ref()),
+            Self::U64(slice) => slice.check(what, memory.as_ref()),
+        }
+    }
+}
+
+/// A [`DeviceCsr`] whose offsets were looked at.
+#[derive(Debug)]
+pub(super) struct Resident<'a, T> {
+    csr: DeviceCsr<'a, T>,
+    row_ptr: Vec<u64>,
+}
+
+impl<'a, T: Scalar> Resident<'a, T> {
+    /// # Errors
+    /// [`DeviceError::Matrix`] if the offsets are none; [`DeviceError::OtherDevice`] if an array is known to lie elsewhere.
+    pub(super) fn of(gpu: &Shared, csr: DeviceCsr<'a, T>) -> Result<Self, DeviceError> {
+        csr.row_ptr.check("row_ptr", gpu)?;
+        csr.col_idx.check("col_idx", gpu)?;
+        csr.values.check("values", gpu.memory().as_ref())?;
+        let (nnz, expected_len, len) = (csr.col_idx.len(), csr.nrows + 1, csr.row_ptr.len());
+        if csr.ncols >= u32::MAX as usize {
+            return Err(CsrError::TooManyColumns { ncols: csr.ncols }.into());
+        }
+        if csr.values.len() != nnz {
+            return Err(CsrError::Lengths { values: csr.values.len(), col_idx: nnz }.into());
+        }
+        let row_ptr = if len == expected_len { csr.row_ptr.read(gpu, 0..len as u64)? } else { Vec::new() };
+        let first = row_ptr.first().copied().unwrap_or(0);
+        let last = row_ptr.last().copied().unwrap_or(u64::MAX);
+        if first != 0 || last != nnz as u64 {
+            return Err(CsrError::RowPtr { expected_len, len, first, last, nnz }.into());
+        }
+        if let Some(row) = row_ptr.windows(2).position(|w| w[1] < w[0]) {
+            return Err(CsrError::RowPtrDecreases { row }.into());
+        }
+        Ok(Self { csr, row_ptr })
+    }
+
+    /// Where the entries of some rows are.
+    pub(super) fn entries(&self, rows: &Range<usize>) -> Range<u64> {
+        self.row_ptr[rows.start]..self.row_ptr[rows.end]
+    }
+
+    /// Some rows in a format of ours.
+    ///
+    /// # Errors
+    /// [`DeviceError::Matrix`] if the columns of a row do not increase or lie outside of the matrix;
+    /// [`DeviceError::Infeasible`] if they do not fit beside the CSR.
+    pub(super) fn convert(
+        &self,
+        gpu: &Shared,
+        rows: &Range<usize>,
+        format: Format,
+    ) -> Result<DeviceMatrix, DeviceError> {
+        let (limits, memory) = (gpu.limits(), gpu.memory());
+        let entries = self.entries(rows);
+        let nnz = entries.end - entries.start;
+        let offsets: Vec<u64> =
+            self.row_ptr[rows.start..=rows.end].iter().map(|at| at - entries.start).collect();
+        let layout = format.layout::<T>(&offsets, self.csr.ncols as u64, &limits)?;
+        let host: HostArray<'_, T> = HostArray::Offsets { offsets: offsets.into(), nnz };
+        let row_ptr = upload(&memory, &host, gpu.offset_bytes(nnz))?;
+        let col_idx = DeviceBytes::new(&memory, 4 * nnz)?;
+        let values = DeviceBytes::new(&memory, nnz * T::DTYPE.bytes())?;
+        let broken = DeviceBytes::of(&memory, bytes_of(&[0_u64]))?;
+        let (nrows, ncols) = (rows.len() as u64, self.csr.ncols as u64);
+        let source = self.csr.col_idx.address(entries.start);
+        let is_wide = u64::from(self.csr.col_idx.is_wide());
+        let columns = [nrows, ncols, is_wide, row_ptr.address(), source, col_idx.address(), broken.address()];
+        let theirs = self.csr.values.address() + entries.start * T::DTYPE.bytes();
+        let copy = [nnz, 0, theirs, values.address()];
+        let kernels = gpu.conversion::<T>(nnz)?;
+        // SAFETY: the offsets were looked at; whoever made the slices has promised that they are there.
+        unsafe {
+            kernels.launch("take_columns", 32 * nrows, &columns)?;
+            kernels.launch("place_values", nnz, &copy)?;
+        }
+        let mut row = [0_u64];
+        // SAFETY: every bit pattern is a number.
+        broken.read(unsafe { bytes_of_mut(&mut row) })?;
+        if row[0] > 0 {
+            return Err(self.broken_row(gpu, rows.start + row[0] as usize - 1)?.into());
+        }
+        let arrays = vec![("row_ptr", row_ptr), ("col_idx", col_idx), ("values", values)];
+        lay_out(gpu, format, CsrArrays { nrows, ncols, nnz, arrays }, &layout, &limits)
+    }
+
+    /// What is wrong with the columns of a row.
+    fn broken_row(&self, gpu: &Shared, row: usize) -> Result<CsrError, DeviceError> {
+        let cols = self.csr.col_idx.read(gpu, self.row_ptr[row]..self.row_ptr[row + 1])?;
+        let ncols = self.csr.ncols;
+        Ok(match cols.iter().find(|col| **col >= ncols as u64) {
+            Some(&col) => CsrError::Column { row, col: u32::try_from(col).unwrap_or(u32::MAX), ncols },
+            None => CsrError::Unsorted { row },
+        })
+    }
+}

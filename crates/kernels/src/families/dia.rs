@@ -1,0 +1,70 @@
+//! `dia`: one thread per row of DIA. On a CPU a task is a tile of `block` rows, to which diagonal after diagonal is added: loops
+//! over neighbouring values and entries of x, which the compiler turns into wide instructions.
+
+use super::{CUDA_STORE, cuda};
+use crate::cpu::{CpuProducts, CpuTask};
+use crate::family::{EVERYWHERE, Elsewhere, Family, Run, StripRule, TransferRule, blocks_of_threads};
+use crate::recipe::{LaunchStep, Recipe, no_shared_bytes, rows};
+use crate::{BLOCKS, StripUnit};
+use rayon::prelude::*;
+use sparsight_matrix::{Dia, Format, Scalar};
+
+/// One thread per row of DIA.
+pub(super) static FAMILY: Family = Family {
+    name: "dia",
+    summary: "one thread per row of DIA",
+    knobs: &[],
+    variants: || vec![[0; 3]],
+    format: |_| Format::of("dia", [0; 2]),
+    runs_on: |_| EVERYWHERE,
+    blocks: |_| &BLOCKS,
+    run: |_| Run::Launches(&RECIPE),
+    cpu: Some(CpuProducts { f32: product, f64: product }),
+    unit: StripUnit::Rows,
+    threads_per_row: |_| Some(1),
+    thread_blocks: |_, block, f| blocks_of_threads(StripUnit::Rows, 1, block, f),
+    // The papers name it as future work; their benchmark matrices scatter the columns over more diagonals than it stores.
+    strip_rule: StripRule::None,
+    // It gives threads to rows, and they read neighbouring words, as those of ELL do.
+    transfer_rule: TransferRule::Ell { measured: Some("ell") },
+    table_2: &["ELL"],
+    neighbours: 4,
+    elsewhere: &[Elsewhere { library: "CUSP", name: "spmv_dia" }],
+};
+
+static RECIPE: Recipe = Recipe {
+    sources: &[CUDA_STORE, cuda!("dia.cu")],
+    definitions: |_| Vec::new(),
+    reads_offsets: false,
+    steps: &[LaunchStep {
+        entry: "dia",
+        part: "",
+        teams: rows,
+        args: &["nrows", "ncols", "diagonals", "stride", "offsets", "values", "x", "y", "alpha", "beta"],
+        may_overlap: false,
+    }],
+    shared_bytes: no_shared_bytes,
+    is_exclusive: false,
+};
+
+fn product<T: Scalar>(task: &mut CpuTask<'_, T>) {
+    let (a, block, x) = (task.matrix::<Dia<T>>(), task.block, task.x);
+    task.y.par_chunks_mut(block).enumerate().for_each(|(tile, y)| {
+        let first = tile * block;
+        y.fill(T::default());
+        for (diagonal, &offset) in a.offsets().iter().enumerate() {
+            // Rows of the tile whose entry of this diagonal lies inside of the matrix.
+            let inside = |row: i64| row.clamp(first as i64, (first + y.len()) as i64) as usize;
+            let (start, end) = (inside(-offset), inside(a.ncols() as i64 - offset));
+            if start >= end {
+                continue;
+            }
+            let values = &a.diagonal(diagonal)[start..end];
+            let x = &x[(start as i64 + offset) as usize..][..end - start];
+            for ((y, &value), &x) in y[start - first..end - first].iter_mut().zip(values).zip(x) {
+                // Padding adds nothing, also where x is infinite.
+                *y += if value == T::default() { T::default() } else { value * x };
+            }
+        }
+    });
+}

@@ -1,0 +1,127 @@
+//! Which diagonals of a matrix hold a non-zero: counted with the other features, listed for DIA.
+
+use crate::{Csr, Limits, Scalar};
+use rayon::prelude::*;
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// The most diagonals that are counted and stored: with more of them, as long as the matrix has rows, padding would exceed
+/// [`Limits::PADDING`].
+pub(crate) fn most_diagonals(nrows: u64, nnz: u64) -> u64 {
+    let stored = u128::from(nnz) * Limits::PADDING as u128;
+    stored.checked_div(nrows.into()).map_or(0, |most| u64::try_from(most).unwrap_or(u64::MAX))
+}
+
+/// A set of diagonals that many threads may add to: a bit for each diagonal of the matrix. Once more than `most` were found
+/// nothing is added, so that a matrix with scattered columns costs no more time than a few of its rows.
+#[derive(Debug)]
+pub(crate) struct DiagonalSet {
+    /// Bit `j - i + nrows - 1`.
+    words: Vec<AtomicU64>,
+    found: AtomicU64,
+    most: u64,
+    nrows: usize,
+}
+
+/// Rows that a thread looks at in one go.
+const ROWS_PER_TASK: usize = 4096;
+
+impl DiagonalSet {
+    /// The empty set, for the diagonals of `a`.
+    pub(crate) fn for_matrix<T: Scalar>(a: &Csr<T>) -> Self {
+        let bits = a.nrows() + a.ncols();
+        let words = (0..bits.div_ceil(64)).map(|_| AtomicU64::new(0)).collect();
+        let most = most_diagonals(a.nrows() as u64, a.nnz() as u64);
+        Self { words, found: AtomicU64::new(0), most, nrows: a.nrows() }
+    }
+
+    /// The diagonals of `a`. O(nnz), in parallel.
+    pub(crate) fn of<T: Scalar>(a: &Csr<T>) -> Self {
+        let set = Self::for_matrix(a);
+        let tasks = (0..a.nrows()).into_par_iter().step_by(ROWS_PER_TASK);
+        tasks.for_each(|start| set.add(a, start..(start + ROWS_PER_TASK).min(a.nrows())));
+        set
+    }
+
+    /// Adds the diagonals of neighbouring rows of the matrix that it was made for.
+    pub(crate) fn add<T: Scalar>(&self, a: &Csr<T>, rows: Range<usize>) {
+        let mut above: &[u32] = &[];
+        for row in rows {
+            if self.is_over() {
+                return;
+            }
+            let cols = a.row(row).0;
+            // Most rows of a matrix with few diagonals are the row above, moved by one.
+            if !is_moved_by_one(above, cols) {
+                let first = self.nrows - 1 - row;
+                for &col in cols {
+                    self.insert(first + col as usize);
+                }
+            }
+            above = cols;
+        }
+    }
+
+    fn insert(&self, bit: usize) {
+        let (word, mask) = (&self.words[bit / 64], 1 << (bit % 64));
+        if word.load(Relaxed) & mask == 0 && word.fetch_or(mask, Relaxed) & mask == 0 {
+            self.found.fetch_add(1, Relaxed);
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        self.found.load(Relaxed) > self.most
+    }
+
+    /// How many; `most + 1` stands for any larger number, so that the answer does not depend on who came first.
+    pub(crate) fn count(&self) -> u64 {
+        self.found.load(Relaxed).min(self.most.saturating_add(1))
+    }
+
+    /// `j - i` of each, ascending; all of them only where [`DiagonalSet::count`] is not above the most.
+    pub(crate) fn offsets(&self) -> Vec<i64> {
+        let bits = |word: usize| {
+            let bits = self.words[word].load(Relaxed);
+            (0..64).filter(move |bit| bits >> bit & 1 == 1).map(move |bit| word * 64 + bit)
+        };
+        (0..self.words.len()).flat_map(bits).map(|bit| bit as i64 - (self.nrows as i64 - 1)).collect()
+    }
+}
+
+/// Whether `cols` are those of `above`, each plus 1. A loop without an early end, which the compiler turns into wide
+/// instructions.
+fn is_moved_by_one(above: &[u32], cols: &[u32]) -> bool {
+    above.len() == cols.len()
+        && above.iter().zip(cols).fold(true, |moved, (above, col)| moved & (above.wrapping_add(1) == *col))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gallery::Recipe;
+
+    fn matrix(recipe: &str) -> Csr<f32> {
+        recipe.parse::<Recipe>().unwrap().generate().unwrap()
+    }
+
+    #[test]
+    fn the_diagonals_of_a_stencil_are_counted_and_listed() {
+        let set = DiagonalSet::of(&matrix("stencil2d,n=70"));
+        assert_eq!((set.count(), set.offsets()), (5, vec![-70, -1, 0, 1, 70]));
+    }
+
+    #[test]
+    fn of_a_rectangle_the_outermost_diagonals_are_found_too() {
+        let a = Csr::try_new(2, 3, vec![0, 1, 2], vec![2, 0], vec![1.0_f32; 2]).unwrap();
+        assert_eq!(DiagonalSet::of(&a).offsets(), [-1, 2]);
+        let empty = Csr::<f32>::try_new(0, 5, vec![0], vec![], vec![]).unwrap();
+        assert_eq!((DiagonalSet::of(&empty).count(), most_diagonals(0, 0)), (0, 0));
+    }
+
+    #[test]
+    fn scattered_columns_are_counted_up_to_one_more_than_are_worth_storing() {
+        let a = matrix("random,rows=20000");
+        let most = most_diagonals(20_000, a.nnz() as u64);
+        assert_eq!(DiagonalSet::of(&a).count(), most + 1);
+    }
+}

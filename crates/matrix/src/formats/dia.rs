@@ -1,0 +1,270 @@
+//! DIA: every diagonal that holds a non-zero, stored as long as the matrix has rows. No column is stored: the diagonal says it.
+//!
+//! ```text
+//! A = | 1 . 2 . |     offsets j - i = -1 0 2      values = - 3 0 | 1 4 6 | 2 5 -     (- lies outside, 0 is padding inside)
+//!     | 3 4 . 5 |     entry (i, i + offsets[d]) at d * stride + i
+//!     | . . 6 . |
+//! ```
+//! A non-zero of value 0 cannot be told from padding, which changes y only where x is infinite or NaN.
+//!
+//! Source: Bell and Garland, SC 2009; what Guo, Wang and Chen 2014 name as their next format.
+
+use super::{
+    Element, FormatFamily, FormatOf, HostArray, Layout, NamedArrays, NamedNumbers, NumberOf, Shape, Step,
+    Stored,
+};
+use crate::diagonals::{DiagonalSet, most_diagonals};
+use crate::infeasible::check_rows;
+use crate::{Bytes, Csr, Dtype, Ell, Features, Infeasible, Limits, RowLengths, Scalar};
+use rayon::prelude::*;
+
+/// A sparse matrix as its diagonals.
+///
+/// # Invariants
+/// Held by construction: offsets ascend, each of a diagonal that holds a non-zero; `values` has `offsets.len() * stride`
+/// entries; those that are no non-zero of the matrix are 0. `stride` is that of [`Ell`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct Dia<T> {
+    nrows: usize,
+    ncols: usize,
+    stride: usize,
+    nnz: usize,
+    offsets: Vec<i64>,
+    values: Vec<T>,
+}
+
+/// Rows whose entries one task lays down, in all diagonals.
+const ROWS_PER_TILE: usize = 512;
+
+impl<T: Scalar> Dia<T> {
+    /// Converts. O(stored entries), in parallel.
+    ///
+    /// # Errors
+    /// [`Infeasible`] if there are too many diagonals or `limits` are exceeded; nothing large has been allocated then.
+    pub fn from_csr(a: &Csr<T>, limits: &Limits) -> Result<Self, Infeasible> {
+        let (nrows, ncols, nnz) = (a.nrows(), a.ncols(), a.nnz());
+        check_rows(nrows as u64)?;
+        let diagonals = DiagonalSet::of(a);
+        Self::check(nrows as u64, ncols as u64, nnz as u64, Some(diagonals.count()), limits)?;
+        let offsets = diagonals.offsets();
+        let stride = Ell::<T>::stride_for(nrows as u64) as usize;
+        let mut values = vec![T::default(); offsets.len() * stride];
+        // Tile by tile, each with its piece of every diagonal.
+        let mut tiles: Vec<Vec<&mut [T]>> = Vec::new();
+        tiles.resize_with(stride.div_ceil(ROWS_PER_TILE), Vec::new);
+        for diagonal in values.chunks_mut(stride.max(1)) {
+            for (tile, piece) in tiles.iter_mut().zip(diagonal.chunks_mut(ROWS_PER_TILE)) {
+                tile.push(piece);
+            }
+        }
+        tiles.into_par_iter().enumerate().for_each(|(tile, mut pieces)| {
+            let first = tile * ROWS_PER_TILE;
+            for row in first..(first + ROWS_PER_TILE).min(nrows) {
+                let (cols, values) = a.row(row);
+                let mut diagonal = 0;
+                for (&col, &value) in cols.iter().zip(values) {
+                    // Both ascend.
+                    while offsets[diagonal] < i64::from(col) - row as i64 {
+                        diagonal += 1;
+                    }
+                    pieces[diagonal][row - first] = value;
+                }
+            }
+        });
+        Ok(Self { nrows, ncols, stride, nnz, offsets, values })
+    }
+
+    /// Whether a matrix with so many `diagonals` may be converted; its bytes if so.
+    ///
+    /// # Errors
+    /// [`Infeasible::ManyDiagonals`] whatever the limits, since more are not counted; [`Infeasible::UnknownDiagonals`] for
+    /// `None`; else as the other formats.
+    pub fn check(
+        nrows: u64,
+        ncols: u64,
+        nnz: u64,
+        diagonals: Option<u64>,
+        limits: &Limits,
+    ) -> Result<Bytes, Infeasible> {
+        check_rows(nrows)?;
+        let diagonals = diagonals.ok_or(Infeasible::UnknownDiagonals)?;
+        let most = most_diagonals(nrows, nnz);
+        if diagonals > most {
+            return Err(Infeasible::ManyDiagonals { most });
+        }
+        let stored = u128::from(nrows) * u128::from(diagonals);
+        let bytes = Self::device_bytes(nrows, diagonals, T::DTYPE);
+        limits.check_with_vectors((nrows, ncols), (stored, nnz), bytes, T::DTYPE)
+    }
+
+    /// Bytes of offsets and values; saturates.
+    pub fn device_bytes(nrows: u64, diagonals: u64, dtype: Dtype) -> Bytes {
+        let diagonal = u128::from(Ell::<T>::stride_for(nrows)) * u128::from(dtype.bytes()) + 8;
+        Bytes(u64::try_from(u128::from(diagonals) * diagonal).unwrap_or(u64::MAX))
+    }
+
+    /// Rows.
+    pub fn nrows(&self) -> usize {
+        self.nrows
+    }
+
+    /// Columns.
+    pub fn ncols(&self) -> usize {
+        self.ncols
+    }
+
+    /// Non-zeros held, padding excluded.
+    pub fn nnz(&self) -> usize {
+        self.nnz
+    }
+
+    /// Column minus row of each diagonal, ascending.
+    pub fn offsets(&self) -> &[i64] {
+        &self.offsets
+    }
+
+    /// The values of a diagonal, by rows, and those of the rows behind the last that align it.
+    pub fn diagonal(&self, diagonal: usize) -> &[T] {
+        &self.values[diagonal * self.stride..][..self.stride]
+    }
+}
+
+/// DIA as one of the storage formats.
+pub(super) static FORMAT: FormatFamily = FormatFamily {
+    name: "dia",
+    knobs: &[],
+    shapes: || vec![Shape::default()],
+    is_padded: true,
+    stays_in_csr: false,
+    generator: None,
+    is_steady: false,
+    device_bytes: |_, f, dtype| {
+        counted(f).map_or(Bytes(u64::MAX), |diagonals| Dia::<f32>::device_bytes(f.nrows, diagonals, dtype))
+    },
+    stored_entries: |_, f| {
+        counted(f).map_or(u64::MAX, |diagonals| Ell::<f32>::stride_for(f.nrows).saturating_mul(diagonals))
+    },
+    bits_per_column: None,
+    of_f32: &DiaFormat,
+    of_f64: &DiaFormat,
+};
+
+/// The diagonals, if all of them were counted.
+fn counted(f: &Features) -> Option<u64> {
+    f.diagonals.filter(|diagonals| *diagonals <= most_diagonals(f.nrows, f.nnz))
+}
+
+struct DiaFormat;
+
+impl<T: Scalar> FormatOf<T> for DiaFormat {
+    fn check(&self, _: Shape, f: &Features, limits: &Limits) -> Result<Bytes, Infeasible> {
+        Dia::<T>::check(f.nrows, f.ncols, f.nnz, f.diagonals, limits)
+    }
+
+    fn convert(&self, _: Shape, a: &Csr<T>, limits: &Limits) -> Result<Box<dyn Stored<T>>, Infeasible> {
+        Ok(Box::new(Dia::from_csr(a, limits)?))
+    }
+
+    /// The device marks the diagonals that it finds, the host lists them. Without a non-zero a row there is nothing to refuse
+    /// by before: a row has as many diagonals as non-zeros.
+    fn layout(
+        &self,
+        _: Shape,
+        row_ptr: &[u64],
+        ncols: u64,
+        limits: &Limits,
+    ) -> Result<Layout<T>, Infeasible> {
+        let (nrows, nnz) = (row_ptr.len() as u64 - 1, row_ptr[row_ptr.len() - 1]);
+        let least = RowLengths::of_offsets(row_ptr).max();
+        Dia::<T>::check(nrows, ncols, nnz, Some(least), limits)?;
+        let stride = Ell::<T>::stride_for(nrows);
+        let marks = nrows.saturating_add(ncols);
+        // As many diagonals as are stored at all, if the limits allow that.
+        let most = Dia::<T>::device_bytes(nrows, most_diagonals(nrows, nnz), T::DTYPE).0;
+        let fits = move |number: &NumberOf<'_>, limits: &Limits| {
+            Dia::<T>::check(nrows, ncols, nnz, Some(number("diagonals")), limits).map(|_| ())
+        };
+        let lay = &[
+            "stride",
+            "nrows",
+            "diagonals",
+            "csr.row_ptr",
+            "csr.col_idx",
+            "csr.values",
+            "offsets",
+            "values",
+        ];
+        Ok(Layout {
+            numbers: vec![("stride", stride)],
+            arrays: Vec::new(),
+            scratch: vec![("marks", HostArray::Room { element: Element::U8, len: marks, zeroed: true })],
+            keeps: &[],
+            steps: vec![
+                // A warp a row.
+                Step::Run {
+                    routine: "mark_diagonals",
+                    threads: 32 * nrows,
+                    args: &["nrows", "csr.row_ptr", "csr.col_idx", "marks"],
+                },
+                Step::ListMarked {
+                    marks: "marks",
+                    first: 1 - nrows as i64,
+                    list: "offsets",
+                    count: "diagonals",
+                },
+                Step::Check(Box::new(fits)),
+                Step::Room {
+                    name: "values",
+                    element: Element::Value,
+                    len: Box::new(|number| number("diagonals").saturating_mul(number("stride"))),
+                },
+                Step::Run { routine: "lay_offsets", threads: stride, args: lay },
+            ],
+            most: Bytes(most.saturating_add(marks)),
+        })
+    }
+}
+
+impl<T: Scalar> Stored<T> for Dia<T> {
+    fn numbers(&self) -> NamedNumbers {
+        vec![("stride", self.stride as u64), ("diagonals", self.offsets.len() as u64)]
+    }
+
+    fn arrays(&self) -> NamedArrays<'_, T> {
+        let offsets: Vec<u64> = self.offsets.iter().map(|offset| offset.cast_unsigned()).collect();
+        vec![
+            ("offsets", HostArray::U64(offsets.into())),
+            ("values", HostArray::Values(self.values.as_slice().into())),
+        ]
+    }
+
+    fn values_mut(&mut self) -> Vec<&mut [T]> {
+        vec![&mut self.values]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Format;
+    use crate::gallery::Recipe;
+
+    #[test]
+    fn the_matrix_of_the_drawing_is_stored_as_drawn() {
+        let a = Csr::try_new(3, 4, vec![0, 2, 5, 6], vec![0, 2, 0, 1, 3, 2], vec![1., 2., 3., 4., 5., 6.]);
+        let dia = Dia::<f64>::from_csr(&a.unwrap(), &Limits::NONE).unwrap();
+        assert_eq!((dia.offsets(), dia.nnz()), ([-1, 0, 2].as_slice(), 6));
+        let first = |d: usize| &dia.diagonal(d)[..3];
+        assert_eq!([first(0), first(1), first(2)], [[0., 3., 0.], [1., 4., 6.], [2., 5., 0.]]);
+    }
+
+    #[test]
+    fn scattered_columns_are_refused_by_their_number_of_diagonals() {
+        let random = "random,rows=5000".parse::<Recipe>().unwrap().generate::<f64>().unwrap();
+        let most = most_diagonals(5000, random.nnz() as u64);
+        assert_eq!(Dia::from_csr(&random, &Limits::NONE), Err(Infeasible::ManyDiagonals { most }));
+        let f = Features { diagonals: None, ..Features::of(&random) };
+        let unknown = Format::of("dia", [0; 2]).check(&f, Dtype::F64, &Limits::NONE);
+        assert_eq!(unknown, Err(Infeasible::UnknownDiagonals));
+    }
+}
