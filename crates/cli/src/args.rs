@@ -210,7 +210,7 @@ impl KernelFlags {
 pub(crate) fn placement(text: &str) -> Result<PlacementRule, String> {
     match text {
         "banded" => Ok(PlacementRule::Banded),
-        "strewn" => Ok(PlacementRule::Strewn),
+        "strewn" => Ok(PlacementRule::Scattered),
         "blend" => Ok(PlacementRule::Blend),
         _ => Err(format!("unknown rule '{text}': banded, strewn or blend")),
     }

@@ -6,11 +6,12 @@ use crate::failure::Failure;
 use crate::text::grouped;
 use sparsight::device::cpu::Cpu;
 use sparsight::device::cuda::{Cuda, cusparse_version};
+use sparsight::device::gpu::ConvertOn;
 use sparsight::device::{Device, DeviceError};
 use sparsight::kernels::{Candidate, DeviceFacts, DeviceKind};
 use sparsight::matrix::{Dtype, Scalar};
-use sparsight::profile::{ProfileFolder, is_folder};
-use sparsight::{Error, Profile};
+use sparsight::profile::{ProfileFolder, ProfiledDevice, is_folder};
+use sparsight::{Error, Profile, measure_conversion_threshold};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
@@ -129,6 +130,23 @@ impl OpenDevice {
     pub(crate) fn measure_rates(&mut self) {
         if let Self::Cpu(cpu) = self {
             cpu.measure_rates();
+        }
+    }
+
+    /// Measures from which size on the device converts faster than the host, and keeps to it; `None` of a CPU.
+    pub(crate) fn measure_conversion_threshold(&mut self) -> Result<Option<u64>, DeviceError> {
+        let Self::Cuda(cuda) = self else { return Ok(None) };
+        let from = measure_conversion_threshold(cuda.as_gpu())?;
+        if let Some(from) = from {
+            cuda.convert_on(ConvertOn::From(from));
+        }
+        Ok(from)
+    }
+
+    /// Converts where the profile of this device found it faster.
+    pub(crate) fn convert_as(&mut self, known: &ProfiledDevice) {
+        if let (Self::Cuda(cuda), Some(from)) = (self, known.converts_from_nnz) {
+            cuda.convert_on(ConvertOn::From(from));
         }
     }
 
@@ -278,8 +296,9 @@ impl ProfileFlags {
                 seen.push(format!("{name} is {own}"));
                 continue;
             }
-            let device = OpenDevice::open(&name)?;
+            let mut device = OpenDevice::open(&name)?;
             if device.is(facts) {
+                device.convert_as(&profile.device);
                 return Ok(device);
             }
             seen.push(format!("{name} is {}", described(device.facts())));

@@ -21,6 +21,7 @@ pub(crate) fn begin(
     if folder.has_device() {
         let mut known = folder.device()?;
         if device.is(&known.facts) {
+            device.convert_as(&known);
             return complete(folder, device, &mut known, grid);
         }
         let known = known.facts;
@@ -34,6 +35,7 @@ pub(crate) fn begin(
         .note(format_args!("measuring the bandwidth and the launch cost of {}", described(device.facts())));
     device.measure_rates();
     context.printer.detail("measuring conversions between formats");
+    let converts_from_nnz = device.measure_conversion_threshold()?;
     let conversion = measure_conversion(device.of::<f64>())?.into_iter().collect();
     let facts = device.facts().clone();
     let provenance = Provenance {
@@ -45,20 +47,24 @@ pub(crate) fn begin(
         grid: grid.unwrap_or_default(),
         facts,
         conversion,
+        converts_from_nnz,
         provenance,
     })?;
     Ok(())
 }
 
-/// Adds to a folder of this device what it lacks: the cost of converting to formats that are younger than the folder, and
-/// a larger grid.
+/// Adds to a folder of this device what it lacks: the cost of converting to formats that are younger than the folder, from which
+/// size on the device converts, and a larger grid.
 fn complete(
     folder: &ProfileFolder,
-    device: &OpenDevice,
+    device: &mut OpenDevice,
     known: &mut ProfiledDevice,
     grid: Option<GridName>,
 ) -> Result<(), Failure> {
-    let before = (known.conversion.len(), known.grid);
+    let before = (known.conversion.len(), known.grid, known.converts_from_nnz);
+    if known.converts_from_nnz.is_none() {
+        known.converts_from_nnz = device.measure_conversion_threshold()?;
+    }
     if Format::all().any(|format| !known.conversion.contains_key(&format)) {
         for (format, cost) in measure_conversion(device.of::<f64>())? {
             known.conversion.entry(format).or_insert(cost);
@@ -69,7 +75,7 @@ fn complete(
         let none = folder.benchmark()?.records().is_empty();
         known.grid = if none { grid } else { known.grid.max(grid) };
     }
-    if (known.conversion.len(), known.grid) != before {
+    if (known.conversion.len(), known.grid, known.converts_from_nnz) != before {
         folder.write_device(known)?;
     }
     Ok(())

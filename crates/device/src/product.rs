@@ -51,14 +51,16 @@ pub trait Product<T: Scalar>: Send + Sync {
     fn allow_updates(&mut self, a: &Csr<T>) -> Result<(), DeviceError>;
 
     /// Replaces all values, in the order of CSR, and waits for it. The pattern is not looked at again. Products queued in other
-    /// streams must have ended.
+    /// streams than the device's own must have ended.
     ///
     /// # Errors
     /// [`DeviceError::PlacesUnknown`] before [`Product::allow_updates`], but for parts whose entries stay where CSR has them;
     /// [`DeviceError::Length`] if there is not a value for each non-zero; a failed call.
     fn update_values(&mut self, values: &[T]) -> Result<(), DeviceError>;
 
-    /// The same with values on the device, queued in `stream`, else in the device's own; it does not wait.
+    /// The same with values on the device, queued in `stream`, else in the device's own; it does not wait. Nobody waits for
+    /// another stream here: what was queued elsewhere, in the device's own stream too, must have ended, and until this has ended
+    /// products may only be queued in the same stream. The values must stay as they are until then.
     ///
     /// # Errors
     /// As [`Product::update_values`]; [`DeviceError::NoDeviceVectors`], [`DeviceError::OtherDevice`].

@@ -222,7 +222,7 @@ fn vendors(dtype: Dtype) -> impl Iterator<Item = Candidate> {
 
 fn vendors_match_the_reference<T: Scalar>(cuda: &Cuda) {
     let lengths = RowLengthDistribution::Uniform;
-    let m = BenchmarkMatrix { lengths, placement: Placement::Strewn, ..banded(5001, 9) };
+    let m = BenchmarkMatrix { lengths, placement: Placement::Scattered, ..banded(5001, 9) };
     let a = m.to_csr::<T>();
     for candidate in vendors(T::DTYPE) {
         let mut operand: Box<dyn Operand<T>> = cuda.load(&a, candidate.format()).unwrap();

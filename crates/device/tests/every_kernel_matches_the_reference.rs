@@ -58,7 +58,7 @@ fn the_gpu_matches_the_reference_on_real_matrices() {
 fn the_gpu_matches_the_reference_where_it_converts_by_itself() {
     let Some(mut gpu) = gpu() else { return };
     gpu.convert_on(ConvertOn::Device);
-    let a = constant(2_000, 5, Placement::Strewn).to_csr::<f64>();
+    let a = constant(2_000, 5, Placement::Scattered).to_csr::<f64>();
     for format in Format::all() {
         let operand: Box<dyn Operand<f64>> = gpu.load(&a, format).unwrap();
         assert_eq!(operand.preparation().on_device, !format.stays_in_csr(), "{format}");
@@ -133,7 +133,7 @@ fn constant(nrows: u64, row_length: u64, placement: Placement) -> BenchmarkMatri
 #[test]
 fn a_wrong_product_is_caught_with_its_row() {
     let cpu = Cpu::new();
-    let matrix = constant(100, 3, Placement::Strewn);
+    let matrix = constant(100, 3, Placement::Scattered);
     let a = matrix.to_csr::<f64>();
     let mut x = random_x::<f64>(100, 2);
     let expected = reference(&a, &x);

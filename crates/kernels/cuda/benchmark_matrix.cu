@@ -34,13 +34,13 @@ static __device__ __forceinline__ unsigned long long row_length(const OFFSET* ro
     return row_ptr ? row_ptr[row + 1] - row_ptr[row] : longest;
 }
 
-// Column of entry k, number `entry`, of a row of `length`. `strewn`: 0 for Placement::Banded, 1 for Placement::Strewn.
+// Column of entry k, number `entry`, of a row of `length`. `strewn`: 0 for Placement::Banded, 1 for Placement::Scattered.
 static __device__ __forceinline__ unsigned int column(unsigned long long nrows, unsigned long long length,
-                                                      unsigned long long strewn, unsigned long long seed,
+                                                      unsigned long long scattered, unsigned long long seed,
                                                       unsigned long long row, unsigned long long k,
                                                       unsigned long long entry)
 {
-    if (!strewn) {
+    if (!scattered) {
         const unsigned long long first = row > length / 2 ? row - length / 2 : 0;
         const unsigned long long last = nrows - length;
         return (unsigned int)((first < last ? first : last) + k);
@@ -79,7 +79,7 @@ generate_row_ptr(unsigned long long nrows, unsigned long long length, OFFSET* __
 
 // Columns and values of CSR: nnz of each.
 extern "C" __global__ void __launch_bounds__(BLOCK)
-generate_entries(unsigned long long nrows, unsigned long long longest, unsigned long long strewn,
+generate_entries(unsigned long long nrows, unsigned long long longest, unsigned long long scattered,
                  unsigned long long seed, const OFFSET* __restrict__ row_ptr, unsigned int* __restrict__ col_idx,
                  VALUE* __restrict__ values)
 {
@@ -88,7 +88,7 @@ generate_entries(unsigned long long nrows, unsigned long long longest, unsigned 
         const unsigned long long length = row_length(row_ptr, longest, row);
         for (unsigned long long k = threadIdx.x % 32; k < length; k += 32) {
             const unsigned long long entry = row * longest + k;
-            col_idx[start + k] = column(nrows, length, strewn, seed, row, k, entry);
+            col_idx[start + k] = column(nrows, length, scattered, seed, row, k, entry);
             values[start + k] = value(seed, entry);
         }
     }
@@ -97,7 +97,7 @@ generate_entries(unsigned long long nrows, unsigned long long longest, unsigned 
 // Columns and values of ELL: width stride of each. Behind a row's entries, and in the rows that only align the stride,
 // is padding.
 extern "C" __global__ void __launch_bounds__(BLOCK)
-generate_ell(unsigned long long nrows, unsigned long long longest, unsigned long long strewn,
+generate_ell(unsigned long long nrows, unsigned long long longest, unsigned long long scattered,
              unsigned long long seed, const OFFSET* __restrict__ row_ptr, unsigned long long width,
              unsigned long long stride, unsigned int* __restrict__ col_idx, VALUE* __restrict__ values)
 {
@@ -107,14 +107,14 @@ generate_ell(unsigned long long nrows, unsigned long long longest, unsigned long
         const unsigned long long length = row < nrows ? row_length(row_ptr, longest, row) : 0;
         const unsigned long long entry = row * longest + k;
         const bool inside = k < length;
-        col_idx[at] = inside ? column(nrows, length, strewn, seed, row, k, entry) : 0xffffffffu;
+        col_idx[at] = inside ? column(nrows, length, scattered, seed, row, k, entry) : 0xffffffffu;
         values[at] = inside ? value(seed, entry) : (VALUE)0;
     }
 }
 
 // Columns and values of JAD: nnz of each. `permutation`: the row at each place; `diagonal_ptr`: where diagonals begin.
 extern "C" __global__ void __launch_bounds__(BLOCK)
-generate_jad(unsigned long long nrows, unsigned long long longest, unsigned long long strewn,
+generate_jad(unsigned long long nrows, unsigned long long longest, unsigned long long scattered,
              unsigned long long seed, const OFFSET* __restrict__ row_ptr,
              const unsigned int* __restrict__ permutation, const unsigned long long* __restrict__ diagonal_ptr,
              unsigned int* __restrict__ col_idx, VALUE* __restrict__ values)
@@ -125,7 +125,7 @@ generate_jad(unsigned long long nrows, unsigned long long longest, unsigned long
         for (unsigned long long k = 0; k < length; ++k) {
             const unsigned long long entry = row * longest + k;
             const unsigned long long at = diagonal_ptr[k] + place;
-            col_idx[at] = column(nrows, length, strewn, seed, row, k, entry);
+            col_idx[at] = column(nrows, length, scattered, seed, row, k, entry);
             values[at] = value(seed, entry);
         }
     }

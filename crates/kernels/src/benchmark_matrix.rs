@@ -20,19 +20,20 @@ pub enum Placement {
     /// Neighbouring columns next to the diagonal: x is found in cache.
     Banded,
     /// One column at random in each of as many equal parts of x as the row has entries: every entry of x is fetched
-    /// anew.
-    Strewn,
+    /// anew. Recorded as `strewn`.
+    #[serde(rename = "strewn")]
+    Scattered,
 }
 
 impl Placement {
     /// Both.
-    pub const ALL: [Self; 2] = [Self::Banded, Self::Strewn];
+    pub const ALL: [Self; 2] = [Self::Banded, Self::Scattered];
 
     /// The one name used in records and reports.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Banded => "banded",
-            Self::Strewn => "strewn",
+            Self::Scattered => "strewn",
         }
     }
 }
@@ -128,7 +129,7 @@ impl BenchmarkMatrix {
                 let first = row.saturating_sub(length / 2).min(n - length);
                 (first + k) as u32
             }
-            Placement::Strewn => {
+            Placement::Scattered => {
                 // Part k is [k n / length, (k + 1) n / length); it has at least one column since length <= n.
                 let (start, end) = (k * n / length, (k + 1) * n / length);
                 let r = mix(self.seed ^ mix(self.number(row, k)));
@@ -173,7 +174,7 @@ mod tests {
     use sparsight_matrix::{Infeasible, RowLengths};
 
     fn matrix(nrows: u64, row_length: u64, lengths: RowLengthDistribution) -> BenchmarkMatrix {
-        BenchmarkMatrix { nrows, row_length, lengths, placement: Placement::Strewn, seed: 1 }
+        BenchmarkMatrix { nrows, row_length, lengths, placement: Placement::Scattered, seed: 1 }
     }
 
     #[test]
@@ -197,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn banded_columns_stay_next_to_the_diagonal_and_strewn_ones_cover_x() {
+    fn banded_columns_stay_next_to_the_diagonal_and_scattered_ones_cover_x() {
         let m =
             |placement| BenchmarkMatrix { placement, ..matrix(1000, 10, RowLengthDistribution::Constant) };
         let far = |placement| {
@@ -205,7 +206,7 @@ mod tests {
             (0..1000).flat_map(|r| (0..10).map(move |k| column(r, k).abs_diff(r as u32))).max()
         };
         assert!(far(Placement::Banded).unwrap() <= 10);
-        assert!(far(Placement::Strewn).unwrap() > 900);
+        assert!(far(Placement::Scattered).unwrap() > 900);
     }
 
     #[test]

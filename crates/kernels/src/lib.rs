@@ -6,7 +6,6 @@
 mod benchmark_matrix;
 mod benchmark_rows;
 mod candidate;
-mod conversion;
 mod cpu;
 mod device_facts;
 mod execution;
@@ -24,7 +23,6 @@ mod vendor;
 pub use benchmark_matrix::{BenchmarkMatrix, Placement};
 pub use benchmark_rows::BenchmarkRows;
 pub use candidate::{BLOCKS, Candidate, ParseCandidateError, catalogue, catalogue_on};
-pub use conversion::DEVICE_CONVERSION_NNZ;
 pub use cpu::{CpuProduct, CpuProducts, CpuScratch, CpuTask};
 pub use device_facts::{DeviceFacts, DeviceKind};
 pub use execution::Execution;

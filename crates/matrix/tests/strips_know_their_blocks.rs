@@ -7,7 +7,7 @@ use std::ops::Range;
 
 const DETAILS: [StripDetail; 2] = [StripDetail::RowLengths, StripDetail::All];
 
-/// A matrix with these row lengths, columns strewn by `stride`.
+/// A matrix with these row lengths, columns scattered by `stride`.
 fn matrix(lengths: &[usize], stride: usize) -> Csr<f64> {
     let ncols = lengths.iter().max().map_or(1, |longest| (longest + 1) * stride);
     let mut ptr = vec![0];

@@ -12,7 +12,7 @@
 
 use crate::{Accuracy, PredictError, non_negative};
 use serde::{Deserialize, Serialize};
-use sparsight_kernels::{Candidate, DEVICE_CONVERSION_NNZ, Format, Kernel};
+use sparsight_kernels::{Candidate, Format, Kernel};
 use sparsight_matrix::{Bytes, Seconds};
 use std::collections::BTreeMap;
 
@@ -126,13 +126,13 @@ impl PreparationModel {
         Ok(Self { formats: on_host, on_device, preprocess })
     }
 
-    /// What it takes until `candidate` can run on a matrix of `nnz` non-zeros, its own library's preprocess step included;
-    /// `None` where that was not learned. No format takes less than CSR, in which the matrix is: that it does is an error of
+    /// What it takes until `candidate` can run, where the conversion is done `on_device` or on the host, its own library's
+    /// preprocess step included; `None` where that was not learned. No format takes less than CSR, in which the matrix is: that it does is an error of
     /// one of the two fits.
-    pub fn time(&self, candidate: &Candidate, nnz: u64, csr: Bytes, held: Bytes) -> Option<Seconds> {
+    pub fn time(&self, candidate: &Candidate, on_device: bool, csr: Bytes, held: Bytes) -> Option<Seconds> {
         let format = candidate.format();
-        let (on_device, on_host) = (self.on_device.get(&format), self.formats.get(&format));
-        let cost = if nnz >= DEVICE_CONVERSION_NNZ { on_device.or(on_host) } else { on_host.or(on_device) };
+        let (device, host) = (self.on_device.get(&format), self.formats.get(&format));
+        let cost = if on_device { device.or(host) } else { host.or(device) };
         let own = cost?.at(csr, held);
         let of_csr = self.formats.get(&Format::csr()).map_or(own, |cost| cost.at(csr, csr));
         let brought = Seconds(own.0.max(of_csr.0));
@@ -197,11 +197,13 @@ mod tests {
             &BTreeMap::new(),
         )
         .unwrap();
-        let time = |kernel, nnz| model.time(&candidate(kernel), nnz, host[9].csr, host[9].held).unwrap().0;
+        let time = |kernel, on_device| {
+            model.time(&candidate(kernel), on_device, host[9].csr, host[9].held).unwrap().0
+        };
         let near = |got: f64, made: Seconds| assert!((got / made.0 - 1.0).abs() < 1e-3, "{got} for {made}");
-        near(time(Kernel::known("coo"), DEVICE_CONVERSION_NNZ - 1), host[9].time);
-        near(time(Kernel::known("coo"), DEVICE_CONVERSION_NNZ), device[9].time);
-        near(time(Kernel::known("ell"), 1), device[9].time);
+        near(time(Kernel::known("coo"), false), host[9].time);
+        near(time(Kernel::known("coo"), true), device[9].time);
+        near(time(Kernel::known("ell"), false), device[9].time);
     }
 
     #[test]
@@ -224,7 +226,7 @@ mod tests {
             &[(vendors, made(5e-5, 0.0, 0.0))].into(),
         )
         .unwrap();
-        let time = |kernel| model.time(&candidate(kernel), 1, all[9].csr, all[9].held);
+        let time = |kernel| model.time(&candidate(kernel), false, all[9].csr, all[9].held);
         let more = time(vendors).unwrap().0 - time(csr).unwrap().0;
         assert!((more / 5e-5 - 1.0).abs() < 1e-3, "{more}");
         assert_eq!(time(Kernel::known("ell")), None);

@@ -4,7 +4,7 @@
 //! candidate, features -> parts        csr, csr-balanced, ell, coo: one; hyb: ELL of width K and COO of the rest (empty: none)
 //! part                -> T            the fitted equation at (I, p), never below the launch cost
 //! parts               -> T            their sum
-//! banded, strewn      -> T            r T_banded + (1 - r) T_strewn, r = x_reuse of the matrix
+//! banded, scattered      -> T            r T_banded + (1 - r) T_scattered, r = x_reuse of the matrix
 //! ```
 //!
 //! The sum is HYB of Guo, Wang and Chen 2014, section 3.5.4. Its interval adds the ends of its parts, as if both
@@ -36,9 +36,10 @@ use sparsight_matrix::{Bytes, Features, Seconds};
 pub enum PlacementRule {
     /// Columns next to the diagonal.
     Banded,
-    /// Columns anywhere.
-    Strewn,
-    /// Between the two, by the matrix' own `x_reuse`: 1 banded, 0 strewn.
+    /// Columns anywhere: `strewn`.
+    #[serde(rename = "strewn")]
+    Scattered,
+    /// Between the two, by the matrix' own `x_reuse`: 1 banded, 0 scattered.
     #[default]
     Blend,
 }
@@ -205,21 +206,21 @@ fn mix(weight: f64, first: f64, second: f64) -> f64 {
 
 impl Estimate {
     /// Between both placements: see the module.
-    fn blend(mut self, strewn: Self, reuse: f64) -> Self {
+    fn blend(mut self, scattered: Self, reuse: f64) -> Self {
         let spread = NORMAL_90 * (reuse * (1.0 - reuse)).sqrt();
         let weights = [(reuse - spread).max(0.0), reuse, (reuse + spread).min(1.0)];
-        let low = weights.map(|w| mix(w, self.low, strewn.low));
-        let high = weights.map(|w| mix(w, self.high, strewn.high));
-        for found in strewn.outside {
+        let low = weights.map(|w| mix(w, self.low, scattered.low));
+        let high = weights.map(|w| mix(w, self.high, scattered.high));
+        for found in scattered.outside {
             if self.outside.iter().all(|known| known.quantity != found.quantity) {
                 self.outside.push(found);
             }
         }
         Self {
-            time: mix(reuse, self.time, strewn.time),
+            time: mix(reuse, self.time, scattered.time),
             low: low.into_iter().fold(f64::INFINITY, f64::min),
             high: high.into_iter().fold(0.0, f64::max),
-            widening: self.widening.max(strewn.widening),
+            widening: self.widening.max(scattered.widening),
             outside: self.outside,
         }
     }
@@ -255,14 +256,16 @@ impl<'a> StripPredictor<'a> {
         let fitted = |placement| {
             parts.iter().flatten().all(|part| self.model.find(&part.candidate, placement).is_some())
         };
-        let (banded, strewn) = (fitted(Placement::Banded), fitted(Placement::Strewn));
-        match (self.placement, banded, strewn) {
+        let (banded, scattered) = (fitted(Placement::Banded), fitted(Placement::Scattered));
+        match (self.placement, banded, scattered) {
             (_, false, false) => Err(PredictError::NotFitted {
                 model: self.model.variant().name(),
                 candidate: candidate.to_string(),
             }),
             (PlacementRule::Blend, true, true) => Ok(Placements::Both),
-            (PlacementRule::Strewn, _, true) | (_, false, true) => Ok(Placements::One(Placement::Strewn)),
+            (PlacementRule::Scattered, _, true) | (_, false, true) => {
+                Ok(Placements::One(Placement::Scattered))
+            }
             _ => Ok(Placements::One(Placement::Banded)),
         }
     }
@@ -273,7 +276,7 @@ enum Placements {
     Both,
 }
 
-/// `x_reuse` as a weight; a matrix without a sensible one counts as strewn, which costs more.
+/// `x_reuse` as a weight; a matrix without a sensible one counts as scattered, which costs more.
 pub(crate) fn reuse(features: &Features) -> f64 {
     if features.x_reuse.is_nan() { 0.0 } else { features.x_reuse.clamp(0.0, 1.0) }
 }
@@ -290,7 +293,7 @@ impl Model for StripPredictor<'_> {
             Placements::One(placement) => self.at(&parts, placement).expect(fitted),
             Placements::Both => {
                 let banded = self.at(&parts, Placement::Banded).expect(fitted);
-                banded.blend(self.at(&parts, Placement::Strewn).expect(fitted), reuse(features))
+                banded.blend(self.at(&parts, Placement::Scattered).expect(fitted), reuse(features))
             }
         };
         let widening = estimate.widening;
@@ -322,8 +325,8 @@ impl Model for StripPredictor<'_> {
                 let name = match (placement, candidate.kernel.parts(), is_second) {
                     (Placement::Banded, Some(_), false) => "banded, ELL part",
                     (Placement::Banded, Some(_), true) => "banded, COO part",
-                    (Placement::Strewn, Some(_), false) => "strewn, ELL part",
-                    (Placement::Strewn, Some(_), true) => "strewn, COO part",
+                    (Placement::Scattered, Some(_), false) => "strewn, ELL part",
+                    (Placement::Scattered, Some(_), true) => "strewn, COO part",
                     (placement, None, _) => placement.name(),
                 };
                 part.explain(&mut terms, name, fit, self.facts);

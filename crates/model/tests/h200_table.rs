@@ -1,4 +1,4 @@
-//! The models against times measured on an H200: warp-per-row CSR, f32, constant p, strewn columns.
+//! The models against times measured on an H200: warp-per-row CSR, f32, constant p, scattered columns.
 
 mod made_up;
 

@@ -36,7 +36,7 @@ fn every_kernel_placement_and_variant_of_row_lengths_is_predicted_exactly_on_bot
         let kernels = if variant.lengths().is_drawn() { 8 } else { 15 };
         assert_eq!((model.fitted().len(), model.unfitted().len()), (2 * kernels, 0));
         for (rule, placement) in
-            [(PlacementRule::Banded, Placement::Banded), (PlacementRule::Strewn, Placement::Strewn)]
+            [(PlacementRule::Banded, Placement::Banded), (PlacementRule::Scattered, Placement::Scattered)]
         {
             let predictor = at(&model, &facts, rule);
             assert_eq!(predictor.name(), variant.name());
@@ -158,13 +158,13 @@ fn the_blend_lies_between_the_placements_where_x_reuse_puts_it() {
         for reuse in [0.0, 0.25, 1.0, f64::NAN, 7.0] {
             let f = hyb_matrix(100_000, 12, 50_000, reuse);
             let banded = seconds(&at(&model, &facts, PlacementRule::Banded), kernel, &f);
-            let strewn = seconds(&at(&model, &facts, PlacementRule::Strewn), kernel, &f);
+            let scattered = seconds(&at(&model, &facts, PlacementRule::Scattered), kernel, &f);
             let r = if reuse.is_nan() { 0.0 } else { reuse.clamp(0.0, 1.0) };
-            assert_close(seconds(&blend, kernel, &f), r * banded + (1.0 - r) * strewn, "blend");
+            assert_close(seconds(&blend, kernel, &f), r * banded + (1.0 - r) * scattered, "blend");
             // At 1/2 nobody knows which: the interval spans both.
             let f = hyb_matrix(100_000, 12, 50_000, 0.5);
             let p = blend.predict(&candidate(kernel), &f).unwrap();
-            assert!(p.low.0 <= banded * (1.0 + 1e-9) && p.high.0 >= strewn * (1.0 - 1e-9));
+            assert!(p.low.0 <= banded * (1.0 + 1e-9) && p.high.0 >= scattered * (1.0 - 1e-9));
         }
     }
 }
@@ -177,7 +177,7 @@ fn a_placement_that_was_not_measured_is_replaced_by_the_other() {
         let model = StripModel::fit(&facts, &observations, Variant::Strip).unwrap();
         let f = hyb_matrix(100_000, 12, 50_000, 0.5);
         for kernel in predicted() {
-            let [a, b, c] = [PlacementRule::Banded, PlacementRule::Strewn, PlacementRule::Blend]
+            let [a, b, c] = [PlacementRule::Banded, PlacementRule::Scattered, PlacementRule::Blend]
                 .map(|rule| seconds(&at(&model, &facts, rule), kernel, &f).to_bits());
             assert!(a == b && b == c, "{kernel} {only}");
         }

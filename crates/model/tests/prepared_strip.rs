@@ -112,7 +112,7 @@ fn every_variant_and_rule_gives_the_times_of_the_strip_model() {
             let model = StripModel::fit(&facts, &all, variant).unwrap();
             let splits = model.fitted().iter().filter(|fit| !fit.regimes.is_single()).count();
             assert_eq!(splits > 0, kinked && variant == Variant::StripCache, "{} {splits}", variant.name());
-            for placement in [PlacementRule::Blend, PlacementRule::Banded, PlacementRule::Strewn] {
+            for placement in [PlacementRule::Blend, PlacementRule::Banded, PlacementRule::Scattered] {
                 for row_length in [RowLengthRule::Paper, RowLengthRule::Mean] {
                     let predictor =
                         StripPredictor { placement, row_length, ..StripPredictor::new(&model, &facts) };
@@ -137,7 +137,7 @@ fn what_cannot_be_prepared_is_not() {
     assert!(predictor.prepared(&[], 100, |_| false).is_none());
     let median = "median".parse().unwrap();
     assert!(StripPredictor { row_length: median, ..predictor }.prepared(&hyb, 100, |_| false).is_none());
-    // COO with strewn columns was never measured: HYB is banded where both parts are there, and a blend where not.
+    // COO with scattered columns was never measured: HYB is banded where both parts are there, and a blend where not.
     let is_coo = |o: &Observation| o.candidate.kernel == Kernel::known("coo");
     all.retain(|o| !is_coo(o) || o.placement == sparsight_kernels::Placement::Banded);
     let model = StripModel::fit(&facts, &all, Variant::Strip).unwrap();

@@ -59,7 +59,7 @@ proptest! {
         let (facts, models) = models();
         let facts = DeviceFacts { launch_s: Seconds(launch), ..facts.clone() };
         for model in models {
-            for placement in [PlacementRule::Banded, PlacementRule::Strewn, PlacementRule::Blend] {
+            for placement in [PlacementRule::Banded, PlacementRule::Scattered, PlacementRule::Blend] {
                 let predictor = StripPredictor { placement, ..StripPredictor::new(model, &facts) };
                 for kernel in predicted() {
                     let p = match predictor.predict(&Candidate { kernel, block: 128, dtype: Dtype::F32 }, &f) {
@@ -94,7 +94,7 @@ proptest! {
     ) {
         let candidate = Candidate { kernel, block: 64, dtype: Dtype::F64 };
         let observations: Vec<_> = rows.iter().map(|&(nrows, p, t)| Observation {
-            candidate, placement: Placement::Strewn, lengths, row_length: p >> shift, strips: 1,
+            candidate, placement: Placement::Scattered, lengths, row_length: p >> shift, strips: 1,
             nrows: nrows >> shift, time: Seconds(t),
         }).collect();
         let (facts, _) = models();

@@ -68,14 +68,14 @@ fn device(threads: u32, threshold: Option<u32>) -> DeviceFacts {
 fn no_start_up(threshold: Option<u32>, speed: f64) -> impl Fn(Kernel, Placement, f64, f64) -> f64 {
     let threshold = threshold.map_or(f64::INFINITY, f64::from);
     move |kernel, placement, i, p| {
-        let strewn = if placement == Placement::Strewn { 2.5 } else { 1.0 };
+        let scattered = if placement == Placement::Scattered { 2.5 } else { 1.0 };
         let a_strip = match kernel.strip_rule() {
             StripRule::Coo => 1.0,
             StripRule::Csr => p + 2.0 * (p - threshold).max(0.0),
             _ => p,
         };
         let knob = 1.0 + f64::from(kernel.threads_per_row().unwrap_or(7)) / 100.0;
-        1e-8 * speed * knob * strewn * a_strip * i
+        1e-8 * speed * knob * scattered * a_strip * i
     }
 }
 
@@ -100,7 +100,7 @@ fn without_start_up_cost_p_is_exact_in_all_cases_of_the_thresholds() {
                     let count = kernel.unit().count(features.nrows, features.nnz);
                     let i = count as f64 / strip(kernel, facts).size as f64;
                     let at = |placement| time(kernel, placement, i, p as f64);
-                    reuse * at(Placement::Banded) + (1.0 - reuse) * at(Placement::Strewn)
+                    reuse * at(Placement::Banded) + (1.0 - reuse) * at(Placement::Scattered)
                 };
                 let (reference, target) = (on(&from.facts, time_ref), on(&to.facts, time_tar));
                 let relative = transfer.relative(&candidate(kernel), &features).unwrap();
@@ -224,8 +224,8 @@ fn one_placement_is_answered_by_the_other_and_none_is_refused_with_what_is_missi
         let kept: Vec<Observation> = observe(&facts, &noisy).into_iter().filter(|o| keep(o)).collect();
         Device { facts: facts.clone(), parameters: TransferParameters::fit(&facts, &kept) }
     };
-    let strewn = only(&|o| o.placement == Placement::Strewn);
-    let t = transferred(&strewn, &whole, Kernel::known("ell"), &features, 1e-4);
+    let scattered = only(&|o| o.placement == Placement::Scattered);
+    let t = transferred(&scattered, &whole, Kernel::known("ell"), &features, 1e-4);
     assert!((t.relative.performance() - 1.0).abs() < 1e-12, "strewn against strewn");
 
     let team = Kernel::known("csr-vector/t8");

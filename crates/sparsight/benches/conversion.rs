@@ -1,7 +1,7 @@
 //! Where a conversion is faster, on the host or on the GPU: `cargo bench -p sparsight --bench conversion`, with a GPU.
 //!
 //! For matrices of growing size, each format that both can make: least time of five, conversion and upload together,
-//! and how much of it was the conversion. `ConvertOn::Faster` follows what this showed.
+//! and how much of it was the conversion. `measure_conversion_threshold` asks the same for a profile.
 
 use sparsight::device::cuda::Cuda;
 use sparsight::device::gpu::ConvertOn;

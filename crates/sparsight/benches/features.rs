@@ -11,7 +11,7 @@ use sparsight::{Bench, bench};
 use std::error::Error;
 use std::hint::black_box;
 
-/// Matrices of about 10 million non-zeros: short rows, long rows, columns near and strewn, rows alike and not.
+/// Matrices of about 10 million non-zeros: short rows, long rows, columns near and scattered, rows alike and not.
 const MATRICES: [&str; 8] = [
     "stencil2d,points=5,n=1500",
     "stencil3d,points=27,n=75",

@@ -22,6 +22,7 @@
 use crate::Error;
 use crate::profile::{ConversionCost, GridName};
 use crate::records::{BenchmarkOutcome, BenchmarkRecord, BlockTiming, DrawnLengths};
+use sparsight_device::gpu::{ConvertOn, GpuDevice};
 use sparsight_device::timing::{Caches, StoppingRule, measure};
 use sparsight_device::{Device, DeviceError, Operand};
 use sparsight_kernels::{
@@ -29,7 +30,7 @@ use sparsight_kernels::{
     RowLengthDistribution, StripRule, StripUnit, catalogue, device_bytes, feasible, strip,
 };
 use sparsight_matrix::gallery::Recipe;
-use sparsight_matrix::{Bytes, Dtype, Features, Infeasible, Limits, Scalar, rounding_bound};
+use sparsight_matrix::{Bytes, Csr, Dtype, Features, Infeasible, Limits, Scalar, rounding_bound};
 use sparsight_model::transfer::handful;
 use std::collections::{BTreeMap, HashSet};
 
@@ -37,8 +38,10 @@ use std::collections::{BTreeMap, HashSet};
 const SEED: u64 = 2014;
 /// Rows of y that are recomputed on the host before a time is kept.
 const CHECKED_ROWS: u64 = 64;
-/// Matrix on which conversions are timed.
-const CONVERTED: &str = "random,row=16,spread=12";
+/// Matrices on which conversions are timed: each format on the first that it can hold.
+const CONVERTED: [&str; 2] = ["random,row=16,spread=12", "stencil3d,n=60"];
+/// Rows of the matrices that are converted on both sides, with 16 non-zeros on average.
+const CONVERTED_ROWS: [u64; 6] = [1 << 8, 1 << 10, 1 << 12, 1 << 14, 1 << 16, 1 << 18];
 
 /// One benchmark matrix to run with one kernel.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -304,33 +307,97 @@ fn check_rows<T: Scalar>(y: &[T], point: &Point, candidate: &Candidate) -> Resul
 }
 
 /// Seconds a byte to convert CSR into each format, where this device has that done, from a matrix with rows of many lengths,
-/// so that ELL pads and HYB has both parts.
+/// so that ELL pads and HYB has both parts; formats that cannot hold that, from a stencil.
 ///
 /// # Errors
 /// Whatever the device reports.
 ///
 /// # Panics
-/// If the built-in recipe of that matrix is broken.
+/// If the built-in recipes of those matrices are broken.
 pub fn measure_conversion<T: Scalar>(
     device: &dyn Device<T>,
 ) -> Result<BTreeMap<Format, ConversionCost>, DeviceError> {
-    let a = CONVERTED.parse::<Recipe>().and_then(|r| r.generate::<T>()).expect("a built-in recipe is valid");
-    let f = Features::of(&a);
     let mut costs = BTreeMap::new();
-    for candidate in catalogue(T::DTYPE).filter(|c| c.block == BLOCKS[0]) {
-        let format = candidate.format();
-        let bytes = device_bytes(&candidate, &f);
-        if costs.contains_key(&format) || feasible(&candidate, &f, &device.limits()).is_err() {
-            continue;
+    for recipe in CONVERTED {
+        let a = made::<T>(recipe);
+        let f = Features::of(&a);
+        for candidate in catalogue(T::DTYPE).filter(|c| c.block == BLOCKS[0]) {
+            let format = candidate.format();
+            let bytes = device_bytes(&candidate, &f);
+            if costs.contains_key(&format) || feasible(&candidate, &f, &device.limits()).is_err() {
+                continue;
+            }
+            // The better of two: the first also pays for threads that have not run yet.
+            let mut best = device.load(&a, format)?.preparation();
+            let second = device.load(&a, format)?.preparation();
+            if second.convert < best.convert {
+                best = second;
+            }
+            let s_per_byte = best.convert.0 / bytes.0.max(1) as f64;
+            costs.insert(format, ConversionCost { s_per_byte, on_device: best.on_device });
         }
-        // The better of two: the first also pays for threads that have not run yet.
-        let mut best = device.load(&a, format)?.preparation();
-        let second = device.load(&a, format)?.preparation();
-        if second.convert < best.convert {
-            best = second;
-        }
-        let s_per_byte = best.convert.0 / bytes.0.max(1) as f64;
-        costs.insert(format, ConversionCost { s_per_byte, on_device: best.on_device });
     }
     Ok(costs)
+}
+
+fn made<T: Scalar>(recipe: &str) -> Csr<T> {
+    recipe.parse::<Recipe>().and_then(|r| r.generate::<T>()).expect("a built-in recipe is valid")
+}
+
+/// Non-zeros from which `gpu` converts and is sent the CSR in less time than the host beside it converts and sends the format, as
+/// the geometric mean over the formats that move their entries: the least of six sizes, up to four million, from which on that
+/// holds. `u64::MAX` if it holds for neither of the two largest; `None` if the device converted nothing at all.
+///
+/// # Errors
+/// Whatever the device reports.
+///
+/// # Panics
+/// If the built-in recipe of the matrices is broken.
+pub fn measure_conversion_threshold(gpu: &GpuDevice) -> Result<Option<u64>, DeviceError> {
+    let [mut host, mut device] = [gpu.clone(), gpu.clone()];
+    host.convert_on(ConvertOn::Host);
+    device.convert_on(ConvertOn::Device);
+    let mut threshold = None;
+    for (smaller_ones, rows) in CONVERTED_ROWS.into_iter().enumerate().rev() {
+        let a = made::<f64>(&format!("{},rows={rows}", CONVERTED[0]));
+        let (mut logarithms, mut count) = (0.0, 0);
+        for format in Format::all().filter(|format| !format.stays_in_csr()) {
+            match host_over_device(&a, format, &host, &device) {
+                Ok(Some(ratio)) => (logarithms, count) = (logarithms + ratio.ln(), count + 1),
+                Ok(None) | Err(DeviceError::Infeasible(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        let is_largest = smaller_ones + 1 == CONVERTED_ROWS.len();
+        match (count, logarithms > 0.0) {
+            (0, _) => {}
+            (_, true) => threshold = Some(a.nnz() as u64),
+            // The largest may have been disturbed: the next one decides.
+            (_, false) if is_largest => threshold = Some(u64::MAX),
+            (_, false) => break,
+        }
+    }
+    Ok(threshold)
+}
+
+/// Time of conversion and upload on the host over that on the device, the least of three each; `None` where the device left it
+/// to the host.
+fn host_over_device(
+    a: &Csr<f64>,
+    format: Format,
+    host: &GpuDevice,
+    device: &GpuDevice,
+) -> Result<Option<f64>, DeviceError> {
+    let mut least = [f64::INFINITY; 2];
+    // The first pays for threads that have not run yet and for kernels that were not compiled.
+    for _ in 0..3 {
+        for (gpu, least) in [host, device].into_iter().zip(&mut least) {
+            let took = gpu.store(a, format)?.1;
+            if std::ptr::eq(gpu, device) && !took.on_device {
+                return Ok(None);
+            }
+            *least = least.min(took.total().0);
+        }
+    }
+    Ok(Some(least[0] / least[1]))
 }

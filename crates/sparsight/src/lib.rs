@@ -52,7 +52,7 @@ pub use evaluate::{
     TransferEvaluation, TransferMethod, TransferMiss, TransferRow, WinsRow, evaluate, evaluate_transfer,
 };
 pub use fit::{fit, fit_transfer};
-pub use instrument::{Grid, Point, Step, instrument, measure_conversion};
+pub use instrument::{Grid, Point, Step, instrument, measure_conversion, measure_conversion_threshold};
 pub use missing::Missing;
 pub use models::{Learned, ModelName};
 pub use partition::{Part, PartitionObjective, Partitioning, Strategy};

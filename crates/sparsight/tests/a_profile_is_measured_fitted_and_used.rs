@@ -39,6 +39,7 @@ fn profile<T: Scalar>(
             grid: GridName::Full,
             facts,
             conversion,
+            converts_from_nnz: None,
             provenance,
         })
         .unwrap();
@@ -163,7 +164,7 @@ fn rows_of_one_length_are_run_before_drawn_ones_and_a_coarse_grid_has_no_others(
     assert_eq!(grid.parts().count(), 2 * RowLengthDistribution::ALL.len());
     let coarse = grid.coarse();
     assert!(coarse.points().iter().all(|p| !p.matrix.lengths.is_drawn()));
-    assert!(coarse.points().iter().any(|p| p.matrix.placement == Placement::Strewn));
+    assert!(coarse.points().iter().any(|p| p.matrix.placement == Placement::Scattered));
 }
 
 #[test]

@@ -72,7 +72,7 @@ fn a_profile_with_a_corpus_advises_by_what_it_learned_and_is_evaluated_on_other_
     assert_eq!(advisor.advise(&features, Dtype::F64, &objective).unwrap().model, ModelName::Strip);
 
     let corpus: Vec<CorpusRecord> = (0..31).map(record).collect();
-    let placements = [PlacementRule::Blend, PlacementRule::Strewn];
+    let placements = [PlacementRule::Blend, PlacementRule::Scattered];
     let evaluation =
         evaluate(&profile, &corpus, &placements, &[RowLengthRule::Paper, RowLengthRule::Mean], 3).unwrap();
     let trained_on: BTreeMap<ModelName, usize> =

@@ -36,7 +36,14 @@ fn write_device(path: &Path, multiprocessors: u32, copy_bytes_per_s: f64, [csr, 
     let folder = ProfileFolder::create(path).unwrap();
     let (schema, conversion) = (DEVICE_SCHEMA.to_owned(), BTreeMap::new());
     let provenance = Provenance::now("none", 1);
-    let device = ProfiledDevice { schema, grid: GridName::Quick, facts, conversion, provenance };
+    let device = ProfiledDevice {
+        schema,
+        grid: GridName::Quick,
+        facts,
+        conversion,
+        converts_from_nnz: None,
+        provenance,
+    };
     folder.write_device(&device).unwrap();
     let candidate = |id: &str, slowness: f64| {
         let parameters = json!({"strip": 1000, "row_length_s": slowness * 1e-7,

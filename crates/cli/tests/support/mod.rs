@@ -116,7 +116,7 @@ fn made_up_us(kernel: Kernel, block: u32, placement: Placement, p: u64, strips: 
         _ => 1.0,
     };
     let block = 1.0 + (f64::from(block) - 256.0).abs() / 2560.0;
-    let far = if placement == Placement::Strewn { 2.5 } else { 1.0 };
+    let far = if placement == Placement::Scattered { 2.5 } else { 1.0 };
     match kernel.strip_rule() {
         StripRule::Coo => 2.0 + 0.4 * far * block * strips as f64,
         _ => 2.0 + knob * block * far * (0.02 * p as f64 + 0.4) * (strips as f64 + 0.5),
@@ -179,6 +179,7 @@ fn write_profile(path: &Path, facts: DeviceFacts, slowness: f64, known: impl Fn(
         grid: GridName::Full,
         facts,
         conversion: conversion.collect(),
+        converts_from_nnz: None,
         provenance,
     };
     folder.write_device(&device).unwrap();

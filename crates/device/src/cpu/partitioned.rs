@@ -74,17 +74,17 @@ impl<T: Scalar> Part<T> {
         kernel.multiply_on_cpu(self.matrix.as_ref(), block, (x, y), scratch);
     }
 
-    fn find_places(&mut self, a: &Csr<T>) -> Result<(), DeviceError> {
-        if !matches!(self.places, ValuePlaces::AsInCsr) {
-            let numbered = numbered(&a.rows(self.rows.clone()))?;
-            let mut numbers = self.candidate.format().convert(&numbered, &Limits::NONE)?;
-            if numbers.numbers() != self.matrix.numbers() || numbers.bytes() != self.matrix.bytes() {
-                return Err(DeviceError::OtherPattern);
-            }
-            let numbers = numbers.values_mut().into_iter().map(|numbers| numbers.to_vec()).collect();
-            self.places = ValuePlaces::Numbers(numbers);
+    fn find_places(&self, a: &Csr<T>) -> Result<ValuePlaces<T>, DeviceError> {
+        if matches!(self.places, ValuePlaces::AsInCsr) {
+            return Ok(ValuePlaces::AsInCsr);
         }
-        Ok(())
+        let numbered = numbered(&a.rows(self.rows.clone()))?;
+        let mut numbers = self.candidate.format().convert(&numbered, &Limits::NONE)?;
+        if numbers.numbers() != self.matrix.numbers() || numbers.bytes() != self.matrix.bytes() {
+            return Err(DeviceError::OtherPattern);
+        }
+        let numbers = numbers.values_mut().into_iter().map(|numbers| numbers.to_vec()).collect();
+        Ok(ValuePlaces::Numbers(numbers))
     }
 
     /// Takes `values`, in the order of CSR; where they go is known.
@@ -213,7 +213,13 @@ impl<T: Scalar> Product<T> for CpuPartitioned<T> {
         if (a.nrows(), a.ncols()) != self.size || !self.parts.iter().all(is_same) {
             return Err(DeviceError::OtherPattern);
         }
-        cpu.run(|| self.parts.iter_mut().try_for_each(|part| part.find_places(a)))
+        // All of them, before any is taken over.
+        let found: Vec<_> =
+            cpu.run(|| self.parts.iter().map(|part| part.find_places(a)).collect::<Result<_, _>>())?;
+        for (part, places) in self.parts.iter_mut().zip(found) {
+            part.places = places;
+        }
+        Ok(())
     }
 
     fn update_values(&mut self, values: &[T]) -> Result<(), DeviceError> {

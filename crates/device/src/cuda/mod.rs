@@ -180,7 +180,7 @@ impl Cuda {
         Ok(Self { device: GpuDevice::new(Arc::clone(&gpu) as _), gpu })
     }
 
-    /// Says where matrices are converted from now on. [`ConvertOn::Faster`] unless this is called.
+    /// Says where matrices are converted from now on. [`ConvertOn::Device`] unless this is called.
     pub fn convert_on(&mut self, place: ConvertOn) {
         self.device.convert_on(place);
     }

@@ -7,22 +7,22 @@ use crate::timing::Clock;
 use cudarc::driver::sys;
 use libloading::os::unix::Library;
 use std::ffi::{c_char, c_int, c_uint, c_ulonglong, c_void};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, OnceLock};
 
-/// What was asked is believed for so long. Chosen: the driver itself samples clocks every few milliseconds, and a question
-/// should not take longer than what it is asked about.
-const FRESH: Duration = Duration::from_millis(2);
-
-/// Below this share of the highest clock a GPU counts as slowed down whatever reason it gives: the share of nvbench.
+/// Below this share of the highest clock a GPU counts as slowed down, unless it gives a reason that is none: the share of
+/// nvbench.
 const SLOW: f64 = 0.75;
 
 /// `NVML_CLOCK_SM`.
 const CLOCK_SM: c_uint = 1;
 
 /// Reasons of a slow clock that are a disturbance: the hardware's slowdown, heat (as software or hardware sees it), and the
-/// power brake. Not among them: idling, a clock that somebody chose, and the power cap, which may be the rule for a kernel.
+/// power brake.
 const DISTURBED: c_ulonglong = 0x08 | 0x20 | 0x40 | 0x80;
+
+/// Reasons that are none: idling, a clock that somebody chose (for applications, or for the display), and the power cap, which
+/// may be the rule on that GPU.
+const ITS_OWN: c_ulonglong = 0x01 | 0x02 | 0x04 | 0x100;
 
 type Device = *mut c_void;
 
@@ -68,7 +68,6 @@ pub(super) struct ClockReader {
     /// A handle of NVML's, as a number, since it may be used from any thread.
     device: usize,
     highest_mhz: u32,
-    last: Mutex<Option<(Instant, Clock)>>,
 }
 
 impl ClockReader {
@@ -85,24 +84,12 @@ impl ClockReader {
             (functions.handle_by_bus_id)(bus_id.as_ptr(), &raw mut device) == 0
                 && (functions.highest_clock)(device, CLOCK_SM, &raw mut highest_mhz) == 0
         };
-        let reader = Self { functions, device: device as usize, highest_mhz, last: Mutex::new(None) };
-        (found && reader.ask().is_some()).then_some(reader)
+        let reader = Self { functions, device: device as usize, highest_mhz };
+        (found && reader.read().is_some()).then_some(reader)
     }
 
-    /// The clock now, or a few milliseconds ago.
+    /// The clock now. Takes about a microsecond.
     pub(super) fn read(&self) -> Option<Clock> {
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        match *last {
-            Some((asked, clock)) if asked.elapsed() < FRESH => Some(clock),
-            _ => {
-                let clock = self.ask()?;
-                *last = Some((Instant::now(), clock));
-                Some(clock)
-            }
-        }
-    }
-
-    fn ask(&self) -> Option<Clock> {
         let device = self.device as Device;
         let (mut sm_mhz, mut reasons) = (0, 0);
         // SAFETY: the handle is NVML's, and both answers have their room.
@@ -111,6 +98,7 @@ impl ClockReader {
                 && (self.functions.reasons)(device, &raw mut reasons) == 0
         };
         let is_slow = f64::from(sm_mhz) < SLOW * f64::from(self.highest_mhz);
-        answered.then_some(Clock { sm_mhz, is_throttled: is_slow || reasons & DISTURBED != 0 })
+        let is_throttled = reasons & DISTURBED != 0 || is_slow && reasons & ITS_OWN == 0;
+        answered.then_some(Clock { sm_mhz, is_throttled })
     }
 }

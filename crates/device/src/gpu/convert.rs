@@ -160,13 +160,14 @@ impl Laying<'_> {
                 self.matrix.tell(&vec![(*total, sum)]);
                 Ok(())
             }
-            Step::ListMarked { marks, first, list, count } => {
+            Step::ListMarked { marks, first, list, count, fits } => {
                 let mut marked = vec![0_u8; self.scratch(marks).bytes() as usize];
                 self.scratch(marks).read(&mut marked)?;
-                let places = (*first..).zip(marked).filter(|(_, mark)| *mark != 0);
+                let places = (*first..).zip(&marked).filter(|(_, mark)| **mark != 0);
+                self.matrix.tell(&vec![(*count, places.clone().count() as u64)]);
+                fits(&|name| self.number(name), limits)?;
                 let listed: Vec<i64> = places.map(|(number, _)| number).collect();
                 self.matrix.keep(list, DeviceBytes::of(self.memory, bytes_of(&listed))?);
-                self.matrix.tell(&vec![(*count, listed.len() as u64)]);
                 Ok(())
             }
             Step::Check(fits) => Ok(fits(&|name| self.number(name), limits)?),

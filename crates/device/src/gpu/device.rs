@@ -9,8 +9,8 @@ use super::{DeviceArray, DeviceCsr, DeviceMatrix, Element, Extent, Gpu, Memory, 
 use crate::timing::{Batch, Caches};
 use crate::{Device, DeviceError, Operand, Partition, Preparation, Product};
 use sparsight_kernels::{
-    BenchmarkMatrix, Candidate, DEVICE_CONVERSION_NNZ, DeviceFacts, Format, Kernel, KernelSource,
-    benchmark_matrix_source, conversion_source, fused_source, source,
+    BenchmarkMatrix, Candidate, DeviceFacts, Format, Kernel, KernelSource, benchmark_matrix_source,
+    conversion_source, fused_source, source,
 };
 use sparsight_matrix::{Bytes, Csr, Dtype, Limits, Scalar};
 use std::collections::HashMap;
@@ -29,10 +29,11 @@ pub enum ConvertOn {
     /// The host, all of its cores; what is uploaded is the format.
     Host,
     /// The device, unless its memory cannot hold the CSR beside the format; what is uploaded is the CSR.
-    Device,
-    /// The device from a size on where that is faster, [`DEVICE_CONVERSION_NNZ`].
     #[default]
-    Faster,
+    Device,
+    /// The device from so many non-zeros on, the host below: where that is faster differs from one pair of the two to another,
+    /// and profiles hold it.
+    From(u64),
 }
 
 impl ConvertOn {
@@ -40,7 +41,7 @@ impl ConvertOn {
         match self {
             Self::Host => false,
             Self::Device => true,
-            Self::Faster => nnz as u64 >= DEVICE_CONVERSION_NNZ,
+            Self::From(least) => nnz as u64 >= least,
         }
     }
 }
@@ -199,7 +200,7 @@ impl GpuDevice {
         self.shared.gpu()
     }
 
-    /// Says where matrices are converted from now on. [`ConvertOn::Faster`] unless this is called.
+    /// Says where matrices are converted from now on. [`ConvertOn::Device`] unless this is called.
     pub fn convert_on(&mut self, place: ConvertOn) {
         self.converts = place;
     }

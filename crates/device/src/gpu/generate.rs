@@ -45,7 +45,7 @@ pub(super) fn generate<T: Scalar>(
     let drawn = rows.offsets().map(offsets).transpose()?;
     let row_ptr = drawn.as_ref().map_or(0, DeviceBytes::address);
     // What every kernel that makes entries is told of the matrix.
-    let scattered = u64::from(matrix.placement == Placement::Strewn);
+    let scattered = u64::from(matrix.placement == Placement::Scattered);
     let what = [nrows, matrix.longest(), scattered, matrix.seed, row_ptr];
 
     let host_offsets = rows.into_offsets();

@@ -414,7 +414,10 @@ impl<T: Scalar> Product<T> for GpuProduct<T> {
     ) -> Result<(), DeviceError> {
         check_length("the new values", self.nnz() as usize, values.len())?;
         values.check("the new values", self.gpu.memory().as_ref())?;
-        for ((block, places), entries) in self.blocks.iter().zip(&self.places).zip(&self.entries) {
+        let parts = || self.blocks.iter().zip(&self.places).zip(&self.entries);
+        // All of them, before any is changed.
+        parts().try_for_each(|((block, places), _)| places.require(block))?;
+        for ((block, places), entries) in parts() {
             let first = values.address() + entries.start * T::DTYPE.bytes();
             // SAFETY: there is a value for each entry.
             unsafe { places.replace::<T>(&self.gpu, block, first, stream)? };

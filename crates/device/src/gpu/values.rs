@@ -47,6 +47,17 @@ impl ValuePlaces {
         Ok(Self::Numbers(numbers.into_arrays().filter(|(name, _)| is_values(name)).collect()))
     }
 
+    /// Whether values can be replaced.
+    ///
+    /// # Errors
+    /// [`DeviceError::PlacesUnknown`].
+    pub(super) fn require(&self, matrix: &DeviceMatrix) -> Result<(), DeviceError> {
+        match self {
+            Self::AsInCsr | Self::Numbers(_) => Ok(()),
+            Self::Unknown => Err(DeviceError::PlacesUnknown { format: matrix.format().to_string() }),
+        }
+    }
+
     /// Queues the replacement of all values of `matrix` by those at `entries`, in the order of CSR.
     ///
     /// # Errors
@@ -74,10 +85,7 @@ impl ValuePlaces {
             Self::Numbers(arrays) => {
                 arrays.iter().try_for_each(|(name, numbers)| place(name, numbers.address()))
             }
-            Self::Unknown => {
-                let format = matrix.format().to_string();
-                Err(DeviceError::PlacesUnknown { format })
-            }
+            Self::Unknown => self.require(matrix),
         }
     }
 }

@@ -6,7 +6,7 @@
 //! their interquartile range over it. Products so slow that one of them uses up the batch time are sampled
 //! one by one, where what a batch costs once does not matter.
 
-use super::{Batch, Stopped, StoppingRule};
+use super::{Batch, Clock, Stopped, StoppingRule};
 use crate::DeviceError;
 use serde::{Deserialize, Serialize};
 use sparsight_matrix::Seconds;
@@ -30,8 +30,8 @@ pub struct Timing {
     /// The slowest clock of the device that a sample ended with, millions of cycles a second; `None` where it is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sm_mhz: Option<u32>,
-    /// Samples that were thrown away, since the device had slowed its clock down. Where no other sample could be had they
-    /// are what counts.
+    /// Samples that were thrown away, since the device had slowed its clock down. Where fewer than three others could be had
+    /// they count, too.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub throttled: u32,
 }
@@ -72,15 +72,22 @@ pub struct Sampling {
     rule: StoppingRule,
     alpha: u32,
     beta: u32,
-    /// Of one product: of the differences of two batches, and of the longer batches alone.
-    differences: Vec<f64>,
-    whole: Vec<f64>,
+    good: Vec<Sample>,
+    throttled: Vec<Sample>,
     spent: f64,
     stopped: Option<Stopped>,
-    /// Difference and longer batch of samples that are thrown away.
-    throttled: Vec<(f64, f64)>,
+}
+
+/// Times of one product, of the difference of two batches and of the longer batch alone, and the slower of their clocks.
+#[derive(Debug, Clone, Copy)]
+struct Sample {
+    difference: f64,
+    whole: f64,
     sm_mhz: Option<u32>,
 }
+
+/// Samples without which nothing is said, unless one product takes longer than there is time for.
+const LEAST: u32 = 3;
 
 impl Sampling {
     /// Warms up and finds how many products fill a batch; with a product that is slow enough, that is the measurement.
@@ -91,44 +98,31 @@ impl Sampling {
         mut batch: impl FnMut(u32) -> Result<B, DeviceError>,
         rule: &StoppingRule,
     ) -> Result<Self, DeviceError> {
-        let mut batch = |products| batch(products).map(|batch| batch.into().time);
-        let first = batch(1)?.0;
-        let one_by_one = |whole: Vec<f64>, stopped| Self {
-            rule: *rule,
-            alpha: 0,
-            beta: 1,
-            differences: whole.clone(),
-            whole,
-            spent: 0.0,
-            stopped: Some(stopped),
-            throttled: Vec::new(),
-            sm_mhz: None,
-        };
-        if first > rule.hopeless.0 || first >= BUDGETS * rule.budget.0 {
-            return Ok(one_by_one(vec![first], Stopped::Hopeless));
+        let mut batch = |products| batch(products).map(Into::<Batch>::into);
+        let (good, throttled) = (Vec::new(), Vec::new());
+        let mut new = Self { rule: *rule, alpha: 0, beta: 1, good, throttled, spent: 0.0, stopped: None };
+        let first = batch(1)?;
+        let keep = |new: &mut Self, one: Batch| new.keep(one.time.0, one.time.0, [one.clock, None]);
+        let time = first.time.0;
+        if time > rule.hopeless.0 || time >= BUDGETS * rule.budget.0 {
+            keep(&mut new, first);
+            new.stopped = Some(Stopped::Hopeless);
+            return Ok(new);
         }
-        if first >= rule.budget.0 {
+        if time >= rule.budget.0 {
             // One product alone takes more than all the time there is: two more show the spread.
-            return Ok(one_by_one(vec![first, batch(1)?.0, batch(1)?.0], Stopped::Budget));
+            for one in [first, batch(1)?, batch(1)?] {
+                keep(&mut new, one);
+            }
+            new.stopped = Some(Stopped::Budget);
+            return Ok(new);
         }
         let probe = 4;
-        let one = batch(probe)?.0 / f64::from(probe);
+        let one = batch(probe)?.time.0 / f64::from(probe);
         let wanted = (rule.batch.0 / one.max(1e-9)).ceil();
-        let beta = if wanted < 2.0 { 1 } else { (wanted as u32).clamp(4, rule.max_products) };
-        let alpha = if beta == 1 { 0 } else { (beta / 4).max(1) };
-        let (differences, whole) = (Vec::new(), Vec::new());
-        let (throttled, sm_mhz) = (Vec::new(), None);
-        Ok(Self {
-            rule: *rule,
-            alpha,
-            beta,
-            differences,
-            whole,
-            spent: 0.0,
-            stopped: None,
-            throttled,
-            sm_mhz,
-        })
+        new.beta = if wanted < 2.0 { 1 } else { (wanted as u32).clamp(4, rule.max_products) };
+        new.alpha = if new.beta == 1 { 0 } else { (new.beta / 4).max(1) };
+        Ok(new)
     }
 
     /// Whether the rule is satisfied.
@@ -167,54 +161,64 @@ impl Sampling {
         let (alpha, beta) = (self.alpha, self.beta);
         let long: Batch = batch(beta)?.into();
         let short: Batch = if alpha == 0 { Seconds(0.0).into() } else { batch(alpha)?.into() };
-        let clocks = [long.clock, short.clock].into_iter().flatten();
-        let is_throttled = clocks.clone().any(|clock| clock.is_throttled);
-        let sm_mhz = clocks.map(|clock| clock.sm_mhz).min();
-        let (long, short) = (long.time.0, short.time.0);
-        self.spent += long + short;
-        let (difference, whole) = ((long - short) / f64::from(beta - alpha), long / f64::from(beta));
-        if is_throttled {
-            self.throttled.push((difference, whole));
-            let is_over = self.throttled.len() >= self.rule.max_samples as usize
-                || self.spent >= self.rule.budget.0 && self.throttled.len() >= 3;
-            if !is_over {
-                return Ok(());
-            }
-            if self.differences.is_empty() {
-                // There is nothing better. The timing says so.
-                (self.differences, self.whole) = self.throttled.iter().copied().unzip();
-                self.sm_mhz = sm_mhz;
-            }
-            self.stopped = Some(Stopped::Budget);
-            return Ok(());
-        }
-        self.differences.push(difference);
-        self.whole.push(whole);
-        self.sm_mhz = self.sm_mhz.into_iter().chain(sm_mhz).min();
-        let (rule, count) = (&self.rule, self.differences.len() as u32);
-        if count >= rule.min_samples && spread(&mut self.differences.clone()).1 <= rule.spread {
+        self.spent += long.time.0 + short.time.0;
+        let difference = (long.time.0 - short.time.0) / f64::from(beta - alpha);
+        self.keep(difference, long.time.0 / f64::from(beta), [long.clock, short.clock]);
+        let (rule, good, throttled) = (&self.rule, self.good.len() as u32, self.throttled.len() as u32);
+        if good >= rule.min_samples && spread(&mut differences(&self.good)).1 <= rule.spread {
             self.stopped = Some(Stopped::Spread);
-        } else if count >= rule.max_samples || self.spent >= rule.budget.0 && count >= 3 {
+        } else if good.max(throttled) >= rule.max_samples
+            || self.spent >= rule.budget.0 && good >= LEAST
+            || self.spent >= 2.0 * rule.budget.0 && good + throttled >= LEAST
+        {
             self.stopped = Some(Stopped::Budget);
         }
         Ok(())
     }
 
+    /// Adds a sample: of one product the difference of two batches, and the longer batch alone.
+    fn keep(&mut self, difference: f64, whole: f64, clocks: [Option<Clock>; 2]) {
+        let clocks = clocks.into_iter().flatten();
+        let is_throttled = clocks.clone().any(|clock| clock.is_throttled);
+        let sm_mhz = clocks.map(|clock| clock.sm_mhz).min();
+        let samples = if is_throttled { &mut self.throttled } else { &mut self.good };
+        samples.push(Sample { difference, whole, sm_mhz });
+    }
+
     /// What the samples taken so far say; there must be one.
+    ///
+    /// # Panics
+    /// If there is none.
     pub fn timing(&self) -> Timing {
-        let (mut samples, mut alpha) = (self.differences.clone(), self.alpha);
+        let mut counted = self.good.clone();
+        if counted.len() < LEAST as usize {
+            // There is nothing better. The timing says so.
+            counted.extend(&self.throttled);
+        }
+        let (mut samples, mut alpha) = (differences(&counted), self.alpha);
         let (mut median, mut range) = spread(&mut samples);
         if median <= 0.0 {
             // Noise larger than the difference of the batches: then the longer batches alone must serve.
-            (median, range) = spread(&mut self.whole.clone());
+            (median, range) = spread(&mut counted.iter().map(|sample| sample.whole).collect::<Vec<_>>());
             alpha = 0;
         }
         // A clock that does not see even those leaves no more to say than "below its resolution".
         let time = Seconds(median.max(CLOCK));
-        let (samples, stopped) = (samples.len() as u32, self.stopped.unwrap_or(Stopped::Budget));
-        let (beta, sm_mhz, throttled) = (self.beta, self.sm_mhz, self.throttled.len() as u32);
-        Timing { time, spread: range, samples, alpha, beta, stopped, sm_mhz, throttled }
+        Timing {
+            time,
+            spread: range,
+            samples: samples.len() as u32,
+            alpha,
+            beta: self.beta,
+            stopped: self.stopped.unwrap_or(Stopped::Budget),
+            sm_mhz: counted.iter().filter_map(|sample| sample.sm_mhz).min(),
+            throttled: self.throttled.len() as u32,
+        }
     }
+}
+
+fn differences(samples: &[Sample]) -> Vec<f64> {
+    samples.iter().map(|sample| sample.difference).collect()
 }
 
 /// Median and relative interquartile range.
@@ -233,7 +237,6 @@ fn spread(samples: &mut [f64]) -> (f64, f64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::timing::Clock;
 
     /// A batch that costs `start + n * product`.
     fn steady(start: f64, product: f64) -> impl FnMut(u32) -> Result<Seconds, DeviceError> {
@@ -287,6 +290,28 @@ mod tests {
         let t = measure(batch, &StoppingRule::BRISK).unwrap();
         assert!((t.time.0 - 3e-6).abs() < 1e-15, "{t:?}");
         assert_eq!((t.stopped, t.sm_mhz, t.throttled), (Stopped::Budget, Some(500), t.samples));
+    }
+
+    #[test]
+    fn one_good_sample_among_throttled_ones_is_not_the_whole_truth() {
+        // The first sample is good, all others are not.
+        let mut call = 0_u32;
+        let batch = |n: u32| {
+            call += 1;
+            let is_throttled = call > 4;
+            let clock = Some(Clock { sm_mhz: if is_throttled { 900 } else { 1900 }, is_throttled });
+            Ok(Batch { time: Seconds(f64::from(n) * if is_throttled { 6e-6 } else { 3e-6 }), clock })
+        };
+        let t = measure(batch, &StoppingRule::BRISK).unwrap();
+        assert!((t.time.0 - 6e-6).abs() < 1e-12 && t.samples > 3, "{t:?}");
+        assert_eq!((t.stopped, t.sm_mhz, t.throttled + 1), (Stopped::Budget, Some(900), t.samples));
+    }
+
+    #[test]
+    fn a_single_slow_product_says_at_which_clock() {
+        let clock = Some(Clock { sm_mhz: 700, is_throttled: true });
+        let t = measure(|_| Ok(Batch { time: Seconds(1.0), clock }), &StoppingRule::BRISK).unwrap();
+        assert_eq!((t.samples, t.sm_mhz, t.throttled), (1, Some(700), 1));
     }
 
     #[test]

@@ -164,7 +164,7 @@ fn every(nrows: usize, length: impl Fn(usize) -> usize) -> Vec<usize> {
     (0..nrows).map(length).collect()
 }
 
-/// A matrix with rows of these lengths, their columns strewn over `ncols`, values in [-1, 1).
+/// A matrix with rows of these lengths, their columns scattered over `ncols`, values in [-1, 1).
 fn from_lengths<T: Scalar>(ncols: usize, lengths: &[usize]) -> Csr<T> {
     let mut row_ptr = vec![0];
     let mut col_idx = Vec::new();

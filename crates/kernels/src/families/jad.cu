@@ -9,7 +9,7 @@
 // Reads     4 + sizeof(VALUE) bytes for each entry, 4 bytes a row, 8 bytes a diagonal, the same for all threads of
 //           a warp; and x. Diagonals follow each other without gaps, so a warp's words rarely start with a sector
 //           of 32 bytes: it asks the caches for one sector more than it needs, which its neighbour asks for, too.
-//           Writes y once, strewn as the permutation says. No atomics: the same y bit by bit on every run.
+//           Writes y once, scattered as the permutation says. No atomics: the same y bit by bit on every run.
 // Given     VALUE = float | double.
 //
 // Source: Saad, SIAM J. Sci. Stat. Comput. 10, 1989.

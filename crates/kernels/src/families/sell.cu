@@ -10,7 +10,7 @@
 // Reads     4 bytes for each entry, rounded up to GROUP entries a row; sizeof(VALUE) for each entry that is no
 //           padding (in sectors of 32 bytes: a row's padding costs as much as its neighbours make it); 8 bytes a
 //           slice; 4 bytes a row if sorted; and x. Slices start on a 128-byte line if C is a multiple of 32. Writes
-//           y once, strewn within a window of sigma rows. No atomics: the same y bit by bit on every run.
+//           y once, scattered within a window of sigma rows. No atomics: the same y bit by bit on every run.
 // Given     VALUE = float | double; SLICE = C; SORTED = 1 with a permutation, 0 without.
 //
 // Source: Kreutzer et al., SIAM J. Sci. Comput. 36, 2014.

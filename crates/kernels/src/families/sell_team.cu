@@ -7,7 +7,7 @@
 // Knobs     BLOCK, threads a block, a multiple of 32 TEAM; TEAM, threads a row; sigma of the format.
 // Limits    rows below 2^32 - 1 if they are sorted, else none.
 // Reads     as sell.cu: 4 bytes for each entry, sizeof(VALUE) for each that is no padding, 8 bytes a slice and warp;
-//           and x. Writes y once, strewn within a window of sigma rows. No atomics: the same y bit by bit on every
+//           and x. Writes y once, scattered within a window of sigma rows. No atomics: the same y bit by bit on every
 //           run.
 // Given     VALUE = float | double; SORTED = 1 with a permutation, 0 without.
 //

@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tridiagonal_matrix_reuses_x_and_strewn_columns_do_not() {
+    fn a_tridiagonal_matrix_reuses_x_and_scattered_columns_do_not() {
         let n = 10_000_u32;
         let ptr = (0..=u64::from(n)).map(|i| 2 * i).collect::<Vec<_>>();
         let near = (0..n).flat_map(|i| [i, i + 1]).collect();

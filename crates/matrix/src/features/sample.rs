@@ -2,7 +2,7 @@
 //!
 //! A *piece* is what up to `rows` neighbouring rows hold, cut after every `most` non-zeros where that is more. Pieces
 //! cover the matrix without overlap. Up to `pieces` of them are looked at: all if there are no more, else those that
-//! hold `pieces` non-zeros strewn evenly over the matrix, so that a piece is drawn with a probability in proportion to
+//! hold `pieces` non-zeros scattered evenly over the matrix, so that a piece is drawn with a probability in proportion to
 //! its non-zeros, and the plain mean of the shares found in the drawn ones estimates the share in the whole without
 //! bias (Hansen and Hurwitz 1943). Which ones follows from the matrix alone.
 

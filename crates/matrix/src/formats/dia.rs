@@ -211,8 +211,8 @@ impl<T: Scalar> FormatOf<T> for DiaFormat {
                     first: 1 - nrows as i64,
                     list: "offsets",
                     count: "diagonals",
+                    fits: Box::new(fits),
                 },
-                Step::Check(Box::new(fits)),
                 Step::Room {
                     name: "values",
                     element: Element::Value,

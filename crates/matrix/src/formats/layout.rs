@@ -58,7 +58,7 @@ pub enum Step {
         total: &'static str,
     },
     /// The host lists the bytes of `marks` that are not 0: `list` holds their numbers, the first byte being number `first`,
-    /// as words of 64 bits, and `count` says how many there are.
+    /// as words of 64 bits, and `count` says how many there are. `fits` is asked once these are known.
     ListMarked {
         /// An array of bytes.
         marks: &'static str,
@@ -68,6 +68,8 @@ pub enum Step {
         list: &'static str,
         /// The number that is known then.
         count: &'static str,
+        /// Refuses too many.
+        fits: Box<Refusal>,
     },
     /// Refuses what turned out too large.
     Check(Box<Refusal>),

@@ -38,7 +38,7 @@ impl<'a> Folds<'a> {
     }
 }
 
-/// FNV-1a: neighbours in the alphabet, often of one family, are strewn over the folds, the same way everywhere.
+/// FNV-1a: neighbours in the alphabet, often of one family, are scattered over the folds, the same way everywhere.
 fn scattered(name: &str) -> u64 {
     name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)

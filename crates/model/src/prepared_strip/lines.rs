@@ -5,7 +5,7 @@ use crate::{Footprint, Line, Regimes, SplitBy};
 use sparsight_kernels::{BLOCKS, DeviceFacts};
 use sparsight_matrix::Bytes;
 
-/// Lines over I, for banded and for strewn columns, one a block size.
+/// Lines over I, for banded and for scattered columns, one a block size.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Lines {
     equations: [[Equation; 2]; BLOCKS.len()],

@@ -28,7 +28,7 @@ use strip_counts::{Counted, Counts, StripCounts};
 /// Runs of so many matrices are asked about what can be left out; in shorter ones looking costs as much.
 const WORTH_LEAVING_OUT: usize = 16;
 
-/// The fits of one candidate for banded and for strewn columns, as the placement rule wants them.
+/// The fits of one candidate for banded and for scattered columns, as the placement rule wants them.
 type Placed<'a> = [&'a FittedCandidate; 2];
 
 /// A strip model ready to predict candidates of some kernels in one value type, for matrices with a given number of
@@ -120,10 +120,10 @@ impl<'a> StripPredictor<'a> {
     /// The fits that answer for both placements: equal where the rule or the fits leave one.
     fn placed(&self, candidate: &Candidate) -> Option<Placed<'a>> {
         let at = |placement| self.model.find(candidate, placement);
-        let (banded, strewn) = (at(Placement::Banded), at(Placement::Strewn));
-        let only = match (self.placement, banded, strewn) {
-            (PlacementRule::Blend, Some(banded), Some(strewn)) => return Some([banded, strewn]),
-            (PlacementRule::Strewn, _, Some(_)) | (_, None, _) => strewn,
+        let (banded, scattered) = (at(Placement::Banded), at(Placement::Scattered));
+        let only = match (self.placement, banded, scattered) {
+            (PlacementRule::Blend, Some(banded), Some(scattered)) => return Some([banded, scattered]),
+            (PlacementRule::Scattered, _, Some(_)) | (_, None, _) => scattered,
             _ => banded,
         };
         Some([only?; 2])

@@ -12,7 +12,7 @@
 //! reference, target  = Transfer;   Transfer + Candidate + Features -> Relative (P, both T_init);   T_ref -> T_tar
 //! ```
 //! Which equations and whose benchmark matrices stand for which kernel is [`TransferRule`]. Where the columns of a matrix
-//! lie is not in the paper: the transfer is computed with banded and with strewn benchmark matrices and lies between the
+//! lie is not in the paper: the transfer is computed with banded and with scattered benchmark matrices and lies between the
 //! two where `x_reuse` of the matrix puts it, as in the strip models.
 //!
 //! Deliberately absent: an interval. Nothing like the matrix was ever measured on the target, so there are no residuals to

@@ -69,8 +69,8 @@ impl Transfer<'_> {
     pub fn relative(&self, candidate: &Candidate, features: &Features) -> Result<Relative, TransferError> {
         let reuse = if features.x_reuse.is_nan() { 0.0 } else { features.x_reuse.clamp(0.0, 1.0) };
         let banded = self.at(candidate, features, Placement::Banded);
-        match (banded, self.at(candidate, features, Placement::Strewn)) {
-            (Ok(banded), Ok(strewn)) => Ok(banded.blend(strewn, reuse)),
+        match (banded, self.at(candidate, features, Placement::Scattered)) {
+            (Ok(banded), Ok(scattered)) => Ok(banded.blend(scattered, reuse)),
             (Ok(only), Err(_)) | (Err(_), Ok(only)) => Ok(only),
             (Err(why), Err(_)) => Err(why),
         }

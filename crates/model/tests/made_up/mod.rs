@@ -113,13 +113,13 @@ pub fn coo_time(i: f64) -> f64 {
     5e-7 * i + 3e-6
 }
 
-/// Strewn columns take twice as long and 1 microsecond more: still each model's equation for ELL and COO; for
+/// Scattered columns take twice as long and 1 microsecond more: still each model's equation for ELL and COO; for
 /// CSR, where a constant is not, only twice as long.
 pub fn placed(placement: Placement, kernel: Kernel, time: f64) -> f64 {
     match (placement, kernel.strip_rule()) {
         (Placement::Banded, _) => time,
-        (Placement::Strewn, StripRule::Csr) => 2.0 * time,
-        (Placement::Strewn, _) => 2.0 * time + 1e-6,
+        (Placement::Scattered, StripRule::Csr) => 2.0 * time,
+        (Placement::Scattered, _) => 2.0 * time + 1e-6,
     }
 }
 
@@ -169,7 +169,7 @@ pub fn observe_all(facts: &DeviceFacts) -> Vec<Observation> {
         .collect()
 }
 
-/// A table of measured times in microseconds: rows of `(p, time at each I)`, strewn columns.
+/// A table of measured times in microseconds: rows of `(p, time at each I)`, scattered columns.
 pub fn observe_table<const N: usize>(
     facts: &DeviceFacts,
     candidate: Candidate,
@@ -181,7 +181,7 @@ pub fn observe_table<const N: usize>(
         let row_length = *row_length;
         let cell = |(&strips, us): (&u64, f64)| Observation {
             candidate,
-            placement: Placement::Strewn,
+            placement: Placement::Scattered,
             lengths: RowLengthDistribution::Constant,
             row_length,
             strips,

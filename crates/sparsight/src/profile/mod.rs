@@ -57,6 +57,12 @@ pub struct ProfiledDevice {
     pub facts: DeviceFacts,
     /// Cost of a conversion from CSR, on the device or on the host beside it.
     pub conversion: BTreeMap<Format, ConversionCost>,
+    /// Non-zeros from which a GPU converts faster than the host beside it, upload included: see
+    /// [`measure_conversion_threshold`](crate::measure_conversion_threshold). `None` on a CPU, and where it was not measured:
+    /// then a GPU converts everything. A device that was opened without the profile is told by
+    /// [`Cuda::convert_on`](sparsight_device::cuda::Cuda::convert_on) with `ConvertOn::From`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub converts_from_nnz: Option<u64>,
     /// Where the numbers come from.
     pub provenance: Provenance,
 }
@@ -168,7 +174,8 @@ impl Profile {
     pub fn preparation(&self, candidate: &Candidate, features: &Features, held: Bytes) -> Option<Seconds> {
         let csr = Csr::<f32>::device_bytes(features.nrows, features.nnz, candidate.dtype);
         let learned = self.models.index.preparation.as_ref();
-        if let Some(learned) = learned.and_then(|m| m.time(candidate, features.nnz, csr, held)) {
+        let on_device = features.nnz >= self.device.converts_from_nnz.unwrap_or(0);
+        if let Some(learned) = learned.and_then(|m| m.time(candidate, on_device, csr, held)) {
             return Some(learned);
         }
         let cost = self.device.conversion.get(&candidate.format())?;

@@ -50,7 +50,14 @@ pub fn profile(path: &Path, count: u64) -> Profile {
     let schema = DEVICE_SCHEMA.to_owned();
     let conversion = BTreeMap::new();
     folder
-        .write_device(&ProfiledDevice { schema, grid: GridName::Full, facts, conversion, provenance })
+        .write_device(&ProfiledDevice {
+            schema,
+            grid: GridName::Full,
+            facts,
+            conversion,
+            converts_from_nnz: None,
+            provenance,
+        })
         .unwrap();
     let mut journal = folder.benchmark().unwrap();
     instrument::<f64>(&device, &grid, &[], |_| true, |record| journal.append(record)).unwrap();

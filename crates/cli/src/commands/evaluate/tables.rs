@@ -227,7 +227,7 @@ fn worst(misses: &[&Miss]) -> Option<Table> {
 fn rule(placement: PlacementRule) -> &'static str {
     match placement {
         PlacementRule::Banded => "banded",
-        PlacementRule::Strewn => "strewn",
+        PlacementRule::Scattered => "strewn",
         PlacementRule::Blend => "blend",
     }
 }
