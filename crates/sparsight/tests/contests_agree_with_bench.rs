@@ -2,7 +2,8 @@
 //! of one time.
 //!
 //! So do the vendor's routines, whose times within the L2 depend on who read the matrix before: each batch begins with reading
-//! it (docs/measuring.md, "Warm and cold"). One matrix is shown and not held: it just fits, and either way of timing finds a part
+//! it (docs/measuring.md, "Warm and cold"). Each candidate is held to 1.5 % over the matrices, and to 3 % on each of them: where
+//! its arrays happen to lie moves a product of some microseconds by 2 %. One matrix is shown and not held: it just fits, and either way of timing finds a part
 //! of it in the L2 that the other does not find.
 //!
 //! Without a driver the test says that it is skipped; `SPARSIGHT_REQUIRE_GPU=1` turns that into a failure.
@@ -40,6 +41,7 @@ fn a_contest_takes_as_long_as_a_bench() {
         eprintln!("skipped for the vendor's routines: no cuSPARSE");
     }
     let mut off = Vec::new();
+    let mut logarithms = vec![Vec::new(); candidates.len()];
     // Well within the L2 of a data centre's GPU, three times, and beyond it.
     for recipe in ["stencil2d,n=200", "fem,n=18", "fem,n=22", "stencil3d,n=150"] {
         let a: Csr<f64> = recipe.parse::<Recipe>().unwrap().generate().unwrap();
@@ -55,14 +57,25 @@ fn a_contest_takes_as_long_as_a_bench() {
                 ratios.push(one.unwrap().timing.time.0 / time_s.0);
             }
         }
-        for (candidate, mut ratios) in candidates.iter().zip(ratios) {
+        for ((candidate, mut ratios), logarithms) in candidates.iter().zip(ratios).zip(&mut logarithms) {
             ratios.sort_by(f64::total_cmp);
             eprintln!("{recipe} {candidate}: in turn / alone {ratios:.4?}");
             let just_fits = recipe == "fem,n=22";
-            if !just_fits && (ratios[ROUNDS / 2] - 1.0).abs() > 0.015 {
+            if just_fits {
+                continue;
+            }
+            logarithms.push(ratios[ROUNDS / 2].ln());
+            if (ratios[ROUNDS / 2] - 1.0).abs() > 0.03 {
                 off.push(format!("{recipe} {candidate}: {ratios:.4?}"));
             }
         }
     }
-    assert!(off.is_empty(), "more than 1.5 % off: {off:#?}");
+    for (candidate, logarithms) in candidates.iter().zip(logarithms) {
+        let mean = (logarithms.iter().sum::<f64>() / logarithms.len() as f64).exp();
+        eprintln!("{candidate}: {mean:.4} over {} matrices", logarithms.len());
+        if (mean - 1.0).abs() > 0.015 {
+            off.push(format!("{candidate} over all: {mean:.4}"));
+        }
+    }
+    assert!(off.is_empty(), "more than 3 % off on one matrix or 1.5 % over all: {off:#?}");
 }
