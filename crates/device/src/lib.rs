@@ -15,6 +15,7 @@ mod error;
 mod partition;
 mod product;
 mod stock;
+mod value_places;
 
 pub use check::{check, random_x};
 pub use date::today;

@@ -1,7 +1,8 @@
 //! A matrix cut into blocks of neighbouring rows, each with a candidate of its own.
 
 use sparsight_kernels::{Candidate, Execution, FUSED_PARTS, fits_one_launch};
-use sparsight_matrix::{Dtype, Scalar};
+use sparsight_matrix::{Csr, Dtype, Scalar};
+use std::borrow::Cow;
 use std::ops::Range;
 use thiserror::Error;
 
@@ -180,6 +181,16 @@ impl Partition {
             _ => Ok(()),
         }
     }
+}
+
+/// Where the entries of some rows are.
+pub(crate) fn entries_of<T: Scalar>(a: &Csr<T>, rows: &Range<usize>) -> Range<u64> {
+    a.row_ptr()[rows.start]..a.row_ptr()[rows.end]
+}
+
+/// Some rows of `a`, copied only if they are not all.
+pub(crate) fn rows_of<'a, T: Scalar>(a: &'a Csr<T>, rows: &Range<usize>) -> Cow<'a, Csr<T>> {
+    if *rows == (0..a.nrows()) { Cow::Borrowed(a) } else { Cow::Owned(a.rows(rows.clone())) }
 }
 
 #[cfg(test)]

@@ -3,9 +3,11 @@
 
 use super::Cpu;
 use crate::gpu::{DeviceSlice, DeviceSliceMut, Stream};
+use crate::partition::{entries_of, rows_of};
 use crate::product::{check_length, check_lengths};
 use crate::stock::Stock;
 use crate::timing::{Batch, Caches};
+use crate::value_places::ValuePlaces;
 use crate::{DeviceError, Partition, Preparation, Product};
 use rayon::prelude::*;
 use sparsight_kernels::{Candidate, CpuScratch};
@@ -31,18 +33,8 @@ struct Part<T: Scalar> {
     rows: Range<usize>,
     candidate: Candidate,
     matrix: Box<dyn Stored<T>>,
-    entries: Range<usize>,
-    places: ValuePlaces<T>,
-}
-
-/// Where the values of a part come from.
-enum ValuePlaces<T> {
-    /// Entry i stands at place i.
-    AsInCsr,
-    /// The number of the entry at each place of each array of values: see [`numbered`].
-    Numbers(Vec<Vec<T>>),
-    /// Nobody has found out.
-    Unknown,
+    entries: Range<u64>,
+    places: ValuePlaces<Vec<Vec<T>>>,
 }
 
 /// What one product at a time works in.
@@ -62,11 +54,6 @@ impl<T: Scalar> Room<T> {
     }
 }
 
-/// Where the entries of some rows are.
-fn entries<T: Scalar>(a: &Csr<T>, rows: &Range<usize>) -> Range<usize> {
-    a.row_ptr()[rows.start] as usize..a.row_ptr()[rows.end] as usize
-}
-
 impl<T: Scalar> Part<T> {
     /// y = A x.
     fn product(&self, x: &[T], y: &mut [T], scratch: &mut CpuScratch<T>) {
@@ -74,34 +61,14 @@ impl<T: Scalar> Part<T> {
         kernel.multiply_on_cpu(self.matrix.as_ref(), block, (x, y), scratch);
     }
 
-    fn find_places(&self, a: &Csr<T>) -> Result<ValuePlaces<T>, DeviceError> {
-        if matches!(self.places, ValuePlaces::AsInCsr) {
-            return Ok(ValuePlaces::AsInCsr);
-        }
-        let numbered = numbered(&a.rows(self.rows.clone()))?;
+    /// The number of the entry at each place of each array of values.
+    fn find_numbers(&self, a: &Csr<T>) -> Result<Vec<Vec<T>>, DeviceError> {
+        let numbered = numbered(&rows_of(a, &self.rows))?;
         let mut numbers = self.candidate.format().convert(&numbered, &Limits::NONE)?;
         if numbers.numbers() != self.matrix.numbers() || numbers.bytes() != self.matrix.bytes() {
             return Err(DeviceError::OtherPattern);
         }
-        let numbers = numbers.values_mut().into_iter().map(|numbers| numbers.to_vec()).collect();
-        Ok(ValuePlaces::Numbers(numbers))
-    }
-
-    /// Takes `values`, in the order of CSR; where they go is known.
-    fn replace(&mut self, values: &[T]) {
-        let arrays = self.matrix.values_mut();
-        match &self.places {
-            ValuePlaces::Numbers(numbers) => {
-                for (places, numbers) in arrays.into_iter().zip(numbers) {
-                    replace_values(places, numbers, values);
-                }
-            }
-            ValuePlaces::AsInCsr | ValuePlaces::Unknown => {
-                for places in arrays {
-                    places.copy_from_slice(values);
-                }
-            }
-        }
+        Ok(numbers.values_mut().into_iter().map(|numbers| numbers.to_vec()).collect())
     }
 }
 
@@ -119,10 +86,8 @@ impl<T: Scalar> CpuPartitioned<T> {
             .parts()
             .iter()
             .map(|(rows, candidate)| {
-                let matrix = candidate.format().convert(&a.rows(rows.clone()), limits)?;
-                let entries = entries(a, rows);
-                let as_in_csr = candidate.format().stays_in_csr();
-                let places = if as_in_csr { ValuePlaces::AsInCsr } else { ValuePlaces::Unknown };
+                let matrix = candidate.format().convert(&rows_of(a, rows), limits)?;
+                let (entries, places) = (entries_of(a, rows), ValuePlaces::of(candidate.format()));
                 Ok(Part { rows: rows.clone(), candidate: *candidate, matrix, entries, places })
             })
             .collect();
@@ -208,14 +173,14 @@ impl<T: Scalar> Product<T> for CpuPartitioned<T> {
     }
 
     fn allow_updates(&mut self, a: &Csr<T>) -> Result<(), DeviceError> {
-        let cpu = self.cpu.clone();
-        let is_same = |part: &Part<T>| part.rows.end <= a.nrows() && entries(a, &part.rows) == part.entries;
+        let is_same =
+            |part: &Part<T>| part.rows.end <= a.nrows() && entries_of(a, &part.rows) == part.entries;
         if (a.nrows(), a.ncols()) != self.size || !self.parts.iter().all(is_same) {
             return Err(DeviceError::OtherPattern);
         }
+        let find = |part: &Part<T>| ValuePlaces::found(part.candidate.format(), || part.find_numbers(a));
         // All of them, before any is taken over.
-        let found: Vec<_> =
-            cpu.run(|| self.parts.iter().map(|part| part.find_places(a)).collect::<Result<_, _>>())?;
+        let found: Vec<_> = self.cpu.run(|| self.parts.iter().map(find).collect::<Result<_, _>>())?;
         for (part, places) in self.parts.iter_mut().zip(found) {
             part.places = places;
         }
@@ -224,14 +189,25 @@ impl<T: Scalar> Product<T> for CpuPartitioned<T> {
 
     fn update_values(&mut self, values: &[T]) -> Result<(), DeviceError> {
         let nnz = self.parts.last().map_or(0, |part| part.entries.end);
-        check_length("the new values", nnz, values.len())?;
-        if let Some(part) = self.parts.iter().find(|part| matches!(part.places, ValuePlaces::Unknown)) {
-            let format = part.candidate.format().to_string();
-            return Err(DeviceError::PlacesUnknown { format });
-        }
+        check_length("the new values", nnz as usize, values.len())?;
+        // All of them, before any is changed.
+        let known = |part: &Part<T>| part.places.numbers(part.candidate.format()).map(drop);
+        self.parts.iter().try_for_each(known)?;
         let cpu = self.cpu.clone();
-        cpu.run(|| self.parts.iter_mut().for_each(|part| part.replace(&values[part.entries.clone()])));
-        Ok(())
+        cpu.run(|| {
+            self.parts.iter_mut().try_for_each(|Part { candidate, matrix, entries, places, .. }| {
+                let values = &values[entries.start as usize..entries.end as usize];
+                match places.numbers(candidate.format())? {
+                    None => matrix.values_mut().into_iter().for_each(|places| places.copy_from_slice(values)),
+                    Some(numbers) => {
+                        for (places, numbers) in matrix.values_mut().into_iter().zip(numbers) {
+                            replace_values(places, numbers, values);
+                        }
+                    }
+                }
+                Ok(())
+            })
+        })
     }
 
     fn update_values_on_device(

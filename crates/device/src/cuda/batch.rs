@@ -64,7 +64,7 @@ pub(super) struct BatchTimer {
     /// The last ticket for which the device waited in vain.
     timed_out: SharedWord,
     /// Where a kernel that reads arrays might write a word of which it cannot be known that nobody needs it.
-    touched: DeviceArray<u32>,
+    never: DeviceArray<u32>,
     /// One batch at a time.
     state: Mutex<State>,
     l2: Bytes,
@@ -86,7 +86,6 @@ struct State {
 struct Flush {
     args: [u64; 4],
     _buffer: DeviceArray<u32>,
-    _never: DeviceArray<u32>,
 }
 
 impl BatchTimer {
@@ -102,7 +101,7 @@ impl BatchTimer {
             module,
             released: SharedWord::new(context)?,
             timed_out: SharedWord::new(context)?,
-            touched: DeviceArray::new(&(Arc::clone(context) as Arc<dyn Memory>), 1)?,
+            never: DeviceArray::new(&(Arc::clone(context) as Arc<dyn Memory>), 1)?,
             state: Mutex::new(State { ticket: 0, queue: QUEUE, events: Vec::new(), flush: None }),
             l2,
             multiprocessors,
@@ -228,7 +227,7 @@ impl BatchTimer {
         }
         let shape = LaunchShape::linear(self.multiprocessors * 8, HELPER_BLOCK);
         for Extent { address, bytes } in arrays.iter().filter(|array| array.bytes >= FLUSH_ELEMENT) {
-            let args = [bytes / FLUSH_ELEMENT, *address, self.touched.address(), PASSES];
+            let args = [bytes / FLUSH_ELEMENT, *address, self.never.address(), PASSES];
             // SAFETY: the array is that long, and the word is one that nobody reads.
             unsafe { self.module.queue(READ, shape, &args, None)? };
         }
@@ -239,9 +238,8 @@ impl BatchTimer {
         let memory: Arc<dyn Memory> = Arc::clone(&self.context) as _;
         let count = Self::flush_bytes(self.l2).div_ceil(FLUSH_ELEMENT).max(1);
         let buffer = DeviceArray::<u32>::zeroed(&memory, (count * FLUSH_ELEMENT / 4) as usize)?;
-        let never = DeviceArray::<u32>::zeroed(&memory, 1)?;
-        let args = [count, buffer.address(), never.address(), 1];
-        Ok(Flush { args, _buffer: buffer, _never: never })
+        let args = [count, buffer.address(), self.never.address(), 1];
+        Ok(Flush { args, _buffer: buffer })
     }
 }
 

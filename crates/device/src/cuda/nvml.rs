@@ -88,7 +88,7 @@ impl ClockReader {
         (found && reader.read().is_some()).then_some(reader)
     }
 
-    /// The clock now. Takes about a microsecond.
+    /// The clock now.
     pub(super) fn read(&self) -> Option<Clock> {
         let device = self.device as Device;
         let (mut sm_mhz, mut reasons) = (0, 0);

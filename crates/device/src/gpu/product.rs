@@ -11,18 +11,19 @@
 use super::convert;
 use super::device::Shared;
 use super::resident::Resident;
-use super::values::ValuePlaces;
+use super::values;
 use super::{
     ConvertOn, DeviceArray, DeviceCsr, DeviceMatrix, DeviceSlice, DeviceSliceMut, Extent, Fence, LaunchShape,
     Module, Parameters, Stream, Vectors, VendorProduct,
 };
+use crate::partition::{entries_of, rows_of};
 use crate::product::{check_length, check_lengths};
 use crate::stock::Stock;
 use crate::timing::{Batch, Caches};
+use crate::value_places::ValuePlaces;
 use crate::{DeviceError, Partition, PartitionError, Preparation, Product};
 use sparsight_kernels::{Candidate, Execution, FUSED_ARGS, FUSED_PARTS, FusedParts, LaunchArg};
 use sparsight_matrix::{Csr, Format, Scalar, Seconds};
-use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
@@ -37,15 +38,21 @@ pub(super) struct GpuProduct<T: Scalar> {
     work: Work,
     blocks: Vec<DeviceMatrix>,
     /// Of each block.
-    rows: Vec<Range<usize>>,
-    entries: Vec<Range<u64>>,
-    places: Vec<ValuePlaces>,
+    origins: Vec<Origin>,
     converts: ConvertOn,
     /// Where two products at once would share memory between thread blocks.
     fence: Option<Mutex<Box<dyn Fence>>>,
     /// Pairs of x and y for products with vectors on the host and for timing.
     own: Stock<(DeviceArray<T>, DeviceArray<T>)>,
     preparation: Preparation,
+}
+
+/// Which part of the matrix a block is, and where its values come from.
+#[derive(Debug)]
+struct Origin {
+    rows: Range<usize>,
+    entries: Range<u64>,
+    places: ValuePlaces<values::Numbers>,
 }
 
 #[derive(Debug)]
@@ -136,7 +143,7 @@ impl<T: Scalar> Source for FromHost<'_, T> {
     }
 
     fn entries(&self, rows: &Range<usize>) -> Range<u64> {
-        self.a.row_ptr()[rows.start]..self.a.row_ptr()[rows.end]
+        entries_of(self.a, rows)
     }
 
     fn load(&self, rows: &Range<usize>, format: Format) -> Result<(DeviceMatrix, Preparation), DeviceError> {
@@ -149,13 +156,12 @@ impl<T: Scalar> Source for FromHost<'_, T> {
 /// A CSR on the GPU.
 struct FromDevice<'a, T> {
     gpu: &'a Shared,
-    size: (usize, usize),
     resident: Resident<'a, T>,
 }
 
 impl<T: Scalar> Source for FromDevice<'_, T> {
     fn size(&self) -> (usize, usize) {
-        self.size
+        self.resident.size()
     }
 
     fn entries(&self, rows: &Range<usize>) -> Range<u64> {
@@ -165,15 +171,9 @@ impl<T: Scalar> Source for FromDevice<'_, T> {
     fn load(&self, rows: &Range<usize>, format: Format) -> Result<(DeviceMatrix, Preparation), DeviceError> {
         let start = Instant::now();
         let matrix = self.resident.convert(self.gpu, rows, format)?;
-        self.gpu.gpu().synchronize()?;
         let convert = Seconds(start.elapsed().as_secs_f64());
         Ok((matrix, Preparation { convert, upload: Seconds(0.0), on_device: true }))
     }
-}
-
-/// Some rows of `a`, copied only if they are not all.
-fn rows_of<'a, T: Scalar>(a: &'a Csr<T>, rows: &Range<usize>) -> Cow<'a, Csr<T>> {
-    if *rows == (0..a.nrows()) { Cow::Borrowed(a) } else { Cow::Owned(a.rows(rows.clone())) }
 }
 
 impl<T: Scalar> GpuProduct<T> {
@@ -194,7 +194,7 @@ impl<T: Scalar> GpuProduct<T> {
         partition: &Partition,
         converts: ConvertOn,
     ) -> Result<Self, DeviceError> {
-        let source = FromDevice { gpu, size: (a.nrows, a.ncols), resident: Resident::of(gpu, a)? };
+        let source = FromDevice { gpu, resident: Resident::of(gpu, a)? };
         Self::of(gpu, &source, partition, converts)
     }
 
@@ -207,7 +207,7 @@ impl<T: Scalar> GpuProduct<T> {
         let size = source.size();
         partition.check::<T>(size.0)?;
         let mut preparation = Preparation::default();
-        let (mut blocks, mut all_rows, mut all_entries) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut blocks, mut origins) = (Vec::new(), Vec::new());
         for (rows, candidate) in partition.parts() {
             let entries = source.entries(rows);
             // The library writes all of y; and without non-zeros it is not asked, so that nobody would scale y.
@@ -219,10 +219,9 @@ impl<T: Scalar> GpuProduct<T> {
             preparation.upload.0 += took.upload.0;
             preparation.on_device |= took.on_device;
             blocks.push(block);
-            all_rows.push(rows.clone());
-            all_entries.push(entries);
+            let places = ValuePlaces::of(candidate.format());
+            origins.push(Origin { rows: rows.clone(), entries, places });
         }
-        let places = blocks.iter().map(ValuePlaces::of).collect();
         let mut own = Vec::new();
         let work = match (partition.parts(), partition.execution()) {
             ([(_, Candidate { kernel, .. })], _) if kernel.is_vendors() => {
@@ -250,8 +249,7 @@ impl<T: Scalar> GpuProduct<T> {
             .transpose()?
             .map(Mutex::new);
         let (gpu, own) = (Arc::clone(gpu), Stock::of(own));
-        let (rows, entries) = (all_rows, all_entries);
-        Ok(Self { gpu, size, work, blocks, rows, entries, places, converts, fence, own, preparation })
+        Ok(Self { gpu, size, work, blocks, origins, converts, fence, own, preparation })
     }
 
     /// Queues one product and does not wait.
@@ -278,7 +276,7 @@ impl<T: Scalar> GpuProduct<T> {
 
     /// Non-zeros.
     fn nnz(&self) -> u64 {
-        self.entries.last().map_or(0, |entries| entries.end)
+        self.origins.last().map_or(0, |origin| origin.entries.end)
     }
 
     /// Gives `with` x and y that nobody else uses meanwhile.
@@ -389,14 +387,18 @@ impl<T: Scalar> Product<T> for GpuProduct<T> {
         if (a.nrows(), a.ncols()) != self.size || a.nnz() as u64 != self.nnz() {
             return Err(DeviceError::OtherPattern);
         }
-        let parts = self.blocks.iter().zip(&self.rows).zip(&self.entries);
-        let find = |((block, rows), entries): ((&DeviceMatrix, &Range<usize>), &Range<u64>)| {
-            if (a.row_ptr()[rows.start]..a.row_ptr()[rows.end]) != *entries {
-                return Err(DeviceError::OtherPattern);
-            }
-            ValuePlaces::find(&self.gpu, block, &rows_of(a, rows), self.converts)
+        if !self.origins.iter().all(|origin| entries_of(a, &origin.rows) == origin.entries) {
+            return Err(DeviceError::OtherPattern);
+        }
+        let find = |(block, origin): (&DeviceMatrix, &Origin)| {
+            let part = || rows_of(a, &origin.rows);
+            ValuePlaces::found(block.format(), || values::find(&self.gpu, block, &part(), self.converts))
         };
-        self.places = parts.map(find).collect::<Result<_, _>>()?;
+        // All of them, before any is taken over.
+        let found: Vec<_> = self.blocks.iter().zip(&self.origins).map(find).collect::<Result<_, _>>()?;
+        for (origin, places) in self.origins.iter_mut().zip(found) {
+            origin.places = places;
+        }
         Ok(())
     }
 
@@ -414,13 +416,15 @@ impl<T: Scalar> Product<T> for GpuProduct<T> {
     ) -> Result<(), DeviceError> {
         check_length("the new values", self.nnz() as usize, values.len())?;
         values.check("the new values", self.gpu.memory().as_ref())?;
-        let parts = || self.blocks.iter().zip(&self.places).zip(&self.entries);
+        let numbers =
+            |(block, origin): (&DeviceMatrix, &Origin)| origin.places.numbers(block.format()).map(drop);
         // All of them, before any is changed.
-        parts().try_for_each(|((block, places), _)| places.require(block))?;
-        for ((block, places), entries) in parts() {
-            let first = values.address() + entries.start * T::DTYPE.bytes();
+        self.blocks.iter().zip(&self.origins).try_for_each(numbers)?;
+        for (block, origin) in self.blocks.iter().zip(&self.origins) {
+            let numbers = origin.places.numbers(block.format())?;
+            let first = values.address() + origin.entries.start * T::DTYPE.bytes();
             // SAFETY: there is a value for each entry.
-            unsafe { places.replace::<T>(&self.gpu, block, first, stream)? };
+            unsafe { values::replace::<T>(&self.gpu, block, numbers, first, stream)? };
         }
         Ok(())
     }

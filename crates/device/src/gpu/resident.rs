@@ -119,12 +119,17 @@ impl<'a, T: Scalar> Resident<'a, T> {
         Ok(Self { csr, row_ptr })
     }
 
+    /// Rows and columns.
+    pub(super) fn size(&self) -> (usize, usize) {
+        (self.csr.nrows, self.csr.ncols)
+    }
+
     /// Where the entries of some rows are.
     pub(super) fn entries(&self, rows: &Range<usize>) -> Range<u64> {
         self.row_ptr[rows.start]..self.row_ptr[rows.end]
     }
 
-    /// Some rows in a format of ours.
+    /// Some rows in a format of ours, made of copies: when this returns nothing that is queued reads the CSR any more.
     ///
     /// # Errors
     /// [`DeviceError::Matrix`] if the columns of a row do not increase or lie outside of the matrix;
