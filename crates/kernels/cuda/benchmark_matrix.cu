@@ -34,7 +34,7 @@ static __device__ __forceinline__ unsigned long long row_length(const OFFSET* ro
     return row_ptr ? row_ptr[row + 1] - row_ptr[row] : longest;
 }
 
-// Column of entry k, number `entry`, of a row of `length`. `strewn`: 0 for Placement::Banded, 1 for Placement::Scattered.
+// Column of entry k, number `entry`, of a row of `length`. `scattered`: 0 for Placement::Banded, 1 for Placement::Scattered.
 static __device__ __forceinline__ unsigned int column(unsigned long long nrows, unsigned long long length,
                                                       unsigned long long scattered, unsigned long long seed,
                                                       unsigned long long row, unsigned long long k,
