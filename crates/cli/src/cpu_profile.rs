@@ -133,7 +133,8 @@ mod tests {
             assert!(why.contains(&format!("{name}:1: ")), "{why}");
             fs::remove_file(&file).unwrap();
         }
-        fs::write(dir.path().join("models.json"), "no models").unwrap();
+        fs::create_dir(dir.path().join("models")).unwrap();
+        fs::write(dir.path().join("models/index.json"), "no models").unwrap();
         assert!(unreadable(dir.path()).is_none(), "models are made again");
         fs::write(dir.path().join("device.json"), "{}").unwrap();
         assert!(unreadable(dir.path()).is_some());

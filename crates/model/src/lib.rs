@@ -47,6 +47,7 @@ mod strip_ell;
 mod strip_fit;
 mod strip_model;
 mod strip_predictor;
+mod trees;
 
 pub use accuracy::Accuracy;
 pub use boosting::{Boosting, BoostingModel, BoostingPredictor};

@@ -115,10 +115,9 @@ fn what_was_not_learned_is_left_as_it_is() {
 }
 
 #[test]
-fn a_stored_comparison_is_the_same_and_another_format_is_refused() {
+fn the_same_samples_give_the_same_comparison_and_another_format_is_refused() {
     let comparison = fit(&corpus(40)).unwrap();
-    let text = serde_json::to_string(&comparison).unwrap();
-    assert_eq!(serde_json::from_str::<Comparison>(&text).unwrap(), comparison);
+    let text = serde_json::to_string(&comparison.split().0).unwrap();
     assert_eq!(fit(&corpus(40)).unwrap(), comparison, "the same again");
     let refused = |from: &str, to: &str| {
         assert!(text.contains(from), "{from}");
@@ -126,7 +125,6 @@ fn a_stored_comparison_is_the_same_and_another_format_is_refused() {
     };
     assert!(refused("comparison/1", "comparison/0").contains("fit it again"));
     assert!(refused("n / S", "n").contains("fit it again"));
-    assert!(refused("\"blocks\":[64,", "\"blocks\":[").contains("candidates"));
 }
 
 #[test]

@@ -1,5 +1,4 @@
-//! Models in files of their own: read when they are asked for, refused when they are damaged, and the same as those of
-//! older profiles, which hold all of them in one file.
+//! Models in files of their own: read when they are asked for, refused when they are damaged.
 
 #[path = "support/corpus.rs"]
 mod corpus;
@@ -10,27 +9,9 @@ use serde_json::{Value, json};
 use sparsight::matrix::Dtype;
 use sparsight::model::{Boosting, Linear, Neighbours, PlacementRule, RowLengthRule, Variant};
 use sparsight::profile::{Models, ProfileFolder};
-use sparsight::{Advice, Advised, Advisor, Error, ModelName, Objective, Profile, evaluate, fit};
+use sparsight::{Advice, Advisor, Error, ModelName, Objective, Profile, evaluate, fit};
 use std::fs;
 use std::path::Path;
-
-/// The `models.json` of versions that had no other.
-fn one_file(models: &Models) -> Value {
-    let strip = |variant| models.strip(variant).unwrap().unwrap();
-    let (strip, strip_cache) = (strip(Variant::Strip), strip(Variant::StripCache));
-    json!({
-        "schema": "sparsight/models/1",
-        "strip": strip.model,
-        "strip_cache": strip_cache.model,
-        "strip_calibration": strip.calibration,
-        "strip_cache_calibration": strip_cache.calibration,
-        "boosting": models.of::<Boosting>().unwrap().unwrap(),
-        "linear": models.of::<Linear>().unwrap().unwrap(),
-        "neighbours": models.of::<Neighbours>().unwrap().unwrap(),
-        "comparison": models.comparison().unwrap().unwrap(),
-        "trained_on": models.index.trained_on,
-    })
-}
 
 fn json_of(path: &Path) -> Value {
     serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
@@ -39,51 +20,6 @@ fn json_of(path: &Path) -> Value {
 fn advise(profile: &Profile, model: Option<ModelName>) -> Result<Advice, Error> {
     let objective = Objective { model, ..Objective::default() };
     Advisor::new(profile).advise(&record(30).features, Dtype::F64, &objective)
-}
-
-/// What each model that the profile holds predicts.
-fn predictions(profile: &Profile) -> Vec<(ModelName, Vec<Advised>)> {
-    let held = |model| Some((model, advise(profile, Some(model)).ok()?.ranked));
-    ModelName::ALL.into_iter().filter_map(held).collect()
-}
-
-#[test]
-fn models_of_one_file_predict_the_same_and_are_written_to_files_of_their_own() {
-    let dir = tempfile::tempdir().unwrap();
-    let (one, several) = (dir.path().join("models.json"), dir.path().join("models"));
-    let new = profile(dir.path(), 25);
-    let expected = predictions(&new);
-    assert_eq!(expected.len(), 6, "all but those of drawn row lengths");
-    let text = one_file(&new.models).to_string();
-    fs::remove_dir_all(&several).unwrap();
-    fs::write(&one, &text).unwrap();
-    let old = Profile::load(dir.path()).unwrap();
-    assert_eq!(predictions(&old), expected);
-    ProfileFolder::open(dir.path()).unwrap().write_models(&old.models).unwrap();
-    assert!(!one.exists(), "nothing is left to contradict them");
-    let again = Profile::load(dir.path()).unwrap();
-    assert_eq!(again.models.index, new.models.index, "the same checksums");
-    assert_eq!(predictions(&again), expected);
-    fs::write(&one, text.replace("models/1", "models/0")).unwrap();
-    assert_eq!(predictions(&Profile::load(dir.path()).unwrap()), expected, "an index comes first");
-    fs::remove_dir_all(&several).unwrap();
-    assert!(matches!(Profile::load(dir.path()), Err(Error::Schema { .. })));
-}
-
-#[test]
-fn models_from_before_there_were_several_still_load_and_answer() {
-    let dir = tempfile::tempdir().unwrap();
-    let mut json = one_file(&profile(dir.path(), 25).models);
-    let models = json.as_object_mut().unwrap();
-    models.remove("linear").unwrap();
-    models.remove("neighbours").unwrap();
-    for kernel in models["boosting"]["kernels"].as_array_mut().unwrap() {
-        kernel.as_object_mut().unwrap().remove("log_error").unwrap();
-    }
-    fs::remove_dir_all(dir.path().join("models")).unwrap();
-    fs::write(dir.path().join("models.json"), json.to_string()).unwrap();
-    let advice = advise(&Profile::load(dir.path()).unwrap(), None).unwrap();
-    assert!(advice.ranked.iter().all(|advised| advised.model == ModelName::Boosting));
 }
 
 #[test]
@@ -139,7 +75,7 @@ fn another_version_is_refused_of_the_index_at_once_and_of_a_model_when_it_is_ask
     let profile = changed(&other).unwrap();
     assert!(advise(&profile, Some(ModelName::Strip)).is_ok());
     let error = advise(&profile, Some(ModelName::Boosting)).unwrap_err();
-    assert!(matches!(error, Error::Schema { expected: "sparsight/boosting/3", .. }), "{error}");
+    assert!(matches!(error, Error::Schema { expected: "sparsight/boosting/4", .. }), "{error}");
 }
 
 #[test]

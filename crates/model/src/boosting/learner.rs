@@ -1,9 +1,9 @@
 //! The trees of one kernel over its baseline.
 
 use super::baseline::{Parts, Steps};
-use super::forest::Forest;
-use super::inputs::{INPUTS, Matrix};
-use super::trainer::{Growth, grow};
+use super::growth::growth;
+use super::inputs::{COUNT, INPUTS, Matrix};
+use crate::trees::{Row, ScalarForest};
 use crate::{Learner, LearningSample, Term};
 use serde::{Deserialize, Serialize};
 use sparsight_kernels::{Candidate, DeviceFacts};
@@ -14,12 +14,16 @@ use sparsight_matrix::Features;
 pub struct Boosting {
     /// Of the baseline.
     steps: Steps,
-    trees: Forest,
+    /// Stored as bytes.
+    #[serde(skip)]
+    trees: ScalarForest,
 }
+
+const _: () = assert!(COUNT <= ScalarForest::MOST_INPUTS);
 
 impl Learner for Boosting {
     const NAME: &'static str = "boosting";
-    const FORMAT: &'static str = "sparsight/boosting/3";
+    const FORMAT: &'static str = "sparsight/boosting/4";
 
     fn inputs() -> Vec<String> {
         INPUTS.iter().map(|(name, _)| (*name).to_owned()).collect()
@@ -27,11 +31,11 @@ impl Learner for Boosting {
 
     fn split(&self, body: &mut Vec<u8>) -> Self {
         self.trees.pack(body);
-        Self { steps: self.steps, trees: Forest::empty() }
+        Self { steps: self.steps, trees: ScalarForest::default() }
     }
 
     fn join(self, body: &mut &[u8]) -> Result<Self, String> {
-        Ok(Self { trees: Forest::unpack(body)?, ..self })
+        Ok(Self { trees: ScalarForest::unpack(COUNT, body)?, ..self })
     }
 
     fn learn(samples: &[LearningSample<'_>], facts: &DeviceFacts) -> Self {
@@ -41,12 +45,20 @@ impl Learner for Boosting {
         let row = |(s, (parts, time_s)): (&LearningSample<'_>, &(Parts, f64))| {
             let matrix = Matrix::of(s.features, s.candidate.dtype, facts)?;
             let response = (time_s / steps.baseline_s(parts)).ln();
-            Some((matrix.inputs(&s.candidate, parts, facts), (response, s.weight())))
+            Some((matrix.inputs(&s.candidate, parts, facts), [response as f32], [s.weight() as f32]))
         };
-        let (inputs, rest): (Vec<_>, Vec<_>) = samples.iter().zip(&measured).filter_map(row).unzip();
-        let (responses, weights): (Vec<f64>, Vec<f64>) = rest.into_iter().unzip();
-        let growth = samples.first().map_or(Growth::CHOSEN, |s| Growth::of(s.candidate.kernel));
-        Self { steps, trees: grow(&inputs, &responses, &weights, &growth) }
+        let mut taught: Vec<_> = samples.iter().zip(&measured).filter_map(row).collect();
+        let Some(first) = samples.first().filter(|_| !taught.is_empty()) else {
+            return Self { steps, trees: ScalarForest::default() };
+        };
+        // The least weight of a leaf speaks of records: weights are brought to a mean of 1.
+        let mean = taught.iter().map(|(_, _, [weight])| weight).sum::<f32>() / taught.len() as f32;
+        for (_, _, [weight]) in &mut taught {
+            *weight /= mean;
+        }
+        let rows: Vec<Row<'_>> =
+            taught.iter().map(|(inputs, responses, weights)| Row { inputs, responses, weights }).collect();
+        Self { steps, trees: ScalarForest::grow(&rows, &growth(first.candidate.kernel)) }
     }
 
     fn time_s(&self, candidate: &Candidate, features: &Features, facts: &DeviceFacts) -> Option<f64> {

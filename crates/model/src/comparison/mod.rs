@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! features, facts -> inputs v: the matrix, then each kernel beside the others     boosting/inputs.rs
-//! ln(T_c / T_best) = sum of the trees' leaves at v, a vector with a number for each candidate c     trees.rs
+//! ln(T_c / T_best) = sum of the trees' leaves at v, a vector with a number for each candidate c     ../trees
 //! ```
 //! A model for each kernel has errors of its own for each kernel, and of many candidates that are nearly as fast the
 //! one whose time is most underestimated comes first. Here a matrix falls into one leaf with all of its candidates: what
@@ -12,13 +12,11 @@
 //! That tells which candidate to take and not how long it runs. [`Comparison::times_s`] joins it with times that were
 //! predicted one kernel at a time.
 //!
-//! Trees with vectors for leaves: the multi-target trees of De'ath 2002, boosted with squared loss; splits are looked
-//! for along a few random projections of the residuals instead of along all of them (Iosipoi and Vakhrushev 2022). Both
-//! for a set of candidates of one matrix, the weights and the join with single times: this project's own.
+//! Trees with vectors for leaves for a set of candidates of one matrix, the weights and the join with single times are
+//! this project's own.
 
 mod growth;
 mod model;
 mod samples;
-mod trees;
 
 pub use model::Comparison;

@@ -1,10 +1,10 @@
 //! Learning how candidates compare, judging it by held-out matrices, and joining it with predicted times.
 
-use super::growth::{Growth, grow};
+use super::growth::GROWTH;
 use super::samples::{Compared, Row};
-use super::trees::Trees;
 use crate::boosting::{Matrix, names_without_block};
 use crate::learned::{FOLDS, Folds, enough_real};
+use crate::trees::{self, VectorForest};
 use crate::{ChoiceQuality, LearningSample, MIN_MATRICES, PredictError, Storable, packed};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -28,7 +28,7 @@ pub struct Comparison {
     dtypes: Vec<Dtype>,
     choice: ChoiceQuality,
     compared: Vec<Compared>,
-    trees: Trees,
+    trees: VectorForest,
 }
 
 impl Comparison {
@@ -53,7 +53,7 @@ impl Comparison {
         }
         let dtypes: BTreeSet<Dtype> = usable.iter().map(|s| s.candidate.dtype).collect();
         let all: Vec<&Row<'_>> = rows.iter().collect();
-        let (choice, trees) = rayon::join(|| choice(&rows, &folds), || grow(&all, &Growth::CHOSEN));
+        let (choice, trees) = rayon::join(|| choice(&rows, &folds), || grow(&all));
         let choice = choice.ok_or(too_few)?;
         Ok(Self { matrices, dtypes: dtypes.into_iter().collect(), choice, compared, trees })
     }
@@ -123,6 +123,16 @@ impl Comparison {
     }
 }
 
+/// The trees of at least one row.
+fn grow(rows: &[&Row<'_>]) -> VectorForest {
+    let taught = rows.iter().map(|row| trees::Row {
+        inputs: &row.inputs,
+        responses: &row.responses,
+        weights: &row.weights,
+    });
+    VectorForest::grow(&taught.collect::<Vec<_>>(), &GROWTH)
+}
+
 /// What the first choice costs on held-out matrices.
 fn choice(rows: &[Row<'_>], folds: &Folds<'_>) -> Option<ChoiceQuality> {
     let only_real = enough_real(rows.iter().map(|row| (row.matrix, row.generated)));
@@ -132,7 +142,7 @@ fn choice(rows: &[Row<'_>], folds: &Folds<'_>) -> Option<ChoiceQuality> {
         if others.is_empty() {
             return Vec::new();
         }
-        let trees = grow(&others, &Growth::CHOSEN);
+        let trees = grow(&others);
         let judged = own.into_iter().filter(|row| !(only_real && row.generated));
         judged.filter_map(|row| row.chosen(&trees.sums(&row.inputs))).collect()
     };
@@ -149,9 +159,6 @@ struct Stored {
     dtypes: Vec<Dtype>,
     choice: ChoiceQuality,
     compared: Vec<Compared>,
-    /// In text alone; else they are stored as bytes beside it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    trees: Option<Trees>,
 }
 
 /// Changes whenever the meaning of an input does.
@@ -167,49 +174,39 @@ impl Storable for Comparison {
         self.trees.pack(&mut body);
         let (dtypes, compared) = (self.dtypes.clone(), self.compared.clone());
         let (matrices, choice) = (self.matrices, self.choice);
-        (Self { matrices, dtypes, choice, compared, trees: Trees::none() }, body)
+        (Self { matrices, dtypes, choice, compared, trees: VectorForest::default() }, body)
     }
 
     fn join(self, mut body: &[u8]) -> Result<Self, String> {
-        let trees = Trees::unpack(&mut body)?;
+        let trees = VectorForest::unpack(&mut body)?;
         packed::end(body)?;
-        Self { trees, ..self }.checked()
-    }
-}
-
-impl Comparison {
-    /// Itself, if the trees are of its candidates.
-    fn checked(self) -> Result<Self, String> {
         let outputs = Compared::outputs(&self.compared);
         let inputs = Matrix::count_side_by_side(self.compared.len());
-        if self.trees.outputs() != outputs || self.trees.inputs() > inputs {
+        if trees.outputs() != outputs || trees.inputs() > inputs {
             return Err(format!(
                 "the trees of the comparison are not of its {outputs} candidates: fit it again"
             ));
         }
-        Ok(self)
+        Ok(Self { trees, ..self })
     }
 }
 
 impl From<Comparison> for Stored {
-    fn from(Comparison { matrices, dtypes, choice, compared, trees }: Comparison) -> Self {
-        let trees = (trees.outputs() > 0).then_some(trees);
-        Self { format: format(), matrices, dtypes, choice, compared, trees }
+    /// Without the trees, which are stored as bytes beside it.
+    fn from(Comparison { matrices, dtypes, choice, compared, trees: _ }: Comparison) -> Self {
+        Self { format: format(), matrices, dtypes, choice, compared }
     }
 }
 
 impl TryFrom<Stored> for Comparison {
     type Error = String;
     fn try_from(stored: Stored) -> Result<Self, String> {
-        let Stored { format: found, matrices, dtypes, choice, compared, trees } = stored;
+        let Stored { format: found, matrices, dtypes, choice, compared } = stored;
         if found != format() {
             return Err(format!(
                 "the comparison is of another format or other inputs ('{found}'): fit it again"
             ));
         }
-        match trees {
-            Some(trees) => Self { matrices, dtypes, choice, compared, trees }.checked(),
-            None => Ok(Self { matrices, dtypes, choice, compared, trees: Trees::none() }),
-        }
+        Ok(Self { matrices, dtypes, choice, compared, trees: VectorForest::default() })
     }
 }

@@ -73,7 +73,7 @@ pub(super) struct Row<'a> {
 }
 
 /// How much a matrix that no generator made counts beside one that was made: it is what the trees are for, and there
-/// are fewer of them. Chosen by cross-validation, as are the weights of candidates: [`Growth::CHOSEN`](super::growth::Growth).
+/// are fewer of them. Chosen by cross-validation, as are the weights of candidates: [`GROWTH`](super::growth::GROWTH).
 const REAL: f32 = 3.0;
 
 impl<'a> Row<'a> {

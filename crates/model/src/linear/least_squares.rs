@@ -7,10 +7,8 @@
 //! are all the same): their coefficients would be noise. Columns are brought to one scale first, so that "hardly" has a
 //! meaning. Unlike a ridge this is exact where the rows obey an equation and spread in every direction.
 
+use nalgebra::DMatrix;
 use serde::{Deserialize, Serialize};
-use smartcore::linalg::basic::arrays::{Array, Array2, MutArray};
-use smartcore::linalg::basic::matrix::DenseMatrix;
-use smartcore::linalg::traits::svd::SVDDecomposable;
 
 /// Directions below this share of the widest are left out. Chosen: a hundredth of the spread, squared a ten-thousandth.
 const NARROWEST: f64 = 1e-2;
@@ -37,22 +35,17 @@ pub(super) fn least_squares(rows: &[Vec<f64>], responses: &[f64]) -> Plane {
     let level = mean(&mut responses.iter().copied());
     let mut slopes = vec![0.0; columns];
     if deviations.iter().any(|d| d.is_finite()) {
-        // The decomposition wants at least as many rows as columns; rows of zeros change nothing.
-        let mut z = DenseMatrix::<f64>::zeros(rows.len().max(columns), columns);
-        for (at, row) in rows.iter().enumerate() {
-            for c in 0..columns {
-                z.set((at, c), (row[c] - means[c]) / deviations[c]);
-            }
-        }
-        let svd = z.svd().expect("finite entries, scaled to one");
-        let widest = svd.s.iter().copied().fold(0.0, f64::max);
+        let z = DMatrix::from_fn(rows.len(), columns, |at, c| (rows[at][c] - means[c]) / deviations[c]);
+        let svd = z.svd(true, true);
+        let (u, v_transposed) = (svd.u.expect("was asked for"), svd.v_t.expect("was asked for"));
+        let widest = svd.singular_values.max();
         for (direction, &spread) in
-            svd.s.iter().enumerate().filter(|(_, spread)| **spread > NARROWEST * widest)
+            svd.singular_values.iter().enumerate().filter(|(_, spread)| **spread > NARROWEST * widest)
         {
-            let along = responses.iter().enumerate().map(|(at, y)| svd.U.get((at, direction)) * (y - level));
+            let along = responses.iter().enumerate().map(|(at, y)| u[(at, direction)] * (y - level));
             let weight = along.sum::<f64>() / spread;
             for (c, slope) in slopes.iter_mut().enumerate() {
-                *slope += svd.V.get((c, direction)) * weight / deviations[c];
+                *slope += v_transposed[(direction, c)] * weight / deviations[c];
             }
         }
     }

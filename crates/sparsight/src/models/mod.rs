@@ -3,7 +3,6 @@
 //! ```text
 //! models/index.json    which models, how well learned ones know which kernel, what every start needs     index.rs
 //! models/NAME.gz       a model: text, and bytes for its trees                                            model_file.rs
-//! models.json          all of them in one file, as older profiles have them                              single_file.rs
 //! ```
 //! Which models there can be, and what is done with each: `registry.rs`. Not read is not known to be whole: whatever asks
 //! for a model may be told that it is damaged, and models that nobody asks for disturb nobody.
@@ -12,14 +11,12 @@ mod index;
 mod learned;
 mod model_file;
 pub(crate) mod registry;
-mod single_file;
 mod source;
 
 pub use index::{IndexedModel, KnownKernels, MODELS_SCHEMA, ModelsIndex};
 pub use learned::{Learned, LearnedOn};
 pub use registry::ModelName;
 
-pub(crate) use single_file::parse as parse_single_file;
 pub(crate) use source::{Files, Source};
 
 use crate::Error;

@@ -2,7 +2,7 @@
 
 use super::{DEVICE_SCHEMA, Models, ProfiledDevice, TRANSFER_SCHEMA, TransferFile, document, whole_file};
 use crate::Error;
-use crate::models::{self, Source};
+use crate::models::Source;
 use crate::records::{BenchmarkRecord, CorpusRecord, CutRecord, Journal};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -70,21 +70,16 @@ impl ProfileFolder {
         self.write("device.json", &text)
     }
 
-    /// The models, `None` if the profile was never fitted. Reads the index of `models/` and no model; of a profile from
-    /// before there was one, all of `models.json`.
+    /// The models, `None` if the profile was never fitted. Reads the index of `models/` and no model.
     ///
     /// # Errors
     /// [`Error::File`], [`Error::Malformed`], [`Error::Schema`].
     pub fn models(&self) -> Result<Option<Models>, Error> {
         let source = || Source::Folder(self.path.join("models"));
-        let stored = self.read("models/index.json", |path, text| Models::stored(path, text, source()))?;
-        if stored.is_some() {
-            return Ok(stored);
-        }
-        self.read("models.json", models::parse_single_file)
+        self.read("models/index.json", |path, text| Models::stored(path, text, source()))
     }
 
-    /// Writes the models, each into a file of its own, and removes a `models.json`.
+    /// Writes the models, each into a file of its own.
     ///
     /// # Errors
     /// [`Error::File`]; errors of reading those that were not read yet.
@@ -92,8 +87,7 @@ impl ProfileFolder {
     /// # Panics
     /// If plain data does not serialise.
     pub fn write_models(&self, models: &Models) -> Result<(), Error> {
-        models.write(&self.path.join("models"))?;
-        whole_file::remove(&self.path.join("models.json"))
+        models.write(&self.path.join("models"))
     }
 
     /// What a transfer needs, `None` if that was never written.
