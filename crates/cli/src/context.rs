@@ -4,6 +4,7 @@ use crate::args::Global;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::printer::Printer;
+use crate::workers;
 use sparsight::matrix::Dtype;
 
 /// Common flags and what they set up.
@@ -21,10 +22,7 @@ const TOP: usize = 10;
 impl Context {
     /// Starts the worker threads.
     pub(crate) fn new(printer: Printer, global: &Global) -> Result<Self, Failure> {
-        if let Some(jobs) = global.jobs {
-            let pool = rayon::ThreadPoolBuilder::new().num_threads(jobs.get()).build_global();
-            pool.map_err(|e| Failure::input(format!("{jobs} worker threads could not be started: {e}")))?;
-        }
+        workers::start(global.jobs, &printer)?;
         Ok(Self {
             printer,
             interrupt: Interrupt::new(),

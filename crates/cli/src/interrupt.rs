@@ -1,8 +1,13 @@
 //! Ctrl-C: the first asks to stop after the matrix at hand, keeping everything measured; the second kills.
 
 use crate::failure::{Exit, Failure};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::flag;
+use signal_hook::iterator::Signals;
+use std::fs;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 
 /// Whether someone asked to stop.
 #[derive(Debug, Clone)]
@@ -16,18 +21,36 @@ impl Interrupt {
         Self { asked: Arc::new(AtomicBool::new(false)) }
     }
 
-    /// From now on the first SIGINT, SIGTERM or SIGHUP only asks.
+    /// From now on the first SIGINT, SIGTERM or SIGHUP only asks. A SIGHUP that is ignored, as `nohup` has it, stays so.
     pub(crate) fn listen(&self) {
-        let asked = Arc::clone(&self.asked);
-        let handler = move || {
-            if asked.swap(true, Ordering::Relaxed) {
-                std::process::exit(Exit::Interrupted as i32);
+        let hangup = (!is_ignored(SIGHUP)).then_some(SIGHUP);
+        let signals: Vec<i32> = [SIGINT, SIGTERM].into_iter().chain(hangup).collect();
+        // Where no thread is to be had to say a word, the signals still count.
+        if self.in_a_thread(&signals).is_none() {
+            for signal in signals {
+                // In this order: the second one ends the program. It fails for signals alone that cannot be caught.
+                let asked = Arc::clone(&self.asked);
+                _ = flag::register_conditional_shutdown(signal, Exit::Interrupted as i32, asked);
+                _ = flag::register(signal, Arc::clone(&self.asked));
             }
-            // Progress bars redraw over this line at worst.
-            eprintln!("\nstopping after what is being measured now; again to stop at once");
+        }
+    }
+
+    fn in_a_thread(&self, signals: &[i32]) -> Option<()> {
+        let asked = Arc::clone(&self.asked);
+        let (begin, begun) = std::sync::mpsc::channel::<Signals>();
+        let wait = move || {
+            let Ok(mut signals) = begun.recv() else { return };
+            for _ in signals.forever() {
+                if asked.swap(true, Ordering::Relaxed) {
+                    std::process::exit(Exit::Interrupted as i32);
+                }
+                // Progress bars redraw over this line at worst.
+                eprintln!("\nstopping after what is being measured now; again to stop at once");
+            }
         };
-        // It fails only if a handler is there already, which would be ours.
-        _ = ctrlc::set_handler(handler);
+        thread::Builder::new().name("signals".to_owned()).spawn(wait).ok()?;
+        begin.send(Signals::new(signals).ok()?).ok()
     }
 
     /// Whether to stop.
@@ -39,4 +62,12 @@ impl Interrupt {
     pub(crate) fn check(&self) -> Result<(), Failure> {
         if self.asked() { Err(Failure::Interrupted(String::new())) } else { Ok(()) }
     }
+}
+
+/// Whether this process was started with a signal ignored; `false` where the system does not say.
+fn is_ignored(signal: i32) -> bool {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
 }

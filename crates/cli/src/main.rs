@@ -24,6 +24,7 @@ mod set_aside;
 mod shard;
 mod table;
 mod text;
+mod workers;
 
 use args::Args;
 use clap::Parser;

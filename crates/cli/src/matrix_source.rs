@@ -2,10 +2,12 @@
 
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::text::{counted, grouped};
+use crate::text::{counted, grouped, shown};
 use sparsight::matrix::gallery::{self, Recipe};
 use sparsight::matrix::io::{self, PatternValues, ReadOptions};
 use sparsight::matrix::{Csr, Scalar};
+use std::collections::HashSet;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// Ends of the names of files that hold a matrix; the longer ones first, they are cut off names.
@@ -32,7 +34,8 @@ impl MatrixSource {
         Ok(Self::File(text.into()))
     }
 
-    /// All matrices that `paths` name: folders are replaced by the matrices below them, in order.
+    /// All matrices that `paths` name: folders are replaced by the matrices below them, in order, each file and each
+    /// folder once however many links lead to it.
     ///
     /// # Errors
     /// If a folder cannot be read or holds no matrix.
@@ -42,7 +45,7 @@ impl MatrixSource {
             match Self::named(path)? {
                 Self::File(folder) if folder.is_dir() => {
                     let before = all.len();
-                    collect(&folder, &mut all)?;
+                    Walk { seen: HashSet::new(), found: &mut all }.collect(&folder)?;
                     if all.len() == before {
                         let text = format!("{}: there is no matrix in this folder", folder.display());
                         return Err(Failure::input(text).hinted(FILES));
@@ -57,7 +60,7 @@ impl MatrixSource {
     /// As people call it: the file's name, or the recipe as it was written.
     pub(crate) fn title(&self) -> String {
         match self {
-            Self::File(path) => path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned(),
+            Self::File(path) => shown(&path.file_name().unwrap_or(path.as_os_str()).to_string_lossy()),
             Self::Gallery { written, .. } => written.clone(),
         }
     }
@@ -126,21 +129,38 @@ impl MatrixSource {
 const FILES: &str = "a matrix is a file .mtx, .mtx.gz, .npz or .tar.gz, or gallery:NAME; `sparsight gallery` \
                      lists the names";
 
-/// Adds the matrices below `folder`, by name.
-fn collect(folder: &Path, all: &mut Vec<MatrixSource>) -> Result<(), Failure> {
-    let unreadable = |e: std::io::Error| Failure::input(format!("{}: {e}", folder.display()));
-    let mut entries = std::fs::read_dir(folder)
-        .and_then(|entries| entries.map(|e| e.map(|e| e.path())).collect::<Result<Vec<_>, _>>())
-        .map_err(unreadable)?;
-    entries.sort();
-    for path in entries {
-        if path.is_dir() {
-            collect(&path, all)?;
-        } else if ENDINGS.iter().any(|end| path.to_string_lossy().ends_with(end)) {
-            all.push(MatrixSource::File(path));
+/// A walk through a folder.
+struct Walk<'a> {
+    /// Files and folders met, as the file system tells them apart: device and inode.
+    seen: HashSet<(u64, u64)>,
+    found: &'a mut Vec<MatrixSource>,
+}
+
+impl Walk<'_> {
+    /// Adds the matrices below `folder`, by name.
+    fn collect(&mut self, folder: &Path) -> Result<(), Failure> {
+        if !self.is_new(folder) {
+            return Ok(());
         }
+        let unreadable = |e: std::io::Error| Failure::input(format!("{}: {e}", folder.display()));
+        let mut entries = std::fs::read_dir(folder)
+            .and_then(|entries| entries.map(|e| e.map(|e| e.path())).collect::<Result<Vec<_>, _>>())
+            .map_err(unreadable)?;
+        entries.sort();
+        for path in entries {
+            if path.is_dir() {
+                self.collect(&path)?;
+            } else if ENDINGS.iter().any(|end| path.to_string_lossy().ends_with(end)) && self.is_new(&path) {
+                self.found.push(MatrixSource::File(path));
+            }
+        }
+        Ok(())
     }
-    Ok(())
+
+    /// Whether this is met for the first time. What cannot be looked at is: reading it will say why.
+    fn is_new(&mut self, path: &Path) -> bool {
+        path.metadata().map_or(true, |file| self.seen.insert((file.dev(), file.ino())))
+    }
 }
 
 #[cfg(test)]
@@ -166,6 +186,19 @@ mod tests {
         let batch = MatrixSource::batch(&[dir.path().display().to_string()]).unwrap();
         let names: Vec<String> = batch.iter().map(MatrixSource::title).collect();
         assert_eq!(names, ["a.npz", "c.mtx.gz", "z.mtx"]);
+        let link =
+            |to: &str, name: &str| std::os::unix::fs::symlink(dir.path().join(to), dir.path().join(name));
+        for (to, name) in [(".", "b/up"), (".", "y"), ("z.mtx", "b/d.mtx"), ("gone.mtx", "w.mtx")] {
+            link(to, name).unwrap();
+        }
+        std::fs::hard_link(dir.path().join("a.npz"), dir.path().join("b/e.npz")).unwrap();
+        let batch = MatrixSource::batch(&[dir.path().display().to_string()]).unwrap();
+        let names: Vec<String> = batch.iter().map(MatrixSource::title).collect();
+        assert_eq!(
+            names,
+            ["a.npz", "c.mtx.gz", "d.mtx", "w.mtx"],
+            "each file once, the first link that leads to it"
+        );
         let empty = tempfile::tempdir().unwrap();
         assert!(MatrixSource::batch(&[empty.path().display().to_string()]).is_err());
     }

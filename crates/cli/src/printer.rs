@@ -3,6 +3,7 @@
 use crate::args::{ColorWhen, Global};
 use crate::failure::Failure;
 use crate::progress::{Bars, Progress, Shown};
+use crate::text::shown_lines;
 use anstyle::{AnsiColor, Style};
 use sparsight::answer::Answer;
 use std::fmt::Display;
@@ -75,21 +76,21 @@ impl Printer {
     /// Something worth knowing, on stderr; `-q` hides it.
     pub(crate) fn note(&self, text: impl Display) {
         if !self.quiet {
-            self.to_stderr(&text);
+            self.to_stderr(&shown_lines(&text.to_string()));
         }
     }
 
     /// Something worth knowing for those who asked with `-v`.
     pub(crate) fn detail(&self, text: impl Display) {
         if self.verbose {
-            self.to_stderr(&format!("{DIM}{text}{DIM:#}"));
+            self.to_stderr(&format!("{DIM}{}{DIM:#}", shown_lines(&text.to_string())));
         }
     }
 
     /// Something that may be wrong; `-q` hides it.
     pub(crate) fn warning(&self, text: impl Display) {
         if !self.quiet {
-            self.to_stderr(&format!("{WARNING}warning:{WARNING:#} {text}"));
+            self.to_stderr(&format!("{WARNING}warning:{WARNING:#} {}", shown_lines(&text.to_string())));
         }
     }
 
@@ -100,9 +101,9 @@ impl Printer {
             Failure::Interrupted(kept) if kept.is_empty() => self.to_stderr(&"interrupted"),
             Failure::Interrupted(kept) => self.to_stderr(&format!("interrupted: {kept}")),
             Failure::Reported { message, hint, .. } => {
-                self.to_stderr(&format!("{ERROR}error:{ERROR:#} {message}"));
+                self.to_stderr(&format!("{ERROR}error:{ERROR:#} {}", shown_lines(message)));
                 if let Some(hint) = hint {
-                    self.to_stderr(&format!("\n{HINT}hint:{HINT:#} {hint}"));
+                    self.to_stderr(&format!("\n{HINT}hint:{HINT:#} {}", shown_lines(hint)));
                 }
             }
         }

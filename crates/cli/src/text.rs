@@ -1,10 +1,33 @@
-//! Numbers as people read them.
+//! Numbers and names as people read them.
 
 use crate::device_choice::described;
 use crate::printer::BOLD;
 use sparsight::Profile;
 use sparsight::kernels::Candidate;
 use sparsight::matrix::{Dtype, Features, Seconds};
+
+/// A name that comes from elsewhere, in one line that does nothing but show it: what would move a cursor, change a colour
+/// or turn the direction of writing is written as in a string of Rust.
+pub(crate) fn shown(name: &str) -> String {
+    name.chars().map(|c| if acts(c) { c.escape_debug().to_string() } else { c.to_string() }).collect()
+}
+
+/// The same for text of several lines; a line that does not begin with a blank is set in, so that it cannot pass for one of
+/// ours.
+pub(crate) fn shown_lines(text: &str) -> String {
+    let mut lines = text.lines();
+    let mut out = shown(lines.next().unwrap_or_default());
+    for line in lines {
+        out += if line.starts_with(' ') { "\n" } else { "\n    " };
+        out += &shown(line);
+    }
+    out
+}
+
+/// Whether a terminal does something else with it than showing it.
+fn acts(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
 
 /// `1234567` as `1,234,567`.
 pub(crate) fn grouped(count: u64) -> String {
@@ -90,6 +113,13 @@ pub(crate) fn heading(profile: &Profile, dtype: Dtype) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_comes_from_elsewhere_is_shown_and_does_nothing() {
+        assert_eq!(shown("a\u{1b}[2J\nerror: \u{202e}b é"), "a\\u{1b}[2J\\nerror: \\u{202e}b é");
+        assert_eq!(shown_lines("one\nerror: two\n  three\u{7}"), "one\n    error: two\n  three\\u{7}");
+        assert_eq!(shown_lines(""), "");
+    }
 
     #[test]
     fn numbers_are_grouped_by_three() {

@@ -9,6 +9,7 @@
 pub mod gallery;
 pub mod io;
 
+mod available_memory;
 mod columns;
 mod diagonals;
 mod entry_numbers;
@@ -26,6 +27,7 @@ mod sell_sizes;
 mod strips;
 mod units;
 
+pub use available_memory::available_memory;
 pub use entry_numbers::{numbered, replace_values};
 pub use features::{Features, Locality};
 pub use formats::{

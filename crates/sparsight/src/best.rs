@@ -16,8 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 impl Profile {
     /// Learned models that know a kernel in a value type, with their cross-validated error (the mean of
-    /// `|ln(predicted / measured)|`, over all value types), least first. An error that was not recorded is infinite. Reads
-    /// none of them.
+    /// `|ln(predicted / measured)|`, over all value types), least first. Reads none of them.
     pub fn learned_models(&self, kernel: Kernel, dtype: Dtype) -> Vec<(ModelName, f64)> {
         let mut known: Vec<(ModelName, f64)> = registry::learned()
             .filter_map(|(model, _)| Some((model, self.models.known(model)?.error(kernel, dtype)?)))

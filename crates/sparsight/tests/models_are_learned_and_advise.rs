@@ -27,7 +27,7 @@ fn with_log_error(profile: &Profile, kernel: Kernel, errors: [(ModelName, f64); 
     let mut changed = profile.clone();
     for (model, error) in errors {
         let learned = changed.models.index.models.get_mut(&model.to_string()).unwrap();
-        learned.known.as_mut().unwrap().log_errors.insert(kernel, Some(error));
+        learned.known.as_mut().unwrap().log_errors.insert(kernel, error);
     }
     changed
 }

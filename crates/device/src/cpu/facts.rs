@@ -31,11 +31,6 @@ pub(super) fn read(threads: usize) -> DeviceFacts {
     }
 }
 
-/// Memory that can be taken now without swapping; `None` where the system does not say.
-pub(super) fn available_memory() -> Option<Bytes> {
-    memory(&fs::read_to_string("/proc/meminfo").ok()?, "MemAvailable")
-}
-
 /// Last-level caches of all CPUs together: a processor of several dies has one a die.
 pub(super) fn all_last_level_caches() -> Bytes {
     let Ok(cpus) = fs::read_dir(CPUS) else { return ASSUMED };
@@ -99,8 +94,8 @@ mod tests {
         let cpuinfo = "processor\t: 0\nmodel name\t: Some CPU @ 3.0 GHz\nmodel name\t: other\n";
         assert_eq!(field(cpuinfo, "model name"), Some("Some CPU @ 3.0 GHz"));
         assert_eq!(field("processor\t: 0\n", "model name"), None);
-        let meminfo = "MemTotal:       24684096 kB\nMemAvailable:       1024 kB\n";
-        assert_eq!(memory(meminfo, "MemAvailable"), Some(Bytes(1 << 20)));
+        let meminfo = "MemTotal:       24684096 kB\nMemFree:       1024 kB\n";
+        assert_eq!(memory(meminfo, "MemTotal"), Some(Bytes(24_684_096 << 10)));
         assert_eq!(memory("", "MemTotal"), None);
         assert_eq!(size("32768K"), Some(Bytes(32 << 20)));
         assert_eq!((size("8M"), size("12"), size("x")), (Some(Bytes(8 << 20)), Some(Bytes(12)), None));

@@ -16,7 +16,7 @@ use operand::CpuOperand;
 use partitioned::CpuPartitioned;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use sparsight_kernels::{BenchmarkMatrix, DeviceFacts, Format};
-use sparsight_matrix::{Bytes, Csr, Limits, Scalar, Seconds};
+use sparsight_matrix::{Bytes, Csr, Limits, Scalar, Seconds, available_memory};
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
@@ -135,7 +135,7 @@ impl<T: Scalar> Device<T> for Cpu {
     }
 
     fn limits(&self) -> Limits {
-        Limits::with_memory(facts::available_memory().unwrap_or(Bytes(u64::MAX)))
+        Limits::with_memory(available_memory().unwrap_or(Bytes(u64::MAX)))
     }
 
     /// CSR is copied, not converted: `preparation().convert` is 0 then.

@@ -11,10 +11,13 @@
 //! Memory: an entry of the finished matrix is held once as a triplet and once finished, for `f64` 16 + 12 bytes,
 //! 2.3 times the matrix. Triplets go before rows are sorted.
 
+use super::ReadError;
+use super::memory::Budget;
 use super::rows::{self, Merge};
-use crate::{Csr, CsrError, Scalar};
+use crate::{Csr, Scalar};
 use rayon::prelude::*;
 use std::ops::Range;
+use std::path::Path;
 
 /// What an entry carries beside its place: a value, or nothing in a pattern.
 pub(crate) trait Payload: Copy + Default + Send + Sync {
@@ -146,18 +149,20 @@ pub(crate) fn finished_bytes<T: Scalar>(nrows: u64, entries: u64) -> u128 {
 /// The matrix of all `chunks`, which are in the order of the file, and the number of duplicates.
 ///
 /// # Errors
-/// As [`Csr::try_new`]; indices in range leave only too many columns.
+/// [`ReadError::Memory`] if the system does not give the memory; as [`Csr::try_new`], of which indices in range leave only
+/// too many columns.
 pub(crate) fn assemble<T: Scalar, V: Payload>(
     (nrows, ncols): (usize, usize),
     buckets: Buckets,
     chunks: Vec<Chunk<V>>,
     value: impl Fn(&Entry<V>) -> T + Sync,
     merge: Merge,
-) -> Result<(Csr<T>, u64), CsrError> {
+    (path, budget): (&Path, Budget),
+) -> Result<(Csr<T>, u64), ReadError> {
     let total = chunks.iter().map(Chunk::len).sum();
-    let mut row_ptr = vec![0_u64; nrows + 1];
-    let mut col_idx = vec![0_u32; total];
-    let mut values = vec![T::default(); total];
+    let mut row_ptr: Vec<u64> = budget.zeroed(path, nrows + 1)?;
+    let mut col_idx: Vec<u32> = budget.zeroed(path, total)?;
+    let mut values: Vec<T> = budget.zeroed(path, total)?;
     let mut tasks = Vec::with_capacity(buckets.count());
     {
         let (mut ends, mut cols, mut vals) = (&mut row_ptr[1..], &mut col_idx[..], &mut values[..]);
@@ -192,6 +197,8 @@ pub(crate) fn assemble<T: Scalar, V: Payload>(
         }
     });
     drop(chunks);
-    let duplicates = rows::sort_and_merge(&mut row_ptr, &mut col_idx, &mut values, merge);
-    Ok((Csr::try_new(nrows, ncols, row_ptr, col_idx, values)?, duplicates))
+    let merged = rows::sort_and_merge(&mut row_ptr, &mut col_idx, &mut values, merge);
+    let duplicates = merged.map_err(|place| ReadError::infinite_sum(path, place))?;
+    let structure = |cause| ReadError::Structure { path: path.to_owned(), cause };
+    Ok((Csr::try_new(nrows, ncols, row_ptr, col_idx, values).map_err(structure)?, duplicates))
 }

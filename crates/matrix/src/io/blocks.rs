@@ -2,8 +2,8 @@
 
 use super::ReadError;
 use std::borrow::Cow;
-use std::io::Read;
-use std::sync::mpsc::{Receiver, SyncSender};
+use std::io::{self, Read};
+use std::sync::mpsc::Receiver;
 use std::sync::{Mutex, PoisonError};
 
 /// Bytes of a block: text and triplets of one block stay in a core's second-level cache of 1 to 2 MiB. It is
@@ -22,7 +22,7 @@ pub(crate) struct Block<'a> {
     pub(crate) consumed: u64,
 }
 
-/// A block on its way from the thread that decompresses.
+/// A block before it has a number.
 pub(crate) struct Piece {
     bytes: Vec<u8>,
     cut: bool,
@@ -31,8 +31,10 @@ pub(crate) struct Piece {
 
 /// Where blocks come from.
 pub(crate) enum Blocks<'a> {
-    /// Bytes that are all there: a mapped file.
+    /// Bytes that are all there.
     Slice(Mutex<SliceCursor<'a>>),
+    /// A file, or compressed text where no thread could be had for it: whoever asks reads.
+    Reader(Mutex<ReaderCursor<'a>>),
     /// A thread that decompresses.
     Queue(Mutex<QueueCursor>),
 }
@@ -40,6 +42,11 @@ pub(crate) enum Blocks<'a> {
 pub(crate) struct SliceCursor<'a> {
     bytes: &'a [u8],
     at: usize,
+    next: usize,
+}
+
+pub(crate) struct ReaderCursor<'a> {
+    pieces: Box<dyn Iterator<Item = Result<Piece, ReadError>> + Send + 'a>,
     next: usize,
 }
 
@@ -53,6 +60,10 @@ impl<'a> Blocks<'a> {
         Self::Slice(Mutex::new(SliceCursor { bytes, at: 0, next: 0 }))
     }
 
+    pub(crate) fn of_pieces(pieces: impl Iterator<Item = Result<Piece, ReadError>> + Send + 'a) -> Self {
+        Self::Reader(Mutex::new(ReaderCursor { pieces: Box::new(pieces), next: 0 }))
+    }
+
     pub(crate) fn of_queue(pieces: Receiver<Result<Piece, ReadError>>) -> Self {
         Self::Queue(Mutex::new(QueueCursor { pieces, next: 0 }))
     }
@@ -64,6 +75,10 @@ impl<'a> Blocks<'a> {
     pub(crate) fn next(&self) -> Result<Option<Block<'a>>, (usize, ReadError)> {
         match self {
             Self::Slice(cursor) => Ok(cursor.lock().unwrap_or_else(PoisonError::into_inner).next()),
+            Self::Reader(cursor) => {
+                let cursor = &mut *cursor.lock().unwrap_or_else(PoisonError::into_inner);
+                numbered(cursor.pieces.next(), &mut cursor.next)
+            }
             Self::Queue(cursor) => cursor.lock().unwrap_or_else(PoisonError::into_inner).next(),
         }
     }
@@ -91,46 +106,66 @@ impl<'a> SliceCursor<'a> {
 
 impl QueueCursor {
     fn next<'a>(&mut self) -> Result<Option<Block<'a>>, (usize, ReadError)> {
-        let index = self.next;
-        match self.pieces.recv() {
-            Err(_) => Ok(None),
-            Ok(Err(error)) => Err((index, error)),
-            Ok(Ok(Piece { bytes, cut, consumed })) => {
-                self.next += 1;
-                Ok(Some(Block { index, bytes: Cow::Owned(bytes), cut, consumed }))
-            }
+        // A sender that is gone has sent all.
+        numbered(self.pieces.recv().ok(), &mut self.next)
+    }
+}
+
+fn numbered<'a>(
+    piece: Option<Result<Piece, ReadError>>,
+    next: &mut usize,
+) -> Result<Option<Block<'a>>, (usize, ReadError)> {
+    let index = *next;
+    match piece {
+        None => Ok(None),
+        Some(Err(error)) => Err((index, error)),
+        Some(Ok(Piece { bytes, cut, consumed })) => {
+            *next += 1;
+            Ok(Some(Block { index, bytes: Cow::Owned(bytes), cut, consumed }))
         }
     }
 }
 
-/// Cuts `reader` into pieces and sends them until it ends, fails or nobody listens any more.
-pub(crate) fn send_pieces(
-    mut reader: impl Read,
-    consumed: impl Fn() -> u64,
-    fail: impl FnOnce(std::io::Error) -> ReadError,
-    queue: &SyncSender<Result<Piece, ReadError>>,
-) {
-    let mut rest = Vec::new();
-    loop {
+/// Text cut into pieces as it is read.
+pub(crate) struct Pieces<R, C, F> {
+    reader: R,
+    /// Bytes of the file consumed so far, compressed if it is.
+    consumed: C,
+    fail: F,
+    /// The beginning of the line that the last piece ended before.
+    rest: Vec<u8>,
+    ended: bool,
+}
+
+impl<R: Read, C: Fn() -> u64, F: Fn(io::Error) -> ReadError> Pieces<R, C, F> {
+    pub(crate) fn new(reader: R, consumed: C, fail: F) -> Self {
+        Self { reader, consumed, fail, rest: Vec::new(), ended: false }
+    }
+}
+
+impl<R: Read, C: Fn() -> u64, F: Fn(io::Error) -> ReadError> Iterator for Pieces<R, C, F> {
+    type Item = Result<Piece, ReadError>;
+
+    /// The next piece; after the last, an error, or a line that is longer than a block, nothing.
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.ended {
+            return None;
+        }
         let mut bytes = Vec::with_capacity(BLOCK);
-        bytes.append(&mut rest);
+        bytes.append(&mut self.rest);
         let room = (BLOCK - bytes.len()) as u64;
-        if let Err(error) = reader.by_ref().take(room).read_to_end(&mut bytes) {
-            // Nobody listening is no error: the receiver has stopped for a reason of its own.
-            let _ = queue.send(Err(fail(error)));
-            return;
+        if let Err(error) = self.reader.by_ref().take(room).read_to_end(&mut bytes) {
+            self.ended = true;
+            return Some(Err((self.fail)(error)));
         }
         let full = bytes.len() == BLOCK;
         let newline = bytes.iter().rposition(|&b| b == b'\n');
         match newline {
-            Some(newline) if full => rest = bytes.split_off(newline + 1),
-            _ if bytes.is_empty() => return,
-            _ => {}
+            Some(newline) if full => self.rest = bytes.split_off(newline + 1),
+            _ if bytes.is_empty() => return None,
+            _ => self.ended = true,
         }
-        let cut = full && newline.is_none();
-        if queue.send(Ok(Piece { bytes, cut, consumed: consumed() })).is_err() || cut {
-            return;
-        }
+        Some(Ok(Piece { bytes, cut: full && newline.is_none(), consumed: (self.consumed)() }))
     }
 }
 
@@ -154,9 +189,11 @@ mod tests {
         for text in [vec![], b"one\ntwo".to_vec(), b"12345678\n".repeat(300_000), vec![b'x'; BLOCK + 1]] {
             let (all, cuts) = collect(&Blocks::of_slice(&text));
             let (send, receive) = sync_channel(1000);
-            send_pieces(&text[..], || 0, |_| unreachable!(), &send);
+            let pieces = || Pieces::new(&text[..], || 0, |_| unreachable!());
+            pieces().for_each(|piece| send.send(piece).unwrap());
             drop(send);
             assert_eq!((all.clone(), cuts.clone()), collect(&Blocks::of_queue(receive)));
+            assert_eq!((all.clone(), cuts.clone()), collect(&Blocks::of_pieces(pieces())));
             if cuts.last() == Some(&true) {
                 assert_eq!(
                     (all.len(), cuts.len()),

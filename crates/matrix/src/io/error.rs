@@ -1,10 +1,11 @@
 //! Why a file could not be read, with the place where that shows.
 
+use super::rows::InfiniteSum;
 use super::{MatrixMarketFault, NpzFault};
 use crate::{Bytes, CsrError};
 use std::fmt;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 /// Why a file could not be read. Prints as one line that starts with the place, `a.mtx:1042:7: ...`;
@@ -66,6 +67,16 @@ pub enum ReadError {
         /// What.
         fault: NpzFault,
     },
+    /// Finite values that are stored for one place add up to one that is not.
+    #[error("{}: the values stored for row {row}, column {column} add up to no finite number", path.display())]
+    InfiniteSum {
+        /// The file.
+        path: PathBuf,
+        /// Row, counted from 1.
+        row: u64,
+        /// Column, counted from 1.
+        column: u64,
+    },
     /// The arrays read are no matrix.
     #[error("{}: {cause}", path.display())]
     Structure {
@@ -77,6 +88,11 @@ pub enum ReadError {
 }
 
 impl ReadError {
+    pub(super) fn infinite_sum(path: &Path, place: InfiniteSum) -> Self {
+        let (row, column) = (u64::from(place.row) + 1, u64::from(place.col) + 1);
+        Self::InfiniteSum { path: path.to_owned(), row, column }
+    }
+
     /// What the user may do about it, for the program to print apart.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
@@ -85,6 +101,7 @@ impl ReadError {
             Self::Damaged { .. } => Some("download or copy the file again"),
             Self::UnknownKind { .. } => Some("unpack the file, or rename it to what it is"),
             Self::NoMatrix { .. } => Some("the Matrix Market download of a collection holds NAME/NAME.mtx"),
+            Self::InfiniteSum { .. } => Some("f64 holds values up to 1.8e308, f32 up to 3.4e38"),
             Self::Io { .. } | Self::Memory { .. } | Self::Structure { .. } => None,
         }
     }

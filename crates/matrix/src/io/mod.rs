@@ -2,10 +2,10 @@
 //! `.tgz`) and `scipy.sparse.save_npz` (`.npz`), all into [`Csr`](crate::Csr).
 //!
 //! ```text
-//! .mtx      mapped --------------------- blocks of lines --+
+//! .mtx      whoever asks reads ---------- blocks of lines --+
 //! .mtx.gz   a thread decompresses ------- blocks of lines --+-> triplets -> Csr      every thread of the pool
 //! .tar.gz   a thread decompresses, finds NAME/NAME.mtx -----+
-//! .npz      mapped -> arrays of the archive ----------------+
+//! .npz      arrays of the archive --------------------------+
 //! ```
 //! Reading uses the threads of the current rayon pool and gives the same matrix with any number of them. It
 //! needs at most three times the memory of the finished matrix, and trusts no count in a file: what the file
@@ -15,6 +15,7 @@
 
 mod assemble;
 mod blocks;
+mod counted;
 mod error;
 mod gzip;
 mod matrix_market;
@@ -25,6 +26,7 @@ mod pattern_values;
 mod rows;
 mod stored;
 mod suitesparse_tar;
+mod tar_members;
 
 pub use error::{Place, ReadError};
 pub use matrix_market::{Found, MatrixMarketFault};
@@ -33,16 +35,17 @@ pub use options::{PatternValues, Progress, ReadOptions};
 pub use stored::{Field, Layout, Loaded, Stored, Symmetry};
 
 use crate::{Bytes, Scalar};
-use blocks::Blocks;
-use memmap2::Mmap;
-use std::fs::File;
+use blocks::{Blocks, Pieces};
+use counted::Counted;
+use std::fs::{self, File, Metadata};
+use std::io::{self, BufReader, Cursor, ErrorKind};
 use std::path::Path;
 
 /// The matrix in a file. The end of the name, in any case, says what the file is: `.mtx`, `.mtx.gz`,
 /// `.tar.gz` or `.tgz`, `.npz`.
 ///
-/// O(nnz) work on the threads of the current rayon pool; at most three times the memory of the matrix. The file
-/// is mapped: a program that cuts it short during the read may end this one with a bus error.
+/// O(nnz) work on the threads of the current rayon pool; at most three times the memory of the matrix. The file is read
+/// and not mapped: a program that cuts it short meanwhile causes an error here and nothing worse.
 ///
 /// # Errors
 /// [`ReadError`] names the place of the first fault, and whatever stops the system from reading the file.
@@ -58,13 +61,18 @@ pub fn read<T: Scalar>(path: &Path, options: &ReadOptions<'_>) -> Result<Loaded<
     let name = path.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
     let ends_with = |ending: &str| name.ends_with(ending);
     if ends_with(".mtx") {
-        map(path, |bytes| read_matrix_market(bytes, path, options))
+        let (file, total) = open(path)?;
+        let (file, count) = Counted::new(file);
+        let fail = |cause| ReadError::Io { path: path.to_owned(), cause };
+        let pieces = Pieces::new(file, move || count.get(), fail);
+        matrix_market::read(&Blocks::of_pieces(pieces), total, path, options)
     } else if ends_with(".mtx.gz") {
         gzip::read(path, options)
     } else if ends_with(".tar.gz") || ends_with(".tgz") {
         suitesparse_tar::read(path, options)
     } else if ends_with(".npz") {
-        map(path, |bytes| read_npz(bytes, path, options))
+        let (file, total) = open(path)?;
+        npz::read(BufReader::with_capacity(1 << 18, file), total, path, options)
     } else {
         Err(ReadError::UnknownKind { path: path.to_owned() })
     }
@@ -104,18 +112,21 @@ pub fn read_npz<T: Scalar>(
     name: &Path,
     options: &ReadOptions<'_>,
 ) -> Result<Loaded<T>, ReadError> {
-    npz::read(bytes, name, options)
+    npz::read(Cursor::new(bytes), Bytes(bytes.len() as u64), name, options)
 }
 
-fn map<R>(path: &Path, use_bytes: impl FnOnce(&[u8]) -> Result<R, ReadError>) -> Result<R, ReadError> {
+/// A regular file, and how long it is. Whatever else has a name, a pipe or a device, may never end.
+fn open(path: &Path) -> Result<(File, Bytes), ReadError> {
     let fail = |cause| ReadError::Io { path: path.to_owned(), cause };
+    let is_regular = |metadata: &Metadata| match metadata.file_type() {
+        kind if kind.is_file() => Ok(()),
+        kind if kind.is_dir() => Err(fail(ErrorKind::IsADirectory.into())),
+        _ => Err(fail(io::Error::new(ErrorKind::InvalidInput, "not a regular file"))),
+    };
+    // Looked at before it is opened, which may take for ever, and again after, since it may be another one by then.
+    is_regular(&fs::metadata(path).map_err(fail)?)?;
     let file = File::open(path).map_err(fail)?;
-    if file.metadata().map_err(fail)?.is_dir() {
-        return Err(fail(std::io::ErrorKind::IsADirectory.into()));
-    }
-    // SAFETY: the map is read only and does not outlive this call. Another program that changes the file
-    // meanwhile can change the bytes seen, which are checked one by one and never relied on twice, or end this
-    // program with a bus error, which the documentation of `read` says.
-    let bytes = unsafe { Mmap::map(&file) }.map_err(fail)?;
-    use_bytes(&bytes)
+    let metadata = file.metadata().map_err(fail)?;
+    is_regular(&metadata)?;
+    Ok((file, Bytes(metadata.len())))
 }

@@ -11,8 +11,8 @@ pub struct ReadOptions<'a> {
     /// Called after each block of the file, by whichever thread finished it; `done` never decreases from
     /// one call to the next, and calls never overlap.
     pub progress: Option<&'a (dyn Fn(Progress) + Sync)>,
-    /// The most memory that reading may take, mapped file not counted. `None`: what the system says is
-    /// available (`MemAvailable` on Linux, no limit elsewhere).
+    /// The most memory that reading may take. `None`: [`available_memory`](crate::available_memory), no limit where the
+    /// system does not say.
     pub memory: Option<Bytes>,
 }
 

@@ -23,16 +23,28 @@ const ENTRIES_PER_PIECE: usize = 1 << 16;
 struct Shortened {
     row: usize,
     len: u64,
+    /// The first column whose entries add up to no finite number.
+    infinite: Option<u32>,
+}
+
+/// A place, counted from 0, whose entries add up to no finite number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct InfiniteSum {
+    pub(crate) row: u32,
+    pub(crate) col: u32,
 }
 
 /// Sorts and merges every row. `row_ptr`: `nrows + 1` offsets that never decrease, from 0 to the length of
 /// `col_idx` and `values`; all three are cut to what is left. Gives the number of entries merged away.
+///
+/// # Errors
+/// The first place whose finite values add up to one that is not.
 pub(crate) fn sort_and_merge<T: Scalar>(
     row_ptr: &mut [u64],
     col_idx: &mut Vec<u32>,
     values: &mut Vec<T>,
     merge: Merge,
-) -> u64 {
+) -> Result<u64, InfiniteSum> {
     let mut pieces = Vec::new();
     {
         let (mut cols, mut vals) = (col_idx.as_mut_slice(), values.as_mut_slice());
@@ -60,14 +72,20 @@ pub(crate) fn sort_and_merge<T: Scalar>(
                 }
                 let len = sort_row(cols, vals, &mut scratch, merge);
                 if len < cols.len() {
-                    shortened.push(Shortened { row, len: len as u64 });
+                    let infinite = vals[..len].iter().position(|value| !value.to_f64().is_finite());
+                    let infinite = infinite.map(|at| cols[at]);
+                    shortened.push(Shortened { row, len: len as u64, infinite });
                 }
             }
             shortened
         })
         .collect();
     let shortened: Vec<Shortened> = shortened.into_iter().flatten().collect();
-    close_gaps(row_ptr, col_idx, values, &shortened)
+    let infinite = shortened.iter().find_map(|s| Some(InfiniteSum { row: s.row as u32, col: s.infinite? }));
+    match infinite {
+        Some(place) => Err(place),
+        None => Ok(close_gaps(row_ptr, col_idx, values, &shortened)),
+    }
 }
 
 /// Sorts one row and merges its duplicates to the front; gives the entries left.
@@ -123,14 +141,22 @@ mod tests {
         let mut cols = vec![2, 0, 2, 1, 1, 1, 5];
         let mut vals = vec![1.0, 2.0, 4.0, 1.0, 2.0, 3.0, 9.0];
         let merged = sort_and_merge(&mut row_ptr, &mut cols, &mut vals, Merge::Sum);
-        assert_eq!(merged, 3);
+        assert_eq!(merged, Ok(3));
         assert_eq!((row_ptr, cols, vals), (vec![0, 2, 2, 3, 4], vec![0, 2, 1, 5], vec![2.0, 5.0, 6.0, 9.0]));
     }
 
     #[test]
     fn keeping_merges_places_and_not_values() {
         let (mut row_ptr, mut cols, mut vals) = (vec![0, 3], vec![4, 1, 4], vec![0.5_f32, 0.25, 0.5]);
-        assert_eq!(sort_and_merge(&mut row_ptr, &mut cols, &mut vals, Merge::Keep), 1);
+        assert_eq!(sort_and_merge(&mut row_ptr, &mut cols, &mut vals, Merge::Keep), Ok(1));
         assert_eq!((row_ptr, cols, vals), (vec![0, 2], vec![1, 4], vec![0.25, 0.5]));
+    }
+
+    #[test]
+    fn finite_values_whose_sum_is_not_are_refused_with_the_first_place() {
+        let (mut row_ptr, mut cols) = (vec![0, 1, 5, 7], vec![9, 2, 1, 2, 1, 0, 0]);
+        let mut vals = vec![1.0, 1e308, -1e308, 1e308, -1e308, f64::MAX, f64::MAX];
+        let merged = sort_and_merge(&mut row_ptr, &mut cols, &mut vals, Merge::Sum);
+        assert_eq!(merged, Err(InfiniteSum { row: 1, col: 1 }));
     }
 }

@@ -3,79 +3,69 @@
 //! An archive that has been renamed is searched for its matrix: the largest `.mtx` file that is not an
 //! attachment (`NAME_b.mtx`, `NAME_coord.mtx`, ...) of another.
 
-use super::blocks::send_pieces;
-use super::gzip::{self, Queue};
+use super::gzip;
+use super::memory::Budget;
+use super::tar_members::Members;
 use super::{Loaded, ReadError, ReadOptions};
 use crate::Scalar;
+use std::collections::HashSet;
+use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering;
-use tar::Archive;
 
 /// Reads the matrix of an archive.
 pub(super) fn read<T: Scalar>(path: &Path, options: &ReadOptions<'_>) -> Result<Loaded<T>, ReadError> {
-    let member = find(path)?;
+    let wanted = find(path, options)?;
     let (decoder, count, total) = gzip::open(path)?;
-    let send = move |queue: &Queue| {
-        let mut archive = Archive::new(decoder);
-        let consumed = || count.load(Ordering::Relaxed);
-        let found = archive.entries().and_then(|mut entries| {
-            entries
-                .find_map(|entry| match entry {
-                    Ok(entry) => entry.path().is_ok_and(|p| p == member).then_some(Ok(entry)),
-                    Err(error) => Some(Err(error)),
-                })
-                .unwrap_or_else(|| Err(io::ErrorKind::UnexpectedEof.into()))
-        });
-        match found {
-            Ok(entry) => {
-                let size = entry.size();
-                send_pieces(Whole { entry, left: size }, consumed, gzip::damaged(path), queue);
-            }
-            Err(error) => {
-                // Nobody listening is no error: the receiver has stopped for a reason of its own.
-                let _ = queue.send(Err(gzip::damaged(path)(error)));
-            }
+    let damaged = gzip::damaged(path);
+    let mut members = Members::new(decoder);
+    while let Some(member) = members.next().map_err(&damaged)? {
+        if member.path == wanted {
+            let content = Whole { reader: members.into_content(), left: member.size };
+            return gzip::read_text(content, count, total, path, options);
         }
-    };
-    gzip::read_queue(send, total, path, options)
+    }
+    // It was there when the archive was looked through.
+    Err(damaged(io::ErrorKind::UnexpectedEof.into()))
 }
 
-/// A member of an archive whose early end is an error.
+/// The content of a member, whose early end is an error.
 struct Whole<R> {
-    entry: R,
+    reader: R,
     left: u64,
 }
 
 impl<R: io::Read> io::Read for Whole<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let n = self.entry.read(buffer)?;
-        if n == 0 && self.left > 0 && !buffer.is_empty() {
+        let room = self.left.min(buffer.len() as u64) as usize;
+        let n = self.reader.read(&mut buffer[..room])?;
+        if n == 0 && room > 0 {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
-        self.left = self.left.saturating_sub(n as u64);
+        self.left -= n as u64;
         Ok(n)
     }
 }
 
 /// The member that is the matrix. Stops at `NAME/NAME.mtx`, else looks through the whole archive.
-fn find(path: &Path) -> Result<PathBuf, ReadError> {
+fn find(path: &Path, options: &ReadOptions<'_>) -> Result<PathBuf, ReadError> {
     let (decoder, ..) = gzip::open(path)?;
-    let damaged = gzip::damaged(path);
-    let mut archive = Archive::new(decoder);
+    let budget = Budget::new(options);
+    let mut members = Members::new(decoder);
     let wanted = format!("{}.mtx", archive_stem(path));
-    let mut members: Vec<(PathBuf, u64)> = Vec::new();
-    for entry in archive.entries().map_err(&damaged)? {
-        let entry = entry.map_err(&damaged)?;
-        let Ok(member) = entry.path() else { continue };
-        if entry.header().entry_type().is_file() && member.extension().is_some_and(|e| e == "mtx") {
-            if member.file_name().is_some_and(|name| *name == *wanted) {
-                return Ok(member.into_owned());
+    let (mut matrices, mut held) = (Vec::new(), 0);
+    while let Some(member) = members.next().map_err(gzip::damaged(path))? {
+        if member.is_file && member.path.extension().is_some_and(|e| e == "mtx") {
+            if member.path.file_name().is_some_and(|name| *name == *wanted) {
+                return Ok(member.path);
             }
-            members.push((member.into_owned(), entry.size()));
+            // Its name, and its stem among those of all.
+            held += 2 * (member.path.as_os_str().len() + size_of::<(PathBuf, u64)>()) as u128;
+            budget.check(path, held)?;
+            matrices.push((member.path, member.size));
         }
     }
-    choose(&members).ok_or_else(|| ReadError::NoMatrix { path: path.to_owned() })
+    choose(&matrices).ok_or_else(|| ReadError::NoMatrix { path: path.to_owned() })
 }
 
 /// `NAME` of `NAME.tar.gz` or `NAME.tgz`.
@@ -87,10 +77,16 @@ fn archive_stem(path: &Path) -> String {
     name[..name.len() - ending.len()].to_owned()
 }
 
+/// The largest that is no attachment of another: a stem that begins as another one and goes on with `_`.
 fn choose(members: &[(PathBuf, u64)]) -> Option<PathBuf> {
-    let stem = |path: &Path| path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    let is_attachment =
-        |path: &Path| members.iter().any(|(other, _)| stem(path).starts_with(&format!("{}_", stem(other))));
+    fn stem(path: &Path) -> &[u8] {
+        path.file_stem().map_or(&[], OsStr::as_encoded_bytes)
+    }
+    let stems: HashSet<&[u8]> = members.iter().map(|(path, _)| stem(path)).collect();
+    let is_attachment = |path: &Path| {
+        let own = stem(path);
+        (0..own.len()).any(|at| own[at] == b'_' && stems.contains(&own[..at]))
+    };
     members
         .iter()
         .filter(|(path, _)| !is_attachment(path))
@@ -112,5 +108,14 @@ mod tests {
         let chosen = choose(&members(&[("one.mtx", 5), ("two.mtx", 7)]));
         assert_eq!(chosen, Some(PathBuf::from("two.mtx")));
         assert_eq!(choose(&[]), None);
+    }
+
+    #[test]
+    fn three_hundred_thousand_members_are_chosen_from_in_less_than_a_pass_over_all_pairs_would_take() {
+        let members: Vec<_> =
+            (0..300_000).map(|at| (PathBuf::from(format!("m/member_{at}.mtx")), at)).collect();
+        assert_eq!(choose(&members), Some(PathBuf::from("m/member_299999.mtx")));
+        let attached = [&members[..], &[(PathBuf::from("m/member.mtx"), 1)]].concat();
+        assert_eq!(choose(&attached), Some(PathBuf::from("m/member.mtx")));
     }
 }

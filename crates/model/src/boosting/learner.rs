@@ -48,9 +48,6 @@ impl Learner for Boosting {
             Some((matrix.inputs(&s.candidate, parts, facts), [response as f32], [s.weight() as f32]))
         };
         let mut taught: Vec<_> = samples.iter().zip(&measured).filter_map(row).collect();
-        let Some(first) = samples.first().filter(|_| !taught.is_empty()) else {
-            return Self { steps, trees: ScalarForest::default() };
-        };
         // The least weight of a leaf speaks of records: weights are brought to a mean of 1.
         let mean = taught.iter().map(|(_, _, [weight])| weight).sum::<f32>() / taught.len() as f32;
         for (_, _, [weight]) in &mut taught {
@@ -58,7 +55,7 @@ impl Learner for Boosting {
         }
         let rows: Vec<Row<'_>> =
             taught.iter().map(|(inputs, responses, weights)| Row { inputs, responses, weights }).collect();
-        Self { steps, trees: ScalarForest::grow(&rows, &growth(first.candidate.kernel)) }
+        Self { steps, trees: ScalarForest::grow(&rows, &growth(samples[0].candidate.kernel)) }
     }
 
     fn time_s(&self, candidate: &Candidate, features: &Features, facts: &DeviceFacts) -> Option<f64> {

@@ -42,10 +42,8 @@ pub struct LearnedKernel<L: Learner> {
     pub matrices: usize,
     /// Of held-out matrices, all block sizes and value types; of real ones alone where there are enough.
     pub error: Accuracy,
-    /// Mean of `|ln(predicted / measured)|` over the same: what methods are compared by. `None` in models that were
-    /// fitted before methods were.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub log_error: Option<f64>,
+    /// Mean of `|ln(predicted / measured)|` over the same: what methods are compared by.
+    pub log_error: f64,
     /// 90 % of `ln(measured / predicted)` of held-out matrices: nominal, since the model was fitted to all of
     /// them again afterwards.
     pub(super) interval: LogInterval,
@@ -82,7 +80,7 @@ impl<L: Learner> LearnedKernel<L> {
             kernel,
             matrices,
             error: Accuracy::of(judged.iter().map(|h| (h.predicted, h.sample.time)))?,
-            log_error: Some(log_error(&judged)),
+            log_error: log_error(&judged),
             interval: LogInterval::of_residuals(judged.iter().map(HeldOut::residual).collect()),
             least,
             trained: Trained::of(&taught)?,

@@ -36,7 +36,8 @@ pub(super) fn least_squares(rows: &[Vec<f64>], responses: &[f64]) -> Plane {
     let mut slopes = vec![0.0; columns];
     if deviations.iter().any(|d| d.is_finite()) {
         let z = DMatrix::from_fn(rows.len(), columns, |at, c| (rows[at][c] - means[c]) / deviations[c]);
-        let svd = z.svd(true, true);
+        // Some ten iterations a column are usual.
+        let svd = z.try_svd(true, true, 5.0 * f64::EPSILON, 10_000).expect("finite entries, scaled to one");
         let (u, v_transposed) = (svd.u.expect("was asked for"), svd.v_t.expect("was asked for"));
         let widest = svd.singular_values.max();
         for (direction, &spread) in

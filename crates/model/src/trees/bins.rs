@@ -3,8 +3,8 @@
 use super::grow::Row;
 use std::collections::HashSet;
 
-/// Most intervals of an input: with some thousand rows there are about as many in each as a leaf must hold. Four times as
-/// many were no better for `boosting` (held-out errors 5.98 % both).
+/// Most intervals of an input. Measured on an H200's corpus: with 256 in place of 64, the held-out mean error of `boosting`
+/// is 5.98 in place of 5.98 %, and a fit takes half as long again.
 pub(super) const BINS: usize = 64;
 
 /// Inputs as intervals.
@@ -48,5 +48,33 @@ impl Bins {
     /// In which interval the row has its input; both by their place here.
     pub(super) fn bin(&self, row: usize, input: usize) -> u8 {
         self.of_rows[row * self.inputs.len() + input]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bins(inputs: &[Vec<i32>]) -> Bins {
+        let row = |inputs| Row { inputs, responses: &[], weights: &[] };
+        Bins::of(&inputs.iter().map(|inputs| row(inputs)).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn inputs_that_are_constant_or_equal_to_an_earlier_one_are_left_out() {
+        let bins = bins(&[vec![4, 5, 4, 1], vec![-2, 5, -2, 1], vec![4, 5, 4, 0]]);
+        assert_eq!(bins.inputs, [0, 3]);
+        assert_eq!(bins.edges, [vec![-2, 4], vec![0, 1]]);
+        let of_rows: Vec<[u8; 2]> = (0..3).map(|row| [bins.bin(row, 0), bins.bin(row, 1)]).collect();
+        assert_eq!(of_rows, [[1, 1], [0, 1], [1, 0]]);
+    }
+
+    #[test]
+    fn many_values_are_cut_at_quantiles_and_each_is_in_the_interval_that_begins_at_or_below_it() {
+        // 640 values, ten of them in each interval.
+        let values: Vec<Vec<i32>> = (0..640).map(|at| vec![3 * at]).collect();
+        let bins = bins(&values);
+        assert_eq!(bins.edges[0], (0..64).map(|bin| 30 * bin).collect::<Vec<i32>>());
+        assert!((0..640).all(|row| usize::from(bins.bin(row, 0)) == row / 10));
     }
 }

@@ -1,6 +1,7 @@
 //! Growing trees: squared loss, histograms, splits looked for along random projections.
 
 use super::bins::{BINS, Bins};
+use super::packed::Limits;
 use super::tree::Tree;
 use rayon::prelude::*;
 use sparsight_matrix::mix;
@@ -40,7 +41,11 @@ pub(crate) struct Row<'a> {
 
 /// Trees whose sum gives the responses of `rows`, at least one, each counting by its weight. The first tree is a leaf:
 /// where all begin. Leaves are in units of `1 / per_one`. Deterministic.
-pub(super) fn grow(rows: &[Row<'_>], growth: &Growth, per_one: f64) -> Vec<Tree> {
+///
+/// # Panics
+/// If trees are to be deeper than `limits`, or rows have more inputs: both are constants of this crate.
+pub(super) fn grow(rows: &[Row<'_>], growth: &Growth, limits: Limits, per_one: f64) -> Vec<Tree> {
+    assert!(growth.depth <= limits.depth && rows[0].inputs.len() as u64 <= limits.inputs);
     let bins = Bins::of(rows);
     let outputs = rows[0].responses.len();
     let start: Vec<f32> = (0..outputs)
@@ -289,7 +294,6 @@ impl Growing<'_, '_, '_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tree::Node;
     use super::*;
     use crate::trees::{ScalarForest, VectorForest};
 
@@ -356,17 +360,40 @@ mod tests {
         assert!(inputs.iter().all(|x| (forest.sum(x) - 1.0).abs() < 1e-4));
     }
 
+    /// Trees that may follow every row.
+    const EXACT: Growth =
+        Growth { trees: 40, learning_rate: 1.0, min_leaf: 1.0, l2: 0.0, rows_per_tree: 1.0, ..GROWTH };
+
     #[test]
-    fn inputs_that_say_nothing_are_not_looked_at() {
-        let inputs: Vec<[i32; 3]> = inputs().into_iter().map(|[a, b, _]| [b, 5, a]).collect();
-        let responses: Vec<Vec<f32>> = inputs.iter().map(|x| vec![f32::from(u8::from(x[2] < 300))]).collect();
-        let trees = grow(&rows(&inputs, &responses, &[1.0]), &Growth { trees: 3, ..GROWTH }, 1.0);
-        let looked_at = trees.iter().flat_map(|tree| &tree.nodes).filter_map(|node| match node {
-            Node::Split { input, .. } => Some(*input),
-            Node::Leaf => None,
-        });
-        let looked_at: Vec<u16> = looked_at.collect();
-        assert!(looked_at.contains(&2) && !looked_at.contains(&1), "{looked_at:?}");
+    fn what_may_be_learned_by_heart_is_and_a_walk_gives_it_back() {
+        // Fewer values than intervals: every row has one of its own, on both sides of every threshold.
+        let inputs: Vec<[i32; 3]> = (0..50).map(|at| [3 * at - 70, 1, -at * at]).collect();
+        let responses: Vec<Vec<f32>> =
+            (0..50).map(|at| vec![(at * 37 % 50) as f32 / 8.0, (at * 11 % 50) as f32 / 16.0]).collect();
+        let one: Vec<Vec<f32>> = responses.iter().map(|both| both[..1].to_vec()).collect();
+        let scalar = ScalarForest::grow(&rows(&inputs, &one, &[1.0]), &EXACT);
+        let growth = Growth { projections: 4, trees: 400, learning_rate: 0.5, ..EXACT };
+        let vector = VectorForest::grow(&rows(&inputs, &responses, &[1.0; 2]), &growth);
+        for (x, y) in inputs.iter().zip(&responses) {
+            assert!((scalar.sum(x) - f64::from(y[0])).abs() < 2e-4, "{x:?}: {} {y:?}", scalar.sum(x));
+            for (got, wanted) in vector.sums(x).into_iter().zip(y) {
+                assert!((got - f64::from(*wanted)).abs() < 0.02, "{x:?}: {:?} {y:?}", vector.sums(x));
+            }
+        }
+    }
+
+    #[test]
+    fn every_leaf_holds_the_least_weight_and_the_more_it_takes_the_fewer_there_are() {
+        let inputs = inputs();
+        let responses: Vec<Vec<f32>> = inputs.iter().map(|x| vec![x[0] as f32]).collect();
+        let limits = Limits { depth: 6, inputs: 3, largest: i32::MAX };
+        let leaves = |min_leaf| {
+            let growth = Growth { min_leaf, trees: 1, ..EXACT };
+            grow(&rows(&inputs, &responses, &[1.0]), &growth, limits, 1.0)[1].leaves.len()
+        };
+        // 800 rows of weight 1.
+        assert_eq!((leaves(800.0), leaves(401.0)), (1, 1));
+        assert!((2..=8).contains(&leaves(100.0)) && leaves(1.0) > 32, "{} {}", leaves(100.0), leaves(1.0));
     }
 
     #[test]

@@ -10,8 +10,7 @@
 //! forest answers does not depend on rounding. Leaves are whole multiples of a unit that each forest names.
 //!
 //! Squared loss, histograms of intervals between quantiles (Ke et al. 2017), the gain and the draw towards
-//! zero of second order (Chen and Guestrin 2016), a random part of the rows and of the inputs for every tree (Friedman
-//! 2002). Trees with vectors for leaves are the multi-target trees of De'ath 2002; their splits are looked for along a few
+//! zero of second order (Chen and Guestrin 2016), a random part of the rows (Friedman 2002) and of the inputs for every tree. Trees with vectors for leaves are the multi-target trees of De'ath 2002; their splits are looked for along a few
 //! random projections of the residuals (Iosipoi and Vakhrushev 2022).
 
 mod bins;

@@ -8,7 +8,7 @@
 //! down to the first split by one of these, and a tree without such a split is walked once.
 
 use super::grow::{Growth, Row, grow};
-use super::packed::{Limits, push_head, push_tree, take_head, take_tree};
+use super::packed::{Limits, pack, unpack};
 use super::tree::{Node, Tree};
 
 /// Levels of splits that a tree may have.
@@ -119,9 +119,8 @@ impl ScalarForest {
     /// If there are more inputs than [`ScalarForest::MOST_INPUTS`] or trees are to be deeper than six levels: both are
     /// constants of this crate.
     pub(crate) fn grow(rows: &[Row<'_>], growth: &Growth) -> Self {
-        let limits = Self::limits(rows[0].inputs.len());
-        assert!(growth.depth <= limits.depth && rows[0].inputs.len() <= Self::MOST_INPUTS);
-        Self { trees: grow(rows, growth, PER_ONE).iter().map(Complete::of).collect() }
+        let limits = Self::limits(rows[0].inputs.len().min(Self::MOST_INPUTS));
+        Self { trees: grow(rows, growth, limits, PER_ONE).iter().map(Complete::of).collect() }
     }
 
     const fn limits(inputs: usize) -> Limits {
@@ -177,24 +176,22 @@ impl ScalarForest {
 
     /// Adds all trees to `bytes`.
     pub(crate) fn pack(&self, bytes: &mut Vec<u8>) {
-        push_head(1, self.trees.len(), bytes);
-        for tree in &self.trees {
-            push_tree(&tree.grown(), 1, bytes);
-        }
+        pack(1, self.trees.iter().map(Complete::grown), bytes);
     }
 
     /// The forest of rows with so many inputs that `bytes` begin with, which is cut off from them.
     pub(crate) fn unpack(inputs: usize, bytes: &mut &[u8]) -> Result<Self, String> {
-        let (outputs, count) = take_head(bytes)?;
-        if outputs != 1 {
-            return Err(format!("the trees have {outputs} outputs in place of one"));
+        let mut trees = Vec::new();
+        let outputs = unpack(bytes, Self::limits(inputs), |outputs, tree| {
+            if outputs == 1 {
+                trees.push(Complete::of(tree));
+            }
+        })?;
+        if outputs == 1 {
+            Ok(Self { trees })
+        } else {
+            Err(format!("the trees have {outputs} outputs, not one"))
         }
-        let (mut tree, mut trees) = (Tree::default(), Vec::with_capacity(count));
-        for _ in 0..count {
-            take_tree(bytes, 1, Self::limits(inputs), &mut tree)?;
-            trees.push(Complete::of(&tree));
-        }
-        Ok(Self { trees })
     }
 }
 
@@ -250,40 +247,28 @@ fn padded(inputs: &[i32]) -> Padded {
 mod tests {
     use super::*;
 
+    /// A node of a tree in preorder: a leaf's value, or an input and its threshold.
     enum Grown {
         Leaf(f64),
-        Split(u16, i32, Box<Grown>, Box<Grown>),
+        Split(u16, i32),
     }
-    use Grown::Leaf;
+    use Grown::{Leaf, Split};
 
-    fn split(input: u16, threshold: i32, left: Grown, right: Grown) -> Grown {
-        Grown::Split(input, threshold, Box::new(left), Box::new(right))
-    }
-
-    fn place(grown: &Grown, tree: &mut Tree) {
-        match grown {
-            Leaf(value) => tree.push_leaf([(value * PER_ONE) as i32]),
-            Grown::Split(input, threshold, left, right) => {
-                tree.push_split(*input, *threshold);
-                place(left, tree);
-                place(right, tree);
+    fn complete(nodes: &[Grown]) -> Complete {
+        let mut tree = Tree::default();
+        for node in nodes {
+            match *node {
+                Leaf(value) => tree.push_leaf([(value * PER_ONE) as i32]),
+                Split(input, threshold) => tree.push_split(input, threshold),
             }
         }
-    }
-
-    fn forest(trees: &[Grown]) -> ScalarForest {
-        let complete = |grown| {
-            let mut tree = Tree::default();
-            place(grown, &mut tree);
-            Complete::of(&tree)
-        };
-        ScalarForest { trees: trees.iter().map(complete).collect() }
+        Complete::of(&tree)
     }
 
     #[test]
     fn a_walk_ends_in_the_leaf_that_the_tree_shows() {
-        let tree = split(1, 10, Leaf(-0.5), split(0, 3, Leaf(0.25), Leaf(2.0)));
-        let forest = forest(&[tree, Leaf(1.0)]);
+        let tree = complete(&[Split(1, 10), Leaf(-0.5), Split(0, 3), Leaf(0.25), Leaf(2.0)]);
+        let forest = ScalarForest { trees: vec![tree, complete(&[Leaf(1.0)])] };
         for (x, sum) in [([9, 9], 0.5_f64), ([2, 10], 1.25), ([3, 10], 3.0)] {
             assert_eq!(forest.sum(&x).to_bits(), sum.to_bits(), "quarters are exact");
         }
@@ -293,15 +278,20 @@ mod tests {
     fn rows_together_are_the_same_as_each_alone() {
         const INPUTS: usize = 43;
         let last = INPUTS as u16 - 1;
-        let by_block = |at| split(0, at, Leaf(-0.5), split(last, 3, Leaf(0.25), Leaf(2.0)));
-        let trees: Vec<Grown> = (0..30)
-            .map(|i| match i % 3 {
-                0 => Leaf(f64::from(i)),
-                1 => split(last, i, by_block(i / 2), Leaf(0.125)),
-                _ => split(last, i, Leaf(1.0), split(1, 10 * i, Leaf(3.0), Leaf(4.0))),
-            })
-            .collect();
-        let forest = forest(&trees);
+        let trees = (0..30_i32).map(|i| match i % 3 {
+            0 => complete(&[Leaf(f64::from(i))]),
+            1 => complete(&[
+                Split(last, i),
+                Split(0, i / 2),
+                Leaf(-0.5),
+                Split(last, 3),
+                Leaf(0.25),
+                Leaf(2.0),
+                Leaf(0.125),
+            ]),
+            _ => complete(&[Split(last, i), Leaf(1.0), Split(1, 10 * i), Leaf(3.0), Leaf(4.0)]),
+        });
+        let forest = ScalarForest { trees: trees.collect() };
         let blocks = [[3, 200], [8, 100], [13, 0], [3, 20], [200, 200], [0, 0]];
         for number in [-5, 2, 14, 40] {
             let mut inputs = [0; INPUTS];
@@ -318,14 +308,14 @@ mod tests {
 
     #[test]
     fn a_forest_is_unpacked_as_it_was_packed() {
-        let tree = split(7, -12, split(0, 5, Leaf(1e-7), Leaf(0.1)), Leaf(-3.0));
-        let forest = forest(&[tree, Leaf(0.0)]);
+        let tree = complete(&[Split(7, -12), Split(0, 5), Leaf(1e-5), Leaf(0.1), Leaf(-3.0)]);
+        let forest = ScalarForest { trees: vec![tree, complete(&[Leaf(0.0)])] };
         let mut bytes = Vec::new();
         forest.pack(&mut bytes);
         let unpacked = |inputs| ScalarForest::unpack(inputs, &mut &bytes[..]);
         assert_eq!(unpacked(8), Ok(forest));
         assert!(unpacked(7).unwrap_err().contains("input 7 of 7"));
-        bytes[0] = 2;
-        assert!(ScalarForest::unpack(8, &mut &bytes[..]).unwrap_err().contains("2 outputs"));
+        // Two outputs, one tree, a leaf.
+        assert!(ScalarForest::unpack(8, &mut &[2, 1, 0, 0, 0][..]).unwrap_err().contains("2 outputs"));
     }
 }

@@ -1,8 +1,9 @@
 //! Trees whose leaves are vectors, a number for each output.
 
 use super::grow::{Growth, Row, grow};
-use super::packed::{Limits, push_head, push_tree, take_head, take_tree};
+use super::packed::{Limits, pack, unpack};
 use super::tree::{Node, Tree};
+use std::ops::Range;
 
 /// Units of a leaf in one. Hundreds of leaves are summed, each rounded by at most half a unit: together less than
 /// three in a thousand, where measured times repeat to half a percent.
@@ -35,9 +36,12 @@ enum Linked {
 
 impl VectorForest {
     /// Trees that give the responses of `rows`, at least one, each counting by its weight. Deterministic.
+    ///
+    /// # Panics
+    /// If trees are to be deeper than 32 levels, or there are more inputs than 16 bits can name.
     pub(crate) fn grow(rows: &[Row<'_>], growth: &Growth) -> Self {
         let mut forest = Self { outputs: rows[0].responses.len(), ..Self::default() };
-        for tree in grow(rows, growth, PER_ONE) {
+        for tree in grow(rows, growth, LIMITS, PER_ONE) {
             forest.add(&tree);
         }
         forest
@@ -90,14 +94,14 @@ impl VectorForest {
     /// # Panics
     /// If there are fewer than [`VectorForest::inputs`].
     pub(crate) fn sums(&self, inputs: &[i32]) -> Vec<f64> {
-        let mut sums = vec![0_i32; self.outputs];
+        let mut sums = vec![0_i64; self.outputs];
         for &root in &self.roots {
             let leaf = self.leaf(root as usize, inputs) * self.outputs;
             for (sum, &value) in sums.iter_mut().zip(&self.leaves[leaf..leaf + self.outputs]) {
-                *sum += i32::from(value);
+                *sum += i64::from(value);
             }
         }
-        sums.into_iter().map(|sum| f64::from(sum) / PER_ONE).collect()
+        sums.into_iter().map(|sum| sum as f64 / PER_ONE).collect()
     }
 
     fn leaf(&self, root: usize, inputs: &[i32]) -> usize {
@@ -113,32 +117,37 @@ impl VectorForest {
 
     /// Adds all trees to `bytes`.
     pub(crate) fn pack(&self, bytes: &mut Vec<u8>) {
-        push_head(self.outputs, self.roots.len(), bytes);
-        let ends = self.roots.iter().skip(1).map(|&root| root as usize).chain([self.nodes.len()]);
-        for (&root, end) in self.roots.iter().zip(ends) {
-            let mut tree = Tree::default();
-            for node in &self.nodes[root as usize..end] {
-                match *node {
-                    Linked::Split { input, threshold, .. } => tree.push_split(input, threshold),
-                    Linked::Leaf(leaf) => {
-                        let leaf = &self.leaves[leaf as usize * self.outputs..][..self.outputs];
-                        tree.push_leaf(leaf.iter().copied().map(i32::from));
-                    }
+        let ends = self.roots[1..].iter().copied().chain([self.nodes.len() as u32]);
+        let ranges: Vec<(u32, u32)> = self.roots.iter().copied().zip(ends).collect();
+        pack(
+            self.outputs,
+            ranges.into_iter().map(|(from, to)| self.grown(from as usize..to as usize)),
+            bytes,
+        );
+    }
+
+    /// The tree of some nodes as it was grown.
+    fn grown(&self, nodes: Range<usize>) -> Tree {
+        let mut tree = Tree::default();
+        for node in &self.nodes[nodes] {
+            match *node {
+                Linked::Split { input, threshold, .. } => tree.push_split(input, threshold),
+                Linked::Leaf(leaf) => {
+                    let leaf = &self.leaves[leaf as usize * self.outputs..][..self.outputs];
+                    tree.push_leaf(leaf.iter().copied().map(i32::from));
                 }
             }
-            push_tree(&tree, self.outputs, bytes);
         }
+        tree
     }
 
     /// The trees that `bytes` begin with, which are cut off from them.
     pub(crate) fn unpack(bytes: &mut &[u8]) -> Result<Self, String> {
-        let (outputs, trees) = take_head(bytes)?;
-        let mut forest = Self { outputs, ..Self::default() };
-        let mut tree = Tree::default();
-        for _ in 0..trees {
-            take_tree(bytes, outputs, LIMITS, &mut tree)?;
-            forest.add(&tree);
-        }
+        let mut forest = Self::default();
+        unpack(bytes, LIMITS, |outputs, tree| {
+            forest.outputs = outputs;
+            forest.add(tree);
+        })?;
         Ok(forest)
     }
 }
@@ -178,6 +187,8 @@ mod tests {
         let mut rest = &bytes[..];
         assert_eq!(VectorForest::unpack(&mut rest), Ok(forest()));
         assert!(rest.is_empty());
+        let deep = [vec![1_u8, 1], [1, 0].repeat(40), [0, 0].repeat(41)].concat();
+        assert!(VectorForest::unpack(&mut &deep[..]).unwrap_err().contains("deeper than 32"));
     }
 
     #[test]

@@ -108,7 +108,7 @@ impl LearnedErrors {
             model: model.name(),
             matrices: model.matrices(),
             held_out: *model.cross_validation(),
-            log_errors: errors.filter_map(|(kernel, error)| Some((kernel.to_string(), error?))).collect(),
+            log_errors: errors.map(|(kernel, error)| (kernel.to_string(), error)).collect(),
         }
     }
 }

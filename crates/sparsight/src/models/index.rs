@@ -53,14 +53,13 @@ pub struct KnownKernels {
     /// Value types of the matrices learned from.
     pub dtypes: Vec<Dtype>,
     /// The kernels, each with the mean of `|ln(predicted / measured)|` over held-out matrices, by which learned models are
-    /// compared; `None` if it was not recorded.
-    pub log_errors: BTreeMap<Kernel, Option<f64>>,
+    /// compared.
+    pub log_errors: BTreeMap<Kernel, f64>,
 }
 
 impl KnownKernels {
-    /// The error of a kernel in a value type, infinite if it was not recorded; `None` if nothing was learned of it.
+    /// The error of a kernel in a value type; `None` if nothing was learned of it.
     pub fn error(&self, kernel: Kernel, dtype: Dtype) -> Option<f64> {
-        let error = self.log_errors.get(&kernel).filter(|_| self.dtypes.contains(&dtype))?;
-        Some(error.unwrap_or(f64::INFINITY))
+        self.log_errors.get(&kernel).copied().filter(|_| self.dtypes.contains(&dtype))
     }
 }

@@ -15,7 +15,7 @@ pub(crate) enum Source {
     Folder(PathBuf),
     /// In the program, which was given these of the folder.
     Program(PathBuf, Files),
-    /// Nowhere: this process made all models, or read them from one file.
+    /// Nowhere: this process made all models.
     Memory,
 }
 

@@ -287,8 +287,8 @@ impl<'b> Body<'_, 'b> {
         let held = u128::from(triplets) * size_of::<Entry<V>>() as u128;
         self.budget.check(self.path, held + finished_bytes::<T>(nrows, triplets))?;
         let shape = (nrows as usize, ncols as usize);
-        let (matrix, duplicates) = assemble(shape, self.buckets, chunks, value, merge)
-            .map_err(|cause| ReadError::Structure { path: self.path.to_owned(), cause })?;
+        let memory = (self.path, self.budget);
+        let (matrix, duplicates) = assemble(shape, self.buckets, chunks, value, merge, memory)?;
         let layout = if banner.array { Layout::MatrixMarketArray } else { Layout::MatrixMarketCoordinate };
         let (field, symmetry) = (banner.field, banner.symmetry);
         Ok(Loaded { matrix, stored: Stored { layout, field, symmetry, entries, duplicates } })

@@ -7,7 +7,7 @@ use thiserror::Error;
 #[non_exhaustive]
 pub enum NpzFault {
     /// Not a zip archive, or a damaged one.
-    #[error("not a readable zip archive: {0}")]
+    #[error("not a readable zip archive: {}", .0.escape_debug())]
     Zip(String),
     /// An array that the format needs is missing.
     #[error("the archive holds no array '{array}'")]
@@ -24,7 +24,7 @@ pub enum NpzFault {
         why: String,
     },
     /// A format of scipy.sparse that is not read.
-    #[error("format '{format}' is not read: csr, csc or coo")]
+    #[error("format '{}' is not read: csr, csc or coo", format.escape_debug())]
     Format {
         /// What the file says.
         format: String,

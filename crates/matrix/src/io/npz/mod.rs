@@ -14,10 +14,10 @@ use super::memory::Budget;
 use super::pattern_values::pattern_value;
 use super::rows::{self, Merge};
 use super::{Field, Layout, Loaded, Progress, ReadError, ReadOptions, Stored, Symmetry};
-use crate::{Bytes, Csr, CsrError, Scalar};
+use crate::{Bytes, Csr, Scalar};
 use array::{Header, Kind, read_blocks, read_header};
 use rayon::prelude::*;
-use std::io::Cursor;
+use std::io::{Read, Seek};
 use std::mem::size_of;
 use std::ops::Range;
 use std::path::Path;
@@ -28,15 +28,16 @@ const ENTRIES_PER_CHUNK: usize = 1 << 16;
 /// Deflate makes at most 1032 bytes out of one (zlib's technical notes), so an array that claims more is lying.
 const LARGEST_EXPANSION: u64 = 1032;
 
-/// Reads an `.npz` file that is all there in `bytes`.
+/// Reads an `.npz` file of `total` bytes.
 pub(super) fn read<T: Scalar>(
-    bytes: &[u8],
+    file: impl Read + Seek,
+    total: Bytes,
     path: &Path,
     options: &ReadOptions<'_>,
 ) -> Result<Loaded<T>, ReadError> {
-    let archive = ZipArchive::new(Cursor::new(bytes)).map_err(|e| npz(path, zip_fault(&e)))?;
+    let archive = ZipArchive::new(file).map_err(|e| npz(path, zip_fault(&e)))?;
     let budget = Budget::new(options);
-    let mut file = File { archive, bytes: bytes.len() as u64, path, options, budget, held: 0, done: 0 };
+    let mut file = File { archive, bytes: total.0, path, options, budget, held: 0, done: 0 };
     let format = file.format()?;
     let (nrows, ncols) = file.shape()?;
     let layout = match format.as_str() {
@@ -82,11 +83,10 @@ pub(super) fn read<T: Scalar>(
             let indptr = file.offsets(nrows, entries)?;
             let col = file.indices("indices", ncols, entries)?;
             let stored = indptr[nrows as usize];
-            (compressed_rows(shape, indptr, col, data, field, options), stored)
+            (compressed_rows(shape, indptr, col, data, field, (path, options)), stored)
         }
     };
-    let (matrix, duplicates) =
-        result.map_err(|cause| ReadError::Structure { path: path.to_owned(), cause })?;
+    let (matrix, duplicates) = result?;
     file.report(file.bytes);
     Ok(Loaded { matrix, stored: Stored { layout, field, symmetry: Symmetry::General, entries, duplicates } })
 }
@@ -98,12 +98,13 @@ fn compressed_rows<T: Scalar>(
     mut col_idx: Vec<u32>,
     mut values: Vec<T>,
     field: Field,
-    options: &ReadOptions<'_>,
-) -> Result<(Csr<T>, u64), CsrError> {
+    (path, options): (&Path, &ReadOptions<'_>),
+) -> Result<(Csr<T>, u64), ReadError> {
     // Like scipy, ignore what lies behind the last row.
     col_idx.truncate(row_ptr[nrows] as usize);
     values.truncate(row_ptr[nrows] as usize);
-    let duplicates = rows::sort_and_merge(&mut row_ptr, &mut col_idx, &mut values, merge(field));
+    let merged = rows::sort_and_merge(&mut row_ptr, &mut col_idx, &mut values, merge(field));
+    let duplicates = merged.map_err(|place| ReadError::infinite_sum(path, place))?;
     if field == Field::Pattern {
         let (ptr, col) = (&row_ptr, &col_idx);
         values.par_chunks_mut(ENTRIES_PER_CHUNK).enumerate().for_each(|(piece, values)| {
@@ -117,7 +118,8 @@ fn compressed_rows<T: Scalar>(
             }
         });
     }
-    Ok((Csr::try_new(nrows, ncols, row_ptr, col_idx, values)?, duplicates))
+    let structure = |cause| ReadError::Structure { path: path.to_owned(), cause };
+    Ok((Csr::try_new(nrows, ncols, row_ptr, col_idx, values).map_err(structure)?, duplicates))
 }
 
 fn merge(field: Field) -> Merge {
@@ -138,8 +140,8 @@ fn zip_fault(error: &zip::result::ZipError) -> NpzFault {
 }
 
 /// An archive being read.
-struct File<'a> {
-    archive: ZipArchive<Cursor<&'a [u8]>>,
+struct File<'a, R> {
+    archive: ZipArchive<R>,
     /// Bytes of the archive.
     bytes: u64,
     path: &'a Path,
@@ -151,7 +153,7 @@ struct File<'a> {
     done: u64,
 }
 
-impl File<'_> {
+impl<R: Read + Seek> File<'_, R> {
     /// Reads one array: `start` sees its header and says how many bytes an element becomes in memory, `each`
     /// gets its elements.
     fn array(
@@ -241,7 +243,7 @@ impl File<'_> {
             _ => Ok(size_of::<T>()),
         };
         self.array("data", is_real, |h, bytes| {
-            reserve(&mut data, h, bytes);
+            reserve(&mut data, "data", h)?;
             whole = h.is_whole();
             h.whole_numbers(bytes, |n| {
                 all_one &= n == 1;
@@ -272,7 +274,7 @@ impl File<'_> {
             array,
             |h| whole(array, h, expected).map(|()| 4),
             |h, bytes| {
-                reserve(&mut indices, h, bytes);
+                reserve(&mut indices, array, h)?;
                 h.whole_numbers(bytes, |index| {
                     if !(0..i128::from(limit)).contains(&index) {
                         return Err(NpzFault::Index {
@@ -297,7 +299,7 @@ impl File<'_> {
             array,
             |h| whole(array, h, n + 1).map(|()| 8),
             |h, bytes| {
-                reserve(&mut offsets, h, bytes);
+                reserve(&mut offsets, array, h)?;
                 h.whole_numbers(bytes, |offset| {
                     let at = offsets.len() as u64;
                     let least = offsets.last().copied().unwrap_or(0);
@@ -340,13 +342,13 @@ impl File<'_> {
         shape: (usize, usize),
         chunks: Vec<Chunk<T>>,
         field: Field,
-    ) -> Result<(Csr<T>, u64), CsrError> {
+    ) -> Result<(Csr<T>, u64), ReadError> {
         let pattern = self.options.pattern;
         let value = |e: &Entry<T>| match field {
             Field::Pattern => T::from_f64(pattern_value(pattern, Symmetry::General, e.row, e.col)),
             _ => e.value,
         };
-        assemble(shape, Buckets::new(shape.0), chunks, value, merge(field))
+        assemble(shape, Buckets::new(shape.0), chunks, value, merge(field), (self.path, self.budget))
     }
 }
 
@@ -355,10 +357,13 @@ fn text(n: i128) -> Box<str> {
 }
 
 /// Room for a whole array, at its first block: the claim has been checked by then.
-fn reserve<T>(into: &mut Vec<T>, header: &Header, block: &[u8]) {
-    if into.is_empty() {
-        into.reserve_exact(usize::try_from(header.len).unwrap_or(block.len()));
+fn reserve<T>(into: &mut Vec<T>, array: &'static str, header: &Header) -> Result<(), NpzFault> {
+    if !into.is_empty() {
+        return Ok(());
     }
+    let room = usize::try_from(header.len).ok().and_then(|len| into.try_reserve_exact(len).ok());
+    let why = || format!("the system has no room for its {} elements", header.len);
+    room.ok_or_else(|| NpzFault::Array { array, why: why() })
 }
 
 fn whole(array: &'static str, header: &Header, expected: u64) -> Result<(), NpzFault> {
