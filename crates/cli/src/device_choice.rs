@@ -3,7 +3,7 @@
 use crate::context::Context;
 use crate::cpu_profile;
 use crate::failure::Failure;
-use crate::text::grouped;
+use crate::text::{grouped, shown};
 use sparsight::device::cpu::Cpu;
 use sparsight::device::cuda::{Cuda, cusparse_version};
 use sparsight::device::gpu::ConvertOn;
@@ -206,8 +206,10 @@ pub(crate) fn dotted((major, minor, patch): (u32, u32, u32)) -> String {
 /// A device in words: `Some CPU, 8 threads`, `NVIDIA H200`, `NVIDIA H200, 40 of 132 multiprocessors`.
 pub(crate) fn described(facts: &DeviceFacts) -> String {
     match facts.kind {
-        DeviceKind::Cpu => format!("{}, {} threads", facts.name, grouped(facts.multiprocessors.into())),
-        DeviceKind::Cuda => facts.name.clone(),
+        DeviceKind::Cpu => {
+            format!("{}, {} threads", shown(&facts.name), grouped(facts.multiprocessors.into()))
+        }
+        DeviceKind::Cuda => shown(&facts.name),
     }
 }
 

@@ -13,18 +13,24 @@ use std::thread;
 #[derive(Debug, Clone)]
 pub(crate) struct Interrupt {
     asked: Arc<AtomicBool>,
+    listens: Arc<AtomicBool>,
 }
 
 impl Interrupt {
     /// Installs nothing: until [`Interrupt::listen`], Ctrl-C kills at once, as it should where nothing is kept.
     pub(crate) fn new() -> Self {
-        Self { asked: Arc::new(AtomicBool::new(false)) }
+        Self { asked: Arc::default(), listens: Arc::default() }
     }
 
-    /// From now on the first SIGINT, SIGTERM or SIGHUP only asks. A SIGHUP that is ignored, as `nohup` has it, stays so.
+    /// From now on the first SIGINT, SIGTERM or SIGHUP only asks. One that is ignored stays so: SIGHUP under `nohup`, SIGINT
+    /// of what a shell runs in the background.
     pub(crate) fn listen(&self) {
-        let hangup = (!is_ignored(SIGHUP)).then_some(SIGHUP);
-        let signals: Vec<i32> = [SIGINT, SIGTERM].into_iter().chain(hangup).collect();
+        // A second listener would take the first signal for the second.
+        if self.listens.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let signals = [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|signal| !is_ignored(*signal));
+        let signals: Vec<i32> = signals.collect();
         // Where no thread is to be had to say a word, the signals still count.
         if self.in_a_thread(&signals).is_none() {
             for signal in signals {

@@ -74,7 +74,8 @@ impl MatrixSource {
         let file = self.title();
         let stem = ENDINGS.iter().find_map(|end| file.strip_suffix(end)).unwrap_or(&file);
         let folder = path.parent().and_then(Path::file_name);
-        folder.map_or_else(|| stem.to_owned(), |folder| format!("{}/{stem}", folder.to_string_lossy()))
+        folder
+            .map_or_else(|| stem.to_owned(), |folder| format!("{}/{stem}", shown(&folder.to_string_lossy())))
     }
 
     /// About how many non-zeros it has, without opening it: for the time left, and nothing else.

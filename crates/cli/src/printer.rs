@@ -73,6 +73,11 @@ impl Printer {
         written.map_err(Failure::from)
     }
 
+    /// Whether notes and warnings are hidden.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.quiet
+    }
+
     /// Something worth knowing, on stderr; `-q` hides it.
     pub(crate) fn note(&self, text: impl Display) {
         if !self.quiet {
@@ -99,7 +104,7 @@ impl Printer {
         match failure {
             Failure::ClosedOutput => {}
             Failure::Interrupted(kept) if kept.is_empty() => self.to_stderr(&"interrupted"),
-            Failure::Interrupted(kept) => self.to_stderr(&format!("interrupted: {kept}")),
+            Failure::Interrupted(kept) => self.to_stderr(&format!("interrupted: {}", shown_lines(kept))),
             Failure::Reported { message, hint, .. } => {
                 self.to_stderr(&format!("{ERROR}error:{ERROR:#} {}", shown_lines(message)));
                 if let Some(hint) = hint {

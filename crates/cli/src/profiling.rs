@@ -9,6 +9,7 @@ use sparsight::profile::{DEVICE_SCHEMA, GridName, ProfileFolder, ProfiledDevice,
 use sparsight::records::{BenchmarkOutcome, BenchmarkRecord};
 use sparsight::{Grid, Point, Step, instrument, measure_conversion};
 use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
 
 /// Writes the device into a folder that holds none, and what it takes to convert to formats that an older folder does
 /// not know; refuses a folder that holds another device. `grid`: the benchmark matrices that are asked for, if any.
@@ -105,6 +106,8 @@ pub(crate) fn run_benchmark(
     context: &Context,
 ) -> Result<Instrumented, Failure> {
     let mut journal = folder.benchmark()?;
+    journal.begin()?;
+    let mut synced = Instant::now();
     let known = journal.records().to_vec();
     let mut counts = Instrumented { points: grid.points().len(), ..Instrumented::default() };
     let bar = context.printer.progress(counts.points as u64, "benchmark matrices");
@@ -129,7 +132,13 @@ pub(crate) fn run_benchmark(
                     failures.push(format!("{kernel} {dtype}, {}: {why}", a_row(*p, *lengths)));
                 }
             }
-            journal.append(record)
+            journal.append(record)?;
+            // What was measured in a second is the most that a loss of power takes.
+            if synced.elapsed() >= Duration::from_secs(1) {
+                journal.sync()?;
+                synced = Instant::now();
+            }
+            Ok(())
         };
         match part.points()[0].dtype {
             Dtype::F32 => instrument::<f32>(device.of(), &part, &known, step, keep),

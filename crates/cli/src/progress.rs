@@ -1,7 +1,9 @@
 //! Progress on stderr with the time left: bars on a terminal, a line a minute in the log of a batch job.
 
+use crate::text::shown;
 use indicatif::{HumanDuration, MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::sync::Mutex;
+use std::thread;
 use std::time::{Duration, Instant};
 
 /// Where progress goes.
@@ -38,7 +40,8 @@ impl Bars {
         let style = ProgressStyle::with_template("{prefix} {bar:30} {percent:>3} %  {eta} left  {wide_msg}");
         bar.set_style(style.expect("the template is valid"));
         bar.set_prefix(what.to_owned());
-        if self.shown == Shown::Bars {
+        // The bar starts a thread for that, and panics where there is none to be had.
+        if self.shown == Shown::Bars && thread::Builder::new().spawn(|| ()).is_ok() {
             bar.enable_steady_tick(Duration::from_millis(200));
         }
         let last_line = (self.shown == Shown::Lines).then(|| Mutex::new(Instant::now()));
@@ -62,7 +65,7 @@ pub(crate) struct Progress {
 impl Progress {
     /// `done` steps are behind us; `now` is at hand.
     pub(crate) fn at(&self, done: u64, now: impl Into<String>) {
-        self.bar.set_message(now.into());
+        self.bar.set_message(shown(&now.into()));
         self.bar.set_position(done);
         let Some(Ok(mut last)) = self.last_line.as_ref().map(Mutex::try_lock) else { return };
         if last.elapsed() >= LINES_EVERY {

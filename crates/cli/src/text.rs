@@ -26,7 +26,8 @@ pub(crate) fn shown_lines(text: &str) -> String {
 
 /// Whether a terminal does something else with it than showing it.
 fn acts(c: char) -> bool {
-    c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    c.is_control()
+        || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// `1234567` as `1,234,567`.

@@ -11,6 +11,9 @@ use std::thread;
 /// Most worker threads for each logical CPU: more only take memory. Chosen.
 const MOST_PER_CPU: usize = 4;
 
+/// Threads that are left to others where there are few: signals, progress, a file that is compressed.
+const KEPT_BACK: usize = 2;
+
 /// Starts `jobs` worker threads, without a number one a logical CPU or what `RAYON_NUM_THREADS` says. Where the system does
 /// not give as many, those that it gives, with a word; without any the caller's thread does all the work.
 pub(crate) fn start(jobs: Option<NonZeroUsize>, printer: &Printer) -> Result<(), Failure> {
@@ -29,7 +32,8 @@ pub(crate) fn start(jobs: Option<NonZeroUsize>, printer: &Printer) -> Result<(),
     // which worker it is.
     let (tell, told) = channel::<ThreadBuilder>();
     let told = Arc::new(Mutex::new(told));
-    let had = (0..wanted).take_while(|_| wait_in_a_thread(Arc::clone(&told)).is_ok()).count();
+    let given = (0..wanted).take_while(|_| wait_in_a_thread(Arc::clone(&told)).is_ok()).count();
+    let had = if given < wanted { given.saturating_sub(KEPT_BACK) } else { given };
     if had < wanted {
         printer.warning(format_args!(
             "the system gives {had} of {wanted} worker threads (see `ulimit -u` and `ulimit -v`): it takes longer"

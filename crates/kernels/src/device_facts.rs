@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use sparsight_matrix::{Bytes, Seconds};
+use std::fmt;
 
 /// Kind of device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,4 +44,51 @@ pub struct DeviceFacts {
     pub launch_s: Seconds,
     /// Measured: bytes a second from host memory to the device; `None` on a CPU, where nothing is moved.
     pub upload_bytes_per_s: Option<f64>,
+}
+
+/// A fact that no device has.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ImplausibleFact {
+    /// Which, as profiles call it.
+    pub field: &'static str,
+    /// What it says.
+    pub value: f64,
+    /// The least and the most that it may be.
+    pub within: (f64, f64),
+}
+
+impl fmt::Display for ImplausibleFact {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (from, to) = self.within;
+        write!(f, "{} is {:e}, which no device has: between {from:e} and {to:e}", self.field, self.value)
+    }
+}
+
+impl std::error::Error for ImplausibleFact {}
+
+impl DeviceFacts {
+    /// Whether a device can be like this: the limits of every number, generously beyond what there is. 0 stands for a rate
+    /// or cost that was not measured, and for a cache or memory that is not known.
+    ///
+    /// # Errors
+    /// The first fact that is not finite or outside.
+    pub fn check(&self) -> Result<(), ImplausibleFact> {
+        const EXBIBYTE: f64 = (1_u64 << 60) as f64;
+        let all = [
+            ("multiprocessors", f64::from(self.multiprocessors), (1.0, 1e6)),
+            ("warps_per_multiprocessor", f64::from(self.warps_per_multiprocessor), (1.0, 1e4)),
+            ("threads_per_multiprocessor", f64::from(self.threads_per_multiprocessor), (1.0, 1e6)),
+            ("max_threads_per_block", self.max_threads_per_block.map_or(1.0, f64::from), (1.0, 1e6)),
+            ("l2_bytes", self.l2_bytes.0 as f64, (0.0, EXBIBYTE)),
+            ("memory_bytes", self.memory_bytes.0 as f64, (0.0, EXBIBYTE)),
+            ("copy_bytes_per_s", self.copy_bytes_per_s, (0.0, 1e18)),
+            ("launch_s", self.launch_s.0, (0.0, 1.0)),
+            ("upload_bytes_per_s", self.upload_bytes_per_s.unwrap_or(0.0), (0.0, 1e18)),
+        ];
+        let outside = |(_, value, (from, to)): &(&str, f64, (f64, f64))| !(*from..=*to).contains(value);
+        match all.into_iter().find(outside) {
+            Some((field, value, within)) => Err(ImplausibleFact { field, value, within }),
+            None => Ok(()),
+        }
+    }
 }

@@ -24,7 +24,7 @@ pub use benchmark_matrix::{BenchmarkMatrix, Placement};
 pub use benchmark_rows::BenchmarkRows;
 pub use candidate::{BLOCKS, Candidate, ParseCandidateError, catalogue, catalogue_on};
 pub use cpu::{CpuProduct, CpuProducts, CpuScratch, CpuTask};
-pub use device_facts::{DeviceFacts, DeviceKind};
+pub use device_facts::{DeviceFacts, DeviceKind, ImplausibleFact};
 pub use execution::Execution;
 pub use family::{Elsewhere, Family, Knobs, Run, StripRule, TransferRule};
 pub use fused::{FUSED_ARGS, FUSED_PARTS, FusedParts, fits_one_launch, fused_source};

@@ -85,15 +85,20 @@ fn in_groups(mounted: &Path, groups: &str) -> Option<u64> {
 struct Version {
     limit: &'static str,
     usage: &'static str,
-    /// File pages that are not in use, in `memory.stat`.
-    droppable: &'static str,
+    /// In `memory.stat`, what is given back when others need it: file pages, read once or more often, and caches of the
+    /// kernel.
+    droppable: [&'static str; 3],
 }
 
-const V2: Version = Version { limit: "memory.max", usage: "memory.current", droppable: "inactive_file" };
+const V2: Version = Version {
+    limit: "memory.max",
+    usage: "memory.current",
+    droppable: ["inactive_file", "active_file", "slab_reclaimable"],
+};
 const V1: Version = Version {
     limit: "memory.limit_in_bytes",
     usage: "memory.usage_in_bytes",
-    droppable: "total_inactive_file",
+    droppable: ["total_inactive_file", "total_active_file", "slab_reclaimable"],
 };
 
 /// The least that a group and those above it leave. In a container the path may be that of the host: then the group that
@@ -110,8 +115,11 @@ fn left_in(group: &Path, version: &Version) -> Option<u64> {
     let limit: u64 = text(version.limit)?.trim().parse().ok()?;
     let usage: u64 = text(version.usage)?.trim().parse().ok()?;
     let stat = text("memory.stat").unwrap_or_default();
-    let droppable = stat.lines().find_map(|line| line.strip_prefix(version.droppable)?.trim().parse().ok());
-    Some(limit.saturating_sub(usage.saturating_sub(droppable.unwrap_or(0))))
+    let of = |name: &str| {
+        stat.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.parse::<u64>().ok())
+    };
+    let droppable: u64 = version.droppable.into_iter().filter_map(of).sum();
+    Some(limit.saturating_sub(usage.saturating_sub(droppable)))
 }
 
 #[cfg(test)]
@@ -177,7 +185,10 @@ mod tests {
                 ("proc/self/cgroup", "0::/job/step\n"),
                 ("sys/fs/cgroup/job/step/memory.max", own),
                 ("sys/fs/cgroup/job/step/memory.current", "700000\n"),
-                ("sys/fs/cgroup/job/step/memory.stat", "anon 5\ninactive_file 200000\n"),
+                (
+                    "sys/fs/cgroup/job/step/memory.stat",
+                    "anon 5\nactive_file 50000\ninactive_file 100000\nslab_reclaimable 50000\n",
+                ),
                 ("sys/fs/cgroup/job/memory.max", above),
                 ("sys/fs/cgroup/job/memory.current", "900000\n"),
             ])

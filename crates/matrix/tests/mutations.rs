@@ -1,42 +1,34 @@
 //! Thousands of small damages to small files: whatever happens, the reader answers.
 
+mod damage;
 mod npz_writer;
 
+use damage::{Random, damage, rounds};
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use npz_writer::{archive, float64, format, int64};
 use sparsight_matrix::Bytes;
 use sparsight_matrix::io::{self, ReadOptions};
+use std::io::Write;
 use std::path::Path;
 
-/// splitmix64, so that every run does the same.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, n: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        ((z ^ (z >> 31)) % n.max(1) as u64) as usize
-    }
+fn options() -> ReadOptions<'static> {
+    ReadOptions { memory: Some(Bytes(1 << 24)), ..ReadOptions::default() }
 }
 
-/// One to four damages: a byte changed, taken out or put in, a piece repeated or the end cut off.
-fn damage(bytes: &mut Vec<u8>, random: &mut Random) {
-    const LIKELY: &[u8] = b"0123456789 \n\r\t%.-+eEdDnaif\0\xff";
-    for _ in 0..=random.below(3) {
-        let at = random.below(bytes.len());
-        match random.below(6) {
-            _ if bytes.is_empty() => bytes.push(b'1'),
-            0 => bytes[at] = random.below(256) as u8,
-            1 => bytes[at] = LIKELY[random.below(LIKELY.len())],
-            2 => drop(bytes.remove(at)),
-            3 => bytes.insert(at, LIKELY[random.below(LIKELY.len())]),
-            4 => {
-                let piece = bytes[at..(at + 1 + random.below(20)).min(bytes.len())].to_vec();
-                let to = random.below(bytes.len());
-                bytes.splice(to..to, piece);
-            }
-            _ => bytes.truncate(at),
-        }
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+/// Reads a file of this name.
+fn answers(folder: &Path, name: &str, bytes: &[u8]) {
+    let path = folder.join(name);
+    std::fs::write(&path, bytes).unwrap();
+    if let Err(error) = io::read::<f64>(&path, &options()) {
+        let text = error.to_string();
+        assert!(text.contains(name) && !text.contains('\n'), "{text}");
     }
 }
 
@@ -57,16 +49,15 @@ fn damaged_matrix_market_text_gives_a_matrix_or_an_error_and_never_a_panic() {
     ] {
         seeds.push(text.as_bytes().to_vec());
     }
-    let options = ReadOptions { memory: Some(Bytes(1 << 24)), ..ReadOptions::default() };
-    let mut random = Random(1);
-    for round in 0..20_000 {
+    let mut random = Random::new(1);
+    rounds("Matrix Market", 20_000, |round| {
         let mut bytes = seeds[round % seeds.len()].clone();
         damage(&mut bytes, &mut random);
-        if let Err(error) = io::read_matrix_market::<f64>(&bytes, Path::new("a.mtx"), &options) {
+        if let Err(error) = io::read_matrix_market::<f64>(&bytes, Path::new("a.mtx"), &options()) {
             let text = error.to_string();
             assert!(text.starts_with("a.mtx:") && !text.contains('\n'), "{text}");
         }
-    }
+    });
 }
 
 #[test]
@@ -93,13 +84,59 @@ fn damaged_npz_archives_give_a_matrix_or_an_error_and_never_a_panic() {
         archive(&compressed("csr"), false),
         archive(&compressed("csc"), false),
     ];
-    let options = ReadOptions { memory: Some(Bytes(1 << 24)), ..ReadOptions::default() };
-    let mut random = Random(2);
-    for round in 0..10_000 {
+    let mut random = Random::new(2);
+    rounds("npz", 10_000, |round| {
         let mut bytes = seeds[round % seeds.len()].clone();
         damage(&mut bytes, &mut random);
-        if let Err(error) = io::read_npz::<f32>(&bytes, Path::new("a.npz"), &options) {
-            assert!(error.to_string().starts_with("a.npz: "), "{error}");
+        if let Err(error) = io::read_npz::<f32>(&bytes, Path::new("a.npz"), &options()) {
+            let text = error.to_string();
+            assert!(text.starts_with("a.npz: ") && !text.contains('\n'), "{text}");
         }
+    });
+}
+
+const TEXT: &[u8] =
+    b"%%MatrixMarket matrix coordinate real general\n3 4 4\n3 4 -2.5e-1\n1 1 1\n3 1 0\n1 3 .5\n";
+
+#[test]
+fn damaged_gzip_files_give_a_matrix_or_an_error_and_never_a_panic() {
+    let folder = tempfile::tempdir().unwrap();
+    let seeds = [gzip(TEXT), [gzip(&TEXT[..60]), gzip(&TEXT[60..])].concat(), gzip(b"")];
+    let mut random = Random::new(3);
+    rounds("gzip", 3_000, |round| {
+        let mut bytes = seeds[round % seeds.len()].clone();
+        damage(&mut bytes, &mut random);
+        answers(folder.path(), "a.mtx.gz", &bytes);
+    });
+}
+
+#[test]
+fn damaged_archives_give_a_matrix_or_an_error_and_never_a_panic() {
+    let mut builder = tar::Builder::new(Vec::new());
+    for name in ["a/a_b.mtx".to_owned(), format!("{}/a.mtx", "long".repeat(40)), "a/b.mtx".to_owned()] {
+        let mut header = tar::Header::new_gnu();
+        header.set_size(TEXT.len() as u64);
+        header.set_mode(0o644);
+        builder.append_data(&mut header, name, TEXT).unwrap();
     }
+    let plain = builder.into_inner().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let mut random = Random::new(4);
+    rounds("tar.gz", 3_000, |round| {
+        let mut bytes = plain.clone();
+        damage(&mut bytes, &mut random);
+        // Of a header a checksum is right in one of 2^16 at best: mended, so that what is behind it is reached.
+        if round % 2 == 0 {
+            for header in bytes.chunks_exact_mut(512) {
+                let sum: u32 = header.iter().map(|&b| u32::from(b)).sum();
+                let own: u32 = header[148..156].iter().map(|&b| u32::from(b)).sum();
+                header[148..156].copy_from_slice(format!("{:06o}\0 ", sum - own + 256).as_bytes());
+            }
+        }
+        let mut packed = gzip(&bytes);
+        if round % 5 == 0 {
+            damage(&mut packed, &mut random);
+        }
+        answers(folder.path(), if round % 3 == 0 { "a.tar.gz" } else { "c.tgz" }, &packed);
+    });
 }

@@ -75,8 +75,12 @@ fn beyond_the_corpus_the_time_grows_with_the_bytes_and_the_answer_says_so() {
     assert!((p.time.0 / law(&candidate, &huge).0).ln().abs() < 0.2, "{}", p.time);
     let quantities: Vec<&str> = p.extrapolates.iter().map(|e| e.quantity).collect();
     assert_eq!(quantities, ["rows", "columns", "non-zeros", "working set"]);
+    let nothing = located(Features::from_row_lengths(&RowLengths::from_counts([]), 0, 0, 0.5));
+    let p = predictor.predict(&candidate, &nothing).unwrap();
+    assert!(p.low.0 >= 5e-7 && p.low <= p.time, "{p:?}: half a launch");
     let inside = predictor.predict(&candidate, &corpus(1)[0].1).unwrap();
     assert!(inside.extrapolates.is_empty());
+    let p = predictor.predict(&candidate, &huge).unwrap();
     assert!(p.high.0 / p.time.0 > inside.high.0 / inside.time.0, "the interval is widened");
 }
 

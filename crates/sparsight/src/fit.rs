@@ -2,7 +2,7 @@
 
 use crate::models::{CalibratedStrip, Made, Models, registry};
 use crate::profile::ProfileFolder;
-use crate::records::{BenchmarkRecord, CorpusRecord, CutRecord};
+use crate::records::{BenchmarkRecord, CorpusRecord, CutRecord, is_plausible, is_plausible_preparation};
 use crate::{Error, Missing};
 use sparsight_kernels::{Candidate, DeviceFacts, Execution, Kernel, device_bytes};
 use sparsight_matrix::{Csr, Seconds};
@@ -78,6 +78,9 @@ fn fit_preparation(corpus: &[CorpusRecord]) -> Result<PreparationModel, PredictE
         for (&format, took) in &record.preparation {
             let Some(kernel) = Kernel::all().find(|k| k.format() == format) else { continue };
             let time = Seconds(took.convert_s.0 + took.upload_s.0);
+            if !is_plausible_preparation(time) {
+                continue;
+            }
             let known = MeasuredPreparation { csr, held: held(kernel), time };
             match took.on_device {
                 Some(true) => on_device.entry(format).or_default().push(known),
@@ -85,7 +88,8 @@ fn fit_preparation(corpus: &[CorpusRecord]) -> Result<PreparationModel, PredictE
                 _ => formats.entry(format).or_default().push(known),
             }
         }
-        for (&kernel, &time) in &record.preprocess {
+        for (&kernel, &time) in record.preprocess.iter().filter(|(_, time)| is_plausible_preparation(**time))
+        {
             preprocess.entry(kernel).or_default().push(MeasuredPreparation { csr, held: held(kernel), time });
         }
     }
@@ -98,7 +102,7 @@ fn fit_cutting<'a>(
     cuts: impl Iterator<Item = &'a CutRecord>,
 ) -> BTreeMap<String, BTreeMap<Execution, CutCost>> {
     let mut known = BTreeMap::<_, BTreeMap<_, _>>::new();
-    for cut in cuts {
+    for cut in cuts.filter(|cut| is_plausible(cut.time_s)) {
         let parts: Vec<_> = cut.parts.iter().map(|part| (part.nrows, part.id)).collect();
         let of = known.entry((&cut.model, cut.execution)).or_default();
         of.insert((&cut.matrix, cut.dtype, parts), cut.measured());

@@ -7,7 +7,7 @@ use crate::failure::{Exit, Failure};
 use crate::matrix_source::MatrixSource;
 use crate::profiling;
 use crate::shard::Shard;
-use crate::text::{counted, matrices};
+use crate::text::{counted, matrices, shown};
 use rayon::prelude::*;
 use sparsight::answer::{MeasureAnswer, UnreadableMatrix};
 use sparsight::device::timing::{Caches, StoppingRule};
@@ -110,8 +110,9 @@ impl Measure {
         let mut device = OpenDevice::open(&self.device)?;
         let folder = ProfileFolder::create(&self.output)?;
         context.interrupt.listen();
-        profiling::begin(&folder, &mut device, None, context)?;
         let mut corpus = folder.corpus()?;
+        corpus.begin()?;
+        profiling::begin(&folder, &mut device, None, context)?;
         let mut candidates = Vec::new();
         for dtype in context.dtypes() {
             candidates.extend(self.kernels.candidates(device.facts().kind, dtype)?);
@@ -151,6 +152,7 @@ impl Measure {
                 counts.measured += 1;
                 counts.failing += usize::from(report_failures(&record, context));
                 corpus.append(record)?;
+                corpus.sync()?;
             }
         }
         drop(bar);
@@ -177,6 +179,12 @@ impl Measure {
             self.output.display(),
             counted(corpus.records().len() as u64, "record"),
         ))?;
+        // Otherwise each was named when it was skipped.
+        if context.printer.is_quiet() {
+            for UnreadableMatrix { matrix, why } in &counts.unreadable {
+                context.printer.line(format_args!("unreadable: {}: {}", shown(matrix), shown(why)))?;
+            }
+        }
         context.printer.line(format_args!(
             "`sparsight fit {0}` fits the models, `sparsight evaluate {0}` shows their errors",
             self.output.display()

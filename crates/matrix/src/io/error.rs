@@ -28,7 +28,7 @@ pub enum ReadError {
         cause: io::Error,
     },
     /// The file is compressed and its content does not decompress.
-    #[error("{}: the compressed data are damaged or cut off: {cause}", path.display())]
+    #[error("{}: the compressed data are damaged or cut off: {}", path.display(), in_one_line(cause))]
     Damaged {
         /// The file.
         path: PathBuf,
@@ -105,6 +105,12 @@ impl ReadError {
             Self::Io { .. } | Self::Memory { .. } | Self::Structure { .. } => None,
         }
     }
+}
+
+/// What a decompressor says may hold bytes of the file: those that would do something are written out.
+fn in_one_line(cause: &io::Error) -> String {
+    let shown = |c: char| if c.is_control() { c.escape_debug().to_string() } else { c.to_string() };
+    cause.to_string().chars().map(shown).collect()
 }
 
 /// A place in a file, printed as `path:line:column`.

@@ -23,6 +23,7 @@ mod memory;
 mod npz;
 mod options;
 mod pattern_values;
+mod regular_file;
 mod rows;
 mod stored;
 mod suitesparse_tar;
@@ -32,13 +33,14 @@ pub use error::{Place, ReadError};
 pub use matrix_market::{Found, MatrixMarketFault};
 pub use npz::NpzFault;
 pub use options::{PatternValues, Progress, ReadOptions};
+pub use regular_file::open_regular;
 pub use stored::{Field, Layout, Loaded, Stored, Symmetry};
 
 use crate::{Bytes, Scalar};
 use blocks::{Blocks, Pieces};
 use counted::Counted;
-use std::fs::{self, File, Metadata};
-use std::io::{self, BufReader, Cursor, ErrorKind};
+use std::fs::File;
+use std::io::{BufReader, Cursor};
 use std::path::Path;
 
 /// The matrix in a file. The end of the name, in any case, says what the file is: `.mtx`, `.mtx.gz`,
@@ -115,18 +117,9 @@ pub fn read_npz<T: Scalar>(
     npz::read(Cursor::new(bytes), Bytes(bytes.len() as u64), name, options)
 }
 
-/// A regular file, and how long it is. Whatever else has a name, a pipe or a device, may never end.
+/// A regular file, and how long it is.
 fn open(path: &Path) -> Result<(File, Bytes), ReadError> {
-    let fail = |cause| ReadError::Io { path: path.to_owned(), cause };
-    let is_regular = |metadata: &Metadata| match metadata.file_type() {
-        kind if kind.is_file() => Ok(()),
-        kind if kind.is_dir() => Err(fail(ErrorKind::IsADirectory.into())),
-        _ => Err(fail(io::Error::new(ErrorKind::InvalidInput, "not a regular file"))),
-    };
-    // Looked at before it is opened, which may take for ever, and again after, since it may be another one by then.
-    is_regular(&fs::metadata(path).map_err(fail)?)?;
-    let file = File::open(path).map_err(fail)?;
-    let metadata = file.metadata().map_err(fail)?;
-    is_regular(&metadata)?;
-    Ok((file, Bytes(metadata.len())))
+    let opened = open_regular(path).and_then(|file| Ok((file.metadata()?.len(), file)));
+    let (length, file) = opened.map_err(|cause| ReadError::Io { path: path.to_owned(), cause })?;
+    Ok((file, Bytes(length)))
 }

@@ -61,7 +61,7 @@ impl<R: Read> Members<R> {
                 return Ok(None);
             }
             if header.cksum()? != checksum(header.as_bytes()) {
-                return Err(damaged("a header of the archive has another checksum"));
+                return Err(damaged("a header of the archive has a wrong checksum"));
             }
             let kind = header.entry_type();
             let size = records.size.filter(|_| !is_record(kind)).map_or_else(|| header.entry_size(), Ok)?;

@@ -1,8 +1,9 @@
 //! Where the files of a profile's models are.
 
 use crate::Error;
+use sparsight_matrix::io::open_regular;
 use std::borrow::Cow;
-use std::fs;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 /// Files by their names.
@@ -44,7 +45,9 @@ impl Source {
         match self {
             Self::Folder(_) => {
                 let path = self.path(file);
-                let bytes = fs::read(&path).map_err(|source| Error::File { path, source })?;
+                let mut bytes = Vec::new();
+                let read = open_regular(&path).and_then(|mut file| file.read_to_end(&mut bytes));
+                read.map_err(|source| Error::File { path, source })?;
                 Ok(Some(Cow::Owned(bytes)))
             }
             Self::Program(_, files) => {

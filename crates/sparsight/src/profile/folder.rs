@@ -4,8 +4,9 @@ use super::{DEVICE_SCHEMA, Models, ProfiledDevice, TRANSFER_SCHEMA, TransferFile
 use crate::Error;
 use crate::models::Source;
 use crate::records::{BenchmarkRecord, CorpusRecord, CutRecord, Journal};
-use std::fs;
+use sparsight_matrix::io::open_regular;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 /// The files of one profile.
 #[derive(Debug, Clone)]
@@ -49,7 +50,9 @@ impl ProfileFolder {
     /// [`Error::File`] if it was never written, [`Error::Malformed`], [`Error::Schema`].
     pub fn device(&self) -> Result<ProfiledDevice, Error> {
         let path = self.path.join("device.json");
-        let text = fs::read_to_string(&path).map_err(|source| Error::File { path: path.clone(), source })?;
+        let text = open_regular(&path)
+            .and_then(io::read_to_string)
+            .map_err(|source| Error::File { path: path.clone(), source })?;
         parse_device(&path, &text)
     }
 
@@ -150,9 +153,9 @@ impl ProfileFolder {
         parse: impl Fn(&Path, &str) -> Result<T, Error>,
     ) -> Result<Option<T>, Error> {
         let path = self.path.join(name);
-        match fs::read_to_string(&path) {
+        match open_regular(&path).and_then(io::read_to_string) {
             Ok(text) => parse(&path, &text).map(Some),
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(source) => Err(Error::File { path, source }),
         }
     }
@@ -162,9 +165,15 @@ impl ProfileFolder {
     }
 }
 
-/// A device from the text of a `device.json`.
+/// A device from the text of a `device.json`, whose facts a device can have.
 pub(super) fn parse_device(path: &Path, text: &str) -> Result<ProfiledDevice, Error> {
-    document::parse(path, text, DEVICE_SCHEMA)
+    let device: ProfiledDevice = document::parse(path, text, DEVICE_SCHEMA)?;
+    device.facts.check().map_err(|implausible| {
+        let named = format!("\"{}\"", implausible.field);
+        let line = text.lines().position(|line| line.contains(&named)).map_or(1, |at| at + 1);
+        Error::Malformed { path: path.to_owned(), line, reason: implausible.to_string() }
+    })?;
+    Ok(device)
 }
 
 /// Transfer parameters from the text of a `transfer.json`.

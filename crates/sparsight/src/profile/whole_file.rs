@@ -2,8 +2,8 @@
 
 use crate::Error;
 use std::fs::{self, File};
-use std::io::{ErrorKind, Write};
-use std::path::Path;
+use std::io::{self, ErrorKind, Write};
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Writes `bytes` beside `path` and puts them in its place when they are on the disk: a full disk or a process that is
@@ -12,20 +12,34 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// # Errors
 /// [`Error::File`].
 pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
-    static WRITTEN: AtomicU64 = AtomicU64::new(0);
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".{}-{}.new", std::process::id(), WRITTEN.fetch_add(1, Ordering::Relaxed)));
-    let new = path.with_file_name(name);
-    let on_disk = |mut file: File| {
-        file.write_all(bytes)?;
-        file.sync_all()
-    };
-    let written = File::create(&new).and_then(on_disk).and_then(|()| fs::rename(&new, path));
-    written.map_err(|source| {
+    let fail = |source| Error::File { path: path.to_owned(), source };
+    let (new, mut file) = beside(path).map_err(fail)?;
+    let written = file.write_all(bytes).and_then(|()| file.sync_all()).and_then(|()| fs::rename(&new, path));
+    if written.is_err() {
         // Half a file is of use to nobody, and that it cannot be removed is no news.
-        let _ = fs::remove_file(&new);
-        Error::File { path: path.to_owned(), source }
-    })
+        _ = fs::remove_file(&new);
+    }
+    written.map(|()| sync_folder(path)).map_err(fail)
+}
+
+/// A file of a name that was free, made anew: what lies at a name, a link or the file of another writer, is nothing of ours.
+fn beside(path: &Path) -> io::Result<(PathBuf, File)> {
+    static WRITTEN: AtomicU64 = AtomicU64::new(0);
+    loop {
+        let mut name = path.file_name().unwrap_or_default().to_owned();
+        name.push(format!(".{}-{}.new", std::process::id(), WRITTEN.fetch_add(1, Ordering::Relaxed)));
+        let new = path.with_file_name(name);
+        match File::create_new(&new) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            made => return made.map(|file| (new, file)),
+        }
+    }
+}
+
+/// Puts the new name on the disk, too. Where folders cannot be synced, as on some file systems, the system will.
+pub(crate) fn sync_folder(path: &Path) {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    _ = File::open(folder).and_then(|folder| folder.sync_all());
 }
 
 /// Removes a file if it is there.
@@ -59,6 +73,23 @@ mod tests {
             assert_eq!(fs::read_to_string(&path).unwrap(), text);
         }
         assert_eq!(names(dir.path()), ["a.json"]);
+    }
+
+    #[test]
+    fn names_that_are_taken_are_left_alone_and_links_are_not_followed() {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, other) = (dir.path().join("a.json"), dir.path().join("other"));
+        fs::write(&other, "of somebody else").unwrap();
+        // The next names that this process would take, as far as other tests do not take them first.
+        let taken: Vec<_> =
+            (0..200).map(|at| dir.path().join(format!("a.json.{}-{at}.new", std::process::id()))).collect();
+        for taken in &taken {
+            std::os::unix::fs::symlink(&other, taken).unwrap();
+        }
+        write(&path, b"text").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "text");
+        assert_eq!(fs::read_to_string(&other).unwrap(), "of somebody else");
+        assert!(taken.iter().all(|taken| taken.is_symlink()));
     }
 
     #[test]

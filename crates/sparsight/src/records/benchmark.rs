@@ -1,6 +1,6 @@
 //! One benchmark matrix on one device.
 
-use super::{recorded, significant};
+use super::{is_plausible, recorded, significant};
 use serde::{Deserialize, Serialize};
 use sparsight_device::timing::{Stopped, Timing};
 use sparsight_kernels::{BenchmarkRows, Candidate, Kernel, Placement, RowLengthDistribution};
@@ -103,14 +103,23 @@ impl BenchmarkRecord {
         Kernel::all().find(|k| k.to_string() == self.kernel)
     }
 
-    /// One observation a block size; none if there are no times.
+    /// How many recorded times no product can take.
+    pub fn implausible(&self) -> usize {
+        match &self.outcome {
+            BenchmarkOutcome::Blocks(blocks) => blocks.iter().filter(|b| !is_plausible(b.time_s)).count(),
+            _ => 0,
+        }
+    }
+
+    /// One observation a block size; none if there are no times, or none that a product can take (below 10 ns, beyond a
+    /// day).
     pub fn observations(&self) -> impl Iterator<Item = Observation> + '_ {
         let blocks = match &self.outcome {
             BenchmarkOutcome::Blocks(blocks) => blocks.as_slice(),
             _ => &[],
         };
         self.kernel().into_iter().flat_map(move |kernel| {
-            blocks.iter().map(move |b| Observation {
+            blocks.iter().filter(|b| is_plausible(b.time_s)).map(move |b| Observation {
                 candidate: Candidate { kernel, block: b.block, dtype: self.dtype },
                 placement: self.placement,
                 lengths: self.lengths,

@@ -1,6 +1,7 @@
 //! One matrix of a corpus on one device.
 
 use super::corpus_line::CorpusLine;
+use super::is_plausible;
 use super::{recorded, significant};
 use serde::{Deserialize, Serialize};
 use sparsight_device::Preparation;
@@ -140,7 +141,18 @@ impl CorpusRecord {
     }
 
     /// Candidates that have a time.
+    ///
+    /// Those that no product can take, below 10 ns or beyond a day, are left out: [`CorpusRecord::implausible`].
     pub fn times(&self) -> impl Iterator<Item = (Candidate, Seconds)> + '_ {
+        self.recorded_times().filter(|(_, time)| is_plausible(*time))
+    }
+
+    /// How many recorded times no product can take.
+    pub fn implausible(&self) -> usize {
+        self.recorded_times().filter(|(_, time)| !is_plausible(*time)).count()
+    }
+
+    fn recorded_times(&self) -> impl Iterator<Item = (Candidate, Seconds)> + '_ {
         self.results.iter().filter_map(|m| match m.outcome {
             Outcome::Time { time_s, .. } => Some((m.id, time_s)),
             _ => None,
@@ -167,8 +179,12 @@ impl CorpusRecord {
     }
 
     /// Takes over what `newer`, of the same matrix, holds: its features, and its results and preparations beside and
-    /// instead of the own ones.
-    fn add(&mut self, newer: Self) {
+    /// instead of the own ones. A time that no product takes is instead of nothing.
+    fn add(&mut self, mut newer: Self) {
+        let known: HashSet<Candidate> = self.times().map(|(candidate, _)| candidate).collect();
+        let is_plausible =
+            |m: &Measured| !matches!(m.outcome, Outcome::Time { time_s, .. } if !is_plausible(time_s));
+        newer.results.retain(|m| is_plausible(m) || !known.contains(&m.id));
         let measured: HashSet<Candidate> = newer.results.iter().map(|m| m.id).collect();
         self.results.retain(|m| !measured.contains(&m.id));
         self.results.extend(newer.results);

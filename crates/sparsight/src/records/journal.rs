@@ -5,15 +5,26 @@
 //! line that is JSON counts, and lacks nothing but its end. Any other line that does not parse is an error. One run at a time may
 //! append: the file is locked.
 //!
+//! A line ends with a checksum of what stands before it, by which a byte that has changed is noticed where the line still
+//! parses; lines of before have none.
+//!
+//! ```text
+//! {"matrix":"a/wave",...,"crc32":"0a1b2c3d"}      CRC-32 of {"matrix":"a/wave",...}
+//! ```
+//! Blank lines, the mark that some editors put first (BOM) and zeros, which some file systems leave behind after the power
+//! has gone, are passed over.
+//!
 //! Records that are done with may be packed: `X.jsonl.gz` is read first and `X.jsonl` behind it. What is packed is never
 //! written to; `gzip -9n X.jsonl` packs, and members that were put one behind the other are read as one.
 
 use crate::Error;
+use flate2::Crc;
 use flate2::read::MultiGzDecoder;
 use serde::Serialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
+use sparsight_matrix::io::open_regular;
 use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 /// Records of one kind in one file.
@@ -27,6 +38,13 @@ pub struct Journal<R> {
     /// Whether the last of them lacks its end.
     unended: bool,
     file: Option<File>,
+}
+
+impl<R> Drop for Journal<R> {
+    fn drop(&mut self) {
+        // Nobody is left to be told that it failed; the records were handed to the system.
+        _ = self.file.as_ref().map(File::sync_data);
+    }
 }
 
 impl<R: Serialize + DeserializeOwned> Journal<R> {
@@ -50,32 +68,54 @@ impl<R: Serialize + DeserializeOwned> Journal<R> {
     }
 
     /// All records, oldest first.
-    pub fn into_records(self) -> Vec<R> {
-        self.records
+    pub fn into_records(mut self) -> Vec<R> {
+        std::mem::take(&mut self.records)
     }
 
-    /// Adds one, handed to the system before this returns.
+    /// Takes the file for this run: whether records can be added is known before the first is measured. Makes the file.
     ///
     /// # Errors
-    /// [`Error::File`], for example when the disk is full; what was there before stays. [`Error::Busy`] if another
-    /// run appends to the file, or has since it was read.
+    /// [`Error::File`] if the file or its folder cannot be written; [`Error::Busy`] if another run appends to the file,
+    /// or has since it was read.
+    pub fn begin(&mut self) -> Result<(), Error> {
+        if self.file.is_none() {
+            self.file = Some(self.open_to_append()?);
+        }
+        Ok(())
+    }
+
+    /// Adds one, handed to the system before this returns; on the disk after [`Journal::sync`], or when this is dropped.
+    ///
+    /// # Errors
+    /// As [`Journal::begin`], and [`Error::File`] when the disk is full; what was there before stays, and a record that
+    /// was written in part is taken back.
     ///
     /// # Panics
     /// If a record does not serialise, which plain data always does.
     pub fn append(&mut self, record: R) -> Result<(), Error> {
-        let record_line = serde_json::to_string(&record).expect("plain data serialises");
+        let record_line = with_checksum(serde_json::to_string(&record).expect("plain data serialises"));
         let line = format!("{}{record_line}\n", if self.unended { "\n" } else { "" });
-        if self.file.is_none() {
-            self.file = Some(self.open_to_append()?);
-        }
-        let fail = |source| Error::File { path: self.path.clone(), source };
-        if let Some(file) = &mut self.file {
-            file.write_all(line.as_bytes()).and_then(|()| file.flush()).map_err(fail)?;
+        self.begin()?;
+        if let Some(file) = &mut self.file
+            && let Err(source) = file.write_all(line.as_bytes())
+        {
+            // Where that fails, too, half a line is left, which the next run cuts off.
+            _ = take_back(file, &self.path, self.complete, line.as_bytes());
+            return Err(Error::File { path: self.path.clone(), source });
         }
         self.complete += line.len() as u64;
         self.unended = false;
         self.records.push(record);
         Ok(())
+    }
+
+    /// Waits until all that was added is on the disk.
+    ///
+    /// # Errors
+    /// [`Error::File`].
+    pub fn sync(&self) -> Result<(), Error> {
+        let fail = |source| Error::File { path: self.path.clone(), source };
+        self.file.as_ref().map_or(Ok(()), |file| file.sync_data().map_err(fail))
     }
 
     /// Locked until the journal is dropped, half a line at the end cut off.
@@ -104,6 +144,49 @@ impl<R: Serialize + DeserializeOwned> Journal<R> {
     }
 }
 
+/// Cuts off what was written of `line` behind the first `complete` bytes, and nothing else: where files cannot be locked
+/// somebody else may have written since.
+fn take_back(file: &File, path: &Path, complete: u64, line: &[u8]) -> io::Result<()> {
+    let mut behind = Vec::new();
+    let mut whole = File::open(path)?;
+    whole.seek(SeekFrom::Start(complete))?;
+    whole.read_to_end(&mut behind)?;
+    if line.starts_with(&behind) { file.set_len(complete) } else { Ok(()) }
+}
+
+/// A record with its checksum, where it is an object, as all of ours are.
+fn with_checksum(record: String) -> String {
+    match record.strip_suffix('}') {
+        Some(open) if open.len() > 1 => format!("{open},\"crc32\":\"{:08x}\"}}", checksum(record.as_bytes())),
+        _ => record,
+    }
+}
+
+fn checksum(bytes: &[u8]) -> u32 {
+    let mut crc = Crc::new();
+    crc.update(bytes);
+    crc.sum()
+}
+
+/// Whether the checksum at the end of a line, if there is one, is that of what stands before it.
+fn is_whole(line: &[u8]) -> bool {
+    const BEFORE: &[u8] = b",\"crc32\":\"";
+    const LENGTH: usize = BEFORE.len() + 8 + 2;
+    let Some((record, end)) = line.split_last_chunk::<LENGTH>() else { return true };
+    let Some(sum) = end.strip_prefix(BEFORE).and_then(|sum| sum.strip_suffix(b"\"}")) else { return true };
+    let sum = str::from_utf8(sum).ok().and_then(|sum| u32::from_str_radix(sum, 16).ok());
+    sum == Some(checksum(&[record, b"}"].concat()))
+}
+
+/// A line without what surrounds a record and says nothing.
+fn trimmed(line: &[u8]) -> &[u8] {
+    let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
+    let is_blank = |b: &u8| *b == 0 || b.is_ascii_whitespace();
+    let from = line.iter().take_while(|b| is_blank(b)).count();
+    let to = line.len() - line[from..].iter().rev().take_while(|b| is_blank(b)).count();
+    &line[from..to]
+}
+
 /// Where the packed records of a journal are.
 fn packed(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
@@ -111,10 +194,10 @@ fn packed(path: &Path) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// The bytes that `take` gets from a file; none if it is not there.
+/// The bytes that `take` gets from a regular file; none if it is not there.
 fn read(path: &Path, take: impl FnOnce(File, &mut Vec<u8>) -> io::Result<usize>) -> Result<Vec<u8>, Error> {
     let mut bytes = Vec::new();
-    match File::open(path).and_then(|file| take(file, &mut bytes)) {
+    match open_regular(path).and_then(|file| take(file, &mut bytes)) {
         Ok(_) => Ok(bytes),
         Err(e) if e.kind() == ErrorKind::NotFound => Ok(Vec::new()),
         Err(source) => Err(Error::File { path: path.to_owned(), source }),
@@ -129,15 +212,20 @@ fn take_lines<R: DeserializeOwned>(
     records: &mut Vec<R>,
 ) -> Result<(usize, bool), Error> {
     let ended = bytes.iter().rposition(|&b| b == b'\n').map_or(0, |end| end + 1);
-    let unended = serde_json::from_slice::<IgnoredAny>(&bytes[ended..]).is_ok();
+    let unended = serde_json::from_slice::<IgnoredAny>(trimmed(&bytes[ended..])).is_ok();
     let complete = if unended { bytes.len() } else { ended };
     for (index, line) in bytes[..complete].split_inclusive(|&b| b == b'\n').enumerate() {
-        let record = serde_json::from_slice(line).map_err(|e| Error::Malformed {
-            path: path.to_owned(),
-            line: index + 1,
-            reason: e.to_string(),
-        })?;
-        records.push(record);
+        let line = trimmed(line);
+        if line.is_empty() {
+            continue;
+        }
+        let malformed = |reason| Error::Malformed { path: path.to_owned(), line: index + 1, reason };
+        if !is_whole(line) {
+            return Err(malformed(
+                "its checksum does not match: the line has changed since it was written".to_owned(),
+            ));
+        }
+        records.push(serde_json::from_slice(line).map_err(|e| malformed(e.to_string()))?);
     }
     Ok((complete, unended))
 }
@@ -182,6 +270,65 @@ mod tests {
         std::fs::write(&path, "[1]\n{\"a\":2}").unwrap();
         let error = Journal::<Vec<u32>>::open(&path).unwrap_err().to_string();
         assert!(error.contains("j.jsonl:2:"), "{error}");
+    }
+
+    #[test]
+    fn a_byte_that_has_changed_is_noticed_and_lines_without_a_checksum_are_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("j.jsonl");
+        let record = |time: f64| std::collections::BTreeMap::from([("time".to_owned(), time)]);
+        std::fs::write(&path, "{\"time\":1.0}\n").unwrap();
+        let mut journal = Journal::open(&path).unwrap();
+        journal.append(record(2.5)).unwrap();
+        journal.sync().unwrap();
+        drop(journal);
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert_eq!(text, "{\"time\":1.0}\n{\"time\":2.5,\"crc32\":\"287e815b\"}\n");
+        std::fs::write(&path, text.replace("2.5", "3.5")).unwrap();
+        let error = Journal::<serde_json::Value>::open(&path).unwrap_err().to_string();
+        assert!(error.contains("j.jsonl:2:") && error.contains("checksum"), "{error}");
+    }
+
+    #[test]
+    fn what_says_nothing_is_passed_over() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("j.jsonl");
+        std::fs::write(&path, "\u{feff}[1]\r\n\n \n\0\0\0[2]\n\0\0\n").unwrap();
+        assert_eq!(Journal::<Vec<u32>>::open(&path).unwrap().into_records(), [[1], [2]]);
+        // Also beside a last line that lacks its end, which is a whole record.
+        for text in ["\u{feff}[3]", "\0\0[3]", "[3]\0\0\0"] {
+            std::fs::write(&path, text).unwrap();
+            let mut journal = Journal::<Vec<u32>>::open(&path).unwrap();
+            assert_eq!(journal.records(), [[3]], "{text:?}");
+            journal.append(vec![4]).unwrap();
+            assert_eq!(Journal::<Vec<u32>>::open(&path).unwrap().into_records(), [[3], [4]], "{text:?}");
+        }
+    }
+
+    #[test]
+    fn half_a_line_of_our_own_is_taken_back_and_nothing_of_others() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("j.jsonl");
+        for (text, left) in
+            [("[1]\n[2", "[1]\n"), ("[1]\n", "[1]\n"), ("[1]\n[9]\n", "[1]\n[9]\n"), ("[1", "[1")]
+        {
+            std::fs::write(&path, text).unwrap();
+            let file = OpenOptions::new().append(true).open(&path).unwrap();
+            take_back(&file, &path, 4, b"[2,3]\n").unwrap();
+            assert_eq!(std::fs::read_to_string(&path).unwrap(), left);
+        }
+    }
+
+    #[test]
+    fn whether_records_can_be_added_is_known_before_the_first() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("j.jsonl");
+        let (mut one, mut other) =
+            (Journal::<u32>::open(&path).unwrap(), Journal::<u32>::open(&path).unwrap());
+        one.begin().unwrap();
+        assert!(matches!(other.begin(), Err(Error::Busy { .. })));
+        let mut nowhere = Journal::<u32>::open(&dir.path().join("none/j.jsonl")).unwrap();
+        assert!(matches!(nowhere.begin(), Err(Error::File { .. })));
     }
 
     #[test]

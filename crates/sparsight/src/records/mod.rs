@@ -5,11 +5,13 @@ mod corpus;
 mod corpus_line;
 mod cut;
 mod journal;
+mod plausible;
 
 pub use benchmark::{BenchmarkOutcome, BenchmarkRecord, BlockTiming, DrawnLengths};
 pub use corpus::{ClockRecord, CorpusRecord, Measured, Outcome, PreparationRecord};
 pub use cut::{CutPart, CutRecord};
 pub use journal::Journal;
+pub(crate) use plausible::{is_plausible, is_plausible_preparation};
 
 use sparsight_matrix::Seconds;
 

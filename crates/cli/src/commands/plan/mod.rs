@@ -218,6 +218,7 @@ impl Plan {
         if let (Some(device), Some(cuts)) = (device, cuts) {
             for record in records(&name, matrix, &partitioning, &measured, device.of(), context) {
                 cuts.journal.append(record)?;
+                cuts.journal.sync()?;
                 cuts.added += 1;
             }
         }
@@ -252,7 +253,9 @@ struct Cuts {
 
 impl Cuts {
     fn of(folder: ProfileFolder) -> Result<Self, Failure> {
-        Ok(Self { journal: folder.cuts()?, folder, added: 0, known: 0 })
+        let mut journal = folder.cuts()?;
+        journal.begin()?;
+        Ok(Self { journal, folder, added: 0, known: 0 })
     }
 
     /// Whether this very cut of the matrix was run before, with about the same predictions; counts it if so.

@@ -1,0 +1,115 @@
+//! Profiles and records that say what cannot be: refused with the place, or left out and counted; never learned from.
+
+mod support;
+
+use std::fs;
+use std::path::Path;
+use support::{json, made_up_profile, run};
+
+/// Changes text of a file, which must be there.
+fn replaced(path: &Path, from: &str, to: &str) {
+    let text = fs::read_to_string(path).unwrap();
+    assert!(text.contains(from), "{from} in {text}");
+    fs::write(path, text.replacen(from, to, 1)).unwrap();
+}
+
+#[test]
+fn a_fact_that_no_device_has_is_an_error_with_file_line_and_field() {
+    for (field, absurd) in [
+        ("multiprocessors", "0"),
+        ("copy_bytes_per_s", "-1e12"),
+        ("launch_s", "1e300"),
+        ("launch_s", "-1e-6"),
+        ("warps_per_multiprocessor", "0"),
+    ] {
+        let dir = made_up_profile();
+        let path = dir.path().join("made-up/device.json");
+        let text = fs::read_to_string(&path).unwrap();
+        let line = text.lines().find(|line| line.contains(&format!("\"{field}\""))).unwrap();
+        let changed = format!("\"{field}\": {absurd},");
+        replaced(
+            &path,
+            line.trim(),
+            if line.trim_end().ends_with(',') { &changed } else { changed.trim_end_matches(',') },
+        );
+        let out = run(dir.path(), &["advise", "gallery:stencil2d,n=10", "--profile", "made-up"]);
+        assert!(out.starts_with("exit code: 2"), "{field}: {out}");
+        assert!(out.contains("device.json:") && out.contains(&format!("{field} is ")), "{field}: {out}");
+    }
+}
+
+#[test]
+fn a_time_that_no_product_takes_is_left_out_and_counted_and_moves_nothing() {
+    let dir = made_up_profile();
+    let predicted = || {
+        let advice = json(dir.path(), &["advise", "gallery:stencil2d,n=50", "--profile", "made-up"]);
+        advice["candidates"][0]["predicted_s"].as_f64().unwrap()
+    };
+    let fitted = || run(dir.path(), &["fit", "made-up"]);
+    let before = fitted();
+    let expected = predicted();
+    assert!(!before.contains("no product can take"), "{before}");
+    let corpus = dir.path().join("made-up/corpus.jsonl");
+    let journal = dir.path().join("made-up/benchmark.jsonl");
+    let path = if corpus.exists() { corpus } else { journal };
+    // One more line with times that cannot be.
+    let text = fs::read_to_string(&path).unwrap();
+    let line = text.lines().find(|line| line.contains("\"time_s\":")).unwrap();
+    let at = line.find("\"time_s\":").unwrap() + "\"time_s\":".len();
+    let end = at + line[at..].find(',').unwrap();
+    for absurd in ["-1.0", "0.0", "1e308"] {
+        let wrong = format!("{}{absurd}{}", &line[..at], &line[end..]);
+        let wrong = wrong.split(",\"crc32\"").next().unwrap().to_owned();
+        let wrong = if wrong.ends_with('}') { wrong } else { wrong + "}" };
+        fs::write(&path, format!("{text}{wrong}\n")).unwrap();
+        let out = fitted();
+        assert!(out.starts_with("exit code: 0"), "{out}");
+        assert!(out.contains("1 time in made-up that no product can take"), "{absurd}: {out}");
+        // The other times of that line stand there twice now, which moves a fit by less.
+        let now = predicted();
+        assert!((now / expected - 1.0).abs() < 0.02, "{absurd}: {now} {expected}");
+    }
+}
+
+#[test]
+fn a_line_whose_checksum_is_wrong_and_a_pipe_in_the_place_of_a_profile_are_refused() {
+    let dir = made_up_profile();
+    let journal = dir.path().join("made-up/benchmark.jsonl");
+    replaced(&journal, "\"strips\":1", "\"strips\":7");
+    let out = run(dir.path(), &["fit", "made-up"]);
+    assert!(
+        out.starts_with("exit code: 2") && out.contains("benchmark.jsonl:1: its checksum does not match"),
+        "{out}"
+    );
+    let device = dir.path().join("made-up/device.json");
+    fs::remove_file(&device).unwrap();
+    assert!(std::process::Command::new("mkfifo").arg(&device).status().unwrap().success());
+    let out = run(dir.path(), &["advise", "gallery:stencil2d,n=10", "--profile", "made-up"]);
+    assert!(out.starts_with("exit code: 2") && out.contains("not a regular file"), "{out}");
+}
+
+#[test]
+fn a_folder_that_another_run_writes_to_is_noticed_before_anything_is_measured() {
+    let dir = tempfile::tempdir().unwrap();
+    let measure =
+        ["measure", "gallery:stencil2d,n=20", "--device", "cpu", "-j", "2", "-o", "p", "--dtype", "f32"];
+    let out = run(dir.path(), &measure);
+    assert!(out.starts_with("exit code: 0"), "{out}");
+    let held = fs::OpenOptions::new().append(true).open(dir.path().join("p/corpus.jsonl")).unwrap();
+    held.lock().unwrap();
+    let more =
+        ["measure", "gallery:stencil2d,n=21", "--device", "cpu", "-j", "2", "-o", "p", "--dtype", "f32"];
+    let out = run(dir.path(), &more);
+    assert!(out.starts_with("exit code: 2") && out.contains("another run is writing here"), "{out}");
+}
+
+#[test]
+fn a_batch_says_why_a_matrix_was_left_out_even_where_notes_are_hidden() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("bad.mtx"), "%%MatrixMarket matrix coordinate real general\n2 2 1\n9 9 1\n")
+        .unwrap();
+    let measure =
+        ["measure", "bad.mtx", "gallery:stencil2d,n=20", "--device", "cpu", "-j", "2", "-o", "p", "-q"];
+    let out = run(dir.path(), &measure);
+    assert!(out.contains("1 unreadable") && out.contains("bad.mtx:3:1: row index 9"), "{out}");
+}
