@@ -151,7 +151,8 @@ fn take_back(file: &File, path: &Path, complete: u64, line: &[u8]) -> io::Result
     let mut whole = File::open(path)?;
     whole.seek(SeekFrom::Start(complete))?;
     whole.read_to_end(&mut behind)?;
-    if line.starts_with(&behind) { file.set_len(complete) } else { Ok(()) }
+    let is_ours = !behind.is_empty() && line.starts_with(&behind);
+    if is_ours { file.set_len(complete) } else { Ok(()) }
 }
 
 /// A record with its checksum, where it is an object, as all of ours are.
