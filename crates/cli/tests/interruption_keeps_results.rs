@@ -5,8 +5,8 @@ mod support;
 
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
-use support::{json, run};
+use std::time::Duration;
+use support::{json, lines, run, wait_for_lines};
 
 fn spawn(folder: &std::path::Path, arguments: &[&str]) -> std::process::Child {
     let mut command = Command::new(assert_cmd::cargo::cargo_bin("sparsight"));
@@ -22,19 +22,14 @@ fn ctrl_c_stops_a_profile_that_then_goes_on_where_it_stopped() {
     let profile: Vec<&str> = profile.split(' ').collect();
     let child = spawn(dir.path(), &profile);
     let journal = dir.path().join("p/benchmark.jsonl");
-    let lines = || std::fs::read_to_string(&journal).map_or(0, |text| text.lines().count());
-    let begun = Instant::now();
-    while lines() < 3 {
-        assert!(begun.elapsed() < Duration::from_secs(60), "nothing was measured");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    wait_for_lines(&journal, 3, Duration::from_secs(60));
     let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
     assert!(sent.success());
     let output = child.wait_with_output().unwrap();
     let err = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(130), "{err}");
     assert!(err.contains("kept in p; the same command goes on"), "{err}");
-    let kept = lines();
+    let kept = lines(&journal);
     assert!(kept >= 3);
     let rest = json(dir.path(), &profile);
     let of = |name: &str| rest[name].as_u64().unwrap() as usize;
@@ -49,19 +44,14 @@ fn a_measure_that_is_killed_loses_the_matrix_at_hand_and_goes_on() {
     measure.extend(recipes.iter().map(String::as_str));
     let mut child = spawn(dir.path(), &measure);
     let journal = dir.path().join("p/corpus.jsonl");
-    let lines = || std::fs::read_to_string(&journal).map_or(0, |text| text.lines().count());
-    let begun = Instant::now();
-    while lines() < 2 {
-        assert!(begun.elapsed() < Duration::from_secs(120), "nothing was measured");
-        std::thread::sleep(Duration::from_millis(2));
-    }
+    wait_for_lines(&journal, 2, Duration::from_secs(120));
     child.kill().unwrap();
     child.wait().unwrap();
-    let kept = lines() as u64;
+    let kept = lines(&journal) as u64;
     assert!((2..12).contains(&kept), "killed in the middle; {kept} are kept");
     let rest = json(dir.path(), &measure);
     assert_eq!((rest["skipped"].as_u64(), rest["measured"].as_u64()), (Some(kept), Some(12 - kept)));
-    assert_eq!(lines(), 12);
+    assert_eq!(lines(&journal), 12);
 }
 
 #[test]

@@ -5,24 +5,22 @@ mod support;
 
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
-use std::time::{Duration, Instant};
-use support::{made_up_profile, run};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+use support::{made_up_profile, run, wait_for_lines};
 
 /// The program under what `before` sets up in a shell.
-fn under(before: &str, folder: &Path, arguments: &str) -> Output {
+fn under(before: &str, folder: &Path, arguments: &str) -> Command {
     let program = assert_cmd::cargo::cargo_bin("sparsight");
     let mut shell = Command::new("bash");
     shell.arg("-c").arg(format!("{before}; exec {} {arguments}", program.display()));
+    shell.current_dir(folder).env("SPARSIGHT_CACHE", folder).env("NO_COLOR", "1");
+    shell.env_remove("RAYON_NUM_THREADS");
     shell
-        .current_dir(folder)
-        .env("SPARSIGHT_CACHE", folder)
-        .env("NO_COLOR", "1")
-        .env_remove("RAYON_NUM_THREADS");
-    shell.output().unwrap()
 }
 
-fn ended(output: &Output) -> (Option<i32>, String) {
+fn ended(mut shell: Command) -> (Option<i32>, String) {
+    let output = shell.output().unwrap();
     (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
 }
 
@@ -32,11 +30,11 @@ fn rows_that_are_declared_and_do_not_fit_are_an_error_and_not_the_end() {
     // 16 GB of row offsets from 60 bytes.
     let text = "%%MatrixMarket matrix coordinate real general\n2000000000 1 1\n1 1 1\n";
     fs::write(dir.path().join("rows.mtx"), text).unwrap();
-    let (code, err) = ended(&under("ulimit -v 6000000", dir.path(), "info rows.mtx -j 2"));
+    let (code, err) = ended(under("ulimit -v 6000000", dir.path(), "info rows.mtx -j 2"));
     assert_eq!(code, Some(2), "{err}");
     assert!(err.contains("rows.mtx: the matrix needs 16.0 GB of memory"), "{err}");
     // A job of Slurm with 500 MiB, where nothing but this number says so.
-    let (code, err) = ended(&under("export SLURM_MEM_PER_NODE=500", dir.path(), "info rows.mtx -j 2"));
+    let (code, err) = ended(under("export SLURM_MEM_PER_NODE=500", dir.path(), "info rows.mtx -j 2"));
     assert_eq!(code, Some(2), "{err}");
     assert!(err.contains("MB may be used"), "{err}");
 }
@@ -48,7 +46,7 @@ fn threads_that_cannot_be_had_mean_fewer_threads() {
     let limits = (0..120).map(|step| (600_000.0 * 0.98_f64.powi(step)) as u64);
     let mut outputs = limits.map(|limit| {
         let advise = "advise gallery:stencil2d,n=20 --profile made-up -j 8";
-        ended(&under(&format!("ulimit -v {limit}"), dir.path(), advise))
+        ended(under(&format!("ulimit -v {limit}"), dir.path(), advise))
     });
     let (code, err) =
         outputs.find(|(_, err)| err.contains(" of 8 worker threads")).expect("some limit is that low");
@@ -67,22 +65,13 @@ fn more_threads_than_four_a_cpu_are_not_started() {
 fn a_hangup_that_is_ignored_stays_ignored() {
     let dir = tempfile::tempdir().unwrap();
     let journal = dir.path().join("p/corpus.jsonl");
-    let lines = || fs::read_to_string(&journal).map_or(0, |text| text.lines().count());
     for (nohup, expected) in [(true, Some(0)), (false, Some(130))] {
         _ = fs::remove_dir_all(dir.path().join("p"));
         let recipes = "gallery:stencil2d,n=100 gallery:stencil2d,n=101 gallery:stencil2d,n=102";
-        let program = assert_cmd::cargo::cargo_bin("sparsight");
-        let ignored = if nohup { "trap '' HUP; " } else { "" };
         let measure = format!("measure {recipes} --device cpu -j 2 -o p --dtype f32");
-        let mut shell = Command::new("bash");
-        shell.arg("-c").arg(format!("{ignored}exec {} {measure}", program.display()));
-        shell.current_dir(dir.path()).env("SPARSIGHT_CACHE", dir.path());
+        let mut shell = under(if nohup { "trap '' HUP" } else { "true" }, dir.path(), &measure);
         let mut child = shell.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        let begun = Instant::now();
-        while lines() < 1 {
-            assert!(begun.elapsed() < Duration::from_secs(120), "nothing was measured");
-            std::thread::sleep(Duration::from_millis(2));
-        }
+        wait_for_lines(&journal, 1, Duration::from_secs(120));
         let sent = Command::new("kill").args(["-HUP", &child.id().to_string()]).status().unwrap();
         assert!(sent.success());
         assert_eq!(child.wait().unwrap().code(), expected, "ignored: {nohup}");

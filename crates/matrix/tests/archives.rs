@@ -1,11 +1,11 @@
 //! Compressed Matrix Market files and archives, whole and broken.
 
-use flate2::Compression;
-use flate2::write::GzEncoder;
+mod packed;
+
+use packed::gzip;
 use sparsight_matrix::Csr;
 use sparsight_matrix::io::{self, Loaded, ReadError, ReadOptions};
 use std::fmt::Write as _;
-use std::io::Write as _;
 use std::path::Path;
 
 /// Several blocks of text: a band matrix of 100 000 rows.
@@ -18,12 +18,6 @@ fn large_text() -> String {
         }
     }
     text
-}
-
-fn gzip(bytes: &[u8]) -> Vec<u8> {
-    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
-    encoder.write_all(bytes).unwrap();
-    encoder.finish().unwrap()
 }
 
 fn tar(members: &[(&str, &str)]) -> Vec<u8> {

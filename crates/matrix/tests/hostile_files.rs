@@ -2,23 +2,16 @@
 #![cfg(unix)]
 
 mod npz_writer;
+mod packed;
 
-use flate2::Compression;
-use flate2::write::GzEncoder;
+use packed::gzip;
 use sparsight_matrix::Bytes;
 use sparsight_matrix::io::{self, Loaded, PatternValues, Progress, ReadError, ReadOptions};
 use std::fmt::Write as _;
 use std::fs::{self, OpenOptions};
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-
-fn gzip(bytes: &[u8]) -> Vec<u8> {
-    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
-    encoder.write_all(bytes).unwrap();
-    encoder.finish().unwrap()
-}
 
 struct Folder(tempfile::TempDir);
 

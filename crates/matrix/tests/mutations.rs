@@ -2,24 +2,17 @@
 
 mod damage;
 mod npz_writer;
+mod packed;
 
 use damage::{Random, damage, rounds};
-use flate2::Compression;
-use flate2::write::GzEncoder;
 use npz_writer::{archive, float64, format, int64};
+use packed::gzip;
 use sparsight_matrix::Bytes;
 use sparsight_matrix::io::{self, ReadOptions};
-use std::io::Write;
 use std::path::Path;
 
 fn options() -> ReadOptions<'static> {
     ReadOptions { memory: Some(Bytes(1 << 24)), ..ReadOptions::default() }
-}
-
-fn gzip(bytes: &[u8]) -> Vec<u8> {
-    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
-    encoder.write_all(bytes).unwrap();
-    encoder.finish().unwrap()
 }
 
 /// Reads a file of this name.

@@ -15,6 +15,7 @@ use sparsight::records::{BenchmarkOutcome, BenchmarkRecord, BlockTiming, CorpusR
 use sparsight::{Advisor, Objective, Profile};
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// The program with a cache of its own and nothing from the environment that changes its output.
@@ -39,6 +40,20 @@ pub fn run(folder: &Path, arguments: &[&str]) -> String {
         all.push_str(&err);
     }
     all
+}
+
+/// Lines of a file; none where there is no file.
+pub fn lines(file: &Path) -> usize {
+    std::fs::read_to_string(file).map_or(0, |text| text.lines().count())
+}
+
+/// Waits until a run has written so many lines, for `patience` at most.
+pub fn wait_for_lines(file: &Path, count: usize, patience: Duration) {
+    let begun = Instant::now();
+    while lines(file) < count {
+        assert!(begun.elapsed() < patience, "nothing was measured");
+        std::thread::sleep(Duration::from_millis(2));
+    }
 }
 
 /// Stdout of a run that must end well, as JSON.

@@ -199,6 +199,6 @@ pub(crate) fn assemble<T: Scalar, V: Payload>(
     drop(chunks);
     let merged = rows::sort_and_merge(&mut row_ptr, &mut col_idx, &mut values, merge);
     let duplicates = merged.map_err(|place| ReadError::infinite_sum(path, place))?;
-    let structure = |cause| ReadError::Structure { path: path.to_owned(), cause };
-    Ok((Csr::try_new(nrows, ncols, row_ptr, col_idx, values).map_err(structure)?, duplicates))
+    let matrix = Csr::try_new(nrows, ncols, row_ptr, col_idx, values).map_err(ReadError::structure(path))?;
+    Ok((matrix, duplicates))
 }

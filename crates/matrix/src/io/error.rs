@@ -87,7 +87,15 @@ pub enum ReadError {
     },
 }
 
+/// What to do about a value that is not finite.
+pub(super) const FINITE_VALUES: &str = "f64 holds values up to 1.8e308, f32 up to 3.4e38";
+
 impl ReadError {
+    /// Arrays that were read and are no matrix.
+    pub(super) fn structure(path: &Path) -> impl Fn(CsrError) -> Self + '_ {
+        |cause| Self::Structure { path: path.to_owned(), cause }
+    }
+
     pub(super) fn infinite_sum(path: &Path, place: InfiniteSum) -> Self {
         let (row, column) = (u64::from(place.row) + 1, u64::from(place.col) + 1);
         Self::InfiniteSum { path: path.to_owned(), row, column }
@@ -101,7 +109,7 @@ impl ReadError {
             Self::Damaged { .. } => Some("download or copy the file again"),
             Self::UnknownKind { .. } => Some("unpack the file, or rename it to what it is"),
             Self::NoMatrix { .. } => Some("the Matrix Market download of a collection holds NAME/NAME.mtx"),
-            Self::InfiniteSum { .. } => Some("f64 holds values up to 1.8e308, f32 up to 3.4e38"),
+            Self::InfiniteSum { .. } => Some(FINITE_VALUES),
             Self::Io { .. } | Self::Memory { .. } | Self::Structure { .. } => None,
         }
     }

@@ -2,6 +2,7 @@
 
 use super::super::Symmetry;
 use super::super::blocks::BLOCK;
+use crate::io::error::FINITE_VALUES;
 use std::fmt;
 use thiserror::Error;
 
@@ -176,7 +177,7 @@ impl MatrixMarketFault {
             Self::Outside { .. } => "the size line is 'rows columns entries'; two of them may be swapped",
             Self::Count { declared, found } if found < declared => "the file may have been cut off",
             Self::Count { .. } => "the size line may belong to another matrix",
-            Self::NotFinite { .. } => "f64 holds values up to 1.8e308, f32 up to 3.4e38",
+            Self::NotFinite { .. } => FINITE_VALUES,
             Self::NotInteger { .. } => "write 'real' instead of 'integer' in the first line",
             Self::Trailing { .. } => {
                 "a line holds one entry; values need 'real', not 'pattern', in the first line"

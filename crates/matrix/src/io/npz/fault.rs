@@ -1,5 +1,6 @@
 //! What can be wrong with an `.npz` file, and what its owner may do about it.
 
+use crate::io::error::FINITE_VALUES;
 use thiserror::Error;
 
 /// What is wrong with an `.npz` file.
@@ -89,7 +90,7 @@ impl NpzFault {
             }
             Self::Format { .. } => Some("convert it first: scipy.sparse.save_npz(path, A.tocsr())"),
             Self::Missing { .. } => Some("write the file with scipy.sparse.save_npz"),
-            Self::NotFinite { .. } => Some("f64 holds values up to 1.8e308, f32 up to 3.4e38"),
+            Self::NotFinite { .. } => Some(FINITE_VALUES),
             _ => None,
         }
     }

@@ -118,8 +118,8 @@ fn compressed_rows<T: Scalar>(
             }
         });
     }
-    let structure = |cause| ReadError::Structure { path: path.to_owned(), cause };
-    Ok((Csr::try_new(nrows, ncols, row_ptr, col_idx, values).map_err(structure)?, duplicates))
+    let matrix = Csr::try_new(nrows, ncols, row_ptr, col_idx, values).map_err(ReadError::structure(path))?;
+    Ok((matrix, duplicates))
 }
 
 fn merge(field: Field) -> Merge {
