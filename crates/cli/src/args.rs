@@ -3,7 +3,7 @@
 use crate::commands::{
     advise::Advise, bench::Bench, compare::Compare, completions::Completions, evaluate::Evaluate, fit::Fit,
     gallery::Gallery, info::Info, kernels::Kernels, measure::Measure, plan::Plan, predict::Predict,
-    profile::Profile, transfer::Transfer,
+    profile::Profile, repair::Repair, transfer::Transfer,
 };
 use crate::failure::Failure;
 use clap::{Parser, Subcommand, ValueEnum};
@@ -85,6 +85,7 @@ pub(crate) enum Command {
     Profile(Profile),
     Measure(Measure),
     Fit(Fit),
+    Repair(Repair),
     Evaluate(Evaluate),
     Transfer(Transfer),
     Info(Info),

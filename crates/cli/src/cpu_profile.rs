@@ -40,12 +40,13 @@ pub(crate) fn find_or_measure(context: &Context, dtype: Dtype) -> Result<Profile
     ));
     let folder = ProfileFolder::create(&path)?;
     context.interrupt.listen();
+    folder.benchmark()?.begin()?;
     profiling::begin(&folder, &mut device, Some(GridName::Coarse), context)?;
     let bound = Bytes(BOUND.max(BOUND_PER_WORKER * u64::from(device.facts().multiprocessors)));
     let kept = || "what was measured is kept and the same command goes on".to_owned();
     let grid = Grid::new(device.facts(), &[dtype], bound).coarse();
     profiling::run_benchmark(&folder, &device, &grid, context).map_err(|f| f.keeping(kept))?;
-    profiling::fit_and_write(&folder, &[], |_| true)?;
+    profiling::fit_and_write(&folder, &[], |_| true, &context.printer)?;
     context.printer.note(format_args!("kept in {}", path.display()));
     Profile::load(&path).map_err(Failure::from)
 }

@@ -34,27 +34,28 @@ impl MatrixSource {
         Ok(Self::File(text.into()))
     }
 
-    /// All matrices that `paths` name: folders are replaced by the matrices below them, in order, each file and each
-    /// folder once however many links lead to it.
+    /// All matrices that `paths` name: folders are replaced by the matrices below them, in order. Each file comes once, however
+    /// many names and links lead to it.
     ///
     /// # Errors
     /// If a folder cannot be read or holds no matrix.
     pub(crate) fn batch(paths: &[String]) -> Result<Vec<Self>, Failure> {
-        let mut all = Vec::new();
+        let mut walk = Walk { seen: HashSet::new(), found: Vec::new(), met_any: false };
         for path in paths {
             match Self::named(path)? {
                 Self::File(folder) if folder.is_dir() => {
-                    let before = all.len();
-                    Walk { seen: HashSet::new(), found: &mut all }.collect(&folder)?;
-                    if all.len() == before {
+                    walk.met_any = false;
+                    walk.collect(&folder)?;
+                    if !walk.met_any {
                         let text = format!("{}: there is no matrix in this folder", folder.display());
                         return Err(Failure::input(text).hinted(FILES));
                     }
                 }
-                one => all.push(one),
+                Self::File(file) => walk.add(file),
+                recipe @ Self::Gallery { .. } => walk.found.push(recipe),
             }
         }
-        Ok(all)
+        Ok(walk.found)
     }
 
     /// As people call it: the file's name, or the recipe as it was written.
@@ -130,17 +131,20 @@ impl MatrixSource {
 const FILES: &str = "a matrix is a file .mtx, .mtx.gz, .npz or .tar.gz, or gallery:NAME; `sparsight gallery` \
                      lists the names";
 
-/// A walk through a folder.
-struct Walk<'a> {
+/// A walk through files and folders.
+struct Walk {
     /// Files and folders met, as the file system tells them apart: device and inode.
     seen: HashSet<(u64, u64)>,
-    found: &'a mut Vec<MatrixSource>,
+    found: Vec<MatrixSource>,
+    /// Whether there was a matrix, new or not, in the folder at hand.
+    met_any: bool,
 }
 
-impl Walk<'_> {
+impl Walk {
     /// Adds the matrices below `folder`, by name.
     fn collect(&mut self, folder: &Path) -> Result<(), Failure> {
         if !self.is_new(folder) {
+            self.met_any = true;
             return Ok(());
         }
         let unreadable = |e: std::io::Error| Failure::input(format!("{}: {e}", folder.display()));
@@ -151,11 +155,19 @@ impl Walk<'_> {
         for path in entries {
             if path.is_dir() {
                 self.collect(&path)?;
-            } else if ENDINGS.iter().any(|end| path.to_string_lossy().ends_with(end)) && self.is_new(&path) {
-                self.found.push(MatrixSource::File(path));
+            } else if ENDINGS.iter().any(|end| path.to_string_lossy().ends_with(end)) {
+                self.met_any = true;
+                self.add(path);
             }
         }
         Ok(())
+    }
+
+    /// Adds a file that was not met before.
+    fn add(&mut self, file: PathBuf) {
+        if self.is_new(&file) {
+            self.found.push(MatrixSource::File(file));
+        }
     }
 
     /// Whether this is met for the first time. What cannot be looked at is: reading it will say why.
@@ -200,6 +212,12 @@ mod tests {
             ["a.npz", "c.mtx.gz", "d.mtx", "w.mtx"],
             "each file once, the first link that leads to it"
         );
+        // Named in several ways, still once.
+        let [folder, below, file] =
+            ["", "b", "a.npz"].map(|name| dir.path().join(name).display().to_string());
+        let batch = MatrixSource::batch(&[file.clone(), below.clone(), folder, below, file]).unwrap();
+        assert_eq!(batch.len(), 4, "{batch:?}");
+        assert_eq!(MatrixSource::batch(&["gone.mtx".to_owned()]).unwrap().len(), 1);
         let empty = tempfile::tempdir().unwrap();
         assert!(MatrixSource::batch(&[empty.path().display().to_string()]).is_err());
     }

@@ -3,11 +3,13 @@
 use crate::context::Context;
 use crate::device_choice::{OpenDevice, described};
 use crate::failure::Failure;
+use crate::printer::Printer;
+use crate::text::counted;
 use sparsight::kernels::{Format, RowLengthDistribution};
 use sparsight::matrix::Dtype;
 use sparsight::profile::{DEVICE_SCHEMA, GridName, ProfileFolder, ProfiledDevice, Provenance};
 use sparsight::records::{BenchmarkOutcome, BenchmarkRecord};
-use sparsight::{Grid, Point, Step, instrument, measure_conversion};
+use sparsight::{Fitted, Grid, Point, Step, instrument, measure_conversion};
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
@@ -169,12 +171,20 @@ pub(crate) fn fit_and_write(
     folder: &ProfileFolder,
     train: &[String],
     trainable: impl Fn(&str) -> bool,
-) -> Result<sparsight::profile::Models, Failure> {
-    let mut models = sparsight::fit(folder, trainable)?;
-    models.index.train = train.to_vec();
-    folder.write_models(&models)?;
+    printer: &Printer,
+) -> Result<Fitted, Failure> {
+    let mut fitted = sparsight::fit(folder, trainable)?;
+    fitted.models.index.train = train.to_vec();
+    folder.write_models(&fitted.models)?;
     write_transfer(folder)?;
-    Ok(models)
+    if fitted.implausible > 0 {
+        printer.warning(format_args!(
+            "{} in {} that nothing takes, below 10 ns for a product or beyond a day: not learned from",
+            counted(fitted.implausible as u64, "time"),
+            folder.path().display()
+        ));
+    }
+    Ok(fitted)
 }
 
 /// Writes what a transfer takes of the benchmark matrices that the folder holds. The number of candidates that can be

@@ -6,11 +6,12 @@ use serde_json::{Value, json};
 use sparsight::answer::{
     AdviseAnswer, Answer, BenchAnswer, CompareAnswer, DeviceSummary, DevicesAnswer, EvaluateAnswer,
     EvaluateTransferAnswer, FitAnswer, GalleryAnswer, InfoAnswer, KernelsAnswer, MeasureAnswer, MeasuredPlan,
-    PlanAnswer, PredictAnswer, ProfileAnswer, TransferAnswer, UnreadableMatrix,
+    PlanAnswer, PredictAnswer, ProfileAnswer, RepairAnswer, TransferAnswer, UnreadableMatrix,
 };
 use sparsight::kernels::DeviceKind;
 use sparsight::matrix::{Dtype, Seconds};
 use sparsight::profile::GridName;
+use sparsight::records::{DamagedLine, RepairedFile};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use support::{add_corpus, made_up_profiles};
@@ -100,6 +101,7 @@ fn every_answer_has_a_section_and_every_section_an_answer() {
         PlanAnswer::SCHEMA,
         PredictAnswer::SCHEMA,
         ProfileAnswer::SCHEMA,
+        RepairAnswer::SCHEMA,
         TransferAnswer::SCHEMA,
     ];
     let sections: BTreeSet<String> = documented().into_keys().filter(|schema| !schema.is_empty()).collect();
@@ -179,6 +181,12 @@ fn every_field_of_what_takes_a_measurement_is_described() {
     for text in [profiled.to_json(), measured.to_json()] {
         assert_documented(&serde_json::from_str(&text).unwrap());
     }
+    let damaged = vec![DamagedLine { line: 7, reason: "no record".to_owned() }];
+    let (path, set_aside) = (PathBuf::from("p/cuts.jsonl"), PathBuf::from("p/cuts.jsonl.set-aside-1"));
+    let repaired =
+        vec![RepairedFile { path, kept: 6, damaged, unproven: 0, unpacking: Vec::new(), set_aside }];
+    let repaired = RepairAnswer { folder: PathBuf::from("p"), repaired };
+    assert_documented(&serde_json::from_str(&repaired.to_json()).unwrap());
     let run = MeasuredPlan {
         what: "fused".to_owned(),
         plan: "csr-scalar/b64/f64".to_owned(),

@@ -1,5 +1,5 @@
 //! Ctrl-C and a reader that goes away.
-#![cfg(unix)]
+#![cfg(target_os = "linux")]
 
 mod support;
 
@@ -9,7 +9,9 @@ use std::time::Duration;
 use support::{json, lines, run, wait_for_lines};
 
 fn spawn(folder: &std::path::Path, arguments: &[&str]) -> std::process::Child {
-    let mut command = Command::new(assert_cmd::cargo::cargo_bin("sparsight"));
+    // What runs the tests may ignore Ctrl-C, as a shell's background jobs do: then so would the program.
+    let mut command = Command::new("env");
+    command.arg("--default-signal=INT").arg(assert_cmd::cargo::cargo_bin("sparsight"));
     command.current_dir(folder).args(arguments).env("SPARSIGHT_CACHE", folder).env("NO_COLOR", "1");
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts")
 }

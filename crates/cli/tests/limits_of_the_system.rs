@@ -40,6 +40,22 @@ fn rows_that_are_declared_and_do_not_fit_are_an_error_and_not_the_end() {
 }
 
 #[test]
+fn records_that_unpack_to_more_than_memory_are_an_error_and_not_the_end() {
+    let dir = made_up_profile();
+    // 400 MB of blanks in 400 kB.
+    let bomb = "head -c 400000000 /dev/zero | gzip -1 > made-up/corpus.jsonl.gz";
+    let (code, err) = ended(under(&format!("{bomb}; ulimit -v 1200000"), dir.path(), "fit made-up -j 2"));
+    assert_eq!(code, Some(2), "{err}");
+    assert!(err.contains("corpus.jsonl.gz: holds more than"), "{err}");
+    // And is no damage.
+    let packed = dir.path().join("made-up/corpus.jsonl.gz");
+    let before = fs::read(&packed).unwrap();
+    let (code, err) = ended(under("ulimit -v 1200000", dir.path(), "repair made-up -j 2"));
+    assert!(code == Some(2) && err.contains("corpus.jsonl.gz: holds more than"), "{err}");
+    assert_eq!(fs::read(&packed).unwrap(), before);
+}
+
+#[test]
 fn threads_that_cannot_be_had_mean_fewer_threads() {
     let dir = made_up_profile();
     // A thread takes 2 MiB of address space for its stack alone; how much the program takes before, nobody knows exactly.

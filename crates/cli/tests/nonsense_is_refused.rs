@@ -4,7 +4,7 @@ mod support;
 
 use std::fs;
 use std::path::Path;
-use support::{json, made_up_profile, run};
+use support::{json, lines, made_up_profile, run};
 
 /// Changes text of a file, which must be there.
 fn replaced(path: &Path, from: &str, to: &str) {
@@ -48,7 +48,7 @@ fn a_time_that_no_product_takes_is_left_out_and_counted_and_moves_nothing() {
     let fitted = || run(dir.path(), &["fit", "made-up"]);
     let before = fitted();
     let expected = predicted();
-    assert!(!before.contains("no product can take"), "{before}");
+    assert!(!before.contains("nothing takes"), "{before}");
     let corpus = dir.path().join("made-up/corpus.jsonl");
     let journal = dir.path().join("made-up/benchmark.jsonl");
     let path = if corpus.exists() { corpus } else { journal };
@@ -64,7 +64,7 @@ fn a_time_that_no_product_takes_is_left_out_and_counted_and_moves_nothing() {
         fs::write(&path, format!("{text}{wrong}\n")).unwrap();
         let out = fitted();
         assert!(out.starts_with("exit code: 0"), "{out}");
-        assert!(out.contains("1 time in made-up that no product can take"), "{absurd}: {out}");
+        assert!(out.contains("1 time in made-up that nothing takes"), "{absurd}: {out}");
         // The other times of that line stand there twice now, which moves a fit by less.
         let now = predicted();
         assert!((now / expected - 1.0).abs() < 0.02, "{absurd}: {now} {expected}");
@@ -81,11 +81,29 @@ fn a_line_whose_checksum_is_wrong_and_a_pipe_in_the_place_of_a_profile_are_refus
         out.starts_with("exit code: 2") && out.contains("benchmark.jsonl:1: its checksum does not match"),
         "{out}"
     );
+    assert!(out.contains("hint: `sparsight repair DIR` keeps every record that can be read"), "{out}");
     let device = dir.path().join("made-up/device.json");
     fs::remove_file(&device).unwrap();
     assert!(std::process::Command::new("mkfifo").arg(&device).status().unwrap().success());
     let out = run(dir.path(), &["advise", "gallery:stencil2d,n=10", "--profile", "made-up"]);
     assert!(out.starts_with("exit code: 2") && out.contains("not a regular file"), "{out}");
+}
+
+#[test]
+fn a_damaged_journal_is_repaired_and_fitted_and_the_file_stays_under_another_name() {
+    let dir = made_up_profile();
+    let journal = dir.path().join("made-up/benchmark.jsonl");
+    let whole = run(dir.path(), &["repair", "made-up"]);
+    assert!(whole.starts_with("exit code: 0") && whole.contains("made-up: no record is damaged"), "{whole}");
+    replaced(&journal, "\"strips\":1", "\"strips\":7");
+    let (damaged, records) = (fs::read(&journal).unwrap(), lines(&journal));
+    assert!(run(dir.path(), &["fit", "made-up"]).starts_with("exit code: 2"));
+    let out = run(dir.path(), &["repair", "made-up"]);
+    assert!(out.starts_with("exit code: 0") && out.contains(", 1 line left out"), "{out}");
+    assert!(out.contains("line 1: its checksum does not match"), "{out}");
+    assert_eq!(fs::read(dir.path().join("made-up/benchmark.jsonl.set-aside-1")).unwrap(), damaged);
+    assert_eq!(lines(&journal), records - 1);
+    assert!(run(dir.path(), &["fit", "made-up"]).starts_with("exit code: 0"));
 }
 
 #[test]
@@ -101,6 +119,39 @@ fn a_folder_that_another_run_writes_to_is_noticed_before_anything_is_measured() 
         ["measure", "gallery:stencil2d,n=21", "--device", "cpu", "-j", "2", "-o", "p", "--dtype", "f32"];
     let out = run(dir.path(), &more);
     assert!(out.starts_with("exit code: 2") && out.contains("another run is writing here"), "{out}");
+}
+
+#[test]
+fn a_profile_that_cannot_be_written_is_noticed_before_its_rates_are_measured() {
+    let dir = tempfile::tempdir().unwrap();
+    let profile = ["profile", "--device", "cpu", "-j", "2", "-o", "p", "--quick"];
+    fs::create_dir(dir.path().join("p")).unwrap();
+    let journal = dir.path().join("p/benchmark.jsonl");
+    let held = fs::File::create(&journal).unwrap();
+    held.lock().unwrap();
+    let out = run(dir.path(), &profile);
+    assert!(out.starts_with("exit code: 2") && out.contains("another run is writing here"), "{out}");
+    drop(held);
+    fs::remove_file(&journal).unwrap();
+    fs::create_dir(&journal).unwrap();
+    let out = run(dir.path(), &profile);
+    assert!(out.starts_with("exit code: 2") && out.contains("benchmark.jsonl: "), "{out}");
+    assert!(!dir.path().join("p/device.json").exists(), "the rates were measured");
+}
+
+#[test]
+fn what_a_damaged_record_holds_is_shown_and_does_nothing() {
+    let dir = made_up_profile();
+    let corpus = dir.path().join("made-up/corpus.jsonl");
+    fs::write(&corpus, "{\"matrix\":\"a\",\"dtype\":\"\\u001b[2J\\nerror: forged\"}\n").unwrap();
+    for command in ["fit", "repair"] {
+        let out = run(dir.path(), &[command, "made-up"]);
+        assert!(out.contains("error: forged") && !out.contains('\u{1b}'), "{out}");
+        assert!(!out.contains("\nerror: forged"), "{out}");
+    }
+    assert_eq!(lines(&corpus), 0);
+    let out = run(dir.path(), &["repair", "."]);
+    assert!(out.contains(".: there are no records here"), "{out}");
 }
 
 #[test]

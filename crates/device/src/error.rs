@@ -105,8 +105,8 @@ pub enum DeviceError {
     /// Vectors on a device were given to one that works in the host's memory.
     #[error("this device works in the host's memory and takes no vectors on a device")]
     NoDeviceVectors,
-    /// A vector that lies on another device than the matrix.
-    #[error("{vector} lies on another device than the matrix")]
+    /// A vector of another device than the matrix: of another GPU, or of the same one opened a second time.
+    #[error("{vector} is of another device than the matrix, or of the same GPU opened a second time")]
     OtherDevice {
         /// `x` or `y`.
         vector: &'static str,

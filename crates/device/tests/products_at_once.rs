@@ -6,11 +6,13 @@ mod support;
 
 use rayon::prelude::*;
 use sparsight_device::cpu::Cpu;
+use sparsight_device::cuda::Cuda;
 use sparsight_device::gpu::Stream;
-use sparsight_device::{Device, Partition, random_x};
+use sparsight_device::{Device, DeviceError, Partition, Product, random_x};
 use sparsight_kernels::{BenchmarkMatrix, Candidate, Placement, RowLengthDistribution};
 use sparsight_matrix::{Csr, reference};
 use support::gpu;
+use support::streams::OtherStream;
 
 fn banded(nrows: u64, row_length: u64) -> Csr<f64> {
     let lengths = RowLengthDistribution::Constant;
@@ -76,4 +78,136 @@ fn products_in_two_streams_do_not_disturb_each_other() {
         assert_eq!(expected_other.first_wrong(&other_y.read().unwrap()), None, "{id}");
         assert_eq!(expected.first_wrong(&y.read().unwrap()), None, "{id}");
     }
+}
+
+/// Rows of 1 to 9 ones, and in between some that are cut, because many blocks share each of them; with two vectors and what
+/// they give. All of it whole numbers, so that thousands of products can be added up without rounding.
+struct Whole {
+    a: Csr<f64>,
+    xs: [Vec<f64>; 2],
+    ys: [Vec<f64>; 2],
+}
+
+fn whole_numbers() -> Whole {
+    let n = 40_000_u32;
+    let length = |row: u32| if row % 10_000 == 5_000 { 30_000 } else { 1 + row % 9 };
+    let (mut row_ptr, mut cols) = (vec![0_u64], Vec::new());
+    for row in 0..n {
+        let columns = length(row);
+        let stride = n / columns;
+        cols.extend((0..columns).map(|at| at * stride));
+        row_ptr.push(cols.len() as u64);
+    }
+    let values = vec![1.0; cols.len()];
+    let a = Csr::try_new(n as usize, n as usize, row_ptr, cols, values).unwrap();
+    let xs = [1, 2].map(|seed: u32| (0..n).map(|i| f64::from(i.wrapping_mul(seed) % 7)).collect::<Vec<_>>());
+    let ys = [0, 1].map(|i| reference(&a, &xs[i]).y);
+    Whole { a, xs, ys }
+}
+
+/// Kernels whose blocks share memory, and routines of the library, of which this GPU has some.
+fn exclusive<'g>(
+    gpu: &'g Cuda,
+    a: &'g Csr<f64>,
+) -> impl Iterator<Item = (&'static str, Box<dyn Product<f64>>)> {
+    let ids =
+        ["csr-balanced/i256/b128/f64", "csr-binned/b128/f64", "cusparse-csr/a2/f64", "cusparse-coo/f64"];
+    ids.into_iter().filter_map(move |id| {
+        let candidate: Candidate = id.parse().unwrap();
+        if let Err(reason) = Device::<f64>::runs(gpu, candidate.kernel) {
+            println!("skipped: {id}: {reason}");
+            return None;
+        }
+        Some((id, gpu.load_parts(a, &Partition::whole(a.nrows(), candidate)).unwrap()))
+    })
+}
+
+fn assert_sum(
+    gpu: &Cuda,
+    products: u32,
+    y: &[f64],
+    sum: &sparsight_device::gpu::DeviceArray<f64>,
+    what: &str,
+) {
+    gpu.wait_for(gpu.stream()).unwrap();
+    let sum = sum.read().unwrap();
+    let expected = y.iter().map(|y| f64::from(products) * y);
+    // Bit by bit: nothing of it was rounded.
+    let wrong = sum.iter().zip(expected).find(|(sum, expected)| sum.to_bits() != expected.to_bits());
+    assert_eq!(wrong, None, "{what}");
+}
+
+/// 10,000 products of one matrix in two streams; nobody waits in between. One product that another one disturbed would show in
+/// the sum.
+#[test]
+fn ten_thousand_products_in_two_streams_add_up() {
+    let Some(gpu) = gpu() else { return };
+    let Whole { a, xs, ys } = whole_numbers();
+    let other = OtherStream::new(&gpu);
+    let x = xs.map(|x| gpu.upload(&x).unwrap());
+    for (id, product) in exclusive(&gpu, &a) {
+        let mut sums = [0, 1].map(|_| gpu.upload(&vec![0.0; ys[0].len()]).unwrap());
+        for _ in 0..5_000 {
+            for (i, stream) in [None, Some(other.stream())].into_iter().enumerate() {
+                let (x, y) = (x[i].as_slice(), sums[i].as_mut_slice());
+                product.multiply_on_device(1.0, x, 1.0, y, stream).unwrap();
+            }
+        }
+        gpu.wait_for(other.stream()).unwrap();
+        for i in 0..2 {
+            assert_sum(&gpu, 5_000, &ys[i], &sums[i], id);
+        }
+    }
+}
+
+/// The same where the products of one stream are captured into a graph of 20 that is launched 250 times, between products that
+/// are not captured. It is captured in a stream of somebody else's or in the device's own.
+#[test]
+fn products_in_a_graph_and_beside_it_add_up() {
+    let Some(gpu) = gpu() else { return };
+    for in_own_stream in [false, true] {
+        products_in_a_graph(&gpu, in_own_stream);
+    }
+}
+
+fn products_in_a_graph(gpu: &Cuda, in_own_stream: bool) {
+    let Whole { a, xs, ys } = whole_numbers();
+    let other = OtherStream::new(gpu);
+    let x = xs.map(|x| gpu.upload(&x).unwrap());
+    for (id, product) in exclusive(gpu, &a) {
+        let mut sums = [0, 1].map(|_| gpu.upload(&vec![0.0; ys[0].len()]).unwrap());
+        let [in_graph, beside] = &mut sums;
+        let source = if in_own_stream { gpu.stream() } else { other.stream() };
+        let graph = other.captured_in(source, |stream| {
+            for _ in 0..20 {
+                let (x, y) = (x[0].as_slice(), in_graph.as_mut_slice());
+                product.multiply_on_device(1.0, x, 1.0, y, Some(stream)).unwrap();
+            }
+        });
+        for _ in 0..250 {
+            graph.launch();
+            for _ in 0..20 {
+                let (x, y) = (x[1].as_slice(), beside.as_mut_slice());
+                product.multiply_on_device(1.0, x, 1.0, y, None).unwrap();
+            }
+        }
+        gpu.wait_for(other.stream()).unwrap();
+        for i in 0..2 {
+            assert_sum(gpu, 5_000, &ys[i], &sums[i], id);
+        }
+    }
+}
+
+#[test]
+fn arrays_of_the_same_gpu_opened_a_second_time_are_refused() {
+    let Some(gpu) = gpu() else { return };
+    let second = Cuda::open_without_rates(0).unwrap();
+    let a = banded(1_000, 5);
+    let candidate: Candidate = "csr-scalar/b256/f64".parse().unwrap();
+    let product = gpu.load_parts(&a, &Partition::whole(a.nrows(), candidate)).unwrap();
+    let (x, other_x) = (gpu.upload(&vec![1.0; 1_000]).unwrap(), second.upload(&vec![1.0; 1_000]).unwrap());
+    let mut y = gpu.upload(&vec![0.0; 1_000]).unwrap();
+    let refused = product.multiply_on_device(1.0, other_x.as_slice(), 0.0, y.as_mut_slice(), None);
+    assert!(matches!(refused, Err(DeviceError::OtherDevice { vector: "x" })), "{refused:?}");
+    product.multiply_on_device(1.0, x.as_slice(), 0.0, y.as_mut_slice(), None).unwrap();
 }

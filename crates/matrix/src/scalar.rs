@@ -1,5 +1,6 @@
 //! The two value types, `f32` and `f64`, behind one trait.
 
+use bytemuck::Zeroable;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::iter::Sum;
@@ -64,6 +65,7 @@ pub trait Scalar:
     + AddAssign
     + Mul<Output = Self>
     + Sum
+    + Zeroable
     + sealed::Sealed
 {
     /// The type's name as data.

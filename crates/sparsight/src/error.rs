@@ -3,7 +3,8 @@
 use crate::Missing;
 use sparsight_device::DeviceError;
 use sparsight_model::PredictError;
-use std::path::PathBuf;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 /// An error of this library.
@@ -109,9 +110,12 @@ impl Error {
             }
             Self::Unmeasured { command, .. } => Some(format!("`{command}` measures it")),
             Self::Transfer(_) => Some("measure the device anew with nothing else running on it".to_owned()),
-            Self::File { source, .. } if source.kind() == std::io::ErrorKind::StorageFull => {
+            Self::File { source, .. } if source.kind() == ErrorKind::StorageFull => {
                 Some("free some space and run the same command again: it goes on where it stopped".to_owned())
             }
+            Self::Malformed { path, .. } if is_journal(path) => Some(repair_hint()),
+            // What cannot be unpacked.
+            Self::File { path, source } if is_journal(path) && is_content(source.kind()) => Some(repair_hint()),
             Self::Busy { .. } => {
                 Some("wait for it, or give each run a folder of its own and put their .jsonl files together with cat".to_owned())
             }
@@ -121,4 +125,20 @@ impl Error {
             _ => None,
         }
     }
+}
+
+/// Whether a file holds records, packed or not.
+fn is_journal(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    name.ends_with(".jsonl") || name.ends_with(".jsonl.gz")
+}
+
+/// Whether it is what a file holds that an error is about.
+fn is_content(kind: ErrorKind) -> bool {
+    matches!(kind, ErrorKind::InvalidData | ErrorKind::InvalidInput | ErrorKind::UnexpectedEof)
+}
+
+fn repair_hint() -> String {
+    "`sparsight repair DIR` keeps every record that can be read, and the file as it is under another name"
+        .to_owned()
 }

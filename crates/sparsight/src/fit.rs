@@ -13,6 +13,15 @@ use sparsight_model::{
 };
 use std::collections::BTreeMap;
 
+/// What [`fit`] made.
+#[derive(Debug, Clone)]
+pub struct Fitted {
+    /// The models.
+    pub models: Models,
+    /// Times that were not learned from: of products below 10 ns or beyond a day, of preparations below 0 or beyond a day.
+    pub implausible: usize,
+}
+
 /// Fits the strip models to the benchmark matrices of a profile (those for drawn row lengths if it holds such) and,
 /// where it holds a corpus that may be trained on, calibrates their intervals with it and learns every model that learns,
 /// how candidates compare, and what conversion and upload take from it; what cutting costs from the matrices that were
@@ -25,14 +34,19 @@ use std::collections::BTreeMap;
 ///
 /// # Errors
 /// [`Error::Lacking`] without benchmark matrices; errors of reading the folder.
-pub fn fit(folder: &ProfileFolder, trainable: impl Fn(&str) -> bool) -> Result<Models, Error> {
+pub fn fit(folder: &ProfileFolder, trainable: impl Fn(&str) -> bool) -> Result<Fitted, Error> {
     let facts = folder.device()?.facts;
     let benchmark = folder.benchmark()?.into_records();
     let observations: Vec<Observation> = benchmark.iter().flat_map(BenchmarkRecord::observations).collect();
     if observations.is_empty() {
         return Err(Error::Lacking { profile: folder.name(), missing: Missing::BenchmarkMatrices });
     }
-    let corpus: Vec<CorpusRecord> = folder.measured()?.into_iter().filter(|r| trainable(&r.matrix)).collect();
+    let corpus = folder.measured()?;
+    let cuts = folder.cuts()?.into_records();
+    let implausible = benchmark.iter().map(BenchmarkRecord::implausible).sum::<usize>()
+        + corpus.iter().map(CorpusRecord::implausible).sum::<usize>()
+        + cuts.iter().filter(|cut| !is_plausible(cut.time_s)).count();
+    let corpus: Vec<CorpusRecord> = corpus.into_iter().filter(|r| trainable(&r.matrix)).collect();
     let samples: Vec<LearningSample<'_>> = corpus.iter().flat_map(samples).collect();
     let mut strips = Vec::new();
     for variant in Variant::ALL {
@@ -42,15 +56,16 @@ pub fn fit(folder: &ProfileFolder, trainable: impl Fn(&str) -> bool) -> Result<M
     for (model, kind) in registry::learned() {
         learned.extend(if_enough((kind.fit)(&facts, &samples))?.map(|fitted| (model, fitted)));
     }
-    Ok(Models::from(Made {
+    let models = Models::from(Made {
         strips,
         learned,
         comparison: if_enough(Comparison::fit(&facts, &samples))?,
         preparation: if_enough(fit_preparation(&corpus))?,
-        cutting: fit_cutting(&facts, folder.cuts()?.records().iter().filter(|cut| trainable(&cut.matrix))),
+        cutting: fit_cutting(&facts, cuts.iter().filter(|cut| trainable(&cut.matrix))),
         train: Vec::new(),
         trained_on: corpus.iter().map(|record| record.matrix.clone()).collect(),
-    }))
+    });
+    Ok(Fitted { models, implausible })
 }
 
 /// What a record teaches.

@@ -51,7 +51,7 @@ pub use evaluate::{
     AccuracyRow, Baseline, ChoiceRow, Chooser, Evaluation, Miss, ModelWins, PredictedTime, Scope,
     TransferEvaluation, TransferMethod, TransferMiss, TransferRow, WinsRow, evaluate, evaluate_transfer,
 };
-pub use fit::{fit, fit_transfer};
+pub use fit::{Fitted, fit, fit_transfer};
 pub use instrument::{Grid, Point, Step, instrument, measure_conversion, measure_conversion_threshold};
 pub use missing::Missing;
 pub use models::{Learned, ModelName};

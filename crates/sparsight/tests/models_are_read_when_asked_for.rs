@@ -102,8 +102,24 @@ fn a_new_fit_leaves_neither_models_of_the_old_one_nor_half_a_file() {
         ]
     );
     let folder = ProfileFolder::open(dir.path()).unwrap();
-    folder.write_models(&fit(&folder, |_| false).unwrap()).unwrap();
+    folder.write_models(&fit(&folder, |_| false).unwrap().models).unwrap();
     assert_eq!(names(), ["index.json", "strip-cache.gz", "strip.gz"]);
     let advice = advise(&Profile::load(dir.path()).unwrap(), None).unwrap();
     assert!(advice.ranked.iter().all(|advised| advised.model == ModelName::StripCache));
+}
+
+#[test]
+fn models_are_not_written_while_somebody_else_writes_them() {
+    let dir = tempfile::tempdir().unwrap();
+    profile(dir.path(), 25);
+    let folder = ProfileFolder::open(dir.path()).unwrap();
+    let held = std::fs::File::open(dir.path().join("models")).unwrap();
+    held.lock().unwrap();
+    std::thread::scope(|scope| {
+        let writing = scope.spawn(|| folder.write_models(&folder.models().unwrap().unwrap()));
+        std::thread::sleep(std::time::Duration::from_millis(500));
+        assert!(!writing.is_finished());
+        held.unlock().unwrap();
+        writing.join().unwrap().unwrap();
+    });
 }

@@ -95,6 +95,12 @@ fn mend_index(index: &(PathBuf, String), path: &Path, bytes: &[u8]) {
 fn damaged_profiles_are_refused_or_answer_and_never_panic() {
     let dir = tempfile::tempdir().unwrap();
     profile(dir.path(), 25);
+    // One of the journals is packed.
+    let plain = dir.path().join("corpus.jsonl");
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+    encoder.write_all(&fs::read(&plain).unwrap()).unwrap();
+    fs::write(dir.path().join("corpus.jsonl.gz"), encoder.finish().unwrap()).unwrap();
+    fs::remove_file(plain).unwrap();
     let seeds: Vec<(PathBuf, Vec<u8>)> =
         files(dir.path()).into_iter().map(|path| (path.clone(), fs::read(path).unwrap())).collect();
     let index = dir.path().join("models/index.json");
@@ -115,13 +121,22 @@ fn damaged_profiles_are_refused_or_answer_and_never_panic() {
         let is_measured = path.extension().is_some_and(|end| end == "jsonl");
         if is_measured && round % 64 < 2 {
             let folder = ProfileFolder::open(dir.path()).unwrap();
-            if let Ok(models) = sparsight::fit(&folder, |_| true) {
-                assert!(!models.index.models.is_empty());
+            if let Ok(fitted) = sparsight::fit(&folder, |_| true) {
+                assert!(!fitted.models.index.models.is_empty());
             }
         }
         // Measured data are read by whoever fits or goes on measuring.
         let folder = ProfileFolder::open(dir.path()).unwrap();
         _ = (folder.benchmark(), folder.measured(), folder.transfer());
+        // What is repaired can be read, whatever it was.
+        for repaired in folder.repair().unwrap() {
+            assert_eq!(&repaired.path, path);
+            assert!(fs::read(&repaired.set_aside).unwrap() != fs::read(path).unwrap());
+            fs::remove_file(repaired.set_aside).unwrap();
+        }
+        folder.benchmark().unwrap();
+        folder.corpus().unwrap();
+        folder.cuts().unwrap();
         fs::write(path, whole).unwrap();
         fs::write(&index.0, &index.1).unwrap();
     });

@@ -10,7 +10,6 @@ use crate::text::{counted, matrices, percent};
 use sparsight::answer::{FitAnswer, LearnedErrors};
 use sparsight::kernels::Kernel;
 use sparsight::profile::{Models, ProfileFolder};
-use sparsight::records::{BenchmarkRecord, CorpusRecord};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
@@ -37,22 +36,13 @@ impl Fit {
             let text = format!("no matrix of the corpus begins with {}", self.train.join(" or "));
             return Err(Failure::input(text).hinted(NamePrefixes::hint(&corpus)));
         }
-        let models = profiling::fit_and_write(&folder, &self.train, |name| train.accept(name))?;
-        let benchmark = folder.benchmark()?;
-        let implausible = corpus.iter().map(CorpusRecord::implausible).sum::<usize>()
-            + benchmark.records().iter().map(BenchmarkRecord::implausible).sum::<usize>();
-        if implausible > 0 {
-            context.printer.warning(format_args!(
-                "{} in {} that no product can take, below 10 ns or beyond a day: not learned from",
-                counted(implausible as u64, "time"),
-                self.folder.display()
-            ));
-        }
+        let accepts = |name: &str| train.accept(name);
+        let fitted = profiling::fit_and_write(&folder, &self.train, accepts, &context.printer)?;
         let older: BTreeSet<&str> =
             corpus.iter().filter(|r| r.features.locality.is_none()).map(|r| r.matrix.as_str()).collect();
         let older = older.intersection(&names).count();
-        let answer = FitAnswer::of(self.folder.clone(), &models)?;
-        context.printer.answer(&answer, || print(&answer, &models, older, &context.printer))?;
+        let answer = FitAnswer::of(self.folder.clone(), &fitted)?;
+        context.printer.answer(&answer, || print(&answer, &fitted.models, older, &context.printer))?;
         Ok(Exit::Done)
     }
 }

@@ -4,6 +4,7 @@ use crate::args::size;
 use crate::context::Context;
 use crate::device_choice::{DeviceName, OpenDevice, described};
 use crate::failure::{Exit, Failure};
+use crate::printer::Printer;
 use crate::profiling;
 use crate::text::{counted, grouped};
 use sparsight::Grid;
@@ -44,6 +45,8 @@ impl Profile {
         let folder = ProfileFolder::create(&self.output)?;
         context.interrupt.listen();
         let grid = if self.quick { GridName::Quick } else { GridName::Full };
+        // Whether records can be added is known before the rates are measured.
+        folder.benchmark()?.begin()?;
         profiling::begin(&folder, &mut device, Some(grid), context)?;
         context.interrupt.check().map_err(|f| f.keeping(|| self.kept(0)))?;
         let bound = self.max_bytes.unwrap_or(match device.facts().kind {
@@ -60,7 +63,7 @@ impl Profile {
             let kept = folder.benchmark().map_or(0, |journal| journal.records().len());
             failure.keeping(|| self.kept(kept))
         })?;
-        self.fit(&folder).map_err(|failure| match done.beyond {
+        self.fit(&folder, &context.printer).map_err(|failure| match done.beyond {
             0 => failure,
             beyond => failure.hinted(format!("{beyond} benchmarks are beyond {bound}: raise --max-bytes")),
         })?;
@@ -93,7 +96,7 @@ impl Profile {
 
     /// Models and the parameters of a transfer, of a quick profile the latter alone: its benchmark matrices hold the lines of
     /// few strip models.
-    fn fit(&self, folder: &ProfileFolder) -> Result<(), Failure> {
+    fn fit(&self, folder: &ProfileFolder, printer: &Printer) -> Result<(), Failure> {
         if self.quick {
             return match profiling::write_transfer(folder)? {
                 0 => Err(Failure::input("no candidate has enough benchmark matrices to be transferred")),
@@ -104,7 +107,7 @@ impl Profile {
         let (train, before) =
             folder.models().ok().flatten().map(|m| (m.index.train, m.index.trained_on)).unwrap_or_default();
         let trainable = |name: &str| before.is_empty() || before.contains(name);
-        profiling::fit_and_write(folder, &train, trainable).map(|_| ())
+        profiling::fit_and_write(folder, &train, trainable, printer).map(|_| ())
     }
 
     fn say_what_it_is_for(&self, context: &Context) -> Result<(), Failure> {

@@ -2,6 +2,9 @@
 //!
 //! Only our own stream is known by its handle. Another's handle may stand for several streams, as that of the stream of each
 //! thread does, or for a new one where an old one was.
+//!
+//! A product that is captured into a graph runs whenever the graph is launched: the graph waits for the event as it is then, and
+//! records it. From the first capture on every product records the event, since a graph may be launched behind it.
 
 use super::context::{Context, named};
 use crate::DeviceError;
@@ -16,6 +19,8 @@ pub(super) struct StreamFence {
     event: sys::CUevent,
     /// Where the last product was queued.
     last: sys::CUstream,
+    /// Whether a product was captured into a graph.
+    in_graph: bool,
 }
 
 // SAFETY: handles that the driver takes from any thread.
@@ -29,6 +34,7 @@ impl StreamFence {
             context: Arc::clone(context),
             event: named("cuEventCreate", event)?,
             last: context.stream(),
+            in_graph: false,
         })
     }
 
@@ -36,24 +42,44 @@ impl StreamFence {
         stream.map_or(self.context.stream(), |stream| stream.as_raw().cast())
     }
 
+    /// Records the event, or lets the graph do so that is being captured.
     fn record(&self, stream: sys::CUstream) -> Result<(), DeviceError> {
+        use sys::CUevent_record_flags::{CU_EVENT_RECORD_DEFAULT, CU_EVENT_RECORD_EXTERNAL};
+        let is_captured = is_captured(stream)?;
+        let flags = if is_captured { CU_EVENT_RECORD_EXTERNAL } else { CU_EVENT_RECORD_DEFAULT };
         // SAFETY: the event is alive, and so is the stream: ours always, another's while something is queued in it.
-        named("cuEventRecord", unsafe { result::event::record(self.event, stream) })
+        let recorded = unsafe { sys::cuEventRecordWithFlags(self.event, stream, flags as u32) };
+        named("cuEventRecordWithFlags", recorded.result())
     }
+}
+
+/// Whether what is queued goes into a graph.
+fn is_captured(stream: sys::CUstream) -> Result<bool, DeviceError> {
+    let mut status = sys::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
+    // SAFETY: the stream is alive, and the pointer is to a live value.
+    let asked = unsafe { sys::cuStreamIsCapturing(stream, &raw mut status) };
+    named("cuStreamIsCapturing", asked.result())?;
+    Ok(status == sys::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_ACTIVE)
 }
 
 impl Fence for StreamFence {
     fn enter(&mut self, stream: Option<Stream<'_>>) -> Result<(), DeviceError> {
-        let stream = self.raw(stream);
-        if stream == self.last && stream == self.context.stream() {
+        let (stream, own) = (self.raw(stream), self.context.stream());
+        let _entered = self.context.enter()?;
+        let is_captured = is_captured(stream)?;
+        if stream == self.last && stream == own && !self.in_graph && !is_captured {
             return Ok(());
         }
-        let _entered = self.context.enter()?;
         // Our own stream lives; another's may be gone by now, so that its event was recorded behind the product.
-        if self.last == self.context.stream() {
+        if self.last == own && stream != own && !self.in_graph {
             self.record(self.last)?;
         }
-        let flags = sys::CUevent_wait_flags::CU_EVENT_WAIT_DEFAULT;
+        self.in_graph |= is_captured;
+        let flags = if is_captured {
+            sys::CUevent_wait_flags::CU_EVENT_WAIT_EXTERNAL
+        } else {
+            sys::CUevent_wait_flags::CU_EVENT_WAIT_DEFAULT
+        };
         // SAFETY: both are alive.
         named("cuStreamWaitEvent", unsafe { result::stream::wait_event(stream, self.event, flags) })
     }
@@ -61,7 +87,7 @@ impl Fence for StreamFence {
     fn leave(&mut self, stream: Option<Stream<'_>>) -> Result<(), DeviceError> {
         let stream = self.raw(stream);
         self.last = stream;
-        if stream == self.context.stream() {
+        if stream == self.context.stream() && !self.in_graph {
             return Ok(());
         }
         let _entered = self.context.enter()?;

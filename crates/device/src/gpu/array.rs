@@ -184,8 +184,8 @@ impl<T: Copy> DeviceArray<T> {
 }
 
 impl<T: Scalar> DeviceArray<T> {
-    /// A copy on the host, after everything that was queued before it in the stream of its own device. For other streams, those
-    /// of another `Cuda` on the same GPU among them, whoever reads waits by himself.
+    /// A copy on the host, after everything that was queued before it in the stream of its own device. For other streams whoever
+    /// reads waits by himself.
     ///
     /// # Errors
     /// [`DeviceError::Driver`].
@@ -216,7 +216,7 @@ impl<T: Scalar> DeviceArray<T> {
 pub struct DeviceSlice<'a, T> {
     address: u64,
     len: usize,
-    /// Of which GPU, if that is known.
+    /// Of which device, if that is known.
     of: Option<usize>,
     borrowed: PhantomData<&'a T>,
 }
@@ -254,7 +254,7 @@ impl<T> DeviceSlice<'_, T> {
         self.address
     }
 
-    /// Refuses what is known to lie on another GPU than `memory`.
+    /// Refuses what is known to be of another device than `memory`.
     pub(crate) fn check(&self, vector: &'static str, memory: &dyn Memory) -> Result<(), DeviceError> {
         check(self.of, vector, memory)
     }

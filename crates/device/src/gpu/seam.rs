@@ -97,7 +97,8 @@ pub struct Extent {
 
 /// The memory of a GPU.
 pub trait Memory: Debug + Send + Sync {
-    /// Tells the memory of one GPU from that of another.
+    /// Tells the memory of one device from that of another: two that were opened apart are two, also on one GPU, since nothing
+    /// orders what their streams do.
     fn id(&self) -> usize;
 
     /// Room for so many bytes, at least 1, not initialised: its address.

@@ -2,6 +2,8 @@
 
 #![allow(dead_code, reason = "shared by test programs, each of which uses a part")]
 
+pub mod streams;
+
 use sparsight_device::cuda::Cuda;
 use sparsight_device::{Device, DeviceError, Product, check, random_x};
 use sparsight_kernels::{Format, catalogue, feasible};

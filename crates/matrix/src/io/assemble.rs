@@ -12,15 +12,16 @@
 //! 2.3 times the matrix. Triplets go before rows are sorted.
 
 use super::ReadError;
-use super::memory::Budget;
+use super::memory::{Refused, make_room, zeroed};
 use super::rows::{self, Merge};
 use crate::{Csr, Scalar};
+use bytemuck::Zeroable;
 use rayon::prelude::*;
 use std::ops::Range;
 use std::path::Path;
 
 /// What an entry carries beside its place: a value, or nothing in a pattern.
-pub(crate) trait Payload: Copy + Default + Send + Sync {
+pub(crate) trait Payload: Copy + Default + Send + Sync + Zeroable {
     fn negated(self) -> Self;
 }
 
@@ -41,6 +42,9 @@ pub(crate) struct Entry<V> {
     pub(crate) col: u32,
     pub(crate) value: V,
 }
+
+// SAFETY: numbers, of which all bits may be zero.
+unsafe impl<V: Payload> Zeroable for Entry<V> {}
 
 /// Whether an entry off the diagonal stands for two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -94,9 +98,12 @@ pub(crate) struct Chunk<V> {
 impl<V: Payload> Chunk<V> {
     /// Sorts `entries`, mirrored if asked. Every row, and with a mirror every column, must be below the number
     /// of rows; at most 2^31 entries.
-    pub(crate) fn new(entries: &[Entry<V>], buckets: Buckets, mirror: Mirror) -> Self {
+    ///
+    /// # Errors
+    /// [`Refused`] if the system does not give the memory.
+    pub(crate) fn new(entries: &[Entry<V>], buckets: Buckets, mirror: Mirror) -> Result<Self, Refused> {
         let count = buckets.count();
-        let mut starts = vec![0_u32; count + 1];
+        let mut starts: Vec<u32> = zeroed(count + 1)?;
         let (mut sorted, mut last) = (mirror == Mirror::None, 0);
         for e in entries {
             let bucket = buckets.of(e.row);
@@ -112,10 +119,13 @@ impl<V: Payload> Chunk<V> {
             total += std::mem::replace(start, total);
         }
         if sorted {
-            return Self { entries: entries.to_vec(), starts };
+            let mut copy = Vec::new();
+            make_room(&mut copy, entries.len())?;
+            copy.extend_from_slice(entries);
+            return Ok(Self { entries: copy, starts });
         }
         let mut cursors = starts.clone();
-        let mut out = vec![Entry::default(); total as usize];
+        let mut out: Vec<Entry<V>> = zeroed(total as usize)?;
         let mut put = |e: Entry<V>| {
             let cursor = &mut cursors[buckets.of(e.row)];
             out[*cursor as usize] = e;
@@ -128,7 +138,7 @@ impl<V: Payload> Chunk<V> {
                 put(Entry { row: e.col, col: e.row, value });
             }
         }
-        Self { entries: out, starts }
+        Ok(Self { entries: out, starts })
     }
 
     /// Entries, mirrored ones included.
@@ -149,7 +159,7 @@ pub(crate) fn finished_bytes<T: Scalar>(nrows: u64, entries: u64) -> u128 {
 /// The matrix of all `chunks`, which are in the order of the file, and the number of duplicates.
 ///
 /// # Errors
-/// [`ReadError::Memory`] if the system does not give the memory; as [`Csr::try_new`], of which indices in range leave only
+/// [`ReadError::OutOfMemory`] if the system does not give the memory; as [`Csr::try_new`], of which indices in range leave only
 /// too many columns.
 pub(crate) fn assemble<T: Scalar, V: Payload>(
     (nrows, ncols): (usize, usize),
@@ -157,12 +167,13 @@ pub(crate) fn assemble<T: Scalar, V: Payload>(
     chunks: Vec<Chunk<V>>,
     value: impl Fn(&Entry<V>) -> T + Sync,
     merge: Merge,
-    (path, budget): (&Path, Budget),
+    path: &Path,
 ) -> Result<(Csr<T>, u64), ReadError> {
     let total = chunks.iter().map(Chunk::len).sum();
-    let mut row_ptr: Vec<u64> = budget.zeroed(path, nrows + 1)?;
-    let mut col_idx: Vec<u32> = budget.zeroed(path, total)?;
-    let mut values: Vec<T> = budget.zeroed(path, total)?;
+    let refused = |refused: Refused| refused.error(path);
+    let mut row_ptr: Vec<u64> = zeroed(nrows + 1).map_err(refused)?;
+    let mut col_idx: Vec<u32> = zeroed(total).map_err(refused)?;
+    let mut values: Vec<T> = zeroed(total).map_err(refused)?;
     let mut tasks = Vec::with_capacity(buckets.count());
     {
         let (mut ends, mut cols, mut vals) = (&mut row_ptr[1..], &mut col_idx[..], &mut values[..]);
@@ -198,7 +209,7 @@ pub(crate) fn assemble<T: Scalar, V: Payload>(
     });
     drop(chunks);
     let merged = rows::sort_and_merge(&mut row_ptr, &mut col_idx, &mut values, merge);
-    let duplicates = merged.map_err(|place| ReadError::infinite_sum(path, place))?;
+    let duplicates = merged.map_err(|unmerged| unmerged.error(path))?;
     let matrix = Csr::try_new(nrows, ncols, row_ptr, col_idx, values).map_err(ReadError::structure(path))?;
     Ok((matrix, duplicates))
 }

@@ -2,7 +2,7 @@
 
 use super::ReadError;
 use std::borrow::Cow;
-use std::io::{self, Read};
+use std::io::{self, ErrorKind, Read};
 use std::sync::mpsc::Receiver;
 use std::sync::{Mutex, PoisonError};
 
@@ -151,7 +151,11 @@ impl<R: Read, C: Fn() -> u64, F: Fn(io::Error) -> ReadError> Iterator for Pieces
         if self.ended {
             return None;
         }
-        let mut bytes = Vec::with_capacity(BLOCK);
+        let mut bytes = Vec::new();
+        if bytes.try_reserve_exact(BLOCK).is_err() {
+            self.ended = true;
+            return Some(Err((self.fail)(ErrorKind::OutOfMemory.into())));
+        }
         bytes.append(&mut self.rest);
         let room = (BLOCK - bytes.len()) as u64;
         if let Err(error) = self.reader.by_ref().take(room).read_to_end(&mut bytes) {
@@ -161,7 +165,15 @@ impl<R: Read, C: Fn() -> u64, F: Fn(io::Error) -> ReadError> Iterator for Pieces
         let full = bytes.len() == BLOCK;
         let newline = bytes.iter().rposition(|&b| b == b'\n');
         match newline {
-            Some(newline) if full => self.rest = bytes.split_off(newline + 1),
+            Some(newline) if full => {
+                let rest = &bytes[newline + 1..];
+                if self.rest.try_reserve_exact(rest.len()).is_err() {
+                    self.ended = true;
+                    return Some(Err((self.fail)(ErrorKind::OutOfMemory.into())));
+                }
+                self.rest.extend_from_slice(rest);
+                bytes.truncate(newline + 1);
+            }
             _ if bytes.is_empty() => return None,
             _ => self.ended = true,
         }

@@ -51,6 +51,14 @@ pub enum ReadError {
         /// Bytes that may be used.
         have: Bytes,
     },
+    /// The system refused memory that may be used.
+    #[error("{}: the system has no {need} of memory left", path.display())]
+    OutOfMemory {
+        /// The file.
+        path: PathBuf,
+        /// What was asked for at once.
+        need: Bytes,
+    },
     /// A fault in a Matrix Market file.
     #[error("{place}: {fault}")]
     MatrixMarket {
@@ -110,7 +118,7 @@ impl ReadError {
             Self::UnknownKind { .. } => Some("unpack the file, or rename it to what it is"),
             Self::NoMatrix { .. } => Some("the Matrix Market download of a collection holds NAME/NAME.mtx"),
             Self::InfiniteSum { .. } => Some(FINITE_VALUES),
-            Self::Io { .. } | Self::Memory { .. } | Self::Structure { .. } => None,
+            Self::Io { .. } | Self::Memory { .. } | Self::OutOfMemory { .. } | Self::Structure { .. } => None,
         }
     }
 }

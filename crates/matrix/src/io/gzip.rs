@@ -28,7 +28,10 @@ pub(super) fn open(path: &Path) -> Result<(Decoder, Count, Bytes), ReadError> {
 /// A fault in what a file holds compressed.
 pub(super) fn damaged(path: &Path) -> impl Fn(io::Error) -> ReadError + use<> {
     let path = path.to_owned();
-    move |cause| ReadError::Damaged { path: path.clone(), cause }
+    move |cause| match cause.kind() {
+        io::ErrorKind::OutOfMemory => ReadError::Io { path: path.clone(), cause },
+        _ => ReadError::Damaged { path: path.clone(), cause },
+    }
 }
 
 /// Reads `NAME.mtx.gz`.

@@ -5,6 +5,7 @@
 
 use super::{ReadError, ReadOptions};
 use crate::{Bytes, available_memory};
+use bytemuck::{Zeroable, allocation::try_zeroed_vec};
 use std::path::Path;
 
 /// The memory that one read may take.
@@ -29,28 +30,39 @@ impl Budget {
         if self.fits(need) { Ok(()) } else { Err(self.error(path, need)) }
     }
 
-    /// `n` elements, all of them the default.
-    ///
-    /// # Errors
-    /// [`ReadError::Memory`] if the system does not give that much.
-    pub(crate) fn zeroed<E: Clone + Default>(self, path: &Path, n: usize) -> Result<Vec<E>, ReadError> {
-        // Asked for and given back, then taken as memory that the system has zeroed: `resize` would write all of it.
-        self.reserved::<E>(path, n)?;
-        Ok(vec![E::default(); n])
-    }
-
-    /// Room for `n` elements.
-    ///
-    /// # Errors
-    /// [`ReadError::Memory`] if the system does not give that much.
-    pub(crate) fn reserved<E>(self, path: &Path, n: usize) -> Result<Vec<E>, ReadError> {
-        let mut room = Vec::new();
-        room.try_reserve_exact(n).map_err(|_| self.error(path, n as u128 * size_of::<E>() as u128))?;
-        Ok(room)
-    }
-
     pub(crate) fn error(self, path: &Path, need: u128) -> ReadError {
         let need = Bytes(u64::try_from(need).unwrap_or(u64::MAX));
         ReadError::Memory { path: path.to_owned(), need, have: self.have }
     }
+}
+
+/// Memory that the system refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Refused {
+    need: Bytes,
+}
+
+impl Refused {
+    /// For whoever reads `path`.
+    pub(crate) fn error(self, path: &Path) -> ReadError {
+        ReadError::OutOfMemory { path: path.to_owned(), need: self.need }
+    }
+}
+
+/// Makes room for `n` more elements.
+///
+/// # Errors
+/// [`Refused`] if the system does not give that much.
+pub(crate) fn make_room<E>(into: &mut Vec<E>, n: usize) -> Result<(), Refused> {
+    let need = Bytes(((into.len() + n) as u64).saturating_mul(size_of::<E>() as u64));
+    into.try_reserve(n).map_err(|_| Refused { need })
+}
+
+/// `n` zeros. The system zeroes the memory when it is first touched.
+///
+/// # Errors
+/// As [`make_room`].
+pub(crate) fn zeroed<E: Zeroable>(n: usize) -> Result<Vec<E>, Refused> {
+    let need = Bytes((n as u64).saturating_mul(size_of::<E>() as u64));
+    try_zeroed_vec(n).map_err(|()| Refused { need })
 }

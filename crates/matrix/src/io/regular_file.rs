@@ -20,6 +20,6 @@ fn check(metadata: &Metadata) -> Result<()> {
     match metadata.file_type() {
         kind if kind.is_file() => Ok(()),
         kind if kind.is_dir() => Err(ErrorKind::IsADirectory.into()),
-        _ => Err(Error::new(ErrorKind::InvalidInput, "not a regular file")),
+        _ => Err(Error::new(ErrorKind::Unsupported, "not a regular file")),
     }
 }

@@ -4,8 +4,11 @@
 //! Rows are independent, so runs of rows are done in parallel. A row already in order costs one comparison an
 //! entry. Merging keeps the order of the file among entries of one place, so the sum does not depend on threads.
 
+use super::ReadError;
+use super::memory::{Refused, make_room};
 use crate::Scalar;
 use rayon::prelude::*;
+use std::path::Path;
 
 /// What becomes of entries that share a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,17 +37,35 @@ pub(crate) struct InfiniteSum {
     pub(crate) col: u32,
 }
 
+/// Why rows could not be merged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unmerged {
+    Refused(Refused),
+    Infinite(InfiniteSum),
+}
+
+impl Unmerged {
+    /// For whoever reads `path`.
+    pub(crate) fn error(self, path: &Path) -> ReadError {
+        match self {
+            Self::Refused(refused) => refused.error(path),
+            Self::Infinite(place) => ReadError::infinite_sum(path, place),
+        }
+    }
+}
+
 /// Sorts and merges every row. `row_ptr`: `nrows + 1` offsets that never decrease, from 0 to the length of
 /// `col_idx` and `values`; all three are cut to what is left. Gives the number of entries merged away.
 ///
 /// # Errors
-/// The first place whose finite values add up to one that is not.
+/// [`Unmerged::Refused`] if the system does not give the memory to sort a row in; [`Unmerged::Infinite`] with the first place
+/// whose finite values add up to one that is not.
 pub(crate) fn sort_and_merge<T: Scalar>(
     row_ptr: &mut [u64],
     col_idx: &mut Vec<u32>,
     values: &mut Vec<T>,
     merge: Merge,
-) -> Result<u64, InfiniteSum> {
+) -> Result<u64, Unmerged> {
     let mut pieces = Vec::new();
     {
         let (mut cols, mut vals) = (col_idx.as_mut_slice(), values.as_mut_slice());
@@ -60,7 +81,7 @@ pub(crate) fn sort_and_merge<T: Scalar>(
         }
     }
     let ptr = &*row_ptr;
-    let shortened: Vec<Vec<Shortened>> = pieces
+    let shortened: Result<Vec<Vec<Shortened>>, Refused> = pieces
         .into_par_iter()
         .map(|(rows, cols, vals)| {
             let (base, mut scratch, mut shortened) = (ptr[rows.start], Vec::new(), Vec::new());
@@ -70,31 +91,45 @@ pub(crate) fn sort_and_merge<T: Scalar>(
                 if cols.windows(2).all(|c| c[0] < c[1]) {
                     continue;
                 }
-                let len = sort_row(cols, vals, &mut scratch, merge);
+                let len = sort_row(cols, vals, &mut scratch, merge)?;
                 if len < cols.len() {
                     let infinite = vals[..len].iter().position(|value| !value.to_f64().is_finite());
                     let infinite = infinite.map(|at| cols[at]);
+                    make_room(&mut shortened, 1)?;
                     shortened.push(Shortened { row, len: len as u64, infinite });
                 }
             }
-            shortened
+            Ok(shortened)
         })
         .collect();
-    let shortened: Vec<Shortened> = shortened.into_iter().flatten().collect();
+    let mut shortened = shortened.map_err(Unmerged::Refused)?;
+    let mut all = Vec::new();
+    make_room(&mut all, shortened.iter().map(Vec::len).sum()).map_err(Unmerged::Refused)?;
+    for piece in &mut shortened {
+        all.append(piece);
+    }
+    let shortened: Vec<Shortened> = all;
     let infinite = shortened.iter().find_map(|s| Some(InfiniteSum { row: s.row as u32, col: s.infinite? }));
     match infinite {
-        Some(place) => Err(place),
+        Some(place) => Err(Unmerged::Infinite(place)),
         None => Ok(close_gaps(row_ptr, col_idx, values, &shortened)),
     }
 }
 
 /// Sorts one row and merges its duplicates to the front; gives the entries left.
-fn sort_row<T: Scalar>(cols: &mut [u32], vals: &mut [T], scratch: &mut Vec<(u32, T)>, merge: Merge) -> usize {
+fn sort_row<T: Scalar>(
+    cols: &mut [u32],
+    vals: &mut [T],
+    scratch: &mut Vec<(u32, u32, T)>,
+    merge: Merge,
+) -> Result<usize, Refused> {
     scratch.clear();
-    scratch.extend(cols.iter().copied().zip(vals.iter().copied()));
-    scratch.sort_by_key(|&(col, _)| col);
+    make_room(scratch, cols.len())?;
+    scratch.extend((0..).zip(&*cols).zip(&*vals).map(|((at, &col), &value)| (col, at, value)));
+    // A sort that keeps the order of equal ones would need memory of its own.
+    scratch.sort_unstable_by_key(|&(col, at, _)| (col, at));
     let mut len = 0;
-    for &(col, value) in &*scratch {
+    for &(col, _, value) in &*scratch {
         if len > 0 && cols[len - 1] == col {
             if merge == Merge::Sum {
                 vals[len - 1] += value;
@@ -104,7 +139,7 @@ fn sort_row<T: Scalar>(cols: &mut [u32], vals: &mut [T], scratch: &mut Vec<(u32,
             len += 1;
         }
     }
-    len
+    Ok(len)
 }
 
 /// Moves rows together where earlier rows became shorter. Gives the number of entries that went.
@@ -157,6 +192,6 @@ mod tests {
         let (mut row_ptr, mut cols) = (vec![0, 1, 5, 7], vec![9, 2, 1, 2, 1, 0, 0]);
         let mut vals = vec![1.0, 1e308, -1e308, 1e308, -1e308, f64::MAX, f64::MAX];
         let merged = sort_and_merge(&mut row_ptr, &mut cols, &mut vals, Merge::Sum);
-        assert_eq!(merged, Err(InfiniteSum { row: 1, col: 1 }));
+        assert_eq!(merged, Err(Unmerged::Infinite(InfiniteSum { row: 1, col: 1 })));
     }
 }

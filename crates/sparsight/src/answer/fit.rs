@@ -1,8 +1,7 @@
 //! `fit`: what was fitted to a profile, and how well.
 
 use super::Answer;
-use crate::profile::Models;
-use crate::{Error, Learned};
+use crate::{Error, Fitted, Learned};
 use serde::Serialize;
 use sparsight_kernels::Execution;
 use sparsight_matrix::Dtype;
@@ -17,6 +16,8 @@ pub struct FitAnswer {
     pub folder: PathBuf,
     /// Matrices whose errors calibrate the intervals.
     pub trained_on: usize,
+    /// Times in the records that nothing takes, which were not learned from.
+    pub implausible: usize,
     /// Strip models, one entry a model and value type.
     pub models: Vec<FittedModel>,
     /// What cross-validation found of the models that learned from measured matrices; absent if nothing was learned.
@@ -35,11 +36,12 @@ impl FitAnswer {
     /// Of the models of the profile in `folder`.
     ///
     /// # Errors
-    /// As [`Models::strip`].
-    pub fn of(folder: PathBuf, models: &Models) -> Result<Self, Error> {
+    /// [`Error::File`], [`Error::Damaged`] or [`Error::Schema`] if a model that is read for it cannot be.
+    pub fn of(folder: PathBuf, Fitted { models, implausible }: &Fitted) -> Result<Self, Error> {
         Ok(Self {
             folder,
             trained_on: models.index.trained_on.len(),
+            implausible: *implausible,
             models: models
                 .strips()?
                 .into_iter()

@@ -11,6 +11,7 @@
 //! | `profile` | [`ProfileAnswer`] | `sparsight/profile/1` |
 //! | `measure` | [`MeasureAnswer`] | `sparsight/measure/1` |
 //! | `fit` | [`FitAnswer`] | `sparsight/fit/1` |
+//! | `repair` | [`RepairAnswer`] | `sparsight/repair/1` |
 //! | `evaluate` | [`EvaluateAnswer`] | `sparsight/evaluate/1` |
 //! | `evaluate --from` | [`EvaluateTransferAnswer`] | `sparsight/evaluate-transfer/1` |
 //! | `info` | [`InfoAnswer`] | `sparsight/info/1` |
@@ -56,6 +57,7 @@ mod plan;
 mod predict;
 mod prediction;
 mod profile;
+mod repair;
 mod transfer;
 
 pub use advise::{AdviseAnswer, AdvisedCandidate};
@@ -80,6 +82,7 @@ pub use plan::{MeasuredPlan, PlanAnswer, PlannedMatrix, PlannedPart, PlannedStra
 pub use predict::{PredictAnswer, PredictedCandidate, PredictedTerm};
 pub use prediction::{Extrapolated, PredictedInterval};
 pub use profile::ProfileAnswer;
+pub use repair::RepairAnswer;
 pub use transfer::{TransferAnswer, TransferOutcome, TransferredCandidate};
 
 use serde::Serialize;

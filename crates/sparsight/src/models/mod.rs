@@ -29,7 +29,8 @@ use sparsight_model::{
 };
 use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
+use std::fs::{self, File};
+use std::io;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
@@ -108,6 +109,11 @@ impl From<Made> for Models {
         let index = ModelsIndex { schema, train, models, preparation, cutting, trained_on };
         Self { index, held: Arc::new(held) }
     }
+}
+
+/// Whether a signal came while something was waited for.
+fn is_interrupted(waited: &io::Result<()>) -> bool {
+    waited.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::Interrupted)
 }
 
 /// A model that has no file yet: the checksum comes with it.
@@ -231,8 +237,8 @@ impl Models {
         Ok(Some(place.get_or_init(|| model)))
     }
 
-    /// Writes all of them into a folder, each file whole or not at all, the index last; removes the files of models that
-    /// there are no more.
+    /// Writes all of them into a folder: none is replaced before all are on the disk, the index last. Of two processes that
+    /// write into one folder the second waits. Removes the files of models that there are no more.
     ///
     /// # Errors
     /// [`Error::File`]; as [`Models::strip`] for those that were not read yet.
@@ -253,17 +259,23 @@ impl Models {
         fs::create_dir_all(folder).map_err(|source| Error::File { path: folder.to_owned(), source })?;
         let mut index = self.index.clone();
         index.models.retain(|name, _| packed.contains_key(name.as_str()));
+        let names = registry::MODELS.iter().map(|entry| entry.text).chain([COMPARISON]);
+        let gone: Vec<_> = names.filter(|name| !packed.contains_key(name)).collect();
+        let mut files = Vec::new();
         for (name, indexed) in &mut index.models {
-            let bytes = &packed[name.as_str()];
+            let bytes = packed.remove(name.as_str()).expect("those without were left out");
             indexed.file = file_of(name);
-            indexed.crc32 = model_file::crc32(bytes).expect("gzip ends with a checksum");
-            whole_file::write(&folder.join(&indexed.file), bytes)?;
+            indexed.crc32 = model_file::crc32(&bytes).expect("gzip ends with a checksum");
+            files.push((folder.join(&indexed.file), bytes));
         }
         // The last one: what it speaks of is there.
         let text = serde_json::to_string_pretty(&index).expect("plain data serialises") + "\n";
-        whole_file::write(&folder.join("index.json"), text.as_bytes())?;
-        let names = registry::MODELS.iter().map(|entry| entry.text).chain([COMPARISON]);
-        for gone in names.filter(|name| !packed.contains_key(name)) {
+        files.push((folder.join("index.json"), text.into_bytes()));
+        // Held until the end; where folders cannot be locked nobody is kept out.
+        let alone = File::open(folder).ok();
+        while alone.as_ref().is_some_and(|folder| is_interrupted(&folder.lock())) {}
+        whole_file::write_all(&files)?;
+        for gone in gone {
             whole_file::remove(&folder.join(file_of(gone)))?;
         }
         Ok(())

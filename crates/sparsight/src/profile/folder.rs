@@ -3,10 +3,15 @@
 use super::{DEVICE_SCHEMA, Models, ProfiledDevice, TRANSFER_SCHEMA, TransferFile, document, whole_file};
 use crate::Error;
 use crate::models::Source;
-use crate::records::{BenchmarkRecord, CorpusRecord, CutRecord, Journal};
+use crate::records::{self, BenchmarkRecord, CorpusRecord, CutRecord, Damaged, Journal, RepairedFile};
 use sparsight_matrix::io::open_regular;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
+
+/// The journals of a profile.
+const BENCHMARK: &str = "benchmark.jsonl";
+const CORPUS: &str = "corpus.jsonl";
+const CUTS: &str = "cuts.jsonl";
 
 /// The files of one profile.
 #[derive(Debug, Clone)]
@@ -118,7 +123,7 @@ impl ProfileFolder {
     /// # Errors
     /// [`Error::File`], [`Error::Malformed`].
     pub fn benchmark(&self) -> Result<Journal<BenchmarkRecord>, Error> {
-        Journal::open(&self.path.join("benchmark.jsonl"))
+        Journal::open(&self.path.join(BENCHMARK))
     }
 
     /// The corpus measured so far; appending goes on behind it.
@@ -126,7 +131,7 @@ impl ProfileFolder {
     /// # Errors
     /// [`Error::File`], [`Error::Malformed`].
     pub fn corpus(&self) -> Result<Journal<CorpusRecord>, Error> {
-        Journal::open(&self.path.join("corpus.jsonl"))
+        Journal::open(&self.path.join(CORPUS))
     }
 
     /// What the corpus knows: several records of a matrix united ([`CorpusRecord::merged`]), so that files of
@@ -143,7 +148,26 @@ impl ProfileFolder {
     /// # Errors
     /// [`Error::File`], [`Error::Malformed`].
     pub fn cuts(&self) -> Result<Journal<CutRecord>, Error> {
-        Journal::open(&self.path.join("cuts.jsonl"))
+        Journal::open(&self.path.join(CUTS))
+    }
+
+    /// Takes out of its journals what cannot be read: each file in which something was damaged is kept under another name,
+    /// and holds the good lines alone from then on. None where nothing was. Nothing is changed before all are read.
+    ///
+    /// # Errors
+    /// [`Error::File`], [`Error::Busy`]; what was mended before stays mended, which a full disk alone can bring about.
+    pub fn repair(&self) -> Result<Vec<RepairedFile>, Error> {
+        let mut damaged = records::find_damaged::<BenchmarkRecord>(&self.path.join(BENCHMARK))?;
+        damaged.extend(records::find_damaged::<CorpusRecord>(&self.path.join(CORPUS))?);
+        damaged.extend(records::find_damaged::<CutRecord>(&self.path.join(CUTS))?);
+        damaged.into_iter().map(Damaged::repair).collect()
+    }
+
+    /// Whether there is a journal in it.
+    pub fn has_records(&self) -> bool {
+        let is_there =
+            |name: &str| self.path.join(name).exists() || self.path.join(format!("{name}.gz")).exists();
+        [BENCHMARK, CORPUS, CUTS].into_iter().any(is_there)
     }
 
     /// What `parse` makes of a file, `None` if it is not there.

@@ -12,14 +12,80 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// # Errors
 /// [`Error::File`].
 pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
-    let fail = |source| Error::File { path: path.to_owned(), source };
-    let (new, mut file) = beside(path).map_err(fail)?;
-    let written = file.write_all(bytes).and_then(|()| file.sync_all()).and_then(|()| fs::rename(&new, path));
-    if written.is_err() {
-        // Half a file is of use to nobody, and that it cannot be removed is no news.
-        _ = fs::remove_file(&new);
+    put(&[Written::beside(path, bytes)?])
+}
+
+/// As [`write()`], several files of one folder: none is replaced before all are on the disk.
+///
+/// # Errors
+/// [`Error::File`]: then none was replaced, unless the system refused to rename one.
+pub(crate) fn write_all(files: &[(PathBuf, Vec<u8>)]) -> Result<(), Error> {
+    let written: Result<Vec<_>, _> = files.iter().map(|(path, bytes)| Written::beside(path, bytes)).collect();
+    put(&written?)
+}
+
+/// Puts files in their places, in this order.
+fn put(written: &[Written<'_>]) -> Result<(), Error> {
+    for Written { new, path } in written {
+        fs::rename(new, path).map_err(|source| Error::File { path: (*path).to_owned(), source })?;
     }
-    written.map(|()| sync_folder(path)).map_err(fail)
+    written.last().into_iter().for_each(|last| sync_folder(last.path));
+    Ok(())
+}
+
+/// A file that is on the disk beside the one that it shall replace. It is removed if it does not come to that.
+struct Written<'p> {
+    new: PathBuf,
+    path: &'p Path,
+}
+
+impl<'p> Written<'p> {
+    fn beside(path: &'p Path, bytes: &[u8]) -> Result<Self, Error> {
+        let fail = |source| Error::File { path: path.to_owned(), source };
+        let (new, mut file) = beside(path).map_err(fail)?;
+        let written = Self { new, path };
+        // Whoever might read it or write to it still may.
+        if let Ok(before) = path.metadata() {
+            file.set_permissions(before.permissions()).map_err(fail)?;
+        }
+        file.write_all(bytes).and_then(|()| file.sync_all()).map_err(fail)?;
+        Ok(written)
+    }
+}
+
+impl Drop for Written<'_> {
+    fn drop(&mut self) {
+        // Of no use to anybody now, and mostly not there any more: that it cannot be removed is no news.
+        _ = fs::remove_file(&self.new);
+    }
+}
+
+/// Gives the file at `path` a second name, the first that is free of `path.set-aside-1`, `-2`, ...: what is put in its place
+/// later does not end it.
+///
+/// # Errors
+/// [`Error::File`].
+pub(crate) fn keep_aside(path: &Path) -> Result<PathBuf, Error> {
+    let fail = |source| Error::File { path: path.to_owned(), source };
+    let mut number = 1_u32;
+    loop {
+        let mut name = path.file_name().unwrap_or_default().to_owned();
+        name.push(format!(".set-aside-{number}"));
+        let aside = path.with_file_name(name);
+        match fs::hard_link(path, &aside) {
+            Ok(()) => return Ok(aside),
+            Err(_) if aside.symlink_metadata().is_ok() => number += 1,
+            // A file system without second names.
+            Err(_) => {
+                let copied = File::create_new(&aside)
+                    .and_then(|mut to| io::copy(&mut File::open(path)?, &mut to).and_then(|_| to.sync_all()));
+                if copied.is_err() {
+                    _ = fs::remove_file(&aside);
+                }
+                return copied.map(|()| aside).map_err(fail);
+            }
+        }
+    }
 }
 
 /// A file of a name that was free, made anew: what lies at a name, a link or the file of another writer, is nothing of ours.
@@ -90,6 +156,19 @@ mod tests {
         assert_eq!(fs::read_to_string(&path).unwrap(), "text");
         assert_eq!(fs::read_to_string(&other).unwrap(), "of somebody else");
         assert!(taken.iter().all(|taken| taken.is_symlink()));
+    }
+
+    #[test]
+    fn of_several_files_none_is_replaced_before_all_are_written() {
+        let dir = tempfile::tempdir().unwrap();
+        let (one, nowhere) = (dir.path().join("one"), dir.path().join("none/other"));
+        write(&one, b"before").unwrap();
+        let both = [(one.clone(), b"after".to_vec()), (nowhere, b"after".to_vec())];
+        assert!(write_all(&both).is_err());
+        assert_eq!(fs::read_to_string(&one).unwrap(), "before");
+        assert_eq!(names(dir.path()), ["one"]);
+        write_all(&both[..1]).unwrap();
+        assert_eq!(fs::read_to_string(&one).unwrap(), "after");
     }
 
     #[test]

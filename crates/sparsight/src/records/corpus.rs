@@ -1,7 +1,7 @@
 //! One matrix of a corpus on one device.
 
 use super::corpus_line::CorpusLine;
-use super::is_plausible;
+use super::{is_plausible, is_plausible_preparation};
 use super::{recorded, significant};
 use serde::{Deserialize, Serialize};
 use sparsight_device::Preparation;
@@ -149,7 +149,10 @@ impl CorpusRecord {
 
     /// How many recorded times no product can take.
     pub fn implausible(&self) -> usize {
-        self.recorded_times().filter(|(_, time)| !is_plausible(*time)).count()
+        let products = self.recorded_times().filter(|(_, time)| !is_plausible(*time)).count();
+        let took = self.preparation.values().map(|took| Seconds(took.convert_s.0 + took.upload_s.0));
+        let preparations = took.chain(self.preprocess.values().copied());
+        products + preparations.filter(|time| !is_plausible_preparation(*time)).count()
     }
 
     fn recorded_times(&self) -> impl Iterator<Item = (Candidate, Seconds)> + '_ {
@@ -189,7 +192,15 @@ impl CorpusRecord {
         self.results.retain(|m| !measured.contains(&m.id));
         self.results.extend(newer.results);
         self.results.sort_by_key(|m| m.id);
+        let took = |took: &PreparationRecord| Seconds(took.convert_s.0 + took.upload_s.0);
+        newer.preparation.retain(|format, new| {
+            is_plausible_preparation(took(new)) || !self.preparation.contains_key(format)
+        });
         self.preparation.extend(newer.preparation);
+        newer
+            .preprocess
+            .retain(|kernel, new| is_plausible_preparation(*new) || !self.preprocess.contains_key(kernel));
+        self.preprocess.extend(newer.preprocess);
         self.clock = self.clock.into_iter().chain(newer.clock).reduce(ClockRecord::and);
         self.features = newer.features;
     }

@@ -15,7 +15,9 @@
 //! has gone, are passed over.
 //!
 //! Records that are done with may be packed: `X.jsonl.gz` is read first and `X.jsonl` behind it. What is packed is never
-//! written to; `gzip -9n X.jsonl` packs, and members that were put one behind the other are read as one.
+//! appended to; `gzip -9n X.jsonl` packs, and members that were put one behind the other are read as one.
+//!
+//! How a journal with damaged lines is mended: `repair.rs`.
 
 use crate::Error;
 use flate2::Crc;
@@ -23,6 +25,7 @@ use flate2::read::MultiGzDecoder;
 use serde::Serialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use sparsight_matrix::io::open_regular;
+use sparsight_matrix::{Bytes, available_memory};
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -55,9 +58,9 @@ impl<R: Serialize + DeserializeOwned> Journal<R> {
     pub fn open(path: &Path) -> Result<Self, Error> {
         let mut records = Vec::new();
         let packed = packed(path);
-        let bytes = read(&packed, |file, bytes| MultiGzDecoder::new(file).read_to_end(bytes))?;
+        let bytes = read(&packed, |file, bytes| read_bounded(MultiGzDecoder::new(file), bytes))?;
         take_lines(&packed, &bytes, &mut records)?;
-        let bytes = read(path, |mut file, bytes| file.read_to_end(bytes))?;
+        let bytes = read(path, read_bounded)?;
         let (complete, unended) = take_lines(path, &bytes, &mut records)?;
         Ok(Self { path: path.to_owned(), records, complete: complete as u64, unended, file: None })
     }
@@ -122,13 +125,7 @@ impl<R: Serialize + DeserializeOwned> Journal<R> {
     fn open_to_append(&self) -> Result<File, Error> {
         let fail = |source| Error::File { path: self.path.clone(), source };
         let file = OpenOptions::new().create(true).append(true).open(&self.path).map_err(fail)?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(Error::Busy { path: self.path.clone() }),
-            // A file system without locks: then nobody is kept out.
-            Err(TryLockError::Error(e)) if e.kind() == ErrorKind::Unsupported => {}
-            Err(TryLockError::Error(source)) => return Err(fail(source)),
-        }
+        lock(&file, &self.path)?;
         let length = file.metadata().map_err(fail)?.len();
         if length > self.complete {
             // Half a line of a run that was killed may go; whole lines that came since the file was read may not.
@@ -144,6 +141,17 @@ impl<R: Serialize + DeserializeOwned> Journal<R> {
     }
 }
 
+/// Keeps other runs from appending to a journal until `file` is closed.
+pub(super) fn lock(file: &File, path: &Path) -> Result<(), Error> {
+    match file.try_lock() {
+        Ok(()) => Ok(()),
+        Err(TryLockError::WouldBlock) => Err(Error::Busy { path: path.to_owned() }),
+        // A file system without locks: then nobody is kept out.
+        Err(TryLockError::Error(e)) if e.kind() == ErrorKind::Unsupported => Ok(()),
+        Err(TryLockError::Error(source)) => Err(Error::File { path: path.to_owned(), source }),
+    }
+}
+
 /// Cuts off what was written of `line` behind the first `complete` bytes, and nothing else: where files cannot be locked
 /// somebody else may have written since.
 fn take_back(file: &File, path: &Path, complete: u64, line: &[u8]) -> io::Result<()> {
@@ -156,7 +164,7 @@ fn take_back(file: &File, path: &Path, complete: u64, line: &[u8]) -> io::Result
 }
 
 /// A record with its checksum, where it is an object, as all of ours are.
-fn with_checksum(record: String) -> String {
+pub(super) fn with_checksum(record: String) -> String {
     match record.strip_suffix('}') {
         Some(open) if open.len() > 1 => format!("{open},\"crc32\":\"{:08x}\"}}", checksum(record.as_bytes())),
         _ => record,
@@ -171,12 +179,23 @@ fn checksum(bytes: &[u8]) -> u32 {
 
 /// Whether the checksum at the end of a line, if there is one, is that of what stands before it.
 fn is_whole(line: &[u8]) -> bool {
+    split_checksum(line).is_none_or(|(record, sum)| {
+        let sum = str::from_utf8(sum).ok().and_then(|sum| u32::from_str_radix(sum, 16).ok());
+        sum == Some(checksum(&[record, b"}"].concat()))
+    })
+}
+
+/// Whether a line ends with a checksum, right or wrong.
+pub(super) fn has_checksum(line: &[u8]) -> bool {
+    split_checksum(trimmed(line)).is_some()
+}
+
+/// A record without its end, and the digits of its checksum.
+fn split_checksum(line: &[u8]) -> Option<(&[u8], &[u8])> {
     const BEFORE: &[u8] = b",\"crc32\":\"";
     const LENGTH: usize = BEFORE.len() + 8 + 2;
-    let Some((record, end)) = line.split_last_chunk::<LENGTH>() else { return true };
-    let Some(sum) = end.strip_prefix(BEFORE).and_then(|sum| sum.strip_suffix(b"\"}")) else { return true };
-    let sum = str::from_utf8(sum).ok().and_then(|sum| u32::from_str_radix(sum, 16).ok());
-    sum == Some(checksum(&[record, b"}"].concat()))
+    let (record, end) = line.split_last_chunk::<LENGTH>()?;
+    Some((record, end.strip_prefix(BEFORE)?.strip_suffix(b"\"}")?))
 }
 
 /// A line without what surrounds a record and says nothing.
@@ -189,14 +208,17 @@ fn trimmed(line: &[u8]) -> &[u8] {
 }
 
 /// Where the packed records of a journal are.
-fn packed(path: &Path) -> PathBuf {
+pub(super) fn packed(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".gz");
     PathBuf::from(name)
 }
 
 /// The bytes that `take` gets from a regular file; none if it is not there.
-fn read(path: &Path, take: impl FnOnce(File, &mut Vec<u8>) -> io::Result<usize>) -> Result<Vec<u8>, Error> {
+pub(super) fn read(
+    path: &Path,
+    take: impl FnOnce(File, &mut Vec<u8>) -> io::Result<usize>,
+) -> Result<Vec<u8>, Error> {
     let mut bytes = Vec::new();
     match open_regular(path).and_then(|file| take(file, &mut bytes)) {
         Ok(_) => Ok(bytes),
@@ -205,30 +227,51 @@ fn read(path: &Path, take: impl FnOnce(File, &mut Vec<u8>) -> io::Result<usize>)
     }
 }
 
-/// Adds the records of all complete lines. How many bytes these take, and whether the last of them lacks its end: what
-/// follows the last line end and is not JSON is half a line, perhaps cut within a character.
+/// Reads all there is, unless that is more than memory has room for beside the records that are made of it: some kilobytes can
+/// be unpacked to gigabytes.
+pub(super) fn read_bounded(reader: impl Read, bytes: &mut Vec<u8>) -> io::Result<usize> {
+    let most = available_memory().map_or(u64::MAX - 1, |Bytes(memory)| memory / 4);
+    let length = reader.take(most + 1).read_to_end(bytes)?;
+    if length as u64 > most {
+        let text =
+            format!("holds more than {} of records, a quarter of the memory that may be used", Bytes(most));
+        return Err(io::Error::new(ErrorKind::OutOfMemory, text));
+    }
+    Ok(length)
+}
+
+/// Adds the records of all complete lines. How many bytes these take, and whether the last of them lacks its end.
 fn take_lines<R: DeserializeOwned>(
     path: &Path,
     bytes: &[u8],
     records: &mut Vec<R>,
 ) -> Result<(usize, bool), Error> {
-    let ended = bytes.iter().rposition(|&b| b == b'\n').map_or(0, |end| end + 1);
-    let unended = serde_json::from_slice::<IgnoredAny>(trimmed(&bytes[ended..])).is_ok();
-    let complete = if unended { bytes.len() } else { ended };
+    let (complete, unended) = complete(bytes);
     for (index, line) in bytes[..complete].split_inclusive(|&b| b == b'\n').enumerate() {
-        let line = trimmed(line);
-        if line.is_empty() {
-            continue;
-        }
         let malformed = |reason| Error::Malformed { path: path.to_owned(), line: index + 1, reason };
-        if !is_whole(line) {
-            return Err(malformed(
-                "its checksum does not match: the line has changed since it was written".to_owned(),
-            ));
-        }
-        records.push(serde_json::from_slice(line).map_err(|e| malformed(e.to_string()))?);
+        records.extend(record(line).map_err(malformed)?);
     }
     Ok((complete, unended))
+}
+
+/// How many bytes the complete lines take, and whether the last of them lacks its end: what follows the last line end and is
+/// not JSON is half a line, perhaps cut within a character.
+pub(super) fn complete(bytes: &[u8]) -> (usize, bool) {
+    let ended = bytes.iter().rposition(|&b| b == b'\n').map_or(0, |end| end + 1);
+    let unended = serde_json::from_slice::<IgnoredAny>(trimmed(&bytes[ended..])).is_ok();
+    (if unended { bytes.len() } else { ended }, unended)
+}
+
+/// The record of a line, `None` of one that says nothing, or what is wrong with it.
+pub(super) fn record<R: DeserializeOwned>(line: &[u8]) -> Result<Option<R>, String> {
+    let line = trimmed(line);
+    if line.is_empty() {
+        return Ok(None);
+    }
+    if !is_whole(line) {
+        return Err("its checksum does not match: the line has changed since it was written".to_owned());
+    }
+    serde_json::from_slice(line).map(Some).map_err(|e| e.to_string())
 }
 
 #[cfg(test)]

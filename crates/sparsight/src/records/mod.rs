@@ -6,12 +6,16 @@ mod corpus_line;
 mod cut;
 mod journal;
 mod plausible;
+mod repair;
 
 pub use benchmark::{BenchmarkOutcome, BenchmarkRecord, BlockTiming, DrawnLengths};
 pub use corpus::{ClockRecord, CorpusRecord, Measured, Outcome, PreparationRecord};
 pub use cut::{CutPart, CutRecord};
 pub use journal::Journal;
+pub use repair::{DamagedLine, RepairedFile};
+
 pub(crate) use plausible::{is_plausible, is_plausible_preparation};
+pub(crate) use repair::{Damaged, find as find_damaged};
 
 use sparsight_matrix::Seconds;
 

@@ -19,7 +19,7 @@ pub use fault::{Found, MatrixMarketFault};
 
 use super::assemble::{Buckets, Chunk, Entry, Mirror, Payload, assemble, finished_bytes};
 use super::blocks::{Block, Blocks};
-use super::memory::Budget;
+use super::memory::{Budget, Refused, make_room};
 use super::pattern_values::pattern_value;
 use super::rows::Merge;
 use super::{Field, Layout, Loaded, Place, Progress, ReadError, ReadOptions, Stored, Symmetry};
@@ -124,6 +124,12 @@ enum Stop {
     Error(ReadError),
 }
 
+impl From<(u64, LineFault)> for Stop {
+    fn from((line, fault): (u64, LineFault)) -> Self {
+        Self::Fault(line, fault)
+    }
+}
+
 /// The lines after the header, and all that the threads reading them share.
 struct Body<'a, 'b> {
     path: &'a Path,
@@ -162,7 +168,7 @@ impl<'b> Body<'_, 'b> {
             if !keep {
                 scratch.clear();
             }
-            let chunk = Chunk::new(scratch, self.buckets, self.mirror());
+            let chunk = Chunk::new(scratch, self.buckets, self.mirror()).map_err(|r| self.refused(r))?;
             Ok((lines, entries, chunk.len() as u64, chunk))
         })?;
         Ok(parsed.into_iter().map(|p| p.content).collect())
@@ -175,7 +181,10 @@ impl<'b> Body<'_, 'b> {
             if !keep {
                 scratch.clear();
             }
-            Ok((lines, entries, scratch.len() as u64, scratch.clone()))
+            let mut kept = Vec::new();
+            make_room(&mut kept, scratch.len()).map_err(|r| self.refused(r))?;
+            kept.extend_from_slice(scratch);
+            Ok((lines, entries, kept.len() as u64, kept))
         })?;
         let mut first = 0;
         let numbered = parsed.into_iter().map(|p| {
@@ -187,7 +196,8 @@ impl<'b> Body<'_, 'b> {
             array::place(&self.header, first, &mut entries);
             Chunk::new(&entries, self.buckets, self.mirror())
         };
-        Ok(numbered.collect::<Vec<_>>().into_par_iter().map(place).collect())
+        let chunks: Result<_, Refused> = numbered.collect::<Vec<_>>().into_par_iter().map(place).collect();
+        chunks.map_err(|refused| refused.error(self.path))
     }
 
     /// Reads all blocks on all threads and checks the number of entries.
@@ -196,7 +206,7 @@ impl<'b> Body<'_, 'b> {
     /// entries, triplets kept, and content.
     fn parse<V: Payload, C: Send>(
         &self,
-        read: impl Fn(&[u8], &mut Vec<Entry<V>>, bool) -> Result<(u64, u64, u64, C), (u64, LineFault)> + Sync,
+        read: impl Fn(&[u8], &mut Vec<Entry<V>>, bool) -> Result<(u64, u64, u64, C), Stop> + Sync,
     ) -> Result<Vec<Parsed<C>>, ReadError> {
         let (parsed, stops, counted) = (Mutex::new(Vec::new()), Mutex::new(Vec::new()), AtomicU64::new(0));
         let work = || {
@@ -213,10 +223,14 @@ impl<'b> Body<'_, 'b> {
                     return self.halt(&stops, block.index, Stop::Fault(0, fault));
                 }
                 scratch.clear();
+                let lines = 1 + bytes.iter().map(|&b| usize::from(b == b'\n')).sum::<usize>();
+                if let Err(refused) = make_room(&mut scratch, lines) {
+                    return self.halt(&stops, block.index, self.refused(refused));
+                }
                 // Beyond the declared number entries are counted for the error, but no longer kept.
                 let keep = counted.load(Ordering::Relaxed) <= self.header.entries;
                 match read(bytes, &mut scratch, keep) {
-                    Err((line, fault)) => return self.halt(&stops, block.index, Stop::Fault(line, fault)),
+                    Err(stop) => return self.halt(&stops, block.index, stop),
                     Ok((lines, entries, kept, content)) => {
                         counted.fetch_add(entries, Ordering::Relaxed);
                         let index = block.index;
@@ -263,6 +277,10 @@ impl<'b> Body<'_, 'b> {
         Ok(self.blocks.next()?.map(|block| Unread { block, at: 0 }))
     }
 
+    fn refused(&self, refused: Refused) -> Stop {
+        Stop::Error(refused.error(self.path))
+    }
+
     fn halt(&self, stops: &Mutex<Vec<(usize, Stop)>>, index: usize, stop: Stop) {
         self.stop.store(true, Ordering::Relaxed);
         lock(stops).push((index, stop));
@@ -287,8 +305,7 @@ impl<'b> Body<'_, 'b> {
         let held = u128::from(triplets) * size_of::<Entry<V>>() as u128;
         self.budget.check(self.path, held + finished_bytes::<T>(nrows, triplets))?;
         let shape = (nrows as usize, ncols as usize);
-        let memory = (self.path, self.budget);
-        let (matrix, duplicates) = assemble(shape, self.buckets, chunks, value, merge, memory)?;
+        let (matrix, duplicates) = assemble(shape, self.buckets, chunks, value, merge, self.path)?;
         let layout = if banner.array { Layout::MatrixMarketArray } else { Layout::MatrixMarketCoordinate };
         let (field, symmetry) = (banner.field, banner.symmetry);
         Ok(Loaded { matrix, stored: Stored { layout, field, symmetry, entries, duplicates } })

@@ -7,6 +7,7 @@
 //! Only what `scipy.sparse.save_npz` writes: numbers and strings in no or one dimension, no records, no pickles.
 //! Source: NEP 1, "A simple file format for `NumPy` arrays".
 
+use super::super::memory::zeroed;
 use super::fault::NpzFault;
 use std::io::Read;
 
@@ -100,7 +101,9 @@ pub(super) fn read_blocks(
     array: &'static str,
     mut each: impl FnMut(&[u8]) -> Result<(), NpzFault>,
 ) -> Result<(), NpzFault> {
-    let mut block = vec![0; header.len.min(ELEMENTS_PER_BLOCK as u64) as usize * header.size];
+    let bytes = header.len.min(ELEMENTS_PER_BLOCK as u64) as usize * header.size;
+    let refused = |_| NpzFault::Array { array, why: "the system has no memory left to read it".to_owned() };
+    let mut block: Vec<u8> = zeroed(bytes).map_err(refused)?;
     let mut left = header.len;
     while left > 0 {
         let n = left.min(ELEMENTS_PER_BLOCK as u64);

@@ -10,7 +10,7 @@ mod fault;
 pub use fault::NpzFault;
 
 use super::assemble::{Buckets, Chunk, Entry, Mirror, assemble, finished_bytes};
-use super::memory::Budget;
+use super::memory::{Budget, Refused, make_room};
 use super::pattern_values::pattern_value;
 use super::rows::{self, Merge};
 use super::{Field, Layout, Loaded, Progress, ReadError, ReadOptions, Stored, Symmetry};
@@ -104,7 +104,7 @@ fn compressed_rows<T: Scalar>(
     col_idx.truncate(row_ptr[nrows] as usize);
     values.truncate(row_ptr[nrows] as usize);
     let merged = rows::sort_and_merge(&mut row_ptr, &mut col_idx, &mut values, merge(field));
-    let duplicates = merged.map_err(|place| ReadError::infinite_sum(path, place))?;
+    let duplicates = merged.map_err(|unmerged| unmerged.error(path))?;
     if field == Field::Pattern {
         let (ptr, col) = (&row_ptr, &col_idx);
         values.par_chunks_mut(ENTRIES_PER_CHUNK).enumerate().for_each(|(piece, values)| {
@@ -329,12 +329,14 @@ impl<R: Read + Seek> File<'_, R> {
         let assembling = triplets + finished_bytes::<T>(nrows as u64, entries);
         self.budget.check(self.path, (self.held + triplets).max(assembling))?;
         let buckets = Buckets::new(nrows);
-        let chunk = |scratch: &mut Vec<Entry<T>>, piece| {
+        let chunk = |scratch: &mut Vec<Entry<T>>, piece: Range<usize>| {
             scratch.clear();
+            make_room(scratch, piece.len())?;
             fill(piece, scratch);
             Chunk::new(scratch, buckets, Mirror::None)
         };
-        Ok(pieces.into_par_iter().map_init(Vec::new, chunk).collect())
+        let chunks: Result<_, Refused> = pieces.into_par_iter().map_init(Vec::new, chunk).collect();
+        chunks.map_err(|refused| refused.error(self.path))
     }
 
     fn assemble<T: Scalar>(
@@ -348,7 +350,7 @@ impl<R: Read + Seek> File<'_, R> {
             Field::Pattern => T::from_f64(pattern_value(pattern, Symmetry::General, e.row, e.col)),
             _ => e.value,
         };
-        assemble(shape, Buckets::new(shape.0), chunks, value, merge(field), (self.path, self.budget))
+        assemble(shape, Buckets::new(shape.0), chunks, value, merge(field), self.path)
     }
 }
 
@@ -362,7 +364,7 @@ fn reserve<T>(into: &mut Vec<T>, array: &'static str, header: &Header) -> Result
         return Ok(());
     }
     let room = usize::try_from(header.len).ok().and_then(|len| into.try_reserve_exact(len).ok());
-    let why = || format!("the system has no room for its {} elements", header.len);
+    let why = || format!("the system has no memory left for its {} elements", header.len);
     room.ok_or_else(|| NpzFault::Array { array, why: why() })
 }
 
