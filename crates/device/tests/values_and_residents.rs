@@ -38,7 +38,12 @@ fn partitions(nrows: usize, dtype: Dtype) -> Vec<Partition> {
 fn some_matrices<T: Scalar>() -> Vec<(&'static str, Csr<T>)> {
     let some =
         ["no rows", "33 rows", "empty rows first, last and between", "long rows that start within a step"];
-    let some = some.into_iter().chain(["HYB with both parts", "diagonals with gaps", "a high rectangle"]);
+    let some = some.into_iter().chain([
+        "HYB with both parts",
+        "diagonals with gaps",
+        "a high rectangle",
+        "blocks of 3",
+    ]);
     let some: Vec<&str> = some.collect();
     let found: Vec<_> = all_matrices().into_iter().filter(|(what, _)| some.contains(what)).collect();
     assert_eq!(found.len(), some.len());

@@ -3,8 +3,9 @@
 //
 // Mapping   lay_slices, lay_diagonals, lay_offsets: thread i of all threads of the launch does the places i,
 //           i + threads, ...; neighbouring threads write neighbouring words. lay_coo, mark_diagonals: one warp per
-//           row, its threads the entries. bro_widths: one warp per slice, its threads the columns. bro_pack: one
-//           thread per row. The number of blocks is free.
+//           row, its threads the entries. count_blocks, lay_blocks: one warp per slice, its threads the rows of blocks.
+//           bro_widths: one warp per slice, its threads the columns. bro_pack: one thread per row. The number of thread
+//           blocks is free.
 // Knobs     BLOCK, threads a block; a multiple of 32.
 // Limits    rows below 2^32 - 1 where a format names them with 32 bits; positions are computed in 64 bits.
 // Reads     the CSR once (where a thread does a row, in pieces that its neighbours share), the offsets of the format
@@ -131,6 +132,94 @@ lay_offsets(unsigned long long stride, unsigned long long nrows, unsigned long l
             const bool here = k < end && (long long)csr_col_idx[k] - (long long)row == offsets[d];
             values[d * stride + row] = here ? csr_values[k] : (VALUE)0;
             k += here;
+        }
+    }
+}
+
+// BSR: the row of blocks of one thread, of at most six rows, and how far each of them was read.
+struct BlockRow {
+    unsigned long long at[6], end[6];
+};
+
+static __device__ __forceinline__ void open_block_row(BlockRow& rows, unsigned long long first, unsigned long long nrows,
+                                                      unsigned int side, const OFFSET* row_ptr)
+{
+    for (unsigned int i = 0; i < side; ++i) {
+        rows.at[i] = first + i < nrows ? row_ptr[first + i] : 0;
+        rows.end[i] = first + i < nrows ? row_ptr[first + i + 1] : 0;
+    }
+}
+
+// The column of the next block, counted in blocks; PAD behind the last.
+static __device__ __forceinline__ unsigned int next_block(const BlockRow& rows, unsigned int side,
+                                                          const unsigned int* csr_col_idx)
+{
+    unsigned int next = PAD;
+    for (unsigned int i = 0; i < side; ++i) {
+        if (rows.at[i] < rows.end[i]) {
+            const unsigned int block = csr_col_idx[rows.at[i]] / side;
+            next = block < next ? block : next;
+        }
+    }
+    return next;
+}
+
+// The blocks of each slice: `touched` those that hold an entry, `stored` 32 times those of its longest row of blocks.
+extern "C" __global__ void __launch_bounds__(BLOCK)
+count_blocks(unsigned long long nrows, unsigned long long wide_side, const OFFSET* __restrict__ row_ptr,
+             const unsigned int* __restrict__ csr_col_idx, unsigned long long* __restrict__ stored,
+             unsigned long long* __restrict__ touched)
+{
+    const unsigned int side = (unsigned int)wide_side;
+    const unsigned long long slices = (nrows + 32 * side - 1) / (32 * side);
+    const unsigned int lane = threadIdx.x % 32;
+    for (unsigned long long s = first_element() / 32; s < slices; s += all_threads() / 32) {
+        BlockRow rows;
+        open_block_row(rows, (s * 32 + lane) * side, nrows, side, row_ptr);
+        unsigned long long length = 0;
+        for (unsigned int block; (block = next_block(rows, side, csr_col_idx)) != PAD; ++length) {
+            for (unsigned int i = 0; i < side; ++i) {
+                while (rows.at[i] < rows.end[i] && csr_col_idx[rows.at[i]] / side == block) {
+                    ++rows.at[i];
+                }
+            }
+        }
+        unsigned long long longest = length;
+        for (int lanes = 16; lanes > 0; lanes /= 2) {
+            length += __shfl_xor_sync(0xffffffffu, length, lanes);
+            const unsigned long long other = __shfl_xor_sync(0xffffffffu, longest, lanes);
+            longest = other > longest ? other : longest;
+        }
+        if (lane == 0) {
+            touched[s] = length;
+            stored[s] = 32 * longest;
+        }
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(BLOCK)
+lay_blocks(unsigned long long nrows, unsigned long long wide_side, const OFFSET* __restrict__ row_ptr,
+           const unsigned int* __restrict__ csr_col_idx, const VALUE* __restrict__ csr_values,
+           const unsigned long long* __restrict__ slice_ptr, unsigned int* __restrict__ col_idx,
+           VALUE* __restrict__ values)
+{
+    const unsigned int side = (unsigned int)wide_side;
+    const unsigned long long slices = (nrows + 32 * side - 1) / (32 * side);
+    const unsigned int lane = threadIdx.x % 32;
+    for (unsigned long long s = first_element() / 32; s < slices; s += all_threads() / 32) {
+        BlockRow rows;
+        open_block_row(rows, (s * 32 + lane) * side, nrows, side, row_ptr);
+        for (unsigned long long at = slice_ptr[s]; at < slice_ptr[s + 1]; at += 32) {
+            const unsigned int block = next_block(rows, side, csr_col_idx);
+            col_idx[at + lane] = block;
+            for (unsigned int i = 0; i < side; ++i) {
+                for (unsigned int c = 0; c < side; ++c) {
+                    const bool here = rows.at[i] < rows.end[i] && block != PAD
+                                      && csr_col_idx[rows.at[i]] == block * side + c;
+                    values[at * side * side + 32 * side * c + lane * side + i] = here ? csr_values[rows.at[i]] : (VALUE)0;
+                    rows.at[i] += here;
+                }
+            }
         }
     }
 }

@@ -10,7 +10,9 @@
 
 use crate::RowLengthDistribution;
 use serde::{Deserialize, Serialize};
-use sparsight_matrix::{Bytes, Csr, Dtype, Features, Format, HybSplit, PaddedSizes, Scalar, mix};
+use sparsight_matrix::{
+    BLOCK_SIDES, BlockCount, Bytes, Csr, Dtype, Features, Format, HybSplit, PaddedSizes, Scalar, mix,
+};
 use std::fmt;
 
 /// Where the columns of a benchmark matrix lie.
@@ -97,9 +99,13 @@ impl BenchmarkMatrix {
         Bytes(matrix.saturating_add(self.nrows.saturating_mul(2 * dtype.bytes())))
     }
 
-    /// What sizes follow from. HYB counts as COO: the ELL part of rows of one length takes no more; DIA has as many diagonals
-    /// as it stores at all.
+    /// What sizes follow from. HYB counts as COO: the ELL part of rows of one length takes no more; DIA has as many diagonals,
+    /// and BSR as many blocks, as it stores at all.
     fn outline(&self, nnz: u64, longest: u64) -> Features {
+        let most_blocks = BLOCK_SIDES.map(|side| {
+            let most = BlockCount::most(nnz, side);
+            BlockCount { blocks: most, stored: most }
+        });
         Features {
             nrows: self.nrows,
             ncols: self.nrows,
@@ -113,6 +119,7 @@ impl BenchmarkMatrix {
             hyb: HybSplit { width: 0, coo_nnz: nnz },
             bandwidth: 0,
             diagonals: Some(Features::most_diagonals(self.nrows, nnz)),
+            blocks: Some(most_blocks),
             x_reuse: 0.0,
             padded: PaddedSizes::default(),
             locality: None,

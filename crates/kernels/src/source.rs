@@ -93,6 +93,8 @@ pub fn conversion_source(dtype: Dtype, offset_bytes: u64) -> KernelSource {
             "lay_coo",
             "mark_diagonals",
             "lay_offsets",
+            "count_blocks",
+            "lay_blocks",
             "place_values",
             "take_columns",
             "bro_widths",

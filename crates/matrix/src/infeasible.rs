@@ -42,6 +42,17 @@ pub enum Infeasible {
     /// Nobody has counted the diagonals: features from an old record, or of a block of rows.
     #[error("its diagonals were not counted")]
     UnknownDiagonals,
+    /// More blocks than are counted and stored: with those, more bytes would be moved than in CSR.
+    #[error("has more than {most} blocks of {side} x {side}")]
+    ManyBlocks {
+        /// Rows and columns of a block.
+        side: u32,
+        /// The most that are stored.
+        most: u64,
+    },
+    /// Nobody has counted the blocks: features from an old record, or of a block of rows.
+    #[error("its blocks were not counted")]
+    UnknownBlocks,
     /// 32 bits cannot number every non-zero.
     #[error("{nnz} non-zeros are more than 32 bits can number")]
     TooManyNonZeros {

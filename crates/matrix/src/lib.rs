@@ -10,6 +10,7 @@ pub mod gallery;
 pub mod io;
 
 mod available_memory;
+mod block_counts;
 mod columns;
 mod diagonals;
 mod entry_numbers;
@@ -28,13 +29,14 @@ mod strips;
 mod units;
 
 pub use available_memory::available_memory;
+pub use block_counts::{BLOCK_SIDES, BlockCount};
 pub use entry_numbers::{numbered, replace_values};
 pub use features::{Features, Locality};
 pub use formats::{
-    BalancedCsr, BinnedCsr, BroEll, BroEllColumns, BroEllShape, BroEllSize, BroEllSlice, Coo, Csr, CsrError,
-    Dia, Element, Ell, Format, FormatFamily, FormatOf, Generator, HostArray, Hyb, HybSplit, Jad, JadLayout,
-    Knob, Layout, Length, NamedArrays, NamedNumbers, NumberOf, ParseFormatError, Refusal, RowBins, Sell,
-    SellLayout, SellShape, Shape, Step, Stored, Tile, TileShape, TileTable,
+    BalancedCsr, BinnedCsr, BroEll, BroEllColumns, BroEllShape, BroEllSize, BroEllSlice, Bsr, Coo, Csr,
+    CsrError, Dia, Element, Ell, Format, FormatFamily, FormatOf, Generator, HostArray, Hyb, HybSplit, Jad,
+    JadLayout, Knob, Layout, Length, NamedArrays, NamedNumbers, NumberOf, ParseFormatError, Refusal, RowBins,
+    Sell, SellLayout, SellShape, Shape, Step, Stored, Tile, TileShape, TileTable,
 };
 pub use infeasible::{Infeasible, Limits};
 pub use mix::mix;

@@ -191,6 +191,7 @@ fn every_prediction_is_a_positive_finite_number_whatever_the_features() {
                             hyb: HybSplit { width: length, coo_nnz: nnz },
                             bandwidth: length,
                             diagonals: Some(length),
+                            blocks: None,
                             x_reuse: number,
                             padded: PaddedSizes::default(),
                             locality: Some(Locality {

@@ -27,6 +27,7 @@ fn corpus(count: u64) -> Vec<(String, Features)> {
         hyb: HybSplit { width: 5, coo_nnz: 100 },
         bandwidth: pick(i, 29, 67),
         diagonals: None,
+        blocks: None,
         x_reuse: 0.5,
         padded: PaddedSizes::default(),
         locality: Some(Locality {

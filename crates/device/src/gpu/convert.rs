@@ -145,10 +145,7 @@ impl Laying<'_> {
                 unsafe { kernels.launch(routine, *threads, &words) }
             }
             Step::AddUp { lengths, starts, total } => {
-                let array = self.scratch(lengths);
-                let mut each = vec![0_u64; array.bytes() as usize / 8];
-                // SAFETY: every bit pattern is a number.
-                array.read(unsafe { bytes_of_mut(&mut each) })?;
+                let each = self.words_of(lengths)?;
                 let mut sums = Vec::with_capacity(each.len() + 1);
                 let mut sum = 0;
                 for length in each {
@@ -157,6 +154,11 @@ impl Laying<'_> {
                 }
                 sums.push(sum);
                 self.matrix.keep(starts, DeviceBytes::of(self.memory, bytes_of(&sums))?);
+                self.matrix.tell(&vec![(*total, sum)]);
+                Ok(())
+            }
+            Step::Total { of, total } => {
+                let sum = self.words_of(of)?.into_iter().sum();
                 self.matrix.tell(&vec![(*total, sum)]);
                 Ok(())
             }
@@ -176,6 +178,15 @@ impl Laying<'_> {
                 self.matrix.room(self.memory, name, *element, len)
             }
         }
+    }
+
+    /// An array of 64-bit words, read back.
+    fn words_of(&self, name: &str) -> Result<Vec<u64>, DeviceError> {
+        let array = self.scratch(name);
+        let mut words = vec![0_u64; array.bytes() as usize / 8];
+        // SAFETY: every bit pattern is a number.
+        array.read(unsafe { bytes_of_mut(&mut words) })?;
+        Ok(words)
     }
 
     fn scratch(&self, name: &str) -> &DeviceBytes {

@@ -55,6 +55,35 @@ pub fn diagonal<T: Scalar>() -> Vec<(&'static str, Csr<T>)> {
     ]
 }
 
+/// A matrix whose non-zeros stand in blocks of `side` rows and columns, of which each third row of blocks has more; of some blocks
+/// an entry is missing.
+fn of_blocks<T: Scalar>((nrows, ncols): (usize, usize), side: usize) -> Csr<T> {
+    let (mut row_ptr, mut col_idx) = (vec![0], Vec::new());
+    for row in 0..nrows {
+        let at = row / side;
+        let mut blocks: Vec<usize> =
+            (0..2 + at % 3 * 4).map(|k| (at * 7 + k * k * 5) % ncols.div_ceil(side)).collect();
+        blocks.sort_unstable();
+        blocks.dedup();
+        let cols = blocks.into_iter().flat_map(|block| block * side..(block + 1) * side);
+        col_idx.extend(cols.filter(|col| *col < ncols && (row + col) % 11 > 0).map(|col| col as u32));
+        row_ptr.push(col_idx.len() as u64);
+    }
+    let values = (0..col_idx.len()).map(|k| T::from_f64((k * 7 % 101) as f64 / 50.0 - 0.99)).collect();
+    Csr::try_new(nrows, ncols, row_ptr, col_idx, values).unwrap()
+}
+
+/// Matrices whose non-zeros stand in blocks: several slices, the last row and the last column of blocks cut.
+pub fn blocked<T: Scalar>() -> Vec<(&'static str, Csr<T>)> {
+    vec![
+        ("blocks of 2", of_blocks((301, 299), 2)),
+        ("blocks of 3", of_blocks((400, 401), 3)),
+        ("blocks of 4", of_blocks((515, 130), 4)),
+        ("blocks of 6", of_blocks((787, 790), 6)),
+        ("a single block", of_blocks((5, 5), 6)),
+    ]
+}
+
 /// Row lengths that break kernels which are nearly right.
 pub fn awkward() -> Vec<(&'static str, Vec<usize>)> {
     let mixed = |n: usize| (0..n).map(|i| (i * i + 3 * i) % 5).collect::<Vec<_>>();
@@ -122,8 +151,8 @@ pub fn wide_differences<T: Scalar>() -> Csr<T> {
     Csr::try_new(700, ncols, row_ptr, col_idx, values).unwrap()
 }
 
-/// With awkward rows, and with few diagonals.
+/// With awkward rows, with few diagonals, and with blocks.
 pub fn all_matrices<T: Scalar>() -> Vec<(&'static str, Csr<T>)> {
     let awkward = awkward().into_iter().map(|(what, lengths)| (what, matrix(&lengths)));
-    awkward.chain(diagonal()).collect()
+    awkward.chain(diagonal()).chain(blocked()).collect()
 }

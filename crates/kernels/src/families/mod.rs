@@ -2,6 +2,7 @@
 //! [`FAMILIES`].
 
 mod bro_ell;
+mod bsr;
 mod coo;
 mod csr_balanced;
 mod csr_binned;
@@ -19,7 +20,7 @@ use crate::source::cuda;
 use sparsight_matrix::Dtype;
 
 /// All families, in the order in which tables list their kernels.
-pub(crate) static FAMILIES: [&Family; 14] = [
+pub(crate) static FAMILIES: [&Family; 15] = [
     &csr_scalar::FAMILY,
     &csr_vector::FAMILY,
     &csr_balanced::FAMILY,
@@ -31,6 +32,7 @@ pub(crate) static FAMILIES: [&Family; 14] = [
     &sell::FAMILY,
     &bro_ell::FAMILY,
     &dia::FAMILY,
+    &bsr::FAMILY,
     &cusparse::CSR,
     &cusparse::COO,
     &cusparse::SELL,

@@ -57,6 +57,13 @@ pub enum Step {
         /// The number that is known then.
         total: &'static str,
     },
+    /// The host adds up `of`: `total` is the sum.
+    Total {
+        /// An array of 64-bit words.
+        of: &'static str,
+        /// The number that is known then.
+        total: &'static str,
+    },
     /// The host lists the bytes of `marks` that are not 0: `list` holds their numbers, the first byte being number `first`,
     /// as words of 64 bits, and `count` says how many there are. `fits` is asked once these are known.
     ListMarked {
@@ -89,6 +96,7 @@ impl fmt::Debug for Step {
         match self {
             Self::Run { routine, threads, args } => write!(f, "{routine}<{threads}>({})", args.join(", ")),
             Self::AddUp { lengths, starts, .. } => write!(f, "{starts} = starts of {lengths}"),
+            Self::Total { of, total } => write!(f, "{total} = sum of {of}"),
             Self::ListMarked { marks, list, .. } => write!(f, "{list} = places marked in {marks}"),
             Self::Check(_) => f.write_str("check"),
             Self::Room { name, .. } => write!(f, "room for {name}"),

@@ -14,6 +14,7 @@ mod format;
 mod layout;
 
 mod bro_ell;
+mod bsr;
 mod coo;
 mod csr;
 mod csr_balanced;
@@ -26,6 +27,7 @@ mod sell;
 
 pub use array::{Element, HostArray, NamedArrays, NamedNumbers};
 pub use bro_ell::{BroEll, BroEllColumns, BroEllShape, BroEllSize, BroEllSlice};
+pub use bsr::Bsr;
 pub use coo::Coo;
 pub use csr::{Csr, CsrError};
 pub use csr_balanced::{BalancedCsr, Tile, TileShape, TileTable};
@@ -43,7 +45,7 @@ pub(crate) use bro_ell::{BLOCK_ROWS, of_block};
 pub(crate) use hyb::{is_share, is_worthwhile, split};
 
 /// All formats, in the order in which tables list them.
-static FAMILIES: [&FormatFamily; 10] = [
+static FAMILIES: [&FormatFamily; 11] = [
     &csr::FORMAT,
     &csr_balanced::FORMAT,
     &csr_binned::FORMAT,
@@ -54,4 +56,5 @@ static FAMILIES: [&FormatFamily; 10] = [
     &sell::FORMAT,
     &bro_ell::FORMAT,
     &dia::FORMAT,
+    &bsr::FORMAT,
 ];

@@ -1,0 +1,93 @@
+//! `bsr`: one or several threads per row of BSR in slices. On a CPU a task is a tile of `block` rows, to which column after column
+//! of the blocks is added, as in `sell`.
+
+use super::{CUDA_STORE, cuda};
+use crate::cpu::{CpuProducts, CpuTask};
+use crate::family::{
+    EVERYWHERE, Elsewhere, Family, ON_GPUS, Run, StripRule, TransferRule, blocks_of_threads,
+};
+use crate::recipe::{LaunchStep, Recipe, Teams};
+use crate::{BLOCKS, Knobs, StripUnit};
+use rayon::prelude::*;
+use sparsight_matrix::{BLOCK_SIDES, Bsr, Format, Knob, Scalar};
+
+/// One thread per row of BSR; with `t` as many, of as many warps.
+pub(super) static FAMILY: Family = Family {
+    name: "bsr",
+    summary: "one thread per row of BSR in slices, or several of as many warps",
+    knobs: &[
+        Knob { letter: 'b', meaning: "rows and columns of a block" },
+        Knob { letter: 't', meaning: "threads per row" },
+    ],
+    variants: || BLOCK_SIDES.into_iter().flat_map(|side| [0, 2, 4].map(|t| [side, t, 0])).collect(),
+    format: |[side, ..]| Format::of("bsr", [side, 0]),
+    // On a CPU a row is done by one thread.
+    runs_on: |[_, threads, _]| if threads == 0 { EVERYWHERE } else { ON_GPUS },
+    // A warp's worth of rows takes a warp for each of its threads per row.
+    blocks: |[_, threads, _]| if threads == 4 { BLOCKS.split_at(1).1 } else { &BLOCKS },
+    run: |_| Run::Launches(&RECIPE),
+    cpu: Some(CpuProducts { f32: product, f64: product }),
+    unit: StripUnit::Rows,
+    threads_per_row: |knobs| Some(threads(knobs)),
+    thread_blocks: |knobs, block, f| blocks_of_threads(StripUnit::Rows, threads(knobs), block, f),
+    // The papers do not have it; their benchmark matrices hold a non-zero or two in each block.
+    strip_rule: StripRule::None,
+    // It gives threads to rows, and they read neighbouring words, as those of ELL do.
+    transfer_rule: TransferRule::Ell { measured: Some("ell") },
+    table_2: &["SELL-C-sigma"],
+    neighbours: 2,
+    elsewhere: &[
+        Elsewhere { library: "cuSPARSE", name: "bsrmv" },
+        Elsewhere { library: "Ginkgo", name: "Fbcsr" },
+        Elsewhere { library: "PETSc", name: "MATBAIJ" },
+    ],
+};
+
+fn threads([_, threads, _]: Knobs) -> u32 {
+    threads.max(1)
+}
+
+static RECIPE: Recipe = Recipe {
+    sources: &[CUDA_STORE, cuda!("bsr.cu")],
+    definitions: |knobs| vec![("SIDE", knobs[0]), ("TEAM", threads(knobs))],
+    reads_offsets: false,
+    steps: &[LaunchStep {
+        entry: "bsr",
+        part: "",
+        teams: |number, knobs, _| Teams { count: number("nrows"), threads: threads(knobs) },
+        args: &["nrows", "ncols", "slice_ptr", "col_idx", "values", "x", "y", "alpha", "beta"],
+        may_overlap: false,
+    }],
+    // Of a team a sum per thread, in the largest block.
+    shared_bytes: |knobs, dtype| match threads(knobs) {
+        1 => 0,
+        _ => u64::from(BLOCKS[BLOCKS.len() - 1]) * dtype.bytes(),
+    },
+    is_exclusive: false,
+};
+
+fn product<T: Scalar>(task: &mut CpuTask<'_, T>) {
+    let (a, block, x) = (task.matrix::<Bsr<T>>(), task.block, task.x);
+    let (side, slice) = (a.side(), a.slice_rows());
+    task.y.par_chunks_mut(block).enumerate().for_each(|(tile, mut y)| {
+        let mut first = tile * block;
+        while !y.is_empty() {
+            // The rows of the tile that lie in one slice.
+            let lane = first % slice;
+            let (part, rest) = y.split_at_mut(y.len().min(slice - lane));
+            part.fill(T::default());
+            for (cols, values) in a.slice(first / slice) {
+                for (c, values) in values.chunks_exact(slice).enumerate() {
+                    for ((sum, &value), row) in part.iter_mut().zip(&values[lane..]).zip(lane..) {
+                        // Padding adds nothing, also where x is infinite; behind the last column there is nothing else.
+                        if value != T::default() {
+                            *sum += value * x[cols[row / side] as usize * side + c];
+                        }
+                    }
+                }
+            }
+            first += part.len();
+            y = rest;
+        }
+    });
+}

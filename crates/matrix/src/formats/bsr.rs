@@ -1,0 +1,369 @@
+//! BSR: square blocks of b x b, each of which holds a non-zero, with one column for all entries of a block. Rows of blocks stand
+//! in slices of 32, each slice padded to its longest row of blocks, as SELL does it with rows.
+//!
+//! ```text
+//! A = | 1 2 . . . . |   b = 2, slices of 2 here:   slice_ptr = 0 4         blocks stored before each slice
+//!     | . 3 . . . . |                              col_idx   = 0 1 | - 2   block column 0 of both, then 1; - is PAD
+//!     | . . . 4 . . |                              values    = 1 0 0 0 | 2 3 4 0 || 0 0 0 5 | 0 0 0 0
+//!     | . . . . 5 . |                                          column 0 | column 1 of the first blocks || of the second ones
+//! ```
+//! Block k of the row of blocks at place j of slice s has its column at `slice_ptr[s] + 32 k + j`; column c of it, which is column
+//! `b col_idx + c` of the matrix, holds for row i of the slice the value at `b^2 (slice_ptr[s] + 32 k) + 32 b c + i`. So
+//! neighbouring rows have neighbouring values. A non-zero of value 0 cannot be told from padding, which changes y only where x is
+//! infinite or NaN.
+//!
+//! Sources: BSR as in the Sparse BLAS; slices as in Kreutzer et al., SIAM J. Sci. Comput. 36, 2014; both together, blocked and
+//! sliced ELL, in Choi, Singh and Vuduc 2010.
+
+use super::{
+    Element, FormatFamily, FormatOf, HostArray, Knob, Layout, NamedArrays, NamedNumbers, NumberOf, Shape,
+    Step, Stored,
+};
+use crate::block_counts::{BLOCK_SIDES, BlockCount, SLICE, block_columns, block_count};
+use crate::infeasible::check_rows;
+use crate::{Bytes, Csr, Dtype, Features, Infeasible, Limits, Scalar, columns};
+use rayon::prelude::*;
+
+/// A sparse matrix as blocks in slices.
+///
+/// # Invariants
+/// Held by construction: `slice_ptr` ascends in multiples of 32; within a row of blocks columns ascend, padding stands behind them;
+/// there are `side^2` values for each stored block, 0 where the matrix has none.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Bsr<T> {
+    nrows: usize,
+    ncols: usize,
+    nnz: usize,
+    side: u32,
+    slice_ptr: Vec<u64>,
+    col_idx: Vec<u32>,
+    values: Vec<T>,
+}
+
+impl<T: Scalar> Bsr<T> {
+    /// Block column that marks padding.
+    pub const PAD: u32 = columns::PAD;
+
+    /// Converts to blocks of `side` rows and columns, one of [`BLOCK_SIDES`]. O(nnz + stored entries), in parallel.
+    ///
+    /// # Errors
+    /// [`Infeasible`] if there are too many blocks or `limits` are exceeded; nothing large has been allocated then.
+    ///
+    /// # Panics
+    /// If there are no blocks of that size in the catalogue.
+    pub fn from_csr(a: &Csr<T>, side: u32, limits: &Limits) -> Result<Self, Infeasible> {
+        let (nrows, ncols, nnz) = (a.nrows(), a.ncols(), a.nnz());
+        check_rows(nrows as u64)?;
+        let count = block_count(a, side);
+        Self::check((nrows as u64, ncols as u64), nnz as u64, side, Some(count), limits)?;
+        let b = side as usize;
+        let rows = |slice: usize| (slice * SLICE * b..((slice + 1) * SLICE * b).min(nrows)).step_by(b);
+        let of_row = |row: usize, found: &mut Vec<u32>| {
+            block_columns(a, side, row..(row + b).min(nrows), found);
+        };
+        let widths = (0..nrows.div_ceil(SLICE * b)).into_par_iter().map_init(Vec::new, |found, slice| {
+            let length = |row| {
+                of_row(row, found);
+                found.len() as u64
+            };
+            SLICE as u64 * rows(slice).map(length).max().unwrap_or(0)
+        });
+        let mut slice_ptr: Vec<u64> = std::iter::once(0).chain(widths.collect::<Vec<_>>()).collect();
+        for slice in 1..slice_ptr.len() {
+            slice_ptr[slice] += slice_ptr[slice - 1];
+        }
+        let stored = slice_ptr[slice_ptr.len() - 1] as usize;
+        let mut col_idx = vec![Self::PAD; stored];
+        let mut values = vec![T::default(); stored * b * b];
+        let mut slices: Vec<(&mut [u32], &mut [T])> = Vec::with_capacity(slice_ptr.len() - 1);
+        let (mut cols, mut vals) = (&mut col_idx[..], &mut values[..]);
+        for ptr in slice_ptr.windows(2) {
+            let (slice_cols, slice_vals);
+            let blocks = (ptr[1] - ptr[0]) as usize;
+            (slice_cols, cols) = cols.split_at_mut(blocks);
+            (slice_vals, vals) = vals.split_at_mut(blocks * b * b);
+            slices.push((slice_cols, slice_vals));
+        }
+        let each = slices.into_par_iter().enumerate();
+        each.for_each_init(Vec::new, |found, (slice, (cols, vals))| {
+            for (place, first) in rows(slice).enumerate() {
+                of_row(first, found);
+                for (k, &block) in found.iter().enumerate() {
+                    cols[k * SLICE + place] = block;
+                }
+                for row in first..(first + b).min(nrows) {
+                    let (row_cols, row_vals) = a.row(row);
+                    let mut k = 0;
+                    for (&col, &value) in row_cols.iter().zip(row_vals) {
+                        // Both ascend.
+                        while found[k] < col / side {
+                            k += 1;
+                        }
+                        let line = k * b + (col % side) as usize;
+                        vals[line * SLICE * b + place * b + row - first] = value;
+                    }
+                }
+            }
+        });
+        Ok(Self { nrows, ncols, nnz, side, slice_ptr, col_idx, values })
+    }
+
+    /// Whether a matrix with so many blocks may be converted; its bytes if so.
+    ///
+    /// # Errors
+    /// [`Infeasible::ManyBlocks`] whatever the limits, since more are not counted; [`Infeasible::UnknownBlocks`] for `None`; else
+    /// as the other formats.
+    pub fn check(
+        (nrows, ncols): (u64, u64),
+        nnz: u64,
+        side: u32,
+        count: Option<BlockCount>,
+        limits: &Limits,
+    ) -> Result<Bytes, Infeasible> {
+        check_rows(nrows)?;
+        let count = count.ok_or(Infeasible::UnknownBlocks)?;
+        if count.is_over(nnz, side) {
+            return Err(Infeasible::ManyBlocks { side, most: BlockCount::most(nnz, side) });
+        }
+        let bytes = Self::device_bytes(nrows, side, count.stored, T::DTYPE);
+        // The places behind the last row count as the mean place does, as with SELL.
+        let places = u128::from(Self::slices(nrows, side)) * SLICE as u128 * u128::from(side);
+        let stored = u128::from(count.stored) * u128::from(side * side);
+        let stored = stored * u128::from(nrows) / places.max(1);
+        limits.check_with_vectors((nrows, ncols), (stored, nnz), bytes, T::DTYPE)
+    }
+
+    /// Bytes of all arrays for `stored` blocks, padding included; saturates.
+    pub fn device_bytes(nrows: u64, side: u32, stored: u64, dtype: Dtype) -> Bytes {
+        let block = 4 + u64::from(side * side) * dtype.bytes();
+        let slice_ptr = (Self::slices(nrows, side) + 1).saturating_mul(8);
+        Bytes(stored.saturating_mul(block).saturating_add(slice_ptr))
+    }
+
+    const fn slices(nrows: u64, side: u32) -> u64 {
+        nrows.div_ceil(SLICE as u64 * side as u64)
+    }
+
+    /// Rows.
+    pub fn nrows(&self) -> usize {
+        self.nrows
+    }
+
+    /// Columns.
+    pub fn ncols(&self) -> usize {
+        self.ncols
+    }
+
+    /// Non-zeros held, padding excluded.
+    pub fn nnz(&self) -> usize {
+        self.nnz
+    }
+
+    /// Rows and columns of a block.
+    pub fn side(&self) -> usize {
+        self.side as usize
+    }
+
+    /// Rows of a slice.
+    pub fn slice_rows(&self) -> usize {
+        SLICE * self.side()
+    }
+
+    /// The blocks of a slice, those at one distance from the start of their rows together: the columns of 32 blocks, and their
+    /// values, a column of each block together, by rows.
+    pub fn slice(&self, slice: usize) -> impl Iterator<Item = (&[u32], &[T])> {
+        let blocks = self.slice_ptr[slice] as usize..self.slice_ptr[slice + 1] as usize;
+        let area = self.side() * self.side();
+        let values = &self.values[blocks.start * area..blocks.end * area];
+        self.col_idx[blocks].chunks_exact(SLICE).zip(values.chunks_exact(SLICE * area))
+    }
+}
+
+/// BSR as one of the storage formats.
+pub(super) static FORMAT: FormatFamily = FormatFamily {
+    name: "bsr",
+    knobs: &[Knob { letter: 'b', meaning: "rows and columns of a block" }],
+    shapes: || BLOCK_SIDES.map(|side| [side, 0]).to_vec(),
+    is_padded: true,
+    stays_in_csr: false,
+    generator: None,
+    is_steady: false,
+    device_bytes: |[side, _], f, dtype| {
+        counted(side, f)
+            .map_or(Bytes(u64::MAX), |count| Bsr::<f32>::device_bytes(f.nrows, side, count.stored, dtype))
+    },
+    stored_entries: |[side, _], f| {
+        counted(side, f).map_or(u64::MAX, |count| count.stored.saturating_mul(u64::from(side * side)))
+    },
+    bits_per_column: None,
+    of_f32: &BsrFormat,
+    of_f64: &BsrFormat,
+};
+
+/// What the features say of blocks of one size.
+fn known(side: u32, f: &Features) -> Option<BlockCount> {
+    let at = BLOCK_SIDES.iter().position(|known| *known == side)?;
+    f.blocks.map(|blocks| blocks[at])
+}
+
+/// The same, if all of them were counted.
+fn counted(side: u32, f: &Features) -> Option<BlockCount> {
+    known(side, f).filter(|count| !count.is_over(f.nnz, side))
+}
+
+struct BsrFormat;
+
+impl<T: Scalar> FormatOf<T> for BsrFormat {
+    fn check(&self, [side, _]: Shape, f: &Features, limits: &Limits) -> Result<Bytes, Infeasible> {
+        Bsr::<T>::check((f.nrows, f.ncols), f.nnz, side, known(side, f), limits)
+    }
+
+    fn convert(
+        &self,
+        [side, _]: Shape,
+        a: &Csr<T>,
+        limits: &Limits,
+    ) -> Result<Box<dyn Stored<T>>, Infeasible> {
+        Ok(Box::new(Bsr::from_csr(a, side, limits)?))
+    }
+
+    /// The device counts the blocks, the host adds them up and refuses too many, the device lays them out.
+    fn layout(
+        &self,
+        [side, _]: Shape,
+        row_ptr: &[u64],
+        ncols: u64,
+        limits: &Limits,
+    ) -> Result<Layout<T>, Infeasible> {
+        let (nrows, nnz) = (row_ptr.len() as u64 - 1, row_ptr[row_ptr.len() - 1]);
+        // The least that there can be.
+        let least = nnz.div_ceil(u64::from(side * side));
+        let least = BlockCount { blocks: least, stored: least };
+        Bsr::<T>::check((nrows, ncols), nnz, side, Some(least), limits)?;
+        let slices = Bsr::<T>::slices(nrows, side);
+        let scratch = |len| HostArray::Room { element: Element::U64, len, zeroed: false };
+        let fits = move |number: &NumberOf<'_>, limits: &Limits| {
+            let count = BlockCount { blocks: number("blocks"), stored: number("stored_blocks") };
+            Bsr::<T>::check((nrows, ncols), nnz, side, Some(count), limits).map(|_| ())
+        };
+        let area = u64::from(side * side);
+        // As many blocks as are stored at all, if the limits allow that.
+        let most = Bsr::<T>::device_bytes(nrows, side, BlockCount::most(nnz, side), T::DTYPE).0;
+        Ok(Layout {
+            numbers: vec![("side", side.into())],
+            arrays: Vec::new(),
+            scratch: vec![("lengths", scratch(slices)), ("touched", scratch(slices))],
+            keeps: &[],
+            steps: vec![
+                // One warp per slice, one thread per row of blocks.
+                Step::Run {
+                    routine: "count_blocks",
+                    threads: SLICE as u64 * slices,
+                    args: &["nrows", "side", "csr.row_ptr", "csr.col_idx", "lengths", "touched"],
+                },
+                Step::AddUp { lengths: "lengths", starts: "slice_ptr", total: "stored_blocks" },
+                Step::Total { of: "touched", total: "blocks" },
+                Step::Check(Box::new(fits)),
+                Step::Room {
+                    name: "col_idx",
+                    element: Element::U32,
+                    len: Box::new(|number| number("stored_blocks")),
+                },
+                Step::Room {
+                    name: "values",
+                    element: Element::Value,
+                    len: Box::new(move |number| number("stored_blocks").saturating_mul(area)),
+                },
+                Step::Run {
+                    routine: "lay_blocks",
+                    threads: SLICE as u64 * slices,
+                    args: &[
+                        "nrows",
+                        "side",
+                        "csr.row_ptr",
+                        "csr.col_idx",
+                        "csr.values",
+                        "slice_ptr",
+                        "col_idx",
+                        "values",
+                    ],
+                },
+            ],
+            most: Bytes(most.saturating_add(16 * slices)),
+        })
+    }
+}
+
+impl<T: Scalar> Stored<T> for Bsr<T> {
+    fn numbers(&self) -> NamedNumbers {
+        vec![("side", self.side.into()), ("stored_blocks", self.col_idx.len() as u64)]
+    }
+
+    fn arrays(&self) -> NamedArrays<'_, T> {
+        vec![
+            ("slice_ptr", HostArray::U64(self.slice_ptr.as_slice().into())),
+            ("col_idx", HostArray::U32(self.col_idx.as_slice().into())),
+            ("values", HostArray::Values(self.values.as_slice().into())),
+        ]
+    }
+
+    fn values_mut(&mut self) -> Vec<&mut [T]> {
+        vec![&mut self.values]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Format;
+    use crate::gallery::Recipe;
+
+    fn picture() -> Csr<f64> {
+        let cols = vec![0, 1, 1, 3, 4];
+        Csr::try_new(4, 6, vec![0, 2, 3, 4, 5], cols, (1..=5).map(f64::from).collect()).unwrap()
+    }
+
+    #[test]
+    fn the_matrix_of_the_picture_is_stored_as_it_says() {
+        let bsr = Bsr::from_csr(&picture(), 2, &Limits::NONE).unwrap();
+        let (pad, zero) = (Bsr::<f64>::PAD, 0.0);
+        let slice: Vec<_> = bsr.slice(0).collect();
+        assert_eq!((bsr.slice_ptr.as_slice(), slice.len()), ([0, 64].as_slice(), 2));
+        assert_eq!([&slice[0].0[..3], &slice[1].0[..3]], [[0, 1, pad], [pad, 2, pad]]);
+        let columns = |k: usize| [&slice[k].1[..5], &slice[k].1[64..69]];
+        assert_eq!(columns(0), [[1.0, 0.0, 0.0, 0.0, zero], [2.0, 3.0, 4.0, 0.0, zero]]);
+        assert_eq!(columns(1), [[0.0, 0.0, 0.0, 5.0, zero], [zero; 5]]);
+    }
+
+    #[test]
+    fn scattered_columns_are_refused_by_their_number_of_blocks() {
+        let random = "random,rows=5000".parse::<Recipe>().unwrap().generate::<f64>().unwrap();
+        for side in BLOCK_SIDES {
+            let most = BlockCount::most(random.nnz() as u64, side);
+            assert_eq!(
+                Bsr::from_csr(&random, side, &Limits::NONE),
+                Err(Infeasible::ManyBlocks { side, most })
+            );
+        }
+        let f = Features { blocks: None, ..Features::of(&random) };
+        let unknown = Format::of("bsr", [3, 0]).check(&f, Dtype::F64, &Limits::NONE);
+        assert_eq!(unknown, Err(Infeasible::UnknownBlocks));
+    }
+
+    #[test]
+    fn sizes_from_features_are_those_of_the_arrays() {
+        for recipe in ["fem,n=9,unknowns=3", "dense,rows=70,cols=71", "fem,n=20,unknowns=2"] {
+            let a = recipe.parse::<Recipe>().unwrap().generate::<f32>().unwrap();
+            let f = Features::of(&a);
+            let mut held = 0;
+            for side in BLOCK_SIDES {
+                let Ok(bsr) = Bsr::from_csr(&a, side, &Limits::NONE) else { continue };
+                let format = Format::of("bsr", [side, 0]);
+                assert_eq!(format.device_bytes(&f, Dtype::F32).0, Stored::bytes(&bsr), "{recipe}, {side}");
+                assert_eq!(format.stored_entries(&f), bsr.values.len() as u64, "{recipe}, {side}");
+                held += 1;
+            }
+            assert!(held > 0, "{recipe}");
+        }
+    }
+}
