@@ -14,13 +14,14 @@ mod ell;
 mod hyb;
 mod jad;
 mod sell;
+mod sell16;
 
 use crate::Family;
 use crate::source::cuda;
 use sparsight_matrix::Dtype;
 
 /// All families, in the order in which tables list their kernels.
-pub(crate) static FAMILIES: [&Family; 15] = [
+pub(crate) static FAMILIES: [&Family; 16] = [
     &csr_scalar::FAMILY,
     &csr_vector::FAMILY,
     &csr_balanced::FAMILY,
@@ -30,6 +31,7 @@ pub(crate) static FAMILIES: [&Family; 15] = [
     &hyb::FAMILY,
     &jad::FAMILY,
     &sell::FAMILY,
+    &sell16::FAMILY,
     &bro_ell::FAMILY,
     &dia::FAMILY,
     &bsr::FAMILY,
