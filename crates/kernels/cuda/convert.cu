@@ -3,8 +3,7 @@
 //
 // Mapping   lay_slices, lay_diagonals, lay_offsets: thread i of all threads of the launch does the places i,
 //           i + threads, ...; neighbouring threads write neighbouring words. lay_coo, mark_diagonals: one warp per
-//           row, its threads the entries. count_blocks, lay_blocks: one warp per slice, its threads the rows of blocks;
-//           count_wide, lay_pairs: one warp per slice, its threads the rows.
+//           row, its threads the entries. count_blocks, lay_blocks: one warp per slice, its threads the rows of blocks.
 //           bro_widths: one warp per slice, its threads the columns. bro_pack: one thread per row. The number of thread
 //           blocks is free.
 // Knobs     BLOCK, threads a block; a multiple of 32.
@@ -220,102 +219,6 @@ lay_blocks(unsigned long long nrows, unsigned long long wide_side, const OFFSET*
                     values[at * side * side + 32 * side * c + lane * side + i] = here ? csr_values[rows.at[i]] : (VALUE)0;
                     rows.at[i] += here;
                 }
-            }
-        }
-    }
-}
-
-// SELL16: the lowest and the highest column of entry k of the rows of a warp; nothing if no row has as many.
-static __device__ __forceinline__ bool span_of_warp(bool inside, unsigned int col, unsigned int& lowest,
-                                                    unsigned int& highest)
-{
-    lowest = inside ? col : PAD;
-    highest = inside ? col : 0;
-    for (int lanes = 16; lanes > 0; lanes /= 2) {
-        const unsigned int low = __shfl_xor_sync(0xffffffffu, lowest, lanes);
-        const unsigned int high = __shfl_xor_sync(0xffffffffu, highest, lanes);
-        lowest = low < lowest ? low : lowest;
-        highest = high > highest ? high : highest;
-    }
-    return lowest != PAD;
-}
-
-// SELL16: the largest distance of the columns of a narrow group, and what marks the base of a wide one.
-static const unsigned int MOST_SPAN = 65534, WIDE = 0x80000000u;
-
-// SELL16: the row of a thread, `length` 0 behind the last one.
-static __device__ __forceinline__ void open_place(unsigned long long place, unsigned long long nrows,
-                                                  const OFFSET* row_ptr, const unsigned int* permutation,
-                                                  unsigned long long& start, unsigned long long& length)
-{
-    start = length = 0;
-    if (place < nrows) {
-        const unsigned long long row = permutation ? permutation[place] : place;
-        start = row_ptr[row];
-        length = row_ptr[row + 1] - start;
-    }
-}
-
-// SELL16: the groups of each slice whose columns span more than 16 bits tell apart. `slice_ptr`: pairs of groups.
-extern "C" __global__ void __launch_bounds__(BLOCK)
-count_wide(unsigned long long nrows, const OFFSET* __restrict__ row_ptr, const unsigned int* __restrict__ csr_col_idx,
-           const unsigned int* __restrict__ permutation, const unsigned long long* __restrict__ slice_ptr,
-           unsigned long long* __restrict__ wide)
-{
-    const unsigned long long slices = (nrows + 31) / 32;
-    const unsigned int lane = threadIdx.x % 32;
-    for (unsigned long long s = first_element() / 32; s < slices; s += all_threads() / 32) {
-        unsigned long long start, length, count = 0;
-        open_place(s * 32 + lane, nrows, row_ptr, permutation, start, length);
-        const unsigned long long groups = 2 * (slice_ptr[s + 1] - slice_ptr[s]);
-        for (unsigned long long k = 0; k < groups; ++k) {
-            unsigned int lowest, highest;
-            const bool some = span_of_warp(k < length, k < length ? csr_col_idx[start + k] : 0, lowest, highest);
-            count += some && highest - lowest > MOST_SPAN;
-        }
-        if (lane == 0) {
-            wide[s] = count;
-        }
-    }
-}
-
-// SELL16: pairs of groups. `wide_ptr`: the wide groups before each slice.
-extern "C" __global__ void __launch_bounds__(BLOCK)
-lay_pairs(unsigned long long nrows, const OFFSET* __restrict__ row_ptr, const unsigned int* __restrict__ csr_col_idx,
-          const VALUE* __restrict__ csr_values, const unsigned int* __restrict__ permutation,
-          const unsigned long long* __restrict__ slice_ptr, const unsigned long long* __restrict__ wide_ptr,
-          unsigned long long* __restrict__ bases, unsigned int* __restrict__ offsets,
-          unsigned int* __restrict__ wide_cols, VALUE* __restrict__ values)
-{
-    const unsigned long long slices = (nrows + 31) / 32;
-    const unsigned int lane = threadIdx.x % 32;
-    for (unsigned long long s = first_element() / 32; s < slices; s += all_threads() / 32) {
-        unsigned long long start, length, wide = wide_ptr[s];
-        open_place(s * 32 + lane, nrows, row_ptr, permutation, start, length);
-        for (unsigned long long pair = slice_ptr[s]; pair < slice_ptr[s + 1]; ++pair) {
-            unsigned long long base = 0;
-            unsigned int word = 0;
-            for (unsigned int half = 0; half < 2; ++half) {
-                const unsigned long long k = 2 * (pair - slice_ptr[s]) + half;
-                const bool inside = k < length;
-                const unsigned int col = inside ? csr_col_idx[start + k] : 0;
-                unsigned int lowest, highest, offset = 0xffffu;
-                const bool some = span_of_warp(inside, col, lowest, highest);
-                if (some && highest - lowest > MOST_SPAN) {
-                    base |= (unsigned long long)(WIDE | (unsigned int)wide) << (32 * half);
-                    wide_cols[wide * 32 + lane] = inside ? col : PAD;
-                    offset = inside ? 0 : offset;
-                    ++wide;
-                } else if (some) {
-                    base |= (unsigned long long)lowest << (32 * half);
-                    offset = inside ? col - lowest : offset;
-                }
-                word |= offset << (16 * half);
-                values[(2 * pair + half) * 32 + lane] = inside ? csr_values[start + k] : (VALUE)0;
-            }
-            offsets[pair * 32 + lane] = word;
-            if (lane == 0) {
-                bases[pair] = base;
             }
         }
     }

@@ -11,8 +11,7 @@
 use crate::RowLengthDistribution;
 use serde::{Deserialize, Serialize};
 use sparsight_matrix::{
-    BLOCK_SIDES, BlockCount, Bytes, Csr, Dtype, Features, Format, HybSplit, NarrowCount, PaddedSizes, Scalar,
-    mix,
+    BLOCK_SIDES, BlockCount, Bytes, Csr, Dtype, Features, Format, HybSplit, PaddedSizes, Scalar, mix,
 };
 use std::fmt;
 
@@ -101,14 +100,12 @@ impl BenchmarkMatrix {
     }
 
     /// What sizes follow from. HYB counts as COO: the ELL part of rows of one length takes no more; DIA has as many diagonals,
-    /// BSR as many blocks and SELL16 as many wide groups, as it stores at all.
+    /// and BSR as many blocks, as it stores at all.
     fn outline(&self, nnz: u64, longest: u64) -> Features {
         let most_blocks = BLOCK_SIDES.map(|side| {
             let most = BlockCount::most(nnz, side);
             BlockCount { blocks: most, stored: most }
         });
-        let pairs = self.nrows.div_ceil(32) + nnz.div_ceil(64);
-        let most_groups = [NarrowCount { pairs, wide: NarrowCount::most_wide(pairs) }; 2];
         Features {
             nrows: self.nrows,
             ncols: self.nrows,
@@ -123,7 +120,6 @@ impl BenchmarkMatrix {
             bandwidth: 0,
             diagonals: Some(Features::most_diagonals(self.nrows, nnz)),
             blocks: Some(most_blocks),
-            narrow: Some(most_groups),
             x_reuse: 0.0,
             padded: PaddedSizes::default(),
             locality: None,

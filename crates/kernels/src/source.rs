@@ -95,8 +95,6 @@ pub fn conversion_source(dtype: Dtype, offset_bytes: u64) -> KernelSource {
             "lay_offsets",
             "count_blocks",
             "lay_blocks",
-            "count_wide",
-            "lay_pairs",
             "place_values",
             "take_columns",
             "bro_widths",

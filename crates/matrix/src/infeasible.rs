@@ -53,23 +53,6 @@ pub enum Infeasible {
     /// Nobody has counted the blocks: features from an old record, or of a block of rows.
     #[error("its blocks were not counted")]
     UnknownBlocks,
-    /// So many groups of 32 columns span more than 16 bits tell apart that more bytes would be moved than with columns of 32 bits.
-    #[error("the columns of {wide} of {groups} groups of 32 span more than 16 bits")]
-    ManyWideGroups {
-        /// Groups whose columns span more.
-        wide: u64,
-        /// All groups.
-        groups: u64,
-    },
-    /// Nobody has counted how far columns span: features from an old record, or of a block of rows.
-    #[error("how far its columns span was not counted")]
-    UnknownGroups,
-    /// 31 bits cannot name every column.
-    #[error("{ncols} columns are more than 31 bits can name")]
-    TooManyColumns {
-        /// Columns of the matrix.
-        ncols: u64,
-    },
     /// 32 bits cannot number every non-zero.
     #[error("{nnz} non-zeros are more than 32 bits can number")]
     TooManyNonZeros {

@@ -18,7 +18,6 @@ mod features;
 mod formats;
 mod infeasible;
 mod mix;
-mod narrow_columns;
 mod padded;
 mod reference;
 mod row_lengths;
@@ -31,14 +30,13 @@ mod units;
 
 pub use available_memory::available_memory;
 pub use block_counts::{BLOCK_SIDES, BlockCount};
-pub use narrow_columns::{NARROW_SIGMAS, NarrowCount};
 pub use entry_numbers::{numbered, replace_values};
 pub use features::{Features, Locality};
 pub use formats::{
     BalancedCsr, BinnedCsr, BroEll, BroEllColumns, BroEllShape, BroEllSize, BroEllSlice, Bsr, Coo, Csr,
     CsrError, Dia, Element, Ell, Format, FormatFamily, FormatOf, Generator, HostArray, Hyb, HybSplit, Jad,
-    JadLayout, Knob, Layout, Length, NamedArrays, NarrowGroup, NamedNumbers, NumberOf, ParseFormatError, Refusal, RowBins,
-    Sell, Sell16, SellLayout, SellShape, Shape, Step, Stored, Tile, TileShape, TileTable,
+    JadLayout, Knob, Layout, Length, NamedArrays, NamedNumbers, NumberOf, ParseFormatError, Refusal, RowBins,
+    Sell, SellLayout, SellShape, Shape, Step, Stored, Tile, TileShape, TileTable,
 };
 pub use infeasible::{Infeasible, Limits};
 pub use mix::mix;

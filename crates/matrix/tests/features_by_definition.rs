@@ -91,9 +91,8 @@ proptest! {
         let known = RowLengths::from_counts(lengths.iter().map(|&length| (length, 1)));
         prop_assert_eq!(&RowLengths::of(&a), &known);
         let of_lengths = Features::from_row_lengths(&known, f.ncols, f.bandwidth, f.x_reuse);
-        let (padded, locality) = (f.padded.clone(), f.locality.clone());
-        let (diagonals, blocks, narrow) = (f.diagonals, f.blocks, f.narrow);
-        prop_assert_eq!(Features { padded, locality, diagonals, blocks, narrow, ..of_lengths }, f.clone());
+        let (padded, locality, diagonals, blocks) = (f.padded.clone(), f.locality.clone(), f.diagonals, f.blocks);
+        prop_assert_eq!(Features { padded, locality, diagonals, blocks, ..of_lengths }, f.clone());
 
         let offsets = (0..a.nrows()).flat_map(|row| a.row(row).0.iter().map(move |&col| i64::from(col) - row as i64));
         let (count, most) = (offsets.collect::<BTreeSet<i64>>().len() as u64, Features::most_diagonals(f.nrows, f.nnz));

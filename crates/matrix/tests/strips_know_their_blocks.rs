@@ -31,7 +31,6 @@ fn exact(f: &Features) -> Features {
         bandwidth: 0,
         diagonals: None,
         blocks: None,
-        narrow: None,
         x_reuse: 0.0,
         padded: PaddedSizes::default(),
         locality: None,
@@ -144,7 +143,7 @@ fn a_single_strip_is_the_matrix() {
     let strips = Strips::of(&a, 3000, StripDetail::All);
     assert_eq!(strips.count(), 1);
     let (block, whole) = (strips.block(0..1).features(), Features::of(&a));
-    let comparable = |f: &Features| Features { x_reuse: 0.0, diagonals: None, blocks: None, narrow: None, ..f.clone() };
+    let comparable = |f: &Features| Features { x_reuse: 0.0, diagonals: None, blocks: None, ..f.clone() };
     assert_eq!(comparable(&block), comparable(&whole));
     assert!((block.x_reuse - whole.x_reuse).abs() < 1e-12);
 }

@@ -192,7 +192,6 @@ fn every_prediction_is_a_positive_finite_number_whatever_the_features() {
                             bandwidth: length,
                             diagonals: Some(length),
                             blocks: None,
-                            narrow: None,
                             x_reuse: number,
                             padded: PaddedSizes::default(),
                             locality: Some(Locality {

@@ -28,7 +28,6 @@ fn corpus(count: u64) -> Vec<(String, Features)> {
         bandwidth: pick(i, 29, 67),
         diagonals: None,
         blocks: None,
-        narrow: None,
         x_reuse: 0.5,
         padded: PaddedSizes::default(),
         locality: Some(Locality {

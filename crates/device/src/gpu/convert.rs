@@ -173,12 +173,6 @@ impl Laying<'_> {
                 Ok(())
             }
             Step::Check(fits) => Ok(fits(&|name| self.number(name), limits)?),
-            Step::Forget(name) => {
-                // A routine may still read it.
-                self.gpu.gpu().synchronize()?;
-                self.matrix.forget(name);
-                Ok(())
-            }
             Step::Room { name, element, len } => {
                 let len = len(&|name| self.number(name));
                 self.matrix.room(self.memory, name, *element, len)

@@ -47,11 +47,6 @@ impl DeviceMatrix {
         self.arrays.push((name, array));
     }
 
-    /// Frees an array that no kernel names.
-    pub(super) fn forget(&mut self, name: &str) {
-        self.arrays.retain(|(known, _)| *known != name);
-    }
-
     /// Room for an array, not initialised.
     pub(super) fn room(
         &mut self,

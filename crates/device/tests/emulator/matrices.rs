@@ -151,23 +151,8 @@ pub fn wide_differences<T: Scalar>() -> Csr<T> {
     Csr::try_new(700, ncols, row_ptr, col_idx, values).unwrap()
 }
 
-/// A matrix of which some groups of 32 columns span more than 16 bits tell apart: every row has near columns, some have far ones.
-pub fn far_columns<T: Scalar>() -> Csr<T> {
-    let (nrows, ncols) = (333_usize, 200_000_u64);
-    let (mut row_ptr, mut col_idx) = (vec![0], Vec::new());
-    for row in 0..nrows as u64 {
-        col_idx.extend((0..row % 4 + 5).map(|k| (40 * row + 3 * k) as u32));
-        if row % 3 == 0 && row < 200 {
-            col_idx.extend([100_000 + 977 * row % 90_000, ncols - 1].map(|col| col as u32));
-        }
-        row_ptr.push(col_idx.len() as u64);
-    }
-    let values = (0..col_idx.len()).map(|k| T::from_f64((k * 13 % 101) as f64 / 50.0 - 0.99)).collect();
-    Csr::try_new(nrows, ncols as usize, row_ptr, col_idx, values).unwrap()
-}
-
-/// With awkward rows, with few diagonals, with blocks, and with far columns.
+/// With awkward rows, with few diagonals, and with blocks.
 pub fn all_matrices<T: Scalar>() -> Vec<(&'static str, Csr<T>)> {
     let awkward = awkward().into_iter().map(|(what, lengths)| (what, matrix(&lengths)));
-    awkward.chain(diagonal()).chain(blocked()).chain([("far columns", far_columns())]).collect()
+    awkward.chain(diagonal()).chain(blocked()).collect()
 }

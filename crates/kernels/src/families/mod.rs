@@ -14,14 +14,13 @@ mod ell;
 mod hyb;
 mod jad;
 mod sell;
-mod sell16;
 
 use crate::Family;
 use crate::source::cuda;
 use sparsight_matrix::Dtype;
 
 /// All families, in the order in which tables list their kernels.
-pub(crate) static FAMILIES: [&Family; 16] = [
+pub(crate) static FAMILIES: [&Family; 15] = [
     &csr_scalar::FAMILY,
     &csr_vector::FAMILY,
     &csr_balanced::FAMILY,
@@ -31,7 +30,6 @@ pub(crate) static FAMILIES: [&Family; 16] = [
     &hyb::FAMILY,
     &jad::FAMILY,
     &sell::FAMILY,
-    &sell16::FAMILY,
     &bro_ell::FAMILY,
     &dia::FAMILY,
     &bsr::FAMILY,

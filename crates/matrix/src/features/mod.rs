@@ -6,14 +6,12 @@
 //!                         diagonals                                     ../diagonals.rs
 //!                         sizes of BRO-ELL                              ../bro_ell/size.rs
 //! every row, again     -> blocks of each size                           ../block_counts.rs
-//!                         groups of columns that 16 bits tell apart     ../narrow_columns.rs
 //! a sample of groups   -> sectors of x, x_reuse                         sample.rs, locality.rs
 //! ```
 //! What costs more than to read the columns once is counted on the sample.
 
 use crate::block_counts::{BlockCount, block_counts};
 use crate::diagonals::{DiagonalSet, most_diagonals};
-use crate::narrow_columns::{NarrowCount, narrow_counts};
 use crate::{BroEllShape, Csr, HybSplit, PaddedSizes, RowLengths, Scalar, sell_sizes};
 use serde::{Deserialize, Serialize};
 use sweep::Sweep;
@@ -63,10 +61,6 @@ pub struct Features {
     /// counted, as with `diagonals`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocks: Option<[BlockCount; 4]>,
-    /// Groups of 32 columns, rows as they are and sorted within windows of 256
-    /// ([`NARROW_SIGMAS`](crate::NARROW_SIGMAS)). `None` where nobody counted, as with `diagonals`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub narrow: Option<[NarrowCount; 2]>,
     /// Fraction of the non-zeros whose group of 8 columns was touched just before: by an earlier entry of the
     /// same row or by the row above. Near 1 the entries of x are found in cache, near 0 each is fetched anew.
     /// Of a sample, as the sectors of [`Locality`].
@@ -95,17 +89,12 @@ impl Features {
     pub fn of<T: Scalar>(a: &Csr<T>) -> Self {
         let diagonals = DiagonalSet::for_matrix(a);
         let (features, _) = Self::of_swept(&Rows::all(a), Some(&diagonals));
-        Self {
-            diagonals: Some(diagonals.count()),
-            blocks: Some(block_counts(a)),
-            narrow: Some(narrow_counts(a)),
-            ..features
-        }
+        Self { diagonals: Some(diagonals.count()), blocks: Some(block_counts(a)), ..features }
     }
 
     /// Features of some neighbouring rows, and how long these are: what [`Features::of`] says of the matrix that they
     /// are by themselves, except that the band is measured from the diagonal of the whole, since rows that lie in a band
-    /// still do when they stand alone, and that diagonals, blocks and narrow groups are not counted.
+    /// still do when they stand alone, and that diagonals and blocks are not counted.
     pub(crate) fn of_rows<T: Scalar>(rows: &Rows<'_, T>) -> (Self, RowLengths) {
         Self::of_swept(rows, None)
     }
@@ -144,7 +133,6 @@ impl Features {
             bandwidth,
             diagonals: None,
             blocks: None,
-            narrow: None,
             x_reuse,
             padded: PaddedSizes::default(),
             locality: None,

@@ -80,8 +80,6 @@ pub enum Step {
     },
     /// Refuses what turned out too large.
     Check(Box<Refusal>),
-    /// Frees an array that the steps needed and kernels do not.
-    Forget(&'static str),
     /// Room for an array whose length is known only now.
     Room {
         /// The array.
@@ -101,7 +99,6 @@ impl fmt::Debug for Step {
             Self::Total { of, total } => write!(f, "{total} = sum of {of}"),
             Self::ListMarked { marks, list, .. } => write!(f, "{list} = places marked in {marks}"),
             Self::Check(_) => f.write_str("check"),
-            Self::Forget(name) => write!(f, "free {name}"),
             Self::Room { name, .. } => write!(f, "room for {name}"),
         }
     }

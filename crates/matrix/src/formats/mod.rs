@@ -24,7 +24,6 @@ mod ell;
 mod hyb;
 mod jad;
 mod sell;
-mod sell16;
 
 pub use array::{Element, HostArray, NamedArrays, NamedNumbers};
 pub use bro_ell::{BroEll, BroEllColumns, BroEllShape, BroEllSize, BroEllSlice};
@@ -41,13 +40,12 @@ pub use hyb::{Hyb, HybSplit};
 pub use jad::{Jad, JadLayout};
 pub use layout::{Layout, Length, NumberOf, Refusal, Step};
 pub use sell::{Sell, SellLayout, SellShape};
-pub use sell16::{NarrowGroup, Sell16};
 
 pub(crate) use bro_ell::{BLOCK_ROWS, of_block};
 pub(crate) use hyb::{is_share, is_worthwhile, split};
 
 /// All formats, in the order in which tables list them.
-static FAMILIES: [&FormatFamily; 12] = [
+static FAMILIES: [&FormatFamily; 11] = [
     &csr::FORMAT,
     &csr_balanced::FORMAT,
     &csr_binned::FORMAT,
@@ -56,7 +54,6 @@ static FAMILIES: [&FormatFamily; 12] = [
     &hyb::FORMAT,
     &jad::FORMAT,
     &sell::FORMAT,
-    &sell16::FORMAT,
     &bro_ell::FORMAT,
     &dia::FORMAT,
     &bsr::FORMAT,

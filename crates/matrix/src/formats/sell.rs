@@ -246,11 +246,6 @@ impl SellLayout {
         &self.permutation
     }
 
-    /// `slice_ptr` and `permutation`.
-    pub(super) fn into_parts(self) -> (Vec<u64>, Vec<u32>) {
-        (self.slice_ptr, self.permutation)
-    }
-
     /// Stored entries, padding included.
     pub fn entries(&self) -> u64 {
         self.slice_ptr[self.slice_ptr.len() - 1]
