@@ -14,7 +14,9 @@ use support::{made_up_profile, run, wait_for_lines};
 fn under(before: &str, folder: &Path, arguments: &str) -> Command {
     let program = assert_cmd::cargo::cargo_bin("sparsight");
     let mut shell = Command::new("env");
-    shell.args(["--default-signal=HUP", "bash", "-c"]).arg(format!("{before}; exec {} {arguments}", program.display()));
+    shell
+        .args(["--default-signal=HUP", "bash", "-c"])
+        .arg(format!("{before}; exec {} {arguments}", program.display()));
     shell.current_dir(folder).env("SPARSIGHT_CACHE", folder).env("NO_COLOR", "1");
     shell.env_remove("RAYON_NUM_THREADS");
     shell

@@ -2,14 +2,14 @@
 //! features for all block sizes, listed for BSR.
 //!
 //! ```text
-//! A = | 1 2 . . . . |     blocks of 2:   | X . . |     3 blocks touched: 12 entries stored for 5 non-zeros
-//!     | . 3 . . . . |                    | . X X |
-//!     | . . . 4 . . |
-//!     | . . . . 5 . |
+//! A = | 1 2 . . . . |     blocks of 2:   | X . . |     3 blocks touched: 12 entries stored for 9 non-zeros
+//!     | 3 4 . . . . |                    | . X X |
+//!     | . . 5 6 . . |
+//!     | . . . 7 8 9 |
 //! ```
 //! Blocks begin at multiples of their size, in rows and in columns.
 
-use crate::{Csr, Scalar};
+use crate::{Csr, Scalar, mix};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
@@ -21,25 +21,26 @@ pub const BLOCK_SIDES: [u32; 4] = [2, 3, 4, 6];
 /// Block rows of a slice: a warp's worth.
 pub(crate) const SLICE: usize = 32;
 
-/// How many entries are stored at most for each non-zero. Derived: with as many, values alone take what CSR takes with columns,
-/// in `f32`; in `f64` they take more.
-const MOST_FILL: u64 = 2;
+/// How many entries are stored at most for each non-zero, 4 / 3. Derived: with as many, blocks of 2 take as many bytes as CSR in
+/// `f64`. Of 887 matrices measured on an H200, none is fastest in blocks with more than 1.11.
+const MOST_FILL: (u64, u64) = (4, 3);
 
 /// Rows whose blocks are counted in one go: whole slices of every block size.
-const ROWS_PER_TASK: usize = 384;
+pub(crate) const BLOCK_COUNT_ROWS: usize = 384;
 
-/// One such piece of so many is looked at first. Where its blocks say that the matrix stores far too many, the rest is not looked
+/// One such piece of so many is looked at first. Where its blocks say that the matrix stores too many, the rest is not looked
 /// at. Chosen: what that costs is lost beside the other features.
 const LOOKED_AT_FIRST: usize = 32;
 
-/// By how much the first look must exceed what may be stored. Chosen.
-const FAR_TOO_MANY: u64 = 2;
+/// By how much the first look must exceed what may be stored, in tenths. Chosen: what is refused so and would just have been
+/// allowed is far from being the fastest.
+const TOO_MANY: u64 = 11;
 
 /// Blocks of one size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BlockCount {
     /// Blocks that hold a non-zero, counted up to [`BlockCount::most`]; one more than those stands for any larger number, and for
-    /// what a first look at every 32nd piece of 384 rows found to be more than twice too many there.
+    /// what a first look at every 32nd piece of 384 rows found to be a tenth too many there.
     pub blocks: u64,
     /// Blocks that are stored when each row of blocks is padded to the longest of 32. Counts for nothing beside too many
     /// `blocks`, and is 0 then.
@@ -50,7 +51,7 @@ impl BlockCount {
     /// The most blocks of `side` rows and columns that are counted and stored: with more of them a matrix moves more bytes than
     /// CSR.
     pub fn most(nnz: u64, side: u32) -> u64 {
-        (MOST_FILL * nnz).div_ceil(u64::from(side * side))
+        (MOST_FILL.0 * nnz).div_ceil(MOST_FILL.1 * u64::from(side * side))
     }
 
     /// Whether there are too many to be stored.
@@ -59,114 +60,244 @@ impl BlockCount {
     }
 }
 
-/// The blocks of `a`, by [`BLOCK_SIDES`]. O(nnz) for sizes that fit the matrix, O(nnz / 32) for others; in parallel.
-pub(crate) fn block_counts<T: Scalar>(a: &Csr<T>) -> [BlockCount; 4] {
-    BLOCK_SIDES.map(|side| block_count(a, side))
+/// Counts the blocks of a matrix, by [`BLOCK_SIDES`], piece by piece and by several threads at once.
+pub(crate) struct BlockCounter {
+    /// Which sizes are counted.
+    fits: [bool; 4],
+    most: [u64; 4],
+    /// Blocks and stored ones.
+    found: [(AtomicU64, AtomicU64); 4],
 }
 
-/// The blocks of one size.
+impl BlockCounter {
+    /// Nothing counted yet. Looks at a 32nd of the rows of `a`, in parallel, to count later only what may fit.
+    pub(crate) fn for_matrix<T: Scalar>(a: &Csr<T>) -> Self {
+        let most = BLOCK_SIDES.map(|side| BlockCount::most(a.nnz() as u64, side));
+        Self { fits: fitting(a), most, found: Default::default() }
+    }
+
+    /// Adds neighbouring rows of the matrix that it was made for, which begin with a multiple of [`BLOCK_COUNT_ROWS`] and end so or
+    /// with the matrix.
+    pub(crate) fn add<T: Scalar>(&self, a: &Csr<T>, rows: Range<usize>, union: &mut Union) {
+        let found = |at: usize| self.found[at].0.load(Relaxed);
+        let open = std::array::from_fn(|at| self.fits[at] && found(at) <= self.most[at]);
+        if open != [false; 4] {
+            for ((blocks, stored), count) in self.found.iter().zip(of_rows(a, rows, open, union)) {
+                blocks.fetch_add(count.blocks, Relaxed);
+                stored.fetch_add(count.stored, Relaxed);
+            }
+        }
+    }
+
+    /// Of all rows, once they were added.
+    pub(crate) fn counts(&self) -> [BlockCount; 4] {
+        std::array::from_fn(|at| {
+            let (blocks, stored) = (self.found[at].0.load(Relaxed), self.found[at].1.load(Relaxed));
+            let over = !self.fits[at] || blocks > self.most[at];
+            if over {
+                BlockCount { blocks: self.most[at] + 1, stored: 0 }
+            } else {
+                BlockCount { blocks, stored }
+            }
+        })
+    }
+}
+
+/// The blocks of one size. O(nnz), in parallel.
 ///
 /// # Panics
 /// If it is not one of [`BLOCK_SIDES`].
 pub(crate) fn block_count<T: Scalar>(a: &Csr<T>, side: u32) -> BlockCount {
-    match side {
-        2 => count::<2, T>(a),
-        3 => count::<3, T>(a),
-        4 => count::<4, T>(a),
-        6 => count::<6, T>(a),
-        _ => panic!("blocks of {side} are not in the catalogue"),
-    }
+    let at = BLOCK_SIDES.iter().position(|known| *known == side);
+    let at = at.expect("blocks of that size are in the catalogue");
+    let mut counter = BlockCounter::for_matrix(a);
+    counter.fits = std::array::from_fn(|other| other == at && counter.fits[at]);
+    (0..tasks(a))
+        .into_par_iter()
+        .for_each_init(Union::default, |union, task| counter.add(a, rows(a, task), union));
+    counter.counts()[at]
 }
 
-fn count<const SIDE: usize, T: Scalar>(a: &Csr<T>) -> BlockCount {
-    let most = BlockCount::most(a.nnz() as u64, SIDE as u32);
-    let over = BlockCount { blocks: most + 1, stored: 0 };
-    let tasks = a.nrows().div_ceil(ROWS_PER_TASK);
-    let rows = |task: usize| task * ROWS_PER_TASK..((task + 1) * ROWS_PER_TASK).min(a.nrows());
-    let looked_at = (0..tasks).into_par_iter().step_by(LOOKED_AT_FIRST).map(rows);
-    let (blocks, nnz) = looked_at
-        .map(|rows| {
-            let nnz = a.row_ptr()[rows.end] - a.row_ptr()[rows.start];
-            (of_rows::<SIDE, T>(a, rows).blocks, nnz)
-        })
-        .reduce(|| (0, 0), |one, other| (one.0 + other.0, one.1 + other.1));
-    if blocks > FAR_TOO_MANY * BlockCount::most(nnz, SIDE as u32) {
-        return over;
-    }
-    let (found, stored) = (AtomicU64::new(0), AtomicU64::new(0));
-    (0..tasks).into_par_iter().for_each(|task| {
-        if found.load(Relaxed) > most {
-            return;
-        }
-        let count = of_rows::<SIDE, T>(a, rows(task));
-        found.fetch_add(count.blocks, Relaxed);
-        stored.fetch_add(count.stored, Relaxed);
+fn tasks<T: Scalar>(a: &Csr<T>) -> usize {
+    a.nrows().div_ceil(BLOCK_COUNT_ROWS)
+}
+
+fn rows<T: Scalar>(a: &Csr<T>, task: usize) -> Range<usize> {
+    task * BLOCK_COUNT_ROWS..((task + 1) * BLOCK_COUNT_ROWS).min(a.nrows())
+}
+
+/// Which sizes may fit, from a first look. Larger blocks are made of smaller ones: where those of 2 store too many entries, those
+/// of 4 and 6 do, and where those of 3, those of 6.
+fn fitting<T: Scalar>(a: &Csr<T>) -> [bool; 4] {
+    let [two, three, ..] = looked_at(a, [true, true, false, false]);
+    let [.., four, six] = if two { looked_at(a, [false, false, true, three]) } else { [false; 4] };
+    [two, three, four, six]
+}
+
+/// Which of the `wanted` sizes do not store too many entries in a 32nd of the rows. Which ones follows from their place, without
+/// an order: the first rows are often unlike all others.
+fn looked_at<T: Scalar>(a: &Csr<T>, wanted: [bool; 4]) -> [bool; 4] {
+    let looks = (0..tasks(a).div_ceil(LOOKED_AT_FIRST)).into_par_iter();
+    let chosen = |look: usize| {
+        let first = look * LOOKED_AT_FIRST;
+        let among = (tasks(a) - first).min(LOOKED_AT_FIRST);
+        rows(a, first + mix(look as u64) as usize % among)
+    };
+    let look = looks.map(chosen).fold(Look::default, |mut look, rows| {
+        look.nnz += a.row_ptr()[rows.end] - a.row_ptr()[rows.start];
+        let counts = of_rows(a, rows, wanted, &mut look.union);
+        look.blocks = std::array::from_fn(|at| look.blocks[at] + counts[at].blocks);
+        look
     });
-    let blocks = found.into_inner();
-    if blocks > most { over } else { BlockCount { blocks, stored: stored.into_inner() } }
+    let Look { nnz, blocks, .. } = look.reduce(Look::default, Look::merge);
+    let most = BLOCK_SIDES.map(|side| BlockCount::most(nnz, side));
+    std::array::from_fn(|at| wanted[at] && 10 * blocks[at] <= TOO_MANY * most[at])
 }
 
-/// The blocks of some rows that begin with a slice.
-fn of_rows<const SIDE: usize, T: Scalar>(a: &Csr<T>, rows: Range<usize>) -> BlockCount {
-    let mut count = BlockCount { blocks: 0, stored: 0 };
-    for first in rows.clone().step_by(SLICE * SIDE) {
-        let mut longest = 0;
-        for start in (first..(first + SLICE * SIDE).min(rows.end)).step_by(SIDE) {
-            let mut length = 0;
-            each_block::<SIDE, T>(a, start..(start + SIDE).min(rows.end), |_| length += 1);
-            count.blocks += length;
-            longest = longest.max(length);
-        }
-        count.stored += SLICE as u64 * longest;
-    }
-    count
+/// What a first look at some rows found.
+#[derive(Default)]
+struct Look {
+    nnz: u64,
+    blocks: [u64; 4],
+    union: Union,
 }
 
-/// Calls `found` with the columns of the blocks of one row of blocks, counted in blocks, ascending.
-fn each_block<const SIDE: usize, T: Scalar>(a: &Csr<T>, rows: Range<usize>, mut found: impl FnMut(u32)) {
-    const END: u32 = u32::MAX;
-    let ptr = a.row_ptr();
-    let cols = |row: usize| &a.col_idx()[ptr[row] as usize..ptr[row + 1] as usize];
-    let first = cols(rows.start);
-    let mut left: [&[u32]; SIDE] = [&[]; SIDE];
-    left[0] = first;
-    let mut count = 1;
-    for row in rows.start + 1..rows.end {
-        // With several unknowns in each point of a grid their rows have the same columns.
-        if cols(row) != first {
-            left[count] = cols(row);
-            count += 1;
+impl Look {
+    fn merge(self, other: Self) -> Self {
+        let blocks = std::array::from_fn(|at| self.blocks[at] + other.blocks[at]);
+        Self { nnz: self.nnz + other.nnz, blocks, union: self.union }
+    }
+}
+
+/// The blocks of some rows that begin with a slice, of those sizes that are `wanted`, while the rows are in the cache.
+fn of_rows<T: Scalar>(
+    a: &Csr<T>,
+    rows: Range<usize>,
+    wanted: [bool; 4],
+    union: &mut Union,
+) -> [BlockCount; 4] {
+    let mut counts = [BlockCount { blocks: 0, stored: 0 }; 4];
+    for ((count, side), _) in counts.iter_mut().zip(BLOCK_SIDES).zip(wanted).filter(|(_, wanted)| *wanted) {
+        let side_of = side as usize;
+        for first in rows.clone().step_by(SLICE * side_of) {
+            let mut longest = 0;
+            for start in (first..(first + SLICE * side_of).min(rows.end)).step_by(side_of) {
+                let length = union.length(a, side, start..(start + side_of).min(rows.end));
+                count.blocks += length;
+                longest = longest.max(length);
+            }
+            count.stored += SLICE as u64 * longest;
         }
     }
-    let left = &mut left[..count];
-    loop {
-        let next = left.iter().map(|cols| cols.first().map_or(END, |&col| col / SIDE as u32)).min();
-        let Some(block) = next.filter(|&block| block != END) else { return };
-        found(block);
-        let behind = u64::from(block + 1) * SIDE as u64;
-        for cols in &mut *left {
-            while let Some((&col, rest)) = cols.split_first()
-                && u64::from(col) < behind
-            {
-                *cols = rest;
+    counts
+}
+
+/// The blocks of one row of blocks: room to unite those of its rows.
+#[derive(Debug, Default)]
+pub(crate) struct Union {
+    /// Their columns, the first `len` of these.
+    columns: Vec<u32>,
+    len: usize,
+    spare: Vec<u32>,
+}
+
+impl Union {
+    /// The columns of the blocks of one row of blocks, counted in blocks, ascending.
+    ///
+    /// # Panics
+    /// If `side` is not one of [`BLOCK_SIDES`].
+    pub(crate) fn of<T: Scalar>(&mut self, a: &Csr<T>, side: u32, rows: Range<usize>) -> &[u32] {
+        self.len = 0;
+        let mut before: &[u32] = &[];
+        for row in rows {
+            let cols = a.row(row).0;
+            // With several unknowns in each point of a grid their rows have the same columns.
+            if cols != before {
+                match side {
+                    2 => self.add::<2>(cols),
+                    3 => self.add::<3>(cols),
+                    4 => self.add::<4>(cols),
+                    6 => self.add::<6>(cols),
+                    _ => panic!("blocks of {side} are not in the catalogue"),
+                }
+                before = cols;
             }
         }
+        &self.columns[..self.len]
+    }
+
+    /// How many blocks there are in one row of blocks.
+    pub(crate) fn length<T: Scalar>(&mut self, a: &Csr<T>, side: u32, rows: Range<usize>) -> u64 {
+        let cols = |row: usize| a.row(row).0;
+        let first = cols(rows.start);
+        // Rows that have the same columns are mostly neighbours.
+        let (mut second, mut kinds) = (first, 1);
+        for row in rows.clone().skip(1) {
+            if cols(row) != second {
+                second = cols(row);
+                kinds += 1;
+            }
+        }
+        match (kinds, side) {
+            (1 | 2, 2) => of_two::<2>(first, second),
+            (1 | 2, 3) => of_two::<3>(first, second),
+            (1 | 2, 4) => of_two::<4>(first, second),
+            (1 | 2, 6) => of_two::<6>(first, second),
+            _ => self.of(a, side, rows).len() as u64,
+        }
+    }
+
+    /// Unites what is there with the blocks of one more row. Without branches that depend on the columns: of two lists that are
+    /// merged nobody can foretell which goes on.
+    fn add<const SIDE: u32>(&mut self, cols: &[u32]) {
+        let room = self.len + cols.len();
+        if self.spare.len() < room {
+            self.spare.resize(room, 0);
+        }
+        let (known, spare) = (&self.columns[..self.len], &mut self.spare[..room]);
+        let (mut i, mut j, mut len) = (0, 0, 0);
+        // No block has that number: columns are below it.
+        let mut last = u32::MAX;
+        let mut put = |block: u32| {
+            // Whatever is there already is written over by the next one.
+            spare[len] = block;
+            len += usize::from(block != last);
+            last = block;
+        };
+        while i < known.len() && j < cols.len() {
+            let (one, other) = (known[i], cols[j] / SIDE);
+            put(one.min(other));
+            i += usize::from(one <= other);
+            j += usize::from(other <= one);
+        }
+        known[i..].iter().for_each(|&block| put(block));
+        cols[j..].iter().for_each(|&col| put(col / SIDE));
+        self.len = len;
+        std::mem::swap(&mut self.columns, &mut self.spare);
     }
 }
 
-/// The columns of the blocks of one row of blocks, counted in blocks, ascending.
-///
-/// # Panics
-/// If `side` is not one of [`BLOCK_SIDES`].
-pub(crate) fn block_columns<T: Scalar>(a: &Csr<T>, side: u32, rows: Range<usize>, columns: &mut Vec<u32>) {
-    columns.clear();
-    match side {
-        2 => each_block::<2, T>(a, rows, |block| columns.push(block)),
-        3 => each_block::<3, T>(a, rows, |block| columns.push(block)),
-        4 => each_block::<4, T>(a, rows, |block| columns.push(block)),
-        6 => each_block::<6, T>(a, rows, |block| columns.push(block)),
-        _ => panic!("blocks of {side} are not in the catalogue"),
+/// How many blocks two rows touch together; they may be one.
+fn of_two<const SIDE: u32>(one: &[u32], other: &[u32]) -> u64 {
+    // No block has that number.
+    let (mut count, mut last) = (0, u32::MAX);
+    let mut see = |block: u32| {
+        count += u64::from(block != last);
+        last = block;
+    };
+    if std::ptr::eq(one, other) {
+        one.iter().for_each(|col| see(col / SIDE));
+        return count;
     }
+    let (mut i, mut j) = (0, 0);
+    while i < one.len() && j < other.len() {
+        let (a, b) = (one[i] / SIDE, other[j] / SIDE);
+        see(a.min(b));
+        i += usize::from(a <= b);
+        j += usize::from(b <= a);
+    }
+    one[i..].iter().chain(&other[j..]).for_each(|col| see(col / SIDE));
+    count
 }
 
 #[cfg(test)]
@@ -174,6 +305,10 @@ mod tests {
     use super::*;
     use crate::gallery::Recipe;
     use std::collections::BTreeSet;
+
+    fn block_counts<T: Scalar>(a: &Csr<T>) -> [BlockCount; 4] {
+        BLOCK_SIDES.map(|side| block_count(a, side))
+    }
 
     fn matrix(recipe: &str) -> Csr<f32> {
         recipe.parse::<Recipe>().unwrap().generate().unwrap()

@@ -3,18 +3,17 @@
 //! ```text
 //! every row's length   -> row lengths, sizes of SELL-C-sigma            ../sell_sizes.rs
 //! every row, once      -> matrix band, distances, steps of teams        sweep.rs, team_steps.rs
-//!                         diagonals                                     ../diagonals.rs
+//!                         diagonals, blocks of each size                ../diagonals.rs, ../block_counts.rs
 //!                         sizes of BRO-ELL                              ../bro_ell/size.rs
-//! every row, again     -> blocks of each size                           ../block_counts.rs
 //! a sample of groups   -> sectors of x, x_reuse                         sample.rs, locality.rs
 //! ```
 //! What costs more than to read the columns once is counted on the sample.
 
-use crate::block_counts::{BlockCount, block_counts};
+use crate::block_counts::{BlockCount, BlockCounter};
 use crate::diagonals::{DiagonalSet, most_diagonals};
 use crate::{BroEllShape, Csr, HybSplit, PaddedSizes, RowLengths, Scalar, sell_sizes};
 use serde::{Deserialize, Serialize};
-use sweep::Sweep;
+use sweep::{Counters, Sweep};
 
 mod locality;
 mod rows;
@@ -87,9 +86,10 @@ impl Features {
     /// # Ok::<(), sparsight_matrix::CsrError>(())
     /// ```
     pub fn of<T: Scalar>(a: &Csr<T>) -> Self {
-        let diagonals = DiagonalSet::for_matrix(a);
-        let (features, _) = Self::of_swept(&Rows::all(a), Some(&diagonals));
-        Self { diagonals: Some(diagonals.count()), blocks: Some(block_counts(a)), ..features }
+        let counted = Counters { diagonals: DiagonalSet::for_matrix(a), blocks: BlockCounter::for_matrix(a) };
+        let (features, _) = Self::of_swept(&Rows::all(a), Some(&counted));
+        let Counters { diagonals, blocks } = counted;
+        Self { diagonals: Some(diagonals.count()), blocks: Some(blocks.counts()), ..features }
     }
 
     /// Features of some neighbouring rows, and how long these are: what [`Features::of`] says of the matrix that they
@@ -99,8 +99,8 @@ impl Features {
         Self::of_swept(rows, None)
     }
 
-    fn of_swept<T: Scalar>(rows: &Rows<'_, T>, diagonals: Option<&DiagonalSet>) -> (Self, RowLengths) {
-        let sweep = Sweep::of(rows, diagonals);
+    fn of_swept<T: Scalar>(rows: &Rows<'_, T>, counters: Option<&Counters>) -> (Self, RowLengths) {
+        let sweep = Sweep::of(rows, counters);
         let (sell, lengths) = sell_sizes::sizes(rows.row_ptr());
         let (x_reuse, locality) = Locality::of(rows, &sweep);
         let bro_ell = BroEllShape::ALL.into_iter().zip(sweep.bro_ell).collect();

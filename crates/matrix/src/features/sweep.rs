@@ -4,14 +4,26 @@
 
 use super::rows::Rows;
 use super::team_steps::{TeamSteps, WARP};
+use crate::block_counts::{BLOCK_COUNT_ROWS, BlockCounter, Union};
 use crate::diagonals::DiagonalSet;
 use crate::formats::{self, BLOCK_ROWS, BroEllSize};
 use crate::{Csr, Scalar};
 use rayon::prelude::*;
 use std::ops::Range;
 
-// A block begins with a warp.
+/// Rows that a thread looks at in one go, while they are in its cache.
+const ROWS_AT_ONCE: usize = 768;
+
+// They are whole blocks, which begin with a warp, and whole slices of blocks.
 const _: () = assert!(BLOCK_ROWS.is_multiple_of(WARP));
+const _: () =
+    assert!(ROWS_AT_ONCE.is_multiple_of(BLOCK_ROWS) && ROWS_AT_ONCE.is_multiple_of(BLOCK_COUNT_ROWS));
+
+/// What is counted of a whole matrix on the way.
+pub(super) struct Counters {
+    pub(super) diagonals: DiagonalSet,
+    pub(super) blocks: BlockCounter,
+}
 
 /// What was gathered over some of the rows.
 #[derive(Debug, Clone, Copy, Default)]
@@ -26,19 +38,24 @@ pub(super) struct Sweep {
 }
 
 impl Sweep {
-    /// Over all of `rows`, whose diagonals are added to the set, if there is one. O(nnz), in parallel.
-    pub(super) fn of<T: Scalar>(rows: &Rows<'_, T>, diagonals: Option<&DiagonalSet>) -> Self {
-        (0..rows.count().div_ceil(BLOCK_ROWS))
+    /// Over all of `rows`, which the counters, if there are any, count, too. O(nnz), in parallel.
+    pub(super) fn of<T: Scalar>(rows: &Rows<'_, T>, counters: Option<&Counters>) -> Self {
+        let step = |(mut sweep, mut union): (Self, Union), piece: usize| {
+            let start = rows.range.start + piece * ROWS_AT_ONCE;
+            let piece = start..(start + ROWS_AT_ONCE).min(rows.range.end);
+            for start in piece.clone().step_by(BLOCK_ROWS) {
+                sweep.block(rows.a, start..(start + BLOCK_ROWS).min(piece.end));
+            }
+            if let Some(Counters { diagonals, blocks }) = counters {
+                diagonals.add(rows.a, piece.clone());
+                blocks.add(rows.a, piece, &mut union);
+            }
+            (sweep, union)
+        };
+        (0..rows.count().div_ceil(ROWS_AT_ONCE))
             .into_par_iter()
-            .fold(Self::default, |mut sweep, block| {
-                let start = rows.range.start + block * BLOCK_ROWS;
-                let block = start..(start + BLOCK_ROWS).min(rows.range.end);
-                sweep.block(rows.a, block.clone());
-                if let Some(diagonals) = diagonals {
-                    diagonals.add(rows.a, block);
-                }
-                sweep
-            })
+            .fold(<(Self, Union)>::default, step)
+            .map(|(sweep, _)| sweep)
             .reduce(Self::default, Self::merge)
     }
 

@@ -3,9 +3,10 @@
 //!
 //! ```text
 //! A = | 1 2 . . . . |   b = 2, slices of 2 here:   slice_ptr = 0 4         blocks stored before each slice
-//!     | . 3 . . . . |                              col_idx   = 0 1 | - 2   block column 0 of both, then 1; - is PAD
-//!     | . . . 4 . . |                              values    = 1 0 0 0 | 2 3 4 0 || 0 0 0 5 | 0 0 0 0
-//!     | . . . . 5 . |                                          column 0 | column 1 of the first blocks || of the second ones
+//!     | 3 4 . . . . |                              col_idx   = 0 1 | - 2   first blocks of both rows of blocks, then second ones;
+//!     | . . 5 6 . . |                                                      - is PAD
+//!     | . . . 7 8 9 |                              values    = 1 3 5 0 | 2 4 6 7 || 0 0 0 8 | 0 0 0 9
+//!                                                            column 0 | column 1 of the first blocks || of the second ones
 //! ```
 //! Block k of the row of blocks at place j of slice s has its column at `slice_ptr[s] + 32 k + j`; column c of it, which is column
 //! `b col_idx + c` of the matrix, holds for row i of the slice the value at `b^2 (slice_ptr[s] + 32 k) + 32 b c + i`. So
@@ -19,7 +20,7 @@ use super::{
     Element, FormatFamily, FormatOf, HostArray, Knob, Layout, NamedArrays, NamedNumbers, NumberOf, Shape,
     Step, Stored,
 };
-use crate::block_counts::{BLOCK_SIDES, BlockCount, SLICE, block_columns, block_count};
+use crate::block_counts::{BLOCK_SIDES, BlockCount, SLICE, Union, block_count};
 use crate::infeasible::check_rows;
 use crate::{Bytes, Csr, Dtype, Features, Infeasible, Limits, Scalar, columns};
 use rayon::prelude::*;
@@ -58,16 +59,12 @@ impl<T: Scalar> Bsr<T> {
         Self::check((nrows as u64, ncols as u64), nnz as u64, side, Some(count), limits)?;
         let b = side as usize;
         let rows = |slice: usize| (slice * SLICE * b..((slice + 1) * SLICE * b).min(nrows)).step_by(b);
-        let of_row = |row: usize, found: &mut Vec<u32>| {
-            block_columns(a, side, row..(row + b).min(nrows), found);
-        };
-        let widths = (0..nrows.div_ceil(SLICE * b)).into_par_iter().map_init(Vec::new, |found, slice| {
-            let length = |row| {
-                of_row(row, found);
-                found.len() as u64
-            };
-            SLICE as u64 * rows(slice).map(length).max().unwrap_or(0)
-        });
+        let row_of_blocks = |row: usize| row..(row + b).min(nrows);
+        let widths =
+            (0..nrows.div_ceil(SLICE * b)).into_par_iter().map_init(Union::default, |union, slice| {
+                let lengths = rows(slice).map(|row| union.length(a, side, row_of_blocks(row)));
+                SLICE as u64 * lengths.max().unwrap_or(0)
+            });
         let mut slice_ptr: Vec<u64> = std::iter::once(0).chain(widths.collect::<Vec<_>>()).collect();
         for slice in 1..slice_ptr.len() {
             slice_ptr[slice] += slice_ptr[slice - 1];
@@ -85,9 +82,9 @@ impl<T: Scalar> Bsr<T> {
             slices.push((slice_cols, slice_vals));
         }
         let each = slices.into_par_iter().enumerate();
-        each.for_each_init(Vec::new, |found, (slice, (cols, vals))| {
+        each.for_each_init(Union::default, |union, (slice, (cols, vals))| {
             for (place, first) in rows(slice).enumerate() {
-                of_row(first, found);
+                let found = union.of(a, side, row_of_blocks(first));
                 for (k, &block) in found.iter().enumerate() {
                     cols[k * SLICE + place] = block;
                 }
@@ -319,8 +316,8 @@ mod tests {
     use crate::gallery::Recipe;
 
     fn picture() -> Csr<f64> {
-        let cols = vec![0, 1, 1, 3, 4];
-        Csr::try_new(4, 6, vec![0, 2, 3, 4, 5], cols, (1..=5).map(f64::from).collect()).unwrap()
+        let cols = vec![0, 1, 0, 1, 2, 3, 3, 4, 5];
+        Csr::try_new(4, 6, vec![0, 2, 4, 6, 9], cols, (1..=9).map(f64::from).collect()).unwrap()
     }
 
     #[test]
@@ -331,8 +328,8 @@ mod tests {
         assert_eq!((bsr.slice_ptr.as_slice(), slice.len()), ([0, 64].as_slice(), 2));
         assert_eq!([&slice[0].0[..3], &slice[1].0[..3]], [[0, 1, pad], [pad, 2, pad]]);
         let columns = |k: usize| [&slice[k].1[..5], &slice[k].1[64..69]];
-        assert_eq!(columns(0), [[1.0, 0.0, 0.0, 0.0, zero], [2.0, 3.0, 4.0, 0.0, zero]]);
-        assert_eq!(columns(1), [[0.0, 0.0, 0.0, 5.0, zero], [zero; 5]]);
+        assert_eq!(columns(0), [[1.0, 3.0, 5.0, 0.0, zero], [2.0, 4.0, 6.0, 7.0, zero]]);
+        assert_eq!(columns(1), [[0.0, 0.0, 0.0, 8.0, zero], [0.0, 0.0, 0.0, 9.0, zero]]);
     }
 
     #[test]
