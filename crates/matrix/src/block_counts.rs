@@ -21,26 +21,35 @@ pub const BLOCK_SIDES: [u32; 4] = [2, 3, 4, 6];
 /// Block rows of a slice: a warp's worth.
 pub(crate) const SLICE: usize = 32;
 
-/// How many entries are stored at most for each non-zero, 4 / 3. Derived: with as many, blocks of 2 take as many bytes as CSR in
-/// `f64`. Of 887 matrices measured on an H200, none is fastest in blocks with more than 1.11.
+/// How many entries the blocks that hold a non-zero may have for each non-zero, 4 / 3, padding apart. Derived: with as many, blocks
+/// of 2 take as many bytes as CSR in `f64`. Of 798 matrices measured on an H200 (all but those of folders e and f) none is fastest in
+/// blocks with more than 1.07.
 const MOST_FILL: (u64, u64) = (4, 3);
 
 /// Rows whose blocks are counted in one go: whole slices of every block size.
 pub(crate) const BLOCK_COUNT_ROWS: usize = 384;
 
-/// One such piece of so many is looked at first. Where its blocks say that the matrix stores too many, the rest is not looked
+/// Rows that are looked at together before anything is counted: whole rows of blocks of every size.
+const LOOK_ROWS: usize = 12;
+
+/// One such group of so many is looked at first. Where its blocks say that the matrix stores too many, the rest is not looked
 /// at. Chosen: what that costs is lost beside the other features.
 const LOOKED_AT_FIRST: usize = 32;
 
-/// By how much the first look must exceed what may be stored, in tenths. Chosen: what is refused so and would just have been
-/// allowed is far from being the fastest.
+/// With fewer groups to look at, or no more non-zeros than these, nothing is ruled out by a first look: few groups may be unlike the
+/// others, and where blocks are few, those that the last row and the last column cut make a difference.
+const LEAST_LOOKS: usize = 16;
+const COUNTED_WHOLE: usize = 1 << 15;
+
+/// By how much the first look must exceed what may be stored, in tenths. Chosen: above what a sample errs by.
 const TOO_MANY: u64 = 11;
 
 /// Blocks of one size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BlockCount {
     /// Blocks that hold a non-zero, counted up to [`BlockCount::most`]; one more than those stands for any larger number, and for
-    /// what a first look at every 32nd piece of 384 rows found to be a tenth too many there.
+    /// what a first look ruled out: of matrices with at least 6,144 rows and over 32,768 non-zeros 12 rows of every 384 are looked at,
+    /// and sizes that have a tenth too many blocks there are not counted, nor those that are made of them.
     pub blocks: u64,
     /// Blocks that are stored when each row of blocks is padded to the longest of 32. Counts for nothing beside too many
     /// `blocks`, and is 0 then.
@@ -48,10 +57,9 @@ pub struct BlockCount {
 }
 
 impl BlockCount {
-    /// The most blocks of `side` rows and columns that are counted and stored: with more of them a matrix moves more bytes than
-    /// CSR.
+    /// The most blocks of `side` rows and columns that are counted and stored: 4/3 entries for each non-zero, rounded up.
     pub fn most(nnz: u64, side: u32) -> u64 {
-        (MOST_FILL.0 * nnz).div_ceil(MOST_FILL.1 * u64::from(side * side))
+        MOST_FILL.0.saturating_mul(nnz).div_ceil(MOST_FILL.1 * u64::from(side * side))
     }
 
     /// Whether there are too many to be stored.
@@ -126,50 +134,54 @@ fn rows<T: Scalar>(a: &Csr<T>, task: usize) -> Range<usize> {
     task * BLOCK_COUNT_ROWS..((task + 1) * BLOCK_COUNT_ROWS).min(a.nrows())
 }
 
-/// Which sizes may fit, from a first look. Larger blocks are made of smaller ones: where those of 2 store too many entries, those
-/// of 4 and 6 do, and where those of 3, those of 6.
+/// Which sizes may fit, from a first look unless the matrix is small. Larger blocks are made of smaller ones: where those of 2 store
+/// too many entries, those of 4 and 6 do, and where those of 3, those of 6; but for rounding, which is no matter in large ones.
 fn fitting<T: Scalar>(a: &Csr<T>) -> [bool; 4] {
+    if a.nnz() <= COUNTED_WHOLE || looks(a) < LEAST_LOOKS {
+        return [true; 4];
+    }
     let [two, three, ..] = looked_at(a, [true, true, false, false]);
     let [.., four, six] = if two { looked_at(a, [false, false, true, three]) } else { [false; 4] };
     [two, three, four, six]
 }
 
+/// How many groups of rows a first look has to choose: one of every [`LOOKED_AT_FIRST`] whole ones.
+fn looks<T: Scalar>(a: &Csr<T>) -> usize {
+    a.nrows() / (LOOK_ROWS * LOOKED_AT_FIRST)
+}
+
 /// Which of the `wanted` sizes do not store too many entries in a 32nd of the rows. Which ones follows from their place, without
 /// an order: the first rows are often unlike all others.
 fn looked_at<T: Scalar>(a: &Csr<T>, wanted: [bool; 4]) -> [bool; 4] {
-    let looks = (0..tasks(a).div_ceil(LOOKED_AT_FIRST)).into_par_iter();
-    let chosen = |look: usize| {
-        let first = look * LOOKED_AT_FIRST;
-        let among = (tasks(a) - first).min(LOOKED_AT_FIRST);
-        rows(a, first + mix(look as u64) as usize % among)
+    let group = |look: usize| {
+        let group = look * LOOKED_AT_FIRST + mix(look as u64) as usize % LOOKED_AT_FIRST;
+        group * LOOK_ROWS..(group + 1) * LOOK_ROWS
     };
-    let look = looks.map(chosen).fold(Look::default, |mut look, rows| {
-        look.nnz += a.row_ptr()[rows.end] - a.row_ptr()[rows.start];
-        let counts = of_rows(a, rows, wanted, &mut look.union);
-        look.blocks = std::array::from_fn(|at| look.blocks[at] + counts[at].blocks);
-        look
+    let groups = (0..looks(a)).into_par_iter().map(group);
+    let look = groups.map_init(Union::default, |union, rows| Look {
+        nnz: a.row_ptr()[rows.end] - a.row_ptr()[rows.start],
+        blocks: of_rows(a, rows, wanted, union).map(|count| count.blocks),
     });
-    let Look { nnz, blocks, .. } = look.reduce(Look::default, Look::merge);
+    let Look { nnz, blocks } = look.reduce(Look::default, Look::merge);
     let most = BLOCK_SIDES.map(|side| BlockCount::most(nnz, side));
     std::array::from_fn(|at| wanted[at] && 10 * blocks[at] <= TOO_MANY * most[at])
 }
 
 /// What a first look at some rows found.
-#[derive(Default)]
+#[derive(Clone, Copy, Default)]
 struct Look {
     nnz: u64,
     blocks: [u64; 4],
-    union: Union,
 }
 
 impl Look {
     fn merge(self, other: Self) -> Self {
         let blocks = std::array::from_fn(|at| self.blocks[at] + other.blocks[at]);
-        Self { nnz: self.nnz + other.nnz, blocks, union: self.union }
+        Self { nnz: self.nnz + other.nnz, blocks }
     }
 }
 
-/// The blocks of some rows that begin with a slice, of those sizes that are `wanted`, while the rows are in the cache.
+/// The blocks of some rows that begin with a row of blocks (for `stored` with a slice), of those sizes that are `wanted`, while the rows are in the cache.
 fn of_rows<T: Scalar>(
     a: &Csr<T>,
     rows: Range<usize>,
@@ -286,7 +298,9 @@ fn of_two<const SIDE: u32>(one: &[u32], other: &[u32]) -> u64 {
         last = block;
     };
     if std::ptr::eq(one, other) {
-        one.iter().for_each(|col| see(col / SIDE));
+        for col in one {
+            see(col / SIDE);
+        }
         return count;
     }
     let (mut i, mut j) = (0, 0);
@@ -303,6 +317,7 @@ fn of_two<const SIDE: u32>(one: &[u32], other: &[u32]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Features;
     use crate::gallery::Recipe;
     use std::collections::BTreeSet;
 
@@ -321,6 +336,8 @@ mod tests {
             "fem,n=9,unknowns=3",
             "fem,n=13,unknowns=2",
             "dense,rows=70,cols=71",
+            "dense,rows=385,cols=385",
+            "dense,rows=389,cols=400",
             "stencil2d,n=64",
             "banded,n=2000",
             "arrow,n=300",
@@ -348,6 +365,28 @@ mod tests {
             }
         }
         assert!(counted >= 10, "{counted}");
+    }
+
+    #[test]
+    fn a_few_rows_that_are_unlike_the_others_rule_nothing_out() {
+        // Blocks of 3, and in the middle and at the end rows with nothing but their diagonal.
+        let n = 12_290_u32;
+        let is_lone = |row: u32| (5_760..6_144).contains(&row) || row >= 12_288;
+        let (mut ptr, mut cols) = (vec![0], Vec::new());
+        for row in 0..n {
+            let own = row / 3 * 3;
+            let beside = (own + 3_000) % 12_288 / 3 * 3;
+            let mut of_row =
+                if is_lone(row) { vec![row] } else { (0..3).flat_map(|c| [own + c, beside + c]).collect() };
+            of_row.sort_unstable();
+            cols.extend(of_row);
+            ptr.push(cols.len() as u64);
+        }
+        let values = vec![1.0_f32; cols.len()];
+        let a = Csr::try_new(n as usize, n as usize, ptr, cols, values).unwrap();
+        let [_, three, ..] = block_counts(&a);
+        assert_eq!(three.blocks, 2 * (12_288 - 384) / 3 + 384 / 3 + 1);
+        assert_eq!(Features::of(&a).blocks.unwrap()[1], three);
     }
 
     #[test]

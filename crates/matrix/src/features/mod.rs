@@ -1,4 +1,4 @@
-//! What the models know of a matrix: one parallel pass over its pattern, never over its values.
+//! What the models know of a matrix: one parallel pass over its pattern, never over its values, and a first look at some rows.
 //!
 //! ```text
 //! every row's length   -> row lengths, sizes of SELL-C-sigma            ../sell_sizes.rs
@@ -7,7 +7,7 @@
 //!                         sizes of BRO-ELL                              ../bro_ell/size.rs
 //! a sample of groups   -> sectors of x, x_reuse                         sample.rs, locality.rs
 //! ```
-//! What costs more than to read the columns once is counted on the sample.
+//! What costs more than that is counted on the sample.
 
 use crate::block_counts::{BlockCount, BlockCounter};
 use crate::diagonals::{DiagonalSet, most_diagonals};

@@ -244,7 +244,7 @@ impl<T: Scalar> FormatOf<T> for BsrFormat {
             Bsr::<T>::check((nrows, ncols), nnz, side, Some(count), limits).map(|_| ())
         };
         let area = u64::from(side * side);
-        // As many blocks as are stored at all, if the limits allow that.
+        // As many blocks as may be touched; where slices are padded beyond these and memory runs out, the host converts.
         let most = Bsr::<T>::device_bytes(nrows, side, BlockCount::most(nnz, side), T::DTYPE).0;
         Ok(Layout {
             numbers: vec![("side", side.into())],
