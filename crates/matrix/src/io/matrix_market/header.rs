@@ -23,6 +23,13 @@ pub(super) struct Header {
     pub(super) entries_at: (u64, usize),
 }
 
+impl Header {
+    /// Bytes of the shortest line that holds an entry: a digit, or two with a blank between them.
+    pub(super) const fn shortest_line(&self) -> usize {
+        if self.banner.array { 2 } else { 4 }
+    }
+}
+
 /// What the first line says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Banner {

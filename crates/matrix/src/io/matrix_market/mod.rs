@@ -223,7 +223,8 @@ impl<'b> Body<'_, 'b> {
                     return self.halt(&stops, block.index, Stop::Fault(0, fault));
                 }
                 scratch.clear();
-                let lines = 1 + bytes.iter().map(|&b| usize::from(b == b'\n')).sum::<usize>();
+                // Room for the shortest lines, which costs nothing before it is written to: to count lines would take a pass.
+                let lines = bytes.len() / self.header.shortest_line() + 1;
                 if let Err(refused) = make_room(&mut scratch, lines) {
                     return self.halt(&stops, block.index, self.refused(refused));
                 }
