@@ -181,7 +181,8 @@ impl Look {
     }
 }
 
-/// The blocks of some rows that begin with a row of blocks (for `stored` with a slice), of those sizes that are `wanted`, while the rows are in the cache.
+/// The blocks of some rows that begin with a row of blocks (for `stored` with a slice), of those sizes that are `wanted`, while the
+/// rows are in the cache.
 fn of_rows<T: Scalar>(
     a: &Csr<T>,
     rows: Range<usize>,
@@ -259,31 +260,28 @@ impl Union {
         }
     }
 
-    /// Unites what is there with the blocks of one more row. Without branches that depend on the columns: of two lists that are
-    /// merged nobody can foretell which goes on.
+    /// Unites what is there with the blocks of one more row.
     fn add<const SIDE: u32>(&mut self, cols: &[u32]) {
         let room = self.len + cols.len();
         if self.spare.len() < room {
             self.spare.resize(room, 0);
         }
         let (known, spare) = (&self.columns[..self.len], &mut self.spare[..room]);
-        let (mut i, mut j, mut len) = (0, 0, 0);
+        let mut len = 0;
         // No block has that number: columns are below it.
         let mut last = u32::MAX;
-        let mut put = |block: u32| {
-            // Whatever is there already is written over by the next one.
-            spare[len] = block;
-            len += usize::from(block != last);
-            last = block;
-        };
-        while i < known.len() && j < cols.len() {
-            let (one, other) = (known[i], cols[j] / SIDE);
-            put(one.min(other));
-            i += usize::from(one <= other);
-            j += usize::from(other <= one);
-        }
-        known[i..].iter().for_each(|&block| put(block));
-        cols[j..].iter().for_each(|&col| put(col / SIDE));
+        merge(
+            known,
+            cols,
+            |block| block,
+            |col| col / SIDE,
+            |block| {
+                // Whatever is there already is written over by the next one.
+                spare[len] = block;
+                len += usize::from(block != last);
+                last = block;
+            },
+        );
         self.len = len;
         std::mem::swap(&mut self.columns, &mut self.spare);
     }
@@ -293,25 +291,38 @@ impl Union {
 fn of_two<const SIDE: u32>(one: &[u32], other: &[u32]) -> u64 {
     // No block has that number.
     let (mut count, mut last) = (0, u32::MAX);
-    let mut see = |block: u32| {
-        count += u64::from(block != last);
-        last = block;
-    };
-    if std::ptr::eq(one, other) {
-        for col in one {
-            see(col / SIDE);
-        }
-        return count;
-    }
+    let other = if std::ptr::eq(one, other) { &[] } else { other };
+    merge(
+        one,
+        other,
+        |col| col / SIDE,
+        |col| col / SIDE,
+        |block| {
+            count += u64::from(block != last);
+            last = block;
+        },
+    );
+    count
+}
+
+/// Calls `see` with the blocks of two ascending lists, ascending, of which each side says how it counts them; a block may come several
+/// times. Without branches that depend on the columns: of two lists that are merged nobody can foretell which goes on.
+fn merge(
+    one: &[u32],
+    other: &[u32],
+    block_of_one: impl Fn(u32) -> u32,
+    block_of_other: impl Fn(u32) -> u32,
+    mut see: impl FnMut(u32),
+) {
     let (mut i, mut j) = (0, 0);
     while i < one.len() && j < other.len() {
-        let (a, b) = (one[i] / SIDE, other[j] / SIDE);
+        let (a, b) = (block_of_one(one[i]), block_of_other(other[j]));
         see(a.min(b));
         i += usize::from(a <= b);
         j += usize::from(b <= a);
     }
-    one[i..].iter().chain(&other[j..]).for_each(|col| see(col / SIDE));
-    count
+    one[i..].iter().for_each(|&entry| see(block_of_one(entry)));
+    other[j..].iter().for_each(|&entry| see(block_of_other(entry)));
 }
 
 #[cfg(test)]
