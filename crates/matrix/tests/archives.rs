@@ -104,7 +104,7 @@ fn the_matrix_of_an_archive_is_the_member_with_its_name() {
 #[test]
 fn an_archive_without_a_matrix_or_cut_off_is_an_error() {
     let bytes = gzip(&tar(&[("a/readme.txt", "hello")]));
-    assert_eq!(error("a.tar.gz", &bytes), "a.tar.gz: the archive holds no .mtx file");
+    assert_eq!(error("a.tar.gz", &bytes), "a.tar.gz: the archive holds no .mtx file that is stored whole");
     let large = large_text();
     let archive = tar(&[("a/a.mtx", &large)]);
     let text = error("a.tar.gz", &gzip(&archive[..archive.len() / 2]));

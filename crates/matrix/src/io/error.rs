@@ -36,7 +36,7 @@ pub enum ReadError {
         cause: io::Error,
     },
     /// An archive without a matrix.
-    #[error("{}: the archive holds no .mtx file", path.display())]
+    #[error("{}: the archive holds no .mtx file that is stored whole", path.display())]
     NoMatrix {
         /// The archive.
         path: PathBuf,

@@ -120,16 +120,18 @@ pub(crate) fn sort_and_merge<T: Scalar>(
 fn sort_row<T: Scalar>(
     cols: &mut [u32],
     vals: &mut [T],
-    scratch: &mut Vec<(u32, u32, T)>,
+    scratch: &mut Vec<(u64, T)>,
     merge: Merge,
 ) -> Result<usize, Refused> {
     scratch.clear();
     make_room(scratch, cols.len())?;
-    scratch.extend((0..).zip(&*cols).zip(&*vals).map(|((at, &col), &value)| (col, at, value)));
-    // A sort that keeps the order of equal ones would need memory of its own.
-    scratch.sort_unstable_by_key(|&(col, at, _)| (col, at));
+    // Column above place, one number to compare: a sort that keeps the order of equal ones would need memory of its own.
+    scratch
+        .extend((0..).zip(&*cols).zip(&*vals).map(|((at, &col), &value)| (u64::from(col) << 32 | at, value)));
+    scratch.sort_unstable_by_key(|&(key, _)| key);
     let mut len = 0;
-    for &(col, _, value) in &*scratch {
+    for &(key, value) in &*scratch {
+        let col = (key >> 32) as u32;
         if len > 0 && cols[len - 1] == col {
             if merge == Merge::Sum {
                 vals[len - 1] += value;

@@ -4,7 +4,10 @@
 //! header (512 bytes) | content, filled up to 512 bytes | header | ...        ustar; ends with a block of zeros
 //! 'L' header | long name | header of its member                              GNU
 //! 'x' header | records "LENGTH path=NAME" | header of its member             PAX
+//! 'S' header | more of its map, 512 bytes each | the parts that are stored   GNU, a file with holes
 //! ```
+//! A file with holes is passed over: what is stored of it is not its text, and `tar` packs it so only when asked.
+//!
 //! Headers are understood by `tar`. Its own iterator takes a long name or a PAX record into memory however long it says it
 //! is; here one of more than [`LONGEST_RECORD`] is an error.
 
@@ -16,6 +19,9 @@ use tar::{EntryType, Header, PaxExtensions};
 /// Headers and contents are filled up to a multiple of this.
 const BLOCK: u64 = 512;
 
+/// Where a header of a file with holes, and more of its map, say that still more of the map follows.
+const MAP_GOES_ON: [usize; 2] = [482, 504];
+
 /// Most bytes of a name or record beside a header. Names are at most 4,096 bytes long where Linux keeps files.
 const LONGEST_RECORD: u64 = 1 << 16;
 
@@ -25,7 +31,7 @@ pub(super) struct Member {
     pub(super) path: PathBuf,
     /// Bytes of its content.
     pub(super) size: u64,
-    /// Whether it is a plain file.
+    /// Whether it is a plain file, all of which is stored.
     pub(super) is_file: bool,
 }
 
@@ -41,6 +47,8 @@ pub(super) struct Members<R> {
 struct Records {
     path: Option<PathBuf>,
     size: Option<u64>,
+    /// The member is a file with holes.
+    holes: bool,
 }
 
 impl<R: Read> Members<R> {
@@ -77,8 +85,11 @@ impl<R: Read> Members<R> {
                 // Of links, and of all members behind it: neither says which member is the matrix.
                 EntryType::GNULongLink | EntryType::XGlobalHeader => {}
                 _ => {
+                    if kind == EntryType::GNUSparse {
+                        self.pass_map(&header)?;
+                    }
                     let path = records.path.take().map_or_else(|| header.path().map(Cow::into_owned), Ok)?;
-                    return Ok(Some(Member { path, size, is_file: kind.is_file() }));
+                    return Ok(Some(Member { path, size, is_file: kind.is_file() && !records.holes }));
                 }
             }
         }
@@ -96,7 +107,7 @@ impl<R: Read> Members<R> {
             match record.key_bytes() {
                 b"path" => records.path = Some(path(record.value_bytes())),
                 b"size" => records.size = record.value().ok().and_then(|size| size.parse().ok()),
-                _ => {}
+                key => records.holes |= key.starts_with(b"GNU.sparse."),
             }
         }
         Ok(())
@@ -111,6 +122,18 @@ impl<R: Read> Members<R> {
         self.reader.read_exact(&mut bytes)?;
         self.before_header -= size;
         Ok(bytes)
+    }
+
+    /// What does not fit into the header of a file with holes of the places of its parts.
+    fn pass_map(&mut self, header: &Header) -> io::Result<()> {
+        let [in_header, in_more] = MAP_GOES_ON;
+        let mut goes_on = header.as_bytes()[in_header] != 0;
+        while goes_on {
+            let mut more = [0; BLOCK as usize];
+            self.reader.read_exact(&mut more)?;
+            goes_on = more[in_more] != 0;
+        }
+        Ok(())
     }
 
     fn skip(&mut self, bytes: u64) -> io::Result<()> {
@@ -218,6 +241,30 @@ mod tests {
         ]
         .concat();
         assert_eq!(members(&archive).unwrap(), [file("a", 600), file("b", 0)]);
+    }
+
+    #[test]
+    fn a_file_with_holes_is_passed_over_with_all_of_its_map() {
+        let mut gnu = member(EntryType::GNUSparse, "holes.mtx", &[5; 600]);
+        gnu[482] = 1;
+        let sum = format!("{:06o}\0 ", checksum(&gnu[..512]));
+        gnu[148..156].copy_from_slice(sum.as_bytes());
+        let (mut more, last) = ([0; 512], [0; 512]);
+        more[504] = 1;
+        let pax = member(EntryType::XHeader, "pax", b"22 GNU.sparse.major=1\n");
+        let archive = [
+            &gnu[..512],
+            &more,
+            &last,
+            &gnu[512..],
+            &pax,
+            &member(EntryType::Regular, "GNUSparseFile.0/holes.mtx", &[6; 30]),
+            &member(EntryType::Regular, "a.mtx", &[7; 20]),
+        ]
+        .concat();
+        let holes = |path: &str, size| Member { path: path.into(), size, is_file: false };
+        let expected = [holes("holes.mtx", 600), holes("GNUSparseFile.0/holes.mtx", 30), file("a.mtx", 20)];
+        assert_eq!(members(&archive).unwrap(), expected);
     }
 
     #[test]
