@@ -56,10 +56,13 @@ fn the_gpu_matches_the_reference_on_real_matrices() {
 
 #[test]
 fn the_gpu_matches_the_reference_where_it_converts_by_itself() {
+    // Full rows, so that every format can hold it, as the CPU knows, too.
+    let a = constant(240, 240, Placement::Banded).to_csr::<f64>();
+    for format in Format::all() {
+        drop(Cpu::new().load(&a, format).unwrap());
+    }
     let Some(mut gpu) = gpu() else { return };
     gpu.convert_on(ConvertOn::Device);
-    // Few diagonals, and full blocks, so that every format can hold it.
-    let a = constant(2_000, 40, Placement::Banded).to_csr::<f64>();
     for format in Format::all() {
         let operand: Box<dyn Operand<f64>> = gpu.load(&a, format).unwrap();
         assert_eq!(operand.preparation().on_device, !format.stays_in_csr(), "{format}");

@@ -55,6 +55,7 @@ bro_ell(unsigned long long first_row, unsigned long long nrows,
         unsigned int widths[GROUP];
         unsigned int differences[GROUP];
         unsigned int cols[GROUP];
+        VALUE value[GROUP], factor[GROUP];
 #pragma unroll
         for (int i = 0; i < GROUP; ++i) {
             widths[i] = k + i < width ? slice_bits[k + i] : 0;
@@ -79,9 +80,12 @@ bro_ell(unsigned long long first_row, unsigned long long nrows,
         }
 #pragma unroll
         for (int i = 0; i < GROUP; ++i) {
-            if (differences[i] != 0) {
-                sum += slice_values[(k + i) * stride] * __ldg(x + cols[i]);
-            }
+            value[i] = stream_if(differences[i] != 0, slice_values + (k + i) * stride, (VALUE)0);
+            factor[i] = gather_if(differences[i] != 0, x + cols[i]);
+        }
+#pragma unroll
+        for (int i = 0; i < GROUP; ++i) {
+            sum += value[i] * factor[i];
         }
         if (differences[GROUP - 1] == 0) {
             break;

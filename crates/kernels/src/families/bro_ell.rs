@@ -1,7 +1,7 @@
 //! `bro-ell`: one thread per row of BRO-ELL. On a CPU a task is a tile of `block` rows; up to 32 rows of a slice are unpacked
 //! side by side, column by column, so that symbols and values are read about in the order in which they lie.
 
-use super::{CUDA_STORE, cuda};
+use super::{CUDA_STORE, CUDA_STREAM, cuda};
 use crate::cpu::{CpuProducts, CpuTask};
 use crate::family::{EVERYWHERE, Elsewhere, Family, Run, StripRule, TransferRule, blocks_of_threads};
 use crate::recipe::{LaunchStep, Recipe, no_shared_bytes, rows};
@@ -34,7 +34,7 @@ pub(super) static FAMILY: Family = Family {
 };
 
 static RECIPE: Recipe = Recipe {
-    sources: &[CUDA_STORE, cuda!("bro_ell.cu")],
+    sources: &[CUDA_STORE, CUDA_STREAM, cuda!("bro_ell.cu")],
     definitions: |[slice, ..]| vec![("SLICE", slice)],
     reads_offsets: false,
     steps: &[LaunchStep {

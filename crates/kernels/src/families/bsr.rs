@@ -1,7 +1,7 @@
 //! `bsr`: one or several threads per row of BSR in slices. On a CPU a task is a tile of `block` rows, to which column after column
 //! of the blocks is added, as in `sell`.
 
-use super::{CUDA_STORE, cuda};
+use super::{CUDA_STORE, CUDA_STREAM, cuda};
 use crate::cpu::{CpuProducts, CpuTask};
 use crate::family::{
     EVERYWHERE, Elsewhere, Family, ON_GPUS, Run, StripRule, TransferRule, blocks_of_threads,
@@ -48,7 +48,7 @@ fn threads([_, threads, _]: Knobs) -> u32 {
 }
 
 static RECIPE: Recipe = Recipe {
-    sources: &[CUDA_STORE, cuda!("bsr.cu")],
+    sources: &[CUDA_STORE, CUDA_STREAM, cuda!("bsr.cu")],
     definitions: |knobs| vec![("SIDE", knobs[0]), ("TEAM", threads(knobs))],
     reads_offsets: false,
     steps: &[LaunchStep {

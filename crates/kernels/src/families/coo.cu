@@ -85,13 +85,19 @@ coo(unsigned long long first_warp, unsigned long long nnz, const unsigned int* _
     // Everything is asked for before anything is used. Behind the last non-zero, threads repeat its row with
     // products of 0, which changes no sum.
     unsigned int rows[ITEMS];
+    unsigned int cols[ITEMS];
     VALUE products[ITEMS];
 #pragma unroll
     for (int i = 0; i < ITEMS; ++i) {
         const unsigned long long k = start + 32 * i + lane;
         const bool inside = k < nnz;
-        rows[i] = row_idx[inside ? k : nnz - 1];
-        products[i] = inside ? values[k] * __ldg(x + col_idx[k]) : (VALUE)0;
+        rows[i] = stream_if(true, row_idx + (inside ? k : nnz - 1), 0u);
+        cols[i] = stream_if(inside, col_idx + k, 0u);
+        products[i] = stream_if(inside, values + k, (VALUE)0);
+    }
+#pragma unroll
+    for (int i = 0; i < ITEMS; ++i) {
+        products[i] *= gather_if(start + 32 * i + lane < nnz, x + cols[i]);
     }
 
     // Everything so far overlaps with the launch that scales y or stores the ELL part.

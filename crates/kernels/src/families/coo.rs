@@ -9,7 +9,7 @@
 //! ```
 //! Carried sums are added in the order of the runs, so y depends on `block` but not on the threads.
 
-use super::{CUDA_CLEAR, CUDA_OVERLAP, cuda};
+use super::{CUDA_CLEAR, CUDA_OVERLAP, CUDA_STREAM, cuda};
 use crate::cpu::{Carry, CpuProducts, CpuTask};
 use crate::family::{
     EVERYWHERE, Elsewhere, Family, ON_GPUS, Run, StripRule, TransferRule, blocks_of_threads,
@@ -61,7 +61,7 @@ pub(super) const ADD: LaunchStep = LaunchStep {
 };
 
 static RECIPE: Recipe = Recipe {
-    sources: &[CUDA_OVERLAP, CUDA_CLEAR, CUDA_COO],
+    sources: &[CUDA_STREAM, CUDA_OVERLAP, CUDA_CLEAR, CUDA_COO],
     definitions: |knobs| vec![("ITEMS", items(knobs)), ("ACCUMULATE", 0)],
     reads_offsets: false,
     steps: &[

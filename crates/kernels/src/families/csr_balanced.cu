@@ -64,15 +64,18 @@ csr_balanced(unsigned long long first_tile, const uint4* __restrict__ tiles, con
 
     const unsigned int* const cols = col_idx + start;
     const VALUE* const tile_values = values + start;
-    for (unsigned int k = threadIdx.x; k < non_zeros; k += BLOCK * AHEAD) {
+    // From the beginning of a line on, so that warps read whole lines; what lies before the tile is left out: its numbers,
+    // below 0, wrap to large ones.
+    const unsigned int lead = (unsigned int)(start % 32);
+    for (unsigned int step = threadIdx.x; step < lead + non_zeros; step += BLOCK * AHEAD) {
+        const unsigned int k = step - lead;
         unsigned int col[AHEAD];
         VALUE value[AHEAD];
 #pragma unroll
         for (unsigned int i = 0; i < AHEAD; ++i) {
-            if (k + i * BLOCK < non_zeros) {
-                col[i] = cols[k + i * BLOCK];
-                value[i] = tile_values[k + i * BLOCK];
-            }
+            const bool has = k + i * BLOCK < non_zeros;
+            col[i] = stream_if(has, cols + (k + i * BLOCK), 0u);
+            value[i] = stream_if(has, tile_values + (k + i * BLOCK), (VALUE)0);
         }
 #pragma unroll
         for (unsigned int i = 0; i < AHEAD; ++i) {

@@ -4,7 +4,7 @@
 //! neighbours, so it writes a part of y of its own; a long row belongs to the task in whose tiles it starts, and is added up
 //! by all threads.
 
-use super::{CUDA_SEGMENT, CUDA_STORE, CUDA_TEAM, cuda, segment_bytes};
+use super::{CUDA_SEGMENT, CUDA_STORE, CUDA_STREAM, CUDA_TEAM, cuda, segment_bytes};
 use crate::cpu::rows::{LANES, long_row, strided};
 use crate::cpu::{CpuProducts, CpuTask};
 use crate::family::{EVERYWHERE, Elsewhere, Family, Run, StripRule, TransferRule};
@@ -40,7 +40,7 @@ pub(super) static FAMILY: Family = Family {
 };
 
 static RECIPE: Recipe = Recipe {
-    sources: &[CUDA_STORE, CUDA_TEAM, CUDA_SEGMENT, cuda!("csr_balanced.cu")],
+    sources: &[CUDA_STORE, CUDA_STREAM, CUDA_TEAM, CUDA_SEGMENT, cuda!("csr_balanced.cu")],
     definitions: |[items, ..]| vec![("ITEMS", items)],
     reads_offsets: true,
     steps: &[LaunchStep {

@@ -38,13 +38,17 @@ ell(unsigned long long first_row, unsigned long long nrows, unsigned long long w
         unsigned int cols[GROUP];
 #pragma unroll
         for (int i = 0; i < GROUP; ++i) {
-            cols[i] = k + i < width ? col_idx[first + i * stride] : PAD;
+            cols[i] = stream_if(k + i < width, col_idx + first + i * stride, PAD);
+        }
+        VALUE value[GROUP], factor[GROUP];
+#pragma unroll
+        for (int i = 0; i < GROUP; ++i) {
+            value[i] = stream_if(cols[i] != PAD, values + first + i * stride, (VALUE)0);
+            factor[i] = gather_if(cols[i] != PAD, x + cols[i]);
         }
 #pragma unroll
         for (int i = 0; i < GROUP; ++i) {
-            if (cols[i] != PAD) {
-                sum += values[first + i * stride] * __ldg(x + cols[i]);
-            }
+            sum += value[i] * factor[i];
         }
         if (cols[GROUP - 1] == PAD) {
             break;

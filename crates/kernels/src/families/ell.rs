@@ -2,7 +2,7 @@
 //! so that the tile's indices and values are read in the order in which they lie. Its part of y stays in the first-level
 //! cache.
 
-use super::{CUDA_OVERLAP, CUDA_STORE, cuda};
+use super::{CUDA_OVERLAP, CUDA_STORE, CUDA_STREAM, cuda};
 use crate::cpu::{CpuProducts, CpuTask};
 use crate::family::{EVERYWHERE, Elsewhere, Family, Run, StripRule, TransferRule, blocks_of_threads};
 use crate::recipe::{LaunchStep, Recipe, no_shared_bytes, rows};
@@ -47,7 +47,7 @@ pub(super) const STEP: LaunchStep = LaunchStep {
 };
 
 static RECIPE: Recipe = Recipe {
-    sources: &[CUDA_STORE, CUDA_OVERLAP, CUDA_ELL],
+    sources: &[CUDA_STORE, CUDA_STREAM, CUDA_OVERLAP, CUDA_ELL],
     definitions: |_| vec![("FOLLOWED", 0)],
     reads_offsets: false,
     steps: &[STEP],

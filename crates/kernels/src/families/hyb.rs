@@ -2,7 +2,7 @@
 
 use super::coo::{self, CUDA_COO, Start};
 use super::ell::{self, CUDA_ELL};
-use super::{CUDA_OVERLAP, CUDA_STORE};
+use super::{CUDA_OVERLAP, CUDA_STORE, CUDA_STREAM};
 use crate::cpu::{CpuProducts, CpuTask};
 use crate::family::{EVERYWHERE, Elsewhere, Family, Run, StripRule, TransferRule, blocks_of_threads};
 use crate::recipe::{LaunchStep, Recipe, no_shared_bytes};
@@ -35,7 +35,7 @@ pub(super) static FAMILY: Family = Family {
 };
 
 static RECIPE: Recipe = Recipe {
-    sources: &[CUDA_STORE, CUDA_OVERLAP, CUDA_ELL, CUDA_COO],
+    sources: &[CUDA_STORE, CUDA_STREAM, CUDA_OVERLAP, CUDA_ELL, CUDA_COO],
     definitions: |_| vec![("ITEMS", coo::items([0; 3])), ("ACCUMULATE", 1), ("FOLLOWED", 1)],
     reads_offsets: false,
     steps: &[

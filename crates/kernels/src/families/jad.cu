@@ -44,19 +44,19 @@ jad(unsigned long long first_row, unsigned long long nrows, unsigned long long d
             }
         }
         unsigned int cols[GROUP];
-        VALUE vals[GROUP];
+        VALUE vals[GROUP], factor[GROUP];
 #pragma unroll
         for (int i = 0; i < GROUP; ++i) {
-            if (has[i]) {
-                cols[i] = col_idx[at[i]];
-                vals[i] = values[at[i]];
-            }
+            cols[i] = has[i] ? col_idx[at[i]] : 0;
+            vals[i] = has[i] ? values[at[i]] : (VALUE)0;
         }
 #pragma unroll
         for (int i = 0; i < GROUP; ++i) {
-            if (has[i]) {
-                sum += vals[i] * __ldg(x + cols[i]);
-            }
+            factor[i] = has[i] ? __ldg(x + cols[i]) : (VALUE)0;
+        }
+#pragma unroll
+        for (int i = 0; i < GROUP; ++i) {
+            sum += vals[i] * factor[i];
         }
         goes_on = has[GROUP - 1];
     }

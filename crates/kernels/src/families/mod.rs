@@ -40,6 +40,7 @@ pub(crate) static FAMILIES: [&Family; 15] = [
 
 // What several kernels have in common.
 const CUDA_STORE: &str = cuda!("store.cu");
+const CUDA_STREAM: &str = cuda!("stream.cu");
 const CUDA_OVERLAP: &str = cuda!("overlap.cu");
 const CUDA_TEAM: &str = cuda!("team.cu");
 const CUDA_SEGMENT: &str = cuda!("segment.cu");

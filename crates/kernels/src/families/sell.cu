@@ -38,13 +38,17 @@ sell(unsigned long long first_row, unsigned long long nrows, const unsigned long
         unsigned int cols[GROUP];
 #pragma unroll
         for (int i = 0; i < GROUP; ++i) {
-            cols[i] = at + i * SLICE < end ? col_idx[at + i * SLICE] : PAD;
+            cols[i] = stream_if(at + i * SLICE < end, col_idx + at + i * SLICE, PAD);
+        }
+        VALUE value[GROUP], factor[GROUP];
+#pragma unroll
+        for (int i = 0; i < GROUP; ++i) {
+            value[i] = stream_if(cols[i] != PAD, values + at + i * SLICE, (VALUE)0);
+            factor[i] = gather_if(cols[i] != PAD, x + cols[i]);
         }
 #pragma unroll
         for (int i = 0; i < GROUP; ++i) {
-            if (cols[i] != PAD) {
-                sum += values[at + i * SLICE] * __ldg(x + cols[i]);
-            }
+            sum += value[i] * factor[i];
         }
         if (cols[GROUP - 1] == PAD) {
             break;

@@ -1,7 +1,7 @@
 //! `sell`: one or several threads per row of SELL-C-sigma. On a CPU a task is a tile of `block` places, within each slice
 //! column by column, as in `ell`; sums are then gathered in the order of the rows.
 
-use super::{CUDA_STORE, cuda};
+use super::{CUDA_STORE, CUDA_STREAM, cuda};
 use crate::cpu::{CpuProducts, CpuTask};
 use crate::family::{
     EVERYWHERE, Elsewhere, Family, ON_GPUS, Run, StripRule, TransferRule, blocks_of_threads,
@@ -64,7 +64,7 @@ fn is_sorted([_, sigma, _]: Knobs) -> u32 {
 const ARGS: &[&str] = &["nrows", "slice_ptr", "permutation", "col_idx", "values", "x", "y", "alpha", "beta"];
 
 static ONE_THREAD: Recipe = Recipe {
-    sources: &[CUDA_STORE, cuda!("sell.cu")],
+    sources: &[CUDA_STORE, CUDA_STREAM, cuda!("sell.cu")],
     definitions: |knobs| vec![("SLICE", knobs[0]), ("SORTED", is_sorted(knobs))],
     reads_offsets: false,
     steps: &[LaunchStep { entry: "sell", part: "", teams: rows, args: ARGS, may_overlap: false }],
@@ -73,7 +73,7 @@ static ONE_THREAD: Recipe = Recipe {
 };
 
 static TEAM: Recipe = Recipe {
-    sources: &[CUDA_STORE, cuda!("sell_team.cu")],
+    sources: &[CUDA_STORE, CUDA_STREAM, cuda!("sell_team.cu")],
     definitions: |knobs| vec![("TEAM", knobs[2]), ("SORTED", is_sorted(knobs))],
     reads_offsets: false,
     steps: &[LaunchStep {

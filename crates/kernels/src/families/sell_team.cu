@@ -45,13 +45,17 @@ sell_team(unsigned long long first_row, unsigned long long nrows, const unsigned
             unsigned int cols[GROUP];
 #pragma unroll
             for (int i = 0; i < GROUP; ++i) {
-                cols[i] = at + i * TEAM * SLICE < end ? col_idx[at + i * TEAM * SLICE] : PAD;
+                cols[i] = stream_if(at + i * TEAM * SLICE < end, col_idx + at + i * TEAM * SLICE, PAD);
+            }
+            VALUE value[GROUP], factor[GROUP];
+#pragma unroll
+            for (int i = 0; i < GROUP; ++i) {
+                value[i] = stream_if(cols[i] != PAD, values + at + i * TEAM * SLICE, (VALUE)0);
+                factor[i] = gather_if(cols[i] != PAD, x + cols[i]);
             }
 #pragma unroll
             for (int i = 0; i < GROUP; ++i) {
-                if (cols[i] != PAD) {
-                    sum += values[at + i * TEAM * SLICE] * __ldg(x + cols[i]);
-                }
+                sum += value[i] * factor[i];
             }
             if (cols[GROUP - 1] == PAD) {
                 break;
