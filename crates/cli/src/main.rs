@@ -19,6 +19,7 @@ mod plots;
 mod printer;
 mod profiling;
 mod progress;
+mod reordering;
 mod restart;
 mod set_aside;
 mod shard;

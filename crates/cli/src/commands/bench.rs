@@ -7,6 +7,7 @@ use crate::failure::{Exit, Failure};
 use crate::matrix_source::MatrixSource;
 use crate::printer::BOLD;
 use crate::progress::Progress;
+use crate::reordering::OrderFlags;
 use crate::table::Table;
 use crate::text::{candidate, of_bandwidth, percent, shape};
 use sparsight::answer::{BenchAnswer, BenchedCandidate, BenchedMatrix};
@@ -32,6 +33,8 @@ pub(crate) struct Bench {
     cold: bool,
     #[command(flatten)]
     kernels: KernelFlags,
+    #[command(flatten)]
+    order: OrderFlags,
     /// Fewer samples: 2 % spread or 4 ms a candidate instead of 1 % or 0.2 s
     #[arg(long)]
     quick: bool,
@@ -89,7 +92,7 @@ impl Bench {
         all: &mut Vec<Benched>,
         context: &Context,
     ) -> Result<(), Failure> {
-        let matrix = source.load::<T>(context)?;
+        let matrix = self.order.apply(source.load::<T>(context)?, context)?;
         let features = Features::of(&matrix);
         let rule = if self.quick { StoppingRule::BRISK } else { StoppingRule::CAREFUL };
         let how = sparsight::Bench { rule, caches: self.caches(), seed: context.seed, hopeless: None };

@@ -5,6 +5,7 @@ use crate::device_choice::ProfileFlags;
 use crate::failure::{Exit, Failure};
 use crate::matrix_source::MatrixSource;
 use crate::printer::{BOLD, Printer};
+use crate::reordering::OrderFlags;
 use crate::table::Table;
 use crate::text::{counted, grouped, percent, shape};
 use sparsight::answer::{FormatSize, InfoAnswer};
@@ -17,6 +18,8 @@ pub(crate) struct Info {
     path: String,
     #[command(flatten)]
     profile: ProfileFlags,
+    #[command(flatten)]
+    order: OrderFlags,
 }
 
 impl Info {
@@ -25,8 +28,8 @@ impl Info {
         let source = MatrixSource::named(&self.path)?;
         let device = self.profile.facts(context)?;
         let features = match dtype {
-            Dtype::F32 => Features::of(&source.load::<f32>(context)?),
-            Dtype::F64 => Features::of(&source.load::<f64>(context)?),
+            Dtype::F32 => Features::of(&self.order.apply(source.load::<f32>(context)?, context)?),
+            Dtype::F64 => Features::of(&self.order.apply(source.load::<f64>(context)?, context)?),
         };
         let limits = Limits::with_memory(device.memory_bytes);
         let answer = InfoAnswer::of(source.title(), features, dtype, &limits);

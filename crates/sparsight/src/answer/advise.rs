@@ -1,6 +1,8 @@
 //! `advise`: every candidate, predicted and ranked.
 
-use super::{Answer, DeviceSummary, MatrixSummary, MeasuredOutcome, NamedCandidate, PredictedInterval};
+use super::{
+    Answer, DeviceSummary, MatrixSummary, MeasuredOutcome, NamedCandidate, PredictedInterval, ReorderedAnswer,
+};
 use crate::records::Outcome;
 use crate::{Advice, Advised, ModelName, Objective, Profile, Why};
 use serde::Serialize;
@@ -25,6 +27,9 @@ pub struct AdviseAnswer {
     pub placement: PlacementRule,
     /// What stood for the row lengths.
     pub row_length: RowLengthRule,
+    /// What numbering rows and columns anew brings, of which matrix the rest then speaks; absent if not asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reordered: Option<ReorderedAnswer>,
     /// Best first, then those that are not ranked.
     pub candidates: Vec<AdvisedCandidate>,
 }
@@ -49,7 +54,15 @@ impl AdviseAnswer {
         });
         let refused = advice.refused.iter().map(|r| AdvisedCandidate::refused(r.candidate, &r.why));
         let candidates = ranked.chain(refused).collect();
-        Self { matrix, device: profile.into(), dtype, products, placement, row_length, candidates }
+        let device = profile.into();
+        Self { matrix, device, dtype, products, placement, row_length, reordered: None, candidates }
+    }
+
+    /// Of a reordered matrix.
+    #[must_use]
+    pub fn with_reordered(mut self, reordered: Option<ReorderedAnswer>) -> Self {
+        self.reordered = reordered;
+        self
     }
 
     /// With what was measured of candidates beside what is predicted of them.

@@ -57,6 +57,7 @@ mod plan;
 mod predict;
 mod prediction;
 mod profile;
+mod reordered;
 mod repair;
 mod transfer;
 
@@ -82,6 +83,7 @@ pub use plan::{MeasuredPlan, PlanAnswer, PlannedMatrix, PlannedPart, PlannedStra
 pub use predict::{PredictAnswer, PredictedCandidate, PredictedTerm};
 pub use prediction::{Extrapolated, PredictedInterval};
 pub use profile::ProfileAnswer;
+pub use reordered::{BestAsItIs, ReorderedAnswer};
 pub use repair::RepairAnswer;
 pub use transfer::{TransferAnswer, TransferOutcome, TransferredCandidate};
 

@@ -8,6 +8,7 @@ use crate::context::Context;
 use crate::device_choice::{OpenDevice, ProfileFlags};
 use crate::failure::{Exit, Failure};
 use crate::matrix_source::MatrixSource;
+use crate::reordering::OrderFlags;
 use crate::text::counted;
 use measured::{Measured, measure, records};
 use print::print;
@@ -35,6 +36,8 @@ pub(crate) struct Plan {
     profile: ProfileFlags,
     #[command(flatten)]
     model: ModelFlags,
+    #[command(flatten)]
+    order: OrderFlags,
     /// How the parts are run: sequential (one launch after another), fused (parts share one launch and so a block size; not
     /// with coo and hyb) or both
     #[arg(long, value_name = "HOW", default_value = "both")]
@@ -59,7 +62,7 @@ pub(crate) struct Plan {
     /// Add the cuts that were run to cuts.jsonl of the profile, which has to be a folder: from 40 cuts of one model and
     /// execution on, `fit` learns what cutting costs. Cuts that it holds are not run again, so that a run that was stopped
     /// goes on; after `fit` other cuts may be the best, and the same command adds these
-    #[arg(long, requires_all = ["run", "cut", "profile"], conflicts_with_all = ["placement", "row_length"])]
+    #[arg(long, requires_all = ["run", "cut", "profile"], conflicts_with_all = ["placement", "row_length", "reorder"])]
     record: bool,
 }
 
@@ -123,7 +126,7 @@ impl Plan {
         for (done, source) in (0..).zip(&sources) {
             bar.at(done, source.title());
             ended = context.interrupt.check().and_then(|()| {
-                let matrix = match source.load::<T>(context) {
+                let matrix = match source.load::<T>(context).and_then(|a| self.order.apply(a, context)) {
                     Err(Failure::Reported { message, .. }) if sources.len() > 1 => {
                         context.printer.warning(format_args!("skipped: {message}"));
                         unreadable += 1;

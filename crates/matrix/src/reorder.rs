@@ -1,0 +1,355 @@
+//! Reordering: rows and columns of a square matrix numbered anew, so that neighbouring rows read neighbouring entries of x.
+//!
+//! Sources: Cuthill and `McKee`, ACM 1969 (levels, neighbours by degree); George, 1971 (reversed); George and Liu, ACM TOMS 5,
+//! 1979 (where to begin).
+
+use crate::{Bytes, Csr, Scalar};
+use bytemuck::{Zeroable, allocation::try_zeroed_vec};
+use rayon::prelude::*;
+use std::ops::Range;
+use thiserror::Error;
+
+/// Rows that one task permutes: some microseconds of work at a few entries a row. Chosen.
+const ROWS_PER_TASK: usize = 1024;
+
+/// Times a better place to begin is looked for in a component; George and Liu find one after two or three. Chosen.
+const MOST_STARTS: usize = 8;
+
+/// Why a matrix cannot be reordered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum ReorderError {
+    /// Rows and columns are not the same unknowns.
+    #[error("{nrows} x {ncols}: rows and columns can be numbered alike in a square matrix alone")]
+    NotSquare {
+        /// Rows.
+        nrows: usize,
+        /// Columns.
+        ncols: usize,
+    },
+    /// The system refused the memory.
+    #[error("reordering needs {need} of memory, which the system did not give")]
+    OutOfMemory {
+        /// What was asked for at once.
+        need: Bytes,
+    },
+}
+
+/// An order of the rows and columns of a square matrix.
+///
+/// # Invariants
+/// Held by construction: every number below its length comes once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Permutation {
+    old_of_new: Vec<u32>,
+}
+
+impl Permutation {
+    /// Reverse Cuthill-McKee: a small bandwidth of the pattern of A + A^T, component by component. The same order whatever
+    /// the threads. O(nnz log(longest row)), one thread; holds the pattern of A + A^T, up to 8 bytes a non-zero.
+    ///
+    /// ```
+    /// use sparsight_matrix::{Features, Permutation, gallery::Recipe};
+    /// let strewn = "gallery:stencil2d,n=30,shuffle=1".parse::<Recipe>()?.generate::<f64>()?;
+    /// let order = Permutation::reverse_cuthill_mckee(&strewn)?;
+    /// let ordered = order.of_matrix(&strewn);
+    /// assert!(Features::of(&ordered).bandwidth < 40 && Features::of(&strewn).bandwidth > 800);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`ReorderError::NotSquare`], [`ReorderError::OutOfMemory`].
+    pub fn reverse_cuthill_mckee<T: Scalar>(a: &Csr<T>) -> Result<Self, ReorderError> {
+        let (nrows, ncols) = (a.nrows(), a.ncols());
+        if nrows != ncols {
+            return Err(ReorderError::NotSquare { nrows, ncols });
+        }
+        let graph = Graph::of(a)?;
+        let mut walk = Walk { seen: zeroed(nrows)?, round: 0, order: room(nrows)?, next: Vec::new() };
+        // Components in the order of their nodes of least degree.
+        let mut nodes: Vec<u32> = room(nrows)?;
+        nodes.extend(0..nrows as u32);
+        nodes.sort_by_key(|&node| graph.degree(node));
+        let mut is_placed = zeroed::<u8>(nrows)?;
+        let mut old_of_new: Vec<u32> = room(nrows)?;
+        for node in nodes {
+            if is_placed[node as usize] == 0 {
+                let start = graph.peripheral(node, &mut walk);
+                walk.from(&graph, start);
+                walk.order.iter().for_each(|&node| is_placed[node as usize] = 1);
+                old_of_new.extend_from_slice(&walk.order);
+            }
+        }
+        old_of_new.reverse();
+        Ok(Self { old_of_new })
+    }
+
+    /// The row, counted in the old order, of each row in the new one.
+    pub fn old_of_new(&self) -> &[u32] {
+        &self.old_of_new
+    }
+
+    /// The row, counted in the new order, of each row in the old one. O(rows).
+    pub fn new_of_old(&self) -> Vec<u32> {
+        let mut new_of_old = vec![0; self.old_of_new.len()];
+        self.old_of_new.iter().zip(0..).for_each(|(&old, new)| new_of_old[old as usize] = new);
+        new_of_old
+    }
+
+    /// The matrix with rows and columns in the new order, P A P^T. O(nnz log(longest row)), in parallel.
+    ///
+    /// # Panics
+    /// If the matrix has not as many rows and columns as were ordered.
+    #[must_use]
+    pub fn of_matrix<T: Scalar>(&self, a: &Csr<T>) -> Csr<T> {
+        let n = self.old_of_new.len();
+        assert!(a.nrows() == n && a.ncols() == n, "an order of {n} rows and columns");
+        let new_of_old = self.new_of_old();
+        let mut row_ptr = Vec::with_capacity(n + 1);
+        row_ptr.push(0_u64);
+        for &old in &self.old_of_new {
+            row_ptr.push(row_ptr[row_ptr.len() - 1] + a.row(old as usize).0.len() as u64);
+        }
+        let (mut col_idx, mut values) = (vec![0_u32; a.nnz()], vec![T::default(); a.nnz()]);
+        let mut tasks: Vec<(Range<usize>, &mut [u32], &mut [T])> = Vec::new();
+        let (mut cols, mut vals) = (&mut col_idx[..], &mut values[..]);
+        for first in (0..n).step_by(ROWS_PER_TASK) {
+            let rows = first..(first + ROWS_PER_TASK).min(n);
+            let entries = (row_ptr[rows.end] - row_ptr[rows.start]) as usize;
+            let (own_cols, rest_cols) = cols.split_at_mut(entries);
+            let (own_vals, rest_vals) = vals.split_at_mut(entries);
+            tasks.push((rows, own_cols, own_vals));
+            (cols, vals) = (rest_cols, rest_vals);
+        }
+        tasks.into_par_iter().for_each_init(Vec::new, |row, (rows, cols, vals)| {
+            let mut at = 0;
+            for &old in &self.old_of_new[rows] {
+                let (old_cols, old_vals) = a.row(old as usize);
+                row.clear();
+                row.extend(
+                    old_cols.iter().zip(old_vals).map(|(&col, &value)| (new_of_old[col as usize], value)),
+                );
+                row.sort_unstable_by_key(|&(col, _)| col);
+                for &(col, value) in &*row {
+                    (cols[at], vals[at]) = (col, value);
+                    at += 1;
+                }
+            }
+        });
+        Csr::try_new(n, n, row_ptr, col_idx, values).expect("rows keep their entries, columns are sorted")
+    }
+
+    /// A vector in the new order.
+    ///
+    /// # Panics
+    /// If it is not as long as rows were ordered.
+    pub fn of_vector<T: Copy>(&self, old: &[T]) -> Vec<T> {
+        assert_eq!(old.len(), self.old_of_new.len(), "a vector of as many entries as rows");
+        self.old_of_new.iter().map(|&at| old[at as usize]).collect()
+    }
+}
+
+/// The pattern of A + A^T without its diagonal.
+struct Graph {
+    ptr: Vec<u64>,
+    neighbours: Vec<u32>,
+}
+
+impl Graph {
+    fn of<T: Scalar>(a: &Csr<T>) -> Result<Self, ReorderError> {
+        let n = a.nrows();
+        // Who is named in which rows: A^T, whose rows come out sorted.
+        let mut starts: Vec<u64> = zeroed(n + 1)?;
+        a.col_idx().iter().for_each(|&col| starts[col as usize + 1] += 1);
+        (0..n).for_each(|row| starts[row + 1] += starts[row]);
+        let mut above: Vec<u32> = zeroed(a.nnz())?;
+        let mut ends = room(n)?;
+        ends.extend_from_slice(&starts[..n]);
+        for row in 0..n {
+            for &col in a.row(row).0 {
+                let end: &mut u64 = &mut ends[col as usize];
+                above[*end as usize] = row as u32;
+                *end += 1;
+            }
+        }
+        let transposed = |row: usize| &above[starts[row] as usize..starts[row + 1] as usize];
+        let of_row =
+            |row: usize| Union(a.row(row).0, transposed(row)).filter(move |&col| col as usize != row);
+        let mut ptr: Vec<u64> = zeroed(n + 1)?;
+        ptr[1..].par_iter_mut().enumerate().for_each(|(row, degree)| *degree = of_row(row).count() as u64);
+        (0..n).for_each(|row| ptr[row + 1] += ptr[row]);
+        let mut neighbours = room(ptr[n] as usize)?;
+        (0..n).for_each(|row| neighbours.extend(of_row(row)));
+        Ok(Self { ptr, neighbours })
+    }
+
+    fn of_node(&self, node: u32) -> &[u32] {
+        &self.neighbours[self.ptr[node as usize] as usize..self.ptr[node as usize + 1] as usize]
+    }
+
+    fn degree(&self, node: u32) -> u64 {
+        self.ptr[node as usize + 1] - self.ptr[node as usize]
+    }
+
+    /// A node from which many levels are seen, in the component of `node`.
+    fn peripheral(&self, node: u32, walk: &mut Walk) -> u32 {
+        let (mut start, mut most) = (node, 0);
+        for _ in 0..MOST_STARTS {
+            let (levels, last) = walk.from(self, start);
+            if levels <= most {
+                break;
+            }
+            let farthest = walk.order[last..].iter().copied().min_by_key(|&node| self.degree(node));
+            (start, most) = (farthest.unwrap_or(start), levels);
+        }
+        start
+    }
+}
+
+/// Numbers of two sorted lists, each once.
+struct Union<'a>(&'a [u32], &'a [u32]);
+
+impl Iterator for Union<'_> {
+    type Item = u32;
+
+    fn next(&mut self) -> Option<u32> {
+        let least = match (self.0.first(), self.1.first()) {
+            (Some(&a), Some(&b)) => a.min(b),
+            (Some(&one), None) | (None, Some(&one)) => one,
+            (None, None) => return None,
+        };
+        for list in [&mut self.0, &mut self.1] {
+            *list = &list[usize::from(list.first() == Some(&least))..];
+        }
+        Some(least)
+    }
+}
+
+/// Walks through a component level by level.
+struct Walk {
+    /// The round in which each node was last seen.
+    seen: Vec<u32>,
+    round: u32,
+    /// Nodes of this round's component, in the order of Cuthill and `McKee`.
+    order: Vec<u32>,
+    next: Vec<u32>,
+}
+
+impl Walk {
+    /// Fills `order`. Gives the number of levels and the place of the first node of the last one.
+    fn from(&mut self, graph: &Graph, start: u32) -> (usize, usize) {
+        if self.round == u32::MAX {
+            self.seen.fill(0);
+            self.round = 0;
+        }
+        self.round += 1;
+        self.order.clear();
+        self.order.push(start);
+        self.seen[start as usize] = self.round;
+        let (mut levels, mut level, mut last) = (0, 0..1, 0);
+        while !level.is_empty() {
+            levels += 1;
+            for at in level.clone() {
+                self.next.clear();
+                for &node in graph.of_node(self.order[at]) {
+                    if self.seen[node as usize] != self.round {
+                        self.seen[node as usize] = self.round;
+                        self.next.push(node);
+                    }
+                }
+                self.next.sort_by_key(|&node| graph.degree(node));
+                self.order.extend_from_slice(&self.next);
+            }
+            last = level.start;
+            level = level.end..self.order.len();
+        }
+        (levels, last)
+    }
+}
+
+fn zeroed<E: Zeroable>(n: usize) -> Result<Vec<E>, ReorderError> {
+    try_zeroed_vec(n).map_err(|()| refused::<E>(n))
+}
+
+fn room<E>(n: usize) -> Result<Vec<E>, ReorderError> {
+    let mut room = Vec::new();
+    room.try_reserve_exact(n).map_err(|_| refused::<E>(n))?;
+    Ok(room)
+}
+
+fn refused<E>(n: usize) -> ReorderError {
+    ReorderError::OutOfMemory { need: Bytes((n as u64).saturating_mul(size_of::<E>() as u64)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gallery::Recipe;
+    use crate::{Features, reference};
+
+    fn generated(recipe: &str) -> Csr<f64> {
+        recipe.parse::<Recipe>().unwrap().generate().unwrap()
+    }
+
+    fn is_permutation(order: &Permutation) -> bool {
+        let mut all = order.old_of_new().to_vec();
+        all.sort_unstable();
+        all.into_iter().eq(0..order.old_of_new().len() as u32)
+    }
+
+    #[test]
+    fn a_shuffled_chain_becomes_a_chain() {
+        // 0 - 3 - 1 - 4 - 2
+        let cols = vec![3, 3, 4, 4, 0, 1, 1, 2];
+        let a = Csr::try_new(5, 5, vec![0, 1, 3, 4, 6, 8], cols, vec![1.0; 8]).unwrap();
+        let order = Permutation::reverse_cuthill_mckee(&a).unwrap();
+        assert_eq!(Features::of(&order.of_matrix(&a)).bandwidth, 1);
+    }
+
+    #[test]
+    fn products_in_the_new_order_are_those_of_the_old_one() {
+        for recipe in ["circuit,n=3000", "web,n=2000", "rmat,scale=10", "fem,n=6,shuffle=1", "arrow,n=500"] {
+            let a = generated(recipe);
+            let order = Permutation::reverse_cuthill_mckee(&a).unwrap();
+            assert!(is_permutation(&order), "{recipe}");
+            let x: Vec<f64> = (0..a.ncols() as u64).map(|i| (crate::mix(i) % 1000) as f64 - 500.0).collect();
+            let (old, new) = (reference(&a, &x), reference(&order.of_matrix(&a), &order.of_vector(&x)));
+            for (&at, new) in order.old_of_new().iter().zip(&new.y) {
+                let old = old.y[at as usize];
+                assert!((old - new).abs() <= 1e-9 * (1.0 + old.abs()), "{recipe}: {old} {new}");
+            }
+            let back = order.new_of_old();
+            assert!(order.old_of_new().iter().zip(0..).all(|(&old, new)| back[old as usize] == new));
+        }
+    }
+
+    #[test]
+    fn a_shuffled_mesh_gets_nearly_its_own_bandwidth_back() {
+        let (ordered, shuffled) = (generated("stencil3d,n=12"), generated("stencil3d,n=12,shuffle=1"));
+        let order = Permutation::reverse_cuthill_mckee(&shuffled).unwrap();
+        let bandwidth = |a: &Csr<f64>| Features::of(a).bandwidth;
+        assert!(bandwidth(&shuffled) > 1_500);
+        assert!(bandwidth(&order.of_matrix(&shuffled)) <= 2 * bandwidth(&ordered));
+    }
+
+    #[test]
+    fn components_rows_without_entries_and_one_sided_patterns_are_ordered_too() {
+        let a = Csr::try_new(6, 6, vec![0, 1, 1, 1, 2, 2, 2], vec![5, 3], vec![1.0, 2.0]).unwrap();
+        let order = Permutation::reverse_cuthill_mckee(&a).unwrap();
+        assert!(is_permutation(&order));
+        assert_eq!(
+            Features::of(&order.of_matrix(&a)).bandwidth,
+            1,
+            "0 and 5 are neighbours though 5 does not name 0"
+        );
+        let none = Csr::<f32>::try_new(0, 0, vec![0], vec![], vec![]).unwrap();
+        assert_eq!(Permutation::reverse_cuthill_mckee(&none).unwrap().old_of_new(), []);
+    }
+
+    #[test]
+    fn a_matrix_that_is_not_square_is_refused() {
+        let a = Csr::<f32>::try_new(1, 2, vec![0, 1], vec![1], vec![1.0]).unwrap();
+        let refused = Permutation::reverse_cuthill_mckee(&a).unwrap_err();
+        assert_eq!(refused, ReorderError::NotSquare { nrows: 1, ncols: 2 });
+    }
+}
