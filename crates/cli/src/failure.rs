@@ -2,7 +2,6 @@
 
 use sparsight::Error;
 use sparsight::device::DeviceError;
-use sparsight::matrix::ReorderError;
 use sparsight::matrix::gallery::GalleryError;
 use sparsight::matrix::io::ReadError;
 use std::io::ErrorKind;
@@ -101,12 +100,6 @@ impl From<ReadError> for Failure {
     fn from(error: ReadError) -> Self {
         let hint = error.hint().map(Into::into);
         Self::Reported { exit: Exit::Input, message: error.to_string(), hint }
-    }
-}
-
-impl From<ReorderError> for Failure {
-    fn from(error: ReorderError) -> Self {
-        Self::input(error.to_string())
     }
 }
 

@@ -1,9 +1,11 @@
-//! Where a matrix comes from: a file, or `gallery:NAME[,key=value...]`. Several, or a folder, are a batch.
+//! Where a matrix comes from: a file, `gallery:NAME[,key=value...]`, or either with `derived:STEPS:` before it. Several, or a
+//! folder, are a batch.
 
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::text::{counted, grouped, shown};
-use sparsight::matrix::gallery::{self, Recipe};
+use sparsight::matrix::derived::{self, Derivation};
+use sparsight::matrix::gallery::{self, Recipe, Size};
 use sparsight::matrix::io::{self, PatternValues, ReadOptions};
 use sparsight::matrix::{Csr, Scalar};
 use std::collections::HashSet;
@@ -16,6 +18,9 @@ const ENDINGS: [&str; 5] = [".tar.gz", ".mtx.gz", ".tgz", ".mtx", ".npz"];
 /// Of a file: between 3 of a compressed pattern and 20 of text. Chosen.
 const BYTES_PER_NON_ZERO: u64 = 8;
 
+/// Non-zeros of a row, where nothing is known of it. Chosen.
+const ROW: u128 = 10;
+
 /// A matrix to come.
 #[derive(Debug, Clone)]
 pub(crate) enum MatrixSource {
@@ -23,6 +28,8 @@ pub(crate) enum MatrixSource {
     File(PathBuf),
     /// A recipe of the gallery, and how it was written.
     Gallery { recipe: Recipe, written: String },
+    /// Made from another.
+    Derived { steps: Derivation, from: Box<MatrixSource> },
 }
 
 impl MatrixSource {
@@ -30,6 +37,9 @@ impl MatrixSource {
     pub(crate) fn named(text: &str) -> Result<Self, Failure> {
         if text.starts_with(gallery::PREFIX) {
             return Ok(Self::Gallery { recipe: text.parse()?, written: text.to_owned() });
+        }
+        if let Some((steps, from)) = derivation(text)? {
+            return Ok(Self::Derived { steps, from: Box::new(Self::named(from)?) });
         }
         Ok(Self::File(text.into()))
     }
@@ -42,6 +52,11 @@ impl MatrixSource {
     pub(crate) fn batch(paths: &[String]) -> Result<Vec<Self>, Failure> {
         let mut walk = Walk { seen: HashSet::new(), found: Vec::new(), met_any: false };
         for path in paths {
+            if let Some((steps, from)) = derivation(path)? {
+                let derive = |from| Self::Derived { steps: steps.clone(), from: Box::new(from) };
+                walk.found.extend(Self::batch(&[from.to_owned()])?.into_iter().map(derive));
+                continue;
+            }
             match Self::named(path)? {
                 Self::File(folder) if folder.is_dir() => {
                     walk.met_any = false;
@@ -52,7 +67,7 @@ impl MatrixSource {
                     }
                 }
                 Self::File(file) => walk.add(file),
-                recipe @ Self::Gallery { .. } => walk.found.push(recipe),
+                made @ (Self::Gallery { .. } | Self::Derived { .. }) => walk.found.push(made),
             }
         }
         Ok(walk.found)
@@ -63,13 +78,16 @@ impl MatrixSource {
         match self {
             Self::File(path) => shown(&path.file_name().unwrap_or(path.as_os_str()).to_string_lossy()),
             Self::Gallery { written, .. } => written.clone(),
+            Self::Derived { steps, from } => format!("{}+{steps}", from.title()),
         }
     }
 
-    /// As it is recorded: folder and stem, `a/AAT_sp98ar`, or the recipe with all its parameters.
+    /// As it is recorded: folder and stem, `a/AAT_sp98ar`, or the recipe with all its parameters; what was derived from it
+    /// `a/AAT_sp98ar+unknowns=3`.
     pub(crate) fn record_name(&self) -> String {
         let path = match self {
             Self::Gallery { recipe, .. } => return recipe.to_string(),
+            Self::Derived { steps, from } => return format!("{}+{steps}", from.record_name()),
             Self::File(path) => path,
         };
         let file = self.title();
@@ -83,6 +101,11 @@ impl MatrixSource {
     pub(crate) fn expected_nnz(&self) -> u64 {
         match self {
             Self::Gallery { recipe, .. } => u64::try_from(recipe.size().nnz).unwrap_or(u64::MAX),
+            Self::Derived { steps, from } => {
+                let nnz = u128::from(from.expected_nnz());
+                let rows = nnz / ROW;
+                u64::try_from(steps.size(Size { nrows: rows, ncols: rows, nnz }).nnz).unwrap_or(u64::MAX)
+            }
             Self::File(path) => path.metadata().map_or(0, |file| file.len() / BYTES_PER_NON_ZERO),
         }
     }
@@ -96,6 +119,11 @@ impl MatrixSource {
             Self::Gallery { recipe, .. } => {
                 context.printer.detail(format_args!("generating {recipe}"));
                 recipe.generate::<T>().map_err(Failure::from)
+            }
+            Self::Derived { steps, from } => {
+                let a = from.load::<T>(context)?;
+                context.printer.detail(format_args!("deriving {steps}"));
+                steps.apply(&a).map_err(|error| Failure::input(format!("{}: {error}", self.title())))
             }
             Self::File(path) if path.is_dir() => {
                 let text = format!("{}: is a folder; this command takes one matrix", path.display());
@@ -130,6 +158,18 @@ impl MatrixSource {
 
 const FILES: &str = "a matrix is a file .mtx, .mtx.gz, .npz or .tar.gz, or gallery:NAME; `sparsight gallery` \
                      lists the names";
+
+/// The steps and what they start from, if `text` is `derived:STEPS:SOURCE`.
+fn derivation(text: &str) -> Result<Option<(Derivation, &str)>, Failure> {
+    let Some(rest) = text.strip_prefix(derived::PREFIX) else { return Ok(None) };
+    let (steps, from) = rest.split_once(':').ok_or_else(|| {
+        Failure::input(format!("{text}: what the matrix is derived from is missing")).hinted(DERIVED)
+    })?;
+    let steps = steps.parse().map_err(|e: derived::DeriveError| Failure::input(format!("{text}: {e}")))?;
+    Ok(Some((steps, from)))
+}
+
+const DERIVED: &str = "written as derived:unknowns=3,layers=16:SOURCE";
 
 /// A walk through files and folders.
 struct Walk {
@@ -187,6 +227,13 @@ mod tests {
         assert_eq!(name("HB/bcsstk01.tar.gz"), "HB/bcsstk01");
         assert_eq!(name("cant.mtx"), "cant");
         assert_eq!(name("x/odd.name"), "x/odd.name");
+        let named = |text: &str| MatrixSource::named(text).unwrap();
+        let layered = named("derived:layers=4,rcm:/data/a/cube.npz");
+        assert_eq!(
+            (layered.record_name(), layered.title()),
+            ("a/cube+layers=4,rcm".to_owned(), "cube.npz+layers=4,rcm".to_owned())
+        );
+        assert_eq!(named("derived:unknowns=3:gallery:dense,rows=10,cols=10").expected_nnz(), 900);
     }
 
     #[test]
@@ -218,6 +265,14 @@ mod tests {
         let batch = MatrixSource::batch(&[file.clone(), below.clone(), folder, below, file]).unwrap();
         assert_eq!(batch.len(), 4, "{batch:?}");
         assert_eq!(MatrixSource::batch(&["gone.mtx".to_owned()]).unwrap().len(), 1);
+        let derived = format!("derived:unknowns=2:{}", dir.path().display());
+        let titles: Vec<String> =
+            MatrixSource::batch(&[derived]).unwrap().iter().map(MatrixSource::title).collect();
+        assert_eq!(titles[0], "a.npz+unknowns=2", "of every matrix of a folder");
+        assert_eq!(titles.len(), 4);
+        for wrong in ["derived:a.mtx", "derived:cubed:a.mtx"] {
+            assert!(MatrixSource::batch(&[wrong.to_owned()]).is_err(), "{wrong}");
+        }
         let empty = tempfile::tempdir().unwrap();
         assert!(MatrixSource::batch(&[empty.path().display().to_string()]).is_err());
     }

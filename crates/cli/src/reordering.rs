@@ -1,9 +1,10 @@
 //! `--reorder`: a matrix with its rows and columns numbered anew. Never done unasked.
 
-use crate::context::Context;
 use crate::failure::Failure;
+use crate::matrix_source::MatrixSource;
 use clap::ValueEnum;
-use sparsight::matrix::{Csr, Permutation, Scalar, Seconds};
+use sparsight::matrix::derived::Derivation;
+use sparsight::matrix::{Csr, Scalar, Seconds};
 use std::time::Instant;
 
 /// How rows and columns are numbered.
@@ -14,48 +15,54 @@ pub(crate) enum Order {
 }
 
 impl Order {
-    /// As `--json` names it.
+    /// The step of a derivation, and as `--json` names it.
     pub(crate) fn id(self) -> &'static str {
         match self {
             Self::Rcm => "rcm",
         }
     }
+
+    /// As people call it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Rcm => "reverse Cuthill-McKee",
+        }
+    }
+
+    /// The matrix in this order, and what that took.
+    ///
+    /// # Errors
+    /// If it is not square, or memory is refused.
+    pub(crate) fn apply<T: Scalar>(self, matrix: &Csr<T>, title: &str) -> Result<(Csr<T>, Seconds), Failure> {
+        let start = Instant::now();
+        let reordered = self.steps().apply(matrix).map_err(|e| Failure::input(format!("{title}: {e}")))?;
+        Ok((reordered, Seconds(start.elapsed().as_secs_f64())))
+    }
+
+    fn steps(self) -> Derivation {
+        self.id().parse().expect("an order is a step")
+    }
 }
 
-/// `--reorder`, for commands that take a matrix as it then is.
+/// `--reorder`, for commands that look at the matrix as it then is.
 #[derive(Debug, Clone, Copy, clap::Args)]
 pub(crate) struct OrderFlags {
-    /// Number rows and columns anew first, with x and y in the new order
+    /// Number rows and columns anew first: the matrix is then called NAME+ORDER
     #[arg(long, value_name = "ORDER")]
     pub(crate) reorder: Option<Order>,
 }
 
 impl OrderFlags {
+    /// The matrices in the order asked for.
+    pub(crate) fn of_all(self, sources: Vec<MatrixSource>) -> Vec<MatrixSource> {
+        sources.into_iter().map(|source| self.of(source)).collect()
+    }
+
     /// The matrix in the order asked for.
-    ///
-    /// # Errors
-    /// If it is not square, or memory is refused.
-    pub(crate) fn apply<T: Scalar>(self, matrix: Csr<T>, context: &Context) -> Result<Csr<T>, Failure> {
+    pub(crate) fn of(self, source: MatrixSource) -> MatrixSource {
         match self.reorder {
-            None => Ok(matrix),
-            Some(order) => {
-                let (reordered, took) = reorder(&matrix, order)?;
-                context.printer.detail(format_args!("reordering took {took}"));
-                Ok(reordered)
-            }
+            None => source,
+            Some(order) => MatrixSource::Derived { steps: order.steps(), from: Box::new(source) },
         }
     }
-}
-
-/// The matrix in another order, and what that took.
-///
-/// # Errors
-/// As [`OrderFlags::apply`].
-pub(crate) fn reorder<T: Scalar>(matrix: &Csr<T>, order: Order) -> Result<(Csr<T>, Seconds), Failure> {
-    let start = Instant::now();
-    let order = match order {
-        Order::Rcm => Permutation::reverse_cuthill_mckee(matrix)?,
-    };
-    let reordered = order.of_matrix(matrix);
-    Ok((reordered, Seconds(start.elapsed().as_secs_f64())))
 }

@@ -27,27 +27,49 @@ fn advice_for_a_reordered_matrix_says_what_the_order_brings() {
 }
 
 #[test]
-fn other_commands_look_at_the_reordered_matrix() {
+fn with_products_to_come_all_of_them_decide() {
     let dir = made_up_profile();
-    let bandwidth = |more: &[&str]| {
-        let answer = json(dir.path(), &[&["info", SHUFFLED, "--profile", "made-up"], more].concat());
-        answer["features"]["bandwidth"].as_u64().unwrap()
+    let products = |count: &str| {
+        let flags = ["--profile", "made-up", "--reorder", "rcm", "--iterations", count];
+        let answer = json(dir.path(), &[&["advise", SHUFFLED], &flags[..]].concat());
+        let seconds = |place: usize| answer["reordered"]["in_all_s"][place].as_f64().unwrap();
+        let text = run(dir.path(), &[&["advise", SHUFFLED], &flags[..]].concat());
+        assert_eq!(text.contains(": leave it"), seconds(1) >= seconds(0), "{text}");
+        seconds(1) < seconds(0)
     };
-    assert!(bandwidth(&[]) > 5 * bandwidth(&["--reorder", "rcm"]));
+    assert!(!products("1"), "one product never pays for an order");
+}
+
+#[test]
+fn other_commands_look_at_the_reordered_matrix_and_call_it_so() {
+    let dir = made_up_profile();
+    let of = |more: &[&str]| json(dir.path(), &[&["info", SHUFFLED, "--profile", "made-up"], more].concat());
+    let (as_it_is, reordered) = (of(&[]), of(&["--reorder", "rcm"]));
+    let bandwidth = |answer: &serde_json::Value| answer["features"]["bandwidth"].as_u64().unwrap();
+    assert!(bandwidth(&as_it_is) > 5 * bandwidth(&reordered));
+    let name = format!("{SHUFFLED}+rcm");
+    assert_eq!(reordered["matrix"]["name"], *name);
     let few = ["--device", "cpu", "--quick", "--kernel", "csr-scalar", "--block", "64", "--reorder", "rcm"];
     let benched = json(dir.path(), &[&["bench", SHUFFLED], &few[..]].concat());
+    assert_eq!(benched["matrices"][0]["matrix"]["name"], *name);
     assert!(benched["matrices"][0]["candidates"][0]["measured_s"].as_f64().unwrap() > 0.0);
-    let plan =
-        json(dir.path(), &["plan", SHUFFLED, "--profile", "made-up", "--model", "strip", "--reorder", "rcm"]);
-    assert_eq!(plan["matrices"].as_array().unwrap().len(), 1);
+    let few = ["--profile", "made-up", "--model", "strip", "--reorder", "rcm"];
+    let plan = json(dir.path(), &[&["plan", SHUFFLED], &few[..]].concat());
+    assert_eq!(plan["matrices"][0]["matrix"]["name"], *name);
 }
 
 #[test]
 fn a_matrix_that_is_not_square_is_refused_as_bad_input() {
     let dir = made_up_profile();
-    let said = run(dir.path(), &["advise", "gallery:tall", "--profile", "made-up", "--reorder", "rcm"]);
-    assert!(
-        said.contains("500000 x 300: rows and columns can be numbered alike in a square matrix alone"),
-        "{said}"
-    );
+    for command in ["advise", "info"] {
+        let said = run(dir.path(), &[command, "gallery:tall", "--profile", "made-up", "--reorder", "rcm"]);
+        assert!(
+            said.contains("gallery:tall") && said.contains("the matrix is 500000 x 300: only a square one"),
+            "{said}"
+        );
+        assert!(
+            said.contains("exit code: 2") || said.contains("exit: 2") || said.contains("code: 2"),
+            "{said}"
+        );
+    }
 }

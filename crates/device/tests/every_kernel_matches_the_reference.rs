@@ -56,7 +56,7 @@ fn the_gpu_matches_the_reference_on_real_matrices() {
 
 #[test]
 fn the_gpu_matches_the_reference_where_it_converts_by_itself() {
-    // Full rows, so that every format can hold it, as the CPU knows, too.
+    // Full rows, so that every format can hold it; checked on the CPU, so also without a GPU.
     let a = constant(240, 240, Placement::Banded).to_csr::<f64>();
     for format in Format::all() {
         drop(Cpu::new().load(&a, format).unwrap());

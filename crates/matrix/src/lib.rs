@@ -1,11 +1,12 @@
 //! Sparse matrices as data: the storage formats, the files they come from, their structure, and generators.
 //!
 //! This crate knows no device, reads no clock and prints nothing. A matrix enters as a [`Csr`] (read by
-//! [`mod@io`] or made by [`gallery`]), is summarised once as [`Features`], and is converted into [`Coo`],
+//! [`mod@io`], made by [`gallery`] or from another one as [`derived`] says), is summarised once as [`Features`], and is converted into [`Coo`],
 //! [`Ell`], [`Hyb`], [`Jad`], [`Sell`] or [`BroEll`], or given a [`TileTable`] or [`RowBins`], when somebody wants to run
 //! it that way. How large a conversion
 //! would be is known exactly before it is made, and a conversion that makes no sense is a typed [`Infeasible`].
 
+pub mod derived;
 pub mod gallery;
 pub mod io;
 
@@ -21,6 +22,7 @@ mod mix;
 mod padded;
 mod reference;
 mod reorder;
+mod row_fill;
 mod row_lengths;
 mod row_order;
 mod scalar;

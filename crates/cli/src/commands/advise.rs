@@ -6,7 +6,7 @@ use crate::device_choice::ProfileFlags;
 use crate::failure::{Exit, Failure};
 use crate::matrix_source::MatrixSource;
 use crate::printer::BOLD;
-use crate::reordering::{OrderFlags, reorder};
+use crate::reordering::{Order, OrderFlags};
 use crate::table::Table;
 use crate::text::{between, candidate, counted, grouped, heading, of_bandwidth};
 use sparsight::answer::{AdviseAnswer, MatrixSummary, ReorderedAnswer};
@@ -62,34 +62,36 @@ impl Advise {
         let profile = self.profile.resolve(context, T::DTYPE)?;
         let device = if self.verify || self.verify_all { Some(self.profile.open(&profile)?) } else { None };
         let mut matrix = source.load::<T>(context)?;
+        let ordered = self.order.reorder.map(|order| order.apply(&matrix, &source.title())).transpose()?;
         let objective = self.model.objective(self.iterations);
         let advised = |matrix: &Csr<T>| -> Result<(Features, Advice), Failure> {
             let features = Features::of(matrix);
             let advice = Advisor::new(&profile).advise(&features, T::DTYPE, &objective)?;
             Ok((features, advice))
         };
-        let (mut features, mut advice) = advised(&matrix)?;
+        let mut of_matrix = advised(&matrix)?;
         let mut reordered = None;
-        if let Some(order) = self.order.reorder {
-            let took;
-            (matrix, took) = reorder(&matrix, order)?;
-            let after = advised(&matrix)?;
-            let (of_before, of_after) = ((&features, &advice), (&after.0, &after.1));
-            reordered = Some(ReorderedAnswer::of(order.id(), took, of_before, of_after));
-            (features, advice) = after;
+        if let Some((order, (ordered, took))) = self.order.reorder.zip(ordered) {
+            matrix = ordered;
+            let as_it_is = std::mem::replace(&mut of_matrix, advised(&matrix)?);
+            let products = objective.products;
+            reordered = Some(ReorderedAnswer::of(order.id(), took, &as_it_is, &of_matrix, products));
         }
+        let (features, advice) = &of_matrix;
+        let source = self.order.of(source);
         let measured = match device {
-            Some(device) => self.measure(&source, &matrix, &features, &advice, device.of(), context)?,
+            Some(device) => self.measure(&source, &matrix, features, advice, device.of(), context)?,
             None => Measurements::new(),
         };
-        let matrix = MatrixSummary::of(source.title(), &features);
-        let answer = AdviseAnswer::of(matrix, &profile, T::DTYPE, &objective, &advice)
+        let matrix = MatrixSummary::of(source.title(), features);
+        let answer = AdviseAnswer::of(matrix, &profile, T::DTYPE, &objective, advice)
             .with_measured(&measured)
             .with_reordered(reordered)
             .shortened(context.top_in_json());
         context.printer.answer(&answer, || {
-            let what_it_brings = answer.reordered.as_ref().map(what_it_brings);
-            self.print(&source, &features, &profile, &advice, &measured, what_it_brings, context)
+            let brings = self.order.reorder.zip(answer.reordered.as_ref());
+            let brings = brings.map(|(order, reordered)| what_it_brings(order, reordered));
+            self.print(&source, &profile, &of_matrix, &measured, brings, context)
         })?;
         let failed = measured.values().any(|outcome| matches!(outcome, Outcome::Failed { .. }));
         Ok(if failed || advice.ranked.is_empty() { Exit::No } else { Exit::Done })
@@ -119,13 +121,11 @@ impl Advise {
         Ok(measured)
     }
 
-    #[expect(clippy::too_many_arguments, reason = "all that one screen shows")]
     fn print(
         &self,
         source: &MatrixSource,
-        features: &Features,
         profile: &Profile,
-        advice: &Advice,
+        (features, advice): &(Features, Advice),
         measured: &Measurements,
         reordered: Option<String>,
         context: &Context,
@@ -216,23 +216,29 @@ impl Advise {
     }
 }
 
-/// `in the order of reverse Cuthill-McKee, which took 0.2 s: bandwidth 215,000 -> 3,600, 1.3 times as fast as 12 us as it is ...`.
-fn what_it_brings(reordered: &ReorderedAnswer) -> String {
+/// `reordered by reverse Cuthill-McKee in 258 ms: bandwidth 215,929 -> 2,730; 2.11 times as fast as 11.4 us as it is
+/// (sell/c32/s1/b128/f64), pays off after 42,954 products with x and y in the new order`.
+fn what_it_brings(order: Order, reordered: &ReorderedAnswer) -> String {
+    let ReorderedAnswer { reorder_s: took, speedup, pays_off_after, in_all_s, .. } = reordered;
     let [before, after] = reordered.bandwidth.map(grouped);
-    let took = reordered.reorder_s;
-    let order = format!("reordered by reverse Cuthill-McKee in {took}: bandwidth {before} -> {after}");
-    let Some((best, speedup)) = reordered.as_it_is.as_ref().zip(reordered.speedup) else { return order };
+    let order = format!("reordered by {} in {took}: bandwidth {before} -> {after}", order.name());
+    let Some((best, &speedup)) = reordered.as_it_is.as_ref().zip(speedup.as_ref()) else { return order };
     let as_it_is = format!("{} as it is ({})", best.prediction.predicted_s, best.candidate.id);
-    match reordered.pays_off_after {
-        Some(products) if speedup > 1.0 + TIE => {
-            let pays = counted(products, "product");
-            format!(
-                "{order}; {speedup:.2} times as fast as {as_it_is}, pays off after {pays} with x and y in the new order"
-            )
+    let compared = match speedup {
+        _ if speedup > 1.0 + TIE => format!("{speedup:.2} times as fast as {as_it_is}"),
+        _ if speedup < 1.0 - TIE => format!("slower than {as_it_is}"),
+        _ => format!("no more than a tie with {as_it_is}"),
+    };
+    let worth = match (in_all_s, pays_off_after) {
+        (Some([before, after]), _) if after.0 < before.0 => format!("{after} in all in place of {before}"),
+        (Some([before, after]), _) => format!("{after} in all in place of {before}: leave it"),
+        (None, _) if speedup <= 1.0 + TIE => "leave it".to_owned(),
+        (None, Some(products)) => {
+            format!("pays off after {} with x and y in the new order", counted(*products, "product"))
         }
-        _ if speedup < 1.0 - TIE => format!("{order}; slower than {as_it_is}: leave it"),
-        _ => format!("{order}; no more than a tie with {as_it_is}: leave it"),
-    }
+        (None, None) => "after how many products it pays is not known".to_owned(),
+    };
+    format!("{order}; {compared}, {worth}")
 }
 
 fn best_csr(advice: &Advice) -> Option<&Advised> {

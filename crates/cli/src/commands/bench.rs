@@ -58,7 +58,7 @@ impl Bench {
     }
 
     fn run_as<T: Scalar>(&self, context: &Context) -> Result<Exit, Failure> {
-        let sources = MatrixSource::batch(&self.paths)?;
+        let sources = self.order.of_all(MatrixSource::batch(&self.paths)?);
         let mut device = OpenDevice::open(&self.device.clone().unwrap_or_else(DeviceName::best_here))?;
         device.measure_rates();
         context.interrupt.listen();
@@ -92,7 +92,7 @@ impl Bench {
         all: &mut Vec<Benched>,
         context: &Context,
     ) -> Result<(), Failure> {
-        let matrix = self.order.apply(source.load::<T>(context)?, context)?;
+        let matrix = source.load::<T>(context)?;
         let features = Features::of(&matrix);
         let rule = if self.quick { StoppingRule::BRISK } else { StoppingRule::CAREFUL };
         let how = sparsight::Bench { rule, caches: self.caches(), seed: context.seed, hopeless: None };

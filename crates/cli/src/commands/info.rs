@@ -25,11 +25,11 @@ pub(crate) struct Info {
 impl Info {
     pub(crate) fn run(&self, context: &Context) -> Result<Exit, Failure> {
         let dtype = context.dtype();
-        let source = MatrixSource::named(&self.path)?;
+        let source = self.order.of(MatrixSource::named(&self.path)?);
         let device = self.profile.facts(context)?;
         let features = match dtype {
-            Dtype::F32 => Features::of(&self.order.apply(source.load::<f32>(context)?, context)?),
-            Dtype::F64 => Features::of(&self.order.apply(source.load::<f64>(context)?, context)?),
+            Dtype::F32 => Features::of(&source.load::<f32>(context)?),
+            Dtype::F64 => Features::of(&source.load::<f64>(context)?),
         };
         let limits = Limits::with_memory(device.memory_bytes);
         let answer = InfoAnswer::of(source.title(), features, dtype, &limits);

@@ -19,8 +19,7 @@ static const unsigned int PAD = 0xffffffffu;
 
 static const unsigned int SLICE_ROWS = 32 * SIDE;
 
-// Blocks whose columns are asked for before the first of them is looked at. Chosen: as many values and entries of x are then
-// under way as in sell.cu.
+// Blocks whose columns are asked for before the first of them is looked at. Chosen: as many values as in sell.cu.
 static const int GROUP = SIDE > 2 ? 2 : 4;
 
 // Blocks whose values and entries of x are asked for together. Measured on an H200: more of them in f64 take the registers of

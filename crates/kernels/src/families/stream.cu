@@ -1,10 +1,10 @@
 // Loads of kernels that read whole lines of the matrix, each line once a product, and x wherever the columns say.
 //
-// The condition is part of the load: no branch stands between two loads, so that all of a thread's are on their way
-// together. What of the matrix has been used leaves the caches first, which leaves more of them to x.
+// The condition is part of the load: no branch stands between two loads, so that those of a group are on their way
+// together. The matrix is read so that it leaves the caches first, which leaves more of them to x.
 //
-// Measured on an H200, docs/results/h200-streams.md: a tenth to a third of the time where the matrix exceeds the L2. It is
-// nothing for kernels whose threads share lines with others that come later (a few threads a row of CSR).
+// Measured on an H200, docs/results/h200-streams.md: up to a third of the time where the matrix exceeds the L2. Not
+// for kernels whose threads share lines with others that come later (a few threads a row of CSR).
 
 // What is at `at` if it is wanted, else `otherwise`. T has 4 or 8 bytes.
 template <typename T>

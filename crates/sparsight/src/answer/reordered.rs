@@ -20,9 +20,13 @@ pub struct ReorderedAnswer {
     /// Its time over that of the best candidate in the new order.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub speedup: Option<f64>,
-    /// Products after which reordering has paid; absent if never.
+    /// Products after which reordering has paid against every candidate for the matrix as it is, preparations counted; absent
+    /// if never, or if a preparation was not measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pays_off_after: Option<u64>,
+    /// Preparation and all products to come, as it is and reordered, the latter with `reorder_s`; absent if one product counts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub in_all_s: Option<[Seconds; 2]>,
 }
 
 /// The best candidate for the matrix as it is.
@@ -37,35 +41,44 @@ pub struct BestAsItIs {
 }
 
 impl ReorderedAnswer {
-    /// Of a matrix as it is and reordered, which took `reorder_s`, each with its features and the advice for it.
+    /// Of a matrix as it is and reordered, which took `reorder_s`, each with its features and the advice for it; `products` is
+    /// that of the objective of both.
     pub fn of(
         by: &'static str,
         reorder_s: Seconds,
-        (as_it_is, before): (&Features, &Advice),
-        (reordered, after): (&Features, &Advice),
+        (as_it_is, before): &(Features, Advice),
+        (reordered, after): &(Features, Advice),
+        products: Option<u64>,
     ) -> Self {
-        let (before, after) = (before.ranked.first(), after.ranked.first());
-        let both = before.zip(after);
+        let best = before.ranked.first().zip(after.ranked.first());
+        let in_all = |products: u64, before: &Advised, after: &Advised| {
+            [before.in_all(products), Seconds(reorder_s.0 + after.in_all(products).0)]
+        };
         Self {
             by,
             reorder_s,
             bandwidth: [as_it_is.bandwidth, reordered.bandwidth],
-            as_it_is: before.map(|best| BestAsItIs {
+            as_it_is: before.ranked.first().map(|best| BestAsItIs {
                 candidate: best.candidate.into(),
                 prediction: (&best.prediction).into(),
             }),
-            speedup: both.map(|(before, after)| before.prediction.time.0 / after.prediction.time.0),
-            pays_off_after: both.and_then(|(before, after)| pays_off_after(reorder_s, before, after)),
+            speedup: best.map(|(before, after)| before.prediction.time.0 / after.prediction.time.0),
+            pays_off_after: best.and_then(|(_, after)| pays_off_after(reorder_s, &before.ranked, after)),
+            in_all_s: products.zip(best).map(|(products, (before, after))| in_all(products, before, after)),
         }
     }
 }
 
-/// The fewest products of which reordering, preparing and all of them together take less.
-fn pays_off_after(reorder_s: Seconds, before: &Advised, after: &Advised) -> Option<u64> {
-    let saved_s = before.prediction.time.0 - after.prediction.time.0;
-    let cost_s = reorder_s.0 + after.in_all(0).0 - before.in_all(0).0;
-    // A float beyond u64 saturates.
-    (saved_s > 0.0).then(|| (cost_s / saved_s).max(0.0).ceil() as u64)
+/// The fewest products for which reordering, preparing and all of them take no longer than with any of the candidates
+/// `as_it_is`.
+fn pays_off_after(reorder_s: Seconds, as_it_is: &[Advised], after: &Advised) -> Option<u64> {
+    let own_s = reorder_s.0 + after.preparation?.0;
+    as_it_is.iter().try_fold(0, |products: u64, one| {
+        let saved_s = one.prediction.time.0 - after.prediction.time.0;
+        let extra_s = own_s - one.preparation?.0;
+        // A float beyond u64 saturates.
+        (saved_s > 0.0).then(|| products.max((extra_s / saved_s).max(0.0).ceil() as u64))
+    })
 }
 
 #[cfg(test)]
@@ -81,26 +94,28 @@ mod tests {
     }
 
     #[test]
-    fn a_shuffled_mesh_gains_and_pays_off_after_what_it_took_over_what_it_saves() {
+    fn a_shuffled_mesh_gains_and_pays_off_where_it_has_caught_up_with_every_candidate() {
         let profile = Profile::shipped("nvidia-h200").unwrap();
         let shuffled = "stencil3d,n=60,shuffle=1".parse::<Recipe>().unwrap().generate::<f64>().unwrap();
         let order = Permutation::reverse_cuthill_mckee(&shuffled).unwrap();
-        let (before, after) = (advised(&shuffled, &profile), advised(&order.of_matrix(&shuffled), &profile));
-        let of =
-            |took| ReorderedAnswer::of("rcm", Seconds(took), (&before.0, &before.1), (&after.0, &after.1));
-        let answer = of(0.5);
+        let (before, after) =
+            (advised(&shuffled, &profile), advised(&order.of_matrix(&shuffled).unwrap(), &profile));
+        let of = |took, products| ReorderedAnswer::of("rcm", Seconds(took), &before, &after, products);
+        let answer = of(0.5, None);
         assert!(answer.bandwidth[0] > 10 * answer.bandwidth[1], "{answer:?}");
-        let (old, new) = (&before.1.ranked[0], &after.1.ranked[0]);
-        let saved = old.prediction.time.0 - new.prediction.time.0;
-        assert!(saved > 0.0 && answer.speedup.unwrap() > 1.0, "{answer:?}");
-        let products = answer.pays_off_after.unwrap() as f64;
-        let in_all = |took: f64, best: &Advised, products: f64| {
-            took + best.in_all(0).0 + products * best.prediction.time.0
+        assert!(answer.speedup.unwrap() > 1.0 && answer.in_all_s.is_none(), "{answer:?}");
+        let products = answer.pays_off_after.unwrap();
+        let new = |products| of(0.5, Some(products)).in_all_s.unwrap()[1].0;
+        let is_least = |products| {
+            before.1.ranked.iter().all(|one| new(products) <= one.in_all(products).0 * (1.0 + 1e-12))
         };
-        assert!(in_all(0.5, new, products) <= in_all(0.0, old, products) * (1.0 + 1e-12));
-        assert!(in_all(0.5, new, products - 1.0) > in_all(0.0, old, products - 1.0));
-        assert!(of(5.0).pays_off_after > answer.pays_off_after);
-        let back = ReorderedAnswer::of("rcm", Seconds(0.0), (&after.0, &after.1), (&before.0, &before.1));
+        assert!(is_least(products) && !is_least(products - 1), "{products}");
+        assert!(of(5.0, None).pays_off_after > answer.pays_off_after);
+        let back = ReorderedAnswer::of("rcm", Seconds(0.0), &after, &before, None);
         assert_eq!(back.pays_off_after, None, "an order that is slower never pays off");
+        let mut unknown = before.clone();
+        unknown.1.ranked[3].preparation = None;
+        let answer = ReorderedAnswer::of("rcm", Seconds(0.5), &unknown, &after, None);
+        assert_eq!(answer.pays_off_after, None, "nobody knows");
     }
 }

@@ -62,7 +62,7 @@ pub(crate) struct Plan {
     /// Add the cuts that were run to cuts.jsonl of the profile, which has to be a folder: from 40 cuts of one model and
     /// execution on, `fit` learns what cutting costs. Cuts that it holds are not run again, so that a run that was stopped
     /// goes on; after `fit` other cuts may be the best, and the same command adds these
-    #[arg(long, requires_all = ["run", "cut", "profile"], conflicts_with_all = ["placement", "row_length", "reorder"])]
+    #[arg(long, requires_all = ["run", "cut", "profile"], conflicts_with_all = ["placement", "row_length"])]
     record: bool,
 }
 
@@ -115,7 +115,7 @@ impl Plan {
     }
 
     fn run_as<T: Scalar>(&self, context: &Context) -> Result<Exit, Failure> {
-        let sources = MatrixSource::batch(&self.paths)?;
+        let sources = self.order.of_all(MatrixSource::batch(&self.paths)?);
         let mut cuts = if self.record { Some(Cuts::of(self.profile.folder()?)?) } else { None };
         let profile = self.profile.resolve(context, T::DTYPE)?;
         let device = if self.run { Some(self.profile.open(&profile)?) } else { None };
@@ -126,7 +126,7 @@ impl Plan {
         for (done, source) in (0..).zip(&sources) {
             bar.at(done, source.title());
             ended = context.interrupt.check().and_then(|()| {
-                let matrix = match source.load::<T>(context).and_then(|a| self.order.apply(a, context)) {
+                let matrix = match source.load::<T>(context) {
                     Err(Failure::Reported { message, .. }) if sources.len() > 1 => {
                         context.printer.warning(format_args!("skipped: {message}"));
                         unreadable += 1;
