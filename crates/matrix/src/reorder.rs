@@ -104,10 +104,13 @@ impl Permutation {
     }
 
     /// The row, counted in the new order, of each row in the old one. O(rows).
-    pub fn new_of_old(&self) -> Vec<u32> {
-        let mut new_of_old = vec![0; self.old_of_new.len()];
+    ///
+    /// # Errors
+    /// [`ReorderError::OutOfMemory`].
+    pub fn new_of_old(&self) -> Result<Vec<u32>, ReorderError> {
+        let mut new_of_old = zeroed(self.old_of_new.len())?;
         self.old_of_new.iter().zip(0..).for_each(|(&old, new)| new_of_old[old as usize] = new);
-        new_of_old
+        Ok(new_of_old)
     }
 
     /// The matrix with rows and columns in the new order, P A P^T. O(nnz log(longest row)), in parallel.
@@ -120,7 +123,7 @@ impl Permutation {
     pub fn of_matrix<T: Scalar>(&self, a: &Csr<T>) -> Result<Csr<T>, ReorderError> {
         let n = self.old_of_new.len();
         assert!(a.nrows() == n && a.ncols() == n, "an order of {n} rows and columns");
-        let new_of_old = self.new_of_old();
+        let new_of_old = self.new_of_old()?;
         let mut row_ptr = room(n + 1)?;
         row_ptr.push(0_u64);
         for &old in &self.old_of_new {
@@ -322,7 +325,7 @@ mod tests {
                 let old = old.y[at as usize];
                 assert!((old - new).abs() <= 1e-9 * (1.0 + old.abs()), "{recipe}: {old} {new}");
             }
-            let back = order.new_of_old();
+            let back = order.new_of_old().unwrap();
             assert!(order.old_of_new().iter().zip(0..).all(|(&old, new)| back[old as usize] == new));
         }
     }

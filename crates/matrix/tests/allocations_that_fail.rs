@@ -1,5 +1,5 @@
-//! Readers that are refused memory give an error: the allocator itself refuses the first large request, then the second, and so
-//! on, until a file can be read. So this test is alone in its program.
+//! Readers and orders that are refused memory give an error: the allocator itself refuses the first large request, then the
+//! second, and so on, until a file can be read or a matrix reordered. So this test is alone in its program.
 
 mod npz_writer;
 mod packed;
@@ -7,9 +7,10 @@ mod packed;
 use npz_writer::{archive, float64, format, int64};
 use packed::gzip;
 use sparsight_matrix::io::{self, ReadOptions};
+use sparsight_matrix::{Csr, Permutation};
 use std::alloc::{GlobalAlloc, Layout, System};
+use std::fmt::Display;
 use std::fmt::Write as _;
-use std::path::Path;
 use std::ptr;
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -111,7 +112,7 @@ fn tar(text: &str) -> Vec<u8> {
 }
 
 #[test]
-fn a_reader_that_is_refused_memory_gives_an_error() {
+fn what_is_refused_memory_gives_an_error() {
     let dir = tempfile::tempdir().unwrap();
     let general = matrix_market("general");
     let files = [
@@ -128,21 +129,29 @@ fn a_reader_that_is_refused_memory_gives_an_error() {
         std::fs::write(&path, bytes).unwrap();
         // Threads are there, and so is what they keep.
         let expected = io::read::<f64>(&path, &ReadOptions::default()).unwrap().matrix;
-        let refused = refused_until_read(&path, &expected);
+        let read = || io::read::<f64>(&path, &ReadOptions::default()).map(|read| read.matrix);
+        let refused = refused_until_made(read, &expected);
         println!("{name}: {refused} large requests");
         assert!(refused >= 3, "{name}: {refused}");
+        if *name == "a.mtx" {
+            let reorder = || Permutation::reverse_cuthill_mckee(&expected)?.of_matrix(&expected);
+            let reordered = reorder().unwrap();
+            let refused = refused_until_made(reorder, &reordered);
+            println!("reordered: {refused} large requests");
+            assert!(refused >= 8, "{refused}");
+        }
     }
 }
 
-/// How many large requests were refused in turn before the file could be read.
-fn refused_until_read(path: &Path, expected: &sparsight_matrix::Csr<f64>) -> i64 {
+/// How many large requests were refused in turn before the matrix could be made.
+fn refused_until_made<E: Display>(make: impl Fn() -> Result<Csr<f64>, E>, expected: &Csr<f64>) -> i64 {
     for granted in 0.. {
         GRANTED.store(granted, Ordering::Relaxed);
-        let read = io::read::<f64>(path, &ReadOptions::default());
+        let made = make();
         GRANTED.store(-1, Ordering::Relaxed);
-        match read {
-            Ok(read) => {
-                assert_eq!(&read.matrix, expected);
+        match made {
+            Ok(made) => {
+                assert_eq!(&made, expected);
                 return granted;
             }
             Err(error) => {
