@@ -19,7 +19,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-use crate::gallery::Size;
+use crate::gallery::{MAX_DIMENSION, Size};
+use crate::io::memory::Refused;
 use crate::row_fill::fill_rows;
 use crate::{Bytes, Csr, Permutation, ReorderError, Scalar};
 use std::fmt;
@@ -28,9 +29,6 @@ use thiserror::Error;
 
 /// What distinguishes a derived matrix from the path of a file.
 pub const PREFIX: &str = "derived:";
-
-/// Most rows and columns: what a 32-bit index can name beside "padding".
-const MAX_DIMENSION: u128 = u32::MAX as u128 - 1;
 
 /// The name of the matrix that a derived one was made from; of any other its own. A derived matrix is called
 /// `NAME+STEP[,STEP...]`.
@@ -162,7 +160,7 @@ impl Derivation {
     pub fn apply<T: Scalar>(&self, a: &Csr<T>) -> Result<Csr<T>, DeriveError> {
         let of = Size { nrows: a.nrows() as u128, ncols: a.ncols() as u128, nnz: a.nnz() as u128 };
         let Size { nrows, ncols, nnz } = self.size(of);
-        if nrows.max(ncols) > MAX_DIMENSION {
+        if nrows.max(ncols) > u128::from(MAX_DIMENSION) {
             return Err(DeriveError::TooLarge { count: nrows.max(ncols) });
         }
         let need = nnz.saturating_mul(4 + u128::from(T::DTYPE.bytes())) + 8 * (nrows + 1);
@@ -198,8 +196,8 @@ fn built<T: Scalar>(shape: (usize, usize), row_ptr: Vec<u64>, entries: (Vec<u32>
         .expect("rows are sorted and within the columns")
 }
 
-fn refused(need: Bytes) -> DeriveError {
-    ReorderError::OutOfMemory { need }.into()
+fn refused(refused: Refused) -> DeriveError {
+    ReorderError::from(refused).into()
 }
 
 /// The offsets of rows with these lengths.

@@ -3,9 +3,9 @@
 //! Sources: Cuthill and `McKee`, ACM 1969 (levels, neighbours by degree); George, 1971 (reversed); George and Liu, ACM TOMS 5,
 //! 1979 (where to begin).
 
+use crate::io::memory::{Refused, make_room, zeroed};
 use crate::row_fill::fill_rows;
 use crate::{Bytes, Csr, Scalar, mix};
-use bytemuck::{Zeroable, allocation::try_zeroed_vec};
 use rayon::prelude::*;
 use thiserror::Error;
 
@@ -32,6 +32,12 @@ pub enum ReorderError {
     },
 }
 
+impl From<Refused> for ReorderError {
+    fn from(Refused { need }: Refused) -> Self {
+        Self::OutOfMemory { need }
+    }
+}
+
 /// An order of the rows and columns of a square matrix.
 ///
 /// # Invariants
@@ -48,10 +54,10 @@ impl Permutation {
     ///
     /// ```
     /// use sparsight_matrix::{Features, Permutation, gallery::Recipe};
-    /// let strewn = "gallery:stencil2d,n=30,shuffle=1".parse::<Recipe>()?.generate::<f64>()?;
-    /// let order = Permutation::reverse_cuthill_mckee(&strewn)?;
-    /// let ordered = order.of_matrix(&strewn)?;
-    /// assert!(Features::of(&ordered).bandwidth < 40 && Features::of(&strewn).bandwidth > 800);
+    /// let shuffled = "gallery:stencil2d,n=30,shuffle=1".parse::<Recipe>()?.generate::<f64>()?;
+    /// let order = Permutation::reverse_cuthill_mckee(&shuffled)?;
+    /// let ordered = order.of_matrix(&shuffled)?;
+    /// assert!(Features::of(&ordered).bandwidth < 40 && Features::of(&shuffled).bandwidth > 800);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
@@ -140,7 +146,7 @@ impl Permutation {
                 (*col, *value) = (new_col, old_value);
             }
         });
-        let (col_idx, values) = entries.map_err(|need| ReorderError::OutOfMemory { need })?;
+        let (col_idx, values) = entries?;
         let matrix = Csr::try_new(n, n, row_ptr, col_idx, values);
         Ok(matrix.expect("rows keep their entries, columns are sorted"))
     }
@@ -162,7 +168,7 @@ struct Graph {
 }
 
 impl Graph {
-    fn of<T: Scalar>(a: &Csr<T>) -> Result<Self, ReorderError> {
+    fn of<T: Scalar>(a: &Csr<T>) -> Result<Self, Refused> {
         let n = a.nrows();
         // Who is named in which rows: A^T, whose rows come out sorted.
         let mut starts: Vec<u64> = zeroed(n + 1)?;
@@ -273,18 +279,11 @@ impl Walk {
     }
 }
 
-fn zeroed<E: Zeroable>(n: usize) -> Result<Vec<E>, ReorderError> {
-    try_zeroed_vec(n).map_err(|()| refused::<E>(n))
-}
-
-fn room<E>(n: usize) -> Result<Vec<E>, ReorderError> {
+/// Room for `n` elements.
+fn room<E>(n: usize) -> Result<Vec<E>, Refused> {
     let mut room = Vec::new();
-    room.try_reserve_exact(n).map_err(|_| refused::<E>(n))?;
+    make_room(&mut room, n)?;
     Ok(room)
-}
-
-fn refused<E>(n: usize) -> ReorderError {
-    ReorderError::OutOfMemory { need: Bytes((n as u64).saturating_mul(size_of::<E>() as u64)) }
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Rows of known lengths, made in parallel.
 
-use crate::{Bytes, Scalar};
-use bytemuck::allocation::try_zeroed_vec;
+use crate::Scalar;
+use crate::io::memory::{Refused, zeroed};
 use rayon::prelude::*;
 use std::ops::Range;
 
@@ -12,15 +12,14 @@ const ROWS_PER_TASK: usize = 1024;
 /// and room for its columns and values; `S` is scratch of a task.
 ///
 /// # Errors
-/// The bytes that the system refused.
+/// [`Refused`] if the system does not give the memory.
 pub(crate) fn fill_rows<T: Scalar, S: Default + Send>(
     row_ptr: &[u64],
     make_row: impl Fn(usize, &mut S, &mut [u32], &mut [T]) + Sync,
-) -> Result<(Vec<u32>, Vec<T>), Bytes> {
+) -> Result<(Vec<u32>, Vec<T>), Refused> {
     let (nrows, nnz) = (row_ptr.len() - 1, row_ptr[row_ptr.len() - 1] as usize);
-    let refused = || Bytes(nnz as u64 * (4 + T::DTYPE.bytes()));
-    let mut col_idx: Vec<u32> = try_zeroed_vec(nnz).map_err(|()| refused())?;
-    let mut values: Vec<T> = try_zeroed_vec(nnz).map_err(|()| refused())?;
+    let mut col_idx: Vec<u32> = zeroed(nnz)?;
+    let mut values: Vec<T> = zeroed(nnz)?;
     let mut tasks: Vec<(Range<usize>, &mut [u32], &mut [T])> = Vec::new();
     let (mut cols, mut vals) = (&mut col_idx[..], &mut values[..]);
     for first in (0..nrows).step_by(ROWS_PER_TASK) {

@@ -36,6 +36,7 @@ mod web;
 
 pub use error::GalleryError;
 pub use generator::{Accepts, Generator, Parameter, Size, Value};
+pub(crate) use recipe::MAX_DIMENSION;
 pub use recipe::{Recipe, instance};
 
 /// What distinguishes a recipe from the path of a file.

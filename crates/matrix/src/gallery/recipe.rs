@@ -10,7 +10,7 @@ use std::str::FromStr;
 /// Chosen.
 const MAX_NNZ: u64 = 1 << 33;
 /// Most rows and columns: what a 32-bit index can name beside "padding".
-const MAX_DIMENSION: u64 = u32::MAX as u64 - 1;
+pub(crate) const MAX_DIMENSION: u64 = u32::MAX as u64 - 1;
 
 /// A matrix' name without its seed, if a recipe is what it is, and that of a derived matrix' [origin](crate::derived::origin):
 /// matrices that differ by nothing else are as alike as two draws of one lot, so whoever tests on matrices of which others were

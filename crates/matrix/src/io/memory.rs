@@ -39,7 +39,8 @@ impl Budget {
 /// Memory that the system refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Refused {
-    need: Bytes,
+    /// What was asked for at once.
+    pub(crate) need: Bytes,
 }
 
 impl Refused {

@@ -19,7 +19,7 @@ mod counted;
 mod error;
 mod gzip;
 mod matrix_market;
-mod memory;
+pub(crate) mod memory;
 mod npz;
 mod options;
 mod pattern_values;
