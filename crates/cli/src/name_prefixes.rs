@@ -1,5 +1,6 @@
-//! Parts of a corpus by the start of the matrices' names: `a/,b/`.
+//! Parts of a corpus by the start of the matrices' names: `a/,b/`; with `+` before it, `+a/`, what was derived from such matrices.
 
+use sparsight::matrix::derived::origin;
 use sparsight::records::CorpusRecord;
 use std::collections::BTreeSet;
 
@@ -13,13 +14,21 @@ impl<'a> NamePrefixes<'a> {
     }
 
     pub(crate) fn accept(&self, name: &str) -> bool {
-        self.0.is_empty() || self.0.iter().any(|prefix| name.starts_with(prefix))
+        let is_derived = origin(name) != name;
+        let accepts = |prefix: &String| match prefix.strip_prefix('+') {
+            Some(prefix) => is_derived && name.starts_with(prefix),
+            None => !is_derived && name.starts_with(prefix.as_str()),
+        };
+        self.0.is_empty() || self.0.iter().any(accepts)
     }
 
     /// What could have been written instead.
     pub(crate) fn hint(corpus: &[CorpusRecord]) -> String {
-        let folders: BTreeSet<&str> =
-            corpus.iter().filter_map(|r| r.matrix.split_inclusive('/').next()).collect();
+        let folder = |r: &CorpusRecord| {
+            let derived = if origin(&r.matrix) == r.matrix { "" } else { "+" };
+            Some(format!("{derived}{}", r.matrix.split_inclusive('/').next()?))
+        };
+        let folders: BTreeSet<String> = corpus.iter().filter_map(folder).collect();
         if folders.is_empty() {
             return "the profile holds no corpus; `sparsight measure PATHS -o DIR` adds one".to_owned();
         }
@@ -37,5 +46,14 @@ mod tests {
         let prefixes = ["a/".to_owned(), "b/".to_owned()];
         let some = NamePrefixes::new(&prefixes);
         assert!(some.accept("a/x") && some.accept("b/y") && !some.accept("ab/x"));
+    }
+
+    #[test]
+    fn derived_matrices_are_asked_for_by_a_plus() {
+        let prefixes = ["a/".to_owned(), "+b/".to_owned()];
+        let some = NamePrefixes::new(&prefixes);
+        assert!(some.accept("a/x") && !some.accept("a/x+layers=3"));
+        assert!(some.accept("b/y+layers=3,unknowns=2") && !some.accept("b/y") && !some.accept("b/c++"));
+        assert!(NamePrefixes::new(&[]).accept("a/x+layers=3"));
     }
 }

@@ -3,9 +3,8 @@
 //
 // Mapping   lay_slices, lay_diagonals, lay_offsets: thread i of all threads of the launch does the places i,
 //           i + threads, ...; neighbouring threads write neighbouring words. lay_coo, mark_diagonals: one warp per
-//           row, its threads the entries. count_blocks, lay_blocks: one warp per slice, its threads the rows of blocks.
-//           bro_widths: one warp per slice, its threads the columns. bro_pack: one thread per row. The number of thread
-//           blocks is free.
+//           row, its threads the entries. count_blocks, lay_blocks: one thread per row of blocks. bro_widths: one warp
+//           per slice, its threads the columns. bro_pack: one thread per row. The number of thread blocks is free.
 // Knobs     BLOCK, threads a block; a multiple of 32.
 // Limits    rows below 2^32 - 1 where a format names them with 32 bits; positions are computed in 64 bits.
 // Reads     the CSR once (where a thread does a row, in pieces that its neighbours share), the offsets of the format
@@ -164,18 +163,19 @@ static __device__ __forceinline__ unsigned int next_block(const BlockRow& rows, 
     return next;
 }
 
-// The blocks of each slice: `touched` those that hold an entry, `stored` 32 times those of its longest row of blocks.
+// The blocks of each slice of `slice` rows of blocks, 32 or 1: `touched` those that hold an entry, `stored` as many times those of
+// its longest row of blocks.
 extern "C" __global__ void __launch_bounds__(BLOCK)
-count_blocks(unsigned long long nrows, unsigned long long wide_side, const OFFSET* __restrict__ row_ptr,
-             const unsigned int* __restrict__ csr_col_idx, unsigned long long* __restrict__ stored,
-             unsigned long long* __restrict__ touched)
+count_blocks(unsigned long long nrows, unsigned long long wide_side, unsigned long long slice,
+             const OFFSET* __restrict__ row_ptr, const unsigned int* __restrict__ csr_col_idx,
+             unsigned long long* __restrict__ stored, unsigned long long* __restrict__ touched)
 {
     const unsigned int side = (unsigned int)wide_side;
-    const unsigned long long slices = (nrows + 32 * side - 1) / (32 * side);
-    const unsigned int lane = threadIdx.x % 32;
-    for (unsigned long long s = first_element() / 32; s < slices; s += all_threads() / 32) {
+    const unsigned long long slices = (nrows + slice * side - 1) / (slice * side);
+    // A whole number of warps where a slice is one.
+    for (unsigned long long place = first_element(); place < slices * slice; place += all_threads()) {
         BlockRow rows;
-        open_block_row(rows, (s * 32 + lane) * side, nrows, side, row_ptr);
+        open_block_row(rows, place * side, nrows, side, row_ptr);
         unsigned long long length = 0;
         for (unsigned int block; (block = next_block(rows, side, csr_col_idx)) != PAD; ++length) {
             for (unsigned int i = 0; i < side; ++i) {
@@ -185,38 +185,38 @@ count_blocks(unsigned long long nrows, unsigned long long wide_side, const OFFSE
             }
         }
         unsigned long long longest = length;
-        for (int lanes = 16; lanes > 0; lanes /= 2) {
+        for (int lanes = slice == 32 ? 16 : 0; lanes > 0; lanes /= 2) {
             length += __shfl_xor_sync(0xffffffffu, length, lanes);
             const unsigned long long other = __shfl_xor_sync(0xffffffffu, longest, lanes);
             longest = other > longest ? other : longest;
         }
-        if (lane == 0) {
-            touched[s] = length;
-            stored[s] = 32 * longest;
+        if (place % slice == 0) {
+            touched[place / slice] = length;
+            stored[place / slice] = slice * longest;
         }
     }
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
-lay_blocks(unsigned long long nrows, unsigned long long wide_side, const OFFSET* __restrict__ row_ptr,
-           const unsigned int* __restrict__ csr_col_idx, const VALUE* __restrict__ csr_values,
-           const unsigned long long* __restrict__ slice_ptr, unsigned int* __restrict__ col_idx,
-           VALUE* __restrict__ values)
+lay_blocks(unsigned long long nrows, unsigned long long wide_side, unsigned long long slice,
+           const OFFSET* __restrict__ row_ptr, const unsigned int* __restrict__ csr_col_idx,
+           const VALUE* __restrict__ csr_values, const unsigned long long* __restrict__ slice_ptr,
+           unsigned int* __restrict__ col_idx, VALUE* __restrict__ values)
 {
     const unsigned int side = (unsigned int)wide_side;
-    const unsigned long long slices = (nrows + 32 * side - 1) / (32 * side);
-    const unsigned int lane = threadIdx.x % 32;
-    for (unsigned long long s = first_element() / 32; s < slices; s += all_threads() / 32) {
+    const unsigned long long slices = (nrows + slice * side - 1) / (slice * side);
+    for (unsigned long long place = first_element(); place < slices * slice; place += all_threads()) {
+        const unsigned long long s = place / slice, lane = place % slice;
         BlockRow rows;
-        open_block_row(rows, (s * 32 + lane) * side, nrows, side, row_ptr);
-        for (unsigned long long at = slice_ptr[s]; at < slice_ptr[s + 1]; at += 32) {
+        open_block_row(rows, place * side, nrows, side, row_ptr);
+        for (unsigned long long at = slice_ptr[s]; at < slice_ptr[s + 1]; at += slice) {
             const unsigned int block = next_block(rows, side, csr_col_idx);
             col_idx[at + lane] = block;
             for (unsigned int i = 0; i < side; ++i) {
                 for (unsigned int c = 0; c < side; ++c) {
                     const bool here = rows.at[i] < rows.end[i] && block != PAD
                                       && csr_col_idx[rows.at[i]] == block * side + c;
-                    values[at * side * side + 32 * side * c + lane * side + i] = here ? csr_values[rows.at[i]] : (VALUE)0;
+                    values[(at * side + slice * c + lane) * side + i] = here ? csr_values[rows.at[i]] : (VALUE)0;
                     rows.at[i] += here;
                 }
             }

@@ -60,13 +60,14 @@ impl FromStr for Candidate {
         let error = || ParseCandidateError(text.to_owned());
         let (rest, dtype) = text.rsplit_once('/').ok_or_else(error)?;
         let dtype: Dtype = dtype.parse().map_err(|_| error())?;
-        let (kernel, block) = match rest.rsplit_once("/b") {
-            Some((kernel, block)) => {
-                (kernel, block.parse().ok().filter(|&block| block > 0).ok_or_else(error)?)
-            }
-            None => (rest, 0),
-        };
+        // A routine of the vendor's has no block size, though its knobs may have the same letter.
+        let without_block = rest.parse().ok().filter(|kernel: &Kernel| kernel.blocks().contains(&0));
+        if let Some(kernel) = without_block {
+            return Ok(Self { kernel, block: 0, dtype });
+        }
+        let (kernel, block) = rest.rsplit_once("/b").ok_or_else(error)?;
         let kernel: Kernel = kernel.parse().map_err(|_| error())?;
+        let block = block.parse().map_err(|_| error())?;
         if kernel.blocks().contains(&block) { Ok(Self { kernel, block, dtype }) } else { Err(error()) }
     }
 }
@@ -91,7 +92,7 @@ mod tests {
     #[test]
     fn every_id_is_unique_and_reads_back() {
         let all: Vec<Candidate> = Dtype::ALL.into_iter().flat_map(catalogue).collect();
-        assert_eq!(all.len(), 2 * (37 * 5 + 6 * 4 + 4));
+        assert_eq!(all.len(), 2 * (37 * 5 + 6 * 4 + 12));
         assert!(
             Dtype::ALL.into_iter().all(|dtype| catalogue(dtype).is_sorted()),
             "ordered as they are listed"
@@ -110,7 +111,20 @@ mod tests {
         let ids: Vec<String> = vendors.iter().map(ToString::to_string).collect();
         assert_eq!(
             ids,
-            ["cusparse-csr/a1/f64", "cusparse-csr/a2/f64", "cusparse-coo/f64", "cusparse-sell/f64"]
+            [
+                "cusparse-csr/a1/f64",
+                "cusparse-csr/a2/f64",
+                "cusparse-coo/f64",
+                "cusparse-sell/f64",
+                "cusparse-bsr/b2/a1/f64",
+                "cusparse-bsr/b2/a2/f64",
+                "cusparse-bsr/b3/a1/f64",
+                "cusparse-bsr/b3/a2/f64",
+                "cusparse-bsr/b4/a1/f64",
+                "cusparse-bsr/b4/a2/f64",
+                "cusparse-bsr/b6/a1/f64",
+                "cusparse-bsr/b6/a2/f64"
+            ]
         );
         assert!(vendors.iter().all(|c| c.block == 0));
         assert!(catalogue_on(DeviceKind::Cuda, Dtype::F64).eq(catalogue(Dtype::F64)));

@@ -11,4 +11,8 @@ pub enum Vendor {
     Coo,
     /// Sliced ELL.
     Sell,
+    /// BSR.
+    Bsr,
+    /// BSR by the older routine (`cusparseSbsrmv`, `cusparseDbsrmv`), which has no preprocess step.
+    Bsrmv,
 }

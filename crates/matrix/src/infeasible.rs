@@ -50,6 +50,12 @@ pub enum Infeasible {
         /// The most that are stored.
         most: u64,
     },
+    /// Blocks would stand out over the last row or column, which libraries do not accept.
+    #[error("its rows or columns are no multiple of {side}")]
+    PartsOfBlocks {
+        /// Rows and columns of a block.
+        side: u32,
+    },
     /// Nobody has counted the blocks: features from an old record, or of a block of rows.
     #[error("its blocks were not counted")]
     UnknownBlocks,

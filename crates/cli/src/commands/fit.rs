@@ -19,8 +19,8 @@ pub(crate) struct Fit {
     /// Folder of the profile
     #[arg(value_name = "DIR")]
     folder: PathBuf,
-    /// Matrices of the corpus that may be learned from, by the start of their names, such as a/,b/
-    /// [default: all]
+    /// Matrices of the corpus that may be learned from, by the start of their names, such as a/,b/; +a/ stands for what
+    /// was derived from those of a/ [default: all]
     #[arg(long, value_name = "PREFIXES", value_delimiter = ',')]
     train: Vec<String>,
 }

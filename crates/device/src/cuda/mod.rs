@@ -287,8 +287,16 @@ impl Gpu for CudaGpu {
         self.clock.as_ref()?.read()
     }
 
-    fn has_vendor(&self, _: Kernel) -> Result<(), DeviceError> {
-        library::require_cusparse()
+    fn has_vendor(&self, kernel: Kernel) -> Result<(), DeviceError> {
+        let version = cusparse_version()?;
+        if kernel.vendor() != Some(Vendor::Bsr) || version >= cusparse::WITH_BSR {
+            return Ok(());
+        }
+        let ((major, minor, _), (since, from, _)) = (version, cusparse::WITH_BSR);
+        let reason = format!(
+            "cuSPARSE {major}.{minor} does not multiply with BSR in its generic interface; {since}.{from} of CUDA 13 does"
+        );
+        Err(DeviceError::CannotRun { kernel: kernel.to_string(), reason })
     }
 
     unsafe fn vendor(

@@ -6,7 +6,7 @@ pub mod streams;
 
 use sparsight_device::cuda::Cuda;
 use sparsight_device::{Device, DeviceError, Product, check, random_x};
-use sparsight_kernels::{Format, catalogue, feasible};
+use sparsight_kernels::{Format, catalogue};
 use sparsight_matrix::gallery::Recipe;
 use sparsight_matrix::{Csr, Features, Reference, Scalar, io, mix, reference};
 use std::path::PathBuf;
@@ -76,7 +76,8 @@ pub fn hold_matrix_to_reference<T: Scalar>(device: &dyn Device<T>, name: &str, a
     for format in Format::all() {
         let candidates =
             || catalogue(T::DTYPE).filter(|c| c.format() == format && device.runs(c.kernel).is_ok());
-        let possible = candidates().all(|c| feasible(&c, &features, &device.limits()).is_ok());
+        // Of a format that no kernel of this device reads the features still know whether it can be held.
+        let possible = format.check(&features, T::DTYPE, &device.limits()).is_ok();
         let mut operand = match device.load(a, format) {
             Ok(operand) => operand,
             Err(DeviceError::Infeasible(why)) => {

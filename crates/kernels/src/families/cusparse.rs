@@ -1,9 +1,9 @@
-//! `cusparse-csr`, `cusparse-coo`, `cusparse-sell`: routines of the vendor's own library, cuSPARSE (`cusparseSpMV` after
+//! `cusparse-csr`, `cusparse-coo`, `cusparse-sell`, `cusparse-bsr`: routines of the vendor's own library, cuSPARSE (`cusparseSpMV` after
 //! `cusparseSpMV_preprocess`). Candidates like ours, but its code, its threads and its blocks.
 
 use crate::family::{Elsewhere, Family, ON_GPUS, Run, StripRule, TransferRule, blocks_of_threads};
 use crate::{StripUnit, Vendor};
-use sparsight_matrix::{Format, Knob};
+use sparsight_matrix::{BLOCK_SIDES, Format, Knob};
 
 /// The library decides.
 const NO_BLOCKS: &[u32] = &[0];
@@ -40,6 +40,24 @@ pub(super) static SELL: Family = Family {
     run: |_| Run::Vendor(Vendor::Sell),
     table_2: &["SELL-C-sigma"],
     elsewhere: &[Elsewhere { library: "cuSPARSE", name: "CUSPARSE_SPMV_SELL_ALG1" }],
+    ..ROUTINE
+};
+
+/// BSR with square blocks: 1, the generic routine, and 2, the older `bsrmv`, which is faster for some sizes of blocks.
+pub(super) static BSR: Family = Family {
+    name: "cusparse-bsr",
+    summary: "cuSPARSE on BSR",
+    knobs: &[
+        Knob { letter: 'b', meaning: "rows and columns of a block" },
+        Knob { letter: 'a', meaning: "algorithm" },
+    ],
+    variants: || {
+        BLOCK_SIDES.into_iter().flat_map(|side| [1, 2].map(|algorithm| [side, algorithm, 0])).collect()
+    },
+    format: |[side, ..]| Format::of("bcsr", [side, 0]),
+    run: |[_, algorithm, _]| Run::Vendor(if algorithm == 1 { Vendor::Bsr } else { Vendor::Bsrmv }),
+    table_2: &["SELL-C-sigma"],
+    elsewhere: &[Elsewhere { library: "cuSPARSE", name: "CUSPARSE_SPMV_BSR_ALG1, bsrmv" }],
     ..ROUTINE
 };
 

@@ -20,7 +20,7 @@ use crate::source::cuda;
 use sparsight_matrix::Dtype;
 
 /// All families, in the order in which tables list their kernels.
-pub(crate) static FAMILIES: [&Family; 15] = [
+pub(crate) static FAMILIES: [&Family; 16] = [
     &csr_scalar::FAMILY,
     &csr_vector::FAMILY,
     &csr_balanced::FAMILY,
@@ -36,6 +36,7 @@ pub(crate) static FAMILIES: [&Family; 15] = [
     &cusparse::CSR,
     &cusparse::COO,
     &cusparse::SELL,
+    &cusparse::BSR,
 ];
 
 // What several kernels have in common.

@@ -13,6 +13,10 @@
 //! neighbouring rows have neighbouring values. A non-zero of value 0 cannot be told from padding, which changes y only where x is
 //! infinite or NaN.
 //!
+//! With slices of one row of blocks this is BSR as libraries have it, `bcsr`: `slice_ptr` is then the offset of each row of blocks,
+//! nothing is padded, and each block stands column by column. Libraries want whole blocks, so a matrix whose rows or columns are
+//! no multiple of b is refused in this form.
+//!
 //! Sources: BSR as in the Sparse BLAS; slices as in Kreutzer et al., SIAM J. Sci. Comput. 36, 2014; both together, blocked and
 //! sliced ELL, in Choi, Singh and Vuduc 2010.
 
@@ -28,7 +32,7 @@ use rayon::prelude::*;
 /// A sparse matrix as blocks in slices.
 ///
 /// # Invariants
-/// Held by construction: `slice_ptr` ascends in multiples of 32; within a row of blocks columns ascend, padding stands behind them;
+/// Held by construction: `slice_ptr` ascends in multiples of `slice`; within a row of blocks columns ascend, padding stands behind them;
 /// there are `side^2` values for each stored block, 0 where the matrix has none.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Bsr<T> {
@@ -36,6 +40,7 @@ pub struct Bsr<T> {
     ncols: usize,
     nnz: usize,
     side: u32,
+    slice: usize,
     slice_ptr: Vec<u64>,
     col_idx: Vec<u32>,
     values: Vec<T>,
@@ -45,25 +50,27 @@ impl<T: Scalar> Bsr<T> {
     /// Block column that marks padding.
     pub const PAD: u32 = columns::PAD;
 
-    /// Converts to blocks of `side` rows and columns, one of [`BLOCK_SIDES`]. O(nnz + stored entries), in parallel.
+    /// Converts to blocks of `side` rows and columns, one of [`BLOCK_SIDES`], in slices of `slice` rows of blocks, 32 or 1.
+    /// O(nnz + stored entries), in parallel.
     ///
     /// # Errors
     /// [`Infeasible`] if there are too many blocks or `limits` are exceeded; nothing large has been allocated then.
     ///
     /// # Panics
-    /// If there are no blocks of that size in the catalogue.
-    pub fn from_csr(a: &Csr<T>, side: u32, limits: &Limits) -> Result<Self, Infeasible> {
+    /// If there are no blocks of that size, or no such slices, in the catalogue.
+    pub fn from_csr(a: &Csr<T>, side: u32, slice: usize, limits: &Limits) -> Result<Self, Infeasible> {
         let (nrows, ncols, nnz) = (a.nrows(), a.ncols(), a.nnz());
         check_rows(nrows as u64)?;
         let count = block_count(a, side);
-        Self::check((nrows as u64, ncols as u64), nnz as u64, side, Some(count), limits)?;
+        Self::check((nrows as u64, ncols as u64), nnz as u64, (side, slice), Some(count), limits)?;
         let b = side as usize;
-        let rows = |slice: usize| (slice * SLICE * b..((slice + 1) * SLICE * b).min(nrows)).step_by(b);
+        let high = slice;
+        let rows = |slice: usize| (slice * high * b..((slice + 1) * high * b).min(nrows)).step_by(b);
         let row_of_blocks = |row: usize| row..(row + b).min(nrows);
         let widths =
-            (0..nrows.div_ceil(SLICE * b)).into_par_iter().map_init(Union::default, |union, slice| {
+            (0..nrows.div_ceil(high * b)).into_par_iter().map_init(Union::default, |union, slice| {
                 let lengths = rows(slice).map(|row| union.length(a, side, row_of_blocks(row)));
-                SLICE as u64 * lengths.max().unwrap_or(0)
+                high as u64 * lengths.max().unwrap_or(0)
             });
         let mut slice_ptr: Vec<u64> = std::iter::once(0).chain(widths.collect::<Vec<_>>()).collect();
         for slice in 1..slice_ptr.len() {
@@ -86,7 +93,7 @@ impl<T: Scalar> Bsr<T> {
             for (place, first) in rows(slice).enumerate() {
                 let found = union.of(a, side, row_of_blocks(first));
                 for (k, &block) in found.iter().enumerate() {
-                    cols[k * SLICE + place] = block;
+                    cols[k * high + place] = block;
                 }
                 for row in first..(first + b).min(nrows) {
                     let (row_cols, row_vals) = a.row(row);
@@ -97,48 +104,53 @@ impl<T: Scalar> Bsr<T> {
                             k += 1;
                         }
                         let line = k * b + (col % side) as usize;
-                        vals[line * SLICE * b + place * b + row - first] = value;
+                        vals[line * high * b + place * b + row - first] = value;
                     }
                 }
             }
         });
-        Ok(Self { nrows, ncols, nnz, side, slice_ptr, col_idx, values })
+        Ok(Self { nrows, ncols, nnz, side, slice, slice_ptr, col_idx, values })
     }
 
     /// Whether a matrix with so many blocks may be converted; its bytes if so.
     ///
     /// # Errors
-    /// [`Infeasible::ManyBlocks`] whatever the limits, since more are not counted; [`Infeasible::UnknownBlocks`] for `None`; else
-    /// as the other formats.
+    /// [`Infeasible::ManyBlocks`] whatever the limits, since more are not counted; [`Infeasible::UnknownBlocks`] for `None`;
+    /// [`Infeasible::PartsOfBlocks`] in slices of one; else as the other formats.
     pub fn check(
         (nrows, ncols): (u64, u64),
         nnz: u64,
-        side: u32,
+        (side, slice): (u32, usize),
         count: Option<BlockCount>,
         limits: &Limits,
     ) -> Result<Bytes, Infeasible> {
         check_rows(nrows)?;
+        let is_whole = nrows % u64::from(side) == 0 && ncols % u64::from(side) == 0;
+        if slice == PLAIN && !is_whole {
+            return Err(Infeasible::PartsOfBlocks { side });
+        }
         let count = count.ok_or(Infeasible::UnknownBlocks)?;
         if count.is_over(nnz, side) {
             return Err(Infeasible::ManyBlocks { side, most: BlockCount::most(nnz, side) });
         }
-        let bytes = Self::device_bytes(nrows, side, count.stored, T::DTYPE);
+        let held = held(count, slice);
+        let bytes = Self::device_bytes(nrows, (side, slice), held, T::DTYPE);
         // The places behind the last row count as the mean place does, as with SELL.
-        let places = u128::from(Self::slices(nrows, side)) * SLICE as u128 * u128::from(side);
-        let stored = u128::from(count.stored) * u128::from(side * side);
+        let places = u128::from(Self::slices(nrows, side, slice)) * slice as u128 * u128::from(side);
+        let stored = u128::from(held) * u128::from(side * side);
         let stored = stored * u128::from(nrows) / places.max(1);
         limits.check_with_vectors((nrows, ncols), (stored, nnz), bytes, T::DTYPE)
     }
 
     /// Bytes of all arrays for `stored` blocks, padding included; saturates.
-    pub fn device_bytes(nrows: u64, side: u32, stored: u64, dtype: Dtype) -> Bytes {
+    pub fn device_bytes(nrows: u64, (side, slice): (u32, usize), stored: u64, dtype: Dtype) -> Bytes {
         let block = 4 + u64::from(side * side) * dtype.bytes();
-        let slice_ptr = (Self::slices(nrows, side) + 1).saturating_mul(8);
+        let slice_ptr = (Self::slices(nrows, side, slice) + 1).saturating_mul(8);
         Bytes(stored.saturating_mul(block).saturating_add(slice_ptr))
     }
 
-    const fn slices(nrows: u64, side: u32) -> u64 {
-        nrows.div_ceil(SLICE as u64 * side as u64)
+    const fn slices(nrows: u64, side: u32, slice: usize) -> u64 {
+        nrows.div_ceil(slice as u64 * side as u64)
     }
 
     /// Rows.
@@ -163,39 +175,71 @@ impl<T: Scalar> Bsr<T> {
 
     /// Rows of a slice.
     pub fn slice_rows(&self) -> usize {
-        SLICE * self.side()
+        self.slice * self.side()
     }
 
-    /// The blocks of a slice, those at one distance from the start of their rows together: the columns of 32 blocks, and their
+    /// The blocks of a slice, those at one distance from the start of their rows together: their columns, and their
     /// values, a column of each block together, by rows.
     pub fn slice(&self, slice: usize) -> impl Iterator<Item = (&[u32], &[T])> {
         let blocks = self.slice_ptr[slice] as usize..self.slice_ptr[slice + 1] as usize;
         let area = self.side() * self.side();
         let values = &self.values[blocks.start * area..blocks.end * area];
-        self.col_idx[blocks].chunks_exact(SLICE).zip(values.chunks_exact(SLICE * area))
+        self.col_idx[blocks].chunks_exact(self.slice).zip(values.chunks_exact(self.slice * area))
     }
 }
 
-/// BSR as one of the storage formats.
+/// BSR in slices as one of the storage formats.
 pub(super) static FORMAT: FormatFamily = FormatFamily {
     name: "bsr",
+    device_bytes: |[side, _], f, dtype| device_bytes((side, SLICE), f, dtype),
+    stored_entries: |[side, _], f| stored_entries((side, SLICE), f),
+    of_f32: &BsrFormat { slice: SLICE },
+    of_f64: &BsrFormat { slice: SLICE },
+    ..COMMON
+};
+
+/// BSR as libraries have it, for theirs.
+pub(super) static BLOCK_CSR: FormatFamily = FormatFamily {
+    name: "bcsr",
+    device_bytes: |[side, _], f, dtype| device_bytes((side, PLAIN), f, dtype),
+    stored_entries: |[side, _], f| stored_entries((side, PLAIN), f),
+    of_f32: &BsrFormat { slice: PLAIN },
+    of_f64: &BsrFormat { slice: PLAIN },
+    ..COMMON
+};
+
+/// What both have in common.
+const COMMON: FormatFamily = FormatFamily {
+    name: "",
     knobs: &[Knob { letter: 'b', meaning: "rows and columns of a block" }],
     shapes: || BLOCK_SIDES.map(|side| [side, 0]).to_vec(),
     is_padded: true,
     stays_in_csr: false,
     generator: None,
     is_steady: false,
-    device_bytes: |[side, _], f, dtype| {
-        counted(side, f)
-            .map_or(Bytes(u64::MAX), |count| Bsr::<f32>::device_bytes(f.nrows, side, count.stored, dtype))
-    },
-    stored_entries: |[side, _], f| {
-        counted(side, f).map_or(u64::MAX, |count| count.stored.saturating_mul(u64::from(side * side)))
-    },
+    device_bytes: |_, _, _| Bytes(u64::MAX),
+    stored_entries: |_, _| u64::MAX,
     bits_per_column: None,
-    of_f32: &BsrFormat,
-    of_f64: &BsrFormat,
+    of_f32: &BsrFormat { slice: SLICE },
+    of_f64: &BsrFormat { slice: SLICE },
 };
+
+/// Rows of blocks in a slice where nothing is padded.
+const PLAIN: usize = 1;
+
+fn device_bytes((side, slice): (u32, usize), f: &Features, dtype: Dtype) -> Bytes {
+    let bytes = |count| Bsr::<f32>::device_bytes(f.nrows, (side, slice), held(count, slice), dtype);
+    counted(side, f).map_or(Bytes(u64::MAX), bytes)
+}
+
+fn stored_entries((side, slice): (u32, usize), f: &Features) -> u64 {
+    counted(side, f).map_or(u64::MAX, |count| held(count, slice).saturating_mul(u64::from(side * side)))
+}
+
+/// Blocks that are stored.
+const fn held(count: BlockCount, slice: usize) -> u64 {
+    if slice == PLAIN { count.blocks } else { count.stored }
+}
 
 /// What the features say of blocks of one size.
 fn known(side: u32, f: &Features) -> Option<BlockCount> {
@@ -208,11 +252,14 @@ fn counted(side: u32, f: &Features) -> Option<BlockCount> {
     known(side, f).filter(|count| !count.is_over(f.nnz, side))
 }
 
-struct BsrFormat;
+struct BsrFormat {
+    /// Rows of blocks in a slice.
+    slice: usize,
+}
 
 impl<T: Scalar> FormatOf<T> for BsrFormat {
     fn check(&self, [side, _]: Shape, f: &Features, limits: &Limits) -> Result<Bytes, Infeasible> {
-        Bsr::<T>::check((f.nrows, f.ncols), f.nnz, side, known(side, f), limits)
+        Bsr::<T>::check((f.nrows, f.ncols), f.nnz, (side, self.slice), known(side, f), limits)
     }
 
     fn convert(
@@ -221,7 +268,7 @@ impl<T: Scalar> FormatOf<T> for BsrFormat {
         a: &Csr<T>,
         limits: &Limits,
     ) -> Result<Box<dyn Stored<T>>, Infeasible> {
-        Ok(Box::new(Bsr::from_csr(a, side, limits)?))
+        Ok(Box::new(Bsr::from_csr(a, side, self.slice, limits)?))
     }
 
     /// The device counts the blocks, the host adds them up and refuses too many, the device lays them out.
@@ -232,31 +279,33 @@ impl<T: Scalar> FormatOf<T> for BsrFormat {
         ncols: u64,
         limits: &Limits,
     ) -> Result<Layout<T>, Infeasible> {
+        let shape = (side, self.slice);
         let (nrows, nnz) = (row_ptr.len() as u64 - 1, row_ptr[row_ptr.len() - 1]);
         // The least that there can be.
         let least = nnz.div_ceil(u64::from(side * side));
         let least = BlockCount { blocks: least, stored: least };
-        Bsr::<T>::check((nrows, ncols), nnz, side, Some(least), limits)?;
-        let slices = Bsr::<T>::slices(nrows, side);
+        Bsr::<T>::check((nrows, ncols), nnz, shape, Some(least), limits)?;
+        let slices = Bsr::<T>::slices(nrows, side, self.slice);
+        let block_rows = slices * self.slice as u64;
         let scratch = |len| HostArray::Room { element: Element::U64, len, zeroed: false };
         let fits = move |number: &NumberOf<'_>, limits: &Limits| {
             let count = BlockCount { blocks: number("blocks"), stored: number("stored_blocks") };
-            Bsr::<T>::check((nrows, ncols), nnz, side, Some(count), limits).map(|_| ())
+            Bsr::<T>::check((nrows, ncols), nnz, shape, Some(count), limits).map(|_| ())
         };
         let area = u64::from(side * side);
         // As many blocks as may be touched; where slices are padded beyond these and memory runs out, the host converts.
-        let most = Bsr::<T>::device_bytes(nrows, side, BlockCount::most(nnz, side), T::DTYPE).0;
+        let most = Bsr::<T>::device_bytes(nrows, shape, BlockCount::most(nnz, side), T::DTYPE).0;
         Ok(Layout {
-            numbers: vec![("side", side.into())],
+            numbers: vec![("side", side.into()), ("slice", self.slice as u64)],
             arrays: Vec::new(),
             scratch: vec![("lengths", scratch(slices)), ("touched", scratch(slices))],
             keeps: &[],
             steps: vec![
-                // One warp per slice, one thread per row of blocks.
+                // One thread per row of blocks.
                 Step::Run {
                     routine: "count_blocks",
-                    threads: SLICE as u64 * slices,
-                    args: &["nrows", "side", "csr.row_ptr", "csr.col_idx", "lengths", "touched"],
+                    threads: block_rows,
+                    args: &["nrows", "side", "slice", "csr.row_ptr", "csr.col_idx", "lengths", "touched"],
                 },
                 Step::AddUp { lengths: "lengths", starts: "slice_ptr", total: "stored_blocks" },
                 Step::Total { of: "touched", total: "blocks" },
@@ -273,10 +322,11 @@ impl<T: Scalar> FormatOf<T> for BsrFormat {
                 },
                 Step::Run {
                     routine: "lay_blocks",
-                    threads: SLICE as u64 * slices,
+                    threads: block_rows,
                     args: &[
                         "nrows",
                         "side",
+                        "slice",
                         "csr.row_ptr",
                         "csr.col_idx",
                         "csr.values",
@@ -293,7 +343,8 @@ impl<T: Scalar> FormatOf<T> for BsrFormat {
 
 impl<T: Scalar> Stored<T> for Bsr<T> {
     fn numbers(&self) -> NamedNumbers {
-        vec![("side", self.side.into()), ("stored_blocks", self.col_idx.len() as u64)]
+        let (side, slice, stored) = (self.side.into(), self.slice as u64, self.col_idx.len() as u64);
+        vec![("side", side), ("slice", slice), ("stored_blocks", stored)]
     }
 
     fn arrays(&self) -> NamedArrays<'_, T> {
@@ -322,7 +373,7 @@ mod tests {
 
     #[test]
     fn the_matrix_of_the_picture_is_stored_as_it_says() {
-        let bsr = Bsr::from_csr(&picture(), 2, &Limits::NONE).unwrap();
+        let bsr = Bsr::from_csr(&picture(), 2, SLICE, &Limits::NONE).unwrap();
         let (pad, zero) = (Bsr::<f64>::PAD, 0.0);
         let slice: Vec<_> = bsr.slice(0).collect();
         assert_eq!((bsr.slice_ptr.as_slice(), slice.len()), ([0, 64].as_slice(), 2));
@@ -333,12 +384,26 @@ mod tests {
     }
 
     #[test]
+    fn slices_of_one_row_of_blocks_are_bsr_as_libraries_have_it() {
+        let bsr = Bsr::from_csr(&picture(), 2, PLAIN, &Limits::NONE).unwrap();
+        assert_eq!((bsr.slice_ptr, bsr.col_idx), (vec![0, 1, 3], vec![0, 1, 2]));
+        let values = [1, 3, 2, 4, 5, 0, 6, 7, 0, 8, 0, 9].map(f64::from);
+        assert_eq!(bsr.values, values);
+        let parts = Bsr::from_csr(&picture(), 3, PLAIN, &Limits::NONE);
+        assert!(matches!(parts, Err(Infeasible::PartsOfBlocks { side: 3 })));
+        let odd = "dense,rows=70,cols=71".parse::<Recipe>().unwrap().generate::<f64>().unwrap();
+        let parts = Bsr::from_csr(&odd, 2, PLAIN, &Limits::NONE);
+        assert_eq!(parts, Err(Infeasible::PartsOfBlocks { side: 2 }));
+        assert!(Bsr::from_csr(&odd, 2, SLICE, &Limits::NONE).is_ok());
+    }
+
+    #[test]
     fn scattered_columns_are_refused_by_their_number_of_blocks() {
         let random = "random,rows=5000".parse::<Recipe>().unwrap().generate::<f64>().unwrap();
         for side in BLOCK_SIDES {
             let most = BlockCount::most(random.nnz() as u64, side);
             assert_eq!(
-                Bsr::from_csr(&random, side, &Limits::NONE),
+                Bsr::from_csr(&random, side, SLICE, &Limits::NONE),
                 Err(Infeasible::ManyBlocks { side, most })
             );
         }
@@ -353,11 +418,14 @@ mod tests {
             let a = recipe.parse::<Recipe>().unwrap().generate::<f32>().unwrap();
             let f = Features::of(&a);
             let mut held = 0;
-            for side in BLOCK_SIDES {
-                let Ok(bsr) = Bsr::from_csr(&a, side, &Limits::NONE) else { continue };
-                let format = Format::of("bsr", [side, 0]);
-                assert_eq!(format.device_bytes(&f, Dtype::F32).0, Stored::bytes(&bsr), "{recipe}, {side}");
-                assert_eq!(format.stored_entries(&f), bsr.values.len() as u64, "{recipe}, {side}");
+            for (name, side, slice) in
+                BLOCK_SIDES.iter().flat_map(|&b| [("bsr", b, SLICE), ("bcsr", b, PLAIN)])
+            {
+                let Ok(bsr) = Bsr::from_csr(&a, side, slice, &Limits::NONE) else { continue };
+                let format = Format::of(name, [side, 0]);
+                let of = format!("{recipe} in {format}");
+                assert_eq!(format.device_bytes(&f, Dtype::F32).0, Stored::bytes(&bsr), "{of}");
+                assert_eq!(format.stored_entries(&f), bsr.values.len() as u64, "{of}");
                 held += 1;
             }
             assert!(held > 0, "{recipe}");

@@ -45,7 +45,7 @@ pub(crate) use bro_ell::{BLOCK_ROWS, of_block};
 pub(crate) use hyb::{is_share, is_worthwhile, split};
 
 /// All formats, in the order in which tables list them.
-static FAMILIES: [&FormatFamily; 11] = [
+static FAMILIES: [&FormatFamily; 12] = [
     &csr::FORMAT,
     &csr_balanced::FORMAT,
     &csr_binned::FORMAT,
@@ -57,4 +57,5 @@ static FAMILIES: [&FormatFamily; 11] = [
     &bro_ell::FORMAT,
     &dia::FORMAT,
     &bsr::FORMAT,
+    &bsr::BLOCK_CSR,
 ];

@@ -2,7 +2,8 @@
 
 use super::{Answer, DeviceSummary};
 use crate::{
-    AccuracyRow, Baseline, ChoiceRow, Chooser, Evaluation, Miss, ModelName, ModelWins, Profile, WinsRow,
+    AccuracyRow, Baseline, ChoiceRow, Chooser, Evaluation, Miss, ModelName, ModelWins, Profile, VendorRow,
+    WinsRow,
 };
 use serde::Serialize;
 use sparsight_kernels::{Candidate, Format, Kernel};
@@ -33,6 +34,9 @@ pub struct EvaluateAnswer {
     pub wins: Vec<KernelWins>,
     /// Measured time of the first-ranked candidate against the best measured one.
     pub choices: Vec<ChoiceCost>,
+    /// The choice of `best` beside the vendor's routines; absent where these were not measured.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub beside_vendor: Vec<BesideVendor>,
     /// The worst matrices of each model and kernel, worst first.
     pub worst: Vec<WorstPrediction>,
     /// Files that were drawn; absent without any.
@@ -57,9 +61,45 @@ impl EvaluateAnswer {
             errors_by_format: evaluation.formats.iter().map(ErrorEntry::of).collect(),
             wins: evaluation.wins.iter().map(KernelWins::from).collect(),
             choices: evaluation.choices.iter().map(ChoiceCost::from).collect(),
+            beside_vendor: evaluation.beside_vendor.iter().map(BesideVendor::from).collect(),
             worst: evaluation.misses.iter().map(WorstPrediction::from).collect(),
             plots,
         }
+    }
+}
+
+/// Time of the vendor's fastest routine over ours, on matrices of one class: above 1 ours is faster.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct BesideVendor {
+    /// `known afterwards`, `first choice` or `faster of two`.
+    pub ours: &'static str,
+    /// `all` routines, or those `without BSR`.
+    pub theirs: &'static str,
+    /// Value type.
+    pub dtype: Dtype,
+    /// Matrices counted, by the time of the fastest of ours.
+    pub class: &'static str,
+    /// How many they are.
+    pub count: usize,
+    /// Geometric mean.
+    pub mean: f64,
+    /// Of ten matrices one is below.
+    pub p10: f64,
+    /// Of ten matrices one is above.
+    pub p90: f64,
+    /// The least.
+    pub worst: f64,
+    /// Matrices on which ours is faster.
+    pub wins: usize,
+    /// Matrices on which ours is more than 3 % slower.
+    pub behind: usize,
+}
+
+impl From<&VendorRow> for BesideVendor {
+    fn from(row: &VendorRow) -> Self {
+        let VendorRow { ours, theirs, dtype, class, count, mean, p10, p90, worst, wins, behind } = *row;
+        let (ours, theirs, class) = (ours.name(), theirs.name(), class.name());
+        Self { ours, theirs, dtype, class, count, mean, p10, p90, worst, wins, behind }
     }
 }
 

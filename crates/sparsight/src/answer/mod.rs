@@ -68,8 +68,8 @@ pub use compare::{CompareAnswer, ComparedCandidate, ComparedNumbers, ComparedPro
 pub use device::DeviceSummary;
 pub use devices::{DeviceHere, DevicesAnswer, NoCuda};
 pub use evaluate::{
-    ChoiceCost, ErrorEntry, EvaluateAnswer, KernelOrFormat, KernelWins, MatrixCounts, StripModelWins,
-    WorstPrediction,
+    BesideVendor, ChoiceCost, ErrorEntry, EvaluateAnswer, KernelOrFormat, KernelWins, MatrixCounts,
+    StripModelWins, WorstPrediction,
 };
 pub use evaluate_transfer::{EvaluateTransferAnswer, RefusedTimes, TransferErrorEntry, WorstTransfer};
 pub use fit::{FitAnswer, FittedModel, LearnedErrors};

@@ -3,15 +3,19 @@
 
 mod accuracy_row;
 mod baseline;
+mod beside_vendor;
 mod choice;
 mod miss;
+mod time_class;
 mod transfer;
 mod wins;
 
 pub use accuracy_row::AccuracyRow;
 pub use baseline::Baseline;
+pub use beside_vendor::{Ours, Theirs, VendorRow};
 pub use choice::{ChoiceRow, Chooser};
 pub use miss::Miss;
+pub use time_class::TimeClass;
 pub use transfer::{TransferEvaluation, TransferMethod, TransferMiss, TransferRow, evaluate_transfer};
 pub use wins::{ModelWins, WinsRow};
 
@@ -76,6 +80,8 @@ pub struct Evaluation {
     pub formats: Vec<AccuracyRow<Format>>,
     /// One row a chooser, value type and scope.
     pub choices: Vec<ChoiceRow>,
+    /// The choice of `best` beside the vendor's routines; none where these were not measured.
+    pub beside_vendor: Vec<VendorRow>,
     /// One row a kernel and value type, at the first rules; none with a single strip model.
     pub wins: Vec<WinsRow>,
     /// The worst matrices of each model, kernel and value type, worst first, at most `worst` each.
@@ -198,6 +204,7 @@ pub fn evaluate(
         rows: Vec::new(),
         formats: Vec::new(),
         choices: Vec::new(),
+        beside_vendor: Vec::new(),
         wins: Vec::new(),
         misses: Vec::new(),
         predicted: Vec::new(),
@@ -231,6 +238,9 @@ pub fn evaluate(
             let rank = |j: &Judged<'_>| rank(&predictor, catalogue(j.record.dtype), &j.record.features);
             let rankings: Vec<(&Judged<'_>, Ranking)> = tested.iter().map(|&j| (j, rank(j))).collect();
             evaluation.choices.extend(choice::of_model(model, rules, &rankings));
+            if model == ModelName::Best {
+                evaluation.beside_vendor = beside_vendor::rows(&rankings);
+            }
             let samples = samples(rankings, facts);
             evaluation.add_errors((model, rules), &samples, &known);
             if at == 0 {

@@ -30,7 +30,8 @@ pub(crate) struct Evaluate {
     /// holds the matrix by name, else what its models predict
     #[arg(long, value_name = "NAME|DIR", conflicts_with_all = ["placement", "row_length", "plots"])]
     from: Option<String>,
-    /// Matrices to evaluate on, by the start of their names, such as e/,f/ [default: all]
+    /// Matrices to evaluate on, by the start of their names, such as e/,f/; +e/ stands for what was derived from those of e/
+    /// [default: all]
     #[arg(long, value_name = "PREFIXES", value_delimiter = ',')]
     test: Vec<String>,
     /// Benchmark matrices that stand for the columns: banded, strewn, blend, or several

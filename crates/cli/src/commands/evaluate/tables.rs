@@ -8,7 +8,9 @@ use crate::table::Table;
 use crate::text::{id_without_dtype, matrices, percent};
 use sparsight::matrix::Dtype;
 use sparsight::model::PlacementRule;
-use sparsight::{AccuracyRow, Baseline, ChoiceRow, Chooser, Evaluation, Miss, Profile, Scope, WinsRow};
+use sparsight::{
+    AccuracyRow, Baseline, ChoiceRow, Chooser, Evaluation, Miss, Profile, Scope, VendorRow, WinsRow,
+};
 use std::fmt::Display;
 
 /// An evaluation and how to show it.
@@ -45,7 +47,8 @@ impl Titled<'_> {
 
 impl Tables<'_> {
     pub(super) fn print(&self, profile: &Profile) -> Result<(), Failure> {
-        let Evaluation { rows, formats, choices, wins, misses, matrices: counts, .. } = self.evaluation;
+        let Evaluation { rows, formats, choices, beside_vendor, wins, misses, matrices: counts, .. } =
+            self.evaluation;
         for (&dtype, &counts) in counts {
             for scope in [Scope::All, Scope::BeyondLaunch, Scope::LikeBenchmarks] {
                 let table = match self.by {
@@ -60,6 +63,9 @@ impl Tables<'_> {
                 &format!("What the first-ranked candidate costs, {dtype}"),
                 self::choices(&of_dtype),
             )?;
+            let of_dtype = beside_vendor.iter().filter(|r| r.dtype == dtype).collect::<Vec<_>>();
+            let title = format!("Time of the vendor's fastest routine over that of ours, {dtype}");
+            self.out.table(&title, self::beside_vendor(&of_dtype))?;
             let of_dtype = wins.iter().filter(|r| r.dtype == dtype).collect::<Vec<_>>();
             self.out.table(&format!("Which strip model is nearest, {dtype}"), self::wins(&of_dtype))?;
             let of_dtype = misses.iter().filter(|m| m.dtype == dtype).collect::<Vec<_>>();
@@ -189,6 +195,33 @@ pub(super) fn choices(rows: &[&ChoiceRow]) -> Option<Table> {
         ];
         let rules = rules.into_iter().filter(|_| of_models);
         table.row([name].into_iter().chain(rules).chain(quality));
+    }
+    (!rows.is_empty()).then_some(table)
+}
+
+/// Class by class, what of ours beside what of theirs.
+fn beside_vendor(rows: &[&VendorRow]) -> Option<Table> {
+    let columns = [
+        "<matrices",
+        "count",
+        "<ours",
+        "<theirs",
+        "theirs / ours",
+        "10th percentile",
+        "90th percentile",
+        "worst",
+        "faster",
+        "over 3 % slower",
+    ];
+    let mut table = Table::new(&columns);
+    for r in rows {
+        let [mean, p10, p90, worst] = [r.mean, r.p10, r.p90, r.worst].map(|ratio| format!("{ratio:.3}"));
+        let (class, ours, theirs) = (r.class.name(), r.ours.name(), r.theirs.name());
+        let counts = [r.count, r.wins, r.behind].map(|count| count.to_string());
+        let [count, wins, behind] = counts;
+        let words = [class, ours, theirs].map(str::to_owned);
+        let [class, ours, theirs] = words;
+        table.row([class, count, ours, theirs, mean, p10, p90, worst, wins, behind]);
     }
     (!rows.is_empty()).then_some(table)
 }

@@ -1,19 +1,33 @@
 //! The vendor's library, cuSPARSE: found when the program runs, called through cudarc's `sys` layer.
 //!
-//! Its generic interface alone (`cusparseSpMV` and what belongs to it). The handle is bound to the stream in which
-//! everything runs, so that a product of the library's stands in the queue as one of ours does.
+//! Its generic interface (`cusparseSpMV` and what belongs to it), and of the older one what is faster for some matrices
+//! (`bsrmv`). The handle is bound to the stream in which everything runs, so that a product of the library's stands in the queue as
+//! one of ours does.
 
+mod bsrmv;
+mod described;
 mod product;
+mod spmv;
 
 pub(super) use product::Product;
 
 use super::context::Context;
 use super::library::require_cusparse;
 use crate::DeviceError;
+use crate::gpu::DeviceMatrix;
 use cudarc::cusparse::sys;
 use cudarc::driver::sys::CUstream;
-use std::ffi::{CStr, c_int};
+use sparsight_matrix::Dtype;
+use std::ffi::{CStr, c_int, c_void};
 use std::sync::{Arc, Mutex, PoisonError};
+
+/// Largest index that the library can read where we store 32 bits.
+const LARGEST: u64 = i32::MAX as u64;
+
+const PLAIN: sys::cusparseOperation_t = sys::cusparseOperation_t::CUSPARSE_OPERATION_NON_TRANSPOSE;
+
+/// First version whose `cusparseSpMV` takes BSR: that of CUDA 13.0.
+pub(super) const WITH_BSR: (u32, u32, u32) = (12, 6, 0);
 
 /// A handle of the library on one device.
 ///
@@ -90,6 +104,15 @@ pub fn cusparse_version() -> Result<(u32, u32, u32), DeviceError> {
     Ok((part(Part::MAJOR_VERSION)?, part(Part::MINOR_VERSION)?, part(Part::PATCH_LEVEL)?))
 }
 
+/// Refuses a `count` that the library's 32-bit indices cannot name.
+fn limit(matrix: &DeviceMatrix, what: &str, count: u64) -> Result<(), DeviceError> {
+    if count <= LARGEST {
+        return Ok(());
+    }
+    let reason = format!("{count} {what} are more than its 32-bit indices can name");
+    Err(DeviceError::CannotRun { kernel: format!("cuSPARSE on {}", matrix.format()), reason })
+}
+
 /// Gives a failed call its name and the library's words.
 fn named(call: &str, status: sys::cusparseStatus_t) -> Result<(), DeviceError> {
     if status == sys::cusparseStatus_t::CUSPARSE_STATUS_SUCCESS {
@@ -102,6 +125,18 @@ fn named(call: &str, status: sys::cusparseStatus_t) -> Result<(), DeviceError> {
     };
     let reason = words.map_or_else(|| format!("{status:?}"), |words| format!("{status:?}: {words}"));
     Err(DeviceError::Driver { call: call.to_owned(), reason })
+}
+
+const fn value_type(dtype: Dtype) -> sys::cudaDataType {
+    match dtype {
+        Dtype::F32 => sys::cudaDataType::CUDA_R_32F,
+        Dtype::F64 => sys::cudaDataType::CUDA_R_64F,
+    }
+}
+
+/// An address on the device as the library takes it.
+fn pointer(address: u64) -> *mut c_void {
+    address as *mut c_void
 }
 
 #[cfg(test)]

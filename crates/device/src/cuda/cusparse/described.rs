@@ -1,0 +1,190 @@
+//! The library's description of a matrix, and of the offsets that it wants in 32 bits.
+
+use super::{LARGEST, limit, named, pointer, value_type};
+use crate::DeviceError;
+use crate::cuda::context::Context;
+use crate::gpu::{DeviceArray, DeviceMatrix, Memory};
+use cudarc::cusparse::sys;
+use sparsight_kernels::Vendor;
+use sparsight_matrix::Dtype;
+use std::ffi::c_void;
+use std::sync::Arc;
+
+const FROM_ZERO: sys::cusparseIndexBase_t = sys::cusparseIndexBase_t::CUSPARSE_INDEX_BASE_ZERO;
+const NARROW: sys::cusparseIndexType_t = sys::cusparseIndexType_t::CUSPARSE_INDEX_32I;
+const WIDE: sys::cusparseIndexType_t = sys::cusparseIndexType_t::CUSPARSE_INDEX_64I;
+
+/// The library's description of a matrix.
+#[derive(Debug)]
+pub(super) struct Described {
+    pub(super) raw: sys::cusparseSpMatDescr_t,
+    /// The library points to them.
+    _offsets: Option<Offsets>,
+}
+
+impl Described {
+    /// Describes a matrix with non-zeros to the generic routines.
+    ///
+    /// # Errors
+    /// [`DeviceError::CannotRun`] if indices are too large for the library, or a failed call.
+    ///
+    /// # Panics
+    /// If `routine` reads another format.
+    pub(super) fn new(
+        routine: Vendor,
+        matrix: &DeviceMatrix,
+        dtype: Dtype,
+        (nrows, ncols): (u64, u64),
+        context: &Arc<Context>,
+    ) -> Result<Self, DeviceError> {
+        let number = |name| matrix.number(name).expect("the format has the numbers that the library is told");
+        let nnz = number("nnz");
+        let (rows, cols, entries) = (nrows as i64, ncols as i64, nnz as i64);
+        let (of, values) = (|name| pointer(matrix.address(name)), value_type(dtype));
+        let slices = |offsets: &mut _, stored| Offsets::of_slices(offsets, matrix, stored, context);
+        let mut raw = std::ptr::null_mut();
+        let mut offsets = None;
+        let status = match routine {
+            Vendor::CsrAlg1 | Vendor::CsrAlg2 => {
+                let width = if matrix.offset_bytes() == 4 {
+                    limit(matrix, "non-zeros under offsets of 32 bits", nnz).map(|()| NARROW)?
+                } else {
+                    WIDE
+                };
+                // SAFETY: the arrays are on the device, as long as said and outlive the description.
+                let status = unsafe {
+                    sys::cusparseCreateCsr(
+                        &raw mut raw,
+                        rows,
+                        cols,
+                        entries,
+                        of("row_ptr"),
+                        of("col_idx"),
+                        of("values"),
+                        width,
+                        NARROW,
+                        FROM_ZERO,
+                        values,
+                    )
+                };
+                ("cusparseCreateCsr", status)
+            }
+            Vendor::Coo => {
+                // SAFETY: as above.
+                let status = unsafe {
+                    sys::cusparseCreateCoo(
+                        &raw mut raw,
+                        rows,
+                        cols,
+                        entries,
+                        of("row_idx"),
+                        of("col_idx"),
+                        of("values"),
+                        NARROW,
+                        FROM_ZERO,
+                        values,
+                    )
+                };
+                ("cusparseCreateCoo", status)
+            }
+            Vendor::Sell => {
+                let stored = number("stored");
+                let (slice_ptr, width) = slices(&mut offsets, stored)?;
+                // SAFETY: as above; the narrowed offsets live in this description.
+                let status = unsafe {
+                    sys::cusparseCreateSlicedEll(
+                        &raw mut raw,
+                        rows,
+                        cols,
+                        entries,
+                        stored as i64,
+                        number("slice") as i64,
+                        slice_ptr,
+                        of("col_idx"),
+                        of("values"),
+                        width,
+                        NARROW,
+                        FROM_ZERO,
+                        values,
+                    )
+                };
+                ("cusparseCreateSlicedEll", status)
+            }
+            Vendor::Bsr | Vendor::Bsrmv => {
+                let (stored, side) = (number("stored_blocks"), number("side") as i64);
+                let (slice_ptr, width) = slices(&mut offsets, stored)?;
+                // SAFETY: as above.
+                let status = unsafe {
+                    sys::cusparseCreateBsr(
+                        &raw mut raw,
+                        rows / side,
+                        cols / side,
+                        stored as i64,
+                        side,
+                        side,
+                        slice_ptr,
+                        of("col_idx"),
+                        of("values"),
+                        width,
+                        NARROW,
+                        FROM_ZERO,
+                        values,
+                        sys::cusparseOrder_t::CUSPARSE_ORDER_COL,
+                    )
+                };
+                ("cusparseCreateBsr", status)
+            }
+        };
+        named(status.0, status.1)?;
+        Ok(Self { raw, _offsets: offsets })
+    }
+}
+
+/// Offsets of slices in 32 bits, made for the library alone.
+#[derive(Debug)]
+pub(super) struct Offsets(DeviceArray<u32>);
+
+impl Offsets {
+    /// `slice_ptr` narrowed to 32 bits; `None` where the `stored` entries or blocks are more than the library can name so.
+    pub(super) fn narrowed(
+        matrix: &DeviceMatrix,
+        stored: u64,
+        context: &Arc<Context>,
+    ) -> Result<Option<Self>, DeviceError> {
+        if stored > LARGEST {
+            return Ok(None);
+        }
+        let memory: Arc<dyn Memory> = Arc::clone(context) as _;
+        let wide: Vec<u64> = matrix.words("slice_ptr")?;
+        let narrow: Vec<u32> = wide.into_iter().map(|at| at as u32).collect();
+        Ok(Some(Self(DeviceArray::of(&memory, &narrow)?)))
+    }
+
+    /// `slice_ptr` as the library shall read it, with its width; where it is narrowed, `offsets` holds it.
+    fn of_slices(
+        offsets: &mut Option<Self>,
+        matrix: &DeviceMatrix,
+        stored: u64,
+        context: &Arc<Context>,
+    ) -> Result<(*mut c_void, sys::cusparseIndexType_t), DeviceError> {
+        *offsets = Self::narrowed(matrix, stored, context)?;
+        Ok(match offsets {
+            Some(narrow) => (pointer(narrow.address()), NARROW),
+            None => (pointer(matrix.address("slice_ptr")), WIDE),
+        })
+    }
+
+    pub(super) fn address(&self) -> u64 {
+        self.0.address()
+    }
+}
+
+impl Drop for Described {
+    fn drop(&mut self) {
+        // SAFETY: created in `new`, destroyed only here.
+        let _ = unsafe { sys::cusparseDestroySpMat(self.raw.cast_const()) };
+    }
+}
+
+// SAFETY: a handle that the library takes from any thread, one at a time.
+unsafe impl Send for Described {}
