@@ -17,7 +17,8 @@ impl<'a> NamePrefixes<'a> {
         let is_derived = origin(name) != name;
         let accepts = |prefix: &String| match prefix.strip_prefix('+') {
             Some(prefix) => is_derived && name.starts_with(prefix),
-            None => !is_derived && name.starts_with(prefix.as_str()),
+            // What goes beyond the name of the origin asks for one that was derived.
+            None => name.starts_with(prefix.as_str()) && (!is_derived || prefix.len() > origin(name).len()),
         };
         self.0.is_empty() || self.0.iter().any(accepts)
     }
@@ -55,5 +56,8 @@ mod tests {
         assert!(some.accept("a/x") && !some.accept("a/x+layers=3"));
         assert!(some.accept("b/y+layers=3,unknowns=2") && !some.accept("b/y") && !some.accept("b/c++"));
         assert!(NamePrefixes::new(&[]).accept("a/x+layers=3"));
+        let whole = ["a/x+layers=3".to_owned()];
+        assert!(NamePrefixes::new(&whole).accept("a/x+layers=3"));
+        assert!(!NamePrefixes::new(&whole).accept("a/x"));
     }
 }

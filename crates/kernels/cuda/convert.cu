@@ -163,7 +163,7 @@ static __device__ __forceinline__ unsigned int next_block(const BlockRow& rows, 
     return next;
 }
 
-// The blocks of each slice of `slice` rows of blocks, 32 or 1: `touched` those that hold an entry, `stored` as many times those of
+// The blocks of each slice of `slice` rows of blocks, 32 or 1: `touched` those that hold an entry, `stored` `slice` times those of
 // its longest row of blocks.
 extern "C" __global__ void __launch_bounds__(BLOCK)
 count_blocks(unsigned long long nrows, unsigned long long wide_side, unsigned long long slice,

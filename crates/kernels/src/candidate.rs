@@ -67,7 +67,7 @@ impl FromStr for Candidate {
         }
         let (kernel, block) = rest.rsplit_once("/b").ok_or_else(error)?;
         let kernel: Kernel = kernel.parse().map_err(|_| error())?;
-        let block = block.parse().map_err(|_| error())?;
+        let block = block.parse().ok().filter(|&block| block > 0).ok_or_else(error)?;
         if kernel.blocks().contains(&block) { Ok(Self { kernel, block, dtype }) } else { Err(error()) }
     }
 }
@@ -148,6 +148,8 @@ mod tests {
             "cusparse-csr/a1/b64/f32",
             "ell/f64",
             "ell/b0/f64",
+            "cusparse-coo/b0/f64",
+            "cusparse-bsr/b2/a1/b0/f64",
         ] {
             assert!(text.parse::<Candidate>().is_err(), "{text}");
         }

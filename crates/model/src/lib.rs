@@ -18,6 +18,7 @@
 pub mod accuracy;
 pub mod transfer;
 
+mod baseline;
 mod boosting;
 mod calibration;
 mod comparison;

@@ -19,7 +19,11 @@ pub(crate) fn fit<const N: usize>(samples: impl IntoIterator<Item = ([f64; N], f
             sums[i] += row[i];
         }
     }
-    let misfit = |x: &[f64; N]| rows.iter().map(|row| (dot(row, x) - 1.0).powi(2)).sum::<f64>();
+    // The sum of squares less the number of rows, from what is known of them.
+    let misfit = |x: &[f64; N]| {
+        let quadratic = products.iter().zip(x).map(|(row, own)| own * dot(row, x)).sum::<f64>();
+        quadratic - 2.0 * dot(&sums, x)
+    };
     // Of the fits in which some are zero and the others are not negative, the one that fits best.
     let fits = (1..1_u32 << N).filter_map(|some| {
         let free = std::array::from_fn(|i| some >> i & 1 > 0);

@@ -73,7 +73,8 @@ fn of_blocks<T: Scalar>((nrows, ncols): (usize, usize), side: usize) -> Csr<T> {
     Csr::try_new(nrows, ncols, row_ptr, col_idx, values).unwrap()
 }
 
-/// Matrices whose non-zeros stand in blocks: several slices, the last row and the last column of blocks cut.
+/// Matrices whose non-zeros stand in blocks: several slices, with the last row and the last column of blocks
+/// cut, and whole.
 pub fn blocked<T: Scalar>() -> Vec<(&'static str, Csr<T>)> {
     vec![
         ("blocks of 2", of_blocks((301, 299), 2)),
@@ -81,6 +82,10 @@ pub fn blocked<T: Scalar>() -> Vec<(&'static str, Csr<T>)> {
         ("blocks of 4", of_blocks((515, 130), 4)),
         ("blocks of 6", of_blocks((787, 790), 6)),
         ("a single block", of_blocks((5, 5), 6)),
+        ("whole blocks of 2", of_blocks((600, 602), 2)),
+        ("whole blocks of 3", of_blocks((1200, 1188), 3)),
+        ("whole blocks of 4", of_blocks((1204, 400), 4)),
+        ("whole blocks of 6", of_blocks((1206, 1200), 6)),
     ]
 }
 

@@ -73,6 +73,7 @@ pub fn hold_matrix_to_reference<T: Scalar>(device: &dyn Device<T>, name: &str, a
     let x = random_x::<T>(a.ncols(), 5);
     let expected = reference(a, &x);
     let features = Features::of(a);
+    let mut held = Vec::new();
     for format in Format::all() {
         let candidates =
             || catalogue(T::DTYPE).filter(|c| c.format() == format && device.runs(c.kernel).is_ok());
@@ -87,6 +88,7 @@ pub fn hold_matrix_to_reference<T: Scalar>(device: &dyn Device<T>, name: &str, a
             Err(error) => panic!("{name}: {format} could not be loaded: {error}"),
         };
         assert!(possible, "{name}: {format} was accepted though it is infeasible");
+        held.push(format);
         operand.set_x(&x).unwrap();
         for candidate in candidates() {
             if let Err(error) = check(operand.as_mut(), &candidate, &expected) {
@@ -94,6 +96,11 @@ pub fn hold_matrix_to_reference<T: Scalar>(device: &dyn Device<T>, name: &str, a
             }
         }
     }
+    // Or nobody would notice that no kernel on blocks was run.
+    assert!(
+        !name.ends_with("unknowns a node") || held.iter().any(|format| format.name() == "bcsr"),
+        "{name}"
+    );
 }
 
 /// A x, and -2 A x + 8 (A x / 2) = 2 A x: powers of two scale without rounding.
@@ -151,7 +158,16 @@ pub fn awkward_matrices<T: Scalar>() -> Vec<(String, Csr<T>)> {
             from_lengths(3_000, &every(9_001, |i| if i % 100 == 7 { 700 } else { 3 + i % 5 }))
         }),
     ];
-    for (name, recipe) in [("a stencil", "stencil3d,n=23"), ("a band", "banded,n=3001")] {
+    let recipes = [
+        ("a stencil", "stencil3d,n=23"),
+        ("a band", "banded,n=3001"),
+        // Whole blocks, several warps of rows of blocks: what every format of blocks holds.
+        ("two unknowns a node", "fem,n=9,unknowns=2"),
+        ("three unknowns a node", "fem,n=9,unknowns=3"),
+        ("four unknowns a node", "fem,n=7,unknowns=4"),
+        ("six unknowns a node", "fem,n=7,unknowns=6"),
+    ];
+    for (name, recipe) in recipes {
         let a = recipe.parse::<Recipe>().expect("a recipe").generate().expect("a small matrix");
         all.push((name.to_owned(), a));
     }

@@ -1,5 +1,5 @@
 //! `cusparse-csr`, `cusparse-coo`, `cusparse-sell`, `cusparse-bsr`: routines of the vendor's own library, cuSPARSE (`cusparseSpMV` after
-//! `cusparseSpMV_preprocess`). Candidates like ours, but its code, its threads and its blocks.
+//! `cusparseSpMV_preprocess`, and the older `bsrmv`). Candidates like ours, but its code, its threads and its blocks.
 
 use crate::family::{Elsewhere, Family, ON_GPUS, Run, StripRule, TransferRule, blocks_of_threads};
 use crate::{StripUnit, Vendor};

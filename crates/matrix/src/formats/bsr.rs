@@ -50,7 +50,7 @@ impl<T: Scalar> Bsr<T> {
     /// Block column that marks padding.
     pub const PAD: u32 = columns::PAD;
 
-    /// Converts to blocks of `side` rows and columns, one of [`BLOCK_SIDES`], in slices of `slice` rows of blocks, 32 or 1.
+    /// Converts to blocks of `side` rows and columns, one of [`BLOCK_SIDES`], in slices of `high` rows of blocks, 32 or 1.
     /// O(nnz + stored entries), in parallel.
     ///
     /// # Errors
@@ -58,13 +58,12 @@ impl<T: Scalar> Bsr<T> {
     ///
     /// # Panics
     /// If there are no blocks of that size, or no such slices, in the catalogue.
-    pub fn from_csr(a: &Csr<T>, side: u32, slice: usize, limits: &Limits) -> Result<Self, Infeasible> {
+    pub fn from_csr(a: &Csr<T>, side: u32, high: usize, limits: &Limits) -> Result<Self, Infeasible> {
         let (nrows, ncols, nnz) = (a.nrows(), a.ncols(), a.nnz());
         check_rows(nrows as u64)?;
         let count = block_count(a, side);
-        Self::check((nrows as u64, ncols as u64), nnz as u64, (side, slice), Some(count), limits)?;
+        Self::check((nrows as u64, ncols as u64), nnz as u64, (side, high), Some(count), limits)?;
         let b = side as usize;
-        let high = slice;
         let rows = |slice: usize| (slice * high * b..((slice + 1) * high * b).min(nrows)).step_by(b);
         let row_of_blocks = |row: usize| row..(row + b).min(nrows);
         let widths =
@@ -109,7 +108,7 @@ impl<T: Scalar> Bsr<T> {
                 }
             }
         });
-        Ok(Self { nrows, ncols, nnz, side, slice, slice_ptr, col_idx, values })
+        Ok(Self { nrows, ncols, nnz, side, slice: high, slice_ptr, col_idx, values })
     }
 
     /// Whether a matrix with so many blocks may be converted; its bytes if so.

@@ -10,13 +10,13 @@
 //! Absent, since held-out errors were no smaller with them: minimum and maximum distance of neighbouring non-zeros.
 //! Density: rows, columns and non-zeros are there.
 
-use super::baseline::{Parts, bytes_per_s, launch_s};
 use crate::Term;
+use crate::baseline::{TERMS, Terms, bytes_per_s, fetched_bytes, launch_s, reuse};
 use sparsight_kernels::{Candidate, DeviceFacts, Kernel, compulsory_bytes, strip};
 use sparsight_matrix::{Dtype, Features, Locality};
 
 /// Inputs that differ between the block sizes of a kernel.
-pub(super) const BLOCK_INPUTS: usize = 2;
+pub(super) const BLOCK_INPUTS: usize = 2 + TERMS;
 /// Inputs that differ between kernels.
 const KERNEL_INPUTS: usize = 13;
 /// Inputs that all candidates of one value type share.
@@ -24,10 +24,21 @@ const MATRIX_INPUTS: usize = 28;
 /// Inputs of one prediction.
 pub(super) const COUNT: usize = BLOCK_INPUTS + KERNEL_INPUTS + MATRIX_INPUTS;
 
-/// Name and unit of each input, in order. A model that was fitted with other inputs is refused.
+/// Name and unit of each input, in order; b is the baseline, of which its terms have shares. A model that was fitted with other
+/// inputs is refused.
 pub(super) const INPUTS: [(&str, &str); COUNT] = [
     ("block", ""),
     ("blocks a multiprocessor", ""),
+    ("launch / b", ""),
+    ("bytes / b", ""),
+    ("beyond L2 / b", ""),
+    ("x by warps / b", ""),
+    ("x by multiprocessors / b", ""),
+    ("x scattered / b", ""),
+    ("turns / b", ""),
+    ("longest row / b", ""),
+    ("thread blocks / b", ""),
+    ("waves / b", ""),
     ("compulsory bytes", "B"),
     ("working set / L2", ""),
     ("streamed / launch", ""),
@@ -79,9 +90,6 @@ pub(crate) fn names_without_block() -> impl Iterator<Item = &'static str> {
 /// Smallest quantity that is told from nothing.
 const LEAST: f64 = 1e-6;
 
-/// Bytes that a GPU fetches at once: what a column of its own costs.
-const SECTOR_BYTES: f64 = 32.0;
-
 /// Threads of a warp.
 const WARP: f64 = 32.0;
 
@@ -113,10 +121,16 @@ impl<'f> Matrix<'f> {
     }
 
     /// Inputs of `candidate`, which is of the matrix' value type. O(1).
-    pub(super) fn inputs(&self, candidate: &Candidate, parts: &Parts, facts: &DeviceFacts) -> [i32; COUNT] {
-        let kernel = self.kernel(candidate, parts, facts).map(Quantity::input);
+    pub(super) fn inputs(
+        &self,
+        candidate: &Candidate,
+        terms: &Terms,
+        shares: &[f64; TERMS],
+        facts: &DeviceFacts,
+    ) -> [i32; COUNT] {
+        let kernel = self.kernel(candidate, terms, facts).map(Quantity::input);
         let mut all = [0; COUNT];
-        all[..BLOCK_INPUTS].copy_from_slice(&self.block_inputs(candidate, facts));
+        all[..BLOCK_INPUTS].copy_from_slice(&self.block_inputs(candidate, shares, facts));
         all[BLOCK_INPUTS..BLOCK_INPUTS + KERNEL_INPUTS].copy_from_slice(&kernel);
         all[BLOCK_INPUTS + KERNEL_INPUTS..].copy_from_slice(&self.inputs);
         all
@@ -131,8 +145,8 @@ impl<'f> Matrix<'f> {
         let of_kernel = |kernel| {
             // Nothing here looks at the block size.
             let candidate = Candidate { kernel, block: 1, dtype: self.dtype };
-            let parts = Parts::of(&candidate, self.features, facts);
-            self.kernel(&candidate, &parts, facts).map(Quantity::input)
+            let terms = Terms::of(&candidate, self.features, facts);
+            self.kernel(&candidate, &terms, facts).map(Quantity::input)
         };
         self.inputs.into_iter().chain(kernels.into_iter().flat_map(of_kernel)).collect()
     }
@@ -143,13 +157,24 @@ impl<'f> Matrix<'f> {
     }
 
     /// The first of [`Matrix::inputs`]: where candidates of one kernel differ.
-    pub(super) fn block_inputs(&self, candidate: &Candidate, facts: &DeviceFacts) -> [i32; BLOCK_INPUTS] {
-        self.block(candidate, facts).map(Quantity::input)
+    pub(super) fn block_inputs(
+        &self,
+        candidate: &Candidate,
+        shares: &[f64; TERMS],
+        facts: &DeviceFacts,
+    ) -> [i32; BLOCK_INPUTS] {
+        self.block(candidate, shares, facts).map(Quantity::input)
     }
 
     /// The same numbers for people.
-    pub(super) fn terms(&self, candidate: &Candidate, parts: &Parts, facts: &DeviceFacts) -> Vec<Term> {
-        let (block, kernel) = (self.block(candidate, facts), self.kernel(candidate, parts, facts));
+    pub(super) fn terms(
+        &self,
+        candidate: &Candidate,
+        terms: &Terms,
+        shares: &[f64; TERMS],
+        facts: &DeviceFacts,
+    ) -> Vec<Term> {
+        let (block, kernel) = (self.block(candidate, shares, facts), self.kernel(candidate, terms, facts));
         let quantities = block.into_iter().chain(kernel).chain(self.quantities);
         let term = |((name, unit), q): ((&'static str, &'static str), Quantity)| Term {
             part: "inputs",
@@ -160,17 +185,26 @@ impl<'f> Matrix<'f> {
         INPUTS.into_iter().zip(quantities).map(term).collect()
     }
 
-    fn block(&self, candidate: &Candidate, facts: &DeviceFacts) -> [Quantity; BLOCK_INPUTS] {
+    fn block(
+        &self,
+        candidate: &Candidate,
+        shares: &[f64; TERMS],
+        facts: &DeviceFacts,
+    ) -> [Quantity; BLOCK_INPUTS] {
         let blocks = blocks(candidate, self.features);
-        [value(u64::from(candidate.block)), over(blocks, f64::from(facts.multiprocessors))]
+        let mut all = [Quantity::Share(0.0); BLOCK_INPUTS];
+        all[0] = value(u64::from(candidate.block));
+        all[1] = over(blocks, f64::from(facts.multiprocessors));
+        all[2..].copy_from_slice(&shares.map(Quantity::Share));
+        all
     }
 
-    fn kernel(&self, candidate: &Candidate, parts: &Parts, facts: &DeviceFacts) -> [Quantity; KERNEL_INPUTS] {
+    fn kernel(&self, candidate: &Candidate, of: &Terms, facts: &DeviceFacts) -> [Quantity; KERNEL_INPUTS] {
         use Quantity::{Share, Value};
         let (f, l, kernel) = (self.features, self.locality, candidate.kernel);
         let (nnz, threads) = (f.nnz as f64, threads(kernel));
         let bytes = compulsory_bytes(candidate, f).0 as f64;
-        let streamed = parts.streamed_s;
+        let streamed = of.streamed_s();
         let strips = work(kernel, f) / strip(kernel, facts).size as f64;
         let team = kernel.threads_per_row().map(Locality::team);
         let steps = team.map_or(nnz / WARP, |team| l.team_steps[team] as f64);
@@ -183,11 +217,11 @@ impl<'f> Matrix<'f> {
             Value(strips),
             over(strips.ceil(), strips),
             Share(threads_used(f, threads)),
-            Value(parts.longest_steps / streamed),
+            Value(of.longest_steps() / streamed),
             fetched(1.0 - reuse(f)),
             Value(f.row_mean() * WARP / threads),
             Share(nnz / (WARP * steps).max(1.0)),
-            Value(parts.turns / streamed),
+            Value(of.turns() / streamed),
             fetched(l.warp_sectors[sector]),
             fetched(l.multiprocessor_sectors[sector]),
         ]
@@ -230,15 +264,6 @@ fn shared(f: &Features, l: &Locality, dtype: Dtype, facts: &DeviceFacts) -> [Qua
         Share(f.hyb.coo_nnz as f64 / nnz.max(1.0)),
         over(fetched_bytes(nnz, l.multiprocessor_sectors[Locality::sector(dtype)]), l2),
     ]
-}
-
-/// Bytes of x that are fetched if `share` of the non-zeros fetch a sector.
-fn fetched_bytes(nnz: f64, share: f64) -> f64 {
-    nnz * share * SECTOR_BYTES
-}
-
-fn reuse(f: &Features) -> f64 {
-    if f.x_reuse.is_nan() { 0.0 } else { f.x_reuse.clamp(0.0, 1.0) }
 }
 
 /// What threads are given: rows, non-zeros, or both.

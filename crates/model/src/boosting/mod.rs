@@ -1,21 +1,19 @@
 //! `boosting`: gradient-boosted regression trees over a matrix' features, learned from measured matrices.
 //!
 //! ```text
-//! features, candidate, facts -> inputs v (whole numbers)        inputs.rs
-//!                            -> baseline b, seconds             baseline.rs
+//! features, candidate, facts -> baseline b, seconds             ../baseline
+//!                            -> inputs v (whole numbers)        inputs.rs
 //! T = b * exp(sum of the trees' leaves at v)                    ../trees
 //! ```
 //! Source: Lehnert, Berrendorf, Ecker and Mannuss 2016, who learn SELL-C-sigma and BRO-ELL so, from twelve
 //! features. As there, one model for each kernel with its knobs, the block size an input. This project's own: the
 //! inputs that know the device (strips, the working set over the L2), the response relative to a baseline, both
-//! value types in one model, intervals from cross-validation. Why: see `inputs.rs` and `baseline.rs`.
+//! value types in one model, intervals from cross-validation. Why: see `inputs.rs` and `../baseline`.
 
-mod baseline;
 mod growth;
 mod inputs;
 mod learner;
 
-pub(crate) use baseline::{Parts, Steps};
 pub(crate) use inputs::{Matrix, names_without_block};
 pub use learner::Boosting;
 

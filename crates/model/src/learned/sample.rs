@@ -23,13 +23,17 @@ pub struct LearningSample<'a> {
     pub generated: bool,
 }
 
+/// How much more a real matrix counts than a generated one. Chosen by holding out folders a, b, c and d in turn on an H200 (412
+/// choices): with 1 and 2 the mean error of `best` was 6.05 and 6.01 %, best / chosen 0.9778 and 0.9783, within 5 % 85.0 and 85.4 %.
+const REAL: f64 = 2.0;
+
 impl LearningSample<'_> {
     /// Whether the time is a positive number and the features hold all that methods look at.
     pub(crate) fn is_usable(&self) -> bool {
         self.time.0.is_finite() && self.time.0 > 0.0 && self.features.locality.is_some()
     }
 
-    /// How much it counts in learning: `sqrt(best / time)`, 1 for what is best. What is far from the best is never chosen,
+    /// How much it counts in learning: `sqrt(best / time)`, 1 for what is best, and [`REAL`] times as much if no generator made it. What is far from the best is never chosen,
     /// so an error there costs little; it is still learned, since people ask for its time.
     ///
     /// Which power was chosen by cross-validation on an H200, without folders e and f: with 0 (all count the same) the
@@ -37,7 +41,8 @@ impl LearningSample<'_> {
     /// the mean error was 6.4 % instead of 5.9 %.
     pub(crate) fn weight(&self) -> f64 {
         let share = self.best.0 / self.time.0;
-        if share.is_finite() && share > 0.0 { share.min(1.0).sqrt() } else { 1.0 }
+        let share = if share.is_finite() && share > 0.0 { share.min(1.0).sqrt() } else { 1.0 };
+        if self.generated { share } else { REAL * share }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::nearest::{Nearest, squared};
 use super::weights::Points;
-use crate::boosting::{Parts, Steps};
+use crate::baseline::{Baseline, Terms};
 use crate::learned::{Method, described, enough_real, selected};
 use crate::{Learner, LearningSample, Term};
 use serde::{Deserialize, Serialize};
@@ -13,8 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Every matrix once, with its times over the baseline in every block size and value type.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Neighbours {
-    /// Of the baseline.
-    steps: Steps,
+    baseline: Baseline,
     axes: Vec<Axis>,
     /// Which times a matrix has, in order.
     variants: Vec<(u32, Dtype)>,
@@ -98,22 +97,21 @@ impl Neighbours {
 
 impl Learner for Neighbours {
     const NAME: &'static str = "neighbours";
-    const FORMAT: &'static str = "sparsight/neighbours/2";
+    const FORMAT: &'static str = "sparsight/neighbours/3";
 
     fn inputs() -> Vec<String> {
         described(Method::Neighbours)
     }
 
     fn learn(samples: &[LearningSample<'_>], facts: &DeviceFacts) -> Self {
-        let parts = |s: &LearningSample<'_>| (Parts::of(&s.candidate, s.features, facts), s.time.0);
-        let parts: Vec<(Parts, f64)> = samples.iter().map(parts).collect();
-        let steps = Steps::fit(&parts);
+        let terms: Vec<Terms> = samples.iter().map(|s| Terms::of(&s.candidate, s.features, facts)).collect();
+        let baseline = Baseline::of_samples(samples, &terms);
         let kernel = samples[0].candidate.kernel;
         let variant = |s: &LearningSample<'_>| (s.candidate.block, s.candidate.dtype);
         let variants: Vec<(u32, Dtype)> =
             samples.iter().map(variant).collect::<BTreeSet<_>>().into_iter().collect();
         let mut matrices: BTreeMap<&str, Known<'_>> = BTreeMap::new();
-        for (s, (parts, time_s)) in samples.iter().zip(&parts) {
+        for (s, terms) in samples.iter().zip(&terms) {
             let known = matrices.entry(s.matrix).or_insert_with(|| Known {
                 matrix: s.matrix,
                 features: s.features,
@@ -121,7 +119,7 @@ impl Learner for Neighbours {
                 factors: vec![None; variants.len()],
             });
             let at = variants.binary_search(&variant(s)).expect("collected from these samples");
-            known.factors[at] = Some(short((time_s / steps.baseline_s(parts)) as f32));
+            known.factors[at] = Some(short((s.time.0 / baseline.seconds(&s.candidate, terms)) as f32));
         }
         let matrices: Vec<Known<'_>> = matrices.into_values().collect();
         let rows: Vec<Vec<f32>> = matrices.iter().map(|m| logarithms(kernel, m.features)).collect();
@@ -137,13 +135,13 @@ impl Learner for Neighbours {
         }
         let measured =
             matrices.into_iter().zip(&rows).map(|(m, row)| (place(&axes, row), m.factors)).collect();
-        Self { steps, axes, variants, measured }
+        Self { baseline, axes, variants, measured }
     }
 
     fn time_s(&self, candidate: &Candidate, features: &Features, facts: &DeviceFacts) -> Option<f64> {
         let (nearest, variant) = self.nearest(candidate, features)?;
         let mean = nearest.mean(|at| self.measured[at].1[variant].map(|factor| f64::from(factor).ln()))?;
-        Some(self.steps.baseline_s(&Parts::of(candidate, features, facts)) * mean.exp())
+        Some(self.baseline.seconds(candidate, &Terms::of(candidate, features, facts)) * mean.exp())
     }
 
     fn terms(&self, candidate: &Candidate, features: &Features, facts: &DeviceFacts) -> Vec<Term> {
@@ -154,7 +152,7 @@ impl Learner for Neighbours {
             let term = |name, value| Term { part: "neighbours", name, value, unit: "" };
             all.extend([term("d", f64::from(squared).sqrt()), term("T_i / b_i", factor)]);
         }
-        let b = self.steps.baseline_s(&Parts::of(candidate, features, facts));
+        let b = self.baseline.seconds(candidate, &Terms::of(candidate, features, facts));
         all.push(Term { part: "", name: "b", value: b, unit: "s" });
         all
     }

@@ -7,7 +7,7 @@
 //! ```
 //! Source: Lehnert, Berrendorf, Ecker and Mannuss 2016: features brought to 0..1, weighted Euclidean distance, weights
 //! 1 / d, k = 4; which features, their Table 2. This project's own: features as logarithms (row counts span five decades, so
-//! all small matrices would be one); the baseline b of `boosting` in front, since the nearest matrix may be half the
+//! all small matrices would be one); the baseline b that `boosting` has, too, in front, since the nearest matrix may be half the
 //! size; weights of the features from the samples and not by hand, see `weights.rs`.
 
 mod learner;

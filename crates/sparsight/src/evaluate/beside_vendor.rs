@@ -4,15 +4,16 @@ use super::{Judged, TimeClass};
 use sparsight_kernels::{Candidate, Vendor};
 use sparsight_matrix::{Dtype, Seconds};
 use sparsight_model::Ranking;
+use sparsight_model::accuracy::{geometric_mean, quantile};
 
 /// Which of our candidates stands for us.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ours {
     /// The fastest, known after everything was run.
     Known,
-    /// The one that `best` ranks first.
+    /// The one that `best` ranks first, of those that have a time.
     First,
-    /// The faster of the first two, after both were run.
+    /// The faster of the first two of those, after both were run.
     FasterOfTwo,
 }
 
@@ -100,7 +101,7 @@ impl Pair {
         let times = || of.record.times();
         let best = least(&mut times().filter(|(c, _)| !c.kernel.is_vendors()).map(|(_, time)| time))?;
         let ranked = ranking.ranked.iter().map(|r| r.candidate).filter(|c| !c.kernel.is_vendors());
-        let mut tried = ranked.filter_map(|c| of.time(c));
+        let mut tried = ranked.filter_map(|c| of.time(c)).filter(|time| time.0 > 0.0);
         let first = tried.next()?;
         let second = tried.next().unwrap_or(first);
         let vendors = |theirs: Theirs| {
@@ -142,18 +143,16 @@ impl VendorRow {
         mut ratios: Vec<f64>,
     ) -> Option<Self> {
         ratios.sort_by(f64::total_cmp);
-        let count = ratios.len();
-        let at = |share: f64| ratios[(share * (count - 1) as f64).round() as usize];
-        (count > 0).then(|| Self {
+        Some(Self {
             ours,
             theirs,
             dtype,
             class,
-            count,
-            mean: (ratios.iter().map(|r| r.ln()).sum::<f64>() / count as f64).exp(),
-            p10: at(0.1),
-            p90: at(0.9),
-            worst: ratios[0],
+            count: ratios.len(),
+            mean: geometric_mean(ratios.iter().copied())?,
+            p10: quantile(&ratios, 0.1)?,
+            p90: quantile(&ratios, 0.9)?,
+            worst: *ratios.first()?,
             wins: ratios.iter().filter(|r| **r > 1.0).count(),
             behind: ratios.iter().filter(|r| **r * BEHIND < 1.0).count(),
         })

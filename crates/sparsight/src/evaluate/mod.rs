@@ -80,7 +80,8 @@ pub struct Evaluation {
     pub formats: Vec<AccuracyRow<Format>>,
     /// One row a chooser, value type and scope.
     pub choices: Vec<ChoiceRow>,
-    /// The choice of `best` beside the vendor's routines; none where these were not measured.
+    /// The choice of `best` beside the vendor's routines, on matrices that it has not learned from; none where these routines were
+    /// not measured.
     pub beside_vendor: Vec<VendorRow>,
     /// One row a kernel and value type, at the first rules; none with a single strip model.
     pub wins: Vec<WinsRow>,

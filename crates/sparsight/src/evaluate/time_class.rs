@@ -1,8 +1,8 @@
-//! Matrices by how long their best product takes.
+//! Matrices by how long the fastest of our candidates takes.
 
 use sparsight_matrix::Seconds;
 
-/// A range of the least measured time of a matrix.
+/// A range of the least measured time of our candidates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum TimeClass {
     /// All.

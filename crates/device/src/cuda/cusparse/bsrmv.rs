@@ -32,11 +32,16 @@ impl Bsrmv {
     /// Describes the matrix.
     ///
     /// # Errors
-    /// [`DeviceError::CannotRun`] for more blocks than 32 bits can number, or a failed call.
+    /// [`DeviceError::CannotRun`] for more blocks or values than 31 bits can number, or a failed call.
+    ///
+    /// # Panics
+    /// If the matrix is in another format.
     pub(super) fn new(library: &Library, matrix: &DeviceMatrix) -> Result<Self, DeviceError> {
         let number = |name| matrix.number(name).expect("the format has the numbers that the library is told");
         let (stored, side) = (number("stored_blocks"), number("side"));
         limit(matrix, "blocks", stored)?;
+        // Nothing promises that it numbers values with more than 32 bits.
+        limit(matrix, "values", stored.saturating_mul(side * side))?;
         let offsets = Offsets::narrowed(matrix, stored, &library.context)?.expect("the limit is the same");
         let mut plain = std::ptr::null_mut();
         // SAFETY: `plain` is a live pointer. A new description is of a general matrix that counts from 0.

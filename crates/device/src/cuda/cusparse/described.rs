@@ -29,7 +29,7 @@ impl Described {
     /// [`DeviceError::CannotRun`] if indices are too large for the library, or a failed call.
     ///
     /// # Panics
-    /// If `routine` reads another format.
+    /// If `routine` reads another format, or is not one of the generic interface.
     pub(super) fn new(
         routine: Vendor,
         matrix: &DeviceMatrix,
@@ -110,7 +110,8 @@ impl Described {
                 };
                 ("cusparseCreateSlicedEll", status)
             }
-            Vendor::Bsr | Vendor::Bsrmv => {
+            Vendor::Bsrmv => unreachable!("it is not one of the generic interface"),
+            Vendor::Bsr => {
                 let (stored, side) = (number("stored_blocks"), number("side") as i64);
                 let (slice_ptr, width) = slices(&mut offsets, stored)?;
                 // SAFETY: as above.

@@ -6,7 +6,7 @@
 //! SELL   slices of 32 rows, column by column, as ours; padding has column -1      slice_ptr narrowed to 32 bits
 //! BSR    bcsr: blocks column by column        the generic routine and bsrmv        slice_ptr narrowed to 32 bits
 //! ```
-//! The arrays are those that our own kernels read. The library takes indices for signed: PAD, all bits one, is the -1 by
+//! The arrays of all but BSR are those that our own kernels read. The library takes indices for signed: PAD, all bits one, is the -1 by
 //! which it knows padding; and an index above 2^31 - 1 would be a negative one, so such matrices are refused.
 
 use super::bsrmv::Bsrmv;
@@ -69,12 +69,11 @@ impl<T: Scalar> Product<T> {
     ) -> Result<Self, DeviceError> {
         let context = &library.context;
         let _entered = context.enter()?;
-        let start = Instant::now();
         let size = |name| matrix.number(name).expect("every matrix has rows, columns and non-zeros");
         let (nrows, ncols) = (size("nrows"), size("ncols"));
         limit(matrix, "columns", ncols)?;
         limit(matrix, "rows", nrows)?;
-        let mut call = None;
+        let (mut call, mut preprocess) = (None, Seconds(0.0));
         if size("nnz") > 0 {
             // The handle is in the context's own stream meanwhile, for which it is waited below.
             library.in_stream(None, || {
@@ -82,14 +81,19 @@ impl<T: Scalar> Product<T> {
                     Call::Bsrmv(Bsrmv::new(library, matrix)?)
                 } else {
                     let described = Described::new(routine, matrix, T::DTYPE, (nrows, ncols), context)?;
-                    Call::SpMv(SpMv::new(library, routine, described, (nrows, ncols), vectors)?)
+                    // What we narrow for it is not the library's time.
+                    context.synchronize()?;
+                    let start = Instant::now();
+                    let call = SpMv::new(library, routine, described, (nrows, ncols), vectors)?;
+                    context.synchronize()?;
+                    preprocess = Seconds(start.elapsed().as_secs_f64());
+                    Call::SpMv(call)
                 };
                 call = Some(Mutex::new(described));
                 Ok(())
             })?;
         }
         context.synchronize()?;
-        let preprocess = Seconds(start.elapsed().as_secs_f64());
         let y_bytes = nrows as usize * size_of::<T>();
         let product = Self { library: Arc::clone(library), y_bytes, call, preprocess };
         // SAFETY: as the caller promises.

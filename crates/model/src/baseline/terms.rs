@@ -1,0 +1,112 @@
+//! What a product would take if one thing alone limited it: the numbers that a baseline is put together from.
+//!
+//! | term | seconds of |
+//! |---|---|
+//! | launch | starting the kernel |
+//! | bytes | the compulsory bytes at the rate of copies |
+//! | beyond L2 | those that do not stay in the L2, `max(0, bytes - 0.6 L2)`, at that rate |
+//! | x by warps, by multiprocessors, scattered | the sectors of x that 32 rows, 1,024 rows or each non-zero for itself fetch, at that rate |
+//! | turns | the steps of all warps over the warps that the device holds, 1 ns each |
+//! | longest row | the steps of the longest row's team, 1 ns each |
+//! | thread blocks | the thread blocks over the multiprocessors, 1 ns each |
+//! | waves | strips of work (what the device does at once), begun ones counted whole, 1 ns each |
+//!
+//! The numbers of a term need not be right to a factor: how much of it counts is fitted for each kernel, block size and value type
+//! ([`Baseline`](super::Baseline)).
+
+use sparsight_kernels::{Candidate, DeviceFacts, compulsory_bytes, strip};
+use sparsight_matrix::{Features, Locality};
+
+/// How many there are.
+pub(crate) const TERMS: usize = 10;
+
+/// Bytes a second where the device's bandwidth was never measured. Chosen; any will do, since the same number
+/// stands in training and in prediction.
+const UNKNOWN_BYTES_PER_S: f64 = 1e11;
+/// Seconds a launch where that was never measured. Chosen, as above.
+const UNKNOWN_LAUNCH_S: f64 = 1e-6;
+/// Bytes that a GPU fetches at once: what a column of its own costs.
+const SECTOR_BYTES: f64 = 32.0;
+/// How much of the L2 a matrix may fill before parts of it are fetched anew with each product. Found on an H200.
+const KEPT_OF_L2: f64 = 0.6;
+/// Seconds of a step before it is fitted.
+const STEP_S: f64 = 1e-9;
+
+fn positive_or(value: f64, otherwise: f64) -> f64 {
+    if value.is_finite() && value > 0.0 { value } else { otherwise }
+}
+
+/// The device's measured launch cost, or what stands for it.
+pub(crate) fn launch_s(facts: &DeviceFacts) -> f64 {
+    positive_or(facts.launch_s.0, UNKNOWN_LAUNCH_S)
+}
+
+/// The device's measured bandwidth, or what stands for it.
+pub(crate) fn bytes_per_s(facts: &DeviceFacts) -> f64 {
+    positive_or(facts.copy_bytes_per_s, UNKNOWN_BYTES_PER_S)
+}
+
+/// Bytes of x that are fetched if `share` of the non-zeros fetch a sector.
+pub(crate) fn fetched_bytes(nnz: f64, share: f64) -> f64 {
+    nnz * share * SECTOR_BYTES
+}
+
+/// Share of the non-zeros whose x was fetched just before.
+pub(crate) fn reuse(f: &Features) -> f64 {
+    if f.x_reuse.is_nan() { 0.0 } else { f.x_reuse.clamp(0.0, 1.0) }
+}
+
+/// Seconds by term, of one candidate on one matrix; none negative. What needs the features' locality is 0 without it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Terms(pub(crate) [f64; TERMS]);
+
+impl Terms {
+    pub(crate) fn of(candidate: &Candidate, f: &Features, facts: &DeviceFacts) -> Self {
+        let kernel = candidate.kernel;
+        let (bytes, rate, nnz) = (compulsory_bytes(candidate, f).0 as f64, bytes_per_s(facts), f.nnz as f64);
+        let beyond = (bytes - KEPT_OF_L2 * facts.l2_bytes.0 as f64).max(0.0);
+        let sectors = f.locality.as_ref().map_or([0.0; 2], |l| {
+            let sector = Locality::sector(candidate.dtype);
+            [l.warp_sectors[sector], l.multiprocessor_sectors[sector]]
+        });
+        let [by_warps, by_multiprocessors] = sectors.map(|share| fetched_bytes(nnz, share) / rate);
+        let (mut longest, mut turns) = (0.0, 0.0);
+        if let Some(threads) = kernel.threads_per_row() {
+            let row = if kernel.parts().is_some() { f.hyb.width } else { f.row_max };
+            longest = row as f64 / f64::from(threads);
+            let steps = f.locality.as_ref().map_or(0, |l| l.team_steps[Locality::team(threads)]);
+            let held = f64::from(facts.multiprocessors) * f64::from(facts.warps_per_multiprocessor);
+            turns = steps as f64 / held.max(1.0);
+        }
+        let blocks = kernel.thread_blocks(candidate.block, f) / f64::from(facts.multiprocessors.max(1));
+        let work = kernel.unit().count(f.nrows, f.nnz) as f64;
+        let waves = (work / strip(kernel, facts).size as f64).ceil();
+        Self([
+            launch_s(facts),
+            bytes / rate,
+            beyond / rate,
+            by_warps,
+            by_multiprocessors,
+            fetched_bytes(nnz, 1.0 - reuse(f)) / rate,
+            STEP_S * turns,
+            STEP_S * longest,
+            STEP_S * blocks,
+            STEP_S * waves,
+        ])
+    }
+
+    /// Launch and compulsory bytes, seconds; positive.
+    pub(crate) fn streamed_s(&self) -> f64 {
+        self.0[0] + self.0[1]
+    }
+
+    /// Steps of all warps over the warps that the device holds; 0 where rows are not given to teams.
+    pub(crate) fn turns(&self) -> f64 {
+        self.0[6] / STEP_S
+    }
+
+    /// Steps that the team of the longest row takes; 0 where rows are not given to teams.
+    pub(crate) fn longest_steps(&self) -> f64 {
+        self.0[7] / STEP_S
+    }
+}
