@@ -14,11 +14,12 @@ impl<'a> NamePrefixes<'a> {
     }
 
     pub(crate) fn accept(&self, name: &str) -> bool {
-        let is_derived = origin(name) != name;
+        let origin = origin(name);
+        let is_derived = origin != name;
         let accepts = |prefix: &String| match prefix.strip_prefix('+') {
             Some(prefix) => is_derived && name.starts_with(prefix),
             // What goes beyond the name of the origin asks for one that was derived.
-            None => name.starts_with(prefix.as_str()) && (!is_derived || prefix.len() > origin(name).len()),
+            None => name.starts_with(prefix.as_str()) && (!is_derived || prefix.len() > origin.len()),
         };
         self.0.is_empty() || self.0.iter().any(accepts)
     }

@@ -48,9 +48,9 @@ pub use best::BestPredictor;
 pub use compare::{Compared, ComparedDevice, Comparison, Contender, Limit, Span, Speed, compare};
 pub use error::Error;
 pub use evaluate::{
-    AccuracyRow, Baseline, ChoiceRow, Chooser, Evaluation, Miss, ModelWins, Ours, PredictedTime, Scope,
-    Theirs, TimeClass, TransferEvaluation, TransferMethod, TransferMiss, TransferRow, VendorRow, WinsRow,
-    evaluate, evaluate_transfer,
+    AccuracyRow, Baseline, ChoiceRow, Chooser, Evaluation, Miss, ModelWins, Ours, PredictedTime, Ratios,
+    Scope, Theirs, TimeClass, TransferEvaluation, TransferMethod, TransferMiss, TransferRow, VendorRow,
+    WinsRow, evaluate, evaluate_transfer,
 };
 pub use fit::{Fitted, fit, fit_transfer};
 pub use instrument::{Grid, Point, Step, instrument, measure_conversion, measure_conversion_threshold};

@@ -188,40 +188,42 @@ impl<T: Scalar> Bsr<T> {
 }
 
 /// BSR in slices as one of the storage formats.
-pub(super) static FORMAT: FormatFamily = FormatFamily {
-    name: "bsr",
-    device_bytes: |[side, _], f, dtype| device_bytes((side, SLICE), f, dtype),
-    stored_entries: |[side, _], f| stored_entries((side, SLICE), f),
-    of_f32: &BsrFormat { slice: SLICE },
-    of_f64: &BsrFormat { slice: SLICE },
-    ..COMMON
-};
+pub(super) static FORMAT: FormatFamily = family(
+    "bsr",
+    |[side, _], f, dtype| device_bytes((side, SLICE), f, dtype),
+    |[side, _], f| stored_entries((side, SLICE), f),
+    &BsrFormat { slice: SLICE },
+);
 
 /// BSR as libraries have it, for theirs.
-pub(super) static BLOCK_CSR: FormatFamily = FormatFamily {
-    name: "bcsr",
-    device_bytes: |[side, _], f, dtype| device_bytes((side, PLAIN), f, dtype),
-    stored_entries: |[side, _], f| stored_entries((side, PLAIN), f),
-    of_f32: &BsrFormat { slice: PLAIN },
-    of_f64: &BsrFormat { slice: PLAIN },
-    ..COMMON
-};
+pub(super) static BLOCK_CSR: FormatFamily = family(
+    "bcsr",
+    |[side, _], f, dtype| device_bytes((side, PLAIN), f, dtype),
+    |[side, _], f| stored_entries((side, PLAIN), f),
+    &BsrFormat { slice: PLAIN },
+);
 
-/// What both have in common.
-const COMMON: FormatFamily = FormatFamily {
-    name: "",
-    knobs: &[Knob { letter: 'b', meaning: "rows and columns of a block" }],
-    shapes: || BLOCK_SIDES.map(|side| [side, 0]).to_vec(),
-    is_padded: true,
-    stays_in_csr: false,
-    generator: None,
-    is_steady: false,
-    device_bytes: |_, _, _| Bytes(u64::MAX),
-    stored_entries: |_, _| u64::MAX,
-    bits_per_column: None,
-    of_f32: &BsrFormat { slice: SLICE },
-    of_f64: &BsrFormat { slice: SLICE },
-};
+const fn family(
+    name: &'static str,
+    device_bytes: fn(Shape, &Features, Dtype) -> Bytes,
+    stored_entries: fn(Shape, &Features) -> u64,
+    of: &'static BsrFormat,
+) -> FormatFamily {
+    FormatFamily {
+        name,
+        knobs: &[Knob { letter: 'b', meaning: "rows and columns of a block" }],
+        shapes: || BLOCK_SIDES.map(|side| [side, 0]).to_vec(),
+        is_padded: true,
+        stays_in_csr: false,
+        generator: None,
+        is_steady: false,
+        device_bytes,
+        stored_entries,
+        bits_per_column: None,
+        of_f32: of,
+        of_f64: of,
+    }
+}
 
 /// Rows of blocks in a slice where nothing is padded.
 const PLAIN: usize = 1;

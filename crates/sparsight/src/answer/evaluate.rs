@@ -2,8 +2,8 @@
 
 use super::{Answer, DeviceSummary};
 use crate::{
-    AccuracyRow, Baseline, ChoiceRow, Chooser, Evaluation, Miss, ModelName, ModelWins, Profile, VendorRow,
-    WinsRow,
+    AccuracyRow, Baseline, ChoiceRow, Chooser, Evaluation, Miss, ModelName, ModelWins, Profile, Ratios,
+    VendorRow, WinsRow,
 };
 use serde::Serialize;
 use sparsight_kernels::{Candidate, Format, Kernel};
@@ -79,27 +79,15 @@ pub struct BesideVendor {
     pub dtype: Dtype,
     /// Matrices counted, by the time of the fastest of ours.
     pub class: &'static str,
-    /// How many they are.
-    pub count: usize,
-    /// Geometric mean.
-    pub mean: f64,
-    /// Of ten matrices one is below.
-    pub p10: f64,
-    /// Of ten matrices one is above.
-    pub p90: f64,
-    /// The least.
-    pub worst: f64,
-    /// Matrices on which ours is faster.
-    pub wins: usize,
-    /// Matrices on which ours is more than 3 % slower.
-    pub behind: usize,
+    /// How many they are, and how far apart.
+    #[serde(flatten)]
+    pub ratios: Ratios,
 }
 
 impl From<&VendorRow> for BesideVendor {
     fn from(row: &VendorRow) -> Self {
-        let VendorRow { ours, theirs, dtype, class, count, mean, p10, p90, worst, wins, behind } = *row;
-        let (ours, theirs, class) = (ours.name(), theirs.name(), class.name());
-        Self { ours, theirs, dtype, class, count, mean, p10, p90, worst, wins, behind }
+        let VendorRow { ours, theirs, dtype, class, ratios } = *row;
+        Self { ours: ours.name(), theirs: theirs.name(), dtype, class: class.name(), ratios }
     }
 }
 

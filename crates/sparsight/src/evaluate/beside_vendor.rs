@@ -1,6 +1,7 @@
 //! Our kernels beside the vendor's library, matrix by matrix: how much faster the best of ours is, and the one that is chosen.
 
 use super::{Judged, TimeClass};
+use serde::Serialize;
 use sparsight_kernels::{Candidate, Vendor};
 use sparsight_matrix::{Dtype, Seconds};
 use sparsight_model::Ranking;
@@ -66,6 +67,13 @@ pub struct VendorRow {
     pub dtype: Dtype,
     /// Matrices counted, by the time of the fastest of ours.
     pub class: TimeClass,
+    /// The ratios.
+    pub ratios: Ratios,
+}
+
+/// Theirs over ours, one a matrix.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Ratios {
     /// How many they are.
     pub count: usize,
     /// Geometric mean; above 1 we are faster.
@@ -88,18 +96,17 @@ const BEHIND: f64 = 1.03;
 /// One matrix.
 struct Pair {
     dtype: Dtype,
-    best: Seconds,
+    /// In the order of [`Ours::ALL`], the fastest first.
     ours: [Seconds; 3],
+    /// In the order of [`Theirs::ALL`].
     theirs: [Seconds; 2],
 }
 
 impl Pair {
     /// `None` where somebody has no time.
     fn of(of: &Judged<'_>, ranking: &Ranking) -> Option<Self> {
-        let least =
-            |times: &mut dyn Iterator<Item = Seconds>| times.min_by(|a: &Seconds, b| a.0.total_cmp(&b.0));
         let times = || of.record.times();
-        let best = least(&mut times().filter(|(c, _)| !c.kernel.is_vendors()).map(|(_, time)| time))?;
+        let best = least(times().filter(|(c, _)| !c.kernel.is_vendors()).map(|(_, time)| time))?;
         let ranked = ranking.ranked.iter().map(|r| r.candidate).filter(|c| !c.kernel.is_vendors());
         let mut tried = ranked.filter_map(|c| of.time(c)).filter(|time| time.0 > 0.0);
         let first = tried.next()?;
@@ -108,11 +115,11 @@ impl Pair {
             let counted = |(c, time): (Candidate, Seconds)| {
                 c.kernel.vendor().is_some_and(|routine| theirs.counts(routine)).then_some(time)
             };
-            least(&mut times().filter_map(counted))
+            least(times().filter_map(counted))
         };
         let theirs = [vendors(Theirs::WithoutBsr)?, vendors(Theirs::All)?];
         let ours = [best, first, if second.0 < first.0 { second } else { first }];
-        Some(Self { dtype: of.record.dtype, best, ours, theirs })
+        Some(Self { dtype: of.record.dtype, ours, theirs })
     }
 }
 
@@ -123,11 +130,12 @@ pub(super) fn rows(rankings: &[(&Judged<'_>, Ranking)]) -> Vec<VendorRow> {
     for dtype in Dtype::ALL {
         for class in TimeClass::EACH {
             let counted: Vec<&Pair> =
-                pairs.iter().filter(|p| p.dtype == dtype && class.holds(p.best)).collect();
+                pairs.iter().filter(|p| p.dtype == dtype && class.holds(p.ours[0])).collect();
             for (of_theirs, theirs) in Theirs::ALL.into_iter().enumerate() {
                 for (of_ours, ours) in Ours::ALL.into_iter().enumerate() {
                     let ratios = counted.iter().map(|p| p.theirs[of_theirs].0 / p.ours[of_ours].0).collect();
-                    rows.extend(VendorRow::of((ours, theirs), dtype, class, ratios));
+                    let row = |ratios| VendorRow { ours, theirs, dtype, class, ratios };
+                    rows.extend(Ratios::of(ratios).map(row));
                 }
             }
         }
@@ -135,19 +143,15 @@ pub(super) fn rows(rankings: &[(&Judged<'_>, Ranking)]) -> Vec<VendorRow> {
     rows
 }
 
-impl VendorRow {
-    fn of(
-        (ours, theirs): (Ours, Theirs),
-        dtype: Dtype,
-        class: TimeClass,
-        mut ratios: Vec<f64>,
-    ) -> Option<Self> {
+fn least(times: impl Iterator<Item = Seconds>) -> Option<Seconds> {
+    times.min_by(|a, b| a.0.total_cmp(&b.0))
+}
+
+impl Ratios {
+    /// `None` of none.
+    fn of(mut ratios: Vec<f64>) -> Option<Self> {
         ratios.sort_by(f64::total_cmp);
         Some(Self {
-            ours,
-            theirs,
-            dtype,
-            class,
             count: ratios.len(),
             mean: geometric_mean(ratios.iter().copied())?,
             p10: quantile(&ratios, 0.1)?,
@@ -187,12 +191,12 @@ mod tests {
         let of = |ours, theirs, class| {
             rows.iter().find(|r| (r.ours, r.theirs, r.class) == (ours, theirs, class)).copied()
         };
-        let mean = |ours, theirs| of(ours, theirs, TimeClass::Under4).unwrap().mean;
+        let mean = |ours, theirs| of(ours, theirs, TimeClass::Under4).unwrap().ratios.mean;
         assert!((mean(Ours::Known, Theirs::WithoutBsr) - 3.0).abs() < 1e-12);
         assert!((mean(Ours::Known, Theirs::All) - 1.5).abs() < 1e-12);
         assert!((mean(Ours::First, Theirs::WithoutBsr) - 0.75).abs() < 1e-12);
         assert!((mean(Ours::FasterOfTwo, Theirs::WithoutBsr) - 1.5).abs() < 1e-12);
-        let first = of(Ours::First, Theirs::All, TimeClass::All).unwrap();
+        let first = of(Ours::First, Theirs::All, TimeClass::All).unwrap().ratios;
         assert_eq!((first.count, first.wins, first.behind), (1, 0, 1));
         assert!(of(Ours::First, Theirs::All, TimeClass::From20).is_none());
     }

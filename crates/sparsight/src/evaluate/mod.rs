@@ -12,7 +12,7 @@ mod wins;
 
 pub use accuracy_row::AccuracyRow;
 pub use baseline::Baseline;
-pub use beside_vendor::{Ours, Theirs, VendorRow};
+pub use beside_vendor::{Ours, Ratios, Theirs, VendorRow};
 pub use choice::{ChoiceRow, Chooser};
 pub use miss::Miss;
 pub use time_class::TimeClass;

@@ -215,12 +215,10 @@ fn beside_vendor(rows: &[&VendorRow]) -> Option<Table> {
     ];
     let mut table = Table::new(&columns);
     for r in rows {
-        let [mean, p10, p90, worst] = [r.mean, r.p10, r.p90, r.worst].map(|ratio| format!("{ratio:.3}"));
-        let (class, ours, theirs) = (r.class.name(), r.ours.name(), r.theirs.name());
-        let counts = [r.count, r.wins, r.behind].map(|count| count.to_string());
-        let [count, wins, behind] = counts;
-        let words = [class, ours, theirs].map(str::to_owned);
-        let [class, ours, theirs] = words;
+        let n = r.ratios;
+        let [class, ours, theirs] = [r.class.name(), r.ours.name(), r.theirs.name()].map(str::to_owned);
+        let [count, wins, behind] = [n.count, n.wins, n.behind].map(|count| count.to_string());
+        let [mean, p10, p90, worst] = [n.mean, n.p10, n.p90, n.worst].map(|ratio| format!("{ratio:.3}"));
         table.row([class, count, ours, theirs, mean, p10, p90, worst, wins, behind]);
     }
     (!rows.is_empty()).then_some(table)
