@@ -7,6 +7,7 @@
 //! 101 a bug; 130 interrupted.
 
 mod args;
+mod budget;
 mod commands;
 mod context;
 mod cpu_profile;

@@ -209,6 +209,7 @@ fn bad_flags_are_refused() {
         &["measure", "a.mtx", "--device", "cpu", "-o", "p", "--shard", "0/4"],
         &["measure", "a.mtx", "--device", "cpu", "-o", "p", "--shard", "5/4"],
         &["measure", "a.mtx", "--device", "cpu", "-o", "p", "--shard", "half"],
+        &["measure", "a.mtx", "--device", "cpu", "-o", "p", "--budget", "8"],
         &["bench", "a.mtx", "--device", "cuda:0/sm"],
         &["compare", "a.mtx"],
         &["compare", "a.mtx", "--devices", "nvidia-h200", "--price", "nvidia-h200"],

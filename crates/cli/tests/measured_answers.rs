@@ -176,3 +176,19 @@ fn shards_share_a_corpus_and_their_files_are_put_together() {
     let done = json(dir.path(), &measure);
     assert_eq!((&done["measured"], &done["skipped"]), (&0.into(), &6.into()));
 }
+
+#[test]
+fn a_budget_leaves_the_rest_for_the_same_command() {
+    let dir = tempfile::tempdir().unwrap();
+    let recipes = ["gallery:stencil2d,n=10", "gallery:stencil2d,n=12", "gallery:stencil2d,n=14"];
+    let measure = |budget: &'static str| {
+        let flags = ["measure", "--device", "cpu", "--dtype", "f64", "--kernel", "csr-scalar", "-o", "p"];
+        json(dir.path(), &[&flags[..], &["--budget", budget], &recipes].concat())
+    };
+    let done = measure("0s");
+    assert_eq!((&done["measured"], &done["left"]), (&0.into(), &3.into()), "it was spent before the first");
+    let done = measure("1h");
+    assert_eq!((&done["measured"], &done["left"]), (&3.into(), &0.into()));
+    let done = measure("1h");
+    assert_eq!((&done["measured"], &done["skipped"]), (&0.into(), &3.into()));
+}

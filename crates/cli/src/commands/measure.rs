@@ -1,6 +1,7 @@
 //! `sparsight measure`: bench of a corpus, added to a profile.
 
 use crate::args::KernelFlags;
+use crate::budget::{Budget, Spending, of_all_sizes};
 use crate::context::Context;
 use crate::device_choice::{DeviceName, OpenDevice};
 use crate::failure::{Exit, Failure};
@@ -38,6 +39,10 @@ pub(crate) struct Measure {
     /// exactly one
     #[arg(long, value_name = "I/N")]
     shard: Option<Shard>,
+    /// Stop after so long, such as 90s, 8min or 1h: matrices of all sizes in turn, none that would outlast it. The same command
+    /// goes on with what is left
+    #[arg(long, value_name = "TIME")]
+    budget: Option<Budget>,
     #[command(flatten)]
     kernels: KernelFlags,
 }
@@ -101,6 +106,7 @@ impl Measure {
     }
 
     pub(crate) fn run(&self, context: &Context) -> Result<Exit, Failure> {
+        let mut spending = self.budget.map(Spending::new);
         let mut counts = MeasureAnswer {
             folder: self.output.clone(),
             shard: self.shard.map(|shard| shard.to_string()),
@@ -118,13 +124,22 @@ impl Measure {
             candidates.extend(self.kernels.candidates(device.facts().kind, dtype)?);
         }
         let candidates = device.runnable::<f64>(candidates, context)?;
-        let tasks = self.plan(sources, &candidates, &corpus, &mut counts, context);
+        let mut tasks = self.plan(sources, &candidates, &corpus, &mut counts, context);
+        if self.budget.is_some() {
+            tasks.sort_by_key(Task::work);
+            tasks = of_all_sizes(tasks);
+        }
         let bar = context.printer.progress(tasks.iter().map(Task::work).sum(), "matrices");
         let mut done = 0;
         for task in tasks {
             context.interrupt.check().map_err(|f| f.keeping(|| self.kept(&corpus)))?;
+            let work = task.work();
+            if spending.as_ref().is_some_and(|spending| !spending.has_room(work)) {
+                counts.left += 1;
+                continue;
+            }
             bar.at(done, task.name.clone());
-            done += task.work();
+            done += work;
             let Task { source, name, missing } = task;
             let matrix = match source.load::<f64>(context) {
                 Ok(matrix) => matrix,
@@ -154,6 +169,9 @@ impl Measure {
                 corpus.append(record)?;
                 corpus.sync()?;
             }
+            if let Some(spending) = &mut spending {
+                spending.did(work);
+            }
         }
         drop(bar);
         let complete = counts.unreadable.is_empty() && counts.failing == 0;
@@ -179,6 +197,12 @@ impl Measure {
             self.output.display(),
             counted(corpus.records().len() as u64, "record"),
         ))?;
+        if let Some(budget) = self.budget.filter(|_| counts.left > 0) {
+            let left = matrices(counts.left);
+            context
+                .printer
+                .line(format_args!("{left} left, as the {budget} were spent; the same command goes on"))?;
+        }
         // Otherwise each was named when it was skipped.
         if context.printer.is_quiet() {
             for UnreadableMatrix { matrix, why } in &counts.unreadable {

@@ -14,6 +14,8 @@ pub struct MeasureAnswer {
     pub shard: Option<String>,
     /// Matrices left to other shards.
     pub elsewhere: usize,
+    /// Matrices left for another run, since the budget was spent.
+    pub left: usize,
     /// Matrices times value types, as are the next two.
     pub measured: usize,
     /// Known before.
