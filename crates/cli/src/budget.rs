@@ -43,6 +43,11 @@ impl Spending {
         Self { start: Instant::now(), budget, done: 0 }
     }
 
+    /// Whether the time is over.
+    pub(crate) fn is_over(&self) -> bool {
+        self.start.elapsed() >= self.budget.0
+    }
+
     /// Whether so much work still fits, going by how long the work before has taken; at the beginning anything does while there
     /// is time.
     pub(crate) fn has_room(&self, work: u64) -> bool {
@@ -92,7 +97,9 @@ mod tests {
         std::thread::sleep(Duration::from_millis(20));
         spending.did(1);
         assert!(spending.has_room(100) && !spending.has_room(1_000_000_000));
-        assert!(!Spending::new(Budget(Duration::ZERO)).has_room(0));
+        assert!(!spending.is_over());
+        let spent = Spending::new(Budget(Duration::ZERO));
+        assert!(spent.is_over() && !spent.has_room(0));
     }
 
     #[test]

@@ -45,7 +45,7 @@ pub(crate) fn find_or_measure(context: &Context, dtype: Dtype) -> Result<Profile
     let bound = Bytes(BOUND.max(BOUND_PER_WORKER * u64::from(device.facts().multiprocessors)));
     let kept = || "what was measured is kept and the same command goes on".to_owned();
     let grid = Grid::new(device.facts(), &[dtype], bound).coarse();
-    profiling::run_benchmark(&folder, &device, &grid, context).map_err(|f| f.keeping(kept))?;
+    profiling::run_benchmark(&folder, &device, &grid, None, context).map_err(|f| f.keeping(kept))?;
     profiling::fit_and_write(&folder, &[], |_| true, &context.printer)?;
     context.printer.note(format_args!("kept in {}", path.display()));
     Profile::load(&path).map_err(Failure::from)

@@ -1,15 +1,17 @@
 //! Filling a profile folder: what `profile`, `measure` and the coarse profile of a CPU have in common.
 
+use crate::budget::Spending;
 use crate::context::Context;
 use crate::device_choice::{OpenDevice, described};
 use crate::failure::Failure;
 use crate::printer::Printer;
 use crate::text::counted;
+use sparsight::device::DeviceError;
 use sparsight::kernels::{Format, RowLengthDistribution};
 use sparsight::matrix::Dtype;
 use sparsight::profile::{DEVICE_SCHEMA, GridName, ProfileFolder, ProfiledDevice, Provenance};
 use sparsight::records::{BenchmarkOutcome, BenchmarkRecord};
-use sparsight::{Fitted, Grid, Point, Step, instrument, measure_conversion};
+use sparsight::{Error, Fitted, Grid, Point, Step, instrument, measure_conversion};
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
@@ -95,9 +97,12 @@ pub(crate) struct Instrumented {
     pub(crate) beyond: usize,
     /// Points of this run that failed.
     pub(crate) failed: usize,
+    /// Points left for another run, since the budget was spent.
+    pub(crate) left: usize,
 }
 
-/// Runs the benchmark matrices of `grid` that the folder does not hold yet, with progress.
+/// Runs the benchmark matrices of `grid` that the folder does not hold yet, with progress, until the budget is spent, if there is
+/// one.
 ///
 /// # Errors
 /// [`Failure::Interrupted`] after Ctrl-C: what was measured is in the folder.
@@ -105,6 +110,7 @@ pub(crate) fn run_benchmark(
     folder: &ProfileFolder,
     device: &OpenDevice,
     grid: &Grid,
+    budget: Option<&Spending>,
     context: &Context,
 ) -> Result<Instrumented, Failure> {
     let mut journal = folder.benchmark()?;
@@ -116,10 +122,16 @@ pub(crate) fn run_benchmark(
     let mut new = false;
     let mut failures = Vec::new();
     let mut before = 0;
+    let is_over = || budget.is_some_and(Spending::is_over);
     for part in grid.parts() {
+        if is_over() {
+            break;
+        }
+        let mut done = 0;
         let step = |step: Step<'_>| {
+            done = step.done;
             bar.at((before + step.done) as u64, named(step.point));
-            !context.interrupt.asked()
+            !context.interrupt.asked() && !is_over()
         };
         let keep = |record: BenchmarkRecord| {
             if !std::mem::replace(&mut new, true) {
@@ -142,12 +154,17 @@ pub(crate) fn run_benchmark(
             }
             Ok(())
         };
-        match part.points()[0].dtype {
+        let ran = match part.points()[0].dtype {
             Dtype::F32 => instrument::<f32>(device.of(), &part, &known, step, keep),
             Dtype::F64 => instrument::<f64>(device.of(), &part, &known, step, keep),
-        }?;
-        before += part.points().len();
+        };
+        before += done;
+        match ran {
+            Err(Error::Device(DeviceError::Interrupted)) if !context.interrupt.asked() => break,
+            ran => ran?,
+        }
     }
+    counts.left = counts.points - before;
     drop(bar);
     for failure in failures {
         context.printer.warning(failure);

@@ -170,6 +170,7 @@ fn every_field_of_what_takes_a_measurement_is_described() {
         points: 3,
         measured: 1,
         beyond_bound: 1,
+        left: 0,
         failed: 1,
         dtypes: Dtype::ALL.to_vec(),
     };

@@ -178,6 +178,17 @@ fn shards_share_a_corpus_and_their_files_are_put_together() {
 }
 
 #[test]
+fn a_profile_within_a_budget_fits_what_there_is_and_leaves_the_rest() {
+    let dir = tempfile::tempdir().unwrap();
+    let profile = ["profile", "--device", "cpu", "--dtype", "f64", "-o", "p", "--budget", "3s"];
+    let done = json(dir.path(), &profile);
+    let of = |name: &str| done[name].as_u64().unwrap();
+    assert!(of("measured") > 0 && of("left") > 0, "{done}");
+    assert_eq!(of("measured") + of("beyond_bound") + of("left"), of("points"));
+    assert!(dir.path().join("p/transfer.json").exists() && dir.path().join("p/models/index.json").exists());
+}
+
+#[test]
 fn a_budget_leaves_the_rest_for_the_same_command() {
     let dir = tempfile::tempdir().unwrap();
     let recipes = ["gallery:stencil2d,n=10", "gallery:stencil2d,n=12", "gallery:stencil2d,n=14"];

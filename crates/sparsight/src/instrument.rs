@@ -131,6 +131,23 @@ impl Grid {
         Self { name: GridName::Coarse, ..grid }
     }
 
+    /// The same points for a run that may be cut short: those of the quick grid first, then the others in eight rounds, each
+    /// spread over all kernels and sizes.
+    #[must_use]
+    pub fn informative_first(self, facts: &DeviceFacts) -> Self {
+        const ROUNDS: f64 = 8.0;
+        let golden = (5_f64.sqrt() - 1.0) / 2.0;
+        let quick = Self::quick(facts, &Dtype::ALL, self.bound).points;
+        let round = |at: usize, point: &Point| {
+            let place = (at as f64 * golden).fract() * ROUNDS;
+            if quick.contains(point) { 0 } else { 1 + place as usize }
+        };
+        let mut placed: Vec<_> =
+            self.points.into_iter().enumerate().map(|(at, point)| (round(at, &point), point)).collect();
+        placed.sort_by_key(|&(round, point)| (round, point.dtype));
+        Self { points: placed.into_iter().map(|(_, point)| point).collect(), ..self }
+    }
+
     /// Which grid it is, as a profile remembers it.
     pub fn name(&self) -> GridName {
         self.name

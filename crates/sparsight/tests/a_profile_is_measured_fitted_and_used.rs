@@ -179,6 +179,14 @@ fn a_quick_grid_is_the_handful_of_a_transfer_and_part_of_the_larger_grids() {
         assert_eq!(quick.points().len(), 2 * 2 * count, "two placements, two value types");
         let full = Grid::new(facts, &Dtype::ALL, Bytes(1 << 30));
         let coarse = full.clone().coarse();
+        let cut_short = full.clone().informative_first(facts);
+        let (first, rest) = cut_short.points().split_at(quick.points().len());
+        assert!(first.iter().all(|point| quick.points().contains(point)));
+        assert_eq!(cut_short.points().len(), full.points().len());
+        for kernel in Kernel::all().filter(|k| k.runs_on(facts.kind) && k.has_benchmark_matrices()) {
+            let eighth = &rest[..rest.len() / 8];
+            assert!(eighth.iter().any(|point| point.kernel == kernel), "{kernel} is in the first round");
+        }
         for point in quick.points() {
             assert!(full.points().contains(point) && coarse.points().contains(point), "{point:?}");
         }

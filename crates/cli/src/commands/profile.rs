@@ -1,6 +1,7 @@
 //! `sparsight profile`: instruments a device.
 
 use crate::args::size;
+use crate::budget::{Budget, Spending};
 use crate::context::Context;
 use crate::device_choice::{DeviceName, OpenDevice, described};
 use crate::failure::{Exit, Failure};
@@ -28,6 +29,10 @@ pub(crate) struct Profile {
     /// Only the handful of benchmark matrices that `transfer --to` takes, in some seconds; no models are fitted
     #[arg(long, conflicts_with = "row_lengths")]
     quick: bool,
+    /// Stop after so long, such as 90s, 8min or 1h, and fit what there is: what `transfer` takes first, then some of everything.
+    /// The same command goes on with what is left
+    #[arg(long, value_name = "TIME")]
+    budget: Option<Budget>,
     /// Largest benchmark matrix, such as 2GB [default: what fits; for cpu 1GB]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     max_bytes: Option<Bytes>,
@@ -41,6 +46,7 @@ const CPU_BOUND: Bytes = Bytes(1_000_000_000);
 
 impl Profile {
     pub(crate) fn run(&self, context: &Context) -> Result<Exit, Failure> {
+        let spending = self.budget.map(Spending::new);
         let mut device = OpenDevice::open(&self.device)?;
         let folder = ProfileFolder::create(&self.output)?;
         context.interrupt.listen();
@@ -59,10 +65,13 @@ impl Profile {
         } else {
             Grid::new(device.facts(), &dtypes, bound).only(&self.row_lengths)
         };
-        let done = profiling::run_benchmark(&folder, &device, &grid, context).map_err(|failure| {
-            let kept = folder.benchmark().map_or(0, |journal| journal.records().len());
-            failure.keeping(|| self.kept(kept))
-        })?;
+        let grid = if self.budget.is_some() { grid.informative_first(device.facts()) } else { grid };
+        let done = profiling::run_benchmark(&folder, &device, &grid, spending.as_ref(), context).map_err(
+            |failure| {
+                let kept = folder.benchmark().map_or(0, |journal| journal.records().len());
+                failure.keeping(|| self.kept(kept))
+            },
+        )?;
         self.fit(&folder, &context.printer).map_err(|failure| match done.beyond {
             0 => failure,
             beyond => failure.hinted(format!("{beyond} benchmarks are beyond {bound}: raise --max-bytes")),
@@ -76,10 +85,11 @@ impl Profile {
             measured: done.measured,
             beyond_bound: done.beyond,
             failed: done.failed,
+            left: done.left,
             dtypes,
         };
         context.printer.answer(&answer, || {
-            let before = done.points - done.measured - done.beyond - done.failed;
+            let before = done.points - done.measured - done.beyond - done.failed - done.left;
             context.printer.line(format_args!(
                 "{}: {} measured, {} beyond {bound}, {} failed, {} known before; {}",
                 described(device.facts()),
@@ -89,6 +99,12 @@ impl Profile {
                 grouped(before as u64),
                 if self.quick { "parameters of a transfer written" } else { "models fitted" }
             ))?;
+            if let Some(budget) = self.budget.filter(|_| done.left > 0) {
+                context.printer.line(format_args!(
+                    "{} left, as the {budget} were spent; the same command goes on",
+                    counted(done.left as u64, "benchmark")
+                ))?;
+            }
             self.say_what_it_is_for(context)
         })?;
         Ok(if done.failed > 0 { Exit::No } else { Exit::Done })

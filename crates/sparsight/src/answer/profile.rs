@@ -23,6 +23,8 @@ pub struct ProfileAnswer {
     pub beyond_bound: usize,
     /// Points of this run that failed.
     pub failed: usize,
+    /// Points left for another run, since the budget was spent.
+    pub left: usize,
     /// Value types.
     pub dtypes: Vec<Dtype>,
 }
