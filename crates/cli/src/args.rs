@@ -1,9 +1,9 @@
 //! Flags: what every command shares, and the list of commands.
 
 use crate::commands::{
-    advise::Advise, bench::Bench, compare::Compare, completions::Completions, evaluate::Evaluate, fit::Fit,
-    gallery::Gallery, info::Info, kernels::Kernels, measure::Measure, plan::Plan, predict::Predict,
-    profile::Profile, repair::Repair, transfer::Transfer,
+    advise::Advise, bench::Bench, calibrate::Calibrate, compare::Compare, completions::Completions,
+    evaluate::Evaluate, fit::Fit, gallery::Gallery, info::Info, kernels::Kernels, measure::Measure,
+    plan::Plan, predict::Predict, profile::Profile, repair::Repair, transfer::Transfer,
 };
 use crate::failure::Failure;
 use clap::{Parser, Subcommand, ValueEnum};
@@ -83,6 +83,7 @@ pub(crate) enum Command {
     Predict(Predict),
     Plan(Plan),
     Bench(Bench),
+    Calibrate(Calibrate),
     Profile(Profile),
     Measure(Measure),
     Fit(Fit),

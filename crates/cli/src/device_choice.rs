@@ -1,11 +1,13 @@
 //! Which device: `cpu`, `cuda[:N]`, a part of one `cuda[:N]/smM`, or the name or folder of a profile.
 
+use crate::calibration;
 use crate::context::Context;
 use crate::cpu_profile;
 use crate::failure::Failure;
+use crate::profile_cache;
 use crate::text::{grouped, shown};
 use sparsight::device::cpu::Cpu;
-use sparsight::device::cuda::{Cuda, cusparse_version};
+use sparsight::device::cuda::{Cuda, catalogue_hash, cusparse_version};
 use sparsight::device::gpu::ConvertOn;
 use sparsight::device::{Device, DeviceError};
 use sparsight::kernels::{Candidate, DeviceFacts, DeviceKind};
@@ -14,7 +16,7 @@ use sparsight::profile::{ProfileFolder, ProfiledDevice, is_folder};
 use sparsight::{Error, Profile, measure_conversion_threshold};
 use std::collections::BTreeMap;
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 /// The profile when nothing is said and no profiled GPU is here.
@@ -216,8 +218,8 @@ pub(crate) fn described(facts: &DeviceFacts) -> String {
 /// Flags of commands that predict.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct ProfileFlags {
-    /// Device to predict for: cpu, cuda[:N], a part cuda[:N]/smM, or the name or folder of a profile [default: cuda:0 if
-    /// it is profiled, else nvidia-h200]
+    /// Device to predict for: cpu, cuda[:N], a part cuda[:N]/smM, or the name or folder of a profile. A GPU without a profile
+    /// is calibrated when it is first named [default: cuda:0 if it is profiled or calibrated, else nvidia-h200]
     #[arg(long, value_name = "DEVICE")]
     pub(crate) device: Option<DeviceName>,
     /// Profile to predict from, by name or folder, whatever the device is
@@ -235,14 +237,10 @@ impl ProfileFlags {
             Some(DeviceName::Cpu) => cpu_profile::find_or_measure(context, dtype),
             Some(device @ (DeviceName::Cuda(_) | DeviceName::Part(..))) => {
                 let name = device.gpu_name()?.unwrap_or_default();
-                let unprofiled = || {
-                    let hint = format!(
-                        "`sparsight profile --device {device} -o DIR` makes one in some minutes; then use \
-                         --profile DIR"
-                    );
-                    Failure::device(format!("there is no profile of {device} ({name})")).hinted(hint)
-                };
-                shipped_for_gpu(&name).ok_or_else(unprofiled)
+                match shipped_for_gpu(&name) {
+                    Some(profile) => Ok(profile),
+                    None => calibration::find_or_measure(&calibrated_folder(&name)?, device, context),
+                }
             }
             Some(DeviceName::Profile(name)) => Profile::find(name).map_err(|error| match error {
                 Error::NoProfile { shipped, .. } => Failure::input(format!("unknown device '{name}'"))
@@ -251,10 +249,8 @@ impl ProfileFlags {
                     )),
                 other => other.into(),
             }),
-            None => match Cuda::name(0).ok().and_then(|name| shipped_for_gpu(&name)) {
-                Some(profile) => Ok(profile),
-                None => Profile::shipped(DEFAULT_PROFILE).map_err(Failure::from),
-            },
+            None => of_this_machine(context)?
+                .map_or_else(|| Profile::shipped(DEFAULT_PROFILE).map_err(Failure::from), Ok),
         }
     }
 
@@ -319,6 +315,29 @@ pub(crate) fn shipped_for_gpu(name: &str) -> Option<Profile> {
         let facts = &profile.device.facts;
         facts.kind == DeviceKind::Cuda && facts.name == name
     })
+}
+
+/// The profile of the first GPU here, if it is shipped or was calibrated before.
+fn of_this_machine(context: &Context) -> Result<Option<Profile>, Failure> {
+    let Ok(name) = Cuda::name(0) else { return Ok(None) };
+    if let Some(profile) = shipped_for_gpu(&name) {
+        return Ok(Some(profile));
+    }
+    let found = calibration::find(&calibrated_folder(&name)?, context);
+    if found.is_none() {
+        context.printer.note(format_args!(
+            "{} has no profile, so this is for {DEFAULT_PROFILE}; with --device cuda:0 it is calibrated first",
+            shown(&name)
+        ));
+    }
+    Ok(found)
+}
+
+/// Where the calibration of the GPU that its driver calls `name` is kept, by driver and kernels. Opens nothing.
+fn calibrated_folder(name: &str) -> Result<PathBuf, Failure> {
+    let kernels = catalogue_hash();
+    let short = kernels.get(..8).unwrap_or(&kernels);
+    profile_cache::folder_of(&["cuda", name, &Cuda::driver()?, short])
 }
 
 #[cfg(test)]

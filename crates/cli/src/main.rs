@@ -8,6 +8,7 @@
 
 mod args;
 mod budget;
+mod calibration;
 mod commands;
 mod context;
 mod cpu_profile;
@@ -18,6 +19,7 @@ mod matrix_source;
 mod name_prefixes;
 mod plots;
 mod printer;
+mod profile_cache;
 mod profiling;
 mod progress;
 mod reordering;

@@ -7,11 +7,14 @@ use crate::failure::Failure;
 use crate::printer::Printer;
 use crate::text::counted;
 use sparsight::device::DeviceError;
-use sparsight::kernels::{Format, RowLengthDistribution};
-use sparsight::matrix::Dtype;
+use sparsight::device::timing::{Caches, StoppingRule};
+use sparsight::kernels::{Candidate, Format, RowLengthDistribution};
+use sparsight::matrix::{Csr, Dtype, Features, Scalar};
 use sparsight::profile::{DEVICE_SCHEMA, GridName, ProfileFolder, ProfiledDevice, Provenance};
-use sparsight::records::{BenchmarkOutcome, BenchmarkRecord};
-use sparsight::{Error, Fitted, Grid, Point, Step, instrument, measure_conversion};
+use sparsight::records::{BenchmarkOutcome, BenchmarkRecord, CorpusRecord};
+use sparsight::{
+    Bench, Error, Fitted, Grid, HOPELESS, Point, Step, bench, calibration_of, instrument, measure_conversion,
+};
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
@@ -182,18 +185,37 @@ fn a_row(p: u64, lengths: RowLengthDistribution) -> String {
     if lengths.is_drawn() { format!("{lengths} around {p} a row") } else { format!("{p} a row") }
 }
 
+/// `candidates` on one matrix, as every corpus is measured.
+pub(crate) fn one<T: Scalar>(
+    device: &OpenDevice,
+    matrix: (&str, &Csr<T>),
+    features: &Features,
+    candidates: &[Candidate],
+    context: &Context,
+) -> Result<CorpusRecord, Failure> {
+    let how = Bench {
+        rule: StoppingRule::BRISK,
+        caches: Caches::Warm,
+        seed: context.seed,
+        hopeless: Some(HOPELESS),
+    };
+    bench(device.of(), matrix, features, candidates, &how, |_| Ok(())).map_err(Failure::from)
+}
+
 /// Fits the models to what the folder holds and writes them. The corpus that they may learn from is that whose
-/// names `trainable` accepts; `train` is recorded as what was asked for.
+/// names `trainable` accepts, and those of `others`, carried over; `train` is recorded as what was asked for.
 pub(crate) fn fit_and_write(
     folder: &ProfileFolder,
+    others: &[ProfileFolder],
     train: &[String],
     trainable: impl Fn(&str) -> bool,
     printer: &Printer,
 ) -> Result<Fitted, Failure> {
-    let mut fitted = sparsight::fit(folder, trainable)?;
+    let mut fitted = sparsight::fit(folder, others, trainable)?;
     fitted.models.index.train = train.to_vec();
     folder.write_models(&fitted.models)?;
     write_transfer(folder)?;
+    write_calibration(folder)?;
     if fitted.implausible > 0 {
         printer.warning(format_args!(
             "{} in {} that nothing takes, below 10 ns for a product or beyond a day: not learned from",
@@ -202,6 +224,15 @@ pub(crate) fn fit_and_write(
         ));
     }
     Ok(fitted)
+}
+
+/// Writes what of the corpus carries this device's predictions to others; nothing is written if it holds none of those matrices.
+fn write_calibration(folder: &ProfileFolder) -> Result<(), Failure> {
+    let records = calibration_of(&folder.measured()?);
+    if !records.is_empty() {
+        folder.write_calibration(&records.into())?;
+    }
+    Ok(())
 }
 
 /// Writes what a transfer takes of the benchmark matrices that the folder holds. The number of candidates that can be

@@ -108,7 +108,26 @@ pub(crate) fn of_bandwidth(fraction: Option<f64>) -> String {
 /// `NVIDIA H200   f64   profile of 2026-11-22`.
 pub(crate) fn heading(profile: &Profile, dtype: Dtype) -> String {
     let device = described(&profile.device.facts);
-    format!("{BOLD}{device}{BOLD:#}   {dtype}   profile of {}", profile.device.provenance.date)
+    format!("{BOLD}{device}{BOLD:#}   {dtype}   {}", known_from(profile))
+}
+
+/// Where a profile's predictions come from: `profile of 2026-11-22`.
+pub(crate) fn known_from(profile: &Profile) -> String {
+    let date = &profile.device.provenance.date;
+    let Some(rescaled) = &profile.rescaled else { return format!("profile of {date}") };
+    let reference = shown(&rescaled.reference.name);
+    let how = match rescaled.rescaling.matrices {
+        0 => format!("from its data sheet and the profile {reference}, not measured"),
+        _ => format!("calibrated {date} from the profile {reference}, not profiled"),
+    };
+    let family = |profile: &Profile| profile.device.facts.compute_capability.map(|(major, _)| major);
+    // Errors of what is carried over were only ever seen between two chips of one family.
+    let sure = if family(profile) == family(&rescaled.reference) {
+        "intervals are wider"
+    } else {
+        "of another architecture: intervals are wider and unproven"
+    };
+    format!("{how}: {sure}")
 }
 
 #[cfg(test)]

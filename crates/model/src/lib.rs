@@ -11,6 +11,7 @@
 //! MeasuredPreparation -> PreparationModel: conversion and upload before the first product
 //! time of every block of neighbouring rows -> Partition
 //! TransferParameters of two devices + Candidate + Features + a time on the first -> Transferred   (transfer)
+//! times on two devices -> Rescaling;   Rescaling + facts of both + Prediction -> Prediction for the other
 //! ```
 //!
 //! Sources: Guo and Wang 2012 and 2013; Guo, Wang and Chen 2014; Lehnert et al. 2016; Wang, Gu and Li 2017. Each file names its equation.
@@ -40,6 +41,7 @@ mod preparation;
 mod prepared_strip;
 mod ranking;
 mod regime;
+mod rescaling;
 mod row_length_rule;
 mod storable;
 mod strip_coo;
@@ -74,6 +76,7 @@ pub use preparation::{MeasuredPreparation, PreparationCost, PreparationModel};
 pub use prepared_strip::PreparedStrip;
 pub use ranking::{ChoiceQuality, Ranked, Ranking, is_within, rank};
 pub use regime::{Footprint, Regimes, Split, SplitBy};
+pub use rescaling::{Between, OnBoth, Rescaling};
 pub use row_length_rule::{KnownQuantile, RowLengthRule, representative_row_length};
 pub use storable::Storable;
 pub use strip_coo::CooStrip;

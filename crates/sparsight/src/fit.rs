@@ -2,16 +2,18 @@
 
 use crate::models::{CalibratedStrip, Made, Models, registry};
 use crate::profile::ProfileFolder;
-use crate::records::{BenchmarkRecord, CorpusRecord, CutRecord, is_plausible, is_plausible_preparation};
-use crate::{Error, Missing};
+use crate::records::{
+    BenchmarkRecord, CorpusRecord, CutRecord, Measured, Outcome, is_plausible, is_plausible_preparation,
+};
+use crate::{Error, Missing, calibrated};
 use sparsight_kernels::{Candidate, DeviceFacts, Execution, Kernel, device_bytes};
 use sparsight_matrix::{Csr, Seconds};
 use sparsight_model::transfer::TransferParameters;
 use sparsight_model::{
-    Calibration, Comparison, CutCost, LearningSample, MeasuredPair, MeasuredPreparation, Model, Observation,
-    PredictError, PreparationModel, StripModel, StripPredictor, Variant,
+    Between, Calibration, Comparison, CutCost, LearningSample, MeasuredPair, MeasuredPreparation, Model,
+    Observation, PredictError, PreparationModel, StripModel, StripPredictor, Variant,
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What [`fit`] made.
 #[derive(Debug, Clone)]
@@ -32,9 +34,18 @@ pub struct Fitted {
 /// [`MIN_MATRICES`](sparsight_model::MIN_MATRICES) of them no times are learned. Learning takes some seconds for a
 /// hundred matrices.
 ///
+/// `others` are profiles of GPUs that measured more: what they know of matrices that this device did not measure is carried over
+/// to it ([`Rescaling`](sparsight_model::Rescaling), weights from the matrices that both measured) and learned from as if it
+/// had been measured here.
+///
 /// # Errors
-/// [`Error::Lacking`] without benchmark matrices; errors of reading the folder.
-pub fn fit(folder: &ProfileFolder, trainable: impl Fn(&str) -> bool) -> Result<Fitted, Error> {
+/// [`Error::Lacking`] without benchmark matrices, or where another profile has no matrix in common with this one; errors of
+/// reading the folders.
+pub fn fit(
+    folder: &ProfileFolder,
+    others: &[ProfileFolder],
+    trainable: impl Fn(&str) -> bool,
+) -> Result<Fitted, Error> {
     let facts = folder.device()?.facts;
     let benchmark = folder.benchmark()?.into_records();
     let observations: Vec<Observation> = benchmark.iter().flat_map(BenchmarkRecord::observations).collect();
@@ -47,7 +58,12 @@ pub fn fit(folder: &ProfileFolder, trainable: impl Fn(&str) -> bool) -> Result<F
         + corpus.iter().map(CorpusRecord::implausible).sum::<usize>()
         + cuts.iter().filter(|cut| !is_plausible(cut.time_s)).count();
     let corpus: Vec<CorpusRecord> = corpus.into_iter().filter(|r| trainable(&r.matrix)).collect();
-    let samples: Vec<LearningSample<'_>> = corpus.iter().flat_map(samples).collect();
+    let mut carried = Vec::new();
+    for other in others {
+        carried.extend(carry_over(other, &facts, &corpus, &trainable)?);
+    }
+    let learned_from = || corpus.iter().chain(&carried);
+    let samples: Vec<LearningSample<'_>> = learned_from().flat_map(samples).collect();
     let mut strips = Vec::new();
     for variant in Variant::ALL {
         strips.extend(fit_strip(variant, &facts, &observations, &corpus)?.map(|strip| (variant, strip)));
@@ -63,9 +79,37 @@ pub fn fit(folder: &ProfileFolder, trainable: impl Fn(&str) -> bool) -> Result<F
         preparation: if_enough(fit_preparation(&corpus))?,
         cutting: fit_cutting(&facts, cuts.iter().filter(|cut| trainable(&cut.matrix))),
         train: Vec::new(),
-        trained_on: corpus.iter().map(|record| record.matrix.clone()).collect(),
+        trained_on: learned_from().map(|record| record.matrix.clone()).collect(),
+        carried_from: others.iter().map(ProfileFolder::name).collect(),
     });
     Ok(Fitted { models, implausible })
+}
+
+/// What another device measured of matrices that are not in `corpus`, as it would be here.
+fn carry_over(
+    other: &ProfileFolder,
+    facts: &DeviceFacts,
+    corpus: &[CorpusRecord],
+    trainable: impl Fn(&str) -> bool,
+) -> Result<Vec<CorpusRecord>, Error> {
+    let from = other.device()?.facts;
+    let known: Vec<CorpusRecord> = other.measured()?.into_iter().filter(|r| trainable(&r.matrix)).collect();
+    let Some(rescaling) = calibrated((&from, &known), (facts, corpus)) else {
+        return Err(Error::Lacking { profile: other.name(), missing: Missing::Times });
+    };
+    let between = Between { from: &from, to: facts };
+    let here: BTreeSet<_> = corpus.iter().map(|r| (r.matrix.as_str(), r.dtype)).collect();
+    let elsewhere = known.into_iter().filter(|r| !here.contains(&(r.matrix.as_str(), r.dtype)));
+    Ok(elsewhere
+        .map(|mut record| {
+            for Measured { id, outcome } in &mut record.results {
+                if let Outcome::Time { time_s, .. } = outcome {
+                    *time_s = rescaling.time(id, &record.features, *time_s, between);
+                }
+            }
+            record
+        })
+        .collect())
 }
 
 /// What a record teaches.

@@ -2,7 +2,7 @@
 
 use crate::models::registry::ModelKind;
 use crate::profile::LearnedOn;
-use crate::{BestPredictor, Error, Missing, ModelName, Profile};
+use crate::{BestPredictor, Error, Missing, ModelName, Profile, RescaledPredictor};
 use sparsight_kernels::Candidate;
 use sparsight_matrix::Features;
 use sparsight_model::{
@@ -10,7 +10,7 @@ use sparsight_model::{
 };
 
 /// One model of a profile.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub enum Predictor<'p> {
     /// `strip`, `strip-cache`, `strip-uniform` or `strip-normal`.
     Strip(StripPredictor<'p>),
@@ -18,6 +18,8 @@ pub enum Predictor<'p> {
     Learned(LearnedOn<'p>),
     /// `best`.
     Best(BestPredictor<'p>),
+    /// Any of them for another device, carried over.
+    Rescaled(RescaledPredictor<'p>),
 }
 
 impl Profile {
@@ -39,6 +41,10 @@ impl<'p> Predictor<'p> {
         row_length: RowLengthRule,
     ) -> Result<Self, Error> {
         let facts = &profile.device.facts;
+        if let Some(rescaled) = &profile.rescaled {
+            let inner = Self::new(&rescaled.reference, model, placement, row_length)?;
+            return Ok(Self::Rescaled(RescaledPredictor::new(inner, rescaled, facts)));
+        }
         match model.entry().kind {
             ModelKind::Strip(variant) => {
                 let strip = profile.models.strip(variant)?.ok_or_else(|| no_strip(profile, variant))?;
@@ -77,8 +83,10 @@ impl<'p> Predictor<'p> {
         candidates: &[Candidate],
         features: &Features,
     ) -> Vec<Result<(ModelName, Prediction), PredictError>> {
-        if let Self::Best(best) = self {
-            return best.answer_each(candidates, features);
+        match self {
+            Self::Best(best) => return best.answer_each(candidates, features),
+            Self::Rescaled(rescaled) => return rescaled.answer_each(candidates, features),
+            Self::Strip(_) | Self::Learned(_) => {}
         }
         let name = self.name().parse().expect("models bear the names of ModelName");
         let predicted = self.predict_each(candidates, features).into_iter();
@@ -102,6 +110,7 @@ impl<'p> Predictor<'p> {
             Self::Strip(predictor) => predictor,
             Self::Learned(predictor) => predictor,
             Self::Best(predictor) => predictor,
+            Self::Rescaled(predictor) => predictor,
         }
     }
 }

@@ -1,10 +1,11 @@
 //! A device that is well known, with all that a transfer may take of it.
 
-use crate::profile::{ProfileFolder, TransferProfile, is_folder};
+use crate::profile::{CalibrationFile, ProfileFolder, TransferProfile, is_folder};
 use crate::records::CorpusRecord;
-use crate::{CrossArchitecture, Error, Profile};
+use crate::{CrossArchitecture, Error, Profile, calibrated};
 use sparsight_device::timing::Caches;
 use sparsight_matrix::{Dtype, Features};
+use sparsight_model::Rescaling;
 use std::path::Path;
 
 /// The reference of a transfer.
@@ -42,6 +43,19 @@ impl Reference {
     /// What was measured here of the matrix called `name`. O(matrices).
     pub fn named(&self, name: &str, dtype: Dtype, caches: Caches) -> Option<&CorpusRecord> {
         self.corpus.iter().find(|r| (r.matrix.as_str(), r.dtype, r.caches) == (name, dtype, caches))
+    }
+
+    /// How times here become times on `target`: from what both have measured of a calibration, else by their facts.
+    ///
+    /// # Errors
+    /// Errors of reading what was measured.
+    pub fn rescaling(&self, target: &TransferProfile) -> Result<Rescaling, Error> {
+        let records = |profile: &TransferProfile| {
+            Ok::<_, Error>(CalibrationFile::find(&profile.name)?.map_or(Vec::new(), |file| file.records))
+        };
+        let (from, to) = (records(&self.profile)?, records(target)?);
+        let [here, there] = [&self.profile.device.facts, &target.device.facts];
+        Ok(calibrated((here, &from), (there, &to)).unwrap_or(Rescaling::OF_FACTS))
     }
 
     /// The question to a transfer, with what was `measured` of the matrix here.

@@ -46,7 +46,7 @@ fn profile<T: Scalar>(
     let mut journal = folder.benchmark().unwrap();
     let known = journal.records().to_vec();
     instrument(device, &grid, &known, |_| true, |record| journal.append(record)).unwrap();
-    folder.write_models(&fit(&folder, |_| true).unwrap().models).unwrap();
+    folder.write_models(&fit(&folder, &[], |_| true).unwrap().models).unwrap();
     Profile::load(path).unwrap()
 }
 

@@ -102,7 +102,7 @@ fn a_new_fit_leaves_neither_models_of_the_old_one_nor_half_a_file() {
         ]
     );
     let folder = ProfileFolder::open(dir.path()).unwrap();
-    folder.write_models(&fit(&folder, |_| false).unwrap().models).unwrap();
+    folder.write_models(&fit(&folder, &[], |_| false).unwrap().models).unwrap();
     assert_eq!(names(), ["index.json", "strip-cache.gz", "strip.gz"]);
     let advice = advise(&Profile::load(dir.path()).unwrap(), None).unwrap();
     assert!(advice.ranked.iter().all(|advised| advised.model == ModelName::StripCache));

@@ -121,7 +121,7 @@ fn damaged_profiles_are_refused_or_answer_and_never_panic() {
         let is_measured = path.extension().is_some_and(|end| end == "jsonl");
         if is_measured && round % 64 < 2 {
             let folder = ProfileFolder::open(dir.path()).unwrap();
-            if let Ok(fitted) = sparsight::fit(&folder, |_| true) {
+            if let Ok(fitted) = sparsight::fit(&folder, &[], |_| true) {
                 assert!(!fitted.models.index.models.is_empty());
             }
         }

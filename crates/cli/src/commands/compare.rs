@@ -7,11 +7,10 @@ use crate::failure::{Exit, Failure};
 use crate::matrix_source::MatrixSource;
 use crate::printer::BOLD;
 use crate::table::Table;
-use crate::text::{between, candidate, counted, grouped, shape};
+use crate::text::{between, candidate, counted, grouped, known_from, shape};
 use sparsight::answer::{CompareAnswer, MatrixSummary};
 use sparsight::kernels::{Candidate, DeviceKind};
 use sparsight::matrix::{Dtype, Features, Seconds};
-use sparsight::profile::ProfiledDevice;
 use sparsight::{Compared, Comparison, Contender, Error, Profile, Span, compare};
 use std::num::NonZeroU64;
 use std::str::FromStr;
@@ -167,9 +166,8 @@ impl Compare {
         out.line(format_args!("{}{}", context.dtype(), products.unwrap_or_default()))?;
         let width = self.devices.iter().map(|device| device.to_string().len()).max().unwrap_or_default();
         for (device, contender) in self.devices.iter().zip(contenders) {
-            let ProfiledDevice { facts, provenance, .. } = &contender.profile.device;
-            let what = described(facts);
-            out.line(format_args!("  {device:<width$}  {what}   profile of {}", provenance.date))?;
+            let (what, known) = (described(&contender.profile.device.facts), known_from(contender.profile));
+            out.line(format_args!("  {device:<width$}  {what}   {known}"))?;
         }
         out.line("")?;
         let mut table = self.table();

@@ -23,6 +23,10 @@ pub(crate) struct Fit {
     /// was derived from those of a/ [default: all]
     #[arg(long, value_name = "PREFIXES", value_delimiter = ',')]
     train: Vec<String>,
+    /// Folder of a GPU's profile that knows more matrices: of those that this device did not measure, its times are carried over
+    /// and learned from as well; may be given several times
+    #[arg(long, value_name = "DIR")]
+    with: Vec<PathBuf>,
 }
 
 impl Fit {
@@ -37,7 +41,8 @@ impl Fit {
             return Err(Failure::input(text).hinted(NamePrefixes::hint(&corpus)));
         }
         let accepts = |name: &str| train.accept(name);
-        let fitted = profiling::fit_and_write(&folder, &self.train, accepts, &context.printer)?;
+        let others = self.with.iter().map(|path| ProfileFolder::open(path)).collect::<Result<Vec<_>, _>>()?;
+        let fitted = profiling::fit_and_write(&folder, &others, &self.train, accepts, &context.printer)?;
         let older: BTreeSet<&str> =
             corpus.iter().filter(|r| r.features.locality.is_none()).map(|r| r.matrix.as_str()).collect();
         let older = older.intersection(&names).count();

@@ -11,12 +11,10 @@ use crate::shard::Shard;
 use crate::text::{counted, matrices, shown};
 use rayon::prelude::*;
 use sparsight::answer::{MeasureAnswer, UnreadableMatrix};
-use sparsight::device::timing::{Caches, StoppingRule};
 use sparsight::kernels::Candidate;
-use sparsight::matrix::{Csr, Dtype, Features, Scalar};
+use sparsight::matrix::{Dtype, Features};
 use sparsight::profile::ProfileFolder;
 use sparsight::records::{CorpusRecord, Journal, Outcome};
-use sparsight::{Bench, HOPELESS, bench};
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 
@@ -159,10 +157,16 @@ impl Measure {
                     continue;
                 }
                 let record = match dtype {
-                    Dtype::F32 => {
-                        one::<f32>(&device, (&name, &matrix.to_dtype()), &features, &candidates, context)
+                    Dtype::F32 => profiling::one::<f32>(
+                        &device,
+                        (&name, &matrix.to_dtype()),
+                        &features,
+                        &candidates,
+                        context,
+                    ),
+                    Dtype::F64 => {
+                        profiling::one::<f64>(&device, (&name, &matrix), &features, &candidates, context)
                     }
-                    Dtype::F64 => one::<f64>(&device, (&name, &matrix), &features, &candidates, context),
                 }?;
                 counts.measured += 1;
                 counts.failing += usize::from(report_failures(&record, context));
@@ -219,23 +223,6 @@ impl Measure {
         let records = counted(corpus.records().len() as u64, "record");
         format!("{records} kept in {}; the same command goes on", self.output.display())
     }
-}
-
-/// The candidates on one matrix.
-fn one<T: Scalar>(
-    device: &OpenDevice,
-    matrix: (&str, &Csr<T>),
-    features: &Features,
-    candidates: &[Candidate],
-    context: &Context,
-) -> Result<CorpusRecord, Failure> {
-    let how = Bench {
-        rule: StoppingRule::BRISK,
-        caches: Caches::Warm,
-        seed: context.seed,
-        hopeless: Some(HOPELESS),
-    };
-    bench(device.of(), matrix, features, candidates, &how, |_| Ok(())).map_err(Failure::from)
 }
 
 /// Whether any candidate failed; each is named.

@@ -2,6 +2,7 @@
 
 pub(crate) mod advise;
 pub(crate) mod bench;
+pub(crate) mod calibrate;
 pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod devices;
@@ -29,6 +30,7 @@ pub(crate) fn run(command: Command, context: &Context) -> Result<Exit, Failure> 
         Command::Predict(predict) => predict.run(context),
         Command::Plan(plan) => plan.run(context),
         Command::Bench(bench) => bench.run(context),
+        Command::Calibrate(calibrate) => calibrate.run(context),
         Command::Profile(profile) => profile.run(context),
         Command::Measure(measure) => measure.run(context),
         Command::Fit(fit) => fit.run(context),

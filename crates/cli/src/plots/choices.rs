@@ -48,7 +48,7 @@ fn chart<'r>(title: String, rows: impl Iterator<Item = &'r ChoiceRow>) -> Chart 
 fn series(row: &ChoiceRow) -> Series {
     let (colour, dashed) = match row.chooser {
         Chooser::Model { model, .. } => (colour(model), false),
-        Chooser::Transfer => (COLOURS[0], false),
+        Chooser::Transfer | Chooser::Rescaling => (COLOURS[0], false),
         Chooser::Reference => (COLOURS[1], true),
         Chooser::Baseline(baseline) => {
             let place = match baseline {

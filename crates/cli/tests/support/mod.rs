@@ -219,7 +219,7 @@ fn write_profile(path: &Path, facts: DeviceFacts, slowness: f64, known: impl Fn(
             BenchmarkRecord { kernel, dtype, placement, lengths, p, strips, nrows, seed, drawn, outcome };
         journal.append(record).unwrap();
     }
-    folder.write_models(&sparsight::fit(&folder, |_| true).unwrap().models).unwrap();
+    folder.write_models(&sparsight::fit(&folder, &[], |_| true).unwrap().models).unwrap();
 }
 
 /// Adds a corpus on which the made-up GPU takes `ratio` times as long as `strip-cache` predicts.

@@ -117,7 +117,7 @@ fn upload_rate(context: &Arc<Context>) -> Result<f64, DeviceError> {
 }
 
 /// `580.159.03, CUDA 13.0`; without the first part where the kernel module does not say.
-fn driver_version() -> Result<String, DeviceError> {
+pub(super) fn driver_version() -> Result<String, DeviceError> {
     let version = cuda_version()?;
     let cuda = format!("CUDA {}.{}", version / 1000, version % 1000 / 10);
     let text = fs::read_to_string("/proc/driver/nvidia/version").unwrap_or_default();

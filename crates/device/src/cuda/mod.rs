@@ -111,6 +111,15 @@ impl Cuda {
         facts::name(Self::device(index)?)
     }
 
+    /// The driver as it names itself, as it stands in the facts of its devices. Opens nothing.
+    ///
+    /// # Errors
+    /// As [`Cuda::count`].
+    pub fn driver() -> Result<String, DeviceError> {
+        Self::count()?;
+        facts::driver_version()
+    }
+
     /// Numbers of multiprocessors that parts of device `index` can have. Opens nothing.
     ///
     /// # Errors

@@ -9,7 +9,7 @@
 
 mod terms;
 
-pub(crate) use terms::{TERMS, Terms, bytes_per_s, fetched_bytes, launch_s, reuse};
+pub(crate) use terms::{KEPT_OF_L2, TERMS, Terms, bytes_per_s, fetched_bytes, launch_s, reuse};
 
 use crate::{LearningSample, non_negative};
 use serde::{Deserialize, Serialize};

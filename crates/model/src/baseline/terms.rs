@@ -28,7 +28,7 @@ const UNKNOWN_LAUNCH_S: f64 = 1e-6;
 /// Bytes that a GPU fetches at once: what a column of its own costs.
 const SECTOR_BYTES: f64 = 32.0;
 /// How much of the L2 a matrix may fill before parts of it are fetched anew with each product. Found on an H200.
-const KEPT_OF_L2: f64 = 0.6;
+pub(crate) const KEPT_OF_L2: f64 = 0.6;
 /// Seconds of a step before it is fitted.
 const STEP_S: f64 = 1e-9;
 

@@ -17,8 +17,41 @@ pub struct Neighbours {
     axes: Vec<Axis>,
     /// Which times a matrix has, in order.
     variants: Vec<(u32, Dtype)>,
-    /// Coordinates, and `T / b` of each variant, where it was measured.
-    measured: Vec<(Vec<f32>, Vec<Option<f32>>)>,
+    measured: Vec<Point>,
+}
+
+/// A measured matrix.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(from = "StoredPoint", into = "StoredPoint")]
+struct Point {
+    at: Vec<f32>,
+    /// ln(T / b) of each variant in [`STEPS`], where it was measured.
+    factors: Vec<Option<i32>>,
+}
+
+/// In a file: of each factor what it is more than the one before, since block sizes differ little.
+type StoredPoint = (Vec<f32>, Vec<Option<i32>>);
+
+/// To 1 of a logarithm. Chosen: a step is a quarter of a percent, and times repeat to half of one.
+const STEPS: f64 = 400.0;
+
+impl From<StoredPoint> for Point {
+    fn from((at, differences): StoredPoint) -> Self {
+        let mut last = 0_i32;
+        let mut sum = |difference: i32| {
+            last = last.saturating_add(difference);
+            last
+        };
+        Self { at, factors: differences.into_iter().map(|d| d.map(&mut sum)).collect() }
+    }
+}
+
+impl From<Point> for StoredPoint {
+    fn from(Point { at, factors }: Point) -> Self {
+        let mut last = 0;
+        let mut difference = |factor: i32| factor - std::mem::replace(&mut last, factor);
+        (at, factors.into_iter().map(|f| f.map(&mut difference)).collect())
+    }
 }
 
 /// How a feature becomes a coordinate: `scale (ln v - least)`.
@@ -58,8 +91,7 @@ fn zero_to_one(rows: &[Vec<f32>]) -> Vec<Axis> {
     (0..columns).map(axis).collect()
 }
 
-/// Three decimal digits behind the first: more exact than what was measured, which repeats to half a percent, and short
-/// in a file.
+/// Three decimal digits behind the first: short in a file.
 fn short(value: f32) -> f32 {
     if value == 0.0 || !value.is_finite() {
         return value;
@@ -67,6 +99,16 @@ fn short(value: f32) -> f32 {
     let digits = 3 - value.abs().log10().floor() as i32;
     let scale = 10_f64.powi(digits);
     ((f64::from(value) * scale).round() / scale) as f32
+}
+
+/// ln(T / b) in [`STEPS`].
+fn in_steps(factor: f64) -> i32 {
+    (STEPS * factor.ln()).round() as i32
+}
+
+/// ln(T / b) again.
+fn ln(steps: i32) -> f64 {
+    f64::from(steps) / STEPS
 }
 
 fn place(axes: &[Axis], logarithms: &[f32]) -> Vec<f32> {
@@ -78,7 +120,7 @@ struct Known<'a> {
     matrix: &'a str,
     features: &'a Features,
     generated: bool,
-    factors: Vec<Option<f32>>,
+    factors: Vec<Option<i32>>,
 }
 
 impl Neighbours {
@@ -86,7 +128,7 @@ impl Neighbours {
         let variant = self.variants.iter().position(|v| *v == (candidate.block, candidate.dtype))?;
         let at = place(&self.axes, &logarithms(candidate.kernel, features));
         let mut nearest = Nearest::new(candidate.kernel.family().neighbours);
-        for (index, (point, factors)) in self.measured.iter().enumerate() {
+        for (index, Point { at: point, factors }) in self.measured.iter().enumerate() {
             if factors.get(variant).is_some_and(Option::is_some) {
                 nearest.offer(squared(&at, point), index);
             }
@@ -97,7 +139,7 @@ impl Neighbours {
 
 impl Learner for Neighbours {
     const NAME: &'static str = "neighbours";
-    const FORMAT: &'static str = "sparsight/neighbours/3";
+    const FORMAT: &'static str = "sparsight/neighbours/4";
 
     fn inputs() -> Vec<String> {
         described(Method::Neighbours)
@@ -119,28 +161,28 @@ impl Learner for Neighbours {
                 factors: vec![None; variants.len()],
             });
             let at = variants.binary_search(&variant(s)).expect("collected from these samples");
-            known.factors[at] = Some(short((s.time.0 / baseline.seconds(&s.candidate, terms)) as f32));
+            known.factors[at] = Some(in_steps(s.time.0 / baseline.seconds(&s.candidate, terms)));
         }
         let matrices: Vec<Known<'_>> = matrices.into_values().collect();
         let rows: Vec<Vec<f32>> = matrices.iter().map(|m| logarithms(kernel, m.features)).collect();
         let mut axes = zero_to_one(&rows);
         let points: Vec<Vec<f32>> = rows.iter().map(|row| place(&axes, row)).collect();
-        let ln = |factors: &[Option<f32>]| factors.iter().map(|f| f.map(f32::ln)).collect();
-        let responses: Vec<Vec<Option<f32>>> = matrices.iter().map(|m| ln(&m.factors)).collect();
+        let logs = |factors: &[Option<i32>]| factors.iter().map(|f| f.map(|f| ln(f) as f32)).collect();
+        let responses: Vec<Vec<Option<f32>>> = matrices.iter().map(|m| logs(&m.factors)).collect();
         let judges = judges(&matrices);
         let all =
             Points { at: &points, responses: &responses, judges: &judges, k: kernel.family().neighbours };
         for (axis, weight) in axes.iter_mut().zip(all.weights()) {
             axis.scale *= weight.sqrt();
         }
-        let measured =
-            matrices.into_iter().zip(&rows).map(|(m, row)| (place(&axes, row), m.factors)).collect();
+        let point = |(m, row): (Known<'_>, &Vec<f32>)| Point { at: place(&axes, row), factors: m.factors };
+        let measured = matrices.into_iter().zip(&rows).map(point).collect();
         Self { baseline, axes, variants, measured }
     }
 
     fn time_s(&self, candidate: &Candidate, features: &Features, facts: &DeviceFacts) -> Option<f64> {
         let (nearest, variant) = self.nearest(candidate, features)?;
-        let mean = nearest.mean(|at| self.measured[at].1[variant].map(|factor| f64::from(factor).ln()))?;
+        let mean = nearest.mean(|at| self.measured[at].factors[variant].map(ln))?;
         Some(self.baseline.seconds(candidate, &Terms::of(candidate, features, facts)) * mean.exp())
     }
 
@@ -148,7 +190,7 @@ impl Learner for Neighbours {
         let Some((nearest, variant)) = self.nearest(candidate, features) else { return Vec::new() };
         let mut all = Vec::new();
         for &(squared, at) in nearest.found() {
-            let factor = self.measured[at].1[variant].map_or(f64::NAN, f64::from);
+            let factor = self.measured[at].factors[variant].map_or(f64::NAN, |steps| ln(steps).exp());
             let term = |name, value| Term { part: "neighbours", name, value, unit: "" };
             all.extend([term("d", f64::from(squared).sqrt()), term("T_i / b_i", factor)]);
         }

@@ -25,6 +25,9 @@ pub struct DeviceSummary {
     /// UTC date on which the profile was begun; absent where none was asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub profile_date: Option<String>,
+    /// Name or folder of the profile whose predictions are carried to this device; absent if it has models of its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rescaled_from: Option<String>,
 }
 
 impl DeviceSummary {
@@ -38,13 +41,23 @@ impl DeviceSummary {
 impl From<&DeviceFacts> for DeviceSummary {
     fn from(facts: &DeviceFacts) -> Self {
         let DeviceFacts { name, kind, multiprocessors, copy_bytes_per_s, launch_s, .. } = facts.clone();
-        Self { name, kind, multiprocessors, copy_bytes_per_s, launch_s, profile: None, profile_date: None }
+        Self {
+            name,
+            kind,
+            multiprocessors,
+            copy_bytes_per_s,
+            launch_s,
+            profile: None,
+            profile_date: None,
+            rescaled_from: None,
+        }
     }
 }
 
 impl From<&Profile> for DeviceSummary {
     fn from(profile: &Profile) -> Self {
-        Self::profiled(&profile.name, &profile.device)
+        let rescaled_from = profile.rescaled.as_ref().map(|rescaled| rescaled.reference.name.clone());
+        Self { rescaled_from, ..Self::profiled(&profile.name, &profile.device) }
     }
 }
 

@@ -8,6 +8,7 @@
 //! | `transfer` | [`TransferAnswer`] | `sparsight/transfer/1` |
 //! | `compare` | [`CompareAnswer`] | `sparsight/compare/1` |
 //! | `bench` | [`BenchAnswer`] | `sparsight/bench/1` |
+//! | `calibrate` | [`CalibrateAnswer`] | `sparsight/calibrate/1` |
 //! | `profile` | [`ProfileAnswer`] | `sparsight/profile/1` |
 //! | `measure` | [`MeasureAnswer`] | `sparsight/measure/1` |
 //! | `fit` | [`FitAnswer`] | `sparsight/fit/1` |
@@ -40,6 +41,7 @@
 
 mod advise;
 mod bench;
+mod calibrate;
 mod candidate;
 mod compare;
 mod device;
@@ -63,6 +65,7 @@ mod transfer;
 
 pub use advise::{AdviseAnswer, AdvisedCandidate};
 pub use bench::{BenchAnswer, BenchedCandidate, BenchedMatrix};
+pub use calibrate::CalibrateAnswer;
 pub use candidate::NamedCandidate;
 pub use compare::{CompareAnswer, ComparedCandidate, ComparedNumbers, ComparedProfile, NamedLimit};
 pub use device::DeviceSummary;

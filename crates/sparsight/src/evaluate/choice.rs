@@ -25,6 +25,8 @@ pub enum Chooser {
     Baseline(Baseline),
     /// The least time that was transferred from another device.
     Transfer,
+    /// The least time that was rescaled from there, part by part.
+    Rescaling,
     /// The least time on that other device: as if both were alike but for their speed.
     Reference,
 }
@@ -35,6 +37,7 @@ impl fmt::Display for Chooser {
             Self::Model { model, .. } => model.fmt(f),
             Self::Baseline(baseline) => baseline.fmt(f),
             Self::Transfer => f.pad("transfer"),
+            Self::Rescaling => f.pad("rescaling"),
             Self::Reference => f.pad("as-on-reference"),
         }
     }

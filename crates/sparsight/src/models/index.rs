@@ -31,6 +31,9 @@ pub struct ModelsIndex {
     /// about a new matrix.
     #[serde(default)]
     pub trained_on: BTreeSet<String>,
+    /// Names of the profiles of other devices whose times took part, carried over to this one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub carried_from: Vec<String>,
 }
 
 /// A model that has a file.

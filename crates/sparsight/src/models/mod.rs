@@ -85,11 +85,13 @@ pub(crate) struct Made {
     pub(crate) cutting: BTreeMap<String, BTreeMap<Execution, CutCost>>,
     pub(crate) train: Vec<String>,
     pub(crate) trained_on: BTreeSet<String>,
+    pub(crate) carried_from: Vec<String>,
 }
 
 impl From<Made> for Models {
     fn from(made: Made) -> Self {
-        let Made { strips, learned, comparison, preparation, cutting, train, trained_on } = made;
+        let Made { strips, learned, comparison, preparation, cutting, train, trained_on, carried_from } =
+            made;
         let mut held = Held::new(Source::Memory);
         let mut models = BTreeMap::new();
         for (variant, strip) in strips {
@@ -106,7 +108,7 @@ impl From<Made> for Models {
             held.comparison = OnceLock::from(comparison);
         }
         let schema = MODELS_SCHEMA.to_owned();
-        let index = ModelsIndex { schema, train, models, preparation, cutting, trained_on };
+        let index = ModelsIndex { schema, train, models, preparation, cutting, trained_on, carried_from };
         Self { index, held: Arc::new(held) }
     }
 }

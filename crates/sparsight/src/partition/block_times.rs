@@ -128,7 +128,7 @@ mod tests {
                 let predictor = Advisor::new(&profile)
                     .predictor(model, PlacementRule::Blend, RowLengthRule::Paper)
                     .unwrap();
-                let prepared = BlockPredictor::new(predictor, &candidates, &Features::of(&a), limits);
+                let prepared = BlockPredictor::new(predictor.clone(), &candidates, &Features::of(&a), limits);
                 assert!(prepared.is_prepared());
                 let asked = BlockPredictor { how: How::Asked(predictor), ..prepared.clone() };
                 let among: Vec<Among> = [Among::All].into_iter().chain((0..5).map(Among::Fused)).collect();

@@ -175,7 +175,7 @@ impl Advisor<'_> {
         let facts = &self.profile().device.facts;
         let limits = Limits::with_memory(facts.memory_bytes);
         let whole = Features::of(a);
-        let blocks = BlockPredictor::new(predictor, candidates, &whole, limits);
+        let blocks = BlockPredictor::new(predictor.clone(), candidates, &whole, limits);
         let rows_per_strip =
             strip_rows::rows_per_strip(a.nrows(), facts, objective.strips, blocks.is_prepared());
         let detail = if blocks.is_prepared() { StripDetail::RowLengths } else { StripDetail::All };

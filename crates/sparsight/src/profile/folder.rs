@@ -1,6 +1,9 @@
 //! A profile on disk.
 
-use super::{DEVICE_SCHEMA, Models, ProfiledDevice, TRANSFER_SCHEMA, TransferFile, document, whole_file};
+use super::{
+    CALIBRATION_SCHEMA, CalibrationFile, DEVICE_SCHEMA, Models, ProfiledDevice, RESCALING_SCHEMA,
+    RescalingFile, TRANSFER_SCHEMA, TransferFile, document, whole_file,
+};
 use crate::Error;
 use crate::models::Source;
 use crate::records::{self, BenchmarkRecord, CorpusRecord, CutRecord, Damaged, Journal, RepairedFile};
@@ -116,6 +119,46 @@ impl ProfileFolder {
     pub fn write_transfer(&self, transfer: &TransferFile) -> Result<(), Error> {
         let text = serde_json::to_string(transfer).expect("plain data serialises");
         self.write("transfer.json", &text)
+    }
+
+    /// What was measured of a calibration, `None` if nothing was.
+    ///
+    /// # Errors
+    /// [`Error::File`], [`Error::Malformed`], [`Error::Schema`].
+    pub fn calibration(&self) -> Result<Option<CalibrationFile>, Error> {
+        self.read("calibration.json", |path, text| document::parse(path, text, CALIBRATION_SCHEMA))
+    }
+
+    /// Writes what was measured of a calibration.
+    ///
+    /// # Errors
+    /// [`Error::File`].
+    ///
+    /// # Panics
+    /// If plain data does not serialise.
+    pub fn write_calibration(&self, calibration: &CalibrationFile) -> Result<(), Error> {
+        let text = serde_json::to_string(calibration).expect("plain data serialises");
+        self.write("calibration.json", &text)
+    }
+
+    /// Whose predictions answer for this device, `None` if it has models of its own or nothing at all.
+    ///
+    /// # Errors
+    /// [`Error::File`], [`Error::Malformed`], [`Error::Schema`].
+    pub fn rescaling(&self) -> Result<Option<RescalingFile>, Error> {
+        self.read("rescaling.json", |path, text| document::parse(path, text, RESCALING_SCHEMA))
+    }
+
+    /// Writes whose predictions answer for this device.
+    ///
+    /// # Errors
+    /// [`Error::File`].
+    ///
+    /// # Panics
+    /// If plain data does not serialise.
+    pub fn write_rescaling(&self, rescaling: &RescalingFile) -> Result<(), Error> {
+        let text = serde_json::to_string_pretty(rescaling).expect("plain data serialises");
+        self.write("rescaling.json", &text)
     }
 
     /// The benchmark matrices measured so far; appending goes on behind them.

@@ -8,10 +8,14 @@
 //!   cuts.jsonl        one matrix cut into parts a line: predicted and measured times (may be absent)
 //!   models/           what `fit` made of them: an index, and a file for each model
 //!   transfer.json     what a transfer to or from the device needs
+//!   calibration.json  the times of the matrices that every GPU is calibrated with (may be absent)
+//!   rescaling.json    in place of models: whose predictions answer, and how they are carried over
 //! ```
 //! Beside a journal, `.jsonl`, may lie a packed one, `.jsonl.gz`. Predicting needs `device.json` and `models/` only; those of
 //! shipped profiles are part of the program.
 
+mod calibration;
+mod data_sheet;
 pub(crate) mod document;
 mod folder;
 mod grid_name;
@@ -22,6 +26,7 @@ pub(crate) mod whole_file;
 pub use crate::models::{
     CalibratedStrip, IndexedModel, KnownKernels, Learned, LearnedOn, MODELS_SCHEMA, Models, ModelsIndex,
 };
+pub use calibration::{CALIBRATION_SCHEMA, CalibrationFile, RESCALING_SCHEMA, RescalingFile};
 pub use folder::ProfileFolder;
 pub use grid_name::GridName;
 pub use transfer_profile::{TRANSFER_SCHEMA, TransferFile, TransferProfile};
@@ -30,9 +35,10 @@ use crate::{Error, Missing, ModelName};
 use serde::{Deserialize, Serialize};
 use sparsight_kernels::{Candidate, DeviceFacts, Execution, Format};
 use sparsight_matrix::{Bytes, Csr, Features, Seconds};
-use sparsight_model::CutCost;
+use sparsight_model::{CutCost, Rescaling};
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 
 /// Everything that a prediction needs to know of a device.
 #[derive(Debug, Clone)]
@@ -43,6 +49,17 @@ pub struct Profile {
     pub device: ProfiledDevice,
     /// What was fitted. Each model is read when it is first asked for.
     pub models: Models,
+    /// If the models are those of another device: which, and how their times are carried to this one.
+    pub rescaled: Option<Arc<Rescaled>>,
+}
+
+/// Predictions of another device, carried over.
+#[derive(Debug, Clone)]
+pub struct Rescaled {
+    /// The profile that they are of.
+    pub reference: Profile,
+    /// How its times become those of this device.
+    pub rescaling: Rescaling,
 }
 
 /// The device of a profile and how it was measured.
@@ -141,18 +158,26 @@ impl Profile {
     pub fn load(folder: &Path) -> Result<Self, Error> {
         let folder = ProfileFolder::open(folder)?;
         let Some(models) = folder.models()? else {
+            if let Some(carried) = folder.rescaling()? {
+                let reference = Self::find(&carried.reference)?;
+                return Ok(reference.carried_to(folder.device()?, &folder.name(), carried.rescaling));
+            }
             let quick = folder.has_device() && folder.device()?.grid == GridName::Quick;
             let missing = if quick { Missing::ModelsOfQuick } else { Missing::Models };
             return Err(Error::Lacking { profile: folder.path().display().to_string(), missing });
         };
-        Ok(Self { name: folder.name(), device: folder.device()?, models })
+        Ok(Self { name: folder.name(), device: folder.device()?, models, rescaled: None })
     }
 
-    /// A shipped profile by name, else a folder by path; what has a separator is always a path.
+    /// A shipped profile by name, a data sheet by a path that ends in `.toml`, else a folder by path; what has a separator is
+    /// always a path.
     ///
     /// # Errors
     /// As [`Profile::shipped`] and [`Profile::load`].
     pub fn find(name_or_folder: &str) -> Result<Self, Error> {
+        if data_sheet::is_data_sheet(name_or_folder) {
+            return data_sheet::load(Path::new(name_or_folder));
+        }
         if !is_folder(name_or_folder) {
             return Self::shipped(name_or_folder);
         }

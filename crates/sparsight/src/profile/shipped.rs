@@ -1,6 +1,6 @@
 //! The profiles that are part of the program, so that `cargo install` alone gives one that advises.
 
-use super::{Models, Profile, TransferProfile, folder};
+use super::{CALIBRATION_SCHEMA, CalibrationFile, Models, Profile, TransferProfile, document, folder};
 use crate::Error;
 use crate::models::{Files, Source};
 use std::path::{Path, PathBuf};
@@ -13,6 +13,7 @@ struct Shipped {
     /// Files of `models/`: those that `best` asks. The others are in the repository.
     models: Files,
     transfer: &'static str,
+    calibration: &'static str,
 }
 
 /// What the program has of a profile, with these files of its models.
@@ -27,17 +28,25 @@ macro_rules! shipped {
                 include_bytes!(concat!("../../profiles/", $name, "/models/", $model)).as_slice(),
             )),+],
             transfer: include_str!(concat!("../../profiles/", $name, "/transfer.json")),
+            calibration: include_str!(concat!("../../profiles/", $name, "/calibration.json")),
         }
     };
 }
 
 /// `profiles` in this crate is a link to the folder of that name at the root. What is named here has to stand in `include` of
 /// the crate's Cargo.toml.
-static SHIPPED: [Shipped; 1] = [shipped!(
-    "nvidia-h200":
-    "strip.gz", "strip-cache.gz", "strip-uniform.gz", "strip-normal.gz", "boosting.gz", "neighbours.gz",
-    "comparison.gz"
-)];
+static SHIPPED: [Shipped; 2] = [
+    shipped!(
+        "nvidia-h200":
+        "strip.gz", "strip-cache.gz", "strip-uniform.gz", "strip-normal.gz", "boosting.gz", "neighbours.gz",
+        "comparison.gz"
+    ),
+    shipped!(
+        "nvidia-h100":
+        "strip.gz", "strip-cache.gz", "strip-uniform.gz", "strip-normal.gz", "boosting.gz", "neighbours.gz",
+        "comparison.gz"
+    ),
+];
 
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
     SHIPPED.iter().map(|s| s.name)
@@ -51,6 +60,7 @@ pub(super) fn load(name: &str) -> Result<Profile, Error> {
         name: name.to_owned(),
         device: folder::parse_device(&path.join("device.json"), shipped.device)?,
         models: Models::stored(&models.join("index.json"), shipped.index, source)?,
+        rescaled: None,
     })
 }
 
@@ -61,6 +71,11 @@ pub(super) fn load_transfer(name: &str) -> Result<TransferProfile, Error> {
         device: folder::parse_device(&path.join("device.json"), shipped.device)?,
         parameters: folder::parse_transfer(&path.join("transfer.json"), shipped.transfer)?.parameters,
     })
+}
+
+pub(super) fn load_calibration(name: &str) -> Result<CalibrationFile, Error> {
+    let (shipped, path) = find(name)?;
+    document::parse(&path.join("calibration.json"), shipped.calibration, CALIBRATION_SCHEMA)
 }
 
 /// With the path that its files have in the repository.

@@ -66,6 +66,6 @@ pub fn profile(path: &Path, count: u64) -> Profile {
     for i in 0..count {
         corpus.append(record(i)).unwrap();
     }
-    folder.write_models(&fit(&folder, |name| name.starts_with("a/")).unwrap().models).unwrap();
+    folder.write_models(&fit(&folder, &[], |name| name.starts_with("a/")).unwrap().models).unwrap();
     Profile::load(path).unwrap()
 }

@@ -23,6 +23,7 @@ use sparsight_kernels::{Candidate, DeviceFacts, Format, Kernel};
 use sparsight_matrix::{Dtype, Seconds};
 use sparsight_model::accuracy::relative_error;
 use sparsight_model::transfer::Transferred;
+use sparsight_model::{Between, Rescaling};
 use std::collections::BTreeMap;
 
 /// A transfer held against what the target measured.
@@ -32,8 +33,8 @@ pub struct TransferEvaluation {
     pub rows: Vec<TransferRow<Kernel>>,
     /// The same by format.
     pub formats: Vec<TransferRow<Format>>,
-    /// One row a chooser, value type and scope: by transferred times, by the times on the reference, and the best
-    /// fixed choice.
+    /// One row a chooser, value type and scope: by transferred and by rescaled times, by the times on the reference, and the
+    /// best fixed choice.
     pub choices: Vec<ChoiceRow>,
     /// The worst matrices of each kernel and value type, worst first, at most `worst` each.
     pub misses: Vec<TransferMiss>,
@@ -41,6 +42,8 @@ pub struct TransferEvaluation {
     pub matrices: BTreeMap<Dtype, (usize, usize)>,
     /// Times by where `T_ref` came from.
     pub origins: BTreeMap<ReferenceOrigin, usize>,
+    /// How times were rescaled.
+    pub rescaling: Rescaling,
     /// Measured times that could not be transferred, by kernel: how many, and why the first of them.
     pub refused: BTreeMap<Kernel, (usize, String)>,
 }
@@ -72,6 +75,7 @@ struct Carried<'j> {
     like_benchmarks: bool,
     candidate: Candidate,
     transferred: Transferred,
+    rescaled: Seconds,
     origin: ReferenceOrigin,
     measured: Seconds,
 }
@@ -89,6 +93,8 @@ pub fn evaluate_transfer(
     worst: usize,
 ) -> Result<TransferEvaluation, Error> {
     let facts = [&reference.profile.device.facts, &target.device.facts];
+    let between = Between { from: facts[0], to: facts[1] };
+    let rescaling = reference.rescaling(target)?;
     let judged = Judged::all(corpus, facts[1].launch_s.0);
     let (mut samples, mut refused, mut first) = (Vec::new(), BTreeMap::new(), None);
     for of in &judged {
@@ -100,7 +106,16 @@ pub fn evaluate_transfer(
                 Ok((transferred, origin)) => {
                     let like = |facts: &&DeviceFacts| like_benchmarks(candidate.kernel, features, facts);
                     let like_benchmarks = facts.iter().all(like);
-                    samples.push(Carried { of, like_benchmarks, candidate, transferred, origin, measured });
+                    let rescaled = rescaling.time(&candidate, features, transferred.reference, between);
+                    samples.push(Carried {
+                        of,
+                        like_benchmarks,
+                        candidate,
+                        transferred,
+                        rescaled,
+                        origin,
+                        measured,
+                    });
                 }
                 Err(why) => {
                     refused.entry(candidate.kernel).or_insert_with(|| (0, why.to_string())).0 += 1;
@@ -124,11 +139,12 @@ pub fn evaluate_transfer(
         misses: misses(&samples, worst),
         matrices: Judged::counts(&judged),
         origins,
+        rescaling,
         refused,
     })
 }
 
-/// Matrix by matrix the least transferred time, the least time on the reference, and one candidate for all.
+/// Matrix by matrix the least transferred and the least rescaled time, the least time on the reference, and one candidate for all.
 fn choices(judged: &[Judged<'_>], samples: &[Carried<'_>]) -> Vec<ChoiceRow> {
     let of_matrix = |a: &Carried<'_>, b: &Carried<'_>| a.of.at == b.of.at;
     let by = |chooser, time: fn(&Carried<'_>) -> Seconds| {
@@ -141,6 +157,7 @@ fn choices(judged: &[Judged<'_>], samples: &[Carried<'_>]) -> Vec<ChoiceRow> {
         choice::of_chosen(chooser, samples.chunk_by(of_matrix).filter_map(least))
     };
     let mut rows = by(Chooser::Transfer, |s| s.transferred.time);
+    rows.extend(by(Chooser::Rescaling, |s| s.rescaled));
     rows.extend(by(Chooser::Reference, |s| s.transferred.reference));
     rows.extend(choice::of_best_single(judged));
     rows

@@ -56,7 +56,7 @@ impl<G: Ord + Copy> TransferRow<G> {
         samples: &[&Carried<'_>],
         [reference, target]: [&DeviceFacts; 2],
     ) -> Option<Self> {
-        let time = |s: &&Carried<'_>| Some((method.time(&s.transferred, reference, target)?, s.measured));
+        let time = |s: &&Carried<'_>| Some((method.time(s, reference, target)?, s.measured));
         let times: Vec<(Seconds, Seconds)> = samples.iter().filter_map(time).collect();
         let error = Accuracy::of(times.iter().copied())?;
         let ratio = geometric_mean(times.iter().map(|(predicted, measured)| predicted.0 / measured.0))?;

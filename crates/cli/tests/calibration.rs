@@ -1,0 +1,86 @@
+//! `calibrate`, data sheets and profiles that answer with another device's predictions, from what two shipped GPUs have measured.
+
+mod support;
+
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+use support::{json, run};
+
+const MATRIX: &str = "gallery:stencil2d,n=300";
+
+fn calibrated(dir: &Path) -> Value {
+    json(dir, &["calibrate", "--recorded", "nvidia-h100", "--reference", "nvidia-h200", "-o", "c"])
+}
+
+#[test]
+fn a_calibration_from_recorded_times_answers_as_a_profile_does_and_says_so() {
+    let dir = tempfile::tempdir().unwrap();
+    let made = calibrated(dir.path());
+    assert_eq!(made["schema"], "sparsight/calibrate/1");
+    assert_eq!((&made["matrices"], &made["device"]["rescaled_from"]), (&10.into(), &"nvidia-h200".into()));
+    for weight in made["weights"].as_array().unwrap() {
+        let weight = weight.as_f64().unwrap();
+        assert!((0.5..2.0).contains(&weight), "two chips of one family: {made}");
+    }
+    let advise = |profile: &str| json(dir.path(), &["advise", MATRIX, "--profile", profile]);
+    let (carried, own, from) = (advise("./c"), advise("nvidia-h100"), advise("nvidia-h200"));
+    assert_eq!(carried["device"]["rescaled_from"], "nvidia-h200");
+    assert!(own["device"]["rescaled_from"].is_null());
+    let first = |answer: &Value| answer["candidates"][0]["predicted_s"].as_f64().unwrap();
+    // The launch alone takes 0.36 us longer on the H100; what it predicts by itself is near.
+    assert!(first(&carried) > first(&from), "{} {}", first(&carried), first(&from));
+    assert!((first(&carried) / first(&own) - 1.0).abs() < 0.15, "{} {}", first(&carried), first(&own));
+    let text = run(dir.path(), &["advise", MATRIX, "--profile", "./c", "--top", "2"]);
+    assert!(text.contains("from the profile nvidia-h200, not profiled: intervals are wider"), "{text}");
+    assert!(text.contains("NVIDIA H100 80GB HBM3   f64   calibrated "), "{text}");
+    let explained =
+        run(dir.path(), &["predict", MATRIX, "--profile", "./c", "--kernel", "csr-vector/t4", "-v"]);
+    assert!(explained.contains("T / T on the reference"), "{explained}");
+}
+
+#[test]
+fn what_cannot_be_calibrated_is_refused_with_what_to_do() {
+    let dir = tempfile::tempdir().unwrap();
+    let refused = |arguments: &[&str], expected: &str| {
+        let text = run(dir.path(), arguments);
+        assert!(text.contains("hint") && text.contains(expected), "{arguments:?}: {text}");
+    };
+    refused(
+        &["calibrate", "--device", "cpu", "-o", "p"],
+        "a processor is measured when it is first asked about",
+    );
+    refused(&["calibrate", "--recorded", "tesla", "-o", "p"], "nvidia-h200");
+    let reference = ["calibrate", "--recorded", "nvidia-h100", "-o", "p", "--reference"];
+    calibrated(dir.path());
+    refused(&[&reference[..], &["./c"]].concat(), "measured none of the matrices");
+    fs::create_dir_all(dir.path().join("m/models")).unwrap();
+    fs::write(dir.path().join("m/models/index.json"), "{\"schema\":\"sparsight/models/0\"}").unwrap();
+    let text = run(dir.path(), &["calibrate", "--recorded", "nvidia-h100", "-o", "m"]);
+    assert!(text.contains("sparsight/models/0"), "a folder with models is left alone: {text}");
+}
+
+#[test]
+fn a_gpu_is_compared_from_its_data_sheet() {
+    let dir = tempfile::tempdir().unwrap();
+    let sheet = "name = \"Some GPU\"\nmultiprocessors = 66\nl2_bytes = 25e6\nmemory_bytes = 40e9\n\
+                 copy_bytes_per_s = 1.5e12\nlaunch_s = 2.5e-6\ncompute_capability = [9, 0]\n";
+    fs::write(dir.path().join("some.toml"), sheet).unwrap();
+    let devices = ["compare", MATRIX, "--devices", "nvidia-h200,some.toml"];
+    let compared = json(dir.path(), &devices);
+    let of = |at: usize| &compared["devices"][at];
+    assert_eq!(of(1)["rescaled_from"], "nvidia-h200");
+    let best = |at: usize| of(at)["candidates"][0]["predicted_s"].as_f64().unwrap();
+    assert!(best(1) > best(0), "smaller in every respect: {compared}");
+    let text = run(dir.path(), &devices);
+    assert!(
+        text.contains("from its data sheet and the profile nvidia-h200, not measured: intervals are wider"),
+        "{text}"
+    );
+    fs::write(dir.path().join("older.toml"), sheet.replace("[9, 0]", "[8, 0]")).unwrap();
+    let text = run(dir.path(), &["advise", MATRIX, "--device", "older.toml"]);
+    assert!(text.contains("of another architecture: intervals are wider and unproven"), "{text}");
+    fs::write(dir.path().join("wrong.toml"), sheet.replace("66", "0")).unwrap();
+    let text = run(dir.path(), &["advise", MATRIX, "--device", "wrong.toml"]);
+    assert!(text.contains("wrong.toml:2: multiprocessors"), "{text}");
+}

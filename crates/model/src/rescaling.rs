@@ -1,0 +1,287 @@
+//! A time on one GPU from that on another: each part of it rescaled by the facts that it follows.
+//!
+//! ```text
+//! T_to / T_from = w1 l L_to / L_from + w2 m c_from / c_to + w3 (1 - l - m) sqrt(v_to / v_from)
+//!
+//! l   share of the launch:             L_from / T_from
+//! m   share of what memory brings:     max(0, bytes - 0.6 L2) / (c_from T_from), of the smaller L2
+//! L, c, v   a launch, the rate of copies, waves: work over what the multiprocessors hold, at least 1
+//! ```
+//! With all w = 1 that is known from the facts of both devices alone. A handful of matrices measured on both gives the w: the
+//! least squares of relative errors, none negative, drawn towards 1. The root was found on parts of an H200: between two
+//! devices of as many multiprocessors it is 1. Sources: none; the 2013 paper's way ([`transfer`](crate::transfer)) knows of no cache.
+//!
+//! Two floors hold whatever the w: nothing is brought faster from memory than by copies, and nothing is faster on a device that
+//! is smaller or slower in every respect.
+
+use crate::baseline::KEPT_OF_L2;
+use crate::{Prediction, non_negative};
+use serde::{Deserialize, Serialize};
+use sparsight_kernels::{Candidate, DeviceFacts, compulsory_bytes, strip};
+use sparsight_matrix::{Features, Seconds};
+use std::collections::BTreeMap;
+
+/// How much the w = 1 of the facts counts, in measured times. Chosen: a tenth of a calibration's.
+const PRIOR_SHARE: f64 = 0.1;
+/// Standard deviation of ln(measured / rescaled) where the w are those of the facts, as seen between an H100 and an H200 on 89
+/// matrices; other pairs were never looked at.
+const FACTS_LOG_SD: f64 = 0.05;
+/// 90 % of a normal distribution lie within so many standard deviations.
+const NINETY_PERCENT: f64 = 1.645;
+
+/// How times on one device become times on another.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Rescaling {
+    /// w1, w2, w3: launch, memory, the rest; none negative.
+    pub weights: [f64; 3],
+    /// Standard deviation of ln(measured / rescaled) of matrices that took no part in the weights.
+    pub log_sd: f64,
+    /// Matrices that gave the weights; 0 if the facts alone did.
+    pub matrices: usize,
+}
+
+/// A matrix measured on both devices with one candidate.
+#[derive(Debug, Clone, Copy)]
+pub struct OnBoth<'a> {
+    /// Name of the matrix.
+    pub matrix: &'a str,
+    /// What was run.
+    pub candidate: Candidate,
+    /// Features of the matrix.
+    pub features: &'a Features,
+    /// Times: on the device that is known, and on the other.
+    pub times: [Seconds; 2],
+}
+
+/// The device that is known and the one that is asked about.
+#[derive(Debug, Clone, Copy)]
+pub struct Between<'a> {
+    /// Known.
+    pub from: &'a DeviceFacts,
+    /// Asked about.
+    pub to: &'a DeviceFacts,
+}
+
+/// One over the other, 1 if either is not known.
+fn ratio(above: f64, below: f64) -> f64 {
+    let ratio = above / below;
+    if ratio.is_finite() && ratio > 0.0 { ratio } else { 1.0 }
+}
+
+impl Between<'_> {
+    /// The three parts of a time, as shares of it, each rescaled by the facts.
+    fn parts(&self, candidate: &Candidate, features: &Features, time: Seconds) -> [f64; 3] {
+        let Self { from, to } = self;
+        let launch = (from.launch_s.0 / time.0).clamp(0.0, 1.0);
+        let bytes = compulsory_bytes(candidate, features).0 as f64;
+        let beyond = (bytes - KEPT_OF_L2 * from.l2_bytes.0.min(to.l2_bytes.0) as f64).max(0.0);
+        let copied = if from.copy_bytes_per_s > 0.0 { beyond / from.copy_bytes_per_s } else { 0.0 };
+        let memory = (copied / time.0).clamp(0.0, 1.0 - launch);
+        let work = candidate.kernel.unit().count(features.nrows, features.nnz) as f64;
+        let waves = |facts: &DeviceFacts| (work / strip(candidate.kernel, facts).size as f64).max(1.0);
+        [
+            launch * ratio(to.launch_s.0, from.launch_s.0),
+            memory * ratio(from.copy_bytes_per_s, to.copy_bytes_per_s),
+            (1.0 - launch - memory) * ratio(waves(to), waves(from)).sqrt(),
+        ]
+    }
+
+    /// Whether the device asked about is no better in any respect.
+    fn is_to_smaller(&self) -> bool {
+        let Self { from, to } = self;
+        to.multiprocessors <= from.multiprocessors
+            && to.threads_per_multiprocessor <= from.threads_per_multiprocessor
+            && to.l2_bytes <= from.l2_bytes
+            && to.copy_bytes_per_s <= from.copy_bytes_per_s
+            && to.launch_s >= from.launch_s
+    }
+
+    /// The least that a product can take on the device asked about: what its L2 cannot hold, at the rate of copies.
+    fn least(&self, candidate: &Candidate, features: &Features) -> f64 {
+        let beyond = compulsory_bytes(candidate, features).0.saturating_sub(self.to.l2_bytes.0) as f64;
+        if self.to.copy_bytes_per_s > 0.0 { beyond / self.to.copy_bytes_per_s } else { 0.0 }
+    }
+}
+
+impl Rescaling {
+    /// What the facts of two devices say, without any measured matrix.
+    pub const OF_FACTS: Self = Self { weights: [1.0; 3], log_sd: FACTS_LOG_SD, matrices: 0 };
+
+    /// From times measured on both; `None` without any that are positive.
+    pub fn fit(times: &[OnBoth<'_>], between: Between<'_>) -> Option<Self> {
+        let is_positive = |t: &&OnBoth<'_>| t.times.iter().all(|time| time.0 > 0.0 && time.0.is_finite());
+        let mut by_matrix: BTreeMap<&str, Vec<([f64; 3], f64)>> = BTreeMap::new();
+        for t in times.iter().filter(is_positive) {
+            let parts = between.parts(&t.candidate, t.features, t.times[0]);
+            by_matrix.entry(t.matrix).or_default().push((parts, t.times[1].0 / t.times[0].0));
+        }
+        let weights_without = |left_out: Option<&str>| {
+            let taken = by_matrix.iter().filter(|(name, _)| Some(**name) != left_out);
+            let samples: Vec<_> = taken.flat_map(|(_, samples)| samples).copied().collect();
+            let prior = (PRIOR_SHARE * samples.len() as f64).ceil() as usize;
+            let one = |at: usize| (std::array::from_fn(|i| if i == at { 1.0 } else { 0.0 }), 1.0);
+            let priors = (0..3).flat_map(|at| std::iter::repeat_n(one(at), prior));
+            non_negative::fit::<3>(samples.iter().copied().chain(priors))
+        };
+        let weights = weights_without(None)?;
+        // What is left of each matrix when the others give the weights.
+        let mut squares = (0.0, 0_usize);
+        for (name, samples) in &by_matrix {
+            let Some(others) = weights_without(Some(name)) else { continue };
+            for (parts, measured) in samples {
+                let residual = (measured / dot(&others, parts)).ln();
+                if residual.is_finite() {
+                    squares = (squares.0 + residual * residual, squares.1 + 1);
+                }
+            }
+        }
+        let log_sd = if squares.1 == 0 { FACTS_LOG_SD } else { (squares.0 / squares.1 as f64).sqrt() };
+        Some(Self { weights, log_sd, matrices: by_matrix.len() })
+    }
+
+    /// The time on the device asked about of what takes `time` on the known one; positive and finite if `time` is.
+    pub fn time(
+        &self,
+        candidate: &Candidate,
+        features: &Features,
+        time: Seconds,
+        between: Between<'_>,
+    ) -> Seconds {
+        let ratio = dot(&self.weights, &between.parts(candidate, features, time));
+        // No weights: nothing that the calibration was made of counts here.
+        let ratio = if ratio > 0.0 { ratio } else { 1.0 };
+        let ratio = if between.is_to_smaller() { ratio.max(1.0) } else { ratio };
+        Seconds((time.0 * ratio).max(between.least(candidate, features)))
+    }
+
+    /// Takes a prediction there. Its interval becomes wider: both errors are as if independent.
+    pub fn carry(
+        &self,
+        prediction: &mut Prediction,
+        candidate: &Candidate,
+        features: &Features,
+        between: Between<'_>,
+    ) {
+        prediction.move_to(self.time(candidate, features, prediction.time, between));
+        let widened = |log: f64| log.hypot(NINETY_PERCENT * self.log_sd).exp();
+        let Prediction { time, low, high, .. } = prediction;
+        *low = Seconds(time.0 / widened((time.0 / low.0).ln()));
+        *high = Seconds(time.0 * widened((high.0 / time.0).ln()));
+    }
+}
+
+fn dot(weights: &[f64; 3], parts: &[f64; 3]) -> f64 {
+    weights.iter().zip(parts).map(|(w, p)| w * p).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sparsight_kernels::DeviceKind;
+    use sparsight_matrix::Bytes;
+    use sparsight_matrix::gallery::Recipe;
+
+    fn facts(multiprocessors: u32, copy: f64, l2: u64, launch: f64) -> DeviceFacts {
+        DeviceFacts {
+            name: "made up".to_owned(),
+            kind: DeviceKind::Cuda,
+            multiprocessors,
+            warps_per_multiprocessor: 64,
+            threads_per_multiprocessor: 2048,
+            max_threads_per_block: Some(1024),
+            l2_bytes: Bytes(l2),
+            memory_bytes: Bytes(1 << 36),
+            compute_capability: Some((9, 0)),
+            driver: String::new(),
+            copy_bytes_per_s: copy,
+            launch_s: Seconds(launch),
+            upload_bytes_per_s: None,
+        }
+    }
+
+    fn features(recipe: &str) -> Features {
+        Features::of(&recipe.parse::<Recipe>().unwrap().generate::<f64>().unwrap())
+    }
+
+    fn candidate() -> Candidate {
+        "csr-vector/t4/b256/f64".parse().unwrap()
+    }
+
+    #[test]
+    fn each_part_follows_its_own_fact() {
+        let from = facts(132, 4e12, 60_000_000, 1.3e-6);
+        let f = features("stencil2d,n=300");
+        let bytes = compulsory_bytes(&candidate(), &f).0 as f64;
+        let carried = |time: f64, to: &DeviceFacts| {
+            Rescaling::OF_FACTS.time(&candidate(), &f, Seconds(time), Between { from: &from, to }).0
+        };
+        let same = carried(5e-6, &from);
+        assert!((same - 5e-6).abs() < 1e-18, "{same}");
+        // A launch that takes 0.6 us longer takes 0.6 us longer.
+        let slower = carried(5e-6, &facts(132, 4e12, 60_000_000, 1.9e-6));
+        assert!((slower - 5.6e-6).abs() < 1e-12, "{slower}");
+        // What lies in neither L2 comes at the other rate; what the larger holds counts as if in neither.
+        let small = facts(132, 2e12, 1_000_000, 1.3e-6);
+        let beyond = (bytes - 0.6e6) / 4e12;
+        assert!((carried(5e-6, &small) - (5e-6 + beyond)).abs() < 1e-12);
+        // It cannot come faster than by copies.
+        let slow = facts(132, 1e10, 1_000_000, 1.3e-6);
+        assert!(carried(1e-6, &slow) >= (bytes - 1e6) / 1e10);
+        // A quarter of the multiprocessors and nothing else: never faster, and twice as long at most.
+        let part = facts(33, 4e12, 60_000_000, 1.3e-6);
+        let on_part = carried(50e-6, &part);
+        assert!((50e-6..=100e-6).contains(&on_part), "{on_part}");
+    }
+
+    #[test]
+    fn what_is_smaller_in_every_respect_is_never_faster_whatever_was_fitted() {
+        let (from, to) = (facts(132, 4e12, 60_000_000, 1.3e-6), facts(100, 3e12, 50_000_000, 1.5e-6));
+        let wrong = Rescaling { weights: [0.1, 0.1, 0.1], ..Rescaling::OF_FACTS };
+        let f = features("stencil2d,n=100");
+        let time = |between| wrong.time(&candidate(), &f, Seconds(5e-6), between).0;
+        assert!((time(Between { from: &from, to: &to }) - 5e-6).abs() < 1e-15);
+        assert!(time(Between { from: &to, to: &from }) < 5e-6);
+        let none = Rescaling { weights: [0.0; 3], ..Rescaling::OF_FACTS };
+        let kept = none.time(&candidate(), &f, Seconds(5e-6), Between { from: &to, to: &from });
+        assert_eq!(kept, Seconds(5e-6), "without weights nothing is said");
+    }
+
+    #[test]
+    fn the_weights_of_made_up_times_are_found_and_the_interval_knows_what_is_left() {
+        let (from, to) = (facts(132, 4e12, 6_000_000, 1.3e-6), facts(132, 3e12, 5_000_000, 1.9e-6));
+        let between = Between { from: &from, to: &to };
+        let all: Vec<Features> =
+            ["stencil2d,n=20", "stencil2d,n=300", "stencil2d,n=900", "random,rows=20000"]
+                .map(features)
+                .into();
+        let truth = Rescaling { weights: [0.9, 1.1, 1.25], ..Rescaling::OF_FACTS };
+        let names = ["a", "b", "c", "d"];
+        let mut times = Vec::new();
+        for (matrix, features) in names.iter().zip(&all) {
+            for longer in (0..40).map(|step| 1.0 + 0.05 * f64::from(step)) {
+                let known = compulsory_bytes(&candidate(), features).0 as f64 / 4e12 * longer + 1.3e-6;
+                let other =
+                    dot(&truth.weights, &between.parts(&candidate(), features, Seconds(known))) * known;
+                let times_s = [Seconds(known), Seconds(other)];
+                times.push(OnBoth { matrix, candidate: candidate(), features, times: times_s });
+            }
+        }
+        let found = Rescaling::fit(&times, between).unwrap();
+        assert_eq!(found.matrices, 4);
+        for (found, truth) in found.weights.iter().zip(truth.weights) {
+            assert!((found / truth - 1.0).abs() < 0.15, "{found} {truth}");
+        }
+        assert!(found.log_sd < 0.05, "{}", found.log_sd);
+        assert_eq!(Rescaling::fit(&[], between), None);
+        let mut prediction = Prediction {
+            time: Seconds(10e-6),
+            low: Seconds(9e-6),
+            high: Seconds(11e-6),
+            extrapolates: Vec::new(),
+        };
+        let before = prediction.high.0 / prediction.low.0;
+        Rescaling { log_sd: 0.1, ..found }.carry(&mut prediction, &candidate(), &all[1], between);
+        assert!(prediction.low <= prediction.time && prediction.time <= prediction.high);
+        assert!(prediction.high.0 / prediction.low.0 > before * 1.2);
+    }
+}

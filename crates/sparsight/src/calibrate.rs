@@ -1,0 +1,89 @@
+//! A GPU without a profile of its own: the predictions for one that has, carried over.
+//!
+//! ```text
+//! MATRICES, each with every kernel in one block size, f32 and f64     measured on both devices
+//!   -> Rescaling::fit                                                 three weights and what is left unexplained
+//! profile of the reference + Rescaling + facts of the device -> Profile
+//! ```
+//! Which matrices: found among 92 generated ones that two GPUs have measured, by what is known of them on one alone: those
+//! that leave the three weights least open (the largest determinant of the normal equations, one after another, up to
+//! 20 million non-zeros).
+
+use crate::Profile;
+use crate::profile::{ProfiledDevice, Rescaled};
+use crate::records::{CorpusRecord, Measured, Outcome};
+use sparsight_kernels::{Candidate, DeviceFacts, DeviceKind, catalogue_on};
+use sparsight_matrix::{Dtype, Seconds};
+use sparsight_model::{Between, OnBoth, Rescaling};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// The generated matrices with which a GPU is calibrated: recipes of the gallery.
+pub const CALIBRATION_MATRICES: [&str; 10] = [
+    "power-law,n=140,degree=5,exponent=2.55,seed=115",
+    "tall,rows=1534,cols=423,row=1,seed=522",
+    "hypersparse,n=7421,filled=0.0621,row=3,seed=576",
+    "random,rows=88076,cols=4127438,row=4,spread=0,seed=501",
+    "random,rows=212346,cols=4262170,row=2,spread=0,seed=502",
+    "long-rows,n=742331,long=194,length=2240,seed=373",
+    "hypersparse,n=8884934,filled=0.0753,row=2,seed=600",
+    "trimesh,n=191,unknowns=3,shuffle=0,seed=106",
+    "web,n=702342,host=57,links=7,inside=0.39,seed=218",
+    "block-diagonal,n=10000000,block=1,seed=449",
+];
+
+/// Block size with which they are run.
+const BLOCK: u32 = 256;
+
+/// What is run on each: every kernel of ours, in one block size.
+pub fn calibration_candidates(kind: DeviceKind, dtype: Dtype) -> Vec<Candidate> {
+    catalogue_on(kind, dtype).filter(is_calibrated).collect()
+}
+
+fn is_calibrated(candidate: &Candidate) -> bool {
+    candidate.block == BLOCK && !candidate.kernel.is_vendors()
+}
+
+/// What a corpus holds of a calibration; nothing else of it is needed to carry its predictions elsewhere.
+pub fn calibration_of(corpus: &[CorpusRecord]) -> Vec<CorpusRecord> {
+    let named = |name: &str| CALIBRATION_MATRICES.iter().any(|m| name.strip_prefix("gallery:") == Some(*m));
+    let wanted = corpus.iter().filter(|record| named(&record.matrix));
+    let mut records: Vec<CorpusRecord> = wanted.cloned().collect();
+    for record in &mut records {
+        let timed = |m: &Measured| matches!(m.outcome, Outcome::Time { .. });
+        record.results.retain(|measured| is_calibrated(&measured.id) && timed(measured));
+        record.preparation.clear();
+        record.preprocess.clear();
+        record.clock = None;
+    }
+    records
+}
+
+/// How times on the device `from` become times on `to`, from what both have measured; `None` if they have nothing in common.
+pub fn calibrated(
+    from: (&DeviceFacts, &[CorpusRecord]),
+    to: (&DeviceFacts, &[CorpusRecord]),
+) -> Option<Rescaling> {
+    let known: HashMap<(&str, Candidate), Seconds> =
+        from.1.iter().flat_map(|r| r.times().map(|(id, time)| ((r.matrix.as_str(), id), time))).collect();
+    let mut times = Vec::new();
+    for record in to.1 {
+        let CorpusRecord { matrix, features, .. } = record;
+        for (candidate, time) in record.times() {
+            if let Some(&before) = known.get(&(matrix.as_str(), candidate)) {
+                times.push(OnBoth { matrix, candidate, features, times: [before, time] });
+            }
+        }
+    }
+    Rescaling::fit(&times, Between { from: from.0, to: to.0 })
+}
+
+impl Profile {
+    /// The predictions of `reference`, carried to another device of its kind.
+    #[must_use]
+    pub fn carried_to(self, device: ProfiledDevice, name: &str, rescaling: Rescaling) -> Self {
+        let models = self.models.clone();
+        let rescaled = Some(Arc::new(Rescaled { reference: self, rescaling }));
+        Self { name: name.to_owned(), device, models, rescaled }
+    }
+}

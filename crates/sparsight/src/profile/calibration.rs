@@ -1,0 +1,61 @@
+//! What carries the predictions for one GPU to another: a handful of matrices measured on each, and what they give.
+
+use super::{ProfileFolder, is_folder, shipped};
+use crate::Error;
+use crate::records::CorpusRecord;
+use serde::{Deserialize, Serialize};
+use sparsight_model::Rescaling;
+use std::path::Path;
+
+/// Schema of `calibration.json`.
+pub const CALIBRATION_SCHEMA: &str = "sparsight/calibration/1";
+/// Schema of `rescaling.json`.
+pub const RESCALING_SCHEMA: &str = "sparsight/rescaling/1";
+
+/// A `calibration.json`: the times of the matrices that every GPU is calibrated with.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CalibrationFile {
+    /// `sparsight/calibration/1`.
+    pub schema: String,
+    /// One a matrix and value type, as in a corpus.
+    pub records: Vec<CorpusRecord>,
+}
+
+impl From<Vec<CorpusRecord>> for CalibrationFile {
+    fn from(records: Vec<CorpusRecord>) -> Self {
+        Self { schema: CALIBRATION_SCHEMA.to_owned(), records }
+    }
+}
+
+/// A `rescaling.json`: whose predictions answer, and how they are carried over.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RescalingFile {
+    /// `sparsight/rescaling/1`.
+    pub schema: String,
+    /// Name or folder of the profile whose models answer.
+    pub reference: String,
+    /// How their times become those of this device.
+    #[serde(flatten)]
+    pub rescaling: Rescaling,
+}
+
+impl RescalingFile {
+    /// With the schema of today.
+    pub fn new(reference: &str, rescaling: Rescaling) -> Self {
+        Self { schema: RESCALING_SCHEMA.to_owned(), reference: reference.to_owned(), rescaling }
+    }
+}
+
+impl CalibrationFile {
+    /// Of a shipped profile by name, else of a folder by path; `None` if it holds none.
+    ///
+    /// # Errors
+    /// [`Error::NoProfile`]; errors of reading the file.
+    pub fn find(name_or_folder: &str) -> Result<Option<Self>, Error> {
+        if is_folder(name_or_folder) {
+            ProfileFolder::open(Path::new(name_or_folder))?.calibration()
+        } else {
+            shipped::load_calibration(name_or_folder).map(Some)
+        }
+    }
+}
