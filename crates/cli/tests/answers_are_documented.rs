@@ -4,9 +4,10 @@ mod support;
 
 use serde_json::{Value, json};
 use sparsight::answer::{
-    AdviseAnswer, Answer, BenchAnswer, CompareAnswer, DeviceSummary, DevicesAnswer, EvaluateAnswer,
-    EvaluateTransferAnswer, FitAnswer, GalleryAnswer, InfoAnswer, KernelsAnswer, MeasureAnswer, MeasuredPlan,
-    PlanAnswer, PredictAnswer, ProfileAnswer, RepairAnswer, TransferAnswer, UnreadableMatrix,
+    AdviseAnswer, Answer, BenchAnswer, CalibrateAnswer, CompareAnswer, DeviceSummary, DevicesAnswer,
+    EvaluateAnswer, EvaluateTransferAnswer, FitAnswer, GalleryAnswer, InfoAnswer, KernelsAnswer,
+    MeasureAnswer, MeasuredPlan, PlanAnswer, PredictAnswer, ProfileAnswer, RepairAnswer, TransferAnswer,
+    UnreadableMatrix,
 };
 use sparsight::kernels::DeviceKind;
 use sparsight::matrix::{Dtype, Seconds};
@@ -89,6 +90,7 @@ fn every_answer_has_a_section_and_every_section_an_answer() {
     let schemas = [
         AdviseAnswer::SCHEMA,
         BenchAnswer::SCHEMA,
+        CalibrateAnswer::SCHEMA,
         CompareAnswer::SCHEMA,
         DevicesAnswer::SCHEMA,
         EvaluateAnswer::SCHEMA,
@@ -164,6 +166,14 @@ fn every_field_of_what_takes_a_measurement_is_described() {
         profile_date: Some("2026-01-02".to_owned()),
         rescaled_from: Some("nvidia-h200".to_owned()),
     };
+    let calibrated = CalibrateAnswer {
+        device: device.clone(),
+        folder: PathBuf::from("c"),
+        matrices: 10,
+        weights: [1.0, 1.1, 0.9],
+        log_sd: 0.06,
+    };
+    assert_documented(&serde_json::from_str(&calibrated.to_json()).unwrap());
     let profiled = ProfileAnswer {
         device,
         folder: PathBuf::from("p"),

@@ -54,6 +54,19 @@ fn what_cannot_be_calibrated_is_refused_with_what_to_do() {
     let reference = ["calibrate", "--recorded", "nvidia-h100", "-o", "p", "--reference"];
     calibrated(dir.path());
     refused(&[&reference[..], &["./c"]].concat(), "measured none of the matrices");
+    // Round in a circle, and weights that nothing gives.
+    let file = dir.path().join("c/rescaling.json");
+    let text = fs::read_to_string(&file).unwrap();
+    let here = dir.path().join("c").display().to_string();
+    fs::write(&file, text.replace("nvidia-h200", &here)).unwrap();
+    refused(&["advise", MATRIX, "--profile", "./c"], "holds no fitted models");
+    fs::write(&file, text.replace("\"log_sd\": 0", "\"log_sd\": 1e300, \"was\": 0")).unwrap();
+    let answer = run(dir.path(), &["advise", MATRIX, "--profile", "./c"]);
+    assert!(answer.contains("rescaling.json:1: no measured times give such weights"), "{answer}");
+    let sheet = "name = \"Circle\"\nmultiprocessors = 66\nl2_bytes = 25e6\nmemory_bytes = 40e9\ncopy_bytes_per_s = 1.5e12\n\
+                 launch_s = 2.5e-6\ncompute_capability = [9, 0]\nreference = \"circle.toml\"\n";
+    fs::write(dir.path().join("circle.toml"), sheet).unwrap();
+    refused(&["advise", MATRIX, "--device", "circle.toml"], "circle.toml");
     fs::create_dir_all(dir.path().join("m/models")).unwrap();
     fs::write(dir.path().join("m/models/index.json"), "{\"schema\":\"sparsight/models/0\"}").unwrap();
     let text = run(dir.path(), &["calibrate", "--recorded", "nvidia-h100", "-o", "m"]);

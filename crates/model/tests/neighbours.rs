@@ -50,7 +50,8 @@ fn fit(kernels: &[Kernel]) -> NeighboursModel {
 }
 
 fn assert_near(got: f64, wanted: f64, what: &str) {
-    assert!((got / wanted - 1.0).abs() < 1e-3, "{what}: got {got:e}, wanted {wanted:e}");
+    // Factors are kept in steps of a quarter of a percent.
+    assert!((got / wanted - 1.0).abs() < 1.3e-3, "{what}: got {got:e}, wanted {wanted:e}");
 }
 
 #[test]

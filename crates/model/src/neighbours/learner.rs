@@ -39,7 +39,7 @@ impl From<StoredPoint> for Point {
     fn from((at, differences): StoredPoint) -> Self {
         let mut last = 0_i32;
         let mut sum = |difference: i32| {
-            last = last.saturating_add(difference);
+            last = last.wrapping_add(difference);
             last
         };
         Self { at, factors: differences.into_iter().map(|d| d.map(&mut sum)).collect() }
@@ -49,7 +49,7 @@ impl From<StoredPoint> for Point {
 impl From<Point> for StoredPoint {
     fn from(Point { at, factors }: Point) -> Self {
         let mut last = 0;
-        let mut difference = |factor: i32| factor - std::mem::replace(&mut last, factor);
+        let mut difference = |factor: i32| factor.wrapping_sub(std::mem::replace(&mut last, factor));
         (at, factors.into_iter().map(|f| f.map(&mut difference)).collect())
     }
 }
@@ -101,6 +101,9 @@ fn short(value: f32) -> f32 {
     ((f64::from(value) * scale).round() / scale) as f32
 }
 
+/// Logarithm of a factor that nothing is wrong by; a damaged file may say more.
+const LARGEST: f64 = 50.0;
+
 /// ln(T / b) in [`STEPS`].
 fn in_steps(factor: f64) -> i32 {
     (STEPS * factor.ln()).round() as i32
@@ -108,7 +111,7 @@ fn in_steps(factor: f64) -> i32 {
 
 /// ln(T / b) again.
 fn ln(steps: i32) -> f64 {
-    f64::from(steps) / STEPS
+    (f64::from(steps) / STEPS).clamp(-LARGEST, LARGEST)
 }
 
 fn place(axes: &[Axis], logarithms: &[f32]) -> Vec<f32> {

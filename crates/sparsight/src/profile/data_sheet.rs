@@ -103,7 +103,7 @@ pub(super) fn load(path: &Path) -> Result<Profile, Error> {
             return Err(malformed(line_of(field), format!("{field} is {value}: nothing follows from that")));
         }
     }
-    let reference = Profile::find(&sheet.reference)?;
+    let reference = Profile::with_models(&sheet.reference)?;
     let source = format!("the data sheet {}", path.display());
     let device = ProfiledDevice {
         schema: DEVICE_SCHEMA.to_owned(),

@@ -146,7 +146,15 @@ impl ProfileFolder {
     /// # Errors
     /// [`Error::File`], [`Error::Malformed`], [`Error::Schema`].
     pub fn rescaling(&self) -> Result<Option<RescalingFile>, Error> {
-        self.read("rescaling.json", |path, text| document::parse(path, text, RESCALING_SCHEMA))
+        self.read("rescaling.json", |path, text| {
+            let carried: RescalingFile = document::parse(path, text, RESCALING_SCHEMA)?;
+            if carried.rescaling.is_plausible() {
+                return Ok(carried);
+            }
+            let reason =
+                "no measured times give such weights: `sparsight calibrate` makes them anew".to_owned();
+            Err(Error::Malformed { path: path.to_owned(), line: 1, reason })
+        })
     }
 
     /// Writes whose predictions answer for this device.

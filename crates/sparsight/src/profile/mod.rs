@@ -159,13 +159,26 @@ impl Profile {
         let folder = ProfileFolder::open(folder)?;
         let Some(models) = folder.models()? else {
             if let Some(carried) = folder.rescaling()? {
-                let reference = Self::find(&carried.reference)?;
+                let reference = Self::with_models(&carried.reference)?;
                 return Ok(reference.carried_to(folder.device()?, &folder.name(), carried.rescaling));
             }
             let quick = folder.has_device() && folder.device()?.grid == GridName::Quick;
             let missing = if quick { Missing::ModelsOfQuick } else { Missing::Models };
             return Err(Error::Lacking { profile: folder.path().display().to_string(), missing });
         };
+        Ok(Self { name: folder.name(), device: folder.device()?, models, rescaled: None })
+    }
+
+    /// The shipped profile or the folder of that name, with models of its own: another profile's predictions are carried over
+    /// once, and never round in a circle.
+    fn with_models(name_or_folder: &str) -> Result<Self, Error> {
+        if !is_folder(name_or_folder) {
+            return Self::shipped(name_or_folder);
+        }
+        let folder = ProfileFolder::open(Path::new(name_or_folder))?;
+        let lacking =
+            || Error::Lacking { profile: folder.path().display().to_string(), missing: Missing::Models };
+        let models = folder.models()?.ok_or_else(lacking)?;
         Ok(Self { name: folder.name(), device: folder.device()?, models, rescaled: None })
     }
 
