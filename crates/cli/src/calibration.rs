@@ -16,6 +16,7 @@ use sparsight::model::Rescaling;
 use sparsight::profile::{
     CalibrationFile, DEVICE_SCHEMA, GridName, ProfileFolder, ProfiledDevice, Provenance, RescalingFile,
 };
+use sparsight::records::{CorpusRecord, Outcome};
 use sparsight::{CALIBRATION_MATRICES, Error, Profile, calibrated, calibration_candidates};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -68,6 +69,8 @@ pub(crate) fn measure(
     let facts = device.facts().clone();
     begin(device, folder)?;
     let mut known = folder.calibration()?.unwrap_or_else(|| Vec::new().into());
+    // What failed, for want of a library perhaps, is tried again.
+    known.records.retain(|record| record.times().next().is_some());
     let bar = context.printer.progress(2 * CALIBRATION_MATRICES.len() as u64, "records");
     for (at, recipe) in CALIBRATION_MATRICES.iter().enumerate() {
         let name = format!("{}{recipe}", sparsight::matrix::gallery::PREFIX);
@@ -95,12 +98,27 @@ pub(crate) fn measure(
                     profiling::one::<f64>(device, (&name, &matrix), &features, &candidates, context)
                 }
             }?;
+            // What this device cannot hold says nothing; where everything fails, something is missing.
+            if let Some(why) = failure_of_all(&record) {
+                let text = format!("{} could not be calibrated, no kernel ran: {why}", described(&facts));
+                let hint = "`sparsight devices` says what is missing; the same command goes on";
+                return Err(Failure::device(text).hinted(hint));
+            }
             known.records.push(record);
             folder.write_calibration(&known)?;
         }
     }
     drop(bar);
     carry(folder, &facts, &known, reference)
+}
+
+/// Why no candidate ran at all, if one of them failed.
+fn failure_of_all(record: &CorpusRecord) -> Option<&str> {
+    let failed = record.results.iter().find_map(|measured| match &measured.outcome {
+        Outcome::Failed { failed } => Some(failed.as_str()),
+        Outcome::Time { .. } | Outcome::Infeasible { .. } => None,
+    });
+    failed.filter(|_| record.times().next().is_none())
 }
 
 fn kept(folder: &ProfileFolder) -> String {

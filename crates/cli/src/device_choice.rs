@@ -323,7 +323,8 @@ fn of_this_machine(context: &Context) -> Result<Option<Profile>, Failure> {
     if let Some(profile) = shipped_for_gpu(&name) {
         return Ok(Some(profile));
     }
-    let found = calibration::find(&calibrated_folder(&name)?, context);
+    // Without a folder for a cache there is no calibration, and nobody has asked for one.
+    let found = calibrated_folder(&name).ok().and_then(|path| calibration::find(&path, context));
     if found.is_none() {
         context.printer.note(format_args!(
             "{} has no profile, so this is for {DEFAULT_PROFILE}; with --device cuda:0 it is calibrated first",
