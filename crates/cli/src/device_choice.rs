@@ -249,7 +249,7 @@ impl ProfileFlags {
                     )),
                 other => other.into(),
             }),
-            None => of_this_machine(context)?
+            None => of_this_machine(context)
                 .map_or_else(|| Profile::shipped(DEFAULT_PROFILE).map_err(Failure::from), Ok),
         }
     }
@@ -318,10 +318,10 @@ pub(crate) fn shipped_for_gpu(name: &str) -> Option<Profile> {
 }
 
 /// The profile of the first GPU here, if it is shipped or was calibrated before.
-fn of_this_machine(context: &Context) -> Result<Option<Profile>, Failure> {
-    let Ok(name) = Cuda::name(0) else { return Ok(None) };
+fn of_this_machine(context: &Context) -> Option<Profile> {
+    let name = Cuda::name(0).ok()?;
     if let Some(profile) = shipped_for_gpu(&name) {
-        return Ok(Some(profile));
+        return Some(profile);
     }
     // Without a folder for a cache there is no calibration, and nobody has asked for one.
     let found = calibrated_folder(&name).ok().and_then(|path| calibration::find(&path, context));
@@ -331,7 +331,7 @@ fn of_this_machine(context: &Context) -> Result<Option<Profile>, Failure> {
             shown(&name)
         ));
     }
-    Ok(found)
+    found
 }
 
 /// Where the calibration of the GPU that its driver calls `name` is kept, by driver and kernels. Opens nothing.
