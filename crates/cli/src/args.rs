@@ -29,8 +29,8 @@ pub(crate) struct Args {
 const AFTER_HELP: &str = "\
 A matrix is a file (.mtx, .mtx.gz, .npz of scipy.sparse, SuiteSparse .tar.gz) or gallery:NAME[,key=value...]; with
 derived:STEPS: before it one made from it (unknowns=B, layers=L, transpose, rcm, shuffle=SEED, with commas between).
-A device is cpu, cuda[:N], M multiprocessors of it cuda[:N]/smM, or the name or folder of a profile such as
-nvidia-h200.
+A device is cpu, cuda[:N], M multiprocessors of it cuda[:N]/smM, the name or folder of a profile such as
+nvidia-h200, or a data sheet NAME.toml (docs/profile-format.md). A GPU without a profile is calibrated.
 
   sparsight advise gallery:stencil2d,n=1000
   sparsight advise A.mtx --iterations 1000

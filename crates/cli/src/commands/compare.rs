@@ -23,8 +23,8 @@ use std::str::FromStr;
 pub(crate) struct Compare {
     /// The matrix: a file or gallery:NAME[,key=value...]
     path: String,
-    /// Devices to compare, the first of which the others are held against: names or folders of profiles, cpu, or
-    /// cuda[:N] if it is profiled
+    /// Devices to compare, the first of which the others are held against: names or folders of profiles, data sheets
+    /// NAME.toml, cpu, or cuda[:N]
     #[arg(long, value_name = "DEVICES", value_delimiter = ',', required = true)]
     devices: Vec<DeviceName>,
     /// Products y = A x to come: compare conversion, upload and all of them together
