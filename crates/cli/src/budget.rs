@@ -1,5 +1,6 @@
 //! How long a command may take: `--budget 8min`.
 
+use sparsight::evenly_spread;
 use std::fmt;
 use std::str::FromStr;
 use std::time::{Duration, Instant};
@@ -63,11 +64,10 @@ impl Spending {
     }
 }
 
-/// Orders what is sorted by size so that the first few are of all sizes, and however many are taken: places by the golden ratio.
+/// Orders what is sorted by size so that the first few are of all sizes, and however many are taken.
 pub(crate) fn of_all_sizes<T>(sorted: Vec<T>) -> Vec<T> {
-    let golden = (5_f64.sqrt() - 1.0) / 2.0;
     let mut placed: Vec<(f64, T)> =
-        sorted.into_iter().enumerate().map(|(at, item)| ((at as f64 * golden).fract(), item)).collect();
+        sorted.into_iter().enumerate().map(|(at, item)| (evenly_spread(at), item)).collect();
     placed.sort_by(|a, b| a.0.total_cmp(&b.0));
     placed.into_iter().map(|(_, item)| item).collect()
 }

@@ -10,15 +10,12 @@ use crate::device_choice::{DeviceName, OpenDevice, described};
 use crate::failure::Failure;
 use crate::{profile_cache, profiling};
 use sparsight::kernels::{DeviceFacts, DeviceKind};
-use sparsight::matrix::gallery::Recipe;
+use sparsight::matrix::gallery::{self, Recipe};
 use sparsight::matrix::{Dtype, Features};
 use sparsight::model::Rescaling;
-use sparsight::profile::{
-    CalibrationFile, DEVICE_SCHEMA, GridName, ProfileFolder, ProfiledDevice, Provenance, RescalingFile,
-};
+use sparsight::profile::{CalibrationFile, GridName, ProfileFolder, RescalingFile};
 use sparsight::records::{CorpusRecord, Outcome};
 use sparsight::{CALIBRATION_MATRICES, Error, Profile, calibrated, calibration_candidates};
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Instant;
 
@@ -66,14 +63,16 @@ pub(crate) fn measure(
     context: &Context,
 ) -> Result<RescalingFile, Failure> {
     context.interrupt.listen();
-    let facts = device.facts().clone();
-    begin(device, folder)?;
+    let facts = device.facts();
+    if profiling::known_device(folder, device)?.is_none() {
+        folder.write_device(&profiling::now_here(device, GridName::Quick))?;
+    }
     let mut known = folder.calibration()?.unwrap_or_else(|| Vec::new().into());
     // What failed, for want of a library perhaps, is tried again.
     known.records.retain(|record| record.times().next().is_some());
     let bar = context.printer.progress(2 * CALIBRATION_MATRICES.len() as u64, "records");
     for (at, recipe) in CALIBRATION_MATRICES.iter().enumerate() {
-        let name = format!("{}{recipe}", sparsight::matrix::gallery::PREFIX);
+        let name = format!("{}{recipe}", gallery::PREFIX);
         let lacks = |dtype| !known.records.iter().any(|r| r.matrix == name && r.dtype == dtype);
         let missing: Vec<Dtype> = Dtype::ALL.into_iter().filter(|dtype| lacks(*dtype)).collect();
         if missing.is_empty() {
@@ -100,7 +99,7 @@ pub(crate) fn measure(
             }?;
             // What this device cannot hold says nothing; where everything fails, something is missing.
             if let Some(why) = failure_of_all(&record) {
-                let text = format!("{} could not be calibrated, no kernel ran: {why}", described(&facts));
+                let text = format!("{} could not be calibrated, no kernel ran: {why}", described(facts));
                 let hint = "`sparsight devices` says what is missing; the same command goes on";
                 return Err(Failure::device(text).hinted(hint));
             }
@@ -109,7 +108,7 @@ pub(crate) fn measure(
         }
     }
     drop(bar);
-    carry(folder, &facts, &known, reference)
+    carry(folder, facts, &known, reference)
 }
 
 /// Why no candidate ran at all, if one of them failed.
@@ -123,33 +122,6 @@ fn failure_of_all(record: &CorpusRecord) -> Option<&str> {
 
 fn kept(folder: &ProfileFolder) -> String {
     format!("what was measured is kept in {}; the same command goes on", folder.path().display())
-}
-
-/// Writes the device into a folder that holds none; refuses a folder that holds another device.
-fn begin(device: &OpenDevice, folder: &ProfileFolder) -> Result<(), Failure> {
-    let facts = device.facts().clone();
-    if folder.has_device() {
-        let known = folder.device()?.facts;
-        if device.is(&known) {
-            return Ok(());
-        }
-        let path = folder.path().display();
-        let text = format!("{path} is a profile of {}, not of {}", described(&known), described(&facts));
-        return Err(Failure::input(text).hinted("give another folder with -o"));
-    }
-    let provenance = Provenance {
-        cusparse: device.cusparse(),
-        ..Provenance::now(&facts.driver, rayon::current_num_threads())
-    };
-    folder.write_device(&ProfiledDevice {
-        schema: DEVICE_SCHEMA.to_owned(),
-        grid: GridName::Quick,
-        facts,
-        conversion: BTreeMap::new(),
-        converts_from_nnz: None,
-        provenance,
-    })?;
-    Ok(())
 }
 
 /// Writes how the predictions of `reference`, or of the shipped profile that leaves least unexplained, are carried to the device

@@ -15,7 +15,7 @@ use sparsight::records::{BenchmarkOutcome, BenchmarkRecord, CorpusRecord};
 use sparsight::{
     Bench, Error, Fitted, Grid, HOPELESS, Point, Step, bench, calibration_of, instrument, measure_conversion,
 };
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 /// Writes the device into a folder that holds none, and what it takes to convert to formats that an older folder does
@@ -26,17 +26,9 @@ pub(crate) fn begin(
     grid: Option<GridName>,
     context: &Context,
 ) -> Result<(), Failure> {
-    if folder.has_device() {
-        let mut known = folder.device()?;
-        if device.is(&known.facts) {
-            device.convert_as(&known);
-            return complete(folder, device, &mut known, grid);
-        }
-        let known = known.facts;
-        let path = folder.path().display();
-        let text =
-            format!("{path} is a profile of {}, not of {}", described(&known), described(device.facts()));
-        return Err(Failure::input(text).hinted("give another folder with -o"));
+    if let Some(mut known) = known_device(folder, device)? {
+        device.convert_as(&known);
+        return complete(folder, device, &mut known, grid);
     }
     context
         .printer
@@ -45,20 +37,43 @@ pub(crate) fn begin(
     context.printer.detail("measuring conversions between formats");
     let converts_from_nnz = device.measure_conversion_threshold()?;
     let conversion = measure_conversion(device.of::<f64>())?.into_iter().collect();
+    let grid = grid.unwrap_or_default();
+    folder.write_device(&ProfiledDevice { conversion, converts_from_nnz, ..now_here(device, grid) })?;
+    Ok(())
+}
+
+/// What a folder says of its device, if it says anything; refuses a folder that holds another device.
+pub(crate) fn known_device(
+    folder: &ProfileFolder,
+    device: &OpenDevice,
+) -> Result<Option<ProfiledDevice>, Failure> {
+    if !folder.has_device() {
+        return Ok(None);
+    }
+    let known = folder.device()?;
+    if device.is(&known.facts) {
+        return Ok(Some(known));
+    }
+    let (path, facts) = (folder.path().display(), device.facts());
+    let text = format!("{path} is a profile of {}, not of {}", described(&known.facts), described(facts));
+    Err(Failure::input(text).hinted("give another folder with -o"))
+}
+
+/// A device as it was opened, without what conversions take.
+pub(crate) fn now_here(device: &OpenDevice, grid: GridName) -> ProfiledDevice {
     let facts = device.facts().clone();
     let provenance = Provenance {
         cusparse: device.cusparse(),
         ..Provenance::now(&facts.driver, rayon::current_num_threads())
     };
-    folder.write_device(&ProfiledDevice {
+    ProfiledDevice {
         schema: DEVICE_SCHEMA.to_owned(),
-        grid: grid.unwrap_or_default(),
+        grid,
         facts,
-        conversion,
-        converts_from_nnz,
+        conversion: BTreeMap::new(),
+        converts_from_nnz: None,
         provenance,
-    })?;
-    Ok(())
+    }
 }
 
 /// Adds to a folder of this device what it lacks: the cost of converting to formats that are younger than the folder, from which

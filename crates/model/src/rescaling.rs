@@ -123,11 +123,11 @@ impl Rescaling {
         }
         let weights_without = |left_out: Option<&str>| {
             let taken = by_matrix.iter().filter(|(name, _)| Some(**name) != left_out);
-            let samples: Vec<_> = taken.flat_map(|(_, samples)| samples).copied().collect();
-            let prior = (PRIOR_SHARE * samples.len() as f64).ceil() as usize;
+            let samples = taken.flat_map(|(_, samples)| samples).copied();
+            let prior = (PRIOR_SHARE * samples.clone().count() as f64).ceil() as usize;
             let one = |at: usize| (std::array::from_fn(|i| if i == at { 1.0 } else { 0.0 }), 1.0);
             let priors = (0..3).flat_map(|at| std::iter::repeat_n(one(at), prior));
-            non_negative::fit::<3>(samples.iter().copied().chain(priors))
+            non_negative::fit::<3>(samples.chain(priors))
         };
         let weights = weights_without(None)?;
         // What is left of each matrix when the others give the weights.

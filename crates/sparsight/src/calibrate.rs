@@ -1,8 +1,8 @@
 //! A GPU without a profile of its own: the predictions for one that has, carried over.
 //!
 //! ```text
-//! MATRICES, each with every kernel in one block size, f32 and f64     measured on both devices
-//!   -> Rescaling::fit                                                 three weights and what is left unexplained
+//! CALIBRATION_MATRICES, each with every kernel in one block size, f32 and f64     measured on both devices
+//!   -> Rescaling::fit                                                             three weights and what is left unexplained
 //! profile of the reference + Rescaling + facts of the device -> Profile
 //! ```
 //! Which matrices: found among 92 generated ones that two GPUs have measured, by what is known of them on one alone: those
@@ -13,7 +13,7 @@ use crate::Profile;
 use crate::profile::{ProfiledDevice, Rescaled};
 use crate::records::{CorpusRecord, Measured, Outcome};
 use sparsight_kernels::{Candidate, DeviceFacts, DeviceKind, catalogue_on};
-use sparsight_matrix::{Dtype, Seconds};
+use sparsight_matrix::{Dtype, Seconds, gallery};
 use sparsight_model::{Between, OnBoth, Rescaling};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -46,7 +46,8 @@ fn is_calibrated(candidate: &Candidate) -> bool {
 
 /// What a corpus holds of a calibration; nothing else of it is needed to carry its predictions elsewhere.
 pub fn calibration_of(corpus: &[CorpusRecord]) -> Vec<CorpusRecord> {
-    let named = |name: &str| CALIBRATION_MATRICES.iter().any(|m| name.strip_prefix("gallery:") == Some(*m));
+    let named =
+        |name: &str| CALIBRATION_MATRICES.iter().any(|m| name.strip_prefix(gallery::PREFIX) == Some(*m));
     let wanted = corpus.iter().filter(|record| named(&record.matrix));
     let mut records: Vec<CorpusRecord> = wanted.cloned().collect();
     for record in &mut records {

@@ -136,11 +136,9 @@ impl Grid {
     #[must_use]
     pub fn informative_first(self, facts: &DeviceFacts) -> Self {
         const ROUNDS: f64 = 8.0;
-        let golden = (5_f64.sqrt() - 1.0) / 2.0;
         let quick = Self::quick(facts, &Dtype::ALL, self.bound).points;
         let round = |at: usize, point: &Point| {
-            let place = (at as f64 * golden).fract() * ROUNDS;
-            if quick.contains(point) { 0 } else { 1 + place as usize }
+            if quick.contains(point) { 0 } else { 1 + (ROUNDS * evenly_spread(at)) as usize }
         };
         let mut placed: Vec<_> =
             self.points.into_iter().enumerate().map(|(at, point)| (round(at, &point), point)).collect();
@@ -164,6 +162,13 @@ impl Grid {
     pub fn points(&self) -> &[Point] {
         &self.points
     }
+}
+
+/// A place between 0 and 1 for number `at` of a list, by the golden ratio: however many of the first places are taken, they are
+/// those of numbers from all over the list.
+pub fn evenly_spread(at: usize) -> f64 {
+    let golden = (5_f64.sqrt() - 1.0) / 2.0;
+    (at as f64 * golden).fract()
 }
 
 /// One kernel's part of the papers' grid. HYB has no benchmark matrices of its own: it is ELL and COO; and for COO and

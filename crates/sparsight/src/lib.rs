@@ -56,7 +56,9 @@ pub use evaluate::{
     WinsRow, evaluate, evaluate_transfer,
 };
 pub use fit::{Fitted, fit, fit_transfer};
-pub use instrument::{Grid, Point, Step, instrument, measure_conversion, measure_conversion_threshold};
+pub use instrument::{
+    Grid, Point, Step, evenly_spread, instrument, measure_conversion, measure_conversion_threshold,
+};
 pub use missing::Missing;
 pub use models::{Learned, ModelName};
 pub use partition::{Part, PartitionObjective, Partitioning, Strategy};

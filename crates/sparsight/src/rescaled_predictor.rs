@@ -68,9 +68,11 @@ impl Model for RescaledPredictor<'_> {
     /// The sum on the reference, and how many times as long it takes here.
     fn explain(&self, candidate: &Candidate, features: &Features) -> Result<Vec<Term>, PredictError> {
         let mut terms = self.inner.explain(candidate, features)?;
-        let there = self.inner.predict(candidate, features)?.time.0;
-        let here = self.predict(candidate, features)?.time.0;
-        terms.push(Term { part: "", name: "T / T on the reference", value: here / there, unit: "" });
+        let mut prediction = self.inner.predict(candidate, features)?;
+        let there = prediction.time.0;
+        self.carry(&mut prediction, candidate, features);
+        let value = prediction.time.0 / there;
+        terms.push(Term { part: "", name: "T / T on the reference", value, unit: "" });
         Ok(terms)
     }
 }

@@ -10,7 +10,9 @@ use sparsight::matrix::{Dtype, Features, Limits};
 use sparsight::model::{MIN_MATRICES, Model, PlacementRule, Prediction, RowLengthRule};
 use sparsight::profile::ProfileFolder;
 use sparsight::records::CorpusRecord;
-use sparsight::{Advisor, ChoiceRow, Chooser, Error, Evaluation, ModelName, Objective, Profile, evaluate};
+use sparsight::{
+    Advisor, ChoiceRow, Chooser, Error, Evaluation, ModelName, Objective, Profile, evaluate, fit,
+};
 use std::collections::BTreeMap;
 
 const LEARNED: [ModelName; 3] = [ModelName::Boosting, ModelName::Linear, ModelName::Neighbours];
@@ -40,6 +42,24 @@ fn without(profile: &Profile, kernel: Kernel) -> Profile {
         learned.known.as_mut().unwrap().log_errors.remove(&kernel).unwrap();
     }
     changed
+}
+
+#[test]
+fn what_another_device_measured_is_carried_over_and_learned_from_as_well() {
+    let (here, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (few, _) = (profile(here.path(), 22), profile(elsewhere.path(), 31));
+    assert_eq!(few.models.index.trained_on.len(), 22);
+    let folder = ProfileFolder::open(here.path()).unwrap();
+    let others = [ProfileFolder::open(elsewhere.path()).unwrap()];
+    let index = fit(&folder, &others, |name| name.starts_with("a/")).unwrap().models.index;
+    assert_eq!(index.trained_on.len(), 25, "those that may be learned from, and no others");
+    assert_eq!(index.carried_from, [others[0].name()]);
+    // Without a matrix in common nobody knows how times become those of this device.
+    let alone = tempfile::tempdir().unwrap();
+    profile(alone.path(), 0);
+    let alone = ProfileFolder::open(alone.path()).unwrap();
+    let error = fit(&alone, &others, |_| true).unwrap_err();
+    assert!(matches!(error, Error::Lacking { .. }), "{error}");
 }
 
 #[test]

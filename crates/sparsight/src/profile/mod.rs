@@ -157,16 +157,22 @@ impl Profile {
     /// [`Error::File`], [`Error::Malformed`] or [`Error::Schema`]; [`Error::Lacking`] if it was never fitted.
     pub fn load(folder: &Path) -> Result<Self, Error> {
         let folder = ProfileFolder::open(folder)?;
-        let Some(models) = folder.models()? else {
-            if let Some(carried) = folder.rescaling()? {
-                let reference = Self::with_models(&carried.reference)?;
-                return Ok(reference.carried_to(folder.device()?, &folder.name(), carried.rescaling));
-            }
-            let quick = folder.has_device() && folder.device()?.grid == GridName::Quick;
-            let missing = if quick { Missing::ModelsOfQuick } else { Missing::Models };
-            return Err(Error::Lacking { profile: folder.path().display().to_string(), missing });
-        };
-        Ok(Self { name: folder.name(), device: folder.device()?, models, rescaled: None })
+        if let Some(own) = Self::of_own_models(&folder)? {
+            return Ok(own);
+        }
+        if let Some(carried) = folder.rescaling()? {
+            let reference = Self::with_models(&carried.reference)?;
+            return Ok(reference.carried_to(folder.device()?, &folder.name(), carried.rescaling));
+        }
+        let quick = folder.has_device() && folder.device()?.grid == GridName::Quick;
+        let missing = if quick { Missing::ModelsOfQuick } else { Missing::Models };
+        Err(Error::Lacking { profile: folder.path().display().to_string(), missing })
+    }
+
+    /// From a folder that was fitted, `None` from any other.
+    fn of_own_models(folder: &ProfileFolder) -> Result<Option<Self>, Error> {
+        let Some(models) = folder.models()? else { return Ok(None) };
+        Ok(Some(Self { name: folder.name(), device: folder.device()?, models, rescaled: None }))
     }
 
     /// The shipped profile or the folder of that name, with models of its own: another profile's predictions are carried over
@@ -178,8 +184,7 @@ impl Profile {
         let folder = ProfileFolder::open(Path::new(name_or_folder))?;
         let lacking =
             || Error::Lacking { profile: folder.path().display().to_string(), missing: Missing::Models };
-        let models = folder.models()?.ok_or_else(lacking)?;
-        Ok(Self { name: folder.name(), device: folder.device()?, models, rescaled: None })
+        Self::of_own_models(&folder)?.ok_or_else(lacking)
     }
 
     /// A shipped profile by name, a data sheet by a path that ends in `.toml`, else a folder by path; what has a separator is

@@ -21,9 +21,9 @@ use crate::records::CorpusRecord;
 use crate::{Error, Missing, Reference, ReferenceOrigin};
 use sparsight_kernels::{Candidate, DeviceFacts, Format, Kernel};
 use sparsight_matrix::{Dtype, Seconds};
+use sparsight_model::Between;
 use sparsight_model::accuracy::relative_error;
 use sparsight_model::transfer::Transferred;
-use sparsight_model::{Between, Rescaling};
 use std::collections::BTreeMap;
 
 /// A transfer held against what the target measured.
@@ -42,8 +42,6 @@ pub struct TransferEvaluation {
     pub matrices: BTreeMap<Dtype, (usize, usize)>,
     /// Times by where `T_ref` came from.
     pub origins: BTreeMap<ReferenceOrigin, usize>,
-    /// How times were rescaled.
-    pub rescaling: Rescaling,
     /// Measured times that could not be transferred, by kernel: how many, and why the first of them.
     pub refused: BTreeMap<Kernel, (usize, String)>,
 }
@@ -139,7 +137,6 @@ pub fn evaluate_transfer(
         misses: misses(&samples, worst),
         matrices: Judged::counts(&judged),
         origins,
-        rescaling,
         refused,
     })
 }
