@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::profile_cache;
 use crate::text::{grouped, shown};
 use sparsight::device::cpu::Cpu;
-use sparsight::device::cuda::{Cuda, catalogue_hash, cusparse_version};
+use sparsight::device::cuda::{Cuda, cusparse_version};
 use sparsight::device::gpu::ConvertOn;
 use sparsight::device::{Device, DeviceError};
 use sparsight::kernels::{Candidate, DeviceFacts, DeviceKind};
@@ -18,9 +18,6 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
-
-/// The profile when nothing is said and no profiled GPU is here.
-const DEFAULT_PROFILE: &str = "nvidia-h200";
 
 /// A device as it is named on the command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -237,7 +234,7 @@ impl ProfileFlags {
             Some(DeviceName::Cpu) => cpu_profile::find_or_measure(context, dtype),
             Some(device @ (DeviceName::Cuda(_) | DeviceName::Part(..))) => {
                 let name = device.gpu_name()?.unwrap_or_default();
-                match shipped_for_gpu(&name) {
+                match Profile::shipped_for_gpu(&name) {
                     Some(profile) => Ok(profile),
                     None => calibration::find_or_measure(&calibrated_folder(&name)?, device, context),
                 }
@@ -250,7 +247,7 @@ impl ProfileFlags {
                 other => other.into(),
             }),
             None => of_this_machine(context)
-                .map_or_else(|| Profile::shipped(DEFAULT_PROFILE).map_err(Failure::from), Ok),
+                .map_or_else(|| Profile::shipped(Profile::DEFAULT).map_err(Failure::from), Ok),
         }
     }
 
@@ -309,36 +306,27 @@ impl ProfileFlags {
 const ELSEWHERE: &str = "leave out --verify or --run to predict only, or use --device cpu to see predicted beside measured \
                          on this machine";
 
-/// The shipped profile of the GPU that its driver calls `name`.
-pub(crate) fn shipped_for_gpu(name: &str) -> Option<Profile> {
-    Profile::shipped_names().filter_map(|profile| Profile::shipped(profile).ok()).find(|profile| {
-        let facts = &profile.device.facts;
-        facts.kind == DeviceKind::Cuda && facts.name == name
-    })
-}
-
 /// The profile of the first GPU here, if it is shipped or was calibrated before.
 fn of_this_machine(context: &Context) -> Option<Profile> {
     let name = Cuda::name(0).ok()?;
-    if let Some(profile) = shipped_for_gpu(&name) {
+    if let Some(profile) = Profile::shipped_for_gpu(&name) {
         return Some(profile);
     }
     // Without a folder for a cache there is no calibration, and nobody has asked for one.
     let found = calibrated_folder(&name).ok().and_then(|path| calibration::find(&path, context));
     if found.is_none() {
         context.printer.note(format_args!(
-            "{} has no profile, so this is for {DEFAULT_PROFILE}; with --device cuda:0 it is calibrated first",
-            shown(&name)
+            "{} has no profile, so this is for {}; with --device cuda:0 it is calibrated first",
+            shown(&name),
+            Profile::DEFAULT
         ));
     }
     found
 }
 
-/// Where the calibration of the GPU that its driver calls `name` is kept, by driver and kernels. Opens nothing.
+/// Where the calibration of the GPU that its driver calls `name` is kept. Opens nothing.
 fn calibrated_folder(name: &str) -> Result<PathBuf, Failure> {
-    let kernels = catalogue_hash();
-    let short = kernels.get(..8).unwrap_or(&kernels);
-    profile_cache::folder_of(&["cuda", name, &Cuda::driver()?, short])
+    profile_cache::of_calibration(name, &Cuda::driver()?)
 }
 
 #[cfg(test)]

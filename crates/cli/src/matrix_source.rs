@@ -73,6 +73,12 @@ impl MatrixSource {
         Ok(walk.found)
     }
 
+    /// The transposed matrix.
+    pub(crate) fn transposed(self) -> Self {
+        let steps = "transpose".parse().expect("it is a step");
+        Self::Derived { steps, from: Box::new(self) }
+    }
+
     /// As people call it: the file's name, or the recipe as it was written.
     pub(crate) fn title(&self) -> String {
         match self {

@@ -1,23 +1,26 @@
-//! Profiles that this program measured by itself, kept between runs.
-//!
-//! ```text
-//! $SPARSIGHT_CACHE, else $XDG_CACHE_HOME/sparsight, else ~/.cache/sparsight
-//!   profiles/cpu-8-some-cpu-3-0ghz/                 8 worker threads
-//!   profiles/cuda-some-gpu-580-1-cuda-13-0-464df506/  a GPU, its driver, the kernels
-//!   profiles/cpu-8-some-cpu-3-0ghz.set-aside-1/     one that could not be read: kept, and used by nothing
-//! ```
+//! Profiles that this program measured by itself, kept between runs: where, says `sparsight::profile::cached_folder`. One that could
+//! not be read is kept beside it, `NAME.set-aside-1`, and used by nothing.
 
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::set_aside::set_aside;
 use sparsight::Error;
-use sparsight::profile::ProfileFolder;
-use std::env;
+use sparsight::profile::{ProfileFolder, cached_folder, calibration_folder};
 use std::path::{Path, PathBuf};
 
 /// Where the profile of a device is kept that is called by these words.
 pub(crate) fn folder_of(words: &[&str]) -> Result<PathBuf, Failure> {
-    Ok(cache()?.join("profiles").join(slug(&words.join(" "))))
+    cached_folder(words).ok_or_else(no_folder)
+}
+
+/// Where the calibration of the GPU that its driver calls `name` is kept.
+pub(crate) fn of_calibration(name: &str, driver: &str) -> Result<PathBuf, Failure> {
+    calibration_folder(name, driver).ok_or_else(no_folder)
+}
+
+fn no_folder() -> Failure {
+    Failure::input("there is no folder to keep a profile of this device in")
+        .hinted("set SPARSIGHT_CACHE to one, or give a profile with --profile")
 }
 
 /// Sets a folder aside with which a run cannot go on. What is wrong with it may be a single byte or the rights to a file,
@@ -48,32 +51,10 @@ fn unreadable(path: &Path) -> Option<Error> {
     path.symlink_metadata().ok().and_then(|_| read().err())
 }
 
-fn cache() -> Result<PathBuf, Failure> {
-    let variable = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    variable("SPARSIGHT_CACHE")
-        .or_else(|| variable("XDG_CACHE_HOME").map(|cache| cache.join("sparsight")))
-        .or_else(|| env::home_dir().map(|home| home.join(".cache").join("sparsight")))
-        .ok_or_else(|| {
-            Failure::input("there is no folder to keep a profile of this device in")
-                .hinted("set SPARSIGHT_CACHE to one, or give a profile with --profile")
-        })
-}
-
-/// Letters and digits in lower case, everything else as single dashes.
-fn slug(text: &str) -> String {
-    let words = text.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
-    words.map(str::to_ascii_lowercase).collect::<Vec<_>>().join("-")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::fs;
-
-    #[test]
-    fn a_device_s_name_becomes_a_folder_s_name() {
-        assert_eq!(slug("Some(R) CPU @ 3.0 GHz"), "some-r-cpu-3-0-ghz");
-    }
 
     #[test]
     fn a_folder_is_unreadable_if_anything_measured_in_it_is_and_an_absent_one_is_not() {

@@ -176,7 +176,7 @@ impl Step {
         match self {
             Self::Unknowns(count) => with_unknowns(a, count as usize),
             Self::Layers(count) => with_layers(a, count as usize),
-            Self::Transpose => Ok(transposed(a)),
+            Self::Transpose => Ok(a.transposed().expect("rows and columns are within the limit for both")),
             Self::Rcm => Ok(Permutation::reverse_cuthill_mckee(a)?.of_matrix(a)?),
             Self::Shuffle(seed) => {
                 square(a)?;
@@ -249,23 +249,6 @@ fn with_layers<T: Scalar>(a: &Csr<T>, count: usize) -> Result<Csr<T>, DeriveErro
         }
     });
     Ok(built((nrows, nrows), row_ptr, entries.map_err(refused)?))
-}
-
-fn transposed<T: Scalar>(a: &Csr<T>) -> Csr<T> {
-    let mut lengths = vec![0_usize; a.ncols()];
-    a.col_idx().iter().for_each(|&col| lengths[col as usize] += 1);
-    let row_ptr = offsets(lengths.into_iter());
-    let mut ends = row_ptr.clone();
-    let (mut cols, mut values) = (vec![0_u32; a.nnz()], vec![T::default(); a.nnz()]);
-    for row in 0..a.nrows() {
-        let (old_cols, old_values) = a.row(row);
-        for (&col, &value) in old_cols.iter().zip(old_values) {
-            let end = &mut ends[col as usize];
-            (cols[*end as usize], values[*end as usize]) = (row as u32, value);
-            *end += 1;
-        }
-    }
-    built((a.ncols(), a.nrows()), row_ptr, (cols, values))
 }
 
 #[cfg(test)]

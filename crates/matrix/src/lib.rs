@@ -29,6 +29,7 @@ mod scalar;
 mod segment;
 mod sell_sizes;
 mod strips;
+mod transpose;
 mod units;
 
 pub use available_memory::available_memory;

@@ -54,7 +54,9 @@ pub struct Advised {
     pub model: ModelName,
     /// Matrix, x and y in this format: what one product cannot avoid moving.
     pub bytes: Bytes,
-    /// Those bytes over the predicted time, as a fraction of the device's copy bandwidth; above 1 is "from
+    /// What the matrix takes on the device in this format, x and y not counted.
+    pub memory: Bytes,
+    /// [`bytes`](Advised::bytes) over the predicted time, as a fraction of the device's copy bandwidth; above 1 is "from
     /// cache". `None` if the device's bandwidth is not known.
     pub bandwidth_fraction: Option<f64>,
     /// Conversion and upload, and what the vendor's library does beforehand; `None` if the profile did not measure them.
@@ -172,6 +174,7 @@ impl<'p> Advisor<'p> {
                 candidate,
                 model: answering,
                 bytes,
+                memory: held,
                 bandwidth_fraction: (facts.copy_bytes_per_s > 0.0).then(|| rate / facts.copy_bytes_per_s),
                 preparation: self.profile.preparation(&candidate, features, held),
                 pays_off_after: None,

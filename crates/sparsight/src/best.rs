@@ -9,6 +9,7 @@
 
 use crate::models::registry;
 use crate::{Error, ModelName, Predictor, Profile};
+use rayon::prelude::*;
 use sparsight_kernels::{Candidate, DeviceKind, Kernel, catalogue_on, feasible};
 use sparsight_matrix::{Dtype, Features, Limits, Seconds};
 use sparsight_model::{Comparison, Model, PlacementRule, PredictError, Prediction, RowLengthRule, Term};
@@ -60,15 +61,16 @@ impl<'p> BestPredictor<'p> {
         placement: PlacementRule,
         row_length: RowLengthRule,
     ) -> Result<Self, Error> {
-        let comparison = profile.models.comparison()?;
         let kind = profile.device.facts.kind;
         let kernels = || Kernel::all().filter(move |kernel| kernel.runs_on(kind));
         let asked = |dtype| kernels().map(move |kernel| profile.best_model(kernel, dtype));
         let asked: BTreeSet<ModelName> = Dtype::ALL.into_iter().flat_map(asked).collect();
-        for model in asked {
-            Predictor::new(profile, model, placement, row_length)?;
-        }
-        Ok(Self { profile, comparison, placement, row_length })
+        // Unpacking is all that a first answer takes: the models are unpacked at the same time.
+        let read = |model| Predictor::new(profile, model, placement, row_length).map(drop);
+        let (comparison, read) =
+            rayon::join(|| profile.models.comparison(), || asked.into_par_iter().try_for_each(read));
+        read?;
+        Ok(Self { profile, comparison: comparison?, placement, row_length })
     }
 
     /// One of the models that it asks.

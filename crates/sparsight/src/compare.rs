@@ -297,6 +297,7 @@ mod tests {
             },
             model: ModelName::Strip,
             bytes: Bytes(1000),
+            memory: Bytes(900),
             bandwidth_fraction,
             preparation: Some(Seconds(10e-6)),
             pays_off_after: None,

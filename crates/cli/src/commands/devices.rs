@@ -2,7 +2,7 @@
 
 use crate::context::Context;
 use crate::cpu_profile;
-use crate::device_choice::{DeviceName, OpenDevice, described, dotted, shipped_for_gpu};
+use crate::device_choice::{DeviceName, OpenDevice, described, dotted};
 use crate::failure::{Exit, Failure};
 use crate::printer::BOLD;
 use crate::table::Table;
@@ -31,7 +31,7 @@ pub(crate) fn run(context: &Context) -> Result<Exit, Failure> {
                 here.push(DeviceHere {
                     id,
                     facts: cuda.facts().clone(),
-                    profile: shipped_for_gpu(&cuda.facts().name).map(|profile| profile.name),
+                    profile: Profile::shipped_for_gpu(&cuda.facts().name).map(|profile| profile.name),
                     parts: parts.map_or_else(|_| Vec::new(), |sizes| sizes.as_slice().to_vec()),
                 });
             }

@@ -104,7 +104,10 @@ pub struct AdvisedCandidate {
     /// Matrix, x and y in this format: what one product cannot avoid moving.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bytes: Option<Bytes>,
-    /// Those bytes over the predicted time, as a fraction of the device's copy rate; above 1 from a cache.
+    /// What the matrix takes on the device in this format, x and y not counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory_bytes: Option<Bytes>,
+    /// `bytes` over the predicted time, as a fraction of the device's copy rate; above 1 from a cache.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bandwidth_fraction: Option<f64>,
     /// Conversion and upload, and what the vendor's library does beforehand, seconds; absent if not measured.
@@ -129,6 +132,7 @@ impl AdvisedCandidate {
             prediction: Some((&advised.prediction).into()),
             model: Some(advised.model),
             bytes: Some(advised.bytes),
+            memory_bytes: Some(advised.memory),
             bandwidth_fraction: advised.bandwidth_fraction,
             conversion_s: advised.preparation,
             pays_off_after: advised.pays_off_after,
@@ -144,6 +148,7 @@ impl AdvisedCandidate {
             prediction: None,
             model: None,
             bytes: None,
+            memory_bytes: None,
             bandwidth_fraction: None,
             conversion_s: None,
             pays_off_after: None,

@@ -3,8 +3,8 @@
 use super::{Answer, DeviceSummary, MatrixSummary, NamedCandidate, PredictedInterval};
 use crate::{MeasuredPartition, ModelName, Part, Partitioning, Plan, Strategy};
 use serde::Serialize;
-use sparsight_kernels::Execution;
-use sparsight_matrix::{Dtype, Seconds};
+use sparsight_kernels::{Execution, device_bytes};
+use sparsight_matrix::{Bytes, Dtype, Seconds};
 use sparsight_model::{CutCost, PlacementRule, RowLengthRule};
 use std::fmt::Display;
 
@@ -52,6 +52,9 @@ pub struct PlannedMatrix {
     /// The whole matrix in the best single candidate; absent if none is possible.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub single: Option<PlannedPart>,
+    /// What the matrix takes on the device in that candidate, x and y not counted; absent if none is possible.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory_bytes: Option<Bytes>,
     /// The best of each execution asked for, without those for which no candidate is possible.
     pub strategies: Vec<PlannedStrategy>,
     /// What was run, in turn; absent if nothing was.
@@ -68,6 +71,10 @@ impl PlannedMatrix {
             strips: planned.strips,
             strip_rows: planned.rows_per_strip,
             single: planned.strategies.first().map(|strategy| (&strategy.single).into()),
+            memory_bytes: planned
+                .strategies
+                .first()
+                .map(|strategy| device_bytes(&strategy.single.candidate, &planned.features)),
             strategies: planned.strategies.iter().map(PlannedStrategy::from).collect(),
             measured: Vec::new(),
         }

@@ -14,6 +14,7 @@
 //! Beside a journal, `.jsonl`, may lie a packed one, `.jsonl.gz`. Predicting needs `device.json` and `models/` only; those of
 //! shipped profiles are part of the program.
 
+mod cache;
 mod calibration;
 mod data_sheet;
 pub(crate) mod document;
@@ -26,6 +27,7 @@ pub(crate) mod whole_file;
 pub use crate::models::{
     CalibratedStrip, IndexedModel, KnownKernels, Learned, LearnedOn, MODELS_SCHEMA, Models, ModelsIndex,
 };
+pub use cache::{cached_folder, calibration_folder};
 pub use calibration::{CALIBRATION_SCHEMA, CalibrationFile, RESCALING_SCHEMA, RescalingFile};
 pub use folder::ProfileFolder;
 pub use grid_name::GridName;
@@ -33,7 +35,7 @@ pub use transfer_profile::{TRANSFER_SCHEMA, TransferFile, TransferProfile};
 
 use crate::{Error, Missing, ModelName};
 use serde::{Deserialize, Serialize};
-use sparsight_kernels::{Candidate, DeviceFacts, Execution, Format};
+use sparsight_kernels::{Candidate, DeviceFacts, DeviceKind, Execution, Format};
 use sparsight_matrix::{Bytes, Csr, Features, Seconds};
 use sparsight_model::{CutCost, Rescaling};
 use std::collections::BTreeMap;
@@ -138,6 +140,9 @@ impl Provenance {
 pub const DEVICE_SCHEMA: &str = "sparsight/device/1";
 
 impl Profile {
+    /// The shipped profile that answers where nobody names a device and none of this machine is known.
+    pub const DEFAULT: &str = "nvidia-h200";
+
     /// A profile that is part of the program.
     ///
     /// # Errors
@@ -149,6 +154,14 @@ impl Profile {
     /// Names of the profiles that are part of the program.
     pub fn shipped_names() -> impl Iterator<Item = &'static str> {
         shipped::names()
+    }
+
+    /// The profile of the GPU that its driver calls `name`, if one is part of the program.
+    pub fn shipped_for_gpu(name: &str) -> Option<Self> {
+        Self::shipped_names().filter_map(|profile| Self::shipped(profile).ok()).find(|profile| {
+            let facts = &profile.device.facts;
+            facts.kind == DeviceKind::Cuda && facts.name == name
+        })
     }
 
     /// A fitted profile from its folder. What is wrong with a model is said when it is asked for.

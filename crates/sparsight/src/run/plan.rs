@@ -1,7 +1,7 @@
 //! What to do with a matrix.
 
 use super::Prepared;
-use crate::{Advised, Advisor, Error, Missing, Objective, Strategy, Why};
+use crate::{Advice, Advised, Advisor, Error, Missing, Objective, Strategy, Why};
 use sparsight_device::gpu::DeviceCsr;
 use sparsight_device::{Device, DeviceError, Partition};
 use sparsight_kernels::{Candidate, Execution};
@@ -121,9 +121,7 @@ impl Advisor<'_> {
         most: NonZeroUsize,
     ) -> Result<Vec<Plan>, Error> {
         let advice = self.advise(&Features::of(a), T::DTYPE, objective)?;
-        let ours = advice.ranked.iter().filter(|advised| !advised.candidate.kernel.is_vendors());
-        let whole = |best: &Advised| Plan::whole(a.nrows(), best.candidate, Some(best.prediction.time));
-        let plans: Vec<Plan> = ours.take(most.get()).map(whole).collect();
+        let plans = advice.plans(a.nrows(), most);
         if !plans.is_empty() {
             return Ok(plans);
         }
@@ -134,5 +132,15 @@ impl Advisor<'_> {
                 missing: Missing::Model { model: advice.model, dtype: T::DTYPE },
             },
         })
+    }
+}
+
+impl Advice {
+    /// The plans of its first candidates for the matrix of `nrows` rows that it is about, best first, at most `most`: none if
+    /// nothing but routines of the vendor's is ranked.
+    pub fn plans(&self, nrows: usize, most: NonZeroUsize) -> Vec<Plan> {
+        let ours = self.ranked.iter().filter(|advised| !advised.candidate.kernel.is_vendors());
+        let whole = |best: &Advised| Plan::whole(nrows, best.candidate, Some(best.prediction.time));
+        ours.take(most.get()).map(whole).collect()
     }
 }

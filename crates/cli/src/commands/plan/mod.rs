@@ -11,7 +11,7 @@ use crate::matrix_source::MatrixSource;
 use crate::reordering::OrderFlags;
 use crate::text::counted;
 use measured::{Measured, measure, records};
-use print::print;
+use print::{print, print_pair};
 use sparsight::answer::{MeasuredPlan, PlanAnswer, PlannedMatrix};
 use sparsight::kernels::{Candidate, Execution, Format, catalogue_on};
 use sparsight::matrix::{Csr, Dtype, Scalar, Seconds};
@@ -28,6 +28,7 @@ use std::str::FromStr;
 /// takes was learned from cuts that were run, where the profile holds such; on an H200 hardly any gains more than the error of
 /// the prediction: measure with --run before you rely on one.
 #[derive(Debug, clap::Args)]
+#[allow(clippy::struct_excessive_bools)] // Flags of a command line.
 pub(crate) struct Plan {
     /// Matrices: files, folders or gallery:NAME[,key=value...]
     #[arg(required = true)]
@@ -38,6 +39,9 @@ pub(crate) struct Plan {
     model: ModelFlags,
     #[command(flatten)]
     order: OrderFlags,
+    /// Plan products with A^T, too: as a matrix of its own, called NAME+transpose
+    #[arg(long, conflicts_with = "record")]
+    transpose: bool,
     /// How the parts are run: sequential (one launch after another), fused (parts share one launch and so a block size; not
     /// with coo and hyb) or both
     #[arg(long, value_name = "HOW", default_value = "both")]
@@ -115,7 +119,10 @@ impl Plan {
     }
 
     fn run_as<T: Scalar>(&self, context: &Context) -> Result<Exit, Failure> {
-        let sources = self.order.of_all(MatrixSource::batch(&self.paths)?);
+        let mut sources = self.order.of_all(MatrixSource::batch(&self.paths)?);
+        if self.transpose {
+            sources = sources.into_iter().flat_map(|a| [a.clone(), a.transposed()]).collect();
+        }
         let mut cuts = if self.record { Some(Cuts::of(self.profile.folder()?)?) } else { None };
         let profile = self.profile.resolve(context, T::DTYPE)?;
         let device = if self.run { Some(self.profile.open(&profile)?) } else { None };
@@ -162,6 +169,11 @@ impl Plan {
                     context.printer.line("")?;
                 }
                 print(one, &profile, context)?;
+            }
+            if self.transpose {
+                for [a, transposed] in planned.as_chunks().0 {
+                    print_pair(a, transposed, context)?;
+                }
             }
             let Some(Cuts { folder, added, known, .. }) = &cuts else { return Ok(()) };
             let (path, added) = (folder.path().join("cuts.jsonl"), counted(*added, "cut"));

@@ -7,7 +7,8 @@ use crate::failure::Failure;
 use crate::printer::BOLD;
 use crate::table::Table;
 use crate::text::{between, candidate, counted, grouped, heading, percent, shape};
-use sparsight::matrix::Seconds;
+use sparsight::answer::PlannedMatrix;
+use sparsight::matrix::{Bytes, Seconds};
 use sparsight::{MeasuredPartition, Part, Profile, Strategy};
 
 pub(super) fn print(planned: &Planned, profile: &Profile, context: &Context) -> Result<(), Failure> {
@@ -53,6 +54,25 @@ pub(super) fn print(planned: &Planned, profile: &Profile, context: &Context) -> 
         }
     }
     if measured.is_empty() { Ok(()) } else { out.line(format_args!("\n{}", measured_table(measured))) }
+}
+
+/// What a matrix and its transpose take together, each in its best single candidate.
+pub(super) fn print_pair(a: &Planned, transposed: &Planned, context: &Context) -> Result<(), Failure> {
+    let best = |planned: &Planned| planned.partitioning.strategies.first().map(|s| s.single.clone());
+    let (Some(one), Some(other)) = (best(a), best(transposed)) else { return Ok(()) };
+    let time = Seconds(one.prediction.time.0 + other.prediction.time.0);
+    let memory = Bytes(memory(a).0 + memory(transposed).0);
+    let title = &a.title;
+    context.printer.line(format_args!(
+        "\n{BOLD}A and A^T{BOLD:#}   {title}   {} and {}: {time} for a product with each, {memory} on the device",
+        candidate(&one.candidate),
+        candidate(&other.candidate)
+    ))
+}
+
+/// Of the best single candidate on the device.
+fn memory(planned: &Planned) -> Bytes {
+    PlannedMatrix::from(planned).memory_bytes.unwrap_or_default()
 }
 
 fn measured_table(measured: &[Measured]) -> Table {

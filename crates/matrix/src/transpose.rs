@@ -1,0 +1,86 @@
+//! The transposed matrix: for products A^T x, as solvers of linear programs and least squares ask for.
+
+use crate::{Csr, CsrError, Infeasible, Scalar, numbered};
+
+impl<T: Scalar> Csr<T> {
+    /// A^T. O(nnz), in one thread; each entry is moved once.
+    ///
+    /// ```
+    /// let a = sparsight_matrix::Csr::try_new(2, 3, vec![0, 2, 3], vec![0, 2, 1], vec![1.0, 2.0, 3.0])?;
+    /// let t = a.transposed()?;
+    /// assert_eq!((t.nrows(), t.ncols(), t.row(2)), (3, 2, (&[0][..], &[2.0][..])));
+    /// # Ok::<(), sparsight_matrix::CsrError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`CsrError::TooManyColumns`] if the rows are too many to be columns.
+    pub fn transposed(&self) -> Result<Self, CsrError> {
+        let mut row_ptr = vec![0_u64; self.ncols() + 1];
+        self.col_idx().iter().for_each(|&col| row_ptr[col as usize + 1] += 1);
+        (1..row_ptr.len()).for_each(|row| row_ptr[row] += row_ptr[row - 1]);
+        let mut ends = row_ptr.clone();
+        let (mut cols, mut values) = (vec![0_u32; self.nnz()], vec![T::default(); self.nnz()]);
+        for row in 0..self.nrows() {
+            let (old_cols, old_values) = self.row(row);
+            for (&col, &value) in old_cols.iter().zip(old_values) {
+                let end = &mut ends[col as usize];
+                (cols[*end as usize], values[*end as usize]) = (row as u32, value);
+                *end += 1;
+            }
+        }
+        Self::try_new(self.ncols(), self.nrows(), row_ptr, cols, values)
+    }
+
+    /// Where each entry of A^T stands in A: entry `i` of [`transposed`](Csr::transposed) is entry `order[i]` of this matrix, both
+    /// counted from 0 in the order of [`Csr::values`]. O(nnz).
+    ///
+    /// # Errors
+    /// [`Infeasible::TooManyNonZeros`] as [`numbered`].
+    ///
+    /// # Panics
+    /// If the matrix cannot be [`transposed`](Csr::transposed).
+    pub fn transposed_order(&self) -> Result<Vec<u64>, Infeasible> {
+        let numbers = numbered(self)?.transposed().expect("it can be transposed");
+        Ok(numbers.values().iter().map(|number| number.number() - 1).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::gallery::Recipe;
+    use crate::{Csr, reference};
+
+    fn generated(recipe: &str) -> Csr<f64> {
+        recipe.parse::<Recipe>().unwrap().generate().unwrap()
+    }
+
+    #[test]
+    fn a_transposed_matrix_multiplies_from_the_other_side() {
+        for recipe in ["arrow,n=300", "power-law,n=900", "lp,rows=200"] {
+            let Ok(recipe) = recipe.parse::<Recipe>() else { continue };
+            let a: Csr<f64> = recipe.generate().unwrap();
+            let t = a.transposed().unwrap();
+            let (x, y) = (vec![1.0; a.ncols()], vec![1.0; a.nrows()]);
+            let (ax, ty) = (reference(&a, &x).y, reference(&t, &y).y);
+            let (left, right): (f64, f64) = (ax.iter().sum(), ty.iter().sum());
+            assert!((left - right).abs() < 1e-9 * left.abs().max(1.0));
+            assert_eq!(t.transposed().unwrap(), a);
+        }
+    }
+
+    #[test]
+    fn the_order_says_where_values_come_from() {
+        let a = generated("power-law,n=500");
+        let (t, order) = (a.transposed().unwrap(), a.transposed_order().unwrap());
+        let moved: Vec<f64> = order.iter().map(|&at| a.values()[at as usize]).collect();
+        assert_eq!(t.values(), moved);
+    }
+
+    #[test]
+    fn without_rows_or_entries_it_is_as_empty() {
+        let a = Csr::<f32>::try_new(0, 3, vec![0], vec![], vec![]).unwrap();
+        let t = a.transposed().unwrap();
+        assert_eq!((t.nrows(), t.ncols(), t.nnz()), (3, 0, 0));
+        assert_eq!(a.transposed_order().unwrap(), []);
+    }
+}
