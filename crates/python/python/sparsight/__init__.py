@@ -1,0 +1,75 @@
+"""Which sparse format and kernel is fastest on a GPU, before anything is run; and the product itself.
+
+>>> import sparsight
+>>> A = sparsight.gallery("stencil2d,n=100")            # any scipy, CuPy or torch matrix
+>>> advice = sparsight.advise(A, products=1000)
+>>> advice.best.format
+'sell/c32/s1'
+>>> op = sparsight.plan(A, products=1000).prepare("cpu")     # or "cuda:0"
+>>> import numpy as np
+>>> float((op @ np.ones(10_000)).sum())
+400.0
+
+Nothing but :func:`Plan.prepare` with a ``"cuda:N"`` needs a GPU.
+"""
+
+from ._core import VERSION as __version__
+from ._errors import BadMatrix, BadVector, Infeasible, NoGpu, NoProfile, SparsightError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ._advice import Advice, Candidate, Refused, advise, profiles
+    from ._matrix import Matrix, gallery, read
+    from ._operator import Operator
+    from ._plan import Plan, plan
+
+__all__ = [
+    "Advice",
+    "BadMatrix",
+    "BadVector",
+    "Candidate",
+    "Infeasible",
+    "Matrix",
+    "NoGpu",
+    "NoProfile",
+    "Operator",
+    "Plan",
+    "Refused",
+    "SparsightError",
+    "advise",
+    "gallery",
+    "plan",
+    "profiles",
+    "read",
+]
+
+# Read when first asked for: numpy and scipy take longer to import than all of this package.
+_WHERE = {
+    "Advice": "_advice",
+    "Candidate": "_advice",
+    "Refused": "_advice",
+    "advise": "_advice",
+    "profiles": "_advice",
+    "Matrix": "_matrix",
+    "gallery": "_matrix",
+    "read": "_matrix",
+    "Operator": "_operator",
+    "Plan": "_plan",
+    "plan": "_plan",
+}
+
+
+def __getattr__(name):
+    import importlib
+
+    if name == "torch":
+        return importlib.import_module(".torch", __name__)
+    if name not in _WHERE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = getattr(importlib.import_module(f".{_WHERE[name]}", __name__), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__():
+    return sorted([*__all__, "__version__", "torch"])

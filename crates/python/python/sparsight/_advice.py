@@ -1,0 +1,292 @@
+"""Every candidate for a matrix, ranked, as people and programs look at it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from html import escape
+from typing import Any
+
+from . import _core
+from ._errors import SparsightError
+from ._matrix import as_matrix, short
+
+__all__ = ["Advice", "Candidate", "Refused", "advise", "profiles"]
+
+
+class Candidate:
+    """A format with a kernel and a block size, and what is predicted of it.
+
+    Attributes
+    ----------
+    id : str
+        ``"csr-vector/t8/b256/f64"``.
+    format, kernel : str
+        What it reads and what runs, without knobs.
+    threads_per_row : int or None
+    block : int
+        Threads a block; 0 where the vendor's library decides.
+    dtype : str
+        ``"f32"`` or ``"f64"``.
+    vendor : bool
+        A routine of cuSPARSE.
+    predicted_s, low_s, high_s : float
+        Seconds of one product, and the ends of the 90 % interval.
+    bytes : int
+        Matrix, x and y: what one product cannot avoid moving.
+    memory_bytes : int
+        The matrix on the device.
+    bandwidth_fraction : float or None
+        ``bytes`` over the predicted time, as a fraction of the device's copy rate; above 1 from a cache.
+    conversion_s : float or None
+        Conversion and upload, seconds; None if not measured.
+    pays_off_after : int or None
+        Products after which converting has paid against the fastest candidate in CSR; None if never.
+    in_all_s : float or None
+        Conversion and all products, seconds; None unless ``products`` were given.
+    extrapolates : list of dict
+        Quantities in which the matrix lies outside what was measured.
+    model : str
+        Which one predicted it.
+    """
+
+    __slots__ = (
+        "bandwidth_fraction",
+        "block",
+        "bytes",
+        "conversion_s",
+        "dtype",
+        "extrapolates",
+        "format",
+        "high_s",
+        "id",
+        "in_all_s",
+        "kernel",
+        "low_s",
+        "memory_bytes",
+        "model",
+        "pays_off_after",
+        "predicted_s",
+        "threads_per_row",
+        "vendor",
+    )
+
+    bandwidth_fraction: float | None
+    block: int
+    bytes: int
+    conversion_s: float | None
+    dtype: str
+    extrapolates: list[dict[str, Any]]
+    format: str
+    high_s: float
+    id: str
+    in_all_s: float | None
+    kernel: str
+    low_s: float
+    memory_bytes: int
+    model: str
+    pays_off_after: int | None
+    predicted_s: float
+    threads_per_row: int | None
+    vendor: bool
+
+    def __init__(self, fields):
+        for name in self.__slots__:
+            setattr(self, name, fields.get(name))
+        self.vendor = bool(self.vendor)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Its attributes by their names."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
+    def __repr__(self):
+        return f"<Candidate {self.id}: {duration(self.predicted_s)}>"
+
+
+class Refused:
+    """A candidate that is not ranked.
+
+    Attributes
+    ----------
+    id : str
+    reason : str
+        With its numbers: ``"would pad by 80x"``.
+    """
+
+    __slots__ = ("id", "reason")
+
+    id: str
+    reason: str
+
+    def __init__(self, fields):
+        self.id, self.reason = fields["id"], fields["infeasible"]
+
+    def __repr__(self):
+        return f"<Refused {self.id}: {self.reason}>"
+
+
+class Advice:
+    """Every candidate for one matrix, best first: a sequence of :class:`Candidate`."""
+
+    __slots__ = ("_answer", "_core", "_ranked")
+
+    def __init__(self, core):
+        self._core, self._answer, self._ranked = core, None, None
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it, as ``sparsight advise --json`` answers: schema ``sparsight/advise/1``."""
+        if self._answer is None:
+            self._answer = json.loads(self._core.to_json())
+        return self._answer
+
+    @property
+    def _all(self):
+        if self._ranked is None:
+            ranked = (one for one in self.to_dict()["candidates"] if "predicted_s" in one)
+            self._ranked = [Candidate(one) for one in ranked]
+        return self._ranked
+
+    def __len__(self) -> int:
+        return len(self._core)
+
+    def __getitem__(self, which: Any) -> Any:
+        if isinstance(which, str):
+            for one in self._all:
+                if one.id == which:
+                    return one
+            raise KeyError(which)
+        return self._all[which]
+
+    def __iter__(self) -> Iterator[Candidate]:
+        return iter(self._all)
+
+    @property
+    def best(self) -> Candidate:
+        """The first one."""
+        if not self._all:
+            raise SparsightError("no candidate is possible", "advice.refused says why")
+        return self._all[0]
+
+    @property
+    def refused(self) -> list[Refused]:
+        """Those that are not ranked: list of :class:`Refused`."""
+        return [Refused(one) for one in self.to_dict()["candidates"] if "predicted_s" not in one]
+
+    @property
+    def device(self) -> dict[str, Any]:
+        """The device that is predicted for, in short: dict."""
+        return self.to_dict()["device"]
+
+    @property
+    def products(self) -> int | None:
+        """Products to come, by all of which candidates are ranked; None if one product counts."""
+        return self.to_dict().get("products")
+
+    def to_pandas(self) -> Any:
+        """A row for each ranked candidate: ``pandas.DataFrame``."""
+        import pandas
+
+        return pandas.DataFrame([one.to_dict() for one in self], columns=sorted(Candidate.__slots__)).set_index("id")
+
+    def _heading(self):
+        answer = self.to_dict()
+        matrix, device = answer["matrix"], answer["device"]
+        rescaled = device.get("rescaled_from")
+        return [
+            f"{matrix['nrows']:,} x {matrix['ncols']:,}, {matrix['nnz']:,} non-zeros, {matrix['row_mean']:.1f} a row "
+            f"({matrix['row_min']:,} to {matrix['row_max']:,})",
+            f"{device['name']}, {answer['dtype']}" + (f", carried over from {rescaled}" if rescaled else ""),
+        ]
+
+    _COLUMNS = ("candidate", "predicted", "90 % between", "of bandwidth", "convert", "pays off after")
+
+    def _rows(self, most):
+        for one in self._all[:most]:
+            fraction = one.bandwidth_fraction
+            pays = "never" if one.pays_off_after is None else f"{one.pays_off_after:,} products"
+            yield (
+                one.id,
+                duration(one.predicted_s),
+                f"{duration(one.low_s)} to {duration(one.high_s)}",
+                "-" if fraction is None else f"{fraction:.2f}",
+                "-" if one.conversion_s is None else duration(one.conversion_s),
+                "at once" if one.pays_off_after == 0 else pays,
+            )
+
+    def __str__(self):
+        rows = [self._COLUMNS, *self._rows(10)]
+        widths = [max(len(row[at]) for row in rows) for at in range(len(self._COLUMNS))]
+        lines = ["  ".join([row[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(row[1:], widths[1:]))]) for row in rows]
+        more = len(self) - 10
+        return "\n".join([*self._heading(), "", *lines, *([f"... and {more} more"] if more > 0 else [])])
+
+    def __repr__(self):
+        first = f", best {self._all[0].id}: {duration(self._all[0].predicted_s)}" if self._all else ""
+        return f"<sparsight.Advice of {len(self)} candidates for {self.device['name']}{first}>"
+
+    def _repr_html_(self):
+        heading = "<br>".join(escape(line) for line in self._heading())
+        head = "".join(f"<th style='text-align:{'right' if at else 'left'}'>{name}</th>" for at, name in enumerate(self._COLUMNS))
+        body = "".join(
+            "<tr>" + "".join(f"<td style='text-align:{'right' if at else 'left'}'>{escape(cell)}</td>" for at, cell in enumerate(row)) + "</tr>"
+            for row in self._rows(10)
+        )
+        return f"<p>{heading}</p><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def duration(seconds: float) -> str:
+    """With its unit: ``"7.33 us"``."""
+    for unit, size in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
+        if seconds >= size:
+            break
+    number = seconds / size
+    digits = 2 if number < 10 else 1 if number < 100 else 0
+    return f"{number:.{digits}f} {unit}"
+
+
+def advise(
+    A: Any,
+    products: int | None = None,
+    device: str | None = None,
+    model: str | None = None,
+    dtype: Any = None,
+) -> Advice:
+    """Predicts how fast y = A x is in every storage format, kernel and block size, and ranks them. Nothing is run.
+
+    Parameters
+    ----------
+    A : matrix
+        As :class:`Matrix` takes it, or one of these. Its values are not looked at.
+    products : int, optional
+        Products to come: candidates are ranked by what all of them cost, with conversion and upload. Without, by one product.
+    device : str, optional
+        Whom it is for: ``"cuda:0"``, a shipped profile (:func:`profiles`), or the folder or data sheet of another one. By
+        default the first GPU here, if it is known, else ``"nvidia-h200"``.
+    model : str, optional
+        One model alone: ``"boosting"``, ``"neighbours"``, ``"strip"``, ...
+    dtype : optional
+        Value type to predict for, if it is not that of ``A``.
+
+    Returns
+    -------
+    Advice
+
+    Raises
+    ------
+    BadMatrix, NoProfile
+    """
+    return advice_of(as_matrix(A, with_values=False), products, device, model, dtype)
+
+
+def advice_of(matrix, products, device, model, dtype):
+    """The same of a :class:`Matrix`."""
+    if products is not None and (isinstance(products, bool) or int(products) != products or products < 0):
+        raise SparsightError(f"{products!r} products", "give a whole number, or None")
+    device = None if device is None else str(device)
+    number = None if products is None else int(products)
+    return Advice(_core.advise(matrix._core, matrix.name, device, number, model, short(dtype)))
+
+
+def profiles() -> list[str]:
+    """Names of the devices whose profiles are part of this package."""
+    return _core.profiles()

@@ -1,0 +1,47 @@
+"""What can go wrong, each with what to do about it."""
+
+from __future__ import annotations
+
+__all__ = ["BadMatrix", "BadVector", "Infeasible", "NoGpu", "NoProfile", "SparsightError"]
+
+
+class SparsightError(Exception):
+    """Base of all errors of this package.
+
+    Attributes
+    ----------
+    hint : str or None
+        What to do about it, if anything is known.
+    """
+
+    def __init__(self, message: str, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.hint = hint
+
+    def __str__(self) -> str:
+        message = super().__str__()
+        return f"{message} (hint: {self.hint})" if self.hint else message
+
+
+class NoGpu(SparsightError):
+    """There is no such GPU, driver or run-time compiler here."""
+
+
+class Infeasible(SparsightError):
+    """The matrix cannot be held so: too much memory, or too much padding."""
+
+
+class NoProfile(SparsightError):
+    """No profile of a device, or none that can answer."""
+
+
+class BadMatrix(SparsightError, ValueError):
+    """What was given is no matrix that can be multiplied with."""
+
+
+class Unsorted(BadMatrix):
+    """The columns of a row do not increase: sorted before anybody sees it, where scipy is installed."""
+
+
+class BadVector(SparsightError, ValueError):
+    """A vector of the wrong type, length, strides or device; nothing was launched."""

@@ -1,0 +1,250 @@
+"""What is given as a matrix, as the one thing that is looked at."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+
+from . import _core
+from ._errors import BadMatrix, Unsorted
+
+__all__ = ["Matrix", "gallery", "read"]
+
+_NAMES: dict[str, np.dtype[Any]] = {"f32": np.dtype(np.float32), "f64": np.dtype(np.float64)}
+_SHORT = {dtype: name for name, dtype in _NAMES.items()}
+
+
+def short(dtype):
+    """``"f32"`` or ``"f64"`` of anything that names one of the two, None of None."""
+    if dtype is None or dtype in _NAMES:
+        return dtype
+    try:
+        # torch.float32 is none of numpy's: its name is.
+        return _SHORT[np.dtype(str(dtype).removeprefix("torch.") if "torch" in str(dtype) else dtype)]
+    except (TypeError, KeyError):
+        raise BadMatrix(f"{dtype!r} is no value type", "value types are float32 and float64") from None
+
+
+class Matrix:
+    """A sparse matrix as this package holds it: looked at once, for several questions.
+
+    Parameters
+    ----------
+    A : scipy.sparse, cupyx.scipy.sparse, torch.Tensor (sparse), tuple, str or os.PathLike
+        A sparse matrix or array of any format; ``(indptr, indices, data, shape)`` of CSR; or the name of a file
+        (``.mtx``, ``.mtx.gz``, ``.tar.gz``, ``.npz``). It is copied: 16 bytes a non-zero in float64.
+    dtype : optional
+        float32 or float64; what ``A`` has if it is left out. Whole numbers and bools become float64.
+
+    Raises
+    ------
+    BadMatrix
+        With the first fault: no such file, indices outside the shape, complex values.
+    """
+
+    __slots__ = ("_core", "_keeps_order", "name")
+
+    name: str
+
+    def __init__(self, A: Any, dtype: Any = None) -> None:
+        made = as_matrix(A, dtype)
+        self._core, self._keeps_order, self.name = made._core, made._keeps_order, made.name
+
+    @classmethod
+    def _of(cls, core, name="A", keeps_order=True):
+        made = object.__new__(cls)
+        made._core, made._keeps_order, made.name = core, keeps_order, name
+        return made
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return self._core.shape
+
+    @property
+    def nnz(self) -> int:
+        """Stored non-zeros."""
+        return self._core.nnz
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Value type, as numpy names it."""
+        return _NAMES[self._core.dtype]
+
+    def astype(self, dtype: Any) -> Matrix:
+        """The same matrix with values of float32 or float64."""
+        return Matrix._of(self._core.astype(short(dtype)), self.name, self._keeps_order)
+
+    def to_scipy(self) -> Any:
+        """A copy as ``scipy.sparse.csr_array``."""
+        from scipy.sparse import csr_array
+
+        indices = np.int32 if max(*self.shape, self.nnz) < 2**31 else np.int64
+        indptr = np.empty(self.shape[0] + 1, indices)
+        columns, values = np.empty(self.nnz, indices), np.empty(self.nnz, self.dtype)
+        self._core.fill(indptr, columns, values)
+        made = csr_array((values, columns, indptr), shape=self.shape)
+        made.has_canonical_format = True
+        return made
+
+    def __repr__(self):
+        (rows, columns), (mean, least, most) = self.shape, self._core.row_lengths
+        return (
+            f"<sparsight.Matrix {rows:,} x {columns:,}, {self.nnz:,} non-zeros, "
+            f"{mean:.1f} a row ({least:,} to {most:,}), {self.dtype}>"
+        )
+
+    def _repr_html_(self):
+        (rows, columns), (mean, least, most) = self.shape, self._core.row_lengths
+        cells = [
+            ("shape", f"{rows:,} &times; {columns:,}"),
+            ("non-zeros", f"{self.nnz:,}"),
+            ("non-zeros a row", f"{mean:.1f} ({least:,} to {most:,})"),
+            ("values", str(self.dtype)),
+        ]
+        lines = "".join(f"<tr><th style='text-align:left'>{what}</th><td>{value}</td></tr>" for what, value in cells)
+        return f"<table>{lines}</table>"
+
+
+def as_matrix(A, dtype=None, *, with_values=True):
+    """The :class:`Matrix` of whatever is given; the pattern alone, with zeros for values, if nobody will multiply."""
+    if isinstance(A, Matrix):
+        return A if dtype is None or _NAMES[short(dtype)] == A.dtype else A.astype(dtype)
+    if isinstance(A, (str, os.PathLike)):
+        return Matrix._of(_core.read(os.fspath(A), short(dtype) or "f64", False), os.path.basename(os.fspath(A)))
+    (indptr, indices, data, shape), keeps_order = _csr_arrays(A)
+    rows, columns = (_dimension(one) for one in shape)
+    indptr, indices = _indices("indptr", indptr), _indices("indices", indices)
+    data = _values(data, dtype)
+    if data.size != indices.size:
+        raise BadMatrix(f"{data.size} values for {indices.size} column indices")
+    kind = _SHORT[data.dtype]
+    try:
+        core = _core.Matrix(rows, columns, indptr, indices, data if with_values else None, kind)
+    except Unsorted as unsorted:
+        indptr, indices, data = _sorted(indptr, indices, data, (rows, columns), unsorted)
+        core = _core.Matrix(rows, columns, indptr, indices, data if with_values else None, kind)
+        keeps_order = False
+    return Matrix._of(core, keeps_order=keeps_order)
+
+
+def _csr_arrays(A):
+    """``(indptr, indices, data, shape)`` on the host, and whether the values stand as ``A`` has them."""
+    if isinstance(A, (tuple, list)):
+        if len(A) != 4 or not isinstance(A[3], (tuple, list)) or len(A[3]) != 2:
+            raise BadMatrix(
+                f"{len(A)} things are no matrix in CSR", "give (indptr, indices, data, (rows, columns)), or a scipy matrix"
+            )
+        return A, True
+    library = type(A).__module__.partition(".")[0]
+    if library in ("scipy", "cupyx") and hasattr(A, "tocsr"):
+        if len(A.shape) != 2:
+            raise BadMatrix(f"an array of {len(A.shape)} dimensions is no matrix", "A.reshape(1, -1) is one of a single row")
+        keeps_order = A.format == "csr"
+        A = A.tocsr()
+        if library == "cupyx":
+            A = A.get()
+        return (A.indptr, A.indices, A.data, A.shape), keeps_order
+    if library == "torch" and hasattr(A, "layout"):
+        import torch
+
+        if A.layout == torch.strided:
+            raise BadMatrix("a dense torch tensor", "A.to_sparse_csr() is the sparse one")
+        if A.dim() != 2:
+            raise BadMatrix(f"a tensor of {A.dim()} dimensions is no matrix", "batches are not supported: give one of them")
+        keeps_order = A.layout == torch.sparse_csr
+        A = A.detach()
+        A = A if keeps_order else (A.coalesce() if A.layout == torch.sparse_coo else A).to_sparse_csr()
+        arrays = (A.crow_indices(), A.col_indices(), A.values())
+        return (*(one.cpu().numpy() for one in arrays), tuple(A.shape)), keeps_order
+    if hasattr(A, "__array__"):
+        raise BadMatrix(f"a dense {type(A).__name__}", "scipy.sparse.csr_array(A) is the sparse one")
+    raise BadMatrix(
+        f"{type(A).__name__} is no sparse matrix",
+        "give one of scipy, CuPy or torch, (indptr, indices, data, shape), or the name of a file",
+    )
+
+
+def _dimension(size):
+    try:
+        size = int(size)
+    except (TypeError, ValueError):
+        raise BadMatrix(f"{size!r} is no number of rows or columns") from None
+    if size < 0:
+        raise BadMatrix(f"{size} rows or columns")
+    return size
+
+
+def _indices(what, array):
+    array = np.asarray(array)
+    if array.dtype.kind not in "iu" or array.ndim != 1:
+        raise BadMatrix(
+            f"{what} is an array of {array.ndim} dimensions of {array.dtype}", "it has to be one of whole numbers, of one dimension"
+        )
+    if array.dtype not in (np.int32, np.int64):
+        array = array.astype(np.int64)
+    return np.ascontiguousarray(array)
+
+
+def _values(array, dtype):
+    array = np.asarray(array)
+    if array.dtype.kind not in "fiub" or array.ndim != 1:
+        hint = "multiply with its real and its imaginary part" if array.dtype.kind == "c" else None
+        raise BadMatrix(f"values are an array of {array.ndim} dimensions of {array.dtype}", hint)
+    wanted = _NAMES.get(short(dtype)) or (array.dtype if array.dtype in _SHORT else np.dtype(np.float64))
+    return np.ascontiguousarray(array, dtype=wanted)
+
+
+def _sorted(indptr, indices, data, shape, unsorted):
+    """Columns in order, values of the same place added up."""
+    try:
+        from scipy.sparse import csr_array
+    except ImportError:
+        raise BadMatrix(str(unsorted), "sort the columns of each row and add up duplicates, or install scipy") from None
+    summed = csr_array((data, indices, indptr), shape=shape, copy=True)
+    summed.sum_duplicates()
+    return _indices("indptr", summed.indptr), _indices("indices", summed.indices), summed.data
+
+
+def read(path: str | os.PathLike[str], dtype: Any = np.float64, ones: bool = False) -> Any:
+    """The matrix in a file, read with all processors.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+        ``.mtx``, ``.mtx.gz``, an archive of the SuiteSparse collection (``.tar.gz``) or scipy's ``.npz``.
+    dtype : optional
+        float32 or float64.
+    ones : bool
+        Values of a file that stores places alone: 1, else numbers in [-1, 1) that depend on the place.
+
+    Returns
+    -------
+    scipy.sparse.csr_array
+        Symmetric storage expanded, duplicates added up, rows sorted.
+
+    Raises
+    ------
+    BadMatrix
+        With line and column of the first fault.
+    """
+    return Matrix._of(_core.read(os.fspath(path), short(dtype), bool(ones))).to_scipy()
+
+
+def gallery(recipe: str, dtype: Any = np.float64) -> Any:
+    """A generated matrix that looks like those of a field: ``"fem"``, ``"stencil2d,n=300"``, ``"power-law,n=5000"``.
+
+    Parameters
+    ----------
+    recipe : str
+        A generator's name and its parameters; `sparsight gallery`, the program, lists them.
+    dtype : optional
+        float32 or float64.
+
+    Returns
+    -------
+    scipy.sparse.csr_array
+    """
+    return Matrix._of(_core.generate(recipe, short(dtype))).to_scipy()

@@ -1,0 +1,230 @@
+"""A matrix on a device, ready for products."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from . import _vectors
+from ._errors import BadMatrix, BadVector, SparsightError
+
+
+class _WithoutScipy:
+    """Stands in where scipy is not installed: products work, scipy's solvers are not there anyway."""
+
+    def __init__(self, dtype, shape):
+        self.dtype, self.shape = np.dtype(dtype), shape
+
+
+try:
+    from scipy.sparse.linalg import LinearOperator
+except ImportError:
+    LinearOperator = _WithoutScipy
+
+
+__all__ = ["Operator"]
+
+
+class Operator(LinearOperator):
+    """A matrix that was prepared on a device, ``op @ x`` with vectors of numpy, CuPy, torch, and what speaks like them.
+
+    y is of the same kind as x. With vectors on the GPU nothing is copied: the product is queued in the current stream of their
+    library, and not waited for. It is a ``scipy.sparse.linalg.LinearOperator``; :meth:`cupy` gives CuPy's.
+
+    Several threads may multiply with one operator; while values are replaced, they wait.
+    """
+
+    def __init__(self, core, matrix):
+        super().__init__(matrix.dtype, matrix.shape)
+        self._core, self._index, self._nnz = core, core.index, matrix.nnz
+        # Looked up once: it is asked for with each product.
+        self._multiply_on_device = core.multiply_on_device
+        self._keeps_order = matrix._keeps_order
+        self._transposed, self._order, self._orders = None, None, {}
+
+    def _pair_with(self, transposed, matrix):
+        """Makes ``transposed`` the operator of A^T; with ``matrix``, values may be replaced in both."""
+        self._transposed, transposed._transposed = transposed, self
+        if matrix is not None:
+            self._order = np.empty(matrix.nnz, np.int64)
+            matrix._core.transposed_order(self._order)
+
+    @property
+    def candidate(self) -> str:
+        """What runs: the candidate's id."""
+        return self._core.candidate
+
+    @property
+    def device(self) -> str:
+        """``"cpu"`` or ``"cuda:N"``."""
+        return "cpu" if self._index is None else f"cuda:{self._index}"
+
+    @property
+    def nnz(self) -> int:
+        """Non-zeros of the matrix."""
+        return self._nnz
+
+    @property
+    def memory_bytes(self) -> int:
+        """What the matrix takes on the device, without A^T, x and y."""
+        return self._core.memory_bytes
+
+    @property
+    def preparation_s(self) -> float:
+        """Seconds of conversion and upload."""
+        return self._core.preparation_s
+
+    @property
+    def measured_s(self) -> float | None:
+        """Seconds of a product, if several candidates were tried; else None."""
+        return self._core.measured_s
+
+    def matvec(
+        self, x: Any, out: Any = None, alpha: float = 1.0, beta: float = 0.0, stream: Any = None
+    ) -> Any:
+        """y = alpha A x + beta y.
+
+        Parameters
+        ----------
+        x : array
+            ``(columns,)``, contiguous, of the operator's value type; on the GPU of the operator, or on the host.
+        out : array, optional
+            y, of the same kind; it may hold anything unless ``beta`` is given. A new one without.
+        alpha, beta : float
+        stream : int or object, optional
+            Where it is queued: a handle, a stream of CuPy or torch, or an object with ``__cuda_stream__``. By default the stream
+            that is current in the library of ``x``. Whoever names another keeps ``x`` and ``out`` until it is done.
+
+        Returns
+        -------
+        array
+            ``out``, or the new y.
+
+        Raises
+        ------
+        BadVector
+            Which vector does not fit, and why; nothing was launched.
+        """
+        if getattr(x, "ndim", 1) == 2 and x.shape[1] == 1:
+            # A column, as scipy's solvers may give one.
+            x = _vectors.contiguous(x.reshape(-1))
+            return self.matvec(x, out, alpha, beta, stream).reshape(-1, 1)
+        return _vectors.kind_of(x).multiply(self, x, out, alpha, beta, stream)
+
+    def rmatvec(
+        self, x: Any, out: Any = None, alpha: float = 1.0, beta: float = 0.0, stream: Any = None
+    ) -> Any:
+        """y = alpha A^T x + beta y; ``plan(A, transpose=True)`` prepares it."""
+        return self.T.matvec(x, out, alpha, beta, stream)
+
+    def matmat(self, X: Any) -> Any:
+        """A X, column by column."""
+        if getattr(X, "ndim", 0) != 2:
+            raise BadVector(f"{type(X).__name__} is no array of two dimensions")
+        kind = _vectors.kind_of(X)
+        if X.shape[0] != self.shape[1]:
+            raise _vectors.refused_shape("each column", X.shape[:1], self.shape[1])
+        return kind.stack([self.matvec(x) for x in _vectors.contiguous(X.T)])
+
+    def rmatmat(self, X: Any) -> Any:
+        """A^T X, column by column."""
+        return self.T.matmat(X)
+
+    def dot(self, x: Any) -> Any:
+        """``op @ x``: a product with a vector, or with each column."""
+        return self.matmat(x) if getattr(x, "ndim", 1) == 2 else self.matvec(x)
+
+    def __matmul__(self, x: Any) -> Any:
+        return self.dot(x)
+
+    def __call__(self, x):
+        return self.dot(x)
+
+    # What scipy's own composed operators call.
+    def _matvec(self, x):
+        return self.matvec(x)
+
+    def _rmatvec(self, x):
+        return self.rmatvec(x)
+
+    def _matmat(self, X):
+        return self.matmat(X)
+
+    def _adjoint(self):
+        return self.T
+
+    def _transpose(self):
+        return self.T
+
+    @property
+    def T(self) -> Operator:
+        """The operator of A^T, prepared beside this one."""
+        if self._transposed is None:
+            raise SparsightError("A^T was not prepared", "plan(A, transpose=True).prepare(...) prepares both")
+        return self._transposed
+
+    @property
+    def H(self) -> Operator:
+        """A^T: values are real."""
+        return self.T
+
+    def transpose(self) -> Operator:
+        """:attr:`T`."""
+        return self.T
+
+    def adjoint(self) -> Operator:
+        """:attr:`T`."""
+        return self.T
+
+    def update_values(self, values: Any, stream: Any = None) -> None:
+        """Replaces all values; the pattern stays.
+
+        Parameters
+        ----------
+        values : array
+            As ``A.data`` has them: ``(nnz,)``, of the operator's value type, on the host or on its GPU.
+        stream : optional
+            As for :meth:`matvec`. What was queued in other streams must have ended.
+
+        Raises
+        ------
+        SparsightError
+            If the operator was prepared without ``updates=True``.
+        """
+        if not self._keeps_order:
+            raise BadMatrix(
+                "the values of this matrix do not stand as they were given: its columns were sorted or its format changed",
+                "plan with a CSR of which A.sum_duplicates() was called",
+            )
+        kind = _vectors.kind_of(values)
+        turned = self._transposed
+        if turned is not None and self._order is None:
+            raise SparsightError("the operator was prepared without updates", "prepare(..., updates=True)")
+        kind.update(self, values, self._nnz, stream)
+        if turned is not None:
+            kind.update(turned, kind.taken(values, self._order), self._nnz, stream)
+
+    def cupy(self) -> Any:
+        """This as ``cupyx.scipy.sparse.linalg.LinearOperator``, for ``cupyx.scipy.sparse.linalg.cg`` and its like."""
+        from cupyx.scipy.sparse.linalg import LinearOperator as CuPyOperator
+
+        turned = None if self._transposed is None else self.rmatvec
+        return CuPyOperator(self.shape, matvec=self.matvec, rmatvec=turned, dtype=self.dtype)
+
+    def free(self) -> None:
+        """Gives the memory on the device back now, that of A^T, too; also at the end of ``with op:``."""
+        self._core.free()
+        if self._transposed is not None:
+            self._transposed._core.free()
+
+    def __enter__(self) -> Operator:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.free()
+
+    def __repr__(self):
+        rows, columns = self.shape
+        freed = ", freed" if self._core.is_freed else ""
+        return f"<sparsight.Operator {rows:,} x {columns:,} {self.candidate} on {self.device}{freed}>"

@@ -1,0 +1,155 @@
+"""What to do with a matrix: known before anything is converted, carried out by ``prepare``."""
+
+from __future__ import annotations
+
+import site
+import sys
+from typing import TYPE_CHECKING, Any
+
+from . import _core
+from ._advice import advice_of, duration
+from ._errors import Infeasible, SparsightError
+from ._matrix import Matrix, as_matrix
+
+if TYPE_CHECKING:
+    from ._advice import Advice, Candidate
+    from ._operator import Operator
+
+__all__ = ["Plan", "plan"]
+
+
+class Plan:
+    """Which candidate multiplies with a matrix, and with its transpose if that was asked for.
+
+    Attributes
+    ----------
+    advice : Advice
+        What it was chosen from.
+    transposed : Plan or None
+        That of A^T.
+    """
+
+    __slots__ = ("_matrix", "advice", "transposed")
+
+    advice: Advice
+    transposed: Plan | None
+
+    def __init__(self, matrix, advice, transposed=None):
+        self._matrix, self.advice, self.transposed = matrix, advice, transposed
+
+    @property
+    def candidate(self) -> Candidate:
+        """The first :class:`Candidate` of ours: routines of cuSPARSE may not be there when the plan is carried out."""
+        for one in self.advice:
+            if not one.vendor:
+                return one
+        raise Infeasible("no candidate is possible", "plan.advice.refused says why")
+
+    @property
+    def predicted_s(self) -> float:
+        """Seconds of one product y = A x, and of one with A^T if it is planned, together."""
+        return self.candidate.predicted_s + (self.transposed.predicted_s if self.transposed else 0.0)
+
+    @property
+    def memory_bytes(self) -> int:
+        """What the matrix takes on the device, with that of A^T."""
+        return self.candidate.memory_bytes + (self.transposed.memory_bytes if self.transposed else 0)
+
+    def prepare(
+        self, device: str = "cuda:0", try_: int = 1, candidate: str | None = None, updates: bool = False
+    ) -> Operator:
+        """Converts the matrix, brings it to the device and loads the kernels, which are compiled the first time.
+
+        Parameters
+        ----------
+        device : str
+            ``"cuda:0"``, ``"cuda:1"``, ... or ``"cpu"``.
+        try_ : int
+            Runs so many of the first candidates for some milliseconds each and takes the fastest.
+        candidate : str, optional
+            The id of the one to take, from :attr:`advice`.
+        updates : bool
+            Finds out where the values stand, so that :meth:`Operator.update_values` may replace them.
+
+        Returns
+        -------
+        Operator
+
+        Raises
+        ------
+        NoGpu, Infeasible
+        """
+        from ._operator import Operator
+
+        if isinstance(try_, bool) or not isinstance(try_, int) or try_ < 1:
+            raise SparsightError(f"try_={try_!r}", "give a whole number of candidates, at least 1")
+        if candidate is not None and try_ > 1:
+            raise SparsightError("a candidate that is named and several to be tried", "give one of candidate and try_")
+        _tell_where_libraries_are()
+        device = str(device)
+
+        def prepared(plan, candidate):
+            core = _core.prepare(plan._matrix._core, plan.advice._core, device, candidate, try_, bool(updates))
+            return Operator(core, plan._matrix)
+
+        operator = prepared(self, candidate)
+        if self.transposed:
+            operator._pair_with(prepared(self.transposed, None), self._matrix if updates else None)
+        return operator
+
+    def __repr__(self):
+        pair = f" and A^T {self.transposed.candidate.id}" if self.transposed else ""
+        return f"<sparsight.Plan {self.candidate.id}{pair}: {duration(self.predicted_s)}>"
+
+
+def plan(
+    A: Any,
+    products: int | None = None,
+    device: str | None = None,
+    transpose: bool = False,
+    model: str | None = None,
+    dtype: Any = None,
+) -> Plan:
+    """The candidate that is predicted to be the best for a matrix.
+
+    Parameters
+    ----------
+    A : matrix
+        As :class:`Matrix` takes it. Its values are copied.
+    products : int, optional
+        Products to come; with them conversion and upload count.
+    device : str, optional
+        Whom it is for, as for :func:`advise`.
+    transpose : bool
+        Whether products with A^T are to come, too: it is planned as a matrix of its own.
+    model : str, optional
+        As for :func:`advise`.
+    dtype : optional
+        Value type of the products, if it is not that of ``A``.
+
+    Returns
+    -------
+    Plan
+
+    Raises
+    ------
+    BadMatrix, NoProfile
+    """
+    matrix = as_matrix(A, dtype)
+    of_transpose = None
+    if transpose:
+        turned = Matrix._of(matrix._core.transposed(), f"{matrix.name}^T", keeps_order=False)
+        of_transpose = Plan(turned, advice_of(turned, products, device, model, None))
+    return Plan(matrix, advice_of(matrix, products, device, model, None), of_transpose)
+
+
+_told = False
+
+
+def _tell_where_libraries_are():
+    """NVRTC may lie among the packages of this Python: with torch, CuPy, or the extras cu12 and cu13."""
+    global _told
+    if not _told:
+        folders = [*site.getsitepackages(), site.getusersitepackages(), *sys.path]
+        _core.search_libraries_in([one for one in dict.fromkeys(folders) if one.endswith("-packages")])
+        _told = True

@@ -1,0 +1,344 @@
+"""Vectors of every library: whether they fit, where they lie, and in which stream they are worked on.
+
+Each class below speaks for one library and has the same four functions; :func:`kind_of` finds the right one. All of a product but
+the launch itself passes through here, so that a vector that does not fit is refused before anything is launched, and a
+product costs a microsecond and not ten.
+"""
+
+import importlib
+import sys
+
+import numpy as np
+
+from ._errors import BadVector, SparsightError
+
+__all__ = ["kind_of", "stream_handle"]
+
+
+def stream_handle(stream):
+    """The handle of a stream: a number, an object of CuPy or torch, or one with ``__cuda_stream__``."""
+    if isinstance(stream, int):
+        return stream
+    for name in ("ptr", "cuda_stream", "handle"):
+        handle = getattr(stream, name, None)
+        if isinstance(handle, int):
+            return handle
+    if hasattr(stream, "__cuda_stream__"):
+        return int(stream.__cuda_stream__()[1])
+    raise SparsightError(
+        f"{type(stream).__name__} is no stream", "give a handle as int, a stream of CuPy or torch, or an object with __cuda_stream__"
+    )
+
+
+def refused_type(what, got, operator):
+    hint = f"{what}.astype({operator.dtype.name!r}) has the right one, or plan(A, dtype={str(got)!r})"
+    return BadVector(f"{what} holds {got}, the operator {operator.dtype}", hint)
+
+
+def refused_shape(what, shape, length):
+    return BadVector(f"{what} has the shape {tuple(shape)}, and ({length},) is wanted")
+
+
+def refused_strides(what):
+    return BadVector(f"{what} is not contiguous", f"{what}.copy(), or .contiguous() of torch, is")
+
+
+def refused_device(what, where, operator):
+    hint = "prepare(\"cuda:N\") multiplies there" if operator._index is None else f"bring it to {operator.device}"
+    return BadVector(f"{what} is on {where}, the operator on {operator.device}", hint)
+
+
+def contiguous(array):
+    """A copy without gaps, if there are any."""
+    return array.contiguous() if hasattr(array, "contiguous") else array.copy(order="C")
+
+
+def beta_without_out():
+    return BadVector("beta without out: there is no y to add to", "give out=")
+
+
+class Numpy:
+    """Arrays on the host."""
+
+    @staticmethod
+    def multiply(operator, x, out, alpha, beta, stream):
+        rows, columns = operator.shape
+        Numpy.check("x", x, columns, operator)
+        if out is None:
+            if beta != 0.0:
+                raise beta_without_out()
+            out = np.empty(rows, operator.dtype)
+        else:
+            if not isinstance(out, np.ndarray):
+                raise BadVector(f"out is a {type(out).__name__} and x is not")
+            Numpy.check("out", out, rows, operator)
+        operator._core.multiply_host(x, out, alpha, beta)
+        return out
+
+    @staticmethod
+    def update(operator, values, length, stream):
+        Numpy.check("values", values, length, operator)
+        operator._core.update_host(values)
+
+    @staticmethod
+    def stack(columns):
+        return np.stack(columns, axis=1)
+
+    @staticmethod
+    def taken(values, order):
+        return values[order]
+
+    @staticmethod
+    def check(what, array, length, operator):
+        if array.dtype != operator.dtype:
+            raise refused_type(what, array.dtype, operator)
+        if array.shape != (length,):
+            raise refused_shape(what, array.shape, length)
+        if not array.flags.c_contiguous:
+            raise refused_strides(what)
+
+
+class CuPy:
+    """``cupy.ndarray``."""
+
+    def __init__(self, cupy):
+        self.cupy = cupy
+        self.current = cupy.cuda.get_current_stream
+        self.current_device = cupy.cuda.runtime.getDevice
+
+    def multiply(self, operator, x, out, alpha, beta, stream):
+        rows, columns = operator.shape
+        source = self.address("x", x, columns, operator)
+        if out is None:
+            if beta != 0.0:
+                raise beta_without_out()
+            out = self.empty(rows, operator)
+            target = out.data.ptr
+        else:
+            if not isinstance(out, self.cupy.ndarray):
+                raise BadVector(f"out is a {type(out).__name__} and x is not")
+            target = self.address("out", out, rows, operator)
+        handle = self.current(operator._index).ptr if stream is None else stream_handle(stream)
+        operator._multiply_on_device(source, columns, target, rows, alpha, beta, handle)
+        return out
+
+    def update(self, operator, values, length, stream):
+        source = self.address("values", values, length, operator)
+        handle = self.current(operator._index).ptr if stream is None else stream_handle(stream)
+        operator._core.update_on_device(source, length, handle)
+
+    def stack(self, columns):
+        return self.cupy.stack(columns, axis=1)
+
+    def taken(self, values, order):
+        return self.cupy.take(values, self.cupy.asarray(order))
+
+    def empty(self, length, operator):
+        if operator._index == self.current_device():
+            return self.cupy.empty(length, operator.dtype)
+        with self.cupy.cuda.Device(operator._index):
+            return self.cupy.empty(length, operator.dtype)
+
+    @staticmethod
+    def address(what, array, length, operator):
+        if array.dtype != operator.dtype:
+            raise refused_type(what, array.dtype, operator)
+        if array.shape != (length,):
+            raise refused_shape(what, array.shape, length)
+        # The same as flags.c_contiguous, without an object for the flags.
+        if not array._c_contiguous:
+            raise refused_strides(what)
+        pointer = array.data
+        if pointer.device_id != operator._index:
+            raise refused_device(what, f"cuda:{pointer.device_id}", operator)
+        return pointer.ptr
+
+
+class Torch:
+    """``torch.Tensor``, on the host or on a GPU."""
+
+    def __init__(self, torch):
+        self.torch = torch
+        self.types = {np.dtype(np.float32): torch.float32, np.dtype(np.float64): torch.float64}
+        raw = getattr(torch._C, "_cuda_getCurrentRawStream", None)
+        self.current = raw or (lambda index: torch.cuda.current_stream(index).cuda_stream)
+
+    def multiply(self, operator, x, out, alpha, beta, stream):
+        torch = self.torch
+        if x.requires_grad and torch.is_grad_enabled():
+            if out is not None or alpha != 1.0 or beta != 0.0:
+                raise BadVector("x requires a gradient, which out, alpha and beta do not give", "x.detach() needs none")
+            from .torch import spmv
+
+            return spmv(operator, x)
+        rows, columns = operator.shape
+        source = self.address("x", x, columns, operator)
+        if out is None:
+            if beta != 0.0:
+                raise beta_without_out()
+            out = x.new_empty(rows)
+            target = out.data_ptr()
+        else:
+            if not isinstance(out, torch.Tensor):
+                raise BadVector(f"out is a {type(out).__name__} and x is not")
+            target = self.address("out", out, rows, operator)
+            if out.is_cuda != x.is_cuda:
+                raise refused_device("out", str(out.device), operator)
+        if not x.is_cuda:
+            operator._core.multiply_host(x.detach().numpy(), out.detach().numpy(), alpha, beta)
+            return out
+        handle = self.current(operator._index) if stream is None else stream_handle(stream)
+        operator._multiply_on_device(source, columns, target, rows, alpha, beta, handle)
+        return out
+
+    def update(self, operator, values, length, stream):
+        values = values.detach()
+        source = self.address("values", values, length, operator)
+        if not values.is_cuda:
+            operator._core.update_host(values.numpy())
+            return
+        handle = self.current(operator._index) if stream is None else stream_handle(stream)
+        operator._core.update_on_device(source, length, handle)
+
+    def stack(self, columns):
+        return self.torch.stack(columns, dim=1)
+
+    def taken(self, values, order):
+        return values[self.torch.as_tensor(order, device=values.device)]
+
+    def address(self, what, tensor, length, operator):
+        if tensor.dtype != self.types[operator.dtype]:
+            raise refused_type(what, tensor.dtype, operator)
+        if tensor.layout != self.torch.strided or tensor.shape != (length,):
+            raise refused_shape(what, tensor.shape, length)
+        if not tensor.is_contiguous():
+            raise refused_strides(what)
+        if tensor.is_cuda:
+            if tensor.get_device() != operator._index:
+                raise refused_device(what, str(tensor.device), operator)
+        elif tensor.device.type != "cpu":
+            raise refused_device(what, str(tensor.device), operator)
+        return tensor.data_ptr()
+
+
+class Interface:
+    """Whatever has ``__cuda_array_interface__``: Numba's arrays, RAPIDS' buffers."""
+
+    @staticmethod
+    def multiply(operator, x, out, alpha, beta, stream):
+        rows, columns = operator.shape
+        source, from_stream = Interface.address("x", x, columns, operator)
+        if out is None:
+            made_by = sys.modules.get("cupy")
+            if beta != 0.0 or made_by is None:
+                raise BadVector("there is no out to write y to", f"give out=, as {type(x).__name__} is made")
+            out = made_by.empty(rows, operator.dtype)
+        target, _ = Interface.address("out", out, rows, operator)
+        handle = from_stream if stream is None else stream_handle(stream)
+        operator._multiply_on_device(source, columns, target, rows, alpha, beta, handle)
+        return out
+
+    @staticmethod
+    def update(operator, values, length, stream):
+        source, from_stream = Interface.address("values", values, length, operator)
+        operator._core.update_on_device(source, length, from_stream if stream is None else stream_handle(stream))
+
+    @staticmethod
+    def stack(columns):
+        raise BadVector("several columns of such arrays are not put together", "multiply column by column")
+
+    @staticmethod
+    def taken(values, order):
+        raise BadVector("such values are not put in the order of A^T", "give them as an array of numpy, CuPy or torch")
+
+    @staticmethod
+    def address(what, array, length, operator):
+        """And the stream that its owner names: that of the interface, else the default one."""
+        described = getattr(array, "__cuda_array_interface__", None)
+        if described is None:
+            raise BadVector(f"{what} is a {type(array).__name__}", "give an array on the GPU, as x is")
+        if operator._index is None:
+            raise refused_device(what, "a GPU", operator)
+        dtype = np.dtype(described["typestr"])
+        if dtype != operator.dtype:
+            raise refused_type(what, dtype, operator)
+        if tuple(described["shape"]) != (length,):
+            raise refused_shape(what, described["shape"], length)
+        if described.get("strides") not in (None, (dtype.itemsize,)):
+            raise refused_strides(what)
+        address, readonly = described["data"]
+        if readonly and what == "out":
+            raise BadVector("out is read-only")
+        return address, described.get("stream") or 0
+
+
+class DLPack:
+    """Whatever has ``__dlpack__``, JAX' arrays for one: looked at as an array of numpy, CuPy or torch, without a copy."""
+
+    @staticmethod
+    def of(array):
+        kind, _ = array.__dlpack_device__()
+        if kind == 1:
+            return np.from_dlpack(array)
+        for library in ("cupy", "torch"):
+            if library in sys.modules:
+                return sys.modules[library].from_dlpack(array)
+        for library in ("cupy", "torch"):
+            try:
+                return importlib.import_module(library).from_dlpack(array)
+            except ImportError:
+                continue
+        raise BadVector(f"{type(array).__name__} lies on a GPU, and neither CuPy nor torch is installed to look at it")
+
+    @staticmethod
+    def multiply(operator, x, out, alpha, beta, stream):
+        seen = DLPack.of(x)
+        if out is not None and not isinstance(out, type(seen)):
+            raise BadVector(f"out is a {type(out).__name__}", "leave it out, or give an array of numpy, CuPy or torch")
+        y = kind_of(seen).multiply(operator, seen, out, alpha, beta, stream)
+        return sys.modules["jax"].dlpack.from_dlpack(y) if out is None and is_of_jax(x) else y
+
+    @staticmethod
+    def update(operator, values, length, stream):
+        seen = DLPack.of(values)
+        kind_of(seen).update(operator, seen, length, stream)
+
+    @staticmethod
+    def stack(columns):
+        raise BadVector("several columns of such arrays are not put together", "multiply column by column")
+
+    @staticmethod
+    def taken(values, order):
+        seen = DLPack.of(values)
+        return kind_of(seen).taken(seen, order)
+
+
+def is_of_jax(x):
+    """JAX makes arrays of its own of what DLPack gives, and of nothing else."""
+    return type(x).__module__.startswith("jax") and "jax" in sys.modules
+
+
+_KINDS = {np.ndarray: Numpy}
+
+
+def kind_of(x):
+    """Who speaks for the library of ``x``."""
+    kind = _KINDS.get(type(x))
+    if kind is None:
+        kind = _KINDS[type(x)] = _found(x)
+    return kind
+
+
+def _found(x):
+    if isinstance(x, np.ndarray):
+        return Numpy
+    cupy, torch = sys.modules.get("cupy"), sys.modules.get("torch")
+    if cupy is not None and isinstance(x, cupy.ndarray):
+        return CuPy(cupy)
+    if torch is not None and isinstance(x, torch.Tensor):
+        return Torch(torch)
+    if hasattr(x, "__cuda_array_interface__") and not is_of_jax(x):
+        return Interface
+    if hasattr(x, "__dlpack__"):
+        return DLPack
+    raise BadVector(f"{type(x).__name__} is no vector", "give an array of numpy, CuPy or torch")

@@ -1,0 +1,106 @@
+//! Every candidate for a matrix, predicted and ranked.
+
+use crate::devices::profile_for;
+use crate::failure::{Failure, Kind};
+use crate::matrix::{Matrix, dtype_of};
+use pyo3::prelude::*;
+use sparsight::answer::{AdviseAnswer, Answer, MatrixSummary};
+use sparsight::device::Device;
+use sparsight::matrix::Scalar;
+use sparsight::{Advisor, ModelName, Objective, Plan, Profile};
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+
+/// What the library answered, with what it takes to say it as JSON.
+#[pyclass(frozen, module = "sparsight._core")]
+pub(crate) struct Advice {
+    ranking: sparsight::Advice,
+    profile: Arc<Profile>,
+    objective: Objective,
+    dtype: sparsight::matrix::Dtype,
+    matrix: MatrixSummary,
+}
+
+impl Advice {
+    /// The first plans that `device` can carry out, best first, at least one.
+    pub(crate) fn plans<T: Scalar>(
+        &self,
+        device: &dyn Device<T>,
+        most: NonZeroUsize,
+    ) -> Result<Vec<Plan>, Failure> {
+        let runs = |plan: &Plan| {
+            let mut parts = plan.partition().parts().iter();
+            parts.all(|(_, candidate)| device.runs(candidate.kernel).is_ok())
+        };
+        let mut plans = self.ranking.plans(self.matrix.nrows as usize, NonZeroUsize::MAX);
+        plans.retain(runs);
+        plans.truncate(most.get());
+        if plans.is_empty() {
+            let why =
+                self.ranking.refused.first().map_or_else(String::new, |refused| format!(": {}", refused.why));
+            return Err(Failure::new(Kind::Infeasible, format!("no candidate is possible{why}")));
+        }
+        Ok(plans)
+    }
+
+    /// The plan of the candidate with that id.
+    pub(crate) fn plan_of(&self, id: &str) -> Result<Plan, Failure> {
+        let ranked = self.ranking.ranked.iter();
+        let found = ranked
+            .filter(|one| !one.candidate.kernel.is_vendors())
+            .find(|one| one.candidate.to_string() == id);
+        let found = found.ok_or_else(|| {
+            Failure::new(Kind::Infeasible, format!("'{id}' is none of the candidates that can be prepared"))
+                .hinted("[one.id for one in advice if not one.vendor] are those that can")
+        })?;
+        Ok(Plan::whole(self.matrix.nrows as usize, found.candidate, Some(found.prediction.time)))
+    }
+}
+
+#[pymethods]
+impl Advice {
+    /// How many candidates are ranked.
+    fn __len__(&self) -> usize {
+        self.ranking.ranked.len()
+    }
+
+    /// As `sparsight advise --json` answers: schema sparsight/advise/1.
+    fn to_json(&self, py: Python<'_>) -> String {
+        py.detach(|| {
+            let matrix = self.matrix.clone();
+            AdviseAnswer::of(matrix, &self.profile, self.dtype, &self.objective, &self.ranking).to_json()
+        })
+    }
+}
+
+/// Predicts and ranks every candidate. `dtype`: of the values, None for those that the matrix has.
+#[pyfunction]
+#[pyo3(signature = (matrix, name, device, products, model, dtype))]
+pub(crate) fn advise(
+    py: Python<'_>,
+    matrix: &Matrix,
+    name: &str,
+    device: Option<&str>,
+    products: Option<u64>,
+    model: Option<&str>,
+    dtype: Option<&str>,
+) -> PyResult<Advice> {
+    let dtype = dtype.map(dtype_of).transpose()?.unwrap_or_else(|| matrix.value_type());
+    let model: Option<ModelName> = model
+        .map(|model| model.parse().map_err(|text: String| Failure::new(Kind::NoProfile, text)))
+        .transpose()?;
+    let objective = Objective { products, model, ..Objective::default() };
+    let advised = py.detach(|| {
+        let profile = profile_for(device)?;
+        let features = matrix.features();
+        let ranking = Advisor::new(&profile).advise(features, dtype, &objective)?;
+        Ok::<_, Failure>(Advice {
+            ranking,
+            profile,
+            objective,
+            dtype,
+            matrix: MatrixSummary::of(name, features),
+        })
+    });
+    Ok(advised?)
+}

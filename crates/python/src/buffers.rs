@@ -1,0 +1,194 @@
+//! Arrays of Python's buffer protocol: numpy's, and whatever else lies in the host's memory.
+
+use crate::failure::{Failure, Kind};
+use pyo3::buffer::{Element, PyBuffer};
+use pyo3::prelude::*;
+use rayon::prelude::*;
+use sparsight::matrix::Scalar;
+use std::ptr::NonNull;
+
+/// A value type as a Python array holds it.
+pub(crate) trait Value: Scalar + Element {}
+impl Value for f32 {}
+impl Value for f64 {}
+
+/// Numbers in somebody's memory, one after the other. It is held as long as this lives.
+pub(crate) struct Held<T: Element> {
+    // Dropped with the interpreter attached, as all that holds it is.
+    buffer: PyBuffer<T>,
+    entries: NonNull<[T]>,
+}
+
+// SAFETY: an address. The memory stays where it is while the buffer is held; whoever gives an array to a function that reads it
+// does not write to it before it returns, as everywhere in numerical Python.
+unsafe impl<T: Element> Send for Held<T> {}
+// SAFETY: as above.
+unsafe impl<T: Element> Sync for Held<T> {}
+
+impl<T: Element> Held<T> {
+    /// `None` if the array holds another type; `what` is how errors call it.
+    fn of_type(what: &str, array: &Bound<'_, PyAny>) -> PyResult<Option<Self>> {
+        let Ok(buffer) = PyBuffer::<T>::get(array) else { return Ok(None) };
+        let entries = buffer.as_slice_ptr().filter(|_| buffer.dimensions() == 1);
+        let Some(entries) = entries else {
+            let text = format!("{what} is not a contiguous array of one dimension");
+            return Err(Failure::new(Kind::BadVector, text).into());
+        };
+        Ok(Some(Self { buffer, entries }))
+    }
+
+    /// Of this type.
+    pub(crate) fn of(what: &str, array: &Bound<'_, PyAny>) -> PyResult<Self> {
+        Self::of_type(what, array)?.ok_or_else(|| {
+            let text = format!("{what} holds no {} of this machine", std::any::type_name::<T>());
+            Failure::new(Kind::BadVector, text).into()
+        })
+    }
+
+    pub(crate) fn entries(&self) -> &[T] {
+        // SAFETY: the buffer is held, and not written to meanwhile.
+        unsafe { self.entries.as_ref() }
+    }
+
+    /// # Safety
+    /// The memory may be written to, and nobody else looks at it meanwhile.
+    pub(crate) unsafe fn entries_mut(&mut self) -> &mut [T] {
+        // SAFETY: as the caller promises.
+        unsafe { self.entries.as_mut() }
+    }
+
+    /// Whether both share memory.
+    pub(crate) fn overlaps(&self, other: &Self) -> bool {
+        let ends = |held: &Self| held.entries().as_ptr_range();
+        let (one, other) = (ends(self), ends(other));
+        one.start < other.end && other.start < one.end
+    }
+}
+
+/// Values of either type.
+pub(crate) enum Values {
+    F32(Held<f32>),
+    F64(Held<f64>),
+}
+
+impl Values {
+    /// To be read.
+    pub(crate) fn read(what: &str, array: &Bound<'_, PyAny>) -> PyResult<Self> {
+        if let Some(held) = Held::of_type(what, array)? {
+            return Ok(Self::F32(held));
+        }
+        let held = Held::of_type(what, array)?.map(Self::F64);
+        held.ok_or_else(|| {
+            Failure::new(Kind::BadVector, format!("{what} holds neither float32 nor float64")).into()
+        })
+    }
+
+    /// To be written, beside an `x` that is read.
+    pub(crate) fn write(what: &str, array: &Bound<'_, PyAny>, x: &Self) -> PyResult<Self> {
+        let held = Self::read(what, array)?;
+        let (readonly, overlaps) = match (&held, x) {
+            (Self::F32(y), Self::F32(x)) => (y.buffer.readonly(), y.overlaps(x)),
+            (Self::F64(y), Self::F64(x)) => (y.buffer.readonly(), y.overlaps(x)),
+            _ => {
+                return Err(
+                    Failure::new(Kind::BadVector, format!("x and {what} hold different types")).into()
+                );
+            }
+        };
+        if readonly || overlaps {
+            let why = if readonly { "is read-only" } else { "shares memory with x" };
+            return Err(Failure::new(Kind::BadVector, format!("{what} {why}")).into());
+        }
+        Ok(held)
+    }
+}
+
+/// Indices of 32 or 64 bits.
+pub(crate) enum Indices {
+    I32(Held<i32>),
+    I64(Held<i64>),
+}
+
+impl Indices {
+    pub(crate) fn read(what: &str, array: &Bound<'_, PyAny>) -> PyResult<Self> {
+        if let Some(held) = Held::of_type(what, array)? {
+            return Ok(Self::I32(held));
+        }
+        let held = Held::of_type(what, array)?.map(Self::I64);
+        held.ok_or_else(|| {
+            Failure::new(Kind::BadMatrix, format!("{what} holds neither int32 nor int64"))
+                .hinted("give index arrays of numpy.int32 or numpy.int64")
+                .into()
+        })
+    }
+
+    /// All of them without a sign. Negative ones become larger than any index that is allowed.
+    pub(crate) fn offsets(&self) -> Vec<u64> {
+        match self {
+            Self::I32(held) => held.entries().par_iter().map(|&i| i64::from(i) as u64).collect(),
+            Self::I64(held) => held.entries().par_iter().map(|&i| i as u64).collect(),
+        }
+    }
+
+    /// All of them as columns.
+    pub(crate) fn columns(&self) -> Result<Vec<u32>, Failure> {
+        let is_none = |i: i64| u32::try_from(i).is_err();
+        let wrong = match self {
+            Self::I32(held) => held.entries().par_iter().find_any(|&&i| i < 0).map(|&i| i.into()),
+            Self::I64(held) => held.entries().par_iter().find_any(|&&i| is_none(i)).copied(),
+        };
+        if let Some(i) = wrong {
+            return Err(Failure::new(Kind::BadMatrix, format!("column {i} is no column of any matrix")));
+        }
+        Ok(match self {
+            Self::I32(held) => held.entries().par_iter().map(|&i| i as u32).collect(),
+            Self::I64(held) => held.entries().par_iter().map(|&i| i as u32).collect(),
+        })
+    }
+}
+
+/// Fills an array with indices, of the type that it has.
+pub(crate) fn fill_indices<I>(
+    py: Python<'_>,
+    what: &str,
+    array: &Bound<'_, PyAny>,
+    from: &[I],
+) -> PyResult<()>
+where
+    I: Copy + Into<u64> + Sync,
+{
+    fn fill<E: Element + Send, I: Copy + Sync>(
+        py: Python<'_>,
+        mut held: Held<E>,
+        from: &[I],
+        cast: impl Fn(I) -> E + Sync + Send,
+    ) -> PyResult<()> {
+        if held.entries().len() != from.len() {
+            return Err(Failure::new(Kind::BadVector, "an array of another length").into());
+        }
+        py.detach(|| {
+            // SAFETY: the package made the array and has not given it to anybody.
+            let to = unsafe { held.entries_mut() };
+            to.par_iter_mut().zip(from).for_each(|(to, &from)| *to = cast(from));
+        });
+        Ok(())
+    }
+    if let Some(held) = Held::<i32>::of_type(what, array)? {
+        return fill(py, held, from, |i: I| i.into() as i32);
+    }
+    fill(py, Held::<i64>::of(what, array)?, from, |i: I| i.into() as i64)
+}
+
+/// Copies values into an array.
+pub(crate) fn fill_values<T: Value>(py: Python<'_>, array: &Bound<'_, PyAny>, from: &[T]) -> PyResult<()> {
+    let mut held = Held::<T>::of("values", array)?;
+    if held.entries().len() != from.len() {
+        return Err(Failure::new(Kind::BadVector, "an array of another length").into());
+    }
+    py.detach(|| {
+        // SAFETY: the package made the array and has not given it to anybody.
+        let to = unsafe { held.entries_mut() };
+        to.par_iter_mut().zip(from).for_each(|(to, from)| *to = *from);
+    });
+    Ok(())
+}

@@ -1,0 +1,143 @@
+//! Which profile answers, and the devices of this machine, each opened once.
+
+use crate::failure::{Failure, Kind};
+use pyo3::prelude::*;
+use sparsight::Profile;
+use sparsight::device::Device;
+use sparsight::device::cpu::Cpu;
+use sparsight::device::cuda::{self, Cuda};
+use sparsight::device::gpu::ConvertOn;
+use sparsight::matrix::Scalar;
+use sparsight::profile::calibration_folder;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+
+/// A device of this machine.
+enum Here {
+    Cpu,
+    Gpu(usize),
+}
+
+impl Here {
+    /// `cpu`, `cuda`, `cuda:1`; `None` of any other text.
+    fn named(name: &str) -> Option<Self> {
+        match name.split_once(':') {
+            None if name == "cpu" => Some(Self::Cpu),
+            None if name == "cuda" => Some(Self::Gpu(0)),
+            Some(("cuda", index)) => index.parse().ok().map(Self::Gpu),
+            _ => None,
+        }
+    }
+}
+
+/// One that products are run on.
+pub(crate) enum Opened {
+    Cpu(Arc<Cpu>),
+    Cuda(usize, Cuda),
+}
+
+impl Opened {
+    pub(crate) fn open(name: &str) -> Result<Self, Failure> {
+        static CPU: LazyLock<Arc<Cpu>> = LazyLock::new(|| Arc::new(Cpu::new()));
+        static GPUS: Mutex<BTreeMap<usize, Cuda>> = Mutex::new(BTreeMap::new());
+        let index = match Here::named(name) {
+            Some(Here::Cpu) => return Ok(Self::Cpu(Arc::clone(&CPU))),
+            Some(Here::Gpu(index)) => index,
+            None => {
+                let failure = Failure::new(Kind::NoGpu, format!("'{name}' is no device of this machine"));
+                return Err(failure.hinted("devices are \"cpu\", \"cuda\" and \"cuda:N\""));
+            }
+        };
+        let mut gpus = GPUS.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(gpu) = gpus.get(&index) {
+            return Ok(Self::Cuda(index, gpu.clone()));
+        }
+        let mut gpu = Cuda::open_without_rates(index)?;
+        // Where its profile knows from which size on the GPU converts faster.
+        let known = of_gpu(&gpu.facts().name).and_then(|profile| profile.device.converts_from_nnz);
+        if let Some(from) = known {
+            gpu.convert_on(ConvertOn::From(from));
+        }
+        gpus.insert(index, gpu.clone());
+        Ok(Self::Cuda(index, gpu))
+    }
+
+    pub(crate) fn of<T: Scalar>(&self) -> &dyn Device<T> {
+        match self {
+            Self::Cpu(cpu) => cpu.as_ref(),
+            Self::Cuda(_, gpu) => gpu,
+        }
+    }
+
+    /// `None` for the CPU.
+    pub(crate) fn index(&self) -> Option<usize> {
+        match self {
+            Self::Cpu(_) => None,
+            Self::Cuda(index, _) => Some(*index),
+        }
+    }
+}
+
+/// Shipped profiles, read when first asked for: models take a while to be unpacked, and are kept.
+fn shipped(name: &str) -> Result<Arc<Profile>, Failure> {
+    static READ: Mutex<BTreeMap<String, Arc<Profile>>> = Mutex::new(BTreeMap::new());
+    let mut read = READ.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(profile) = read.get(name) {
+        return Ok(Arc::clone(profile));
+    }
+    let profile = Arc::new(Profile::shipped(name)?);
+    read.insert(name.to_owned(), Arc::clone(&profile));
+    Ok(profile)
+}
+
+/// What answers for the GPU that its driver calls so: a shipped profile, or a calibration that the program has made.
+fn of_gpu(name: &str) -> Option<Arc<Profile>> {
+    if let Some(known) = Profile::shipped_for_gpu(name) {
+        return shipped(&known.name).ok();
+    }
+    let folder = calibration_folder(name, &Cuda::driver().ok()?)?;
+    Profile::load(&folder).ok().map(Arc::new)
+}
+
+/// The profile that answers for `device`: a device of this machine, or the name, folder or data sheet of a profile. Without a
+/// name, that of the first GPU here if it is known, else the default.
+pub(crate) fn profile_for(device: Option<&str>) -> Result<Arc<Profile>, Failure> {
+    let Some(device) = device else {
+        let of_this_machine = Cuda::name(0).ok().and_then(|name| of_gpu(&name));
+        return of_this_machine.map_or_else(|| shipped(Profile::DEFAULT), Ok);
+    };
+    match Here::named(device) {
+        Some(Here::Gpu(index)) => {
+            let name = Cuda::name(index)?;
+            of_gpu(&name).ok_or_else(|| {
+                Failure::new(Kind::NoProfile, format!("{name} has no profile and was not calibrated yet"))
+                    .hinted(format!("run `sparsight calibrate --device {device}` once, or name \"nvidia-h200\""))
+            })
+        }
+        Some(Here::Cpu) => Err(Failure::new(Kind::NoProfile, "there is no profile of this processor").hinted(
+            "plan for a GPU, by default an NVIDIA H200, and prepare(\"cpu\"); `sparsight advise --device cpu` measures one",
+        )),
+        None if Profile::shipped_names().any(|name| name == device) => shipped(device),
+        None => Ok(Arc::new(Profile::find(device)?)),
+    }
+}
+
+/// Names of the profiles that are part of the package.
+#[pyfunction]
+pub(crate) fn profiles() -> Vec<&'static str> {
+    Profile::shipped_names().collect()
+}
+
+/// How many CUDA GPUs the driver sees; raises `NoGpu` if there is no driver.
+#[pyfunction]
+pub(crate) fn count_gpus() -> PyResult<usize> {
+    Cuda::count().map_err(|error| Failure::from(error).into())
+}
+
+/// Adds folders with Python packages in which NVRTC may lie.
+#[pyfunction]
+#[allow(clippy::needless_pass_by_value)] // Python gives a list, which becomes one of ours.
+pub(crate) fn search_libraries_in(folders: Vec<PathBuf>) {
+    cuda::search_libraries_in(&folders);
+}

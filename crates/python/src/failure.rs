@@ -1,0 +1,139 @@
+//! Errors of the library as exceptions of the package: each with what to do about it.
+
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+use sparsight::Error;
+use sparsight::device::DeviceError;
+use sparsight::matrix::gallery::GalleryError;
+use sparsight::matrix::io::ReadError;
+use sparsight::matrix::{CsrError, Infeasible};
+
+/// The exceptions of `sparsight._errors`, by their names there.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Kind {
+    Other,
+    NoGpu,
+    Infeasible,
+    NoProfile,
+    BadMatrix,
+    Unsorted,
+    BadVector,
+}
+
+impl Kind {
+    fn class(self) -> &'static str {
+        match self {
+            Self::Other => "SparsightError",
+            Self::NoGpu => "NoGpu",
+            Self::Infeasible => "Infeasible",
+            Self::NoProfile => "NoProfile",
+            Self::BadMatrix => "BadMatrix",
+            Self::Unsorted => "Unsorted",
+            Self::BadVector => "BadVector",
+        }
+    }
+}
+
+/// An exception to be.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    kind: Kind,
+    message: String,
+    hint: Option<String>,
+}
+
+impl Failure {
+    pub(crate) fn new(kind: Kind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into(), hint: None }
+    }
+
+    #[must_use]
+    pub(crate) fn hinted(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+}
+
+impl From<Failure> for PyErr {
+    fn from(Failure { kind, message, hint }: Failure) -> Self {
+        Python::attach(|py| {
+            let class = py.import("sparsight._errors").and_then(|errors| errors.getattr(kind.class()));
+            let made = class.and_then(|class| class.call1((&message, hint)));
+            // Without the package around it, this is still an error.
+            made.map_or_else(|_| PyRuntimeError::new_err(message), Self::from_value)
+        })
+    }
+}
+
+impl From<DeviceError> for Failure {
+    fn from(error: DeviceError) -> Self {
+        let kind = match &error {
+            DeviceError::NoDriver
+            | DeviceError::LoaderPath { .. }
+            | DeviceError::NoSuchDevice { .. }
+            | DeviceError::NoSuchPart { .. }
+            | DeviceError::NoNvrtc { .. }
+            | DeviceError::NoVendor { .. } => Kind::NoGpu,
+            DeviceError::Infeasible(_) => Kind::Infeasible,
+            DeviceError::Matrix(error) => return error.clone().into(),
+            DeviceError::Length { .. } => Kind::BadVector,
+            _ => Kind::Other,
+        };
+        // The library's hints name the program's flags.
+        let hint = match &error {
+            DeviceError::NoDriver => Some(
+                "install NVIDIA's driver (R570 or newer), or prepare(\"cpu\"); advise and plan need no GPU",
+            ),
+            DeviceError::NoSuchDevice { .. } => {
+                Some("devices are \"cpu\" and \"cuda:0\" to \"cuda:N\", less one than there are")
+            }
+            DeviceError::PlacesUnknown { .. } => {
+                Some("prepare(..., updates=True) finds out where they stand")
+            }
+            _ => error.hint(),
+        };
+        Self { kind, message: error.to_string(), hint: hint.map(ToOwned::to_owned) }
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        let hint = error.hint();
+        match error {
+            Error::Device(error) => error.into(),
+            Error::NoProfile { .. } => Self::new(Kind::NoProfile, error.to_string()).hinted(
+                "a device is \"cuda:N\", a shipped profile, or the folder or data sheet of another one",
+            ),
+            Error::Transfer(_) | Error::Predict(_) => {
+                Self { kind: Kind::Other, message: error.to_string(), hint }
+            }
+            _ => Self { kind: Kind::NoProfile, message: error.to_string(), hint },
+        }
+    }
+}
+
+impl From<CsrError> for Failure {
+    fn from(error: CsrError) -> Self {
+        let kind = if matches!(error, CsrError::Unsorted { .. }) { Kind::Unsorted } else { Kind::BadMatrix };
+        Self::new(kind, error.to_string())
+    }
+}
+
+impl From<Infeasible> for Failure {
+    fn from(error: Infeasible) -> Self {
+        DeviceError::from(error).into()
+    }
+}
+
+impl From<ReadError> for Failure {
+    fn from(error: ReadError) -> Self {
+        let hint = error.hint().map(ToOwned::to_owned);
+        Self { kind: Kind::BadMatrix, message: error.to_string(), hint }
+    }
+}
+
+impl From<GalleryError> for Failure {
+    fn from(error: GalleryError) -> Self {
+        Self { kind: Kind::BadMatrix, message: error.to_string(), hint: error.hint() }
+    }
+}

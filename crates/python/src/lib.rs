@@ -1,0 +1,32 @@
+//! The part of the Python package `sparsight` that is Rust: matrices, advice, prepared products. What kinds of arrays there are in
+//! Python, and what people see of advice, is Python and stands in `python/sparsight`.
+//!
+//! ```text
+//! python/sparsight   which library is this array of, is it right, where does it lie      addresses and buffers
+//!   _core            Matrix, Advice, Prepared; the interpreter is free while they work   the library sparsight
+//! ```
+
+mod advice;
+mod buffers;
+mod devices;
+mod failure;
+mod matrix;
+mod prepared;
+
+use pyo3::prelude::*;
+
+/// Rust part of sparsight; not for use by itself.
+#[pymodule(gil_used = false)]
+mod _core {
+    #[pymodule_export]
+    use super::advice::{Advice, advise};
+    #[pymodule_export]
+    use super::devices::{count_gpus, profiles, search_libraries_in};
+    #[pymodule_export]
+    use super::matrix::{Matrix, generate, read};
+    #[pymodule_export]
+    use super::prepared::{Prepared, prepare};
+
+    #[pymodule_export]
+    const VERSION: &str = env!("CARGO_PKG_VERSION");
+}

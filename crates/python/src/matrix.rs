@@ -1,0 +1,209 @@
+//! A matrix, looked at once.
+
+use crate::buffers::{Held, Indices, Value, fill_indices, fill_values};
+use crate::failure::{Failure, Kind};
+use pyo3::prelude::*;
+use rayon::prelude::*;
+use sparsight::answer::MatrixSummary;
+use sparsight::matrix::gallery::Recipe;
+use sparsight::matrix::io::{self, PatternValues, ReadOptions};
+use sparsight::matrix::{Csr, Dtype, Features};
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+
+/// With values of either type.
+pub(crate) enum AnyCsr {
+    F32(Csr<f32>),
+    F64(Csr<f64>),
+}
+
+/// Does the same for both value types.
+macro_rules! with_csr {
+    ($any:expr, $a:ident => $body:expr) => {
+        match $any {
+            AnyCsr::F32($a) => $body,
+            AnyCsr::F64($a) => $body,
+        }
+    };
+}
+
+/// A sparse matrix in CSR, checked, with what the models look at.
+#[pyclass(frozen, module = "sparsight._core")]
+pub(crate) struct Matrix {
+    pub(crate) csr: Arc<AnyCsr>,
+    features: OnceLock<Features>,
+}
+
+impl Matrix {
+    pub(crate) fn new(csr: AnyCsr) -> Self {
+        Self { csr: Arc::new(csr), features: OnceLock::new() }
+    }
+
+    /// Looked at when first asked.
+    pub(crate) fn features(&self) -> &Features {
+        self.features.get_or_init(|| with_csr!(&*self.csr, a => Features::of(a)))
+    }
+
+    pub(crate) fn value_type(&self) -> Dtype {
+        match *self.csr {
+            AnyCsr::F32(_) => Dtype::F32,
+            AnyCsr::F64(_) => Dtype::F64,
+        }
+    }
+
+    fn size(&self) -> (usize, usize, usize) {
+        with_csr!(&*self.csr, a => (a.nrows(), a.ncols(), a.nnz()))
+    }
+}
+
+/// "f32" or "f64".
+pub(crate) fn dtype_of(name: &str) -> Result<Dtype, Failure> {
+    name.parse().map_err(|_| Failure::new(Kind::BadMatrix, format!("'{name}' is neither 'f32' nor 'f64'")))
+}
+
+fn csr_of<T: Value>(
+    py: Python<'_>,
+    (nrows, ncols): (usize, usize),
+    (row_ptr, col_idx): (&Indices, &Indices),
+    values: Option<&Held<T>>,
+) -> PyResult<Csr<T>> {
+    let made = py.detach(|| {
+        let (row_ptr, col_idx) = (row_ptr.offsets(), col_idx.columns()?);
+        // Values that nobody asks for are zeros, of which the system makes no memory until they are read.
+        let values = values.map_or_else(
+            || vec![T::default(); col_idx.len()],
+            |values| values.entries().par_iter().copied().collect(),
+        );
+        Csr::try_new(nrows, ncols, row_ptr, col_idx, values).map_err(Failure::from)
+    });
+    made.map_err(PyErr::from)
+}
+
+#[pymethods]
+impl Matrix {
+    /// From the three arrays of CSR, which are copied. `values` of float32 or float64, or None for the pattern alone.
+    #[new]
+    #[pyo3(signature = (nrows, ncols, indptr, indices, values, dtype))]
+    fn from_arrays(
+        py: Python<'_>,
+        nrows: usize,
+        ncols: usize,
+        indptr: &Bound<'_, PyAny>,
+        indices: &Bound<'_, PyAny>,
+        values: Option<&Bound<'_, PyAny>>,
+        dtype: &str,
+    ) -> PyResult<Self> {
+        let arrays = (&Indices::read("indptr", indptr)?, &Indices::read("indices", indices)?);
+        let size = (nrows, ncols);
+        Ok(Self::new(match dtype_of(dtype)? {
+            Dtype::F32 => {
+                let values = values.map(|values| Held::of("values", values)).transpose()?;
+                AnyCsr::F32(csr_of(py, size, arrays, values.as_ref())?)
+            }
+            Dtype::F64 => {
+                let values = values.map(|values| Held::of("values", values)).transpose()?;
+                AnyCsr::F64(csr_of(py, size, arrays, values.as_ref())?)
+            }
+        }))
+    }
+
+    /// (rows, columns)
+    #[getter]
+    fn shape(&self) -> (usize, usize) {
+        let (nrows, ncols, _) = self.size();
+        (nrows, ncols)
+    }
+
+    /// Stored non-zeros.
+    #[getter]
+    fn nnz(&self) -> usize {
+        self.size().2
+    }
+
+    /// "f32" or "f64"
+    #[getter]
+    fn dtype(&self) -> String {
+        self.value_type().to_string()
+    }
+
+    /// (mean, shortest, longest) row, non-zeros.
+    #[getter]
+    fn row_lengths(&self, py: Python<'_>) -> (f64, u64, u64) {
+        let summary = py.detach(|| MatrixSummary::of("", self.features()));
+        (summary.row_mean, summary.row_min, summary.row_max)
+    }
+
+    /// The same values in another type.
+    fn astype(&self, py: Python<'_>, dtype: &str) -> PyResult<Self> {
+        let dtype = dtype_of(dtype)?;
+        let csr = py.detach(|| {
+            with_csr!(&*self.csr, a => match dtype {
+                Dtype::F32 => AnyCsr::F32(a.to_dtype()),
+                Dtype::F64 => AnyCsr::F64(a.to_dtype()),
+            })
+        });
+        Ok(Self::new(csr))
+    }
+
+    fn transposed(&self, py: Python<'_>) -> PyResult<Self> {
+        let made = py.detach(|| {
+            Ok(match &*self.csr {
+                AnyCsr::F32(a) => AnyCsr::F32(a.transposed()?),
+                AnyCsr::F64(a) => AnyCsr::F64(a.transposed()?),
+            })
+        });
+        made.map(Self::new).map_err(|error: sparsight::matrix::CsrError| Failure::from(error).into())
+    }
+
+    /// Writes where each entry of the transposed matrix stands in this one into an int64 array.
+    fn transposed_order(&self, py: Python<'_>, order: &Bound<'_, PyAny>) -> PyResult<()> {
+        let made = py.detach(|| with_csr!(&*self.csr, a => a.transposed_order()));
+        fill_indices(py, "order", order, &made.map_err(Failure::from)?)
+    }
+
+    /// Writes the three arrays into arrays of the caller's: int32 or int64 twice, and of the matrix' own type.
+    fn fill(
+        &self,
+        py: Python<'_>,
+        indptr: &Bound<'_, PyAny>,
+        indices: &Bound<'_, PyAny>,
+        values: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        with_csr!(&*self.csr, a => {
+            fill_indices(py, "indptr", indptr, a.row_ptr())?;
+            fill_indices(py, "indices", indices, a.col_idx())?;
+            fill_values(py, values, a.values())
+        })
+    }
+}
+
+/// The matrix in a file: .mtx, .mtx.gz, .tar.gz, .npz.
+#[pyfunction]
+#[pyo3(signature = (path, dtype, ones))]
+pub(crate) fn read(py: Python<'_>, path: PathBuf, dtype: &str, ones: bool) -> PyResult<Matrix> {
+    let dtype = dtype_of(dtype)?;
+    let pattern = if ones { PatternValues::Ones } else { PatternValues::default() };
+    let options = ReadOptions { pattern, ..ReadOptions::default() };
+    let read = py.detach(move || {
+        Ok::<_, io::ReadError>(match dtype {
+            Dtype::F32 => AnyCsr::F32(io::read(&path, &options)?.matrix),
+            Dtype::F64 => AnyCsr::F64(io::read(&path, &options)?.matrix),
+        })
+    });
+    read.map(Matrix::new).map_err(|error| Failure::from(error).into())
+}
+
+/// A matrix of the gallery.
+#[pyfunction]
+pub(crate) fn generate(py: Python<'_>, recipe: &str, dtype: &str) -> PyResult<Matrix> {
+    let dtype = dtype_of(dtype)?;
+    let made = py.detach(|| {
+        let recipe: Recipe = recipe.parse()?;
+        Ok(match dtype {
+            Dtype::F32 => AnyCsr::F32(recipe.generate()?),
+            Dtype::F64 => AnyCsr::F64(recipe.generate()?),
+        })
+    });
+    made.map(Matrix::new)
+        .map_err(|error: sparsight::matrix::gallery::GalleryError| Failure::from(error).into())
+}

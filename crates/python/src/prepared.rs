@@ -1,0 +1,293 @@
+//! A matrix on a device, ready for products. Who gives an address has checked what lies there: `python/sparsight/_vectors.py`.
+
+use crate::advice::Advice;
+use crate::buffers::{Held, Value, Values};
+use crate::devices::Opened;
+use crate::failure::{Failure, Kind};
+use crate::matrix::{AnyCsr, Matrix};
+use pyo3::prelude::*;
+use sparsight::device::gpu::{DeviceSlice, DeviceSliceMut, Stream};
+use sparsight::device::timing::StoppingRule;
+use sparsight::matrix::Csr;
+use sparsight::{Bench, fastest};
+use std::num::NonZeroUsize;
+use std::sync::{PoisonError, RwLock};
+
+/// Of either value type.
+enum AnyPrepared {
+    F32(sparsight::Prepared<f32>),
+    F64(sparsight::Prepared<f64>),
+}
+
+/// Does the same for both value types.
+macro_rules! with_prepared {
+    ($any:expr, $p:ident => $body:expr) => {
+        match $any {
+            AnyPrepared::F32($p) => $body,
+            AnyPrepared::F64($p) => $body,
+        }
+    };
+}
+
+/// A matrix on a device. Several threads may multiply with it.
+#[pyclass(frozen, module = "sparsight._core")]
+pub(crate) struct Prepared {
+    /// `None` after `free`.
+    product: RwLock<Option<AnyPrepared>>,
+    index: Option<usize>,
+    candidate: String,
+    measured_s: Option<f64>,
+    memory_bytes: u64,
+    preparation_s: f64,
+}
+
+fn freed() -> Failure {
+    Failure::new(Kind::Other, "the operator was freed").hinted("prepare the plan again")
+}
+
+impl Prepared {
+    fn with<R>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&AnyPrepared) -> Result<R, Failure> + Send,
+    ) -> PyResult<R>
+    where
+        R: Send,
+    {
+        let done = py.detach(|| {
+            let product = self.product.read().unwrap_or_else(PoisonError::into_inner);
+            work(product.as_ref().ok_or_else(freed)?)
+        });
+        Ok(done?)
+    }
+
+    fn change(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&mut AnyPrepared) -> Result<(), Failure> + Send,
+    ) -> PyResult<()> {
+        let done = py.detach(|| {
+            let mut product = self.product.write().unwrap_or_else(PoisonError::into_inner);
+            work(product.as_mut().ok_or_else(freed)?)
+        });
+        Ok(done?)
+    }
+}
+
+/// Multiplies with vectors on the host.
+fn multiply<T: Value>(
+    prepared: &sparsight::Prepared<T>,
+    (alpha, beta): (f64, f64),
+    x: &Held<T>,
+    y: &mut Held<T>,
+) -> Result<(), Failure> {
+    // SAFETY: taken to be written, and shares nothing with x.
+    let y = unsafe { y.entries_mut() };
+    Ok(prepared.multiply_scaled(alpha, x.entries(), beta, y)?)
+}
+
+/// Queues a product with vectors at these addresses, of these lengths.
+fn queue<T: Value>(
+    prepared: &sparsight::Prepared<T>,
+    (alpha, beta): (f64, f64),
+    ((x, x_len), (y, y_len)): ((u64, usize), (u64, usize)),
+    stream: Option<Stream<'_>>,
+) -> Result<(), Failure> {
+    let end = |start: u64, len: usize| start.saturating_add((size_of::<T>() * len) as u64);
+    if x < end(y, y_len) && y < end(x, x_len) {
+        return Err(Failure::new(Kind::BadVector, "out shares memory with x"));
+    }
+    // SAFETY: the package has asked the arrays themselves where they lie, how long and of which type they are; they live as long
+    // as what is queued, by the rules of their own library for the stream that is current.
+    let (x, y) = unsafe { (DeviceSlice::from_raw(x, x_len), DeviceSliceMut::from_raw(y, y_len)) };
+    Ok(prepared.multiply_scaled_on_device(alpha, x, beta, y, stream)?)
+}
+
+fn other_type() -> Failure {
+    Failure::new(Kind::BadVector, "an array of another value type than the operator")
+}
+
+/// The stream with that handle, `None` for the device's own.
+fn stream(handle: Option<usize>) -> Option<Stream<'static>> {
+    // SAFETY: the package gives the handles of streams that live: of torch, CuPy, or the caller, who promises it.
+    handle.map(|handle| unsafe { Stream::from_raw(handle as *mut std::ffi::c_void) })
+}
+
+#[pymethods]
+impl Prepared {
+    /// What runs: the candidate's id.
+    #[getter]
+    fn candidate(&self) -> &str {
+        &self.candidate
+    }
+
+    /// Seconds a product, if candidates were tried.
+    #[getter]
+    fn measured_s(&self) -> Option<f64> {
+        self.measured_s
+    }
+
+    /// Bytes of the matrix on the device, x and y not counted.
+    #[getter]
+    fn memory_bytes(&self) -> u64 {
+        self.memory_bytes
+    }
+
+    /// Seconds of conversion and upload.
+    #[getter]
+    fn preparation_s(&self) -> f64 {
+        self.preparation_s
+    }
+
+    /// Number of the GPU, None for the CPU.
+    #[getter]
+    fn index(&self) -> Option<usize> {
+        self.index
+    }
+
+    /// y = alpha A x + beta y with arrays of the host.
+    fn multiply_host(
+        &self,
+        py: Python<'_>,
+        x: &Bound<'_, PyAny>,
+        y: &Bound<'_, PyAny>,
+        alpha: f64,
+        beta: f64,
+    ) -> PyResult<()> {
+        let x = Values::read("x", x)?;
+        let mut y = Values::write("out", y, &x)?;
+        self.with(py, |product| match (product, &x, &mut y) {
+            (AnyPrepared::F32(product), Values::F32(x), Values::F32(y)) => {
+                multiply(product, (alpha, beta), x, y)
+            }
+            (AnyPrepared::F64(product), Values::F64(x), Values::F64(y)) => {
+                multiply(product, (alpha, beta), x, y)
+            }
+            _ => Err(other_type()),
+        })
+    }
+
+    /// y = alpha A x + beta y with vectors at these addresses on the GPU, queued in a stream: its handle, None for the device's own.
+    #[allow(clippy::too_many_arguments)]
+    fn multiply_on_device(
+        &self,
+        py: Python<'_>,
+        x: u64,
+        x_len: usize,
+        y: u64,
+        y_len: usize,
+        alpha: f64,
+        beta: f64,
+        stream_handle: Option<usize>,
+    ) -> PyResult<()> {
+        let vectors = ((x, x_len), (y, y_len));
+        self.with(
+            py,
+            |product| with_prepared!(product, p => queue(p, (alpha, beta), vectors, stream(stream_handle))),
+        )
+    }
+
+    /// Replaces the values from an array of the host.
+    fn update_host(&self, py: Python<'_>, values: &Bound<'_, PyAny>) -> PyResult<()> {
+        let values = Values::read("values", values)?;
+        self.change(py, |product| match (product, &values) {
+            (AnyPrepared::F32(product), Values::F32(values)) => Ok(product.update_values(values.entries())?),
+            (AnyPrepared::F64(product), Values::F64(values)) => Ok(product.update_values(values.entries())?),
+            _ => Err(other_type()),
+        })
+    }
+
+    /// Replaces the values from an address on the GPU, in a stream.
+    fn update_on_device(
+        &self,
+        py: Python<'_>,
+        values: u64,
+        len: usize,
+        stream_handle: Option<usize>,
+    ) -> PyResult<()> {
+        self.change(py, |product| {
+            with_prepared!(product, p => {
+                // SAFETY: as for products.
+                let values = unsafe { DeviceSlice::from_raw(values, len) };
+                Ok(p.update_values_on_device(values, stream(stream_handle))?)
+            })
+        })
+    }
+
+    /// Gives its memory back now. Waits for what is queued.
+    fn free(&self, py: Python<'_>) {
+        py.detach(|| {
+            self.product.write().unwrap_or_else(PoisonError::into_inner).take();
+        });
+    }
+
+    /// Whether `free` was called.
+    #[getter]
+    fn is_freed(&self) -> bool {
+        self.product.read().unwrap_or_else(PoisonError::into_inner).is_none()
+    }
+}
+
+/// What is asked for beside the matrix.
+struct Wanted<'a> {
+    device: &'a Opened,
+    candidate: Option<&'a str>,
+    tries: NonZeroUsize,
+    updates: bool,
+}
+
+/// The prepared matrix, the id of its candidate, and what it took if several were tried.
+type Made<T> = (sparsight::Prepared<T>, String, Option<f64>);
+
+fn make<T: Value>(a: &Csr<T>, advice: &Advice, wanted: &Wanted<'_>) -> Result<Made<T>, Failure> {
+    let device = wanted.device.of::<T>();
+    let mut plans = match wanted.candidate {
+        Some(id) => vec![advice.plan_of(id)?],
+        None => advice.plans(device, wanted.tries)?,
+    };
+    let (plan, measured) = if plans.len() > 1 {
+        let how = Bench { rule: StoppingRule::BRISK, ..Bench::default() };
+        let (plan, measured) = fastest(device, a, plans, &how)?;
+        (plan, Some(measured.timing.time.0))
+    } else {
+        (plans.swap_remove(0), None)
+    };
+    let mut prepared = plan.prepare(device, a)?;
+    if wanted.updates {
+        prepared.allow_updates(a)?;
+    }
+    Ok((prepared, plan.to_string(), measured))
+}
+
+/// Prepares the matrix as advised: the first candidate, the fastest of the first `tries`, or the one that is named.
+#[pyfunction]
+#[pyo3(signature = (matrix, advice, device, candidate, tries, updates))]
+pub(crate) fn prepare(
+    py: Python<'_>,
+    matrix: &Matrix,
+    advice: &Advice,
+    device: &str,
+    candidate: Option<&str>,
+    tries: NonZeroUsize,
+    updates: bool,
+) -> PyResult<Prepared> {
+    let made = py.detach(|| {
+        let device = Opened::open(device)?;
+        let wanted = Wanted { device: &device, candidate, tries, updates };
+        let (product, candidate, measured_s) = match &*matrix.csr {
+            AnyCsr::F32(a) => {
+                let (prepared, candidate, measured) = make(a, advice, &wanted)?;
+                (AnyPrepared::F32(prepared), candidate, measured)
+            }
+            AnyCsr::F64(a) => {
+                let (prepared, candidate, measured) = make(a, advice, &wanted)?;
+                (AnyPrepared::F64(prepared), candidate, measured)
+            }
+        };
+        let (memory_bytes, preparation_s) =
+            with_prepared!(&product, p => (p.memory_bytes(), p.preparation().total().0));
+        let (product, index) = (RwLock::new(Some(product)), device.index());
+        Ok::<_, Failure>(Prepared { product, index, candidate, measured_s, memory_bytes, preparation_s })
+    });
+    Ok(made?)
+}

@@ -1,0 +1,53 @@
+"""What the documentation shows is run, and gives what it says."""
+
+import doctest
+import importlib
+import inspect
+import pathlib
+import re
+
+import pytest
+
+import sparsight
+from conftest import library
+
+README = pathlib.Path(__file__).resolve().parent.parent / "README.md"
+BLOCKS = re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
+
+
+def test_examples_in_docstrings_give_what_they_say():
+    tested = doctest.testmod(sparsight)
+    assert tested.attempted > 4 and tested.failed == 0
+
+
+def test_the_tutorial_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names, on_gpu = {}, 0
+    for block in BLOCKS:
+        if block.startswith("# On a GPU"):
+            on_gpu += 1
+            continue
+        exec(compile(block, str(README), "exec"), names)
+    assert len(BLOCKS) - on_gpu >= 3 and on_gpu >= 2
+
+
+@pytest.mark.parametrize("with_library", ["cupy", "torch"])
+def test_the_tutorial_runs_on_a_gpu(with_library, tmp_path, monkeypatch):
+    library(with_library)
+    monkeypatch.chdir(tmp_path)
+    names = {}
+    for block in BLOCKS:
+        if block.startswith("# On a GPU") and with_library not in block.splitlines()[0]:
+            continue
+        exec(compile(block, str(README), "exec"), names)
+
+
+def test_all_that_is_public_is_described():
+    for name in sparsight.__all__:
+        found = getattr(sparsight, name)
+        assert inspect.getdoc(found), name
+        if inspect.isclass(found):
+            public = [one for one in vars(found) if not one.startswith("_")]
+            undescribed = [one for one in public if callable(getattr(found, one)) and not inspect.getdoc(getattr(found, one))]
+            assert not undescribed, f"{name}: {undescribed}"
+    assert importlib.import_module("sparsight").__version__.count(".") == 2

@@ -1,0 +1,298 @@
+"""Products on a GPU with CuPy's and torch's vectors: right, in the streams of these libraries, and nothing left behind.
+
+``SPARSIGHT_MATRICES`` may name a folder of matrices of which every one is tried, too.
+"""
+
+import inspect
+import os
+import pathlib
+import threading
+
+import numpy as np
+import pytest
+
+import sparsight
+
+RECIPES = ["stencil2d,n=60", "power-law,n=5000", "arrow,n=3000", "fem,n=8", "kkt", "hypersparse"]
+FOLDER = os.environ.get("SPARSIGHT_MATRICES")
+FILES = sorted(str(path) for path in pathlib.Path(FOLDER).rglob("*") if path.is_file()) if FOLDER else []
+READABLE = [name for name in FILES if name.endswith((".mtx", ".mtx.gz", ".tar.gz", ".npz"))]
+
+
+def matrix(name, dtype=np.float64):
+    return sparsight.read(name, dtype) if os.path.sep in name else sparsight.gallery(name, dtype)
+
+
+def near(y, a, x, dtype):
+    """Row by row, within the rounding of the sum of its products."""
+    bound = (1e-5 if dtype == np.float32 else 1e-13) * (abs(a) @ abs(x) + 1e-30) * 8
+    return (np.abs(y.astype(np.float64) - a @ x) <= bound).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("name", RECIPES + READABLE)
+def test_products_are_right_with_vectors_of_every_library(name, dtype, cupy, torch, rng):
+    a = matrix(name, dtype)
+    exact = a.astype(np.float64)
+    x = rng.standard_normal(a.shape[1]).astype(dtype)
+    with sparsight.plan(a).prepare("cuda:0") as operator:
+        assert operator.device == "cuda:0"
+        on_cupy, on_torch = operator @ cupy.asarray(x), operator @ torch.as_tensor(x, device="cuda:0")
+        assert isinstance(on_cupy, cupy.ndarray) and on_torch.device == torch.device("cuda:0")
+        wide = x.astype(np.float64)
+        for y in (operator @ x, on_cupy.get(), on_torch.cpu().numpy()):
+            assert y.dtype == dtype and near(y, exact, wide, dtype)
+        z = rng.standard_normal(a.shape[0]).astype(dtype)
+        for out, back in [(cupy.asarray(z), cupy.asnumpy), (torch.as_tensor(z, device="cuda:0"), lambda t: t.cpu().numpy())]:
+            given = cupy.asarray(x) if isinstance(out, cupy.ndarray) else torch.as_tensor(x, device="cuda:0")
+            assert operator.matvec(given, out=out, alpha=2.0, beta=0.0) is out
+            assert near(back(out) / 2, exact, wide, dtype)
+
+
+def test_the_predicted_memory_is_what_is_taken(cupy):
+    a = matrix("power-law,n=5000")
+    plan, ran = sparsight.plan(a, transpose=True), 0
+    for one in plan.advice:
+        if one.vendor:
+            continue
+        with plan.prepare("cuda:0", candidate=one.id) as operator:
+            assert operator.memory_bytes == one.memory_bytes, one.id
+            assert operator.T.memory_bytes == plan.transposed.candidate.memory_bytes
+            ran += 1
+    assert ran > 50
+
+
+def test_tried_candidates_are_measured(cupy):
+    a = matrix("fem,n=8")
+    operator = sparsight.plan(a, products=10**6).prepare("cuda:0", try_=3)
+    assert 1e-6 < operator.measured_s < 1e-3
+
+
+def test_a_product_is_captured_by_torch(torch, rng):
+    a = matrix("fem,n=8")
+    for name in ["csr-vector/t8/b128/f64", "coo/b256/f64", sparsight.plan(a).candidate.id]:
+        operator = sparsight.plan(a).prepare("cuda:0", candidate=name)
+        x = torch.zeros(a.shape[1], dtype=torch.float64, device="cuda:0")
+        y = torch.zeros(a.shape[0], dtype=torch.float64, device="cuda:0")
+        operator.matvec(x, out=y)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            operator.matvec(x, out=y)
+        for _ in range(3):
+            new = rng.standard_normal(a.shape[1])
+            x.copy_(torch.as_tensor(new))
+            graph.replay()
+            torch.cuda.synchronize()
+            assert near(y.cpu().numpy(), a, new, np.float64), name
+
+
+def test_a_product_is_captured_by_cupy(cupy, rng):
+    a = matrix("stencil2d,n=60")
+    operator = sparsight.plan(a).prepare("cuda:0")
+    x, y = cupy.zeros(a.shape[1]), cupy.zeros(a.shape[0])
+    stream = cupy.cuda.Stream(non_blocking=True)
+    with stream:
+        operator.matvec(x, out=y)
+        stream.begin_capture()
+        operator.matvec(x, out=y)
+        graph = stream.end_capture()
+        new = rng.standard_normal(a.shape[1])
+        x.set(new)
+        graph.launch(stream)
+        stream.synchronize()
+    assert near(y.get(), a, new, np.float64)
+
+
+def test_two_streams_and_two_threads(cupy, torch):
+    a = matrix("power-law,n=5000")
+    plan = sparsight.plan(a)
+    operators = [plan.prepare("cuda:0"), plan.prepare("cuda:0", candidate="coo/b256/f64")]
+    wrong = []
+
+    def with_cupy(operator, seed):
+        generator = np.random.default_rng(seed)
+        with cupy.cuda.Stream(non_blocking=True) as stream:
+            for _ in range(100):
+                x = generator.standard_normal(a.shape[1])
+                y = operator @ cupy.asarray(x)
+                stream.synchronize()
+                if not near(y.get(), a, x, np.float64):
+                    wrong.append(("cupy", operator.candidate))
+
+    def with_torch(operator, seed):
+        generator = np.random.default_rng(seed)
+        with torch.cuda.stream(torch.cuda.Stream()):
+            for _ in range(100):
+                x = generator.standard_normal(a.shape[1])
+                y = operator @ torch.as_tensor(x, device="cuda:0")
+                if not near(y.cpu().numpy(), a, x, np.float64):
+                    wrong.append(("torch", operator.candidate))
+
+    works = [(with_cupy, 1), (with_cupy, 2), (with_torch, 3), (with_torch, 4)]
+    threads = [threading.Thread(target=work, args=(operator, seed)) for operator in operators for work, seed in works]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+@pytest.mark.parametrize("how", ["int", "cupy", "torch", "protocol"])
+def test_a_stream_may_be_named(how, cupy, torch, rng):
+    a = matrix("stencil2d,n=60")
+    operator = sparsight.plan(a).prepare("cuda:0")
+    stream = cupy.cuda.Stream(non_blocking=True)
+
+    class Protocol:
+        def __cuda_stream__(self):
+            return (0, stream.ptr)
+
+    named = {"int": stream.ptr, "cupy": stream, "torch": torch.cuda.ExternalStream(stream.ptr), "protocol": Protocol()}[how]
+    x = rng.standard_normal(a.shape[1])
+    on_gpu, y = cupy.asarray(x), cupy.empty(a.shape[0])
+    cupy.cuda.Device().synchronize()
+    operator.matvec(on_gpu, out=y, stream=named)
+    stream.synchronize()
+    assert near(y.get(), a, x, np.float64)
+    with pytest.raises(sparsight.SparsightError, match="no stream"):
+        operator.matvec(on_gpu, out=y, stream="fast")
+
+
+def test_gradients_are_those_of_the_transpose(torch, rng):
+    a = matrix("power-law,n=60")[:40]
+    operator = sparsight.plan(a, transpose=True).prepare("cuda:0")
+    x = torch.as_tensor(rng.standard_normal(60), device="cuda:0").requires_grad_()
+    assert torch.autograd.gradcheck(lambda x: sparsight.torch.spmv(operator, x), (x,))
+    assert torch.autograd.gradcheck(lambda x: operator @ x, (x,)) and torch.autograd.gradgradcheck(lambda x: operator @ x, (x,))
+    (operator @ x).sum().backward()
+    assert near(x.grad.cpu().numpy(), a.T.tocsr(), np.ones(40), np.float64)
+    alone = sparsight.plan(a).prepare("cuda:0")
+    with pytest.raises(sparsight.SparsightError, match="not prepared"):
+        (alone @ x).sum().backward()
+
+
+def test_new_values_come_from_every_library(cupy, torch, rng):
+    a = matrix("power-law,n=5000")
+    plan, x = sparsight.plan(a, transpose=True), rng.standard_normal(a.shape[1])
+    operator = plan.prepare("cuda:0", updates=True)
+    for made in [np.asarray, cupy.asarray, lambda values: torch.as_tensor(values, device="cuda:0")]:
+        changed = a.copy()
+        changed.data = rng.standard_normal(a.nnz)
+        given = made(changed.data)
+        cupy.cuda.Device().synchronize()
+        operator.update_values(given)
+        cupy.cuda.Device().synchronize()
+        assert near(operator @ x, changed, x, np.float64) and near(operator.T @ x, changed.T.tocsr(), x, np.float64)
+
+
+def test_solvers_of_cupy_and_scipy_take_it(cupy):
+    from cupyx.scipy.sparse.linalg import cg
+    from scipy.sparse.linalg import cg as on_host
+
+    a = matrix("stencil2d,n=60")
+    operator = sparsight.plan(a).prepare("cuda:0")
+    b = a @ np.ones(a.shape[0])
+    # CuPy 14 calls it as scipy does.
+    tolerance = {"rtol" if "rtol" in inspect.signature(cg).parameters else "tol": 1e-10}
+    x, failed = cg(operator.cupy(), cupy.asarray(b), **tolerance)
+    assert failed == 0 and np.abs(x.get() - 1).max() < 1e-6
+    x, failed = on_host(operator, b, rtol=1e-10)
+    assert failed == 0 and np.abs(x - 1).max() < 1e-6
+
+
+def test_matrices_on_the_gpu_are_taken(cupy, torch, rng):
+    import cupyx.scipy.sparse as csp
+
+    a = matrix("power-law,n=3000")
+    x = rng.standard_normal(a.shape[1])
+    on_torch = torch.sparse_csr_tensor(
+        torch.as_tensor(a.indptr.astype(np.int64)), torch.as_tensor(a.indices.astype(np.int64)), torch.as_tensor(a.data), a.shape
+    ).to("cuda:0")
+    for given in [csp.csr_matrix(a), csp.coo_matrix(a), on_torch, on_torch.to_sparse_coo()]:
+        assert near(sparsight.plan(given).prepare("cuda:0") @ x, a, x, np.float64)
+
+
+def test_what_speaks_only_a_protocol_is_taken(cupy, rng):
+    a = matrix("stencil2d,n=60")
+    operator, x = sparsight.plan(a).prepare("cuda:0"), rng.standard_normal(a.shape[1])
+
+    class Interface:
+        def __init__(self, array):
+            self.array = array
+
+        __cuda_array_interface__ = property(lambda self: self.array.__cuda_array_interface__)
+
+    class Capsule:
+        def __init__(self, array):
+            self.array = array
+
+        def __dlpack__(self, **how):
+            return self.array.__dlpack__(**how)
+
+        def __dlpack_device__(self):
+            return self.array.__dlpack_device__()
+
+    out = cupy.empty(a.shape[0])
+    for y in (operator.matvec(Interface(cupy.asarray(x)), out=Interface(out)) and out, operator @ Capsule(cupy.asarray(x))):
+        assert near(y.get(), a, x, np.float64)
+
+
+def test_vectors_of_jax_are_taken(rng):
+    jax = pytest.importorskip("jax")
+    a = matrix("stencil2d,n=60", np.float32)
+    x = rng.standard_normal(a.shape[1]).astype(np.float32)
+    operator = sparsight.plan(a).prepare("cuda:0")
+    y = operator @ jax.numpy.asarray(x)
+    assert isinstance(y, jax.Array) and near(np.asarray(y), a.astype(np.float64), x.astype(np.float64), np.float32)
+
+
+def test_wrong_vectors_are_refused_before_anything_is_launched(cupy, torch):
+    a = matrix("stencil2d,n=60")
+    n = a.shape[0]
+    on_gpu, on_host = sparsight.plan(a).prepare("cuda:0"), sparsight.plan(a).prepare("cpu")
+    x, t = cupy.ones(n), torch.ones(n, dtype=torch.float64, device="cuda:0")
+    for call, words in [
+        (lambda: on_host @ x, "on cuda:0, the operator on cpu"),
+        (lambda: on_host @ t, "on cuda:0, the operator on cpu"),
+        (lambda: on_gpu @ x.astype(cupy.float32), "float32"),
+        (lambda: on_gpu @ t.float(), "float32"),
+        (lambda: on_gpu @ cupy.ones(2 * n)[::2], "contiguous"),
+        (lambda: on_gpu @ torch.ones(2 * n, dtype=torch.float64, device="cuda:0")[::2], "contiguous"),
+        (lambda: on_gpu @ x[1:], "shape"),
+        (lambda: on_gpu @ t[1:], "shape"),
+        (lambda: on_gpu.matvec(x, out=np.ones(n)), "out is a ndarray"),
+        (lambda: on_gpu.matvec(t, out=torch.ones(n, dtype=torch.float64)), "out is on cpu"),
+        (lambda: on_gpu.matvec(x, out=x), "shares memory"),
+        (lambda: on_gpu.matvec(t, out=t), "shares memory"),
+        (lambda: on_gpu.matvec(x, beta=1.0), "beta"),
+    ]:
+        with pytest.raises(sparsight.BadVector, match=words):
+            call()
+    with pytest.raises(sparsight.NoGpu, match="no CUDA device 99"):
+        sparsight.plan(a).prepare("cuda:99")
+
+
+def test_ten_thousand_operators_leave_nothing_behind(cupy):
+    a = matrix("stencil2d,n=10")
+    plan, x = sparsight.plan(a), cupy.ones(a.shape[1])
+
+    def round_of(count):
+        for _ in range(count):
+            with plan.prepare("cuda:0") as operator:
+                operator @ x
+        cupy.cuda.Device().synchronize()
+        return cupy.cuda.runtime.memGetInfo()[0]
+
+    before = round_of(100)
+    assert abs(round_of(10_000) - before) < 4 << 20
+
+
+def test_the_current_device_of_torch_stays(torch):
+    if torch.cuda.device_count() < 2:
+        pytest.skip("there is one GPU here")
+    a = matrix("stencil2d,n=60")
+    with torch.cuda.device(1):
+        operator = sparsight.plan(a).prepare("cuda:0")
+        y = operator @ torch.ones(a.shape[1], dtype=torch.float64, device="cuda:0")
+        assert torch.cuda.current_device() == 1 and torch.empty(1, device="cuda").device.index == 1
+    assert near(y.cpu().numpy(), a, np.ones(a.shape[1]), np.float64)

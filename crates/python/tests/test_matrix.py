@@ -1,0 +1,80 @@
+"""Every kind of matrix is the same matrix, and what is read is what scipy reads."""
+
+import gzip
+
+import numpy as np
+import pytest
+import scipy.io
+import scipy.sparse as sp
+
+import sparsight
+
+
+def dense(matrix):
+    return matrix.to_scipy().toarray()
+
+
+@pytest.mark.parametrize("kind", ["csr", "csc", "coo", "bsr", "dia", "lil", "dok"])
+@pytest.mark.parametrize("made", [sp.csr_array, sp.csr_matrix])
+def test_every_format_of_scipy_is_taken(kind, made, grid):
+    matrix = sparsight.Matrix(made(grid).asformat(kind))
+    assert (dense(matrix) == grid.toarray()).all()
+
+
+@pytest.mark.parametrize("index", [np.int32, np.int64, np.uint32, np.int16])
+@pytest.mark.parametrize("value", [np.float32, np.float64, np.int8, np.bool_])
+def test_every_type_of_arrays_is_taken(index, value):
+    indptr, indices, data = np.array([0, 2, 3]), np.array([0, 2, 1]), np.array([1, 0, 1])
+    matrix = sparsight.Matrix((indptr.astype(index), indices.astype(index), data.astype(value), (2, 3)))
+    assert matrix.dtype == (np.float32 if value == np.float32 else np.float64)
+    assert dense(matrix).tolist() == [[1, 0, 0], [0, 1, 0]]
+    assert matrix.nnz == 3, "a stored zero stays"
+
+
+def test_columns_are_sorted_and_duplicates_added_up():
+    arrays = (np.array([0, 3, 3]), np.array([2, 0, 2]), np.array([1.0, 2.0, 4.0]), (2, 3))
+    matrix = sparsight.Matrix(arrays)
+    assert dense(matrix).tolist() == [[2, 0, 5], [0, 0, 0]]
+    with pytest.raises(sparsight.BadMatrix, match="do not stand as they were given"):
+        sparsight.plan(matrix).prepare("cpu", updates=True).update_values(np.zeros(2))
+
+
+def test_what_was_given_is_not_changed(grid):
+    unsorted = sp.csr_array((np.array([1.0, 2.0]), np.array([1, 0]), np.array([0, 2])), shape=(1, 2))
+    sparsight.advise(unsorted)
+    assert unsorted.indices.tolist() == [1, 0]
+
+
+def test_without_rows_or_entries():
+    for shape in [(0, 0), (0, 5), (5, 0), (4, 4)]:
+        matrix = sparsight.Matrix(sp.csr_array(shape))
+        assert (matrix.shape, matrix.nnz) == (shape, 0)
+        operator = sparsight.plan(matrix).prepare("cpu")
+        assert (operator @ np.ones(shape[1])).tolist() == [0.0] * shape[0]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_files_are_read_as_scipy_reads_them(dtype, tmp_path, rng):
+    a = sp.random_array((70, 50), density=0.1, rng=rng, format="csr")
+    scipy.io.mmwrite(tmp_path / "a.mtx", a)
+    (tmp_path / "a.mtx.gz").write_bytes(gzip.compress((tmp_path / "a.mtx").read_bytes()))
+    sp.save_npz(tmp_path / "a.npz", a)
+    expected = scipy.io.mmread(tmp_path / "a.mtx").tocsr().astype(dtype)
+    for name in ["a.mtx", "a.mtx.gz", "a.npz"]:
+        read = sparsight.read(tmp_path / name, dtype)
+        assert read.dtype == dtype and read.has_canonical_format
+        assert abs(read - expected).max() < 1e-6
+        assert len(sparsight.advise(str(tmp_path / name))) > 100
+
+
+def test_values_of_a_pattern_are_ones_if_asked_for(tmp_path):
+    (tmp_path / "p.mtx").write_text("%%MatrixMarket matrix coordinate pattern general\n2 2 2\n1 1\n2 2\n")
+    assert sparsight.read(tmp_path / "p.mtx", ones=True).toarray().tolist() == [[1, 0], [0, 1]]
+    assert (abs(sparsight.read(tmp_path / "p.mtx").data) < 1).all()
+
+
+def test_a_matrix_describes_itself(grid):
+    matrix = sparsight.Matrix(grid)
+    assert repr(matrix) == "<sparsight.Matrix 900 x 900, 4,380 non-zeros, 4.9 a row (3 to 5), float64>"
+    assert "900 &times; 900" in matrix._repr_html_()
+    assert matrix.astype("f32").dtype == np.float32 and sparsight.Matrix(grid, "float32").dtype == np.float32

@@ -1,0 +1,141 @@
+"""Products on the CPU, with numpy's vectors."""
+
+import threading
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.sparse.linalg import LinearOperator, aslinearoperator, cg, lsqr
+
+import sparsight
+
+RECIPES = ["stencil2d,n=40", "power-law,n=3000", "arrow,n=900", "fem,n=6", "kkt"]
+
+
+def near(y, expected, dtype):
+    return np.abs(y - expected).max() <= (1e-4 if dtype == np.float32 else 1e-11) * max(1.0, np.abs(expected).max())
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_products_are_right(recipe, dtype, rng):
+    a = sparsight.gallery(recipe, dtype)
+    operator = sparsight.plan(a).prepare("cpu")
+    x, z = rng.standard_normal(a.shape[1]).astype(dtype), rng.standard_normal(a.shape[0]).astype(dtype)
+    y = operator @ x
+    assert y.dtype == dtype and near(y, a @ x, dtype)
+    out = z.copy()
+    assert operator.matvec(x, out=out, alpha=2.0, beta=-1.0) is out and near(out, 2 * (a @ x) - z, dtype)
+    nothing = np.full(a.shape[0], np.nan, dtype)
+    assert near(operator.matvec(x, out=nothing), a @ x, dtype)
+
+
+def test_every_candidate_that_is_ranked_can_be_prepared_or_says_why_not(grid, rng):
+    plan, x, ran = sparsight.plan(grid), rng.standard_normal(900), 0
+    for one in plan.advice:
+        try:
+            operator = plan.prepare("cpu", candidate=one.id)
+        except sparsight.SparsightError:
+            continue
+        ran += 1
+        assert operator.candidate == one.id and near(operator @ x, grid @ x, np.float64)
+        assert operator.memory_bytes > 0
+    assert ran > 50
+
+
+def test_tried_candidates_are_measured(grid):
+    operator = sparsight.plan(grid).prepare("cpu", try_=2)
+    assert 0 < operator.measured_s < 1 and operator.preparation_s > 0
+    assert sparsight.plan(grid).prepare("cpu").measured_s is None
+
+
+def test_several_columns_are_multiplied_one_by_one(grid, rng):
+    operator, x = sparsight.plan(grid, transpose=True).prepare("cpu"), rng.standard_normal((900, 3))
+    assert near(operator @ x, grid @ x, np.float64) and near(operator.rmatmat(x), grid.T @ x, np.float64)
+    assert (operator @ x[:, :1]).shape == (900, 1)
+
+
+def test_solvers_of_scipy_take_it(grid):
+    operator = sparsight.plan(grid).prepare("cpu")
+    assert isinstance(operator, LinearOperator) and aslinearoperator(operator) is operator
+    b = grid @ np.ones(900)
+    x, failed = cg(operator, b, rtol=1e-10)
+    assert failed == 0 and near(x, np.ones(900), np.float32)
+    wide = sparsight.gallery("power-law,n=500")[:200]
+    pair = sparsight.plan(wide, transpose=True).prepare("cpu")
+    b = wide @ np.ones(500)
+    assert near(wide @ lsqr(pair, b, atol=1e-12, btol=1e-12)[0], wide @ lsqr(wide, b, atol=1e-12, btol=1e-12)[0], np.float32)
+    twice = 2.0 * operator + operator
+    assert near(twice @ b, 3 * (grid @ b), np.float64) if wide.shape[0] == 900 else twice.shape == (900, 900)
+
+
+def test_the_transpose_is_planned_as_a_matrix_of_its_own(rng):
+    a = sparsight.gallery("power-law,n=2000")[:700]
+    plan = sparsight.plan(a, transpose=True)
+    operator = plan.prepare("cpu")
+    x = rng.standard_normal(700)
+    assert operator.T.shape == (2000, 700) and operator.T.T is operator and operator.H is operator.T
+    assert near(operator.T @ x, a.T @ x, np.float64) and near(operator.rmatvec(x), a.T @ x, np.float64)
+    alone = sparsight.plan(a.T.tocsr())
+    assert plan.transposed.candidate.id == alone.candidate.id
+    assert plan.memory_bytes == plan.candidate.memory_bytes + alone.memory_bytes
+
+
+def test_the_predicted_memory_is_what_is_taken(grid):
+    plan = sparsight.plan(grid, transpose=True)
+    operator = plan.prepare("cpu", candidate="csr-scalar/b256/f64")
+    assert operator.memory_bytes == plan.advice["csr-scalar/b256/f64"].memory_bytes
+
+
+@pytest.mark.parametrize("recipe", ["stencil2d,n=20", "power-law,n=900"])
+def test_values_are_replaced_in_both(recipe, rng):
+    a = sparsight.gallery(recipe)
+    plan = sparsight.plan(a, transpose=True)
+    operator = plan.prepare("cpu", updates=True)
+    changed = a.copy()
+    changed.data = rng.standard_normal(a.nnz)
+    operator.update_values(changed.data)
+    x = rng.standard_normal(a.shape[1])
+    assert near(operator @ x, changed @ x, np.float64) and near(operator.T @ x, changed.T @ x, np.float64)
+
+
+def test_several_threads_multiply_with_one_operator(grid, rng):
+    operator = sparsight.plan(grid).prepare("cpu")
+    wrong = []
+
+    def work(seed):
+        x = np.random.default_rng(seed).standard_normal(900)
+        for _ in range(50):
+            if not near(operator @ x, grid @ x, np.float64):
+                wrong.append(seed)
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_it_is_freed_at_the_end_of_with(grid):
+    with sparsight.plan(grid, transpose=True).prepare("cpu") as operator:
+        turned = operator.T
+    assert "freed" in repr(operator)
+    for one in (operator, turned):
+        with pytest.raises(sparsight.SparsightError, match="freed"):
+            one @ np.ones(900)
+
+
+def test_a_matrix_of_integers_is_multiplied_in_f64(rng):
+    a = sp.random_array((30, 30), density=0.2, rng=rng, format="csr")
+    a.data = np.round(10 * a.data)
+    operator = sparsight.plan(a.astype(np.int32)).prepare("cpu")
+    assert (operator @ np.ones(30)).tolist() == (a @ np.ones(30)).tolist()
+
+
+def test_torch_on_the_host_is_taken_too(grid):
+    torch = pytest.importorskip("torch")
+    operator = sparsight.plan(grid).prepare("cpu")
+    x = torch.ones(900, dtype=torch.float64)
+    y = operator @ x
+    assert isinstance(y, torch.Tensor) and near(y.numpy(), grid @ np.ones(900), np.float64)

@@ -1,0 +1,112 @@
+"""Wrong calls: each has an exception that says what is wrong, and a hint where something can be done."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import sparsight
+from sparsight import BadMatrix, BadVector, Infeasible, NoGpu, NoProfile, SparsightError
+
+A = sparsight.gallery("stencil2d,n=30")
+X = np.ones(900)
+ARRAYS = (A.indptr, A.indices, A.data, A.shape)
+
+
+def with_arrays(indptr=A.indptr, indices=A.indices, data=A.data, shape=A.shape):
+    return lambda: sparsight.advise((indptr, indices, data, shape))
+
+
+def operator(**how):
+    return sparsight.plan(A).prepare("cpu", **how)
+
+
+def changed(array, at, to):
+    array = array.copy()
+    array[at] = to
+    return array
+
+
+def read_only():
+    y = np.zeros(900)
+    y.flags.writeable = False
+    return y
+
+
+def freed():
+    one = operator()
+    one.free()
+    return one
+
+
+WRONG = {
+    "a dense array": (lambda: sparsight.advise(np.eye(3)), BadMatrix, "dense", "csr_array"),
+    "a list of lists": (lambda: sparsight.advise([[1, 2], [3, 4]]), BadMatrix, "no matrix in CSR", "indptr"),
+    "a number": (lambda: sparsight.advise(7), BadMatrix, "no sparse matrix", "scipy"),
+    "complex values": (lambda: sparsight.advise(A.astype(complex)), BadMatrix, "complex128", "real"),
+    "one dimension": (lambda: sparsight.advise(sp.coo_array(np.ones(3))), BadMatrix, "1 dimensions", "reshape"),
+    "a negative column": (with_arrays(indices=changed(A.indices, 5, -1)), BadMatrix, "column -1", None),
+    "a column too far": (with_arrays(indices=changed(A.indices, -1, 900)), BadMatrix, "column 900", None),
+    "columns that are no numbers": (with_arrays(indices=A.indices * np.nan), BadMatrix, "float64", None),
+    "offsets too few": (with_arrays(indptr=A.indptr[:-1]), BadMatrix, "row_ptr must hold 901", None),
+    "offsets that decrease": (with_arrays(indptr=changed(A.indptr, 3, 0)), BadMatrix, "decreases", None),
+    "values too few": (with_arrays(data=A.data[:-1]), BadMatrix, "4379 values", None),
+    "values of two dimensions": (with_arrays(data=A.data[None]), BadMatrix, "2 dimensions", None),
+    "columns beyond 32 bits": (with_arrays(shape=(900, 2**32)), BadMatrix, "4294967296 columns", None),
+    "less than no rows": (with_arrays(shape=(-1, 900)), BadMatrix, "-1 rows", None),
+    "a shape of three": (with_arrays(shape=(900, 900, 1)), BadMatrix, "no matrix in CSR", "rows, columns"),
+    "no such file": (lambda: sparsight.read("absent.mtx"), BadMatrix, "absent.mtx", None),
+    "a file of another kind": (lambda: sparsight.advise("a.txt"), BadMatrix, "a.txt", None),
+    "half precision": (lambda: sparsight.plan(A, dtype=np.float16), BadMatrix, "float16", "float32"),
+    "no such generator": (lambda: sparsight.gallery("nonsense"), BadMatrix, "nonsense", None),
+    "no such profile": (lambda: sparsight.advise(A, device="nvidia-x1"), NoProfile, "nvidia-x1", "cuda:N"),
+    "a processor without profile": (lambda: sparsight.advise(A, device="cpu"), NoProfile, "processor", "prepare"),
+    "less than no products": (lambda: sparsight.advise(A, products=-1), SparsightError, "-1 products", "whole"),
+    "half a product": (lambda: sparsight.plan(A, products=1.5), SparsightError, "1.5 products", "whole"),
+    "no such model": (lambda: sparsight.advise(A, model="magic"), NoProfile, "magic", None),
+    "a GPU that is not here": (lambda: sparsight.plan(A).prepare("cuda:99"), NoGpu, "CUDA", "cpu"),
+    "no such device": (lambda: sparsight.plan(A).prepare("tpu"), NoGpu, "tpu", "cuda"),
+    "nothing to try": (lambda: operator(try_=0), SparsightError, "try_=0", "at least 1"),
+    "a name and tries": (lambda: operator(candidate="ell/b256/f64", try_=2), SparsightError, "several", "one of"),
+    "no such candidate": (lambda: operator(candidate="ell/b7/f64"), Infeasible, "ell/b7/f64", "advice"),
+    "x of another type": (lambda: operator() @ X.astype(np.float32), BadVector, "x holds float32", "astype"),
+    "x too short": (lambda: operator() @ X[1:], BadVector, r"\(899,\)", None),
+    "x with gaps": (lambda: operator() @ np.ones(1800)[::2], BadVector, "contiguous", "copy"),
+    "a list for x": (lambda: operator() @ [1.0] * 900, BadVector, "list", "numpy"),
+    "x of three dimensions": (lambda: operator() @ np.ones((900, 1, 1)), BadVector, "shape", None),
+    "too few rows of columns": (lambda: operator() @ np.ones((3, 2)), BadVector, "shape", None),
+    "out too long": (lambda: operator().matvec(X, out=np.ones(901)), BadVector, "out", None),
+    "out of another type": (lambda: operator().matvec(X, out=np.ones(900, np.float32)), BadVector, "out holds", None),
+    "out that is x": (lambda: operator().matvec(X, out=X), BadVector, "shares memory", None),
+    "out that is read-only": (lambda: operator().matvec(X, out=read_only()), BadVector, "read-only", None),
+    "a list for out": (lambda: operator().matvec(X, out=[0.0] * 900), BadVector, "list", None),
+    "beta without out": (lambda: operator().matvec(X, beta=1.0), BadVector, "beta", "out="),
+    "A^T that was not planned": (lambda: operator().T, SparsightError, "not prepared", "transpose=True"),
+    "new values unannounced": (
+        lambda: operator(candidate="ell/b256/f64").update_values(A.data),
+        SparsightError,
+        "where they stand",
+        "updates=True",
+    ),
+    "too few new values": (lambda: operator(updates=True).update_values(A.data[1:]), BadVector, "values has", None),
+    "new values of another order": (
+        lambda: sparsight.plan(A.tocoo()).prepare("cpu", updates=True).update_values(A.data),
+        BadMatrix,
+        "format changed",
+        "sum_duplicates",
+    ),
+    "a freed operator": (lambda: freed() @ X, SparsightError, "freed", "prepare"),
+}
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_it_says_what_is_wrong_and_what_to_do(what):
+    call, kind, words, hint = WRONG[what]
+    with pytest.raises(kind, match=words) as raised:
+        call()
+    assert isinstance(raised.value, SparsightError), "nothing but our own errors"
+    if hint is not None:
+        assert hint in (raised.value.hint or ""), raised.value.hint
+
+
+def test_there_are_as_many_as_promised():
+    assert len(WRONG) >= 30
