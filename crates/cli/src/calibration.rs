@@ -9,13 +9,9 @@ use crate::context::Context;
 use crate::device_choice::{DeviceName, OpenDevice, described};
 use crate::failure::Failure;
 use crate::{profile_cache, profiling};
-use sparsight::kernels::{DeviceFacts, DeviceKind};
-use sparsight::matrix::gallery::{self, Recipe};
-use sparsight::matrix::{Dtype, Features};
-use sparsight::model::Rescaling;
-use sparsight::profile::{CalibrationFile, GridName, ProfileFolder, RescalingFile};
-use sparsight::records::{CorpusRecord, Outcome};
-use sparsight::{CALIBRATION_MATRICES, Error, Profile, calibrated, calibration_candidates};
+use sparsight::device::DeviceError;
+use sparsight::profile::{GridName, ProfileFolder, RescalingFile};
+use sparsight::{CALIBRATION_MATRICES, CalibratedDevice, Profile, measure_calibration};
 use std::path::Path;
 use std::time::Instant;
 
@@ -54,8 +50,7 @@ pub(crate) fn find_or_measure(
     Profile::load(path).map_err(Failure::from)
 }
 
-/// Measures what the folder lacks of a calibration, and writes how the predictions of `reference` are carried over: of the
-/// shipped profile that leaves least unexplained if none is named.
+/// Measures what the folder lacks of a calibration, with progress: [`measure_calibration`].
 pub(crate) fn measure(
     device: &OpenDevice,
     folder: &ProfileFolder,
@@ -63,119 +58,20 @@ pub(crate) fn measure(
     context: &Context,
 ) -> Result<RescalingFile, Failure> {
     context.interrupt.listen();
-    let facts = device.facts();
-    if profiling::known_device(folder, device)?.is_none() {
-        folder.write_device(&profiling::now_here(device, GridName::Quick))?;
-    }
-    let mut known = folder.calibration()?.unwrap_or_else(|| Vec::new().into());
-    // What failed, for want of a library perhaps, is tried again.
-    known.records.retain(|record| record.times().next().is_some());
+    let device = CalibratedDevice {
+        of_f32: device.of(),
+        of_f64: device.of(),
+        as_profiled: profiling::now_here(device, GridName::Quick),
+    };
     let bar = context.printer.progress(2 * CALIBRATION_MATRICES.len() as u64, "records");
-    for (at, recipe) in CALIBRATION_MATRICES.iter().enumerate() {
-        let name = format!("{}{recipe}", gallery::PREFIX);
-        let lacks = |dtype| !known.records.iter().any(|r| r.matrix == name && r.dtype == dtype);
-        let missing: Vec<Dtype> = Dtype::ALL.into_iter().filter(|dtype| lacks(*dtype)).collect();
-        if missing.is_empty() {
-            continue;
-        }
-        bar.at(2 * at as u64, name.clone());
-        let made = recipe.parse::<Recipe>().and_then(|recipe| recipe.generate::<f64>());
-        let matrix = made.map_err(|error| Failure::input(format!("{name}: {error}")))?;
-        let features = Features::of(&matrix);
-        for dtype in missing {
-            context.interrupt.check().map_err(|failure| failure.keeping(|| kept(folder)))?;
-            let candidates = calibration_candidates(facts.kind, dtype);
-            let record = match dtype {
-                Dtype::F32 => profiling::one::<f32>(
-                    device,
-                    (&name, &matrix.to_dtype()),
-                    &features,
-                    &candidates,
-                    context,
-                ),
-                Dtype::F64 => {
-                    profiling::one::<f64>(device, (&name, &matrix), &features, &candidates, context)
-                }
-            }?;
-            // What this device cannot hold says nothing; where everything fails, something is missing.
-            if let Some(why) = failure_of_all(&record) {
-                let text = format!("{} could not be calibrated, no kernel ran: {why}", described(facts));
-                let hint = "`sparsight devices` says what is missing; the same command goes on";
-                return Err(Failure::device(text).hinted(hint));
-            }
-            known.records.push(record);
-            folder.write_calibration(&known)?;
-        }
-    }
-    drop(bar);
-    carry(folder, facts, &known, reference)
-}
-
-/// Why no candidate ran at all, if one of them failed.
-fn failure_of_all(record: &CorpusRecord) -> Option<&str> {
-    let failed = record.results.iter().find_map(|measured| match &measured.outcome {
-        Outcome::Failed { failed } => Some(failed.as_str()),
-        Outcome::Time { .. } | Outcome::Infeasible { .. } => None,
-    });
-    failed.filter(|_| record.times().next().is_none())
+    let mut before = |at: usize, matrix: &str| {
+        bar.at(at as u64, matrix.to_owned());
+        context.interrupt.check().map_err(|_| DeviceError::Interrupted.into())
+    };
+    let measured = measure_calibration(&device, folder, reference, context.seed, &mut before);
+    measured.map_err(|error| Failure::from(error).keeping(|| kept(folder)))
 }
 
 fn kept(folder: &ProfileFolder) -> String {
     format!("what was measured is kept in {}; the same command goes on", folder.path().display())
-}
-
-/// Writes how the predictions of `reference`, or of the shipped profile that leaves least unexplained, are carried to the device
-/// with `facts`, which measured `known`.
-pub(crate) fn carry(
-    folder: &ProfileFolder,
-    facts: &DeviceFacts,
-    known: &CalibrationFile,
-    reference: Option<&str>,
-) -> Result<RescalingFile, Failure> {
-    let (name, rescaling) = match reference {
-        Some(name) => named(&absolute(name), facts, known),
-        None => nearest(facts, known),
-    }?;
-    let carried = RescalingFile::new(&name, rescaling);
-    folder.write_rescaling(&carried)?;
-    Ok(carried)
-}
-
-fn named(name: &str, facts: &DeviceFacts, known: &CalibrationFile) -> Result<(String, Rescaling), Failure> {
-    let found = against(name, facts, known)?;
-    found.map(|found| (name.to_owned(), found)).ok_or_else(|| {
-        Failure::input(format!("{name} measured none of the matrices of a calibration")).hinted(
-            "give the name or folder of a GPU's profile that holds calibration.json, which `sparsight fit` writes",
-        )
-    })
-}
-
-/// The shipped profile that leaves least unexplained.
-fn nearest(facts: &DeviceFacts, known: &CalibrationFile) -> Result<(String, Rescaling), Failure> {
-    let mut all = Vec::new();
-    for name in Profile::shipped_names() {
-        all.extend(against(name, facts, known)?.map(|found| (name.to_owned(), found)));
-    }
-    all.into_iter().min_by(|a, b| a.1.log_sd.total_cmp(&b.1.log_sd)).ok_or_else(|| {
-        Failure::device(format!("no shipped profile can be carried to {}", described(facts)))
-            .hinted("`sparsight profile -o DIR` and `sparsight measure` make a profile of its own")
-    })
-}
-
-/// A folder's name stands for the folder wherever the profile is read; a shipped one's for itself.
-fn absolute(name: &str) -> String {
-    let is_folder = sparsight::profile::is_folder(name);
-    let path = is_folder.then(|| Path::new(name).canonicalize().ok()).flatten();
-    path.map_or_else(|| name.to_owned(), |path| path.display().to_string())
-}
-
-/// From the profile `name`; `None` if that is no GPU's or has nothing in common with what was measured.
-fn against(name: &str, facts: &DeviceFacts, known: &CalibrationFile) -> Result<Option<Rescaling>, Error> {
-    let reference = Profile::find(name)?;
-    let from = &reference.device.facts;
-    if from.kind != DeviceKind::Cuda || reference.rescaled.is_some() {
-        return Ok(None);
-    }
-    let Some(records) = CalibrationFile::find(name)? else { return Ok(None) };
-    Ok(calibrated((from, &records.records), (facts, &known.records)))
 }

@@ -5,7 +5,7 @@ use crate::context::Context;
 use crate::cpu_profile;
 use crate::failure::Failure;
 use crate::profile_cache;
-use crate::text::{grouped, shown};
+use crate::text::shown;
 use sparsight::device::cpu::Cpu;
 use sparsight::device::cuda::{Cuda, cusparse_version};
 use sparsight::device::gpu::ConvertOn;
@@ -192,8 +192,7 @@ impl OpenDevice {
 
     /// Whether a profile of `facts` speaks of this very device.
     pub(crate) fn is(&self, facts: &DeviceFacts) -> bool {
-        let own = self.facts();
-        (own.kind, &own.name, own.multiprocessors) == (facts.kind, &facts.name, facts.multiprocessors)
+        self.facts().is_same_device(facts)
     }
 }
 
@@ -204,12 +203,7 @@ pub(crate) fn dotted((major, minor, patch): (u32, u32, u32)) -> String {
 
 /// A device in words: `Some CPU, 8 threads`, `NVIDIA H200`, `NVIDIA H200, 40 of 132 multiprocessors`.
 pub(crate) fn described(facts: &DeviceFacts) -> String {
-    match facts.kind {
-        DeviceKind::Cpu => {
-            format!("{}, {} threads", shown(&facts.name), grouped(facts.multiprocessors.into()))
-        }
-        DeviceKind::Cuda => shown(&facts.name),
-    }
+    shown(&facts.described())
 }
 
 /// Flags of commands that predict.

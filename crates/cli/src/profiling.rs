@@ -7,15 +7,14 @@ use crate::failure::Failure;
 use crate::printer::Printer;
 use crate::text::counted;
 use sparsight::device::DeviceError;
-use sparsight::device::timing::{Caches, StoppingRule};
 use sparsight::kernels::{Candidate, Format, RowLengthDistribution};
 use sparsight::matrix::{Csr, Dtype, Features, Scalar};
-use sparsight::profile::{DEVICE_SCHEMA, GridName, ProfileFolder, ProfiledDevice, Provenance};
+use sparsight::profile::{GridName, ProfileFolder, ProfiledDevice};
 use sparsight::records::{BenchmarkOutcome, BenchmarkRecord, CorpusRecord};
 use sparsight::{
-    Bench, Error, Fitted, Grid, HOPELESS, Point, Step, bench, calibration_of, instrument, measure_conversion,
+    Bench, Error, Fitted, Grid, Point, Step, bench, calibration_of, instrument, measure_conversion,
 };
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 /// Writes the device into a folder that holds none, and what it takes to convert to formats that an older folder does
@@ -26,7 +25,7 @@ pub(crate) fn begin(
     grid: Option<GridName>,
     context: &Context,
 ) -> Result<(), Failure> {
-    if let Some(mut known) = known_device(folder, device)? {
+    if let Some(mut known) = folder.known_device(device.facts())? {
         device.convert_as(&known);
         return complete(folder, device, &mut known, grid);
     }
@@ -42,38 +41,9 @@ pub(crate) fn begin(
     Ok(())
 }
 
-/// What a folder says of its device, if it says anything; refuses a folder that holds another device.
-pub(crate) fn known_device(
-    folder: &ProfileFolder,
-    device: &OpenDevice,
-) -> Result<Option<ProfiledDevice>, Failure> {
-    if !folder.has_device() {
-        return Ok(None);
-    }
-    let known = folder.device()?;
-    if device.is(&known.facts) {
-        return Ok(Some(known));
-    }
-    let (path, facts) = (folder.path().display(), device.facts());
-    let text = format!("{path} is a profile of {}, not of {}", described(&known.facts), described(facts));
-    Err(Failure::input(text).hinted("give another folder with -o"))
-}
-
 /// A device as it was opened, without what conversions take.
 pub(crate) fn now_here(device: &OpenDevice, grid: GridName) -> ProfiledDevice {
-    let facts = device.facts().clone();
-    let provenance = Provenance {
-        cusparse: device.cusparse(),
-        ..Provenance::now(&facts.driver, rayon::current_num_threads())
-    };
-    ProfiledDevice {
-        schema: DEVICE_SCHEMA.to_owned(),
-        grid,
-        facts,
-        conversion: BTreeMap::new(),
-        converts_from_nnz: None,
-        provenance,
-    }
+    ProfiledDevice::now(device.facts().clone(), grid, device.cusparse(), rayon::current_num_threads())
 }
 
 /// Adds to a folder of this device what it lacks: the cost of converting to formats that are younger than the folder, from which
@@ -208,12 +178,7 @@ pub(crate) fn one<T: Scalar>(
     candidates: &[Candidate],
     context: &Context,
 ) -> Result<CorpusRecord, Failure> {
-    let how = Bench {
-        rule: StoppingRule::BRISK,
-        caches: Caches::Warm,
-        seed: context.seed,
-        hopeless: Some(HOPELESS),
-    };
+    let how = Bench::of_a_corpus(context.seed);
     bench(device.of(), matrix, features, candidates, &how, |_| Ok(())).map_err(Failure::from)
 }
 

@@ -53,7 +53,7 @@ fn what_cannot_be_calibrated_is_refused_with_what_to_do() {
     refused(&["calibrate", "--recorded", "tesla", "-o", "p"], "nvidia-h200");
     let reference = ["calibrate", "--recorded", "nvidia-h100", "-o", "p", "--reference"];
     calibrated(dir.path());
-    refused(&[&reference[..], &["./c"]].concat(), "measured none of the matrices");
+    refused(&[&reference[..], &["./c"]].concat(), "holds no time of any of the matrices of a calibration");
     // Round in a circle, and weights that nothing gives.
     let file = dir.path().join("c/rescaling.json");
     let text = fs::read_to_string(&file).unwrap();

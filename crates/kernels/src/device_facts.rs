@@ -67,6 +67,20 @@ impl fmt::Display for ImplausibleFact {
 impl std::error::Error for ImplausibleFact {}
 
 impl DeviceFacts {
+    /// Whether both speak of the same device, or of two that are alike.
+    pub fn is_same_device(&self, other: &Self) -> bool {
+        let told_by = |facts: &Self| (facts.kind, facts.name.clone(), facts.multiprocessors);
+        told_by(self) == told_by(other)
+    }
+
+    /// In words: `Some CPU, 8 threads`, `NVIDIA H200`, `NVIDIA H200, 40 of 132 multiprocessors`.
+    pub fn described(&self) -> String {
+        match self.kind {
+            DeviceKind::Cpu => format!("{}, {} threads", self.name, self.multiprocessors),
+            DeviceKind::Cuda => self.name.clone(),
+        }
+    }
+
     /// Whether a device can be like this: the limits of every number, generously beyond what there is. 0 stands for a rate
     /// or cost that was not measured, and for a cache or memory that is not known.
     ///

@@ -2,13 +2,13 @@
 
 use crate::failure::{Failure, Kind};
 use pyo3::prelude::*;
-use sparsight::Profile;
-use sparsight::device::Device;
 use sparsight::device::cpu::Cpu;
 use sparsight::device::cuda::{self, Cuda};
 use sparsight::device::gpu::ConvertOn;
+use sparsight::device::{Device, DeviceError};
 use sparsight::matrix::Scalar;
-use sparsight::profile::calibration_folder;
+use sparsight::profile::{GridName, ProfileFolder, ProfiledDevice, calibration_folder};
+use sparsight::{CalibratedDevice, Profile, measure_calibration};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
@@ -112,7 +112,7 @@ pub(crate) fn profile_for(device: Option<&str>) -> Result<Arc<Profile>, Failure>
             let name = Cuda::name(index)?;
             of_gpu(&name).ok_or_else(|| {
                 Failure::new(Kind::NoProfile, format!("{name} has no profile and was not calibrated yet"))
-                    .hinted(format!("run `sparsight calibrate --device {device}` once, or name \"nvidia-h200\""))
+                    .hinted(format!("sparsight.calibrate({device:?}) does it, once, in about 15 s"))
             })
         }
         Some(Here::Cpu) => Err(Failure::new(Kind::NoProfile, "there is no profile of this processor").hinted(
@@ -123,16 +123,56 @@ pub(crate) fn profile_for(device: Option<&str>) -> Result<Arc<Profile>, Failure>
     }
 }
 
+/// The first GPU here, if nothing is known of it: advice that names no device is then for another one.
+#[pyfunction]
+pub(crate) fn unknown_gpu(py: Python<'_>) -> Option<String> {
+    py.detach(|| Cuda::name(0).ok().filter(|name| of_gpu(name).is_none()))
+}
+
+/// Measures what it takes to carry predictions over to a GPU, and keeps it where `profile_for` and the program find it: the folder,
+/// and whose predictions answer. `before` is called with a number from 0 to 20 and what is measured next.
+#[pyfunction]
+#[allow(clippy::needless_pass_by_value)] // It is called from within, while the interpreter is free.
+pub(crate) fn calibrate(py: Python<'_>, device: &str, before: Py<PyAny>) -> PyResult<(PathBuf, String)> {
+    let index = match Here::named(device) {
+        Some(Here::Gpu(index)) => index,
+        Some(Here::Cpu) | None => {
+            let failure = Failure::new(Kind::NoGpu, format!("'{device}' is no GPU of this machine"));
+            return Err(failure.hinted("give \"cuda:0\" to \"cuda:N\"").into());
+        }
+    };
+    let mut interrupted = None;
+    let made = py.detach(|| {
+        let gpu = Cuda::open(index)?;
+        let facts = gpu.facts().clone();
+        let Some(path) = calibration_folder(&facts.name, &facts.driver) else {
+            return Err(Failure::new(Kind::Other, "there is no folder to keep a calibration in")
+                .hinted("set SPARSIGHT_CACHE to one"));
+        };
+        let folder = ProfileFolder::create(&path)?;
+        let as_profiled =
+            ProfiledDevice::now(facts, GridName::Quick, String::new(), rayon::current_num_threads());
+        let device = CalibratedDevice { of_f32: &gpu, of_f64: &gpu, as_profiled };
+        let mut tell = |at: usize, matrix: &str| {
+            let told = Python::attach(|py| before.call1(py, (at, matrix)).and_then(|_| py.check_signals()));
+            told.map_err(|error| {
+                interrupted = Some(error);
+                DeviceError::Interrupted.into()
+            })
+        };
+        let made = measure_calibration(&device, &folder, None, 0, &mut tell)?;
+        Ok((path, made.reference))
+    });
+    match interrupted {
+        Some(error) => Err(error),
+        None => Ok(made?),
+    }
+}
+
 /// Names of the profiles that are part of the package.
 #[pyfunction]
 pub(crate) fn profiles() -> Vec<&'static str> {
     Profile::shipped_names().collect()
-}
-
-/// How many CUDA GPUs the driver sees; raises `NoGpu` if there is no driver.
-#[pyfunction]
-pub(crate) fn count_gpus() -> PyResult<usize> {
-    Cuda::count().map_err(|error| Failure::from(error).into())
 }
 
 /// Adds folders with Python packages in which NVRTC may lie.

@@ -21,7 +21,7 @@ mod _core {
     #[pymodule_export]
     use super::advice::{Advice, advise};
     #[pymodule_export]
-    use super::devices::{count_gpus, profiles, search_libraries_in};
+    use super::devices::{calibrate, profiles, search_libraries_in, unknown_gpu};
     #[pymodule_export]
     use super::matrix::{Matrix, generate, read};
     #[pymodule_export]

@@ -272,6 +272,25 @@ def test_wrong_vectors_are_refused_before_anything_is_launched(cupy, torch):
         sparsight.plan(a).prepare("cuda:99")
 
 
+def test_a_gpu_is_calibrated_once_and_what_was_measured_is_kept(cupy, monkeypatch, tmp_path):
+    monkeypatch.setenv("SPARSIGHT_CACHE", str(tmp_path))
+    told = []
+
+    def stop(at, matrix):
+        told.append((at, matrix))
+        if at > 4:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        sparsight.calibrate("cuda:0", progress=stop)
+    assert told[0][1].startswith("gallery:")
+    again = []
+    reference = sparsight.calibrate("cuda:0", progress=lambda at, matrix: again.append(at))
+    assert reference in sparsight.profiles() and min(again) > 4 - 1, "it goes on where it was stopped"
+    asked = []
+    assert sparsight.calibrate("cuda:0", progress=lambda *one: asked.append(one)) == reference and not asked
+
+
 def test_ten_thousand_operators_leave_nothing_behind(cupy):
     a = matrix("stencil2d,n=10")
     plan, x = sparsight.plan(a), cupy.ones(a.shape[1])

@@ -63,6 +63,7 @@ WRONG = {
     "less than no products": (lambda: sparsight.advise(A, products=-1), SparsightError, "-1 products", "whole"),
     "half a product": (lambda: sparsight.plan(A, products=1.5), SparsightError, "1.5 products", "whole"),
     "no such model": (lambda: sparsight.advise(A, model="magic"), NoProfile, "magic", None),
+    "a processor to be calibrated": (lambda: sparsight.calibrate("cpu"), NoGpu, "no GPU", "cuda:0"),
     "a GPU that is not here": (lambda: sparsight.plan(A).prepare("cuda:99"), NoGpu, "CUDA", "cpu"),
     "no such device": (lambda: sparsight.plan(A).prepare("tpu"), NoGpu, "tpu", "cuda"),
     "nothing to try": (lambda: operator(try_=0), SparsightError, "try_=0", "at least 1"),

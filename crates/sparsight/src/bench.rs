@@ -27,6 +27,13 @@ pub struct Bench {
 /// so what is hopeless is known early.
 pub const HOPELESS: f64 = 8.0;
 
+impl Bench {
+    /// As every corpus is measured.
+    pub fn of_a_corpus(seed: u64) -> Self {
+        Self { rule: StoppingRule::BRISK, caches: Caches::Warm, seed, hopeless: Some(HOPELESS) }
+    }
+}
+
 impl Default for Bench {
     fn default() -> Self {
         Self { rule: StoppingRule::CAREFUL, caches: Caches::Warm, seed: 1, hopeless: None }

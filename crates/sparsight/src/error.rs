@@ -87,6 +87,24 @@ pub enum Error {
         /// What makes it.
         command: String,
     },
+    /// The folder holds another device.
+    #[error("{} is a profile of {holds}, not of {here}", path.display())]
+    OtherDevice {
+        /// The folder.
+        path: PathBuf,
+        /// The device that it speaks of.
+        holds: String,
+        /// The device that was to be written into it.
+        here: String,
+    },
+    /// A GPU for which no other one's predictions can be made to answer.
+    #[error("{device} could not be calibrated: {why}")]
+    NotCalibrated {
+        /// Its name.
+        device: String,
+        /// What failed.
+        why: String,
+    },
     /// A transfer's refusal.
     #[error(transparent)]
     Transfer(sparsight_model::transfer::TransferError),
@@ -108,6 +126,12 @@ impl Error {
             Self::NotShipped { profile, .. } => {
                 Some(format!("the repository of sparsight has all of it: --profile profiles/{profile}"))
             }
+            Self::OtherDevice { .. } => Some("give another folder with -o".to_owned()),
+            Self::NotCalibrated { .. } => Some(
+                "`sparsight devices` says what is missing, and the same command goes on; `sparsight profile -o DIR` and \
+                 `sparsight measure` make a profile of its own"
+                    .to_owned(),
+            ),
             Self::Unmeasured { command, .. } => Some(format!("`{command}` measures it")),
             Self::Transfer(_) => Some("measure the device anew with nothing else running on it".to_owned()),
             Self::File { source, .. } if source.kind() == ErrorKind::StorageFull => {

@@ -47,7 +47,10 @@ mod transfer;
 pub use advisor::{Advice, Advised, Advisor, Objective, Refused, Why};
 pub use bench::{Bench, HOPELESS, bench};
 pub use best::BestPredictor;
-pub use calibrate::{CALIBRATION_MATRICES, calibrated, calibration_candidates, calibration_of};
+pub use calibrate::{
+    CALIBRATION_MATRICES, CalibratedDevice, calibrated, calibration_candidates, calibration_of,
+    carry_calibration, measure_calibration,
+};
 pub use compare::{Compared, ComparedDevice, Comparison, Contender, Limit, Span, Speed, compare};
 pub use error::Error;
 pub use evaluate::{

@@ -30,6 +30,8 @@ pub enum Missing {
     LearnedModel(&'static str),
     /// A measured time of any matrix of the corpus.
     Times,
+    /// A measured time of any of the matrices that every GPU is calibrated with.
+    Calibration,
 }
 
 impl Missing {
@@ -40,6 +42,9 @@ impl Missing {
                 "`sparsight transfer A.mtx --from nvidia-h200 --to {profile}` predicts with it; with the --device that it \
                  was made for, `sparsight profile -o {profile}` measures the rest"
             ),
+            Self::Calibration => {
+                "give the name or folder of a GPU's profile that holds calibration.json, which `sparsight fit` writes".to_owned()
+            }
             Self::Models
             | Self::TransferParameters
             | Self::BenchmarkMatrices
@@ -71,6 +76,7 @@ impl fmt::Display for Missing {
                 write!(f, "{model} model, which takes a corpus of at least {MIN_MATRICES} matrices")
             }
             Self::Times => f.write_str("time of a matrix"),
+            Self::Calibration => f.write_str("time of any of the matrices of a calibration"),
         }
     }
 }

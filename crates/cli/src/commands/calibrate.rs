@@ -4,10 +4,10 @@ use crate::calibration;
 use crate::context::Context;
 use crate::device_choice::{DeviceName, OpenDevice, described};
 use crate::failure::{Exit, Failure};
-use sparsight::Profile;
 use sparsight::answer::CalibrateAnswer;
 use sparsight::kernels::DeviceKind;
 use sparsight::profile::{CalibrationFile, ProfileFolder};
+use sparsight::{Profile, carry_calibration};
 use std::path::PathBuf;
 
 /// Calibrates a GPU that has no profile, in some seconds: what is predicted for another GPU then answers for it
@@ -91,6 +91,6 @@ impl Calibrate {
         let facts = device.facts.clone();
         folder.write_device(&device)?;
         folder.write_calibration(&known)?;
-        calibration::carry(folder, &facts, &known, self.reference.as_deref()).map(|_| ())
+        Ok(carry_calibration(folder, &facts, &known, self.reference.as_deref()).map(|_| ())?)
     }
 }

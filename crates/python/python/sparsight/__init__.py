@@ -18,7 +18,7 @@ from ._errors import BadMatrix, BadVector, Infeasible, NoGpu, NoProfile, Sparsig
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ._advice import Advice, Candidate, Refused, advise, profiles
+    from ._advice import Advice, Candidate, Refused, advise, calibrate, profiles
     from ._matrix import Matrix, gallery, read
     from ._operator import Operator
     from ._plan import Plan, plan
@@ -37,6 +37,7 @@ __all__ = [
     "Refused",
     "SparsightError",
     "advise",
+    "calibrate",
     "gallery",
     "plan",
     "profiles",
@@ -49,6 +50,7 @@ _WHERE = {
     "Candidate": "_advice",
     "Refused": "_advice",
     "advise": "_advice",
+    "calibrate": "_advice",
     "profiles": "_advice",
     "Matrix": "_matrix",
     "gallery": "_matrix",

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import sys
+import warnings
+from collections.abc import Callable, Iterator
 from html import escape
 from typing import Any
 
@@ -11,7 +13,7 @@ from . import _core
 from ._errors import SparsightError
 from ._matrix import as_matrix, short
 
-__all__ = ["Advice", "Candidate", "Refused", "advise", "profiles"]
+__all__ = ["Advice", "Candidate", "Refused", "advise", "calibrate", "profiles"]
 
 
 class Candidate:
@@ -282,7 +284,10 @@ def advice_of(matrix, products, device, model, dtype):
     """The same of a :class:`Matrix`."""
     if products is not None and (isinstance(products, bool) or int(products) != products or products < 0):
         raise SparsightError(f"{products!r} products", "give a whole number, or None")
-    device = None if device is None else str(device)
+    if device is None:
+        _say_whom_it_is_for()
+    else:
+        device = str(device)
     number = None if products is None else int(products)
     return Advice(_core.advise(matrix._core, matrix.name, device, number, model, short(dtype)))
 
@@ -290,3 +295,58 @@ def advice_of(matrix, products, device, model, dtype):
 def profiles() -> list[str]:
     """Names of the devices whose profiles are part of this package."""
     return _core.profiles()
+
+
+_said = False
+
+
+def _say_whom_it_is_for():
+    """Once: where there is a GPU that nothing is known of, advice is for another one."""
+    global _said
+    if not _said:
+        _said = True
+        unknown = _core.unknown_gpu()
+        if unknown:
+            warnings.warn(
+                f"{unknown} has no profile, so this is for nvidia-h200; sparsight.calibrate() gets to know it in about 15 s",
+                stacklevel=4,
+            )
+
+
+def calibrate(device: str = "cuda:0", progress: Callable[[int, str], None] | None = None) -> str:
+    """Gets to know a GPU that has no profile, once: ten generated matrices, about 15 s.
+
+    What is predicted for the nearest GPU with a profile then answers for this one, with wider intervals, here and in the
+    program ``sparsight``. What was measured is kept, and a calibration that was stopped goes on.
+
+    Parameters
+    ----------
+    device : str
+        ``"cuda:0"``, ``"cuda:1"``, ...
+    progress : callable, optional
+        Called with a number from 0 to 20 and the name of what is measured next. By default a dot is printed for each on stderr.
+
+    Returns
+    -------
+    str
+        The profile whose predictions answer: ``"nvidia-h200"``.
+
+    Raises
+    ------
+    NoGpu, NoProfile
+    """
+    from ._plan import tell_where_libraries_are
+
+    tell_where_libraries_are()
+    reached = 0
+
+    def dots(at, _):
+        nonlocal reached
+        sys.stderr.write("." * (at - reached))
+        sys.stderr.flush()
+        reached = at
+
+    _, reference = _core.calibrate(str(device), progress or dots)
+    if progress is None:
+        sys.stderr.write("\n")
+    return reference

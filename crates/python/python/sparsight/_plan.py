@@ -85,7 +85,7 @@ class Plan:
             raise SparsightError(f"try_={try_!r}", "give a whole number of candidates, at least 1")
         if candidate is not None and try_ > 1:
             raise SparsightError("a candidate that is named and several to be tried", "give one of candidate and try_")
-        _tell_where_libraries_are()
+        tell_where_libraries_are()
         device = str(device)
 
         def prepared(plan, candidate):
@@ -146,7 +146,7 @@ def plan(
 _told = False
 
 
-def _tell_where_libraries_are():
+def tell_where_libraries_are():
     """NVRTC may lie among the packages of this Python: with torch, CuPy, or the extras cu12 and cu13."""
     global _told
     if not _told:

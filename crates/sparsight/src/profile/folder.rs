@@ -7,6 +7,7 @@ use super::{
 use crate::Error;
 use crate::models::Source;
 use crate::records::{self, BenchmarkRecord, CorpusRecord, CutRecord, Damaged, Journal, RepairedFile};
+use sparsight_kernels::DeviceFacts;
 use sparsight_matrix::io::open_regular;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
@@ -67,6 +68,22 @@ impl ProfileFolder {
     /// Whether the device was written.
     pub fn has_device(&self) -> bool {
         self.path.join("device.json").is_file()
+    }
+
+    /// What the folder says of its device, if it says anything.
+    ///
+    /// # Errors
+    /// [`Error::OtherDevice`] if that is another one than `here`; as [`ProfileFolder::device`].
+    pub fn known_device(&self, here: &DeviceFacts) -> Result<Option<ProfiledDevice>, Error> {
+        if !self.has_device() {
+            return Ok(None);
+        }
+        let known = self.device()?;
+        if known.facts.is_same_device(here) {
+            return Ok(Some(known));
+        }
+        let (path, holds, here) = (self.path().to_owned(), known.facts.described(), here.described());
+        Err(Error::OtherDevice { path, holds, here })
     }
 
     /// Writes the device.

@@ -136,6 +136,21 @@ impl Provenance {
     }
 }
 
+impl ProfiledDevice {
+    /// A device as it was opened now, without what conversions take. `cusparse`: the version of that library, empty without one.
+    pub fn now(facts: DeviceFacts, grid: GridName, cusparse: String, host_threads: usize) -> Self {
+        let provenance = Provenance { cusparse, ..Provenance::now(&facts.driver, host_threads) };
+        Self {
+            schema: DEVICE_SCHEMA.to_owned(),
+            grid,
+            facts,
+            conversion: BTreeMap::new(),
+            converts_from_nnz: None,
+            provenance,
+        }
+    }
+}
+
 /// Schema of `device.json`.
 pub const DEVICE_SCHEMA: &str = "sparsight/device/1";
 

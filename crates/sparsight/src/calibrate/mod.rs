@@ -9,6 +9,10 @@
 //! that leave the three weights least open (the largest determinant of the normal equations, one after another, up to
 //! 20 million non-zeros).
 
+mod measure;
+
+pub use measure::{CalibratedDevice, carry_calibration, measure_calibration};
+
 use crate::Profile;
 use crate::profile::{ProfiledDevice, Rescaled};
 use crate::records::{CorpusRecord, Measured, Outcome};

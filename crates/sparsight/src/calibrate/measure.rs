@@ -1,0 +1,143 @@
+//! A GPU without a profile, measured for some seconds: everything that was measured is on disk as soon as it is, and a run that was
+//! stopped goes on where it was.
+
+use super::{CALIBRATION_MATRICES, calibrated, calibration_candidates};
+use crate::profile::{CalibrationFile, ProfileFolder, ProfiledDevice, RescalingFile, is_folder};
+use crate::records::{CorpusRecord, Outcome};
+use crate::{Bench, Error, Missing, Profile, bench};
+use sparsight_device::Device;
+use sparsight_kernels::{DeviceFacts, DeviceKind};
+use sparsight_matrix::gallery::{self, Recipe};
+use sparsight_matrix::{Dtype, Features};
+use sparsight_model::Rescaling;
+use std::path::Path;
+
+/// The device that is calibrated.
+pub struct CalibratedDevice<'a> {
+    /// It with values of either type.
+    pub of_f32: &'a dyn Device<f32>,
+    /// Likewise.
+    pub of_f64: &'a dyn Device<f64>,
+    /// What a new folder says of it.
+    pub as_profiled: ProfiledDevice,
+}
+
+/// Measures what `folder` lacks of a calibration, and writes how the predictions of `reference` are carried over: of the shipped
+/// profile that leaves least unexplained if none is named. `before` is told of each of the
+/// `2 x` [`CALIBRATION_MATRICES`] records, by number and matrix, before it is measured; its error ends the run.
+///
+/// # Errors
+/// [`Error::OtherDevice`] if the folder is of another one; [`Error::NotCalibrated`] if no kernel runs, or if no profile can be
+/// carried over; [`Error::Lacking`] if `reference` measured none of the matrices; errors of files, and those of `before`.
+pub fn measure_calibration(
+    device: &CalibratedDevice<'_>,
+    folder: &ProfileFolder,
+    reference: Option<&str>,
+    seed: u64,
+    before: &mut dyn FnMut(usize, &str) -> Result<(), Error>,
+) -> Result<RescalingFile, Error> {
+    let facts = &device.as_profiled.facts;
+    if folder.known_device(facts)?.is_none() {
+        folder.write_device(&device.as_profiled)?;
+    }
+    let how = Bench::of_a_corpus(seed);
+    let mut known = folder.calibration()?.unwrap_or_else(|| Vec::new().into());
+    // What failed, for want of a library perhaps, is tried again.
+    known.records.retain(|record| record.times().next().is_some());
+    for (at, recipe) in CALIBRATION_MATRICES.iter().enumerate() {
+        let name = format!("{}{recipe}", gallery::PREFIX);
+        let lacks = |dtype| !known.records.iter().any(|r| r.matrix == name && r.dtype == dtype);
+        let missing: Vec<Dtype> = Dtype::ALL.into_iter().filter(|dtype| lacks(*dtype)).collect();
+        if missing.is_empty() {
+            continue;
+        }
+        before(2 * at, &name)?;
+        let failed = |why: String| Error::NotCalibrated { device: facts.name.clone(), why };
+        let made = recipe.parse::<Recipe>().and_then(|recipe| recipe.generate::<f64>());
+        let matrix = made.map_err(|error| failed(format!("{name}: {error}")))?;
+        let features = Features::of(&matrix);
+        for dtype in missing {
+            before(2 * at, &name)?;
+            let candidates = calibration_candidates(facts.kind, dtype);
+            let record = match dtype {
+                Dtype::F32 => {
+                    let matrix = matrix.to_dtype();
+                    bench(device.of_f32, (&name, &matrix), &features, &candidates, &how, |_| Ok(()))
+                }
+                Dtype::F64 => {
+                    bench(device.of_f64, (&name, &matrix), &features, &candidates, &how, |_| Ok(()))
+                }
+            }?;
+            // What this device cannot hold says nothing; where everything fails, something is missing.
+            if let Some(why) = failure_of_all(&record) {
+                return Err(failed(format!("no kernel ran: {why}")));
+            }
+            known.records.push(record);
+            folder.write_calibration(&known)?;
+        }
+    }
+    carry_calibration(folder, facts, &known, reference)
+}
+
+/// Why no candidate ran at all, if one of them failed.
+fn failure_of_all(record: &CorpusRecord) -> Option<&str> {
+    let failed = record.results.iter().find_map(|measured| match &measured.outcome {
+        Outcome::Failed { failed } => Some(failed.as_str()),
+        Outcome::Time { .. } | Outcome::Infeasible { .. } => None,
+    });
+    failed.filter(|_| record.times().next().is_none())
+}
+
+/// Writes into `folder` how the predictions of `reference`, or of the shipped profile that leaves least unexplained, are carried
+/// to the device with `facts`, which measured `known`.
+///
+/// # Errors
+/// As [`measure_calibration`].
+pub fn carry_calibration(
+    folder: &ProfileFolder,
+    facts: &DeviceFacts,
+    known: &CalibrationFile,
+    reference: Option<&str>,
+) -> Result<RescalingFile, Error> {
+    let (name, rescaling) = match reference {
+        Some(name) => {
+            let name = absolute(name);
+            let lacking = || Error::Lacking { profile: name.clone(), missing: Missing::Calibration };
+            let found = against(&name, facts, known)?.ok_or_else(lacking)?;
+            (name, found)
+        }
+        None => nearest(facts, known)?,
+    };
+    let carried = RescalingFile::new(&name, rescaling);
+    folder.write_rescaling(&carried)?;
+    Ok(carried)
+}
+
+/// The shipped profile that leaves least unexplained.
+fn nearest(facts: &DeviceFacts, known: &CalibrationFile) -> Result<(String, Rescaling), Error> {
+    let mut all = Vec::new();
+    for name in Profile::shipped_names() {
+        all.extend(against(name, facts, known)?.map(|found| (name.to_owned(), found)));
+    }
+    all.into_iter().min_by(|a, b| a.1.log_sd.total_cmp(&b.1.log_sd)).ok_or_else(|| {
+        let why = "no shipped profile can be carried over to it".to_owned();
+        Error::NotCalibrated { device: facts.name.clone(), why }
+    })
+}
+
+/// A folder's name stands for the folder wherever the profile is read; a shipped one's for itself.
+fn absolute(name: &str) -> String {
+    let path = is_folder(name).then(|| Path::new(name).canonicalize().ok()).flatten();
+    path.map_or_else(|| name.to_owned(), |path| path.display().to_string())
+}
+
+/// From the profile `name`; `None` if that is no GPU's or has nothing in common with what was measured.
+fn against(name: &str, facts: &DeviceFacts, known: &CalibrationFile) -> Result<Option<Rescaling>, Error> {
+    let reference = Profile::find(name)?;
+    let from = &reference.device.facts;
+    if from.kind != DeviceKind::Cuda || reference.rescaled.is_some() {
+        return Ok(None);
+    }
+    let Some(records) = CalibrationFile::find(name)? else { return Ok(None) };
+    Ok(calibrated((from, &records.records), (facts, &known.records)))
+}
