@@ -19,6 +19,7 @@ mod model;
 mod predictor;
 mod sample;
 mod selection;
+mod stored;
 mod trained;
 
 pub use cross_validation::CrossValidation;

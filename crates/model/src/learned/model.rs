@@ -33,11 +33,11 @@ pub struct LearnedModel<L: Learner> {
     kernels: Vec<LearnedKernel<L>>,
 }
 
-/// What was learned of one kernel, and of its errors.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// What was learned of one kernel, and of its errors. How it is read: `stored.rs`.
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(bound = "")]
 pub struct LearnedKernel<L: Learner> {
-    kernel: Kernel,
+    pub(super) kernel: Kernel,
     /// Matrices learned from.
     pub matrices: usize,
     /// Of held-out matrices, all block sizes and value types; of real ones alone where there are enough.
@@ -48,7 +48,7 @@ pub struct LearnedKernel<L: Learner> {
     /// them again afterwards.
     pub(super) interval: LogInterval,
     /// Shortest time measured.
-    least: Seconds,
+    pub(super) least: Seconds,
     pub(super) trained: Trained,
     #[serde(flatten)]
     pub(super) learned: L,
