@@ -235,9 +235,12 @@ impl ProfileFlags {
             }
             Some(DeviceName::Profile(name)) => Profile::find(name).map_err(|error| match error {
                 Error::NoProfile { shipped, .. } => Failure::input(format!("unknown device '{name}'"))
-                    .hinted(format!(
-                        "a device is cpu, cuda[:N], a profile ({shipped}) or a profile's folder"
-                    )),
+                    .hinted(match meant(name) {
+                        Some(meant) => format!("did you mean --device {meant}?"),
+                        None => {
+                            format!("a device is cpu, cuda[:N], a profile ({shipped}) or a profile's folder")
+                        }
+                    }),
                 other => other.into(),
             }),
             None => of_this_machine(context)
@@ -299,6 +302,17 @@ impl ProfileFlags {
 
 const ELSEWHERE: &str = "leave out --verify or --run to predict only, or use --device cpu to see predicted beside measured \
                          on this machine";
+
+/// The shipped profile in whose name all words of `name` stand: `H200`, `NVIDIA H100`.
+fn meant(name: &str) -> Option<&'static str> {
+    let lower = name.to_ascii_lowercase();
+    let mut words =
+        lower.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty()).peekable();
+    words.peek()?;
+    let words: Vec<&str> = words.collect();
+    Profile::shipped_names()
+        .find(|shipped| words.iter().all(|word| shipped.split('-').any(|part| part == *word)))
+}
 
 /// The profile of the first GPU here, if it is shipped or was calibrated before.
 fn of_this_machine(context: &Context) -> Option<Profile> {

@@ -19,6 +19,7 @@ mod matrix_source;
 mod name_prefixes;
 mod plots;
 mod printer;
+mod products;
 mod profile_cache;
 mod profiling;
 mod progress;

@@ -151,10 +151,11 @@ impl MatrixSource {
                     counted(stored.entries, "stored value")
                 ));
                 if stored.duplicates > 0 {
-                    let merged = grouped(stored.duplicates);
-                    context
-                        .printer
-                        .note(format_args!("{}: {merged} duplicate entries were merged", path.display()));
+                    let merged = match stored.duplicates {
+                        1 => "1 duplicate entry was merged".to_owned(),
+                        more => format!("{} duplicate entries were merged", grouped(more)),
+                    };
+                    context.printer.note(format_args!("{}: {merged}", path.display()));
                 }
                 Ok(loaded.matrix)
             }

@@ -43,10 +43,21 @@ def test_it_says_why_a_candidate_is_refused():
 def test_it_is_shown_as_text_and_in_a_notebook(grid):
     advice = sparsight.advise(grid, products=10)
     lines = str(advice).splitlines()
-    assert lines[0] == "900 x 900, 4,380 non-zeros, 4.9 a row (3 to 5)" and len(lines) == 2 + 1 + 11 + 1
-    assert advice.best.id in lines[4] and advice.best.id in repr(advice)
+    assert lines[0] == "900 x 900, 4,380 non-zeros, 4.9 a row (3 to 5)" and len(lines) == 3 + 1 + 11 + 1
+    assert advice.best.id in lines[5] and advice.best.id in repr(advice)
     html = advice._repr_html_()
     assert html.count("<tr>") == 11 and advice.best.id in html
+
+
+def test_the_verdict_says_what_to_use_and_what_that_gains(grid):
+    fem = sparsight.advise(sparsight.gallery("fem,n=24"))
+    verdict = fem.verdict
+    assert verdict["best"] == fem.best.id and not verdict["gains_nothing"]
+    csr = fem[verdict["plain_csr"]["id"]]
+    assert verdict["plain_csr"]["speedup"] == pytest.approx(csr.predicted_s / fem.best.predicted_s)
+    assert f"Use {fem.best.id}" in str(fem) and "times as fast as cuSPARSE's CSR" in str(fem)
+    few = sparsight.advise(grid, products=1)
+    assert few.verdict["gains_nothing"] and "CSR as it is is as good as anything" in str(few)
 
 
 def test_it_becomes_a_data_frame(grid):

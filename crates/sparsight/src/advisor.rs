@@ -196,16 +196,11 @@ impl<'p> Advisor<'p> {
     }
 }
 
-/// A kernel of ours for the matrix as it is: the vendor's routines look at it beforehand.
-fn is_plain_csr(candidate: &Candidate) -> bool {
-    candidate.format().is_csr() && !candidate.kernel.is_vendors()
-}
-
 /// Against the best CSR candidate, since CSR is what the matrix is in.
 fn fill_pays_off_after(ranked: &mut [Advised]) {
     let best_csr = ranked
         .iter()
-        .filter(|a| is_plain_csr(&a.candidate))
+        .filter(|a| a.is_plain_csr())
         .min_by(|a, b| a.prediction.time.0.total_cmp(&b.prediction.time.0));
     let Some((csr_time, csr_preparation)) = best_csr.map(|a| (a.prediction.time.0, a.preparation)) else {
         return;
@@ -216,7 +211,7 @@ fn fill_pays_off_after(ranked: &mut [Advised]) {
             _ => continue,
         };
         let saved = csr_time - advised.prediction.time.0;
-        advised.pays_off_after = if is_plain_csr(&advised.candidate) {
+        advised.pays_off_after = if advised.is_plain_csr() {
             Some(0)
         } else if saved > 0.0 {
             Some((extra / saved).ceil() as u64)

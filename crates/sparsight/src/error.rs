@@ -1,6 +1,6 @@
 //! What can go wrong above the devices: profiles on disk, records, and whatever the crates below report.
 
-use crate::Missing;
+use crate::{Missing, Profile};
 use sparsight_device::DeviceError;
 use sparsight_model::PredictError;
 use std::io::ErrorKind;
@@ -137,6 +137,12 @@ impl Error {
             Self::File { source, .. } if source.kind() == ErrorKind::StorageFull => {
                 Some("free some space and run the same command again: it goes on where it stopped".to_owned())
             }
+            Self::File { path, source } if source.kind() == ErrorKind::NotFound && is_shipped(path) => Some(format!(
+                "{} is the name of a profile that is part of the program, and this takes a folder: the repository has it as \
+                 profiles/{}",
+                path.display(),
+                path.display()
+            )),
             Self::Malformed { path, .. } if is_journal(path) => Some(repair_hint()),
             // What cannot be unpacked.
             Self::File { path, source } if is_journal(path) && is_content(source.kind()) => Some(repair_hint()),
@@ -149,6 +155,11 @@ impl Error {
             _ => None,
         }
     }
+}
+
+/// Whether a path is a shipped profile's name.
+fn is_shipped(path: &Path) -> bool {
+    Profile::shipped_names().any(|name| path == Path::new(name))
 }
 
 /// Whether a file holds records, packed or not.

@@ -43,6 +43,7 @@ mod reference;
 mod rescaled_predictor;
 mod run;
 mod transfer;
+mod verdict;
 
 pub use advisor::{Advice, Advised, Advisor, Objective, Refused, Why};
 pub use bench::{Bench, HOPELESS, bench};
@@ -71,3 +72,4 @@ pub use reference::Reference;
 pub use rescaled_predictor::RescaledPredictor;
 pub use run::{MeasuredPartition, Plan, Prepared, contest, fastest, run_partition};
 pub use transfer::{CrossArchitecture, ReferenceOrigin};
+pub use verdict::{TIE, Verdict};

@@ -6,6 +6,7 @@ use crate::device_choice::ProfileFlags;
 use crate::failure::{Exit, Failure};
 use crate::matrix_source::MatrixSource;
 use crate::printer::BOLD;
+use crate::products::products;
 use crate::reordering::{Order, OrderFlags};
 use crate::table::Table;
 use crate::text::{between, candidate, counted, grouped, heading, of_bandwidth};
@@ -13,7 +14,7 @@ use sparsight::answer::{AdviseAnswer, MatrixSummary, ReorderedAnswer};
 use sparsight::kernels::{Candidate, Kernel};
 use sparsight::matrix::{Csr, Dtype, Features, Scalar, Seconds};
 use sparsight::records::Outcome;
-use sparsight::{Advice, Advised, Advisor, Bench, ModelName, Profile, Why, bench};
+use sparsight::{Advice, Advised, Advisor, Bench, ModelName, Profile, TIE, Verdict, Why, bench};
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU64;
 
@@ -27,12 +28,15 @@ pub(crate) struct Advise {
     #[command(flatten)]
     profile: ProfileFlags,
     /// Products y = A x to come: rank by conversion, upload and all of them together
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = products)]
     iterations: Option<NonZeroU64>,
     #[command(flatten)]
     model: ModelFlags,
     #[command(flatten)]
     order: OrderFlags,
+    /// Show every block size of a kernel, and not the best alone
+    #[arg(long)]
+    all: bool,
     /// Also measure the first few and the best CSR on the device here
     #[arg(long)]
     verify: bool,
@@ -43,9 +47,6 @@ pub(crate) struct Advise {
 
 /// Candidates that `--verify` measures beside the best CSR: those that could be meant by "the best". Chosen.
 const VERIFIED: usize = 3;
-/// Predictions this close are a tie.
-const TIE: f64 = 0.05;
-
 /// Measured outcomes by candidate.
 type Measurements = BTreeMap<Candidate, Outcome>;
 
@@ -135,20 +136,20 @@ impl Advise {
         let products = self.iterations.map(|n| format!("   {}", counted(n.get(), "product")));
         out.line(format_args!("{}{}", heading(profile, context.dtype()), products.unwrap_or_default()))?;
         out.line("")?;
-        if advice.ranked.is_empty() {
-            out.line("no candidate is possible")?;
-        } else {
-            out.line(self.ranking(advice, measured, context.top()))?;
+        let mut shown = Vec::new();
+        let mut legend = None;
+        if let Some(verdict) = advice.verdict(self.iterations.map(NonZeroU64::get)) {
+            out.line(format_args!("{BOLD}{}{BOLD:#}", self.use_of(&verdict)))?;
+            out.line(format_args!("{}\n", self.reasons(&verdict)))?;
+            shown = self.shown(advice, &verdict, measured, context.top());
+            out.line(self.ranking(&shown, &verdict, measured))?;
             out.line("")?;
+            legend = Some(self.left_out(advice, &shown));
+        } else {
+            out.line("no candidate is possible")?;
         }
-        let shown = &advice.ranked[..advice.ranked.len().min(context.top())];
-        let remarks = [
-            reordered,
-            self.ties(advice, shown.len()),
-            answering(advice, profile),
-            refusals(advice),
-            extrapolations(shown),
-        ];
+        let remarks =
+            [reordered, legend, answering(advice, profile), refusals(advice), extrapolations(&shown)];
         for remark in remarks.into_iter().flatten() {
             out.line(format_args!("  {remark}"))?;
         }
@@ -160,8 +161,46 @@ impl Advise {
         Ok(())
     }
 
-    /// The first `top` rows, and those below that were measured.
-    fn ranking(&self, advice: &Advice, measured: &Measurements, top: usize) -> Table {
+    /// `Use bsr b3 t4 b128: 7.33 us a product, 6.34 to 8.43 us.`
+    fn use_of(&self, verdict: &Verdict<'_>) -> String {
+        let (words, best) = match verdict.plain_csr.filter(|_| verdict.gains_nothing()) {
+            Some(csr) => ("CSR as it is is as good as anything:", csr),
+            None => ("Use", verdict.best),
+        };
+        let (prediction, name) = (&best.prediction, candidate(&best.candidate));
+        let all = self.iterations.map_or_else(String::new, |n| {
+            let products = counted(n.get(), "product");
+            format!("; {} in all for {products} with conversion and upload", self.cost(best))
+        });
+        let (time, sure) = (prediction.time, between(prediction.low, prediction.high));
+        let colon = if verdict.gains_nothing() { "," } else { ":" };
+        format!("{words} {name}{colon} {time} a product, {sure}{all}.")
+    }
+
+    /// The rows of the table by their place in the ranking: the best block size of the first `top` kernels, or every candidate
+    /// with `--all`; what the verdict compares with, and what was measured.
+    fn shown<'a>(
+        &self,
+        advice: &'a Advice,
+        verdict: &Verdict<'_>,
+        measured: &Measurements,
+        top: usize,
+    ) -> Vec<(usize, &'a Advised)> {
+        let mut kernels = BTreeSet::new();
+        let compared: Vec<Candidate> =
+            [verdict.plain_csr, verdict.vendors_csr].into_iter().flatten().map(|a| a.candidate).collect();
+        let mut taken = 0;
+        let mut is_shown = |advised: &Advised| {
+            let is_first = kernels.insert(advised.candidate.kernel) || self.all;
+            taken += usize::from(is_first);
+            let of_interest =
+                [compared.contains(&advised.candidate), measured.contains_key(&advised.candidate)];
+            is_first && taken <= top || of_interest.contains(&true)
+        };
+        (1..).zip(&advice.ranked).filter(|(_, advised)| is_shown(advised)).collect()
+    }
+
+    fn ranking(&self, shown: &[(usize, &Advised)], verdict: &Verdict<'_>, measured: &Measurements) -> Table {
         let mut columns =
             vec!["", "<candidate", "predicted", "90 % between", "of bandwidth", "convert", "pays off after"];
         if self.iterations.is_some() {
@@ -171,13 +210,11 @@ impl Advise {
             columns.extend(["measured", "measured / predicted"]);
         }
         let mut table = Table::new(&columns);
-        for (rank, advised) in advice.ranked.iter().enumerate() {
-            if rank >= top && !measured.contains_key(&advised.candidate) {
-                continue;
-            }
+        for &(rank, advised) in shown {
             let prediction = &advised.prediction;
+            let is_equal = rank > 1 && verdict.speedup(advised) <= 1.0 + TIE;
             let mut cells = vec![
-                (rank + 1).to_string(),
+                if is_equal { format!("= {rank}") } else { rank.to_string() },
                 candidate(&advised.candidate),
                 prediction.time.to_string(),
                 between(prediction.low, prediction.high),
@@ -206,13 +243,59 @@ impl Advise {
         self.iterations.map_or(advised.prediction.time, |products| advised.in_all(products.get()))
     }
 
-    /// `8 more within 5 % of the first: --top 18`.
-    fn ties(&self, advice: &Advice, shown: usize) -> Option<String> {
-        let limit = self.cost(advice.ranked.first()?).0 * (1.0 + TIE);
-        // Ranked by this very cost, so ties stand together.
-        let tied = advice.ranked.iter().take_while(|advised| self.cost(advised).0 <= limit).count();
-        let more = tied.saturating_sub(shown);
-        (more > 0).then(|| format!("{more} more within 5 % of the first: `--top {tied}`"))
+    /// What the verdict rests on: what is gained over plain CSR and the vendor's, after how many products, and what else would do.
+    fn reasons(&self, verdict: &Verdict<'_>) -> String {
+        let mut sentences = Vec::new();
+        let in_all = if self.iterations.is_some() { " in all" } else { "" };
+        let faster = |what: &str, other: &Advised| {
+            let (speedup, time) = (verdict.speedup(other), other.prediction.time);
+            if speedup <= 1.0 + TIE {
+                format!("as fast{in_all} as {what} ({time})")
+            } else {
+                format!("{speedup:.1} times as fast{in_all} as {what} ({time})")
+            }
+        };
+        let is_other = |other: &&Advised| other.candidate != verdict.best.candidate;
+        let vendors = verdict.vendors_csr.filter(is_other).map(|csr| faster("cuSPARSE's CSR", csr));
+        let plain = verdict.plain_csr.filter(|csr| is_other(csr) && !verdict.gains_nothing());
+        let plain = plain.map(|csr| faster("the best plain CSR", csr));
+        let gains: Vec<String> = vendors.into_iter().chain(plain).collect();
+        if !gains.is_empty() {
+            sentences.push(format!("Predicted {}.", gains.join(", ")));
+        }
+        if let Some(products) =
+            verdict.best.pays_off_after.filter(|&products| products > 0 && !verdict.gains_nothing())
+        {
+            sentences.push(format!("Worth converting from {} on.", counted(products, "product")));
+        }
+        let soonest = verdict.soonest_ready();
+        let ready = match verdict.best.preparation.zip(soonest.preparation) {
+            Some((best, soonest_s)) if is_other(&soonest) && soonest_s.0 < 0.9 * best.0 => {
+                format!("; {} is the soonest ready, in {soonest_s}", candidate(&soonest.candidate))
+            }
+            _ => String::new(),
+        };
+        match verdict.equal.len() {
+            0 => {}
+            1 => sentences.push(format!("One other kernel is as good{ready}.")),
+            more => sentences.push(format!("{more} other kernels are as good{ready}.")),
+        }
+        sentences.join(" ")
+    }
+
+    /// `33 more kernels: --top 43; every block size: --all`.
+    fn left_out(&self, advice: &Advice, shown: &[(usize, &Advised)]) -> String {
+        let of = |all: &mut dyn Iterator<Item = Kernel>| all.collect::<BTreeSet<_>>().len();
+        let all = of(&mut advice.ranked.iter().map(|advised| advised.candidate.kernel));
+        let more = all - of(&mut shown.iter().map(|(_, advised)| advised.candidate.kernel));
+        let kernels = (more > 0).then(|| format!("{} more: `--top {all}`", counted(more as u64, "kernel")));
+        let sizes = (!self.all).then(|| "every block size: `--all`".to_owned());
+        let words: Vec<String> = ["= as good as the first, within 5 %".to_owned()]
+            .into_iter()
+            .chain(kernels)
+            .chain(sizes)
+            .collect();
+        words.join("; ")
     }
 }
 
@@ -285,8 +368,9 @@ fn refusals(advice: &Advice) -> Option<String> {
     for r in &advice.refused {
         let kernel = r.candidate.kernel;
         match &r.why {
+            // Its formats are ours, or like them.
+            _ if kernel.is_vendors() => false,
             Why::Infeasible(why) => impossible.insert(format!("{} ({why})", kernel.format())),
-            Why::NoModel(_) | Why::Unmeasured(_) if kernel.is_vendors() => false,
             Why::NoModel(_) | Why::Unmeasured(_) => unknown.insert(kernel.to_string()),
         };
     }
@@ -306,9 +390,9 @@ fn refusals(advice: &Advice) -> Option<String> {
 }
 
 /// `less sure, beyond what was measured: I up to 1,489 (measured 1 to 10)`.
-fn extrapolations(shown: &[Advised]) -> Option<String> {
+fn extrapolations(shown: &[(usize, &Advised)]) -> Option<String> {
     let mut furthest: BTreeMap<&str, (f64, f64, f64)> = BTreeMap::new();
-    for e in shown.iter().flat_map(|advised| &advised.prediction.extrapolates) {
+    for e in shown.iter().flat_map(|(_, advised)| &advised.prediction.extrapolates) {
         let distance = |value: f64, from: f64, to: f64| (value / to).max(from / value.max(1.0));
         let known = furthest.entry(e.quantity).or_insert((e.value, e.from, e.to));
         if distance(e.value, e.from, e.to) > distance(known.0, known.1, known.2) {

@@ -6,6 +6,7 @@ use crate::device_choice::{DeviceName, ProfileFlags, described};
 use crate::failure::{Exit, Failure};
 use crate::matrix_source::MatrixSource;
 use crate::printer::BOLD;
+use crate::products::products;
 use crate::table::Table;
 use crate::text::{between, candidate, counted, grouped, known_from, shape};
 use sparsight::answer::{CompareAnswer, MatrixSummary};
@@ -13,6 +14,7 @@ use sparsight::kernels::{Candidate, DeviceKind};
 use sparsight::matrix::{Dtype, Features, Seconds};
 use sparsight::{Compared, Comparison, Contender, Error, Profile, Span, compare};
 use std::num::NonZeroU64;
+use std::path::Path;
 use std::str::FromStr;
 
 /// How fast the best candidate of each of several devices will be, what limits it, and what that is worth
@@ -28,7 +30,7 @@ pub(crate) struct Compare {
     #[arg(long, value_name = "DEVICES", value_delimiter = ',', required = true)]
     devices: Vec<DeviceName>,
     /// Products y = A x to come: compare conversion, upload and all of them together
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = products)]
     iterations: Option<NonZeroU64>,
     /// Also the time of one and the same candidate on every device: the fastest with one of these kernels on the first
     #[arg(long = "kernel", value_name = "NAME", value_delimiter = ',')]
@@ -60,6 +62,17 @@ pub(crate) struct Compare {
 struct Given {
     device: DeviceName,
     number: f64,
+}
+
+impl Given {
+    /// A folder or a data sheet may be named in several ways.
+    fn is_for(&self, device: &DeviceName) -> bool {
+        let path = |device: &DeviceName| match device {
+            DeviceName::Profile(name) => Path::new(name).canonicalize().ok(),
+            _ => None,
+        };
+        self.device == *device || path(&self.device).is_some_and(|own| path(device) == Some(own))
+    }
 }
 
 impl FromStr for Given {
@@ -109,15 +122,16 @@ impl Compare {
 
     /// One number a device, where one is given.
     fn for_devices(&self, flag: &str, given: &[Given]) -> Result<Vec<Option<f64>>, Failure> {
-        if let Some(stranger) = given.iter().find(|given| !self.devices.contains(&given.device)) {
+        if let Some(stranger) =
+            given.iter().find(|given| !self.devices.iter().any(|device| given.is_for(device)))
+        {
             let devices: Vec<String> = self.devices.iter().map(ToString::to_string).collect();
             let text = format!("{flag} is given for {}, which is not compared", stranger.device);
             return Err(Failure::input(text).hinted(format!("compared are {}", devices.join(", "))));
         }
         // Of several the last, as with other flags.
-        let of = |device: &DeviceName| {
-            given.iter().rfind(|given| given.device == *device).map(|given| given.number)
-        };
+        let of =
+            |device: &DeviceName| given.iter().rfind(|given| given.is_for(device)).map(|given| given.number);
         Ok(self.devices.iter().map(of).collect())
     }
 

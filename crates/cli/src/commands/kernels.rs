@@ -19,7 +19,8 @@ pub(crate) struct Kernels {
 impl Kernels {
     pub(crate) fn run(&self, context: &Context) -> Result<Exit, Failure> {
         let facts = &self.profile.facts(context)?;
-        let answer = KernelsAnswer::from(facts);
+        let mut answer = KernelsAnswer::from(facts);
+        answer.kernels.truncate(context.top_in_json());
         context.printer.answer(&answer, || print(&answer, facts, &context.printer))?;
         Ok(Exit::Done)
     }

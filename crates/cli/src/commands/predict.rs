@@ -6,7 +6,7 @@ use crate::device_choice::ProfileFlags;
 use crate::failure::{Exit, Failure};
 use crate::matrix_source::MatrixSource;
 use crate::printer::{BOLD, DIM, Printer};
-use crate::text::{between, heading, shape};
+use crate::text::{between, counted, heading, shape};
 use sparsight::answer::{MatrixSummary, PredictAnswer, PredictedCandidate, PredictedTerm};
 use sparsight::matrix::{Bytes, Dtype, Features, Limits, Seconds};
 use sparsight::{Advisor, ModelName};
@@ -37,8 +37,11 @@ impl Predict {
         let ModelFlags { placement, row_length, .. } = self.model;
         let predictor = Advisor::new(&profile).predictor(model, placement, row_length)?;
         let limits = Limits::with_memory(facts.memory_bytes);
-        let candidates = self.kernels.candidates(facts.kind, dtype)?.into_iter();
-        let predicted = candidates.map(|c| PredictedCandidate::of(&predictor, c, &features, &limits));
+        let mut candidates = self.kernels.candidates(facts.kind, dtype)?;
+        let left_out = candidates.len().saturating_sub(context.top_in_json());
+        candidates.truncate(context.top_in_json());
+        let predicted =
+            candidates.into_iter().map(|c| PredictedCandidate::of(&predictor, c, &features, &limits));
         let answer = PredictAnswer {
             matrix: MatrixSummary::of(source.title(), &features),
             device: (&profile).into(),
@@ -54,6 +57,10 @@ impl Predict {
             for one in &answer.candidates {
                 out.line("")?;
                 print_one(out, model, one)?;
+            }
+            if left_out > 0 {
+                let (more, all) = (counted(left_out as u64, "candidate"), answer.candidates.len() + left_out);
+                out.line(format_args!("\n{more} more: `--top {all}`"))?;
             }
             Ok(())
         })?;

@@ -170,6 +170,13 @@ class Advice:
         return self._all[0]
 
     @property
+    def verdict(self) -> dict[str, Any]:
+        """What it comes down to: ``best``, ``equal`` and ``soonest_ready`` (ids), ``gains_nothing``, and ``plain_csr`` and
+        ``vendors_csr`` with their ``speedup``: how many times as fast the best is.
+        """
+        return self.to_dict().get("verdict", {})
+
+    @property
     def refused(self) -> list[Refused]:
         """Those that are not ranked: list of :class:`Refused`."""
         return [Refused(one) for one in self.to_dict()["candidates"] if "predicted_s" not in one]
@@ -190,6 +197,20 @@ class Advice:
 
         return pandas.DataFrame([one.to_dict() for one in self], columns=sorted(Candidate.__slots__)).set_index("id")
 
+    def _sentence(self):
+        verdict = self.verdict
+        if not verdict:
+            return "No candidate is possible."
+        use = self[verdict["plain_csr"]["id"]] if verdict["gains_nothing"] else self.best
+        words = "CSR as it is is as good as anything:" if verdict["gains_nothing"] else "Use"
+        gains = [
+            f"{verdict[name]['speedup']:.1f} times as fast as {what}"
+            for name, what in (("vendors_csr", "cuSPARSE's CSR"), ("plain_csr", "the best plain CSR"))
+            if verdict.get(name, {}).get("id", use.id) != use.id
+        ]
+        predicted = f" Predicted {', '.join(gains)}." if gains else ""
+        return f"{words} {use.id}, {duration(use.predicted_s)} a product.{predicted}"
+
     def _heading(self):
         answer = self.to_dict()
         matrix, device = answer["matrix"], answer["device"]
@@ -198,6 +219,7 @@ class Advice:
             f"{matrix['nrows']:,} x {matrix['ncols']:,}, {matrix['nnz']:,} non-zeros, {matrix['row_mean']:.1f} a row "
             f"({matrix['row_min']:,} to {matrix['row_max']:,})",
             f"{device['name']}, {answer['dtype']}" + (f", carried over from {rescaled}" if rescaled else ""),
+            self._sentence(),
         ]
 
     _COLUMNS = ("candidate", "predicted", "90 % between", "of bandwidth", "convert", "pays off after")

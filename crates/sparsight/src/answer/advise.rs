@@ -4,7 +4,7 @@ use super::{
     Answer, DeviceSummary, MatrixSummary, MeasuredOutcome, NamedCandidate, PredictedInterval, ReorderedAnswer,
 };
 use crate::records::Outcome;
-use crate::{Advice, Advised, ModelName, Objective, Profile, Why};
+use crate::{Advice, Advised, ModelName, Objective, Profile, Verdict, Why};
 use serde::Serialize;
 use sparsight_kernels::Candidate;
 use sparsight_matrix::{Bytes, Dtype, Seconds};
@@ -30,8 +30,59 @@ pub struct AdviseAnswer {
     /// What numbering rows and columns anew brings, of which matrix the rest then speaks; absent if not asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reordered: Option<ReorderedAnswer>,
+    /// What it comes down to; absent if no candidate is possible.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<VerdictAnswer>,
     /// Best first, then those that are not ranked.
     pub candidates: Vec<AdvisedCandidate>,
+}
+
+/// The candidate to use, beside what it is to be compared with.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct VerdictAnswer {
+    /// What to use.
+    pub best: Candidate,
+    /// Whether plain CSR is as good as anything.
+    pub gains_nothing: bool,
+    /// Others that are as good, within 5 %: of each kernel the first block size, without the kernel of the best.
+    pub equal: Vec<Candidate>,
+    /// Of the best and these the one that is soonest ready.
+    pub soonest_ready: Candidate,
+    /// The fastest of our kernels for CSR as it is; absent if none is ranked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub plain_csr: Option<Compared>,
+    /// The vendor's fastest routine for CSR; absent if none is ranked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub vendors_csr: Option<Compared>,
+}
+
+/// What people would use without advice.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Compared {
+    /// Which candidate.
+    pub id: Candidate,
+    /// Seconds of one product.
+    pub predicted_s: Seconds,
+    /// How many times as fast the best is: in one product, or with `products` in all with conversion and upload.
+    pub speedup: f64,
+}
+
+impl From<&Verdict<'_>> for VerdictAnswer {
+    fn from(verdict: &Verdict<'_>) -> Self {
+        let compared = |other: &Advised| Compared {
+            id: other.candidate,
+            predicted_s: other.prediction.time,
+            speedup: verdict.speedup(other),
+        };
+        Self {
+            best: verdict.best.candidate,
+            gains_nothing: verdict.gains_nothing(),
+            equal: verdict.equal.iter().map(|advised| advised.candidate).collect(),
+            soonest_ready: verdict.soonest_ready().candidate,
+            plain_csr: verdict.plain_csr.map(compared),
+            vendors_csr: verdict.vendors_csr.map(compared),
+        }
+    }
 }
 
 impl Answer for AdviseAnswer {
@@ -55,7 +106,8 @@ impl AdviseAnswer {
         let refused = advice.refused.iter().map(|r| AdvisedCandidate::refused(r.candidate, &r.why));
         let candidates = ranked.chain(refused).collect();
         let device = profile.into();
-        Self { matrix, device, dtype, products, placement, row_length, reordered: None, candidates }
+        let verdict = advice.verdict(products).as_ref().map(VerdictAnswer::from);
+        Self { matrix, device, dtype, products, placement, row_length, reordered: None, verdict, candidates }
     }
 
     /// Of a reordered matrix.

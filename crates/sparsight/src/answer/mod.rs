@@ -63,7 +63,7 @@ mod reordered;
 mod repair;
 mod transfer;
 
-pub use advise::{AdviseAnswer, AdvisedCandidate};
+pub use advise::{AdviseAnswer, AdvisedCandidate, Compared, VerdictAnswer};
 pub use bench::{BenchAnswer, BenchedCandidate, BenchedMatrix};
 pub use calibrate::CalibrateAnswer;
 pub use candidate::NamedCandidate;

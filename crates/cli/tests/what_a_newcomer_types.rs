@@ -1,0 +1,86 @@
+//! What somebody types who has not read the help: understood, or met with what to type instead.
+
+mod support;
+
+use std::fs;
+use support::{json, made_up_profile, run};
+
+const MATRIX: &str = "gallery:stencil2d,n=20";
+
+#[test]
+fn a_number_of_products_is_taken_as_people_write_it() {
+    let dir = made_up_profile();
+    for text in ["1e6", "1,000,000", "1000000"] {
+        let answer = json(dir.path(), &["advise", MATRIX, "--profile", "made-up", "--iterations", text]);
+        assert_eq!(answer["products"], 1_000_000);
+    }
+    let out = run(dir.path(), &["advise", MATRIX, "--iterations", "lots"]);
+    assert!(out.contains("'lots' is no number of products such as 1000 or 1e6"), "{out}");
+}
+
+#[test]
+fn a_device_that_is_meant_is_named() {
+    let dir = made_up_profile();
+    for (typed, meant) in [("H200", "nvidia-h200"), ("NVIDIA H100", "nvidia-h100")] {
+        let out = run(dir.path(), &["advise", MATRIX, "--device", typed]);
+        assert!(out.contains(&format!("did you mean --device {meant}?")), "{out}");
+    }
+    let out = run(dir.path(), &["advise", MATRIX, "--device", "abacus"]);
+    assert!(!out.contains("did you mean") && out.contains("a device is cpu"), "{out}");
+    let out = run(dir.path(), &["fit", "nvidia-h200"]);
+    assert!(out.contains("part of the program") && out.contains("profiles/nvidia-h200"), "{out}");
+}
+
+#[test]
+fn a_price_is_for_the_folder_however_it_is_written() {
+    let dir = made_up_profile();
+    let devices = ["--devices", "nvidia-h200,./made-up"];
+    let all = [&["compare", MATRIX][..], &devices, &["--price", "made-up/=3,nvidia-h200=4"]].concat();
+    let out = run(dir.path(), &all);
+    assert!(!out.contains("is given for"), "{out}");
+}
+
+#[test]
+fn top_is_heeded_by_every_list() {
+    let dir = made_up_profile();
+    let length = |command: &[&str], list: &str| {
+        let answer = json(dir.path(), &[command, &["--top", "2"]].concat());
+        answer[list].as_array().unwrap().len()
+    };
+    assert_eq!(length(&["predict", MATRIX, "--device", "nvidia-h200"], "candidates"), 2);
+    assert_eq!(length(&["kernels", "--device", "nvidia-h200"], "kernels"), 2);
+    let out = run(dir.path(), &["predict", MATRIX, "--device", "nvidia-h200", "--top", "2"]);
+    assert!(out.contains("219 candidates more: `--top 221`"), "{out}");
+}
+
+#[test]
+fn one_duplicate_is_one() {
+    let dir = made_up_profile();
+    let text = "%%MatrixMarket matrix coordinate real general\n3 3 3\n1 1 1\n1 1 2\n2 2 3\n";
+    fs::write(dir.path().join("a.mtx"), text).unwrap();
+    let out = run(dir.path(), &["info", "a.mtx"]);
+    assert!(out.contains("a.mtx: 1 duplicate entry was merged"), "{out}");
+}
+
+#[test]
+fn advice_begins_with_what_to_use() {
+    let dir = made_up_profile();
+    let out = run(dir.path(), &["advise", "gallery:fem,n=20", "--device", "nvidia-h200"]);
+    let answer = json(dir.path(), &["advise", "gallery:fem,n=20", "--device", "nvidia-h200"]);
+    let verdict = &answer["verdict"];
+    assert_eq!(verdict["best"], answer["candidates"][0]["id"]);
+    let speedup = verdict["plain_csr"]["speedup"].as_f64().unwrap();
+    assert!(speedup > 1.05 && out.contains("\nUse "), "{out}");
+    assert!(out.contains(&format!("{speedup:.1} times as fast as the best plain CSR")), "{out}");
+    // Both CSRs stand in the table, however far down.
+    for csr in ["plain_csr", "vendors_csr"] {
+        let id = verdict[csr]["id"].as_str().unwrap();
+        let name = id.rsplit_once('/').unwrap().0.rsplit_once("/b").map_or(id, |(name, _)| name);
+        let shown = name.trim_end_matches("/f64").replace('/', " ");
+        assert!(out.lines().filter(|line| line.contains(&shown)).count() >= 1, "{shown}: {out}");
+    }
+    let few = ["advise", "gallery:fem,n=20", "--device", "nvidia-h200", "--iterations", "2"];
+    let out = run(dir.path(), &few);
+    assert!(out.contains("CSR as it is is as good as anything"), "{out}");
+    assert_eq!(json(dir.path(), &few)["verdict"]["gains_nothing"], true);
+}

@@ -1,0 +1,112 @@
+//! What advice comes down to: the candidate to use, what it gains over what people use today, and which others are as good.
+
+use crate::{Advice, Advised};
+
+/// Predicted costs this close are a tie: about what predictions are off by. Chosen.
+pub const TIE: f64 = 0.05;
+
+/// The first of the ranking, beside what it is to be compared with.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Verdict<'a> {
+    /// What to use.
+    pub best: &'a Advised,
+    /// Others that are as good, within [`TIE`]: of each kernel the first block size, without the kernel of the best.
+    pub equal: Vec<&'a Advised>,
+    /// The fastest of our kernels for CSR as it is: what takes no conversion.
+    pub plain_csr: Option<&'a Advised>,
+    /// The vendor's routine for CSR that is predicted to be the fastest: what most people call.
+    pub vendors_csr: Option<&'a Advised>,
+    /// Products that were asked for: all of them count, and conversion and upload.
+    products: Option<u64>,
+}
+
+impl Verdict<'_> {
+    /// How many times as fast the best is as another one: in one product, or in all with conversion and upload.
+    pub fn speedup(&self, other: &Advised) -> f64 {
+        other.cost(self.products) / self.best.cost(self.products)
+    }
+
+    /// Whether plain CSR is as good as anything.
+    pub fn gains_nothing(&self) -> bool {
+        self.plain_csr.is_some_and(|csr| self.speedup(csr) <= 1.0 + TIE)
+    }
+
+    /// Of the best and those that are as good the one that is soonest ready.
+    pub fn soonest_ready(&self) -> &Advised {
+        let ready = |advised: &Advised| advised.preparation.map_or(f64::INFINITY, |s| s.0);
+        let others = self.equal.iter().copied();
+        others.fold(self.best, |best, other| if ready(other) < ready(best) { other } else { best })
+    }
+}
+
+impl Advised {
+    /// Seconds of one product; with a number of products, of all of them with conversion and upload.
+    fn cost(&self, products: Option<u64>) -> f64 {
+        products.map_or(self.prediction.time, |products| self.in_all(products)).0
+    }
+
+    /// Whether it reads CSR as it is, with a kernel of ours: the vendor's routines look at the matrix beforehand.
+    pub(crate) fn is_plain_csr(&self) -> bool {
+        self.candidate.format().is_csr() && !self.candidate.kernel.is_vendors()
+    }
+}
+
+impl Advice {
+    /// What it comes down to; `products` as in the [`Objective`](crate::Objective) that was asked. `None` if no candidate is
+    /// possible.
+    pub fn verdict(&self, products: Option<u64>) -> Option<Verdict<'_>> {
+        let best = self.ranked.first()?;
+        let fastest = |wanted: fn(&Advised) -> bool| {
+            let all = self.ranked.iter().filter(|advised| wanted(advised));
+            all.min_by(|a, b| a.cost(products).total_cmp(&b.cost(products)))
+        };
+        let limit = best.cost(products) * (1.0 + TIE);
+        let mut equal: Vec<&Advised> = Vec::new();
+        for advised in self.ranked.iter().filter(|advised| advised.cost(products) <= limit) {
+            let kernel = advised.candidate.kernel;
+            if kernel != best.candidate.kernel && equal.iter().all(|one| one.candidate.kernel != kernel) {
+                equal.push(advised);
+            }
+        }
+        let plain_csr = fastest(Advised::is_plain_csr);
+        let vendors_csr = fastest(|a| a.candidate.format().is_csr() && a.candidate.kernel.is_vendors());
+        Some(Verdict { best, equal, plain_csr, vendors_csr, products })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Advisor, Objective, Profile};
+    use sparsight_matrix::{Csr, Dtype, Features, gallery::Recipe};
+
+    fn advice(recipe: &str, products: Option<u64>) -> Advice {
+        let a: Csr<f64> = recipe.parse::<Recipe>().unwrap().generate().unwrap();
+        let profile = Profile::shipped("nvidia-h200").unwrap();
+        let objective = Objective { products, ..Objective::default() };
+        Advisor::new(&profile).advise(&Features::of(&a), Dtype::F64, &objective).unwrap()
+    }
+
+    #[test]
+    fn the_first_is_compared_with_csr_and_its_equals_are_other_kernels() {
+        let advice = advice("fem,n=24", None);
+        let verdict = advice.verdict(None).unwrap();
+        assert_eq!(verdict.best, &advice.ranked[0]);
+        let (csr, vendors) = (verdict.plain_csr.unwrap(), verdict.vendors_csr.unwrap());
+        assert!(csr.pays_off_after == Some(0) && vendors.candidate.kernel.is_vendors());
+        assert!(verdict.speedup(csr) > 1.2 && verdict.speedup(vendors) > 1.2 && !verdict.gains_nothing());
+        for equal in &verdict.equal {
+            assert!((1.0..=1.0 + TIE).contains(&verdict.speedup(equal)));
+            assert_ne!(equal.candidate.kernel, verdict.best.candidate.kernel);
+        }
+        let soonest = verdict.soonest_ready().preparation.unwrap();
+        assert!(verdict.equal.iter().all(|equal| equal.preparation.is_none_or(|s| s.0 >= soonest.0)));
+    }
+
+    #[test]
+    fn for_few_products_there_is_nothing_to_gain() {
+        let advice = advice("fem,n=24", Some(2));
+        let verdict = advice.verdict(Some(2)).unwrap();
+        assert!(verdict.gains_nothing() && verdict.best.is_plain_csr());
+    }
+}
