@@ -140,11 +140,15 @@ impl Advise {
         let mut legend = None;
         if let Some(verdict) = advice.verdict(self.iterations.map(NonZeroU64::get)) {
             out.line(format_args!("{BOLD}{}{BOLD:#}", self.use_of(&verdict)))?;
-            out.line(format_args!("{}\n", self.reasons(&verdict)))?;
+            let reasons = self.reasons(&verdict);
+            if !reasons.is_empty() {
+                out.line(reasons)?;
+            }
+            out.line("")?;
             shown = self.shown(advice, &verdict, measured, context.top());
             out.line(self.ranking(&shown, &verdict, measured))?;
             out.line("")?;
-            legend = Some(self.left_out(advice, &shown));
+            legend = Some(self.legend(&verdict, advice, &shown)).filter(|legend| !legend.is_empty());
         } else {
             out.line("no candidate is possible")?;
         }
@@ -283,18 +287,16 @@ impl Advise {
         sentences.join(" ")
     }
 
-    /// `33 more kernels: --top 43; every block size: --all`.
-    fn left_out(&self, advice: &Advice, shown: &[(usize, &Advised)]) -> String {
+    /// `= as good as the first, within 5 %; 33 kernels more: --top 43; every block size: --all`.
+    fn legend(&self, verdict: &Verdict<'_>, advice: &Advice, shown: &[(usize, &Advised)]) -> String {
         let of = |all: &mut dyn Iterator<Item = Kernel>| all.collect::<BTreeSet<_>>().len();
         let all = of(&mut advice.ranked.iter().map(|advised| advised.candidate.kernel));
         let more = all - of(&mut shown.iter().map(|(_, advised)| advised.candidate.kernel));
         let kernels = (more > 0).then(|| format!("{} more: `--top {all}`", counted(more as u64, "kernel")));
         let sizes = (!self.all).then(|| "every block size: `--all`".to_owned());
-        let words: Vec<String> = ["= as good as the first, within 5 %".to_owned()]
-            .into_iter()
-            .chain(kernels)
-            .chain(sizes)
-            .collect();
+        let marked = shown.iter().skip(1).any(|(_, advised)| verdict.speedup(advised) <= 1.0 + TIE);
+        let equal = marked.then(|| "= as good as the first, within 5 %".to_owned());
+        let words: Vec<String> = equal.into_iter().chain(kernels).chain(sizes).collect();
         words.join("; ")
     }
 }
