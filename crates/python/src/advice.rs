@@ -2,6 +2,7 @@
 
 use crate::devices::profile_for;
 use crate::failure::{Failure, Kind};
+use crate::forked;
 use crate::matrix::{Matrix, dtype_of};
 use pyo3::prelude::*;
 use sparsight::answer::{AdviseAnswer, Answer, MatrixSummary};
@@ -90,6 +91,7 @@ pub(crate) fn advise(
         .map(|model| model.parse().map_err(|text: String| Failure::new(Kind::NoProfile, text)))
         .transpose()?;
     let objective = Objective { products, model, ..Objective::default() };
+    forked::refuse()?;
     let advised = py.detach(|| {
         let profile = profile_for(device)?;
         let features = matrix.features();

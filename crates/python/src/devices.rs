@@ -1,6 +1,7 @@
 //! Which profile answers, and the devices of this machine, each opened once.
 
 use crate::failure::{Failure, Kind};
+use crate::forked;
 use pyo3::prelude::*;
 use sparsight::device::cpu::Cpu;
 use sparsight::device::cuda::{self, Cuda};
@@ -8,7 +9,7 @@ use sparsight::device::gpu::ConvertOn;
 use sparsight::device::{Device, DeviceError};
 use sparsight::matrix::Scalar;
 use sparsight::profile::{GridName, ProfileFolder, ProfiledDevice, calibration_folder};
-use sparsight::{CalibratedDevice, Profile, measure_calibration};
+use sparsight::{CalibratedDevice, Error, Profile, measure_calibration};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
@@ -70,6 +71,14 @@ impl Opened {
         }
     }
 
+    /// Waits for everything that is queued there; nothing is on a CPU.
+    pub(crate) fn wait(&self) -> Result<(), Failure> {
+        match self {
+            Self::Cpu(_) => Ok(()),
+            Self::Cuda(_, gpu) => Ok(gpu.wait_for_all()?),
+        }
+    }
+
     /// `None` for the CPU.
     pub(crate) fn index(&self) -> Option<usize> {
         match self {
@@ -79,25 +88,42 @@ impl Opened {
     }
 }
 
-/// Shipped profiles, read when first asked for: models take a while to be unpacked, and are kept.
-fn shipped(name: &str) -> Result<Arc<Profile>, Failure> {
-    static READ: Mutex<BTreeMap<String, Arc<Profile>>> = Mutex::new(BTreeMap::new());
-    let mut read = READ.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(profile) = read.get(name) {
-        return Ok(Arc::clone(profile));
+/// Profiles that were read, by name: `nvidia-h200`, or `cuda:` and what the driver calls the GPU. Their models take a while to be
+/// unpacked, and are kept.
+static READ: Mutex<BTreeMap<String, Arc<Profile>>> = Mutex::new(BTreeMap::new());
+
+/// The profile kept under that name, read now if it was not. Nobody else reads meanwhile, so that none is read twice.
+fn kept(
+    name: String,
+    read: impl FnOnce() -> Result<Option<Profile>, Error>,
+) -> Result<Option<Arc<Profile>>, Error> {
+    let mut all = READ.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(profile) = all.get(&name) {
+        return Ok(Some(Arc::clone(profile)));
     }
-    let profile = Arc::new(Profile::shipped(name)?);
-    read.insert(name.to_owned(), Arc::clone(&profile));
-    Ok(profile)
+    let found = read()?.map(Arc::new);
+    if let Some(profile) = &found {
+        all.insert(name, Arc::clone(profile));
+    }
+    Ok(found)
 }
 
-/// What answers for the GPU that its driver calls so: a shipped profile, or a calibration that the program has made.
+fn shipped(name: &str) -> Result<Arc<Profile>, Failure> {
+    let found = kept(name.to_owned(), || Profile::shipped(name).map(Some))?;
+    Ok(found.expect("a shipped profile is there, or an error"))
+}
+
+/// What answers for the GPU that its driver calls so: a shipped profile, or a calibration that was made before.
 fn of_gpu(name: &str) -> Option<Arc<Profile>> {
-    if let Some(known) = Profile::shipped_for_gpu(name) {
-        return shipped(&known.name).ok();
-    }
-    let folder = calibration_folder(name, &Cuda::driver().ok()?)?;
-    Profile::load(&folder).ok().map(Arc::new)
+    let read = || {
+        let calibrated = || Profile::load(&calibration_folder(name, &Cuda::driver().ok()?)?).ok();
+        Ok(Profile::shipped_for_gpu(name).or_else(calibrated))
+    };
+    kept(name_kept(name), read).ok().flatten()
+}
+
+fn name_kept(gpu: &str) -> String {
+    format!("cuda:{gpu}")
 }
 
 /// The profile that answers for `device`: a device of this machine, or the name, folder or data sheet of a profile. Without a
@@ -130,7 +156,7 @@ pub(crate) fn unknown_gpu(py: Python<'_>) -> Option<String> {
 }
 
 /// Measures what it takes to carry predictions over to a GPU, and keeps it where `profile_for` and the program find it: the folder,
-/// and whose predictions answer. `before` is called with a number from 0 to 20 and what is measured next.
+/// and whose predictions answer. `before` is called with a number from 0 to 19 and what is measured next.
 #[pyfunction]
 #[allow(clippy::needless_pass_by_value)] // It is called from within, while the interpreter is free.
 pub(crate) fn calibrate(py: Python<'_>, device: &str, before: Py<PyAny>) -> PyResult<(PathBuf, String)> {
@@ -141,6 +167,7 @@ pub(crate) fn calibrate(py: Python<'_>, device: &str, before: Py<PyAny>) -> PyRe
             return Err(failure.hinted("give \"cuda:0\" to \"cuda:N\"").into());
         }
     };
+    forked::refuse()?;
     let mut interrupted = None;
     let made = py.detach(|| {
         let gpu = Cuda::open(index)?;
@@ -161,6 +188,7 @@ pub(crate) fn calibrate(py: Python<'_>, device: &str, before: Py<PyAny>) -> PyRe
             })
         };
         let made = measure_calibration(&device, &folder, None, 0, &mut tell)?;
+        READ.lock().unwrap_or_else(PoisonError::into_inner).remove(&name_kept(&gpu.facts().name));
         Ok((path, made.reference))
     });
     match interrupted {

@@ -10,6 +10,7 @@ mod advice;
 mod buffers;
 mod devices;
 mod failure;
+mod forked;
 mod matrix;
 mod prepared;
 

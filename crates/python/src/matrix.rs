@@ -2,6 +2,7 @@
 
 use crate::buffers::{Held, Indices, Value, fill_indices, fill_values};
 use crate::failure::{Failure, Kind};
+use crate::forked;
 use pyo3::prelude::*;
 use rayon::prelude::*;
 use sparsight::answer::MatrixSummary;
@@ -93,6 +94,7 @@ impl Matrix {
         values: Option<&Bound<'_, PyAny>>,
         dtype: &str,
     ) -> PyResult<Self> {
+        forked::refuse()?;
         let arrays = (&Indices::read("indptr", indptr)?, &Indices::read("indices", indices)?);
         let size = (nrows, ncols);
         Ok(Self::new(match dtype_of(dtype)? {
@@ -135,6 +137,7 @@ impl Matrix {
 
     /// The same values in another type.
     fn astype(&self, py: Python<'_>, dtype: &str) -> PyResult<Self> {
+        forked::refuse()?;
         let dtype = dtype_of(dtype)?;
         let csr = py.detach(|| {
             with_csr!(&*self.csr, a => match dtype {
@@ -181,6 +184,7 @@ impl Matrix {
 #[pyfunction]
 #[pyo3(signature = (path, dtype, ones))]
 pub(crate) fn read(py: Python<'_>, path: PathBuf, dtype: &str, ones: bool) -> PyResult<Matrix> {
+    forked::refuse()?;
     let dtype = dtype_of(dtype)?;
     let pattern = if ones { PatternValues::Ones } else { PatternValues::default() };
     let options = ReadOptions { pattern, ..ReadOptions::default() };
@@ -196,6 +200,7 @@ pub(crate) fn read(py: Python<'_>, path: PathBuf, dtype: &str, ones: bool) -> Py
 /// A matrix of the gallery.
 #[pyfunction]
 pub(crate) fn generate(py: Python<'_>, recipe: &str, dtype: &str) -> PyResult<Matrix> {
+    forked::refuse()?;
     let dtype = dtype_of(dtype)?;
     let made = py.detach(|| {
         let recipe: Recipe = recipe.parse()?;

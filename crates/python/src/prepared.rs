@@ -4,6 +4,7 @@ use crate::advice::Advice;
 use crate::buffers::{Held, Value, Values};
 use crate::devices::Opened;
 use crate::failure::{Failure, Kind};
+use crate::forked;
 use crate::matrix::{AnyCsr, Matrix};
 use pyo3::prelude::*;
 use sparsight::device::gpu::{DeviceSlice, DeviceSliceMut, Stream};
@@ -11,6 +12,7 @@ use sparsight::device::timing::StoppingRule;
 use sparsight::matrix::Csr;
 use sparsight::{Bench, fastest};
 use std::num::NonZeroUsize;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{PoisonError, RwLock};
 
 /// Of either value type.
@@ -34,7 +36,8 @@ macro_rules! with_prepared {
 pub(crate) struct Prepared {
     /// `None` after `free`.
     product: RwLock<Option<AnyPrepared>>,
-    index: Option<usize>,
+    is_freed: AtomicBool,
+    device: Opened,
     candidate: String,
     measured_s: Option<f64>,
     memory_bytes: u64,
@@ -68,9 +71,22 @@ impl Prepared {
     ) -> PyResult<()> {
         let done = py.detach(|| {
             let mut product = self.product.write().unwrap_or_else(PoisonError::into_inner);
-            work(product.as_mut().ok_or_else(freed)?)
+            let product = product.as_mut().ok_or_else(freed)?;
+            // Products may be under way in any stream, and whoever queues the next one knows nothing of this.
+            self.device.wait()?;
+            work(product)?;
+            self.device.wait()
         });
         Ok(done?)
+    }
+}
+
+/// Memory of a GPU is given back when what uses it has ended: other threads go on meanwhile.
+impl Drop for Prepared {
+    fn drop(&mut self) {
+        let product = self.product.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+        let mut product = Some(product);
+        let _ = Python::try_attach(|py| py.detach(|| drop(product.take())));
     }
 }
 
@@ -142,7 +158,7 @@ impl Prepared {
     /// Number of the GPU, None for the CPU.
     #[getter]
     fn index(&self) -> Option<usize> {
-        self.index
+        self.device.index()
     }
 
     /// y = alpha A x + beta y with arrays of the host.
@@ -154,6 +170,7 @@ impl Prepared {
         alpha: f64,
         beta: f64,
     ) -> PyResult<()> {
+        forked::refuse()?;
         let x = Values::read("x", x)?;
         let mut y = Values::write("out", y, &x)?;
         self.with(py, |product| match (product, &x, &mut y) {
@@ -187,7 +204,7 @@ impl Prepared {
         )
     }
 
-    /// Replaces the values from an array of the host.
+    /// Replaces the values from an array of the host: after all that is queued on the GPU, and waited for.
     fn update_host(&self, py: Python<'_>, values: &Bound<'_, PyAny>) -> PyResult<()> {
         let values = Values::read("values", values)?;
         self.change(py, |product| match (product, &values) {
@@ -197,25 +214,25 @@ impl Prepared {
         })
     }
 
-    /// Replaces the values from an address on the GPU, in a stream.
-    fn update_on_device(
-        &self,
-        py: Python<'_>,
-        values: u64,
-        len: usize,
-        stream_handle: Option<usize>,
-    ) -> PyResult<()> {
+    /// Replaces the values from an address on the GPU, likewise.
+    fn update_on_device(&self, py: Python<'_>, values: u64, len: usize) -> PyResult<()> {
         self.change(py, |product| {
             with_prepared!(product, p => {
-                // SAFETY: as for products.
+                // SAFETY: as for products; it is waited for.
                 let values = unsafe { DeviceSlice::from_raw(values, len) };
-                Ok(p.update_values_on_device(values, stream(stream_handle))?)
+                Ok(p.update_values_on_device(values, None)?)
             })
         })
     }
 
+    /// Waits for everything that is queued on its GPU.
+    fn wait(&self, py: Python<'_>) -> PyResult<()> {
+        Ok(py.detach(|| self.device.wait())?)
+    }
+
     /// Gives its memory back now. Waits for what is queued.
     fn free(&self, py: Python<'_>) {
+        self.is_freed.store(true, Ordering::Relaxed);
         py.detach(|| {
             self.product.write().unwrap_or_else(PoisonError::into_inner).take();
         });
@@ -224,7 +241,7 @@ impl Prepared {
     /// Whether `free` was called.
     #[getter]
     fn is_freed(&self) -> bool {
-        self.product.read().unwrap_or_else(PoisonError::into_inner).is_none()
+        self.is_freed.load(Ordering::Relaxed)
     }
 }
 
@@ -271,6 +288,7 @@ pub(crate) fn prepare(
     tries: NonZeroUsize,
     updates: bool,
 ) -> PyResult<Prepared> {
+    forked::refuse()?;
     let made = py.detach(|| {
         let device = Opened::open(device)?;
         let wanted = Wanted { device: &device, candidate, tries, updates };
@@ -286,8 +304,16 @@ pub(crate) fn prepare(
         };
         let (memory_bytes, preparation_s) =
             with_prepared!(&product, p => (p.memory_bytes(), p.preparation().total().0));
-        let (product, index) = (RwLock::new(Some(product)), device.index());
-        Ok::<_, Failure>(Prepared { product, index, candidate, measured_s, memory_bytes, preparation_s })
+        let (product, is_freed) = (RwLock::new(Some(product)), AtomicBool::new(false));
+        Ok::<_, Failure>(Prepared {
+            product,
+            is_freed,
+            device,
+            candidate,
+            measured_s,
+            memory_bytes,
+            preparation_s,
+        })
     });
     Ok(made?)
 }

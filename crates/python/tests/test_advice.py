@@ -15,7 +15,7 @@ def test_candidates_are_ranked_by_what_is_asked(grid):
     assert advice.best is advice[0] and advice[advice.best.id] is advice[0]
     best = advice.best
     assert best.low_s < best.predicted_s < best.high_s and best.memory_bytes > 0 and best.in_all_s is None
-    few = sparsight.advise(grid, products=2)
+    few = sparsight.advise(grid, products=2, device="nvidia-h200")
     assert few.products == 2 and [one.in_all_s for one in few] == sorted(one.in_all_s for one in few)
     assert few.best.pays_off_after == 0, "for two products nothing is converted"
 
@@ -50,13 +50,13 @@ def test_it_is_shown_as_text_and_in_a_notebook(grid):
 
 
 def test_the_verdict_says_what_to_use_and_what_that_gains(grid):
-    fem = sparsight.advise(sparsight.gallery("fem,n=24"))
+    fem = sparsight.advise(sparsight.gallery("fem,n=24"), device="nvidia-h200")
     verdict = fem.verdict
     assert verdict["best"] == fem.best.id and not verdict["gains_nothing"]
     csr = fem[verdict["plain_csr"]["id"]]
     assert verdict["plain_csr"]["speedup"] == pytest.approx(csr.predicted_s / fem.best.predicted_s)
     assert f"Use {fem.best.id}" in str(fem) and "times as fast as cuSPARSE's CSR" in str(fem)
-    few = sparsight.advise(grid, products=1)
+    few = sparsight.advise(grid, products=1, device="nvidia-h200")
     assert few.verdict["gains_nothing"] and "CSR as it is is as good as anything" in str(few)
 
 

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import sparsight
+from conftest import REQUIRE_GPU
 
 RECIPES = ["stencil2d,n=60", "power-law,n=5000", "arrow,n=3000", "fem,n=8", "kkt", "hypersparse"]
 FOLDER = os.environ.get("SPARSIGHT_MATRICES")
@@ -178,10 +179,7 @@ def test_new_values_come_from_every_library(cupy, torch, rng):
     for made in [np.asarray, cupy.asarray, lambda values: torch.as_tensor(values, device="cuda:0")]:
         changed = a.copy()
         changed.data = rng.standard_normal(a.nnz)
-        given = made(changed.data)
-        cupy.cuda.Device().synchronize()
-        operator.update_values(given)
-        cupy.cuda.Device().synchronize()
+        operator.update_values(made(changed.data))
         assert near(operator @ x, changed, x, np.float64) and near(operator.T @ x, changed.T.tocsr(), x, np.float64)
 
 
@@ -232,18 +230,54 @@ def test_what_speaks_only_a_protocol_is_taken(cupy, rng):
         def __dlpack_device__(self):
             return self.array.__dlpack_device__()
 
+    with pytest.raises(sparsight.BadVector, match="no out"):
+        operator @ Interface(cupy.asarray(x))
     out = cupy.empty(a.shape[0])
     for y in (operator.matvec(Interface(cupy.asarray(x)), out=Interface(out)) and out, operator @ Capsule(cupy.asarray(x))):
         assert near(y.get(), a, x, np.float64)
 
 
-def test_vectors_of_jax_are_taken(rng):
+def test_vectors_of_jax_are_taken(cupy, rng):
     jax = pytest.importorskip("jax")
     a = matrix("stencil2d,n=60", np.float32)
     x = rng.standard_normal(a.shape[1]).astype(np.float32)
     operator = sparsight.plan(a).prepare("cuda:0")
+    if jax.default_backend() != "gpu":
+        assert not REQUIRE_GPU, "JAX sees no GPU"
+        pytest.skip("JAX sees no GPU here")
     y = operator @ jax.numpy.asarray(x)
     assert isinstance(y, jax.Array) and near(np.asarray(y), a.astype(np.float64), x.astype(np.float64), np.float32)
+
+
+def test_without_rows_or_entries(cupy, torch):
+    import scipy.sparse as sp
+
+    for shape in [(0, 5), (5, 0), (4, 4)]:
+        operator = sparsight.plan(sp.csr_array(shape)).prepare("cuda:0")
+        for y in (operator @ cupy.ones(shape[1]), operator @ torch.ones(shape[1], dtype=torch.float64, device="cuda:0")):
+            assert y.shape == (shape[0],) and float(abs(y).sum()) == 0.0
+
+
+def test_a_part_of_a_tensor_is_taken_from_where_it_begins(torch, rng):
+    a = matrix("stencil2d,n=60")
+    x = rng.standard_normal(a.shape[1] + 7)
+    operator = sparsight.plan(a).prepare("cuda:0")
+    y = operator @ torch.as_tensor(x, device="cuda:0")[7:]
+    assert near(y.cpu().numpy(), a, x[7:], np.float64)
+
+
+def test_values_that_are_replaced_meet_products_of_no_stream_half_way(cupy, rng):
+    a = matrix("fem,n=16")
+    operator = sparsight.plan(a).prepare("cuda:0", updates=True)
+    x = cupy.ones(a.shape[1])
+    once = (a @ np.ones(a.shape[1]))
+    for factor in range(1, 30):
+        with cupy.cuda.Stream(non_blocking=True):
+            before = [operator @ x for _ in range(20)]
+        operator.update_values(cupy.asarray((factor + 1) * a.data) if factor % 2 else (factor + 1) * a.data)
+        after = operator @ np.ones(a.shape[1])
+        assert np.allclose(after, (factor + 1) * once)
+        assert all(np.allclose(y.get(), factor * once) for y in before)
 
 
 def test_wrong_vectors_are_refused_before_anything_is_launched(cupy, torch):
@@ -265,6 +299,7 @@ def test_wrong_vectors_are_refused_before_anything_is_launched(cupy, torch):
         (lambda: on_gpu.matvec(x, out=x), "shares memory"),
         (lambda: on_gpu.matvec(t, out=t), "shares memory"),
         (lambda: on_gpu.matvec(x, beta=1.0), "beta"),
+        (lambda: on_gpu.matvec(x, stream=0), "stream without out"),
     ]:
         with pytest.raises(sparsight.BadVector, match=words):
             call()

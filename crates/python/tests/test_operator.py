@@ -1,6 +1,11 @@
 """Products on the CPU, with numpy's vectors."""
 
+import gc
+import os
+import subprocess
+import sys
 import threading
+import weakref
 
 import numpy as np
 import pytest
@@ -65,8 +70,9 @@ def test_solvers_of_scipy_take_it(grid):
     pair = sparsight.plan(wide, transpose=True).prepare("cpu")
     b = wide @ np.ones(500)
     assert near(wide @ lsqr(pair, b, atol=1e-12, btol=1e-12)[0], wide @ lsqr(wide, b, atol=1e-12, btol=1e-12)[0], np.float32)
-    twice = 2.0 * operator + operator
-    assert near(twice @ b, 3 * (grid @ b), np.float64) if wide.shape[0] == 900 else twice.shape == (900, 900)
+    x = np.ones(900)
+    for made, expected in [(2.0 * operator + operator, 3 * (grid @ x)), (operator @ operator, grid @ (grid @ x)), (operator * 2.0, 2 * (grid @ x))]:
+        assert near(made @ x, expected, np.float64)
 
 
 def test_the_transpose_is_planned_as_a_matrix_of_its_own(rng):
@@ -74,7 +80,7 @@ def test_the_transpose_is_planned_as_a_matrix_of_its_own(rng):
     plan = sparsight.plan(a, transpose=True)
     operator = plan.prepare("cpu")
     x = rng.standard_normal(700)
-    assert operator.T.shape == (2000, 700) and operator.T.T is operator and operator.H is operator.T
+    assert operator.T.shape == (2000, 700) and operator.T.T.candidate == operator.candidate and operator.H is operator.T
     assert near(operator.T @ x, a.T @ x, np.float64) and near(operator.rmatvec(x), a.T @ x, np.float64)
     alone = sparsight.plan(a.T.tocsr())
     assert plan.transposed.candidate.id == alone.candidate.id
@@ -124,6 +130,39 @@ def test_it_is_freed_at_the_end_of_with(grid):
     for one in (operator, turned):
         with pytest.raises(sparsight.SparsightError, match="freed"):
             one @ np.ones(900)
+
+
+def test_a_pair_is_gone_as_soon_as_nobody_has_it(grid):
+    gc.collect()
+    gc.disable()
+    try:
+        operator = sparsight.plan(grid, transpose=True).prepare("cpu")
+        kept = operator.T
+        seen = weakref.ref(kept.T)
+        assert seen() is not None and near(kept.T @ np.ones(900), grid @ np.ones(900), np.float64)
+        del operator, kept
+        assert seen() is None
+    finally:
+        gc.enable()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+def test_a_forked_process_is_told_and_does_not_wait_for_ever(grid):
+    sparsight.advise(grid)
+    program = """
+import os, sys, sparsight
+A = sparsight.gallery("stencil2d,n=30")
+sparsight.advise(A)
+child = os.fork()
+if child == 0:
+    try:
+        sparsight.advise(A)
+    except sparsight.SparsightError as error:
+        os._exit(7 if "spawn" in error.hint else 1)
+    os._exit(2)
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+    assert subprocess.run([sys.executable, "-W", "ignore", "-c", program], timeout=60).returncode == 7
 
 
 def test_a_matrix_of_integers_is_multiplied_in_f64(rng):

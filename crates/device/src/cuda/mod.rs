@@ -223,6 +223,15 @@ impl Cuda {
         unsafe { Stream::from_raw(self.gpu.context.stream().cast()) }
     }
 
+    /// Waits for everything that anybody in this process has queued on the device, in whatever stream.
+    ///
+    /// # Errors
+    /// [`DeviceError::Driver`], also while a stream is captured into a graph.
+    pub fn wait_for_all(&self) -> Result<(), DeviceError> {
+        let _entered = self.gpu.context.enter()?;
+        named("cuCtxSynchronize", result::ctx::synchronize())
+    }
+
     /// Waits for everything queued in `stream`. Failures of kernels are reported here.
     ///
     /// # Errors

@@ -2,7 +2,7 @@
 
 >>> import sparsight
 >>> A = sparsight.gallery("stencil2d,n=100")            # any scipy, CuPy or torch matrix
->>> advice = sparsight.advise(A, products=1000)
+>>> advice = sparsight.advise(A, products=1000, device="nvidia-h200")
 >>> advice.best.format
 'sell/c32/s1'
 >>> op = sparsight.plan(A, products=1000).prepare("cpu")     # or "cuda:0"
@@ -65,7 +65,10 @@ def __getattr__(name):
     import importlib
 
     if name == "torch":
-        return importlib.import_module(".torch", __name__)
+        try:
+            return importlib.import_module(".torch", __name__)
+        except ModuleNotFoundError as missing:
+            raise AttributeError("sparsight.torch: torch is not installed") from missing
     if name not in _WHERE:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     found = getattr(importlib.import_module(f".{_WHERE[name]}", __name__), name)
@@ -74,4 +77,4 @@ def __getattr__(name):
 
 
 def __dir__():
-    return sorted([*__all__, "__version__", "torch"])
+    return sorted([*__all__, "__version__"])

@@ -304,19 +304,27 @@ def advise(
 
 def advice_of(matrix, products, device, model, dtype):
     """The same of a :class:`Matrix`."""
-    if products is not None and (isinstance(products, bool) or int(products) != products or products < 0):
-        raise SparsightError(f"{products!r} products", "give a whole number, or None")
+    number = None if products is None else _whole(products)
     if device is None:
         _say_whom_it_is_for()
     else:
         device = str(device)
-    number = None if products is None else int(products)
     return Advice(_core.advise(matrix._core, matrix.name, device, number, model, short(dtype)))
 
 
 def profiles() -> list[str]:
     """Names of the devices whose profiles are part of this package."""
     return _core.profiles()
+
+
+def _whole(products):
+    try:
+        number = int(products)
+        if not isinstance(products, (bool, str)) and number == products and 0 <= number < 2**63:
+            return number
+    except (TypeError, ValueError, OverflowError):
+        pass
+    raise SparsightError(f"{products!r} products", "give a whole number, or None")
 
 
 _said = False
@@ -346,7 +354,7 @@ def calibrate(device: str = "cuda:0", progress: Callable[[int, str], None] | Non
     device : str
         ``"cuda:0"``, ``"cuda:1"``, ...
     progress : callable, optional
-        Called with a number from 0 to 20 and the name of what is measured next. By default a dot is printed for each on stderr.
+        Called with a number from 0 to 19 and the name of what is measured next. By default a dot is printed for each on stderr.
 
     Returns
     -------

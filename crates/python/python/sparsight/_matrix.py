@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from . import _core
-from ._errors import BadMatrix, Unsorted
+from ._errors import BadMatrix, SparsightError, Unsorted
 
 __all__ = ["Matrix", "gallery", "read"]
 
@@ -18,7 +18,7 @@ _SHORT = {dtype: name for name, dtype in _NAMES.items()}
 
 def short(dtype):
     """``"f32"`` or ``"f64"`` of anything that names one of the two, None of None."""
-    if dtype is None or dtype in _NAMES:
+    if dtype is None or isinstance(dtype, str) and dtype in _NAMES:
         return dtype
     try:
         # torch.float32 is none of numpy's: its name is.
@@ -79,7 +79,10 @@ class Matrix:
 
     def to_scipy(self) -> Any:
         """A copy as ``scipy.sparse.csr_array``."""
-        from scipy.sparse import csr_array
+        try:
+            from scipy.sparse import csr_array
+        except ImportError:
+            raise SparsightError("scipy, in whose matrix this would be, is not installed", "pip install sparsight[scipy]") from None
 
         indices = np.int32 if max(*self.shape, self.nnz) < 2**31 else np.int64
         indptr = np.empty(self.shape[0] + 1, indices)
@@ -154,10 +157,15 @@ def _csr_arrays(A):
             raise BadMatrix("a dense torch tensor", "A.to_sparse_csr() is the sparse one")
         if A.dim() != 2:
             raise BadMatrix(f"a tensor of {A.dim()} dimensions is no matrix", "batches are not supported: give one of them")
+        if A.layout in (torch.sparse_bsr, torch.sparse_bsc):
+            raise BadMatrix("torch does not turn its blocks into CSR", "scipy.sparse.bsr_array of its three arrays is taken")
         keeps_order = A.layout == torch.sparse_csr
         A = A.detach()
         A = A if keeps_order else (A.coalesce() if A.layout == torch.sparse_coo else A).to_sparse_csr()
-        arrays = (A.crow_indices(), A.col_indices(), A.values())
+        values = A.values()
+        # numpy has no bfloat16.
+        values = values.float() if values.dtype in (torch.bfloat16, torch.float16) else values
+        arrays = (A.crow_indices(), A.col_indices(), values)
         return (*(one.cpu().numpy() for one in arrays), tuple(A.shape)), keeps_order
     if hasattr(A, "__array__"):
         raise BadMatrix(f"a dense {type(A).__name__}", "scipy.sparse.csr_array(A) is the sparse one")
@@ -172,13 +180,20 @@ def _dimension(size):
         size = int(size)
     except (TypeError, ValueError):
         raise BadMatrix(f"{size!r} is no number of rows or columns") from None
-    if size < 0:
+    if not 0 <= size < 2**63:
         raise BadMatrix(f"{size} rows or columns")
     return size
 
 
+def _array(what, given):
+    try:
+        return np.asarray(given)
+    except (TypeError, ValueError) as why:
+        raise BadMatrix(f"{what}: {why}") from None
+
+
 def _indices(what, array):
-    array = np.asarray(array)
+    array = _array(what, array)
     if array.dtype.kind not in "iu" or array.ndim != 1:
         raise BadMatrix(
             f"{what} is an array of {array.ndim} dimensions of {array.dtype}", "it has to be one of whole numbers, of one dimension"
@@ -189,7 +204,7 @@ def _indices(what, array):
 
 
 def _values(array, dtype):
-    array = np.asarray(array)
+    array = _array("values", array)
     if array.dtype.kind not in "fiub" or array.ndim != 1:
         hint = "multiply with its real and its imaginary part" if array.dtype.kind == "c" else None
         raise BadMatrix(f"values are an array of {array.ndim} dimensions of {array.dtype}", hint)
@@ -230,7 +245,7 @@ def read(path: str | os.PathLike[str], dtype: Any = np.float64, ones: bool = Fal
     BadMatrix
         With line and column of the first fault.
     """
-    return Matrix._of(_core.read(os.fspath(path), short(dtype), bool(ones))).to_scipy()
+    return Matrix._of(_core.read(os.fspath(path), short(dtype) or "f64", bool(ones))).to_scipy()
 
 
 def gallery(recipe: str, dtype: Any = np.float64) -> Any:
@@ -247,4 +262,4 @@ def gallery(recipe: str, dtype: Any = np.float64) -> Any:
     -------
     scipy.sparse.csr_array
     """
-    return Matrix._of(_core.generate(recipe, short(dtype))).to_scipy()
+    return Matrix._of(_core.generate(recipe, short(dtype) or "f64")).to_scipy()

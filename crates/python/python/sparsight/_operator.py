@@ -26,6 +26,16 @@ except ImportError:
 __all__ = ["Operator"]
 
 
+class Prepared:
+    """What an operator keeps of its matrix: not the matrix."""
+
+    __slots__ = ("dtype", "is_transposed", "keeps_order", "nnz", "shape")
+
+    def __init__(self, matrix, is_transposed=False):
+        self.dtype, self.shape, self.nnz = matrix.dtype, matrix.shape, matrix.nnz
+        self.keeps_order, self.is_transposed = matrix._keeps_order, is_transposed
+
+
 class Operator(LinearOperator):
     """A matrix that was prepared on a device, ``op @ x`` with vectors of numpy, CuPy, torch, and what speaks like them.
 
@@ -35,20 +45,13 @@ class Operator(LinearOperator):
     Several threads may multiply with one operator; while values are replaced, they wait.
     """
 
-    def __init__(self, core, matrix):
+    def __init__(self, core, matrix, turned=None, order=None):
+        """``turned``: what is prepared of A^T, as Rust and as matrix; ``order``: where its values stand among those of A."""
         super().__init__(matrix.dtype, matrix.shape)
-        self._core, self._index, self._nnz = core, core.index, matrix.nnz
+        self._core, self._index, self._matrix = core, core.index, matrix
         # Looked up once: it is asked for with each product.
         self._multiply_on_device = core.multiply_on_device
-        self._keeps_order = matrix._keeps_order
-        self._transposed, self._order, self._orders = None, None, {}
-
-    def _pair_with(self, transposed, matrix):
-        """Makes ``transposed`` the operator of A^T; with ``matrix``, values may be replaced in both."""
-        self._transposed, transposed._transposed = transposed, self
-        if matrix is not None:
-            self._order = np.empty(matrix.nnz, np.int64)
-            matrix._core.transposed_order(self._order)
+        self._turned, self._order, self._transposed = turned, order, None
 
     @property
     def candidate(self) -> str:
@@ -63,7 +66,7 @@ class Operator(LinearOperator):
     @property
     def nnz(self) -> int:
         """Non-zeros of the matrix."""
-        return self._nnz
+        return self._matrix.nnz
 
     @property
     def memory_bytes(self) -> int:
@@ -94,7 +97,7 @@ class Operator(LinearOperator):
         alpha, beta : float
         stream : int or object, optional
             Where it is queued: a handle, a stream of CuPy or torch, or an object with ``__cuda_stream__``. By default the stream
-            that is current in the library of ``x``. Whoever names another keeps ``x`` and ``out`` until it is done.
+            that is current in the library of ``x``. Whoever names another gives ``out``, and keeps it and ``x`` until it is done.
 
         Returns
         -------
@@ -107,6 +110,8 @@ class Operator(LinearOperator):
             Which vector does not fit, and why; nothing was launched.
         """
         if getattr(x, "ndim", 1) == 2 and x.shape[1] == 1:
+            if stream is not None:
+                raise BadVector("a column and a stream: it is copied in the current one", "x.ravel() is a vector")
             # A column, as scipy's solvers may give one.
             x = _vectors.contiguous(x.reshape(-1))
             return self.matvec(x, out, alpha, beta, stream).reshape(-1, 1)
@@ -123,6 +128,9 @@ class Operator(LinearOperator):
         if getattr(X, "ndim", 0) != 2:
             raise BadVector(f"{type(X).__name__} is no array of two dimensions")
         kind = _vectors.kind_of(X)
+        if not kind.takes_columns or X.shape[1] == 0:
+            what = "no columns" if kind.takes_columns else f"several columns in a {type(X).__name__}"
+            raise BadVector(f"{what} to multiply with", "multiply column by column")
         if X.shape[0] != self.shape[1]:
             raise _vectors.refused_shape("each column", X.shape[:1], self.shape[1])
         return kind.stack([self.matvec(x) for x in _vectors.contiguous(X.T)])
@@ -132,7 +140,9 @@ class Operator(LinearOperator):
         return self.T.matmat(X)
 
     def dot(self, x: Any) -> Any:
-        """``op @ x``: a product with a vector, or with each column."""
+        """``op @ x``: a product with a vector, or with each column; with a number or another operator, an operator."""
+        if isinstance(x, LinearOperator) or np.isscalar(x):
+            return super().dot(x)
         return self.matmat(x) if getattr(x, "ndim", 1) == 2 else self.matvec(x)
 
     def __matmul__(self, x: Any) -> Any:
@@ -160,8 +170,12 @@ class Operator(LinearOperator):
     @property
     def T(self) -> Operator:
         """The operator of A^T, prepared beside this one."""
-        if self._transposed is None:
+        if self._turned is None:
             raise SparsightError("A^T was not prepared", "plan(A, transpose=True).prepare(...) prepares both")
+        # Neither of the two holds the other, so that both go as soon as nobody needs them.
+        if self._transposed is None:
+            core, matrix = self._turned
+            self._transposed = Operator(core, matrix, (self._core, self._matrix))
         return self._transposed
 
     @property
@@ -177,46 +191,53 @@ class Operator(LinearOperator):
         """:attr:`T`."""
         return self.T
 
-    def update_values(self, values: Any, stream: Any = None) -> None:
-        """Replaces all values; the pattern stays.
+    def update_values(self, values: Any) -> None:
+        """Replaces all values, those of A^T, too; the pattern stays. Waits for what is queued on the GPU, and until it is done.
 
         Parameters
         ----------
         values : array
             As ``A.data`` has them: ``(nnz,)``, of the operator's value type, on the host or on its GPU.
-        stream : optional
-            As for :meth:`matvec`. What was queued in other streams must have ended.
 
         Raises
         ------
         SparsightError
-            If the operator was prepared without ``updates=True``.
+            If the operator was prepared without ``updates=True``, or is that of A^T.
         """
-        if not self._keeps_order:
+        if self._matrix.is_transposed:
+            raise SparsightError("values stand as A has them, and this is the operator of A^T", "op.update_values(v) replaces both")
+        if not self._matrix.keeps_order:
             raise BadMatrix(
                 "the values of this matrix do not stand as they were given: its columns were sorted or its format changed",
                 "plan with a CSR of which A.sum_duplicates() was called",
             )
         kind = _vectors.kind_of(values)
-        turned = self._transposed
-        if turned is not None and self._order is None:
+        if self._turned is None:
+            kind.update(self, values, self.nnz)
+            return
+        if self._order is None:
             raise SparsightError("the operator was prepared without updates", "prepare(..., updates=True)")
-        kind.update(self, values, self._nnz, stream)
-        if turned is not None:
-            kind.update(turned, kind.taken(values, self._order), self._nnz, stream)
+        # Before anything is replaced: either both have new values, or none.
+        kind.check_values(values, self)
+        turned = kind.taken(values, self._order)
+        kind.update(self, values, self.nnz)
+        kind.update(self.T, turned, self.nnz)
 
     def cupy(self) -> Any:
         """This as ``cupyx.scipy.sparse.linalg.LinearOperator``, for ``cupyx.scipy.sparse.linalg.cg`` and its like."""
         from cupyx.scipy.sparse.linalg import LinearOperator as CuPyOperator
 
-        turned = None if self._transposed is None else self.rmatvec
+        turned = None if self._turned is None else self.rmatvec
         return CuPyOperator(self.shape, matvec=self.matvec, rmatvec=turned, dtype=self.dtype)
 
     def free(self) -> None:
-        """Gives the memory on the device back now, that of A^T, too; also at the end of ``with op:``."""
+        """Gives the memory on the device back now, that of A^T, too; also at the end of ``with op:``.
+
+        A CUDA graph into which a product was captured must not be replayed after this, nor after the operator is gone.
+        """
         self._core.free()
-        if self._transposed is not None:
-            self._transposed._core.free()
+        if self._turned is not None:
+            self._turned[0].free()
 
     def __enter__(self) -> Operator:
         return self

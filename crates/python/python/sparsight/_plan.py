@@ -79,23 +79,29 @@ class Plan:
         ------
         NoGpu, Infeasible
         """
-        from ._operator import Operator
+        import numpy
 
-        if isinstance(try_, bool) or not isinstance(try_, int) or try_ < 1:
-            raise SparsightError(f"try_={try_!r}", "give a whole number of candidates, at least 1")
+        from ._operator import Operator, Prepared
+
+        if isinstance(try_, bool) or not isinstance(try_, int) or not 1 <= try_ <= 1000:
+            raise SparsightError(f"try_={try_!r}", "give a whole number of candidates, at least 1 and at most 1000")
         if candidate is not None and try_ > 1:
             raise SparsightError("a candidate that is named and several to be tried", "give one of candidate and try_")
         tell_where_libraries_are()
         device = str(device)
 
         def prepared(plan, candidate):
-            core = _core.prepare(plan._matrix._core, plan.advice._core, device, candidate, try_, bool(updates))
-            return Operator(core, plan._matrix)
+            return _core.prepare(plan._matrix._core, plan.advice._core, device, candidate, try_, bool(updates))
 
-        operator = prepared(self, candidate)
-        if self.transposed:
-            operator._pair_with(prepared(self.transposed, None), self._matrix if updates else None)
-        return operator
+        core, about = prepared(self, candidate), Prepared(self._matrix)
+        if self.transposed is None:
+            return Operator(core, about)
+        turned = (prepared(self.transposed, None), Prepared(self.transposed._matrix, is_transposed=True))
+        order = None
+        if updates:
+            order = numpy.empty(about.nnz, numpy.int64)
+            self._matrix._core.transposed_order(order)
+        return Operator(core, about, turned, order)
 
     def __repr__(self):
         pair = f" and A^T {self.transposed.candidate.id}" if self.transposed else ""

@@ -31,8 +31,7 @@ def stream_handle(stream):
 
 
 def refused_type(what, got, operator):
-    hint = f"{what}.astype({operator.dtype.name!r}) has the right one, or plan(A, dtype={str(got)!r})"
-    return BadVector(f"{what} holds {got}, the operator {operator.dtype}", hint)
+    return BadVector(f"{what} holds {got}, the operator {operator.dtype}", f"convert it to {operator.dtype}, or plan with another dtype=")
 
 
 def refused_shape(what, shape, length):
@@ -53,20 +52,27 @@ def contiguous(array):
     return array.contiguous() if hasattr(array, "contiguous") else array.copy(order="C")
 
 
-def beta_without_out():
-    return BadVector("beta without out: there is no y to add to", "give out=")
+def new_refused(beta, stream):
+    """Why no y can be made, if it cannot."""
+    if beta != 0.0:
+        return BadVector("beta without out: there is no y to add to", "give out=")
+    if stream is not None:
+        return BadVector("a stream without out: a new y would belong to the current stream", "give out=")
+    return None
 
 
 class Numpy:
     """Arrays on the host."""
+
+    takes_columns = True
 
     @staticmethod
     def multiply(operator, x, out, alpha, beta, stream):
         rows, columns = operator.shape
         Numpy.check("x", x, columns, operator)
         if out is None:
-            if beta != 0.0:
-                raise beta_without_out()
+            if refused := new_refused(beta, stream):
+                raise refused
             out = np.empty(rows, operator.dtype)
         else:
             if not isinstance(out, np.ndarray):
@@ -76,9 +82,13 @@ class Numpy:
         return out
 
     @staticmethod
-    def update(operator, values, length, stream):
+    def update(operator, values, length):
         Numpy.check("values", values, length, operator)
         operator._core.update_host(values)
+
+    @staticmethod
+    def check_values(values, operator):
+        Numpy.check("values", values, operator.nnz, operator)
 
     @staticmethod
     def stack(columns):
@@ -101,6 +111,8 @@ class Numpy:
 class CuPy:
     """``cupy.ndarray``."""
 
+    takes_columns = True
+
     def __init__(self, cupy):
         self.cupy = cupy
         self.current = cupy.cuda.get_current_stream
@@ -110,8 +122,8 @@ class CuPy:
         rows, columns = operator.shape
         source = self.address("x", x, columns, operator)
         if out is None:
-            if beta != 0.0:
-                raise beta_without_out()
+            if refused := new_refused(beta, stream):
+                raise refused
             out = self.empty(rows, operator)
             target = out.data.ptr
         else:
@@ -122,16 +134,18 @@ class CuPy:
         operator._multiply_on_device(source, columns, target, rows, alpha, beta, handle)
         return out
 
-    def update(self, operator, values, length, stream):
-        source = self.address("values", values, length, operator)
-        handle = self.current(operator._index).ptr if stream is None else stream_handle(stream)
-        operator._core.update_on_device(source, length, handle)
+    def update(self, operator, values, length):
+        operator._core.update_on_device(self.address("values", values, length, operator), length)
+
+    def check_values(self, values, operator):
+        self.address("values", values, operator.nnz, operator)
 
     def stack(self, columns):
         return self.cupy.stack(columns, axis=1)
 
     def taken(self, values, order):
-        return self.cupy.take(values, self.cupy.asarray(order))
+        with values.device:
+            return self.cupy.take(values, self.cupy.asarray(order))
 
     def empty(self, length, operator):
         if operator._index == self.current_device():
@@ -157,6 +171,8 @@ class CuPy:
 class Torch:
     """``torch.Tensor``, on the host or on a GPU."""
 
+    takes_columns = True
+
     def __init__(self, torch):
         self.torch = torch
         self.types = {np.dtype(np.float32): torch.float32, np.dtype(np.float64): torch.float64}
@@ -174,8 +190,8 @@ class Torch:
         rows, columns = operator.shape
         source = self.address("x", x, columns, operator)
         if out is None:
-            if beta != 0.0:
-                raise beta_without_out()
+            if refused := new_refused(beta, stream):
+                raise refused
             out = x.new_empty(rows)
             target = out.data_ptr()
         else:
@@ -184,6 +200,10 @@ class Torch:
             target = self.address("out", out, rows, operator)
             if out.is_cuda != x.is_cuda:
                 raise refused_device("out", str(out.device), operator)
+            if out.requires_grad:
+                raise BadVector("out requires a gradient, and is written over", "out.detach() needs none")
+            # What kept out for a gradient is to notice.
+            torch.autograd.graph.increment_version(out)
         if not x.is_cuda:
             operator._core.multiply_host(x.detach().numpy(), out.detach().numpy(), alpha, beta)
             return out
@@ -191,14 +211,16 @@ class Torch:
         operator._multiply_on_device(source, columns, target, rows, alpha, beta, handle)
         return out
 
-    def update(self, operator, values, length, stream):
+    def update(self, operator, values, length):
         values = values.detach()
         source = self.address("values", values, length, operator)
         if not values.is_cuda:
             operator._core.update_host(values.numpy())
-            return
-        handle = self.current(operator._index) if stream is None else stream_handle(stream)
-        operator._core.update_on_device(source, length, handle)
+        else:
+            operator._core.update_on_device(source, length)
+
+    def check_values(self, values, operator):
+        self.address("values", values, operator.nnz, operator)
 
     def stack(self, columns):
         return self.torch.stack(columns, dim=1)
@@ -222,30 +244,31 @@ class Torch:
 
 
 class Interface:
-    """Whatever has ``__cuda_array_interface__``: Numba's arrays, RAPIDS' buffers."""
+    """Whatever has ``__cuda_array_interface__``: Numba's arrays, RAPIDS' buffers. On which GPU it lies, it does not say."""
+
+    takes_columns = False
 
     @staticmethod
     def multiply(operator, x, out, alpha, beta, stream):
         rows, columns = operator.shape
         source, from_stream = Interface.address("x", x, columns, operator)
         if out is None:
-            made_by = sys.modules.get("cupy")
-            if beta != 0.0 or made_by is None:
-                raise BadVector("there is no out to write y to", f"give out=, as {type(x).__name__} is made")
-            out = made_by.empty(rows, operator.dtype)
-        target, _ = Interface.address("out", out, rows, operator)
+            raise BadVector("there is no out to write y to", f"give out=, as {type(x).__name__} is made")
+        target, to_stream = Interface.address("out", out, rows, operator)
+        if stream is None and from_stream != to_stream:
+            raise BadVector("x and out are of different streams", "name the one in which both may be used: stream=")
         handle = from_stream if stream is None else stream_handle(stream)
         operator._multiply_on_device(source, columns, target, rows, alpha, beta, handle)
         return out
 
     @staticmethod
-    def update(operator, values, length, stream):
-        source, from_stream = Interface.address("values", values, length, operator)
-        operator._core.update_on_device(source, length, from_stream if stream is None else stream_handle(stream))
+    def update(operator, values, length):
+        source, _ = Interface.address("values", values, length, operator)
+        operator._core.update_on_device(source, length)
 
     @staticmethod
-    def stack(columns):
-        raise BadVector("several columns of such arrays are not put together", "multiply column by column")
+    def check_values(values, operator):
+        Interface.address("values", values, operator.nnz, operator)
 
     @staticmethod
     def taken(values, order):
@@ -273,7 +296,11 @@ class Interface:
 
 
 class DLPack:
-    """Whatever has ``__dlpack__``, JAX' arrays for one: looked at as an array of numpy, CuPy or torch, without a copy."""
+    """Whatever has ``__dlpack__``, JAX' arrays for one: looked at as an array of numpy, CuPy or torch, without a copy. Products are
+    waited for: whoever made the array knows nothing of the stream in which it is read.
+    """
+
+    takes_columns = False
 
     @staticmethod
     def of(array):
@@ -296,16 +323,18 @@ class DLPack:
         if out is not None and not isinstance(out, type(seen)):
             raise BadVector(f"out is a {type(out).__name__}", "leave it out, or give an array of numpy, CuPy or torch")
         y = kind_of(seen).multiply(operator, seen, out, alpha, beta, stream)
+        operator._core.wait()
         return sys.modules["jax"].dlpack.from_dlpack(y) if out is None and is_of_jax(x) else y
 
     @staticmethod
-    def update(operator, values, length, stream):
+    def update(operator, values, length):
         seen = DLPack.of(values)
-        kind_of(seen).update(operator, seen, length, stream)
+        kind_of(seen).update(operator, seen, length)
 
     @staticmethod
-    def stack(columns):
-        raise BadVector("several columns of such arrays are not put together", "multiply column by column")
+    def check_values(values, operator):
+        seen = DLPack.of(values)
+        kind_of(seen).check_values(seen, operator)
 
     @staticmethod
     def taken(values, order):

@@ -51,13 +51,12 @@ pub fn measure_calibration(
         if missing.is_empty() {
             continue;
         }
-        before(2 * at, &name)?;
         let failed = |why: String| Error::NotCalibrated { device: facts.name.clone(), why };
         let made = recipe.parse::<Recipe>().and_then(|recipe| recipe.generate::<f64>());
         let matrix = made.map_err(|error| failed(format!("{name}: {error}")))?;
         let features = Features::of(&matrix);
         for dtype in missing {
-            before(2 * at, &name)?;
+            before(2 * at + usize::from(dtype == Dtype::F64), &name)?;
             let candidates = calibration_candidates(facts.kind, dtype);
             let record = match dtype {
                 Dtype::F32 => {

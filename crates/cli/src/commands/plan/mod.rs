@@ -171,8 +171,11 @@ impl Plan {
                 print(one, &profile, context)?;
             }
             if self.transpose {
-                for [a, transposed] in planned.as_chunks().0 {
-                    print_pair(a, transposed, context)?;
+                // One of a pair may have been skipped.
+                let pairs =
+                    planned.windows(2).filter(|pair| pair[1].title == format!("{}+transpose", pair[0].title));
+                for pair in pairs {
+                    print_pair(&pair[0], &pair[1], context)?;
                 }
             }
             let Some(Cuts { folder, added, known, .. }) = &cuts else { return Ok(()) };
