@@ -4,8 +4,8 @@ mod support;
 
 use serde_json::{Value, json};
 use sparsight::answer::{
-    AdviseAnswer, Answer, BenchAnswer, CalibrateAnswer, CompareAnswer, DeviceSummary, DevicesAnswer,
-    EvaluateAnswer, EvaluateTransferAnswer, FitAnswer, GalleryAnswer, InfoAnswer, KernelsAnswer,
+    AdviseAnswer, AdviseManyAnswer, Answer, BenchAnswer, CalibrateAnswer, CompareAnswer, DeviceSummary, DevicesAnswer,
+    EvaluateAnswer, EvaluateTransferAnswer, FitAnswer, GalleryAnswer, InfoAnswer, KernelSourceAnswer, KernelsAnswer,
     MeasureAnswer, MeasuredPlan, PlanAnswer, PredictAnswer, ProfileAnswer, RepairAnswer, TransferAnswer,
     UnreadableMatrix,
 };
@@ -89,6 +89,7 @@ fn a_field_that_is_not_described_is_found() {
 fn every_answer_has_a_section_and_every_section_an_answer() {
     let schemas = [
         AdviseAnswer::SCHEMA,
+        AdviseManyAnswer::SCHEMA,
         BenchAnswer::SCHEMA,
         CalibrateAnswer::SCHEMA,
         CompareAnswer::SCHEMA,
@@ -98,6 +99,7 @@ fn every_answer_has_a_section_and_every_section_an_answer() {
         FitAnswer::SCHEMA,
         GalleryAnswer::SCHEMA,
         InfoAnswer::SCHEMA,
+        KernelSourceAnswer::SCHEMA,
         KernelsAnswer::SCHEMA,
         MeasureAnswer::SCHEMA,
         PlanAnswer::SCHEMA,
@@ -146,6 +148,8 @@ fn every_field_of_a_prediction_and_an_evaluation_is_described() {
         "evaluate made-up-cpu --from made-up",
         "info gallery:arrow,n=20000 --profile made-up",
         "kernels --profile made-up",
+        "kernels --source hyb/b256/f64",
+        "advise gallery:arrow,n=20000 gallery:stencil2d,n=60 --device nvidia-h200 --iterations 100",
         "devices",
         "gallery",
         "bench gallery:arrow,n=2000 --device cpu --quick --kernel csr-scalar,ell --block 64",

@@ -84,3 +84,43 @@ fn advice_begins_with_what_to_use() {
     assert!(out.contains("CSR as it is is as good as anything"), "{out}");
     assert_eq!(json(dir.path(), &few)["verdict"]["gains_nothing"], true);
 }
+
+#[test]
+fn a_candidate_of_a_table_can_be_pasted_to_see_its_source() {
+    let dir = made_up_profile();
+    let of_table = run(dir.path(), &["kernels", "--source", "bsr b3 t4 b128"]);
+    let of_id = run(dir.path(), &["kernels", "--source", "bsr/b3/t4/b128/f64"]);
+    assert_eq!(of_table, of_id);
+    assert!(of_id.contains("#define BLOCK 128") && of_id.contains("extern \"C\" __global__"), "{of_id}");
+    assert!(!of_id.contains("#line"), "{of_id}");
+    let answer = json(dir.path(), &["kernels", "--source", "coo/b256/f32"]);
+    let launches = answer["launches"].as_array().unwrap();
+    assert!(launches.iter().all(|launch| answer["text"].as_str().unwrap().contains(launch["entry"].as_str().unwrap())));
+    let out = run(dir.path(), &["kernels", "--source", "cusparse-csr a1 (vendor)"]);
+    assert!(out.contains("is a routine of NVIDIA's"), "{out}");
+    let out = run(dir.path(), &["kernels", "--source", "magic"]);
+    assert!(out.contains("is no candidate such as") && out.contains("hint"), "{out}");
+}
+
+#[test]
+fn several_matrices_are_advised_in_a_line_each() {
+    let dir = made_up_profile();
+    let two = ["advise", "gallery:fem,n=20", "gallery:arrow,n=20000", "--device", "nvidia-h200"];
+    let answer = json(dir.path(), &two);
+    assert_eq!(answer["schema"], "sparsight/advise-many/1");
+    let alone = json(dir.path(), &["advise", "gallery:arrow,n=20000", "--device", "nvidia-h200"]);
+    let arrow = &answer["matrices"][1];
+    assert_eq!(arrow["verdict"], alone["verdict"]);
+    assert_eq!(arrow["predicted_s"], alone["candidates"][0]["predicted_s"]);
+    let speedup = |at: usize| answer["matrices"][at]["verdict"]["plain_csr"]["speedup"].as_f64().unwrap();
+    let mean = answer["over_plain_csr"].as_f64().unwrap();
+    assert!((mean * mean - speedup(0) * speedup(1)).abs() < 1e-9 * mean * mean);
+    let out = run(dir.path(), &two);
+    assert!(out.contains("Predicted over all 2 matrices (geometric mean): "), "{out}");
+    // What cannot be read is passed over, and remembered in how it ends.
+    fs::write(dir.path().join("broken.mtx"), "nothing").unwrap();
+    let out = run(dir.path(), &["advise", "broken.mtx", "gallery:fem,n=20", "--device", "nvidia-h200"]);
+    assert!(out.starts_with("exit code: 1") && out.contains("skipped: broken.mtx"), "{out}");
+    let out = run(dir.path(), &[&two[..], &["--verify"]].concat());
+    assert!(out.contains("of one matrix") && out.contains("sparsight measure"), "{out}");
+}

@@ -6,24 +6,68 @@ use crate::failure::{Exit, Failure};
 use crate::printer::{BOLD, Printer};
 use crate::table::Table;
 use crate::text::grouped;
-use sparsight::answer::KernelsAnswer;
-use sparsight::kernels::{DeviceFacts, DeviceKind};
+use sparsight::answer::{KernelSourceAnswer, KernelsAnswer};
+use sparsight::kernels::{Candidate, DeviceFacts, DeviceKind};
+use sparsight::matrix::Dtype;
 
 /// The catalogue: formats, kernels, block sizes, and the strip of each kernel on a device
 #[derive(Debug, clap::Args)]
 pub(crate) struct Kernels {
     #[command(flatten)]
     profile: ProfileFlags,
+    /// Print the CUDA source of one candidate, as tables and ids name it: "bsr b3 t4 b128" or bsr/b3/t4/b128/f64
+    #[arg(long, value_name = "CANDIDATE", conflicts_with_all = ["device", "profile"])]
+    source: Option<String>,
 }
 
 impl Kernels {
     pub(crate) fn run(&self, context: &Context) -> Result<Exit, Failure> {
+        if let Some(name) = &self.source {
+            return source(name, context);
+        }
         let facts = &self.profile.facts(context)?;
         let mut answer = KernelsAnswer::from(facts);
         answer.kernels.truncate(context.top_in_json());
         context.printer.answer(&answer, || print(&answer, facts, &context.printer))?;
         Ok(Exit::Done)
     }
+}
+
+/// The source of one candidate, with what it takes to compile and launch it on top.
+fn source(name: &str, context: &Context) -> Result<Exit, Failure> {
+    let candidate = pasted(name, context.dtype())?;
+    let Some(answer) = KernelSourceAnswer::of(candidate, 4) else {
+        let text = format!("{candidate} is a routine of NVIDIA's, whose source nobody else has");
+        return Err(Failure::input(text).hinted("`sparsight kernels` lists ours"));
+    };
+    context.printer.answer(&answer, || {
+        let out = &context.printer;
+        out.line(format_args!("// {candidate}: reads {}, y = alpha A x + beta y.", answer.candidate.format))?;
+        out.line("// The arrays: the file of that format in crates/matrix/src/formats/. Every parameter takes 64 bits.")?;
+        for launch in &answer.launches {
+            let block = answer.candidate.block;
+            out.line(format_args!("// {}<<<blocks, {block}>>>(first, {})", launch.entry, launch.args.join(", ")))?;
+        }
+        if answer.is_exclusive {
+            out.line("// Two products of one matrix must not run at the same time: blocks share memory of the matrix.")?;
+        }
+        for definition in &answer.definitions {
+            out.line(format_args!("#define {}", definition.replacen('=', " ", 1)))?;
+        }
+        out.line(answer.text.trim_end())
+    })?;
+    Ok(Exit::Done)
+}
+
+/// A candidate as any output of this program shows it: `bsr b3 t4 b128` of a table, or an id with or without its value type.
+fn pasted(name: &str, dtype: Dtype) -> Result<Candidate, Failure> {
+    let words: Vec<&str> = name.split([' ', '/']).filter(|word| !word.is_empty() && *word != "(vendor)").collect();
+    let id = words.join("/");
+    let found = id.parse().or_else(|_| format!("{id}/{dtype}").parse());
+    found.map_err(|_| {
+        Failure::input(format!("'{name}' is no candidate such as bsr/b3/t4/b128/f64 or \"bsr b3 t4 b128\""))
+            .hinted("`sparsight kernels` lists kernels and block sizes")
+    })
 }
 
 fn print(answer: &KernelsAnswer, facts: &DeviceFacts, out: &Printer) -> Result<(), Failure> {

@@ -3,6 +3,7 @@
 //! | command | answer | schema |
 //! |---|---|---|
 //! | `advise` | [`AdviseAnswer`] | `sparsight/advise/1` |
+//! | `advise`, several matrices | [`AdviseManyAnswer`] | `sparsight/advise-many/1` |
 //! | `predict` | [`PredictAnswer`] | `sparsight/predict/1` |
 //! | `plan` | [`PlanAnswer`] | `sparsight/plan/1` |
 //! | `transfer` | [`TransferAnswer`] | `sparsight/transfer/1` |
@@ -18,6 +19,7 @@
 //! | `info` | [`InfoAnswer`] | `sparsight/info/1` |
 //! | `devices` | [`DevicesAnswer`] | `sparsight/devices/1` |
 //! | `kernels` | [`KernelsAnswer`] | `sparsight/kernels/1` |
+//! | `kernels --source` | [`KernelSourceAnswer`] | `sparsight/kernel-source/1` |
 //! | `gallery` | [`GalleryAnswer`] | `sparsight/gallery/1` |
 //!
 //! ```
@@ -40,6 +42,7 @@
 //! Deliberately absent: words for people. These stand in the program, which writes them from the same results.
 
 mod advise;
+mod advise_many;
 mod bench;
 mod calibrate;
 mod candidate;
@@ -51,6 +54,7 @@ mod evaluate_transfer;
 mod fit;
 mod gallery;
 mod info;
+mod kernel_source;
 mod kernels;
 mod matrix;
 mod measure;
@@ -64,6 +68,7 @@ mod repair;
 mod transfer;
 
 pub use advise::{AdviseAnswer, AdvisedCandidate, Compared, VerdictAnswer};
+pub use advise_many::{AdviseManyAnswer, AdvisedMatrix};
 pub use bench::{BenchAnswer, BenchedCandidate, BenchedMatrix};
 pub use calibrate::CalibrateAnswer;
 pub use candidate::NamedCandidate;
@@ -78,6 +83,7 @@ pub use evaluate_transfer::{EvaluateTransferAnswer, RefusedTimes, TransferErrorE
 pub use fit::{FitAnswer, FittedModel, LearnedErrors};
 pub use gallery::{GalleryAnswer, GalleryGenerator, GalleryParameter};
 pub use info::{FormatSize, InfoAnswer};
+pub use kernel_source::{KernelSourceAnswer, SourceLaunch};
 pub use kernels::{CatalogueKernel, KernelsAnswer};
 pub use matrix::MatrixSummary;
 pub use measure::{MeasureAnswer, UnreadableMatrix};

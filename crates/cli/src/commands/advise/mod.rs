@@ -1,5 +1,7 @@
 //! `sparsight advise`: which format, kernel and block size will be fastest.
 
+mod many;
+
 use crate::args::ModelFlags;
 use crate::context::Context;
 use crate::device_choice::ProfileFlags;
@@ -23,8 +25,9 @@ use std::num::NonZeroU64;
 /// Nothing is run: the times are predicted from the matrix' structure and a measured profile of the device.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Advise {
-    /// The matrix: a file or gallery:NAME[,key=value...]
-    path: String,
+    /// The matrix: a file or gallery:NAME[,key=value...]; of several, or a folder, what to use for each
+    #[arg(required = true)]
+    paths: Vec<String>,
     #[command(flatten)]
     profile: ProfileFlags,
     /// Products y = A x to come: rank by conversion, upload and all of them together
@@ -59,8 +62,12 @@ impl Advise {
     }
 
     fn run_as<T: Scalar>(&self, context: &Context) -> Result<Exit, Failure> {
-        let source = MatrixSource::named(&self.path)?;
+        let mut sources = MatrixSource::batch(&self.paths)?;
         let profile = self.profile.resolve(context, T::DTYPE)?;
+        if sources.len() != 1 {
+            return self.run_many::<T>(sources, &profile, context);
+        }
+        let source = sources.swap_remove(0);
         let device = if self.verify || self.verify_all { Some(self.profile.open(&profile)?) } else { None };
         let mut matrix = source.load::<T>(context)?;
         let ordered = self.order.reorder.map(|order| order.apply(&matrix, &source.title())).transpose()?;

@@ -1,0 +1,108 @@
+//! `advise` for several matrices: a line each, and what is gained over all of them.
+
+use super::Advise;
+use crate::context::Context;
+use crate::failure::{Exit, Failure};
+use crate::matrix_source::MatrixSource;
+use crate::table::Table;
+use crate::text::{between, candidate, counted, grouped, heading, matrices};
+use sparsight::answer::{AdviseManyAnswer, AdvisedMatrix, MatrixSummary};
+use sparsight::matrix::{Features, Scalar};
+use sparsight::{Advisor, Profile};
+use std::num::NonZeroU64;
+
+impl Advise {
+    /// Skips what cannot be read, and says so.
+    pub(super) fn run_many<T: Scalar>(
+        &self,
+        sources: Vec<MatrixSource>,
+        profile: &Profile,
+        context: &Context,
+    ) -> Result<Exit, Failure> {
+        if self.verify || self.verify_all {
+            let text = format!("--verify runs the candidates of one matrix, and these are {}", matrices(sources.len()));
+            return Err(Failure::input(text).hinted("`sparsight measure` runs them for many"));
+        }
+        let sources = self.order.of_all(sources);
+        let objective = self.model.objective(self.iterations);
+        let products = objective.products;
+        context.interrupt.listen();
+        let bar = context.printer.progress(sources.len() as u64, "advising");
+        let (mut advised, mut unreadable, mut ended) = (Vec::new(), 0, Ok(()));
+        for (at, source) in (0..).zip(&sources) {
+            bar.at(at, source.title());
+            ended = context.interrupt.check();
+            if ended.is_err() {
+                break;
+            }
+            let features = match source.load::<T>(context) {
+                Ok(matrix) => Features::of(&matrix),
+                Err(Failure::Reported { message, .. }) => {
+                    context.printer.warning(format_args!("skipped: {message}"));
+                    unreadable += 1;
+                    continue;
+                }
+                Err(other) => return Err(other),
+            };
+            let advice = Advisor::new(profile).advise(&features, T::DTYPE, &objective)?;
+            advised.push(AdvisedMatrix::of(MatrixSummary::of(source.title(), &features), &advice, products));
+        }
+        drop(bar);
+        let answer = AdviseManyAnswer::of(profile, T::DTYPE, products, advised);
+        context.printer.answer(&answer, || print(&answer, profile, self.iterations, context))?;
+        ended.map_err(|failure| failure.keeping(|| "what was advised is shown above".to_owned()))?;
+        let impossible = answer.matrices.iter().any(|one| one.verdict.is_none());
+        Ok(if unreadable > 0 || impossible { Exit::No } else { Exit::Done })
+    }
+}
+
+fn print(
+    answer: &AdviseManyAnswer,
+    profile: &Profile,
+    products: Option<NonZeroU64>,
+    context: &Context,
+) -> Result<(), Failure> {
+    let out = &context.printer;
+    let products = products.map(|n| format!("   {}", counted(n.get(), "product"))).unwrap_or_default();
+    out.line(format_args!("{}{products}\n", heading(profile, context.dtype())))?;
+    let columns = [
+        "<matrix", "non-zeros", "<use", "predicted", "90 % between", "x cuSPARSE's CSR", "x best plain CSR", "worth from",
+    ];
+    let mut table = Table::new(&columns);
+    for one in &answer.matrices {
+        let (name, nnz) = (one.matrix.name.clone(), grouped(one.matrix.nnz));
+        let (Some(verdict), Some(prediction)) = (&one.verdict, &one.prediction) else {
+            table.row([name, nnz, "not possible".to_owned()]);
+            continue;
+        };
+        let times = |csr: Option<f64>| csr.map_or_else(|| "-".to_owned(), |speedup| format!("{speedup:.2}"));
+        table.row([
+            name,
+            nnz,
+            candidate(&verdict.best),
+            prediction.predicted_s.to_string(),
+            between(prediction.low_s, prediction.high_s),
+            times(verdict.vendors_csr.map(|csr| csr.speedup)),
+            times(verdict.plain_csr.map(|csr| csr.speedup)),
+            match one.pays_off_after {
+                _ if verdict.gains_nothing => "nothing to gain".to_owned(),
+                Some(products) => counted(products, "product"),
+                None => "never".to_owned(),
+            },
+        ]);
+    }
+    out.line(table)?;
+    let means = [(answer.over_vendors_csr, "cuSPARSE's CSR"), (answer.over_plain_csr, "the best plain CSR")];
+    let means: Vec<String> = means
+        .iter()
+        .filter_map(|(mean, what)| mean.map(|mean| format!("{mean:.2} times as fast as {what}")))
+        .collect();
+    if means.is_empty() {
+        return Ok(());
+    }
+    out.line(format_args!(
+        "\nPredicted over all {} (geometric mean): {}.",
+        matrices(answer.matrices.len()),
+        means.join(", ")
+    ))
+}

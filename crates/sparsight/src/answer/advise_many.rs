@@ -1,0 +1,74 @@
+//! `advise` for several matrices: what to use for each, and what that gains over all of them.
+
+use super::{Answer, DeviceSummary, MatrixSummary, PredictedInterval, VerdictAnswer};
+use crate::{Advice, Profile};
+use serde::Serialize;
+use sparsight_matrix::{Dtype, Seconds};
+use sparsight_model::accuracy::geometric_mean;
+
+/// `sparsight/advise-many/1`: what to use for each of several matrices.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct AdviseManyAnswer {
+    /// The device that is predicted for.
+    pub device: DeviceSummary,
+    /// Value type.
+    pub dtype: Dtype,
+    /// Products to come, by all of which candidates are ranked; absent if one product counts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub products: Option<u64>,
+    /// In the order in which they were asked about, without those that could not be read.
+    pub matrices: Vec<AdvisedMatrix>,
+    /// Geometric mean, over the matrices, of how many times as fast the best is as the fastest plain CSR; absent without any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub over_plain_csr: Option<f64>,
+    /// The same of the vendor's fastest routine for CSR.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub over_vendors_csr: Option<f64>,
+}
+
+/// What to use for one matrix.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct AdvisedMatrix {
+    /// The matrix.
+    pub matrix: MatrixSummary,
+    /// What advice comes down to; absent if no candidate is possible, as is what follows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<VerdictAnswer>,
+    /// Time of the best.
+    #[serde(flatten)]
+    pub prediction: Option<PredictedInterval>,
+    /// Its conversion and upload, seconds; absent if not measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub conversion_s: Option<Seconds>,
+    /// Products after which converting has paid against the fastest CSR; 0 for CSR itself, absent if never.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pays_off_after: Option<u64>,
+}
+
+impl AdvisedMatrix {
+    /// Of the advice for one matrix.
+    pub fn of(matrix: MatrixSummary, advice: &Advice, products: Option<u64>) -> Self {
+        let best = advice.ranked.first();
+        Self {
+            matrix,
+            verdict: advice.verdict(products).as_ref().map(VerdictAnswer::from),
+            prediction: best.map(|best| (&best.prediction).into()),
+            conversion_s: best.and_then(|best| best.preparation),
+            pays_off_after: best.and_then(|best| best.pays_off_after),
+        }
+    }
+}
+
+impl AdviseManyAnswer {
+    /// Of what was advised for each matrix.
+    pub fn of(profile: &Profile, dtype: Dtype, products: Option<u64>, matrices: Vec<AdvisedMatrix>) -> Self {
+        let verdicts = || matrices.iter().filter_map(|one| one.verdict.as_ref());
+        let over_plain_csr = geometric_mean(verdicts().filter_map(|v| v.plain_csr.map(|csr| csr.speedup)));
+        let over_vendors_csr = geometric_mean(verdicts().filter_map(|v| v.vendors_csr.map(|csr| csr.speedup)));
+        Self { device: profile.into(), dtype, products, matrices, over_plain_csr, over_vendors_csr }
+    }
+}
+
+impl Answer for AdviseManyAnswer {
+    const SCHEMA: &'static str = "sparsight/advise-many/1";
+}
