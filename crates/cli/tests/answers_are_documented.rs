@@ -4,10 +4,10 @@ mod support;
 
 use serde_json::{Value, json};
 use sparsight::answer::{
-    AdviseAnswer, AdviseManyAnswer, Answer, BenchAnswer, CalibrateAnswer, CompareAnswer, DeviceSummary, DevicesAnswer,
-    EvaluateAnswer, EvaluateTransferAnswer, FitAnswer, GalleryAnswer, InfoAnswer, KernelSourceAnswer, KernelsAnswer,
-    MeasureAnswer, MeasuredPlan, PlanAnswer, PredictAnswer, ProfileAnswer, RepairAnswer, TransferAnswer,
-    UnreadableMatrix,
+    AdviseAnswer, AdviseManyAnswer, Answer, BenchAnswer, CalibrateAnswer, CompareAnswer, DeviceSummary,
+    DevicesAnswer, EvaluateAnswer, EvaluateTransferAnswer, FitAnswer, GalleryAnswer, InfoAnswer,
+    KernelSourceAnswer, KernelsAnswer, MeasureAnswer, MeasuredPlan, PlanAnswer, PredictAnswer, ProfileAnswer,
+    RepairAnswer, TransferAnswer, UnreadableMatrix,
 };
 use sparsight::kernels::DeviceKind;
 use sparsight::matrix::{Dtype, Seconds};

@@ -22,7 +22,7 @@ fn a_missing_file_is_an_error() {
 #[test]
 fn a_folder_is_no_matrix_for_a_command_that_takes_one() {
     let dir = made_up_profile();
-    assert_snapshot!(run(dir.path(), &["advise", "made-up", "--profile", "made-up"]));
+    assert_snapshot!(run(dir.path(), &["predict", "made-up", "--profile", "made-up"]));
 }
 
 #[test]

@@ -95,7 +95,11 @@ fn a_candidate_of_a_table_can_be_pasted_to_see_its_source() {
     assert!(!of_id.contains("#line"), "{of_id}");
     let answer = json(dir.path(), &["kernels", "--source", "coo/b256/f32"]);
     let launches = answer["launches"].as_array().unwrap();
-    assert!(launches.iter().all(|launch| answer["text"].as_str().unwrap().contains(launch["entry"].as_str().unwrap())));
+    assert!(
+        launches
+            .iter()
+            .all(|launch| answer["text"].as_str().unwrap().contains(launch["entry"].as_str().unwrap()))
+    );
     let out = run(dir.path(), &["kernels", "--source", "cusparse-csr a1 (vendor)"]);
     assert!(out.contains("is a routine of NVIDIA's"), "{out}");
     let out = run(dir.path(), &["kernels", "--source", "magic"]);

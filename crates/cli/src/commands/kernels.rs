@@ -61,7 +61,8 @@ fn source(name: &str, context: &Context) -> Result<Exit, Failure> {
 
 /// A candidate as any output of this program shows it: `bsr b3 t4 b128` of a table, or an id with or without its value type.
 fn pasted(name: &str, dtype: Dtype) -> Result<Candidate, Failure> {
-    let words: Vec<&str> = name.split([' ', '/']).filter(|word| !word.is_empty() && *word != "(vendor)").collect();
+    let words: Vec<&str> =
+        name.split([' ', '/']).filter(|word| !word.is_empty() && *word != "(vendor)").collect();
     let id = words.join("/");
     let found = id.parse().or_else(|_| format!("{id}/{dtype}").parse());
     found.map_err(|_| {

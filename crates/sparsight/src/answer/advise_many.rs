@@ -64,7 +64,8 @@ impl AdviseManyAnswer {
     pub fn of(profile: &Profile, dtype: Dtype, products: Option<u64>, matrices: Vec<AdvisedMatrix>) -> Self {
         let verdicts = || matrices.iter().filter_map(|one| one.verdict.as_ref());
         let over_plain_csr = geometric_mean(verdicts().filter_map(|v| v.plain_csr.map(|csr| csr.speedup)));
-        let over_vendors_csr = geometric_mean(verdicts().filter_map(|v| v.vendors_csr.map(|csr| csr.speedup)));
+        let over_vendors_csr =
+            geometric_mean(verdicts().filter_map(|v| v.vendors_csr.map(|csr| csr.speedup)));
         Self { device: profile.into(), dtype, products, matrices, over_plain_csr, over_vendors_csr }
     }
 }

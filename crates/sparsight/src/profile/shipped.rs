@@ -3,17 +3,19 @@
 use super::{CALIBRATION_SCHEMA, CalibrationFile, Models, Profile, TransferProfile, document, folder};
 use crate::Error;
 use crate::models::{Files, Source};
+use flate2::bufread::GzDecoder;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 struct Shipped {
     name: &'static str,
     device: &'static str,
-    /// `models/index.json`.
-    index: &'static str,
+    /// `models/index.json`, packed by `build.rs` as the two below.
+    index: &'static [u8],
     /// Files of `models/`: those that `best` asks. The others are in the repository.
     models: Files,
-    transfer: &'static str,
-    calibration: &'static str,
+    transfer: &'static [u8],
+    calibration: &'static [u8],
 }
 
 /// What the program has of a profile, with these files of its models.
@@ -22,13 +24,13 @@ macro_rules! shipped {
         Shipped {
             name: $name,
             device: include_str!(concat!("../../profiles/", $name, "/device.json")),
-            index: include_str!(concat!("../../profiles/", $name, "/models/index.json")),
+            index: include_bytes!(concat!(env!("OUT_DIR"), "/", $name, "/models/index.json")),
             models: &[$((
                 $model,
                 include_bytes!(concat!("../../profiles/", $name, "/models/", $model)).as_slice(),
             )),+],
-            transfer: include_str!(concat!("../../profiles/", $name, "/transfer.json")),
-            calibration: include_str!(concat!("../../profiles/", $name, "/calibration.json")),
+            transfer: include_bytes!(concat!(env!("OUT_DIR"), "/", $name, "/transfer.json")),
+            calibration: include_bytes!(concat!(env!("OUT_DIR"), "/", $name, "/calibration.json")),
         }
     };
 }
@@ -59,7 +61,7 @@ pub(super) fn load(name: &str) -> Result<Profile, Error> {
     Ok(Profile {
         name: name.to_owned(),
         device: folder::parse_device(&path.join("device.json"), shipped.device)?,
-        models: Models::stored(&models.join("index.json"), shipped.index, source)?,
+        models: Models::stored(&models.join("index.json"), &text(shipped.index), source)?,
         rescaled: None,
     })
 }
@@ -69,13 +71,20 @@ pub(super) fn load_transfer(name: &str) -> Result<TransferProfile, Error> {
     Ok(TransferProfile {
         name: name.to_owned(),
         device: folder::parse_device(&path.join("device.json"), shipped.device)?,
-        parameters: folder::parse_transfer(&path.join("transfer.json"), shipped.transfer)?.parameters,
+        parameters: folder::parse_transfer(&path.join("transfer.json"), &text(shipped.transfer))?.parameters,
     })
 }
 
 pub(super) fn load_calibration(name: &str) -> Result<CalibrationFile, Error> {
     let (shipped, path) = find(name)?;
-    document::parse(&path.join("calibration.json"), shipped.calibration, CALIBRATION_SCHEMA)
+    document::parse(&path.join("calibration.json"), &text(shipped.calibration), CALIBRATION_SCHEMA)
+}
+
+/// What `build.rs` has packed.
+fn text(packed: &[u8]) -> String {
+    let mut text = String::new();
+    GzDecoder::new(packed).read_to_string(&mut text).expect("what was packed when this was built");
+    text
 }
 
 /// With the path that its files have in the repository.

@@ -20,7 +20,10 @@ impl Advise {
         context: &Context,
     ) -> Result<Exit, Failure> {
         if self.verify || self.verify_all {
-            let text = format!("--verify runs the candidates of one matrix, and these are {}", matrices(sources.len()));
+            let text = format!(
+                "--verify runs the candidates of one matrix, and these are {}",
+                matrices(sources.len())
+            );
             return Err(Failure::input(text).hinted("`sparsight measure` runs them for many"));
         }
         let sources = self.order.of_all(sources);
@@ -66,7 +69,14 @@ fn print(
     let products = products.map(|n| format!("   {}", counted(n.get(), "product"))).unwrap_or_default();
     out.line(format_args!("{}{products}\n", heading(profile, context.dtype())))?;
     let columns = [
-        "<matrix", "non-zeros", "<use", "predicted", "90 % between", "x cuSPARSE's CSR", "x best plain CSR", "worth from",
+        "<matrix",
+        "non-zeros",
+        "<use",
+        "predicted",
+        "90 % between",
+        "x cuSPARSE's CSR",
+        "x best plain CSR",
+        "worth from",
     ];
     let mut table = Table::new(&columns);
     for one in &answer.matrices {
