@@ -306,11 +306,10 @@ const ELSEWHERE: &str = "leave out --verify or --run to predict only, or use --d
 /// The shipped profile in whose name all words of `name` stand: `H200`, `NVIDIA H100`.
 fn meant(name: &str) -> Option<&'static str> {
     let lower = name.to_ascii_lowercase();
-    let mut words =
-        lower.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty()).peekable();
-    words.peek()?;
+    let words = lower.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
     let words: Vec<&str> = words.collect();
     Profile::shipped_names()
+        .filter(|_| !words.is_empty())
         .find(|shipped| words.iter().all(|word| shipped.split('-').any(|part| part == *word)))
 }
 

@@ -65,6 +65,19 @@ impl<T: Element> Held<T> {
     }
 }
 
+/// An array of one of two types, `None` of any other.
+fn either<A: Element, B: Element, E>(
+    what: &str,
+    array: &Bound<'_, PyAny>,
+    one: fn(Held<A>) -> E,
+    other: fn(Held<B>) -> E,
+) -> PyResult<Option<E>> {
+    match Held::of_type(what, array)? {
+        Some(held) => Ok(Some(one(held))),
+        None => Ok(Held::of_type(what, array)?.map(other)),
+    }
+}
+
 /// Values of either type.
 pub(crate) enum Values {
     F32(Held<f32>),
@@ -74,11 +87,7 @@ pub(crate) enum Values {
 impl Values {
     /// To be read.
     pub(crate) fn read(what: &str, array: &Bound<'_, PyAny>) -> PyResult<Self> {
-        if let Some(held) = Held::of_type(what, array)? {
-            return Ok(Self::F32(held));
-        }
-        let held = Held::of_type(what, array)?.map(Self::F64);
-        held.ok_or_else(|| {
+        either(what, array, Self::F32, Self::F64)?.ok_or_else(|| {
             Failure::new(Kind::BadVector, format!("{what} holds neither float32 nor float64")).into()
         })
     }
@@ -111,11 +120,7 @@ pub(crate) enum Indices {
 
 impl Indices {
     pub(crate) fn read(what: &str, array: &Bound<'_, PyAny>) -> PyResult<Self> {
-        if let Some(held) = Held::of_type(what, array)? {
-            return Ok(Self::I32(held));
-        }
-        let held = Held::of_type(what, array)?.map(Self::I64);
-        held.ok_or_else(|| {
+        either(what, array, Self::I32, Self::I64)?.ok_or_else(|| {
             Failure::new(Kind::BadMatrix, format!("{what} holds neither int32 nor int64"))
                 .hinted("give index arrays of numpy.int32 or numpy.int64")
                 .into()
@@ -147,6 +152,24 @@ impl Indices {
     }
 }
 
+/// Fills an array of the package's own.
+fn fill<E: Element + Send, I: Copy + Sync>(
+    py: Python<'_>,
+    mut held: Held<E>,
+    from: &[I],
+    cast: impl Fn(I) -> E + Sync + Send,
+) -> PyResult<()> {
+    if held.entries().len() != from.len() {
+        return Err(Failure::new(Kind::BadVector, "an array of another length").into());
+    }
+    py.detach(|| {
+        // SAFETY: the package made the array and has not given it to anybody.
+        let to = unsafe { held.entries_mut() };
+        to.par_iter_mut().zip(from).for_each(|(to, &from)| *to = cast(from));
+    });
+    Ok(())
+}
+
 /// Fills an array with indices, of the type that it has.
 pub(crate) fn fill_indices<I>(
     py: Python<'_>,
@@ -157,22 +180,6 @@ pub(crate) fn fill_indices<I>(
 where
     I: Copy + Into<u64> + Sync,
 {
-    fn fill<E: Element + Send, I: Copy + Sync>(
-        py: Python<'_>,
-        mut held: Held<E>,
-        from: &[I],
-        cast: impl Fn(I) -> E + Sync + Send,
-    ) -> PyResult<()> {
-        if held.entries().len() != from.len() {
-            return Err(Failure::new(Kind::BadVector, "an array of another length").into());
-        }
-        py.detach(|| {
-            // SAFETY: the package made the array and has not given it to anybody.
-            let to = unsafe { held.entries_mut() };
-            to.par_iter_mut().zip(from).for_each(|(to, &from)| *to = cast(from));
-        });
-        Ok(())
-    }
     if let Some(held) = Held::<i32>::of_type(what, array)? {
         return fill(py, held, from, |i: I| i.into() as i32);
     }
@@ -181,14 +188,5 @@ where
 
 /// Copies values into an array.
 pub(crate) fn fill_values<T: Value>(py: Python<'_>, array: &Bound<'_, PyAny>, from: &[T]) -> PyResult<()> {
-    let mut held = Held::<T>::of("values", array)?;
-    if held.entries().len() != from.len() {
-        return Err(Failure::new(Kind::BadVector, "an array of another length").into());
-    }
-    py.detach(|| {
-        // SAFETY: the package made the array and has not given it to anybody.
-        let to = unsafe { held.entries_mut() };
-        to.par_iter_mut().zip(from).for_each(|(to, from)| *to = *from);
-    });
-    Ok(())
+    fill(py, Held::<T>::of("values", array)?, from, |value| value)
 }

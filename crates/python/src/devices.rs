@@ -88,7 +88,7 @@ impl Opened {
     }
 }
 
-/// Profiles that were read, by name: `nvidia-h200`, or `cuda:` and what the driver calls the GPU. Their models take a while to be
+/// Profiles that were read, by name: `nvidia-h200`, or for a calibration `cuda:` and what the driver calls the GPU. Their models take a while to be
 /// unpacked, and are kept.
 static READ: Mutex<BTreeMap<String, Arc<Profile>>> = Mutex::new(BTreeMap::new());
 
@@ -115,11 +115,11 @@ fn shipped(name: &str) -> Result<Arc<Profile>, Failure> {
 
 /// What answers for the GPU that its driver calls so: a shipped profile, or a calibration that was made before.
 fn of_gpu(name: &str) -> Option<Arc<Profile>> {
-    let read = || {
-        let calibrated = || Profile::load(&calibration_folder(name, &Cuda::driver().ok()?)?).ok();
-        Ok(Profile::shipped_for_gpu(name).or_else(calibrated))
-    };
-    kept(name_kept(name), read).ok().flatten()
+    if let Some(known) = Profile::shipped_name_for_gpu(name) {
+        return shipped(known).ok();
+    }
+    let calibrated = || Profile::load(&calibration_folder(name, &Cuda::driver().ok()?)?).ok();
+    kept(name_kept(name), || Ok(calibrated())).ok().flatten()
 }
 
 fn name_kept(gpu: &str) -> String {
@@ -155,11 +155,11 @@ pub(crate) fn unknown_gpu(py: Python<'_>) -> Option<String> {
     py.detach(|| Cuda::name(0).ok().filter(|name| of_gpu(name).is_none()))
 }
 
-/// Measures what it takes to carry predictions over to a GPU, and keeps it where `profile_for` and the program find it: the folder,
-/// and whose predictions answer. `before` is called with a number from 0 to 19 and what is measured next.
+/// Measures what it takes to carry predictions over to a GPU, and keeps it where `profile_for` and the program find it. Gives the name
+/// of the profile whose predictions answer. `before` is called with a number from 0 to 19 and what is measured next.
 #[pyfunction]
 #[allow(clippy::needless_pass_by_value)] // It is called from within, while the interpreter is free.
-pub(crate) fn calibrate(py: Python<'_>, device: &str, before: Py<PyAny>) -> PyResult<(PathBuf, String)> {
+pub(crate) fn calibrate(py: Python<'_>, device: &str, before: Py<PyAny>) -> PyResult<String> {
     let index = match Here::named(device) {
         Some(Here::Gpu(index)) => index,
         Some(Here::Cpu) | None => {
@@ -189,7 +189,7 @@ pub(crate) fn calibrate(py: Python<'_>, device: &str, before: Py<PyAny>) -> PyRe
         };
         let made = measure_calibration(&device, &folder, None, 0, &mut tell)?;
         READ.lock().unwrap_or_else(PoisonError::into_inner).remove(&name_kept(&gpu.facts().name));
-        Ok((path, made.reference))
+        Ok(made.reference)
     });
     match interrupted {
         Some(error) => Err(error),

@@ -10,7 +10,7 @@ use sparsight::matrix::gallery::Recipe;
 use sparsight::matrix::io::{self, PatternValues, ReadOptions};
 use sparsight::matrix::{Csr, Dtype, Features};
 use std::path::PathBuf;
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
 /// With values of either type.
 pub(crate) enum AnyCsr {
@@ -31,29 +31,29 @@ macro_rules! with_csr {
 /// A sparse matrix in CSR, checked, with what the models look at.
 #[pyclass(frozen, module = "sparsight._core")]
 pub(crate) struct Matrix {
-    pub(crate) csr: Arc<AnyCsr>,
+    pub(crate) csr: AnyCsr,
     features: OnceLock<Features>,
 }
 
 impl Matrix {
     pub(crate) fn new(csr: AnyCsr) -> Self {
-        Self { csr: Arc::new(csr), features: OnceLock::new() }
+        Self { csr, features: OnceLock::new() }
     }
 
     /// Looked at when first asked.
     pub(crate) fn features(&self) -> &Features {
-        self.features.get_or_init(|| with_csr!(&*self.csr, a => Features::of(a)))
+        self.features.get_or_init(|| with_csr!(&self.csr, a => Features::of(a)))
     }
 
     pub(crate) fn value_type(&self) -> Dtype {
-        match *self.csr {
+        match self.csr {
             AnyCsr::F32(_) => Dtype::F32,
             AnyCsr::F64(_) => Dtype::F64,
         }
     }
 
     fn size(&self) -> (usize, usize, usize) {
-        with_csr!(&*self.csr, a => (a.nrows(), a.ncols(), a.nnz()))
+        with_csr!(&self.csr, a => (a.nrows(), a.ncols(), a.nnz()))
     }
 }
 
@@ -140,7 +140,7 @@ impl Matrix {
         forked::refuse()?;
         let dtype = dtype_of(dtype)?;
         let csr = py.detach(|| {
-            with_csr!(&*self.csr, a => match dtype {
+            with_csr!(&self.csr, a => match dtype {
                 Dtype::F32 => AnyCsr::F32(a.to_dtype()),
                 Dtype::F64 => AnyCsr::F64(a.to_dtype()),
             })
@@ -150,7 +150,7 @@ impl Matrix {
 
     fn transposed(&self, py: Python<'_>) -> PyResult<Self> {
         let made = py.detach(|| {
-            Ok(match &*self.csr {
+            Ok(match &self.csr {
                 AnyCsr::F32(a) => AnyCsr::F32(a.transposed()?),
                 AnyCsr::F64(a) => AnyCsr::F64(a.transposed()?),
             })
@@ -160,7 +160,7 @@ impl Matrix {
 
     /// Writes where each entry of the transposed matrix stands in this one into an int64 array.
     fn transposed_order(&self, py: Python<'_>, order: &Bound<'_, PyAny>) -> PyResult<()> {
-        let made = py.detach(|| with_csr!(&*self.csr, a => a.transposed_order()));
+        let made = py.detach(|| with_csr!(&self.csr, a => a.transposed_order()));
         fill_indices(py, "order", order, &made.map_err(Failure::from)?)
     }
 
@@ -172,7 +172,7 @@ impl Matrix {
         indices: &Bound<'_, PyAny>,
         values: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
-        with_csr!(&*self.csr, a => {
+        with_csr!(&self.csr, a => {
             fill_indices(py, "indptr", indptr, a.row_ptr())?;
             fill_indices(py, "indices", indices, a.col_idx())?;
             fill_values(py, values, a.values())

@@ -292,7 +292,7 @@ pub(crate) fn prepare(
     let made = py.detach(|| {
         let device = Opened::open(device)?;
         let wanted = Wanted { device: &device, candidate, tries, updates };
-        let (product, candidate, measured_s) = match &*matrix.csr {
+        let (product, candidate, measured_s) = match &matrix.csr {
             AnyCsr::F32(a) => {
                 let (prepared, candidate, measured) = make(a, advice, &wanted)?;
                 (AnyPrepared::F32(prepared), candidate, measured)

@@ -376,7 +376,7 @@ def calibrate(device: str = "cuda:0", progress: Callable[[int, str], None] | Non
         sys.stderr.flush()
         reached = at
 
-    _, reference = _core.calibrate(str(device), progress or dots)
+    reference = _core.calibrate(str(device), progress or dots)
     if progress is None:
         sys.stderr.write("\n")
     return reference

@@ -213,15 +213,15 @@ class Operator(LinearOperator):
             )
         kind = _vectors.kind_of(values)
         if self._turned is None:
-            kind.update(self, values, self.nnz)
+            kind.update(self, values)
             return
         if self._order is None:
             raise SparsightError("the operator was prepared without updates", "prepare(..., updates=True)")
         # Before anything is replaced: either both have new values, or none.
         kind.check_values(values, self)
         turned = kind.taken(values, self._order)
-        kind.update(self, values, self.nnz)
-        kind.update(self.T, turned, self.nnz)
+        kind.update(self, values)
+        kind.update(self.T, turned)
 
     def cupy(self) -> Any:
         """This as ``cupyx.scipy.sparse.linalg.LinearOperator``, for ``cupyx.scipy.sparse.linalg.cg`` and its like."""

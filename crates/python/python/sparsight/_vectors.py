@@ -1,6 +1,6 @@
 """Vectors of every library: whether they fit, where they lie, and in which stream they are worked on.
 
-Each class below speaks for one library and has the same four functions; :func:`kind_of` finds the right one. All of a product but
+Each class below speaks for one library and has the same functions; :func:`kind_of` finds the right one. All of a product but
 the launch itself passes through here, so that a vector that does not fit is refused before anything is launched, and a
 product costs a microsecond and not ten.
 """
@@ -82,8 +82,8 @@ class Numpy:
         return out
 
     @staticmethod
-    def update(operator, values, length):
-        Numpy.check("values", values, length, operator)
+    def update(operator, values):
+        Numpy.check("values", values, operator.nnz, operator)
         operator._core.update_host(values)
 
     @staticmethod
@@ -134,8 +134,8 @@ class CuPy:
         operator._multiply_on_device(source, columns, target, rows, alpha, beta, handle)
         return out
 
-    def update(self, operator, values, length):
-        operator._core.update_on_device(self.address("values", values, length, operator), length)
+    def update(self, operator, values):
+        operator._core.update_on_device(self.address("values", values, operator.nnz, operator), operator.nnz)
 
     def check_values(self, values, operator):
         self.address("values", values, operator.nnz, operator)
@@ -211,13 +211,13 @@ class Torch:
         operator._multiply_on_device(source, columns, target, rows, alpha, beta, handle)
         return out
 
-    def update(self, operator, values, length):
+    def update(self, operator, values):
         values = values.detach()
-        source = self.address("values", values, length, operator)
+        source = self.address("values", values, operator.nnz, operator)
         if not values.is_cuda:
             operator._core.update_host(values.numpy())
         else:
-            operator._core.update_on_device(source, length)
+            operator._core.update_on_device(source, operator.nnz)
 
     def check_values(self, values, operator):
         self.address("values", values, operator.nnz, operator)
@@ -262,9 +262,9 @@ class Interface:
         return out
 
     @staticmethod
-    def update(operator, values, length):
-        source, _ = Interface.address("values", values, length, operator)
-        operator._core.update_on_device(source, length)
+    def update(operator, values):
+        source, _ = Interface.address("values", values, operator.nnz, operator)
+        operator._core.update_on_device(source, operator.nnz)
 
     @staticmethod
     def check_values(values, operator):
@@ -327,9 +327,9 @@ class DLPack:
         return sys.modules["jax"].dlpack.from_dlpack(y) if out is None and is_of_jax(x) else y
 
     @staticmethod
-    def update(operator, values, length):
+    def update(operator, values):
         seen = DLPack.of(values)
-        kind_of(seen).update(operator, seen, length)
+        kind_of(seen).update(operator, seen)
 
     @staticmethod
     def check_values(values, operator):

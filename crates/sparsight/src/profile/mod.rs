@@ -173,9 +173,14 @@ impl Profile {
 
     /// The profile of the GPU that its driver calls `name`, if one is part of the program.
     pub fn shipped_for_gpu(name: &str) -> Option<Self> {
-        Self::shipped_names().filter_map(|profile| Self::shipped(profile).ok()).find(|profile| {
-            let facts = &profile.device.facts;
-            facts.kind == DeviceKind::Cuda && facts.name == name
+        Self::shipped(Self::shipped_name_for_gpu(name)?).ok()
+    }
+
+    /// What the profile of that GPU is called. Looks at the facts of the devices alone.
+    pub fn shipped_name_for_gpu(name: &str) -> Option<&'static str> {
+        Self::shipped_names().find(|profile| {
+            let facts = shipped::load_device(profile).map(|device| device.facts);
+            facts.is_ok_and(|facts| facts.kind == DeviceKind::Cuda && facts.name == name)
         })
     }
 

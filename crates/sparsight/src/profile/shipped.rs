@@ -1,6 +1,8 @@
 //! The profiles that are part of the program, so that `cargo install` alone gives one that advises.
 
-use super::{CALIBRATION_SCHEMA, CalibrationFile, Models, Profile, TransferProfile, document, folder};
+use super::{
+    CALIBRATION_SCHEMA, CalibrationFile, Models, Profile, ProfiledDevice, TransferProfile, document, folder,
+};
 use crate::Error;
 use crate::models::{Files, Source};
 use flate2::bufread::GzDecoder;
@@ -54,13 +56,19 @@ pub(super) fn names() -> impl Iterator<Item = &'static str> {
     SHIPPED.iter().map(|s| s.name)
 }
 
+/// Of the whole profile the device alone.
+pub(super) fn load_device(name: &str) -> Result<ProfiledDevice, Error> {
+    let (shipped, path) = find(name)?;
+    folder::parse_device(&path.join("device.json"), shipped.device)
+}
+
 pub(super) fn load(name: &str) -> Result<Profile, Error> {
     let (shipped, path) = find(name)?;
     let models = path.join("models");
     let source = Source::Program(models.clone(), shipped.models);
     Ok(Profile {
         name: name.to_owned(),
-        device: folder::parse_device(&path.join("device.json"), shipped.device)?,
+        device: load_device(name)?,
         models: Models::stored(&models.join("index.json"), &text(shipped.index), source)?,
         rescaled: None,
     })
@@ -70,7 +78,7 @@ pub(super) fn load_transfer(name: &str) -> Result<TransferProfile, Error> {
     let (shipped, path) = find(name)?;
     Ok(TransferProfile {
         name: name.to_owned(),
-        device: folder::parse_device(&path.join("device.json"), shipped.device)?,
+        device: load_device(name)?,
         parameters: folder::parse_transfer(&path.join("transfer.json"), &text(shipped.transfer))?.parameters,
     })
 }
