@@ -8,6 +8,7 @@
 //! LearnedModel + DeviceFacts = LearnedPredictor: Model;  learned by Boosting, Linear or Neighbours
 //! Comparison: the candidates of one matrix against each other, learned from the same samples
 //! Model + Candidate + Features -> Prediction -> Ranking
+//! Predictions + times of some of them = Conditioned: what is expected of the others, and which to run next
 //! MeasuredPreparation -> PreparationModel: conversion and upload before the first product
 //! time of every block of neighbouring rows -> Partition
 //! TransferParameters of two devices + Candidate + Features + a time on the first -> Transferred   (transfer)
@@ -23,6 +24,7 @@ mod baseline;
 mod boosting;
 mod calibration;
 mod comparison;
+mod conditioned;
 mod error;
 mod extent;
 mod fitted_line;
@@ -56,6 +58,7 @@ pub use accuracy::Accuracy;
 pub use boosting::{Boosting, BoostingModel, BoostingPredictor};
 pub use calibration::{Calibration, MeasuredPair};
 pub use comparison::Comparison;
+pub use conditioned::{Conditioned, NextRun};
 pub use error::PredictError;
 pub use extent::Extent;
 pub use fitted_line::{Along, Bound, FittedLine};

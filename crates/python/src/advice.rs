@@ -6,10 +6,7 @@ use crate::forked;
 use crate::matrix::{Matrix, dtype_of};
 use pyo3::prelude::*;
 use sparsight::answer::{AdviseAnswer, Answer, MatrixSummary};
-use sparsight::device::Device;
-use sparsight::matrix::Scalar;
 use sparsight::{Advisor, ModelName, Objective, Plan, Profile};
-use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 /// What the library answered, with what it takes to say it as JSON.
@@ -23,25 +20,14 @@ pub(crate) struct Advice {
 }
 
 impl Advice {
-    /// The first plans that `device` can carry out, best first, at least one.
-    pub(crate) fn plans<T: Scalar>(
-        &self,
-        device: &dyn Device<T>,
-        most: NonZeroUsize,
-    ) -> Result<Vec<Plan>, Failure> {
-        let runs = |plan: &Plan| {
-            let mut parts = plan.partition().parts().iter();
-            parts.all(|(_, candidate)| device.runs(candidate.kernel).is_ok())
-        };
-        let mut plans = self.ranking.plans(self.matrix.nrows as usize, NonZeroUsize::MAX);
-        plans.retain(runs);
-        plans.truncate(most.get());
-        if plans.is_empty() {
-            let why =
-                self.ranking.refused.first().map_or_else(String::new, |refused| format!(": {}", refused.why));
-            return Err(Failure::new(Kind::Infeasible, format!("no candidate is possible{why}")));
-        }
-        Ok(plans)
+    /// What it rests on.
+    pub(crate) fn ranking(&self) -> &sparsight::Advice {
+        &self.ranking
+    }
+
+    /// Products to come, if somebody said how many.
+    pub(crate) fn products(&self) -> Option<u64> {
+        self.objective.products
     }
 
     /// The plan of the candidate with that id.

@@ -104,6 +104,7 @@ impl From<Error> for Failure {
             Error::NoProfile { .. } => Self::new(Kind::NoProfile, error.to_string()).hinted(
                 "a device is \"cuda:N\", a shipped profile, or the folder or data sheet of another one",
             ),
+            Error::NothingToRun { .. } => Self::new(Kind::Infeasible, error.to_string()),
             Error::NotCalibrated { .. } => Self::new(Kind::NoGpu, error.to_string())
                 .hinted("calibrate() again goes on where it was; device=\"nvidia-h200\" answers meanwhile"),
             Error::Transfer(_) | Error::Predict(_) => {

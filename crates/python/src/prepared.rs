@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use sparsight::device::gpu::{DeviceSlice, DeviceSliceMut, Stream};
 use sparsight::device::timing::StoppingRule;
 use sparsight::matrix::Csr;
-use sparsight::{Bench, fastest};
+use sparsight::{Bench, Tries, fastest};
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{PoisonError, RwLock};
@@ -249,7 +249,7 @@ impl Prepared {
 struct Wanted<'a> {
     device: &'a Opened,
     candidate: Option<&'a str>,
-    tries: NonZeroUsize,
+    tries: Tries,
     updates: bool,
 }
 
@@ -258,25 +258,24 @@ type Made<T> = (sparsight::Prepared<T>, String, Option<f64>);
 
 fn make<T: Value>(a: &Csr<T>, advice: &Advice, wanted: &Wanted<'_>) -> Result<Made<T>, Failure> {
     let device = wanted.device.of::<T>();
-    let mut plans = match wanted.candidate {
-        Some(id) => vec![advice.plan_of(id)?],
-        None => advice.plans(device, wanted.tries)?,
-    };
-    let (plan, measured) = if plans.len() > 1 {
-        let how = Bench { rule: StoppingRule::BRISK, ..Bench::default() };
-        let (plan, measured) = fastest(device, a, plans, &how)?;
-        (plan, Some(measured.timing.time.0))
+    let (plan, mut prepared, measured) = if let Some(id) = wanted.candidate {
+        let plan = advice.plan_of(id)?;
+        let prepared = plan.prepare(device, a)?;
+        (plan, prepared, None)
     } else {
-        (plans.swap_remove(0), None)
+        let how = Bench { rule: StoppingRule::BRISK, ..Bench::default() };
+        let fastest = fastest(device, a, advice.ranking(), wanted.tries, &how)?;
+        let measured = fastest.measured().map(|measured| measured.timing.time.0);
+        (fastest.plan, fastest.prepared, measured)
     };
-    let mut prepared = plan.prepare(device, a)?;
     if wanted.updates {
         prepared.allow_updates(a)?;
     }
     Ok((prepared, plan.to_string(), measured))
 }
 
-/// Prepares the matrix as advised: the first candidate, the fastest of the first `tries`, or the one that is named.
+/// Prepares the matrix as advised: the first candidate, the fastest of `tries` (0: of as many as are worth it for the products to come),
+/// or the one that is named.
 #[pyfunction]
 #[pyo3(signature = (matrix, advice, device, candidate, tries, updates))]
 pub(crate) fn prepare(
@@ -285,10 +284,18 @@ pub(crate) fn prepare(
     advice: &Advice,
     device: &str,
     candidate: Option<&str>,
-    tries: NonZeroUsize,
+    tries: usize,
     updates: bool,
 ) -> PyResult<Prepared> {
     forked::refuse()?;
+    let tries = match (NonZeroUsize::new(tries), advice.products()) {
+        (Some(count), _) => Tries::Count(count),
+        (None, Some(products)) => Tries::WorthIt { products },
+        (None, None) => {
+            let failure = Failure::new(Kind::Other, "try_=\"auto\" without a number of products to come");
+            return Err(failure.hinted("plan(A, products=100_000) says how many").into());
+        }
+    };
     let made = py.detach(|| {
         let device = Opened::open(device)?;
         let wanted = Wanted { device: &device, candidate, tries, updates };

@@ -54,6 +54,16 @@ def test_tried_candidates_are_measured(grid):
     assert sparsight.plan(grid).prepare("cpu").measured_s is None
 
 
+def test_as_many_are_tried_as_the_products_to_come_are_worth(grid, rng):
+    x = rng.standard_normal(900)
+    few = sparsight.plan(grid, products=1).prepare("cpu", try_="auto")
+    assert few.measured_s is None, "one product is over before anything could be measured"
+    many = sparsight.plan(grid, products=10**9).prepare("cpu", try_="auto")
+    assert 0 < many.measured_s < 1
+    for operator in (few, many):
+        assert near(operator @ x, grid @ x, np.float64)
+
+
 def test_several_columns_are_multiplied_one_by_one(grid, rng):
     operator, x = sparsight.plan(grid, transpose=True).prepare("cpu"), rng.standard_normal((900, 3))
     assert near(operator @ x, grid @ x, np.float64) and near(operator.rmatmat(x), grid.T @ x, np.float64)

@@ -105,6 +105,12 @@ pub enum Error {
         /// What failed.
         why: String,
     },
+    /// None of the candidates that were predicted can be run here.
+    #[error("no candidate is possible: {why}")]
+    NothingToRun {
+        /// Why the first is not.
+        why: String,
+    },
     /// A transfer's refusal.
     #[error(transparent)]
     Transfer(sparsight_model::transfer::TransferError),

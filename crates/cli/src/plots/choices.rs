@@ -48,6 +48,8 @@ fn chart<'r>(title: String, rows: impl Iterator<Item = &'r ChoiceRow>) -> Chart 
 fn series(row: &ChoiceRow) -> Series {
     let (colour, dashed) = match row.chooser {
         Chooser::Model { model, .. } => (colour(model), false),
+        // Better than what they began with: they are in the table.
+        Chooser::Runs(_) => (colour(ModelName::Best), true),
         Chooser::Transfer | Chooser::Rescaling => (COLOURS[0], false),
         Chooser::Reference => (COLOURS[1], true),
         Chooser::Baseline(baseline) => {

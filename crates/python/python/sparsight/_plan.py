@@ -56,7 +56,7 @@ class Plan:
         return self.candidate.memory_bytes + (self.transposed.memory_bytes if self.transposed else 0)
 
     def prepare(
-        self, device: str = "cuda:0", try_: int = 1, candidate: str | None = None, updates: bool = False
+        self, device: str = "cuda:0", try_: int | str = 1, candidate: str | None = None, updates: bool = False
     ) -> Operator:
         """Converts the matrix, brings it to the device and loads the kernels, which are compiled the first time.
 
@@ -64,8 +64,10 @@ class Plan:
         ----------
         device : str
             ``"cuda:0"``, ``"cuda:1"``, ... or ``"cpu"``.
-        try_ : int
-            Runs so many of the first candidates for some milliseconds each and takes the fastest.
+        try_ : int or "auto"
+            Runs so many candidates for some milliseconds each and takes the fastest. The second is the one that may gain most by what
+            the first took, and so on. ``"auto"``: as many as are worth it for the products that :func:`plan` was told of: each
+            while what it may be expected to gain is more than it costs.
         candidate : str, optional
             The id of the one to take, from :attr:`advice`.
         updates : bool
@@ -83,15 +85,18 @@ class Plan:
 
         from ._operator import Operator, Prepared
 
-        if isinstance(try_, bool) or not isinstance(try_, int) or not 1 <= try_ <= 1000:
-            raise SparsightError(f"try_={try_!r}", "give a whole number of candidates, at least 1 and at most 1000")
-        if candidate is not None and try_ > 1:
+        if try_ != "auto" and (isinstance(try_, bool) or not isinstance(try_, int) or not 1 <= try_ <= 1000):
+            raise SparsightError(
+                f"try_={try_!r}", 'give a whole number of candidates, at least 1 and at most 1000, or "auto"'
+            )
+        tries = 0 if try_ == "auto" else try_
+        if candidate is not None and tries != 1:
             raise SparsightError("a candidate that is named and several to be tried", "give one of candidate and try_")
         tell_where_libraries_are()
         device = str(device)
 
         def prepared(plan, candidate):
-            return _core.prepare(plan._matrix._core, plan.advice._core, device, candidate, try_, bool(updates))
+            return _core.prepare(plan._matrix._core, plan.advice._core, device, candidate, tries, bool(updates))
 
         core, about = prepared(self, candidate), Prepared(self._matrix)
         if self.transposed is None:

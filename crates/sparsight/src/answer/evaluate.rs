@@ -235,9 +235,11 @@ impl From<&ChoiceRow> for ChoiceCost {
     fn from(row: &ChoiceRow) -> Self {
         let (placement, row_length) = match row.chooser {
             Chooser::Model { placement, row_length, .. } => (Some(placement), Some(row_length)),
-            Chooser::Baseline(_) | Chooser::Transfer | Chooser::Rescaling | Chooser::Reference => {
-                (None, None)
-            }
+            Chooser::Runs(_)
+            | Chooser::Baseline(_)
+            | Chooser::Transfer
+            | Chooser::Rescaling
+            | Chooser::Reference => (None, None),
         };
         let candidate = match row.chooser {
             Chooser::Baseline(Baseline::BestSingle(candidate)) => Some(candidate),

@@ -5,7 +5,7 @@ use crate::ModelName;
 use crate::records::Outcome;
 use sparsight_kernels::{Candidate, catalogue};
 use sparsight_matrix::{Dtype, Limits, Seconds};
-use sparsight_model::{ChoiceQuality, PlacementRule, Ranking, RowLengthRule};
+use sparsight_model::{ChoiceQuality, Conditioned, PlacementRule, Ranked, Ranking, RowLengthRule};
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -21,6 +21,9 @@ pub enum Chooser {
         /// What stood for the row lengths.
         row_length: RowLengthRule,
     },
+    /// The fastest of so many runs: the first is what [`ModelName::Best`] ranks first, the others follow from what was measured
+    /// ([`Conditioned`]).
+    Runs(usize),
     /// No model.
     Baseline(Baseline),
     /// The least time that was transferred from another device.
@@ -35,6 +38,7 @@ impl fmt::Display for Chooser {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Model { model, .. } => model.fmt(f),
+            Self::Runs(runs) => f.pad(&format!("{} after {runs} runs", ModelName::Best)),
             Self::Baseline(baseline) => baseline.fmt(f),
             Self::Transfer => f.pad("transfer"),
             Self::Rescaling => f.pad("rescaling"),
@@ -124,6 +128,40 @@ pub(super) fn of_model(
 ) -> Vec<ChoiceRow> {
     let choices: Vec<_> = rankings.iter().filter_map(|(of, ranking)| Choice::ranked(of, ranking)).collect();
     rows(Chooser::Model { model, placement, row_length }, &choices)
+}
+
+/// How many candidates are run in the rows of [`Chooser::Runs`].
+const RUNS: [usize; 4] = [2, 3, 4, 6];
+
+/// What the fastest of some runs costs, of candidates that have a time: one after another, as [`fastest`](crate::fastest) would go.
+pub(super) fn of_runs(rankings: &[(&Judged<'_>, Ranking)]) -> Vec<ChoiceRow> {
+    let most = RUNS.into_iter().max().unwrap_or_default();
+    // The fastest after each run, matrix by matrix.
+    let found: Vec<(&Judged<'_>, Vec<Candidate>)> =
+        rankings.iter().map(|&(of, ref ranking)| (of, fastest_of_runs(of, ranking, most))).collect();
+    let after = |runs: usize| {
+        let chosen = found
+            .iter()
+            .filter_map(move |(of, fastest)| Some((*of, *fastest.get(runs - 1).or(fastest.last())?)));
+        of_chosen(Chooser::Runs(runs), chosen)
+    };
+    RUNS.into_iter().flat_map(after).collect()
+}
+
+/// The fastest after 1, 2, ... runs, at most `most`; fewer if no more candidates have a time.
+fn fastest_of_runs(of: &Judged<'_>, ranking: &Ranking, most: usize) -> Vec<Candidate> {
+    let timed = |r: &&Ranked| of.time(r.candidate).is_some();
+    let ranked: Vec<&Ranked> = ranking.ranked.iter().filter(timed).collect();
+    let mut known = Conditioned::new(ranked.iter().map(|r| (r.candidate, r.prediction.clone())));
+    let mut next = ranked.first().map(|r| r.candidate);
+    let mut fastest = Vec::new();
+    while let Some((candidate, time)) = next.and_then(|candidate| Some((candidate, of.time(candidate)?))) {
+        known.took(&candidate, time);
+        let Some((best, _)) = known.fastest().filter(|_| fastest.len() < most) else { break };
+        fastest.push(best);
+        next = known.next(&best, 1, |_| Seconds(0.0)).map(|next| next.candidate);
+    }
+    fastest
 }
 
 /// What choices cost that were made elsewhere, one a matrix.
@@ -230,6 +268,31 @@ mod tests {
         assert_eq!((all.first_infeasible, all.first_unmeasured, all.quality.count), (1, 1, 2));
         assert_eq!(all.ratios.len(), 2);
         assert!(close(all.quality.worst_ratio, 3.0), "csr-scalar stands in, coo is best");
+    }
+
+    #[test]
+    fn of_several_runs_the_fastest_counts_and_the_first_is_that_of_the_ranking() {
+        let times = [("coo/b64/f64", 4e-6), ("csr-scalar/b64/f64", 3e-6), ("jad/b64/f64", 2e-6)];
+        let corpus = [record("three", &[1], times.map(|(id, t)| time(id, t)).to_vec())];
+        let ranked = |(id, at): (&str, f64)| {
+            let (time, low, high) = (Seconds(at), Seconds(at / 1.1), Seconds(at * 1.1));
+            let prediction = Prediction { time, low, high, extrapolates: Vec::new() };
+            Ranked { candidate: id.parse().unwrap(), prediction }
+        };
+        // Predicted the other way round, with one between them that nobody ran.
+        let predicted = [
+            ("coo/b64/f64", 2e-6),
+            ("ell/b64/f64", 2.05e-6),
+            ("csr-scalar/b64/f64", 2.1e-6),
+            ("jad/b64/f64", 2.2e-6),
+        ];
+        let ranking = Ranking { ranked: predicted.map(ranked).to_vec(), refused: Vec::new() };
+        let judged = Judged::all(&corpus, 3e-7);
+        let rows = of_runs(&[(&judged[0], ranking)]);
+        let ratio = |runs: usize| {
+            rows.iter().find(|r| r.chooser == Chooser::Runs(runs) && r.scope == Scope::All).unwrap().ratios[0]
+        };
+        assert!(close(ratio(2), 1.5) && close(ratio(3), 1.0) && close(ratio(6), 1.0), "{rows:?}");
     }
 
     #[test]

@@ -240,6 +240,7 @@ pub fn evaluate(
             let rankings: Vec<(&Judged<'_>, Ranking)> = tested.iter().map(|&j| (j, rank(j))).collect();
             evaluation.choices.extend(choice::of_model(model, rules, &rankings));
             if model == ModelName::Best {
+                evaluation.choices.extend(choice::of_runs(&rankings));
                 evaluation.beside_vendor = beside_vendor::rows(&rankings);
             }
             let samples = samples(rankings, facts);

@@ -4,14 +4,17 @@
 //! Advisor::plan -> Plan           which rows in which format, with which kernel; known before anything is converted
 //!   Plan::prepare -> Prepared     converted, on a device, kernels loaded
 //!     multiply, ...               as often as a solver likes
+//! fastest -> Fastest              some candidates run, each telling what to run next; the fastest of them prepared
 //! ```
 
 mod contest;
+mod fastest;
 mod measured;
 mod plan;
 mod prepared;
 
-pub use contest::{contest, fastest};
+pub use contest::contest;
+pub use fastest::{Fastest, TriedRun, Tries, fastest};
 pub use measured::{MeasuredPartition, run_partition};
 pub use plan::Plan;
 pub use prepared::Prepared;

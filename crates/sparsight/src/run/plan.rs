@@ -109,8 +109,8 @@ impl Advisor<'_> {
         Ok(self.plans(a, objective, NonZeroUsize::MIN)?.swap_remove(0))
     }
 
-    /// The plans that are predicted to be the best, best first, at most `most` and at least one: to try them with
-    /// [`fastest`](crate::fastest) where many products are to come.
+    /// The plans that are predicted to be the best, best first, at most `most` and at least one: to time
+    /// them in turn with [`contest`](crate::contest).
     ///
     /// # Errors
     /// As [`Advisor::plan`].
