@@ -124,6 +124,16 @@ fn a_profile_of_another_device_is_not_written_over() {
 }
 
 #[test]
+fn trying_until_it_is_not_worth_it_asks_for_how_many_products() {
+    let dir = tempfile::tempdir().unwrap();
+    let plan = ["plan", "gallery:stencil2d,n=10", "--run", "--device", "cpu", "--try"];
+    let out = run(dir.path(), &[&plan[..], &["auto"]].concat());
+    assert!(out.contains("\n\nhint: say how many products are to come: --iterations 1e6"), "{out}");
+    let out = run(dir.path(), &[&plan[..], &["many"]].concat());
+    assert!(out.contains("'many' is no number of candidates, nor auto"), "{out}");
+}
+
+#[test]
 fn verifying_on_a_device_that_is_not_here_is_refused() {
     let dir = made_up_profile();
     let out = run(dir.path(), &["advise", "gallery:stencil2d,n=10", "--profile", "made-up", "--verify"]);

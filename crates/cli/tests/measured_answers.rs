@@ -70,9 +70,32 @@ fn a_processor_is_profiled_fitted_measured_evaluated_and_advised_on() {
     let advise = ["advise", "gallery:stencil2d,n=60", "--profile", "p", "--verify", "--jobs", "2"];
     let advice = json(path, &advise);
     let measured = advice["candidates"].as_array().unwrap().iter().filter(|c| !c["measured_s"].is_null());
-    assert!((3..=4).contains(&measured.count()), "the first three and the best CSR: {advice}");
+    assert!((5..=6).contains(&measured.count()), "the first, the best CSR and what may gain most: {advice}");
+    let of_the_others = |name: &str| {
+        let open = advice["candidates"].as_array().unwrap().iter().find(|c| !c[name].is_null());
+        open.map(|c| c["measured_s"].is_null() && c[name].as_f64().unwrap() > 0.0)
+    };
+    for name in ["expected_s", "expected_low_s", "expected_high_s"] {
+        assert_eq!(of_the_others(name), Some(true), "{name}: {advice}");
+    }
+    assert!(advice["next_run"]["gain_s"].as_f64().unwrap() >= 0.0, "{advice}");
     let text = run(path, &advise);
     assert!(text.starts_with("exit code: 0") && text.contains("measured / predicted"), "{text}");
+    assert!(text.contains("\nMeasured: ") && text.contains(" is the fastest of "), "{text}");
+    let plan = ["plan", "gallery:stencil2d,n=60", "--profile", "p", "--run", "--jobs", "2"];
+    let singles = |flags: &[&str]| {
+        let answer = json(path, &[&plan[..], flags].concat());
+        let measured = answer["matrices"][0]["measured"].as_array().unwrap().clone();
+        let is_single = |one: &&serde_json::Value| one["what"].as_str().unwrap().starts_with("single");
+        (measured.iter().filter(is_single).count(), answer["matrices"][0]["next_run"]["gain_s"].as_f64())
+    };
+    assert_eq!(singles(&[]), (1, None));
+    let (tried, next) = singles(&["--try", "3"]);
+    assert!((3..=4).contains(&tried) && next.is_some_and(|gain| gain >= 0.0), "{tried} {next:?}");
+    let (few, next) = singles(&["--try", "auto", "--iterations", "1"]);
+    assert!(few == 1 && next.is_some(), "one product is not worth a run: {few} {next:?}");
+    let (many, _) = singles(&["--try", "auto", "--iterations", "1e9"]);
+    assert!(many > 1, "{many}");
 }
 
 #[test]

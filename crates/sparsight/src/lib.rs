@@ -70,6 +70,9 @@ pub use predictor::Predictor;
 pub use profile::Profile;
 pub use reference::Reference;
 pub use rescaled_predictor::RescaledPredictor;
-pub use run::{Fastest, MeasuredPartition, Plan, Prepared, TriedRun, Tries, contest, fastest, run_partition};
+pub use run::{
+    Fastest, MeasuredPartition, Plan, Prepared, TriedRun, Tries, Verified, contest, fastest, run_partition,
+    verify,
+};
 pub use transfer::{CrossArchitecture, ReferenceOrigin};
 pub use verdict::{TIE, Verdict};

@@ -1,4 +1,5 @@
-//! Timing a closure on the host, so that people can time kernels of their own exactly as ours are timed.
+//! The host's clock: batches of a closure, so that people can time kernels of their own exactly as ours are timed; work that is done
+//! once.
 
 use crate::DeviceError;
 use sparsight_matrix::Seconds;
@@ -22,4 +23,11 @@ pub fn wall_clock(mut product: impl FnMut()) -> impl FnMut(u32) -> Result<Second
         }
         Ok(Seconds(start.elapsed().as_secs_f64()))
     }
+}
+
+/// What `work` gives, and how long it took.
+pub fn took<R>(work: impl FnOnce() -> R) -> (R, Seconds) {
+    let start = Instant::now();
+    let done = work();
+    (done, Seconds(start.elapsed().as_secs_f64()))
 }

@@ -1,15 +1,14 @@
 //! `advise`: every candidate, predicted and ranked.
 
 use super::{
-    Answer, DeviceSummary, MatrixSummary, MeasuredOutcome, NamedCandidate, PredictedInterval, ReorderedAnswer,
+    Answer, DeviceSummary, MatrixSummary, MeasuredOutcome, NamedCandidate, NextRunAnswer, PredictedInterval,
+    ReorderedAnswer,
 };
-use crate::records::Outcome;
-use crate::{Advice, Advised, ModelName, Objective, Profile, Verdict, Why};
+use crate::{Advice, Advised, ModelName, Objective, Profile, Verdict, Verified, Why};
 use serde::Serialize;
 use sparsight_kernels::Candidate;
 use sparsight_matrix::{Bytes, Dtype, Seconds};
-use sparsight_model::{PlacementRule, RowLengthRule};
-use std::collections::BTreeMap;
+use sparsight_model::{PlacementRule, Prediction, RowLengthRule};
 
 /// `sparsight/advise/1`: which format, kernel and block size will be fastest.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -33,8 +32,28 @@ pub struct AdviseAnswer {
     /// What it comes down to; absent if no candidate is possible.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verdict: Option<VerdictAnswer>,
+    /// What another run may be expected to gain; absent if none was run, and if all were.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next_run: Option<NextRunAnswer>,
     /// Best first, then those that are not ranked.
     pub candidates: Vec<AdvisedCandidate>,
+}
+
+/// What to expect of a candidate after others were measured.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Expected {
+    /// Seconds of one product.
+    pub expected_s: Seconds,
+    /// Lower end of the 90 % interval, seconds.
+    pub expected_low_s: Seconds,
+    /// Upper end of the 90 % interval, seconds.
+    pub expected_high_s: Seconds,
+}
+
+impl From<Prediction> for Expected {
+    fn from(Prediction { time, low, high, .. }: Prediction) -> Self {
+        Self { expected_s: time, expected_low_s: low, expected_high_s: high }
+    }
 }
 
 /// The candidate to use, beside what it is to be compared with.
@@ -107,7 +126,19 @@ impl AdviseAnswer {
         let candidates = ranked.chain(refused).collect();
         let device = profile.into();
         let verdict = advice.verdict(products).as_ref().map(VerdictAnswer::from);
-        Self { matrix, device, dtype, products, placement, row_length, reordered: None, verdict, candidates }
+        let (reordered, next_run) = (None, None);
+        Self {
+            matrix,
+            device,
+            dtype,
+            products,
+            placement,
+            row_length,
+            reordered,
+            verdict,
+            next_run,
+            candidates,
+        }
     }
 
     /// Of a reordered matrix.
@@ -117,14 +148,16 @@ impl AdviseAnswer {
         self
     }
 
-    /// With what was measured of candidates beside what is predicted of them.
+    /// With what was measured of candidates beside what is predicted of them, and what to expect of the others.
     #[must_use]
-    pub fn with_measured(mut self, measured: &BTreeMap<Candidate, Outcome>) -> Self {
-        for one in &mut self.candidates {
-            if let Some(outcome) = measured.get(&one.candidate.id) {
-                one.outcome = Some(outcome.into());
-            }
+    pub fn with_verified(mut self, verified: Option<&Verified>) -> Self {
+        let Some(Verified { measured, expected, next }) = verified else { return self };
+        for one in self.candidates.iter_mut().filter(|one| one.prediction.is_some()) {
+            let id = &one.candidate.id;
+            one.outcome = measured.get(id).map(MeasuredOutcome::from);
+            one.expected = expected.expected(id).filter(|_| one.outcome.is_none()).map(Expected::from);
         }
+        self.next_run = next.as_ref().map(NextRunAnswer::from);
         self
     }
 
@@ -174,6 +207,9 @@ pub struct AdvisedCandidate {
     /// What was measured of it, or why it is not ranked.
     #[serde(flatten)]
     pub outcome: Option<MeasuredOutcome>,
+    /// What to expect of it, after others were measured and it was not.
+    #[serde(flatten)]
+    pub expected: Option<Expected>,
 }
 
 impl AdvisedCandidate {
@@ -190,6 +226,7 @@ impl AdvisedCandidate {
             pays_off_after: advised.pays_off_after,
             in_all_s,
             outcome: None,
+            expected: None,
         }
     }
 
@@ -205,6 +242,7 @@ impl AdvisedCandidate {
             conversion_s: None,
             pays_off_after: None,
             in_all_s: None,
+            expected: None,
             outcome: Some(match why {
                 Why::Unmeasured(reason) => {
                     MeasuredOutcome::Unmeasured { infeasible: reason.clone(), unmeasured: true }
@@ -221,7 +259,10 @@ impl AdvisedCandidate {
 mod tests {
     use super::*;
     use crate::Advisor;
+    use crate::records::Outcome;
     use sparsight_matrix::{Features, gallery::Recipe};
+    use sparsight_model::Conditioned;
+    use std::collections::BTreeMap;
 
     #[test]
     fn a_shortened_answer_keeps_the_first_and_what_was_measured_or_refused() {
@@ -230,14 +271,18 @@ mod tests {
         let objective = Objective { products: Some(10), ..Objective::default() };
         let advice = Advisor::new(&profile).advise(&features, Dtype::F32, &objective).unwrap();
         let fifth = advice.ranked[4].candidate;
+        let expected =
+            Conditioned::new(advice.ranked.iter().map(|one| (one.candidate, one.prediction.clone())));
         let measured = BTreeMap::from([(fifth, Outcome::once(Seconds(1e-3)))]);
+        let verified = Verified { measured, expected, next: None };
         let matrix = MatrixSummary::of("arrow", &features);
         let all = AdviseAnswer::of(matrix, &profile, Dtype::F32, &objective, &advice);
         assert_eq!(all.candidates.len(), advice.ranked.len() + advice.refused.len());
         assert_eq!(all.candidates[0].in_all_s, Some(advice.ranked[0].in_all(10)));
-        let few = all.with_measured(&measured).shortened(2);
+        let few = all.with_verified(Some(&verified)).shortened(2);
         let ids: Vec<Candidate> = few.candidates[..3].iter().map(|one| one.candidate.id).collect();
         assert_eq!(ids, [advice.ranked[0].candidate, advice.ranked[1].candidate, fifth]);
+        assert!(few.candidates[0].expected.is_some() && few.candidates[2].expected.is_none());
         let refused = &few.candidates[3..];
         assert!(!refused.is_empty() && refused.len() == advice.refused.len());
         assert!(refused.iter().all(|one| one.prediction.is_none() && one.outcome.is_some()));

@@ -67,7 +67,7 @@ mod reordered;
 mod repair;
 mod transfer;
 
-pub use advise::{AdviseAnswer, AdvisedCandidate, Compared, VerdictAnswer};
+pub use advise::{AdviseAnswer, AdvisedCandidate, Compared, Expected, VerdictAnswer};
 pub use advise_many::{AdviseManyAnswer, AdvisedMatrix};
 pub use bench::{BenchAnswer, BenchedCandidate, BenchedMatrix};
 pub use calibrate::CalibrateAnswer;
@@ -88,7 +88,7 @@ pub use kernels::{CatalogueKernel, KernelsAnswer};
 pub use matrix::MatrixSummary;
 pub use measure::{MeasureAnswer, UnreadableMatrix};
 pub use outcome::MeasuredOutcome;
-pub use plan::{MeasuredPlan, PlanAnswer, PlannedMatrix, PlannedPart, PlannedStrategy};
+pub use plan::{MeasuredPlan, NextRunAnswer, PlanAnswer, PlannedMatrix, PlannedPart, PlannedStrategy};
 pub use predict::{PredictAnswer, PredictedCandidate, PredictedTerm};
 pub use prediction::{Extrapolated, PredictedInterval};
 pub use profile::ProfileAnswer;

@@ -5,7 +5,7 @@ use crate::{MeasuredPartition, ModelName, Part, Partitioning, Plan, Strategy};
 use serde::Serialize;
 use sparsight_kernels::{Execution, device_bytes};
 use sparsight_matrix::{Bytes, Dtype, Seconds};
-use sparsight_model::{CutCost, PlacementRule, RowLengthRule};
+use sparsight_model::{CutCost, NextRun, PlacementRule, RowLengthRule};
 use std::fmt::Display;
 
 /// `sparsight/plan/1`: which row blocks, and what runs each.
@@ -60,6 +60,25 @@ pub struct PlannedMatrix {
     /// What was run, in turn; absent if nothing was.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub measured: Vec<MeasuredPlan>,
+    /// What another run of a single candidate may be expected to gain; absent if none was tried, and if all were.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next_run: Option<NextRunAnswer>,
+}
+
+/// What to run next.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct NextRunAnswer {
+    /// Which.
+    #[serde(flatten)]
+    pub candidate: NamedCandidate,
+    /// What a product may be expected to gain by it over the fastest that was run, seconds.
+    pub gain_s: Seconds,
+}
+
+impl From<&NextRun> for NextRunAnswer {
+    fn from(next: &NextRun) -> Self {
+        Self { candidate: next.candidate.into(), gain_s: next.gain }
+    }
 }
 
 impl PlannedMatrix {
@@ -77,6 +96,7 @@ impl PlannedMatrix {
                 .map(|strategy| device_bytes(&strategy.single.candidate, &planned.features)),
             strategies: planned.strategies.iter().map(PlannedStrategy::from).collect(),
             measured: Vec::new(),
+            next_run: None,
         }
     }
 }

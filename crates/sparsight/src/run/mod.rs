@@ -5,6 +5,7 @@
 //!   Plan::prepare -> Prepared     converted, on a device, kernels loaded
 //!     multiply, ...               as often as a solver likes
 //! fastest -> Fastest              some candidates run, each telling what to run next; the fastest of them prepared
+//! verify -> Verified              the same, with the vendor's and what the verdict compares with; times for the reader
 //! ```
 
 mod contest;
@@ -12,9 +13,13 @@ mod fastest;
 mod measured;
 mod plan;
 mod prepared;
+mod trial;
+mod verify;
 
 pub use contest::contest;
-pub use fastest::{Fastest, TriedRun, Tries, fastest};
+pub use fastest::{Fastest, TriedRun, fastest};
 pub use measured::{MeasuredPartition, run_partition};
 pub use plan::Plan;
 pub use prepared::Prepared;
+pub use trial::Tries;
+pub use verify::{Verified, verify};

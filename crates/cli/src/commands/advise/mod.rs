@@ -15,10 +15,13 @@ use crate::text::{between, candidate, counted, grouped, heading, of_bandwidth};
 use sparsight::answer::{AdviseAnswer, MatrixSummary, ReorderedAnswer};
 use sparsight::kernels::{Candidate, Kernel};
 use sparsight::matrix::{Csr, Dtype, Features, Scalar, Seconds};
+use sparsight::model::NextRun;
 use sparsight::records::Outcome;
-use sparsight::{Advice, Advised, Advisor, Bench, ModelName, Profile, TIE, Verdict, Why, bench};
+use sparsight::{
+    Advice, Advised, Advisor, Bench, ModelName, Profile, TIE, Tries, Verdict, Verified, Why, verify,
+};
 use std::collections::{BTreeMap, BTreeSet};
-use std::num::NonZeroU64;
+use std::num::{NonZeroU64, NonZeroUsize};
 
 /// Which format, kernel and block size will be fastest, how sure that is, and what it costs to get there
 ///
@@ -40,7 +43,8 @@ pub(crate) struct Advise {
     /// Show every block size of a kernel, and not the best alone
     #[arg(long)]
     all: bool,
-    /// Also measure the first few and the best CSR on the device here
+    /// Also measure on the device here: the first, the best CSR, the vendor's, and of the others what may gain most by what these took
+    /// (with --iterations while a run may be expected to gain more than it costs), then say what to expect of the rest
     #[arg(long)]
     verify: bool,
     /// Also measure all of them
@@ -48,10 +52,8 @@ pub(crate) struct Advise {
     verify_all: bool,
 }
 
-/// Candidates that `--verify` measures beside the best CSR: those that could be meant by "the best". Chosen.
-const VERIFIED: usize = 3;
-/// Measured outcomes by candidate.
-type Measurements = BTreeMap<Candidate, Outcome>;
+/// Candidates that `--verify` measures, two of CSR among them. Chosen: four runs found the best but for one percent.
+const VERIFIED: NonZeroUsize = NonZeroUsize::new(5).expect("not 0");
 
 impl Advise {
     pub(crate) fn run(&self, context: &Context) -> Result<Exit, Failure> {
@@ -87,26 +89,27 @@ impl Advise {
         }
         let (features, advice) = &of_matrix;
         let source = self.order.of(source);
-        let measured = match device {
-            Some(device) => self.measure(&source, &matrix, features, advice, device.of(), context)?,
-            None => Measurements::new(),
+        let verified = match device {
+            Some(device) => Some(self.verify(&source, &matrix, features, advice, device.of(), context)?),
+            None => None,
         };
         let matrix = MatrixSummary::of(source.title(), features);
         let answer = AdviseAnswer::of(matrix, &profile, T::DTYPE, &objective, advice)
-            .with_measured(&measured)
+            .with_verified(verified.as_ref())
             .with_reordered(reordered)
             .shortened(context.top_in_json());
         context.printer.answer(&answer, || {
             let brings = self.order.reorder.zip(answer.reordered.as_ref());
             let brings = brings.map(|(order, reordered)| what_it_brings(order, reordered));
-            self.print(&source, &profile, &of_matrix, &measured, brings, context)
+            self.print(&source, &profile, &of_matrix, verified.as_ref(), brings, context)
         })?;
-        let failed = measured.values().any(|outcome| matches!(outcome, Outcome::Failed { .. }));
+        let is_failure = |outcome: &Outcome| matches!(outcome, Outcome::Failed { .. });
+        let failed = verified.as_ref().is_some_and(|verified| verified.measured.values().any(is_failure));
         Ok(if failed || advice.ranked.is_empty() { Exit::No } else { Exit::Done })
     }
 
-    /// The first few, the best CSR, or all.
-    fn measure<T: Scalar>(
+    /// The first and what it is compared with, as many more as [`VERIFIED`] or --iterations say, or all.
+    fn verify<T: Scalar>(
         &self,
         source: &MatrixSource,
         matrix: &Csr<T>,
@@ -114,19 +117,21 @@ impl Advise {
         advice: &Advice,
         device: &dyn sparsight::device::Device<T>,
         context: &Context,
-    ) -> Result<Measurements, Failure> {
-        let few = if self.verify_all { usize::MAX } else { VERIFIED };
-        let mut wanted: Vec<Candidate> = advice.ranked.iter().take(few).map(|a| a.candidate).collect();
-        wanted.extend(best_csr(advice).map(|a| a.candidate).filter(|csr| !wanted.contains(csr)));
-        let bar = context.printer.progress(wanted.len() as u64, "measuring");
-        let mut measured = Measurements::new();
+    ) -> Result<Verified, Failure> {
+        let tries = match self.iterations {
+            _ if self.verify_all => Tries::Count(NonZeroUsize::MAX),
+            Some(products) => Tries::WorthIt { products: products.get() },
+            None => Tries::Count(VERIFIED),
+        };
+        let most = if self.verify_all { advice.ranked.len() } else { VERIFIED.get() };
+        let bar = context.printer.progress(most as u64, "measuring");
+        let mut done = 0;
         let how = Bench { seed: context.seed, ..Bench::default() };
-        bench(device, (&source.record_name(), matrix), features, &wanted, &how, |result| {
-            measured.insert(result.id, result.outcome.clone());
-            bar.at(measured.len() as u64, result.id.to_string());
+        Ok(verify(device, (&source.record_name(), matrix), features, advice, tries, &how, |result| {
+            done += 1;
+            bar.at(done, result.id.to_string());
             Ok(())
-        })?;
-        Ok(measured)
+        })?)
     }
 
     fn print(
@@ -134,7 +139,7 @@ impl Advise {
         source: &MatrixSource,
         profile: &Profile,
         (features, advice): &(Features, Advice),
-        measured: &Measurements,
+        verified: Option<&Verified>,
         reordered: Option<String>,
         context: &Context,
     ) -> Result<(), Failure> {
@@ -151,9 +156,12 @@ impl Advise {
             if !reasons.is_empty() {
                 out.line(reasons)?;
             }
+            if let Some(found) = verified.and_then(|verified| what_was_found(verified, &verdict)) {
+                out.line(found)?;
+            }
             out.line("")?;
-            shown = self.shown(advice, &verdict, measured, context.top());
-            out.line(self.ranking(&shown, &verdict, measured))?;
+            shown = self.shown(advice, &verdict, verified, context.top());
+            out.line(self.ranking(&shown, &verdict, verified))?;
             out.line("")?;
             legend = Some(self.legend(&verdict, advice, &shown)).filter(|legend| !legend.is_empty());
         } else {
@@ -164,7 +172,7 @@ impl Advise {
         for remark in remarks.into_iter().flatten() {
             out.line(format_args!("  {remark}"))?;
         }
-        for (candidate, outcome) in measured {
+        for (candidate, outcome) in verified.iter().flat_map(|verified| &verified.measured) {
             if let Outcome::Failed { failed } = outcome {
                 out.warning(format_args!("{candidate}: {failed}"));
             }
@@ -194,7 +202,7 @@ impl Advise {
         &self,
         advice: &'a Advice,
         verdict: &Verdict<'_>,
-        measured: &Measurements,
+        verified: Option<&Verified>,
         top: usize,
     ) -> Vec<(usize, &'a Advised)> {
         let mut kernels = BTreeSet::new();
@@ -204,21 +212,25 @@ impl Advise {
         let mut is_shown = |advised: &Advised| {
             let is_first = kernels.insert(advised.candidate.kernel) || self.all;
             taken += usize::from(is_first);
-            let of_interest =
-                [compared.contains(&advised.candidate), measured.contains_key(&advised.candidate)];
-            is_first && taken <= top || of_interest.contains(&true)
+            let was_run = verified.is_some_and(|v| v.measured.contains_key(&advised.candidate));
+            is_first && taken <= top || compared.contains(&advised.candidate) || was_run
         };
         (1..).zip(&advice.ranked).filter(|(_, advised)| is_shown(advised)).collect()
     }
 
-    fn ranking(&self, shown: &[(usize, &Advised)], verdict: &Verdict<'_>, measured: &Measurements) -> Table {
+    fn ranking(
+        &self,
+        shown: &[(usize, &Advised)],
+        verdict: &Verdict<'_>,
+        verified: Option<&Verified>,
+    ) -> Table {
         let mut columns =
             vec!["", "<candidate", "predicted", "90 % between", "of bandwidth", "convert", "pays off after"];
         if self.iterations.is_some() {
             columns.push("in all");
         }
-        if !measured.is_empty() {
-            columns.extend(["measured", "measured / predicted"]);
+        if verified.is_some() {
+            columns.extend(["measured", "measured / predicted", "expected now"]);
         }
         let mut table = Table::new(&columns);
         for &(rank, advised) in shown {
@@ -236,13 +248,18 @@ impl Advise {
             if self.iterations.is_some() {
                 cells.push(self.cost(advised).to_string());
             }
-            cells.extend(match measured.get(&advised.candidate) {
+            let outcome = verified.and_then(|verified| verified.measured.get(&advised.candidate));
+            cells.extend(match outcome {
                 Some(Outcome::Time { time_s, .. }) => {
                     vec![time_s.to_string(), format!("{:.2}", time_s.0 / prediction.time.0)]
                 }
                 Some(Outcome::Failed { .. }) => vec!["failed".to_owned()],
                 Some(Outcome::Infeasible { .. }) => vec!["not possible".to_owned()],
-                None => vec![],
+                None => {
+                    let expected = verified.and_then(|v| v.expected.expected(&advised.candidate));
+                    let expected = expected.map(|prediction| prediction.time.to_string());
+                    expected.map_or(vec![], |expected| vec![String::new(), String::new(), expected])
+                }
             });
             table.row(cells);
         }
@@ -333,9 +350,29 @@ fn what_it_brings(order: Order, reordered: &ReorderedAnswer) -> String {
     format!("{order}; {compared}, {worth}")
 }
 
-fn best_csr(advice: &Advice) -> Option<&Advised> {
-    let csr = advice.ranked.iter().filter(|a| a.candidate.format().is_csr());
-    csr.min_by(|a, b| a.prediction.time.0.total_cmp(&b.prediction.time.0))
+/// `Measured: hyb b128 is the fastest of 5, 6.70 us; 1.9 times as fast as cuSPARSE's CSR (12.8 us). To run one more, ell b256, may be
+/// expected to gain 12.0 ns a product.`
+fn what_was_found(verified: &Verified, verdict: &Verdict<'_>) -> Option<String> {
+    let time = |candidate: &Candidate| match verified.measured.get(candidate) {
+        Some(Outcome::Time { time_s, .. }) => Some(*time_s),
+        _ => None,
+    };
+    let timed = verified.measured.keys().filter_map(|candidate| Some((candidate, time(candidate)?)));
+    let (fastest, least) = timed.clone().min_by(|a, b| a.1.0.total_cmp(&b.1.0))?;
+    let compared = [("cuSPARSE's CSR", verdict.vendors_csr), ("the best plain CSR", verdict.plain_csr)];
+    let beside = compared.into_iter().filter_map(|(what, csr)| {
+        let csr = csr.filter(|csr| csr.candidate != *fastest)?;
+        let time = time(&csr.candidate)?;
+        Some(format!("{:.1} times as fast as {what} ({time})", time.0 / least.0))
+    });
+    let beside: Vec<String> = beside.collect();
+    let beside = if beside.is_empty() { String::new() } else { format!(", {}", beside.join(", ")) };
+    let next = verified.next.map(|NextRun { candidate: next, gain }| {
+        format!(" To run one more, {}, may be expected to gain {gain} a product.", candidate(&next))
+    });
+    let of = timed.count();
+    let (name, next) = (candidate(fastest), next.unwrap_or_default());
+    Some(format!("Measured: {name} is the fastest of {of}, {least}{beside}.{next}"))
 }
 
 fn pays_off(advised: &Advised) -> String {

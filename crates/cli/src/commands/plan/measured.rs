@@ -7,8 +7,12 @@ use sparsight::device::Device;
 use sparsight::device::timing::StoppingRule;
 use sparsight::kernels::{Candidate, Execution, catalogue_on, feasible};
 use sparsight::matrix::{Csr, Scalar, Seconds};
+use sparsight::model::NextRun;
 use sparsight::records::{CutPart, CutRecord};
-use sparsight::{Bench, MeasuredPartition, Part, Partitioning, Plan, Strategy, contest, run_partition};
+use sparsight::{
+    Advice, Bench, MeasuredPartition, Part, Partitioning, Plan, Strategy, Tries, contest, fastest,
+    run_partition,
+};
 
 /// A plan that was run.
 pub(super) struct Measured {
@@ -47,6 +51,31 @@ pub(super) fn measure<T: Scalar>(
     Ok(measured
         .map(|((what, plan), outcome)| Measured { what, plan, outcome: outcome.map_err(|e| e.to_string()) })
         .collect())
+}
+
+/// Single candidates that were run one after another, with their predicted times, and what another run may gain.
+pub(super) struct TriedSingles {
+    pub(super) runs: Vec<(Candidate, Seconds)>,
+    pub(super) next: Option<NextRun>,
+}
+
+/// Runs single candidates to find out which are worth a place in the contest. None where none can be run: the contest says why.
+pub(super) fn tried<T: Scalar>(
+    matrix: &Csr<T>,
+    advice: &Advice,
+    tries: Tries,
+    device: &dyn Device<T>,
+    context: &Context,
+) -> TriedSingles {
+    let Ok(fastest) = fastest(device, matrix, advice, tries, &how(context)) else {
+        return TriedSingles { runs: Vec::new(), next: None };
+    };
+    let predicted = |candidate: &Candidate| {
+        let advised = advice.ranked.iter().find(|advised| advised.candidate == *candidate)?;
+        Some((*candidate, advised.prediction.time))
+    };
+    let runs = fastest.runs.iter().filter_map(|run| predicted(&run.candidate)).collect();
+    TriedSingles { runs, next: fastest.left }
 }
 
 fn how(context: &Context) -> Bench {

@@ -8,17 +8,19 @@ use crate::context::Context;
 use crate::device_choice::{OpenDevice, ProfileFlags};
 use crate::failure::{Exit, Failure};
 use crate::matrix_source::MatrixSource;
+use crate::products::products;
 use crate::reordering::OrderFlags;
 use crate::text::counted;
-use measured::{Measured, measure, records};
+use measured::{Measured, measure, records, tried};
 use print::{print, print_pair};
-use sparsight::answer::{MeasuredPlan, PlanAnswer, PlannedMatrix};
+use sparsight::answer::{MeasuredPlan, NextRunAnswer, PlanAnswer, PlannedMatrix};
 use sparsight::kernels::{Candidate, Execution, Format, catalogue_on};
 use sparsight::matrix::{Csr, Dtype, Scalar, Seconds};
+use sparsight::model::NextRun;
 use sparsight::profile::ProfileFolder;
 use sparsight::records::{CutPart, CutRecord, Journal};
-use sparsight::{Advisor, ModelName, Part, PartitionObjective, Partitioning, Profile, Strategy};
-use std::num::NonZeroUsize;
+use sparsight::{Advisor, ModelName, Part, PartitionObjective, Partitioning, Profile, Strategy, Tries};
+use std::num::{NonZeroU64, NonZeroUsize};
 use std::str::FromStr;
 
 /// The optimal partition: row blocks, a format, kernel and block size for each, and the predicted total
@@ -56,10 +58,13 @@ pub(crate) struct Plan {
     /// Run each plan on the device here, in turn with the best single candidate and the routines of the vendor's library
     #[arg(long)]
     run: bool,
-    /// Run the N single candidates that are predicted to be fastest, not only the first: how much choosing by prediction
-    /// alone loses
-    #[arg(long = "try", value_name = "N", default_value = "1", requires = "run")]
-    tried: NonZeroUsize,
+    /// Run N single candidates, not only the first: what a run took tells what to expect of the others, and the one that may gain most
+    /// is run next. auto: while a run may be expected to gain more than it costs, over the products of --iterations
+    #[arg(long = "try", value_name = "N|auto", default_value = "1", requires = "run")]
+    tried: TryFlag,
+    /// Products y = A x to come, for --try auto
+    #[arg(long, value_name = "N", value_parser = products, requires = "run")]
+    iterations: Option<NonZeroU64>,
     /// Cut also where nothing is gained by it: the best partition into at least two parts, where there are two strips
     #[arg(long)]
     cut: bool,
@@ -77,6 +82,26 @@ fn strips(text: &str) -> Result<NonZeroUsize, String> {
     let count: Option<NonZeroUsize> =
         text.parse().ok().filter(|count: &NonZeroUsize| count.get() <= MOST_STRIPS);
     count.ok_or_else(|| format!("'{text}' is no number of strips from 1 to {MOST_STRIPS}"))
+}
+
+/// How many single candidates are run.
+#[derive(Debug, Clone, Copy)]
+enum TryFlag {
+    Count(NonZeroUsize),
+    Auto,
+}
+
+impl FromStr for TryFlag {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "auto" => Ok(Self::Auto),
+            _ => text
+                .parse()
+                .map(Self::Count)
+                .map_err(|_| format!("'{text}' is no number of candidates, nor auto")),
+        }
+    }
 }
 
 /// `sequential`, `fused` or `both`.
@@ -123,6 +148,7 @@ impl Plan {
         if self.transpose {
             sources = sources.into_iter().flat_map(|a| [a.clone(), a.transposed()]).collect();
         }
+        let tries = self.tries()?;
         let mut cuts = if self.record { Some(Cuts::of(self.profile.folder()?)?) } else { None };
         let profile = self.profile.resolve(context, T::DTYPE)?;
         let device = if self.run { Some(self.profile.open(&profile)?) } else { None };
@@ -145,7 +171,7 @@ impl Plan {
                     source,
                     &matrix,
                     &profile,
-                    device.as_ref(),
+                    device.as_ref().map(|device| (device, tries)),
                     cuts.as_mut(),
                     context,
                 )?);
@@ -195,7 +221,7 @@ impl Plan {
         source: &MatrixSource,
         matrix: &Csr<T>,
         profile: &Profile,
-        device: Option<&OpenDevice>,
+        device: Option<(&OpenDevice, Tries)>,
         mut cuts: Option<&mut Cuts>,
         context: &Context,
     ) -> Result<Option<Planned>, Failure> {
@@ -226,38 +252,48 @@ impl Plan {
                 return Ok(None);
             }
         }
-        let measured = match device {
-            Some(device) => {
-                let singles = self.singles(profile, &partitioning, &candidates)?;
-                measure(matrix, &partitioning, &singles, device.of(), context)?
+        let (mut measured, mut next) = (Vec::new(), None);
+        if let Some((device, tries)) = device {
+            let single =
+                partitioning.strategies.first().map(|s| (s.single.candidate, s.single.prediction.time));
+            let mut singles: Vec<(Candidate, Seconds)> = single.into_iter().collect();
+            if tries != Tries::Count(NonZeroUsize::MIN) {
+                let mut advice = Advisor::new(profile).advise(
+                    &partitioning.features,
+                    T::DTYPE,
+                    &self.model.objective(None),
+                )?;
+                advice.ranked.retain(|advised| candidates.contains(&advised.candidate));
+                let tried = tried(matrix, &advice, tries, device.of(), context);
+                singles.extend(
+                    tried
+                        .runs
+                        .into_iter()
+                        .filter(|(candidate, _)| Some(candidate) != single.as_ref().map(|s| &s.0)),
+                );
+                next = tried.next;
             }
-            None => Vec::new(),
-        };
-        if let (Some(device), Some(cuts)) = (device, cuts) {
+            measured = measure(matrix, &partitioning, &singles, device.of(), context)?;
+        }
+        if let (Some((device, _)), Some(cuts)) = (device, cuts) {
             for record in records(&name, matrix, &partitioning, &measured, device.of(), context) {
                 cuts.journal.append(record)?;
                 cuts.journal.sync()?;
                 cuts.added += 1;
             }
         }
-        Ok(Some(Planned { title: source.title(), partitioning, measured }))
+        Ok(Some(Planned { title: source.title(), partitioning, measured, next }))
     }
 
-    /// The single candidates to be run, with their predicted times: the best, and as many as are to be tried of those that
-    /// are ranked next.
-    fn singles(
-        &self,
-        profile: &Profile,
-        partitioning: &Partitioning,
-        candidates: &[Candidate],
-    ) -> Result<Vec<(Candidate, Seconds)>, Failure> {
-        let Some(Strategy { single, .. }) = partitioning.strategies.first() else { return Ok(Vec::new()) };
-        let best = single.candidate;
-        let objective = self.model.objective(None);
-        let advice = Advisor::new(profile).advise(&partitioning.features, best.dtype, &objective)?;
-        let ranked = advice.ranked.iter().map(|advised| (advised.candidate, advised.prediction.time));
-        let next = ranked.filter(|(candidate, _)| *candidate != best && candidates.contains(candidate));
-        Ok(std::iter::once((best, single.prediction.time)).chain(next).take(self.tried.get()).collect())
+    fn tries(&self) -> Result<Tries, Failure> {
+        match (self.tried, self.iterations) {
+            (TryFlag::Count(count), _) => Ok(Tries::Count(count)),
+            (TryFlag::Auto, Some(products)) => Ok(Tries::WorthIt { products: products.get() }),
+            (TryFlag::Auto, None) => {
+                Err(Failure::input("--try auto weighs what a run may gain against what it costs")
+                    .hinted("say how many products are to come: --iterations 1e6"))
+            }
+        }
     }
 }
 
@@ -300,12 +336,15 @@ struct Planned {
     partitioning: Partitioning,
     /// Nothing without `--run`.
     measured: Vec<Measured>,
+    /// What another run of a single candidate may be expected to gain; nothing without `--try`.
+    next: Option<NextRun>,
 }
 
 impl From<&Planned> for PlannedMatrix {
-    fn from(Planned { title, partitioning, measured }: &Planned) -> Self {
+    fn from(Planned { title, partitioning, measured, next }: &Planned) -> Self {
         let measured = measured.iter().map(|m| MeasuredPlan::of(&m.what, &m.plan, &m.outcome));
-        Self { measured: measured.collect(), ..Self::of(title, partitioning) }
+        let next_run = next.as_ref().map(NextRunAnswer::from);
+        Self { measured: measured.collect(), next_run, ..Self::of(title, partitioning) }
     }
 }
 

@@ -9,10 +9,11 @@ use crate::table::Table;
 use crate::text::{between, candidate, counted, grouped, heading, percent, shape};
 use sparsight::answer::PlannedMatrix;
 use sparsight::matrix::{Bytes, Seconds};
+use sparsight::model::NextRun;
 use sparsight::{MeasuredPartition, Part, Profile, Strategy};
 
 pub(super) fn print(planned: &Planned, profile: &Profile, context: &Context) -> Result<(), Failure> {
-    let Planned { title, partitioning: plan, measured } = planned;
+    let Planned { title, partitioning: plan, measured, next } = planned;
     let out = &context.printer;
     out.line(format_args!("{BOLD}{title}{BOLD:#}   {}", shape(&plan.features)))?;
     out.line(format_args!("{}   model {}", heading(profile, context.dtype()), plan.model))?;
@@ -53,7 +54,12 @@ pub(super) fn print(planned: &Planned, profile: &Profile, context: &Context) -> 
             out.line(added_up(strategy))?;
         }
     }
-    if measured.is_empty() { Ok(()) } else { out.line(format_args!("\n{}", measured_table(measured))) }
+    if measured.is_empty() {
+        return Ok(());
+    }
+    out.line(format_args!("\n{}", measured_table(measured)))?;
+    let Some(NextRun { candidate: next, gain }) = next else { return Ok(()) };
+    out.line(format_args!("  to run one more, {}, may be expected to gain {gain} a product", candidate(next)))
 }
 
 /// What a matrix and its transpose take together, each in its best single candidate.

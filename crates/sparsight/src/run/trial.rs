@@ -1,0 +1,182 @@
+//! Which candidate to run next, and when to stop: what is known of all, and what running costs.
+
+use crate::Advised;
+use sparsight_kernels::Candidate;
+use sparsight_matrix::Seconds;
+use sparsight_model::{Conditioned, NextRun};
+use std::num::NonZeroUsize;
+
+/// How many candidates to run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tries {
+    /// So many, if there are as many; of one alone it is known which is the fastest without a run.
+    Count(NonZeroUsize),
+    /// As many as are worth it for so many products to come: before each run, what it may be expected to gain over all of them is held
+    /// against what preparing and running it costs. None but the first where nothing is; not even the first, if there is no other.
+    WorthIt {
+        /// y = A x to come.
+        products: u64,
+    },
+}
+
+/// What trying a candidate takes beside its preparation before one was tried. Chosen: that of a small matrix on an H200 whose kernels
+/// were compiled before.
+const FIRST_TRY: Seconds = Seconds(5e-3);
+
+/// What is known, and what has been spent.
+pub(super) struct Trial<'a> {
+    ranked: &'a [&'a Advised],
+    pub(super) conditioned: Conditioned,
+    tries: Tries,
+    /// Products that were timed.
+    timed: usize,
+    /// Runs, with those that failed, and what they took beside their preparations.
+    ended: u32,
+    spent: Seconds,
+}
+
+/// What to do.
+pub(super) enum Next {
+    Run(Candidate),
+    /// Although so much may still be gained.
+    Stop(Option<NextRun>),
+}
+
+impl<'a> Trial<'a> {
+    pub(super) fn of(ranked: &'a [&'a Advised], tries: Tries) -> Self {
+        let conditioned = Conditioned::new(ranked.iter().map(|one| (one.candidate, one.prediction.clone())));
+        Self { ranked, conditioned, tries, timed: 0, ended: 0, spent: Seconds(0.0) }
+    }
+
+    /// What trying one takes beside its preparation, seconds.
+    fn of_a_run(&self) -> f64 {
+        if self.ended == 0 { FIRST_TRY.0 } else { self.spent.0 / f64::from(self.ended) }
+    }
+
+    pub(super) fn next(&self) -> Next {
+        let fastest = self.conditioned.fastest().map(|(candidate, _)| candidate);
+        let is_possible = |one: &&&Advised| self.conditioned.expected(&one.candidate).is_some();
+        // Before anything was timed: the first of the ranking.
+        let first = || self.ranked.iter().find(is_possible).map(|one| one.candidate);
+        let Some(best) = fastest.or_else(first) else { return Next::Stop(None) };
+        let products = match self.tries {
+            Tries::Count(_) => 1,
+            Tries::WorthIt { products } => products,
+        };
+        let cost = |candidate: &Candidate| match self.tries {
+            Tries::Count(_) => Seconds(0.0),
+            Tries::WorthIt { .. } => {
+                let own = self.ranked.iter().find(|one| one.candidate == *candidate);
+                let preparation = own.and_then(|one| one.preparation).unwrap_or_default();
+                Seconds(preparation.0 + self.of_a_run())
+            }
+        };
+        let next = self.conditioned.next(&best, products, cost);
+        let goes_on = match self.tries {
+            Tries::Count(count) => self.timed < count.get() && count.get() > 1,
+            Tries::WorthIt { .. } => next.is_some_and(|NextRun { candidate, gain }| {
+                // The first is prepared in any case, but has to be timed before the second says anything.
+                let of_the_first = if fastest.is_none() { self.of_a_run() } else { 0.0 };
+                products as f64 * gain.0 > cost(&candidate).0 + of_the_first
+            }),
+        };
+        match (goes_on, fastest, next) {
+            (true, None, _) => Next::Run(best),
+            (true, Some(_), Some(next)) => Next::Run(next.candidate),
+            // Whatever it would cost.
+            _ => Next::Stop(self.conditioned.next(&best, 1, |_| Seconds(0.0))),
+        }
+    }
+
+    /// A candidate was timed; with its preparation left out, trying it took `spent`.
+    pub(super) fn took(&mut self, candidate: &Candidate, time: Seconds, spent: Seconds) {
+        self.conditioned.took(candidate, time);
+        self.timed += 1;
+        self.spent(spent);
+    }
+
+    /// A candidate cannot be run; nor can any of its format, if that does not fit.
+    pub(super) fn failed(&mut self, candidate: &Candidate, does_not_fit: bool, spent: Seconds) {
+        let fails =
+            |other: &Candidate| other == candidate || does_not_fit && other.format() == candidate.format();
+        for one in self.ranked.iter().filter(|one| fails(&one.candidate)) {
+            self.conditioned.failed(&one.candidate);
+        }
+        self.spent(spent);
+    }
+
+    fn spent(&mut self, spent: Seconds) {
+        self.spent.0 += spent.0.max(0.0);
+        self.ended += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ModelName;
+    use sparsight_matrix::Bytes;
+    use sparsight_model::Prediction;
+
+    /// Predicted to take `time_us`, within a quarter, after 1 ms of preparation.
+    fn advised(id: &str, time_us: f64) -> Advised {
+        let at = |us: f64| Seconds(1e-6 * us);
+        Advised {
+            candidate: id.parse().unwrap(),
+            prediction: Prediction {
+                time: at(time_us),
+                low: at(time_us / 1.25),
+                high: at(time_us * 1.25),
+                extrapolates: Vec::new(),
+            },
+            model: ModelName::Boosting,
+            bytes: Bytes(0),
+            memory: Bytes(0),
+            bandwidth_fraction: None,
+            preparation: Some(Seconds(1e-3)),
+            pays_off_after: None,
+        }
+    }
+
+    /// Runs until it stops, each taking what `times` says and 4 ms beside.
+    fn runs(tries: Tries, times: &[(&str, f64)]) -> (Vec<String>, Option<NextRun>) {
+        let ranked: Vec<Advised> =
+            [10.0, 10.2, 10.4].iter().zip(times).map(|(t, (id, _))| advised(id, *t)).collect();
+        let ranked: Vec<&Advised> = ranked.iter().collect();
+        let mut trial = Trial::of(&ranked, tries);
+        let mut made: Vec<String> = Vec::new();
+        loop {
+            match trial.next() {
+                Next::Stop(left) => return (made, left),
+                Next::Run(candidate) => {
+                    let (_, time) = times.iter().find(|(id, _)| candidate.to_string() == *id).unwrap();
+                    trial.took(&candidate, Seconds(1e-6 * time), Seconds(4e-3));
+                    made.push(candidate.to_string());
+                }
+            }
+        }
+    }
+
+    const THREE: [(&str, f64); 3] =
+        [("csr-vector/t8/b128/f64", 12.0), ("csr-vector/t8/b256/f64", 13.0), ("coo/b128/f64", 9.0)];
+
+    #[test]
+    fn trying_is_worth_it_only_where_enough_products_are_to_come() {
+        assert_eq!(runs(Tries::WorthIt { products: 100 }, &THREE).0, Vec::<String>::new());
+        let (made, left) = runs(Tries::WorthIt { products: 1_000_000 }, &THREE);
+        // The first took longer than it was predicted to: what is least related to it may gain most, and what is a block
+        // size of it hardly anything afterwards.
+        assert_eq!(made, ["csr-vector/t8/b128/f64", "coo/b128/f64"]);
+        assert!(left.is_some_and(|left| left.gain.0 < 1e-8), "{left:?}");
+        let (all, left) = runs(Tries::WorthIt { products: u64::MAX }, &THREE);
+        assert_eq!((all.len(), left), (3, None), "for ever");
+    }
+
+    #[test]
+    fn so_many_as_are_asked_for_are_run_if_there_are_as_many() {
+        for (count, expected) in [(1, 0), (2, 2), (9, 3)] {
+            let (made, left) = runs(Tries::Count(NonZeroUsize::new(count).unwrap()), &THREE);
+            assert_eq!((made.len(), left.is_some()), (expected, expected < 3));
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! Measuring beside advice: the first choice, what it is compared with, and what may still be better.
+
+use super::trial::{Next, Trial, Tries};
+use crate::records::{Measured, Outcome};
+use crate::{Advice, Advised, Bench, bench};
+use sparsight_device::timing::took;
+use sparsight_device::{Device, DeviceError};
+use sparsight_kernels::Candidate;
+use sparsight_matrix::{Csr, Features, Scalar, Seconds};
+use sparsight_model::{Conditioned, NextRun};
+use std::collections::BTreeMap;
+
+/// What was measured, and what to expect of the rest.
+#[derive(Debug, Clone)]
+pub struct Verified {
+    /// What became of each that was run.
+    pub measured: BTreeMap<Candidate, Outcome>,
+    /// All candidates, as far as what was measured tells.
+    pub expected: Conditioned,
+    /// What another run may be expected to gain; `None` if all were run.
+    pub next: Option<NextRun>,
+}
+
+/// Measures the first of `advice`, the candidates of plain CSR and of the vendor's that its verdict compares it with, and then, as
+/// [`fastest`](crate::fastest) does, those that may gain most: until `tries` of all were timed, or as long as it is worth it for the products to come. Routines
+/// of the vendor's take part where its library is here. `each` is told every result, and may stop the run by returning an error.
+///
+/// # Errors
+/// As [`bench`](crate::bench()).
+pub fn verify<T: Scalar>(
+    device: &dyn Device<T>,
+    (name, a): (&str, &Csr<T>),
+    features: &Features,
+    advice: &Advice,
+    tries: Tries,
+    how: &Bench,
+    mut each: impl FnMut(&Measured) -> Result<(), DeviceError>,
+) -> Result<Verified, DeviceError> {
+    let runs_here = |one: &&Advised| device.runs(one.candidate.kernel).is_ok();
+    let ranked: Vec<&Advised> = advice.ranked.iter().filter(runs_here).collect();
+    let mut trial = Trial::of(&ranked, tries);
+    let mut measured = BTreeMap::new();
+    let compared = advice.verdict(None).map(|verdict| [verdict.plain_csr, verdict.vendors_csr]);
+    let mut first: Vec<Candidate> = ranked.first().map(|one| one.candidate).into_iter().collect();
+    for csr in compared.into_iter().flatten().flatten().filter(runs_here) {
+        if !first.contains(&csr.candidate) {
+            first.push(csr.candidate);
+        }
+    }
+    let mut candidates = first;
+    let next = loop {
+        let (record, Seconds(all)) = took(|| bench(device, (name, a), features, &candidates, how, &mut each));
+        let record = record?;
+        let prepared =
+            record.preparation.values().map(|took| took.convert_s.0 + took.upload_s.0).sum::<f64>();
+        let spent = (all - prepared) / record.results.len().max(1) as f64;
+        for Measured { id, outcome } in record.results {
+            match &outcome {
+                Outcome::Time { time_s, .. } => trial.took(&id, *time_s, Seconds(spent)),
+                Outcome::Infeasible { .. } => trial.failed(&id, true, Seconds(spent)),
+                Outcome::Failed { .. } => trial.failed(&id, false, Seconds(spent)),
+            }
+            measured.insert(id, outcome);
+        }
+        match trial.next() {
+            Next::Run(candidate) => candidates = vec![candidate],
+            Next::Stop(next) => break next,
+        }
+    };
+    Ok(Verified { measured, expected: trial.conditioned, next })
+}
