@@ -19,7 +19,20 @@ pub(crate) fn push(bytes: &mut Vec<u8>, mut number: u64) {
 
 /// Adds a number that may be negative.
 pub(crate) fn push_signed(bytes: &mut Vec<u8>, number: i64) {
-    push(bytes, ((number << 1) ^ (number >> 63)) as u64);
+    push(bytes, to_and_fro(number));
+}
+
+/// Adds a number that may be negative, or that there is none.
+pub(crate) fn push_optional(bytes: &mut Vec<u8>, number: Option<i32>) {
+    push(bytes, number.map_or(0, |number| to_and_fro(number.into()) + 1));
+}
+
+fn to_and_fro(number: i64) -> u64 {
+    ((number << 1) ^ (number >> 63)) as u64
+}
+
+fn from_to_and_fro(number: u64) -> Option<i32> {
+    i32::try_from((number >> 1) as i64 ^ -((number & 1) as i64)).ok()
 }
 
 /// The number that `bytes` begin with, which is cut off from them; `None` if they end within it.
@@ -38,8 +51,16 @@ pub(crate) fn take(bytes: &mut &[u8]) -> Option<u64> {
 
 /// [`take`] of a number that may be negative; `None` also if it is none of 32 bits.
 pub(crate) fn take_signed(bytes: &mut &[u8]) -> Option<i32> {
-    let number = take(bytes)?;
-    i32::try_from((number >> 1) as i64 ^ -((number & 1) as i64)).ok()
+    from_to_and_fro(take(bytes)?)
+}
+
+/// What [`push_optional`] added; `None` if there is nothing of the kind.
+#[expect(clippy::option_option, reason = "no number is an answer, too")]
+pub(crate) fn take_optional(bytes: &mut &[u8]) -> Option<Option<i32>> {
+    match take(bytes)? {
+        0 => Some(None),
+        number => from_to_and_fro(number - 1).map(Some),
+    }
 }
 
 /// Whether all was taken.
@@ -66,9 +87,14 @@ mod tests {
         for number in signed {
             push_signed(&mut bytes, i64::from(number));
         }
+        let optional = [None, Some(0), Some(-1), Some(i32::MIN), Some(i32::MAX), None];
+        for number in optional {
+            push_optional(&mut bytes, number);
+        }
         let mut rest = &bytes[..];
         assert_eq!(numbers.map(|_| take(&mut rest)), numbers.map(Some));
         assert_eq!(signed.map(|_| take_signed(&mut rest)), signed.map(Some));
+        assert_eq!(optional.map(|_| take_optional(&mut rest)), optional.map(Some));
         assert_eq!(end(rest), Ok(()));
     }
 

@@ -25,6 +25,7 @@ pub use sparsight_model as model;
 pub mod answer;
 pub mod profile;
 pub mod records;
+pub mod rules;
 
 mod advisor;
 mod bench;

@@ -16,6 +16,7 @@ pub(crate) mod plan;
 pub(crate) mod predict;
 pub(crate) mod profile;
 pub(crate) mod repair;
+pub(crate) mod rules;
 pub(crate) mod transfer;
 
 use crate::args::Command;
@@ -35,6 +36,7 @@ pub(crate) fn run(command: Command, context: &Context) -> Result<Exit, Failure> 
         Command::Measure(measure) => measure.run(context),
         Command::Fit(fit) => fit.run(context),
         Command::Repair(repair) => repair.run(context),
+        Command::Rules(rules) => rules.run(context),
         Command::Evaluate(evaluate) => evaluate.run(context),
         Command::Transfer(transfer) => transfer.run(context),
         Command::Info(info) => info.run(context),

@@ -1,10 +1,10 @@
 //! The measured matrices of one kernel as points.
 
-use super::nearest::{Nearest, squared};
+use super::nearest::Nearest;
 use super::weights::Points;
 use crate::baseline::{Baseline, Terms};
 use crate::learned::{Method, described, enough_real, selected};
-use crate::{Learner, LearningSample, Term};
+use crate::{Learner, LearningSample, Term, packed};
 use serde::{Deserialize, Serialize};
 use sparsight_kernels::{Candidate, DeviceFacts, Kernel};
 use sparsight_matrix::{Dtype, Features};
@@ -17,42 +17,16 @@ pub struct Neighbours {
     axes: Vec<Axis>,
     /// Which times a matrix has, in order.
     variants: Vec<(u32, Dtype)>,
-    measured: Vec<Point>,
-}
-
-/// A measured matrix.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(from = "StoredPoint", into = "StoredPoint")]
-struct Point {
-    at: Vec<f32>,
-    /// ln(T / b) of each variant in [`STEPS`], where it was measured.
+    /// Axis by axis the coordinate of every matrix.
+    places: Vec<Vec<f32>>,
+    /// Matrix by matrix ln(T / b) of each variant in [`STEPS`], where it was measured. Stored as bytes: of each what it is more than the
+    /// one before, since block sizes differ little.
+    #[serde(skip)]
     factors: Vec<Option<i32>>,
 }
 
-/// In a file: of each factor what it is more than the one before, since block sizes differ little.
-type StoredPoint = (Vec<f32>, Vec<Option<i32>>);
-
 /// To 1 of a logarithm. Chosen: a step is a quarter of a percent, and times repeat to half of one.
 const STEPS: f64 = 400.0;
-
-impl From<StoredPoint> for Point {
-    fn from((at, differences): StoredPoint) -> Self {
-        let mut last = 0_i32;
-        let mut sum = |difference: i32| {
-            last = last.wrapping_add(difference);
-            last
-        };
-        Self { at, factors: differences.into_iter().map(|d| d.map(&mut sum)).collect() }
-    }
-}
-
-impl From<Point> for StoredPoint {
-    fn from(Point { at, factors }: Point) -> Self {
-        let mut last = 0;
-        let mut difference = |factor: i32| factor.wrapping_sub(std::mem::replace(&mut last, factor));
-        (at, factors.into_iter().map(|f| f.map(&mut difference)).collect())
-    }
-}
 
 /// How a feature becomes a coordinate: `scale (ln v - least)`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -130,22 +104,70 @@ impl Neighbours {
     fn nearest(&self, candidate: &Candidate, features: &Features) -> Option<(Nearest, usize)> {
         let variant = self.variants.iter().position(|v| *v == (candidate.block, candidate.dtype))?;
         let at = place(&self.axes, &logarithms(candidate.kernel, features));
+        let mut squared = vec![0.0; self.matrices()];
+        for (at, places) in at.iter().zip(&self.places) {
+            for (squared, place) in squared.iter_mut().zip(places) {
+                *squared += (at - place) * (at - place);
+            }
+        }
         let mut nearest = Nearest::new(candidate.kernel.family().neighbours);
-        for (index, Point { at: point, factors }) in self.measured.iter().enumerate() {
-            if factors.get(variant).is_some_and(Option::is_some) {
-                nearest.offer(squared(&at, point), index);
+        for (index, squared) in squared.into_iter().enumerate() {
+            if self.factor(index, variant).is_some() {
+                nearest.offer(squared, index);
             }
         }
         Some((nearest, variant))
+    }
+
+    fn matrices(&self) -> usize {
+        self.places.first().map_or(0, Vec::len)
+    }
+
+    /// ln(T / b), if it was measured.
+    fn factor(&self, matrix: usize, variant: usize) -> Option<f64> {
+        self.factors.get(matrix * self.variants.len() + variant).copied().flatten().map(ln)
     }
 }
 
 impl Learner for Neighbours {
     const NAME: &'static str = "neighbours";
-    const FORMAT: &'static str = "sparsight/neighbours/4";
+    const FORMAT: &'static str = "sparsight/neighbours/5";
 
     fn inputs() -> Vec<String> {
         described(Method::Neighbours)
+    }
+
+    fn split(&self, body: &mut Vec<u8>) -> Self {
+        for of_matrix in self.factors.chunks(self.variants.len().max(1)) {
+            let mut last = 0;
+            for factor in of_matrix {
+                let difference = |factor: &i32| factor.wrapping_sub(std::mem::replace(&mut last, *factor));
+                packed::push_optional(body, factor.as_ref().map(difference));
+            }
+        }
+        let Self { baseline, axes, variants, places, factors: _ } = self.clone();
+        Self { baseline, axes, variants, places, factors: Vec::new() }
+    }
+
+    fn join(self, body: &mut &[u8]) -> Result<Self, String> {
+        let matrices = self.matrices();
+        if self.places.len() != self.axes.len() || self.places.iter().any(|axis| axis.len() != matrices) {
+            return Err("not every matrix has a place on each axis".to_owned());
+        }
+        // No more than there are bytes: a damaged file may claim anything.
+        let count = matrices.saturating_mul(self.variants.len());
+        let mut factors = Vec::with_capacity(count.min(body.len()));
+        for _ in 0..matrices {
+            let mut last = 0_i32;
+            for _ in &self.variants {
+                let factor = packed::take_optional(body).ok_or("its times end early")?;
+                factors.push(factor.map(|difference| {
+                    last = last.wrapping_add(difference);
+                    last
+                }));
+            }
+        }
+        Ok(Self { factors, ..self })
     }
 
     fn learn(samples: &[LearningSample<'_>], facts: &DeviceFacts) -> Self {
@@ -178,14 +200,15 @@ impl Learner for Neighbours {
         for (axis, weight) in axes.iter_mut().zip(all.weights()) {
             axis.scale *= weight.sqrt();
         }
-        let point = |(m, row): (Known<'_>, &Vec<f32>)| Point { at: place(&axes, row), factors: m.factors };
-        let measured = matrices.into_iter().zip(&rows).map(point).collect();
-        Self { baseline, axes, variants, measured }
+        let placed: Vec<Vec<f32>> = rows.iter().map(|row| place(&axes, row)).collect();
+        let places = (0..axes.len()).map(|axis| placed.iter().map(|at| at[axis]).collect()).collect();
+        let factors = matrices.into_iter().flat_map(|m| m.factors).collect();
+        Self { baseline, axes, variants, places, factors }
     }
 
     fn time_s(&self, candidate: &Candidate, features: &Features, facts: &DeviceFacts) -> Option<f64> {
         let (nearest, variant) = self.nearest(candidate, features)?;
-        let mean = nearest.mean(|at| self.measured[at].factors[variant].map(ln))?;
+        let mean = nearest.mean(|at| self.factor(at, variant))?;
         Some(self.baseline.seconds(candidate, &Terms::of(candidate, features, facts)) * mean.exp())
     }
 
@@ -193,7 +216,7 @@ impl Learner for Neighbours {
         let Some((nearest, variant)) = self.nearest(candidate, features) else { return Vec::new() };
         let mut all = Vec::new();
         for &(squared, at) in nearest.found() {
-            let factor = self.measured[at].factors[variant].map_or(f64::NAN, |steps| ln(steps).exp());
+            let factor = self.factor(at, variant).map_or(f64::NAN, f64::exp);
             let term = |name, value| Term { part: "neighbours", name, value, unit: "" };
             all.extend([term("d", f64::from(squared).sqrt()), term("T_i / b_i", factor)]);
         }
@@ -207,4 +230,48 @@ impl Learner for Neighbours {
 fn judges(matrices: &[Known<'_>]) -> Vec<usize> {
     let enough = enough_real(matrices.iter().map(|m| (m.matrix, m.generated)));
     (0..matrices.len()).filter(|&at| !(enough && matrices[at].generated)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn made() -> Neighbours {
+        Neighbours {
+            baseline: Baseline::default(),
+            axes: vec![Axis { least: 0.0, scale: 1.0 }; 2],
+            variants: vec![(64, Dtype::F32), (64, Dtype::F64), (128, Dtype::F32)],
+            places: vec![vec![0.5, 1.0], vec![0.25, 0.75]],
+            factors: vec![Some(-40), None, Some(i32::MAX), Some(7), Some(i32::MIN), None],
+        }
+    }
+
+    #[test]
+    fn what_is_stored_is_what_was_learned() {
+        let mut body = Vec::new();
+        let text = made().split(&mut body);
+        let text: Neighbours = serde_json::from_str(&serde_json::to_string(&text).unwrap()).unwrap();
+        let mut rest = &body[..];
+        assert_eq!(text.join(&mut rest).unwrap(), made());
+        assert!(rest.is_empty());
+        assert_eq!((made().factor(1, 0), made().factor(0, 1)), (Some(7.0 / STEPS), None));
+    }
+
+    #[test]
+    fn damaged_ones_are_refused() {
+        let mut body = Vec::new();
+        let text = made().split(&mut body);
+        let refused = |text: &Neighbours, body: &[u8]| text.clone().join(&mut &*body).unwrap_err();
+        assert!(refused(&text, &body[..body.len() - 1]).contains("end early"));
+        let mut crooked = text.clone();
+        crooked.places[1].pop();
+        assert!(refused(&crooked, &body).contains("a place on each axis"));
+        let mut more = text.clone();
+        more.places.pop();
+        assert!(refused(&more, &body).contains("a place on each axis"));
+        // Terabytes are claimed, and none are asked for.
+        let mut huge = text;
+        huge.variants = vec![(64, Dtype::F32); 1 << 20];
+        assert!(refused(&huge, &body).contains("end early"));
+    }
 }

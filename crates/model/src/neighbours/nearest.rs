@@ -47,11 +47,6 @@ impl Nearest {
     }
 }
 
-/// Squared Euclidean distance.
-pub(super) fn squared(a: &[f32], b: &[f32]) -> f32 {
-    a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

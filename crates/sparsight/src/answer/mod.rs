@@ -20,6 +20,7 @@
 //! | `devices` | [`DevicesAnswer`] | `sparsight/devices/1` |
 //! | `kernels` | [`KernelsAnswer`] | `sparsight/kernels/1` |
 //! | `kernels --source` | [`KernelSourceAnswer`] | `sparsight/kernel-source/1` |
+//! | `rules` | [`RulesAnswer`] | `sparsight/rules/1` |
 //! | `gallery` | [`GalleryAnswer`] | `sparsight/gallery/1` |
 //!
 //! ```
@@ -65,6 +66,7 @@ mod prediction;
 mod profile;
 mod reordered;
 mod repair;
+mod rules;
 mod transfer;
 
 pub use advise::{AdviseAnswer, AdvisedCandidate, Compared, Expected, VerdictAnswer};
@@ -94,6 +96,7 @@ pub use prediction::{Extrapolated, PredictedInterval};
 pub use profile::ProfileAnswer;
 pub use reordered::{BestAsItIs, ReorderedAnswer};
 pub use repair::RepairAnswer;
+pub use rules::{JudgedRules, RuleAnswer, RulesAnswer};
 pub use transfer::{TransferAnswer, TransferOutcome, TransferredCandidate};
 
 use serde::Serialize;

@@ -1,0 +1,124 @@
+//! `sparsight rules`: a few questions about a matrix that a library can paste.
+
+use crate::context::Context;
+use crate::failure::{Exit, Failure};
+use crate::name_prefixes::NamePrefixes;
+use crate::text::{matrices, percent};
+use sparsight::Profile;
+use sparsight::answer::{JudgedRules, RulesAnswer};
+use sparsight::kernels::{Candidate, Vendor, catalogue_on};
+use sparsight::profile::ProfileFolder;
+use sparsight::records::CorpusRecord;
+use sparsight::rules::{Language, Rules as Learned};
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+/// Rules to paste into a library: nested ifs over what row offsets alone tell, learned from a profile's measured matrices
+///
+/// Prints a function that gives the id of the candidate to run (`sparsight kernels --source ID` prints its kernel), with what
+/// choosing so costs on matrices that it was not learned from. Nothing is run.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Rules {
+    /// Folder of the profile
+    #[arg(value_name = "DIR")]
+    folder: PathBuf,
+    /// What to choose from: cusparse (its CSR, COO and sliced ELL), csr (our kernels for CSR as it is) or all of ours
+    #[arg(long, value_name = "SET", default_value = "all")]
+    candidates: Set,
+    /// Most leaves of the tree
+    #[arg(long, value_name = "N", default_value = "8", value_parser = leaves)]
+    leaves: NonZeroUsize,
+    /// Language of the text: hpp (C++), c or py
+    #[arg(long, value_name = "LANGUAGE", default_value = "hpp")]
+    format: Language,
+    /// Matrices to learn from, by the start of their names, such as a/,b/; the others judge [default: those that `fit --train` was
+    /// given]
+    #[arg(long, value_name = "PREFIXES", value_delimiter = ',')]
+    train: Vec<String>,
+}
+
+/// Most leaves that can be asked for: more are no rules to read. Chosen.
+const MOST_LEAVES: usize = 256;
+
+fn leaves(text: &str) -> Result<NonZeroUsize, String> {
+    let count = text.parse().ok().filter(|count: &NonZeroUsize| count.get() <= MOST_LEAVES);
+    count.ok_or_else(|| format!("'{text}' is no number of leaves from 1 to {MOST_LEAVES}"))
+}
+
+/// What to choose from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Set {
+    Cusparse,
+    Csr,
+    All,
+}
+
+impl Set {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Cusparse => "cusparse",
+            Self::Csr => "csr",
+            Self::All => "all",
+        }
+    }
+
+    fn holds(self, candidate: &Candidate) -> bool {
+        let vendors = candidate.kernel.vendor();
+        match self {
+            // Whether blocks are worth it row offsets do not tell.
+            Self::Cusparse => vendors.is_some_and(|routine| !matches!(routine, Vendor::Bsr | Vendor::Bsrmv)),
+            Self::Csr => vendors.is_none() && candidate.format().is_csr(),
+            Self::All => vendors.is_none(),
+        }
+    }
+}
+
+impl Rules {
+    pub(crate) fn run(&self, context: &Context) -> Result<Exit, Failure> {
+        let dtype = context.dtype();
+        let folder = ProfileFolder::open(&self.folder)?;
+        let device = folder.device()?;
+        let corpus = folder.measured()?;
+        let train = match &self.train[..] {
+            [] => {
+                Profile::load(&self.folder).map_or(Vec::new(), |profile| profile.models.index.train.clone())
+            }
+            given => given.to_vec(),
+        };
+        let train = NamePrefixes::new(&train);
+        let (known, others): (Vec<&CorpusRecord>, Vec<&CorpusRecord>) =
+            corpus.iter().partition(|record| train.accept(&record.matrix));
+        let candidates: Vec<Candidate> = catalogue_on(device.facts.kind, dtype)
+            .filter(|candidate| self.candidates.holds(candidate))
+            .collect();
+        let learned = Learned::learn(&folder.name(), known.iter().copied(), &candidates, self.leaves.get())?;
+        let of = |records: &[&CorpusRecord]| learned.judge(records.iter().copied());
+        let judged = of(&others).map(|quality| JudgedRules { seen: false, quality });
+        let judged = judged.or_else(|| of(&known).map(|quality| JudgedRules { seen: true, quality }));
+        let judged = judged.ok_or_else(|| Failure::input("no matrix to judge the rules by"))?;
+        let heading = self.heading(&folder.name(), &device.facts.name, &learned, &judged);
+        let text = learned.text(self.format, &heading);
+        let answer = RulesAnswer::of((folder.name(), device.facts.name.clone()), &learned, judged, text);
+        context.printer.answer(&answer, || context.printer.line(answer.text.trim_end()))?;
+        Ok(Exit::Done)
+    }
+
+    fn heading(&self, profile: &str, device: &str, learned: &Learned, judged: &JudgedRules) -> String {
+        let (set, leaves, dtype) = (self.candidates.name(), self.leaves, learned.dtype);
+        let JudgedRules { seen, quality } = judged;
+        let on =
+            if *seen { "which it was learned from: on others it costs more" } else { "that it has not seen" };
+        format!(
+            "y = A x in {dtype} on {device}: which of {} candidates to run.\n\
+             Made by `sparsight rules {profile} --candidates {set} --leaves {leaves} --dtype {dtype}`, from {}.\n\
+             On {} {on}: {} slower than the best of these candidates on average\n\
+             (geometric mean), within 5 % of it on {}, at worst {:.2} times as slow.",
+            learned.candidates.len(),
+            matrices(learned.matrices),
+            matrices(quality.count),
+            percent(quality.mean_ratio - 1.0),
+            percent(quality.within_5_percent),
+            quality.worst_ratio,
+        )
+    }
+}

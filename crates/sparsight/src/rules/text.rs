@@ -1,0 +1,149 @@
+//! Rules as a text that a library can paste: nested ifs, in C++, C or Python.
+
+use super::{Quantity, Rule, Rules};
+use sparsight_kernels::Candidate;
+use std::fmt::Write;
+use std::str::FromStr;
+
+/// A language.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Language {
+    /// A C++ header: a function template-free and `inline`, in the namespace `sparsight_rules`.
+    Hpp,
+    /// C, from C99 on: a `static` function.
+    C,
+    /// Python.
+    Py,
+}
+
+impl Language {
+    /// All, as people write them.
+    pub const ALL: [(Self, &'static str); 3] = [(Self::Hpp, "hpp"), (Self::C, "c"), (Self::Py, "py")];
+}
+
+impl FromStr for Language {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        let found = Self::ALL.into_iter().find(|(_, name)| *name == text);
+        found.map(|(language, _)| language).ok_or_else(|| format!("'{text}' is none of hpp, c, py"))
+    }
+}
+
+/// Quantities that are arguments; the other two follow from them.
+const ARGUMENTS: [Quantity; 7] = [
+    Quantity::Rows,
+    Quantity::Columns,
+    Quantity::NonZeros,
+    Quantity::RowMin,
+    Quantity::RowMax,
+    Quantity::RowMean,
+    Quantity::RowStd,
+];
+
+impl Rules {
+    /// A function that chooses, with `heading` above it, a line of which becomes a comment.
+    pub fn text(&self, language: Language, heading: &str) -> String {
+        let mut text = String::new();
+        let comment = if language == Language::Py { "#" } else { "//" };
+        for line in heading.lines() {
+            let line = format!("{comment} {line}");
+            text.push_str(line.trim_end());
+            text.push('\n');
+        }
+        text.push('\n');
+        text.push_str(&self.before(language));
+        ifs(&mut text, &self.rule, language, 1);
+        text.push_str(match language {
+            Language::Hpp => "}\n\n}  // namespace sparsight_rules\n",
+            Language::C => "}\n",
+            Language::Py => "",
+        });
+        text
+    }
+
+    /// Up to the first question.
+    fn before(&self, language: Language) -> String {
+        let names: Vec<&str> = ARGUMENTS.iter().map(|quantity| quantity.name()).collect();
+        let (dtype, otherwise) = (self.dtype, quoted(self.otherwise));
+        let about = |comment: &str| {
+            [
+                "The id of the candidate to run. row_mean is nnz / rows (0 without rows), row_std the standard deviation of the row lengths.",
+                "Where its format cannot hold the matrix (padding, memory), run what stands for `otherwise`.",
+            ]
+            .map(|line| format!("{comment} {line}\n"))
+            .concat()
+        };
+        match language {
+            Language::Hpp => {
+                let arguments = names.join(", double ");
+                format!(
+                    "#pragma once\n\nnamespace sparsight_rules {{\n\nconstexpr const char* otherwise_{dtype} = {otherwise};\n\n{}inline \
+                     const char* choose_{dtype}(double {arguments})\n{{\n{}",
+                    about("//"),
+                    ratios("    const double ", ";", "nnz > 0 ? ", " : 0.0")
+                )
+            }
+            Language::C => {
+                let arguments = names.join(", double ");
+                format!(
+                    "static const char* const sparsight_otherwise_{dtype} = {otherwise};\n\n{}static const char* \
+                     sparsight_choose_{dtype}(double {arguments})\n{{\n{}",
+                    about("//"),
+                    ratios("    const double ", ";", "nnz > 0 ? ", " : 0.0")
+                )
+            }
+            Language::Py => format!(
+                "OTHERWISE_{} = {otherwise}\n\n\n{}def choose_{dtype}({}):\n{}",
+                dtype.to_string().to_uppercase(),
+                about("#"),
+                names.join(", "),
+                ratios("    ", "", "", " if nnz > 0 else 0.0")
+            ),
+        }
+    }
+}
+
+/// The quantities that follow from the arguments. All are taken by name, so that no compiler warns of what is not asked for.
+fn ratios(before: &str, end: &str, condition: &str, otherwise: &str) -> String {
+    let mut text = String::new();
+    for (quantity, of) in [(Quantity::RowStdOverMean, "row_std"), (Quantity::RowMaxOverMean, "row_max")] {
+        let name = quantity.name();
+        let _ = writeln!(text, "{before}{name} = {condition}{of} / row_mean{otherwise}{end}");
+    }
+    if end == ";" {
+        let unused: Vec<String> = ARGUMENTS
+            .iter()
+            .chain(&[Quantity::RowStdOverMean, Quantity::RowMaxOverMean])
+            .map(|quantity| format!("(void){};", quantity.name()))
+            .collect();
+        let _ = writeln!(text, "    {}", unused.join(" "));
+    }
+    text
+}
+
+fn quoted(candidate: Candidate) -> String {
+    format!("\"{candidate}\"")
+}
+
+fn ifs(text: &mut String, rule: &Rule<Candidate>, language: Language, depth: usize) {
+    let indent = "    ".repeat(depth);
+    // Writing to a text cannot fail.
+    let _ = match (rule, language) {
+        (Rule::Take(candidate), Language::Py) => writeln!(text, "{indent}return {}", quoted(*candidate)),
+        (Rule::Take(candidate), _) => writeln!(text, "{indent}return {};", quoted(*candidate)),
+        (Rule::Ask { quantity, threshold, at_most, more }, _) => {
+            let name = quantity.name();
+            let (opens, closes) = match language {
+                Language::Py => (format!("if {name} <= {threshold:?}:"), ""),
+                _ => (format!("if ({name} <= {threshold:?}) {{"), "}"),
+            };
+            let _ = writeln!(text, "{indent}{opens}");
+            ifs(text, at_most, language, depth + 1);
+            if !closes.is_empty() {
+                let _ = writeln!(text, "{indent}{closes}");
+            }
+            ifs(text, more, language, depth);
+            Ok(())
+        }
+    };
+}
