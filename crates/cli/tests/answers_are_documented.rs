@@ -7,7 +7,7 @@ use sparsight::answer::{
     AdviseAnswer, AdviseManyAnswer, Answer, BenchAnswer, CalibrateAnswer, CompareAnswer, DeviceSummary,
     DevicesAnswer, EvaluateAnswer, EvaluateTransferAnswer, FitAnswer, GalleryAnswer, InfoAnswer,
     KernelSourceAnswer, KernelsAnswer, MeasureAnswer, MeasuredPlan, PlanAnswer, PredictAnswer, ProfileAnswer,
-    RepairAnswer, TransferAnswer, UnreadableMatrix,
+    RepairAnswer, RulesAnswer, TransferAnswer, UnreadableMatrix,
 };
 use sparsight::kernels::DeviceKind;
 use sparsight::matrix::{Dtype, Seconds};
@@ -106,6 +106,7 @@ fn every_answer_has_a_section_and_every_section_an_answer() {
         PredictAnswer::SCHEMA,
         ProfileAnswer::SCHEMA,
         RepairAnswer::SCHEMA,
+        RulesAnswer::SCHEMA,
         TransferAnswer::SCHEMA,
     ];
     let sections: BTreeSet<String> = documented().into_keys().filter(|schema| !schema.is_empty()).collect();
@@ -149,6 +150,7 @@ fn every_field_of_a_prediction_and_an_evaluation_is_described() {
         "info gallery:arrow,n=20000 --profile made-up",
         "kernels --profile made-up",
         "kernels --source hyb/b256/f64",
+        "rules made-up --candidates csr --leaves 4 --train a/",
         "advise gallery:arrow,n=20000 gallery:stencil2d,n=60 --device nvidia-h200 --iterations 100",
         "devices",
         "gallery",

@@ -6,7 +6,7 @@ use crate::name_prefixes::NamePrefixes;
 use crate::text::{matrices, percent};
 use sparsight::Profile;
 use sparsight::answer::{JudgedRules, RulesAnswer};
-use sparsight::kernels::{Candidate, Vendor, catalogue_on};
+use sparsight::kernels::{Candidate, catalogue_on};
 use sparsight::profile::ProfileFolder;
 use sparsight::records::CorpusRecord;
 use sparsight::rules::{Language, Rules as Learned};
@@ -22,7 +22,8 @@ pub(crate) struct Rules {
     /// Folder of the profile
     #[arg(value_name = "DIR")]
     folder: PathBuf,
-    /// What to choose from: cusparse (its CSR, COO and sliced ELL), csr (our kernels for CSR as it is) or all of ours
+    /// What to choose from: cusparse (its CSR, COO and sliced ELL), csr (our kernels for CSR as it is) or all of ours, but for BSR and
+    /// DIA, of which row offsets do not tell whether they are possible
     #[arg(long, value_name = "SET", default_value = "all")]
     candidates: Set,
     /// Most leaves of the tree
@@ -62,13 +63,13 @@ impl Set {
         }
     }
 
+    /// Whether blocks or diagonals are worth it, or even possible, row offsets do not tell.
     fn holds(self, candidate: &Candidate) -> bool {
-        let vendors = candidate.kernel.vendor();
+        let (vendors, format) = (candidate.kernel.is_vendors(), candidate.format());
         match self {
-            // Whether blocks are worth it row offsets do not tell.
-            Self::Cusparse => vendors.is_some_and(|routine| !matches!(routine, Vendor::Bsr | Vendor::Bsrmv)),
-            Self::Csr => vendors.is_none() && candidate.format().is_csr(),
-            Self::All => vendors.is_none(),
+            Self::Cusparse => vendors && format.name() != "bcsr",
+            Self::Csr => !vendors && format.is_csr(),
+            Self::All => !vendors && !["bsr", "dia"].contains(&format.name()),
         }
     }
 }
@@ -96,14 +97,15 @@ impl Rules {
         let judged = of(&others).map(|quality| JudgedRules { seen: false, quality });
         let judged = judged.or_else(|| of(&known).map(|quality| JudgedRules { seen: true, quality }));
         let judged = judged.ok_or_else(|| Failure::input("no matrix to judge the rules by"))?;
-        let heading = self.heading(&folder.name(), &device.facts.name, &learned, &judged);
+        let heading = self.heading(&device.facts.name, &learned, &judged);
         let text = learned.text(self.format, &heading);
         let answer = RulesAnswer::of((folder.name(), device.facts.name.clone()), &learned, judged, text);
         context.printer.answer(&answer, || context.printer.line(answer.text.trim_end()))?;
         Ok(Exit::Done)
     }
 
-    fn heading(&self, profile: &str, device: &str, learned: &Learned, judged: &JudgedRules) -> String {
+    fn heading(&self, device: &str, learned: &Learned, judged: &JudgedRules) -> String {
+        let profile = self.folder.display();
         let (set, leaves, dtype) = (self.candidates.name(), self.leaves, learned.dtype);
         let JudgedRules { seen, quality } = judged;
         let on =

@@ -47,7 +47,7 @@ impl Rules {
     /// Learns rules of at most `leaves` leaves that choose among `candidates`, all of one value type, from records of times: those of
     /// that value type with a time of any of them. Deterministic.
     ///
-    /// Regret is ln(T / T_best), T_best the least time of any of `candidates`. A candidate without a time on a matrix counts as
+    /// Regret is the logarithm of a time over the least of any of `candidates` on that matrix. A candidate without a time on a matrix counts as
     /// [`Rules::otherwise`], which stands in for it.
     ///
     /// # Errors
@@ -113,7 +113,7 @@ impl Rules {
 /// What each candidate costs on one matrix.
 struct Regrets<'r> {
     record: &'r CorpusRecord,
-    /// ln(T / T_best); `None` without a time.
+    /// Logarithms of time over least time; `None` without a time.
     regrets: Vec<Option<f64>>,
 }
 

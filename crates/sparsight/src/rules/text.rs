@@ -2,13 +2,14 @@
 
 use super::{Quantity, Rule, Rules};
 use sparsight_kernels::Candidate;
+use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::str::FromStr;
 
 /// A language.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Language {
-    /// A C++ header: a function template-free and `inline`, in the namespace `sparsight_rules`.
+    /// A C++ header, from C++11 on: an `inline` function in the namespace `sparsight_rules`.
     Hpp,
     /// C, from C99 on: a `static` function.
     C,
@@ -65,6 +66,8 @@ impl Rules {
     fn before(&self, language: Language) -> String {
         let names: Vec<&str> = ARGUMENTS.iter().map(|quantity| quantity.name()).collect();
         let (dtype, otherwise) = (self.dtype, quoted(self.otherwise));
+        let asked = self.rule.asked();
+        let of_c = || unused(&asked) + &ratios(&asked, ["    const double ", "nnz > 0 ? ", " : 0.0", ";"]);
         let about = |comment: &str| {
             [
                 "The id of the candidate to run. row_mean is nnz / rows (0 without rows), row_std the standard deviation of the row lengths.",
@@ -80,7 +83,7 @@ impl Rules {
                     "#pragma once\n\nnamespace sparsight_rules {{\n\nconstexpr const char* otherwise_{dtype} = {otherwise};\n\n{}inline \
                      const char* choose_{dtype}(double {arguments})\n{{\n{}",
                     about("//"),
-                    ratios("    const double ", ";", "nnz > 0 ? ", " : 0.0")
+                    of_c()
                 )
             }
             Language::C => {
@@ -89,7 +92,7 @@ impl Rules {
                     "static const char* const sparsight_otherwise_{dtype} = {otherwise};\n\n{}static const char* \
                      sparsight_choose_{dtype}(double {arguments})\n{{\n{}",
                     about("//"),
-                    ratios("    const double ", ";", "nnz > 0 ? ", " : 0.0")
+                    of_c()
                 )
             }
             Language::Py => format!(
@@ -97,26 +100,39 @@ impl Rules {
                 dtype.to_string().to_uppercase(),
                 about("#"),
                 names.join(", "),
-                ratios("    ", "", "", " if nnz > 0 else 0.0")
+                ratios(&asked, ["    ", "", " if nnz > 0 else 0.0", ""])
             ),
         }
     }
 }
 
-/// The quantities that follow from the arguments. All are taken by name, so that no compiler warns of what is not asked for.
-fn ratios(before: &str, end: &str, condition: &str, otherwise: &str) -> String {
+/// Those of the quantities asked for that follow from the arguments.
+fn ratios(asked: &BTreeSet<Quantity>, [before, condition, otherwise, end]: [&str; 4]) -> String {
+    let all = [(Quantity::RowStdOverMean, "row_std"), (Quantity::RowMaxOverMean, "row_max")];
+    let line =
+        |name: &str, of: &str| format!("{before}{name} = {condition}{of} / row_mean{otherwise}{end}\n");
+    all.into_iter()
+        .filter(|(ratio, _)| asked.contains(ratio))
+        .map(|(ratio, of)| line(ratio.name(), of))
+        .collect()
+}
+
+/// Tells compilers which arguments are not asked for.
+fn unused(asked: &BTreeSet<Quantity>) -> String {
+    let is_used = |argument: &Quantity| {
+        let needs_it = |ratio: &Quantity| match argument {
+            Quantity::RowMean | Quantity::NonZeros => {
+                matches!(ratio, Quantity::RowStdOverMean | Quantity::RowMaxOverMean)
+            }
+            Quantity::RowStd => *ratio == Quantity::RowStdOverMean,
+            Quantity::RowMax => *ratio == Quantity::RowMaxOverMean,
+            _ => false,
+        };
+        asked.contains(argument) || asked.iter().any(needs_it)
+    };
     let mut text = String::new();
-    for (quantity, of) in [(Quantity::RowStdOverMean, "row_std"), (Quantity::RowMaxOverMean, "row_max")] {
-        let name = quantity.name();
-        let _ = writeln!(text, "{before}{name} = {condition}{of} / row_mean{otherwise}{end}");
-    }
-    if end == ";" {
-        let unused: Vec<String> = ARGUMENTS
-            .iter()
-            .chain(&[Quantity::RowStdOverMean, Quantity::RowMaxOverMean])
-            .map(|quantity| format!("(void){};", quantity.name()))
-            .collect();
-        let _ = writeln!(text, "    {}", unused.join(" "));
+    for argument in ARGUMENTS.iter().filter(|argument| !is_used(argument)) {
+        let _ = writeln!(text, "    (void){};", argument.name());
     }
     text
 }

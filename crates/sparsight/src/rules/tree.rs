@@ -10,6 +10,7 @@
 
 use super::Quantity;
 use rayon::prelude::*;
+use std::collections::BTreeSet;
 
 /// Matrices that a leaf must have been learned from. Chosen: fewer teach what is peculiar to them.
 const FEWEST: usize = 8;
@@ -67,6 +68,16 @@ impl<C: Copy> Rule<C> {
         }
     }
 
+    /// What it asks for somewhere.
+    pub(super) fn asked(&self) -> BTreeSet<Quantity> {
+        match self {
+            Self::Take(_) => BTreeSet::new(),
+            Self::Ask { quantity, at_most, more, .. } => {
+                at_most.asked().into_iter().chain(more.asked()).chain([*quantity]).collect()
+            }
+        }
+    }
+
     /// How many leaves it has.
     pub fn leaves(&self) -> usize {
         match self {
@@ -92,12 +103,14 @@ struct Split {
     gain: f64,
 }
 
+/// A leaf, or what became of it.
+enum Node {
+    Leaf(Leaf),
+    Split { split: Split, at_most: usize, more: usize },
+}
+
 /// The tree of at most so many leaves; at least one case with at least one candidate.
 pub(super) fn grow(cases: &[Case], leaves: usize) -> Rule<usize> {
-    enum Node {
-        Leaf(Leaf),
-        Split { split: Split, at_most: usize, more: usize },
-    }
     let mut nodes = vec![Node::Leaf(Leaf::of(cases, (0..cases.len()).collect()))];
     for _ in 1..leaves {
         let gains = |(at, node): (usize, &Node)| match node {
@@ -115,27 +128,22 @@ pub(super) fn grow(cases: &[Case], leaves: usize) -> Rule<usize> {
         nodes[at] = Node::Split { split, at_most, more };
         nodes.extend([low, high].map(|own| Node::Leaf(Leaf::of(cases, own))));
     }
-    fn rule(nodes: &[Node], at: usize) -> Rule<usize> {
-        match &nodes[at] {
-            Node::Leaf(leaf) => Rule::Take(leaf.choice.0),
-            Node::Split { split, at_most, more } => {
-                let (low, high) = (rule(nodes, *at_most), rule(nodes, *more));
-                // Both sides may have come to the same.
-                if let (Rule::Take(a), Rule::Take(b)) = (&low, &high)
-                    && a == b
-                {
-                    return low;
-                }
-                Rule::Ask {
-                    quantity: Quantity::ALL[split.quantity],
-                    threshold: split.threshold,
-                    at_most: Box::new(low),
-                    more: Box::new(high),
-                }
-            }
-        }
-    }
     rule(&nodes, 0)
+}
+
+/// What begins at a node.
+fn rule(nodes: &[Node], at: usize) -> Rule<usize> {
+    let (split, at_most, more) = match &nodes[at] {
+        Node::Leaf(leaf) => return Rule::Take(leaf.choice.0),
+        Node::Split { split, at_most, more } => (split, at_most, more),
+    };
+    let (at_most, more) = (rule(nodes, *at_most), rule(nodes, *more));
+    // Both sides may have come to the same.
+    if matches!((&at_most, &more), (Rule::Take(a), Rule::Take(b)) if a == b) {
+        return at_most;
+    }
+    let (at_most, more) = (Box::new(at_most), Box::new(more));
+    Rule::Ask { quantity: Quantity::ALL[split.quantity], threshold: split.threshold, at_most, more }
 }
 
 /// The least of some sums, with its place; of equal ones the first.
@@ -177,7 +185,7 @@ fn best_split(all: &[Case], cases: &[usize], sums: &[f64], now: f64, quantity: u
         add(&mut high, &all[case], -1.0);
         let enough = behind >= FEWEST && sorted.len() - behind >= FEWEST;
         let threshold = between(value, next);
-        if !enough || !(value <= threshold && threshold < next) {
+        if !(enough && value <= threshold && threshold < next) {
             continue;
         }
         let gain = now - least(&low).1 - least(&high).1;
@@ -192,10 +200,8 @@ fn best_split(all: &[Case], cases: &[usize], sums: &[f64], now: f64, quantity: u
 /// A number from `low` on and below `high` with as few digits as can be: rules are read by people.
 fn between(low: f64, high: f64) -> f64 {
     let middle = low + (high - low) / 2.0;
-    let digits = |digits: i32| {
-        let scale = 10_f64.powi(digits - 1 - middle.abs().max(f64::MIN_POSITIVE).log10().floor() as i32);
-        (middle * scale).round() / scale
-    };
+    // By way of a text: the nearest number to so many digits.
+    let digits = |digits: usize| format!("{middle:.*e}", digits - 1).parse().unwrap_or(middle);
     let fits = |value: &f64| low <= *value && *value < high;
     (1..=15).map(digits).find(fits).unwrap_or(low)
 }
@@ -246,9 +252,9 @@ mod tests {
     #[test]
     fn thresholds_are_short_and_between() {
         for (low, high, expected) in
-            [(95.0, 100.0, 98.0), (3.0, 4.0, 3.5), (0.0, 1.0, 0.5), (123_456.0, 987_654.0, 600_000.0)]
+            [(95.0, 100.0, 98.0), (3.0, 4.0, 3.5), (0.0, 1.0, 0.5), (1_532_001.0, 1_688_001.0, 1_600_000.0)]
         {
-            assert!((between(low, high) - expected).abs() < 1e-9, "{low} {high}: {}", between(low, high));
+            assert!((between(low, high) - expected).abs() < 1e-15, "{low} {high}: {}", between(low, high));
         }
         let next = 1.0 + f64::EPSILON;
         assert!((between(1.0, next) - 1.0).abs() < 1e-300);

@@ -1,0 +1,66 @@
+//! `sparsight rules`: the texts in docs/results/rules are what the program prints today; flags and profiles that make none are refused.
+
+mod support;
+
+use std::path::Path;
+use support::{json, run};
+
+fn repository() -> &'static Path {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
+}
+
+#[test]
+fn the_rules_in_the_repository_are_made_by_the_command_that_they_name() {
+    let mut made = 0;
+    for entry in std::fs::read_dir(repository().join("docs/results/rules")).unwrap() {
+        let path = entry.unwrap().path();
+        let text = std::fs::read_to_string(&path).unwrap();
+        let command = text.split('`').nth(1).unwrap().strip_prefix("sparsight ").unwrap();
+        let printed = run(repository(), &command.split(' ').collect::<Vec<_>>());
+        assert!(printed.contains(text.trim_end()), "{}: `{command}` prints something else", path.display());
+        made += 1;
+    }
+    assert_eq!(made, 12, "two GPUs, three sets of candidates, two value types");
+}
+
+#[test]
+fn every_language_and_the_tree_say_the_same() {
+    let answer = |format: &str| {
+        json(
+            repository(),
+            &["rules", "profiles/nvidia-h100", "--candidates", "csr", "--leaves", "3", "--format", format],
+        )
+    };
+    let [hpp, c, py] = ["hpp", "c", "py"].map(answer);
+    assert_eq!((&hpp["rule"], &hpp["judged"]), (&py["rule"], &c["judged"]));
+    assert_eq!(hpp["leaves"], 3);
+    assert_eq!(hpp["judged"]["seen"], false);
+    let threshold = format!(
+        "{} <= {:?}",
+        hpp["rule"]["quantity"].as_str().unwrap(),
+        hpp["rule"]["threshold"].as_f64().unwrap()
+    );
+    for text in [&hpp, &c, &py].map(|answer| answer["text"].as_str().unwrap().to_owned()) {
+        assert!(text.contains(&threshold) && text.contains(hpp["otherwise"].as_str().unwrap()), "{text}");
+    }
+}
+
+#[test]
+fn what_makes_no_rules_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    for (flags, complaint) in [
+        (&["rules", "nowhere"][..], "nowhere"),
+        (&["rules", "nowhere", "--leaves", "0"], "'0' is no number of leaves from 1 to 256"),
+        (&["rules", "nowhere", "--format", "rust"], "'rust' is none of hpp, c, py"),
+    ] {
+        let out = run(dir.path(), flags);
+        assert!(!out.starts_with("exit code: 0") && out.contains(complaint), "{out}");
+    }
+    // A profile without a corpus has nothing to learn from.
+    let out = run(repository(), &["rules", "profiles/tesla-c2050-paper"]);
+    assert!(
+        !out.starts_with("exit code: 0")
+            && out.contains("times of any matrix") | out.contains("measured time"),
+        "{out}"
+    );
+}

@@ -1,0 +1,33 @@
+// y = A x in f32 on NVIDIA H100 80GB HBM3: which of 4 candidates to run.
+// Made by `sparsight rules profiles/nvidia-h100 --candidates cusparse --leaves 8 --dtype f32`, from 264 matrices.
+// On 89 matrices that it has not seen: 0.2 % slower than the best of these candidates on average
+// (geometric mean), within 5 % of it on 97.8 %, at worst 1.10 times as slow.
+
+#pragma once
+
+namespace sparsight_rules {
+
+constexpr const char* otherwise_f32 = "cusparse-coo/f32";
+
+// The id of the candidate to run. row_mean is nnz / rows (0 without rows), row_std the standard deviation of the row lengths.
+// Where its format cannot hold the matrix (padding, memory), run what stands for `otherwise`.
+inline const char* choose_f32(double rows, double columns, double nnz, double row_min, double row_max, double row_mean, double row_std)
+{
+    (void)rows;
+    (void)columns;
+    (void)row_min;
+    (void)row_std;
+    const double row_max_over_mean = nnz > 0 ? row_max / row_mean : 0.0;
+    if (row_max <= 79.0) {
+        if (row_max_over_mean <= 15.0) {
+            return "cusparse-sell/f32";
+        }
+        return "cusparse-coo/f32";
+    }
+    if (nnz <= 2400000.0) {
+        return "cusparse-coo/f32";
+    }
+    return "cusparse-csr/a1/f32";
+}
+
+}  // namespace sparsight_rules
