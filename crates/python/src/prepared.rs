@@ -7,6 +7,7 @@ use crate::failure::{Failure, Kind};
 use crate::forked;
 use crate::matrix::{AnyCsr, Matrix};
 use pyo3::prelude::*;
+use sparsight::device::DeviceError;
 use sparsight::device::gpu::{DeviceSlice, DeviceSliceMut, Stream};
 use sparsight::device::timing::StoppingRule;
 use sparsight::matrix::Csr;
@@ -256,7 +257,13 @@ struct Wanted<'a> {
 /// The prepared matrix, the id of its candidate, and what it took if several were tried.
 type Made<T> = (sparsight::Prepared<T>, String, Option<f64>);
 
-fn make<T: Value>(a: &Csr<T>, advice: &Advice, wanted: &Wanted<'_>) -> Result<Made<T>, Failure> {
+/// `go_on` is asked after every run of a candidate.
+fn make<T: Value>(
+    a: &Csr<T>,
+    advice: &Advice,
+    wanted: &Wanted<'_>,
+    go_on: &mut dyn FnMut() -> Result<(), DeviceError>,
+) -> Result<Made<T>, Failure> {
     let device = wanted.device.of::<T>();
     let (plan, mut prepared, measured) = if let Some(id) = wanted.candidate {
         let plan = advice.plan_of(id)?;
@@ -264,7 +271,7 @@ fn make<T: Value>(a: &Csr<T>, advice: &Advice, wanted: &Wanted<'_>) -> Result<Ma
         (plan, prepared, None)
     } else {
         let how = Bench { rule: StoppingRule::BRISK, ..Bench::default() };
-        let fastest = fastest(device, a, advice.ranking(), wanted.tries, &how)?;
+        let fastest = fastest(device, a, advice.ranking(), wanted.tries, &how, |_| go_on())?;
         let measured = fastest.measured().map(|measured| measured.timing.time.0);
         (fastest.plan, fastest.prepared, measured)
     };
@@ -296,16 +303,27 @@ pub(crate) fn prepare(
             return Err(failure.hinted("plan(A, products=100_000) says how many").into());
         }
     };
+    let mut interrupted = None;
     let made = py.detach(|| {
+        let mut go_on = || {
+            let asked: PyResult<()> = Python::attach(|py| {
+                py.check_signals()?;
+                Ok(())
+            });
+            asked.map_err(|error| {
+                interrupted = Some(error);
+                DeviceError::Interrupted
+            })
+        };
         let device = Opened::open(device)?;
         let wanted = Wanted { device: &device, candidate, tries, updates };
         let (product, candidate, measured_s) = match &matrix.csr {
             AnyCsr::F32(a) => {
-                let (prepared, candidate, measured) = make(a, advice, &wanted)?;
+                let (prepared, candidate, measured) = make(a, advice, &wanted, &mut go_on)?;
                 (AnyPrepared::F32(prepared), candidate, measured)
             }
             AnyCsr::F64(a) => {
-                let (prepared, candidate, measured) = make(a, advice, &wanted)?;
+                let (prepared, candidate, measured) = make(a, advice, &wanted, &mut go_on)?;
                 (AnyPrepared::F64(prepared), candidate, measured)
             }
         };
@@ -322,5 +340,8 @@ pub(crate) fn prepare(
             preparation_s,
         })
     });
-    Ok(made?)
+    match interrupted {
+        Some(error) => Err(error),
+        None => Ok(made?),
+    }
 }

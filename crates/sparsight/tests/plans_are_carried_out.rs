@@ -57,7 +57,7 @@ fn the_fastest_of_those_that_are_tried_is_one_that_can_run() {
     let mut advice = ask(&a);
     advice.ranked.splice(0..0, padded.clone());
     let fastest_of = |advice: &Advice| {
-        fastest(&cpu, &a, advice, Tries::Count(padded.len().max(4).try_into().unwrap()), &how)
+        fastest(&cpu, &a, advice, Tries::Count(padded.len().max(4).try_into().unwrap()), &how, |_| Ok(()))
     };
     let found = fastest_of(&advice).unwrap();
     assert!(found.runs[0].outcome.is_err() && found.runs.len() >= 4);

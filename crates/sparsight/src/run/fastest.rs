@@ -33,7 +33,8 @@ pub struct Fastest<T: Scalar> {
     pub plan: Plan,
     /// The matrix as planned, on the device.
     pub prepared: Prepared<T>,
-    /// What was run, in order; nothing where trying was not worth it, so that the first of the ranking was taken unseen.
+    /// What was run, in order; nothing where trying was not worth it, so that the first of the ranking was taken unseen. Those that
+    /// could not be run are among them.
     pub runs: Vec<TriedRun>,
     /// What another run might have gained; `None` if every candidate was run.
     pub left: Option<NextRun>,
@@ -54,21 +55,21 @@ impl<T: Scalar> Fastest<T> {
 ///
 /// What it takes: the preparation of each, one product on the host to hold each y to, and what the rule of `how` allows for
 /// each: some milliseconds with [`StoppingRule::BRISK`](sparsight_device::timing::StoppingRule::BRISK). At most two are on the device at
-/// one time. Of `how`, [`Bench::hopeless`] is not looked at.
+/// one time. Of `how`, [`Bench::hopeless`] is not looked at. `each` is told every run as soon as it ended and may stop by returning
+/// an error.
 ///
 /// ```
-/// use sparsight::matrix::{Features, gallery::Recipe};
+/// use sparsight::matrix::{Dtype, Features, gallery::Recipe};
 /// use sparsight::{Advisor, Bench, Objective, Profile, Tries, fastest};
 /// # let cpu = sparsight::device::cpu::Cpu::with_threads(1)?;
 /// # use sparsight::device::timing::StoppingRule;
-/// # use sparsight::kernels::Dtype;
 /// let profile = Profile::shipped("nvidia-h200")?;
 /// let a = "stencil2d,n=30".parse::<Recipe>()?.generate::<f64>()?;
 /// let objective = Objective { products: Some(1_000_000), ..Objective::default() };
 /// let advice = Advisor::new(&profile).advise(&Features::of(&a), Dtype::F64, &objective)?;
 /// let how = Bench { rule: StoppingRule::BRISK, ..Bench::default() };
 /// # let gpu = cpu;
-/// let fastest = fastest(&gpu, &a, &advice, Tries::WorthIt { products: 1_000_000 }, &how)?;
+/// let fastest = fastest(&gpu, &a, &advice, Tries::WorthIt { products: 1_000_000 }, &how, |_| Ok(()))?;
 /// let (x, mut y) = (vec![1.0; a.ncols()], vec![0.0; a.nrows()]);
 /// fastest.prepared.multiply(&x, &mut y)?;
 /// println!("{} after {} runs", fastest.plan, fastest.runs.len());
@@ -76,13 +77,14 @@ impl<T: Scalar> Fastest<T> {
 /// ```
 ///
 /// # Errors
-/// [`Error::Device`]: that of the first candidate if none could be run; [`Error::NothingToRun`] if none of them is possible here.
+/// [`Error::Device`]: what `each` returned; that of the first candidate if none could be run; [`Error::NothingToRun`] if none of them is possible here.
 pub fn fastest<T: Scalar>(
     device: &dyn Device<T>,
     a: &Csr<T>,
     advice: &Advice,
     tries: Tries,
     how: &Bench,
+    mut each: impl FnMut(&TriedRun) -> Result<(), DeviceError>,
 ) -> Result<Fastest<T>, Error> {
     let runs_here = |one: &&Advised| {
         let kernel = one.candidate.kernel;
@@ -116,11 +118,14 @@ pub fn fastest<T: Scalar>(
             Ok(MeasuredPartition { timing, preparation }) => {
                 trial.took(&candidate, timing.time, Seconds(spent - preparation.total().0));
             }
+            Err(DeviceError::Interrupted) => return Err(DeviceError::Interrupted.into()),
             Err(why) => {
                 trial.failed(&candidate, matches!(why, DeviceError::Infeasible(_)), Seconds(spent));
             }
         }
-        runs.push(TriedRun { candidate, expected: before, outcome: outcome.map_err(Error::from) });
+        let run = TriedRun { candidate, expected: before, outcome: outcome.map_err(Error::from) };
+        each(&run)?;
+        runs.push(run);
     };
     let whole = |candidate: Candidate| {
         let predicted = ranked.iter().find(|one| one.candidate == candidate).map(|one| one.prediction.time);
@@ -129,13 +134,14 @@ pub fn fastest<T: Scalar>(
     if let Some(Best { candidate, product, .. }) = best {
         return Ok(Fastest { plan: whole(candidate), prepared: Prepared::new(product), runs, left });
     }
-    // Either nothing was worth running, or nothing could be run.
-    if let Some(why) = runs.into_iter().find_map(|run| run.outcome.err()) {
-        return Err(why);
-    }
-    let plan = whole(ranked[0].candidate);
+    // Nothing was worth running, or nothing could be run.
+    let Some(unseen) = trial.first() else {
+        let why = runs.into_iter().find_map(|run| run.outcome.err());
+        return Err(why.unwrap_or_else(|| nothing_to_run(device, advice)));
+    };
+    let plan = whole(unseen);
     let prepared = plan.prepare(device, a)?;
-    Ok(Fastest { plan, prepared, runs: Vec::new(), left })
+    Ok(Fastest { plan, prepared, runs, left })
 }
 
 /// The fastest so far.
@@ -186,7 +192,7 @@ mod tests {
         for (tries, most) in
             [(Tries::Count(NonZeroUsize::new(3).unwrap()), 3), (Tries::WorthIt { products: 1 }, 0)]
         {
-            let fastest = fastest(&cpu, &a, &advice, tries, &how).unwrap();
+            let fastest = fastest(&cpu, &a, &advice, tries, &how, |_| Ok(())).unwrap();
             assert_eq!(fastest.runs.len(), most);
             assert_eq!(fastest.measured().is_some(), most > 0);
             let least = fastest.runs.iter().map(|run| run.outcome.as_ref().unwrap().timing.time.0);
@@ -197,8 +203,30 @@ mod tests {
             let sum: f64 = (0..a.nrows()).map(|row| a.row(row).1.iter().sum::<f64>() - y[row]).sum();
             assert!(sum.abs() < 1e-9, "{sum}");
         }
+        // Whoever is told of a run may stop all.
+        let mut told = 0;
+        let stopped = fastest(&cpu, &a, &advice, Tries::Count(NonZeroUsize::MAX), &how, |_| {
+            told += 1;
+            if told == 2 { Err(DeviceError::Interrupted) } else { Ok(()) }
+        });
+        assert!(matches!(stopped, Err(Error::Device(DeviceError::Interrupted))) && told == 2);
+        // What cannot be run is passed over, also where nothing is worth a run.
+        let mut padded = advice.clone();
+        let dia = |one: &&Advised| one.candidate.format().name() == "dia";
+        assert!(padded.ranked.iter().any(|one| dia(&one)), "a grid has few diagonals");
+        padded.ranked.sort_by_key(|one| !dia(&one));
+        let arrow =
+            "arrow,n=3000".parse::<sparsight_matrix::gallery::Recipe>().unwrap().generate::<f64>().unwrap();
+        let found =
+            fastest(&cpu, &arrow, &padded, Tries::WorthIt { products: 100_000_000 }, &how, |_| Ok(()))
+                .unwrap();
+        assert!(
+            found.runs[0].outcome.is_err() && found.plan.partition().parts()[0].1.format().name() != "dia"
+        );
         let nothing = Advice { ranked: Vec::new(), ..advice };
-        let why = fastest(&cpu, &a, &nothing, Tries::WorthIt { products: 1 }, &how).map(|_| ()).unwrap_err();
+        let why = fastest(&cpu, &a, &nothing, Tries::WorthIt { products: 1 }, &how, |_| Ok(()))
+            .map(|_| ())
+            .unwrap_err();
         assert!(why.to_string().starts_with("no candidate is possible: "), "{why}");
     }
 }

@@ -53,12 +53,15 @@ impl<'a> Trial<'a> {
         if self.ended == 0 { FIRST_TRY.0 } else { self.spent.0 / f64::from(self.ended) }
     }
 
+    /// The first of the ranking of which nobody knows that it cannot be run.
+    pub(super) fn first(&self) -> Option<Candidate> {
+        let is_possible = |one: &&&Advised| self.conditioned.expected(&one.candidate).is_some();
+        self.ranked.iter().find(is_possible).map(|one| one.candidate)
+    }
+
     pub(super) fn next(&self) -> Next {
         let fastest = self.conditioned.fastest().map(|(candidate, _)| candidate);
-        let is_possible = |one: &&&Advised| self.conditioned.expected(&one.candidate).is_some();
-        // Before anything was timed: the first of the ranking.
-        let first = || self.ranked.iter().find(is_possible).map(|one| one.candidate);
-        let Some(best) = fastest.or_else(first) else { return Next::Stop(None) };
+        let Some(best) = fastest.or_else(|| self.first()) else { return Next::Stop(None) };
         let products = match self.tries {
             Tries::Count(_) => 1,
             Tries::WorthIt { products } => products,

@@ -40,14 +40,19 @@ pub fn verify<T: Scalar>(
     let ranked: Vec<&Advised> = advice.ranked.iter().filter(runs_here).collect();
     let mut trial = Trial::of(&ranked, tries);
     let mut measured = BTreeMap::new();
-    let compared = advice.verdict(None).map(|verdict| [verdict.plain_csr, verdict.vendors_csr]);
-    let mut first: Vec<Candidate> = ranked.first().map(|one| one.candidate).into_iter().collect();
+    let (all, products) = match tries {
+        Tries::Count(count) => (count.get() >= ranked.len(), None),
+        Tries::WorthIt { products } => (false, Some(products)),
+    };
+    // Together: what shares a format is converted once.
+    let mut candidates: Vec<Candidate> =
+        ranked.iter().take(if all { ranked.len() } else { 1 }).map(|one| one.candidate).collect();
+    let compared = advice.verdict(products).map(|verdict| [verdict.plain_csr, verdict.vendors_csr]);
     for csr in compared.into_iter().flatten().flatten().filter(runs_here) {
-        if !first.contains(&csr.candidate) {
-            first.push(csr.candidate);
+        if !candidates.contains(&csr.candidate) {
+            candidates.push(csr.candidate);
         }
     }
-    let mut candidates = first;
     let next = loop {
         let (record, Seconds(all)) = took(|| bench(device, (name, a), features, &candidates, how, &mut each));
         let record = record?;

@@ -3,14 +3,14 @@
 use super::is_single;
 use crate::context::Context;
 use crate::failure::Failure;
-use sparsight::device::Device;
 use sparsight::device::timing::StoppingRule;
+use sparsight::device::{Device, DeviceError};
 use sparsight::kernels::{Candidate, Execution, catalogue_on, feasible};
 use sparsight::matrix::{Csr, Scalar, Seconds};
 use sparsight::model::NextRun;
 use sparsight::records::{CutPart, CutRecord};
 use sparsight::{
-    Advice, Bench, MeasuredPartition, Part, Partitioning, Plan, Strategy, Tries, contest, fastest,
+    Advice, Bench, Error, MeasuredPartition, Part, Partitioning, Plan, Strategy, Tries, contest, fastest,
     run_partition,
 };
 
@@ -66,16 +66,19 @@ pub(super) fn tried<T: Scalar>(
     tries: Tries,
     device: &dyn Device<T>,
     context: &Context,
-) -> TriedSingles {
-    let Ok(fastest) = fastest(device, matrix, advice, tries, &how(context)) else {
-        return TriedSingles { runs: Vec::new(), next: None };
+) -> Result<TriedSingles, Failure> {
+    let each = |_: &_| if context.interrupt.asked() { Err(DeviceError::Interrupted) } else { Ok(()) };
+    let fastest = match fastest(device, matrix, advice, tries, &how(context), each) {
+        Ok(fastest) => fastest,
+        Err(interrupted @ Error::Device(DeviceError::Interrupted)) => return Err(interrupted.into()),
+        Err(_) => return Ok(TriedSingles { runs: Vec::new(), next: None }),
     };
     let predicted = |candidate: &Candidate| {
         let advised = advice.ranked.iter().find(|advised| advised.candidate == *candidate)?;
         Some((*candidate, advised.prediction.time))
     };
     let runs = fastest.runs.iter().filter_map(|run| predicted(&run.candidate)).collect();
-    TriedSingles { runs, next: fastest.left }
+    Ok(TriedSingles { runs, next: fastest.left })
 }
 
 fn how(context: &Context) -> Bench {

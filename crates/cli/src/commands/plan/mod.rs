@@ -264,7 +264,7 @@ impl Plan {
                     &self.model.objective(None),
                 )?;
                 advice.ranked.retain(|advised| candidates.contains(&advised.candidate));
-                let tried = tried(matrix, &advice, tries, device.of(), context);
+                let tried = tried(matrix, &advice, tries, device.of(), context)?;
                 singles.extend(
                     tried
                         .runs
