@@ -63,7 +63,7 @@ impl Rules {
         let known: Vec<Regrets<'_>> =
             records.into_iter().filter_map(|r| Regrets::of(r, candidates)).collect();
         let weight = |one: &Regrets<'_>| if one.record.is_generated() { 1.0 } else { REAL };
-        // The fewest gaps first: some matrices were measured with a part of the candidates alone.
+        // Of those with a time on every matrix the one with the least regret.
         let of_all = (0..candidates.len()).filter_map(|at| {
             let sum = |one: &Regrets<'_>| Some(weight(one) * one.regrets[at]?);
             Some((at, known.iter().map(sum).sum::<Option<f64>>()?))
