@@ -7,7 +7,7 @@ use crate::commands::{
 };
 use crate::failure::Failure;
 use clap::{Parser, Subcommand, ValueEnum};
-use sparsight::kernels::{BLOCKS, Candidate, DeviceKind, Kernel, catalogue_on};
+use sparsight::kernels::{BLOCKS, Candidate, DeviceKind, Kernel, every_candidate_on};
 use sparsight::matrix::{Bytes, Dtype};
 use sparsight::model::{PlacementRule, RowLengthRule};
 use sparsight::{ModelName, Objective};
@@ -41,7 +41,7 @@ nvidia-h200, or a data sheet NAME.toml (docs/profile-format.md). A GPU without a
 #[command(next_help_heading = "Common options")]
 pub(crate) struct Global {
     /// Value type, f32 or f64 [default: f64; for profile and measure: both]
-    #[arg(long, global = true, value_name = "TYPE")]
+    #[arg(long, global = true, value_name = "TYPE", value_parser = dtype)]
     pub(crate) dtype: Option<Dtype>,
     /// Print one JSON object instead of a table
     #[arg(long, global = true)]
@@ -64,6 +64,12 @@ pub(crate) struct Global {
     /// Worker threads [default: one a logical CPU]
     #[arg(short, long, global = true, value_name = "N")]
     pub(crate) jobs: Option<NonZeroUsize>,
+}
+
+/// What a matrix and its vectors are; in mixed precision they differ, which is asked for with `--values`.
+fn dtype(text: &str) -> Result<Dtype, String> {
+    let found = Dtype::ALL.into_iter().find(|dtype| dtype.to_string() == text);
+    found.ok_or_else(|| format!("unknown value type '{text}': f32 or f64"))
 }
 
 /// When to colour.
@@ -126,7 +132,13 @@ impl ModelFlags {
     /// What is asked of an advisor, with as many products to come.
     pub(crate) fn objective(self, products: Option<NonZeroU64>) -> Objective {
         let Self { model, placement, row_length } = self;
-        Objective { products: products.map(NonZeroU64::get), model, placement, row_length }
+        Objective {
+            products: products.map(NonZeroU64::get),
+            model,
+            placement,
+            row_length,
+            ..Objective::default()
+        }
     }
 }
 
@@ -187,20 +199,23 @@ impl KernelFlags {
     /// The candidates of one value type that devices of that kind have; an error if there are none among those named.
     pub(crate) fn candidates(&self, kind: DeviceKind, dtype: Dtype) -> Result<Vec<Candidate>, Failure> {
         let named = |kernel| self.kernels.iter().any(|k| k.names(kernel));
-        let kernel = |c: &Candidate| self.kernels.is_empty() || named(c.kernel);
+        // What is retired is looked at where its knobs are named, too.
+        let of_old = |kernel: Kernel| self.kernels.iter().any(|k| k.0 == kernel.id());
+        let is_left = |c: &Candidate| kind == DeviceKind::Cpu || !c.kernel.is_retired() || of_old(c.kernel);
+        let kernel = |c: &Candidate| (self.kernels.is_empty() || named(c.kernel)) && is_left(c);
         let block = |c: &Candidate| {
             let asked = self.blocks.is_empty() || self.blocks.contains(&c.block);
             asked || c.kernel.is_vendors() && named(c.kernel)
         };
-        let found: Vec<_> = catalogue_on(kind, dtype).filter(|c| kernel(c) && block(c)).collect();
+        let found: Vec<_> = every_candidate_on(kind, dtype).filter(|c| kernel(c) && block(c)).collect();
         if found.is_empty() {
             let names: Vec<&str> = self.kernels.iter().map(|k| k.0.as_str()).collect();
             let names = names.join(", ");
-            if !catalogue_on(kind, dtype).any(|c| kernel(&c)) {
+            if !every_candidate_on(kind, dtype).any(|c| kernel(&c)) {
                 return Err(Failure::input(format!("{names} does not run on a CPU"))
                     .hinted("`sparsight kernels --device cpu` lists what does"));
             }
-            let of_kernel = catalogue_on(kind, dtype).filter(kernel).map(|c| c.block);
+            let of_kernel = every_candidate_on(kind, dtype).filter(kernel).map(|c| c.block);
             let blocks: BTreeSet<u32> = of_kernel.filter(|&block| block > 0).collect();
             let blocks: Vec<String> = blocks.iter().map(ToString::to_string).collect();
             return Err(Failure::input(format!("{names} has no such block size"))

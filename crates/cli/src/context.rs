@@ -37,6 +37,11 @@ impl Context {
         self.dtype.unwrap_or(Dtype::F64)
     }
 
+    /// The value type that was named.
+    pub(crate) fn named_dtype(&self) -> Option<Dtype> {
+        self.dtype
+    }
+
     /// The value types of a command that does both unless told otherwise.
     pub(crate) fn dtypes(&self) -> Vec<Dtype> {
         self.dtype.map_or_else(|| Dtype::ALL.to_vec(), |dtype| vec![dtype])

@@ -1,6 +1,7 @@
 //! Why a command ended early, what to do about it, and with which exit code.
 
 use sparsight::Error;
+use sparsight::answer::ErrorAnswer;
 use sparsight::device::DeviceError;
 use sparsight::matrix::gallery::GalleryError;
 use sparsight::matrix::io::ReadError;
@@ -71,6 +72,19 @@ impl Failure {
             Self::Interrupted(_) => Exit::Interrupted,
             Self::Reported { exit, .. } => *exit,
         }
+    }
+}
+
+impl Failure {
+    /// As an answer; `None` where nobody is there to read it.
+    pub(crate) fn answer(&self) -> Option<ErrorAnswer> {
+        let (error, hint) = match self {
+            Self::ClosedOutput => return None,
+            Self::Interrupted(kept) if kept.is_empty() => ("interrupted".to_owned(), None),
+            Self::Interrupted(kept) => (format!("interrupted: {kept}"), None),
+            Self::Reported { message, hint, .. } => (message.clone(), hint.clone()),
+        };
+        Some(ErrorAnswer { error, hint, exit_code: self.exit() as u8 })
     }
 }
 

@@ -29,17 +29,24 @@ mod set_aside;
 mod shard;
 mod table;
 mod text;
+mod values;
 mod workers;
 
 use args::Args;
 use clap::Parser;
 use context::Context;
+use failure::Exit;
 use printer::Printer;
+use sparsight::answer::{Answer, ErrorAnswer};
+use std::io::Write;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     restart::with_a_safe_loader_path();
-    let args = Args::parse();
+    let args = match Args::try_parse() {
+        Ok(args) => args,
+        Err(error) => return refused_flags(&error),
+    };
     let printer = Printer::new(&args.global);
     let ended =
         Context::new(printer.clone(), &args.global).and_then(|context| commands::run(args.command, &context));
@@ -50,4 +57,20 @@ fn main() -> ExitCode {
             failure.exit().into()
         }
     }
+}
+
+/// Flags that make no sense, or a question about them: shown as clap does, and with `--json` an object like any other error.
+fn refused_flags(error: &clap::Error) -> ExitCode {
+    let asks = !error.use_stderr();
+    if !asks && std::env::args_os().any(|word| word == "--json") {
+        let text = error.to_string();
+        let first = text.trim_start_matches("error: ").lines().next().unwrap_or_default().to_owned();
+        let hint = Some("`sparsight --help`, or the command with --help, lists the flags".to_owned());
+        let answer = ErrorAnswer { error: first, hint, exit_code: Exit::Input as u8 };
+        // Nobody is left to be told that stdout is closed.
+        let _ = writeln!(std::io::stdout(), "{}", answer.to_json());
+    }
+    // As above.
+    let _ = error.print();
+    if asks { Exit::Done.into() } else { Exit::Input.into() }
 }

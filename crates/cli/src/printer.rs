@@ -8,6 +8,8 @@ use anstyle::{AnsiColor, Style};
 use sparsight::answer::Answer;
 use std::fmt::Display;
 use std::io::{IsTerminal, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Headings.
 pub(crate) const BOLD: Style = Style::new().bold();
@@ -24,6 +26,8 @@ pub(crate) struct Printer {
     quiet: bool,
     verbose: bool,
     bars: Bars,
+    /// Whether the one object of `--json` is out.
+    has_answered: Arc<AtomicBool>,
 }
 
 impl Printer {
@@ -40,7 +44,9 @@ impl Printer {
             (false, true) => Shown::Bars,
             (false, false) => Shown::Lines,
         };
-        Self { json: global.json, quiet: global.quiet, verbose: global.verbose, bars: Bars::new(shown) }
+        let has_answered = Arc::default();
+        let Global { json, quiet, verbose, .. } = *global;
+        Self { json, quiet, verbose, bars: Bars::new(shown), has_answered }
     }
 
     /// What a command found: with `--json` as one object, else in the lines that `text` prints.
@@ -53,6 +59,7 @@ impl Printer {
             return text();
         }
         let object = answer.to_json();
+        self.has_answered.store(true, Ordering::Relaxed);
         self.to_stdout(|| writeln!(anstream::stdout().lock(), "{object}"))
     }
 
@@ -99,8 +106,13 @@ impl Printer {
         }
     }
 
-    /// Why a command ended early.
+    /// Why a command ended early: in words, and with `--json` as the object in place of the answer that there is not.
     pub(crate) fn failure(&self, failure: &Failure) {
+        let error = failure.answer().filter(|_| self.json && !self.has_answered.load(Ordering::Relaxed));
+        if let Some(error) = error {
+            // Nobody is left to be told that stdout is closed.
+            let _ = self.answer(&error, || Ok(()));
+        }
         match failure {
             Failure::ClosedOutput => {}
             Failure::Interrupted(kept) if kept.is_empty() => self.to_stderr(&"interrupted"),

@@ -144,7 +144,7 @@ pub(crate) fn run_benchmark(
         };
         let ran = match part.points()[0].dtype {
             Dtype::F32 => instrument::<f32>(device.of(), &part, &known, step, keep),
-            Dtype::F64 => instrument::<f64>(device.of(), &part, &known, step, keep),
+            Dtype::F64 | Dtype::Mixed => instrument::<f64>(device.of(), &part, &known, step, keep),
         };
         before += done;
         match ran {

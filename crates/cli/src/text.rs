@@ -87,7 +87,8 @@ pub(crate) fn candidate(candidate: &Candidate) -> String {
     if candidate.kernel.is_vendors() {
         return format!("{kernel} (vendor)");
     }
-    format!("{kernel} b{}", candidate.block)
+    let values = if candidate.dtype == Dtype::Mixed { " (f32 values)" } else { "" };
+    format!("{kernel} b{}{values}", candidate.block)
 }
 
 /// The id without the value type: `csr-vector/t16/b128`.

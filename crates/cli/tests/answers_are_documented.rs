@@ -5,7 +5,7 @@ mod support;
 use serde_json::{Value, json};
 use sparsight::answer::{
     AdviseAnswer, AdviseManyAnswer, Answer, BenchAnswer, CalibrateAnswer, CompareAnswer, DeviceSummary,
-    DevicesAnswer, EvaluateAnswer, EvaluateTransferAnswer, FitAnswer, GalleryAnswer, InfoAnswer,
+    DevicesAnswer, ErrorAnswer, EvaluateAnswer, EvaluateTransferAnswer, FitAnswer, GalleryAnswer, InfoAnswer,
     KernelSourceAnswer, KernelsAnswer, MeasureAnswer, MeasuredPlan, PlanAnswer, PredictAnswer, ProfileAnswer,
     RepairAnswer, RulesAnswer, TransferAnswer, UnreadableMatrix,
 };
@@ -94,6 +94,7 @@ fn every_answer_has_a_section_and_every_section_an_answer() {
         CalibrateAnswer::SCHEMA,
         CompareAnswer::SCHEMA,
         DevicesAnswer::SCHEMA,
+        ErrorAnswer::SCHEMA,
         EvaluateAnswer::SCHEMA,
         EvaluateTransferAnswer::SCHEMA,
         FitAnswer::SCHEMA,

@@ -36,7 +36,7 @@ fn advise_in_json_has_every_candidate() {
             .filter(|c| c["format"] == format && !c["infeasible"].is_null() && c["vendor"].is_null())
             .count()
     };
-    assert_eq!((impossible("ell"), impossible("sell/c512/s2048")), (5, 5), "in five block sizes");
+    assert_eq!((impossible("ell"), impossible("bro-ell/r256")), (5, 5), "in five block sizes");
     assert_eq!((impossible("csr"), impossible("jad")), (0, 0));
     assert_snapshot!(rounded(&run(dir.path(), &[&arguments[..], &["--json", "--top", "1"]].concat())));
 }

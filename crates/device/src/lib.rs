@@ -14,6 +14,7 @@ mod date;
 mod error;
 mod partition;
 mod product;
+mod reordered;
 mod stock;
 mod value_places;
 
@@ -24,7 +25,7 @@ pub use partition::{Partition, PartitionError};
 pub use product::{Product, check_product};
 
 use sparsight_kernels::{BenchmarkMatrix, Candidate, DeviceFacts, Format, Kernel};
-use sparsight_matrix::{Csr, Limits, Scalar, Seconds};
+use sparsight_matrix::{Csr, Limits, Permutation, Scalar, Seconds};
 
 /// What a device can do. One implementation a kind of device; `T` is `f32` or `f64`.
 pub trait Device<T: Scalar> {
@@ -55,12 +56,36 @@ pub trait Device<T: Scalar> {
     /// [`DeviceError::Infeasible`] if it cannot be held, before anything is allocated.
     fn load(&self, a: &Csr<T>, format: Format) -> Result<Box<dyn Operand<T>>, DeviceError>;
 
+    /// The same in mixed precision: the values are rounded to `f32`, x and y stay what they are. Right is what is right for
+    /// the rounded matrix, [`Narrowing::rounded`](sparsight_matrix::Narrowing::rounded).
+    ///
+    /// # Errors
+    /// As [`Device::load`]; [`DeviceError::CannotRun`] where devices of its kind do not have it;
+    /// [`Infeasible::BeyondSingle`](sparsight_matrix::Infeasible::BeyondSingle) for values that `f32` cannot hold.
+    fn load_narrowed(&self, _a: &Csr<T>, _format: Format) -> Result<Box<dyn Operand<T>>, DeviceError> {
+        Err(no_mixed_precision(self.facts()))
+    }
+
     /// Cuts `a` into the parts of `partition`, converts each and brings it to the device.
     ///
     /// # Errors
     /// [`DeviceError::Partition`] if it is none of `a`, or one that does not run here; [`DeviceError::Infeasible`] if
     /// a part cannot be held.
     fn load_parts(&self, _a: &Csr<T>, _partition: &Partition) -> Result<Box<dyn Product<T>>, DeviceError> {
+        Err(PartitionError::NoPartitions.into())
+    }
+
+    /// The same with rows and columns numbered anew: `partition` is one of the matrix in that order, while vectors, and values that
+    /// replace others, keep the order that they have. Bringing x there and y back costs two passes over vectors in every product.
+    ///
+    /// # Errors
+    /// As [`Device::load_parts`]; [`DeviceError::Length`] if the order is not one of so many rows and columns.
+    fn load_reordered(
+        &self,
+        _a: &Csr<T>,
+        _order: &Permutation,
+        _partition: &Partition,
+    ) -> Result<Box<dyn Product<T>>, DeviceError> {
         Err(PartitionError::NoPartitions.into())
     }
 
@@ -83,6 +108,12 @@ pub trait Device<T: Scalar> {
     /// # Errors
     /// [`DeviceError::Infeasible`] if it cannot be held.
     fn generate(&self, matrix: &BenchmarkMatrix, format: Format) -> Result<Box<dyn Operand<T>>, DeviceError>;
+}
+
+/// Why a device does not run candidates in mixed precision.
+fn no_mixed_precision(facts: &DeviceFacts) -> DeviceError {
+    let reason = format!("it is for GPUs, and this is {}", facts.name);
+    DeviceError::CannotRun { kernel: "a matrix in f32 beside vectors in f64".to_owned(), reason }
 }
 
 /// A matrix on a device, with its x and y. It keeps what it needs of the device.

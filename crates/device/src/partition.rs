@@ -169,13 +169,18 @@ impl Partition {
         self.parts.last().map_or(0, |(rows, _)| rows.end)
     }
 
-    /// Whether it is one of a matrix with so many rows and such values.
+    /// What its products are computed in.
+    pub fn dtype(&self) -> Dtype {
+        self.parts[0].1.dtype
+    }
+
+    /// Whether it is one of a matrix with so many rows and such vectors.
     pub(crate) fn check<T: Scalar>(&self, nrows: usize) -> Result<(), PartitionError> {
         if self.nrows() != nrows {
             return Err(PartitionError::OtherMatrix { parts: self.nrows(), nrows });
         }
         match self.parts.first() {
-            Some(&(_, candidate)) if candidate.dtype != T::DTYPE => {
+            Some(&(_, candidate)) if candidate.dtype.of_vectors() != T::DTYPE => {
                 Err(PartitionError::ValueType { candidate, dtype: T::DTYPE })
             }
             _ => Ok(()),

@@ -5,12 +5,16 @@ mod support;
 use sparsight_device::cpu::Cpu;
 use sparsight_device::gpu::ConvertOn;
 use sparsight_device::timing::Caches;
-use sparsight_device::{Device, DeviceError, Operand, check, random_x};
+use sparsight_device::{Device, DeviceError, Operand, Partition, check, random_x};
 use sparsight_kernels::{
-    BenchmarkMatrix, Candidate, DeviceKind, Format, Kernel, Placement, RowLengthDistribution, catalogue_on,
+    BenchmarkMatrix, Candidate, DeviceKind, Format, Kernel, Placement, RowLengthDistribution,
+    every_candidate_on,
 };
 use sparsight_matrix::{Dtype, Features, Scalar, reference};
-use support::{awkward_matrices, for_each_real_matrix, gpu, hold_matrix_to_reference, hold_to_reference};
+use support::{
+    awkward_matrices, for_each_real_matrix, gpu, hold_matrix_in_mixed_precision, hold_matrix_to_reference,
+    hold_to_reference,
+};
 
 #[test]
 fn the_cpu_matches_the_reference_in_f32() {
@@ -34,6 +38,38 @@ fn the_gpu_matches_the_reference_in_f64() {
     if let Some(gpu) = gpu() {
         hold_to_reference::<f64>(&gpu);
     }
+}
+
+#[test]
+fn the_gpu_matches_the_reference_in_mixed_precision() {
+    let Some(mut gpu) = gpu() else { return };
+    for place in [ConvertOn::Host, ConvertOn::Device] {
+        gpu.convert_on(place);
+        for (name, a) in awkward_matrices::<f64>() {
+            hold_matrix_in_mixed_precision(&gpu, &name, &a);
+        }
+    }
+    for_each_real_matrix(|name, a| hold_matrix_in_mixed_precision(&gpu, name, a));
+}
+
+#[test]
+fn a_cpu_has_no_mixed_precision_and_a_gpu_no_values_beyond_f32() {
+    let a = constant(9, 1, Placement::Banded).to_csr::<f64>();
+    let refused = Device::<f64>::load_narrowed(&Cpu::new(), &a, Format::csr()).err().unwrap().to_string();
+    assert!(
+        refused.starts_with("a matrix in f32 beside vectors in f64 does not run here: it is for GPUs"),
+        "{refused}"
+    );
+    let whole = Partition::whole(9, "csr-scalar/b64/f32-f64".parse().unwrap());
+    assert!(matches!(Device::<f64>::load_parts(&Cpu::new(), &a, &whole), Err(DeviceError::CannotRun { .. })));
+    assert!(matches!(
+        Device::<f32>::load_parts(&Cpu::new(), &a.to_dtype(), &whole),
+        Err(DeviceError::CannotRun { .. } | DeviceError::Partition(_))
+    ));
+    let Some(gpu) = gpu() else { return };
+    let large = a.with_values(vec![1e39; 9]).unwrap();
+    let refused = Device::<f64>::load_parts(&gpu, &large, &whole).err().unwrap().to_string();
+    assert!(refused.contains("9 of its values are too large for f32"), "{refused}");
 }
 
 #[test]
@@ -84,7 +120,8 @@ fn all_results(device: &Cpu) -> Vec<Vec<f32>> {
         for format in Format::all() {
             let Ok(mut operand) = device.load(&a, format) else { continue };
             operand.set_x(&random_x(a.ncols(), 1)).unwrap();
-            for candidate in catalogue_on(DeviceKind::Cpu, Dtype::F32).filter(|c| c.format() == format) {
+            for candidate in every_candidate_on(DeviceKind::Cpu, Dtype::F32).filter(|c| c.format() == format)
+            {
                 operand.poison_y().unwrap();
                 operand.batch(&candidate, 1, Caches::Warm).unwrap();
                 results.push(operand.read_y().unwrap());
@@ -108,7 +145,7 @@ fn hold_generated_to_reference<T: Scalar>(device: &dyn Device<T>) {
         let matrix = BenchmarkMatrix { nrows: 5_000, row_length: 9, lengths, placement, seed: 3 };
         let x = random_x::<T>(5_000, 4);
         let expected = reference(&matrix.to_csr(), &x);
-        for candidate in catalogue_on(device.facts().kind, T::DTYPE) {
+        for candidate in every_candidate_on(device.facts().kind, T::DTYPE) {
             let a = matrix.to_csr::<T>();
             let possible = candidate.format().check(&Features::of(&a), T::DTYPE, &device.limits());
             let mut operand = match (device.generate(&matrix, candidate.format()), possible) {

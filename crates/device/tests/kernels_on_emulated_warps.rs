@@ -13,10 +13,10 @@ use sparsight_device::{Device, DeviceError, Partition, random_x};
 use sparsight_kernels::{
     BenchmarkMatrix, Candidate, Execution, FUSED_PARTS, Format, Kernel, Placement, RowLengthDistribution,
 };
-use sparsight_matrix::{Csr, Dtype, HostArray, Limits, Scalar, Stored, mix, reference};
-use support::hold;
+use sparsight_matrix::{Csr, Dtype, HostArray, Limits, Narrowing, Scalar, Stored, mix, reference};
+use support::{hold, thirds};
 
-fn check_all<T: Scalar>(block: u32, order: Order, gpu: impl Fn(Order) -> GpuDevice) {
+fn check_all<T: Scalar>(dtype: Dtype, block: u32, order: Order, gpu: impl Fn(Order) -> GpuDevice) {
     if gxx_is_missing() {
         return;
     }
@@ -26,32 +26,42 @@ fn check_all<T: Scalar>(block: u32, order: Order, gpu: impl Fn(Order) -> GpuDevi
     for kernel in Kernel::all().filter(|kernel| !kernel.is_vendors()) {
         // The smallest that it has where it does not have this one.
         let block = if kernel.blocks().contains(&block) { block } else { kernel.blocks()[0] };
-        let candidate = Candidate { kernel, block, dtype: T::DTYPE };
-        for (what, a) in all_matrices::<T>() {
+        let candidate = Candidate { kernel, block, dtype };
+        for (what, mut a) in all_matrices::<T>() {
             let x = random_x::<T>(a.ncols(), 3);
+            let mut expected = reference(&a, &x);
+            if dtype == Dtype::Mixed {
+                a = thirds(&a);
+                expected = reference(&Narrowing::rounded(&a), &x);
+            }
             let product = match gpu.load_parts(&a, &Partition::whole(a.nrows(), candidate)) {
                 Ok(product) => product,
                 Err(DeviceError::Infeasible(_)) => continue,
                 Err(error) => panic!("{candidate} on '{what}': {error}"),
             };
-            hold(product.as_ref(), &format!("{candidate} on '{what}', {order:?}"), &x, &reference(&a, &x));
+            hold(product.as_ref(), &format!("{candidate} on '{what}', {order:?}"), &x, &expected);
         }
     }
 }
 
 #[test]
+fn every_kernel_in_mixed_precision_matches_the_reference_of_the_rounded_matrix() {
+    check_all::<f64>(Dtype::Mixed, 128, Order::Forwards, EmulatedGpu::device);
+}
+
+#[test]
 fn every_kernel_in_single_precision_matches_the_reference() {
-    check_all::<f32>(128, Order::Forwards, EmulatedGpu::device);
+    check_all::<f32>(Dtype::F32, 128, Order::Forwards, EmulatedGpu::device);
 }
 
 #[test]
 fn every_kernel_with_wide_offsets_matches_the_reference_with_blocks_and_warps_in_the_opposite_order() {
-    check_all::<f64>(64, Order::Backwards, EmulatedGpu::with_wide_offsets);
+    check_all::<f64>(Dtype::F64, 64, Order::Backwards, EmulatedGpu::with_wide_offsets);
 }
 
 #[test]
 fn every_kernel_matches_the_reference_with_a_launch_for_each_block() {
-    check_all::<f64>(64, Order::InPieces, EmulatedGpu::with_wide_offsets);
+    check_all::<f64>(Dtype::F64, 64, Order::InPieces, EmulatedGpu::with_wide_offsets);
 }
 
 /// What a contributor does who adds one: a `Family`, and nothing else.

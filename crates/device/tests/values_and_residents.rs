@@ -12,8 +12,8 @@ use sparsight_device::cpu::Cpu;
 use sparsight_device::gpu::{ConvertOn, DeviceArray, DeviceCsr, DeviceIndices, Element, GpuDevice};
 use sparsight_device::{Device, DeviceError, Partition, random_x};
 use sparsight_kernels::{Candidate, Execution, Kernel};
-use sparsight_matrix::{Csr, CsrError, Dtype, Scalar, reference};
-use support::{gpu, hold};
+use sparsight_matrix::{Csr, CsrError, Dtype, Narrowing, Scalar, reference};
+use support::{gpu, hold, thirds};
 
 /// One candidate of ours for each format.
 fn one_per_format(dtype: Dtype) -> Vec<Candidate> {
@@ -50,11 +50,14 @@ fn some_matrices<T: Scalar>() -> Vec<(&'static str, Csr<T>)> {
     found
 }
 
-fn check_updates<T: Scalar + Element>(device: &dyn Device<T>, upload: Option<&GpuDevice>) {
+fn check_updates<T: Scalar + Element>(device: &dyn Device<T>, dtype: Dtype, upload: Option<&GpuDevice>) {
+    // What a matrix that was given is in the device's memory.
+    let stored = |a: &Csr<T>| if dtype == Dtype::Mixed { Narrowing::rounded(a) } else { a.clone() };
     for (what, a) in some_matrices::<T>() {
+        let a = thirds(&a);
         let x = random_x::<T>(a.ncols(), 3);
-        let with = |seed: u64| a.with_values(random_x::<T>(a.nnz(), seed)).unwrap();
-        for partition in partitions(a.nrows(), T::DTYPE) {
+        let with = |seed: u64| thirds(&a.with_values(random_x::<T>(a.nnz(), seed)).unwrap());
+        for partition in partitions(a.nrows(), dtype) {
             let mut product = match device.load_parts(&a, &partition) {
                 Ok(product) => product,
                 Err(DeviceError::Infeasible(_)) => continue,
@@ -66,17 +69,17 @@ fn check_updates<T: Scalar + Element>(device: &dyn Device<T>, upload: Option<&Gp
             assert_eq!(early.is_ok(), stays, "{what}: {early:?}");
             if !stays {
                 // Nothing was changed, not even the parts that could have been.
-                hold(product.as_ref(), &what, &x, &reference(&a, &x));
+                hold(product.as_ref(), &what, &x, &reference(&stored(&a), &x));
             }
             product.allow_updates(&a).unwrap();
             let new = with(5);
             product.update_values(new.values()).unwrap();
-            hold(product.as_ref(), &what, &x, &reference(&new, &x));
+            hold(product.as_ref(), &what, &x, &reference(&stored(&new), &x));
             if let Some(gpu) = upload {
                 let new = with(6);
                 let values = gpu.upload(new.values()).unwrap();
                 product.update_values_on_device(values.as_slice(), None).unwrap();
-                hold(product.as_ref(), &what, &x, &reference(&new, &x));
+                hold(product.as_ref(), &what, &x, &reference(&stored(&new), &x));
             }
             let too_few = product.update_values(&new.values()[..new.nnz().saturating_sub(1)]);
             assert_eq!(too_few.is_err(), new.nnz() > 0, "{what}");
@@ -86,18 +89,19 @@ fn check_updates<T: Scalar + Element>(device: &dyn Device<T>, upload: Option<&Gp
 
 #[test]
 fn values_are_replaced_in_every_format() {
-    check_updates::<f32>(&Cpu::new(), None);
-    check_updates::<f64>(&Cpu::new(), None);
+    check_updates::<f32>(&Cpu::new(), Dtype::F32, None);
+    check_updates::<f64>(&Cpu::new(), Dtype::F64, None);
     if gxx_is_missing() {
         return;
     }
     for place in [ConvertOn::Host, ConvertOn::Device] {
         let mut gpu = EmulatedGpu::device(Order::Forwards);
         gpu.convert_on(place);
-        check_updates::<f32>(&gpu, Some(&gpu));
+        check_updates::<f32>(&gpu, Dtype::F32, Some(&gpu));
     }
+    check_updates::<f64>(&EmulatedGpu::device(Order::Forwards), Dtype::Mixed, None);
     let gpu = EmulatedGpu::with_wide_offsets(Order::Backwards);
-    check_updates::<f64>(&gpu, Some(&gpu));
+    check_updates::<f64>(&gpu, Dtype::F64, Some(&gpu));
 }
 
 #[test]
@@ -105,8 +109,9 @@ fn values_are_replaced_on_a_gpu() {
     let Some(mut cuda) = gpu() else { return };
     for place in [ConvertOn::Host, ConvertOn::Device] {
         cuda.convert_on(place);
-        check_updates::<f32>(&cuda, Some(cuda.as_gpu()));
-        check_updates::<f64>(&cuda, Some(cuda.as_gpu()));
+        check_updates::<f32>(&cuda, Dtype::F32, Some(cuda.as_gpu()));
+        check_updates::<f64>(&cuda, Dtype::Mixed, Some(cuda.as_gpu()));
+        check_updates::<f64>(&cuda, Dtype::F64, Some(cuda.as_gpu()));
     }
 }
 
@@ -166,11 +171,13 @@ impl<T: Scalar + Element> Uploaded<T> {
     }
 }
 
-fn check_resident<T: Scalar + Element>(gpu: &GpuDevice) {
+fn check_resident<T: Scalar + Element>(gpu: &GpuDevice, dtype: Dtype) {
     for (what, a) in some_matrices::<T>() {
+        let a = thirds(&a);
+        let stored = if dtype == Dtype::Mixed { Narrowing::rounded(&a) } else { a.clone() };
         let x = random_x::<T>(a.ncols(), 3);
         let uploaded = Uploaded::of_csr(gpu, &a);
-        for (at, partition) in partitions(a.nrows(), T::DTYPE).into_iter().enumerate() {
+        for (at, partition) in partitions(a.nrows(), dtype).into_iter().enumerate() {
             let csr = uploaded.csr([at % 2 == 0, at % 3 == 0]);
             let product = match gpu.load_resident_parts(csr, &partition) {
                 Ok(product) => product,
@@ -181,7 +188,7 @@ fn check_resident<T: Scalar + Element>(gpu: &GpuDevice) {
                 }
                 Err(error) => panic!("{partition:?} of '{what}': {error}"),
             };
-            hold(product.as_ref(), &format!("{partition:?} of '{what}'"), &x, &reference(&a, &x));
+            hold(product.as_ref(), &format!("{partition:?} of '{what}'"), &x, &reference(&stored, &x));
         }
     }
 }
@@ -191,15 +198,17 @@ fn a_matrix_that_lies_on_the_gpu_is_prepared_from_there_with_indices_of_both_wid
     if gxx_is_missing() {
         return;
     }
-    check_resident::<f32>(&EmulatedGpu::device(Order::Forwards));
-    check_resident::<f64>(&EmulatedGpu::with_wide_offsets(Order::Backwards));
+    check_resident::<f32>(&EmulatedGpu::device(Order::Forwards), Dtype::F32);
+    check_resident::<f64>(&EmulatedGpu::device(Order::Forwards), Dtype::Mixed);
+    check_resident::<f64>(&EmulatedGpu::with_wide_offsets(Order::Backwards), Dtype::F64);
 }
 
 #[test]
 fn a_matrix_that_lies_on_a_real_gpu_is_prepared_from_there() {
     let Some(cuda) = gpu() else { return };
-    check_resident::<f32>(cuda.as_gpu());
-    check_resident::<f64>(cuda.as_gpu());
+    check_resident::<f32>(cuda.as_gpu(), Dtype::F32);
+    check_resident::<f64>(cuda.as_gpu(), Dtype::F64);
+    check_resident::<f64>(cuda.as_gpu(), Dtype::Mixed);
 }
 
 #[test]

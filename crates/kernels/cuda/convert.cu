@@ -224,10 +224,31 @@ lay_blocks(unsigned long long nrows, unsigned long long wide_side, unsigned long
     }
 }
 
+// A vector in another order: entry i of the new one is entry old_of_new[i] of the old one.
+extern "C" __global__ void __launch_bounds__(BLOCK)
+to_order(unsigned long long count, const unsigned int* __restrict__ old_of_new, const ENTRY* __restrict__ old,
+         ENTRY* __restrict__ ordered)
+{
+    for (unsigned long long at = first_element(); at < count; at += all_threads()) {
+        ordered[at] = old[old_of_new[at]];
+    }
+}
+
+// Back again, added to beta times what is there; with beta = 0 that is not read.
+extern "C" __global__ void __launch_bounds__(BLOCK)
+from_order(unsigned long long count, const unsigned int* __restrict__ old_of_new, const ENTRY* __restrict__ ordered,
+           ENTRY* __restrict__ old, double beta)
+{
+    for (unsigned long long at = first_element(); at < count; at += all_threads()) {
+        const unsigned long long place = old_of_new[at];
+        old[place] = beta == 0 ? ordered[at] : ordered[at] + (ENTRY)beta * old[place];
+    }
+}
+
 // New values for a matrix that is there. `numbers`: at each place the number of the entry that stands there, counted from
 // 1 and 0 for padding, a word as wide as a value; or null if entry i stands at place i.
 extern "C" __global__ void __launch_bounds__(BLOCK)
-place_values(unsigned long long places, const VALUE* __restrict__ numbers, const VALUE* __restrict__ entries,
+place_values(unsigned long long places, const VALUE* __restrict__ numbers, const ENTRY* __restrict__ entries,
              VALUE* __restrict__ values)
 {
     for (unsigned long long place = first_element(); place < places; place += all_threads()) {
@@ -236,7 +257,7 @@ place_values(unsigned long long places, const VALUE* __restrict__ numbers, const
             number = sizeof(VALUE) == 4 ? ((const unsigned int*)numbers)[place]
                                         : ((const unsigned long long*)numbers)[place];
         }
-        values[place] = number ? entries[number - 1] : (VALUE)0;
+        values[place] = number ? (VALUE)entries[number - 1] : (VALUE)0;
     }
 }
 

@@ -104,7 +104,7 @@ impl BenchmarkMatrix {
     fn outline(&self, nnz: u64, longest: u64) -> Features {
         let most_blocks = BLOCK_SIDES.map(|side| {
             let most = BlockCount::most(nnz, side);
-            BlockCount { blocks: most, stored: most }
+            BlockCount { blocks: most, stored: most, longest: 0 }
         });
         Features {
             nrows: self.nrows,
@@ -120,6 +120,7 @@ impl BenchmarkMatrix {
             bandwidth: 0,
             diagonals: Some(Features::most_diagonals(self.nrows, nnz)),
             blocks: Some(most_blocks),
+            bins: None,
             x_reuse: 0.0,
             padded: PaddedSizes::default(),
             locality: None,

@@ -18,19 +18,31 @@ pub struct Candidate {
     /// Threads a block on a GPU, rows (COO: sixteenths of the non-zeros) a task on a CPU; 0 where the
     /// vendor's library decides.
     pub block: u32,
-    /// Value type.
+    /// What it is computed in.
     pub dtype: Dtype,
 }
 
-/// Every candidate for `dtype`.
+/// Every candidate for `dtype` that is ranked on a GPU; in mixed precision, all of our own.
 pub fn catalogue(dtype: Dtype) -> impl Iterator<Item = Candidate> {
+    every_candidate(dtype).filter(|candidate| !candidate.kernel.is_retired())
+}
+
+/// The [`catalogue`], and those that are run only where they are named ([`Kernel::is_retired`]).
+pub fn every_candidate(dtype: Dtype) -> impl Iterator<Item = Candidate> {
     Kernel::all()
+        .filter(move |kernel| dtype != Dtype::Mixed || !kernel.is_vendors())
         .flat_map(move |kernel| kernel.blocks().iter().map(move |&block| Candidate { kernel, block, dtype }))
 }
 
-/// The part of [`catalogue`] that devices of that kind have, in the same order.
+/// What is ranked on devices of that kind, in the same order: of a CPU nobody knows yet what is never the fastest.
 pub fn catalogue_on(kind: DeviceKind, dtype: Dtype) -> impl Iterator<Item = Candidate> {
-    catalogue(dtype).filter(move |candidate| candidate.kernel.runs_on(kind))
+    every_candidate_on(kind, dtype)
+        .filter(move |candidate| kind == DeviceKind::Cpu || !candidate.kernel.is_retired())
+}
+
+/// The part of [`every_candidate`] that devices of that kind have, in the same order.
+pub fn every_candidate_on(kind: DeviceKind, dtype: Dtype) -> impl Iterator<Item = Candidate> {
+    every_candidate(dtype).filter(move |candidate| candidate.kernel.runs_on(kind))
 }
 
 impl Candidate {
@@ -91,7 +103,7 @@ mod tests {
 
     #[test]
     fn every_id_is_unique_and_reads_back() {
-        let all: Vec<Candidate> = Dtype::ALL.into_iter().flat_map(catalogue).collect();
+        let all: Vec<Candidate> = Dtype::ALL.into_iter().flat_map(every_candidate).collect();
         assert_eq!(all.len(), 2 * (37 * 5 + 6 * 4 + 12));
         assert!(
             Dtype::ALL.into_iter().all(|dtype| catalogue(dtype).is_sorted()),
@@ -99,10 +111,28 @@ mod tests {
         );
         let ids: std::collections::HashSet<String> = all.iter().map(ToString::to_string).collect();
         assert_eq!(ids.len(), all.len());
-        for candidate in all {
+        let mixed: Vec<Candidate> = every_candidate(Dtype::Mixed).collect();
+        assert_eq!(mixed.len(), 37 * 5 + 6 * 4, "none of the vendor's");
+        for candidate in all.into_iter().chain(mixed) {
             assert_eq!(candidate.to_string().parse(), Ok(candidate));
         }
+        assert_eq!("ell/b64/f32-f64".parse::<Candidate>().unwrap().dtype, Dtype::Mixed);
         assert_eq!("csr-vector/t8/b256/f64".parse::<Candidate>().unwrap().block, 256);
+    }
+
+    #[test]
+    fn what_is_retired_is_ranked_on_no_gpu_and_can_be_named() {
+        let retired: Vec<String> = Kernel::all().filter(|k| k.is_retired()).map(|k| k.to_string()).collect();
+        let expected =
+            ["csr-balanced/i256", "sell/c64/s1024", "sell/c256/s1024", "sell/c512/s2048", "bsr/b6"];
+        assert!(
+            expected.iter().all(|id| retired.contains(&(*id).to_owned())) && retired.len() == 5,
+            "{retired:?}"
+        );
+        assert!(catalogue(Dtype::F32).all(|c| !c.kernel.is_retired()));
+        let named: Candidate = "bsr/b6/b128/f64".parse().unwrap();
+        assert!(every_candidate_on(DeviceKind::Cuda, Dtype::F64).any(|c| c == named));
+        assert!(catalogue_on(DeviceKind::Cpu, Dtype::F64).any(|c| c == named));
     }
 
     #[test]
@@ -132,7 +162,7 @@ mod tests {
             ("sell", [.., threads]) | ("bsr", [_, threads, _]) => threads > 0,
             _ => c.kernel.id().starts_with("coo/i"),
         };
-        let of_a_cpu = catalogue(Dtype::F64).filter(|c| !vendors.contains(c) && !for_gpus(c));
+        let of_a_cpu = every_candidate(Dtype::F64).filter(|c| !vendors.contains(c) && !for_gpus(c));
         assert!(catalogue_on(DeviceKind::Cpu, Dtype::F64).eq(of_a_cpu));
     }
 

@@ -5,7 +5,7 @@
 
 use crate::cpu::CpuProducts;
 use crate::{DeviceKind, Recipe, StripUnit, Vendor};
-use sparsight_matrix::{Features, Format, Knob};
+use sparsight_matrix::{BLOCK_SIDES, Features, Format, Knob, Locality};
 use std::fmt;
 
 /// The values of a kernel's knobs, in their order; 0 where a variant lacks a knob.
@@ -21,6 +21,9 @@ pub struct Family {
     pub knobs: &'static [Knob],
     /// Variants of the catalogue, in the order in which tables list them.
     pub variants: fn() -> Vec<Knobs>,
+    /// Whether a variant is ranked on no GPU: on none of 951 matrices on an H200 and 353 on an H100 it was more than 3 % faster than all that are
+    /// left (docs/results/h200-large.md). It can still be named, for the tables of the papers and for other GPUs.
+    pub retired: fn(Knobs) -> bool,
     /// What a variant reads.
     pub format: fn(Knobs) -> Format,
     /// Devices that have it at all.
@@ -35,6 +38,8 @@ pub struct Family {
     pub unit: StripUnit,
     /// Threads that work on one row; `None` where threads are given to non-zeros, or not all rows get as many.
     pub threads_per_row: fn(Knobs) -> Option<u32>,
+    /// What warps do where rows are given to threads, as models count it; `None` where threads are given to non-zeros.
+    pub warp_work: fn(Knobs, &Features) -> Option<WarpWork>,
     /// Thread blocks of a launch on a matrix with these features, as models count them.
     pub thread_blocks: fn(Knobs, u32, &Features) -> f64,
     /// Which of the papers' strip models describes it.
@@ -53,6 +58,15 @@ impl fmt::Debug for Family {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name)
     }
+}
+
+/// How much warps have to do on a matrix, in steps: a step takes each thread of a warp to the next entry of its row.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct WarpWork {
+    /// Steps of the warp that works longest.
+    pub longest: f64,
+    /// Steps of all warps; 0 where the order of the rows is not known.
+    pub steps: f64,
 }
 
 /// How a GPU runs a kernel.
@@ -119,6 +133,23 @@ pub struct Elsewhere {
 pub(crate) const EVERYWHERE: &[DeviceKind] = &[DeviceKind::Cuda, DeviceKind::Cpu];
 /// GPUs alone.
 pub(crate) const ON_GPUS: &[DeviceKind] = &[DeviceKind::Cuda];
+
+/// Steps where each row gets a team of `threads`, a power of two, in the order that the matrix has.
+pub(crate) fn work_of_teams(threads: u32, f: &Features) -> WarpWork {
+    let steps = f.locality.as_ref().map_or(0, |locality| locality.team_steps[Locality::team(threads)]);
+    WarpWork { longest: f.row_max as f64 / f64::from(threads), steps: steps as f64 }
+}
+
+/// Steps of rows of blocks, each of which takes a thread along `side` entries of its row. Where nobody counted them, as many blocks
+/// as the longest row needs at least.
+pub(crate) fn work_of_blocks(side: u32, threads: u32, f: &Features) -> WarpWork {
+    let count =
+        f.blocks.zip(BLOCK_SIDES.iter().position(|known| *known == side)).map(|(blocks, at)| blocks[at]);
+    let longest = count.map_or(0, |count| count.longest * u64::from(side)).max(f.row_max);
+    // A slice of 32 rows of blocks is worked on by as many warps as a block has rows.
+    let steps = count.map_or(0, |count| count.stored / 32 * u64::from(side * side));
+    WarpWork { longest: longest as f64 / f64::from(threads), steps: steps as f64 }
+}
 
 /// Thread blocks where each of `unit` gets `threads` threads.
 pub(crate) fn blocks_of_threads(unit: StripUnit, threads: u32, block: u32, f: &Features) -> f64 {

@@ -10,7 +10,7 @@
 //! The kernels work on `first + blockIdx.x step` (rows, mostly). A part that starts at block b is given
 //! `first - b step` for `first`, modulo 2^64 as the kernels compute: none of them has to know that others run beside it.
 
-use crate::source::{c_type, helper};
+use crate::source::{helper, stored, vectors};
 use crate::{Candidate, Kernel, KernelSource, source};
 use sparsight_matrix::Dtype;
 use std::collections::BTreeSet;
@@ -67,7 +67,7 @@ pub fn fused_source(variants: &[(Kernel, u64)], dtype: Dtype, block: u32) -> Opt
             .definitions
             .iter()
             .filter_map(|definition| definition.split_once('='))
-            .filter(|(name, _)| !["VALUE", "BLOCK"].contains(name))
+            .filter(|(name, _)| !["STORED", "VALUE", "BLOCK"].contains(name))
             .collect();
         let _ = writeln!(text, "namespace variant_{number} {{");
         for (name, value) in &definitions {
@@ -84,7 +84,8 @@ pub fn fused_source(variants: &[(Kernel, u64)], dtype: Dtype, block: u32) -> Opt
     let _ = writeln!(text, "#define VARIANTS{cases}");
     text.push_str(FUSED);
     let definitions = vec![
-        format!("VALUE={}", c_type(dtype)),
+        stored(dtype),
+        vectors(dtype),
         format!("BLOCK={block}"),
         format!("PARTS={FUSED_PARTS}"),
         format!("ARGS={FUSED_ARGS}"),
@@ -163,7 +164,7 @@ mod tests {
         }
         // The kernel itself is the only one left.
         assert_eq!(fused.text.matches("__global__").count(), 1);
-        assert_eq!(fused.definitions, ["VALUE=double", "BLOCK=256", "PARTS=16", "ARGS=22"]);
+        assert_eq!(fused.definitions, ["STORED=double", "VALUE=double", "BLOCK=256", "PARTS=16", "ARGS=22"]);
     }
 
     #[test]

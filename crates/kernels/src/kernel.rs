@@ -2,7 +2,7 @@
 
 use crate::cpu::{CpuScratch, CpuTask};
 use crate::families::FAMILIES;
-use crate::{DeviceKind, Family, Knobs, Recipe, Run, StripRule, StripUnit, TransferRule, Vendor};
+use crate::{DeviceKind, Family, Knobs, Recipe, Run, StripRule, StripUnit, TransferRule, Vendor, WarpWork};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use sparsight_matrix::{Features, Format, Scalar, Stored};
 use std::cmp::Ordering;
@@ -97,6 +97,11 @@ impl Kernel {
         (self.0.family.blocks)(self.0.knobs)
     }
 
+    /// Whether it is ranked on no GPU, and only run where it is named: [`Family::retired`].
+    pub fn is_retired(self) -> bool {
+        (self.0.family.retired)(self.0.knobs)
+    }
+
     /// Whether devices of that kind have it at all.
     pub fn runs_on(self, kind: DeviceKind) -> bool {
         (self.0.family.runs_on)(self.0.knobs).contains(&kind)
@@ -136,6 +141,11 @@ impl Kernel {
     /// Threads that work on one row; `None` where threads are given to non-zeros, or not all rows get as many.
     pub fn threads_per_row(self) -> Option<u32> {
         (self.0.family.threads_per_row)(self.0.knobs)
+    }
+
+    /// What warps do where rows are given to threads, as models count it; `None` where threads are given to non-zeros.
+    pub fn warp_work(self, features: &Features) -> Option<WarpWork> {
+        (self.0.family.warp_work)(self.0.knobs, features)
     }
 
     /// Thread blocks of a launch on a matrix with these features, as models count them.

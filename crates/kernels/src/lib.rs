@@ -22,11 +22,13 @@ mod vendor;
 
 pub use benchmark_matrix::{BenchmarkMatrix, Placement};
 pub use benchmark_rows::BenchmarkRows;
-pub use candidate::{BLOCKS, Candidate, ParseCandidateError, catalogue, catalogue_on};
+pub use candidate::{
+    BLOCKS, Candidate, ParseCandidateError, catalogue, catalogue_on, every_candidate, every_candidate_on,
+};
 pub use cpu::{CpuProduct, CpuProducts, CpuScratch, CpuTask};
 pub use device_facts::{DeviceFacts, DeviceKind, ImplausibleFact};
 pub use execution::Execution;
-pub use family::{Elsewhere, Family, Knobs, Run, StripRule, TransferRule};
+pub use family::{Elsewhere, Family, Knobs, Run, StripRule, TransferRule, WarpWork};
 pub use fused::{FUSED_ARGS, FUSED_PARTS, FusedParts, fits_one_launch, fused_source};
 pub use kernel::{Kernel, ParseKernelError};
 pub use recipe::{LaunchArg, LaunchStep, PlannedLaunch, Recipe, Teams};

@@ -15,7 +15,7 @@ pub fn stored_entries(format: Format, f: &Features) -> u64 {
 
 /// Bytes that one product cannot avoid: the matrix in its format once, x once, y once.
 pub fn compulsory_bytes(candidate: &Candidate, f: &Features) -> Bytes {
-    let vectors = f.nrows.saturating_add(f.ncols).saturating_mul(candidate.dtype.bytes());
+    let vectors = f.nrows.saturating_add(f.ncols).saturating_mul(candidate.dtype.vector_bytes());
     Bytes(device_bytes(candidate, f).0.saturating_add(vectors))
 }
 

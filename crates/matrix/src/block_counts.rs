@@ -45,7 +45,7 @@ const COUNTED_WHOLE: usize = 1 << 15;
 const TOO_MANY: u64 = 11;
 
 /// Blocks of one size.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct BlockCount {
     /// Blocks that hold a non-zero, counted up to [`BlockCount::most`]; one more than those stands for any larger number, and for
     /// what a first look ruled out: of matrices with at least 6,144 rows and over 32,768 non-zeros 12 rows of every 384 are looked at,
@@ -54,6 +54,15 @@ pub struct BlockCount {
     /// Blocks that are stored when each row of blocks is padded to the longest of 32. Counts for nothing beside too many
     /// `blocks`, and is 0 then.
     pub stored: u64,
+    /// Blocks of the row of blocks that has most of them: what one team works on from the beginning to the end. 0 beside too many
+    /// `blocks`, and in records that are older than it.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub longest: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 impl BlockCount {
@@ -73,8 +82,8 @@ pub(crate) struct BlockCounter {
     /// Which sizes are counted.
     fits: [bool; 4],
     most: [u64; 4],
-    /// Blocks and stored ones.
-    found: [(AtomicU64, AtomicU64); 4],
+    /// Blocks, stored ones, and those of the longest row of blocks.
+    found: [[AtomicU64; 3]; 4],
 }
 
 impl BlockCounter {
@@ -87,12 +96,13 @@ impl BlockCounter {
     /// Adds neighbouring rows of the matrix that it was made for, which begin with a multiple of [`BLOCK_COUNT_ROWS`] and end so or
     /// with the matrix.
     pub(crate) fn add<T: Scalar>(&self, a: &Csr<T>, rows: Range<usize>, union: &mut Union) {
-        let found = |at: usize| self.found[at].0.load(Relaxed);
+        let found = |at: usize| self.found[at][0].load(Relaxed);
         let open = std::array::from_fn(|at| self.fits[at] && found(at) <= self.most[at]);
         if open != [false; 4] {
-            for ((blocks, stored), count) in self.found.iter().zip(of_rows(a, rows, open, union)) {
+            for ([blocks, stored, longest], count) in self.found.iter().zip(of_rows(a, rows, open, union)) {
                 blocks.fetch_add(count.blocks, Relaxed);
                 stored.fetch_add(count.stored, Relaxed);
+                longest.fetch_max(count.longest, Relaxed);
             }
         }
     }
@@ -100,12 +110,12 @@ impl BlockCounter {
     /// Of all rows, once they were added.
     pub(crate) fn counts(&self) -> [BlockCount; 4] {
         std::array::from_fn(|at| {
-            let (blocks, stored) = (self.found[at].0.load(Relaxed), self.found[at].1.load(Relaxed));
+            let [blocks, stored, longest] = self.found[at].each_ref().map(|count| count.load(Relaxed));
             let over = !self.fits[at] || blocks > self.most[at];
             if over {
-                BlockCount { blocks: self.most[at] + 1, stored: 0 }
+                BlockCount { blocks: self.most[at] + 1, ..BlockCount::default() }
             } else {
-                BlockCount { blocks, stored }
+                BlockCount { blocks, stored, longest }
             }
         })
     }
@@ -189,7 +199,7 @@ fn of_rows<T: Scalar>(
     wanted: [bool; 4],
     union: &mut Union,
 ) -> [BlockCount; 4] {
-    let mut counts = [BlockCount { blocks: 0, stored: 0 }; 4];
+    let mut counts = [BlockCount::default(); 4];
     for ((count, side), _) in counts.iter_mut().zip(BLOCK_SIDES).zip(wanted).filter(|(_, wanted)| *wanted) {
         let side_of = side as usize;
         for first in rows.clone().step_by(SLICE * side_of) {
@@ -200,6 +210,7 @@ fn of_rows<T: Scalar>(
                 longest = longest.max(length);
             }
             count.stored += SLICE as u64 * longest;
+            count.longest = count.longest.max(longest);
         }
     }
     counts
@@ -362,7 +373,7 @@ mod tests {
                 let most = BlockCount::most(a.nnz() as u64, side);
                 assert_eq!(count.blocks, (blocks.len() as u64).min(most + 1), "{recipe}, {side}");
                 if count.blocks > most {
-                    assert_eq!(count.stored, 0);
+                    assert_eq!((count.stored, count.longest), (0, 0));
                     continue;
                 }
                 counted += 1;
@@ -373,6 +384,8 @@ mod tests {
                 };
                 let stored: usize = (0..block_rows.div_ceil(SLICE)).map(|s| SLICE * longest(s)).sum();
                 assert_eq!(count.stored, stored as u64, "{recipe}, {side}");
+                let longest = (0..block_rows).map(length).max().unwrap();
+                assert_eq!(count.longest, longest as u64, "{recipe}, {side}");
             }
         }
         assert!(counted >= 10, "{counted}");
@@ -403,6 +416,6 @@ mod tests {
     #[test]
     fn an_empty_matrix_has_no_blocks() {
         let empty = Csr::<f32>::try_new(0, 5, vec![0], vec![], vec![]).unwrap();
-        assert_eq!(block_counts(&empty), [BlockCount { blocks: 0, stored: 0 }; 4]);
+        assert_eq!(block_counts(&empty), [BlockCount::default(); 4]);
     }
 }

@@ -59,6 +59,12 @@ pub enum Infeasible {
     /// Nobody has counted the blocks: features from an old record, or of a block of rows.
     #[error("its blocks were not counted")]
     UnknownBlocks,
+    /// Finite values that `f32` cannot hold, where the matrix is to be stored so.
+    #[error("{entries} of its values are too large for f32")]
+    BeyondSingle {
+        /// How many.
+        entries: u64,
+    },
     /// 32 bits cannot number every non-zero.
     #[error("{nnz} non-zeros are more than 32 bits can number")]
     TooManyNonZeros {

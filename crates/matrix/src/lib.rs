@@ -19,6 +19,7 @@ mod features;
 mod formats;
 mod infeasible;
 mod mix;
+mod narrowing;
 mod padded;
 mod reference;
 mod reorder;
@@ -37,13 +38,14 @@ pub use block_counts::{BLOCK_SIDES, BlockCount};
 pub use entry_numbers::{numbered, replace_values};
 pub use features::{Features, Locality};
 pub use formats::{
-    BalancedCsr, BinnedCsr, BroEll, BroEllColumns, BroEllShape, BroEllSize, BroEllSlice, Bsr, Coo, Csr,
-    CsrError, Dia, Element, Ell, Format, FormatFamily, FormatOf, Generator, HostArray, Hyb, HybSplit, Jad,
-    JadLayout, Knob, Layout, Length, NamedArrays, NamedNumbers, NumberOf, ParseFormatError, Refusal, RowBins,
-    Sell, SellLayout, SellShape, Shape, Step, Stored, Tile, TileShape, TileTable,
+    BalancedCsr, BinCounts, BinnedCsr, BroEll, BroEllColumns, BroEllShape, BroEllSize, BroEllSlice, Bsr, Coo,
+    Csr, CsrError, Dia, Element, Ell, Format, FormatFamily, FormatOf, Generator, HostArray, Hyb, HybSplit,
+    Jad, JadLayout, Knob, Layout, Length, NamedArrays, NamedNumbers, NumberOf, ParseFormatError, Refusal,
+    RowBins, Sell, SellLayout, SellShape, Shape, Step, Stored, Tile, TileShape, TileTable,
 };
 pub use infeasible::{Infeasible, Limits};
 pub use mix::mix;
+pub use narrowing::Narrowing;
 pub use padded::PaddedSizes;
 pub use reference::{Reference, reference, rounding_bound};
 pub use reorder::{Permutation, ReorderError};

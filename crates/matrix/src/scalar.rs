@@ -1,4 +1,4 @@
-//! The two value types, `f32` and `f64`, behind one trait.
+//! The two value types, `f32` and `f64`, behind one trait, and the names of what products are computed in.
 
 use bytemuck::Zeroable;
 use serde::{Deserialize, Serialize};
@@ -7,7 +7,7 @@ use std::iter::Sum;
 use std::ops::{Add, AddAssign, Mul};
 use std::str::FromStr;
 
-/// A value type by name, for places where it is data: a flag, a candidate's id, a record.
+/// What a product is computed in, for places where it is data: a flag, a candidate's id, a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Dtype {
@@ -15,17 +15,44 @@ pub enum Dtype {
     F32,
     /// IEEE 754 binary64.
     F64,
+    /// Mixed precision: the values of the matrix are rounded to `f32`; x, y and all sums are `f64`. No [`Scalar`] is that; a
+    /// matrix in `f64` is stored so where that is asked for.
+    #[serde(rename = "f32-f64")]
+    Mixed,
 }
 
 impl Dtype {
-    /// Both, in the order in which tables list them.
+    /// Those of a [`Scalar`], in the order in which tables list them.
     pub const ALL: [Self; 2] = [Self::F32, Self::F64];
 
-    /// Bytes of one value.
+    /// Bytes of one value of the matrix.
     pub const fn bytes(self) -> u64 {
         match self {
-            Self::F32 => 4,
+            Self::F32 | Self::Mixed => 4,
             Self::F64 => 8,
+        }
+    }
+
+    /// What an entry of x or y, and a sum, is.
+    #[must_use]
+    pub const fn of_vectors(self) -> Self {
+        match self {
+            Self::F32 => Self::F32,
+            Self::F64 | Self::Mixed => Self::F64,
+        }
+    }
+
+    /// Bytes of one entry of x or y, and of a sum.
+    pub const fn vector_bytes(self) -> u64 {
+        self.of_vectors().bytes()
+    }
+
+    /// What a value of the matrix is.
+    #[must_use]
+    pub const fn of_values(self) -> Self {
+        match self {
+            Self::F32 | Self::Mixed => Self::F32,
+            Self::F64 => Self::F64,
         }
     }
 }
@@ -35,6 +62,7 @@ impl fmt::Display for Dtype {
         f.pad(match self {
             Self::F32 => "f32",
             Self::F64 => "f64",
+            Self::Mixed => "f32-f64",
         })
     }
 }
@@ -45,6 +73,7 @@ impl FromStr for Dtype {
         match s {
             "f32" => Ok(Self::F32),
             "f64" => Ok(Self::F64),
+            "f32-f64" => Ok(Self::Mixed),
             _ => Err(format!("unknown value type '{s}': f32 or f64")),
         }
     }

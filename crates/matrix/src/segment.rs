@@ -7,7 +7,7 @@
 //! partials  p0    p1    p2             the block that comes last adds them up, always in this order
 //! ```
 
-use crate::{Bytes, Dtype, Element, HostArray, NamedArrays, Scalar};
+use crate::{Bytes, Element, HostArray, NamedArrays, Scalar};
 use rayon::prelude::*;
 
 /// A segment of a row. Segments of a row stand one behind the other.
@@ -43,9 +43,10 @@ impl Segment {
         [self.start as u32, (self.start >> 32) as u32, self.length, self.row, self.first, self.count, 0, 0]
     }
 
-    /// Bytes on a device of `places` for segments, with the partial sum and the counter of each.
-    pub(crate) const fn device_bytes(places: u64, dtype: Dtype) -> Bytes {
-        Bytes(places.saturating_mul(Self::BYTES + dtype.bytes() + 4))
+    /// Bytes on a device of `places` for segments, with the partial sum, 8 bytes whatever it is computed in, and the counter of
+    /// each.
+    pub(crate) const fn device_bytes(places: u64) -> Bytes {
+        Bytes(places.saturating_mul(Self::BYTES + 8 + 4))
     }
 }
 
@@ -58,7 +59,7 @@ impl Segment {
         let len = places as u64;
         vec![
             ("segments", HostArray::U32(words.into())),
-            ("partials", HostArray::Room { element: Element::Value, len, zeroed: false }),
+            ("partials", HostArray::Room { element: Element::U64, len, zeroed: false }),
             ("counters", HostArray::Room { element: Element::U32, len, zeroed: true }),
         ]
     }

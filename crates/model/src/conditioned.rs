@@ -120,9 +120,9 @@ impl Conditioned {
         self.known[at].outcome = Outcome::Time(time);
     }
 
-    /// Learns that a candidate cannot be run.
+    /// Learns that a candidate cannot be run. What was run before stays what it was.
     pub fn failed(&mut self, candidate: &Candidate) {
-        if let Some(at) = self.place(candidate) {
+        if let Some(at) = self.place(candidate).filter(|&at| self.known[at].outcome == Outcome::Open) {
             self.known[at].outcome = Outcome::Failed;
         }
     }

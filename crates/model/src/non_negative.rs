@@ -37,7 +37,11 @@ fn dot<const N: usize>(a: &[f64; N], b: &[f64; N]) -> f64 {
 }
 
 /// The x of `products x = sums` with zeros where `free` is not; `None` if there is no single one.
-fn solved<const N: usize>(products: &[[f64; N]; N], sums: &[f64; N], free: [bool; N]) -> Option<[f64; N]> {
+pub(crate) fn solved<const N: usize>(
+    products: &[[f64; N]; N],
+    sums: &[f64; N],
+    free: [bool; N],
+) -> Option<[f64; N]> {
     let (mut left, mut right) = (*products, *sums);
     for i in (0..N).filter(|&i| !free[i]) {
         for row in &mut left {

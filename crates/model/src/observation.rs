@@ -50,7 +50,7 @@ impl Point {
         let strips = strip.strips(strip.unit.count(nrows, nnz));
         let matrix = BenchmarkMatrix { nrows, row_length, lengths, placement, seed: 0 };
         let working_set = matrix.bytes(candidate.format(), candidate.dtype);
-        let footprint = Footprint { working_set, x: Bytes(nrows * candidate.dtype.bytes()) };
+        let footprint = Footprint { working_set, x: Bytes(nrows * candidate.dtype.vector_bytes()) };
         Some(Self { strips, row_length, footprint, time_s: time.0 })
     }
 }

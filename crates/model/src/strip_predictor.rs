@@ -91,7 +91,7 @@ impl Part {
         facts: &DeviceFacts,
         row_length: RowLengthRule,
     ) -> [Option<Self>; 2] {
-        let x = Bytes(features.ncols.saturating_mul(candidate.dtype.bytes()));
+        let x = Bytes(features.ncols.saturating_mul(candidate.dtype.vector_bytes()));
         let footprint = Footprint { working_set: compulsory_bytes(candidate, features), x };
         let part = |kernel, count, row_length| {
             let strip = strip(kernel, facts);

@@ -59,7 +59,8 @@ impl Matrix {
 
 /// "f32" or "f64".
 pub(crate) fn dtype_of(name: &str) -> Result<Dtype, Failure> {
-    name.parse().map_err(|_| Failure::new(Kind::BadMatrix, format!("'{name}' is neither 'f32' nor 'f64'")))
+    let found = Dtype::ALL.into_iter().find(|dtype| dtype.to_string() == name);
+    found.ok_or_else(|| Failure::new(Kind::BadMatrix, format!("'{name}' is neither 'f32' nor 'f64'")))
 }
 
 fn csr_of<T: Value>(
@@ -102,7 +103,7 @@ impl Matrix {
                 let values = values.map(|values| Held::of("values", values)).transpose()?;
                 AnyCsr::F32(csr_of(py, size, arrays, values.as_ref())?)
             }
-            Dtype::F64 => {
+            Dtype::F64 | Dtype::Mixed => {
                 let values = values.map(|values| Held::of("values", values)).transpose()?;
                 AnyCsr::F64(csr_of(py, size, arrays, values.as_ref())?)
             }
@@ -142,7 +143,7 @@ impl Matrix {
         let csr = py.detach(|| {
             with_csr!(&self.csr, a => match dtype {
                 Dtype::F32 => AnyCsr::F32(a.to_dtype()),
-                Dtype::F64 => AnyCsr::F64(a.to_dtype()),
+                Dtype::F64 | Dtype::Mixed => AnyCsr::F64(a.to_dtype()),
             })
         });
         Ok(Self::new(csr))
@@ -191,7 +192,7 @@ pub(crate) fn read(py: Python<'_>, path: PathBuf, dtype: &str, ones: bool) -> Py
     let read = py.detach(move || {
         Ok::<_, io::ReadError>(match dtype {
             Dtype::F32 => AnyCsr::F32(io::read(&path, &options)?.matrix),
-            Dtype::F64 => AnyCsr::F64(io::read(&path, &options)?.matrix),
+            Dtype::F64 | Dtype::Mixed => AnyCsr::F64(io::read(&path, &options)?.matrix),
         })
     });
     read.map(Matrix::new).map_err(|error| Failure::from(error).into())
@@ -206,7 +207,7 @@ pub(crate) fn generate(py: Python<'_>, recipe: &str, dtype: &str) -> PyResult<Ma
         let recipe: Recipe = recipe.parse()?;
         Ok(match dtype {
             Dtype::F32 => AnyCsr::F32(recipe.generate()?),
-            Dtype::F64 => AnyCsr::F64(recipe.generate()?),
+            Dtype::F64 | Dtype::Mixed => AnyCsr::F64(recipe.generate()?),
         })
     });
     made.map(Matrix::new)

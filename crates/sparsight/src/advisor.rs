@@ -1,9 +1,9 @@
 //! Which format, kernel and block size: every candidate that the device has, predicted and ranked.
 
 use crate::{Error, Missing, ModelName, Predictor, Profile};
-use sparsight_kernels::{Candidate, catalogue_on, compulsory_bytes, feasible};
+use sparsight_kernels::{Candidate, DeviceKind, catalogue_on, compulsory_bytes, feasible};
 use sparsight_matrix::{Bytes, Dtype, Features, Infeasible, Limits, Seconds};
-use sparsight_model::{PlacementRule, Prediction, RowLengthRule};
+use sparsight_model::{PlacementRule, PredictError, Prediction, RowLengthRule};
 use std::fmt;
 
 /// What is asked for.
@@ -19,6 +19,9 @@ pub struct Objective {
     pub placement: PlacementRule,
     /// Which statistic stands for the matrix' row lengths, where a model asks for one.
     pub row_length: RowLengthRule,
+    /// Whether a matrix in `f64` may be stored in `f32`, beside x, y and sums in `f64`: such candidates are ranked with the others
+    /// then. What that changes: [`Narrowing`](sparsight_matrix::Narrowing).
+    pub mixed_precision: bool,
 }
 
 impl Default for Objective {
@@ -28,6 +31,7 @@ impl Default for Objective {
             model: None,
             placement: PlacementRule::Blend,
             row_length: RowLengthRule::Paper,
+            mixed_precision: false,
         }
     }
 }
@@ -135,6 +139,8 @@ impl<'p> Advisor<'p> {
 
     /// Ranks every candidate that devices of the profile's kind have for a matrix with `features`. O(1) in the matrix.
     ///
+    /// Mixed precision, where it was asked for, is for matrices in `f64` on GPUs; elsewhere nothing is ranked beside the rest.
+    ///
     /// # Errors
     /// As [`Advisor::predictor`]; [`Error::Lacking`] also if the profile predicts no candidate at all with the model.
     pub fn advise(&self, features: &Features, dtype: Dtype, objective: &Objective) -> Result<Advice, Error> {
@@ -144,7 +150,9 @@ impl<'p> Advisor<'p> {
         let limits = Limits::with_memory(facts.memory_bytes);
         let mut advice = Advice { model, ranked: Vec::new(), refused: Vec::new() };
         let (mut possible, mut held) = (Vec::new(), Vec::new());
-        for candidate in catalogue_on(facts.kind, dtype) {
+        let has_mixed = objective.mixed_precision && (facts.kind, dtype) == (DeviceKind::Cuda, Dtype::F64);
+        let dtypes = [Some(dtype), has_mixed.then_some(Dtype::Mixed)].into_iter().flatten();
+        for candidate in dtypes.flat_map(|dtype| catalogue_on(facts.kind, dtype)) {
             match feasible(&candidate, features, &limits) {
                 Ok(bytes) => {
                     possible.push(candidate);
@@ -155,7 +163,12 @@ impl<'p> Advisor<'p> {
                 }
             }
         }
-        let answers = predictor.answer_possible(&possible, features);
+        let mut answers = predictor
+            .answer_possible(&possible[..possible.partition_point(|c| c.dtype != Dtype::Mixed)], features);
+        let mixed = &possible[answers.len()..];
+        if !mixed.is_empty() {
+            answers.extend(self.mixed_precision(&predictor, mixed, features));
+        }
         for ((candidate, held), answer) in possible.into_iter().zip(held).zip(answers) {
             let (answering, prediction) = match answer {
                 Ok(answer) => answer,
@@ -193,6 +206,27 @@ impl<'p> Advisor<'p> {
         };
         advice.ranked.sort_by(|a, b| cost(a).total_cmp(&cost(b)).then(a.candidate.cmp(&b.candidate)));
         Ok(advice)
+    }
+}
+
+impl Advisor<'_> {
+    /// What is predicted in mixed precision, from the predictions in `f32` and in `f64`.
+    fn mixed_precision(
+        self,
+        predictor: &Predictor<'_>,
+        candidates: &[Candidate],
+        features: &Features,
+    ) -> Vec<Result<(ModelName, Prediction), PredictError>> {
+        let between = self.profile.mixed_precision();
+        let [single, double] = [Dtype::F32, Dtype::F64].map(|dtype| {
+            let asked: Vec<Candidate> = candidates.iter().map(|c| Candidate { dtype, ..*c }).collect();
+            predictor.answer_each(&asked, features)
+        });
+        let one = |((candidate, single), double): ((&Candidate, _), Result<_, _>)| {
+            let ((_, single), (model, double)): ((_, Prediction), (_, Prediction)) = (single?, double?);
+            Ok((model, between.predict(candidate, features, &single, &double)))
+        };
+        candidates.iter().zip(single).zip(double).map(one).collect()
     }
 }
 

@@ -1,10 +1,11 @@
 //! Every feasible candidate on one matrix: checked against the reference, then timed.
 
 use crate::records::{ClockRecord, CorpusRecord, Measured, Outcome, recorded};
+use crate::right_answer::{RightAnswer, common_dtype};
 use sparsight_device::timing::{Caches, StoppingRule, Timing, measure};
 use sparsight_device::{Device, DeviceError, check, random_x};
 use sparsight_kernels::{Candidate, Format, Kernel, feasible};
-use sparsight_matrix::{Csr, Features, Reference, Scalar, Seconds, reference};
+use sparsight_matrix::{Csr, Dtype, Features, Reference, Scalar, Seconds};
 use std::collections::{BTreeMap, HashMap};
 
 /// How to measure.
@@ -44,7 +45,9 @@ impl Default for Bench {
 /// not here, are recorded with the reason. What devices of this kind never have ([`Kernel::runs_on`]) is left out. `each` is told every result as soon as it is known and may stop the run by returning an error.
 ///
 /// Those likely to be good run first, so that [`Bench::hopeless`] has something to compare with; the record lists
-/// all in the order of `candidates`. One format at a time is converted and held.
+/// all in the order of `candidates`. One format at a time is converted and held. In
+/// mixed precision y is held to the product of the rounded matrix; where candidates are in it and in `T`, too, the record must not be kept:
+/// its results are of two types.
 ///
 /// # Errors
 /// What `each` returned, or a failure of the device that concerns no single candidate.
@@ -57,10 +60,10 @@ pub fn bench<T: Scalar>(
     mut each: impl FnMut(&Measured) -> Result<(), DeviceError>,
 ) -> Result<CorpusRecord, DeviceError> {
     let x = random_x(a.ncols(), how.seed);
-    let expected = reference(a, &x);
+    let right = RightAnswer::new(a, &x);
     let mut record = CorpusRecord {
         matrix: name.to_owned(),
-        dtype: T::DTYPE,
+        dtype: common_dtype(candidates, T::DTYPE),
         caches: how.caches,
         features: features.clone(),
         preparation: BTreeMap::new(),
@@ -75,9 +78,11 @@ pub fn bench<T: Scalar>(
         Ok::<(), DeviceError>(())
     };
     let (mut rule, kind) = (how.rule, device.facts().kind);
-    for format in likely_good_first() {
+    let stored = [T::DTYPE, Dtype::Mixed];
+    for (format, dtype) in likely_good_first().flat_map(|format| stored.map(|dtype| (format, dtype))) {
         let mut ours = Vec::new();
-        for &id in candidates.iter().filter(|c| c.format() == format && c.kernel.runs_on(kind)) {
+        let is_one = |c: &&Candidate| (c.format(), c.dtype) == (format, dtype) && c.kernel.runs_on(kind);
+        for &id in candidates.iter().filter(is_one) {
             match device.runs(id.kernel) {
                 Ok(()) => ours.push(id),
                 Err(reason) => keep(&mut record, Measured { id, outcome: refused(&reason)? })?,
@@ -86,6 +91,7 @@ pub fn bench<T: Scalar>(
         ours.sort_by(|a, b| mismatch(a.kernel, features).total_cmp(&mismatch(b.kernel, features)));
         let Some(first) = ours.first() else { continue };
         let loaded = match feasible(first, features, &device.limits()) {
+            Ok(_) if dtype == Dtype::Mixed => device.load_narrowed(a, format),
             Ok(_) => device.load(a, format),
             Err(reason) => Err(reason.into()),
         };
@@ -100,9 +106,11 @@ pub fn bench<T: Scalar>(
             }
         };
         operand.set_x(&x)?;
-        record.preparation.insert(format, operand.preparation().into());
+        if dtype == record.dtype {
+            record.preparation.insert(format, operand.preparation().into());
+        }
         for id in ours {
-            let timed = one(operand.as_mut(), &id, &expected, &rule, how.caches);
+            let timed = one(operand.as_mut(), &id, right.of(dtype), &rule, how.caches);
             let (outcome, timing) =
                 timed.or_else(|reason| Ok::<_, DeviceError>((refused(&reason)?, None)))?;
             timings.extend(timing);

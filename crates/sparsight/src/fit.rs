@@ -7,13 +7,14 @@ use crate::records::{
 };
 use crate::{Error, Missing, calibrated};
 use sparsight_kernels::{Candidate, DeviceFacts, Execution, Kernel, device_bytes};
-use sparsight_matrix::{Csr, Seconds};
+use sparsight_matrix::{Csr, Dtype, Seconds};
 use sparsight_model::transfer::TransferParameters;
 use sparsight_model::{
-    Between, Calibration, Comparison, CutCost, LearningSample, MeasuredPair, MeasuredPreparation, Model,
-    Observation, PredictError, PreparationModel, StripModel, StripPredictor, Variant,
+    Between, Calibration, Comparison, CutCost, LearningSample, MeasuredInAll, MeasuredPair,
+    MeasuredPreparation, MixedPrecision, Model, Observation, PredictError, PreparationModel, StripModel,
+    StripPredictor, Variant, saved_share,
 };
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// What [`fit`] made.
 #[derive(Debug, Clone)]
@@ -58,6 +59,8 @@ pub fn fit(
         + corpus.iter().map(CorpusRecord::implausible).sum::<usize>()
         + cuts.iter().filter(|cut| !is_plausible(cut.time_s)).count();
     let corpus: Vec<CorpusRecord> = corpus.into_iter().filter(|r| trainable(&r.matrix)).collect();
+    let (in_mixed_precision, corpus): (Vec<_>, Vec<_>) =
+        corpus.into_iter().partition(|record| record.dtype == Dtype::Mixed);
     let mut carried = Vec::new();
     for other in others {
         carried.extend(carry_over(other, &facts, &corpus, &trainable)?);
@@ -78,6 +81,7 @@ pub fn fit(
         comparison: if_enough(Comparison::fit(&facts, &samples))?,
         preparation: if_enough(fit_preparation(&corpus))?,
         cutting: fit_cutting(&facts, cuts.iter().filter(|cut| trainable(&cut.matrix))),
+        mixed: fit_mixed(&in_mixed_precision, &corpus),
         train: Vec::new(),
         trained_on: learned_from().map(|record| record.matrix.clone()).collect(),
         carried_from: others.iter().map(ProfileFolder::name).collect(),
@@ -93,7 +97,8 @@ fn carry_over(
     trainable: impl Fn(&str) -> bool,
 ) -> Result<Vec<CorpusRecord>, Error> {
     let from = other.device()?.facts;
-    let known: Vec<CorpusRecord> = other.measured()?.into_iter().filter(|r| trainable(&r.matrix)).collect();
+    let is_known = |r: &CorpusRecord| trainable(&r.matrix) && r.dtype != Dtype::Mixed;
+    let known: Vec<CorpusRecord> = other.measured()?.into_iter().filter(is_known).collect();
     let Some(rescaling) = calibrated((&from, &known), (facts, corpus)) else {
         return Err(Error::Lacking { profile: other.name(), missing: Missing::Times });
     };
@@ -110,6 +115,25 @@ fn carry_over(
             record
         })
         .collect())
+}
+
+/// Where mixed precision lies between the other two, on the matrices that were measured in all three.
+fn fit_mixed(mixed: &[CorpusRecord], corpus: &[CorpusRecord]) -> Option<MixedPrecision> {
+    let times: HashMap<(&str, Candidate), Seconds> = corpus
+        .iter()
+        .flat_map(|record| record.times().map(move |(id, time)| ((record.matrix.as_str(), id), time)))
+        .collect();
+    let in_all = |record: &CorpusRecord, candidate: Candidate, mixed: Seconds| {
+        let of = |dtype| times.get(&(record.matrix.as_str(), Candidate { dtype, ..candidate })).copied();
+        let (single, double) = (of(Dtype::F32)?, of(Dtype::F64)?);
+        let saved = saved_share(&candidate, &record.features);
+        Some(MeasuredInAll { candidate, saved, single, double, mixed })
+    };
+    let measured: Vec<MeasuredInAll> = mixed
+        .iter()
+        .flat_map(|record| record.times().filter_map(move |(id, time)| in_all(record, id, time)))
+        .collect();
+    MixedPrecision::fit(&measured)
 }
 
 /// What a record teaches.

@@ -42,6 +42,7 @@ mod partition;
 mod predictor;
 mod reference;
 mod rescaled_predictor;
+mod right_answer;
 mod run;
 mod transfer;
 mod verdict;

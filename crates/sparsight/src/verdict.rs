@@ -1,6 +1,8 @@
 //! What advice comes down to: the candidate to use, what it gains over what people use today, and which others are as good.
 
 use crate::{Advice, Advised};
+use sparsight_kernels::Candidate;
+use sparsight_matrix::Dtype;
 
 /// Predicted costs this close are a tie: about what predictions are off by. Chosen.
 pub const TIE: f64 = 0.05;
@@ -45,9 +47,11 @@ impl Advised {
         products.map_or(self.prediction.time, |products| self.in_all(products)).0
     }
 
-    /// Whether it reads CSR as it is, with a kernel of ours: the vendor's routines look at the matrix beforehand.
+    /// Whether it reads CSR as it is, with a kernel of ours: the vendor's routines look at the matrix beforehand, and in mixed
+    /// precision its values are others.
     pub(crate) fn is_plain_csr(&self) -> bool {
-        self.candidate.format().is_csr() && !self.candidate.kernel.is_vendors()
+        let Candidate { kernel, dtype, .. } = self.candidate;
+        kernel.format().is_csr() && !kernel.is_vendors() && dtype != Dtype::Mixed
     }
 }
 
@@ -63,8 +67,8 @@ impl Advice {
         let limit = best.cost(products) * (1.0 + TIE);
         let mut equal: Vec<&Advised> = Vec::new();
         for advised in self.ranked.iter().filter(|advised| advised.cost(products) <= limit) {
-            let kernel = advised.candidate.kernel;
-            if kernel != best.candidate.kernel && equal.iter().all(|one| one.candidate.kernel != kernel) {
+            let of = |one: &Advised| (one.candidate.kernel, one.candidate.dtype);
+            if of(advised) != of(best) && equal.iter().all(|one| of(one) != of(advised)) {
                 equal.push(advised);
             }
         }

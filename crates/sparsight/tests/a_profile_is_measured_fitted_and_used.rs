@@ -7,7 +7,7 @@ use sparsight::device::timing::StoppingRule;
 use sparsight::device::{Device, DeviceError};
 use sparsight::kernels::{
     DeviceFacts, DeviceKind, Kernel, Placement, RowLengthDistribution, StripRule, StripUnit, catalogue,
-    catalogue_on,
+    catalogue_on, every_candidate,
 };
 use sparsight::matrix::{Bytes, Dtype, Features, Scalar, gallery::Recipe};
 use sparsight::model::{PlacementRule, RowLengthRule};
@@ -247,7 +247,7 @@ fn the_cpu_is_profiled_advised_and_verified() {
     let f = Features::of(&a);
     let advice = Advisor::new(&profile).advise(&f, Dtype::F64, &Objective::default()).unwrap();
     // What a CPU does not have is left out, and nothing fails for it.
-    let whole: Vec<_> = catalogue(Dtype::F64).collect();
+    let whole: Vec<_> = every_candidate(Dtype::F64).collect();
     let candidates: Vec<_> = catalogue_on(DeviceKind::Cpu, Dtype::F64).collect();
     let how = Bench { rule: StoppingRule::BRISK, ..Bench::default() };
     let record = bench(&cpu, ("stencil", &a), &f, &whole, &how, |_| Ok(())).unwrap();

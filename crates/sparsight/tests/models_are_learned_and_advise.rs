@@ -67,7 +67,8 @@ fn a_profile_with_a_corpus_advises_by_what_it_learned_and_is_evaluated_on_other_
     let dir = tempfile::tempdir().unwrap();
     let profile = profile(dir.path(), 31);
     assert_eq!(profile.models.index.trained_on.len(), 25);
-    for kernel in Kernel::all() {
+    // The corpus that was made up holds what is ranked.
+    for kernel in Kernel::all().filter(|kernel| !kernel.is_retired()) {
         let (best, error) = profile.learned_models(kernel, Dtype::F64)[0];
         assert_eq!(profile.best_model(kernel, Dtype::F64), best);
         assert!(profile.learned_models(kernel, Dtype::F64).iter().all(|(_, other)| *other >= error));

@@ -39,7 +39,6 @@ fn calls(records: &[&CorpusRecord], name: &str) -> Vec<String> {
         Quantity::NonZeros,
         Quantity::RowMin,
         Quantity::RowMax,
-        Quantity::RowMean,
         Quantity::RowStd,
     ];
     let call = |record: &&CorpusRecord| {
@@ -66,7 +65,7 @@ fn printed(program: &str, arguments: &[&str]) -> Option<Vec<String>> {
 
 /// What the rules choose for each record when they are run as `language`.
 fn run(rules: &Rules, records: &[&CorpusRecord], language: Language, dir: &Path) -> Option<Vec<String>> {
-    let mut text = rules.text(language, "made in a test\n\nof a \"corpus\"");
+    let mut text = rules.text(language, "1 GPU-csr", "made in a test\n\nof a \"corpus\"");
     let dtype = rules.dtype;
     let path = |name: &str| dir.join(format!("{name}-{dtype}")).to_str().unwrap().to_owned();
     let compiled = |text: &str, compiler: &str, flags: &[&str], ending: &str| {
@@ -78,20 +77,24 @@ fn run(rules: &Rules, records: &[&CorpusRecord], language: Language, dir: &Path)
     };
     match language {
         Language::Py => {
-            for call in calls(records, &format!("choose_{dtype}")) {
+            for call in calls(records, &format!("gpu_1_GPU_csr_{dtype}")) {
                 let _ = writeln!(text, "print({call})");
             }
-            let _ = writeln!(text, "assert isinstance(OTHERWISE_{}, str)", dtype.to_string().to_uppercase());
+            let _ = writeln!(
+                text,
+                "assert isinstance(GPU_1_GPU_CSR_{}_OTHERWISE, str)",
+                dtype.to_string().to_uppercase()
+            );
             std::fs::write(path("rules.py"), text).unwrap();
             printed("python3", &[&path("rules.py")])
         }
         Language::C => {
             text.insert_str(0, "#include <stdio.h>\n");
             text.push_str("int main(void)\n{\n");
-            for call in calls(records, &format!("sparsight_choose_{dtype}")) {
+            for call in calls(records, &format!("sparsight_gpu_1_GPU_csr_{dtype}")) {
                 let _ = writeln!(text, "    puts({call});");
             }
-            let _ = writeln!(text, "    return sparsight_otherwise_{dtype}[0] == 0;\n}}");
+            let _ = writeln!(text, "    return sparsight_gpu_1_GPU_csr_{dtype}_otherwise[0] == 0;\n}}");
             compiled(&text, "cc", &["-std=c99", "-pedantic"], ".c")
         }
         Language::Hpp => {
@@ -101,11 +104,12 @@ fn run(rules: &Rules, records: &[&CorpusRecord], language: Language, dir: &Path)
                 "#include \"{0}\"\n#include \"{0}\"\n#include <cstdio>\nint main()\n{{\n",
                 path("rules.hpp")
             );
-            for call in calls(records, &format!("sparsight_rules::choose_{dtype}")) {
+            for call in calls(records, &format!("sparsight_rules::gpu_1_GPU_csr_{dtype}")) {
                 let _ = writeln!(main, "    std::puts({call});");
             }
-            let _ = writeln!(main, "    return sparsight_rules::otherwise_{dtype}[0] == 0;\n}}");
-            compiled(&main, "g++", &["-std=c++17"], ".cpp")
+            let _ =
+                writeln!(main, "    return sparsight_rules::gpu_1_GPU_csr_{dtype}_otherwise[0] == 0;\n}}");
+            compiled(&main, "g++", &["-std=c++11"], ".cpp")
         }
     }
 }
@@ -126,6 +130,32 @@ fn what_is_pasted_chooses_what_the_library_chooses() {
             }
         }
     }
+}
+
+/// The rules of several GPUs, of several sets of candidates and in both value types in one program: none hides another.
+#[test]
+fn all_headers_of_the_repository_can_be_included_together() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/results/rules");
+    let dir = tempfile::tempdir().unwrap();
+    let (mut main, mut calls) = (String::new(), String::new());
+    for entry in std::fs::read_dir(&folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_stem().unwrap().to_str().unwrap().replace('-', "_");
+        let _ = writeln!(main, "#include \"{}\"", path.canonicalize().unwrap().display());
+        let _ =
+            writeln!(calls, "    std::puts(sparsight_rules::{name}(1000.0, 1000.0, 5000.0, 5.0, 5.0, 0.0));");
+    }
+    let count = calls.lines().count();
+    let text = format!("{main}#include <cstdio>\nint main()\n{{\n{calls}}}\n");
+    let [source, program] = ["all.cpp", "all"].map(|name| dir.path().join(name).to_str().unwrap().to_owned());
+    std::fs::write(&source, text).unwrap();
+    let flags = ["-std=c++11", "-Wall", "-Wextra", "-Werror", "-o", &program, &source];
+    if printed("g++", &flags).is_none() {
+        return;
+    }
+    let chosen = printed(&program, &[]).unwrap();
+    assert_eq!((chosen.len(), count), (12, 12));
+    assert!(chosen.iter().all(|id| id.parse::<Candidate>().is_ok()), "{chosen:?}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-// y = A x in f32 on NVIDIA H100 80GB HBM3: which of 148 candidates to run.
+// y = A x in f32 on NVIDIA H100 80GB HBM3: which of 128 candidates to run.
 // Made by `sparsight rules profiles/nvidia-h100 --candidates all --leaves 16 --dtype f32`, from 264 matrices.
 // On 89 matrices that it has not seen: 10.6 % slower than the best of these candidates on average
 // (geometric mean), within 5 % of it on 49.4 %, at worst 11.63 times as slow.
@@ -7,13 +7,14 @@
 
 namespace sparsight_rules {
 
-constexpr const char* otherwise_f32 = "csr-binned/b256/f32";
+constexpr const char* nvidia_h100_all_f32_otherwise = "csr-binned/b256/f32";
 
-// The id of the candidate to run. row_mean is nnz / rows (0 without rows), row_std the standard deviation of the row lengths.
-// Where its format cannot hold the matrix (padding, memory), run what stands for `otherwise`.
-inline const char* choose_f32(double rows, double columns, double nnz, double row_min, double row_max, double row_mean, double row_std)
+// The id of the candidate to run; row_min, row_max and row_std: least, largest and standard deviation of the row lengths.
+// Where its format cannot hold the matrix (padding, memory), run the one that is called otherwise.
+inline const char* nvidia_h100_all_f32(double rows, double columns, double nnz, double row_min, double row_max, double row_std)
 {
     (void)row_min;
+    const double row_mean = rows > 0 ? nnz / rows : 0.0;
     const double row_std_over_mean = nnz > 0 ? row_std / row_mean : 0.0;
     const double row_max_over_mean = nnz > 0 ? row_max / row_mean : 0.0;
     if (row_max <= 11.5) {

@@ -1,4 +1,4 @@
-// y = A x in f64 on NVIDIA H100 80GB HBM3: which of 148 candidates to run.
+// y = A x in f64 on NVIDIA H100 80GB HBM3: which of 128 candidates to run.
 // Made by `sparsight rules profiles/nvidia-h100 --candidates all --leaves 16 --dtype f64`, from 264 matrices.
 // On 89 matrices that it has not seen: 6.4 % slower than the best of these candidates on average
 // (geometric mean), within 5 % of it on 61.8 %, at worst 1.73 times as slow.
@@ -7,14 +7,15 @@
 
 namespace sparsight_rules {
 
-constexpr const char* otherwise_f64 = "csr-binned/b256/f64";
+constexpr const char* nvidia_h100_all_f64_otherwise = "csr-binned/b256/f64";
 
-// The id of the candidate to run. row_mean is nnz / rows (0 without rows), row_std the standard deviation of the row lengths.
-// Where its format cannot hold the matrix (padding, memory), run what stands for `otherwise`.
-inline const char* choose_f64(double rows, double columns, double nnz, double row_min, double row_max, double row_mean, double row_std)
+// The id of the candidate to run; row_min, row_max and row_std: least, largest and standard deviation of the row lengths.
+// Where its format cannot hold the matrix (padding, memory), run the one that is called otherwise.
+inline const char* nvidia_h100_all_f64(double rows, double columns, double nnz, double row_min, double row_max, double row_std)
 {
     (void)columns;
     (void)row_min;
+    const double row_mean = rows > 0 ? nnz / rows : 0.0;
     const double row_max_over_mean = nnz > 0 ? row_max / row_mean : 0.0;
     if (row_max <= 170.0) {
         if (row_mean <= 4.2) {

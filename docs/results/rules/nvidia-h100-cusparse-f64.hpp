@@ -7,16 +7,16 @@
 
 namespace sparsight_rules {
 
-constexpr const char* otherwise_f64 = "cusparse-coo/f64";
+constexpr const char* nvidia_h100_cusparse_f64_otherwise = "cusparse-coo/f64";
 
-// The id of the candidate to run. row_mean is nnz / rows (0 without rows), row_std the standard deviation of the row lengths.
-// Where its format cannot hold the matrix (padding, memory), run what stands for `otherwise`.
-inline const char* choose_f64(double rows, double columns, double nnz, double row_min, double row_max, double row_mean, double row_std)
+// The id of the candidate to run; row_min, row_max and row_std: least, largest and standard deviation of the row lengths.
+// Where its format cannot hold the matrix (padding, memory), run the one that is called otherwise.
+inline const char* nvidia_h100_cusparse_f64(double rows, double columns, double nnz, double row_min, double row_max, double row_std)
 {
-    (void)rows;
     (void)columns;
     (void)row_min;
     (void)row_std;
+    const double row_mean = rows > 0 ? nnz / rows : 0.0;
     const double row_max_over_mean = nnz > 0 ? row_max / row_mean : 0.0;
     if (row_max <= 79.0) {
         if (row_max_over_mean <= 13.0) {

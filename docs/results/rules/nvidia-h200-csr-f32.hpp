@@ -7,16 +7,15 @@
 
 namespace sparsight_rules {
 
-constexpr const char* otherwise_f32 = "csr-vector/t16/b256/f32";
+constexpr const char* nvidia_h200_csr_f32_otherwise = "csr-vector/t16/b256/f32";
 
-// The id of the candidate to run. row_mean is nnz / rows (0 without rows), row_std the standard deviation of the row lengths.
-// Where its format cannot hold the matrix (padding, memory), run what stands for `otherwise`.
-inline const char* choose_f32(double rows, double columns, double nnz, double row_min, double row_max, double row_mean, double row_std)
+// The id of the candidate to run; row_min, row_max and row_std: least, largest and standard deviation of the row lengths.
+// Where its format cannot hold the matrix (padding, memory), run the one that is called otherwise.
+inline const char* nvidia_h200_csr_f32(double rows, double columns, double nnz, double row_min, double row_max, double row_std)
 {
     (void)columns;
     (void)nnz;
     (void)row_min;
-    (void)row_mean;
     if (row_max <= 133.0) {
         if (rows <= 8500.0) {
             return "csr-vector/t32/b256/f32";

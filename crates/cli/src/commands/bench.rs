@@ -10,6 +10,7 @@ use crate::progress::Progress;
 use crate::reordering::OrderFlags;
 use crate::table::Table;
 use crate::text::{candidate, of_bandwidth, percent, shape};
+use crate::values::ValuesFlag;
 use sparsight::answer::{BenchAnswer, BenchedCandidate, BenchedMatrix};
 use sparsight::bench;
 use sparsight::device::DeviceError;
@@ -35,6 +36,8 @@ pub(crate) struct Bench {
     kernels: KernelFlags,
     #[command(flatten)]
     order: OrderFlags,
+    #[command(flatten)]
+    values: ValuesFlag,
     /// Fewer samples: 2 % spread or 4 ms a candidate instead of 1 % or 0.2 s
     #[arg(long)]
     quick: bool,
@@ -53,7 +56,7 @@ impl Bench {
     pub(crate) fn run(&self, context: &Context) -> Result<Exit, Failure> {
         match context.dtype() {
             Dtype::F32 => self.run_as::<f32>(context),
-            Dtype::F64 => self.run_as::<f64>(context),
+            Dtype::F64 | Dtype::Mixed => self.run_as::<f64>(context),
         }
     }
 
@@ -63,7 +66,8 @@ impl Bench {
         device.measure_rates();
         context.interrupt.listen();
         let candidates = self.kernels.candidates(device.facts().kind, T::DTYPE)?;
-        let candidates = device.runnable::<T>(candidates, context)?;
+        let mut candidates = device.runnable::<T>(candidates, context)?;
+        candidates.extend(self.values.candidates(&candidates, T::DTYPE, device.facts().kind)?);
         let bar = context.printer.progress((sources.len() * candidates.len()) as u64, "measuring");
         let mut all = Vec::new();
         let mut stopped = Ok(());

@@ -97,7 +97,7 @@ impl Compare {
         let profiles = self.profiles(context, dtype)?;
         let features = match dtype {
             Dtype::F32 => Features::of(&source.load::<f32>(context)?),
-            Dtype::F64 => Features::of(&source.load::<f64>(context)?),
+            Dtype::F64 | Dtype::Mixed => Features::of(&source.load::<f64>(context)?),
         };
         let objective = self.model.objective(self.iterations);
         let given = price.into_iter().zip(power);

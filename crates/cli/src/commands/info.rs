@@ -29,7 +29,7 @@ impl Info {
         let device = self.profile.facts(context)?;
         let features = match dtype {
             Dtype::F32 => Features::of(&source.load::<f32>(context)?),
-            Dtype::F64 => Features::of(&source.load::<f64>(context)?),
+            Dtype::F64 | Dtype::Mixed => Features::of(&source.load::<f64>(context)?),
         };
         let limits = Limits::with_memory(device.memory_bytes);
         let answer = InfoAnswer::of(source.title(), features, dtype, &limits);

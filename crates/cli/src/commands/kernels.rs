@@ -61,6 +61,10 @@ fn source(name: &str, context: &Context) -> Result<Exit, Failure> {
 
 /// A candidate as any output of this program shows it: `bsr b3 t4 b128` of a table, or an id with or without its value type.
 fn pasted(name: &str, dtype: Dtype) -> Result<Candidate, Failure> {
+    let (name, dtype) = match name.trim().strip_suffix("(f32 values)") {
+        Some(double) => (double, Dtype::Mixed),
+        None => (name, dtype),
+    };
     let words: Vec<&str> =
         name.split([' ', '/']).filter(|word| !word.is_empty() && *word != "(vendor)").collect();
     let id = words.join("/");
@@ -76,7 +80,7 @@ fn print(answer: &KernelsAnswer, facts: &DeviceFacts, out: &Printer) -> Result<(
     let mut table = Table::new(&["<kernel", "<format", "threads a row", &title, "<"]);
     for kernel in &answer.kernels {
         table.row([
-            kernel.id.clone(),
+            if kernel.retired { format!("({})", kernel.id) } else { kernel.id.clone() },
             kernel.format.to_string(),
             kernel.threads_per_row.map_or_else(String::new, |threads| threads.to_string()),
             kernel.strip.map_or_else(String::new, grouped),
@@ -93,6 +97,9 @@ fn print(answer: &KernelsAnswer, facts: &DeviceFacts, out: &Printer) -> Result<(
         "t: threads a row; i: rows and non-zeros of a tile, or non-zeros that a thread takes of a run (coo); c, s: rows of a \
          slice, and of a window in which they are sorted by length; r: rows of a slice",
     )?;
+    if answer.kernels.iter().any(|kernel| kernel.retired) {
+        out.line("(in parentheses): not ranked, since no matrix was found on which it gains more than 3 %; run where it is named")?;
+    }
     if facts.kind == DeviceKind::Cuda {
         out.line("sell with four threads a row has no blocks of 64: a slice takes 128 threads")?;
         out.line(format_args!(

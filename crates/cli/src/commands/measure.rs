@@ -9,10 +9,11 @@ use crate::matrix_source::MatrixSource;
 use crate::profiling;
 use crate::shard::Shard;
 use crate::text::{counted, matrices, shown};
+use crate::values::ValuesFlag;
 use rayon::prelude::*;
 use sparsight::answer::{MeasureAnswer, UnreadableMatrix};
 use sparsight::kernels::Candidate;
-use sparsight::matrix::{Dtype, Features};
+use sparsight::matrix::{Csr, Dtype, Features};
 use sparsight::profile::ProfileFolder;
 use sparsight::records::{CorpusRecord, Journal, Outcome};
 use std::collections::{HashMap, HashSet};
@@ -41,8 +42,14 @@ pub(crate) struct Measure {
     /// goes on with what is left
     #[arg(long, value_name = "TIME")]
     budget: Option<Budget>,
+    /// Measure nothing, and open no device: compute anew the features of the matrices that the folder holds, as after an update
+    /// that looks at more of them
+    #[arg(long, conflicts_with_all = ["device", "budget", "kernel", "block", "values"])]
+    features_only: bool,
     #[command(flatten)]
     kernels: KernelFlags,
+    #[command(flatten)]
+    values: ValuesFlag,
 }
 
 /// A matrix of which the folder does not hold every candidate.
@@ -68,10 +75,9 @@ impl Measure {
     fn plan(
         &self,
         sources: Vec<MatrixSource>,
-        candidates: &[Candidate],
+        (dtypes, candidates): (&[Dtype], &[Candidate]),
         corpus: &Journal<CorpusRecord>,
         counts: &mut MeasureAnswer,
-        context: &Context,
     ) -> Vec<Task> {
         let mut known: HashMap<String, HashSet<Candidate>> = HashMap::new();
         for record in corpus.records() {
@@ -86,7 +92,7 @@ impl Measure {
             }
             let known = known.entry(name.clone()).or_default();
             let mut missing = Vec::new();
-            for dtype in context.dtypes() {
+            for &dtype in dtypes {
                 // Also what stands in the list twice is measured once.
                 let new = |c: &&Candidate| c.dtype == dtype && known.insert(**c);
                 let new: Vec<Candidate> = candidates.iter().filter(new).copied().collect();
@@ -104,6 +110,9 @@ impl Measure {
     }
 
     pub(crate) fn run(&self, context: &Context) -> Result<Exit, Failure> {
+        if self.features_only {
+            return self.refresh_features(context);
+        }
         let mut spending = self.budget.map(Spending::new);
         let mut counts = MeasureAnswer {
             folder: self.output.clone(),
@@ -117,12 +126,18 @@ impl Measure {
         let mut corpus = folder.corpus()?;
         corpus.begin()?;
         profiling::begin(&folder, &mut device, None, context)?;
+        let mut dtypes = context.dtypes();
+        let double = context.named_dtype().unwrap_or(Dtype::F64);
+        if self.values.mixed(double, device.facts().kind)? {
+            // It alone, unless the other is named beside it.
+            dtypes = context.named_dtype().into_iter().chain([Dtype::Mixed]).collect();
+        }
         let mut candidates = Vec::new();
-        for dtype in context.dtypes() {
+        for &dtype in &dtypes {
             candidates.extend(self.kernels.candidates(device.facts().kind, dtype)?);
         }
         let candidates = device.runnable::<f64>(candidates, context)?;
-        let mut tasks = self.plan(sources, &candidates, &corpus, &mut counts, context);
+        let mut tasks = self.plan(sources, (&dtypes, &candidates), &corpus, &mut counts);
         if self.budget.is_some() {
             tasks.sort_by_key(Task::work);
             tasks = of_all_sizes(tasks);
@@ -139,20 +154,14 @@ impl Measure {
             bar.at(done, task.name.clone());
             done += work;
             let Task { source, name, missing } = task;
-            let matrix = match source.load::<f64>(context) {
-                Ok(matrix) => matrix,
-                Err(Failure::Reported { message, .. }) => {
-                    context.printer.warning(format_args!("skipped: {message}"));
-                    counts.unreadable.push(UnreadableMatrix { matrix: name, why: message });
-                    continue;
-                }
-                Err(other) => return Err(other),
-            };
+            let Some(matrix) = load(&source, &name, &mut counts, context)? else { continue };
             let features = Features::of(&matrix);
             for (dtype, candidates) in missing {
-                if dtype == Dtype::F32 && matrix.values().par_iter().any(|&v| !(v as f32).is_finite()) {
+                if dtype.of_values() == Dtype::F32
+                    && matrix.values().par_iter().any(|&v| !(v as f32).is_finite())
+                {
                     let why = "values beyond the range of f32".to_owned();
-                    context.printer.warning(format_args!("skipped in f32: {name}: {why}"));
+                    context.printer.warning(format_args!("skipped in {dtype}: {name}: {why}"));
                     counts.unreadable.push(UnreadableMatrix { matrix: name.clone(), why });
                     continue;
                 }
@@ -164,7 +173,7 @@ impl Measure {
                         &candidates,
                         context,
                     ),
-                    Dtype::F64 => {
+                    Dtype::F64 | Dtype::Mixed => {
                         profiling::one::<f64>(&device, (&name, &matrix), &features, &candidates, context)
                     }
                 }?;
@@ -178,8 +187,62 @@ impl Measure {
             }
         }
         drop(bar);
+        self.end(&counts, &corpus, context)
+    }
+
+    /// Adds to each record that the folder holds of a matrix its features, if they are other ones today.
+    fn refresh_features(&self, context: &Context) -> Result<Exit, Failure> {
+        let mut counts = MeasureAnswer {
+            folder: self.output.clone(),
+            shard: self.shard.map(|shard| shard.to_string()),
+            ..MeasureAnswer::default()
+        };
+        let sources = MatrixSource::batch(&self.paths)?;
+        let folder = ProfileFolder::open(&self.output)?;
+        context.interrupt.listen();
+        let mut corpus = folder.corpus()?;
+        corpus.begin()?;
+        let mut known: HashMap<String, Vec<CorpusRecord>> = HashMap::new();
+        for record in CorpusRecord::merged(corpus.records().to_vec()) {
+            known.entry(record.matrix.clone()).or_default().push(record);
+        }
+        let bar = context.printer.progress(sources.len() as u64, "matrices");
+        for (done, source) in sources.into_iter().enumerate() {
+            context.interrupt.check().map_err(|f| f.keeping(|| self.kept(&corpus)))?;
+            let name = source.record_name();
+            bar.at(done as u64, name.clone());
+            if self.shard.is_some_and(|shard| !shard.holds(&name)) {
+                counts.elsewhere += 1;
+                continue;
+            }
+            let Some(records) = known.remove(&name) else {
+                counts.unknown += 1;
+                continue;
+            };
+            let Some(matrix) = load(&source, &name, &mut counts, context)? else { continue };
+            let features = Features::of(&matrix);
+            for record in records {
+                if record.features == features {
+                    counts.skipped += 1;
+                    continue;
+                }
+                counts.renewed += 1;
+                corpus.append(record.with_features(features.clone()))?;
+            }
+        }
+        corpus.sync()?;
+        drop(bar);
+        self.end(&counts, &corpus, context)
+    }
+
+    fn end(
+        &self,
+        counts: &MeasureAnswer,
+        corpus: &Journal<CorpusRecord>,
+        context: &Context,
+    ) -> Result<Exit, Failure> {
         let complete = counts.unreadable.is_empty() && counts.failing == 0;
-        context.printer.answer(&counts, || self.print(&counts, &corpus, context))?;
+        context.printer.answer(counts, || self.print(counts, corpus, context))?;
         Ok(if complete { Exit::Done } else { Exit::No })
     }
 
@@ -193,10 +256,19 @@ impl Measure {
             let elsewhere = matrices(counts.elsewhere);
             context.printer.line(format_args!("shard {shard}: {elsewhere} left to the others"))?;
         }
+        let (did, left) = if self.features_only {
+            (format!("features of {} renewed", counts.renewed), format!("{} as they were", counts.skipped))
+        } else {
+            (format!("{} measured", counts.measured), format!("{} known before", counts.skipped))
+        };
+        if counts.unknown > 0 {
+            let unknown = matrices(counts.unknown);
+            context
+                .printer
+                .line(format_args!("{unknown} not in the folder: nothing was measured of them"))?;
+        }
         context.printer.line(format_args!(
-            "{} measured, {} known before, {} unreadable; {} holds {}",
-            counts.measured,
-            counts.skipped,
+            "{did}, {left}, {} unreadable; {} holds {}",
             counts.unreadable.len(),
             self.output.display(),
             counted(corpus.records().len() as u64, "record"),
@@ -222,6 +294,24 @@ impl Measure {
     fn kept(&self, corpus: &Journal<CorpusRecord>) -> String {
         let records = counted(corpus.records().len() as u64, "record");
         format!("{records} kept in {}; the same command goes on", self.output.display())
+    }
+}
+
+/// The matrix; `None` if it cannot be read, of which a warning is given.
+fn load(
+    source: &MatrixSource,
+    name: &str,
+    counts: &mut MeasureAnswer,
+    context: &Context,
+) -> Result<Option<Csr<f64>>, Failure> {
+    match source.load::<f64>(context) {
+        Ok(matrix) => Ok(Some(matrix)),
+        Err(Failure::Reported { message, .. }) => {
+            context.printer.warning(format_args!("skipped: {message}"));
+            counts.unreadable.push(UnreadableMatrix { matrix: name.to_owned(), why: message });
+            Ok(None)
+        }
+        Err(other) => Err(other),
     }
 }
 

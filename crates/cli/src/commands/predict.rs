@@ -31,7 +31,7 @@ impl Predict {
         let profile = self.profile.resolve(context, dtype)?;
         let features = match dtype {
             Dtype::F32 => Features::of(&source.load::<f32>(context)?),
-            Dtype::F64 => Features::of(&source.load::<f64>(context)?),
+            Dtype::F64 | Dtype::Mixed => Features::of(&source.load::<f64>(context)?),
         };
         let (model, facts) = (self.model.model(), &profile.device.facts);
         let ModelFlags { placement, row_length, .. } = self.model;

@@ -98,7 +98,8 @@ impl Rules {
         let judged = judged.or_else(|| of(&known).map(|quality| JudgedRules { seen: true, quality }));
         let judged = judged.ok_or_else(|| Failure::input("no matrix to judge the rules by"))?;
         let heading = self.heading(&device.facts.name, &learned, &judged);
-        let text = learned.text(self.format, &heading);
+        let name = format!("{}-{}", folder.name(), self.candidates.name());
+        let text = learned.text(self.format, &name, &heading);
         let answer = RulesAnswer::of((folder.name(), device.facts.name.clone()), &learned, judged, text);
         context.printer.answer(&answer, || context.printer.line(answer.text.trim_end()))?;
         Ok(Exit::Done)
@@ -108,11 +109,21 @@ impl Rules {
         let profile = self.folder.display();
         let (set, leaves, dtype) = (self.candidates.name(), self.leaves, learned.dtype);
         let JudgedRules { seen, quality } = judged;
+        let language = match self.format {
+            Language::Hpp => String::new(),
+            other => {
+                let name =
+                    Language::ALL.into_iter().find(|(one, _)| *one == other).map_or("", |(_, name)| name);
+                format!(" --format {name}")
+            }
+        };
+        let train =
+            if self.train.is_empty() { String::new() } else { format!(" --train {}", self.train.join(",")) };
         let on =
             if *seen { "which it was learned from: on others it costs more" } else { "that it has not seen" };
         format!(
             "y = A x in {dtype} on {device}: which of {} candidates to run.\n\
-             Made by `sparsight rules {profile} --candidates {set} --leaves {leaves} --dtype {dtype}`, from {}.\n\
+             Made by `sparsight rules {profile} --candidates {set} --leaves {leaves} --dtype {dtype}{train}{language}`, from {}.\n\
              On {} {on}: {} slower than the best of these candidates on average\n\
              (geometric mean), within 5 % of it on {}, at worst {:.2} times as slow.",
             learned.candidates.len(),

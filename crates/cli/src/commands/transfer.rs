@@ -59,7 +59,7 @@ impl Transfer {
         let (reference, target) = (Reference::find(&self.from)?, TransferProfile::find(&self.to)?);
         let features = match dtype {
             Dtype::F32 => Features::of(&source.load::<f32>(context)?),
-            Dtype::F64 => Features::of(&source.load::<f64>(context)?),
+            Dtype::F64 | Dtype::Mixed => Features::of(&source.load::<f64>(context)?),
         };
         let measured = self.measured(&reference, &source, dtype, &features, context);
         let across = reference.to(&target, measured);

@@ -9,6 +9,7 @@ mod operand;
 mod partitioned;
 mod rates;
 
+use crate::reordered::{ReorderedOnHost, reordered};
 use crate::timing::Caches;
 use crate::{Device, DeviceError, Operand, Partition, Preparation, Product};
 use eviction::EvictionBuffer;
@@ -16,7 +17,7 @@ use operand::CpuOperand;
 use partitioned::CpuPartitioned;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use sparsight_kernels::{BenchmarkMatrix, DeviceFacts, Format};
-use sparsight_matrix::{Bytes, Csr, Limits, Scalar, Seconds, available_memory};
+use sparsight_matrix::{Bytes, Csr, Dtype, Limits, Permutation, Scalar, Seconds, available_memory};
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
@@ -156,8 +157,22 @@ impl<T: Scalar> Device<T> for Cpu {
         for (_, candidate) in partition.parts() {
             Device::<T>::runs(self, candidate.kernel)?;
         }
+        if partition.dtype() == Dtype::Mixed {
+            return Err(crate::no_mixed_precision(self.facts()));
+        }
         let limits = Device::<T>::limits(self);
         Ok(Box::new(self.run(|| CpuPartitioned::load(self, a, partition, &limits))?))
+    }
+
+    fn load_reordered(
+        &self,
+        a: &Csr<T>,
+        order: &Permutation,
+        partition: &Partition,
+    ) -> Result<Box<dyn Product<T>>, DeviceError> {
+        let (ordered, took) = reordered(a, order)?;
+        let inner = self.load_parts(&ordered, partition)?;
+        Ok(Box::new(ReorderedOnHost::new(inner, order.clone(), took)))
     }
 
     fn generate(&self, matrix: &BenchmarkMatrix, format: Format) -> Result<Box<dyn Operand<T>>, DeviceError> {

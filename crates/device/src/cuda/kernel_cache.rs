@@ -6,7 +6,7 @@
 //! (`trusted`), and the folder is made for this user alone.
 
 use super::trusted;
-use sparsight_kernels::{KernelSource, catalogue, source};
+use sparsight_kernels::{KernelSource, every_candidate, source};
 use sparsight_matrix::Dtype;
 use std::env;
 use std::ffi::OsString;
@@ -99,8 +99,11 @@ pub fn key(source: &KernelSource, arch: super::Arch, nvrtc: (u32, u32)) -> u128 
 /// One number for all CUDA kernels of the catalogue, to be recorded beside what was measured with them: it changes
 /// with any source and any definition.
 pub fn catalogue_hash() -> String {
-    let sources: Vec<KernelSource> =
-        Dtype::ALL.into_iter().flat_map(catalogue).filter_map(|candidate| source(&candidate, 4)).collect();
+    let sources: Vec<KernelSource> = Dtype::ALL
+        .into_iter()
+        .flat_map(every_candidate)
+        .filter_map(|candidate| source(&candidate, 4))
+        .collect();
     let parts = sources
         .iter()
         .flat_map(|s| std::iter::once(s.text.as_bytes()).chain(s.definitions.iter().map(String::as_bytes)));

@@ -48,7 +48,7 @@ use cusparse::Library;
 use module::Module;
 use nvml::ClockReader;
 use sparsight_kernels::{BenchmarkMatrix, DeviceFacts, Format, Kernel, KernelSource, Vendor, timing_source};
-use sparsight_matrix::{Csr, Dtype, Limits, Scalar, Seconds};
+use sparsight_matrix::{Csr, Dtype, Limits, Permutation, Scalar, Seconds};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Oldest driver that has every function called here: R570, which speaks CUDA 12.8.
@@ -331,7 +331,7 @@ impl Gpu for CudaGpu {
                 Dtype::F32 => {
                     Box::new(cusparse::Product::<f32>::prepare(&library, routine, matrix, vectors)?)
                 }
-                Dtype::F64 => {
+                Dtype::F64 | Dtype::Mixed => {
                     Box::new(cusparse::Product::<f64>::prepare(&library, routine, matrix, vectors)?)
                 }
             })
@@ -371,8 +371,21 @@ impl<T: Scalar> Device<T> for Cuda {
         self.device.load(a, format)
     }
 
+    fn load_narrowed(&self, a: &Csr<T>, format: Format) -> Result<Box<dyn Operand<T>>, DeviceError> {
+        self.device.load_narrowed(a, format)
+    }
+
     fn load_parts(&self, a: &Csr<T>, partition: &Partition) -> Result<Box<dyn Product<T>>, DeviceError> {
         self.device.load_parts(a, partition)
+    }
+
+    fn load_reordered(
+        &self,
+        a: &Csr<T>,
+        order: &Permutation,
+        partition: &Partition,
+    ) -> Result<Box<dyn Product<T>>, DeviceError> {
+        self.device.load_reordered(a, order, partition)
     }
 
     fn load_resident_parts(

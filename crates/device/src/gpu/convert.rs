@@ -5,9 +5,21 @@ use super::device::Shared;
 use super::matrix::upload;
 use super::{ConvertOn, DeviceMatrix, Memory};
 use crate::{DeviceError, Preparation};
-use sparsight_matrix::{Csr, Format, Infeasible, Layout, Limits, NamedArrays, Scalar, Seconds, Step, Stored};
+use sparsight_matrix::{
+    Csr, Format, Infeasible, Layout, Limits, NamedArrays, Narrowing, Scalar, Seconds, Step, Stored,
+};
 use std::sync::Arc;
 use std::time::Instant;
+
+/// The matrix with its values in `f32`, and what rounding them took.
+///
+/// # Errors
+/// [`Infeasible::BeyondSingle`] if they cannot be.
+pub(super) fn narrow<T: Scalar>(a: &Csr<T>) -> Result<(Csr<f32>, Seconds), DeviceError> {
+    let start = Instant::now();
+    let narrow = Narrowing::narrow(a)?;
+    Ok((narrow, Seconds(start.elapsed().as_secs_f64())))
+}
 
 /// Converts and uploads, or uploads and converts.
 ///
@@ -140,7 +152,7 @@ impl Laying<'_> {
         match step {
             Step::Run { routine, threads, args } => {
                 let words: Vec<u64> = args.iter().map(|name| self.word(name)).collect();
-                let kernels = self.gpu.conversion::<T>(self.csr.nnz)?;
+                let kernels = self.gpu.conversion(T::DTYPE, self.csr.nnz)?;
                 // SAFETY: the layout names the routine's parameters, and its arrays are as long as the format says.
                 unsafe { kernels.launch(routine, *threads, &words) }
             }

@@ -1,10 +1,11 @@
 //! A GPU as a [`Device`]: loaded kernels, conversions, operands, products.
 
-use super::convert;
+use super::convert::{self, narrow};
 use super::free_grid::FreeGrid;
 use super::generate;
 use super::operand::GpuOperand;
 use super::product::GpuProduct;
+use super::reordered::GpuReordered;
 use super::{DeviceArray, DeviceCsr, DeviceMatrix, Element, Extent, Gpu, Memory, Module};
 use crate::timing::{Batch, Caches};
 use crate::{Device, DeviceError, Operand, Partition, Preparation, Product};
@@ -12,7 +13,7 @@ use sparsight_kernels::{
     BenchmarkMatrix, Candidate, DeviceFacts, Format, Kernel, KernelSource, benchmark_matrix_source,
     conversion_source, fused_source, source,
 };
-use sparsight_matrix::{Bytes, Csr, Dtype, Limits, Scalar};
+use sparsight_matrix::{Bytes, Csr, Dtype, Limits, Permutation, Scalar};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -113,10 +114,10 @@ impl Shared {
     }
 
     /// The loaded kernels that lay out formats.
-    pub(super) fn conversion<T: Scalar>(&self, nnz: u64) -> Result<FreeGrid, DeviceError> {
+    pub(super) fn conversion(&self, dtype: Dtype, nnz: u64) -> Result<FreeGrid, DeviceError> {
         let offset_bytes = self.offset_bytes(nnz);
-        let source = conversion_source(T::DTYPE, offset_bytes);
-        self.free_grid(Loaded::Conversion(T::DTYPE, offset_bytes), source)
+        let source = conversion_source(dtype, offset_bytes);
+        self.free_grid(Loaded::Conversion(dtype, offset_bytes), source)
     }
 
     fn free_grid(&self, what: Loaded, source: KernelSource) -> Result<FreeGrid, DeviceError> {
@@ -268,11 +269,30 @@ impl<T: Scalar> Device<T> for GpuDevice {
         Ok(Box::new(GpuOperand::<T>::new(&self.shared, matrix, preparation, 0)?))
     }
 
+    fn load_narrowed(&self, a: &Csr<T>, format: Format) -> Result<Box<dyn Operand<T>>, DeviceError> {
+        let (narrow, took) = narrow(a)?;
+        let (matrix, mut preparation) = self.store(&narrow, format)?;
+        preparation.convert.0 += took.0;
+        Ok(Box::new(GpuOperand::<T>::new(&self.shared, matrix, preparation, 0)?))
+    }
+
     fn load_parts(&self, a: &Csr<T>, partition: &Partition) -> Result<Box<dyn Product<T>>, DeviceError> {
         for (_, candidate) in partition.parts() {
             Device::<T>::runs(self, candidate.kernel)?;
         }
         Ok(Box::new(GpuProduct::load(&self.shared, a, partition, self.converts)?))
+    }
+
+    fn load_reordered(
+        &self,
+        a: &Csr<T>,
+        order: &Permutation,
+        partition: &Partition,
+    ) -> Result<Box<dyn Product<T>>, DeviceError> {
+        for (_, candidate) in partition.parts() {
+            Device::<T>::runs(self, candidate.kernel)?;
+        }
+        Ok(Box::new(GpuReordered::load(&self.shared, a, order, partition, self.converts)?))
     }
 
     fn load_resident_parts(

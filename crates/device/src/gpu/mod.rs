@@ -18,6 +18,7 @@ mod generate;
 mod matrix;
 mod operand;
 mod product;
+mod reordered;
 mod resident;
 mod seam;
 mod stream;

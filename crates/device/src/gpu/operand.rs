@@ -111,7 +111,12 @@ impl<T: Scalar> Operand<T> for GpuOperand<T> {
     }
 
     fn batch(&mut self, candidate: &Candidate, products: u32, caches: Caches) -> Result<Batch, DeviceError> {
-        assert_eq!(candidate.dtype, T::DTYPE, "{candidate} has another value type than this operand");
+        let computed_in = (candidate.dtype.of_values(), candidate.dtype.of_vectors());
+        assert_eq!(
+            computed_in,
+            (self.matrix.dtype, T::DTYPE),
+            "{candidate} has other values than this operand"
+        );
         let vectors = [self.x.extent(), self.y.extent()];
         let touched: Vec<Extent> = self.matrix.extents().chain(vectors).collect();
         if candidate.kernel.is_vendors() {

@@ -8,7 +8,7 @@
 //! Launches are made once. A product copies their arguments and overwrites the words that depend on its vectors and
 //! factors, on the stack: nothing is allocated, and several threads may multiply with one matrix.
 
-use super::convert;
+use super::convert::{self, narrow};
 use super::device::Shared;
 use super::resident::Resident;
 use super::values;
@@ -23,7 +23,7 @@ use crate::timing::{Batch, Caches};
 use crate::value_places::ValuePlaces;
 use crate::{DeviceError, Partition, PartitionError, Preparation, Product};
 use sparsight_kernels::{Candidate, Execution, FUSED_ARGS, FUSED_PARTS, FusedParts, LaunchArg};
-use sparsight_matrix::{Csr, Format, Scalar, Seconds};
+use sparsight_matrix::{Csr, Dtype, Format, Scalar, Seconds};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
@@ -39,6 +39,7 @@ pub(super) struct GpuProduct<T: Scalar> {
     blocks: Vec<DeviceMatrix>,
     /// Of each block.
     origins: Vec<Origin>,
+    dtype: Dtype,
     converts: ConvertOn,
     /// Where two products at once would share memory between thread blocks.
     fence: Option<Mutex<Box<dyn Fence>>>,
@@ -157,6 +158,7 @@ impl<T: Scalar> Source for FromHost<'_, T> {
 struct FromDevice<'a, T> {
     gpu: &'a Shared,
     resident: Resident<'a, T>,
+    dtype: Dtype,
 }
 
 impl<T: Scalar> Source for FromDevice<'_, T> {
@@ -170,7 +172,10 @@ impl<T: Scalar> Source for FromDevice<'_, T> {
 
     fn load(&self, rows: &Range<usize>, format: Format) -> Result<(DeviceMatrix, Preparation), DeviceError> {
         let start = Instant::now();
-        let matrix = self.resident.convert(self.gpu, rows, format)?;
+        let matrix = match self.dtype {
+            Dtype::Mixed => self.resident.convert::<f32>(self.gpu, rows, format, self.dtype)?,
+            _ => self.resident.convert::<T>(self.gpu, rows, format, self.dtype)?,
+        };
         let convert = Seconds(start.elapsed().as_secs_f64());
         Ok((matrix, Preparation { convert, upload: Seconds(0.0), on_device: true }))
     }
@@ -184,7 +189,13 @@ impl<T: Scalar> GpuProduct<T> {
         partition: &Partition,
         converts: ConvertOn,
     ) -> Result<Self, DeviceError> {
-        Self::of(gpu, &FromHost { gpu, a, converts }, partition, converts)
+        if partition.dtype() != Dtype::Mixed {
+            return Self::of(gpu, &FromHost { gpu, a, converts }, partition, converts);
+        }
+        let (narrow, took) = narrow(a)?;
+        let mut product = Self::of(gpu, &FromHost { gpu, a: &narrow, converts }, partition, converts)?;
+        product.preparation.convert.0 += took.0;
+        Ok(product)
     }
 
     /// Of a matrix on the GPU.
@@ -194,7 +205,7 @@ impl<T: Scalar> GpuProduct<T> {
         partition: &Partition,
         converts: ConvertOn,
     ) -> Result<Self, DeviceError> {
-        let source = FromDevice { gpu, resident: Resident::of(gpu, a)? };
+        let source = FromDevice { gpu, resident: Resident::of(gpu, a)?, dtype: partition.dtype() };
         Self::of(gpu, &source, partition, converts)
     }
 
@@ -249,14 +260,15 @@ impl<T: Scalar> GpuProduct<T> {
             .transpose()?
             .map(Mutex::new);
         let (gpu, own) = (Arc::clone(gpu), Stock::of(own));
-        Ok(Self { gpu, size, work, blocks, origins, converts, fence, own, preparation })
+        let dtype = partition.dtype();
+        Ok(Self { gpu, size, work, blocks, origins, dtype, converts, fence, own, preparation })
     }
 
     /// Queues one product and does not wait.
     ///
     /// # Safety
     /// The vectors are on the GPU and as long as the matrix is wide and high.
-    unsafe fn queue(&self, v: &Vectors, stream: Option<Stream<'_>>) -> Result<(), DeviceError> {
+    pub(super) unsafe fn queue(&self, v: &Vectors, stream: Option<Stream<'_>>) -> Result<(), DeviceError> {
         // Held while the product is queued, not while it runs.
         let mut fence = self.fence.as_ref().map(|fence| fence.lock().unwrap_or_else(PoisonError::into_inner));
         if let Some(fence) = &mut fence {
@@ -272,6 +284,19 @@ impl<T: Scalar> GpuProduct<T> {
         // Also where only some of it was queued.
         let left = fence.map_or(Ok(()), |mut fence| fence.leave(stream));
         queued.and(left)
+    }
+
+    /// Launches and copies that a product queues at most.
+    pub(super) fn entries(&self) -> u32 {
+        match &self.work {
+            Work::Ours(launches) => launches.len() as u32,
+            Work::Vendors(product) => product.entries(),
+        }
+    }
+
+    /// Where the matrix lies.
+    pub(super) fn touched(&self) -> Vec<Extent> {
+        self.blocks.iter().flat_map(DeviceMatrix::extents).collect()
     }
 
     /// Non-zeros.
@@ -338,7 +363,7 @@ fn fused<T: Scalar>(
         all_slots.extend(slots(&launch.args, place, rows.start as u64 * T::DTYPE.bytes()));
     }
     let Some((_, first)) = parts.first().filter(|_| words.blocks() > 0) else { return Ok(None) };
-    let module = gpu.fused(&variants, T::DTYPE, first.block)?;
+    let module = gpu.fused(&variants, first.dtype, first.block)?;
     let mut shape = LaunchShape::linear(words.blocks() as u32, first.block);
     shape.parameters = Parameters::OneStruct;
     Ok(Some(PartLaunch { module, kernel: 0, shape, words: words.words().to_vec(), slots: all_slots }))
@@ -391,8 +416,15 @@ impl<T: Scalar> Product<T> for GpuProduct<T> {
             return Err(DeviceError::OtherPattern);
         }
         let find = |(block, origin): (&DeviceMatrix, &Origin)| {
-            let part = || rows_of(a, &origin.rows);
-            ValuePlaces::found(block.format(), || values::find(&self.gpu, block, &part(), self.converts))
+            let find = || {
+                let part = rows_of(a, &origin.rows);
+                match self.dtype {
+                    // Numbers are as wide as what they stand for.
+                    Dtype::Mixed => values::find(&self.gpu, block, &part.to_dtype::<f32>(), self.converts),
+                    _ => values::find(&self.gpu, block, &part, self.converts),
+                }
+            };
+            ValuePlaces::found(block.format(), find)
         };
         // All of them, before any is taken over.
         let found: Vec<_> = self.blocks.iter().zip(&self.origins).map(find).collect::<Result<_, _>>()?;
@@ -424,21 +456,17 @@ impl<T: Scalar> Product<T> for GpuProduct<T> {
             let numbers = origin.places.numbers(block.format())?;
             let first = values.address() + origin.entries.start * T::DTYPE.bytes();
             // SAFETY: there is a value for each entry.
-            unsafe { values::replace::<T>(&self.gpu, block, numbers, first, stream)? };
+            unsafe { values::replace(&self.gpu, self.dtype, block, numbers, first, stream)? };
         }
         Ok(())
     }
 
     fn batch(&self, products: u32, caches: Caches) -> Result<Batch, DeviceError> {
-        let entries = match &self.work {
-            Work::Ours(launches) => launches.len() as u32,
-            Work::Vendors(product) => product.entries(),
-        };
+        let entries = self.entries();
         self.with_own(|x, y| {
             let v = Vectors { x: x.address(), y: y.address(), alpha: 1.0, beta: 0.0 };
             let vectors = [x.extent(), y.extent()];
-            let touched: Vec<Extent> =
-                self.blocks.iter().flat_map(DeviceMatrix::extents).chain(vectors).collect();
+            let touched: Vec<Extent> = self.touched().into_iter().chain(vectors).collect();
             // SAFETY: the vectors are the product's own.
             let mut queue = || unsafe { self.queue(&v, None) };
             self.gpu.batch(products, entries, caches, &touched, &mut queue)

@@ -6,7 +6,7 @@ use super::device::Shared;
 use super::matrix::upload;
 use super::{DeviceMatrix, DeviceSlice};
 use crate::DeviceError;
-use sparsight_matrix::{CsrError, Format, HostArray, Scalar};
+use sparsight_matrix::{CsrError, Dtype, Format, HostArray, Scalar};
 use std::ops::Range;
 
 /// A matrix in CSR on a GPU, in memory of whoever has it. It is read while a product is prepared, and no longer.
@@ -129,27 +129,28 @@ impl<'a, T: Scalar> Resident<'a, T> {
         self.row_ptr[rows.start]..self.row_ptr[rows.end]
     }
 
-    /// Some rows in a format of ours, made of copies: when this returns nothing that is queued reads the CSR any more.
+    /// Some rows in a format of ours, with values of `S` to be computed with in `dtype`, made of copies: when this returns nothing that is queued reads the CSR any more.
     ///
     /// # Errors
     /// [`DeviceError::Matrix`] if the columns of a row do not increase or lie outside of the matrix;
     /// [`DeviceError::Infeasible`] if they do not fit beside the CSR.
-    pub(super) fn convert(
+    pub(super) fn convert<S: Scalar>(
         &self,
         gpu: &Shared,
         rows: &Range<usize>,
         format: Format,
+        dtype: Dtype,
     ) -> Result<DeviceMatrix, DeviceError> {
         let (limits, memory) = (gpu.limits(), gpu.memory());
         let entries = self.entries(rows);
         let nnz = entries.end - entries.start;
         let offsets: Vec<u64> =
             self.row_ptr[rows.start..=rows.end].iter().map(|at| at - entries.start).collect();
-        let layout = format.layout::<T>(&offsets, self.csr.ncols as u64, &limits)?;
-        let host: HostArray<'_, T> = HostArray::Offsets { offsets: offsets.into(), nnz };
+        let layout = format.layout::<S>(&offsets, self.csr.ncols as u64, &limits)?;
+        let host: HostArray<'_, S> = HostArray::Offsets { offsets: offsets.into(), nnz };
         let row_ptr = upload(&memory, &host, gpu.offset_bytes(nnz))?;
         let col_idx = DeviceBytes::new(&memory, 4 * nnz)?;
-        let values = DeviceBytes::new(&memory, nnz * T::DTYPE.bytes())?;
+        let values = DeviceBytes::new(&memory, nnz * S::DTYPE.bytes())?;
         let broken = DeviceBytes::of(&memory, bytes_of(&[0_u64]))?;
         let (nrows, ncols) = (rows.len() as u64, self.csr.ncols as u64);
         let source = self.csr.col_idx.address(entries.start);
@@ -157,7 +158,7 @@ impl<'a, T: Scalar> Resident<'a, T> {
         let columns = [nrows, ncols, is_wide, row_ptr.address(), source, col_idx.address(), broken.address()];
         let theirs = self.csr.values.address() + entries.start * T::DTYPE.bytes();
         let copy = [nnz, 0, theirs, values.address()];
-        let kernels = gpu.conversion::<T>(nnz)?;
+        let kernels = gpu.conversion(dtype, nnz)?;
         // SAFETY: the offsets were looked at; whoever made the slices has promised that they are there.
         unsafe {
             kernels.launch("take_columns", 32 * nrows, &columns)?;

@@ -5,7 +5,7 @@ use super::convert;
 use super::device::Shared;
 use super::{ConvertOn, DeviceMatrix, Stream};
 use crate::DeviceError;
-use sparsight_matrix::{Csr, Scalar, numbered};
+use sparsight_matrix::{Csr, Dtype, Scalar, numbered};
 
 /// The arrays of values of a matrix, by their names, with the number of the entry at each place.
 pub(super) type Numbers = Vec<(&'static str, DeviceBytes)>;
@@ -30,7 +30,8 @@ pub(super) fn find<T: Scalar>(
     Ok(numbers.into_arrays().filter(|(name, _)| is_values(name)).collect())
 }
 
-/// Queues the replacement of all values of `matrix` by those at `entries`, in the order of CSR: `numbers` says where they go,
+/// Queues the replacement of all values of `matrix`, computed with in `dtype`, by those at `entries`, of the type of x and y, in the
+/// order of CSR: `numbers` says where they go,
 /// `None` that entry i goes to place i.
 ///
 /// # Errors
@@ -38,17 +39,18 @@ pub(super) fn find<T: Scalar>(
 ///
 /// # Safety
 /// There are as many at `entries` as the matrix has non-zeros, and `numbers` are those of its pattern.
-pub(super) unsafe fn replace<T: Scalar>(
+pub(super) unsafe fn replace(
     gpu: &Shared,
+    dtype: Dtype,
     matrix: &DeviceMatrix,
     numbers: Option<&Numbers>,
     entries: u64,
     stream: Option<Stream<'_>>,
 ) -> Result<(), DeviceError> {
-    let kernels = gpu.conversion::<T>(0)?;
+    let kernels = gpu.conversion(dtype, 0)?;
     let place = |name: &str, numbers: u64| {
         let values = matrix.array(name).expect("both are in one format");
-        let places = values.bytes() / T::DTYPE.bytes();
+        let places = values.bytes() / dtype.bytes();
         let args = [places, numbers, entries, values.address()];
         // SAFETY: there is a number for each place and, as the caller promises, an entry for each number.
         unsafe { kernels.launch_in(stream, "place_values", places, &args) }

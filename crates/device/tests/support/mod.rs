@@ -6,9 +6,9 @@ pub mod streams;
 
 use sparsight_device::cuda::Cuda;
 use sparsight_device::{Device, DeviceError, Product, check, random_x};
-use sparsight_kernels::{Format, catalogue};
+use sparsight_kernels::{Format, every_candidate};
 use sparsight_matrix::gallery::Recipe;
-use sparsight_matrix::{Csr, Features, Reference, Scalar, io, mix, reference};
+use sparsight_matrix::{Csr, Dtype, Features, Narrowing, Reference, Scalar, io, mix, reference};
 use std::path::PathBuf;
 
 /// The first GPU; `None`, said so, on a machine without one.
@@ -76,7 +76,7 @@ pub fn hold_matrix_to_reference<T: Scalar>(device: &dyn Device<T>, name: &str, a
     let mut held = Vec::new();
     for format in Format::all() {
         let candidates =
-            || catalogue(T::DTYPE).filter(|c| c.format() == format && device.runs(c.kernel).is_ok());
+            || every_candidate(T::DTYPE).filter(|c| c.format() == format && device.runs(c.kernel).is_ok());
         // Of a format that no kernel of this device reads the features still know whether it can be held.
         let possible = format.check(&features, T::DTYPE, &device.limits()).is_ok();
         let mut operand = match device.load(a, format) {
@@ -101,6 +101,46 @@ pub fn hold_matrix_to_reference<T: Scalar>(device: &dyn Device<T>, name: &str, a
         !name.ends_with("unknowns a node") || held.iter().any(|format| format.name() == "bcsr"),
         "{name}"
     );
+}
+
+/// Checks every candidate in mixed precision on one matrix, whose values `f32` cannot hold: y is right for the rounded matrix, with
+/// the rounding errors of `f64`.
+///
+/// # Panics
+/// As [`hold_to_reference`].
+pub fn hold_matrix_in_mixed_precision(device: &dyn Device<f64>, name: &str, a: &Csr<f64>) {
+    let a = thirds(a);
+    let x = random_x::<f64>(a.ncols(), 5);
+    let expected = reference(&Narrowing::rounded(&a), &x);
+    let features = Features::of(&a);
+    for format in Format::all() {
+        let candidates: Vec<_> = every_candidate(Dtype::Mixed).filter(|c| c.format() == format).collect();
+        let possible = format.check(&features, Dtype::Mixed, &device.limits()).is_ok();
+        let mut operand = match device.load_narrowed(&a, format) {
+            Ok(operand) => operand,
+            Err(DeviceError::Infeasible(why)) => {
+                assert!(!possible, "{name}: {format} was refused though it is feasible: {why}");
+                continue;
+            }
+            Err(error) => panic!("{name}: {format} could not be loaded: {error}"),
+        };
+        assert!(possible, "{name}: {format} was accepted though it is infeasible");
+        operand.set_x(&x).unwrap();
+        for candidate in &candidates {
+            if let Err(error) = check(operand.as_mut(), candidate, &expected) {
+                panic!("{name}: {error}");
+            }
+        }
+    }
+}
+
+/// With values that `f32` cannot hold, where they were others that it can.
+///
+/// # Panics
+/// Never: there is a value for each entry.
+pub fn thirds<T: Scalar>(a: &Csr<T>) -> Csr<T> {
+    let thirds = a.values().iter().map(|value| T::from_f64(value.to_f64() / 3.0));
+    a.with_values(thirds.collect()).expect("a value for each entry")
 }
 
 /// A x, and -2 A x + 8 (A x / 2) = 2 A x: powers of two scale without rounding.

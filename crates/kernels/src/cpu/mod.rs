@@ -31,7 +31,7 @@ impl CpuProducts {
     pub(crate) fn of<T: Scalar>(&self) -> CpuProduct<T> {
         let found: &dyn Any = match T::DTYPE {
             Dtype::F32 => &self.f32,
-            Dtype::F64 => &self.f64,
+            Dtype::F64 | Dtype::Mixed => &self.f64,
         };
         *found.downcast_ref::<CpuProduct<T>>().expect("the value type has that name")
     }

@@ -7,10 +7,10 @@
 // Limits    none on rows; positions are computed in 64 bits. A row ends at its slice's width or at the first
 //           difference 0. The last slice may have fewer rows.
 // Reads     8 bytes for each symbol and 1 for each column of a slice, up to the longest row of the warp, and at most
-//           one symbol a row more, which is asked for ahead; 32 bytes for each slice; sizeof(VALUE) for each entry
+//           one symbol a row more, which is asked for ahead; 32 bytes for each slice; sizeof(STORED) for each entry
 //           that is no padding (in sectors of 32 bytes: a row's padding costs as much as its neighbours make it);
 //           and x. Writes y once, also for width 0. No atomics: the same y bit by bit on every run.
-// Given     VALUE = float | double.
+// Given     STORED (of A), VALUE (of x, y and sums) = float | double.
 //
 // Sources: Tang et al., SC 2013; Lehnert et al. 2016.
 
@@ -24,7 +24,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 bro_ell(unsigned long long first_row, unsigned long long nrows,
         const unsigned long long* __restrict__ column_ptr, const unsigned long long* __restrict__ symbol_ptr,
         const unsigned char* __restrict__ bits, const unsigned long long* __restrict__ symbols,
-        const VALUE* __restrict__ values, const VALUE* __restrict__ x, VALUE* __restrict__ y,
+        const STORED* __restrict__ values, const VALUE* __restrict__ x, VALUE* __restrict__ y,
         double alpha, double beta)
 {
     const unsigned long long row = first_row + (unsigned long long)blockIdx.x * BLOCK + threadIdx.x;
@@ -38,7 +38,7 @@ bro_ell(unsigned long long first_row, unsigned long long nrows,
     const unsigned long long first_column = column_ptr[slice];
     const unsigned long long width = column_ptr[slice + 1] - first_column;
     const unsigned char* const slice_bits = bits + first_column;
-    const VALUE* const slice_values = values + first_column * SLICE + lane;
+    const STORED* const slice_values = values + first_column * SLICE + lane;
 
     // The next symbol of the row is always on its way while the one before it is unpacked.
     unsigned long long next = symbol_ptr[slice] + lane;
@@ -55,7 +55,8 @@ bro_ell(unsigned long long first_row, unsigned long long nrows,
         unsigned int widths[GROUP];
         unsigned int differences[GROUP];
         unsigned int cols[GROUP];
-        VALUE value[GROUP], factor[GROUP];
+        STORED value[GROUP];
+        VALUE factor[GROUP];
 #pragma unroll
         for (int i = 0; i < GROUP; ++i) {
             widths[i] = k + i < width ? slice_bits[k + i] : 0;
@@ -80,7 +81,7 @@ bro_ell(unsigned long long first_row, unsigned long long nrows,
         }
 #pragma unroll
         for (int i = 0; i < GROUP; ++i) {
-            value[i] = stream_if(differences[i] != 0, slice_values + (k + i) * stride, (VALUE)0);
+            value[i] = stream_if(differences[i] != 0, slice_values + (k + i) * stride, (STORED)0);
             factor[i] = gather_if(differences[i] != 0, x + cols[i]);
         }
 #pragma unroll

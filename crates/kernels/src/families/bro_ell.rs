@@ -3,7 +3,9 @@
 
 use super::{CUDA_STORE, CUDA_STREAM, cuda};
 use crate::cpu::{CpuProducts, CpuTask};
-use crate::family::{EVERYWHERE, Elsewhere, Family, Run, StripRule, TransferRule, blocks_of_threads};
+use crate::family::{
+    EVERYWHERE, Elsewhere, Family, Run, StripRule, TransferRule, blocks_of_threads, work_of_teams,
+};
 use crate::recipe::{LaunchStep, Recipe, no_shared_bytes, rows};
 use crate::{BLOCKS, StripUnit};
 use rayon::prelude::*;
@@ -15,6 +17,7 @@ pub(super) static FAMILY: Family = Family {
     summary: "one thread per row of BRO-ELL",
     knobs: &[Knob { letter: 'r', meaning: "rows of a slice" }],
     variants: || BroEllShape::ALL.map(|shape| [shape.slice, 0, 0]).to_vec(),
+    retired: |_| false,
     format: |[slice, ..]| Format::of("bro-ell", [slice, 0]),
     runs_on: |_| EVERYWHERE,
     blocks: |_| &BLOCKS,
@@ -22,6 +25,7 @@ pub(super) static FAMILY: Family = Family {
     cpu: Some(CpuProducts { f32: product, f64: product }),
     unit: StripUnit::Rows,
     threads_per_row: |_| Some(1),
+    warp_work: |_, f| Some(work_of_teams(1, f)),
     thread_blocks: |_, block, f| blocks_of_threads(StripUnit::Rows, 1, block, f),
     // It is learned alone (Lehnert et al. 2016).
     strip_rule: StripRule::None,

@@ -8,9 +8,10 @@
 // Knobs     BLOCK, threads a block; SIDE of the format; TEAM.
 // Limits    none on rows. A row of blocks ends at the width of its slice or at the first padding, whose column is PAD. What
 //           a block stores beside non-zeros is 0 and adds nothing; columns behind the last one are not read.
-// Reads     4 bytes for each block and SIDE^2 sizeof(VALUE); 8 bytes a slice; and x. Writes y once. No atomics: the same y
+// Reads     4 bytes for each block and SIDE^2 sizeof(STORED); 8 bytes a slice; and x. Writes y once. No atomics: the same y
 //           bit by bit on every run.
-// Given     VALUE = float | double; SIDE = rows and columns of a block; TEAM = threads a row.
+// Given     STORED (of A), VALUE (of x, y and sums) = float | double;
+//           SIDE = rows and columns of a block; TEAM = threads a row.
 //
 // Sources: Choi, Singh and Vuduc, PPoPP 2010; Kreutzer et al., SIAM J. Sci. Comput. 36, 2014.
 
@@ -24,12 +25,12 @@ static const int GROUP = SIDE > 2 ? 2 : 4;
 
 // Blocks whose values and entries of x are asked for together. Measured on an H200: more of them in f64 take the registers of
 // so many threads that less is under way.
-static const int TOGETHER = sizeof(VALUE) == 4 ? GROUP : 1;
+static const int TOGETHER = sizeof(STORED) == 4 ? GROUP : 1;
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
 bsr(unsigned long long first_row, unsigned long long nrows, unsigned long long ncols,
     const unsigned long long* __restrict__ slice_ptr, const unsigned int* __restrict__ col_idx,
-    const VALUE* __restrict__ values, const VALUE* __restrict__ x, VALUE* __restrict__ y, double alpha, double beta)
+    const STORED* __restrict__ values, const VALUE* __restrict__ x, VALUE* __restrict__ y, double alpha, double beta)
 {
 #if TEAM > 1
     __shared__ VALUE sums[BLOCK];
@@ -52,15 +53,16 @@ bsr(unsigned long long first_row, unsigned long long nrows, unsigned long long n
             }
 #pragma unroll
             for (int done = 0; done < GROUP; done += TOGETHER) {
-                VALUE value[TOGETHER][SIDE], factor[TOGETHER][SIDE];
+                STORED value[TOGETHER][SIDE];
+                VALUE factor[TOGETHER][SIDE];
 #pragma unroll
                 for (int i = 0; i < TOGETHER; ++i) {
                     const bool has = cols[done + i] != PAD;
-                    const VALUE* const block = values + (at + (done + i) * TEAM * 32) * (SIDE * SIDE) + in_slice;
+                    const STORED* const block = values + (at + (done + i) * TEAM * 32) * (SIDE * SIDE) + in_slice;
                     const unsigned long long first = (unsigned long long)cols[done + i] * SIDE;
 #pragma unroll
                     for (int c = 0; c < SIDE; ++c) {
-                        value[i][c] = stream_if(has, block + c * SLICE_ROWS, (VALUE)0);
+                        value[i][c] = stream_if(has, block + c * SLICE_ROWS, (STORED)0);
                         // What a block has behind the last column is 0.
                         factor[i][c] = gather_if(has, x + (first + c < ncols ? first + c : first));
                     }

@@ -4,7 +4,7 @@
 use super::{CUDA_STORE, CUDA_STREAM, cuda};
 use crate::cpu::{CpuProducts, CpuTask};
 use crate::family::{
-    EVERYWHERE, Elsewhere, Family, ON_GPUS, Run, StripRule, TransferRule, blocks_of_threads,
+    EVERYWHERE, Elsewhere, Family, ON_GPUS, Run, StripRule, TransferRule, blocks_of_threads, work_of_blocks,
 };
 use crate::recipe::{LaunchStep, Recipe, Teams};
 use crate::{BLOCKS, Knobs, StripUnit};
@@ -20,6 +20,7 @@ pub(super) static FAMILY: Family = Family {
         Knob { letter: 't', meaning: "threads per row" },
     ],
     variants: || BLOCK_SIDES.into_iter().flat_map(|side| [0, 2, 4].map(|t| [side, t, 0])).collect(),
+    retired: |[side, threads, _]| (side, threads) == (6, 0),
     format: |[side, ..]| Format::of("bsr", [side, 0]),
     // On a CPU a row is done by one thread.
     runs_on: |[_, threads, _]| if threads == 0 { EVERYWHERE } else { ON_GPUS },
@@ -29,6 +30,7 @@ pub(super) static FAMILY: Family = Family {
     cpu: Some(CpuProducts { f32: product, f64: product }),
     unit: StripUnit::Rows,
     threads_per_row: |knobs| Some(threads(knobs)),
+    warp_work: |knobs, f| Some(work_of_blocks(knobs[0], threads(knobs), f)),
     thread_blocks: |knobs, block, f| blocks_of_threads(StripUnit::Rows, threads(knobs), block, f),
     // The papers do not have it; their benchmark matrices hold a non-zero or two in each block.
     strip_rule: StripRule::None,
@@ -61,7 +63,7 @@ static RECIPE: Recipe = Recipe {
     // Of a team a sum per thread, in the largest block.
     shared_bytes: |knobs, dtype| match threads(knobs) {
         1 => 0,
-        _ => u64::from(BLOCKS[BLOCKS.len() - 1]) * dtype.bytes(),
+        _ => u64::from(BLOCKS[BLOCKS.len() - 1]) * dtype.vector_bytes(),
     },
     is_exclusive: false,
 };

@@ -13,9 +13,9 @@
 // Limits    rows and columns below 2^32 - 1; positions are computed in 64 bits. y must hold beta times
 //           what it held (`clear` before it; beta says whether that is known to be 0) or, with ACCUMULATE = 1, what
 //           the product is to be added to (HYB: the ELL part).
-// Reads     (8 + sizeof(VALUE)) nnz, and x; two rows more for each warp; writes each row with entries once, and
+// Reads     (8 + sizeof(STORED)) nnz, and x; two rows more for each warp; writes each row with entries once, and
 //           once more for each further run that it reaches into. Reads y where it adds to what is there.
-// Given     VALUE = float | double, ACCUMULATE = 0 | 1.
+// Given     STORED (of A), VALUE (of x, y and sums) = float | double, ACCUMULATE = 0 | 1.
 //
 // Sums. Atomics on float flush subnormal numbers to zero; plain stores keep them.
 // Order of summation. A row that lies within one run is written by one thread: the same bits on every run of the
@@ -67,7 +67,7 @@ static __device__ __forceinline__ void emit(VALUE* y, unsigned int row, VALUE su
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
 coo(unsigned long long first_warp, unsigned long long nnz, const unsigned int* __restrict__ row_idx,
-    const unsigned int* __restrict__ col_idx, const VALUE* __restrict__ values,
+    const unsigned int* __restrict__ col_idx, const STORED* __restrict__ values,
     const VALUE* __restrict__ x, VALUE* __restrict__ y,
     double alpha, double beta)
 {
@@ -93,7 +93,7 @@ coo(unsigned long long first_warp, unsigned long long nnz, const unsigned int* _
         const bool inside = k < nnz;
         rows[i] = stream_if(true, row_idx + (inside ? k : nnz - 1), 0u);
         cols[i] = stream_if(inside, col_idx + k, 0u);
-        products[i] = stream_if(inside, values + k, (VALUE)0);
+        products[i] = stream_if(inside, values + k, (STORED)0);
     }
 #pragma unroll
     for (int i = 0; i < ITEMS; ++i) {

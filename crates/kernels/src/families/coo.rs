@@ -26,6 +26,7 @@ pub(super) static FAMILY: Family = Family {
     summary: "a warp per run of non-zeros of COO, segmented reduction",
     knobs: &[Knob { letter: 'i', meaning: "non-zeros that a thread takes of a run" }],
     variants: || vec![[0; 3], [1, 0, 0], [2, 0, 0]],
+    retired: |_| false,
     format: |_| Format::of("coo", [0; 2]),
     // On a CPU runs are as long as the block size says.
     runs_on: |[items, ..]| if items == 0 { EVERYWHERE } else { ON_GPUS },
@@ -34,6 +35,7 @@ pub(super) static FAMILY: Family = Family {
     cpu: Some(CpuProducts { f32: product, f64: product }),
     unit: StripUnit::NonZeros,
     threads_per_row: |_| None,
+    warp_work: |_, _| None,
     thread_blocks: |_, block, f| blocks_of_threads(StripUnit::NonZeros, 1, block, f),
     strip_rule: StripRule::Coo,
     transfer_rule: TransferRule::Coo { measured: None },

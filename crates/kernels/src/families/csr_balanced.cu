@@ -11,9 +11,9 @@
 // Knobs     BLOCK, threads a block, a multiple of 32; ITEMS, rows and non-zeros of a tile, counted together.
 // Limits    rows below 2^32 - 1; a tile has at most ITEMS rows and 2 ITEMS non-zeros beside its segment. Two products
 //           of the same matrix must not run at the same time if it has rows of more than ITEMS non-zeros.
-// Reads     16 bytes a tile, sizeof(OFFSET) (nrows + 1) + (4 + sizeof(VALUE)) nnz, and x; of long rows 32 bytes and a
+// Reads     16 bytes a tile, sizeof(OFFSET) (nrows + 1) + (4 + sizeof(STORED)) nnz, and x; of long rows 32 bytes and a
 //           partial sum a tile more; writes y once. No atomics on y: the same y bit by bit on every run.
-// Given     VALUE = float | double, OFFSET = unsigned int | unsigned long long.
+// Given     STORED (of A), VALUE (of x, y and sums) = float | double, OFFSET = unsigned int | unsigned long long.
 //
 // Sources: Merrill and Garland, SC 2016 (rows and non-zeros counted together); Greathouse and Daga, SC 2014 (products
 // of whole rows in shared memory, long rows apart).
@@ -35,7 +35,7 @@ static __device__ __forceinline__ unsigned int place(unsigned int k)
 extern "C" __global__ void __launch_bounds__(BLOCK)
 csr_balanced(unsigned long long first_tile, const uint4* __restrict__ tiles, const uint4* __restrict__ segments,
              VALUE* partials, unsigned int* counters, const OFFSET* __restrict__ row_ptr,
-             const unsigned int* __restrict__ col_idx, const VALUE* __restrict__ values,
+             const unsigned int* __restrict__ col_idx, const STORED* __restrict__ values,
              const VALUE* __restrict__ x, VALUE* __restrict__ y, double alpha, double beta)
 {
     __shared__ VALUE products[2 * ITEMS + 2 * ITEMS / 32];
@@ -63,30 +63,31 @@ csr_balanced(unsigned long long first_tile, const uint4* __restrict__ tiles, con
     }
 
     const unsigned int* const cols = col_idx + start;
-    const VALUE* const tile_values = values + start;
+    const STORED* const tile_values = values + start;
     // From the beginning of a line on, so that warps read whole lines; what lies before the tile is left out: its numbers,
     // below 0, wrap to large ones.
     const unsigned int lead = (unsigned int)(start % 32);
     for (unsigned int step = threadIdx.x; step < lead + non_zeros; step += BLOCK * AHEAD) {
         const unsigned int k = step - lead;
         unsigned int col[AHEAD];
-        VALUE value[AHEAD];
+        STORED value[AHEAD];
+        VALUE product[AHEAD];
 #pragma unroll
         for (unsigned int i = 0; i < AHEAD; ++i) {
             const bool has = k + i * BLOCK < non_zeros;
             col[i] = stream_if(has, cols + (k + i * BLOCK), 0u);
-            value[i] = stream_if(has, tile_values + (k + i * BLOCK), (VALUE)0);
+            value[i] = stream_if(has, tile_values + (k + i * BLOCK), (STORED)0);
         }
 #pragma unroll
         for (unsigned int i = 0; i < AHEAD; ++i) {
             if (k + i * BLOCK < non_zeros) {
-                value[i] *= __ldg(x + col[i]);
+                product[i] = value[i] * __ldg(x + col[i]);
             }
         }
 #pragma unroll
         for (unsigned int i = 0; i < AHEAD; ++i) {
             if (k + i * BLOCK < non_zeros) {
-                products[place(k + i * BLOCK)] = value[i];
+                products[place(k + i * BLOCK)] = product[i];
             }
         }
     }

@@ -19,6 +19,7 @@ pub(super) static FAMILY: Family = Family {
     summary: "a thread block per tile of CSR, of about as many rows and non-zeros",
     knobs: &[Knob { letter: 'i', meaning: "rows and non-zeros of a tile" }],
     variants: || TileShape::ALL.map(|shape| [shape.items, 0, 0]).to_vec(),
+    retired: |[items, ..]| items == 256,
     format: |[items, ..]| Format::of("csr-balanced", [items, 0]),
     runs_on: |_| EVERYWHERE,
     blocks: |_| &BLOCKS,
@@ -26,6 +27,7 @@ pub(super) static FAMILY: Family = Family {
     cpu: Some(CpuProducts { f32: product, f64: product }),
     unit: StripUnit::Items,
     threads_per_row: |_| None,
+    warp_work: |_, _| None,
     // One a tile, however large it is.
     thread_blocks: |[items, ..], _, f| TileTable::tile_count(f.nrows, f.nnz, TileShape { items }) as f64,
     strip_rule: StripRule::Coo,
@@ -55,7 +57,7 @@ static RECIPE: Recipe = Recipe {
     }],
     // The products of a tile, one place in 33 left out, and what long rows take.
     shared_bytes: |[items, ..], dtype| {
-        u64::from(2 * items + 2 * items / 32) * dtype.bytes() + segment_bytes(dtype)
+        u64::from(2 * items + 2 * items / 32) * dtype.vector_bytes() + segment_bytes(dtype)
     },
     is_exclusive: true,
 };

@@ -6,9 +6,9 @@
 // Knobs     BLOCK, threads a block, a multiple of 32.
 // Limits    rows below 2^32 - 1. Two products of the same matrix must not run at the same time if it has rows of more
 //           than 4096 entries.
-// Reads     (8 + sizeof(OFFSET)) nrows + (4 + sizeof(VALUE)) nnz, and x; 32 bytes a segment, and a partial sum; writes
+// Reads     (8 + sizeof(OFFSET)) nrows + (4 + sizeof(STORED)) nnz, and x; 32 bytes a segment, and a partial sum; writes
 //           y once. No atomics on y: the same y bit by bit on every run.
-// Given     VALUE = float | double, OFFSET = unsigned int | unsigned long long.
+// Given     STORED (of A), VALUE (of x, y and sums) = float | double, OFFSET = unsigned int | unsigned long long.
 //
 // Source: Ashari et al., SC 2014 (ACSR).
 
@@ -19,7 +19,7 @@ struct Binned {
     const OFFSET* starts;
     const unsigned int* lengths;
     const unsigned int* col_idx;
-    const VALUE* values;
+    const STORED* values;
     const VALUE* x;
     VALUE* y;
     double alpha;
@@ -62,7 +62,7 @@ csr_binned(unsigned long long first_block, unsigned long long segment_count, uns
            unsigned long long end_2, unsigned long long end_1, const unsigned int* __restrict__ order,
            const OFFSET* __restrict__ starts, const unsigned int* __restrict__ lengths,
            const uint4* __restrict__ segments, VALUE* partials, unsigned int* counters,
-           const unsigned int* __restrict__ col_idx, const VALUE* __restrict__ values,
+           const unsigned int* __restrict__ col_idx, const STORED* __restrict__ values,
            const VALUE* __restrict__ x, VALUE* __restrict__ y, double alpha, double beta)
 {
     unsigned long long block = first_block + blockIdx.x;

@@ -6,10 +6,12 @@
 use super::{CUDA_SEGMENT, CUDA_STORE, CUDA_TEAM, cuda, segment_bytes};
 use crate::cpu::rows::{LANES, long_row, strided};
 use crate::cpu::{CpuProducts, CpuTask};
-use crate::family::{EVERYWHERE, Elsewhere, Family, Run, StripRule, TransferRule, blocks_of_threads};
+use crate::family::{
+    EVERYWHERE, Elsewhere, Family, Run, StripRule, TransferRule, WarpWork, blocks_of_threads,
+};
 use crate::recipe::{LaunchStep, Recipe, Teams};
 use crate::{BLOCKS, StripUnit};
-use sparsight_matrix::{BinnedCsr, Format, NumberOf, RowBins, Scalar};
+use sparsight_matrix::{BinCounts, BinnedCsr, Format, NumberOf, RowBins, Scalar};
 
 /// Teams of threads per row of CSR, larger ones for longer rows.
 pub(super) static FAMILY: Family = Family {
@@ -17,6 +19,7 @@ pub(super) static FAMILY: Family = Family {
     summary: "teams of threads per row of CSR, larger ones for longer rows",
     knobs: &[],
     variants: || vec![[0; 3]],
+    retired: |_| false,
     format: |_| Format::of("csr-binned", [0; 2]),
     runs_on: |_| EVERYWHERE,
     blocks: |_| &BLOCKS,
@@ -24,6 +27,11 @@ pub(super) static FAMILY: Family = Family {
     cpu: Some(CpuProducts { f32: product, f64: product }),
     unit: StripUnit::NonZeros,
     threads_per_row: |_| None,
+    // How long the longest works is limited by the bins.
+    warp_work: |_, f| {
+        let steps = |bins: BinCounts| (bins.steps + bins.in_segments) as f64 / 32.0;
+        f.bins.map(|bins| WarpWork { longest: 0.0, steps: steps(bins) })
+    },
     thread_blocks: |_, block, f| blocks_of_threads(StripUnit::NonZeros, 1, block, f),
     strip_rule: StripRule::None,
     // It gives threads to non-zeros in proportion, as csr-balanced does.

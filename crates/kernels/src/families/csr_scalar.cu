@@ -4,16 +4,16 @@
 // Knobs     BLOCK, threads a block.
 // Limits    none on rows; nnz must fit in OFFSET. Neighbouring threads read neighbouring rows, not neighbouring
 //           entries, so long rows cost a memory sector an entry, and a warp lasts as long as its longest row.
-// Reads     sizeof(OFFSET) (nrows + 1) + (4 + sizeof(VALUE)) nnz, and x; writes y once. No atomics: the same
+// Reads     sizeof(OFFSET) (nrows + 1) + (4 + sizeof(STORED)) nnz, and x; writes y once. No atomics: the same
 //           y bit by bit on every run.
-// Given     VALUE = float | double, OFFSET = unsigned int | unsigned long long.
+// Given     STORED (of A), VALUE (of x, y and sums) = float | double, OFFSET = unsigned int | unsigned long long.
 //
 // Source: Bell and Garland, SC 2009.
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
 csr_scalar(unsigned long long first_row, unsigned long long nrows,
            const OFFSET* __restrict__ row_ptr, const unsigned int* __restrict__ col_idx,
-           const VALUE* __restrict__ values, const VALUE* __restrict__ x, VALUE* __restrict__ y,
+           const STORED* __restrict__ values, const VALUE* __restrict__ x, VALUE* __restrict__ y,
            double alpha, double beta)
 {
     const unsigned long long row = first_row + (unsigned long long)blockIdx.x * BLOCK + threadIdx.x;

@@ -2,7 +2,9 @@
 
 use super::{CUDA_STORE, cuda};
 use crate::cpu::{CpuProducts, CpuTask, rows::by_rows};
-use crate::family::{EVERYWHERE, Elsewhere, Family, Run, StripRule, TransferRule, blocks_of_threads};
+use crate::family::{
+    EVERYWHERE, Elsewhere, Family, Run, StripRule, TransferRule, blocks_of_threads, work_of_teams,
+};
 use crate::recipe::{LaunchStep, Recipe, no_shared_bytes, rows};
 use crate::{BLOCKS, StripUnit};
 use sparsight_matrix::{Csr, Format, Scalar};
@@ -13,6 +15,7 @@ pub(super) static FAMILY: Family = Family {
     summary: "one thread per row of CSR",
     knobs: &[],
     variants: || vec![[0; 3]],
+    retired: |_| false,
     format: |_| Format::csr(),
     runs_on: |_| EVERYWHERE,
     blocks: |_| &BLOCKS,
@@ -20,6 +23,7 @@ pub(super) static FAMILY: Family = Family {
     cpu: Some(CpuProducts { f32: product, f64: product }),
     unit: StripUnit::Rows,
     threads_per_row: |_| Some(1),
+    warp_work: |_, f| Some(work_of_teams(1, f)),
     thread_blocks: |_, block, f| blocks_of_threads(StripUnit::Rows, 1, block, f),
     strip_rule: StripRule::Ell,
     transfer_rule: TransferRule::Ell { measured: None },

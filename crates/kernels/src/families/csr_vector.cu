@@ -5,16 +5,16 @@
 // Knobs     BLOCK, threads a block, a multiple of 32; THREADS_PER_ROW = 2, 4, 8, 16 or 32, so that a team lies
 //           within one warp.
 // Limits    none on rows; nnz must fit in OFFSET. Rows shorter than the team leave threads idle.
-// Reads     sizeof(OFFSET) (nrows + 1) + (4 + sizeof(VALUE)) nnz, and x; writes y once. No atomics: the same
+// Reads     sizeof(OFFSET) (nrows + 1) + (4 + sizeof(STORED)) nnz, and x; writes y once. No atomics: the same
 //           y bit by bit on every run.
-// Given     VALUE = float | double, OFFSET = unsigned int | unsigned long long.
+// Given     STORED (of A), VALUE (of x, y and sums) = float | double, OFFSET = unsigned int | unsigned long long.
 //
 // Sources: Bell and Garland, SC 2009 (a warp a row); Wang, Gu and Li 2017 (half a warp a row).
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
 csr_vector(unsigned long long first_row, unsigned long long nrows,
            const OFFSET* __restrict__ row_ptr, const unsigned int* __restrict__ col_idx,
-           const VALUE* __restrict__ values, const VALUE* __restrict__ x, VALUE* __restrict__ y,
+           const STORED* __restrict__ values, const VALUE* __restrict__ x, VALUE* __restrict__ y,
            double alpha, double beta)
 {
     const unsigned int team = threadIdx.x / THREADS_PER_ROW;

@@ -3,7 +3,9 @@
 
 use super::{CUDA_STORE, CUDA_TEAM, cuda};
 use crate::cpu::{CpuProducts, CpuTask, rows::by_rows, rows::strided};
-use crate::family::{EVERYWHERE, Elsewhere, Family, Run, StripRule, TransferRule, blocks_of_threads};
+use crate::family::{
+    EVERYWHERE, Elsewhere, Family, Run, StripRule, TransferRule, blocks_of_threads, work_of_teams,
+};
 use crate::recipe::{LaunchStep, Recipe, Teams, no_shared_bytes};
 use crate::{BLOCKS, StripUnit};
 use sparsight_matrix::{Csr, Format, Knob, Scalar};
@@ -14,6 +16,7 @@ pub(super) static FAMILY: Family = Family {
     summary: "a team of threads of a warp per row of CSR",
     knobs: &[Knob { letter: 't', meaning: "threads per row" }],
     variants: || [2, 4, 8, 16, 32].map(|threads| [threads, 0, 0]).to_vec(),
+    retired: |_| false,
     format: |_| Format::csr(),
     runs_on: |_| EVERYWHERE,
     blocks: |_| &BLOCKS,
@@ -21,6 +24,7 @@ pub(super) static FAMILY: Family = Family {
     cpu: Some(CpuProducts { f32: product, f64: product }),
     unit: StripUnit::Rows,
     threads_per_row: |[threads, ..]| Some(threads),
+    warp_work: |[threads, ..], f| Some(work_of_teams(threads, f)),
     thread_blocks: |[threads, ..], block, f| blocks_of_threads(StripUnit::Rows, threads, block, f),
     strip_rule: StripRule::Csr,
     transfer_rule: TransferRule::Csr,

@@ -1,7 +1,9 @@
 //! `cusparse-csr`, `cusparse-coo`, `cusparse-sell`, `cusparse-bsr`: routines of the vendor's own library, cuSPARSE (`cusparseSpMV` after
 //! `cusparseSpMV_preprocess`, and the older `bsrmv`). Candidates like ours, but its code, its threads and its blocks.
 
-use crate::family::{Elsewhere, Family, ON_GPUS, Run, StripRule, TransferRule, blocks_of_threads};
+use crate::family::{
+    Elsewhere, Family, ON_GPUS, Run, StripRule, TransferRule, blocks_of_threads, work_of_blocks,
+};
 use crate::{StripUnit, Vendor};
 use sparsight_matrix::{BLOCK_SIDES, Format, Knob};
 
@@ -14,6 +16,7 @@ pub(super) static CSR: Family = Family {
     summary: "cuSPARSE on CSR",
     knobs: &[Knob { letter: 'a', meaning: "algorithm" }],
     variants: || vec![[1, 0, 0], [2, 0, 0]],
+    retired: |_| false,
     format: |_| Format::csr(),
     run: |[algorithm, ..]| Run::Vendor(if algorithm == 1 { Vendor::CsrAlg1 } else { Vendor::CsrAlg2 }),
     table_2: &["CSR", "COO"],
@@ -25,6 +28,7 @@ pub(super) static CSR: Family = Family {
 pub(super) static COO: Family = Family {
     name: "cusparse-coo",
     summary: "cuSPARSE on COO",
+    retired: |_| false,
     format: |_| Format::of("coo", [0; 2]),
     run: |_| Run::Vendor(Vendor::Coo),
     table_2: &["COO"],
@@ -36,6 +40,7 @@ pub(super) static COO: Family = Family {
 pub(super) static SELL: Family = Family {
     name: "cusparse-sell",
     summary: "cuSPARSE on sliced ELL",
+    retired: |_| false,
     format: |_| Format::of("sell", [32, 1]),
     run: |_| Run::Vendor(Vendor::Sell),
     table_2: &["SELL-C-sigma"],
@@ -54,7 +59,9 @@ pub(super) static BSR: Family = Family {
     variants: || {
         BLOCK_SIDES.into_iter().flat_map(|side| [1, 2].map(|algorithm| [side, algorithm, 0])).collect()
     },
+    retired: |_| false,
     format: |[side, ..]| Format::of("bcsr", [side, 0]),
+    warp_work: |[side, ..], f| Some(work_of_blocks(side, 1, f)),
     run: |[_, algorithm, _]| Run::Vendor(if algorithm == 1 { Vendor::Bsr } else { Vendor::Bsrmv }),
     table_2: &["SELL-C-sigma"],
     elsewhere: &[Elsewhere { library: "cuSPARSE", name: "CUSPARSE_SPMV_BSR_ALG1, bsrmv" }],
@@ -68,6 +75,7 @@ const ROUTINE: Family = Family {
     summary: "",
     knobs: &[],
     variants: || vec![[0; 3]],
+    retired: |_| false,
     format: |_| Format::csr(),
     runs_on: |_| ON_GPUS,
     blocks: |_| NO_BLOCKS,
@@ -75,6 +83,7 @@ const ROUTINE: Family = Family {
     cpu: None,
     unit: StripUnit::NonZeros,
     threads_per_row: |_| None,
+    warp_work: |_, _| None,
     thread_blocks: |_, block, f| {
         if block == 0 { 0.0 } else { blocks_of_threads(StripUnit::NonZeros, 1, block, f) }
     },

@@ -5,10 +5,10 @@
 //           neighbouring entries of x.
 // Knobs     BLOCK, threads a block.
 // Limits    none on rows. What lies outside of the matrix, or is 0, adds nothing.
-// Reads     sizeof(VALUE) for each row and diagonal; offsets, which all threads share; and x, once a diagonal, of which
+// Reads     sizeof(STORED) for each row and diagonal; offsets, which all threads share; and x, once a diagonal, of which
 //           all but the first reading hits a cache where the diagonals lie near each other. Writes y once, also
 //           without diagonals. No atomics: the same y bit by bit on every run.
-// Given     VALUE = float | double.
+// Given     STORED (of A), VALUE (of x, y and sums) = float | double.
 //
 // Source: Bell and Garland, SC 2009.
 
@@ -18,7 +18,7 @@ static const int GROUP = 4;
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
 dia(unsigned long long first_row, unsigned long long nrows, unsigned long long ncols, unsigned long long diagonals,
-    unsigned long long stride, const long long* __restrict__ offsets, const VALUE* __restrict__ values,
+    unsigned long long stride, const long long* __restrict__ offsets, const STORED* __restrict__ values,
     const VALUE* __restrict__ x, VALUE* __restrict__ y, double alpha, double beta)
 {
     const unsigned long long row = first_row + (unsigned long long)blockIdx.x * BLOCK + threadIdx.x;
@@ -27,13 +27,14 @@ dia(unsigned long long first_row, unsigned long long nrows, unsigned long long n
     }
     VALUE sum = 0;
     for (unsigned long long d = 0; d < diagonals; d += GROUP) {
-        VALUE value[GROUP], factor[GROUP];
+        STORED value[GROUP];
+        VALUE factor[GROUP];
 #pragma unroll
         for (int i = 0; i < GROUP; ++i) {
             // Below 0 it is larger than any column.
             const unsigned long long col = d + i < diagonals ? row + (unsigned long long)offsets[d + i] : ncols;
             const bool inside = col < ncols;
-            value[i] = inside ? values[(d + i) * stride + row] : (VALUE)0;
+            value[i] = inside ? values[(d + i) * stride + row] : (STORED)0;
             factor[i] = inside ? __ldg(x + col) : (VALUE)0;
         }
 #pragma unroll

@@ -3,7 +3,9 @@
 
 use super::{CUDA_STORE, cuda};
 use crate::cpu::{CpuProducts, CpuTask};
-use crate::family::{EVERYWHERE, Elsewhere, Family, Run, StripRule, TransferRule, blocks_of_threads};
+use crate::family::{
+    EVERYWHERE, Elsewhere, Family, Run, StripRule, TransferRule, WarpWork, blocks_of_threads,
+};
 use crate::recipe::{LaunchStep, Recipe, no_shared_bytes, rows};
 use crate::{BLOCKS, StripUnit};
 use rayon::prelude::*;
@@ -15,6 +17,7 @@ pub(super) static FAMILY: Family = Family {
     summary: "one thread per row of DIA",
     knobs: &[],
     variants: || vec![[0; 3]],
+    retired: |_| false,
     format: |_| Format::of("dia", [0; 2]),
     runs_on: |_| EVERYWHERE,
     blocks: |_| &BLOCKS,
@@ -22,6 +25,11 @@ pub(super) static FAMILY: Family = Family {
     cpu: Some(CpuProducts { f32: product, f64: product }),
     unit: StripUnit::Rows,
     threads_per_row: |_| Some(1),
+    // Every row goes along all diagonals.
+    warp_work: |_, f| {
+        let diagonals = f.diagonals.unwrap_or(f.row_max) as f64;
+        Some(WarpWork { longest: diagonals, steps: diagonals * f.nrows.div_ceil(32) as f64 })
+    },
     thread_blocks: |_, block, f| blocks_of_threads(StripUnit::Rows, 1, block, f),
     // The papers name it as future work; their benchmark matrices scatter the columns over more diagonals than it stores.
     strip_rule: StripRule::None,

@@ -4,10 +4,11 @@
 //           k stride + i, so neighbouring threads read neighbouring words.
 // Knobs     BLOCK, threads a block.
 // Limits    none on rows. A row ends at width or at the first padding, whose column is PAD.
-// Reads     4 bytes for each entry, rounded up to GROUP entries a row; sizeof(VALUE) for each entry that is no
+// Reads     4 bytes for each entry, rounded up to GROUP entries a row; sizeof(STORED) for each entry that is no
 //           padding (in sectors of 32 bytes: a row's padding costs as much as its neighbours make it);
 //           and x. Writes y once, also for width 0. No atomics: the same y bit by bit on every run.
-// Given     VALUE = float | double; FOLLOWED = 1 if the COO part of HYB is added afterwards, else 0.
+// Given     STORED (of A), VALUE (of x, y and sums) = float | double;
+//           FOLLOWED = 1 if the COO part of HYB is added afterwards, else 0.
 //
 // Source: Bell and Garland, SC 2009.
 
@@ -22,7 +23,7 @@ static const int GROUP = 4;
 extern "C" __global__ void __launch_bounds__(BLOCK)
 ell(unsigned long long first_row, unsigned long long nrows, unsigned long long width,
     unsigned long long stride, const unsigned int* __restrict__ col_idx,
-    const VALUE* __restrict__ values, const VALUE* __restrict__ x, VALUE* __restrict__ y,
+    const STORED* __restrict__ values, const VALUE* __restrict__ x, VALUE* __restrict__ y,
     double alpha, double beta)
 {
     if (FOLLOWED) {
@@ -40,10 +41,11 @@ ell(unsigned long long first_row, unsigned long long nrows, unsigned long long w
         for (int i = 0; i < GROUP; ++i) {
             cols[i] = stream_if(k + i < width, col_idx + first + i * stride, PAD);
         }
-        VALUE value[GROUP], factor[GROUP];
+        STORED value[GROUP];
+        VALUE factor[GROUP];
 #pragma unroll
         for (int i = 0; i < GROUP; ++i) {
-            value[i] = stream_if(cols[i] != PAD, values + first + i * stride, (VALUE)0);
+            value[i] = stream_if(cols[i] != PAD, values + first + i * stride, (STORED)0);
             factor[i] = gather_if(cols[i] != PAD, x + cols[i]);
         }
 #pragma unroll

@@ -4,7 +4,9 @@ use super::coo::{self, CUDA_COO, Start};
 use super::ell::{self, CUDA_ELL};
 use super::{CUDA_OVERLAP, CUDA_STORE, CUDA_STREAM};
 use crate::cpu::{CpuProducts, CpuTask};
-use crate::family::{EVERYWHERE, Elsewhere, Family, Run, StripRule, TransferRule, blocks_of_threads};
+use crate::family::{
+    EVERYWHERE, Elsewhere, Family, Run, StripRule, TransferRule, WarpWork, blocks_of_threads, work_of_teams,
+};
 use crate::recipe::{LaunchStep, Recipe, no_shared_bytes};
 use crate::{BLOCKS, StripUnit};
 use sparsight_matrix::{Format, Hyb, Scalar};
@@ -15,6 +17,7 @@ pub(super) static FAMILY: Family = Family {
     summary: "one thread per row of the ELL part, then a warp per run of the COO part",
     knobs: &[],
     variants: || vec![[0; 3]],
+    retired: |_| false,
     format: |_| Format::of("hyb", [0; 2]),
     runs_on: |_| EVERYWHERE,
     blocks: |_| &BLOCKS,
@@ -22,6 +25,8 @@ pub(super) static FAMILY: Family = Family {
     cpu: Some(CpuProducts { f32: product, f64: product }),
     unit: StripUnit::Rows,
     threads_per_row: |_| Some(1),
+    // No row of the first part is longer than that is wide.
+    warp_work: |_, f| Some(WarpWork { longest: f.hyb.width as f64, ..work_of_teams(1, f) }),
     thread_blocks: |_, block, f| blocks_of_threads(StripUnit::Rows, 1, block, f),
     strip_rule: StripRule::Parts { ell: "ell", coo: "coo" },
     transfer_rule: TransferRule::Parts,

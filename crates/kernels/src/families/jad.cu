@@ -6,11 +6,11 @@
 // Knobs     BLOCK, threads a block.
 // Limits    rows below 2^32 - 1. A row ends with the first diagonal that is not as long as its place is far; no
 //           padding is stored and none is looked for.
-// Reads     4 + sizeof(VALUE) bytes for each entry, 4 bytes a row, 8 bytes a diagonal, the same for all threads of
+// Reads     4 + sizeof(STORED) bytes for each entry, 4 bytes a row, 8 bytes a diagonal, the same for all threads of
 //           a warp; and x. Diagonals follow each other without gaps, so a warp's words rarely start with a sector
 //           of 32 bytes: it asks the caches for one sector more than it needs, which its neighbour asks for, too.
 //           Writes y once, scattered as the permutation says. No atomics: the same y bit by bit on every run.
-// Given     VALUE = float | double.
+// Given     STORED (of A), VALUE (of x, y and sums) = float | double.
 //
 // Source: Saad, SIAM J. Sci. Stat. Comput. 10, 1989.
 
@@ -22,7 +22,7 @@ static const int GROUP = 4;
 extern "C" __global__ void __launch_bounds__(BLOCK)
 jad(unsigned long long first_row, unsigned long long nrows, unsigned long long diagonals,
     const unsigned int* __restrict__ permutation, const unsigned long long* __restrict__ diagonal_ptr,
-    const unsigned int* __restrict__ col_idx, const VALUE* __restrict__ values,
+    const unsigned int* __restrict__ col_idx, const STORED* __restrict__ values,
     const VALUE* __restrict__ x, VALUE* __restrict__ y,
     double alpha, double beta)
 {
@@ -44,11 +44,12 @@ jad(unsigned long long first_row, unsigned long long nrows, unsigned long long d
             }
         }
         unsigned int cols[GROUP];
-        VALUE vals[GROUP], factor[GROUP];
+        STORED vals[GROUP];
+        VALUE factor[GROUP];
 #pragma unroll
         for (int i = 0; i < GROUP; ++i) {
             cols[i] = has[i] ? col_idx[at[i]] : 0;
-            vals[i] = has[i] ? values[at[i]] : (VALUE)0;
+            vals[i] = has[i] ? values[at[i]] : (STORED)0;
         }
 #pragma unroll
         for (int i = 0; i < GROUP; ++i) {

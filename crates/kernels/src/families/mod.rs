@@ -49,5 +49,5 @@ const CUDA_CLEAR: &str = cuda!("clear.cu");
 
 /// Shared memory of what adds up long rows: a sum per warp, of at most 32, and a flag.
 fn segment_bytes(dtype: Dtype) -> u64 {
-    32 * dtype.bytes() + 8
+    32 * dtype.vector_bytes() + 8
 }

@@ -5,7 +5,7 @@
 // products with the same arrays must not run at the same time: they would share partial sums and counters.
 //
 // Knobs     BLOCK, threads a block, a multiple of 32.
-// Given     VALUE = float | double.
+// Given     STORED (of A), VALUE (of x, y and sums) = float | double.
 
 // Entries that a thread asks for before it uses the first.
 static const unsigned int SEGMENT_AHEAD = 4;
@@ -32,7 +32,7 @@ static __device__ __forceinline__ VALUE sum_of_block(VALUE sum)
 // Segment::words of the host.
 static __device__ __forceinline__ void do_segment(unsigned long long at, const uint4* segments, VALUE* partials,
                                                   unsigned int* counters, const unsigned int* col_idx,
-                                                  const VALUE* values, const VALUE* x, VALUE* y, double alpha,
+                                                  const STORED* values, const VALUE* x, VALUE* y, double alpha,
                                                   double beta)
 {
     __shared__ bool is_last;

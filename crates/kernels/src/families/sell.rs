@@ -4,7 +4,7 @@
 use super::{CUDA_STORE, CUDA_STREAM, cuda};
 use crate::cpu::{CpuProducts, CpuTask};
 use crate::family::{
-    EVERYWHERE, Elsewhere, Family, ON_GPUS, Run, StripRule, TransferRule, blocks_of_threads,
+    EVERYWHERE, Elsewhere, Family, ON_GPUS, Run, StripRule, TransferRule, blocks_of_threads, work_of_teams,
 };
 use crate::recipe::{LaunchStep, Recipe, Teams, no_shared_bytes, rows};
 use crate::{BLOCKS, Knobs, StripUnit};
@@ -20,6 +20,7 @@ pub(super) static FAMILY: Family = Family {
         Knob { letter: 't', meaning: "threads per row" },
     ],
     variants,
+    retired: is_retired,
     format: |[slice, sigma, _]| Format::of("sell", [slice, sigma]),
     // On a CPU a row is done by one thread.
     runs_on: |[.., threads]| if threads == 0 { EVERYWHERE } else { ON_GPUS },
@@ -29,6 +30,7 @@ pub(super) static FAMILY: Family = Family {
     cpu: Some(CpuProducts { f32: product, f64: product }),
     unit: StripUnit::Rows,
     threads_per_row: |knobs| Some(threads(knobs)),
+    warp_work: |knobs, f| Some(work_of_teams(threads(knobs), f)),
     thread_blocks: |knobs, block, f| blocks_of_threads(StripUnit::Rows, threads(knobs), block, f),
     // It is learned alone (Lehnert et al. 2016).
     strip_rule: StripRule::None,
@@ -51,6 +53,11 @@ fn variants() -> Vec<Knobs> {
         threads.iter().map(move |&threads| [slice, sigma, threads])
     };
     SellShape::ALL.into_iter().flat_map(of).collect()
+}
+
+/// Slices of more than a warp: on no matrix that was measured more than 1 % faster than those of 32 rows.
+fn is_retired([slice, ..]: Knobs) -> bool {
+    slice > 32
 }
 
 fn threads([.., threads]: Knobs) -> u32 {
@@ -84,7 +91,7 @@ static TEAM: Recipe = Recipe {
         may_overlap: false,
     }],
     // A sum per thread, in the largest block.
-    shared_bytes: |_, dtype| u64::from(BLOCKS[BLOCKS.len() - 1]) * dtype.bytes(),
+    shared_bytes: |_, dtype| u64::from(BLOCKS[BLOCKS.len() - 1]) * dtype.vector_bytes(),
     is_exclusive: false,
 };
 

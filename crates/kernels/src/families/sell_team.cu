@@ -6,10 +6,10 @@
 //           Where rows are too few to fill the device, TEAM times as many threads wait for memory.
 // Knobs     BLOCK, threads a block, a multiple of 32 TEAM; TEAM, threads a row; sigma of the format.
 // Limits    rows below 2^32 - 1 if they are sorted, else none.
-// Reads     as sell.cu: 4 bytes for each entry, sizeof(VALUE) for each that is no padding, 8 bytes a slice and warp;
+// Reads     as sell.cu: 4 bytes for each entry, sizeof(STORED) for each that is no padding, 8 bytes a slice and warp;
 //           and x. Writes y once, scattered within a window of sigma rows. No atomics: the same y bit by bit on every
 //           run.
-// Given     VALUE = float | double; SORTED = 1 with a permutation, 0 without.
+// Given     STORED (of A), VALUE (of x, y and sums) = float | double; SORTED = 1 with a permutation, 0 without.
 //
 // Source: Kreutzer et al., SIAM J. Sci. Comput. 36, 2014; several threads a row of sliced ELL: Anzt, Tomov and
 // Dongarra, 2014 (SELL-P).
@@ -26,7 +26,7 @@ static const unsigned int SLICE = 32;
 extern "C" __global__ void __launch_bounds__(BLOCK)
 sell_team(unsigned long long first_row, unsigned long long nrows, const unsigned long long* __restrict__ slice_ptr,
           const unsigned int* __restrict__ permutation, const unsigned int* __restrict__ col_idx,
-          const VALUE* __restrict__ values, const VALUE* __restrict__ x, VALUE* __restrict__ y,
+          const STORED* __restrict__ values, const VALUE* __restrict__ x, VALUE* __restrict__ y,
           double alpha, double beta)
 {
     __shared__ VALUE sums[BLOCK];
@@ -47,10 +47,11 @@ sell_team(unsigned long long first_row, unsigned long long nrows, const unsigned
             for (int i = 0; i < GROUP; ++i) {
                 cols[i] = stream_if(at + i * TEAM * SLICE < end, col_idx + at + i * TEAM * SLICE, PAD);
             }
-            VALUE value[GROUP], factor[GROUP];
+            STORED value[GROUP];
+            VALUE factor[GROUP];
 #pragma unroll
             for (int i = 0; i < GROUP; ++i) {
-                value[i] = stream_if(cols[i] != PAD, values + at + i * TEAM * SLICE, (VALUE)0);
+                value[i] = stream_if(cols[i] != PAD, values + at + i * TEAM * SLICE, (STORED)0);
                 factor[i] = gather_if(cols[i] != PAD, x + cols[i]);
             }
 #pragma unroll

@@ -1,6 +1,6 @@
 // What teams of threads do together on the rows of CSR.
 //
-// Given     VALUE = float | double.
+// Given     STORED (of A), VALUE (of x, y and sums) = float | double.
 
 // The sum over the `threads` threads of a team, 1 to 32 of them and a power of two, right in its first thread. All 32
 // threads of the warp must call it.
@@ -16,13 +16,13 @@ static __device__ __forceinline__ VALUE sum_of_team(VALUE sum, int threads)
 // The products of the entries member, member + STRIDE, ... of a run of `length`, added up. AHEAD of them are asked for
 // before the first is used. member + AHEAD STRIDE steps must stay below 2^32.
 template <unsigned int STRIDE, unsigned int AHEAD>
-static __device__ __forceinline__ VALUE sum_of_entries(const unsigned int* cols, const VALUE* values, const VALUE* x,
+static __device__ __forceinline__ VALUE sum_of_entries(const unsigned int* cols, const STORED* values, const VALUE* x,
                                                        unsigned int member, unsigned int length)
 {
     VALUE sum = 0;
     for (unsigned int k = member; k < length; k += STRIDE * AHEAD) {
         unsigned int col[AHEAD];
-        VALUE value[AHEAD];
+        STORED value[AHEAD];
 #pragma unroll
         for (unsigned int i = 0; i < AHEAD; ++i) {
             if (k + i * STRIDE < length) {

@@ -45,11 +45,11 @@ impl Locality {
         threads_per_row.trailing_zeros() as usize
     }
 
-    /// Place of a value type in `warp_sectors` and `multiprocessor_sectors`.
+    /// Place of what x consists of in `warp_sectors` and `multiprocessor_sectors`.
     pub const fn sector(dtype: Dtype) -> usize {
-        match dtype {
+        match dtype.of_vectors() {
             Dtype::F32 => 0,
-            Dtype::F64 => 1,
+            Dtype::F64 | Dtype::Mixed => 1,
         }
     }
 

@@ -11,7 +11,7 @@
 
 use crate::block_counts::{BlockCount, BlockCounter};
 use crate::diagonals::{DiagonalSet, most_diagonals};
-use crate::{BroEllShape, Csr, HybSplit, PaddedSizes, RowLengths, Scalar, sell_sizes};
+use crate::{BinCounts, BroEllShape, Csr, HybSplit, PaddedSizes, RowLengths, Scalar, sell_sizes};
 use serde::{Deserialize, Serialize};
 use sweep::{Counters, Sweep};
 
@@ -60,6 +60,9 @@ pub struct Features {
     /// counted, as with `diagonals`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocks: Option<[BlockCount; 4]>,
+    /// How many rows csr-binned gives to teams of each size. `None` in records that are older than it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bins: Option<BinCounts>,
     /// Fraction of the non-zeros whose group of 8 columns was touched just before: by an earlier entry of the
     /// same row or by the row above. Near 1 the entries of x are found in cache, near 0 each is fetched anew.
     /// Of a sample, as the sectors of [`Locality`].
@@ -133,6 +136,7 @@ impl Features {
             bandwidth,
             diagonals: None,
             blocks: None,
+            bins: Some(BinCounts::of(lengths)),
             x_reuse,
             padded: PaddedSizes::default(),
             locality: None,

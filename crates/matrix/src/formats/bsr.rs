@@ -284,13 +284,13 @@ impl<T: Scalar> FormatOf<T> for BsrFormat {
         let (nrows, nnz) = (row_ptr.len() as u64 - 1, row_ptr[row_ptr.len() - 1]);
         // The least that there can be.
         let least = nnz.div_ceil(u64::from(side * side));
-        let least = BlockCount { blocks: least, stored: least };
+        let least = BlockCount { blocks: least, stored: least, longest: 0 };
         Bsr::<T>::check((nrows, ncols), nnz, shape, Some(least), limits)?;
         let slices = Bsr::<T>::slices(nrows, side, self.slice);
         let block_rows = slices * self.slice as u64;
         let scratch = |len| HostArray::Room { element: Element::U64, len, zeroed: false };
         let fits = move |number: &NumberOf<'_>, limits: &Limits| {
-            let count = BlockCount { blocks: number("blocks"), stored: number("stored_blocks") };
+            let count = BlockCount { blocks: number("blocks"), stored: number("stored_blocks"), longest: 0 };
             Bsr::<T>::check((nrows, ncols), nnz, shape, Some(count), limits).map(|_| ())
         };
         let area = u64::from(side * side);

@@ -226,7 +226,7 @@ impl TileTable {
         let tiles = Self::tile_count(nrows, nnz, shape);
         let places = if row_max > shape.items.into() { tiles } else { 0 };
         let table = tiles.saturating_mul(Tile::BYTES);
-        let segments = Segment::device_bytes(places, dtype).0;
+        let segments = Segment::device_bytes(places).0;
         let csr = Csr::<f32>::device_bytes(nrows, nnz, dtype).0;
         Bytes(csr.saturating_add(table).saturating_add(segments))
     }

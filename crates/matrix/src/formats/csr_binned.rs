@@ -17,6 +17,7 @@ use crate::infeasible::check_rows;
 use crate::segment::Segment;
 use crate::{Bytes, Csr, Dtype, Features, Infeasible, Limits, RowLengths, Scalar};
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
 
 /// Rows that one task bins. Chosen: some 100 us of work.
 const ROWS_PER_TASK: usize = 1 << 16;
@@ -60,7 +61,7 @@ impl RowBins {
         assert!(u32::try_from(nrows).is_ok(), "rows are named with 32 bits");
         let length = |row: u32| row_ptr[row as usize + 1] - row_ptr[row as usize];
         // Bin 0 here is that of the rows which are cut.
-        let bin = |row: u32| Self::LONGEST.iter().take_while(|&&most| length(row) <= most).count();
+        let bin = |row: u32| Self::bin_of(length(row));
         let tasks: Vec<[Vec<u32>; Self::BINS + 1]> = (0..nrows.div_ceil(ROWS_PER_TASK))
             .into_par_iter()
             .map(|task| {
@@ -83,13 +84,22 @@ impl RowBins {
         let lengths = order.par_iter().map(|&row| length(row) as u32).collect();
         let mut segments = Vec::new();
         for &row in &order[..ends[0] as usize] {
-            let count =
-                u32::try_from((length(row) / Self::SEGMENT).max(1)).expect("of less than 2^32 entries");
+            let count = u32::try_from(Self::segments_of(length(row))).expect("of less than 2^32 entries");
             let first = u32::try_from(segments.len()).expect("2^32 segments have more entries than memory");
             let entries = (row_ptr[row as usize], length(row));
             segments.extend((0..count).map(|index| Segment::of(row, entries, first, count, index)));
         }
         Self { ends, order, starts, lengths, segments }
+    }
+
+    /// 0 for a row that is cut into segments, else one more than the place of its bin.
+    fn bin_of(length: u64) -> usize {
+        Self::LONGEST.iter().take_while(|&&most| length <= most).count()
+    }
+
+    /// Segments of a row that is cut.
+    fn segments_of(length: u64) -> u64 {
+        (length / Self::SEGMENT).max(1)
     }
 
     /// Whether an `nrows x ncols` matrix may be held with its bins, x and y; its bytes if so.
@@ -112,7 +122,7 @@ impl RowBins {
     pub fn device_bytes(nrows: u64, nnz: u64, row_max: u64, dtype: Dtype) -> Bytes {
         let rows = nrows.saturating_mul(8 + Csr::<f32>::offset_bytes(nnz));
         let entries = nnz.saturating_mul(4 + dtype.bytes());
-        let segments = Segment::device_bytes(Self::segment_places(nnz, row_max), dtype).0;
+        let segments = Segment::device_bytes(Self::segment_places(nnz, row_max)).0;
         Bytes(rows.saturating_add(entries).saturating_add(segments))
     }
 
@@ -145,6 +155,45 @@ impl RowBins {
     /// Segments of the rows before `ends()[0]`.
     pub fn segments(&self) -> &[Segment] {
         &self.segments
+    }
+}
+
+/// What [`RowBins`] make of a matrix, from its row lengths alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct BinCounts {
+    /// Rows that get 32, 16, 8, 4, 2 threads and one: [`RowBins::THREADS`].
+    pub rows: [u64; RowBins::BINS],
+    /// Segments of longer rows, for a thread block each.
+    pub segments: u64,
+    /// Non-zeros in them.
+    pub in_segments: u64,
+    /// Steps of the threads of all teams: of a row as many as its threads times what each of them goes along, `t ceil(l / t)`.
+    pub steps: u64,
+}
+
+impl BinCounts {
+    /// Of rows that are so long. O(different lengths).
+    pub fn of(lengths: &RowLengths) -> Self {
+        let mut counts = Self::default();
+        for &(length, rows) in lengths.counts() {
+            match RowBins::bin_of(length).checked_sub(1) {
+                None => {
+                    counts.segments += rows * RowBins::segments_of(length);
+                    counts.in_segments += rows * length;
+                }
+                Some(bin) => {
+                    counts.rows[bin] += rows;
+                    counts.steps += rows * length.next_multiple_of(RowBins::THREADS[bin].into());
+                }
+            }
+        }
+        counts
+    }
+
+    /// Thread blocks of `block` threads that work on them: one a segment, and of each bin as many as hold its teams.
+    pub fn thread_blocks(&self, block: u32) -> u64 {
+        let of_bin = |(rows, threads): (u64, u32)| rows.div_ceil((block / threads).max(1).into());
+        self.segments + self.rows.into_iter().zip(RowBins::THREADS).map(of_bin).sum::<u64>()
     }
 }
 
@@ -270,6 +319,25 @@ mod tests {
         assert_eq!(binned.ends(), [1, 2, 2, 2, 2, 3, 6]);
         let lengths: Vec<u32> = binned.segments().iter().map(|s| s.length).collect();
         assert_eq!(lengths, [2250; 4]);
+        let counts =
+            BinCounts::of(&RowLengths::from_counts([(1, 1), (2, 1), (3, 1), (5, 1), (70, 1), (9000, 1)]));
+        // 70 entries by 32 threads: 3 steps of each; 5 by 2: 3 of each; the others by one.
+        assert_eq!((counts.rows, counts.steps), ([1, 0, 0, 0, 1, 3], 96 + 6 + 3 + 2 + 1));
+        assert_eq!((counts.segments, counts.in_segments), (4, 9000));
+        assert_eq!(counts.thread_blocks(64), 4 + 3);
+    }
+
+    #[test]
+    fn what_is_counted_from_row_lengths_is_what_the_bins_hold() {
+        let lengths: Vec<u64> =
+            (0..5_000).map(|row| crate::mix(row) % (1 + crate::mix(row * 7) % 5_000)).collect();
+        let binned = bins(&lengths);
+        let counts = BinCounts::of(&RowLengths::from_counts(lengths.iter().map(|&length| (length, 1))));
+        let rows: Vec<u64> = binned.ends().windows(2).map(|ends| ends[1] - ends[0]).collect();
+        assert_eq!(counts.rows.to_vec(), rows);
+        assert_eq!(counts.segments, binned.segments().len() as u64);
+        let in_segments: u64 = binned.segments().iter().map(|segment| u64::from(segment.length)).sum();
+        assert_eq!(counts.in_segments, in_segments);
     }
 
     #[test]

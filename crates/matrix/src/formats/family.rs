@@ -67,7 +67,7 @@ impl FormatFamily {
     pub(super) fn of<T: Scalar>(&self) -> &'static dyn FormatOf<T> {
         let found: &dyn Any = match T::DTYPE {
             Dtype::F32 => &self.of_f32,
-            Dtype::F64 => &self.of_f64,
+            Dtype::F64 | Dtype::Mixed => &self.of_f64,
         };
         *found.downcast_ref::<&'static dyn FormatOf<T>>().expect("the value type has that name")
     }

@@ -121,9 +121,17 @@ impl Format {
     /// # Errors
     /// [`Infeasible`] with the numbers.
     pub fn check(self, features: &Features, dtype: Dtype, limits: &Limits) -> Result<Bytes, Infeasible> {
+        let (family, shape) = (self.0.family, self.0.shape);
         match dtype {
-            Dtype::F32 => self.0.family.of_f32.check(self.0.shape, features, limits),
-            Dtype::F64 => self.0.family.of_f64.check(self.0.shape, features, limits),
+            Dtype::F32 => family.of_f32.check(shape, features, limits),
+            Dtype::F64 => family.of_f64.check(shape, features, limits),
+            Dtype::Mixed => {
+                // Held as in `f32`, beside larger vectors.
+                let entries = features.nrows.saturating_add(features.ncols);
+                let more = entries.saturating_mul(dtype.vector_bytes() - dtype.bytes());
+                let memory = Bytes(limits.memory.0.saturating_sub(more));
+                family.of_f32.check(shape, features, &Limits { memory, ..*limits })
+            }
         }
     }
 

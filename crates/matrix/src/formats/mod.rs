@@ -31,7 +31,7 @@ pub use bsr::Bsr;
 pub use coo::Coo;
 pub use csr::{Csr, CsrError};
 pub use csr_balanced::{BalancedCsr, Tile, TileShape, TileTable};
-pub use csr_binned::{BinnedCsr, RowBins};
+pub use csr_binned::{BinCounts, BinnedCsr, RowBins};
 pub use dia::Dia;
 pub use ell::Ell;
 pub use family::{FormatFamily, FormatOf, Generator, Knob, Shape, Stored};

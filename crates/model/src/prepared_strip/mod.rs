@@ -100,7 +100,7 @@ impl<'a> StripPredictor<'a> {
         }
         let mut prepared = PreparedStrip {
             facts: self.facts,
-            x: Bytes(ncols.saturating_mul(dtype.bytes())),
+            x: Bytes(ncols.saturating_mul(dtype.vector_bytes())),
             kernels: Vec::new(),
             keys: Vec::new(),
             banded: Vec::new(),

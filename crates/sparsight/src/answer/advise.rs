@@ -7,7 +7,7 @@ use super::{
 use crate::{Advice, Advised, ModelName, Objective, Profile, Verdict, Verified, Why};
 use serde::Serialize;
 use sparsight_kernels::Candidate;
-use sparsight_matrix::{Bytes, Dtype, Seconds};
+use sparsight_matrix::{Bytes, Dtype, Narrowing, Seconds};
 use sparsight_model::{PlacementRule, Prediction, RowLengthRule};
 
 /// `sparsight/advise/1`: which format, kernel and block size will be fastest.
@@ -29,6 +29,9 @@ pub struct AdviseAnswer {
     /// What numbering rows and columns anew brings, of which matrix the rest then speaks; absent if not asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reordered: Option<ReorderedAnswer>,
+    /// What storing the values in `f32` changes; absent if not asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub narrowing: Option<NarrowingAnswer>,
     /// What it comes down to; absent if no candidate is possible.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verdict: Option<VerdictAnswer>,
@@ -37,6 +40,26 @@ pub struct AdviseAnswer {
     pub next_run: Option<NextRunAnswer>,
     /// Best first, then those that are not ranked.
     pub candidates: Vec<AdvisedCandidate>,
+}
+
+/// What rounding the values of the matrix to `f32` changes: see [`Narrowing`].
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct NarrowingAnswer {
+    /// y changes by at most this times `sum_j |a_ij x_j|` in row i.
+    pub relative_error: f64,
+    /// Values that change.
+    pub changed: u64,
+    /// Those below the normal range of `f32`.
+    pub below_normal: u64,
+    /// Those that `f32` cannot hold; if there are any, no candidate in mixed precision is ranked.
+    pub too_large: u64,
+}
+
+impl From<Narrowing> for NarrowingAnswer {
+    fn from(narrowing: Narrowing) -> Self {
+        let Narrowing { relative_error, changed, below_normal, too_large } = narrowing;
+        Self { relative_error, changed, below_normal, too_large }
+    }
 }
 
 /// What to expect of a candidate after others were measured.
@@ -126,7 +149,7 @@ impl AdviseAnswer {
         let candidates = ranked.chain(refused).collect();
         let device = profile.into();
         let verdict = advice.verdict(products).as_ref().map(VerdictAnswer::from);
-        let (reordered, next_run) = (None, None);
+        let (reordered, narrowing, next_run) = (None, None, None);
         Self {
             matrix,
             device,
@@ -135,6 +158,7 @@ impl AdviseAnswer {
             placement,
             row_length,
             reordered,
+            narrowing,
             verdict,
             next_run,
             candidates,
@@ -145,6 +169,13 @@ impl AdviseAnswer {
     #[must_use]
     pub fn with_reordered(mut self, reordered: Option<ReorderedAnswer>) -> Self {
         self.reordered = reordered;
+        self
+    }
+
+    /// With what storing the values in `f32` changes.
+    #[must_use]
+    pub fn with_narrowing(mut self, narrowing: Option<NarrowingAnswer>) -> Self {
+        self.narrowing = narrowing;
         self
     }
 

@@ -2,7 +2,7 @@
 
 use super::{Answer, DeviceSummary};
 use serde::Serialize;
-use sparsight_kernels::{BLOCKS, DeviceFacts, Format, Kernel, strip};
+use sparsight_kernels::{BLOCKS, DeviceFacts, DeviceKind, Format, Kernel, strip};
 
 /// `sparsight/kernels/1`: the catalogue and the strip of each kernel on a device.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -53,6 +53,9 @@ pub struct CatalogueKernel {
     /// A routine of the vendor's library; absent for kernels of ours.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub vendor: bool,
+    /// Not ranked, and run only where it is named: nowhere was it worth it. Absent for others.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub retired: bool,
 }
 
 impl CatalogueKernel {
@@ -66,6 +69,7 @@ impl CatalogueKernel {
             strip: strip.map(|strip| strip.size),
             strip_unit: strip.map(|strip| strip.unit.name()),
             vendor: kernel.is_vendors(),
+            retired: facts.kind == DeviceKind::Cuda && kernel.is_retired(),
         }
     }
 }

@@ -20,6 +20,10 @@ pub struct MeasureAnswer {
     pub measured: usize,
     /// Known before.
     pub skipped: usize,
+    /// Of which the features were computed anew.
+    pub renewed: usize,
+    /// Matrices whose features were to be computed anew and of which the folder holds no record.
+    pub unknown: usize,
     /// With candidates that failed or were wrong.
     pub failing: usize,
     /// Matrices that were left out.

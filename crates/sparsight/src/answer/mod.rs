@@ -50,6 +50,7 @@ mod candidate;
 mod compare;
 mod device;
 mod devices;
+mod error;
 mod evaluate;
 mod evaluate_transfer;
 mod fit;
@@ -69,7 +70,7 @@ mod repair;
 mod rules;
 mod transfer;
 
-pub use advise::{AdviseAnswer, AdvisedCandidate, Compared, Expected, VerdictAnswer};
+pub use advise::{AdviseAnswer, AdvisedCandidate, Compared, Expected, NarrowingAnswer, VerdictAnswer};
 pub use advise_many::{AdviseManyAnswer, AdvisedMatrix};
 pub use bench::{BenchAnswer, BenchedCandidate, BenchedMatrix};
 pub use calibrate::CalibrateAnswer;
@@ -77,6 +78,7 @@ pub use candidate::NamedCandidate;
 pub use compare::{CompareAnswer, ComparedCandidate, ComparedNumbers, ComparedProfile, NamedLimit};
 pub use device::DeviceSummary;
 pub use devices::{DeviceHere, DevicesAnswer, NoCuda};
+pub use error::ErrorAnswer;
 pub use evaluate::{
     BesideVendor, ChoiceCost, ErrorEntry, EvaluateAnswer, KernelOrFormat, KernelWins, MatrixCounts,
     StripModelWins, WorstPrediction,

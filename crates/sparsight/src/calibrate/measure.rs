@@ -63,7 +63,7 @@ pub fn measure_calibration(
                     let matrix = matrix.to_dtype();
                     bench(device.of_f32, (&name, &matrix), &features, &candidates, &how, |_| Ok(()))
                 }
-                Dtype::F64 => {
+                Dtype::F64 | Dtype::Mixed => {
                     bench(device.of_f64, (&name, &matrix), &features, &candidates, &how, |_| Ok(()))
                 }
             }?;

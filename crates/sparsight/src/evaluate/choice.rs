@@ -3,7 +3,7 @@
 use super::{Baseline, Judged, Rules, Scope};
 use crate::ModelName;
 use crate::records::Outcome;
-use sparsight_kernels::{Candidate, catalogue};
+use sparsight_kernels::{Candidate, every_candidate};
 use sparsight_matrix::{Dtype, Limits, Seconds};
 use sparsight_model::{ChoiceQuality, Conditioned, PlacementRule, Ranked, Ranking, RowLengthRule};
 use std::collections::BTreeMap;
@@ -133,7 +133,8 @@ pub(super) fn of_model(
 /// How many candidates are run in the rows of [`Chooser::Runs`].
 const RUNS: [usize; 4] = [2, 3, 4, 6];
 
-/// What the fastest of some runs costs, of candidates that have a time: one after another, as [`fastest`](crate::fastest) would go.
+/// What the fastest of some runs costs, of candidates of ours that have a time: one after another, as [`fastest`](crate::fastest) would go, but that
+/// what it chooses by is the very time by which it is judged.
 pub(super) fn of_runs(rankings: &[(&Judged<'_>, Ranking)]) -> Vec<ChoiceRow> {
     let most = RUNS.into_iter().max().unwrap_or_default();
     // The fastest after each run, matrix by matrix.
@@ -150,7 +151,7 @@ pub(super) fn of_runs(rankings: &[(&Judged<'_>, Ranking)]) -> Vec<ChoiceRow> {
 
 /// The fastest after 1, 2, ... runs, at most `most`; fewer if no more candidates have a time.
 fn fastest_of_runs(of: &Judged<'_>, ranking: &Ranking, most: usize) -> Vec<Candidate> {
-    let timed = |r: &&Ranked| of.time(r.candidate).is_some();
+    let timed = |r: &&Ranked| of.time(r.candidate).is_some() && !r.candidate.kernel.is_vendors();
     let ranked: Vec<&Ranked> = ranking.ranked.iter().filter(timed).collect();
     let mut known = Conditioned::new(ranked.iter().map(|r| (r.candidate, r.prediction.clone())));
     let mut next = ranked.first().map(|r| r.candidate);
@@ -209,7 +210,7 @@ fn best_single(dtype: Dtype, judged: &[&Judged<'_>]) -> Option<Candidate> {
     }
     let most = found.values().map(|v| v.0).max()?;
     let mean = |c: &Candidate| found.get(c).filter(|v| v.0 == most).map(|v| v.1);
-    catalogue(dtype)
+    every_candidate(dtype)
         .filter_map(|c| Some((c, mean(&c)?)))
         .min_by(|a, b| a.1.total_cmp(&b.1))
         .map(|(candidate, _)| candidate)

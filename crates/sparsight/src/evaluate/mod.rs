@@ -22,7 +22,7 @@ pub use wins::{ModelWins, WinsRow};
 use crate::models::registry;
 use crate::records::{CorpusRecord, Outcome};
 use crate::{Advisor, Error, ModelName, Profile};
-use sparsight_kernels::{Candidate, DeviceFacts, Format, Kernel, catalogue, strip};
+use sparsight_kernels::{Candidate, DeviceFacts, DeviceKind, Format, Kernel, every_candidate_on, strip};
 use sparsight_matrix::gallery::instance;
 use sparsight_matrix::{Dtype, Features, Limits, Seconds};
 use sparsight_model::accuracy::relative_error;
@@ -236,14 +236,23 @@ pub fn evaluate(
                 let names: BTreeSet<&str> = left_out.iter().map(|j| j.record.matrix.as_str()).collect();
                 evaluation.trained_on.insert(model, names.len());
             }
-            let rank = |j: &Judged<'_>| rank(&predictor, catalogue(j.record.dtype), &j.record.features);
-            let rankings: Vec<(&Judged<'_>, Ranking)> = tested.iter().map(|&j| (j, rank(j))).collect();
+            // Errors are shown of every candidate, also of those that are not chosen from any more.
+            let kind = profile.device.facts.kind;
+            let rank = |j: &Judged<'_>| {
+                rank(&predictor, every_candidate_on(kind, j.record.dtype), &j.record.features)
+            };
+            let all: Vec<(&Judged<'_>, Ranking)> = tested.iter().map(|&j| (j, rank(j))).collect();
+            let is_chosen_from = |r: &Ranked| kind == DeviceKind::Cpu || !r.candidate.kernel.is_retired();
+            let mut rankings = all.clone();
+            for (_, ranking) in &mut rankings {
+                ranking.ranked.retain(is_chosen_from);
+            }
             evaluation.choices.extend(choice::of_model(model, rules, &rankings));
             if model == ModelName::Best {
                 evaluation.choices.extend(choice::of_runs(&rankings));
                 evaluation.beside_vendor = beside_vendor::rows(&rankings);
             }
-            let samples = samples(rankings, facts);
+            let samples = samples(all, facts);
             evaluation.add_errors((model, rules), &samples, &known);
             if at == 0 {
                 evaluation.add_points(model, &samples, worst);

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use sparsight_kernels::{Execution, Kernel};
 use sparsight_matrix::Dtype;
-use sparsight_model::{CutCost, PreparationModel};
+use sparsight_model::{CutCost, MixedPrecision, PreparationModel};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Schema of `models/index.json`.
@@ -27,6 +27,9 @@ pub struct ModelsIndex {
     /// are run. Nothing where fewer than 40 were.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub cutting: BTreeMap<String, BTreeMap<Execution, CutCost>>,
+    /// Where mixed precision lies between `f32` and `f64`; `None` where nothing was measured in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mixed: Option<MixedPrecision>,
     /// Names of the matrices that calibrations and learned models learned from. An error on one of them says nothing
     /// about a new matrix.
     #[serde(default)]

@@ -25,7 +25,8 @@ use registry::ModelKind;
 use serde::{Deserialize, Serialize};
 use sparsight_kernels::Execution;
 use sparsight_model::{
-    Calibration, Comparison, CutCost, LearnedModel, Learner, PreparationModel, Storable, StripModel, Variant,
+    Calibration, Comparison, CutCost, LearnedModel, Learner, MixedPrecision, PreparationModel, Storable,
+    StripModel, Variant,
 };
 use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet};
@@ -83,6 +84,7 @@ pub(crate) struct Made {
     pub(crate) comparison: Option<Comparison>,
     pub(crate) preparation: Option<PreparationModel>,
     pub(crate) cutting: BTreeMap<String, BTreeMap<Execution, CutCost>>,
+    pub(crate) mixed: Option<MixedPrecision>,
     pub(crate) train: Vec<String>,
     pub(crate) trained_on: BTreeSet<String>,
     pub(crate) carried_from: Vec<String>,
@@ -90,8 +92,17 @@ pub(crate) struct Made {
 
 impl From<Made> for Models {
     fn from(made: Made) -> Self {
-        let Made { strips, learned, comparison, preparation, cutting, train, trained_on, carried_from } =
-            made;
+        let Made {
+            strips,
+            learned,
+            comparison,
+            preparation,
+            cutting,
+            mixed,
+            train,
+            trained_on,
+            carried_from,
+        } = made;
         let mut held = Held::new(Source::Memory);
         let mut models = BTreeMap::new();
         for (variant, strip) in strips {
@@ -108,7 +119,8 @@ impl From<Made> for Models {
             held.comparison = OnceLock::from(comparison);
         }
         let schema = MODELS_SCHEMA.to_owned();
-        let index = ModelsIndex { schema, train, models, preparation, cutting, trained_on, carried_from };
+        let index =
+            ModelsIndex { schema, train, models, preparation, cutting, mixed, trained_on, carried_from };
         Self { index, held: Arc::new(held) }
     }
 }

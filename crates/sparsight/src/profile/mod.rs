@@ -35,9 +35,9 @@ pub use transfer_profile::{TRANSFER_SCHEMA, TransferFile, TransferProfile};
 
 use crate::{Error, Missing, ModelName};
 use serde::{Deserialize, Serialize};
-use sparsight_kernels::{Candidate, DeviceFacts, DeviceKind, Execution, Format};
-use sparsight_matrix::{Bytes, Csr, Features, Seconds};
-use sparsight_model::{CutCost, Rescaling};
+use sparsight_kernels::{Candidate, DeviceFacts, DeviceKind, Execution, Format, device_bytes};
+use sparsight_matrix::{Bytes, Csr, Dtype, Features, Seconds};
+use sparsight_model::{CutCost, MixedPrecision, Rescaling};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -243,11 +243,22 @@ impl Profile {
         learned.unwrap_or_else(|| CutCost::sums(execution, self.device.facts.launch_s))
     }
 
+    /// Where mixed precision lies between `f32` and `f64`: as measured, of a calibrated GPU on its reference; else as bytes say.
+    pub(crate) fn mixed_precision(&self) -> MixedPrecision {
+        let models = self.rescaled.as_ref().map_or(&self.models, |rescaled| &rescaled.reference.models);
+        models.index.mixed.clone().unwrap_or_default()
+    }
+
     /// Seconds until `candidate` can run on a matrix that takes `held` bytes in its format: conversion, upload and,
     /// for a routine of the vendor's, its look at the matrix. As
     /// [`PreparationModel`](sparsight_model::PreparationModel) learned it from the corpus, else from the rates of one
-    /// conversion and of uploads, which leaves out what every matrix pays. `None` if the profile measured neither.
+    /// conversion and of uploads, which leaves out what every matrix pays. `None` if the profile measured neither. In mixed
+    /// precision what it is in `f64`: what rounding takes and what uploading fewer bytes saves are about the same.
     pub fn preparation(&self, candidate: &Candidate, features: &Features, held: Bytes) -> Option<Seconds> {
+        if candidate.dtype == Dtype::Mixed {
+            let double = Candidate { dtype: Dtype::F64, ..*candidate };
+            return self.preparation(&double, features, device_bytes(&double, features));
+        }
         let csr = Csr::<f32>::device_bytes(features.nrows, features.nnz, candidate.dtype);
         let learned = self.models.index.preparation.as_ref();
         let on_device = features.nnz >= self.device.converts_from_nnz.unwrap_or(0);

@@ -205,6 +205,21 @@ impl CorpusRecord {
         self.features = newer.features;
     }
 
+    /// What says nothing but that the matrix has these features: added to this record, it replaces those that it has.
+    pub fn with_features(self, features: Features) -> Self {
+        let Self { matrix, dtype, caches, .. } = self;
+        Self {
+            matrix,
+            dtype,
+            caches,
+            features,
+            preparation: BTreeMap::new(),
+            preprocess: BTreeMap::new(),
+            clock: None,
+            results: Vec::new(),
+        }
+    }
+
     /// The least time of all candidates.
     pub fn best(&self) -> Option<(Candidate, Seconds)> {
         self.times().min_by(|a, b| a.1.0.total_cmp(&b.1.0))

@@ -96,7 +96,7 @@ impl Rules {
     }
 
     /// What choosing by it costs: time of the chosen candidate over the least of all candidates, on those of `records` that have the
-    /// value type and a time of the chosen one. `None` without any.
+    /// value type and a time of the chosen one, or of [`Rules::otherwise`], which is run where it has none. `None` without any.
     pub fn judge<'r>(&self, records: impl IntoIterator<Item = &'r CorpusRecord>) -> Option<ChoiceQuality> {
         let chosen = |record: &CorpusRecord| {
             let known = Regrets::of(record, &self.candidates)?;

@@ -30,20 +30,21 @@ impl FromStr for Language {
     }
 }
 
-/// Quantities that are arguments; the other two follow from them.
-const ARGUMENTS: [Quantity; 7] = [
+/// Quantities that are arguments; the other three follow from them.
+const ARGUMENTS: [Quantity; 6] = [
     Quantity::Rows,
     Quantity::Columns,
     Quantity::NonZeros,
     Quantity::RowMin,
     Quantity::RowMax,
-    Quantity::RowMean,
     Quantity::RowStd,
 ];
 
 impl Rules {
-    /// A function that chooses, with `heading` above it, a line of which becomes a comment.
-    pub fn text(&self, language: Language, heading: &str) -> String {
+    /// A function that chooses, with `heading` above it, a line of which becomes a comment. Its name is made of `name` and the value
+    /// type, so that the rules of several GPUs can stand side by side: of `nvidia-h200-all`, `nvidia_h200_all_f64`, in C with
+    /// `sparsight_` before it.
+    pub fn text(&self, language: Language, name: &str, heading: &str) -> String {
         let mut text = String::new();
         let comment = if language == Language::Py { "#" } else { "//" };
         for line in heading.lines() {
@@ -52,7 +53,7 @@ impl Rules {
             text.push('\n');
         }
         text.push('\n');
-        text.push_str(&self.before(language));
+        text.push_str(&self.before(language, &identifier(name)));
         ifs(&mut text, &self.rule, language, 1);
         text.push_str(match language {
             Language::Hpp => "}\n\n}  // namespace sparsight_rules\n",
@@ -63,15 +64,15 @@ impl Rules {
     }
 
     /// Up to the first question.
-    fn before(&self, language: Language) -> String {
+    fn before(&self, language: Language, name: &str) -> String {
         let names: Vec<&str> = ARGUMENTS.iter().map(|quantity| quantity.name()).collect();
         let (dtype, otherwise) = (self.dtype, quoted(self.otherwise));
         let asked = self.rule.asked();
-        let of_c = || unused(&asked) + &ratios(&asked, ["    const double ", "nnz > 0 ? ", " : 0.0", ";"]);
+        let of_c = || unused(&asked) + &derived(&asked, language);
         let about = |comment: &str| {
             [
-                "The id of the candidate to run. row_mean is nnz / rows (0 without rows), row_std the standard deviation of the row lengths.",
-                "Where its format cannot hold the matrix (padding, memory), run what stands for `otherwise`.",
+                "The id of the candidate to run; row_min, row_max and row_std: least, largest and standard deviation of the row lengths.",
+                "Where its format cannot hold the matrix (padding, memory), run the one that is called otherwise.",
             ]
             .map(|line| format!("{comment} {line}\n"))
             .concat()
@@ -80,8 +81,8 @@ impl Rules {
             Language::Hpp => {
                 let arguments = names.join(", double ");
                 format!(
-                    "#pragma once\n\nnamespace sparsight_rules {{\n\nconstexpr const char* otherwise_{dtype} = {otherwise};\n\n{}inline \
-                     const char* choose_{dtype}(double {arguments})\n{{\n{}",
+                    "#pragma once\n\nnamespace sparsight_rules {{\n\nconstexpr const char* {name}_{dtype}_otherwise = {otherwise};\n\n{}inline \
+                     const char* {name}_{dtype}(double {arguments})\n{{\n{}",
                     about("//"),
                     of_c()
                 )
@@ -89,41 +90,61 @@ impl Rules {
             Language::C => {
                 let arguments = names.join(", double ");
                 format!(
-                    "static const char* const sparsight_otherwise_{dtype} = {otherwise};\n\n{}static const char* \
-                     sparsight_choose_{dtype}(double {arguments})\n{{\n{}",
+                    "static const char* const sparsight_{name}_{dtype}_otherwise = {otherwise};\n\n{}static const char* \
+                     sparsight_{name}_{dtype}(double {arguments})\n{{\n{}",
                     about("//"),
                     of_c()
                 )
             }
             Language::Py => format!(
-                "OTHERWISE_{} = {otherwise}\n\n\n{}def choose_{dtype}({}):\n{}",
-                dtype.to_string().to_uppercase(),
+                "{}_OTHERWISE = {otherwise}\n\n\n{}def {name}_{dtype}({}):\n{}",
+                format!("{name}_{dtype}").to_uppercase(),
                 about("#"),
                 names.join(", "),
-                ratios(&asked, ["    ", "", " if nnz > 0 else 0.0", ""])
+                derived(&asked, language)
             ),
         }
     }
 }
 
-/// Those of the quantities asked for that follow from the arguments.
-fn ratios(asked: &BTreeSet<Quantity>, [before, condition, otherwise, end]: [&str; 4]) -> String {
-    let all = [(Quantity::RowStdOverMean, "row_std"), (Quantity::RowMaxOverMean, "row_max")];
-    let line =
-        |name: &str, of: &str| format!("{before}{name} = {condition}{of} / row_mean{otherwise}{end}\n");
-    all.into_iter()
-        .filter(|(ratio, _)| asked.contains(ratio))
-        .map(|(ratio, of)| line(ratio.name(), of))
-        .collect()
+/// `name` as a name in all three languages.
+fn identifier(name: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
+    let plain: String = name.chars().map(plain).collect();
+    if plain.starts_with(|c: char| c.is_ascii_digit()) || plain.is_empty() {
+        format!("gpu_{plain}")
+    } else {
+        plain
+    }
+}
+
+fn is_ratio(quantity: Quantity) -> bool {
+    matches!(quantity, Quantity::RowStdOverMean | Quantity::RowMaxOverMean)
+}
+
+/// Those of the quantities asked for that follow from the arguments; 0 where they are divided by nothing.
+fn derived(asked: &BTreeSet<Quantity>, language: Language) -> String {
+    let line = |name: &str, value: &str, guard: &str| match language {
+        Language::Py => format!("    {name} = {value} if {guard} > 0 else 0.0\n"),
+        Language::Hpp | Language::C => format!("    const double {name} = {guard} > 0 ? {value} : 0.0;\n"),
+    };
+    let mut text = String::new();
+    if asked.contains(&Quantity::RowMean) || asked.iter().any(|quantity| is_ratio(*quantity)) {
+        text += &line("row_mean", "nnz / rows", "rows");
+    }
+    for (ratio, of) in [(Quantity::RowStdOverMean, "row_std"), (Quantity::RowMaxOverMean, "row_max")] {
+        if asked.contains(&ratio) {
+            text += &line(ratio.name(), &format!("{of} / row_mean"), "nnz");
+        }
+    }
+    text
 }
 
 /// Tells compilers which arguments are not asked for.
 fn unused(asked: &BTreeSet<Quantity>) -> String {
     let is_used = |argument: &Quantity| {
         let needs_it = |ratio: &Quantity| match argument {
-            Quantity::RowMean | Quantity::NonZeros => {
-                matches!(ratio, Quantity::RowStdOverMean | Quantity::RowMaxOverMean)
-            }
+            Quantity::Rows | Quantity::NonZeros => is_ratio(*ratio) || *ratio == Quantity::RowMean,
             Quantity::RowStd => *ratio == Quantity::RowStdOverMean,
             Quantity::RowMax => *ratio == Quantity::RowMaxOverMean,
             _ => false,

@@ -2,10 +2,11 @@
 
 use super::measured::checked;
 use super::{MeasuredPartition, Plan};
+use crate::right_answer::RightAnswer;
 use crate::{Bench, Error};
 use sparsight_device::timing::Sampling;
 use sparsight_device::{Device, DeviceError, Product};
-use sparsight_matrix::{Csr, Scalar, reference};
+use sparsight_matrix::{Csr, Scalar};
 
 type Contestant<T> = (Box<dyn Product<T>>, Sampling);
 
@@ -20,9 +21,9 @@ pub fn contest<T: Scalar>(
     how: &Bench,
 ) -> Vec<Result<MeasuredPartition, Error>> {
     let x = sparsight_device::random_x(a.ncols(), how.seed);
-    let expected = reference(a, &x);
+    let right = RightAnswer::new(a, &x);
     let begin = |plan: &Plan| -> Result<_, DeviceError> {
-        let product = checked(device, a, plan.partition(), (&x, &expected))?;
+        let product = checked(device, a, plan.partition(), &right)?;
         let sampling = Sampling::begin(|products| product.batch(products, how.caches), &how.rule)?;
         Ok((product, sampling))
     };

@@ -1,10 +1,11 @@
 //! A partition on one matrix: checked against the reference, then timed.
 
+use crate::right_answer::RightAnswer;
 use crate::{Bench, Error};
 use sparsight_device::timing::{Timing, measure};
 use sparsight_device::{Device, DeviceError, Partition, Preparation, Product, check_product, random_x};
 use sparsight_kernels::{Candidate, Execution};
-use sparsight_matrix::{Csr, Reference, Scalar, reference};
+use sparsight_matrix::{Csr, Scalar};
 use std::ops::Range;
 
 /// What a partition took.
@@ -32,7 +33,7 @@ pub fn run_partition<T: Scalar>(
 ) -> Result<MeasuredPartition, Error> {
     let partition = Partition::try_new(parts.to_vec(), execution).map_err(DeviceError::from)?;
     let x = random_x(a.ncols(), how.seed);
-    let product = checked(device, a, &partition, (&x, &reference(a, &x)))?;
+    let product = checked(device, a, &partition, &RightAnswer::new(a, &x))?;
     let timing = measure(|products| product.batch(products, how.caches), &how.rule)?;
     Ok(MeasuredPartition { timing, preparation: product.preparation() })
 }
@@ -42,13 +43,13 @@ pub(super) fn checked<T: Scalar>(
     device: &dyn Device<T>,
     a: &Csr<T>,
     partition: &Partition,
-    (x, expected): (&[T], &Reference),
+    right: &RightAnswer<'_, T>,
 ) -> Result<Box<dyn Product<T>>, DeviceError> {
     let product = device.load_parts(a, partition)?;
     let name = match partition.parts() {
         [(_, candidate)] => candidate.to_string(),
         parts => format!("the {} product of {} parts", partition.execution(), parts.len()),
     };
-    check_product(product.as_ref(), &name, x, expected)?;
+    check_product(product.as_ref(), &name, right.x(), right.of(partition.dtype()))?;
     Ok(product)
 }

@@ -5,7 +5,7 @@ use crate::{Advice, Advised, Advisor, Error, Missing, Objective, Strategy, Why};
 use sparsight_device::gpu::DeviceCsr;
 use sparsight_device::{Device, DeviceError, Partition};
 use sparsight_kernels::{Candidate, Execution};
-use sparsight_matrix::{Csr, Features, Scalar, Seconds};
+use sparsight_matrix::{Csr, Features, Permutation, Scalar, Seconds};
 use std::fmt;
 use std::num::NonZeroUsize;
 use std::ops::Range;
@@ -65,6 +65,34 @@ impl Plan {
     /// [`DeviceError::Infeasible`] if the device has not that much memory now.
     pub fn prepare<T: Scalar>(&self, device: &dyn Device<T>, a: &Csr<T>) -> Result<Prepared<T>, Error> {
         Ok(Prepared::new(device.load_parts(a, &self.partition)?))
+    }
+
+    /// The same with rows and columns numbered anew: the plan is one for the matrix in that order
+    /// ([`Permutation::of_matrix`]), `a` and all vectors are in the order that they have. Two passes over vectors are added to
+    /// every product; whoever can keep vectors in the new order prepares the reordered matrix itself.
+    ///
+    /// ```
+    /// use sparsight::{Plan, device::cpu::Cpu, matrix::{Permutation, gallery::Recipe}};
+    /// let a = "gallery:stencil2d,n=30,shuffle=1".parse::<Recipe>()?.generate::<f64>()?;
+    /// let order = Permutation::reverse_cuthill_mckee(&a)?;
+    /// let plan = Plan::whole(a.nrows(), "ell/b256/f64".parse()?, None);
+    /// let prepared = plan.prepare_reordered(&Cpu::new(), &a, &order)?;
+    /// let (x, mut y, mut same) = (vec![1.0; a.ncols()], vec![0.0; a.nrows()], vec![0.0; a.nrows()]);
+    /// prepared.multiply(&x, &mut y)?;
+    /// plan.prepare(&Cpu::new(), &a)?.multiply(&x, &mut same)?;
+    /// assert!(y.iter().zip(&same).all(|(y, same)| (y - same).abs() < 1e-12));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Plan::prepare`]; [`DeviceError::Length`] if the order is not one of so many rows and columns.
+    pub fn prepare_reordered<T: Scalar>(
+        &self,
+        device: &dyn Device<T>,
+        a: &Csr<T>,
+        order: &Permutation,
+    ) -> Result<Prepared<T>, Error> {
+        Ok(Prepared::new(device.load_reordered(a, order, &self.partition)?))
     }
 
     /// The same for a matrix that lies on the GPU already, in memory of whoever has it; it may be given back when this returns.

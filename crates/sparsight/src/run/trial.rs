@@ -9,7 +9,7 @@ use std::num::NonZeroUsize;
 /// How many candidates to run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tries {
-    /// So many, if there are as many; of one alone it is known which is the fastest without a run.
+    /// So many, if there are as many; of one alone that is asked for it is known which is the fastest without a run.
     Count(NonZeroUsize),
     /// As many as are worth it for so many products to come: before each run, what it may be expected to gain over all of them is held
     /// against what preparing and running it costs. None but the first where nothing is; not even the first, if there is no other.
@@ -22,6 +22,9 @@ pub enum Tries {
 /// What trying a candidate takes beside its preparation before one was tried. Chosen: that of a small matrix on an H200 whose kernels
 /// were compiled before.
 const FIRST_TRY: Seconds = Seconds(5e-3);
+
+/// Products that a try takes at least: one to check y, one to warm up, three samples.
+const PRODUCTS_OF_A_TRY: f64 = 5.0;
 
 /// What is known, and what has been spent.
 pub(super) struct Trial<'a> {
@@ -49,8 +52,12 @@ impl<'a> Trial<'a> {
     }
 
     /// What trying one takes beside its preparation, seconds.
-    fn of_a_run(&self) -> f64 {
-        if self.ended == 0 { FIRST_TRY.0 } else { self.spent.0 / f64::from(self.ended) }
+    fn of_a_run(&self, candidate: &Candidate) -> f64 {
+        if self.ended > 0 {
+            return self.spent.0 / f64::from(self.ended);
+        }
+        let predicted = self.conditioned.expected(candidate).map_or(0.0, |predicted| predicted.time.0);
+        FIRST_TRY.0 + PRODUCTS_OF_A_TRY * predicted
     }
 
     /// The first of the ranking of which nobody knows that it cannot be run.
@@ -71,7 +78,7 @@ impl<'a> Trial<'a> {
             Tries::WorthIt { .. } => {
                 let own = self.ranked.iter().find(|one| one.candidate == *candidate);
                 let preparation = own.and_then(|one| one.preparation).unwrap_or_default();
-                Seconds(preparation.0 + self.of_a_run())
+                Seconds(preparation.0 + self.of_a_run(candidate))
             }
         };
         let next = self.conditioned.next(&best, products, cost);
@@ -79,7 +86,7 @@ impl<'a> Trial<'a> {
             Tries::Count(count) => self.timed < count.get() && count.get() > 1,
             Tries::WorthIt { .. } => next.is_some_and(|NextRun { candidate, gain }| {
                 // The first is prepared in any case, but has to be timed before the second says anything.
-                let of_the_first = if fastest.is_none() { self.of_a_run() } else { 0.0 };
+                let of_the_first = if fastest.is_none() { self.of_a_run(&best) } else { 0.0 };
                 products as f64 * gain.0 > cost(&candidate).0 + of_the_first
             }),
         };

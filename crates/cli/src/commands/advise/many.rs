@@ -6,6 +6,7 @@ use crate::failure::{Exit, Failure};
 use crate::matrix_source::MatrixSource;
 use crate::table::Table;
 use crate::text::{between, candidate, counted, grouped, heading, matrices};
+use crate::values::narrowing;
 use sparsight::answer::{AdviseManyAnswer, AdvisedMatrix, MatrixSummary};
 use sparsight::matrix::{Features, Scalar};
 use sparsight::{Advisor, Profile};
@@ -27,7 +28,8 @@ impl Advise {
             return Err(Failure::input(text).hinted("`sparsight measure` runs them for many"));
         }
         let sources = self.order.of_all(sources);
-        let objective = self.model.objective(self.iterations);
+        let mut objective = self.model.objective(self.iterations);
+        objective.mixed_precision = self.values.mixed(T::DTYPE, profile.device.facts.kind)?;
         let products = objective.products;
         context.interrupt.listen();
         let bar = context.printer.progress(sources.len() as u64, "advising");
@@ -38,8 +40,14 @@ impl Advise {
             if ended.is_err() {
                 break;
             }
+            let mut objective = objective;
             let features = match source.load::<T>(context) {
-                Ok(matrix) => Features::of(&matrix),
+                Ok(matrix) => {
+                    // What f32 cannot hold is ranked without it.
+                    objective.mixed_precision =
+                        objective.mixed_precision && narrowing(&matrix).too_large == 0;
+                    Features::of(&matrix)
+                }
                 Err(Failure::Reported { message, .. }) => {
                     context.printer.warning(format_args!("skipped: {message}"));
                     unreadable += 1;

@@ -12,6 +12,7 @@ use crate::products::products;
 use crate::reordering::{Order, OrderFlags};
 use crate::table::Table;
 use crate::text::{between, candidate, counted, grouped, heading, of_bandwidth};
+use crate::values::{ValuesFlag, narrowing, what_it_changes};
 use sparsight::answer::{AdviseAnswer, MatrixSummary, ReorderedAnswer};
 use sparsight::kernels::{Candidate, Kernel};
 use sparsight::matrix::{Csr, Dtype, Features, Scalar, Seconds};
@@ -40,6 +41,8 @@ pub(crate) struct Advise {
     model: ModelFlags,
     #[command(flatten)]
     order: OrderFlags,
+    #[command(flatten)]
+    values: ValuesFlag,
     /// Show every block size of a kernel, and not the best alone
     #[arg(long)]
     all: bool,
@@ -59,7 +62,7 @@ impl Advise {
     pub(crate) fn run(&self, context: &Context) -> Result<Exit, Failure> {
         match context.dtype() {
             Dtype::F32 => self.run_as::<f32>(context),
-            Dtype::F64 => self.run_as::<f64>(context),
+            Dtype::F64 | Dtype::Mixed => self.run_as::<f64>(context),
         }
     }
 
@@ -73,7 +76,10 @@ impl Advise {
         let device = if self.verify || self.verify_all { Some(self.profile.open(&profile)?) } else { None };
         let mut matrix = source.load::<T>(context)?;
         let ordered = self.order.reorder.map(|order| order.apply(&matrix, &source.title())).transpose()?;
-        let objective = self.model.objective(self.iterations);
+        let mut objective = self.model.objective(self.iterations);
+        objective.mixed_precision = self.values.mixed(T::DTYPE, profile.device.facts.kind)?;
+        let narrowing = objective.mixed_precision.then(|| narrowing(&matrix));
+        objective.mixed_precision &= narrowing.is_none_or(|narrowing| narrowing.too_large == 0);
         let advised = |matrix: &Csr<T>| -> Result<(Features, Advice), Failure> {
             let features = Features::of(matrix);
             let advice = Advisor::new(&profile).advise(&features, T::DTYPE, &objective)?;
@@ -85,7 +91,14 @@ impl Advise {
             matrix = ordered;
             let as_it_is = std::mem::replace(&mut of_matrix, advised(&matrix)?);
             let products = objective.products;
-            reordered = Some(ReorderedAnswer::of(order.id(), took, &as_it_is, &of_matrix, products));
+            reordered = Some(ReorderedAnswer::of(
+                order.id(),
+                took,
+                &as_it_is,
+                &of_matrix,
+                products,
+                &profile.device.facts,
+            ));
         }
         let (features, advice) = &of_matrix;
         let source = self.order.of(source);
@@ -97,11 +110,13 @@ impl Advise {
         let answer = AdviseAnswer::of(matrix, &profile, T::DTYPE, &objective, advice)
             .with_verified(verified.as_ref())
             .with_reordered(reordered)
+            .with_narrowing(narrowing)
             .shortened(context.top_in_json());
         context.printer.answer(&answer, || {
             let brings = self.order.reorder.zip(answer.reordered.as_ref());
             let brings = brings.map(|(order, reordered)| what_it_brings(order, reordered));
-            self.print(&source, &profile, &of_matrix, verified.as_ref(), brings, context)
+            let changes = narrowing.as_ref().map(what_it_changes);
+            self.print(&source, &profile, &of_matrix, verified.as_ref(), [brings, changes], context)
         })?;
         let is_failure = |outcome: &Outcome| matches!(outcome, Outcome::Failed { .. });
         let failed = verified.as_ref().is_some_and(|verified| verified.measured.values().any(is_failure));
@@ -140,7 +155,7 @@ impl Advise {
         profile: &Profile,
         (features, advice): &(Features, Advice),
         verified: Option<&Verified>,
-        reordered: Option<String>,
+        [reordered, narrowed]: [Option<String>; 2],
         context: &Context,
     ) -> Result<(), Failure> {
         let out = &context.printer;
@@ -167,8 +182,14 @@ impl Advise {
         } else {
             out.line("no candidate is possible")?;
         }
-        let remarks =
-            [reordered, legend, answering(advice, profile), refusals(advice), extrapolations(&shown)];
+        let remarks = [
+            reordered,
+            narrowed,
+            legend,
+            answering(advice, profile),
+            refusals(advice),
+            extrapolations(&shown),
+        ];
         for remark in remarks.into_iter().flatten() {
             out.line(format_args!("  {remark}"))?;
         }
@@ -210,7 +231,7 @@ impl Advise {
             [verdict.plain_csr, verdict.vendors_csr].into_iter().flatten().map(|a| a.candidate).collect();
         let mut taken = 0;
         let mut is_shown = |advised: &Advised| {
-            let is_first = kernels.insert(advised.candidate.kernel) || self.all;
+            let is_first = kernels.insert((advised.candidate.kernel, advised.candidate.dtype)) || self.all;
             taken += usize::from(is_first);
             let was_run = verified.is_some_and(|v| v.measured.contains_key(&advised.candidate));
             is_first && taken <= top || compared.contains(&advised.candidate) || was_run
@@ -347,7 +368,13 @@ fn what_it_brings(order: Order, reordered: &ReorderedAnswer) -> String {
         }
         (None, None) => "after how many products it pays is not known".to_owned(),
     };
-    format!("{order}; {compared}, {worth}")
+    // Said where it is about keeping vectors in the new order or not.
+    let vectors = reordered.vectors_s.filter(|_| speedup > 1.0 + TIE).map(|vectors| {
+        let saved = best.prediction.predicted_s.0 * (1.0 - 1.0 / speedup);
+        let lost = if vectors.0 >= saved { ", more than is gained" } else { "" };
+        format!("; bringing x and y there and back in every product would add about {vectors}{lost}")
+    });
+    format!("{order}; {compared}, {worth}{}", vectors.unwrap_or_default())
 }
 
 /// `Measured: hyb b128 is the fastest of 5, 6.70 us; 1.9 times as fast as cuSPARSE's CSR (12.8 us). To run one more, ell b256, may be

@@ -139,7 +139,7 @@ impl Plan {
     pub(crate) fn run(&self, context: &Context) -> Result<Exit, Failure> {
         match context.dtype() {
             Dtype::F32 => self.run_as::<f32>(context),
-            Dtype::F64 => self.run_as::<f64>(context),
+            Dtype::F64 | Dtype::Mixed => self.run_as::<f64>(context),
         }
     }
 
@@ -287,7 +287,11 @@ impl Plan {
 
     fn tries(&self) -> Result<Tries, Failure> {
         match (self.tried, self.iterations) {
-            (TryFlag::Count(count), _) => Ok(Tries::Count(count)),
+            (TryFlag::Count(_), Some(_)) => Err(Failure::input(
+                "--iterations says how much a run of --try auto may cost, and has no other meaning here",
+            )
+            .hinted("`sparsight advise --iterations` ranks by conversion and all products")),
+            (TryFlag::Count(count), None) => Ok(Tries::Count(count)),
             (TryFlag::Auto, Some(products)) => Ok(Tries::WorthIt { products: products.get() }),
             (TryFlag::Auto, None) => {
                 Err(Failure::input("--try auto weighs what a run may gain against what it costs")

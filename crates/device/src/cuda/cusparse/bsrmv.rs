@@ -93,7 +93,7 @@ impl Bsrmv {
         }
         match T::DTYPE {
             Dtype::F32 => named("cusparseSbsrmv", multiply!(sys::cusparseSbsrmv, f32)),
-            Dtype::F64 => named("cusparseDbsrmv", multiply!(sys::cusparseDbsrmv, f64)),
+            Dtype::F64 | Dtype::Mixed => named("cusparseDbsrmv", multiply!(sys::cusparseDbsrmv, f64)),
         }
     }
 }

@@ -130,7 +130,7 @@ fn named(call: &str, status: sys::cusparseStatus_t) -> Result<(), DeviceError> {
 const fn value_type(dtype: Dtype) -> sys::cudaDataType {
     match dtype {
         Dtype::F32 => sys::cudaDataType::CUDA_R_32F,
-        Dtype::F64 => sys::cudaDataType::CUDA_R_64F,
+        Dtype::F64 | Dtype::Mixed => sys::cudaDataType::CUDA_R_64F,
     }
 }
 

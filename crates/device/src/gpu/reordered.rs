@@ -1,0 +1,162 @@
+//! A matrix whose rows and columns are numbered anew, on a GPU: x is brought into the new order and y back by a launch each, in the
+//! stream of the product.
+
+use super::array::{DeviceBytes, bytes_of};
+use super::device::Shared;
+use super::free_grid::FreeGrid;
+use super::product::GpuProduct;
+use super::{ConvertOn, DeviceArray, DeviceSlice, DeviceSliceMut, Extent, Fence, Stream, Vectors};
+use crate::product::{check_length, check_lengths};
+use crate::reordered::{entries_in_order, multiply, reordered, unknown_places};
+use crate::timing::{Batch, Caches};
+use crate::{DeviceError, Partition, Preparation, Product};
+use sparsight_matrix::{Csr, Permutation, Scalar};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// [`Product`] of a reordered matrix on a GPU.
+#[derive(Debug)]
+pub(super) struct GpuReordered<T: Scalar> {
+    gpu: Arc<Shared>,
+    kernels: FreeGrid,
+    inner: GpuProduct<T>,
+    order: Permutation,
+    /// The same on the GPU.
+    old_of_new: DeviceBytes,
+    /// x and y in the new order: one pair, so that products follow each other.
+    own: (DeviceArray<T>, DeviceArray<T>),
+    fence: Mutex<Box<dyn Fence>>,
+    preparation: Preparation,
+    entries: Option<Entries<T>>,
+}
+
+/// Where the values of the new order stand in the old one, and room for them in the new one.
+#[derive(Debug)]
+struct Entries<T> {
+    numbers: DeviceArray<T>,
+    ordered: DeviceArray<T>,
+}
+
+impl<T: Scalar> GpuReordered<T> {
+    /// Of a matrix on the host, in its old order.
+    pub(super) fn load(
+        gpu: &Arc<Shared>,
+        a: &Csr<T>,
+        order: &Permutation,
+        partition: &Partition,
+        converts: ConvertOn,
+    ) -> Result<Self, DeviceError> {
+        let (ordered, took) = reordered(a, order)?;
+        let inner = GpuProduct::load(gpu, &ordered, partition, converts)?;
+        let mut preparation = inner.preparation();
+        preparation.convert.0 += took.0;
+        let old_of_new = DeviceBytes::of(&gpu.memory(), bytes_of(order.old_of_new()))?;
+        let own = gpu.vectors((a.nrows(), a.ncols()), 0)?;
+        let fence = Mutex::new(gpu.gpu().fence()?);
+        let kernels = gpu.conversion(T::DTYPE, 0)?;
+        let (gpu, order) = (Arc::clone(gpu), order.clone());
+        Ok(Self { gpu, kernels, inner, order, old_of_new, own, fence, preparation, entries: None })
+    }
+
+    fn rows(&self) -> usize {
+        self.order.old_of_new().len()
+    }
+
+    /// Queues one product and does not wait.
+    ///
+    /// # Safety
+    /// The vectors are on the GPU and as long as the matrix is wide and high.
+    unsafe fn queue(&self, v: &Vectors, stream: Option<Stream<'_>>) -> Result<(), DeviceError> {
+        let mut fence = self.fence.lock().unwrap_or_else(PoisonError::into_inner);
+        fence.enter(stream)?;
+        let rows = self.rows() as u64;
+        let (x, y, order) = (self.own.0.address(), self.own.1.address(), self.old_of_new.address());
+        let ordered = Vectors { x, y, alpha: v.alpha, beta: 0.0 };
+        // SAFETY: as the caller promises; the vectors of its own are as long.
+        let queued = unsafe {
+            self.kernels
+                .launch_in(stream, "to_order", rows, &[rows, order, v.x, x])
+                .and_then(|()| self.inner.queue(&ordered, stream))
+                .and_then(|()| {
+                    let args = [rows, order, y, v.y, v.beta.to_bits()];
+                    self.kernels.launch_in(stream, "from_order", rows, &args)
+                })
+        };
+        let left = fence.leave(stream);
+        queued.and(left)
+    }
+}
+
+impl<T: Scalar> Product<T> for GpuReordered<T> {
+    fn preparation(&self) -> Preparation {
+        self.preparation
+    }
+
+    fn memory_bytes(&self) -> u64 {
+        self.inner.memory_bytes() + self.old_of_new.bytes()
+    }
+
+    fn multiply(&self, alpha: f64, x: &[T], beta: f64, y: &mut [T]) -> Result<(), DeviceError> {
+        multiply(&self.inner, &self.order, (alpha, x), (beta, y))
+    }
+
+    fn multiply_on_device(
+        &self,
+        alpha: f64,
+        x: DeviceSlice<'_, T>,
+        beta: f64,
+        y: DeviceSliceMut<'_, T>,
+        stream: Option<Stream<'_>>,
+    ) -> Result<(), DeviceError> {
+        check_lengths((self.rows(), self.rows()), x.len(), y.len())?;
+        let memory = self.gpu.memory();
+        x.check("x", memory.as_ref())?;
+        y.check("y", memory.as_ref())?;
+        // SAFETY: they are as long as that; whoever made a slice of foreign memory has promised that it is there.
+        unsafe { self.queue(&Vectors { x: x.address(), y: y.address(), alpha, beta }, stream) }
+    }
+
+    fn allow_updates(&mut self, a: &Csr<T>) -> Result<(), DeviceError> {
+        let memory = self.gpu.memory();
+        let numbers = entries_in_order(a, &self.order)?;
+        let (ordered, _) = reordered(a, &self.order)?;
+        self.inner.allow_updates(&ordered)?;
+        let ordered = DeviceArray::new(&memory, numbers.len())?;
+        self.entries = Some(Entries { numbers: DeviceArray::of(&memory, &numbers)?, ordered });
+        Ok(())
+    }
+
+    fn update_values(&mut self, values: &[T]) -> Result<(), DeviceError> {
+        let entries = self.entries.as_ref().ok_or_else(unknown_places)?;
+        check_length("the new values", entries.numbers.len(), values.len())?;
+        let uploaded = DeviceArray::of(&self.gpu.memory(), values)?;
+        self.update_values_on_device(uploaded.as_slice(), None)?;
+        self.gpu.gpu().synchronize()
+    }
+
+    fn update_values_on_device(
+        &mut self,
+        values: DeviceSlice<'_, T>,
+        stream: Option<Stream<'_>>,
+    ) -> Result<(), DeviceError> {
+        let Entries { numbers, ordered } = self.entries.as_ref().ok_or_else(unknown_places)?;
+        check_length("the new values", numbers.len(), values.len())?;
+        values.check("the new values", self.gpu.memory().as_ref())?;
+        let count = numbers.len() as u64;
+        let args = [count, numbers.address(), values.address(), ordered.address()];
+        // SAFETY: there is a number for each place, and an entry for each number.
+        unsafe { self.kernels.launch_in(stream, "place_values", count, &args)? };
+        self.inner.update_values_on_device(ordered.as_slice(), stream)
+    }
+
+    /// With the way there and back.
+    fn batch(&self, products: u32, caches: Caches) -> Result<Batch, DeviceError> {
+        let (x, y) = self.gpu.vectors::<T>((self.rows(), self.rows()), 0)?;
+        let v = Vectors { x: x.address(), y: y.address(), alpha: 1.0, beta: 0.0 };
+        let own = [self.own.0.extent(), self.own.1.extent(), self.old_of_new.extent()];
+        let touched: Vec<Extent> =
+            self.inner.touched().into_iter().chain(own).chain([x.extent(), y.extent()]).collect();
+        // SAFETY: the vectors were made for it.
+        let mut queue = || unsafe { self.queue(&v, None) };
+        self.gpu.batch(products, self.inner.entries() + 2, caches, &touched, &mut queue)
+    }
+}
