@@ -1,0 +1,359 @@
+/*
+ * sparsight: how fast y = A x will be on a GPU in every sparse format and kernel, before anything is run; the choice; and the
+ * product itself.
+ *
+ *     ss_profile_open, ss_plan_csr      the candidates for a matrix, the best first. This needs no GPU.
+ *     ss_device_open, ss_prepare        the matrix with its values on a device, as one of the candidates has it.
+ *     ss_multiply, ss_multiply_host     y = alpha A x + beta y, as often as it is wanted.
+ *
+ * Functions return SS_OK, which is 0, or another of the codes below; `ss_last_error` says in words what went wrong, and
+ * `ss_last_hint` what can be done about it. A call that fails gives no answer: a handle becomes NULL, other places stay as they
+ * are, and y may hold anything.
+ *
+ * Handles are freed by the function of their name in any order: what was made from another one does not need it any more. To free
+ * NULL does nothing. Several threads may use one handle at once; nobody may use it while or after it is freed. NULL where something
+ * is needed, a negative size or a matrix that is none are errors; pointers to freed memory, or to less memory than is said here,
+ * cannot be noticed.
+ *
+ * A process that was forked from one in which this library was used must not use it. The library must not be unloaded (dlclose)
+ * once it was used: its worker threads live on.
+ *
+ * This file is what cbindgen makes of the crate sparsight-capi. Change that, not this.
+ */
+
+#ifndef SPARSIGHT_H
+#define SPARSIGHT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/**
+ * The call has done what it says.
+ */
+#define SS_OK 0
+
+/**
+ * An argument cannot be right: NULL, an address that is not aligned, a negative size, a number that is out of range, a device or
+ * a type that there is none of, vectors that share memory, or vectors on a GPU for a matrix in the memory of the host.
+ */
+#define SS_BAD_ARGUMENT 1
+
+/**
+ * The arrays are no matrix in CSR: `row_ptr` does not begin with 0 or decreases, a column is out of range, or the columns of a
+ * row do not increase.
+ */
+#define SS_BAD_MATRIX 2
+
+/**
+ * The candidate does not run on that device, or there is not the memory for it. Another candidate may do.
+ */
+#define SS_INFEASIBLE 3
+
+/**
+ * There is no such profile, or it cannot be read, or it does not hold what is asked of it.
+ */
+#define SS_NO_PROFILE 4
+
+/**
+ * There is no such GPU, or no driver or run-time compiler (NVRTC) for it.
+ */
+#define SS_NO_GPU 5
+
+/**
+ * A device has failed, or cannot be used: the text has the words of the driver.
+ */
+#define SS_DEVICE 6
+
+/**
+ * There is a mistake in the library. Handles can be freed as ever; what the call was to change may have been changed in part.
+ */
+#define SS_PANIC 7
+
+/**
+ * Indices are `int32_t`.
+ */
+#define SS_I32 1
+
+/**
+ * Indices are `int64_t`.
+ */
+#define SS_I64 2
+
+/**
+ * Values, x and y are `float`.
+ */
+#define SS_F32 3
+
+/**
+ * Values, x and y are `double`.
+ */
+#define SS_F64 4
+
+/**
+ * A processor or a GPU of this machine on which products are computed.
+ */
+typedef struct ss_device ss_device;
+
+/**
+ * A matrix on a device, in the format of a candidate, ready for products. Several threads may multiply with it at once.
+ */
+typedef struct ss_op ss_op;
+
+/**
+ * The candidates for a matrix, the best first: each is a format, a kernel and a block size. It has a copy of the pattern.
+ */
+typedef struct ss_plan ss_plan;
+
+/**
+ * What is known of a device: what predictions rest on.
+ */
+typedef struct ss_profile ss_profile;
+
+#ifdef __cplusplus
+extern "C" {
+#endif // __cplusplus
+
+/**
+ * The version of the library, such as "0.1.0". It is there for ever.
+ */
+const char *ss_version(void);
+
+/**
+ * What went wrong in the last call of this thread that has failed, in words; "" if none has. A call that succeeds leaves it as it
+ * is. It is UTF-8, never NULL, and stays there until another call of this thread fails or the thread ends.
+ */
+const char *ss_last_error(void);
+
+/**
+ * What can be done about it; "" if nothing is known. It stays there as long as `ss_last_error`.
+ */
+const char *ss_last_hint(void);
+
+/**
+ * Opens the profile that `name_or_path` names: one that is part of the library ("nvidia-h200", "nvidia-h100"), a GPU of this machine
+ * ("cuda:0") that is known or was calibrated before, the folder of a profile, or a data sheet (a file that ends in ".toml"). NULL
+ * stands for the first GPU of this machine if it is known, else for "nvidia-h200". It reads models when they are first asked.
+ *
+ * `SS_NO_PROFILE` if there is none, or if it cannot be read; `SS_NO_GPU` if a GPU is named that is not there.
+ *
+ * # Safety
+ * `name_or_path` is NULL or ends with a NUL. `profile` is a place for a handle, to be freed by `ss_profile_free`.
+ */
+int ss_profile_open(const char *name_or_path,
+                    ss_profile **profile);
+
+/**
+ * Frees a profile. Plans that were made with it do not need it.
+ *
+ * # Safety
+ * `profile` is NULL or a handle that nobody uses any more.
+ */
+void ss_profile_free(ss_profile *profile);
+
+/**
+ * Opens a device: "cpu", "cuda" (the first GPU) or "cuda:N" (counted from 0). A GPU is used through its primary context, which is
+ * the one of the CUDA runtime and of the libraries on top of it; which context and device are current in the calling thread does
+ * not matter and stays as it is. Opening a GPU for the first time on a machine compiles kernels, which takes some seconds.
+ *
+ * `SS_BAD_ARGUMENT` for another name; `SS_NO_GPU` if that GPU, the driver or NVRTC is not there.
+ *
+ * # Safety
+ * `name` is NULL or ends with a NUL. `device` is a place for a handle, to be freed by `ss_device_free`.
+ */
+int ss_device_open(const char *name,
+                   ss_device **device);
+
+/**
+ * Frees a device. Matrices that were prepared on it keep what they need of it.
+ *
+ * # Safety
+ * `device` is NULL or a handle that nobody uses any more.
+ */
+void ss_device_free(ss_device *device);
+
+/**
+ * Looks at the pattern of a sparse matrix in CSR and ranks every candidate that a device of the profile's kind has for it. No GPU
+ * is needed, and nothing is run. It takes some milliseconds per million non-zeros; the first plan with a profile reads models, too.
+ *
+ * The matrix has `nrows` rows and `ncols` columns. `row_ptr` holds `nrows + 1` offsets, of which the first is 0 and the last the
+ * number of non-zeros; `col_idx` holds a column for each non-zero, counted from 0, and increasing within a row. `row_ptr_type` and
+ * `col_idx_type` are `SS_I32` or `SS_I64`, each by itself; `value_type` is `SS_F32` or `SS_F64`: what values, x and y will be. The
+ * arrays are copied. There may be at most 2^32 - 2 columns, and as many non-zeros as there is memory for.
+ *
+ * `products` is how many products y = A x will be computed: the candidates are ranked by what conversion, upload and so many
+ * products take together; with 0 by the time of one product. Routines of the vendor's library are not among them.
+ *
+ * `SS_BAD_MATRIX` if the arrays are no such matrix; `SS_INFEASIBLE` if the device of the profile can hold it in no format;
+ * `SS_NO_PROFILE` if the profile cannot predict; `SS_BAD_ARGUMENT`.
+ *
+ * # Safety
+ * `row_ptr` has `nrows + 1` entries and `col_idx` has `row_ptr[nrows]`, of the types that are named; nobody writes to them during
+ * the call. `plan` is a place for a handle, to be freed by `ss_plan_free`.
+ */
+int ss_plan_csr(const ss_profile *profile,
+                int64_t nrows,
+                int64_t ncols,
+                const void *row_ptr,
+                int row_ptr_type,
+                const void *col_idx,
+                int col_idx_type,
+                int value_type,
+                int64_t products,
+                ss_plan **plan);
+
+/**
+ * Writes to `count` how many candidates the plan has: at least one. They are counted from 0, the best first.
+ *
+ * # Safety
+ * `plan` is NULL or a handle, `count` NULL or a place for a number.
+ */
+int ss_plan_count(const ss_plan *plan,
+                  int64_t *count);
+
+/**
+ * Writes the id of candidate `i`, such as "csr-vector/t8/b256/f64", to `buf`: at most `n` bytes with the NUL at the end, as
+ * `snprintf` does. The id says kernel, knobs, block size and value type, and keeps its meaning for ever.
+ *
+ * It returns the length of the id without the NUL, which is at least `n` if `buf` was too short; `buf` may be NULL if `n` is 0.
+ * If it fails, it returns a code as other functions do, but negative: `-SS_BAD_ARGUMENT`.
+ *
+ * # Safety
+ * `plan` is NULL or a handle; at `buf` there is room for `n` bytes.
+ */
+int ss_plan_id(const ss_plan *plan,
+               int64_t i,
+               char *buf,
+               size_t n);
+
+/**
+ * Writes how long one product y = A x with candidate `i` is predicted to take on the device of the profile, in seconds, launches
+ * included: the time, and the ends of its 90 % interval. `*low_s <= *time_s <= *high_s`, and all are above 0.
+ *
+ * # Safety
+ * `plan` is NULL or a handle, the others are NULL or places for numbers.
+ */
+int ss_plan_predicted_s(const ss_plan *plan,
+                        int64_t i,
+                        double *time_s,
+                        double *low_s,
+                        double *high_s);
+
+/**
+ * Writes to `bytes` what the matrix takes on a device in the format of candidate `i`, in bytes, x and y not counted.
+ *
+ * # Safety
+ * `plan` is NULL or a handle, `bytes` NULL or a place for a number.
+ */
+int ss_plan_memory_bytes(const ss_plan *plan,
+                         int64_t i,
+                         uint64_t *bytes);
+
+/**
+ * Frees a plan. Matrices that were prepared by it do not need it.
+ *
+ * # Safety
+ * `plan` is NULL or a handle that nobody uses any more.
+ */
+void ss_plan_free(ss_plan *plan);
+
+/**
+ * Brings the matrix to a device as candidate `i` of the plan has it: with these values, converted, and with what is launched made
+ * and loaded. `values` are in the memory of the host, in the order of `col_idx`, of the type that the plan was made for, and are
+ * copied; NaN and infinity are values as others are. Candidates that were never used on this machine are compiled first, which takes
+ * some seconds at most and is kept on disk.
+ *
+ * A plan for one device may be carried out on any other, the processor included: its times are then those of another device. Some
+ * candidates are for GPUs alone; `SS_INFEASIBLE` says so, and the next one may do.
+ *
+ * `SS_INFEASIBLE` if the candidate does not run there or does not fit in the memory that is free now; `SS_NO_GPU` if the kernel
+ * cannot be compiled for want of NVRTC; `SS_DEVICE`; `SS_BAD_ARGUMENT`.
+ *
+ * # Safety
+ * `plan` and `device` are NULL or handles; `values` has as many entries as the matrix has non-zeros, or is NULL. `op` is a place
+ * for a handle, to be freed by `ss_op_free`.
+ */
+int ss_prepare(const ss_plan *plan,
+               int64_t i,
+               const ss_device *device,
+               const void *values,
+               ss_op **op);
+
+/**
+ * Replaces all values of the matrix by others in the memory of the host, in the order of `col_idx`. The pattern stays and is not
+ * looked at again. It waits for everything that this process has queued on the device, and until the values are there; products
+ * of other threads wait meanwhile.
+ *
+ * The first call for a matrix in a format that moves values finds out where they stand: it takes as long as the conversion did,
+ * and as much memory on the device as the stored values take. Until then a copy of the pattern stays in the memory of the host.
+ *
+ * `SS_INFEASIBLE` if there is not that memory; `SS_DEVICE`, also while a stream is captured into a graph; `SS_BAD_ARGUMENT`.
+ *
+ * # Safety
+ * `op` is NULL or a handle; `values` has as many entries as the matrix has non-zeros, or is NULL.
+ */
+int ss_update_values(ss_op *op,
+                     const void *values);
+
+/**
+ * y = alpha A x + beta y with vectors in the memory of the GPU, queued in `stream`, a `cudaStream_t` or `CUstream` of that GPU, and
+ * not waited for: this returns when the product is queued. NULL is the default stream of CUDA (the legacy one; `cudaStreamPerThread`
+ * is a handle as others are). What fills x and what reads y has to stand in the same stream, or to wait for it. It can be captured
+ * into a CUDA graph; the handle has to live as long as the graph. With `beta` = 0, y is not read and may hold anything.
+ *
+ * x has an entry for each column and y one for each row, of the type that the plan was made for; they share no memory.
+ *
+ * `SS_BAD_ARGUMENT`, also for a matrix that was prepared on the processor; `SS_DEVICE`: CUDA tells of the failures of what ran
+ * before, too.
+ *
+ * # Safety
+ * `op` is NULL or a handle, which is not freed before the product has ended. x and y lie in the primary context of the GPU (what
+ * `cudaMalloc` gives does), are as long as is said above, and stay until the product has ended; nobody writes to x or uses y
+ * meanwhile. `stream` is one of that GPU.
+ */
+int ss_multiply(const ss_op *op,
+                double alpha,
+                const void *x,
+                double beta,
+                void *y,
+                void *stream);
+
+/**
+ * y = alpha A x + beta y with vectors in the memory of the host, on whatever device the matrix was prepared; when this returns, y is
+ * computed. A GPU is sent x (and y, unless `beta` is 0) and sends y back, in a stream of its own. With `beta` = 0, y is not read
+ * and may hold anything.
+ *
+ * x has an entry for each column and y one for each row, of the type that the plan was made for; they share no memory.
+ *
+ * `SS_BAD_ARGUMENT`; `SS_DEVICE`; `SS_INFEASIBLE` if a GPU has no memory for x and y.
+ *
+ * # Safety
+ * `op` is NULL or a handle; x and y are NULL or as long as is said above; nobody writes to x or uses y meanwhile.
+ */
+int ss_multiply_host(const ss_op *op,
+                     double alpha,
+                     const void *x,
+                     double beta,
+                     void *y);
+
+/**
+ * Writes to `bytes` what the matrix takes on its device, in bytes, x and y not counted.
+ *
+ * # Safety
+ * `op` is NULL or a handle, `bytes` NULL or a place for a number.
+ */
+int ss_memory_bytes(const ss_op *op,
+                    uint64_t *bytes);
+
+/**
+ * Frees a prepared matrix, and with it its memory on the device. On a GPU this waits for products that are under way.
+ *
+ * # Safety
+ * `op` is NULL or a handle that nobody uses any more.
+ */
+void ss_op_free(ss_op *op);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif  // __cplusplus
+
+#endif  /* SPARSIGHT_H */

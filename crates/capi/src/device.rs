@@ -1,0 +1,156 @@
+//! The devices of this machine, each open once for as long as anybody has it. The only place that knows CUDA by name.
+
+use crate::arguments::{Out, free, null, text};
+use crate::error::guarded;
+use crate::failure::Failure;
+use crate::{forked, profile};
+use sparsight::device::cpu::Cpu;
+use sparsight::device::cuda::Cuda;
+use sparsight::device::gpu::ConvertOn;
+use sparsight::device::{Device, DeviceError};
+use sparsight::matrix::Scalar;
+use std::collections::BTreeMap;
+use std::ffi::{c_char, c_int};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+/// A processor or a GPU of this machine on which products are computed.
+pub struct DeviceHandle(pub(crate) Arc<Opened>);
+
+/// A device of this machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Here {
+    Cpu,
+    Gpu(usize),
+}
+
+impl Here {
+    /// `cpu`, `cuda`, `cuda:1`; `None` of any other text.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        match name.split_once(':') {
+            None if name == "cpu" => Some(Self::Cpu),
+            None if name == "cuda" => Some(Self::Gpu(0)),
+            Some(("cuda", index)) => index.parse().ok().map(Self::Gpu),
+            _ => None,
+        }
+    }
+}
+
+/// What the driver calls a GPU.
+pub(crate) fn gpu_name(index: usize) -> Result<String, DeviceError> {
+    Cuda::name(index)
+}
+
+/// What the driver calls itself.
+pub(crate) fn driver() -> Result<String, DeviceError> {
+    Cuda::driver()
+}
+
+/// One that products are run on.
+pub(crate) enum Opened {
+    Cpu(Cpu),
+    Cuda(Cuda),
+}
+
+/// Those that somebody has. What is loaded on a GPU, its compiled kernels too, is shared by all who open it.
+static OPEN: Mutex<BTreeMap<Here, Weak<Opened>>> = Mutex::new(BTreeMap::new());
+
+impl Opened {
+    fn open(here: Here) -> Result<Arc<Self>, Failure> {
+        let mut all = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(opened) = all.get(&here).and_then(Weak::upgrade) {
+            return Ok(opened);
+        }
+        let opened = Arc::new(match here {
+            Here::Cpu => Self::Cpu(Cpu::new()),
+            Here::Gpu(index) => Self::Cuda(open_gpu(index)?),
+        });
+        all.insert(here, Arc::downgrade(&opened));
+        Ok(opened)
+    }
+
+    pub(crate) fn of<T: Scalar>(&self) -> &dyn Device<T> {
+        match self {
+            Self::Cpu(cpu) => cpu,
+            Self::Cuda(gpu) => gpu,
+        }
+    }
+
+    /// Waits for everything that is queued there; nothing is on a CPU.
+    pub(crate) fn wait(&self) -> Result<(), Failure> {
+        match self {
+            Self::Cpu(_) => Ok(()),
+            Self::Cuda(gpu) => Ok(gpu.wait_for_all()?),
+        }
+    }
+}
+
+/// It converts where its profile, if it is known, says that this is faster.
+fn open_gpu(index: usize) -> Result<Cuda, Failure> {
+    let mut gpu = Cuda::open_without_rates(index)?;
+    let known = profile::of_gpu(&gpu.facts().name).and_then(|profile| profile.device.converts_from_nnz);
+    if let Some(from) = known {
+        gpu.convert_on(ConvertOn::From(from));
+    }
+    Ok(gpu)
+}
+
+/// Opens a device: "cpu", "cuda" (the first GPU) or "cuda:N" (counted from 0). A GPU is used through its primary context, which is
+/// the one of the CUDA runtime and of the libraries on top of it; which context and device are current in the calling thread does
+/// not matter and stays as it is. Opening a GPU for the first time on a machine compiles kernels, which takes some seconds.
+///
+/// `SS_BAD_ARGUMENT` for another name; `SS_NO_GPU` if that GPU, the driver or NVRTC is not there.
+///
+/// # Safety
+/// `name` is NULL or ends with a NUL. `device` is a place for a handle, to be freed by `ss_device_free`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ss_device_open(name: *const c_char, device: *mut *mut DeviceHandle) -> c_int {
+    guarded(|| {
+        // SAFETY: as the caller promises.
+        let (device, name) = unsafe { (Out::of_handle("device", device)?, text("name", name)?) };
+        let name = name.ok_or_else(|| null("name"))?;
+        let here = Here::named(name).ok_or_else(|| {
+            Failure::bad_argument(format!("'{name}' is no device of this machine"))
+                .hinted("devices are \"cpu\", \"cuda\" and \"cuda:N\"")
+        })?;
+        forked::refuse()?;
+        device.give(DeviceHandle(Opened::open(here)?));
+        Ok(())
+    })
+}
+
+/// Frees a device. Matrices that were prepared on it keep what they need of it.
+///
+/// # Safety
+/// `device` is NULL or a handle that nobody uses any more.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ss_device_free(device: *mut DeviceHandle) {
+    // SAFETY: as the caller promises.
+    unsafe { free(device) };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn devices_have_three_kinds_of_names() {
+        assert_eq!(Here::named("cpu"), Some(Here::Cpu));
+        assert_eq!(Here::named("cuda"), Some(Here::Gpu(0)));
+        assert_eq!(Here::named("cuda:11"), Some(Here::Gpu(11)));
+        for other in ["", "gpu", "cuda:", "cuda:x", "cuda:-1", "cpu:0", "CUDA"] {
+            assert_eq!(Here::named(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn a_device_that_is_open_is_shared_and_ends_with_the_last_who_has_it() {
+        let first = Opened::open(Here::Cpu).unwrap();
+        let second = Opened::open(Here::Cpu).unwrap();
+        assert!(Arc::ptr_eq(&first, &second));
+        let left = Arc::downgrade(&first);
+        drop(first);
+        assert!(left.upgrade().is_some());
+        drop(second);
+        assert!(left.upgrade().is_none());
+    }
+}

@@ -1,0 +1,82 @@
+//! Which profile answers.
+
+use crate::arguments::{Out, free, text};
+use crate::device::{self, Here};
+use crate::error::guarded;
+use crate::failure::Failure;
+use crate::status::SS_NO_PROFILE;
+use sparsight::Profile;
+use sparsight::profile::calibration_folder;
+use std::ffi::{c_char, c_int};
+
+/// What is known of a device: what predictions rest on.
+pub struct ProfileHandle(pub(crate) Profile);
+
+/// What answers for the GPU that its driver calls so: a shipped profile, or a calibration that was made before.
+pub(crate) fn of_gpu(gpu: &str) -> Option<Profile> {
+    if let Some(known) = Profile::shipped_name_for_gpu(gpu) {
+        return Profile::shipped(known).ok();
+    }
+    Profile::load(&calibration_folder(gpu, &device::driver().ok()?)?).ok()
+}
+
+fn find(name: Option<&str>) -> Result<Profile, Failure> {
+    let Some(name) = name else {
+        let of_this_machine = device::gpu_name(0).ok().and_then(|gpu| of_gpu(&gpu));
+        return match of_this_machine {
+            Some(profile) => Ok(profile),
+            None => Ok(Profile::shipped(Profile::DEFAULT)?),
+        };
+    };
+    match Here::named(name) {
+        Some(Here::Gpu(index)) => {
+            let gpu = device::gpu_name(index)?;
+            of_gpu(&gpu).ok_or_else(|| {
+                let text = format!("{gpu} has no profile and was not calibrated yet");
+                Failure::new(SS_NO_PROFILE, text).hinted(format!(
+                    "`sparsight advise --device cuda:{index} A.mtx` does it, once; or take the profile of another GPU, such as \
+                     {}",
+                    Profile::DEFAULT
+                ))
+            })
+        }
+        Some(Here::Cpu) => {
+            let failure = Failure::new(SS_NO_PROFILE, "there is no profile of this processor");
+            Err(failure
+                .hinted(format!("plan for a GPU, such as {}, and prepare on \"cpu\"", Profile::DEFAULT)))
+        }
+        None => Ok(Profile::find(name)?),
+    }
+}
+
+/// Opens the profile that `name_or_path` names: one that is part of the library ("nvidia-h200", "nvidia-h100"), a GPU of this machine
+/// ("cuda:0") that is known or was calibrated before, the folder of a profile, or a data sheet (a file that ends in ".toml"). NULL
+/// stands for the first GPU of this machine if it is known, else for "nvidia-h200". It reads models when they are first asked.
+///
+/// `SS_NO_PROFILE` if there is none, or if it cannot be read; `SS_NO_GPU` if a GPU is named that is not there.
+///
+/// # Safety
+/// `name_or_path` is NULL or ends with a NUL. `profile` is a place for a handle, to be freed by `ss_profile_free`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ss_profile_open(
+    name_or_path: *const c_char,
+    profile: *mut *mut ProfileHandle,
+) -> c_int {
+    guarded(|| {
+        // SAFETY: as the caller promises.
+        let (profile, name) =
+            unsafe { (Out::of_handle("profile", profile)?, text("name_or_path", name_or_path)?) };
+        profile.give(ProfileHandle(find(name)?));
+        Ok(())
+    })
+}
+
+/// Frees a profile. Plans that were made with it do not need it.
+///
+/// # Safety
+/// `profile` is NULL or a handle that nobody uses any more.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ss_profile_free(profile: *mut ProfileHandle) {
+    // SAFETY: as the caller promises.
+    unsafe { free(profile) };
+}

@@ -1,0 +1,186 @@
+//! Programs in C are compiled against the header and the library as cargo has built them, and run; those in other languages, where
+//! their compilers are. Without a compiler a test says that it is skipped; `SPARSIGHT_REQUIRE_GXX=1` turns that into a failure for
+//! C and C++, `SPARSIGHT_REQUIRE_GPU=1` where a GPU is missing.
+
+use std::env::{self, consts};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// What a program ends with that has found no GPU.
+const SKIPPED: i32 = 77;
+
+fn is_required(variable: &str) -> bool {
+    env::var_os(variable).is_some()
+}
+
+fn folder() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// The first of these programs that is there.
+fn first_of(names: &[&'static str]) -> Option<&'static str> {
+    names.iter().copied().find(|name| Command::new(name).arg("--version").output().is_ok())
+}
+
+/// The first of these compilers, with a word on it where there is none.
+fn compiler(names: &[&'static str]) -> Option<&'static str> {
+    let found = first_of(names);
+    if found.is_none() {
+        assert!(!is_required("SPARSIGHT_REQUIRE_GXX"), "none of {names:?} is here");
+        eprintln!("skipped: none of {names:?} is here");
+    }
+    found
+}
+
+/// A library that cargo has built with this test: as what the test depends on it lies beside it, as what was asked for by name one
+/// folder higher.
+fn library(name: &str) -> PathBuf {
+    let test = env::current_exe().unwrap();
+    let beside = test.parent().unwrap();
+    let places = [beside.join(name), beside.with_file_name(name)];
+    let found = places.iter().find(|place| place.is_file());
+    found.unwrap_or_else(|| panic!("none of {places:?} is there")).clone()
+}
+
+fn dynamic_library() -> PathBuf {
+    library(&format!("{}sparsight_c{}", consts::DLL_PREFIX, consts::DLL_SUFFIX))
+}
+
+fn words(output: &Output) -> String {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    format!("{}{}", text(&output.stdout), text(&output.stderr))
+}
+
+/// Runs it to the end.
+fn ran(command: &mut Command) -> Output {
+    command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"))
+}
+
+/// Runs it and gives what it has printed; its failure is ours.
+fn done(command: &mut Command) -> String {
+    let output = ran(command);
+    assert!(output.status.success(), "{command:?}: {}\n{}", output.status, words(&output));
+    words(&output)
+}
+
+/// Compiles `source`, of this crate, with warnings as errors.
+fn compile(compiler: &str, source: &str, program: &Path, library: &[&str]) {
+    let warnings = ["-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror", "-O1"];
+    let mut command = Command::new(compiler);
+    command.args(warnings).arg("-I").arg(folder().join("include"));
+    command.arg(folder().join(source)).arg("-o").arg(program).args(library);
+    done(&mut command);
+}
+
+/// What links a program with the dynamic library where it lies.
+fn with_dynamic_library() -> Vec<String> {
+    let library = dynamic_library();
+    let rpath = format!("-Wl,-rpath,{}", library.parent().unwrap().display());
+    vec![library.display().to_string(), rpath]
+}
+
+/// As `&str`, for what takes these.
+fn borrowed(words: &[String]) -> Vec<&str> {
+    words.iter().map(String::as_str).collect()
+}
+
+fn hold_spmv(program: &Path) {
+    let said = done(&mut Command::new(program));
+    assert!(said.contains("14400 rows, 71520 non-zeros"), "{said}");
+    assert!(said.contains("prepared on cpu: "), "{said}");
+    assert!(said.ends_with("0 of 43200 entries of y are wrong\n"), "{said}");
+    // A title, five candidates, the one that is prepared, what came out.
+    assert_eq!(said.lines().count(), 8, "{said}");
+    let elsewhere = ran(Command::new(program).arg("abacus"));
+    assert_eq!(elsewhere.status.code(), Some(1));
+    let said = words(&elsewhere);
+    assert!(said.contains("code 1: 'abacus' is no device of this machine"), "{said}");
+    assert!(said.contains("hint: devices are"), "{said}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_program_in_c_runs_with_the_dynamic_library() {
+    let Some(compiler) = compiler(&["cc", "gcc", "clang"]) else { return };
+    let scratch = tempfile::tempdir().unwrap();
+    let program = scratch.path().join("spmv");
+    compile(compiler, "examples-c/spmv.c", &program, &borrowed(&with_dynamic_library()));
+    hold_spmv(&program);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_program_in_c_runs_with_the_static_library() {
+    let Some(compiler) = compiler(&["cc", "gcc", "clang"]) else { return };
+    let scratch = tempfile::tempdir().unwrap();
+    let program = scratch.path().join("spmv");
+    let library = library("libsparsight_c.a").display().to_string();
+    // What `rustc --print native-static-libs` says.
+    let system = ["-lgcc_s", "-lutil", "-lrt", "-lpthread", "-lm", "-ldl", "-lc"];
+    let libraries: Vec<&str> = std::iter::once(library.as_str()).chain(system).collect();
+    compile(compiler, "examples-c/spmv.c", &program, &libraries);
+    hold_spmv(&program);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_program_in_c_multiplies_on_a_gpu_in_streams_of_its_own() {
+    let Some(compiler) = compiler(&["cc", "gcc", "clang"]) else { return };
+    let scratch = tempfile::tempdir().unwrap();
+    let program = scratch.path().join("multiply_on_a_gpu");
+    let mut libraries = with_dynamic_library();
+    libraries.push("-ldl".to_owned());
+    compile(compiler, "tests/multiply_on_a_gpu.c", &program, &borrowed(&libraries));
+    let output = ran(&mut Command::new(&program));
+    if output.status.code() == Some(SKIPPED) {
+        assert!(!is_required("SPARSIGHT_REQUIRE_GPU"), "{}", words(&output));
+        eprintln!("skipped: {}", words(&output));
+        return;
+    }
+    assert!(output.status.success(), "{}\n{}", output.status, words(&output));
+    assert!(words(&output).contains("candidates are right"), "{}", words(&output));
+}
+
+#[cfg(unix)]
+#[test]
+fn the_header_is_c_and_cpp_without_warnings() {
+    let header = folder().join("include/sparsight.h");
+    let both: [(&[&'static str], &str, &str); 2] =
+        [(&["cc", "gcc", "clang"], "c", "-std=c99"), (&["c++", "g++", "clang++"], "c++", "-std=c++11")];
+    for (names, language, standard) in both {
+        let Some(compiler) = compiler(names) else { continue };
+        let warnings = ["-pedantic", "-Wall", "-Wextra", "-Werror", "-fsyntax-only"];
+        let mut command = Command::new(compiler);
+        done(command.args(["-x", language, standard]).args(warnings).arg(&header));
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_program_in_fortran_runs() {
+    let Some(compiler) = first_of(&["gfortran", "flang"]) else {
+        eprintln!("skipped: no Fortran compiler is here");
+        return;
+    };
+    let scratch = tempfile::tempdir().unwrap();
+    let program = scratch.path().join("laplacian");
+    let mut command = Command::new(compiler);
+    // It writes a file for the module where it is run.
+    command.current_dir(scratch.path()).arg(folder().join("examples-c/fortran_iso_c_binding.f90"));
+    done(command.arg("-o").arg(&program).args(with_dynamic_library()));
+    let said = done(&mut Command::new(&program));
+    assert!(said.contains("y is right"), "{said}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_program_in_julia_runs() {
+    let Some(julia) = first_of(&["julia"]) else {
+        eprintln!("skipped: Julia is not here");
+        return;
+    };
+    let mut command = Command::new(julia);
+    command.env("SPARSIGHT_LIBRARY", dynamic_library());
+    let said = done(command.arg(folder().join("examples-c/julia_ccall.jl")));
+    assert!(said.contains("y is right"), "{said}");
+}
