@@ -64,7 +64,9 @@ fn refused_flags(error: &clap::Error) -> ExitCode {
     let asks = !error.use_stderr();
     if !asks && std::env::args_os().any(|word| word == "--json") {
         let text = error.to_string();
-        let first = text.trim_start_matches("error: ").lines().next().unwrap_or_default().to_owned();
+        // What stands before the usage; what is missing is listed in lines of its own.
+        let lines = text.trim_start_matches("error: ").lines().take_while(|line| !line.trim().is_empty());
+        let first = lines.map(str::trim).collect::<Vec<_>>().join(" ");
         let hint = Some("`sparsight --help`, or the command with --help, lists the flags".to_owned());
         let answer = ErrorAnswer { error: first, hint, exit_code: Exit::Input as u8 };
         // Nobody is left to be told that stdout is closed.

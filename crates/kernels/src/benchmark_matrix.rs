@@ -121,6 +121,7 @@ impl BenchmarkMatrix {
             diagonals: Some(Features::most_diagonals(self.nrows, nnz)),
             blocks: Some(most_blocks),
             bins: None,
+            tiles: None,
             x_reuse: 0.0,
             padded: PaddedSizes::default(),
             locality: None,

@@ -75,6 +75,10 @@ impl FromStr for Candidate {
         // A routine of the vendor's has no block size, though its knobs may have the same letter.
         let without_block = rest.parse().ok().filter(|kernel: &Kernel| kernel.blocks().contains(&0));
         if let Some(kernel) = without_block {
+            // The vendor's library has none that computes in mixed precision as ours do.
+            if dtype == Dtype::Mixed {
+                return Err(error());
+            }
             return Ok(Self { kernel, block: 0, dtype });
         }
         let (kernel, block) = rest.rsplit_once("/b").ok_or_else(error)?;
@@ -116,6 +120,7 @@ mod tests {
         for candidate in all.into_iter().chain(mixed) {
             assert_eq!(candidate.to_string().parse(), Ok(candidate));
         }
+        assert!("cusparse-csr/a1/f32-f64".parse::<Candidate>().is_err());
         assert_eq!("ell/b64/f32-f64".parse::<Candidate>().unwrap().dtype, Dtype::Mixed);
         assert_eq!("csr-vector/t8/b256/f64".parse::<Candidate>().unwrap().block, 256);
     }

@@ -30,6 +30,7 @@ mod scalar;
 mod segment;
 mod sell_sizes;
 mod strips;
+mod tile_work;
 mod transpose;
 mod units;
 
@@ -53,4 +54,5 @@ pub use row_lengths::RowLengths;
 pub use scalar::{Dtype, Scalar};
 pub use segment::Segment;
 pub use strips::{Block, StripDetail, Strips};
+pub use tile_work::TileWork;
 pub use units::{Bytes, Seconds};

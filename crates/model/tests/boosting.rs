@@ -194,6 +194,7 @@ fn every_prediction_is_a_positive_finite_number_whatever_the_features() {
                             diagonals: Some(length),
                             blocks: None,
                             bins: None,
+                            tiles: None,
                             x_reuse: number,
                             padded: PaddedSizes::default(),
                             locality: Some(Locality {

@@ -29,6 +29,7 @@ fn corpus(count: u64) -> Vec<(String, Features)> {
         diagonals: None,
         blocks: None,
         bins: None,
+        tiles: None,
         x_reuse: 0.5,
         padded: PaddedSizes::default(),
         locality: Some(Locality {

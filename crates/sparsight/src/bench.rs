@@ -57,10 +57,31 @@ pub fn bench<T: Scalar>(
     features: &Features,
     candidates: &[Candidate],
     how: &Bench,
-    mut each: impl FnMut(&Measured) -> Result<(), DeviceError>,
+    each: impl FnMut(&Measured) -> Result<(), DeviceError>,
 ) -> Result<CorpusRecord, DeviceError> {
     let x = random_x(a.ncols(), how.seed);
     let right = RightAnswer::new(a, &x);
+    Ok(bench_held_to(&right, device, name, features, candidates, how, each)?.record)
+}
+
+/// What was measured, and what preparing all of it took.
+pub(crate) struct Benched {
+    pub(crate) record: CorpusRecord,
+    pub(crate) prepared: Seconds,
+}
+
+/// [`bench()`] of the matrix that `right` is of.
+pub(crate) fn bench_held_to<T: Scalar>(
+    right: &RightAnswer<'_, T>,
+    device: &dyn Device<T>,
+    name: &str,
+    features: &Features,
+    candidates: &[Candidate],
+    how: &Bench,
+    mut each: impl FnMut(&Measured) -> Result<(), DeviceError>,
+) -> Result<Benched, DeviceError> {
+    let (a, x) = (right.a(), right.x());
+    let mut prepared = Seconds(0.0);
     let mut record = CorpusRecord {
         matrix: name.to_owned(),
         dtype: common_dtype(candidates, T::DTYPE),
@@ -105,7 +126,8 @@ pub fn bench<T: Scalar>(
                 continue;
             }
         };
-        operand.set_x(&x)?;
+        operand.set_x(x)?;
+        prepared.0 += operand.preparation().total().0;
         if dtype == record.dtype {
             record.preparation.insert(format, operand.preparation().into());
         }
@@ -126,7 +148,7 @@ pub fn bench<T: Scalar>(
     let places: HashMap<&Candidate, usize> = candidates.iter().zip(0..).collect();
     record.results.sort_by_key(|measured| places[&measured.id]);
     record.clock = ClockRecord::of(&timings);
-    Ok(record)
+    Ok(Benched { record, prepared })
 }
 
 /// What running for the first time may cost beside the product. Chosen, far above what was seen: a hopeless product

@@ -17,6 +17,10 @@ impl<'a, T: Scalar> RightAnswer<'a, T> {
         Self { a, x, exact: OnceLock::new(), rounded: OnceLock::new() }
     }
 
+    pub(crate) fn a(&self) -> &'a Csr<T> {
+        self.a
+    }
+
     pub(crate) fn x(&self) -> &'a [T] {
         self.x
     }

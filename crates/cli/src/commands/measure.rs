@@ -44,7 +44,7 @@ pub(crate) struct Measure {
     budget: Option<Budget>,
     /// Measure nothing, and open no device: compute anew the features of the matrices that the folder holds, as after an update
     /// that looks at more of them
-    #[arg(long, conflicts_with_all = ["device", "budget", "kernel", "block", "values"])]
+    #[arg(long, conflicts_with_all = ["device", "budget", "kernels", "blocks", "values", "dtype"])]
     features_only: bool,
     #[command(flatten)]
     kernels: KernelFlags,
@@ -121,17 +121,17 @@ impl Measure {
         };
         let sources = MatrixSource::batch(&self.paths)?;
         let mut device = OpenDevice::open(&self.device)?;
-        let folder = ProfileFolder::create(&self.output)?;
-        context.interrupt.listen();
-        let mut corpus = folder.corpus()?;
-        corpus.begin()?;
-        profiling::begin(&folder, &mut device, None, context)?;
         let mut dtypes = context.dtypes();
         let double = context.named_dtype().unwrap_or(Dtype::F64);
         if self.values.mixed(double, device.facts().kind)? {
             // It alone, unless the other is named beside it.
             dtypes = context.named_dtype().into_iter().chain([Dtype::Mixed]).collect();
         }
+        let folder = ProfileFolder::create(&self.output)?;
+        context.interrupt.listen();
+        let mut corpus = folder.corpus()?;
+        corpus.begin()?;
+        profiling::begin(&folder, &mut device, None, context)?;
         let mut candidates = Vec::new();
         for &dtype in &dtypes {
             candidates.extend(self.kernels.candidates(device.facts().kind, dtype)?);

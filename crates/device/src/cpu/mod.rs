@@ -9,7 +9,7 @@ mod operand;
 mod partitioned;
 mod rates;
 
-use crate::reordered::{ReorderedOnHost, reordered};
+use crate::reordered::ReorderedOnHost;
 use crate::timing::Caches;
 use crate::{Device, DeviceError, Operand, Partition, Preparation, Product};
 use eviction::EvictionBuffer;
@@ -90,7 +90,7 @@ impl Cpu {
     }
 
     /// Runs `work` on a worker of the pool, where starting a parallel loop is cheapest.
-    fn run<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
+    pub(crate) fn run<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
         match &self.0.pool {
             Some(pool) => pool.install(work),
             None => rayon::scope(|_| work()),
@@ -99,7 +99,7 @@ impl Cpu {
 
     /// Time of `products` calls of `product`. With [`Caches::Cold`] it is the sum over the calls, without what emptying
     /// the caches takes.
-    fn time(&self, products: u32, caches: Caches, mut product: impl FnMut() + Send) -> Seconds {
+    pub(crate) fn time(&self, products: u32, caches: Caches, mut product: impl FnMut() + Send) -> Seconds {
         let mut timed = |count: u32| {
             let start = Instant::now();
             (0..count).for_each(|_| product());
@@ -170,9 +170,7 @@ impl<T: Scalar> Device<T> for Cpu {
         order: &Permutation,
         partition: &Partition,
     ) -> Result<Box<dyn Product<T>>, DeviceError> {
-        let (ordered, took) = reordered(a, order)?;
-        let inner = self.load_parts(&ordered, partition)?;
-        Ok(Box::new(ReorderedOnHost::new(inner, order.clone(), took)))
+        Ok(Box::new(ReorderedOnHost::load(self, a, order, partition)?))
     }
 
     fn generate(&self, matrix: &BenchmarkMatrix, format: Format) -> Result<Box<dyn Operand<T>>, DeviceError> {

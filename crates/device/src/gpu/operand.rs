@@ -3,7 +3,7 @@
 use super::device::Shared;
 use super::{DeviceArray, DeviceMatrix, Extent, LaunchShape, Module, Vectors, VendorProduct};
 use crate::timing::{Batch, Caches};
-use crate::{DeviceError, Operand, Preparation};
+use crate::{DeviceError, Operand, PartitionError, Preparation};
 use sparsight_kernels::{Candidate, Kernel};
 use sparsight_matrix::{Scalar, Seconds};
 use std::collections::BTreeMap;
@@ -120,6 +120,9 @@ impl<T: Scalar> Operand<T> for GpuOperand<T> {
         let vectors = [self.x.extent(), self.y.extent()];
         let touched: Vec<Extent> = self.matrix.extents().chain(vectors).collect();
         if candidate.kernel.is_vendors() {
+            if candidate.dtype != T::DTYPE {
+                return Err(PartitionError::NotHere { candidate: *candidate }.into());
+            }
             self.prepare(candidate.kernel)?;
             let (product, v) = (&self.vendors[&candidate.kernel], self.vectors());
             // SAFETY: the vectors are the operand's own.

@@ -222,7 +222,9 @@ impl<T: Scalar> GpuProduct<T> {
         for (rows, candidate) in partition.parts() {
             let entries = source.entries(rows);
             // The library writes all of y; and without non-zeros it is not asked, so that nobody would scale y.
-            if candidate.kernel.is_vendors() && (partition.parts().len() > 1 || entries.is_empty()) {
+            let is_possible =
+                partition.parts().len() == 1 && !entries.is_empty() && partition.dtype() == T::DTYPE;
+            if candidate.kernel.is_vendors() && !is_possible {
                 return Err(PartitionError::NotHere { candidate: *candidate }.into());
             }
             let (block, took) = source.load(rows, candidate.format())?;

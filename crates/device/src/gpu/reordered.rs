@@ -7,7 +7,7 @@ use super::free_grid::FreeGrid;
 use super::product::GpuProduct;
 use super::{ConvertOn, DeviceArray, DeviceSlice, DeviceSliceMut, Extent, Fence, Stream, Vectors};
 use crate::product::{check_length, check_lengths};
-use crate::reordered::{entries_in_order, multiply, reordered, unknown_places};
+use crate::reordered::{OnHost, entries_in_order, reordered, unknown_places};
 use crate::timing::{Batch, Caches};
 use crate::{DeviceError, Partition, Preparation, Product};
 use sparsight_matrix::{Csr, Permutation, Scalar};
@@ -20,7 +20,8 @@ pub(super) struct GpuReordered<T: Scalar> {
     kernels: FreeGrid,
     inner: GpuProduct<T>,
     order: Permutation,
-    /// The same on the GPU.
+    on_host: OnHost<T>,
+    /// The order on the GPU.
     old_of_new: DeviceBytes,
     /// x and y in the new order: one pair, so that products follow each other.
     own: (DeviceArray<T>, DeviceArray<T>),
@@ -53,12 +54,12 @@ impl<T: Scalar> GpuReordered<T> {
         let own = gpu.vectors((a.nrows(), a.ncols()), 0)?;
         let fence = Mutex::new(gpu.gpu().fence()?);
         let kernels = gpu.conversion(T::DTYPE, 0)?;
-        let (gpu, order) = (Arc::clone(gpu), order.clone());
-        Ok(Self { gpu, kernels, inner, order, old_of_new, own, fence, preparation, entries: None })
+        let (gpu, on_host, order) = (Arc::clone(gpu), OnHost::of(order)?, order.clone());
+        Ok(Self { gpu, kernels, inner, order, on_host, old_of_new, own, fence, preparation, entries: None })
     }
 
     fn rows(&self) -> usize {
-        self.order.old_of_new().len()
+        self.on_host.rows()
     }
 
     /// Queues one product and does not wait.
@@ -96,7 +97,7 @@ impl<T: Scalar> Product<T> for GpuReordered<T> {
     }
 
     fn multiply(&self, alpha: f64, x: &[T], beta: f64, y: &mut [T]) -> Result<(), DeviceError> {
-        multiply(&self.inner, &self.order, (alpha, x), (beta, y))
+        self.on_host.multiply(&self.inner, (alpha, x), (beta, y))
     }
 
     fn multiply_on_device(

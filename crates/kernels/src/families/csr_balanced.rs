@@ -7,11 +7,11 @@
 use super::{CUDA_SEGMENT, CUDA_STORE, CUDA_STREAM, CUDA_TEAM, cuda, segment_bytes};
 use crate::cpu::rows::{LANES, long_row, strided};
 use crate::cpu::{CpuProducts, CpuTask};
-use crate::family::{EVERYWHERE, Elsewhere, Family, Run, StripRule, TransferRule};
+use crate::family::{EVERYWHERE, Elsewhere, Family, Run, StripRule, TransferRule, WarpWork};
 use crate::recipe::{LaunchStep, Recipe, Teams};
 use crate::{BLOCKS, StripUnit};
 use rayon::prelude::*;
-use sparsight_matrix::{BalancedCsr, Format, Knob, Scalar, TileShape, TileTable};
+use sparsight_matrix::{BalancedCsr, Format, Knob, Scalar, TileShape, TileTable, TileWork};
 
 /// A thread block per tile of CSR.
 pub(super) static FAMILY: Family = Family {
@@ -27,7 +27,11 @@ pub(super) static FAMILY: Family = Family {
     cpu: Some(CpuProducts { f32: product, f64: product }),
     unit: StripUnit::Items,
     threads_per_row: |_| None,
-    warp_work: |_, _| None,
+    // A tile lasts as long as its slowest warp, whose places the others of its block keep meanwhile.
+    warp_work: |[items, ..], f| {
+        let work = f.tiles?[TileWork::ITEMS.iter().position(|known| *known == items)?];
+        Some(WarpWork { longest: work.longest as f64, steps: work.steps as f64 * TileWork::WARPS })
+    },
     // One a tile, however large it is.
     thread_blocks: |[items, ..], _, f| TileTable::tile_count(f.nrows, f.nnz, TileShape { items }) as f64,
     strip_rule: StripRule::Coo,

@@ -32,7 +32,10 @@ pub(super) static FAMILY: Family = Family {
         let steps = |bins: BinCounts| (bins.steps + bins.in_segments) as f64 / 32.0;
         f.bins.map(|bins| WarpWork { longest: 0.0, steps: steps(bins) })
     },
-    thread_blocks: |_, block, f| blocks_of_threads(StripUnit::NonZeros, 1, block, f),
+    thread_blocks: |_, block, f| match f.bins {
+        Some(bins) => bins.thread_blocks(block) as f64,
+        None => blocks_of_threads(StripUnit::NonZeros, 1, block, f),
+    },
     strip_rule: StripRule::None,
     // It gives threads to non-zeros in proportion, as csr-balanced does.
     transfer_rule: TransferRule::Coo { measured: Some("csr-balanced/i1024") },

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! every row's length   -> row lengths, sizes of SELL-C-sigma            ../sell_sizes.rs
+//!                         rows of csr-binned's bins, tiles of csr-balanced   ../formats/csr_binned.rs, ../tile_work.rs
 //! every row, once      -> matrix band, distances, steps of teams        sweep.rs, team_steps.rs
 //!                         diagonals, blocks of each size                ../diagonals.rs, ../block_counts.rs
 //!                         sizes of BRO-ELL                              ../bro_ell/size.rs
@@ -11,7 +12,7 @@
 
 use crate::block_counts::{BlockCount, BlockCounter};
 use crate::diagonals::{DiagonalSet, most_diagonals};
-use crate::{BinCounts, BroEllShape, Csr, HybSplit, PaddedSizes, RowLengths, Scalar, sell_sizes};
+use crate::{BinCounts, BroEllShape, Csr, HybSplit, PaddedSizes, RowLengths, Scalar, TileWork, sell_sizes};
 use serde::{Deserialize, Serialize};
 use sweep::{Counters, Sweep};
 
@@ -63,6 +64,10 @@ pub struct Features {
     /// How many rows csr-binned gives to teams of each size. `None` in records that are older than it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bins: Option<BinCounts>,
+    /// How long the tiles of csr-balanced keep a thread block, with [`TileWork::ITEMS`] rows and non-zeros each. `None` where the
+    /// order of the rows is not known, and in records that are older than it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tiles: Option<[TileWork; 3]>,
     /// Fraction of the non-zeros whose group of 8 columns was touched just before: by an earlier entry of the
     /// same row or by the row above. Near 1 the entries of x are found in cache, near 0 each is fetched anew.
     /// Of a sample, as the sectors of [`Locality`].
@@ -109,7 +114,8 @@ impl Features {
         let bro_ell = BroEllShape::ALL.into_iter().zip(sweep.bro_ell).collect();
         let padded = PaddedSizes::new(sell, bro_ell);
         let known = Self::from_row_lengths(&lengths, rows.a.ncols() as u64, sweep.bandwidth, x_reuse);
-        (Self { padded, locality: Some(locality), ..known }, lengths)
+        let tiles = Some(TileWork::of(rows.row_ptr()));
+        (Self { padded, tiles, locality: Some(locality), ..known }, lengths)
     }
 
     /// As [`Features::of_rows`], without sizes of padded formats and locality, `x_reuse` of a smaller sample.
@@ -137,6 +143,7 @@ impl Features {
             diagonals: None,
             blocks: None,
             bins: Some(BinCounts::of(lengths)),
+            tiles: None,
             x_reuse,
             padded: PaddedSizes::default(),
             locality: None,

@@ -71,12 +71,9 @@ impl Terms {
         });
         let [by_warps, by_multiprocessors] = sectors.map(|share| fetched_bytes(nnz, share) / rate);
         let (mut longest, mut turns) = (0.0, 0.0);
-        if let Some(threads) = kernel.threads_per_row() {
-            let row = if kernel.parts().is_some() { f.hyb.width } else { f.row_max };
-            longest = row as f64 / f64::from(threads);
-            let steps = f.locality.as_ref().map_or(0, |l| l.team_steps[Locality::team(threads)]);
+        if let Some(work) = kernel.warp_work(f) {
             let held = f64::from(facts.multiprocessors) * f64::from(facts.warps_per_multiprocessor);
-            turns = steps as f64 / held.max(1.0);
+            (longest, turns) = (work.longest, work.steps / held.max(1.0));
         }
         let blocks = kernel.thread_blocks(candidate.block, f) / f64::from(facts.multiprocessors.max(1));
         let work = kernel.unit().count(f.nrows, f.nnz) as f64;

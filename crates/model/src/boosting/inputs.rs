@@ -206,8 +206,7 @@ impl<'f> Matrix<'f> {
         let bytes = compulsory_bytes(candidate, f).0 as f64;
         let streamed = of.streamed_s();
         let strips = work(kernel, f) / strip(kernel, facts).size as f64;
-        let team = kernel.threads_per_row().map(Locality::team);
-        let steps = team.map_or(nnz / WARP, |team| l.team_steps[team] as f64);
+        let steps = kernel.warp_work(f).map_or(nnz / WARP, |work| work.steps);
         let sector = Locality::sector(self.dtype);
         let fetched = |share: f64| over(fetched_bytes(nnz, share), bytes_per_s(facts) * streamed);
         [

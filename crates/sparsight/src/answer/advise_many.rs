@@ -1,6 +1,6 @@
 //! `advise` for several matrices: what to use for each, and what that gains over all of them.
 
-use super::{Answer, DeviceSummary, MatrixSummary, PredictedInterval, VerdictAnswer};
+use super::{Answer, DeviceSummary, MatrixSummary, NarrowingAnswer, PredictedInterval, VerdictAnswer};
 use crate::{Advice, Profile};
 use serde::Serialize;
 use sparsight_matrix::{Dtype, Seconds};
@@ -43,6 +43,9 @@ pub struct AdvisedMatrix {
     /// Products after which converting has paid against the fastest CSR; 0 for CSR itself, absent if never.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pays_off_after: Option<u64>,
+    /// What storing the values in `f32` changes; absent unless mixed precision was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub narrowing: Option<NarrowingAnswer>,
 }
 
 impl AdvisedMatrix {
@@ -55,6 +58,7 @@ impl AdvisedMatrix {
             prediction: best.map(|best| (&best.prediction).into()),
             conversion_s: best.and_then(|best| best.preparation),
             pays_off_after: best.and_then(|best| best.pays_off_after),
+            narrowing: None,
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{Answer, MatrixSummary};
 use serde::Serialize;
-use sparsight_kernels::{Candidate, Format, catalogue, device_bytes, feasible, stored_entries};
+use sparsight_kernels::{Candidate, Format, device_bytes, every_candidate, feasible, stored_entries};
 use sparsight_matrix::{Bytes, Dtype, Features, Limits};
 
 /// `sparsight/info/1`: what the models know of a matrix, and what each format would take.
@@ -27,7 +27,7 @@ impl InfoAnswer {
     pub fn of(name: impl Into<String>, features: Features, dtype: Dtype, limits: &Limits) -> Self {
         // The vendor's routines read formats of ours.
         let mut representatives: Vec<Candidate> =
-            catalogue(dtype).filter(|c| !c.kernel.is_vendors()).collect();
+            every_candidate(dtype).filter(|c| !c.kernel.is_vendors()).collect();
         representatives.dedup_by_key(|c| c.format());
         let csr = representatives.first().map_or(Bytes(0), |c| device_bytes(c, &features));
         let formats = representatives.iter().map(|c| FormatSize::of(c, csr, &features, limits)).collect();

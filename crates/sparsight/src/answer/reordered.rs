@@ -3,7 +3,7 @@
 use super::{NamedCandidate, PredictedInterval};
 use crate::{Advice, Advised};
 use serde::Serialize;
-use sparsight_kernels::DeviceFacts;
+use sparsight_kernels::{DeviceFacts, DeviceKind};
 use sparsight_matrix::{Features, Seconds};
 
 /// A matrix in another order beside the matrix as it is. Products are compared with x and y in their own order each.
@@ -84,8 +84,11 @@ const LAUNCHES: f64 = 3.0;
 /// and on eight million rows: 145 to 300 on an H200, 120 to 270 on an H100, the more the more the old order is scattered.
 const BYTES_A_ROW: f64 = 200.0;
 
-/// What bringing x and y there and back takes.
+/// What bringing x and y there and back takes on a GPU, in either value type: sectors are fetched whole.
 fn vectors_s(features: &Features, facts: &DeviceFacts) -> Option<Seconds> {
+    if facts.kind != DeviceKind::Cuda {
+        return None;
+    }
     let moved = BYTES_A_ROW * features.nrows as f64;
     (facts.copy_bytes_per_s > 0.0)
         .then(|| Seconds(LAUNCHES * facts.launch_s.0 + moved / facts.copy_bytes_per_s))

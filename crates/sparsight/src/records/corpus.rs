@@ -206,6 +206,7 @@ impl CorpusRecord {
     }
 
     /// What says nothing but that the matrix has these features: added to this record, it replaces those that it has.
+    #[must_use]
     pub fn with_features(self, features: Features) -> Self {
         let Self { matrix, dtype, caches, .. } = self;
         Self {

@@ -129,7 +129,7 @@ pub fn fastest<T: Scalar>(
             }
             Err(DeviceError::Interrupted) => return Err(DeviceError::Interrupted.into()),
             Err(why) => {
-                trial.failed(&candidate, matches!(why, DeviceError::Infeasible(_)), Seconds(spent));
+                trial.failed(&candidate, infeasible(why), Seconds(spent));
             }
         }
         let run = TriedRun { candidate, expected: before, outcome: outcome.map_err(Error::from) };
@@ -140,31 +140,51 @@ pub fn fastest<T: Scalar>(
         let predicted = ranked.iter().find(|one| one.candidate == candidate).map(|one| one.prediction.time);
         Plan::whole(a.nrows(), candidate, predicted)
     };
-    if let Some(Best { candidate, product, .. }) = best {
+    if let Some(Best { candidate, product: Some(product), .. }) = best {
+        return Ok(Fastest { plan: whole(candidate), prepared: Prepared::new(product), runs, left });
+    }
+    // The fastest had to make room for another one: it is prepared again, or, if that fails now, the next fastest.
+    let time = |run: &TriedRun| run.outcome.as_ref().ok().map(|run| run.timing.time.0);
+    let mut ran: Vec<(f64, Candidate)> =
+        runs.iter().filter_map(|run| Some((time(run)?, run.candidate))).collect();
+    ran.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let mut refused = None;
+    for (_, candidate) in ran {
         let plan = whole(candidate);
-        let prepared = match product {
-            Some(product) => Prepared::new(product),
-            None => plan.prepare(device, a)?,
-        };
-        return Ok(Fastest { plan, prepared, runs, left });
+        match plan.prepare(device, a) {
+            Ok(prepared) => return Ok(Fastest { plan, prepared, runs, left }),
+            Err(why @ Error::Device(DeviceError::Interrupted)) => return Err(why),
+            Err(why) => refused = refused.or(Some(why)),
+        }
+    }
+    if let Some(why) = refused {
+        return Err(why);
     }
     // Nothing was worth running, or nothing could be run.
-    let mut why = runs.iter_mut().find_map(|run| match &run.outcome {
+    let mut why = runs.iter().find_map(|run| match &run.outcome {
         Err(Error::Device(reason)) => Some(Error::Device(reason.clone())),
         _ => None,
     });
     while let Some(unseen) = trial.first() {
         let plan = whole(unseen);
         match plan.prepare(device, a) {
-            Ok(prepared) => return Ok(Fastest { plan, prepared, runs, left }),
-            Err(refused @ Error::Device(DeviceError::Infeasible(_))) => {
-                trial.failed(&unseen, true, Seconds(0.0));
-                why = why.or(Some(refused));
+            Ok(prepared) => return Ok(Fastest { plan, prepared, runs, left: trial.left(&unseen) }),
+            Err(Error::Device(refused)) if infeasible(&refused).is_some() => {
+                trial.failed(&unseen, infeasible(&refused), Seconds(0.0));
+                why = why.or(Some(refused.into()));
             }
             Err(other) => return Err(other),
         }
     }
     Err(why.unwrap_or_else(|| nothing_to_run(device, advice)))
+}
+
+/// Why a matrix cannot be held, if that is what went wrong.
+fn infeasible(why: &DeviceError) -> Option<&Infeasible> {
+    match why {
+        DeviceError::Infeasible(infeasible) => Some(infeasible),
+        _ => None,
+    }
 }
 
 /// The fastest so far.

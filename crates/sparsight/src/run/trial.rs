@@ -2,14 +2,14 @@
 
 use crate::Advised;
 use sparsight_kernels::Candidate;
-use sparsight_matrix::Seconds;
+use sparsight_matrix::{Infeasible, Seconds};
 use sparsight_model::{Conditioned, NextRun};
 use std::num::NonZeroUsize;
 
 /// How many candidates to run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tries {
-    /// So many, if there are as many; of one alone that is asked for it is known which is the fastest without a run.
+    /// So many, if there are as many; if one is asked for, the first of the ranking is taken without a run.
     Count(NonZeroUsize),
     /// As many as are worth it for so many products to come: before each run, what it may be expected to gain over all of them is held
     /// against what preparing and running it costs. None but the first where nothing is; not even the first, if there is no other.
@@ -93,9 +93,13 @@ impl<'a> Trial<'a> {
         match (goes_on, fastest, next) {
             (true, None, _) => Next::Run(best),
             (true, Some(_), Some(next)) => Next::Run(next.candidate),
-            // Whatever it would cost.
-            _ => Next::Stop(self.conditioned.next(&best, 1, |_| Seconds(0.0))),
+            _ => Next::Stop(self.left(&best)),
         }
+    }
+
+    /// What may still be gained over the fastest, whatever another run would cost.
+    pub(super) fn left(&self, fastest: &Candidate) -> Option<NextRun> {
+        self.conditioned.next(fastest, 1, |_| Seconds(0.0))
     }
 
     /// A candidate was timed; with its preparation left out, trying it took `spent`.
@@ -105,11 +109,15 @@ impl<'a> Trial<'a> {
         self.spent(spent);
     }
 
-    /// A candidate cannot be run; nor can any of its format, if that does not fit.
-    pub(super) fn failed(&mut self, candidate: &Candidate, does_not_fit: bool, spent: Seconds) {
-        let fails =
-            |other: &Candidate| other == candidate || does_not_fit && other.format() == candidate.format();
-        for one in self.ranked.iter().filter(|one| fails(&one.candidate)) {
+    /// A candidate cannot be run; nor can any of its format and value type, if that is why; nor anything in mixed precision, if
+    /// `f32` cannot hold the values.
+    pub(super) fn failed(&mut self, candidate: &Candidate, why: Option<&Infeasible>, spent: Seconds) {
+        let is_alike = |other: &Candidate| match why {
+            None => other == candidate,
+            Some(Infeasible::BeyondSingle { .. }) => other.dtype == candidate.dtype,
+            Some(_) => (other.format(), other.dtype) == (candidate.format(), candidate.dtype),
+        };
+        for one in self.ranked.iter().filter(|one| is_alike(&one.candidate)) {
             self.conditioned.failed(&one.candidate);
         }
         self.spent(spent);

@@ -1,10 +1,12 @@
 //! Measuring beside advice: the first choice, what it is compared with, and what may still be better.
 
 use super::trial::{Next, Trial, Tries};
+use crate::bench::{Benched, bench_held_to};
 use crate::records::{Measured, Outcome};
-use crate::{Advice, Advised, Bench, bench};
+use crate::right_answer::RightAnswer;
+use crate::{Advice, Advised, Bench};
 use sparsight_device::timing::took;
-use sparsight_device::{Device, DeviceError};
+use sparsight_device::{Device, DeviceError, random_x};
 use sparsight_kernels::Candidate;
 use sparsight_matrix::{Csr, Features, Scalar, Seconds};
 use sparsight_model::{Conditioned, NextRun};
@@ -53,17 +55,22 @@ pub fn verify<T: Scalar>(
             candidates.push(csr.candidate);
         }
     }
+    let x = random_x(a.ncols(), how.seed);
+    let right = RightAnswer::new(a, &x);
     let next = loop {
-        let (record, Seconds(all)) = took(|| bench(device, (name, a), features, &candidates, how, &mut each));
-        let record = record?;
-        let prepared =
-            record.preparation.values().map(|took| took.convert_s.0 + took.upload_s.0).sum::<f64>();
-        let spent = (all - prepared) / record.results.len().max(1) as f64;
+        // Computed once for all of them, and charged to none.
+        for candidate in &candidates {
+            right.of(candidate.dtype);
+        }
+        let (benched, Seconds(all)) =
+            took(|| bench_held_to(&right, device, name, features, &candidates, how, &mut each));
+        let Benched { record, prepared } = benched?;
+        let spent = (all - prepared.0) / record.results.len().max(1) as f64;
         for Measured { id, outcome } in record.results {
             match &outcome {
                 Outcome::Time { time_s, .. } => trial.took(&id, *time_s, Seconds(spent)),
-                Outcome::Infeasible { .. } => trial.failed(&id, true, Seconds(spent)),
-                Outcome::Failed { .. } => trial.failed(&id, false, Seconds(spent)),
+                Outcome::Infeasible { infeasible } => trial.failed(&id, Some(infeasible), Seconds(spent)),
+                Outcome::Failed { .. } => trial.failed(&id, None, Seconds(spent)),
             }
             measured.insert(id, outcome);
         }

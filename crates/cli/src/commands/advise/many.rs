@@ -6,7 +6,7 @@ use crate::failure::{Exit, Failure};
 use crate::matrix_source::MatrixSource;
 use crate::table::Table;
 use crate::text::{between, candidate, counted, grouped, heading, matrices};
-use crate::values::narrowing;
+use crate::values::{narrowing, what_it_changes};
 use sparsight::answer::{AdviseManyAnswer, AdvisedMatrix, MatrixSummary};
 use sparsight::matrix::{Features, Scalar};
 use sparsight::{Advisor, Profile};
@@ -41,12 +41,19 @@ impl Advise {
                 break;
             }
             let mut objective = objective;
-            let features = match source.load::<T>(context) {
+            let (features, lost) = match source.load::<T>(context) {
                 Ok(matrix) => {
-                    // What f32 cannot hold is ranked without it.
-                    objective.mixed_precision =
-                        objective.mixed_precision && narrowing(&matrix).too_large == 0;
-                    Features::of(&matrix)
+                    let lost = objective.mixed_precision.then(|| narrowing(&matrix));
+                    if let Some(lost) = lost.as_ref().filter(|lost| lost.too_large > 0) {
+                        // It is ranked without.
+                        objective.mixed_precision = false;
+                        context.printer.warning(format_args!(
+                            "{}: {}",
+                            source.title(),
+                            what_it_changes(lost)
+                        ));
+                    }
+                    (Features::of(&matrix), lost)
                 }
                 Err(Failure::Reported { message, .. }) => {
                     context.printer.warning(format_args!("skipped: {message}"));
@@ -56,7 +63,8 @@ impl Advise {
                 Err(other) => return Err(other),
             };
             let advice = Advisor::new(profile).advise(&features, T::DTYPE, &objective)?;
-            advised.push(AdvisedMatrix::of(MatrixSummary::of(source.title(), &features), &advice, products));
+            let summary = MatrixSummary::of(source.title(), &features);
+            advised.push(AdvisedMatrix { narrowing: lost, ..AdvisedMatrix::of(summary, &advice, products) });
         }
         drop(bar);
         let answer = AdviseManyAnswer::of(profile, T::DTYPE, products, advised);
@@ -110,6 +118,13 @@ fn print(
         ]);
     }
     out.line(table)?;
+    let lost = answer.matrices.iter().filter_map(|one| one.narrowing.as_ref());
+    let most = lost.map(|lost| lost.relative_error).reduce(f64::max);
+    if let Some(most) = most {
+        out.line(format_args!(
+            "\nWhere the values are stored in f32 (f32-f64), y changes by at most {most:.1e} |A| |x| in each row."
+        ))?;
+    }
     let means = [(answer.over_vendors_csr, "cuSPARSE's CSR"), (answer.over_plain_csr, "the best plain CSR")];
     let means: Vec<String> = means
         .iter()

@@ -14,7 +14,7 @@ use crate::text::counted;
 use measured::{Measured, measure, records, tried};
 use print::{print, print_pair};
 use sparsight::answer::{MeasuredPlan, NextRunAnswer, PlanAnswer, PlannedMatrix};
-use sparsight::kernels::{Candidate, Execution, Format, catalogue_on};
+use sparsight::kernels::{Candidate, DeviceKind, Execution, Format, every_candidate_on};
 use sparsight::matrix::{Csr, Dtype, Scalar, Seconds};
 use sparsight::model::NextRun;
 use sparsight::profile::ProfileFolder;
@@ -228,7 +228,11 @@ impl Plan {
         let wanted =
             |c: &Candidate| self.formats.is_empty() || self.formats.iter().any(|name| name.names(c.format()));
         // What is planned is ours; the vendor's library is what a plan is held against.
-        let ours = catalogue_on(profile.device.facts.kind, T::DTYPE).filter(|c| !c.kernel.is_vendors());
+        // Retired shapes where they are named.
+        let kind = profile.device.facts.kind;
+        let is_named = |c: &Candidate| self.formats.iter().any(|name| name.0 == c.format().to_string());
+        let is_ranked = |c: &Candidate| kind == DeviceKind::Cpu || !c.kernel.is_retired() || is_named(c);
+        let ours = every_candidate_on(kind, T::DTYPE).filter(|c| !c.kernel.is_vendors()).filter(is_ranked);
         let candidates: Vec<Candidate> = ours.filter(wanted).collect();
         if self.execution.0 == [Execution::Fused] && !candidates.iter().any(|c| c.kernel.shares_a_launch()) {
             let text = "none of these formats can share one launch with others";

@@ -1,0 +1,180 @@
+//! How long the tiles of csr-balanced keep a thread block, from the row offsets alone.
+//!
+//! The products of a tile lie in shared memory, where teams of threads add up its rows, and a warp waits for the longest row of its
+//! teams. What a tile takes is what its slowest warp takes, round by round:
+//!
+//! ```text
+//! 48 rows, teams of 4, 8 rows a warp and round     warp 0: rows 0 .. 8 and so on, all in one round
+//! rows of 3, 3, 40, 3 ..                           10 steps: the row of 40, by 4 threads; the tile waits for it
+//! a row of more than 16 steps a thread             left to the whole warp: ceil(length / 32) steps, and its shuffles
+//! ```
+//! Several long rows of one warp are what makes a tile slow: how long its longest row is does not tell, nor does their sum.
+
+use crate::TileShape;
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+/// Threads of the block that is looked at. Chosen: the middle one of the catalogue; others have about as many steps in all.
+const BLOCK: u64 = 256;
+/// Threads of a warp.
+const WARP: u64 = 32;
+/// Steps of a thread beyond which its row is left to the whole warp, as in `csr_balanced.cu` with such blocks.
+const MOST_STEPS: u64 = 16;
+/// Steps that a warp takes to hand a row round and add up its sum. Chosen: the shuffles of five halvings, and the row's ends.
+const HANDED_ROUND: u64 = 8;
+/// Tiles that are looked at, at most, evenly over the matrix. Chosen: some as many as a GPU works on at once, so that their mean
+/// counts and not each.
+const MOST_TILES: u64 = 2048;
+
+/// What the tiles of one shape take, in steps: a step brings each thread of a warp to its next product.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct TileWork {
+    /// Of the slowest tile; of some thousands of a large matrix.
+    pub longest: u64,
+    /// Of all tiles together.
+    pub steps: u64,
+}
+
+impl TileWork {
+    /// The shapes that are looked at, all but the smallest of the catalogue.
+    pub const ITEMS: [u32; 3] = [512, 1024, 2048];
+
+    /// Warps of the thread block that is looked at.
+    pub const WARPS: f64 = (BLOCK / WARP) as f64;
+
+    /// Of each of [`TileWork::ITEMS`]. O(rows of 2,048 tiles), in parallel.
+    pub(crate) fn of(row_ptr: &[u64]) -> [Self; 3] {
+        Self::ITEMS.map(|items| Self::of_shape(row_ptr, TileShape { items }))
+    }
+
+    fn of_shape(row_ptr: &[u64], shape: TileShape) -> Self {
+        let (tiles, nrows) = (Tiles { row_ptr, items: shape.items.into() }, row_ptr.len() as u64 - 1);
+        let count = (nrows + row_ptr[row_ptr.len() - 1] - row_ptr[0]).div_ceil(tiles.items);
+        let looked_at = count.min(MOST_TILES);
+        if looked_at == 0 {
+            return Self::default();
+        }
+        // Evenly over the matrix; below 2^64, as there are no more of them than tiles.
+        let tile = |at: u32| (u128::from(at) * u128::from(count) / u128::from(looked_at)) as u64;
+        let one = |steps: u64| Self { longest: steps, steps };
+        let both = |a: Self, b: Self| Self { longest: a.longest.max(b.longest), steps: a.steps + b.steps };
+        let found = (0..looked_at as u32)
+            .into_par_iter()
+            .with_min_len(64)
+            .map(|at| one(tiles.steps(tile(at))))
+            .reduce(Self::default, both);
+        let steps = u128::from(found.steps) * u128::from(count) / u128::from(looked_at);
+        Self { steps: u64::try_from(steps).unwrap_or(u64::MAX), ..found }
+    }
+}
+
+/// The tiles of a matrix, as [`TileTable`](crate::TileTable) has them.
+struct Tiles<'a> {
+    row_ptr: &'a [u64],
+    items: u64,
+}
+
+impl Tiles<'_> {
+    /// First row that starts in this window or behind it.
+    fn first_row(&self, window: u64) -> usize {
+        let position = |row: usize| self.row_ptr[row] - self.row_ptr[0] + row as u64;
+        let (mut low, mut high) = (0, self.row_ptr.len() - 1);
+        while low < high {
+            let middle = low.midpoint(high);
+            if position(middle) < window * self.items {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        low
+    }
+
+    /// Steps of the slowest warp of a tile.
+    fn steps(&self, window: u64) -> u64 {
+        let (first, mut end) = (self.first_row(window), self.first_row(window + 1));
+        // A longer row is cut into segments, which take no more than other tiles.
+        if end > first && self.row_ptr[end] - self.row_ptr[end - 1] > self.items {
+            end -= 1;
+        }
+        let offsets = &self.row_ptr[first..=end];
+        let (rows, non_zeros) = ((end - first) as u64, offsets[end - first] - offsets[0]);
+        let mut threads = 1;
+        while threads < WARP && 2 * threads * rows <= BLOCK && threads * rows < non_zeros {
+            threads *= 2;
+        }
+        let mut warps = [0; (BLOCK / WARP) as usize];
+        let rows_of_a_warp = (WARP / threads) as usize;
+        for (at, ends) in (0_usize..).zip(offsets[..offsets.len() - 1].chunks(rows_of_a_warp)) {
+            let from = at * rows_of_a_warp;
+            let (mut longest, mut alone) = (0, 0);
+            for row in from..from + ends.len() {
+                let length = offsets[row + 1] - offsets[row];
+                if threads < WARP && length > MOST_STEPS * threads {
+                    alone += length.div_ceil(WARP) + HANDED_ROUND;
+                } else {
+                    longest = longest.max(length.div_ceil(threads));
+                }
+            }
+            warps[at % warps.len()] += longest + alone;
+        }
+        warps.into_iter().max().unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn offsets(lengths: &[u64]) -> Vec<u64> {
+        let sums = lengths.iter().scan(7, |sum, length| {
+            *sum += length;
+            Some(*sum)
+        });
+        std::iter::once(7).chain(sums).collect()
+    }
+
+    fn of(lengths: &[u64], items: u32) -> TileWork {
+        TileWork::of_shape(&offsets(lengths), TileShape { items })
+    }
+
+    #[test]
+    fn steps_of_a_tile_are_those_worked_by_hand() {
+        // 48 rows of 3: 192 items, one tile. Teams of 4, 8 rows a warp, one step each.
+        assert_eq!(of(&[3; 48], 512), TileWork { longest: 1, steps: 1 });
+        // One of them has 40: 10 steps by 4 threads. One has 70, more than 16 steps: 3 by the warp, 8 for handing it round,
+        // beside the one step of the others of its warp.
+        let mut lengths = [3; 48];
+        lengths[2] = 40;
+        assert_eq!(of(&lengths, 512).longest, 10);
+        lengths[2] = 70;
+        assert_eq!(of(&lengths, 512).longest, 3 + 8 + 1);
+        // Two long rows of one warp wait for each other, of two warps they do not.
+        lengths[5] = 70;
+        assert_eq!(of(&lengths, 512).longest, 2 * 11 + 1);
+        lengths[5] = 3;
+        lengths[20] = 70;
+        assert_eq!(of(&lengths, 512).longest, 12);
+    }
+
+    #[test]
+    fn rows_that_take_several_rounds_are_added_up() {
+        // 400 rows of 1 in tiles of 1,024 items: one thread each, 256 in the first round and 144 in the second. 800 items.
+        assert_eq!(of(&[1; 400], 1024), TileWork { longest: 2, steps: 2 });
+    }
+
+    #[test]
+    fn a_row_beyond_a_tile_is_cut() {
+        // Windows of 512: the row of 5,000 starts in the first; of the tiles behind it only the last has rows.
+        let work = of(&[2, 5000, 2], 512);
+        assert!(work.longest <= 1 && work.steps <= 2, "{work:?}");
+    }
+
+    #[test]
+    fn of_many_tiles_some_stand_for_all() {
+        // 10^6 rows of 7: 8 x 10^6 items in 15,625 tiles of 64 rows, teams of 4: 2 steps each.
+        assert_eq!(of(&vec![7; 1_000_000], 512), TileWork { longest: 2, steps: 31_250 });
+        assert_eq!(of(&[], 512), TileWork::default());
+        assert_eq!(of(&[0; 3], 512), TileWork::default());
+    }
+}
