@@ -2,14 +2,14 @@
 // found out from the row offsets alone where everything goes.
 //
 // Mapping   lay_slices, lay_diagonals, lay_offsets: thread i of all threads of the launch does the places i,
-//           i + threads, ...; neighbouring threads write neighbouring words. lay_coo, mark_diagonals: one warp per
+//           i + threads, ...; neighbouring threads write neighbouring words; so do place_values, to_order and from_order. lay_coo, mark_diagonals: one warp per
 //           row, its threads the entries. count_blocks, lay_blocks: one thread per row of blocks. bro_widths: one warp
 //           per slice, its threads the columns. bro_pack: one thread per row. The number of thread blocks is free.
 // Knobs     BLOCK, threads a block; a multiple of 32.
 // Limits    rows below 2^32 - 1 where a format names them with 32 bits; positions are computed in 64 bits.
 // Reads     the CSR once (where a thread does a row, in pieces that its neighbours share), the offsets of the format
 //           once; writes each element of the format once, padding included.
-// Given     VALUE = float | double, OFFSET = unsigned int | unsigned long long.
+// Given     VALUE (stored in A), ENTRY (of x, y and new values) = float | double, OFFSET = unsigned int | unsigned long long.
 //
 // Sources: of the formats, in sparsight_matrix.
 
