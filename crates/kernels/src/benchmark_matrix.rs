@@ -122,6 +122,7 @@ impl BenchmarkMatrix {
             blocks: Some(most_blocks),
             bins: None,
             tiles: None,
+            team_blocks: None,
             x_reuse: 0.0,
             padded: PaddedSizes::default(),
             locality: None,

@@ -5,7 +5,7 @@
 
 use crate::cpu::CpuProducts;
 use crate::{DeviceKind, Recipe, StripUnit, Vendor};
-use sparsight_matrix::{BLOCK_SIDES, Features, Format, Knob, Locality};
+use sparsight_matrix::{BLOCK_SIDES, Features, Format, Knob, Locality, TeamBlocks};
 use std::fmt;
 
 /// The values of a kernel's knobs, in their order; 0 where a variant lacks a knob.
@@ -38,8 +38,8 @@ pub struct Family {
     pub unit: StripUnit,
     /// Threads that work on one row; `None` where threads are given to non-zeros, or not all rows get as many.
     pub threads_per_row: fn(Knobs) -> Option<u32>,
-    /// What warps do where rows are given to threads, as models count it; `None` where threads are given to non-zeros.
-    pub warp_work: fn(Knobs, &Features) -> Option<WarpWork>,
+    /// What warps do with thread blocks of so many threads, as models count it; `None` where threads are given to non-zeros alone.
+    pub warp_work: fn(Knobs, u32, &Features) -> Option<WarpWork>,
     /// Thread blocks of a launch on a matrix with these features, as models count them.
     pub thread_blocks: fn(Knobs, u32, &Features) -> f64,
     /// Which of the papers' strip models describes it.
@@ -67,6 +67,18 @@ pub struct WarpWork {
     pub longest: f64,
     /// Steps of all warps; 0 where the order of the rows is not known.
     pub steps: f64,
+    /// Steps of all warps of the thread block that has most of them; 0 where nobody counted.
+    pub heaviest: f64,
+    /// Steps that the places of all warps are kept for: of each thread block its warps times the steps of the slowest; 0 where nobody
+    /// counted.
+    pub kept: f64,
+}
+
+impl WarpWork {
+    /// Where nobody counts what thread blocks have to do.
+    pub(crate) fn of_warps(longest: f64, steps: f64) -> Self {
+        Self { longest, steps, heaviest: 0.0, kept: 0.0 }
+    }
 }
 
 /// How a GPU runs a kernel.
@@ -135,9 +147,19 @@ pub(crate) const EVERYWHERE: &[DeviceKind] = &[DeviceKind::Cuda, DeviceKind::Cpu
 pub(crate) const ON_GPUS: &[DeviceKind] = &[DeviceKind::Cuda];
 
 /// Steps where each row gets a team of `threads`, a power of two, in the order that the matrix has.
-pub(crate) fn work_of_teams(threads: u32, f: &Features) -> WarpWork {
-    let steps = f.locality.as_ref().map_or(0, |locality| locality.team_steps[Locality::team(threads)]);
-    WarpWork { longest: f.row_max as f64 / f64::from(threads), steps: steps as f64 }
+pub(crate) fn work_of_teams(threads: u32, block: u32, f: &Features) -> WarpWork {
+    let team = Locality::team(threads);
+    let steps = f.locality.as_ref().map_or(0, |locality| locality.team_steps[team]);
+    let size = TeamBlocks::BLOCKS.iter().position(|known| *known == block);
+    let of_blocks =
+        f.team_blocks.zip(size).map(|(all, size)| (all.heaviest[team][size], all.dragged[team][size]));
+    let (heaviest, dragged) = of_blocks.unwrap_or((0, 0));
+    WarpWork {
+        longest: f.row_max as f64 / f64::from(threads),
+        steps: steps as f64,
+        heaviest: heaviest as f64,
+        kept: dragged as f64 * f64::from(block) / 32.0,
+    }
 }
 
 /// Steps of rows of blocks, each of which takes a thread along `side` entries of its row. Where nobody counted them, as many blocks
@@ -148,7 +170,7 @@ pub(crate) fn work_of_blocks(side: u32, threads: u32, f: &Features) -> WarpWork 
     let longest = count.map_or(0, |count| count.longest * u64::from(side)).max(f.row_max);
     // A slice of 32 rows of blocks is worked on by as many warps as a block has rows.
     let steps = count.map_or(0, |count| count.stored / 32 * u64::from(side * side));
-    WarpWork { longest: longest as f64 / f64::from(threads), steps: steps as f64 }
+    WarpWork::of_warps(longest as f64 / f64::from(threads), steps as f64)
 }
 
 /// Thread blocks where each of `unit` gets `threads` threads.

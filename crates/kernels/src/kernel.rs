@@ -143,9 +143,9 @@ impl Kernel {
         (self.0.family.threads_per_row)(self.0.knobs)
     }
 
-    /// What warps do where rows are given to threads, as models count it; `None` where threads are given to non-zeros.
-    pub fn warp_work(self, features: &Features) -> Option<WarpWork> {
-        (self.0.family.warp_work)(self.0.knobs, features)
+    /// What warps do with thread blocks of `block` threads, as models count it; `None` where threads are given to non-zeros alone.
+    pub fn warp_work(self, block: u32, features: &Features) -> Option<WarpWork> {
+        (self.0.family.warp_work)(self.0.knobs, block, features)
     }
 
     /// Thread blocks of a launch on a matrix with these features, as models count them.

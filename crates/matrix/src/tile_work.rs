@@ -14,57 +14,75 @@ use crate::TileShape;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-/// Threads of the block that is looked at. Chosen: the middle one of the catalogue; others have about as many steps in all.
-const BLOCK: u64 = 256;
 /// Threads of a warp.
 const WARP: u64 = 32;
-/// Steps of a thread beyond which its row is left to the whole warp, as in `csr_balanced.cu` with such blocks.
-const MOST_STEPS: u64 = 16;
+/// Steps of a thread beyond which its row is left to the whole warp, as in `csr_balanced.cu`.
+fn most_steps(items: u64, block: u64) -> u64 {
+    (2 * items / block).max(16)
+}
+
 /// Steps that a warp takes to hand a row round and add up its sum. Chosen: the shuffles of five halvings, and the row's ends.
 const HANDED_ROUND: u64 = 8;
-/// Tiles that are looked at, at most, evenly over the matrix. Chosen: some as many as a GPU works on at once, so that their mean
-/// counts and not each.
-const MOST_TILES: u64 = 2048;
+/// Tiles that are looked at, at most, evenly over the matrix. Chosen: of more of them their mean counts and not each, since a
+/// GPU works on as many at once.
+const MOST_TILES: u64 = 1024;
 
-/// What the tiles of one shape take, in steps: a step brings each thread of a warp to its next product.
+/// What the tiles of one shape take with thread blocks of one size, in steps: a step brings each thread of a warp to its next product.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(from = "(u64, u64)", into = "(u64, u64)")]
 pub struct TileWork {
-    /// Of the slowest tile; of some thousands of a large matrix.
+    /// Of the slowest tile; of some hundreds of a large matrix.
     pub longest: u64,
     /// Of all tiles together.
     pub steps: u64,
 }
 
+impl From<(u64, u64)> for TileWork {
+    fn from((longest, steps): (u64, u64)) -> Self {
+        Self { longest, steps }
+    }
+}
+
+impl From<TileWork> for (u64, u64) {
+    fn from(work: TileWork) -> Self {
+        (work.longest, work.steps)
+    }
+}
+
+/// What the tiles of a matrix take: by [`TileWork::ITEMS`], then by [`TileWork::BLOCKS`].
+pub type TileWorks = [[TileWork; TileWork::BLOCKS.len()]; TileWork::ITEMS.len()];
+
 impl TileWork {
     /// The shapes that are looked at, all but the smallest of the catalogue.
     pub const ITEMS: [u32; 3] = [512, 1024, 2048];
 
-    /// Warps of the thread block that is looked at.
-    pub const WARPS: f64 = (BLOCK / WARP) as f64;
+    /// The thread blocks that are looked at: so many threads.
+    pub const BLOCKS: [u32; 5] = [64, 128, 256, 512, 1024];
 
-    /// Of each of [`TileWork::ITEMS`]. O(rows of 2,048 tiles), in parallel.
-    pub(crate) fn of(row_ptr: &[u64]) -> [Self; 3] {
+    /// Of each shape and block. O(rows of some hundred tiles), in parallel.
+    pub(crate) fn of(row_ptr: &[u64]) -> TileWorks {
         Self::ITEMS.map(|items| Self::of_shape(row_ptr, TileShape { items }))
     }
 
-    fn of_shape(row_ptr: &[u64], shape: TileShape) -> Self {
+    fn of_shape(row_ptr: &[u64], shape: TileShape) -> [Self; Self::BLOCKS.len()] {
         let (tiles, nrows) = (Tiles { row_ptr, items: shape.items.into() }, row_ptr.len() as u64 - 1);
         let count = (nrows + row_ptr[row_ptr.len() - 1] - row_ptr[0]).div_ceil(tiles.items);
         let looked_at = count.min(MOST_TILES);
+        let none = [Self::default(); Self::BLOCKS.len()];
         if looked_at == 0 {
-            return Self::default();
+            return none;
         }
         // Evenly over the matrix; below 2^64, as there are no more of them than tiles.
         let tile = |at: u32| (u128::from(at) * u128::from(count) / u128::from(looked_at)) as u64;
-        let one = |steps: u64| Self { longest: steps, steps };
         let both = |a: Self, b: Self| Self { longest: a.longest.max(b.longest), steps: a.steps + b.steps };
+        let each = |a: [Self; 5], b: [Self; 5]| std::array::from_fn(|at| both(a[at], b[at]));
         let found = (0..looked_at as u32)
             .into_par_iter()
-            .with_min_len(64)
-            .map(|at| one(tiles.steps(tile(at))))
-            .reduce(Self::default, both);
-        let steps = u128::from(found.steps) * u128::from(count) / u128::from(looked_at);
-        Self { steps: u64::try_from(steps).unwrap_or(u64::MAX), ..found }
+            .with_min_len(16)
+            .map(|at| tiles.steps(tile(at)).map(|steps| Self { longest: steps, steps }))
+            .reduce(|| none, each);
+        let of_all = |steps: u64| u128::from(steps) * u128::from(count) / u128::from(looked_at);
+        found.map(|one| Self { steps: u64::try_from(of_all(one.steps)).unwrap_or(u64::MAX), ..one })
     }
 }
 
@@ -90,36 +108,43 @@ impl Tiles<'_> {
         low
     }
 
-    /// Steps of the slowest warp of a tile.
-    fn steps(&self, window: u64) -> u64 {
+    /// Steps of the slowest warp of a tile, by the thread blocks.
+    fn steps(&self, window: u64) -> [u64; TileWork::BLOCKS.len()] {
         let (first, mut end) = (self.first_row(window), self.first_row(window + 1));
         // A longer row is cut into segments, which take no more than other tiles.
         if end > first && self.row_ptr[end] - self.row_ptr[end - 1] > self.items {
             end -= 1;
         }
         let offsets = &self.row_ptr[first..=end];
-        let (rows, non_zeros) = ((end - first) as u64, offsets[end - first] - offsets[0]);
-        let mut threads = 1;
-        while threads < WARP && 2 * threads * rows <= BLOCK && threads * rows < non_zeros {
-            threads *= 2;
-        }
-        let mut warps = [0; (BLOCK / WARP) as usize];
-        let rows_of_a_warp = (WARP / threads) as usize;
-        for (at, ends) in (0_usize..).zip(offsets[..offsets.len() - 1].chunks(rows_of_a_warp)) {
-            let from = at * rows_of_a_warp;
-            let (mut longest, mut alone) = (0, 0);
-            for row in from..from + ends.len() {
-                let length = offsets[row + 1] - offsets[row];
-                if threads < WARP && length > MOST_STEPS * threads {
-                    alone += length.div_ceil(WARP) + HANDED_ROUND;
-                } else {
-                    longest = longest.max(length.div_ceil(threads));
-                }
-            }
-            warps[at % warps.len()] += longest + alone;
-        }
-        warps.into_iter().max().unwrap_or(0)
+        TileWork::BLOCKS.map(|block| slowest_warp(offsets, self.items, block.into()))
     }
+}
+
+/// Steps of the slowest warp of a thread block that adds up these rows.
+fn slowest_warp(offsets: &[u64], items: u64, block: u64) -> u64 {
+    let (rows, non_zeros) = (offsets.len() as u64 - 1, offsets[offsets.len() - 1] - offsets[0]);
+    let mut threads = 1;
+    while threads < WARP && 2 * threads * rows <= block && threads * rows < non_zeros {
+        threads *= 2;
+    }
+    let (log, most) = (threads.trailing_zeros(), most_steps(items, block) * threads);
+    let mut warps = [0; 32];
+    let all = (block / WARP) as usize;
+    for (at, ends) in (0..).zip(offsets[1..].chunks((WARP / threads) as usize)) {
+        let mut start = offsets[at * (WARP / threads) as usize];
+        let (mut longest, mut alone) = (0, 0);
+        for &end in ends {
+            let length = end - start;
+            start = end;
+            if length > most && threads < WARP {
+                alone += length.div_ceil(WARP) + HANDED_ROUND;
+            } else {
+                longest = longest.max(length);
+            }
+        }
+        warps[at % all] += ((longest + threads - 1) >> log) + alone;
+    }
+    warps.into_iter().max().unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -134,8 +159,9 @@ mod tests {
         std::iter::once(7).chain(sums).collect()
     }
 
+    /// With 256 threads.
     fn of(lengths: &[u64], items: u32) -> TileWork {
-        TileWork::of_shape(&offsets(lengths), TileShape { items })
+        TileWork::of_shape(&offsets(lengths), TileShape { items })[2]
     }
 
     #[test]

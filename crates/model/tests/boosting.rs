@@ -195,6 +195,7 @@ fn every_prediction_is_a_positive_finite_number_whatever_the_features() {
                             blocks: None,
                             bins: None,
                             tiles: None,
+                            team_blocks: None,
                             x_reuse: number,
                             padded: PaddedSizes::default(),
                             locality: Some(Locality {

@@ -30,6 +30,7 @@ fn corpus(count: u64) -> Vec<(String, Features)> {
         blocks: None,
         bins: None,
         tiles: None,
+        team_blocks: None,
         x_reuse: 0.5,
         padded: PaddedSizes::default(),
         locality: Some(Locality {

@@ -46,7 +46,7 @@ prop_compose! {
         Features {
             nrows, ncols, nnz, row_max, row_mode, x_reuse,
             empty_rows: 0, row_min: 0, row_quantiles: [row_mode; 7], row_std: 0.0,
-            hyb: HybSplit { width, coo_nnz }, bandwidth: ncols, diagonals: Some(width), blocks: None, bins: None, tiles: None, padded: PaddedSizes::default(), locality: None,
+            hyb: HybSplit { width, coo_nnz }, bandwidth: ncols, diagonals: Some(width), blocks: None, bins: None, tiles: None, team_blocks: None, padded: PaddedSizes::default(), locality: None,
         }
     }
 }

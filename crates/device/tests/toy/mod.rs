@@ -22,7 +22,7 @@ static FAMILY: Family = Family {
     cpu: Some(CpuProducts { f32: product, f64: product }),
     unit: StripUnit::Rows,
     threads_per_row: |_| Some(2),
-    warp_work: |_, _| None,
+    warp_work: |_, _, _| None,
     thread_blocks: |_, block, f| 2.0 * f.nrows as f64 / f64::from(block),
     strip_rule: StripRule::None,
     transfer_rule: TransferRule::None,

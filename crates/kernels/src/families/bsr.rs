@@ -30,7 +30,7 @@ pub(super) static FAMILY: Family = Family {
     cpu: Some(CpuProducts { f32: product, f64: product }),
     unit: StripUnit::Rows,
     threads_per_row: |knobs| Some(threads(knobs)),
-    warp_work: |knobs, f| Some(work_of_blocks(knobs[0], threads(knobs), f)),
+    warp_work: |knobs, _, f| Some(work_of_blocks(knobs[0], threads(knobs), f)),
     thread_blocks: |knobs, block, f| blocks_of_threads(StripUnit::Rows, threads(knobs), block, f),
     // The papers do not have it; their benchmark matrices hold a non-zero or two in each block.
     strip_rule: StripRule::None,

@@ -35,7 +35,7 @@ pub(super) static FAMILY: Family = Family {
     cpu: Some(CpuProducts { f32: product, f64: product }),
     unit: StripUnit::NonZeros,
     threads_per_row: |_| None,
-    warp_work: |_, _| None,
+    warp_work: |_, _, _| None,
     thread_blocks: |_, block, f| blocks_of_threads(StripUnit::NonZeros, 1, block, f),
     strip_rule: StripRule::Coo,
     transfer_rule: TransferRule::Coo { measured: None },

@@ -28,9 +28,10 @@ pub(super) static FAMILY: Family = Family {
     unit: StripUnit::Items,
     threads_per_row: |_| None,
     // A tile lasts as long as its slowest warp, whose places the others of its block keep meanwhile.
-    warp_work: |[items, ..], f| {
-        let work = f.tiles?[TileWork::ITEMS.iter().position(|known| *known == items)?];
-        Some(WarpWork { longest: work.longest as f64, steps: work.steps as f64 * TileWork::WARPS })
+    warp_work: |[items, ..], block, f| {
+        let shape = TileWork::ITEMS.iter().position(|known| *known == items)?;
+        let work = f.tiles?[shape][TileWork::BLOCKS.iter().position(|known| *known == block)?];
+        Some(WarpWork::of_warps(work.longest as f64, work.steps as f64 * f64::from(block / 32)))
     },
     // One a tile, however large it is.
     thread_blocks: |[items, ..], _, f| TileTable::tile_count(f.nrows, f.nnz, TileShape { items }) as f64,

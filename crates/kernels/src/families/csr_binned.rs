@@ -28,9 +28,9 @@ pub(super) static FAMILY: Family = Family {
     unit: StripUnit::NonZeros,
     threads_per_row: |_| None,
     // How long the longest works is limited by the bins.
-    warp_work: |_, f| {
+    warp_work: |_, _, f| {
         let steps = |bins: BinCounts| (bins.steps + bins.in_segments) as f64 / 32.0;
-        f.bins.map(|bins| WarpWork { longest: 0.0, steps: steps(bins) })
+        f.bins.map(|bins| WarpWork::of_warps(0.0, steps(bins)))
     },
     thread_blocks: |_, block, f| match f.bins {
         Some(bins) => bins.thread_blocks(block) as f64,

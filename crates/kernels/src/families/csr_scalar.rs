@@ -23,7 +23,7 @@ pub(super) static FAMILY: Family = Family {
     cpu: Some(CpuProducts { f32: product, f64: product }),
     unit: StripUnit::Rows,
     threads_per_row: |_| Some(1),
-    warp_work: |_, f| Some(work_of_teams(1, f)),
+    warp_work: |_, block, f| Some(work_of_teams(1, block, f)),
     thread_blocks: |_, block, f| blocks_of_threads(StripUnit::Rows, 1, block, f),
     strip_rule: StripRule::Ell,
     transfer_rule: TransferRule::Ell { measured: None },

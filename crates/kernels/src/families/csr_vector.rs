@@ -24,7 +24,7 @@ pub(super) static FAMILY: Family = Family {
     cpu: Some(CpuProducts { f32: product, f64: product }),
     unit: StripUnit::Rows,
     threads_per_row: |[threads, ..]| Some(threads),
-    warp_work: |[threads, ..], f| Some(work_of_teams(threads, f)),
+    warp_work: |[threads, ..], block, f| Some(work_of_teams(threads, block, f)),
     thread_blocks: |[threads, ..], block, f| blocks_of_threads(StripUnit::Rows, threads, block, f),
     strip_rule: StripRule::Csr,
     transfer_rule: TransferRule::Csr,

@@ -3,6 +3,7 @@
 
 use crate::family::{
     Elsewhere, Family, ON_GPUS, Run, StripRule, TransferRule, blocks_of_threads, work_of_blocks,
+    work_of_teams,
 };
 use crate::{StripUnit, Vendor};
 use sparsight_matrix::{BLOCK_SIDES, Format, Knob};
@@ -42,6 +43,8 @@ pub(super) static SELL: Family = Family {
     summary: "cuSPARSE on sliced ELL",
     retired: |_| false,
     format: |_| Format::of("sell", [32, 1]),
+    // As if it had blocks of 128 threads: what is large with those is large with others, too.
+    warp_work: |_, _, f| Some(work_of_teams(1, 128, f)),
     run: |_| Run::Vendor(Vendor::Sell),
     table_2: &["SELL-C-sigma"],
     elsewhere: &[Elsewhere { library: "cuSPARSE", name: "CUSPARSE_SPMV_SELL_ALG1" }],
@@ -61,7 +64,7 @@ pub(super) static BSR: Family = Family {
     },
     retired: |_| false,
     format: |[side, ..]| Format::of("bcsr", [side, 0]),
-    warp_work: |[side, ..], f| Some(work_of_blocks(side, 1, f)),
+    warp_work: |[side, ..], _, f| Some(work_of_blocks(side, 1, f)),
     run: |[_, algorithm, _]| Run::Vendor(if algorithm == 1 { Vendor::Bsr } else { Vendor::Bsrmv }),
     table_2: &["SELL-C-sigma"],
     elsewhere: &[Elsewhere { library: "cuSPARSE", name: "CUSPARSE_SPMV_BSR_ALG1, bsrmv" }],
@@ -83,7 +86,7 @@ const ROUTINE: Family = Family {
     cpu: None,
     unit: StripUnit::NonZeros,
     threads_per_row: |_| None,
-    warp_work: |_, _| None,
+    warp_work: |_, _, _| None,
     thread_blocks: |_, block, f| {
         if block == 0 { 0.0 } else { blocks_of_threads(StripUnit::NonZeros, 1, block, f) }
     },

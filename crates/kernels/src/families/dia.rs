@@ -26,9 +26,9 @@ pub(super) static FAMILY: Family = Family {
     unit: StripUnit::Rows,
     threads_per_row: |_| Some(1),
     // Every row goes along all diagonals.
-    warp_work: |_, f| {
+    warp_work: |_, _, f| {
         let diagonals = f.diagonals.unwrap_or(f.row_max) as f64;
-        Some(WarpWork { longest: diagonals, steps: diagonals * f.nrows.div_ceil(32) as f64 })
+        Some(WarpWork::of_warps(diagonals, diagonals * f.nrows.div_ceil(32) as f64))
     },
     thread_blocks: |_, block, f| blocks_of_threads(StripUnit::Rows, 1, block, f),
     // The papers name it as future work; their benchmark matrices scatter the columns over more diagonals than it stores.

@@ -26,7 +26,16 @@ pub(super) static FAMILY: Family = Family {
     unit: StripUnit::Rows,
     threads_per_row: |_| Some(1),
     // No row of the first part is longer than that is wide.
-    warp_work: |_, f| Some(WarpWork { longest: f.hyb.width as f64, ..work_of_teams(1, f) }),
+    warp_work: |_, block, f| {
+        let (width, of_teams) = (f.hyb.width as f64, work_of_teams(1, block, f));
+        let most = width * f.nrows.div_ceil(32) as f64;
+        Some(WarpWork {
+            longest: width,
+            steps: of_teams.steps.min(most),
+            heaviest: of_teams.heaviest.min(width * f64::from(block) / 32.0),
+            kept: of_teams.kept.min(most),
+        })
+    },
     thread_blocks: |_, block, f| blocks_of_threads(StripUnit::Rows, 1, block, f),
     strip_rule: StripRule::Parts { ell: "ell", coo: "coo" },
     transfer_rule: TransferRule::Parts,

@@ -3,7 +3,9 @@
 
 use super::{CUDA_STORE, cuda};
 use crate::cpu::{CpuProducts, CpuTask};
-use crate::family::{EVERYWHERE, Family, Run, StripRule, TransferRule, blocks_of_threads, work_of_teams};
+use crate::family::{
+    EVERYWHERE, Family, Run, StripRule, TransferRule, WarpWork, blocks_of_threads, work_of_teams,
+};
 use crate::recipe::{LaunchStep, Recipe, no_shared_bytes, rows};
 use crate::{BLOCKS, StripUnit};
 use sparsight_matrix::{Format, Jad, Scalar};
@@ -22,7 +24,13 @@ pub(super) static FAMILY: Family = Family {
     cpu: Some(CpuProducts { f32: product, f64: product }),
     unit: StripUnit::Rows,
     threads_per_row: |_| Some(1),
-    warp_work: |_, f| Some(work_of_teams(1, f)),
+    // Rows are sorted: those of a warp are about as long as each other.
+    warp_work: |_, block, f| {
+        let of_teams = work_of_teams(1, block, f);
+        let steps = of_teams.steps.min(f.nnz as f64 / 32.0);
+        let of_longest = of_teams.longest * f64::from(block) / 32.0;
+        Some(WarpWork { steps, heaviest: of_longest.min(steps), kept: steps, ..of_teams })
+    },
     thread_blocks: |_, block, f| blocks_of_threads(StripUnit::Rows, 1, block, f),
     strip_rule: StripRule::Ell,
     transfer_rule: TransferRule::Ell { measured: None },

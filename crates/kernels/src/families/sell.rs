@@ -4,7 +4,8 @@
 use super::{CUDA_STORE, CUDA_STREAM, cuda};
 use crate::cpu::{CpuProducts, CpuTask};
 use crate::family::{
-    EVERYWHERE, Elsewhere, Family, ON_GPUS, Run, StripRule, TransferRule, blocks_of_threads, work_of_teams,
+    EVERYWHERE, Elsewhere, Family, ON_GPUS, Run, StripRule, TransferRule, WarpWork, blocks_of_threads,
+    work_of_teams,
 };
 use crate::recipe::{LaunchStep, Recipe, Teams, no_shared_bytes, rows};
 use crate::{BLOCKS, Knobs, StripUnit};
@@ -30,7 +31,14 @@ pub(super) static FAMILY: Family = Family {
     cpu: Some(CpuProducts { f32: product, f64: product }),
     unit: StripUnit::Rows,
     threads_per_row: |knobs| Some(threads(knobs)),
-    warp_work: |knobs, f| Some(work_of_teams(threads(knobs), f)),
+    // A warp goes along a slice, or with as many others each along its share of it.
+    warp_work: |knobs @ [slice, sigma, _], block, f| {
+        // A block has the rows of so many threads of one each, and as many steps.
+        let of_rows = work_of_teams(1, block / threads(knobs), f);
+        let of_teams = WarpWork { longest: of_rows.longest / f64::from(threads(knobs)), ..of_rows };
+        let stored = f.padded.sell(SellShape { slice, sigma }).filter(|_| of_teams.steps > 0.0);
+        Some(WarpWork { steps: stored.map_or(of_teams.steps, |stored| stored as f64 / 32.0), ..of_teams })
+    },
     thread_blocks: |knobs, block, f| blocks_of_threads(StripUnit::Rows, threads(knobs), block, f),
     // It is learned alone (Lehnert et al. 2016).
     strip_rule: StripRule::None,

@@ -12,7 +12,10 @@
 
 use crate::block_counts::{BlockCount, BlockCounter};
 use crate::diagonals::{DiagonalSet, most_diagonals};
-use crate::{BinCounts, BroEllShape, Csr, HybSplit, PaddedSizes, RowLengths, Scalar, TileWork, sell_sizes};
+use crate::{
+    BinCounts, BroEllShape, Csr, HybSplit, PaddedSizes, RowLengths, Scalar, TeamBlocks, TileWork, TileWorks,
+    sell_sizes,
+};
 use serde::{Deserialize, Serialize};
 use sweep::{Counters, Sweep};
 
@@ -64,10 +67,13 @@ pub struct Features {
     /// How many rows csr-binned gives to teams of each size. `None` in records that are older than it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bins: Option<BinCounts>,
-    /// How long the tiles of csr-balanced keep a thread block, with [`TileWork::ITEMS`] rows and non-zeros each. `None` where the
+    /// How long the tiles of csr-balanced keep a thread block, by shape and thread block. `None` where the
     /// order of the rows is not known, and in records that are older than it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tiles: Option<[TileWork; 3]>,
+    pub tiles: Option<TileWorks>,
+    /// What thread blocks have to do where teams of threads go along rows. `None` as with `tiles`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub team_blocks: Option<TeamBlocks>,
     /// Fraction of the non-zeros whose group of 8 columns was touched just before: by an earlier entry of the
     /// same row or by the row above. Near 1 the entries of x are found in cache, near 0 each is fetched anew.
     /// Of a sample, as the sectors of [`Locality`].
@@ -114,8 +120,8 @@ impl Features {
         let bro_ell = BroEllShape::ALL.into_iter().zip(sweep.bro_ell).collect();
         let padded = PaddedSizes::new(sell, bro_ell);
         let known = Self::from_row_lengths(&lengths, rows.a.ncols() as u64, sweep.bandwidth, x_reuse);
-        let tiles = Some(TileWork::of(rows.row_ptr()));
-        (Self { padded, tiles, locality: Some(locality), ..known }, lengths)
+        let (tiles, team_blocks) = (Some(TileWork::of(rows.row_ptr())), Some(TeamBlocks::of(rows.row_ptr())));
+        (Self { padded, tiles, team_blocks, locality: Some(locality), ..known }, lengths)
     }
 
     /// As [`Features::of_rows`], without sizes of padded formats and locality, `x_reuse` of a smaller sample.
@@ -144,6 +150,7 @@ impl Features {
             blocks: None,
             bins: Some(BinCounts::of(lengths)),
             tiles: None,
+            team_blocks: None,
             x_reuse,
             padded: PaddedSizes::default(),
             locality: None,

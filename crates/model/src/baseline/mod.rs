@@ -1,15 +1,17 @@
 //! The time that a product would take if a sum of physical terms were all: what learned models correct.
 //!
 //! ```text
-//! candidate, features, facts -> terms t_1 .. t_10, seconds        terms.rs
-//! b = x_1 t_1 + ... + x_10 t_10,  x >= 0                           fitted for each kernel, block size and value type
+//! candidate, features, facts -> terms t_1 .. t_12, seconds        terms.rs
+//! b = x_1 t_1 + ... + x_12 t_12,  x >= 0                           fitted for each kernel, block size and value type
 //! ```
 //! Trees are constant beyond the matrices that they saw, and so are neighbours. Relative to b, a matrix ten times as large as the
 //! largest of them is predicted to take ten times as long and not the same time. x is the least sum of squares of relative errors.
 
 mod terms;
 
-pub(crate) use terms::{KEPT_OF_L2, TERMS, Terms, bytes_per_s, fetched_bytes, launch_s, reuse};
+pub(crate) use terms::{
+    KEPT_OF_L2, TERMS, Terms, bytes_per_s, fetched_bytes, launch_s, longest_and_turns, reuse,
+};
 
 use crate::{LearningSample, non_negative};
 use serde::{Deserialize, Serialize};

@@ -9,16 +9,18 @@
 //! | turns | the steps of all warps over the warps that the device holds, 1 ns each |
 //! | longest row | the steps of the longest row's team, 1 ns each |
 //! | thread blocks | the thread blocks over the multiprocessors, 1 ns each |
+//! | heaviest block | the steps of all warps of the thread block that has most of them, 1 ns each |
+//! | kept places | of each thread block its warps times the steps of its slowest warp, over the warps that the device holds, 1 ns each |
 //! | waves | strips of work (what the device does at once), begun ones counted whole, 1 ns each |
 //!
 //! The numbers of a term need not be right to a factor: how much of it counts is fitted for each kernel, block size and value type
 //! ([`Baseline`](super::Baseline)).
 
-use sparsight_kernels::{Candidate, DeviceFacts, compulsory_bytes, strip};
+use sparsight_kernels::{Candidate, DeviceFacts, WarpWork, compulsory_bytes, strip};
 use sparsight_matrix::{Features, Locality};
 
 /// How many there are.
-pub(crate) const TERMS: usize = 10;
+pub(crate) const TERMS: usize = 12;
 
 /// Bytes a second where the device's bandwidth was never measured. Chosen; any will do, since the same number
 /// stands in training and in prediction.
@@ -56,6 +58,16 @@ pub(crate) fn reuse(f: &Features) -> f64 {
     if f.x_reuse.is_nan() { 0.0 } else { f.x_reuse.clamp(0.0, 1.0) }
 }
 
+/// Steps of the warp that works longest, and those of all warps over the warps that the device holds; 0 where nobody counts them.
+pub(crate) fn longest_and_turns(work: Option<WarpWork>, facts: &DeviceFacts) -> [f64; 2] {
+    work.map_or([0.0; 2], |work| [work.longest, work.steps / held(facts)])
+}
+
+/// Warps that the device holds.
+fn held(facts: &DeviceFacts) -> f64 {
+    (f64::from(facts.multiprocessors) * f64::from(facts.warps_per_multiprocessor)).max(1.0)
+}
+
 /// Seconds by term, of one candidate on one matrix; none negative. What needs the features' locality is 0 without it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Terms(pub(crate) [f64; TERMS]);
@@ -70,11 +82,9 @@ impl Terms {
             [l.warp_sectors[sector], l.multiprocessor_sectors[sector]]
         });
         let [by_warps, by_multiprocessors] = sectors.map(|share| fetched_bytes(nnz, share) / rate);
-        let (mut longest, mut turns) = (0.0, 0.0);
-        if let Some(work) = kernel.warp_work(f) {
-            let held = f64::from(facts.multiprocessors) * f64::from(facts.warps_per_multiprocessor);
-            (longest, turns) = (work.longest, work.steps / held.max(1.0));
-        }
+        let work = candidate.kernel.warp_work(candidate.block, f);
+        let [longest, turns] = longest_and_turns(work, facts);
+        let [heaviest, kept] = work.map_or([0.0; 2], |work| [work.heaviest, work.kept / held(facts)]);
         let blocks = kernel.thread_blocks(candidate.block, f) / f64::from(facts.multiprocessors.max(1));
         let work = kernel.unit().count(f.nrows, f.nnz) as f64;
         let waves = (work / strip(kernel, facts).size as f64).ceil();
@@ -89,21 +99,13 @@ impl Terms {
             STEP_S * longest,
             STEP_S * blocks,
             STEP_S * waves,
+            STEP_S * heaviest,
+            STEP_S * kept,
         ])
     }
 
     /// Launch and compulsory bytes, seconds; positive.
     pub(crate) fn streamed_s(&self) -> f64 {
         self.0[0] + self.0[1]
-    }
-
-    /// Steps of all warps over the warps that the device holds; 0 where rows are not given to teams.
-    pub(crate) fn turns(&self) -> f64 {
-        self.0[6] / STEP_S
-    }
-
-    /// Steps that the team of the longest row takes; 0 where rows are not given to teams.
-    pub(crate) fn longest_steps(&self) -> f64 {
-        self.0[7] / STEP_S
     }
 }

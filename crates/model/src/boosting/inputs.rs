@@ -11,7 +11,7 @@
 //! Density: rows, columns and non-zeros are there.
 
 use crate::Term;
-use crate::baseline::{TERMS, Terms, bytes_per_s, fetched_bytes, launch_s, reuse};
+use crate::baseline::{TERMS, Terms, bytes_per_s, fetched_bytes, launch_s, longest_and_turns, reuse};
 use sparsight_kernels::{Candidate, DeviceFacts, Kernel, compulsory_bytes, strip};
 use sparsight_matrix::{Dtype, Features, Locality};
 
@@ -39,6 +39,8 @@ pub(super) const INPUTS: [(&str, &str); COUNT] = [
     ("longest row / b", ""),
     ("thread blocks / b", ""),
     ("waves / b", ""),
+    ("heaviest block / b", ""),
+    ("kept places / b", ""),
     ("compulsory bytes", "B"),
     ("working set / L2", ""),
     ("streamed / launch", ""),
@@ -89,6 +91,9 @@ pub(crate) fn names_without_block() -> impl Iterator<Item = &'static str> {
 
 /// Smallest quantity that is told from nothing.
 const LEAST: f64 = 1e-6;
+
+/// Threads of the block for which a kernel's inputs are computed, the middle one of the catalogue.
+const MIDDLE_BLOCK: u32 = 256;
 
 /// Threads of a warp.
 const WARP: f64 = 32.0;
@@ -206,7 +211,10 @@ impl<'f> Matrix<'f> {
         let bytes = compulsory_bytes(candidate, f).0 as f64;
         let streamed = of.streamed_s();
         let strips = work(kernel, f) / strip(kernel, facts).size as f64;
-        let steps = kernel.warp_work(f).map_or(nnz / WARP, |work| work.steps);
+        // The same for every block size of the kernel.
+        let work_of_warps = kernel.warp_work(MIDDLE_BLOCK, f);
+        let steps = work_of_warps.map_or(nnz / WARP, |work| work.steps);
+        let [longest, turns] = longest_and_turns(work_of_warps, facts);
         let sector = Locality::sector(self.dtype);
         let fetched = |share: f64| over(fetched_bytes(nnz, share), bytes_per_s(facts) * streamed);
         [
@@ -216,11 +224,11 @@ impl<'f> Matrix<'f> {
             Value(strips),
             over(strips.ceil(), strips),
             Share(threads_used(f, threads)),
-            Value(of.longest_steps() / streamed),
+            Value(longest / streamed),
             fetched(1.0 - reuse(f)),
             Value(f.row_mean() * WARP / threads),
             Share(nnz / (WARP * steps).max(1.0)),
-            Value(of.turns() / streamed),
+            Value(turns / streamed),
             fetched(l.warp_sectors[sector]),
             fetched(l.multiprocessor_sectors[sector]),
         ]
