@@ -3,7 +3,7 @@
 use crate::arguments::{Out, free, null, text};
 use crate::error::guarded;
 use crate::failure::Failure;
-use crate::{forked, profile};
+use crate::{forked, profile, threads};
 use sparsight::device::cpu::Cpu;
 use sparsight::device::cuda::Cuda;
 use sparsight::device::gpu::ConvertOn;
@@ -29,7 +29,10 @@ impl Here {
         match name.split_once(':') {
             None if name == "cpu" => Some(Self::Cpu),
             None if name == "cuda" => Some(Self::Gpu(0)),
-            Some(("cuda", index)) => index.parse().ok().map(Self::Gpu),
+            // A number has no sign.
+            Some(("cuda", index)) if index.bytes().all(|digit| digit.is_ascii_digit()) => {
+                index.parse().ok().map(Self::Gpu)
+            }
             _ => None,
         }
     }
@@ -112,20 +115,23 @@ pub unsafe extern "C" fn ss_device_open(name: *const c_char, device: *mut *mut D
             Failure::bad_argument(format!("'{name}' is no device of this machine"))
                 .hinted("devices are \"cpu\", \"cuda\" and \"cuda:N\"")
         })?;
-        forked::refuse()?;
+        threads::begin()?;
         device.give(DeviceHandle(Opened::open(here)?));
         Ok(())
     })
 }
 
-/// Frees a device. Matrices that were prepared on it keep what they need of it.
+/// Frees a device. Matrices that were prepared on it keep what they need of it. In a forked process it does nothing.
 ///
 /// # Safety
 /// `device` is NULL or a handle that nobody uses any more.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ss_device_free(device: *mut DeviceHandle) {
-    // SAFETY: as the caller promises.
-    unsafe { free(device) };
+    // What it has of its parent cannot be given back there.
+    if !forked::is_child() {
+        // SAFETY: as the caller promises.
+        unsafe { free(device) };
+    }
 }
 
 #[cfg(test)]
@@ -137,7 +143,9 @@ mod tests {
         assert_eq!(Here::named("cpu"), Some(Here::Cpu));
         assert_eq!(Here::named("cuda"), Some(Here::Gpu(0)));
         assert_eq!(Here::named("cuda:11"), Some(Here::Gpu(11)));
-        for other in ["", "gpu", "cuda:", "cuda:x", "cuda:-1", "cpu:0", "CUDA"] {
+        for other in
+            ["", "gpu", "cuda:", "cuda:x", "cuda:-1", "cuda:+1", "cuda: 1", "cuda:1:2", "cpu:0", "CUDA"]
+        {
             assert_eq!(Here::named(other), None, "{other}");
         }
     }
