@@ -1,13 +1,13 @@
 //! Which profile answers.
 
 use crate::arguments::{Out, free, text};
-use crate::device::{self, Here};
+use crate::device;
 use crate::error::guarded;
 use crate::failure::Failure;
 use crate::forked;
 use crate::status::SS_NO_PROFILE;
-use sparsight::Profile;
 use sparsight::profile::calibration_folder;
+use sparsight::{LocalDevice, Profile};
 use std::ffi::{c_char, c_int};
 
 /// What is known of a device: what predictions rest on.
@@ -30,8 +30,8 @@ fn find(name: Option<&str>) -> Result<Profile, Failure> {
             None => Ok(Profile::shipped(Profile::DEFAULT)?),
         };
     };
-    match Here::named(name) {
-        Some(Here::Gpu(index)) => {
+    match LocalDevice::named(name) {
+        Some(LocalDevice::Gpu(index)) => {
             forked::refuse()?;
             let gpu = device::gpu_name(index)?;
             of_gpu(&gpu).ok_or_else(|| {
@@ -43,7 +43,7 @@ fn find(name: Option<&str>) -> Result<Profile, Failure> {
                 ))
             })
         }
-        Some(Here::Cpu) => {
+        Some(LocalDevice::Cpu) => {
             let failure = Failure::new(SS_NO_PROFILE, "there is no profile of this processor");
             Err(failure
                 .hinted(format!("plan for a GPU, such as {}, and prepare on \"cpu\"", Profile::DEFAULT)))
