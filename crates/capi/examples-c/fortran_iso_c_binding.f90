@@ -13,6 +13,11 @@ module sparsight
     integer(c_int), parameter :: SS_I32 = 1, SS_I64 = 2, SS_F32 = 3, SS_F64 = 4
 
     interface
+        function ss_version() bind(c) result(text)
+            import :: c_ptr
+            type(c_ptr) :: text
+        end function
+
         function ss_last_error() bind(c) result(text)
             import :: c_ptr
             type(c_ptr) :: text
@@ -104,7 +109,14 @@ module sparsight
             integer(c_int) :: code
         end function
 
-        function ss_update_values(op, values) bind(c) result(code)
+        ! values: on the GPU, as x and y below
+        function ss_update_values(op, values, stream) bind(c) result(code)
+            import :: c_int, c_ptr
+            type(c_ptr), value :: op, values, stream
+            integer(c_int) :: code
+        end function
+
+        function ss_update_values_host(op, values) bind(c) result(code)
             import :: c_int, c_ptr
             type(c_ptr), value :: op, values
             integer(c_int) :: code
@@ -207,7 +219,7 @@ program laplacian
     x = 1
     call check(ss_multiply_host(op, 1.0_c_double, c_loc(x), 0.0_c_double, c_loc(y)))
     call ss_op_free(op)
-    print '(*(a))', id(1:length)
+    print '(*(a))', 'sparsight ', text_of(ss_version()), ': ', id(1:length)
     if (any(y(2:n - 1) /= 0) .or. y(1) /= 1 .or. y(n) /= 1) error stop 'y is wrong'
     print '(a)', 'y is right'
 

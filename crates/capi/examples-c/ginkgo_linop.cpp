@@ -6,7 +6,7 @@
  *
  *     c++ -std=c++17 ginkgo_linop.cpp -lginkgo $(pkg-config --cflags --libs sparsight) -o ginkgo_linop
  *
- * It was written by Ginkgo's documentation and is not among the tests.
+ * It was written by Ginkgo's documentation; tests compile it where Ginkgo is, and do not run it.
  */
 
 #include <ginkgo/ginkgo.hpp>
@@ -59,14 +59,14 @@ public:
         const std::unique_ptr<ss_device, Free> has_device(device);
         check(ss_prepare(plan, 0, device, a->get_const_values(), &op));
         std::shared_ptr<ss_op> shared(op, Free{});
-        return std::unique_ptr<SparsightOp>(new SparsightOp(exec, a->get_size(), shared));
+        return std::unique_ptr<SparsightOp>(new SparsightOp(exec, a->get_size(), shared, exec->get_device_id()));
     }
 
 protected:
     explicit SparsightOp(std::shared_ptr<const gko::Executor> exec) : gko::EnableLinOp<SparsightOp>(exec) {}
 
-    SparsightOp(std::shared_ptr<const gko::Executor> exec, gko::dim<2> size, std::shared_ptr<ss_op> op)
-        : gko::EnableLinOp<SparsightOp>(exec, size), op_(op)
+    SparsightOp(std::shared_ptr<const gko::Executor> exec, gko::dim<2> size, std::shared_ptr<ss_op> op, int device_id)
+        : gko::EnableLinOp<SparsightOp>(exec, size), op_(op), device_id_(device_id)
     {}
 
     /* x = A b */
@@ -90,10 +90,15 @@ private:
         if (!exec || b->get_size()[1] != 1 || b->get_stride() != 1 || x->get_stride() != 1) {
             throw std::runtime_error("one vector without gaps on a CUDA executor is wanted");
         }
+        /* A copy may belong to another executor; the matrix stays where it was prepared. */
+        if (!op_ || exec->get_device_id() != device_id_) {
+            throw std::runtime_error("the matrix was prepared on another GPU than that of the executor");
+        }
         check(ss_multiply(op_.get(), alpha, b->get_const_values(), beta, x->get_values(), exec->get_stream()));
     }
 
     std::shared_ptr<ss_op> op_;
+    int device_id_ = -1;
 };
 
 }  // namespace

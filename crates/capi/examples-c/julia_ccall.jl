@@ -4,7 +4,14 @@
 #     SPARSIGHT_LIBRARY=target/release/libsparsight_c.so julia julia_ccall.jl
 #
 # Julia has matrices in CSC, counted from 1. The CSC of A is the CSR of its transpose, so the transpose of A is given here, and
-# 1 is subtracted. On a GPU, with CUDA.jl: `pointer(x)` of a CuArray as Ptr{Cvoid} to ss_multiply, and `CUDA.stream().handle`.
+# 1 is subtracted.
+#
+# On a GPU, with CUDA.jl, the operator prepared on "cuda:0" and x, y of CuArray{Float64}: an address of the GPU is a CuPtr, which no
+# array of the host becomes by mistake. It is queued in the stream of the task, in which what CUDA.jl does with y afterwards stands.
+#
+#     GC.@preserve op check(@ccall LIBRARY.ss_multiply(
+#         op.handle::Ptr{Cvoid}, 1.0::Cdouble, x::CuPtr{Float64}, 0.0::Cdouble, y::CuPtr{Float64},
+#         CUDA.stream()::CUDA.CUstream)::Cint)
 
 using SparseArrays
 
@@ -67,7 +74,8 @@ end
 "y = alpha A x + beta y"
 function multiply!(y::Vector{Float64}, op::Operator, x::Vector{Float64}, alpha = 1.0, beta = 0.0)
     (length(y), length(x)) == (op.rows, op.columns) || throw(DimensionMismatch("x or y"))
-    check(@ccall LIBRARY.ss_multiply_host(
+    # The finalizer must not free the handle meanwhile.
+    GC.@preserve op check(@ccall LIBRARY.ss_multiply_host(
         op.handle::Ptr{Cvoid}, alpha::Cdouble, x::Ptr{Float64}, beta::Cdouble, y::Ptr{Float64})::Cint)
     return y
 end

@@ -7,7 +7,7 @@
  *     cc petsc_matshell.c $(pkg-config --cflags --libs petsc sparsight) -o petsc_matshell
  *     ./petsc_matshell -ksp_monitor -ksp_type cg -pc_type none
  *
- * It was written by PETSc's manual and is not among the tests. One process: of a matrix that is distributed, the diagonal and the
+ * It was written by PETSc's manual; tests compile it where PETSc with CUDA is, and do not run it. One process: of a matrix that is distributed, the diagonal and the
  * off-diagonal block of each process (MatMPIAIJGetSeqAIJ) are planned each by itself.
  */
 
@@ -15,6 +15,10 @@
 #include <petscdevice_cuda.h>
 #include <petscksp.h>
 #include <sparsight.h>
+
+#if defined(PETSC_USE_COMPLEX) || !defined(PETSC_USE_REAL_DOUBLE)
+  #error "PetscScalar has to be a real double: SS_F64 says so below"
+#endif
 
 /* Turns a code of sparsight into an error of PETSc. */
 #define CallSparsight(call) \

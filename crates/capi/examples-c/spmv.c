@@ -122,7 +122,7 @@ int main(int argc, char **argv)
     CHECK(ss_multiply_host(op, 2.0, x, -1.0, y));
     errors += wrong(y, row_ptr, values);
     for (int32_t k = 0; k < nnz; ++k) values[k] *= 3.0;
-    CHECK(ss_update_values(op, values));
+    CHECK(ss_update_values_host(op, values));
     CHECK(ss_multiply_host(op, 1.0, x, 0.0, y));
     errors += wrong(y, row_ptr, values);
     ss_op_free(op);

@@ -15,8 +15,9 @@
  * is needed, a negative size or a matrix that is none are errors; pointers to freed memory, or to less memory than is said here,
  * cannot be noticed.
  *
- * A process that was forked from one in which this library was used must not use it. The library must not be unloaded (dlclose)
- * once it was used: its worker threads live on.
+ * A process that was forked from one in which this library has worked has neither its threads nor its GPU: there, calls that would
+ * ask these fail with SS_DEVICE, and devices and prepared matrices are not freed. The library must not be unloaded (dlclose) once it
+ * was used: its worker threads live on.
  *
  * This file is what cbindgen makes of the crate sparsight-capi. Change that, not this.
  */
@@ -60,7 +61,8 @@
 #define SS_NO_GPU 5
 
 /**
- * A device has failed, or cannot be used: the text has the words of the driver.
+ * A device has failed, or cannot be used: the text has the words of the driver. The system gives no threads, or the process was forked
+ * from one in which the library has worked.
  */
 #define SS_DEVICE 6
 
@@ -134,7 +136,8 @@ const char *ss_last_hint(void);
  * ("cuda:0") that is known or was calibrated before, the folder of a profile, or a data sheet (a file that ends in ".toml"). NULL
  * stands for the first GPU of this machine if it is known, else for "nvidia-h200". It reads models when they are first asked.
  *
- * `SS_NO_PROFILE` if there is none, or if it cannot be read; `SS_NO_GPU` if a GPU is named that is not there.
+ * `SS_NO_PROFILE` if there is none, or if it cannot be read; `SS_NO_GPU` if a GPU is named that is not there; `SS_DEVICE` for NULL or
+ * a GPU in a forked process.
  *
  * # Safety
  * `name_or_path` is NULL or ends with a NUL. `profile` is a place for a handle, to be freed by `ss_profile_free`.
@@ -164,7 +167,7 @@ int ss_device_open(const char *name,
                    ss_device **device);
 
 /**
- * Frees a device. Matrices that were prepared on it keep what they need of it.
+ * Frees a device. Matrices that were prepared on it keep what they need of it. In a forked process it does nothing.
  *
  * # Safety
  * `device` is NULL or a handle that nobody uses any more.
@@ -184,7 +187,7 @@ void ss_device_free(ss_device *device);
  * products take together; with 0 by the time of one product. Routines of the vendor's library are not among them.
  *
  * `SS_BAD_MATRIX` if the arrays are no such matrix; `SS_INFEASIBLE` if the device of the profile can hold it in no format;
- * `SS_NO_PROFILE` if the profile cannot predict; `SS_BAD_ARGUMENT`.
+ * `SS_NO_PROFILE` if the profile cannot predict; `SS_DEVICE` if the system gives no threads; `SS_BAD_ARGUMENT`.
  *
  * # Safety
  * `row_ptr` has `nrows + 1` entries and `col_idx` has `row_ptr[nrows]`, of the types that are named; nobody writes to them during
@@ -279,20 +282,42 @@ int ss_prepare(const ss_plan *plan,
                ss_op **op);
 
 /**
- * Replaces all values of the matrix by others in the memory of the host, in the order of `col_idx`. The pattern stays and is not
- * looked at again. It waits for everything that this process has queued on the device, and until the values are there; products
- * of other threads wait meanwhile.
+ * Replaces all values of the matrix by others in the memory of the GPU, in the order of `col_idx`, of the type that the plan was made
+ * for. It is queued in `stream`, as a product is (see `ss_multiply`), and not waited for. The pattern stays and is not looked at
+ * again.
  *
- * The first call for a matrix in a format that moves values finds out where they stand: it takes as long as the conversion did,
- * and as much memory on the device as the stored values take. Until then a copy of the pattern stays in the memory of the host.
+ * It is a kernel that writes to the matrix, and products are kernels that read it: what was queued before in other streams must have
+ * ended, or `stream` must wait for it, and what is queued afterwards stands in `stream` or waits for it. `ss_multiply_host` waits for
+ * it by itself, unless it was captured into a CUDA graph: who launches that waits.
  *
- * `SS_INFEASIBLE` if there is not that memory; `SS_DEVICE`, also while a stream is captured into a graph; `SS_BAD_ARGUMENT`.
+ * The first call for a matrix in a format that moves values, this or `ss_update_values_host`, finds out where they stand: it takes as
+ * long as the conversion did, and as much memory on the device as the stored values take. Until then a copy of the pattern stays in the
+ * memory of the host. Only later calls can be captured into a graph.
+ *
+ * `SS_BAD_ARGUMENT`, also for a matrix that was prepared on the processor; `SS_INFEASIBLE` if there is not that memory;
+ * `SS_DEVICE`.
+ *
+ * # Safety
+ * `op` is NULL or a handle. `values` is NULL, or has as many entries as the matrix has non-zeros, lies in the primary context of the
+ * GPU, and stays as it is until what is queued has ended. `stream` is one of that GPU. The order of the streams is as is said above.
+ */
+int ss_update_values(ss_op *op,
+                     const void *values,
+                     void *stream);
+
+/**
+ * Replaces all values of the matrix by others in the memory of the host, in the same order and of the same type, on whatever device
+ * the matrix was prepared; when this returns, they are there. It waits for everything that this process has queued on the device;
+ * products of other threads wait meanwhile.
+ *
+ * `SS_INFEASIBLE` if there is not the memory that the first call takes; `SS_DEVICE`, also while a stream is captured into a graph;
+ * `SS_BAD_ARGUMENT`.
  *
  * # Safety
  * `op` is NULL or a handle; `values` has as many entries as the matrix has non-zeros, or is NULL.
  */
-int ss_update_values(ss_op *op,
-                     const void *values);
+int ss_update_values_host(ss_op *op,
+                          const void *values);
 
 /**
  * y = alpha A x + beta y with vectors in the memory of the GPU, queued in `stream`, a `cudaStream_t` or `CUstream` of that GPU, and
@@ -336,7 +361,8 @@ int ss_multiply_host(const ss_op *op,
                      void *y);
 
 /**
- * Writes to `bytes` what the matrix takes on its device, in bytes, x and y not counted.
+ * Writes to `bytes` what the matrix takes on its device, in bytes, x and y not counted, and neither what the first
+ * `ss_update_values` adds.
  *
  * # Safety
  * `op` is NULL or a handle, `bytes` NULL or a place for a number.
@@ -346,6 +372,7 @@ int ss_memory_bytes(const ss_op *op,
 
 /**
  * Frees a prepared matrix, and with it its memory on the device. On a GPU this waits for products that are under way.
+ * In a forked process it does nothing.
  *
  * # Safety
  * `op` is NULL or a handle that nobody uses any more.

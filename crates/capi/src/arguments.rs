@@ -35,8 +35,11 @@ impl<H> Out<*mut H> {
         Ok(out)
     }
 
-    /// Gives a new handle to the caller, who frees it.
-    pub(crate) fn give(&self, made: H) {
+    /// Gives a new handle to the caller, who may use it in any thread, in several at once, and frees it in any.
+    pub(crate) fn give(&self, made: H)
+    where
+        H: Send + Sync,
+    {
         self.set(Box::into_raw(Box::new(made)));
     }
 }
@@ -49,7 +52,7 @@ pub(crate) fn null(what: &str) -> Failure {
 ///
 /// # Safety
 /// `handle` is NULL, or was given out by [`Out::give`] and is not freed before `'a` ends.
-pub(crate) unsafe fn held<'a, H>(what: &str, handle: *const H) -> Result<&'a H, Failure> {
+pub(crate) unsafe fn held<'a, H: Sync>(what: &str, handle: *const H) -> Result<&'a H, Failure> {
     // SAFETY: as the caller promises.
     unsafe { handle.as_ref() }.ok_or_else(|| null(what))
 }
@@ -58,7 +61,7 @@ pub(crate) unsafe fn held<'a, H>(what: &str, handle: *const H) -> Result<&'a H, 
 ///
 /// # Safety
 /// `handle` is NULL, or was given out by [`Out::give`]; nobody uses it now or later.
-pub(crate) unsafe fn free<H>(handle: *mut H) {
+pub(crate) unsafe fn free<H: Send>(handle: *mut H) {
     if handle.is_null() {
         return;
     }

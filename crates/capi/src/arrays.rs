@@ -2,8 +2,10 @@
 
 use crate::arguments::null;
 use crate::failure::Failure;
-use crate::status::{SS_I32, SS_I64, SS_INFEASIBLE};
+use crate::status::{SS_I32, SS_I64};
+use bytemuck::allocation::try_zeroed_vec;
 use rayon::prelude::*;
+use sparsight::matrix::Scalar;
 use std::ffi::{c_int, c_void};
 use std::ops::Range;
 
@@ -130,19 +132,38 @@ fn converted<I: Copy + Into<i64> + Sync, N: Send>(
     if let Some(at) = all.par_iter().position_first(|i| !is_right(i)) {
         return Err(of(at, all[at].into()));
     }
-    let mut made = Vec::new();
-    made.try_reserve_exact(all.len()).map_err(|_| {
-        let bytes = all.len().saturating_mul(size_of::<N>());
-        Failure::new(SS_INFEASIBLE, format!("the system gives no {bytes} bytes for a copy of the indices"))
-    })?;
+    let mut made = room("a copy of the indices", all.len())?;
     all.par_iter().map(|&i| to(i.into())).collect_into_vec(&mut made);
     Ok(made)
+}
+
+/// An empty vector that so many entries are put into without asking the system again.
+fn room<N>(what: &str, len: usize) -> Result<Vec<N>, Failure> {
+    let mut made = Vec::new();
+    let bytes = len.saturating_mul(size_of::<N>());
+    made.try_reserve_exact(len).map_err(|_| Failure::no_memory(what, bytes))?;
+    Ok(made)
+}
+
+/// A copy of all values.
+pub(crate) fn copied<T: Scalar>(values: &[T]) -> Result<Vec<T>, Failure> {
+    let mut made = room("a copy of the values", values.len())?;
+    values.par_iter().copied().collect_into_vec(&mut made);
+    Ok(made)
+}
+
+/// So many zeros, of which the system makes no memory until they are read.
+pub(crate) fn zeros<T: Scalar>(len: usize) -> Result<Vec<T>, Failure> {
+    try_zeroed_vec(len).map_err(|()| {
+        let bytes = len.saturating_mul(size_of::<T>());
+        Failure::no_memory("the values of the pattern", bytes)
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::status::{SS_BAD_ARGUMENT, SS_BAD_MATRIX};
+    use crate::status::{SS_BAD_ARGUMENT, SS_BAD_MATRIX, SS_INFEASIBLE};
 
     #[test]
     fn indices_of_either_type_are_converted_and_the_first_wrong_one_is_named() {
@@ -154,6 +175,17 @@ mod tests {
         assert!(Indices::I64(&[1 << 40]).columns(usize::MAX).is_err());
         assert_eq!(Indices::I64(&[0, 1 << 40]).offsets().unwrap(), [0, 1_u64 << 40]);
         assert_eq!(Indices::I64(&[0, -2]).offsets().unwrap_err().text, "row_ptr[1] = -2 is negative");
+    }
+
+    #[test]
+    fn memory_that_the_system_does_not_give_is_an_error() {
+        let too_many = isize::MAX as usize / size_of::<f64>();
+        for failure in [zeros::<f64>(too_many).unwrap_err(), room::<f64>("a copy", too_many).unwrap_err()] {
+            assert_eq!(failure.code, SS_INFEASIBLE);
+            assert!(failure.text.contains(&format!("no {} bytes", 8 * too_many)), "{}", failure.text);
+        }
+        assert_eq!(zeros::<f32>(3).unwrap(), [0.0; 3]);
+        assert_eq!(copied(&[1.0, f64::INFINITY]).unwrap(), [1.0, f64::INFINITY]);
     }
 
     #[test]

@@ -3,7 +3,8 @@
 use crate::arguments::{Out, free, null, text};
 use crate::error::guarded;
 use crate::failure::Failure;
-use crate::{forked, profile};
+use crate::{forked, profile, threads};
+use sparsight::LocalDevice;
 use sparsight::device::cpu::Cpu;
 use sparsight::device::cuda::Cuda;
 use sparsight::device::gpu::ConvertOn;
@@ -15,25 +16,6 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// A processor or a GPU of this machine on which products are computed.
 pub struct DeviceHandle(pub(crate) Arc<Opened>);
-
-/// A device of this machine.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Here {
-    Cpu,
-    Gpu(usize),
-}
-
-impl Here {
-    /// `cpu`, `cuda`, `cuda:1`; `None` of any other text.
-    pub(crate) fn named(name: &str) -> Option<Self> {
-        match name.split_once(':') {
-            None if name == "cpu" => Some(Self::Cpu),
-            None if name == "cuda" => Some(Self::Gpu(0)),
-            Some(("cuda", index)) => index.parse().ok().map(Self::Gpu),
-            _ => None,
-        }
-    }
-}
 
 /// What the driver calls a GPU.
 pub(crate) fn gpu_name(index: usize) -> Result<String, DeviceError> {
@@ -52,17 +34,17 @@ pub(crate) enum Opened {
 }
 
 /// Those that somebody has. What is loaded on a GPU, its compiled kernels too, is shared by all who open it.
-static OPEN: Mutex<BTreeMap<Here, Weak<Opened>>> = Mutex::new(BTreeMap::new());
+static OPEN: Mutex<BTreeMap<LocalDevice, Weak<Opened>>> = Mutex::new(BTreeMap::new());
 
 impl Opened {
-    fn open(here: Here) -> Result<Arc<Self>, Failure> {
+    fn open(here: LocalDevice) -> Result<Arc<Self>, Failure> {
         let mut all = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(opened) = all.get(&here).and_then(Weak::upgrade) {
             return Ok(opened);
         }
         let opened = Arc::new(match here {
-            Here::Cpu => Self::Cpu(Cpu::new()),
-            Here::Gpu(index) => Self::Cuda(open_gpu(index)?),
+            LocalDevice::Cpu => Self::Cpu(Cpu::new()),
+            LocalDevice::Gpu(index) => Self::Cuda(open_gpu(index)?),
         });
         all.insert(here, Arc::downgrade(&opened));
         Ok(opened)
@@ -108,24 +90,27 @@ pub unsafe extern "C" fn ss_device_open(name: *const c_char, device: *mut *mut D
         // SAFETY: as the caller promises.
         let (device, name) = unsafe { (Out::of_handle("device", device)?, text("name", name)?) };
         let name = name.ok_or_else(|| null("name"))?;
-        let here = Here::named(name).ok_or_else(|| {
+        let here = LocalDevice::named(name).ok_or_else(|| {
             Failure::bad_argument(format!("'{name}' is no device of this machine"))
                 .hinted("devices are \"cpu\", \"cuda\" and \"cuda:N\"")
         })?;
-        forked::refuse()?;
+        threads::begin()?;
         device.give(DeviceHandle(Opened::open(here)?));
         Ok(())
     })
 }
 
-/// Frees a device. Matrices that were prepared on it keep what they need of it.
+/// Frees a device. Matrices that were prepared on it keep what they need of it. In a forked process it does nothing.
 ///
 /// # Safety
 /// `device` is NULL or a handle that nobody uses any more.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ss_device_free(device: *mut DeviceHandle) {
-    // SAFETY: as the caller promises.
-    unsafe { free(device) };
+    // What it has of its parent cannot be given back there.
+    if !forked::is_child() {
+        // SAFETY: as the caller promises.
+        unsafe { free(device) };
+    }
 }
 
 #[cfg(test)]
@@ -133,19 +118,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn devices_have_three_kinds_of_names() {
-        assert_eq!(Here::named("cpu"), Some(Here::Cpu));
-        assert_eq!(Here::named("cuda"), Some(Here::Gpu(0)));
-        assert_eq!(Here::named("cuda:11"), Some(Here::Gpu(11)));
-        for other in ["", "gpu", "cuda:", "cuda:x", "cuda:-1", "cpu:0", "CUDA"] {
-            assert_eq!(Here::named(other), None, "{other}");
-        }
-    }
-
-    #[test]
     fn a_device_that_is_open_is_shared_and_ends_with_the_last_who_has_it() {
-        let first = Opened::open(Here::Cpu).unwrap();
-        let second = Opened::open(Here::Cpu).unwrap();
+        let first = Opened::open(LocalDevice::Cpu).unwrap();
+        let second = Opened::open(LocalDevice::Cpu).unwrap();
         assert!(Arc::ptr_eq(&first, &second));
         let left = Arc::downgrade(&first);
         drop(first);

@@ -31,6 +31,12 @@ impl Failure {
         Self::new(SS_BAD_MATRIX, text)
     }
 
+    /// The system has not given that many bytes for `what`.
+    pub(crate) fn no_memory(what: &str, bytes: usize) -> Self {
+        Self::new(SS_INFEASIBLE, format!("the system gives no {bytes} bytes for {what}"))
+            .hinted("a machine with more memory is needed, or a smaller matrix")
+    }
+
     /// Of what a panic was begun with.
     pub(crate) fn of_panic(payload: &(dyn Any + Send)) -> Self {
         let words = payload.downcast_ref::<&str>().copied();
@@ -73,9 +79,9 @@ impl From<DeviceError> for Failure {
             DeviceError::Infeasible(_) | DeviceError::CannotRun { .. } => {
                 Some("prepare the next candidate of the plan; ss_plan_memory_bytes says how much each takes")
             }
-            DeviceError::NoDeviceVectors => {
-                Some("ss_multiply_host takes vectors in the memory of the host, on every device")
-            }
+            DeviceError::NoDeviceVectors => Some(
+                "ss_multiply_host and ss_update_values_host take what lies in the memory of the host, on every device",
+            ),
             _ => error.hint(),
         };
         Self { code, text: error.to_string(), hint: hint.map(ToOwned::to_owned) }

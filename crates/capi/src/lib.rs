@@ -32,6 +32,7 @@ mod arguments;
 mod arrays;
 mod failure;
 mod forked;
+mod threads;
 
 pub use device::{DeviceHandle, ss_device_free, ss_device_open};
 pub use error::{ss_last_error, ss_last_hint};
@@ -41,6 +42,7 @@ pub use plan::{
 };
 pub use product::{
     OpHandle, ss_memory_bytes, ss_multiply, ss_multiply_host, ss_op_free, ss_prepare, ss_update_values,
+    ss_update_values_host,
 };
 pub use profile::{ProfileHandle, ss_profile_free, ss_profile_open};
 pub use status::{

@@ -1,14 +1,14 @@
 //! The candidates for a matrix, predicted and ranked.
 
 use crate::arguments::{Out, free, held, size, write_text};
-use crate::arrays::{Indices, no_index_type};
+use crate::arrays::{self, Indices, no_index_type};
 use crate::error::{caught, guarded};
 use crate::failure::Failure;
-use crate::forked;
 use crate::profile::ProfileHandle;
-use crate::status::{SS_F32, SS_F64, SS_I32, SS_I64, SS_INFEASIBLE};
+use crate::status::{SS_F32, SS_F64, SS_I32, SS_I64, SS_INFEASIBLE, SS_NO_PROFILE};
+use crate::threads;
 use sparsight::matrix::{Csr, Features, Scalar};
-use sparsight::{Advice, Advised, Advisor, Objective, Profile};
+use sparsight::{Advice, Advised, Advisor, Objective, Profile, Refused, Why};
 use std::ffi::{c_char, c_int, c_void};
 use std::sync::Arc;
 
@@ -50,18 +50,29 @@ fn planned<T: Scalar>(
     products: Option<u64>,
 ) -> Result<(Arc<Csr<T>>, Vec<Advised>), Failure> {
     let Arrays { size: (nrows, ncols), row_ptr, col_idx } = arrays;
-    let values = vec![T::default(); col_idx.len()];
+    let values = arrays::zeros(col_idx.len())?;
     let pattern = Csr::try_new(nrows, ncols, row_ptr, col_idx, values)?;
     let objective = Objective { products, ..Objective::default() };
     let advice = Advisor::new(profile).advise(&Features::of(&pattern), T::DTYPE, &objective)?;
     let Advice { mut ranked, refused, .. } = advice;
     ranked.retain(|advised| !advised.candidate.kernel.is_vendors());
     if ranked.is_empty() {
-        let why = refused.first().map(|refused| format!(": {} {}", refused.candidate, refused.why));
-        let text = format!("no candidate is possible on {}{}", profile.name, why.unwrap_or_default());
-        return Err(Failure::new(SS_INFEASIBLE, text));
+        return Err(nothing_ranked(&profile.name, &refused));
     }
     Ok((Arc::new(pattern), ranked))
+}
+
+/// Why no candidate is left, the vendor's aside: the profile cannot predict one that is possible, or none is.
+fn nothing_ranked(profile: &str, refused: &[Refused]) -> Failure {
+    let ours = || refused.iter().filter(|refused| !refused.candidate.kernel.is_vendors());
+    let said = |refused: &Refused| format!(": {} {}", refused.candidate, refused.why);
+    let unknown = ours().find(|refused| !matches!(refused.why, Why::Infeasible(_)));
+    if let Some(unknown) = unknown {
+        let text = format!("the profile {profile} predicts no candidate that is possible{}", said(unknown));
+        return Failure::new(SS_NO_PROFILE, text).hinted("take the profile of another GPU");
+    }
+    let first = ours().next().map(said).unwrap_or_default();
+    Failure::new(SS_INFEASIBLE, format!("no candidate is possible on {profile}{first}"))
 }
 
 /// Looks at the pattern of a sparse matrix in CSR and ranks every candidate that a device of the profile's kind has for it. No GPU
@@ -76,7 +87,7 @@ fn planned<T: Scalar>(
 /// products take together; with 0 by the time of one product. Routines of the vendor's library are not among them.
 ///
 /// `SS_BAD_MATRIX` if the arrays are no such matrix; `SS_INFEASIBLE` if the device of the profile can hold it in no format;
-/// `SS_NO_PROFILE` if the profile cannot predict; `SS_BAD_ARGUMENT`.
+/// `SS_NO_PROFILE` if the profile cannot predict; `SS_DEVICE` if the system gives no threads; `SS_BAD_ARGUMENT`.
 ///
 /// # Safety
 /// `row_ptr` has `nrows + 1` entries and `col_idx` has `row_ptr[nrows]`, of the types that are named; nobody writes to them during
@@ -109,7 +120,7 @@ pub unsafe extern "C" fn ss_plan_csr(
             let text = format!("the type of the values is {value_type}, neither SS_F32 nor SS_F64");
             return Err(Failure::bad_argument(text));
         }
-        forked::refuse()?;
+        threads::begin()?;
         // SAFETY: as the caller promises.
         let offsets = unsafe { Indices::of("row_ptr", row_ptr, row_ptr_type, nrows.saturating_add(1))? };
         let row_ptr = offsets.offsets()?;
@@ -234,4 +245,32 @@ pub unsafe extern "C" fn ss_plan_memory_bytes(plan: *const PlanHandle, i: i64, b
 pub unsafe extern "C" fn ss_plan_free(plan: *mut PlanHandle) {
     // SAFETY: as the caller promises.
     unsafe { free(plan) };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sparsight::matrix::{Bytes, Infeasible};
+
+    #[test]
+    fn what_cannot_be_predicted_is_told_apart_from_what_does_not_fit() {
+        let does_not_fit = Why::Infeasible(Infeasible::DoesNotFit { need: Bytes(2), have: Bytes(1) });
+        let unmeasured = Why::Unmeasured("nobody ran it".to_owned());
+        let refused = |id: &str, why: &Why| Refused { candidate: id.parse().unwrap(), why: why.clone() };
+        // Whatever is the matter with the vendor's routines: they are not asked for.
+        let vendors = refused("cusparse-coo/f64", &unmeasured);
+        let (ell, csr) = ("ell/b256/f64", "csr-scalar/b256/f64");
+        let none_fits = [vendors.clone(), refused(ell, &does_not_fit), refused(csr, &does_not_fit)];
+        let failure = nothing_ranked("a GPU", &none_fits);
+        assert_eq!(failure.code, SS_INFEASIBLE);
+        assert!(
+            failure.text.starts_with("no candidate is possible on a GPU: ell/b256/f64 "),
+            "{}",
+            failure.text
+        );
+        let one_unknown = [vendors, refused(ell, &does_not_fit), refused(csr, &unmeasured)];
+        let failure = nothing_ranked("a GPU", &one_unknown);
+        assert_eq!(failure.code, SS_NO_PROFILE);
+        assert!(failure.text.ends_with(": csr-scalar/b256/f64 nobody ran it"), "{}", failure.text);
+    }
 }

@@ -5,21 +5,18 @@ use crate::arrays::{self, disjoint};
 use crate::device::{DeviceHandle, Opened};
 use crate::error::guarded;
 use crate::failure::Failure;
-use crate::forked;
 use crate::plan::{Pattern, PlanHandle};
-use rayon::prelude::*;
+use crate::{forked, threads};
+use sparsight::device::DeviceError;
 use sparsight::device::gpu::{DeviceSlice, DeviceSliceMut, Stream};
 use sparsight::matrix::{Csr, Scalar};
 use sparsight::{Advised, Plan, Prepared};
 use std::ffi::{c_int, c_void};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// A matrix on a device, in the format of a candidate, ready for products. Several threads may multiply with it at once.
-pub struct OpHandle {
-    // Freed before the device is, whose last owner this may be.
-    operator: RwLock<AnyOperator>,
-    device: Arc<Opened>,
-}
+pub struct OpHandle(AnyOperator);
 
 /// Of either value type.
 enum AnyOperator {
@@ -30,7 +27,7 @@ enum AnyOperator {
 /// Does the same for both value types.
 macro_rules! with_operator {
     ($any:expr, $operator:ident => $body:expr) => {
-        match $any {
+        match &$any.0 {
             AnyOperator::F32($operator) => $body,
             AnyOperator::F64($operator) => $body,
         }
@@ -38,12 +35,33 @@ macro_rules! with_operator {
 }
 
 struct Operator<T: Scalar> {
-    prepared: Prepared<T>,
+    // Freed before the device is, whose last owner this may be.
+    stored: RwLock<Stored<T>>,
+    device: Arc<Opened>,
     nrows: usize,
     ncols: usize,
     nnz: usize,
+    memory_bytes: u64,
+}
+
+/// What changes with the values.
+struct Stored<T: Scalar> {
+    prepared: Prepared<T>,
     /// Until values are replaced for the first time: what says where they stand. `None` where they stay where CSR has them.
     pattern: Option<Arc<Csr<T>>>,
+    /// Whether values were queued in a stream of the caller's that nobody here has waited for.
+    has_queued_values: AtomicBool,
+}
+
+impl<T: Scalar> Stored<T> {
+    /// Finds out where the values stand, unless that is known.
+    fn allow_updates(&mut self) -> Result<(), Failure> {
+        if let Some(pattern) = &self.pattern {
+            self.prepared.allow_updates(pattern)?;
+            self.pattern = None;
+        }
+        Ok(())
+    }
 }
 
 impl<T: Scalar> Operator<T> {
@@ -52,29 +70,65 @@ impl<T: Scalar> Operator<T> {
     unsafe fn prepare(
         pattern: &Arc<Csr<T>>,
         advised: &Advised,
-        device: &Opened,
+        device: &Arc<Opened>,
         values: *const c_void,
     ) -> Result<Self, Failure> {
         // SAFETY: as the caller promises.
         let values = unsafe { arrays::read::<T>("values", values.cast(), pattern.nnz())? };
-        let a = pattern.with_values(values.par_iter().copied().collect())?;
+        let a = pattern.with_values(arrays::copied(values)?)?;
         let plan = Plan::whole(a.nrows(), advised.candidate, Some(advised.prediction.time));
         let prepared = plan.prepare(device.of::<T>(), &a)?;
+        let memory_bytes = prepared.memory_bytes();
         let is_moved = !advised.candidate.format().stays_in_csr();
         let pattern = is_moved.then(|| Arc::clone(pattern));
-        Ok(Self { prepared, nrows: a.nrows(), ncols: a.ncols(), nnz: a.nnz(), pattern })
+        let stored = RwLock::new(Stored { prepared, pattern, has_queued_values: AtomicBool::new(false) });
+        let (nrows, ncols, nnz) = (a.nrows(), a.ncols(), a.nnz());
+        Ok(Self { stored, device: Arc::clone(device), nrows, ncols, nnz, memory_bytes })
     }
 
+    fn read(&self) -> RwLockReadGuard<'_, Stored<T>> {
+        self.stored.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, Stored<T>> {
+        self.stored.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Values on the GPU.
+    ///
+    /// # Safety
+    /// At `values` there is a `T` for each non-zero in the memory of the GPU, until what is queued has ended, or it is NULL; `stream` is
+    /// one of the GPU's, or NULL.
+    unsafe fn queue_values(&self, values: *const c_void, stream: *mut c_void) -> Result<(), Failure> {
+        let values = values.cast::<T>();
+        arrays::check("values", values, self.nnz)?;
+        if let Opened::Cpu(_) = *self.device {
+            return Err(DeviceError::NoDeviceVectors.into());
+        }
+        // SAFETY: as the caller promises. NULL is the default stream of CUDA, which everybody has.
+        let (values, stream) =
+            unsafe { (DeviceSlice::from_raw(values.addr() as u64, self.nnz), Stream::from_raw(stream)) };
+        let mut stored = self.write();
+        stored.allow_updates()?;
+        // Also if only a part of it can be queued.
+        *stored.has_queued_values.get_mut() = true;
+        Ok(stored.prepared.update_values_on_device(values, Some(stream))?)
+    }
+
+    /// Values on the host.
+    ///
     /// # Safety
     /// At `values` there is a `T` for each non-zero, or it is NULL.
-    unsafe fn update(&mut self, values: *const c_void) -> Result<(), Failure> {
+    unsafe fn update(&self, values: *const c_void) -> Result<(), Failure> {
         // SAFETY: as the caller promises.
         let values = unsafe { arrays::read::<T>("values", values.cast(), self.nnz)? };
-        if let Some(pattern) = &self.pattern {
-            self.prepared.allow_updates(pattern)?;
-            self.pattern = None;
-        }
-        Ok(self.prepared.update_values(values)?)
+        let mut stored = self.write();
+        // Products may be under way in any stream, and whoever queues the next one knows nothing of this.
+        self.device.wait()?;
+        *stored.has_queued_values.get_mut() = false;
+        stored.allow_updates()?;
+        stored.prepared.update_values(values)?;
+        self.device.wait()
     }
 
     /// Vectors on the host.
@@ -87,11 +141,16 @@ impl<T: Scalar> Operator<T> {
         x: *const c_void,
         y: *mut c_void,
     ) -> Result<(), Failure> {
-        let (x, y) = (x.cast::<T>(), y.cast::<T>());
-        disjoint((x, self.ncols), (y.cast_const(), self.nrows))?;
+        let (x, y) = self.vectors(x, y)?;
         // SAFETY: as the caller promises; they share nothing.
         let (x, y) = unsafe { (arrays::read("x", x, self.ncols)?, arrays::write("y", y, self.nrows)?) };
-        Ok(self.prepared.multiply_scaled(alpha, x, beta, y)?)
+        let stored = self.read();
+        // The stream of the product is another one.
+        if stored.has_queued_values.load(Ordering::Relaxed) {
+            self.device.wait()?;
+            stored.has_queued_values.store(false, Ordering::Relaxed);
+        }
+        Ok(stored.prepared.multiply_scaled(alpha, x, beta, y)?)
     }
 
     /// Vectors on the GPU.
@@ -105,10 +164,7 @@ impl<T: Scalar> Operator<T> {
         y: *mut c_void,
         stream: *mut c_void,
     ) -> Result<(), Failure> {
-        let (x, y) = (x.cast::<T>(), y.cast::<T>());
-        arrays::check("x", x, self.ncols)?;
-        arrays::check("y", y.cast_const(), self.nrows)?;
-        disjoint((x, self.ncols), (y.cast_const(), self.nrows))?;
+        let (x, y) = self.vectors(x, y)?;
         // SAFETY: as the caller promises. NULL is the default stream of CUDA, which everybody has.
         let (x, y, stream) = unsafe {
             (
@@ -117,7 +173,16 @@ impl<T: Scalar> Operator<T> {
                 Stream::from_raw(stream),
             )
         };
-        Ok(self.prepared.multiply_scaled_on_device(alpha, x, beta, y, Some(stream))?)
+        Ok(self.read().prepared.multiply_scaled_on_device(alpha, x, beta, y, Some(stream))?)
+    }
+
+    /// The addresses of two vectors that can be such ones, of whatever memory.
+    fn vectors(&self, x: *const c_void, y: *mut c_void) -> Result<(*const T, *mut T), Failure> {
+        let (x, y) = (x.cast::<T>(), y.cast::<T>());
+        arrays::check("x", x, self.ncols)?;
+        arrays::check("y", y.cast_const(), self.nrows)?;
+        disjoint((x, self.ncols), (y.cast_const(), self.nrows))?;
+        Ok((x, y))
     }
 }
 
@@ -148,7 +213,7 @@ pub unsafe extern "C" fn ss_prepare(
         let (op, plan, device) =
             unsafe { (Out::of_handle("op", op)?, held("plan", plan)?, held("device", device)?) };
         let advised = plan.candidate(i)?;
-        forked::refuse()?;
+        threads::begin()?;
         let opened = &device.0;
         // SAFETY: as the caller promises.
         let operator = unsafe {
@@ -161,34 +226,61 @@ pub unsafe extern "C" fn ss_prepare(
                 }
             }
         };
-        op.give(OpHandle { operator: RwLock::new(operator), device: Arc::clone(opened) });
+        op.give(OpHandle(operator));
         Ok(())
     })
 }
 
-/// Replaces all values of the matrix by others in the memory of the host, in the order of `col_idx`. The pattern stays and is not
-/// looked at again. It waits for everything that this process has queued on the device, and until the values are there; products
-/// of other threads wait meanwhile.
+/// Replaces all values of the matrix by others in the memory of the GPU, in the order of `col_idx`, of the type that the plan was made
+/// for. It is queued in `stream`, as a product is (see `ss_multiply`), and not waited for. The pattern stays and is not looked at
+/// again.
 ///
-/// The first call for a matrix in a format that moves values finds out where they stand: it takes as long as the conversion did,
-/// and as much memory on the device as the stored values take. Until then a copy of the pattern stays in the memory of the host.
+/// It is a kernel that writes to the matrix, and products are kernels that read it: what was queued before in other streams must have
+/// ended, or `stream` must wait for it, and what is queued afterwards stands in `stream` or waits for it. `ss_multiply_host` waits for
+/// it by itself, unless it was captured into a CUDA graph: who launches that waits.
 ///
-/// `SS_INFEASIBLE` if there is not that memory; `SS_DEVICE`, also while a stream is captured into a graph; `SS_BAD_ARGUMENT`.
+/// The first call for a matrix in a format that moves values, this or `ss_update_values_host`, finds out where they stand: it takes as
+/// long as the conversion did, and as much memory on the device as the stored values take. Until then a copy of the pattern stays in the
+/// memory of the host. Only later calls can be captured into a graph.
+///
+/// `SS_BAD_ARGUMENT`, also for a matrix that was prepared on the processor; `SS_INFEASIBLE` if there is not that memory;
+/// `SS_DEVICE`.
 ///
 /// # Safety
-/// `op` is NULL or a handle; `values` has as many entries as the matrix has non-zeros, or is NULL.
+/// `op` is NULL or a handle. `values` is NULL, or has as many entries as the matrix has non-zeros, lies in the primary context of the
+/// GPU, and stays as it is until what is queued has ended. `stream` is one of that GPU. The order of the streams is as is said above.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn ss_update_values(op: *mut OpHandle, values: *const c_void) -> c_int {
+pub unsafe extern "C" fn ss_update_values(
+    op: *mut OpHandle,
+    values: *const c_void,
+    stream: *mut c_void,
+) -> c_int {
     guarded(|| {
         // SAFETY: as the caller promises. It is changed behind its lock.
         let op = unsafe { held("op", op.cast_const())? };
         forked::refuse()?;
-        let mut operator = op.operator.write().unwrap_or_else(PoisonError::into_inner);
-        // Products may be under way in any stream, and whoever queues the next one knows nothing of this.
-        op.device.wait()?;
         // SAFETY: as the caller promises.
-        unsafe { with_operator!(&mut *operator, operator => operator.update(values))? };
-        op.device.wait()
+        unsafe { with_operator!(op, operator => operator.queue_values(values, stream)) }
+    })
+}
+
+/// Replaces all values of the matrix by others in the memory of the host, in the same order and of the same type, on whatever device
+/// the matrix was prepared; when this returns, they are there. It waits for everything that this process has queued on the device;
+/// products of other threads wait meanwhile.
+///
+/// `SS_INFEASIBLE` if there is not the memory that the first call takes; `SS_DEVICE`, also while a stream is captured into a graph;
+/// `SS_BAD_ARGUMENT`.
+///
+/// # Safety
+/// `op` is NULL or a handle; `values` has as many entries as the matrix has non-zeros, or is NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ss_update_values_host(op: *mut OpHandle, values: *const c_void) -> c_int {
+    guarded(|| {
+        // SAFETY: as the caller promises. It is changed behind its lock.
+        let op = unsafe { held("op", op.cast_const())? };
+        forked::refuse()?;
+        // SAFETY: as the caller promises.
+        unsafe { with_operator!(op, operator => operator.update(values)) }
     })
 }
 
@@ -218,9 +310,9 @@ pub unsafe extern "C" fn ss_multiply(
     guarded(|| {
         // SAFETY: as the caller promises.
         let op = unsafe { held("op", op)? };
-        let operator = op.operator.read().unwrap_or_else(PoisonError::into_inner);
+        forked::refuse()?;
         // SAFETY: as the caller promises.
-        unsafe { with_operator!(&*operator, operator => operator.queue((alpha, beta), x, y, stream)) }
+        unsafe { with_operator!(op, operator => operator.queue((alpha, beta), x, y, stream)) }
     })
 }
 
@@ -246,13 +338,13 @@ pub unsafe extern "C" fn ss_multiply_host(
         // SAFETY: as the caller promises.
         let op = unsafe { held("op", op)? };
         forked::refuse()?;
-        let operator = op.operator.read().unwrap_or_else(PoisonError::into_inner);
         // SAFETY: as the caller promises.
-        unsafe { with_operator!(&*operator, operator => operator.multiply((alpha, beta), x, y)) }
+        unsafe { with_operator!(op, operator => operator.multiply((alpha, beta), x, y)) }
     })
 }
 
-/// Writes to `bytes` what the matrix takes on its device, in bytes, x and y not counted.
+/// Writes to `bytes` what the matrix takes on its device, in bytes, x and y not counted, and neither what the first
+/// `ss_update_values` adds.
 ///
 /// # Safety
 /// `op` is NULL or a handle, `bytes` NULL or a place for a number.
@@ -261,18 +353,21 @@ pub unsafe extern "C" fn ss_memory_bytes(op: *const OpHandle, bytes: *mut u64) -
     guarded(|| {
         // SAFETY: as the caller promises.
         let (op, bytes) = unsafe { (held("op", op)?, Out::of("bytes", bytes)?) };
-        let operator = op.operator.read().unwrap_or_else(PoisonError::into_inner);
-        bytes.set(with_operator!(&*operator, operator => operator.prepared.memory_bytes()));
+        bytes.set(with_operator!(op, operator => operator.memory_bytes));
         Ok(())
     })
 }
 
 /// Frees a prepared matrix, and with it its memory on the device. On a GPU this waits for products that are under way.
+/// In a forked process it does nothing.
 ///
 /// # Safety
 /// `op` is NULL or a handle that nobody uses any more.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ss_op_free(op: *mut OpHandle) {
-    // SAFETY: as the caller promises.
-    unsafe { free(op) };
+    // What it has of its parent cannot be given back there.
+    if !forked::is_child() {
+        // SAFETY: as the caller promises.
+        unsafe { free(op) };
+    }
 }

@@ -1,12 +1,13 @@
 //! Which profile answers.
 
 use crate::arguments::{Out, free, text};
-use crate::device::{self, Here};
+use crate::device;
 use crate::error::guarded;
 use crate::failure::Failure;
+use crate::forked;
 use crate::status::SS_NO_PROFILE;
-use sparsight::Profile;
 use sparsight::profile::calibration_folder;
+use sparsight::{LocalDevice, Profile};
 use std::ffi::{c_char, c_int};
 
 /// What is known of a device: what predictions rest on.
@@ -22,14 +23,16 @@ pub(crate) fn of_gpu(gpu: &str) -> Option<Profile> {
 
 fn find(name: Option<&str>) -> Result<Profile, Failure> {
     let Some(name) = name else {
+        forked::refuse()?;
         let of_this_machine = device::gpu_name(0).ok().and_then(|gpu| of_gpu(&gpu));
         return match of_this_machine {
             Some(profile) => Ok(profile),
             None => Ok(Profile::shipped(Profile::DEFAULT)?),
         };
     };
-    match Here::named(name) {
-        Some(Here::Gpu(index)) => {
+    match LocalDevice::named(name) {
+        Some(LocalDevice::Gpu(index)) => {
+            forked::refuse()?;
             let gpu = device::gpu_name(index)?;
             of_gpu(&gpu).ok_or_else(|| {
                 let text = format!("{gpu} has no profile and was not calibrated yet");
@@ -40,7 +43,7 @@ fn find(name: Option<&str>) -> Result<Profile, Failure> {
                 ))
             })
         }
-        Some(Here::Cpu) => {
+        Some(LocalDevice::Cpu) => {
             let failure = Failure::new(SS_NO_PROFILE, "there is no profile of this processor");
             Err(failure
                 .hinted(format!("plan for a GPU, such as {}, and prepare on \"cpu\"", Profile::DEFAULT)))
@@ -53,7 +56,8 @@ fn find(name: Option<&str>) -> Result<Profile, Failure> {
 /// ("cuda:0") that is known or was calibrated before, the folder of a profile, or a data sheet (a file that ends in ".toml"). NULL
 /// stands for the first GPU of this machine if it is known, else for "nvidia-h200". It reads models when they are first asked.
 ///
-/// `SS_NO_PROFILE` if there is none, or if it cannot be read; `SS_NO_GPU` if a GPU is named that is not there.
+/// `SS_NO_PROFILE` if there is none, or if it cannot be read; `SS_NO_GPU` if a GPU is named that is not there; `SS_DEVICE` for NULL or
+/// a GPU in a forked process.
 ///
 /// # Safety
 /// `name_or_path` is NULL or ends with a NUL. `profile` is a place for a handle, to be freed by `ss_profile_free`.

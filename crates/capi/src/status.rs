@@ -22,7 +22,8 @@ pub const SS_NO_PROFILE: c_int = 4;
 /// There is no such GPU, or no driver or run-time compiler (NVRTC) for it.
 pub const SS_NO_GPU: c_int = 5;
 
-/// A device has failed, or cannot be used: the text has the words of the driver.
+/// A device has failed, or cannot be used: the text has the words of the driver. The system gives no threads, or the process was forked
+/// from one in which the library has worked.
 pub const SS_DEVICE: c_int = 6;
 
 /// There is a mistake in the library. Handles can be freed as ever; what the call was to change may have been changed in part.

@@ -122,6 +122,31 @@ fn a_program_in_c_runs_with_the_static_library() {
     hold_spmv(&program);
 }
 
+#[cfg(unix)]
+#[test]
+fn a_forked_child_is_refused_and_does_not_wait() {
+    let Some(compiler) = compiler(&["cc", "gcc", "clang"]) else { return };
+    let scratch = tempfile::tempdir().unwrap();
+    let program = scratch.path().join("forked");
+    compile(compiler, "tests/forked.c", &program, &borrowed(&with_dynamic_library()));
+    assert_eq!(done(&mut Command::new(&program)), "a forked child is refused\n");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_system_that_gives_no_threads_is_an_error_with_a_hint() {
+    let Some(compiler) = compiler(&["cc", "gcc", "clang"]) else { return };
+    let scratch = tempfile::tempdir().unwrap();
+    let program = scratch.path().join("spmv");
+    compile(compiler, "examples-c/spmv.c", &program, &borrowed(&with_dynamic_library()));
+    // A stack for each thread that is larger than what can be addressed.
+    let output = ran(Command::new(&program).env("RUST_MIN_STACK", (1_u64 << 52).to_string()));
+    let said = words(&output);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("code 6: the system gives no worker threads: "), "{said}");
+    assert!(said.contains("hint: raise the limits"), "{said}");
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn a_program_in_c_multiplies_on_a_gpu_in_streams_of_its_own() {
@@ -153,6 +178,64 @@ fn the_header_is_c_and_cpp_without_warnings() {
         let mut command = Command::new(compiler);
         done(command.args(["-x", language, standard]).args(warnings).arg(&header));
     }
+}
+
+/// What pkg-config says that a program of the first of these packages that it knows is compiled with. Headers of others may have
+/// warnings.
+#[cfg(unix)]
+fn flags_of(packages: &[&str]) -> Option<Vec<String>> {
+    let ask = |&package: &&str| Command::new("pkg-config").args(["--cflags", package]).output().ok();
+    let known = packages.iter().filter_map(ask).find(|answer| answer.status.success())?;
+    let flags = String::from_utf8(known.stdout).unwrap();
+    let others = |flag: &str| match flag.strip_prefix("-I") {
+        Some(path) => format!("-isystem{path}"),
+        None => flag.to_owned(),
+    };
+    Some(flags.split_whitespace().map(others).collect())
+}
+
+/// Whether this text compiles.
+#[cfg(unix)]
+fn is_accepted(compiler: &str, arguments: &[&str], flags: &[String], text: &str) -> bool {
+    let scratch = tempfile::tempdir().unwrap();
+    let source = scratch.path().join("asked");
+    std::fs::write(&source, text).unwrap();
+    let mut command = Command::new(compiler);
+    ran(command.args(arguments).args(flags).arg("-fsyntax-only").arg(&source)).status.success()
+}
+
+#[cfg(unix)]
+#[test]
+fn the_shell_of_petsc_is_c() {
+    let Some(compiler) = compiler(&["cc", "gcc", "clang"]) else { return };
+    let flags = flags_of(&["petsc", "PETSc"]).unwrap_or_default();
+    let real_and_cuda = "#include <petscconf.h>\n#if !defined(PETSC_HAVE_CUDA) || defined(PETSC_USE_COMPLEX) || \
+                         !defined(PETSC_USE_REAL_DOUBLE)\n#error\n#endif\n#include <cuda_runtime.h>\n";
+    if !is_accepted(compiler, &["-x", "c"], &flags, real_and_cuda) {
+        eprintln!(
+            "skipped: pkg-config knows no PETSc with CUDA and real doubles, or CUDA's headers are not here"
+        );
+        return;
+    }
+    let mut command = Command::new(compiler);
+    command.args(["-std=gnu11", "-Wall", "-Wextra", "-Werror", "-fsyntax-only"]).args(flags);
+    done(command.arg("-I").arg(folder().join("include")).arg(folder().join("examples-c/petsc_matshell.c")));
+}
+
+#[cfg(unix)]
+#[test]
+fn the_operator_of_ginkgo_is_cpp() {
+    let Some(compiler) = compiler(&["c++", "g++", "clang++"]) else { return };
+    let flags = flags_of(&["ginkgo"]).unwrap_or_default();
+    let standard = ["-x", "c++", "-std=c++17"];
+    if !is_accepted(compiler, &standard, &flags, "#include <ginkgo/ginkgo.hpp>\n") {
+        eprintln!("skipped: the headers of Ginkgo are not here");
+        return;
+    }
+    let mut command = Command::new(compiler);
+    // Its headers have warnings of their own.
+    command.args(standard).args(["-w", "-fsyntax-only"]).args(flags).arg("-I").arg(folder().join("include"));
+    done(command.arg(folder().join("examples-c/ginkgo_linop.cpp")));
 }
 
 #[cfg(unix)]

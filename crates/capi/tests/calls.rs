@@ -5,7 +5,7 @@ use sparsight_c::{
     SS_I32, SS_I64, SS_INFEASIBLE, SS_NO_PROFILE, SS_OK, ss_device_free, ss_device_open, ss_last_error,
     ss_last_hint, ss_memory_bytes, ss_multiply, ss_multiply_host, ss_op_free, ss_plan_count, ss_plan_csr,
     ss_plan_free, ss_plan_id, ss_plan_memory_bytes, ss_plan_predicted_s, ss_prepare, ss_profile_free,
-    ss_profile_open, ss_update_values, ss_version,
+    ss_profile_open, ss_update_values, ss_update_values_host, ss_version,
 };
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr::{null, null_mut};
@@ -199,8 +199,8 @@ fn every_candidate_that_runs_here_multiplies_and_takes_other_values() {
         hold(&y, &expected, &id);
         // SAFETY: a handle, and a value for each non-zero; then a place for a number.
         unsafe {
-            fine(ss_update_values(op, address(&tripled)));
-            fine(ss_update_values(op, address(&tripled)));
+            fine(ss_update_values_host(op, address(&tripled)));
+            fine(ss_update_values_host(op, address(&tripled)));
             fine(ss_memory_bytes(op, &raw mut bytes));
         }
         assert!(bytes > 0, "{id}");
@@ -277,7 +277,7 @@ fn handles_are_freed_in_any_order_and_null_is_none() {
         hold(&y, &expected, "after all others were freed");
         // SAFETY: a handle that nobody uses any more, with the pattern of the plan that is gone.
         unsafe {
-            fine(ss_update_values(op, address(&a.values)));
+            fine(ss_update_values_host(op, address(&a.values)));
             ss_op_free(op);
         }
     }
@@ -325,13 +325,18 @@ fn null_is_refused_wherever_something_is_needed() {
         bad(ss_prepare(null(), 0, device, address(&a.values), &raw mut made), "plan is NULL");
         bad(ss_prepare(plan, 0, null(), address(&a.values), &raw mut made), "device is NULL");
         bad(ss_prepare(plan, 0, device, null(), &raw mut made), "values is NULL");
-        bad(ss_update_values(null_mut(), address(&a.values)), "op is NULL");
-        bad(ss_update_values(op, null()), "values is NULL");
+        bad(ss_update_values_host(null_mut(), address(&a.values)), "op is NULL");
+        bad(ss_update_values_host(op, null()), "values is NULL");
+        bad(ss_update_values(null_mut(), address(&a.values), null_mut()), "op is NULL");
+        bad(ss_update_values(op, null(), null_mut()), "values is NULL");
         bad(ss_memory_bytes(op, null_mut()), "bytes is NULL");
         bad(ss_multiply_host(op, 1.0, null(), 0.0, y.as_mut_ptr().cast()), "x is NULL");
         bad(ss_multiply_host(op, 1.0, address(&x), 0.0, null_mut()), "y is NULL");
         bad(ss_multiply(null(), 1.0, null(), 0.0, null_mut(), null_mut()), "op is NULL");
+        // Both at once are not two vectors that share memory.
+        bad(ss_multiply_host(op, 1.0, null(), 0.0, null_mut()), "x is NULL");
         bad(ss_multiply(op, 1.0, null(), 0.0, null_mut(), null_mut()), "x is NULL");
+        bad(ss_multiply(op, 1.0, address(&x), 0.0, null_mut(), null_mut()), "y is NULL");
     }
     bad(multiplied(null(), (1.0, 0.0), &x, &mut y), "op is NULL");
     // What was refused has changed nothing.
@@ -426,11 +431,33 @@ fn numbers_that_cannot_be_are_refused() {
         // Vectors of a GPU, for a matrix in the memory of the host.
         bad(ss_multiply(op, 1.0, x, 0.0, second, null_mut()), "no vectors on a device");
         assert!(text(ss_last_hint()).contains("ss_multiply_host"));
+        bad(ss_update_values(op, address(&a.values), null_mut()), "no vectors on a device");
+        assert!(text(ss_last_hint()).contains("ss_update_values_host"));
         ss_op_free(op);
         ss_plan_free(plan);
         ss_profile_free(profile);
         ss_device_free(device);
     }
+}
+
+#[test]
+fn a_matrix_that_fits_into_no_memory_is_not_a_profile_without_answers() {
+    let folder = tempfile::tempdir().unwrap();
+    let sheet = folder.path().join("tiny.toml");
+    // A GPU with 1 KB.
+    let facts = "name = \"Tiny\"\nmultiprocessors = 2\nl2_bytes = 1e3\nmemory_bytes = 1e3\ncopy_bytes_per_s = 1e9\n\
+                 launch_s = 1e-6\ncompute_capability = [8, 0]\n";
+    std::fs::write(&sheet, facts).unwrap();
+    let (a, mut profile) = (tridiagonal(), null_mut());
+    let path = std::ffi::CString::new(sheet.to_str().unwrap()).unwrap();
+    // SAFETY: text, and a place for a handle.
+    fine(unsafe { ss_profile_open(path.as_ptr(), &raw mut profile) });
+    let arrays = ((address(&a.row_ptr), SS_I64), (address(&a.col_idx), SS_I32));
+    let (code, _) = planned(profile, (ROWS as i64, ROWS as i64), arrays.0, arrays.1, (SS_F64, 0));
+    refused(code, SS_INFEASIBLE, "no candidate is possible on ");
+    assert!(!text(ss_last_error()).contains("cusparse"));
+    // SAFETY: a handle that nobody uses any more.
+    unsafe { ss_profile_free(profile) };
 }
 
 #[test]
@@ -464,7 +491,7 @@ fn a_matrix_without_entries_is_a_matrix() {
     unsafe {
         assert!((0..count_of(plan)).any(|i| ss_prepare(plan, i, device, null(), &raw mut op) == SS_OK));
         fine(ss_multiply_host(op, 1.0, address(&x), 0.0, y.as_mut_ptr().cast()));
-        fine(ss_update_values(op, null()));
+        fine(ss_update_values_host(op, null()));
         ss_op_free(op);
         ss_plan_free(plan);
         ss_profile_free(profile);
@@ -485,6 +512,11 @@ fn what_is_not_there_is_said_by_name() {
         assert!(profile.is_null());
         refused(ss_device_open(c"tpu".as_ptr(), &raw mut device), SS_BAD_ARGUMENT, "'tpu' is no device");
         assert!(text(ss_last_hint()).contains("\"cuda:N\"") && device.is_null());
+        refused(
+            ss_device_open(c"cuda:+1".as_ptr(), &raw mut device),
+            SS_BAD_ARGUMENT,
+            "'cuda:+1' is no device",
+        );
         // Whatever is here: the default is there, too.
         fine(ss_profile_open(null(), &raw mut profile));
         ss_profile_free(profile);
@@ -520,7 +552,7 @@ fn several_threads_multiply_with_one_handle_while_values_are_replaced() {
         }
         for values in [&tripled, &a.values].into_iter().cycle().take(20) {
             // SAFETY: a handle, and a value for each non-zero.
-            fine(unsafe { ss_update_values(shared.op(), address(values)) });
+            fine(unsafe { ss_update_values_host(shared.op(), address(values)) });
         }
     });
     // SAFETY: handles that nobody uses any more.

@@ -112,11 +112,13 @@ int main(void)
     for (int64_t i = 0; i < COLUMNS; ++i) x[i] = (float)(i % 5 - 2);
     for (int64_t i = 0; i < ROWS; ++i) ones[i] = 1.0F;
 
-    device_ptr on_x, on_y;
+    device_ptr on_x, on_y, on_values;
     CHECK(cu.alloc(&on_x, COLUMNS * sizeof *x));
     CHECK(cu.alloc(&on_y, ROWS * sizeof *y));
+    CHECK(cu.alloc(&on_values, 4 * ROWS * sizeof *values));
     CHECK(cu.to_device(on_x, x, COLUMNS * sizeof *x));
     void *const gpu_x = (void *)(uintptr_t)on_x, *const gpu_y = (void *)(uintptr_t)on_y;
+    void *const gpu_values = (void *)(uintptr_t)on_values;
 
     ss_profile *profile;
     ss_plan *plan;
@@ -149,15 +151,35 @@ int main(void)
         CHECK(ss_multiply_host(op, 1.0, x, 0.0, y));
         hold(y, row_ptr, col_idx, values, x, 1.0F, 0.0F, 0.0F, id);
 
-        /* Other values, in whatever format. */
+        /* Other values, in whatever format; of every second candidate the first update is one from the memory of the GPU, below. */
         for (int64_t k = 0; k < nnz; ++k) values[k] += 1.0F;
-        CHECK(ss_update_values(op, values));
-        CHECK(ss_multiply(op, 1.0, gpu_x, 0.0, gpu_y, stream));
-        CHECK(cu.to_host_async(y, on_y, ROWS * sizeof *y, stream));
-        CHECK(cu.stream_wait(stream));
-        hold(y, row_ptr, col_idx, values, x, 1.0F, 0.0F, 0.0F, id);
+        if (prepared % 2 == 1) {
+            CHECK(ss_update_values_host(op, values));
+            CHECK(ss_multiply(op, 1.0, gpu_x, 0.0, gpu_y, stream));
+            CHECK(cu.to_host_async(y, on_y, ROWS * sizeof *y, stream));
+            CHECK(cu.stream_wait(stream));
+            hold(y, row_ptr, col_idx, values, x, 1.0F, 0.0F, 0.0F, id);
+        }
+
+        /* From the memory of the GPU, in one stream with what fills it and with the product; then a product with vectors of the
+         * host, which waits for the new values by itself. */
+        for (int s = 0; s < 2; ++s) {
+            for (int64_t k = 0; k < nnz; ++k) values[k] -= 1.0F;
+            CHECK(cu.to_device_async(on_values, values, (size_t)nnz * sizeof *values, streams[s]));
+            CHECK(ss_update_values(op, gpu_values, streams[s]));
+            CHECK(ss_multiply(op, 1.0, gpu_x, 0.0, gpu_y, streams[s]));
+            CHECK(cu.to_host_async(y, on_y, ROWS * sizeof *y, streams[s]));
+            CHECK(cu.stream_wait(streams[s]));
+            hold(y, row_ptr, col_idx, values, x, 1.0F, 0.0F, 0.0F, id);
+            for (int64_t k = 0; k < nnz; ++k) values[k] += 1.0F;
+            CHECK(cu.to_device_async(on_values, values, (size_t)nnz * sizeof *values, streams[s]));
+            CHECK(ss_update_values(op, gpu_values, streams[s]));
+            CHECK(ss_multiply_host(op, 1.0, x, 0.0, y));
+            hold(y, row_ptr, col_idx, values, x, 1.0F, 0.0F, 0.0F, id);
+        }
         for (int64_t k = 0; k < nnz; ++k) values[k] -= 1.0F;
 
+        check(ss_update_values(op, NULL, stream) == SS_BAD_ARGUMENT, "no values");
         check(ss_multiply(op, 1.0, gpu_x, 0.0, gpu_x, stream) == SS_BAD_ARGUMENT, "vectors that share memory");
         ss_op_free(op);
     }
@@ -178,6 +200,7 @@ int main(void)
 
     CHECK(cu.free(on_x));
     CHECK(cu.free(on_y));
+    CHECK(cu.free(on_values));
     free(row_ptr);
     free(col_idx);
     free(values);

@@ -9,28 +9,10 @@ use sparsight::device::gpu::ConvertOn;
 use sparsight::device::{Device, DeviceError};
 use sparsight::matrix::Scalar;
 use sparsight::profile::{GridName, ProfileFolder, ProfiledDevice, calibration_folder};
-use sparsight::{CalibratedDevice, Error, Profile, measure_calibration};
+use sparsight::{CalibratedDevice, Error, LocalDevice, Profile, measure_calibration};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
-
-/// A device of this machine.
-enum Here {
-    Cpu,
-    Gpu(usize),
-}
-
-impl Here {
-    /// `cpu`, `cuda`, `cuda:1`; `None` of any other text.
-    fn named(name: &str) -> Option<Self> {
-        match name.split_once(':') {
-            None if name == "cpu" => Some(Self::Cpu),
-            None if name == "cuda" => Some(Self::Gpu(0)),
-            Some(("cuda", index)) => index.parse().ok().map(Self::Gpu),
-            _ => None,
-        }
-    }
-}
 
 /// One that products are run on.
 pub(crate) enum Opened {
@@ -42,9 +24,9 @@ impl Opened {
     pub(crate) fn open(name: &str) -> Result<Self, Failure> {
         static CPU: LazyLock<Arc<Cpu>> = LazyLock::new(|| Arc::new(Cpu::new()));
         static GPUS: Mutex<BTreeMap<usize, Cuda>> = Mutex::new(BTreeMap::new());
-        let index = match Here::named(name) {
-            Some(Here::Cpu) => return Ok(Self::Cpu(Arc::clone(&CPU))),
-            Some(Here::Gpu(index)) => index,
+        let index = match LocalDevice::named(name) {
+            Some(LocalDevice::Cpu) => return Ok(Self::Cpu(Arc::clone(&CPU))),
+            Some(LocalDevice::Gpu(index)) => index,
             None => {
                 let failure = Failure::new(Kind::NoGpu, format!("'{name}' is no device of this machine"));
                 return Err(failure.hinted("devices are \"cpu\", \"cuda\" and \"cuda:N\""));
@@ -133,15 +115,15 @@ pub(crate) fn profile_for(device: Option<&str>) -> Result<Arc<Profile>, Failure>
         let of_this_machine = Cuda::name(0).ok().and_then(|name| of_gpu(&name));
         return of_this_machine.map_or_else(|| shipped(Profile::DEFAULT), Ok);
     };
-    match Here::named(device) {
-        Some(Here::Gpu(index)) => {
+    match LocalDevice::named(device) {
+        Some(LocalDevice::Gpu(index)) => {
             let name = Cuda::name(index)?;
             of_gpu(&name).ok_or_else(|| {
                 Failure::new(Kind::NoProfile, format!("{name} has no profile and was not calibrated yet"))
                     .hinted(format!("sparsight.calibrate({device:?}) does it, once, in about 15 s"))
             })
         }
-        Some(Here::Cpu) => Err(Failure::new(Kind::NoProfile, "there is no profile of this processor").hinted(
+        Some(LocalDevice::Cpu) => Err(Failure::new(Kind::NoProfile, "there is no profile of this processor").hinted(
             "plan for a GPU, by default an NVIDIA H200, and prepare(\"cpu\"); `sparsight advise --device cpu` measures one",
         )),
         None if Profile::shipped_names().any(|name| name == device) => shipped(device),
@@ -160,9 +142,9 @@ pub(crate) fn unknown_gpu(py: Python<'_>) -> Option<String> {
 #[pyfunction]
 #[allow(clippy::needless_pass_by_value)] // It is called from within, while the interpreter is free.
 pub(crate) fn calibrate(py: Python<'_>, device: &str, before: Py<PyAny>) -> PyResult<String> {
-    let index = match Here::named(device) {
-        Some(Here::Gpu(index)) => index,
-        Some(Here::Cpu) | None => {
+    let index = match LocalDevice::named(device) {
+        Some(LocalDevice::Gpu(index)) => index,
+        Some(LocalDevice::Cpu) | None => {
             let failure = Failure::new(Kind::NoGpu, format!("'{device}' is no GPU of this machine"));
             return Err(failure.hinted("give \"cuda:0\" to \"cuda:N\"").into());
         }

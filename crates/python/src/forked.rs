@@ -1,21 +1,12 @@
-//! A process that was forked has none of its parent's threads, and could not use its GPU: it is told so, in place of waiting for ever.
+//! What a forked process is told, in place of waiting for ever.
 
 use crate::failure::{Failure, Kind};
-use std::process;
-use std::sync::atomic::{AtomicU32, Ordering};
-
-/// The process that began to work.
-static OWNER: AtomicU32 = AtomicU32::new(0);
+use sparsight::forked;
 
 /// Whether threads may be asked: an error in a child of the process that asked them first.
 pub(crate) fn refuse() -> Result<(), Failure> {
-    let own = process::id();
-    match OWNER.compare_exchange(0, own, Ordering::Relaxed, Ordering::Relaxed) {
-        Err(owner) if owner != own => {
-            let text = "this process was forked from one in which sparsight had begun to work";
-            let hint = "start processes anew: multiprocessing.get_context(\"spawn\")";
-            Err(Failure::new(Kind::Other, text).hinted(hint))
-        }
-        _ => Ok(()),
-    }
+    forked::begin().map_err(|forked| {
+        let hint = "start processes anew: multiprocessing.get_context(\"spawn\")";
+        Failure::new(Kind::Other, forked.to_string()).hinted(hint)
+    })
 }

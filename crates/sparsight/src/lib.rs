@@ -23,6 +23,7 @@ pub use sparsight_matrix as matrix;
 pub use sparsight_model as model;
 
 pub mod answer;
+pub mod forked;
 pub mod profile;
 pub mod records;
 pub mod rules;
@@ -36,6 +37,7 @@ mod error;
 mod evaluate;
 mod fit;
 mod instrument;
+mod local_device;
 mod missing;
 mod models;
 mod partition;
@@ -65,6 +67,7 @@ pub use fit::{Fitted, fit, fit_transfer};
 pub use instrument::{
     Grid, Point, Step, evenly_spread, instrument, measure_conversion, measure_conversion_threshold,
 };
+pub use local_device::LocalDevice;
 pub use missing::Missing;
 pub use models::{Learned, ModelName};
 pub use partition::{Part, PartitionObjective, Partitioning, Strategy};
