@@ -39,7 +39,7 @@ pub(crate) fn find_or_measure(context: &Context, dtype: Dtype) -> Result<Profile
     let kept = || "what was measured is kept and the same command goes on".to_owned();
     let grid = Grid::new(device.facts(), &[dtype], bound).coarse();
     profiling::run_benchmark(&folder, &device, &grid, None, context).map_err(|f| f.keeping(kept))?;
-    profiling::fit_and_write(&folder, &[], &[], |_| true, &context.printer)?;
+    profiling::fit_and_write(&folder, &[], (&[], |_| true), &[], &context.printer)?;
     context.printer.note(format_args!("kept in {}", path.display()));
     Profile::load(&path).map_err(Failure::from)
 }

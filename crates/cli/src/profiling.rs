@@ -12,7 +12,7 @@ use sparsight::matrix::{Csr, Dtype, Features, Scalar};
 use sparsight::profile::{GridName, ProfileFolder, ProfiledDevice};
 use sparsight::records::{BenchmarkOutcome, BenchmarkRecord, CorpusRecord};
 use sparsight::{
-    Bench, Error, Fitted, Grid, Point, Step, bench, calibration_of, instrument, measure_conversion,
+    Bench, Error, Fitted, Grid, ModelName, Point, Step, bench, calibration_of, instrument, measure_conversion,
 };
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -187,11 +187,12 @@ pub(crate) fn one<T: Scalar>(
 pub(crate) fn fit_and_write(
     folder: &ProfileFolder,
     others: &[ProfileFolder],
-    train: &[String],
-    trainable: impl Fn(&str) -> bool,
+    (train, trainable): (&[String], impl Fn(&str) -> bool),
+    without: &[ModelName],
     printer: &Printer,
 ) -> Result<Fitted, Failure> {
     let mut fitted = sparsight::fit(folder, others, trainable)?;
+    without.iter().for_each(|&model| fitted.models.leave_out(model));
     fitted.models.index.train = train.to_vec();
     folder.write_models(&fitted.models)?;
     write_transfer(folder)?;

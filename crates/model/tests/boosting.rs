@@ -91,7 +91,7 @@ fn a_stored_model_is_put_together_to_the_last_bit_and_another_format_or_damaged_
     let (text, body) = model.split();
     let json = serde_json::to_string(&text).unwrap();
     let refused = |from: &str, to: &str| refused_with::<BoostingModel>(&json, from, to);
-    let error = refused("sparsight/boosting/5", "sparsight/boosting/7");
+    let error = refused("sparsight/boosting/6", "sparsight/boosting/7");
     assert!(error.contains("format 'sparsight/boosting/7'") && error.contains("fit it again"), "{error}");
     let error = refused(": block,", ": blocks,");
     assert!(error.contains("other inputs"), "{error}");

@@ -25,7 +25,7 @@ def test_devices_differ_and_types_too(grid):
     h100 = sparsight.advise(grid, device="nvidia-h100")
     assert h100.device["profile"] == "nvidia-h100" and h100.best.dtype == "f64"
     assert sparsight.advise(grid, dtype=np.float32).best.dtype == "f32"
-    assert sparsight.advise(grid, model="neighbours").best.model == "neighbours"
+    assert sparsight.advise(grid, model="strip-cache").best.model == "strip-cache"
 
 
 def test_the_dictionary_has_the_fields_of_the_program(grid):

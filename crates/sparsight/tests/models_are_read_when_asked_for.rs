@@ -75,7 +75,7 @@ fn another_version_is_refused_of_the_index_at_once_and_of_a_model_when_it_is_ask
     let profile = changed(&other).unwrap();
     assert!(advise(&profile, Some(ModelName::Strip)).is_ok());
     let error = advise(&profile, Some(ModelName::Boosting)).unwrap_err();
-    assert!(matches!(error, Error::Schema { expected: "sparsight/boosting/5", .. }), "{error}");
+    assert!(matches!(error, Error::Schema { expected: "sparsight/boosting/6", .. }), "{error}");
 }
 
 #[test]
@@ -102,6 +102,12 @@ fn a_new_fit_leaves_neither_models_of_the_old_one_nor_half_a_file() {
         ]
     );
     let folder = ProfileFolder::open(dir.path()).unwrap();
+    let mut fitted = fit(&folder, &[], |_| true).unwrap().models;
+    fitted.leave_out(ModelName::Neighbours);
+    folder.write_models(&fitted).unwrap();
+    assert!(names().contains(&"linear.gz".to_owned()) && !names().contains(&"neighbours.gz".to_owned()));
+    let error = advise(&Profile::load(dir.path()).unwrap(), Some(ModelName::Neighbours));
+    assert!(error.is_err() || error.unwrap().ranked.is_empty(), "nothing answers for it");
     folder.write_models(&fit(&folder, &[], |_| false).unwrap().models).unwrap();
     assert_eq!(names(), ["index.json", "strip-cache.gz", "strip.gz"]);
     let advice = advise(&Profile::load(dir.path()).unwrap(), None).unwrap();

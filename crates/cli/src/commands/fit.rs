@@ -7,6 +7,7 @@ use crate::printer::Printer;
 use crate::profiling;
 use crate::table::Table;
 use crate::text::{counted, matrices, percent};
+use sparsight::ModelName;
 use sparsight::answer::{FitAnswer, LearnedErrors};
 use sparsight::kernels::Kernel;
 use sparsight::profile::{Models, ProfileFolder};
@@ -27,6 +28,17 @@ pub(crate) struct Fit {
     /// and learned from as well; may be given several times
     #[arg(long, value_name = "DIR")]
     with: Vec<PathBuf>,
+    /// Learned models that are not kept, of boosting, linear and neighbours: `best` does without them
+    #[arg(long, value_name = "MODELS", value_delimiter = ',', value_parser = learned)]
+    without: Vec<ModelName>,
+}
+
+fn learned(text: &str) -> Result<ModelName, String> {
+    let learned = |model: &ModelName| model.is_learned() && *model != ModelName::Best;
+    text.parse()
+        .ok()
+        .filter(learned)
+        .ok_or_else(|| format!("'{text}' is none of boosting, linear, neighbours"))
 }
 
 impl Fit {
@@ -42,7 +54,13 @@ impl Fit {
         }
         let accepts = |name: &str| train.accept(name);
         let others = self.with.iter().map(|path| ProfileFolder::open(path)).collect::<Result<Vec<_>, _>>()?;
-        let fitted = profiling::fit_and_write(&folder, &others, &self.train, accepts, &context.printer)?;
+        let fitted = profiling::fit_and_write(
+            &folder,
+            &others,
+            (&self.train, accepts),
+            &self.without,
+            &context.printer,
+        )?;
         let older: BTreeSet<&str> =
             corpus.iter().filter(|r| r.features.locality.is_none()).map(|r| r.matrix.as_str()).collect();
         let older = older.intersection(&names).count();

@@ -123,7 +123,7 @@ impl Profile {
         let (train, before) =
             folder.models().ok().flatten().map(|m| (m.index.train, m.index.trained_on)).unwrap_or_default();
         let trainable = |name: &str| before.is_empty() || before.contains(name);
-        profiling::fit_and_write(folder, &[], &train, trainable, printer).map(|_| ())
+        profiling::fit_and_write(folder, &[], (&train, trainable), &[], printer).map(|_| ())
     }
 
     fn say_what_it_is_for(&self, context: &Context) -> Result<(), Failure> {

@@ -22,7 +22,7 @@ const _: () = assert!(COUNT <= ScalarForest::MOST_INPUTS);
 
 impl Learner for Boosting {
     const NAME: &'static str = "boosting";
-    const FORMAT: &'static str = "sparsight/boosting/5";
+    const FORMAT: &'static str = "sparsight/boosting/6";
 
     fn inputs() -> Vec<String> {
         INPUTS.iter().map(|(name, _)| (*name).to_owned()).collect()

@@ -172,7 +172,7 @@ fn format() -> String {
 }
 
 impl Storable for Comparison {
-    const FORMAT: &'static str = "sparsight/comparison/1";
+    const FORMAT: &'static str = "sparsight/comparison/2";
 
     fn split(&self) -> (Self, Vec<u8>) {
         let mut body = Vec::new();

@@ -150,6 +150,11 @@ impl Models {
         Ok(Self { index, held: Arc::new(Held::new(source)) })
     }
 
+    /// Does without a learned model: it is not asked, and not written.
+    pub fn leave_out(&mut self, model: ModelName) {
+        self.index.models.remove(model.text());
+    }
+
     /// A strip model; `None` if the profile holds too few benchmark matrices for it.
     ///
     /// # Errors

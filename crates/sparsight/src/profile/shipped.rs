@@ -42,13 +42,11 @@ macro_rules! shipped {
 static SHIPPED: [Shipped; 2] = [
     shipped!(
         "nvidia-h200":
-        "strip.gz", "strip-cache.gz", "strip-uniform.gz", "strip-normal.gz", "boosting.gz", "neighbours.gz",
-        "comparison.gz"
+        "strip.gz", "strip-cache.gz", "strip-uniform.gz", "strip-normal.gz", "boosting.gz", "comparison.gz"
     ),
     shipped!(
         "nvidia-h100":
-        "strip.gz", "strip-cache.gz", "strip-uniform.gz", "strip-normal.gz", "boosting.gz", "neighbours.gz",
-        "comparison.gz"
+        "strip.gz", "strip-cache.gz", "strip-uniform.gz", "strip-normal.gz", "boosting.gz", "comparison.gz"
     ),
 ];
 
