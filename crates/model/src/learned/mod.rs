@@ -19,6 +19,7 @@ mod model;
 mod predictor;
 mod sample;
 mod selection;
+mod size_classes;
 mod stored;
 mod trained;
 

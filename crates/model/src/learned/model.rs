@@ -3,6 +3,7 @@
 use super::cross_validation::{CrossValidation, HeldOut, held_out, log_error};
 use super::folds::Folds;
 use super::format::Format;
+use super::size_classes::SizeClasses;
 use super::trained::Trained;
 use super::{Learner, LearningSample, enough_real};
 use crate::accuracy::Accuracy;
@@ -30,6 +31,8 @@ pub struct LearnedModel<L: Learner> {
     matrices: usize,
     dtypes: Vec<Dtype>,
     cross_validation: CrossValidation,
+    #[serde(default)]
+    pub(super) size_classes: SizeClasses,
     kernels: Vec<LearnedKernel<L>>,
 }
 
@@ -151,9 +154,14 @@ impl<L: Learner> LearnedModel<L> {
             got: matrices,
             needed: MIN_MATRICES,
         })?;
+        let of_kernel = |(kernel, judged): (&LearnedKernel<L>, &Vec<HeldOut<'_>>)| {
+            let interval = kernel.interval;
+            judged.iter().map(move |h| (interval, h.predicted.0, h.residual())).collect::<Vec<_>>()
+        };
+        let size_classes = SizeClasses::of(kernels.iter().zip(&judged).flat_map(of_kernel));
         let dtypes: BTreeSet<Dtype> = usable.iter().map(|s| s.candidate.dtype).collect();
         let dtypes = dtypes.into_iter().collect();
-        Ok(Self { format: Format::new(), matrices, dtypes, cross_validation, kernels })
+        Ok(Self { format: Format::new(), matrices, dtypes, cross_validation, size_classes, kernels })
     }
 
     /// Matrices learned from.
@@ -196,7 +204,8 @@ impl<L: Learner> Storable for LearnedModel<L> {
         let kernels = self.kernels.iter().map(|kernel| kernel.split(&mut body)).collect();
         let (matrices, dtypes, cross_validation) =
             (self.matrices, self.dtypes.clone(), self.cross_validation);
-        (Self { format: Format::new(), matrices, dtypes, cross_validation, kernels }, body)
+        let size_classes = self.size_classes;
+        (Self { format: Format::new(), matrices, dtypes, cross_validation, size_classes, kernels }, body)
     }
 
     fn join(self, mut body: &[u8]) -> Result<Self, String> {

@@ -48,12 +48,12 @@ impl<L: Learner> LearnedPredictor<'_, L> {
         }
         // Neither looks at the block size.
         let (widening, extrapolates) = kernel.trained.outside(first, features);
-        let interval = kernel.interval.widened(widening);
         // However far beyond what was measured: a launch may be faster than launches are on average, but not by more.
         let least_s = kernel.floor_s(self.facts) / 2.0;
         let times = kernel.times_s(blocks, features, self.facts).into_iter().zip(blocks);
         let prediction = |(time_s, candidate): (Option<f64>, &Candidate)| {
             let time_s = time_s.ok_or_else(|| Self::not_fitted(candidate))?;
+            let interval = self.model.size_classes.scaled(kernel.interval, time_s).widened(widening);
             let (low, high) = interval.around(time_s);
             let low = low.max(least_s);
             let extrapolates = extrapolates.clone();
