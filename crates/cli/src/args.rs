@@ -3,7 +3,8 @@
 use crate::commands::{
     advise::Advise, bench::Bench, calibrate::Calibrate, compare::Compare, completions::Completions,
     evaluate::Evaluate, fit::Fit, gallery::Gallery, info::Info, kernels::Kernels, measure::Measure,
-    plan::Plan, predict::Predict, profile::Profile, repair::Repair, rules::Rules, transfer::Transfer,
+    plan::Plan, predict::Predict, profile::Profile, repair::Repair, report::Report, rules::Rules,
+    transfer::Transfer,
 };
 use crate::failure::Failure;
 use clap::{Parser, Subcommand, ValueEnum};
@@ -94,6 +95,7 @@ pub(crate) enum Command {
     Measure(Measure),
     Fit(Fit),
     Repair(Repair),
+    Report(Report),
     Rules(Rules),
     Evaluate(Evaluate),
     Transfer(Transfer),

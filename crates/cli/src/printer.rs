@@ -80,6 +80,11 @@ impl Printer {
         written.map_err(Failure::from)
     }
 
+    /// Whether stdout carries one object and nothing else.
+    pub(crate) fn is_json(&self) -> bool {
+        self.json
+    }
+
     /// Whether notes and warnings are hidden.
     pub(crate) fn is_quiet(&self) -> bool {
         self.quiet

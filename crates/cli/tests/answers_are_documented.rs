@@ -7,7 +7,7 @@ use sparsight::answer::{
     AdviseAnswer, AdviseManyAnswer, Answer, BenchAnswer, CalibrateAnswer, CompareAnswer, DeviceSummary,
     DevicesAnswer, ErrorAnswer, EvaluateAnswer, EvaluateTransferAnswer, FitAnswer, GalleryAnswer, InfoAnswer,
     KernelSourceAnswer, KernelsAnswer, MeasureAnswer, MeasuredPlan, PlanAnswer, PredictAnswer, ProfileAnswer,
-    RepairAnswer, RulesAnswer, TransferAnswer, UnreadableMatrix,
+    RepairAnswer, ReportAnswer, RulesAnswer, TransferAnswer, UnreadableMatrix,
 };
 use sparsight::kernels::DeviceKind;
 use sparsight::matrix::{Dtype, Seconds};
@@ -107,6 +107,7 @@ fn every_answer_has_a_section_and_every_section_an_answer() {
         PredictAnswer::SCHEMA,
         ProfileAnswer::SCHEMA,
         RepairAnswer::SCHEMA,
+        ReportAnswer::SCHEMA,
         RulesAnswer::SCHEMA,
         TransferAnswer::SCHEMA,
     ];
@@ -218,6 +219,8 @@ fn every_field_of_what_takes_a_measurement_is_described() {
         preparation_s: Some(Seconds(1e-3)),
         failed: Some("wrong".to_owned()),
     };
+    let reported = ReportAnswer { file: PathBuf::from("a.html"), panels: vec!["times"] };
+    assert_documented(&serde_json::from_str(&reported.to_json()).unwrap());
     let missing = undocumented(PlanAnswer::SCHEMA, &json!({ "measured": [run] }));
     assert!(missing.is_empty(), "{missing:?}");
 }

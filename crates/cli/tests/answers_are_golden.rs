@@ -38,7 +38,17 @@ fn advise_in_json_has_every_candidate() {
     };
     assert_eq!((impossible("ell"), impossible("bro-ell/r256")), (5, 5), "in five block sizes");
     assert_eq!((impossible("csr"), impossible("jad")), (0, 0));
-    assert_snapshot!(rounded(&run(dir.path(), &[&arguments[..], &["--json", "--top", "1"]].concat())));
+    let spy = all["structure"]["spy"]["cells"].as_array().unwrap();
+    let (head, end) = (spy[0].as_str().unwrap(), spy[127].as_str().unwrap());
+    let is_arrow =
+        head.starts_with('z') && !head.contains('.') && !end.starts_with('.') && !end.ends_with('.');
+    assert!(spy.len() == 128 && is_arrow && end.contains(&".".repeat(126)), "{head} {end}");
+    let few = run(dir.path(), &[&arguments[..], &["--json", "--top", "1"]].concat());
+    // A picture is looked at above, and a day is no other answer.
+    let is_picture = |line: &&str| line.len() > 128 && !line.contains(": ");
+    let few: Vec<&str> = few.lines().filter(|line| !is_picture(line)).collect();
+    let today = sparsight::device::today();
+    assert_snapshot!(rounded(&few.join("\n")).replace(&today, "TODAY"));
 }
 
 #[test]
@@ -196,6 +206,15 @@ fn compare_names_the_device_on_which_a_format_is_not_possible() {
 fn info_shows_the_structure_and_every_format() {
     let dir = made_up_profile();
     assert_snapshot!(run(dir.path(), &["info", "gallery:arrow,n=20000", "--profile", "made-up"]));
+    assert_snapshot!(run(dir.path(), &["info", "gallery:arrow,n=9", "--profile", "made-up", "--plot"]));
+    let (info, advise) = (
+        json(dir.path(), &["info", GRID, "--plot"]),
+        json(dir.path(), &["advise", GRID, "--profile", "made-up"]),
+    );
+    assert_eq!(info["structure"], advise["structure"], "the same numbers");
+    let lengths = info["structure"]["row_lengths"].as_array().unwrap();
+    let rows: u64 = lengths.iter().map(|bin| bin["rows"].as_u64().unwrap()).sum();
+    assert_eq!(rows, 250_000);
 }
 
 #[test]

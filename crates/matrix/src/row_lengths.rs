@@ -109,9 +109,43 @@ impl RowLengths {
         self.max()
     }
 
+    /// The histogram in bins that grow with the length: one for each length below 8, then four up to each doubling. Without
+    /// those that hold no row, so that there are at most about 8 + 4 log2(longest).
+    pub fn binned(&self) -> Vec<LengthBin> {
+        let mut bins: Vec<LengthBin> = Vec::new();
+        for &(length, rows) in &self.counts {
+            match bins.last_mut().filter(|bin| length <= bin.to) {
+                Some(bin) => bin.rows += rows,
+                None => bins.push(LengthBin::around(length, rows)),
+            }
+        }
+        bins
+    }
+
     /// Where HYB cuts: see [`HybSplit`].
     pub fn hyb_split(&self) -> HybSplit {
         formats::split(self)
+    }
+}
+
+/// Rows of about one length.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LengthBin {
+    /// Least length in it.
+    pub from: u64,
+    /// Largest length in it.
+    pub to: u64,
+    /// Rows as long as that.
+    pub rows: u64,
+}
+
+impl LengthBin {
+    /// The bin that holds `length`, with `rows` in it.
+    fn around(length: u64, rows: u64) -> Self {
+        // A quarter of the power of two below.
+        let width = 1 << length.checked_ilog2().unwrap_or(0).saturating_sub(2);
+        let from = length - length % width;
+        Self { from, to: from + (width - 1), rows }
     }
 }
 
@@ -162,6 +196,23 @@ impl LengthCounts {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn bins_are_exact_for_short_rows_and_hold_every_row() {
+        let d = RowLengths::from_counts([
+            (0, 3),
+            (1, 1),
+            (7, 2),
+            (8, 1),
+            (9, 4),
+            (10, 1),
+            (1000, 1),
+            (1 << 40, 1),
+        ]);
+        let bins: Vec<_> = d.binned().into_iter().map(|bin| (bin.from, bin.to, bin.rows)).collect();
+        let longest = (1 << 40, (5 << 38) - 1, 1);
+        assert_eq!(bins, [(0, 0, 3), (1, 1, 1), (7, 7, 2), (8, 9, 5), (10, 11, 1), (896, 1023, 1), longest]);
+    }
 
     #[test]
     fn statistics_of_a_small_set_are_those_worked_by_hand() {

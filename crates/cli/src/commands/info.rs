@@ -7,9 +7,11 @@ use crate::matrix_source::MatrixSource;
 use crate::printer::{BOLD, Printer};
 use crate::reordering::OrderFlags;
 use crate::table::Table;
+use crate::terminal_plot;
 use crate::text::{counted, grouped, percent, shape};
-use sparsight::answer::{FormatSize, InfoAnswer};
-use sparsight::matrix::{Dtype, Features, Limits, Locality};
+use sparsight::answer::{FormatSize, InfoAnswer, Structure};
+use sparsight::matrix::{Dtype, Features, Limits, Locality, Scalar};
+use std::io::IsTerminal;
 
 /// A matrix' structure, its size in each format, and which formats cannot hold it
 #[derive(Debug, clap::Args)]
@@ -20,6 +22,9 @@ pub(crate) struct Info {
     profile: ProfileFlags,
     #[command(flatten)]
     order: OrderFlags,
+    /// Draw where the non-zeros lie and how long rows are, also where the output is no terminal
+    #[arg(long)]
+    plot: bool,
 }
 
 impl Info {
@@ -27,18 +32,47 @@ impl Info {
         let dtype = context.dtype();
         let source = self.order.of(MatrixSource::named(&self.path)?);
         let device = self.profile.facts(context)?;
-        let features = match dtype {
-            Dtype::F32 => Features::of(&source.load::<f32>(context)?),
-            Dtype::F64 | Dtype::Mixed => Features::of(&source.load::<f64>(context)?),
+        let (features, structure, spy) = match dtype {
+            Dtype::F32 => self.looked_at::<f32>(&source, context)?,
+            Dtype::F64 | Dtype::Mixed => self.looked_at::<f64>(&source, context)?,
         };
         let limits = Limits::with_memory(device.memory_bytes);
-        let answer = InfoAnswer::of(source.title(), features, dtype, &limits);
+        let answer = InfoAnswer::of(source.title(), features, dtype, &limits).with_structure(structure);
         context.printer.answer(&answer, || {
             print(&answer, &context.printer)?;
+            print_pictures(&answer, &spy, &context.printer)?;
             print_formats(&answer, &device.name, &context.printer)
         })?;
         Ok(Exit::Done)
     }
+
+    /// What is counted of the matrix, and its picture in characters where somebody sees it.
+    fn looked_at<T: Scalar>(
+        &self,
+        source: &MatrixSource,
+        context: &Context,
+    ) -> Result<(Features, Structure, Vec<String>), Failure> {
+        let matrix = source.load::<T>(context)?;
+        let is_seen = !context.printer.is_json() && (self.plot || std::io::stdout().is_terminal());
+        let spy = if is_seen { terminal_plot::spy(&matrix) } else { Vec::new() };
+        Ok((Features::of(&matrix), Structure::of(&matrix), spy))
+    }
+}
+
+/// Where the non-zeros lie and how long rows are; nothing where nobody asked.
+fn print_pictures(answer: &InfoAnswer, spy: &[String], out: &Printer) -> Result<(), Failure> {
+    let lengths = answer.structure.as_ref().filter(|_| !spy.is_empty()).map(terminal_plot::row_lengths);
+    for (title, lines) in [("where the non-zeros lie", spy), ("rows by length", &lengths.unwrap_or_default())]
+    {
+        if !lines.is_empty() {
+            out.line(format_args!("  {title}\n"))?;
+            for line in lines {
+                out.line(format_args!("  {line}"))?;
+            }
+            out.line("")?;
+        }
+    }
+    Ok(())
 }
 
 fn print(InfoAnswer { matrix, features: f, formats, .. }: &InfoAnswer, out: &Printer) -> Result<(), Failure> {

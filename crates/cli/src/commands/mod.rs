@@ -16,6 +16,7 @@ pub(crate) mod plan;
 pub(crate) mod predict;
 pub(crate) mod profile;
 pub(crate) mod repair;
+pub(crate) mod report;
 pub(crate) mod rules;
 pub(crate) mod transfer;
 
@@ -36,6 +37,7 @@ pub(crate) fn run(command: Command, context: &Context) -> Result<Exit, Failure> 
         Command::Measure(measure) => measure.run(context),
         Command::Fit(fit) => fit.run(context),
         Command::Repair(repair) => repair.run(context),
+        Command::Report(report) => report.run(context),
         Command::Rules(rules) => rules.run(context),
         Command::Evaluate(evaluate) => evaluate.run(context),
         Command::Transfer(transfer) => transfer.run(context),

@@ -2,8 +2,9 @@
 
 use super::{
     Answer, DeviceSummary, MatrixSummary, MeasuredOutcome, NamedCandidate, NextRunAnswer, PredictedInterval,
-    ReorderedAnswer,
+    ReorderedAnswer, Structure,
 };
+use crate::profile::Provenance;
 use crate::{Advice, Advised, ModelName, Objective, Profile, Verdict, Verified, Why};
 use serde::Serialize;
 use sparsight_kernels::Candidate;
@@ -38,8 +39,42 @@ pub struct AdviseAnswer {
     /// What another run may be expected to gain; absent if none was run, and if all were.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_run: Option<NextRunAnswer>,
+    /// How long the rows are and where the non-zeros lie; absent where nobody looked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub structure: Option<Structure>,
+    /// The device's last cache: up to about this, times are not bound to `copy_bytes_per_s`; absent if not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cache_bytes: Option<Bytes>,
+    /// Where the answer comes from.
+    pub provenance: AdviceProvenance,
     /// Best first, then those that are not ranked.
     pub candidates: Vec<AdvisedCandidate>,
+}
+
+/// Where advice comes from, beside the profile.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct AdviceProvenance {
+    /// Of this program or library.
+    pub version: &'static str,
+    /// Driver of the device when the profile was measured, as it names itself.
+    pub driver: String,
+    /// Version of the vendor's library when the profile was measured; absent if there was none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cusparse: Option<String>,
+    /// The command line; absent where it was no command.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
+    /// UTC date; absent where it was no command.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub date: Option<String>,
+}
+
+impl From<&Profile> for AdviceProvenance {
+    fn from(profile: &Profile) -> Self {
+        let Provenance { driver, cusparse, .. } = profile.device.provenance.clone();
+        let cusparse = Some(cusparse).filter(|version| !version.is_empty());
+        Self { version: env!("CARGO_PKG_VERSION"), driver, cusparse, command: None, date: None }
+    }
 }
 
 /// What rounding the values of the matrix to `f32` changes: see [`Narrowing`].
@@ -161,8 +196,25 @@ impl AdviseAnswer {
             narrowing,
             verdict,
             next_run,
+            structure: None,
+            cache_bytes: Some(profile.device.facts.l2_bytes).filter(|bytes| bytes.0 > 0),
+            provenance: profile.into(),
             candidates,
         }
+    }
+
+    /// With how long the rows of the matrix are and where its non-zeros lie.
+    #[must_use]
+    pub fn with_structure(mut self, structure: Option<Structure>) -> Self {
+        self.structure = structure;
+        self
+    }
+
+    /// Of a command given on a day.
+    #[must_use]
+    pub fn with_command(mut self, command: String, date: String) -> Self {
+        (self.provenance.command, self.provenance.date) = (Some(command), Some(date));
+        self
     }
 
     /// Of a reordered matrix.

@@ -1,6 +1,6 @@
 //! `info`: the structure of a matrix and its size in every format.
 
-use super::{Answer, MatrixSummary};
+use super::{Answer, MatrixSummary, Structure};
 use serde::Serialize;
 use sparsight_kernels::{Candidate, Format, device_bytes, every_candidate, feasible, stored_entries};
 use sparsight_matrix::{Bytes, Dtype, Features, Limits};
@@ -14,6 +14,9 @@ pub struct InfoAnswer {
     pub dtype: Dtype,
     /// Its structure.
     pub features: Features,
+    /// How long the rows are and where the non-zeros lie; absent where nobody looked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub structure: Option<Structure>,
     /// Every format of the catalogue, with each of its shapes.
     pub formats: Vec<FormatSize>,
 }
@@ -31,7 +34,15 @@ impl InfoAnswer {
         representatives.dedup_by_key(|c| c.format());
         let csr = representatives.first().map_or(Bytes(0), |c| device_bytes(c, &features));
         let formats = representatives.iter().map(|c| FormatSize::of(c, csr, &features, limits)).collect();
-        Self { matrix: MatrixSummary::of(name, &features), dtype, features, formats }
+        let matrix = MatrixSummary::of(name, &features);
+        Self { matrix, dtype, features, structure: None, formats }
+    }
+
+    /// With how long the rows of the matrix are and where its non-zeros lie.
+    #[must_use]
+    pub fn with_structure(mut self, structure: Structure) -> Self {
+        self.structure = Some(structure);
+        self
     }
 }
 

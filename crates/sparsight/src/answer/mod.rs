@@ -20,6 +20,7 @@
 //! | `devices` | [`DevicesAnswer`] | `sparsight/devices/1` |
 //! | `kernels` | [`KernelsAnswer`] | `sparsight/kernels/1` |
 //! | `kernels --source` | [`KernelSourceAnswer`] | `sparsight/kernel-source/1` |
+//! | `report` | [`ReportAnswer`] | `sparsight/report/1` |
 //! | `rules` | [`RulesAnswer`] | `sparsight/rules/1` |
 //! | `gallery` | [`GalleryAnswer`] | `sparsight/gallery/1` |
 //!
@@ -67,10 +68,15 @@ mod prediction;
 mod profile;
 mod reordered;
 mod repair;
+mod report;
+mod reported;
 mod rules;
+mod structure;
 mod transfer;
 
-pub use advise::{AdviseAnswer, AdvisedCandidate, Compared, Expected, NarrowingAnswer, VerdictAnswer};
+pub use advise::{
+    AdviceProvenance, AdviseAnswer, AdvisedCandidate, Compared, Expected, NarrowingAnswer, VerdictAnswer,
+};
 pub use advise_many::{AdviseManyAnswer, AdvisedMatrix};
 pub use bench::{BenchAnswer, BenchedCandidate, BenchedMatrix};
 pub use calibrate::CalibrateAnswer;
@@ -98,7 +104,12 @@ pub use prediction::{Extrapolated, PredictedInterval};
 pub use profile::ProfileAnswer;
 pub use reordered::{BestAsItIs, ReorderedAnswer};
 pub use repair::RepairAnswer;
+pub use report::ReportAnswer;
+pub use reported::{
+    NotReported, ReportedAdvice, ReportedCandidate, ReportedOutcome, ReportedTime, ReportedVerdict,
+};
 pub use rules::{JudgedRules, RuleAnswer, RulesAnswer};
+pub use structure::{RowsOfLength, SpyCells, Structure};
 pub use transfer::{TransferAnswer, TransferOutcome, TransferredCandidate};
 
 use serde::Serialize;

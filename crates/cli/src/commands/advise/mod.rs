@@ -3,6 +3,7 @@
 mod many;
 
 use crate::args::ModelFlags;
+use crate::command_line;
 use crate::context::Context;
 use crate::device_choice::ProfileFlags;
 use crate::failure::{Exit, Failure};
@@ -10,10 +11,11 @@ use crate::matrix_source::MatrixSource;
 use crate::printer::BOLD;
 use crate::products::products;
 use crate::reordering::{Order, OrderFlags};
+use crate::report::Page;
 use crate::table::Table;
 use crate::text::{between, candidate, counted, grouped, heading, of_bandwidth};
 use crate::values::{ValuesFlag, narrowing, what_it_changes};
-use sparsight::answer::{AdviseAnswer, MatrixSummary, ReorderedAnswer};
+use sparsight::answer::{AdviseAnswer, Answer, MatrixSummary, ReorderedAnswer, ReportedAdvice, Structure};
 use sparsight::kernels::{Candidate, Kernel};
 use sparsight::matrix::{Csr, Dtype, Features, Scalar, Seconds};
 use sparsight::model::NextRun;
@@ -23,6 +25,7 @@ use sparsight::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::{NonZeroU64, NonZeroUsize};
+use std::path::PathBuf;
 
 /// Which format, kernel and block size will be fastest, how sure that is, and what it costs to get there
 ///
@@ -53,6 +56,9 @@ pub(crate) struct Advise {
     /// Also measure all of them
     #[arg(long)]
     verify_all: bool,
+    /// Also write a page with pictures of the answer: one HTML file, without scripts (docs/report.md)
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
 }
 
 /// Candidates that `--verify` measures, two of CSR among them. Chosen: four runs found the best but for one percent.
@@ -70,6 +76,12 @@ impl Advise {
         let mut sources = MatrixSource::batch(&self.paths)?;
         let profile = self.profile.resolve(context, T::DTYPE)?;
         if sources.len() != 1 {
+            if self.report.is_some() {
+                return Err(Failure::input(format!(
+                    "--report takes one matrix, and here are {}",
+                    sources.len()
+                )));
+            }
             return self.run_many::<T>(sources, &profile, context);
         }
         let source = sources.swap_remove(0);
@@ -106,11 +118,15 @@ impl Advise {
             Some(device) => Some(self.verify(&source, &matrix, features, advice, device.of(), context)?),
             None => None,
         };
+        let is_drawn = self.report.is_some() || context.printer.is_json();
+        let structure = is_drawn.then(|| Structure::of(&matrix));
         let matrix = MatrixSummary::of(source.title(), features);
         let answer = AdviseAnswer::of(matrix, &profile, T::DTYPE, &objective, advice)
             .with_verified(verified.as_ref())
             .with_reordered(reordered)
             .with_narrowing(narrowing)
+            .with_structure(structure)
+            .with_command(command_line::as_typed(), sparsight::device::today())
             .shortened(context.top_in_json());
         context.printer.answer(&answer, || {
             let brings = self.order.reorder.zip(answer.reordered.as_ref());
@@ -118,6 +134,13 @@ impl Advise {
             let changes = narrowing.as_ref().map(what_it_changes);
             self.print(&source, &profile, &of_matrix, verified.as_ref(), [brings, changes], context)
         })?;
+        if let Some(file) = &self.report {
+            // From what --json writes, so that `report` makes the same page of it.
+            let advice =
+                ReportedAdvice::from_json(&answer.to_json()).expect("what is written here is read here");
+            Page::of(&advice).write(file)?;
+            context.printer.note(format_args!("the page is {}", file.display()));
+        }
         let is_failure = |outcome: &Outcome| matches!(outcome, Outcome::Failed { .. });
         let failed = verified.as_ref().is_some_and(|verified| verified.measured.values().any(is_failure));
         Ok(if failed || advice.ranked.is_empty() { Exit::No } else { Exit::Done })

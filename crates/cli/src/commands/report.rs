@@ -1,0 +1,68 @@
+//! `sparsight report`: an answer of `advise` as a page.
+
+use crate::context::Context;
+use crate::failure::{Exit, Failure};
+use crate::report::Page;
+use crate::text::shown;
+use sparsight::answer::{ReportAnswer, ReportedAdvice};
+use std::io::{ErrorKind, Read};
+use std::path::PathBuf;
+
+/// A page with pictures of what `advise --json` answered: one HTML file, without scripts
+///
+/// `advise --report` writes the same at once. docs/report.md says what each picture shows.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Report {
+    /// What `advise --json` printed; - for standard input
+    answer: PathBuf,
+    /// Where the page goes [default: beside the answer, with .html at the end]
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+/// Of an answer, several times what the largest one takes. Chosen: more is no answer.
+const MOST: u64 = 64_000_000;
+
+impl Report {
+    pub(crate) fn run(&self, context: &Context) -> Result<Exit, Failure> {
+        let from_stdin = self.answer.as_os_str() == "-";
+        let name = shown(&self.answer.display().to_string());
+        let file = match &self.output {
+            Some(file) => file.clone(),
+            None if from_stdin => {
+                return Err(Failure::input("an answer from standard input has no name to call the page by")
+                    .hinted("-o FILE says where the page goes"));
+            }
+            None => self.answer.with_extension("html"),
+        };
+        if !from_stdin && file == self.answer {
+            return Err(Failure::input(format!("{name}: the page would take the place of the answer"))
+                .hinted("-o FILE says where the page goes"));
+        }
+        let mut text = String::new();
+        let mut read = |reader: &mut dyn Read| reader.take(MOST + 1).read_to_string(&mut text);
+        let read = if from_stdin {
+            read(&mut std::io::stdin().lock())
+        } else {
+            std::fs::File::open(&self.answer).and_then(|mut opened| read(&mut opened))
+        };
+        let hint = "`sparsight advise A.mtx --json > advice.json` writes an answer that `report` reads";
+        read.map_err(|error| match error.kind() {
+            ErrorKind::InvalidData => Failure::input(format!("{name}: no text")).hinted(hint),
+            _ => Failure::input(format!("{name}: {error}")),
+        })?;
+        if text.len() as u64 > MOST {
+            return Err(Failure::input(format!("{name}: larger than {MOST} bytes")).hinted(hint));
+        }
+        let advice = ReportedAdvice::from_json(&text)
+            .map_err(|why| Failure::input(format!("{name}: {why}")).hinted(hint))?;
+        let page = Page::of(&advice);
+        page.write(&file)?;
+        let answer = ReportAnswer { file, panels: page.panels };
+        context.printer.answer(&answer, || {
+            let panels = answer.panels.join(", ");
+            context.printer.line(format_args!("{}: {panels}", shown(&answer.file.display().to_string())))
+        })?;
+        Ok(Exit::Done)
+    }
+}

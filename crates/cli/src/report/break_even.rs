@@ -1,0 +1,91 @@
+//! From how many products on conversion pays: the time of all of them, conversion and upload included.
+
+use super::axis::Axis;
+use super::labels::Labels;
+use super::roles::{Roles, name};
+use super::svg::{Anchor, Svg, WIDTH, inside};
+use super::{Panel, remark};
+use crate::text::counted;
+use sparsight::answer::{ReportedAdvice, ReportedCandidate};
+
+const HEIGHT: f64 = 268.0;
+const TOP: f64 = 20.0;
+const BOTTOM: f64 = HEIGHT - 36.0;
+const LEFT: f64 = 52.0;
+/// Behind it stand the names of the lines.
+const RIGHT: f64 = WIDTH - 112.0;
+/// Products that are always shown. Chosen: three powers of ten.
+const LEAST: f64 = 1e3;
+/// Beyond it everything is drawn as parallel lines. Chosen.
+const MOST: f64 = 1e9;
+
+/// Conversion and upload, and so many products, seconds.
+fn in_all(candidate: &ReportedCandidate, products: f64) -> f64 {
+    let of_one = candidate.time.map_or(0.0, |time| time.predicted.0);
+    candidate.conversion.map_or(0.0, |conversion| conversion.0) + products * of_one
+}
+
+pub(super) fn panel(advice: &ReportedAdvice, roles: &Roles<'_>) -> Option<Panel> {
+    let mut lines = roles.named();
+    let best = roles.best?;
+    if let Some(soonest) =
+        roles.soonest_ready.filter(|one| lines.iter().all(|(other, ..)| other.id != one.id))
+    {
+        lines.insert(0, (soonest, "soonest ready", "equal"));
+    }
+    lines.retain(|(one, ..)| one.conversion.is_some());
+    if lines.is_empty() {
+        return None;
+    }
+    let even = best.pays_off_after.filter(|&products| products > 0);
+    let asked = advice.products;
+    let far = even.into_iter().chain(asked).map(|products| 30.0 * products as f64).fold(LEAST, f64::max);
+    let x = Axis { values: (1.0, far.min(MOST)), places: (LEFT, RIGHT) };
+    let times = || lines.iter().flat_map(|(one, ..)| [1.0, x.values.1].map(|products| in_all(one, products)));
+    let (least, most) =
+        times().fold((f64::INFINITY, 0.0), |(l, h): (f64, f64), time| (l.min(time), h.max(time)));
+    let y = Axis { values: (least / 1.5, most * 1.5), places: (BOTTOM, TOP) };
+
+    let mut svg = Svg::new(HEIGHT);
+    for tick in x.ticks(4) {
+        let at = x.at(tick.value());
+        svg.line("grid", (at, TOP), (at, BOTTOM));
+        svg.text("tick", (at, BOTTOM + 16.0), Anchor::Middle, &tick.said(""));
+    }
+    for tick in y.ticks(6) {
+        let at = y.at(tick.value());
+        svg.line("grid", (LEFT, at), (RIGHT, at));
+        svg.text("tick", (LEFT - 6.0, at + 4.0), Anchor::End, &tick.said("s"));
+    }
+    svg.text("tick", (f64::midpoint(LEFT, RIGHT), HEIGHT - 4.0), Anchor::Middle, "products");
+    let mut labels = Labels::default();
+    let mut mark = |svg: &mut Svg, products: u64, class: &str, text: &str| {
+        let at = x.at(products as f64);
+        svg.line(class, (at, TOP), (at, BOTTOM));
+        let place = (inside(at, text), TOP - 6.0);
+        labels.place(svg, "note", place, Anchor::Middle, text, (12.0, TOP - 6.0));
+    };
+    if let Some(products) = even.filter(|&products| (products as f64) < MOST) {
+        mark(&mut svg, products, "mark", &format!("pays from {} on", counted(products, "product")));
+    }
+    if let Some(products) = asked {
+        mark(&mut svg, products, "mark", &format!("{} asked for", counted(products, "product")));
+    }
+    // Enough points for the bend.
+    let along = |step: i32| x.values.1.powf(f64::from(step) / 40.0);
+    for (one, _, class) in &lines {
+        let points = (0..=40).map(along).map(|products| (x.at(products), y.at(in_all(one, products))));
+        svg.curve(&format!("curve {class}"), points);
+    }
+    let mut names = Labels::default();
+    for (one, role, class) in lines.iter().rev() {
+        let at = y.at(in_all(one, x.values.1)) + 4.0;
+        names.place(&mut svg, class, (RIGHT + 6.0, at), Anchor::Start, role, (TOP, BOTTOM));
+    }
+    let mut body = svg.finish("time in all against the number of products");
+    let named: Vec<String> =
+        lines.iter().rev().map(|(one, role, _)| format!("{role}: {}", name(one))).collect();
+    let pays = if even.is_some() { "; it pays once that is less than with plain CSR" } else { "" };
+    body += &remark(&format!("Time in all, conversion and upload included{pays}. {}.", named.join("; ")));
+    Some(Panel { id: "break-even", title: "When conversion pays", body })
+}

@@ -1,0 +1,116 @@
+//! The page of `report` and of `advise --report`: an answer as one HTML file, with pictures in SVG and no script.
+//!
+//! ```text
+//! ReportedAdvice -> a file a panel (HTML with an Svg in it) -> page (the panels in a grid, below the verdict)
+//! ```
+//! A picture is as wide as a column of the page, on a telephone as on a large screen, so that its letters are as large there
+//! as here. What stands in it comes from a file and may be anything: text goes through [`escaped`], and nothing else.
+
+mod axis;
+mod break_even;
+mod labels;
+mod provenance;
+mod refused;
+mod roles;
+mod roofline;
+mod row_lengths;
+mod spy;
+mod svg;
+mod times;
+mod verdict;
+
+use crate::failure::Failure;
+use crate::text::shown;
+use roles::Roles;
+use sparsight::answer::ReportedAdvice;
+use std::fmt::Write;
+use std::path::Path;
+
+/// A section of the page.
+#[derive(Debug)]
+struct Panel {
+    /// Of the section in HTML, and in the answer.
+    id: &'static str,
+    title: &'static str,
+    /// HTML.
+    body: String,
+}
+
+/// A page, and what it shows from the top.
+#[derive(Debug)]
+pub(crate) struct Page {
+    pub(crate) html: String,
+    pub(crate) panels: Vec<&'static str>,
+}
+
+impl Page {
+    /// Of an answer; what it does not hold is not drawn.
+    pub(crate) fn of(advice: &ReportedAdvice) -> Self {
+        let roles = Roles::of(advice);
+        let panels = [
+            times::panel(advice, &roles),
+            break_even::panel(advice, &roles),
+            row_lengths::panel(advice, &roles),
+            spy::panel(advice),
+            roofline::panel(advice, &roles),
+            Some(refused::panel(advice)),
+            Some(provenance::panel(advice)),
+        ];
+        let panels: Vec<Panel> = panels.into_iter().flatten().collect();
+        let name = escaped(&advice.matrix.name);
+        let mut html = format!(
+            "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+             <meta name=\"color-scheme\" content=\"light dark\">\n<title>{name} - sparsight</title>\n\
+             <style>\n{}</style>\n</head>\n<body>\n{}<main>\n",
+            include_str!("style.css"),
+            verdict::header(advice, &roles),
+        );
+        for Panel { id, title, body } in &panels {
+            // Writing to a String does not fail.
+            let _ = writeln!(html, "<section id=\"{id}\">\n<h2>{title}</h2>\n{body}</section>");
+        }
+        html += "</main>\n</body>\n</html>\n";
+        Self { html, panels: std::iter::once("verdict").chain(panels.iter().map(|panel| panel.id)).collect() }
+    }
+
+    /// Writes it to `file`.
+    pub(crate) fn write(&self, file: &Path) -> Result<(), Failure> {
+        std::fs::write(file, &self.html).map_err(|error| {
+            Failure::input(format!("{}: {error}", file.display()))
+                .hinted("a page goes where a file can be written")
+        })
+    }
+}
+
+/// Text from elsewhere as HTML shows it, and as text alone.
+fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for letter in shown(text).chars() {
+        match letter {
+            '&' => out += "&amp;",
+            '<' => out += "&lt;",
+            '>' => out += "&gt;",
+            '"' => out += "&quot;",
+            '\'' => out += "&#39;",
+            other => out.push(other),
+        }
+    }
+    out
+}
+
+/// A remark below a picture.
+fn remark(text: &str) -> String {
+    format!("<p>{}</p>\n", escaped(text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_comes_from_elsewhere_is_text_and_no_markup() {
+        assert_eq!(escaped("<script>\"a\" & 'b'"), "&lt;script&gt;&quot;a&quot; &amp; &#39;b&#39;");
+        assert_eq!(escaped("a\u{202e}b\n"), "a\\u{202e}b\\n");
+    }
+}

@@ -1,0 +1,48 @@
+//! What is not ranked, and why.
+
+use super::{Panel, escaped, remark};
+use sparsight::answer::{ReportedAdvice, ReportedOutcome};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+/// Reasons that are listed. Chosen: what one looks through.
+const MOST: usize = 24;
+
+pub(super) fn panel(advice: &ReportedAdvice) -> Panel {
+    // By reason; what nothing is known of is one, since it would run.
+    let mut refused: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for one in &advice.candidates {
+        let (why, what) = match &one.outcome {
+            Some(ReportedOutcome::Infeasible(why)) => (why.as_str(), &one.format),
+            Some(ReportedOutcome::Unmeasured(_)) => {
+                ("would run, but was not measured on this device", &one.kernel)
+            }
+            Some(ReportedOutcome::Failed(why)) => (why.as_str(), &one.id),
+            Some(ReportedOutcome::Measured(_)) | None => continue,
+        };
+        let all = refused.entry(why).or_default();
+        if !all.contains(&what.as_str()) {
+            all.push(what);
+        }
+    }
+    let mut body = String::new();
+    if refused.is_empty() {
+        body += &remark("Nothing: every format can hold this matrix, and every kernel is ranked.");
+    } else {
+        body += "<dl>\n";
+        for (why, what) in refused.iter().take(MOST) {
+            // Writing to a String does not fail.
+            let _ = writeln!(
+                body,
+                "<dt>{}</dt><dd>{}</dd>",
+                escaped(&what.join(", ")),
+                escaped(&why.replace(" x ", "\u{a0}x\u{a0}"))
+            );
+        }
+        body += "</dl>\n";
+    }
+    if refused.len() > MOST {
+        body += &remark(&format!("And {} reasons more.", refused.len() - MOST));
+    }
+    Panel { id: "refused", title: "Not ranked, and why", body }
+}

@@ -1,0 +1,86 @@
+//! Which candidates are spoken of by what they are: the best, plain CSR, the vendor's.
+
+use crate::text;
+use sparsight::answer::{ReportedAdvice, ReportedCandidate, ReportedOutcome};
+use sparsight::kernels::Candidate;
+use sparsight::matrix::Seconds;
+use std::collections::HashSet;
+
+/// The candidates that the verdict names; each is ranked.
+#[derive(Debug, Default)]
+pub(super) struct Roles<'a> {
+    pub(super) best: Option<&'a ReportedCandidate>,
+    pub(super) plain_csr: Option<&'a ReportedCandidate>,
+    pub(super) vendors_csr: Option<&'a ReportedCandidate>,
+    pub(super) soonest_ready: Option<&'a ReportedCandidate>,
+}
+
+impl<'a> Roles<'a> {
+    pub(super) fn of(advice: &'a ReportedAdvice) -> Self {
+        let Some(verdict) = &advice.verdict else {
+            // Older answers have none; the first is what it says.
+            return Self {
+                best: advice.candidates.first().filter(|one| one.time.is_some()),
+                ..Self::default()
+            };
+        };
+        let ranked = |id: &str| advice.candidate(id).filter(|one| one.time.is_some());
+        let compared = |csr: &Option<(String, f64)>| csr.as_ref().and_then(|(id, _)| ranked(id));
+        Self {
+            best: ranked(&verdict.best),
+            plain_csr: compared(&verdict.plain_csr),
+            vendors_csr: compared(&verdict.vendors_csr),
+            soonest_ready: ranked(&verdict.soonest_ready),
+        }
+    }
+
+    /// Each once, with what it is and the class of its colour; the best last, so that it is drawn over the others.
+    pub(super) fn named(&self) -> Vec<(&'a ReportedCandidate, &'static str, &'static str)> {
+        let is_best = |one: &ReportedCandidate| self.best.is_some_and(|best| best.id == one.id);
+        let compared =
+            [(self.vendors_csr, "cuSPARSE's CSR", "vendor"), (self.plain_csr, "plain CSR", "plain")];
+        let others = compared.into_iter().filter_map(|(one, role, class)| Some((one?, role, class)));
+        let others = others.filter(|(one, ..)| !is_best(one));
+        let best = self.best.map(|best| (best, self.role(best).unwrap_or("best"), "best"));
+        others.chain(best).collect()
+    }
+
+    /// What a candidate is, if the verdict names it: `plain CSR`.
+    pub(super) fn role(&self, candidate: &ReportedCandidate) -> Option<&'static str> {
+        let is = |one: Option<&ReportedCandidate>| one.is_some_and(|one| one.id == candidate.id);
+        match () {
+            () if is(self.plain_csr) => Some("plain CSR"),
+            () if is(self.vendors_csr) => Some("cuSPARSE's CSR"),
+            () => None,
+        }
+    }
+}
+
+/// As the other commands call it.
+pub(super) fn name(candidate: &ReportedCandidate) -> String {
+    candidate.id.parse::<Candidate>().map_or_else(|_| candidate.id.clone(), |known| text::candidate(&known))
+}
+
+/// What was measured of it.
+pub(super) fn measured(candidate: &ReportedCandidate) -> Option<Seconds> {
+    match candidate.outcome {
+        Some(ReportedOutcome::Measured(time)) => Some(time),
+        _ => None,
+    }
+}
+
+/// Of each kernel the block size that is ranked first, best first; and what was measured or is named besides.
+pub(super) fn best_of_each_kernel<'a>(
+    advice: &'a ReportedAdvice,
+    roles: &Roles<'_>,
+) -> Vec<&'a ReportedCandidate> {
+    let mut kernels = HashSet::new();
+    let kernel = |id: &str| match id.parse::<Candidate>() {
+        Ok(known) => format!("{} {}", known.kernel, known.dtype),
+        Err(_) => id.to_owned(),
+    };
+    let ranked = advice.candidates.iter().filter(|one| one.time.is_some());
+    ranked
+        .filter(|one| kernels.insert(kernel(&one.id)) || measured(one).is_some() || roles.role(one).is_some())
+        .collect()
+}

@@ -1,0 +1,103 @@
+//! How many rows have which length, beside the teams of threads that share a row.
+
+use super::axis::Axis;
+use super::labels::Labels;
+use super::roles::Roles;
+use super::svg::{Anchor, Svg, WIDTH, inside};
+use super::{Panel, remark};
+use crate::text::{counted, grouped};
+use sparsight::answer::{ReportedAdvice, RowsOfLength};
+use std::collections::BTreeSet;
+
+const HEIGHT: f64 = 268.0;
+const TOP: f64 = 38.0;
+const BOTTOM: f64 = HEIGHT - 36.0;
+const LEFT: f64 = 40.0;
+const RIGHT: f64 = WIDTH - 6.0;
+/// Left of the axis, where rows without non-zeros have their bar.
+const EMPTY: f64 = 16.0;
+/// Half a row is no bar at all, so that one row is seen.
+const NO_ROW: f64 = 0.5;
+
+pub(super) fn panel(advice: &ReportedAdvice, roles: &Roles<'_>) -> Option<Panel> {
+    let lengths = &advice.structure.as_ref()?.row_lengths;
+    let most = lengths.iter().map(|bin| bin.rows).max()?;
+    let has_empty = lengths[0].from == 0;
+    let begin = if has_empty { LEFT + EMPTY + 8.0 } else { LEFT };
+    let ranked = advice.candidates.iter().filter(|one| one.time.is_some());
+    let teams: BTreeSet<u64> =
+        ranked.filter_map(|one| one.threads_per_row).filter(|team| *team > 1).collect();
+    let longest = lengths.last().map_or(0, |bin| bin.to).max(teams.last().copied().unwrap_or(0));
+    let x = Axis { values: (0.5, 1.25 * longest.max(8) as f64), places: (begin, RIGHT) };
+    let y = Axis { values: (NO_ROW, most as f64 * 1.5), places: (BOTTOM, TOP) };
+
+    let mut svg = Svg::new(HEIGHT);
+    for tick in y.ticks(5) {
+        let at = y.at(tick.value());
+        svg.line("grid", (LEFT, at), (RIGHT, at));
+        svg.text("tick", (LEFT - 6.0, at + 4.0), Anchor::End, &tick.said(""));
+    }
+    let best = roles.best.and_then(|best| best.threads_per_row);
+    let mut labels = Labels::default();
+    for team in teams.iter().rev() {
+        let at = x.at(*team as f64);
+        let (line, text) = if Some(*team) == best { ("mark", "best") } else { ("team", "tick") };
+        svg.line(line, (at, TOP - 4.0), (at, BOTTOM));
+        labels.place(
+            &mut svg,
+            text,
+            (at, TOP - 8.0),
+            Anchor::Middle,
+            &team.to_string(),
+            (TOP - 8.0, TOP - 8.0),
+        );
+    }
+    if !teams.is_empty() {
+        svg.text("tick", (RIGHT, 12.0), Anchor::End, "threads that may share a row");
+    }
+    svg.text("tick", (LEFT - 6.0, 12.0), Anchor::End, "rows");
+    for &RowsOfLength { from, to, rows } in lengths {
+        let (left, right) = match from {
+            0 => (LEFT + 4.0, LEFT + EMPTY),
+            _ => (x.at(from as f64 - 0.5), x.at(to as f64 + 0.5)),
+        };
+        let top = y.at(rows as f64);
+        let says = format!("{}, {}", range(from, to), counted(rows, "row"));
+        svg.rect("bar", (left + 0.5, top), ((right - left - 1.0).max(1.5), BOTTOM - top), &says);
+    }
+    if has_empty {
+        svg.text("tick", (LEFT + f64::midpoint(4.0, EMPTY), BOTTOM + 16.0), Anchor::Middle, "0");
+    }
+    for tick in x.ticks(5) {
+        let (at, said) = (x.at(tick.value()), tick.said(""));
+        svg.text("tick", (inside(at, &said), BOTTOM + 16.0), Anchor::Middle, &said);
+    }
+    svg.text("tick", (f64::midpoint(LEFT, RIGHT), HEIGHT - 4.0), Anchor::Middle, "non-zeros of a row");
+    let mut body = svg.finish("number of rows by their length");
+    body += &remark(&caption(advice, best));
+    Some(Panel { id: "row-lengths", title: "Row lengths", body })
+}
+
+/// `4 to 7 non-zeros`.
+fn range(from: u64, to: u64) -> String {
+    if from == to {
+        counted(from, "non-zero")
+    } else {
+        format!("{} to {}", grouped(from), counted(to, "non-zero"))
+    }
+}
+
+fn caption(advice: &ReportedAdvice, best: Option<u64>) -> String {
+    let m = &advice.matrix;
+    let mean = format!(
+        "{:.1} non-zeros in a row, from {} to {}.",
+        m.row_mean,
+        grouped(m.row_min),
+        grouped(m.row_max)
+    );
+    match best {
+        Some(1) => format!("{mean} The best kernel gives each row one thread."),
+        Some(team) => format!("{mean} The best kernel gives each row {team} threads."),
+        None => format!("{mean} The best kernel gives no fixed number of threads to a row."),
+    }
+}

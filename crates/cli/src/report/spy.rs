@@ -1,0 +1,90 @@
+//! Where the non-zeros lie: each cell of a grid as dark as it is full.
+
+use super::svg::{Anchor, Svg, WIDTH};
+use super::{Panel, remark};
+use crate::text::{counted, grouped, percent};
+use sparsight::answer::ReportedAdvice;
+use sparsight::matrix::Spy;
+use std::fmt::Write;
+
+/// Shades, the darkest first, and the least level of each: as many halvings below the densest. Chosen: five can be told apart.
+const SHADES: [(&str, u32); 5] = [("d5", 35), ("d4", 34), ("d3", 32), ("d2", 28), ("d1", 1)];
+const TOP: f64 = 20.0;
+const LEFT: f64 = 20.0;
+/// The longer side.
+const SIDE: f64 = WIDTH - 2.0 * LEFT;
+/// The shorter side of the thinnest matrix. A cell may be stretched.
+const LEAST: f64 = SIDE / 4.0;
+
+pub(super) fn panel(advice: &ReportedAdvice) -> Option<Panel> {
+    let spy = &advice.structure.as_ref()?.spy;
+    let levels: Vec<Vec<u32>> = spy.cells.iter().map(|row| row.chars().map(level).collect()).collect();
+    let (rows, columns) = (levels.len(), levels.first().map_or(0, Vec::len));
+    if rows == 0 || columns == 0 {
+        return None;
+    }
+    let m = &advice.matrix;
+    let longer = m.nrows.max(m.ncols).max(1) as f64;
+    let along = |length: u64| (SIDE * length as f64 / longer).max(LEAST);
+    let (width, height) = (along(m.ncols), along(m.nrows));
+    let left = f64::midpoint(0.0, WIDTH - width);
+    let mut svg = Svg::new(TOP + height + 4.0);
+    let size = format!("{}, {}", counted(m.nrows, "row"), counted(m.ncols, "column"));
+    svg.text("tick", (WIDTH / 2.0, 12.0), Anchor::Middle, &size);
+    svg.rect("frame", (left, TOP), (width, height), "");
+    let scale = (width / columns as f64, height / rows as f64);
+    let mut above = u32::MAX;
+    for (class, least) in SHADES {
+        let path = runs(&levels, |level| (least..above).contains(&level));
+        above = least;
+        if !path.is_empty() {
+            svg.path(class, (left, TOP), scale, &path);
+        }
+    }
+    let mut body = svg.finish("where the non-zeros of the matrix lie");
+    let (high, wide) = (m.nrows.div_ceil(rows as u64), m.ncols.div_ceil(columns as u64));
+    let cell = match (high, wide) {
+        (1, 1) => "A cell is one place.".to_owned(),
+        _ => format!(
+            "A cell covers up to {} x {} places; of the darkest {} hold a non-zero.",
+            grouped(high),
+            grouped(wide),
+            percent(spy.densest)
+        ),
+    };
+    body += &remark(&cell);
+    Some(Panel { id: "spy", title: "Where the non-zeros lie", body })
+}
+
+fn level(letter: char) -> u32 {
+    letter.to_digit(Spy::LEVELS).unwrap_or(0)
+}
+
+/// A rectangle for each run of cells in a row that are `wanted`, on a grid of cells of size 1.
+fn runs(levels: &[Vec<u32>], wanted: impl Fn(u32) -> bool) -> String {
+    let mut path = String::new();
+    for (y, row) in levels.iter().enumerate() {
+        let mut x = 0;
+        while x < row.len() {
+            let length = row[x..].iter().take_while(|&&level| wanted(level)).count();
+            if length > 0 {
+                // Writing to a String does not fail.
+                let _ = write!(path, "M{x} {y}h{length}v1h-{length}z");
+            }
+            x += length.max(1);
+        }
+    }
+    path
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn neighbouring_cells_of_one_shade_are_one_area() {
+        let levels = [vec![35, 35, 0, 34], vec![0, 0, 0, 3]];
+        assert_eq!(runs(&levels, |level| level >= 34), "M0 0h2v1h-2zM3 0h1v1h-1z");
+        assert_eq!(runs(&levels, |level| (1..34).contains(&level)), "M3 1h1v1h-1z");
+    }
+}

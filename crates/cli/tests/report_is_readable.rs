@@ -1,0 +1,270 @@
+//! The page of `report` as a reader finds it: in a real browser, on a large screen and on a telephone, light and dark.
+//!
+//! Needs Chromium. Without it this is skipped; `SPARSIGHT_REQUIRE_CHROMIUM=1` turns that into a failure.
+
+mod support;
+
+use serde_json::{Value, json};
+use std::fmt::Write;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use support::{run, sparsight};
+use tempfile::TempDir;
+
+/// Looks at pages in frames: see there.
+const MEASURE: &str = include_str!("browser/measure.js");
+/// Pixels: a large screen, and a telephone.
+const WIDTHS: [u32; 2] = [1280, 400];
+
+/// The answer to `advise`, as text; the page of it is written beside it.
+fn advice(folder: &Path, arguments: &[&str]) -> Value {
+    let arguments = [&["advise"], arguments, &["--report", "page.html"]].concat();
+    support::json(folder, &arguments)
+}
+
+/// The page that `report` makes of an answer.
+fn page_of(folder: &Path, answer: &Value) -> String {
+    fs::write(folder.join("advice.json"), answer.to_string()).unwrap();
+    let said = run(folder, &["report", "advice.json"]);
+    assert!(said.starts_with("exit code: 0") && said.contains("advice.html: verdict, times"), "{said}");
+    fs::read_to_string(folder.join("advice.html")).unwrap()
+}
+
+/// A matrix that somebody else named, of five rows.
+const TINY: &str =
+    "<script>alert(1)<\u{2044}script> & \"co\" of a name that is longer than a telephone is wide.mtx";
+
+/// Pages that differ in what may go wrong, by name.
+fn pages(folder: &Path) -> Vec<(&'static str, String)> {
+    let text = "%%MatrixMarket matrix coordinate real general\n5 5 4\n1 1 1\n2 2 1\n3 3 1\n1 5 2\n";
+    fs::write(folder.join(TINY), text).unwrap();
+    let skewed = advice(folder, &["gallery:power-law,n=30000", "--device", "nvidia-h200"]);
+    let mut verified =
+        advice(folder, &["gallery:fem,n=16", "--device", "nvidia-h100", "--iterations", "1000"]);
+    for (place, one) in verified["candidates"].as_array_mut().unwrap().iter_mut().enumerate() {
+        if let Some(predicted) = one["predicted_s"].as_f64().filter(|_| place % 9 == 0) {
+            one["measured_s"] = (predicted * [0.8, 1.0, 1.3][place % 3]).into();
+        } else if place == 1 {
+            one["failed"] = "y[3] is 1.5, not 1.25".into();
+        }
+    }
+    // What no version has written, and a later one may.
+    let mut strange = skewed.clone();
+    for one in strange["candidates"].as_array_mut().unwrap() {
+        let id = format!("{}/of-a-kernel-that-nobody-knows-today", one["id"].as_str().unwrap());
+        one["id"] = id.into();
+    }
+    strange["verdict"]["best"] = strange["candidates"][0]["id"].clone();
+    strange["verdict"]["gains_nothing"] = true.into();
+    let mut old = skewed.clone();
+    for newer in ["structure", "cache_bytes", "provenance", "verdict"] {
+        old.as_object_mut().unwrap().remove(newer).unwrap();
+    }
+    let of = |answer: &Value| page_of(folder, answer);
+    vec![
+        ("skewed", of(&skewed)),
+        ("verified", of(&verified)),
+        ("strange", of(&strange)),
+        ("old", of(&old)),
+        ("tiny", of(&advice(folder, &[TINY, "--device", "nvidia-h200"]))),
+        (
+            "wide",
+            of(&advice(folder, &["gallery:random,rows=300,cols=90000,row=40", "--device", "nvidia-h200"])),
+        ),
+        (
+            "grid",
+            of(&advice(folder, &["gallery:stencil2d,n=300", "--iterations", "1", "--device", "nvidia-h200"])),
+        ),
+    ]
+}
+
+/// Chromium, by one of the names that it goes by.
+fn chromium() -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let names = ["chromium", "chromium-browser", "google-chrome"];
+    let found = std::env::split_paths(&path).flat_map(|folder| names.map(|name| folder.join(name)));
+    let found = found.into_iter().find(|program| program.is_file());
+    if found.is_none() {
+        let required = std::env::var_os("SPARSIGHT_REQUIRE_CHROMIUM").is_some_and(|value| value == "1");
+        assert!(!required, "Chromium is not on the PATH");
+        eprintln!("skipped: Chromium is not on the PATH, and nobody looks at the pages");
+    }
+    found
+}
+
+/// What is wrong with each page: `NAME WIDTH<tab>FAULT`, and how many texts were looked at.
+fn looked_at(chromium: &Path, pages: &[(&str, String)], scheme: &str) -> Vec<String> {
+    let folder = tempfile::tempdir().unwrap();
+    let mut frames = format!("<!DOCTYPE html><meta charset=\"utf-8\"><script>{MEASURE}</script><body>");
+    for (name, page) in pages {
+        let page = page.replace('&', "&amp;").replace('"', "&quot;");
+        for width in WIDTHS {
+            // A browser has no window as narrow as a telephone, but a frame may be.
+            let size = format!("width=\"{width}\" height=\"900\"");
+            let _ = write!(frames, "<iframe title=\"{name} {width}\" {size} srcdoc=\"{page}\"></iframe>");
+        }
+    }
+    let file = folder.path().join("frames.html");
+    fs::write(&file, frames).unwrap();
+    let mut command = assert_cmd::Command::from_std(Command::new(chromium));
+    command.args(["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--hide-scrollbars"]);
+    command.args(["--window-size=1400,1000", &format!("--blink-settings=preferredColorScheme={scheme}")]);
+    command.arg(format!("--user-data-dir={}", folder.path().join("browser").display()));
+    command.arg("--dump-dom").arg(format!("file://{}", file.display()));
+    let output = command.timeout(std::time::Duration::from_secs(300)).output().unwrap();
+    let document = String::from_utf8(output.stdout).unwrap();
+    let body = document.split_once("<body>").and_then(|(_, rest)| rest.rsplit_once("</body>"));
+    let (body, _) = body.unwrap_or_else(|| panic!("{document}\n{}", String::from_utf8_lossy(&output.stderr)));
+    let lines = body.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&");
+    lines.lines().map(ToOwned::to_owned).collect()
+}
+
+/// Chromium's numbers of what a reader prefers.
+const SCHEMES: [(&str, &str); 2] = [("dark", "0"), ("light", "1")];
+
+#[test]
+fn nothing_overlaps_or_is_cut_off_or_hard_to_read() {
+    let Some(chromium) = chromium() else { return };
+    let dir = TempDir::new().unwrap();
+    let pages = pages(dir.path());
+    std::thread::scope(|scope| {
+        let runs = SCHEMES.map(|(name, scheme)| {
+            let (chromium, pages) = (&chromium, &pages);
+            (name, scope.spawn(move || looked_at(chromium, pages, scheme)))
+        });
+        for (scheme, run) in runs {
+            let lines = run.join().unwrap();
+            let (seen, faults): (Vec<_>, Vec<_>) =
+                lines.iter().partition(|line| line.contains("\tlooked at\t"));
+            assert!(faults.is_empty(), "{scheme}: {faults:#?}");
+            assert_eq!(seen.len(), WIDTHS.len() * pages.len(), "{scheme}: {lines:#?}");
+            let texts = |line: &&String| line.rsplit('\t').next().unwrap().parse::<u32>().unwrap();
+            assert!(seen.iter().all(|line| texts(line) > 40), "{scheme}: {seen:#?}");
+        }
+    });
+}
+
+#[test]
+fn what_is_wrong_with_a_page_is_found() {
+    let Some(chromium) = chromium() else { return };
+    let dir = TempDir::new().unwrap();
+    let good = page_of(dir.path(), &advice(dir.path(), &["gallery:arrow,n=3000", "--device", "nvidia-h200"]));
+    let with = |old: &str, new: &str| {
+        assert!(good.contains(old), "{old}");
+        good.replacen(old, new, 1)
+    };
+    let in_svg = |text: &str| with("</svg>", &format!("{text}</svg>"));
+    let roofline = good.find("<section id=\"roofline\">").unwrap();
+    let picture = good[roofline..].find("<svg").unwrap() + roofline;
+    let behind = good[picture..].find("</svg>").unwrap() + picture;
+    let emptied = format!("{}{}", &good[..=good[picture..].find('>').unwrap() + picture], &good[behind..]);
+    let planted = [
+        ("overlap", in_svg("<text x=\"2\" y=\"15\">planted</text>"), "and \"planted\" overlap"),
+        ("outside", in_svg("<text x=\"350\" y=\"600\">planted</text>"), "\"planted\" stands"),
+        ("scroll", with("<main>", "<main><div style=\"width: 1500px\">planted</div>"), "scrolls sideways"),
+        ("empty", emptied, "roofline: is empty"),
+        ("pale", with("<h1>", "<h1 style=\"color: #777\">"), "is hard to read"),
+        ("small", with("<h2>", "<h2 style=\"font-size: 6px\">"), "is 6.0 pixels high"),
+        (
+            "loaded",
+            with("<main>", "<main><img src=\"https://host.example/a.png\">"),
+            "is not complete in itself",
+        ),
+        ("no number", in_svg("<rect x=\"NaN\" width=\"9\" height=\"9\"/>"), "draws what is no number"),
+        (
+            "bright",
+            with("@media (prefers-color-scheme: dark)", "@media (min-width: 9999px)"),
+            "is not in the colours",
+        ),
+    ];
+    let pages: Vec<_> =
+        planted.iter().map(|(name, page, _)| (*name, page.clone())).chain([("good", good.clone())]).collect();
+    let lines = looked_at(&chromium, &pages, SCHEMES[0].1);
+    for (name, _, says) in planted {
+        for width in WIDTHS {
+            let of = format!("{name} {width}\t");
+            let found = lines.iter().any(|line| line.starts_with(&of) && line.contains(says));
+            // A large screen has room for letters that a telephone has not, and the other way round.
+            assert!(found, "{of}{says}: {lines:#?}");
+        }
+    }
+    let faults = |line: &&String| line.starts_with("good ") && !line.contains("\tlooked at\t");
+    assert!(!lines.iter().any(|line| faults(&line)), "{lines:#?}");
+}
+
+/// Puts what a browser must not obey into every text.
+fn attack(value: &mut Value) {
+    match value {
+        Value::String(text) => *text = format!("{text}<script>\"'&\u{202e}"),
+        Value::Array(all) => all.iter_mut().for_each(attack),
+        Value::Object(all) => all.values_mut().for_each(attack),
+        _ => {}
+    }
+}
+
+#[test]
+fn a_page_holds_no_markup_from_elsewhere_and_is_the_same_by_either_way() {
+    let dir = TempDir::new().unwrap();
+    fs::write(
+        dir.path().join("<b>&amp;.mtx"),
+        "%%MatrixMarket matrix coordinate pattern general\n3 3 2\n1 1\n3 2\n",
+    )
+    .unwrap();
+    let mut answer = advice(dir.path(), &["<b>&amp;.mtx", "--device", "nvidia-h200"]);
+    let page = fs::read_to_string(dir.path().join("page.html")).unwrap();
+    assert_eq!(page, page_of(dir.path(), &answer), "by advise --report and by report");
+    assert!(page.contains("&lt;b&gt;&amp;amp;.mtx</h1>") && !page.contains("<b>"), "{page}");
+    let (schema, cells) = (answer["schema"].clone(), answer["structure"]["spy"]["cells"].clone());
+    attack(&mut answer);
+    (answer["schema"], answer["structure"]["spy"]["cells"]) = (schema, cells);
+    let page = page_of(dir.path(), &answer);
+    assert!(page.contains("&lt;script&gt;") && !page.contains("<script") && !page.contains('\u{202e}'));
+}
+
+#[test]
+fn what_is_no_answer_of_advise_is_refused() {
+    let dir = TempDir::new().unwrap();
+    let info = support::json(dir.path(), &["info", "gallery:arrow,n=30"]);
+    fs::write(dir.path().join("info.json"), info.to_string()).unwrap();
+    fs::write(dir.path().join("torn.json"), "{\"schema\": \"sparsight/advise/1\", ").unwrap();
+    fs::write(dir.path().join("lacks.json"), json!({ "schema": "sparsight/advise/1" }).to_string()).unwrap();
+    fs::write(dir.path().join("bytes.json"), [0xff, 0xfe]).unwrap();
+    for (arguments, says) in [
+        (&["report", "info.json"][..], "info.json: schema sparsight/info/1, not sparsight/advise/1"),
+        (&["report", "torn.json"], "torn.json: no JSON: EOF"),
+        (&["report", "lacks.json"], "lacks.json: matrix is missing, not an object"),
+        (&["report", "bytes.json"], "bytes.json: no text"),
+        (&["report", "gone.json"], "gone.json: No such file"),
+        (&["report", "-"], "has no name to call the page by"),
+        (&["report", "info.json", "-o", "info.json"], "would take the place of the answer"),
+        (
+            &["advise", "gallery:arrow,n=30", "gallery:arrow,n=40", "--report", "a.html"],
+            "--report takes one matrix, and here are 2",
+        ),
+        (
+            &["advise", "gallery:arrow,n=30", "--device", "nvidia-h200", "--report", "gone/a.html"],
+            "gone/a.html: No such file",
+        ),
+    ] {
+        let said = run(dir.path(), arguments);
+        assert!(said.starts_with("exit code: 2") && said.contains(says), "{said}");
+    }
+    let none_written = |name: &str| !dir.path().join(name).with_extension("html").exists();
+    assert!(["info", "torn", "lacks", "bytes", "gone"].into_iter().all(none_written));
+}
+
+#[test]
+fn an_answer_may_come_from_standard_input_and_the_page_is_named() {
+    let dir = TempDir::new().unwrap();
+    let answer = advice(dir.path(), &["gallery:arrow,n=300", "--device", "nvidia-h200"]);
+    let mut command = sparsight(dir.path());
+    command.current_dir(dir.path()).args(["report", "-", "-o", "b.html", "--json"]);
+    let said = command.write_stdin(answer.to_string()).output().unwrap();
+    let said: Value = serde_json::from_slice(&said.stdout).unwrap();
+    assert_eq!((&said["schema"], &said["file"]), (&"sparsight/report/1".into(), &"b.html".into()));
+    let page = fs::read_to_string(dir.path().join("b.html")).unwrap();
+    for panel in said["panels"].as_array().unwrap() {
+        assert!(page.contains(&format!(" id={panel}>")), "{panel}");
+    }
+}

@@ -1,0 +1,510 @@
+//! What `advise --json` wrote, read again: as much as a page about it shows.
+//!
+//! What comes from a file may be anything. So everything is looked at here, once: times are above 0, an interval is around its
+//! prediction, and pictures are no larger than [`Structure::of`] makes them. Whoever draws can rely on that.
+//!
+//! Deliberately absent: fields that no page shows. They may be there and are passed over, as are those that a later version adds.
+
+use super::{AdviseAnswer, Answer, MatrixSummary, RowsOfLength, SpyCells, Structure};
+use serde_json::{Map, Value};
+use sparsight_matrix::{Bytes, Seconds, Spy};
+use thiserror::Error;
+
+/// Advice as it was written down.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ReportedAdvice {
+    /// The matrix.
+    pub matrix: MatrixSummary,
+    /// The device's own name.
+    pub device: String,
+    /// Measured copy rate; `None` if not measured.
+    pub copy_bytes_per_s: Option<f64>,
+    /// Time of a launch; `None` if not measured.
+    pub launch: Option<Seconds>,
+    /// Name or folder of the profile.
+    pub profile: Option<String>,
+    /// Its date.
+    pub profile_date: Option<String>,
+    /// The profile that its predictions are carried over from.
+    pub rescaled_from: Option<String>,
+    /// Value type.
+    pub dtype: String,
+    /// Products to come.
+    pub products: Option<u64>,
+    /// How the matrix was reordered beforehand.
+    pub reordered_by: Option<String>,
+    /// What it comes down to.
+    pub verdict: Option<ReportedVerdict>,
+    /// How long rows are, and where the non-zeros lie.
+    pub structure: Option<Structure>,
+    /// Size of the last cache.
+    pub cache: Option<Bytes>,
+    /// Version of the program.
+    pub version: Option<String>,
+    /// Driver when the profile was measured.
+    pub driver: Option<String>,
+    /// The vendor's library, likewise.
+    pub cusparse: Option<String>,
+    /// The command line.
+    pub command: Option<String>,
+    /// The day.
+    pub date: Option<String>,
+    /// Best first, then those that are not ranked.
+    pub candidates: Vec<ReportedCandidate>,
+}
+
+/// What advice comes down to: ids.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ReportedVerdict {
+    /// What to use.
+    pub best: String,
+    /// Whether plain CSR is as good as anything.
+    pub gains_nothing: bool,
+    /// What is as good.
+    pub equal: Vec<String>,
+    /// Of the best and these the soonest ready.
+    pub soonest_ready: String,
+    /// The fastest plain CSR, and how many times as fast the best is.
+    pub plain_csr: Option<(String, f64)>,
+    /// The same of the vendor's.
+    pub vendors_csr: Option<(String, f64)>,
+}
+
+/// A candidate, ranked or not.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ReportedCandidate {
+    /// As it is written.
+    pub id: String,
+    /// What it reads.
+    pub format: String,
+    /// Its kernel.
+    pub kernel: String,
+    /// Threads that share a row, where that has a number.
+    pub threads_per_row: Option<u64>,
+    /// Whether it is a routine of the vendor's library.
+    pub vendor: bool,
+    /// What is predicted; `None` if it is not ranked.
+    pub time: Option<ReportedTime>,
+    /// What one product cannot avoid moving.
+    pub bytes: Option<Bytes>,
+    /// Conversion and upload.
+    pub conversion: Option<Seconds>,
+    /// Products after which that has paid.
+    pub pays_off_after: Option<u64>,
+    /// Conversion and all products.
+    pub in_all: Option<Seconds>,
+    /// Quantities in which the matrix lies outside what was measured.
+    pub extrapolates: Vec<String>,
+    /// What was measured, or why it is not ranked.
+    pub outcome: Option<ReportedOutcome>,
+}
+
+/// A predicted time and its 90 % interval.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ReportedTime {
+    /// As predicted.
+    pub predicted: Seconds,
+    /// Lower end.
+    pub low: Seconds,
+    /// Upper end.
+    pub high: Seconds,
+}
+
+/// What became of a candidate.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ReportedOutcome {
+    /// It took so long.
+    Measured(Seconds),
+    /// Its format cannot hold the matrix, or it is not predicted: why.
+    Infeasible(String),
+    /// The profile knows nothing of it: why.
+    Unmeasured(String),
+    /// It failed or was wrong: why.
+    Failed(String),
+}
+
+/// Why a text is no answer that a page can be made of.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum NotReported {
+    /// No JSON.
+    #[error("no JSON: {0}")]
+    NotJson(String),
+    /// JSON of another kind.
+    #[error("{}, not {}, what `sparsight advise --json` writes", found.as_ref().map_or("JSON without a schema".to_owned(), |found| format!("schema {found}")), AdviseAnswer::SCHEMA)]
+    Schema {
+        /// What it says.
+        found: Option<String>,
+    },
+    /// A field is missing, or is not what it should be.
+    #[error("{at} is {}, not {wanted}", if *.missing { "missing" } else { "something else" })]
+    Field {
+        /// Where it stands: `candidates[3].predicted_s`.
+        at: String,
+        /// What it should be.
+        wanted: &'static str,
+        /// Whether it is not there at all.
+        missing: bool,
+    },
+}
+
+impl ReportedAdvice {
+    /// From what [`AdviseAnswer::to_json`](Answer::to_json) gives.
+    ///
+    /// # Errors
+    /// If it is not that, or holds a number that cannot be.
+    pub fn from_json(text: &str) -> Result<Self, NotReported> {
+        let value: Value = serde_json::from_str(text).map_err(|e| NotReported::NotJson(e.to_string()))?;
+        let found = value.get("schema").and_then(Value::as_str);
+        if found != Some(AdviseAnswer::SCHEMA) {
+            return Err(NotReported::Schema { found: found.map(ToOwned::to_owned) });
+        }
+        let all = Fields { of: value.as_object(), at: String::new() };
+        let (matrix, device) = (all.needed_object("matrix")?, all.needed_object("device")?);
+        let provenance = all.object("provenance")?.unwrap_or_default();
+        let measured = |name| Ok(device.number(name)?.filter(|rate| *rate > 0.0));
+        Ok(Self {
+            matrix: MatrixSummary {
+                name: matrix.needed_text("name")?,
+                nrows: matrix.needed_count("nrows")?,
+                ncols: matrix.needed_count("ncols")?,
+                nnz: matrix.needed_count("nnz")?,
+                row_mean: matrix.number("row_mean")?.unwrap_or_default(),
+                row_min: matrix.needed_count("row_min")?,
+                row_max: matrix.needed_count("row_max")?,
+            },
+            device: device.needed_text("name")?,
+            copy_bytes_per_s: measured("copy_bytes_per_s")?,
+            launch: measured("launch_s")?.map(Seconds),
+            profile: device.text("profile")?,
+            profile_date: device.text("profile_date")?,
+            rescaled_from: device.text("rescaled_from")?,
+            dtype: all.needed_text("dtype")?,
+            products: all.count("products")?,
+            reordered_by: all
+                .object("reordered")?
+                .map(|reordered| reordered.needed_text("by"))
+                .transpose()?,
+            verdict: all.object("verdict")?.map(|verdict| ReportedVerdict::of(&verdict)).transpose()?,
+            structure: all.object("structure")?.map(|structure| structure_of(&structure)).transpose()?,
+            cache: all.count("cache_bytes")?.filter(|bytes| *bytes > 0).map(Bytes),
+            version: provenance.text("version")?,
+            driver: provenance.text("driver")?,
+            cusparse: provenance.text("cusparse")?,
+            command: provenance.text("command")?,
+            date: provenance.text("date")?,
+            candidates: all
+                .list("candidates")?
+                .iter()
+                .map(ReportedCandidate::of)
+                .collect::<Result<_, _>>()?,
+        })
+    }
+
+    /// The candidate with that id.
+    pub fn candidate(&self, id: &str) -> Option<&ReportedCandidate> {
+        self.candidates.iter().find(|one| one.id == id)
+    }
+}
+
+impl ReportedVerdict {
+    fn of(fields: &Fields<'_>) -> Result<Self, NotReported> {
+        let compared = |name| -> Result<_, NotReported> {
+            let Some(csr) = fields.object(name)? else { return Ok(None) };
+            let speedup = csr.number("speedup")?.filter(|speedup| *speedup > 0.0);
+            Ok(Some((csr.needed_text("id")?, speedup.ok_or_else(|| csr.wrong("speedup", ABOVE_0))?)))
+        };
+        Ok(Self {
+            best: fields.needed_text("best")?,
+            gains_nothing: fields.flag("gains_nothing")?,
+            equal: fields.texts("equal")?,
+            soonest_ready: fields.needed_text("soonest_ready")?,
+            plain_csr: compared("plain_csr")?,
+            vendors_csr: compared("vendors_csr")?,
+        })
+    }
+}
+
+impl ReportedCandidate {
+    fn of(fields: &Fields<'_>) -> Result<Self, NotReported> {
+        let outcome = match (fields.time("measured_s")?, fields.text("infeasible")?, fields.text("failed")?) {
+            (Some(measured), ..) => Some(ReportedOutcome::Measured(measured)),
+            (None, Some(why), _) if fields.flag("unmeasured")? => Some(ReportedOutcome::Unmeasured(why)),
+            (None, Some(why), _) => Some(ReportedOutcome::Infeasible(why)),
+            (None, None, failed) => failed.map(ReportedOutcome::Failed),
+        };
+        Ok(Self {
+            id: fields.needed_text("id")?,
+            format: fields.needed_text("format")?,
+            kernel: fields.needed_text("kernel")?,
+            threads_per_row: fields.count("threads_per_row")?,
+            vendor: fields.flag("vendor")?,
+            time: ReportedTime::of(fields)?,
+            bytes: fields.count("bytes")?.map(Bytes),
+            conversion: fields.number("conversion_s")?.map(Seconds),
+            pays_off_after: fields.count("pays_off_after")?,
+            in_all: fields.time("in_all_s")?,
+            extrapolates: match fields.value("extrapolates") {
+                Some(_) => fields
+                    .list("extrapolates")?
+                    .iter()
+                    .map(|e| e.needed_text("quantity"))
+                    .collect::<Result<_, _>>()?,
+                None => Vec::new(),
+            },
+            outcome,
+        })
+    }
+}
+
+impl ReportedTime {
+    fn of(fields: &Fields<'_>) -> Result<Option<Self>, NotReported> {
+        let Some(predicted) = fields.time("predicted_s")? else { return Ok(None) };
+        let end = |name| fields.time(name)?.ok_or_else(|| fields.missing(name, ABOVE_0));
+        let (low, high) = (end("low_s")?, end("high_s")?);
+        if low <= predicted && predicted <= high {
+            Ok(Some(Self { predicted, low, high }))
+        } else {
+            Err(fields.wrong("predicted_s", "a time between low_s and high_s"))
+        }
+    }
+}
+
+fn structure_of(fields: &Fields<'_>) -> Result<Structure, NotReported> {
+    let rows = |bin: &Fields<'_>| {
+        let (from, to) = (bin.needed_count("from")?, bin.needed_count("to")?);
+        Ok(RowsOfLength { from, to, rows: bin.needed_count("rows")? })
+    };
+    let row_lengths = fields.list("row_lengths")?.iter().map(rows).collect::<Result<Vec<_>, _>>()?;
+    let increase = row_lengths.windows(2).all(|pair| pair[0].to < pair[1].from);
+    if !increase || !row_lengths.iter().all(|bin| bin.from <= bin.to && bin.rows > 0) {
+        return Err(fields.wrong("row_lengths", "a list of rows by increasing length"));
+    }
+    let spy = fields.needed_object("spy")?;
+    let cells = spy.texts("cells")?;
+    let width = cells.first().map_or(0, String::len);
+    let is_cell = |letter: char| letter == '.' || letter.to_digit(Spy::LEVELS).is_some_and(|level| level > 0);
+    if cells.len().max(width) > Structure::CELLS
+        || !cells.iter().all(|row| row.len() == width && row.chars().all(is_cell))
+    {
+        return Err(spy.wrong("cells", "a list of at most 128 texts of as many cells each"));
+    }
+    Ok(Structure {
+        row_lengths,
+        spy: SpyCells { densest: spy.number("densest")?.unwrap_or_default(), cells },
+    })
+}
+
+const ABOVE_0: &str = "a number above 0";
+
+/// An object, and where in the answer it stands.
+#[derive(Debug, Default)]
+struct Fields<'a> {
+    of: Option<&'a Map<String, Value>>,
+    at: String,
+}
+
+impl<'a> Fields<'a> {
+    fn path(&self, name: &str) -> String {
+        if self.at.is_empty() { name.to_owned() } else { format!("{}.{name}", self.at) }
+    }
+
+    fn wrong(&self, name: &str, wanted: &'static str) -> NotReported {
+        NotReported::Field { at: self.path(name), wanted, missing: false }
+    }
+
+    fn missing(&self, name: &str, wanted: &'static str) -> NotReported {
+        NotReported::Field { at: self.path(name), wanted, missing: true }
+    }
+
+    /// The field, unless it is not there or null.
+    fn value(&self, name: &str) -> Option<&'a Value> {
+        self.of?.get(name).filter(|value| !value.is_null())
+    }
+
+    fn text(&self, name: &str) -> Result<Option<String>, NotReported> {
+        let Some(value) = self.value(name) else { return Ok(None) };
+        value.as_str().map(|text| Some(text.to_owned())).ok_or_else(|| self.wrong(name, "a text"))
+    }
+
+    fn needed_text(&self, name: &str) -> Result<String, NotReported> {
+        self.text(name)?.ok_or_else(|| self.missing(name, "a text"))
+    }
+
+    fn count(&self, name: &str) -> Result<Option<u64>, NotReported> {
+        let Some(value) = self.value(name) else { return Ok(None) };
+        value.as_u64().map(Some).ok_or_else(|| self.wrong(name, "a whole number"))
+    }
+
+    fn needed_count(&self, name: &str) -> Result<u64, NotReported> {
+        self.count(name)?.ok_or_else(|| self.missing(name, "a whole number"))
+    }
+
+    /// Not below 0.
+    fn number(&self, name: &str) -> Result<Option<f64>, NotReported> {
+        let Some(value) = self.value(name) else { return Ok(None) };
+        let number = value.as_f64().filter(|number| number.is_finite() && *number >= 0.0);
+        number.map(Some).ok_or_else(|| self.wrong(name, "a number of 0 or more"))
+    }
+
+    /// Between a femtosecond and some ten thousand years.
+    fn time(&self, name: &str) -> Result<Option<Seconds>, NotReported> {
+        let Some(number) = self.number(name)? else { return Ok(None) };
+        let is_time = (1e-15..1e12).contains(&number);
+        if is_time { Ok(Some(Seconds(number))) } else { Err(self.wrong(name, "a time in seconds")) }
+    }
+
+    fn flag(&self, name: &str) -> Result<bool, NotReported> {
+        let Some(value) = self.value(name) else { return Ok(false) };
+        value.as_bool().ok_or_else(|| self.wrong(name, "true or false"))
+    }
+
+    fn object(&self, name: &str) -> Result<Option<Fields<'a>>, NotReported> {
+        let Some(value) = self.value(name) else { return Ok(None) };
+        let of = value.as_object().ok_or_else(|| self.wrong(name, "an object"))?;
+        Ok(Some(Self { of: Some(of), at: self.path(name) }))
+    }
+
+    fn needed_object(&self, name: &str) -> Result<Fields<'a>, NotReported> {
+        self.object(name)?.ok_or_else(|| self.missing(name, "an object"))
+    }
+
+    fn array(&self, name: &str) -> Result<&'a [Value], NotReported> {
+        let value = self.value(name).ok_or_else(|| self.missing(name, "a list"))?;
+        value.as_array().map(Vec::as_slice).ok_or_else(|| self.wrong(name, "a list"))
+    }
+
+    /// A list of objects.
+    fn list(&self, name: &str) -> Result<Vec<Fields<'a>>, NotReported> {
+        let fields = |(place, value): (usize, &'a Value)| match value.as_object() {
+            Some(of) => Ok(Self { of: Some(of), at: format!("{}[{place}]", self.path(name)) }),
+            None => Err(self.wrong(name, "a list of objects")),
+        };
+        self.array(name)?.iter().enumerate().map(fields).collect()
+    }
+
+    fn texts(&self, name: &str) -> Result<Vec<String>, NotReported> {
+        let text = |value: &Value| value.as_str().map(ToOwned::to_owned);
+        let texts: Option<Vec<String>> = self.array(name)?.iter().map(text).collect();
+        texts.ok_or_else(|| self.wrong(name, "a list of texts"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::records::Outcome;
+    use crate::{Advisor, Objective, Profile, Verified};
+    use sparsight_matrix::{Csr, Dtype, Features, gallery::Recipe};
+    use sparsight_model::Conditioned;
+    use std::collections::BTreeMap;
+
+    /// Advice on a small arrow, and what is written of it; its second candidate was measured.
+    fn written() -> (AdviseAnswer, Value) {
+        let arrow: Csr<f64> = "arrow,n=20000".parse::<Recipe>().unwrap().generate().unwrap();
+        let (features, profile) = (Features::of(&arrow), Profile::shipped("nvidia-h200").unwrap());
+        let objective = Objective { products: Some(10), ..Objective::default() };
+        let advice = Advisor::new(&profile).advise(&features, Dtype::F64, &objective).unwrap();
+        let expected =
+            Conditioned::new(advice.ranked.iter().map(|one| (one.candidate, one.prediction.clone())));
+        let measured = BTreeMap::from([(advice.ranked[1].candidate, Outcome::once(Seconds(1e-3)))]);
+        let answer = AdviseAnswer::of(
+            MatrixSummary::of("arrow", &features),
+            &profile,
+            Dtype::F64,
+            &objective,
+            &advice,
+        )
+        .with_verified(Some(&Verified { measured, expected, next: None }))
+        .with_structure(Some(Structure::of(&arrow)))
+        .with_command("sparsight advise arrow".to_owned(), "2026-01-02".to_owned());
+        let value = serde_json::from_str(&answer.to_json()).unwrap();
+        (answer, value)
+    }
+
+    #[test]
+    fn what_advise_writes_is_read_as_it_was_written() {
+        let (answer, value) = written();
+        let read = ReportedAdvice::from_json(&value.to_string()).unwrap();
+        assert_eq!((&read.matrix, &read.structure), (&answer.matrix, &answer.structure));
+        assert_eq!((read.device.as_str(), read.products), ("NVIDIA H200", Some(10)));
+        assert_eq!(read.copy_bytes_per_s, Some(answer.device.copy_bytes_per_s));
+        assert_eq!((read.cache, read.date.as_deref()), (answer.cache_bytes, Some("2026-01-02")));
+        assert!(read.cache.is_some_and(|bytes| bytes.0 > 1 << 20) && read.driver.is_some());
+        let verdict = answer.verdict.unwrap();
+        let read_verdict = read.verdict.as_ref().unwrap();
+        assert_eq!(read_verdict.best, verdict.best.to_string());
+        let plain_csr = verdict.plain_csr.map(|csr| (csr.id.to_string(), csr.speedup));
+        assert_eq!(read_verdict.plain_csr, plain_csr);
+        assert_eq!(read.candidates.len(), answer.candidates.len());
+        for (one, of) in read.candidates.iter().zip(&answer.candidates) {
+            assert_eq!(one.id, of.candidate.id.to_string());
+            let predicted = of.prediction.as_ref().map(|prediction| prediction.predicted_s);
+            assert_eq!(one.time.map(|time| time.predicted), predicted);
+            assert_eq!((one.bytes, one.conversion, one.in_all), (of.bytes, of.conversion_s, of.in_all_s));
+        }
+        assert_eq!(read.candidates[1].outcome, Some(ReportedOutcome::Measured(Seconds(1e-3))));
+        let refused = read.candidates.iter().filter(|one| one.time.is_none());
+        assert!(refused.clone().count() > 5);
+        for one in refused {
+            assert!(
+                matches!(&one.outcome, Some(ReportedOutcome::Infeasible(why)) if why.contains("pad") || why.contains("diagonals")),
+                "{one:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_advise_never_writes_is_refused_and_named() {
+        let (_, good) = written();
+        let cells = |rows: usize, columns: usize| serde_json::json!(vec!["z".repeat(columns); rows]);
+        let says = |at: &str, value: Value| {
+            let mut bad = good.clone();
+            *bad.pointer_mut(at).unwrap() = value;
+            ReportedAdvice::from_json(&bad.to_string()).unwrap_err().to_string()
+        };
+        for (at, value, message) in [
+            ("/schema", "sparsight/info/1".into(), "schema sparsight/info/1, not sparsight/advise/1"),
+            ("/schema", Value::Null, "JSON without a schema, not sparsight/advise/1"),
+            ("/matrix", Value::Null, "matrix is missing, not an object"),
+            ("/matrix/nrows", (-1).into(), "matrix.nrows is something else, not a whole number"),
+            (
+                "/candidates/3/predicted_s",
+                0.into(),
+                "candidates[3].predicted_s is something else, not a time in seconds",
+            ),
+            (
+                "/candidates/3/low_s",
+                1.0.into(),
+                "candidates[3].predicted_s is something else, not a time between",
+            ),
+            ("/candidates/3/high_s", Value::Null, "candidates[3].high_s is missing, not a number above 0"),
+            ("/candidates/3", 7.into(), "candidates is something else, not a list of objects"),
+            ("/verdict/plain_csr/speedup", 0.into(), "verdict.plain_csr.speedup is something else"),
+            ("/structure/spy/cells", cells(129, 4), "structure.spy.cells is something else"),
+            ("/structure/spy/cells", cells(4, 129), "structure.spy.cells is something else"),
+            ("/structure/spy/cells/3", "?".into(), "structure.spy.cells is something else"),
+            ("/structure/row_lengths/0/rows", 0.into(), "structure.row_lengths is something else"),
+        ] {
+            let said = says(at, value);
+            assert!(said.contains(message), "{said}");
+        }
+        let torn = ReportedAdvice::from_json("{\"schema\": ").unwrap_err();
+        assert!(torn.to_string().starts_with("no JSON: EOF"), "{torn}");
+    }
+
+    #[test]
+    fn what_an_older_version_wrote_is_read_without_what_it_lacks() {
+        let (_, mut value) = written();
+        for newer in ["structure", "cache_bytes", "provenance", "verdict"] {
+            value.as_object_mut().unwrap().remove(newer).unwrap();
+        }
+        let read = ReportedAdvice::from_json(&value.to_string()).unwrap();
+        assert!(
+            read.structure.is_none()
+                && read.cache.is_none()
+                && read.verdict.is_none()
+                && read.driver.is_none()
+        );
+    }
+}
