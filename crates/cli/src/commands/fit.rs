@@ -27,6 +27,9 @@ pub(crate) struct Fit {
     /// and learned from as well; may be given several times
     #[arg(long, value_name = "DIR")]
     with: Vec<PathBuf>,
+    /// Also write the whole profile into one file NAME.tar.gz for others, with numbers in place of the names of matrices
+    #[arg(long, value_name = "FILE")]
+    share: Option<PathBuf>,
 }
 
 impl Fit {
@@ -48,6 +51,9 @@ impl Fit {
         let older = older.intersection(&names).count();
         let answer = FitAnswer::of(self.folder.clone(), &fitted)?;
         context.printer.answer(&answer, || print(&answer, &fitted.models, older, &context.printer))?;
+        if let Some(path) = &self.share {
+            profiling::share(&folder, path, &context.printer)?;
+        }
         Ok(Exit::Done)
     }
 }
