@@ -88,6 +88,8 @@ fn complex_values_and_those_that_are_not_finite_do_not_matter_where_nothing_is_r
     let dir = made_up_profile();
     let path = dir.path();
     fs::write(path.join("nan"), MATRIX.replace("3 1 2", "3 1 nan")).unwrap();
+    let fitted = run(path, &["fit", "made-up"]);
+    assert!(fitted.starts_with("exit code: 0"), "{fitted}");
     let complex =
         "%%MatrixMarket matrix coordinate complex hermitian\n3 3 4\n1 1 1 0\n2 2 1 0\n3 3 1 0\n3 1 0 2\n";
     fs::write(path.join("complex"), complex).unwrap();
