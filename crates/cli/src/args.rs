@@ -28,8 +28,9 @@ pub(crate) struct Args {
 }
 
 const AFTER_HELP: &str = "\
-A matrix is a file (.mtx, .mtx.gz, .npz of scipy.sparse, SuiteSparse .tar.gz) or gallery:NAME[,key=value...]; with
-derived:STEPS: before it one made from it (unknowns=B, layers=L, transpose, rcm, shuffle=SEED, with commas between).
+A matrix is a file (.mtx, SuiteSparse .tar, both also with .gz, .xz or .bz2, .npz of scipy.sparse; of any other name its
+content tells), - for standard input, or gallery:NAME[,key=value...]; with derived:STEPS: before it one made from it
+(unknowns=B, layers=L, transpose, rcm, shuffle=SEED, with commas between).
 A device is cpu, cuda[:N], M multiprocessors of it cuda[:N]/smM, the name or folder of a profile such as
 nvidia-h200, or a data sheet NAME.toml (docs/profile-format.md). A GPU without a profile is calibrated.
 
@@ -48,7 +49,7 @@ pub(crate) struct Global {
     #[arg(long, global = true)]
     pub(crate) json: bool,
     /// Rows of a ranking to show [default: 10; with --json: all]
-    #[arg(long, global = true, value_name = "N")]
+    #[arg(long, global = true, value_name = "N", value_parser = from_1)]
     pub(crate) top: Option<NonZeroUsize>,
     /// Seed of x and of the values of pattern matrices
     #[arg(long, global = true, value_name = "N", default_value_t = 0)]
@@ -63,8 +64,13 @@ pub(crate) struct Global {
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
     pub(crate) color: ColorWhen,
     /// Worker threads [default: one a logical CPU]
-    #[arg(short, long, global = true, value_name = "N")]
+    #[arg(short, long, global = true, value_name = "N", value_parser = from_1)]
     pub(crate) jobs: Option<NonZeroUsize>,
+}
+
+/// A number of which there has to be one.
+fn from_1(text: &str) -> Result<NonZeroUsize, String> {
+    text.parse().map_err(|_| format!("'{text}' is no whole number from 1 on"))
 }
 
 /// What a matrix and its vectors are; in mixed precision they differ, which is asked for with `--values`.
@@ -149,7 +155,8 @@ impl ModelFlags {
 pub(crate) struct KernelName(String);
 
 impl KernelName {
-    fn names(&self, kernel: Kernel) -> bool {
+    /// Whether the kernel is called so.
+    pub(crate) fn names(&self, kernel: Kernel) -> bool {
         names(&self.0, kernel.name(), kernel)
     }
 }
@@ -265,6 +272,29 @@ mod tests {
     #[test]
     fn the_flags_do_not_contradict_each_other() {
         Args::command().debug_assert();
+    }
+
+    /// Where `SPARSIGHT_MAN` names a folder, the man pages are there afterwards, for whoever packages the program. Not a command of
+    /// the program: what writes them would make it larger by 0.14 MB.
+    #[test]
+    fn every_command_has_a_man_page() {
+        let own = tempfile::tempdir().unwrap();
+        let folder =
+            std::env::var_os("SPARSIGHT_MAN").map_or(own.path().to_owned(), std::path::PathBuf::from);
+        std::fs::create_dir_all(&folder).unwrap();
+        let mut command = Args::command();
+        command.build();
+        let names =
+            command.get_subcommands().map(|of| of.get_name().to_owned()).filter(|name| name != "help");
+        let names: Vec<String> = names.collect();
+        clap_mangen::generate_to(command, &folder).unwrap();
+        let page = |name: &str| std::fs::read_to_string(folder.join(format!("{name}.1"))).unwrap();
+        assert!(page("sparsight").contains("sparsight\\-advise(1)"), "{}", page("sparsight"));
+        assert!(names.len() > 15, "{names:?}");
+        for name in names {
+            let page = page(&format!("sparsight-{name}"));
+            assert!(page.contains(".SH SYNOPSIS") && page.contains(".SH OPTIONS"), "{name}: {page}");
+        }
     }
 
     #[test]

@@ -9,6 +9,12 @@ use std::time::{Duration, Instant};
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Budget(Duration);
 
+impl Budget {
+    pub(crate) const fn minutes(count: u64) -> Self {
+        Self(Duration::from_secs(60 * count))
+    }
+}
+
 /// Units with their seconds.
 const UNITS: [(&str, f64); 3] = [("min", 60.0), ("h", 3600.0), ("s", 1.0)];
 

@@ -12,11 +12,11 @@ use sparsight::device::gpu::ConvertOn;
 use sparsight::device::{Device, DeviceError};
 use sparsight::kernels::{Candidate, DeviceFacts, DeviceKind};
 use sparsight::matrix::{Dtype, Scalar};
-use sparsight::profile::{ProfileFolder, ProfiledDevice, is_folder};
+use sparsight::profile::{ProfileFolder, ProfiledDevice, folder_of};
 use sparsight::{Error, Profile, measure_conversion_threshold};
 use std::collections::BTreeMap;
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::str::FromStr;
 
 /// A device as it is named on the command line.
@@ -244,15 +244,15 @@ impl ProfileFlags {
                 other => other.into(),
             }),
             None => of_this_machine(context)
-                .map_or_else(|| Profile::shipped(Profile::DEFAULT).map_err(Failure::from), Ok),
+                .map_or_else(|| Profile::find(Profile::DEFAULT).map_err(Failure::from), Ok),
         }
     }
 
     /// The folder of the profile, to add to it.
     pub(crate) fn folder(&self) -> Result<ProfileFolder, Failure> {
         let name = self.profile.as_deref().unwrap_or_default();
-        if is_folder(name) {
-            return Ok(ProfileFolder::open(Path::new(name))?);
+        if let Some(folder) = folder_of(name) {
+            return Ok(ProfileFolder::open(&folder)?);
         }
         Err(Failure::input(format!("'{name}' is no folder, and records are added to one"))
             .hinted("use --profile DIR with the folder of a profile"))

@@ -1,19 +1,20 @@
-//! Where a matrix comes from: a file, `gallery:NAME[,key=value...]`, or either with `derived:STEPS:` before it. Several, or a
-//! folder, are a batch.
+//! Where a matrix comes from: a file, `-` for standard input, a pipe, `gallery:NAME[,key=value...]`, or any of them with
+//! `derived:STEPS:` before it. Several, or a folder, are a batch.
 
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::text::{counted, grouped, shown};
 use sparsight::matrix::derived::{self, Derivation};
 use sparsight::matrix::gallery::{self, Recipe, Size};
-use sparsight::matrix::io::{self, PatternValues, ReadOptions};
-use sparsight::matrix::{Csr, Scalar};
+use sparsight::matrix::io::{self, Loaded, PatternValues, ReadError, ReadOptions};
+use sparsight::matrix::{Bytes, Csr, Scalar};
 use std::collections::HashSet;
+use std::fs::File;
+use std::io::IsTerminal;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-
-/// Ends of the names of files that hold a matrix; the longer ones first, they are cut off names.
-const ENDINGS: [&str; 5] = [".tar.gz", ".mtx.gz", ".tgz", ".mtx", ".npz"];
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Of a file: between 3 of a compressed pattern and 20 of text. Chosen.
 const BYTES_PER_NON_ZERO: u64 = 8;
@@ -26,6 +27,8 @@ const ROW: u128 = 10;
 pub(crate) enum MatrixSource {
     /// A file that exists, or at least was named.
     File(PathBuf),
+    /// Standard input, or a pipe, which are read once; where that is, and whether it was read.
+    Stream { path: Option<PathBuf>, was_read: Arc<AtomicBool> },
     /// A recipe of the gallery, and how it was written.
     Gallery { recipe: Recipe, written: String },
     /// Made from another.
@@ -41,7 +44,13 @@ impl MatrixSource {
         if let Some((steps, from)) = derivation(text)? {
             return Ok(Self::Derived { steps, from: Box::new(Self::named(from)?) });
         }
-        Ok(Self::File(text.into()))
+        let is_pipe = |path: &Path| path.metadata().is_ok_and(|file| !file.is_file() && !file.is_dir());
+        let path = PathBuf::from(text);
+        Ok(match text {
+            "-" => Self::Stream { path: None, was_read: Arc::default() },
+            _ if is_pipe(&path) => Self::Stream { path: Some(path), was_read: Arc::default() },
+            _ => Self::File(path),
+        })
     }
 
     /// All matrices that `paths` name: folders are replaced by the matrices below them, in order. Each file comes once, however
@@ -50,7 +59,7 @@ impl MatrixSource {
     /// # Errors
     /// If a folder cannot be read or holds no matrix.
     pub(crate) fn batch(paths: &[String]) -> Result<Vec<Self>, Failure> {
-        let mut walk = Walk { seen: HashSet::new(), found: Vec::new(), met_any: false };
+        let mut walk = Walk { seen: HashSet::new(), found: Vec::new(), met_any: false, met_stdin: false };
         for path in paths {
             if let Some((steps, from)) = derivation(path)? {
                 let derive = |from| Self::Derived { steps: steps.clone(), from: Box::new(from) };
@@ -67,7 +76,9 @@ impl MatrixSource {
                     }
                 }
                 Self::File(file) => walk.add(file),
-                made @ (Self::Gallery { .. } | Self::Derived { .. }) => walk.found.push(made),
+                Self::Stream { path: None, .. } if std::mem::replace(&mut walk.met_stdin, true) => {}
+                Self::Stream { path: Some(pipe), .. } if !walk.is_new(&pipe) => {}
+                made => walk.found.push(made),
             }
         }
         Ok(walk.found)
@@ -83,6 +94,8 @@ impl MatrixSource {
     pub(crate) fn title(&self) -> String {
         match self {
             Self::File(path) => shown(&path.file_name().unwrap_or(path.as_os_str()).to_string_lossy()),
+            Self::Stream { path: None, .. } => "stdin".to_owned(),
+            Self::Stream { path: Some(path), .. } => shown(&path.to_string_lossy()),
             Self::Gallery { written, .. } => written.clone(),
             Self::Derived { steps, from } => format!("{}+{steps}", from.title()),
         }
@@ -94,10 +107,11 @@ impl MatrixSource {
         let path = match self {
             Self::Gallery { recipe, .. } => return recipe.to_string(),
             Self::Derived { steps, from } => return format!("{}+{steps}", from.record_name()),
+            Self::Stream { .. } => return self.title(),
             Self::File(path) => path,
         };
         let file = self.title();
-        let stem = ENDINGS.iter().find_map(|end| file.strip_suffix(end)).unwrap_or(&file);
+        let stem = io::file_stem(&file).unwrap_or(&file);
         let folder = path.parent().and_then(Path::file_name);
         folder
             .map_or_else(|| stem.to_owned(), |folder| format!("{}/{stem}", shown(&folder.to_string_lossy())))
@@ -112,6 +126,7 @@ impl MatrixSource {
                 let rows = nnz / ROW;
                 u64::try_from(steps.size(Size { nrows: rows, ncols: rows, nnz }).nnz).unwrap_or(u64::MAX)
             }
+            Self::Stream { .. } => 0,
             Self::File(path) => path.metadata().map_or(0, |file| file.len() / BYTES_PER_NON_ZERO),
         }
     }
@@ -121,50 +136,116 @@ impl MatrixSource {
     /// # Errors
     /// Whatever is wrong with the file or the recipe, as bad input.
     pub(crate) fn load<T: Scalar>(&self, context: &Context) -> Result<Csr<T>, Failure> {
+        self.read(context, false)
+    }
+
+    /// The same for who asks about places alone: the values may be complex or not finite, and are made up.
+    ///
+    /// # Errors
+    /// As [`MatrixSource::load`].
+    pub(crate) fn load_places<T: Scalar>(&self, context: &Context) -> Result<Csr<T>, Failure> {
+        self.read(context, true)
+    }
+
+    fn read<T: Scalar>(&self, context: &Context, places_only: bool) -> Result<Csr<T>, Failure> {
         match self {
             Self::Gallery { recipe, .. } => {
                 context.printer.detail(format_args!("generating {recipe}"));
                 recipe.generate::<T>().map_err(Failure::from)
             }
             Self::Derived { steps, from } => {
-                let a = from.load::<T>(context)?;
+                let a = from.read::<T>(context, places_only)?;
                 context.printer.detail(format_args!("deriving {steps}"));
                 steps.apply(&a).map_err(|error| Failure::input(format!("{}: {error}", self.title())))
             }
-            Self::File(path) if path.is_dir() => {
-                let text = format!("{}: is a folder; this command takes one matrix", path.display());
-                Err(Failure::input(text).hinted(FILES))
-            }
             Self::File(path) => {
-                let bar = context.printer.progress(0, "reading");
-                let report = |p: io::Progress| bar.of(p.done.0, p.total.0, self.title());
-                let pattern = PatternValues::Seeded(context.seed);
-                let options = ReadOptions { pattern, progress: Some(&report), ..ReadOptions::default() };
-                let loaded = io::read::<T>(path, &options)?;
-                let stored = loaded.stored;
-                context.printer.detail(format_args!(
-                    "{}: {}, {}, {}, {}",
-                    path.display(),
-                    stored.layout,
-                    stored.field,
-                    stored.symmetry,
-                    counted(stored.entries, "stored value")
-                ));
-                if stored.duplicates > 0 {
-                    let merged = match stored.duplicates {
-                        1 => "1 duplicate entry was merged".to_owned(),
-                        more => format!("{} duplicate entries were merged", grouped(more)),
-                    };
-                    context.printer.note(format_args!("{}: {merged}", path.display()));
+                self.with_options(context, places_only, path, |options| io::read::<T>(path, options))
+            }
+            Self::Stream { path, was_read } => {
+                let name = PathBuf::from(self.title());
+                if was_read.swap(true, Ordering::Relaxed) {
+                    let text = format!("{}: can be read but once, and is asked for again", name.display());
+                    return Err(Failure::input(text).hinted("keep it in a file first"));
                 }
-                Ok(loaded.matrix)
+                let Some(path) = path else {
+                    let stdin = std::io::stdin();
+                    if stdin.is_terminal() {
+                        context.printer.note("reading a matrix from standard input, up to Ctrl-D");
+                    }
+                    return self.with_options(context, places_only, &name, |options| {
+                        io::read_stream::<T>(stdin, &name, options)
+                    });
+                };
+                let pipe = File::open(path)
+                    .map_err(|error| Failure::input(format!("{}: {error}", path.display())))?;
+                self.with_options(context, places_only, path, |options| {
+                    io::read_stream::<T>(pipe, path, options)
+                })
             }
         }
     }
+
+    /// Reads with progress, and says what was found.
+    fn with_options<T: Scalar>(
+        &self,
+        context: &Context,
+        places_only: bool,
+        path: &Path,
+        read: impl FnOnce(&ReadOptions<'_>) -> Result<Loaded<T>, ReadError>,
+    ) -> Result<Csr<T>, Failure> {
+        let bar = context.printer.progress(0, "reading");
+        let report = |p: io::Progress| bar.of(p.done.0, p.total.0, self.title());
+        let pattern = PatternValues::Seeded(context.seed);
+        let declared = |size: [u64; 3]| {
+            if let Some(text) = mostly_empty(size) {
+                context.printer.warning(format_args!("{}: {text}", path.display()));
+            }
+        };
+        let options = ReadOptions {
+            pattern,
+            places_only,
+            progress: Some(&report),
+            declared: Some(&declared),
+            ..ReadOptions::default()
+        };
+        let Loaded { matrix, stored } = read(&options)?;
+        context.printer.detail(format_args!(
+            "{}: {}, {}, {}, {}",
+            path.display(),
+            stored.layout,
+            stored.field,
+            stored.symmetry,
+            counted(stored.entries, "stored value")
+        ));
+        if stored.duplicates > 0 {
+            let merged = match stored.duplicates {
+                1 => "1 duplicate entry was merged".to_owned(),
+                more => format!("{} duplicate entries were merged", grouped(more)),
+            };
+            context.printer.note(format_args!("{}: {merged}", path.display()));
+        }
+        Ok(matrix)
+    }
 }
 
-const FILES: &str = "a matrix is a file .mtx, .mtx.gz, .npz or .tar.gz, or gallery:NAME; `sparsight gallery` \
-                     lists the names";
+/// Rows from which on a matrix that is nearly empty is spoken of: below, all that follows takes seconds at most. Chosen.
+const MANY_ROWS: u64 = 50_000_000;
+
+/// What to say of so many rows, columns and entries, if hardly a row has any: what waits for seconds and gigabytes should know why.
+fn mostly_empty([rows, columns, entries]: [u64; 3]) -> Option<String> {
+    (rows >= MANY_ROWS && entries < rows / 100).then(|| {
+        let offsets = Bytes(8 * rows);
+        format!(
+            "{} x {} with {}: hardly a row holds any, yet row offsets alone take {offsets}, and looking at them takes time; is the size line right?",
+            grouped(rows),
+            grouped(columns),
+            if entries == 1 { "1 entry".to_owned() } else { format!("{} entries", grouped(entries)) }
+        )
+    })
+}
+
+const FILES: &str = "a matrix is a file .mtx, .npz or .tar, the first and the last also with .gz, .xz or .bz2, - for \
+                     standard input, or gallery:NAME; `sparsight gallery` lists the names";
 
 /// The steps and what they start from, if `text` is `derived:STEPS:SOURCE`.
 fn derivation(text: &str) -> Result<Option<(Derivation, &str)>, Failure> {
@@ -185,6 +266,8 @@ struct Walk {
     found: Vec<MatrixSource>,
     /// Whether there was a matrix, new or not, in the folder at hand.
     met_any: bool,
+    /// Whether standard input was named.
+    met_stdin: bool,
 }
 
 impl Walk {
@@ -202,7 +285,7 @@ impl Walk {
         for path in entries {
             if path.is_dir() {
                 self.collect(&path)?;
-            } else if ENDINGS.iter().any(|end| path.to_string_lossy().ends_with(end)) {
+            } else if path.file_name().is_some_and(|name| io::file_stem(&name.to_string_lossy()).is_some()) {
                 self.met_any = true;
                 self.add(path);
             }
@@ -244,10 +327,18 @@ mod tests {
     }
 
     #[test]
+    fn a_matrix_of_very_many_empty_rows_is_spoken_of_before_it_takes_memory() {
+        let text = mostly_empty([2_000_000_000, 2_000_000_000, 1]).unwrap();
+        assert!(text.contains("with 1 entry") && text.contains("16.0 GB"), "{text}");
+        assert_eq!(mostly_empty([50_000_000, 10, 500_000]), None);
+        assert_eq!(mostly_empty([40_000_000, 10, 0]), None);
+    }
+
+    #[test]
     fn a_folder_gives_its_matrices_in_order_and_leaves_other_files_alone() {
         let dir = tempfile::tempdir().unwrap();
         std::fs::create_dir(dir.path().join("b")).unwrap();
-        for file in ["z.mtx", "a.npz", "README.md", "b/c.mtx.gz"] {
+        for file in ["z.mtx", "a.npz", "README.md", "b/c.mtx.gz", "notes.gz"] {
             std::fs::write(dir.path().join(file), "").unwrap();
         }
         let batch = MatrixSource::batch(&[dir.path().display().to_string()]).unwrap();

@@ -1,6 +1,7 @@
 //! The one place that decides what is shown: stdout is data, stderr is progress, notes and errors.
 
 use crate::args::{ColorWhen, Global};
+use crate::csv::{Csv, Layout};
 use crate::failure::Failure;
 use crate::progress::{Bars, Progress, Shown};
 use crate::text::shown_lines;
@@ -72,6 +73,15 @@ impl Printer {
     /// Text that is the answer itself and goes out as it is: a completion script.
     pub(crate) fn raw(&self, bytes: &[u8]) -> Result<(), Failure> {
         self.to_stdout(|| std::io::stdout().lock().write_all(bytes))
+    }
+
+    /// Answers as one table of comma-separated values.
+    pub(crate) fn csv<A: Answer>(&self, layout: &'static Layout, answers: &[A]) -> Result<(), Failure> {
+        let mut table = Csv::new(layout);
+        for answer in answers {
+            table.add(answer);
+        }
+        self.raw(table.into_text().as_bytes())
     }
 
     fn to_stdout(&self, write: impl FnOnce() -> std::io::Result<()>) -> Result<(), Failure> {

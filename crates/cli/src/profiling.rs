@@ -4,6 +4,7 @@ use crate::budget::Spending;
 use crate::context::Context;
 use crate::device_choice::{OpenDevice, described};
 use crate::failure::Failure;
+use crate::noise::Noise;
 use crate::printer::Printer;
 use crate::text::counted;
 use sparsight::device::DeviceError;
@@ -15,6 +16,7 @@ use sparsight::{
     Bench, Error, Fitted, Grid, ModelName, Point, Step, bench, calibration_of, instrument, measure_conversion,
 };
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// Writes the device into a folder that holds none, and what it takes to convert to formats that an older folder does
@@ -101,6 +103,7 @@ pub(crate) fn run_benchmark(
     budget: Option<&Spending>,
     context: &Context,
 ) -> Result<Instrumented, Failure> {
+    let mut noise = Noise::before(device.facts().kind);
     let mut journal = folder.benchmark()?;
     journal.begin()?;
     let mut synced = Instant::now();
@@ -126,7 +129,12 @@ pub(crate) fn run_benchmark(
                 bar.reset();
             }
             match &record.outcome {
-                BenchmarkOutcome::Blocks(_) => counts.measured += 1,
+                BenchmarkOutcome::Blocks(blocks) => {
+                    counts.measured += 1;
+                    for block in blocks {
+                        noise.timed_with(block.spread, block.samples);
+                    }
+                }
                 BenchmarkOutcome::Beyond(_) => counts.beyond += 1,
                 BenchmarkOutcome::Failed(why) => {
                     counts.failed += 1;
@@ -156,6 +164,9 @@ pub(crate) fn run_benchmark(
     drop(bar);
     for failure in failures {
         context.printer.warning(failure);
+    }
+    if counts.measured > 0 {
+        noise.warn(&context.printer);
     }
     Ok(counts)
 }
@@ -205,6 +216,23 @@ pub(crate) fn fit_and_write(
         ));
     }
     Ok(fitted)
+}
+
+/// Writes a profile into one file that can be given away ([`ProfileFolder::shared`]), and says so.
+pub(crate) fn share(folder: &ProfileFolder, path: &Path, printer: &Printer) -> Result<(), Failure> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let name = name.strip_suffix(".tar.gz").or_else(|| name.strip_suffix(".tgz")).unwrap_or_default();
+    if name.is_empty() {
+        let text = format!("{}: the name of a shared profile ends in .tar.gz", path.display());
+        return Err(Failure::input(text));
+    }
+    std::fs::write(path, folder.shared(name)?)
+        .map_err(|error| Failure::input(format!("{}: {error}", path.display())))?;
+    printer.note(format_args!(
+        "{} holds the profile with numbers in place of the names of matrices: `tar xzf` it, then `--profile {name}`",
+        path.display()
+    ));
+    Ok(())
 }
 
 /// Writes what of the corpus carries this device's predictions to others; nothing is written if it holds none of those matrices.

@@ -22,6 +22,11 @@ fn f32_alone(text: &str) -> Result<Dtype, String> {
 }
 
 impl ValuesFlag {
+    /// Whether the flag is there.
+    pub(crate) fn asked(self) -> bool {
+        self.values.is_some()
+    }
+
     /// Whether mixed precision was asked for.
     ///
     /// # Errors

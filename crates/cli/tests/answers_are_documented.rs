@@ -4,10 +4,11 @@ mod support;
 
 use serde_json::{Value, json};
 use sparsight::answer::{
-    AdviseAnswer, AdviseManyAnswer, Answer, BenchAnswer, CalibrateAnswer, CompareAnswer, DeviceSummary,
-    DevicesAnswer, ErrorAnswer, EvaluateAnswer, EvaluateTransferAnswer, FitAnswer, GalleryAnswer, InfoAnswer,
-    KernelSourceAnswer, KernelsAnswer, MeasureAnswer, MeasuredPlan, PlanAnswer, PredictAnswer, ProfileAnswer,
-    RepairAnswer, ReportAnswer, RulesAnswer, TransferAnswer, UnreadableMatrix,
+    AdviseAnswer, AdviseManyAnswer, Answer, BenchAnswer, BenchedBefore, CalibrateAnswer, CompareAnswer,
+    CompareManyAnswer, DeviceSummary, DevicesAnswer, ErrorAnswer, EvaluateAnswer, EvaluateTransferAnswer,
+    FitAnswer, GalleryAnswer, InfoAnswer, InfoManyAnswer, KernelSourceAnswer, KernelsAnswer, MeasureAnswer,
+    MeasuredPlan, PlanAnswer, PredictAnswer, PredictManyAnswer, ProfileAnswer, RepairAnswer, ReportAnswer,
+    RulesAnswer, TransferAnswer, TransferManyAnswer, UnreadableMatrix,
 };
 use sparsight::kernels::DeviceKind;
 use sparsight::matrix::{Dtype, Seconds};
@@ -67,7 +68,10 @@ fn undocumented(schema: &str, answer: &Value) -> Vec<String> {
     let own = known.get(schema).unwrap_or_else(|| panic!("no section for {schema}"));
     let mut found = BTreeSet::new();
     fields(answer, &mut found);
-    found.into_iter().filter(|name| !own.contains(name) && !known[""].contains(name)).collect()
+    // Of several matrices each is as one.
+    let of_one = known.get(&schema.replace("-many/", "/")).unwrap_or(own);
+    let is_known = |name: &String| own.contains(name) || of_one.contains(name) || known[""].contains(name);
+    found.into_iter().filter(|name| !is_known(name)).collect()
 }
 
 /// Of an answer that says its schema.
@@ -83,6 +87,8 @@ fn a_field_that_is_not_described_is_found() {
     assert_eq!(undocumented("sparsight/advise/1", &answer), ["made_up"]);
     // What another answer has is not described here.
     assert_eq!(undocumented("sparsight/advise/1", &json!({ "strip_rows": 640 })), ["strip_rows"]);
+    let many = json!({ "matrices": [{ "terms": [], "strip_rows": 640 }] });
+    assert_eq!(undocumented("sparsight/predict-many/1", &many), ["strip_rows"]);
 }
 
 #[test]
@@ -93,6 +99,7 @@ fn every_answer_has_a_section_and_every_section_an_answer() {
         BenchAnswer::SCHEMA,
         CalibrateAnswer::SCHEMA,
         CompareAnswer::SCHEMA,
+        CompareManyAnswer::SCHEMA,
         DevicesAnswer::SCHEMA,
         ErrorAnswer::SCHEMA,
         EvaluateAnswer::SCHEMA,
@@ -100,16 +107,19 @@ fn every_answer_has_a_section_and_every_section_an_answer() {
         FitAnswer::SCHEMA,
         GalleryAnswer::SCHEMA,
         InfoAnswer::SCHEMA,
+        InfoManyAnswer::SCHEMA,
         KernelSourceAnswer::SCHEMA,
         KernelsAnswer::SCHEMA,
         MeasureAnswer::SCHEMA,
         PlanAnswer::SCHEMA,
         PredictAnswer::SCHEMA,
+        PredictManyAnswer::SCHEMA,
         ProfileAnswer::SCHEMA,
         RepairAnswer::SCHEMA,
         ReportAnswer::SCHEMA,
         RulesAnswer::SCHEMA,
         TransferAnswer::SCHEMA,
+        TransferManyAnswer::SCHEMA,
     ];
     let sections: BTreeSet<String> = documented().into_keys().filter(|schema| !schema.is_empty()).collect();
     assert_eq!(sections, BTreeSet::from(schemas.map(str::to_owned)));
@@ -154,6 +164,10 @@ fn every_field_of_a_prediction_and_an_evaluation_is_described() {
         "kernels --source hyb/b256/f64",
         "rules made-up --candidates csr --leaves 4 --train a/",
         "advise gallery:arrow,n=20000 gallery:stencil2d,n=60 --device nvidia-h200 --iterations 100",
+        "info gallery:arrow,n=2000 gallery:stencil2d,n=60 --profile made-up",
+        "predict gallery:arrow,n=2000 gallery:stencil2d,n=60 --profile made-up --model strip --kernel coo",
+        "compare gallery:arrow,n=2000 gallery:stencil2d,n=60 --devices made-up,made-up-cpu",
+        "transfer gallery:stencil2d,n=300 gallery:stencil2d,n=60 --from made-up --to made-up-cpu",
         "devices",
         "gallery",
         "bench gallery:arrow,n=2000 --device cpu --quick --kernel csr-scalar,ell --block 64",
@@ -221,6 +235,9 @@ fn every_field_of_what_takes_a_measurement_is_described() {
     };
     let reported = ReportAnswer { file: PathBuf::from("a.html"), panels: vec!["times"] };
     assert_documented(&serde_json::from_str(&reported.to_json()).unwrap());
+    let before = BenchedBefore { before_s: Seconds(1e-6), over_before: 1.1, beyond_spread: true };
+    let missing = undocumented(BenchAnswer::SCHEMA, &json!(before));
+    assert!(missing.is_empty(), "{missing:?}");
     let missing = undocumented(PlanAnswer::SCHEMA, &json!({ "measured": [run] }));
     assert!(missing.is_empty(), "{missing:?}");
 }

@@ -316,6 +316,47 @@ fn evaluate_prints_the_papers_table() {
 }
 
 #[test]
+fn evaluate_says_first_whether_a_profile_is_good() {
+    let dir = made_up_profile();
+    let folder = dir.path().join("made-up");
+    add_corpus(&folder, &[("a/grid", GRID, 1.25), ("b/cube", "gallery:stencil3d,n=40", 0.8)]);
+    let short = run(dir.path(), &["evaluate", "made-up"]);
+    assert!(short.lines().count() <= 22, "twenty lines below exit code and stdout: {short}");
+    assert_snapshot!(short);
+    let object = json(dir.path(), &["evaluate", "made-up"]);
+    // The mean over all is that over the kernels, each with its times.
+    for of_all in object["errors_overall"].as_array().unwrap() {
+        let same = |row: &&serde_json::Value| {
+            ["model", "dtype", "scope"].iter().all(|key| row[*key] == of_all[*key])
+        };
+        let rows: Vec<_> = object["errors"].as_array().unwrap().iter().filter(same).collect();
+        let number = |row: &serde_json::Value, key: &str| row[key].as_f64().unwrap();
+        let times: f64 = rows.iter().map(|row| number(row, "count")).sum();
+        let mean: f64 =
+            rows.iter().map(|row| number(row, "mean") * number(row, "count")).sum::<f64>() / times;
+        assert!(
+            (times - number(of_all, "count")).abs() < 0.5 && (mean - number(of_all, "mean")).abs() < 1e-9,
+            "{of_all}"
+        );
+    }
+    let full = run(dir.path(), &["evaluate", "made-up", "--full"]);
+    assert_eq!(
+        full,
+        run(dir.path(), &["evaluate", "made-up", "--worst", "3"]),
+        "what shapes the tables asks for them"
+    );
+    let one = run(dir.path(), &["evaluate", "made-up", "--kernel", "coo/i1,ell", "--model", "strip-cache"]);
+    assert!(one.contains("coo/i1") && one.contains("ell "), "{one}");
+    assert!(
+        !one.contains("csr-scalar  ") && !one.contains("coo/i2") && !one.contains("best-single:"),
+        "{one}"
+    );
+    assert!(!one.contains(" strip  "), "{one}");
+    let from = run(dir.path(), &["evaluate", "made-up", "--from", "made-up", "--full"]);
+    assert!(from.starts_with("exit code: 2"), "{from}");
+}
+
+#[test]
 fn the_gallery_lists_generators_and_describes_one() {
     let dir = tempfile::tempdir().unwrap();
     let all = json(dir.path(), &["gallery"]);

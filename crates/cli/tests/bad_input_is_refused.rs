@@ -20,12 +20,6 @@ fn a_missing_file_is_an_error() {
 }
 
 #[test]
-fn a_folder_is_no_matrix_for_a_command_that_takes_one() {
-    let dir = made_up_profile();
-    assert_snapshot!(run(dir.path(), &["predict", "made-up", "--profile", "made-up"]));
-}
-
-#[test]
 fn a_folder_without_a_matrix_is_no_batch() {
     let dir = made_up_profile();
     assert_snapshot!(run(dir.path(), &["bench", "made-up", "--device", "cpu"]));
@@ -230,5 +224,18 @@ fn bad_flags_are_refused() {
     ] {
         let out = run(dir.path(), flags);
         assert!(out.starts_with("exit code: 2") && out.contains("error: "), "{flags:?}: {out}");
+    }
+}
+
+#[test]
+fn a_number_of_rows_or_threads_begins_with_1() {
+    let dir = tempfile::tempdir().unwrap();
+    for flags in [
+        &["advise", "a.mtx", "--top", "0"][..],
+        &["advise", "a.mtx", "-j", "0"],
+        &["info", "a", "-j", "many"],
+    ] {
+        let out = run(dir.path(), flags);
+        assert!(out.starts_with("exit code: 2") && out.contains("is no whole number from 1 on"), "{out}");
     }
 }

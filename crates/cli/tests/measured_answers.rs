@@ -8,7 +8,8 @@ use support::{blanked, json, run, sparsight};
 #[test]
 fn bench_checks_and_times_and_lists_what_is_not_possible() {
     let dir = tempfile::tempdir().unwrap();
-    let flags = ["--quick", "--kernel", "csr-scalar,ell", "--block", "64"];
+    // Quiet: a machine that is not says so.
+    let flags = ["--quick", "--kernel", "csr-scalar,ell", "--block", "64", "-q"];
     let out = run(dir.path(), &[&["bench", "gallery:arrow,n=5000"][..], &flags].concat());
     let cpu = json(dir.path(), &["devices"])["here"][0]["name"].as_str().unwrap().to_owned();
     assert_snapshot!(blanked(&out.replace(&cpu, "CPU")));
@@ -225,4 +226,68 @@ fn a_budget_leaves_the_rest_for_the_same_command() {
     assert_eq!((&done["measured"], &done["left"]), (&3.into(), &0.into()));
     let done = measure("1h");
     assert_eq!((&done["measured"], &done["skipped"]), (&0.into(), &3.into()));
+}
+
+#[test]
+fn a_bench_is_exported_and_held_against_an_earlier_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path();
+    let bench =
+        ["bench", "gallery:stencil2d,n=30", "--device", "cpu", "--quick", "--kernel", "csr-scalar,coo"];
+    let mut before = json(path, &[&bench[..], &["--export-csv", "now.csv"]].concat());
+    let table = std::fs::read_to_string(path.join("now.csv")).unwrap();
+    let candidates = before["matrices"][0]["candidates"].as_array().unwrap().len();
+    assert_eq!(table.lines().count(), candidates + 1);
+    assert!(table.starts_with("matrix,nrows,") && table.contains("csr-scalar/b64/f64"), "{table}");
+
+    // One that was ten times as slow, one ten times as fast; the rest as now with the widest of spreads.
+    let mut ids = Vec::new();
+    for (at, candidate) in before["matrices"][0]["candidates"].as_array_mut().unwrap().iter_mut().enumerate()
+    {
+        let factor = [10.0, 0.1].get(at).copied().unwrap_or(1.0);
+        let spread = if at < 2 { 0.0 } else { 100.0 };
+        candidate["measured_s"] = (factor * candidate["measured_s"].as_f64().unwrap()).into();
+        (candidate["spread"], candidate["samples"]) = (spread.into(), 9.into());
+        ids.push(candidate["id"].clone());
+    }
+    std::fs::write(path.join("before.json"), before.to_string()).unwrap();
+    let compare = [&bench[..], &["--compare", "before.json"]].concat();
+    let now = json(path, &compare);
+    let of = |at: usize| {
+        let all = now["matrices"][0]["candidates"].as_array().unwrap();
+        all.iter().find(|candidate| candidate["id"] == ids[at]).unwrap().clone()
+    };
+    let (slow, fast, wide) = (of(0), of(1), of(2));
+    let ratio = slow["measured_s"].as_f64().unwrap() / slow["before_s"].as_f64().unwrap();
+    assert!((slow["over_before"].as_f64().unwrap() - ratio).abs() < 1e-12 && ratio < 1.0, "{slow}");
+    assert!(fast["over_before"].as_f64().unwrap() > 1.0, "{fast}");
+    assert_eq!(wide["beyond_spread"], false);
+    let text = run(path, &compare);
+    assert!(text.contains("now / before") && text.contains("faster") && text.contains("slower"), "{text}");
+
+    before["device"]["name"] = "Another CPU".into();
+    before["matrices"] = serde_json::json!([]);
+    std::fs::write(path.join("before.json"), before.to_string()).unwrap();
+    let text = run(path, &compare);
+    assert!(text.contains("times of another device: Another CPU, now "), "{text}");
+    assert!(text.contains("nothing that was measured now was measured before"), "{text}");
+    for (name, content) in [("a.json", "no"), ("b.json", "{\"schema\": \"sparsight/info/1\"}")] {
+        std::fs::write(path.join(name), content).unwrap();
+        let out = run(path, &[&bench[..], &["--compare", name]].concat());
+        assert!(
+            out.starts_with("exit code: 2") && out.contains("hint: `sparsight bench A.mtx --json"),
+            "{out}"
+        );
+    }
+}
+
+#[test]
+fn a_bench_of_a_folder_passes_over_what_cannot_be_read() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("broken.mtx"), "nothing\n").unwrap();
+    let bench =
+        ["bench", "broken.mtx", "gallery:banded,n=50", "--device", "cpu", "--quick", "--kernel", "coo"];
+    let out = run(dir.path(), &bench);
+    assert!(out.starts_with("exit code: 1") && out.contains("skipped: broken.mtx:1:1"), "{out}");
+    assert!(out.contains("gallery:banded,n=50   50 x 50"), "{out}");
 }

@@ -5,6 +5,7 @@ mod support;
 use insta::assert_snapshot;
 use serde_json::Value;
 use sparsight::matrix::gallery::Recipe;
+use std::path::Path;
 use support::{add_corpus, json, made_up_profile, made_up_profiles, run};
 
 const MATRIX: &str = "gallery:stencil2d,n=60";
@@ -194,4 +195,28 @@ fn a_quick_profile_of_the_processor_is_all_that_a_target_needs() {
     // device.json and transfer.json alone travel.
     std::fs::remove_file(path.join("two/benchmark.jsonl")).unwrap();
     assert_eq!(json(path, &transfer), object);
+}
+
+#[test]
+fn a_profile_from_a_paper_is_said_to_be_a_target_and_not_to_be_measured_into() {
+    let dir = tempfile::tempdir().unwrap();
+    let paper =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../profiles/tesla-c2050-paper").display().to_string();
+    let matrix = "gallery:stencil2d,n=300";
+    for command in [
+        &["advise", matrix, "--profile", &paper][..],
+        &["transfer", matrix, "--from", &paper, "--to", "nvidia-h200", "--dtype", "f32"],
+    ] {
+        let out = run(dir.path(), command);
+        assert!(out.starts_with("exit code: 2") && out.contains("was taken from elsewhere"), "{out}");
+        let hint = out.split("hint: ").nth(1).unwrap();
+        assert!(hint.contains("--from nvidia-h200 --to") && !hint.contains("sparsight profile"), "{out}");
+    }
+    let to =
+        ["transfer", matrix, "--from", "nvidia-h200", "--to", &paper, "--dtype", "f32", "--kernel", "ell"];
+    let out = run(dir.path(), &to);
+    assert!(
+        out.starts_with("exit code: 0") && out.contains("Tesla C2050"),
+        "what the hint says works: {out}"
+    );
 }

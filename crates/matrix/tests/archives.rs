@@ -2,7 +2,7 @@
 
 mod packed;
 
-use packed::gzip;
+use packed::{SMALL, SMALL_TAR_XZ, SMALL_XZ, bzip2, gzip};
 use sparsight_matrix::Csr;
 use sparsight_matrix::io::{self, Loaded, ReadError, ReadOptions};
 use std::fmt::Write as _;
@@ -48,7 +48,6 @@ fn plain(text: &str) -> Csr<f64> {
     io::read_matrix_market(text.as_bytes(), Path::new("a.mtx"), &ReadOptions::default()).unwrap().matrix
 }
 
-const SMALL: &str = "%%MatrixMarket matrix coordinate real general\n2 2 1\n2 1 3.5\n";
 const OTHER: &str = "%%MatrixMarket matrix array real general\n2 1\n1\n2\n";
 
 #[test]
@@ -119,4 +118,101 @@ fn faults_inside_an_archive_name_the_archive_and_the_line_of_the_member() {
     let bad = SMALL.replace("2 1 3.5", "2 9 3.5");
     let text = error("a.tar.gz", &gzip(&tar(&[("a/a.mtx", &bad)])));
     assert_eq!(text, "a.tar.gz:3:3: column index 9 is outside the declared 2 columns");
+}
+
+#[test]
+fn xz_and_bzip2_are_read_by_name_in_members_and_archives() {
+    let expected = plain(SMALL);
+    assert_eq!(read("a.mtx.xz", &SMALL_XZ).unwrap().matrix, expected);
+    assert_eq!(read("a.mtx.bz2", &bzip2(SMALL.as_bytes())).unwrap().matrix, expected);
+    let (head, tail) = SMALL.split_at(20);
+    let members = [bzip2(head.as_bytes()), bzip2(tail.as_bytes())].concat();
+    assert_eq!(read("a.mtx.BZ2", &members).unwrap().matrix, expected);
+    let archive = tar(&[("m/m.mtx", SMALL), ("m/m_b.mtx", OTHER)]);
+    for (name, bytes) in [
+        ("m.tar", archive.clone()),
+        ("m.tar.bz2", bzip2(&archive)),
+        ("m.tbz2", bzip2(&archive)),
+        ("m.tar.xz", SMALL_TAR_XZ.to_vec()),
+        ("m.txz", SMALL_TAR_XZ.to_vec()),
+    ] {
+        assert_eq!(read(name, &bytes).unwrap().matrix, expected, "{name}");
+    }
+    let large = large_text();
+    assert_eq!(read("a.mtx.bz2", &bzip2(large.as_bytes())).unwrap().matrix, plain(&large));
+}
+
+#[test]
+fn damaged_xz_and_bzip2_and_a_dictionary_larger_than_memory_are_errors() {
+    let packed = bzip2(large_text().as_bytes());
+    for (name, whole) in [("a.mtx.xz", &SMALL_XZ[..]), ("a.mtx.bz2", &packed[..])] {
+        let text = error(name, &whole[..whole.len() / 2]);
+        assert!(text.starts_with(&format!("{name}: the compressed data are damaged or cut off")), "{text}");
+        let mut damaged = whole.to_vec();
+        damaged[whole.len() / 2] ^= 0x55;
+        assert!(read(name, &damaged).is_err(), "{name}");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.mtx.xz");
+    std::fs::write(&path, SMALL_XZ).unwrap();
+    let memory = Some(sparsight_matrix::Bytes(1 << 20));
+    let options = ReadOptions { memory, ..ReadOptions::default() };
+    let error = io::read::<f64>(&path, &options).unwrap_err().to_string();
+    assert!(error.contains("memory"), "{error}");
+}
+
+#[test]
+fn a_file_without_a_known_end_is_told_by_its_content() {
+    let expected = plain(SMALL);
+    let archive = tar(&[("m/m.mtx", SMALL)]);
+    for (what, bytes) in [
+        ("text", SMALL.as_bytes().to_vec()),
+        ("gzip", gzip(SMALL.as_bytes())),
+        ("xz", SMALL_XZ.to_vec()),
+        ("bzip2", bzip2(SMALL.as_bytes())),
+        ("archive", archive.clone()),
+        ("packed archive", gzip(&archive)),
+    ] {
+        assert_eq!(read("a", &bytes).unwrap().matrix, expected, "{what}");
+        assert_eq!(read_stream(&bytes).unwrap().matrix, expected, "{what}");
+    }
+    let large = large_text();
+    assert_eq!(read("a", &bzip2(large.as_bytes())).unwrap().matrix, plain(&large));
+    assert_eq!(read_stream(&gzip(large.as_bytes())).unwrap().matrix, plain(&large));
+    let nothing = "a: neither the name nor the content is that of a matrix file";
+    for bytes in [&[0; 600][..], b"\x7fELF\x02", &gzip(&gzip(SMALL.as_bytes()))] {
+        assert_eq!(error("a", bytes), nothing);
+    }
+    assert_eq!(error("a", b""), "a:1:1: the file is empty");
+    assert_eq!(error("a", b"1 2 3\n"), "a:1:1: expected '%%MatrixMarket matrix ...', found '1'");
+}
+
+#[test]
+fn zstandard_is_named_with_a_way_to_read_it() {
+    for (name, bytes) in [("a.mtx.zst", SMALL.as_bytes()), ("a", &[0x28, 0xb5, 0x2f, 0xfd, 0])] {
+        let error = read(name, bytes).unwrap_err();
+        assert!(error.to_string().ends_with("files compressed with Zstandard are not read"), "{error}");
+        assert!(error.hint().unwrap().contains("zstd -dc A.mtx.zst | sparsight advise -"));
+    }
+}
+
+/// From something that can be read but once, in small pieces.
+fn read_stream(bytes: &[u8]) -> Result<Loaded<f64>, ReadError> {
+    struct Trickle<'a>(&'a [u8]);
+    impl std::io::Read for Trickle<'_> {
+        fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
+            let n = into.len().min(1000);
+            self.0.read(&mut into[..n])
+        }
+    }
+    io::read_stream(Trickle(bytes), Path::new("-"), &ReadOptions::default())
+}
+
+#[test]
+fn what_comes_through_a_pipe_counts_as_memory_where_it_is_held() {
+    let archive = tar(&[("m/m.mtx", &large_text())]);
+    let memory = Some(sparsight_matrix::Bytes(4 << 20));
+    let options = ReadOptions { memory, ..ReadOptions::default() };
+    let error = io::read_stream::<f64>(&archive[..], Path::new("-"), &options).unwrap_err();
+    assert!(matches!(error, ReadError::Memory { .. }), "{error}");
 }

@@ -115,7 +115,8 @@ fn cut_short_while_read(path: &Path) -> Result<Loaded<f64>, ReadError> {
             OpenOptions::new().write(true).open(path).unwrap().set_len(4096).unwrap();
         }
     };
-    let options = ReadOptions { pattern: PatternValues::Ones, progress: Some(&report), memory: None };
+    let options =
+        ReadOptions { pattern: PatternValues::Ones, progress: Some(&report), ..ReadOptions::default() };
     io::read(path, &options)
 }
 

@@ -221,3 +221,37 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn where_places_are_enough_values_may_be_complex_or_not_finite_and_are_those_of_a_pattern() {
+    let options = ReadOptions { places_only: true, ..ReadOptions::default() };
+    let read = |text: &str| io::read_matrix_market::<f32>(text.as_bytes(), Path::new("a.mtx"), &options);
+    let pattern = read("%%MatrixMarket matrix coordinate pattern general\n2 2 3\n1 1\n2 1\n2 2\n").unwrap();
+    for (field, values) in [
+        ("real", ["nan", "-inf", "1e300"]),
+        ("real", ["0", "-0.5E+02", "1d5"]),
+        ("complex", ["1.0 -2", "nan 0", "0 1d5"]),
+        ("integer", ["1", "-2", "+3"]),
+    ] {
+        let [a, b, c] = values;
+        let text =
+            format!("%%MatrixMarket matrix coordinate {field} general\n2 2 3\n1 1 {a}\n2 1 {b}\n2 2 {c}\n");
+        let loaded = read(&text).unwrap();
+        assert_eq!(loaded.matrix, pattern.matrix, "{field} {values:?}");
+        assert_eq!(loaded.stored.field.to_string(), field);
+    }
+    let array =
+        read("%%MatrixMarket matrix array complex general\n2 2\n1 0\n0.0e+00 nan\n0e5 0\n0 0.5\n").unwrap();
+    assert_eq!(array.matrix, pattern.matrix, "places of zeros do not count");
+    let hermitian = "%%MatrixMarket matrix coordinate complex hermitian\n2 2 2\n1 1 1 0\n2 1 0 1\n";
+    assert_eq!(read(hermitian).unwrap().matrix.nnz(), 3);
+    for (text, expected) in [
+        ("real general\n2 2 1\n1 1 1 2\n", "a.mtx:3:7: unexpected '2' after the entry"),
+        ("real general\n2 2 1\n1 1 abc\n", "a.mtx:3:5: expected a value, found 'abc'"),
+        ("real general\n2 2 1\n1 1\n", "a.mtx:3:4: expected a value, found the end of the line"),
+        ("complex general\n2 2 1\n1 1 2.0\n", "a.mtx:3:8: expected a value, found the end of the line"),
+    ] {
+        let error = read(&format!("%%MatrixMarket matrix coordinate {text}")).unwrap_err();
+        assert_eq!(error.to_string(), expected);
+    }
+}

@@ -36,8 +36,11 @@ const FAULTS: &[(&str, &str)] = &[
         "2:5: expected the number of entries in the size line, found '99999999999999999999999'",
     ),
     ("symmetric_not_square", "2:1: a symmetric matrix must be square, this one is 3 x 4"),
-    ("declared_1e15_rows", "2:1: 1000000000000000 rows are more than a 32-bit index can name (4294967295)"),
-    ("declared_4e9_columns", "2:3: 4294967295 columns are more than a 32-bit index can name (4294967295)"),
+    (
+        "declared_1e15_rows",
+        "2:1: 1000000000000000 rows are more than 32-bit indices are used for, 4294967294",
+    ),
+    ("declared_4e9_columns", "2:3: 4294967295 columns are more than 32-bit indices are used for, 4294967294"),
     ("declared_1e18_entries", "2:5: declared 1000000000000000000 entries, the file holds 2"),
     ("too_few_entries", "2:5: declared 3 entries, the file holds 2"),
     ("too_many_entries", "2:5: declared 1 entries, the file holds 3"),
@@ -157,13 +160,28 @@ fn rows_that_do_not_fit_into_memory_are_refused_before_anything_is_allocated() {
 }
 
 #[test]
-fn a_missing_file_and_an_unknown_name_are_told_apart() {
+fn a_missing_file_and_an_unknown_content_are_told_apart() {
     let error = |path: &str| {
         let error = io::read::<f64>(Path::new(path), &ReadOptions::default()).unwrap_err();
         (error.to_string(), error.hint().is_some())
     };
     let (text, _) = error("no/such.mtx");
     assert!(text.starts_with("no/such.mtx: ") && text.contains("No such file"), "{text}");
-    let unknown = "a.mat: the name ends with none of .mtx, .mtx.gz, .tar.gz, .tgz, .npz".to_owned();
-    assert_eq!(error("a.mat"), (unknown, true));
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.mat");
+    std::fs::write(&path, [0; 9]).unwrap();
+    let (text, is_hinted) = error(path.to_str().unwrap());
+    assert!(text.ends_with("a.mat: neither the name nor the content is that of a matrix file"), "{text}");
+    assert!(is_hinted);
+}
+
+#[test]
+fn what_is_declared_is_told_once_before_room_is_made() {
+    let told = std::sync::Mutex::new(Vec::new());
+    let declared = |size: [u64; 3]| told.lock().unwrap().push(size);
+    let memory = Some(sparsight_matrix::Bytes(1 << 20));
+    let options = ReadOptions { declared: Some(&declared), memory, ..ReadOptions::default() };
+    let text = b"%%MatrixMarket matrix coordinate real general\n2000000000 7 1\n1 1 1\n";
+    assert!(io::read_matrix_market::<f64>(text, Path::new("a.mtx"), &options).is_err(), "too large");
+    assert_eq!(*told.lock().unwrap(), [[2_000_000_000, 7, 1]]);
 }

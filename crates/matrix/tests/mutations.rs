@@ -6,7 +6,7 @@ mod packed;
 
 use damage::{Random, damage, rounds};
 use npz_writer::{archive, float64, format, int64};
-use packed::gzip;
+use packed::{SMALL_TAR_XZ, SMALL_XZ, bzip2, gzip};
 use sparsight_matrix::Bytes;
 use sparsight_matrix::io::{self, ReadOptions};
 use std::path::Path;
@@ -100,6 +100,29 @@ fn damaged_gzip_files_give_a_matrix_or_an_error_and_never_a_panic() {
         let mut bytes = seeds[round % seeds.len()].clone();
         damage(&mut bytes, &mut random);
         answers(folder.path(), "a.mtx.gz", &bytes);
+    });
+}
+
+#[test]
+fn damaged_xz_and_bzip2_files_give_a_matrix_or_an_error_and_never_a_panic() {
+    let folder = tempfile::tempdir().unwrap();
+    let seeds = [
+        ("a.mtx.xz", SMALL_XZ.to_vec()),
+        ("a.tar.xz", SMALL_TAR_XZ.to_vec()),
+        ("a.mtx.bz2", bzip2(TEXT)),
+        ("a.mtx.bz2", [bzip2(&TEXT[..60]), bzip2(&TEXT[60..])].concat()),
+    ];
+    let mut random = Random::new(5);
+    rounds("xz and bzip2", 3_000, |round| {
+        let (name, whole) = &seeds[round % seeds.len()];
+        let mut bytes = whole.clone();
+        damage(&mut bytes, &mut random);
+        answers(folder.path(), name, &bytes);
+        // The same through a pipe, whose content tells what it is.
+        let read = io::read_stream::<f64>(&bytes[..], Path::new("-"), &options());
+        if let Err(error) = read {
+            assert!(!error.to_string().contains('\n'), "{error}");
+        }
     });
 }
 

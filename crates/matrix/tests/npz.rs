@@ -207,7 +207,7 @@ fn each_broken_array_has_its_own_error() {
     assert_eq!(error(&csr_with(int64("shape", &[3, -4]))), "a.npz: array 'shape': -4 columns");
     assert_eq!(
         error(&csr_with(int64("shape", &[3, 4_294_967_295]))),
-        "a.npz: 4294967295 columns are more than a 32-bit index can name (4294967295)"
+        "a.npz: 4294967295 columns are more than 32-bit indices are used for, 4294967294"
     );
     assert_eq!(
         error(&csr_with(int64("shape", &[3, 4, 5]))),
@@ -226,5 +226,23 @@ fn an_archive_cut_off_or_no_archive_is_an_error() {
     for len in 0..whole.len() {
         let text = read(&whole[..len]).unwrap_err().to_string();
         assert!(text.starts_with("a.npz: "), "{text}");
+    }
+}
+
+#[test]
+fn where_places_are_enough_values_of_an_archive_may_be_anything() {
+    let options = ReadOptions { places_only: true, ..ReadOptions::default() };
+    let read = |array| io::read_npz::<f64>(&archive(&csr_with(array), true), Path::new("a.npz"), &options);
+    let whole = read(int64("data", &[1, 1, 1, 1])).unwrap().matrix;
+    let (row_ptr, col_idx) = (expected().row_ptr().to_vec(), expected().col_idx().to_vec());
+    assert_eq!((whole.row_ptr(), whole.col_idx()), (&row_ptr[..], &col_idx[..]));
+    assert!(whole.values().iter().all(|value| value.is_finite() && *value != 0.0));
+    let complex: Vec<u8> = [1.0_f64; 8].iter().flat_map(|x| x.to_le_bytes()).collect();
+    let pairs = ("data", "<c16", "(4,)".to_owned(), complex);
+    for (array, field) in
+        [(float64("data", &[f64::NAN, 1.0, f64::INFINITY, 0.0]), Field::Real), (pairs, Field::Complex)]
+    {
+        let loaded = read(array).unwrap();
+        assert_eq!((loaded.matrix, loaded.stored.field), (whole.clone(), field));
     }
 }

@@ -13,6 +13,8 @@ pub enum Missing {
     Models,
     /// Any model: it is a quick profile, of which nothing but the parameters of a transfer is fitted.
     ModelsOfQuick,
+    /// Models and times: its numbers were taken from elsewhere, and nothing can be measured into it.
+    OfElsewhere,
     /// The parameters of a transfer.
     TransferParameters,
     /// Benchmark matrices with times, to fit models to.
@@ -42,6 +44,9 @@ impl Missing {
                 "`sparsight transfer A.mtx --from nvidia-h200 --to {profile}` predicts with it; with the --device that it \
                  was made for, `sparsight profile -o {profile}` measures the rest"
             ),
+            Self::OfElsewhere => {
+                format!("it can be the target of a transfer: `sparsight transfer A.mtx --from nvidia-h200 --to {profile} --dtype f32`")
+            }
             Self::Calibration => {
                 "give the name or folder of a GPU's profile that holds calibration.json, which `sparsight fit` writes".to_owned()
             }
@@ -63,6 +68,9 @@ impl fmt::Display for Missing {
         match self {
             Self::Models => f.write_str("fitted models"),
             Self::ModelsOfQuick => f.write_str("models: it is a quick one, for `transfer` alone"),
+            Self::OfElsewhere => f.write_str(
+                "models and no times: what is in it was taken from elsewhere, not measured by this program",
+            ),
             Self::TransferParameters => f.write_str("transfer.json, the parameters of a transfer"),
             Self::BenchmarkMatrices => f.write_str("benchmark matrices"),
             Self::Model { model, dtype } => write!(f, "{model} model for {dtype}"),

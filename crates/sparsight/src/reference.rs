@@ -1,12 +1,11 @@
 //! A device that is well known, with all that a transfer may take of it.
 
-use crate::profile::{CalibrationFile, ProfileFolder, TransferProfile, is_folder};
+use crate::profile::{CalibrationFile, ProfileFolder, TransferProfile, folder_of};
 use crate::records::CorpusRecord;
 use crate::{CrossArchitecture, Error, Profile, calibrated};
 use sparsight_device::timing::Caches;
 use sparsight_matrix::{Dtype, Features};
 use sparsight_model::Rescaling;
-use std::path::Path;
 
 /// The reference of a transfer.
 #[derive(Debug, Clone)]
@@ -32,10 +31,9 @@ impl Reference {
             Err(Error::Lacking { .. }) => None,
             Err(error) => return Err(error),
         };
-        let corpus = if is_folder(name_or_folder) {
-            ProfileFolder::open(Path::new(name_or_folder))?.measured()?
-        } else {
-            Vec::new()
+        let corpus = match folder_of(name_or_folder) {
+            Some(path) => ProfileFolder::open(&path)?.measured()?,
+            None => Vec::new(),
         };
         Ok(Self { profile, models, corpus })
     }

@@ -2,7 +2,7 @@
 
 use crate::profile::TransferProfile;
 use crate::records::{CorpusRecord, Outcome};
-use crate::{Error, ModelName, Predictor, Profile};
+use crate::{Error, Missing, ModelName, Predictor, Profile};
 use serde::{Serialize, Serializer};
 use sparsight_kernels::{Candidate, DeviceKind};
 use sparsight_matrix::{Features, Seconds};
@@ -78,6 +78,12 @@ impl CrossArchitecture<'_> {
             return Ok((time, ReferenceOrigin::Measured));
         }
         let Some(profile) = self.models else {
+            if self.reference.device.provenance.source.is_some() {
+                return Err(Error::Lacking {
+                    profile: self.reference.name.clone(),
+                    missing: Missing::OfElsewhere,
+                });
+            }
             return Err(Error::Unmeasured {
                 profile: self.reference.name.clone(),
                 missing: format!("time of this matrix with {candidate}, and no models that predict it"),

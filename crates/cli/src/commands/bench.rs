@@ -2,23 +2,27 @@
 
 use crate::args::KernelFlags;
 use crate::context::Context;
+use crate::csv::{Csv, CsvFlag, Layout};
 use crate::device_choice::{DeviceName, OpenDevice, described};
+use crate::earlier_bench::EarlierBench;
 use crate::failure::{Exit, Failure};
 use crate::matrix_source::MatrixSource;
+use crate::noise::Noise;
 use crate::printer::BOLD;
 use crate::progress::Progress;
 use crate::reordering::OrderFlags;
 use crate::table::Table;
 use crate::text::{candidate, of_bandwidth, percent, shape};
 use crate::values::ValuesFlag;
-use sparsight::answer::{BenchAnswer, BenchedCandidate, BenchedMatrix};
+use sparsight::answer::{BenchAnswer, BenchedBefore, BenchedCandidate, BenchedMatrix};
 use sparsight::bench;
 use sparsight::device::DeviceError;
 use sparsight::device::timing::{Caches, StoppingRule};
 use sparsight::kernels::{Candidate, DeviceFacts, flops};
-use sparsight::matrix::{Dtype, Features, Scalar, Seconds};
+use sparsight::matrix::{Csr, Dtype, Features, Scalar, Seconds};
 use sparsight::records::{ClockRecord, Measured, Outcome};
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 
 /// Every feasible candidate run on the device, checked against the reference and timed
 #[derive(Debug, clap::Args)]
@@ -38,10 +42,47 @@ pub(crate) struct Bench {
     order: OrderFlags,
     #[command(flatten)]
     values: ValuesFlag,
+    #[command(flatten)]
+    csv: CsvFlag,
+    /// Also write the table of --csv to a file
+    #[arg(long, value_name = "FILE")]
+    export_csv: Option<PathBuf>,
+    /// Show each time beside that of an earlier run, an answer of bench --json
+    #[arg(long, value_name = "FILE")]
+    compare: Option<PathBuf>,
     /// Fewer samples: 2 % spread or 4 ms a candidate instead of 1 % or 0.2 s
     #[arg(long)]
     quick: bool,
 }
+
+/// A row a candidate.
+const TABLE: Layout = Layout {
+    rows: &["matrices", "candidates"],
+    outer: &[
+        "device=device.name",
+        "caches",
+        "sm_mhz_least=clock.sm_mhz.0",
+        "sm_mhz_most=clock.sm_mhz.1",
+        "throttled=clock.throttled",
+    ],
+    inner: &[
+        "id",
+        "format",
+        "kernel",
+        "threads_per_row",
+        "block",
+        "dtype",
+        "measured_s",
+        "spread",
+        "samples",
+        "bandwidth_fraction",
+        "infeasible",
+        "failed",
+        "before_s",
+        "over_before",
+        "beyond_spread",
+    ],
+};
 
 /// One matrix and what was measured on it.
 struct Benched {
@@ -62,33 +103,57 @@ impl Bench {
 
     fn run_as<T: Scalar>(&self, context: &Context) -> Result<Exit, Failure> {
         let sources = self.order.of_all(MatrixSource::batch(&self.paths)?);
+        let before = self.compare.as_deref().map(EarlierBench::read).transpose()?;
         let mut device = OpenDevice::open(&self.device.clone().unwrap_or_else(DeviceName::best_here))?;
+        let mut noise = Noise::before(device.facts().kind);
         device.measure_rates();
         context.interrupt.listen();
         let candidates = self.kernels.candidates(device.facts().kind, T::DTYPE)?;
         let mut candidates = device.runnable::<T>(candidates, context)?;
         candidates.extend(self.values.candidates(&candidates, T::DTYPE, device.facts().kind)?);
         let bar = context.printer.progress((sources.len() * candidates.len()) as u64, "measuring");
-        let mut all = Vec::new();
+        let (mut all, mut unreadable) = (Vec::new(), 0);
         let mut stopped = Ok(());
         for (index, source) in sources.iter().enumerate() {
-            stopped = self.one::<T>(source, &device, &candidates, index, &bar, &mut all, context);
+            let matrix = match source.load::<T>(context) {
+                Ok(matrix) => matrix,
+                // Of several the others are measured all the same.
+                Err(Failure::Reported { message, .. }) if sources.len() > 1 => {
+                    context.printer.warning(format_args!("skipped: {message}"));
+                    unreadable += 1;
+                    continue;
+                }
+                Err(other) => {
+                    stopped = Err(other);
+                    break;
+                }
+            };
+            let named = (source.title(), &matrix);
+            stopped = self.one::<T>(named, &device, &candidates, index, &bar, &mut all, context);
             if stopped.is_err() {
                 break;
             }
         }
         drop(bar);
-        self.show(&all, device.facts(), T::DTYPE, context)?;
+        for benched in &all {
+            for measured in &benched.results {
+                noise.saw(&measured.outcome);
+            }
+            noise.clocked(benched.clock);
+        }
+        self.show(&all, before.as_ref(), device.facts(), T::DTYPE, context)?;
+        noise.warn(&context.printer);
         stopped.map_err(|failure| failure.keeping(|| "what was measured is shown above".to_owned()))?;
         let failed = |m: &Measured| matches!(m.outcome, Outcome::Failed { .. });
-        Ok(if all.iter().any(|b: &Benched| b.results.iter().any(failed)) { Exit::No } else { Exit::Done })
+        let any = all.iter().any(|b: &Benched| b.results.iter().any(failed));
+        Ok(if any || unreadable > 0 { Exit::No } else { Exit::Done })
     }
 
     /// Adds one matrix to `all`; what was measured before an interruption is added, too.
     #[expect(clippy::too_many_arguments, reason = "the state of one loop, which has no other name")]
     fn one<T: Scalar>(
         &self,
-        source: &MatrixSource,
+        (name, matrix): (String, &Csr<T>),
         device: &OpenDevice,
         candidates: &[Candidate],
         index: usize,
@@ -96,13 +161,11 @@ impl Bench {
         all: &mut Vec<Benched>,
         context: &Context,
     ) -> Result<(), Failure> {
-        let matrix = source.load::<T>(context)?;
-        let features = Features::of(&matrix);
+        let features = Features::of(matrix);
         let rule = if self.quick { StoppingRule::BRISK } else { StoppingRule::CAREFUL };
         let how = sparsight::Bench { rule, caches: self.caches(), seed: context.seed, hopeless: None };
         let mut results = Vec::new();
-        let name = source.title();
-        let ended = bench(device.of(), (&name, &matrix), &features, candidates, &how, |result| {
+        let ended = bench(device.of(), (&name, matrix), &features, candidates, &how, |result| {
             results.push(result.clone());
             bar.at((index * candidates.len() + results.len()) as u64, format!("{name} {}", result.id));
             if context.interrupt.asked() { Err(DeviceError::Interrupted) } else { Ok(()) }
@@ -120,6 +183,7 @@ impl Bench {
     fn show(
         &self,
         all: &[Benched],
+        before: Option<&EarlierBench>,
         facts: &DeviceFacts,
         dtype: Dtype,
         context: &Context,
@@ -127,18 +191,41 @@ impl Bench {
         let matrices =
             all.iter().map(|b| BenchedMatrix::of(&b.title, &b.features, &b.results, b.clock, facts));
         let matrices = matrices.collect();
-        let answer = BenchAnswer { device: facts.into(), dtype, caches: self.caches(), matrices };
-        context.printer.answer(&answer.shortened(context.top_in_json()), || {
-            for (index, benched) in all.iter().enumerate() {
+        let mut answer = BenchAnswer { device: facts.into(), dtype, caches: self.caches(), matrices };
+        if let Some(before) = before {
+            before.put_beside(&mut answer, context);
+        }
+        let answer = answer.shortened(context.top_in_json());
+        if let Some(path) = &self.export_csv {
+            let mut table = Csv::new(&TABLE);
+            table.add(&answer);
+            std::fs::write(path, table.into_text())
+                .map_err(|error| Failure::input(format!("{}: {error}", path.display())))?;
+        }
+        if self.csv.csv {
+            return context.printer.csv(&TABLE, &[answer]);
+        }
+        context.printer.answer(&answer, || {
+            for (index, (benched, shown)) in all.iter().zip(&answer.matrices).enumerate() {
                 if index > 0 {
                     context.printer.line("")?;
                 }
                 let warmth = if self.cold { "cold" } else { "warm" };
                 let heading = format!("{BOLD}{}{BOLD:#}   {dtype}   {warmth}", described(facts));
-                show_one(benched, &heading, facts, context)?;
+                let before = before.map(|_| &shown.candidates[..]);
+                show_one(benched, before, &heading, facts, context)?;
             }
             Ok(())
         })
+    }
+}
+
+/// `faster` or `slower`, where that is beyond the spread.
+fn change(before: BenchedBefore) -> &'static str {
+    match before {
+        BenchedBefore { beyond_spread: false, .. } => "",
+        BenchedBefore { over_before, .. } if over_before < 1.0 => "faster",
+        _ => "slower",
     }
 }
 
@@ -147,13 +234,23 @@ fn time(measured: &Measured) -> f64 {
     if let Outcome::Time { time_s, .. } = measured.outcome { time_s.0 } else { f64::INFINITY }
 }
 
-fn show_one(benched: &Benched, heading: &str, facts: &DeviceFacts, context: &Context) -> Result<(), Failure> {
+/// `before`: the same results, with those of an earlier run.
+fn show_one(
+    benched: &Benched,
+    before: Option<&[BenchedCandidate]>,
+    heading: &str,
+    facts: &DeviceFacts,
+    context: &Context,
+) -> Result<(), Failure> {
     let out = &context.printer;
     out.line(format_args!("{BOLD}{}{BOLD:#}   {}", benched.title, shape(&benched.features)))?;
     out.line(heading)?;
     out.line("")?;
-    let mut table =
-        Table::new(&["", "<candidate", "measured", "spread", "samples", "GFLOP/s", "of bandwidth"]);
+    let mut columns = vec!["", "<candidate", "measured", "spread", "samples", "GFLOP/s", "of bandwidth"];
+    if before.is_some() {
+        columns.extend(["before", "now / before", "<"]);
+    }
+    let mut table = Table::new(&columns);
     let mut rows = 0;
     let mut failed = Vec::new();
     let mut impossible = BTreeSet::new();
@@ -162,7 +259,7 @@ fn show_one(benched: &Benched, heading: &str, facts: &DeviceFacts, context: &Con
             Outcome::Time { .. } if rank >= context.top() => {}
             Outcome::Time { time_s: Seconds(time), spread, samples } => {
                 rows += 1;
-                table.row([
+                let mut cells = vec![
                     (rank + 1).to_string(),
                     candidate(&m.id),
                     Seconds(*time).to_string(),
@@ -170,7 +267,12 @@ fn show_one(benched: &Benched, heading: &str, facts: &DeviceFacts, context: &Con
                     samples.to_string(),
                     format!("{:.2}", flops(&benched.features) as f64 / time / 1e9),
                     of_bandwidth(BenchedCandidate::of(m, &benched.features, facts).bandwidth_fraction),
-                ]);
+                ];
+                if let Some(before) = before.and_then(|before| before.get(rank)?.before) {
+                    cells.extend([before.before_s.to_string(), format!("{:.2}", before.over_before)]);
+                    cells.push(change(before).to_owned());
+                }
+                table.row(cells);
             }
             Outcome::Infeasible { infeasible } => {
                 impossible.insert(format!("{} ({infeasible})", m.id.format()));

@@ -2,19 +2,22 @@
 
 use crate::args::{KernelFlags, KernelName, ModelFlags, block};
 use crate::context::Context;
+use crate::csv::{CsvFlag, Layout};
 use crate::device_choice::{DeviceName, ProfileFlags, described};
 use crate::failure::{Exit, Failure};
+use crate::many::structures;
 use crate::matrix_source::MatrixSource;
 use crate::printer::BOLD;
 use crate::products::products;
 use crate::table::Table;
-use crate::text::{between, candidate, counted, grouped, known_from, shape};
-use sparsight::answer::{CompareAnswer, MatrixSummary};
+use crate::text::{between, candidate, counted, grouped, known_from, matrices, shape};
+use sparsight::answer::{CompareAnswer, CompareManyAnswer, MatrixSummary, MeanSpeed};
 use sparsight::kernels::{Candidate, DeviceKind};
 use sparsight::matrix::{Dtype, Features, Seconds};
 use sparsight::{Compared, Comparison, Contender, Error, Profile, Span, compare};
+use std::collections::HashMap;
 use std::num::NonZeroU64;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 /// How fast the best candidate of each of several devices will be, what limits it, and what that is worth
@@ -23,8 +26,9 @@ use std::str::FromStr;
 /// candidates of each device are shown, else the best.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Compare {
-    /// The matrix: a file or gallery:NAME[,key=value...]
-    path: String,
+    /// The matrix: a file, - or gallery:NAME[,key=value...]; of several, or a folder, also the mean speed over all of them
+    #[arg(required = true)]
+    paths: Vec<String>,
     /// Devices to compare, the first of which the others are held against: names or folders of profiles, data sheets
     /// NAME.toml, cpu, or cuda[:N]
     #[arg(long, value_name = "DEVICES", value_delimiter = ',', required = true)]
@@ -53,9 +57,41 @@ pub(crate) struct Compare {
     /// What a device draws at work, for the products a joule
     #[arg(long, value_name = "DEVICE=WATTS", value_delimiter = ',')]
     power: Vec<Given>,
+    /// How much each of several matrices counts in the mean: a file with lines NAME,WEIGHT; one that it does not name counts 1
+    #[arg(long, value_name = "FILE")]
+    weights: Option<PathBuf>,
     #[command(flatten)]
     model: ModelFlags,
+    #[command(flatten)]
+    csv: CsvFlag,
 }
+
+/// A row a candidate of a device.
+const TABLE: Layout = Layout {
+    rows: &["devices", "candidates"],
+    outer: &["device=id", "device_name=name", "price", "power_w", "products"],
+    inner: &[
+        "id",
+        "format",
+        "kernel",
+        "threads_per_row",
+        "block",
+        "dtype",
+        "predicted_s",
+        "low_s",
+        "high_s",
+        "model",
+        "limited_by=limit.by",
+        "conversion_s",
+        "in_all_s",
+        "speed",
+        "speed_low",
+        "speed_high",
+        "products_per_s",
+        "products_per_s_per_price",
+        "products_per_joule",
+    ],
+};
 
 /// A number that is given for one device: `nvidia-h200=30000`.
 #[derive(Debug, Clone, PartialEq)]
@@ -88,17 +124,47 @@ impl FromStr for Given {
     }
 }
 
+/// How much each matrix counts.
+#[derive(Debug, Default)]
+struct Weights(HashMap<String, f64>);
+
+impl Weights {
+    fn read(path: &Path) -> Result<Self, Failure> {
+        let fault = |why: String| Failure::input(format!("{}: {why}", path.display()));
+        let text = std::fs::read_to_string(path).map_err(|error| fault(error.to_string()))?;
+        let mut weights = HashMap::new();
+        for (number, line) in (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty()) {
+            // A recipe of the gallery has commas, too.
+            let parts = line.rsplit_once(',').map(|(name, weight)| (name.trim(), weight.trim()));
+            let weight = parts.and_then(|(_, weight)| weight.parse::<f64>().ok());
+            match (parts, weight.filter(|weight| weight.is_finite() && *weight >= 0.0)) {
+                (Some((name, _)), Some(weight)) => {
+                    weights.insert(name.trim_matches('"').to_owned(), weight);
+                }
+                (Some(_), None) if number == 1 && weight.is_none() => {}
+                _ => {
+                    return Err(fault(format!("line {number} is no NAME,WEIGHT with a weight of 0 or more")));
+                }
+            }
+        }
+        Ok(Self(weights))
+    }
+
+    /// By what a table calls the matrix, or a corpus.
+    fn of(&self, source: &MatrixSource) -> f64 {
+        let found = self.0.get(&source.title()).or_else(|| self.0.get(&source.record_name()));
+        found.copied().unwrap_or(1.0)
+    }
+}
+
 impl Compare {
     pub(crate) fn run(&self, context: &Context) -> Result<Exit, Failure> {
         let dtype = context.dtype();
-        let source = MatrixSource::named(&self.path)?;
+        let sources = MatrixSource::batch(&self.paths)?;
         let price = self.for_devices("--price", &self.price)?;
         let power = self.for_devices("--power", &self.power)?;
+        let weights = self.weights.as_deref().map(Weights::read).transpose()?.unwrap_or_default();
         let profiles = self.profiles(context, dtype)?;
-        let features = match dtype {
-            Dtype::F32 => Features::of(&source.load::<f32>(context)?),
-            Dtype::F64 | Dtype::Mixed => Features::of(&source.load::<f64>(context)?),
-        };
         let objective = self.model.objective(self.iterations);
         let given = price.into_iter().zip(power);
         let contenders: Vec<Contender<'_>> = profiles
@@ -106,18 +172,34 @@ impl Compare {
             .zip(given)
             .map(|(profile, (price, power_w))| Contender { profile, price, power_w })
             .collect();
-        let comparison = compare(&contenders, &features, dtype, &objective, &self.wanted(dtype)?)
-            .map_err(|error| self.lacking(error, &profiles, dtype))?;
-        let matrix = MatrixSummary::of(source.title(), &features);
-        let ids = self.devices.iter().map(ToString::to_string);
-        let all = CompareAnswer::of(matrix, dtype, objective.products, ids, &contenders, &comparison);
-        let unit = (!self.price.is_empty()).then(|| self.unit.clone());
-        let answer = CompareAnswer { unit, ..all.shortened(context.top_or(1)) };
-        context
-            .printer
-            .answer(&answer, || self.print(&source, &features, &contenders, &comparison, context))?;
-        let none = comparison.devices.iter().any(|device| device.ranked.is_empty());
-        Ok(if none { Exit::No } else { Exit::Done })
+        let (mut weighted, mut found) = (Vec::new(), Vec::new());
+        let looked = structures(&sources, context, |source, features| {
+            let comparison = compare(&contenders, &features, dtype, &objective, &self.wanted(dtype)?)
+                .map_err(|error| self.lacking(error, &profiles, dtype))?;
+            let matrix = MatrixSummary::of(source.title(), &features);
+            let ids = self.devices.iter().map(ToString::to_string);
+            let all = CompareAnswer::of(matrix, dtype, objective.products, ids, &contenders, &comparison);
+            let unit = (!self.price.is_empty()).then(|| self.unit.clone());
+            let answer = CompareAnswer { unit, ..all.shortened(context.top_or(1)) };
+            weighted.push((answer, weights.of(source)));
+            found.push((source, features, comparison));
+            Ok(())
+        })?;
+        let out = &context.printer;
+        let none =
+            found.iter().any(|(_, _, found)| found.devices.iter().any(|device| device.ranked.is_empty()));
+        if self.csv.csv {
+            let answers: Vec<CompareAnswer> = weighted.into_iter().map(|(answer, _)| answer).collect();
+            out.csv(&TABLE, &answers)?;
+        } else if let ([(answer, _)], [(source, features, comparison)], [_]) =
+            (&weighted[..], &found[..], &sources[..])
+        {
+            out.answer(answer, || self.print(source, features, &contenders, comparison, context))?;
+        } else {
+            let answer = CompareManyAnswer::of(weighted);
+            out.answer(&answer, || self.print_many(&answer, &found, &contenders, context))?;
+        }
+        looked.exit(!none)
     }
 
     /// One number a device, where one is given.
@@ -166,6 +248,54 @@ impl Compare {
         ))
     }
 
+    /// Which devices, and where what is known of them comes from.
+    fn print_devices(&self, contenders: &[Contender<'_>], context: &Context) -> Result<(), Failure> {
+        let out = &context.printer;
+        let products = self.iterations.map(|n| format!("   {}", counted(n.get(), "product")));
+        out.line(format_args!("{}{}", context.dtype(), products.unwrap_or_default()))?;
+        let width = self.devices.iter().map(|device| device.to_string().len()).max().unwrap_or_default();
+        for (device, contender) in self.devices.iter().zip(contenders) {
+            let (what, known) = (described(&contender.profile.device.facts), known_from(contender.profile));
+            out.line(format_args!("  {device:<width$}  {what}   {known}"))?;
+        }
+        out.line("")
+    }
+
+    /// A line a matrix and device, and the means.
+    fn print_many(
+        &self,
+        answer: &CompareManyAnswer,
+        found: &[(&MatrixSource, Features, Comparison)],
+        contenders: &[Contender<'_>],
+        context: &Context,
+    ) -> Result<(), Failure> {
+        let out = &context.printer;
+        self.print_devices(contenders, context)?;
+        let mut table = self.table(&["<matrix", "non-zeros"]);
+        for (source, features, comparison) in found {
+            for (device, compared) in self.devices.iter().zip(&comparison.devices) {
+                let first = [source.title(), grouped(features.nnz)].into_iter();
+                match compared.ranked.first() {
+                    Some(one) => table.row(first.chain(self.cells(device, one))),
+                    None => table.row(first.chain([device.to_string(), "not possible".to_owned()])),
+                }
+            }
+        }
+        out.line(table)?;
+        out.line("")?;
+        let weighted = if self.weights.is_some() { ", weighted" } else { "" };
+        let first = &self.devices[0];
+        for MeanSpeed { id, count, mean_speed } in answer.mean_speeds.iter().skip(1) {
+            if let Some(speed) = mean_speed {
+                let over = matrices(*count);
+                out.line(format_args!(
+                    "{id} is {speed:.2} times as fast as {first} over {over} (geometric mean{weighted})."
+                ))?;
+            }
+        }
+        Ok(())
+    }
+
     fn print(
         &self,
         source: &MatrixSource,
@@ -176,15 +306,8 @@ impl Compare {
     ) -> Result<(), Failure> {
         let out = &context.printer;
         out.line(format_args!("{BOLD}{}{BOLD:#}   {}", source.title(), shape(features)))?;
-        let products = self.iterations.map(|n| format!("   {}", counted(n.get(), "product")));
-        out.line(format_args!("{}{}", context.dtype(), products.unwrap_or_default()))?;
-        let width = self.devices.iter().map(|device| device.to_string().len()).max().unwrap_or_default();
-        for (device, contender) in self.devices.iter().zip(contenders) {
-            let (what, known) = (described(&contender.profile.device.facts), known_from(contender.profile));
-            out.line(format_args!("  {device:<width$}  {what}   {known}"))?;
-        }
-        out.line("")?;
-        let mut table = self.table();
+        self.print_devices(contenders, context)?;
+        let mut table = self.table(&[]);
         for (device, compared) in self.devices.iter().zip(&comparison.devices) {
             for one in compared.ranked.iter().take(context.top_or(1)) {
                 table.row(self.cells(device, one));
@@ -197,7 +320,7 @@ impl Compare {
         if let Some(common) = &comparison.common {
             out.line("")?;
             out.line(format_args!("{BOLD}{}{BOLD:#} on each", candidate(common)))?;
-            let mut table = self.table();
+            let mut table = self.table(&[]);
             let mut refused = Vec::new();
             for (device, compared) in self.devices.iter().zip(&comparison.devices) {
                 match &compared.common {
@@ -221,9 +344,11 @@ impl Compare {
         remarks.iter().try_for_each(|remark| out.line(format_args!("  {remark}")))
     }
 
-    fn table(&self) -> Table {
+    /// With these columns before the others.
+    fn table(&self, first: &[&str]) -> Table {
         let per_price = format!("products/s a {}", self.unit);
-        let mut columns = vec!["<device", "<candidate", "predicted", "90 % between", "<limited by"];
+        let mut columns = first.to_vec();
+        columns.extend(["<device", "<candidate", "predicted", "90 % between", "<limited by"]);
         if self.iterations.is_some() {
             columns.push("in all");
         }

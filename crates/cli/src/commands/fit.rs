@@ -31,6 +31,9 @@ pub(crate) struct Fit {
     /// Learned models that are not kept, of boosting, linear and neighbours: `best` does without them
     #[arg(long, value_name = "MODELS", value_delimiter = ',', value_parser = learned)]
     without: Vec<ModelName>,
+    /// Also write the whole profile into one file NAME.tar.gz for others, with numbers in place of the names of matrices
+    #[arg(long, value_name = "FILE")]
+    share: Option<PathBuf>,
 }
 
 fn learned(text: &str) -> Result<ModelName, String> {
@@ -66,6 +69,9 @@ impl Fit {
         let older = older.intersection(&names).count();
         let answer = FitAnswer::of(self.folder.clone(), &fitted)?;
         context.printer.answer(&answer, || print(&answer, &fitted.models, older, &context.printer))?;
+        if let Some(path) = &self.share {
+            profiling::share(&folder, path, &context.printer)?;
+        }
         Ok(Exit::Done)
     }
 }

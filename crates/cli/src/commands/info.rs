@@ -1,23 +1,26 @@
 //! `sparsight info`: a matrix' structure and its size in every format.
 
 use crate::context::Context;
+use crate::csv::{CsvFlag, Layout};
 use crate::device_choice::ProfileFlags;
 use crate::failure::{Exit, Failure};
+use crate::many::structures;
 use crate::matrix_source::MatrixSource;
 use crate::printer::{BOLD, Printer};
 use crate::reordering::OrderFlags;
 use crate::table::Table;
 use crate::terminal_plot;
 use crate::text::{counted, grouped, percent, shape};
-use sparsight::answer::{FormatSize, InfoAnswer, Structure};
+use sparsight::answer::{FormatSize, InfoAnswer, InfoManyAnswer, Structure};
 use sparsight::matrix::{Dtype, Features, Limits, Locality, Scalar};
 use std::io::IsTerminal;
 
 /// A matrix' structure, its size in each format, and which formats cannot hold it
 #[derive(Debug, clap::Args)]
 pub(crate) struct Info {
-    /// The matrix: a file or gallery:NAME[,key=value...]
-    path: String,
+    /// The matrix: a file, - or gallery:NAME[,key=value...]; of several, or a folder, a line each
+    #[arg(required = true)]
+    paths: Vec<String>,
     #[command(flatten)]
     profile: ProfileFlags,
     #[command(flatten)]
@@ -25,25 +28,66 @@ pub(crate) struct Info {
     /// Draw where the non-zeros lie and how long rows are, also where the output is no terminal
     #[arg(long)]
     plot: bool,
+    #[command(flatten)]
+    csv: CsvFlag,
 }
+
+/// A row a matrix; the sizes in all formats are in the JSON answer.
+const TABLE: Layout = Layout {
+    rows: &[],
+    outer: &[],
+    inner: &[
+        "dtype",
+        "empty_rows=features.empty_rows",
+        "row_mode=features.row_mode",
+        "row_std=features.row_std",
+        "row_p5=features.row_quantiles.0",
+        "row_p25=features.row_quantiles.1",
+        "row_p50=features.row_quantiles.2",
+        "row_p75=features.row_quantiles.3",
+        "row_p90=features.row_quantiles.4",
+        "row_p95=features.row_quantiles.5",
+        "row_p99=features.row_quantiles.6",
+        "bandwidth=features.bandwidth",
+        "diagonals=features.diagonals",
+        "x_reuse=features.x_reuse",
+        "min_distance=features.locality.min_distance",
+        "max_distance=features.locality.max_distance",
+    ],
+};
 
 impl Info {
     pub(crate) fn run(&self, context: &Context) -> Result<Exit, Failure> {
-        let dtype = context.dtype();
-        let source = self.order.of(MatrixSource::named(&self.path)?);
+        let sources = self.order.of_all(MatrixSource::batch(&self.paths)?);
         let device = self.profile.facts(context)?;
-        let (features, structure, spy) = match dtype {
-            Dtype::F32 => self.looked_at::<f32>(&source, context)?,
-            Dtype::F64 | Dtype::Mixed => self.looked_at::<f64>(&source, context)?,
-        };
         let limits = Limits::with_memory(device.memory_bytes);
-        let answer = InfoAnswer::of(source.title(), features, dtype, &limits).with_structure(structure);
-        context.printer.answer(&answer, || {
-            print(&answer, &context.printer)?;
-            print_pictures(&answer, &spy, &context.printer)?;
-            print_formats(&answer, &device.name, &context.printer)
+        let out = &context.printer;
+        if let ([source], false) = (&sources[..], self.csv.csv) {
+            let (features, structure, spy) = match context.dtype() {
+                Dtype::F32 => self.looked_at::<f32>(source, context)?,
+                Dtype::F64 | Dtype::Mixed => self.looked_at::<f64>(source, context)?,
+            };
+            let answer = InfoAnswer::of(source.title(), features, context.dtype(), &limits);
+            let answer = answer.with_structure(structure);
+            out.answer(&answer, || {
+                print(&answer, out)?;
+                print_pictures(&answer, &spy, out)?;
+                print_formats(&answer, &device.name, out)
+            })?;
+            return Ok(Exit::Done);
+        }
+        let mut matrices = Vec::new();
+        let looked = structures(&sources, context, |source, features| {
+            matrices.push(InfoAnswer::of(source.title(), features, context.dtype(), &limits));
+            Ok(())
         })?;
-        Ok(Exit::Done)
+        if self.csv.csv {
+            out.csv(&TABLE, &matrices)?;
+        } else {
+            let answer = InfoManyAnswer { matrices };
+            out.answer(&answer, || out.line(lines(&answer)))?;
+        }
+        looked.exit(true)
     }
 
     /// What is counted of the matrix, and its picture in characters where somebody sees it.
@@ -73,6 +117,40 @@ fn print_pictures(answer: &InfoAnswer, spy: &[String], out: &Printer) -> Result<
         }
     }
     Ok(())
+}
+
+/// A line a matrix.
+fn lines(answer: &InfoManyAnswer) -> Table {
+    let columns = [
+        "<matrix",
+        "rows",
+        "columns",
+        "non-zeros",
+        "a row",
+        "least",
+        "most",
+        "deviation",
+        "empty rows",
+        "farthest from the diagonal",
+        "x found in cache",
+    ];
+    let mut table = Table::new(&columns);
+    for InfoAnswer { matrix, features: f, .. } in &answer.matrices {
+        table.row([
+            matrix.name.clone(),
+            grouped(f.nrows),
+            grouped(f.ncols),
+            grouped(f.nnz),
+            format!("{:.1}", f.row_mean()),
+            grouped(f.row_min),
+            grouped(f.row_max),
+            format!("{:.1}", f.row_std),
+            grouped(f.empty_rows),
+            grouped(f.bandwidth),
+            percent(f.x_reuse),
+        ]);
+    }
+    table
 }
 
 fn print(InfoAnswer { matrix, features: f, formats, .. }: &InfoAnswer, out: &Printer) -> Result<(), Failure> {

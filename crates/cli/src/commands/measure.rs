@@ -6,6 +6,7 @@ use crate::context::Context;
 use crate::device_choice::{DeviceName, OpenDevice};
 use crate::failure::{Exit, Failure};
 use crate::matrix_source::MatrixSource;
+use crate::noise::Noise;
 use crate::profiling;
 use crate::shard::Shard;
 use crate::text::{counted, matrices, shown};
@@ -142,6 +143,7 @@ impl Measure {
             tasks.sort_by_key(Task::work);
             tasks = of_all_sizes(tasks);
         }
+        let mut noise = Noise::before(device.facts().kind);
         let bar = context.printer.progress(tasks.iter().map(Task::work).sum(), "matrices");
         let mut done = 0;
         for task in tasks {
@@ -178,6 +180,10 @@ impl Measure {
                     }
                 }?;
                 counts.measured += 1;
+                for measured in &record.results {
+                    noise.saw(&measured.outcome);
+                }
+                noise.clocked(record.clock);
                 counts.failing += usize::from(report_failures(&record, context));
                 corpus.append(record)?;
                 corpus.sync()?;
@@ -187,6 +193,7 @@ impl Measure {
             }
         }
         drop(bar);
+        noise.warn(&context.printer);
         self.end(&counts, &corpus, context)
     }
 

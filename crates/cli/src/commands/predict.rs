@@ -2,37 +2,57 @@
 
 use crate::args::{KernelFlags, ModelFlags};
 use crate::context::Context;
+use crate::csv::{CsvFlag, Layout};
 use crate::device_choice::ProfileFlags;
 use crate::failure::{Exit, Failure};
+use crate::many::structures;
 use crate::matrix_source::MatrixSource;
 use crate::printer::{BOLD, DIM, Printer};
 use crate::text::{between, counted, heading, shape};
-use sparsight::answer::{MatrixSummary, PredictAnswer, PredictedCandidate, PredictedTerm};
-use sparsight::matrix::{Bytes, Dtype, Features, Limits, Seconds};
+use sparsight::answer::{MatrixSummary, PredictAnswer, PredictManyAnswer, PredictedCandidate, PredictedTerm};
+use sparsight::matrix::{Bytes, Limits, Seconds};
 use sparsight::{Advisor, ModelName};
 
 /// One model's predicted time for each candidate asked for, with the numbers that went into it
 #[derive(Debug, clap::Args)]
 pub(crate) struct Predict {
-    /// The matrix: a file or gallery:NAME[,key=value...]
-    path: String,
+    /// Matrices: files, folders, - or gallery:NAME[,key=value...]
+    #[arg(required = true)]
+    paths: Vec<String>,
     #[command(flatten)]
     profile: ProfileFlags,
     #[command(flatten)]
     model: ModelFlags,
     #[command(flatten)]
     kernels: KernelFlags,
+    #[command(flatten)]
+    csv: CsvFlag,
 }
+
+/// A row a candidate; the numbers of the formula are in the JSON answer.
+const TABLE: Layout = Layout {
+    rows: &["candidates"],
+    outer: &["device=device.name", "profile=device.profile", "asked=model"],
+    inner: &[
+        "id",
+        "format",
+        "kernel",
+        "threads_per_row",
+        "block",
+        "dtype",
+        "predicted_s",
+        "low_s",
+        "high_s",
+        "model",
+        "infeasible",
+    ],
+};
 
 impl Predict {
     pub(crate) fn run(&self, context: &Context) -> Result<Exit, Failure> {
         let dtype = context.dtype();
-        let source = MatrixSource::named(&self.path)?;
+        let sources = MatrixSource::batch(&self.paths)?;
         let profile = self.profile.resolve(context, dtype)?;
-        let features = match dtype {
-            Dtype::F32 => Features::of(&source.load::<f32>(context)?),
-            Dtype::F64 | Dtype::Mixed => Features::of(&source.load::<f64>(context)?),
-        };
         let (model, facts) = (self.model.model(), &profile.device.facts);
         let ModelFlags { placement, row_length, .. } = self.model;
         let predictor = Advisor::new(&profile).predictor(model, placement, row_length)?;
@@ -40,31 +60,50 @@ impl Predict {
         let mut candidates = self.kernels.candidates(facts.kind, dtype)?;
         let left_out = candidates.len().saturating_sub(context.top_in_json());
         candidates.truncate(context.top_in_json());
-        let predicted =
-            candidates.into_iter().map(|c| PredictedCandidate::of(&predictor, c, &features, &limits));
-        let answer = PredictAnswer {
-            matrix: MatrixSummary::of(source.title(), &features),
-            device: (&profile).into(),
-            model,
-            placement,
-            row_length,
-            candidates: predicted.collect(),
-        };
-        context.printer.answer(&answer, || {
-            let out = &context.printer;
-            out.line(format_args!("{BOLD}{}{BOLD:#}   {}", source.title(), shape(&features)))?;
-            out.line(format_args!("{}   model {model}", heading(&profile, dtype)))?;
-            for one in &answer.candidates {
-                out.line("")?;
-                print_one(out, model, one)?;
+        let mut all = Vec::new();
+        let looked = structures(&sources, context, |source, features| {
+            let predicted =
+                candidates.iter().map(|&c| PredictedCandidate::of(&predictor, c, &features, &limits));
+            let answer = PredictAnswer {
+                matrix: MatrixSummary::of(source.title(), &features),
+                device: (&profile).into(),
+                model,
+                placement,
+                row_length,
+                candidates: predicted.collect(),
+            };
+            all.push((answer, shape(&features)));
+            Ok(())
+        })?;
+        let out = &context.printer;
+        let text = |answers: &[PredictAnswer], shapes: &[String]| {
+            for (at, (answer, shape)) in answers.iter().zip(shapes).enumerate() {
+                if at > 0 {
+                    out.line("")?;
+                }
+                out.line(format_args!("{BOLD}{}{BOLD:#}   {shape}", answer.matrix.name))?;
+                out.line(format_args!("{}   model {model}", heading(&profile, dtype)))?;
+                for one in &answer.candidates {
+                    out.line("")?;
+                    print_one(out, model, one)?;
+                }
             }
             if left_out > 0 {
-                let (more, all) = (counted(left_out as u64, "candidate"), answer.candidates.len() + left_out);
+                let (more, all) = (counted(left_out as u64, "candidate"), candidates.len() + left_out);
                 out.line(format_args!("\n{more} more: `--top {all}`"))?;
             }
             Ok(())
-        })?;
-        Ok(Exit::Done)
+        };
+        let (matrices, shapes): (Vec<_>, Vec<_>) = all.into_iter().unzip();
+        if self.csv.csv {
+            out.csv(&TABLE, &matrices)?;
+        } else if let ([answer], [_]) = (&matrices[..], &sources[..]) {
+            out.answer(answer, || text(&matrices, &shapes))?;
+        } else {
+            let answer = PredictManyAnswer { matrices };
+            out.answer(&answer, || text(&answer.matrices, &shapes))?;
+        }
+        looked.exit(true)
     }
 }
 

@@ -30,7 +30,7 @@ pub(crate) struct Profile {
     #[arg(long, conflicts_with = "row_lengths")]
     quick: bool,
     /// Stop after so long, such as 90s, 8min or 1h, and fit what there is: what `transfer` takes first, then some of everything.
-    /// The same command goes on with what is left
+    /// The same command goes on with what is left [default: for cpu 8min, unless --max-bytes says what is wanted]
     #[arg(long, value_name = "TIME")]
     budget: Option<Budget>,
     /// Largest benchmark matrix, such as 2GB [default: what fits; for cpu 1GB]
@@ -39,14 +39,21 @@ pub(crate) struct Profile {
     /// Row lengths of the benchmark matrices, such as constant alone for the models strip and strip-cache
     #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "constant,uniform,normal")]
     row_lengths: Vec<RowLengthDistribution>,
+    /// Also write the profile into one file NAME.tar.gz for others, with numbers in place of the names of matrices
+    #[arg(long, value_name = "FILE")]
+    share: Option<PathBuf>,
 }
 
 /// A CPU's caches are long left behind by then, and a larger bound takes hours. Chosen.
 const CPU_BOUND: Bytes = Bytes(1_000_000_000);
 
+/// As long as a GPU takes for everything. Chosen.
+const CPU_BUDGET: Budget = Budget::minutes(8);
+
 impl Profile {
     pub(crate) fn run(&self, context: &Context) -> Result<Exit, Failure> {
-        let spending = self.budget.map(Spending::new);
+        let budget = self.budget();
+        let spending = budget.map(Spending::new);
         let mut device = OpenDevice::open(&self.device)?;
         let folder = ProfileFolder::create(&self.output)?;
         context.interrupt.listen();
@@ -65,7 +72,7 @@ impl Profile {
         } else {
             Grid::new(device.facts(), &dtypes, bound).only(&self.row_lengths)
         };
-        let grid = if self.budget.is_some() { grid.informative_first(device.facts()) } else { grid };
+        let grid = if budget.is_some() { grid.informative_first(device.facts()) } else { grid };
         let done = profiling::run_benchmark(&folder, &device, &grid, spending.as_ref(), context).map_err(
             |failure| {
                 let kept = folder.benchmark().map_or(0, |journal| journal.records().len());
@@ -99,7 +106,7 @@ impl Profile {
                 grouped(before as u64),
                 if self.quick { "parameters of a transfer written" } else { "models fitted" }
             ))?;
-            if let Some(budget) = self.budget.filter(|_| done.left > 0) {
+            if let Some(budget) = budget.filter(|_| done.left > 0) {
                 context.printer.line(format_args!(
                     "{} left, as the {budget} were spent; the same command goes on",
                     counted(done.left as u64, "benchmark")
@@ -107,7 +114,17 @@ impl Profile {
             }
             self.say_what_it_is_for(context)
         })?;
+        if let Some(path) = &self.share {
+            profiling::share(&folder, path, &context.printer)?;
+        }
         Ok(if done.failed > 0 { Exit::No } else { Exit::Done })
+    }
+
+    /// What was asked for, and of a CPU where nothing was: all matrices up to [`CPU_BOUND`] take far longer than anybody waits.
+    fn budget(&self) -> Option<Budget> {
+        let is_bounded = self.max_bytes.is_some() || self.quick;
+        let of_cpu = || (self.device == DeviceName::Cpu && !is_bounded).then_some(CPU_BUDGET);
+        self.budget.or_else(of_cpu)
     }
 
     /// Models and the parameters of a transfer, of a quick profile the latter alone: its benchmark matrices hold the lines of
@@ -144,5 +161,25 @@ impl Profile {
     fn kept(&self, points: usize) -> String {
         let folder = self.output.display();
         format!("{} kept in {folder}; the same command goes on", counted(points as u64, "benchmark"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::args::{Args, Command};
+    use clap::Parser;
+
+    #[test]
+    fn a_cpu_is_given_some_minutes_unless_it_is_said_what_is_wanted() {
+        let budget = |flags: &str| {
+            let words = ["sparsight", "profile", "-o", "p"].into_iter().chain(flags.split_whitespace());
+            let Command::Profile(profile) = Args::parse_from(words).command else { unreachable!() };
+            profile.budget().map(|budget| budget.to_string())
+        };
+        assert_eq!(budget("--device cpu").as_deref(), Some("8 min"));
+        assert_eq!(budget("--device cpu --budget 45s").as_deref(), Some("45 s"));
+        for flags in ["--device cpu --max-bytes 4MB", "--device cpu --quick", "--device cuda:0"] {
+            assert_eq!(budget(flags), None, "{flags}");
+        }
     }
 }

@@ -2,13 +2,15 @@
 
 use crate::args::KernelFlags;
 use crate::context::Context;
+use crate::csv::{CsvFlag, Layout};
 use crate::device_choice::described;
 use crate::failure::{Exit, Failure};
+use crate::many::structures;
 use crate::matrix_source::MatrixSource;
 use crate::printer::BOLD;
 use crate::table::Table;
 use crate::text::{self, shape};
-use sparsight::answer::{MatrixSummary, TransferAnswer, TransferredCandidate};
+use sparsight::answer::{MatrixSummary, TransferAnswer, TransferManyAnswer, TransferredCandidate};
 use sparsight::device::timing::Caches;
 use sparsight::kernels::{Candidate, feasible};
 use sparsight::matrix::{Dtype, Features, Limits};
@@ -23,8 +25,9 @@ use sparsight::{CrossArchitecture, Reference, ReferenceOrigin};
 /// its models predict. `sparsight profile --quick` makes the profile of the target in some seconds.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Transfer {
-    /// The matrix: a file or gallery:NAME[,key=value...]
-    path: String,
+    /// Matrices: files, folders, - or gallery:NAME[,key=value...]
+    #[arg(required = true)]
+    paths: Vec<String>,
     /// Profile of the device that is well known, by name or folder
     #[arg(long, value_name = "NAME|DIR", default_value = "nvidia-h200")]
     from: String,
@@ -33,7 +36,31 @@ pub(crate) struct Transfer {
     to: String,
     #[command(flatten)]
     kernels: KernelFlags,
+    #[command(flatten)]
+    csv: CsvFlag,
 }
+
+/// A row a candidate.
+const TABLE: Layout = Layout {
+    rows: &["candidates"],
+    outer: &["reference=reference.name", "target=target.name"],
+    inner: &[
+        "id",
+        "format",
+        "kernel",
+        "threads_per_row",
+        "block",
+        "dtype",
+        "predicted_s",
+        "reference_s",
+        "reference_origin",
+        "relative_performance",
+        "init_reference_s",
+        "init_target_s",
+        "at_launch_cost",
+        "infeasible",
+    ],
+};
 
 /// A candidate that was transferred.
 #[derive(Debug)]
@@ -55,29 +82,44 @@ struct Answers {
 impl Transfer {
     pub(crate) fn run(&self, context: &Context) -> Result<Exit, Failure> {
         let dtype = context.dtype();
-        let source = MatrixSource::named(&self.path)?;
+        let sources = MatrixSource::batch(&self.paths)?;
         let (reference, target) = (Reference::find(&self.from)?, TransferProfile::find(&self.to)?);
-        let features = match dtype {
-            Dtype::F32 => Features::of(&source.load::<f32>(context)?),
-            Dtype::F64 | Dtype::Mixed => Features::of(&source.load::<f64>(context)?),
+        let (mut matrices, mut found) = (Vec::new(), Vec::new());
+        let looked = structures(&sources, context, |source, features| {
+            let measured = self.measured(&reference, source, dtype, &features, context);
+            let across = reference.to(&target, measured);
+            let answers = self.answers(&across, &features, dtype)?;
+            let transferred = answers.transferred.iter().take(context.top_in_json());
+            let transferred =
+                transferred.map(|a| TransferredCandidate::of(a.candidate, &a.transferred, a.origin));
+            let refused = answers.refused.iter().map(|(c, why)| TransferredCandidate::refused(*c, why));
+            matrices.push(TransferAnswer {
+                matrix: MatrixSummary::of(source.title(), &features),
+                reference: across.reference.into(),
+                target: across.target.into(),
+                candidates: transferred.chain(refused).collect(),
+            });
+            found.push((source.title(), across, features, answers));
+            Ok(())
+        })?;
+        let out = &context.printer;
+        let text = || {
+            for (at, (title, across, features, answers)) in found.iter().enumerate() {
+                if at > 0 {
+                    out.line("")?;
+                }
+                print(context, title, across, features, dtype, answers)?;
+            }
+            Ok(())
         };
-        let measured = self.measured(&reference, &source, dtype, &features, context);
-        let across = reference.to(&target, measured);
-        let answers = self.answers(&across, &features, dtype)?;
-        let transferred = answers.transferred.iter().take(context.top_in_json());
-        let transferred =
-            transferred.map(|a| TransferredCandidate::of(a.candidate, &a.transferred, a.origin));
-        let refused = answers.refused.iter().map(|(c, why)| TransferredCandidate::refused(*c, why));
-        let answer = TransferAnswer {
-            matrix: MatrixSummary::of(source.title(), &features),
-            reference: across.reference.into(),
-            target: across.target.into(),
-            candidates: transferred.chain(refused).collect(),
-        };
-        context
-            .printer
-            .answer(&answer, || print(context, &source.title(), &across, &features, dtype, &answers))?;
-        Ok(Exit::Done)
+        if self.csv.csv {
+            out.csv(&TABLE, &matrices)?;
+        } else if let ([answer], [_]) = (&matrices[..], &sources[..]) {
+            out.answer(answer, text)?;
+        } else {
+            out.answer(&TransferManyAnswer { matrices }, text)?;
+        }
+        looked.exit(true)
     }
 
     /// What the reference measured of a matrix of this name, if its profile is a folder that holds it.

@@ -10,7 +10,7 @@ type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 type Drawn<T = ()> = Result<T, DrawingAreaErrorKind<std::io::Error>>;
 
 /// Colours of Okabe and Ito 2008, which stay apart for colour-blind readers.
-pub(super) const COLOURS: [RGBColor; 7] = [
+pub(super) const COLOURS: [RGBColor; 8] = [
     RGBColor(0, 114, 178),
     RGBColor(230, 159, 0),
     RGBColor(0, 158, 115),
@@ -18,6 +18,7 @@ pub(super) const COLOURS: [RGBColor; 7] = [
     RGBColor(86, 180, 233),
     RGBColor(213, 94, 0),
     RGBColor(0, 0, 0),
+    RGBColor(120, 94, 240),
 ];
 
 /// Lines that only guide the eye.

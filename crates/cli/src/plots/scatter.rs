@@ -80,3 +80,16 @@ pub(super) fn colour(model: ModelName) -> plotters::style::RGBColor {
     let place = ModelName::ALL.iter().position(|m| *m == model).unwrap_or(0);
     COLOURS[place % COLOURS.len()]
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn no_two_models_share_a_colour() {
+        let colours: HashSet<_> =
+            ModelName::ALL.iter().map(|model| colour(*model)).map(|c| (c.0, c.1, c.2)).collect();
+        assert_eq!(colours.len(), ModelName::ALL.len());
+    }
+}

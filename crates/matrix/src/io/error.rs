@@ -13,9 +13,15 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ReadError {
-    /// The name does not say what kind of file it is.
-    #[error("{}: the name ends with none of .mtx, .mtx.gz, .tar.gz, .tgz, .npz", path.display())]
-    UnknownKind {
+    /// Neither the name nor the content says what kind of file it is.
+    #[error("{}: neither the name nor the content is that of a matrix file", path.display())]
+    UnknownContent {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file is compressed in a way that is not read.
+    #[error("{}: files compressed with Zstandard are not read", path.display())]
+    Zstandard {
         /// The file.
         path: PathBuf,
     },
@@ -115,7 +121,10 @@ impl ReadError {
             Self::MatrixMarket { fault, .. } => fault.hint(),
             Self::Npz { fault, .. } => fault.hint(),
             Self::Damaged { .. } => Some("download or copy the file again"),
-            Self::UnknownKind { .. } => Some("unpack the file, or rename it to what it is"),
+            Self::UnknownContent { .. } => Some(
+                "Matrix Market text, .npz of scipy.sparse and tar archives are read, plain or with .gz, .xz or .bz2",
+            ),
+            Self::Zstandard { .. } => Some("unpack it on the way: `zstd -dc A.mtx.zst | sparsight advise -`"),
             Self::NoMatrix { .. } => Some("the Matrix Market download of a collection holds NAME/NAME.mtx"),
             Self::InfiniteSum { .. } => Some(FINITE_VALUES),
             Self::Io { .. } | Self::Memory { .. } | Self::OutOfMemory { .. } | Self::Structure { .. } => None,

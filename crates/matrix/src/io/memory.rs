@@ -19,6 +19,11 @@ impl Budget {
         Self { have: options.memory.or_else(available_memory).unwrap_or(Bytes(u64::MAX)) }
     }
 
+    /// What may be taken, in KiB, as far as 32 bits say.
+    pub(crate) fn kibibytes(self) -> u32 {
+        u32::try_from(self.have.0 >> 10).unwrap_or(u32::MAX)
+    }
+
     /// Whether `need` bytes fit.
     pub(crate) fn fits(self, need: u128) -> bool {
         need <= u128::from(self.have.0)

@@ -1,5 +1,5 @@
-//! Files in: Matrix Market (`.mtx`, `.mtx.gz`), archives of the `SuiteSparse` collection (`.tar.gz`,
-//! `.tgz`) and `scipy.sparse.save_npz` (`.npz`), all into [`Csr`](crate::Csr).
+//! Files in: Matrix Market (`.mtx`), archives of the `SuiteSparse` collection (`.tar`), both plain or compressed (`.gz`, `.xz`,
+//! `.bz2`), and `scipy.sparse.save_npz` (`.npz`), all into [`Csr`](crate::Csr).
 //!
 //! ```text
 //! .mtx      whoever asks reads ---------- blocks of lines --+
@@ -11,13 +11,14 @@
 //! needs at most three times the memory of the finished matrix, and trusts no count in a file: what the file
 //! really holds decides what is allocated.
 //!
-//! Absent on purpose: complex matrices, values that are not finite, writing.
+//! Absent on purpose: complex matrices and values that are not finite, unless only the pattern is asked for
+//! ([`ReadOptions::places_only`]); writing.
 
 mod assemble;
 mod blocks;
 mod counted;
 mod error;
-mod gzip;
+mod kind;
 mod matrix_market;
 pub(crate) mod memory;
 mod npz;
@@ -26,10 +27,13 @@ mod pattern_values;
 mod regular_file;
 mod rows;
 mod stored;
+mod stream;
 mod suitesparse_tar;
 mod tar_members;
+mod unpacked;
 
 pub use error::{Place, ReadError};
+pub use kind::file_stem;
 pub use matrix_market::{Found, MatrixMarketFault};
 pub use npz::NpzFault;
 pub use options::{PatternValues, Progress, ReadOptions};
@@ -37,14 +41,15 @@ pub use regular_file::open_regular;
 pub use stored::{Field, Layout, Loaded, Stored, Symmetry};
 
 use crate::{Bytes, Scalar};
-use blocks::{Blocks, Pieces};
-use counted::Counted;
+use blocks::Blocks;
+use kind::{Content, Kind, Packing};
 use std::fs::File;
-use std::io::{BufReader, Cursor};
+use std::io::{BufReader, Cursor, Read};
 use std::path::Path;
+use unpacked::Origin;
 
-/// The matrix in a file. The end of the name, in any case, says what the file is: `.mtx`, `.mtx.gz`,
-/// `.tar.gz` or `.tgz`, `.npz`.
+/// The matrix in a file. The end of the name, in any case, says what the file is: `.mtx`, `.tar`, either of them with `.gz`,
+/// `.xz` or `.bz2` behind it, `.tgz`, `.txz`, `.tbz2`, `.npz`. Where it says nothing, the first bytes of the file do.
 ///
 /// O(nnz) work on the threads of the current rayon pool; at most three times the memory of the matrix. The file is read
 /// and not mapped: a program that cuts it short meanwhile causes an error here and nothing worse.
@@ -60,24 +65,47 @@ use std::path::Path;
 /// # Ok::<(), io::ReadError>(())
 /// ```
 pub fn read<T: Scalar>(path: &Path, options: &ReadOptions<'_>) -> Result<Loaded<T>, ReadError> {
-    let name = path.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
-    let ends_with = |ending: &str| name.ends_with(ending);
-    if ends_with(".mtx") {
-        let (file, total) = open(path)?;
-        let (file, count) = Counted::new(file);
-        let fail = |cause| ReadError::Io { path: path.to_owned(), cause };
-        let pieces = Pieces::new(file, move || count.get(), fail);
-        matrix_market::read(&Blocks::of_pieces(pieces), total, path, options)
-    } else if ends_with(".mtx.gz") {
-        gzip::read(path, options)
-    } else if ends_with(".tar.gz") || ends_with(".tgz") {
-        suitesparse_tar::read(path, options)
-    } else if ends_with(".npz") {
-        let (file, total) = open(path)?;
-        npz::read(BufReader::with_capacity(1 << 18, file), total, path, options)
-    } else {
-        Err(ReadError::UnknownKind { path: path.to_owned() })
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let Kind { packing, content } = match kind::split(&name) {
+        Some((_, kind)) => kind,
+        None => stream::kind_of_file(path, options)?,
+    };
+    match content {
+        Content::Tar => suitesparse_tar::read(Origin::File, packing, path, options),
+        Content::Npz => {
+            let (file, total) = open(path)?;
+            npz::read(BufReader::with_capacity(1 << 18, file), total, path, options)
+        }
+        Content::MatrixMarket => {
+            let (text, count, total) = Origin::File.open(path, packing, options)?;
+            match packing {
+                Packing::None => unpacked::read_plain(text, count, total, path, options),
+                _ => unpacked::read_text(text, count, total, path, options),
+            }
+        }
     }
+}
+
+/// The matrix that comes out of `reader`, of any kind that [`read`] takes, which its first bytes tell. It is read to the end,
+/// once: a pipe, or standard input. An archive is held in memory. `name`: what errors call it.
+///
+/// # Errors
+/// As [`read`]; [`ReadError::UnknownContent`] if it is none of these.
+///
+/// ```
+/// use sparsight_matrix::io::{self, ReadOptions};
+///
+/// let text = b"%%MatrixMarket matrix coordinate real general\n2 2 1\n2 1 -1.0\n";
+/// let loaded = io::read_stream::<f64>(&text[..], "-".as_ref(), &ReadOptions::default())?;
+/// assert_eq!(loaded.matrix.nnz(), 1);
+/// # Ok::<(), io::ReadError>(())
+/// ```
+pub fn read_stream<T: Scalar>(
+    reader: impl Read + Send,
+    name: &Path,
+    options: &ReadOptions<'_>,
+) -> Result<Loaded<T>, ReadError> {
+    stream::read(reader, name, options)
 }
 
 /// The matrix in Matrix Market text that is all there in `bytes`. `name`: what errors call it.

@@ -8,9 +8,14 @@ use std::fmt;
 pub struct ReadOptions<'a> {
     /// Values for a file that stores only places.
     pub pattern: PatternValues,
+    /// Takes every file for one that stores only places: its values are skipped, so that complex ones and those that are not
+    /// finite do not matter. Of a dense array, places of zeros do not count, as ever.
+    pub places_only: bool,
     /// Called after each block of the file, by whichever thread finished it; `done` never decreases from
     /// one call to the next, and calls never overlap.
     pub progress: Option<&'a (dyn Fn(Progress) + Sync)>,
+    /// Called once with what a Matrix Market file declares, rows, columns and entries, before room for as many rows is made.
+    pub declared: Option<&'a (dyn Fn([u64; 3]) + Sync)>,
     /// The most memory that reading may take. `None`: [`available_memory`](crate::available_memory), no limit where the
     /// system does not say.
     pub memory: Option<Bytes>,
@@ -20,7 +25,9 @@ impl fmt::Debug for ReadOptions<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ReadOptions")
             .field("pattern", &self.pattern)
+            .field("places_only", &self.places_only)
             .field("progress", &self.progress.map(|_| "Fn"))
+            .field("declared", &self.declared.map(|_| "Fn"))
             .field("memory", &self.memory)
             .finish()
     }

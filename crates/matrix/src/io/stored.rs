@@ -54,6 +54,8 @@ pub enum Field {
     Integer,
     /// None: places only. An `.npz` file whose whole numbers or truth values are all 1 counts as a pattern.
     Pattern,
+    /// Pairs of a real and an imaginary part, of which only the places are read.
+    Complex,
 }
 
 /// Which part of a matrix a file stores.
@@ -88,6 +90,7 @@ impl fmt::Display for Field {
             Self::Real => "real",
             Self::Integer => "integer",
             Self::Pattern => "pattern",
+            Self::Complex => "complex",
         })
     }
 }

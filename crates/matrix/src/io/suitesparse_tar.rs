@@ -1,11 +1,12 @@
-//! Archives of the `SuiteSparse` collection, `NAME.tar.gz` with `NAME/NAME.mtx` inside, read without unpacking.
+//! Archives of the `SuiteSparse` collection, `NAME.tar.gz` (or compressed in another way, or not) with `NAME/NAME.mtx` inside, read without unpacking.
 //!
 //! An archive that has been renamed is searched for its matrix: the largest `.mtx` file that is not an
 //! attachment (`NAME_b.mtx`, `NAME_coord.mtx`, ...) of another.
 
-use super::gzip;
+use super::kind::{self, Packing};
 use super::memory::Budget;
 use super::tar_members::Members;
+use super::unpacked::{self, Origin, damaged};
 use super::{Loaded, ReadError, ReadOptions};
 use crate::Scalar;
 use std::collections::HashSet;
@@ -17,15 +18,20 @@ use std::path::{Path, PathBuf};
 const LONGEST_NAME: usize = 255;
 
 /// Reads the matrix of an archive.
-pub(super) fn read<T: Scalar>(path: &Path, options: &ReadOptions<'_>) -> Result<Loaded<T>, ReadError> {
-    let wanted = find(path, options)?;
-    let (decoder, count, total) = gzip::open(path)?;
-    let damaged = gzip::damaged(path);
-    let mut members = Members::new(decoder);
+pub(super) fn read<T: Scalar>(
+    origin: Origin<'_>,
+    packing: Packing,
+    path: &Path,
+    options: &ReadOptions<'_>,
+) -> Result<Loaded<T>, ReadError> {
+    let wanted = find(origin, packing, path, options)?;
+    let (archive, count, total) = origin.open(path, packing, options)?;
+    let damaged = damaged(path);
+    let mut members = Members::new(archive);
     while let Some(member) = members.next().map_err(&damaged)? {
         if member.is_file && member.path == wanted {
             let content = Whole { reader: members.into_content(), left: member.size };
-            return gzip::read_text(content, count, total, path, options);
+            return unpacked::read_text(content, count, total, path, options);
         }
     }
     // It was there when the archive was looked through.
@@ -51,13 +57,18 @@ impl<R: io::Read> io::Read for Whole<R> {
 }
 
 /// The member that is the matrix. Stops at `NAME/NAME.mtx`, else looks through the whole archive.
-fn find(path: &Path, options: &ReadOptions<'_>) -> Result<PathBuf, ReadError> {
-    let (decoder, ..) = gzip::open(path)?;
+fn find(
+    origin: Origin<'_>,
+    packing: Packing,
+    path: &Path,
+    options: &ReadOptions<'_>,
+) -> Result<PathBuf, ReadError> {
+    let (archive, ..) = origin.open(path, packing, options)?;
     let budget = Budget::new(options);
-    let mut members = Members::new(decoder);
+    let mut members = Members::new(archive);
     let wanted = format!("{}.mtx", archive_stem(path));
     let (mut matrices, mut held) = (Vec::new(), 0);
-    while let Some(member) = members.next().map_err(gzip::damaged(path))? {
+    while let Some(member) = members.next().map_err(damaged(path))? {
         // What has a longer name was never a file of Linux; of a short one every beginning can be looked up.
         let is_named = member.path.file_name().is_some_and(|name| name.len() <= LONGEST_NAME);
         if member.is_file && is_named && member.path.extension().is_some_and(|e| e == "mtx") {
@@ -73,13 +84,10 @@ fn find(path: &Path, options: &ReadOptions<'_>) -> Result<PathBuf, ReadError> {
     choose(&matrices).ok_or_else(|| ReadError::NoMatrix { path: path.to_owned() })
 }
 
-/// `NAME` of `NAME.tar.gz` or `NAME.tgz`.
+/// `NAME` of `NAME.tar.gz`.
 fn archive_stem(path: &Path) -> String {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let lower = name.to_ascii_lowercase();
-    let ending = [".tar.gz", ".tgz"].into_iter().find(|e| lower.ends_with(e)).unwrap_or_default();
-    // Lower case of ASCII letters keeps every length.
-    name[..name.len() - ending.len()].to_owned()
+    kind::file_stem(&name).unwrap_or(&name).to_owned()
 }
 
 /// The largest that is no attachment of another: a stem that begins as another one and goes on with `_`.

@@ -5,7 +5,7 @@ use crate::records::{ClockRecord, Measured, Outcome};
 use serde::Serialize;
 use sparsight_device::timing::Caches;
 use sparsight_kernels::{DeviceFacts, compulsory_bytes};
-use sparsight_matrix::{Dtype, Features};
+use sparsight_matrix::{Dtype, Features, Seconds};
 
 /// `sparsight/bench/1`: measured times, each of a y that was right.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -74,6 +74,20 @@ pub struct BenchedCandidate {
     /// a cache. Absent without a time or a copy rate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bandwidth_fraction: Option<f64>,
+    /// What an earlier run measured of it; absent where none is compared with.
+    #[serde(flatten)]
+    pub before: Option<BenchedBefore>,
+}
+
+/// The time of a candidate in an earlier run.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct BenchedBefore {
+    /// Time of one product then, seconds.
+    pub before_s: Seconds,
+    /// Time now over time then.
+    pub over_before: f64,
+    /// Whether they are further apart than both interquartile ranges together; `false` where one of them is a single sample.
+    pub beyond_spread: bool,
 }
 
 impl BenchedCandidate {
@@ -87,6 +101,11 @@ impl BenchedCandidate {
             }
             _ => None,
         };
-        Self { candidate: measured.id.into(), outcome: (&measured.outcome).into(), bandwidth_fraction }
+        Self {
+            candidate: measured.id.into(),
+            outcome: (&measured.outcome).into(),
+            bandwidth_fraction,
+            before: None,
+        }
     }
 }

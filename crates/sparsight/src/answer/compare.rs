@@ -121,7 +121,7 @@ impl ComparedCandidate {
 }
 
 /// What a comparison says of one candidate.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct ComparedNumbers {
     /// What takes the time.
     pub limit: NamedLimit,

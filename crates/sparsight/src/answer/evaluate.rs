@@ -29,6 +29,8 @@ pub struct EvaluateAnswer {
     pub errors: Vec<ErrorEntry>,
     /// The same over all kernels of a format.
     pub errors_by_format: Vec<ErrorEntry>,
+    /// The same over all kernels.
+    pub errors_overall: Vec<ErrorEntry>,
     /// On how many matrices each strip model is the nearest; absent with a single one.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub wins: Vec<KernelWins>,
@@ -59,6 +61,7 @@ impl EvaluateAnswer {
             trained_on: trained_on.map(|(model, count)| (model.to_string(), *count)).collect(),
             errors: evaluation.rows.iter().map(ErrorEntry::of).collect(),
             errors_by_format: evaluation.formats.iter().map(ErrorEntry::of).collect(),
+            errors_overall: evaluation.overall.iter().map(ErrorEntry::of).collect(),
             wins: evaluation.wins.iter().map(KernelWins::from).collect(),
             choices: evaluation.choices.iter().map(ChoiceCost::from).collect(),
             beside_vendor: evaluation.beside_vendor.iter().map(BesideVendor::from).collect(),
@@ -140,7 +143,7 @@ impl ErrorEntry {
     }
 }
 
-/// `"kernel": "csr-vector/t8"` or `"format": "csr"`.
+/// `"kernel": "csr-vector/t8"`, `"format": "csr"`, or neither.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum KernelOrFormat {
@@ -148,6 +151,15 @@ pub enum KernelOrFormat {
     Kernel(String),
     /// All kernels of a format.
     Format(String),
+    /// All kernels.
+    #[serde(untagged)]
+    All {},
+}
+
+impl From<()> for KernelOrFormat {
+    fn from((): ()) -> Self {
+        Self::All {}
+    }
 }
 
 impl From<Kernel> for KernelOrFormat {

@@ -5,9 +5,12 @@
 //! | `advise` | [`AdviseAnswer`] | `sparsight/advise/1` |
 //! | `advise`, several matrices | [`AdviseManyAnswer`] | `sparsight/advise-many/1` |
 //! | `predict` | [`PredictAnswer`] | `sparsight/predict/1` |
+//! | `predict`, several matrices | [`PredictManyAnswer`] | `sparsight/predict-many/1` |
 //! | `plan` | [`PlanAnswer`] | `sparsight/plan/1` |
 //! | `transfer` | [`TransferAnswer`] | `sparsight/transfer/1` |
+//! | `transfer`, several matrices | [`TransferManyAnswer`] | `sparsight/transfer-many/1` |
 //! | `compare` | [`CompareAnswer`] | `sparsight/compare/1` |
+//! | `compare`, several matrices | [`CompareManyAnswer`] | `sparsight/compare-many/1` |
 //! | `bench` | [`BenchAnswer`] | `sparsight/bench/1` |
 //! | `calibrate` | [`CalibrateAnswer`] | `sparsight/calibrate/1` |
 //! | `profile` | [`ProfileAnswer`] | `sparsight/profile/1` |
@@ -17,6 +20,7 @@
 //! | `evaluate` | [`EvaluateAnswer`] | `sparsight/evaluate/1` |
 //! | `evaluate --from` | [`EvaluateTransferAnswer`] | `sparsight/evaluate-transfer/1` |
 //! | `info` | [`InfoAnswer`] | `sparsight/info/1` |
+//! | `info`, several matrices | [`InfoManyAnswer`] | `sparsight/info-many/1` |
 //! | `devices` | [`DevicesAnswer`] | `sparsight/devices/1` |
 //! | `kernels` | [`KernelsAnswer`] | `sparsight/kernels/1` |
 //! | `kernels --source` | [`KernelSourceAnswer`] | `sparsight/kernel-source/1` |
@@ -59,6 +63,7 @@ mod gallery;
 mod info;
 mod kernel_source;
 mod kernels;
+mod many;
 mod matrix;
 mod measure;
 mod outcome;
@@ -78,7 +83,7 @@ pub use advise::{
     AdviceProvenance, AdviseAnswer, AdvisedCandidate, Compared, Expected, NarrowingAnswer, VerdictAnswer,
 };
 pub use advise_many::{AdviseManyAnswer, AdvisedMatrix};
-pub use bench::{BenchAnswer, BenchedCandidate, BenchedMatrix};
+pub use bench::{BenchAnswer, BenchedBefore, BenchedCandidate, BenchedMatrix};
 pub use calibrate::CalibrateAnswer;
 pub use candidate::NamedCandidate;
 pub use compare::{CompareAnswer, ComparedCandidate, ComparedNumbers, ComparedProfile, NamedLimit};
@@ -95,6 +100,7 @@ pub use gallery::{GalleryAnswer, GalleryGenerator, GalleryParameter};
 pub use info::{FormatSize, InfoAnswer};
 pub use kernel_source::{KernelSourceAnswer, SourceLaunch};
 pub use kernels::{CatalogueKernel, KernelsAnswer};
+pub use many::{CompareManyAnswer, InfoManyAnswer, MeanSpeed, PredictManyAnswer, TransferManyAnswer};
 pub use matrix::MatrixSummary;
 pub use measure::{MeasureAnswer, UnreadableMatrix};
 pub use outcome::MeasuredOutcome;

@@ -2,7 +2,7 @@
 //! stopped goes on where it was.
 
 use super::{CALIBRATION_MATRICES, calibrated, calibration_candidates};
-use crate::profile::{CalibrationFile, ProfileFolder, ProfiledDevice, RescalingFile, is_folder};
+use crate::profile::{CalibrationFile, ProfileFolder, ProfiledDevice, RescalingFile, folder_of};
 use crate::records::{CorpusRecord, Outcome};
 use crate::{Bench, Error, Missing, Profile, bench};
 use sparsight_device::Device;
@@ -10,7 +10,6 @@ use sparsight_kernels::{DeviceFacts, DeviceKind};
 use sparsight_matrix::gallery::{self, Recipe};
 use sparsight_matrix::{Dtype, Features};
 use sparsight_model::Rescaling;
-use std::path::Path;
 
 /// The device that is calibrated.
 pub struct CalibratedDevice<'a> {
@@ -126,7 +125,7 @@ fn nearest(facts: &DeviceFacts, known: &CalibrationFile) -> Result<(String, Resc
 
 /// A folder's name stands for the folder wherever the profile is read; a shipped one's for itself.
 fn absolute(name: &str) -> String {
-    let path = is_folder(name).then(|| Path::new(name).canonicalize().ok()).flatten();
+    let path = folder_of(name).and_then(|path| path.canonicalize().ok());
     path.map_or_else(|| name.to_owned(), |path| path.display().to_string())
 }
 

@@ -9,10 +9,10 @@ use sparsight_model::{PlacementRule, RowLengthRule};
 use std::collections::BTreeSet;
 
 /// Error of one model on one `G`: a [`Kernel`](sparsight_kernels::Kernel), as Guo, Wang and Chen 2014 count, or all kernels
-/// of a [`Format`](sparsight_kernels::Format), as Lehnert et al. 2016 do.
+/// of a [`Format`](sparsight_kernels::Format), as Lehnert et al. 2016 do, or `()` for all.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AccuracyRow<G> {
-    /// Kernel with its knobs, or format.
+    /// Kernel with its knobs, or format, or all.
     pub of: G,
     /// Model.
     pub model: ModelName,

@@ -78,6 +78,8 @@ pub struct Evaluation {
     pub rows: Vec<AccuracyRow<Kernel>>,
     /// The same by format: one row a model, placement, row length, format, value type and scope.
     pub formats: Vec<AccuracyRow<Format>>,
+    /// The same over everything that was measured: one row a model, placement, row length, value type and scope.
+    pub overall: Vec<AccuracyRow<()>>,
     /// One row a chooser, value type and scope.
     pub choices: Vec<ChoiceRow>,
     /// The choice of `best` beside the vendor's routines, on matrices that it has not learned from; none where these routines were
@@ -204,6 +206,7 @@ pub fn evaluate(
     let mut evaluation = Evaluation {
         rows: Vec::new(),
         formats: Vec::new(),
+        overall: Vec::new(),
         choices: Vec::new(),
         beside_vendor: Vec::new(),
         wins: Vec::new(),
@@ -282,13 +285,18 @@ fn samples<'r>(rankings: Vec<(&'r Judged<'r>, Ranking)>, facts: &DeviceFacts) ->
 }
 
 impl Evaluation {
-    /// The rows of one model, by kernel and by format.
+    /// The rows of one model, by kernel, by format and over all.
     fn add_errors(&mut self, model: (ModelName, Rules), samples: &Samples<'_>, known: &BTreeSet<&str>) {
         let mut formats: BTreeMap<(Dtype, Format), Vec<&Sample<'_>>> = BTreeMap::new();
+        let mut overall: BTreeMap<Dtype, Vec<&Sample<'_>>> = BTreeMap::new();
         for (&(dtype, kernel), samples) in samples {
             let samples: Vec<&Sample<'_>> = samples.iter().collect();
             self.rows.extend(AccuracyRow::rows((dtype, kernel), model, &samples, known));
+            overall.entry(dtype).or_default().extend(&samples);
             formats.entry((dtype, kernel.format())).or_default().extend(samples);
+        }
+        for (dtype, samples) in overall {
+            self.overall.extend(AccuracyRow::rows((dtype, ()), model, &samples, known));
         }
         for (of, samples) in formats {
             self.formats.extend(AccuracyRow::rows(of, model, &samples, known));

@@ -1,11 +1,10 @@
 //! What carries the predictions for one GPU to another: a handful of matrices measured on each, and what they give.
 
-use super::{ProfileFolder, is_folder, shipped};
+use super::{ProfileFolder, folder_of, shipped};
 use crate::Error;
 use crate::records::CorpusRecord;
 use serde::{Deserialize, Serialize};
 use sparsight_model::Rescaling;
-use std::path::Path;
 
 /// Schema of `calibration.json`.
 pub const CALIBRATION_SCHEMA: &str = "sparsight/calibration/1";
@@ -52,10 +51,9 @@ impl CalibrationFile {
     /// # Errors
     /// [`Error::NoProfile`]; errors of reading the file.
     pub fn find(name_or_folder: &str) -> Result<Option<Self>, Error> {
-        if is_folder(name_or_folder) {
-            ProfileFolder::open(Path::new(name_or_folder))?.calibration()
-        } else {
-            shipped::load_calibration(name_or_folder).map(Some)
+        match folder_of(name_or_folder) {
+            Some(folder) => ProfileFolder::open(&folder)?.calibration(),
+            None => shipped::load_calibration(name_or_folder).map(Some),
         }
     }
 }

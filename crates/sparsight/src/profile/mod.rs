@@ -20,6 +20,7 @@ mod data_sheet;
 pub(crate) mod document;
 mod folder;
 mod grid_name;
+mod share;
 mod shipped;
 mod transfer_profile;
 pub(crate) mod whole_file;
@@ -39,7 +40,8 @@ use sparsight_kernels::{Candidate, DeviceFacts, DeviceKind, Execution, Format, d
 use sparsight_matrix::{Bytes, Csr, Dtype, Features, Seconds};
 use sparsight_model::{CutCost, MixedPrecision, Rescaling};
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::env;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Everything that a prediction needs to know of a device.
@@ -171,9 +173,10 @@ impl Profile {
         shipped::names()
     }
 
-    /// The profile of the GPU that its driver calls `name`, if one is part of the program.
+    /// The profile of the GPU that its driver calls `name`, if one is part of the program; where the user has a profile of the
+    /// same name ([`folder_of`]), that one.
     pub fn shipped_for_gpu(name: &str) -> Option<Self> {
-        Self::shipped(Self::shipped_name_for_gpu(name)?).ok()
+        Self::find(Self::shipped_name_for_gpu(name)?).ok()
     }
 
     /// What the profile of that GPU is called. Looks at the facts of the devices alone.
@@ -197,8 +200,12 @@ impl Profile {
             let reference = Self::with_models(&carried.reference)?;
             return Ok(reference.carried_to(folder.device()?, &folder.name(), carried.rescaling));
         }
-        let quick = folder.has_device() && folder.device()?.grid == GridName::Quick;
-        let missing = if quick { Missing::ModelsOfQuick } else { Missing::Models };
+        let device = if folder.has_device() { Some(folder.device()?) } else { None };
+        let missing = match device {
+            Some(device) if device.provenance.source.is_some() => Missing::OfElsewhere,
+            Some(device) if device.grid == GridName::Quick => Missing::ModelsOfQuick,
+            _ => Missing::Models,
+        };
         Err(Error::Lacking { profile: folder.path().display().to_string(), missing })
     }
 
@@ -211,17 +218,15 @@ impl Profile {
     /// The shipped profile or the folder of that name, with models of its own: another profile's predictions are carried over
     /// once, and never round in a circle.
     fn with_models(name_or_folder: &str) -> Result<Self, Error> {
-        if !is_folder(name_or_folder) {
-            return Self::shipped(name_or_folder);
-        }
-        let folder = ProfileFolder::open(Path::new(name_or_folder))?;
+        let Some(path) = folder_of(name_or_folder) else { return Self::shipped(name_or_folder) };
+        let folder = ProfileFolder::open(&path)?;
         let lacking =
             || Error::Lacking { profile: folder.path().display().to_string(), missing: Missing::Models };
         Self::of_own_models(&folder)?.ok_or_else(lacking)
     }
 
-    /// A shipped profile by name, a data sheet by a path that ends in `.toml`, else a folder by path; what has a separator is
-    /// always a path.
+    /// A profile by name, of the user ([`folder_of`]) or shipped, a data sheet by a path that ends in `.toml`, else a folder by
+    /// path; what has a separator is always a path.
     ///
     /// # Errors
     /// As [`Profile::shipped`] and [`Profile::load`].
@@ -229,10 +234,10 @@ impl Profile {
         if data_sheet::is_data_sheet(name_or_folder) {
             return data_sheet::load(Path::new(name_or_folder));
         }
-        if !is_folder(name_or_folder) {
-            return Self::shipped(name_or_folder);
+        match folder_of(name_or_folder) {
+            Some(folder) => Self::load(&folder),
+            None => Self::shipped(name_or_folder),
         }
-        Self::load(Path::new(name_or_folder))
     }
 
     /// What a matrix takes that is cut into parts by the predictions of `model`, and takes about `time` uncut: as learned from
@@ -272,9 +277,27 @@ impl Profile {
     }
 }
 
-/// Whether text that names a profile means a folder: what has a separator is always a path, and a shipped name is one.
-pub fn is_folder(name_or_folder: &str) -> bool {
+/// The folder that text means which names a profile; `None` where it is the name of a shipped one, or of none. What has a
+/// separator is always a path. A name is looked for in the folders of `SPARSIGHT_PROFILES`, which lists them as `PATH` does,
+/// then among the shipped profiles, then here.
+pub fn folder_of(name_or_folder: &str) -> Option<PathBuf> {
     let is_path = name_or_folder.contains(['/', std::path::MAIN_SEPARATOR]);
-    let is_shipped = shipped::names().any(|n| n == name_or_folder) && !is_path;
-    !is_shipped && Path::new(name_or_folder).is_dir()
+    let of_user = (!is_path && !name_or_folder.is_empty()).then(|| of_user(name_or_folder)).flatten();
+    let is_shipped = || shipped::names().any(|n| n == name_or_folder) && !is_path;
+    of_user.or_else(|| {
+        let here = Path::new(name_or_folder);
+        (!is_shipped() && here.is_dir()).then(|| here.to_owned())
+    })
+}
+
+/// The first profile of that name in the folders of `SPARSIGHT_PROFILES`.
+fn of_user(name: &str) -> Option<PathBuf> {
+    let folders = env::var_os("SPARSIGHT_PROFILES")?;
+    let profiles = env::split_paths(&folders).filter(|folder| !folder.as_os_str().is_empty());
+    profiles.map(|folder| folder.join(name)).find(|profile| profile.join("device.json").is_file())
+}
+
+/// Whether text that names a profile means a folder: see [`folder_of`].
+pub fn is_folder(name_or_folder: &str) -> bool {
+    folder_of(name_or_folder).is_some()
 }

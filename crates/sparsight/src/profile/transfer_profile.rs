@@ -1,6 +1,6 @@
 //! The part of a profile that a transfer needs: the device and its transfer parameters. A quick profile holds nothing else.
 
-use super::{ProfileFolder, ProfiledDevice, is_folder, shipped};
+use super::{ProfileFolder, ProfiledDevice, folder_of, shipped};
 use crate::{Error, Missing};
 use serde::{Deserialize, Serialize};
 use sparsight_model::transfer::{TransferParameters, TransferSide};
@@ -42,10 +42,9 @@ impl TransferProfile {
     /// # Errors
     /// [`Error::Lacking`] without transfer parameters; errors of reading the folder; [`Error::NoProfile`].
     pub fn find(name_or_folder: &str) -> Result<Self, Error> {
-        if is_folder(name_or_folder) {
-            Self::load(Path::new(name_or_folder))
-        } else {
-            shipped::load_transfer(name_or_folder)
+        match folder_of(name_or_folder) {
+            Some(folder) => Self::load(&folder),
+            None => shipped::load_transfer(name_or_folder),
         }
     }
 

@@ -171,6 +171,13 @@ pub(super) fn with_checksum(record: String) -> String {
     }
 }
 
+/// What a journal with these records holds.
+pub(crate) fn lines_of<R: Serialize>(records: &[R]) -> Vec<u8> {
+    let line =
+        |record: &R| with_checksum(serde_json::to_string(record).expect("plain data serialises")) + "\n";
+    records.iter().map(line).collect::<String>().into_bytes()
+}
+
 fn checksum(bytes: &[u8]) -> u32 {
     let mut crc = Crc::new();
     crc.update(bytes);

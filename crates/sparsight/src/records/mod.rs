@@ -14,6 +14,7 @@ pub use cut::{CutPart, CutRecord};
 pub use journal::Journal;
 pub use repair::{DamagedLine, RepairedFile};
 
+pub(crate) use journal::lines_of;
 pub(crate) use plausible::{is_plausible, is_plausible_preparation};
 pub(crate) use repair::{Damaged, find as find_damaged};
 

@@ -1,13 +1,13 @@
 //! `advise` for several matrices: a line each, and what is gained over all of them.
 
-use super::Advise;
+use super::{Advise, TABLE};
 use crate::context::Context;
 use crate::failure::{Exit, Failure};
 use crate::matrix_source::MatrixSource;
 use crate::table::Table;
 use crate::text::{between, candidate, counted, grouped, heading, matrices};
 use crate::values::{narrowing, what_it_changes};
-use sparsight::answer::{AdviseManyAnswer, AdvisedMatrix, MatrixSummary};
+use sparsight::answer::{AdviseAnswer, AdviseManyAnswer, AdvisedMatrix, MatrixSummary};
 use sparsight::matrix::{Features, Scalar};
 use sparsight::{Advisor, Profile};
 use std::num::NonZeroU64;
@@ -33,7 +33,7 @@ impl Advise {
         let products = objective.products;
         context.interrupt.listen();
         let bar = context.printer.progress(sources.len() as u64, "advising");
-        let (mut advised, mut unreadable, mut ended) = (Vec::new(), 0, Ok(()));
+        let (mut advised, mut rows, mut unreadable, mut ended) = (Vec::new(), Vec::new(), 0, Ok(()));
         for (at, source) in (0..).zip(&sources) {
             bar.at(at, source.title());
             ended = context.interrupt.check();
@@ -41,7 +41,7 @@ impl Advise {
                 break;
             }
             let mut objective = objective;
-            let (features, lost) = match source.load::<T>(context) {
+            let (features, lost) = match self.load::<T>(source, context) {
                 Ok(matrix) => {
                     let lost = objective.mixed_precision.then(|| narrowing(&matrix));
                     if let Some(lost) = lost.as_ref().filter(|lost| lost.too_large > 0) {
@@ -64,11 +64,22 @@ impl Advise {
             };
             let advice = Advisor::new(profile).advise(&features, T::DTYPE, &objective)?;
             let summary = MatrixSummary::of(source.title(), &features);
+            if self.csv.csv {
+                let answer = AdviseAnswer::of(summary.clone(), profile, T::DTYPE, &objective, &advice);
+                let mut answer = answer.shortened(context.top_or(1));
+                answer.candidates.truncate(context.top_or(1));
+                rows.push(answer);
+            }
             advised.push(AdvisedMatrix { narrowing: lost, ..AdvisedMatrix::of(summary, &advice, products) });
         }
         drop(bar);
         let answer = AdviseManyAnswer::of(profile, T::DTYPE, products, advised);
-        context.printer.answer(&answer, || print(&answer, profile, self.iterations, context))?;
+        context.printer.answer(&answer, || {
+            if self.csv.csv {
+                return context.printer.csv(&TABLE, &rows);
+            }
+            print(&answer, profile, self.iterations, context)
+        })?;
         ended.map_err(|failure| failure.keeping(|| "what was advised is shown above".to_owned()))?;
         let impossible = answer.matrices.iter().any(|one| one.verdict.is_none());
         Ok(if unreadable > 0 || impossible { Exit::No } else { Exit::Done })

@@ -5,9 +5,11 @@ mod many;
 use crate::args::ModelFlags;
 use crate::command_line;
 use crate::context::Context;
+use crate::csv::{CsvFlag, Layout};
 use crate::device_choice::ProfileFlags;
 use crate::failure::{Exit, Failure};
 use crate::matrix_source::MatrixSource;
+use crate::noise::Noise;
 use crate::printer::BOLD;
 use crate::products::products;
 use crate::reordering::{Order, OrderFlags};
@@ -46,6 +48,8 @@ pub(crate) struct Advise {
     order: OrderFlags,
     #[command(flatten)]
     values: ValuesFlag,
+    #[command(flatten)]
+    csv: CsvFlag,
     /// Show every block size of a kernel, and not the best alone
     #[arg(long)]
     all: bool,
@@ -60,6 +64,40 @@ pub(crate) struct Advise {
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
 }
+
+/// A row a candidate, best first; of several matrices the best of each.
+const TABLE: Layout = Layout {
+    rows: &["candidates"],
+    outer: &[
+        "device=device.name",
+        "profile=device.profile",
+        "products",
+        "best=verdict.best",
+        "best_over_plain_csr=verdict.plain_csr.speedup",
+        "best_over_vendors_csr=verdict.vendors_csr.speedup",
+    ],
+    inner: &[
+        "id",
+        "format",
+        "kernel",
+        "threads_per_row",
+        "block",
+        "dtype",
+        "predicted_s",
+        "low_s",
+        "high_s",
+        "model",
+        "bytes",
+        "memory_bytes",
+        "bandwidth_fraction",
+        "conversion_s",
+        "pays_off_after",
+        "in_all_s",
+        "measured_s",
+        "spread",
+        "infeasible",
+    ],
+};
 
 /// Candidates that `--verify` measures, two of CSR among them. Chosen: four runs found the best but for one percent.
 const VERIFIED: NonZeroUsize = NonZeroUsize::new(5).expect("not 0");
@@ -86,7 +124,7 @@ impl Advise {
         }
         let source = sources.swap_remove(0);
         let device = if self.verify || self.verify_all { Some(self.profile.open(&profile)?) } else { None };
-        let mut matrix = source.load::<T>(context)?;
+        let mut matrix = self.load::<T>(&source, context)?;
         let ordered = self.order.reorder.map(|order| order.apply(&matrix, &source.title())).transpose()?;
         let mut objective = self.model.objective(self.iterations);
         objective.mixed_precision = self.values.mixed(T::DTYPE, profile.device.facts.kind)?;
@@ -129,6 +167,9 @@ impl Advise {
             .with_command(command_line::as_typed(), sparsight::device::today())
             .shortened(context.top_in_json());
         context.printer.answer(&answer, || {
+            if self.csv.csv {
+                return context.printer.csv(&TABLE, std::slice::from_ref(&answer));
+            }
             let brings = self.order.reorder.zip(answer.reordered.as_ref());
             let brings = brings.map(|(order, reordered)| what_it_brings(order, reordered));
             let changes = narrowing.as_ref().map(what_it_changes);
@@ -144,6 +185,12 @@ impl Advise {
         let is_failure = |outcome: &Outcome| matches!(outcome, Outcome::Failed { .. });
         let failed = verified.as_ref().is_some_and(|verified| verified.measured.values().any(is_failure));
         Ok(if failed || advice.ranked.is_empty() { Exit::No } else { Exit::Done })
+    }
+
+    /// With its values where these are run or looked at.
+    fn load<T: Scalar>(&self, source: &MatrixSource, context: &Context) -> Result<Csr<T>, Failure> {
+        let are_values_needed = self.verify || self.verify_all || self.values.asked();
+        if are_values_needed { source.load(context) } else { source.load_places(context) }
     }
 
     /// The first and what it is compared with, as many more as [`VERIFIED`] or --iterations say, or all.
@@ -164,12 +211,18 @@ impl Advise {
         let most = if self.verify_all { advice.ranked.len() } else { VERIFIED.get() };
         let bar = context.printer.progress(most as u64, "measuring");
         let mut done = 0;
+        let mut noise = Noise::before(device.facts().kind);
         let how = Bench { seed: context.seed, ..Bench::default() };
-        Ok(verify(device, (&source.record_name(), matrix), features, advice, tries, &how, |result| {
-            done += 1;
-            bar.at(done, result.id.to_string());
-            Ok(())
-        })?)
+        let verified =
+            verify(device, (&source.record_name(), matrix), features, advice, tries, &how, |result| {
+                done += 1;
+                noise.saw(&result.outcome);
+                bar.at(done, result.id.to_string());
+                Ok(())
+            })?;
+        drop(bar);
+        noise.warn(&context.printer);
+        Ok(verified)
     }
 
     fn print(

@@ -1,9 +1,10 @@
 //! `sparsight evaluate`: the papers' tables and figures.
 
+mod summary;
 mod tables;
 mod transfer;
 
-use crate::args::placement;
+use crate::args::{KernelName, placement};
 use crate::context::Context;
 use crate::failure::{Exit, Failure};
 use crate::name_prefixes::NamePrefixes;
@@ -13,12 +14,15 @@ use sparsight::answer::EvaluateAnswer;
 use sparsight::model::{PlacementRule, RowLengthRule};
 use sparsight::profile::ProfileFolder;
 use sparsight::records::CorpusRecord;
-use sparsight::{Profile, evaluate};
+use sparsight::{ChoiceRow, Chooser, Evaluation, ModelName, Profile, evaluate};
 use std::path::PathBuf;
+use summary::Summary;
 use tables::{Tables, Titled};
 
-/// The papers' table: how far each model is off on each kernel, over the matrices of a profile's corpus
+/// Is a profile good? How far predicted times are off and what choosing by them costs, over the matrices of its corpus
 ///
+/// With `--full` the papers' tables: how far each model is off on each kernel; with `--kernel` or `--model` those rows alone.
+/// `--by`, `--worst` and `--markdown` shape these tables, and ask for them, too.
 /// With `--from` it is the transfer from another device that is held against the corpus, beside the times on
 /// that device scaled by what is known of both; DIR then needs no models, a quick profile with a corpus is enough.
 #[derive(Debug, clap::Args)]
@@ -28,8 +32,17 @@ pub(crate) struct Evaluate {
     folder: PathBuf,
     /// Evaluate the transfer from this profile, by name or folder. The time there is the one measured, if its corpus
     /// holds the matrix by name, else what its models predict
-    #[arg(long, value_name = "NAME|DIR", conflicts_with_all = ["placement", "row_length", "plots"])]
+    #[arg(long, value_name = "NAME|DIR", conflicts_with_all = ["placement", "row_length", "plots", "full", "kernels", "models"])]
     from: Option<String>,
+    /// Every kernel and model, the choices, the vendor's routines and the worst matrices
+    #[arg(long)]
+    full: bool,
+    /// Of the tables the rows of these kernels, such as csr-vector, csr-vector/t8 or ell
+    #[arg(long = "kernel", value_name = "NAME", value_delimiter = ',')]
+    kernels: Vec<KernelName>,
+    /// Of the tables the rows of these models
+    #[arg(long = "model", value_name = "NAME", value_delimiter = ',')]
+    models: Vec<ModelName>,
     /// Matrices to evaluate on, by the start of their names, such as e/,f/; +e/ stands for what was derived from those of e/
     /// [default: all]
     #[arg(long, value_name = "PREFIXES", value_delimiter = ',')]
@@ -41,12 +54,12 @@ pub(crate) struct Evaluate {
     /// p99, or several
     #[arg(long, value_name = "STATISTICS", value_delimiter = ',', default_value = "paper")]
     row_length: Vec<RowLengthRule>,
-    /// Rows of the error tables: one a kernel, or one a format over all of its kernels
-    #[arg(long, value_name = "GROUP", default_value = "kernel")]
-    by: Group,
-    /// Worst predicted matrices to name for each model and kernel
-    #[arg(long, value_name = "N", default_value_t = 3)]
-    worst: usize,
+    /// Rows of the error tables: one a kernel, or one a format over all of its kernels [default: kernel]
+    #[arg(long, value_name = "GROUP", conflicts_with = "kernels")]
+    by: Option<Group>,
+    /// Worst predicted matrices to name for each model and kernel [default: 3]
+    #[arg(long, value_name = "N")]
+    worst: Option<usize>,
     /// Tables in Markdown
     #[arg(long, conflicts_with = "json")]
     markdown: bool,
@@ -72,7 +85,7 @@ impl Evaluate {
         let profile = Profile::load(&self.folder)?;
         let folder = ProfileFolder::open(&self.folder)?;
         let corpus = self.corpus(&folder, context)?;
-        let evaluation = evaluate(&profile, &corpus, &self.placement, &self.row_length, self.worst)?;
+        let mut evaluation = evaluate(&profile, &corpus, &self.placement, &self.row_length, self.worst())?;
         let written = match &self.plots {
             None => Vec::new(),
             Some(out) => {
@@ -81,12 +94,56 @@ impl Evaluate {
             }
         };
         let answer = EvaluateAnswer::of(&profile, self.test.clone(), &evaluation, written);
+        self.narrow(&mut evaluation);
         context.printer.answer(&answer, || {
-            Tables { evaluation: &evaluation, by: self.by, out: self.output(context) }.print(&profile)?;
+            let out = self.output(context);
+            if self.asks_for_tables() {
+                Tables { evaluation: &evaluation, by: self.by(), out }.print(&profile)?;
+            } else {
+                Summary { evaluation: &evaluation, out: &out }.print(&profile)?;
+            }
             let Some(folder) = &self.plots else { return Ok(()) };
             context.printer.line(format!("{} plots in {}", answer.plots.len(), folder.display()))
         })?;
         Ok(Exit::Done)
+    }
+
+    fn by(&self) -> Group {
+        self.by.unwrap_or(Group::Kernel)
+    }
+
+    /// The papers name some.
+    fn worst(&self) -> usize {
+        self.worst.unwrap_or(3)
+    }
+
+    /// Whether anything was said that is about tables.
+    fn asks_for_tables(&self) -> bool {
+        let are_some_named = !self.kernels.is_empty() || !self.models.is_empty();
+        let is_shaped = self.markdown || self.by.is_some() || self.worst.is_some();
+        self.full || are_some_named || is_shaped
+    }
+
+    /// Leaves what the tables are to show: with kernels named, errors alone, since choices are between all of them.
+    fn narrow(&self, evaluation: &mut Evaluation) {
+        let is_model = |model: ModelName| self.models.is_empty() || self.models.contains(&model);
+        let is_kernel =
+            |kernel| self.kernels.is_empty() || self.kernels.iter().any(|name| name.names(kernel));
+        evaluation.rows.retain(|row| is_model(row.model) && is_kernel(row.of));
+        evaluation.misses.retain(|miss| is_model(miss.model) && is_kernel(miss.kernel));
+        evaluation.wins.retain(|row| is_kernel(row.kernel) && self.models.is_empty());
+        evaluation.formats.retain(|row| is_model(row.model));
+        if !self.models.is_empty() {
+            let of_model =
+                |row: &ChoiceRow| matches!(row.chooser, Chooser::Model { model, .. } if is_model(model));
+            evaluation.choices.retain(of_model);
+        }
+        if !self.kernels.is_empty() {
+            evaluation.choices.clear();
+        }
+        if !self.kernels.is_empty() || !is_model(ModelName::Best) {
+            evaluation.beside_vendor.clear();
+        }
     }
 
     /// The records asked for.

@@ -1,6 +1,7 @@
 //! The tables of `evaluate`, for people.
 
 use super::Group;
+use super::summary::name_of;
 use crate::device_choice::described;
 use crate::failure::Failure;
 use crate::printer::{BOLD, Printer};
@@ -150,6 +151,22 @@ fn errors<G: Ord + Copy + Display>(
         ]);
     }
     (!rows.is_empty()).then_some(table)
+}
+
+/// The rows that `keep` accepts, by who chose.
+pub(super) fn choices_by(
+    rows: &[ChoiceRow],
+    keep: impl Fn(&ChoiceRow) -> bool,
+) -> Vec<(String, Vec<&ChoiceRow>)> {
+    let mut by_name: Vec<(String, Vec<&ChoiceRow>)> = Vec::new();
+    for row in rows.iter().filter(|row| keep(row)) {
+        let name = name_of(row);
+        match by_name.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, rows)) => rows.push(row),
+            None => by_name.push((name, vec![row])),
+        }
+    }
+    by_name
 }
 
 /// Chooser by chooser: the shares of Lehnert et al. 2016 and the ratios.

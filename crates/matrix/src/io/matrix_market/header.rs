@@ -36,6 +36,8 @@ pub(super) struct Banner {
     pub(super) array: bool,
     pub(super) field: Field,
     pub(super) symmetry: Symmetry,
+    /// The byte of the first line at which the kind of values stands.
+    pub(super) field_at: usize,
 }
 
 /// Takes the lines of a file one by one until the header is complete.
@@ -97,7 +99,7 @@ fn read_banner(line: &[u8]) -> Result<Banner, LineFault> {
         0 | 1 => Field::Real,
         2 => Field::Integer,
         3 => Field::Pattern,
-        _ => return Err((field_at, Fault::Complex)),
+        _ => Field::Complex,
     };
     let array = format == 1;
     if array && field == Field::Pattern {
@@ -109,7 +111,7 @@ fn read_banner(line: &[u8]) -> Result<Banner, LineFault> {
     if !rest.is_empty() {
         return Err((at, Fault::Banner { expected: "the end of the line", found: Found::token(rest) }));
     }
-    Ok(Banner { array, field, symmetry })
+    Ok(Banner { array, field, symmetry, field_at })
 }
 
 fn read_size(banner: Banner, mut tokens: Tokens<'_>, line: u64) -> Result<Header, LineFault> {
@@ -163,7 +165,7 @@ mod tests {
         }
         let header = reader.take(b"  7 7   12 \r").unwrap().unwrap();
         assert_eq!((header.nrows, header.ncols, header.entries, header.entries_at), (7, 7, 12, (6, 8)));
-        let Banner { array, field, symmetry } = header.banner;
+        let Banner { array, field, symmetry, .. } = header.banner;
         assert_eq!((array, field, symmetry), (false, Field::Real, Symmetry::Symmetric));
     }
 

@@ -9,6 +9,7 @@
 use super::super::assemble::{Entry, Payload};
 use super::fault::{Found, MatrixMarketFault as Fault};
 use crate::Scalar;
+use bytemuck::Zeroable;
 
 /// What a line may hold.
 #[derive(Debug, Clone, Copy)]
@@ -43,6 +44,64 @@ impl Text for () {
     }
 }
 
+/// A value of `N` numbers that nobody asks for: whether it is anything but 0, and of a coordinate file not even that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Skipped<const N: usize> {
+    is_set: bool,
+}
+
+// SAFETY: a truth value, of which all bits may be zero.
+unsafe impl<const N: usize> Zeroable for Skipped<N> {}
+
+impl<const N: usize> Payload for Skipped<N> {
+    fn negated(self) -> Self {
+        self
+    }
+}
+
+impl<const N: usize> Text for Skipped<N> {
+    /// Steps over digits, signs and what else numbers are written with; a place is kept whatever its value.
+    #[inline]
+    fn fast(bytes: &[u8], mut at: usize, _: bool) -> Option<(Self, usize)> {
+        let is_of_a_number = |b: &u8| b.is_ascii_digit() || matches!(b, b'.' | b'-' | b'+' | b'e' | b'E');
+        let mut is_set = false;
+        for _ in 0..N {
+            let begin = blanks(bytes, at);
+            let mut in_exponent = false;
+            at = begin;
+            while let Some(b) = bytes.get(at).filter(|b| is_of_a_number(b)) {
+                in_exponent |= b.eq_ignore_ascii_case(&b'e');
+                is_set |= !in_exponent && (b'1'..=b'9').contains(b);
+                at += 1;
+            }
+            if at == begin {
+                return None;
+            }
+        }
+        Some((Self { is_set }, at))
+    }
+
+    fn careful(tokens: &mut Tokens<'_>, _: bool) -> Result<Self, LineFault> {
+        let mut is_set = false;
+        for _ in 0..N {
+            is_set |= float(tokens)?.0 != 0.0;
+        }
+        Ok(Self { is_set })
+    }
+}
+
+/// The next token as a number, and where it stands.
+fn float<'a>(tokens: &mut Tokens<'a>) -> Result<(f64, usize, &'a [u8]), LineFault> {
+    let (at, token) = tokens.next();
+    let value = fast_float2::parse(token).or_else(|_| {
+        // Fortran writes the exponent of a double with a D.
+        let c_style = token.iter().map(|b| if matches!(b, b'd' | b'D') { b'e' } else { *b });
+        fast_float2::parse(c_style.collect::<Vec<u8>>())
+    });
+    let value = value.map_err(|_| (at, Fault::Expected { what: "value", found: Found::token(token) }))?;
+    Ok((value, at, token))
+}
+
 impl<T: Scalar> Text for T {
     #[inline]
     fn fast(bytes: &[u8], at: usize, integer: bool) -> Option<(Self, usize)> {
@@ -54,14 +113,7 @@ impl<T: Scalar> Text for T {
     }
 
     fn careful(tokens: &mut Tokens<'_>, integer: bool) -> Result<Self, LineFault> {
-        let (at, token) = tokens.next();
-        let value: f64 = fast_float2::parse(token)
-            .or_else(|_| {
-                // Fortran writes the exponent of a double with a D.
-                let c_style = token.iter().map(|b| if matches!(b, b'd' | b'D') { b'e' } else { *b });
-                fast_float2::parse(c_style.collect::<Vec<u8>>())
-            })
-            .map_err(|_| (at, Fault::Expected { what: "value", found: Found::token(token) }))?;
+        let (value, at, token) = float(tokens)?;
         let narrowed = T::from_f64(value);
         if !narrowed.to_f64().is_finite() {
             return Err((at, Fault::NotFinite { found: Found::token(token) }));

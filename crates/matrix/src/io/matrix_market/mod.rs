@@ -8,7 +8,7 @@
 //!   too, the two are duplicates.
 //! * Duplicates are added up, except in a pattern.
 //! * A stored 0 is a non-zero of the structure in `coordinate`, and nothing in `array`.
-//! * Complex values, and values that are not finite, are refused.
+//! * Complex values, and values that are not finite, are refused, unless only places are asked for.
 
 mod array;
 mod fault;
@@ -25,7 +25,7 @@ use super::rows::Merge;
 use super::{Field, Layout, Loaded, Place, Progress, ReadError, ReadOptions, Stored, Symmetry};
 use crate::{Bytes, Scalar};
 use header::{Header, HeaderReader};
-use line::{Grammar, LineFault};
+use line::{Grammar, LineFault, Skipped};
 use rayon::prelude::*;
 use std::mem::size_of;
 use std::path::Path;
@@ -40,6 +40,12 @@ pub(super) fn read<T: Scalar>(
     options: &ReadOptions<'_>,
 ) -> Result<Loaded<T>, ReadError> {
     let (header, reader, rest) = read_header(blocks, path)?;
+    if header.banner.field == Field::Complex && !options.places_only {
+        return Err(fault_at(path, 1, (header.banner.field_at, MatrixMarketFault::Complex)));
+    }
+    if let Some(declared) = options.declared {
+        declared([header.nrows, header.ncols, header.entries]);
+    }
     let body = Body {
         path,
         options,
@@ -65,6 +71,11 @@ pub(super) fn read<T: Scalar>(
     if header.banner.field == Field::Pattern {
         let value = |e: &Entry<()>| T::from_f64(pattern_value(pattern, symmetry, e.row, e.col));
         body.finish(body.coordinates()?, value, Merge::Keep)
+    } else if options.places_only {
+        match header.banner.field {
+            Field::Complex => body.places::<T, 2>(),
+            _ => body.places::<T, 1>(),
+        }
     } else if header.banner.array {
         body.finish(body.array()?, |e: &Entry<T>| e.value, Merge::Sum)
     } else {
@@ -158,6 +169,14 @@ impl<'b> Body<'_, 'b> {
             Symmetry::SkewSymmetric => Mirror::Negated,
             Symmetry::Symmetric | Symmetry::Hermitian => Mirror::Same,
         }
+    }
+
+    /// The matrix with the values of a pattern, of a file with `N` numbers for each value.
+    fn places<T: Scalar, const N: usize>(&self) -> Result<Loaded<T>, ReadError> {
+        let (pattern, symmetry) = (self.options.pattern, self.header.banner.symmetry);
+        let chunks = if self.header.banner.array { self.array()? } else { self.coordinates()? };
+        let value = |e: &Entry<Skipped<N>>| T::from_f64(pattern_value(pattern, symmetry, e.row, e.col));
+        self.finish(chunks, value, Merge::Keep)
     }
 
     /// Every entry of a coordinate file, as chunks in the order of the file.

@@ -34,7 +34,7 @@ pub enum NpzFault {
     #[error("complex values cannot be read")]
     Complex,
     /// More rows or columns than 32 bits can name.
-    #[error("{n} {what}s are more than a 32-bit index can name ({})", u32::MAX)]
+    #[error("{n} {what}s are more than 32-bit indices are used for, {}", u32::MAX - 1)]
     TooMany {
         /// `row` or `column`.
         what: &'static str,

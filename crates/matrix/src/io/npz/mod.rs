@@ -49,7 +49,9 @@ pub(super) fn read<T: Scalar>(
     let offsets = if layout == Layout::NpzCsc { ncols } else { nrows };
     budget.check(path, 8 * (u128::from(nrows) + u128::from(offsets) + 2))?;
     let shape = (nrows as usize, ncols as usize);
-    let (data, field) = file.data::<T>()?;
+    let (data, field) = if options.places_only { file.places()? } else { file.data::<T>()? };
+    let stored = field;
+    let field = if options.places_only { Field::Pattern } else { field };
     let entries = data.len() as u64;
     let (result, entries) = match layout {
         Layout::NpzCoo => {
@@ -88,7 +90,8 @@ pub(super) fn read<T: Scalar>(
     };
     let (matrix, duplicates) = result?;
     file.report(file.bytes);
-    Ok(Loaded { matrix, stored: Stored { layout, field, symmetry: Symmetry::General, entries, duplicates } })
+    let symmetry = Symmetry::General;
+    Ok(Loaded { matrix, stored: Stored { layout, field: stored, symmetry, entries, duplicates } })
 }
 
 /// Sorts rows that are compressed already and gives patterns their values.
@@ -233,13 +236,31 @@ impl<R: Read + Seek> File<'_, R> {
         Ok((shape[0], shape[1]))
     }
 
+    /// As many zeros as there are values, whatever these are.
+    fn places<T: Scalar>(&mut self) -> Result<(Vec<T>, Field), ReadError> {
+        let (mut data, mut field) = (Vec::new(), Field::Real);
+        let is_number = |h: &Header| match h.kind {
+            Kind::Ascii | Kind::Unicode => Err(no_numbers()),
+            _ => Ok(size_of::<T>()),
+        };
+        self.array("data", is_number, |h, bytes| {
+            reserve(&mut data, "data", h)?;
+            data.resize(data.len() + bytes.len() / h.size, T::default());
+            field = match h.kind {
+                Kind::Complex => Field::Complex,
+                _ if h.is_whole() => Field::Integer,
+                _ => Field::Real,
+            };
+            Ok(())
+        })?;
+        Ok((data, field))
+    }
+
     fn data<T: Scalar>(&mut self) -> Result<(Vec<T>, Field), ReadError> {
         let (mut data, mut all_one, mut whole) = (Vec::new(), true, false);
         let is_real = |h: &Header| match h.kind {
             Kind::Complex => Err(NpzFault::Complex),
-            Kind::Ascii | Kind::Unicode => {
-                Err(NpzFault::Array { array: "data", why: "it holds no numbers".to_owned() })
-            }
+            Kind::Ascii | Kind::Unicode => Err(no_numbers()),
             _ => Ok(size_of::<T>()),
         };
         self.array("data", is_real, |h, bytes| {
@@ -352,6 +373,10 @@ impl<R: Read + Seek> File<'_, R> {
         };
         assemble(shape, Buckets::new(shape.0), chunks, value, merge(field), self.path)
     }
+}
+
+fn no_numbers() -> NpzFault {
+    NpzFault::Array { array: "data", why: "it holds no numbers".to_owned() }
 }
 
 fn text(n: i128) -> Box<str> {

@@ -16,11 +16,11 @@ impl Evaluate {
         let target = TransferProfile::load(&self.folder)?;
         let corpus = self.corpus(&ProfileFolder::open(&self.folder)?, context)?;
         let reference = Reference::find(from)?;
-        let evaluation = evaluate_transfer(&reference, &target, &corpus, self.worst)?;
+        let evaluation = evaluate_transfer(&reference, &target, &corpus, self.worst())?;
         let (from, test) = (&reference.profile, self.test.clone());
         let answer = EvaluateTransferAnswer::of(from, &target, test, &evaluation);
         context.printer.answer(&answer, || {
-            let (devices, by, out) = ([from, &target], self.by, self.output(context));
+            let (devices, by, out) = ([from, &target], self.by(), self.output(context));
             TransferTables { evaluation: &evaluation, devices, by, out }.print()
         })?;
         Ok(Exit::Done)
