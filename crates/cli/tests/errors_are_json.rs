@@ -20,7 +20,7 @@ fn input_flags_and_devices_that_are_wrong_are_objects() {
         (&["advise", "nowhere.mtx", "--device", "nvidia-h200", "--json"][..], 2, "nowhere.mtx"),
         (&["info", "gallery:nothing", "--json"], 2, "nothing"),
         (&["--json", "advise"], 2, "required"),
-        (&["--json", "advise"], 2, "<MATRIX>"),
+        (&["--json", "advise"], 2, "<PATHS>"),
         (&["bench", "gallery:fem", "--kernel", "none", "--json"], 2, "unknown kernel 'none'"),
         (
             &["advise", "gallery:stencil2d,n=20", "--device", "nvidia-h200", "--dtype", "f16", "--json"],

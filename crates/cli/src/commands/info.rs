@@ -96,7 +96,7 @@ impl Info {
         source: &MatrixSource,
         context: &Context,
     ) -> Result<(Features, Structure, Vec<String>), Failure> {
-        let matrix = source.load::<T>(context)?;
+        let matrix = source.load_places::<T>(context)?;
         let is_seen = !context.printer.is_json() && (self.plot || std::io::stdout().is_terminal());
         let spy = if is_seen { terminal_plot::spy(&matrix) } else { Vec::new() };
         Ok((Features::of(&matrix), Structure::of(&matrix), spy))

@@ -85,16 +85,19 @@ impl Tables<'_> {
                 format!("{model}: not evaluated, it was trained on all of these matrices ({count})")
             })?;
         }
-        let notes = [
+        let of_errors = [
             "in the 90 % interval: of matrices that the intervals were not calibrated with",
             "error: |predicted - measured| / measured over matrices and block sizes",
+        ];
+        let of_choices = [
             "best / chosen: geometric mean of the best measured time over that of the first-ranked candidate",
             "not possible, no time: matrices whose first-ranked candidate is refused or has no time; the next one counts",
             "csr-by-mean: csr-vector with the power of two nearest to the mean row length, csr-scalar below 2; b256",
             "ell-rule: ell if the longest row is below 3 times the mean and it fits, else csr-by-mean; b256",
             "best-single: the best fixed choice, known only afterwards",
         ];
-        notes.iter().try_for_each(|note| self.out.line(note))?;
+        let of_choices = of_choices.iter().filter(|_| !self.evaluation.choices.is_empty());
+        of_errors.iter().chain(of_choices).try_for_each(|note| self.out.line(note))?;
         if !self.evaluation.wins.is_empty() {
             self.out
                 .line("wins: matrices on which the model alone has the least mean error over block sizes")?;
