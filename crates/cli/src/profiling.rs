@@ -203,7 +203,9 @@ pub(crate) fn fit_and_write(
     printer: &Printer,
 ) -> Result<Fitted, Failure> {
     let mut fitted = sparsight::fit(folder, others, trainable)?;
-    without.iter().for_each(|&model| fitted.models.leave_out(model));
+    for &model in without {
+        fitted.models.leave_out(model);
+    }
     fitted.models.index.train = train.to_vec();
     folder.write_models(&fitted.models)?;
     write_transfer(folder)?;

@@ -72,7 +72,7 @@ mod tests {
         // Short products: residuals up to a tenth of the interval's ends; long ones: up to twice as far.
         let residual = |at: usize, reach: f64| {
             let share = (at % 100) as f64 / 100.0 * reach;
-            if at % 2 == 0 { 0.2 * share } else { -0.1 * share }
+            if at.is_multiple_of(2) { 0.2 * share } else { -0.1 * share }
         };
         let short = (0..1000).map(|at| (interval, 3e-6, residual(at, 0.5)));
         let long = (0..1000).map(|at| (interval, 1e-3, residual(at, 2.0)));
