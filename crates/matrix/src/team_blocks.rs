@@ -86,7 +86,8 @@ impl TeamBlocks {
         all
     }
 
-    fn merge(self, other: Self) -> Self {
+    /// Of rows and those that follow, if blocks begin anew with these.
+    pub(crate) fn merge(self, other: Self) -> Self {
         let each = |a: [[u64; 5]; TEAMS], b: [[u64; 5]; TEAMS], join: fn(u64, u64) -> u64| {
             std::array::from_fn(|team| std::array::from_fn(|size| join(a[team][size], b[team][size])))
         };

@@ -59,6 +59,15 @@ impl TileWork {
     /// The thread blocks that are looked at: so many threads.
     pub const BLOCKS: [u32; 5] = [64, 128, 256, 512, 1024];
 
+    /// Of rows and those that follow, if tiles begin anew with these.
+    pub(crate) fn of_both(one: TileWorks, other: TileWorks) -> TileWorks {
+        let both = |a: Self, b: Self| Self {
+            longest: a.longest.max(b.longest),
+            steps: a.steps.saturating_add(b.steps),
+        };
+        std::array::from_fn(|shape| std::array::from_fn(|size| both(one[shape][size], other[shape][size])))
+    }
+
     /// Of each shape and block. O(rows of some hundred tiles), in parallel.
     pub(crate) fn of(row_ptr: &[u64]) -> TileWorks {
         Self::ITEMS.map(|items| Self::of_shape(row_ptr, TileShape { items }))

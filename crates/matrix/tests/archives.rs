@@ -41,7 +41,8 @@ fn read(name: &str, bytes: &[u8]) -> Result<Loaded<f64>, ReadError> {
 /// The text of the error after the path of the folder.
 fn error(name: &str, bytes: &[u8]) -> String {
     let text = read(name, bytes).unwrap_err().to_string();
-    text[text.find(name).unwrap()..].to_owned()
+    let at = text.rfind(&format!("/{name}:")).unwrap() + 1;
+    text[at..].to_owned()
 }
 
 fn plain(text: &str) -> Csr<f64> {

@@ -92,7 +92,9 @@ proptest! {
         prop_assert_eq!(&RowLengths::of(&a), &known);
         let of_lengths = Features::from_row_lengths(&known, f.ncols, f.bandwidth, f.x_reuse);
         let (padded, locality, diagonals, blocks) = (f.padded.clone(), f.locality.clone(), f.diagonals, f.blocks);
-        prop_assert_eq!(Features { padded, locality, diagonals, blocks, ..of_lengths }, f.clone());
+        let (tiles, team_blocks) = (f.tiles, f.team_blocks);
+        let of_order = Features { padded, locality, diagonals, blocks, tiles, team_blocks, ..of_lengths };
+        prop_assert_eq!(of_order, f.clone());
 
         let offsets = (0..a.nrows()).flat_map(|row| a.row(row).0.iter().map(move |&col| i64::from(col) - row as i64));
         let (count, most) = (offsets.collect::<BTreeSet<i64>>().len() as u64, Features::most_diagonals(f.nrows, f.nnz));

@@ -34,6 +34,9 @@ fn exact(f: &Features) -> Features {
         x_reuse: 0.0,
         padded: PaddedSizes::default(),
         locality: None,
+        // Of strips added up, as if tiles and blocks began anew with each.
+        tiles: None,
+        team_blocks: None,
         ..f.clone()
     }
 }
@@ -61,7 +64,7 @@ proptest! {
                 let block = strips.block(range.clone());
                 prop_assert_eq!(exact(&block.features()), exact(&alone), "{:?}", range);
                 // The outline is the same without what it leaves out.
-                let without = |f: &Features| Features { row_quantiles: [0; 7], row_std: 0.0, ..exact(f) };
+                let without = |f: &Features| Features { row_quantiles: [0; 7], row_std: 0.0, bins: None, ..exact(f) };
                 prop_assert_eq!(exact(block.outline()), without(&alone), "{:?}", range);
             }
         }
@@ -104,7 +107,7 @@ fn outlines_of_rows_of_many_lengths_are_those_of_the_rows_alone() {
                 let rows = strips.rows(&range);
                 let alone = Features::of(&a.rows(rows.start as usize..rows.end as usize));
                 let block = strips.block(range.clone());
-                let without = Features { row_quantiles: [0; 7], row_std: 0.0, ..exact(&alone) };
+                let without = Features { row_quantiles: [0; 7], row_std: 0.0, bins: None, ..exact(&alone) };
                 assert_eq!(exact(block.outline()), without, "{text} {range:?}");
                 assert_eq!(exact(&block.features()), exact(&alone), "{text} {range:?}");
             }

@@ -39,7 +39,11 @@ impl<'s> Block<'s> {
             lengths: LengthTally::new(&strips.lengths),
             reused: 0.0,
             places: Places::default(),
-            outline: Features::from_row_lengths(&RowLengths::default(), ncols, 0, 1.0),
+            // What the bins are needs all row lengths, which the outline does not ask for.
+            outline: Features {
+                bins: None,
+                ..Features::from_row_lengths(&RowLengths::default(), ncols, 0, 1.0)
+            },
         }
     }
 
@@ -102,7 +106,8 @@ impl<'s> Block<'s> {
             StripDetail::All => {
                 let known = of(&self.lengths.row_lengths());
                 let (padded, locality) = self.places.padded_and_locality(known.nnz);
-                Features { padded, locality: Some(locality), ..known }
+                let (tiles, team_blocks) = (self.places.tiles, self.places.team_blocks);
+                Features { padded, locality: Some(locality), tiles, team_blocks, ..known }
             }
         }
     }

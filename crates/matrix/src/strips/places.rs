@@ -1,6 +1,6 @@
 //! Where the non-zeros of a growing block lie, and what padded formats would store of it: sums over its strips.
 
-use crate::{Features, Locality, PaddedSizes};
+use crate::{Features, Locality, PaddedSizes, TeamBlocks, TileWork, TileWorks};
 
 /// Sums over the strips of a block.
 #[derive(Debug, Clone, Default)]
@@ -12,6 +12,9 @@ pub(super) struct Places {
     /// Times the non-zeros of each strip.
     warp_sectors: [f64; 2],
     multiprocessor_sectors: [f64; 2],
+    /// As if tiles and thread blocks began anew with each strip.
+    pub(super) tiles: Option<TileWorks>,
+    pub(super) team_blocks: Option<TeamBlocks>,
 }
 
 impl Places {
@@ -22,6 +25,14 @@ impl Places {
         } else {
             self.padded.add(&strip.padded);
         }
+        self.tiles = match (self.tiles.filter(|_| !is_first), strip.tiles) {
+            (Some(before), Some(more)) => Some(TileWork::of_both(before, more)),
+            (_, more) => more,
+        };
+        self.team_blocks = match (self.team_blocks.filter(|_| !is_first), strip.team_blocks) {
+            (Some(before), Some(more)) => Some(before.merge(more)),
+            (_, more) => more,
+        };
         let Some(locality) = &strip.locality else { return };
         // 0 says that no row has two non-zeros.
         self.min_distance = match (self.min_distance, locality.min_distance) {
