@@ -111,6 +111,18 @@ pub enum DeviceError {
         /// `x` or `y`.
         vector: &'static str,
     },
+    /// GPUs that share a matrix cannot work together.
+    #[error("the GPUs do not work together: {reason}")]
+    Link {
+        /// Why, in words.
+        reason: String,
+    },
+    /// No library that brings data from GPU to GPU.
+    #[error("no NCCL library was found (looked in: {searched})")]
+    NoNccl {
+        /// Where it was looked for.
+        searched: String,
+    },
     /// y is wrong.
     #[error("{candidate} computes y[{row}] = {got}, expected {expected} within {bound:.1e}")]
     WrongResult {
@@ -153,6 +165,9 @@ impl DeviceError {
                 "`pip install nvidia-cusparse` (CUDA 13) or nvidia-cusparse-cu12, or set CUDA_PATH or LD_LIBRARY_PATH to a \
                  CUDA toolkit",
             ),
+            Self::NoNccl { .. } => {
+                Some("`pip install nvidia-nccl-cu13`, or set LD_LIBRARY_PATH to the folder of libnccl.so.2")
+            }
             Self::PlacesUnknown { .. } => {
                 Some("call `allow_updates` with the matrix once, after it was prepared")
             }

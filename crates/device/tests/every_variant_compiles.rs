@@ -4,7 +4,7 @@ use sparsight_device::DeviceError;
 use sparsight_device::cuda::{Arch, compile, supported_archs};
 use sparsight_kernels::{
     Candidate, Kernel, KernelSource, benchmark_matrix_source, conversion_source, every_candidate,
-    fused_source, source, timing_source,
+    fused_source, source, timing_source, vector_source,
 };
 use sparsight_matrix::Dtype;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -25,6 +25,7 @@ fn candidates(dtype: Dtype) -> impl Iterator<Item = Candidate> {
 fn sources() -> Vec<(String, KernelSource)> {
     let mut sources = vec![("timing".to_owned(), timing_source())];
     for dtype in DTYPES {
+        sources.push((format!("vectors, {dtype}"), vector_source(dtype)));
         for offset_bytes in [4, 8] {
             let name = format!("benchmark matrix {dtype}, offsets of {offset_bytes} bytes");
             sources.push((name, benchmark_matrix_source(dtype, offset_bytes)));

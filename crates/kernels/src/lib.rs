@@ -34,7 +34,8 @@ pub use kernel::{Kernel, ParseKernelError};
 pub use recipe::{LaunchArg, LaunchStep, PlannedLaunch, Recipe, Teams};
 pub use row_length_distribution::RowLengthDistribution;
 pub use source::{
-    HELPER_BLOCK, KernelSource, benchmark_matrix_source, conversion_source, source, timing_source,
+    DOT_PIECES, HELPER_BLOCK, KernelSource, benchmark_matrix_source, conversion_source, source,
+    timing_source, vector_source,
 };
 pub use sparsight_matrix::{Format, ParseFormatError};
 pub use strip::{Strip, StripUnit, strip};

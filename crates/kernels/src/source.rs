@@ -31,6 +31,11 @@ pub(crate) use helper;
 const BENCHMARK_MATRIX: &str = helper!("benchmark_matrix.cu");
 const CONVERT: &str = helper!("convert.cu");
 const SPIN: &str = helper!("spin.cu");
+const VECTORS: &str = helper!("vectors.cu");
+
+/// Sums that a dot product is made of on a GPU. Chosen: four warps for each slot of a multiprocessor's schedulers on the largest
+/// GPUs.
+pub const DOT_PIECES: usize = 4096;
 
 /// What NVRTC compiles: one translation unit, its definitions, and the names of its entry points.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -113,6 +118,15 @@ pub fn timing_source() -> KernelSource {
     }
 }
 
+/// Source of the kernels that combine vectors of `dtype`, and sum over them.
+pub fn vector_source(dtype: Dtype) -> KernelSource {
+    KernelSource {
+        text: VECTORS.to_owned(),
+        definitions: vec![vectors(dtype), format!("BLOCK={HELPER_BLOCK}"), format!("PIECES={DOT_PIECES}")],
+        entry_points: vec!["combine", "dot_pieces", "dot_sum"],
+    }
+}
+
 /// What a value of the matrix is.
 pub(crate) fn stored(dtype: Dtype) -> String {
     format!("STORED={}", c_type(dtype.of_values()))
@@ -161,6 +175,7 @@ mod tests {
                 benchmark_matrix_source(Dtype::F32, 4),
                 conversion_source(Dtype::F64, 8),
                 timing_source(),
+                vector_source(Dtype::F64),
             ]);
         for source in sources {
             let code = code(&source.text);

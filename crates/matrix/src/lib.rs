@@ -14,6 +14,7 @@ mod available_memory;
 mod block_counts;
 mod columns;
 mod diagonals;
+mod distributed;
 mod entry_numbers;
 mod features;
 mod formats;
@@ -38,6 +39,7 @@ mod units;
 
 pub use available_memory::available_memory;
 pub use block_counts::{BLOCK_SIDES, BlockCount};
+pub use distributed::{Distribution, DistributionError, Exchange, Share};
 pub use entry_numbers::{numbered, replace_values};
 pub use features::{Features, Locality};
 pub use formats::{

@@ -21,6 +21,7 @@ mod fence;
 mod kernel_cache;
 mod library;
 mod module;
+mod nccl;
 mod nvml;
 mod part;
 mod shared_word;
@@ -33,6 +34,7 @@ pub use cusparse::cusparse_version;
 pub use custom::{Argument, CustomKernel, DeviceMemory, Shape};
 pub use kernel_cache::{KernelCache, catalogue_hash, key};
 pub use library::{safe_loader_path, search_libraries_in};
+pub use nccl::{Identity, Nccl};
 pub use part::PartSizes;
 
 use crate::gpu::{

@@ -211,6 +211,17 @@ impl<T: Scalar> DeviceArray<T> {
     }
 }
 
+impl DeviceArray<f64> {
+    /// The first number, after everything that was queued before it in the stream of its own device.
+    pub(crate) fn read_number(&self) -> Result<f64, DeviceError> {
+        let mut first = [0.0];
+        assert!(!self.is_empty(), "there is a first number");
+        // SAFETY: so many bytes are there, and every bit pattern is a float.
+        unsafe { self.bytes.memory.read(self.bytes.address, bytes_of_mut(&mut first))? };
+        Ok(first[0])
+    }
+}
+
 /// Entries on a GPU that a product reads: of a [`DeviceArray`], or memory of somebody else.
 #[derive(Debug, Clone, Copy)]
 pub struct DeviceSlice<'a, T> {

@@ -11,7 +11,7 @@ use crate::timing::{Batch, Caches};
 use crate::{Device, DeviceError, Operand, Partition, Preparation, Product};
 use sparsight_kernels::{
     BenchmarkMatrix, Candidate, DeviceFacts, Format, Kernel, KernelSource, benchmark_matrix_source,
-    conversion_source, fused_source, source,
+    conversion_source, fused_source, source, vector_source,
 };
 use sparsight_matrix::{Bytes, Csr, Dtype, Limits, Permutation, Scalar};
 use std::collections::HashMap;
@@ -63,6 +63,7 @@ enum Loaded {
     Fused { variants: Vec<(Kernel, u64)>, dtype: Dtype, block: u32 },
     Generator(Dtype, u64),
     Conversion(Dtype, u64),
+    Vectors(Dtype),
 }
 
 impl Shared {
@@ -118,6 +119,11 @@ impl Shared {
         let offset_bytes = self.offset_bytes(nnz);
         let source = conversion_source(dtype, offset_bytes);
         self.free_grid(Loaded::Conversion(dtype, offset_bytes), source)
+    }
+
+    /// The loaded kernels that combine vectors.
+    pub(super) fn vector_kernels(&self, dtype: Dtype) -> Result<FreeGrid, DeviceError> {
+        self.free_grid(Loaded::Vectors(dtype), vector_source(dtype))
     }
 
     fn free_grid(&self, what: Loaded, source: KernelSource) -> Result<FreeGrid, DeviceError> {
@@ -194,6 +200,15 @@ impl GpuDevice {
         let modules = Mutex::default();
         let shared = Arc::new(Shared { gpu, wide_offsets, modules });
         Self { shared, converts: ConvertOn::default() }
+    }
+
+    pub(super) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
+    /// Where matrices are converted.
+    pub(super) fn converts(&self) -> ConvertOn {
+        self.converts
     }
 
     /// What drives it.

@@ -13,20 +13,26 @@
 mod array;
 mod convert;
 mod device;
+mod distributed;
 mod free_grid;
 mod generate;
+mod link;
 mod matrix;
 mod operand;
 mod product;
 mod reordered;
 mod resident;
 mod seam;
+mod share;
 mod stream;
 mod values;
 
 pub use array::{DeviceArray, DeviceSlice, DeviceSliceMut, Element};
 pub use device::{ConvertOn, GpuDevice};
+pub use distributed::DistributedProduct;
+pub use link::{Link, Message};
 pub use matrix::DeviceMatrix;
 pub use resident::{DeviceCsr, DeviceIndices};
 pub use seam::{Extent, Fence, Gpu, LaunchShape, Memory, Module, Parameters, Vectors, VendorProduct};
+pub use share::{GpuShare, SharePlan};
 pub use stream::Stream;

@@ -11,14 +11,15 @@
     reason = "shared by test programs, each of which uses a part"
 )]
 
+pub mod link;
 pub mod matrices;
 mod program;
 
 use program::{Arg, Launch, Program};
 use sparsight_device::DeviceError;
 use sparsight_device::gpu::{
-    DeviceMatrix, Extent, Fence, Gpu, GpuDevice, LaunchShape, Memory, Module, Parameters, Stream, Vectors,
-    VendorProduct,
+    DeviceMatrix, Extent, Fence, Gpu, GpuDevice, LaunchShape, Link, Memory, Module, Parameters, Stream,
+    Vectors, VendorProduct,
 };
 use sparsight_device::timing::Caches;
 use sparsight_kernels::{DeviceFacts, DeviceKind, Kernel, KernelSource, Vendor};
@@ -95,6 +96,13 @@ impl EmulatedGpu {
     /// The same with row offsets of 64 bits.
     pub fn with_wide_offsets(order: Order) -> GpuDevice {
         GpuDevice::with_wide_offsets(Self::made(order))
+    }
+
+    /// Several of them, linked in this process.
+    pub fn linked(count: usize, order: Order) -> (Vec<GpuDevice>, Vec<Arc<dyn Link>>) {
+        let gpus: Vec<_> = (0..count).map(|_| Self::made(order)).collect();
+        let links = link::linked(gpus.iter().map(|gpu| gpu.memory()).collect());
+        (gpus.into_iter().map(GpuDevice::new).collect(), links)
     }
 
     fn made(order: Order) -> Arc<dyn Gpu> {
@@ -189,7 +197,11 @@ impl Memory for EmulatedMemory {
     unsafe fn write(&self, address: u64, data: &[u8]) -> Result<(), DeviceError> {
         let state = &mut *self.0.lock().unwrap();
         state.flush()?;
-        state.arrays.get_mut(&address).expect("an array begins there")[..data.len()].copy_from_slice(data);
+        // Also a part of an array.
+        let (start, array) =
+            state.arrays.range_mut(..=address).next_back().expect("an array holds the address");
+        let offset = (address - start) as usize;
+        array[offset..offset + data.len()].copy_from_slice(data);
         Ok(())
     }
 

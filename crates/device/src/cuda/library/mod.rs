@@ -55,8 +55,14 @@ const NVRTC: Wanted =
 const CUSPARSE: Wanted =
     Wanted { name: "libcusparse.so.", companion: "libnvJitLink.so.", usable: cusparse_usable };
 
+/// It asks for none but the system's.
+const NCCL: Wanted = Wanted { name: "libnccl.so.", companion: "libnccl-net.so.", usable: nccl_usable };
+
 /// What is called of cuSPARSE and came with CUDA 12.1 or later: libraries of before lack some of it.
 const CUSPARSE_NEEDS: [&str; 2] = ["cusparseCreateSlicedEll", "cusparseSpMV_preprocess"];
+
+/// What the loader calls NCCL.
+pub(super) const NCCL_FILE: &str = "libnccl.so.2";
 
 /// Makes sure that NVRTC can be used; looks for it once in the life of the program.
 ///
@@ -75,6 +81,16 @@ pub(super) fn require_nvrtc() -> Result<(), DeviceError> {
 pub(super) fn require_cusparse() -> Result<(), DeviceError> {
     static FOUND: OnceLock<Result<(), DeviceError>> = OnceLock::new();
     let found = || CUSPARSE.require(|searched| DeviceError::NoVendor { searched });
+    FOUND.get_or_init(found).clone()
+}
+
+/// Makes sure that NCCL can be used, likewise.
+///
+/// # Errors
+/// [`DeviceError::NoNccl`] with the places that were looked at, [`DeviceError::LoaderPath`].
+pub(super) fn require_nccl() -> Result<(), DeviceError> {
+    static FOUND: OnceLock<Result<(), DeviceError>> = OnceLock::new();
+    let found = || NCCL.require(|searched| DeviceError::NoNccl { searched });
     FOUND.get_or_init(found).clone()
 }
 
@@ -124,6 +140,11 @@ fn cusparse_usable() -> bool {
                 .iter()
                 .all(|name| cudarc::cusparse::sys::culib().get::<*const ()>(name.as_bytes()).is_ok())
     }
+}
+
+fn nccl_usable() -> bool {
+    // SAFETY: opens libnccl, whose initialisers do nothing but set up its own data.
+    unsafe { Library::new(NCCL_FILE) }.is_ok()
 }
 
 impl Wanted {

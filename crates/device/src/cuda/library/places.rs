@@ -4,7 +4,7 @@
 //! folders that the program added, and of packages in them
 //! $CUDA_PATH, $CUDA_HOME, /usr/local/cuda     lib64, targets/x86_64-linux/lib, targets/sbsa-linux/lib
 //! $CONDA_PREFIX                               lib
-//! $VIRTUAL_ENV or $CONDA_PREFIX               lib/python3*/site-packages/nvidia/cu13/lib (cuda_nvrtc, cusparse)
+//! $VIRTUAL_ENV or $CONDA_PREFIX               lib/python3*/site-packages/nvidia/cu13/lib (cuda_nvrtc, cusparse, nccl)
 //! the python3 of $PATH, $HOME/.local, /usr    likewise
 //! ```
 //! A value that is empty or relative would mean the current directory, which may be anybody's: it is ignored, and so are
@@ -106,8 +106,8 @@ fn absolute(value: Option<&OsString>) -> Option<&Path> {
 }
 
 /// Where NVIDIA's packages among the Python packages in `packages` have their libraries.
-fn of_packages(packages: &Path) -> [PathBuf; 3] {
-    ["cu13", "cuda_nvrtc", "cusparse"].map(|name| packages.join("nvidia").join(name).join("lib"))
+fn of_packages(packages: &Path) -> [PathBuf; 4] {
+    ["cu13", "cuda_nvrtc", "cusparse", "nccl"].map(|name| packages.join("nvidia").join(name).join("lib"))
 }
 
 #[cfg(test)]

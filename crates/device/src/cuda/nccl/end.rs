@@ -1,0 +1,315 @@
+//! A GPU's end of a communicator.
+
+use super::api::{Api, api};
+use super::limit::Limit;
+use super::{broken, named};
+use crate::DeviceError;
+use crate::cuda::context::{self, Context};
+use crate::gpu::{Extent, Link, Message, Stream};
+use cudarc::driver::{result, sys as driver};
+use cudarc::nccl::sys;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How long a rank that waits asks again and again before it sleeps between two questions. Chosen: longer than most products.
+const BUSY: Duration = Duration::from_millis(2);
+
+/// How long it sleeps then.
+const NAP: Duration = Duration::from_micros(100);
+
+/// How often it asks whether another rank has failed: a call of the library.
+const ASKED_EVERY: Duration = Duration::from_millis(20);
+
+/// A communicator with a stream.
+///
+/// # Invariants
+/// Everything was made in `context`, which lives longer. Nothing is called with `raw` once `given_up` is set, but by whoever set it.
+#[derive(Debug)]
+pub(super) struct End {
+    api: &'static Api,
+    context: Arc<Context>,
+    raw: Raw,
+    stream: driver::CUstream,
+    /// Recorded where one stream waits for the other.
+    follows: driver::CUevent,
+    leads: driver::CUevent,
+    rank: usize,
+    ranks: usize,
+    limit: Duration,
+    given_up: Arc<AtomicBool>,
+    /// Whether data has come through: before that, the library has connections to make.
+    is_connected: AtomicBool,
+    /// The ends of this process.
+    all: OnceLock<Vec<Weak<End>>>,
+}
+
+/// A handle of the library's, which may be aborted from any thread.
+#[derive(Debug, Clone, Copy)]
+struct Raw(sys::ncclComm_t);
+
+// SAFETY: a handle; who uses it when is the end's business.
+unsafe impl Send for Raw {}
+// SAFETY: likewise.
+unsafe impl Sync for Raw {}
+// SAFETY: handles that driver and library take from any thread, one at a time: whoever exchanges has the share for itself, and
+// aborting is allowed at any time.
+unsafe impl Send for End {}
+// SAFETY: as above.
+unsafe impl Sync for End {}
+
+impl End {
+    /// Waits for all ranks, maybe for ever.
+    pub(super) fn join(
+        context: Arc<Context>,
+        id: sys::ncclUniqueId,
+        rank: usize,
+        ranks: usize,
+        limit: Duration,
+    ) -> Result<Self, DeviceError> {
+        if context.part().is_some() {
+            return Err(broken("a part of a GPU cannot be linked"));
+        }
+        let api = api()?;
+        let entered = context.enter()?;
+        let mut raw = std::ptr::null_mut();
+        // SAFETY: the library is there, since somebody has drawn the identity; the pointer is to a live handle.
+        let joined = unsafe { (api.ncclCommInitRank)(&raw mut raw, ranks as i32, id, rank as i32) };
+        named("ncclCommInitRank", joined)?;
+        let event = || {
+            let made = result::event::create(driver::CUevent_flags::CU_EVENT_DISABLE_TIMING);
+            context::named("cuEventCreate", made)
+        };
+        let kind = result::stream::StreamKind::NonBlocking;
+        let stream = context::named("cuStreamCreate", result::stream::create(kind))?;
+        let (follows, leads) = (event()?, event()?);
+        drop(entered);
+        let (given_up, is_connected) = (Arc::new(AtomicBool::new(false)), AtomicBool::new(false));
+        let (raw, all) = (Raw(raw), OnceLock::new());
+        Ok(Self {
+            api,
+            context,
+            raw,
+            stream,
+            follows,
+            leads,
+            rank,
+            ranks,
+            limit,
+            given_up,
+            is_connected,
+            all,
+        })
+    }
+
+    /// Who is told if this one gives up.
+    pub(super) fn know(&self, all: &[Arc<Self>]) {
+        let _ = self.all.set(all.iter().map(Arc::downgrade).collect());
+    }
+
+    fn check(&self) -> Result<(), DeviceError> {
+        if self.given_up.load(Ordering::Acquire) {
+            return Err(broken("a rank has given up, or did not do its part in time"));
+        }
+        Ok(())
+    }
+
+    /// What is queued in `then` waits for what is in `first` now.
+    fn order(
+        &self,
+        event: driver::CUevent,
+        first: driver::CUstream,
+        then: driver::CUstream,
+    ) -> Result<(), DeviceError> {
+        self.check()?;
+        let _entered = self.context.enter()?;
+        // SAFETY: event and streams are alive and of this context.
+        context::named("cuEventRecord", unsafe { result::event::record(event, first) })?;
+        let flags = driver::CUevent_wait_flags::CU_EVENT_WAIT_DEFAULT;
+        // SAFETY: as above.
+        context::named("cuStreamWaitEvent", unsafe { result::stream::wait_event(then, event, flags) })
+    }
+
+    /// Makes a call that queues; until data has come through it may wait for other ranks.
+    fn queue(&self, call: impl FnOnce() -> Result<(), DeviceError>) -> Result<(), DeviceError> {
+        self.check()?;
+        let _entered = self.context.enter()?;
+        if self.is_connected.load(Ordering::Acquire) {
+            return call();
+        }
+        let limit = Limit::begin(self.limit, give_up(self.api, self.raw, &self.given_up));
+        let queued = call();
+        drop(limit);
+        self.check()?;
+        queued
+    }
+
+    /// Whether a stream has nothing left to do.
+    fn is_done(stream: driver::CUstream) -> Result<bool, DeviceError> {
+        // SAFETY: the stream is alive, its context is current.
+        let status = unsafe { driver::cuStreamQuery(stream) };
+        if status == driver::CUresult::CUDA_ERROR_NOT_READY {
+            return Ok(false);
+        }
+        context::named("cuStreamQuery", status.result()).map(|()| true)
+    }
+
+    /// What has failed in the background, if anything has.
+    fn failure(&self) -> Result<(), DeviceError> {
+        let mut failure = sys::ncclResult_t::ncclSuccess;
+        // SAFETY: the communicator is alive, the pointer is to a live value.
+        named("ncclCommGetAsyncError", unsafe {
+            (self.api.ncclCommGetAsyncError)(self.raw.0, &raw mut failure)
+        })?;
+        named("a message to or from another GPU", failure)
+    }
+}
+
+/// What sets `given_up` and ends everything that waits in the communicator; once.
+fn give_up(api: &'static Api, raw: Raw, given_up: &Arc<AtomicBool>) -> impl FnOnce() + Send + use<> {
+    let given_up = Arc::clone(given_up);
+    move || {
+        // The whole of it, not its field alone.
+        let raw = raw;
+        if !given_up.swap(true, Ordering::AcqRel) {
+            // SAFETY: it was alive, and nobody uses it from here on.
+            let _ = unsafe { (api.ncclCommAbort)(raw.0) };
+        }
+    }
+}
+
+impl Link for End {
+    fn rank(&self) -> usize {
+        self.rank
+    }
+
+    fn ranks(&self) -> usize {
+        self.ranks
+    }
+
+    fn stream(&self) -> Option<Stream<'_>> {
+        // SAFETY: it lives as long as this.
+        Some(unsafe { Stream::from_raw(self.stream.cast()) })
+    }
+
+    fn follow(&self) -> Result<(), DeviceError> {
+        self.order(self.follows, self.context.stream(), self.stream)
+    }
+
+    fn lead(&self) -> Result<(), DeviceError> {
+        self.order(self.leads, self.stream, self.context.stream())
+    }
+
+    unsafe fn exchange(&self, gives: &[Message], gets: &[Message]) -> Result<(), DeviceError> {
+        let bytes = sys::ncclDataType_t::ncclUint8;
+        let each = || {
+            for Message { peer, bytes: Extent { address, bytes: count } } in gives {
+                let from = *address as *const _;
+                let (count, peer) = (*count as usize, *peer as i32);
+                // SAFETY: as the caller promises.
+                let sent =
+                    unsafe { (self.api.ncclSend)(from, count, bytes, peer, self.raw.0, self.stream.cast()) };
+                named("ncclSend", sent)?;
+            }
+            for Message { peer, bytes: Extent { address, bytes: count } } in gets {
+                let to = *address as *mut _;
+                let (count, peer) = (*count as usize, *peer as i32);
+                // SAFETY: as the caller promises.
+                let got =
+                    unsafe { (self.api.ncclRecv)(to, count, bytes, peer, self.raw.0, self.stream.cast()) };
+                named("ncclRecv", got)?;
+            }
+            Ok(())
+        };
+        self.queue(|| {
+            // SAFETY: the library is there.
+            named("ncclGroupStart", unsafe { (self.api.ncclGroupStart)() })?;
+            let all = each();
+            // Ended whatever happened: groups nest.
+            // SAFETY: begun above, in this thread.
+            let ended = named("ncclGroupEnd", unsafe { (self.api.ncclGroupEnd)() });
+            all.and(ended)
+        })
+    }
+
+    unsafe fn sum(&self, Extent { address, bytes }: Extent) -> Result<(), DeviceError> {
+        let (from, to, count) = (address as *const _, address as *mut _, (bytes / 8) as usize);
+        let (double, sum) = (sys::ncclDataType_t::ncclDouble, sys::ncclRedOp_t::ncclSum);
+        self.queue(|| {
+            // SAFETY: as the caller promises.
+            let summed = unsafe {
+                (self.api.ncclAllReduce)(from, to, count, double, sum, self.raw.0, self.stream.cast())
+            };
+            named("ncclAllReduce", summed)
+        })
+    }
+
+    fn wait(&self) -> Result<(), DeviceError> {
+        self.check()?;
+        let _entered = self.context.enter()?;
+        let start = Instant::now();
+        let mut asked = start;
+        loop {
+            if Self::is_done(self.stream)? && Self::is_done(self.context.stream())? {
+                // Also where others gave up meanwhile: what is done may be wrong then.
+                self.check()?;
+                self.is_connected.store(true, Ordering::Release);
+                return Ok(());
+            }
+            let now = Instant::now();
+            if now - asked > ASKED_EVERY {
+                asked = now;
+                self.check()?;
+                if let Err(failure) = self.failure() {
+                    self.abort();
+                    return Err(failure);
+                }
+            }
+            if now - start > self.limit {
+                self.abort();
+                let seconds = self.limit.as_secs();
+                return Err(broken(&format!("rank {} waited {seconds} s for another one", self.rank)));
+            }
+            if now - start > BUSY {
+                thread::sleep(NAP);
+            } else {
+                std::hint::spin_loop();
+            }
+        }
+    }
+
+    fn abort(&self) {
+        let alone = [self];
+        let others: Vec<Arc<Self>> = self.all.get().into_iter().flatten().filter_map(Weak::upgrade).collect();
+        let all = others.iter().map(|end| &**end).chain(alone);
+        // Aborting waits for the kernels of the communicator, which may wait for those of another end.
+        thread::scope(|scope| {
+            for end in all {
+                scope.spawn(|| {
+                    if let Ok(_entered) = end.context.enter() {
+                        give_up(end.api, end.raw, &end.given_up)();
+                    }
+                });
+            }
+        });
+    }
+}
+
+impl Drop for End {
+    fn drop(&mut self) {
+        let Ok(_entered) = self.context.enter() else { return };
+        if !self.given_up.load(Ordering::Acquire) {
+            // SAFETY: the stream is alive.
+            let _ = unsafe { result::stream::synchronize(self.stream) };
+            // Destroying would wait for all ranks; nothing is under way, so that nothing is lost.
+            give_up(self.api, self.raw, &self.given_up)();
+        }
+        // SAFETY: made when this was, destroyed only here.
+        unsafe {
+            let _ = result::event::destroy(self.follows);
+            let _ = result::event::destroy(self.leads);
+            let _ = result::stream::destroy(self.stream);
+        }
+    }
+}

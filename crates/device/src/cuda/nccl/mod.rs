@@ -1,0 +1,177 @@
+//! NVIDIA's library that brings data from GPU to GPU, NCCL: found when the program runs, called through cudarc's `sys` layer.
+//!
+//! ```text
+//! Nccl::link            GPUs of this process: an end each
+//! Nccl::join            one GPU of this process, the others in other processes, who were told the same identity
+//! ```
+//! Calls of NCCL may wait for other ranks for ever. So each that may is watched ([`limit`]): when its time is over, the
+//! communicator is aborted, which ends what waits on the host and on the GPU.
+
+mod api;
+mod end;
+mod limit;
+
+use super::Cuda;
+use crate::DeviceError;
+use crate::gpu::Link;
+use api::api;
+use cudarc::nccl::sys;
+use end::End;
+use std::ffi::CStr;
+use std::sync::{Arc, mpsc};
+use std::thread;
+use std::time::Duration;
+
+/// How long a rank waits for the others before it gives up. Chosen: several times what opening a communicator on eight GPUs takes.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// The library.
+#[derive(Debug, Clone, Copy)]
+pub struct Nccl;
+
+/// What all ranks of a communicator are told: 128 bytes that one of them draws.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Identity([u8; 128]);
+
+impl Identity {
+    /// Of a communicator that nobody has joined yet.
+    ///
+    /// # Errors
+    /// [`DeviceError::NoNccl`], or a failed call.
+    pub fn new() -> Result<Self, DeviceError> {
+        let api = api()?;
+        let mut id = sys::ncclUniqueId { internal: [0; 128] };
+        // SAFETY: the library is there, and the pointer is to a live value.
+        named("ncclGetUniqueId", unsafe { (api.ncclGetUniqueId)(&raw mut id) })?;
+        Ok(Self(id.internal.map(|byte| byte.cast_unsigned())))
+    }
+
+    /// Its bytes, to be sent to the other ranks.
+    pub fn bytes(&self) -> &[u8; 128] {
+        &self.0
+    }
+
+    /// The one with these bytes.
+    pub fn from_bytes(bytes: [u8; 128]) -> Self {
+        Self(bytes)
+    }
+
+    fn raw(self) -> sys::ncclUniqueId {
+        sys::ncclUniqueId { internal: self.0.map(|byte| byte.cast_signed()) }
+    }
+}
+
+impl Nccl {
+    /// The version of the library: major, minor, patch.
+    ///
+    /// # Errors
+    /// [`DeviceError::NoNccl`], or a failed call.
+    pub fn version() -> Result<(u32, u32, u32), DeviceError> {
+        let api = api()?;
+        let mut version = 0;
+        // SAFETY: the library is there, and the pointer is to a live value.
+        named("ncclGetVersion", unsafe { (api.ncclGetVersion)(&raw mut version) })?;
+        let version = version.cast_unsigned();
+        Ok((version / 10_000, version / 100 % 100, version % 100))
+    }
+
+    /// Links GPUs of this process, rank `i` being `gpus[i]`. Takes a second or two.
+    ///
+    /// # Errors
+    /// [`DeviceError::NoNccl`]; [`DeviceError::Link`] with NCCL's reason, if a GPU is named twice for one, or if it took longer than a
+    /// minute.
+    pub fn link(gpus: &[Cuda]) -> Result<Vec<Arc<dyn Link>>, DeviceError> {
+        Self::link_within(gpus, LIMIT)
+    }
+
+    /// The same with another limit on how long a rank waits for the others, now and in products.
+    ///
+    /// # Errors
+    /// As [`Nccl::link`].
+    pub fn link_within(gpus: &[Cuda], limit: Duration) -> Result<Vec<Arc<dyn Link>>, DeviceError> {
+        let index = |gpu: &Cuda| gpu.gpu.context.device();
+        let is_new = |(at, gpu): (usize, &Cuda)| gpus[..at].iter().all(|before| index(before) != index(gpu));
+        if !gpus.iter().enumerate().all(is_new) {
+            return Err(broken("a GPU is named twice"));
+        }
+        let identity = Identity::new()?;
+        let joining: Vec<_> = gpus
+            .iter()
+            .enumerate()
+            .map(|(rank, gpu)| Self::begin(gpu, &identity, rank, gpus.len(), limit))
+            .collect();
+        let ends: Vec<Arc<End>> =
+            joining.into_iter().map(|joining| joining.end(limit)).collect::<Result<_, _>>()?;
+        // Whoever gives up tells the others of this process.
+        for end in &ends {
+            end.know(&ends);
+        }
+        Ok(ends.into_iter().map(|end| end as Arc<dyn Link>).collect())
+    }
+
+    /// Links one GPU of this process with those of other ones, who call this with the same identity and their own ranks.
+    ///
+    /// # Errors
+    /// As [`Nccl::link`].
+    pub fn join(
+        gpu: &Cuda,
+        identity: &Identity,
+        rank: usize,
+        ranks: usize,
+        limit: Duration,
+    ) -> Result<Arc<dyn Link>, DeviceError> {
+        Ok(Self::begin(gpu, identity, rank, ranks, limit).end(limit)?)
+    }
+
+    /// Joins in a thread of its own, since nobody knows whether it comes back.
+    fn begin(gpu: &Cuda, identity: &Identity, rank: usize, ranks: usize, limit: Duration) -> Joining {
+        let (context, id) = (Arc::clone(&gpu.gpu.context), identity.raw());
+        let (send, joined) = mpsc::sync_channel(1);
+        thread::spawn(move || {
+            // The receiver may have given up.
+            let _ = send.send(End::join(context, id, rank, ranks, limit));
+        });
+        Joining { joined, rank }
+    }
+}
+
+/// A rank that waits for the others.
+struct Joining {
+    joined: mpsc::Receiver<Result<End, DeviceError>>,
+    rank: usize,
+}
+
+impl Joining {
+    fn end(self, limit: Duration) -> Result<Arc<End>, DeviceError> {
+        match self.joined.recv_timeout(limit) {
+            Ok(end) => end.map(Arc::new),
+            Err(_) => Err(broken(&format!(
+                "rank {} did not find the others within {} s",
+                self.rank,
+                limit.as_secs()
+            ))),
+        }
+    }
+}
+
+fn broken(reason: &str) -> DeviceError {
+    DeviceError::Link { reason: reason.to_owned() }
+}
+
+/// Gives a failed call its name and the library's words.
+fn named(call: &'static str, result: sys::ncclResult_t) -> Result<(), DeviceError> {
+    if matches!(result, sys::ncclResult_t::ncclSuccess | sys::ncclResult_t::ncclInProgress) {
+        return Ok(());
+    }
+    let api = api()?;
+    // SAFETY: the text is the library's own and lives for ever.
+    let words = unsafe { CStr::from_ptr((api.ncclGetErrorString)(result)) };
+    // SAFETY: without a communicator the last error of the library is given, which may be none.
+    let last = unsafe { (api.ncclGetLastError)(std::ptr::null_mut()) };
+    // SAFETY: as above.
+    let last = if last.is_null() { "" } else { unsafe { CStr::from_ptr(last) }.to_str().unwrap_or_default() };
+    let words = words.to_string_lossy();
+    let last = last.trim();
+    let more = if last.is_empty() { String::new() } else { format!(" ({last})") };
+    Err(DeviceError::Link { reason: format!("{call} failed: {words}{more}") })
+}

@@ -1,0 +1,69 @@
+//! What joins several GPUs that share a matrix: the one place to add a library to that brings data from GPU to GPU.
+
+use super::{Extent, Stream};
+use crate::DeviceError;
+use std::fmt::Debug;
+
+/// Some bytes for another GPU, or from it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Message {
+    /// The rank of the other.
+    pub peer: usize,
+    /// Where they lie on this GPU.
+    pub bytes: Extent,
+}
+
+/// The end of one GPU, or rank. All ranks make the same calls in the same order: what one waits for, another has to do.
+///
+/// It has a stream of its own beside the device's, so that products run while data is under way.
+pub trait Link: Debug + Send + Sync {
+    /// Which of the ranks this is, counted from 0.
+    fn rank(&self) -> usize;
+
+    /// How many there are.
+    fn ranks(&self) -> usize;
+
+    /// Its stream, `None` if that is the device's own.
+    fn stream(&self) -> Option<Stream<'_>>;
+
+    /// What is queued in its stream from now on begins when everything in the device's own stream has ended.
+    ///
+    /// # Errors
+    /// A failed call.
+    fn follow(&self) -> Result<(), DeviceError>;
+
+    /// What is queued in the device's own stream from now on begins when everything in its stream has ended.
+    ///
+    /// # Errors
+    /// A failed call.
+    fn lead(&self) -> Result<(), DeviceError>;
+
+    /// Queues in its stream: `gives` are sent, `gets` are filled with what their peers give. Does not wait.
+    ///
+    /// # Errors
+    /// [`DeviceError::Link`] if another rank is known to have gone, or a failed call.
+    ///
+    /// # Safety
+    /// All of it lies on this GPU, and stays as it is until it was sent.
+    unsafe fn exchange(&self, gives: &[Message], gets: &[Message]) -> Result<(), DeviceError>;
+
+    /// Queues in its stream: each of the `f64` in `numbers` becomes the sum of those of all ranks, the same on all. Does not wait.
+    ///
+    /// # Errors
+    /// As [`Link::exchange`].
+    ///
+    /// # Safety
+    /// So many lie there on this GPU.
+    unsafe fn sum(&self, numbers: Extent) -> Result<(), DeviceError>;
+
+    /// Waits for everything queued in both streams.
+    ///
+    /// # Errors
+    /// [`DeviceError::Link`] if another rank has gone, or did not do its part within the time that there is for it; failures of
+    /// kernels.
+    fn wait(&self) -> Result<(), DeviceError>;
+
+    /// Says to all ranks of this process and, as far as possible, to those of others, that this one gives up: whoever waits for it
+    /// gets an error. It cannot be used afterwards.
+    fn abort(&self);
+}

@@ -1,0 +1,212 @@
+//! A matrix dealt out to several GPUs: on emulated ones that are linked in this process, and on real ones where there are two.
+//!
+//! Without g++ or GPUs that share is skipped; `SPARSIGHT_REQUIRE_GXX=1` and `SPARSIGHT_REQUIRE_GPUS=1` turn that into a failure.
+
+mod emulator;
+mod support;
+
+use emulator::{EmulatedGpu, Order, gxx_is_missing};
+use sparsight_device::cuda::{Cuda, Nccl};
+use sparsight_device::gpu::{DistributedProduct, GpuDevice, Link, SharePlan};
+use sparsight_device::{DeviceError, Partition, random_x};
+use sparsight_kernels::{Candidate, Kernel};
+use sparsight_matrix::gallery::Recipe;
+use sparsight_matrix::{Csr, Distribution, Scalar, Share, mix, reference};
+use std::sync::Arc;
+use support::thirds;
+
+fn matrix<T: Scalar>(recipe: &str) -> Csr<T> {
+    thirds(&recipe.parse::<Recipe>().unwrap().generate().unwrap())
+}
+
+/// In order, and each row anywhere.
+fn distributions<T: Scalar>(a: &Csr<T>, parts: usize) -> [Distribution; 2] {
+    let anywhere = (0..a.nrows() as u64).map(|row| (mix(row) % parts as u64) as u32).collect();
+    [
+        Distribution::balanced(a, parts, |_, length| length as f64).unwrap(),
+        Distribution::of_parts((a.nrows(), a.ncols()), parts, anywhere).unwrap(),
+    ]
+}
+
+fn plans<T: Scalar>(shares: &[Share<T>], interior: &str, boundary: &str) -> Vec<SharePlan> {
+    let whole = |name: &str, nrows| {
+        let kernel = Kernel::known(name);
+        Partition::whole(nrows, Candidate { kernel, block: kernel.blocks()[0], dtype: T::DTYPE })
+    };
+    let plan = |share: &Share<T>| SharePlan {
+        interior: whole(interior, share.interior().nrows()),
+        boundary: whole(boundary, share.boundary().nrows()),
+    };
+    shares.iter().map(plan).collect()
+}
+
+/// A number of linked GPUs.
+type Linked<'a> = dyn Fn(usize) -> (Vec<GpuDevice>, Vec<Arc<dyn Link>>) + 'a;
+
+fn check<T: Scalar>(linked: &Linked<'_>, recipes: &[&str], counts: &[usize], kernels: &[(&str, &str)]) {
+    for recipe in recipes {
+        let a: Csr<T> = matrix(recipe);
+        let (n, size) = (a.nrows(), (a.nrows(), a.ncols()));
+        let x = random_x::<T>(a.ncols(), 3);
+        let right = reference(&a, &x);
+        for &parts in counts {
+            for dealt in distributions(&a, parts) {
+                let shares = dealt.shares(&a).unwrap();
+                for (interior, boundary) in kernels {
+                    let what = format!("{interior}, {boundary} of '{recipe}' on {parts}");
+                    let (devices, links) = linked(parts);
+                    let plans = plans(&shares, interior, boundary);
+                    let mut product =
+                        DistributedProduct::load(size, &devices, &shares, &plans, links).unwrap();
+                    let mut y = vec![T::from_f64(f64::NAN); n];
+                    product.multiply(1.0, &x, 0.0, &mut y).unwrap();
+                    assert_eq!(right.first_wrong(&y), None, "{what}");
+                    // 4 (A x) - 3 A x, and the same once more: nothing of the product before is left.
+                    let before = y.clone();
+                    product.multiply(-3.0, &x, 4.0, &mut y).unwrap();
+                    assert_eq!(right.first_wrong(&y), None, "{what}, with factors");
+                    product.multiply(1.0, &x, 0.0, &mut y).unwrap();
+                    assert_eq!(y, before, "{what}, twice the same");
+                    if dealt.is_square() {
+                        check_vectors(&mut product, &what, &x);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// What solvers do with vectors that stay on the GPUs, on x as it was left by the last product.
+fn check_vectors<T: Scalar>(product: &mut DistributedProduct<T>, what: &str, x: &[T]) {
+    let right: f64 = x.iter().map(|x| x.to_f64() * x.to_f64()).sum();
+    let sums = product
+        .each(|share, x, y| {
+            // y = x / 2 + y, y the own entries of x: 3/2 x.
+            let own = share.own();
+            let mut old = share.zeroed(own)?;
+            share.combine(1.0, x, 0.0, &mut old)?;
+            share.combine(1.0, &old, 0.0, y)?;
+            share.combine(0.5, &old, 1.0, y)?;
+            let again = share.dot(&old, y)?;
+            assert_eq!(share.dot(&old, y)?, again, "a sum has one order");
+            share.time(2, x, y)?;
+            Ok(again)
+        })
+        .unwrap();
+    for sum in &sums {
+        assert!((sum - 1.5 * right).abs() <= 1e-5 * right.abs(), "{what}: {sums:?} {right}");
+        assert_eq!(sum.to_bits(), sums[0].to_bits(), "all ranks have one sum");
+    }
+}
+
+#[test]
+fn emulated_gpus_compute_what_one_does() {
+    if gxx_is_missing() {
+        return;
+    }
+    let recipes = ["stencil2d,n=9", "rmat,scale=6", "arrow,n=70"];
+    for order in [Order::Forwards, Order::InPieces] {
+        let linked = |count| EmulatedGpu::linked(count, order);
+        check::<f64>(&linked, &recipes, &[1, 2, 3], &[("csr-scalar", "csr-vector/t8")]);
+    }
+    let linked = |count| EmulatedGpu::linked(count, Order::Forwards);
+    check::<f32>(&linked, &recipes[..1], &[4], &[("ell", "csr-scalar"), ("sell/c32/s1", "coo")]);
+}
+
+#[test]
+fn a_rank_that_fails_is_an_error_of_all_and_not_a_hang() {
+    if gxx_is_missing() {
+        return;
+    }
+    let a: Csr<f64> = matrix("stencil2d,n=9");
+    let shares = Distribution::balanced(&a, 2, |_, _| 1.0).unwrap().shares(&a).unwrap();
+    let (devices, links) = EmulatedGpu::linked(2, Order::Forwards);
+    let plans = plans(&shares, "csr-scalar", "csr-scalar");
+    let size = (a.nrows(), a.ncols());
+    let few = DistributedProduct::load(size, &devices[..1], &shares, &plans, links.clone()).unwrap_err();
+    assert_eq!(few.to_string(), "the GPUs do not work together: 2 shares for 1 devices");
+    let mut product = DistributedProduct::load(size, &devices, &shares, &plans, links).unwrap();
+    let failed = product.each(|share, x, y| {
+        if share.link().rank() == 1 {
+            return Err(DeviceError::Interrupted);
+        }
+        share.multiply(1.0, x, 0.0, y)?;
+        share.wait()
+    });
+    assert_eq!(failed, Err(DeviceError::Interrupted), "the cause, and not that the other one waited in vain");
+    let mut y = vec![0.0; a.nrows()];
+    let gone = product.multiply(1.0, &vec![1.0; a.ncols()], 0.0, &mut y).unwrap_err();
+    assert!(matches!(gone, DeviceError::Link { .. }), "{gone}");
+}
+
+/// Whether there are fewer GPUs than that, and may be.
+fn gpus_are_missing(count: usize) -> bool {
+    let here = Cuda::count().unwrap_or(0);
+    let missing = here < count;
+    assert!(!missing || std::env::var_os("SPARSIGHT_REQUIRE_GPUS").is_none(), "{here} GPUs");
+    if missing {
+        println!("skipped: {here} of {count} GPUs");
+    }
+    missing
+}
+
+#[test]
+fn gpus_compute_what_one_does() {
+    if gpus_are_missing(2) {
+        return;
+    }
+    let all: Vec<Cuda> = (0..Cuda::count().unwrap()).map(|i| Cuda::open_without_rates(i).unwrap()).collect();
+    let linked = |count: usize| {
+        let some = &all[..count];
+        (some.iter().map(|gpu| gpu.as_gpu().clone()).collect(), Nccl::link(some).unwrap())
+    };
+    let counts: Vec<usize> = [1, 2, 4, 8].into_iter().filter(|&count| count <= all.len()).collect();
+    let recipes =
+        ["stencil3d,n=30", "rmat,scale=14", "arrow,n=7000", "circuit,n=30000", "fem,n=12,unknowns=3"];
+    check::<f64>(
+        &linked,
+        &recipes,
+        &counts,
+        &[("csr-balanced/i256", "csr-vector/t8"), ("sell/c32/s1", "coo")],
+    );
+    check::<f32>(&linked, &recipes, &counts, &[("csr-balanced/i256", "csr-scalar")]);
+}
+
+#[test]
+fn a_gpu_twice_is_refused_with_a_reason() {
+    if gpus_are_missing(1) {
+        return;
+    }
+    let gpu = Cuda::open_without_rates(0).unwrap();
+    match Nccl::link(&[gpu.clone(), gpu]) {
+        Err(DeviceError::Link { reason }) => println!("{reason}"),
+        Err(DeviceError::NoNccl { searched }) => println!("skipped: no NCCL in {searched}"),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_rank_that_stays_away_is_an_error_within_the_limit() {
+    if gpus_are_missing(2) {
+        return;
+    }
+    let gpus: Vec<Cuda> = (0..2).map(|i| Cuda::open_without_rates(i).unwrap()).collect();
+    let a: Csr<f64> = matrix("stencil2d,n=90");
+    let shares = Distribution::balanced(&a, 2, |_, _| 1.0).unwrap().shares(&a).unwrap();
+    let plans = plans(&shares, "csr-scalar", "csr-scalar");
+    let devices: Vec<GpuDevice> = gpus.iter().map(|gpu| gpu.as_gpu().clone()).collect();
+    let links = Nccl::link_within(&gpus, std::time::Duration::from_secs(5)).unwrap();
+    let size = (a.nrows(), a.ncols());
+    let mut product = DistributedProduct::load(size, &devices, &shares, &plans, links).unwrap();
+    product.multiply(1.0, &vec![1.0; a.ncols()], 0.0, &mut vec![0.0; a.nrows()]).unwrap();
+    let start = std::time::Instant::now();
+    let waited = product.each(|share, x, y| {
+        if share.link().rank() == 1 {
+            return Ok(());
+        }
+        share.multiply(1.0, x, 0.0, y)?;
+        share.wait()
+    });
+    assert!(matches!(waited, Err(DeviceError::Link { .. })), "{waited:?}");
+    assert!(start.elapsed().as_secs() < 20, "{:?}", start.elapsed());
+}
