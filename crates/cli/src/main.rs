@@ -18,6 +18,7 @@ mod device_choice;
 mod earlier_bench;
 mod failure;
 mod interrupt;
+mod links;
 mod many;
 mod matrix_source;
 mod name_prefixes;

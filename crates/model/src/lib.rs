@@ -32,6 +32,7 @@ mod interval;
 mod learned;
 mod line;
 mod linear;
+mod links;
 mod mixed;
 mod model;
 mod neighbours;
@@ -69,6 +70,7 @@ pub use learned::{
 };
 pub use line::Line;
 pub use linear::{Linear, LinearModel, LinearPredictor};
+pub use links::{Exchanged, LinkRate, Links, ShareTimes};
 pub use mixed::{Beside32And64, MeasuredInAll, MixedPrecision, saved_share};
 pub use model::Model;
 pub use neighbours::{Neighbours, NeighboursModel, NeighboursPredictor};

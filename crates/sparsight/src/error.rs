@@ -111,6 +111,9 @@ pub enum Error {
         /// Why the first is not.
         why: String,
     },
+    /// A matrix cannot be dealt out like that.
+    #[error(transparent)]
+    Distribution(#[from] sparsight_matrix::DistributionError),
     /// A transfer's refusal.
     #[error(transparent)]
     Transfer(sparsight_model::transfer::TransferError),

@@ -33,6 +33,7 @@ mod bench;
 mod best;
 mod calibrate;
 mod compare;
+mod distributed;
 mod error;
 mod evaluate;
 mod fit;
@@ -57,6 +58,10 @@ pub use calibrate::{
     carry_calibration, measure_calibration,
 };
 pub use compare::{Compared, ComparedDevice, Comparison, Contender, Limit, Span, Speed, compare};
+pub use distributed::{
+    Deal, Distributed, DistributedPlan, GpuLimit, KnownLinks, LINKS_SCHEMA, LinksFile, MeasuredExchange,
+    PlannedRows, PlannedShare, measure_distributed, measure_links,
+};
 pub use error::Error;
 pub use evaluate::{
     AccuracyRow, Baseline, ChoiceRow, Chooser, Evaluation, Miss, ModelWins, Ours, PredictedTime, Ratios,

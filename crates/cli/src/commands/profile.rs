@@ -5,6 +5,7 @@ use crate::budget::{Budget, Spending};
 use crate::context::Context;
 use crate::device_choice::{DeviceName, OpenDevice, described};
 use crate::failure::{Exit, Failure};
+use crate::links;
 use crate::printer::Printer;
 use crate::profiling;
 use crate::text::{counted, grouped};
@@ -29,6 +30,9 @@ pub(crate) struct Profile {
     /// Only the handful of benchmark matrices that `transfer --to` takes, in some seconds; no models are fitted
     #[arg(long, conflicts_with = "row_lengths")]
     quick: bool,
+    /// Only what exchanges between the GPUs here take, in some seconds: `advise --gpus` asks for it
+    #[arg(long, conflicts_with_all = ["quick", "row_lengths", "budget", "max_bytes", "share", "device"])]
+    links: bool,
     /// Stop after so long, such as 90s, 8min or 1h, and fit what there is: what `transfer` takes first, then some of everything.
     /// The same command goes on with what is left [default: for cpu 8min, unless --max-bytes says what is wanted]
     #[arg(long, value_name = "TIME")]
@@ -52,6 +56,9 @@ const CPU_BUDGET: Budget = Budget::minutes(8);
 
 impl Profile {
     pub(crate) fn run(&self, context: &Context) -> Result<Exit, Failure> {
+        if self.links {
+            return links::measure(&self.output, context);
+        }
         let budget = self.budget();
         let spending = budget.map(Spending::new);
         let mut device = OpenDevice::open(&self.device)?;

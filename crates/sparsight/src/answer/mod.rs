@@ -4,6 +4,7 @@
 //! |---|---|---|
 //! | `advise` | [`AdviseAnswer`] | `sparsight/advise/1` |
 //! | `advise`, several matrices | [`AdviseManyAnswer`] | `sparsight/advise-many/1` |
+//! | `advise --gpus` | [`AdviseGpusAnswer`] | `sparsight/advise-gpus/1` |
 //! | `predict` | [`PredictAnswer`] | `sparsight/predict/1` |
 //! | `predict`, several matrices | [`PredictManyAnswer`] | `sparsight/predict-many/1` |
 //! | `plan` | [`PlanAnswer`] | `sparsight/plan/1` |
@@ -14,6 +15,7 @@
 //! | `bench` | [`BenchAnswer`] | `sparsight/bench/1` |
 //! | `calibrate` | [`CalibrateAnswer`] | `sparsight/calibrate/1` |
 //! | `profile` | [`ProfileAnswer`] | `sparsight/profile/1` |
+//! | `profile --links` | [`ProfileLinksAnswer`] | `sparsight/profile-links/1` |
 //! | `measure` | [`MeasureAnswer`] | `sparsight/measure/1` |
 //! | `fit` | [`FitAnswer`] | `sparsight/fit/1` |
 //! | `repair` | [`RepairAnswer`] | `sparsight/repair/1` |
@@ -48,6 +50,7 @@
 //! Deliberately absent: words for people. These stand in the program, which writes them from the same results.
 
 mod advise;
+mod advise_gpus;
 mod advise_many;
 mod bench;
 mod calibrate;
@@ -71,6 +74,7 @@ mod plan;
 mod predict;
 mod prediction;
 mod profile;
+mod profile_links;
 mod reordered;
 mod repair;
 mod report;
@@ -82,6 +86,7 @@ mod transfer;
 pub use advise::{
     AdviceProvenance, AdviseAnswer, AdvisedCandidate, Compared, Expected, NarrowingAnswer, VerdictAnswer,
 };
+pub use advise_gpus::{AdviseGpusAnswer, LinksAnswer, OnGpus, RowsAnswer, ShareAnswer};
 pub use advise_many::{AdviseManyAnswer, AdvisedMatrix};
 pub use bench::{BenchAnswer, BenchedBefore, BenchedCandidate, BenchedMatrix};
 pub use calibrate::CalibrateAnswer;
@@ -108,6 +113,7 @@ pub use plan::{MeasuredPlan, NextRunAnswer, PlanAnswer, PlannedMatrix, PlannedPa
 pub use predict::{PredictAnswer, PredictedCandidate, PredictedTerm};
 pub use prediction::{Extrapolated, PredictedInterval};
 pub use profile::ProfileAnswer;
+pub use profile_links::ProfileLinksAnswer;
 pub use reordered::{BestAsItIs, ReorderedAnswer};
 pub use repair::RepairAnswer;
 pub use report::ReportAnswer;

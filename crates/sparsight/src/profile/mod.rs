@@ -34,7 +34,7 @@ pub use folder::ProfileFolder;
 pub use grid_name::GridName;
 pub use transfer_profile::{TRANSFER_SCHEMA, TransferFile, TransferProfile};
 
-use crate::{Error, Missing, ModelName};
+use crate::{Error, KnownLinks, Missing, ModelName};
 use serde::{Deserialize, Serialize};
 use sparsight_kernels::{Candidate, DeviceFacts, DeviceKind, Execution, Format, device_bytes};
 use sparsight_matrix::{Bytes, Csr, Dtype, Features, Seconds};
@@ -237,6 +237,18 @@ impl Profile {
         match folder_of(name_or_folder) {
             Some(folder) => Self::load(&folder),
             None => Self::shipped(name_or_folder),
+        }
+    }
+
+    /// The links between several of the device, if the profile knows of any; what was calibrated or comes from a data sheet asks its
+    /// folder alone.
+    ///
+    /// # Errors
+    /// [`Error::File`], [`Error::Malformed`], [`Error::Schema`].
+    pub fn links(&self) -> Result<Option<KnownLinks>, Error> {
+        match folder_of(&self.name) {
+            Some(folder) => ProfileFolder::open(&folder)?.links(),
+            None => Ok(shipped::load_links(&self.name)),
         }
     }
 

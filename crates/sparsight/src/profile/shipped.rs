@@ -3,8 +3,8 @@
 use super::{
     CALIBRATION_SCHEMA, CalibrationFile, Models, Profile, ProfiledDevice, TransferProfile, document, folder,
 };
-use crate::Error;
 use crate::models::{Files, Source};
+use crate::{Error, KnownLinks};
 use flate2::bufread::GzDecoder;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -84,6 +84,11 @@ pub(super) fn load_transfer(name: &str) -> Result<TransferProfile, Error> {
 pub(super) fn load_calibration(name: &str) -> Result<CalibrationFile, Error> {
     let (shipped, path) = find(name)?;
     document::parse(&path.join("calibration.json"), &text(shipped.calibration), CALIBRATION_SCHEMA)
+}
+
+/// Links between several of the device, where they were measured.
+pub(super) fn load_links(_name: &str) -> Option<KnownLinks> {
+    None
 }
 
 /// What `build.rs` has packed.

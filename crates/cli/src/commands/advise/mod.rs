@@ -1,5 +1,6 @@
 //! `sparsight advise`: which format, kernel and block size will be fastest.
 
+mod gpus;
 mod many;
 
 use crate::args::ModelFlags;
@@ -63,6 +64,8 @@ pub(crate) struct Advise {
     /// Also write a page with pictures of the answer: one HTML file, without scripts (docs/report.md)
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
+    #[command(flatten)]
+    gpus: gpus::GpusFlags,
 }
 
 /// A row a candidate, best first; of several matrices the best of each.
@@ -113,6 +116,12 @@ impl Advise {
     fn run_as<T: Scalar>(&self, context: &Context) -> Result<Exit, Failure> {
         let mut sources = MatrixSource::batch(&self.paths)?;
         let profile = self.profile.resolve(context, T::DTYPE)?;
+        if self.gpus.asked() {
+            return match sources.as_slice() {
+                [one] => self.run_gpus::<T>(one, &profile, context),
+                more => Err(Failure::input(format!("--gpus takes one matrix, and here are {}", more.len()))),
+            };
+        }
         if sources.len() != 1 {
             if self.report.is_some() {
                 return Err(Failure::input(format!(

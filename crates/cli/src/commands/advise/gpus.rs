@@ -1,0 +1,290 @@
+//! `advise --gpus`: on how many GPUs, and what limits there.
+
+use super::Advise;
+use crate::context::Context;
+use crate::failure::{Exit, Failure};
+use crate::links;
+use crate::matrix_source::MatrixSource;
+use crate::printer::BOLD;
+use crate::table::Table;
+use crate::text::{between, heading, percent, shape};
+use sparsight::answer::{AdviseGpusAnswer, LinksAnswer, MatrixSummary, MeasuredOutcome, OnGpus};
+use sparsight::device::DeviceError;
+use sparsight::device::cuda::Cuda;
+use sparsight::device::timing::{StoppingRule, Timing};
+use sparsight::kernels::Execution;
+use sparsight::matrix::{Bytes, Csr, Distribution, Features, Scalar};
+use sparsight::records::Outcome;
+use sparsight::{
+    Advised, Advisor, Bench, Deal, Error, KnownLinks, Objective, Profile, measure_distributed, run_partition,
+};
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::BufReader;
+use std::path::PathBuf;
+
+/// Flags about several GPUs.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Several GPUs")]
+pub(super) struct GpusFlags {
+    /// How it would run on so many GPUs, all like the device: time, what limits, what is exchanged, memory; with --verify also
+    /// measured, on the GPUs here
+    #[arg(long, value_name = "N,N,...", value_delimiter = ',', value_parser = gpus)]
+    gpus: Vec<usize>,
+    /// Which GPU owns which rows: the number of a part a line, as METIS and other graph partitioners write it [default: rows in
+    /// order, with equal predicted times]
+    #[arg(long, value_name = "FILE", requires = "gpus")]
+    parts: Option<PathBuf>,
+    /// Links between the GPUs: a links.json or a TOML file (docs/gpus.md) [default: those of the profile]
+    #[arg(long, value_name = "FILE", requires = "gpus")]
+    links: Option<PathBuf>,
+}
+
+fn gpus(text: &str) -> Result<usize, String> {
+    let most = Distribution::MOST_PARTS;
+    let count = text.trim().parse().ok().filter(|count| (1..=most).contains(count));
+    count.ok_or_else(|| format!("'{text}' is no number of GPUs from 1 to {most}"))
+}
+
+impl GpusFlags {
+    pub(super) fn asked(&self) -> bool {
+        !self.gpus.is_empty()
+    }
+
+    /// One comes first: with it all others are compared.
+    fn counts(&self) -> Vec<usize> {
+        let all: BTreeSet<usize> = self.gpus.iter().copied().chain([1]).collect();
+        all.into_iter().collect()
+    }
+}
+
+impl Advise {
+    pub(super) fn run_gpus<T: Scalar>(
+        &self,
+        source: &MatrixSource,
+        profile: &Profile,
+        context: &Context,
+    ) -> Result<Exit, Failure> {
+        let unwanted = [
+            (self.report.is_some(), "--report"),
+            (self.csv.csv, "--csv"),
+            (self.verify_all, "--verify-all"),
+            (self.values.asked(), "--values"),
+        ];
+        if let Some((_, flag)) = unwanted.iter().find(|(is_given, _)| *is_given) {
+            return Err(Failure::input(format!("{flag} is not there for several GPUs")));
+        }
+        let (known, links) = links::find(self.gpus.links.as_deref(), profile)?;
+        let matrix = self.order.of(source.clone());
+        let matrix: Csr<T> = if self.verify { matrix.load(context)? } else { matrix.load_places(context)? };
+        let mut counts = self.gpus.counts();
+        let mut deal = Deal::InOrder;
+        if let Some(file) = &self.gpus.parts {
+            let given = parts(file, (matrix.nrows(), matrix.ncols()))?;
+            let parts = given.parts();
+            if let Some(other) = counts.iter().find(|&&count| count != 1 && count != parts) {
+                return Err(Failure::input(format!(
+                    "{} deals out {parts} parts, and --gpus asks for {other}",
+                    file.display()
+                )));
+            }
+            counts.retain(|&count| count == 1 || count == parts);
+            deal = Deal::Given(given);
+        }
+        let here = if self.verify { self.gpus_here(profile, &counts)? } else { Vec::new() };
+        let objective = self.model.objective(None);
+        let features = Features::of(&matrix);
+        let advisor = Advisor::new(profile);
+        let advice = advisor.advise(&features, T::DTYPE, &objective)?;
+        let best = advice.ranked.iter().find(|advised| !advised.candidate.kernel.is_vendors());
+        let Some(best) = best else {
+            let why = advice.refused.first().map_or_else(String::new, |refused| refused.why.to_string());
+            return Err(Failure::input(format!("one GPU can hold it in no format: {why}")));
+        };
+        let asked = Asked { matrix: &matrix, known: &known, deal: &deal, objective: &objective };
+        let bar = context.printer.progress(counts.len() as u64, "dealing out");
+        let mut all = Vec::new();
+        for (done, &count) in counts.iter().enumerate() {
+            bar.at(done as u64, format!("on {count}"));
+            context.interrupt.check()?;
+            all.push(on(&asked, count, (&advisor, best), &here, context)?);
+        }
+        drop(bar);
+        let failed = all.iter().any(|on| matches!(on.measured, Some(MeasuredOutcome::Failed { .. })));
+        let dealt = self.gpus.parts.as_ref().map_or("in order".to_owned(), |file| file.display().to_string());
+        let summary = MatrixSummary::of(source.title(), &features);
+        let answer = AdviseGpusAnswer::of(summary, profile, T::DTYPE, dealt, links, all);
+        context.printer.answer(&answer, || print(&answer, profile, &features, known.measured_on, context))?;
+        Ok(if failed { Exit::No } else { Exit::Done })
+    }
+
+    /// Those of this machine, if there are as many as the largest number asked for.
+    fn gpus_here(&self, profile: &Profile, counts: &[usize]) -> Result<Vec<Cuda>, Failure> {
+        let most = counts.iter().copied().max().unwrap_or(1);
+        let here = Cuda::count()?;
+        if here < most {
+            let text = format!("--verify runs it on {most} GPUs, and here are {here}");
+            return Err(Failure::device(text).hinted("leave out --verify, or ask for fewer"));
+        }
+        for index in 0..most {
+            let name = Cuda::name(index)?;
+            if name != profile.device.facts.name {
+                let text = format!("cuda:{index} is {name}, the profile is of {}", profile.device.facts.name);
+                return Err(Failure::device(text).hinted("GPUs that share a matrix have to be alike"));
+            }
+        }
+        links::open(most)
+    }
+}
+
+/// What is asked about each number of GPUs.
+struct Asked<'a, T: Scalar> {
+    matrix: &'a Csr<T>,
+    known: &'a KnownLinks,
+    deal: &'a Deal,
+    objective: &'a Objective,
+}
+
+/// On so many.
+fn on<T: Scalar>(
+    asked: &Asked<'_, T>,
+    count: usize,
+    (advisor, best): (&Advisor<'_>, &Advised),
+    here: &[Cuda],
+    context: &Context,
+) -> Result<OnGpus, Failure> {
+    let a = asked.matrix;
+    let one = best.prediction.time;
+    if count == 1 {
+        let vectors = (a.nrows() + a.ncols()) as u64 * T::DTYPE.bytes();
+        let times = [one, best.prediction.low, best.prediction.high];
+        let alone = OnGpus::one(times, Bytes(best.memory.0 + vectors));
+        let Some(gpu) = here.first() else { return Ok(alone) };
+        let measured = || -> Result<_, Error> {
+            let how = Bench { rule: RULE, seed: context.seed, ..Bench::default() };
+            let all = [(0..a.nrows(), best.candidate)];
+            Ok(run_partition(gpu, a, &all, Execution::Sequential, &how)?.timing)
+        };
+        return Ok(alone.with_measured(&outcome(measured())?));
+    }
+    let distributed = advisor.distribute(a, count, asked.deal, &asked.known.links, asked.objective)?;
+    let planned = OnGpus::several(&distributed.plan, one, asked.known.measured_on);
+    let Some(gpus) = here.get(..count) else { return Ok(planned) };
+    let measured = || -> Result<_, Error> {
+        let mut product = distributed.prepare((a.nrows(), a.ncols()), gpus)?;
+        measure_distributed(&mut product, a, context.seed, &RULE)
+    };
+    Ok(planned.with_measured(&outcome(measured())?))
+}
+
+const RULE: StoppingRule = StoppingRule::BRISK;
+
+/// A failure is one of this number of GPUs alone, unless somebody wants to stop.
+fn outcome(measured: Result<Timing, Error>) -> Result<Outcome, Failure> {
+    match measured {
+        Ok(timing) => Ok(Outcome::time(&timing)),
+        Err(error @ Error::Device(DeviceError::Interrupted)) => Err(error.into()),
+        Err(error) => Ok(Outcome::Failed { failed: error.to_string() }),
+    }
+}
+
+fn parts(file: &PathBuf, size: (usize, usize)) -> Result<Distribution, Failure> {
+    let open = File::open(file).map_err(|error| Failure::input(format!("{}: {error}", file.display())))?;
+    Distribution::read_parts(size, BufReader::new(open))
+        .map_err(|error| Failure::input(format!("{}: {error}", file.display())))
+}
+
+fn print(
+    answer: &AdviseGpusAnswer,
+    profile: &Profile,
+    features: &Features,
+    measured_on: usize,
+    context: &Context,
+) -> Result<(), Failure> {
+    let out = &context.printer;
+    out.line(format_args!("{BOLD}{}{BOLD:#}   {}", answer.matrix.name, shape(features)))?;
+    let LinksAnswer { source, links } = &answer.links;
+    out.line(format_args!(
+        "{}   links of {source}, rows {}\n",
+        heading(profile, answer.dtype),
+        dealt(&answer.deal)
+    ))?;
+    out.line(format_args!("{BOLD}{}{BOLD:#}\n", verdict(answer)))?;
+    let mut columns = vec![
+        "GPUs",
+        "predicted",
+        "90 % between",
+        "x one GPU",
+        "efficiency",
+        "<limit",
+        "exchanged",
+        "most of one",
+        "memory a GPU",
+    ];
+    if answer.gpus.iter().any(|on| on.measured.is_some()) {
+        columns.extend(["measured", "measured / predicted"]);
+    }
+    let mut table = Table::new(&columns);
+    for on in &answer.gpus {
+        let mut cells = vec![
+            format!("{}{}", on.count, if on.extrapolated { " *" } else { "" }),
+            on.predicted_s.to_string(),
+            between(on.low_s, on.high_s),
+            format!("{:.2}", on.speedup),
+            percent(on.efficiency),
+            on.limit.unwrap_or("").to_owned(),
+            on.exchanged_bytes.to_string(),
+            on.most_exchanged_bytes.to_string(),
+            on.memory_bytes.to_string(),
+        ];
+        match &on.measured {
+            Some(MeasuredOutcome::Time { measured_s, .. }) => {
+                cells.extend([measured_s.to_string(), format!("{:.2}", measured_s.0 / on.predicted_s.0)]);
+            }
+            Some(MeasuredOutcome::Failed { failed }) => cells.push(failed.clone()),
+            _ => {}
+        }
+        table.row(cells);
+    }
+    out.line(table)?;
+    let known = match measured_on {
+        0 | 1 => "the links are stated, not measured".to_owned(),
+        count => format!("the links were measured with {count} GPUs"),
+    };
+    if answer.gpus.iter().any(|on| on.extrapolated) {
+        out.line(format_args!("\n  * extrapolated: {known}"))?;
+    }
+    let host = links.host;
+    out.line(format_args!(
+        "\n  an exchange on a host takes {} and {:.0} GB/s; rows that need nothing of it are computed meanwhile",
+        host.latency_s,
+        host.bytes_per_s / 1e9
+    ))
+}
+
+fn dealt(deal: &str) -> String {
+    if deal == "in order" { deal.to_owned() } else { format!("dealt out by {deal}") }
+}
+
+/// The sentence that somebody acts on.
+fn verdict(answer: &AdviseGpusAnswer) -> String {
+    let of = |count: usize| answer.gpus.iter().find(|on| on.count == count);
+    if let Some(best) = of(answer.best).filter(|best| best.count > 1) {
+        return format!(
+            "Use {} GPUs: {} a product, {:.2} times as fast as one.",
+            best.count, best.predicted_s, best.speedup
+        );
+    }
+    let one = of(1).map_or_else(String::new, |one| one.predicted_s.to_string());
+    let others = answer.gpus.iter().filter(|on| on.count > 1);
+    let nearest = others.min_by(|a, b| a.predicted_s.0.total_cmp(&b.predicted_s.0));
+    match nearest {
+        Some(on) => format!(
+            "Stay on one GPU: {one} a product; {} GPUs would take {}, limited by {}.",
+            on.count,
+            on.predicted_s,
+            on.limit.unwrap_or("nothing")
+        ),
+        None => format!("One GPU: {one} a product."),
+    }
+}

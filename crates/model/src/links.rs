@@ -1,0 +1,149 @@
+//! What GPUs that share a matrix take for a product.
+//!
+//! ```text
+//! T = max over the GPUs of  max(T_interior, T_exchange) + T_boundary
+//! T_exchange(GPU) = max over host and network of  latency + (peers - 1) each peer + max(bytes got, bytes given) / rate
+//! ```
+//! Guo, Wang and Chen (2014) leave several GPUs as future work, section 6. Interior and boundary rows are predicted by the models of
+//! one GPU, each from its own pattern. What lies between GPUs is measured with the very steps that a product takes: entries
+//! are packed, brought over and waited for.
+
+use serde::{Deserialize, Serialize};
+use sparsight_matrix::Seconds;
+
+/// What it takes to exchange bytes over one kind of link, packing included.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LinkRate {
+    /// An exchange of a few bytes with one peer.
+    pub latency_s: Seconds,
+    /// What each peer but the first adds.
+    #[serde(default)]
+    pub per_peer_s: Seconds,
+    /// Bytes a second of one GPU in each direction, both at one time.
+    pub bytes_per_s: f64,
+}
+
+/// Which links join the GPUs.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Links {
+    /// GPUs of a host: ranks are numbered host by host.
+    pub gpus_per_host: usize,
+    /// Between GPUs of one host.
+    pub host: LinkRate,
+    /// Between hosts, of each GPU; `None` where there is one host.
+    #[serde(default)]
+    pub network: Option<LinkRate>,
+}
+
+/// What one GPU exchanges with another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Exchanged {
+    /// Rank of the other.
+    pub peer: usize,
+    /// Bytes that come from it.
+    pub gets: u64,
+    /// Bytes that go to it.
+    pub gives: u64,
+}
+
+impl LinkRate {
+    /// The line that leaves the smallest squares of relative errors over measured `(bytes in each direction, time)`. `None` for
+    /// fewer than two sizes, and where the time does not grow.
+    pub fn fit(measured: &[(u64, Seconds)]) -> Option<Self> {
+        // Of latency / t + slope bytes / t = 1.
+        let (mut aa, mut ab, mut bb, mut a1, mut b1) = (0.0, 0.0, 0.0, 0.0, 0.0);
+        for (bytes, Seconds(time)) in measured {
+            let (a, b) = (1.0 / time, *bytes as f64 / time);
+            (aa, ab, bb) = (aa + a * a, ab + a * b, bb + b * b);
+            (a1, b1) = (a1 + a, b1 + b);
+        }
+        let determinant = aa * bb - ab * ab;
+        let latency = (a1 * bb - b1 * ab) / determinant;
+        let slope = (b1 * aa - a1 * ab) / determinant;
+        let is_line = latency.is_finite() && slope.is_finite() && latency > 0.0 && slope > 0.0;
+        is_line.then(|| Self {
+            latency_s: Seconds(latency),
+            per_peer_s: Seconds(0.0),
+            bytes_per_s: 1.0 / slope,
+        })
+    }
+
+    /// An exchange with so many peers, of so many bytes in the busier direction; nothing without peers.
+    pub fn time(&self, peers: usize, bytes: u64) -> Seconds {
+        if peers == 0 {
+            return Seconds(0.0);
+        }
+        let others = (peers - 1) as f64 * self.per_peer_s.0;
+        Seconds(self.latency_s.0 + others + bytes as f64 / self.bytes_per_s)
+    }
+}
+
+impl Links {
+    /// What GPU `rank` takes to exchange that with its peers. Where they are on other hosts and no network is known, those of the
+    /// host stand for it.
+    pub fn exchange(&self, rank: usize, exchanged: &[Exchanged]) -> Seconds {
+        let host_of = |rank: usize| rank / self.gpus_per_host.max(1);
+        let time = |is_near: bool, link: &LinkRate| {
+            let of_kind = |e: &&Exchanged| (host_of(e.peer) == host_of(rank)) == is_near;
+            let (mut peers, mut gets, mut gives) = (0, 0, 0);
+            for one in exchanged.iter().filter(of_kind) {
+                (peers, gets, gives) = (peers + 1, gets + one.gets, gives + one.gives);
+            }
+            link.time(peers, gets.max(gives)).0
+        };
+        let far = time(false, self.network.as_ref().unwrap_or(&self.host));
+        Seconds(time(true, &self.host).max(far))
+    }
+}
+
+/// The times of one GPU's share.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct ShareTimes {
+    /// Of the rows that read own entries of x alone.
+    pub interior: Seconds,
+    /// Of bringing entries of x.
+    pub exchange: Seconds,
+    /// Of the rows that read others' entries, too.
+    pub boundary: Seconds,
+}
+
+impl ShareTimes {
+    /// Of a product: the interior is computed while entries are under way.
+    pub fn product(&self) -> Seconds {
+        Seconds(self.interior.0.max(self.exchange.0) + self.boundary.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HOST: LinkRate =
+        LinkRate { latency_s: Seconds(1e-5), per_peer_s: Seconds(1e-6), bytes_per_s: 1e11 };
+
+    #[test]
+    fn a_line_is_found_again() {
+        let points: Vec<_> =
+            (0..8).map(|k| 100 << (3 * k)).map(|bytes| (bytes, HOST.time(1, bytes))).collect();
+        let found = LinkRate::fit(&points).unwrap();
+        assert!((found.latency_s.0 / 1e-5 - 1.0).abs() < 1e-6, "{found:?}");
+        assert!((found.bytes_per_s / 1e11 - 1.0).abs() < 1e-6, "{found:?}");
+        assert_eq!(LinkRate::fit(&points[..1]), None);
+        assert_eq!(LinkRate::fit(&[(1, Seconds(2.0)), (100, Seconds(1.0))]), None);
+    }
+
+    #[test]
+    fn the_busier_direction_and_the_slower_kind_of_link_count() {
+        let network = LinkRate { latency_s: Seconds(5e-5), per_peer_s: Seconds(0.0), bytes_per_s: 1e10 };
+        let links = Links { gpus_per_host: 2, host: HOST, network: Some(network) };
+        let near = Exchanged { peer: 1, gets: 1_000_000, gives: 3_000_000 };
+        assert!((links.exchange(0, &[near]).0 - 4e-5).abs() < 1e-12);
+        let far = Exchanged { peer: 2, gets: 1_000_000, gives: 0 };
+        assert!((links.exchange(0, &[near, far]).0 - 1.5e-4).abs() < 1e-12);
+        assert_eq!(links.exchange(0, &[]), Seconds(0.0));
+        let times = ShareTimes { interior: Seconds(2.0), exchange: Seconds(3.0), boundary: Seconds(1.0) };
+        assert_eq!(times.product(), Seconds(4.0));
+    }
+}

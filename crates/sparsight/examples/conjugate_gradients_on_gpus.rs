@@ -1,0 +1,90 @@
+//! Conjugate gradients on several GPUs of this machine: vectors stay there, products exchange what they need of each other, dot
+//! products are added up over all of them.
+//!
+//! `cargo run --release -p sparsight --example conjugate_gradients_on_gpus -- gallery:stencil3d,n=300 2 links.json`: a matrix, which
+//! has to be symmetric and positive definite, a number of GPUs, and their links (`sparsight profile --links -o DIR`).
+
+use sparsight::device::DeviceError;
+use sparsight::device::cuda::Cuda;
+use sparsight::device::gpu::{DeviceArray, GpuShare};
+use sparsight::matrix::{Csr, gallery::Recipe, io};
+use sparsight::{Advisor, Deal, KnownLinks, Objective, Profile};
+use std::error::Error;
+use std::path::Path;
+use std::time::Instant;
+
+/// |b - A x| / |b| at the end.
+const TOLERANCE: f64 = 1e-8;
+const MOST_ITERATIONS: u32 = 20_000;
+
+/// What one rank has to say at the end.
+#[derive(Debug, Clone, Copy)]
+struct Solved {
+    iterations: u32,
+    seconds: f64,
+    /// |b - A x| / |b|, computed anew.
+    residual: f64,
+}
+
+/// A x = b with b = A (1, ..., 1), from x = 0. Every rank runs this; numbers that decide are the same on all.
+fn solve(share: &mut GpuShare<f64>) -> Result<Solved, DeviceError> {
+    let (rows, width) = (share.rows(), share.width());
+    let vector = |len: usize| share.zeroed(len);
+    let (mut x, mut r, mut q, mut b) = (vector(width)?, vector(rows)?, vector(rows)?, vector(rows)?);
+    let mut p: DeviceArray<f64> = vector(width)?;
+    p.write(&vec![1.0; width])?;
+    share.multiply(1.0, &mut p, 0.0, &mut b)?;
+    share.combine(1.0, &b, 0.0, &mut r)?;
+    share.combine(1.0, &b, 0.0, &mut p)?;
+    let bb = share.dot(&b, &b)?;
+    let (mut rr, mut iterations) = (bb, 0);
+    let start = Instant::now();
+    while rr > TOLERANCE * TOLERANCE * bb && iterations < MOST_ITERATIONS {
+        share.multiply(1.0, &mut p, 0.0, &mut q)?;
+        let alpha = rr / share.dot(&p, &q)?;
+        share.combine(alpha, &p, 1.0, &mut x)?;
+        share.combine(-alpha, &q, 1.0, &mut r)?;
+        let before = std::mem::replace(&mut rr, share.dot(&r, &r)?);
+        share.combine(1.0, &r, rr / before, &mut p)?;
+        iterations += 1;
+    }
+    let seconds = start.elapsed().as_secs_f64();
+    share.multiply(-1.0, &mut x, 1.0, &mut b)?;
+    let residual = (share.dot(&b, &b)? / bb).sqrt();
+    Ok(Solved { iterations, seconds, residual })
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let [matrix, gpus, links] = args.as_slice() else {
+        return Err("give a matrix, a number of GPUs and a links.json".into());
+    };
+    let a: Csr<f64> = match matrix.strip_prefix("gallery:") {
+        Some(recipe) => recipe.parse::<Recipe>()?.generate()?,
+        None => io::read(Path::new(matrix), &io::ReadOptions::default())?.matrix,
+    };
+    println!("{matrix}: {} rows, {} non-zeros", a.nrows(), a.nnz());
+    let count: usize = gpus.parse()?;
+    let gpus: Vec<Cuda> = (0..count).map(Cuda::open_without_rates).collect::<Result<_, _>>()?;
+    let name = &gpus.first().ok_or("no GPU")?.facts().name;
+    let profile = Profile::shipped_for_gpu(name).ok_or("a GPU without a profile")?;
+    let known = KnownLinks::read(Path::new(links))?;
+    let advisor = Advisor::new(&profile);
+    let distributed = advisor.distribute(&a, count, &Deal::InOrder, &known.links, &Objective::default())?;
+    println!("{count} x {name}: {} a product predicted", distributed.plan.time);
+    let mut product = distributed.prepare((a.nrows(), a.ncols()), &gpus)?;
+    let solved = product.each(|share, _, _| solve(share))?;
+    let first = solved[0];
+    assert!(solved.iter().all(|one| one.iterations == first.iterations), "{solved:?}");
+    let seconds = solved.iter().map(|one| one.seconds).fold(0.0, f64::max);
+    let iterations = f64::from(first.iterations);
+    println!(
+        "{} iterations in {:.3} s, {:.1} us each, of which products are predicted to take {:.1} us; |b - A x| / |b| = {:.1e}",
+        first.iterations,
+        seconds,
+        1e6 * seconds / iterations,
+        1e6 * distributed.plan.time.0,
+        first.residual
+    );
+    if first.residual > 2.0 * TOLERANCE { Err("it did not converge".into()) } else { Ok(()) }
+}

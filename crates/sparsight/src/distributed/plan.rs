@@ -1,0 +1,299 @@
+//! How a matrix would run on several GPUs.
+
+use crate::{Advisor, Error, Objective, Profile};
+use rayon::prelude::*;
+use sparsight_device::Partition;
+use sparsight_device::gpu::SharePlan;
+use sparsight_kernels::Candidate;
+use sparsight_matrix::{Bytes, Csr, Distribution, Dtype, Features, Scalar, Seconds, Share};
+use sparsight_model::{Exchanged, Links, Prediction, ShareTimes};
+
+/// How rows are dealt out.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Deal {
+    /// In their order, so that all GPUs are predicted to take the same time.
+    InOrder,
+    /// As somebody else has decided: a graph partitioner.
+    Given(Distribution),
+}
+
+/// A matrix on several GPUs of one kind, as predicted.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DistributedPlan {
+    /// What each GPU does, by its rank.
+    pub shares: Vec<PlannedShare>,
+    /// Time of one product: that of the slowest GPU.
+    pub time: Seconds,
+    /// The ends of its interval, as if all of that GPU's rows went wrong in one direction.
+    pub low: Seconds,
+    /// The upper end.
+    pub high: Seconds,
+    /// What it waits for.
+    pub limit: GpuLimit,
+}
+
+/// What one GPU does in a product.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PlannedShare {
+    /// Rows that read its own entries of x alone.
+    pub interior: PlannedRows,
+    /// Rows that read others' entries, too.
+    pub boundary: PlannedRows,
+    /// What it exchanges with each of its peers.
+    pub exchanged: Vec<Exchanged>,
+    /// Its times.
+    pub times: ShareTimes,
+    /// The matrix, x and y on it, with what the exchange needs.
+    pub memory: Bytes,
+}
+
+/// Some rows of a share.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PlannedRows {
+    /// How many.
+    pub rows: u64,
+    /// Non-zeros in them.
+    pub nnz: u64,
+    /// What computes them, and how long that takes; `None` for no rows.
+    pub planned: Option<(Candidate, Prediction)>,
+}
+
+/// What a product on several GPUs waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GpuLimit {
+    /// Entries of x that come from other GPUs.
+    Exchange,
+    /// One GPU that has more to do than the others.
+    Imbalance,
+    /// Launches: the shares are so small that they take little more than an empty kernel.
+    Launch,
+    /// The products of the shares.
+    Product,
+}
+
+impl GpuLimit {
+    /// One word.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Exchange => "exchange",
+            Self::Imbalance => "imbalance",
+            Self::Launch => "launch",
+            Self::Product => "product",
+        }
+    }
+}
+
+/// A plan with the shares that it is for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Distributed<T: Scalar> {
+    /// What each GPU does.
+    pub plan: DistributedPlan,
+    /// What each holds.
+    pub shares: Vec<Share<T>>,
+}
+
+/// Cuts are moved where one part takes this much longer than the mean of all. Chosen: about what predictions are off by.
+const UNEVEN: f64 = 1.05;
+
+/// How often. Chosen: the second time moves little.
+const MOVES: usize = 2;
+
+/// The slowest GPU takes this many times the mean of all where that is what limits. Chosen.
+const IMBALANCE: f64 = 1.3;
+
+/// Launches limit where shares take less than this many of them. Chosen.
+const LAUNCHES: f64 = 4.0;
+
+impl Advisor<'_> {
+    /// How `a` would run on `gpus` GPUs like that of the profile, joined by `links`. For rows in order the matrix is cut where all
+    /// GPUs are predicted to take the same time, which may take three rounds, each O(nnz log). The shares are made: as
+    /// much memory as the matrix takes.
+    ///
+    /// The number of GPUs of a given distribution is that of its parts.
+    ///
+    /// # Errors
+    /// As [`Advisor::advise`]; [`Error::Distribution`]; [`Error::NothingToRun`] if a share cannot be held by a GPU in any format.
+    pub fn distribute<T: Scalar>(
+        &self,
+        a: &Csr<T>,
+        gpus: usize,
+        deal: &Deal,
+        links: &Links,
+        objective: &Objective,
+    ) -> Result<Distributed<T>, Error> {
+        let bytes = T::DTYPE.bytes() as f64;
+        // What CSR moves for a row of that length.
+        let moved = |length: u64| length as f64 * (bytes + 4.0) + 2.0 * bytes + 8.0;
+        let mut way = match deal {
+            Deal::Given(given) => given.clone(),
+            Deal::InOrder => Distribution::balanced(a, gpus, |_, length| moved(length))?,
+        };
+        let mut best = self.planned(a, &way, links, objective)?;
+        let mut rates = vec![1.0; gpus];
+        for _ in 0..MOVES {
+            let Some(cuts) = way.cuts().filter(|_| *deal == Deal::InOrder && gpus > 1) else { break };
+            let times: Vec<f64> = best.plan.shares.iter().map(|share| share.times.product().0).collect();
+            let mean = times.iter().sum::<f64>() / gpus as f64;
+            if best.plan.time.0 <= UNEVEN * mean {
+                break;
+            }
+            for (part, cut) in cuts.windows(2).enumerate() {
+                let length = |row: usize| a.row_ptr()[row + 1] - a.row_ptr()[row];
+                let weight: f64 = (cut[0]..cut[1]).map(|row| moved(length(row))).sum();
+                rates[part] = if weight > 0.0 { times[part] / weight } else { rates[part] };
+            }
+            let part_of = |row: usize| way.owner_of_row(row) as usize;
+            let next = Distribution::balanced(a, gpus, |row, length| rates[part_of(row)] * moved(length))?;
+            let moved = self.planned(a, &next, links, objective)?;
+            if moved.plan.time.0 >= best.plan.time.0 {
+                break;
+            }
+            (best, way) = (moved, next);
+        }
+        Ok(best)
+    }
+
+    fn planned<T: Scalar>(
+        &self,
+        a: &Csr<T>,
+        way: &Distribution,
+        links: &Links,
+        objective: &Objective,
+    ) -> Result<Distributed<T>, Error> {
+        let shares = way.shares(a)?;
+        let plan_share =
+            |(rank, share): (usize, &Share<T>)| self.planned_share(rank, share, links, objective);
+        let planned: Vec<PlannedShare> =
+            shares.par_iter().enumerate().map(plan_share).collect::<Result<_, Error>>()?;
+        Ok(Distributed { plan: DistributedPlan::of(planned, self.profile()), shares })
+    }
+
+    fn planned_share<T: Scalar>(
+        &self,
+        rank: usize,
+        share: &Share<T>,
+        links: &Links,
+        objective: &Objective,
+    ) -> Result<PlannedShare, Error> {
+        let (interior, interior_held) = self.planned_rows(share.interior(), objective)?;
+        let (boundary, boundary_held) = self.planned_rows(share.boundary(), objective)?;
+        let bytes = T::DTYPE.bytes();
+        let exchange = share.exchange();
+        let mut exchanged: Vec<Exchanged> = Vec::new();
+        for &(peer, entries) in exchange.gets() {
+            exchanged.push(Exchanged { peer, gets: entries as u64 * bytes, gives: 0 });
+        }
+        for (peer, places) in exchange.gives() {
+            let gives = places.len() as u64 * bytes;
+            match exchanged.iter_mut().find(|known| known.peer == *peer) {
+                Some(known) => known.gives = gives,
+                None => exchanged.push(Exchanged { peer: *peer, gets: 0, gives }),
+            }
+        }
+        let time = |rows: &PlannedRows| rows.planned.as_ref().map_or(Seconds(0.0), |(_, p)| p.time);
+        let times = ShareTimes {
+            interior: time(&interior),
+            exchange: links.exchange(rank, &exchanged),
+            boundary: time(&boundary),
+        };
+        let vectors = (share.rows().len() + share.columns().len() + share.halo().len()) as u64 * bytes;
+        let packed = exchange.given() as u64 * (bytes + 4);
+        let memory = Bytes(interior_held + boundary_held + vectors + packed);
+        Ok(PlannedShare { interior, boundary, exchanged, times, memory })
+    }
+
+    /// The best candidate of ours for some rows, and what it takes on the device.
+    fn planned_rows<T: Scalar>(
+        &self,
+        a: &Csr<T>,
+        objective: &Objective,
+    ) -> Result<(PlannedRows, u64), Error> {
+        let (rows, nnz) = (a.nrows() as u64, a.nnz() as u64);
+        if rows == 0 {
+            return Ok((PlannedRows { rows, nnz, planned: None }, 0));
+        }
+        let advice = self.advise(&Features::of(a), T::DTYPE, objective)?;
+        let best = advice.ranked.iter().find(|advised| !advised.candidate.kernel.is_vendors());
+        let Some(best) = best else {
+            let why = advice.refused.first().map_or_else(String::new, |refused| refused.why.to_string());
+            return Err(Error::NothingToRun { why });
+        };
+        let planned = Some((best.candidate, best.prediction.clone()));
+        Ok((PlannedRows { rows, nnz, planned }, best.memory.0))
+    }
+}
+
+impl DistributedPlan {
+    fn of(shares: Vec<PlannedShare>, profile: &Profile) -> Self {
+        let slowest = (0..shares.len())
+            .max_by(|&a, &b| shares[a].times.product().0.total_cmp(&shares[b].times.product().0))
+            .unwrap_or(0);
+        let ShareTimes { interior, exchange, .. } = shares[slowest].times;
+        let time = shares[slowest].times.product();
+        let end = |end: fn(&Prediction) -> Seconds| {
+            let of_rows = |rows: &PlannedRows| {
+                rows.planned.as_ref().map_or(Seconds(0.0), |(_, prediction)| end(prediction))
+            };
+            let of_share = |share: &PlannedShare| {
+                let times = ShareTimes {
+                    interior: of_rows(&share.interior),
+                    exchange: share.times.exchange,
+                    boundary: of_rows(&share.boundary),
+                };
+                times.product().0
+            };
+            Seconds(shares.iter().map(of_share).fold(0.0, f64::max))
+        };
+        let (low, high) = (end(|prediction| prediction.low), end(|prediction| prediction.high));
+        let mean = shares.iter().map(|s| s.times.product().0).sum::<f64>() / shares.len() as f64;
+        let limit = if exchange > interior {
+            GpuLimit::Exchange
+        } else if time.0 > IMBALANCE * mean {
+            GpuLimit::Imbalance
+        } else if time.0 < LAUNCHES * profile.device.facts.launch_s.0 {
+            GpuLimit::Launch
+        } else {
+            GpuLimit::Product
+        };
+        Self { shares, time, low, high, limit }
+    }
+
+    /// GPUs.
+    pub fn gpus(&self) -> usize {
+        self.shares.len()
+    }
+
+    /// Bytes that all GPUs together get in a product.
+    pub fn exchanged(&self) -> Bytes {
+        Bytes(self.shares.iter().flat_map(|share| &share.exchanged).map(|e| e.gets).sum())
+    }
+
+    /// The most that one GPU gets or gives in a product.
+    pub fn most_exchanged(&self) -> Bytes {
+        let of_share = |share: &PlannedShare| {
+            let gets: u64 = share.exchanged.iter().map(|e| e.gets).sum();
+            gets.max(share.exchanged.iter().map(|e| e.gives).sum())
+        };
+        Bytes(self.shares.iter().map(of_share).max().unwrap_or(0))
+    }
+
+    /// The most that one GPU holds.
+    pub fn most_memory(&self) -> Bytes {
+        self.shares.iter().map(|share| share.memory).max().unwrap_or_default()
+    }
+
+    /// What runs each share on its GPU, for vectors of that type.
+    pub fn share_plans(&self, dtype: Dtype) -> Vec<SharePlan> {
+        let partition = |rows: &PlannedRows| {
+            // Without rows nothing is run, and any will do.
+            let nothing = || "csr-scalar/b256/f64".parse::<Candidate>().expect("a candidate");
+            let candidate = rows.planned.as_ref().map_or_else(nothing, |(candidate, _)| *candidate);
+            Partition::whole(rows.rows as usize, Candidate { dtype, ..candidate })
+        };
+        let plan = |share: &PlannedShare| SharePlan {
+            interior: partition(&share.interior),
+            boundary: partition(&share.boundary),
+        };
+        self.shares.iter().map(plan).collect()
+    }
+}
