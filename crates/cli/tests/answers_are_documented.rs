@@ -3,15 +3,18 @@
 mod support;
 
 use serde_json::{Value, json};
+use sparsight::MeasuredExchange;
 use sparsight::answer::{
-    AdviseAnswer, AdviseManyAnswer, Answer, BenchAnswer, BenchedBefore, CalibrateAnswer, CompareAnswer,
-    CompareManyAnswer, DeviceSummary, DevicesAnswer, ErrorAnswer, EvaluateAnswer, EvaluateTransferAnswer,
-    FitAnswer, GalleryAnswer, InfoAnswer, InfoManyAnswer, KernelSourceAnswer, KernelsAnswer, MeasureAnswer,
-    MeasuredPlan, PlanAnswer, PredictAnswer, PredictManyAnswer, ProfileAnswer, RepairAnswer, ReportAnswer,
-    RulesAnswer, TransferAnswer, TransferManyAnswer, UnreadableMatrix,
+    AdviseAnswer, AdviseGpusAnswer, AdviseManyAnswer, Answer, BenchAnswer, BenchedBefore, CalibrateAnswer,
+    CompareAnswer, CompareManyAnswer, DeviceSummary, DevicesAnswer, ErrorAnswer, EvaluateAnswer,
+    EvaluateTransferAnswer, FitAnswer, GalleryAnswer, InfoAnswer, InfoManyAnswer, KernelSourceAnswer,
+    KernelsAnswer, MeasureAnswer, MeasuredPlan, PlanAnswer, PredictAnswer, PredictManyAnswer, ProfileAnswer,
+    ProfileLinksAnswer, RepairAnswer, ReportAnswer, RulesAnswer, TransferAnswer, TransferManyAnswer,
+    UnreadableMatrix,
 };
 use sparsight::kernels::DeviceKind;
 use sparsight::matrix::{Dtype, Seconds};
+use sparsight::model::{LinkRate, Links};
 use sparsight::profile::GridName;
 use sparsight::records::{DamagedLine, RepairedFile};
 use std::collections::{BTreeMap, BTreeSet};
@@ -96,6 +99,7 @@ fn every_answer_has_a_section_and_every_section_an_answer() {
     let schemas = [
         AdviseAnswer::SCHEMA,
         AdviseManyAnswer::SCHEMA,
+        AdviseGpusAnswer::SCHEMA,
         BenchAnswer::SCHEMA,
         CalibrateAnswer::SCHEMA,
         CompareAnswer::SCHEMA,
@@ -115,6 +119,7 @@ fn every_answer_has_a_section_and_every_section_an_answer() {
         PredictAnswer::SCHEMA,
         PredictManyAnswer::SCHEMA,
         ProfileAnswer::SCHEMA,
+        ProfileLinksAnswer::SCHEMA,
         RepairAnswer::SCHEMA,
         ReportAnswer::SCHEMA,
         RulesAnswer::SCHEMA,
@@ -147,6 +152,8 @@ fn every_field_of_a_prediction_and_an_evaluation_is_described() {
         let corpus = [("a/grid", GRID, 1.25), ("b/cube", "gallery:stencil3d,n=30", 0.8)];
         add_corpus(&dir.path().join(name), &corpus);
     }
+    let links = "gpus_per_host = 2\n[host]\nlatency_s = 1e-5\nbytes_per_s = 2e11\n";
+    std::fs::write(dir.path().join("links.toml"), links).unwrap();
     for command in [
         "fit made-up --train a/",
         "fit made-up-cpu",
@@ -168,6 +175,7 @@ fn every_field_of_a_prediction_and_an_evaluation_is_described() {
         "predict gallery:arrow,n=2000 gallery:stencil2d,n=60 --profile made-up --model strip --kernel coo",
         "compare gallery:arrow,n=2000 gallery:stencil2d,n=60 --devices made-up,made-up-cpu",
         "transfer gallery:stencil2d,n=300 gallery:stencil2d,n=60 --from made-up --to made-up-cpu",
+        "advise gallery:stencil2d,n=60 --device nvidia-h200 --gpus 2 --links links.toml",
         "devices",
         "gallery",
         "bench gallery:arrow,n=2000 --device cpu --quick --kernel csr-scalar,ell --block 64",
@@ -235,6 +243,15 @@ fn every_field_of_what_takes_a_measurement_is_described() {
     };
     let reported = ReportAnswer { file: PathBuf::from("a.html"), panels: vec!["times"] };
     assert_documented(&serde_json::from_str(&reported.to_json()).unwrap());
+    let rate = LinkRate { latency_s: Seconds(1e-5), per_peer_s: Seconds(0.0), bytes_per_s: 2e11 };
+    let links = ProfileLinksAnswer {
+        folder: PathBuf::from("p"),
+        gpus: vec!["Made-up GPU".to_owned(); 2],
+        nccl: "2.28.3".to_owned(),
+        links: Links { gpus_per_host: 2, host: rate, network: None },
+        measured: vec![MeasuredExchange { gpus: 2, bytes: 64, time_s: Seconds(1e-5) }],
+    };
+    assert_documented(&serde_json::from_str(&links.to_json()).unwrap());
     let before = BenchedBefore { before_s: Seconds(1e-6), over_before: 1.1, beyond_spread: true };
     let missing = undocumented(BenchAnswer::SCHEMA, &json!(before));
     assert!(missing.is_empty(), "{missing:?}");

@@ -167,7 +167,7 @@ fn gpus_compute_what_one_does() {
         &linked,
         &recipes,
         &counts,
-        &[("csr-balanced/i256", "csr-vector/t8"), ("sell/c32/s1", "coo")],
+        &[("csr-balanced/i256", "csr-vector/t8"), ("csr-balanced/i1024", "coo")],
     );
     check::<f32>(&linked, &recipes, &counts, &[("csr-balanced/i256", "csr-scalar")]);
 }

@@ -162,13 +162,13 @@ impl Permutation {
 }
 
 /// The pattern of A + A^T without its diagonal.
-struct Graph {
+pub(crate) struct Graph {
     ptr: Vec<u64>,
     neighbours: Vec<u32>,
 }
 
 impl Graph {
-    fn of<T: Scalar>(a: &Csr<T>) -> Result<Self, Refused> {
+    pub(crate) fn of<T: Scalar>(a: &Csr<T>) -> Result<Self, Refused> {
         let n = a.nrows();
         // Who is named in which rows: A^T, whose rows come out sorted.
         let mut starts: Vec<u64> = zeroed(n + 1)?;
@@ -193,6 +193,18 @@ impl Graph {
         let mut neighbours = room(ptr[n] as usize)?;
         (0..n).for_each(|row| neighbours.extend(of_row(row)));
         Ok(Self { ptr, neighbours })
+    }
+
+    /// Where the neighbours of each node begin, and the end.
+    #[cfg(feature = "metis")]
+    pub(crate) fn starts(&self) -> &[u64] {
+        &self.ptr
+    }
+
+    /// Neighbours, node by node.
+    #[cfg(feature = "metis")]
+    pub(crate) fn neighbours(&self) -> &[u32] {
+        &self.neighbours
     }
 
     fn of_node(&self, node: u32) -> &[u32] {

@@ -1,21 +1,26 @@
 //! Conjugate gradients on several GPUs of this machine: vectors stay there, products exchange what they need of each other, dot
 //! products are added up over all of them.
 //!
+//! In one process, or, where torchrun, mpirun or srun starts one process a GPU, in all of them.
+//!
 //! `cargo run --release -p sparsight --example conjugate_gradients_on_gpus -- gallery:stencil3d,n=300 2 links.json`: a matrix, which
 //! has to be symmetric and positive definite, a number of GPUs, and their links (`sparsight profile --links -o DIR`).
 
 use sparsight::device::DeviceError;
-use sparsight::device::cuda::Cuda;
+use sparsight::device::cuda::{Cuda, Nccl, Ranks};
 use sparsight::device::gpu::{DeviceArray, GpuShare};
 use sparsight::matrix::{Csr, gallery::Recipe, io};
 use sparsight::{Advisor, Deal, KnownLinks, Objective, Profile};
 use std::error::Error;
+use std::ops::Range;
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// |b - A x| / |b| at the end.
 const TOLERANCE: f64 = 1e-8;
 const MOST_ITERATIONS: u32 = 20_000;
+/// How long a process waits for the others.
+const LIMIT: Duration = Duration::from_secs(60);
 
 /// What one rank has to say at the end.
 #[derive(Debug, Clone, Copy)]
@@ -54,6 +59,11 @@ fn solve(share: &mut GpuShare<f64>) -> Result<Solved, DeviceError> {
     Ok(Solved { iterations, seconds, residual })
 }
 
+/// Numbers of the GPUs of this process.
+fn own(count: usize, ranks: Option<&Ranks>) -> Range<usize> {
+    ranks.map_or(0..count, |ranks| ranks.local..ranks.local + 1)
+}
+
 fn main() -> Result<(), Box<dyn Error>> {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let [matrix, gpus, links] = args.as_slice() else {
@@ -64,16 +74,28 @@ fn main() -> Result<(), Box<dyn Error>> {
         None => io::read(Path::new(matrix), &io::ReadOptions::default())?.matrix,
     };
     println!("{matrix}: {} rows, {} non-zeros", a.nrows(), a.nnz());
+    // One process a GPU, as torchrun, mpirun and srun start them.
+    let ranks = Ranks::from_environment()?;
     let count: usize = gpus.parse()?;
-    let gpus: Vec<Cuda> = (0..count).map(Cuda::open_without_rates).collect::<Result<_, _>>()?;
+    if let Some(ranks) = &ranks {
+        assert_eq!(ranks.ranks, count, "as many processes as GPUs");
+    }
+    let gpus: Vec<Cuda> =
+        own(count, ranks.as_ref()).map(Cuda::open_without_rates).collect::<Result<_, _>>()?;
     let name = &gpus.first().ok_or("no GPU")?.facts().name;
     let profile = Profile::shipped_for_gpu(name).ok_or("a GPU without a profile")?;
     let known = KnownLinks::read(Path::new(links))?;
     let advisor = Advisor::new(&profile);
     let distributed = advisor.distribute(&a, count, &Deal::InOrder, &known.links, &Objective::default())?;
     println!("{count} x {name}: {} a product predicted", distributed.plan.time);
-    let mut product = distributed.prepare((a.nrows(), a.ncols()), &gpus)?;
-    let solved = product.each(|share, _, _| solve(share))?;
+    let solved = if let Some(ranks) = &ranks {
+        let identity = ranks.identity(LIMIT)?;
+        let link = Nccl::join(&gpus[0], &identity, ranks.rank, ranks.ranks, LIMIT)?;
+        vec![solve(&mut distributed.prepare_rank(&gpus[0], link)?)?]
+    } else {
+        let mut product = distributed.prepare((a.nrows(), a.ncols()), &gpus)?;
+        product.each(|share, _, _| solve(share))?
+    };
     let first = solved[0];
     assert!(solved.iter().all(|one| one.iterations == first.iterations), "{solved:?}");
     let seconds = solved.iter().map(|one| one.seconds).fold(0.0, f64::max);

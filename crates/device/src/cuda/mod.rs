@@ -18,6 +18,7 @@ mod cusparse;
 mod custom;
 mod facts;
 mod fence;
+mod graph;
 mod kernel_cache;
 mod library;
 mod module;
@@ -34,7 +35,7 @@ pub use cusparse::cusparse_version;
 pub use custom::{Argument, CustomKernel, DeviceMemory, Shape};
 pub use kernel_cache::{KernelCache, catalogue_hash, key};
 pub use library::{safe_loader_path, search_libraries_in};
-pub use nccl::{Identity, Nccl};
+pub use nccl::{Identity, Nccl, Ranks};
 pub use part::PartSizes;
 
 use crate::gpu::{

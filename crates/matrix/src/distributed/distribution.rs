@@ -47,6 +47,12 @@ pub enum DistributionError {
         /// What stands there.
         text: String,
     },
+    /// A graph partitioner cannot do it.
+    #[error("the rows cannot be partitioned: {reason}")]
+    Partitioner {
+        /// Why.
+        reason: String,
+    },
     /// The file cannot be read.
     #[error("{0}")]
     Io(String),
@@ -288,7 +294,7 @@ impl Distribution {
     }
 }
 
-fn checked_parts(parts: usize) -> Result<usize, DistributionError> {
+pub(super) fn checked_parts(parts: usize) -> Result<usize, DistributionError> {
     let is_possible = (1..=Distribution::MOST_PARTS).contains(&parts);
     if is_possible { Ok(parts) } else { Err(DistributionError::Parts { parts }) }
 }

@@ -11,6 +11,8 @@
 //! stand the halo's, by owner. Nothing is computed twice and no row is summed in two places.
 
 mod distribution;
+#[cfg(feature = "metis")]
+mod metis;
 mod share;
 
 pub use distribution::{Distribution, DistributionError};

@@ -5,7 +5,7 @@ use crate::Error;
 use crate::profile::Provenance;
 use crate::right_answer::RightAnswer;
 use sparsight_device::cuda::{Cuda, Nccl};
-use sparsight_device::gpu::{DistributedProduct, GpuDevice, Link, SharePlan};
+use sparsight_device::gpu::{DistributedProduct, GpuDevice, GpuShare, Link, SharePlan};
 use sparsight_device::timing::{Batch, StoppingRule, Timing, measure};
 use sparsight_device::{DeviceError, Partition, random_x};
 use sparsight_kernels::Candidate;
@@ -20,9 +20,28 @@ impl<T: Scalar> Distributed<T> {
     /// Brings each share to a GPU of this process, in the order of `gpus`; a plan has as many shares.
     ///
     /// # Errors
-    /// [`Error::Device`]: as [`DistributedProduct::load`] and [`Nccl::link`].
+    /// [`Error::Device`]: as [`DistributedProduct::load`] and [`Nccl::link`]; [`DeviceError::Link`] also for GPUs that are not alike.
     pub fn prepare(&self, size: (usize, usize), gpus: &[Cuda]) -> Result<DistributedProduct<T>, Error> {
+        let name = |gpu: &Cuda| gpu.facts().name.clone();
+        if let Some(other) = gpus.iter().find(|gpu| name(gpu) != name(&gpus[0])) {
+            let reason = format!("one is {}, another {}: the plan is for GPUs of one kind", name(&gpus[0]), name(other));
+            return Err(DeviceError::Link { reason }.into());
+        }
         self.prepare_linked(size, gpus, Nccl::link(gpus)?)
+    }
+
+    /// The share of one rank alone, where each has a process of its own: all of them have planned the same, and joined
+    /// ([`Nccl::join`]).
+    ///
+    /// # Errors
+    /// [`Error::Device`]: as [`GpuShare::load`].
+    ///
+    /// # Panics
+    /// If the plan has no such rank.
+    pub fn prepare_rank(&self, gpu: &Cuda, link: Arc<dyn Link>) -> Result<GpuShare<T>, Error> {
+        let rank = link.rank();
+        let plan = self.plan.share_plans(T::DTYPE).swap_remove(rank);
+        Ok(GpuShare::load(gpu.as_gpu(), &self.shares[rank], &plan, link)?)
     }
 
     /// The same with links that are there already.
@@ -86,6 +105,8 @@ pub fn measure_links(
     for count in counts.iter().copied().filter(|&count| count <= gpus.len()) {
         let some = &gpus[..count];
         let links = Nccl::link(some)?;
+        // The first exchange makes connections.
+        exchange(some, &links, SIZES[0], rule)?;
         for bytes in SIZES {
             let time_s = exchange(some, &links, bytes, rule)?;
             let one = MeasuredExchange { gpus: count, bytes, time_s };

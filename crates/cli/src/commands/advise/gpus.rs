@@ -21,7 +21,7 @@ use sparsight::{
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::BufReader;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Flags about several GPUs.
 #[derive(Debug, clap::Args)]
@@ -31,9 +31,9 @@ pub(super) struct GpusFlags {
     /// measured, on the GPUs here
     #[arg(long, value_name = "N,N,...", value_delimiter = ',', value_parser = gpus)]
     gpus: Vec<usize>,
-    /// Which GPU owns which rows: the number of a part a line, as METIS and other graph partitioners write it [default: rows in
-    /// order, with equal predicted times]
-    #[arg(long, value_name = "FILE", requires = "gpus")]
+    /// Which GPU owns which rows: a file with the number of a part a line, as METIS and other graph partitioners write it, or metis,
+    /// where the program was built with it [default: rows in order, with equal predicted times]
+    #[arg(long, value_name = "FILE|metis", requires = "gpus")]
     parts: Option<PathBuf>,
     /// Links between the GPUs: a links.json or a TOML file (docs/gpus.md) [default: those of the profile]
     #[arg(long, value_name = "FILE", requires = "gpus")]
@@ -78,8 +78,11 @@ impl Advise {
         let matrix = self.order.of(source.clone());
         let matrix: Csr<T> = if self.verify { matrix.load(context)? } else { matrix.load_places(context)? };
         let mut counts = self.gpus.counts();
-        let mut deal = Deal::InOrder;
-        if let Some(file) = &self.gpus.parts {
+        let mut deal = Way::InOrder;
+        let parts_of = self.gpus.parts.as_deref();
+        if parts_of.is_some_and(|parts| parts.as_os_str() == METIS) {
+            deal = Way::ByMetis;
+        } else if let Some(file) = parts_of {
             let given = parts(file, (matrix.nrows(), matrix.ncols()))?;
             let parts = given.parts();
             if let Some(other) = counts.iter().find(|&&count| count != 1 && count != parts) {
@@ -89,7 +92,7 @@ impl Advise {
                 )));
             }
             counts.retain(|&count| count == 1 || count == parts);
-            deal = Deal::Given(given);
+            deal = Way::Given(given);
         }
         let here = if self.verify { self.gpus_here(profile, &counts)? } else { Vec::new() };
         let objective = self.model.objective(None);
@@ -137,11 +140,44 @@ impl Advise {
     }
 }
 
+/// Names METIS in place of a file.
+const METIS: &str = "metis";
+
+/// How rows are dealt out to any number of GPUs.
+#[derive(Debug, Clone)]
+enum Way {
+    InOrder,
+    ByMetis,
+    Given(Distribution),
+}
+
+impl Way {
+    fn to<T: Scalar>(&self, a: &Csr<T>, gpus: usize) -> Result<Deal, Failure> {
+        match self {
+            Self::InOrder => Ok(Deal::InOrder),
+            Self::ByMetis => by_metis(a, gpus).map(Deal::Given),
+            Self::Given(given) => Ok(Deal::Given(given.clone())),
+        }
+    }
+}
+
+#[cfg(feature = "metis")]
+fn by_metis<T: Scalar>(a: &Csr<T>, gpus: usize) -> Result<Distribution, Failure> {
+    Ok(Distribution::by_metis(a, gpus).map_err(Error::from)?)
+}
+
+#[cfg(not(feature = "metis"))]
+fn by_metis<T: Scalar>(_: &Csr<T>, _: usize) -> Result<Distribution, Failure> {
+    Err(Failure::input("this program was built without METIS").hinted(
+        "`cargo install sparsight-cli --features metis` builds it with it; or let `gpmetis` write a file, and give that",
+    ))
+}
+
 /// What is asked about each number of GPUs.
 struct Asked<'a, T: Scalar> {
     matrix: &'a Csr<T>,
     known: &'a KnownLinks,
-    deal: &'a Deal,
+    deal: &'a Way,
     objective: &'a Objective,
 }
 
@@ -167,7 +203,8 @@ fn on<T: Scalar>(
         };
         return Ok(alone.with_measured(&outcome(measured())?));
     }
-    let distributed = advisor.distribute(a, count, asked.deal, &asked.known.links, asked.objective)?;
+    let distributed =
+        advisor.distribute(a, count, &asked.deal.to(a, count)?, &asked.known.links, asked.objective)?;
     let planned = OnGpus::several(&distributed.plan, one, asked.known.measured_on);
     let Some(gpus) = here.get(..count) else { return Ok(planned) };
     let measured = || -> Result<_, Error> {
@@ -188,7 +225,7 @@ fn outcome(measured: Result<Timing, Error>) -> Result<Outcome, Failure> {
     }
 }
 
-fn parts(file: &PathBuf, size: (usize, usize)) -> Result<Distribution, Failure> {
+fn parts(file: &Path, size: (usize, usize)) -> Result<Distribution, Failure> {
     let open = File::open(file).map_err(|error| Failure::input(format!("{}: {error}", file.display())))?;
     Distribution::read_parts(size, BufReader::new(open))
         .map_err(|error| Failure::input(format!("{}: {error}", file.display())))

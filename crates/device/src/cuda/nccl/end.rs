@@ -5,7 +5,8 @@ use super::limit::Limit;
 use super::{broken, named};
 use crate::DeviceError;
 use crate::cuda::context::{self, Context};
-use crate::gpu::{Extent, Link, Message, Stream};
+use crate::cuda::graph::Graph;
+use crate::gpu::{Extent, Link, Message, Recorded, Stream};
 use cudarc::driver::{result, sys as driver};
 use cudarc::nccl::sys;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -81,8 +82,7 @@ impl End {
             let made = result::event::create(driver::CUevent_flags::CU_EVENT_DISABLE_TIMING);
             context::named("cuEventCreate", made)
         };
-        let kind = result::stream::StreamKind::NonBlocking;
-        let stream = context::named("cuStreamCreate", result::stream::create(kind))?;
+        let stream = urgent_stream()?;
         let (follows, leads) = (event()?, event()?);
         drop(entered);
         let (given_up, is_connected) = (Arc::new(AtomicBool::new(false)), AtomicBool::new(false));
@@ -109,10 +109,7 @@ impl End {
     }
 
     fn check(&self) -> Result<(), DeviceError> {
-        if self.given_up.load(Ordering::Acquire) {
-            return Err(broken("a rank has given up, or did not do its part in time"));
-        }
-        Ok(())
+        check(&self.given_up)
     }
 
     /// What is queued in `then` waits for what is in `first` now.
@@ -164,6 +161,28 @@ impl End {
         })?;
         named("a message to or from another GPU", failure)
     }
+}
+
+fn check(given_up: &AtomicBool) -> Result<(), DeviceError> {
+    if given_up.load(Ordering::Acquire) {
+        return Err(broken("a rank has given up, or did not do its part in time"));
+    }
+    Ok(())
+}
+
+/// A stream whose thread blocks come before those of the device's own: an exchange that waits for room behind the blocks of the
+/// interior would end when these do.
+fn urgent_stream() -> Result<driver::CUstream, DeviceError> {
+    let (mut least, mut greatest) = (0, 0);
+    // SAFETY: the context is current, the pointers are to live values.
+    let range = unsafe { driver::cuCtxGetStreamPriorityRange(&raw mut least, &raw mut greatest) };
+    context::named("cuCtxGetStreamPriorityRange", range.result())?;
+    let mut stream = std::ptr::null_mut();
+    let flags = driver::CUstream_flags::CU_STREAM_NON_BLOCKING as u32;
+    // SAFETY: as above.
+    let made = unsafe { driver::cuStreamCreateWithPriority(&raw mut stream, flags, greatest) };
+    context::named("cuStreamCreateWithPriority", made.result())?;
+    Ok(stream)
 }
 
 /// What sets `given_up` and ends everything that waits in the communicator; once.
@@ -245,6 +264,19 @@ impl Link for End {
         })
     }
 
+    fn record(
+        &self,
+        queue: &mut dyn FnMut() -> Result<(), DeviceError>,
+    ) -> Result<Option<Box<dyn Recorded>>, DeviceError> {
+        self.check()?;
+        if !self.is_connected.load(Ordering::Acquire) {
+            return Ok(None);
+        }
+        let graph = Graph::of(&self.context, queue)?;
+        let given_up = Arc::clone(&self.given_up);
+        Ok(Some(Box::new(KeptProduct { graph, given_up })))
+    }
+
     fn wait(&self) -> Result<(), DeviceError> {
         self.check()?;
         let _entered = self.context.enter()?;
@@ -293,6 +325,20 @@ impl Link for End {
                 });
             }
         });
+    }
+}
+
+/// A product that is queued by one call.
+#[derive(Debug)]
+struct KeptProduct {
+    graph: Graph,
+    given_up: Arc<AtomicBool>,
+}
+
+impl Recorded for KeptProduct {
+    fn replay(&self) -> Result<(), DeviceError> {
+        check(&self.given_up)?;
+        self.graph.launch()
     }
 }
 

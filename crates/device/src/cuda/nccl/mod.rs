@@ -10,6 +10,7 @@
 mod api;
 mod end;
 mod limit;
+mod meeting;
 
 use super::Cuda;
 use crate::DeviceError;
@@ -17,6 +18,7 @@ use crate::gpu::Link;
 use api::api;
 use cudarc::nccl::sys;
 use end::End;
+pub use meeting::Ranks;
 use std::ffi::CStr;
 use std::sync::{Arc, mpsc};
 use std::thread;

@@ -1,0 +1,117 @@
+//! `advise --gpus`: what it says, in which words, and what it refuses.
+
+mod support;
+
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+use support::{json, run};
+use tempfile::TempDir;
+
+const LINKS: &str = "gpus_per_host = 2\n[host]\nlatency_s = 10e-6\nbytes_per_s = 200e9\n\
+                     [network]\nlatency_s = 40e-6\nbytes_per_s = 25e9\n";
+
+fn folder() -> TempDir {
+    let dir = TempDir::new().unwrap();
+    fs::write(dir.path().join("links.toml"), LINKS).unwrap();
+    dir
+}
+
+fn answer(dir: &Path, arguments: &str) -> Value {
+    let all = format!("advise --device nvidia-h200 --links links.toml {arguments}");
+    json(dir, &all.split_whitespace().collect::<Vec<_>>())
+}
+
+#[test]
+fn small_matrices_stay_on_one_gpu_and_large_ones_do_not() {
+    let dir = folder();
+    let small = answer(dir.path(), "gallery:stencil3d,n=30 --gpus 2,4");
+    assert_eq!(small["best"], 1);
+    let counts: Vec<&Value> = small["gpus"].as_array().unwrap().iter().map(|on| &on["count"]).collect();
+    assert_eq!(counts, [1, 2, 4], "one comes first, also where nobody asked for it");
+    assert_eq!(small["gpus"][1]["limit"], "exchange");
+    assert_eq!(small["gpus"][1]["extrapolated"], true, "a file is no measurement");
+    let large = answer(dir.path(), "gallery:stencil3d,n=130 --gpus 1,2");
+    assert_eq!(large["best"], 2);
+    let two = &large["gpus"][1];
+    assert!(two["speedup"].as_f64().unwrap() > 1.3, "{two}");
+    // A plane of 130 x 130 entries each way.
+    assert_eq!(two["exchanged_bytes"], 2 * 130 * 130 * 8);
+    assert_eq!(two["most_exchanged_bytes"], 130 * 130 * 8);
+    let shares = two["shares"].as_array().unwrap();
+    let nnz = |share: &Value| {
+        ["interior", "boundary"].map(|rows| share[rows]["nnz"].as_u64().unwrap()).iter().sum::<u64>()
+    };
+    assert_eq!(shares.iter().map(nnz).sum::<u64>(), large["matrix"]["nnz"].as_u64().unwrap());
+    assert!(shares.iter().all(|share| share["peers"] == 1));
+}
+
+#[test]
+fn the_words_say_what_to_do() {
+    let dir = folder();
+    let said = |matrix: &str| {
+        let all = format!("advise {matrix} --device nvidia-h200 --links links.toml --gpus 2");
+        run(dir.path(), &all.split_whitespace().collect::<Vec<_>>())
+    };
+    let stay = said("gallery:stencil3d,n=30");
+    assert!(stay.contains("\nStay on one GPU: ") && stay.contains(", limited by exchange."), "{stay}");
+    assert!(stay.contains("  * extrapolated: the links are stated, not measured"), "{stay}");
+    let spread = said("gallery:stencil3d,n=130");
+    assert!(spread.contains("\nUse 2 GPUs: ") && spread.contains(" times as fast as one."), "{spread}");
+}
+
+#[test]
+fn a_partitioner_decides_who_exchanges_what() {
+    let dir = folder();
+    // Every second row: each reads its neighbours from the other part.
+    let comb: String = (0..400).map(|row| format!("{}\n", row % 2)).collect();
+    let halves: String = (0..400).map(|row| format!("{}\n", row / 200)).collect();
+    fs::write(dir.path().join("comb"), comb).unwrap();
+    fs::write(dir.path().join("halves"), halves).unwrap();
+    let got = |parts: &str| {
+        let all = answer(dir.path(), &format!("gallery:stencil2d,n=20 --gpus 2 --parts {parts}"));
+        assert_eq!(all["deal"], parts);
+        all["gpus"][1]["exchanged_bytes"].as_u64().unwrap()
+    };
+    assert_eq!(got("comb"), 400 * 8);
+    assert_eq!(got("halves"), 2 * 20 * 8);
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_with_its_reason() {
+    let dir = folder();
+    fs::write(dir.path().join("three"), "0\n1\n2\n").unwrap();
+    fs::write(dir.path().join("slow.toml"), LINKS.replace("200e9", "0")).unwrap();
+    fs::write(dir.path().join("odd.toml"), LINKS.replace("[host]", "[hosts]")).unwrap();
+    let refused = |arguments: &str| {
+        let all = format!("advise {arguments} --device nvidia-h200");
+        let said = run(dir.path(), &all.split_whitespace().collect::<Vec<_>>());
+        assert!(!said.starts_with("exit code: 0"), "{arguments}: {said}");
+        said
+    };
+    let grid = "gallery:stencil2d,n=20";
+    for (arguments, words) in [
+        (format!("{grid} --gpus 0 --links links.toml"), "'0' is no number of GPUs from 1 to 65536"),
+        (format!("{grid} --links links.toml"), "--gpus"),
+        (format!("{grid} {grid} --gpus 2 --links links.toml"), "--gpus takes one matrix, and here are 2"),
+        (format!("{grid} --gpus 2 --links none.toml"), "none.toml"),
+        (format!("{grid} --gpus 2 --links slow.toml"), "a rate above 0"),
+        (format!("{grid} --gpus 2 --links odd.toml"), "odd.toml:"),
+        (
+            format!("{grid} --gpus 2 --links links.toml --parts three"),
+            "3 rows were given a part, the matrix has 400",
+        ),
+        (format!("{grid} --gpus 2 --links links.toml --csv"), "--csv is not there for several GPUs"),
+        (
+            format!("{grid} --gpus 2 --links links.toml --verify-all"),
+            "--verify-all is not there for several GPUs",
+        ),
+    ] {
+        let said = refused(&arguments);
+        assert!(said.contains(words), "{arguments}: {said}");
+    }
+    let three: String = (0..400).map(|row| format!("{}\n", row % 3)).collect();
+    fs::write(dir.path().join("three"), three).unwrap();
+    let said = refused(&format!("{grid} --gpus 2 --links links.toml --parts three"));
+    assert!(said.contains("three deals out 3 parts, and --gpus asks for 2"), "{said}");
+}
