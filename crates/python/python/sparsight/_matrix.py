@@ -35,7 +35,7 @@ class Matrix:
     ----------
     A : scipy.sparse, cupyx.scipy.sparse, torch.Tensor (sparse), tuple, str or os.PathLike
         A sparse matrix or array of any format; ``(indptr, indices, data, shape)`` of CSR; or the name of a file
-        (``.mtx``, ``.mtx.gz``, ``.tar.gz``, ``.npz``). It is copied: 12 bytes a non-zero in float64.
+        (``.mtx``, ``.mtx.gz``, ``.tar.gz``, ``.npz``). It is copied: 12 bytes a non-zero and 8 a row in float64.
     dtype : optional
         float32 or float64; what ``A`` has if it is left out. Whole numbers and bools become float64.
 
@@ -301,7 +301,9 @@ def gallery(recipe: str, dtype: Any = np.float64) -> Any:
     Parameters
     ----------
     recipe : str
-        A generator's name and its parameters; `sparsight gallery`, the program, lists them.
+        A generator's name and its parameters: stencil2d, stencil3d, fem, trimesh, power-law, rmat, web, circuit, lp, kkt, arrow,
+        long-rows, banded, block-diagonal, random, tall, wide, hypersparse, dense. An unknown parameter's error lists those
+        that there are, as does the program's `sparsight gallery`.
     dtype : optional
         float32 or float64.
 
