@@ -7,6 +7,10 @@ use std::ffi::{c_int, c_uint, c_void};
 
 /// The number of the device that has the memory at `address` to itself. The driver has been initialised.
 pub(super) fn device_of(address: u64) -> Result<Option<usize>, DeviceError> {
+    // Of arrays without entries; no address that anybody may ask about.
+    if address == 0 {
+        return Ok(None);
+    }
     let mut asked = [
         A::CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
         A::CU_POINTER_ATTRIBUTE_IS_MANAGED,
