@@ -226,7 +226,7 @@ class Advice:
 
     def _shown(self):
         """The first ten kernels, each with its best block size, and both CSRs that the verdict compares with."""
-        of_kernel: dict[str, Candidate] = {}
+        of_kernel = {}
         for one in self._all:
             of_kernel.setdefault(one.id.rsplit("/", 2 if one.block else 1)[0], one)
         shown = list(of_kernel.values())[:10]
