@@ -137,6 +137,15 @@ pub(crate) fn unknown_gpu(py: Python<'_>) -> Option<String> {
     py.detach(|| Cuda::name(0).ok().filter(|name| of_gpu(name).is_none()))
 }
 
+/// Number of the GPU in whose memory an address lies; None where every GPU may read it, and where nobody knows.
+#[pyfunction]
+pub(crate) fn gpu_of(address: u64) -> PyResult<Option<usize>> {
+    match Cuda::index_of_address(address) {
+        Err(DeviceError::NoDriver | DeviceError::LoaderPath { .. }) => Ok(None),
+        found => Ok(found.map_err(Failure::from)?),
+    }
+}
+
 /// Measures what it takes to carry predictions over to a GPU, and keeps it where `profile_for` and the program find it. Gives the name
 /// of the profile whose predictions answer. `before` is called with a number from 0 to 19 and what is measured next.
 #[pyfunction]

@@ -6,6 +6,7 @@
 //!   _core            Matrix, Advice, Prepared; the interpreter is free while they work   the library sparsight
 //! ```
 
+mod addresses;
 mod advice;
 mod buffers;
 mod devices;
@@ -13,6 +14,7 @@ mod failure;
 mod forked;
 mod matrix;
 mod prepared;
+mod resident;
 
 use pyo3::prelude::*;
 
@@ -22,11 +24,13 @@ mod _core {
     #[pymodule_export]
     use super::advice::{Advice, advise};
     #[pymodule_export]
-    use super::devices::{calibrate, profiles, search_libraries_in, unknown_gpu};
+    use super::devices::{calibrate, gpu_of, profiles, search_libraries_in, unknown_gpu};
     #[pymodule_export]
     use super::matrix::{Matrix, generate, read};
     #[pymodule_export]
     use super::prepared::{Prepared, prepare};
+    #[pymodule_export]
+    use super::resident::prepare_resident;
 
     #[pymodule_export]
     const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -149,6 +149,18 @@ impl Matrix {
         Ok(Self::new(csr))
     }
 
+    /// The same pattern with other values, which are copied: of the matrix' own type.
+    fn with_values(&self, py: Python<'_>, values: &Bound<'_, PyAny>) -> PyResult<Self> {
+        fn of<T: Value>(py: Python<'_>, a: &Csr<T>, values: &Held<T>) -> PyResult<Csr<T>> {
+            let made = py.detach(|| a.with_values(values.entries().par_iter().copied().collect()));
+            made.map_err(|error| Failure::from(error).into())
+        }
+        Ok(Self::new(match &self.csr {
+            AnyCsr::F32(a) => AnyCsr::F32(of(py, a, &Held::of("values", values)?)?),
+            AnyCsr::F64(a) => AnyCsr::F64(of(py, a, &Held::of("values", values)?)?),
+        }))
+    }
+
     fn transposed(&self, py: Python<'_>) -> PyResult<Self> {
         let made = py.detach(|| {
             Ok(match &self.csr {

@@ -1,5 +1,6 @@
-//! A matrix on a device, ready for products. Who gives an address has checked what lies there: `python/sparsight/_vectors.py`.
+//! A matrix on a device, ready for products.
 
+use crate::addresses::{self, At};
 use crate::advice::Advice;
 use crate::buffers::{Held, Value, Values};
 use crate::devices::Opened;
@@ -8,7 +9,7 @@ use crate::forked;
 use crate::matrix::{AnyCsr, Matrix};
 use pyo3::prelude::*;
 use sparsight::device::DeviceError;
-use sparsight::device::gpu::{DeviceSlice, DeviceSliceMut, Stream};
+use sparsight::device::gpu::Stream;
 use sparsight::device::timing::StoppingRule;
 use sparsight::matrix::Csr;
 use sparsight::{Bench, Tries, fastest};
@@ -17,7 +18,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{PoisonError, RwLock};
 
 /// Of either value type.
-enum AnyPrepared {
+pub(crate) enum AnyPrepared {
     F32(sparsight::Prepared<f32>),
     F64(sparsight::Prepared<f64>),
 }
@@ -50,6 +51,18 @@ fn freed() -> Failure {
 }
 
 impl Prepared {
+    pub(crate) fn new(
+        product: AnyPrepared,
+        device: Opened,
+        candidate: String,
+        measured_s: Option<f64>,
+    ) -> Self {
+        let (memory_bytes, preparation_s) =
+            with_prepared!(&product, p => (p.memory_bytes(), p.preparation().total().0));
+        let (product, is_freed) = (RwLock::new(Some(product)), AtomicBool::new(false));
+        Self { product, is_freed, device, candidate, measured_s, memory_bytes, preparation_s }
+    }
+
     fn with<R>(
         &self,
         py: Python<'_>,
@@ -107,16 +120,10 @@ fn multiply<T: Value>(
 fn queue<T: Value>(
     prepared: &sparsight::Prepared<T>,
     (alpha, beta): (f64, f64),
-    ((x, x_len), (y, y_len)): ((u64, usize), (u64, usize)),
+    (x, y): (At, At),
     stream: Option<Stream<'_>>,
 ) -> Result<(), Failure> {
-    let end = |start: u64, len: usize| start.saturating_add((size_of::<T>() * len) as u64);
-    if x < end(y, y_len) && y < end(x, x_len) {
-        return Err(Failure::new(Kind::BadVector, "out shares memory with x"));
-    }
-    // SAFETY: the package has asked the arrays themselves where they lie, how long and of which type they are; they live as long
-    // as what is queued, by the rules of their own library for the stream that is current.
-    let (x, y) = unsafe { (DeviceSlice::from_raw(x, x_len), DeviceSliceMut::from_raw(y, y_len)) };
+    let (x, y) = (addresses::read("x", x)?, addresses::write("out", y, x)?);
     Ok(prepared.multiply_scaled_on_device(alpha, x, beta, y, stream)?)
 }
 
@@ -219,8 +226,7 @@ impl Prepared {
     fn update_on_device(&self, py: Python<'_>, values: u64, len: usize) -> PyResult<()> {
         self.change(py, |product| {
             with_prepared!(product, p => {
-                // SAFETY: as for products; it is waited for.
-                let values = unsafe { DeviceSlice::from_raw(values, len) };
+                let values = addresses::read("values", (values, len))?;
                 Ok(p.update_values_on_device(values, None)?)
             })
         })
@@ -327,18 +333,7 @@ pub(crate) fn prepare(
                 (AnyPrepared::F64(prepared), candidate, measured)
             }
         };
-        let (memory_bytes, preparation_s) =
-            with_prepared!(&product, p => (p.memory_bytes(), p.preparation().total().0));
-        let (product, is_freed) = (RwLock::new(Some(product)), AtomicBool::new(false));
-        Ok::<_, Failure>(Prepared {
-            product,
-            is_freed,
-            device,
-            candidate,
-            measured_s,
-            memory_bytes,
-            preparation_s,
-        })
+        Ok::<_, Failure>(Prepared::new(product, device, candidate, measured_s))
     });
     match interrupted {
         Some(error) => Err(error),

@@ -7,8 +7,24 @@ import pytest
 
 import sparsight
 
-# Where a missing GPU is a failure and not a reason to skip.
-REQUIRE_GPU = os.environ.get("SPARSIGHT_REQUIRE_GPU") == "1"
+# So many GPUs have to be there: that one is missing is a failure, and not a reason to skip.
+REQUIRED_GPUS = int(os.environ.get("SPARSIGHT_REQUIRE_GPU", "0"))
+REQUIRE_GPU = REQUIRED_GPUS > 0
+
+
+def near(y, a, x, dtype):
+    """Row by row, within the rounding of the sum of its products."""
+    bound = (1e-5 if dtype == np.float32 else 1e-13) * (abs(a) @ abs(x) + 1e-30) * 8
+    return (np.abs(y.astype(np.float64) - a @ x) <= bound).all()
+
+
+class Interface:
+    """An array of which nothing is known but its ``__cuda_array_interface__``."""
+
+    def __init__(self, array):
+        self.array = array
+
+    __cuda_array_interface__ = property(lambda self: self.array.__cuda_array_interface__)
 
 
 @pytest.fixture
@@ -45,3 +61,14 @@ def cupy():
 @pytest.fixture
 def torch():
     return library("torch")
+
+
+@pytest.fixture
+def two_gpus():
+    """CuPy and torch, where both see two GPUs."""
+    found = (library("cupy"), library("torch"))
+    count = min(found[0].cuda.runtime.getDeviceCount(), found[1].cuda.device_count())
+    if count < 2:
+        assert REQUIRED_GPUS < 2, f"{count} GPU here"
+        pytest.skip("there is one GPU here")
+    return found

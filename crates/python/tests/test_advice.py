@@ -41,12 +41,22 @@ def test_it_says_why_a_candidate_is_refused():
 
 
 def test_it_is_shown_as_text_and_in_a_notebook(grid):
-    advice = sparsight.advise(grid, products=10)
+    advice = sparsight.advise(grid, products=10, device="nvidia-h200")
     lines = str(advice).splitlines()
-    assert lines[0] == "900 x 900, 4,380 non-zeros, 4.9 a row (3 to 5)" and len(lines) == 3 + 1 + 11 + 1
-    assert advice.best.id in lines[5] and advice.best.id in repr(advice)
+    assert lines[0] == "900 x 900, 4,380 non-zeros, 4.9 a row (3 to 5)"
+    ids = [line.split()[0] for line in lines[5:-1]]
+    assert ids[0] == advice.best.id and advice.best.id in repr(advice)
+    kernels = [name.rsplit("/", 2 if advice[name].block else 1)[0] for name in ids]
+    assert 10 <= len(kernels) == len(set(kernels)) <= 12, "a line a kernel"
+    assert {advice.verdict[name]["id"] for name in ("plain_csr", "vendors_csr")} <= set(ids)
+    assert lines[-1] == f"... and {len(advice) - len(ids)} more, most of them with other block sizes"
     html = advice._repr_html_()
-    assert html.count("<tr>") == 11 and advice.best.id in html
+    assert html.count("<tr>") == 1 + len(ids) and advice.best.id in html
+
+
+def test_a_candidate_that_is_not_ranked_is_not_found(grid):
+    with pytest.raises(KeyError, match="no candidate that is ranked"):
+        sparsight.advise(grid)["csr-vector/t3/b256/f64"]
 
 
 def test_the_verdict_says_what_to_use_and_what_that_gains(grid):

@@ -42,6 +42,27 @@ def test_the_tutorial_runs_on_a_gpu(with_library, tmp_path, monkeypatch):
         exec(compile(block, str(README), "exec"), names)
 
 
+def test_what_the_tutorial_shows_looks_like_what_is_printed():
+    """But for its numbers, which models change, and for which candidates come first."""
+    shown = re.search(r"```text\n(.*?)```", README.read_text(), re.DOTALL)[1].splitlines()
+    printed = str(sparsight.advise(sparsight.gallery("fem"), products=1000, device="nvidia-h200")).splitlines()
+
+    def form(line):
+        return re.sub(r"[\d.,]+", "N", re.sub(r"\S+/f64\b", "ID", " ".join(line.split())))
+
+    forms = set(map(form, printed))
+    assert shown[:2] == printed[:2]
+    assert not [line for line in shown[:-1] if line != "..." and form(line) not in forms]
+    assert re.fullmatch(r"\.\.\. and \d+ more, .*", shown[-1]) and shown[-1].split(",")[1] == printed[-1].split(",")[1]
+
+
+def test_all_generators_are_named():
+    with pytest.raises(sparsight.BadMatrix) as unknown:
+        sparsight.gallery("nonsense")
+    named = " ".join(inspect.getdoc(sparsight.gallery).split())
+    assert unknown.value.hint.removeprefix("the gallery has ") in named
+
+
 def test_all_that_is_public_is_described():
     for name in sparsight.__all__:
         found = getattr(sparsight, name)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import sparsight
-from conftest import REQUIRE_GPU
+from conftest import REQUIRE_GPU, Interface, near
 
 RECIPES = ["stencil2d,n=60", "power-law,n=5000", "arrow,n=3000", "fem,n=8", "kkt", "hypersparse"]
 FOLDER = os.environ.get("SPARSIGHT_MATRICES")
@@ -22,12 +22,6 @@ READABLE = [name for name in FILES if name.endswith((".mtx", ".mtx.gz", ".tar.gz
 
 def matrix(name, dtype=np.float64):
     return sparsight.read(name, dtype) if os.path.sep in name else sparsight.gallery(name, dtype)
-
-
-def near(y, a, x, dtype):
-    """Row by row, within the rounding of the sum of its products."""
-    bound = (1e-5 if dtype == np.float32 else 1e-13) * (abs(a) @ abs(x) + 1e-30) * 8
-    return (np.abs(y.astype(np.float64) - a @ x) <= bound).all()
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -198,27 +192,9 @@ def test_solvers_of_cupy_and_scipy_take_it(cupy):
     assert failed == 0 and np.abs(x - 1).max() < 1e-6
 
 
-def test_matrices_on_the_gpu_are_taken(cupy, torch, rng):
-    import cupyx.scipy.sparse as csp
-
-    a = matrix("power-law,n=3000")
-    x = rng.standard_normal(a.shape[1])
-    on_torch = torch.sparse_csr_tensor(
-        torch.as_tensor(a.indptr.astype(np.int64)), torch.as_tensor(a.indices.astype(np.int64)), torch.as_tensor(a.data), a.shape
-    ).to("cuda:0")
-    for given in [csp.csr_matrix(a), csp.coo_matrix(a), on_torch, on_torch.to_sparse_coo()]:
-        assert near(sparsight.plan(given).prepare("cuda:0") @ x, a, x, np.float64)
-
-
 def test_what_speaks_only_a_protocol_is_taken(cupy, rng):
     a = matrix("stencil2d,n=60")
     operator, x = sparsight.plan(a).prepare("cuda:0"), rng.standard_normal(a.shape[1])
-
-    class Interface:
-        def __init__(self, array):
-            self.array = array
-
-        __cuda_array_interface__ = property(lambda self: self.array.__cuda_array_interface__)
 
     class Capsule:
         def __init__(self, array):
@@ -235,6 +211,14 @@ def test_what_speaks_only_a_protocol_is_taken(cupy, rng):
     out = cupy.empty(a.shape[0])
     for y in (operator.matvec(Interface(cupy.asarray(x)), out=Interface(out)) and out, operator @ Capsule(cupy.asarray(x))):
         assert near(y.get(), a, x, np.float64)
+
+
+def test_the_driver_is_asked_where_an_address_lies(cupy):
+    lies_on, some = sparsight._core.gpu_of, cupy.ones(1000)
+    assert lies_on(some.data.ptr) == lies_on(some[500:].data.ptr) == 0
+    everywhere = [cupy.cuda.alloc_pinned_memory(1000), cupy.cuda.malloc_managed(1000)]
+    assert [lies_on(memory.ptr) for memory in everywhere] == [None, None]
+    assert lies_on(np.ones(3).ctypes.data) is None and lies_on(0) is None
 
 
 def test_vectors_of_jax_are_taken(cupy, rng):
@@ -280,6 +264,11 @@ def test_values_that_are_replaced_meet_products_of_no_stream_half_way(cupy, rng)
         assert all(np.allclose(y.get(), factor * once) for y in before)
 
 
+def misaligned(cupy, n):
+    """Numbers of 8 bytes that begin 4 bytes behind where such may."""
+    return cupy.zeros(2 * n + 1, cupy.float32)[1:].view(cupy.float64)
+
+
 def test_wrong_vectors_are_refused_before_anything_is_launched(cupy, torch):
     a = matrix("stencil2d,n=60")
     n = a.shape[0]
@@ -300,6 +289,9 @@ def test_wrong_vectors_are_refused_before_anything_is_launched(cupy, torch):
         (lambda: on_gpu.matvec(t, out=t), "shares memory"),
         (lambda: on_gpu.matvec(x, beta=1.0), "beta"),
         (lambda: on_gpu.matvec(x, stream=0), "stream without out"),
+        (lambda: on_gpu @ misaligned(cupy, n), "no multiple of the 8 bytes"),
+        (lambda: on_gpu.matvec(x, out=misaligned(cupy, n)), "out begins at an address"),
+        (lambda: on_gpu.matvec(Interface(misaligned(cupy, n)), out=Interface(cupy.ones(n))), "no multiple of the 8 bytes"),
     ]:
         with pytest.raises(sparsight.BadVector, match=words):
             call()
@@ -339,14 +331,3 @@ def test_ten_thousand_operators_leave_nothing_behind(cupy):
 
     before = round_of(100)
     assert abs(round_of(10_000) - before) < 4 << 20
-
-
-def test_the_current_device_of_torch_stays(torch):
-    if torch.cuda.device_count() < 2:
-        pytest.skip("there is one GPU here")
-    a = matrix("stencil2d,n=60")
-    with torch.cuda.device(1):
-        operator = sparsight.plan(a).prepare("cuda:0")
-        y = operator @ torch.ones(a.shape[1], dtype=torch.float64, device="cuda:0")
-        assert torch.cuda.current_device() == 1 and torch.empty(1, device="cuda").device.index == 1
-    assert near(y.cpu().numpy(), a, np.ones(a.shape[1]), np.float64)

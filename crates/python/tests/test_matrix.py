@@ -31,6 +31,16 @@ def test_every_type_of_arrays_is_taken(index, value):
     assert matrix.nnz == 3, "a stored zero stays"
 
 
+def test_arrays_between_addresses_are_taken():
+    def moved(array):
+        made = np.empty(array.nbytes + 1, np.uint8)[1:].view(array.dtype)
+        made[...] = array
+        return made
+
+    arrays = (np.array([0, 2, 3]), np.array([0, 2, 1], np.int32), np.array([1.0, 0.0, 1.0]))
+    assert dense(sparsight.Matrix((*map(moved, arrays), (2, 3)))).tolist() == [[1, 0, 0], [0, 1, 0]]
+
+
 def test_columns_are_sorted_and_duplicates_added_up():
     arrays = (np.array([0, 3, 3]), np.array([2, 0, 2]), np.array([1.0, 2.0, 4.0]), (2, 3))
     matrix = sparsight.Matrix(arrays)

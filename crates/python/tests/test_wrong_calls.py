@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 import sparsight
-from sparsight import BadMatrix, BadVector, Infeasible, NoGpu, NoProfile, SparsightError
+from sparsight import BadMatrix, BadVector, Infeasible, NoGpu, NoProfile, SparsightError, _core, _vectors
 
 A = sparsight.gallery("stencil2d,n=30")
 X = np.ones(900)
@@ -36,6 +36,11 @@ def freed():
     one = operator()
     one.free()
     return one
+
+
+def misaligned():
+    """Numbers of 8 bytes that begin one byte behind where such may."""
+    return np.zeros(8 * 900 + 1, np.uint8)[1:].view(np.float64)
 
 
 WRONG = {
@@ -80,6 +85,14 @@ WRONG = {
     "x of another type": (lambda: operator() @ X.astype(np.float32), BadVector, "x holds float32", "convert"),
     "x too short": (lambda: operator() @ X[1:], BadVector, r"\(899,\)", None),
     "x with gaps": (lambda: operator() @ np.ones(1800)[::2], BadVector, "contiguous", "copy"),
+    "x between addresses": (lambda: operator() @ misaligned(), BadVector, "no multiple of the 8 bytes", "copy"),
+    "out between addresses": (lambda: operator().matvec(X, out=misaligned()), BadVector, "out begins at an address", "copy"),
+    "new values between addresses": (
+        lambda: operator(updates=True).update_values(np.zeros(8 * A.nnz + 1, np.uint8)[1:].view(np.float64)),
+        BadVector,
+        "values begins at an address",
+        "copy",
+    ),
     "a list for x": (lambda: operator() @ [1.0] * 900, BadVector, "list", "numpy"),
     "x of three dimensions": (lambda: operator() @ np.ones((900, 1, 1)), BadVector, "shape", None),
     "too few rows of columns": (lambda: operator() @ np.ones((3, 2)), BadVector, "shape", None),
@@ -127,3 +140,74 @@ def test_it_says_what_is_wrong_and_what_to_do(what):
 
 def test_there_are_as_many_as_promised():
     assert len(WRONG) >= 30
+
+
+class Described:
+    """What says of itself that it lies on a GPU, with one thing that is not as it has to be."""
+
+    def __init__(self, **changed):
+        self.__cuda_array_interface__ = {
+            **{"shape": (900,), "typestr": "<f8", "data": (1 << 40, False), "version": 3, "strides": None},
+            **changed,
+        }
+
+
+class OnGpu:
+    """As much of an operator of a GPU as vectors are held to."""
+
+    _index, dtype, shape, nnz, device = 0, np.dtype(np.float64), (900, 900), A.nnz, "cuda:0"
+
+    def __init__(self):
+        self.launched = []
+
+    def _multiply_on_device(self, *what):
+        self.launched.append(what)
+
+
+INTERFACES = {
+    "no description": (Described(typestr=None, shape=None), "describes no array", None),
+    "no type": (Described(typestr="a word"), "describes no array", None),
+    "no address": (Described(data=None), "describes no array", None),
+    "an address in words": (Described(data=("here", False)), "describes no array", None),
+    "address 0": (Described(data=(0, False)), "begins at address 0", None),
+    "another type": (Described(typestr="<f4"), "float32", "convert"),
+    "another order of bytes": (Described(typestr=">f8"), ">f8", "convert"),
+    "another shape": (Described(shape=(900, 1)), r"\(900, 1\)", None),
+    "gaps": (Described(strides=(16,)), "contiguous", "copy"),
+    "a mask": (Described(mask=np.ones(900, bool)), "mask", None),
+    "another GPU": (Described(data=(1 << 41, False)), "on cuda:1, the operator on cuda:0", "bring it to cuda:0"),
+}
+
+
+@pytest.mark.parametrize("which", ["x", "out"])
+@pytest.mark.parametrize("what", INTERFACES)
+def test_what_describes_itself_wrongly_is_refused_before_anything_is_launched(what, which, monkeypatch):
+    monkeypatch.setattr(_vectors, "gpu_of", lambda address: address >> 41)
+    wrong, words, hint = INTERFACES[what]
+    on_gpu, right = OnGpu(), Described()
+    x, out = (wrong, right) if which == "x" else (right, wrong)
+    with pytest.raises(BadVector, match=words) as raised:
+        _vectors.kind_of(x).multiply(on_gpu, x, out, 1.0, 0.0, None)
+    assert hint is None or hint in raised.value.hint
+    assert not on_gpu.launched
+
+
+def test_what_describes_itself_rightly_is_multiplied_in_its_stream(monkeypatch):
+    on_gpu = OnGpu()
+    for known in (0, None):
+        monkeypatch.setattr(_vectors, "gpu_of", lambda address, known=known: known)
+        x, out = Described(strides=(8,), stream=7), Described(data=(1 << 42, False), stream=7)
+        assert _vectors.kind_of(x).multiply(on_gpu, x, out, 1.0, 0.0, None) is out
+    assert on_gpu.launched == 2 * [(1 << 40, 900, 1 << 42, 900, 1.0, 0.0, 7)]
+    for x, out, words in [
+        (x, Described(stream=8), "different streams"),
+        (x, Described(data=(1 << 42, True), stream=7), "read-only"),
+        (x, None, "no out"),
+    ]:
+        with pytest.raises(BadVector, match=words):
+            _vectors.kind_of(x).multiply(on_gpu, x, out, 1.0, 0.0, None)
+    assert len(on_gpu.launched) == 2
+
+
+def test_nobody_knows_where_an_address_lies_that_no_driver_gave():
+    assert _core.gpu_of(0) is None and _core.gpu_of(np.ones(3).ctypes.data) is None

@@ -11,6 +11,7 @@
 //! Left out on purpose: several streams at once, graphs, peers. A product is one to three launches in one stream, the
 //! device's own unless the caller of a [`Product`] names another.
 
+mod address;
 mod batch;
 mod compiler;
 mod context;
@@ -138,6 +139,16 @@ impl Cuda {
     /// As [`Cuda::parts`].
     pub fn name_of_part(index: usize, multiprocessors: u32) -> Result<String, DeviceError> {
         part::name(Self::device(index)?, multiprocessors)
+    }
+
+    /// The number of the device in whose memory `address` lies. `None` if every device may read it (memory of the host that is known to the
+    /// driver, managed memory) and if the driver has never heard of it. Opens nothing; a call that takes less than a microsecond.
+    ///
+    /// # Errors
+    /// As [`Cuda::count`].
+    pub fn index_of_address(address: u64) -> Result<Option<usize>, DeviceError> {
+        Self::count()?;
+        address::device_of(address)
     }
 
     fn device(index: usize) -> Result<cudarc::driver::sys::CUdevice, DeviceError> {

@@ -156,7 +156,7 @@ class Advice:
             for one in self._all:
                 if one.id == which:
                     return one
-            raise KeyError(which)
+            raise KeyError(f"{which!r} is no candidate that is ranked: see [one.id for one in advice], and advice.refused")
         return self._all[which]
 
     def __iter__(self) -> Iterator[Candidate]:
@@ -224,8 +224,17 @@ class Advice:
 
     _COLUMNS = ("candidate", "predicted", "90 % between", "of bandwidth", "convert", "pays off after")
 
-    def _rows(self, most):
-        for one in self._all[:most]:
+    def _shown(self):
+        """The first ten kernels, each with its best block size, and both CSRs that the verdict compares with."""
+        of_kernel = {}
+        for one in self._all:
+            of_kernel.setdefault(one.id.rsplit("/", 2 if one.block else 1)[0], one)
+        shown = list(of_kernel.values())[:10]
+        compared = (self.verdict.get(name, {}).get("id") for name in ("plain_csr", "vendors_csr"))
+        return shown + [self[name] for name in compared if name is not None and self[name] not in shown]
+
+    def _rows(self):
+        for one in self._shown():
             fraction = one.bandwidth_fraction
             pays = "never" if one.pays_off_after is None else f"{one.pays_off_after:,} products"
             yield (
@@ -237,12 +246,15 @@ class Advice:
                 "at once" if one.pays_off_after == 0 else pays,
             )
 
+    def _rest(self):
+        more = len(self) - len(self._shown())
+        return [f"... and {more} more, most of them with other block sizes"] if more > 0 else []
+
     def __str__(self):
-        rows = [self._COLUMNS, *self._rows(10)]
+        rows = [self._COLUMNS, *self._rows()]
         widths = [max(len(row[at]) for row in rows) for at in range(len(self._COLUMNS))]
         lines = ["  ".join([row[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(row[1:], widths[1:]))]) for row in rows]
-        more = len(self) - 10
-        return "\n".join([*self._heading(), "", *lines, *([f"... and {more} more"] if more > 0 else [])])
+        return "\n".join([*self._heading(), "", *lines, *self._rest()])
 
     def __repr__(self):
         first = f", best {self._all[0].id}: {duration(self._all[0].predicted_s)}" if self._all else ""
@@ -253,7 +265,7 @@ class Advice:
         head = "".join(f"<th style='text-align:{'right' if at else 'left'}'>{name}</th>" for at, name in enumerate(self._COLUMNS))
         body = "".join(
             "<tr>" + "".join(f"<td style='text-align:{'right' if at else 'left'}'>{escape(cell)}</td>" for at, cell in enumerate(row)) + "</tr>"
-            for row in self._rows(10)
+            for row in self._rows()
         )
         return f"<p>{heading}</p><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 

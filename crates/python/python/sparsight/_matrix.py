@@ -9,6 +9,7 @@ import numpy as np
 
 from . import _core
 from ._errors import BadMatrix, SparsightError, Unsorted
+from ._resident import on_gpu, to_host
 
 __all__ = ["Matrix", "gallery", "read"]
 
@@ -34,9 +35,16 @@ class Matrix:
     ----------
     A : scipy.sparse, cupyx.scipy.sparse, torch.Tensor (sparse), tuple, str or os.PathLike
         A sparse matrix or array of any format; ``(indptr, indices, data, shape)`` of CSR; or the name of a file
-        (``.mtx``, ``.mtx.gz``, ``.tar.gz``, ``.npz``). It is copied: 16 bytes a non-zero in float64.
+        (``.mtx``, ``.mtx.gz``, ``.tar.gz``, ``.npz``). It is copied: 12 bytes a non-zero and 8 a row in float64.
     dtype : optional
         float32 or float64; what ``A`` has if it is left out. Whole numbers and bools become float64.
+
+    Notes
+    -----
+    Of a CSR on a GPU the pattern alone is copied, to the host, once; the arrays are kept where they lie, and values are read when
+    the matrix is prepared. That takes ``cupyx.scipy.sparse.csr_matrix``, a torch ``sparse_csr`` tensor, or a tuple with arrays
+    of either: three contiguous arrays on one GPU, indices of int32 or int64, values of float32 or float64, columns that increase
+    within a row. Anything else on a GPU is brought to the host, values and all, and put in order there.
 
     Raises
     ------
@@ -44,19 +52,38 @@ class Matrix:
         With the first fault: no such file, indices outside the shape, complex values.
     """
 
-    __slots__ = ("_core", "_keeps_order", "name")
+    __slots__ = ("_core", "_keeps_order", "_on_gpu", "_turned_of", "name")
 
     name: str
 
     def __init__(self, A: Any, dtype: Any = None) -> None:
         made = as_matrix(A, dtype)
         self._core, self._keeps_order, self.name = made._core, made._keeps_order, made.name
+        self._on_gpu, self._turned_of = made._on_gpu, made._turned_of
 
     @classmethod
-    def _of(cls, core, name="A", keeps_order=True):
+    def _of(cls, core, name="A", keeps_order=True, on_gpu=None, turned_of=None):
+        """``on_gpu``: where the values were left, of which ``core`` has none; ``turned_of``: the matrix of which it is the transpose,
+        if its values were left there.
+        """
         made = object.__new__(cls)
         made._core, made._keeps_order, made.name = core, keeps_order, name
+        made._on_gpu, made._turned_of = on_gpu, turned_of
         return made
+
+    def _with_values(self):
+        """What Rust has of it, values and all: brought from the GPU now if they were left there."""
+        if self._turned_of is not None:
+            return self._turned_of._with_values().transposed()
+        if self._on_gpu is None:
+            return self._core
+        return self._core.with_values(_values(self._on_gpu.values(), self.dtype))
+
+    def _transposed(self):
+        """A^T, whose values stand in another order."""
+        is_elsewhere = self._on_gpu is not None or self._turned_of is not None
+        turned_of = self if is_elsewhere else None
+        return Matrix._of(self._core.transposed(), f"{self.name}^T", keeps_order=False, turned_of=turned_of)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -75,7 +102,8 @@ class Matrix:
 
     def astype(self, dtype: Any) -> Matrix:
         """The same matrix with values of float32 or float64."""
-        return Matrix._of(self._core.astype(short(dtype)), self.name, self._keeps_order)
+        turned_of = self._turned_of and self._turned_of.astype(dtype)
+        return Matrix._of(self._core.astype(short(dtype)), self.name, self._keeps_order, self._on_gpu, turned_of)
 
     def to_scipy(self) -> Any:
         """A copy as ``scipy.sparse.csr_array``."""
@@ -87,7 +115,7 @@ class Matrix:
         indices = np.int32 if max(*self.shape, self.nnz) < 2**31 else np.int64
         indptr = np.empty(self.shape[0] + 1, indices)
         columns, values = np.empty(self.nnz, indices), np.empty(self.nnz, self.dtype)
-        self._core.fill(indptr, columns, values)
+        self._with_values().fill(indptr, columns, values)
         made = csr_array((values, columns, indptr), shape=self.shape)
         made.has_canonical_format = True
         return made
@@ -117,12 +145,16 @@ def as_matrix(A, dtype=None, *, with_values=True):
         return A if dtype is None or _NAMES[short(dtype)] == A.dtype else A.astype(dtype)
     if isinstance(A, (str, os.PathLike)):
         return Matrix._of(_core.read(os.fspath(A), short(dtype) or "f64", False), os.path.basename(os.fspath(A)))
+    if (left := on_gpu(A)) is not None:
+        try:
+            return _left_on_gpu(*left, dtype)
+        except Unsorted:
+            pass
     (indptr, indices, data, shape), keeps_order = _csr_arrays(A)
     rows, columns = (_dimension(one) for one in shape)
     indptr, indices = _indices("indptr", indptr), _indices("indices", indices)
     data = _values(data, dtype)
-    if data.size != indices.size:
-        raise BadMatrix(f"{data.size} values for {indices.size} column indices")
+    _check_lengths(data, indices)
     kind = _SHORT[data.dtype]
     try:
         core = _core.Matrix(rows, columns, indptr, indices, data if with_values else None, kind)
@@ -131,6 +163,20 @@ def as_matrix(A, dtype=None, *, with_values=True):
         core = _core.Matrix(rows, columns, indptr, indices, data if with_values else None, kind)
         keeps_order = False
     return Matrix._of(core, keeps_order=keeps_order)
+
+
+def _left_on_gpu(left, shape, dtype):
+    """The matrix of a CSR whose values stay on the GPU."""
+    rows, columns = (_dimension(one) for one in shape)
+    indptr, indices = left.pattern()
+    _check_lengths(left, indices)
+    kind = short(dtype) or _SHORT[left.value_type]
+    return Matrix._of(_core.Matrix(rows, columns, indptr, indices, None, kind), on_gpu=left)
+
+
+def _check_lengths(values, indices):
+    if values.size != indices.size:
+        raise BadMatrix(f"{values.size} values for {indices.size} column indices")
 
 
 def _csr_arrays(A):
@@ -162,11 +208,7 @@ def _csr_arrays(A):
         keeps_order = A.layout == torch.sparse_csr
         A = A.detach()
         A = A if keeps_order else (A.coalesce() if A.layout == torch.sparse_coo else A).to_sparse_csr()
-        values = A.values()
-        # numpy has no bfloat16.
-        values = values.float() if values.dtype in (torch.bfloat16, torch.float16) else values
-        arrays = (A.crow_indices(), A.col_indices(), values)
-        return (*(one.cpu().numpy() for one in arrays), tuple(A.shape)), keeps_order
+        return (*map(to_host, (A.crow_indices(), A.col_indices(), A.values())), tuple(A.shape)), keeps_order
     if hasattr(A, "__array__"):
         raise BadMatrix(f"a dense {type(A).__name__}", "scipy.sparse.csr_array(A) is the sparse one")
     raise BadMatrix(
@@ -187,7 +229,7 @@ def _dimension(size):
 
 def _array(what, given):
     try:
-        return np.asarray(given)
+        return np.asarray(to_host(given))
     except (TypeError, ValueError) as why:
         raise BadMatrix(f"{what}: {why}") from None
 
@@ -200,7 +242,7 @@ def _indices(what, array):
         )
     if array.dtype not in (np.int32, np.int64):
         array = array.astype(np.int64)
-    return np.ascontiguousarray(array)
+    return _in_order(array)
 
 
 def _values(array, dtype):
@@ -209,7 +251,12 @@ def _values(array, dtype):
         hint = "multiply with its real and its imaginary part" if array.dtype.kind == "c" else None
         raise BadMatrix(f"values are an array of {array.ndim} dimensions of {array.dtype}", hint)
     wanted = _NAMES.get(short(dtype)) or (array.dtype if array.dtype in _SHORT else np.dtype(np.float64))
-    return np.ascontiguousarray(array, dtype=wanted)
+    return _in_order(array, wanted)
+
+
+def _in_order(array, dtype=None):
+    """Without gaps, and with every number at an address that is a multiple of its size; copied if it is not."""
+    return np.require(array, dtype, ("C_CONTIGUOUS", "ALIGNED"))
 
 
 def _sorted(indptr, indices, data, shape, unsorted):
@@ -254,7 +301,9 @@ def gallery(recipe: str, dtype: Any = np.float64) -> Any:
     Parameters
     ----------
     recipe : str
-        A generator's name and its parameters; `sparsight gallery`, the program, lists them.
+        A generator's name and its parameters: stencil2d, stencil3d, fem, trimesh, power-law, rmat, web, circuit, lp, kkt, arrow,
+        long-rows, banded, block-diagonal, random, tall, wide, hypersparse, dense. An unknown parameter's error lists those
+        that there are, as does the program's `sparsight gallery`.
     dtype : optional
         float32 or float64.
 

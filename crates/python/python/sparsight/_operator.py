@@ -113,7 +113,9 @@ class Operator(LinearOperator):
             if stream is not None:
                 raise BadVector("a column and a stream: it is copied in the current one", "x.ravel() is a vector")
             # A column, as scipy's solvers may give one.
-            x = _vectors.contiguous(x.reshape(-1))
+            x = x.reshape(-1)
+            if _vectors.kind_of(x).takes_columns:
+                x = _vectors.contiguous(x)
             return self.matvec(x, out, alpha, beta, stream).reshape(-1, 1)
         return _vectors.kind_of(x).multiply(self, x, out, alpha, beta, stream)
 

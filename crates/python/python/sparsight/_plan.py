@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from . import _core
 from ._advice import advice_of, duration
 from ._errors import Infeasible, SparsightError
-from ._matrix import Matrix, as_matrix
+from ._matrix import as_matrix
 
 if TYPE_CHECKING:
     from ._advice import Advice, Candidate
@@ -60,6 +60,10 @@ class Plan:
     ) -> Operator:
         """Converts the matrix, brings it to the device and loads the kernels, which are compiled the first time.
 
+        A CSR that lies on that GPU already is converted from where it lies, after everything that is queued there, and needs room
+        for copies beside it meanwhile; the operator does not need it afterwards. Its values go to the host and back if several
+        candidates are to be tried, if the device is another one, and for A^T.
+
         Parameters
         ----------
         device : str
@@ -96,7 +100,16 @@ class Plan:
         device = str(device)
 
         def prepared(plan, candidate):
-            return _core.prepare(plan._matrix._core, plan.advice._core, device, candidate, tries, bool(updates))
+            matrix, advice, updated = plan._matrix, plan.advice._core, bool(updates)
+            lies = matrix._on_gpu
+            # Candidates that are tried are held to a product on the host.
+            if lies is None or tries != 1 or not lies.is_on(device):
+                return _core.prepare(matrix._with_values(), advice, device, candidate, tries, updated)
+
+            def where_it_lies(*arrays):
+                return _core.prepare_resident(matrix._core, advice, device, candidate, updated, *arrays)
+
+            return lies.prepared(where_it_lies, matrix.dtype)
 
         core, about = prepared(self, candidate), Prepared(self._matrix)
         if self.transposed is None:
@@ -126,7 +139,8 @@ def plan(
     Parameters
     ----------
     A : matrix
-        As :class:`Matrix` takes it. Its values are copied.
+        As :class:`Matrix` takes it. It is copied; of a CSR on a GPU the pattern is, and its arrays are kept until the plan is gone:
+        values are those that stand there when it is prepared, and the pattern has to stay.
     products : int, optional
         Products to come; with them conversion and upload count.
     device : str, optional
@@ -149,7 +163,7 @@ def plan(
     matrix = as_matrix(A, dtype)
     of_transpose = None
     if transpose:
-        turned = Matrix._of(matrix._core.transposed(), f"{matrix.name}^T", keeps_order=False)
+        turned = matrix._transposed()
         of_transpose = Plan(turned, advice_of(turned, products, device, model, None))
     return Plan(matrix, advice_of(matrix, products, device, model, None), of_transpose)
 

@@ -5,11 +5,13 @@ the launch itself passes through here, so that a vector that does not fit is ref
 product costs a microsecond and not ten.
 """
 
+import contextlib
 import importlib
 import sys
 
 import numpy as np
 
+from ._core import gpu_of
 from ._errors import BadVector, SparsightError
 
 __all__ = ["kind_of", "stream_handle"]
@@ -42,6 +44,11 @@ def refused_strides(what):
     return BadVector(f"{what} is not contiguous", f"{what}.copy(), or .contiguous() of torch, is")
 
 
+def refused_alignment(what, dtype):
+    bytes_ = np.dtype(dtype).itemsize
+    return BadVector(f"{what} begins at an address that is no multiple of the {bytes_} bytes of an entry", "a copy of it does")
+
+
 def refused_device(what, where, operator):
     hint = "prepare(\"cuda:N\") multiplies there" if operator._index is None else f"bring it to {operator.device}"
     return BadVector(f"{what} is on {where}, the operator on {operator.device}", hint)
@@ -49,7 +56,11 @@ def refused_device(what, where, operator):
 
 def contiguous(array):
     """A copy without gaps, if there are any."""
-    return array.contiguous() if hasattr(array, "contiguous") else array.copy(order="C")
+    if hasattr(array, "contiguous"):
+        return array.contiguous()
+    # What CuPy copies comes to lie on the device that is current, which need not be that of the array.
+    with contextlib.nullcontext() if isinstance(array, np.ndarray) else array.device:
+        return array.copy(order="C")
 
 
 def new_refused(beta, stream):
@@ -104,8 +115,11 @@ class Numpy:
             raise refused_type(what, array.dtype, operator)
         if array.shape != (length,):
             raise refused_shape(what, array.shape, length)
-        if not array.flags.c_contiguous:
+        flags = array.flags
+        if not flags.c_contiguous:
             raise refused_strides(what)
+        if not flags.aligned:
+            raise refused_alignment(what, array.dtype)
 
 
 class CuPy:
@@ -141,7 +155,8 @@ class CuPy:
         self.address("values", values, operator.nnz, operator)
 
     def stack(self, columns):
-        return self.cupy.stack(columns, axis=1)
+        with columns[0].device:
+            return self.cupy.stack(columns, axis=1)
 
     def taken(self, values, order):
         with values.device:
@@ -244,7 +259,7 @@ class Torch:
 
 
 class Interface:
-    """Whatever has ``__cuda_array_interface__``: Numba's arrays, RAPIDS' buffers. On which GPU it lies, it does not say."""
+    """Whatever has ``__cuda_array_interface__``: Numba's arrays, RAPIDS' buffers. The driver is asked on which GPU it lies."""
 
     takes_columns = False
 
@@ -282,17 +297,29 @@ class Interface:
             raise BadVector(f"{what} is a {type(array).__name__}", "give an array on the GPU, as x is")
         if operator._index is None:
             raise refused_device(what, "a GPU", operator)
-        dtype = np.dtype(described["typestr"])
+        try:
+            dtype, shape, strides = np.dtype(described["typestr"]), tuple(described["shape"]), described.get("strides")
+            address, readonly = described["data"]
+            address = int(address)
+            stream = described.get("stream")
+        except (AttributeError, KeyError, TypeError, ValueError) as why:
+            raise BadVector(f"the __cuda_array_interface__ of {what} describes no array: {why!r}") from None
         if dtype != operator.dtype:
             raise refused_type(what, dtype, operator)
-        if tuple(described["shape"]) != (length,):
-            raise refused_shape(what, described["shape"], length)
-        if described.get("strides") not in (None, (dtype.itemsize,)):
+        if shape != (length,):
+            raise refused_shape(what, shape, length)
+        if strides is not None and tuple(strides) != (dtype.itemsize,):
             raise refused_strides(what)
-        address, readonly = described["data"]
+        if described.get("mask") is not None:
+            raise BadVector(f"{what} has a mask", "a product takes all entries")
         if readonly and what == "out":
             raise BadVector("out is read-only")
-        return address, described.get("stream") or 0
+        if not address and length:
+            raise BadVector(f"{what} begins at address 0")
+        lies_on = gpu_of(address)
+        if lies_on is not None and lies_on != operator._index:
+            raise refused_device(what, f"cuda:{lies_on}", operator)
+        return address, stream or 0
 
 
 class DLPack:

@@ -87,11 +87,7 @@ pub fn fastest<T: Scalar>(
     how: &Bench,
     mut each: impl FnMut(&TriedRun) -> Result<(), DeviceError>,
 ) -> Result<Fastest<T>, Error> {
-    let runs_here = |one: &&Advised| {
-        let kernel = one.candidate.kernel;
-        !kernel.is_vendors() && device.runs(kernel).is_ok()
-    };
-    let ranked: Vec<&Advised> = advice.ranked.iter().filter(runs_here).collect();
+    let ranked = runnable(device, advice);
     if ranked.is_empty() {
         return Err(nothing_to_run(device, advice));
     }
@@ -165,18 +161,44 @@ pub fn fastest<T: Scalar>(
         Err(Error::Device(reason)) => Some(Error::Device(reason.clone())),
         _ => None,
     });
+    match first_that_fits(&mut trial, &mut why, |unseen| whole(*unseen).prepare(device, a))? {
+        Some((unseen, prepared)) => {
+            Ok(Fastest { plan: whole(unseen), prepared, runs, left: trial.left(&unseen) })
+        }
+        None => Err(why.unwrap_or_else(|| nothing_to_run(device, advice))),
+    }
+}
+
+/// The candidates of ours that `device` runs, as they are ranked.
+pub(super) fn runnable<'a, T: Scalar>(device: &dyn Device<T>, advice: &'a Advice) -> Vec<&'a Advised> {
+    let runs_here = |one: &&Advised| {
+        let kernel = one.candidate.kernel;
+        !kernel.is_vendors() && device.runs(kernel).is_ok()
+    };
+    advice.ranked.iter().filter(runs_here).collect()
+}
+
+/// Prepares the first candidate of which nobody knows that it cannot be run, and the next of another format while it cannot be held;
+/// `None` if none can. `why` is why the first could not.
+///
+/// # Errors
+/// What went wrong if it is anything else.
+pub(super) fn first_that_fits<T: Scalar>(
+    trial: &mut Trial<'_>,
+    why: &mut Option<Error>,
+    mut prepare: impl FnMut(&Candidate) -> Result<Prepared<T>, Error>,
+) -> Result<Option<(Candidate, Prepared<T>)>, Error> {
     while let Some(unseen) = trial.first() {
-        let plan = whole(unseen);
-        match plan.prepare(device, a) {
-            Ok(prepared) => return Ok(Fastest { plan, prepared, runs, left: trial.left(&unseen) }),
+        match prepare(&unseen) {
+            Ok(prepared) => return Ok(Some((unseen, prepared))),
             Err(Error::Device(refused)) if infeasible(&refused).is_some() => {
                 trial.failed(&unseen, infeasible(&refused), Seconds(0.0));
-                why = why.or(Some(refused.into()));
+                why.get_or_insert(refused.into());
             }
             Err(other) => return Err(other),
         }
     }
-    Err(why.unwrap_or_else(|| nothing_to_run(device, advice)))
+    Ok(None)
 }
 
 /// Why a matrix cannot be held, if that is what went wrong.
@@ -209,7 +231,7 @@ fn run<T: Scalar>(
 }
 
 /// Why none of the candidates can be run on `device`.
-fn nothing_to_run<T: Scalar>(device: &dyn Device<T>, advice: &Advice) -> Error {
+pub(super) fn nothing_to_run<T: Scalar>(device: &dyn Device<T>, advice: &Advice) -> Error {
     let refused_here = advice.ranked.iter().find_map(|one| device.runs(one.candidate.kernel).err());
     let refused = || advice.refused.first().map(|refused| refused.why.to_string());
     let why = refused_here.map(|reason| reason.to_string()).or_else(refused);

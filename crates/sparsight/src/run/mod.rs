@@ -4,6 +4,7 @@
 //! Advisor::plan -> Plan           which rows in which format, with which kernel; known before anything is converted
 //!   Plan::prepare -> Prepared     converted, on a device, kernels loaded
 //!     multiply, ...               as often as a solver likes
+//! Advice::prepare_resident        the first of a ranking that fits, of a matrix that lies on the GPU already
 //! fastest -> Fastest              some candidates run, each telling what to run next; the fastest of them prepared
 //! verify -> Verified              the same, with the vendor's and what the verdict compares with; times for the reader
 //! ```
@@ -13,6 +14,7 @@ mod fastest;
 mod measured;
 mod plan;
 mod prepared;
+mod resident;
 mod trial;
 mod verify;
 

@@ -1,0 +1,64 @@
+//! Addresses of arrays on a GPU. Who gives one has asked the array itself where it lies, how long it is and of which type:
+//! `python/sparsight/_vectors.py` and `_resident.py`. It lives as long as what is queued with it, by the rules of its own library.
+
+use crate::buffers::Value;
+use crate::failure::{Failure, Kind};
+use sparsight::device::gpu::{DeviceIndices, DeviceSlice, DeviceSliceMut};
+
+/// Where an array begins, and how many entries it has.
+pub(crate) type At = (u64, usize);
+
+/// The same of indices, and the bits that each has: 32 or 64.
+pub(crate) type IndicesAt = (u64, usize, u32);
+
+/// A GPU that reads a number across the boundary of its size gives up the whole process.
+fn aligned<T>(what: &str, address: u64) -> Result<(), Failure> {
+    let bytes = align_of::<T>() as u64;
+    if address.is_multiple_of(bytes) {
+        return Ok(());
+    }
+    let text = format!("{what} begins at an address that is no multiple of the {bytes} bytes of an entry");
+    Err(Failure::new(Kind::BadVector, text).hinted("a copy of it does"))
+}
+
+/// Entries to be read.
+pub(crate) fn read<'a, T: Value>(what: &str, (address, len): At) -> Result<DeviceSlice<'a, T>, Failure> {
+    aligned::<T>(what, address)?;
+    // SAFETY: as said above.
+    Ok(unsafe { DeviceSlice::from_raw(address, len) })
+}
+
+/// Entries to be written, beside an x that is read.
+pub(crate) fn write<'a, T: Value>(
+    what: &str,
+    (address, len): At,
+    (x, x_len): At,
+) -> Result<DeviceSliceMut<'a, T>, Failure> {
+    aligned::<T>(what, address)?;
+    let end = |start: u64, len: usize| start.saturating_add((size_of::<T>() * len) as u64);
+    if x < end(address, len) && address < end(x, x_len) {
+        return Err(Failure::new(Kind::BadVector, format!("{what} shares memory with x")));
+    }
+    // SAFETY: as said above.
+    Ok(unsafe { DeviceSliceMut::from_raw(address, len) })
+}
+
+/// Indices to be read. Those with a sign are read as those without: whether they lie inside of the matrix is looked at on the GPU.
+pub(crate) fn indices<'a>(what: &str, (address, len, bits): IndicesAt) -> Result<DeviceIndices<'a>, Failure> {
+    Ok(match bits {
+        32 => {
+            aligned::<u32>(what, address)?;
+            // SAFETY: as said above.
+            DeviceIndices::U32(unsafe { DeviceSlice::from_raw(address, len) })
+        }
+        64 => {
+            aligned::<u64>(what, address)?;
+            // SAFETY: as said above.
+            DeviceIndices::U64(unsafe { DeviceSlice::from_raw(address, len) })
+        }
+        _ => {
+            let text = format!("{what} has indices of {bits} bits");
+            return Err(Failure::new(Kind::BadMatrix, text).hinted("indices are int32 or int64"));
+        }
+    })
+}

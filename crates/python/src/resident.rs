@@ -1,0 +1,88 @@
+//! A CSR that lies on a GPU already, prepared where it lies.
+
+use crate::addresses::{At, IndicesAt, indices, read};
+use crate::advice::Advice;
+use crate::buffers::Value;
+use crate::devices::Opened;
+use crate::failure::Failure;
+use crate::forked;
+use crate::matrix::{AnyCsr, Matrix};
+use crate::prepared::{AnyPrepared, Prepared};
+use pyo3::prelude::*;
+use sparsight::device::gpu::DeviceCsr;
+use sparsight::matrix::Csr;
+
+/// What is asked for beside the matrix.
+struct Wanted<'a> {
+    device: &'a Opened,
+    candidate: Option<&'a str>,
+    updates: bool,
+}
+
+fn make<T: Value>(
+    pattern: &Csr<T>,
+    advice: &Advice,
+    wanted: &Wanted<'_>,
+    (indptr, columns, values): (IndicesAt, IndicesAt, At),
+) -> Result<(sparsight::Prepared<T>, String), Failure> {
+    let a = DeviceCsr {
+        nrows: pattern.nrows(),
+        ncols: pattern.ncols(),
+        row_ptr: indices("indptr", indptr)?,
+        col_idx: indices("indices", columns)?,
+        values: read("data", values)?,
+    };
+    let device = wanted.device.of::<T>();
+    let (plan, mut prepared) = match wanted.candidate {
+        Some(id) => {
+            let plan = advice.plan_of(id)?;
+            let prepared = plan.prepare_resident(device, a)?;
+            (plan, prepared)
+        }
+        None => advice.ranking().prepare_resident(device, a)?,
+    };
+    if wanted.updates {
+        // Where values stand follows from the pattern.
+        prepared.allow_updates(pattern)?;
+    }
+    Ok((prepared, plan.to_string()))
+}
+
+/// Prepares a matrix from the arrays of CSR at these addresses, after everything that is queued on the GPU: the first candidate of the
+/// advice that fits, or the one that is named. Of `matrix`, which has the same pattern, no value is looked at. When it returns,
+/// nobody reads the arrays any more.
+#[pyfunction]
+#[pyo3(signature = (matrix, advice, device, candidate, updates, indptr, indices, values))]
+#[allow(clippy::too_many_arguments)]
+pub(crate) fn prepare_resident(
+    py: Python<'_>,
+    matrix: &Matrix,
+    advice: &Advice,
+    device: &str,
+    candidate: Option<&str>,
+    updates: bool,
+    indptr: IndicesAt,
+    indices: IndicesAt,
+    values: At,
+) -> PyResult<Prepared> {
+    forked::refuse()?;
+    let made = py.detach(|| {
+        let device = Opened::open(device)?;
+        // Nobody knows in which stream the arrays were written.
+        device.wait()?;
+        let wanted = Wanted { device: &device, candidate, updates };
+        let arrays = (indptr, indices, values);
+        let (product, candidate) = match &matrix.csr {
+            AnyCsr::F32(pattern) => {
+                let (prepared, candidate) = make(pattern, advice, &wanted, arrays)?;
+                (AnyPrepared::F32(prepared), candidate)
+            }
+            AnyCsr::F64(pattern) => {
+                let (prepared, candidate) = make(pattern, advice, &wanted, arrays)?;
+                (AnyPrepared::F64(prepared), candidate)
+            }
+        };
+        Ok::<_, Failure>(Prepared::new(product, device, candidate, None))
+    });
+    Ok(made?)
+}
