@@ -7,8 +7,8 @@ use crate::failure::Failure;
 use crate::profile_cache;
 use crate::text::shown;
 use sparsight::device::cpu::Cpu;
-use sparsight::device::cuda::{Cuda, cusparse_version};
-use sparsight::device::gpu::ConvertOn;
+use sparsight::device::cuda::{Cuda, Nccl, cusparse_version};
+use sparsight::device::gpu::{ConvertOn, GpuDevice, Link};
 use sparsight::device::{Device, DeviceError};
 use sparsight::kernels::{Candidate, DeviceFacts, DeviceKind};
 use sparsight::matrix::{Dtype, Scalar};
@@ -18,6 +18,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::sync::Arc;
 
 /// A device as it is named on the command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -193,6 +194,57 @@ impl OpenDevice {
     /// Whether a profile of `facts` speaks of this very device.
     pub(crate) fn is(&self, facts: &DeviceFacts) -> bool {
         self.facts().is_same_device(facts)
+    }
+}
+
+/// GPUs of this machine that share a matrix.
+#[derive(Debug)]
+pub(crate) struct LinkedGpus(Vec<Cuda>);
+
+impl LinkedGpus {
+    /// How many there are.
+    pub(crate) fn here() -> Result<usize, DeviceError> {
+        Cuda::count()
+    }
+
+    /// The version of what links them.
+    pub(crate) fn library() -> Result<String, DeviceError> {
+        Nccl::version().map(dotted)
+    }
+
+    /// The first `count`.
+    pub(crate) fn open(count: usize) -> Result<Self, DeviceError> {
+        (0..count).map(Cuda::open_without_rates).collect::<Result<_, _>>().map(Self)
+    }
+
+    /// As many as `most`, all of them what the profile is of.
+    pub(crate) fn of(profile: &Profile, most: usize) -> Result<Self, Failure> {
+        let here = Self::here()?;
+        if here < most {
+            let text = format!("--verify runs it on {most} GPUs, and here are {here}");
+            return Err(Failure::device(text).hinted("leave out --verify, or ask for fewer"));
+        }
+        for index in 0..most {
+            let name = Cuda::name(index)?;
+            if name != profile.device.facts.name {
+                let text = format!(
+                    "cuda:{index} is {}, the profile is of {}",
+                    shown(&name),
+                    described(&profile.device.facts)
+                );
+                return Err(Failure::device(text).hinted("GPUs that share a matrix have to be alike"));
+            }
+        }
+        Ok(Self::open(most)?)
+    }
+
+    pub(crate) fn devices(&self) -> Vec<GpuDevice> {
+        self.0.iter().map(|gpu| gpu.as_gpu().clone()).collect()
+    }
+
+    /// Ends of the first `count`.
+    pub(crate) fn link(&self, count: usize) -> Result<Vec<Arc<dyn Link>>, DeviceError> {
+        Nccl::link(&self.0[..count])
     }
 }
 

@@ -1,52 +1,56 @@
 //! Links between GPUs: where what is known of them stands, and how it is measured.
 
 use crate::context::Context;
+use crate::device_choice::LinkedGpus;
 use crate::failure::{Exit, Failure};
 use crate::table::Table;
 use sparsight::answer::{LinksAnswer, ProfileLinksAnswer};
-use sparsight::device::cuda::Cuda;
-use sparsight::device::timing::StoppingRule;
 use sparsight::matrix::Bytes;
 use sparsight::profile::ProfileFolder;
-use sparsight::{KnownLinks, Profile, measure_links};
+use sparsight::{ACROSS_GPUS, KnownLinks, Profile, measure_links};
 use std::path::Path;
 
 /// Those of a file, else those of the profile, and how answers name them.
 pub(crate) fn find(file: Option<&Path>, profile: &Profile) -> Result<(KnownLinks, LinksAnswer), Failure> {
-    let (known, source) = match file {
-        Some(file) => (KnownLinks::read(file)?, file.display().to_string()),
-        None => {
-            let known = profile.links()?.ok_or_else(|| {
-                let text = format!("the profile {} knows of no links between GPUs", profile.name);
-                Failure::input(text).hinted(
-                    "`sparsight profile --links -o DIR` measures them where two GPUs are; `--links FILE` names a links.json or \
-                     a TOML file (docs/gpus.md)",
-                )
-            })?;
-            (known, profile.name.clone())
-        }
+    let (known, source) = if let Some(file) = file {
+        (KnownLinks::read(file)?, file.display().to_string())
+    } else {
+        let known = profile.links()?.ok_or_else(|| {
+            let text = format!("the profile {} knows of no links between GPUs", profile.name);
+            Failure::input(text).hinted(
+                "`sparsight profile --links -o DIR` measures them where two GPUs are; `--links FILE` names a links.json or a TOML \
+                 file (docs/gpus.md)",
+            )
+        })?;
+        (known, profile.name.clone())
     };
     Ok((known, LinksAnswer { source, links: known.links }))
 }
 
 /// `sparsight profile --links`: measures those of the GPUs here and adds them to a profile's folder.
 pub(crate) fn measure(output: &Path, context: &Context) -> Result<Exit, Failure> {
-    let count = Cuda::count()?;
+    let count = LinkedGpus::here()?;
     if count < 2 {
         return Err(Failure::device(format!("links join two GPUs at least, and here is {count}"))
             .hinted("`--links FILE` of advise takes links that were measured elsewhere, or a TOML file (docs/gpus.md)"));
     }
     let folder = ProfileFolder::create(output)?;
-    let gpus = open(count)?;
+    let gpus = LinkedGpus::open(count)?;
     context.interrupt.listen();
     let sizes = if count > 2 { 16 } else { 8 };
     let bar = context.printer.progress(sizes, "exchanging");
     let mut done = 0;
-    let measured = measure_links(&gpus, &StoppingRule::BRISK, |one| {
-        done += 1;
-        bar.at(done, format!("{} on {} GPUs", Bytes(one.bytes), one.gpus));
-        Ok(())
-    })?;
+    let measured = measure_links(
+        &gpus.devices(),
+        &LinkedGpus::library()?,
+        |count| gpus.link(count),
+        &ACROSS_GPUS,
+        |one| {
+            done += 1;
+            bar.at(done, format!("{} on {} GPUs", Bytes(one.bytes), one.gpus));
+            Ok(())
+        },
+    )?;
     drop(bar);
     folder.write_links(&measured)?;
     let answer = ProfileLinksAnswer::of(output, &measured);
@@ -69,9 +73,4 @@ pub(crate) fn measure(output: &Path, context: &Context) -> Result<Exit, Failure>
         ))
     })?;
     Ok(Exit::Done)
-}
-
-/// The first GPUs of this machine.
-pub(crate) fn open(count: usize) -> Result<Vec<Cuda>, Failure> {
-    (0..count).map(|index| Cuda::open_without_rates(index).map_err(Failure::from)).collect()
 }

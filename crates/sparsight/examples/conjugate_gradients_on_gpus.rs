@@ -91,9 +91,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     let solved = if let Some(ranks) = &ranks {
         let identity = ranks.identity(LIMIT)?;
         let link = Nccl::join(&gpus[0], &identity, ranks.rank, ranks.ranks, LIMIT)?;
-        vec![solve(&mut distributed.prepare_rank(&gpus[0], link)?)?]
+        vec![solve(&mut distributed.prepare_rank(gpus[0].as_gpu(), link)?)?]
     } else {
-        let mut product = distributed.prepare((a.nrows(), a.ncols()), &gpus)?;
+        let devices: Vec<_> = gpus.iter().map(|gpu| gpu.as_gpu().clone()).collect();
+        let mut product = distributed.prepare((a.nrows(), a.ncols()), &devices, Nccl::link(&gpus)?)?;
         product.each(|share, _, _| solve(share))?
     };
     let first = solved[0];

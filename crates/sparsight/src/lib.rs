@@ -59,8 +59,8 @@ pub use calibrate::{
 };
 pub use compare::{Compared, ComparedDevice, Comparison, Contender, Limit, Span, Speed, compare};
 pub use distributed::{
-    Deal, Distributed, DistributedPlan, GpuLimit, KnownLinks, LINKS_SCHEMA, LinksFile, MeasuredExchange,
-    PlannedRows, PlannedShare, measure_distributed, measure_links,
+    ACROSS_GPUS, Deal, Distributed, DistributedPlan, GpuLimit, KnownLinks, LINKS_SCHEMA, LinksFile,
+    MeasuredExchange, PlannedRows, PlannedShare, measure_distributed, measure_links,
 };
 pub use error::Error;
 pub use evaluate::{

@@ -19,7 +19,6 @@ mod cusparse;
 mod custom;
 mod facts;
 mod fence;
-mod graph;
 mod kernel_cache;
 mod library;
 mod module;

@@ -34,6 +34,18 @@ struct RankState<T: Scalar> {
 }
 
 impl<T: Scalar> RankState<T> {
+    fn load(
+        device: &GpuDevice,
+        share: &Share<T>,
+        plan: &SharePlan,
+        link: Arc<dyn Link>,
+    ) -> Result<Self, DeviceError> {
+        let on_gpu = GpuShare::load(device, share, plan, link)?;
+        let (x, y) = (on_gpu.zeroed(on_gpu.width())?, on_gpu.zeroed(on_gpu.rows())?);
+        let (rows, columns) = (share.rows().to_vec(), share.columns().to_vec());
+        Ok(Self { share: on_gpu, x, y, rows, columns, buffer: Vec::new() })
+    }
+
     /// Its entries of x, and those of y if they count.
     fn take(&mut self, x: &[T], y: Option<&[T]>) -> Result<(), DeviceError> {
         let Self { columns, buffer, share, rows, .. } = self;
@@ -68,17 +80,13 @@ impl<T: Scalar> DistributedProduct<T> {
             let reason = format!("{parts} shares for {} devices", devices.len());
             return Err(DeviceError::Link { reason });
         }
-        let load =
-            |(((device, share), plan), link): (((&GpuDevice, &Share<T>), &SharePlan), Arc<dyn Link>)| {
-                let on_gpu = GpuShare::load(device, share, plan, link)?;
-                let (x, y) = (on_gpu.zeroed(on_gpu.width())?, on_gpu.zeroed(on_gpu.rows())?);
-                let (rows, columns) = (share.rows().to_vec(), share.columns().to_vec());
-                Ok::<_, DeviceError>(RankState { share: on_gpu, x, y, rows, columns, buffer: Vec::new() })
-            };
         let all: Vec<_> = devices.iter().zip(shares).zip(plans).zip(links).collect();
         // Side by side: conversions on several GPUs do not wait for each other.
         let ranks = thread::scope(|scope| {
-            let threads: Vec<_> = all.into_iter().map(|one| scope.spawn(move || load(one))).collect();
+            let begin = |(((device, share), plan), link)| {
+                scope.spawn(move || RankState::load(device, share, plan, link))
+            };
+            let threads: Vec<_> = all.into_iter().map(begin).collect();
             threads.into_iter().map(joined).collect::<Result<Vec<_>, DeviceError>>()
         })?;
         Ok(Self { ranks, size })

@@ -56,18 +56,6 @@ pub trait Link: Debug + Send + Sync {
     /// So many lie there on this GPU.
     unsafe fn sum(&self, numbers: Extent) -> Result<(), DeviceError>;
 
-    /// Whether what `queue` queues in both streams can be kept and queued again at once; if so, it is kept and was not run. Data must
-    /// have come through before.
-    ///
-    /// # Errors
-    /// What `queue` returned, or a failed call.
-    fn record(
-        &self,
-        _queue: &mut dyn FnMut() -> Result<(), DeviceError>,
-    ) -> Result<Option<Box<dyn Recorded>>, DeviceError> {
-        Ok(None)
-    }
-
     /// Waits for everything queued in both streams.
     ///
     /// # Errors
@@ -78,13 +66,4 @@ pub trait Link: Debug + Send + Sync {
     /// Says to all ranks of this process and, as far as possible, to those of others, that this one gives up: whoever waits for it
     /// gets an error. It cannot be used afterwards.
     fn abort(&self);
-}
-
-/// What was kept to be queued again.
-pub trait Recorded: Debug + Send {
-    /// Queues it once more, in the device's own stream.
-    ///
-    /// # Errors
-    /// [`DeviceError::Link`] if a rank has given up, or a failed call.
-    fn replay(&self) -> Result<(), DeviceError>;
 }

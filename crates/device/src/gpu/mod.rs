@@ -30,7 +30,7 @@ mod values;
 pub use array::{DeviceArray, DeviceSlice, DeviceSliceMut, Element};
 pub use device::{ConvertOn, GpuDevice};
 pub use distributed::DistributedProduct;
-pub use link::{Link, Message, Recorded};
+pub use link::{Link, Message};
 pub use matrix::DeviceMatrix;
 pub use resident::{DeviceCsr, DeviceIndices};
 pub use seam::{Extent, Fence, Gpu, LaunchShape, Memory, Module, Parameters, Vectors, VendorProduct};

@@ -204,14 +204,6 @@ pub struct Vectors {
     pub beta: f64,
 }
 
-impl Vectors {
-    /// Whether both are the same to the bit.
-    pub(crate) fn is(&self, other: &Self) -> bool {
-        let bits = |v: &Self| (v.x, v.y, v.alpha.to_bits(), v.beta.to_bits());
-        bits(self) == bits(other)
-    }
-}
-
 /// y = alpha A x + beta y by a routine of the maker's library.
 pub trait VendorProduct: Debug + Send + Sync {
     /// How long describing the matrix took, and the library's look at it.

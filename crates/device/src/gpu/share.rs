@@ -10,7 +10,7 @@
 
 use super::device::Shared;
 use super::free_grid::FreeGrid;
-use super::link::{Link, Message, Recorded};
+use super::link::{Link, Message};
 use super::product::GpuProduct;
 use super::{DeviceArray, Extent, GpuDevice, Vectors};
 use crate::product::check_length;
@@ -37,8 +37,6 @@ pub struct SharePlan {
 /// the first product nothing is allocated.
 #[derive(Debug)]
 pub struct GpuShare<T: Scalar> {
-    /// Products that were kept: they name what stands below.
-    kept: Kept,
     gpu: Arc<Shared>,
     link: Arc<dyn Link>,
     /// `None` for no rows.
@@ -56,19 +54,6 @@ pub struct GpuShare<T: Scalar> {
     preparation: Preparation,
     memory_bytes: u64,
 }
-
-/// Products of the same vectors and factors, as solvers compute them again and again: queueing one takes the host longer than a
-/// GPU needs for a share of some million non-zeros, queueing one that was kept a fraction of it.
-#[derive(Debug, Default)]
-struct Kept {
-    /// `None` for those that were computed once.
-    products: Vec<(Vectors, Option<Box<dyn Recorded>>)>,
-    /// The link keeps nothing.
-    is_refused: bool,
-}
-
-/// Products that are kept at one time. Chosen: solvers alternate between few vectors.
-const MOST_KEPT: usize = 8;
 
 /// What is given, and where what is got belongs.
 #[derive(Debug)]
@@ -134,7 +119,6 @@ impl<T: Scalar> GpuShare<T> {
             packed,
         };
         Ok(Self {
-            kept: Kept::default(),
             interior_rows: share.interior().nrows(),
             rows: share.rows().len(),
             own,
@@ -211,46 +195,10 @@ impl<T: Scalar> GpuShare<T> {
         x.as_slice().check("x", memory.as_ref())?;
         y.as_slice().check("y", memory.as_ref())?;
         let v = Vectors { x: x.address(), y: y.address(), alpha, beta };
-        if self.is_alone() {
-            return self.queue(&v);
-        }
-        let known = self.kept.products.iter().position(|(vectors, _)| vectors.is(&v));
-        match known.map(|at| &self.kept.products[at].1) {
-            Some(Some(kept)) => return kept.replay(),
-            Some(None) if !self.kept.is_refused => {}
-            Some(None) => return self.queue(&v),
-            None => {
-                if self.kept.products.len() == MOST_KEPT {
-                    self.kept.products.remove(0);
-                }
-                self.kept.products.push((v, None));
-                return self.queue(&v);
-            }
-        }
-        // The second time.
-        let link = Arc::clone(&self.link);
-        match link.record(&mut || self.queue(&v)) {
-            Ok(Some(kept)) => {
-                let replayed = kept.replay();
-                if let Some(at) = known {
-                    self.kept.products[at].1 = Some(kept);
-                }
-                replayed
-            }
-            Err(gone @ DeviceError::Link { .. }) => Err(gone),
-            Ok(None) | Err(_) => {
-                self.kept.is_refused = true;
-                self.queue(&v)
-            }
-        }
-    }
-
-    /// Queues a product.
-    fn queue(&mut self, v: &Vectors) -> Result<(), DeviceError> {
         self.bring(v.x)?;
         if let Some(interior) = &self.interior {
             // SAFETY: x and y are longer than it is wide and high.
-            unsafe { interior.queue(v, None)? };
+            unsafe { interior.queue(&v, None)? };
         }
         if self.is_alone() {
             return Ok(());
@@ -259,7 +207,7 @@ impl<T: Scalar> GpuShare<T> {
         if let Some(boundary) = &self.boundary {
             let y = v.y + self.interior_rows as u64 * T::DTYPE.bytes();
             // SAFETY: x is as long as it is wide, and behind the interior rows y has its.
-            unsafe { boundary.queue(&Vectors { y, ..*v }, None)? };
+            unsafe { boundary.queue(&Vectors { y, ..v }, None)? };
         }
         Ok(())
     }
@@ -322,7 +270,7 @@ impl<T: Scalar> GpuShare<T> {
             self.link.lead()?;
         }
         self.link.wait()?;
-        Ok(result.read_number()?)
+        result.read_number()
     }
 
     /// Waits for what was queued.

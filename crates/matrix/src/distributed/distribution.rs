@@ -121,7 +121,9 @@ impl Owners {
             }
             Self::Each(of) => {
                 let mut counts = vec![0_usize; parts];
-                of.iter().for_each(|&part| counts[part as usize] += 1);
+                for &part in of {
+                    counts[part as usize] += 1;
+                }
                 for count in counts {
                     let mut numbers = Vec::new();
                     make_room(&mut numbers, count)?;
@@ -172,8 +174,7 @@ impl Distribution {
         Ok(Self::with((nrows, ncols), parts, Owners::Each(part_of_row)))
     }
 
-    /// As [`Distribution::of_parts`], from what graph partitioners write (METIS, `ParMETIS`, KaHIP, Scotch's `gpart -o` in that
-    /// form): the number of a part a line, from 0 on, a line a row. The number of parts is the largest one and one more.
+    /// As [`Distribution::of_parts`], from what graph partitioners write (METIS, `ParMETIS`, `KaHIP`): the number of a part a line, from 0 on, a line a row. The number of parts is the largest one and one more.
     ///
     /// ```
     /// let parts = sparsight_matrix::Distribution::read_parts((3, 3), "1\n0\n1\n".as_bytes())?;

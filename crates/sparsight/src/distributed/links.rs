@@ -34,7 +34,7 @@ pub struct LinksFile {
     pub links: Links,
     /// The GPUs, as their driver calls them.
     pub gpus: Vec<String>,
-    /// Version of NCCL.
+    /// Version of NCCL, `2.28.3`.
     pub nccl: String,
     /// Each exchange that was measured.
     pub measured: Vec<MeasuredExchange>,

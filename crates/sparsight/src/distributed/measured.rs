@@ -4,7 +4,6 @@ use super::{Distributed, LINKS_SCHEMA, LinksFile, MeasuredExchange};
 use crate::Error;
 use crate::profile::Provenance;
 use crate::right_answer::RightAnswer;
-use sparsight_device::cuda::{Cuda, Nccl};
 use sparsight_device::gpu::{DistributedProduct, GpuDevice, GpuShare, Link, SharePlan};
 use sparsight_device::timing::{Batch, StoppingRule, Timing, measure};
 use sparsight_device::{DeviceError, Partition, random_x};
@@ -16,47 +15,51 @@ use std::sync::Arc;
 /// Bytes of the exchanges that are measured. Chosen: from less than what one call costs to far beyond the caches.
 const SIZES: [u64; 8] = [64, 4 << 10, 64 << 10, 512 << 10, 2 << 20, 8 << 20, 32 << 20, 128 << 20];
 
+/// When a time on several GPUs is believed: it is taken on the host's clock, of threads that have to find each other first, so
+/// batches are long. Half a second at most. Chosen.
+pub const ACROSS_GPUS: StoppingRule = StoppingRule {
+    spread: 0.02,
+    min_samples: 5,
+    max_samples: 15,
+    budget: Seconds(0.5),
+    batch: Seconds(20e-3),
+    max_products: 20_000,
+    hopeless: Seconds(f64::INFINITY),
+};
+
 impl<T: Scalar> Distributed<T> {
-    /// Brings each share to a GPU of this process, in the order of `gpus`; a plan has as many shares.
+    /// Brings each share of a matrix of `size` to a GPU of this process, in the order of `devices`; `links` are their ends. A plan has
+    /// as many shares.
     ///
     /// # Errors
-    /// [`Error::Device`]: as [`DistributedProduct::load`] and [`Nccl::link`]; [`DeviceError::Link`] also for GPUs that are not alike.
-    pub fn prepare(&self, size: (usize, usize), gpus: &[Cuda]) -> Result<DistributedProduct<T>, Error> {
-        let name = |gpu: &Cuda| gpu.facts().name.clone();
-        if let Some(other) = gpus.iter().find(|gpu| name(gpu) != name(&gpus[0])) {
-            let reason = format!("one is {}, another {}: the plan is for GPUs of one kind", name(&gpus[0]), name(other));
+    /// [`Error::Device`]: as [`DistributedProduct::load`]; [`DeviceError::Link`] also for GPUs that are not alike.
+    pub fn prepare(
+        &self,
+        size: (usize, usize),
+        devices: &[GpuDevice],
+        links: Vec<Arc<dyn Link>>,
+    ) -> Result<DistributedProduct<T>, Error> {
+        let name = |device: &GpuDevice| device.facts().name.clone();
+        if let Some(other) = devices.iter().find(|device| name(device) != name(&devices[0])) {
+            let (one, other) = (name(&devices[0]), name(other));
+            let reason = format!("one is {one}, another {other}: the plan is for GPUs of one kind");
             return Err(DeviceError::Link { reason }.into());
         }
-        self.prepare_linked(size, gpus, Nccl::link(gpus)?)
+        let plans = self.plan.share_plans(T::DTYPE);
+        Ok(DistributedProduct::load(size, devices, &self.shares, &plans, links)?)
     }
 
-    /// The share of one rank alone, where each has a process of its own: all of them have planned the same, and joined
-    /// ([`Nccl::join`]).
+    /// The share of one rank alone, where each has a process of its own: all of them have planned the same, and have been linked.
     ///
     /// # Errors
     /// [`Error::Device`]: as [`GpuShare::load`].
     ///
     /// # Panics
     /// If the plan has no such rank.
-    pub fn prepare_rank(&self, gpu: &Cuda, link: Arc<dyn Link>) -> Result<GpuShare<T>, Error> {
+    pub fn prepare_rank(&self, device: &GpuDevice, link: Arc<dyn Link>) -> Result<GpuShare<T>, Error> {
         let rank = link.rank();
         let plan = self.plan.share_plans(T::DTYPE).swap_remove(rank);
-        Ok(GpuShare::load(gpu.as_gpu(), &self.shares[rank], &plan, link)?)
-    }
-
-    /// The same with links that are there already.
-    ///
-    /// # Errors
-    /// As [`Distributed::prepare`].
-    pub fn prepare_linked(
-        &self,
-        size: (usize, usize),
-        gpus: &[Cuda],
-        links: Vec<Arc<dyn Link>>,
-    ) -> Result<DistributedProduct<T>, Error> {
-        let devices: Vec<GpuDevice> = gpus.iter().map(|gpu| gpu.as_gpu().clone()).collect();
-        let plans = self.plan.share_plans(T::DTYPE);
-        Ok(DistributedProduct::load(size, &devices, &self.shares, &plans, links)?)
+        Ok(GpuShare::load(device, &self.shares[rank], &plan, link)?)
     }
 }
 
@@ -78,33 +81,35 @@ pub fn measure_distributed<T: Scalar>(
         let candidate = format!("the product on {} GPUs", product.len());
         return Err(DeviceError::WrongResult { candidate, row, got, expected, bound }.into());
     }
-    Ok(measure(|products| slowest(product.each(|share, x, y| share.time(products, x, y))?), rule)?)
+    Ok(measure(|products| product.each(|share, x, y| share.time(products, x, y)).map(slowest), rule)?)
 }
 
 /// Of the ranks, which work side by side.
-fn slowest(times: Vec<Seconds>) -> Result<Batch, DeviceError> {
+fn slowest(times: Vec<Seconds>) -> Batch {
     let time = times.into_iter().fold(0.0, |most, Seconds(time)| time.max(most));
-    Ok(Batch { time: Seconds(time), clock: None })
+    Batch { time: Seconds(time), clock: None }
 }
 
-/// Measures what exchanges between these GPUs take, all of one host: some seconds. `each` is told every measurement and may stop by
-/// an error.
+/// Measures what exchanges between these GPUs take, all of one host: some seconds. `link` links the first of them, so many;
+/// `library` says what does that. `each` is told every measurement and may stop by an error.
 ///
 /// # Errors
-/// [`Error::Device`]: [`DeviceError::NoNccl`], [`DeviceError::Link`]; what `each` returned.
+/// [`Error::Device`]: [`DeviceError::Link`]; what `link` and `each` returned.
 pub fn measure_links(
-    gpus: &[Cuda],
+    devices: &[GpuDevice],
+    library: &str,
+    mut link: impl FnMut(usize) -> Result<Vec<Arc<dyn Link>>, DeviceError>,
     rule: &StoppingRule,
     mut each: impl FnMut(&MeasuredExchange) -> Result<(), DeviceError>,
 ) -> Result<LinksFile, Error> {
     let mut measured = Vec::new();
     let mut counts = vec![2];
-    if gpus.len() > 2 {
-        counts.push(gpus.len());
+    if devices.len() > 2 {
+        counts.push(devices.len());
     }
-    for count in counts.iter().copied().filter(|&count| count <= gpus.len()) {
-        let some = &gpus[..count];
-        let links = Nccl::link(some)?;
+    for count in counts.iter().copied().filter(|&count| count <= devices.len()) {
+        let some = &devices[..count];
+        let links = link(count)?;
         // The first exchange makes connections.
         exchange(some, &links, SIZES[0], rule)?;
         for bytes in SIZES {
@@ -119,19 +124,18 @@ pub fn measure_links(
     };
     let no_line = || DeviceError::Link { reason: "exchanges take no longer with more bytes".to_owned() };
     let mut host = LinkRate::fit(&of(2)).ok_or_else(no_line)?;
-    if let Some(all) = LinkRate::fit(&of(gpus.len())).filter(|_| gpus.len() > 2) {
+    if let Some(all) = LinkRate::fit(&of(devices.len())).filter(|_| devices.len() > 2) {
         let more = (all.latency_s.0 - host.latency_s.0).max(0.0);
-        host.per_peer_s = Seconds(more / (gpus.len() - 2) as f64);
+        host.per_peer_s = Seconds(more / (devices.len() - 2) as f64);
         host.bytes_per_s = host.bytes_per_s.min(all.bytes_per_s);
     }
-    let (major, minor, patch) = Nccl::version()?;
-    let driver = gpus.first().map_or("", |gpu| gpu.facts().driver.as_str());
+    let driver = devices.first().map_or("", |device| device.facts().driver.as_str());
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get);
     Ok(LinksFile {
         schema: LINKS_SCHEMA.to_owned(),
-        links: Links { gpus_per_host: gpus.len(), host, network: None },
-        gpus: gpus.iter().map(|gpu| gpu.facts().name.clone()).collect(),
-        nccl: format!("{major}.{minor}.{patch}"),
+        links: Links { gpus_per_host: devices.len(), host, network: None },
+        gpus: devices.iter().map(|device| device.facts().name.clone()).collect(),
+        nccl: library.to_owned(),
         measured,
         provenance: Provenance::now(driver, threads),
     })
@@ -139,12 +143,12 @@ pub fn measure_links(
 
 /// Each GPU gives every other one the same number of bytes, so many in all.
 fn exchange(
-    gpus: &[Cuda],
+    devices: &[GpuDevice],
     links: &[Arc<dyn Link>],
     bytes: u64,
     rule: &StoppingRule,
 ) -> Result<Seconds, Error> {
-    let parts = gpus.len();
+    let parts = devices.len();
     let entries = (bytes / 8).div_ceil(parts as u64 - 1).max(1) as usize;
     // Row i of each part reads entry i of each other part.
     let n = parts * entries;
@@ -165,9 +169,7 @@ fn exchange(
         interior: Partition::whole(0, candidate),
         boundary: Partition::whole(entries, candidate),
     };
-    let devices: Vec<GpuDevice> = gpus.iter().map(|gpu| gpu.as_gpu().clone()).collect();
-    let mut product =
-        DistributedProduct::load((n, n), &devices, &shares, &vec![plan; parts], links.to_vec())?;
-    let batch = |exchanges| slowest(product.each(|share, x, _| share.time_exchange(exchanges, x))?);
+    let mut product = DistributedProduct::load((n, n), devices, &shares, &vec![plan; parts], links.to_vec())?;
+    let batch = |exchanges| product.each(|share, x, _| share.time_exchange(exchanges, x)).map(slowest);
     Ok(measure(batch, rule)?.time)
 }

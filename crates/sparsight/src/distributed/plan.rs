@@ -154,7 +154,7 @@ impl Advisor<'_> {
     }
 
     fn planned<T: Scalar>(
-        &self,
+        self,
         a: &Csr<T>,
         way: &Distribution,
         links: &Links,
@@ -169,7 +169,7 @@ impl Advisor<'_> {
     }
 
     fn planned_share<T: Scalar>(
-        &self,
+        self,
         rank: usize,
         share: &Share<T>,
         links: &Links,
@@ -203,11 +203,7 @@ impl Advisor<'_> {
     }
 
     /// The best candidate of ours for some rows, and what it takes on the device.
-    fn planned_rows<T: Scalar>(
-        &self,
-        a: &Csr<T>,
-        objective: &Objective,
-    ) -> Result<(PlannedRows, u64), Error> {
+    fn planned_rows<T: Scalar>(self, a: &Csr<T>, objective: &Objective) -> Result<(PlannedRows, u64), Error> {
         let (rows, nnz) = (a.nrows() as u64, a.nnz() as u64);
         if rows == 0 {
             return Ok((PlannedRows { rows, nnz, planned: None }, 0));
@@ -283,6 +279,9 @@ impl DistributedPlan {
     }
 
     /// What runs each share on its GPU, for vectors of that type.
+    ///
+    /// # Panics
+    /// Never.
     pub fn share_plans(&self, dtype: Dtype) -> Vec<SharePlan> {
         let partition = |rows: &PlannedRows| {
             // Without rows nothing is run, and any will do.

@@ -2,6 +2,7 @@
 
 use super::Advise;
 use crate::context::Context;
+use crate::device_choice::LinkedGpus;
 use crate::failure::{Exit, Failure};
 use crate::links;
 use crate::matrix_source::MatrixSource;
@@ -10,13 +11,13 @@ use crate::table::Table;
 use crate::text::{between, heading, percent, shape};
 use sparsight::answer::{AdviseGpusAnswer, LinksAnswer, MatrixSummary, MeasuredOutcome, OnGpus};
 use sparsight::device::DeviceError;
-use sparsight::device::cuda::Cuda;
 use sparsight::device::timing::{StoppingRule, Timing};
 use sparsight::kernels::Execution;
 use sparsight::matrix::{Bytes, Csr, Distribution, Features, Scalar};
 use sparsight::records::Outcome;
 use sparsight::{
-    Advised, Advisor, Bench, Deal, Error, KnownLinks, Objective, Profile, measure_distributed, run_partition,
+    ACROSS_GPUS, Advised, Advisor, Bench, Deal, Error, KnownLinks, Objective, Profile, measure_distributed,
+    run_partition,
 };
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -94,7 +95,8 @@ impl Advise {
             counts.retain(|&count| count == 1 || count == parts);
             deal = Way::Given(given);
         }
-        let here = if self.verify { self.gpus_here(profile, &counts)? } else { Vec::new() };
+        let most = counts.iter().copied().max().unwrap_or(1);
+        let here = if self.verify { Some(LinkedGpus::of(profile, most)?) } else { None };
         let objective = self.model.objective(None);
         let features = Features::of(&matrix);
         let advisor = Advisor::new(profile);
@@ -110,7 +112,7 @@ impl Advise {
         for (done, &count) in counts.iter().enumerate() {
             bar.at(done as u64, format!("on {count}"));
             context.interrupt.check()?;
-            all.push(on(&asked, count, (&advisor, best), &here, context)?);
+            all.push(on(&asked, count, (&advisor, best), here.as_ref(), context)?);
         }
         drop(bar);
         let failed = all.iter().any(|on| matches!(on.measured, Some(MeasuredOutcome::Failed { .. })));
@@ -119,24 +121,6 @@ impl Advise {
         let answer = AdviseGpusAnswer::of(summary, profile, T::DTYPE, dealt, links, all);
         context.printer.answer(&answer, || print(&answer, profile, &features, known.measured_on, context))?;
         Ok(if failed { Exit::No } else { Exit::Done })
-    }
-
-    /// Those of this machine, if there are as many as the largest number asked for.
-    fn gpus_here(&self, profile: &Profile, counts: &[usize]) -> Result<Vec<Cuda>, Failure> {
-        let most = counts.iter().copied().max().unwrap_or(1);
-        let here = Cuda::count()?;
-        if here < most {
-            let text = format!("--verify runs it on {most} GPUs, and here are {here}");
-            return Err(Failure::device(text).hinted("leave out --verify, or ask for fewer"));
-        }
-        for index in 0..most {
-            let name = Cuda::name(index)?;
-            if name != profile.device.facts.name {
-                let text = format!("cuda:{index} is {name}, the profile is of {}", profile.device.facts.name);
-                return Err(Failure::device(text).hinted("GPUs that share a matrix have to be alike"));
-            }
-        }
-        links::open(most)
     }
 }
 
@@ -186,7 +170,7 @@ fn on<T: Scalar>(
     asked: &Asked<'_, T>,
     count: usize,
     (advisor, best): (&Advisor<'_>, &Advised),
-    here: &[Cuda],
+    here: Option<&LinkedGpus>,
     context: &Context,
 ) -> Result<OnGpus, Failure> {
     let a = asked.matrix;
@@ -195,25 +179,27 @@ fn on<T: Scalar>(
         let vectors = (a.nrows() + a.ncols()) as u64 * T::DTYPE.bytes();
         let times = [one, best.prediction.low, best.prediction.high];
         let alone = OnGpus::one(times, Bytes(best.memory.0 + vectors));
-        let Some(gpu) = here.first() else { return Ok(alone) };
+        let Some(gpu) = here.and_then(|here| here.devices().into_iter().next()) else { return Ok(alone) };
         let measured = || -> Result<_, Error> {
             let how = Bench { rule: RULE, seed: context.seed, ..Bench::default() };
             let all = [(0..a.nrows(), best.candidate)];
-            Ok(run_partition(gpu, a, &all, Execution::Sequential, &how)?.timing)
+            Ok(run_partition(&gpu, a, &all, Execution::Sequential, &how)?.timing)
         };
         return Ok(alone.with_measured(&outcome(measured())?));
     }
     let distributed =
         advisor.distribute(a, count, &asked.deal.to(a, count)?, &asked.known.links, asked.objective)?;
     let planned = OnGpus::several(&distributed.plan, one, asked.known.measured_on);
-    let Some(gpus) = here.get(..count) else { return Ok(planned) };
+    let Some(here) = here else { return Ok(planned) };
     let measured = || -> Result<_, Error> {
-        let mut product = distributed.prepare((a.nrows(), a.ncols()), gpus)?;
-        measure_distributed(&mut product, a, context.seed, &RULE)
+        let mut product =
+            distributed.prepare((a.nrows(), a.ncols()), &here.devices()[..count], here.link(count)?)?;
+        measure_distributed(&mut product, a, context.seed, &ACROSS_GPUS)
     };
     Ok(planned.with_measured(&outcome(measured())?))
 }
 
+/// On one GPU, on its own clock.
 const RULE: StoppingRule = StoppingRule::BRISK;
 
 /// A failure is one of this number of GPUs alone, unless somebody wants to stop.

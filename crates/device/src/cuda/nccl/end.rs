@@ -5,8 +5,7 @@ use super::limit::Limit;
 use super::{broken, named};
 use crate::DeviceError;
 use crate::cuda::context::{self, Context};
-use crate::cuda::graph::Graph;
-use crate::gpu::{Extent, Link, Message, Recorded, Stream};
+use crate::gpu::{Extent, Link, Message, Stream};
 use cudarc::driver::{result, sys as driver};
 use cudarc::nccl::sys;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -109,7 +108,10 @@ impl End {
     }
 
     fn check(&self) -> Result<(), DeviceError> {
-        check(&self.given_up)
+        if self.given_up.load(Ordering::Acquire) {
+            return Err(broken("a rank has given up, or did not do its part in time"));
+        }
+        Ok(())
     }
 
     /// What is queued in `then` waits for what is in `first` now.
@@ -161,13 +163,6 @@ impl End {
         })?;
         named("a message to or from another GPU", failure)
     }
-}
-
-fn check(given_up: &AtomicBool) -> Result<(), DeviceError> {
-    if given_up.load(Ordering::Acquire) {
-        return Err(broken("a rank has given up, or did not do its part in time"));
-    }
-    Ok(())
 }
 
 /// A stream whose thread blocks come before those of the device's own: an exchange that waits for room behind the blocks of the
@@ -264,19 +259,6 @@ impl Link for End {
         })
     }
 
-    fn record(
-        &self,
-        queue: &mut dyn FnMut() -> Result<(), DeviceError>,
-    ) -> Result<Option<Box<dyn Recorded>>, DeviceError> {
-        self.check()?;
-        if !self.is_connected.load(Ordering::Acquire) {
-            return Ok(None);
-        }
-        let graph = Graph::of(&self.context, queue)?;
-        let given_up = Arc::clone(&self.given_up);
-        Ok(Some(Box::new(KeptProduct { graph, given_up })))
-    }
-
     fn wait(&self) -> Result<(), DeviceError> {
         self.check()?;
         let _entered = self.context.enter()?;
@@ -312,33 +294,11 @@ impl Link for End {
     }
 
     fn abort(&self) {
-        let alone = [self];
-        let others: Vec<Arc<Self>> = self.all.get().into_iter().flatten().filter_map(Weak::upgrade).collect();
-        let all = others.iter().map(|end| &**end).chain(alone);
-        // Aborting waits for the kernels of the communicator, which may wait for those of another end.
-        thread::scope(|scope| {
-            for end in all {
-                scope.spawn(|| {
-                    if let Ok(_entered) = end.context.enter() {
-                        give_up(end.api, end.raw, &end.given_up)();
-                    }
-                });
-            }
-        });
-    }
-}
-
-/// A product that is queued by one call.
-#[derive(Debug)]
-struct KeptProduct {
-    graph: Graph,
-    given_up: Arc<AtomicBool>,
-}
-
-impl Recorded for KeptProduct {
-    fn replay(&self) -> Result<(), DeviceError> {
-        check(&self.given_up)?;
-        self.graph.launch()
+        // What waits in kernels ends at once; until all of the communicator is taken down nobody waits here.
+        let give_up = |end: &Self| drop(thread::spawn(give_up(end.api, end.raw, &end.given_up)));
+        give_up(self);
+        let others = self.all.get().into_iter().flatten().filter_map(Weak::upgrade);
+        others.for_each(|end| give_up(&end));
     }
 }
 

@@ -19,7 +19,7 @@ use api::api;
 use cudarc::nccl::sys;
 use end::End;
 pub use meeting::Ranks;
-use std::ffi::CStr;
+use std::ffi::{CStr, c_char};
 use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
@@ -45,7 +45,8 @@ impl Identity {
         let mut id = sys::ncclUniqueId { internal: [0; 128] };
         // SAFETY: the library is there, and the pointer is to a live value.
         named("ncclGetUniqueId", unsafe { (api.ncclGetUniqueId)(&raw mut id) })?;
-        Ok(Self(id.internal.map(|byte| byte.cast_unsigned())))
+        // `c_char` has a sign on some systems.
+        Ok(Self(id.internal.map(|byte| u8::from_ne_bytes(byte.to_ne_bytes()))))
     }
 
     /// Its bytes, to be sent to the other ranks.
@@ -59,7 +60,7 @@ impl Identity {
     }
 
     fn raw(self) -> sys::ncclUniqueId {
-        sys::ncclUniqueId { internal: self.0.map(|byte| byte.cast_signed()) }
+        sys::ncclUniqueId { internal: self.0.map(|byte| c_char::from_ne_bytes(byte.to_ne_bytes())) }
     }
 }
 
