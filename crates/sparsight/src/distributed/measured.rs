@@ -24,7 +24,11 @@ impl<T: Scalar> Distributed<T> {
     pub fn prepare(&self, size: (usize, usize), gpus: &[Cuda]) -> Result<DistributedProduct<T>, Error> {
         let name = |gpu: &Cuda| gpu.facts().name.clone();
         if let Some(other) = gpus.iter().find(|gpu| name(gpu) != name(&gpus[0])) {
-            let reason = format!("one is {}, another {}: the plan is for GPUs of one kind", name(&gpus[0]), name(other));
+            let reason = format!(
+                "one is {}, another {}: the plan is for GPUs of one kind",
+                name(&gpus[0]),
+                name(other)
+            );
             return Err(DeviceError::Link { reason }.into());
         }
         self.prepare_linked(size, gpus, Nccl::link(gpus)?)
