@@ -9,7 +9,7 @@ use emulator::{EmulatedGpu, Order, gxx_is_missing};
 use sparsight_device::cuda::{compile, supported_archs};
 use sparsight_device::timing::{Caches, StoppingRule, measure};
 use sparsight_device::{Device, DeviceError, check_product, random_x};
-use sparsight_kernels::OwnKernel;
+use sparsight_kernels::{Candidate, OwnKernel, source};
 use sparsight_matrix::gallery::Recipe;
 use sparsight_matrix::{Csr, Dtype, Scalar, reference};
 use support::gpu;
@@ -24,7 +24,11 @@ fn of_the_page() -> Vec<(String, String)> {
         (name.to_owned(), format!("{text}\n"))
     };
     let all: Vec<(String, String)> = blocks.map(named).collect();
-    assert!(all.len() >= 2 && all.iter().all(|(name, _)| name.ends_with(".cu")), "{all:?}");
+    assert!(
+        all.len() >= 2
+            && all.iter().all(|(name, _)| name.rsplit_once('.').is_some_and(|(_, end)| end == "cu")),
+        "{all:?}"
+    );
     all
 }
 
@@ -139,6 +143,35 @@ fn a_kernel_that_is_wrong_is_named_with_the_first_wrong_row() {
     let mut y = vec![1.0; 5];
     let error = product.multiply(2.0, &random_x(a.ncols(), 7), 0.0, &mut y).unwrap_err();
     assert!(error.to_string().contains("no alpha and beta"), "{error}");
+}
+
+#[test]
+fn one_of_ours_is_right_as_a_kernel_of_ones_own() {
+    if gxx_is_missing() {
+        return;
+    }
+    let device = EmulatedGpu::device(Order::Forwards);
+    for (id, threads) in
+        [("csr-scalar/b64/f64", 1), ("csr-vector/t8/b64/f64", 8), ("sell/c32/s1/t4/b128/f64", 4)]
+    {
+        let candidate: Candidate = id.parse().unwrap();
+        let ours = source(&candidate, 4).unwrap();
+        // As docs/own-kernel.md says: without what is given, and with what the text does not say.
+        let given = ["STORED", "VALUE", "OFFSET", "BLOCK"];
+        let (format, block) = (candidate.format(), candidate.block);
+        let mut text = format!(
+            "// sparsight: format {format}\n// sparsight: blocks {block}\n// sparsight: threads nrows * {threads}\n"
+        );
+        for definition in ours.definitions.iter().filter(|d| !given.contains(&d.split('=').next().unwrap())) {
+            text += &format!("#define {}\n", definition.replacen('=', " ", 1));
+        }
+        text += &ours.text;
+        let kernel = read("pasted.cu", &text, Dtype::F64);
+        assert!(kernel.scales() && kernel.blocks() == [block], "{id}");
+        for (what, a) in &all_matrices::<f64>()[..20] {
+            hold(&device, &kernel, block, a).unwrap_or_else(|error| panic!("{id}, {what}: {error}"));
+        }
+    }
 }
 
 #[test]

@@ -154,6 +154,9 @@ impl OwnKernel {
     ///
     /// # Errors
     /// A type that is too narrow for this matrix, or more thread blocks than a launch has.
+    ///
+    /// # Panics
+    /// If `number` does not know a number of [`OwnKernel::format`].
     pub fn launches(
         &self,
         block: u32,

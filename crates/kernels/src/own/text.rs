@@ -48,11 +48,8 @@ impl FileText {
             match (key, value.trim()) {
                 ("format", id) => format = Some((line, id.to_owned())),
                 ("blocks", sizes) => {
-                    blocks = sizes
-                        .split_whitespace()
-                        .map(block)
-                        .collect::<Result<_, _>>()
-                        .map_err(|why| (line, why))?
+                    let all: Result<Vec<u32>, String> = sizes.split_whitespace().map(block).collect();
+                    blocks = all.map_err(|why| (line, why))?;
                 }
                 ("threads", count) => threads.push((line, count.to_owned())),
                 (key, _) => return Err((line, format!("'{key}' is none of format, blocks and threads"))),
@@ -96,8 +93,8 @@ fn without_comments(text: &str) -> String {
         code += before;
         let length = if from.starts_with("//") {
             from.find('\n').unwrap_or(from.len())
-        } else if from.starts_with("/*") {
-            from[2..].find("*/").map_or(from.len(), |end| end + 4)
+        } else if let Some(inside) = from.strip_prefix("/*") {
+            inside.find("*/").map_or(from.len(), |end| end + 4)
         } else {
             code.push('/');
             rest = &from[1..];

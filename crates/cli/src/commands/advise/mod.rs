@@ -398,7 +398,10 @@ impl Advise {
         }
         let soonest = verdict.soonest_ready();
         let ready = match verdict.best.preparation.zip(soonest.preparation) {
-            Some((best, soonest_s)) if is_other(&soonest) && soonest_s.0 < 0.9 * best.0 => {
+            // Where CSR is named, nobody is told to convert.
+            Some((best, soonest_s))
+                if !verdict.gains_nothing() && is_other(&soonest) && soonest_s.0 < 0.9 * best.0 =>
+            {
                 format!("; {} is the soonest ready, in {soonest_s}", candidate(&soonest.candidate))
             }
             _ => String::new(),
