@@ -4,7 +4,7 @@
 //! ```text
 //! console            run without a GPU; what it prints is held to the page, numbers apart; `...` stands for any lines
 //! console varies     run; what it prints depends on the machine
-//! console gpu        not run, since it takes a GPU; its flags are looked up
+//! console gpu        not run, since it takes a GPU or files that are not here; its flags are looked up
 //! ```
 //! `SPARSIGHT_WRITE_BOOK=1` writes what is printed into the pages, as many lines as stood there.
 

@@ -163,7 +163,9 @@ fn one_of_ours_is_right_as_a_kernel_of_ones_own() {
             "// sparsight: format {format}\n// sparsight: blocks {block}\n// sparsight: threads nrows * {threads}\n"
         );
         for definition in ours.definitions.iter().filter(|d| !given.contains(&d.split('=').next().unwrap())) {
-            text += &format!("#define {}\n", definition.replacen('=', " ", 1));
+            text += "#define ";
+            text += &definition.replacen('=', " ", 1);
+            text += "\n";
         }
         text += &ours.text;
         let kernel = read("pasted.cu", &text, Dtype::F64);
