@@ -24,9 +24,15 @@ pub(crate) struct Layout {
     pub(crate) rows: &'static [&'static str],
     /// Columns of what stands around a row, innermost first.
     pub(crate) outer: &'static [&'static str],
-    /// Columns of the row itself.
-    pub(crate) inner: &'static [&'static str],
+    /// Columns of the row itself, one list behind the other.
+    pub(crate) inner: &'static [&'static [&'static str]],
 }
+
+/// Columns of a *candidate* of docs/answers.md.
+pub(crate) const CANDIDATE: [&str; 6] = ["id", "format", "kernel", "threads_per_row", "block", "dtype"];
+
+/// Columns of its predicted time.
+pub(crate) const PREDICTED: [&str; 4] = ["predicted_s", "low_s", "high_s", "model"];
 
 /// Columns of a *matrix* of docs/answers.md, with which each table begins.
 const MATRIX: [&str; 7] = [
@@ -66,7 +72,7 @@ impl Csv {
                 let everywhere = outer.iter().rev().chain(self.layout.rows.is_empty().then_some(inner));
                 everywhere.copied().find_map(|object| field(object, split(column).1))
             });
-            let inner = self.layout.inner.iter().map(|column| field(inner, split(column).1));
+            let inner = self.layout.inner.concat().into_iter().map(|column| field(inner, split(column).1));
             self.text += &line(outer.chain(inner).map(Option::<&Value>::cloned));
             return;
         };
@@ -86,7 +92,7 @@ impl Csv {
 
 impl Layout {
     fn columns(&self) -> impl Iterator<Item = &'static str> {
-        MATRIX.iter().chain(self.outer).chain(self.inner).copied()
+        MATRIX.iter().chain(self.outer).copied().chain(self.inner.concat())
     }
 }
 

@@ -288,9 +288,12 @@ impl ProfileFlags {
             Some(DeviceName::Profile(name)) => Profile::find(name).map_err(|error| match error {
                 Error::NoProfile { shipped, .. } => Failure::input(format!("unknown device '{name}'"))
                     .hinted(match meant(name) {
-                        Some(meant) => format!("did you mean --device {meant}?"),
+                        Some(meant) => format!("did you mean {meant}?"),
                         None => {
-                            format!("a device is cpu, cuda[:N], a profile ({shipped}) or a profile's folder")
+                            format!(
+                                "a device is cpu, cuda[:N], a profile ({shipped}) or a profile's folder; of a GPU that nobody \
+                                 measured, `compare` takes the data sheet (docs/profile-format.md)"
+                            )
                         }
                     }),
                 other => other.into(),

@@ -69,7 +69,7 @@ impl EarlierBench {
                 let MeasuredOutcome::Time { measured_s, spread, samples } = candidate.outcome else {
                     continue;
                 };
-                let key = (matrix.matrix.name.clone(), candidate.candidate.id.to_string());
+                let key = (matrix.matrix.name.clone(), candidate.candidate.id());
                 let Some(&(before, spread_before, samples_before)) = self.times.get(&key) else { continue };
                 none = false;
                 let apart = (measured_s.0 - before).abs();

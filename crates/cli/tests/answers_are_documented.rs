@@ -8,9 +8,9 @@ use sparsight::answer::{
     AdviseAnswer, AdviseGpusAnswer, AdviseManyAnswer, Answer, BenchAnswer, BenchedBefore, CalibrateAnswer,
     CompareAnswer, CompareManyAnswer, DeviceSummary, DevicesAnswer, ErrorAnswer, EvaluateAnswer,
     EvaluateTransferAnswer, FitAnswer, GalleryAnswer, InfoAnswer, InfoManyAnswer, KernelSourceAnswer,
-    KernelsAnswer, MeasureAnswer, MeasuredPlan, PlanAnswer, PredictAnswer, PredictManyAnswer, ProfileAnswer,
-    ProfileLinksAnswer, RepairAnswer, ReportAnswer, RulesAnswer, TransferAnswer, TransferManyAnswer,
-    UnreadableMatrix,
+    KernelsAnswer, MeasureAnswer, MeasuredPlan, OwnCandidate, PlanAnswer, PredictAnswer, PredictManyAnswer,
+    ProfileAnswer, ProfileLinksAnswer, RepairAnswer, ReportAnswer, RulesAnswer, TransferAnswer,
+    TransferManyAnswer, UnreadableMatrix,
 };
 use sparsight::kernels::DeviceKind;
 use sparsight::matrix::{Dtype, Seconds};
@@ -254,6 +254,16 @@ fn every_field_of_what_takes_a_measurement_is_described() {
     assert_documented(&serde_json::from_str(&links.to_json()).unwrap());
     let before = BenchedBefore { before_s: Seconds(1e-6), over_before: 1.1, beyond_spread: true };
     let missing = undocumented(BenchAnswer::SCHEMA, &json!(before));
+    assert!(missing.is_empty(), "{missing:?}");
+    let own = OwnCandidate {
+        id: "my.cu/b64/f64".to_owned(),
+        format: "csr".parse().unwrap(),
+        kernel: "my.cu".to_owned(),
+        block: 64,
+        dtype: Dtype::F64,
+        own: true,
+    };
+    let missing = undocumented(BenchAnswer::SCHEMA, &json!(own));
     assert!(missing.is_empty(), "{missing:?}");
     let missing = undocumented(PlanAnswer::SCHEMA, &json!({ "measured": [run] }));
     assert!(missing.is_empty(), "{missing:?}");

@@ -1,6 +1,7 @@
 //! What can go wrong on a device.
 
 use crate::PartitionError;
+use sparsight_kernels::OwnKernelError;
 use sparsight_matrix::{CsrError, Infeasible};
 use thiserror::Error;
 
@@ -66,6 +67,9 @@ pub enum DeviceError {
         /// NVRTC's log.
         log: String,
     },
+    /// A kernel of somebody's own lacks something for this matrix.
+    #[error(transparent)]
+    OwnKernel(#[from] OwnKernelError),
     /// A call of the driver, or of one of the vendor's libraries, failed.
     #[error("{call} failed: {reason}")]
     Driver {

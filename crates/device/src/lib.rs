@@ -24,7 +24,7 @@ pub use error::DeviceError;
 pub use partition::{Partition, PartitionError};
 pub use product::{Product, check_product};
 
-use sparsight_kernels::{BenchmarkMatrix, Candidate, DeviceFacts, Format, Kernel};
+use sparsight_kernels::{BenchmarkMatrix, Candidate, DeviceFacts, Format, Kernel, OwnKernel};
 use sparsight_matrix::{Csr, Limits, Permutation, Scalar, Seconds};
 
 /// What a device can do. One implementation a kind of device; `T` is `f32` or `f64`.
@@ -75,7 +75,26 @@ pub trait Device<T: Scalar> {
         Err(PartitionError::NoPartitions.into())
     }
 
-    /// The same with rows and columns numbered anew: `partition` is one of the matrix in that order, while vectors, and values that
+    /// Brings `a` to the device in the format that somebody's own kernels read, and compiles them for blocks of so many threads.
+    /// A product is y = A x; other factors are refused unless [`OwnKernel::scales`].
+    ///
+    /// # Errors
+    /// [`DeviceError::Compile`] with the compiler's log, [`DeviceError::CannotRun`] where devices of its kind run no CUDA,
+    /// [`DeviceError::OwnKernel`] for what it lacks for this matrix, [`DeviceError::Infeasible`].
+    ///
+    /// # Safety
+    /// The kernels must stay within the arrays that they are given, and must end.
+    unsafe fn load_own(
+        &self,
+        _a: &Csr<T>,
+        kernel: &OwnKernel,
+        _block: u32,
+    ) -> Result<Box<dyn Product<T>>, DeviceError> {
+        let reason = format!("it is CUDA, and this is {}", self.facts().name);
+        Err(DeviceError::CannotRun { kernel: kernel.name().to_owned(), reason })
+    }
+
+    /// [`Device::load_parts`] with rows and columns numbered anew: `partition` is one of the matrix in that order, while vectors, and values that
     /// replace others, keep the order that they have. Bringing x there and y back costs two passes over vectors in every product.
     ///
     /// # Errors
@@ -89,7 +108,7 @@ pub trait Device<T: Scalar> {
         Err(PartitionError::NoPartitions.into())
     }
 
-    /// The same for a matrix that lies on the device already. Its columns are looked at; it may be given back when this
+    /// [`Device::load_parts`] for a matrix that lies on the device already. Its columns are looked at; it may be given back when this
     /// returns.
     ///
     /// # Errors

@@ -90,7 +90,7 @@ pub fn fused_source(variants: &[(Kernel, u64)], dtype: Dtype, block: u32) -> Opt
         format!("PARTS={FUSED_PARTS}"),
         format!("ARGS={FUSED_ARGS}"),
     ];
-    Some(KernelSource { text, definitions, entry_points: vec!["fused"] })
+    Some(KernelSource { text, definitions, entry_points: vec!["fused".to_owned()] })
 }
 
 /// The parts of one fused launch: the parameter of the kernel `fused`, its grid, and where arguments lie in it.

@@ -13,6 +13,7 @@ mod families;
 mod family;
 mod fused;
 mod kernel;
+mod own;
 mod recipe;
 mod row_length_distribution;
 mod source;
@@ -31,6 +32,7 @@ pub use execution::Execution;
 pub use family::{Elsewhere, Family, Knobs, Run, StripRule, TransferRule, WarpWork};
 pub use fused::{FUSED_ARGS, FUSED_PARTS, FusedParts, fits_one_launch, fused_source};
 pub use kernel::{Kernel, ParseKernelError};
+pub use own::{OwnKernel, OwnKernelError};
 pub use recipe::{LaunchArg, LaunchStep, PlannedLaunch, Recipe, Teams};
 pub use row_length_distribution::RowLengthDistribution;
 pub use source::{
@@ -39,5 +41,5 @@ pub use source::{
 };
 pub use sparsight_matrix::{Format, ParseFormatError};
 pub use strip::{Strip, StripUnit, strip};
-pub use traffic::{compulsory_bytes, device_bytes, feasible, flops, stored_entries};
+pub use traffic::{compulsory_bytes, compulsory_bytes_in, device_bytes, feasible, flops, stored_entries};
 pub use vendor::Vendor;

@@ -45,7 +45,7 @@ pub struct KernelSource {
     /// Definitions as `NAME=VALUE`, given to the compiler as `-D`.
     pub definitions: Vec<String>,
     /// `extern "C"` kernels in it.
-    pub entry_points: Vec<&'static str>,
+    pub entry_points: Vec<String>,
 }
 
 /// Source of `candidate`, `None` for what the vendor's library runs; `offset_bytes` (4 or 8) is the width of row offsets, of
@@ -59,7 +59,7 @@ pub fn source(candidate: &Candidate, offset_bytes: u64) -> Option<KernelSource> 
     }
     let knobs = (recipe.definitions)(candidate.kernel.knobs());
     definitions.extend(knobs.into_iter().map(|(name, value)| format!("{name}={value}")));
-    let entry_points = recipe.steps.iter().map(|step| step.entry).collect();
+    let entry_points = recipe.steps.iter().map(|step| step.entry.to_owned()).collect();
     Some(KernelSource { text: recipe.sources.concat(), definitions, entry_points })
 }
 
@@ -68,14 +68,14 @@ pub fn benchmark_matrix_source(dtype: Dtype, offset_bytes: u64) -> KernelSource 
     KernelSource {
         text: BENCHMARK_MATRIX.to_owned(),
         definitions: vec![vectors(dtype), format!("BLOCK={HELPER_BLOCK}"), offset(offset_bytes)],
-        entry_points: vec![
+        entry_points: names(&[
             "generate_row_ptr",
             "generate_entries",
             "generate_ell",
             "generate_jad",
             "random_x",
             "poison",
-        ],
+        ]),
     }
 }
 
@@ -90,7 +90,7 @@ pub fn conversion_source(dtype: Dtype, offset_bytes: u64) -> KernelSource {
             format!("BLOCK={HELPER_BLOCK}"),
             offset(offset_bytes),
         ],
-        entry_points: vec![
+        entry_points: names(&[
             "lay_slices",
             "lay_diagonals",
             "lay_coo",
@@ -104,7 +104,7 @@ pub fn conversion_source(dtype: Dtype, offset_bytes: u64) -> KernelSource {
             "take_columns",
             "bro_widths",
             "bro_pack",
-        ],
+        ]),
     }
 }
 
@@ -114,7 +114,7 @@ pub fn timing_source() -> KernelSource {
     KernelSource {
         text: SPIN.to_owned(),
         definitions: vec![format!("BLOCK={HELPER_BLOCK}")],
-        entry_points: vec!["spin", "empty", "read_all"],
+        entry_points: names(&["spin", "empty", "read_all"]),
     }
 }
 
@@ -123,8 +123,12 @@ pub fn vector_source(dtype: Dtype) -> KernelSource {
     KernelSource {
         text: VECTORS.to_owned(),
         definitions: vec![vectors(dtype), format!("BLOCK={HELPER_BLOCK}"), format!("PIECES={DOT_PIECES}")],
-        entry_points: vec!["combine", "dot_pieces", "dot_sum"],
+        entry_points: names(&["combine", "dot_pieces", "dot_sum"]),
     }
+}
+
+fn names(names: &[&str]) -> Vec<String> {
+    names.iter().map(|&name| name.to_owned()).collect()
 }
 
 /// What a value of the matrix is.
@@ -137,11 +141,12 @@ pub(crate) fn vectors(dtype: Dtype) -> String {
     format!("VALUE={}", c_type(dtype.of_vectors()))
 }
 
-fn c_type(dtype: Dtype) -> &'static str {
+pub(crate) fn c_type(dtype: Dtype) -> &'static str {
     if dtype == Dtype::F32 { "float" } else { "double" }
 }
 
-fn offset(offset_bytes: u64) -> String {
+/// What a row offset of that many bytes is.
+pub(crate) fn offset(offset_bytes: u64) -> String {
     match offset_bytes {
         4 => "OFFSET=unsigned int".to_owned(),
         8 => "OFFSET=unsigned long long".to_owned(),

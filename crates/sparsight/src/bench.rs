@@ -3,8 +3,8 @@
 use crate::records::{ClockRecord, CorpusRecord, Measured, Outcome, recorded};
 use crate::right_answer::{RightAnswer, common_dtype};
 use sparsight_device::timing::{Caches, StoppingRule, Timing, measure};
-use sparsight_device::{Device, DeviceError, check, random_x};
-use sparsight_kernels::{Candidate, Format, Kernel, feasible};
+use sparsight_device::{Device, DeviceError, check, check_product, random_x};
+use sparsight_kernels::{Candidate, Format, Kernel, OwnKernel, feasible};
 use sparsight_matrix::{Csr, Dtype, Features, Reference, Scalar, Seconds};
 use std::collections::{BTreeMap, HashMap};
 
@@ -180,6 +180,53 @@ fn one<T: Scalar>(
     }
     let timing = measure(|products| operand.batch(id, products, caches), rule)?;
     Ok((Outcome::time(&timing), Some(timing)))
+}
+
+/// Runs somebody's own kernel on `a`, once for each of its block sizes: held to the reference like a candidate, and timed by the same
+/// rule. The results stand in the order of [`OwnKernel::blocks`].
+///
+/// # Errors
+/// [`DeviceError::Compile`], [`DeviceError::OwnKernel`], [`DeviceError::CannotRun`] and an interruption; what else goes wrong is a
+/// result.
+///
+/// # Safety
+/// As [`Device::load_own`].
+pub unsafe fn bench_own<T: Scalar>(
+    device: &dyn Device<T>,
+    a: &Csr<T>,
+    kernel: &OwnKernel,
+    how: &Bench,
+) -> Result<Vec<MeasuredOwn>, DeviceError> {
+    use DeviceError::{CannotRun, Compile, OwnKernel};
+    let x = random_x(a.ncols(), how.seed);
+    let right = RightAnswer::new(a, &x);
+    let mut results = Vec::new();
+    for &block in kernel.blocks() {
+        let one = || -> Result<Timing, DeviceError> {
+            // SAFETY: as the caller promises.
+            let product = unsafe { device.load_own(a, kernel, block)? };
+            check_product(product.as_ref(), kernel.name(), &x, right.of(T::DTYPE))?;
+            measure(|products| product.batch(products, how.caches), &how.rule)
+        };
+        let outcome = match one() {
+            Ok(timing) => Outcome::time(&timing),
+            Err(error @ (Compile { .. } | OwnKernel(_) | CannotRun { .. })) => return Err(error),
+            Err(reason) => refused(&reason)?,
+        };
+        results.push(MeasuredOwn { kernel: kernel.clone(), block, outcome });
+    }
+    Ok(results)
+}
+
+/// What became of a kernel of somebody's own with one block size.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MeasuredOwn {
+    /// Which.
+    pub kernel: OwnKernel,
+    /// Threads a block.
+    pub block: u32,
+    /// Its time, or why there is none.
+    pub outcome: Outcome,
 }
 
 /// A reason as a result; an interruption stays an error.

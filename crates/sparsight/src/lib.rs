@@ -51,7 +51,7 @@ mod transfer;
 mod verdict;
 
 pub use advisor::{Advice, Advised, Advisor, Objective, Refused, Why};
-pub use bench::{Bench, HOPELESS, bench};
+pub use bench::{Bench, HOPELESS, MeasuredOwn, bench, bench_own};
 pub use best::BestPredictor;
 pub use calibrate::{
     CALIBRATION_MATRICES, CalibratedDevice, calibrated, calibration_candidates, calibration_of,

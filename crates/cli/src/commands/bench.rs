@@ -2,25 +2,26 @@
 
 use crate::args::KernelFlags;
 use crate::context::Context;
-use crate::csv::{Csv, CsvFlag, Layout};
+use crate::csv::{CANDIDATE, Csv, CsvFlag, Layout};
 use crate::device_choice::{DeviceName, OpenDevice, described};
 use crate::earlier_bench::EarlierBench;
 use crate::failure::{Exit, Failure};
 use crate::matrix_source::MatrixSource;
 use crate::noise::Noise;
+use crate::own_kernels;
 use crate::printer::BOLD;
 use crate::progress::Progress;
 use crate::reordering::OrderFlags;
 use crate::table::Table;
 use crate::text::{candidate, of_bandwidth, percent, shape};
 use crate::values::ValuesFlag;
-use sparsight::answer::{BenchAnswer, BenchedBefore, BenchedCandidate, BenchedMatrix};
-use sparsight::bench;
+use sparsight::answer::{BenchAnswer, BenchedBefore, BenchedKernel, BenchedMatrix, MeasuredOutcome};
 use sparsight::device::DeviceError;
 use sparsight::device::timing::{Caches, StoppingRule};
-use sparsight::kernels::{Candidate, DeviceFacts, flops};
-use sparsight::matrix::{Csr, Dtype, Features, Scalar, Seconds};
-use sparsight::records::{ClockRecord, Measured, Outcome};
+use sparsight::kernels::{Candidate, DeviceFacts, OwnKernel, flops};
+use sparsight::matrix::{Csr, Dtype, Features, Scalar};
+use sparsight::records::{ClockRecord, Measured};
+use sparsight::{MeasuredOwn, bench};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
@@ -47,6 +48,9 @@ pub(crate) struct Bench {
     /// Also write the table of --csv to a file
     #[arg(long, value_name = "FILE")]
     export_csv: Option<PathBuf>,
+    /// Also check and time the kernels of a CUDA file of yours (docs/own-kernel.md); may be given several times
+    #[arg(long, value_name = "FILE.cu")]
+    kernel_file: Vec<PathBuf>,
     /// Show each time beside that of an earlier run, an answer of bench --json
     #[arg(long, value_name = "FILE")]
     compare: Option<PathBuf>,
@@ -66,21 +70,19 @@ const TABLE: Layout = Layout {
         "throttled=clock.throttled",
     ],
     inner: &[
-        "id",
-        "format",
-        "kernel",
-        "threads_per_row",
-        "block",
-        "dtype",
-        "measured_s",
-        "spread",
-        "samples",
-        "bandwidth_fraction",
-        "infeasible",
-        "failed",
-        "before_s",
-        "over_before",
-        "beyond_spread",
+        &CANDIDATE,
+        &[
+            "measured_s",
+            "spread",
+            "samples",
+            "bandwidth_fraction",
+            "own",
+            "infeasible",
+            "failed",
+            "before_s",
+            "over_before",
+            "beyond_spread",
+        ],
     ],
 };
 
@@ -88,8 +90,8 @@ const TABLE: Layout = Layout {
 struct Benched {
     title: String,
     features: Features,
-    /// Fastest first, then what has no time.
     results: Vec<Measured>,
+    own: Vec<MeasuredOwn>,
     clock: Option<ClockRecord>,
 }
 
@@ -103,15 +105,19 @@ impl Bench {
 
     fn run_as<T: Scalar>(&self, context: &Context) -> Result<Exit, Failure> {
         let sources = self.order.of_all(MatrixSource::batch(&self.paths)?);
+        let own = own_kernels::read(&self.kernel_file, T::DTYPE)?;
         let before = self.compare.as_deref().map(EarlierBench::read).transpose()?;
         let mut device = OpenDevice::open(&self.device.clone().unwrap_or_else(DeviceName::best_here))?;
+        own_kernels::refuse_cpu(&own, device.facts())?;
         let mut noise = Noise::before(device.facts().kind);
         device.measure_rates();
         context.interrupt.listen();
         let candidates = self.kernels.candidates(device.facts().kind, T::DTYPE)?;
         let mut candidates = device.runnable::<T>(candidates, context)?;
         candidates.extend(self.values.candidates(&candidates, T::DTYPE, device.facts().kind)?);
-        let bar = context.printer.progress((sources.len() * candidates.len()) as u64, "measuring");
+        let of_own: usize = own.iter().map(|kernel| kernel.blocks().len()).sum();
+        let each = candidates.len() + of_own;
+        let bar = context.printer.progress((sources.len() * each) as u64, "measuring");
         let (mut all, mut unreadable) = (Vec::new(), 0);
         let mut stopped = Ok(());
         for (index, source) in sources.iter().enumerate() {
@@ -129,23 +135,23 @@ impl Bench {
                 }
             };
             let named = (source.title(), &matrix);
-            stopped = self.one::<T>(named, &device, &candidates, index, &bar, &mut all, context);
+            let what = (&candidates[..], &own[..]);
+            stopped = self.one::<T>(named, &device, what, index * each, &bar, &mut all, context);
             if stopped.is_err() {
                 break;
             }
         }
         drop(bar);
         for benched in &all {
-            for measured in &benched.results {
-                noise.saw(&measured.outcome);
+            let ours = benched.results.iter().map(|measured| &measured.outcome);
+            for outcome in ours.chain(benched.own.iter().map(|own| &own.outcome)) {
+                noise.saw(outcome);
             }
             noise.clocked(benched.clock);
         }
-        self.show(&all, before.as_ref(), device.facts(), T::DTYPE, context)?;
+        let any = self.show(&all, before.as_ref(), device.facts(), T::DTYPE, context)?;
         noise.warn(&context.printer);
         stopped.map_err(|failure| failure.keeping(|| "what was measured is shown above".to_owned()))?;
-        let failed = |m: &Measured| matches!(m.outcome, Outcome::Failed { .. });
-        let any = all.iter().any(|b: &Benched| b.results.iter().any(failed));
         Ok(if any || unreadable > 0 { Exit::No } else { Exit::Done })
     }
 
@@ -155,8 +161,8 @@ impl Bench {
         &self,
         (name, matrix): (String, &Csr<T>),
         device: &OpenDevice,
-        candidates: &[Candidate],
-        index: usize,
+        (candidates, own): (&[Candidate], &[OwnKernel]),
+        done: usize,
         bar: &Progress,
         all: &mut Vec<Benched>,
         context: &Context,
@@ -164,15 +170,24 @@ impl Bench {
         let features = Features::of(matrix);
         let rule = if self.quick { StoppingRule::BRISK } else { StoppingRule::CAREFUL };
         let how = sparsight::Bench { rule, caches: self.caches(), seed: context.seed, hopeless: None };
+        let mut of_own = Vec::new();
+        for kernel in own {
+            // First, since whoever writes one wants to know of its faults at once.
+            of_own.extend(own_kernels::measured(device.of(), matrix, kernel, &how)?);
+            bar.at((done + of_own.len()) as u64, format!("{name} {}", kernel.name()));
+            if context.interrupt.asked() {
+                return Err(DeviceError::Interrupted.into());
+            }
+        }
+        let done = done + of_own.len();
         let mut results = Vec::new();
         let ended = bench(device.of(), (&name, matrix), &features, candidates, &how, |result| {
             results.push(result.clone());
-            bar.at((index * candidates.len() + results.len()) as u64, format!("{name} {}", result.id));
+            bar.at((done + results.len()) as u64, format!("{name} {}", result.id));
             if context.interrupt.asked() { Err(DeviceError::Interrupted) } else { Ok(()) }
         });
-        results.sort_by(|a, b| time(a).total_cmp(&time(b)));
         let clock = ended.as_ref().ok().and_then(|record| record.clock);
-        all.push(Benched { title: name, features, results, clock });
+        all.push(Benched { title: name, features, results, own: of_own, clock });
         ended.map(|_| ()).map_err(Failure::from)
     }
 
@@ -180,6 +195,7 @@ impl Bench {
         if self.cold { Caches::Cold } else { Caches::Warm }
     }
 
+    /// Whether something failed.
     fn show(
         &self,
         all: &[Benched],
@@ -187,14 +203,16 @@ impl Bench {
         facts: &DeviceFacts,
         dtype: Dtype,
         context: &Context,
-    ) -> Result<(), Failure> {
-        let matrices =
-            all.iter().map(|b| BenchedMatrix::of(&b.title, &b.features, &b.results, b.clock, facts));
-        let matrices = matrices.collect();
+    ) -> Result<bool, Failure> {
+        let of = |b: &Benched| BenchedMatrix::of(&b.title, &b.features, &b.results, &b.own, b.clock, facts);
+        let matrices = all.iter().map(of).collect();
         let mut answer = BenchAnswer { device: facts.into(), dtype, caches: self.caches(), matrices };
         if let Some(before) = before {
             before.put_beside(&mut answer, context);
         }
+        let failed = |outcome: &MeasuredOutcome| matches!(outcome, MeasuredOutcome::Failed { .. });
+        let any = answer.matrices.iter().flat_map(|m| &m.candidates).any(|c| failed(&c.outcome));
+        let whole = answer.clone();
         let answer = answer.shortened(context.top_in_json());
         if let Some(path) = &self.export_csv {
             let mut table = Csv::new(&TABLE);
@@ -203,20 +221,21 @@ impl Bench {
                 .map_err(|error| Failure::input(format!("{}: {error}", path.display())))?;
         }
         if self.csv.csv {
-            return context.printer.csv(&TABLE, &[answer]);
+            context.printer.csv(&TABLE, &[answer])?;
+            return Ok(any);
         }
         context.printer.answer(&answer, || {
-            for (index, (benched, shown)) in all.iter().zip(&answer.matrices).enumerate() {
+            for (index, (benched, measured)) in all.iter().zip(&whole.matrices).enumerate() {
                 if index > 0 {
                     context.printer.line("")?;
                 }
                 let warmth = if self.cold { "cold" } else { "warm" };
                 let heading = format!("{BOLD}{}{BOLD:#}   {dtype}   {warmth}", described(facts));
-                let before = before.map(|_| &shown.candidates[..]);
-                show_one(benched, before, &heading, facts, context)?;
+                show_one(measured, &benched.features, before.is_some(), &heading, context)?;
             }
             Ok(())
-        })
+        })?;
+        Ok(any)
     }
 }
 
@@ -229,62 +248,68 @@ fn change(before: BenchedBefore) -> &'static str {
     }
 }
 
-/// Infinite without a time, so that it sorts behind.
-fn time(measured: &Measured) -> f64 {
-    if let Outcome::Time { time_s, .. } = measured.outcome { time_s.0 } else { f64::INFINITY }
+/// As tables name it: `csr-vector t8 b256`, `my.cu b128`.
+fn name(kernel: &BenchedKernel) -> String {
+    match kernel {
+        BenchedKernel::Ours(named) => candidate(&named.id),
+        BenchedKernel::Own(own) => format!("{} b{}", own.kernel, own.block),
+    }
 }
 
-/// `before`: the same results, with those of an earlier run.
+/// `beside`: with the times of an earlier run.
 fn show_one(
-    benched: &Benched,
-    before: Option<&[BenchedCandidate]>,
+    measured: &BenchedMatrix,
+    features: &Features,
+    beside: bool,
     heading: &str,
-    facts: &DeviceFacts,
     context: &Context,
 ) -> Result<(), Failure> {
     let out = &context.printer;
-    out.line(format_args!("{BOLD}{}{BOLD:#}   {}", benched.title, shape(&benched.features)))?;
+    out.line(format_args!("{BOLD}{}{BOLD:#}   {}", measured.matrix.name, shape(features)))?;
     out.line(heading)?;
     out.line("")?;
     let mut columns = vec!["", "<candidate", "measured", "spread", "samples", "GFLOP/s", "of bandwidth"];
-    if before.is_some() {
+    if beside {
         columns.extend(["before", "now / before", "<"]);
     }
     let mut table = Table::new(&columns);
-    let mut rows = 0;
+    let (mut timed, mut rows) = (0, 0);
     let mut failed = Vec::new();
     let mut impossible = BTreeSet::new();
-    for (rank, m) in benched.results.iter().enumerate() {
-        match &m.outcome {
-            Outcome::Time { .. } if rank >= context.top() => {}
-            Outcome::Time { time_s: Seconds(time), spread, samples } => {
+    for c in &measured.candidates {
+        match &c.outcome {
+            MeasuredOutcome::Time { measured_s, spread, samples } => {
+                timed += 1;
+                // Whoever brings a kernel wants to see it, wherever it stands.
+                if timed > context.top() && matches!(c.candidate, BenchedKernel::Ours(_)) {
+                    continue;
+                }
                 rows += 1;
                 let mut cells = vec![
-                    (rank + 1).to_string(),
-                    candidate(&m.id),
-                    Seconds(*time).to_string(),
+                    timed.to_string(),
+                    name(&c.candidate),
+                    measured_s.to_string(),
                     percent(*spread),
                     samples.to_string(),
-                    format!("{:.2}", flops(&benched.features) as f64 / time / 1e9),
-                    of_bandwidth(BenchedCandidate::of(m, &benched.features, facts).bandwidth_fraction),
+                    format!("{:.2}", flops(features) as f64 / measured_s.0 / 1e9),
+                    of_bandwidth(c.bandwidth_fraction),
                 ];
-                if let Some(before) = before.and_then(|before| before.get(rank)?.before) {
+                if let Some(before) = c.before {
                     cells.extend([before.before_s.to_string(), format!("{:.2}", before.over_before)]);
                     cells.push(change(before).to_owned());
                 }
                 table.row(cells);
             }
-            Outcome::Infeasible { infeasible } => {
-                impossible.insert(format!("{} ({infeasible})", m.id.format()));
+            MeasuredOutcome::Infeasible { infeasible } | MeasuredOutcome::Unmeasured { infeasible, .. } => {
+                impossible.insert(format!("{} ({infeasible})", c.candidate.format()));
             }
-            Outcome::Failed { failed: why } => failed.push(format!("{}: {why}", m.id)),
+            MeasuredOutcome::Failed { failed: why } => failed.push(format!("{}: {why}", c.candidate.id())),
         }
     }
     if rows > 0 {
         out.line(table)?;
         out.line("")?;
     }
-    let timed = benched.results.iter().filter(|m| time(m).is_finite()).count();
     if timed > rows {
         out.line(format_args!("  {} more: `--top {timed}`", timed - rows))?;
     }

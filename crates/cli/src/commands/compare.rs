@@ -2,7 +2,7 @@
 
 use crate::args::{KernelFlags, KernelName, ModelFlags, block};
 use crate::context::Context;
-use crate::csv::{CsvFlag, Layout};
+use crate::csv::{CANDIDATE, CsvFlag, Layout, PREDICTED};
 use crate::device_choice::{DeviceName, ProfileFlags, described};
 use crate::failure::{Exit, Failure};
 use crate::many::structures;
@@ -71,25 +71,19 @@ const TABLE: Layout = Layout {
     rows: &["devices", "candidates"],
     outer: &["device=id", "device_name=name", "price", "power_w", "products"],
     inner: &[
-        "id",
-        "format",
-        "kernel",
-        "threads_per_row",
-        "block",
-        "dtype",
-        "predicted_s",
-        "low_s",
-        "high_s",
-        "model",
-        "limited_by=limit.by",
-        "conversion_s",
-        "in_all_s",
-        "speed",
-        "speed_low",
-        "speed_high",
-        "products_per_s",
-        "products_per_s_per_price",
-        "products_per_joule",
+        &CANDIDATE,
+        &PREDICTED,
+        &[
+            "limited_by=limit.by",
+            "conversion_s",
+            "in_all_s",
+            "speed",
+            "speed_low",
+            "speed_high",
+            "products_per_s",
+            "products_per_s_per_price",
+            "products_per_joule",
+        ],
     ],
 };
 

@@ -36,7 +36,7 @@ pub(crate) struct Info {
 const TABLE: Layout = Layout {
     rows: &[],
     outer: &[],
-    inner: &[
+    inner: &[&[
         "dtype",
         "empty_rows=features.empty_rows",
         "row_mode=features.row_mode",
@@ -53,7 +53,7 @@ const TABLE: Layout = Layout {
         "x_reuse=features.x_reuse",
         "min_distance=features.locality.min_distance",
         "max_distance=features.locality.max_distance",
-    ],
+    ]],
 };
 
 impl Info {

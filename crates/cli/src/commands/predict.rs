@@ -2,7 +2,7 @@
 
 use crate::args::{KernelFlags, ModelFlags};
 use crate::context::Context;
-use crate::csv::{CsvFlag, Layout};
+use crate::csv::{CANDIDATE, CsvFlag, Layout, PREDICTED};
 use crate::device_choice::ProfileFlags;
 use crate::failure::{Exit, Failure};
 use crate::many::structures;
@@ -33,19 +33,7 @@ pub(crate) struct Predict {
 const TABLE: Layout = Layout {
     rows: &["candidates"],
     outer: &["device=device.name", "profile=device.profile", "asked=model"],
-    inner: &[
-        "id",
-        "format",
-        "kernel",
-        "threads_per_row",
-        "block",
-        "dtype",
-        "predicted_s",
-        "low_s",
-        "high_s",
-        "model",
-        "infeasible",
-    ],
+    inner: &[&CANDIDATE, &PREDICTED, &["infeasible"]],
 };
 
 impl Predict {

@@ -2,7 +2,7 @@
 
 use crate::args::KernelFlags;
 use crate::context::Context;
-use crate::csv::{CsvFlag, Layout};
+use crate::csv::{CANDIDATE, CsvFlag, Layout};
 use crate::device_choice::described;
 use crate::failure::{Exit, Failure};
 use crate::many::structures;
@@ -45,20 +45,17 @@ const TABLE: Layout = Layout {
     rows: &["candidates"],
     outer: &["reference=reference.name", "target=target.name"],
     inner: &[
-        "id",
-        "format",
-        "kernel",
-        "threads_per_row",
-        "block",
-        "dtype",
-        "predicted_s",
-        "reference_s",
-        "reference_origin",
-        "relative_performance",
-        "init_reference_s",
-        "init_target_s",
-        "at_launch_cost",
-        "infeasible",
+        &CANDIDATE,
+        &[
+            "predicted_s",
+            "reference_s",
+            "reference_origin",
+            "relative_performance",
+            "init_reference_s",
+            "init_target_s",
+            "at_launch_cost",
+            "infeasible",
+        ],
     ],
 };
 

@@ -85,7 +85,7 @@ fn reasons(advice: &ReportedAdvice, roles: &Roles<'_>) -> Option<String> {
 }
 
 fn as_good(verdict: &ReportedVerdict, roles: &Roles<'_>) -> Option<String> {
-    let soonest = roles.soonest_ready.filter(|soonest| soonest.id != verdict.best);
+    let soonest = roles.soonest_ready.filter(|soonest| soonest.id != verdict.best && !verdict.gains_nothing);
     let ready = soonest.zip(roles.best).and_then(|(soonest, best)| {
         let (soon, best) = (soonest.conversion?, best.conversion?);
         (soon.0 < 0.9 * best.0).then(|| format!("; {} is the soonest ready, in {soon}", name(soonest)))

@@ -50,7 +50,9 @@ use cudarc::driver::result;
 use cusparse::Library;
 use module::Module;
 use nvml::ClockReader;
-use sparsight_kernels::{BenchmarkMatrix, DeviceFacts, Format, Kernel, KernelSource, Vendor, timing_source};
+use sparsight_kernels::{
+    BenchmarkMatrix, DeviceFacts, Format, Kernel, KernelSource, OwnKernel, Vendor, timing_source,
+};
 use sparsight_matrix::{Csr, Dtype, Limits, Permutation, Scalar, Seconds};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -390,6 +392,16 @@ impl<T: Scalar> Device<T> for Cuda {
 
     fn load_parts(&self, a: &Csr<T>, partition: &Partition) -> Result<Box<dyn Product<T>>, DeviceError> {
         self.device.load_parts(a, partition)
+    }
+
+    unsafe fn load_own(
+        &self,
+        a: &Csr<T>,
+        kernel: &OwnKernel,
+        block: u32,
+    ) -> Result<Box<dyn Product<T>>, DeviceError> {
+        // SAFETY: as the caller promises.
+        unsafe { self.device.load_own(a, kernel, block) }
     }
 
     fn load_reordered(

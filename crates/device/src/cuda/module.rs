@@ -27,14 +27,14 @@ impl Module {
     pub(super) fn load(
         context: &Arc<Context>,
         image: &[u8],
-        entry_points: &[&str],
+        entry_points: &[impl AsRef<str>],
     ) -> Result<Self, DeviceError> {
         let _entered = context.enter()?;
         // SAFETY: the image comes from NVRTC; the driver checks it and copies what it needs.
         let raw = named("cuModuleLoadData", unsafe { result::module::load_data(image.as_ptr().cast()) })?;
         let mut module = Self { context: Arc::clone(context), raw, functions: Vec::new() };
         for name in entry_points {
-            let name = CString::new(*name).expect("names of kernels hold no NUL");
+            let name = CString::new(name.as_ref()).expect("names of kernels hold no NUL");
             // SAFETY: the module is loaded.
             let function = unsafe { result::module::get_function(raw, name) };
             let function = named("cuModuleGetFunction", function)?;

@@ -10,8 +10,8 @@ use super::{DeviceArray, DeviceCsr, DeviceMatrix, Element, Extent, Gpu, Memory, 
 use crate::timing::{Batch, Caches};
 use crate::{Device, DeviceError, Operand, Partition, Preparation, Product};
 use sparsight_kernels::{
-    BenchmarkMatrix, Candidate, DeviceFacts, Format, Kernel, KernelSource, benchmark_matrix_source,
-    conversion_source, fused_source, source, vector_source,
+    BenchmarkMatrix, Candidate, DeviceFacts, Format, Kernel, KernelSource, OwnKernel,
+    benchmark_matrix_source, conversion_source, fused_source, source, vector_source,
 };
 use sparsight_matrix::{Bytes, Csr, Dtype, Limits, Permutation, Scalar};
 use std::collections::HashMap;
@@ -296,6 +296,16 @@ impl<T: Scalar> Device<T> for GpuDevice {
             Device::<T>::runs(self, candidate.kernel)?;
         }
         Ok(Box::new(GpuProduct::load(&self.shared, a, partition, self.converts)?))
+    }
+
+    unsafe fn load_own(
+        &self,
+        a: &Csr<T>,
+        kernel: &OwnKernel,
+        block: u32,
+    ) -> Result<Box<dyn Product<T>>, DeviceError> {
+        // SAFETY: as the caller promises.
+        Ok(Box::new(unsafe { GpuProduct::load_own(&self.shared, a, kernel, block, self.converts)? }))
     }
 
     fn load_reordered(

@@ -13,16 +13,12 @@ const BLOCKS_PER_MULTIPROCESSOR: u64 = 16;
 pub(super) struct FreeGrid {
     module: Arc<dyn Module>,
     /// Entry points, in the order of the source.
-    entry_points: Vec<&'static str>,
+    entry_points: Vec<String>,
     most_blocks: u64,
 }
 
 impl FreeGrid {
-    pub(super) fn new(
-        module: Arc<dyn Module>,
-        entry_points: Vec<&'static str>,
-        multiprocessors: u32,
-    ) -> Self {
+    pub(super) fn new(module: Arc<dyn Module>, entry_points: Vec<String>, multiprocessors: u32) -> Self {
         let most_blocks = u64::from(multiprocessors) * BLOCKS_PER_MULTIPROCESSOR;
         Self { module, entry_points, most_blocks: most_blocks.max(1) }
     }

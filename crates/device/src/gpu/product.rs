@@ -22,7 +22,9 @@ use crate::stock::Stock;
 use crate::timing::{Batch, Caches};
 use crate::value_places::ValuePlaces;
 use crate::{DeviceError, Partition, PartitionError, Preparation, Product};
-use sparsight_kernels::{Candidate, Execution, FUSED_ARGS, FUSED_PARTS, FusedParts, LaunchArg};
+use sparsight_kernels::{
+    Candidate, Execution, FUSED_ARGS, FUSED_PARTS, FusedParts, LaunchArg, OwnKernel, PlannedLaunch,
+};
 use sparsight_matrix::{Csr, Dtype, Format, Scalar, Seconds};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -46,6 +48,8 @@ pub(super) struct GpuProduct<T: Scalar> {
     /// Pairs of x and y for products with vectors on the host and for timing.
     own: Stock<(DeviceArray<T>, DeviceArray<T>)>,
     preparation: Preparation,
+    /// What computes y = A x and nothing else, by its name.
+    unscaled: Option<String>,
 }
 
 /// Which part of the matrix a block is, and where its values come from.
@@ -262,8 +266,56 @@ impl<T: Scalar> GpuProduct<T> {
             .transpose()?
             .map(Mutex::new);
         let (gpu, own) = (Arc::clone(gpu), Stock::of(own));
-        let dtype = partition.dtype();
-        Ok(Self { gpu, size, work, blocks, origins, dtype, converts, fence, own, preparation })
+        let (dtype, unscaled) = (partition.dtype(), None);
+        Ok(Self { gpu, size, work, blocks, origins, dtype, converts, fence, own, preparation, unscaled })
+    }
+
+    /// All rows by kernels of somebody's own, in blocks of so many threads.
+    ///
+    /// # Safety
+    /// They must stay within the arrays that they are given, and must end.
+    pub(super) unsafe fn load_own(
+        gpu: &Arc<Shared>,
+        a: &Csr<T>,
+        kernel: &OwnKernel,
+        block: u32,
+        converts: ConvertOn,
+    ) -> Result<Self, DeviceError> {
+        assert_eq!(kernel.dtype(), T::DTYPE, "{} was read for another value type", kernel.name());
+        let (size, rows) = ((a.nrows(), a.ncols()), 0..a.nrows());
+        let source = FromHost { gpu, a, converts };
+        let (matrix, preparation) = source.load(&rows, kernel.format())?;
+        let number = |name: &str| matrix.number(name);
+        let planned = kernel.launches(block, matrix.offset_bytes(), gpu.gpu().most_blocks(), number)?;
+        let module = gpu.gpu().load(&kernel.source(block, matrix.offset_bytes()))?;
+        let launches = planned.iter().map(|launch| part_launch(&module, launch, block, &matrix, 0)).collect();
+        let entries = source.entries(&rows);
+        let origin = Origin { rows, entries, places: ValuePlaces::of(kernel.format()) };
+        Ok(Self {
+            gpu: Arc::clone(gpu),
+            size,
+            work: Work::Ours(launches),
+            blocks: vec![matrix],
+            origins: vec![origin],
+            dtype: T::DTYPE,
+            converts,
+            // Nobody knows what of the matrix they write to.
+            fence: Some(Mutex::new(gpu.gpu().fence()?)),
+            own: Stock::of(Vec::new()),
+            preparation,
+            unscaled: (!kernel.scales()).then(|| kernel.name().to_owned()),
+        })
+    }
+
+    /// Refuses factors that the kernel does not take.
+    fn check_factors(&self, alpha: f64, beta: f64) -> Result<(), DeviceError> {
+        match &self.unscaled {
+            Some(name) if (alpha, beta) != (1.0, 0.0) => {
+                let reason = "it takes no alpha and beta, and computes y = A x alone".to_owned();
+                Err(DeviceError::CannotRun { kernel: name.clone(), reason })
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Queues one product and does not wait.
@@ -330,15 +382,30 @@ fn sequential<T: Scalar>(
         }
         let module = gpu.candidate(candidate, block.offset_bytes())?;
         for launch in planned {
-            let mut shape = LaunchShape::linear(launch.grid, candidate.block);
-            shape.overlaps = launch.may_overlap && overlaps;
-            let words = launch.args.iter().map(|&arg| block.word(arg, &NOWHERE)).collect();
-            let slots = slots(&launch.args, 0, rows.start as u64 * T::DTYPE.bytes()).collect();
-            let module = Arc::clone(&module);
-            launches.push(PartLaunch { module, kernel: launch.step, shape, words, slots });
+            let before = rows.start as u64 * T::DTYPE.bytes();
+            let mut made = part_launch(&module, &launch, candidate.block, block, before);
+            made.shape.overlaps = launch.may_overlap && overlaps;
+            launches.push(made);
         }
     }
     Ok(launches)
+}
+
+/// A launch of one part, `before` bytes behind the beginning of y.
+fn part_launch(
+    module: &Arc<dyn Module>,
+    planned: &PlannedLaunch,
+    block: u32,
+    matrix: &DeviceMatrix,
+    before: u64,
+) -> PartLaunch {
+    PartLaunch {
+        module: Arc::clone(module),
+        kernel: planned.step,
+        shape: LaunchShape::linear(planned.grid, block),
+        words: planned.args.iter().map(|&arg| matrix.word(arg, &NOWHERE)).collect(),
+        slots: slots(&planned.args, 0, before).collect(),
+    }
 }
 
 /// The one launch of all parts; none if there are no rows.
@@ -382,6 +449,7 @@ impl<T: Scalar> Product<T> for GpuProduct<T> {
 
     fn multiply(&self, alpha: f64, x: &[T], beta: f64, y: &mut [T]) -> Result<(), DeviceError> {
         check_lengths(self.size, x.len(), y.len())?;
+        self.check_factors(alpha, beta)?;
         self.with_own(|own_x, own_y| {
             own_x.write(x)?;
             if beta != 0.0 {
@@ -403,6 +471,7 @@ impl<T: Scalar> Product<T> for GpuProduct<T> {
         stream: Option<Stream<'_>>,
     ) -> Result<(), DeviceError> {
         check_lengths(self.size, x.len(), y.len())?;
+        self.check_factors(alpha, beta)?;
         let memory = self.gpu.memory();
         x.check("x", memory.as_ref())?;
         y.check("y", memory.as_ref())?;

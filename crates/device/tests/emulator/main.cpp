@@ -39,15 +39,15 @@ static u64 number(std::istream& in)
 
 struct Argument {
     u64 value;
-    operator u64() const { return value; }
-    operator double() const
-    {
-        double bits;
-        std::memcpy(&bits, &value, sizeof bits);
-        return bits;
-    }
+    // Whatever the parameter is, its bits lie in the low bytes of the word.
     template <class T>
-    operator T*() const { return (T*)value; }
+    operator T() const
+    {
+        static_assert(sizeof(T) <= sizeof value, "a word");
+        T parameter;
+        std::memcpy((void*)&parameter, &value, sizeof parameter);
+        return parameter;
+    }
 };
 
 // All arguments as the words of one parameter.

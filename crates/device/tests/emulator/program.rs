@@ -51,7 +51,8 @@ impl Program {
         fs::create_dir_all(&folder).unwrap();
         let mut calls = String::new();
         for (number, entry) in source.entry_points.iter().enumerate() {
-            let start = source.text.find(&format!("\n{entry}(")).expect("the kernel's name starts a line");
+            let starts = [format!("\n{entry}("), format!(" {entry}(")];
+            let start = starts.iter().find_map(|start| source.text.find(start)).expect("the kernel is there");
             let parameters = source.text[start..].split_once(')').unwrap().0;
             let args: Vec<String> = if let Some((_, one)) = parameters.split_once("__grid_constant__ ") {
                 vec![format!("whole<{}>(a)", one.split_once(' ').unwrap().0)]

@@ -1,11 +1,12 @@
 //! `bench`: every candidate that fits, run and timed.
 
 use super::{Answer, DeviceSummary, MatrixSummary, MeasuredOutcome, NamedCandidate};
+use crate::MeasuredOwn;
 use crate::records::{ClockRecord, Measured, Outcome};
 use serde::Serialize;
 use sparsight_device::timing::Caches;
-use sparsight_kernels::{DeviceFacts, compulsory_bytes};
-use sparsight_matrix::{Dtype, Features, Seconds};
+use sparsight_kernels::{DeviceFacts, compulsory_bytes_in};
+use sparsight_matrix::{Dtype, Features, Format, Seconds};
 
 /// `sparsight/bench/1`: measured times, each of a y that was right.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -43,7 +44,7 @@ pub struct BenchedMatrix {
     /// How fast the device's clock ran meanwhile; absent where the device does not say.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub clock: Option<ClockRecord>,
-    /// In the order in which they were given: the program gives the fastest first, then what has no time.
+    /// The fastest first, then what has no time, in the order in which it was given.
     pub candidates: Vec<BenchedCandidate>,
 }
 
@@ -53,11 +54,18 @@ impl BenchedMatrix {
         name: impl Into<String>,
         features: &Features,
         results: &[Measured],
+        own: &[MeasuredOwn],
         clock: Option<ClockRecord>,
         facts: &DeviceFacts,
     ) -> Self {
-        let candidates = results.iter().map(|measured| BenchedCandidate::of(measured, features, facts));
-        Self { matrix: MatrixSummary::of(name, features), clock, candidates: candidates.collect() }
+        let ours =
+            results.iter().map(|Measured { id, outcome }| (BenchedKernel::Ours((*id).into()), outcome));
+        let own = own.iter().map(|own| (BenchedKernel::Own(own.into()), &own.outcome));
+        let all =
+            ours.chain(own).map(|(kernel, outcome)| BenchedCandidate::of(kernel, outcome, features, facts));
+        let mut candidates: Vec<BenchedCandidate> = all.collect();
+        candidates.sort_by(|a, b| a.time().total_cmp(&b.time()));
+        Self { matrix: MatrixSummary::of(name, features), clock, candidates }
     }
 }
 
@@ -66,7 +74,7 @@ impl BenchedMatrix {
 pub struct BenchedCandidate {
     /// Which.
     #[serde(flatten)]
-    pub candidate: NamedCandidate,
+    pub candidate: BenchedKernel,
     /// Its time, or why there is none.
     #[serde(flatten)]
     pub outcome: MeasuredOutcome,
@@ -77,6 +85,71 @@ pub struct BenchedCandidate {
     /// What an earlier run measured of it; absent where none is compared with.
     #[serde(flatten)]
     pub before: Option<BenchedBefore>,
+}
+
+/// A candidate of the catalogue, or a kernel of somebody's own.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum BenchedKernel {
+    /// Of the catalogue.
+    Ours(NamedCandidate),
+    /// From a file.
+    Own(OwnCandidate),
+}
+
+/// The kernels of a file with one block size.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct OwnCandidate {
+    /// `my.cu/b128/f64`.
+    pub id: String,
+    /// What it reads.
+    pub format: Format,
+    /// The name of its file.
+    pub kernel: String,
+    /// Threads a block.
+    pub block: u32,
+    /// Value type.
+    pub dtype: Dtype,
+    /// Always true: it is none of the catalogue.
+    pub own: bool,
+}
+
+impl From<&MeasuredOwn> for OwnCandidate {
+    fn from(MeasuredOwn { kernel, block, .. }: &MeasuredOwn) -> Self {
+        Self {
+            id: kernel.id(*block),
+            format: kernel.format(),
+            kernel: kernel.name().to_owned(),
+            block: *block,
+            dtype: kernel.dtype(),
+            own: true,
+        }
+    }
+}
+
+impl BenchedKernel {
+    /// `csr-vector/t8/b256/f64`, `my.cu/b128/f64`.
+    pub fn id(&self) -> String {
+        match self {
+            Self::Ours(candidate) => candidate.id.to_string(),
+            Self::Own(own) => own.id.clone(),
+        }
+    }
+
+    /// What it reads.
+    pub fn format(&self) -> Format {
+        match self {
+            Self::Ours(candidate) => candidate.format,
+            Self::Own(own) => own.format,
+        }
+    }
+
+    fn dtype(&self) -> Dtype {
+        match self {
+            Self::Ours(candidate) => candidate.dtype,
+            Self::Own(own) => own.dtype,
+        }
+    }
 }
 
 /// The time of a candidate in an earlier run.
@@ -92,20 +165,20 @@ pub struct BenchedBefore {
 
 impl BenchedCandidate {
     /// Of a matrix with `features`, measured on the device with `facts`.
-    pub fn of(measured: &Measured, features: &Features, facts: &DeviceFacts) -> Self {
+    fn of(candidate: BenchedKernel, outcome: &Outcome, features: &Features, facts: &DeviceFacts) -> Self {
         let rate = facts.copy_bytes_per_s;
-        let bytes = compulsory_bytes(&measured.id, features).0 as f64;
-        let bandwidth_fraction = match measured.outcome {
+        let bytes = compulsory_bytes_in(candidate.format(), candidate.dtype(), features).0 as f64;
+        let bandwidth_fraction = match outcome {
             Outcome::Time { time_s, .. } if rate > 0.0 && time_s.0.is_finite() => {
                 Some(bytes / time_s.0 / rate)
             }
             _ => None,
         };
-        Self {
-            candidate: measured.id.into(),
-            outcome: (&measured.outcome).into(),
-            bandwidth_fraction,
-            before: None,
-        }
+        Self { candidate, outcome: outcome.into(), bandwidth_fraction, before: None }
+    }
+
+    /// Infinite without a time, so that it sorts behind.
+    fn time(&self) -> f64 {
+        if let MeasuredOutcome::Time { measured_s, .. } = self.outcome { measured_s.0 } else { f64::INFINITY }
     }
 }

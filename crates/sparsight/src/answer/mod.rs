@@ -88,7 +88,7 @@ pub use advise::{
 };
 pub use advise_gpus::{AdviseGpusAnswer, LinksAnswer, OnGpus, RowsAnswer, ShareAnswer};
 pub use advise_many::{AdviseManyAnswer, AdvisedMatrix};
-pub use bench::{BenchAnswer, BenchedBefore, BenchedCandidate, BenchedMatrix};
+pub use bench::{BenchAnswer, BenchedBefore, BenchedCandidate, BenchedKernel, BenchedMatrix, OwnCandidate};
 pub use calibrate::CalibrateAnswer;
 pub use candidate::NamedCandidate;
 pub use compare::{CompareAnswer, ComparedCandidate, ComparedNumbers, ComparedProfile, NamedLimit};

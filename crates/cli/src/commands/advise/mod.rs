@@ -6,7 +6,7 @@ mod many;
 use crate::args::ModelFlags;
 use crate::command_line;
 use crate::context::Context;
-use crate::csv::{CsvFlag, Layout};
+use crate::csv::{CANDIDATE, CsvFlag, Layout, PREDICTED};
 use crate::device_choice::ProfileFlags;
 use crate::failure::{Exit, Failure};
 use crate::matrix_source::MatrixSource;
@@ -80,25 +80,19 @@ const TABLE: Layout = Layout {
         "best_over_vendors_csr=verdict.vendors_csr.speedup",
     ],
     inner: &[
-        "id",
-        "format",
-        "kernel",
-        "threads_per_row",
-        "block",
-        "dtype",
-        "predicted_s",
-        "low_s",
-        "high_s",
-        "model",
-        "bytes",
-        "memory_bytes",
-        "bandwidth_fraction",
-        "conversion_s",
-        "pays_off_after",
-        "in_all_s",
-        "measured_s",
-        "spread",
-        "infeasible",
+        &CANDIDATE,
+        &PREDICTED,
+        &[
+            "bytes",
+            "memory_bytes",
+            "bandwidth_fraction",
+            "conversion_s",
+            "pays_off_after",
+            "in_all_s",
+            "measured_s",
+            "spread",
+            "infeasible",
+        ],
     ],
 };
 
@@ -404,7 +398,10 @@ impl Advise {
         }
         let soonest = verdict.soonest_ready();
         let ready = match verdict.best.preparation.zip(soonest.preparation) {
-            Some((best, soonest_s)) if is_other(&soonest) && soonest_s.0 < 0.9 * best.0 => {
+            // Where CSR is named, nobody is told to convert.
+            Some((best, soonest_s))
+                if !verdict.gains_nothing() && is_other(&soonest) && soonest_s.0 < 0.9 * best.0 =>
+            {
                 format!("; {} is the soonest ready, in {soonest_s}", candidate(&soonest.candidate))
             }
             _ => String::new(),
