@@ -1,6 +1,6 @@
 //! What carries the predictions for one GPU to another: a handful of matrices measured on each, and what they give.
 
-use super::{ProfileFolder, folder_of, shipped};
+use super::{ProfileFolder, data_sheet, folder_of, shipped};
 use crate::Error;
 use crate::records::CorpusRecord;
 use serde::{Deserialize, Serialize};
@@ -46,12 +46,13 @@ impl RescalingFile {
 }
 
 impl CalibrationFile {
-    /// Of a shipped profile by name, else of a folder by path; `None` if it holds none.
+    /// Of a shipped profile by name, else of a folder by path; `None` if it holds none, as a data sheet does.
     ///
     /// # Errors
     /// [`Error::NoProfile`]; errors of reading the file.
     pub fn find(name_or_folder: &str) -> Result<Option<Self>, Error> {
         match folder_of(name_or_folder) {
+            _ if data_sheet::is_data_sheet(name_or_folder) => Ok(None),
             Some(folder) => ProfileFolder::open(&folder)?.calibration(),
             None => shipped::load_calibration(name_or_folder).map(Some),
         }
