@@ -8,8 +8,8 @@ use sparsight_model::Rescaling;
 
 /// Schema of `calibration.json`.
 pub const CALIBRATION_SCHEMA: &str = "sparsight/calibration/1";
-/// Schema of `rescaling.json`.
-pub const RESCALING_SCHEMA: &str = "sparsight/rescaling/1";
+/// Schema of `rescaling.json`: 1 held weights of another equation; `calibrate` makes it anew from calibration.json, measuring nothing.
+pub const RESCALING_SCHEMA: &str = "sparsight/rescaling/2";
 
 /// A `calibration.json`: the times of the matrices that every GPU is calibrated with.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -29,7 +29,7 @@ impl From<Vec<CorpusRecord>> for CalibrationFile {
 /// A `rescaling.json`: whose predictions answer, and how they are carried over.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RescalingFile {
-    /// `sparsight/rescaling/1`.
+    /// `sparsight/rescaling/2`.
     pub schema: String,
     /// Name or folder of the profile whose models answer.
     pub reference: String,
