@@ -6,7 +6,6 @@ use crate::error::guarded;
 use crate::failure::Failure;
 use crate::forked;
 use crate::status::SS_NO_PROFILE;
-use sparsight::profile::calibration_folder;
 use sparsight::{LocalDevice, Profile};
 use std::ffi::{c_char, c_int};
 
@@ -15,10 +14,7 @@ pub struct ProfileHandle(pub(crate) Profile);
 
 /// What answers for the GPU that its driver calls so: a shipped profile, or a calibration that was made before.
 pub(crate) fn of_gpu(gpu: &str) -> Option<Profile> {
-    if let Some(known) = Profile::shipped_name_for_gpu(gpu) {
-        return Profile::shipped(known).ok();
-    }
-    Profile::load(&calibration_folder(gpu, &device::driver().ok()?)?).ok()
+    Profile::known_for_gpu(gpu, || device::driver().ok())
 }
 
 fn find(name: Option<&str>) -> Result<Profile, Failure> {

@@ -1,4 +1,5 @@
-//! A GPU without a profile: calibrated when it is first asked about, and kept in the cache.
+//! A device without a profile: a GPU is calibrated when it is first asked about, and kept in the cache; so is a processor, in
+//! [`cpu_profile`]. By hand either is, by `calibrate` and `profile --quick`.
 //!
 //! ```text
 //! reference matrices -> measured here, and in a profile of another GPU -> how that one's predictions are carried over
@@ -7,9 +8,15 @@
 
 use crate::context::Context;
 use crate::device_choice::{DeviceName, OpenDevice, described};
-use crate::failure::Failure;
-use crate::{profile_cache, profiling};
+use crate::failure::{Exit, Failure};
+use crate::noise::Noise;
+use crate::profiling::Instrumented;
+use crate::text::{counted, matrices as many_matrices};
+use crate::{cpu_profile, profile_cache, profiling};
+use sparsight::answer::{CalibrateAnswer, ProfileAnswer};
 use sparsight::device::DeviceError;
+use sparsight::kernels::DeviceKind;
+use sparsight::matrix::Dtype;
 use sparsight::profile::{GridName, ProfileFolder, RescalingFile};
 use sparsight::{CALIBRATION_MATRICES, CalibratedDevice, Profile, measure_calibration};
 use std::path::Path;
@@ -69,7 +76,109 @@ pub(crate) fn measure(
         context.interrupt.check().map_err(|_| DeviceError::Interrupted.into())
     };
     let measured = measure_calibration(&device, folder, reference, context.seed, &mut before);
-    measured.map_err(|error| Failure::from(error).keeping(|| kept(folder)))
+    let made = measured.map_err(|error| Failure::from(error).keeping(|| kept(folder)))?;
+    let mut noise = Noise::before(device.as_profiled.facts.kind);
+    for record in folder.calibration()?.map_or(Vec::new(), |known| known.records) {
+        record.results.iter().for_each(|measured| noise.saw(&measured.outcome));
+        noise.clocked(record.clock);
+    }
+    noise.warn(&context.printer);
+    Ok(made)
+}
+
+/// Calibrates a device of this machine into a folder of the user's, and says what came out.
+pub(crate) fn by_hand(
+    device: &DeviceName,
+    output: &Path,
+    reference: Option<&str>,
+    context: &Context,
+) -> Result<Exit, Failure> {
+    let mut device = OpenDevice::open(device)?;
+    let folder = empty_enough(output)?;
+    if device.facts().kind == DeviceKind::Cpu {
+        if let Some(reference) = reference {
+            let text = format!("--reference {reference}: nothing is carried over to a processor");
+            return Err(Failure::input(text).hinted("leave it out: a processor is calibrated by itself"));
+        }
+        let dtypes = context.dtypes();
+        let done = cpu_profile::measure(&folder, &mut device, &dtypes, context)?;
+        return say_learned(output, &folder, done, dtypes, context);
+    }
+    measure(&device, &folder, reference, context)?;
+    say_carried(output, context)
+}
+
+/// A folder that no thorough profile is in.
+pub(crate) fn empty_enough(output: &Path) -> Result<ProfileFolder, Failure> {
+    let folder = ProfileFolder::create(output)?;
+    if folder.models()?.is_some() && folder.device()?.grid != GridName::Coarse {
+        let text = format!("{} holds models of its own, which answer already", output.display());
+        return Err(Failure::input(text).hinted("give another folder with -o"));
+    }
+    Ok(folder)
+}
+
+/// What was calibrated in the folder of a GPU.
+pub(crate) fn say_carried(output: &Path, context: &Context) -> Result<Exit, Failure> {
+    let profile = Profile::load(output)?;
+    let Some(rescaled) = &profile.rescaled else {
+        return Err(Failure::input(format!("{} was changed by another run", output.display())));
+    };
+    let rescaling = rescaled.rescaling;
+    let answer = CalibrateAnswer {
+        device: (&profile).into(),
+        folder: output.to_owned(),
+        matrices: rescaling.matrices,
+        weights: rescaling.weights,
+        log_sd: rescaling.log_sd,
+    };
+    context.printer.answer(&answer, || {
+        let [launch, memory, rest] = rescaling.weights;
+        context.printer.line(format_args!(
+            "{}: {} matrices beside those of {}; launch x {launch:.2}, memory x {memory:.2}, rest x {rest:.2} of what the \
+             facts say, {:.1} % unexplained",
+            described(&profile.device.facts),
+            rescaling.matrices,
+            rescaled.reference.name,
+            100.0 * rescaling.log_sd
+        ))?;
+        context.printer.line(format_args!("`sparsight advise A.mtx --profile {}` uses it", output.display()))
+    })?;
+    Ok(Exit::Done)
+}
+
+/// What was calibrated in the folder of a processor.
+fn say_learned(
+    output: &Path,
+    folder: &ProfileFolder,
+    done: Instrumented,
+    dtypes: Vec<Dtype>,
+    context: &Context,
+) -> Result<Exit, Failure> {
+    let known = folder.device()?;
+    let matrices = folder.models()?.map_or(0, |models| models.index.trained_on.len());
+    let answer = ProfileAnswer {
+        device: (&known.facts).into(),
+        folder: output.to_owned(),
+        grid: known.grid,
+        points: done.points,
+        measured: done.measured,
+        beyond_bound: done.beyond,
+        failed: done.failed,
+        left: done.left,
+        dtypes,
+        matrices: Some(matrices),
+    };
+    context.printer.answer(&answer, || {
+        context.printer.line(format_args!(
+            "{}: {} measured, models learned from {}",
+            described(&known.facts),
+            counted(done.measured as u64, "benchmark"),
+            many_matrices(matrices)
+        ))?;
+        context.printer.line(format_args!("`sparsight advise A.mtx --profile {}` uses it", output.display()))
+    })?;
+    Ok(if done.failed > 0 { Exit::No } else { Exit::Done })
 }
 
 fn kept(folder: &ProfileFolder) -> String {

@@ -92,7 +92,7 @@ pub(crate) struct Instrumented {
 }
 
 /// Runs the benchmark matrices of `grid` that the folder does not hold yet, with progress, until the budget is spent, if there is
-/// one.
+/// one. `noise` sees what was timed.
 ///
 /// # Errors
 /// [`Failure::Interrupted`] after Ctrl-C: what was measured is in the folder.
@@ -101,9 +101,9 @@ pub(crate) fn run_benchmark(
     device: &OpenDevice,
     grid: &Grid,
     budget: Option<&Spending>,
+    noise: &mut Noise,
     context: &Context,
 ) -> Result<Instrumented, Failure> {
-    let mut noise = Noise::before(device.facts().kind);
     let mut journal = folder.benchmark()?;
     journal.begin()?;
     let mut synced = Instant::now();
@@ -164,9 +164,6 @@ pub(crate) fn run_benchmark(
     drop(bar);
     for failure in failures {
         context.printer.warning(failure);
-    }
-    if counts.measured > 0 {
-        noise.warn(&context.printer);
     }
     Ok(counts)
 }

@@ -3,8 +3,9 @@
 use crate::device_choice::described;
 use crate::printer::BOLD;
 use sparsight::Profile;
-use sparsight::kernels::Candidate;
+use sparsight::kernels::{Candidate, DeviceFacts};
 use sparsight::matrix::{Dtype, Features, Seconds};
+use sparsight::profile::GridName;
 
 /// A name that comes from elsewhere, in one line that does nothing but show it: what would move a cursor, change a colour
 /// or turn the direction of writing is written as in a string of Rust.
@@ -115,20 +116,34 @@ pub(crate) fn heading(profile: &Profile, dtype: Dtype) -> String {
 /// Where a profile's predictions come from: `profile of 2026-11-22`.
 pub(crate) fn known_from(profile: &Profile) -> String {
     let date = &profile.device.provenance.date;
-    let Some(rescaled) = &profile.rescaled else { return format!("profile of {date}") };
+    let Some(rescaled) = &profile.rescaled else {
+        // A processor that was asked about without a profile.
+        let learned_from = profile.models.index.trained_on.len();
+        return match (profile.device.grid, learned_from) {
+            (GridName::Coarse, 1..) => format!(
+                "calibrated {date} with {}, not profiled: intervals are wider",
+                matrices(learned_from)
+            ),
+            _ => format!("profile of {date}"),
+        };
+    };
     let reference = shown(&rescaled.reference.name);
     let how = match rescaled.rescaling.matrices {
         0 => format!("from its data sheet and the profile {reference}, not measured"),
         _ => format!("calibrated {date} from the profile {reference}, not profiled"),
     };
-    let family = |profile: &Profile| profile.device.facts.compute_capability.map(|(major, _)| major);
-    // Errors of what is carried over were only ever seen between two chips of one family.
-    let sure = if family(profile) == family(&rescaled.reference) {
+    let sure = if are_of_one_family(&profile.device.facts, &rescaled.reference.device.facts) {
         "intervals are wider"
     } else {
         "of another architecture: intervals are wider and unproven"
     };
     format!("{how}: {sure}")
+}
+
+/// Whether both are of one architecture: errors of what is carried over were only ever seen between two chips of one.
+pub(crate) fn are_of_one_family(one: &DeviceFacts, other: &DeviceFacts) -> bool {
+    let family = |facts: &DeviceFacts| facts.compute_capability.map(|(major, _)| major);
+    family(one) == family(other)
 }
 
 #[cfg(test)]

@@ -213,6 +213,7 @@ fn every_field_of_what_takes_a_measurement_is_described() {
         beyond_bound: 1,
         left: 0,
         failed: 1,
+        matrices: Some(29),
         dtypes: Dtype::ALL.to_vec(),
     };
     let unreadable = UnreadableMatrix { matrix: "a/broken".to_owned(), why: "no banner".to_owned() };

@@ -47,9 +47,14 @@ fn what_cannot_be_calibrated_is_refused_with_what_to_do() {
         assert!(text.contains("hint") && text.contains(expected), "{arguments:?}: {text}");
     };
     refused(
-        &["calibrate", "--device", "cpu", "-o", "p"],
-        "a processor is measured when it is first asked about",
+        &["calibrate", "--device", "cpu", "--reference", "nvidia-h200", "-o", "p"],
+        "nothing is carried over to a processor",
     );
+    for more in ["--budget 9s", "--max-bytes 1GB", "--share p.tar.gz", "--row-lengths constant"] {
+        let flags = ["profile", "--quick", "--device", "cpu", "-o", "p"].into_iter();
+        let text = run(dir.path(), &flags.chain(more.split(' ')).collect::<Vec<_>>());
+        assert!(text.starts_with("exit code: 2") && text.contains("cannot be used with"), "{text}");
+    }
     refused(&["calibrate", "--recorded", "tesla", "-o", "p"], "nvidia-h200");
     let reference = ["calibrate", "--recorded", "nvidia-h100", "-o", "p", "--reference"];
     calibrated(dir.path());
@@ -63,6 +68,12 @@ fn what_cannot_be_calibrated_is_refused_with_what_to_do() {
     fs::write(&file, text.replace("\"log_sd\": 0", "\"log_sd\": 1e300, \"was\": 0")).unwrap();
     let answer = run(dir.path(), &["advise", MATRIX, "--profile", "./c"]);
     assert!(answer.contains("rescaling.json:1: no measured times give such weights"), "{answer}");
+    fs::write(&file, text.replace("sparsight/rescaling/2", "sparsight/rescaling/1")).unwrap();
+    let answer = run(dir.path(), &["advise", MATRIX, "--profile", "./c"]);
+    assert!(answer.contains("schema sparsight/rescaling/1 is not sparsight/rescaling/2"), "{answer}");
+    assert!(answer.contains("`sparsight calibrate -o DIR` makes it anew"), "{answer}");
+    calibrated(dir.path());
+    assert!(fs::read_to_string(&file).unwrap() == text, "made anew");
     let sheet = "name = \"Circle\"\nmultiprocessors = 66\nl2_bytes = 25e6\nmemory_bytes = 40e9\ncopy_bytes_per_s = 1.5e12\n\
                  launch_s = 2.5e-6\ncompute_capability = [9, 0]\nreference = \"circle.toml\"\n";
     fs::write(dir.path().join("circle.toml"), sheet).unwrap();
@@ -71,6 +82,26 @@ fn what_cannot_be_calibrated_is_refused_with_what_to_do() {
     fs::write(dir.path().join("m/models/index.json"), "{\"schema\":\"sparsight/models/0\"}").unwrap();
     let text = run(dir.path(), &["calibrate", "--recorded", "nvidia-h100", "-o", "m"]);
     assert!(text.contains("sparsight/models/0"), "a folder with models is left alone: {text}");
+}
+
+#[test]
+fn a_processor_is_calibrated_by_what_runs_on_it_and_a_quick_profile_is_the_same() {
+    let dir = tempfile::tempdir().unwrap();
+    let made = json(dir.path(), &["calibrate", "--device", "cpu", "--dtype", "f64", "-o", "p"]);
+    assert_eq!(made["schema"], "sparsight/profile/1");
+    assert_eq!(
+        (&made["grid"], &made["matrices"], &made["failed"]),
+        (&"coarse".into(), &29.into(), &0.into())
+    );
+    assert!(made["measured"].as_u64().unwrap() > 0);
+    let again = json(dir.path(), &["profile", "--quick", "--device", "cpu", "--dtype", "f64", "-o", "p"]);
+    assert_eq!((&again["measured"], &again["matrices"]), (&0.into(), &29.into()), "nothing twice");
+    let text = run(dir.path(), &["advise", MATRIX, "--profile", "./p", "--top", "2"]);
+    assert!(text.contains("with 29 matrices, not profiled: intervals are wider"), "{text}");
+    let advised = json(dir.path(), &["advise", MATRIX, "--profile", "./p"]);
+    let candidates = advised["candidates"].as_array().unwrap();
+    let learned = candidates.iter().filter(|c| c["model"] != "strip" && c["model"].is_string()).count();
+    assert!(learned > candidates.len() / 2, "most are predicted by what was learned: {learned}");
 }
 
 #[test]

@@ -161,6 +161,30 @@ fn a_folder_is_looked_at_matrix_by_matrix_and_what_cannot_be_read_is_named() {
 }
 
 #[test]
+fn devices_that_cannot_be_told_apart_over_a_folder_are_said_to_be_and_what_each_buys_is_said() {
+    let dir = tempfile::tempdir().unwrap();
+    let sheet = "name = \"Nearly the same\"\nmultiprocessors = 132\nl2_bytes = 62e6\nmemory_bytes = 140e9\n\
+                 copy_bytes_per_s = 4.2e12\nlaunch_s = 1.3e-6\ncompute_capability = [9, 0]\n";
+    fs::write(dir.path().join("same.toml"), sheet).unwrap();
+    let compare = ["compare", ARROW, GRID, "--devices", "nvidia-h200,same.toml"];
+    let worth =
+        ["--price", "nvidia-h200=4,same.toml=1", "--unit", "EUR", "--power", "nvidia-h200=700,same.toml=350"];
+    let object = json(dir.path(), &[&compare[..], &worth].concat());
+    let of = |at: usize, name: &str| object["mean_speeds"][at][name].as_f64().unwrap();
+    assert!(of(1, "mean_speed_low") < 1.0 && of(1, "mean_speed_high") > 1.0, "{object}");
+    let speed = of(1, "mean_speed");
+    let per_price = of(1, "mean_products_per_s_per_price") / of(0, "mean_products_per_s_per_price");
+    let per_joule = of(1, "mean_products_per_joule") / of(0, "mean_products_per_joule");
+    assert!((per_price / (4.0 * speed) - 1.0).abs() < 1e-9, "{object}");
+    assert!((per_joule / (2.0 * speed) - 1.0).abs() < 1e-9, "{object}");
+    let text = run(dir.path(), &[&compare[..], &worth].concat());
+    assert!(text.contains(", which cannot be told apart)."), "{text}");
+    assert!(text.contains("For the same price, ") && text.contains("For the same energy, "), "{text}");
+    let single = run(dir.path(), &["compare", ARROW, "--devices", "nvidia-h200,same.toml"]);
+    assert!(single.contains("faster or slower than nvidia-h200 is open"), "{single}");
+}
+
+#[test]
 fn speeds_over_several_matrices_are_a_geometric_mean_with_their_weights() {
     let dir = made_up_profiles();
     let compare = ["compare", ARROW, GRID, "--devices", "made-up,made-up-cpu"];
@@ -183,7 +207,8 @@ fn speeds_over_several_matrices_are_a_geometric_mean_with_their_weights() {
     let (_, _, means) = speeds(&["--weights", "weights.csv"]);
     assert!((mean(&means, 1) - second).abs() < 1e-12 && means[1]["count"] == 1);
     let text = run(dir.path(), &compare);
-    assert!(text.contains("times as fast as made-up over 2 matrices (geometric mean)."), "{text}");
+    assert!(text.contains("times as fast as made-up over 2 matrices (geometric mean; intervals "), "{text}");
+    assert!(!text.contains("told apart") && !text.contains("For the same"), "ten times as slow: {text}");
     for wrong in ["a,1\nb", "a,1\nb,-1", "a,1\nb,much"] {
         fs::write(dir.path().join("weights.csv"), wrong).unwrap();
         let out = run(dir.path(), &[&compare[..], &["--weights", "weights.csv"]].concat());

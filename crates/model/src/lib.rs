@@ -21,6 +21,7 @@ pub mod accuracy;
 pub mod transfer;
 
 mod baseline;
+mod between;
 mod boosting;
 mod calibration;
 mod comparison;
@@ -57,6 +58,7 @@ mod strip_predictor;
 mod trees;
 
 pub use accuracy::Accuracy;
+pub use between::{Between, Floor};
 pub use boosting::{Boosting, BoostingModel, BoostingPredictor};
 pub use calibration::{Calibration, MeasuredPair};
 pub use comparison::Comparison;
@@ -83,7 +85,7 @@ pub use preparation::{MeasuredPreparation, PreparationCost, PreparationModel};
 pub use prepared_strip::PreparedStrip;
 pub use ranking::{ChoiceQuality, Ranked, Ranking, is_within, rank};
 pub use regime::{Footprint, Regimes, Split, SplitBy};
-pub use rescaling::{Between, OnBoth, Rescaling};
+pub use rescaling::{OnBoth, Rescaling};
 pub use row_length_rule::{KnownQuantile, RowLengthRule, representative_row_length};
 pub use storable::Storable;
 pub use strip_coo::CooStrip;

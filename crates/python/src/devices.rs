@@ -90,18 +90,19 @@ fn kept(
     Ok(found)
 }
 
+/// Of that name: the user's, if there is one, as wherever profiles are looked for.
 fn shipped(name: &str) -> Result<Arc<Profile>, Failure> {
-    let found = kept(name.to_owned(), || Profile::shipped(name).map(Some))?;
+    let found = kept(name.to_owned(), || Profile::find(name).map(Some))?;
     Ok(found.expect("a shipped profile is there, or an error"))
 }
 
 /// What answers for the GPU that its driver calls so: a shipped profile, or a calibration that was made before.
 fn of_gpu(name: &str) -> Option<Arc<Profile>> {
+    // Kept under its own name, so that it is read once however it is asked for.
     if let Some(known) = Profile::shipped_name_for_gpu(name) {
         return shipped(known).ok();
     }
-    let calibrated = || Profile::load(&calibration_folder(name, &Cuda::driver().ok()?)?).ok();
-    kept(name_kept(name), || Ok(calibrated())).ok().flatten()
+    kept(name_kept(name), || Ok(Profile::known_for_gpu(name, || Cuda::driver().ok()))).ok().flatten()
 }
 
 fn name_kept(gpu: &str) -> String {

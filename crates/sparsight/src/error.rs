@@ -1,5 +1,6 @@
 //! What can go wrong above the devices: profiles on disk, records, and whatever the crates below report.
 
+use crate::profile::RESCALING_SCHEMA;
 use crate::{Missing, Profile};
 use sparsight_device::DeviceError;
 use sparsight_model::PredictError;
@@ -158,6 +159,9 @@ impl Error {
             Self::Busy { .. } => {
                 Some("wait for it, or give each run a folder of its own and put their .jsonl files together with cat".to_owned())
             }
+            Self::Schema { expected: RESCALING_SCHEMA, .. } => Some(
+                "`sparsight calibrate -o DIR` makes it anew of what was measured, and measures nothing".to_owned(),
+            ),
             Self::Schema { .. } | Self::Damaged { .. } => {
                 Some("`sparsight fit DIR` writes the models anew".to_owned())
             }

@@ -54,8 +54,8 @@ pub use advisor::{Advice, Advised, Advisor, Objective, Refused, Why};
 pub use bench::{Bench, HOPELESS, MeasuredOwn, bench, bench_own};
 pub use best::BestPredictor;
 pub use calibrate::{
-    CALIBRATION_MATRICES, CalibratedDevice, calibrated, calibration_candidates, calibration_of,
-    carry_calibration, measure_calibration,
+    CALIBRATION_MATRICES, CPU_CALIBRATION_MATRICES, CalibratedDevice, calibrated, calibration_candidates,
+    calibration_of, carry_calibration, measure_calibration,
 };
 pub use compare::{Compared, ComparedDevice, Comparison, Contender, Limit, Span, Speed, compare};
 pub use distributed::{
@@ -84,5 +84,5 @@ pub use run::{
     Fastest, MeasuredPartition, Plan, Prepared, TriedRun, Tries, Verified, contest, fastest, run_partition,
     verify,
 };
-pub use transfer::{CrossArchitecture, ReferenceOrigin};
+pub use transfer::{CarriedTime, CrossArchitecture, ReferenceOrigin, TransferBy};
 pub use verdict::{TIE, Verdict};

@@ -11,12 +11,14 @@ use std::fmt;
 pub enum Missing {
     /// Any model: it was never fitted.
     Models,
-    /// Any model: it is a quick profile, of which nothing but the parameters of a transfer is fitted.
+    /// Any model: it holds the benchmark matrices of a transfer alone, as quick profiles once did.
     ModelsOfQuick,
     /// Models and times: its numbers were taken from elsewhere, and nothing can be measured into it.
     OfElsewhere,
-    /// The parameters of a transfer.
+    /// The parameters of a transfer by the model of Guo and Wang 2013.
     TransferParameters,
+    /// The copy rate or the cost of a launch, without which no time is carried over part by part.
+    Rates,
     /// Benchmark matrices with times, to fit models to.
     BenchmarkMatrices,
     /// A model that knows any of the candidates asked about.
@@ -42,16 +44,26 @@ impl Missing {
         match self {
             Self::ModelsOfQuick => format!(
                 "`sparsight transfer A.mtx --from nvidia-h200 --to {profile}` predicts with it; with the --device that it \
-                 was made for, `sparsight profile -o {profile}` measures the rest"
+                 was made for, `sparsight calibrate -o {profile}` lets it answer, and `sparsight profile -o {profile}` measures \
+                 the rest"
             ),
-            Self::OfElsewhere => {
-                format!("it can be the target of a transfer: `sparsight transfer A.mtx --from nvidia-h200 --to {profile} --dtype f32`")
-            }
+            Self::OfElsewhere => format!(
+                "it can be the target of a transfer: `sparsight transfer A.mtx --from nvidia-h200 --to {profile} --model \
+                 guo-wang-2013 --dtype f32`"
+            ),
+            Self::TransferParameters => format!(
+                "`sparsight profile --budget 1min -o {profile}` on a machine with the device measures what it takes, and \
+                 `sparsight fit {profile}` makes it of what is measured already"
+            ),
+            Self::Rates => format!(
+                "on a machine with the device `sparsight calibrate -o DIR` measures them; of a device that nobody here has, \
+                 write them into a data sheet, `--to my-gpu.toml`; with transfer.json, `--to {profile} --model guo-wang-2013` \
+                 does without"
+            ),
             Self::Calibration => {
                 "give the name or folder of a GPU's profile that holds calibration.json, which `sparsight fit` writes".to_owned()
             }
             Self::Models
-            | Self::TransferParameters
             | Self::BenchmarkMatrices
             | Self::Model { .. }
             | Self::StripModel(_)
@@ -67,11 +79,16 @@ impl fmt::Display for Missing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Models => f.write_str("fitted models"),
-            Self::ModelsOfQuick => f.write_str("models: it is a quick one, for `transfer` alone"),
+            Self::ModelsOfQuick => f.write_str("models: what was measured serves `transfer` alone"),
             Self::OfElsewhere => f.write_str(
                 "models and no times: what is in it was taken from elsewhere, not measured by this program",
             ),
-            Self::TransferParameters => f.write_str("transfer.json, the parameters of a transfer"),
+            Self::TransferParameters => {
+                f.write_str("transfer.json, the parameters of a transfer by the model guo-wang-2013")
+            }
+            Self::Rates => {
+                f.write_str("copy rate and launch cost, which it takes to carry times over part by part")
+            }
             Self::BenchmarkMatrices => f.write_str("benchmark matrices"),
             Self::Model { model, dtype } => write!(f, "{model} model for {dtype}"),
             Self::StripModel(variant) => write!(

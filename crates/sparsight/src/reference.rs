@@ -1,16 +1,17 @@
 //! A device that is well known, with all that a transfer may take of it.
 
+use crate::calibrate::one_factor;
 use crate::profile::{CalibrationFile, ProfileFolder, TransferProfile, folder_of};
 use crate::records::CorpusRecord;
 use crate::{CrossArchitecture, Error, Profile, calibrated};
 use sparsight_device::timing::Caches;
 use sparsight_matrix::{Dtype, Features};
-use sparsight_model::Rescaling;
+use sparsight_model::{Between, Rescaling};
 
 /// The reference of a transfer.
 #[derive(Debug, Clone)]
 pub struct Reference {
-    /// The device and its transfer parameters.
+    /// The device and, if it has any, its transfer parameters.
     pub profile: TransferProfile,
     /// Its models; `None` if it was never fitted.
     pub models: Option<Profile>,
@@ -46,14 +47,31 @@ impl Reference {
     /// How times here become times on `target`: from what both have measured of a calibration, else by their facts.
     ///
     /// # Errors
-    /// Errors of reading what was measured.
+    /// [`Error::Lacking`] where a rate of either was not measured; errors of reading what was measured.
     pub fn rescaling(&self, target: &TransferProfile) -> Result<Rescaling, Error> {
+        self.profile.has_rates()?;
+        target.has_rates()?;
+        let [here, there] = self.on_both(target)?;
+        let [from, to] = [&self.profile.device.facts, &target.device.facts];
+        let by_facts = || Rescaling::of_facts(Between { from, to });
+        Ok(calibrated((from, &here), (to, &there)).unwrap_or_else(by_facts))
+    }
+
+    /// How many times as long everything takes on `target`, from what both have measured of a calibration, if they did.
+    ///
+    /// # Errors
+    /// Errors of reading what was measured.
+    pub fn one_factor(&self, target: &TransferProfile) -> Result<Option<f64>, Error> {
+        let [here, there] = self.on_both(target)?;
+        Ok(one_factor(&here, &there))
+    }
+
+    /// What was measured of a calibration, here and on `target`.
+    fn on_both(&self, target: &TransferProfile) -> Result<[Vec<CorpusRecord>; 2], Error> {
         let records = |profile: &TransferProfile| {
             Ok::<_, Error>(CalibrationFile::find(&profile.name)?.map_or(Vec::new(), |file| file.records))
         };
-        let (from, to) = (records(&self.profile)?, records(target)?);
-        let [here, there] = [&self.profile.device.facts, &target.device.facts];
-        Ok(calibrated((here, &from), (there, &to)).unwrap_or(Rescaling::OF_FACTS))
+        Ok([records(&self.profile)?, records(target)?])
     }
 
     /// The question to a transfer, with what was `measured` of the matrix here.

@@ -1,4 +1,8 @@
 //! The time of a matrix on a device that was hardly measured, from that on a device that is well known.
+//!
+//! ```text
+//! T_ref, measured or predicted -> rescaling | the equation of Guo and Wang 2013 -> floors -> time on the target
+//! ```
 
 use crate::profile::TransferProfile;
 use crate::records::{CorpusRecord, Outcome};
@@ -6,9 +10,44 @@ use crate::{Error, Missing, ModelName, Predictor, Profile};
 use serde::{Serialize, Serializer};
 use sparsight_kernels::{Candidate, DeviceKind};
 use sparsight_matrix::{Features, Seconds};
-use sparsight_model::transfer::{Role, Transfer, TransferError, Transferred};
-use sparsight_model::{PlacementRule, RowLengthRule};
+use sparsight_model::transfer::{Relative, Role, Transfer, TransferError, Transferred};
+use sparsight_model::{Between, Floor, PlacementRule, Prediction, Rescaling, RowLengthRule};
 use std::fmt;
+
+/// How a time is carried over.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum TransferBy {
+    /// Part by part, as the facts of both devices say, weighted by what both have measured: [`Reference::rescaling`](crate::Reference::rescaling).
+    Rescaling(Rescaling),
+    /// By the benchmark matrices of both devices.
+    GuoWang2013,
+}
+
+impl fmt::Display for TransferBy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Rescaling(_) => "rescaling",
+            Self::GuoWang2013 => "guo-wang-2013",
+        })
+    }
+}
+
+/// A time on the target, and where it comes from.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CarriedTime {
+    /// Seconds a product on the target; no floor of [`Floor`] is above it.
+    pub time: Seconds,
+    /// The ends of the 90 % interval; `None` from the model of 2013, for which none was calibrated.
+    pub interval: Option<[Seconds; 2]>,
+    /// The time on the reference.
+    pub reference: Seconds,
+    /// Where that comes from.
+    pub origin: ReferenceOrigin,
+    /// The floor that the time was raised to, if it was.
+    pub floor: Option<Floor>,
+    /// P and both initialization times of the model of 2013.
+    pub relative: Option<Relative>,
+}
 
 /// Where the time on the reference comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -51,6 +90,37 @@ impl CrossArchitecture<'_> {
     /// The time of one product of a matrix with `features` on the target.
     ///
     /// # Errors
+    /// [`Error::Unmeasured`] or [`Error::Predict`] if the reference knows no time of this matrix; by the model of 2013 as
+    /// [`CrossArchitecture::time`].
+    pub fn carry(
+        &self,
+        by: &TransferBy,
+        candidate: &Candidate,
+        features: &Features,
+    ) -> Result<CarriedTime, Error> {
+        let between = Between { from: &self.reference.device.facts, to: &self.target.device.facts };
+        match by {
+            TransferBy::Rescaling(rescaling) => {
+                let (mut prediction, origin) = self.reference_time(candidate, features)?;
+                let reference = prediction.time;
+                let floor = rescaling.carry(&mut prediction, candidate, features, between);
+                let interval = Some([prediction.low, prediction.high]);
+                Ok(CarriedTime { time: prediction.time, interval, reference, origin, floor, relative: None })
+            }
+            TransferBy::GuoWang2013 => {
+                let (transferred, origin) = self.time(candidate, features)?;
+                let Transferred { reference, relative, time, at_launch_cost } = transferred;
+                let (time, raised) = between.floored(candidate, features, reference, time);
+                let floor = raised.or(at_launch_cost.then_some(Floor::Launch));
+                Ok(CarriedTime { time, interval: None, reference, origin, floor, relative: Some(relative) })
+            }
+        }
+    }
+
+    /// The time by the equation of Guo and Wang 2013 alone, as `evaluate --from` judges it: never below a launch, and without
+    /// the other floors.
+    ///
+    /// # Errors
     /// [`Error::Unmeasured`] if either profile lacks benchmark matrices, or the reference knows no time of this matrix;
     /// [`Error::Transfer`] if benchmark matrices that there are say nothing.
     pub fn time(
@@ -58,24 +128,25 @@ impl CrossArchitecture<'_> {
         candidate: &Candidate,
         features: &Features,
     ) -> Result<(Transferred, ReferenceOrigin), Error> {
-        let (reference, origin) = self.reference_time(candidate, features)?;
-        let transfer = Transfer { reference: self.reference.side(), target: self.target.side() };
+        let transfer = Transfer { reference: self.reference.side()?, target: self.target.side()? };
+        let (Prediction { time: reference, .. }, origin) = self.reference_time(candidate, features)?;
         let transferred = transfer.time(candidate, features, reference);
         Ok((transferred.map_err(|why| self.refused(why))?, origin))
     }
 
-    /// `T_ref`: as measured, else as [`ModelName::Best`] predicts it.
+    /// `T_ref`: as measured, with no interval around it, else as [`ModelName::Best`] predicts it.
     fn reference_time(
         &self,
         candidate: &Candidate,
         features: &Features,
-    ) -> Result<(Seconds, ReferenceOrigin), Error> {
+    ) -> Result<(Prediction, ReferenceOrigin), Error> {
         let measured = self.measured.and_then(|record| {
             let found = record.results.iter().find(|measured| measured.id == *candidate)?;
             if let Outcome::Time { time_s, .. } = found.outcome { Some(time_s) } else { None }
         });
         if let Some(time) = measured {
-            return Ok((time, ReferenceOrigin::Measured));
+            let prediction = Prediction { time, low: time, high: time, extrapolates: Vec::new() };
+            return Ok((prediction, ReferenceOrigin::Measured));
         }
         let Some(profile) = self.models else {
             if self.reference.device.provenance.source.is_some() {
@@ -96,7 +167,7 @@ impl CrossArchitecture<'_> {
         };
         let best = Predictor::new(profile, ModelName::Best, PlacementRule::Blend, RowLengthRule::Paper)?;
         let (model, prediction) = best.answer(candidate, features)?;
-        Ok((prediction.time, ReferenceOrigin::Predicted(model)))
+        Ok((prediction, ReferenceOrigin::Predicted(model)))
     }
 
     fn refused(&self, why: TransferError) -> Error {
@@ -110,7 +181,7 @@ impl CrossArchitecture<'_> {
                     profile: profile.name.clone(),
                     missing,
                     command: format!(
-                        "sparsight profile --quick --device {} -o {}",
+                        "sparsight profile --budget 1min --device {} -o {}",
                         device_flag(profile),
                         profile.name
                     ),

@@ -124,14 +124,14 @@ fn errors_and_choices_are_those_worked_by_hand() {
 
     // Three times slower by bandwidth, four times by multiprocessors; in truth twice and four times.
     let mean = |kernel, method| row(&found, kernel, method).error.mean;
-    assert!(close(mean(Kernel::known("csr-scalar"), TransferMethod::Transfer), 0.0));
+    assert!(close(mean(Kernel::known("csr-scalar"), TransferMethod::GuoWang2013), 0.0));
     assert!(close(mean(Kernel::known("csr-scalar"), TransferMethod::CopyBandwidth), 0.5));
     assert!(close(mean(Kernel::known("csr-scalar"), TransferMethod::Multiprocessors), 1.0));
-    assert!(close(mean(Kernel::known("ell"), TransferMethod::Transfer), 0.0));
+    assert!(close(mean(Kernel::known("ell"), TransferMethod::GuoWang2013), 0.0));
     assert!(close(mean(Kernel::known("ell"), TransferMethod::CopyBandwidth), 0.25));
     assert!(close(mean(Kernel::known("ell"), TransferMethod::Multiprocessors), 0.0));
     assert!(close(row(&found, Kernel::known("ell"), TransferMethod::CopyBandwidth).ratio, 0.75));
-    assert_eq!(row(&found, Kernel::known("csr-scalar"), TransferMethod::Transfer).error.count, 2);
+    assert_eq!(row(&found, Kernel::known("csr-scalar"), TransferMethod::GuoWang2013).error.count, 2);
     let count = |scope| {
         let csr = |r: &&TransferRow<Kernel>| (r.of, r.scope) == (Kernel::known("csr-scalar"), scope);
         found.rows.iter().find(csr).unwrap().error.count
@@ -144,7 +144,7 @@ fn errors_and_choices_are_those_worked_by_hand() {
         let all = found.choices.iter().find(|r| r.chooser == chooser && r.scope == Scope::All);
         all.unwrap().ratios.clone()
     };
-    assert_eq!(ratios(Chooser::Transfer), [1.0, 1.0]);
+    assert_eq!(ratios(Chooser::GuoWang2013), [1.0, 1.0]);
     let [small, large] = ratios(Chooser::Reference)[..] else { panic!("two matrices") };
     assert!(close(small, 1.0) && close(large, 40.0 / 24.0), "{small} {large}");
     assert_eq!(found.misses.len(), 2, "one a kernel");
@@ -167,7 +167,7 @@ fn a_time_below_a_launch_is_counted() {
     // T_init of one strip is 1.1 us on the reference and 4.4 us on the target: 4 x 0.1 us is less than a launch.
     let (reference, target) = devices(dir.path(), vec![record("a/tiny", 100, 0.1, Some(0.1))]);
     let found = evaluate_transfer(&reference, &target, &[record("a/tiny", 100, 2.0, Some(2.0))], 0).unwrap();
-    let ell = row(&found, Kernel::known("ell"), TransferMethod::Transfer);
+    let ell = row(&found, Kernel::known("ell"), TransferMethod::GuoWang2013);
     assert_eq!((ell.at_launch_cost, ell.error.mean), (1, 0.5), "1 us is answered, 2 us was measured");
     assert!(found.misses.is_empty(), "none were asked for");
 }

@@ -279,11 +279,26 @@ impl Compare {
         out.line("")?;
         let weighted = if self.weights.is_some() { ", weighted" } else { "" };
         let first = &self.devices[0];
-        for MeanSpeed { id, count, mean_speed } in answer.mean_speeds.iter().skip(1) {
-            if let Some(speed) = mean_speed {
-                let over = matrices(*count);
+        let [of_first, others @ ..] = &answer.mean_speeds[..] else { return Ok(()) };
+        for mean in others {
+            let MeanSpeed { id, count, mean_speed: Some(speed), .. } = mean else { continue };
+            let over = matrices(*count);
+            let apart = if mean.is_open() { ", which cannot be told apart" } else { "" };
+            let ends = mean.mean_speed_low.zip(mean.mean_speed_high);
+            let ends = ends.map(|(low, high)| format!("; intervals {low:.2} to {high:.2}{apart}"));
+            out.line(format_args!(
+                "{id} is {speed:.2} times as fast as {first} over {over} (geometric mean{weighted}{}).",
+                ends.unwrap_or_default()
+            ))?;
+            let worth = |of: fn(&MeanSpeed) -> Option<f64>| Some(of(mean)? / of(of_first)?);
+            if let Some(times) = worth(|of| of.mean_products_per_s_per_price) {
                 out.line(format_args!(
-                    "{id} is {speed:.2} times as fast as {first} over {over} (geometric mean{weighted})."
+                    "  For the same price, {times:.2} times as many products as {first}."
+                ))?;
+            }
+            if let Some(times) = worth(|of| of.mean_products_per_joule) {
+                out.line(format_args!(
+                    "  For the same energy, {times:.2} times as many products as {first}."
                 ))?;
             }
         }

@@ -2,10 +2,12 @@
 
 use crate::args::size;
 use crate::budget::{Budget, Spending};
+use crate::calibration;
 use crate::context::Context;
 use crate::device_choice::{DeviceName, OpenDevice, described};
 use crate::failure::{Exit, Failure};
 use crate::links;
+use crate::noise::Noise;
 use crate::printer::Printer;
 use crate::profiling;
 use crate::text::{counted, grouped};
@@ -27,8 +29,9 @@ pub(crate) struct Profile {
     /// Folder to write to, made if it is not there
     #[arg(short, long, value_name = "DIR")]
     output: PathBuf,
-    /// Only the handful of benchmark matrices that `transfer --to` takes, in some seconds; no models are fitted
-    #[arg(long, conflicts_with = "row_lengths")]
+    /// In some seconds: the same as `sparsight calibrate`. A GPU then answers with the predictions for another one, carried over,
+    /// a processor with what it learned from generated matrices; both with wider intervals
+    #[arg(long, conflicts_with_all = ["row_lengths", "budget", "max_bytes", "share"])]
     quick: bool,
     /// Only what exchanges between the GPUs here take, in some seconds: `advise --gpus` asks for it
     #[arg(long, conflicts_with_all = ["quick", "row_lengths", "budget", "max_bytes", "share", "device"])]
@@ -59,34 +62,35 @@ impl Profile {
         if self.links {
             return links::measure(&self.output, context);
         }
+        if self.quick {
+            return calibration::by_hand(&self.device, &self.output, None, context);
+        }
         let budget = self.budget();
         let spending = budget.map(Spending::new);
         let mut device = OpenDevice::open(&self.device)?;
         let folder = ProfileFolder::create(&self.output)?;
         context.interrupt.listen();
-        let grid = if self.quick { GridName::Quick } else { GridName::Full };
         // Whether records can be added is known before the rates are measured.
         folder.benchmark()?.begin()?;
-        profiling::begin(&folder, &mut device, Some(grid), context)?;
+        profiling::begin(&folder, &mut device, Some(GridName::Full), context)?;
         context.interrupt.check().map_err(|f| f.keeping(|| self.kept(0)))?;
         let bound = self.max_bytes.unwrap_or(match device.facts().kind {
             DeviceKind::Cpu => CPU_BOUND,
             DeviceKind::Cuda => device.facts().memory_bytes,
         });
         let dtypes = context.dtypes();
-        let grid = if self.quick {
-            Grid::quick(device.facts(), &dtypes, bound)
-        } else {
-            Grid::new(device.facts(), &dtypes, bound).only(&self.row_lengths)
-        };
+        let grid = Grid::new(device.facts(), &dtypes, bound).only(&self.row_lengths);
         let grid = if budget.is_some() { grid.informative_first(device.facts()) } else { grid };
-        let done = profiling::run_benchmark(&folder, &device, &grid, spending.as_ref(), context).map_err(
-            |failure| {
-                let kept = folder.benchmark().map_or(0, |journal| journal.records().len());
-                failure.keeping(|| self.kept(kept))
-            },
-        )?;
-        self.fit(&folder, &context.printer).map_err(|failure| match done.beyond {
+        let mut noise = Noise::before(device.facts().kind);
+        let run = profiling::run_benchmark(&folder, &device, &grid, spending.as_ref(), &mut noise, context);
+        let done = run.map_err(|failure| {
+            let kept = folder.benchmark().map_or(0, |journal| journal.records().len());
+            failure.keeping(|| self.kept(kept))
+        })?;
+        if done.measured > 0 {
+            noise.warn(&context.printer);
+        }
+        fit(&folder, &context.printer).map_err(|failure| match done.beyond {
             0 => failure,
             beyond => failure.hinted(format!("{beyond} benchmarks are beyond {bound}: raise --max-bytes")),
         })?;
@@ -101,17 +105,17 @@ impl Profile {
             failed: done.failed,
             left: done.left,
             dtypes,
+            matrices: None,
         };
         context.printer.answer(&answer, || {
             let before = done.points - done.measured - done.beyond - done.failed - done.left;
             context.printer.line(format_args!(
-                "{}: {} measured, {} beyond {bound}, {} failed, {} known before; {}",
+                "{}: {} measured, {} beyond {bound}, {} failed, {} known before; models fitted",
                 described(device.facts()),
                 counted(done.measured as u64, "benchmark"),
                 grouped(done.beyond as u64),
                 grouped(done.failed as u64),
-                grouped(before as u64),
-                if self.quick { "parameters of a transfer written" } else { "models fitted" }
+                grouped(before as u64)
             ))?;
             if let Some(budget) = budget.filter(|_| done.left > 0) {
                 context.printer.line(format_args!(
@@ -129,35 +133,13 @@ impl Profile {
 
     /// What was asked for, and of a CPU where nothing was: all matrices up to [`CPU_BOUND`] take far longer than anybody waits.
     fn budget(&self) -> Option<Budget> {
-        let is_bounded = self.max_bytes.is_some() || self.quick;
+        let is_bounded = self.max_bytes.is_some();
         let of_cpu = || (self.device == DeviceName::Cpu && !is_bounded).then_some(CPU_BUDGET);
         self.budget.or_else(of_cpu)
     }
 
-    /// Models and the parameters of a transfer, of a quick profile the latter alone: its benchmark matrices hold the lines of
-    /// few strip models.
-    fn fit(&self, folder: &ProfileFolder, printer: &Printer) -> Result<(), Failure> {
-        if self.quick {
-            return match profiling::write_transfer(folder)? {
-                0 => Err(Failure::input("no candidate has enough benchmark matrices to be transferred")),
-                _ => Ok(()),
-            };
-        }
-        // What a folder was trained on before it is trained on again, and nothing else: matrices kept for testing stay so.
-        let (train, before) =
-            folder.models().ok().flatten().map(|m| (m.index.train, m.index.trained_on)).unwrap_or_default();
-        let trainable = |name: &str| before.is_empty() || before.contains(name);
-        profiling::fit_and_write(folder, &[], (&train, trainable), &[], printer).map(|_| ())
-    }
-
     fn say_what_it_is_for(&self, context: &Context) -> Result<(), Failure> {
         let folder = self.output.display();
-        if self.quick {
-            return context.printer.line(format_args!(
-                "`sparsight transfer A.mtx --from nvidia-h200 --to {folder}` uses it; device.json and transfer.json are all \
-                 that it takes"
-            ));
-        }
         context.printer.line(format_args!(
             "`sparsight advise A.mtx --profile {folder}` uses it, `sparsight measure PATHS --device {} -o {folder}` adds \
              real matrices",
@@ -169,6 +151,15 @@ impl Profile {
         let folder = self.output.display();
         format!("{} kept in {folder}; the same command goes on", counted(points as u64, "benchmark"))
     }
+}
+
+/// Models, the parameters of a transfer, and what a calibration takes.
+fn fit(folder: &ProfileFolder, printer: &Printer) -> Result<(), Failure> {
+    // What a folder was trained on before it is trained on again, and nothing else: matrices kept for testing stay so.
+    let (train, before) =
+        folder.models().ok().flatten().map(|m| (m.index.train, m.index.trained_on)).unwrap_or_default();
+    let trainable = |name: &str| before.is_empty() || before.contains(name);
+    profiling::fit_and_write(folder, &[], (&train, trainable), &[], printer).map(|_| ())
 }
 
 #[cfg(test)]
@@ -185,7 +176,7 @@ mod tests {
         };
         assert_eq!(budget("--device cpu").as_deref(), Some("8 min"));
         assert_eq!(budget("--device cpu --budget 45s").as_deref(), Some("45 s"));
-        for flags in ["--device cpu --max-bytes 4MB", "--device cpu --quick", "--device cuda:0"] {
+        for flags in ["--device cpu --max-bytes 4MB", "--device cuda:0"] {
             assert_eq!(budget(flags), None, "{flags}");
         }
     }

@@ -10,19 +10,33 @@ use crate::matrix_source::MatrixSource;
 use crate::printer::BOLD;
 use crate::table::Table;
 use crate::text::{self, shape};
+use clap::ValueEnum;
 use sparsight::answer::{MatrixSummary, TransferAnswer, TransferManyAnswer, TransferredCandidate};
 use sparsight::device::timing::Caches;
 use sparsight::kernels::{Candidate, feasible};
 use sparsight::matrix::{Dtype, Features, Limits};
-use sparsight::model::transfer::Transferred;
+use sparsight::model::Floor;
+use sparsight::model::transfer::Relative;
 use sparsight::profile::TransferProfile;
 use sparsight::records::CorpusRecord;
-use sparsight::{CrossArchitecture, Reference, ReferenceOrigin};
+use sparsight::{CarriedTime, CrossArchitecture, Reference, TransferBy};
 
-/// Predicted time on a device that has only a quick profile, from the time on one that is well known
+/// How a time is carried over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum TransferModel {
+    /// Part by part, as launch, copy rate, cache and size of both devices say; what measures best
+    Rescaling,
+    /// The equation of Guo and Wang 2013, by benchmark matrices of both devices
+    #[value(name = "guo-wang-2013")]
+    GuoWang2013,
+}
+
+/// Predicted time on a device that was hardly measured, from the time on one that is well known
 ///
 /// The time on the reference is the one measured, if its profile is a folder whose corpus holds the matrix by name, else what
-/// its models predict. `sparsight profile --quick` makes the profile of the target in some seconds.
+/// its models predict. Of the target device.json is enough, or a data sheet; matrices that both have measured
+/// (`sparsight calibrate`) make it better. No time is below a launch, below what memory takes, or, where the target is better in
+/// no respect, below the time on the reference.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Transfer {
     /// Matrices: files, folders, - or gallery:NAME[,key=value...]
@@ -31,9 +45,12 @@ pub(crate) struct Transfer {
     /// Profile of the device that is well known, by name or folder
     #[arg(long, value_name = "NAME|DIR", default_value = "nvidia-h200")]
     from: String,
-    /// Profile of the device that is asked about, by name or folder; a quick one is enough
-    #[arg(long, value_name = "NAME|DIR")]
+    /// The device that is asked about: a profile by name or folder, or a data sheet my-gpu.toml
+    #[arg(long, value_name = "NAME|DIR|TOML")]
     to: String,
+    /// How a time is carried over; guo-wang-2013 takes benchmark matrices of both (`sparsight profile --budget 1min`)
+    #[arg(long, value_name = "MODEL", value_enum, default_value_t = TransferModel::Rescaling)]
+    model: TransferModel,
     #[command(flatten)]
     kernels: KernelFlags,
     #[command(flatten)]
@@ -48,12 +65,14 @@ const TABLE: Layout = Layout {
         &CANDIDATE,
         &[
             "predicted_s",
+            "low_s",
+            "high_s",
             "reference_s",
             "reference_origin",
+            "floor",
             "relative_performance",
             "init_reference_s",
             "init_target_s",
-            "at_launch_cost",
             "infeasible",
         ],
     ],
@@ -63,8 +82,7 @@ const TABLE: Layout = Layout {
 #[derive(Debug)]
 struct Answer {
     candidate: Candidate,
-    transferred: Transferred,
-    origin: ReferenceOrigin,
+    carried: CarriedTime,
 }
 
 /// All candidates.
@@ -81,21 +99,20 @@ impl Transfer {
         let dtype = context.dtype();
         let sources = MatrixSource::batch(&self.paths)?;
         let (reference, target) = (Reference::find(&self.from)?, TransferProfile::find(&self.to)?);
+        let by = match self.model {
+            TransferModel::Rescaling => TransferBy::Rescaling(reference.rescaling(&target)?),
+            TransferModel::GuoWang2013 => TransferBy::GuoWang2013,
+        };
         let (mut matrices, mut found) = (Vec::new(), Vec::new());
         let looked = structures(&sources, context, |source, features| {
             let measured = self.measured(&reference, source, dtype, &features, context);
             let across = reference.to(&target, measured);
-            let answers = self.answers(&across, &features, dtype)?;
+            let answers = self.answers(&across, &by, &features, dtype)?;
             let transferred = answers.transferred.iter().take(context.top_in_json());
-            let transferred =
-                transferred.map(|a| TransferredCandidate::of(a.candidate, &a.transferred, a.origin));
+            let transferred = transferred.map(|a| TransferredCandidate::of(a.candidate, &a.carried));
             let refused = answers.refused.iter().map(|(c, why)| TransferredCandidate::refused(*c, why));
-            matrices.push(TransferAnswer {
-                matrix: MatrixSummary::of(source.title(), &features),
-                reference: across.reference.into(),
-                target: across.target.into(),
-                candidates: transferred.chain(refused).collect(),
-            });
+            let matrix = MatrixSummary::of(source.title(), &features);
+            matrices.push(TransferAnswer::of(matrix, &across, &by, transferred.chain(refused).collect()));
             found.push((source.title(), across, features, answers));
             Ok(())
         })?;
@@ -105,7 +122,7 @@ impl Transfer {
                 if at > 0 {
                     out.line("")?;
                 }
-                print(context, title, across, features, dtype, answers)?;
+                print(context, title, (across, &by), features, dtype, answers)?;
             }
             Ok(())
         };
@@ -148,6 +165,7 @@ impl Transfer {
     fn answers(
         &self,
         across: &CrossArchitecture<'_>,
+        by: &TransferBy,
         features: &Features,
         dtype: Dtype,
     ) -> Result<Answers, Failure> {
@@ -159,10 +177,8 @@ impl Transfer {
                 all.refused.push((candidate, why.to_string()));
                 continue;
             }
-            match across.time(&candidate, features) {
-                Ok((transferred, origin)) => {
-                    all.transferred.push(Answer { candidate, transferred, origin });
-                }
+            match across.carry(by, &candidate, features) {
+                Ok(carried) => all.transferred.push(Answer { candidate, carried }),
                 Err(why) => {
                     all.refused.push((candidate, why.to_string()));
                     first.get_or_insert(why);
@@ -172,7 +188,7 @@ impl Transfer {
         if let (true, Some(why)) = (all.transferred.is_empty(), first) {
             return Err(why.into());
         }
-        let time = |answer: &Answer| answer.transferred.time.0;
+        let time = |answer: &Answer| answer.carried.time.0;
         all.transferred.sort_by(|a, b| time(a).total_cmp(&time(b)).then(a.candidate.cmp(&b.candidate)));
         Ok(all)
     }
@@ -181,7 +197,7 @@ impl Transfer {
 fn print(
     context: &Context,
     title: &str,
-    across: &CrossArchitecture<'_>,
+    (across, by): (&CrossArchitecture<'_>, &TransferBy),
     features: &Features,
     dtype: Dtype,
     answers: &Answers,
@@ -190,32 +206,17 @@ fn print(
     out.line(format_args!("{BOLD}{title}{BOLD:#}   {}", shape(features)))?;
     let (from, to) = (&across.reference.device, &across.target.device);
     out.line(format_args!(
-        "{BOLD}{}{BOLD:#}   {dtype}   profile of {}, transferred from {} of {}",
+        "{BOLD}{}{BOLD:#}   {dtype}   profile of {}, transferred from {} of {} by {by}",
         described(&to.facts),
         to.provenance.date,
         described(&from.facts),
         from.provenance.date
     ))?;
     out.line("")?;
-    let columns = ["", "<candidate", "predicted", "T_ref", "<T_ref from", "P", "T_init ref", "T_init target"];
-    let mut table = Table::new(&columns);
-    for (place, Answer { candidate, transferred, origin: how }) in
-        answers.iter().take(context.top()).enumerate()
-    {
-        let Transferred { relative, reference, time, at_launch_cost } = transferred;
-        let floor = if *at_launch_cost { " (launch)" } else { "" };
-        table.row([
-            (place + 1).to_string(),
-            text::candidate(candidate),
-            format!("{time}{floor}"),
-            reference.to_string(),
-            how.to_string(),
-            format!("{:.3}", relative.performance()),
-            relative.init_reference().to_string(),
-            relative.init_target().to_string(),
-        ]);
-    }
-    out.line(table)?;
+    out.line(match by {
+        TransferBy::Rescaling(_) => rescaled(answers, context.top()),
+        TransferBy::GuoWang2013 => by_equation(answers, context.top()),
+    })?;
     let hidden = answers.len().saturating_sub(context.top());
     if hidden > 0 {
         out.line(format_args!("{} more: `--top {}`", hidden, answers.len()))?;
@@ -226,7 +227,68 @@ fn print(
             if alike.len() > 1 { format!(" (and {} like it)", alike.len() - 1) } else { String::new() };
         out.line(format_args!("not possible: {}{more}: {why}", candidate.kernel))?;
     }
-    out.line(
-        "predicted = T_init target + P (T_ref - T_init ref); without an interval, since none was calibrated",
-    )
+    match by {
+        TransferBy::GuoWang2013 => out.line(
+            "predicted = T_init target + P (T_ref - T_init ref); without an interval, since none was calibrated",
+        ),
+        TransferBy::Rescaling(rescaling) => {
+            let how = match rescaling.matrices {
+                0 => "the facts of both devices alone; `sparsight calibrate` makes it surer".to_owned(),
+                many => format!("the facts of both and {many} matrices that both measured"),
+            };
+            out.line(format_args!("predicted = T_ref, its launch, memory and rest each rescaled, by {how}"))?;
+            if text::are_of_one_family(&from.facts, &to.facts) {
+                return Ok(());
+            }
+            out.line("of another architecture: what was measured between others says nothing of these intervals")
+        }
+    }
+}
+
+fn rescaled(answers: &[Answer], top: usize) -> Table {
+    let columns = ["", "<candidate", "predicted", "90 % between", "T_ref", "<T_ref from", "T / T_ref"];
+    let mut table = Table::new(&columns);
+    for (place, Answer { candidate, carried }) in answers.iter().take(top).enumerate() {
+        let [low, high] = carried.interval.unwrap_or([carried.time; 2]);
+        table.row([
+            (place + 1).to_string(),
+            text::candidate(candidate),
+            time(carried),
+            text::between(low, high),
+            carried.reference.to_string(),
+            carried.origin.to_string(),
+            format!("{:.2}", carried.time.0 / carried.reference.0),
+        ]);
+    }
+    table
+}
+
+fn by_equation(answers: &[Answer], top: usize) -> Table {
+    let columns = ["", "<candidate", "predicted", "T_ref", "<T_ref from", "P", "T_init ref", "T_init target"];
+    let mut table = Table::new(&columns);
+    for (place, Answer { candidate, carried }) in answers.iter().take(top).enumerate() {
+        let of = |what: fn(&Relative) -> String| carried.relative.as_ref().map_or_else(String::new, what);
+        table.row([
+            (place + 1).to_string(),
+            text::candidate(candidate),
+            time(carried),
+            carried.reference.to_string(),
+            carried.origin.to_string(),
+            of(|relative| format!("{:.3}", relative.performance())),
+            of(|relative| relative.init_reference().to_string()),
+            of(|relative| relative.init_target().to_string()),
+        ]);
+    }
+    table
+}
+
+/// With the floor that it was raised to.
+fn time(carried: &CarriedTime) -> String {
+    let floor = match carried.floor {
+        None => "",
+        Some(Floor::Launch) => " (launch)",
+        Some(Floor::Copies) => " (copies)",
+        Some(Floor::Smaller) => " (as there)",
+    };
+    format!("{}{floor}", carried.time)
 }

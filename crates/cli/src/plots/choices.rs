@@ -50,7 +50,7 @@ fn series(row: &ChoiceRow) -> Series {
         Chooser::Model { model, .. } => (colour(model), false),
         // Better than what they began with: they are in the table.
         Chooser::Runs(_) => (colour(ModelName::Best), true),
-        Chooser::Transfer | Chooser::Rescaling => (COLOURS[0], false),
+        Chooser::GuoWang2013 | Chooser::Rescaling => (COLOURS[0], false),
         Chooser::Reference => (COLOURS[1], true),
         Chooser::Baseline(baseline) => {
             let place = match baseline {

@@ -249,7 +249,7 @@ impl From<&ChoiceRow> for ChoiceCost {
             Chooser::Model { placement, row_length, .. } => (Some(placement), Some(row_length)),
             Chooser::Runs(_)
             | Chooser::Baseline(_)
-            | Chooser::Transfer
+            | Chooser::GuoWang2013
             | Chooser::Rescaling
             | Chooser::Reference => (None, None),
         };

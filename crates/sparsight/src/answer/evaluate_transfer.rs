@@ -74,7 +74,7 @@ pub struct TransferErrorEntry {
     /// On what.
     #[serde(flatten)]
     pub of: KernelOrFormat,
-    /// `transfer`, `by-bandwidth` or `by-multiprocessors`.
+    /// `rescaling`, `guo-wang-2013`, `unchanged`, `one-factor`, `by-bandwidth` or `by-multiprocessors`.
     pub method: String,
     /// Value type.
     pub dtype: Dtype,
@@ -85,7 +85,7 @@ pub struct TransferErrorEntry {
     pub error: Accuracy,
     /// Geometric mean of predicted / measured.
     pub mean_ratio: f64,
-    /// Times for which the equation gave less than a launch, and that was answered.
+    /// Of `guo-wang-2013`, times for which the equation gave less than a launch, and that was answered; else 0.
     pub at_launch_cost: usize,
 }
 

@@ -1,5 +1,6 @@
 //! `info`, `predict`, `transfer` and `compare` for several matrices: the answers for each, and a mean over them.
 
+use super::compare::ComparedNumbers;
 use super::{Answer, CompareAnswer, InfoAnswer, PredictAnswer, TransferAnswer};
 use serde::Serialize;
 
@@ -25,7 +26,7 @@ impl Answer for PredictManyAnswer {
     const SCHEMA: &'static str = "sparsight/predict-many/1";
 }
 
-/// `sparsight/transfer-many/1`: the times of several matrices, carried over from another device.
+/// `sparsight/transfer-many/2`: the times of several matrices, carried over from another device.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TransferManyAnswer {
     /// As in [`InfoManyAnswer`].
@@ -33,7 +34,7 @@ pub struct TransferManyAnswer {
 }
 
 impl Answer for TransferManyAnswer {
-    const SCHEMA: &'static str = "sparsight/transfer-many/1";
+    const SCHEMA: &'static str = "sparsight/transfer-many/2";
 }
 
 /// `sparsight/compare-many/1`: several matrices on several devices.
@@ -55,6 +56,26 @@ pub struct MeanSpeed {
     /// Geometric mean of their speeds, each weighted; absent without any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mean_speed: Option<f64>,
+    /// The same of the lower ends of the speeds, as if every matrix went wrong in the same direction.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mean_speed_low: Option<f64>,
+    /// The same of the upper ends. Where both enclose 1, the devices cannot be told apart.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mean_speed_high: Option<f64>,
+    /// The same of products a second for each unit of price; absent without a price.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mean_products_per_s_per_price: Option<f64>,
+    /// The same of products a joule; absent without watts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mean_products_per_joule: Option<f64>,
+}
+
+impl MeanSpeed {
+    /// Whether the intervals leave open which of this device and the first is faster over all matrices.
+    pub fn is_open(&self) -> bool {
+        self.mean_speed_low.is_some_and(|low| low <= 1.0)
+            && self.mean_speed_high.is_some_and(|high| high >= 1.0)
+    }
 }
 
 impl Answer for CompareManyAnswer {
@@ -65,18 +86,29 @@ impl CompareManyAnswer {
     /// Of comparisons of the same devices, each with the weight of its matrix, not below 0.
     pub fn of(weighted: Vec<(CompareAnswer, f64)>) -> Self {
         let devices = weighted.first().map_or(0, |(answer, _)| answer.devices.len());
-        let mean = |at: usize| {
-            let speeds = weighted.iter().filter_map(|(answer, weight)| {
-                let speed = answer.devices[at].candidates.first()?.numbers?.speed?;
-                (*weight > 0.0).then_some((speed.ln(), *weight))
+        let of_device = |at: usize| {
+            let numbers = weighted.iter().filter_map(|(answer, weight)| {
+                let numbers = answer.devices[at].candidates.first()?.numbers?;
+                (*weight > 0.0 && numbers.speed.is_some()).then_some((numbers, *weight))
             });
-            let (count, sum, weights) = speeds.fold((0, 0.0, 0.0), |(count, sum, weights), (log, weight)| {
-                (count + 1, sum + weight * log, weights + weight)
-            });
-            let mean_speed = (count > 0).then(|| (sum / weights).exp());
-            MeanSpeed { id: weighted[0].0.devices[at].id.clone(), count, mean_speed }
+            let numbers: Vec<_> = numbers.collect();
+            let mean = |of: &dyn Fn(&ComparedNumbers) -> Option<f64>| {
+                let logs = numbers.iter().filter_map(|(numbers, weight)| Some((of(numbers)?.ln(), *weight)));
+                let (sum, weights) = logs
+                    .fold((0.0, 0.0), |(sum, weights), (log, weight)| (sum + weight * log, weights + weight));
+                (weights > 0.0).then(|| (sum / weights).exp())
+            };
+            MeanSpeed {
+                id: weighted[0].0.devices[at].id.clone(),
+                count: numbers.len(),
+                mean_speed: mean(&|n| n.speed),
+                mean_speed_low: mean(&|n| n.speed_low),
+                mean_speed_high: mean(&|n| n.speed_high),
+                mean_products_per_s_per_price: mean(&|n| n.products_per_s_per_price),
+                mean_products_per_joule: mean(&|n| n.products_per_joule),
+            }
         };
-        let mean_speeds = (0..devices).map(mean).collect();
+        let mean_speeds = (0..devices).map(of_device).collect();
         Self { mean_speeds, matrices: weighted.into_iter().map(|(answer, _)| answer).collect() }
     }
 }

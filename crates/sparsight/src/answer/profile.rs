@@ -27,6 +27,9 @@ pub struct ProfileAnswer {
     pub left: usize,
     /// Value types.
     pub dtypes: Vec<Dtype>,
+    /// Generated matrices that the models of a calibrated processor learned from; absent of another profile.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub matrices: Option<usize>,
 }
 
 impl Answer for ProfileAnswer {

@@ -18,6 +18,7 @@ use crate::profile::{ProfiledDevice, Rescaled};
 use crate::records::{CorpusRecord, Measured, Outcome};
 use sparsight_kernels::{Candidate, DeviceFacts, DeviceKind, catalogue_on};
 use sparsight_matrix::{Dtype, Seconds, gallery};
+use sparsight_model::accuracy::geometric_mean;
 use sparsight_model::{Between, OnBoth, Rescaling};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -36,10 +37,44 @@ pub const CALIBRATION_MATRICES: [&str; 10] = [
     "block-diagonal,n=10000000,block=1,seed=449",
 ];
 
+/// The generated matrices that a processor is calibrated with: its models learn from them. As many different structures as the
+/// gallery has, 1,800 to 2.5 million non-zeros, so that caches of each size are met. Chosen by hand.
+pub const CPU_CALIBRATION_MATRICES: [&str; 29] = [
+    "stencil2d,n=20",
+    "stencil2d,n=40",
+    "stencil2d,n=300,points=9",
+    "stencil3d,n=16",
+    "stencil3d,n=40,points=27",
+    "fem,n=8",
+    "fem,n=20,unknowns=1",
+    "trimesh,n=60,unknowns=2",
+    "trimesh,n=120,unknowns=1,shuffle=1",
+    "power-law,n=3000",
+    "power-law,n=60000,degree=8",
+    "rmat,scale=12",
+    "rmat,scale=16",
+    "web,n=40000",
+    "circuit,n=10000",
+    "circuit,n=100000",
+    "lp,rows=2000,cols=6000",
+    "lp",
+    "kkt,n=30000",
+    "arrow,n=20000",
+    "long-rows,n=50000,long=3,length=20000",
+    "banded,n=4000",
+    "banded,n=60000",
+    "block-diagonal,n=20000",
+    "random,rows=20000,cols=20000,row=10",
+    "random,rows=100000,cols=100000,row=20",
+    "tall,rows=100000",
+    "wide,rows=300,cols=20000,row=500",
+    "hypersparse,n=300000",
+];
+
 /// Block size with which they are run.
 const BLOCK: u32 = 256;
 
-/// What is run on each: every kernel of ours, in one block size.
+/// What is run on each matrix of a calibration: every kernel of ours, in one block size.
 pub fn calibration_candidates(kind: DeviceKind, dtype: Dtype) -> Vec<Candidate> {
     catalogue_on(kind, dtype).filter(is_calibrated).collect()
 }
@@ -69,10 +104,21 @@ pub fn calibrated(
     from: (&DeviceFacts, &[CorpusRecord]),
     to: (&DeviceFacts, &[CorpusRecord]),
 ) -> Option<Rescaling> {
+    Rescaling::fit(&on_both(from.1, to.1), Between { from: from.0, to: to.0 })
+}
+
+/// The geometric mean of how many times as long the same takes on `to`: what a calibration gives that knows no parts of a time.
+pub(crate) fn one_factor(from: &[CorpusRecord], to: &[CorpusRecord]) -> Option<f64> {
+    let times = on_both(from, to);
+    geometric_mean(times.iter().map(|both| both.times[1].0 / both.times[0].0))
+}
+
+/// What both have measured.
+fn on_both<'r>(from: &[CorpusRecord], to: &'r [CorpusRecord]) -> Vec<OnBoth<'r>> {
     let known: HashMap<(&str, Candidate), Seconds> =
-        from.1.iter().flat_map(|r| r.times().map(|(id, time)| ((r.matrix.as_str(), id), time))).collect();
+        from.iter().flat_map(|r| r.times().map(|(id, time)| ((r.matrix.as_str(), id), time))).collect();
     let mut times = Vec::new();
-    for record in to.1 {
+    for record in to {
         let CorpusRecord { matrix, features, .. } = record;
         for (candidate, time) in record.times() {
             if let Some(&before) = known.get(&(matrix.as_str(), candidate)) {
@@ -80,7 +126,7 @@ pub fn calibrated(
             }
         }
     }
-    Rescaling::fit(&times, Between { from: from.0, to: to.0 })
+    times
 }
 
 impl Profile {

@@ -26,10 +26,10 @@ pub enum Chooser {
     Runs(usize),
     /// No model.
     Baseline(Baseline),
-    /// The least time that was transferred from another device.
-    Transfer,
-    /// The least time that was rescaled from there, part by part.
+    /// The least time that was rescaled from another device, part by part.
     Rescaling,
+    /// The least time that was transferred from there by the model of Guo and Wang 2013.
+    GuoWang2013,
     /// The least time on that other device: as if both were alike but for their speed.
     Reference,
 }
@@ -40,8 +40,8 @@ impl fmt::Display for Chooser {
             Self::Model { model, .. } => model.fmt(f),
             Self::Runs(runs) => f.pad(&format!("{} after {runs} runs", ModelName::Best)),
             Self::Baseline(baseline) => baseline.fmt(f),
-            Self::Transfer => f.pad("transfer"),
             Self::Rescaling => f.pad("rescaling"),
+            Self::GuoWang2013 => f.pad("guo-wang-2013"),
             Self::Reference => f.pad("as-on-reference"),
         }
     }

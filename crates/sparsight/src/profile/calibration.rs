@@ -1,6 +1,6 @@
 //! What carries the predictions for one GPU to another: a handful of matrices measured on each, and what they give.
 
-use super::{ProfileFolder, folder_of, shipped};
+use super::{ProfileFolder, data_sheet, folder_of, shipped};
 use crate::Error;
 use crate::records::CorpusRecord;
 use serde::{Deserialize, Serialize};
@@ -8,8 +8,8 @@ use sparsight_model::Rescaling;
 
 /// Schema of `calibration.json`.
 pub const CALIBRATION_SCHEMA: &str = "sparsight/calibration/1";
-/// Schema of `rescaling.json`.
-pub const RESCALING_SCHEMA: &str = "sparsight/rescaling/1";
+/// Schema of `rescaling.json`: 1 held weights of another equation; `calibrate` makes it anew from calibration.json, measuring nothing.
+pub const RESCALING_SCHEMA: &str = "sparsight/rescaling/2";
 
 /// A `calibration.json`: the times of the matrices that every GPU is calibrated with.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -29,7 +29,7 @@ impl From<Vec<CorpusRecord>> for CalibrationFile {
 /// A `rescaling.json`: whose predictions answer, and how they are carried over.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RescalingFile {
-    /// `sparsight/rescaling/1`.
+    /// `sparsight/rescaling/2`.
     pub schema: String,
     /// Name or folder of the profile whose models answer.
     pub reference: String,
@@ -46,12 +46,13 @@ impl RescalingFile {
 }
 
 impl CalibrationFile {
-    /// Of a shipped profile by name, else of a folder by path; `None` if it holds none.
+    /// Of a shipped profile by name, else of a folder by path; `None` if it holds none, as a data sheet does.
     ///
     /// # Errors
     /// [`Error::NoProfile`]; errors of reading the file.
     pub fn find(name_or_folder: &str) -> Result<Option<Self>, Error> {
         match folder_of(name_or_folder) {
+            _ if data_sheet::is_data_sheet(name_or_folder) => Ok(None),
             Some(folder) => ProfileFolder::open(&folder)?.calibration(),
             None => shipped::load_calibration(name_or_folder).map(Some),
         }

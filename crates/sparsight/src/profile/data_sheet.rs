@@ -20,7 +20,7 @@ use serde::Deserialize;
 use sparsight_kernels::{DeviceFacts, DeviceKind};
 use sparsight_matrix::io::open_regular;
 use sparsight_matrix::{Bytes, Seconds};
-use sparsight_model::Rescaling;
+use sparsight_model::{Between, Rescaling};
 use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
@@ -113,7 +113,9 @@ pub(super) fn load(path: &Path) -> Result<Profile, Error> {
         provenance: Provenance { source: Some(source), ..Provenance::now("", 0) },
         facts,
     };
-    Ok(reference.carried_to(device, &path.display().to_string(), Rescaling::OF_FACTS))
+    let between = Between { from: &reference.device.facts, to: &device.facts };
+    let rescaling = Rescaling::of_facts(between);
+    Ok(reference.carried_to(device, &path.display().to_string(), rescaling))
 }
 
 #[cfg(test)]
@@ -135,7 +137,9 @@ mod tests {
     fn a_data_sheet_answers_with_the_predictions_of_its_reference() {
         let profile = loaded(SHEET).unwrap();
         let rescaled = profile.rescaled.as_ref().unwrap();
-        assert_eq!((rescaled.reference.name.as_str(), rescaled.rescaling), (REFERENCE, Rescaling::OF_FACTS));
+        let between = Between { from: &rescaled.reference.device.facts, to: &profile.device.facts };
+        let expected = (REFERENCE, Rescaling::of_facts(between));
+        assert_eq!((rescaled.reference.name.as_str(), rescaled.rescaling), expected);
         assert_eq!(profile.device.facts.warps_per_multiprocessor, 64);
         let other = loaded(&format!("{SHEET}reference = \"nvidia-h100\"\n")).unwrap();
         assert_eq!(other.rescaled.unwrap().reference.name, "nvidia-h100");

@@ -179,6 +179,12 @@ impl Profile {
         Self::find(Self::shipped_name_for_gpu(name)?).ok()
     }
 
+    /// What answers for that GPU without measuring anything: the profile of [`Profile::shipped_for_gpu`], or a calibration made
+    /// before ([`calibration_folder`]) with `driver`, which is asked for if it takes one.
+    pub fn known_for_gpu(name: &str, driver: impl FnOnce() -> Option<String>) -> Option<Self> {
+        Self::shipped_for_gpu(name).or_else(|| Self::load(&calibration_folder(name, &driver()?)?).ok())
+    }
+
     /// What the profile of that GPU is called. Looks at the facts of the devices alone.
     pub fn shipped_name_for_gpu(name: &str) -> Option<&'static str> {
         Self::shipped_names().find(|profile| {

@@ -77,7 +77,9 @@ pub(super) fn load_transfer(name: &str) -> Result<TransferProfile, Error> {
     Ok(TransferProfile {
         name: name.to_owned(),
         device: load_device(name)?,
-        parameters: folder::parse_transfer(&path.join("transfer.json"), &text(shipped.transfer))?.parameters,
+        parameters: Some(
+            folder::parse_transfer(&path.join("transfer.json"), &text(shipped.transfer))?.parameters,
+        ),
     })
 }
 

@@ -23,8 +23,8 @@ use tables::{Tables, Titled};
 ///
 /// With `--full` the papers' tables: how far each model is off on each kernel; with `--kernel` or `--model` those rows alone.
 /// `--by`, `--worst` and `--markdown` shape these tables, and ask for them, too.
-/// With `--from` it is the transfer from another device that is held against the corpus, beside the times on
-/// that device scaled by what is known of both; DIR then needs no models, a quick profile with a corpus is enough.
+/// With `--from` times carried over from another device are held against the corpus: by rescaling, by the model of Guo and Wang
+/// 2013, and scaled by what is known of both. DIR then needs no models; device.json, transfer.json and a corpus are enough.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Evaluate {
     /// Folder of the profile

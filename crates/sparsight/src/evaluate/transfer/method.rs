@@ -8,12 +8,15 @@ use std::fmt;
 /// A way from the time on the reference to that on the target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum TransferMethod {
-    /// By a handful of benchmark matrices on both devices.
-    Transfer,
+    /// By a handful of benchmark matrices on both devices: the equation of Guo and Wang 2013, without the floors that the
+    /// answer of `transfer` keeps.
+    GuoWang2013,
     /// Part by part as the facts of both say, with weights from matrices that both have measured if there are such: [`Rescaling`](sparsight_model::Rescaling).
     Rescaling,
     /// `T_ref` as it is.
     Unchanged,
+    /// `T_ref` times one factor for everything, from matrices that both have measured if there are such.
+    OneFactor,
     /// `T_ref` times the ratio of the copy bandwidths: what memory alone would say.
     CopyBandwidth,
     /// `T_ref` times the ratio of the multiprocessors, on a CPU of the workers.
@@ -22,8 +25,14 @@ pub enum TransferMethod {
 
 impl TransferMethod {
     /// All, in the order in which tables list them.
-    pub const ALL: [Self; 5] =
-        [Self::Transfer, Self::Rescaling, Self::Unchanged, Self::CopyBandwidth, Self::Multiprocessors];
+    pub const ALL: [Self; 6] = [
+        Self::Rescaling,
+        Self::GuoWang2013,
+        Self::Unchanged,
+        Self::OneFactor,
+        Self::CopyBandwidth,
+        Self::Multiprocessors,
+    ];
 
     /// The time on `target`; `None` where a rate that it takes is not known.
     pub(super) fn time(
@@ -33,9 +42,10 @@ impl TransferMethod {
         target: &DeviceFacts,
     ) -> Option<Seconds> {
         let scale = match self {
-            Self::Transfer => return Some(carried.transferred.time),
+            Self::GuoWang2013 => return Some(carried.transferred.time),
             Self::Rescaling => return Some(carried.rescaled),
             Self::Unchanged => 1.0,
+            Self::OneFactor => carried.one_factor?,
             Self::CopyBandwidth => reference.copy_bytes_per_s / target.copy_bytes_per_s,
             Self::Multiprocessors => f64::from(reference.multiprocessors) / f64::from(target.multiprocessors),
         };
@@ -46,9 +56,10 @@ impl TransferMethod {
 impl fmt::Display for TransferMethod {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
-            Self::Transfer => "transfer",
+            Self::GuoWang2013 => "guo-wang-2013",
             Self::Rescaling => "rescaling",
             Self::Unchanged => "unchanged",
+            Self::OneFactor => "one-factor",
             Self::CopyBandwidth => "by-bandwidth",
             Self::Multiprocessors => "by-multiprocessors",
         })

@@ -74,6 +74,7 @@ struct Carried<'j> {
     candidate: Candidate,
     transferred: Transferred,
     rescaled: Seconds,
+    one_factor: Option<f64>,
     origin: ReferenceOrigin,
     measured: Seconds,
 }
@@ -92,7 +93,7 @@ pub fn evaluate_transfer(
 ) -> Result<TransferEvaluation, Error> {
     let facts = [&reference.profile.device.facts, &target.device.facts];
     let between = Between { from: facts[0], to: facts[1] };
-    let rescaling = reference.rescaling(target)?;
+    let (rescaling, one_factor) = (reference.rescaling(target)?, reference.one_factor(target)?);
     let judged = Judged::all(corpus, facts[1].launch_s.0);
     let (mut samples, mut refused, mut first) = (Vec::new(), BTreeMap::new(), None);
     for of in &judged {
@@ -111,6 +112,7 @@ pub fn evaluate_transfer(
                         candidate,
                         transferred,
                         rescaled,
+                        one_factor,
                         origin,
                         measured,
                     });
@@ -153,8 +155,8 @@ fn choices(judged: &[Judged<'_>], samples: &[Carried<'_>]) -> Vec<ChoiceRow> {
         };
         choice::of_chosen(chooser, samples.chunk_by(of_matrix).filter_map(least))
     };
-    let mut rows = by(Chooser::Transfer, |s| s.transferred.time);
-    rows.extend(by(Chooser::Rescaling, |s| s.rescaled));
+    let mut rows = by(Chooser::Rescaling, |s| s.rescaled);
+    rows.extend(by(Chooser::GuoWang2013, |s| s.transferred.time));
     rows.extend(by(Chooser::Reference, |s| s.transferred.reference));
     rows.extend(choice::of_best_single(judged));
     rows

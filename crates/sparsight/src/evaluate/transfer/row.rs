@@ -60,7 +60,8 @@ impl<G: Ord + Copy> TransferRow<G> {
         let times: Vec<(Seconds, Seconds)> = samples.iter().filter_map(time).collect();
         let error = Accuracy::of(times.iter().copied())?;
         let ratio = geometric_mean(times.iter().map(|(predicted, measured)| predicted.0 / measured.0))?;
-        let floored = |s: &&&Carried<'_>| method == TransferMethod::Transfer && s.transferred.at_launch_cost;
+        let floored =
+            |s: &&&Carried<'_>| method == TransferMethod::GuoWang2013 && s.transferred.at_launch_cost;
         let at_launch_cost = samples.iter().filter(floored).count();
         Some(Self { of, method, dtype, scope, error, ratio, at_launch_cost })
     }

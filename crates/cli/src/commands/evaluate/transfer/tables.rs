@@ -36,7 +36,7 @@ impl TransferTables<'_> {
             let of_dtype = chosen.iter().filter(|r| r.dtype == dtype).collect::<Vec<_>>();
             self.out.table(&format!("What the chosen candidate costs, {dtype}"), choices(&of_dtype))?;
             let of_dtype = misses.iter().filter(|m| m.candidate.dtype == dtype).collect::<Vec<_>>();
-            self.out.table(&format!("Worst transferred, {dtype}"), worst(&of_dtype))?;
+            self.out.table(&format!("Worst by guo-wang-2013, {dtype}"), worst(&of_dtype))?;
         }
         self.notes()
     }
@@ -55,9 +55,11 @@ impl TransferTables<'_> {
         }
         let notes = [
             "error: |predicted - measured| / measured over matrices and block sizes; ratio: geometric mean of predicted / measured",
-            "bandwidth, multiprocessors: T_ref times the ratio of the copy bandwidths, of the multiprocessors",
-            "at launch cost: times for which the equation gives less than a launch",
-            "transfer, as-on-reference: the candidate with the least transferred time, with the least time on the reference",
+            "rescaling: T_ref, its launch, memory and rest each rescaled, as `transfer` does when nothing is said",
+            "guo-wang-2013: the equation of that paper alone; at launch cost: times for which it gives less than a launch",
+            "unchanged: T_ref; one-factor: times one ratio for everything, from the matrices of a calibration",
+            "by-bandwidth, by-multiprocessors: T_ref times the ratio of the copy bandwidths, of the multiprocessors",
+            "the choice of each: the candidate with the least time so carried over; as-on-reference: with the least T_ref",
             "best / chosen: geometric mean of the best measured time over that of the chosen candidate",
             "best-single: the best fixed choice, known only afterwards",
         ];
@@ -73,46 +75,33 @@ fn errors<G: Ord + Copy + Display>(
     scope: Scope,
 ) -> Option<Table> {
     let rows: Vec<_> = rows.iter().filter(|r| r.dtype == dtype && r.scope == scope).collect();
-    let mut table = Table::new(&[
-        group,
-        "times",
-        "transfer: mean",
-        "median",
-        "90th percentile",
-        "worst",
-        "ratio",
-        "at launch cost",
-        "bandwidth: mean",
-        "median",
-        "ratio",
-        "multiprocessors: mean",
-        "median",
-        "ratio",
-    ]);
+    let methods = TransferMethod::ALL.into_iter().filter(|method| rows.iter().any(|r| r.method == *method));
+    let methods: Vec<TransferMethod> = methods.collect();
+    let mut columns = vec![group.to_owned(), "times".to_owned()];
+    for method in &methods {
+        columns.push(format!("{method}: mean"));
+        columns.extend(["median", "ratio"].map(ToOwned::to_owned));
+        if *method == TransferMethod::GuoWang2013 {
+            columns.extend(["90th percentile", "worst", "at launch cost"].map(ToOwned::to_owned));
+        }
+    }
+    let mut table = Table::new(&columns.iter().map(String::as_str).collect::<Vec<_>>());
     for of_group in rows.chunk_by(|a, b| a.of == b.of) {
-        let find = |method| of_group.iter().find(|r| r.method == method);
-        let Some(transfer) = find(TransferMethod::Transfer) else { continue };
-        let scaled = |method| {
-            let row = find(method);
-            let or_none = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
-            [
-                or_none(row.map(|r| percent(r.error.mean))),
-                or_none(row.map(|r| percent(r.error.median))),
-                or_none(row.map(|r| ratio(r.ratio))),
-            ]
-        };
-        let own = [
-            transfer.of.to_string(),
-            transfer.error.count.to_string(),
-            percent(transfer.error.mean),
-            percent(transfer.error.median),
-            percent(transfer.error.p90),
-            percent(transfer.error.worst),
-            ratio(transfer.ratio),
-            transfer.at_launch_cost.to_string(),
-        ];
-        let bandwidth = scaled(TransferMethod::CopyBandwidth);
-        table.row(own.into_iter().chain(bandwidth).chain(scaled(TransferMethod::Multiprocessors)));
+        let mut cells = vec![of_group[0].of.to_string(), of_group[0].error.count.to_string()];
+        for method in &methods {
+            let row = of_group.iter().find(|r| r.method == *method);
+            let cell =
+                |text: &dyn Fn(&TransferRow<G>) -> String| row.map_or_else(|| "-".to_owned(), |r| text(r));
+            cells.push(cell(&|r| percent(r.error.mean)));
+            cells.push(cell(&|r| percent(r.error.median)));
+            cells.push(cell(&|r| ratio(r.ratio)));
+            if *method == TransferMethod::GuoWang2013 {
+                cells.push(cell(&|r| percent(r.error.p90)));
+                cells.push(cell(&|r| percent(r.error.worst)));
+                cells.push(cell(&|r| r.at_launch_cost.to_string()));
+            }
+        }
+        table.row(cells);
     }
     (!rows.is_empty()).then_some(table)
 }
