@@ -316,6 +316,24 @@ fn evaluate_prints_the_papers_table() {
 }
 
 #[test]
+fn evaluate_says_what_each_part_of_the_catalogue_brings() {
+    let dir = made_up_profile();
+    let folder = dir.path().join("made-up");
+    add_corpus(&folder, &[("a/grid", GRID, 1.25), ("b/cube", "gallery:stencil3d,n=40", 0.8)]);
+    assert_snapshot!(run(dir.path(), &["evaluate", "made-up", "--without-each", "--markdown"]));
+    // No model is asked.
+    std::fs::remove_dir_all(folder.join("models")).unwrap();
+    let object = json(dir.path(), &["evaluate", "made-up", "--without-each", "--test", "a/"]);
+    assert_eq!(object["schema"], "sparsight/evaluate-without/1");
+    let without = object["without"].as_array().unwrap();
+    let alone = |entry: &&serde_json::Value| entry["kind"] == "family" && entry["class"] == "all";
+    let fastest = without.iter().filter(alone).filter(|entry| entry["fastest"] == 1).count();
+    assert!(fastest <= 1 && without.iter().all(|entry| entry["mean"].as_f64().unwrap() >= 1.0));
+    let wrong = run(dir.path(), &["evaluate", "made-up", "--without-each", "--model", "best"]);
+    assert!(wrong.contains("cannot be used with"), "{wrong}");
+}
+
+#[test]
 fn evaluate_says_first_whether_a_profile_is_good() {
     let dir = made_up_profile();
     let folder = dir.path().join("made-up");

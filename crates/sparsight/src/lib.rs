@@ -64,9 +64,9 @@ pub use distributed::{
 };
 pub use error::Error;
 pub use evaluate::{
-    AccuracyRow, Baseline, ChoiceRow, Chooser, Evaluation, Miss, ModelWins, Ours, PredictedTime, Ratios,
-    Scope, Theirs, TimeClass, TransferEvaluation, TransferMethod, TransferMiss, TransferRow, VendorRow,
-    WinsRow, evaluate, evaluate_transfer,
+    AccuracyRow, Baseline, CataloguePart, ChoiceRow, Chooser, Evaluation, Gain, Miss, ModelWins, Ours,
+    PredictedTime, Ratios, Scope, Theirs, TimeClass, TransferEvaluation, TransferMethod, TransferMiss,
+    TransferRow, VendorRow, WinsRow, WithoutRow, evaluate, evaluate_transfer, without_each,
 };
 pub use fit::{Fitted, fit, fit_transfer};
 pub use instrument::{
