@@ -160,6 +160,7 @@ fn every_field_of_a_prediction_and_an_evaluation_is_described() {
         "fit made-up-cpu",
         "advise gallery:arrow,n=20000 --profile made-up --iterations 100",
         "advise gallery:stencil2d,n=60,shuffle=1 --profile made-up --reorder rcm",
+        "advise gallery:arrow,n=20000 --device nvidia-h200",
         "predict gallery:arrow,n=20000 --profile made-up --model strip --kernel csr-vector,ell",
         "plan gallery:kkt,n=20000,m=8000,row=200 --profile made-up --model strip",
         "compare gallery:arrow,n=20000 --devices made-up,made-up-cpu --price made-up=8000 --unit EUR \

@@ -316,6 +316,28 @@ fn evaluate_prints_the_papers_table() {
 }
 
 #[test]
+fn advise_names_the_measured_matrices_that_are_nearest() {
+    let dir = tempfile::tempdir().unwrap();
+    let advise = ["advise", "gallery:stencil2d,n=300", "--device", "nvidia-h200", "-v"];
+    let text = run(dir.path(), &advise);
+    assert!(text.contains("nearest of the matrices learned from: gallery:stencil2d,n="), "{text}");
+    let nearby = json(dir.path(), &advise[..4])["nearby"].clone();
+    let nearest = nearby["nearest"].as_array().unwrap();
+    assert_eq!(nearest.len(), 3);
+    assert!(nearest.is_sorted_by_key(|near| near["distance"].as_f64().unwrap()), "{nearby}");
+    let line = format!(
+        "{} ({:.2})",
+        nearest[0]["matrix"].as_str().unwrap(),
+        nearest[0]["distance"].as_f64().unwrap()
+    );
+    assert!(text.contains(&line), "{line} in {text}");
+    // Nobody measures a matrix of nine rows.
+    let far = ["advise", "gallery:stencil2d,n=3", "--device", "nvidia-h200", "-v"];
+    let far = run(dir.path(), &far);
+    assert!(far.contains("far from all of them"), "{far}");
+}
+
+#[test]
 fn evaluate_says_what_each_part_of_the_catalogue_brings() {
     let dir = made_up_profile();
     let folder = dir.path().join("made-up");

@@ -41,6 +41,7 @@ mod instrument;
 mod local_device;
 mod missing;
 mod models;
+mod nearby;
 mod partition;
 mod predictor;
 mod reference;
@@ -75,6 +76,7 @@ pub use instrument::{
 pub use local_device::LocalDevice;
 pub use missing::Missing;
 pub use models::{Learned, ModelName};
+pub use nearby::Nearby;
 pub use partition::{Part, PartitionObjective, Partitioning, Strategy};
 pub use predictor::Predictor;
 pub use profile::Profile;

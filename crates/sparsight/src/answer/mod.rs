@@ -86,7 +86,8 @@ mod structure;
 mod transfer;
 
 pub use advise::{
-    AdviceProvenance, AdviseAnswer, AdvisedCandidate, Compared, Expected, NarrowingAnswer, VerdictAnswer,
+    AdviceProvenance, AdviseAnswer, AdvisedCandidate, Compared, Expected, NarrowingAnswer, NearMatrix,
+    NearbyAnswer, VerdictAnswer,
 };
 pub use advise_gpus::{AdviseGpusAnswer, LinksAnswer, OnGpus, RowsAnswer, ShareAnswer};
 pub use advise_many::{AdviseManyAnswer, AdvisedMatrix};

@@ -153,9 +153,8 @@ pub fn without_each(kind: DeviceKind, corpus: &[CorpusRecord]) -> Vec<WithoutRow
         let records: Vec<&CorpusRecord> = corpus.iter().filter(|record| record.dtype == dtype).collect();
         let measured: BTreeSet<Candidate> =
             records.iter().flat_map(|record| record.times()).map(|(candidate, _)| candidate).collect();
-        let is_ranked = |c: &Candidate| {
-            !c.kernel.is_vendors() && (kind == DeviceKind::Cpu || !c.kernel.is_retired())
-        };
+        let is_ranked =
+            |c: &Candidate| !c.kernel.is_vendors() && (kind == DeviceKind::Cpu || !c.kernel.is_retired());
         let catalogue: Vec<Candidate> = every_candidate_on(kind, dtype)
             .filter(|candidate| is_ranked(candidate) && measured.contains(candidate))
             .collect();
@@ -225,11 +224,7 @@ mod tests {
             record(
                 "two",
                 &[4],
-                vec![
-                    refused,
-                    time("csr-vector/t8/b256/f64", 10.2e-6),
-                    time("csr-vector/t16/b64/f64", 10e-6),
-                ],
+                vec![refused, time("csr-vector/t8/b256/f64", 10.2e-6), time("csr-vector/t16/b64/f64", 10e-6)],
             ),
         ];
         let rows = rows(&corpus);

@@ -20,7 +20,8 @@ impl Evaluate {
         if rows.is_empty() {
             let text =
                 format!("{}: on no matrix was everything measured that others were", self.folder.display());
-            return Err(Failure::input(text).hinted("`sparsight measure MATRICES -o DIR` without --kernel measures all"));
+            return Err(Failure::input(text)
+                .hinted("`sparsight measure MATRICES -o DIR` without --kernel measures all"));
         }
         let answer = EvaluateWithoutAnswer {
             device: DeviceSummary::profiled(&folder.name(), &device),
@@ -59,9 +60,9 @@ fn table(rows: &[&WithoutRow]) -> Table {
         let Some(all) = in_class(TimeClass::All) else { continue };
         let mean = |class| in_class(class).map_or_else(|| "-".to_owned(), |gain| format!("{:.4}", gain.mean));
         let counts = [all.timed, all.near, all.fastest, all.needed].map(|count| count.to_string());
-        let means = TimeClass::EACH.map(mean).into_iter();
-        let largest = format!("{:.2}", all.largest);
-        table.row([of_part[0].part.to_string()].into_iter().chain(means).chain(counts).chain([largest]));
+        let (part, means) = (of_part[0].part, TimeClass::EACH.map(mean));
+        let (name, largest) = ([part.to_string(), part.kind().to_owned()], format!("{:.2}", all.largest));
+        table.row(name.into_iter().chain(means).chain(counts).chain([largest]));
     }
     table
 }
