@@ -53,7 +53,7 @@ impl Evaluate {
 fn table(rows: &[&WithoutRow]) -> Table {
     let classes = TimeClass::EACH.map(TimeClass::name);
     let counts = ["timed", "near", "fastest", "needed", "largest"];
-    let columns: Vec<&str> = [&["<without"], &classes[..], &counts[..]].concat();
+    let columns: Vec<&str> = [&["<without", "<kind"], &classes[..], &counts[..]].concat();
     let mut table = Table::new(&columns);
     for of_part in rows.chunk_by(|a, b| a.part == b.part) {
         let in_class = |class| of_part.iter().find(|row| row.class == class).map(|row| row.gain);
