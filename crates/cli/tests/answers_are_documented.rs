@@ -7,10 +7,10 @@ use sparsight::MeasuredExchange;
 use sparsight::answer::{
     AdviseAnswer, AdviseGpusAnswer, AdviseManyAnswer, Answer, BenchAnswer, BenchedBefore, CalibrateAnswer,
     CompareAnswer, CompareManyAnswer, DeviceSummary, DevicesAnswer, ErrorAnswer, EvaluateAnswer,
-    EvaluateTransferAnswer, EvaluateWithoutAnswer, FitAnswer, GalleryAnswer, InfoAnswer, InfoManyAnswer, KernelSourceAnswer,
-    KernelsAnswer, MeasureAnswer, MeasuredPlan, OwnCandidate, PlanAnswer, PredictAnswer, PredictManyAnswer,
-    ProfileAnswer, ProfileLinksAnswer, RepairAnswer, ReportAnswer, RulesAnswer, TransferAnswer,
-    TransferManyAnswer, UnreadableMatrix,
+    EvaluateTransferAnswer, EvaluateWithoutAnswer, FitAnswer, GalleryAnswer, InfoAnswer, InfoManyAnswer,
+    KernelSourceAnswer, KernelsAnswer, MeasureAnswer, MeasuredPlan, OwnCandidate, PlanAnswer, PredictAnswer,
+    PredictManyAnswer, ProfileAnswer, ProfileLinksAnswer, RepairAnswer, ReportAnswer, RulesAnswer,
+    TransferAnswer, TransferManyAnswer, UnreadableMatrix,
 };
 use sparsight::kernels::DeviceKind;
 use sparsight::matrix::{Dtype, Seconds};
