@@ -7,10 +7,10 @@ use sparsight::MeasuredExchange;
 use sparsight::answer::{
     AdviseAnswer, AdviseGpusAnswer, AdviseManyAnswer, Answer, BenchAnswer, BenchedBefore, CalibrateAnswer,
     CompareAnswer, CompareManyAnswer, DeviceSummary, DevicesAnswer, ErrorAnswer, EvaluateAnswer,
-    EvaluateTransferAnswer, FitAnswer, GalleryAnswer, InfoAnswer, InfoManyAnswer, KernelSourceAnswer,
-    KernelsAnswer, MeasureAnswer, MeasuredPlan, OwnCandidate, PlanAnswer, PredictAnswer, PredictManyAnswer,
-    ProfileAnswer, ProfileLinksAnswer, RepairAnswer, ReportAnswer, RulesAnswer, TransferAnswer,
-    TransferManyAnswer, UnreadableMatrix,
+    EvaluateTransferAnswer, EvaluateWithoutAnswer, FitAnswer, GalleryAnswer, InfoAnswer, InfoManyAnswer,
+    KernelSourceAnswer, KernelsAnswer, MeasureAnswer, MeasuredPlan, OwnCandidate, PlanAnswer, PredictAnswer,
+    PredictManyAnswer, ProfileAnswer, ProfileLinksAnswer, RepairAnswer, ReportAnswer, RulesAnswer,
+    TransferAnswer, TransferManyAnswer, UnreadableMatrix,
 };
 use sparsight::kernels::DeviceKind;
 use sparsight::matrix::{Dtype, Seconds};
@@ -108,6 +108,7 @@ fn every_answer_has_a_section_and_every_section_an_answer() {
         ErrorAnswer::SCHEMA,
         EvaluateAnswer::SCHEMA,
         EvaluateTransferAnswer::SCHEMA,
+        EvaluateWithoutAnswer::SCHEMA,
         FitAnswer::SCHEMA,
         GalleryAnswer::SCHEMA,
         InfoAnswer::SCHEMA,
@@ -159,6 +160,7 @@ fn every_field_of_a_prediction_and_an_evaluation_is_described() {
         "fit made-up-cpu",
         "advise gallery:arrow,n=20000 --profile made-up --iterations 100",
         "advise gallery:stencil2d,n=60,shuffle=1 --profile made-up --reorder rcm",
+        "advise gallery:arrow,n=20000 --device nvidia-h200",
         "predict gallery:arrow,n=20000 --profile made-up --model strip --kernel csr-vector,ell",
         "plan gallery:kkt,n=20000,m=8000,row=200 --profile made-up --model strip",
         "compare gallery:arrow,n=20000 --devices made-up,made-up-cpu --price made-up=8000 --unit EUR \
@@ -166,6 +168,7 @@ fn every_field_of_a_prediction_and_an_evaluation_is_described() {
         "transfer gallery:stencil2d,n=300 --from made-up --to made-up-cpu",
         "evaluate made-up",
         "evaluate made-up-cpu --from made-up",
+        "evaluate made-up --without-each",
         "info gallery:arrow,n=20000 --profile made-up",
         "kernels --profile made-up",
         "kernels --source hyb/b256/f64",

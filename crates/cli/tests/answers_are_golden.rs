@@ -316,6 +316,46 @@ fn evaluate_prints_the_papers_table() {
 }
 
 #[test]
+fn advise_names_the_measured_matrices_that_are_nearest() {
+    let dir = tempfile::tempdir().unwrap();
+    let advise = ["advise", "gallery:stencil2d,n=300", "--device", "nvidia-h200", "-v"];
+    let text = run(dir.path(), &advise);
+    assert!(text.contains("nearest of the matrices learned from: gallery:stencil2d,n="), "{text}");
+    let nearby = json(dir.path(), &advise[..4])["nearby"].clone();
+    let nearest = nearby["nearest"].as_array().unwrap();
+    assert_eq!(nearest.len(), 3);
+    assert!(nearest.is_sorted_by_key(|near| near["distance"].as_f64().unwrap()), "{nearby}");
+    let line = format!(
+        "{} ({:.2})",
+        nearest[0]["matrix"].as_str().unwrap(),
+        nearest[0]["distance"].as_f64().unwrap()
+    );
+    assert!(text.contains(&line), "{line} in {text}");
+    // Nobody measures a matrix of nine rows.
+    let far = ["advise", "gallery:stencil2d,n=3", "--device", "nvidia-h200", "-v"];
+    let far = run(dir.path(), &far);
+    assert!(far.contains("far from all of them"), "{far}");
+}
+
+#[test]
+fn evaluate_says_what_each_part_of_the_catalogue_brings() {
+    let dir = made_up_profile();
+    let folder = dir.path().join("made-up");
+    add_corpus(&folder, &[("a/grid", GRID, 1.25), ("b/cube", "gallery:stencil3d,n=40", 0.8)]);
+    assert_snapshot!(run(dir.path(), &["evaluate", "made-up", "--without-each", "--markdown"]));
+    // No model is asked.
+    std::fs::remove_dir_all(folder.join("models")).unwrap();
+    let object = json(dir.path(), &["evaluate", "made-up", "--without-each", "--test", "a/"]);
+    assert_eq!(object["schema"], "sparsight/evaluate-without/1");
+    let without = object["without"].as_array().unwrap();
+    let alone = |entry: &&serde_json::Value| entry["kind"] == "family" && entry["class"] == "all";
+    let fastest = without.iter().filter(alone).filter(|entry| entry["fastest"] == 1).count();
+    assert!(fastest <= 1 && without.iter().all(|entry| entry["mean"].as_f64().unwrap() >= 1.0));
+    let wrong = run(dir.path(), &["evaluate", "made-up", "--without-each", "--model", "best"]);
+    assert!(wrong.contains("cannot be used with"), "{wrong}");
+}
+
+#[test]
 fn evaluate_says_first_whether_a_profile_is_good() {
     let dir = made_up_profile();
     let folder = dir.path().join("made-up");

@@ -2,13 +2,13 @@
 
 use crate::{DeviceKind, Kernel};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use sparsight_matrix::{Dtype, Format};
+use sparsight_matrix::{Dtype, Format, THREAD_BLOCKS};
 use std::fmt;
 use std::str::FromStr;
 use thiserror::Error;
 
 /// Threads a block of the catalogue, for kernels of our own.
-pub const BLOCKS: [u32; 5] = [64, 128, 256, 512, 1024];
+pub const BLOCKS: [u32; 5] = THREAD_BLOCKS;
 
 /// One way to compute y = A x. Its text id, `csr-vector/t8/b256/f64`, is stable and is how it is recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

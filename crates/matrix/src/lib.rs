@@ -59,6 +59,6 @@ pub use scalar::{Dtype, Scalar};
 pub use segment::Segment;
 pub use spy::Spy;
 pub use strips::{Block, StripDetail, Strips};
-pub use team_blocks::TeamBlocks;
+pub use team_blocks::{THREAD_BLOCKS, TeamBlocks};
 pub use tile_work::{TileWork, TileWorks};
 pub use units::{Bytes, Seconds};

@@ -16,6 +16,9 @@ const WARP: usize = 32;
 const ROWS: usize = 1024;
 /// Pieces of [`ROWS`] rows that are looked at, at most, evenly over the matrix. Chosen: some milliseconds of one thread.
 const MOST_PIECES: usize = 256;
+/// Threads a block that kernels of the catalogue are launched with: the one list of them, for what is counted here and for what is
+/// launched.
+pub const THREAD_BLOCKS: [u32; 5] = [64, 128, 256, 512, 1024];
 /// Team sizes: 1, 2, 4, 8, 16 and 32 threads.
 const TEAMS: usize = 6;
 
@@ -31,7 +34,7 @@ pub struct TeamBlocks {
 
 impl TeamBlocks {
     /// The thread blocks that are looked at: so many threads.
-    pub const BLOCKS: [u32; 5] = [64, 128, 256, 512, 1024];
+    pub const BLOCKS: [u32; 5] = THREAD_BLOCKS;
 
     /// Of rows with these offsets; of a large matrix some rows stand for all. O(rows), in parallel.
     pub(crate) fn of(row_ptr: &[u64]) -> Self {

@@ -10,7 +10,7 @@
 //! ```
 //! Several long rows of one warp are what makes a tile slow: how long its longest row is does not tell, nor does their sum.
 
-use crate::TileShape;
+use crate::{THREAD_BLOCKS, TileShape};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -57,15 +57,16 @@ impl TileWork {
     pub const ITEMS: [u32; 3] = [512, 1024, 2048];
 
     /// The thread blocks that are looked at: so many threads.
-    pub const BLOCKS: [u32; 5] = [64, 128, 256, 512, 1024];
+    pub const BLOCKS: [u32; 5] = THREAD_BLOCKS;
 
     /// Of rows and those that follow, if tiles begin anew with these.
     pub(crate) fn of_both(one: TileWorks, other: TileWorks) -> TileWorks {
-        let both = |a: Self, b: Self| Self {
-            longest: a.longest.max(b.longest),
-            steps: a.steps.saturating_add(b.steps),
-        };
-        std::array::from_fn(|shape| std::array::from_fn(|size| both(one[shape][size], other[shape][size])))
+        std::array::from_fn(|shape| std::array::from_fn(|size| one[shape][size].beside(other[shape][size])))
+    }
+
+    /// Of tiles and others.
+    fn beside(self, other: Self) -> Self {
+        Self { longest: self.longest.max(other.longest), steps: self.steps.saturating_add(other.steps) }
     }
 
     /// Of each shape and block. O(rows of some hundred tiles), in parallel.
@@ -83,8 +84,9 @@ impl TileWork {
         }
         // Evenly over the matrix; below 2^64, as there are no more of them than tiles.
         let tile = |at: u32| (u128::from(at) * u128::from(count) / u128::from(looked_at)) as u64;
-        let both = |a: Self, b: Self| Self { longest: a.longest.max(b.longest), steps: a.steps + b.steps };
-        let each = |a: [Self; 5], b: [Self; 5]| std::array::from_fn(|at| both(a[at], b[at]));
+        let each = |a: [Self; Self::BLOCKS.len()], b: [Self; Self::BLOCKS.len()]| {
+            std::array::from_fn(|at| a[at].beside(b[at]))
+        };
         let found = (0..looked_at as u32)
             .into_par_iter()
             .with_min_len(16)

@@ -8,6 +8,7 @@
 //! LearnedModel + DeviceFacts = LearnedPredictor: Model;  learned by Boosting, Linear or Neighbours
 //! Comparison: the candidates of one matrix against each other, learned from the same samples
 //! Model + Candidate + Features -> Prediction -> Ranking
+//! Features of the matrices learned from -> Surroundings: how far another one is from them, and which are the nearest
 //! Predictions + times of some of them = Conditioned: what is expected of the others, and which to run next
 //! MeasuredPreparation -> PreparationModel: conversion and upload before the first product
 //! time of every block of neighbouring rows -> Partition
@@ -55,6 +56,7 @@ mod strip_ell;
 mod strip_fit;
 mod strip_model;
 mod strip_predictor;
+mod surroundings;
 mod trees;
 
 pub use accuracy::Accuracy;
@@ -94,3 +96,4 @@ pub use strip_ell::EllStrip;
 pub use strip_fit::StripFit;
 pub use strip_model::{FittedCandidate, StripModel, UnfittedCandidate, Variant};
 pub use strip_predictor::{PlacementRule, StripPredictor};
+pub use surroundings::{Near, Surroundings};

@@ -12,7 +12,7 @@ use sparsight_model::transfer::TransferParameters;
 use sparsight_model::{
     Between, Calibration, Comparison, CutCost, LearningSample, MeasuredInAll, MeasuredPair,
     MeasuredPreparation, MixedPrecision, Model, Observation, PredictError, PreparationModel, StripModel,
-    StripPredictor, Variant, saved_share,
+    StripPredictor, Surroundings, Variant, saved_share,
 };
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -83,6 +83,7 @@ pub fn fit(
         strips,
         learned,
         comparison: if_enough(Comparison::fit(&facts, &ranked))?,
+        surroundings: surroundings(learned_from()),
         preparation: if_enough(fit_preparation(&corpus))?,
         cutting: fit_cutting(&facts, cuts.iter().filter(|cut| trainable(&cut.matrix))),
         mixed: fit_mixed(&in_mixed_precision, &corpus),
@@ -138,6 +139,15 @@ fn fit_mixed(mixed: &[CorpusRecord], corpus: &[CorpusRecord]) -> Option<MixedPre
         .flat_map(|record| record.times().filter_map(move |(id, time)| in_all(record, id, time)))
         .collect();
     MixedPrecision::fit(&measured)
+}
+
+/// Of every matrix once, by name: in both value types the features are the same but for what was drawn.
+fn surroundings<'r>(records: impl Iterator<Item = &'r CorpusRecord>) -> Option<Surroundings> {
+    let mut matrices = BTreeMap::new();
+    for record in records {
+        matrices.entry(record.matrix.as_str()).or_insert(&record.features);
+    }
+    Surroundings::of(&matrices.into_iter().collect::<Vec<_>>())
 }
 
 /// What a record teaches.

@@ -41,6 +41,7 @@ mod instrument;
 mod local_device;
 mod missing;
 mod models;
+mod nearby;
 mod partition;
 mod predictor;
 mod reference;
@@ -64,9 +65,9 @@ pub use distributed::{
 };
 pub use error::Error;
 pub use evaluate::{
-    AccuracyRow, Baseline, ChoiceRow, Chooser, Evaluation, Miss, ModelWins, Ours, PredictedTime, Ratios,
-    Scope, Theirs, TimeClass, TransferEvaluation, TransferMethod, TransferMiss, TransferRow, VendorRow,
-    WinsRow, evaluate, evaluate_transfer,
+    AccuracyRow, Baseline, CataloguePart, ChoiceRow, Chooser, Evaluation, Gain, Miss, ModelWins, Ours,
+    PredictedTime, Ratios, Scope, Theirs, TimeClass, TransferEvaluation, TransferMethod, TransferMiss,
+    TransferRow, VendorRow, WinsRow, WithoutRow, evaluate, evaluate_transfer, without_each,
 };
 pub use fit::{Fitted, fit, fit_transfer};
 pub use instrument::{
@@ -75,6 +76,7 @@ pub use instrument::{
 pub use local_device::LocalDevice;
 pub use missing::Missing;
 pub use models::{Learned, ModelName};
+pub use nearby::Nearby;
 pub use partition::{Part, PartitionObjective, Partitioning, Strategy};
 pub use predictor::Predictor;
 pub use profile::Profile;

@@ -75,6 +75,14 @@ fn a_profile_with_a_corpus_advises_by_what_it_learned_and_is_evaluated_on_other_
         assert_eq!(profile.best_model(kernel, Dtype::F32), ModelName::StripCache, "no f32 was measured");
     }
 
+    // Of the matrices learned from each lies where it lies; the nearest of a new one are some of these.
+    let known = &profile.models.index.trained_on;
+    for at in (0..31).map(record) {
+        let nearby = profile.nearby(&at.features, 2).unwrap().unwrap();
+        assert!(nearby.nearest.iter().all(|(name, _)| known.contains(name)), "{nearby:?}");
+        assert_eq!(nearby.nearest[0].1 < 1e-12, known.contains(&at.matrix), "{}: {nearby:?}", at.matrix);
+    }
+
     let advisor = Advisor::new(&profile);
     let features = record(30).features;
     let advice = advisor.advise(&features, Dtype::F64, &Objective::default()).unwrap();

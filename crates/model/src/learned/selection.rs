@@ -82,6 +82,17 @@ impl Method {
 }
 
 impl Quantity {
+    /// Every row of the table.
+    pub(crate) const ALL: [Self; TABLE.len()] = {
+        let mut all = [Self::Rows; TABLE.len()];
+        let mut at = 0;
+        while at < all.len() {
+            all[at] = TABLE[at].0;
+            at += 1;
+        }
+        all
+    };
+
     /// The paper's name.
     pub(crate) const fn name(self) -> &'static str {
         match self {

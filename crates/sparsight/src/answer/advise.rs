@@ -5,7 +5,7 @@ use super::{
     ReorderedAnswer, Structure,
 };
 use crate::profile::Provenance;
-use crate::{Advice, Advised, ModelName, Objective, Profile, Verdict, Verified, Why};
+use crate::{Advice, Advised, ModelName, Nearby, Objective, Profile, Verdict, Verified, Why};
 use serde::Serialize;
 use sparsight_kernels::Candidate;
 use sparsight_matrix::{Bytes, Dtype, Narrowing, Seconds};
@@ -39,6 +39,9 @@ pub struct AdviseAnswer {
     /// What another run may be expected to gain; absent if none was run, and if all were.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_run: Option<NextRunAnswer>,
+    /// The matrices that were learned from and are most like this one; absent where the profile keeps none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nearby: Option<NearbyAnswer>,
     /// How long the rows are and where the non-zeros lie; absent where nobody looked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub structure: Option<Structure>,
@@ -74,6 +77,31 @@ impl From<&Profile> for AdviceProvenance {
         let Provenance { driver, cusparse, .. } = profile.device.provenance.clone();
         let cusparse = Some(cusparse).filter(|version| !version.is_empty());
         Self { version: env!("CARGO_PKG_VERSION"), driver, cusparse, command: None, date: None }
+    }
+}
+
+/// How far the matrix is from those that were learned from: see [`Nearby`].
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct NearbyAnswer {
+    /// Of the matrices that were learned from the share that has another one nearer by than the nearest is here.
+    pub farther_than: f64,
+    /// The nearest of them, the nearest first.
+    pub nearest: Vec<NearMatrix>,
+}
+
+/// A matrix that was learned from.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct NearMatrix {
+    /// Its name in the corpus.
+    pub matrix: String,
+    /// In standard deviations of the matrices learned from, a quadratic mean over all quantities.
+    pub distance: f64,
+}
+
+impl From<Nearby> for NearbyAnswer {
+    fn from(nearby: Nearby) -> Self {
+        let near = |(matrix, distance)| NearMatrix { matrix, distance };
+        Self { farther_than: nearby.farther_than, nearest: nearby.nearest.into_iter().map(near).collect() }
     }
 }
 
@@ -196,11 +224,19 @@ impl AdviseAnswer {
             narrowing,
             verdict,
             next_run,
+            nearby: None,
             structure: None,
             cache_bytes: Some(profile.device.facts.l2_bytes).filter(|bytes| bytes.0 > 0),
             provenance: profile.into(),
             candidates,
         }
+    }
+
+    /// With the matrices that were learned from and are most like this one.
+    #[must_use]
+    pub fn with_nearby(mut self, nearby: Option<Nearby>) -> Self {
+        self.nearby = nearby.map(NearbyAnswer::from);
+        self
     }
 
     /// With how long the rows of the matrix are and where its non-zeros lie.

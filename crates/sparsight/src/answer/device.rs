@@ -31,7 +31,8 @@ pub struct DeviceSummary {
 }
 
 impl DeviceSummary {
-    fn profiled(profile: &str, device: &ProfiledDevice) -> Self {
+    /// With the profile of that name or folder.
+    pub fn profiled(profile: &str, device: &ProfiledDevice) -> Self {
         let date = device.provenance.date.clone();
         Self { profile: Some(profile.to_owned()), profile_date: Some(date), ..Self::from(&device.facts) }
     }

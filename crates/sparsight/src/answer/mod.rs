@@ -21,6 +21,7 @@
 //! | `repair` | [`RepairAnswer`] | `sparsight/repair/1` |
 //! | `evaluate` | [`EvaluateAnswer`] | `sparsight/evaluate/1` |
 //! | `evaluate --from` | [`EvaluateTransferAnswer`] | `sparsight/evaluate-transfer/1` |
+//! | `evaluate --without-each` | [`EvaluateWithoutAnswer`] | `sparsight/evaluate-without/1` |
 //! | `info` | [`InfoAnswer`] | `sparsight/info/1` |
 //! | `info`, several matrices | [`InfoManyAnswer`] | `sparsight/info-many/1` |
 //! | `devices` | [`DevicesAnswer`] | `sparsight/devices/1` |
@@ -61,6 +62,7 @@ mod devices;
 mod error;
 mod evaluate;
 mod evaluate_transfer;
+mod evaluate_without;
 mod fit;
 mod gallery;
 mod info;
@@ -84,7 +86,8 @@ mod structure;
 mod transfer;
 
 pub use advise::{
-    AdviceProvenance, AdviseAnswer, AdvisedCandidate, Compared, Expected, NarrowingAnswer, VerdictAnswer,
+    AdviceProvenance, AdviseAnswer, AdvisedCandidate, Compared, Expected, NarrowingAnswer, NearMatrix,
+    NearbyAnswer, VerdictAnswer,
 };
 pub use advise_gpus::{AdviseGpusAnswer, LinksAnswer, OnGpus, RowsAnswer, ShareAnswer};
 pub use advise_many::{AdviseManyAnswer, AdvisedMatrix};
@@ -100,6 +103,7 @@ pub use evaluate::{
     StripModelWins, WorstPrediction,
 };
 pub use evaluate_transfer::{EvaluateTransferAnswer, RefusedTimes, TransferErrorEntry, WorstTransfer};
+pub use evaluate_without::{EvaluateWithoutAnswer, WithoutPart};
 pub use fit::{FitAnswer, FittedModel, LearnedErrors};
 pub use gallery::{GalleryAnswer, GalleryGenerator, GalleryParameter};
 pub use info::{FormatSize, InfoAnswer};

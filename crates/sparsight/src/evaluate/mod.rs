@@ -9,6 +9,7 @@ mod miss;
 mod time_class;
 mod transfer;
 mod wins;
+mod without_each;
 
 pub use accuracy_row::AccuracyRow;
 pub use baseline::Baseline;
@@ -18,6 +19,7 @@ pub use miss::Miss;
 pub use time_class::TimeClass;
 pub use transfer::{TransferEvaluation, TransferMethod, TransferMiss, TransferRow, evaluate_transfer};
 pub use wins::{ModelWins, WinsRow};
+pub use without_each::{Gain, Part as CataloguePart, WithoutRow, without_each};
 
 use crate::models::registry;
 use crate::records::{CorpusRecord, Outcome};

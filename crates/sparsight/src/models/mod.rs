@@ -26,7 +26,7 @@ use serde::{Deserialize, Serialize};
 use sparsight_kernels::Execution;
 use sparsight_model::{
     Calibration, Comparison, CutCost, LearnedModel, Learner, MixedPrecision, PreparationModel, Storable,
-    StripModel, Variant,
+    StripModel, Surroundings, Variant,
 };
 use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet};
@@ -51,6 +51,9 @@ impl Storable for CalibratedStrip {
 /// How candidates compare, in the index: no model by itself.
 const COMPARISON: &str = "comparison";
 
+/// Where the matrices lie that were learned from, in the index: no model either.
+pub(crate) const SURROUNDINGS: &str = "surroundings";
+
 /// The fitted models of a profile. A clone has what the original has read, and the other way round.
 #[derive(Debug, Clone)]
 pub struct Models {
@@ -66,6 +69,7 @@ struct Held {
     strips: BTreeMap<Variant, OnceLock<CalibratedStrip>>,
     learned: BTreeMap<ModelName, OnceLock<Box<dyn Learned>>>,
     comparison: OnceLock<Comparison>,
+    surroundings: OnceLock<Surroundings>,
 }
 
 impl Held {
@@ -73,7 +77,8 @@ impl Held {
         let strips = Variant::ALL.map(|variant| (variant, OnceLock::new()));
         let learned = registry::learned().map(|(model, _)| (model, OnceLock::new()));
         let (strips, learned) = (BTreeMap::from(strips), learned.collect());
-        Self { source, strips, learned, comparison: OnceLock::new() }
+        let (comparison, surroundings) = (OnceLock::new(), OnceLock::new());
+        Self { source, strips, learned, comparison, surroundings }
     }
 }
 
@@ -82,6 +87,8 @@ pub(crate) struct Made {
     pub(crate) strips: Vec<(Variant, CalibratedStrip)>,
     pub(crate) learned: Vec<(ModelName, Box<dyn Learned>)>,
     pub(crate) comparison: Option<Comparison>,
+    /// Of the matrices in `trained_on`, in their order.
+    pub(crate) surroundings: Option<Surroundings>,
     pub(crate) preparation: Option<PreparationModel>,
     pub(crate) cutting: BTreeMap<String, BTreeMap<Execution, CutCost>>,
     pub(crate) mixed: Option<MixedPrecision>,
@@ -96,6 +103,7 @@ impl From<Made> for Models {
             strips,
             learned,
             comparison,
+            surroundings,
             preparation,
             cutting,
             mixed,
@@ -117,6 +125,10 @@ impl From<Made> for Models {
         if let Some(comparison) = comparison {
             models.insert(COMPARISON.to_owned(), made_now(COMPARISON, Comparison::FORMAT, None));
             held.comparison = OnceLock::from(comparison);
+        }
+        if let Some(surroundings) = surroundings {
+            models.insert(SURROUNDINGS.to_owned(), made_now(SURROUNDINGS, Surroundings::FORMAT, None));
+            held.surroundings = OnceLock::from(surroundings);
         }
         let schema = MODELS_SCHEMA.to_owned();
         let index =
@@ -219,6 +231,25 @@ impl Models {
         self.opened(COMPARISON, Comparison::FORMAT, &self.held.comparison, model_file::unpack)
     }
 
+    /// Where the matrices lie that were learned from, those of [`ModelsIndex::trained_on`] in their order. `None` if the
+    /// profile was fitted before this was kept, or learned from fewer than two.
+    ///
+    /// # Errors
+    /// As [`Models::strip`]; [`Error::Damaged`] also if it speaks of another number of matrices than the index.
+    pub fn surroundings(&self) -> Result<Option<&Surroundings>, Error> {
+        let known = self.index.trained_on.len();
+        let read = |path: &Path, packed: &[u8]| {
+            let read: Surroundings = model_file::unpack(path, packed)?;
+            let matrices = read.matrices();
+            if matrices == known {
+                return Ok(read);
+            }
+            let reason = format!("has places of {matrices} matrices in place of {known}");
+            Err(Error::Damaged { path: path.to_owned(), reason })
+        };
+        self.opened(SURROUNDINGS, Surroundings::FORMAT, &self.held.surroundings, read)
+    }
+
     /// What a learned model knows, if it is here; reads nothing.
     pub fn known(&self, model: ModelName) -> Option<&KnownKernels> {
         let indexed = self.index.models.get(model.text())?;
@@ -275,10 +306,13 @@ impl Models {
         if let Some(comparison) = self.comparison()? {
             packed.insert(COMPARISON, model_file::pack(COMPARISON, comparison));
         }
+        if let Some(surroundings) = self.surroundings()? {
+            packed.insert(SURROUNDINGS, model_file::pack(SURROUNDINGS, surroundings));
+        }
         fs::create_dir_all(folder).map_err(|source| Error::File { path: folder.to_owned(), source })?;
         let mut index = self.index.clone();
         index.models.retain(|name, _| packed.contains_key(name.as_str()));
-        let names = registry::MODELS.iter().map(|entry| entry.text).chain([COMPARISON]);
+        let names = registry::MODELS.iter().map(|entry| entry.text).chain([COMPARISON, SURROUNDINGS]);
         let gone: Vec<_> = names.filter(|name| !packed.contains_key(name)).collect();
         let mut files = Vec::new();
         for (name, indexed) in &mut index.models {

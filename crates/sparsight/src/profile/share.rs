@@ -9,6 +9,7 @@
 
 use super::ProfileFolder;
 use crate::Error;
+use crate::models::SURROUNDINGS;
 use crate::records::lines_of;
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -67,6 +68,8 @@ impl ProfileFolder {
         }
         if let Some(models) = self.models()? {
             let mut index = models.index.clone();
+            // It speaks of the matrices in the order of their names, which is another one now; `fit` makes it again.
+            index.models.remove(SURROUNDINGS);
             for indexed in index.models.values() {
                 let file = Path::new("models").join(&indexed.file);
                 files.extend(self.bytes(&file)?.map(|bytes| (file, bytes)));

@@ -42,11 +42,13 @@ macro_rules! shipped {
 static SHIPPED: [Shipped; 2] = [
     shipped!(
         "nvidia-h200":
-        "strip.gz", "strip-cache.gz", "strip-uniform.gz", "strip-normal.gz", "boosting.gz", "comparison.gz"
+        "strip.gz", "strip-cache.gz", "strip-uniform.gz", "strip-normal.gz", "boosting.gz", "comparison.gz",
+        "surroundings.gz"
     ),
     shipped!(
         "nvidia-h100":
-        "strip.gz", "strip-cache.gz", "strip-uniform.gz", "strip-normal.gz", "boosting.gz", "comparison.gz"
+        "strip.gz", "strip-cache.gz", "strip-uniform.gz", "strip-normal.gz", "boosting.gz", "comparison.gz",
+        "surroundings.gz"
     ),
 ];
 
@@ -122,6 +124,8 @@ mod tests {
             let models = &profile.models;
             assert_eq!(models.strips().unwrap().len(), 4);
             assert!(models.comparison().unwrap().is_some());
+            let learned_from = models.index.trained_on.len();
+            assert_eq!(models.surroundings().unwrap().unwrap().matrices(), learned_from);
             let kind = profile.device.facts.kind;
             for dtype in Dtype::ALL {
                 for candidate in catalogue_on(kind, dtype) {

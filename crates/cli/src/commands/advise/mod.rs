@@ -24,7 +24,7 @@ use sparsight::matrix::{Csr, Dtype, Features, Scalar, Seconds};
 use sparsight::model::NextRun;
 use sparsight::records::Outcome;
 use sparsight::{
-    Advice, Advised, Advisor, Bench, ModelName, Profile, TIE, Tries, Verdict, Verified, Why, verify,
+    Advice, Advised, Advisor, Bench, ModelName, Nearby, Profile, TIE, Tries, Verdict, Verified, Why, verify,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::{NonZeroU64, NonZeroUsize};
@@ -96,6 +96,9 @@ const TABLE: Layout = Layout {
     ],
 };
 
+/// Matrices that were learned from and are named as the nearest.
+const NEAREST: usize = 3;
+
 /// Candidates that `--verify` measures, two of CSR among them. Chosen: four runs found the best but for one percent.
 const VERIFIED: NonZeroUsize = NonZeroUsize::new(5).expect("not 0");
 
@@ -159,6 +162,7 @@ impl Advise {
             Some(device) => Some(self.verify(&source, &matrix, features, advice, device.of(), context)?),
             None => None,
         };
+        let nearby = profile.nearby(features, NEAREST)?;
         let is_drawn = self.report.is_some() || context.printer.is_json();
         let structure = is_drawn.then(|| Structure::of(&matrix));
         let matrix = MatrixSummary::of(source.title(), features);
@@ -166,6 +170,7 @@ impl Advise {
             .with_verified(verified.as_ref())
             .with_reordered(reordered)
             .with_narrowing(narrowing)
+            .with_nearby(nearby.clone())
             .with_structure(structure)
             .with_command(command_line::as_typed(), sparsight::device::today())
             .shortened(context.top_in_json());
@@ -176,7 +181,11 @@ impl Advise {
             let brings = self.order.reorder.zip(answer.reordered.as_ref());
             let brings = brings.map(|(order, reordered)| what_it_brings(order, reordered));
             let changes = narrowing.as_ref().map(what_it_changes);
-            self.print(&source, &profile, &of_matrix, verified.as_ref(), [brings, changes], context)
+            self.print(&source, &profile, &of_matrix, verified.as_ref(), [brings, changes], context)?;
+            if let Some(nearby) = &nearby {
+                context.printer.detail(what_is_nearby(nearby));
+            }
+            Ok(())
         })?;
         if let Some(file) = &self.report {
             // From what --json writes, so that `report` makes the same page of it.
@@ -482,6 +491,18 @@ fn what_was_found(verified: &Verified, verdict: &Verdict<'_>) -> Option<String> 
     let of = timed.count();
     let (name, next) = (candidate(fastest), next.unwrap_or_default());
     Some(format!("Measured: {name} is the fastest of {of}, {least}{beside}.{next}"))
+}
+
+/// `nearest of the matrices learned from: d/brack2 (0.20), b/osm_rnv (0.25); 40 % of them are farther from the nearest other one`.
+fn what_is_nearby(nearby: &Nearby) -> String {
+    let names = nearby.nearest.iter().map(|(name, distance)| format!("{name} ({distance:.2})"));
+    let names = names.collect::<Vec<_>>().join(", ");
+    let share = 100.0 * (1.0 - nearby.farther_than);
+    let how_far = match nearby.farther_than {
+        far if far > 0.9 => "far from all of them: intervals hold less often than they say".to_owned(),
+        _ => format!("{share:.0} % of them are farther from the nearest other one"),
+    };
+    format!("nearest of the matrices learned from: {names}; {how_far}")
 }
 
 fn pays_off(advised: &Advised) -> String {

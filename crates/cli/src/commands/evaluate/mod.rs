@@ -3,6 +3,7 @@
 mod summary;
 mod tables;
 mod transfer;
+mod without;
 
 use crate::args::{KernelName, placement};
 use crate::context::Context;
@@ -37,6 +38,10 @@ pub(crate) struct Evaluate {
     /// Every kernel and model, the choices, the vendor's routines and the worst matrices
     #[arg(long)]
     full: bool,
+    /// What each kernel family, kernel and block size brings: the fastest measured time without it over that with it. By
+    /// the corpus alone; DIR needs no models
+    #[arg(long, conflicts_with_all = ["from", "placement", "row_length", "plots", "full", "kernels", "models", "by", "worst"])]
+    without_each: bool,
     /// Of the tables the rows of these kernels, such as csr-vector, csr-vector/t8 or ell
     #[arg(long = "kernel", value_name = "NAME", value_delimiter = ',')]
     kernels: Vec<KernelName>,
@@ -81,6 +86,9 @@ impl Evaluate {
     pub(crate) fn run(&self, context: &Context) -> Result<Exit, Failure> {
         if let Some(from) = &self.from {
             return self.transfer(from, context);
+        }
+        if self.without_each {
+            return self.without(context);
         }
         let profile = Profile::load(&self.folder)?;
         let folder = ProfileFolder::open(&self.folder)?;

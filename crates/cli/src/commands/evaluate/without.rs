@@ -1,0 +1,68 @@
+//! `sparsight evaluate DIR --without-each`: what each part of the catalogue brings.
+
+use super::Evaluate;
+use crate::context::Context;
+use crate::device_choice::described;
+use crate::failure::{Exit, Failure};
+use crate::printer::BOLD;
+use crate::table::Table;
+use crate::text::matrices;
+use sparsight::answer::{DeviceSummary, EvaluateWithoutAnswer};
+use sparsight::profile::ProfileFolder;
+use sparsight::{TimeClass, WithoutRow, without_each};
+
+impl Evaluate {
+    /// By the times of the corpus alone: the profile needs no models.
+    pub(super) fn without(&self, context: &Context) -> Result<Exit, Failure> {
+        let folder = ProfileFolder::open(&self.folder)?;
+        let (device, corpus) = (folder.device()?, self.corpus(&folder, context)?);
+        let rows = without_each(device.facts.kind, &corpus);
+        if rows.is_empty() {
+            let text =
+                format!("{}: on no matrix was everything measured that others were", self.folder.display());
+            return Err(Failure::input(text)
+                .hinted("`sparsight measure MATRICES -o DIR` without --kernel measures all"));
+        }
+        let answer = EvaluateWithoutAnswer {
+            device: DeviceSummary::profiled(&folder.name(), &device),
+            test: self.test.clone(),
+            without: rows.iter().map(Into::into).collect(),
+        };
+        context.printer.answer(&answer, || {
+            let out = self.output(context);
+            let device = described(&device.facts);
+            for dtype in context.dtypes() {
+                let rows: Vec<&WithoutRow> = rows.iter().filter(|row| row.dtype == dtype).collect();
+                let Some(most) = rows.iter().map(|row| row.gain.count).max() else { continue };
+                let title = format!("{device}, {dtype}, {}: what each part brings", matrices(most));
+                out.table(&title, Some(table(&rows)))?;
+            }
+            out.line(format!(
+                "{BOLD}brings{BOLD:#}: fastest time without the part over that with it, geometric mean over all matrices and by \
+                 the time of the fastest"
+            ))?;
+            out.line(
+                "needed: all others take over 3 % longer; near: the part takes at most 3 % longer than the fastest",
+            )
+        })?;
+        Ok(Exit::Done)
+    }
+}
+
+/// A part a line.
+fn table(rows: &[&WithoutRow]) -> Table {
+    let classes = TimeClass::EACH.map(TimeClass::name);
+    let counts = ["timed", "near", "fastest", "needed", "largest"];
+    let columns: Vec<&str> = [&["<without", "<kind"], &classes[..], &counts[..]].concat();
+    let mut table = Table::new(&columns);
+    for of_part in rows.chunk_by(|a, b| a.part == b.part) {
+        let in_class = |class| of_part.iter().find(|row| row.class == class).map(|row| row.gain);
+        let Some(all) = in_class(TimeClass::All) else { continue };
+        let mean = |class| in_class(class).map_or_else(|| "-".to_owned(), |gain| format!("{:.4}", gain.mean));
+        let counts = [all.timed, all.near, all.fastest, all.needed].map(|count| count.to_string());
+        let (part, means) = (of_part[0].part, TimeClass::EACH.map(mean));
+        let (name, largest) = ([part.to_string(), part.kind().to_owned()], format!("{:.2}", all.largest));
+        table.row(name.into_iter().chain(means).chain(counts).chain([largest]));
+    }
+    table
+}
