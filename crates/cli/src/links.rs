@@ -66,9 +66,12 @@ pub(crate) fn measure(output: &Path, context: &Context) -> Result<Exit, Failure>
         out.line(table)?;
         let host = measured.links.host;
         out.line(format_args!(
-            "\nAn exchange takes {} and {:.1} GB/s in each direction; kept in {}.",
+            "\nAn exchange takes {} and {:.1} GB/s in each direction, waiting for one that has ended {}, queueing a product {}; kept \
+             in {}.",
             host.latency_s,
             host.bytes_per_s / 1e9,
+            measured.links.join_s,
+            measured.links.queue_s,
             output.join("links.json").display()
         ))
     })?;

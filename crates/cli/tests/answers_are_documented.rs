@@ -252,7 +252,13 @@ fn every_field_of_what_takes_a_measurement_is_described() {
         folder: PathBuf::from("p"),
         gpus: vec!["Made-up GPU".to_owned(); 2],
         nccl: "2.28.3".to_owned(),
-        links: Links { gpus_per_host: 2, host: rate, network: None },
+        links: Links {
+            gpus_per_host: 2,
+            host: rate,
+            network: None,
+            join_s: Seconds(4e-6),
+            queue_s: Seconds(2e-5),
+        },
         measured: vec![MeasuredExchange { gpus: 2, bytes: 64, time_s: Seconds(1e-5) }],
     };
     assert_documented(&serde_json::from_str(&links.to_json()).unwrap());

@@ -17,6 +17,11 @@ fn folder() -> TempDir {
     dir
 }
 
+/// The part of each of 400 rows, a line each.
+fn parts(of: impl Fn(usize) -> usize) -> String {
+    (0..400).map(|row| of(row).to_string()).collect::<Vec<_>>().join("\n")
+}
+
 fn answer(dir: &Path, arguments: &str) -> Value {
     let all = format!("advise --device nvidia-h200 --links links.toml {arguments}");
     json(dir, &all.split_whitespace().collect::<Vec<_>>())
@@ -64,10 +69,8 @@ fn the_words_say_what_to_do() {
 fn a_partitioner_decides_who_exchanges_what() {
     let dir = folder();
     // Every second row: each reads its neighbours from the other part.
-    let comb: String = (0..400).map(|row| format!("{}\n", row % 2)).collect();
-    let halves: String = (0..400).map(|row| format!("{}\n", row / 200)).collect();
-    fs::write(dir.path().join("comb"), comb).unwrap();
-    fs::write(dir.path().join("halves"), halves).unwrap();
+    fs::write(dir.path().join("comb"), parts(|row| row % 2)).unwrap();
+    fs::write(dir.path().join("halves"), parts(|row| row / 200)).unwrap();
     let got = |parts: &str| {
         let all = answer(dir.path(), &format!("gallery:stencil2d,n=20 --gpus 2 --parts {parts}"));
         assert_eq!(all["deal"], parts);
@@ -110,8 +113,7 @@ fn what_makes_no_sense_is_refused_with_its_reason() {
         let said = refused(&arguments);
         assert!(said.contains(words), "{arguments}: {said}");
     }
-    let three: String = (0..400).map(|row| format!("{}\n", row % 3)).collect();
-    fs::write(dir.path().join("three"), three).unwrap();
+    fs::write(dir.path().join("three"), parts(|row| row % 3)).unwrap();
     let said = refused(&format!("{grid} --gpus 2 --links links.toml --parts three"));
     assert!(said.contains("three deals out 3 parts, and --gpus asks for 2"), "{said}");
 }

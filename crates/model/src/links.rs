@@ -1,12 +1,13 @@
 //! What GPUs that share a matrix take for a product.
 //!
 //! ```text
-//! T = max over the GPUs of  max(T_interior, T_exchange) + T_boundary
+//! T = max over the GPUs of  max(max(T_interior, T_exchange) + T_join + T_boundary, T_queue)
 //! T_exchange(GPU) = max over host and network of  latency + (peers - 1) each peer + max(bytes got, bytes given) / rate
 //! ```
 //! Guo, Wang and Chen (2014) leave several GPUs as future work, section 6. Interior and boundary rows are predicted by the models of
 //! one GPU, each from its own pattern. What lies between GPUs is measured with the very steps that a product takes: entries
-//! are packed, brought over and waited for.
+//! are packed, brought over and waited for. `T_join` is what waiting for the exchange adds where it ends before the interior, `T_queue` what
+//! the host takes to queue all of it: a product of next to nothing takes that long.
 
 use serde::{Deserialize, Serialize};
 use sparsight_matrix::Seconds;
@@ -35,6 +36,12 @@ pub struct Links {
     /// Between hosts, of each GPU; `None` where there is one host.
     #[serde(default)]
     pub network: Option<LinkRate>,
+    /// What is added to a product by waiting for an exchange that has ended already.
+    #[serde(default)]
+    pub join_s: Seconds,
+    /// A product of next to nothing, with an exchange: what the host takes to queue it.
+    #[serde(default)]
+    pub queue_s: Seconds,
 }
 
 /// What one GPU exchanges with another.
@@ -96,6 +103,16 @@ impl Links {
         let far = time(false, self.network.as_ref().unwrap_or(&self.host));
         Seconds(time(true, &self.host).max(far))
     }
+
+    /// A product of one GPU's share: the interior is computed while entries are under way. A share without exchange and boundary takes
+    /// what its interior takes.
+    pub fn product(&self, times: &ShareTimes) -> Seconds {
+        let ShareTimes { interior, exchange, boundary } = *times;
+        if exchange.0 == 0.0 && boundary.0 == 0.0 {
+            return interior;
+        }
+        Seconds((interior.0.max(exchange.0) + self.join_s.0 + boundary.0).max(self.queue_s.0))
+    }
 }
 
 /// The times of one GPU's share.
@@ -107,13 +124,6 @@ pub struct ShareTimes {
     pub exchange: Seconds,
     /// Of the rows that read others' entries, too.
     pub boundary: Seconds,
-}
-
-impl ShareTimes {
-    /// Of a product: the interior is computed while entries are under way.
-    pub fn product(&self) -> Seconds {
-        Seconds(self.interior.0.max(self.exchange.0) + self.boundary.0)
-    }
 }
 
 #[cfg(test)]
@@ -137,13 +147,22 @@ mod tests {
     #[test]
     fn the_busier_direction_and_the_slower_kind_of_link_count() {
         let network = LinkRate { latency_s: Seconds(5e-5), per_peer_s: Seconds(0.0), bytes_per_s: 1e10 };
-        let links = Links { gpus_per_host: 2, host: HOST, network: Some(network) };
+        let (join_s, queue_s) = (Seconds(0.5), Seconds(4.0));
+        let links = Links { gpus_per_host: 2, host: HOST, network: Some(network), join_s, queue_s };
         let near = Exchanged { peer: 1, gets: 1_000_000, gives: 3_000_000 };
         assert!((links.exchange(0, &[near]).0 - 4e-5).abs() < 1e-12);
         let far = Exchanged { peer: 2, gets: 1_000_000, gives: 0 };
         assert!((links.exchange(0, &[near, far]).0 - 1.5e-4).abs() < 1e-12);
         assert_eq!(links.exchange(0, &[]), Seconds(0.0));
         let times = ShareTimes { interior: Seconds(2.0), exchange: Seconds(3.0), boundary: Seconds(1.0) };
-        assert_eq!(times.product(), Seconds(4.0));
+        assert_eq!(links.product(&times), Seconds(4.5));
+        let small = ShareTimes { interior: Seconds(1.0), ..times };
+        assert_eq!(
+            links.product(&ShareTimes { exchange: Seconds(1.0), ..small }),
+            Seconds(4.0),
+            "queueing takes longer"
+        );
+        let alone = ShareTimes { interior: Seconds(1.0), ..ShareTimes::default() };
+        assert_eq!(links.product(&alone), Seconds(1.0));
     }
 }

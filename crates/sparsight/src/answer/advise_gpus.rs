@@ -183,7 +183,7 @@ impl From<&PlannedShare> for ShareAnswer {
             boundary: rows(&share.boundary),
             peers: share.exchanged.len(),
             exchange_s: share.times.exchange,
-            predicted_s: share.times.product(),
+            predicted_s: share.time,
         }
     }
 }

@@ -10,6 +10,7 @@
 //! latency_s = 25e-6
 //! bytes_per_s = 40e9
 //! ```
+//! `join_s` and `queue_s`, above the first table, may say what waiting for an exchange adds and what queueing a product takes.
 
 use crate::Error;
 use crate::profile::{ProfileFolder, Provenance, document, whole_file};
@@ -92,7 +93,12 @@ impl KnownLinks {
                 && link.bytes_per_s > 0.0
         };
         let all = [Some(&links.host), links.network.as_ref()];
-        if links.gpus_per_host == 0 || !all.into_iter().flatten().all(is_rate) {
+        let is_time = |Seconds(time)| time.is_finite() && time >= 0.0;
+        if links.gpus_per_host == 0
+            || !is_time(links.join_s)
+            || !is_time(links.queue_s)
+            || !all.into_iter().flatten().all(is_rate)
+        {
             let reason = "a host has a GPU at least, a link a latency from 0 s on and a rate above 0";
             return Err(malformed(1, reason.to_owned()));
         }

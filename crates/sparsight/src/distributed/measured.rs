@@ -8,7 +8,7 @@ use sparsight_device::gpu::{DistributedProduct, GpuDevice, GpuShare, Link, Share
 use sparsight_device::timing::{Batch, StoppingRule, Timing, measure};
 use sparsight_device::{DeviceError, Partition, random_x};
 use sparsight_kernels::Candidate;
-use sparsight_matrix::{Csr, Distribution, Scalar, Seconds};
+use sparsight_matrix::{Csr, Distribution, Scalar, Seconds, Share};
 use sparsight_model::{LinkRate, Links};
 use std::sync::Arc;
 
@@ -129,16 +129,57 @@ pub fn measure_links(
         host.per_peer_s = Seconds(more / (devices.len() - 2) as f64);
         host.bytes_per_s = host.bytes_per_s.min(all.bytes_per_s);
     }
+    let pair = link(2)?;
+    let queue_s = chain(devices, &pair, FEW, true, rule)?;
+    // With a boundary row each, which takes a launch, and an exchange that has ended long before.
+    let with = chain(devices, &pair, MANY, true, rule)?;
+    let without = chain(devices, &pair, MANY, false, rule)?;
+    let launch = chain(devices, &pair, FEW, false, rule)?;
+    let join_s = Seconds((with.0 - without.0 - launch.0).max(0.0));
     let driver = devices.first().map_or("", |device| device.facts().driver.as_str());
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get);
     Ok(LinksFile {
         schema: LINKS_SCHEMA.to_owned(),
-        links: Links { gpus_per_host: devices.len(), host, network: None },
+        links: Links { gpus_per_host: devices.len(), host, network: None, join_s, queue_s },
         gpus: devices.iter().map(|device| device.facts().name.clone()).collect(),
         nccl: library.to_owned(),
         measured,
         provenance: Provenance::now(driver, threads),
     })
+}
+
+/// Rows of each part of a chain: a product takes next to nothing, or far longer than an exchange. Chosen.
+const FEW: usize = 1 << 10;
+const MANY: usize = 1 << 22;
+
+/// A product of a tridiagonal matrix on two GPUs, of which the parts read an entry of each other, or do not.
+fn chain(
+    devices: &[GpuDevice],
+    links: &[Arc<dyn Link>],
+    rows: usize,
+    are_joined: bool,
+    rule: &StoppingRule,
+) -> Result<Seconds, Error> {
+    let n = 2 * rows;
+    let (mut row_ptr, mut col_idx) = (vec![0], Vec::new());
+    for row in 0..n {
+        let is_read = |col: usize| are_joined || col / rows == row / rows;
+        let cols = (row.saturating_sub(1)..(row + 2).min(n)).filter(|&col| is_read(col));
+        col_idx.extend(cols.map(|col| col as u32));
+        row_ptr.push(col_idx.len() as u64);
+    }
+    let values = vec![1.0_f64; col_idx.len()];
+    let a = Csr::try_new(n, n, row_ptr, col_idx, values).expect("neighbours increase");
+    let shares = Distribution::in_order((n, n), vec![0, rows, n])?.shares(&a)?;
+    let candidate: Candidate = "csr-scalar/b256/f64".parse().expect("a candidate");
+    let plan = |share: &Share<f64>| SharePlan {
+        interior: Partition::whole(share.interior().nrows(), candidate),
+        boundary: Partition::whole(share.boundary().nrows(), candidate),
+    };
+    let plans: Vec<SharePlan> = shares.iter().map(plan).collect();
+    let mut product = DistributedProduct::load((n, n), &devices[..2], &shares, &plans, links.to_vec())?;
+    let batch = |products| product.each(|share, x, y| share.time(products, x, y)).map(slowest);
+    Ok(measure(batch, rule)?.time)
 }
 
 /// Each GPU gives every other one the same number of bytes, so many in all.
