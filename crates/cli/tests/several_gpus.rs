@@ -52,6 +52,19 @@ fn small_matrices_stay_on_one_gpu_and_large_ones_do_not() {
 }
 
 #[test]
+fn the_links_of_two_h200s_are_shipped() {
+    let dir = folder();
+    let all = "advise gallery:stencil3d,n=30 --device nvidia-h200 --gpus 2,4".split_whitespace();
+    let answer = json(dir.path(), &all.collect::<Vec<_>>());
+    assert_eq!(answer["links"]["source"], "nvidia-h200");
+    let extrapolated = [1, 2].map(|at: usize| answer["gpus"][at]["extrapolated"].as_bool().unwrap());
+    assert_eq!(extrapolated, [false, true], "two were measured, four were not");
+    let two = answer["gpus"][1]["predicted_s"].as_f64().unwrap();
+    let queue = answer["links"]["queue_s"].as_f64().unwrap();
+    assert!(two >= queue && queue > 2e-5, "{two} {queue}: so small a product is as long as queueing it");
+}
+
+#[test]
 fn the_words_say_what_to_do() {
     let dir = folder();
     let said = |matrix: &str| {

@@ -23,7 +23,8 @@ pub struct AdviseGpusAnswer {
     pub links: LinksAnswer,
     /// One for each number of GPUs, in the order in which they were asked about.
     pub gpus: Vec<OnGpus>,
-    /// The number of GPUs with the least predicted time; more than one only if it gains more than 5 % over one.
+    /// The number of GPUs with the least predicted time among those with an efficiency of a half at least; more than one only if it
+    /// gains more than 5 % over one.
     pub best: usize,
 }
 
@@ -104,6 +105,9 @@ pub struct RowsAnswer {
 /// More shares than this are not listed. Chosen: about what somebody reads.
 const LISTED: usize = 64;
 
+/// More GPUs than this part of which is used are never named. Chosen.
+const EFFICIENT: f64 = 0.5;
+
 /// So much has to be gained before several GPUs are named. Chosen: about what predictions are off by.
 const GAIN: f64 = 1.05;
 
@@ -166,7 +170,8 @@ impl AdviseGpusAnswer {
         gpus: Vec<OnGpus>,
     ) -> Self {
         let one = gpus.iter().find(|on| on.count == 1).map_or(f64::INFINITY, |on| on.predicted_s.0);
-        let best = gpus.iter().min_by(|a, b| a.predicted_s.0.total_cmp(&b.predicted_s.0));
+        let useful = gpus.iter().filter(|on| on.efficiency >= EFFICIENT);
+        let best = useful.min_by(|a, b| a.predicted_s.0.total_cmp(&b.predicted_s.0));
         let best = best.filter(|best| one > GAIN * best.predicted_s.0).map_or(1, |best| best.count);
         Self { matrix, device: profile.into(), dtype, deal, links, gpus, best }
     }

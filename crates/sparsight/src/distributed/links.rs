@@ -73,15 +73,13 @@ impl KnownLinks {
             .and_then(io::read_to_string)
             .map_err(|source| Error::File { path: path.to_owned(), source })?;
         let malformed = |line, reason| Error::Malformed { path: path.to_owned(), line, reason };
-        let (links, measured_on) = if path.extension().is_some_and(|extension| extension == "toml") {
-            let links = toml::from_str::<Links>(&text).map_err(|error| {
+        let links = if path.extension().is_some_and(|extension| extension == "toml") {
+            toml::from_str::<Links>(&text).map_err(|error| {
                 let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
                 malformed(1 + before.matches('\n').count(), error.message().to_owned())
-            })?;
-            (links, 1)
+            })?
         } else {
-            let file = document::parse::<LinksFile>(path, &text, LINKS_SCHEMA)?;
-            (file.links, file.gpus.len())
+            return Self::measured(path, &text);
         };
         let is_rate = |link: &LinkRate| {
             let Seconds(latency) = link.latency_s;
@@ -102,7 +100,13 @@ impl KnownLinks {
             let reason = "a host has a GPU at least, a link a latency from 0 s on and a rate above 0";
             return Err(malformed(1, reason.to_owned()));
         }
-        Ok(Self { links, measured_on })
+        Ok(Self { links, measured_on: 1 })
+    }
+
+    /// From the text of the `links.json` at `path`.
+    pub(crate) fn measured(path: &Path, text: &str) -> Result<Self, Error> {
+        let file = document::parse::<LinksFile>(path, text, LINKS_SCHEMA)?;
+        Ok(Self { links: file.links, measured_on: file.gpus.len() })
     }
 }
 

@@ -254,7 +254,7 @@ impl Profile {
     pub fn links(&self) -> Result<Option<KnownLinks>, Error> {
         match folder_of(&self.name) {
             Some(folder) => ProfileFolder::open(&folder)?.links(),
-            None => Ok(shipped::load_links(&self.name)),
+            None => shipped::load_links(&self.name),
         }
     }
 

@@ -18,11 +18,13 @@ struct Shipped {
     models: Files,
     transfer: &'static [u8],
     calibration: &'static [u8],
+    /// `links.json`, where two of the device were measured together.
+    links: Option<&'static str>,
 }
 
 /// What the program has of a profile, with these files of its models.
 macro_rules! shipped {
-    ($name:literal: $($model:literal),+) => {
+    ($name:literal, $links:expr; $($model:literal),+) => {
         Shipped {
             name: $name,
             device: include_str!(concat!("../../profiles/", $name, "/device.json")),
@@ -33,6 +35,7 @@ macro_rules! shipped {
             )),+],
             transfer: include_bytes!(concat!(env!("OUT_DIR"), "/", $name, "/transfer.json")),
             calibration: include_bytes!(concat!(env!("OUT_DIR"), "/", $name, "/calibration.json")),
+            links: $links,
         }
     };
 }
@@ -41,12 +44,12 @@ macro_rules! shipped {
 /// the crate's Cargo.toml.
 static SHIPPED: [Shipped; 2] = [
     shipped!(
-        "nvidia-h200":
+        "nvidia-h200", Some(include_str!("../../profiles/nvidia-h200/links.json"));
         "strip.gz", "strip-cache.gz", "strip-uniform.gz", "strip-normal.gz", "boosting.gz", "comparison.gz",
         "surroundings.gz"
     ),
     shipped!(
-        "nvidia-h100":
+        "nvidia-h100", None;
         "strip.gz", "strip-cache.gz", "strip-uniform.gz", "strip-normal.gz", "boosting.gz", "comparison.gz",
         "surroundings.gz"
     ),
@@ -91,8 +94,9 @@ pub(super) fn load_calibration(name: &str) -> Result<CalibrationFile, Error> {
 }
 
 /// Links between several of the device, where they were measured.
-pub(super) fn load_links(_name: &str) -> Option<KnownLinks> {
-    None
+pub(super) fn load_links(name: &str) -> Result<Option<KnownLinks>, Error> {
+    let (shipped, path) = find(name)?;
+    shipped.links.map(|text| KnownLinks::measured(&path.join("links.json"), text)).transpose()
 }
 
 /// What `build.rs` has packed.
