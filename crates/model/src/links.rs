@@ -88,10 +88,10 @@ impl LinkRate {
 }
 
 impl Links {
-    /// What GPU `rank` takes to exchange that with its peers. Where they are on other hosts and no network is known, those of the
-    /// host stand for it.
+    /// What GPU `rank` takes to exchange that with its peers. Where no network is known, all are taken for GPUs of one host.
     pub fn exchange(&self, rank: usize, exchanged: &[Exchanged]) -> Seconds {
-        let host_of = |rank: usize| rank / self.gpus_per_host.max(1);
+        let has_hosts = self.network.is_some();
+        let host_of = |rank: usize| if has_hosts { rank / self.gpus_per_host.max(1) } else { 0 };
         let time = |is_near: bool, link: &LinkRate| {
             let of_kind = |e: &&Exchanged| (host_of(e.peer) == host_of(rank)) == is_near;
             let (mut peers, mut gets, mut gives) = (0, 0, 0);
@@ -154,6 +154,9 @@ mod tests {
         let far = Exchanged { peer: 2, gets: 1_000_000, gives: 0 };
         assert!((links.exchange(0, &[near, far]).0 - 1.5e-4).abs() < 1e-12);
         assert_eq!(links.exchange(0, &[]), Seconds(0.0));
+        let one_host = Links { network: None, ..links };
+        // Both peers share the link: 10 + 1 us, and 3 MB in the busier direction.
+        assert!((one_host.exchange(0, &[near, far]).0 - 4.1e-5).abs() < 1e-12);
         let times = ShareTimes { interior: Seconds(2.0), exchange: Seconds(3.0), boundary: Seconds(1.0) };
         assert_eq!(links.product(&times), Seconds(4.5));
         let small = ShareTimes { interior: Seconds(1.0), ..times };

@@ -77,8 +77,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     // One process a GPU, as torchrun, mpirun and srun start them.
     let ranks = Ranks::from_environment()?;
     let count: usize = gpus.parse()?;
-    if let Some(ranks) = &ranks {
-        assert_eq!(ranks.ranks, count, "as many processes as GPUs");
+    if let Some(ranks) = ranks.as_ref().filter(|ranks| ranks.ranks != count) {
+        return Err(format!("{} processes for {count} GPUs", ranks.ranks).into());
     }
     let gpus: Vec<Cuda> =
         own(count, ranks.as_ref()).map(Cuda::open_without_rates).collect::<Result<_, _>>()?;
@@ -109,5 +109,5 @@ fn main() -> Result<(), Box<dyn Error>> {
         1e6 * distributed.plan.time.0,
         first.residual
     );
-    if first.residual > 2.0 * TOLERANCE { Err("it did not converge".into()) } else { Ok(()) }
+    if first.residual <= 2.0 * TOLERANCE { Ok(()) } else { Err("it did not converge".into()) }
 }

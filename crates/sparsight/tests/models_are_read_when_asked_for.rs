@@ -98,7 +98,8 @@ fn a_new_fit_leaves_neither_models_of_the_old_one_nor_half_a_file() {
             "linear.gz",
             "neighbours.gz",
             "strip-cache.gz",
-            "strip.gz"
+            "strip.gz",
+            "surroundings.gz"
         ]
     );
     let folder = ProfileFolder::open(dir.path()).unwrap();

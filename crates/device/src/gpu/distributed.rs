@@ -6,6 +6,7 @@ use super::{DeviceArray, GpuDevice};
 use crate::product::check_lengths;
 use crate::{DeviceError, Preparation};
 use sparsight_matrix::{Scalar, Share};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::thread;
 
@@ -149,11 +150,12 @@ impl<T: Scalar> DistributedProduct<T> {
     ) -> Result<Vec<R>, DeviceError> {
         let work = &work;
         let one = move |rank: &mut RankState<T>| {
-            let done = work(rank);
-            if done.is_err() {
+            // Also where `work` panics: the others would wait.
+            let done = catch_unwind(AssertUnwindSafe(|| work(rank)));
+            if !matches!(done, Ok(Ok(_))) {
                 rank.share.link().abort();
             }
-            done
+            done.unwrap_or_else(|panic| resume_unwind(panic))
         };
         let done: Vec<Result<R, DeviceError>> = match self.ranks.as_mut_slice() {
             [alone] => vec![one(alone)],
@@ -177,5 +179,5 @@ impl<T: Scalar> DistributedProduct<T> {
 
 /// What a thread returned; a panic goes on.
 fn joined<R>(thread: thread::ScopedJoinHandle<'_, R>) -> R {
-    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    thread.join().unwrap_or_else(|panic| resume_unwind(panic))
 }

@@ -15,7 +15,7 @@ pub struct Message {
 
 /// The end of one GPU, or rank. All ranks make the same calls in the same order: what one waits for, another has to do.
 ///
-/// It has a stream of its own beside the device's, so that products run while data is under way.
+/// It is for one share at a time. It has a stream of its own beside the device's, so that products run while data is under way.
 pub trait Link: Debug + Send + Sync {
     /// Which of the ranks this is, counted from 0.
     fn rank(&self) -> usize;
@@ -56,7 +56,8 @@ pub trait Link: Debug + Send + Sync {
     /// So many lie there on this GPU.
     unsafe fn sum(&self, numbers: Extent) -> Result<(), DeviceError>;
 
-    /// Waits for everything queued in both streams.
+    /// Waits for everything queued in both streams, the products of this rank among it: a minute with NCCL, unless another limit was
+    /// named.
     ///
     /// # Errors
     /// [`DeviceError::Link`] if another rank has gone, or did not do its part within the time that there is for it; failures of

@@ -246,6 +246,7 @@ impl<T: Scalar> GpuShare<T> {
         beta: f64,
         y: &mut DeviceArray<T>,
     ) -> Result<(), DeviceError> {
+        self.check_own(x, y)?;
         let count = x.len().min(y.len()) as u64;
         let args = [count, alpha.to_bits(), x.address(), beta.to_bits(), y.address()];
         // SAFETY: both are that long.
@@ -258,6 +259,7 @@ impl<T: Scalar> GpuShare<T> {
     /// # Errors
     /// [`DeviceError::Link`], or a failed call.
     pub fn dot(&mut self, x: &DeviceArray<T>, y: &DeviceArray<T>) -> Result<f64, DeviceError> {
+        self.check_own(x, y)?;
         let count = x.len().min(y.len()) as u64;
         let Sums { pieces, result } = &self.sums;
         // SAFETY: both vectors are that long; there is room for a sum a piece, and for one.
@@ -273,7 +275,14 @@ impl<T: Scalar> GpuShare<T> {
         result.read_number()
     }
 
-    /// Waits for what was queued.
+    /// Refuses arrays of another GPU.
+    fn check_own(&self, x: &DeviceArray<T>, y: &DeviceArray<T>) -> Result<(), DeviceError> {
+        let memory = self.gpu.memory();
+        x.as_slice().check("x", memory.as_ref())?;
+        y.as_slice().check("y", memory.as_ref())
+    }
+
+    /// Waits for what was queued, as long as [`Link::wait`] does.
     ///
     /// # Errors
     /// [`DeviceError::Link`], or a failure of a kernel.
@@ -314,6 +323,7 @@ impl<T: Scalar> GpuShare<T> {
     /// As [`GpuShare::multiply`].
     pub fn time_exchange(&mut self, exchanges: u32, x: &mut DeviceArray<T>) -> Result<Seconds, DeviceError> {
         check_length("x", self.width, x.len())?;
+        x.as_slice().check("x", self.gpu.memory().as_ref())?;
         self.meet()?;
         let start = Instant::now();
         for _ in 0..exchanges {
@@ -332,6 +342,13 @@ impl<T: Scalar> GpuShare<T> {
     /// The rows, first and behind the last, that are the interior's.
     pub fn interior(&self) -> Range<usize> {
         0..self.interior_rows
+    }
+}
+
+/// What others give may still be under way to its memory: it is waited for, as long as [`Link::wait`] does.
+impl<T: Scalar> Drop for GpuShare<T> {
+    fn drop(&mut self) {
+        let _ = self.link.wait();
     }
 }
 

@@ -133,7 +133,7 @@ impl OnGpus {
 
     /// Several, beside what one takes.
     pub fn several(plan: &DistributedPlan, one: Seconds, known: usize) -> Self {
-        let speedup = one.0 / plan.time.0;
+        let speedup = if plan.time.0 > 0.0 { one.0 / plan.time.0 } else { 1.0 };
         let shares = || plan.shares.iter().map(ShareAnswer::from).collect();
         Self {
             count: plan.gpus(),

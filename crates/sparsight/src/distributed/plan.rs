@@ -67,7 +67,7 @@ pub enum GpuLimit {
     Exchange,
     /// One GPU that has more to do than the others.
     Imbalance,
-    /// Launches: the shares are so small that they take little more than an empty kernel.
+    /// Queueing and launching: the shares are so small that these take longer than what is computed.
     Launch,
     /// The products of the shares.
     Product,
@@ -104,7 +104,7 @@ const MOVES: usize = 2;
 const IMBALANCE: f64 = 1.3;
 
 /// Half of the width, in logarithms, that a product on several GPUs has beside what the intervals of its parts say. Chosen: 43 of 47
-/// products on two H100s lie within (docs/results/gpus.md).
+/// products on two H100s lie within, 23 of 26 on two H200s.
 const TOGETHER: f64 = 0.2;
 
 /// Launches limit where shares take less than this many of them. Chosen.
@@ -248,10 +248,19 @@ impl DistributedPlan {
         };
         let (low, high) = (end(|prediction| prediction.low), end(|prediction| prediction.high));
         // What the shares' own intervals do not know of: how steps come together.
+        let is_nothing = time.0 == 0.0;
         let wider = |end: Seconds| (end.0 / time.0).ln().hypot(TOGETHER).exp();
-        let (low, high) = (Seconds(time.0 / wider(low)), Seconds(time.0 * wider(high)));
+        let (low, high) = if is_nothing {
+            (time, time)
+        } else {
+            (Seconds(time.0 / wider(low)), Seconds(time.0 * wider(high)))
+        };
         let mean = shares.iter().map(|s| s.time.0).sum::<f64>() / shares.len() as f64;
-        let limit = if exchange > interior {
+        // Queueing or launching takes longer than what is computed.
+        let is_queued = time.0 > 0.0 && time == links.queue_s && exchange < time;
+        let limit = if is_queued {
+            GpuLimit::Launch
+        } else if exchange > interior {
             GpuLimit::Exchange
         } else if time.0 > IMBALANCE * mean {
             GpuLimit::Imbalance

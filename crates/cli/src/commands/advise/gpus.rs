@@ -2,7 +2,7 @@
 
 use super::Advise;
 use crate::context::Context;
-use crate::device_choice::LinkedGpus;
+use crate::device_choice::{LinkedGpus, described};
 use crate::failure::{Exit, Failure};
 use crate::links;
 use crate::matrix_source::MatrixSource;
@@ -12,7 +12,8 @@ use crate::text::{between, heading, percent, shape};
 use sparsight::answer::{AdviseGpusAnswer, LinksAnswer, MatrixSummary, MeasuredOutcome, OnGpus};
 use sparsight::device::DeviceError;
 use sparsight::device::timing::{StoppingRule, Timing};
-use sparsight::kernels::Execution;
+use sparsight::kernels::{DeviceKind, Execution};
+use sparsight::matrix::io::open_regular;
 use sparsight::matrix::{Bytes, Csr, Distribution, Features, Scalar};
 use sparsight::records::Outcome;
 use sparsight::{
@@ -20,8 +21,7 @@ use sparsight::{
     run_partition,
 };
 use std::collections::BTreeSet;
-use std::fs::File;
-use std::io::BufReader;
+use std::io::{BufReader, Read as _};
 use std::path::{Path, PathBuf};
 
 /// Flags about several GPUs.
@@ -71,13 +71,20 @@ impl Advise {
             (self.csv.csv, "--csv"),
             (self.verify_all, "--verify-all"),
             (self.values.asked(), "--values"),
+            (self.iterations.is_some(), "--iterations"),
         ];
         if let Some((_, flag)) = unwanted.iter().find(|(is_given, _)| *is_given) {
             return Err(Failure::input(format!("{flag} is not there for several GPUs")));
         }
+        if profile.device.facts.kind != DeviceKind::Cuda {
+            return Err(Failure::input(format!(
+                "--gpus is for GPUs, and the profile is of {}",
+                described(&profile.device.facts)
+            )));
+        }
         let (known, links) = links::find(self.gpus.links.as_deref(), profile)?;
-        let matrix = self.order.of(source.clone());
-        let matrix: Csr<T> = if self.verify { matrix.load(context)? } else { matrix.load_places(context)? };
+        let source = &self.order.of(source.clone());
+        let matrix: Csr<T> = if self.verify { source.load(context)? } else { source.load_places(context)? };
         let mut counts = self.gpus.counts();
         let mut deal = Way::InOrder;
         let parts_of = self.gpus.parts.as_deref();
@@ -211,10 +218,18 @@ fn outcome(measured: Result<Timing, Error>) -> Result<Outcome, Failure> {
     }
 }
 
+/// Bytes of a line of a file of parts: a number with room around it. Chosen.
+const LONGEST_LINE: u64 = 64;
+
 fn parts(file: &Path, size: (usize, usize)) -> Result<Distribution, Failure> {
-    let open = File::open(file).map_err(|error| Failure::input(format!("{}: {error}", file.display())))?;
-    Distribution::read_parts(size, BufReader::new(open))
-        .map_err(|error| Failure::input(format!("{}: {error}", file.display())))
+    let failed = |error: &dyn std::fmt::Display| {
+        Failure::input(format!("{}: {error}", file.display()))
+            .hinted("a file for --parts has a line a row, each with the number of a part, from 0 on")
+    };
+    let open = open_regular(file).map_err(|error| failed(&error))?;
+    // However long a line pretends to be.
+    let open = open.take(LONGEST_LINE * (size.0 as u64 + 1));
+    Distribution::read_parts(size, BufReader::new(open)).map_err(|error| failed(&error))
 }
 
 fn print(

@@ -9,7 +9,7 @@ use crate::gpu::{Extent, Link, Message, Stream};
 use cudarc::driver::{result, sys as driver};
 use cudarc::nccl::sys;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, TryLockError, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -25,7 +25,8 @@ const ASKED_EVERY: Duration = Duration::from_millis(20);
 /// A communicator with a stream.
 ///
 /// # Invariants
-/// Everything was made in `context`, which lives longer. Nothing is called with `raw` once `given_up` is set, but by whoever set it.
+/// Everything was made in `context`, which lives longer. Nothing is called with `raw` once `given_up` is set, but by whoever set it,
+/// who waits a moment for a call that is under way (`calls`).
 #[derive(Debug)]
 pub(super) struct End {
     api: &'static Api,
@@ -39,11 +40,24 @@ pub(super) struct End {
     ranks: usize,
     limit: Duration,
     given_up: Arc<AtomicBool>,
-    /// Whether data has come through: before that, the library has connections to make.
-    is_connected: AtomicBool,
+    /// Held by whoever calls the library with `raw`.
+    calls: Arc<Mutex<()>>,
+    /// Exchanges and sums. The library makes connections with the first of each.
+    kinds: [Kind; 2],
     /// The ends of this process.
     all: OnceLock<Vec<Weak<End>>>,
 }
+
+/// Of one kind of call: whether any was queued, and whether one has ended, so that connections are there.
+#[derive(Debug, Default)]
+struct Kind {
+    is_queued: AtomicBool,
+    is_connected: AtomicBool,
+}
+
+/// Places in `kinds`.
+const EXCHANGE: usize = 0;
+const SUM: usize = 1;
 
 /// A handle of the library's, which may be aborted from any thread.
 #[derive(Debug, Clone, Copy)]
@@ -53,8 +67,8 @@ struct Raw(sys::ncclComm_t);
 unsafe impl Send for Raw {}
 // SAFETY: likewise.
 unsafe impl Sync for Raw {}
-// SAFETY: handles that driver and library take from any thread, one at a time: whoever exchanges has the share for itself, and
-// aborting is allowed at any time.
+// SAFETY: handles that driver and library take from any thread, one at a time, for which `calls` sees; aborting is allowed while a
+// call waits for other ranks.
 unsafe impl Send for End {}
 // SAFETY: as above.
 unsafe impl Sync for End {}
@@ -84,7 +98,8 @@ impl End {
         let stream = urgent_stream()?;
         let (follows, leads) = (event()?, event()?);
         drop(entered);
-        let (given_up, is_connected) = (Arc::new(AtomicBool::new(false)), AtomicBool::new(false));
+        let given_up = Arc::new(AtomicBool::new(false));
+        let (calls, kinds) = (Arc::default(), Default::default());
         let (raw, all) = (Raw(raw), OnceLock::new());
         Ok(Self {
             api,
@@ -97,7 +112,8 @@ impl End {
             ranks,
             limit,
             given_up,
-            is_connected,
+            calls,
+            kinds,
             all,
         })
     }
@@ -105,6 +121,22 @@ impl End {
     /// Who is told if this one gives up.
     pub(super) fn know(&self, all: &[Arc<Self>]) {
         let _ = self.all.set(all.iter().map(Arc::downgrade).collect());
+    }
+
+    /// What gives up, unless that was done before.
+    fn give_up(&self) -> impl FnOnce() + Send + use<> {
+        let (api, raw) = (self.api, self.raw);
+        let (given_up, calls) = (Arc::clone(&self.given_up), Arc::clone(&self.calls));
+        // What it is made in has to be there until the end.
+        let context = Arc::clone(&self.context);
+        move || {
+            // The whole of it, not its field alone.
+            let raw = raw;
+            if !given_up.swap(true, Ordering::AcqRel) {
+                take_down(api, raw, &calls);
+            }
+            drop(context);
+        }
     }
 
     fn check(&self) -> Result<(), DeviceError> {
@@ -131,13 +163,16 @@ impl End {
     }
 
     /// Makes a call that queues; until data has come through it may wait for other ranks.
-    fn queue(&self, call: impl FnOnce() -> Result<(), DeviceError>) -> Result<(), DeviceError> {
-        self.check()?;
+    fn queue(&self, kind: usize, call: impl FnOnce() -> Result<(), DeviceError>) -> Result<(), DeviceError> {
         let _entered = self.context.enter()?;
-        if self.is_connected.load(Ordering::Acquire) {
+        let _calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        self.check()?;
+        let Kind { is_queued, is_connected } = &self.kinds[kind];
+        is_queued.store(true, Ordering::Release);
+        if is_connected.load(Ordering::Acquire) {
             return call();
         }
-        let limit = Limit::begin(self.limit, give_up(self.api, self.raw, &self.given_up));
+        let limit = Limit::begin(self.limit, self.give_up());
         let queued = call();
         drop(limit);
         self.check()?;
@@ -156,6 +191,8 @@ impl End {
 
     /// What has failed in the background, if anything has.
     fn failure(&self) -> Result<(), DeviceError> {
+        let _calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        self.check()?;
         let mut failure = sys::ncclResult_t::ncclSuccess;
         // SAFETY: the communicator is alive, the pointer is to a live value.
         named("ncclCommGetAsyncError", unsafe {
@@ -180,17 +217,18 @@ fn urgent_stream() -> Result<driver::CUstream, DeviceError> {
     Ok(stream)
 }
 
-/// What sets `given_up` and ends everything that waits in the communicator; once.
-fn give_up(api: &'static Api, raw: Raw, given_up: &Arc<AtomicBool>) -> impl FnOnce() + Send + use<> {
-    let given_up = Arc::clone(given_up);
-    move || {
-        // The whole of it, not its field alone.
-        let raw = raw;
-        if !given_up.swap(true, Ordering::AcqRel) {
-            // SAFETY: it was alive, and nobody uses it from here on.
-            let _ = unsafe { (api.ncclCommAbort)(raw.0) };
-        }
+/// How long a call of the library that is under way is waited for before the communicator is taken down: one that waits for other
+/// ranks is ended by that. Chosen.
+const UNDER_WAY: Duration = Duration::from_millis(100);
+
+/// Ends everything that waits in the communicator. Once, by whoever has set `given_up`.
+fn take_down(api: &Api, raw: Raw, calls: &Mutex<()>) {
+    let start = Instant::now();
+    while start.elapsed() < UNDER_WAY && matches!(calls.try_lock(), Err(TryLockError::WouldBlock)) {
+        thread::sleep(NAP);
     }
+    // SAFETY: it is alive, and nobody begins a call with it from here on.
+    let _ = unsafe { (api.ncclCommAbort)(raw.0) };
 }
 
 impl Link for End {
@@ -236,7 +274,7 @@ impl Link for End {
             }
             Ok(())
         };
-        self.queue(|| {
+        self.queue(EXCHANGE, || {
             // SAFETY: the library is there.
             named("ncclGroupStart", unsafe { (self.api.ncclGroupStart)() })?;
             let all = each();
@@ -250,7 +288,7 @@ impl Link for End {
     unsafe fn sum(&self, Extent { address, bytes }: Extent) -> Result<(), DeviceError> {
         let (from, to, count) = (address as *const _, address as *mut _, (bytes / 8) as usize);
         let (double, sum) = (sys::ncclDataType_t::ncclDouble, sys::ncclRedOp_t::ncclSum);
-        self.queue(|| {
+        self.queue(SUM, || {
             // SAFETY: as the caller promises.
             let summed = unsafe {
                 (self.api.ncclAllReduce)(from, to, count, double, sum, self.raw.0, self.stream.cast())
@@ -268,7 +306,9 @@ impl Link for End {
             if Self::is_done(self.stream)? && Self::is_done(self.context.stream())? {
                 // Also where others gave up meanwhile: what is done may be wrong then.
                 self.check()?;
-                self.is_connected.store(true, Ordering::Release);
+                for Kind { is_queued, is_connected } in &self.kinds {
+                    is_connected.fetch_or(is_queued.load(Ordering::Acquire), Ordering::AcqRel);
+                }
                 return Ok(());
             }
             let now = Instant::now();
@@ -294,8 +334,19 @@ impl Link for End {
     }
 
     fn abort(&self) {
-        // What waits in kernels ends at once; until all of the communicator is taken down nobody waits here.
-        let give_up = |end: &Self| drop(thread::spawn(give_up(end.api, end.raw, &end.given_up)));
+        // Nobody begins anything from here on; until all of the communicator is taken down nobody waits here.
+        let give_up = |end: &Self| {
+            let (api, raw, calls) = (end.api, end.raw, Arc::clone(&end.calls));
+            let context = Arc::clone(&end.context);
+            if !end.given_up.swap(true, Ordering::AcqRel) {
+                thread::spawn(move || {
+                    // The whole of it, not its field alone.
+                    let raw = raw;
+                    take_down(api, raw, &calls);
+                    drop(context);
+                });
+            }
+        };
         give_up(self);
         let others = self.all.get().into_iter().flatten().filter_map(Weak::upgrade);
         others.for_each(|end| give_up(&end));
@@ -304,13 +355,11 @@ impl Link for End {
 
 impl Drop for End {
     fn drop(&mut self) {
+        // Within the limit: what others give may still be under way.
+        let _ = self.wait();
         let Ok(_entered) = self.context.enter() else { return };
-        if !self.given_up.load(Ordering::Acquire) {
-            // SAFETY: the stream is alive.
-            let _ = unsafe { result::stream::synchronize(self.stream) };
-            // Destroying would wait for all ranks; nothing is under way, so that nothing is lost.
-            give_up(self.api, self.raw, &self.given_up)();
-        }
+        // Destroying would wait for all ranks; nothing is under way, so that nothing is lost.
+        self.give_up()();
         // SAFETY: made when this was, destroyed only here.
         unsafe {
             let _ = result::event::destroy(self.follows);
