@@ -157,18 +157,7 @@ fn say_learned(
 ) -> Result<Exit, Failure> {
     let known = folder.device()?;
     let matrices = folder.models()?.map_or(0, |models| models.index.trained_on.len());
-    let answer = ProfileAnswer {
-        device: (&known.facts).into(),
-        folder: output.to_owned(),
-        grid: known.grid,
-        points: done.points,
-        measured: done.measured,
-        beyond_bound: done.beyond,
-        failed: done.failed,
-        left: done.left,
-        dtypes,
-        matrices: Some(matrices),
-    };
+    let answer = ProfileAnswer { matrices: Some(matrices), ..done.answer(output, &known, dtypes) };
     context.printer.answer(&answer, || {
         context.printer.line(format_args!(
             "{}: {} measured, models learned from {}",

@@ -5,9 +5,10 @@ use crate::device_choice::LinkedGpus;
 use crate::failure::{Exit, Failure};
 use crate::table::Table;
 use sparsight::answer::{LinksAnswer, ProfileLinksAnswer};
+use sparsight::device::timing::StoppingRule;
 use sparsight::matrix::Bytes;
 use sparsight::profile::ProfileFolder;
-use sparsight::{ACROSS_GPUS, KnownLinks, Profile, measure_links};
+use sparsight::{KnownLinks, Profile, measure_links};
 use std::path::Path;
 
 /// Those of a file, else those of the profile, and how answers name them.
@@ -44,7 +45,7 @@ pub(crate) fn measure(output: &Path, context: &Context) -> Result<Exit, Failure>
         &gpus.devices(),
         &LinkedGpus::library()?,
         |count| gpus.link(count),
-        &ACROSS_GPUS,
+        &StoppingRule::ACROSS_GPUS,
         |one| {
             done += 1;
             bar.at(done, format!("{} on {} GPUs", Bytes(one.bytes), one.gpus));

@@ -107,9 +107,14 @@ impl Printer {
         }
     }
 
+    /// Whether somebody asked for more with `-v`.
+    pub(crate) fn shows_details(&self) -> bool {
+        self.verbose
+    }
+
     /// Something worth knowing for those who asked with `-v`.
     pub(crate) fn detail(&self, text: impl Display) {
-        if self.verbose {
+        if self.shows_details() {
             self.to_stderr(&format!("{DIM}{}{DIM:#}", shown_lines(&text.to_string())));
         }
     }

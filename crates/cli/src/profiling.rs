@@ -7,6 +7,7 @@ use crate::failure::Failure;
 use crate::noise::Noise;
 use crate::printer::Printer;
 use crate::text::counted;
+use sparsight::answer::ProfileAnswer;
 use sparsight::device::DeviceError;
 use sparsight::kernels::{Candidate, Format, RowLengthDistribution};
 use sparsight::matrix::{Csr, Dtype, Features, Scalar};
@@ -89,6 +90,24 @@ pub(crate) struct Instrumented {
     pub(crate) failed: usize,
     /// Points left for another run, since the budget was spent.
     pub(crate) left: usize,
+}
+
+impl Instrumented {
+    /// As an answer about the profile in `output`, of the device that its folder knows.
+    pub(crate) fn answer(self, output: &Path, known: &ProfiledDevice, dtypes: Vec<Dtype>) -> ProfileAnswer {
+        ProfileAnswer {
+            device: (&known.facts).into(),
+            folder: output.to_owned(),
+            grid: known.grid,
+            points: self.points,
+            measured: self.measured,
+            beyond_bound: self.beyond,
+            failed: self.failed,
+            left: self.left,
+            dtypes,
+            matrices: None,
+        }
+    }
 }
 
 /// Runs the benchmark matrices of `grid` that the folder does not hold yet, with progress, until the budget is spent, if there is

@@ -98,6 +98,9 @@ fn what_makes_no_sense_is_refused_with_its_reason() {
     let dir = folder();
     fs::write(dir.path().join("three"), "0\n1\n2\n").unwrap();
     fs::write(dir.path().join("slow.toml"), LINKS.replace("200e9", "0")).unwrap();
+    let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../profiles/nvidia-h200/links.json");
+    let none = fs::read_to_string(shipped).unwrap().replace("\"gpus_per_host\": 2", "\"gpus_per_host\": 0");
+    fs::write(dir.path().join("none.json"), none).unwrap();
     fs::write(dir.path().join("odd.toml"), LINKS.replace("[host]", "[hosts]")).unwrap();
     let refused = |arguments: &str| {
         let all = format!("advise {arguments} --device nvidia-h200");
@@ -113,6 +116,7 @@ fn what_makes_no_sense_is_refused_with_its_reason() {
         (format!("{grid} --gpus 2 --links none.toml"), "none.toml"),
         (format!("{grid} --gpus 2 --links slow.toml"), "a rate above 0"),
         (format!("{grid} --gpus 2 --links odd.toml"), "odd.toml:"),
+        (format!("{grid} --gpus 2 --links none.json"), "a host has a GPU at least"),
         (
             format!("{grid} --gpus 2 --links links.toml --parts three"),
             "3 rows were given a part, the matrix has 400",

@@ -4,7 +4,7 @@
 //! 1979 (where to begin).
 
 use crate::io::memory::{Refused, make_room, zeroed};
-use crate::row_fill::fill_rows;
+use crate::row_fill::renumbered;
 use crate::{Bytes, Csr, Scalar, mix};
 use rayon::prelude::*;
 use thiserror::Error;
@@ -130,25 +130,7 @@ impl Permutation {
         let n = self.old_of_new.len();
         assert!(a.nrows() == n && a.ncols() == n, "an order of {n} rows and columns");
         let new_of_old = self.new_of_old()?;
-        let mut row_ptr = room(n + 1)?;
-        row_ptr.push(0_u64);
-        for &old in &self.old_of_new {
-            row_ptr.push(row_ptr[row_ptr.len() - 1] + a.row(old as usize).0.len() as u64);
-        }
-        let entries = fill_rows(&row_ptr, |new, row: &mut Vec<(u32, T)>, cols, values| {
-            let (old_cols, old_values) = a.row(self.old_of_new[new] as usize);
-            row.clear();
-            row.extend(
-                old_cols.iter().zip(old_values).map(|(&col, &value)| (new_of_old[col as usize], value)),
-            );
-            row.sort_unstable_by_key(|&(col, _)| col);
-            for ((col, value), &(new_col, old_value)) in cols.iter_mut().zip(values).zip(&*row) {
-                (*col, *value) = (new_col, old_value);
-            }
-        });
-        let (col_idx, values) = entries?;
-        let matrix = Csr::try_new(n, n, row_ptr, col_idx, values);
-        Ok(matrix.expect("rows keep their entries, columns are sorted"))
+        Ok(renumbered(a, &self.old_of_new, n, |col| new_of_old[col as usize])?)
     }
 
     /// A vector in the new order.

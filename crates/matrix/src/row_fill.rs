@@ -1,7 +1,7 @@
-//! Rows of known lengths, made in parallel.
+//! Rows of known lengths, made in parallel; and those of a matrix, called otherwise.
 
-use crate::Scalar;
-use crate::io::memory::{Refused, zeroed};
+use crate::io::memory::{Refused, make_room, zeroed};
+use crate::{Csr, Scalar};
 use rayon::prelude::*;
 use std::ops::Range;
 
@@ -38,4 +38,33 @@ pub(crate) fn fill_rows<T: Scalar, S: Default + Send>(
         }
     });
     Ok((col_idx, values))
+}
+
+/// Some rows of `a`, in the order in which they are named, with `width` columns: column `col` is called `place(col)`, no two alike.
+///
+/// # Errors
+/// [`Refused`] if the system does not give the memory.
+pub(crate) fn renumbered<T: Scalar>(
+    a: &Csr<T>,
+    rows: &[u32],
+    width: usize,
+    place: impl Fn(u32) -> u32 + Sync,
+) -> Result<Csr<T>, Refused> {
+    let mut row_ptr: Vec<u64> = Vec::new();
+    make_room(&mut row_ptr, rows.len() + 1)?;
+    row_ptr.push(0);
+    for &row in rows {
+        row_ptr.push(row_ptr[row_ptr.len() - 1] + a.row(row as usize).0.len() as u64);
+    }
+    let (col_idx, values) = fill_rows(&row_ptr, |at, row: &mut Vec<(u32, T)>, cols, values| {
+        let (old_cols, old_values) = a.row(rows[at] as usize);
+        row.clear();
+        row.extend(old_cols.iter().zip(old_values).map(|(&col, &value)| (place(col), value)));
+        row.sort_unstable_by_key(|&(col, _)| col);
+        for ((col, value), &(new_col, old_value)) in cols.iter_mut().zip(values).zip(&*row) {
+            (*col, *value) = (new_col, old_value);
+        }
+    })?;
+    let matrix = Csr::try_new(rows.len(), width, row_ptr, col_idx, values);
+    Ok(matrix.expect("rows keep their entries, columns are sorted"))
 }

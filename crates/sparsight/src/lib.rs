@@ -60,8 +60,8 @@ pub use calibrate::{
 };
 pub use compare::{Compared, ComparedDevice, Comparison, Contender, Limit, Span, Speed, compare};
 pub use distributed::{
-    ACROSS_GPUS, Deal, Distributed, DistributedPlan, GpuLimit, KnownLinks, LINKS_SCHEMA, LinksFile,
-    MeasuredExchange, PlannedRows, PlannedShare, measure_distributed, measure_links,
+    Deal, Distributed, DistributedPlan, GpuLimit, KnownLinks, LINKS_SCHEMA, LinksFile, MeasuredExchange,
+    PlannedRows, PlannedShare, measure_distributed, measure_links,
 };
 pub use error::Error;
 pub use evaluate::{

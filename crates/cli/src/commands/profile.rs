@@ -12,7 +12,6 @@ use crate::printer::Printer;
 use crate::profiling;
 use crate::text::{counted, grouped};
 use sparsight::Grid;
-use sparsight::answer::ProfileAnswer;
 use sparsight::kernels::{DeviceKind, RowLengthDistribution};
 use sparsight::matrix::Bytes;
 use sparsight::profile::{GridName, ProfileFolder};
@@ -95,18 +94,7 @@ impl Profile {
             beyond => failure.hinted(format!("{beyond} benchmarks are beyond {bound}: raise --max-bytes")),
         })?;
         let known = folder.device()?;
-        let answer = ProfileAnswer {
-            device: (&known.facts).into(),
-            folder: self.output.clone(),
-            grid: known.grid,
-            points: done.points,
-            measured: done.measured,
-            beyond_bound: done.beyond,
-            failed: done.failed,
-            left: done.left,
-            dtypes,
-            matrices: None,
-        };
+        let answer = done.answer(&self.output, &known, dtypes);
         context.printer.answer(&answer, || {
             let before = done.points - done.measured - done.beyond - done.failed - done.left;
             context.printer.line(format_args!(

@@ -170,11 +170,6 @@ impl<T: Scalar> DistributedProduct<T> {
         }
         done.into_iter().collect()
     }
-
-    /// Entries of y of each rank, as the matrix numbers its rows.
-    pub fn rows(&self, rank: usize) -> &[u32] {
-        &self.ranks[rank].rows
-    }
 }
 
 /// What a thread returned; a panic goes on.

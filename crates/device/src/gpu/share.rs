@@ -16,8 +16,7 @@ use super::{DeviceArray, Extent, GpuDevice, Vectors};
 use crate::product::check_length;
 use crate::{DeviceError, Partition, Preparation, Product};
 use sparsight_kernels::DOT_PIECES;
-use sparsight_matrix::{Csr, Dtype, Scalar, Seconds, Share};
-use std::ops::Range;
+use sparsight_matrix::{Csr, Scalar, Seconds, Share};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -332,16 +331,6 @@ impl<T: Scalar> GpuShare<T> {
         }
         self.link.wait()?;
         Ok(Seconds(start.elapsed().as_secs_f64()))
-    }
-
-    /// Value type of the vectors.
-    pub fn dtype(&self) -> Dtype {
-        T::DTYPE
-    }
-
-    /// The rows, first and behind the last, that are the interior's.
-    pub fn interior(&self) -> Range<usize> {
-        0..self.interior_rows
     }
 }
 

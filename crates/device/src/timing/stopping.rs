@@ -45,6 +45,11 @@ impl StoppingRule {
         max_products: 200,
         hopeless: Seconds(f64::INFINITY),
     };
+
+    /// For times on several GPUs, taken on the host's clock, of threads that have to find each other first: long batches, half a second
+    /// at most. Chosen.
+    pub const ACROSS_GPUS: Self =
+        Self { budget: Seconds(0.5), batch: Seconds(20e-3), max_products: 20_000, ..Self::BRISK };
 }
 
 /// Why sampling ended.

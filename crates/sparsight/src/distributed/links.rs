@@ -16,9 +16,7 @@ use crate::Error;
 use crate::profile::{ProfileFolder, Provenance, document, whole_file};
 use serde::{Deserialize, Serialize};
 use sparsight_matrix::Seconds;
-use sparsight_matrix::io::open_regular;
 use sparsight_model::{LinkRate, Links};
-use std::io;
 use std::path::Path;
 
 /// Schema of `links.json`.
@@ -69,18 +67,21 @@ impl KnownLinks {
     /// # Errors
     /// [`Error::File`], [`Error::Malformed`], [`Error::Schema`].
     pub fn read(path: &Path) -> Result<Self, Error> {
-        let text = open_regular(path)
-            .and_then(io::read_to_string)
-            .map_err(|source| Error::File { path: path.to_owned(), source })?;
-        let malformed = |line, reason| Error::Malformed { path: path.to_owned(), line, reason };
-        let links = if path.extension().is_some_and(|extension| extension == "toml") {
-            toml::from_str::<Links>(&text).map_err(|error| {
-                let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
-                malformed(1 + before.matches('\n').count(), error.message().to_owned())
-            })?
-        } else {
+        let text = document::text_of(path)?;
+        if path.extension().is_none_or(|extension| extension != "toml") {
             return Self::measured(path, &text);
-        };
+        }
+        Self { links: document::parse_toml(path, &text)?, measured_on: 1 }.checked(path)
+    }
+
+    /// From the text of the `links.json` at `path`.
+    pub(crate) fn measured(path: &Path, text: &str) -> Result<Self, Error> {
+        let file = document::parse::<LinksFile>(path, text, LINKS_SCHEMA)?;
+        Self { links: file.links, measured_on: file.gpus.len() }.checked(path)
+    }
+
+    fn checked(self, path: &Path) -> Result<Self, Error> {
+        let links = &self.links;
         let is_rate = |link: &LinkRate| {
             let Seconds(latency) = link.latency_s;
             latency.is_finite()
@@ -98,15 +99,9 @@ impl KnownLinks {
             || !all.into_iter().flatten().all(is_rate)
         {
             let reason = "a host has a GPU at least, a link a latency from 0 s on and a rate above 0";
-            return Err(malformed(1, reason.to_owned()));
+            return Err(Error::Malformed { path: path.to_owned(), line: 1, reason: reason.to_owned() });
         }
-        Ok(Self { links, measured_on: 1 })
-    }
-
-    /// From the text of the `links.json` at `path`.
-    pub(crate) fn measured(path: &Path, text: &str) -> Result<Self, Error> {
-        let file = document::parse::<LinksFile>(path, text, LINKS_SCHEMA)?;
-        Ok(Self { links: file.links, measured_on: file.gpus.len() })
+        Ok(self)
     }
 }
 

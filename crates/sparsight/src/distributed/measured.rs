@@ -15,18 +15,6 @@ use std::sync::Arc;
 /// Bytes of the exchanges that are measured. Chosen: from less than what one call costs to far beyond the caches.
 const SIZES: [u64; 8] = [64, 4 << 10, 64 << 10, 512 << 10, 2 << 20, 8 << 20, 32 << 20, 128 << 20];
 
-/// When a time on several GPUs is believed: it is taken on the host's clock, of threads that have to find each other first, so
-/// batches are long. Half a second at most. Chosen.
-pub const ACROSS_GPUS: StoppingRule = StoppingRule {
-    spread: 0.02,
-    min_samples: 5,
-    max_samples: 15,
-    budget: Seconds(0.5),
-    batch: Seconds(20e-3),
-    max_products: 20_000,
-    hopeless: Seconds(f64::INFINITY),
-};
-
 impl<T: Scalar> Distributed<T> {
     /// Brings each share of a matrix of `size` to a GPU of this process, in the order of `devices`; `links` are their ends. A plan has
     /// as many shares.
@@ -168,16 +156,7 @@ fn chain(
         col_idx.extend(cols.map(|col| col as u32));
         row_ptr.push(col_idx.len() as u64);
     }
-    let values = vec![1.0_f64; col_idx.len()];
-    let a = Csr::try_new(n, n, row_ptr, col_idx, values).expect("neighbours increase");
-    let shares = Distribution::in_order((n, n), vec![0, rows, n])?.shares(&a)?;
-    let candidate: Candidate = "csr-scalar/b256/f64".parse().expect("a candidate");
-    let plan = |share: &Share<f64>| SharePlan {
-        interior: Partition::whole(share.interior().nrows(), candidate),
-        boundary: Partition::whole(share.boundary().nrows(), candidate),
-    };
-    let plans: Vec<SharePlan> = shares.iter().map(plan).collect();
-    let mut product = DistributedProduct::load((n, n), &devices[..2], &shares, &plans, links.to_vec())?;
+    let mut product = prepared(devices, links, rows, (row_ptr, col_idx))?;
     let batch = |products| product.each(|share, x, y| share.time(products, x, y)).map(slowest);
     Ok(measure(batch, rule)?.time)
 }
@@ -201,16 +180,28 @@ fn exchange(
         col_idx.extend(others.map(|part| (part * entries + row % entries) as u32));
         row_ptr.push(col_idx.len() as u64);
     }
-    let values = vec![1.0_f64; col_idx.len()];
-    let a = Csr::try_new(n, n, row_ptr, col_idx, values).expect("each row names an entry of each other part");
-    let cuts = (0..=parts).map(|part| part * entries).collect();
-    let shares = Distribution::in_order((n, n), cuts)?.shares(&a)?;
-    let candidate: Candidate = "csr-scalar/b256/f64".parse().expect("a candidate");
-    let plan = SharePlan {
-        interior: Partition::whole(0, candidate),
-        boundary: Partition::whole(entries, candidate),
-    };
-    let mut product = DistributedProduct::load((n, n), devices, &shares, &vec![plan; parts], links.to_vec())?;
+    let mut product = prepared(devices, links, entries, (row_ptr, col_idx))?;
     let batch = |exchanges| product.each(|share, x, _| share.time_exchange(exchanges, x)).map(slowest);
     Ok(measure(batch, rule)?.time)
+}
+
+/// A square matrix of this pattern on the first of `devices`, as many as there are links: so many rows each, a thread a row.
+fn prepared(
+    devices: &[GpuDevice],
+    links: &[Arc<dyn Link>],
+    rows: usize,
+    (row_ptr, col_idx): (Vec<u64>, Vec<u32>),
+) -> Result<DistributedProduct<f64>, Error> {
+    let (parts, n) = (links.len(), links.len() * rows);
+    let values = vec![1.0; col_idx.len()];
+    let a = Csr::try_new(n, n, row_ptr, col_idx, values).expect("columns of a row increase");
+    let cuts = (0..=parts).map(|part| part * rows).collect();
+    let shares = Distribution::in_order((n, n), cuts)?.shares(&a)?;
+    let candidate: Candidate = "csr-scalar/b256/f64".parse().expect("a candidate");
+    let plan = |share: &Share<f64>| SharePlan {
+        interior: Partition::whole(share.interior().nrows(), candidate),
+        boundary: Partition::whole(share.boundary().nrows(), candidate),
+    };
+    let plans: Vec<SharePlan> = shares.iter().map(plan).collect();
+    Ok(DistributedProduct::load((n, n), &devices[..parts], &shares, &plans, links.to_vec())?)
 }

@@ -11,5 +11,5 @@ mod measured;
 mod plan;
 
 pub use links::{KnownLinks, LINKS_SCHEMA, LinksFile, MeasuredExchange};
-pub use measured::{ACROSS_GPUS, measure_distributed, measure_links};
+pub use measured::{measure_distributed, measure_links};
 pub use plan::{Deal, Distributed, DistributedPlan, GpuLimit, PlannedRows, PlannedShare};

@@ -216,8 +216,7 @@ impl Advisor<'_> {
             return Ok((PlannedRows { rows, nnz, planned: None }, 0));
         }
         let advice = self.advise(&Features::of(a), T::DTYPE, objective)?;
-        let best = advice.ranked.iter().find(|advised| !advised.candidate.kernel.is_vendors());
-        let Some(best) = best else {
+        let Some(best) = advice.ours().next() else {
             let why = advice.refused.first().map_or_else(String::new, |refused| refused.why.to_string());
             return Err(Error::NothingToRun { why });
         };

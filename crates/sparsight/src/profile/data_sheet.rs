@@ -14,15 +14,13 @@
 //! ```
 //! The names are those of `device.json`.
 
-use super::{DEVICE_SCHEMA, GridName, Profile, ProfiledDevice, Provenance};
+use super::{DEVICE_SCHEMA, GridName, Profile, ProfiledDevice, Provenance, document};
 use crate::Error;
 use serde::Deserialize;
 use sparsight_kernels::{DeviceFacts, DeviceKind};
-use sparsight_matrix::io::open_regular;
 use sparsight_matrix::{Bytes, Seconds};
 use sparsight_model::{Between, Rescaling};
 use std::collections::BTreeMap;
-use std::io;
 use std::path::Path;
 
 /// Ends the name of a file that holds one.
@@ -65,14 +63,9 @@ pub(super) fn is_data_sheet(name: &str) -> bool {
 
 /// The predictions of the reference that the file names, carried to the GPU that it describes.
 pub(super) fn load(path: &Path) -> Result<Profile, Error> {
-    let text = open_regular(path)
-        .and_then(io::read_to_string)
-        .map_err(|source| Error::File { path: path.to_owned(), source })?;
+    let text = document::text_of(path)?;
     let malformed = |line, reason| Error::Malformed { path: path.to_owned(), line, reason };
-    let sheet: DataSheet = toml::from_str(&text).map_err(|error| {
-        let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
-        malformed(1 + before.matches('\n').count(), error.message().to_owned())
-    })?;
+    let sheet: DataSheet = document::parse_toml(path, &text)?;
     let line_of = |field: &str| {
         text.lines().position(|line| line.trim_start().starts_with(field)).map_or(1, |at| at + 1)
     };

@@ -1,8 +1,10 @@
-//! A JSON document that begins with its schema.
+//! Documents: JSON that begins with its schema, and TOML that people write.
 
 use crate::Error;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use sparsight_matrix::io::open_regular;
+use std::io;
 use std::path::Path;
 
 /// What is in the text of the file `path`, if that is of the schema that is expected.
@@ -29,4 +31,25 @@ pub(crate) fn parse<T: DeserializeOwned>(
         return Err(Error::Schema { path: path.to_owned(), found, expected });
     }
     serde_json::from_str(text).map_err(malformed)
+}
+
+/// The text of the file `path`, which is no pipe or device.
+///
+/// # Errors
+/// [`Error::File`].
+pub(crate) fn text_of(path: &Path) -> Result<String, Error> {
+    let read = open_regular(path).and_then(io::read_to_string);
+    read.map_err(|source| Error::File { path: path.to_owned(), source })
+}
+
+/// What is in the TOML text of the file `path`.
+///
+/// # Errors
+/// [`Error::Malformed`] with the line.
+pub(crate) fn parse_toml<T: DeserializeOwned>(path: &Path, text: &str) -> Result<T, Error> {
+    toml::from_str(text).map_err(|error| {
+        let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
+        let (line, reason) = (1 + before.matches('\n').count(), error.message().to_owned());
+        Error::Malformed { path: path.to_owned(), line, reason }
+    })
 }

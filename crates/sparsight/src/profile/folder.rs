@@ -59,10 +59,7 @@ impl ProfileFolder {
     /// [`Error::File`] if it was never written, [`Error::Malformed`], [`Error::Schema`].
     pub fn device(&self) -> Result<ProfiledDevice, Error> {
         let path = self.path.join("device.json");
-        let text = open_regular(&path)
-            .and_then(io::read_to_string)
-            .map_err(|source| Error::File { path: path.clone(), source })?;
-        parse_device(&path, &text)
+        parse_device(&path, &document::text_of(&path)?)
     }
 
     /// Whether the device was written.

@@ -164,11 +164,15 @@ impl Advisor<'_> {
 }
 
 impl Advice {
+    /// Its candidates without the vendor's routines, best first.
+    pub fn ours(&self) -> impl Iterator<Item = &Advised> {
+        self.ranked.iter().filter(|advised| !advised.candidate.kernel.is_vendors())
+    }
+
     /// The plans of its first candidates for the matrix of `nrows` rows that it is about, best first, at most `most`: none if
     /// nothing but routines of the vendor's is ranked.
     pub fn plans(&self, nrows: usize, most: NonZeroUsize) -> Vec<Plan> {
-        let ours = self.ranked.iter().filter(|advised| !advised.candidate.kernel.is_vendors());
         let whole = |best: &Advised| Plan::whole(nrows, best.candidate, Some(best.prediction.time));
-        ours.take(most.get()).map(whole).collect()
+        self.ours().take(most.get()).map(whole).collect()
     }
 }

@@ -17,9 +17,9 @@ use sparsight::matrix::io::open_regular;
 use sparsight::matrix::{Bytes, Csr, Distribution, Features, Scalar};
 use sparsight::records::Outcome;
 use sparsight::{
-    ACROSS_GPUS, Advised, Advisor, Bench, Deal, Error, KnownLinks, Objective, Profile, measure_distributed,
-    run_partition,
+    Advised, Advisor, Bench, Deal, Error, KnownLinks, Objective, Profile, measure_distributed, run_partition,
 };
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::io::{BufReader, Read as _};
 use std::path::{Path, PathBuf};
@@ -86,7 +86,7 @@ impl Advise {
         let source = &self.order.of(source.clone());
         let matrix: Csr<T> = if self.verify { source.load(context)? } else { source.load_places(context)? };
         let mut counts = self.gpus.counts();
-        let mut deal = Way::InOrder;
+        let mut deal = Way::Dealt(Deal::InOrder);
         let parts_of = self.gpus.parts.as_deref();
         if parts_of.is_some_and(|parts| parts.as_os_str() == METIS) {
             deal = Way::ByMetis;
@@ -100,7 +100,7 @@ impl Advise {
                 )));
             }
             counts.retain(|&count| count == 1 || count == parts);
-            deal = Way::Given(given);
+            deal = Way::Dealt(Deal::Given(given));
         }
         let most = counts.iter().copied().max().unwrap_or(1);
         let here = if self.verify { Some(LinkedGpus::of(profile, most)?) } else { None };
@@ -108,8 +108,7 @@ impl Advise {
         let features = Features::of(&matrix);
         let advisor = Advisor::new(profile);
         let advice = advisor.advise(&features, T::DTYPE, &objective)?;
-        let best = advice.ranked.iter().find(|advised| !advised.candidate.kernel.is_vendors());
-        let Some(best) = best else {
+        let Some(best) = advice.ours().next() else {
             let why = advice.refused.first().map_or_else(String::new, |refused| refused.why.to_string());
             return Err(Failure::input(format!("one GPU can hold it in no format: {why}")));
         };
@@ -135,19 +134,18 @@ impl Advise {
 const METIS: &str = "metis";
 
 /// How rows are dealt out to any number of GPUs.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 enum Way {
-    InOrder,
+    Dealt(Deal),
+    /// Asked anew for each number.
     ByMetis,
-    Given(Distribution),
 }
 
 impl Way {
-    fn to<T: Scalar>(&self, a: &Csr<T>, gpus: usize) -> Result<Deal, Failure> {
+    fn to<T: Scalar>(&self, a: &Csr<T>, gpus: usize) -> Result<Cow<'_, Deal>, Failure> {
         match self {
-            Self::InOrder => Ok(Deal::InOrder),
-            Self::ByMetis => by_metis(a, gpus).map(Deal::Given),
-            Self::Given(given) => Ok(Deal::Given(given.clone())),
+            Self::Dealt(deal) => Ok(Cow::Borrowed(deal)),
+            Self::ByMetis => Ok(Cow::Owned(Deal::Given(by_metis(a, gpus)?))),
         }
     }
 }
@@ -194,14 +192,14 @@ fn on<T: Scalar>(
         };
         return Ok(alone.with_measured(&outcome(measured())?));
     }
-    let distributed =
-        advisor.distribute(a, count, &asked.deal.to(a, count)?, &asked.known.links, asked.objective)?;
+    let deal = asked.deal.to(a, count)?;
+    let distributed = advisor.distribute(a, count, &deal, &asked.known.links, asked.objective)?;
     let planned = OnGpus::several(&distributed.plan, one, asked.known.measured_on);
     let Some(here) = here else { return Ok(planned) };
     let measured = || -> Result<_, Error> {
         let mut product =
             distributed.prepare((a.nrows(), a.ncols()), &here.devices()[..count], here.link(count)?)?;
-        measure_distributed(&mut product, a, context.seed, &ACROSS_GPUS)
+        measure_distributed(&mut product, a, context.seed, &StoppingRule::ACROSS_GPUS)
     };
     Ok(planned.with_measured(&outcome(measured())?))
 }

@@ -162,8 +162,9 @@ impl Advise {
             Some(device) => Some(self.verify(&source, &matrix, features, advice, device.of(), context)?),
             None => None,
         };
-        let nearby = profile.nearby(features, NEAREST)?;
         let is_drawn = self.report.is_some() || context.printer.is_json();
+        let is_shown = is_drawn || context.printer.shows_details();
+        let nearby = if is_shown { profile.nearby(features, NEAREST)? } else { None };
         let structure = is_drawn.then(|| Structure::of(&matrix));
         let matrix = MatrixSummary::of(source.title(), features);
         let answer = AdviseAnswer::of(matrix, &profile, T::DTYPE, &objective, advice)

@@ -123,19 +123,31 @@ impl End {
         let _ = self.all.set(all.iter().map(Arc::downgrade).collect());
     }
 
-    /// What gives up, unless that was done before.
-    fn give_up(&self) -> impl FnOnce() + Send + use<> {
-        let (api, raw) = (self.api, self.raw);
-        let (given_up, calls) = (Arc::clone(&self.given_up), Arc::clone(&self.calls));
+    /// What ends everything that waits in the communicator; for whoever has set `given_up`.
+    fn take_down(&self) -> impl FnOnce() + Send + use<> {
         // What it is made in has to be there until the end.
-        let context = Arc::clone(&self.context);
+        let (api, raw, context) = (self.api, self.raw, Arc::clone(&self.context));
+        let calls = Arc::clone(&self.calls);
         move || {
             // The whole of it, not its field alone.
             let raw = raw;
-            if !given_up.swap(true, Ordering::AcqRel) {
-                take_down(api, raw, &calls);
+            let start = Instant::now();
+            while start.elapsed() < UNDER_WAY && matches!(calls.try_lock(), Err(TryLockError::WouldBlock)) {
+                thread::sleep(NAP);
             }
+            // SAFETY: it is alive, and nobody begins a call with it from here on.
+            let _ = unsafe { (api.ncclCommAbort)(raw.0) };
             drop(context);
+        }
+    }
+
+    /// The same, unless that was done before.
+    fn give_up(&self) -> impl FnOnce() + Send + use<> {
+        let (given_up, take_down) = (Arc::clone(&self.given_up), self.take_down());
+        move || {
+            if !given_up.swap(true, Ordering::AcqRel) {
+                take_down();
+            }
         }
     }
 
@@ -220,16 +232,6 @@ fn urgent_stream() -> Result<driver::CUstream, DeviceError> {
 /// How long a call of the library that is under way is waited for before the communicator is taken down: one that waits for other
 /// ranks is ended by that. Chosen.
 const UNDER_WAY: Duration = Duration::from_millis(100);
-
-/// Ends everything that waits in the communicator. Once, by whoever has set `given_up`.
-fn take_down(api: &Api, raw: Raw, calls: &Mutex<()>) {
-    let start = Instant::now();
-    while start.elapsed() < UNDER_WAY && matches!(calls.try_lock(), Err(TryLockError::WouldBlock)) {
-        thread::sleep(NAP);
-    }
-    // SAFETY: it is alive, and nobody begins a call with it from here on.
-    let _ = unsafe { (api.ncclCommAbort)(raw.0) };
-}
 
 impl Link for End {
     fn rank(&self) -> usize {
@@ -336,15 +338,8 @@ impl Link for End {
     fn abort(&self) {
         // Nobody begins anything from here on; until all of the communicator is taken down nobody waits here.
         let give_up = |end: &Self| {
-            let (api, raw, calls) = (end.api, end.raw, Arc::clone(&end.calls));
-            let context = Arc::clone(&end.context);
             if !end.given_up.swap(true, Ordering::AcqRel) {
-                thread::spawn(move || {
-                    // The whole of it, not its field alone.
-                    let raw = raw;
-                    take_down(api, raw, &calls);
-                    drop(context);
-                });
+                thread::spawn(end.take_down());
             }
         };
         give_up(self);
