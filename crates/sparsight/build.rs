@@ -1,9 +1,10 @@
-//! Packs the text of the shipped profiles, a third of a megabyte, so that the program holds it in a fifth: see `profile/shipped.rs`.
+//! Packs the text of the shipped profiles that is not packed yet, so that the program holds it in a fifth: see `profile/shipped.rs`.
 
 use flate2::Compression;
+use flate2::bufread::MultiGzDecoder;
 use flate2::write::GzEncoder;
 use std::error::Error;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::path::Path;
 use std::{env, fs};
 
@@ -15,14 +16,34 @@ fn main() -> Result<(), Box<dyn Error>> {
     for profile in PROFILES {
         for name in TEXTS {
             let path = Path::new("profiles").join(profile).join(name);
-            println!("cargo::rerun-if-changed={}", path.display());
-            let text = fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
-            let mut packed = GzEncoder::new(Vec::new(), Compression::best());
-            packed.write_all(&text)?;
             let to = Path::new(&out).join(profile).join(name);
             fs::create_dir_all(to.parent().ok_or("a file stands in a folder")?)?;
-            fs::write(to, packed.finish()?)?;
+            fs::write(to, packed(&path)?)?;
         }
     }
     Ok(())
+}
+
+/// A file, or what stands under its name with `.gz` behind, packed anew. Of both nobody knows which is meant.
+fn packed(path: &Path) -> Result<Vec<u8>, Box<dyn Error>> {
+    let (plain, gz) = (path.display().to_string(), format!("{}.gz", path.display()));
+    if path.exists() && Path::new(&gz).exists() {
+        return Err(format!(
+            "{plain} and {gz} are both there: pack the newer one (`gzip -9n`), or remove one"
+        )
+        .into());
+    }
+    // The folder, too: the other of the two may come.
+    println!("cargo::rerun-if-changed={}", path.parent().unwrap_or(path).display());
+    let read = |path: &str| fs::read(path).map_err(|error| format!("{path}: {error}"));
+    let mut bytes = Vec::new();
+    if path.exists() {
+        bytes = read(&plain)?;
+    } else {
+        let unpacked = MultiGzDecoder::new(&read(&gz)?[..]).read_to_end(&mut bytes);
+        unpacked.map_err(|error| format!("{gz}: {error}"))?;
+    }
+    let mut packed = GzEncoder::new(Vec::new(), Compression::best());
+    packed.write_all(&bytes)?;
+    Ok(packed.finish()?)
 }

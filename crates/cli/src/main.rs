@@ -23,6 +23,7 @@ mod many;
 mod matrix_source;
 mod name_prefixes;
 mod noise;
+mod output_file;
 mod own_kernels;
 mod plots;
 mod printer;

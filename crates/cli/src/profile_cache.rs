@@ -5,20 +5,15 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::set_aside::set_aside;
 use sparsight::Error;
-use sparsight::profile::{ProfileFolder, cached_folder, calibration_folder};
+use sparsight::profile::{ProfileFolder, calibration_folder};
 use std::path::{Path, PathBuf};
-
-/// Where the profile of a device is kept that is called by these words.
-pub(crate) fn folder_of(words: &[&str]) -> Result<PathBuf, Failure> {
-    cached_folder(words).ok_or_else(no_folder)
-}
 
 /// Where the calibration of the GPU that its driver calls `name` is kept.
 pub(crate) fn of_calibration(name: &str, driver: &str) -> Result<PathBuf, Failure> {
     calibration_folder(name, driver).ok_or_else(no_folder)
 }
 
-fn no_folder() -> Failure {
+pub(crate) fn no_folder() -> Failure {
     Failure::input("there is no folder to keep a profile of this device in")
         .hinted("set SPARSIGHT_CACHE to one, or give a profile with --profile")
 }

@@ -5,6 +5,7 @@ use crate::context::Context;
 use crate::device_choice::{OpenDevice, described};
 use crate::failure::Failure;
 use crate::noise::Noise;
+use crate::output_file;
 use crate::printer::Printer;
 use crate::text::counted;
 use sparsight::answer::ProfileAnswer;
@@ -14,9 +15,8 @@ use sparsight::matrix::{Csr, Dtype, Features, Scalar};
 use sparsight::profile::{GridName, ProfileFolder, ProfiledDevice};
 use sparsight::records::{BenchmarkOutcome, BenchmarkRecord, CorpusRecord};
 use sparsight::{
-    Bench, Error, Fitted, Grid, ModelName, Point, Step, bench, calibration_of, instrument, measure_conversion,
+    Bench, Error, Fitted, Grid, ModelName, Point, Step, bench, instrument, measure_conversion, write_fitted,
 };
-use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -223,9 +223,7 @@ pub(crate) fn fit_and_write(
         fitted.models.leave_out(model);
     }
     fitted.models.index.train = train.to_vec();
-    folder.write_models(&fitted.models)?;
-    write_transfer(folder)?;
-    write_calibration(folder)?;
+    write_fitted(folder, &fitted)?;
     if fitted.implausible > 0 {
         printer.warning(format_args!(
             "{} in {} that nothing takes, below 10 ns for a product or beyond a day: not learned from",
@@ -244,31 +242,10 @@ pub(crate) fn share(folder: &ProfileFolder, path: &Path, printer: &Printer) -> R
         let text = format!("{}: the name of a shared profile ends in .tar.gz", path.display());
         return Err(Failure::input(text));
     }
-    std::fs::write(path, folder.shared(name)?)
-        .map_err(|error| Failure::input(format!("{}: {error}", path.display())))?;
+    output_file::write(path, &folder.shared(name)?)?;
     printer.note(format_args!(
         "{} holds the profile with numbers in place of the names of matrices: `tar xzf` it, then `--profile {name}`",
         path.display()
     ));
     Ok(())
-}
-
-/// Writes what of the corpus carries this device's predictions to others; nothing is written if it holds none of those matrices.
-fn write_calibration(folder: &ProfileFolder) -> Result<(), Failure> {
-    let records = calibration_of(&folder.measured()?);
-    if !records.is_empty() {
-        folder.write_calibration(&records.into())?;
-    }
-    Ok(())
-}
-
-/// Writes what a transfer takes of the benchmark matrices that the folder holds. The number of candidates that can be
-/// transferred; nothing is written if there are none.
-pub(crate) fn write_transfer(folder: &ProfileFolder) -> Result<usize, Failure> {
-    let parameters = sparsight::fit_transfer(folder)?;
-    let candidates: BTreeSet<_> = parameters.candidates().iter().map(|known| known.candidate).collect();
-    if !candidates.is_empty() {
-        folder.write_transfer(&parameters.into())?;
-    }
-    Ok(candidates.len())
 }

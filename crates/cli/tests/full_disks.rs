@@ -176,3 +176,20 @@ fn a_repair_on_a_full_disk_loses_no_record() {
         }
     });
 }
+
+#[test]
+fn a_page_or_picture_on_a_full_disk_leaves_the_one_of_before() {
+    let Some(faults) = Faults::built() else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let advice = json(dir.path(), &["advise", "gallery:arrow,n=9", "--device", "nvidia-h200"]);
+    fs::write(dir.path().join("a.json"), advice.to_string()).unwrap();
+    for (command, file) in
+        [("info gallery:arrow,n=9 --svg a.svg", "a.svg"), ("report a.json -o a.html", "a.html")]
+    {
+        fs::write(dir.path().join(file), "of before").unwrap();
+        faults.at_every_write(dir.path(), command, |folder, what| {
+            let now = fs::read_to_string(folder.join(file)).unwrap();
+            assert!(now == "of before" || now.ends_with("</svg>\n") || now.ends_with("</html>\n"), "{what}");
+        });
+    }
+}

@@ -77,6 +77,7 @@ fn every_plot_is_written_under_a_stable_name_and_reported() {
             count_elements(&read(dir.path(), file), "text") > 8,
             "{file}: title, axes, numbers and legend"
         );
+        assert!(!read(dir.path(), file).contains(" opacity=\"1\""), "{file}: what is so anyway is not said");
     }
     let out = run(dir.path(), &["evaluate", "made-up", "--plots", "out/figures"]);
     assert!(out.contains("62 plots in out/figures"), "{out}");

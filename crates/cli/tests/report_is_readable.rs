@@ -23,17 +23,67 @@ fn advice(folder: &Path, arguments: &[&str]) -> Value {
     support::json(folder, &arguments)
 }
 
+/// The answer to `plan` about a matrix of two kinds of rows, cut in any case; the page of it is written beside it.
+fn plan(folder: &Path) -> Value {
+    let arguments = ["gallery:kkt,n=20000,m=8000,row=200", "--device", "nvidia-h200", "--cut"];
+    support::json(folder, &[&["plan"], &arguments[..], &["--report", "page.html"]].concat())
+}
+
 /// The page that `report` makes of an answer.
 fn page_of(folder: &Path, answer: &Value) -> String {
     fs::write(folder.join("advice.json"), answer.to_string()).unwrap();
     let said = run(folder, &["report", "advice.json"]);
-    assert!(said.starts_with("exit code: 0") && said.contains("advice.html: verdict, times"), "{said}");
+    assert!(said.starts_with("exit code: 0") && said.contains("advice.html: verdict, "), "{said}");
     fs::read_to_string(folder.join("advice.html")).unwrap()
 }
 
 /// A matrix that somebody else named, of five rows.
 const TINY: &str =
     "<script>alert(1)<\u{2044}script> & \"co\" of a name that is longer than a telephone is wide.mtx";
+
+/// A plan that was run, and gains.
+fn ran(plan: &Value) -> Value {
+    let mut plan = plan.clone();
+    let one = &mut plan["matrices"][0];
+    let whole = one["single"]["predicted_s"].as_f64().unwrap();
+    for (at, strategy) in one["strategies"].as_array_mut().unwrap().iter_mut().enumerate() {
+        for (field, factor) in [("predicted_s", 0.8), ("low_s", 0.7), ("high_s", 0.9)] {
+            strategy[field] = (whole * (factor + 0.2 * at as f64)).into();
+        }
+    }
+    let run =
+        |what: &str, plan: &str, time: f64| json!({ "what": what, "plan": plan, "time_s": time * whole });
+    one["measured"] = json!([
+        run("single", "csr-vector/t8/b128/f64", 1.1),
+        run("single 2", "csr-balanced/i1024/b128/f64", 1.05),
+        run("sequential", "2 parts", 0.85),
+        { "what": "fused", "plan": "2 parts", "failed": "y[3] is 1.5, not 1.25" },
+        run("cusparse-csr/a1", "cusparse-csr/a1/f64", 1.9),
+    ]);
+    plan
+}
+
+/// A plan of more parts and kernels than there are words and colours for, shortened.
+fn slices(plan: &Value) -> Value {
+    let mut plan = plan.clone();
+    let one = &mut plan["matrices"][0];
+    let nrows = one["matrix"]["nrows"].as_u64().unwrap();
+    let mut part = one["strategies"][0]["parts"][0].clone();
+    let mut from = 0;
+    let parts = (0..200_u64).map(|at| {
+        // Some of a few rows, and none that ends at the last.
+        let to = from + if at % 3 == 0 { 1 } else { nrows / 150 };
+        part["rows"] = json!([from, to]);
+        part["kernel"] = format!("kernel-that-nobody-knows-{}", at % 9).into();
+        part["id"] = format!("kernel-that-nobody-knows-{}/t8/b128/f64", at % 9).into();
+        from = to;
+        part.clone()
+    });
+    let parts: Vec<Value> = parts.collect();
+    one["strategies"][0]["parts"] = parts.into();
+    one.as_object_mut().unwrap().remove("structure").unwrap();
+    plan
+}
 
 /// Pages that differ in what may go wrong, by name.
 fn pages(folder: &Path) -> Vec<(&'static str, String)> {
@@ -62,7 +112,11 @@ fn pages(folder: &Path) -> Vec<(&'static str, String)> {
         old.as_object_mut().unwrap().remove(newer).unwrap();
     }
     let of = |answer: &Value| page_of(folder, answer);
+    let cut = plan(folder);
     vec![
+        ("cut", of(&cut)),
+        ("ran", of(&ran(&cut))),
+        ("slices", of(&slices(&cut))),
         ("skewed", of(&skewed)),
         ("verified", of(&verified)),
         ("strange", of(&strange)),
@@ -146,6 +200,54 @@ fn nothing_overlaps_or_is_cut_off_or_hard_to_read() {
 }
 
 #[test]
+fn the_pictures_of_info_are_those_of_the_page_and_nothing_overlaps() {
+    let dir = TempDir::new().unwrap();
+    let name = "a<b>&\"c\" of a name that is longer than both pictures are wide, by much more than a letter or two.mtx";
+    let text = "%%MatrixMarket matrix coordinate pattern general\n5 7 4\n1 1\n2 2\n3 3\n1 5\n";
+    fs::write(dir.path().join(name), text).unwrap();
+    fs::write(dir.path().join("none.mtx"), text.replace("5 7 4\n1 1\n2 2\n3 3\n1 5\n", "0 0 0\n")).unwrap();
+    let mut figures = Vec::new();
+    for (at, matrix) in
+        [name, "none.mtx", "gallery:power-law,n=30000", "gallery:random,rows=300,cols=90000,row=40"]
+            .into_iter()
+            .enumerate()
+    {
+        let file = format!("{at}.svg");
+        let said = run(dir.path(), &["info", matrix, "--device", "nvidia-h200", "--svg", &file]);
+        assert!(
+            said.starts_with("exit code: 0") && said.contains(&format!("the pictures are in {file}")),
+            "{said}"
+        );
+        let figure = fs::read_to_string(dir.path().join(file)).unwrap();
+        assert!(!figure.contains("var(") && !figure.contains("<b>") && !figure.contains("NaN"), "{figure}");
+        let _ = advice(dir.path(), &[matrix, "--device", "nvidia-h200"]);
+        let page = fs::read_to_string(dir.path().join("page.html")).unwrap();
+        let drawn = |text: &str, what: &str| -> Vec<String> {
+            text.lines().filter(|line| line.starts_with(what)).map(ToOwned::to_owned).collect()
+        };
+        assert_eq!(drawn(&figure, "<path class=\"d"), drawn(&page, "<path class=\"d"), "{matrix}");
+        let bars = drawn(&figure, "<rect class=\"bar\"").len();
+        assert_eq!(bars, drawn(&page, "<rect class=\"bar\"").len(), "{matrix}");
+        assert_eq!(bars > 0, matrix != "none.mtx");
+        figures.push((figure, matrix));
+    }
+    let Some(chromium) = chromium() else { return };
+    let pages: Vec<(&str, String)> = figures
+        .into_iter()
+        .map(|(figure, matrix)| {
+            let page = "<!DOCTYPE html><style>body { background: #fff; margin: 0; }</style><header><p>A page</p></header>";
+            (matrix, format!("{page}<section style=\"background: #fff\">{figure}</section>"))
+        })
+        .collect();
+    let lines = looked_at(&chromium, &pages, SCHEMES[1].1);
+    // Of a matrix without rows there is nothing to be seen.
+    let is_fault = |line: &&String| !line.contains("\tlooked at\t") && !line.starts_with("none.mtx");
+    let faults: Vec<_> = lines.iter().filter(|line| line.contains(" 1280\t")).filter(is_fault).collect();
+    assert!(faults.is_empty(), "{faults:#?}");
+    assert_eq!(lines.iter().filter(|line| line.contains("\tlooked at\t")).count(), 8, "{lines:#?}");
+}
+
+#[test]
 fn what_is_wrong_with_a_page_is_found() {
     let Some(chromium) = chromium() else { return };
     let dir = TempDir::new().unwrap();
@@ -223,15 +325,72 @@ fn a_page_holds_no_markup_from_elsewhere_and_is_the_same_by_either_way() {
 }
 
 #[test]
+fn a_plan_is_drawn_as_a_strip_of_its_rows() {
+    let dir = TempDir::new().unwrap();
+    let answer = plan(dir.path());
+    let page = fs::read_to_string(dir.path().join("page.html")).unwrap();
+    assert_eq!(page, page_of(dir.path(), &answer), "by plan --report and by report");
+    let one = &answer["matrices"][0];
+    for strategy in one["strategies"].as_array().unwrap() {
+        let id = format!("<section id=\"partition-{}\">", strategy["execution"].as_str().unwrap());
+        let panel = page.split_once(&id).unwrap().1.split_once("</section>").unwrap().0;
+        for part in strategy["parts"].as_array().unwrap() {
+            let [from, to] = [0, 1].map(|end| part["rows"][end].as_u64().unwrap());
+            let says = format!("rows {} to {},", thousands(from), thousands(to - 1));
+            assert!(panel.contains(part["id"].as_str().unwrap()) && panel.contains(&says), "{says} {panel}");
+        }
+        // The whole, each part, a frame, and at least one kernel in the legend.
+        assert!(panel.matches("<rect").count() > 2 + strategy["parts"].as_array().unwrap().len(), "{panel}");
+    }
+    let page = page_of(dir.path(), &ran(&answer));
+    assert!(page.contains("Cut it into ") && page.contains("of 4 the fastest is "), "{page}");
+    assert!(page_of(dir.path(), &slices(&answer)).contains("The answer was shortened: parts from row "));
+    // What is in texts is text.
+    let mut answer = slices(&answer);
+    let schema = answer["schema"].clone();
+    let executions: Vec<Value> = answer["matrices"][0]["strategies"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| one["execution"].clone())
+        .collect();
+    attack(&mut answer);
+    answer["schema"] = schema;
+    for (one, execution) in
+        answer["matrices"][0]["strategies"].as_array_mut().unwrap().iter_mut().zip(executions)
+    {
+        one["execution"] = execution;
+    }
+    let page = page_of(dir.path(), &answer);
+    assert!(page.contains("&lt;script&gt;") && !page.contains("<script") && !page.contains('\u{202e}'));
+}
+
+/// `1234` as `1,234`, below a million.
+fn thousands(count: u64) -> String {
+    if count < 1000 { count.to_string() } else { format!("{},{:03}", count / 1000, count % 1000) }
+}
+
+#[test]
 fn what_is_no_answer_of_advise_is_refused() {
     let dir = TempDir::new().unwrap();
     let info = support::json(dir.path(), &["info", "gallery:arrow,n=30"]);
     fs::write(dir.path().join("info.json"), info.to_string()).unwrap();
+    let of_two = ["plan", "gallery:arrow,n=30", "gallery:arrow,n=40", "--device", "nvidia-h200"];
+    let two = support::json(dir.path(), &of_two);
+    fs::write(dir.path().join("two.json"), two.to_string()).unwrap();
     fs::write(dir.path().join("torn.json"), "{\"schema\": \"sparsight/advise/1\", ").unwrap();
     fs::write(dir.path().join("lacks.json"), json!({ "schema": "sparsight/advise/1" }).to_string()).unwrap();
     fs::write(dir.path().join("bytes.json"), [0xff, 0xfe]).unwrap();
     for (arguments, says) in [
-        (&["report", "info.json"][..], "info.json: schema sparsight/info/1, not sparsight/advise/1"),
+        (
+            &["report", "info.json"][..],
+            "info.json: schema sparsight/info/1, not sparsight/advise/1 or sparsight/plan/1",
+        ),
+        (&["report", "two.json"], "two.json: matrices is something else, not a list of one"),
+        (
+            &["plan", "gallery:arrow,n=30", "gallery:arrow,n=40", "--report", "a.html"],
+            "--report takes one matrix, and here are 2",
+        ),
         (&["report", "torn.json"], "torn.json: no JSON: EOF"),
         (&["report", "lacks.json"], "lacks.json: matrix is missing, not an object"),
         (&["report", "bytes.json"], "bytes.json: no text"),
@@ -246,12 +405,20 @@ fn what_is_no_answer_of_advise_is_refused() {
             &["advise", "gallery:arrow,n=30", "--device", "nvidia-h200", "--report", "gone/a.html"],
             "gone/a.html: No such file",
         ),
+        (&["info", "gallery:arrow,n=30", "--svg", "gone/a.svg"], "gone/a.svg: No such file"),
+        (&["info", "gallery:arrow,n=30", "--svg", "-"], "- is no file"),
+        (&["info", "gallery:arrow,n=30", "--svg", "."], ".: Is a directory"),
+        (
+            &["info", "gallery:arrow,n=30", "gallery:arrow,n=40", "--svg", "a.svg"],
+            "--svg takes one matrix, and here are 2",
+        ),
+        (&["info", "gallery:arrow,n=30", "--csv", "--svg", "a.svg"], "cannot be used with"),
     ] {
         let said = run(dir.path(), arguments);
         assert!(said.starts_with("exit code: 2") && said.contains(says), "{said}");
     }
     let none_written = |name: &str| !dir.path().join(name).with_extension("html").exists();
-    assert!(["info", "torn", "lacks", "bytes", "gone"].into_iter().all(none_written));
+    assert!(["info", "two", "torn", "lacks", "bytes", "gone"].into_iter().all(none_written));
 }
 
 #[test]

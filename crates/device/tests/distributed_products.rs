@@ -58,6 +58,9 @@ fn check<T: Scalar>(linked: &Linked<'_>, recipes: &[&str], counts: &[usize], ker
                     let plans = plans(&shares, interior, boundary);
                     let mut product =
                         DistributedProduct::load(size, &devices, &shares, &plans, links).unwrap();
+                    let mut owned: Vec<u32> = product.owned().flat_map(|(rows, _)| rows).copied().collect();
+                    owned.sort_unstable();
+                    assert!(owned.into_iter().eq(0..n as u32), "{what}: each row has an owner");
                     let mut y = vec![T::from_f64(f64::NAN); n];
                     product.multiply(1.0, &x, 0.0, &mut y).unwrap();
                     assert_eq!(right.first_wrong(&y), None, "{what}");

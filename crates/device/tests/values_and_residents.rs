@@ -11,20 +11,21 @@ use emulator::{EmulatedGpu, Order, gxx_is_missing};
 use sparsight_device::cpu::Cpu;
 use sparsight_device::gpu::{ConvertOn, DeviceArray, DeviceCsr, DeviceIndices, Element, GpuDevice};
 use sparsight_device::{Device, DeviceError, Partition, random_x};
-use sparsight_kernels::{Candidate, Execution, Kernel};
+use sparsight_kernels::{Candidate, DeviceKind, Execution, Kernel};
 use sparsight_matrix::{Csr, CsrError, Dtype, Narrowing, Scalar, reference};
 use support::{gpu, hold, thirds};
 
 /// One candidate of ours for each format.
-fn one_per_format(dtype: Dtype) -> Vec<Candidate> {
-    let mut kernels: Vec<Kernel> = Kernel::all().filter(|kernel| !kernel.is_vendors()).collect();
+fn one_per_format(kind: DeviceKind, dtype: Dtype) -> Vec<Candidate> {
+    let ours = Kernel::all().filter(|kernel| !kernel.is_vendors() && kernel.runs_on(kind));
+    let mut kernels: Vec<Kernel> = ours.collect();
     kernels.dedup_by_key(|kernel| kernel.format());
     kernels.into_iter().map(|kernel| Candidate { kernel, block: kernel.blocks()[0], dtype }).collect()
 }
 
 /// All rows with one candidate of each format, and three parts in formats that change from cut to cut.
-fn partitions(nrows: usize, dtype: Dtype) -> Vec<Partition> {
-    let all = one_per_format(dtype);
+fn partitions(nrows: usize, kind: DeviceKind, dtype: Dtype) -> Vec<Partition> {
+    let all = one_per_format(kind, dtype);
     let whole = all.iter().map(|candidate| Partition::whole(nrows, *candidate));
     let cut = |at: usize| {
         let ends = [0, nrows / 3, nrows / 3 + 7, nrows];
@@ -57,7 +58,7 @@ fn check_updates<T: Scalar + Element>(device: &dyn Device<T>, dtype: Dtype, uplo
         let a = thirds(&a);
         let x = random_x::<T>(a.ncols(), 3);
         let with = |seed: u64| thirds(&a.with_values(random_x::<T>(a.nnz(), seed)).unwrap());
-        for partition in partitions(a.nrows(), dtype) {
+        for partition in partitions(a.nrows(), device.facts().kind, dtype) {
             let mut product = match device.load_parts(&a, &partition) {
                 Ok(product) => product,
                 Err(DeviceError::Infeasible(_)) => continue,
@@ -177,7 +178,7 @@ fn check_resident<T: Scalar + Element>(gpu: &GpuDevice, dtype: Dtype) {
         let stored = if dtype == Dtype::Mixed { Narrowing::rounded(&a) } else { a.clone() };
         let x = random_x::<T>(a.ncols(), 3);
         let uploaded = Uploaded::of_csr(gpu, &a);
-        for (at, partition) in partitions(a.nrows(), dtype).into_iter().enumerate() {
+        for (at, partition) in partitions(a.nrows(), DeviceKind::Cuda, dtype).into_iter().enumerate() {
             let csr = uploaded.csr([at % 2 == 0, at % 3 == 0]);
             let product = match gpu.load_resident_parts(csr, &partition) {
                 Ok(product) => product,

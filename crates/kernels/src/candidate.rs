@@ -108,7 +108,7 @@ mod tests {
     #[test]
     fn every_id_is_unique_and_reads_back() {
         let all: Vec<Candidate> = Dtype::ALL.into_iter().flat_map(every_candidate).collect();
-        assert_eq!(all.len(), 2 * (37 * 5 + 6 * 4 + 12));
+        assert_eq!(all.len(), 2 * (37 * 5 + 6 * 4 + 3 + 12));
         assert!(
             Dtype::ALL.into_iter().all(|dtype| catalogue(dtype).is_sorted()),
             "ordered as they are listed"
@@ -116,7 +116,7 @@ mod tests {
         let ids: std::collections::HashSet<String> = all.iter().map(ToString::to_string).collect();
         assert_eq!(ids.len(), all.len());
         let mixed: Vec<Candidate> = every_candidate(Dtype::Mixed).collect();
-        assert_eq!(mixed.len(), 37 * 5 + 6 * 4, "none of the vendor's");
+        assert_eq!(mixed.len(), 37 * 5 + 6 * 4 + 3, "none of the vendor's");
         for candidate in all.into_iter().chain(mixed) {
             assert_eq!(candidate.to_string().parse(), Ok(candidate));
         }
@@ -165,6 +165,7 @@ mod tests {
         assert!(catalogue_on(DeviceKind::Cuda, Dtype::F64).eq(catalogue(Dtype::F64)));
         let for_gpus = |c: &Candidate| match (c.kernel.name(), c.kernel.knobs()) {
             ("sell", [.., threads]) | ("bsr", [_, threads, _]) => threads > 0,
+            ("csr-segmented", _) => true,
             _ => c.kernel.id().starts_with("coo/i"),
         };
         let of_a_cpu = every_candidate(Dtype::F64).filter(|c| !vendors.contains(c) && !for_gpus(c));

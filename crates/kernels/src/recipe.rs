@@ -127,6 +127,9 @@ impl Recipe {
                 .collect();
             let stride = u64::from(block / teams.threads);
             let blocks = teams.count.div_ceil(stride);
+            // Only over the launch that it was written to follow.
+            let follows =
+                |launches: &[PlannedLaunch]| launches.last().is_some_and(|before| before.step + 1 == at);
             for first in (0..blocks).step_by(most_blocks as usize) {
                 let args = std::iter::once(LaunchArg::Number(first * stride)).chain(args.iter().copied());
                 launches.push(PlannedLaunch {
@@ -134,7 +137,7 @@ impl Recipe {
                     grid: (blocks - first).min(most_blocks.into()) as u32,
                     stride,
                     args: args.collect(),
-                    may_overlap: step.may_overlap && first == 0,
+                    may_overlap: step.may_overlap && first == 0 && follows(&launches),
                 });
             }
         }

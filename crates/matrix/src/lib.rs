@@ -43,10 +43,11 @@ pub use distributed::{Distribution, DistributionError, Exchange, Share};
 pub use entry_numbers::{numbered, replace_values};
 pub use features::{Features, Locality};
 pub use formats::{
-    BalancedCsr, BinCounts, BinnedCsr, BroEll, BroEllColumns, BroEllShape, BroEllSize, BroEllSlice, Bsr, Coo,
-    Csr, CsrError, Dia, Element, Ell, Format, FormatFamily, FormatOf, Generator, HostArray, Hyb, HybSplit,
-    Jad, JadLayout, Knob, Layout, Length, NamedArrays, NamedNumbers, NumberOf, ParseFormatError, Refusal,
-    RowBins, Sell, SellLayout, SellShape, Shape, Step, Stored, Tile, TileShape, TileTable,
+    BalancedCsr, BinCounts, BinnedCsr, BroEll, BroEllColumns, BroEllShape, BroEllSize, BroEllSlice, Bsr,
+    Carry, Coo, Csr, CsrError, Dia, Element, Ell, Format, FormatFamily, FormatOf, Generator, HostArray, Hyb,
+    HybSplit, Jad, JadLayout, Knob, Layout, Length, NamedArrays, NamedNumbers, NumberOf, ParseFormatError,
+    Refusal, RowBegins, RowBins, SegmentedCsr, Sell, SellLayout, SellShape, Shape, Step, Stored, Tile,
+    TileShape, TileTable,
 };
 pub use infeasible::{Infeasible, Limits};
 pub use mix::mix;

@@ -25,6 +25,21 @@ impl Advice {
         &self.ranking
     }
 
+    /// Whose predictions these are.
+    pub(crate) fn profile(&self) -> &Profile {
+        &self.profile
+    }
+
+    /// What was asked for beside the matrix.
+    pub(crate) fn objective(&self) -> &Objective {
+        &self.objective
+    }
+
+    /// What the matrix looks like.
+    pub(crate) fn matrix(&self) -> &MatrixSummary {
+        &self.matrix
+    }
+
     /// Products to come, if somebody said how many.
     pub(crate) fn products(&self) -> Option<u64> {
         self.objective.products

@@ -4,12 +4,15 @@ use crate::failure::{Failure, Kind};
 use crate::forked;
 use pyo3::prelude::*;
 use sparsight::device::cpu::Cpu;
-use sparsight::device::cuda::{self, Cuda};
-use sparsight::device::gpu::ConvertOn;
+use sparsight::device::cuda::{self, Cuda, Nccl};
+use sparsight::device::gpu::{ConvertOn, GpuDevice, Link};
 use sparsight::device::{Device, DeviceError};
-use sparsight::matrix::Scalar;
+use sparsight::matrix::{Dtype, Scalar};
 use sparsight::profile::{GridName, ProfileFolder, ProfiledDevice, calibration_folder};
-use sparsight::{CalibratedDevice, Error, LocalDevice, Profile, measure_calibration};
+use sparsight::{
+    CalibratedDevice, Error, LocalDevice, Profile, cpu_calibration_folder, measure_calibration,
+    measure_cpu_calibration,
+};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
@@ -22,28 +25,15 @@ pub(crate) enum Opened {
 
 impl Opened {
     pub(crate) fn open(name: &str) -> Result<Self, Failure> {
-        static CPU: LazyLock<Arc<Cpu>> = LazyLock::new(|| Arc::new(Cpu::new()));
-        static GPUS: Mutex<BTreeMap<usize, Cuda>> = Mutex::new(BTreeMap::new());
         let index = match LocalDevice::named(name) {
-            Some(LocalDevice::Cpu) => return Ok(Self::Cpu(Arc::clone(&CPU))),
+            Some(LocalDevice::Cpu) => return Ok(Self::Cpu(Arc::clone(processor()))),
             Some(LocalDevice::Gpu(index)) => index,
             None => {
                 let failure = Failure::new(Kind::NoGpu, format!("'{name}' is no device of this machine"));
                 return Err(failure.hinted("devices are \"cpu\", \"cuda\" and \"cuda:N\""));
             }
         };
-        let mut gpus = GPUS.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(gpu) = gpus.get(&index) {
-            return Ok(Self::Cuda(index, gpu.clone()));
-        }
-        let mut gpu = Cuda::open_without_rates(index)?;
-        // Where its profile knows from which size on the GPU converts faster.
-        let known = of_gpu(&gpu.facts().name).and_then(|profile| profile.device.converts_from_nnz);
-        if let Some(from) = known {
-            gpu.convert_on(ConvertOn::From(from));
-        }
-        gpus.insert(index, gpu.clone());
-        Ok(Self::Cuda(index, gpu))
+        Ok(Self::Cuda(index, gpu(index)?))
     }
 
     pub(crate) fn of<T: Scalar>(&self) -> &dyn Device<T> {
@@ -67,6 +57,70 @@ impl Opened {
             Self::Cpu(_) => None,
             Self::Cuda(index, _) => Some(*index),
         }
+    }
+}
+
+/// This machine's processor.
+fn processor() -> &'static Arc<Cpu> {
+    static CPU: LazyLock<Arc<Cpu>> = LazyLock::new(|| Arc::new(Cpu::new()));
+    &CPU
+}
+
+/// The GPU with that number, opened when it is first asked for.
+fn gpu(index: usize) -> Result<Cuda, Failure> {
+    static GPUS: Mutex<BTreeMap<usize, Cuda>> = Mutex::new(BTreeMap::new());
+    let mut gpus = GPUS.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(gpu) = gpus.get(&index) {
+        return Ok(gpu.clone());
+    }
+    let mut gpu = Cuda::open_without_rates(index)?;
+    // Where its profile knows from which size on the GPU converts faster.
+    let known = of_gpu(&gpu.facts().name).and_then(|profile| profile.device.converts_from_nnz);
+    if let Some(from) = known {
+        gpu.convert_on(ConvertOn::From(from));
+    }
+    gpus.insert(index, gpu.clone());
+    Ok(gpu)
+}
+
+/// GPUs that share a matrix.
+pub(crate) struct LinkedGpus {
+    indexes: Vec<usize>,
+    gpus: Vec<Cuda>,
+}
+
+impl LinkedGpus {
+    /// Those with these numbers, which have to be alike; what links them has to be there.
+    pub(crate) fn open(indexes: Vec<usize>) -> Result<Self, Failure> {
+        let gpus: Vec<Cuda> = indexes.iter().map(|&index| gpu(index)).collect::<Result<_, _>>()?;
+        let name = |at: usize| gpus[at].facts().name.as_str();
+        if let Some(other) = (0..gpus.len()).find(|&at| name(at) != name(0)) {
+            let (one, two) = (indexes[0], indexes[other]);
+            let text = format!("cuda:{one} is {}, cuda:{two} is {}", name(0), name(other));
+            return Err(Failure::new(Kind::NoGpu, text).hinted("GPUs that share a matrix have to be alike"));
+        }
+        Nccl::version()?;
+        Ok(Self { indexes, gpus })
+    }
+
+    /// Their numbers.
+    pub(crate) fn indexes(&self) -> &[usize] {
+        &self.indexes
+    }
+
+    /// They as any GPU is.
+    pub(crate) fn devices(&self) -> Vec<GpuDevice> {
+        self.gpus.iter().map(|gpu| gpu.as_gpu().clone()).collect()
+    }
+
+    /// Their ends.
+    pub(crate) fn link(&self) -> Result<Vec<Arc<dyn Link>>, Failure> {
+        Ok(Nccl::link(&self.gpus)?)
+    }
+
+    /// Waits for everything that is queued there, in whatever stream.
+    pub(crate) fn wait(&self) -> Result<(), Failure> {
+        self.gpus.iter().try_for_each(Cuda::wait_for_all).map_err(Failure::from)
     }
 }
 
@@ -105,6 +159,14 @@ fn of_gpu(name: &str) -> Option<Arc<Profile>> {
     kept(name_kept(name), || Ok(Profile::known_for_gpu(name, || Cuda::driver().ok()))).ok().flatten()
 }
 
+/// What was calibrated of this processor.
+fn of_processor() -> Result<Option<Arc<Profile>>, Failure> {
+    let facts = processor().facts();
+    let Some(path) = cpu_calibration_folder(facts) else { return Ok(None) };
+    let read = || Dtype::ALL.into_iter().find_map(|dtype| Profile::of_calibrated_cpu(facts, dtype));
+    Ok(kept(path.display().to_string(), || Ok(read()))?)
+}
+
 fn name_kept(gpu: &str) -> String {
     format!("cuda:{gpu}")
 }
@@ -124,9 +186,12 @@ pub(crate) fn profile_for(device: Option<&str>) -> Result<Arc<Profile>, Failure>
                     .hinted(format!("sparsight.calibrate({device:?}) does it, once, in about 15 s"))
             })
         }
-        Some(LocalDevice::Cpu) => Err(Failure::new(Kind::NoProfile, "there is no profile of this processor").hinted(
-            "plan for a GPU, by default an NVIDIA H200, and prepare(\"cpu\"); `sparsight advise --device cpu` measures one",
-        )),
+        Some(LocalDevice::Cpu) => of_processor()?.ok_or_else(|| {
+            Failure::new(Kind::NoProfile, "this processor has no profile and was not calibrated yet").hinted(
+                "sparsight.calibrate(\"cpu\") does it, once, in some minutes; or plan for a GPU, by default an NVIDIA H200, and \
+                 prepare(\"cpu\")",
+            )
+        }),
         None if Profile::shipped_names().any(|name| name == device) => shipped(device),
         None => Ok(Arc::new(Profile::find(device)?)),
     }
@@ -147,46 +212,81 @@ pub(crate) fn gpu_of(address: u64) -> PyResult<Option<usize>> {
     }
 }
 
-/// Measures what it takes to carry predictions over to a GPU, and keeps it where `profile_for` and the program find it. Gives the name
-/// of the profile whose predictions answer. `before` is called with a number from 0 to 19 and what is measured next.
+/// Who is told, before each step, a number from 0 to 19 and what is measured next; an exception of it ends the run.
+struct Told {
+    before: Py<PyAny>,
+    interrupted: Option<PyErr>,
+}
+
+impl Told {
+    fn tell(&mut self, at: usize, what: &str) -> Result<(), Error> {
+        let told = Python::attach(|py| self.before.call1(py, (at, what)).and_then(|_| py.check_signals()));
+        told.map_err(|error| {
+            self.interrupted = Some(error);
+            DeviceError::Interrupted.into()
+        })
+    }
+}
+
+fn no_cache() -> Failure {
+    Failure::new(Kind::Other, "there is no folder to keep a calibration in")
+        .hinted("set SPARSIGHT_CACHE to one")
+}
+
+/// Measures what it takes to predict for a device of this machine, and keeps it where `profile_for` and the program find it. Gives the
+/// name of the profile whose predictions answer: of a GPU, another one's; of the processor, `cpu`. `before` is called with a number
+/// from 0 to 19 and what is measured next.
 #[pyfunction]
-#[allow(clippy::needless_pass_by_value)] // It is called from within, while the interpreter is free.
 pub(crate) fn calibrate(py: Python<'_>, device: &str, before: Py<PyAny>) -> PyResult<String> {
-    let index = match LocalDevice::named(device) {
-        Some(LocalDevice::Gpu(index)) => index,
-        Some(LocalDevice::Cpu) | None => {
-            let failure = Failure::new(Kind::NoGpu, format!("'{device}' is no GPU of this machine"));
-            return Err(failure.hinted("give \"cuda:0\" to \"cuda:N\"").into());
-        }
+    let Some(device) = LocalDevice::named(device) else {
+        let failure = Failure::new(Kind::NoGpu, format!("'{device}' is no device of this machine"));
+        return Err(failure.hinted("give \"cuda:0\" to \"cuda:N\", or \"cpu\"").into());
     };
     forked::refuse()?;
-    let mut interrupted = None;
-    let made = py.detach(|| {
-        let gpu = Cuda::open(index)?;
-        let facts = gpu.facts().clone();
-        let Some(path) = calibration_folder(&facts.name, &facts.driver) else {
-            return Err(Failure::new(Kind::Other, "there is no folder to keep a calibration in")
-                .hinted("set SPARSIGHT_CACHE to one"));
-        };
-        let folder = ProfileFolder::create(&path)?;
-        let as_profiled =
-            ProfiledDevice::now(facts, GridName::Quick, String::new(), rayon::current_num_threads());
-        let device = CalibratedDevice { of_f32: &gpu, of_f64: &gpu, as_profiled };
-        let mut tell = |at: usize, matrix: &str| {
-            let told = Python::attach(|py| before.call1(py, (at, matrix)).and_then(|_| py.check_signals()));
-            told.map_err(|error| {
-                interrupted = Some(error);
-                DeviceError::Interrupted.into()
-            })
-        };
-        let made = measure_calibration(&device, &folder, None, 0, &mut tell)?;
-        READ.lock().unwrap_or_else(PoisonError::into_inner).remove(&name_kept(&gpu.facts().name));
-        Ok(made.reference)
+    let mut told = Told { before, interrupted: None };
+    let made = py.detach(|| match device {
+        LocalDevice::Gpu(index) => calibrate_gpu(index, &mut told),
+        LocalDevice::Cpu => calibrate_processor(&mut told),
     });
-    match interrupted {
+    match told.interrupted {
         Some(error) => Err(error),
         None => Ok(made?),
     }
+}
+
+fn calibrate_gpu(index: usize, told: &mut Told) -> Result<String, Failure> {
+    let gpu = Cuda::open(index)?;
+    let facts = gpu.facts().clone();
+    let path = calibration_folder(&facts.name, &facts.driver).ok_or_else(no_cache)?;
+    let folder = ProfileFolder::create(&path)?;
+    let as_profiled =
+        ProfiledDevice::now(facts, GridName::Quick, String::new(), rayon::current_num_threads());
+    let device = CalibratedDevice { of_f32: &gpu, of_f64: &gpu, as_profiled };
+    let made = measure_calibration(&device, &folder, None, 0, &mut |at, matrix| told.tell(at, matrix))?;
+    READ.lock().unwrap_or_else(PoisonError::into_inner).remove(&name_kept(&gpu.facts().name));
+    Ok(made.reference)
+}
+
+fn calibrate_processor(told: &mut Told) -> Result<String, Failure> {
+    let mut cpu = Cpu::new();
+    let path = cpu_calibration_folder(cpu.facts()).ok_or_else(no_cache)?;
+    let folder = ProfileFolder::create(&path)?;
+    // A calibration that was stopped knows them.
+    if folder.known_device(cpu.facts())?.is_none() {
+        told.tell(0, "memory")?;
+        cpu.measure_rates();
+    }
+    let as_profiled = ProfiledDevice::now(
+        cpu.facts().clone(),
+        GridName::Coarse,
+        String::new(),
+        rayon::current_num_threads(),
+    );
+    let device = CalibratedDevice { of_f32: &cpu, of_f64: &cpu, as_profiled };
+    let mut before = |share: f64, what: &str| told.tell((20.0 * share) as usize, what);
+    measure_cpu_calibration(&device, &folder, &[Dtype::F32, Dtype::F64], 0, &mut before)?;
+    READ.lock().unwrap_or_else(PoisonError::into_inner).remove(&path.display().to_string());
+    Ok("cpu".to_owned())
 }
 
 /// Names of the profiles that are part of the package.

@@ -6,7 +6,7 @@ use sparsight::Error;
 use sparsight::device::DeviceError;
 use sparsight::matrix::gallery::GalleryError;
 use sparsight::matrix::io::ReadError;
-use sparsight::matrix::{CsrError, Infeasible};
+use sparsight::matrix::{CsrError, DistributionError, Infeasible};
 
 /// The exceptions of `sparsight._errors`, by their names there.
 #[derive(Debug, Clone, Copy)]
@@ -73,6 +73,7 @@ impl From<DeviceError> for Failure {
             | DeviceError::NoSuchDevice { .. }
             | DeviceError::NoSuchPart { .. }
             | DeviceError::NoNvrtc { .. }
+            | DeviceError::NoNccl { .. }
             | DeviceError::NoVendor { .. } => Kind::NoGpu,
             DeviceError::Infeasible(_) => Kind::Infeasible,
             DeviceError::Matrix(error) => return error.clone().into(),
@@ -86,6 +87,9 @@ impl From<DeviceError> for Failure {
             ),
             DeviceError::NoSuchDevice { .. } => {
                 Some("devices are \"cpu\" and \"cuda:0\" to \"cuda:N\", less one than there are")
+            }
+            DeviceError::Link { .. } => {
+                Some("prepare the plan again; NCCL_DEBUG=INFO, set before, lets NCCL say more about it")
             }
             DeviceError::PlacesUnknown { .. } => {
                 Some("prepare(..., updates=True) finds out where they stand")
@@ -104,6 +108,7 @@ impl From<Error> for Failure {
             Error::NoProfile { .. } => Self::new(Kind::NoProfile, error.to_string()).hinted(
                 "a device is \"cuda:N\", a shipped profile, or the folder or data sheet of another one",
             ),
+            Error::Distribution(error) => error.into(),
             Error::NothingToRun { .. } => Self::new(Kind::Infeasible, error.to_string()),
             Error::NotCalibrated { .. } => Self::new(Kind::NoGpu, error.to_string())
                 .hinted("calibrate() again goes on where it was; device=\"nvidia-h200\" answers meanwhile"),
@@ -119,6 +124,18 @@ impl From<CsrError> for Failure {
     fn from(error: CsrError) -> Self {
         let kind = if matches!(error, CsrError::Unsorted { .. }) { Kind::Unsorted } else { Kind::BadMatrix };
         Self::new(kind, error.to_string())
+    }
+}
+
+impl From<DistributionError> for Failure {
+    fn from(error: DistributionError) -> Self {
+        let kind = match error {
+            DistributionError::Length { .. } | DistributionError::NoSuchPart { .. } => Kind::BadVector,
+            _ => Kind::Other,
+        };
+        Self::new(kind, error.to_string()).hinted(
+            "parts= holds a whole number for each row: that of its part, from 0 on, below the number of GPUs",
+        )
     }
 }
 

@@ -10,9 +10,12 @@ mod addresses;
 mod advice;
 mod buffers;
 mod devices;
+mod distributed;
 mod failure;
 mod forked;
 mod matrix;
+mod on_gpus;
+mod pieces;
 mod prepared;
 mod resident;
 
@@ -26,7 +29,13 @@ mod _core {
     #[pymodule_export]
     use super::devices::{calibrate, gpu_of, profiles, search_libraries_in, unknown_gpu};
     #[pymodule_export]
+    use super::distributed::{Distributed, prepare_distributed};
+    #[pymodule_export]
     use super::matrix::{Matrix, generate, read};
+    #[pymodule_export]
+    use super::on_gpus::on_gpus;
+    #[pymodule_export]
+    use super::pieces::Piece;
     #[pymodule_export]
     use super::prepared::{Prepared, prepare};
     #[pymodule_export]

@@ -52,8 +52,9 @@ impl Matrix {
         }
     }
 
-    fn size(&self) -> (usize, usize, usize) {
-        with_csr!(&self.csr, a => (a.nrows(), a.ncols(), a.nnz()))
+    /// Rows and columns.
+    pub(crate) fn size(&self) -> (usize, usize) {
+        with_csr!(&self.csr, a => (a.nrows(), a.ncols()))
     }
 }
 
@@ -113,14 +114,13 @@ impl Matrix {
     /// (rows, columns)
     #[getter]
     fn shape(&self) -> (usize, usize) {
-        let (nrows, ncols, _) = self.size();
-        (nrows, ncols)
+        self.size()
     }
 
     /// Stored non-zeros.
     #[getter]
     fn nnz(&self) -> usize {
-        self.size().2
+        with_csr!(&self.csr, a => a.nnz())
     }
 
     /// "f32" or "f64"

@@ -46,7 +46,7 @@ pub(crate) struct Prepared {
     preparation_s: f64,
 }
 
-fn freed() -> Failure {
+pub(crate) fn freed() -> Failure {
     Failure::new(Kind::Other, "the operator was freed").hinted("prepare the plan again")
 }
 
@@ -127,7 +127,7 @@ fn queue<T: Value>(
     Ok(prepared.multiply_scaled_on_device(alpha, x, beta, y, stream)?)
 }
 
-fn other_type() -> Failure {
+pub(crate) fn other_type() -> Failure {
     Failure::new(Kind::BadVector, "an array of another value type than the operator")
 }
 

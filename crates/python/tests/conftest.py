@@ -72,3 +72,13 @@ def two_gpus():
         assert REQUIRED_GPUS < 2, f"{count} GPU here"
         pytest.skip("there is one GPU here")
     return found
+
+
+@pytest.fixture
+def gpus(two_gpus):
+    """CuPy and torch, with the first GPU current in both before the test, and after it."""
+    cupy, torch = two_gpus
+    with cupy.cuda.Device(0), torch.cuda.device(0):
+        yield cupy, torch
+        assert cupy.cuda.runtime.getDevice() == 0 and torch.cuda.current_device() == 0
+        assert torch.empty(1, device="cuda").device.index == 0 and cupy.empty(1).device.id == 0

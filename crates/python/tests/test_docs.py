@@ -6,6 +6,7 @@ import inspect
 import pathlib
 import re
 
+import numpy as np
 import pytest
 
 import sparsight
@@ -24,7 +25,7 @@ def test_the_tutorial_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names, on_gpu = {}, 0
     for block in BLOCKS:
-        if block.startswith("# On a GPU"):
+        if block.startswith(("# On a GPU", "# On two GPUs")):
             on_gpu += 1
             continue
         exec(compile(block, str(README), "exec"), names)
@@ -37,9 +38,22 @@ def test_the_tutorial_runs_on_a_gpu(with_library, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names = {}
     for block in BLOCKS:
-        if block.startswith("# On a GPU") and with_library not in block.splitlines()[0]:
+        if block.startswith("# On two GPUs") or block.startswith("# On a GPU") and with_library not in block.splitlines()[0]:
             continue
         exec(compile(block, str(README), "exec"), names)
+
+
+def test_the_tutorial_runs_on_two_gpus(gpus, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    try:
+        sparsight.plan(sparsight.gallery("stencil2d,n=30")).on_gpus([2])
+    except sparsight.NoProfile as unknown:
+        pytest.skip(str(unknown))
+    names = {}
+    for block in BLOCKS:
+        if not block.startswith("# On a GPU") or "torch" in block.splitlines()[0]:
+            exec(compile(block, str(README), "exec"), names)
+    assert abs(names["y"] - names["A"] @ np.ones(names["A"].shape[1])).max() < 1e-12
 
 
 def test_what_the_tutorial_shows_looks_like_what_is_printed():

@@ -16,16 +16,6 @@ A = sparsight.gallery("power-law,n=3000")
 ROWS, COLUMNS = A.shape
 
 
-@pytest.fixture
-def gpus(two_gpus):
-    """CuPy and torch, with the first GPU current in both before the test, and after it."""
-    cupy, torch = two_gpus
-    with cupy.cuda.Device(0), torch.cuda.device(0):
-        yield cupy, torch
-        assert cupy.cuda.runtime.getDevice() == 0 and torch.cuda.current_device() == 0
-        assert torch.empty(1, device="cuda").device.index == 0 and cupy.empty(1).device.id == 0
-
-
 def on(cupy, index):
     """CuPy's arrays come to lie on the GPU that is current."""
     return cupy.cuda.Device(index)

@@ -43,6 +43,18 @@ def misaligned():
     return np.zeros(8 * 900 + 1, np.uint8)[1:].view(np.float64)
 
 
+PARTS = np.arange(900) % 2
+
+
+def for_h200(**how):
+    return sparsight.plan(A, device="nvidia-h200", **how)
+
+
+def on_two(**how):
+    """Refused before anybody looks for a GPU."""
+    return for_h200().prepare(devices=[0, 1], **how)
+
+
 WRONG = {
     "a dense array": (lambda: sparsight.advise(np.eye(3)), BadMatrix, "dense", "csr_array"),
     "a list of lists": (lambda: sparsight.advise([[1, 2], [3, 4]]), BadMatrix, "no matrix in CSR", "indptr"),
@@ -64,7 +76,6 @@ WRONG = {
     "half precision": (lambda: sparsight.plan(A, dtype=np.float16), BadMatrix, "float16", "float32"),
     "no such generator": (lambda: sparsight.gallery("nonsense"), BadMatrix, "nonsense", None),
     "no such profile": (lambda: sparsight.advise(A, device="nvidia-x1"), NoProfile, "nvidia-x1", "cuda:N"),
-    "a processor without profile": (lambda: sparsight.advise(A, device="cpu"), NoProfile, "processor", "prepare"),
     "less than no products": (lambda: sparsight.advise(A, products=-1), SparsightError, "-1 products", "whole"),
     "half a product": (lambda: sparsight.plan(A, products=1.5), SparsightError, "1.5 products", "whole"),
     "endless products": (lambda: sparsight.advise(A, products=float("inf")), SparsightError, "inf products", "whole"),
@@ -73,7 +84,7 @@ WRONG = {
     "ragged indices": (with_arrays(indices=[[1], [2, 3]]), BadMatrix, "indices", None),
     "a list for a type": (lambda: sparsight.Matrix(A, ["f4"]), BadMatrix, "value type", "float32"),
     "no such model": (lambda: sparsight.advise(A, model="magic"), NoProfile, "magic", None),
-    "a processor to be calibrated": (lambda: sparsight.calibrate("cpu"), NoGpu, "no GPU", "cuda:0"),
+    "a profile to be calibrated": (lambda: sparsight.calibrate("nvidia-h200"), NoGpu, "no device", "cuda:0"),
     "a GPU that is not here": (lambda: sparsight.plan(A).prepare("cuda:99"), NoGpu, "CUDA", "cpu"),
     "no such device": (lambda: sparsight.plan(A).prepare("tpu"), NoGpu, "tpu", "cuda"),
     "nothing to try": (lambda: operator(try_=0), SparsightError, "try_=0", "at least 1"),
@@ -124,6 +135,37 @@ WRONG = {
         "format changed",
         "sum_duplicates",
     ),
+    "no number of GPUs": (lambda: for_h200().on_gpus([0]), SparsightError, "0 GPUs", "whole numbers"),
+    "half a GPU": (lambda: for_h200().on_gpus([1.5]), SparsightError, "1.5 GPUs", "whole numbers"),
+    "GPUs in words": (lambda: for_h200().on_gpus("2"), SparsightError, "'2' GPUs", "whole numbers"),
+    "more GPUs than there are": (lambda: for_h200().on_gpus([65_537]), SparsightError, "65537 GPUs", "65536"),
+    "links that are no path": (lambda: for_h200().on_gpus([2], links={}), SparsightError, "links is a dict", "path"),
+    "links in no file": (lambda: for_h200().on_gpus([2], links="absent.toml"), NoProfile, "absent.toml", None),
+    "parts for other numbers": (lambda: for_h200().on_gpus([2, 3], parts=PARTS), SparsightError, "2 parts, and 3 GPUs", "on_gpus"),
+    "too few parts": (lambda: for_h200().on_gpus([2], parts=PARTS[1:]), BadVector, "899 numbers", "each row"),
+    "parts with a sign": (lambda: for_h200().on_gpus([2], parts=-PARTS), BadVector, "row 1 was given part -1", "from 0 on"),
+    "parts that are no numbers": (lambda: for_h200().on_gpus([2], parts=PARTS * 1.0), BadVector, "float64", "whole number"),
+    "ragged parts": (lambda: for_h200().on_gpus([2], parts=[[0], [1, 2]]), BadVector, "parts", None),
+    "a GPU twice": (lambda: for_h200().prepare(devices=["cuda:0", 0]), SparsightError, "cuda:0 is named twice", "each GPU once"),
+    "no GPUs": (lambda: for_h200().prepare(devices=[]), SparsightError, "no devices", "[0, 1]"),
+    "a name for several": (lambda: for_h200().prepare(devices="cuda:0"), SparsightError, "no list", "[0, 1]"),
+    "a number for several": (lambda: for_h200().prepare(devices=2), SparsightError, "no list", "[0, 1]"),
+    "a processor among GPUs": (lambda: for_h200().prepare(devices=["cpu", 0]), SparsightError, "'cpu' is no GPU", "cuda:1"),
+    "a GPU before the first": (lambda: for_h200().prepare(devices=[0, -1]), SparsightError, "-1 is no GPU", "cuda:1"),
+    "a device and several": (lambda: for_h200().prepare("cuda:0", devices=[0, 1]), SparsightError, "several of them", "one of"),
+    "tries on several": (lambda: on_two(try_=2), SparsightError, "no try_", "one GPU"),
+    "a candidate on several": (lambda: on_two(candidate="ell/b256/f64"), SparsightError, "candidate", "one GPU"),
+    "new values on several": (lambda: on_two(updates=True), SparsightError, "updates", "one GPU"),
+    "a pair on several": (
+        lambda: for_h200(transpose=True).prepare(devices=[0, 1]),
+        SparsightError,
+        "not dealt out",
+        "A.T.tocsr",
+    ),
+    "a part without its GPU": (lambda: on_two(parts=PARTS + 1), BadVector, "given part 2, there are 0 to 1", "from 0 on"),
+    "a part of one GPU": (lambda: for_h200().prepare(devices=[0], parts=PARTS), BadVector, "given part 1", "from 0 on"),
+    "parts of no devices": (lambda: for_h200().prepare("cpu", parts=PARTS), SparsightError, "without devices", "devices="),
+    "links of no devices": (lambda: for_h200().prepare("cpu", links="a.toml"), SparsightError, "without devices", "devices="),
     "a freed operator": (lambda: freed() @ X, SparsightError, "freed", "prepare"),
 }
 

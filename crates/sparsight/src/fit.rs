@@ -5,7 +5,7 @@ use crate::profile::ProfileFolder;
 use crate::records::{
     BenchmarkRecord, CorpusRecord, CutRecord, Measured, Outcome, is_plausible, is_plausible_preparation,
 };
-use crate::{Error, Missing, calibrated};
+use crate::{Error, Missing, calibrated, calibration_of};
 use sparsight_kernels::{Candidate, DeviceFacts, DeviceKind, Execution, Kernel, device_bytes};
 use sparsight_matrix::{Csr, Dtype, Seconds};
 use sparsight_model::transfer::TransferParameters;
@@ -23,6 +23,24 @@ pub struct Fitted {
     pub models: Models,
     /// Times that were not learned from: of products below 10 ns or beyond a day, of preparations below 0 or beyond a day.
     pub implausible: usize,
+}
+
+/// Writes what was fitted into the folder that it was fitted to, with what carries its times to other devices: the parameters of the
+/// transfer of 2013, and the matrices of a calibration, of which nothing is written if the folder holds none.
+///
+/// # Errors
+/// [`Error::File`], and errors of reading the folder.
+pub fn write_fitted(folder: &ProfileFolder, fitted: &Fitted) -> Result<(), Error> {
+    folder.write_models(&fitted.models)?;
+    let parameters = fit_transfer(folder)?;
+    if !parameters.candidates().is_empty() {
+        folder.write_transfer(&parameters.into())?;
+    }
+    let records = calibration_of(&folder.measured()?);
+    if !records.is_empty() {
+        folder.write_calibration(&records.into())?;
+    }
+    Ok(())
 }
 
 /// Fits the strip models to the benchmark matrices of a profile (those for drawn row lengths if it holds such) and,

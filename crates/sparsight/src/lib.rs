@@ -56,7 +56,8 @@ pub use bench::{Bench, HOPELESS, MeasuredOwn, bench, bench_own};
 pub use best::BestPredictor;
 pub use calibrate::{
     CALIBRATION_MATRICES, CPU_CALIBRATION_MATRICES, CalibratedDevice, calibrated, calibration_candidates,
-    calibration_of, carry_calibration, measure_calibration,
+    calibration_of, carry_calibration, cpu_calibration_folder, cpu_calibration_grid, measure_calibration,
+    measure_cpu_calibration, measure_cpu_matrices,
 };
 pub use compare::{Compared, ComparedDevice, Comparison, Contender, Limit, Span, Speed, compare};
 pub use distributed::{
@@ -69,7 +70,7 @@ pub use evaluate::{
     PredictedTime, Ratios, Scope, Theirs, TimeClass, TransferEvaluation, TransferMethod, TransferMiss,
     TransferRow, VendorRow, WinsRow, WithoutRow, evaluate, evaluate_transfer, without_each,
 };
-pub use fit::{Fitted, fit, fit_transfer};
+pub use fit::{Fitted, fit, fit_transfer, write_fitted};
 pub use instrument::{
     Grid, Point, Step, evenly_spread, instrument, measure_conversion, measure_conversion_threshold,
 };
@@ -88,3 +89,8 @@ pub use run::{
 };
 pub use transfer::{CarriedTime, CrossArchitecture, ReferenceOrigin, TransferBy};
 pub use verdict::{TIE, Verdict};
+
+/// The Rust of the page on languages, compiled and run; in no build, so that a package does without the page.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/languages.md")]
+struct Languages;

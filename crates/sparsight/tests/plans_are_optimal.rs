@@ -158,7 +158,7 @@ fn no_other_partition_is_predicted_to_be_faster() {
 }
 
 #[test]
-fn coo_and_hyb_share_no_launch_and_are_no_fused_strategy() {
+fn what_takes_two_launches_shares_none_and_is_no_fused_strategy() {
     let a = matrix("power-law,n=30000");
     let only = |formats: &[Format]| -> Vec<Candidate> {
         all().into_iter().filter(|c| formats.contains(&c.format())).collect()
@@ -169,7 +169,7 @@ fn coo_and_hyb_share_no_launch_and_are_no_fused_strategy() {
     check(&found, &a);
     let alone = |kernel: &Kernel| !kernel.shares_a_launch() && !kernel.is_vendors();
     let alone: Vec<&str> = Kernel::all().filter(alone).map(Kernel::name).collect();
-    assert_eq!(alone, ["coo", "coo", "coo", "hyb"]);
+    assert_eq!(alone, ["csr-segmented", "coo", "coo", "coo", "hyb"]);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-// y = A x in f32 on NVIDIA H100 80GB HBM3: which of 128 candidates to run.
+// y = A x in f32 on NVIDIA H100 80GB HBM3: which of 131 candidates to run.
 // Made by `sparsight rules profiles/nvidia-h100 --candidates all --leaves 16 --dtype f32`, from 264 matrices.
 // On 89 matrices that it has not seen: 10.6 % slower than the best of these candidates on average
 // (geometric mean), within 5 % of it on 49.4 %, at worst 11.63 times as slow.

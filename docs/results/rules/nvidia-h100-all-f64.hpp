@@ -1,4 +1,4 @@
-// y = A x in f64 on NVIDIA H100 80GB HBM3: which of 128 candidates to run.
+// y = A x in f64 on NVIDIA H100 80GB HBM3: which of 131 candidates to run.
 // Made by `sparsight rules profiles/nvidia-h100 --candidates all --leaves 16 --dtype f64`, from 264 matrices.
 // On 89 matrices that it has not seen: 6.4 % slower than the best of these candidates on average
 // (geometric mean), within 5 % of it on 61.8 %, at worst 1.73 times as slow.

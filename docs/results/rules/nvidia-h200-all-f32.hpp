@@ -1,7 +1,7 @@
-// y = A x in f32 on NVIDIA H200: which of 128 candidates to run.
+// y = A x in f32 on NVIDIA H200: which of 131 candidates to run.
 // Made by `sparsight rules profiles/nvidia-h200 --candidates all --leaves 16 --dtype f32`, from 832 matrices.
-// On 119 matrices that it has not seen: 6.9 % slower than the best of these candidates on average
-// (geometric mean), within 5 % of it on 52.9 %, at worst 1.47 times as slow.
+// On 119 matrices that it has not seen: 8.2 % slower than the best of these candidates on average
+// (geometric mean), within 5 % of it on 52.1 %, at worst 3.17 times as slow.
 
 #pragma once
 
@@ -42,26 +42,26 @@ inline const char* nvidia_h200_all_f32(double rows, double columns, double nnz, 
             if (row_std_over_mean <= 1.63) {
                 return "csr-binned/b512/f32";
             }
-            if (nnz <= 270000.0) {
-                return "coo/i2/b512/f32";
-            }
-            return "csr-binned/b512/f32";
+            return "coo/i2/b512/f32";
         }
         return "csr-binned/b128/f32";
     }
-    if (row_std <= 200.0) {
-        if (row_mean <= 34.93) {
+    if (nnz <= 20000000.0) {
+        if (row_std <= 200.0) {
             if (row_min <= 7.5) {
                 if (row_mean <= 0.8) {
                     return "coo/i1/b1024/f32";
                 }
                 return "hyb/b512/f32";
             }
-            return "bro-ell/r32/b64/f32";
+            return "bro-ell/r32/b128/f32";
         }
-        return "sell/c32/s256/t4/b256/f32";
+        return "csr-balanced/i1024/b128/f32";
     }
-    return "csr-balanced/i1024/b128/f32";
+    if (row_std_over_mean <= 0.3) {
+        return "bro-ell/r32/b64/f32";
+    }
+    return "csr-segmented/b256/f32";
 }
 
 }  // namespace sparsight_rules

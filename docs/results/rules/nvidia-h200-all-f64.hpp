@@ -1,7 +1,7 @@
-// y = A x in f64 on NVIDIA H200: which of 128 candidates to run.
+// y = A x in f64 on NVIDIA H200: which of 131 candidates to run.
 // Made by `sparsight rules profiles/nvidia-h200 --candidates all --leaves 16 --dtype f64`, from 832 matrices.
-// On 119 matrices that it has not seen: 8.6 % slower than the best of these candidates on average
-// (geometric mean), within 5 % of it on 58.8 %, at worst 2.09 times as slow.
+// On 119 matrices that it has not seen: 9.0 % slower than the best of these candidates on average
+// (geometric mean), within 5 % of it on 57.1 %, at worst 2.44 times as slow.
 
 #pragma once
 
@@ -14,7 +14,6 @@ constexpr const char* nvidia_h200_all_f64_otherwise = "csr-binned/b256/f64";
 inline const char* nvidia_h200_all_f64(double rows, double columns, double nnz, double row_min, double row_max, double row_std)
 {
     (void)row_min;
-    (void)row_std;
     const double row_mean = rows > 0 ? nnz / rows : 0.0;
     if (columns <= 40000.0) {
         if (row_max <= 90.0) {
@@ -49,19 +48,19 @@ inline const char* nvidia_h200_all_f64(double rows, double columns, double nnz, 
         }
         return "bro-ell/r256/b64/f64";
     }
-    if (row_max <= 90000.0) {
-        if (nnz <= 260000.0) {
-            return "coo/i1/b512/f64";
-        }
+    if (nnz <= 10000000.0) {
         if (row_max <= 400.0) {
-            if (nnz <= 8500000.0) {
-                return "csr-binned/b128/f64";
-            }
-            return "bro-ell/r32/b64/f64";
+            return "csr-binned/b256/f64";
         }
-        return "hyb/b512/f64";
+        if (row_std <= 440.0) {
+            return "hyb/b256/f64";
+        }
+        return "csr-binned/b512/f64";
     }
-    return "csr-balanced/i1024/b128/f64";
+    if (row_max <= 400.0) {
+        return "bro-ell/r32/b64/f64";
+    }
+    return "csr-segmented/b256/f64";
 }
 
 }  // namespace sparsight_rules

@@ -8,6 +8,7 @@ use crate::earlier_bench::EarlierBench;
 use crate::failure::{Exit, Failure};
 use crate::matrix_source::MatrixSource;
 use crate::noise::Noise;
+use crate::output_file;
 use crate::own_kernels;
 use crate::printer::BOLD;
 use crate::progress::Progress;
@@ -217,8 +218,7 @@ impl Bench {
         if let Some(path) = &self.export_csv {
             let mut table = Csv::new(&TABLE);
             table.add(&answer);
-            std::fs::write(path, table.into_text())
-                .map_err(|error| Failure::input(format!("{}: {error}", path.display())))?;
+            output_file::write(path, table.into_text().as_bytes())?;
         }
         if self.csv.csv {
             context.printer.csv(&TABLE, &[answer])?;

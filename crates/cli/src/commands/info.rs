@@ -6,14 +6,17 @@ use crate::device_choice::ProfileFlags;
 use crate::failure::{Exit, Failure};
 use crate::many::structures;
 use crate::matrix_source::MatrixSource;
+use crate::output_file;
 use crate::printer::{BOLD, Printer};
 use crate::reordering::OrderFlags;
+use crate::report::figure;
 use crate::table::Table;
 use crate::terminal_plot;
 use crate::text::{counted, grouped, percent, shape};
 use sparsight::answer::{FormatSize, InfoAnswer, InfoManyAnswer, Structure};
 use sparsight::matrix::{Dtype, Features, Limits, Locality, Scalar};
 use std::io::IsTerminal;
+use std::path::PathBuf;
 
 /// A matrix' structure, its size in each format, and which formats cannot hold it
 #[derive(Debug, clap::Args)]
@@ -28,6 +31,9 @@ pub(crate) struct Info {
     /// Draw where the non-zeros lie and how long rows are, also where the output is no terminal
     #[arg(long)]
     plot: bool,
+    /// Also write both pictures into a file, as one SVG (docs/report.md)
+    #[arg(long, value_name = "FILE", conflicts_with = "csv")]
+    svg: Option<PathBuf>,
     #[command(flatten)]
     csv: CsvFlag,
 }
@@ -62,6 +68,9 @@ impl Info {
         let device = self.profile.facts(context)?;
         let limits = Limits::with_memory(device.memory_bytes);
         let out = &context.printer;
+        if self.svg.is_some() && sources.len() != 1 {
+            return Err(Failure::input(format!("--svg takes one matrix, and here are {}", sources.len())));
+        }
         if let ([source], false) = (&sources[..], self.csv.csv) {
             let (features, structure, spy) = match context.dtype() {
                 Dtype::F32 => self.looked_at::<f32>(source, context)?,
@@ -74,6 +83,10 @@ impl Info {
                 print_pictures(&answer, &spy, out)?;
                 print_formats(&answer, &device.name, out)
             })?;
+            if let (Some(file), Some(structure)) = (&self.svg, &answer.structure) {
+                output_file::write(file, figure(&answer.matrix, structure).as_bytes())?;
+                out.note(format_args!("the pictures are in {}", file.display()));
+            }
             return Ok(Exit::Done);
         }
         let mut matrices = Vec::new();

@@ -1,19 +1,19 @@
-//! `sparsight report`: an answer of `advise` as a page.
+//! `sparsight report`: an answer of `advise` or `plan` as a page.
 
 use crate::context::Context;
 use crate::failure::{Exit, Failure};
 use crate::report::Page;
 use crate::text::shown;
-use sparsight::answer::{ReportAnswer, ReportedAdvice};
+use sparsight::answer::{ReportAnswer, Reported};
 use std::io::{ErrorKind, Read};
 use std::path::PathBuf;
 
-/// A page with pictures of what `advise --json` answered: one HTML file, without scripts
+/// A page with pictures of what `advise --json` or `plan --json` answered: one HTML file, without scripts
 ///
-/// `advise --report` writes the same at once. docs/report.md says what each picture shows.
+/// `advise --report` and `plan --report` write the same at once. docs/report.md says what each picture shows.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Report {
-    /// What `advise --json` printed; - for standard input
+    /// What `advise --json` or `plan --json` printed; - for standard input
     answer: PathBuf,
     /// Where the page goes [default: beside the answer, with .html at the end]
     #[arg(short, long, value_name = "FILE")]
@@ -46,7 +46,7 @@ impl Report {
         } else {
             std::fs::File::open(&self.answer).and_then(|mut opened| read(&mut opened))
         };
-        let hint = "`sparsight advise A.mtx --json > advice.json` writes an answer that `report` reads";
+        let hint = "`sparsight advise A.mtx --json > advice.json` writes an answer that `report` reads, and so does `sparsight plan`";
         read.map_err(|error| match error.kind() {
             ErrorKind::InvalidData => Failure::input(format!("{name}: no text")).hinted(hint),
             _ => Failure::input(format!("{name}: {error}")),
@@ -54,9 +54,9 @@ impl Report {
         if text.len() as u64 > MOST {
             return Err(Failure::input(format!("{name}: larger than {MOST} bytes")).hinted(hint));
         }
-        let advice = ReportedAdvice::from_json(&text)
+        let reported = Reported::from_json(&text)
             .map_err(|why| Failure::input(format!("{name}: {why}")).hinted(hint))?;
-        let page = Page::of(&advice);
+        let page = Page::of(&reported);
         page.write(&file)?;
         let answer = ReportAnswer { file, panels: page.panels };
         context.printer.answer(&answer, || {

@@ -11,6 +11,7 @@ mod marker;
 mod scatter;
 
 use crate::failure::Failure;
+use crate::output_file;
 use sparsight::kernels::Kernel;
 use sparsight::matrix::Dtype;
 use sparsight::records::BenchmarkRecord;
@@ -43,14 +44,13 @@ pub(crate) fn all(
 
 /// Writes each as `NAME.svg` into `folder`, which is made if it is not there; the files' paths.
 pub(crate) fn write(folder: &Path, plots: &[Plot]) -> Result<Vec<PathBuf>, Failure> {
-    let failed = |path: &Path, error| {
+    fs::create_dir_all(folder).map_err(|error| {
         let hint = "--plots takes a folder that can be made and written to";
-        Failure::input(format!("{}: {error}", path.display())).hinted(hint)
-    };
-    fs::create_dir_all(folder).map_err(|error| failed(folder, error))?;
+        Failure::input(format!("{}: {error}", folder.display())).hinted(hint)
+    })?;
     let write = |plot: &Plot| {
         let path = folder.join(&plot.name).with_extension("svg");
-        fs::write(&path, plot.chart.svg()).map_err(|error| failed(&path, error))?;
+        output_file::write(&path, plot.chart.svg().as_bytes())?;
         Ok(path)
     };
     plots.iter().map(write).collect()

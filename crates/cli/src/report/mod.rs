@@ -1,14 +1,16 @@
-//! The page of `report` and of `advise --report`: an answer as one HTML file, with pictures in SVG and no script.
+//! The page of `report`, `advise --report` and `plan --report`: an answer as one HTML file, with pictures in SVG and no script.
 //!
 //! ```text
-//! ReportedAdvice -> a file a panel (HTML with an Svg in it) -> page (the panels in a grid, below the verdict)
+//! Reported -> a file a panel (HTML with an Svg in it) -> page (the panels in a grid, below the verdict)
 //! ```
 //! A picture is as wide as a column of the page, on a telephone as on a large screen, so that its letters are as large there
 //! as here. What stands in it comes from a file and may be anything: text goes through [`escaped`], and nothing else.
 
 mod axis;
 mod break_even;
+mod figure;
 mod labels;
+mod partition;
 mod provenance;
 mod refused;
 mod roles;
@@ -20,11 +22,18 @@ mod times;
 mod verdict;
 
 use crate::failure::Failure;
+use crate::output_file;
 use crate::text::shown;
+pub(crate) use figure::figure;
 use roles::Roles;
-use sparsight::answer::ReportedAdvice;
+use sparsight::answer::{Reported, ReportedAdvice};
 use std::fmt::Write;
 use std::path::Path;
+
+/// Of the page; on top the colours of everything.
+const STYLE: &str = include_str!("style.css");
+/// Of what stands in pictures.
+const PICTURES: &str = include_str!("pictures.css");
 
 /// A section of the page.
 #[derive(Debug)]
@@ -45,28 +54,42 @@ pub(crate) struct Page {
 
 impl Page {
     /// Of an answer; what it does not hold is not drawn.
-    pub(crate) fn of(advice: &ReportedAdvice) -> Self {
+    pub(crate) fn of(answer: &Reported) -> Self {
+        match answer {
+            Reported::Advice(advice) => Self::of_advice(advice),
+            Reported::Plan(plan) => partition::page(plan),
+        }
+    }
+
+    /// Of what `--json` prints here.
+    pub(crate) fn of_json(text: &str) -> Self {
+        Self::of(&Reported::from_json(text).expect("what is written here is read here"))
+    }
+
+    fn of_advice(advice: &ReportedAdvice) -> Self {
         let roles = Roles::of(advice);
         let panels = [
             times::panel(advice, &roles),
             break_even::panel(advice, &roles),
             row_lengths::panel(advice, &roles),
-            spy::panel(advice),
+            advice.structure.as_ref().and_then(|structure| spy::panel(&advice.matrix, &structure.spy)),
             roofline::panel(advice, &roles),
             Some(refused::panel(advice)),
-            Some(provenance::panel(advice)),
+            Some(provenance::panel(&advice.source, advice.reordered_by.as_ref())),
         ];
         let panels: Vec<Panel> = panels.into_iter().flatten().collect();
-        let name = escaped(&advice.matrix.name);
+        Self::put_together(&advice.matrix.name, &verdict::header(advice, &roles), &panels)
+    }
+
+    fn put_together(name: &str, header: &str, panels: &[Panel]) -> Self {
+        let name = escaped(name);
         let mut html = format!(
             "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
              <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
              <meta name=\"color-scheme\" content=\"light dark\">\n<title>{name} - sparsight</title>\n\
-             <style>\n{}</style>\n</head>\n<body>\n{}<main>\n",
-            include_str!("style.css"),
-            verdict::header(advice, &roles),
+             <style>\n{STYLE}{PICTURES}</style>\n</head>\n<body>\n{header}<main>\n",
         );
-        for Panel { id, title, body } in &panels {
+        for Panel { id, title, body } in panels {
             // Writing to a String does not fail.
             let _ = writeln!(html, "<section id=\"{id}\">\n<h2>{title}</h2>\n{body}</section>");
         }
@@ -76,10 +99,7 @@ impl Page {
 
     /// Writes it to `file`.
     pub(crate) fn write(&self, file: &Path) -> Result<(), Failure> {
-        std::fs::write(file, &self.html).map_err(|error| {
-            Failure::input(format!("{}: {error}", file.display()))
-                .hinted("a page goes where a file can be written")
-        })
+        output_file::write(file, self.html.as_bytes())
     }
 }
 

@@ -1,25 +1,25 @@
 //! Where the numbers come from, so that they can be asked for again.
 
 use super::{Panel, escaped};
-use sparsight::answer::ReportedAdvice;
+use sparsight::answer::ReportedSource;
 use std::fmt::Write;
 
-pub(super) fn panel(advice: &ReportedAdvice) -> Panel {
+pub(super) fn panel(source: &ReportedSource, reordered_by: Option<&String>) -> Panel {
     let of = |text: &Option<String>| text.clone();
-    let profile = advice.profile.as_ref().map(|profile| match &advice.profile_date {
+    let profile = source.profile.as_ref().map(|profile| match &source.profile_date {
         Some(date) => format!("{profile}, of {date}"),
         None => profile.clone(),
     });
     let rows = [
-        ("command", of(&advice.command)),
-        ("date", of(&advice.date)),
-        ("program", advice.version.as_ref().map(|version| format!("sparsight {version}"))),
-        ("device", Some(advice.device.clone())),
-        ("driver", of(&advice.driver)),
-        ("cuSPARSE", of(&advice.cusparse)),
+        ("command", of(&source.command)),
+        ("date", of(&source.date)),
+        ("program", source.version.as_ref().map(|version| format!("sparsight {version}"))),
+        ("device", Some(source.device.clone())),
+        ("driver", of(&source.driver)),
+        ("cuSPARSE", of(&source.cusparse)),
         ("profile", profile),
-        ("carried from", of(&advice.rescaled_from)),
-        ("reordered by", of(&advice.reordered_by)),
+        ("carried from", of(&source.rescaled_from)),
+        ("reordered by", reordered_by.cloned()),
     ];
     let mut body = "<dl>\n".to_owned();
     for (what, text) in rows.into_iter().filter_map(|(what, text)| Some((what, text?))) {

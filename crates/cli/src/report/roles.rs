@@ -58,7 +58,12 @@ impl<'a> Roles<'a> {
 
 /// As the other commands call it.
 pub(super) fn name(candidate: &ReportedCandidate) -> String {
-    candidate.id.parse::<Candidate>().map_or_else(|_| candidate.id.clone(), |known| text::candidate(&known))
+    name_of(&candidate.id)
+}
+
+/// The same of an id.
+pub(super) fn name_of(id: &str) -> String {
+    id.parse::<Candidate>().map_or_else(|_| id.to_owned(), |known| text::candidate(&known))
 }
 
 /// What was measured of it.

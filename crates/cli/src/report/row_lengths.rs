@@ -6,7 +6,7 @@ use super::roles::Roles;
 use super::svg::{Anchor, Svg, WIDTH, inside};
 use super::{Panel, remark};
 use crate::text::{counted, grouped};
-use sparsight::answer::{ReportedAdvice, RowsOfLength};
+use sparsight::answer::{MatrixSummary, ReportedAdvice, RowsOfLength};
 use std::collections::BTreeSet;
 
 const HEIGHT: f64 = 268.0;
@@ -19,15 +19,44 @@ const EMPTY: f64 = 16.0;
 /// Half a row is no bar at all, so that one row is seen.
 const NO_ROW: f64 = 0.5;
 
+/// Threads that share a row.
+#[derive(Debug, Default)]
+pub(super) struct Teams {
+    /// Of the kernels that are ranked, each above 1.
+    pub(super) all: BTreeSet<u64>,
+    /// Of the best kernel; `None` if that gives no fixed number to a row.
+    pub(super) best: Option<u64>,
+}
+
 pub(super) fn panel(advice: &ReportedAdvice, roles: &Roles<'_>) -> Option<Panel> {
-    let lengths = &advice.structure.as_ref()?.row_lengths;
+    let ranked = advice.candidates.iter().filter(|one| one.time.is_some());
+    let teams = Teams {
+        all: ranked.filter_map(|one| one.threads_per_row).filter(|team| *team > 1).collect(),
+        best: roles.best.and_then(|best| best.threads_per_row),
+    };
+    let kernel = match teams.best {
+        Some(1) => "The best kernel gives each row one thread.".to_owned(),
+        Some(team) => format!("The best kernel gives each row {team} threads."),
+        None => "The best kernel gives no fixed number of threads to a row.".to_owned(),
+    };
+    let picture = picture(&advice.structure.as_ref()?.row_lengths, &teams)?;
+    Some(panel_of(picture, &format!("{} {kernel}", caption(&advice.matrix))))
+}
+
+/// Of a picture that is drawn already.
+pub(super) fn panel_of(picture: Svg, caption: &str) -> Panel {
+    let body = picture.finish("number of rows by their length") + &remark(caption);
+    Panel { id: "row-lengths", title: TITLE, body }
+}
+
+pub(super) const TITLE: &str = "Row lengths";
+
+/// `None` without rows.
+pub(super) fn picture(lengths: &[RowsOfLength], teams: &Teams) -> Option<Svg> {
     let most = lengths.iter().map(|bin| bin.rows).max()?;
     let has_empty = lengths[0].from == 0;
     let begin = if has_empty { LEFT + EMPTY + 8.0 } else { LEFT };
-    let ranked = advice.candidates.iter().filter(|one| one.time.is_some());
-    let teams: BTreeSet<u64> =
-        ranked.filter_map(|one| one.threads_per_row).filter(|team| *team > 1).collect();
-    let longest = lengths.last().map_or(0, |bin| bin.to).max(teams.last().copied().unwrap_or(0));
+    let longest = lengths.last().map_or(0, |bin| bin.to).max(teams.all.last().copied().unwrap_or(0));
     let x = Axis { values: (0.5, 1.25 * longest.max(8) as f64), places: (begin, RIGHT) };
     let y = Axis { values: (NO_ROW, most as f64 * 1.5), places: (BOTTOM, TOP) };
 
@@ -37,11 +66,10 @@ pub(super) fn panel(advice: &ReportedAdvice, roles: &Roles<'_>) -> Option<Panel>
         svg.line("grid", (LEFT, at), (RIGHT, at));
         svg.text("tick", (LEFT - 6.0, at + 4.0), Anchor::End, &tick.said(""));
     }
-    let best = roles.best.and_then(|best| best.threads_per_row);
     let mut labels = Labels::default();
-    for team in teams.iter().rev() {
+    for team in teams.all.iter().rev() {
         let at = x.at(*team as f64);
-        let (line, text) = if Some(*team) == best { ("mark", "best") } else { ("team", "tick") };
+        let (line, text) = if Some(*team) == teams.best { ("mark", "best") } else { ("team", "tick") };
         svg.line(line, (at, TOP - 4.0), (at, BOTTOM));
         labels.place(
             &mut svg,
@@ -52,7 +80,7 @@ pub(super) fn panel(advice: &ReportedAdvice, roles: &Roles<'_>) -> Option<Panel>
             (TOP - 8.0, TOP - 8.0),
         );
     }
-    if !teams.is_empty() {
+    if !teams.all.is_empty() {
         svg.text("tick", (RIGHT, 12.0), Anchor::End, "threads that may share a row");
     }
     svg.text("tick", (LEFT - 6.0, 12.0), Anchor::End, "rows");
@@ -73,9 +101,7 @@ pub(super) fn panel(advice: &ReportedAdvice, roles: &Roles<'_>) -> Option<Panel>
         svg.text("tick", (inside(at, &said), BOTTOM + 16.0), Anchor::Middle, &said);
     }
     svg.text("tick", (f64::midpoint(LEFT, RIGHT), HEIGHT - 4.0), Anchor::Middle, "non-zeros of a row");
-    let mut body = svg.finish("number of rows by their length");
-    body += &remark(&caption(advice, best));
-    Some(Panel { id: "row-lengths", title: "Row lengths", body })
+    Some(svg)
 }
 
 /// `4 to 7 non-zeros`.
@@ -87,17 +113,8 @@ fn range(from: u64, to: u64) -> String {
     }
 }
 
-fn caption(advice: &ReportedAdvice, best: Option<u64>) -> String {
-    let m = &advice.matrix;
-    let mean = format!(
-        "{:.1} non-zeros in a row, from {} to {}.",
-        m.row_mean,
-        grouped(m.row_min),
-        grouped(m.row_max)
-    );
-    match best {
-        Some(1) => format!("{mean} The best kernel gives each row one thread."),
-        Some(team) => format!("{mean} The best kernel gives each row {team} threads."),
-        None => format!("{mean} The best kernel gives no fixed number of threads to a row."),
-    }
+/// How long rows are on average.
+pub(super) fn caption(m: &MatrixSummary) -> String {
+    let (least, most) = (grouped(m.row_min), grouped(m.row_max));
+    format!("{:.1} non-zeros in a row, from {least} to {most}.", m.row_mean)
 }

@@ -3,7 +3,7 @@
 use super::svg::{Anchor, Svg, WIDTH};
 use super::{Panel, remark};
 use crate::text::{counted, grouped, percent};
-use sparsight::answer::ReportedAdvice;
+use sparsight::answer::{MatrixSummary, SpyCells};
 use sparsight::matrix::Spy;
 use std::fmt::Write;
 
@@ -16,14 +16,26 @@ const SIDE: f64 = WIDTH - 2.0 * LEFT;
 /// The shorter side of the thinnest matrix. A cell may be stretched.
 const LEAST: f64 = SIDE / 4.0;
 
-pub(super) fn panel(advice: &ReportedAdvice) -> Option<Panel> {
-    let spy = &advice.structure.as_ref()?.spy;
+pub(super) fn panel(matrix: &MatrixSummary, spy: &SpyCells) -> Option<Panel> {
+    let mut body = picture(matrix, spy)?.finish("where the non-zeros of the matrix lie");
+    body += &remark(&caption(matrix, spy));
+    Some(Panel { id: "spy", title: TITLE, body })
+}
+
+pub(super) const TITLE: &str = "Where the non-zeros lie";
+
+/// Cells down and across.
+fn cells(spy: &SpyCells) -> (usize, usize) {
+    (spy.cells.len(), spy.cells.first().map_or(0, String::len))
+}
+
+/// `None` without rows or columns.
+pub(super) fn picture(m: &MatrixSummary, spy: &SpyCells) -> Option<Svg> {
     let levels: Vec<Vec<u32>> = spy.cells.iter().map(|row| row.chars().map(level).collect()).collect();
-    let (rows, columns) = (levels.len(), levels.first().map_or(0, Vec::len));
+    let (rows, columns) = cells(spy);
     if rows == 0 || columns == 0 {
         return None;
     }
-    let m = &advice.matrix;
     let longer = m.nrows.max(m.ncols).max(1) as f64;
     let along = |length: u64| (SIDE * length as f64 / longer).max(LEAST);
     let (width, height) = (along(m.ncols), along(m.nrows));
@@ -41,19 +53,22 @@ pub(super) fn panel(advice: &ReportedAdvice) -> Option<Panel> {
             svg.path(class, (left, TOP), scale, &path);
         }
     }
-    let mut body = svg.finish("where the non-zeros of the matrix lie");
-    let (high, wide) = (m.nrows.div_ceil(rows as u64), m.ncols.div_ceil(columns as u64));
-    let cell = match (high, wide) {
-        (1, 1) => "A cell is one place.".to_owned(),
+    Some(svg)
+}
+
+/// What a cell is.
+pub(super) fn caption(m: &MatrixSummary, spy: &SpyCells) -> String {
+    let (rows, columns) = cells(spy);
+    let (high, wide) = (m.nrows.div_ceil(rows.max(1) as u64), m.ncols.div_ceil(columns.max(1) as u64));
+    match (high, wide) {
+        (0 | 1, 0 | 1) => "A cell is one place.".to_owned(),
         _ => format!(
             "A cell covers up to {} x {} places; of the darkest {} hold a non-zero.",
             grouped(high),
             grouped(wide),
             percent(spy.densest)
         ),
-    };
-    body += &remark(&cell);
-    Some(Panel { id: "spy", title: "Where the non-zeros lie", body })
+    }
 }
 
 fn level(letter: char) -> u32 {

@@ -43,6 +43,21 @@ pub(super) fn cut(text: &str, width: f64) -> String {
     text.chars().take(letters.saturating_sub(1)).chain(std::iter::once('…')).collect()
 }
 
+/// Text in lines of at most `width`, cut between words.
+pub(super) fn lines(text: &str, width: f64) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split(' ') {
+        match lines.last_mut() {
+            Some(line) if text_width(line) + text_width(word) + text_width(" ") <= width => {
+                *line += " ";
+                *line += word;
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
 impl Svg {
     pub(super) fn new(height: f64) -> Self {
         Self { height, body: String::new() }
@@ -52,6 +67,15 @@ impl Svg {
     fn push(&mut self, element: std::fmt::Arguments<'_>) {
         let _ = self.body.write_fmt(element);
         self.body.push('\n');
+    }
+
+    pub(super) fn height(&self) -> f64 {
+        self.height
+    }
+
+    /// Another picture as a part of this one.
+    pub(super) fn put(&mut self, (x, y): (f64, f64), other: &Self) {
+        self.push(format_args!("<g transform=\"translate({x:.1} {y:.1})\">\n{}</g>", other.body));
     }
 
     pub(super) fn line(&mut self, class: &str, from: (f64, f64), to: (f64, f64)) {
@@ -101,11 +125,29 @@ impl Svg {
         self.push(format_args!("<text class=\"{class}\" x=\"{x:.1}\" y=\"{y:.1}\"{anchor}>{text}</text>"));
     }
 
+    /// The elements alone.
+    pub(super) fn into_body(self) -> String {
+        self.body
+    }
+
     /// The element, and what it is called where it cannot be seen.
     pub(super) fn finish(self, label: &str) -> String {
         let (height, body, label) = (self.height, self.body, escaped(label));
         format!(
             "<svg viewBox=\"0 0 {WIDTH} {height:.0}\" role=\"img\" aria-label=\"{label}\">\n{body}</svg>\n"
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_cut_between_words_where_a_line_is_full() {
+        let width = text_width("one two");
+        assert_eq!(lines("one two three", width), ["one two", "three"]);
+        assert_eq!(lines("", width), [""]);
+        assert_eq!(lines("longer-than-a-line a", width), ["longer-than-a-line", "a"]);
     }
 }

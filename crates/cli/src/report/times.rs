@@ -5,10 +5,11 @@ use super::svg::{Anchor, Svg, WIDTH, cut, text_width};
 use super::{Panel, remark, verdict};
 use crate::text::{between, counted};
 use sparsight::answer::{ReportedAdvice, ReportedCandidate, ReportedTime};
+use sparsight::matrix::Seconds;
 use std::collections::HashSet;
 
 /// A name and a time, and the bar below.
-const ROW: f64 = 31.0;
+pub(super) const ROW: f64 = 31.0;
 const BAR: f64 = 7.0;
 /// Room for a time.
 const NUMBER: f64 = 66.0;
@@ -43,8 +44,11 @@ pub(super) fn panel(advice: &ReportedAdvice, roles: &Roles<'_>) -> Option<Panel>
             () => "other",
         };
         let top = ROW * row as f64;
-        words(&mut svg, top + 13.0, one, time, roles, class);
-        bar(&mut svg, top + 19.0, one, time, class, longest);
+        let bare = name(one).replace(" (vendor)", "");
+        let called = roles.role(one).map(|role| format!("{bare} \u{b7} {role}"));
+        let timed = Timed { says: &one.id, time: Some(time), measured: measured(one), class };
+        words(&mut svg, top + 13.0, called.iter().chain([&bare]), &timed);
+        bar(&mut svg, top + 19.0, &timed, longest);
     }
     let mut body = svg.finish("predicted times of one product, a bar for each kernel");
     body += &remark(&caption(&shown, !equal.is_empty()));
@@ -58,47 +62,63 @@ pub(super) fn panel(advice: &ReportedAdvice, roles: &Roles<'_>) -> Option<Panel>
     Some(Panel { id: "times", title: "One product, kernel by kernel", body })
 }
 
-/// The name, what it is, and the times; what is not enough room for is left out.
-fn words(
+/// Something that takes time.
+pub(super) struct Timed<'a> {
+    /// For a pointer at rest on its bar.
+    pub(super) says: &'a str,
+    /// As predicted; `None` if only measured.
+    pub(super) time: Option<ReportedTime>,
+    pub(super) measured: Option<Seconds>,
+    pub(super) class: &'static str,
+}
+
+/// The first of the names that there is room for, else as much of the last as there is, and the times.
+pub(super) fn words<'n>(
     svg: &mut Svg,
     base: f64,
-    one: &ReportedCandidate,
-    time: ReportedTime,
-    roles: &Roles<'_>,
-    class: &str,
+    names: impl Iterator<Item = &'n String>,
+    timed: &Timed<'_>,
 ) {
     let mut right = WIDTH;
-    if let Some(found) = measured(one) {
+    if let Some(found) = timed.measured {
         svg.text("measured", (right, base), Anchor::End, &found.to_string());
         right -= NUMBER;
     }
     let number = if right < WIDTH { "tick" } else { "number" };
-    svg.text(number, (right, base), Anchor::End, &time.predicted.to_string());
+    if let Some(time) = timed.time {
+        svg.text(number, (right, base), Anchor::End, &time.predicted.to_string());
+    }
     let room = right - NUMBER;
-    let bare = name(one).replace(" (vendor)", "");
-    let called = roles.role(one).map(|role| format!("{bare} \u{b7} {role}"));
-    let called = called.filter(|called| text_width(called) <= room).unwrap_or(bare);
-    let class = if class == "best" { "strong" } else { "" };
-    svg.text(class, (0.0, base), Anchor::Start, &cut(&called, room));
+    let mut called = "";
+    for name in names {
+        called = name;
+        if text_width(called) <= room {
+            break;
+        }
+    }
+    let class = if timed.class == "best" { "strong" } else { "" };
+    svg.text(class, (0.0, base), Anchor::Start, &cut(called, room));
 }
 
 /// The bar, its interval, and what was measured.
-fn bar(svg: &mut Svg, top: f64, one: &ReportedCandidate, time: ReportedTime, class: &str, longest: f64) {
+pub(super) fn bar(svg: &mut Svg, top: f64, timed: &Timed<'_>, longest: f64) {
     let place = |seconds: f64| (seconds / longest).min(1.0) * WIDTH;
-    let (middle, width) = (top + BAR / 2.0, place(time.predicted.0));
-    let says = format!("{}: {}, {}", one.id, time.predicted, between(time.low, time.high));
-    svg.rect(class, (0.0, top), (width.max(1.0), BAR), &says);
-    if time.predicted.0 > longest {
-        svg.rect("cut", (WIDTH - 12.0, top), (3.0, BAR), "longer than is drawn");
-    } else {
-        let (low, high) = (place(time.low.0), place(time.high.0));
-        svg.line("whisker", (low, middle), (high, middle));
-        svg.line("whisker", (low, middle - 3.0), (low, middle + 3.0));
-        if time.high.0 <= longest {
-            svg.line("whisker", (high, middle - 3.0), (high, middle + 3.0));
+    let middle = top + BAR / 2.0;
+    if let Some(time) = timed.time {
+        let says = format!("{}: {}, {}", timed.says, time.predicted, between(time.low, time.high));
+        svg.rect(timed.class, (0.0, top), (place(time.predicted.0).max(1.0), BAR), &says);
+        if time.predicted.0 > longest {
+            svg.rect("cut", (WIDTH - 12.0, top), (3.0, BAR), "longer than is drawn");
+        } else {
+            let (low, high) = (place(time.low.0), place(time.high.0));
+            svg.line("whisker", (low, middle), (high, middle));
+            svg.line("whisker", (low, middle - 3.0), (low, middle + 3.0));
+            if time.high.0 <= longest {
+                svg.line("whisker", (high, middle - 3.0), (high, middle + 3.0));
+            }
         }
     }
-    if let Some(found) = measured(one) {
+    if let Some(found) = timed.measured {
         let at = place(found.0).clamp(4.0, WIDTH - 4.0);
         svg.dot("measured", (at, middle), 4.0, &format!("measured: {found}"));
     }

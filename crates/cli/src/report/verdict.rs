@@ -4,12 +4,24 @@ use super::roles::{Roles, measured, name};
 use super::{escaped, remark};
 use crate::text::{between, counted, grouped};
 use sparsight::TIE;
-use sparsight::answer::{ReportedAdvice, ReportedCandidate, ReportedTime, ReportedVerdict};
+use sparsight::answer::{MatrixSummary, ReportedAdvice, ReportedCandidate, ReportedTime, ReportedVerdict};
 use sparsight::matrix::Seconds;
 use std::fmt::Write;
 
 pub(super) fn header(advice: &ReportedAdvice, roles: &Roles<'_>) -> String {
-    let m = &advice.matrix;
+    let products = advice.products.map(|n| format!(", {}", counted(n, "product"))).unwrap_or_default();
+    let device = format!("{}, {}{products}", advice.source.device, advice.dtype);
+    let sentences = [reasons(advice, roles), what_was_found(advice, roles), less_sure(roles)];
+    top(&advice.matrix, &device, &what_to_use(advice, roles), sentences.into_iter().flatten())
+}
+
+/// The top of a page: which matrix, where, what to use, and sentences on it.
+pub(super) fn top(
+    m: &MatrixSummary,
+    device: &str,
+    what_to_use: &str,
+    sentences: impl Iterator<Item = String>,
+) -> String {
     let shape = format!(
         "{} x {}, {}, {:.1} a row ({} to {})",
         grouped(m.nrows),
@@ -19,16 +31,18 @@ pub(super) fn header(advice: &ReportedAdvice, roles: &Roles<'_>) -> String {
         grouped(m.row_min),
         grouped(m.row_max)
     );
-    let products = advice.products.map(|n| format!(", {}", counted(n, "product"))).unwrap_or_default();
-    let device = format!("{}, {}{products}", advice.device, advice.dtype);
     let mut html = format!("<header id=\"verdict\">\n<h1>{}</h1>\n", escaped(&m.name));
     // Writing to a String does not fail.
-    let _ = writeln!(html, "<p class=\"shape\">{}<br>{}</p>", escaped(&shape), escaped(&device));
-    let _ = writeln!(html, "<p class=\"use\">{}</p>", escaped(&what_to_use(advice, roles)));
-    for sentences in [reasons(advice, roles), what_was_found(advice, roles), less_sure(roles)] {
-        html += &sentences.map(|sentences| remark(&sentences)).unwrap_or_default();
-    }
+    let _ = writeln!(html, "<p class=\"shape\">{}<br>{}</p>", escaped(&shape), escaped(device));
+    let _ = writeln!(html, "<p class=\"use\">{}</p>", escaped(what_to_use));
+    sentences.for_each(|sentence| html += &remark(&sentence));
     html + "</header>\n"
+}
+
+/// A time of one product with its interval; a number and its unit stay in one line.
+pub(super) fn a_product(ReportedTime { predicted, low, high }: ReportedTime) -> String {
+    let time = predicted.to_string().replace(' ', "\u{a0}");
+    format!("{time} a product (90\u{a0}%:\u{a0}{})", between(low, high))
 }
 
 /// What a candidate is ranked by: one product, or all of them with conversion and upload.
@@ -45,17 +59,14 @@ fn what_to_use(advice: &ReportedAdvice, roles: &Roles<'_>) -> String {
         Some(csr) => ("CSR as it is is as good as anything:", Some(csr)),
         None => ("Use", roles.best),
     };
-    let Some((chosen, ReportedTime { predicted, low, high })) = chosen.and_then(|one| Some((one, one.time?)))
-    else {
+    let Some((chosen, time)) = chosen.and_then(|one| Some((one, one.time?))) else {
         return "No candidate is possible.".to_owned();
     };
     let all = advice.products.zip(chosen.in_all).map_or_else(String::new, |(n, in_all)| {
         format!("; {in_all} in all for {} with conversion and upload", counted(n, "product"))
     });
-    // A number and its unit stay in one line.
-    let time = predicted.to_string().replace(' ', "\u{a0}");
     let colon = if gains_nothing { "," } else { ":" };
-    format!("{words} {}{colon} {time} a product (90\u{a0}%:\u{a0}{}){all}.", name(chosen), between(low, high))
+    format!("{words} {}{colon} {}{all}.", name(chosen), a_product(time))
 }
 
 fn reasons(advice: &ReportedAdvice, roles: &Roles<'_>) -> Option<String> {

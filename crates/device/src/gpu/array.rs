@@ -149,8 +149,8 @@ impl<T: Copy> DeviceArray<T> {
         self.bytes.bytes == 0
     }
 
-    /// Where it lies, as a kernel's argument; 0 if it is empty.
-    pub(crate) fn address(&self) -> u64 {
+    /// Where it lies, as a kernel's argument and for other libraries; 0 if it is empty.
+    pub fn address(&self) -> u64 {
         self.bytes.address
     }
 

@@ -103,6 +103,16 @@ impl<T: Scalar> DistributedProduct<T> {
         self.ranks.is_empty()
     }
 
+    /// Of each rank the rows in the order in which its y has them, and its own entries of x, likewise.
+    pub fn owned(&self) -> impl Iterator<Item = (&[u32], &[u32])> {
+        self.ranks.iter().map(|rank| (rank.rows.as_slice(), rank.columns.as_slice()))
+    }
+
+    /// Of each rank its share, for what asks nothing of the others.
+    pub fn shares(&self) -> impl Iterator<Item = &GpuShare<T>> {
+        self.ranks.iter().map(|rank| &rank.share)
+    }
+
     /// What converting and uploading took on each rank.
     pub fn preparation(&self) -> Vec<Preparation> {
         self.ranks.iter().map(|rank| rank.share.preparation()).collect()

@@ -12,7 +12,7 @@ use super::device::Shared;
 use super::free_grid::FreeGrid;
 use super::link::{Link, Message};
 use super::product::GpuProduct;
-use super::{DeviceArray, Extent, GpuDevice, Vectors};
+use super::{DeviceArray, DeviceSliceMut, Extent, GpuDevice, Vectors};
 use crate::product::check_length;
 use crate::{DeviceError, Partition, Preparation, Product};
 use sparsight_kernels::DOT_PIECES;
@@ -188,11 +188,26 @@ impl<T: Scalar> GpuShare<T> {
         beta: f64,
         y: &mut DeviceArray<T>,
     ) -> Result<(), DeviceError> {
+        self.multiply_slices(alpha, x.as_mut_slice(), beta, y.as_mut_slice())
+    }
+
+    /// The same with memory of somebody else, or with a part of an array.
+    ///
+    /// # Errors
+    /// As [`GpuShare::multiply`].
+    #[expect(clippy::needless_pass_by_value, reason = "so that x and y cannot be the same memory")]
+    pub fn multiply_slices(
+        &mut self,
+        alpha: f64,
+        x: DeviceSliceMut<'_, T>,
+        beta: f64,
+        y: DeviceSliceMut<'_, T>,
+    ) -> Result<(), DeviceError> {
         check_length("x", self.width, x.len())?;
         check_length("y", self.rows, y.len())?;
         let memory = self.gpu.memory();
-        x.as_slice().check("x", memory.as_ref())?;
-        y.as_slice().check("y", memory.as_ref())?;
+        x.check("x", memory.as_ref())?;
+        y.check("y", memory.as_ref())?;
         let v = Vectors { x: x.address(), y: y.address(), alpha, beta };
         self.bring(v.x)?;
         if let Some(interior) = &self.interior {

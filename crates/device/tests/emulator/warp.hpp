@@ -19,7 +19,7 @@
 #define __global__
 #define __device__
 #define __forceinline__ inline
-#define __launch_bounds__(threads)
+#define __launch_bounds__(...)
 #define __grid_constant__
 // One block at a time: what belongs to a block may belong to the program. A section of its own, to be found again.
 #define __shared__ static __attribute__((section("of_block")))
@@ -251,6 +251,9 @@ static void __threadfence() {}
 
 // 1 for the lowest bit, 0 if none is set.
 static int __ffs(unsigned int bits) { return __builtin_ffs((int)bits); }
+
+// Bits that are set.
+static int __popc(unsigned int bits) { return __builtin_popcount(bits); }
 
 // Zeros above the highest set bit.
 static int __clz(unsigned int bits) { return bits == 0 ? 32 : __builtin_clz(bits); }

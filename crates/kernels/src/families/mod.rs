@@ -7,6 +7,7 @@ mod coo;
 mod csr_balanced;
 mod csr_binned;
 mod csr_scalar;
+mod csr_segmented;
 mod csr_vector;
 mod cusparse;
 mod dia;
@@ -20,11 +21,12 @@ use crate::source::cuda;
 use sparsight_matrix::Dtype;
 
 /// All families, in the order in which tables list their kernels.
-pub(crate) static FAMILIES: [&Family; 16] = [
+pub(crate) static FAMILIES: [&Family; 17] = [
     &csr_scalar::FAMILY,
     &csr_vector::FAMILY,
     &csr_balanced::FAMILY,
     &csr_binned::FAMILY,
+    &csr_segmented::FAMILY,
     &coo::FAMILY,
     &ell::FAMILY,
     &hyb::FAMILY,

@@ -19,6 +19,7 @@ mod coo;
 mod csr;
 mod csr_balanced;
 mod csr_binned;
+mod csr_segmented;
 mod dia;
 mod ell;
 mod hyb;
@@ -32,6 +33,7 @@ pub use coo::Coo;
 pub use csr::{Csr, CsrError};
 pub use csr_balanced::{BalancedCsr, Tile, TileShape, TileTable};
 pub use csr_binned::{BinCounts, BinnedCsr, RowBins};
+pub use csr_segmented::{Carry, RowBegins, SegmentedCsr};
 pub use dia::Dia;
 pub use ell::Ell;
 pub use family::{FormatFamily, FormatOf, Generator, Knob, Shape, Stored};
@@ -45,10 +47,11 @@ pub(crate) use bro_ell::{BLOCK_ROWS, of_block};
 pub(crate) use hyb::{is_share, is_worthwhile, split};
 
 /// All formats, in the order in which tables list them.
-static FAMILIES: [&FormatFamily; 12] = [
+static FAMILIES: [&FormatFamily; 13] = [
     &csr::FORMAT,
     &csr_balanced::FORMAT,
     &csr_binned::FORMAT,
+    &csr_segmented::FORMAT,
     &coo::FORMAT,
     &ell::FORMAT,
     &hyb::FORMAT,

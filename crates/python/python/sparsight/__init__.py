@@ -19,7 +19,9 @@ from ._errors import BadMatrix, BadVector, Infeasible, NoGpu, NoProfile, Sparsig
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ._advice import Advice, Candidate, Refused, advise, calibrate, profiles
+    from ._distributed import DistributedOperator, Piece
     from ._matrix import Matrix, gallery, read
+    from ._on_gpus import OnGpus, Scaling
     from ._operator import Operator
     from ._plan import Plan, plan
 
@@ -28,13 +30,17 @@ __all__ = [
     "BadMatrix",
     "BadVector",
     "Candidate",
+    "DistributedOperator",
     "Infeasible",
     "Matrix",
     "NoGpu",
     "NoProfile",
+    "OnGpus",
     "Operator",
+    "Piece",
     "Plan",
     "Refused",
+    "Scaling",
     "SparsightError",
     "advise",
     "calibrate",
@@ -52,6 +58,10 @@ _WHERE = {
     "advise": "_advice",
     "calibrate": "_advice",
     "profiles": "_advice",
+    "DistributedOperator": "_distributed",
+    "Piece": "_distributed",
+    "OnGpus": "_on_gpus",
+    "Scaling": "_on_gpus",
     "Matrix": "_matrix",
     "gallery": "_matrix",
     "read": "_matrix",

@@ -296,7 +296,7 @@ def advise(
     products : int, optional
         Products to come: candidates are ranked by what all of them cost, with conversion and upload. Without, by one product.
     device : str, optional
-        Whom it is for: ``"cuda:0"``, a shipped profile (:func:`profiles`), or the folder or data sheet of another one. By
+        Whom it is for: ``"cuda:0"``, ``"cpu"`` (:func:`calibrate` gets to know it), a shipped profile (:func:`profiles`), or the folder or data sheet of another one. By
         default the first GPU here, if it is known, else ``"nvidia-h200"``.
     model : str, optional
         One model alone: ``"boosting"``, ``"neighbours"``, ``"strip"``, ...
@@ -356,22 +356,24 @@ def _say_whom_it_is_for():
 
 
 def calibrate(device: str = "cuda:0", progress: Callable[[int, str], None] | None = None) -> str:
-    """Gets to know a GPU that has no profile, once: ten generated matrices, about 15 s.
+    """Gets to know a device that has no profile, once: a GPU in about 15 s, the processor in some minutes.
 
-    What is predicted for the nearest GPU with a profile then answers for this one, with wider intervals, here and in the
-    program ``sparsight``. What was measured is kept, and a calibration that was stopped goes on.
+    Of a GPU ten generated matrices are run. What is predicted for the nearest GPU with a profile then answers for this one, with
+    wider intervals. The processor is calibrated by itself, from benchmark matrices and 29 generated matrices in float32 and
+    float64; the less else it has to do, the better that is. Both answer here and in the program ``sparsight``. What was measured is
+    kept, and a calibration that was stopped goes on.
 
     Parameters
     ----------
     device : str
-        ``"cuda:0"``, ``"cuda:1"``, ...
+        ``"cuda:0"``, ``"cuda:1"``, ... or ``"cpu"``.
     progress : callable, optional
-        Called with a number from 0 to 19 and the name of what is measured next. By default a dot is printed for each on stderr.
+        Called with a number from 0 to 19 and the name of what is measured next. By default dots are printed on stderr, 20 in all.
 
     Returns
     -------
     str
-        The profile whose predictions answer: ``"nvidia-h200"``.
+        The profile whose predictions answer: ``"nvidia-h200"``, or ``"cpu"``, the processor's own.
 
     Raises
     ------

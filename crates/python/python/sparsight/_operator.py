@@ -4,24 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from . import _vectors
 from ._errors import BadMatrix, BadVector, SparsightError
-
-
-class _WithoutScipy:
-    """Stands in where scipy is not installed: products work, scipy's solvers are not there anyway."""
-
-    def __init__(self, dtype, shape):
-        self.dtype, self.shape = np.dtype(dtype), shape
-
-
-try:
-    from scipy.sparse.linalg import LinearOperator
-except ImportError:
-    LinearOperator = _WithoutScipy
-
+from ._products import Products, as_vector
 
 __all__ = ["Operator"]
 
@@ -36,7 +21,7 @@ class Prepared:
         self.keeps_order, self.is_transposed = matrix._keeps_order, is_transposed
 
 
-class Operator(LinearOperator):
+class Operator(Products):
     """A matrix that was prepared on a device, ``op @ x`` with vectors of numpy, CuPy, torch, and what speaks like them.
 
     y is of the same kind as x. With vectors on the GPU nothing is copied: the product is queued in the current stream of their
@@ -112,11 +97,7 @@ class Operator(LinearOperator):
         if getattr(x, "ndim", 1) == 2 and x.shape[1] == 1:
             if stream is not None:
                 raise BadVector("a column and a stream: it is copied in the current one", "x.ravel() is a vector")
-            # A column, as scipy's solvers may give one.
-            x = x.reshape(-1)
-            if _vectors.kind_of(x).takes_columns:
-                x = _vectors.contiguous(x)
-            return self.matvec(x, out, alpha, beta, stream).reshape(-1, 1)
+            return self.matvec(as_vector(x), out, alpha, beta, stream).reshape(-1, 1)
         return _vectors.kind_of(x).multiply(self, x, out, alpha, beta, stream)
 
     def rmatvec(
@@ -125,43 +106,9 @@ class Operator(LinearOperator):
         """y = alpha A^T x + beta y; ``plan(A, transpose=True)`` prepares it."""
         return self.T.matvec(x, out, alpha, beta, stream)
 
-    def matmat(self, X: Any) -> Any:
-        """A X, column by column."""
-        if getattr(X, "ndim", 0) != 2:
-            raise BadVector(f"{type(X).__name__} is no array of two dimensions")
-        kind = _vectors.kind_of(X)
-        if not kind.takes_columns or X.shape[1] == 0:
-            what = "no columns" if kind.takes_columns else f"several columns in a {type(X).__name__}"
-            raise BadVector(f"{what} to multiply with", "multiply column by column")
-        if X.shape[0] != self.shape[1]:
-            raise _vectors.refused_shape("each column", X.shape[:1], self.shape[1])
-        return kind.stack([self.matvec(x) for x in _vectors.contiguous(X.T)])
-
     def rmatmat(self, X: Any) -> Any:
         """A^T X, column by column."""
         return self.T.matmat(X)
-
-    def dot(self, x: Any) -> Any:
-        """``op @ x``: a product with a vector, or with each column; with a number or another operator, an operator."""
-        if isinstance(x, LinearOperator) or np.isscalar(x):
-            return super().dot(x)
-        return self.matmat(x) if getattr(x, "ndim", 1) == 2 else self.matvec(x)
-
-    def __matmul__(self, x: Any) -> Any:
-        return self.dot(x)
-
-    def __call__(self, x):
-        return self.dot(x)
-
-    # What scipy's own composed operators call.
-    def _matvec(self, x):
-        return self.matvec(x)
-
-    def _rmatvec(self, x):
-        return self.rmatvec(x)
-
-    def _matmat(self, X):
-        return self.matmat(X)
 
     def _adjoint(self):
         return self.T

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import site
 import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, overload
 
 from . import _core
 from ._advice import advice_of, duration
@@ -13,6 +15,8 @@ from ._matrix import as_matrix
 
 if TYPE_CHECKING:
     from ._advice import Advice, Candidate
+    from ._distributed import DistributedOperator
+    from ._on_gpus import Scaling
     from ._operator import Operator
 
 __all__ = ["Plan", "plan"]
@@ -55,9 +59,63 @@ class Plan:
         """What the matrix takes on the device, with that of A^T."""
         return self.candidate.memory_bytes + (self.transposed.memory_bytes if self.transposed else 0)
 
+    def on_gpus(
+        self, counts: Iterable[int] = (1, 2, 4, 8), parts: Any = None, links: str | os.PathLike[str] | None = None
+    ) -> Scaling:
+        """Predicts y = A x with the rows of A dealt out to several GPUs like that of the plan. Nothing is run.
+
+        Parameters
+        ----------
+        counts : iterable of int
+            Numbers of GPUs; one, with which the others are compared, is always among the answers.
+        parts : array, optional
+            The number of a part for each row, from 0 on, as graph partitioners give it: GPU ``i`` gets the rows of part ``i``. By
+            default rows stay in their order, cut where all GPUs are predicted to take the same time.
+        links : str or os.PathLike, optional
+            A ``links.json`` or a TOML file about the links between the GPUs (docs/gpus.md of the project). By default those of the
+            profile.
+
+        Returns
+        -------
+        Scaling
+
+        Raises
+        ------
+        BadVector, NoProfile, Infeasible
+        """
+        from ._on_gpus import scaling
+
+        return scaling(self._matrix, self.advice._core, counts, parts, links)
+
+    @overload
     def prepare(
-        self, device: str = "cuda:0", try_: int | str = 1, candidate: str | None = None, updates: bool = False
-    ) -> Operator:
+        self,
+        device: str | None = None,
+        try_: int | str = 1,
+        candidate: str | None = None,
+        updates: bool = False,
+        *,
+        devices: None = None,
+        parts: None = None,
+        links: None = None,
+    ) -> Operator: ...
+
+    @overload
+    def prepare(
+        self, *, devices: Iterable[Any], parts: Any = None, links: str | os.PathLike[str] | None = None
+    ) -> Operator | DistributedOperator: ...
+
+    def prepare(
+        self,
+        device: str | None = None,
+        try_: int | str = 1,
+        candidate: str | None = None,
+        updates: bool = False,
+        *,
+        devices: Iterable[Any] | None = None,
+        parts: Any = None,
+        links: str | os.PathLike[str] | None = None,
+    ) -> Any:
         """Converts the matrix, brings it to the device and loads the kernels, which are compiled the first time.
 
         A CSR that lies on that GPU already is converted from where it lies, after everything that is queued there, and needs room
@@ -66,8 +124,8 @@ class Plan:
 
         Parameters
         ----------
-        device : str
-            ``"cuda:0"``, ``"cuda:1"``, ... or ``"cpu"``.
+        device : str, optional
+            ``"cuda:0"``, ``"cuda:1"``, ... or ``"cpu"``; the first GPU if neither this nor ``devices`` is given.
         try_ : int or "auto"
             Runs so many candidates for some milliseconds each and takes the fastest. The second is the one that may gain most by what
             the first took, and so on. ``"auto"``: as many as are worth it for the products that :func:`plan` was told of: each
@@ -76,19 +134,35 @@ class Plan:
             The id of the one to take, from :attr:`advice`.
         updates : bool
             Finds out where the values stand, so that :meth:`Operator.update_values` may replace them.
+        devices : iterable, optional
+            Several GPUs of one kind, to which the rows are dealt out: ``[0, 1]``, or ``["cuda:0", "cuda:1"]``. Each computes its rows
+            with what is predicted to be the fastest for them, and they exchange entries of x through NCCL, which has to be there:
+            torch brings it, or ``pip install nvidia-nccl-cu13``. One GPU is the same as ``device``.
+        parts : array, optional
+            Of ``devices``: which of them gets each row, as for :meth:`on_gpus`.
+        links : str or os.PathLike, optional
+            Of ``devices``: as for :meth:`on_gpus`.
 
         Returns
         -------
-        Operator
+        Operator, or DistributedOperator for several devices
 
         Raises
         ------
-        NoGpu, Infeasible
+        NoGpu, Infeasible, NoProfile, BadVector
         """
         import numpy
 
         from ._operator import Operator, Prepared
 
+        if devices is not None:
+            if device is not None:
+                raise SparsightError("a device and several of them", "give one of device and devices")
+            if try_ != 1 or candidate is not None or updates:
+                raise SparsightError("several GPUs take no try_, candidate and updates", "leave them out, or prepare for one GPU")
+            return self._prepared_on(devices, parts, links)
+        if parts is not None or links is not None:
+            raise SparsightError("parts and links without devices", "prepare(devices=[0, 1], ...) deals the rows out")
         if try_ != "auto" and (isinstance(try_, bool) or not isinstance(try_, int) or not 1 <= try_ <= 1000):
             raise SparsightError(
                 f"try_={try_!r}", 'give a whole number of candidates, at least 1 and at most 1000, or "auto"'
@@ -97,7 +171,7 @@ class Plan:
         if candidate is not None and tries != 1:
             raise SparsightError("a candidate that is named and several to be tried", "give one of candidate and try_")
         tell_where_libraries_are()
-        device = str(device)
+        device = "cuda:0" if device is None else str(device)
 
         def prepared(plan, candidate):
             matrix, advice, updated = plan._matrix, plan.advice._core, bool(updates)
@@ -120,6 +194,23 @@ class Plan:
             order = numpy.empty(about.nnz, numpy.int64)
             self._matrix._core.transposed_order(order)
         return Operator(core, about, turned, order)
+
+    def _prepared_on(self, devices, parts, links):
+        """The operator of several GPUs."""
+        from ._distributed import DistributedOperator
+        from ._on_gpus import gpus_of, links_file, parts_of
+
+        if self.transposed is not None:
+            raise SparsightError(
+                "A^T is not dealt out with A", "plan(A) without transpose; plan(A.T.tocsr()).prepare(devices=...) is an operator of its own"
+            )
+        gpus, links = gpus_of(devices), links_file(links)
+        parts = parts_of(parts, self._matrix.shape[0], len(gpus))
+        if len(gpus) == 1:
+            return self.prepare(f"cuda:{gpus[0]}")
+        tell_where_libraries_are()
+        core = _core.prepare_distributed(self._matrix._with_values(), self.advice._core, gpus, parts, links)
+        return DistributedOperator(core, self._matrix)
 
     def __repr__(self):
         pair = f" and A^T {self.transposed.candidate.id}" if self.transposed else ""

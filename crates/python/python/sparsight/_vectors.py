@@ -50,7 +50,10 @@ def refused_alignment(what, dtype):
 
 
 def refused_device(what, where, operator):
-    hint = "prepare(\"cuda:N\") multiplies there" if operator._index is None else f"bring it to {operator.device}"
+    hint = f"bring it to {operator.device}"
+    if operator._index is None:
+        # Of several GPUs, or the CPU.
+        hint = getattr(operator, "_takes_from_gpus", 'prepare("cuda:N") multiplies there')
     return BadVector(f"{what} is on {where}, the operator on {operator.device}", hint)
 
 

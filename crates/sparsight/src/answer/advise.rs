@@ -54,7 +54,7 @@ pub struct AdviseAnswer {
     pub candidates: Vec<AdvisedCandidate>,
 }
 
-/// Where advice comes from, beside the profile.
+/// Where advice or a plan comes from, beside the profile.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct AdviceProvenance {
     /// Of this program or library.
@@ -77,6 +77,14 @@ impl From<&Profile> for AdviceProvenance {
         let Provenance { driver, cusparse, .. } = profile.device.provenance.clone();
         let cusparse = Some(cusparse).filter(|version| !version.is_empty());
         Self { version: env!("CARGO_PKG_VERSION"), driver, cusparse, command: None, date: None }
+    }
+}
+
+impl AdviceProvenance {
+    /// Of a command: what was typed, and the UTC date.
+    #[must_use]
+    pub fn with_command(self, command: String, date: String) -> Self {
+        Self { command: Some(command), date: Some(date), ..self }
     }
 }
 
@@ -249,7 +257,7 @@ impl AdviseAnswer {
     /// Of a command given on a day.
     #[must_use]
     pub fn with_command(mut self, command: String, date: String) -> Self {
-        (self.provenance.command, self.provenance.date) = (Some(command), Some(date));
+        self.provenance = self.provenance.with_command(command, date);
         self
     }
 

@@ -63,6 +63,7 @@ mod error;
 mod evaluate;
 mod evaluate_transfer;
 mod evaluate_without;
+mod fields;
 mod fit;
 mod gallery;
 mod info;
@@ -81,6 +82,7 @@ mod reordered;
 mod repair;
 mod report;
 mod reported;
+mod reported_plan;
 mod rules;
 mod structure;
 mod transfer;
@@ -104,6 +106,7 @@ pub use evaluate::{
 };
 pub use evaluate_transfer::{EvaluateTransferAnswer, RefusedTimes, TransferErrorEntry, WorstTransfer};
 pub use evaluate_without::{EvaluateWithoutAnswer, WithoutPart};
+pub use fields::NotReported;
 pub use fit::{FitAnswer, FittedModel, LearnedErrors};
 pub use gallery::{GalleryAnswer, GalleryGenerator, GalleryParameter};
 pub use info::{FormatSize, InfoAnswer};
@@ -122,8 +125,10 @@ pub use reordered::{BestAsItIs, ReorderedAnswer};
 pub use repair::RepairAnswer;
 pub use report::ReportAnswer;
 pub use reported::{
-    NotReported, ReportedAdvice, ReportedCandidate, ReportedOutcome, ReportedTime, ReportedVerdict,
+    Reported, ReportedAdvice, ReportedCandidate, ReportedOutcome, ReportedSource, ReportedTime,
+    ReportedVerdict,
 };
+pub use reported_plan::{ReportedPart, ReportedPlan, ReportedRun, ReportedStrategy};
 pub use rules::{JudgedRules, RuleAnswer, RulesAnswer};
 pub use structure::{RowsOfLength, SpyCells, Structure};
 pub use transfer::{TransferAnswer, TransferOutcome, TransferredCandidate};

@@ -1,6 +1,8 @@
 //! `plan`: the optimal partition of each matrix, beside the best single candidate.
 
-use super::{Answer, DeviceSummary, MatrixSummary, NamedCandidate, PredictedInterval};
+use super::{
+    AdviceProvenance, Answer, DeviceSummary, MatrixSummary, NamedCandidate, PredictedInterval, Structure,
+};
 use crate::{MeasuredPartition, ModelName, Part, Partitioning, Plan, Strategy};
 use serde::Serialize;
 use sparsight_kernels::{Execution, device_bytes};
@@ -19,6 +21,8 @@ pub struct PlanAnswer {
     pub placement: PlacementRule,
     /// What stood for the row lengths.
     pub row_length: RowLengthRule,
+    /// Where the answer comes from.
+    pub provenance: AdviceProvenance,
     /// In the order in which they were asked about, without those that could not be read.
     pub matrices: Vec<PlannedMatrix>,
 }
@@ -43,6 +47,9 @@ impl PlanAnswer {
 pub struct PlannedMatrix {
     /// The matrix.
     pub matrix: MatrixSummary,
+    /// How long the rows are and where the non-zeros lie; absent where several matrices were asked about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub structure: Option<Structure>,
     /// The model that was asked; `best` asks others.
     pub model: ModelName,
     /// Strips that the rows were cut into.
@@ -86,6 +93,7 @@ impl PlannedMatrix {
     pub fn of(name: impl Into<String>, planned: &Partitioning) -> Self {
         Self {
             matrix: MatrixSummary::of(name, &planned.features),
+            structure: None,
             model: planned.model,
             strips: planned.strips,
             strip_rows: planned.rows_per_strip,

@@ -5,28 +5,24 @@
 //!
 //! Deliberately absent: fields that no page shows. They may be there and are passed over, as are those that a later version adds.
 
-use super::{AdviseAnswer, Answer, MatrixSummary, RowsOfLength, SpyCells, Structure};
-use serde_json::{Map, Value};
+use super::fields::{self, ABOVE_0, Fields, NotReported};
+use super::{
+    AdviseAnswer, Answer, MatrixSummary, PlanAnswer, ReportedPlan, RowsOfLength, SpyCells, Structure,
+};
+use serde_json::Value;
 use sparsight_matrix::{Bytes, Seconds, Spy};
-use thiserror::Error;
 
 /// Advice as it was written down.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReportedAdvice {
     /// The matrix.
     pub matrix: MatrixSummary,
-    /// The device's own name.
-    pub device: String,
+    /// Where the answer comes from.
+    pub source: ReportedSource,
     /// Measured copy rate; `None` if not measured.
     pub copy_bytes_per_s: Option<f64>,
     /// Time of a launch; `None` if not measured.
     pub launch: Option<Seconds>,
-    /// Name or folder of the profile.
-    pub profile: Option<String>,
-    /// Its date.
-    pub profile_date: Option<String>,
-    /// The profile that its predictions are carried over from.
-    pub rescaled_from: Option<String>,
     /// Value type.
     pub dtype: String,
     /// Products to come.
@@ -39,6 +35,21 @@ pub struct ReportedAdvice {
     pub structure: Option<Structure>,
     /// Size of the last cache.
     pub cache: Option<Bytes>,
+    /// Best first, then those that are not ranked.
+    pub candidates: Vec<ReportedCandidate>,
+}
+
+/// Where an answer comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReportedSource {
+    /// The device's own name.
+    pub device: String,
+    /// Name or folder of the profile.
+    pub profile: Option<String>,
+    /// Its date.
+    pub profile_date: Option<String>,
+    /// The profile that its predictions are carried over from.
+    pub rescaled_from: Option<String>,
     /// Version of the program.
     pub version: Option<String>,
     /// Driver when the profile was measured.
@@ -49,8 +60,6 @@ pub struct ReportedAdvice {
     pub command: Option<String>,
     /// The day.
     pub date: Option<String>,
-    /// Best first, then those that are not ranked.
-    pub candidates: Vec<ReportedCandidate>,
 }
 
 /// What advice comes down to: ids.
@@ -123,62 +132,25 @@ pub enum ReportedOutcome {
     Failed(String),
 }
 
-/// Why a text is no answer that a page can be made of.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[non_exhaustive]
-pub enum NotReported {
-    /// No JSON.
-    #[error("no JSON: {0}")]
-    NotJson(String),
-    /// JSON of another kind.
-    #[error("{}, not {}, what `sparsight advise --json` writes", found.as_ref().map_or("JSON without a schema".to_owned(), |found| format!("schema {found}")), AdviseAnswer::SCHEMA)]
-    Schema {
-        /// What it says.
-        found: Option<String>,
-    },
-    /// A field is missing, or is not what it should be.
-    #[error("{at} is {}, not {wanted}", if *.missing { "missing" } else { "something else" })]
-    Field {
-        /// Where it stands: `candidates[3].predicted_s`.
-        at: String,
-        /// What it should be.
-        wanted: &'static str,
-        /// Whether it is not there at all.
-        missing: bool,
-    },
-}
-
 impl ReportedAdvice {
     /// From what [`AdviseAnswer::to_json`](Answer::to_json) gives.
     ///
     /// # Errors
     /// If it is not that, or holds a number that cannot be.
     pub fn from_json(text: &str) -> Result<Self, NotReported> {
-        let value: Value = serde_json::from_str(text).map_err(|e| NotReported::NotJson(e.to_string()))?;
-        let found = value.get("schema").and_then(Value::as_str);
-        if found != Some(AdviseAnswer::SCHEMA) {
-            return Err(NotReported::Schema { found: found.map(ToOwned::to_owned) });
-        }
-        let all = Fields { of: value.as_object(), at: String::new() };
-        let (matrix, device) = (all.needed_object("matrix")?, all.needed_object("device")?);
-        let provenance = all.object("provenance")?.unwrap_or_default();
+        Self::of(&fields::parsed(text, &[AdviseAnswer::SCHEMA])?)
+    }
+
+    fn of(value: &Value) -> Result<Self, NotReported> {
+        let all = Fields::of(value);
+        let matrix = matrix_of(&all)?;
+        let device = all.needed_object("device")?;
         let measured = |name| Ok(device.number(name)?.filter(|rate| *rate > 0.0));
         Ok(Self {
-            matrix: MatrixSummary {
-                name: matrix.needed_text("name")?,
-                nrows: matrix.needed_count("nrows")?,
-                ncols: matrix.needed_count("ncols")?,
-                nnz: matrix.needed_count("nnz")?,
-                row_mean: matrix.number("row_mean")?.unwrap_or_default(),
-                row_min: matrix.needed_count("row_min")?,
-                row_max: matrix.needed_count("row_max")?,
-            },
-            device: device.needed_text("name")?,
+            matrix,
+            source: ReportedSource::of(&all)?,
             copy_bytes_per_s: measured("copy_bytes_per_s")?,
             launch: measured("launch_s")?.map(Seconds),
-            profile: device.text("profile")?,
-            profile_date: device.text("profile_date")?,
-            rescaled_from: device.text("rescaled_from")?,
             dtype: all.needed_text("dtype")?,
             products: all.count("products")?,
             reordered_by: all
@@ -188,11 +160,6 @@ impl ReportedAdvice {
             verdict: all.object("verdict")?.map(|verdict| ReportedVerdict::of(&verdict)).transpose()?,
             structure: all.object("structure")?.map(|structure| structure_of(&structure)).transpose()?,
             cache: all.count("cache_bytes")?.filter(|bytes| *bytes > 0).map(Bytes),
-            version: provenance.text("version")?,
-            driver: provenance.text("driver")?,
-            cusparse: provenance.text("cusparse")?,
-            command: provenance.text("command")?,
-            date: provenance.text("date")?,
             candidates: all
                 .list("candidates")?
                 .iter()
@@ -205,6 +172,62 @@ impl ReportedAdvice {
     pub fn candidate(&self, id: &str) -> Option<&ReportedCandidate> {
         self.candidates.iter().find(|one| one.id == id)
     }
+}
+
+/// An answer that a page can be made of.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Reported {
+    /// Of `advise`.
+    Advice(Box<ReportedAdvice>),
+    /// Of `plan`.
+    Plan(Box<ReportedPlan>),
+}
+
+impl Reported {
+    /// From what `advise --json` or `plan --json` wrote.
+    ///
+    /// # Errors
+    /// If it is neither, or holds a number that cannot be.
+    pub fn from_json(text: &str) -> Result<Self, NotReported> {
+        let value = fields::parsed(text, &[AdviseAnswer::SCHEMA, PlanAnswer::SCHEMA])?;
+        Ok(if value["schema"] == PlanAnswer::SCHEMA {
+            Self::Plan(ReportedPlan::of(&value)?.into())
+        } else {
+            Self::Advice(ReportedAdvice::of(&value)?.into())
+        })
+    }
+}
+
+impl ReportedSource {
+    pub(super) fn of(all: &Fields<'_>) -> Result<Self, NotReported> {
+        let device = all.needed_object("device")?;
+        let provenance = all.object("provenance")?.unwrap_or_default();
+        Ok(Self {
+            device: device.needed_text("name")?,
+            profile: device.text("profile")?,
+            profile_date: device.text("profile_date")?,
+            rescaled_from: device.text("rescaled_from")?,
+            version: provenance.text("version")?,
+            driver: provenance.text("driver")?,
+            cusparse: provenance.text("cusparse")?,
+            command: provenance.text("command")?,
+            date: provenance.text("date")?,
+        })
+    }
+}
+
+/// The field `matrix` of an object.
+pub(super) fn matrix_of(fields: &Fields<'_>) -> Result<MatrixSummary, NotReported> {
+    let matrix = fields.needed_object("matrix")?;
+    Ok(MatrixSummary {
+        name: matrix.needed_text("name")?,
+        nrows: matrix.needed_count("nrows")?,
+        ncols: matrix.needed_count("ncols")?,
+        nnz: matrix.needed_count("nnz")?,
+        row_mean: matrix.number("row_mean")?.unwrap_or_default(),
+        row_min: matrix.needed_count("row_min")?,
+        row_max: matrix.needed_count("row_max")?,
+    })
 }
 
 impl ReportedVerdict {
@@ -258,7 +281,7 @@ impl ReportedCandidate {
 }
 
 impl ReportedTime {
-    fn of(fields: &Fields<'_>) -> Result<Option<Self>, NotReported> {
+    pub(super) fn of(fields: &Fields<'_>) -> Result<Option<Self>, NotReported> {
         let Some(predicted) = fields.time("predicted_s")? else { return Ok(None) };
         let end = |name| fields.time(name)?.ok_or_else(|| fields.missing(name, ABOVE_0));
         let (low, high) = (end("low_s")?, end("high_s")?);
@@ -270,7 +293,7 @@ impl ReportedTime {
     }
 }
 
-fn structure_of(fields: &Fields<'_>) -> Result<Structure, NotReported> {
+pub(super) fn structure_of(fields: &Fields<'_>) -> Result<Structure, NotReported> {
     let rows = |bin: &Fields<'_>| {
         let (from, to) = (bin.needed_count("from")?, bin.needed_count("to")?);
         Ok(RowsOfLength { from, to, rows: bin.needed_count("rows")? })
@@ -293,101 +316,6 @@ fn structure_of(fields: &Fields<'_>) -> Result<Structure, NotReported> {
         row_lengths,
         spy: SpyCells { densest: spy.number("densest")?.unwrap_or_default(), cells },
     })
-}
-
-const ABOVE_0: &str = "a number above 0";
-
-/// An object, and where in the answer it stands.
-#[derive(Debug, Default)]
-struct Fields<'a> {
-    of: Option<&'a Map<String, Value>>,
-    at: String,
-}
-
-impl<'a> Fields<'a> {
-    fn path(&self, name: &str) -> String {
-        if self.at.is_empty() { name.to_owned() } else { format!("{}.{name}", self.at) }
-    }
-
-    fn wrong(&self, name: &str, wanted: &'static str) -> NotReported {
-        NotReported::Field { at: self.path(name), wanted, missing: false }
-    }
-
-    fn missing(&self, name: &str, wanted: &'static str) -> NotReported {
-        NotReported::Field { at: self.path(name), wanted, missing: true }
-    }
-
-    /// The field, unless it is not there or null.
-    fn value(&self, name: &str) -> Option<&'a Value> {
-        self.of?.get(name).filter(|value| !value.is_null())
-    }
-
-    fn text(&self, name: &str) -> Result<Option<String>, NotReported> {
-        let Some(value) = self.value(name) else { return Ok(None) };
-        value.as_str().map(|text| Some(text.to_owned())).ok_or_else(|| self.wrong(name, "a text"))
-    }
-
-    fn needed_text(&self, name: &str) -> Result<String, NotReported> {
-        self.text(name)?.ok_or_else(|| self.missing(name, "a text"))
-    }
-
-    fn count(&self, name: &str) -> Result<Option<u64>, NotReported> {
-        let Some(value) = self.value(name) else { return Ok(None) };
-        value.as_u64().map(Some).ok_or_else(|| self.wrong(name, "a whole number"))
-    }
-
-    fn needed_count(&self, name: &str) -> Result<u64, NotReported> {
-        self.count(name)?.ok_or_else(|| self.missing(name, "a whole number"))
-    }
-
-    /// Not below 0.
-    fn number(&self, name: &str) -> Result<Option<f64>, NotReported> {
-        let Some(value) = self.value(name) else { return Ok(None) };
-        let number = value.as_f64().filter(|number| number.is_finite() && *number >= 0.0);
-        number.map(Some).ok_or_else(|| self.wrong(name, "a number of 0 or more"))
-    }
-
-    /// Between a femtosecond and some ten thousand years.
-    fn time(&self, name: &str) -> Result<Option<Seconds>, NotReported> {
-        let Some(number) = self.number(name)? else { return Ok(None) };
-        let is_time = (1e-15..1e12).contains(&number);
-        if is_time { Ok(Some(Seconds(number))) } else { Err(self.wrong(name, "a time in seconds")) }
-    }
-
-    fn flag(&self, name: &str) -> Result<bool, NotReported> {
-        let Some(value) = self.value(name) else { return Ok(false) };
-        value.as_bool().ok_or_else(|| self.wrong(name, "true or false"))
-    }
-
-    fn object(&self, name: &str) -> Result<Option<Fields<'a>>, NotReported> {
-        let Some(value) = self.value(name) else { return Ok(None) };
-        let of = value.as_object().ok_or_else(|| self.wrong(name, "an object"))?;
-        Ok(Some(Self { of: Some(of), at: self.path(name) }))
-    }
-
-    fn needed_object(&self, name: &str) -> Result<Fields<'a>, NotReported> {
-        self.object(name)?.ok_or_else(|| self.missing(name, "an object"))
-    }
-
-    fn array(&self, name: &str) -> Result<&'a [Value], NotReported> {
-        let value = self.value(name).ok_or_else(|| self.missing(name, "a list"))?;
-        value.as_array().map(Vec::as_slice).ok_or_else(|| self.wrong(name, "a list"))
-    }
-
-    /// A list of objects.
-    fn list(&self, name: &str) -> Result<Vec<Fields<'a>>, NotReported> {
-        let fields = |(place, value): (usize, &'a Value)| match value.as_object() {
-            Some(of) => Ok(Self { of: Some(of), at: format!("{}[{place}]", self.path(name)) }),
-            None => Err(self.wrong(name, "a list of objects")),
-        };
-        self.array(name)?.iter().enumerate().map(fields).collect()
-    }
-
-    fn texts(&self, name: &str) -> Result<Vec<String>, NotReported> {
-        let text = |value: &Value| value.as_str().map(ToOwned::to_owned);
-        let texts: Option<Vec<String>> = self.array(name)?.iter().map(text).collect();
-        texts.ok_or_else(|| self.wrong(name, "a list of texts"))
-    }
 }
 
 #[cfg(test)]
@@ -428,10 +356,10 @@ mod tests {
         let (answer, value) = written();
         let read = ReportedAdvice::from_json(&value.to_string()).unwrap();
         assert_eq!((&read.matrix, &read.structure), (&answer.matrix, &answer.structure));
-        assert_eq!((read.device.as_str(), read.products), ("NVIDIA H200", Some(10)));
+        assert_eq!((read.source.device.as_str(), read.products), ("NVIDIA H200", Some(10)));
         assert_eq!(read.copy_bytes_per_s, Some(answer.device.copy_bytes_per_s));
-        assert_eq!((read.cache, read.date.as_deref()), (answer.cache_bytes, Some("2026-01-02")));
-        assert!(read.cache.is_some_and(|bytes| bytes.0 > 1 << 20) && read.driver.is_some());
+        assert_eq!((read.cache, read.source.date.as_deref()), (answer.cache_bytes, Some("2026-01-02")));
+        assert!(read.cache.is_some_and(|bytes| bytes.0 > 1 << 20) && read.source.driver.is_some());
         let verdict = answer.verdict.unwrap();
         let read_verdict = read.verdict.as_ref().unwrap();
         assert_eq!(read_verdict.best, verdict.best.to_string());
@@ -503,7 +431,7 @@ mod tests {
             read.structure.is_none()
                 && read.cache.is_none()
                 && read.verdict.is_none()
-                && read.driver.is_none()
+                && read.source.driver.is_none()
         );
     }
 }

@@ -10,8 +10,12 @@
 //! 20 million non-zeros).
 
 mod measure;
+mod processor;
 
 pub use measure::{CalibratedDevice, carry_calibration, measure_calibration};
+pub use processor::{
+    cpu_calibration_folder, cpu_calibration_grid, measure_cpu_calibration, measure_cpu_matrices,
+};
 
 use crate::Profile;
 use crate::profile::{ProfiledDevice, Rescaled};

@@ -322,7 +322,7 @@ impl Models {
             files.push((folder.join(&indexed.file), bytes));
         }
         // The last one: what it speaks of is there.
-        let text = serde_json::to_string_pretty(&index).expect("plain data serialises") + "\n";
+        let text = serde_json::to_string(&index).expect("plain data serialises") + "\n";
         files.push((folder.join("index.json"), text.into_bytes()));
         // Held until the end; where folders cannot be locked nobody is kept out.
         let alone = File::open(folder).ok();

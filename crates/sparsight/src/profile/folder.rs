@@ -7,8 +7,10 @@ use super::{
 use crate::Error;
 use crate::models::Source;
 use crate::records::{self, BenchmarkRecord, CorpusRecord, CutRecord, Damaged, Journal, RepairedFile};
+use flate2::bufread::MultiGzDecoder;
 use sparsight_kernels::DeviceFacts;
 use sparsight_matrix::io::open_regular;
+use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
@@ -241,10 +243,25 @@ impl ProfileFolder {
         name: &str,
         parse: impl Fn(&Path, &str) -> Result<T, Error>,
     ) -> Result<Option<T>, Error> {
-        let path = self.path.join(name);
-        match open_regular(&path).and_then(io::read_to_string) {
-            Ok(text) => parse(&path, &text).map(Some),
-            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
+        self.text(name)?.map(|(path, text)| parse(&path, &text)).transpose()
+    }
+
+    /// The text of a file and where it stood: under its name, or packed under that name with `.gz` behind; `None` if neither is there.
+    pub(super) fn text(&self, name: &str) -> Result<Option<(PathBuf, String)>, Error> {
+        let unpacked = |file| io::read_to_string(MultiGzDecoder::new(BufReader::new(file)));
+        let (plain, packed) = (self.path.join(name), self.path.join(format!("{name}.gz")));
+        let plainly = open_regular(&plain).and_then(io::read_to_string).map(|text| (plain.clone(), text));
+        let absent = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
+        let (path, found) = match plainly {
+            Err(error) if absent(&error) => {
+                let found = open_regular(&packed).and_then(unpacked);
+                (packed.clone(), found.map(|text| (packed, text)))
+            }
+            found => (plain, found),
+        };
+        match found {
+            Ok(found) => Ok(Some(found)),
+            Err(error) if absent(&error) => Ok(None),
             Err(source) => Err(Error::File { path, source }),
         }
     }
@@ -268,4 +285,34 @@ pub(super) fn parse_device(path: &Path, text: &str) -> Result<ProfiledDevice, Er
 /// Transfer parameters from the text of a `transfer.json`.
 pub(super) fn parse_transfer(path: &Path, text: &str) -> Result<TransferFile, Error> {
     document::parse(path, text, TRANSFER_SCHEMA)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+    use std::io::Write;
+
+    #[test]
+    fn a_file_may_be_packed_and_the_plain_one_comes_first() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = ProfileFolder::create(dir.path()).unwrap();
+        assert_eq!(folder.text("transfer.json").unwrap(), None);
+
+        let packed = dir.path().join("transfer.json.gz");
+        let mut gzip = GzEncoder::new(Vec::new(), Compression::best());
+        gzip.write_all(b"packed").unwrap();
+        fs::write(&packed, gzip.finish().unwrap()).unwrap();
+        assert_eq!(folder.text("transfer.json").unwrap(), Some((packed.clone(), "packed".to_owned())));
+
+        let plain = dir.path().join("transfer.json");
+        fs::write(&plain, "plain").unwrap();
+        assert_eq!(folder.text("transfer.json").unwrap(), Some((plain.clone(), "plain".to_owned())));
+
+        fs::remove_file(&plain).unwrap();
+        fs::write(&packed, "no gzip").unwrap();
+        let error = folder.text("transfer.json").unwrap_err().to_string();
+        assert!(error.contains("transfer.json.gz"), "{error}");
+    }
 }

@@ -23,7 +23,7 @@ mod grid_name;
 mod share;
 mod shipped;
 mod transfer_profile;
-pub(crate) mod whole_file;
+pub mod whole_file;
 
 pub use crate::models::{
     CalibratedStrip, IndexedModel, KnownKernels, Learned, LearnedOn, MODELS_SCHEMA, Models, ModelsIndex,
@@ -254,7 +254,7 @@ impl Profile {
     pub fn links(&self) -> Result<Option<KnownLinks>, Error> {
         match folder_of(&self.name) {
             Some(folder) => ProfileFolder::open(&folder)?.links(),
-            None => shipped::load_links(&self.name),
+            None => shipped::load_links(&self.name).map(Some),
         }
     }
 

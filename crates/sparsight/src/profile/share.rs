@@ -64,7 +64,7 @@ impl ProfileFolder {
         ];
         files.retain(|(_, bytes)| !bytes.is_empty());
         for whole in ["transfer.json", "calibration.json"] {
-            files.extend(self.bytes(Path::new(whole))?.map(|bytes| (whole.into(), bytes)));
+            files.extend(self.text(whole)?.map(|(_, text)| (whole.into(), text.into_bytes())));
         }
         if let Some(models) = self.models()? {
             let mut index = models.index.clone();
@@ -77,7 +77,7 @@ impl ProfileFolder {
             // Starts of names, of which there are none any more.
             index.train.clear();
             index.trained_on = index.trained_on.iter().map(|name| numbers.of(name)).collect();
-            let text = serde_json::to_string_pretty(&index).expect("plain data serialises") + "\n";
+            let text = serde_json::to_string(&index).expect("plain data serialises") + "\n";
             files.push((Path::new("models").join("index.json"), text.into_bytes()));
         }
         Ok(packed(name, &files).expect("memory can be written to"))

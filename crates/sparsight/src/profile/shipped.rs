@@ -18,13 +18,13 @@ struct Shipped {
     models: Files,
     transfer: &'static [u8],
     calibration: &'static [u8],
-    /// `links.json`, where two of the device were measured together.
-    links: Option<&'static str>,
+    /// `links.json`, of two of the device that were measured together.
+    links: &'static str,
 }
 
 /// What the program has of a profile, with these files of its models.
 macro_rules! shipped {
-    ($name:literal, $links:expr; $($model:literal),+) => {
+    ($name:literal; $($model:literal),+) => {
         Shipped {
             name: $name,
             device: include_str!(concat!("../../profiles/", $name, "/device.json")),
@@ -35,7 +35,7 @@ macro_rules! shipped {
             )),+],
             transfer: include_bytes!(concat!(env!("OUT_DIR"), "/", $name, "/transfer.json")),
             calibration: include_bytes!(concat!(env!("OUT_DIR"), "/", $name, "/calibration.json")),
-            links: $links,
+            links: include_str!(concat!("../../profiles/", $name, "/links.json")),
         }
     };
 }
@@ -44,12 +44,12 @@ macro_rules! shipped {
 /// the crate's Cargo.toml.
 static SHIPPED: [Shipped; 2] = [
     shipped!(
-        "nvidia-h200", Some(include_str!("../../profiles/nvidia-h200/links.json"));
+        "nvidia-h200";
         "strip.gz", "strip-cache.gz", "strip-uniform.gz", "strip-normal.gz", "boosting.gz", "comparison.gz",
         "surroundings.gz"
     ),
     shipped!(
-        "nvidia-h100", None;
+        "nvidia-h100";
         "strip.gz", "strip-cache.gz", "strip-uniform.gz", "strip-normal.gz", "boosting.gz", "comparison.gz",
         "surroundings.gz"
     ),
@@ -93,10 +93,10 @@ pub(super) fn load_calibration(name: &str) -> Result<CalibrationFile, Error> {
     document::parse(&path.join("calibration.json"), &text(shipped.calibration), CALIBRATION_SCHEMA)
 }
 
-/// Links between several of the device, where they were measured.
-pub(super) fn load_links(name: &str) -> Result<Option<KnownLinks>, Error> {
+/// Links between several of the device.
+pub(super) fn load_links(name: &str) -> Result<KnownLinks, Error> {
     let (shipped, path) = find(name)?;
-    shipped.links.map(|text| KnownLinks::measured(&path.join("links.json"), text)).transpose()
+    KnownLinks::measured(&path.join("links.json"), shipped.links)
 }
 
 /// What `build.rs` has packed.

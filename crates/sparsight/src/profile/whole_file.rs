@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 ///
 /// # Errors
 /// [`Error::File`].
-pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+pub fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     put(&[Written::beside(path, bytes)?])
 }
 

@@ -18,7 +18,7 @@ use crate::report::Page;
 use crate::table::Table;
 use crate::text::{between, candidate, counted, grouped, heading, of_bandwidth};
 use crate::values::{ValuesFlag, narrowing, what_it_changes};
-use sparsight::answer::{AdviseAnswer, Answer, MatrixSummary, ReorderedAnswer, ReportedAdvice, Structure};
+use sparsight::answer::{AdviseAnswer, Answer, MatrixSummary, ReorderedAnswer, Structure};
 use sparsight::kernels::{Candidate, Kernel};
 use sparsight::matrix::{Csr, Dtype, Features, Scalar, Seconds};
 use sparsight::model::NextRun;
@@ -190,9 +190,7 @@ impl Advise {
         })?;
         if let Some(file) = &self.report {
             // From what --json writes, so that `report` makes the same page of it.
-            let advice =
-                ReportedAdvice::from_json(&answer.to_json()).expect("what is written here is read here");
-            Page::of(&advice).write(file)?;
+            Page::of_json(&answer.to_json()).write(file)?;
             context.printer.note(format_args!("the page is {}", file.display()));
         }
         let is_failure = |outcome: &Outcome| matches!(outcome, Outcome::Failed { .. });

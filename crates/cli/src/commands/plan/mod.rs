@@ -4,16 +4,20 @@ mod measured;
 mod print;
 
 use crate::args::{ModelFlags, catalogued, names};
+use crate::command_line;
 use crate::context::Context;
 use crate::device_choice::{OpenDevice, ProfileFlags};
 use crate::failure::{Exit, Failure};
 use crate::matrix_source::MatrixSource;
 use crate::products::products;
 use crate::reordering::OrderFlags;
+use crate::report::Page;
 use crate::text::counted;
 use measured::{Measured, measure, records, tried};
 use print::{print, print_pair};
-use sparsight::answer::{MeasuredPlan, NextRunAnswer, PlanAnswer, PlannedMatrix};
+use sparsight::answer::{
+    AdviceProvenance, Answer, MeasuredPlan, NextRunAnswer, PlanAnswer, PlannedMatrix, Structure,
+};
 use sparsight::kernels::{Candidate, DeviceKind, Execution, Format, every_candidate_on};
 use sparsight::matrix::{Csr, Dtype, Scalar, Seconds};
 use sparsight::model::NextRun;
@@ -21,6 +25,7 @@ use sparsight::profile::ProfileFolder;
 use sparsight::records::{CutPart, CutRecord, Journal};
 use sparsight::{Advisor, ModelName, Part, PartitionObjective, Partitioning, Profile, Strategy, Tries};
 use std::num::{NonZeroU64, NonZeroUsize};
+use std::path::PathBuf;
 use std::str::FromStr;
 
 /// The optimal partition: row blocks, a format, kernel and block size for each, and the predicted total
@@ -68,6 +73,9 @@ pub(crate) struct Plan {
     /// Cut also where nothing is gained by it: the best partition into at least two parts, where there are two strips
     #[arg(long)]
     cut: bool,
+    /// Also write a page with pictures of the plan of one matrix: one HTML file, without scripts (docs/report.md)
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["transpose", "record"])]
+    report: Option<PathBuf>,
     /// Add the cuts that were run to cuts.jsonl of the profile, which has to be a folder: from 40 cuts of one model and
     /// execution on, `fit` learns what cutting costs. Cuts that it holds are not run again, so that a run that was stopped
     /// goes on; after `fit` other cuts may be the best, and the same command adds these
@@ -148,6 +156,10 @@ impl Plan {
         if self.transpose {
             sources = sources.into_iter().flat_map(|a| [a.clone(), a.transposed()]).collect();
         }
+        if self.report.is_some() && sources.len() != 1 {
+            return Err(Failure::input(format!("--report takes one matrix, and here are {}", sources.len())));
+        }
+        let is_drawn = sources.len() == 1 && (self.report.is_some() || context.printer.is_json());
         let tries = self.tries()?;
         let mut cuts = if self.record { Some(Cuts::of(self.profile.folder()?)?) } else { None };
         let profile = self.profile.resolve(context, T::DTYPE)?;
@@ -167,14 +179,16 @@ impl Plan {
                     }
                     loaded => loaded?,
                 };
-                planned.extend(self.one(
+                let structure = is_drawn.then(|| Structure::of(&matrix));
+                let one = self.one(
                     source,
                     &matrix,
                     &profile,
                     device.as_ref().map(|device| (device, tries)),
                     cuts.as_mut(),
                     context,
-                )?);
+                )?;
+                planned.extend(one.map(|one| Planned { structure, ..one }));
                 Ok(())
             });
             if ended.is_err() {
@@ -187,9 +201,12 @@ impl Plan {
             dtype: T::DTYPE,
             placement: self.model.placement,
             row_length: self.model.row_length,
+            provenance: AdviceProvenance::from(&profile)
+                .with_command(command_line::as_typed(), sparsight::device::today()),
             matrices: planned.iter().map(PlannedMatrix::from).collect(),
         };
-        context.printer.answer(&answer.shortened(context.top_in_json()), || {
+        let answer = answer.shortened(context.top_in_json());
+        context.printer.answer(&answer, || {
             for (at, one) in planned.iter().enumerate() {
                 if at > 0 {
                     context.printer.line("")?;
@@ -208,6 +225,10 @@ impl Plan {
             let (path, added) = (folder.path().join("cuts.jsonl"), counted(*added, "cut"));
             context.printer.line(format_args!("{added} added to {}, {known} known before", path.display()))
         })?;
+        if let (Some(file), false) = (&self.report, planned.is_empty()) {
+            Page::of_json(&answer.to_json()).write(file)?;
+            context.printer.note(format_args!("the page is {}", file.display()));
+        }
         ended.map_err(|failure| failure.keeping(|| "what was planned is shown above".to_owned()))?;
         let failed = |one: &Planned| {
             one.partitioning.strategies.is_empty() || one.measured.iter().any(|m| m.outcome.is_err())
@@ -286,7 +307,7 @@ impl Plan {
                 cuts.added += 1;
             }
         }
-        Ok(Some(Planned { title: source.title(), partitioning, measured, next }))
+        Ok(Some(Planned { title: source.title(), structure: None, partitioning, measured, next }))
     }
 
     fn tries(&self) -> Result<Tries, Failure> {
@@ -341,6 +362,8 @@ impl Cuts {
 /// What was found for one matrix.
 struct Planned {
     title: String,
+    /// For a page or an answer in JSON, of one matrix.
+    structure: Option<Structure>,
     partitioning: Partitioning,
     /// Nothing without `--run`.
     measured: Vec<Measured>,
@@ -349,10 +372,11 @@ struct Planned {
 }
 
 impl From<&Planned> for PlannedMatrix {
-    fn from(Planned { title, partitioning, measured, next }: &Planned) -> Self {
+    fn from(Planned { title, structure, partitioning, measured, next }: &Planned) -> Self {
         let measured = measured.iter().map(|m| MeasuredPlan::of(&m.what, &m.plan, &m.outcome));
         let next_run = next.as_ref().map(NextRunAnswer::from);
-        Self { measured: measured.collect(), next_run, ..Self::of(title, partitioning) }
+        let structure = structure.clone();
+        Self { structure, measured: measured.collect(), next_run, ..Self::of(title, partitioning) }
     }
 }
 

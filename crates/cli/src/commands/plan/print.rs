@@ -13,7 +13,7 @@ use sparsight::model::NextRun;
 use sparsight::{MeasuredPartition, Part, Profile, Strategy};
 
 pub(super) fn print(planned: &Planned, profile: &Profile, context: &Context) -> Result<(), Failure> {
-    let Planned { title, partitioning: plan, measured, next } = planned;
+    let Planned { title, partitioning: plan, measured, next, .. } = planned;
     let out = &context.printer;
     out.line(format_args!("{BOLD}{title}{BOLD:#}   {}", shape(&plan.features)))?;
     out.line(format_args!("{}   model {}", heading(profile, context.dtype()), plan.model))?;

@@ -1,0 +1,100 @@
+//! The page of a plan: what cutting the matrix gains, and the strip of its rows with what runs each part.
+
+mod colours;
+mod parts;
+mod strip;
+mod times;
+
+use super::row_lengths::{self, Teams};
+use super::{Page, Panel, provenance, roles, spy, verdict};
+use crate::text::{counted, percent};
+use colours::Colours;
+use sparsight::answer::{ReportedPlan, ReportedStrategy};
+use sparsight::kernels::Execution;
+
+pub(super) fn page(plan: &ReportedPlan) -> Page {
+    let colours = Colours::of(plan);
+    let mut panels: Vec<Panel> =
+        cut(plan).filter_map(|strategy| strip::panel(plan, strategy, &colours)).collect();
+    panels.extend(times::panel(plan));
+    panels.extend(best(plan).map(parts::panel));
+    if let Some(structure) = &plan.structure {
+        panels.extend(spy::panel(&plan.matrix, &structure.spy));
+        let picture = row_lengths::picture(&structure.row_lengths, &Teams::default());
+        let caption = row_lengths::caption(&plan.matrix);
+        panels.extend(picture.map(|picture| row_lengths::panel_of(picture, &caption)));
+    }
+    panels.push(provenance::panel(&plan.source, None));
+    Page::put_together(&plan.matrix.name, &header(plan), &panels)
+}
+
+/// Strategies of more than one part.
+fn cut(plan: &ReportedPlan) -> impl Iterator<Item = &ReportedStrategy> {
+    plan.strategies.iter().filter(|strategy| strategy.parts.len() > 1)
+}
+
+/// The fastest of them.
+fn best(plan: &ReportedPlan) -> Option<&ReportedStrategy> {
+    cut(plan).min_by(|a, b| a.time.predicted.0.total_cmp(&b.time.predicted.0))
+}
+
+/// `3 parts, a launch each`.
+fn in_words(strategy: &ReportedStrategy) -> String {
+    let parts = counted(strategy.parts.len() as u64, "part");
+    match strategy.execution {
+        Execution::Sequential => format!("{parts}, a launch each"),
+        Execution::Fused => format!("{parts} in one launch"),
+    }
+}
+
+fn header(plan: &ReportedPlan) -> String {
+    let device = format!("{}, {}", plan.source.device, plan.dtype);
+    let Some(single) = &plan.single else {
+        return verdict::top(&plan.matrix, &device, "No candidate is possible.", std::iter::empty());
+    };
+    let whole = roles::name_of(&single.id);
+    let (words, sentence) = match best(plan) {
+        None => (
+            format!("Leave it whole, in {whole}: {}.", verdict::a_product(single.time)),
+            "Nothing is gained by cutting the rows into parts.".to_owned(),
+        ),
+        Some(best) => {
+            let gain = 1.0 - best.time.predicted.0 / single.time.predicted.0;
+            let parts = in_words(best);
+            if gain <= 0.0 {
+                (
+                    format!("Leave it whole, in {whole}: {}.", verdict::a_product(single.time)),
+                    format!("Cut into {parts}, it takes {}: {} more.", best.time.predicted, percent(-gain)),
+                )
+            } else if best.time.high >= single.time.predicted {
+                (
+                    format!("Whole it is about as fast, in {whole}: {}.", verdict::a_product(single.time)),
+                    format!(
+                        "Cut into {parts}, it takes {}: {} less, which is within the error of the prediction. \
+                         `sparsight plan --run` measures both.",
+                        verdict::a_product(best.time),
+                        percent(gain)
+                    ),
+                )
+            } else {
+                (
+                    format!("Cut it into {parts}: {}.", verdict::a_product(best.time)),
+                    format!(
+                        "Whole, in {whole}, it takes {}: the parts take {} less.",
+                        single.time.predicted,
+                        percent(gain)
+                    ),
+                )
+            }
+        }
+    };
+    verdict::top(&plan.matrix, &device, &words, std::iter::once(sentence).chain(measured(plan)))
+}
+
+/// What was fastest of what was run.
+fn measured(plan: &ReportedPlan) -> Option<String> {
+    let timed = || plan.measured.iter().filter_map(|run| Some((run, *run.outcome.as_ref().ok()?)));
+    let (fastest, time) = timed().min_by(|a, b| a.1.0.total_cmp(&b.1.0))?;
+    let called = times::called(plan, fastest);
+    Some(format!("Measured: of {} the fastest is {called}, {time}.", timed().count()))
+}

@@ -1,0 +1,268 @@
+"""A matrix on several GPUs, ready for products."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+
+from . import _vectors
+from ._errors import BadVector, SparsightError
+from ._on_gpus import OnGpus
+from ._products import Products, as_vector
+
+__all__ = ["DistributedOperator", "Piece"]
+
+
+class Piece:
+    """The entries of a vector that one GPU owns: memory there, which CuPy, torch and Numba look at without a copy.
+
+    ``cupy.asarray(piece)`` and ``torch.as_tensor(piece, device=piece.device)`` are arrays of it, and keep it. Which entries of the
+    vector they are is the operator's business: those of all its vectors are in the same order, so that sums, factors and dot
+    products, piece by piece and then over all pieces, are those of the vectors.
+    """
+
+    __slots__ = ("_core",)
+
+    def __init__(self, core):
+        self._core = core
+
+    @property
+    def device(self) -> str:
+        """``"cuda:N"``."""
+        return f"cuda:{self._core.index}"
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """float32 or float64, as numpy names it."""
+        return np.dtype(np.float32 if self._core.dtype == "f32" else np.float64)
+
+    @property
+    def shape(self) -> tuple[int]:
+        """How many entries there are."""
+        return (len(self._core),)
+
+    def __len__(self) -> int:
+        return len(self._core)
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        """Version 3, of no stream: what the operator has written is there when its call returns."""
+        return {
+            "shape": self.shape,
+            "typestr": self.dtype.str,
+            "data": (self._core.address, False),
+            "strides": None,
+            "version": 3,
+        }
+
+    def __repr__(self):
+        return f"<sparsight.Piece of {len(self):,} entries, {self.dtype} on {self.device}>"
+
+
+class DistributedOperator(Products):
+    """A matrix of which each GPU has some rows, ``op @ x`` with vectors of numpy or of torch on the host.
+
+    x is dealt out, multiplied and y gathered; what GPUs need of each other goes over NCCL. It is a
+    ``scipy.sparse.linalg.LinearOperator``. Vectors that stay on the GPUs are lists with a :class:`Piece` for each:
+
+    >>> xs = op.scatter(x)                          # doctest: +SKIP
+    >>> ys = op.multiply(xs)                        # doctest: +SKIP
+    >>> y = op.gather(ys)                           # doctest: +SKIP
+
+    Several threads may multiply, with one operator or with several: products on several GPUs come one after the other.
+    """
+
+    _takes_from_gpus = "scatter(x) takes a vector on the host to the GPUs, multiply(xs) works on what lies there"
+
+    def __init__(self, core, matrix):
+        super().__init__(matrix.dtype, matrix.shape)
+        self._core, self._index, self._nnz = core, None, matrix.nnz
+        self._predicted = None
+
+    @property
+    def devices(self) -> tuple[str, ...]:
+        """Its GPUs, in the order in which pieces stand: ``("cuda:0", "cuda:1")``."""
+        return tuple(f"cuda:{index}" for index in self._core.indexes)
+
+    @property
+    def device(self) -> str:
+        """All of them in one text."""
+        return ", ".join(self.devices)
+
+    @property
+    def nnz(self) -> int:
+        """Non-zeros of the matrix."""
+        return self._nnz
+
+    @property
+    def memory_bytes(self) -> tuple[int, ...]:
+        """What the matrix takes on each GPU, with what the exchange needs, without x and y."""
+        return tuple(self._core.memory_bytes)
+
+    @property
+    def preparation_s(self) -> float:
+        """Seconds of conversion and upload, of the GPU where they took longest."""
+        return self._core.preparation_s
+
+    @property
+    def predicted(self) -> OnGpus:
+        """What was predicted of it: the time with its interval, what limits it, what is exchanged, and what each GPU does."""
+        if self._predicted is None:
+            self._predicted = OnGpus(json.loads(self._core.planned_json)["gpus"][0])
+        return self._predicted
+
+    @property
+    def predicted_s(self) -> float:
+        """Seconds of one product with vectors that stay on the GPUs."""
+        return self.predicted.predicted_s
+
+    def matvec(self, x: Any, out: Any = None, alpha: float = 1.0, beta: float = 0.0) -> Any:
+        """y = alpha A x + beta y with vectors on the host.
+
+        Parameters
+        ----------
+        x : array
+            ``(columns,)``, contiguous, of the operator's value type: of numpy, or of torch on the host.
+        out : array, optional
+            y, of the same kind; it may hold anything unless ``beta`` is given. A new one without.
+        alpha, beta : float
+
+        Returns
+        -------
+        array
+            ``out``, or the new y.
+
+        Raises
+        ------
+        BadVector
+            Which vector does not fit, and why; nothing was launched.
+        SparsightError
+            A GPU that failed, or did not do its part within a minute: the operator cannot be used any more.
+        """
+        if getattr(x, "ndim", 1) == 2 and x.shape[1] == 1:
+            return self.matvec(as_vector(x), out, alpha, beta).reshape(-1, 1)
+        return _vectors.kind_of(x).multiply(self, x, out, alpha, beta, None)
+
+    def rmatvec(self, x: Any) -> Any:
+        """Not there: plan A^T as a matrix of its own."""
+        raise _no_transpose()
+
+    def rmatmat(self, X: Any) -> Any:
+        """Not there, likewise."""
+        raise _no_transpose()
+
+    def _adjoint(self):
+        raise _no_transpose()
+
+    def _transpose(self):
+        raise _no_transpose()
+
+    def zeros(self) -> list[Piece]:
+        """An x that stays on the GPUs, all 0: a :class:`Piece` for each."""
+        return [Piece(one) for one in self._core.zeros(True)]
+
+    def scatter(self, x: Any) -> list[Piece]:
+        """Brings each entry of an x to the GPU that owns it.
+
+        Parameters
+        ----------
+        x : numpy.ndarray
+            ``(columns,)``, contiguous, of the operator's value type.
+
+        Returns
+        -------
+        list of Piece
+            One for each GPU; if the matrix is square, a y, too.
+        """
+        x = _on_host("x", x)
+        _vectors.Numpy.check("x", x, self.shape[1], self)
+        return [Piece(one) for one in self._core.scatter(x)]
+
+    def multiply(
+        self, xs: list[Piece], out: list[Piece] | None = None, alpha: float = 1.0, beta: float = 0.0
+    ) -> list[Piece]:
+        """y = alpha A x + beta y with vectors that stay on the GPUs.
+
+        Everything that is queued on these GPUs is waited for before, in whatever stream, and the product until it is done: whoever
+        writes and reads pieces has no stream to think of. Without ``out`` memory is allocated.
+
+        Parameters
+        ----------
+        xs : list of Piece
+            From :meth:`zeros`, :meth:`scatter`, or, if the matrix is square, from here.
+        out : list of Piece, optional
+            y: from here, or, if the matrix is square, any but ``xs``. It may hold anything unless ``beta`` is given.
+        alpha, beta : float
+
+        Returns
+        -------
+        list of Piece
+            ``out``, or the new y.
+        """
+        pieces = _cores("xs", xs)
+        if out is None:
+            if refused := _vectors.new_refused(beta, None):
+                raise refused
+            out = [Piece(one) for one in self._core.zeros(False)]
+        self._core.multiply(pieces, _cores("out", out), alpha, beta)
+        return out
+
+    def gather(self, pieces: list[Piece], out: Any = None) -> Any:
+        """A vector that lies on the GPUs, on the host, after everything that is queued there.
+
+        Parameters
+        ----------
+        pieces : list of Piece
+            A y, or an x.
+        out : numpy.ndarray, optional
+            Where it is written to; a new array without.
+
+        Returns
+        -------
+        numpy.ndarray
+        """
+        cores = _cores("pieces", pieces)
+        length = self._core.length_of(cores)
+        if out is None:
+            out = np.empty(length, self.dtype)
+        else:
+            out = _on_host("out", out)
+            _vectors.Numpy.check("out", out, length, self)
+            if not out.flags.writeable:
+                raise BadVector("out is read-only")
+        self._core.gather(cores, out)
+        return out
+
+    def free(self) -> None:
+        """Gives the memory of the matrix back now, on all GPUs; also at the end of ``with op:``. Pieces keep theirs."""
+        self._core.free()
+
+    def __enter__(self) -> DistributedOperator:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.free()
+
+    def __repr__(self):
+        rows, columns = self.shape
+        freed = ", freed" if self._core.is_freed else ""
+        return f"<sparsight.DistributedOperator {rows:,} x {columns:,} on {self.device}{freed}>"
+
+
+def _no_transpose():
+    return SparsightError("A^T is not dealt out with A", "plan(A.T.tocsr()).prepare(devices=...) is an operator of its own")
+
+
+def _on_host(what, array):
+    if not isinstance(array, np.ndarray):
+        raise BadVector(f"{what} is a {type(array).__name__}", "give an array of numpy")
+    return array
+
+
+def _cores(what, pieces):
+    """What Rust has of them."""
+    if not isinstance(pieces, (list, tuple)) or not all(isinstance(one, Piece) for one in pieces):
+        raise BadVector(f"{what} is no list of pieces", "scatter(x), zeros() and multiply(xs) give one")
+    return [one._core for one in pieces]

@@ -1,0 +1,445 @@
+//! A matrix on several GPUs of this process, ready for products.
+
+use crate::advice::Advice;
+use crate::buffers::{Held, Values, fill_values};
+use crate::devices::LinkedGpus;
+use crate::failure::{Failure, Kind};
+use crate::forked;
+use crate::matrix::{AnyCsr, Matrix};
+use crate::on_gpus::{Parts, answer, best_on_one, links_of};
+use crate::pieces::{Piece, Piecewise, Whole};
+use crate::prepared::{freed, other_type};
+use pyo3::prelude::*;
+use sparsight::answer::OnGpus;
+use sparsight::device::DeviceError;
+use sparsight::device::gpu::{DeviceArray, DistributedProduct, GpuShare};
+use sparsight::matrix::Csr;
+use sparsight::{Advisor, KnownLinks};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Of either value type.
+enum AnyDistributed {
+    F32(DistributedProduct<f32>),
+    F64(DistributedProduct<f64>),
+}
+
+/// Does the same for both value types.
+macro_rules! with_distributed {
+    ($any:expr, $p:ident => $body:expr) => {
+        match $any {
+            AnyDistributed::F32($p) => $body,
+            AnyDistributed::F64($p) => $body,
+        }
+    };
+}
+
+/// Whoever has work done by several GPUs together holds this. Two products at a time, begun in one order on one GPU and in another order
+/// on the next, would wait for each other.
+static TOGETHER: Mutex<()> = Mutex::new(());
+
+fn together() -> MutexGuard<'static, ()> {
+    TOGETHER.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A matrix on several GPUs. Several threads may multiply with it, one after the other.
+#[pyclass(frozen, module = "sparsight._core")]
+pub(crate) struct Distributed {
+    /// `None` after `free`.
+    product: Mutex<Option<AnyDistributed>>,
+    is_freed: AtomicBool,
+    gpus: LinkedGpus,
+    /// By which its pieces know it.
+    number: u64,
+    /// Rows and columns.
+    size: (usize, usize),
+    planned: String,
+    memory_bytes: Vec<u64>,
+    preparation_s: f64,
+}
+
+impl Distributed {
+    fn new(product: AnyDistributed, gpus: LinkedGpus, planned: String, size: (usize, usize)) -> Self {
+        static NUMBERS: AtomicU64 = AtomicU64::new(0);
+        let (memory_bytes, took) = with_distributed!(&product, p => (p.memory_bytes(), p.preparation()));
+        // They work side by side.
+        let preparation_s = took.iter().map(|one| one.total().0).fold(0.0, f64::max);
+        Self {
+            product: Mutex::new(Some(product)),
+            is_freed: AtomicBool::new(false),
+            gpus,
+            number: NUMBERS.fetch_add(1, Ordering::Relaxed),
+            size,
+            planned,
+            memory_bytes,
+            preparation_s,
+        }
+    }
+
+    /// Calls `work` while the interpreter is free and no other product of several GPUs is under way.
+    fn with<R: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&mut AnyDistributed) -> Result<R, Failure> + Send,
+    ) -> PyResult<R> {
+        forked::refuse()?;
+        let done = py.detach(|| {
+            let mut product = self.product.lock().unwrap_or_else(PoisonError::into_inner);
+            let product = product.as_mut().ok_or_else(freed)?;
+            let _together = together();
+            work(product)
+        });
+        Ok(done?)
+    }
+
+    fn is_square(&self) -> bool {
+        self.size.0 == self.size.1
+    }
+
+    fn give_back(&self) {
+        // In a forked process somebody may hold the locks for ever who is not there.
+        if sparsight::forked::is_child() {
+            return;
+        }
+        let mut product = self.product.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(product) = product.take() {
+            let _together = together();
+            drop(product);
+        }
+    }
+
+    /// Of what the piece on the GPU of that rank is one.
+    fn whole(&self, rank: usize, is_x: bool) -> Whole {
+        let (is_x, is_y) = (is_x || self.is_square(), !is_x || self.is_square());
+        Whole { operator: self.number, rank, is_x, is_y }
+    }
+
+    /// Refuses what are not its pieces, in the order of its GPUs.
+    fn check(&self, what: &str, pieces: &[Py<Piece>], fits: impl Fn(&Whole) -> bool) -> Result<(), Failure> {
+        let refused = |text: String| {
+            Err(Failure::new(Kind::BadVector, text).hinted(
+                "scatter(x), zeros() and multiply(xs) give a piece for each GPU, in the order of its devices",
+            ))
+        };
+        if pieces.len() != self.gpus.indexes().len() {
+            return refused(format!(
+                "{what} has {} pieces for {} GPUs",
+                pieces.len(),
+                self.gpus.indexes().len()
+            ));
+        }
+        for (rank, piece) in pieces.iter().enumerate() {
+            let whole = &piece.get().whole;
+            if whole.operator != self.number {
+                return refused(format!("{what}[{rank}] is a piece of another operator"));
+            }
+            if whole.rank != rank {
+                return refused(format!("{what}[{rank}] is the piece of another GPU"));
+            }
+            if !fits(whole) {
+                let other = if whole.is_x { "an x" } else { "a y" };
+                return refused(format!(
+                    "{what}[{rank}] is a piece of {other}, and the matrix is not square"
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Room for a vector, all 0: a piece a GPU.
+    fn rooms<T: Piecewise>(
+        &self,
+        product: &DistributedProduct<T>,
+        is_x: bool,
+    ) -> Result<Vec<Piece>, Failure> {
+        // One rank after the other: if one has no memory left, the others need not be told.
+        let arrays = product.shares().map(|share| share.zeroed(self.room(share, is_x)));
+        let arrays = arrays.collect::<Result<_, DeviceError>>()?;
+        Ok(self.pieces(product, arrays, is_x))
+    }
+
+    /// Entries that a piece has room for: as an x, a y or both.
+    fn room<T: Piecewise>(&self, share: &GpuShare<T>, is_x: bool) -> usize {
+        if is_x || self.is_square() { share.width() } else { share.rows() }
+    }
+
+    fn pieces<T: Piecewise>(
+        &self,
+        product: &DistributedProduct<T>,
+        arrays: Vec<DeviceArray<T>>,
+        is_x: bool,
+    ) -> Vec<Piece> {
+        let owned = product.owned().map(|(rows, columns)| if is_x { columns.len() } else { rows.len() });
+        let all = arrays.into_iter().zip(owned).zip(self.gpus.indexes()).enumerate();
+        all.map(|(rank, ((array, own), &index))| Piece::new(array, own, index, self.whole(rank, is_x)))
+            .collect()
+    }
+
+    fn multiplied<T: Piecewise>(
+        &self,
+        product: &mut DistributedProduct<T>,
+        (alpha, beta): (f64, f64),
+        (xs, ys): (&[Py<Piece>], &[Py<Piece>]),
+    ) -> Result<(), Failure> {
+        // Nobody knows in which stream a piece was written.
+        self.gpus.wait()?;
+        product.each(|share, _, _| {
+            let rank = share.link().rank();
+            // SAFETY: whoever gives pieces does not work on them before this returns, as everywhere in numerical Python; x is no y.
+            let (x, y) = unsafe { (xs[rank].get().slice(share.width()), ys[rank].get().slice(share.rows())) };
+            share.multiply_slices(alpha, x, beta, y)?;
+            share.wait()
+        })?;
+        Ok(())
+    }
+
+    fn scattered<T: Piecewise>(
+        &self,
+        product: &DistributedProduct<T>,
+        x: &[T],
+    ) -> Result<Vec<Piece>, Failure> {
+        let columns = product.owned().map(|(_, columns)| columns.len()).sum();
+        if x.len() != columns {
+            return Err(DeviceError::Length { vector: "x", expected: columns, got: x.len() }.into());
+        }
+        let own: Vec<Vec<T>> = product
+            .owned()
+            .map(|(_, columns)| columns.iter().map(|&column| x[column as usize]).collect())
+            .collect();
+        let filled = |(share, mut entries): (&GpuShare<T>, Vec<T>)| {
+            entries.resize(self.room(share, true), T::default());
+            let mut array = share.zeroed(entries.len())?;
+            array.write(&entries)?;
+            Ok(array)
+        };
+        let arrays = product.shares().zip(own).map(filled).collect::<Result<_, DeviceError>>()?;
+        Ok(self.pieces(product, arrays, true))
+    }
+
+    fn gathered<T: Piecewise>(
+        &self,
+        product: &DistributedProduct<T>,
+        pieces: &[Py<Piece>],
+        is_x: bool,
+    ) -> Result<Vec<T>, Failure> {
+        self.gpus.wait()?;
+        let owned = || product.owned().map(|(rows, columns)| if is_x { columns } else { rows });
+        let mut whole = vec![T::default(); owned().map(<[u32]>::len).sum()];
+        for (numbers, piece) in owned().zip(pieces) {
+            let entries = piece.get().array::<T>().read()?;
+            numbers.iter().zip(&entries).for_each(|(&number, &entry)| whole[number as usize] = entry);
+        }
+        Ok(whole)
+    }
+}
+
+/// Memory of GPUs is given back when what uses it has ended: other threads go on meanwhile.
+impl Drop for Distributed {
+    fn drop(&mut self) {
+        let _ = Python::try_attach(|py| py.detach(|| self.give_back()));
+    }
+}
+
+#[pymethods]
+impl Distributed {
+    /// Numbers of its GPUs.
+    #[getter]
+    fn indexes(&self) -> Vec<usize> {
+        self.gpus.indexes().to_vec()
+    }
+
+    /// Bytes of the matrix on each GPU, with what the exchange needs, x and y not counted.
+    #[getter]
+    fn memory_bytes(&self) -> Vec<u64> {
+        self.memory_bytes.clone()
+    }
+
+    /// Seconds of conversion and upload, on the GPU where they took longest.
+    #[getter]
+    fn preparation_s(&self) -> f64 {
+        self.preparation_s
+    }
+
+    /// What was predicted, as `on_gpus` answers of this number of GPUs.
+    #[getter]
+    fn planned_json(&self) -> &str {
+        &self.planned
+    }
+
+    /// y = alpha A x + beta y with arrays of the host.
+    fn multiply_host(
+        &self,
+        py: Python<'_>,
+        x: &Bound<'_, PyAny>,
+        y: &Bound<'_, PyAny>,
+        alpha: f64,
+        beta: f64,
+    ) -> PyResult<()> {
+        fn multiply<T: Piecewise>(
+            product: &mut DistributedProduct<T>,
+            (alpha, beta): (f64, f64),
+            x: &Held<T>,
+            y: &mut Held<T>,
+        ) -> Result<(), Failure> {
+            // SAFETY: taken to be written, and shares nothing with x.
+            let y = unsafe { y.entries_mut() };
+            Ok(product.multiply(alpha, x.entries(), beta, y)?)
+        }
+        let x = Values::read("x", x)?;
+        let mut y = Values::write("out", y, &x)?;
+        self.with(py, |product| match (product, &x, &mut y) {
+            (AnyDistributed::F32(product), Values::F32(x), Values::F32(y)) => {
+                multiply(product, (alpha, beta), x, y)
+            }
+            (AnyDistributed::F64(product), Values::F64(x), Values::F64(y)) => {
+                multiply(product, (alpha, beta), x, y)
+            }
+            _ => Err(other_type()),
+        })
+    }
+
+    /// Pieces of an x, or of a y, all 0.
+    fn zeros(&self, py: Python<'_>, is_x: bool) -> PyResult<Vec<Piece>> {
+        self.with(py, |product| with_distributed!(product, p => self.rooms(p, is_x)))
+    }
+
+    /// The entries of an array of the host, each on the GPU that owns it.
+    fn scatter(&self, py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Vec<Piece>> {
+        let x = Values::read("x", x)?;
+        self.with(py, |product| match (product, &x) {
+            (AnyDistributed::F32(product), Values::F32(x)) => self.scattered(product, x.entries()),
+            (AnyDistributed::F64(product), Values::F64(x)) => self.scattered(product, x.entries()),
+            _ => Err(other_type()),
+        })
+    }
+
+    /// y = alpha A x + beta y with pieces, after everything that is queued on their GPUs, and waited for.
+    #[allow(clippy::needless_pass_by_value)] // Python gives lists, which become ours.
+    fn multiply(
+        &self,
+        py: Python<'_>,
+        xs: Vec<Py<Piece>>,
+        ys: Vec<Py<Piece>>,
+        alpha: f64,
+        beta: f64,
+    ) -> PyResult<()> {
+        self.check("xs", &xs, |whole| whole.is_x)?;
+        self.check("out", &ys, |whole| whole.is_y)?;
+        if xs.iter().zip(&ys).any(|(x, y)| x.is(y)) {
+            return Err(Failure::new(Kind::BadVector, "out shares memory with xs").into());
+        }
+        self.with(
+            py,
+            |product| with_distributed!(product, p => self.multiplied(p, (alpha, beta), (&xs, &ys))),
+        )
+    }
+
+    /// Entries of the vector in these pieces.
+    #[allow(clippy::needless_pass_by_value)] // As above.
+    fn length_of(&self, pieces: Vec<Py<Piece>>) -> PyResult<usize> {
+        let is_x = pieces.first().is_some_and(|piece| piece.get().whole.is_x);
+        self.check("pieces", &pieces, |whole| if is_x { whole.is_x } else { whole.is_y })?;
+        Ok(if is_x { self.size.1 } else { self.size.0 })
+    }
+
+    /// Copies pieces of an x or a y into an array of the caller's, after everything that is queued on their GPUs.
+    #[allow(clippy::needless_pass_by_value)] // As above.
+    fn gather(&self, py: Python<'_>, pieces: Vec<Py<Piece>>, out: &Bound<'_, PyAny>) -> PyResult<()> {
+        let is_x = pieces.first().is_some_and(|piece| piece.get().whole.is_x);
+        self.check("pieces", &pieces, |whole| if is_x { whole.is_x } else { whole.is_y })?;
+        let gathered = self.with(py, |product| {
+            Ok(match product {
+                AnyDistributed::F32(product) => Gathered::F32(self.gathered(product, &pieces, is_x)?),
+                AnyDistributed::F64(product) => Gathered::F64(self.gathered(product, &pieces, is_x)?),
+            })
+        })?;
+        match gathered {
+            Gathered::F32(whole) => fill_values(py, out, &whole),
+            Gathered::F64(whole) => fill_values(py, out, &whole),
+        }
+    }
+
+    /// Waits for everything that is queued on its GPUs.
+    fn wait(&self, py: Python<'_>) -> PyResult<()> {
+        Ok(py.detach(|| self.gpus.wait())?)
+    }
+
+    /// Gives its memory back now. Waits for what is queued.
+    fn free(&self, py: Python<'_>) {
+        self.is_freed.store(true, Ordering::Relaxed);
+        py.detach(|| self.give_back());
+    }
+
+    /// Whether `free` was called.
+    #[getter]
+    fn is_freed(&self) -> bool {
+        self.is_freed.load(Ordering::Relaxed)
+    }
+}
+
+/// A vector that was in pieces.
+enum Gathered {
+    F32(Vec<f32>),
+    F64(Vec<f64>),
+}
+
+/// What is asked for beside the matrix.
+struct Wanted<'a> {
+    gpus: &'a LinkedGpus,
+    parts: &'a Parts,
+    known: &'a KnownLinks,
+}
+
+fn make<T: Piecewise>(
+    a: &Csr<T>,
+    advice: &Advice,
+    wanted: &Wanted<'_>,
+) -> Result<(DistributedProduct<T>, OnGpus), Failure> {
+    let (size, count) = ((a.nrows(), a.ncols()), wanted.gpus.indexes().len());
+    let one = best_on_one(advice)?.prediction.time;
+    let deal = wanted.parts.deal(size, count)?;
+    let advisor = Advisor::new(advice.profile());
+    let distributed = advisor.distribute(a, count, &deal, &wanted.known.links, advice.objective())?;
+    let planned = OnGpus::several(&distributed.plan, one, wanted.known.measured_on);
+    let _together = together();
+    let product = distributed.prepare(size, &wanted.gpus.devices(), wanted.gpus.link()?)?;
+    Ok((product, planned))
+}
+
+/// Deals the rows of the matrix out to the GPUs with these numbers and brings each share there.
+#[pyfunction]
+#[pyo3(signature = (matrix, advice, indexes, parts, links))]
+#[allow(clippy::needless_pass_by_value)] // Python gives a list and a path, which become ours.
+pub(crate) fn prepare_distributed(
+    py: Python<'_>,
+    matrix: &Matrix,
+    advice: &Advice,
+    indexes: Vec<usize>,
+    parts: Option<&Bound<'_, PyAny>>,
+    links: Option<PathBuf>,
+) -> PyResult<Distributed> {
+    forked::refuse()?;
+    let parts = Parts::read(parts)?;
+    let made = py.detach(|| {
+        let (known, links) = links_of(links.as_deref(), advice.profile())?;
+        // Parts that do not fit are told before a GPU is looked for.
+        let (rows, columns) = matrix.size();
+        parts.deal((rows, columns), indexes.len())?;
+        let gpus = LinkedGpus::open(indexes)?;
+        let wanted = Wanted { gpus: &gpus, parts: &parts, known: &known };
+        let (product, planned) = match &matrix.csr {
+            AnyCsr::F32(a) => {
+                let (product, planned) = make(a, advice, &wanted)?;
+                (AnyDistributed::F32(product), planned)
+            }
+            AnyCsr::F64(a) => {
+                let (product, planned) = make(a, advice, &wanted)?;
+                (AnyDistributed::F64(product), planned)
+            }
+        };
+        let planned = answer(matrix, advice, &parts, links, vec![planned]);
+        Ok::<_, Failure>(Distributed::new(product, gpus, planned, (rows, columns)))
+    });
+    Ok(made?)
+}

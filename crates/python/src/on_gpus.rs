@@ -1,0 +1,123 @@
+//! A matrix on several GPUs: how its rows are dealt out, by which links the GPUs are joined, and how long a product takes.
+
+use crate::advice::Advice;
+use crate::buffers::Indices;
+use crate::failure::{Failure, Kind};
+use crate::forked;
+use crate::matrix::{AnyCsr, Matrix};
+use pyo3::prelude::*;
+use sparsight::answer::{AdviseGpusAnswer, Answer, LinksAnswer, OnGpus};
+use sparsight::kernels::DeviceKind;
+use sparsight::matrix::{Bytes, Csr, Distribution, Scalar};
+use sparsight::{Advised, Advisor, Deal, KnownLinks, Profile};
+use std::path::{Path, PathBuf};
+
+/// How rows are dealt out: in their order, or as the array of Python says that has a part for each row.
+pub(crate) struct Parts(Option<Vec<u64>>);
+
+impl Parts {
+    pub(crate) fn read(array: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
+        Ok(Self(array.map(|array| Indices::read("parts", array)).transpose()?.map(|parts| parts.offsets())))
+    }
+
+    /// To so many GPUs, of which some may get nothing.
+    pub(crate) fn deal(&self, size: (usize, usize), gpus: usize) -> Result<Deal, Failure> {
+        let Some(parts) = &self.0 else { return Ok(Deal::InOrder) };
+        // The package has looked at them: none is negative, or beyond what can be named.
+        let parts = parts.iter().map(|&part| u32::try_from(part).unwrap_or(u32::MAX)).collect();
+        Ok(Deal::Given(Distribution::of_parts(size, gpus, parts)?))
+    }
+
+    /// As answers name it.
+    fn name(&self) -> &'static str {
+        if self.0.is_some() { "parts" } else { "in order" }
+    }
+}
+
+/// The links in a file, else those of the profile, and how answers name them.
+pub(crate) fn links_of(file: Option<&Path>, profile: &Profile) -> Result<(KnownLinks, LinksAnswer), Failure> {
+    if profile.device.facts.kind != DeviceKind::Cuda {
+        let text = format!("rows are dealt out to GPUs, and the profile is of {}", profile.device.facts.name);
+        return Err(Failure::new(Kind::NoProfile, text).hinted("plan(A, device=\"nvidia-h200\") is for GPUs"));
+    }
+    let (known, source) = if let Some(file) = file {
+        (KnownLinks::read(file)?, file.display().to_string())
+    } else {
+        let known = profile.links()?.ok_or_else(|| {
+            let text = format!("the profile {} knows of no links between GPUs", profile.name);
+            Failure::new(Kind::NoProfile, text).hinted(
+                "links= names a links.json, which `sparsight profile --links -o DIR` measures where two GPUs are, or a TOML \
+                 file (docs/gpus.md)",
+            )
+        })?;
+        (known, profile.name.clone())
+    };
+    Ok((known, LinksAnswer { source, links: known.links }))
+}
+
+/// The best candidate of ours on one GPU: with it all others are compared.
+pub(crate) fn best_on_one(advice: &Advice) -> Result<&Advised, Failure> {
+    advice.ranking().ours().next().ok_or_else(|| {
+        Failure::new(Kind::Infeasible, "one GPU can hold it in no format")
+            .hinted("plan.advice.refused says why")
+    })
+}
+
+/// On so many.
+fn on<T: Scalar>(
+    a: &Csr<T>,
+    advice: &Advice,
+    count: usize,
+    parts: &Parts,
+    known: &KnownLinks,
+) -> Result<OnGpus, Failure> {
+    let best = best_on_one(advice)?;
+    let one = &best.prediction;
+    if count == 1 {
+        let vectors = (a.nrows() + a.ncols()) as u64 * T::DTYPE.bytes();
+        return Ok(OnGpus::one([one.time, one.low, one.high], Bytes(best.memory.0 + vectors)));
+    }
+    let deal = parts.deal((a.nrows(), a.ncols()), count)?;
+    let advisor = Advisor::new(advice.profile());
+    let distributed = advisor.distribute(a, count, &deal, &known.links, advice.objective())?;
+    Ok(OnGpus::several(&distributed.plan, one.time, known.measured_on))
+}
+
+/// Predicts a product on each number of GPUs like that of the advice. As `sparsight advise --gpus --json` answers: schema
+/// sparsight/advise-gpus/1.
+#[pyfunction]
+#[pyo3(signature = (matrix, advice, counts, parts, links))]
+#[allow(clippy::needless_pass_by_value)] // Python gives a list and a path, which become ours.
+pub(crate) fn on_gpus(
+    py: Python<'_>,
+    matrix: &Matrix,
+    advice: &Advice,
+    counts: Vec<usize>,
+    parts: Option<&Bound<'_, PyAny>>,
+    links: Option<PathBuf>,
+) -> PyResult<String> {
+    forked::refuse()?;
+    let parts = Parts::read(parts)?;
+    let (known, links) = links_of(links.as_deref(), advice.profile())?;
+    let mut all = Vec::with_capacity(counts.len());
+    for count in counts {
+        py.check_signals()?;
+        all.push(py.detach(|| match &matrix.csr {
+            AnyCsr::F32(a) => on(a, advice, count, &parts, &known),
+            AnyCsr::F64(a) => on(a, advice, count, &parts, &known),
+        })?);
+    }
+    Ok(py.detach(|| answer(matrix, advice, &parts, links, all)))
+}
+
+/// As JSON.
+pub(crate) fn answer(
+    matrix: &Matrix,
+    advice: &Advice,
+    parts: &Parts,
+    links: LinksAnswer,
+    all: Vec<OnGpus>,
+) -> String {
+    let (summary, deal) = (advice.matrix().clone(), parts.name().to_owned());
+    AdviseGpusAnswer::of(summary, advice.profile(), matrix.value_type(), deal, links, all).to_json()
+}

@@ -1,0 +1,123 @@
+//! Vectors of which each GPU has a piece.
+
+use crate::buffers::Value;
+use pyo3::prelude::*;
+use sparsight::device::gpu::{DeviceArray, DeviceSliceMut};
+
+/// Entries on a GPU, of either value type.
+pub(crate) enum Entries {
+    F32(DeviceArray<f32>),
+    F64(DeviceArray<f64>),
+}
+
+/// A value type of which there are pieces.
+pub(crate) trait Piecewise: Value {
+    fn wrap(array: DeviceArray<Self>) -> Entries;
+    /// `None` of the other type.
+    fn unwrap(entries: &Entries) -> Option<&DeviceArray<Self>>;
+}
+
+impl Piecewise for f32 {
+    fn wrap(array: DeviceArray<Self>) -> Entries {
+        Entries::F32(array)
+    }
+
+    fn unwrap(entries: &Entries) -> Option<&DeviceArray<Self>> {
+        if let Entries::F32(array) = entries { Some(array) } else { None }
+    }
+}
+
+impl Piecewise for f64 {
+    fn wrap(array: DeviceArray<Self>) -> Entries {
+        Entries::F64(array)
+    }
+
+    fn unwrap(entries: &Entries) -> Option<&DeviceArray<Self>> {
+        if let Entries::F64(array) = entries { Some(array) } else { None }
+    }
+}
+
+/// Of what it is a piece.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Whole {
+    /// The number of the operator that made it.
+    pub(crate) operator: u64,
+    /// For which of its GPUs.
+    pub(crate) rank: usize,
+    /// Whether the operator multiplies with such a vector, and whether it gives one: of a square matrix both.
+    pub(crate) is_x: bool,
+    pub(crate) is_y: bool,
+}
+
+/// The entries of a vector that one GPU owns, with room behind them for those that other GPUs give. The memory is its own: it is there as
+/// long as this is, whatever becomes of the operator.
+#[pyclass(frozen, module = "sparsight._core")]
+pub(crate) struct Piece {
+    /// `None` only while it is dropped.
+    entries: Option<Entries>,
+    own: usize,
+    gpu: usize,
+    pub(crate) whole: Whole,
+}
+
+impl Piece {
+    /// Of `array` the first `own` entries.
+    pub(crate) fn new<T: Piecewise>(array: DeviceArray<T>, own: usize, gpu: usize, whole: Whole) -> Self {
+        Self { entries: Some(T::wrap(array)), own, gpu, whole }
+    }
+
+    /// # Panics
+    /// If it is a piece of another operator than the one with these values.
+    pub(crate) fn array<T: Piecewise>(&self) -> &DeviceArray<T> {
+        self.entries.as_ref().and_then(T::unwrap).expect("pieces have the value type of their operator")
+    }
+
+    /// The first `len` entries, for a product.
+    ///
+    /// # Safety
+    /// Nobody else reads or writes them meanwhile.
+    pub(crate) unsafe fn slice<T: Piecewise>(&self, len: usize) -> DeviceSliceMut<'_, T> {
+        let array = self.array::<T>();
+        assert!(len <= array.len(), "a piece has room for what its operator multiplies with");
+        // SAFETY: so many are there, on the GPU of the rank, as long as this is; else as the caller promises.
+        unsafe { DeviceSliceMut::from_raw(array.address(), len) }
+    }
+}
+
+/// Who reads the memory is waited for when it is given back: other threads go on meanwhile.
+impl Drop for Piece {
+    fn drop(&mut self) {
+        let mut entries = self.entries.take();
+        let _ = Python::try_attach(|py| py.detach(|| drop(entries.take())));
+    }
+}
+
+#[pymethods]
+impl Piece {
+    /// Where it begins, 0 if it has no entries.
+    #[getter]
+    fn address(&self) -> u64 {
+        let address = |entries: &Entries| match entries {
+            Entries::F32(array) => array.address(),
+            Entries::F64(array) => array.address(),
+        };
+        self.entries.as_ref().filter(|_| self.own > 0).map_or(0, address)
+    }
+
+    /// Its entries: those of the others are not counted.
+    fn __len__(&self) -> usize {
+        self.own
+    }
+
+    /// Number of its GPU.
+    #[getter]
+    fn index(&self) -> usize {
+        self.gpu
+    }
+
+    /// "f32" or "f64"
+    #[getter]
+    fn dtype(&self) -> &'static str {
+        if matches!(self.entries, Some(Entries::F32(_))) { "f32" } else { "f64" }
+    }
+}

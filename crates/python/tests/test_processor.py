@@ -1,0 +1,73 @@
+"""A processor that is calibrated: stopped and gone on with; to the end, which takes minutes, with ``SPARSIGHT_CALIBRATE_CPU=1``."""
+
+import os
+
+import numpy as np
+import pytest
+
+import sparsight
+
+
+@pytest.fixture
+def cache(monkeypatch, tmp_path):
+    """A folder of this test's own to keep calibrations in."""
+    monkeypatch.setenv("SPARSIGHT_CACHE", str(tmp_path))
+    return tmp_path
+
+
+class Enough(Exception):
+    """Of the calibration."""
+
+
+def stopped_after(count):
+    """What is measured, until so many things were."""
+    seen = []
+
+    def progress(at, what):
+        seen.append((at, what))
+        if len(seen) > count:
+            raise Enough
+
+    with pytest.raises(Enough):
+        sparsight.calibrate("cpu", progress=progress)
+    return seen
+
+
+def test_what_nobody_calibrated_says_how(cache):
+    with pytest.raises(sparsight.NoProfile, match="processor .* was not calibrated yet") as unknown:
+        sparsight.advise(sparsight.gallery("stencil2d,n=30"), device="cpu")
+    assert 'calibrate("cpu")' in unknown.value.hint and 'prepare("cpu")' in unknown.value.hint
+
+
+def test_a_calibration_that_was_stopped_is_kept_and_goes_on(cache):
+    first = stopped_after(6)
+    assert all(0 <= at < 20 for at, _ in first) and first[0] == (0, "memory")
+    (kept,) = (cache / "profiles").iterdir()
+    assert kept.name.startswith("cpu-") and (kept / "device.json").is_file()
+    lines = (kept / "benchmark.jsonl").read_text().splitlines()
+    assert len(lines) >= 3, "what was measured is on disk"
+    again = stopped_after(6)
+    assert (0, "memory") not in again, "rates are known"
+    assert (kept / "benchmark.jsonl").read_text().splitlines()[: len(lines)] == lines
+    with pytest.raises(sparsight.NoProfile, match="not calibrated yet"):
+        sparsight.advise(sparsight.gallery("stencil2d,n=30"), device="cpu")
+
+
+@pytest.mark.skipif(os.environ.get("SPARSIGHT_CALIBRATE_CPU") != "1", reason="takes minutes: SPARSIGHT_CALIBRATE_CPU=1")
+def test_a_calibrated_processor_is_advised_for(cache):
+    seen = []
+    assert sparsight.calibrate("cpu", progress=lambda at, what: seen.append(at)) == "cpu"
+    assert seen == sorted(seen) and 0 <= min(seen) and max(seen) < 20
+    for dtype in (np.float32, np.float64):
+        a = sparsight.gallery("stencil2d,n=100", dtype)
+        plan = sparsight.plan(a, products=1000, device="cpu")
+        best = plan.advice.best
+        assert 0 < best.low_s <= best.predicted_s <= best.high_s < 1
+        x = np.ones(a.shape[1], dtype)
+        assert abs(plan.prepare("cpu") @ x - a @ x).max() < 1e-3
+    assert plan.advice.device["kind"] == "cpu"
+    with pytest.raises(sparsight.NoProfile, match="dealt out to GPUs"):
+        plan.on_gpus([2])
+    measured = {path.name: path.read_bytes() for path in next((cache / "profiles").iterdir()).glob("*.jsonl")}
+    assert sparsight.calibrate("cpu", progress=lambda *one: None) == "cpu", "and again, in a moment"
+    assert measured == {path.name: path.read_bytes() for path in next((cache / "profiles").iterdir()).glob("*.jsonl")}
