@@ -5,7 +5,7 @@
 //! what is larger, so the logarithm changes nothing but the rounding.
 //!
 //! The inputs that differ between block sizes come first, then those of a kernel, then those that all candidates of a
-//! matrix share, so that each is computed as seldom as it changes.
+//! matrix share, so that each is computed as seldom as it changes. What tells kernels of a family apart comes last.
 //!
 //! Absent, since held-out errors were no smaller with them: minimum and maximum distance of neighbouring non-zeros.
 //! Density: rows, columns and non-zeros are there.
@@ -21,8 +21,10 @@ pub(super) const BLOCK_INPUTS: usize = 2 + TERMS;
 const KERNEL_INPUTS: usize = 13;
 /// Inputs that all candidates of one value type share.
 const MATRIX_INPUTS: usize = 28;
+/// Inputs that tell the kernels of a family apart.
+const KNOB_INPUTS: usize = 3;
 /// Inputs of one prediction.
-pub(super) const COUNT: usize = BLOCK_INPUTS + KERNEL_INPUTS + MATRIX_INPUTS;
+pub(super) const COUNT: usize = BLOCK_INPUTS + KERNEL_INPUTS + MATRIX_INPUTS + KNOB_INPUTS;
 
 /// Name and unit of each input, in order; b is the baseline, of which its terms have shares. A model that was fitted with other
 /// inputs is refused.
@@ -82,11 +84,14 @@ pub(super) const INPUTS: [(&str, &str); COUNT] = [
     ("HYB COO non-zeros", ""),
     ("HYB COO share", ""),
     ("fetched by multiprocessors / L2", ""),
+    ("first knob", ""),
+    ("second knob", ""),
+    ("third knob", ""),
 ];
 
 /// Names of the inputs that do not depend on the block size: those of a kernel, then those that all share.
 pub(crate) fn names_without_block() -> impl Iterator<Item = &'static str> {
-    INPUTS.into_iter().skip(BLOCK_INPUTS).map(|(name, _)| name)
+    INPUTS.into_iter().skip(BLOCK_INPUTS).take(KERNEL_INPUTS + MATRIX_INPUTS).map(|(name, _)| name)
 }
 
 /// Smallest quantity that is told from nothing.
@@ -137,7 +142,8 @@ impl<'f> Matrix<'f> {
         let mut all = [0; COUNT];
         all[..BLOCK_INPUTS].copy_from_slice(&self.block_inputs(candidate, shares, facts));
         all[BLOCK_INPUTS..BLOCK_INPUTS + KERNEL_INPUTS].copy_from_slice(&kernel);
-        all[BLOCK_INPUTS + KERNEL_INPUTS..].copy_from_slice(&self.inputs);
+        all[BLOCK_INPUTS + KERNEL_INPUTS..][..MATRIX_INPUTS].copy_from_slice(&self.inputs);
+        all[COUNT - KNOB_INPUTS..].copy_from_slice(&knobs(candidate.kernel).map(Quantity::input));
         all
     }
 
@@ -180,7 +186,8 @@ impl<'f> Matrix<'f> {
         facts: &DeviceFacts,
     ) -> Vec<Term> {
         let (block, kernel) = (self.block(candidate, shares, facts), self.kernel(candidate, terms, facts));
-        let quantities = block.into_iter().chain(kernel).chain(self.quantities);
+        let quantities =
+            block.into_iter().chain(kernel).chain(self.quantities).chain(knobs(candidate.kernel));
         let term = |((name, unit), q): ((&'static str, &'static str), Quantity)| Term {
             part: "inputs",
             name,
@@ -271,6 +278,11 @@ fn shared(f: &Features, l: &Locality, dtype: Dtype, facts: &DeviceFacts) -> [Qua
         Share(f.hyb.coo_nnz as f64 / nnz.max(1.0)),
         over(fetched_bytes(nnz, l.multiprocessor_sectors[Locality::sector(dtype)]), l2),
     ]
+}
+
+/// The numbers by which kernels of a family differ; what each means is the family's affair.
+fn knobs(kernel: Kernel) -> [Quantity; KNOB_INPUTS] {
+    kernel.knobs().map(|knob| value(u64::from(knob)))
 }
 
 /// What threads are given: rows, non-zeros, or both.

@@ -1,18 +1,20 @@
-//! The trees of one kernel over its baseline.
+//! The trees of a family over the baselines of its kernels.
 
-use super::growth::growth;
+use super::growth::GROWTH;
 use super::inputs::{COUNT, INPUTS, Matrix};
 use crate::baseline::{Baseline, Terms};
 use crate::trees::{Row, ScalarForest};
 use crate::{Learner, LearningSample, Term};
 use serde::{Deserialize, Serialize};
-use sparsight_kernels::{Candidate, DeviceFacts};
+use sparsight_kernels::{Candidate, DeviceFacts, Kernel};
 use sparsight_matrix::Features;
+use std::collections::BTreeSet;
 
 /// `T = b exp(sum of the leaves)`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Boosting {
-    baseline: Baseline,
+    /// Of each kernel.
+    baselines: Vec<(Kernel, Baseline)>,
     /// Stored as bytes.
     #[serde(skip)]
     trees: ScalarForest,
@@ -20,17 +22,36 @@ pub struct Boosting {
 
 const _: () = assert!(COUNT <= ScalarForest::MOST_INPUTS);
 
+/// One for each kernel that samples are of.
+fn baselines(samples: &[LearningSample<'_>], terms: &[Terms]) -> Vec<(Kernel, Baseline)> {
+    let kernels: BTreeSet<Kernel> = samples.iter().map(|s| s.candidate.kernel).collect();
+    let fit = |kernel: Kernel| {
+        let own = samples.iter().zip(terms).filter(|(s, _)| s.candidate.kernel == kernel);
+        (kernel, Baseline::fit(own.map(|(s, terms)| (&s.candidate, terms, s.time.0))))
+    };
+    kernels.into_iter().map(fit).collect()
+}
+
+fn of(baselines: &[(Kernel, Baseline)], kernel: Kernel) -> Option<&Baseline> {
+    baselines.iter().find(|(known, _)| *known == kernel).map(|(_, baseline)| baseline)
+}
+
 impl Learner for Boosting {
     const NAME: &'static str = "boosting";
-    const FORMAT: &'static str = "sparsight/boosting/6";
+    const FORMAT: &'static str = "sparsight/boosting/7";
 
     fn inputs() -> Vec<String> {
         INPUTS.iter().map(|(name, _)| (*name).to_owned()).collect()
     }
 
+    /// A family: what its kernels have in common is learned from the times of all of them.
+    fn group(kernel: Kernel) -> &'static str {
+        kernel.family().name
+    }
+
     fn split(&self, body: &mut Vec<u8>) -> Self {
         self.trees.pack(body);
-        Self { baseline: self.baseline.clone(), trees: ScalarForest::default() }
+        Self { baselines: self.baselines.clone(), trees: ScalarForest::default() }
     }
 
     fn join(self, body: &mut &[u8]) -> Result<Self, String> {
@@ -39,10 +60,10 @@ impl Learner for Boosting {
 
     fn learn(samples: &[LearningSample<'_>], facts: &DeviceFacts) -> Self {
         let terms: Vec<Terms> = samples.iter().map(|s| Terms::of(&s.candidate, s.features, facts)).collect();
-        let baseline = Baseline::of_samples(samples, &terms);
+        let baselines = baselines(samples, &terms);
         let row = |(s, terms): (&LearningSample<'_>, &Terms)| {
             let matrix = Matrix::of(s.features, s.candidate.dtype, facts)?;
-            let (baseline_s, shares) = baseline.parts(&s.candidate, terms);
+            let (baseline_s, shares) = of(&baselines, s.candidate.kernel)?.parts(&s.candidate, terms);
             let response = (s.time.0 / baseline_s).ln();
             let inputs = matrix.inputs(&s.candidate, terms, &shares, facts);
             Some((inputs, [response as f32], [s.weight() as f32]))
@@ -55,7 +76,7 @@ impl Learner for Boosting {
         }
         let rows: Vec<Row<'_>> =
             taught.iter().map(|(inputs, responses, weights)| Row { inputs, responses, weights }).collect();
-        Self { baseline, trees: ScalarForest::grow(&rows, &growth(samples[0].candidate.kernel)) }
+        Self { trees: ScalarForest::grow(&rows, &GROWTH), baselines }
     }
 
     fn time_s(&self, candidate: &Candidate, features: &Features, facts: &DeviceFacts) -> Option<f64> {
@@ -65,8 +86,9 @@ impl Learner for Boosting {
     fn times_s(&self, blocks: &[Candidate], features: &Features, facts: &DeviceFacts) -> Vec<Option<f64>> {
         let Some(first) = blocks.first() else { return Vec::new() };
         let Some(matrix) = Matrix::of(features, first.dtype, facts) else { return vec![None; blocks.len()] };
+        let Some(baseline) = of(&self.baselines, first.kernel) else { return vec![None; blocks.len()] };
         let terms: Vec<Terms> = blocks.iter().map(|c| Terms::of(c, features, facts)).collect();
-        let parts: Vec<_> = blocks.iter().zip(&terms).map(|(c, t)| self.baseline.parts(c, t)).collect();
+        let parts: Vec<_> = blocks.iter().zip(&terms).map(|(c, t)| baseline.parts(c, t)).collect();
         let of_block = |(c, (_, shares)): (&Candidate, &(f64, _))| matrix.block_inputs(c, shares, facts);
         let differing: Vec<_> = blocks.iter().zip(&parts).map(of_block).collect();
         let inputs = matrix.inputs(first, &terms[0], &parts[0].1, facts);
@@ -80,8 +102,9 @@ impl Learner for Boosting {
 
     fn terms(&self, candidate: &Candidate, features: &Features, facts: &DeviceFacts) -> Vec<Term> {
         let Some(matrix) = Matrix::of(features, candidate.dtype, facts) else { return Vec::new() };
+        let Some(baseline) = of(&self.baselines, candidate.kernel) else { return Vec::new() };
         let terms = Terms::of(candidate, features, facts);
-        let (baseline, shares) = self.baseline.parts(candidate, &terms);
+        let (baseline, shares) = baseline.parts(candidate, &terms);
         let correction = self.trees.sum(&matrix.inputs(candidate, &terms, &shares, facts));
         let mut all = matrix.terms(candidate, &terms, &shares, facts);
         let whole = |name, value, unit| Term { part: "", name, value, unit };

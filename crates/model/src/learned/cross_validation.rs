@@ -5,8 +5,9 @@ use super::model::within;
 use super::{Learner, LearningSample};
 use crate::ChoiceQuality;
 use crate::accuracy::Accuracy;
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
-use sparsight_kernels::DeviceFacts;
+use sparsight_kernels::{DeviceFacts, Kernel};
 use sparsight_matrix::{Dtype, Seconds};
 use std::collections::BTreeMap;
 
@@ -61,35 +62,35 @@ pub(super) fn log_error(held_out: &[HeldOut<'_>]) -> f64 {
     held_out.iter().map(|h| h.residual().abs()).sum::<f64>() / held_out.len() as f64
 }
 
-/// Every sample of one kernel predicted by what was learned without its matrix, fold by fold. Left out are samples of
-/// which the other folds teach nothing (a block size that is in one fold alone).
+/// Every sample of one group of kernels predicted by what was learned without its matrix, folds side by side, above the floor of its
+/// kernel. Left out are samples of which the other folds teach nothing (a block size that is in one fold alone).
 pub(super) fn held_out<'a, L: Learner>(
     samples: &[LearningSample<'a>],
     folds: &Folds<'_>,
     facts: &DeviceFacts,
-    floor_s: f64,
+    floor_s: impl Fn(Kernel) -> f64 + Sync,
 ) -> Vec<HeldOut<'a>> {
-    let mut all = Vec::with_capacity(samples.len());
-    for fold in 0..FOLDS {
+    let of_fold = |fold| {
         let (own, others): (Vec<LearningSample<'a>>, Vec<LearningSample<'a>>) =
             samples.iter().partition(|s| folds.fold(s.matrix) == fold);
         if own.is_empty() || others.is_empty() {
-            continue;
+            return Vec::new();
         }
         let learned = L::learn(&L::taught(&others), facts);
-        all.extend(own.into_iter().filter_map(|sample| {
+        let predicted = |sample: LearningSample<'a>| {
             let time_s = learned.time_s(&sample.candidate, sample.features, facts)?;
-            Some(HeldOut { sample, predicted: Seconds(within(time_s, floor_s)) })
-        }));
-    }
-    all
+            Some(HeldOut { sample, predicted: Seconds(within(time_s, floor_s(sample.candidate.kernel))) })
+        };
+        own.into_iter().filter_map(predicted).collect()
+    };
+    (0..FOLDS).into_par_iter().flat_map_iter(of_fold).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::Term;
-    use sparsight_kernels::{Candidate, DeviceKind, Kernel};
+    use sparsight_kernels::{Candidate, DeviceKind};
     use sparsight_matrix::{Bytes, Features, RowLengths};
     use std::collections::BTreeSet;
 
@@ -159,7 +160,7 @@ mod tests {
             .flatten()
             .collect();
         let folds = Folds::of(samples.iter().map(|s| s.matrix));
-        let all = held_out::<Spy>(&samples, &folds, &facts(), 0.0);
+        let all = held_out::<Spy>(&samples, &folds, &facts(), |_| 0.0);
         assert_eq!(all.len(), samples.len(), "each once");
         assert!(all.iter().all(|h| (h.predicted.0 - 2.0).abs() < 1e-15));
         assert!((log_error(&all) - std::f64::consts::LN_2).abs() < 1e-12, "4 s measured, 2 s predicted");

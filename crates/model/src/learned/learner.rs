@@ -1,13 +1,13 @@
-//! What a method must bring to learn the times of a kernel.
+//! What a method must bring to learn the times of kernels.
 
 use super::LearningSample;
 use crate::Term;
 use serde::{Serialize, de::DeserializeOwned};
-use sparsight_kernels::{Candidate, DeviceFacts};
+use sparsight_kernels::{Candidate, DeviceFacts, Kernel};
 use sparsight_matrix::Features;
 use std::fmt::Debug;
 
-/// What a method learned of one kernel: all block sizes and value types. Made by [`LearnedModel`](super::LearnedModel).
+/// What a method learned of a group of kernels: all block sizes and value types. Made by [`LearnedModel`](super::LearnedModel).
 pub trait Learner: Clone + Debug + PartialEq + Send + Sync + Serialize + DeserializeOwned {
     /// The model's name in flags and tables.
     const NAME: &'static str;
@@ -16,6 +16,12 @@ pub trait Learner: Clone + Debug + PartialEq + Send + Sync + Serialize + Deseria
 
     /// The inputs by name, in order. A model that was stored with others is refused.
     fn inputs() -> Vec<String>;
+
+    /// Kernels with the same name of a group, one behind the other in the catalogue, are learned together; each alone, unless a
+    /// method says otherwise.
+    fn group(kernel: Kernel) -> &'static str {
+        kernel.id()
+    }
 
     /// Itself without what text would hold badly, which is added to `body`; nothing is, unless a method says otherwise.
     #[must_use]
@@ -31,16 +37,16 @@ pub trait Learner: Clone + Debug + PartialEq + Send + Sync + Serialize + Deseria
         Ok(self)
     }
 
-    /// Those of `samples`, of one kernel, that it takes: all, unless a method is better off with fewer.
+    /// Those of `samples`, of one group, that it takes: all, unless a method is better off with fewer.
     fn taught<'a>(samples: &[LearningSample<'a>]) -> Vec<LearningSample<'a>> {
         samples.to_vec()
     }
 
-    /// Learns from samples of one kernel, at least one, with positive times and features that hold
+    /// Learns from samples of one group of kernels, at least one, with positive times and features that hold
     /// [`Locality`](sparsight_matrix::Locality). Deterministic.
     fn learn(samples: &[LearningSample<'_>], facts: &DeviceFacts) -> Self;
 
-    /// Predicted seconds, before any floor; `None` if nothing was learned of the candidate's block size or value type,
+    /// Predicted seconds, before any floor; `None` if nothing was learned of the candidate's kernel, block size or value type,
     /// or the features lack what it looks at.
     fn time_s(&self, candidate: &Candidate, features: &Features, facts: &DeviceFacts) -> Option<f64>;
 

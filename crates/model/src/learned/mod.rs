@@ -1,11 +1,11 @@
-//! What all learned models share: a method learns one kernel's times ([`Learner`]), the rest is done here once.
+//! What all learned models share: a method learns the times of a group of kernels ([`Learner`]), the rest is done here once.
 //!
 //! ```text
 //! LearningSample (matrix, candidate, time)
 //!   -> Folds            all times of a matrix held out together        folds.rs
 //!   -> L::learn         once without each fold, once with all          learner.rs
 //!   -> CrossValidation  errors, intervals, quality of the choice       cross_validation.rs
-//! LearnedModel<L>       a learned L for each kernel, as it is stored   model.rs, format.rs
+//! LearnedModel<L>       a learned L for each group, as it is stored    model.rs, format.rs
 //! LearnedPredictor<L>   a `Model`: floor, interval, extrapolation      predictor.rs
 //! ```
 //! Folds depend on the matrices' names alone, so every method is judged by the same matrices and their errors may be
@@ -20,7 +20,6 @@ mod predictor;
 mod sample;
 mod selection;
 mod size_classes;
-mod stored;
 mod trained;
 
 pub use cross_validation::CrossValidation;

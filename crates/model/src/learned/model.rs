@@ -1,4 +1,4 @@
-//! Learning every kernel with one method, and how the outcome is stored.
+//! Learning every kernel with one method, group by group, and how the outcome is stored.
 
 use super::cross_validation::{CrossValidation, HeldOut, held_out, log_error};
 use super::folds::Folds;
@@ -12,7 +12,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use sparsight_kernels::{Candidate, DeviceFacts, Kernel};
 use sparsight_matrix::{Dtype, Features, Seconds};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Matrices needed before a kernel is learned: four in each fold, and one residual more than an interval needs.
 pub const MIN_MATRICES: usize = 20;
@@ -23,7 +23,8 @@ const MOST_S: f64 = 1e18;
 
 /// What one method learned of every kernel that enough matrices were measured with.
 ///
-/// Stored with its format and the names of its inputs first; another format or other inputs are refused.
+/// Stored with its format and the names of its inputs first; another format or other inputs are refused. Kernels stand in the order
+/// of the catalogue, and what was learned of their groups in the order in which these begin.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(bound = "")]
 pub struct LearnedModel<L: Learner> {
@@ -33,13 +34,13 @@ pub struct LearnedModel<L: Learner> {
     cross_validation: CrossValidation,
     #[serde(default)]
     pub(super) size_classes: SizeClasses,
-    kernels: Vec<LearnedKernel<L>>,
+    kernels: Vec<LearnedKernel>,
+    groups: Vec<L>,
 }
 
-/// What was learned of one kernel, and of its errors. How it is read: `stored.rs`.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(bound = "")]
-pub struct LearnedKernel<L: Learner> {
+/// What is known of one kernel beside its times: where it was measured, and how far off its times are.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LearnedKernel {
     pub(super) kernel: Kernel,
     /// Matrices learned from.
     pub matrices: usize,
@@ -53,8 +54,12 @@ pub struct LearnedKernel<L: Learner> {
     /// Shortest time measured.
     pub(super) least: Seconds,
     pub(super) trained: Trained,
-    #[serde(flatten)]
-    pub(super) learned: L,
+}
+
+/// A group of kernels as it was learned, with the predictions of held-out matrices that judge each of its kernels.
+struct LearnedGroup<'a, L> {
+    kernels: Vec<(LearnedKernel, Vec<HeldOut<'a>>)>,
+    learned: L,
 }
 
 /// Those that errors are judged by: of matrices that no generator made, if there are enough.
@@ -63,63 +68,67 @@ fn judged(held_out: Vec<HeldOut<'_>>) -> Vec<HeldOut<'_>> {
     held_out.into_iter().filter(|h| !(enough && h.sample.generated)).collect()
 }
 
-impl<L: Learner> LearnedKernel<L> {
-    /// With the predictions of held-out matrices; `None` if there are too few matrices.
-    fn learn<'a>(
-        kernel: Kernel,
+fn count_matrices(samples: &[LearningSample<'_>]) -> usize {
+    samples.iter().map(|s| s.matrix).collect::<BTreeSet<_>>().len()
+}
+
+fn least(samples: &[LearningSample<'_>]) -> Option<Seconds> {
+    samples.iter().map(|s| s.time).min_by(|a, b| a.0.total_cmp(&b.0))
+}
+
+impl<'a, L: Learner> LearnedGroup<'a, L> {
+    /// From the samples of each kernel of a group; kernels with too few matrices are left out, and `None` if all are.
+    fn learn(
+        samples: Vec<(Kernel, Vec<LearningSample<'a>>)>,
         facts: &DeviceFacts,
-        samples: &[LearningSample<'a>],
         folds: &Folds<'_>,
-    ) -> Option<(Self, Vec<HeldOut<'a>>)> {
-        let matrices = samples.iter().map(|s| s.matrix).collect::<BTreeSet<_>>().len();
-        if matrices < MIN_MATRICES {
+    ) -> Option<Self> {
+        let enough = |(_, own): &(Kernel, Vec<LearningSample<'_>>)| count_matrices(own) >= MIN_MATRICES;
+        let samples: Vec<_> = samples.into_iter().filter(enough).collect();
+        let all: Vec<LearningSample<'a>> = samples.iter().flat_map(|(_, own)| own).copied().collect();
+        if all.is_empty() {
             return None;
         }
-        let taught = L::taught(samples);
-        let matrices = taught.iter().map(|s| s.matrix).collect::<BTreeSet<_>>().len();
-        let least = samples.iter().map(|s| s.time).min_by(|a, b| a.0.total_cmp(&b.0))?;
-        let judged = judged(held_out::<L>(samples, folds, facts, floor_s(least, facts)));
-        let model = Self {
+        let floors: BTreeMap<Kernel, f64> =
+            samples.iter().filter_map(|(kernel, own)| Some((*kernel, floor_s(least(own)?, facts)))).collect();
+        let (learned, predicted) = rayon::join(
+            || L::learn(&L::taught(&all), facts),
+            || held_out::<L>(&all, folds, facts, |kernel| floors[&kernel]),
+        );
+        let mut held_out: BTreeMap<Kernel, Vec<HeldOut<'a>>> = BTreeMap::new();
+        for one in predicted {
+            held_out.entry(one.sample.candidate.kernel).or_default().push(one);
+        }
+        let kernels = samples.into_iter().filter_map(|(kernel, own)| {
+            let judged = judged(held_out.remove(&kernel)?);
+            Some((LearnedKernel::of(kernel, &L::taught(&own), least(&own)?, &judged)?, judged))
+        });
+        Some(Self { kernels: kernels.collect(), learned })
+    }
+}
+
+impl LearnedKernel {
+    /// From what was taught, the shortest time measured, and the predictions by which it is judged.
+    fn of(
+        kernel: Kernel,
+        taught: &[LearningSample<'_>],
+        least: Seconds,
+        judged: &[HeldOut<'_>],
+    ) -> Option<Self> {
+        Some(Self {
             kernel,
-            matrices,
+            matrices: count_matrices(taught),
             error: Accuracy::of(judged.iter().map(|h| (h.predicted, h.sample.time)))?,
-            log_error: log_error(&judged),
+            log_error: log_error(judged),
             interval: LogInterval::of_residuals(judged.iter().map(HeldOut::residual).collect()),
             least,
-            trained: Trained::of(&taught)?,
-            learned: L::learn(&taught, facts),
-        };
-        Some((model, judged))
-    }
-
-    /// Without what is stored as bytes, which is added to `body`.
-    fn split(&self, body: &mut Vec<u8>) -> Self {
-        Self { learned: self.learned.split(body), ..self.clone() }
-    }
-
-    /// The whole again.
-    fn join(self, body: &mut &[u8]) -> Result<Self, String> {
-        let kernel = self.kernel;
-        let learned = self.learned.join(body).map_err(|reason| format!("{kernel}: {reason}"))?;
-        Ok(Self { learned, ..self })
+            trained: Trained::of(taught)?,
+        })
     }
 
     /// The kernel, with its knobs.
     pub fn kernel(&self) -> Kernel {
         self.kernel
-    }
-
-    /// Predicted seconds of block sizes, not below the floor; `None` where nothing was learned of the block size or value
-    /// type.
-    pub(super) fn times_s(
-        &self,
-        blocks: &[Candidate],
-        features: &Features,
-        facts: &DeviceFacts,
-    ) -> Vec<Option<f64>> {
-        let floor_s = self.floor_s(facts);
-        let times = self.learned.times_s(blocks, features, facts);
-        times.into_iter().map(|time_s| Some(within(time_s?, floor_s))).collect()
     }
 
     /// What no prediction is below.
@@ -132,7 +141,7 @@ impl<L: Learner> LearnedModel<L> {
     /// Learns from measured matrices. Samples without a positive time are left out, and so are those whose features do
     /// not hold [`Locality`](sparsight_matrix::Locality) and kernels with fewer than [`MIN_MATRICES`] matrices.
     ///
-    /// Deterministic. Learns six times a kernel, five of them for cross-validation; kernels side by side.
+    /// Deterministic. Learns each group six times, five of them for cross-validation; groups side by side.
     ///
     /// # Errors
     /// [`PredictError::TooFewMatrices`] if no kernel has enough.
@@ -140,28 +149,37 @@ impl<L: Learner> LearnedModel<L> {
         let usable: Vec<LearningSample<'_>> =
             samples.iter().copied().filter(LearningSample::is_usable).collect();
         let folds = Folds::of(usable.iter().map(|s| s.matrix));
-        let one = |&kernel: &Kernel| {
-            let own: Vec<LearningSample<'_>> =
-                usable.iter().copied().filter(|s| s.candidate.kernel == kernel).collect();
-            LearnedKernel::learn(kernel, facts, &own, &folds)
-        };
-        let kernels: Vec<Kernel> = Kernel::all().collect();
-        let learned: Vec<_> = kernels.par_iter().filter_map(one).collect();
-        let (kernels, judged): (Vec<_>, Vec<_>) = learned.into_iter().unzip();
+        let mut by_kernel: BTreeMap<Kernel, Vec<LearningSample<'_>>> = BTreeMap::new();
+        for sample in &usable {
+            by_kernel.entry(sample.candidate.kernel).or_default().push(*sample);
+        }
+        let by_kernel: Vec<_> = by_kernel.into_iter().collect();
+        let together = |a: &(Kernel, _), b: &(Kernel, _)| L::group(a.0) == L::group(b.0);
+        let groups: Vec<_> = by_kernel.chunk_by(together).map(<[_]>::to_vec).collect();
+        let one = |samples| LearnedGroup::<L>::learn(samples, facts, &folds);
+        let learned: Vec<LearnedGroup<'_, L>> = groups.into_par_iter().filter_map(one).collect();
+        let (mut kernels, mut judged, mut groups) = (Vec::new(), Vec::new(), Vec::new());
+        for group in learned.into_iter().filter(|group| !group.kernels.is_empty()) {
+            groups.push(group.learned);
+            for (kernel, by) in group.kernels {
+                kernels.push(kernel);
+                judged.push(by);
+            }
+        }
         let matrices = folds.matrices().count();
         let cross_validation = CrossValidation::of(&judged.concat()).ok_or(PredictError::TooFewMatrices {
             model: L::NAME,
             got: matrices,
             needed: MIN_MATRICES,
         })?;
-        let of_kernel = |(kernel, judged): (&LearnedKernel<L>, &Vec<HeldOut<'_>>)| {
+        let of_kernel = |(kernel, judged): (&LearnedKernel, &Vec<HeldOut<'_>>)| {
             let interval = kernel.interval;
             judged.iter().map(move |h| (interval, h.predicted.0, h.residual())).collect::<Vec<_>>()
         };
         let size_classes = SizeClasses::of(kernels.iter().zip(&judged).flat_map(of_kernel));
         let dtypes: BTreeSet<Dtype> = usable.iter().map(|s| s.candidate.dtype).collect();
         let dtypes = dtypes.into_iter().collect();
-        Ok(Self { format: Format::new(), matrices, dtypes, cross_validation, size_classes, kernels })
+        Ok(Self { format: Format::new(), matrices, dtypes, cross_validation, size_classes, kernels, groups })
     }
 
     /// Matrices learned from.
@@ -185,34 +203,65 @@ impl<L: Learner> LearnedModel<L> {
     }
 
     /// Kernels that were learned, in the order of the catalogue.
-    pub fn kernels(&self) -> &[LearnedKernel<L>] {
+    pub fn kernels(&self) -> &[LearnedKernel] {
         &self.kernels
     }
 
-    /// What was learned of one kernel.
-    pub fn kernel(&self, kernel: Kernel) -> Option<&LearnedKernel<L>> {
+    /// What is known of one kernel.
+    pub fn kernel(&self, kernel: Kernel) -> Option<&LearnedKernel> {
         self.kernels.iter().find(|k| k.kernel == kernel)
+    }
+
+    /// The names of the groups, in order.
+    fn group_names(&self) -> Vec<&'static str> {
+        let mut names: Vec<_> = self.kernels.iter().map(|one| L::group(one.kernel)).collect();
+        names.dedup();
+        names
+    }
+
+    /// What was learned of the group of a kernel.
+    pub(super) fn learned(&self, kernel: Kernel) -> Option<&L> {
+        let name = L::group(kernel);
+        self.groups.get(self.group_names().iter().position(|one| *one == name)?)
+    }
+
+    /// Predicted seconds of block sizes of `kernel`, not below its floor; `None` where nothing was learned of the block size or value
+    /// type.
+    pub(super) fn times_s(
+        &self,
+        kernel: &LearnedKernel,
+        blocks: &[Candidate],
+        features: &Features,
+        facts: &DeviceFacts,
+    ) -> Vec<Option<f64>> {
+        let Some(learned) = self.learned(kernel.kernel) else { return vec![None; blocks.len()] };
+        let (times, floor_s) = (learned.times_s(blocks, features, facts), kernel.floor_s(facts));
+        times.into_iter().map(|time_s| Some(within(time_s?, floor_s))).collect()
     }
 }
 
 impl<L: Learner> Storable for LearnedModel<L> {
     const FORMAT: &'static str = L::FORMAT;
 
-    /// The bytes of the kernels, one behind the other.
+    /// The bytes of the groups, one behind the other.
     fn split(&self) -> (Self, Vec<u8>) {
         let mut body = Vec::new();
-        let kernels = self.kernels.iter().map(|kernel| kernel.split(&mut body)).collect();
-        let (matrices, dtypes, cross_validation) =
-            (self.matrices, self.dtypes.clone(), self.cross_validation);
-        let size_classes = self.size_classes;
-        (Self { format: Format::new(), matrices, dtypes, cross_validation, size_classes, kernels }, body)
+        let groups = self.groups.iter().map(|group| group.split(&mut body)).collect();
+        let (dtypes, kernels) = (self.dtypes.clone(), self.kernels.clone());
+        (Self { format: Format::new(), dtypes, kernels, groups, ..*self }, body)
     }
 
     fn join(self, mut body: &[u8]) -> Result<Self, String> {
-        let whole = self.kernels.into_iter().map(|kernel| kernel.join(&mut body));
-        let kernels = whole.collect::<Result<_, _>>()?;
+        let names = self.group_names();
+        if names.len() != self.groups.len() {
+            let (kernels, groups) = (names.len(), self.groups.len());
+            return Err(format!("the kernels are of {kernels} groups, and {groups} were learned"));
+        }
+        let joined =
+            |(group, name): (L, &str)| group.join(&mut body).map_err(|reason| format!("{name}: {reason}"));
+        let groups = self.groups.into_iter().zip(names).map(joined).collect::<Result<_, _>>()?;
         packed::end(body)?;
-        Ok(Self { kernels, ..self })
+        Ok(Self { groups, ..self })
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::{LearnedKernel, LearnedModel, Learner};
 use crate::{Model, PredictError, Prediction, Term};
+use rayon::prelude::*;
 use sparsight_kernels::{Candidate, DeviceFacts};
 use sparsight_matrix::{Features, Seconds};
 
@@ -29,7 +30,7 @@ impl<L: Learner> Clone for LearnedPredictor<'_, L> {
 impl<L: Learner> Copy for LearnedPredictor<'_, L> {}
 
 impl<L: Learner> LearnedPredictor<'_, L> {
-    fn kernel(&self, candidate: &Candidate) -> Option<&LearnedKernel<L>> {
+    fn kernel(&self, candidate: &Candidate) -> Option<&LearnedKernel> {
         self.model.kernel(candidate.kernel).filter(|_| self.model.knows(candidate.dtype))
     }
 
@@ -50,7 +51,7 @@ impl<L: Learner> LearnedPredictor<'_, L> {
         let (widening, extrapolates) = kernel.trained.outside(first, features);
         // However far beyond what was measured: a launch may be faster than launches are on average, but not by more.
         let least_s = kernel.floor_s(self.facts) / 2.0;
-        let times = kernel.times_s(blocks, features, self.facts).into_iter().zip(blocks);
+        let times = self.model.times_s(kernel, blocks, features, self.facts).into_iter().zip(blocks);
         let prediction = |(time_s, candidate): (Option<f64>, &Candidate)| {
             let time_s = time_s.ok_or_else(|| Self::not_fitted(candidate))?;
             let interval = self.model.size_classes.scaled(kernel.interval, time_s).widened(widening);
@@ -78,13 +79,15 @@ impl<L: Learner> Model for LearnedPredictor<'_, L> {
         features: &Features,
     ) -> Vec<Result<Prediction, PredictError>> {
         let alike = |a: &Candidate, b: &Candidate| (a.kernel, a.dtype) == (b.kernel, b.dtype);
-        candidates.chunk_by(alike).flat_map(|blocks| self.blocks(blocks, features)).collect()
+        let kernels: Vec<&[Candidate]> = candidates.chunk_by(alike).collect();
+        kernels.into_par_iter().flat_map_iter(|blocks| self.blocks(blocks, features)).collect()
     }
 
     fn explain(&self, candidate: &Candidate, features: &Features) -> Result<Vec<Term>, PredictError> {
         let time_s = self.predict(candidate, features)?.time.0;
         let kernel = self.kernel(candidate).ok_or_else(|| Self::not_fitted(candidate))?;
-        let mut all = kernel.learned.terms(candidate, features, self.facts);
+        let learned = self.model.learned(candidate.kernel).ok_or_else(|| Self::not_fitted(candidate))?;
+        let mut all = learned.terms(candidate, features, self.facts);
         let whole = |name, value| Term { part: "", name, value, unit: "s" };
         all.extend([whole("floor", kernel.floor_s(self.facts)), whole("T", time_s)]);
         Ok(all)
