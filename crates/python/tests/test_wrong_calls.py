@@ -113,7 +113,10 @@ WRONG = {
     "out that is read-only": (lambda: operator().matvec(X, out=read_only()), BadVector, "read-only", None),
     "a list for out": (lambda: operator().matvec(X, out=[0.0] * 900), BadVector, "list", None),
     "beta without out": (lambda: operator().matvec(X, beta=1.0), BadVector, "beta", "out="),
-    "a stream without out": (lambda: operator().matvec(X, stream=0), BadVector, "stream without out", "out="),
+    "a stream for the host": (lambda: operator().matvec(X, stream=0), BadVector, "vectors on the host", "leave stream="),
+    "a word for a stream": (lambda: operator().matvec(X, stream="fast"), SparsightError, "str is no stream", "handle"),
+    "a flag for a stream": (lambda: operator().matvec(X, stream=True), SparsightError, "bool is no stream", "handle"),
+    "a handle below 0": (lambda: operator().matvec(X, stream=-1), SparsightError, "-1 is no handle", "CuPy or torch"),
     "no columns": (lambda: operator() @ np.ones((900, 0)), BadVector, "no columns", "column"),
     "new values for A^T": (
         lambda: sparsight.plan(A, transpose=True).prepare("cpu", updates=True).T.update_values(A.data),

@@ -83,6 +83,7 @@ class Operator(Products):
         stream : int or object, optional
             Where it is queued: a handle, a stream of CuPy or torch, or an object with ``__cuda_stream__``. By default the stream
             that is current in the library of ``x``. Whoever names another gives ``out``, and keeps it and ``x`` until it is done.
+            Vectors on the host take none: their product has ended when ``matvec`` returns.
 
         Returns
         -------

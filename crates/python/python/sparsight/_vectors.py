@@ -18,8 +18,14 @@ __all__ = ["kind_of", "stream_handle"]
 
 
 def stream_handle(stream):
-    """The handle of a stream: a number, an object of CuPy or torch, or one with ``__cuda_stream__``."""
-    if isinstance(stream, int):
+    """The handle of a stream: a number, an object of CuPy or torch, or one with ``__cuda_stream__``.
+
+    >>> stream_handle(7)
+    7
+    """
+    if isinstance(stream, int) and not isinstance(stream, bool):
+        if not 0 <= stream < 2**64:
+            raise SparsightError(f"{stream} is no handle of a stream", "give a stream of CuPy or torch, or its address")
         return stream
     for name in ("ptr", "cuda_stream", "handle"):
         handle = getattr(stream, name, None)
@@ -57,6 +63,15 @@ def refused_device(what, where, operator):
     return BadVector(f"{what} is on {where}, the operator on {operator.device}", hint)
 
 
+def refused_on_host(stream):
+    """Why a product with vectors on the host takes no stream; what is none is called that."""
+    stream_handle(stream)
+    return BadVector(
+        "a stream, and vectors on the host: their product has ended when y is there, and is queued nowhere",
+        "leave stream= out, or give vectors on the GPU",
+    )
+
+
 def contiguous(array):
     """A copy without gaps, if there are any."""
     if hasattr(array, "contiguous"):
@@ -82,6 +97,8 @@ class Numpy:
 
     @staticmethod
     def multiply(operator, x, out, alpha, beta, stream):
+        if stream is not None:
+            raise refused_on_host(stream)
         rows, columns = operator.shape
         Numpy.check("x", x, columns, operator)
         if out is None:
@@ -199,9 +216,11 @@ class Torch:
 
     def multiply(self, operator, x, out, alpha, beta, stream):
         torch = self.torch
+        if stream is not None and not x.is_cuda:
+            raise refused_on_host(stream)
         if x.requires_grad and torch.is_grad_enabled():
-            if out is not None or alpha != 1.0 or beta != 0.0:
-                raise BadVector("x requires a gradient, which out, alpha and beta do not give", "x.detach() needs none")
+            if out is not None or alpha != 1.0 or beta != 0.0 or stream is not None:
+                raise BadVector("x requires a gradient, which out, alpha, beta and stream do not give", "x.detach() needs none")
             from .torch import spmv
 
             return spmv(operator, x)
