@@ -70,6 +70,17 @@ def test_the_verdict_says_what_to_use_and_what_that_gains(grid):
     assert few.verdict["gains_nothing"] and "CSR as it is is as good as anything" in str(few)
 
 
+def test_what_covers_all_products_says_so():
+    fem = sparsight.gallery("fem,n=24")
+    of_one, of_many = (sparsight.advise(fem, products=n, device="nvidia-h200") for n in (None, 100_000))
+    assert " in all" not in of_one._sentence() and "times as fast as cuSPARSE's CSR" in of_one._sentence()
+    sentence = of_many._sentence()
+    assert "in all for 100,000 products with conversion and upload." in sentence
+    assert "times as fast in all as cuSPARSE's CSR" in sentence
+    vendors = of_many[of_many.verdict["vendors_csr"]["id"]]
+    assert of_many.verdict["vendors_csr"]["speedup"] == pytest.approx(vendors.in_all_s / of_many.best.in_all_s)
+
+
 def test_it_becomes_a_data_frame(grid):
     pandas = pytest.importorskip("pandas")
     frame = sparsight.advise(grid).to_pandas()

@@ -172,7 +172,8 @@ class Advice:
     @property
     def verdict(self) -> dict[str, Any]:
         """What it comes down to: ``best``, ``equal`` and ``soonest_ready`` (ids), ``gains_nothing``, and ``plain_csr`` and
-        ``vendors_csr`` with their ``speedup``: how many times as fast the best is.
+        ``vendors_csr`` with their ``speedup``: how many times as fast the best is in one product, or, where ``products`` were
+        given, in all of them with conversion and upload.
         """
         return self.to_dict().get("verdict", {})
 
@@ -203,13 +204,24 @@ class Advice:
             return "No candidate is possible."
         use = self[verdict["plain_csr"]["id"]] if verdict["gains_nothing"] else self.best
         words = "CSR as it is is as good as anything:" if verdict["gains_nothing"] else "Use"
+        number = self.products
+        in_all = "" if number is None else " in all"
+
+        def faster(speedup):
+            # Within 5 % is a tie, as the program has it.
+            return f"as fast{in_all} as" if speedup <= 1.05 else f"{speedup:.1f} times as fast{in_all} as"
+
         gains = [
-            f"{verdict[name]['speedup']:.1f} times as fast as {what}"
+            f"{faster(verdict[name]['speedup'])} {what}"
             for name, what in (("vendors_csr", "cuSPARSE's CSR"), ("plain_csr", "the best plain CSR"))
             if verdict.get(name, {}).get("id", use.id) != use.id
         ]
         predicted = f" Predicted {', '.join(gains)}." if gains else ""
-        return f"{words} {use.id}, {duration(use.predicted_s)} a product.{predicted}"
+        cost = ""
+        if number is not None and use.in_all_s is not None:
+            products = "1 product" if number == 1 else f"{number:,} products"
+            cost = f"; {duration(use.in_all_s)} in all for {products} with conversion and upload"
+        return f"{words} {use.id}, {duration(use.predicted_s)} a product{cost}.{predicted}"
 
     def _heading(self):
         answer = self.to_dict()
