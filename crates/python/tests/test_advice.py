@@ -91,3 +91,34 @@ def test_it_becomes_a_data_frame(grid):
 def test_a_matrix_is_asked_about_twice_without_being_looked_at_again(grid):
     matrix = sparsight.Matrix(grid)
     assert sparsight.advise(matrix).to_dict() == sparsight.advise(matrix).to_dict()
+
+
+def test_values_in_f32_are_ranked_where_they_are_asked_for_and_what_is_lost_is_said():
+    cube = sparsight.gallery("stencil3d,n=60")
+    cube.data *= 1 / 3
+    plain, mixed = (sparsight.advise(cube, device="nvidia-h200", values=values) for values in (None, "f32"))
+    assert plain.narrowing is None and {one.dtype for one in plain} == {"f64"} and "|A| |x|" not in str(plain)
+    assert {one.dtype for one in mixed} == {"f64", "f32-f64"} and mixed.best.id.endswith("/f32-f64")
+    lost = mixed.narrowing
+    rounded = cube.astype(np.float32).astype(np.float64)
+    assert 0 < lost["relative_error"] <= 2**-24 and lost["too_large"] == 0
+    assert lost["changed"] == (rounded.data != cube.data).sum() > 0
+    most = abs(cube.data) * lost["relative_error"]
+    assert (abs(rounded.data - cube.data) <= most * (1 + 1e-12)).all(), "as bounded"
+    assert f"y changes by at most {lost['relative_error']:.1e} |A| |x| in each row" in str(mixed)
+    lines = [line.split()[0] for line in str(mixed).splitlines()[6:-1]]
+    assert len(lines) == len(set(lines)) and any(one.endswith("/f32-f64") for one in lines)
+    whole = sparsight.gallery("stencil3d,n=60")
+    assert "nothing is lost" in str(sparsight.advise(whole, device="nvidia-h200", values=np.float32))
+    whole.data[:2] = 1e300
+    many = sparsight.advise(whole, device="nvidia-h200", values="f32")
+    assert many.narrowing["too_large"] == 2 and {one.dtype for one in many} == {"f64"}
+    assert "2 of the values are too large for f32" in str(many)
+
+
+def test_a_plan_takes_values_in_f32_where_it_is_asked_to():
+    cube = sparsight.gallery("stencil3d,n=60")
+    plan = sparsight.plan(cube, device="nvidia-h200", values="f32", transpose=True)
+    both = (plan.candidate, plan.transposed.candidate)
+    assert all(one.id.endswith("/f32-f64") for one in both) and plan.transposed.advice.narrowing["changed"] == 0
+    assert plan.memory_bytes < sparsight.plan(cube, device="nvidia-h200", transpose=True).memory_bytes

@@ -92,7 +92,13 @@ class Distributed:
     def free(self) -> None: ...
 
 def advise(
-    matrix: Matrix, name: str, device: str | None, products: int | None, model: str | None, dtype: str | None
+    matrix: Matrix,
+    name: str,
+    device: str | None,
+    products: int | None,
+    model: str | None,
+    dtype: str | None,
+    mixed: bool = False,
 ) -> Advice: ...
 def prepare(
     matrix: Matrix, advice: Advice, device: str, candidate: str | None, tries: int, updates: bool

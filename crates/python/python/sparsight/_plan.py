@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, overload
 
 from . import _core
-from ._advice import advice_of, duration
+from ._advice import advice_of, duration, mixed
 from ._errors import Infeasible, SparsightError
 from ._matrix import as_matrix
 
@@ -85,6 +85,7 @@ class Plan:
         """
         from ._on_gpus import scaling
 
+        self._refuse_mixed()
         return scaling(self._matrix, self.advice._core, counts, parts, links)
 
     @overload
@@ -172,6 +173,10 @@ class Plan:
             raise SparsightError("a candidate that is named and several to be tried", "give one of candidate and try_")
         tell_where_libraries_are()
         device = "cuda:0" if device is None else str(device)
+        if device != "cpu":
+            tell_where_libraries_are()
+        elif self.advice.narrowing is not None:
+            raise SparsightError("values in f32 beside vectors in f64 are for GPUs", 'plan without values= for "cpu"')
 
         def prepared(plan, candidate):
             matrix, advice, updated = plan._matrix, plan.advice._core, bool(updates)
@@ -208,9 +213,14 @@ class Plan:
         parts = parts_of(parts, self._matrix.shape[0], len(gpus))
         if len(gpus) == 1:
             return self.prepare(f"cuda:{gpus[0]}")
+        self._refuse_mixed()
         tell_where_libraries_are()
         core = _core.prepare_distributed(self._matrix._with_values(), self.advice._core, gpus, parts, links)
         return DistributedOperator(core, self._matrix)
+
+    def _refuse_mixed(self):
+        if self.advice.narrowing is not None:
+            raise SparsightError("values in f32 are not dealt out to several GPUs", "plan without values=")
 
     def __repr__(self):
         pair = f" and A^T {self.transposed.candidate.id}" if self.transposed else ""
@@ -224,6 +234,7 @@ def plan(
     transpose: bool = False,
     model: str | None = None,
     dtype: Any = None,
+    values: Any = None,
 ) -> Plan:
     """The candidate that is predicted to be the best for a matrix.
 
@@ -242,6 +253,9 @@ def plan(
         As for :func:`advise`.
     dtype : optional
         Value type of the products, if it is not that of ``A``.
+    values : "f32", optional
+        As for :func:`advise`: a candidate whose values are stored in float32 is taken where it is the best. x and y stay float64, and
+        ``plan.advice.narrowing`` says what y loses. New values (``update_values``) are float64, and rounded likewise.
 
     Returns
     -------
@@ -251,12 +265,14 @@ def plan(
     ------
     BadMatrix, NoProfile
     """
+    is_mixed = mixed(values)
     matrix = as_matrix(A, dtype)
+    advice = advice_of(matrix, products, device, model, None, is_mixed)
     of_transpose = None
     if transpose:
         turned = matrix._transposed()
-        of_transpose = Plan(turned, advice_of(turned, products, device, model, None))
-    return Plan(matrix, advice_of(matrix, products, device, model, None), of_transpose)
+        of_transpose = Plan(turned, advice_of(turned, products, device, model, None, is_mixed))
+    return Plan(matrix, advice, of_transpose)
 
 
 _told = False
