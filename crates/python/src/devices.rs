@@ -182,7 +182,7 @@ pub(crate) fn profile_for(device: Option<&str>) -> Result<Arc<Profile>, Failure>
         Some(LocalDevice::Gpu(index)) => {
             let name = Cuda::name(index)?;
             of_gpu(&name).ok_or_else(|| {
-                Failure::new(Kind::NoProfile, format!("{name} has no profile and was not calibrated yet"))
+                Failure::new(Kind::Uncalibrated, format!("{name} has no profile and was not calibrated yet"))
                     .hinted(format!("sparsight.calibrate({device:?}) does it, once, in about 15 s"))
             })
         }

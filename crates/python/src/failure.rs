@@ -15,6 +15,8 @@ pub(crate) enum Kind {
     NoGpu,
     Infeasible,
     NoProfile,
+    /// Of a GPU that is here: it can be calibrated.
+    Uncalibrated,
     BadMatrix,
     Unsorted,
     BadVector,
@@ -27,6 +29,7 @@ impl Kind {
             Self::NoGpu => "NoGpu",
             Self::Infeasible => "Infeasible",
             Self::NoProfile => "NoProfile",
+            Self::Uncalibrated => "Uncalibrated",
             Self::BadMatrix => "BadMatrix",
             Self::Unsorted => "Unsorted",
             Self::BadVector => "BadVector",

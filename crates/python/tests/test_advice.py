@@ -1,11 +1,15 @@
 """Advice is what the program answers with --json, and the same each time."""
 
 import json
+import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
 import sparsight
+from sparsight import _advice
+from sparsight._errors import Uncalibrated
 
 
 def test_candidates_are_ranked_by_what_is_asked(grid):
@@ -91,6 +95,69 @@ def test_it_becomes_a_data_frame(grid):
 def test_a_matrix_is_asked_about_twice_without_being_looked_at_again(grid):
     matrix = sparsight.Matrix(grid)
     assert sparsight.advise(matrix).to_dict() == sparsight.advise(matrix).to_dict()
+
+
+@pytest.fixture
+def unknown_gpu(monkeypatch):
+    """A GPU that is known from the moment on when somebody has calibrated it; who did so, and how often."""
+    calls, real = [], _advice._core.advise
+
+    def advise(matrix, name, device, *more):
+        if device == "cuda:0" and "done" not in calls:
+            raise Uncalibrated("Some GPU has no profile and was not calibrated yet", "calibrate it")
+        return real(matrix, name, "nvidia-h100" if device == "cuda:0" else device, *more)
+
+    def calibrate(device, before):
+        calls.append(device)
+        for at in range(20):
+            before(at, "gallery:fem")
+        calls.append("done")
+        return "nvidia-h100"
+
+    monkeypatch.setattr(_advice._core, "advise", advise)
+    monkeypatch.setattr(_advice._core, "calibrate", calibrate)
+    return calls
+
+
+def test_a_gpu_is_calibrated_when_it_is_first_named(grid, unknown_gpu, capsys):
+    with pytest.warns(UserWarning, match="Some GPU has no profile .* calibrated now, once") as warned:
+        advice = sparsight.advise(grid, device="cuda:0")
+    assert len(warned) == 1 and warned[0].filename == __file__, "one line, about the line that asked"
+    assert advice.device["profile"] == "nvidia-h100" and unknown_gpu == ["cuda:0", "done"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert sparsight.plan(grid, device="cuda:0", transpose=True).advice.best.id == advice.best.id
+    assert unknown_gpu == ["cuda:0", "done"], "once"
+    assert capsys.readouterr() == ("", "")
+
+
+def test_two_threads_calibrate_once(grid, unknown_gpu):
+    matrix = sparsight.Matrix(grid)
+    with warnings.catch_warnings(), ThreadPoolExecutor(2) as threads:
+        warnings.simplefilter("ignore")
+        first, second = threads.map(lambda _: sparsight.advise(matrix, device="cuda:0").best.id, range(2))
+    assert first == second and unknown_gpu == ["cuda:0", "done"]
+
+
+@pytest.mark.filterwarnings("ignore:Some GPU")
+def test_a_calibration_that_is_ended_is_begun_again_by_the_next_call(grid, unknown_gpu, monkeypatch):
+    calibrate = _advice._core.calibrate
+
+    def interrupted(device, before):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(_advice._core, "calibrate", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        sparsight.advise(grid, device="cuda:0")
+    monkeypatch.setattr(_advice._core, "calibrate", calibrate)
+    assert sparsight.advise(grid, device="cuda:0").device["profile"] == "nvidia-h100"
+
+
+def test_the_processor_is_not_calibrated_unasked(grid, tmp_path, monkeypatch):
+    monkeypatch.setenv("SPARSIGHT_CACHE", str(tmp_path))
+    with pytest.raises(sparsight.NoProfile, match="was not calibrated yet") as unknown:
+        sparsight.advise(grid, device="cpu")
+    assert 'calibrate("cpu")' in unknown.value.hint
 
 
 def test_values_in_f32_are_ranked_where_they_are_asked_for_and_what_is_lost_is_said():

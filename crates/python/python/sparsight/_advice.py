@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
+import threading
 import warnings
 from collections.abc import Callable, Iterator
 from html import escape
 from typing import Any
 
 from . import _core
-from ._errors import SparsightError
+from ._errors import SparsightError, Uncalibrated
 from ._matrix import as_matrix, short
 
 __all__ = ["Advice", "Candidate", "Refused", "advise", "calibrate", "profiles"]
@@ -335,7 +336,8 @@ def advise(
         Products to come: candidates are ranked by what all of them cost, with conversion and upload. Without, by one product.
     device : str, optional
         Whom it is for: ``"cuda:0"``, ``"cpu"`` (:func:`calibrate` gets to know it), a shipped profile (:func:`profiles`), or the folder
-        or data sheet of another one. By default the first GPU here, if it is known, else ``"nvidia-h200"``.
+        or data sheet of another one. A GPU of this machine that has no profile is calibrated when it is first named, once, in about
+        15 s. By default the first GPU here, if it is known, else ``"nvidia-h200"``.
     model : str, optional
         One model alone: ``"boosting"``, ``"neighbours"``, ``"strip"``, ...
     dtype : optional
@@ -385,7 +387,28 @@ def advice_of(matrix, products, device, model, dtype, is_mixed=False):
         device = str(device)
     asked = matrix._with_values() if is_mixed else matrix._core
 
-    return Advice(_core.advise(asked, matrix.name, device, number, model, short(dtype), is_mixed))
+    def advise():
+        return Advice(_core.advise(asked, matrix.name, device, number, model, short(dtype), is_mixed))
+
+    try:
+        return advise()
+    except Uncalibrated as unknown:
+        why = str(unknown.args[0])
+    # One thread calibrates, the others wait for it and find what it left.
+    with _calibrating:
+        try:
+            return advise()
+        except Uncalibrated:
+            warnings.warn(f"{why}: it is calibrated now, once, in about 15 s", stacklevel=3)
+            calibrate(device, _quietly)
+    return advise()
+
+
+_calibrating = threading.Lock()
+
+
+def _quietly(at, what):
+    """Progress that nobody is shown; that somebody pressed Ctrl-C is seen between two steps."""
 
 
 def profiles() -> list[str]:
@@ -414,13 +437,15 @@ def _say_whom_it_is_for():
         unknown = _core.unknown_gpu()
         if unknown:
             warnings.warn(
-                f"{unknown} has no profile, so this is for nvidia-h200; sparsight.calibrate() gets to know it in about 15 s",
+                f'{unknown} has no profile, so this is for nvidia-h200; device="cuda:0" calibrates it, once, in about 15 s',
                 stacklevel=4,
             )
 
 
 def calibrate(device: str = "cuda:0", progress: Callable[[int, str], None] | None = None) -> str:
     """Gets to know a device that has no profile, once: a GPU in about 15 s, the processor in some minutes.
+
+    :func:`advise` and :func:`plan` do so by themselves when a GPU of this machine is first named, with a warning in place of progress.
 
     Of a GPU ten generated matrices are run. What is predicted for the nearest GPU with a profile then answers for this one, with
     wider intervals. The processor is calibrated by itself, from benchmark matrices and 29 generated matrices in float32 and

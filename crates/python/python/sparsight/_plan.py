@@ -263,7 +263,16 @@ def plan(
 
     Raises
     ------
-    BadMatrix, NoProfile
+    BadMatrix, NoProfile, NoGpu
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import sparsight
+    >>> plan = sparsight.plan(sparsight.gallery("stencil2d,n=10"), transpose=True)
+    >>> op = plan.prepare("cpu")                            # or "cuda:0"
+    >>> float((op @ np.ones(100)).sum()), float(op.rmatvec(np.ones(100)).sum())
+    (40.0, 40.0)
     """
     is_mixed = mixed(values)
     matrix = as_matrix(A, dtype)
