@@ -4,6 +4,7 @@ import doctest
 import importlib
 import inspect
 import pathlib
+import pkgutil
 import re
 
 import numpy as np
@@ -16,9 +17,22 @@ README = pathlib.Path(__file__).resolve().parent.parent / "README.md"
 BLOCKS = re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
 
 
+SUBMODULES = sorted(one.name for one in pkgutil.iter_modules(sparsight.__path__) if one.name != "_core")
+
+
 def test_examples_in_docstrings_give_what_they_say():
     tested = doctest.testmod(sparsight)
     assert tested.attempted > 4 and tested.failed == 0
+
+
+@pytest.mark.parametrize("name", SUBMODULES)
+def test_examples_in_the_modules_that_are_read_later_give_what_they_say(name):
+    if name == "torch":
+        pytest.importorskip("torch")
+    tested = doctest.testmod(importlib.import_module(f"sparsight.{name}"))
+    assert tested.failed == 0
+    expected = {"_advice", "_matrix", "_on_gpus", "_operator", "_plan", "_vectors", "torch"}
+    assert (tested.attempted > 0) == (name in expected)
 
 
 def test_the_tutorial_runs(tmp_path, monkeypatch):

@@ -88,7 +88,13 @@ class OnGpus:
 
 
 class Scaling:
-    """A product on several numbers of GPUs, fewest first: a sequence of :class:`OnGpus`. Nothing was run."""
+    """A product on several numbers of GPUs, fewest first: a sequence of :class:`OnGpus`. Nothing was run.
+
+    >>> import sparsight
+    >>> scaling = sparsight.plan(sparsight.gallery("stencil2d,n=30"), device="nvidia-h200").on_gpus([2])
+    >>> [one.count for one in scaling], scaling.best.count
+    ([1, 2], 1)
+    """
 
     __slots__ = ("_all", "_answer")
 
