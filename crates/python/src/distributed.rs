@@ -3,7 +3,7 @@
 use crate::advice::Advice;
 use crate::buffers::{Held, Values, fill_values};
 use crate::devices::LinkedGpus;
-use crate::failure::{Failure, Kind};
+use crate::failure::{Failure, Kind, SHARED};
 use crate::forked;
 use crate::matrix::{AnyCsr, Matrix};
 use crate::on_gpus::{Parts, answer, best_on_one, links_of};
@@ -327,7 +327,7 @@ impl Distributed {
         self.check("xs", &xs, |whole| whole.is_x)?;
         self.check("out", &ys, |whole| whole.is_y)?;
         if xs.iter().zip(&ys).any(|(x, y)| x.is(y)) {
-            return Err(Failure::new(Kind::BadVector, "out shares memory with xs").into());
+            return Err(Failure::new(Kind::BadVector, "out shares memory with xs").hinted(SHARED).into());
         }
         self.with(
             py,

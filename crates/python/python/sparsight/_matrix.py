@@ -176,7 +176,7 @@ def _left_on_gpu(left, shape, dtype):
 
 def _check_lengths(values, indices):
     if values.size != indices.size:
-        raise BadMatrix(f"{values.size} values for {indices.size} column indices")
+        raise BadMatrix(f"{values.size} values for {indices.size} column indices", "indices and data have an entry for each non-zero")
 
 
 def _csr_arrays(A):
@@ -249,9 +249,9 @@ def _dimension(size):
     try:
         size = int(size)
     except (TypeError, ValueError):
-        raise BadMatrix(f"{size!r} is no number of rows or columns") from None
+        raise BadMatrix(f"{size!r} is no number of rows or columns", _SHAPE) from None
     if not 0 <= size < 2**63:
-        raise BadMatrix(f"{size} rows or columns")
+        raise BadMatrix(f"{size} rows or columns", _SHAPE)
     return size
 
 
@@ -259,7 +259,7 @@ def _array(what, given):
     try:
         return np.asarray(to_host(given))
     except (TypeError, ValueError) as why:
-        raise BadMatrix(f"{what}: {why}") from None
+        raise BadMatrix(f"{what}: {why}", "give an array of numbers, of one dimension") from None
 
 
 def _indices(what, array):
@@ -276,7 +276,9 @@ def _indices(what, array):
 def _values(array, dtype):
     array = _array("values", array)
     if array.dtype.kind not in "fiub" or array.ndim != 1:
-        hint = "multiply with its real and its imaginary part" if array.dtype.kind == "c" else None
+        hint = "give real numbers, one for each non-zero, in one dimension: data.ravel()"
+        if array.dtype.kind == "c":
+            hint = "multiply with its real and its imaginary part"
         raise BadMatrix(f"values are an array of {array.ndim} dimensions of {array.dtype}", hint)
     wanted = _NAMES.get(short(dtype)) or (array.dtype if array.dtype in _SHORT else np.dtype(np.float64))
     return _in_order(array, wanted)

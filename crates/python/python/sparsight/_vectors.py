@@ -43,7 +43,20 @@ def refused_type(what, got, operator):
 
 
 def refused_shape(what, shape, length):
-    return BadVector(f"{what} has the shape {tuple(shape)}, and ({length},) is wanted")
+    return BadVector(f"{what} has the shape {tuple(shape)}, and ({length},) is wanted", _LENGTHS.get(what, _LENGTHS["x"]))
+
+
+_LENGTHS = {
+    "x": "x has an entry for each column, in one dimension: x.reshape(-1)",
+    "out": "out has an entry for each row, in one dimension",
+    "values": "values have an entry for each stored non-zero, as A.data has them",
+    "each column": "X has a row for each column of the matrix: op @ X, or op.T @ X",
+}
+
+
+def refused_kind(what, array, x):
+    """Of an ``out`` that is not of the library of ``x``."""
+    return BadVector(f"{what} is a {type(array).__name__} and x is not", f"give a {type(x).__name__}, as x is, or leave it out")
 
 
 def refused_strides(what):
@@ -107,7 +120,7 @@ class Numpy:
             out = np.empty(rows, operator.dtype)
         else:
             if not isinstance(out, np.ndarray):
-                raise BadVector(f"out is a {type(out).__name__} and x is not")
+                raise refused_kind("out", out, x)
             Numpy.check("out", out, rows, operator)
         operator._core.multiply_host(x, out, alpha, beta)
         return out
@@ -162,7 +175,7 @@ class CuPy:
             target = out.data.ptr
         else:
             if not isinstance(out, self.cupy.ndarray):
-                raise BadVector(f"out is a {type(out).__name__} and x is not")
+                raise refused_kind("out", out, x)
             target = self.address("out", out, rows, operator)
         handle = self.current(operator._index).ptr if stream is None else stream_handle(stream)
         operator._multiply_on_device(source, columns, target, rows, alpha, beta, handle)
@@ -233,7 +246,7 @@ class Torch:
             target = out.data_ptr()
         else:
             if not isinstance(out, torch.Tensor):
-                raise BadVector(f"out is a {type(out).__name__} and x is not")
+                raise refused_kind("out", out, x)
             target = self.address("out", out, rows, operator)
             if out.is_cuda != x.is_cuda:
                 raise refused_device("out", str(out.device), operator)
@@ -278,6 +291,9 @@ class Torch:
         elif tensor.device.type != "cpu":
             raise refused_device(what, str(tensor.device), operator)
         return tensor.data_ptr()
+
+
+_INTERFACE = "typestr, shape and data are as Numba documents the CUDA array interface; CuPy's and torch's arrays are taken as they are"
 
 
 class Interface:
@@ -325,7 +341,7 @@ class Interface:
             address = int(address)
             stream = described.get("stream")
         except (AttributeError, KeyError, TypeError, ValueError) as why:
-            raise BadVector(f"the __cuda_array_interface__ of {what} describes no array: {why!r}") from None
+            raise BadVector(f"the __cuda_array_interface__ of {what} describes no array: {why!r}", _INTERFACE) from None
         if dtype != operator.dtype:
             raise refused_type(what, dtype, operator)
         if shape != (length,):
@@ -333,11 +349,11 @@ class Interface:
         if strides is not None and tuple(strides) != (dtype.itemsize,):
             raise refused_strides(what)
         if described.get("mask") is not None:
-            raise BadVector(f"{what} has a mask", "a product takes all entries")
+            raise BadVector(f"{what} has a mask", "a product takes all entries: give the array without its mask")
         if readonly and what == "out":
-            raise BadVector("out is read-only")
+            raise BadVector("out is read-only", "give one that may be written to: a copy may")
         if not address and length:
-            raise BadVector(f"{what} begins at address 0")
+            raise BadVector(f"{what} begins at address 0", "nothing lies there: it was freed, or never made")
         lies_on = gpu_of(address)
         if lies_on is not None and lies_on != operator._index:
             raise refused_device(what, f"cuda:{lies_on}", operator)
@@ -364,7 +380,7 @@ class DLPack:
                 return importlib.import_module(library).from_dlpack(array)
             except ImportError:
                 continue
-        raise BadVector(f"{type(array).__name__} lies on a GPU, and neither CuPy nor torch is installed to look at it")
+        raise BadVector(f"{type(array).__name__} lies on a GPU, and neither CuPy nor torch is installed to look at it", "install one of them")
 
     @staticmethod
     def multiply(operator, x, out, alpha, beta, stream):
