@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ._distributed import DistributedOperator
     from ._on_gpus import Scaling
     from ._operator import Operator
+    from ._ranks import RankOperator
 
 __all__ = ["Plan", "plan"]
 
@@ -98,6 +99,7 @@ class Plan:
         updates: bool = False,
         *,
         devices: None = None,
+        ranks: None = None,
         parts: None = None,
         links: None = None,
     ) -> Operator: ...
@@ -107,6 +109,11 @@ class Plan:
         self, *, devices: Iterable[Any], parts: Any = None, links: str | os.PathLike[str] | None = None
     ) -> Operator | DistributedOperator: ...
 
+    @overload
+    def prepare(
+        self, device: str | None = None, *, ranks: Any, parts: Any = None, links: str | os.PathLike[str] | None = None
+    ) -> RankOperator: ...
+
     def prepare(
         self,
         device: str | None = None,
@@ -115,6 +122,7 @@ class Plan:
         updates: bool = False,
         *,
         devices: Iterable[Any] | None = None,
+        ranks: Any = None,
         parts: Any = None,
         links: str | os.PathLike[str] | None = None,
     ) -> Any:
@@ -140,14 +148,18 @@ class Plan:
             Several GPUs of one kind, to which the rows are dealt out: ``[0, 1]``, or ``["cuda:0", "cuda:1"]``. Each computes its rows
             with what is predicted to be the fastest for them, and they exchange entries of x through NCCL, which has to be there:
             torch brings it, or ``pip install nvidia-nccl-cu13``. One GPU is the same as ``device``.
+        ranks : bool or torch.distributed.ProcessGroup, optional
+            The processes of ``torch.distributed``, each with a GPU, to which the rows are dealt out: those of a group, or with ``True``
+            all of them. All of them plan the same and call this together; ``device`` is the GPU of this one, by default the one that
+            the launcher says (``LOCAL_RANK``), else torch's current one.
         parts : array, optional
-            Of ``devices``: which of them gets each row, as for :meth:`on_gpus`.
+            Of ``devices`` and ``ranks``: which of them gets each row, as for :meth:`on_gpus`.
         links : str or os.PathLike, optional
-            Of ``devices``: as for :meth:`on_gpus`.
+            Of ``devices`` and ``ranks``: as for :meth:`on_gpus`.
 
         Returns
         -------
-        Operator, or DistributedOperator for several devices
+        Operator, or DistributedOperator for several devices, RankOperator for several processes
 
         Raises
         ------
@@ -157,6 +169,10 @@ class Plan:
 
         from ._operator import Operator, Prepared
 
+        if ranks is not None and ranks is not False:
+            if devices is not None or try_ != 1 or candidate is not None or updates:
+                raise SparsightError("ranks take no devices, try_, candidate and updates", "leave them out: each process has one GPU")
+            return self._prepared_by(ranks, device, parts, links)
         if devices is not None:
             if device is not None:
                 raise SparsightError("a device and several of them", "give one of device and devices")
@@ -164,7 +180,7 @@ class Plan:
                 raise SparsightError("several GPUs take no try_, candidate and updates", "leave them out, or prepare for one GPU")
             return self._prepared_on(devices, parts, links)
         if parts is not None or links is not None:
-            raise SparsightError("parts and links without devices", "prepare(devices=[0, 1], ...) deals the rows out")
+            raise SparsightError("parts and links without devices or ranks", "prepare(devices=[0, 1], ...) deals the rows out")
         if try_ != "auto" and (isinstance(try_, bool) or not isinstance(try_, int) or not 1 <= try_ <= 1000):
             raise SparsightError(
                 f"try_={try_!r}", 'give a whole number of candidates, at least 1 and at most 1000, or "auto"'
@@ -217,6 +233,17 @@ class Plan:
         tell_where_libraries_are()
         core = _core.prepare_distributed(self._matrix._with_values(), self.advice._core, gpus, parts, links)
         return DistributedOperator(core, self._matrix)
+
+    def _prepared_by(self, ranks, device, parts, links):
+        """The operator of this process among others."""
+        from ._ranks import prepared_by_ranks
+
+        if self.transposed is not None:
+            raise SparsightError(
+                "A^T is not dealt out with A", "plan(A) without transpose; plan(A.T.tocsr()).prepare(ranks=...) is an operator of its own"
+            )
+        self._refuse_mixed()
+        return prepared_by_ranks(self, ranks, device, parts, links)
 
     def _refuse_mixed(self):
         if self.advice.narrowing is not None:
