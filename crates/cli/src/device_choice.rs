@@ -1,11 +1,9 @@
 //! Which device: `cpu`, `cuda[:N]`, a part of one `cuda[:N]/smM`, or the name or folder of a profile.
 
-use crate::calibration;
 use crate::context::Context;
-use crate::cpu_profile;
 use crate::failure::Failure;
-use crate::profile_cache;
 use crate::text::shown;
+use crate::{calibration, command_line, cpu_profile, profile_cache};
 use sparsight::device::cpu::Cpu;
 use sparsight::device::cuda::{Cuda, Nccl, cusparse_version};
 use sparsight::device::gpu::{ConvertOn, GpuDevice, Link};
@@ -377,13 +375,17 @@ fn of_this_machine(context: &Context) -> Option<Profile> {
     // Without a folder for a cache there is no calibration, and nobody has asked for one.
     let found = calibrated_folder(&name).ok().and_then(|path| calibration::find(&path, context));
     if found.is_none() {
-        context.printer.note(format_args!(
-            "{} has no profile, so this is for {}; with --device cuda:0 it is calibrated first",
-            shown(&name),
-            Profile::DEFAULT
-        ));
+        context.printer.note(unknown(&shown(&name), &command_line::as_typed()));
     }
     found
+}
+
+/// What is said of the GPU here that nothing is known of, and which command gets to know it.
+fn unknown(name: &str, command: &str) -> String {
+    let (seconds, default) = ("some 15 s, once", Profile::DEFAULT);
+    format!(
+        "{name} has no profile, so this is for {default}; `{command} --device cuda:0` calibrates it first, in {seconds}"
+    )
 }
 
 /// Where the calibration of the GPU that its driver calls `name` is kept. Opens nothing.
@@ -394,6 +396,15 @@ fn calibrated_folder(name: &str) -> Result<PathBuf, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn of_an_unknown_gpu_the_command_is_named_that_calibrates_it() {
+        assert_eq!(
+            unknown("Some GPU", "sparsight advise a.mtx"),
+            "Some GPU has no profile, so this is for nvidia-h200; `sparsight advise a.mtx --device cuda:0` calibrates it first, in \
+             some 15 s, once"
+        );
+    }
 
     #[test]
     fn devices_are_told_from_profiles() {

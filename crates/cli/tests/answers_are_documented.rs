@@ -163,6 +163,7 @@ fn every_field_of_a_prediction_and_an_evaluation_is_described() {
         "advise gallery:arrow,n=20000 --device nvidia-h200",
         "predict gallery:arrow,n=20000 --profile made-up --model strip --kernel csr-vector,ell",
         "plan gallery:kkt,n=20000,m=8000,row=200 --profile made-up --model strip",
+        "plan gallery:stencil2d,n=60 --device nvidia-h200 --strips 2 --values f32",
         "compare gallery:arrow,n=20000 --devices made-up,made-up-cpu --price made-up=8000 --unit EUR \
          --power made-up-cpu=100 --kernel csr-scalar --iterations 100",
         "transfer gallery:stencil2d,n=300 --from made-up --to made-up-cpu",

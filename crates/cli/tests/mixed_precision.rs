@@ -47,6 +47,36 @@ fn values_that_change_and_values_that_f32_cannot_hold_are_counted() {
 }
 
 #[test]
+fn a_plan_names_the_best_candidate_with_values_in_f32_and_what_is_lost() {
+    let dir = tempdir().unwrap();
+    let plan = ["plan", "gallery:stencil3d,n=40", "--strips", "4", "--device", "nvidia-h200"];
+    let asked = [&plan[..], &VALUES].concat();
+    let text = run(dir.path(), &asked);
+    let shown = text.lines().find(|line| line.starts_with("values in f32   ")).expect(&text);
+    assert!(
+        shown.contains("(f32 values)") && shown.contains(" % ") && shown.contains("than the best single")
+    );
+    assert!(text.contains("every value is an f32 already: with the values in f32 nothing is lost"), "{text}");
+    let answer = json(dir.path(), &asked);
+    let one = &answer["matrices"][0];
+    assert_eq!((&one["mixed"]["dtype"], &one["narrowing"]["changed"]), (&"f32-f64".into(), &0.into()));
+    let parts = one["strategies"].as_array().unwrap().iter().flat_map(|s| s["parts"].as_array().unwrap());
+    assert!(parts.chain([&one["single"]]).all(|part| part["dtype"] == "f64"), "cuts stay in f64");
+    let plain = json(dir.path(), &plan);
+    let plain = &plain["matrices"][0];
+    assert!(plain.get("mixed").is_none() && plain.get("narrowing").is_none(), "never unasked");
+    let refused = run(dir.path(), &[&asked[..], &["--dtype", "f32"]].concat());
+    assert!(refused.starts_with("exit code: 2"), "{refused}");
+    std::fs::write(
+        dir.path().join("a.mtx"),
+        "%%MatrixMarket matrix coordinate real general\n1 1 1\n1 1 1e300\n",
+    )
+    .unwrap();
+    let text = run(dir.path(), &[&["plan", "a.mtx"], &DEVICE[..], &VALUES[..]].concat());
+    assert!(text.contains("too large for f32") && !text.contains("(f32 values)"), "{text}");
+}
+
+#[test]
 fn it_is_refused_where_there_is_none() {
     let dir = tempdir().unwrap();
     let refused = |more: &[&str], why: &str| {

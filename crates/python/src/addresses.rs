@@ -2,7 +2,7 @@
 //! `python/sparsight/_vectors.py` and `_resident.py`. It lives as long as what is queued with it, by the rules of its own library.
 
 use crate::buffers::Value;
-use crate::failure::{Failure, Kind};
+use crate::failure::{Failure, Kind, SHARED};
 use sparsight::device::gpu::{DeviceIndices, DeviceSlice, DeviceSliceMut};
 
 /// Where an array begins, and how many entries it has.
@@ -37,7 +37,7 @@ pub(crate) fn write<'a, T: Value>(
     aligned::<T>(what, address)?;
     let end = |start: u64, len: usize| start.saturating_add((size_of::<T>() * len) as u64);
     if x < end(address, len) && address < end(x, x_len) {
-        return Err(Failure::new(Kind::BadVector, format!("{what} shares memory with x")));
+        return Err(Failure::new(Kind::BadVector, format!("{what} shares memory with x")).hinted(SHARED));
     }
     // SAFETY: as said above.
     Ok(unsafe { DeviceSliceMut::from_raw(address, len) })

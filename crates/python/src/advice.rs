@@ -3,9 +3,11 @@
 use crate::devices::profile_for;
 use crate::failure::{Failure, Kind};
 use crate::forked;
-use crate::matrix::{Matrix, dtype_of};
+use crate::matrix::{AnyCsr, Matrix, dtype_of};
 use pyo3::prelude::*;
-use sparsight::answer::{AdviseAnswer, Answer, MatrixSummary};
+use sparsight::answer::{AdviseAnswer, Answer, MatrixSummary, NarrowingAnswer};
+use sparsight::kernels::DeviceKind;
+use sparsight::matrix::{Dtype, Narrowing};
 use sparsight::{Advisor, ModelName, Objective, Plan, Profile};
 use std::sync::Arc;
 
@@ -15,8 +17,10 @@ pub(crate) struct Advice {
     ranking: sparsight::Advice,
     profile: Arc<Profile>,
     objective: Objective,
-    dtype: sparsight::matrix::Dtype,
+    dtype: Dtype,
     matrix: MatrixSummary,
+    /// What storing the values in f32 changes, where that was asked for.
+    narrowing: Option<NarrowingAnswer>,
 }
 
 impl Advice {
@@ -70,14 +74,37 @@ impl Advice {
     fn to_json(&self, py: Python<'_>) -> String {
         py.detach(|| {
             let matrix = self.matrix.clone();
-            AdviseAnswer::of(matrix, &self.profile, self.dtype, &self.objective, &self.ranking).to_json()
+            AdviseAnswer::of(matrix, &self.profile, self.dtype, &self.objective, &self.ranking)
+                .with_narrowing(self.narrowing)
+                .to_json()
         })
     }
 }
 
-/// Predicts and ranks every candidate. `dtype`: of the values, None for those that the matrix has.
+const MODELS: &str = "leave model= out for the best of each kernel; advice.best.model names one that answers";
+
+/// What storing the values of the matrix in f32 changes, beside vectors in f64 on such a device.
+fn narrowed(matrix: &Matrix, dtype: Dtype, kind: DeviceKind) -> Result<NarrowingAnswer, Failure> {
+    match (&matrix.csr, dtype, kind) {
+        (AnyCsr::F64(a), Dtype::F64, DeviceKind::Cuda) => Ok(Narrowing::of(a).into()),
+        (_, Dtype::F64, DeviceKind::Cpu) => {
+            let text = "values in f32 beside vectors in f64 are for GPUs, and this is for a CPU";
+            Err(Failure::new(Kind::Other, text)
+                .hinted("leave values= out, or dtype=\"f32\" for a product that is f32 throughout"))
+        }
+        _ => Err(Failure::new(
+            Kind::Other,
+            "values=\"f32\" is for a matrix in f64: this one is f32 throughout",
+        )
+        .hinted("leave values= out, or dtype=\"f64\"")),
+    }
+}
+
+/// Predicts and ranks every candidate. `dtype`: of the values, None for those that the matrix has. `mixed`: also candidates that store
+/// the values in f32 beside vectors in f64; the matrix then has its values.
 #[pyfunction]
-#[pyo3(signature = (matrix, name, device, products, model, dtype))]
+#[pyo3(signature = (matrix, name, device, products, model, dtype, mixed=false))]
+#[allow(clippy::too_many_arguments)]
 pub(crate) fn advise(
     py: Python<'_>,
     matrix: &Matrix,
@@ -86,15 +113,18 @@ pub(crate) fn advise(
     products: Option<u64>,
     model: Option<&str>,
     dtype: Option<&str>,
+    mixed: bool,
 ) -> PyResult<Advice> {
     let dtype = dtype.map(dtype_of).transpose()?.unwrap_or_else(|| matrix.value_type());
     let model: Option<ModelName> = model
-        .map(|model| model.parse().map_err(|text: String| Failure::new(Kind::NoProfile, text)))
+        .map(|model| model.parse().map_err(|text: String| Failure::new(Kind::NoProfile, text).hinted(MODELS)))
         .transpose()?;
-    let objective = Objective { products, model, ..Objective::default() };
+    let mut objective = Objective { products, model, ..Objective::default() };
     forked::refuse()?;
     let advised = py.detach(|| {
         let profile = profile_for(device)?;
+        let narrowing = mixed.then(|| narrowed(matrix, dtype, profile.device.facts.kind)).transpose()?;
+        objective.mixed_precision = narrowing.is_some_and(|narrowing| narrowing.too_large == 0);
         let features = matrix.features();
         let ranking = Advisor::new(&profile).advise(features, dtype, &objective)?;
         Ok::<_, Failure>(Advice {
@@ -103,6 +133,7 @@ pub(crate) fn advise(
             objective,
             dtype,
             matrix: MatrixSummary::of(name, features),
+            narrowing,
         })
     });
     Ok(advised?)

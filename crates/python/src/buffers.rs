@@ -1,6 +1,6 @@
 //! Arrays of Python's buffer protocol: numpy's, and whatever else lies in the host's memory.
 
-use crate::failure::{Failure, Kind};
+use crate::failure::{COLUMNS, Failure, Kind, READ_ONLY, SHARED};
 use pyo3::buffer::{Element, PyBuffer};
 use pyo3::prelude::*;
 use rayon::prelude::*;
@@ -105,8 +105,9 @@ impl Values {
             }
         };
         if readonly || overlaps {
-            let why = if readonly { "is read-only" } else { "shares memory with x" };
-            return Err(Failure::new(Kind::BadVector, format!("{what} {why}")).into());
+            let (why, hint) =
+                if readonly { ("is read-only", READ_ONLY) } else { ("shares memory with x", SHARED) };
+            return Err(Failure::new(Kind::BadVector, format!("{what} {why}")).hinted(hint).into());
         }
         Ok(held)
     }
@@ -143,7 +144,8 @@ impl Indices {
             Self::I64(held) => held.entries().par_iter().find_any(|&&i| is_none(i)).copied(),
         };
         if let Some(i) = wrong {
-            return Err(Failure::new(Kind::BadMatrix, format!("column {i} is no column of any matrix")));
+            let text = format!("column {i} is no column of any matrix");
+            return Err(Failure::new(Kind::BadMatrix, text).hinted(COLUMNS));
         }
         Ok(match self {
             Self::I32(held) => held.entries().par_iter().map(|&i| i as u32).collect(),

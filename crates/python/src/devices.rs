@@ -4,7 +4,7 @@ use crate::failure::{Failure, Kind};
 use crate::forked;
 use pyo3::prelude::*;
 use sparsight::device::cpu::Cpu;
-use sparsight::device::cuda::{self, Cuda, Nccl};
+use sparsight::device::cuda::{self, Cuda, Identity, Nccl};
 use sparsight::device::gpu::{ConvertOn, GpuDevice, Link};
 use sparsight::device::{Device, DeviceError};
 use sparsight::matrix::{Dtype, Scalar};
@@ -16,6 +16,7 @@ use sparsight::{
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::time::Duration;
 
 /// One that products are run on.
 pub(crate) enum Opened {
@@ -83,6 +84,9 @@ fn gpu(index: usize) -> Result<Cuda, Failure> {
     Ok(gpu)
 }
 
+/// How long a process waits for the others, now and in products. Chosen: that of the library for GPUs of one process.
+const JOIN_LIMIT: Duration = Duration::from_secs(60);
+
 /// GPUs that share a matrix.
 pub(crate) struct LinkedGpus {
     indexes: Vec<usize>,
@@ -113,6 +117,16 @@ impl LinkedGpus {
         self.gpus.iter().map(|gpu| gpu.as_gpu().clone()).collect()
     }
 
+    /// The end of the only one of them that is of this process, which is that rank: the others do the same with the same
+    /// [`identity`].
+    pub(crate) fn join(&self, identity: &[u8], rank: usize, ranks: usize) -> Result<Arc<dyn Link>, Failure> {
+        let bytes = identity.try_into().map_err(|_| {
+            let reason = format!("an identity of NCCL's has 128 bytes, this one {}", identity.len());
+            Failure::from(DeviceError::Link { reason })
+        })?;
+        Ok(Nccl::join(&self.gpus[0], &Identity::from_bytes(bytes), rank, ranks, JOIN_LIMIT)?)
+    }
+
     /// Their ends.
     pub(crate) fn link(&self) -> Result<Vec<Arc<dyn Link>>, Failure> {
         Ok(Nccl::link(&self.gpus)?)
@@ -122,6 +136,11 @@ impl LinkedGpus {
     pub(crate) fn wait(&self) -> Result<(), Failure> {
         self.gpus.iter().try_for_each(Cuda::wait_for_all).map_err(Failure::from)
     }
+}
+
+/// By which ranks find each other: drawn by one of them.
+pub(crate) fn identity() -> Result<Vec<u8>, Failure> {
+    Ok(Identity::new()?.bytes().to_vec())
 }
 
 /// Profiles that were read, by name: `nvidia-h200`, or for a calibration `cuda:` and what the driver calls the GPU. Their models take a while to be
@@ -182,7 +201,7 @@ pub(crate) fn profile_for(device: Option<&str>) -> Result<Arc<Profile>, Failure>
         Some(LocalDevice::Gpu(index)) => {
             let name = Cuda::name(index)?;
             of_gpu(&name).ok_or_else(|| {
-                Failure::new(Kind::NoProfile, format!("{name} has no profile and was not calibrated yet"))
+                Failure::new(Kind::Uncalibrated, format!("{name} has no profile and was not calibrated yet"))
                     .hinted(format!("sparsight.calibrate({device:?}) does it, once, in about 15 s"))
             })
         }

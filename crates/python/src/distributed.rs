@@ -3,11 +3,11 @@
 use crate::advice::Advice;
 use crate::buffers::{Held, Values, fill_values};
 use crate::devices::LinkedGpus;
-use crate::failure::{Failure, Kind};
+use crate::failure::{Failure, Kind, SHARED};
 use crate::forked;
 use crate::matrix::{AnyCsr, Matrix};
 use crate::on_gpus::{Parts, answer, best_on_one, links_of};
-use crate::pieces::{Piece, Piecewise, Whole};
+use crate::pieces::{Piece, Piecewise, Whole, next_operator};
 use crate::prepared::{freed, other_type};
 use pyo3::prelude::*;
 use sparsight::answer::OnGpus;
@@ -16,7 +16,7 @@ use sparsight::device::gpu::{DeviceArray, DistributedProduct, GpuShare};
 use sparsight::matrix::Csr;
 use sparsight::{Advisor, KnownLinks};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Of either value type.
@@ -39,7 +39,7 @@ macro_rules! with_distributed {
 /// on the next, would wait for each other.
 static TOGETHER: Mutex<()> = Mutex::new(());
 
-fn together() -> MutexGuard<'static, ()> {
+pub(crate) fn together() -> MutexGuard<'static, ()> {
     TOGETHER.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -61,7 +61,6 @@ pub(crate) struct Distributed {
 
 impl Distributed {
     fn new(product: AnyDistributed, gpus: LinkedGpus, planned: String, size: (usize, usize)) -> Self {
-        static NUMBERS: AtomicU64 = AtomicU64::new(0);
         let (memory_bytes, took) = with_distributed!(&product, p => (p.memory_bytes(), p.preparation()));
         // They work side by side.
         let preparation_s = took.iter().map(|one| one.total().0).fold(0.0, f64::max);
@@ -69,7 +68,7 @@ impl Distributed {
             product: Mutex::new(Some(product)),
             is_freed: AtomicBool::new(false),
             gpus,
-            number: NUMBERS.fetch_add(1, Ordering::Relaxed),
+            number: next_operator(),
             size,
             planned,
             memory_bytes,
@@ -327,7 +326,7 @@ impl Distributed {
         self.check("xs", &xs, |whole| whole.is_x)?;
         self.check("out", &ys, |whole| whole.is_y)?;
         if xs.iter().zip(&ys).any(|(x, y)| x.is(y)) {
-            return Err(Failure::new(Kind::BadVector, "out shares memory with xs").into());
+            return Err(Failure::new(Kind::BadVector, "out shares memory with xs").hinted(SHARED).into());
         }
         self.with(
             py,

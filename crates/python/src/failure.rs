@@ -7,6 +7,10 @@ use sparsight::device::DeviceError;
 use sparsight::matrix::gallery::GalleryError;
 use sparsight::matrix::io::ReadError;
 use sparsight::matrix::{CsrError, DistributionError, Infeasible};
+use std::io::ErrorKind;
+
+/// Of a path that leads nowhere.
+const NOT_FOUND: &str = "paths begin where Python was started, os.getcwd(), unless they are absolute";
 
 /// The exceptions of `sparsight._errors`, by their names there.
 #[derive(Debug, Clone, Copy)]
@@ -15,6 +19,8 @@ pub(crate) enum Kind {
     NoGpu,
     Infeasible,
     NoProfile,
+    /// Of a GPU that is here: it can be calibrated.
+    Uncalibrated,
     BadMatrix,
     Unsorted,
     BadVector,
@@ -27,6 +33,7 @@ impl Kind {
             Self::NoGpu => "NoGpu",
             Self::Infeasible => "Infeasible",
             Self::NoProfile => "NoProfile",
+            Self::Uncalibrated => "Uncalibrated",
             Self::BadMatrix => "BadMatrix",
             Self::Unsorted => "Unsorted",
             Self::BadVector => "BadVector",
@@ -112,6 +119,9 @@ impl From<Error> for Failure {
             Error::NothingToRun { .. } => Self::new(Kind::Infeasible, error.to_string()),
             Error::NotCalibrated { .. } => Self::new(Kind::NoGpu, error.to_string())
                 .hinted("calibrate() again goes on where it was; device=\"nvidia-h200\" answers meanwhile"),
+            Error::File { ref source, .. } if hint.is_none() && source.kind() == ErrorKind::NotFound => {
+                Self::new(Kind::NoProfile, error.to_string()).hinted(NOT_FOUND)
+            }
             Error::Transfer(_) | Error::Predict(_) => {
                 Self { kind: Kind::Other, message: error.to_string(), hint }
             }
@@ -120,10 +130,32 @@ impl From<Error> for Failure {
     }
 }
 
+/// Of a y that is written while x is read.
+pub(crate) const SHARED: &str = "give an array of its own: y is written while x is still read";
+/// Of a y that cannot be written.
+pub(crate) const READ_ONLY: &str = "give one that may be written to: a copy may";
+/// What column indices are.
+pub(crate) const COLUMNS: &str =
+    "columns are numbered from 0: those of a matrix that counts from 1 are indices - 1";
+
 impl From<CsrError> for Failure {
     fn from(error: CsrError) -> Self {
-        let kind = if matches!(error, CsrError::Unsorted { .. }) { Kind::Unsorted } else { Kind::BadMatrix };
-        Self::new(kind, error.to_string())
+        let (kind, hint) = match &error {
+            CsrError::Unsorted { .. } => {
+                (Kind::Unsorted, "A.sum_duplicates() of scipy and CuPy sorts the columns of each row")
+            }
+            CsrError::TooManyColumns { .. } => {
+                (Kind::BadMatrix, "cut the columns into blocks, and add up the products with these")
+            }
+            CsrError::Lengths { .. } => (Kind::BadMatrix, "indices and data have an entry for each non-zero"),
+            CsrError::Column { .. } => (Kind::BadMatrix, COLUMNS),
+            _ => (
+                Kind::BadMatrix,
+                "indptr has rows + 1 offsets that never decrease, from 0 to the number of indices: row i is \
+                 indptr[i]:indptr[i + 1]",
+            ),
+        };
+        Self::new(kind, error.to_string()).hinted(hint)
     }
 }
 
@@ -147,7 +179,13 @@ impl From<Infeasible> for Failure {
 
 impl From<ReadError> for Failure {
     fn from(error: ReadError) -> Self {
-        let hint = error.hint().map(ToOwned::to_owned);
+        let hint = match &error {
+            ReadError::Io { cause, .. } if cause.kind() == ErrorKind::NotFound => Some(NOT_FOUND),
+            // That one pipes into the program.
+            ReadError::Zstandard { .. } => Some("unpack it before: `zstd -d`"),
+            _ => error.hint(),
+        };
+        let hint = hint.map(ToOwned::to_owned);
         Self { kind: Kind::BadMatrix, message: error.to_string(), hint }
     }
 }

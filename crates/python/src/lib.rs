@@ -17,6 +17,7 @@ mod matrix;
 mod on_gpus;
 mod pieces;
 mod prepared;
+mod ranks;
 mod resident;
 
 use pyo3::prelude::*;
@@ -38,6 +39,8 @@ mod _core {
     use super::pieces::Piece;
     #[pymodule_export]
     use super::prepared::{Prepared, prepare};
+    #[pymodule_export]
+    use super::ranks::{Rank, nccl_identity, prepare_rank};
     #[pymodule_export]
     use super::resident::prepare_resident;
 

@@ -3,6 +3,7 @@
 use crate::buffers::Value;
 use pyo3::prelude::*;
 use sparsight::device::gpu::{DeviceArray, DeviceSliceMut};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Entries on a GPU, of either value type.
 pub(crate) enum Entries {
@@ -35,6 +36,12 @@ impl Piecewise for f64 {
     fn unwrap(entries: &Entries) -> Option<&DeviceArray<Self>> {
         if let Entries::F64(array) = entries { Some(array) } else { None }
     }
+}
+
+/// A number for an operator that makes pieces.
+pub(crate) fn next_operator() -> u64 {
+    static NUMBERS: AtomicU64 = AtomicU64::new(0);
+    NUMBERS.fetch_add(1, Ordering::Relaxed)
 }
 
 /// Of what it is a piece.

@@ -1,11 +1,15 @@
 """Advice is what the program answers with --json, and the same each time."""
 
 import json
+import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
 import sparsight
+from sparsight import _advice
+from sparsight._errors import Uncalibrated
 
 
 def test_candidates_are_ranked_by_what_is_asked(grid):
@@ -70,6 +74,17 @@ def test_the_verdict_says_what_to_use_and_what_that_gains(grid):
     assert few.verdict["gains_nothing"] and "CSR as it is is as good as anything" in str(few)
 
 
+def test_what_covers_all_products_says_so():
+    fem = sparsight.gallery("fem,n=24")
+    of_one, of_many = (sparsight.advise(fem, products=n, device="nvidia-h200") for n in (None, 100_000))
+    assert " in all" not in of_one._sentence() and "times as fast as cuSPARSE's CSR" in of_one._sentence()
+    sentence = of_many._sentence()
+    assert "in all for 100,000 products with conversion and upload." in sentence
+    assert "times as fast in all as cuSPARSE's CSR" in sentence
+    vendors = of_many[of_many.verdict["vendors_csr"]["id"]]
+    assert of_many.verdict["vendors_csr"]["speedup"] == pytest.approx(vendors.in_all_s / of_many.best.in_all_s)
+
+
 def test_it_becomes_a_data_frame(grid):
     pandas = pytest.importorskip("pandas")
     frame = sparsight.advise(grid).to_pandas()
@@ -80,3 +95,97 @@ def test_it_becomes_a_data_frame(grid):
 def test_a_matrix_is_asked_about_twice_without_being_looked_at_again(grid):
     matrix = sparsight.Matrix(grid)
     assert sparsight.advise(matrix).to_dict() == sparsight.advise(matrix).to_dict()
+
+
+@pytest.fixture
+def unknown_gpu(monkeypatch):
+    """A GPU that is known from the moment on when somebody has calibrated it; who did so, and how often."""
+    calls, real = [], _advice._core.advise
+
+    def advise(matrix, name, device, *more):
+        if device == "cuda:0" and "done" not in calls:
+            raise Uncalibrated("Some GPU has no profile and was not calibrated yet", "calibrate it")
+        return real(matrix, name, "nvidia-h100" if device == "cuda:0" else device, *more)
+
+    def calibrate(device, before):
+        calls.append(device)
+        for at in range(20):
+            before(at, "gallery:fem")
+        calls.append("done")
+        return "nvidia-h100"
+
+    monkeypatch.setattr(_advice._core, "advise", advise)
+    monkeypatch.setattr(_advice._core, "calibrate", calibrate)
+    return calls
+
+
+def test_a_gpu_is_calibrated_when_it_is_first_named(grid, unknown_gpu, capsys):
+    with pytest.warns(UserWarning, match="Some GPU has no profile .* calibrated now, once") as warned:
+        advice = sparsight.advise(grid, device="cuda:0")
+    assert len(warned) == 1 and warned[0].filename == __file__, "one line, about the line that asked"
+    assert advice.device["profile"] == "nvidia-h100" and unknown_gpu == ["cuda:0", "done"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert sparsight.plan(grid, device="cuda:0", transpose=True).advice.best.id == advice.best.id
+    assert unknown_gpu == ["cuda:0", "done"], "once"
+    assert capsys.readouterr() == ("", "")
+
+
+def test_two_threads_calibrate_once(grid, unknown_gpu):
+    matrix = sparsight.Matrix(grid)
+    with warnings.catch_warnings(), ThreadPoolExecutor(2) as threads:
+        warnings.simplefilter("ignore")
+        first, second = threads.map(lambda _: sparsight.advise(matrix, device="cuda:0").best.id, range(2))
+    assert first == second and unknown_gpu == ["cuda:0", "done"]
+
+
+@pytest.mark.filterwarnings("ignore:Some GPU")
+def test_a_calibration_that_is_ended_is_begun_again_by_the_next_call(grid, unknown_gpu, monkeypatch):
+    calibrate = _advice._core.calibrate
+
+    def interrupted(device, before):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(_advice._core, "calibrate", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        sparsight.advise(grid, device="cuda:0")
+    monkeypatch.setattr(_advice._core, "calibrate", calibrate)
+    assert sparsight.advise(grid, device="cuda:0").device["profile"] == "nvidia-h100"
+
+
+def test_the_processor_is_not_calibrated_unasked(grid, tmp_path, monkeypatch):
+    monkeypatch.setenv("SPARSIGHT_CACHE", str(tmp_path))
+    with pytest.raises(sparsight.NoProfile, match="was not calibrated yet") as unknown:
+        sparsight.advise(grid, device="cpu")
+    assert 'calibrate("cpu")' in unknown.value.hint
+
+
+def test_values_in_f32_are_ranked_where_they_are_asked_for_and_what_is_lost_is_said():
+    cube = sparsight.gallery("stencil3d,n=60")
+    cube.data *= 1 / 3
+    plain, mixed = (sparsight.advise(cube, device="nvidia-h200", values=values) for values in (None, "f32"))
+    assert plain.narrowing is None and {one.dtype for one in plain} == {"f64"} and "|A| |x|" not in str(plain)
+    assert {one.dtype for one in mixed} == {"f64", "f32-f64"} and mixed.best.id.endswith("/f32-f64")
+    lost = mixed.narrowing
+    rounded = cube.astype(np.float32).astype(np.float64)
+    assert 0 < lost["relative_error"] <= 2**-24 and lost["too_large"] == 0
+    assert lost["changed"] == (rounded.data != cube.data).sum() > 0
+    most = abs(cube.data) * lost["relative_error"]
+    assert (abs(rounded.data - cube.data) <= most * (1 + 1e-12)).all(), "as bounded"
+    assert f"y changes by at most {lost['relative_error']:.1e} |A| |x| in each row" in str(mixed)
+    lines = [line.split()[0] for line in str(mixed).splitlines()[6:-1]]
+    assert len(lines) == len(set(lines)) and any(one.endswith("/f32-f64") for one in lines)
+    whole = sparsight.gallery("stencil3d,n=60")
+    assert "nothing is lost" in str(sparsight.advise(whole, device="nvidia-h200", values=np.float32))
+    whole.data[:2] = 1e300
+    many = sparsight.advise(whole, device="nvidia-h200", values="f32")
+    assert many.narrowing["too_large"] == 2 and {one.dtype for one in many} == {"f64"}
+    assert "2 of the values are too large for f32" in str(many)
+
+
+def test_a_plan_takes_values_in_f32_where_it_is_asked_to():
+    cube = sparsight.gallery("stencil3d,n=60")
+    plan = sparsight.plan(cube, device="nvidia-h200", values="f32", transpose=True)
+    both = (plan.candidate, plan.transposed.candidate)
+    assert all(one.id.endswith("/f32-f64") for one in both) and plan.transposed.advice.narrowing["changed"] == 0
+    assert plan.memory_bytes < sparsight.plan(cube, device="nvidia-h200", transpose=True).memory_bytes

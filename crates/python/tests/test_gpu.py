@@ -63,6 +63,25 @@ def test_tried_candidates_are_measured(cupy):
     assert 1e-6 < operator.measured_s < 1e-3
 
 
+def test_values_in_f32_change_y_by_no_more_than_was_said(cupy, rng):
+    from cupyx.scipy.sparse import csr_matrix
+
+    a = matrix("fem,n=8")
+    a.data *= 1 / 3
+    x = rng.standard_normal(a.shape[1])
+    for given in (a, csr_matrix(a)):
+        plan = sparsight.plan(given, device="nvidia-h200", values="f32")
+        mixed = next(one.id for one in plan.advice if one.dtype == "f32-f64" and not one.vendor)
+        operator = plan.prepare("cuda:0", candidate=mixed, updates=True)
+        most = (plan.advice.narrowing["relative_error"] + 1e-14) * (abs(a) @ abs(x))
+        y = operator @ cupy.asarray(x)
+        assert y.dtype == np.float64 and operator.candidate == mixed
+        off = abs(y.get() - a @ x)
+        assert (off <= most).all() and off.max() > 1e-12
+        operator.update_values(2 * a.data)
+        assert (abs((operator @ x) - 2 * (a @ x)) <= 2 * most).all()
+
+
 def test_a_product_is_captured_by_torch(torch, rng):
     a = matrix("fem,n=8")
     for name in ["csr-vector/t8/b128/f64", "coo/b256/f64", sparsight.plan(a).candidate.id]:

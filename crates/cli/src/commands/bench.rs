@@ -15,8 +15,10 @@ use crate::progress::Progress;
 use crate::reordering::OrderFlags;
 use crate::table::Table;
 use crate::text::{candidate, of_bandwidth, percent, shape};
-use crate::values::ValuesFlag;
-use sparsight::answer::{BenchAnswer, BenchedBefore, BenchedKernel, BenchedMatrix, MeasuredOutcome};
+use crate::values::{ValuesFlag, narrowing, what_it_changes};
+use sparsight::answer::{
+    BenchAnswer, BenchedBefore, BenchedKernel, BenchedMatrix, MeasuredOutcome, NarrowingAnswer,
+};
 use sparsight::device::DeviceError;
 use sparsight::device::timing::{Caches, StoppingRule};
 use sparsight::kernels::{Candidate, DeviceFacts, OwnKernel, flops};
@@ -94,6 +96,8 @@ struct Benched {
     results: Vec<Measured>,
     own: Vec<MeasuredOwn>,
     clock: Option<ClockRecord>,
+    /// What storing the values in f32 changes, where that was asked for.
+    narrowing: Option<NarrowingAnswer>,
 }
 
 impl Bench {
@@ -188,7 +192,8 @@ impl Bench {
             if context.interrupt.asked() { Err(DeviceError::Interrupted) } else { Ok(()) }
         });
         let clock = ended.as_ref().ok().and_then(|record| record.clock);
-        all.push(Benched { title: name, features, results, own: of_own, clock });
+        let narrowing = self.values.asked().then(|| narrowing(matrix));
+        all.push(Benched { title: name, features, results, own: of_own, clock, narrowing });
         ended.map(|_| ()).map_err(Failure::from)
     }
 
@@ -205,7 +210,10 @@ impl Bench {
         dtype: Dtype,
         context: &Context,
     ) -> Result<bool, Failure> {
-        let of = |b: &Benched| BenchedMatrix::of(&b.title, &b.features, &b.results, &b.own, b.clock, facts);
+        let of = |b: &Benched| BenchedMatrix {
+            narrowing: b.narrowing,
+            ..BenchedMatrix::of(&b.title, &b.features, &b.results, &b.own, b.clock, facts)
+        };
         let matrices = all.iter().map(of).collect();
         let mut answer = BenchAnswer { device: facts.into(), dtype, caches: self.caches(), matrices };
         if let Some(before) = before {
@@ -309,6 +317,9 @@ fn show_one(
     if rows > 0 {
         out.line(table)?;
         out.line("")?;
+    }
+    if let Some(narrowing) = &measured.narrowing {
+        out.line(format_args!("  {}", what_it_changes(narrowing)))?;
     }
     if timed > rows {
         out.line(format_args!("  {} more: `--top {timed}`", timed - rows))?;

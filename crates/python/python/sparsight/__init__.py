@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from ._on_gpus import OnGpus, Scaling
     from ._operator import Operator
     from ._plan import Plan, plan
+    from ._ranks import RankOperator
 
 __all__ = [
     "Advice",
@@ -39,6 +40,7 @@ __all__ = [
     "Operator",
     "Piece",
     "Plan",
+    "RankOperator",
     "Refused",
     "Scaling",
     "SparsightError",
@@ -67,6 +69,7 @@ _WHERE = {
     "read": "_matrix",
     "Operator": "_operator",
     "Plan": "_plan",
+    "RankOperator": "_ranks",
     "plan": "_plan",
 }
 

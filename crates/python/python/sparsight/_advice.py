@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
+import threading
 import warnings
 from collections.abc import Callable, Iterator
 from html import escape
 from typing import Any
 
 from . import _core
-from ._errors import SparsightError
+from ._errors import SparsightError, Uncalibrated
 from ._matrix import as_matrix, short
 
 __all__ = ["Advice", "Candidate", "Refused", "advise", "calibrate", "profiles"]
@@ -29,7 +30,7 @@ class Candidate:
     block : int
         Threads a block; 0 where the vendor's library decides.
     dtype : str
-        ``"f32"`` or ``"f64"``.
+        ``"f32"``, ``"f64"``, or ``"f32-f64"``: the values in float32 beside x, y and sums in float64.
     vendor : bool
         A routine of cuSPARSE.
     predicted_s, low_s, high_s : float
@@ -172,7 +173,8 @@ class Advice:
     @property
     def verdict(self) -> dict[str, Any]:
         """What it comes down to: ``best``, ``equal`` and ``soonest_ready`` (ids), ``gains_nothing``, and ``plain_csr`` and
-        ``vendors_csr`` with their ``speedup``: how many times as fast the best is.
+        ``vendors_csr`` with their ``speedup``: how many times as fast the best is in one product, or, where ``products`` were
+        given, in all of them with conversion and upload.
         """
         return self.to_dict().get("verdict", {})
 
@@ -185,6 +187,16 @@ class Advice:
     def device(self) -> dict[str, Any]:
         """The device that is predicted for, in short: dict."""
         return self.to_dict()["device"]
+
+    @property
+    def narrowing(self) -> dict[str, Any] | None:
+        """What storing the values in float32 changes, where ``values="f32"`` was asked for; else None.
+
+        y changes by at most ``relative_error`` times ``abs(A) @ abs(x)`` in each row; ``changed`` values change, ``below_normal`` of
+        them below the range in which float32 has all its digits, and ``too_large`` are beyond it: if there are any, nothing in
+        mixed precision is ranked.
+        """
+        return self.to_dict().get("narrowing")
 
     @property
     def products(self) -> int | None:
@@ -203,13 +215,24 @@ class Advice:
             return "No candidate is possible."
         use = self[verdict["plain_csr"]["id"]] if verdict["gains_nothing"] else self.best
         words = "CSR as it is is as good as anything:" if verdict["gains_nothing"] else "Use"
+        number = self.products
+        in_all = "" if number is None else " in all"
+
+        def faster(speedup):
+            # Within 5 % is a tie, as the program has it.
+            return f"as fast{in_all} as" if speedup <= 1.05 else f"{speedup:.1f} times as fast{in_all} as"
+
         gains = [
-            f"{verdict[name]['speedup']:.1f} times as fast as {what}"
+            f"{faster(verdict[name]['speedup'])} {what}"
             for name, what in (("vendors_csr", "cuSPARSE's CSR"), ("plain_csr", "the best plain CSR"))
             if verdict.get(name, {}).get("id", use.id) != use.id
         ]
         predicted = f" Predicted {', '.join(gains)}." if gains else ""
-        return f"{words} {use.id}, {duration(use.predicted_s)} a product.{predicted}"
+        cost = ""
+        if number is not None and use.in_all_s is not None:
+            products = "1 product" if number == 1 else f"{number:,} products"
+            cost = f"; {duration(use.in_all_s)} in all for {products} with conversion and upload"
+        return f"{words} {use.id}, {duration(use.predicted_s)} a product{cost}.{predicted}"
 
     def _heading(self):
         answer = self.to_dict()
@@ -220,6 +243,7 @@ class Advice:
             f"({matrix['row_min']:,} to {matrix['row_max']:,})",
             f"{device['name']}, {answer['dtype']}" + (f", carried over from {rescaled}" if rescaled else ""),
             self._sentence(),
+            *([what_it_changes(self.narrowing)] if self.narrowing else []),
         ]
 
     _COLUMNS = ("candidate", "predicted", "90 % between", "of bandwidth", "convert", "pays off after")
@@ -228,7 +252,7 @@ class Advice:
         """The first ten kernels, each with its best block size, and both CSRs that the verdict compares with."""
         of_kernel = {}
         for one in self._all:
-            of_kernel.setdefault(one.id.rsplit("/", 2 if one.block else 1)[0], one)
+            of_kernel.setdefault((one.id.rsplit("/", 2 if one.block else 1)[0], one.dtype), one)
         shown = list(of_kernel.values())[:10]
         compared = (self.verdict.get(name, {}).get("id") for name in ("plain_csr", "vendors_csr"))
         return shown + [self[name] for name in compared if name is not None and self[name] not in shown]
@@ -270,6 +294,20 @@ class Advice:
         return f"<p>{heading}</p><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
+def what_it_changes(narrowing: dict[str, Any]) -> str:
+    """In the words of the program."""
+    too_large, changed, below = (narrowing[name] for name in ("too_large", "changed", "below_normal"))
+    if too_large:
+        return f"{too_large:,} of the values {'is' if too_large == 1 else 'are'} too large for f32: nothing in mixed precision is ranked."
+    if not changed:
+        return "Every value is an f32 already: with the values in f32 nothing is lost."
+    fewer = f", {below:,} of them below the range in which f32 has all its digits" if below else ""
+    return (
+        f"With the values in f32 y changes by at most {narrowing['relative_error']:.1e} |A| |x| in each row "
+        f"({changed:,} of the values change{fewer})."
+    )
+
+
 def duration(seconds: float) -> str:
     """With its unit: ``"7.33 us"``."""
     for unit, size in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
@@ -286,22 +324,27 @@ def advise(
     device: str | None = None,
     model: str | None = None,
     dtype: Any = None,
+    values: Any = None,
 ) -> Advice:
     """Predicts how fast y = A x is in every storage format, kernel and block size, and ranks them. Nothing is run.
 
     Parameters
     ----------
     A : matrix
-        As :class:`Matrix` takes it, or one of these. Its values are not looked at.
+        As :class:`Matrix` takes it, or one of these. Its values are not looked at, but for ``values``.
     products : int, optional
         Products to come: candidates are ranked by what all of them cost, with conversion and upload. Without, by one product.
     device : str, optional
-        Whom it is for: ``"cuda:0"``, ``"cpu"`` (:func:`calibrate` gets to know it), a shipped profile (:func:`profiles`), or the folder or data sheet of another one. By
-        default the first GPU here, if it is known, else ``"nvidia-h200"``.
+        Whom it is for: ``"cuda:0"``, ``"cpu"`` (:func:`calibrate` gets to know it), a shipped profile (:func:`profiles`), or the folder
+        or data sheet of another one. A GPU of this machine that has no profile is calibrated when it is first named, once, in about
+        15 s. By default the first GPU here, if it is known, else ``"nvidia-h200"``.
     model : str, optional
         One model alone: ``"boosting"``, ``"neighbours"``, ``"strip"``, ...
     dtype : optional
         Value type to predict for, if it is not that of ``A``.
+    values : "f32", optional
+        Ranks also candidates that store the values of a float64 matrix in float32, beside x, y and sums in float64 (GPUs); their ids
+        end in ``f32-f64``. What that changes is bounded for this very matrix: :attr:`Advice.narrowing`. Never done unasked.
 
     Returns
     -------
@@ -309,19 +352,63 @@ def advise(
 
     Raises
     ------
-    BadMatrix, NoProfile
+    BadMatrix, NoProfile, NoGpu
+
+    Examples
+    --------
+    >>> import sparsight
+    >>> A = sparsight.gallery("stencil3d,n=20")
+    >>> advice = sparsight.advise(A, products=1000, device="nvidia-h200")
+    >>> advice.best is advice[0], advice.best.predicted_s < advice[-1].predicted_s
+    (True, True)
+    >>> mixed = sparsight.advise(A, device="nvidia-h200", values="f32")
+    >>> mixed.narrowing["changed"]                          # of a stencil every value is a float32 already
+    0
     """
-    return advice_of(as_matrix(A, with_values=False), products, device, model, dtype)
+    is_mixed = mixed(values)
+    return advice_of(as_matrix(A, with_values=is_mixed), products, device, model, dtype, is_mixed)
 
 
-def advice_of(matrix, products, device, model, dtype):
+def mixed(values):
+    """Whether the values are to be stored in float32, by what was given as ``values``."""
+    if values is None:
+        return False
+    if short(values) != "f32":
+        raise SparsightError(f"values={values!r} is not f32, the only type that saves bytes", 'values="f32", or leave it out')
+    return True
+
+
+def advice_of(matrix, products, device, model, dtype, is_mixed=False):
     """The same of a :class:`Matrix`."""
     number = None if products is None else _whole(products)
     if device is None:
         _say_whom_it_is_for()
     else:
         device = str(device)
-    return Advice(_core.advise(matrix._core, matrix.name, device, number, model, short(dtype)))
+    asked = matrix._with_values() if is_mixed else matrix._core
+
+    def advise():
+        return Advice(_core.advise(asked, matrix.name, device, number, model, short(dtype), is_mixed))
+
+    try:
+        return advise()
+    except Uncalibrated as unknown:
+        why = str(unknown.args[0])
+    # One thread calibrates, the others wait for it and find what it left.
+    with _calibrating:
+        try:
+            return advise()
+        except Uncalibrated:
+            warnings.warn(f"{why}: it is calibrated now, once, in about 15 s", stacklevel=3)
+            calibrate(device, _quietly)
+    return advise()
+
+
+_calibrating = threading.Lock()
+
+
+def _quietly(at, what):
+    """Progress that nobody is shown; that somebody pressed Ctrl-C is seen between two steps."""
 
 
 def profiles() -> list[str]:
@@ -350,13 +437,15 @@ def _say_whom_it_is_for():
         unknown = _core.unknown_gpu()
         if unknown:
             warnings.warn(
-                f"{unknown} has no profile, so this is for nvidia-h200; sparsight.calibrate() gets to know it in about 15 s",
+                f'{unknown} has no profile, so this is for nvidia-h200; device="cuda:0" calibrates it, once, in about 15 s',
                 stacklevel=4,
             )
 
 
 def calibrate(device: str = "cuda:0", progress: Callable[[int, str], None] | None = None) -> str:
     """Gets to know a device that has no profile, once: a GPU in about 15 s, the processor in some minutes.
+
+    :func:`advise` and :func:`plan` do so by themselves when a GPU of this machine is first named, with a warning in place of progress.
 
     Of a GPU ten generated matrices are run. What is predicted for the nearest GPU with a profile then answers for this one, with
     wider intervals. The processor is calibrated by itself, from benchmark matrices and 29 generated matrices in float32 and

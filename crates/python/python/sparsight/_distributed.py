@@ -12,7 +12,7 @@ from ._errors import BadVector, SparsightError
 from ._on_gpus import OnGpus
 from ._products import Products, as_vector
 
-__all__ = ["DistributedOperator", "Piece"]
+__all__ = ["DistributedOperator", "Piece", "on_host"]
 
 
 class Piece:
@@ -176,7 +176,7 @@ class DistributedOperator(Products):
         list of Piece
             One for each GPU; if the matrix is square, a y, too.
         """
-        x = _on_host("x", x)
+        x = on_host("x", x)
         _vectors.Numpy.check("x", x, self.shape[1], self)
         return [Piece(one) for one in self._core.scatter(x)]
 
@@ -228,10 +228,10 @@ class DistributedOperator(Products):
         if out is None:
             out = np.empty(length, self.dtype)
         else:
-            out = _on_host("out", out)
+            out = on_host("out", out)
             _vectors.Numpy.check("out", out, length, self)
             if not out.flags.writeable:
-                raise BadVector("out is read-only")
+                raise BadVector("out is read-only", "give one that may be written to: a copy may")
         self._core.gather(cores, out)
         return out
 
@@ -255,7 +255,7 @@ def _no_transpose():
     return SparsightError("A^T is not dealt out with A", "plan(A.T.tocsr()).prepare(devices=...) is an operator of its own")
 
 
-def _on_host(what, array):
+def on_host(what, array):
     if not isinstance(array, np.ndarray):
         raise BadVector(f"{what} is a {type(array).__name__}", "give an array of numpy")
     return array

@@ -35,6 +35,10 @@ class NoProfile(SparsightError):
     """No profile of a device, or none that can answer."""
 
 
+class Uncalibrated(NoProfile):
+    """A GPU that is here and has no profile: calibrated before anybody sees it."""
+
+
 class BadMatrix(SparsightError, ValueError):
     """What was given is no matrix that can be multiplied with."""
 

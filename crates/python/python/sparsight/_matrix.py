@@ -34,8 +34,8 @@ class Matrix:
     Parameters
     ----------
     A : scipy.sparse, cupyx.scipy.sparse, torch.Tensor (sparse), tuple, str or os.PathLike
-        A sparse matrix or array of any format; ``(indptr, indices, data, shape)`` of CSR; or the name of a file
-        (``.mtx``, ``.mtx.gz``, ``.tar.gz``, ``.npz``). It is copied: 12 bytes a non-zero and 8 a row in float64.
+        A sparse matrix or array of any format, those of blocks too (torch's need scipy); ``(indptr, indices, data, shape)`` of CSR;
+        or the name of a file (``.mtx``, ``.mtx.gz``, ``.tar.gz``, ``.npz``). It is copied: 12 bytes a non-zero and 8 a row in float64.
     dtype : optional
         float32 or float64; what ``A`` has if it is left out. Whole numbers and bools become float64.
 
@@ -176,7 +176,7 @@ def _left_on_gpu(left, shape, dtype):
 
 def _check_lengths(values, indices):
     if values.size != indices.size:
-        raise BadMatrix(f"{values.size} values for {indices.size} column indices")
+        raise BadMatrix(f"{values.size} values for {indices.size} column indices", "indices and data have an entry for each non-zero")
 
 
 def _csr_arrays(A):
@@ -204,7 +204,7 @@ def _csr_arrays(A):
         if A.dim() != 2:
             raise BadMatrix(f"a tensor of {A.dim()} dimensions is no matrix", "batches are not supported: give one of them")
         if A.layout in (torch.sparse_bsr, torch.sparse_bsc):
-            raise BadMatrix("torch does not turn its blocks into CSR", "scipy.sparse.bsr_array of its three arrays is taken")
+            return _csr_of_blocks(A.detach(), A.layout == torch.sparse_bsc), False
         keeps_order = A.layout == torch.sparse_csr
         A = A.detach()
         A = A if keeps_order else (A.coalesce() if A.layout == torch.sparse_coo else A).to_sparse_csr()
@@ -217,13 +217,41 @@ def _csr_arrays(A):
     )
 
 
+def _csr_of_blocks(A, by_columns):
+    """Of a tensor in torch's ``sparse_bsr`` or ``sparse_bsc``, which torch turns into no other format: scipy does. Zeros in a block
+    are stored.
+    """
+    try:
+        from scipy.sparse import bsr_array
+    except ImportError:
+        raise BadMatrix(
+            "scipy, which turns the blocks of torch into CSR, is not installed", "pip install sparsight[scipy]"
+        ) from None
+    starts, inner = (A.ccol_indices(), A.row_indices()) if by_columns else (A.crow_indices(), A.col_indices())
+    starts, inner, blocks = _array("indptr", starts), _array("indices", inner), _array("values", A.values())
+    shape = tuple(A.shape)
+    try:
+        if by_columns:
+            # By columns is by rows of the transpose, whose blocks are turned as well.
+            made = bsr_array((blocks.transpose(0, 2, 1), inner, starts), shape=shape[::-1]).tocsr().T.tocsr()
+        else:
+            made = bsr_array((blocks, inner, starts), shape=shape).tocsr()
+    except ValueError as why:
+        hint = "torch.sparse.check_sparse_tensor_invariants.enable() says where they were made"
+        raise BadMatrix(f"blocks of torch: {why}", hint) from None
+    return made.indptr, made.indices, made.data, shape
+
+
+_SHAPE = "shape is (rows, columns): two whole numbers, from 0 on"
+
+
 def _dimension(size):
     try:
         size = int(size)
     except (TypeError, ValueError):
-        raise BadMatrix(f"{size!r} is no number of rows or columns") from None
+        raise BadMatrix(f"{size!r} is no number of rows or columns", _SHAPE) from None
     if not 0 <= size < 2**63:
-        raise BadMatrix(f"{size} rows or columns")
+        raise BadMatrix(f"{size} rows or columns", _SHAPE)
     return size
 
 
@@ -231,7 +259,7 @@ def _array(what, given):
     try:
         return np.asarray(to_host(given))
     except (TypeError, ValueError) as why:
-        raise BadMatrix(f"{what}: {why}") from None
+        raise BadMatrix(f"{what}: {why}", "give an array of numbers, of one dimension") from None
 
 
 def _indices(what, array):
@@ -248,7 +276,9 @@ def _indices(what, array):
 def _values(array, dtype):
     array = _array("values", array)
     if array.dtype.kind not in "fiub" or array.ndim != 1:
-        hint = "multiply with its real and its imaginary part" if array.dtype.kind == "c" else None
+        hint = "give real numbers, one for each non-zero, in one dimension: data.ravel()"
+        if array.dtype.kind == "c":
+            hint = "multiply with its real and its imaginary part"
         raise BadMatrix(f"values are an array of {array.ndim} dimensions of {array.dtype}", hint)
     wanted = _NAMES.get(short(dtype)) or (array.dtype if array.dtype in _SHORT else np.dtype(np.float64))
     return _in_order(array, wanted)
@@ -310,5 +340,11 @@ def gallery(recipe: str, dtype: Any = np.float64) -> Any:
     Returns
     -------
     scipy.sparse.csr_array
+
+    Examples
+    --------
+    >>> import sparsight
+    >>> sparsight.Matrix(sparsight.gallery("stencil2d,n=10"))
+    <sparsight.Matrix 100 x 100, 460 non-zeros, 4.6 a row (3 to 5), float64>
     """
     return Matrix._of(_core.generate(recipe, short(dtype) or "f64")).to_scipy()

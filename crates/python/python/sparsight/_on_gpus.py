@@ -88,7 +88,13 @@ class OnGpus:
 
 
 class Scaling:
-    """A product on several numbers of GPUs, fewest first: a sequence of :class:`OnGpus`. Nothing was run."""
+    """A product on several numbers of GPUs, fewest first: a sequence of :class:`OnGpus`. Nothing was run.
+
+    >>> import sparsight
+    >>> scaling = sparsight.plan(sparsight.gallery("stencil2d,n=30"), device="nvidia-h200").on_gpus([2])
+    >>> [one.count for one in scaling], scaling.best.count
+    ([1, 2], 1)
+    """
 
     __slots__ = ("_all", "_answer")
 
@@ -205,11 +211,11 @@ def parts_of(parts, rows, gpus=_MOST):
     """The number of a part for each row as int64, None of None; each below the number of GPUs."""
     if parts is None:
         return None
+    hint = "parts= holds a whole number for each row: that of its part, from 0 on"
     try:
         array = np.asarray(parts)
     except ValueError as why:
-        raise BadVector(f"parts: {why}") from None
-    hint = "parts= holds a whole number for each row: that of its part, from 0 on"
+        raise BadVector(f"parts: {why}", hint) from None
     if array.dtype.kind not in "iu" or array.ndim != 1:
         raise BadVector(f"parts is an array of {array.ndim} dimensions of {array.dtype}", hint)
     if array.size != rows:

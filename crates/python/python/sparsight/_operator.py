@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
+import weakref
 from typing import Any
 
 from . import _vectors
 from ._errors import BadMatrix, BadVector, SparsightError
 from ._products import Products, as_vector
 
-__all__ = ["Operator"]
+__all__ = ["Operator", "numbered"]
+
+
+# What torch hands round are tensors and numbers: there an operator is known by one, which it has from the beginning, since a function
+# that is compiled can read one and not give one.
+numbered: weakref.WeakValueDictionary[int, Operator] = weakref.WeakValueDictionary()
+_numbers = itertools.count()
 
 
 class Prepared:
@@ -37,6 +45,8 @@ class Operator(Products):
         # Looked up once: it is asked for with each product.
         self._multiply_on_device = core.multiply_on_device
         self._turned, self._order, self._transposed = turned, order, None
+        self._number = next(_numbers)
+        numbered[self._number] = self
 
     @property
     def candidate(self) -> str:
@@ -83,6 +93,7 @@ class Operator(Products):
         stream : int or object, optional
             Where it is queued: a handle, a stream of CuPy or torch, or an object with ``__cuda_stream__``. By default the stream
             that is current in the library of ``x``. Whoever names another gives ``out``, and keeps it and ``x`` until it is done.
+            Vectors on the host take none: their product has ended when ``matvec`` returns.
 
         Returns
         -------
@@ -93,6 +104,15 @@ class Operator(Products):
         ------
         BadVector
             Which vector does not fit, and why; nothing was launched.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import sparsight
+        >>> op = sparsight.plan(sparsight.gallery("stencil2d,n=10")).prepare("cpu")
+        >>> x, y = np.ones(100), np.ones(100)
+        >>> float(op.matvec(x, out=y, alpha=2.0, beta=-1.0).sum())     # 2 A x - y
+        -20.0
         """
         if getattr(x, "ndim", 1) == 2 and x.shape[1] == 1:
             if stream is not None:

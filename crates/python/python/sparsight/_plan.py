@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import site
 import sys
@@ -9,7 +10,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, overload
 
 from . import _core
-from ._advice import advice_of, duration
+from ._advice import advice_of, duration, mixed
 from ._errors import Infeasible, SparsightError
 from ._matrix import as_matrix
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from ._distributed import DistributedOperator
     from ._on_gpus import Scaling
     from ._operator import Operator
+    from ._ranks import RankOperator
 
 __all__ = ["Plan", "plan"]
 
@@ -85,6 +87,7 @@ class Plan:
         """
         from ._on_gpus import scaling
 
+        self._refuse_mixed()
         return scaling(self._matrix, self.advice._core, counts, parts, links)
 
     @overload
@@ -96,6 +99,7 @@ class Plan:
         updates: bool = False,
         *,
         devices: None = None,
+        ranks: None = None,
         parts: None = None,
         links: None = None,
     ) -> Operator: ...
@@ -105,6 +109,11 @@ class Plan:
         self, *, devices: Iterable[Any], parts: Any = None, links: str | os.PathLike[str] | None = None
     ) -> Operator | DistributedOperator: ...
 
+    @overload
+    def prepare(
+        self, device: str | None = None, *, ranks: Any, parts: Any = None, links: str | os.PathLike[str] | None = None
+    ) -> RankOperator: ...
+
     def prepare(
         self,
         device: str | None = None,
@@ -113,6 +122,7 @@ class Plan:
         updates: bool = False,
         *,
         devices: Iterable[Any] | None = None,
+        ranks: Any = None,
         parts: Any = None,
         links: str | os.PathLike[str] | None = None,
     ) -> Any:
@@ -138,14 +148,18 @@ class Plan:
             Several GPUs of one kind, to which the rows are dealt out: ``[0, 1]``, or ``["cuda:0", "cuda:1"]``. Each computes its rows
             with what is predicted to be the fastest for them, and they exchange entries of x through NCCL, which has to be there:
             torch brings it, or ``pip install nvidia-nccl-cu13``. One GPU is the same as ``device``.
+        ranks : bool or torch.distributed.ProcessGroup, optional
+            The processes of ``torch.distributed``, each with a GPU, to which the rows are dealt out: those of a group, or with ``True``
+            all of them. All of them plan the same and call this together; ``device`` is the GPU of this one, by default the one that
+            the launcher says (``LOCAL_RANK``), else torch's current one.
         parts : array, optional
-            Of ``devices``: which of them gets each row, as for :meth:`on_gpus`.
+            Of ``devices`` and ``ranks``: which of them gets each row, as for :meth:`on_gpus`.
         links : str or os.PathLike, optional
-            Of ``devices``: as for :meth:`on_gpus`.
+            Of ``devices`` and ``ranks``: as for :meth:`on_gpus`.
 
         Returns
         -------
-        Operator, or DistributedOperator for several devices
+        Operator, or DistributedOperator for several devices, RankOperator for several processes
 
         Raises
         ------
@@ -155,6 +169,10 @@ class Plan:
 
         from ._operator import Operator, Prepared
 
+        if ranks is not None and ranks is not False:
+            if devices is not None or try_ != 1 or candidate is not None or updates:
+                raise SparsightError("ranks take no devices, try_, candidate and updates", "leave them out: each process has one GPU")
+            return self._prepared_by(ranks, device, parts, links)
         if devices is not None:
             if device is not None:
                 raise SparsightError("a device and several of them", "give one of device and devices")
@@ -162,7 +180,7 @@ class Plan:
                 raise SparsightError("several GPUs take no try_, candidate and updates", "leave them out, or prepare for one GPU")
             return self._prepared_on(devices, parts, links)
         if parts is not None or links is not None:
-            raise SparsightError("parts and links without devices", "prepare(devices=[0, 1], ...) deals the rows out")
+            raise SparsightError("parts and links without devices or ranks", "prepare(devices=[0, 1], ...) deals the rows out")
         if try_ != "auto" and (isinstance(try_, bool) or not isinstance(try_, int) or not 1 <= try_ <= 1000):
             raise SparsightError(
                 f"try_={try_!r}", 'give a whole number of candidates, at least 1 and at most 1000, or "auto"'
@@ -170,8 +188,11 @@ class Plan:
         tries = 0 if try_ == "auto" else try_
         if candidate is not None and tries != 1:
             raise SparsightError("a candidate that is named and several to be tried", "give one of candidate and try_")
-        tell_where_libraries_are()
         device = "cuda:0" if device is None else str(device)
+        if device != "cpu":
+            tell_where_libraries_are()
+        elif self.advice.narrowing is not None:
+            raise SparsightError("values in f32 beside vectors in f64 are for GPUs", 'plan without values= for "cpu"')
 
         def prepared(plan, candidate):
             matrix, advice, updated = plan._matrix, plan.advice._core, bool(updates)
@@ -208,9 +229,25 @@ class Plan:
         parts = parts_of(parts, self._matrix.shape[0], len(gpus))
         if len(gpus) == 1:
             return self.prepare(f"cuda:{gpus[0]}")
+        self._refuse_mixed()
         tell_where_libraries_are()
         core = _core.prepare_distributed(self._matrix._with_values(), self.advice._core, gpus, parts, links)
         return DistributedOperator(core, self._matrix)
+
+    def _prepared_by(self, ranks, device, parts, links):
+        """The operator of this process among others."""
+        from ._ranks import prepared_by_ranks
+
+        if self.transposed is not None:
+            raise SparsightError(
+                "A^T is not dealt out with A", "plan(A) without transpose; plan(A.T.tocsr()).prepare(ranks=...) is an operator of its own"
+            )
+        self._refuse_mixed()
+        return prepared_by_ranks(self, ranks, device, parts, links)
+
+    def _refuse_mixed(self):
+        if self.advice.narrowing is not None:
+            raise SparsightError("values in f32 are not dealt out to several GPUs", "plan without values=")
 
     def __repr__(self):
         pair = f" and A^T {self.transposed.candidate.id}" if self.transposed else ""
@@ -224,6 +261,7 @@ def plan(
     transpose: bool = False,
     model: str | None = None,
     dtype: Any = None,
+    values: Any = None,
 ) -> Plan:
     """The candidate that is predicted to be the best for a matrix.
 
@@ -242,6 +280,9 @@ def plan(
         As for :func:`advise`.
     dtype : optional
         Value type of the products, if it is not that of ``A``.
+    values : "f32", optional
+        As for :func:`advise`: a candidate whose values are stored in float32 is taken where it is the best. x and y stay float64, and
+        ``plan.advice.narrowing`` says what y loses. New values (``update_values``) are float64, and rounded likewise.
 
     Returns
     -------
@@ -249,23 +290,51 @@ def plan(
 
     Raises
     ------
-    BadMatrix, NoProfile
+    BadMatrix, NoProfile, NoGpu
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import sparsight
+    >>> plan = sparsight.plan(sparsight.gallery("stencil2d,n=10"), transpose=True)
+    >>> op = plan.prepare("cpu")                            # or "cuda:0"
+    >>> float((op @ np.ones(100)).sum()), float(op.rmatvec(np.ones(100)).sum())
+    (40.0, 40.0)
     """
+    is_mixed = mixed(values)
     matrix = as_matrix(A, dtype)
+    advice = advice_of(matrix, products, device, model, None, is_mixed)
     of_transpose = None
     if transpose:
         turned = matrix._transposed()
-        of_transpose = Plan(turned, advice_of(turned, products, device, model, None))
-    return Plan(matrix, advice_of(matrix, products, device, model, None), of_transpose)
+        of_transpose = Plan(turned, advice_of(turned, products, device, model, None, is_mixed))
+    return Plan(matrix, advice, of_transpose)
 
 
 _told = False
 
 
 def tell_where_libraries_are():
-    """NVRTC may lie among the packages of this Python: with torch, CuPy, or the extras cu12 and cu13."""
+    """NVRTC may lie among the packages of this Python: with torch, CuPy, or the extras cu12 and cu13; or where NVIDIA's own
+    ``cuda.pathfinder`` finds it, as in a conda environment.
+    """
     global _told
     if not _told:
         folders = [*site.getsitepackages(), site.getusersitepackages(), *sys.path]
-        _core.search_libraries_in([one for one in dict.fromkeys(folders) if one.endswith("-packages")])
+        folders = [one for one in dict.fromkeys(folders) if one.endswith("-packages")]
+        # The packages of NVIDIA are where pathfinder looks first, and it takes longer.
+        known = any(glob.glob(os.path.join(glob.escape(one), "nvidia", "*", "lib", "libnvrtc.so.*")) for one in folders)
+        _core.search_libraries_in(folders if known else [*folders, *_folder_by_pathfinder()])
         _told = True
+
+
+def _folder_by_pathfinder():
+    """The folder of NVRTC as ``cuda.pathfinder`` says, if that is installed and finds one. It loads it: what is loaded is used."""
+    try:
+        from cuda.pathfinder import load_nvidia_dynamic_lib
+
+        path = load_nvidia_dynamic_lib("nvrtc").abs_path
+    except Exception:
+        # Not installed, of another version, or nothing found: the places that we know are looked at as ever.
+        return []
+    return [os.path.dirname(path)] if path else []

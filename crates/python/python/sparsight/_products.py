@@ -40,7 +40,7 @@ class Products(LinearOperator):
     def matmat(self, X: Any) -> Any:
         """A X, column by column."""
         if getattr(X, "ndim", 0) != 2:
-            raise BadVector(f"{type(X).__name__} is no array of two dimensions")
+            raise BadVector(f"{type(X).__name__} is no array of two dimensions", "op @ x takes a vector")
         kind = _vectors.kind_of(X)
         if not kind.takes_columns or X.shape[1] == 0:
             what = "no columns" if kind.takes_columns else f"several columns in a {type(X).__name__}"

@@ -18,8 +18,14 @@ __all__ = ["kind_of", "stream_handle"]
 
 
 def stream_handle(stream):
-    """The handle of a stream: a number, an object of CuPy or torch, or one with ``__cuda_stream__``."""
-    if isinstance(stream, int):
+    """The handle of a stream: a number, an object of CuPy or torch, or one with ``__cuda_stream__``.
+
+    >>> stream_handle(7)
+    7
+    """
+    if isinstance(stream, int) and not isinstance(stream, bool):
+        if not 0 <= stream < 2**64:
+            raise SparsightError(f"{stream} is no handle of a stream", "give a stream of CuPy or torch, or its address")
         return stream
     for name in ("ptr", "cuda_stream", "handle"):
         handle = getattr(stream, name, None)
@@ -37,7 +43,20 @@ def refused_type(what, got, operator):
 
 
 def refused_shape(what, shape, length):
-    return BadVector(f"{what} has the shape {tuple(shape)}, and ({length},) is wanted")
+    return BadVector(f"{what} has the shape {tuple(shape)}, and ({length},) is wanted", _LENGTHS.get(what, _LENGTHS["x"]))
+
+
+_LENGTHS = {
+    "x": "x has an entry for each column, in one dimension: x.reshape(-1)",
+    "out": "out has an entry for each row, in one dimension",
+    "values": "values have an entry for each stored non-zero, as A.data has them",
+    "each column": "X has a row for each column of the matrix: op @ X, or op.T @ X",
+}
+
+
+def refused_kind(what, array, x):
+    """Of an ``out`` that is not of the library of ``x``."""
+    return BadVector(f"{what} is a {type(array).__name__} and x is not", f"give a {type(x).__name__}, as x is, or leave it out")
 
 
 def refused_strides(what):
@@ -55,6 +74,15 @@ def refused_device(what, where, operator):
         # Of several GPUs, or the CPU.
         hint = getattr(operator, "_takes_from_gpus", 'prepare("cuda:N") multiplies there')
     return BadVector(f"{what} is on {where}, the operator on {operator.device}", hint)
+
+
+def refused_on_host(stream):
+    """Why a product with vectors on the host takes no stream; what is none is called that."""
+    stream_handle(stream)
+    return BadVector(
+        "a stream, and vectors on the host: their product has ended when y is there, and is queued nowhere",
+        "leave stream= out, or give vectors on the GPU",
+    )
 
 
 def contiguous(array):
@@ -82,6 +110,8 @@ class Numpy:
 
     @staticmethod
     def multiply(operator, x, out, alpha, beta, stream):
+        if stream is not None:
+            raise refused_on_host(stream)
         rows, columns = operator.shape
         Numpy.check("x", x, columns, operator)
         if out is None:
@@ -90,7 +120,7 @@ class Numpy:
             out = np.empty(rows, operator.dtype)
         else:
             if not isinstance(out, np.ndarray):
-                raise BadVector(f"out is a {type(out).__name__} and x is not")
+                raise refused_kind("out", out, x)
             Numpy.check("out", out, rows, operator)
         operator._core.multiply_host(x, out, alpha, beta)
         return out
@@ -145,7 +175,7 @@ class CuPy:
             target = out.data.ptr
         else:
             if not isinstance(out, self.cupy.ndarray):
-                raise BadVector(f"out is a {type(out).__name__} and x is not")
+                raise refused_kind("out", out, x)
             target = self.address("out", out, rows, operator)
         handle = self.current(operator._index).ptr if stream is None else stream_handle(stream)
         operator._multiply_on_device(source, columns, target, rows, alpha, beta, handle)
@@ -199,9 +229,11 @@ class Torch:
 
     def multiply(self, operator, x, out, alpha, beta, stream):
         torch = self.torch
+        if stream is not None and not x.is_cuda:
+            raise refused_on_host(stream)
         if x.requires_grad and torch.is_grad_enabled():
-            if out is not None or alpha != 1.0 or beta != 0.0:
-                raise BadVector("x requires a gradient, which out, alpha and beta do not give", "x.detach() needs none")
+            if out is not None or alpha != 1.0 or beta != 0.0 or stream is not None:
+                raise BadVector("x requires a gradient, which out, alpha, beta and stream do not give", "x.detach() needs none")
             from .torch import spmv
 
             return spmv(operator, x)
@@ -214,7 +246,7 @@ class Torch:
             target = out.data_ptr()
         else:
             if not isinstance(out, torch.Tensor):
-                raise BadVector(f"out is a {type(out).__name__} and x is not")
+                raise refused_kind("out", out, x)
             target = self.address("out", out, rows, operator)
             if out.is_cuda != x.is_cuda:
                 raise refused_device("out", str(out.device), operator)
@@ -259,6 +291,9 @@ class Torch:
         elif tensor.device.type != "cpu":
             raise refused_device(what, str(tensor.device), operator)
         return tensor.data_ptr()
+
+
+_INTERFACE = "typestr, shape and data are as Numba documents the CUDA array interface; CuPy's and torch's arrays are taken as they are"
 
 
 class Interface:
@@ -306,7 +341,7 @@ class Interface:
             address = int(address)
             stream = described.get("stream")
         except (AttributeError, KeyError, TypeError, ValueError) as why:
-            raise BadVector(f"the __cuda_array_interface__ of {what} describes no array: {why!r}") from None
+            raise BadVector(f"the __cuda_array_interface__ of {what} describes no array: {why!r}", _INTERFACE) from None
         if dtype != operator.dtype:
             raise refused_type(what, dtype, operator)
         if shape != (length,):
@@ -314,11 +349,11 @@ class Interface:
         if strides is not None and tuple(strides) != (dtype.itemsize,):
             raise refused_strides(what)
         if described.get("mask") is not None:
-            raise BadVector(f"{what} has a mask", "a product takes all entries")
+            raise BadVector(f"{what} has a mask", "a product takes all entries: give the array without its mask")
         if readonly and what == "out":
-            raise BadVector("out is read-only")
+            raise BadVector("out is read-only", "give one that may be written to: a copy may")
         if not address and length:
-            raise BadVector(f"{what} begins at address 0")
+            raise BadVector(f"{what} begins at address 0", "nothing lies there: it was freed, or never made")
         lies_on = gpu_of(address)
         if lies_on is not None and lies_on != operator._index:
             raise refused_device(what, f"cuda:{lies_on}", operator)
@@ -345,7 +380,7 @@ class DLPack:
                 return importlib.import_module(library).from_dlpack(array)
             except ImportError:
                 continue
-        raise BadVector(f"{type(array).__name__} lies on a GPU, and neither CuPy nor torch is installed to look at it")
+        raise BadVector(f"{type(array).__name__} lies on a GPU, and neither CuPy nor torch is installed to look at it", "install one of them")
 
     @staticmethod
     def multiply(operator, x, out, alpha, beta, stream):

@@ -1,6 +1,6 @@
 //! `bench`: every candidate that fits, run and timed.
 
-use super::{Answer, DeviceSummary, MatrixSummary, MeasuredOutcome, NamedCandidate};
+use super::{Answer, DeviceSummary, MatrixSummary, MeasuredOutcome, NamedCandidate, NarrowingAnswer};
 use crate::MeasuredOwn;
 use crate::records::{ClockRecord, Measured, Outcome};
 use serde::Serialize;
@@ -44,6 +44,9 @@ pub struct BenchedMatrix {
     /// How fast the device's clock ran meanwhile; absent where the device does not say.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub clock: Option<ClockRecord>,
+    /// What storing the values in `f32` changes; absent if no such candidate was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub narrowing: Option<NarrowingAnswer>,
     /// The fastest first, then what has no time, in the order in which it was given.
     pub candidates: Vec<BenchedCandidate>,
 }
@@ -65,7 +68,7 @@ impl BenchedMatrix {
             ours.chain(own).map(|(kernel, outcome)| BenchedCandidate::of(kernel, outcome, features, facts));
         let mut candidates: Vec<BenchedCandidate> = all.collect();
         candidates.sort_by(|a, b| a.time().total_cmp(&b.time()));
-        Self { matrix: MatrixSummary::of(name, features), clock, candidates }
+        Self { matrix: MatrixSummary::of(name, features), clock, narrowing: None, candidates }
     }
 }
 

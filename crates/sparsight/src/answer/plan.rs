@@ -1,7 +1,8 @@
 //! `plan`: the optimal partition of each matrix, beside the best single candidate.
 
 use super::{
-    AdviceProvenance, Answer, DeviceSummary, MatrixSummary, NamedCandidate, PredictedInterval, Structure,
+    AdviceProvenance, Answer, DeviceSummary, MatrixSummary, NamedCandidate, NarrowingAnswer,
+    PredictedInterval, Structure,
 };
 use crate::{MeasuredPartition, ModelName, Part, Partitioning, Plan, Strategy};
 use serde::Serialize;
@@ -62,6 +63,13 @@ pub struct PlannedMatrix {
     /// What the matrix takes on the device in that candidate, x and y not counted; absent if none is possible.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_bytes: Option<Bytes>,
+    /// The whole matrix in the best candidate that stores its values in `f32`, beside x, y and sums in `f64`; absent if none was asked
+    /// for or is possible.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mixed: Option<PlannedPart>,
+    /// What storing the values in `f32` changes; absent if not asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub narrowing: Option<NarrowingAnswer>,
     /// The best of each execution asked for, without those for which no candidate is possible.
     pub strategies: Vec<PlannedStrategy>,
     /// What was run, in turn; absent if nothing was.
@@ -102,6 +110,8 @@ impl PlannedMatrix {
                 .strategies
                 .first()
                 .map(|strategy| device_bytes(&strategy.single.candidate, &planned.features)),
+            mixed: None,
+            narrowing: None,
             strategies: planned.strategies.iter().map(PlannedStrategy::from).collect(),
             measured: Vec::new(),
             next_run: None,

@@ -14,6 +14,9 @@ use sparsight::{
     run_partition,
 };
 
+/// How the candidate is called that stores values in f32 beside vectors in f64.
+pub(super) const IN_F32: &str = "values in f32";
+
 /// A plan that was run.
 pub(super) struct Measured {
     pub(super) what: String,
@@ -21,12 +24,15 @@ pub(super) struct Measured {
     pub(super) outcome: Result<MeasuredPartition, String>,
 }
 
-/// The first of the single candidates (`single`, and from the second on `single 2`, ...), every strategy that cuts, and the
-/// routines of the vendor's library, timed in turn.
+/// A candidate for the whole matrix and what it was predicted to take.
+type Predicted = (Candidate, Seconds);
+
+/// The first of the single candidates (`single`, and from the second on `single 2`, ...), every strategy that cuts, the one that
+/// stores values in f32 (`values in f32`), and the routines of the vendor's library, timed in turn.
 pub(super) fn measure<T: Scalar>(
     matrix: &Csr<T>,
     partitioning: &Partitioning,
-    singles: &[(Candidate, Seconds)],
+    (singles, mixed): (&[Predicted], Option<Predicted>),
     device: &dyn Device<T>,
     context: &Context,
 ) -> Result<Vec<Measured>, Failure> {
@@ -39,6 +45,7 @@ pub(super) fn measure<T: Scalar>(
     for strategy in partitioning.strategies.iter().filter(|strategy| !is_single(strategy)) {
         plans.push((strategy.execution.to_string(), Plan::of(strategy)?));
     }
+    plans.extend(mixed.map(|(candidate, time)| (IN_F32.to_owned(), whole(candidate, Some(time)))));
     let vendors = catalogue_on(device.facts().kind, T::DTYPE).filter(|c| {
         let fits = feasible(c, &partitioning.features, &device.limits()).is_ok();
         c.kernel.is_vendors() && fits && device.runs(c.kernel).is_ok()

@@ -13,17 +13,21 @@ use crate::products::products;
 use crate::reordering::OrderFlags;
 use crate::report::Page;
 use crate::text::counted;
+use crate::values::{ValuesFlag, narrowing};
 use measured::{Measured, measure, records, tried};
 use print::{print, print_pair};
 use sparsight::answer::{
-    AdviceProvenance, Answer, MeasuredPlan, NextRunAnswer, PlanAnswer, PlannedMatrix, Structure,
+    AdviceProvenance, Answer, MeasuredPlan, NarrowingAnswer, NextRunAnswer, PlanAnswer, PlannedMatrix,
+    PlannedPart, Structure,
 };
 use sparsight::kernels::{Candidate, DeviceKind, Execution, Format, every_candidate_on};
 use sparsight::matrix::{Csr, Dtype, Scalar, Seconds};
 use sparsight::model::NextRun;
 use sparsight::profile::ProfileFolder;
 use sparsight::records::{CutPart, CutRecord, Journal};
-use sparsight::{Advisor, ModelName, Part, PartitionObjective, Partitioning, Profile, Strategy, Tries};
+use sparsight::{
+    Advised, Advisor, ModelName, Objective, Part, PartitionObjective, Partitioning, Profile, Strategy, Tries,
+};
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -70,6 +74,8 @@ pub(crate) struct Plan {
     /// Products y = A x to come, for --try auto
     #[arg(long, value_name = "N", value_parser = products, requires = "run")]
     iterations: Option<NonZeroU64>,
+    #[command(flatten)]
+    values: ValuesFlag,
     /// Cut also where nothing is gained by it: the best partition into at least two parts, where there are two strips
     #[arg(long)]
     cut: bool,
@@ -163,6 +169,7 @@ impl Plan {
         let tries = self.tries()?;
         let mut cuts = if self.record { Some(Cuts::of(self.profile.folder()?)?) } else { None };
         let profile = self.profile.resolve(context, T::DTYPE)?;
+        let is_mixed = self.values.mixed(T::DTYPE, profile.device.facts.kind)?;
         let device = if self.run { Some(self.profile.open(&profile)?) } else { None };
         context.interrupt.listen();
         let bar = context.printer.progress(sources.len() as u64, "planning");
@@ -180,12 +187,13 @@ impl Plan {
                     loaded => loaded?,
                 };
                 let structure = is_drawn.then(|| Structure::of(&matrix));
+                let narrowing = is_mixed.then(|| narrowing(&matrix));
                 let one = self.one(
                     source,
                     &matrix,
                     &profile,
                     device.as_ref().map(|device| (device, tries)),
-                    cuts.as_mut(),
+                    (cuts.as_mut(), narrowing),
                     context,
                 )?;
                 planned.extend(one.map(|one| Planned { structure, ..one }));
@@ -243,7 +251,7 @@ impl Plan {
         matrix: &Csr<T>,
         profile: &Profile,
         device: Option<(&OpenDevice, Tries)>,
-        mut cuts: Option<&mut Cuts>,
+        (mut cuts, narrowing): (Option<&mut Cuts>, Option<NarrowingAnswer>),
         context: &Context,
     ) -> Result<Option<Planned>, Failure> {
         let wanted =
@@ -277,6 +285,10 @@ impl Plan {
                 return Ok(None);
             }
         }
+        let mixed = match narrowing {
+            Some(NarrowingAnswer { too_large: 0, .. }) => self.mixed(profile, &partitioning, &wanted)?,
+            _ => None,
+        };
         let (mut measured, mut next) = (Vec::new(), None);
         if let Some((device, tries)) = device {
             let single =
@@ -298,7 +310,8 @@ impl Plan {
                 );
                 next = tried.next;
             }
-            measured = measure(matrix, &partitioning, &singles, device.of(), context)?;
+            let mixed = mixed.as_ref().map(|part| (part.candidate, part.prediction.time));
+            measured = measure(matrix, &partitioning, (&singles, mixed), device.of(), context)?;
         }
         if let (Some((device, _)), Some(cuts)) = (device, cuts) {
             for record in records(&name, matrix, &partitioning, &measured, device.of(), context) {
@@ -307,7 +320,30 @@ impl Plan {
                 cuts.added += 1;
             }
         }
-        Ok(Some(Planned { title: source.title(), structure: None, partitioning, measured, next }))
+        let (title, structure) = (source.title(), None);
+        Ok(Some(Planned { title, structure, partitioning, mixed, narrowing, measured, next }))
+    }
+
+    /// The whole matrix in the best candidate that stores its values in f32, among those `wanted`.
+    fn mixed(
+        &self,
+        profile: &Profile,
+        partitioning: &Partitioning,
+        wanted: &dyn Fn(&Candidate) -> bool,
+    ) -> Result<Option<Part>, Failure> {
+        let objective = Objective { mixed_precision: true, ..self.model.objective(None) };
+        let advice = Advisor::new(profile).advise(&partitioning.features, Dtype::F64, &objective)?;
+        let is_ours = |c: &Candidate| c.dtype == Dtype::Mixed && !c.kernel.is_vendors() && wanted(c);
+        let best = advice.ranked.into_iter().find(|advised| is_ours(&advised.candidate));
+        let features = &partitioning.features;
+        Ok(best.map(|Advised { candidate, model, prediction, .. }| Part {
+            strips: 0..partitioning.strips,
+            rows: 0..features.nrows,
+            nnz: features.nnz,
+            candidate,
+            model,
+            prediction,
+        }))
     }
 
     fn tries(&self) -> Result<Tries, Failure> {
@@ -365,6 +401,9 @@ struct Planned {
     /// For a page or an answer in JSON, of one matrix.
     structure: Option<Structure>,
     partitioning: Partitioning,
+    /// The whole matrix with its values in f32, and what that changes, where it was asked for.
+    mixed: Option<Part>,
+    narrowing: Option<NarrowingAnswer>,
     /// Nothing without `--run`.
     measured: Vec<Measured>,
     /// What another run of a single candidate may be expected to gain; nothing without `--try`.
@@ -372,11 +411,17 @@ struct Planned {
 }
 
 impl From<&Planned> for PlannedMatrix {
-    fn from(Planned { title, structure, partitioning, measured, next }: &Planned) -> Self {
+    fn from(planned: &Planned) -> Self {
+        let Planned { title, structure, partitioning, mixed, narrowing, measured, next } = planned;
         let measured = measured.iter().map(|m| MeasuredPlan::of(&m.what, &m.plan, &m.outcome));
-        let next_run = next.as_ref().map(NextRunAnswer::from);
-        let structure = structure.clone();
-        Self { structure, measured: measured.collect(), next_run, ..Self::of(title, partitioning) }
+        Self {
+            structure: structure.clone(),
+            mixed: mixed.as_ref().map(PlannedPart::from),
+            narrowing: *narrowing,
+            measured: measured.collect(),
+            next_run: next.as_ref().map(NextRunAnswer::from),
+            ..Self::of(title, partitioning)
+        }
     }
 }
 

@@ -1,12 +1,13 @@
 //! The answer of `plan` for people.
 
-use super::measured::Measured;
+use super::measured::{IN_F32, Measured};
 use super::{Planned, is_single};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::printer::BOLD;
 use crate::table::Table;
 use crate::text::{between, candidate, counted, grouped, heading, percent, shape};
+use crate::values::what_it_changes;
 use sparsight::answer::PlannedMatrix;
 use sparsight::matrix::{Bytes, Seconds};
 use sparsight::model::NextRun;
@@ -29,6 +30,19 @@ pub(super) fn print(planned: &Planned, profile: &Profile, context: &Context) -> 
     let time = single.prediction.time;
     out.line("")?;
     out.line(format_args!("{BOLD}best single{BOLD:#}   {}   {time}", candidate(&single.candidate)))?;
+    if let Some(part) = &planned.mixed {
+        let gain = 1.0 - part.prediction.time.0 / time.0;
+        out.line(format_args!(
+            "{BOLD}{IN_F32}{BOLD:#}   {}   {}, {} {} than the best single",
+            candidate(&part.candidate),
+            part.prediction.time,
+            percent(gain.abs()),
+            if gain < 0.0 { "more" } else { "less" }
+        ))?;
+    }
+    if let Some(narrowing) = &planned.narrowing {
+        out.line(format_args!("  {}", what_it_changes(narrowing)))?;
+    }
     for strategy in &plan.strategies {
         out.line("")?;
         let parts = strategy.parts.len();

@@ -1,0 +1,287 @@
+"""A matrix on several GPUs, each with a process of its own: those of ``torch.distributed``."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sys
+from typing import Any
+
+import numpy as np
+
+from . import _core, _vectors
+from ._distributed import Piece, on_host
+from ._errors import BadVector, SparsightError
+from ._on_gpus import OnGpus
+from ._products import Products, as_vector
+
+__all__ = ["RankOperator", "prepared_by_ranks"]
+
+
+class RankOperator(Products):
+    """What one process holds of a matrix of which each process of a group has some rows, each on its GPU.
+
+    All processes make it together, and do together what is marked so: :meth:`multiply`, ``op @ x``, :meth:`gather`. Vectors that stay on
+    the GPUs are a :class:`Piece` in each process: the entries of the vector whose numbers are :attr:`columns` (of an x) or :attr:`rows`
+    (of a y). Dot products are sums over the pieces, added up by ``torch.distributed.all_reduce``.
+
+    >>> torch.distributed.init_process_group()                  # doctest: +SKIP
+    >>> op = sparsight.plan(A).prepare(ranks=True)              # doctest: +SKIP
+    >>> x = op.scatter(b)                                       # doctest: +SKIP
+    >>> y = op.multiply(x)                                      # doctest: +SKIP
+    >>> t = torch.as_tensor(y, device=y.device)                 # doctest: +SKIP
+    """
+
+    _takes_from_gpus = "scatter(x) takes a vector on the host to the GPU, multiply(x) works on what lies there"
+
+    def __init__(self, core, matrix, group):
+        super().__init__(matrix.dtype, matrix.shape)
+        self._core, self._group, self._index, self._nnz = core, group, None, matrix.nnz
+        rows, columns = core.own_lengths
+        self._rows, self._columns = np.empty(rows, np.int64), np.empty(columns, np.int64)
+        core.own(False, self._rows)
+        core.own(True, self._columns)
+
+    @property
+    def rank(self) -> int:
+        """Which of the processes this is."""
+        return self._group.rank
+
+    @property
+    def ranks(self) -> int:
+        """How many there are."""
+        return self._group.ranks
+
+    @property
+    def device(self) -> str:
+        """``"cuda:N"``: the GPU of this process."""
+        return f"cuda:{self._core.index}"
+
+    @property
+    def rows(self) -> np.ndarray:
+        """Numbers of the rows of this process, in the order in which a y has them: int64."""
+        return self._rows
+
+    @property
+    def columns(self) -> np.ndarray:
+        """Numbers of the entries of an x of this process, in the order in which it has them: int64; of a square matrix those of the rows."""
+        return self._columns
+
+    @property
+    def nnz(self) -> int:
+        """Non-zeros of the whole matrix."""
+        return self._nnz
+
+    @property
+    def memory_bytes(self) -> int:
+        """What the share of this process takes on its GPU, with what the exchange needs, without x and y."""
+        return self._core.memory_bytes
+
+    @property
+    def preparation_s(self) -> float:
+        """Seconds of conversion and upload in this process."""
+        return self._core.preparation_s
+
+    @property
+    def predicted(self) -> OnGpus:
+        """What was predicted of the product, as for :class:`DistributedOperator`."""
+        return OnGpus(json.loads(self._core.planned_json)["gpus"][0])
+
+    @property
+    def predicted_s(self) -> float:
+        """Seconds of one product with vectors that stay on the GPUs."""
+        return self.predicted.predicted_s
+
+    def zeros(self) -> Piece:
+        """An x that stays on the GPUs, all 0: the entries of this process."""
+        return Piece(self._core.piece_of(np.zeros(self._columns.size, self.dtype), True))
+
+    def scatter(self, x: Any) -> Piece:
+        """The entries of this process, of an x that it has whole, on its GPU.
+
+        Parameters
+        ----------
+        x : numpy.ndarray
+            ``(columns,)`` of the whole matrix, contiguous, of the operator's value type; the same in all processes.
+        """
+        x = on_host("x", x)
+        _vectors.Numpy.check("x", x, self.shape[1], self)
+        return Piece(self._core.piece_of(x[self._columns], True))
+
+    def multiply(self, x: Piece, out: Piece | None = None, alpha: float = 1.0, beta: float = 0.0) -> Piece:
+        """y = alpha A x + beta y with vectors that stay on the GPUs. All processes call it.
+
+        Everything that is queued on the GPU is waited for before, in whatever stream, and the product until it is done. If a process
+        does not come within a minute, the others are told so by an error.
+
+        Parameters
+        ----------
+        x : Piece
+            From :meth:`zeros`, :meth:`scatter`, or, if the matrix is square, from here.
+        out : Piece, optional
+            y: from here, or, if the matrix is square, any but ``x``. It may hold anything unless ``beta`` is given.
+        alpha, beta : float
+        """
+        source = _core_of("x", x)
+        if out is None:
+            if refused := _vectors.new_refused(beta, None):
+                raise refused
+            out = Piece(self._core.piece_of(np.zeros(self._rows.size, self.dtype), False))
+        self._core.multiply(source, _core_of("out", out), alpha, beta)
+        return out
+
+    def gather(self, piece: Piece) -> np.ndarray:
+        """A vector that lies on the GPUs, whole, in each process. All of them call it; it goes over ``torch.distributed``."""
+        core = _core_of("piece", piece)
+        is_x = self._core.is_x(core)
+        numbers = self._columns if is_x else self._rows
+        own = np.empty(numbers.size, self.dtype)
+        self._core.read(core, own)
+        whole = np.empty(self.shape[1 if is_x else 0], self.dtype)
+        for numbers, entries in self._group.told((numbers, own)):
+            whole[numbers] = entries
+        return whole
+
+    def matvec(self, x: Any, out: Any = None, alpha: float = 1.0, beta: float = 0.0) -> Any:
+        """y = alpha A x + beta y with vectors on the host, whole in each process. All of them call it.
+
+        Parameters
+        ----------
+        x : numpy.ndarray
+            ``(columns,)``, contiguous, of the operator's value type; the same in all processes.
+        out : numpy.ndarray, optional
+            y, likewise; it may hold anything unless ``beta`` is given.
+        alpha, beta : float
+        """
+        if getattr(x, "ndim", 1) == 2 and x.shape[1] == 1:
+            return self.matvec(as_vector(x), out, alpha, beta).reshape(-1, 1)
+        piece = self.scatter(x)
+        if out is None:
+            if refused := _vectors.new_refused(beta, None):
+                raise refused
+            return self.gather(self.multiply(piece, alpha=alpha))
+        out = on_host("out", out)
+        _vectors.Numpy.check("out", out, self.shape[0], self)
+        y = self.gather(self.multiply(piece, alpha=alpha))
+        out[:] = y if beta == 0.0 else y + beta * out
+        return out
+
+    def rmatvec(self, x: Any) -> Any:
+        """Not there: plan A^T as a matrix of its own."""
+        raise _no_transpose()
+
+    def rmatmat(self, X: Any) -> Any:
+        """Not there, likewise."""
+        raise _no_transpose()
+
+    def _adjoint(self):
+        raise _no_transpose()
+
+    def _transpose(self):
+        raise _no_transpose()
+
+    def free(self) -> None:
+        """Gives the memory of the matrix back now; also at the end of ``with op:``. All processes do it. Pieces keep theirs."""
+        self._core.free()
+
+    def __enter__(self) -> RankOperator:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.free()
+
+    def __repr__(self):
+        rows, columns = self.shape
+        freed = ", freed" if self._core.is_freed else ""
+        return f"<sparsight.RankOperator {rows:,} x {columns:,}, rank {self.rank} of {self.ranks} on {self.device}{freed}>"
+
+
+class Group:
+    """Processes that tell each other things before they are linked, and what is no hurry: by ``torch.distributed``."""
+
+    def __init__(self, group):
+        torch = sys.modules.get("torch")
+        self._torch = getattr(torch, "distributed", None)
+        if self._torch is None or not self._torch.is_available() or not self._torch.is_initialized():
+            raise SparsightError(
+                "ranks, and no process group of torch.distributed", "torch.distributed.init_process_group() in each process, before"
+            )
+        self._group = None if group is True else group
+        self.rank, self.ranks = self._torch.get_rank(self._group), self._torch.get_world_size(self._group)
+        if self.rank < 0:
+            raise SparsightError("this process is not in the group of ranks=", "prepare in the processes of the group alone")
+
+    def told(self, something):
+        """What each process said, by rank."""
+        answers = [None] * self.ranks
+        self._torch.all_gather_object(answers, something, group=self._group)
+        return answers
+
+    def index(self):
+        """The number of this process' GPU: as the launcher says, else the one that is current in torch."""
+        local = os.environ.get("LOCAL_RANK", "")
+        return int(local) if local.isdigit() else sys.modules["torch"].cuda.current_device()
+
+
+def prepared_by_ranks(plan, ranks, device, parts, links):
+    """The operator of this process; all processes of the group call it. What goes wrong in one is an error in all."""
+    from ._on_gpus import gpus_of, links_file, parts_of
+    from ._plan import tell_where_libraries_are
+
+    group = Group(ranks)
+
+    # Whether all know that it has failed, or nobody can be told.
+    is_known = False
+
+    def agree(what, failed=None):
+        """What each process has; if one failed, nobody goes on. Each calls this once before the GPUs are linked, and once afterwards."""
+        nonlocal is_known
+        is_known = True
+        answers = group.told((None if failed is None else str(failed), what))
+        if failed is not None:
+            raise failed
+        for rank, (why, _) in enumerate(answers):
+            if why is not None:
+                raise SparsightError(f"rank {rank}: {why}", "all ranks prepare together, or none")
+        is_known = False
+        return [what for _, what in answers]
+
+    def meet(planned):
+        nonlocal is_known
+        identity = bytes(_core.nccl_identity()) if group.rank == 0 else None
+        # The name of a matrix is no part of it.
+        about = json.loads(planned)
+        about["matrix"].pop("name", None)
+        digest = hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
+        answers = agree((digest, identity))
+        other = next((rank for rank, (theirs, _) in enumerate(answers) if theirs != answers[0][0]), None)
+        if other is not None:
+            is_known = True
+            hint = "give the same matrix, plan(...), parts= and links= in all processes"
+            raise SparsightError(f"ranks 0 and {other} have planned different products", hint)
+        return answers[0][1]
+
+    try:
+        index = group.index() if device is None else gpus_of([device])[0]
+        links, parts = links_file(links), parts_of(parts, plan._matrix.shape[0], group.ranks)
+        tell_where_libraries_are()
+        matrix = plan._matrix._with_values()
+        core = _core.prepare_rank(matrix, plan.advice._core, index, group.rank, group.ranks, parts, links, meet)
+    except Exception as failed:
+        if is_known:
+            raise
+        agree(None, failed)
+    agree(None)
+    return RankOperator(core, plan._matrix, group)
+
+
+def _no_transpose():
+    return SparsightError("A^T is not dealt out with A", "plan(A.T.tocsr()).prepare(ranks=...) is an operator of its own")
+
+
+def _core_of(what, piece):
+    """What Rust has of it."""
+    if not isinstance(piece, Piece):
+        raise BadVector(f"{what} is a {type(piece).__name__} and no piece", "scatter(x), zeros() and multiply(x) give one")
+    return piece._core

@@ -1,0 +1,354 @@
+//! One share of a matrix that is on several GPUs, each of them with a process of its own: what the others do, they do.
+//!
+//! ```text
+//! every process   plans the same; `meet` tells it to the others, and gives the identity that rank 0 has drawn
+//!                 joins, and brings its share to its GPU
+//! ```
+//! How the processes talk to each other before they are linked is Python's business: `python/sparsight/_ranks.py`.
+
+use crate::advice::Advice;
+use crate::buffers::{Values, fill_indices};
+use crate::devices::{LinkedGpus, identity};
+use crate::distributed::together;
+use crate::failure::{Failure, Kind, SHARED};
+use crate::forked;
+use crate::matrix::{AnyCsr, Matrix};
+use crate::on_gpus::{Parts, answer, best_on_one, links_of};
+use crate::pieces::{Piece, Piecewise, Whole, next_operator};
+use crate::prepared::{freed, other_type};
+use pyo3::prelude::*;
+use sparsight::answer::OnGpus;
+use sparsight::device::gpu::GpuShare;
+use sparsight::matrix::Csr;
+use sparsight::{Advisor, Distributed, KnownLinks};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+/// Of either value type.
+enum AnyShare {
+    F32(GpuShare<f32>),
+    F64(GpuShare<f64>),
+}
+
+/// Does the same for both value types.
+macro_rules! with_share {
+    ($any:expr, $share:ident => $body:expr) => {
+        match $any {
+            AnyShare::F32($share) => $body,
+            AnyShare::F64($share) => $body,
+        }
+    };
+}
+
+/// This process' share of a matrix.
+#[pyclass(frozen, module = "sparsight._core")]
+pub(crate) struct Rank {
+    /// `None` after `free`.
+    share: Mutex<Option<AnyShare>>,
+    is_freed: AtomicBool,
+    gpu: LinkedGpus,
+    /// By which its pieces know it.
+    number: u64,
+    /// Rows and columns of the whole matrix.
+    size: (usize, usize),
+    /// Rows and columns that are its own, in the order in which pieces have them.
+    own: [Vec<u32>; 2],
+    planned: String,
+    memory_bytes: u64,
+    preparation_s: f64,
+}
+
+impl Rank {
+    fn new(
+        share: AnyShare,
+        own: [Vec<u32>; 2],
+        gpu: LinkedGpus,
+        planned: String,
+        size: (usize, usize),
+    ) -> Self {
+        let (memory_bytes, took) = with_share!(&share, share => (share.memory_bytes(), share.preparation()));
+        Self {
+            share: Mutex::new(Some(share)),
+            is_freed: AtomicBool::new(false),
+            gpu,
+            number: next_operator(),
+            size,
+            own,
+            planned,
+            memory_bytes,
+            preparation_s: took.total().0,
+        }
+    }
+
+    /// Calls `work` while the interpreter is free and no other product of several GPUs is under way in this process.
+    fn with<R: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&mut AnyShare) -> Result<R, Failure> + Send,
+    ) -> PyResult<R> {
+        forked::refuse()?;
+        let done = py.detach(|| {
+            let mut share = self.share.lock().unwrap_or_else(PoisonError::into_inner);
+            let share = share.as_mut().ok_or_else(freed)?;
+            let _together = together();
+            work(share)
+        });
+        Ok(done?)
+    }
+
+    fn is_square(&self) -> bool {
+        self.size.0 == self.size.1
+    }
+
+    /// A piece with these entries, and room behind them for what others give.
+    fn piece<T: Piecewise>(
+        &self,
+        share: &GpuShare<T>,
+        mut entries: Vec<T>,
+        is_x: bool,
+    ) -> Result<Piece, Failure> {
+        let own = entries.len();
+        let room = if is_x || self.is_square() { share.width() } else { share.rows() };
+        let mut array = share.zeroed(room)?;
+        entries.resize(room, T::default());
+        array.write(&entries)?;
+        let (is_x, is_y) = (is_x || self.is_square(), !is_x || self.is_square());
+        let whole = Whole { operator: self.number, rank: 0, is_x, is_y };
+        Ok(Piece::new(array, own, self.gpu.indexes()[0], whole))
+    }
+
+    /// Refuses what is no piece of this operator.
+    fn check(&self, what: &str, piece: &Piece, fits: bool) -> Result<(), Failure> {
+        let refused = |text: &str| {
+            let text = format!("{what} is a piece of {text}");
+            Err(Failure::new(Kind::BadVector, text).hinted("scatter(x), zeros() and multiply(x) give one"))
+        };
+        match &piece.whole {
+            whole if whole.operator != self.number => refused("another operator"),
+            whole if !fits && whole.is_x => refused("an x, and the matrix is not square"),
+            _ if !fits => refused("a y, and the matrix is not square"),
+            _ => Ok(()),
+        }
+    }
+
+    fn multiplied<T: Piecewise>(
+        &self,
+        share: &mut GpuShare<T>,
+        (alpha, beta): (f64, f64),
+        (x, y): (&Piece, &Piece),
+    ) -> Result<(), Failure> {
+        // Nobody knows in which stream a piece was written.
+        self.gpu.wait()?;
+        // SAFETY: whoever gives pieces does not work on them before this returns, as everywhere in numerical Python; x is no y.
+        let (x, y) = unsafe { (x.slice(share.width()), y.slice(share.rows())) };
+        share.multiply_slices(alpha, x, beta, y)?;
+        Ok(share.wait()?)
+    }
+
+    fn give_back(&self) {
+        // In a forked process somebody may hold the locks for ever who is not there.
+        if sparsight::forked::is_child() {
+            return;
+        }
+        let mut share = self.share.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(share) = share.take() {
+            let _together = together();
+            drop(share);
+        }
+    }
+}
+
+/// Memory of the GPU is given back when what uses it has ended: other threads go on meanwhile.
+impl Drop for Rank {
+    fn drop(&mut self) {
+        let _ = Python::try_attach(|py| py.detach(|| self.give_back()));
+    }
+}
+
+#[pymethods]
+impl Rank {
+    /// Number of its GPU on this host.
+    #[getter]
+    fn index(&self) -> usize {
+        self.gpu.indexes()[0]
+    }
+
+    /// Bytes of the share on the GPU, with what the exchange needs, x and y not counted.
+    #[getter]
+    fn memory_bytes(&self) -> u64 {
+        self.memory_bytes
+    }
+
+    /// Seconds of conversion and upload.
+    #[getter]
+    fn preparation_s(&self) -> f64 {
+        self.preparation_s
+    }
+
+    /// What was predicted, as `on_gpus` answers of this number of GPUs.
+    #[getter]
+    fn planned_json(&self) -> &str {
+        &self.planned
+    }
+
+    /// How many rows and columns are its own.
+    #[getter]
+    fn own_lengths(&self) -> (usize, usize) {
+        (self.own[0].len(), self.own[1].len())
+    }
+
+    /// Writes the numbers of its own rows, or columns, into an int64 array.
+    fn own(&self, py: Python<'_>, columns: bool, numbers: &Bound<'_, PyAny>) -> PyResult<()> {
+        fill_indices(py, "numbers", numbers, &self.own[usize::from(columns)])
+    }
+
+    /// A piece with these entries of an x, or of a y: those that are its own.
+    fn piece_of(&self, py: Python<'_>, entries: &Bound<'_, PyAny>, is_x: bool) -> PyResult<Piece> {
+        let entries = Values::read("x", entries)?;
+        let expected = self.own[usize::from(is_x)].len();
+        self.with(py, |share| match (share, &entries) {
+            (AnyShare::F32(share), Values::F32(held)) if held.entries().len() == expected => {
+                self.piece(share, held.entries().to_vec(), is_x)
+            }
+            (AnyShare::F64(share), Values::F64(held)) if held.entries().len() == expected => {
+                self.piece(share, held.entries().to_vec(), is_x)
+            }
+            _ => Err(other_type()),
+        })
+    }
+
+    /// y = alpha A x + beta y with pieces, after everything that is queued on this GPU, and waited for. All ranks do it.
+    fn multiply(&self, py: Python<'_>, x: &Piece, y: &Piece, alpha: f64, beta: f64) -> PyResult<()> {
+        self.check("x", x, x.whole.is_x)?;
+        self.check("out", y, y.whole.is_y)?;
+        if std::ptr::eq(x, y) {
+            return Err(Failure::new(Kind::BadVector, "out shares memory with x").hinted(SHARED).into());
+        }
+        self.with(py, |share| with_share!(share, share => self.multiplied(share, (alpha, beta), (x, y))))
+    }
+
+    /// Whether a piece of this operator is that of an x; of a square matrix it is.
+    fn is_x(&self, piece: &Piece) -> PyResult<bool> {
+        self.check("piece", piece, true)?;
+        Ok(piece.whole.is_x)
+    }
+
+    /// Copies the own entries of a piece into an array, after everything that is queued on the GPU.
+    fn read(&self, py: Python<'_>, piece: &Piece, out: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.check("piece", piece, true)?;
+        let entries = self.with(py, |share| {
+            self.gpu.wait()?;
+            Ok(match share {
+                AnyShare::F32(_) => AnyEntries::F32(piece.array::<f32>().read()?),
+                AnyShare::F64(_) => AnyEntries::F64(piece.array::<f64>().read()?),
+            })
+        })?;
+        let own = self.own[usize::from(piece.whole.is_x)].len();
+        match entries {
+            AnyEntries::F32(entries) => crate::buffers::fill_values(py, out, &entries[..own]),
+            AnyEntries::F64(entries) => crate::buffers::fill_values(py, out, &entries[..own]),
+        }
+    }
+
+    /// Gives its memory back now. Waits for what is queued.
+    fn free(&self, py: Python<'_>) {
+        self.is_freed.store(true, Ordering::Relaxed);
+        py.detach(|| self.give_back());
+    }
+
+    /// Whether `free` was called.
+    #[getter]
+    fn is_freed(&self) -> bool {
+        self.is_freed.load(Ordering::Relaxed)
+    }
+}
+
+/// A vector on the host.
+enum AnyEntries {
+    F32(Vec<f32>),
+    F64(Vec<f64>),
+}
+
+/// What each rank plans, and that all do.
+fn planned<T: Piecewise>(
+    a: &Csr<T>,
+    advice: &Advice,
+    ranks: usize,
+    parts: &Parts,
+    known: &KnownLinks,
+) -> Result<(Distributed<T>, OnGpus), Failure> {
+    let one = best_on_one(advice)?.prediction.time;
+    let deal = parts.deal((a.nrows(), a.ncols()), ranks)?;
+    let advisor = Advisor::new(advice.profile());
+    let distributed = advisor.distribute(a, ranks, &deal, &known.links, advice.objective())?;
+    let planned = OnGpus::several(&distributed.plan, one, known.measured_on);
+    Ok((distributed, planned))
+}
+
+/// A planned matrix of either value type.
+enum AnyPlanned {
+    F32(Distributed<f32>),
+    F64(Distributed<f64>),
+}
+
+/// What all ranks of a communicator are told: 128 bytes, drawn by one of them.
+#[pyfunction]
+pub(crate) fn nccl_identity(py: Python<'_>) -> PyResult<Vec<u8>> {
+    Ok(py.detach(identity)?)
+}
+
+/// Deals the rows of the matrix out to so many processes and brings the share of this one to its GPU. `meet` is given what was planned,
+/// which has to be the same on all, and gives the identity by which they find each other.
+#[pyfunction]
+#[pyo3(signature = (matrix, advice, index, rank, ranks, parts, links, meet))]
+#[allow(clippy::too_many_arguments, clippy::needless_pass_by_value)] // What Python says; a path and a function, which become ours.
+pub(crate) fn prepare_rank(
+    py: Python<'_>,
+    matrix: &Matrix,
+    advice: &Advice,
+    index: usize,
+    rank: usize,
+    ranks: usize,
+    parts: Option<&Bound<'_, PyAny>>,
+    links: Option<PathBuf>,
+    meet: Bound<'_, PyAny>,
+) -> PyResult<Rank> {
+    forked::refuse()?;
+    let parts = Parts::read(parts)?;
+    let begun = py.detach(|| {
+        let (known, links) = links_of(links.as_deref(), advice.profile())?;
+        let (distributed, on_gpus) = match &matrix.csr {
+            AnyCsr::F32(a) => {
+                let (distributed, on_gpus) = planned(a, advice, ranks, &parts, &known)?;
+                (AnyPlanned::F32(distributed), on_gpus)
+            }
+            AnyCsr::F64(a) => {
+                let (distributed, on_gpus) = planned(a, advice, ranks, &parts, &known)?;
+                (AnyPlanned::F64(distributed), on_gpus)
+            }
+        };
+        let gpu = LinkedGpus::open(vec![index])?;
+        Ok::<_, Failure>((distributed, answer(matrix, advice, &parts, links, vec![on_gpus]), gpu))
+    });
+    let (distributed, said, gpu) = begun?;
+    let identity: Vec<u8> = meet.call1((&said,))?.extract()?;
+    let made = py.detach(|| {
+        let _together = together();
+        let link = gpu.join(&identity, rank, ranks)?;
+        let device = &gpu.devices()[0];
+        let (share, own) = match &distributed {
+            AnyPlanned::F32(all) => (AnyShare::F32(all.prepare_rank(device, link)?), own(all, rank)),
+            AnyPlanned::F64(all) => (AnyShare::F64(all.prepare_rank(device, link)?), own(all, rank)),
+        };
+        Ok::<_, Failure>((share, own))
+    });
+    let (share, own) = made?;
+    Ok(Rank::new(share, own, gpu, said, matrix.size()))
+}
+
+/// Rows and columns of a rank.
+fn own<T: Piecewise>(all: &Distributed<T>, rank: usize) -> [Vec<u32>; 2] {
+    let share = &all.shares[rank];
+    [share.rows().to_vec(), share.columns().to_vec()]
+}

@@ -1,0 +1,93 @@
+"""A GPU without a profile and without a run-time compiler: a library that answers in the place of NVIDIA's driver."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+SOURCE = pathlib.Path(__file__).with_name("fake_cuda.c")
+
+
+@pytest.fixture(scope="module")
+def fake_driver(tmp_path_factory):
+    """A folder with a libcuda.so.1."""
+    compiler = shutil.which("cc") or shutil.which("gcc")
+    if compiler is None:
+        pytest.skip("there is no C compiler here")
+    folder = tmp_path_factory.mktemp("driver")
+    subprocess.run([compiler, "-shared", "-fPIC", "-o", folder / "libcuda.so.1", SOURCE], check=True)
+    (folder / "libcuda.so").symlink_to("libcuda.so.1")
+    return folder
+
+
+def python(program, fake_driver, cache, **more):
+    """What a Python says on stdout that finds that driver, and no NVRTC but one that the system itself names."""
+    program = "import sparsight\nfrom sparsight import _plan\n_plan._told = True\n" + textwrap.dedent(program)
+    paths = ("CUDA_PATH", "CUDA_HOME", "CUDA_ROOT", "CONDA_PREFIX", "VIRTUAL_ENV")
+    environment = {name: value for name, value in os.environ.items() if name not in paths}
+    environment |= {"LD_LIBRARY_PATH": str(fake_driver), "SPARSIGHT_CACHE": str(cache), **more}
+    ran = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=120)
+    assert ran.returncode == 0, ran.stderr
+    if "not the kind" in ran.stdout:
+        pytest.skip(f"NVRTC is found here without being named: {ran.stdout}")
+    return ran.stdout, ran.stderr
+
+
+def test_without_nvrtc_it_is_said_where_it_was_looked_for_and_how_to_get_it(fake_driver, tmp_path):
+    said, _ = python(
+        """
+        A = sparsight.gallery("stencil2d,n=30")
+        try:
+            sparsight.plan(A, device="nvidia-h200").prepare("cuda:0")
+        except sparsight.NoGpu as error:
+            print(error.args[0], "/", error.hint)
+        except sparsight.SparsightError as error:
+            print("not the kind", repr(error))
+        """,
+        fake_driver,
+        tmp_path,
+    )
+    assert said.startswith("no NVRTC library was found (looked in: ")
+    assert "pip install" in said.partition(" / ")[2] and "nvidia-cuda-nvrtc" in said
+
+
+def test_a_gpu_without_a_profile_is_said_to_be_one_and_calibrated_when_it_is_named(fake_driver, tmp_path):
+    said, warned = python(
+        """
+        A = sparsight.gallery("stencil2d,n=30")
+        print(sparsight.advise(A).device["profile"])
+        try:
+            sparsight.advise(A, device="cuda:0")
+        except sparsight.NoGpu as error:
+            print(error.args[0], "/", error.hint)
+        except sparsight.SparsightError as error:
+            print("not the kind", repr(error))
+        """,
+        fake_driver,
+        tmp_path,
+    )
+    default, why = said.splitlines()
+    assert default == "nvidia-h200" and why.startswith("no NVRTC library was found")
+    assert 'Fake GPU has no profile, so this is for nvidia-h200; device="cuda:0" calibrates it' in warned
+    assert "Fake GPU has no profile and was not calibrated yet: it is calibrated now, once" in warned
+
+
+def test_without_a_folder_to_keep_it_in_nothing_is_measured(fake_driver, tmp_path):
+    kept = tmp_path / "kept"
+    said, _ = python(
+        """
+        A = sparsight.gallery("stencil2d,n=30")
+        for device in ("cuda:1", "cuda:0"):
+            try:
+                sparsight.plan(A, device=device)
+            except sparsight.NoGpu as error:
+                print(error.args[0])
+        """,
+        fake_driver,
+        kept,
+    )
+    assert "1" in said.splitlines()[0] and not kept.exists(), "what cannot be opened leaves nothing"
