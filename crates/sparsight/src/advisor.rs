@@ -1,7 +1,7 @@
 //! Which format, kernel and block size: every candidate that the device has, predicted and ranked.
 
 use crate::{Error, Missing, ModelName, Predictor, Profile};
-use sparsight_kernels::{Candidate, DeviceKind, catalogue_on, compulsory_bytes, feasible};
+use sparsight_kernels::{Candidate, DeviceKind, catalogue_on, feasible, useful_bytes};
 use sparsight_matrix::{Bytes, Dtype, Features, Infeasible, Limits, Seconds};
 use sparsight_model::{PlacementRule, PredictError, Prediction, RowLengthRule};
 use std::fmt;
@@ -56,7 +56,7 @@ pub struct Advised {
     pub prediction: Prediction,
     /// The model that said so; never [`ModelName::Best`].
     pub model: ModelName,
-    /// Matrix, x and y in this format: what one product cannot avoid moving.
+    /// Matrix, x and y in this format without padding: what one product cannot avoid moving.
     pub bytes: Bytes,
     /// What the matrix takes on the device in this format, x and y not counted.
     pub memory: Bytes,
@@ -181,7 +181,7 @@ impl<'p> Advisor<'p> {
                     continue;
                 }
             };
-            let bytes = compulsory_bytes(&candidate, features);
+            let bytes = useful_bytes(candidate.format(), candidate.dtype, features);
             let rate = bytes.0 as f64 / prediction.time.0;
             advice.ranked.push(Advised {
                 candidate,

@@ -35,7 +35,7 @@ class Candidate:
     predicted_s, low_s, high_s : float
         Seconds of one product, and the ends of the 90 % interval.
     bytes : int
-        Matrix, x and y: what one product cannot avoid moving.
+        Matrix without padding, x and y: what one product cannot avoid moving.
     memory_bytes : int
         The matrix on the device.
     bandwidth_fraction : float or None

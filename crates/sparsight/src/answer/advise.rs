@@ -313,7 +313,7 @@ pub struct AdvisedCandidate {
     /// The model that said so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<ModelName>,
-    /// Matrix, x and y in this format: what one product cannot avoid moving.
+    /// Matrix, x and y in this format without padding: what one product cannot avoid moving.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bytes: Option<Bytes>,
     /// What the matrix takes on the device in this format, x and y not counted.
