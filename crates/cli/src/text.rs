@@ -98,6 +98,10 @@ pub(crate) fn id_without_dtype(candidate: &Candidate) -> String {
     id.rsplit_once('/').map_or(id.clone(), |(id, _)| id.to_owned())
 }
 
+/// What `advise` says of a matrix without non-zeros, in place of a ranking of launches.
+pub(crate) const NOTHING_TO_MULTIPLY: &str =
+    "CSR is as good as anything: there are no non-zeros to multiply.";
+
 /// A fraction of the copy bandwidth; above 1 caches have helped, and that is said.
 pub(crate) fn of_bandwidth(fraction: Option<f64>) -> String {
     match fraction {

@@ -45,6 +45,8 @@ pub struct Advice {
     pub ranked: Vec<Advised>,
     /// Not possible or not predictable, with the reason.
     pub refused: Vec<Refused>,
+    /// Whether the matrix has no non-zeros, so that there is nothing to gain.
+    pub is_empty: bool,
 }
 
 /// One candidate with its prediction.
@@ -148,7 +150,8 @@ impl<'p> Advisor<'p> {
         let predictor = self.predictor(model, objective.placement, objective.row_length)?;
         let facts = &self.profile.device.facts;
         let limits = Limits::with_memory(facts.memory_bytes);
-        let mut advice = Advice { model, ranked: Vec::new(), refused: Vec::new() };
+        let mut advice =
+            Advice { model, ranked: Vec::new(), refused: Vec::new(), is_empty: features.nnz == 0 };
         let (mut possible, mut held) = (Vec::new(), Vec::new());
         let has_mixed = objective.mixed_precision && (facts.kind, dtype) == (DeviceKind::Cuda, Dtype::F64);
         let dtypes = [Some(dtype), has_mixed.then_some(Dtype::Mixed)].into_iter().flatten();

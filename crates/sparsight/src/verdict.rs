@@ -20,6 +20,8 @@ pub struct Verdict<'a> {
     pub vendors_csr: Option<&'a Advised>,
     /// Products that were asked for: all of them count, and conversion and upload.
     products: Option<u64>,
+    /// Whether there is nothing to multiply.
+    is_empty: bool,
 }
 
 impl Verdict<'_> {
@@ -28,9 +30,9 @@ impl Verdict<'_> {
         other.cost(self.products) / self.best.cost(self.products)
     }
 
-    /// Whether plain CSR is as good as anything.
+    /// Whether plain CSR is as good as anything, as it is for every matrix without non-zeros.
     pub fn gains_nothing(&self) -> bool {
-        self.plain_csr.is_some_and(|csr| self.speedup(csr) <= 1.0 + TIE)
+        self.plain_csr.is_some_and(|csr| self.is_empty || self.speedup(csr) <= 1.0 + TIE)
     }
 
     /// Of the best and those that are as good the one that is soonest ready.
@@ -74,7 +76,7 @@ impl Advice {
         }
         let plain_csr = fastest(Advised::is_plain_csr);
         let vendors_csr = fastest(|a| a.candidate.format().is_csr() && a.candidate.kernel.is_vendors());
-        Some(Verdict { best, equal, plain_csr, vendors_csr, products })
+        Some(Verdict { best, equal, plain_csr, vendors_csr, products, is_empty: self.is_empty })
     }
 }
 
@@ -105,6 +107,17 @@ mod tests {
         }
         let soonest = verdict.soonest_ready().preparation.unwrap();
         assert!(verdict.equal.iter().all(|equal| equal.preparation.is_none_or(|s| s.0 >= soonest.0)));
+    }
+
+    #[test]
+    fn without_non_zeros_there_is_nothing_to_gain_however_fast_the_first_would_be() {
+        let a = Csr::<f64>::try_new(1000, 1000, vec![0; 1001], Vec::new(), Vec::new()).unwrap();
+        let profile = Profile::shipped("nvidia-h200").unwrap();
+        let advisor = Advisor::new(&profile);
+        let mut advice = advisor.advise(&Features::of(&a), Dtype::F64, &Objective::default()).unwrap();
+        assert!(advice.is_empty && advice.verdict(None).unwrap().gains_nothing());
+        advice.ranked[0].prediction.time.0 /= 100.0;
+        assert!(advice.verdict(None).unwrap().gains_nothing() && !advice.ranked.is_empty());
     }
 
     #[test]

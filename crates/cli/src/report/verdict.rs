@@ -2,7 +2,7 @@
 
 use super::roles::{Roles, measured, name};
 use super::{escaped, remark};
-use crate::text::{between, counted, grouped};
+use crate::text::{NOTHING_TO_MULTIPLY, between, counted, grouped};
 use sparsight::TIE;
 use sparsight::answer::{MatrixSummary, ReportedAdvice, ReportedCandidate, ReportedTime, ReportedVerdict};
 use sparsight::matrix::Seconds;
@@ -54,6 +54,9 @@ fn cost(advice: &ReportedAdvice, candidate: &ReportedCandidate) -> Option<Second
 }
 
 fn what_to_use(advice: &ReportedAdvice, roles: &Roles<'_>) -> String {
+    if advice.matrix.nnz == 0 && roles.best.is_some() {
+        return NOTHING_TO_MULTIPLY.to_owned();
+    }
     let gains_nothing = advice.verdict.as_ref().is_some_and(|verdict| verdict.gains_nothing);
     let (words, chosen) = match roles.plain_csr.filter(|_| gains_nothing) {
         Some(csr) => ("CSR as it is is as good as anything:", Some(csr)),
@@ -70,7 +73,7 @@ fn what_to_use(advice: &ReportedAdvice, roles: &Roles<'_>) -> String {
 }
 
 fn reasons(advice: &ReportedAdvice, roles: &Roles<'_>) -> Option<String> {
-    let (verdict, best) = (advice.verdict.as_ref()?, roles.best?);
+    let (verdict, best) = (advice.verdict.as_ref().filter(|_| advice.matrix.nnz > 0)?, roles.best?);
     let mut sentences = Vec::new();
     let in_all = if advice.products.is_some() { " in all" } else { "" };
     let faster = |what: &str, csr: Option<&ReportedCandidate>, compared: &Option<(String, f64)>| {

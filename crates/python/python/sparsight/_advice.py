@@ -201,6 +201,8 @@ class Advice:
         verdict = self.verdict
         if not verdict:
             return "No candidate is possible."
+        if not self.to_dict()["matrix"]["nnz"]:
+            return "CSR is as good as anything: there are no non-zeros to multiply."
         use = self[verdict["plain_csr"]["id"]] if verdict["gains_nothing"] else self.best
         words = "CSR as it is is as good as anything:" if verdict["gains_nothing"] else "Use"
         gains = [

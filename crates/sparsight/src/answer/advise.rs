@@ -155,7 +155,7 @@ impl From<Prediction> for Expected {
 pub struct VerdictAnswer {
     /// What to use.
     pub best: Candidate,
-    /// Whether plain CSR is as good as anything.
+    /// Whether plain CSR is as good as anything, as it is for every matrix without non-zeros.
     pub gains_nothing: bool,
     /// Others that are as good, within 5 %: of each kernel the first block size, without the kernel of the best.
     pub equal: Vec<Candidate>,

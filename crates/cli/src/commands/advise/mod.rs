@@ -16,7 +16,7 @@ use crate::products::products;
 use crate::reordering::{Order, OrderFlags};
 use crate::report::Page;
 use crate::table::Table;
-use crate::text::{between, candidate, counted, grouped, heading, of_bandwidth};
+use crate::text::{NOTHING_TO_MULTIPLY, between, candidate, counted, grouped, heading, of_bandwidth};
 use crate::values::{ValuesFlag, narrowing, what_it_changes};
 use sparsight::answer::{AdviseAnswer, Answer, MatrixSummary, ReorderedAnswer, Structure};
 use sparsight::kernels::{Candidate, Kernel};
@@ -253,12 +253,17 @@ impl Advise {
         let mut shown = Vec::new();
         let mut legend = None;
         if let Some(verdict) = advice.verdict(self.iterations.map(NonZeroU64::get)) {
+            let found = verified.and_then(|verified| what_was_found(verified, &verdict));
+            if advice.is_empty {
+                out.line(format_args!("{BOLD}{NOTHING_TO_MULTIPLY}{BOLD:#}"))?;
+                return found.map_or(Ok(()), |found| out.line(found));
+            }
             out.line(format_args!("{BOLD}{}{BOLD:#}", self.use_of(&verdict)))?;
             let reasons = self.reasons(&verdict);
             if !reasons.is_empty() {
                 out.line(reasons)?;
             }
-            if let Some(found) = verified.and_then(|verified| what_was_found(verified, &verdict)) {
+            if let Some(found) = found {
                 out.line(found)?;
             }
             out.line("")?;
