@@ -98,6 +98,12 @@ pub(crate) fn id_without_dtype(candidate: &Candidate) -> String {
     id.rsplit_once('/').map_or(id.clone(), |(id, _)| id.to_owned())
 }
 
+/// How `advise` begins where CSR is ahead of everything else.
+pub(crate) const STAY: &str = "Stay with CSR:";
+
+/// The same where something else is no worse.
+pub(crate) const AS_GOOD: &str = "CSR is as good as anything:";
+
 /// What `advise` says of a matrix without non-zeros, in place of a ranking of launches.
 pub(crate) const NOTHING_TO_MULTIPLY: &str =
     "CSR is as good as anything: there are no non-zeros to multiply.";

@@ -1,6 +1,7 @@
 """Advice is what the program answers with --json, and the same each time."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -67,7 +68,7 @@ def test_the_verdict_says_what_to_use_and_what_that_gains(grid):
     assert verdict["plain_csr"]["speedup"] == pytest.approx(csr.predicted_s / fem.best.predicted_s)
     assert f"Use {fem.best.id}" in str(fem) and "times as fast as cuSPARSE's CSR" in str(fem)
     few = sparsight.advise(grid, products=1, device="nvidia-h200")
-    assert few.verdict["gains_nothing"] and "CSR as it is is as good as anything" in str(few)
+    assert few.verdict["gains_nothing"] and re.search("(Stay with CSR|CSR is as good as anything): csr-", str(few))
 
 
 def test_it_becomes_a_data_frame(grid):

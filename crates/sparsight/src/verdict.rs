@@ -35,6 +35,12 @@ impl Verdict<'_> {
         self.plain_csr.is_some_and(|csr| self.is_empty || self.speedup(csr) <= 1.0 + TIE)
     }
 
+    /// Whether nothing but CSR is the best or as good: nobody has a reason to convert.
+    pub fn stays_in_csr(&self) -> bool {
+        let reads_csr = |advised: &Advised| advised.candidate.format().is_csr();
+        reads_csr(self.best) && self.equal.iter().all(|equal| reads_csr(equal))
+    }
+
     /// Of the best and those that are as good the one that is soonest ready.
     pub fn soonest_ready(&self) -> &Advised {
         let ready = |advised: &Advised| advised.preparation.map_or(f64::INFINITY, |s| s.0);
@@ -124,6 +130,10 @@ mod tests {
     fn for_few_products_there_is_nothing_to_gain() {
         let advice = advice("fem,n=24", Some(2));
         let verdict = advice.verdict(Some(2)).unwrap();
-        assert!(verdict.gains_nothing() && verdict.best.is_plain_csr());
+        assert!(verdict.gains_nothing() && verdict.best.is_plain_csr() && verdict.stays_in_csr());
+        // Where something else is as good, CSR is not all that there is.
+        let other = advice.ranked.iter().find(|advised| !advised.candidate.format().is_csr()).unwrap();
+        let one_more = Verdict { equal: vec![other], ..verdict.clone() };
+        assert!(one_more.gains_nothing() && !one_more.stays_in_csr());
     }
 }

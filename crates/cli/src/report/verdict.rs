@@ -2,10 +2,10 @@
 
 use super::roles::{Roles, measured, name};
 use super::{escaped, remark};
-use crate::text::{NOTHING_TO_MULTIPLY, between, counted, grouped};
+use crate::text::{AS_GOOD, NOTHING_TO_MULTIPLY, STAY, between, counted, grouped};
 use sparsight::TIE;
 use sparsight::answer::{MatrixSummary, ReportedAdvice, ReportedCandidate, ReportedTime, ReportedVerdict};
-use sparsight::matrix::Seconds;
+use sparsight::matrix::{Format, Seconds};
 use std::fmt::Write;
 
 pub(super) fn header(advice: &ReportedAdvice, roles: &Roles<'_>) -> String {
@@ -59,7 +59,8 @@ fn what_to_use(advice: &ReportedAdvice, roles: &Roles<'_>) -> String {
     }
     let gains_nothing = advice.verdict.as_ref().is_some_and(|verdict| verdict.gains_nothing);
     let (words, chosen) = match roles.plain_csr.filter(|_| gains_nothing) {
-        Some(csr) => ("CSR as it is is as good as anything:", Some(csr)),
+        Some(csr) if stays_in_csr(advice) => (STAY, Some(csr)),
+        Some(csr) => (AS_GOOD, Some(csr)),
         None => ("Use", roles.best),
     };
     let Some((chosen, time)) = chosen.and_then(|one| Some((one, one.time?))) else {
@@ -70,6 +71,16 @@ fn what_to_use(advice: &ReportedAdvice, roles: &Roles<'_>) -> String {
     });
     let colon = if gains_nothing { "," } else { ":" };
     format!("{words} {}{colon} {}{all}.", name(chosen), a_product(time))
+}
+
+/// Whether nothing but CSR is the best or as good.
+fn stays_in_csr(advice: &ReportedAdvice) -> bool {
+    let reads_csr =
+        |id: &String| advice.candidate(id).is_some_and(|one| one.format == Format::csr().to_string());
+    advice
+        .verdict
+        .as_ref()
+        .is_some_and(|verdict| reads_csr(&verdict.best) && verdict.equal.iter().all(reads_csr))
 }
 
 fn reasons(advice: &ReportedAdvice, roles: &Roles<'_>) -> Option<String> {

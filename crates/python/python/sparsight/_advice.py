@@ -204,7 +204,10 @@ class Advice:
         if not self.to_dict()["matrix"]["nnz"]:
             return "CSR is as good as anything: there are no non-zeros to multiply."
         use = self[verdict["plain_csr"]["id"]] if verdict["gains_nothing"] else self.best
-        words = "CSR as it is is as good as anything:" if verdict["gains_nothing"] else "Use"
+        words = "Use"
+        if verdict["gains_nothing"]:
+            in_csr = all(self[one].format == "csr" for one in (verdict["best"], *verdict["equal"]))
+            words = "Stay with CSR:" if in_csr else "CSR is as good as anything:"
         gains = [
             f"{verdict[name]['speedup']:.1f} times as fast as {what}"
             for name, what in (("vendors_csr", "cuSPARSE's CSR"), ("plain_csr", "the best plain CSR"))

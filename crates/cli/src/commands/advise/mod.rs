@@ -16,7 +16,9 @@ use crate::products::products;
 use crate::reordering::{Order, OrderFlags};
 use crate::report::Page;
 use crate::table::Table;
-use crate::text::{NOTHING_TO_MULTIPLY, between, candidate, counted, grouped, heading, of_bandwidth};
+use crate::text::{
+    AS_GOOD, NOTHING_TO_MULTIPLY, STAY, between, candidate, counted, grouped, heading, of_bandwidth,
+};
 use crate::values::{ValuesFlag, narrowing, what_it_changes};
 use sparsight::answer::{AdviseAnswer, Answer, MatrixSummary, ReorderedAnswer, Structure};
 use sparsight::kernels::{Candidate, Kernel};
@@ -296,7 +298,8 @@ impl Advise {
     /// `Use bsr b3 t4 b128: 7.33 us a product, 6.34 to 8.43 us.`
     fn use_of(&self, verdict: &Verdict<'_>) -> String {
         let (words, best) = match verdict.plain_csr.filter(|_| verdict.gains_nothing()) {
-            Some(csr) => ("CSR as it is is as good as anything:", csr),
+            Some(csr) if verdict.stays_in_csr() => (STAY, csr),
+            Some(csr) => (AS_GOOD, csr),
             None => ("Use", verdict.best),
         };
         let (prediction, name) = (&best.prediction, candidate(&best.candidate));
