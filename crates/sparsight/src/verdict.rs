@@ -7,10 +7,13 @@ use sparsight_matrix::Dtype;
 /// Predicted costs this close are a tie: about what predictions are off by. Chosen.
 pub const TIE: f64 = 0.05;
 
+/// What is ready in less than this part of another one's time is sooner ready. Chosen: a tenth is about what a preparation is known to.
+const SOONER: f64 = 0.9;
+
 /// The first of the ranking, beside what it is to be compared with.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Verdict<'a> {
-    /// What to use.
+    /// The first.
     pub best: &'a Advised,
     /// Others that are as good, within [`TIE`]: of each kernel the first block size, without the kernel of the best.
     pub equal: Vec<&'a Advised>,
@@ -41,11 +44,29 @@ impl Verdict<'_> {
         reads_csr(self.best) && self.equal.iter().all(|equal| reads_csr(equal))
     }
 
-    /// Of the best and those that are as good the one that is soonest ready.
+    /// Of the best and those that are as good the one that is soonest ready; of several the smallest.
     pub fn soonest_ready(&self) -> &Advised {
-        let ready = |advised: &Advised| advised.preparation.map_or(f64::INFINITY, |s| s.0);
         let others = self.equal.iter().copied();
-        others.fold(self.best, |best, other| if ready(other) < ready(best) { other } else { best })
+        others.fold(self.best, |best, other| if other.is_cheaper(best) { other } else { best })
+    }
+
+    /// What to use: plain CSR where nothing is gained, else the best. Where one product counts, preparing it counts nothing in the
+    /// ranking; so of those that are as good, and gain as surely over plain CSR, the one that is soonest ready takes the best's
+    /// place, if it is by a tenth, and of several the smallest. What changes the values does not take the place of what keeps them.
+    pub fn recommended(&self) -> &Advised {
+        if let Some(csr) = self.plain_csr.filter(|_| self.gains_nothing()) {
+            return csr;
+        }
+        if self.products.is_some() {
+            return self.best;
+        }
+        let stored = self.best.candidate.dtype;
+        let others = self.equal.iter().copied().filter(|one| {
+            let gains = |csr: &Advised| csr.cost(None) > one.cost(None) * (1.0 + TIE);
+            let keeps = one.candidate.dtype == stored || one.candidate.dtype != Dtype::Mixed;
+            keeps && self.plain_csr.is_none_or(gains) && one.ready() < SOONER * self.best.ready()
+        });
+        others.reduce(|first, other| if other.is_cheaper(first) { other } else { first }).unwrap_or(self.best)
     }
 }
 
@@ -53,6 +74,16 @@ impl Advised {
     /// Seconds of one product; with a number of products, of all of them with conversion and upload.
     fn cost(&self, products: Option<u64>) -> f64 {
         products.map_or(self.prediction.time, |products| self.in_all(products)).0
+    }
+
+    /// Seconds until it is ready; infinite where that was not measured.
+    fn ready(&self) -> f64 {
+        self.preparation.map_or(f64::INFINITY, |preparation| preparation.0)
+    }
+
+    /// Whether it is ready sooner, or as soon and smaller.
+    fn is_cheaper(&self, other: &Advised) -> bool {
+        self.ready().total_cmp(&other.ready()).then(self.memory.0.cmp(&other.memory.0)).is_lt()
     }
 
     /// Whether it reads CSR as it is, with a kernel of ours: the vendor's routines look at the matrix beforehand, and in mixed
@@ -90,7 +121,7 @@ impl Advice {
 mod tests {
     use super::*;
     use crate::{Advisor, Objective, Profile};
-    use sparsight_matrix::{Csr, Dtype, Features, gallery::Recipe};
+    use sparsight_matrix::{Bytes, Csr, Dtype, Features, Seconds, gallery::Recipe};
 
     fn advice(recipe: &str, products: Option<u64>) -> Advice {
         let a: Csr<f64> = recipe.parse::<Recipe>().unwrap().generate().unwrap();
@@ -113,6 +144,34 @@ mod tests {
         }
         let soonest = verdict.soonest_ready().preparation.unwrap();
         assert!(verdict.equal.iter().all(|equal| equal.preparation.is_none_or(|s| s.0 >= soonest.0)));
+    }
+
+    #[test]
+    fn of_those_that_are_as_good_the_soonest_ready_and_then_the_smallest_is_recommended() {
+        let advice = advice("fem,n=24", None);
+        let verdict = advice.verdict(None).unwrap();
+        let (best, csr) = (verdict.best.clone(), verdict.plain_csr.unwrap().clone());
+        let like = |id: &str, slower: f64, ready_s: f64, memory: u64| {
+            let mut one = Advised { candidate: id.parse().unwrap(), ..best.clone() };
+            one.prediction.time.0 *= slower;
+            (one.preparation, one.memory) = (Some(Seconds(ready_s)), Bytes(memory));
+            one
+        };
+        let best = like("hyb/b256/f64", 1.0, 1e-3, 100);
+        let chosen = |others: &[Advised], products| {
+            let equal = others.iter().collect();
+            let verdict = Verdict { best: &best, equal, plain_csr: Some(&csr), products, ..verdict.clone() };
+            verdict.recommended().candidate.to_string()
+        };
+        let [sell, jad] = ["sell/c32/s1/b256/f64", "jad/b256/f64"];
+        let soon = [like(jad, 1.02, 0.5e-3, 90), like(sell, 1.03, 0.5e-3, 80)];
+        assert_eq!(chosen(&soon, None), sell, "as soon, and smaller");
+        assert_eq!(chosen(&soon, Some(1000)), "hyb/b256/f64", "what all products cost has preparing in it");
+        assert_eq!(chosen(&[like(jad, 1.02, 0.95e-3, 10)], None), "hyb/b256/f64", "hardly sooner");
+        let slow = csr.prediction.time.0 / best.prediction.time.0 / 1.02;
+        assert_eq!(chosen(&[like(jad, slow, 0.5e-3, 10)], None), "hyb/b256/f64", "gains nothing itself");
+        let rounded = like("sell/c32/s1/b256/f32-f64", 1.0, 0.5e-3, 10);
+        assert_eq!(chosen(&[rounded], None), "hyb/b256/f64", "nobody loses digits for nothing");
     }
 
     #[test]

@@ -171,7 +171,7 @@ class Advice:
 
     @property
     def verdict(self) -> dict[str, Any]:
-        """What it comes down to: ``best``, ``equal`` and ``soonest_ready`` (ids), ``gains_nothing``, and ``plain_csr`` and
+        """What it comes down to: ``best``, ``recommended``, ``equal`` and ``soonest_ready`` (ids), ``gains_nothing``, and ``plain_csr`` and
         ``vendors_csr`` with their ``speedup``: how many times as fast the best is.
         """
         return self.to_dict().get("verdict", {})
@@ -203,13 +203,17 @@ class Advice:
             return "No candidate is possible."
         if not self.to_dict()["matrix"]["nnz"]:
             return "CSR is as good as anything: there are no non-zeros to multiply."
-        use = self[verdict["plain_csr"]["id"]] if verdict["gains_nothing"] else self.best
+        use = self[verdict["recommended"]]
+
+        def cost(one):
+            return one.predicted_s if one.in_all_s is None else one.in_all_s
+
         words = "Use"
         if verdict["gains_nothing"]:
             in_csr = all(self[one].format == "csr" for one in (verdict["best"], *verdict["equal"]))
             words = "Stay with CSR:" if in_csr else "CSR is as good as anything:"
         gains = [
-            f"{verdict[name]['speedup']:.1f} times as fast as {what}"
+            f"{cost(self[verdict[name]['id']]) / cost(use):.1f} times as fast as {what}"
             for name, what in (("vendors_csr", "cuSPARSE's CSR"), ("plain_csr", "the best plain CSR"))
             if verdict.get(name, {}).get("id", use.id) != use.id
         ]

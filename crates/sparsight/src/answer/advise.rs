@@ -153,8 +153,11 @@ impl From<Prediction> for Expected {
 /// The candidate to use, beside what it is to be compared with.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct VerdictAnswer {
-    /// What to use.
+    /// The first.
     pub best: Candidate,
+    /// What to use: plain CSR where nothing is gained; without `products`, of those that are as good one that is clearly sooner
+    /// ready; else the best.
+    pub recommended: Candidate,
     /// Whether plain CSR is as good as anything, as it is for every matrix without non-zeros.
     pub gains_nothing: bool,
     /// Others that are as good, within 5 %: of each kernel the first block size, without the kernel of the best.
@@ -189,6 +192,7 @@ impl From<&Verdict<'_>> for VerdictAnswer {
         };
         Self {
             best: verdict.best.candidate,
+            recommended: verdict.recommended().candidate,
             gains_nothing: verdict.gains_nothing(),
             equal: verdict.equal.iter().map(|advised| advised.candidate).collect(),
             soonest_ready: verdict.soonest_ready().candidate,

@@ -65,8 +65,10 @@ pub struct ReportedSource {
 /// What advice comes down to: ids.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReportedVerdict {
-    /// What to use.
+    /// The first.
     pub best: String,
+    /// What to use; `None` in older answers.
+    pub recommended: Option<String>,
     /// Whether plain CSR is as good as anything.
     pub gains_nothing: bool,
     /// What is as good.
@@ -239,6 +241,7 @@ impl ReportedVerdict {
         };
         Ok(Self {
             best: fields.needed_text("best")?,
+            recommended: fields.text("recommended")?,
             gains_nothing: fields.flag("gains_nothing")?,
             equal: fields.texts("equal")?,
             soonest_ready: fields.needed_text("soonest_ready")?,
@@ -363,6 +366,7 @@ mod tests {
         let verdict = answer.verdict.unwrap();
         let read_verdict = read.verdict.as_ref().unwrap();
         assert_eq!(read_verdict.best, verdict.best.to_string());
+        assert_eq!(read_verdict.recommended, Some(verdict.recommended.to_string()));
         let plain_csr = verdict.plain_csr.map(|csr| (csr.id.to_string(), csr.speedup));
         assert_eq!(read_verdict.plain_csr, plain_csr);
         assert_eq!(read.candidates.len(), answer.candidates.len());
