@@ -3,6 +3,7 @@
 use crate::{Advice, Advised};
 use sparsight_kernels::Candidate;
 use sparsight_matrix::Dtype;
+use sparsight_model::Extrapolation;
 
 /// Predicted costs this close are a tie: about what predictions are off by. Chosen.
 pub const TIE: f64 = 0.05;
@@ -33,9 +34,19 @@ impl Verdict<'_> {
         other.cost(self.products) / self.best.cost(self.products)
     }
 
-    /// Whether plain CSR is as good as anything, as it is for every matrix without non-zeros.
+    /// Whether plain CSR is as good as anything, as it is for every matrix without non-zeros, and for one smaller than all that was
+    /// measured where the interval of the best does not tell them apart.
     pub fn gains_nothing(&self) -> bool {
-        self.plain_csr.is_some_and(|csr| self.is_empty || self.speedup(csr) <= 1.0 + TIE)
+        let is_as_good =
+            |csr: &Advised| self.is_empty || self.speedup(csr) <= 1.0 + TIE || self.is_tiny_beside(csr);
+        self.plain_csr.is_some_and(is_as_good)
+    }
+
+    /// Such times are of launches, of which no measured matrix says which is the shorter one.
+    fn is_tiny_beside(&self, csr: &Advised) -> bool {
+        let best = &self.best.prediction;
+        let is_below = |e: &Extrapolation| e.quantity == "working set" && e.value < e.from;
+        best.extrapolates.iter().any(is_below) && csr.prediction.time.0 <= best.high.0
     }
 
     /// Whether nothing but CSR is the best or as good: nobody has a reason to convert.
@@ -183,6 +194,21 @@ mod tests {
         assert!(advice.is_empty && advice.verdict(None).unwrap().gains_nothing());
         advice.ranked[0].prediction.time.0 /= 100.0;
         assert!(advice.verdict(None).unwrap().gains_nothing() && !advice.ranked.is_empty());
+    }
+
+    #[test]
+    fn below_all_that_was_measured_only_what_intervals_tell_apart_is_a_gain() {
+        let advice = advice("fem,n=24", None);
+        let verdict = advice.verdict(None).unwrap();
+        let csr = verdict.plain_csr.unwrap().prediction.time;
+        let gains_nothing = |value: f64, high: f64| {
+            let mut best = verdict.best.clone();
+            best.prediction.high.0 = high * csr.0;
+            best.prediction.extrapolates =
+                vec![Extrapolation { quantity: "working set", value, from: 1e4, to: 1e9 }];
+            Verdict { best: &best, ..verdict.clone() }.gains_nothing()
+        };
+        assert!(gains_nothing(152.0, 1.01) && !gains_nothing(152.0, 0.99) && !gains_nothing(1e10, 1.01));
     }
 
     #[test]
