@@ -3,7 +3,7 @@
 use crate::device_choice::described;
 use crate::printer::BOLD;
 use sparsight::Profile;
-use sparsight::kernels::{Candidate, DeviceFacts};
+use sparsight::kernels::{Candidate, DeviceFacts, DeviceKind};
 use sparsight::matrix::{Dtype, Features, Seconds};
 use sparsight::profile::GridName;
 
@@ -141,8 +141,23 @@ pub(crate) fn heading(profile: &Profile, dtype: Dtype) -> String {
     format!("{BOLD}{device}{BOLD:#}   {dtype}   {}", known_from(profile))
 }
 
-/// Where a profile's predictions come from: `profile of 2026-11-22`.
+/// Where a profile's predictions come from: `profile of 2026-11-22`; and whether the machine was busy meanwhile, with what measures
+/// it anew.
 pub(crate) fn known_from(profile: &Profile) -> String {
+    let from = measured_on(profile);
+    if profile.device.provenance.noise.is_none() {
+        return from;
+    }
+    let anew = match (profile.device.facts.kind, profile.device.grid) {
+        (DeviceKind::Cpu, GridName::Coarse) => {
+            "`sparsight calibrate --device cpu -o quiet`, then `--profile quiet`"
+        }
+        _ => "`sparsight profile -o quiet`, then `--profile quiet`",
+    };
+    format!("{from}; the machine was busy then and times may be off, to measure anew: {anew}")
+}
+
+fn measured_on(profile: &Profile) -> String {
     let date = &profile.device.provenance.date;
     let Some(rescaled) = &profile.rescaled else {
         // A processor that was asked about without a profile.

@@ -94,6 +94,7 @@ struct Benched {
     results: Vec<Measured>,
     own: Vec<MeasuredOwn>,
     clock: Option<ClockRecord>,
+    far: u32,
 }
 
 impl Bench {
@@ -149,6 +150,7 @@ impl Bench {
                 noise.saw(outcome);
             }
             noise.clocked(benched.clock);
+            noise.strayed(benched.far);
         }
         let any = self.show(&all, before.as_ref(), device.facts(), T::DTYPE, context)?;
         noise.warn(&context.printer);
@@ -188,7 +190,8 @@ impl Bench {
             if context.interrupt.asked() { Err(DeviceError::Interrupted) } else { Ok(()) }
         });
         let clock = ended.as_ref().ok().and_then(|record| record.clock);
-        all.push(Benched { title: name, features, results, own: of_own, clock });
+        let far = ended.as_ref().map_or(0, |record| record.far);
+        all.push(Benched { title: name, features, results, own: of_own, clock, far });
         ended.map(|_| ()).map_err(Failure::from)
     }
 

@@ -224,10 +224,11 @@ class Advice:
         answer = self.to_dict()
         matrix, device = answer["matrix"], answer["device"]
         rescaled = device.get("rescaled_from")
+        busy = ", measured while the machine was busy" if device.get("noise") else ""
         return [
             f"{matrix['nrows']:,} x {matrix['ncols']:,}, {matrix['nnz']:,} non-zeros, {matrix['row_mean']:.1f} a row "
             f"({matrix['row_min']:,} to {matrix['row_max']:,})",
-            f"{device['name']}, {answer['dtype']}" + (f", carried over from {rescaled}" if rescaled else ""),
+            f"{device['name']}, {answer['dtype']}" + (f", carried over from {rescaled}" if rescaled else "") + busy,
             self._sentence(),
         ]
 

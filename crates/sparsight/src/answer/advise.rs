@@ -282,7 +282,7 @@ impl AdviseAnswer {
     /// With what was measured of candidates beside what is predicted of them, and what to expect of the others.
     #[must_use]
     pub fn with_verified(mut self, verified: Option<&Verified>) -> Self {
-        let Some(Verified { measured, expected, next }) = verified else { return self };
+        let Some(Verified { measured, expected, next, .. }) = verified else { return self };
         for one in self.candidates.iter_mut().filter(|one| one.prediction.is_some()) {
             let id = &one.candidate.id;
             one.outcome = measured.get(id).map(MeasuredOutcome::from);
@@ -405,7 +405,7 @@ mod tests {
         let expected =
             Conditioned::new(advice.ranked.iter().map(|one| (one.candidate, one.prediction.clone())));
         let measured = BTreeMap::from([(fifth, Outcome::once(Seconds(1e-3)))]);
-        let verified = Verified { measured, expected, next: None };
+        let verified = Verified { measured, expected, next: None, clock: None, far: 0 };
         let matrix = MatrixSummary::of("arrow", &features);
         let all = AdviseAnswer::of(matrix, &profile, Dtype::F32, &objective, &advice);
         assert_eq!(all.candidates.len(), advice.ranked.len() + advice.refused.len());

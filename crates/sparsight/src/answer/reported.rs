@@ -50,6 +50,8 @@ pub struct ReportedSource {
     pub profile_date: Option<String>,
     /// The profile that its predictions are carried over from.
     pub rescaled_from: Option<String>,
+    /// What was not quiet while that was measured.
+    pub noise: Option<String>,
     /// Version of the program.
     pub version: Option<String>,
     /// Driver when the profile was measured.
@@ -209,6 +211,7 @@ impl ReportedSource {
             profile: device.text("profile")?,
             profile_date: device.text("profile_date")?,
             rescaled_from: device.text("rescaled_from")?,
+            noise: device.text("noise")?,
             version: provenance.text("version")?,
             driver: provenance.text("driver")?,
             cusparse: provenance.text("cusparse")?,
@@ -347,7 +350,7 @@ mod tests {
             &objective,
             &advice,
         )
-        .with_verified(Some(&Verified { measured, expected, next: None }))
+        .with_verified(Some(&Verified { measured, expected, next: None, clock: None, far: 0 }))
         .with_structure(Some(Structure::of(&arrow)))
         .with_command("sparsight advise arrow".to_owned(), "2026-01-02".to_owned());
         let value = serde_json::from_str(&answer.to_json()).unwrap();

@@ -235,6 +235,8 @@ impl Advise {
                 Ok(())
             })?;
         drop(bar);
+        noise.clocked(verified.clock);
+        noise.strayed(verified.far);
         noise.warn(&context.printer);
         Ok(verified)
     }
