@@ -79,8 +79,7 @@ pub(crate) fn measure(
     let made = measured.map_err(|error| Failure::from(error).keeping(|| kept(folder)))?;
     let mut noise = Noise::before(device.as_profiled.facts.kind);
     for record in folder.calibration()?.map_or(Vec::new(), |known| known.records) {
-        record.results.iter().for_each(|measured| noise.saw(&measured.outcome));
-        noise.clocked(record.clock);
+        noise.recorded(&record);
     }
     noise.warn(&context.printer);
     Ok(made)

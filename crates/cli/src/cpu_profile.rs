@@ -62,9 +62,20 @@ pub(crate) fn measure(
         .map_err(|failure| failure.keeping(kept))?;
     if done.measured + new > 0 {
         noise.warn(&context.printer);
+        remember(folder, &noise)?;
     }
     profiling::fit_and_write(folder, &[], (&[], |_| true), &[], &context.printer)?;
     Ok(done)
+}
+
+/// Keeps what was not quiet, since every answer is as good as these times. What a quiet run adds to a noisy one does not undo it.
+fn remember(folder: &ProfileFolder, noise: &Noise) -> Result<(), Failure> {
+    if let Some(reasons) = noise.reasons() {
+        let mut device = folder.device()?;
+        device.provenance.noise = Some(reasons);
+        folder.write_device(&device)?;
+    }
+    Ok(())
 }
 
 /// The matrices that the folder does not hold yet; how many records that were.
@@ -85,11 +96,34 @@ fn measure_matrices(
         bar.at(at as u64, name.to_owned());
         context.interrupt.check().map_err(|_| DeviceError::Interrupted.into())
     };
-    let mut after = |record: &CorpusRecord| record.results.iter().for_each(|one| noise.saw(&one.outcome));
+    let mut after = |record: &CorpusRecord| noise.recorded(record);
     Ok(measure_cpu_matrices(&device, folder, dtypes, context.seed, &mut before, &mut after)?)
 }
 
 /// Where the calibration of a processor is kept.
 pub(crate) fn folder_of(facts: &DeviceFacts) -> Result<PathBuf, Failure> {
     cpu_calibration_folder(facts).ok_or_else(profile_cache::no_folder)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_not_quiet_is_kept_and_a_quiet_run_does_not_undo_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = ProfileFolder::create(dir.path()).unwrap();
+        let device = OpenDevice::open(&DeviceName::Cpu).unwrap();
+        folder.write_device(&profiling::now_here(&device, GridName::Coarse)).unwrap();
+        let kept = || folder.device().unwrap().provenance.noise;
+        // Of a GPU, since the load here is not known.
+        let mut noise = Noise::before(DeviceKind::Cuda);
+        remember(&folder, &noise).unwrap();
+        assert_eq!(kept(), None);
+        noise.timed_with(0.5, 5);
+        remember(&folder, &noise).unwrap();
+        assert_eq!(kept().as_deref(), Some("the samples of 1 of 1 time spread over more than 10.0 %"));
+        remember(&folder, &Noise::before(DeviceKind::Cuda)).unwrap();
+        assert!(kept().is_some());
+    }
 }

@@ -1,7 +1,8 @@
 //! Whether a machine was quiet while it was measured on; if not, that is said in one line.
 //!
 //! ```text
-//! samples     spread (interquartile range over median) above 10 % of more than a tenth of what was timed
+//! samples     spread (interquartile range over median) above 10 % of more than a tenth of what was timed; more than a tenth of
+//!             all farther from their median than half of it
 //! CPU         a load average above the logical CPUs when measuring began: others were at work
 //! GPU         samples thrown away, since it had slowed its clock down
 //! ```
@@ -9,8 +10,9 @@
 
 use crate::printer::Printer;
 use crate::text::{counted, percent};
+use sparsight::device::timing::Timing;
 use sparsight::kernels::DeviceKind;
-use sparsight::records::{ClockRecord, Outcome};
+use sparsight::records::{ClockRecord, CorpusRecord, Outcome};
 use std::fs;
 use std::num::NonZeroUsize;
 use std::thread::available_parallelism;
@@ -29,6 +31,9 @@ pub(crate) struct Noise {
     /// Timed with more than one sample, and of these wide.
     timed: u64,
     wide: u64,
+    /// Samples of these, and such as were far from their median.
+    samples: u64,
+    far: u64,
     throttled: u64,
 }
 
@@ -38,7 +43,7 @@ impl Noise {
         let cpus = available_parallelism().map_or(1, NonZeroUsize::get);
         let load = fs::read_to_string("/proc/loadavg").ok().and_then(|text| last_minute(&text));
         let load = load.filter(|_| kind == DeviceKind::Cpu).map(|load| (load, cpus));
-        Self { load, timed: 0, wide: 0, throttled: 0 }
+        Self { load, timed: 0, wide: 0, samples: 0, far: 0, throttled: 0 }
     }
 
     /// One candidate, timed or not.
@@ -53,7 +58,27 @@ impl Noise {
         if samples > 1 {
             self.timed += 1;
             self.wide += u64::from(spread > WIDE);
+            self.samples += u64::from(samples);
         }
+    }
+
+    /// All that was timed on a matrix.
+    pub(crate) fn recorded(&mut self, record: &CorpusRecord) {
+        record.results.iter().for_each(|measured| self.saw(&measured.outcome));
+        self.clocked(record.clock);
+        self.strayed(record.far);
+    }
+
+    /// A time with all that is known of it.
+    pub(crate) fn took(&mut self, timing: &Timing) {
+        self.timed_with(timing.spread, timing.samples);
+        self.throttled += u64::from(timing.throttled);
+        self.strayed(timing.far);
+    }
+
+    /// So many samples were far from their median.
+    pub(crate) fn strayed(&mut self, far: u32) {
+        self.far += u64::from(far);
     }
 
     /// How the clock of a device ran.
@@ -63,12 +88,13 @@ impl Noise {
 
     /// A warning, if there is reason for one.
     pub(crate) fn warn(&self, printer: &Printer) {
-        if let Some(text) = self.text() {
-            printer.warning(text);
+        if let Some(reasons) = self.reasons() {
+            printer.warning(format_args!("the machine was not quiet, and times may be off: {reasons}"));
         }
     }
 
-    fn text(&self) -> Option<String> {
+    /// What was not quiet, if anything: `a load average of 3.5 on 2 logical CPUs`.
+    pub(crate) fn reasons(&self) -> Option<String> {
         let is_wide = self.wide as f64 > MANY * self.timed as f64;
         let wide = is_wide.then(|| {
             let times = counted(self.timed, "time");
@@ -80,9 +106,12 @@ impl Noise {
         let throttled = (self.throttled > 0).then(|| {
             format!("{} thrown away, as the GPU had slowed its clock down", counted(self.throttled, "sample"))
         });
-        let reasons: Vec<String> = [wide, load, throttled].into_iter().flatten().collect();
-        let noisy = || format!("the machine was not quiet, and times may be off: {}", reasons.join("; "));
-        (!reasons.is_empty()).then(noisy)
+        let strayed = (self.far as f64 > MANY * self.samples as f64).then(|| {
+            let samples = counted(self.samples, "sample");
+            format!("{} of {samples} farther from their median than half of it", self.far)
+        });
+        let reasons: Vec<String> = [wide, strayed, load, throttled].into_iter().flatten().collect();
+        (!reasons.is_empty()).then(|| reasons.join("; "))
     }
 }
 
@@ -94,10 +123,11 @@ fn last_minute(text: &str) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use sparsight::device::timing::{StoppingRule, measure};
     use sparsight::matrix::Seconds;
 
     fn quiet() -> Noise {
-        Noise { load: Some((2.0, 2)), timed: 0, wide: 0, throttled: 0 }
+        Noise { load: Some((2.0, 2)), timed: 0, wide: 0, samples: 0, far: 0, throttled: 0 }
     }
 
     #[test]
@@ -110,8 +140,32 @@ mod tests {
         }
         noise.clocked(Some(ClockRecord { sm_mhz: [1980, 1980], throttled: 0 }));
         noise.clocked(None);
-        assert_eq!(noise.text(), None, "{noise:?}");
+        assert_eq!(noise.reasons(), None, "{noise:?}");
         assert_eq!(Noise::before(DeviceKind::Cuda).load, None, "a GPU does not mind");
+    }
+
+    #[test]
+    fn samples_far_from_their_median_are_a_reason_though_none_spreads() {
+        let timing = |far| {
+            // As measured, with what is asked about.
+            let batch = |n: u32| Ok(Seconds(f64::from(n) * 1e-6));
+            Timing { far, throttled: 1, ..measure(batch, &StoppingRule::BRISK).unwrap() }
+        };
+        let mut noise = quiet();
+        noise.took(&timing(1));
+        let text = noise.reasons().unwrap();
+        let samples = timing(0).samples;
+        let expected = format!(
+            "1 of {samples} samples farther from their median than half of it; 1 sample thrown away, as the GPU had slowed its clock \
+             down"
+        );
+        assert_eq!(text, expected);
+        let mut few = quiet();
+        (0..10).for_each(|_| few.timed_with(0.0, 5));
+        few.strayed(5);
+        assert_eq!(few.reasons(), None, "{few:?}");
+        few.strayed(1);
+        assert!(few.reasons().unwrap().starts_with("6 of 50 samples"), "{few:?}");
     }
 
     #[test]
@@ -120,11 +174,11 @@ mod tests {
         for at in 0..10 {
             wide.timed_with(if at < 2 { 0.2 } else { 0.01 }, 5);
         }
-        let text = wide.text().unwrap();
+        let text = wide.reasons().unwrap();
         assert!(text.ends_with("the samples of 2 of 10 times spread over more than 10.0 %"), "{text}");
         let mut both = Noise { load: Some((3.5, 2)), ..quiet() };
         both.clocked(Some(ClockRecord { sm_mhz: [900, 1980], throttled: 7 }));
-        let text = both.text().unwrap();
+        let text = both.reasons().unwrap();
         let expected = "a load average of 3.5 on 2 logical CPUs; 7 samples thrown away, as the GPU had slowed its clock down";
         assert!(text.ends_with(expected) && !text.contains('\n'), "{text}");
         assert_eq!(last_minute("0.52 0.58 0.59 1/389 12345\n"), Some(0.52));

@@ -5,7 +5,7 @@ mod support;
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
-use support::{json, run};
+use support::{json, made_up_profile, run};
 
 const MATRIX: &str = "gallery:stencil2d,n=300";
 
@@ -127,4 +127,28 @@ fn a_gpu_is_compared_from_its_data_sheet() {
     fs::write(dir.path().join("wrong.toml"), sheet.replace("66", "0")).unwrap();
     let text = run(dir.path(), &["advise", MATRIX, "--device", "wrong.toml"]);
     assert!(text.contains("wrong.toml:2: multiprocessors"), "{text}");
+}
+
+#[test]
+fn a_profile_of_a_busy_machine_says_so_in_every_answer() {
+    fn of<'a>(command: &[&'a str]) -> Vec<&'a str> {
+        [command, &["--profile", "made-up"]].concat()
+    }
+    let dir = made_up_profile();
+    let file = dir.path().join("made-up/device.json");
+    let mut device: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+    let advise = ["advise", MATRIX, "--top", "1"];
+    let quiet = run(dir.path(), &of(&advise));
+    assert!(quiet.contains("profile of 2026-01-02\n") && !quiet.contains("busy"), "{quiet}");
+    assert!(json(dir.path(), &of(&advise))["device"]["noise"].is_null());
+    let why = "a load average of 9.0 on 2 logical CPUs";
+    device["provenance"]["noise"] = why.into();
+    fs::write(&file, device.to_string()).unwrap();
+    for command in [&advise[..], &["predict", MATRIX, "--kernel", "ell"], &["plan", MATRIX]] {
+        let text = run(dir.path(), &of(command));
+        let expected = "profile of 2026-01-02; the machine was busy then and times may be off, to measure anew: \
+                        `sparsight profile -o quiet`, then `--profile quiet`";
+        assert_eq!(text.matches(expected).count(), 1, "{text}");
+    }
+    assert_eq!(json(dir.path(), &of(&advise))["device"]["noise"], why);
 }

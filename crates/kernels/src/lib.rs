@@ -41,5 +41,5 @@ pub use source::{
 };
 pub use sparsight_matrix::{Format, ParseFormatError};
 pub use strip::{Strip, StripUnit, strip};
-pub use traffic::{compulsory_bytes, compulsory_bytes_in, device_bytes, feasible, flops, stored_entries};
+pub use traffic::{compulsory_bytes, device_bytes, feasible, flops, stored_entries, useful_bytes};
 pub use vendor::Vendor;

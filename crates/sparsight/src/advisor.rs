@@ -1,7 +1,7 @@
 //! Which format, kernel and block size: every candidate that the device has, predicted and ranked.
 
 use crate::{Error, Missing, ModelName, Predictor, Profile};
-use sparsight_kernels::{Candidate, DeviceKind, catalogue_on, compulsory_bytes, feasible};
+use sparsight_kernels::{Candidate, DeviceKind, catalogue_on, feasible, useful_bytes};
 use sparsight_matrix::{Bytes, Dtype, Features, Infeasible, Limits, Seconds};
 use sparsight_model::{PlacementRule, PredictError, Prediction, RowLengthRule};
 use std::fmt;
@@ -45,6 +45,8 @@ pub struct Advice {
     pub ranked: Vec<Advised>,
     /// Not possible or not predictable, with the reason.
     pub refused: Vec<Refused>,
+    /// Whether the matrix has no non-zeros, so that there is nothing to gain.
+    pub is_empty: bool,
 }
 
 /// One candidate with its prediction.
@@ -56,7 +58,7 @@ pub struct Advised {
     pub prediction: Prediction,
     /// The model that said so; never [`ModelName::Best`].
     pub model: ModelName,
-    /// Matrix, x and y in this format: what one product cannot avoid moving.
+    /// Matrix, x and y in this format without padding: what one product cannot avoid moving.
     pub bytes: Bytes,
     /// What the matrix takes on the device in this format, x and y not counted.
     pub memory: Bytes,
@@ -148,7 +150,8 @@ impl<'p> Advisor<'p> {
         let predictor = self.predictor(model, objective.placement, objective.row_length)?;
         let facts = &self.profile.device.facts;
         let limits = Limits::with_memory(facts.memory_bytes);
-        let mut advice = Advice { model, ranked: Vec::new(), refused: Vec::new() };
+        let mut advice =
+            Advice { model, ranked: Vec::new(), refused: Vec::new(), is_empty: features.nnz == 0 };
         let (mut possible, mut held) = (Vec::new(), Vec::new());
         let has_mixed = objective.mixed_precision && (facts.kind, dtype) == (DeviceKind::Cuda, Dtype::F64);
         let dtypes = [Some(dtype), has_mixed.then_some(Dtype::Mixed)].into_iter().flatten();
@@ -181,7 +184,7 @@ impl<'p> Advisor<'p> {
                     continue;
                 }
             };
-            let bytes = compulsory_bytes(&candidate, features);
+            let bytes = useful_bytes(candidate.format(), candidate.dtype, features);
             let rate = bytes.0 as f64 / prediction.time.0;
             advice.ranked.push(Advised {
                 candidate,

@@ -90,6 +90,7 @@ pub(crate) fn bench_held_to<T: Scalar>(
         preparation: BTreeMap::new(),
         preprocess: BTreeMap::new(),
         clock: None,
+        far: 0,
         results: Vec::new(),
     };
     let mut timings = Vec::new();
@@ -148,6 +149,7 @@ pub(crate) fn bench_held_to<T: Scalar>(
     let places: HashMap<&Candidate, usize> = candidates.iter().zip(0..).collect();
     record.results.sort_by_key(|measured| places[&measured.id]);
     record.clock = ClockRecord::of(&timings);
+    record.far = timings.iter().map(|timing| timing.far).sum();
     Ok(Benched { record, prepared })
 }
 

@@ -98,6 +98,7 @@ struct Benched {
     clock: Option<ClockRecord>,
     /// What storing the values in f32 changes, where that was asked for.
     narrowing: Option<NarrowingAnswer>,
+    far: u32,
 }
 
 impl Bench {
@@ -153,6 +154,7 @@ impl Bench {
                 noise.saw(outcome);
             }
             noise.clocked(benched.clock);
+            noise.strayed(benched.far);
         }
         let any = self.show(&all, before.as_ref(), device.facts(), T::DTYPE, context)?;
         noise.warn(&context.printer);
@@ -193,7 +195,8 @@ impl Bench {
         });
         let clock = ended.as_ref().ok().and_then(|record| record.clock);
         let narrowing = self.values.asked().then(|| narrowing(matrix));
-        all.push(Benched { title: name, features, results, own: of_own, clock, narrowing });
+        let far = ended.as_ref().map_or(0, |record| record.far);
+        all.push(Benched { title: name, features, results, own: of_own, clock, narrowing, far });
         ended.map(|_| ()).map_err(Failure::from)
     }
 

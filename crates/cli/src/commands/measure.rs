@@ -180,10 +180,7 @@ impl Measure {
                     }
                 }?;
                 counts.measured += 1;
-                for measured in &record.results {
-                    noise.saw(&measured.outcome);
-                }
-                noise.clocked(record.clock);
+                noise.recorded(&record);
                 counts.failing += usize::from(report_failures(&record, context));
                 corpus.append(record)?;
                 corpus.sync()?;

@@ -19,6 +19,7 @@ pub(super) fn panel(source: &ReportedSource, reordered_by: Option<&String>) -> P
         ("cuSPARSE", of(&source.cusparse)),
         ("profile", profile),
         ("carried from", of(&source.rescaled_from)),
+        ("not quiet then", of(&source.noise)),
         ("reordered by", reordered_by.cloned()),
     ];
     let mut body = "<dl>\n".to_owned();

@@ -10,6 +10,8 @@ use std::collections::HashSet;
 #[derive(Debug, Default)]
 pub(super) struct Roles<'a> {
     pub(super) best: Option<&'a ReportedCandidate>,
+    /// What to use.
+    pub(super) recommended: Option<&'a ReportedCandidate>,
     pub(super) plain_csr: Option<&'a ReportedCandidate>,
     pub(super) vendors_csr: Option<&'a ReportedCandidate>,
     pub(super) soonest_ready: Option<&'a ReportedCandidate>,
@@ -19,16 +21,18 @@ impl<'a> Roles<'a> {
     pub(super) fn of(advice: &'a ReportedAdvice) -> Self {
         let Some(verdict) = &advice.verdict else {
             // Older answers have none; the first is what it says.
-            return Self {
-                best: advice.candidates.first().filter(|one| one.time.is_some()),
-                ..Self::default()
-            };
+            let first = advice.candidates.first().filter(|one| one.time.is_some());
+            return Self { best: first, recommended: first, ..Self::default() };
         };
         let ranked = |id: &str| advice.candidate(id).filter(|one| one.time.is_some());
         let compared = |csr: &Option<(String, f64)>| csr.as_ref().and_then(|(id, _)| ranked(id));
+        let (best, plain_csr) = (ranked(&verdict.best), compared(&verdict.plain_csr));
+        // Older answers do not say.
+        let otherwise = || plain_csr.filter(|_| verdict.gains_nothing).or(best);
         Self {
-            best: ranked(&verdict.best),
-            plain_csr: compared(&verdict.plain_csr),
+            best,
+            recommended: verdict.recommended.as_deref().and_then(ranked).or_else(otherwise),
+            plain_csr,
             vendors_csr: compared(&verdict.vendors_csr),
             soonest_ready: ranked(&verdict.soonest_ready),
         }

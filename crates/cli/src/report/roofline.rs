@@ -57,7 +57,7 @@ pub(super) fn panel(advice: &ReportedAdvice, roles: &Roles<'_>) -> Option<Panel>
         "tick",
         (f64::midpoint(LEFT, RIGHT), HEIGHT - 4.0),
         Anchor::Middle,
-        "bytes that a product moves",
+        "bytes that a product cannot avoid moving",
     );
     let mut labels = Labels::default();
     if let Some(cache) = cache {
@@ -142,7 +142,8 @@ fn rate(bytes_per_s: f64) -> String {
 }
 
 fn caption(advice: &ReportedAdvice, roles: &Roles<'_>) -> String {
-    let mut sentences = vec!["Matrix, x and y, moved once, over the time of a product.".to_owned()];
+    let mut sentences =
+        vec!["Matrix without padding, x and y, moved once, over the time of a product.".to_owned()];
     let best = roles.best.and_then(|best| Some((best, best.bytes?, best.time?.predicted)));
     if let Some((best, bytes, time)) = best {
         let achieved = bytes.0 as f64 / time.0;
@@ -150,12 +151,12 @@ fn caption(advice: &ReportedAdvice, roles: &Roles<'_>) -> String {
             advice.copy_bytes_per_s.map(|copy| format!(", {} of the copy rate", percent(achieved / copy)));
         sentences.push(format!("{}: {}{}.", name(best), rate(achieved), share.unwrap_or_default()));
         if let Some(cache) = advice.cache {
-            let fits = if bytes <= cache {
-                "fits into the cache, which is faster"
+            let fit = if bytes <= cache {
+                "fit into the cache, which is faster"
             } else {
-                "is larger than the cache"
+                "are more than the cache holds"
             };
-            sentences.push(format!("With {bytes} it {fits} ({cache})."));
+            sentences.push(format!("These {bytes} {fit} ({cache})."));
         }
     }
     sentences.join(" ")

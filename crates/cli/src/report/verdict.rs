@@ -2,10 +2,12 @@
 
 use super::roles::{Roles, measured, name};
 use super::{escaped, remark};
-use crate::text::{between, counted, grouped};
+use crate::text::{
+    AS_GOOD, NOTHING_TO_MULTIPLY, STAY, between, counted, grouped, others_as_good, sooner_ready,
+};
 use sparsight::TIE;
 use sparsight::answer::{MatrixSummary, ReportedAdvice, ReportedCandidate, ReportedTime, ReportedVerdict};
-use sparsight::matrix::Seconds;
+use sparsight::matrix::{Format, Seconds};
 use std::fmt::Write;
 
 pub(super) fn header(advice: &ReportedAdvice, roles: &Roles<'_>) -> String {
@@ -54,12 +56,16 @@ fn cost(advice: &ReportedAdvice, candidate: &ReportedCandidate) -> Option<Second
 }
 
 fn what_to_use(advice: &ReportedAdvice, roles: &Roles<'_>) -> String {
+    if advice.matrix.nnz == 0 && roles.best.is_some() {
+        return NOTHING_TO_MULTIPLY.to_owned();
+    }
     let gains_nothing = advice.verdict.as_ref().is_some_and(|verdict| verdict.gains_nothing);
-    let (words, chosen) = match roles.plain_csr.filter(|_| gains_nothing) {
-        Some(csr) => ("CSR as it is is as good as anything:", Some(csr)),
-        None => ("Use", roles.best),
+    let words = match gains_nothing {
+        true if stays_in_csr(advice) => STAY,
+        true => AS_GOOD,
+        false => "Use",
     };
-    let Some((chosen, time)) = chosen.and_then(|one| Some((one, one.time?))) else {
+    let Some((chosen, time)) = roles.recommended.and_then(|one| Some((one, one.time?))) else {
         return "No candidate is possible.".to_owned();
     };
     let all = advice.products.zip(chosen.in_all).map_or_else(String::new, |(n, in_all)| {
@@ -69,26 +75,36 @@ fn what_to_use(advice: &ReportedAdvice, roles: &Roles<'_>) -> String {
     format!("{words} {}{colon} {}{all}.", name(chosen), a_product(time))
 }
 
+/// Whether nothing but CSR is the best or as good.
+fn stays_in_csr(advice: &ReportedAdvice) -> bool {
+    let reads_csr =
+        |id: &String| advice.candidate(id).is_some_and(|one| one.format == Format::csr().to_string());
+    advice
+        .verdict
+        .as_ref()
+        .is_some_and(|verdict| reads_csr(&verdict.best) && verdict.equal.iter().all(reads_csr))
+}
+
 fn reasons(advice: &ReportedAdvice, roles: &Roles<'_>) -> Option<String> {
-    let (verdict, best) = (advice.verdict.as_ref()?, roles.best?);
+    let (verdict, used) = (advice.verdict.as_ref().filter(|_| advice.matrix.nnz > 0)?, roles.recommended?);
     let mut sentences = Vec::new();
     let in_all = if advice.products.is_some() { " in all" } else { "" };
-    let faster = |what: &str, csr: Option<&ReportedCandidate>, compared: &Option<(String, f64)>| {
-        let (csr, (_, speedup)) = csr.filter(|csr| csr.id != best.id).zip(compared.as_ref())?;
-        let time = csr.time?.predicted;
-        Some(if *speedup <= 1.0 + TIE {
+    let faster = |what: &str, csr: Option<&ReportedCandidate>| {
+        let csr = csr.filter(|csr| csr.id != used.id)?;
+        let (speedup, time) = (cost(advice, csr)?.0 / cost(advice, used)?.0, csr.time?.predicted);
+        Some(if speedup <= 1.0 + TIE {
             format!("as fast{in_all} as {what} ({time})")
         } else {
             format!("{speedup:.1} times as fast{in_all} as {what} ({time})")
         })
     };
-    let vendors = faster("cuSPARSE's CSR", roles.vendors_csr, &verdict.vendors_csr);
-    let plain = faster("the best plain CSR", roles.plain_csr, &verdict.plain_csr);
-    let gains: Vec<String> = vendors.into_iter().chain(plain.filter(|_| !verdict.gains_nothing)).collect();
+    let vendors = faster("cuSPARSE's CSR", roles.vendors_csr);
+    let plain = faster("the best plain CSR", roles.plain_csr);
+    let gains: Vec<String> = vendors.into_iter().chain(plain).collect();
     if !gains.is_empty() {
         sentences.push(format!("Predicted {}.", gains.join(", ")));
     }
-    if let Some(products) = best.pays_off_after.filter(|&n| n > 0 && !verdict.gains_nothing) {
+    if let Some(products) = used.pays_off_after.filter(|&n| n > 0 && !verdict.gains_nothing) {
         sentences.push(format!("Worth converting from {} on.", counted(products, "product")));
     }
     sentences.extend(as_good(verdict, roles));
@@ -96,17 +112,16 @@ fn reasons(advice: &ReportedAdvice, roles: &Roles<'_>) -> Option<String> {
 }
 
 fn as_good(verdict: &ReportedVerdict, roles: &Roles<'_>) -> Option<String> {
-    let soonest = roles.soonest_ready.filter(|soonest| soonest.id != verdict.best && !verdict.gains_nothing);
-    let ready = soonest.zip(roles.best).and_then(|(soonest, best)| {
-        let (soon, best) = (soonest.conversion?, best.conversion?);
-        (soon.0 < 0.9 * best.0).then(|| format!("; {} is the soonest ready, in {soon}", name(soonest)))
-    });
-    let ready = ready.unwrap_or_default();
-    match verdict.equal.len() {
-        0 => None,
-        1 => Some(format!("One other kernel is as good{ready}.")),
-        more => Some(format!("{more} other kernels are as good{ready}.")),
-    }
+    let (used, best) = (roles.recommended?, roles.best?);
+    let is_sooner = used.id != best.id && !verdict.gains_nothing;
+    let first = best
+        .time
+        .zip(used.conversion)
+        .filter(|_| is_sooner)
+        .map(|(time, ready)| sooner_ready(&name(best), time.predicted, [Some(ready), best.conversion]));
+    let more = others_as_good(verdict.equal.len() - usize::from(first.is_some()).min(verdict.equal.len()));
+    let sentences: Vec<String> = first.into_iter().chain(more).collect();
+    (!sentences.is_empty()).then(|| sentences.join(" "))
 }
 
 /// Of what was measured.

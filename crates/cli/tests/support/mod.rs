@@ -188,6 +188,7 @@ fn write_profile(path: &Path, facts: DeviceFacts, slowness: f64, known: impl Fn(
         driver: "made up".to_owned(),
         cusparse: String::new(),
         host_threads: 1,
+        noise: None,
     };
     let device = ProfiledDevice {
         schema: DEVICE_SCHEMA.to_owned(),
@@ -239,7 +240,7 @@ pub fn add_corpus(folder: &Path, matrices: &[(&str, &str, f64)]) {
         let matrix = name.to_owned();
         let clock = None;
         let record =
-            CorpusRecord { matrix, dtype, caches, features, preparation, preprocess, clock, results };
+            CorpusRecord { matrix, dtype, caches, features, preparation, preprocess, clock, far: 0, results };
         corpus.append(record).unwrap();
     }
 }

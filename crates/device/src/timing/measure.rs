@@ -34,6 +34,10 @@ pub struct Timing {
     /// they count, too.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub throttled: u32,
+    /// Samples farther from the median than half of it: few of them move neither the median nor the interquartile range, and tell
+    /// that something else was at work.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub far: u32,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands it over so")]
@@ -43,6 +47,9 @@ fn is_zero(number: &u32) -> bool {
 
 /// No clock used here resolves less than this.
 const CLOCK: f64 = 1e-10;
+
+/// How far from the median, as a part of it, a sample is far. Chosen: no clock or cache state seen here is so far off by itself.
+const FAR: f64 = 0.5;
 
 /// A product that takes this many times the whole budget is hopeless whatever else is known. Chosen.
 const BUDGETS: f64 = 10.0;
@@ -199,7 +206,8 @@ impl Sampling {
         let (mut median, mut range) = spread(&mut samples);
         if median <= 0.0 {
             // Noise larger than the difference of the batches: then the longer batches alone must serve.
-            (median, range) = spread(&mut counted.iter().map(|sample| sample.whole).collect::<Vec<_>>());
+            samples = counted.iter().map(|sample| sample.whole).collect();
+            (median, range) = spread(&mut samples);
             alpha = 0;
         }
         // A clock that does not see even those leaves no more to say than "below its resolution".
@@ -213,6 +221,7 @@ impl Sampling {
             stopped: self.stopped.unwrap_or(Stopped::Budget),
             sm_mhz: counted.iter().filter_map(|sample| sample.sm_mhz).min(),
             throttled: self.throttled.len() as u32,
+            far: samples.iter().filter(|sample| (*sample - median).abs() > FAR * median).count() as u32,
         }
     }
 }
@@ -324,6 +333,24 @@ mod tests {
         let t = measure(noisy, &StoppingRule::BRISK).unwrap();
         assert_eq!(t.stopped, Stopped::Budget);
         assert!(t.spread > 0.02);
+    }
+
+    #[test]
+    fn a_few_far_samples_are_counted_though_the_spread_does_not_know_them() {
+        let of = |slowed: u32| {
+            // The longer batch of the second sample is hit, with `slowed` times what it takes.
+            let (mut longest, mut longer) = (0, 0);
+            let hit = |n: u32| {
+                longest = longest.max(n);
+                longer += u32::from(n == longest && n > 4);
+                let slow = if n == longest && longer == 2 { slowed } else { 1 };
+                Ok(Seconds(f64::from(n * slow) * 1e-6))
+            };
+            measure(hit, &StoppingRule::BRISK).unwrap()
+        };
+        let (quiet, once) = (of(1), of(3));
+        assert_eq!((quiet.far, once.far), (0, 1), "{once:?}");
+        assert!((once.time.0 / quiet.time.0 - 1.0).abs() < 1e-9 && once.spread < 1e-9, "{once:?}");
     }
 
     #[test]

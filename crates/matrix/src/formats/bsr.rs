@@ -20,6 +20,7 @@
 //! Sources: BSR as in the Sparse BLAS; slices as in Kreutzer et al., SIAM J. Sci. Comput. 36, 2014; both together, blocked and
 //! sliced ELL, in Choi, Singh and Vuduc 2010.
 
+use super::family::padded_values;
 use super::{
     Element, FormatFamily, FormatOf, HostArray, Knob, Layout, NamedArrays, NamedNumbers, NumberOf, Shape,
     Step, Stored,
@@ -192,6 +193,7 @@ pub(super) static FORMAT: FormatFamily = family(
     "bsr",
     |[side, _], f, dtype| device_bytes((side, SLICE), f, dtype),
     |[side, _], f| stored_entries((side, SLICE), f),
+    |[side, _], f, dtype| padding((side, SLICE), f, dtype),
     &BsrFormat { slice: SLICE },
 );
 
@@ -200,6 +202,7 @@ pub(super) static BLOCK_CSR: FormatFamily = family(
     "bcsr",
     |[side, _], f, dtype| device_bytes((side, PLAIN), f, dtype),
     |[side, _], f| stored_entries((side, PLAIN), f),
+    |[side, _], f, dtype| padding((side, PLAIN), f, dtype),
     &BsrFormat { slice: PLAIN },
 );
 
@@ -207,18 +210,19 @@ const fn family(
     name: &'static str,
     device_bytes: fn(Shape, &Features, Dtype) -> Bytes,
     stored_entries: fn(Shape, &Features) -> u64,
+    padding: fn(Shape, &Features, Dtype) -> Bytes,
     of: &'static BsrFormat,
 ) -> FormatFamily {
     FormatFamily {
         name,
         knobs: &[Knob { letter: 'b', meaning: "rows and columns of a block" }],
         shapes: || BLOCK_SIDES.map(|side| [side, 0]).to_vec(),
-        is_padded: true,
         stays_in_csr: false,
         generator: None,
         is_steady: false,
         device_bytes,
         stored_entries,
+        padding: Some(padding),
         bits_per_column: None,
         of_f32: of,
         of_f64: of,
@@ -235,6 +239,13 @@ fn device_bytes((side, slice): (u32, usize), f: &Features, dtype: Dtype) -> Byte
 
 fn stored_entries((side, slice): (u32, usize), f: &Features) -> u64 {
     counted(side, f).map_or(u64::MAX, |count| held(count, slice).saturating_mul(u64::from(side * side)))
+}
+
+/// Zeros within blocks, and whole blocks that fill up a slice, with their columns.
+fn padding((side, slice): (u32, usize), f: &Features, dtype: Dtype) -> Bytes {
+    let values = padded_values(stored_entries((side, slice), f), f, dtype).0;
+    let filling = counted(side, f).map_or(0, |count| held(count, slice).saturating_sub(count.blocks));
+    Bytes(values.saturating_add(filling.saturating_mul(4)))
 }
 
 /// Blocks that are stored.

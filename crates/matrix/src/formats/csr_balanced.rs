@@ -261,7 +261,6 @@ pub(super) static FORMAT: FormatFamily = FormatFamily {
     name: "csr-balanced",
     knobs: &[Knob { letter: 'i', meaning: "rows and non-zeros of a tile" }],
     shapes: || TileShape::ALL.map(|shape| [shape.items, 0]).to_vec(),
-    is_padded: false,
     stays_in_csr: true,
     generator: None,
     is_steady: false,
@@ -269,6 +268,7 @@ pub(super) static FORMAT: FormatFamily = FormatFamily {
         TileTable::device_bytes(f.nrows, f.nnz, f.row_max, TileShape::from(shape), dtype)
     },
     stored_entries: |_, f| f.nnz,
+    padding: None,
     bits_per_column: None,
     of_f32: &BalancedFormat,
     of_f64: &BalancedFormat,

@@ -9,6 +9,7 @@
 //!
 //! Source: Bell and Garland, SC 2009; what Guo, Wang and Chen 2014 name as their next format.
 
+use super::family::padded_values;
 use super::{
     Element, FormatFamily, FormatOf, HostArray, Layout, NamedArrays, NamedNumbers, NumberOf, Shape, Step,
     Stored,
@@ -134,16 +135,15 @@ pub(super) static FORMAT: FormatFamily = FormatFamily {
     name: "dia",
     knobs: &[],
     shapes: || vec![Shape::default()],
-    is_padded: true,
     stays_in_csr: false,
     generator: None,
     is_steady: false,
     device_bytes: |_, f, dtype| {
         counted(f).map_or(Bytes(u64::MAX), |diagonals| Dia::<f32>::device_bytes(f.nrows, diagonals, dtype))
     },
-    stored_entries: |_, f| {
-        counted(f).map_or(u64::MAX, |diagonals| Ell::<f32>::stride_for(f.nrows).saturating_mul(diagonals))
-    },
+    stored_entries: |_, f| stored_entries(f),
+    // The diagonals' offsets are no padding, however few non-zeros one has.
+    padding: Some(|_, f, dtype| padded_values(stored_entries(f), f, dtype)),
     bits_per_column: None,
     of_f32: &DiaFormat,
     of_f64: &DiaFormat,
@@ -152,6 +152,10 @@ pub(super) static FORMAT: FormatFamily = FormatFamily {
 /// The diagonals, if all of them were counted.
 fn counted(f: &Features) -> Option<u64> {
     f.diagonals.filter(|diagonals| *diagonals <= most_diagonals(f.nrows, f.nnz))
+}
+
+fn stored_entries(f: &Features) -> u64 {
+    counted(f).map_or(u64::MAX, |diagonals| Ell::<f32>::stride_for(f.nrows).saturating_mul(diagonals))
 }
 
 struct DiaFormat;

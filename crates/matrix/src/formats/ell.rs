@@ -8,6 +8,7 @@
 //! ```
 //! Source: Bell and Garland, SC 2009.
 
+use super::family::padded_entries;
 use super::{
     Element, FormatFamily, FormatOf, Generator, HostArray, Layout, NamedArrays, NamedNumbers, Shape, Step,
     Stored,
@@ -165,7 +166,6 @@ pub(super) static FORMAT: FormatFamily = FormatFamily {
     name: "ell",
     knobs: &[],
     shapes: || vec![Shape::default()],
-    is_padded: true,
     stays_in_csr: false,
     generator: Some(Generator {
         routine: "generate_ell",
@@ -174,11 +174,16 @@ pub(super) static FORMAT: FormatFamily = FormatFamily {
     }),
     is_steady: false,
     device_bytes: |_, f, dtype| Ell::<f32>::device_bytes(f.nrows, f.row_max, dtype),
-    stored_entries: |_, f| Ell::<f32>::stride_for(f.nrows).saturating_mul(f.row_max),
+    stored_entries: |_, f| stored_entries(f),
+    padding: Some(|_, f, dtype| padded_entries(stored_entries(f), f, dtype)),
     bits_per_column: None,
     of_f32: &EllFormat,
     of_f64: &EllFormat,
 };
+
+fn stored_entries(f: &Features) -> u64 {
+    Ell::<f32>::stride_for(f.nrows).saturating_mul(f.row_max)
+}
 
 struct EllFormat;
 

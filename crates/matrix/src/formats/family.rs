@@ -25,8 +25,6 @@ pub struct FormatFamily {
     pub knobs: &'static [Knob],
     /// Shapes of the catalogue, in the order in which tables list them.
     pub shapes: fn() -> Vec<Shape>,
-    /// Whether it stores entries that the matrix does not have.
-    pub is_padded: bool,
     /// Whether its entries stay where CSR has them, so that nothing is converted: only tables are added.
     pub stays_in_csr: bool,
     /// How a device makes benchmark matrices in it without a CSR beside them; `None`: it makes a CSR and converts that.
@@ -37,12 +35,25 @@ pub struct FormatFamily {
     pub device_bytes: fn(Shape, &Features, Dtype) -> Bytes,
     /// Entries that are stored, padding included; `u64::MAX` where the features do not tell.
     pub stored_entries: fn(Shape, &Features) -> u64,
+    /// Bytes on a device of stored entries that the matrix does not have, part of `device_bytes`; saturates. `None` where
+    /// there are none.
+    pub padding: Option<fn(Shape, &Features, Dtype) -> Bytes>,
     /// Bits of a column index, in formats that compress them.
     pub bits_per_column: Option<fn(Shape, &Features) -> Option<f64>>,
     /// Conversions and refusals in `f32`.
     pub of_f32: &'static dyn FormatOf<f32>,
     /// The same in `f64`.
     pub of_f64: &'static dyn FormatOf<f64>,
+}
+
+/// Bytes of the values of those of `stored` entries that are padding.
+pub(super) fn padded_values(stored: u64, f: &Features, dtype: Dtype) -> Bytes {
+    Bytes(stored.saturating_sub(f.nnz).saturating_mul(dtype.bytes()))
+}
+
+/// The same, each with a column of 32 bits.
+pub(super) fn padded_entries(stored: u64, f: &Features, dtype: Dtype) -> Bytes {
+    Bytes(stored.saturating_sub(f.nnz).saturating_mul(4 + dtype.bytes()))
 }
 
 /// A routine of a device that fills the arrays of a [`Layout`] from the formula of benchmark matrices.

@@ -106,6 +106,18 @@ impl Format {
         (self.0.family.device_bytes)(self.0.shape, features, dtype)
     }
 
+    /// Whether it stores entries that the matrix does not have.
+    pub fn is_padded(self) -> bool {
+        self.0.family.padding.is_some()
+    }
+
+    /// Bytes on a device without padding: the non-zeros' values, what the format says of where they are, and its tables;
+    /// saturates.
+    pub fn useful_bytes(self, features: &Features, dtype: Dtype) -> Bytes {
+        let padding = self.0.family.padding.map_or(0, |padding| padding(self.0.shape, features, dtype).0);
+        Bytes(self.device_bytes(features, dtype).0.saturating_sub(padding))
+    }
+
     /// Entries that are stored, padding included.
     pub fn stored_entries(self, features: &Features) -> u64 {
         (self.0.family.stored_entries)(self.0.shape, features)

@@ -2,6 +2,7 @@
 //!
 //! Source: Bell and Garland, SC 2009; the threshold as in `models.md` of Guo, Wang and Chen 2014.
 
+use super::family::padded_entries;
 use super::{
     Element, FormatFamily, FormatOf, HostArray, Layout, NamedArrays, NamedNumbers, Shape, Step, Stored,
 };
@@ -138,19 +139,22 @@ pub(super) static FORMAT: FormatFamily = FormatFamily {
     name: "hyb",
     knobs: &[],
     shapes: || vec![Shape::default()],
-    is_padded: true,
     stays_in_csr: false,
     generator: None,
     is_steady: false,
     device_bytes: |_, f, dtype| Hyb::<f32>::device_bytes(f.nrows, f.hyb, dtype),
-    stored_entries: |_, f| {
-        let ell = Ell::<f32>::stride_for(f.nrows).saturating_mul(f.hyb.width);
-        ell.saturating_add(f.hyb.coo_nnz)
-    },
+    stored_entries: |_, f| stored_entries(f),
+    // All of it is in the ELL part.
+    padding: Some(|_, f, dtype| padded_entries(stored_entries(f), f, dtype)),
     bits_per_column: None,
     of_f32: &HybFormat,
     of_f64: &HybFormat,
 };
+
+fn stored_entries(f: &Features) -> u64 {
+    let ell = Ell::<f32>::stride_for(f.nrows).saturating_mul(f.hyb.width);
+    ell.saturating_add(f.hyb.coo_nnz)
+}
 
 struct HybFormat;
 

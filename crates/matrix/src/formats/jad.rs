@@ -160,7 +160,6 @@ pub(super) static FORMAT: FormatFamily = FormatFamily {
     name: "jad",
     knobs: &[],
     shapes: || vec![Shape::default()],
-    is_padded: false,
     stays_in_csr: false,
     generator: Some(Generator {
         routine: "generate_jad",
@@ -170,6 +169,7 @@ pub(super) static FORMAT: FormatFamily = FormatFamily {
     is_steady: false,
     device_bytes: |_, f, dtype| Jad::<f32>::device_bytes(f.nrows, f.nnz, f.row_max, dtype),
     stored_entries: |_, f| f.nnz,
+    padding: None,
     bits_per_column: None,
     of_f32: &JadFormat,
     of_f64: &JadFormat,

@@ -9,6 +9,7 @@
 //! ```
 //! Source: Kreutzer et al., SIAM J. Sci. Comput. 36, 2014; Lehnert et al. 2016 for C = 512, sigma = 2048.
 
+use super::family::padded_entries;
 use super::{
     Element, FormatFamily, FormatOf, HostArray, Knob, Layout, NamedArrays, NamedNumbers, Shape, Step, Stored,
 };
@@ -308,7 +309,6 @@ pub(super) static FORMAT: FormatFamily = FormatFamily {
         Knob { letter: 's', meaning: "rows of a window in which they are sorted by length" },
     ],
     shapes: || SellShape::ALL.map(|shape| [shape.slice, shape.sigma]).to_vec(),
-    is_padded: true,
     stays_in_csr: false,
     generator: None,
     is_steady: false,
@@ -316,6 +316,7 @@ pub(super) static FORMAT: FormatFamily = FormatFamily {
         Sell::<f32>::device_bytes(f.nrows, shape.into(), entries_of(shape, f), dtype)
     },
     stored_entries: entries_of,
+    padding: Some(|shape, f, dtype| padded_entries(entries_of(shape, f), f, dtype)),
     bits_per_column: None,
     of_f32: &SellFormat,
     of_f64: &SellFormat,

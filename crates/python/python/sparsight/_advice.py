@@ -36,7 +36,7 @@ class Candidate:
     predicted_s, low_s, high_s : float
         Seconds of one product, and the ends of the 90 % interval.
     bytes : int
-        Matrix, x and y: what one product cannot avoid moving.
+        Matrix without padding, x and y: what one product cannot avoid moving.
     memory_bytes : int
         The matrix on the device.
     bandwidth_fraction : float or None
@@ -172,9 +172,9 @@ class Advice:
 
     @property
     def verdict(self) -> dict[str, Any]:
-        """What it comes down to: ``best``, ``equal`` and ``soonest_ready`` (ids), ``gains_nothing``, and ``plain_csr`` and
-        ``vendors_csr`` with their ``speedup``: how many times as fast the best is in one product, or, where ``products`` were
-        given, in all of them with conversion and upload.
+        """What it comes down to: ``best``, ``recommended``, ``equal`` and ``soonest_ready`` (ids), ``gains_nothing``, and
+        ``plain_csr`` and ``vendors_csr`` with their ``speedup``: how many times as fast the best is in one product, or, where
+        ``products`` were given, in all of them with conversion and upload.
         """
         return self.to_dict().get("verdict", {})
 
@@ -213,17 +213,26 @@ class Advice:
         verdict = self.verdict
         if not verdict:
             return "No candidate is possible."
-        use = self[verdict["plain_csr"]["id"]] if verdict["gains_nothing"] else self.best
-        words = "CSR as it is is as good as anything:" if verdict["gains_nothing"] else "Use"
+        if not self.to_dict()["matrix"]["nnz"]:
+            return "CSR is as good as anything: there are no non-zeros to multiply."
+        use = self[verdict["recommended"]]
         number = self.products
         in_all = "" if number is None else " in all"
 
-        def faster(speedup):
+        def taken(one):
+            return one.predicted_s if one.in_all_s is None else one.in_all_s
+
+        def faster(other):
             # Within 5 % is a tie, as the program has it.
+            speedup = taken(other) / taken(use)
             return f"as fast{in_all} as" if speedup <= 1.05 else f"{speedup:.1f} times as fast{in_all} as"
 
+        words = "Use"
+        if verdict["gains_nothing"]:
+            in_csr = all(self[one].format == "csr" for one in (verdict["best"], *verdict["equal"]))
+            words = "Stay with CSR:" if in_csr else "CSR is as good as anything:"
         gains = [
-            f"{faster(verdict[name]['speedup'])} {what}"
+            f"{faster(self[verdict[name]['id']])} {what}"
             for name, what in (("vendors_csr", "cuSPARSE's CSR"), ("plain_csr", "the best plain CSR"))
             if verdict.get(name, {}).get("id", use.id) != use.id
         ]
@@ -238,10 +247,11 @@ class Advice:
         answer = self.to_dict()
         matrix, device = answer["matrix"], answer["device"]
         rescaled = device.get("rescaled_from")
+        busy = ", measured while the machine was busy" if device.get("noise") else ""
         return [
             f"{matrix['nrows']:,} x {matrix['ncols']:,}, {matrix['nnz']:,} non-zeros, {matrix['row_mean']:.1f} a row "
             f"({matrix['row_min']:,} to {matrix['row_max']:,})",
-            f"{device['name']}, {answer['dtype']}" + (f", carried over from {rescaled}" if rescaled else ""),
+            f"{device['name']}, {answer['dtype']}" + (f", carried over from {rescaled}" if rescaled else "") + busy,
             self._sentence(),
             *([what_it_changes(self.narrowing)] if self.narrowing else []),
         ]

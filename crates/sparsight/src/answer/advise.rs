@@ -153,9 +153,12 @@ impl From<Prediction> for Expected {
 /// The candidate to use, beside what it is to be compared with.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct VerdictAnswer {
-    /// What to use.
+    /// The first.
     pub best: Candidate,
-    /// Whether plain CSR is as good as anything.
+    /// What to use: plain CSR where nothing is gained; without `products`, of those that are as good one that is clearly sooner
+    /// ready; else the best.
+    pub recommended: Candidate,
+    /// Whether plain CSR is as good as anything, as it is for every matrix without non-zeros.
     pub gains_nothing: bool,
     /// Others that are as good, within 5 %: of each kernel the first block size, without the kernel of the best.
     pub equal: Vec<Candidate>,
@@ -189,6 +192,7 @@ impl From<&Verdict<'_>> for VerdictAnswer {
         };
         Self {
             best: verdict.best.candidate,
+            recommended: verdict.recommended().candidate,
             gains_nothing: verdict.gains_nothing(),
             equal: verdict.equal.iter().map(|advised| advised.candidate).collect(),
             soonest_ready: verdict.soonest_ready().candidate,
@@ -278,7 +282,7 @@ impl AdviseAnswer {
     /// With what was measured of candidates beside what is predicted of them, and what to expect of the others.
     #[must_use]
     pub fn with_verified(mut self, verified: Option<&Verified>) -> Self {
-        let Some(Verified { measured, expected, next }) = verified else { return self };
+        let Some(Verified { measured, expected, next, .. }) = verified else { return self };
         for one in self.candidates.iter_mut().filter(|one| one.prediction.is_some()) {
             let id = &one.candidate.id;
             one.outcome = measured.get(id).map(MeasuredOutcome::from);
@@ -313,7 +317,7 @@ pub struct AdvisedCandidate {
     /// The model that said so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<ModelName>,
-    /// Matrix, x and y in this format: what one product cannot avoid moving.
+    /// Matrix, x and y in this format without padding: what one product cannot avoid moving.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bytes: Option<Bytes>,
     /// What the matrix takes on the device in this format, x and y not counted.
@@ -401,7 +405,7 @@ mod tests {
         let expected =
             Conditioned::new(advice.ranked.iter().map(|one| (one.candidate, one.prediction.clone())));
         let measured = BTreeMap::from([(fifth, Outcome::once(Seconds(1e-3)))]);
-        let verified = Verified { measured, expected, next: None };
+        let verified = Verified { measured, expected, next: None, clock: None, far: 0 };
         let matrix = MatrixSummary::of("arrow", &features);
         let all = AdviseAnswer::of(matrix, &profile, Dtype::F32, &objective, &advice);
         assert_eq!(all.candidates.len(), advice.ranked.len() + advice.refused.len());

@@ -5,7 +5,7 @@ use crate::MeasuredOwn;
 use crate::records::{ClockRecord, Measured, Outcome};
 use serde::Serialize;
 use sparsight_device::timing::Caches;
-use sparsight_kernels::{DeviceFacts, compulsory_bytes_in};
+use sparsight_kernels::{DeviceFacts, useful_bytes};
 use sparsight_matrix::{Dtype, Features, Format, Seconds};
 
 /// `sparsight/bench/1`: measured times, each of a y that was right.
@@ -81,8 +81,8 @@ pub struct BenchedCandidate {
     /// Its time, or why there is none.
     #[serde(flatten)]
     pub outcome: MeasuredOutcome,
-    /// What one product cannot avoid moving over the measured time, as a fraction of the device's copy rate; above 1 from
-    /// a cache. Absent without a time or a copy rate.
+    /// What one product cannot avoid moving, padding not counted, over the measured time, as a fraction of the device's copy
+    /// rate; above 1 from a cache. Absent without a time or a copy rate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bandwidth_fraction: Option<f64>,
     /// What an earlier run measured of it; absent where none is compared with.
@@ -170,7 +170,7 @@ impl BenchedCandidate {
     /// Of a matrix with `features`, measured on the device with `facts`.
     fn of(candidate: BenchedKernel, outcome: &Outcome, features: &Features, facts: &DeviceFacts) -> Self {
         let rate = facts.copy_bytes_per_s;
-        let bytes = compulsory_bytes_in(candidate.format(), candidate.dtype(), features).0 as f64;
+        let bytes = useful_bytes(candidate.format(), candidate.dtype(), features).0 as f64;
         let bandwidth_fraction = match outcome {
             Outcome::Time { time_s, .. } if rate > 0.0 && time_s.0.is_finite() => {
                 Some(bytes / time_s.0 / rate)

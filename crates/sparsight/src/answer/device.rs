@@ -1,7 +1,7 @@
 //! A device in short.
 
 use crate::Profile;
-use crate::profile::{ProfiledDevice, TransferProfile};
+use crate::profile::{ProfiledDevice, Provenance, TransferProfile};
 use serde::Serialize;
 use sparsight_kernels::{DeviceFacts, DeviceKind};
 use sparsight_matrix::Seconds;
@@ -28,13 +28,17 @@ pub struct DeviceSummary {
     /// Name or folder of the profile whose predictions are carried to this device; absent if it has models of its own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rescaled_from: Option<String>,
+    /// What was not quiet while the profile was measured, so that it may be off; absent if nothing was seen, or no profile asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub noise: Option<String>,
 }
 
 impl DeviceSummary {
     /// With the profile of that name or folder.
     pub fn profiled(profile: &str, device: &ProfiledDevice) -> Self {
-        let date = device.provenance.date.clone();
-        Self { profile: Some(profile.to_owned()), profile_date: Some(date), ..Self::from(&device.facts) }
+        let Provenance { date, noise, .. } = device.provenance.clone();
+        let profile = Some(profile.to_owned());
+        Self { profile, profile_date: Some(date), noise, ..Self::from(&device.facts) }
     }
 }
 
@@ -51,6 +55,7 @@ impl From<&DeviceFacts> for DeviceSummary {
             profile: None,
             profile_date: None,
             rescaled_from: None,
+            noise: None,
         }
     }
 }

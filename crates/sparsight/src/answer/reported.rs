@@ -50,6 +50,8 @@ pub struct ReportedSource {
     pub profile_date: Option<String>,
     /// The profile that its predictions are carried over from.
     pub rescaled_from: Option<String>,
+    /// What was not quiet while that was measured.
+    pub noise: Option<String>,
     /// Version of the program.
     pub version: Option<String>,
     /// Driver when the profile was measured.
@@ -65,8 +67,10 @@ pub struct ReportedSource {
 /// What advice comes down to: ids.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReportedVerdict {
-    /// What to use.
+    /// The first.
     pub best: String,
+    /// What to use; `None` in older answers.
+    pub recommended: Option<String>,
     /// Whether plain CSR is as good as anything.
     pub gains_nothing: bool,
     /// What is as good.
@@ -207,6 +211,7 @@ impl ReportedSource {
             profile: device.text("profile")?,
             profile_date: device.text("profile_date")?,
             rescaled_from: device.text("rescaled_from")?,
+            noise: device.text("noise")?,
             version: provenance.text("version")?,
             driver: provenance.text("driver")?,
             cusparse: provenance.text("cusparse")?,
@@ -239,6 +244,7 @@ impl ReportedVerdict {
         };
         Ok(Self {
             best: fields.needed_text("best")?,
+            recommended: fields.text("recommended")?,
             gains_nothing: fields.flag("gains_nothing")?,
             equal: fields.texts("equal")?,
             soonest_ready: fields.needed_text("soonest_ready")?,
@@ -344,7 +350,7 @@ mod tests {
             &objective,
             &advice,
         )
-        .with_verified(Some(&Verified { measured, expected, next: None }))
+        .with_verified(Some(&Verified { measured, expected, next: None, clock: None, far: 0 }))
         .with_structure(Some(Structure::of(&arrow)))
         .with_command("sparsight advise arrow".to_owned(), "2026-01-02".to_owned());
         let value = serde_json::from_str(&answer.to_json()).unwrap();
@@ -363,6 +369,7 @@ mod tests {
         let verdict = answer.verdict.unwrap();
         let read_verdict = read.verdict.as_ref().unwrap();
         assert_eq!(read_verdict.best, verdict.best.to_string());
+        assert_eq!(read_verdict.recommended, Some(verdict.recommended.to_string()));
         let plain_csr = verdict.plain_csr.map(|csr| (csr.id.to_string(), csr.speedup));
         assert_eq!(read_verdict.plain_csr, plain_csr);
         assert_eq!(read.candidates.len(), answer.candidates.len());

@@ -344,6 +344,7 @@ mod tests {
             preparation: BTreeMap::new(),
             preprocess: BTreeMap::new(),
             clock: None,
+            far: 0,
             results,
         }
     }

@@ -31,7 +31,7 @@ impl<'a> BlockPredictor<'a> {
         // What is not padded holds every block if it holds the whole matrix.
         let is_guarded = |kernel: Kernel| {
             let one = candidates.iter().find(|c| c.kernel == kernel);
-            kernel.format().family().is_padded || one.is_none_or(|one| feasible(one, whole, &limits).is_err())
+            kernel.format().is_padded() || one.is_none_or(|one| feasible(one, whole, &limits).is_err())
         };
         let prepared = match &predictor {
             Predictor::Strip(strip) => strip.prepared(candidates, whole.ncols, is_guarded),

@@ -120,6 +120,9 @@ pub struct Provenance {
     pub cusparse: String,
     /// Host processor threads available to conversions.
     pub host_threads: usize,
+    /// What was not quiet on the machine while it was measured, so that times may be off; absent if nothing was seen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub noise: Option<String>,
 }
 
 impl Provenance {
@@ -134,6 +137,7 @@ impl Provenance {
             driver: driver.to_owned(),
             cusparse: String::new(),
             host_threads,
+            noise: None,
         }
     }
 }

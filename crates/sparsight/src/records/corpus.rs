@@ -33,6 +33,8 @@ pub struct CorpusRecord {
     pub preprocess: BTreeMap<Kernel, Seconds>,
     /// How fast the device's clock ran meanwhile; `None` where it did not say, and in lines of before.
     pub clock: Option<ClockRecord>,
+    /// Samples of this run that were far from the median of theirs ([`Timing::far`]); not kept in a file.
+    pub far: u32,
     /// Every candidate that the device has.
     pub results: Vec<Measured>,
 }
@@ -58,7 +60,8 @@ impl ClockRecord {
         Some(Self { sm_mhz: [timing.sm_mhz?; 2], throttled: timing.throttled })
     }
 
-    fn and(self, other: Self) -> Self {
+    /// Of both.
+    pub(crate) fn and(self, other: Self) -> Self {
         let ([least, largest], [other_least, other_largest]) = (self.sm_mhz, other.sm_mhz);
         let sm_mhz = [least.min(other_least), largest.max(other_largest)];
         Self { sm_mhz, throttled: self.throttled + other.throttled }
@@ -201,6 +204,7 @@ impl CorpusRecord {
             .preprocess
             .retain(|kernel, new| is_plausible_preparation(*new) || !self.preprocess.contains_key(kernel));
         self.preprocess.extend(newer.preprocess);
+        self.far += newer.far;
         self.clock = self.clock.into_iter().chain(newer.clock).reduce(ClockRecord::and);
         self.features = newer.features;
     }
@@ -217,6 +221,7 @@ impl CorpusRecord {
             preparation: BTreeMap::new(),
             preprocess: BTreeMap::new(),
             clock: None,
+            far: 0,
             results: Vec::new(),
         }
     }

@@ -135,7 +135,7 @@ fn blocks_of(kernel: Kernel, blocks: &[u32]) -> &[u32] {
 
 impl From<CorpusRecord> for CorpusLine {
     fn from(record: CorpusRecord) -> Self {
-        let CorpusRecord { matrix, dtype, caches, features, preparation, preprocess, clock, results } =
+        let CorpusRecord { matrix, dtype, caches, features, preparation, preprocess, clock, results, .. } =
             record;
         assert!(results.iter().all(|m| m.id.dtype == dtype), "a record holds results of its own value type");
         let blocks = results.iter().filter(|m| !m.id.kernel.is_vendors()).map(|m| m.id.block);
@@ -177,7 +177,7 @@ impl TryFrom<CorpusLine> for CorpusRecord {
             Results::Grouped(kernels) => ungrouped(kernels, &blocks, dtype)?,
         };
         let preprocess = preprocess.into_iter().map(|(KernelName(kernel), time)| (kernel, time)).collect();
-        Ok(Self { matrix, dtype, caches, features, preparation, preprocess, clock, results })
+        Ok(Self { matrix, dtype, caches, features, preparation, preprocess, clock, far: 0, results })
     }
 }
 
@@ -220,6 +220,7 @@ mod tests {
             preparation: BTreeMap::new(),
             preprocess: BTreeMap::new(),
             clock: None,
+            far: 0,
             results,
         }
     }

@@ -2,7 +2,7 @@
 
 use super::trial::{Next, Trial, Tries};
 use crate::bench::{Benched, bench_held_to};
-use crate::records::{Measured, Outcome};
+use crate::records::{ClockRecord, Measured, Outcome};
 use crate::right_answer::RightAnswer;
 use crate::{Advice, Advised, Bench};
 use sparsight_device::timing::took;
@@ -21,6 +21,10 @@ pub struct Verified {
     pub expected: Conditioned,
     /// What another run may be expected to gain; `None` if all were run.
     pub next: Option<NextRun>,
+    /// How fast the device's clock ran meanwhile; `None` where it does not say.
+    pub clock: Option<ClockRecord>,
+    /// Samples that were far from the median of theirs.
+    pub far: u32,
 }
 
 /// Measures the first of `advice`, the candidates of plain CSR and of the vendor's that its verdict compares it with, and then, as
@@ -42,6 +46,7 @@ pub fn verify<T: Scalar>(
     let ranked: Vec<&Advised> = advice.ranked.iter().filter(runs_here).collect();
     let mut trial = Trial::of(&ranked, tries);
     let mut measured = BTreeMap::new();
+    let (mut clock, mut far) = (None, 0);
     let (all, products) = match tries {
         Tries::Count(count) => (count.get() >= ranked.len(), None),
         Tries::WorthIt { products } => (false, Some(products)),
@@ -66,6 +71,8 @@ pub fn verify<T: Scalar>(
             took(|| bench_held_to(&right, device, name, features, &candidates, how, &mut each));
         let Benched { record, prepared } = benched?;
         let spent = (all - prepared.0) / record.results.len().max(1) as f64;
+        clock = record.clock.into_iter().chain(clock).reduce(ClockRecord::and);
+        far += record.far;
         for Measured { id, outcome } in record.results {
             match &outcome {
                 Outcome::Time { time_s, .. } => trial.took(&id, *time_s, Seconds(spent)),
@@ -79,5 +86,5 @@ pub fn verify<T: Scalar>(
             Next::Stop(next) => break next,
         }
     };
-    Ok(Verified { measured, expected: trial.conditioned, next })
+    Ok(Verified { measured, expected: trial.conditioned, next, clock, far })
 }

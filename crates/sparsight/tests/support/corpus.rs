@@ -36,6 +36,7 @@ pub fn record(i: u64) -> CorpusRecord {
         preparation: BTreeMap::new(),
         preprocess: BTreeMap::new(),
         clock: None,
+        far: 0,
         results: catalogue(Dtype::F64).map(result).collect(),
         features,
     }

@@ -1,6 +1,6 @@
 //! A made-up device whose times follow a formula, so that what is measured is known exactly.
 
-use sparsight::device::timing::{Batch, Caches};
+use sparsight::device::timing::{Batch, Caches, Clock};
 use sparsight::device::{Device, DeviceError, Operand, Preparation};
 use sparsight::kernels::{BenchmarkMatrix, Candidate, DeviceFacts, DeviceKind, Format, strip};
 use sparsight::matrix::{Bytes, Csr, Features, Limits, Scalar, Seconds, reference};
@@ -20,6 +20,8 @@ pub struct Formula {
     /// Batches run so far, and the time that they took.
     pub batches: Rc<Cell<usize>>,
     pub busy_s: Rc<Cell<f64>>,
+    /// Every so many batches its clock is slowed down, which takes no longer here; 0: never, and no clock is known.
+    pub slowed_every: usize,
 }
 
 impl Formula {
@@ -39,7 +41,13 @@ impl Formula {
             launch_s: Seconds(1e-6),
             upload_bytes_per_s: Some(1e10),
         };
-        Self { facts, generated: Rc::default(), batches: Rc::default(), busy_s: Rc::default() }
+        Self {
+            facts,
+            generated: Rc::default(),
+            batches: Rc::default(),
+            busy_s: Rc::default(),
+            slowed_every: 0,
+        }
     }
 }
 
@@ -103,6 +111,9 @@ impl<T: Scalar> Operand<T> for Made<T> {
         let p = if candidate.format() == Format::known("coo") { 1.0 } else { f.row_max as f64 };
         let time = f64::from(products) * (LAUNCH + PER_STRIP_AND_NON_ZERO * strips * p);
         self.device.busy_s.update(|s| s + time);
-        Ok(Seconds(time).into())
+        let every = self.device.slowed_every;
+        let is_throttled = every > 0 && self.device.batches.get().is_multiple_of(every);
+        let clock = Clock { sm_mhz: if is_throttled { 900 } else { 1900 }, is_throttled };
+        Ok(Batch { time: Seconds(time), clock: (every > 0).then_some(clock) })
     }
 }

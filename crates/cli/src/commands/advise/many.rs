@@ -98,7 +98,7 @@ fn print(
     let columns = [
         "<matrix",
         "non-zeros",
-        "<use",
+        "<fastest",
         "predicted",
         "90 % between",
         "x cuSPARSE's CSR",

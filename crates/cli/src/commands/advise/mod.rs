@@ -16,7 +16,10 @@ use crate::products::products;
 use crate::reordering::{Order, OrderFlags};
 use crate::report::Page;
 use crate::table::Table;
-use crate::text::{between, candidate, counted, grouped, heading, of_bandwidth};
+use crate::text::{
+    AS_GOOD, NOTHING_TO_MULTIPLY, STAY, between, candidate, counted, grouped, heading, of_bandwidth,
+    others_as_good, sooner_ready,
+};
 use crate::values::{ValuesFlag, narrowing, what_it_changes};
 use sparsight::answer::{AdviseAnswer, Answer, MatrixSummary, ReorderedAnswer, Structure};
 use sparsight::kernels::{Candidate, Kernel};
@@ -232,6 +235,8 @@ impl Advise {
                 Ok(())
             })?;
         drop(bar);
+        noise.clocked(verified.clock);
+        noise.strayed(verified.far);
         noise.warn(&context.printer);
         Ok(verified)
     }
@@ -253,12 +258,17 @@ impl Advise {
         let mut shown = Vec::new();
         let mut legend = None;
         if let Some(verdict) = advice.verdict(self.iterations.map(NonZeroU64::get)) {
+            let found = verified.and_then(|verified| what_was_found(verified, &verdict));
+            if advice.is_empty {
+                out.line(format_args!("{BOLD}{NOTHING_TO_MULTIPLY}{BOLD:#}"))?;
+                return found.map_or(Ok(()), |found| out.line(found));
+            }
             out.line(format_args!("{BOLD}{}{BOLD:#}", self.use_of(&verdict)))?;
             let reasons = self.reasons(&verdict);
             if !reasons.is_empty() {
                 out.line(reasons)?;
             }
-            if let Some(found) = verified.and_then(|verified| what_was_found(verified, &verdict)) {
+            if let Some(found) = found {
                 out.line(found)?;
             }
             out.line("")?;
@@ -290,14 +300,16 @@ impl Advise {
 
     /// `Use bsr b3 t4 b128: 7.33 us a product, 6.34 to 8.43 us.`
     fn use_of(&self, verdict: &Verdict<'_>) -> String {
-        let (words, best) = match verdict.plain_csr.filter(|_| verdict.gains_nothing()) {
-            Some(csr) => ("CSR as it is is as good as anything:", csr),
-            None => ("Use", verdict.best),
+        let words = match verdict.gains_nothing() {
+            true if verdict.stays_in_csr() => STAY,
+            true => AS_GOOD,
+            false => "Use",
         };
-        let (prediction, name) = (&best.prediction, candidate(&best.candidate));
+        let used = verdict.recommended();
+        let (prediction, name) = (&used.prediction, candidate(&used.candidate));
         let all = self.iterations.map_or_else(String::new, |n| {
             let products = counted(n.get(), "product");
-            format!("; {} in all for {products} with conversion and upload", self.cost(best))
+            format!("; {} in all for {products} with conversion and upload", self.cost(used))
         });
         let (time, sure) = (prediction.time, between(prediction.low, prediction.high));
         let colon = if verdict.gains_nothing() { "," } else { ":" };
@@ -382,43 +394,34 @@ impl Advise {
     /// What the verdict rests on: what is gained over plain CSR and the vendor's, after how many products, and what else would do.
     fn reasons(&self, verdict: &Verdict<'_>) -> String {
         let mut sentences = Vec::new();
+        let used = verdict.recommended();
         let in_all = if self.iterations.is_some() { " in all" } else { "" };
         let faster = |what: &str, other: &Advised| {
-            let (speedup, time) = (verdict.speedup(other), other.prediction.time);
+            let (speedup, time) = (self.cost(other).0 / self.cost(used).0, other.prediction.time);
             if speedup <= 1.0 + TIE {
                 format!("as fast{in_all} as {what} ({time})")
             } else {
                 format!("{speedup:.1} times as fast{in_all} as {what} ({time})")
             }
         };
-        let is_other = |other: &&Advised| other.candidate != verdict.best.candidate;
+        let is_other = |other: &&Advised| other.candidate != used.candidate;
         let vendors = verdict.vendors_csr.filter(is_other).map(|csr| faster("cuSPARSE's CSR", csr));
-        let plain = verdict.plain_csr.filter(|csr| is_other(csr) && !verdict.gains_nothing());
-        let plain = plain.map(|csr| faster("the best plain CSR", csr));
+        let plain = verdict.plain_csr.filter(is_other).map(|csr| faster("the best plain CSR", csr));
         let gains: Vec<String> = vendors.into_iter().chain(plain).collect();
         if !gains.is_empty() {
             sentences.push(format!("Predicted {}.", gains.join(", ")));
         }
         if let Some(products) =
-            verdict.best.pays_off_after.filter(|&products| products > 0 && !verdict.gains_nothing())
+            used.pays_off_after.filter(|&products| products > 0 && !verdict.gains_nothing())
         {
             sentences.push(format!("Worth converting from {} on.", counted(products, "product")));
         }
-        let soonest = verdict.soonest_ready();
-        let ready = match verdict.best.preparation.zip(soonest.preparation) {
-            // Where CSR is named, nobody is told to convert.
-            Some((best, soonest_s))
-                if !verdict.gains_nothing() && is_other(&soonest) && soonest_s.0 < 0.9 * best.0 =>
-            {
-                format!("; {} is the soonest ready, in {soonest_s}", candidate(&soonest.candidate))
-            }
-            _ => String::new(),
-        };
-        match verdict.equal.len() {
-            0 => {}
-            1 => sentences.push(format!("One other kernel is as good{ready}.")),
-            more => sentences.push(format!("{more} other kernels are as good{ready}.")),
-        }
+        let first = (!verdict.gains_nothing()).then_some(verdict.best).filter(is_other);
+        sentences.extend(first.map(|first| {
+            let ready = [used.preparation, first.preparation];
+            sooner_ready(&candidate(&first.candidate), first.prediction.time, ready)
+        }));
+        sentences.extend(others_as_good(verdict.equal.len() - usize::from(first.is_some())));
         sentences.join(" ")
     }
 

@@ -9,6 +9,7 @@ use crate::context::Context;
 use crate::device_choice::{OpenDevice, ProfileFlags};
 use crate::failure::{Exit, Failure};
 use crate::matrix_source::MatrixSource;
+use crate::noise::Noise;
 use crate::products::products;
 use crate::reordering::OrderFlags;
 use crate::report::Page;
@@ -171,6 +172,7 @@ impl Plan {
         let profile = self.profile.resolve(context, T::DTYPE)?;
         let is_mixed = self.values.mixed(T::DTYPE, profile.device.facts.kind)?;
         let device = if self.run { Some(self.profile.open(&profile)?) } else { None };
+        let mut noise = device.as_ref().map(|device| Noise::before(device.facts().kind));
         context.interrupt.listen();
         let bar = context.printer.progress(sources.len() as u64, "planning");
         let (mut planned, mut unreadable) = (Vec::new(), 0);
@@ -233,6 +235,12 @@ impl Plan {
             let (path, added) = (folder.path().join("cuts.jsonl"), counted(*added, "cut"));
             context.printer.line(format_args!("{added} added to {}, {known} known before", path.display()))
         })?;
+        if let Some(noise) = &mut noise {
+            let run =
+                planned.iter().flat_map(|one| &one.measured).filter_map(|one| one.outcome.as_ref().ok());
+            run.for_each(|ran| noise.took(&ran.timing));
+            noise.warn(&context.printer);
+        }
         if let (Some(file), false) = (&self.report, planned.is_empty()) {
             Page::of_json(&answer.to_json()).write(file)?;
             context.printer.note(format_args!("the page is {}", file.display()));

@@ -1,6 +1,7 @@
 //! BRO-ELL as one of the storage formats.
 
 use super::{BroEll, BroEllShape, BroEllSize};
+use crate::formats::family::padded_values;
 use crate::formats::{
     Element, FormatFamily, FormatOf, HostArray, Knob, Layout, NamedArrays, NamedNumbers, NumberOf, Shape,
     Step, Stored,
@@ -12,7 +13,6 @@ pub(in crate::formats) static FORMAT: FormatFamily = FormatFamily {
     name: "bro-ell",
     knobs: &[Knob { letter: 'r', meaning: "rows of a slice" }],
     shapes: || BroEllShape::ALL.map(|shape| [shape.slice, 0]).to_vec(),
-    is_padded: true,
     stays_in_csr: false,
     generator: None,
     is_steady: false,
@@ -20,6 +20,13 @@ pub(in crate::formats) static FORMAT: FormatFamily = FormatFamily {
         BroEll::<f32>::device_bytes(f.nrows, shape.into(), size_of(shape, f), dtype)
     },
     stored_entries: |shape, f| size_of(shape, f).entries,
+    padding: Some(|shape, f, dtype| {
+        let size = size_of(shape, f);
+        let padded = size.entries.saturating_sub(f.nnz);
+        // Their share of the symbols: how many bits each entry has is not known one by one.
+        let symbols = 8.0 * size.symbols as f64 * padded as f64 / size.entries.max(1) as f64;
+        Bytes(padded_values(size.entries, f, dtype).0.saturating_add(symbols as u64))
+    }),
     bits_per_column: Some(|shape, f| f.padded.bro_ell(shape.into()).map(|size| size.bits_a_column(f.nnz))),
     of_f32: &BroEllFormat,
     of_f64: &BroEllFormat,
