@@ -78,6 +78,48 @@ fn the_words_say_what_to_do() {
     assert!(spread.contains("\nUse 2 GPUs: ") && spread.contains(" times as fast as one."), "{spread}");
 }
 
+/// A GPU like an H200 with so much memory, as a data sheet.
+fn sheet(memory: &str) -> String {
+    format!(
+        "name = \"Little GPU\"\nmultiprocessors = 132\nl2_bytes = 50e6\nmemory_bytes = {memory}\n\
+         copy_bytes_per_s = 4e12\nlaunch_s = 2e-6\ncompute_capability = [9, 0]\n"
+    )
+}
+
+#[test]
+fn what_one_gpu_cannot_hold_is_dealt_out_to_the_fewest_that_can() {
+    let dir = folder();
+    fs::write(dir.path().join("little.toml"), sheet("4e6")).unwrap();
+    // 5.2 MB in CSR, with x and y 6.5.
+    let asked = "advise gallery:stencil3d,n=40 --device little.toml --links links.toml --gpus";
+    let with = |gpus: &str, more: &str| {
+        let all = format!("{asked} {gpus} {more}");
+        run(dir.path(), &all.split_whitespace().collect::<Vec<_>>())
+    };
+    let answer = json(dir.path(), &format!("{asked} 2,4,8").split_whitespace().collect::<Vec<_>>());
+    let too_few = answer["too_few"].as_array().unwrap();
+    assert_eq!(too_few[0]["count"], 1);
+    assert!(too_few[0]["why"].as_str().unwrap().ends_with("the device has 4.00 MB"), "{too_few:?}");
+    let gpus = answer["gpus"].as_array().unwrap();
+    assert!(!gpus.is_empty());
+    for on in gpus {
+        assert!(on["memory_bytes"].as_u64().unwrap() <= 4_000_000, "{on}");
+        assert!(on.get("speedup").is_none() && on.get("efficiency").is_none(), "{on}");
+    }
+    // Of so little nothing is gained by more.
+    assert_eq!(answer["best"], gpus[0]["count"]);
+    let said = with("2,4", "");
+    assert!(said.contains("\nUse 2 GPUs: ") && said.contains("; it does not fit on one GPU."), "{said}");
+    assert!(said.contains("\n  does not fit on 1 GPU: needs "), "{said}");
+    let none = with("1", "");
+    assert!(!none.starts_with("exit code: 0") && none.contains("on 1 GPU, needs "), "{none}");
+    // Parts of which one is too large.
+    let parts: Vec<&str> = (0..64_000).map(|row| if row < 60_000 { "0" } else { "1" }).collect();
+    fs::write(dir.path().join("uneven"), parts.join("\n")).unwrap();
+    let uneven = with("2", "--parts uneven");
+    assert!(!uneven.starts_with("exit code: 0") && uneven.contains("on 2 GPUs, needs "), "{uneven}");
+}
+
 #[test]
 fn a_partitioner_decides_who_exchanges_what() {
     let dir = folder();

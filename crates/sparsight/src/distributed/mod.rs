@@ -8,8 +8,10 @@
 
 mod links;
 mod measured;
+mod numbers;
 mod plan;
 
 pub use links::{KnownLinks, LINKS_SCHEMA, LinksFile, MeasuredExchange};
 pub use measured::{measure_distributed, measure_links};
+pub use numbers::NumbersOfGpus;
 pub use plan::{Deal, Distributed, DistributedPlan, GpuLimit, PlannedRows, PlannedShare};
