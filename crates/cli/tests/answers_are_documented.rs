@@ -5,7 +5,7 @@ mod support;
 use serde_json::{Value, json};
 use sparsight::MeasuredExchange;
 use sparsight::answer::{
-    AdviseAnswer, AdviseGpusAnswer, AdviseManyAnswer, Answer, BenchAnswer, BenchedBefore, CalibrateAnswer, CompareAnswer, CompareManyAnswer, DeviceSummary, DevicesAnswer,
+    AdviseAnswer, AdviseGpusAnswer, AdviseManyAnswer, Answer, BenchAnswer, BenchedBefore, CalibrateAnswer, CompareAnswer, CompareGpusAnswer, CompareManyAnswer, DeviceSummary, DevicesAnswer,
     ErrorAnswer, EvaluateAnswer, EvaluateTransferAnswer, EvaluateWithoutAnswer, FitAnswer, GalleryAnswer,
     InfoAnswer, InfoManyAnswer, KernelSourceAnswer, KernelsAnswer, MeasureAnswer, MeasuredPlan, OwnCandidate,
     PlanAnswer, PredictAnswer, PredictManyAnswer, ProfileAnswer, ProfileLinksAnswer, RepairAnswer,
@@ -103,6 +103,7 @@ fn every_answer_has_a_section_and_every_section_an_answer() {
         BenchAnswer::SCHEMA,
         CalibrateAnswer::SCHEMA,
         CompareAnswer::SCHEMA,
+        CompareGpusAnswer::SCHEMA,
         CompareManyAnswer::SCHEMA,
         DevicesAnswer::SCHEMA,
         ErrorAnswer::SCHEMA,
@@ -183,6 +184,8 @@ fn every_field_of_a_prediction_and_an_evaluation_is_described() {
         "transfer gallery:stencil2d,n=300 gallery:stencil2d,n=60 --from made-up --to made-up-cpu",
         "advise gallery:stencil2d,n=60 --device nvidia-h200 --gpus 2 --links links.toml",
         "advise gallery:stencil3d,n=40 --device little.toml --gpus 2 --links links.toml",
+        "compare gallery:stencil3d,n=40 --devices nvidia-h200,little.toml --gpus 2 --price nvidia-h200=4 --power \
+         nvidia-h200=700 --links links.toml",
         "devices",
         "gallery",
         "bench gallery:arrow,n=2000 --device cpu --quick --kernel csr-scalar,ell --block 64",

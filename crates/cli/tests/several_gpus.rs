@@ -121,6 +121,58 @@ fn what_one_gpu_cannot_hold_is_dealt_out_to_the_fewest_that_can() {
 }
 
 #[test]
+fn devices_are_compared_by_numbers_of_gpus() {
+    let dir = folder();
+    fs::write(dir.path().join("little.toml"), sheet("4e6")).unwrap();
+    let words = "compare gallery:stencil3d,n=40 --devices nvidia-h200,nvidia-h100,little.toml --gpus 2,4 \
+                 --links links.toml --price nvidia-h200=4,nvidia-h100=3 --unit dollar";
+    let words: Vec<&str> = words.split_whitespace().collect();
+    let answer = json(dir.path(), &words);
+    let devices = answer["devices"].as_array().unwrap();
+    let numbers = |device: &Value| -> Vec<u64> {
+        device["gpus"].as_array().unwrap().iter().map(|on| on["count"].as_u64().unwrap()).collect()
+    };
+    assert_eq!([&devices[0], &devices[1]].map(numbers), [[1, 2, 4], [1, 2, 4]]);
+    assert_eq!(devices[2]["too_few"][0]["count"], 1);
+    let one = devices[0]["gpus"][0]["predicted_s"].as_f64().unwrap();
+    for device in devices {
+        for on in device["gpus"].as_array().unwrap() {
+            let number = |name: &str| on[name].as_f64().unwrap();
+            assert!((number("speed") - one / number("predicted_s")).abs() < 1e-12);
+            assert!((number("products_per_s") * number("predicted_s") - 1.0).abs() < 1e-12);
+            let price = device.get("price").and_then(Value::as_f64);
+            let per_price = price.map(|price| number("products_per_s") / (price * number("count")));
+            let said = on.get("products_per_s_per_price").and_then(Value::as_f64);
+            assert_eq!(said.is_some(), per_price.is_some());
+            assert!(said.zip(per_price).is_none_or(|(a, b)| (a / b - 1.0).abs() < 1e-12), "{on}");
+        }
+    }
+    // As advise --gpus says it.
+    let alone = "advise gallery:stencil3d,n=40 --device nvidia-h100 --links links.toml --gpus 2,4";
+    let alone = json(dir.path(), &alone.split_whitespace().collect::<Vec<_>>());
+    assert_eq!(alone["gpus"][1]["predicted_s"], devices[1]["gpus"][1]["predicted_s"]);
+    assert_eq!(alone["best"], devices[1]["best"]);
+    let said = run(dir.path(), &words);
+    for part in
+        ["\nFastest: ", "\nMost products for the price: 1 x nvidia-h", "does not fit on 1 GPU of little.toml"]
+    {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    let csv = run(dir.path(), &[&words[..], &["--csv"]].concat());
+    let header = "device,device_name,price,power_w,best,count,predicted_s,low_s,high_s,speed,speedup,efficiency,limited_by,";
+    assert!(csv.contains(header), "{csv}");
+    let pages = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/csv.md");
+    let promised = fs::read_to_string(pages).unwrap();
+    let columns = csv.lines().find(|line| line.contains(header)).unwrap().split_once("row_max,").unwrap().1;
+    assert!(promised.contains(columns), "docs/csv.md does not have {columns}");
+    assert_eq!(csv.lines().filter(|line| line.contains("stencil3d")).count(), 8, "{csv}");
+    let two = run(dir.path(), &[&words[..], &["gallery:stencil2d"]].concat());
+    assert!(two.contains("--gpus takes one matrix, and here are 2"), "{two}");
+    let many = run(dir.path(), &[&words[..], &["--iterations", "9"]].concat());
+    assert!(many.contains("--iterations is not there for several GPUs"), "{many}");
+}
+
+#[test]
 fn a_partitioner_decides_who_exchanges_what() {
     let dir = folder();
     // Every second row: each reads its neighbours from the other part.

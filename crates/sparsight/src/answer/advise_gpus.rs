@@ -210,7 +210,7 @@ impl TooFewGpus {
 }
 
 /// The number that is named, [`AdviseGpusAnswer::best`]; `None` of nothing.
-fn best(gpus: &[OnGpus]) -> Option<usize> {
+pub(crate) fn best(gpus: &[OnGpus]) -> Option<usize> {
     let fewest = gpus.iter().min_by_key(|on| on.count)?;
     let used =
         |on: &OnGpus| (fewest.predicted_s.0 * fewest.count as f64) / (on.predicted_s.0 * on.count as f64);

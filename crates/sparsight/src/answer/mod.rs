@@ -11,6 +11,7 @@
 //! | `transfer` | [`TransferAnswer`] | `sparsight/transfer/1` |
 //! | `transfer`, several matrices | [`TransferManyAnswer`] | `sparsight/transfer-many/1` |
 //! | `compare` | [`CompareAnswer`] | `sparsight/compare/1` |
+//! | `compare --gpus` | [`CompareGpusAnswer`] | `sparsight/compare-gpus/1` |
 //! | `compare`, several matrices | [`CompareManyAnswer`] | `sparsight/compare-many/1` |
 //! | `bench` | [`BenchAnswer`] | `sparsight/bench/1` |
 //! | `calibrate` | [`CalibrateAnswer`] | `sparsight/calibrate/1` |
@@ -57,6 +58,7 @@ mod bench;
 mod calibrate;
 mod candidate;
 mod compare;
+mod compare_gpus;
 mod device;
 mod devices;
 mod error;
@@ -97,6 +99,7 @@ pub use bench::{BenchAnswer, BenchedBefore, BenchedCandidate, BenchedKernel, Ben
 pub use calibrate::CalibrateAnswer;
 pub use candidate::NamedCandidate;
 pub use compare::{CompareAnswer, ComparedCandidate, ComparedNumbers, ComparedProfile, NamedLimit};
+pub use compare_gpus::{CompareGpusAnswer, ComparedGpus, ComparedOnGpus, NumbersOfDevice};
 pub use device::DeviceSummary;
 pub use devices::{DeviceHere, DevicesAnswer, NoCuda};
 pub use error::ErrorAnswer;
