@@ -5,7 +5,8 @@ mod support;
 use serde_json::{Value, json};
 use sparsight::MeasuredExchange;
 use sparsight::answer::{
-    AdviseAnswer, AdviseGpusAnswer, AdviseManyAnswer, Answer, BenchAnswer, BenchedBefore, CalibrateAnswer, CompareAnswer, CompareGpusAnswer, CompareManyAnswer, DeviceSummary, DevicesAnswer,
+    AdviseAnswer, AdviseGpusAnswer, AdviseManyAnswer, Answer, BenchAnswer, BenchedBefore, BreakEvenAnswer,
+    CalibrateAnswer, CompareAnswer, CompareGpusAnswer, CompareManyAnswer, DeviceSummary, DevicesAnswer,
     ErrorAnswer, EvaluateAnswer, EvaluateTransferAnswer, EvaluateWithoutAnswer, FitAnswer, GalleryAnswer,
     InfoAnswer, InfoManyAnswer, KernelSourceAnswer, KernelsAnswer, MeasureAnswer, MeasuredPlan, OwnCandidate,
     PlanAnswer, PredictAnswer, PredictManyAnswer, ProfileAnswer, ProfileLinksAnswer, RepairAnswer,
@@ -101,6 +102,7 @@ fn every_answer_has_a_section_and_every_section_an_answer() {
         AdviseManyAnswer::SCHEMA,
         AdviseGpusAnswer::SCHEMA,
         BenchAnswer::SCHEMA,
+        BreakEvenAnswer::SCHEMA,
         CalibrateAnswer::SCHEMA,
         CompareAnswer::SCHEMA,
         CompareGpusAnswer::SCHEMA,
@@ -155,6 +157,7 @@ fn every_field_of_a_prediction_and_an_evaluation_is_described() {
         add_corpus(&dir.path().join(name), &corpus);
     }
     let links = "gpus_per_host = 2\n[host]\nlatency_s = 1e-5\nbytes_per_s = 2e11\n";
+    fs::write(dir.path().join("fast.toml"), links.replace("1e-5", "1e-6")).unwrap();
     let little = "name = \"Little GPU\"\nmultiprocessors = 132\nl2_bytes = 50e6\nmemory_bytes = 4e6\n\
                   copy_bytes_per_s = 4e12\nlaunch_s = 2e-6\ncompute_capability = [9, 0]\n";
     fs::write(dir.path().join("little.toml"), little).unwrap();
@@ -184,6 +187,7 @@ fn every_field_of_a_prediction_and_an_evaluation_is_described() {
         "transfer gallery:stencil2d,n=300 gallery:stencil2d,n=60 --from made-up --to made-up-cpu",
         "advise gallery:stencil2d,n=60 --device nvidia-h200 --gpus 2 --links links.toml",
         "advise gallery:stencil3d,n=40 --device little.toml --gpus 2 --links links.toml",
+        "advise gallery:stencil2d --device nvidia-h200 --gpus 2 --break-even n --links fast.toml",
         "compare gallery:stencil3d,n=40 --devices nvidia-h200,little.toml --gpus 2 --price nvidia-h200=4 --power \
          nvidia-h200=700 --links links.toml",
         "devices",

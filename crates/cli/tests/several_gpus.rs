@@ -120,6 +120,49 @@ fn what_one_gpu_cannot_hold_is_dealt_out_to_the_fewest_that_can() {
     assert!(!uneven.starts_with("exit code: 0") && uneven.contains("on 2 GPUs, needs "), "{uneven}");
 }
 
+/// Links so fast that small matrices pay.
+const FAST: &str = "gpus_per_host = 4\n[host]\nlatency_s = 1e-6\nbytes_per_s = 200e9\n";
+
+#[test]
+fn a_family_says_from_which_size_on_several_gpus_are_faster() {
+    let dir = folder();
+    fs::write(dir.path().join("links.toml"), FAST).unwrap();
+    let family = answer(dir.path(), "gallery:stencil2d,points=9 --gpus 2,4 --break-even n");
+    assert_eq!(family["parameter"], "n");
+    let sizes = family["sizes"].as_array().unwrap();
+    let at = |value: &Value| sizes.iter().find(|size| size["value"] == *value).unwrap();
+    let time = |size: &Value, count: u64| {
+        let on = size["gpus"].as_array().unwrap().iter().find(|on| on["count"] == count).unwrap();
+        on["predicted_s"].as_f64().unwrap()
+    };
+    for from in family["from"].as_array().unwrap() {
+        let count = from["count"].as_u64().unwrap();
+        let there = at(&from["value"]);
+        assert_eq!(there["nnz"], from["nnz"]);
+        assert!(time(there, 1) > 1.05 * time(there, count), "{there}");
+        let below = sizes.iter().rev().find(|size| size["nnz"].as_u64() < there["nnz"].as_u64());
+        let below = below.expect("the smallest does not pay");
+        assert!(time(below, 1) <= 1.05 * time(below, count), "{below}");
+        let ratio = there["nnz"].as_f64().unwrap() / below["nnz"].as_f64().unwrap();
+        assert!(ratio < 1.06, "{ratio}");
+    }
+    let said = |words: &str| run(dir.path(), &words.split_whitespace().collect::<Vec<_>>());
+    let words = "advise gallery:stencil2d --device nvidia-h200 --links links.toml --gpus 2 --break-even";
+    let spoken = said(&format!("{words} n"));
+    assert!(spoken.contains("2 GPUs are faster than one from about "), "{spoken}");
+    assert!(spoken.contains("extrapolated as the links are: stated, not measured"), "{spoken}");
+    for (words, refusal) in [
+        (format!("{words} m"), "'m' of stencil2d is none"),
+        (format!("{words} points"), "'points' of stencil2d is none"),
+        (words.replace("gallery:stencil2d", "A.mtx") + " n", "takes a recipe of the gallery"),
+        (format!("{words} n --parts parts"), "a file of parts is for one size"),
+        (format!("{words} n --reorder rcm"), "--reorder"),
+    ] {
+        let refused = said(&words);
+        assert!(!refused.starts_with("exit code: 0") && refused.contains(refusal), "{words}: {refused}");
+    }
+}
+
 #[test]
 fn devices_are_compared_by_numbers_of_gpus() {
     let dir = folder();

@@ -123,7 +123,7 @@ const LISTED: usize = 64;
 const EFFICIENT: f64 = 0.5;
 
 /// So much has to be gained before several GPUs are named. Chosen: about what predictions are off by.
-const GAIN: f64 = 1.05;
+pub(super) const GAIN: f64 = 1.05;
 
 impl OnGpus {
     /// One GPU, with the time of one product on it and what it holds.

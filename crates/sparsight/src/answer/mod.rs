@@ -5,6 +5,7 @@
 //! | `advise` | [`AdviseAnswer`] | `sparsight/advise/1` |
 //! | `advise`, several matrices | [`AdviseManyAnswer`] | `sparsight/advise-many/1` |
 //! | `advise --gpus` | [`AdviseGpusAnswer`] | `sparsight/advise-gpus/1` |
+//! | `advise --gpus --break-even` | [`BreakEvenAnswer`] | `sparsight/advise-break-even/1` |
 //! | `predict` | [`PredictAnswer`] | `sparsight/predict/1` |
 //! | `predict`, several matrices | [`PredictManyAnswer`] | `sparsight/predict-many/1` |
 //! | `plan` | [`PlanAnswer`] | `sparsight/plan/1` |
@@ -55,6 +56,7 @@ mod advise;
 mod advise_gpus;
 mod advise_many;
 mod bench;
+mod break_even;
 mod calibrate;
 mod candidate;
 mod compare;
@@ -96,6 +98,7 @@ pub use advise::{
 pub use advise_gpus::{AdviseGpusAnswer, LinksAnswer, OnGpus, RowsAnswer, ShareAnswer, TooFewGpus};
 pub use advise_many::{AdviseManyAnswer, AdvisedMatrix};
 pub use bench::{BenchAnswer, BenchedBefore, BenchedCandidate, BenchedKernel, BenchedMatrix, OwnCandidate};
+pub use break_even::{BreakEvenAnswer, FasterFrom, SizeTried, TimeOnGpus};
 pub use calibrate::CalibrateAnswer;
 pub use candidate::NamedCandidate;
 pub use compare::{CompareAnswer, ComparedCandidate, ComparedNumbers, ComparedProfile, NamedLimit};

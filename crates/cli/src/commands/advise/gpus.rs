@@ -35,6 +35,9 @@ pub(super) struct GpusFlags {
     /// where the program was built with it [default: rows in order, with equal predicted times]
     #[arg(long, value_name = "FILE|metis", requires = "gpus")]
     parts: Option<PathBuf>,
+    /// From which size on they are faster than one: the whole number of a recipe of the gallery that is varied, such as n of stencil3d
+    #[arg(long, value_name = "PARAMETER", requires = "gpus", conflicts_with = "verify")]
+    break_even: Option<String>,
     /// Links between the GPUs: a links.json or a TOML file (docs/gpus.md) [default: those of the profile]
     #[arg(long, value_name = "FILE", requires = "gpus")]
     links: Option<PathBuf>,
@@ -45,9 +48,24 @@ impl GpusFlags {
         !self.gpus.is_empty()
     }
 
+    pub(super) fn counts(&self) -> &[usize] {
+        &self.gpus
+    }
+
     /// As answers name it.
-    fn dealt(&self) -> String {
+    pub(super) fn dealt(&self) -> String {
         self.parts.as_ref().map_or("in order".to_owned(), |file| file.display().to_string())
+    }
+
+    /// For matrices of any size.
+    pub(super) fn deal_by_rule(&self) -> Result<Way, Failure> {
+        match &self.parts {
+            None => Ok(Way::Dealt(Deal::InOrder)),
+            Some(parts) if parts.as_os_str() == METIS => Ok(Way::ByMetis),
+            Some(_) => {
+                Err(Failure::input("--break-even varies the size, and a file of parts is for one size"))
+            }
+        }
     }
 }
 
@@ -64,6 +82,7 @@ impl Advise {
             (self.verify_all, "--verify-all"),
             (self.values.asked(), "--values"),
             (self.iterations.is_some(), "--iterations"),
+            (self.gpus.break_even.is_some() && self.order.reorder.is_some(), "--reorder of --break-even"),
         ];
         if let Some((_, flag)) = unwanted.iter().find(|(is_given, _)| *is_given) {
             return Err(Failure::input(format!("{flag} is not there for several GPUs")));
@@ -75,6 +94,9 @@ impl Advise {
             )));
         }
         let (known, links) = links::find(self.gpus.links.as_deref(), profile)?;
+        if let Some(parameter) = &self.gpus.break_even {
+            return self.run_break_even::<T>(parameter, source, profile, (known, links), context);
+        }
         let source = &self.order.of(source.clone());
         let matrix: Csr<T> = if self.verify { source.load(context)? } else { source.load_places(context)? };
         let mut counts = links::counts(&self.gpus.gpus);
@@ -125,14 +147,14 @@ const METIS: &str = "metis";
 
 /// How rows are dealt out to any number of GPUs.
 #[derive(Debug)]
-enum Way {
+pub(super) enum Way {
     Dealt(Deal),
     /// Asked anew for each number.
     ByMetis,
 }
 
 impl Way {
-    fn to<T: Scalar>(&self, a: &Csr<T>, gpus: usize) -> Result<Cow<'_, Deal>, Failure> {
+    pub(super) fn to<T: Scalar>(&self, a: &Csr<T>, gpus: usize) -> Result<Cow<'_, Deal>, Failure> {
         match self {
             Self::Dealt(deal) => Ok(Cow::Borrowed(deal)),
             Self::ByMetis => Ok(Cow::Owned(Deal::Given(by_metis(a, gpus)?))),
