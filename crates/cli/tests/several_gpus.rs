@@ -120,6 +120,32 @@ fn what_one_gpu_cannot_hold_is_dealt_out_to_the_fewest_that_can() {
     assert!(!uneven.starts_with("exit code: 0") && uneven.contains("on 2 GPUs, needs "), "{uneven}");
 }
 
+#[test]
+fn eight_and_1024_gpus_over_hosts_are_extrapolated_from_a_file() {
+    let dir = folder();
+    let grid = "gallery:stencil2d,n=300";
+    let over_hosts = answer(dir.path(), &format!("{grid} --gpus 2,8,1024"));
+    let gpus = over_hosts["gpus"].as_array().unwrap();
+    let counts: Vec<&Value> = gpus.iter().map(|on| &on["count"]).collect();
+    assert_eq!(counts, [1, 2, 8, 1024]);
+    assert!(gpus[1..].iter().all(|on| on["extrapolated"] == true), "{gpus:?}");
+    // Each gives and gets what its neighbours read, at most 300 entries each way.
+    assert_eq!(gpus[2]["exchanged_bytes"], 7 * 2 * 300 * 8);
+    assert_eq!(gpus[2]["shares"].as_array().unwrap().len(), 8);
+    assert!(gpus[3].get("shares").is_none(), "nobody reads 1,024 of them");
+    assert_eq!(over_hosts["best"], 1);
+    // Hosts of two: the network's 40 us come on top of nothing else, and a host of eight does without.
+    let time = |on: &Value| on["predicted_s"].as_f64().unwrap();
+    assert!(time(&gpus[2]) > 4e-5 && time(&gpus[3]) > 4e-5, "{gpus:?}");
+    fs::write(dir.path().join("links.toml"), LINKS.replace("gpus_per_host = 2", "gpus_per_host = 8"))
+        .unwrap();
+    let on_a_host = answer(dir.path(), &format!("{grid} --gpus 8"));
+    assert!(time(&on_a_host["gpus"][1]) < time(&gpus[2]) - 2e-5, "{on_a_host}");
+    let words = "advise gallery:stencil2d,n=300 --device nvidia-h200 --links links.toml --gpus 1024";
+    let said = run(dir.path(), &words.split_whitespace().collect::<Vec<_>>());
+    assert!(said.contains("1024 *") && said.contains("  * extrapolated: the links are stated"), "{said}");
+}
+
 /// Links so fast that small matrices pay.
 const FAST: &str = "gpus_per_host = 4\n[host]\nlatency_s = 1e-6\nbytes_per_s = 200e9\n";
 
