@@ -5,12 +5,12 @@ mod support;
 use serde_json::{Value, json};
 use sparsight::MeasuredExchange;
 use sparsight::answer::{
-    AdviseAnswer, AdviseGpusAnswer, AdviseManyAnswer, Answer, BenchAnswer, BenchedBefore, CalibrateAnswer,
-    CompareAnswer, CompareManyAnswer, DeviceSummary, DevicesAnswer, ErrorAnswer, EvaluateAnswer,
-    EvaluateTransferAnswer, EvaluateWithoutAnswer, FitAnswer, GalleryAnswer, InfoAnswer, InfoManyAnswer,
-    KernelSourceAnswer, KernelsAnswer, MeasureAnswer, MeasuredPlan, OwnCandidate, PlanAnswer, PredictAnswer,
-    PredictManyAnswer, ProfileAnswer, ProfileLinksAnswer, RepairAnswer, ReportAnswer, RulesAnswer,
-    TransferAnswer, TransferManyAnswer, UnreadableMatrix,
+    AdviseAnswer, AdviseGpusAnswer, AdviseManyAnswer, Answer, BenchAnswer, BenchedBefore, BreakEvenAnswer,
+    CalibrateAnswer, CompareAnswer, CompareGpusAnswer, CompareManyAnswer, DeviceSummary, DevicesAnswer,
+    ErrorAnswer, EvaluateAnswer, EvaluateTransferAnswer, EvaluateWithoutAnswer, FitAnswer, GalleryAnswer,
+    InfoAnswer, InfoManyAnswer, KernelSourceAnswer, KernelsAnswer, MeasureAnswer, MeasuredPlan, OwnCandidate,
+    PlanAnswer, PredictAnswer, PredictManyAnswer, ProfileAnswer, ProfileLinksAnswer, RepairAnswer,
+    ReportAnswer, RulesAnswer, TransferAnswer, TransferManyAnswer, UnreadableMatrix,
 };
 use sparsight::kernels::DeviceKind;
 use sparsight::matrix::{Dtype, Seconds};
@@ -18,6 +18,7 @@ use sparsight::model::{LinkRate, Links};
 use sparsight::profile::GridName;
 use sparsight::records::{DamagedLine, RepairedFile};
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
 use std::path::{Path, PathBuf};
 use support::{add_corpus, made_up_profiles};
 
@@ -101,8 +102,10 @@ fn every_answer_has_a_section_and_every_section_an_answer() {
         AdviseManyAnswer::SCHEMA,
         AdviseGpusAnswer::SCHEMA,
         BenchAnswer::SCHEMA,
+        BreakEvenAnswer::SCHEMA,
         CalibrateAnswer::SCHEMA,
         CompareAnswer::SCHEMA,
+        CompareGpusAnswer::SCHEMA,
         CompareManyAnswer::SCHEMA,
         DevicesAnswer::SCHEMA,
         ErrorAnswer::SCHEMA,
@@ -154,7 +157,11 @@ fn every_field_of_a_prediction_and_an_evaluation_is_described() {
         add_corpus(&dir.path().join(name), &corpus);
     }
     let links = "gpus_per_host = 2\n[host]\nlatency_s = 1e-5\nbytes_per_s = 2e11\n";
-    std::fs::write(dir.path().join("links.toml"), links).unwrap();
+    fs::write(dir.path().join("fast.toml"), links.replace("1e-5", "1e-6")).unwrap();
+    let little = "name = \"Little GPU\"\nmultiprocessors = 132\nl2_bytes = 50e6\nmemory_bytes = 4e6\n\
+                  copy_bytes_per_s = 4e12\nlaunch_s = 2e-6\ncompute_capability = [9, 0]\n";
+    fs::write(dir.path().join("little.toml"), little).unwrap();
+    fs::write(dir.path().join("links.toml"), links).unwrap();
     for command in [
         "fit made-up --train a/",
         "fit made-up-cpu",
@@ -180,6 +187,10 @@ fn every_field_of_a_prediction_and_an_evaluation_is_described() {
         "compare gallery:arrow,n=2000 gallery:stencil2d,n=60 --devices made-up,made-up-cpu",
         "transfer gallery:stencil2d,n=300 gallery:stencil2d,n=60 --from made-up --to made-up-cpu",
         "advise gallery:stencil2d,n=60 --device nvidia-h200 --gpus 2 --links links.toml",
+        "advise gallery:stencil3d,n=40 --device little.toml --gpus 2 --links links.toml",
+        "advise gallery:stencil2d --device nvidia-h200 --gpus 2 --break-even n --links fast.toml",
+        "compare gallery:stencil3d,n=40 --devices nvidia-h200,little.toml --gpus 2 --price nvidia-h200=4 --power \
+         nvidia-h200=700 --links links.toml",
         "devices",
         "gallery",
         "bench gallery:arrow,n=2000 --device cpu --quick --kernel csr-scalar,ell --block 64",

@@ -78,6 +78,169 @@ fn the_words_say_what_to_do() {
     assert!(spread.contains("\nUse 2 GPUs: ") && spread.contains(" times as fast as one."), "{spread}");
 }
 
+/// A GPU like an H200 with so much memory, as a data sheet.
+fn sheet(memory: &str) -> String {
+    format!(
+        "name = \"Little GPU\"\nmultiprocessors = 132\nl2_bytes = 50e6\nmemory_bytes = {memory}\n\
+         copy_bytes_per_s = 4e12\nlaunch_s = 2e-6\ncompute_capability = [9, 0]\n"
+    )
+}
+
+#[test]
+fn what_one_gpu_cannot_hold_is_dealt_out_to_the_fewest_that_can() {
+    let dir = folder();
+    fs::write(dir.path().join("little.toml"), sheet("4e6")).unwrap();
+    // 5.2 MB in CSR, with x and y 6.5.
+    let asked = "advise gallery:stencil3d,n=40 --device little.toml --links links.toml --gpus";
+    let with = |gpus: &str, more: &str| {
+        let all = format!("{asked} {gpus} {more}");
+        run(dir.path(), &all.split_whitespace().collect::<Vec<_>>())
+    };
+    let answer = json(dir.path(), &format!("{asked} 2,4,8").split_whitespace().collect::<Vec<_>>());
+    let too_few = answer["too_few"].as_array().unwrap();
+    assert_eq!(too_few[0]["count"], 1);
+    assert!(too_few[0]["why"].as_str().unwrap().ends_with("the device has 4.00 MB"), "{too_few:?}");
+    let gpus = answer["gpus"].as_array().unwrap();
+    assert!(!gpus.is_empty());
+    for on in gpus {
+        assert!(on["memory_bytes"].as_u64().unwrap() <= 4_000_000, "{on}");
+        assert!(on.get("speedup").is_none() && on.get("efficiency").is_none(), "{on}");
+    }
+    // Of so little nothing is gained by more.
+    assert_eq!(answer["best"], gpus[0]["count"]);
+    let said = with("2,4", "");
+    assert!(said.contains("\nUse 2 GPUs: ") && said.contains("; it does not fit on one GPU."), "{said}");
+    assert!(said.contains("\n  does not fit on 1 GPU: needs "), "{said}");
+    let none = with("1", "");
+    assert!(!none.starts_with("exit code: 0") && none.contains("on 1 GPU, needs "), "{none}");
+    // Parts of which one is too large.
+    let parts: Vec<&str> = (0..64_000).map(|row| if row < 60_000 { "0" } else { "1" }).collect();
+    fs::write(dir.path().join("uneven"), parts.join("\n")).unwrap();
+    let uneven = with("2", "--parts uneven");
+    assert!(!uneven.starts_with("exit code: 0") && uneven.contains("on 2 GPUs, needs "), "{uneven}");
+}
+
+#[test]
+fn eight_and_1024_gpus_over_hosts_are_extrapolated_from_a_file() {
+    let dir = folder();
+    let grid = "gallery:stencil2d,n=300";
+    let over_hosts = answer(dir.path(), &format!("{grid} --gpus 2,8,1024"));
+    let gpus = over_hosts["gpus"].as_array().unwrap();
+    let counts: Vec<&Value> = gpus.iter().map(|on| &on["count"]).collect();
+    assert_eq!(counts, [1, 2, 8, 1024]);
+    assert!(gpus[1..].iter().all(|on| on["extrapolated"] == true), "{gpus:?}");
+    // Each gives and gets what its neighbours read, at most 300 entries each way.
+    assert_eq!(gpus[2]["exchanged_bytes"], 7 * 2 * 300 * 8);
+    assert_eq!(gpus[2]["shares"].as_array().unwrap().len(), 8);
+    assert!(gpus[3].get("shares").is_none(), "nobody reads 1,024 of them");
+    assert_eq!(over_hosts["best"], 1);
+    // Hosts of two: the network's 40 us come on top of nothing else, and a host of eight does without.
+    let time = |on: &Value| on["predicted_s"].as_f64().unwrap();
+    assert!(time(&gpus[2]) > 4e-5 && time(&gpus[3]) > 4e-5, "{gpus:?}");
+    fs::write(dir.path().join("links.toml"), LINKS.replace("gpus_per_host = 2", "gpus_per_host = 8"))
+        .unwrap();
+    let on_a_host = answer(dir.path(), &format!("{grid} --gpus 8"));
+    assert!(time(&on_a_host["gpus"][1]) < time(&gpus[2]) - 2e-5, "{on_a_host}");
+    let words = "advise gallery:stencil2d,n=300 --device nvidia-h200 --links links.toml --gpus 1024";
+    let said = run(dir.path(), &words.split_whitespace().collect::<Vec<_>>());
+    assert!(said.contains("1024 *") && said.contains("  * extrapolated: the links are stated"), "{said}");
+}
+
+/// Links so fast that small matrices pay.
+const FAST: &str = "gpus_per_host = 4\n[host]\nlatency_s = 1e-6\nbytes_per_s = 200e9\n";
+
+#[test]
+fn a_family_says_from_which_size_on_several_gpus_are_faster() {
+    let dir = folder();
+    fs::write(dir.path().join("links.toml"), FAST).unwrap();
+    let family = answer(dir.path(), "gallery:stencil2d,points=9 --gpus 2,4 --break-even n");
+    assert_eq!(family["parameter"], "n");
+    let sizes = family["sizes"].as_array().unwrap();
+    let at = |value: &Value| sizes.iter().find(|size| size["value"] == *value).unwrap();
+    let time = |size: &Value, count: u64| {
+        let on = size["gpus"].as_array().unwrap().iter().find(|on| on["count"] == count).unwrap();
+        on["predicted_s"].as_f64().unwrap()
+    };
+    for from in family["from"].as_array().unwrap() {
+        let count = from["count"].as_u64().unwrap();
+        let there = at(&from["value"]);
+        assert_eq!(there["nnz"], from["nnz"]);
+        assert!(time(there, 1) > 1.05 * time(there, count), "{there}");
+        let below = sizes.iter().rev().find(|size| size["nnz"].as_u64() < there["nnz"].as_u64());
+        let below = below.expect("the smallest does not pay");
+        assert!(time(below, 1) <= 1.05 * time(below, count), "{below}");
+        let ratio = there["nnz"].as_f64().unwrap() / below["nnz"].as_f64().unwrap();
+        assert!(ratio < 1.06, "{ratio}");
+    }
+    let said = |words: &str| run(dir.path(), &words.split_whitespace().collect::<Vec<_>>());
+    let words = "advise gallery:stencil2d --device nvidia-h200 --links links.toml --gpus 2 --break-even";
+    let spoken = said(&format!("{words} n"));
+    assert!(spoken.contains("2 GPUs are faster than one from about "), "{spoken}");
+    assert!(spoken.contains("extrapolated as the links are: stated, not measured"), "{spoken}");
+    for (words, refusal) in [
+        (format!("{words} m"), "'m' of stencil2d is none"),
+        (format!("{words} points"), "'points' of stencil2d is none"),
+        (words.replace("gallery:stencil2d", "A.mtx") + " n", "takes a recipe of the gallery"),
+        (format!("{words} n --parts parts"), "a file of parts is for one size"),
+        (format!("{words} n --reorder rcm"), "--reorder"),
+    ] {
+        let refused = said(&words);
+        assert!(!refused.starts_with("exit code: 0") && refused.contains(refusal), "{words}: {refused}");
+    }
+}
+
+#[test]
+fn devices_are_compared_by_numbers_of_gpus() {
+    let dir = folder();
+    fs::write(dir.path().join("little.toml"), sheet("4e6")).unwrap();
+    let words = "compare gallery:stencil3d,n=40 --devices nvidia-h200,nvidia-h100,little.toml --gpus 2,4 \
+                 --links links.toml --price nvidia-h200=4,nvidia-h100=3 --unit dollar";
+    let words: Vec<&str> = words.split_whitespace().collect();
+    let answer = json(dir.path(), &words);
+    let devices = answer["devices"].as_array().unwrap();
+    let numbers = |device: &Value| -> Vec<u64> {
+        device["gpus"].as_array().unwrap().iter().map(|on| on["count"].as_u64().unwrap()).collect()
+    };
+    assert_eq!([&devices[0], &devices[1]].map(numbers), [[1, 2, 4], [1, 2, 4]]);
+    assert_eq!(devices[2]["too_few"][0]["count"], 1);
+    let one = devices[0]["gpus"][0]["predicted_s"].as_f64().unwrap();
+    for device in devices {
+        for on in device["gpus"].as_array().unwrap() {
+            let number = |name: &str| on[name].as_f64().unwrap();
+            assert!((number("speed") - one / number("predicted_s")).abs() < 1e-12);
+            assert!((number("products_per_s") * number("predicted_s") - 1.0).abs() < 1e-12);
+            let price = device.get("price").and_then(Value::as_f64);
+            let per_price = price.map(|price| number("products_per_s") / (price * number("count")));
+            let said = on.get("products_per_s_per_price").and_then(Value::as_f64);
+            assert_eq!(said.is_some(), per_price.is_some());
+            assert!(said.zip(per_price).is_none_or(|(a, b)| (a / b - 1.0).abs() < 1e-12), "{on}");
+        }
+    }
+    // As advise --gpus says it.
+    let alone = "advise gallery:stencil3d,n=40 --device nvidia-h100 --links links.toml --gpus 2,4";
+    let alone = json(dir.path(), &alone.split_whitespace().collect::<Vec<_>>());
+    assert_eq!(alone["gpus"][1]["predicted_s"], devices[1]["gpus"][1]["predicted_s"]);
+    assert_eq!(alone["best"], devices[1]["best"]);
+    let said = run(dir.path(), &words);
+    for part in
+        ["\nFastest: ", "\nMost products for the price: 1 x nvidia-h", "does not fit on 1 GPU of little.toml"]
+    {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    let csv = run(dir.path(), &[&words[..], &["--csv"]].concat());
+    let header = "device,device_name,price,power_w,best,count,predicted_s,low_s,high_s,speed,speedup,efficiency,limited_by,";
+    assert!(csv.contains(header), "{csv}");
+    let pages = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/csv.md");
+    let promised = fs::read_to_string(pages).unwrap();
+    let columns = csv.lines().find(|line| line.contains(header)).unwrap().split_once("row_max,").unwrap().1;
+    assert!(promised.contains(columns), "docs/csv.md does not have {columns}");
+    assert_eq!(csv.lines().filter(|line| line.contains("stencil3d")).count(), 8, "{csv}");
+    let two = run(dir.path(), &[&words[..], &["gallery:stencil2d"]].concat());
+    assert!(two.contains("--gpus takes one matrix, and here are 2"), "{two}");
+    let many = run(dir.path(), &[&words[..], &["--iterations", "9"]].concat());
+    assert!(many.contains("--iterations is not there for several GPUs"), "{many}");
+}
+
 #[test]
 fn a_partitioner_decides_who_exchanges_what() {
     let dir = folder();

@@ -5,15 +5,15 @@
 mod emulator;
 mod support;
 
-use emulator::{EmulatedGpu, Order, gxx_is_missing};
+use emulator::{EmulatedGpu, Order, allocated, gxx_is_missing};
 use sparsight_device::cuda::{Cuda, Nccl};
-use sparsight_device::gpu::{DistributedProduct, GpuDevice, Link, SharePlan};
+use sparsight_device::gpu::{DeviceArray, DistributedProduct, GpuDevice, GpuShare, Link, SharePlan};
 use sparsight_device::{DeviceError, Partition, random_x};
 use sparsight_kernels::{Candidate, Kernel};
 use sparsight_matrix::gallery::Recipe;
 use sparsight_matrix::{Csr, Distribution, Scalar, Share, mix, reference};
 use std::sync::Arc;
-use support::thirds;
+use support::{for_each_real_matrix, thirds};
 
 fn matrix<T: Scalar>(recipe: &str) -> Csr<T> {
     thirds(&recipe.parse::<Recipe>().unwrap().generate().unwrap())
@@ -45,36 +45,44 @@ type Linked<'a> = dyn Fn(usize) -> (Vec<GpuDevice>, Vec<Arc<dyn Link>>) + 'a;
 
 fn check<T: Scalar>(linked: &Linked<'_>, recipes: &[&str], counts: &[usize], kernels: &[(&str, &str)]) {
     for recipe in recipes {
-        let a: Csr<T> = matrix(recipe);
-        let (n, size) = (a.nrows(), (a.nrows(), a.ncols()));
-        let x = random_x::<T>(a.ncols(), 3);
-        let right = reference(&a, &x);
-        for &parts in counts {
-            for dealt in distributions(&a, parts) {
-                let shares = dealt.shares(&a).unwrap();
-                for (interior, boundary) in kernels {
-                    let what = format!("{interior}, {boundary} of '{recipe}' on {parts}");
-                    let (devices, links) = linked(parts);
-                    let plans = plans(&shares, interior, boundary);
-                    let mut product =
-                        DistributedProduct::load(size, &devices, &shares, &plans, links).unwrap();
-                    let mut owned: Vec<u32> = product.owned().flat_map(|(rows, _)| rows).copied().collect();
-                    owned.sort_unstable();
-                    assert!(owned.into_iter().eq(0..n as u32), "{what}: each row has an owner");
-                    let mut y = vec![T::from_f64(f64::NAN); n];
-                    product.multiply(1.0, &x, 0.0, &mut y).unwrap();
-                    assert_eq!(right.first_wrong(&y), None, "{what}");
-                    // 4 (A x) - 3 A x, and the same once more: nothing of the product before is left.
-                    let before = y.clone();
-                    product.multiply(-3.0, &x, 4.0, &mut y).unwrap();
-                    assert_eq!(right.first_wrong(&y), None, "{what}, with factors");
-                    product.multiply(1.0, &x, 0.0, &mut y).unwrap();
-                    // COO adds a row's runs up in the order in which they come.
-                    let has_order = [interior, boundary].iter().all(|kernel| **kernel != "coo");
-                    assert!(!has_order || y == before, "{what}: not twice the same");
-                    if dealt.is_square() {
-                        check_vectors(&mut product, &what, &x);
-                    }
+        check_matrix(linked, recipe, &matrix::<T>(recipe), counts, kernels);
+    }
+}
+
+fn check_matrix<T: Scalar>(
+    linked: &Linked<'_>,
+    name: &str,
+    a: &Csr<T>,
+    counts: &[usize],
+    kernels: &[(&str, &str)],
+) {
+    let (n, size) = (a.nrows(), (a.nrows(), a.ncols()));
+    let x = random_x::<T>(a.ncols(), 3);
+    let right = reference(a, &x);
+    for &parts in counts {
+        for dealt in distributions(a, parts) {
+            let shares = dealt.shares(a).unwrap();
+            for (interior, boundary) in kernels {
+                let what = format!("{interior}, {boundary} of '{name}' on {parts}");
+                let (devices, links) = linked(parts);
+                let plans = plans(&shares, interior, boundary);
+                let mut product = DistributedProduct::load(size, &devices, &shares, &plans, links).unwrap();
+                let mut owned: Vec<u32> = product.owned().flat_map(|(rows, _)| rows).copied().collect();
+                owned.sort_unstable();
+                assert!(owned.into_iter().eq(0..n as u32), "{what}: each row has an owner");
+                let mut y = vec![T::from_f64(f64::NAN); n];
+                product.multiply(1.0, &x, 0.0, &mut y).unwrap();
+                assert_eq!(right.first_wrong(&y), None, "{what}");
+                // 4 (A x) - 3 A x, and the same once more: nothing of the product before is left.
+                let before = y.clone();
+                product.multiply(-3.0, &x, 4.0, &mut y).unwrap();
+                assert_eq!(right.first_wrong(&y), None, "{what}, with factors");
+                product.multiply(1.0, &x, 0.0, &mut y).unwrap();
+                // COO adds a row's runs up in the order in which they come.
+                let has_order = [interior, boundary].iter().all(|kernel| **kernel != "coo");
+                assert!(!has_order || y == before, "{what}: not twice the same");
+                if dealt.is_square() {
+                    check_vectors(&mut product, &what, &x);
                 }
             }
         }
@@ -116,6 +124,91 @@ fn emulated_gpus_compute_what_one_does() {
     }
     let linked = |count| EmulatedGpu::linked(count, Order::Forwards);
     check::<f32>(&linked, &recipes[..1], &[4], &[("ell", "csr-scalar"), ("sell/c32/s1", "coo")]);
+}
+
+/// One of each generator, small enough to be run thread by thread.
+const SMALL: [&str; 19] = [
+    "stencil2d,n=9",
+    "stencil3d,n=5",
+    "fem,n=3,unknowns=3",
+    "trimesh,n=6",
+    "power-law,n=90",
+    "rmat,scale=6",
+    "web,n=120,host=20",
+    "circuit,n=90,rail=20",
+    "lp,rows=40,cols=100",
+    "kkt,n=70,m=30",
+    "arrow,n=70",
+    "long-rows,n=100,long=3,length=60",
+    "banded,n=90",
+    "block-diagonal,n=90",
+    "random,rows=90,cols=50,spread=9",
+    "tall,rows=300,cols=30",
+    "wide,rows=20,cols=600,row=90",
+    "hypersparse,n=300",
+    "dense,rows=30,cols=40",
+];
+
+#[test]
+fn every_recipe_is_right_on_1_2_and_4_gpus() {
+    let of_each = sparsight_matrix::gallery::generators().iter().map(|generator| generator.name);
+    let named = SMALL.iter().map(|recipe| recipe.split(',').next().unwrap());
+    assert!(named.eq(of_each), "one of each generator, in their order");
+    if gxx_is_missing() {
+        return;
+    }
+    let linked = |count| EmulatedGpu::linked(count, Order::Forwards);
+    check::<f64>(&linked, &SMALL, &[1, 2, 4], &[("csr-vector/t8", "csr-scalar")]);
+}
+
+/// Most non-zeros of a real matrix that is run thread by thread here. Chosen: some seconds for all.
+const MOST_EMULATED: usize = 12_000;
+
+#[test]
+fn real_matrices_are_right_on_2_and_4_gpus() {
+    if gxx_is_missing() {
+        return;
+    }
+    let linked = |count| EmulatedGpu::linked(count, Order::Forwards);
+    let mut run = 0;
+    for_each_real_matrix(|name, a| {
+        if a.nnz() <= MOST_EMULATED {
+            run += 1;
+            check_matrix(&linked, name, &thirds::<f64>(a), &[2, 4], &[("csr-scalar", "csr-scalar")]);
+        }
+    });
+    println!("{run} matrices of at most {MOST_EMULATED} non-zeros on emulated GPUs");
+}
+
+#[test]
+fn nothing_is_allocated_on_a_gpu_after_the_first_product() {
+    if gxx_is_missing() {
+        return;
+    }
+    let a: Csr<f64> = matrix("stencil2d,n=9");
+    let shares = Distribution::balanced(&a, 4, |_, _| 1.0).unwrap().shares(&a).unwrap();
+    let plans = plans(&shares, "csr-vector/t8", "csr-scalar");
+    let (devices, links) = EmulatedGpu::linked_as(&["counted"; 4], Order::Forwards);
+    let mut product =
+        DistributedProduct::load((a.nrows(), a.ncols()), &devices, &shares, &plans, links).unwrap();
+    let mut products = |count: usize| {
+        let (x, mut y) = (vec![1.0; a.ncols()], vec![0.0; a.nrows()]);
+        for _ in 0..count {
+            product.multiply(1.0, &x, 0.0, &mut y).unwrap();
+            product.multiply(2.0, &x, 0.5, &mut y).unwrap();
+        }
+        let solve = |share: &mut GpuShare<f64>, x: &mut DeviceArray<f64>, y: &mut DeviceArray<f64>| {
+            share.multiply(1.0, x, 0.0, y)?;
+            share.combine(1.0, y, 0.5, x)?;
+            share.dot(x, y)
+        };
+        product.each(solve).unwrap();
+    };
+    products(1);
+    let before = allocated("counted");
+    assert!(before > 0, "the counter counts");
+    products(3);
+    assert_eq!(allocated("counted"), before);
 }
 
 #[test]

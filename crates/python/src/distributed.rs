@@ -6,7 +6,7 @@ use crate::devices::LinkedGpus;
 use crate::failure::{Failure, Kind, SHARED};
 use crate::forked;
 use crate::matrix::{AnyCsr, Matrix};
-use crate::on_gpus::{Parts, answer, best_on_one, links_of};
+use crate::on_gpus::{Parts, answer, links_of};
 use crate::pieces::{Piece, Piecewise, Whole, next_operator};
 use crate::prepared::{freed, other_type};
 use pyo3::prelude::*;
@@ -396,7 +396,7 @@ fn make<T: Piecewise>(
     wanted: &Wanted<'_>,
 ) -> Result<(DistributedProduct<T>, OnGpus), Failure> {
     let (size, count) = ((a.nrows(), a.ncols()), wanted.gpus.indexes().len());
-    let one = best_on_one(advice)?.prediction.time;
+    let one = advice.ranking().ours().next().map(|best| best.prediction.time);
     let deal = wanted.parts.deal(size, count)?;
     let advisor = Advisor::new(advice.profile());
     let distributed = advisor.distribute(a, count, &deal, &wanted.known.links, advice.objective())?;
@@ -437,7 +437,7 @@ pub(crate) fn prepare_distributed(
                 (AnyDistributed::F64(product), planned)
             }
         };
-        let planned = answer(matrix, advice, &parts, links, vec![planned]);
+        let planned = answer(matrix, advice, &parts, links, vec![Ok(planned)])?;
         Ok::<_, Failure>(Distributed::new(product, gpus, planned, (rows, columns)))
     });
     Ok(made?)

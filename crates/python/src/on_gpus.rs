@@ -6,10 +6,10 @@ use crate::failure::{Failure, Kind};
 use crate::forked;
 use crate::matrix::{AnyCsr, Matrix};
 use pyo3::prelude::*;
-use sparsight::answer::{AdviseGpusAnswer, Answer, LinksAnswer, OnGpus};
+use sparsight::answer::{AdviseGpusAnswer, Answer, LinksAnswer, OnGpus, TooFewGpus};
 use sparsight::kernels::DeviceKind;
-use sparsight::matrix::{Bytes, Csr, Distribution, Scalar};
-use sparsight::{Advised, Advisor, Deal, KnownLinks, Profile};
+use sparsight::matrix::{Csr, Distribution, Scalar};
+use sparsight::{Advisor, Deal, KnownLinks, NumbersOfGpus, Profile};
 use std::path::{Path, PathBuf};
 
 /// How rows are dealt out: in their order, or as the array of Python says that has a part for each row.
@@ -55,32 +55,21 @@ pub(crate) fn links_of(file: Option<&Path>, profile: &Profile) -> Result<(KnownL
     Ok((known, LinksAnswer { source, links: known.links }))
 }
 
-/// The best candidate of ours on one GPU: with it all others are compared.
-pub(crate) fn best_on_one(advice: &Advice) -> Result<&Advised, Failure> {
-    advice.ranking().ours().next().ok_or_else(|| {
-        Failure::new(Kind::Infeasible, "one GPU can hold it in no format")
-            .hinted("plan.advice.refused says why")
-    })
-}
-
-/// On so many.
+/// On so many, or why these cannot hold it.
 fn on<T: Scalar>(
     a: &Csr<T>,
     advice: &Advice,
     count: usize,
     parts: &Parts,
     known: &KnownLinks,
-) -> Result<OnGpus, Failure> {
-    let best = best_on_one(advice)?;
-    let one = &best.prediction;
+) -> Result<Result<OnGpus, TooFewGpus>, Failure> {
+    let advisor = Advisor::new(advice.profile());
+    let numbers = NumbersOfGpus::new(a, advisor, advice.ranking(), advice.objective());
     if count == 1 {
-        let vectors = (a.nrows() + a.ncols()) as u64 * T::DTYPE.bytes();
-        return Ok(OnGpus::one([one.time, one.low, one.high], Bytes(best.memory.0 + vectors)));
+        return Ok(numbers.on_one());
     }
     let deal = parts.deal((a.nrows(), a.ncols()), count)?;
-    let advisor = Advisor::new(advice.profile());
-    let distributed = advisor.distribute(a, count, &deal, &known.links, advice.objective())?;
-    Ok(OnGpus::several(&distributed.plan, one.time, known.measured_on))
+    Ok(numbers.on(count, &deal, known)?.map(|(on, _)| on))
 }
 
 /// Predicts a product on each number of GPUs like that of the advice. As `sparsight advise --gpus --json` answers: schema
@@ -107,7 +96,7 @@ pub(crate) fn on_gpus(
             AnyCsr::F64(a) => on(a, advice, count, &parts, &known),
         })?);
     }
-    Ok(py.detach(|| answer(matrix, advice, &parts, links, all)))
+    Ok(py.detach(|| answer(matrix, advice, &parts, links, all))?)
 }
 
 /// As JSON.
@@ -116,8 +105,9 @@ pub(crate) fn answer(
     advice: &Advice,
     parts: &Parts,
     links: LinksAnswer,
-    all: Vec<OnGpus>,
-) -> String {
+    all: Vec<Result<OnGpus, TooFewGpus>>,
+) -> Result<String, Failure> {
     let (summary, deal) = (advice.matrix().clone(), parts.name().to_owned());
-    AdviseGpusAnswer::of(summary, advice.profile(), matrix.value_type(), deal, links, all).to_json()
+    let profile = advice.profile();
+    Ok(AdviseGpusAnswer::of(summary, profile, matrix.value_type(), deal, links, all)?.to_json())
 }

@@ -13,7 +13,7 @@ use crate::distributed::together;
 use crate::failure::{Failure, Kind, SHARED};
 use crate::forked;
 use crate::matrix::{AnyCsr, Matrix};
-use crate::on_gpus::{Parts, answer, best_on_one, links_of};
+use crate::on_gpus::{Parts, answer, links_of};
 use crate::pieces::{Piece, Piecewise, Whole, next_operator};
 use crate::prepared::{freed, other_type};
 use pyo3::prelude::*;
@@ -278,7 +278,7 @@ fn planned<T: Piecewise>(
     parts: &Parts,
     known: &KnownLinks,
 ) -> Result<(Distributed<T>, OnGpus), Failure> {
-    let one = best_on_one(advice)?.prediction.time;
+    let one = advice.ranking().ours().next().map(|best| best.prediction.time);
     let deal = parts.deal((a.nrows(), a.ncols()), ranks)?;
     let advisor = Advisor::new(advice.profile());
     let distributed = advisor.distribute(a, ranks, &deal, &known.links, advice.objective())?;
@@ -329,7 +329,8 @@ pub(crate) fn prepare_rank(
             }
         };
         let gpu = LinkedGpus::open(vec![index])?;
-        Ok::<_, Failure>((distributed, answer(matrix, advice, &parts, links, vec![on_gpus]), gpu))
+        let said = answer(matrix, advice, &parts, links, vec![Ok(on_gpus)])?;
+        Ok::<_, Failure>((distributed, said, gpu))
     });
     let (distributed, said, gpu) = begun?;
     let identity: Vec<u8> = meet.call1((&said,))?.extract()?;

@@ -203,3 +203,18 @@ def test_a_piece_describes_itself_to_libraries_of_gpus():
     assert repr(piece) == "<sparsight.Piece of 5 entries, float32 on cuda:1>"
     with pytest.raises(TypeError):
         _core.Piece()
+
+
+def test_a_matrix_that_one_gpu_cannot_hold_is_spread_over_those_that_can(links, tmp_path):
+    sheet = tmp_path / "little.toml"
+    sheet.write_text(
+        'name = "Little GPU"\nmultiprocessors = 132\nl2_bytes = 50e6\nmemory_bytes = 4e6\ncopy_bytes_per_s = 4e12\n'
+        "launch_s = 2e-6\ncompute_capability = [9, 0]\n"
+    )
+    plan = sparsight.plan(sparsight.gallery(RECIPE), device=str(sheet))
+    scaling = plan.on_gpus([2, 4], links=links)
+    assert list(scaling.too_few)[0] == 1 and "the device has 4.00 MB" in scaling.too_few[1]
+    assert all(on.speedup is None and on.efficiency is None and on.memory_bytes <= 4e6 for on in scaling)
+    assert "; it does not fit on one GPU." in str(scaling) and "does not fit on 1 GPU: needs" in str(scaling)
+    with pytest.raises(sparsight.Infeasible):
+        plan.on_gpus([1], links=links)

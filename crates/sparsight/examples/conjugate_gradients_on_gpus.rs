@@ -9,8 +9,9 @@
 use sparsight::device::DeviceError;
 use sparsight::device::cuda::{Cuda, Nccl, Ranks};
 use sparsight::device::gpu::{DeviceArray, GpuShare};
-use sparsight::matrix::{Csr, gallery::Recipe, io};
-use sparsight::{Advisor, Deal, KnownLinks, Objective, Profile};
+use sparsight::matrix::{Csr, Seconds, gallery::Recipe, io};
+use sparsight::model::Links;
+use sparsight::{Advisor, Deal, Distributed, KnownLinks, Objective, Profile};
 use std::error::Error;
 use std::ops::Range;
 use std::path::Path;
@@ -21,6 +22,21 @@ const TOLERANCE: f64 = 1e-8;
 const MOST_ITERATIONS: u32 = 20_000;
 /// How long a process waits for the others.
 const LIMIT: Duration = Duration::from_secs(60);
+
+/// Entries of vectors that an iteration reads and writes for each row beside its product: dot products of p and q (2) and of r with
+/// itself (1), and three combinations (3 each).
+const VECTOR_ENTRIES: f64 = 12.0;
+
+/// What an iteration is predicted to take: its product; vectors at the rate of large copies; on several GPUs two sums over all of them,
+/// each as long as an exchange of a few bytes. What the host waits for after a dot product is not part of it.
+fn predicted_iteration(distributed: &Distributed<f64>, profile: &Profile, links: &Links) -> Seconds {
+    let rows = distributed.shares.iter().map(|share| share.rows().len()).max().unwrap_or(0);
+    let vectors = VECTOR_ENTRIES * 8.0 * rows as f64 / profile.device.facts.copy_bytes_per_s;
+    let farthest = links.network.filter(|_| distributed.shares.len() > links.gpus_per_host);
+    let is_alone = distributed.shares.len() == 1;
+    let sums = if is_alone { 0.0 } else { 2.0 * farthest.unwrap_or(links.host).latency_s.0 };
+    Seconds(distributed.plan.time.0 + vectors + sums)
+}
 
 /// What one rank has to say at the end.
 #[derive(Debug, Clone, Copy)]
@@ -60,8 +76,11 @@ fn solve(share: &mut GpuShare<f64>) -> Result<Solved, DeviceError> {
 }
 
 /// Numbers of the GPUs of this process.
-fn own(count: usize, ranks: Option<&Ranks>) -> Range<usize> {
-    ranks.map_or(0..count, |ranks| ranks.local..ranks.local + 1)
+fn own(count: usize, ranks: Option<&Ranks>) -> Result<Range<usize>, DeviceError> {
+    let Some(ranks) = ranks else { return Ok(0..count) };
+    // Launchers may show each rank its own GPU alone.
+    let gpu = ranks.gpu(Cuda::count()?)?;
+    Ok(gpu..gpu + 1)
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -81,7 +100,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         return Err(format!("{} processes for {count} GPUs", ranks.ranks).into());
     }
     let gpus: Vec<Cuda> =
-        own(count, ranks.as_ref()).map(Cuda::open_without_rates).collect::<Result<_, _>>()?;
+        own(count, ranks.as_ref())?.map(Cuda::open_without_rates).collect::<Result<_, _>>()?;
     let name = &gpus.first().ok_or("no GPU")?.facts().name;
     let profile = Profile::shipped_for_gpu(name).ok_or("a GPU without a profile")?;
     let known = KnownLinks::read(Path::new(links))?;
@@ -89,7 +108,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let distributed = advisor.distribute(&a, count, &Deal::InOrder, &known.links, &Objective::default())?;
     println!("{count} x {name}: {} a product predicted", distributed.plan.time);
     let solved = if let Some(ranks) = &ranks {
-        let identity = ranks.identity(LIMIT)?;
+        // Each has planned by itself: that all have planned the same is seen where they meet.
+        let identity = ranks.identity(&distributed.digest(name), LIMIT)?;
         let link = Nccl::join(&gpus[0], &identity, ranks.rank, ranks.ranks, LIMIT)?;
         vec![solve(&mut distributed.prepare_rank(gpus[0].as_gpu(), link)?)?]
     } else {
@@ -102,10 +122,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     let seconds = solved.iter().map(|one| one.seconds).fold(0.0, f64::max);
     let iterations = f64::from(first.iterations);
     println!(
-        "{} iterations in {:.3} s, {:.1} us each, of which products are predicted to take {:.1} us; |b - A x| / |b| = {:.1e}",
+        "{} iterations in {:.3} s, {:.1} us each; predicted are {:.1} us, {:.1} of them for the product; |b - A x| / |b| = {:.1e}",
         first.iterations,
         seconds,
         1e6 * seconds / iterations,
+        1e6 * predicted_iteration(&distributed, &profile, &known.links).0,
         1e6 * distributed.plan.time.0,
         first.residual
     );

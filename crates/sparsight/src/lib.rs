@@ -62,7 +62,7 @@ pub use calibrate::{
 pub use compare::{Compared, ComparedDevice, Comparison, Contender, Limit, Span, Speed, compare};
 pub use distributed::{
     Deal, Distributed, DistributedPlan, GpuLimit, KnownLinks, LINKS_SCHEMA, LinksFile, MeasuredExchange,
-    PlannedRows, PlannedShare, measure_distributed, measure_links,
+    NumbersOfGpus, PlannedRows, PlannedShare, break_even, largest_where, measure_distributed, measure_links,
 };
 pub use error::Error;
 pub use evaluate::{

@@ -1,10 +1,13 @@
 //! `sparsight compare`: one matrix on several devices.
 
+mod gpus;
+
 use crate::args::{KernelFlags, KernelName, ModelFlags, block};
 use crate::context::Context;
 use crate::csv::{CANDIDATE, CsvFlag, Layout, PREDICTED};
 use crate::device_choice::{DeviceName, ProfileFlags, described};
 use crate::failure::{Exit, Failure};
+use crate::links;
 use crate::many::structures;
 use crate::matrix_source::MatrixSource;
 use crate::printer::BOLD;
@@ -60,6 +63,12 @@ pub(crate) struct Compare {
     /// How much each of several matrices counts in the mean: a file with lines NAME,WEIGHT; one that it does not name counts 1
     #[arg(long, value_name = "FILE")]
     weights: Option<PathBuf>,
+    /// Compare so many of each device, rows dealt out in order; prices and watts are those of one
+    #[arg(long, value_name = "N,N,...", value_delimiter = ',', value_parser = links::number)]
+    gpus: Vec<usize>,
+    /// Links between the GPUs of every device: a links.json or a TOML file (docs/gpus.md) [default: those of each profile]
+    #[arg(long, value_name = "FILE", requires = "gpus")]
+    links: Option<PathBuf>,
     #[command(flatten)]
     model: ModelFlags,
     #[command(flatten)]
@@ -166,6 +175,15 @@ impl Compare {
             .zip(given)
             .map(|(profile, (price, power_w))| Contender { profile, price, power_w })
             .collect();
+        if !self.gpus.is_empty() {
+            return match (sources.as_slice(), dtype) {
+                ([one], Dtype::F32) => self.run_gpus::<f32>(one, &contenders, context),
+                ([one], _) => self.run_gpus::<f64>(one, &contenders, context),
+                (more, _) => {
+                    Err(Failure::input(format!("--gpus takes one matrix, and here are {}", more.len())))
+                }
+            };
+        }
         let (mut weighted, mut found) = (Vec::new(), Vec::new());
         let looked = structures(&sources, context, |source, features| {
             let comparison = compare(&contenders, &features, dtype, &objective, &self.wanted(dtype)?)

@@ -59,6 +59,7 @@ struct State {
     arrays: BTreeMap<u64, Vec<u8>>,
     queued: Vec<(Arc<Program>, Queued)>,
     backwards: bool,
+    name: String,
 }
 
 #[derive(Debug)]
@@ -70,6 +71,14 @@ struct Queued {
 
 /// Where arrays lie: no number that a kernel is told, and the bits of no factor.
 const FIRST_ADDRESS: u64 = 0x7e00_0000_0000;
+
+/// Arrays that were allocated, by the name of the GPU: tests run side by side.
+static ALLOCATED: Mutex<BTreeMap<String, usize>> = Mutex::new(BTreeMap::new());
+
+/// How many arrays were allocated so far on emulated GPUs of that name.
+pub fn allocated(name: &str) -> usize {
+    ALLOCATED.lock().unwrap().get(name).copied().unwrap_or(0)
+}
 
 /// Far enough apart that no access behind one is one to the next.
 const APART: u64 = 1 << 24;
@@ -100,14 +109,23 @@ impl EmulatedGpu {
 
     /// Several of them, linked in this process.
     pub fn linked(count: usize, order: Order) -> (Vec<GpuDevice>, Vec<Arc<dyn Link>>) {
-        let gpus: Vec<_> = (0..count).map(|_| Self::made(order)).collect();
+        Self::linked_as(&vec!["emulated"; count], order)
+    }
+
+    /// One of each of these names, linked in this process.
+    pub fn linked_as(names: &[&str], order: Order) -> (Vec<GpuDevice>, Vec<Arc<dyn Link>>) {
+        let gpus: Vec<_> = names.iter().map(|name| Self::named(name, order)).collect();
         let links = link::linked(gpus.iter().map(|gpu| gpu.memory()).collect());
         (gpus.into_iter().map(GpuDevice::new).collect(), links)
     }
 
     fn made(order: Order) -> Arc<dyn Gpu> {
+        Self::named("emulated", order)
+    }
+
+    fn named(name: &str, order: Order) -> Arc<dyn Gpu> {
         let facts = DeviceFacts {
-            name: "emulated".to_owned(),
+            name: name.to_owned(),
             kind: DeviceKind::Cuda,
             // The helpers take 16 blocks each, which is slow here: one is enough.
             multiprocessors: 0,
@@ -123,7 +141,13 @@ impl EmulatedGpu {
             upload_bytes_per_s: None,
         };
         let backwards = order == Order::Backwards;
-        let state = State { next: FIRST_ADDRESS, arrays: BTreeMap::new(), queued: Vec::new(), backwards };
+        let state = State {
+            next: FIRST_ADDRESS,
+            arrays: BTreeMap::new(),
+            queued: Vec::new(),
+            backwards,
+            name: name.to_owned(),
+        };
         Arc::new(Self { facts, memory: Arc::new(EmulatedMemory(Mutex::new(state))), order })
     }
 }
@@ -181,6 +205,7 @@ impl Memory for EmulatedMemory {
             let have = Bytes(1 << 26);
             return Err(Infeasible::DoesNotFit { need: Bytes(bytes), have }.into());
         }
+        *ALLOCATED.lock().unwrap().entry(state.name.clone()).or_default() += 1;
         let address = state.next;
         state.next += bytes.next_multiple_of(APART) + APART;
         state.arrays.insert(address, vec![UNWRITTEN; bytes as usize]);

@@ -241,9 +241,16 @@ mod tests {
 
     #[test]
     fn parts_compute_what_the_whole_does() {
-        for recipe in ["stencil2d,n=20", "circuit,n=800", "rmat,scale=9", "arrow,n=200", "lp,n=120"] {
-            let Ok(recipe) = recipe.parse::<Recipe>() else { continue };
-            let a: Csr<f64> = recipe.generate().unwrap();
+        let recipes = [
+            "stencil2d,n=20",
+            "circuit,n=800,rail=100",
+            "rmat,scale=9",
+            "arrow,n=200",
+            "lp,rows=120,cols=300",
+            "tall,rows=400,cols=30",
+        ];
+        for recipe in recipes {
+            let a: Csr<f64> = recipe.parse::<Recipe>().unwrap().generate().unwrap();
             let size = (a.nrows(), a.ncols());
             let x = x_of(a.ncols());
             let right = reference(&a, &x).y;

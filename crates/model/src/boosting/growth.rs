@@ -2,7 +2,10 @@
 
 use crate::trees::Growth;
 
-/// Chosen by holding out folders a, b, c and d in turn on an H200, without folders e and f.
+/// Chosen on an H200, without folders e and f. By holding out folders a, b, c and d in turn, with trees that the library LightGBM
+/// grew: of families together, 300 trees at a rate of 0.1 are as good as 400 at 0.06, twice as many take a twentieth off the error
+/// (and twice as long to walk), 400 are between; leaves of four times the weight, and a third of the inputs a tree, are worse. By the
+/// five folds of `fit`: mean log error of a kernel of ours 0.0576 with a forest of 200 trees at 0.06 for each kernel, 0.0524 as it is.
 pub(super) const GROWTH: Growth = Growth {
     forests: 1,
     trees: 400,
@@ -13,7 +16,6 @@ pub(super) const GROWTH: Growth = Growth {
     l2: 1.0,
     inputs_per_tree: 0.5,
     rows_per_tree: 0.7,
-    bins: 256,
     projections: 1,
     seed: 2016,
 };

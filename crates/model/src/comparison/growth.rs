@@ -18,7 +18,6 @@ pub(super) const GROWTH: Growth = Growth {
     l2: 1.0,
     inputs_per_tree: 0.3,
     rows_per_tree: 0.7,
-    bins: 64,
     projections: 10,
     seed: 2016,
 };

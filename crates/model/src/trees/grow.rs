@@ -1,6 +1,6 @@
 //! Growing trees: squared loss, histograms, splits looked for along random projections.
 
-use super::bins::Bins;
+use super::bins::{BINS, Bins};
 use super::packed::Limits;
 use super::tree::Tree;
 use rayon::prelude::*;
@@ -24,8 +24,6 @@ pub(crate) struct Growth {
     pub(crate) inputs_per_tree: f64,
     /// Share of the rows that a tree is grown from.
     pub(crate) rows_per_tree: f64,
-    /// Intervals that an input is cut into at most, between which splits are looked for; up to 256.
-    pub(crate) bins: usize,
     /// Random projections of the residuals, along which splits are looked for. One is exact where there is one output.
     pub(crate) projections: usize,
     pub(crate) seed: u64,
@@ -48,7 +46,7 @@ pub(crate) struct Row<'a> {
 /// If trees are to be deeper than `limits`, or rows have more inputs: both are constants of this crate.
 pub(super) fn grow(rows: &[Row<'_>], growth: &Growth, limits: Limits, per_one: f64) -> Vec<Tree> {
     assert!(growth.depth <= limits.depth && rows[0].inputs.len() as u64 <= limits.inputs);
-    let bins = Bins::of(rows, growth.bins);
+    let bins = Bins::of(rows);
     let outputs = rows[0].responses.len();
     let start: Vec<f32> = (0..outputs)
         .map(|output| {
@@ -203,13 +201,13 @@ impl Growing<'_, '_, '_> {
     }
 
     fn histogram(&self, rows: &[usize]) -> Histogram {
-        let (width, bins) = (self.width(), self.boosted.growth.bins);
-        let mut histogram = vec![0.0; self.inputs.len() * bins * width];
+        let width = self.width();
+        let mut histogram = vec![0.0; self.inputs.len() * BINS * width];
         for &row in rows.iter().filter(|&&row| self.drawn[row]) {
             let projected = self.projected(row);
             for (at, &input) in self.inputs.iter().enumerate() {
                 let bin = usize::from(self.boosted.bins.bin(row, input));
-                add(&mut histogram[(at * bins + bin) * width..][..width], projected);
+                add(&mut histogram[(at * BINS + bin) * width..][..width], projected);
             }
         }
         histogram
@@ -247,7 +245,7 @@ impl Growing<'_, '_, '_> {
         let before = all[..width - 1].iter().map(|sum| sum * sum).sum::<f32>() / (weight + growth.l2);
         let mut best: Option<Split> = None;
         let mut left = vec![0.0_f32; width];
-        for (at, of_input) in histogram.chunks(self.boosted.growth.bins * width).enumerate() {
+        for (at, of_input) in histogram.chunks(BINS * width).enumerate() {
             left.fill(0.0);
             let bins = self.boosted.bins.edges[self.inputs[at]].len();
             for (bin, sums) in of_input.chunks(width).take(bins - 1).enumerate() {
@@ -308,7 +306,6 @@ mod tests {
         l2: 1.0,
         inputs_per_tree: 1.0,
         rows_per_tree: 0.7,
-        bins: 64,
         projections: 1,
         seed: 2016,
     };

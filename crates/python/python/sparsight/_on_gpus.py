@@ -28,10 +28,10 @@ class OnGpus:
         GPUs.
     predicted_s, low_s, high_s : float
         Seconds of one product, and the ends of the 90 % interval.
-    speedup : float
-        How many times as fast as on one GPU.
-    efficiency : float
-        That over the number of GPUs.
+    speedup : float or None
+        How many times as fast as on one GPU; None if one cannot hold the matrix.
+    efficiency : float or None
+        That over the number of GPUs; None likewise.
     limit : str or None
         What the slowest GPU waits for: ``"exchange"``, ``"imbalance"``, ``"launch"`` or ``"product"``; None on one GPU.
     extrapolated : bool
@@ -62,7 +62,7 @@ class OnGpus:
     )
 
     count: int
-    efficiency: float
+    efficiency: float | None
     exchanged_bytes: int
     extrapolated: bool
     high_s: float
@@ -72,7 +72,7 @@ class OnGpus:
     most_exchanged_bytes: int
     predicted_s: float
     shares: list[dict[str, Any]] | None
-    speedup: float
+    speedup: float | None
 
     def __init__(self, fields):
         for name in self.__slots__:
@@ -88,7 +88,8 @@ class OnGpus:
 
 
 class Scaling:
-    """A product on several numbers of GPUs, fewest first: a sequence of :class:`OnGpus`. Nothing was run.
+    """A product on several numbers of GPUs that can hold the matrix, fewest first: a sequence of :class:`OnGpus`. Nothing
+    was run.
 
     >>> import sparsight
     >>> scaling = sparsight.plan(sparsight.gallery("stencil2d,n=30"), device="nvidia-h200").on_gpus([2])
@@ -116,8 +117,14 @@ class Scaling:
         return iter(self._all)
 
     @property
+    def too_few(self) -> dict[int, str]:
+        """Numbers of GPUs that cannot hold the matrix, with the reason."""
+        return {few["count"]: few["why"] for few in self._answer.get("too_few", ())}
+
+    @property
     def best(self) -> OnGpus:
-        """The fastest of those of which at least half is used (an efficiency of 0.5); several only if they gain more than 5 % over one."""
+        """The fastest of those of which at least half is used (an efficiency of 0.5); more than one, or than the fewest that can hold
+        the matrix, only if they gain more than 5 %."""
         return next(one for one in self._all if one.count == self._answer["best"])
 
     @property
@@ -133,19 +140,23 @@ class Scaling:
         return pandas.DataFrame([one.to_dict() for one in self], columns=columns).set_index("count")
 
     def __str__(self):
-        answer, best, one = self._answer, self.best, self._all[0]
+        answer, best = self._answer, self.best
         matrix = answer["matrix"]
-        use = f"Use {best.count} GPUs: {duration(best.predicted_s)} a product, {best.speedup:.2f} times as fast as one."
+        use = f"Use {best.count} GPUs: {duration(best.predicted_s)} a product"
         if best.count == 1:
-            use = f"Stay on one GPU: {duration(one.predicted_s)} a product."
+            use = f"Stay on one GPU: {duration(best.predicted_s)} a product."
+        elif best.speedup is None:
+            use += "; it does not fit on one GPU."
+        else:
+            use += f", {best.speedup:.2f} times as fast as one."
         rows = [("GPUs", "predicted", "90 % between", "x one GPU", "efficiency", "limit", "exchanged", "memory a GPU")]
         rows += [
             (
                 f"{on.count}{' *' if on.extrapolated else ''}",
                 duration(on.predicted_s),
                 f"{duration(on.low_s)} to {duration(on.high_s)}",
-                f"{on.speedup:.2f}",
-                f"{100 * on.efficiency:.0f} %",
+                "" if on.speedup is None else f"{on.speedup:.2f}",
+                "" if on.efficiency is None else f"{100 * on.efficiency:.0f} %",
                 on.limit or "",
                 f"{on.exchanged_bytes:,} B",
                 f"{on.memory_bytes:,} B",
@@ -154,7 +165,9 @@ class Scaling:
         ]
         widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
         lines = ["  ".join(cell.rjust(width) for cell, width in zip(row, widths)) for row in rows]
-        more = ["", "* extrapolated: more GPUs than the links were measured with"] if any(on.extrapolated for on in self) else []
+        more = [f"does not fit on {count} GPU{'s' if count > 1 else ''}: {why}" for count, why in self.too_few.items()]
+        more = ["", *more] if more else []
+        more += ["", "* extrapolated: more GPUs than the links were measured with"] if any(on.extrapolated for on in self) else []
         heading = [
             f"{matrix['nrows']:,} x {matrix['ncols']:,}, {matrix['nnz']:,} non-zeros",
             f"{answer['device']['name']}, {answer['dtype']}, links of {answer['links']['source']}",

@@ -2,7 +2,7 @@
 
 use super::{Answer, DeviceSummary, MatrixSummary, MeasuredOutcome};
 use crate::records::Outcome;
-use crate::{DistributedPlan, PlannedRows, PlannedShare, Profile};
+use crate::{DistributedPlan, Error, PlannedRows, PlannedShare, Profile};
 use serde::Serialize;
 use sparsight_kernels::Candidate;
 use sparsight_matrix::{Bytes, Dtype, Seconds};
@@ -21,10 +21,13 @@ pub struct AdviseGpusAnswer {
     pub deal: String,
     /// The links between GPUs.
     pub links: LinksAnswer,
-    /// One for each number of GPUs, in the order in which they were asked about.
+    /// One for each number of GPUs that can hold the matrix, in the order in which they were asked about.
     pub gpus: Vec<OnGpus>,
-    /// The number of GPUs with the least predicted time among those with an efficiency of a half at least; more than one only if it
-    /// gains more than 5 % over one.
+    /// Numbers of GPUs that cannot.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub too_few: Vec<TooFewGpus>,
+    /// The number of GPUs with the least predicted time among those with an efficiency of a half at least; more than the fewest only
+    /// if it gains more than 5 % over these. The fewest are one, where one can hold the matrix; else efficiency is held against them.
     pub best: usize,
 }
 
@@ -38,6 +41,15 @@ pub struct LinksAnswer {
     pub links: Links,
 }
 
+/// So many GPUs cannot hold the matrix, dealt out to them like that.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct TooFewGpus {
+    /// How many.
+    pub count: usize,
+    /// What one of them lacks.
+    pub why: String,
+}
+
 /// A matrix on so many GPUs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct OnGpus {
@@ -49,10 +61,12 @@ pub struct OnGpus {
     pub low_s: Seconds,
     /// Upper end, seconds.
     pub high_s: Seconds,
-    /// How many times as fast as on one.
-    pub speedup: f64,
-    /// That over the number of GPUs.
-    pub efficiency: f64,
+    /// How many times as fast as on one; absent if one cannot hold the matrix.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub speedup: Option<f64>,
+    /// That over the number of GPUs; absent likewise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub efficiency: Option<f64>,
     /// `product`, `exchange`, `imbalance` or `launch`; absent for one GPU.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<&'static str>,
@@ -109,7 +123,7 @@ const LISTED: usize = 64;
 const EFFICIENT: f64 = 0.5;
 
 /// So much has to be gained before several GPUs are named. Chosen: about what predictions are off by.
-const GAIN: f64 = 1.05;
+pub(super) const GAIN: f64 = 1.05;
 
 impl OnGpus {
     /// One GPU, with the time of one product on it and what it holds.
@@ -119,8 +133,8 @@ impl OnGpus {
             predicted_s: predicted,
             low_s: low,
             high_s: high,
-            speedup: 1.0,
-            efficiency: 1.0,
+            speedup: Some(1.0),
+            efficiency: Some(1.0),
             limit: None,
             extrapolated: false,
             exchanged_bytes: Bytes(0),
@@ -131,9 +145,9 @@ impl OnGpus {
         }
     }
 
-    /// Several, beside what one takes.
-    pub fn several(plan: &DistributedPlan, one: Seconds, known: usize) -> Self {
-        let speedup = if plan.time.0 > 0.0 { one.0 / plan.time.0 } else { 1.0 };
+    /// Several, beside what one takes, if one can hold the matrix.
+    pub fn several(plan: &DistributedPlan, one: Option<Seconds>, known: usize) -> Self {
+        let speedup = one.map(|one| if plan.time.0 > 0.0 { one.0 / plan.time.0 } else { 1.0 });
         let shares = || plan.shares.iter().map(ShareAnswer::from).collect();
         Self {
             count: plan.gpus(),
@@ -141,7 +155,7 @@ impl OnGpus {
             low_s: plan.low,
             high_s: plan.high,
             speedup,
-            efficiency: speedup / plan.gpus() as f64,
+            efficiency: speedup.map(|speedup| speedup / plan.gpus() as f64),
             limit: Some(plan.limit.name()),
             extrapolated: plan.gpus() > known,
             exchanged_bytes: plan.exchanged(),
@@ -161,20 +175,49 @@ impl OnGpus {
 
 impl AdviseGpusAnswer {
     /// Of one number of GPUs after another.
+    ///
+    /// # Errors
+    /// [`Error::NothingToRun`] if none of them can hold the matrix.
     pub fn of(
         matrix: MatrixSummary,
         profile: &Profile,
         dtype: Dtype,
         deal: String,
         links: LinksAnswer,
-        gpus: Vec<OnGpus>,
-    ) -> Self {
-        let one = gpus.iter().find(|on| on.count == 1).map_or(f64::INFINITY, |on| on.predicted_s.0);
-        let useful = gpus.iter().filter(|on| on.efficiency >= EFFICIENT);
-        let best = useful.min_by(|a, b| a.predicted_s.0.total_cmp(&b.predicted_s.0));
-        let best = best.filter(|best| one > GAIN * best.predicted_s.0).map_or(1, |best| best.count);
-        Self { matrix, device: profile.into(), dtype, deal, links, gpus, best }
+        all: Vec<Result<OnGpus, TooFewGpus>>,
+    ) -> Result<Self, Error> {
+        let (mut gpus, mut too_few) = (Vec::new(), Vec::new());
+        for one in all {
+            match one {
+                Ok(on) => gpus.push(on),
+                Err(few) => too_few.push(few),
+            }
+        }
+        let Some(best) = best(&gpus) else {
+            let most = too_few.iter().max_by_key(|few| few.count);
+            let why = most.map_or_else(String::new, |few| format!("on {}, {}", few.counted(), few.why));
+            return Err(Error::NothingToRun { why });
+        };
+        Ok(Self { matrix, device: profile.into(), dtype, deal, links, gpus, too_few, best })
     }
+}
+
+impl TooFewGpus {
+    /// `1 GPU`, `2 GPUs`.
+    pub fn counted(&self) -> String {
+        format!("{} GPU{}", self.count, if self.count == 1 { "" } else { "s" })
+    }
+}
+
+/// The number that is named, [`AdviseGpusAnswer::best`]; `None` of nothing.
+pub(crate) fn best(gpus: &[OnGpus]) -> Option<usize> {
+    let fewest = gpus.iter().min_by_key(|on| on.count)?;
+    let used =
+        |on: &OnGpus| (fewest.predicted_s.0 * fewest.count as f64) / (on.predicted_s.0 * on.count as f64);
+    let useful = gpus.iter().filter(|on| on.count == fewest.count || used(on) >= EFFICIENT);
+    let best = useful.min_by(|a, b| a.predicted_s.0.total_cmp(&b.predicted_s.0))?;
+    let gains = fewest.predicted_s.0 > GAIN * best.predicted_s.0;
+    Some(if gains { best.count } else { fewest.count })
 }
 
 impl From<&PlannedShare> for ShareAnswer {
@@ -195,4 +238,23 @@ impl From<&PlannedShare> for ShareAnswer {
 
 impl Answer for AdviseGpusAnswer {
     const SCHEMA: &'static str = "sparsight/advise-gpus/1";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn on(count: usize, time: f64) -> OnGpus {
+        OnGpus { count, ..OnGpus::one([Seconds(time); 3], Bytes(0)) }
+    }
+
+    #[test]
+    fn the_fewest_that_hold_it_are_left_only_for_a_gain_with_half_of_the_gpus_used() {
+        assert_eq!(best(&[]), None);
+        assert_eq!(best(&[on(1, 1.0), on(2, 0.97)]), Some(1), "within what predictions are off by");
+        assert_eq!(best(&[on(1, 1.0), on(2, 0.6), on(8, 0.3)]), Some(2), "eight are used by 42 %");
+        // Nobody knows what one would take: two have to be beaten.
+        assert_eq!(best(&[on(2, 1.0), on(4, 0.6), on(8, 0.55)]), Some(4));
+        assert_eq!(best(&[on(4, 1.0), on(8, 0.96)]), Some(4));
+    }
 }

@@ -5,12 +5,14 @@
 //! | `advise` | [`AdviseAnswer`] | `sparsight/advise/1` |
 //! | `advise`, several matrices | [`AdviseManyAnswer`] | `sparsight/advise-many/1` |
 //! | `advise --gpus` | [`AdviseGpusAnswer`] | `sparsight/advise-gpus/1` |
+//! | `advise --gpus --break-even` | [`BreakEvenAnswer`] | `sparsight/advise-break-even/1` |
 //! | `predict` | [`PredictAnswer`] | `sparsight/predict/1` |
 //! | `predict`, several matrices | [`PredictManyAnswer`] | `sparsight/predict-many/1` |
 //! | `plan` | [`PlanAnswer`] | `sparsight/plan/1` |
 //! | `transfer` | [`TransferAnswer`] | `sparsight/transfer/1` |
 //! | `transfer`, several matrices | [`TransferManyAnswer`] | `sparsight/transfer-many/1` |
 //! | `compare` | [`CompareAnswer`] | `sparsight/compare/1` |
+//! | `compare --gpus` | [`CompareGpusAnswer`] | `sparsight/compare-gpus/1` |
 //! | `compare`, several matrices | [`CompareManyAnswer`] | `sparsight/compare-many/1` |
 //! | `bench` | [`BenchAnswer`] | `sparsight/bench/1` |
 //! | `calibrate` | [`CalibrateAnswer`] | `sparsight/calibrate/1` |
@@ -54,9 +56,11 @@ mod advise;
 mod advise_gpus;
 mod advise_many;
 mod bench;
+mod break_even;
 mod calibrate;
 mod candidate;
 mod compare;
+mod compare_gpus;
 mod device;
 mod devices;
 mod error;
@@ -91,12 +95,14 @@ pub use advise::{
     AdviceProvenance, AdviseAnswer, AdvisedCandidate, Compared, Expected, NarrowingAnswer, NearMatrix,
     NearbyAnswer, VerdictAnswer,
 };
-pub use advise_gpus::{AdviseGpusAnswer, LinksAnswer, OnGpus, RowsAnswer, ShareAnswer};
+pub use advise_gpus::{AdviseGpusAnswer, LinksAnswer, OnGpus, RowsAnswer, ShareAnswer, TooFewGpus};
 pub use advise_many::{AdviseManyAnswer, AdvisedMatrix};
 pub use bench::{BenchAnswer, BenchedBefore, BenchedCandidate, BenchedKernel, BenchedMatrix, OwnCandidate};
+pub use break_even::{BreakEvenAnswer, FasterFrom, SizeTried, TimeOnGpus};
 pub use calibrate::CalibrateAnswer;
 pub use candidate::NamedCandidate;
 pub use compare::{CompareAnswer, ComparedCandidate, ComparedNumbers, ComparedProfile, NamedLimit};
+pub use compare_gpus::{CompareGpusAnswer, ComparedGpus, ComparedOnGpus, NumbersOfDevice};
 pub use device::DeviceSummary;
 pub use devices::{DeviceHere, DevicesAnswer, NoCuda};
 pub use error::ErrorAnswer;

@@ -4,11 +4,12 @@ use super::{Distributed, LINKS_SCHEMA, LinksFile, MeasuredExchange};
 use crate::Error;
 use crate::profile::Provenance;
 use crate::right_answer::RightAnswer;
-use sparsight_device::gpu::{DistributedProduct, GpuDevice, GpuShare, Link, SharePlan};
+use rayon::prelude::*;
+use sparsight_device::gpu::{DistributedProduct, GpuDevice, GpuShare, Link, PlanDigest, SharePlan};
 use sparsight_device::timing::{Batch, StoppingRule, Timing, measure};
 use sparsight_device::{DeviceError, Partition, random_x};
 use sparsight_kernels::Candidate;
-use sparsight_matrix::{Csr, Distribution, Scalar, Seconds, Share};
+use sparsight_matrix::{Csr, Distribution, Scalar, Seconds, Share, mix};
 use sparsight_model::{LinkRate, Links};
 use std::sync::Arc;
 
@@ -27,17 +28,38 @@ impl<T: Scalar> Distributed<T> {
         devices: &[GpuDevice],
         links: Vec<Arc<dyn Link>>,
     ) -> Result<DistributedProduct<T>, Error> {
-        let name = |device: &GpuDevice| device.facts().name.clone();
-        if let Some(other) = devices.iter().find(|device| name(device) != name(&devices[0])) {
-            let (one, other) = (name(&devices[0]), name(other));
-            let reason = format!("one is {one}, another {other}: the plan is for GPUs of one kind");
-            return Err(DeviceError::Link { reason }.into());
-        }
+        alike(devices.iter().map(|device| device.facts().name.as_str()))?;
         let plans = self.plan.share_plans(T::DTYPE);
         Ok(DistributedProduct::load(size, devices, &self.shares, &plans, links)?)
     }
 
-    /// The share of one rank alone, where each has a process of its own: all of them have planned the same, and have been linked.
+    /// What all ranks, whose GPUs are called `gpu`, have to have alike where they are processes of their own: a few words and hashes, to be held against those of the others
+    /// where they meet ([`Ranks::identity`](sparsight_device::cuda::Ranks::identity)). O(nnz), in parallel.
+    pub fn digest(&self, gpu: &str) -> PlanDigest {
+        let sum = |of: fn(&Share<T>) -> usize| self.shares.iter().map(of).sum::<usize>();
+        let (rows, columns) = (sum(|share| share.rows().len()), sum(|share| share.columns().len()));
+        let nnz = sum(|share| share.interior().nnz() + share.boundary().nnz());
+        let hashed = |hash: fn(&Share<T>) -> u64| {
+            let all: Vec<u64> = self.shares.par_iter().map(hash).collect();
+            format!("{:016x}", hash_of(all))
+        };
+        let plans = self.plan.share_plans(T::DTYPE);
+        PlanDigest::default()
+            .with("the version of sparsight", env!("CARGO_PKG_VERSION"))
+            .with("the kind of GPU", gpu)
+            .with("the value type", T::DTYPE)
+            .with("the matrix", format_args!("{rows} x {columns} with {nnz} non-zeros"))
+            .with("the number of parts", self.shares.len())
+            .with("the hash of which rows are whose", hashed(hash_of_rows))
+            .with("the hash of the matrix' places and values", hashed(hash_of_entries))
+            .with("the hash of what computes them", {
+                let text = format!("{plans:?}");
+                format!("{:016x}", hash_of(text.bytes().map(u64::from)))
+            })
+    }
+
+    /// The share of one rank alone, where each has a process of its own: all of them have planned the same, as they have told each other
+    /// by [`Distributed::digest`], and have been linked.
     ///
     /// # Errors
     /// [`Error::Device`]: as [`GpuShare::load`].
@@ -49,6 +71,35 @@ impl<T: Scalar> Distributed<T> {
         let plan = self.plan.share_plans(T::DTYPE).swap_remove(rank);
         Ok(GpuShare::load(device, &self.shares[rank], &plan, link)?)
     }
+}
+
+/// GPUs of one kind, by their names.
+fn alike<'a>(mut names: impl Iterator<Item = &'a str>) -> Result<(), DeviceError> {
+    let Some(one) = names.next() else { return Ok(()) };
+    let Some(other) = names.find(|other| *other != one) else { return Ok(()) };
+    let reason = format!("one is {one}, another {other}: the plan is for GPUs of one kind");
+    Err(DeviceError::Link { reason })
+}
+
+/// One number of many, which depends on their order.
+fn hash_of(numbers: impl IntoIterator<Item = u64>) -> u64 {
+    numbers.into_iter().fold(1, |hash, number| mix(hash ^ number))
+}
+
+/// Of who owns what in a share.
+fn hash_of_rows<T: Scalar>(share: &Share<T>) -> u64 {
+    let of = |numbers: &[u32]| hash_of(numbers.iter().copied().map(u64::from));
+    hash_of([of(share.rows()), of(share.columns()), of(share.halo())])
+}
+
+/// Of what a share computes with.
+fn hash_of_entries<T: Scalar>(share: &Share<T>) -> u64 {
+    let of = |a: &Csr<T>| {
+        let places = hash_of(a.col_idx().iter().copied().map(u64::from));
+        let values = hash_of(a.values().iter().map(|value| value.to_f64().to_bits()));
+        hash_of([hash_of(a.row_ptr().iter().copied()), places, values])
+    };
+    hash_of([of(share.interior()), of(share.boundary())])
 }
 
 /// Holds a product on several GPUs to the right answer, then measures it: on the clock of the host, products back to back.
@@ -204,4 +255,54 @@ fn prepared(
     };
     let plans: Vec<SharePlan> = shares.iter().map(plan).collect();
     Ok(DistributedProduct::load((n, n), &devices[..parts], &shares, &plans, links.to_vec())?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Advisor, Deal, Objective, Profile};
+    use sparsight_matrix::gallery::Recipe;
+
+    #[test]
+    fn gpus_of_two_kinds_are_refused_by_name() {
+        assert_eq!(alike(["NVIDIA H200"; 4].into_iter()), Ok(()));
+        let two = alike(["NVIDIA H200", "NVIDIA H200", "NVIDIA H100"].into_iter()).unwrap_err().to_string();
+        assert!(two.contains("one is NVIDIA H200, another NVIDIA H100"), "{two}");
+    }
+
+    #[test]
+    fn ranks_that_planned_otherwise_are_told_what_differs() {
+        let profile = Profile::shipped_for_gpu("NVIDIA H200").unwrap();
+        let rate = LinkRate { latency_s: Seconds(1e-5), per_peer_s: Seconds(0.0), bytes_per_s: 1e11 };
+        let links = Links {
+            gpus_per_host: 2,
+            host: rate,
+            network: None,
+            join_s: Seconds(0.0),
+            queue_s: Seconds(0.0),
+        };
+        let digest = |recipe: &str, value: f64, parts: &[u32], gpu: &str| {
+            let a: Csr<f64> = recipe.parse::<Recipe>().unwrap().generate().unwrap();
+            let mut values = a.values().to_vec();
+            values[0] = value;
+            let a = a.with_values(values).unwrap();
+            let (n, count) = (a.nrows(), *parts.iter().max().unwrap() as usize + 1);
+            let parts = (0..n).map(|row| parts[row * parts.len() / n]).collect();
+            let deal = Deal::Given(Distribution::of_parts((n, n), count, parts).unwrap());
+            let advisor = Advisor::new(&profile);
+            advisor.distribute(&a, count, &deal, &links, &Objective::default()).unwrap().digest(gpu)
+        };
+        let first = digest("stencil2d,n=20", 1.0, &[0, 1], "NVIDIA H200");
+        assert_eq!(first.differs(&digest("stencil2d,n=20", 1.0, &[0, 1], "NVIDIA H200")), None);
+        for (other, what) in [
+            (digest("stencil2d,n=20", 1.0, &[0, 1], "NVIDIA H100"), "the kind of GPU is NVIDIA H100"),
+            (digest("stencil2d,n=21", 1.0, &[0, 1], "NVIDIA H200"), "the matrix is 441 x 441"),
+            (digest("stencil2d,n=20", 1.5, &[0, 1], "NVIDIA H200"), "the hash of the matrix' places and"),
+            (digest("stencil2d,n=20", 1.0, &[0, 1, 2], "NVIDIA H200"), "the number of parts is 3"),
+            (digest("stencil2d,n=20", 1.0, &[1, 0], "NVIDIA H200"), "the hash of which rows are whose"),
+        ] {
+            let differs = first.differs(&other).unwrap();
+            assert!(differs.starts_with(what), "{differs}");
+        }
+    }
 }

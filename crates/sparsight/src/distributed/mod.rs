@@ -6,10 +6,14 @@
 //! measure_links -> LinksFile                what bringing entries of x from GPU to GPU takes here
 //! ```
 
+mod break_even;
 mod links;
 mod measured;
+mod numbers;
 mod plan;
 
+pub use break_even::{break_even, largest_where};
 pub use links::{KnownLinks, LINKS_SCHEMA, LinksFile, MeasuredExchange};
 pub use measured::{measure_distributed, measure_links};
+pub use numbers::NumbersOfGpus;
 pub use plan::{Deal, Distributed, DistributedPlan, GpuLimit, PlannedRows, PlannedShare};

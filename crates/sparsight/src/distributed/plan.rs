@@ -1,11 +1,11 @@
 //! How a matrix would run on several GPUs.
 
-use crate::{Advisor, Error, Objective, Profile};
+use crate::{Advised, Advisor, Error, Objective, Profile};
 use rayon::prelude::*;
 use sparsight_device::Partition;
 use sparsight_device::gpu::SharePlan;
 use sparsight_kernels::Candidate;
-use sparsight_matrix::{Bytes, Csr, Distribution, Dtype, Features, Scalar, Seconds, Share};
+use sparsight_matrix::{Bytes, Csr, Distribution, Dtype, Features, Infeasible, Scalar, Seconds, Share};
 use sparsight_model::{Exchanged, Links, Prediction, ShareTimes};
 
 /// How rows are dealt out.
@@ -150,7 +150,11 @@ impl Advisor<'_> {
             }
             let part_of = |row: usize| way.owner_of_row(row) as usize;
             let next = Distribution::balanced(a, gpus, |row, length| rates[part_of(row)] * moved(length))?;
-            let moved = self.planned(a, &next, links, objective)?;
+            let moved = match self.planned(a, &next, links, objective) {
+                // The cuts before fit.
+                Err(Error::NothingToRun { .. }) => break,
+                moved => moved?,
+            };
             if moved.plan.time.0 >= best.plan.time.0 {
                 break;
             }
@@ -181,10 +185,15 @@ impl Advisor<'_> {
         links: &Links,
         objective: &Objective,
     ) -> Result<PlannedShare, Error> {
-        let (interior, interior_held) = self.planned_rows(share.interior(), objective)?;
-        let (boundary, boundary_held) = self.planned_rows(share.boundary(), objective)?;
         let bytes = T::DTYPE.bytes();
         let exchange = share.exchange();
+        let vectors = (share.rows().len() + share.columns().len() + share.halo().len()) as u64 * bytes;
+        let packed = exchange.given() as u64 * (bytes + 4);
+        // Both sets of rows have to find room beside vectors and what is exchanged.
+        let held = vectors + packed;
+        let (interior, interior_held) = self.planned_rows(share.interior(), held, objective)?;
+        let held = held + interior_held;
+        let (boundary, boundary_held) = self.planned_rows(share.boundary(), held, objective)?;
         let mut exchanged: Vec<Exchanged> = Vec::new();
         for &(peer, entries) in exchange.gets() {
             exchanged.push(Exchanged { peer, gets: entries as u64 * bytes, gives: 0 });
@@ -202,22 +211,30 @@ impl Advisor<'_> {
             exchange: links.exchange(rank, &exchanged),
             boundary: time(&boundary),
         };
-        let vectors = (share.rows().len() + share.columns().len() + share.halo().len()) as u64 * bytes;
-        let packed = exchange.given() as u64 * (bytes + 4);
-        let memory = Bytes(interior_held + boundary_held + vectors + packed);
+        let memory = Bytes(held + boundary_held);
         let time = links.product(&times);
         Ok(PlannedShare { interior, boundary, exchanged, times, time, memory })
     }
 
-    /// The best candidate of ours for some rows, and what it takes on the device.
-    fn planned_rows<T: Scalar>(self, a: &Csr<T>, objective: &Objective) -> Result<(PlannedRows, u64), Error> {
+    /// The best candidate of ours for some rows that fits on the device beside `held` bytes, and what it takes there.
+    fn planned_rows<T: Scalar>(
+        self,
+        a: &Csr<T>,
+        held: u64,
+        objective: &Objective,
+    ) -> Result<(PlannedRows, u64), Error> {
         let (rows, nnz) = (a.nrows() as u64, a.nnz() as u64);
         if rows == 0 {
             return Ok((PlannedRows { rows, nnz, planned: None }, 0));
         }
         let advice = self.advise(&Features::of(a), T::DTYPE, objective)?;
-        let Some(best) = advice.ours().next() else {
-            let why = advice.refused.first().map_or_else(String::new, |refused| refused.why.to_string());
+        let have = self.profile().device.facts.memory_bytes;
+        let with_others = |advised: &Advised| Bytes(held + advised.memory.0);
+        let Some(best) = advice.ours().find(|advised| with_others(advised) <= have) else {
+            let why = match advice.ours().map(with_others).min() {
+                Some(need) => Infeasible::DoesNotFit { need, have }.to_string(),
+                None => advice.why_nothing(),
+            };
             return Err(Error::NothingToRun { why });
         };
         let planned = Some((best.candidate, best.prediction.clone()));

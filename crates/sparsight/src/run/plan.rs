@@ -5,7 +5,7 @@ use crate::{Advice, Advised, Advisor, Error, Missing, Objective, Strategy, Why};
 use sparsight_device::gpu::DeviceCsr;
 use sparsight_device::{Device, DeviceError, Partition};
 use sparsight_kernels::{Candidate, Execution};
-use sparsight_matrix::{Csr, Features, Permutation, Scalar, Seconds};
+use sparsight_matrix::{Csr, Features, Infeasible, Permutation, Scalar, Seconds};
 use std::fmt;
 use std::num::NonZeroUsize;
 use std::ops::Range;
@@ -167,6 +167,17 @@ impl Advice {
     /// Its candidates without the vendor's routines, best first.
     pub fn ours(&self) -> impl Iterator<Item = &Advised> {
         self.ranked.iter().filter(|advised| !advised.candidate.kernel.is_vendors())
+    }
+
+    /// Why nothing of ours is ranked: what takes the least memory does not fit, or else why the first is not possible.
+    pub fn why_nothing(&self) -> String {
+        let ours = self.refused.iter().filter(|refused| !refused.candidate.kernel.is_vendors());
+        let least = ours.clone().filter_map(|refused| match &refused.why {
+            Why::Infeasible(why @ Infeasible::DoesNotFit { need, .. }) => Some((*need, why.to_string())),
+            _ => None,
+        });
+        let first = || ours.clone().next().map(|refused| refused.why.to_string());
+        least.min().map(|(_, why)| why).or_else(first).unwrap_or_default()
     }
 
     /// The plans of its first candidates for the matrix of `nrows` rows that it is about, best first, at most `most`: none if

@@ -9,18 +9,17 @@ use crate::matrix_source::MatrixSource;
 use crate::printer::BOLD;
 use crate::table::Table;
 use crate::text::{between, heading, percent, shape};
-use sparsight::answer::{AdviseGpusAnswer, LinksAnswer, MatrixSummary, MeasuredOutcome, OnGpus};
+use sparsight::answer::{AdviseGpusAnswer, LinksAnswer, MatrixSummary, MeasuredOutcome, OnGpus, TooFewGpus};
 use sparsight::device::DeviceError;
 use sparsight::device::timing::{StoppingRule, Timing};
 use sparsight::kernels::{DeviceKind, Execution};
 use sparsight::matrix::io::open_regular;
-use sparsight::matrix::{Bytes, Csr, Distribution, Features, Scalar};
+use sparsight::matrix::{Csr, Distribution, Features, Scalar};
 use sparsight::records::Outcome;
 use sparsight::{
-    Advised, Advisor, Bench, Deal, Error, KnownLinks, Objective, Profile, measure_distributed, run_partition,
+    Advisor, Bench, Deal, Error, KnownLinks, NumbersOfGpus, Profile, measure_distributed, run_partition,
 };
 use std::borrow::Cow;
-use std::collections::BTreeSet;
 use std::io::{BufReader, Read as _};
 use std::path::{Path, PathBuf};
 
@@ -30,21 +29,18 @@ use std::path::{Path, PathBuf};
 pub(super) struct GpusFlags {
     /// How it would run on so many GPUs, all like the device: time, what limits, what is exchanged, memory; with --verify also
     /// measured, on the GPUs here
-    #[arg(long, value_name = "N,N,...", value_delimiter = ',', value_parser = gpus)]
+    #[arg(long, value_name = "N,N,...", value_delimiter = ',', value_parser = links::number)]
     gpus: Vec<usize>,
     /// Which GPU owns which rows: a file with the number of a part a line, as METIS and other graph partitioners write it, or metis,
     /// where the program was built with it [default: rows in order, with equal predicted times]
     #[arg(long, value_name = "FILE|metis", requires = "gpus")]
     parts: Option<PathBuf>,
+    /// From which size on they are faster than one: the whole number of a recipe of the gallery that is varied, such as n of stencil3d
+    #[arg(long, value_name = "PARAMETER", requires = "gpus", conflicts_with = "verify")]
+    break_even: Option<String>,
     /// Links between the GPUs: a links.json or a TOML file (docs/gpus.md) [default: those of the profile]
     #[arg(long, value_name = "FILE", requires = "gpus")]
     links: Option<PathBuf>,
-}
-
-fn gpus(text: &str) -> Result<usize, String> {
-    let most = Distribution::MOST_PARTS;
-    let count = text.trim().parse().ok().filter(|count| (1..=most).contains(count));
-    count.ok_or_else(|| format!("'{text}' is no number of GPUs from 1 to {most}"))
 }
 
 impl GpusFlags {
@@ -52,10 +48,24 @@ impl GpusFlags {
         !self.gpus.is_empty()
     }
 
-    /// One comes first: with it all others are compared.
-    fn counts(&self) -> Vec<usize> {
-        let all: BTreeSet<usize> = self.gpus.iter().copied().chain([1]).collect();
-        all.into_iter().collect()
+    pub(super) fn counts(&self) -> &[usize] {
+        &self.gpus
+    }
+
+    /// As answers name it.
+    pub(super) fn dealt(&self) -> String {
+        self.parts.as_ref().map_or("in order".to_owned(), |file| file.display().to_string())
+    }
+
+    /// For matrices of any size.
+    pub(super) fn deal_by_rule(&self) -> Result<Way, Failure> {
+        match &self.parts {
+            None => Ok(Way::Dealt(Deal::InOrder)),
+            Some(parts) if parts.as_os_str() == METIS => Ok(Way::ByMetis),
+            Some(_) => {
+                Err(Failure::input("--break-even varies the size, and a file of parts is for one size"))
+            }
+        }
     }
 }
 
@@ -72,6 +82,7 @@ impl Advise {
             (self.verify_all, "--verify-all"),
             (self.values.asked(), "--values"),
             (self.iterations.is_some(), "--iterations"),
+            (self.gpus.break_even.is_some() && self.order.reorder.is_some(), "--reorder of --break-even"),
         ];
         if let Some((_, flag)) = unwanted.iter().find(|(is_given, _)| *is_given) {
             return Err(Failure::input(format!("{flag} is not there for several GPUs")));
@@ -83,9 +94,12 @@ impl Advise {
             )));
         }
         let (known, links) = links::find(self.gpus.links.as_deref(), profile)?;
+        if let Some(parameter) = &self.gpus.break_even {
+            return self.run_break_even::<T>(parameter, source, profile, (known, links), context);
+        }
         let source = &self.order.of(source.clone());
         let matrix: Csr<T> = if self.verify { source.load(context)? } else { source.load_places(context)? };
-        let mut counts = self.gpus.counts();
+        let mut counts = links::counts(&self.gpus.gpus);
         let mut deal = Way::Dealt(Deal::InOrder);
         let parts_of = self.gpus.parts.as_deref();
         if parts_of.is_some_and(|parts| parts.as_os_str() == METIS) {
@@ -108,23 +122,21 @@ impl Advise {
         let features = Features::of(&matrix);
         let advisor = Advisor::new(profile);
         let advice = advisor.advise(&features, T::DTYPE, &objective)?;
-        let Some(best) = advice.ours().next() else {
-            let why = advice.refused.first().map_or_else(String::new, |refused| refused.why.to_string());
-            return Err(Failure::input(format!("one GPU can hold it in no format: {why}")));
-        };
-        let asked = Asked { matrix: &matrix, known: &known, deal: &deal, objective: &objective };
+        let numbers = NumbersOfGpus::new(&matrix, advisor, &advice, &objective);
+        let asked = Asked { matrix: &matrix, numbers, deal: &deal, known: &known };
         let bar = context.printer.progress(counts.len() as u64, "dealing out");
         let mut all = Vec::new();
         for (done, &count) in counts.iter().enumerate() {
             bar.at(done as u64, format!("on {count}"));
             context.interrupt.check()?;
-            all.push(on(&asked, count, (&advisor, best), here.as_ref(), context)?);
+            all.push(on(&asked, count, here.as_ref(), context)?);
         }
         drop(bar);
-        let failed = all.iter().any(|on| matches!(on.measured, Some(MeasuredOutcome::Failed { .. })));
-        let dealt = self.gpus.parts.as_ref().map_or("in order".to_owned(), |file| file.display().to_string());
+        let failed =
+            all.iter().flatten().any(|on| matches!(on.measured, Some(MeasuredOutcome::Failed { .. })));
+        let dealt = self.gpus.dealt();
         let summary = MatrixSummary::of(source.title(), &features);
-        let answer = AdviseGpusAnswer::of(summary, profile, T::DTYPE, dealt, links, all);
+        let answer = AdviseGpusAnswer::of(summary, profile, T::DTYPE, dealt, links, all)?;
         context.printer.answer(&answer, || print(&answer, profile, &features, known.measured_on, context))?;
         Ok(if failed { Exit::No } else { Exit::Done })
     }
@@ -135,14 +147,14 @@ const METIS: &str = "metis";
 
 /// How rows are dealt out to any number of GPUs.
 #[derive(Debug)]
-enum Way {
+pub(super) enum Way {
     Dealt(Deal),
     /// Asked anew for each number.
     ByMetis,
 }
 
 impl Way {
-    fn to<T: Scalar>(&self, a: &Csr<T>, gpus: usize) -> Result<Cow<'_, Deal>, Failure> {
+    pub(super) fn to<T: Scalar>(&self, a: &Csr<T>, gpus: usize) -> Result<Cow<'_, Deal>, Failure> {
         match self {
             Self::Dealt(deal) => Ok(Cow::Borrowed(deal)),
             Self::ByMetis => Ok(Cow::Owned(Deal::Given(by_metis(a, gpus)?))),
@@ -165,43 +177,42 @@ fn by_metis<T: Scalar>(_: &Csr<T>, _: usize) -> Result<Distribution, Failure> {
 /// What is asked about each number of GPUs.
 struct Asked<'a, T: Scalar> {
     matrix: &'a Csr<T>,
-    known: &'a KnownLinks,
+    numbers: NumbersOfGpus<'a, T>,
     deal: &'a Way,
-    objective: &'a Objective,
+    known: &'a KnownLinks,
 }
 
 /// On so many.
 fn on<T: Scalar>(
     asked: &Asked<'_, T>,
     count: usize,
-    (advisor, best): (&Advisor<'_>, &Advised),
     here: Option<&LinkedGpus>,
     context: &Context,
-) -> Result<OnGpus, Failure> {
-    let a = asked.matrix;
-    let one = best.prediction.time;
+) -> Result<Result<OnGpus, TooFewGpus>, Failure> {
+    let (a, numbers) = (asked.matrix, &asked.numbers);
     if count == 1 {
-        let vectors = (a.nrows() + a.ncols()) as u64 * T::DTYPE.bytes();
-        let times = [one, best.prediction.low, best.prediction.high];
-        let alone = OnGpus::one(times, Bytes(best.memory.0 + vectors));
-        let Some(gpu) = here.and_then(|here| here.devices().into_iter().next()) else { return Ok(alone) };
+        let alone = numbers.on_one();
+        let gpu = here.and_then(|here| here.devices().into_iter().next());
+        let (Ok(on), Some(gpu), Some(best)) = (&alone, gpu, numbers.best_on_one()) else { return Ok(alone) };
         let measured = || -> Result<_, Error> {
             let how = Bench { rule: RULE, seed: context.seed, ..Bench::default() };
             let all = [(0..a.nrows(), best.candidate)];
             Ok(run_partition(&gpu, a, &all, Execution::Sequential, &how)?.timing)
         };
-        return Ok(alone.with_measured(&outcome(measured())?));
+        return Ok(Ok(on.clone().with_measured(&outcome(measured())?)));
     }
     let deal = asked.deal.to(a, count)?;
-    let distributed = advisor.distribute(a, count, &deal, &asked.known.links, asked.objective)?;
-    let planned = OnGpus::several(&distributed.plan, one, asked.known.measured_on);
-    let Some(here) = here else { return Ok(planned) };
+    let (planned, distributed) = match numbers.on(count, &deal, asked.known)? {
+        Ok(planned) => planned,
+        Err(few) => return Ok(Err(few)),
+    };
+    let Some(here) = here else { return Ok(Ok(planned)) };
     let measured = || -> Result<_, Error> {
         let mut product =
             distributed.prepare((a.nrows(), a.ncols()), &here.devices()[..count], here.link(count)?)?;
         measure_distributed(&mut product, a, context.seed, &StoppingRule::ACROSS_GPUS)
     };
-    Ok(planned.with_measured(&outcome(measured())?))
+    Ok(Ok(planned.with_measured(&outcome(measured())?)))
 }
 
 /// On one GPU, on its own clock.
@@ -266,8 +277,8 @@ fn print(
             format!("{}{}", on.count, if on.extrapolated { " *" } else { "" }),
             on.predicted_s.to_string(),
             between(on.low_s, on.high_s),
-            format!("{:.2}", on.speedup),
-            percent(on.efficiency),
+            on.speedup.map_or_else(String::new, |speedup| format!("{speedup:.2}")),
+            on.efficiency.map_or_else(String::new, percent),
             on.limit.unwrap_or("").to_owned(),
             on.exchanged_bytes.to_string(),
             on.most_exchanged_bytes.to_string(),
@@ -283,6 +294,9 @@ fn print(
         table.row(cells);
     }
     out.line(table)?;
+    for few in &answer.too_few {
+        out.line(format_args!("\n  does not fit on {}: {}", few.counted(), few.why))?;
+    }
     let known = match measured_on {
         0 | 1 => "the links are stated, not measured".to_owned(),
         count => format!("the links were measured with {count} GPUs"),
@@ -306,10 +320,13 @@ fn dealt(deal: &str) -> String {
 fn verdict(answer: &AdviseGpusAnswer) -> String {
     let of = |count: usize| answer.gpus.iter().find(|on| on.count == count);
     if let Some(best) = of(answer.best).filter(|best| best.count > 1) {
-        return format!(
-            "Use {} GPUs: {} a product, {:.2} times as fast as one.",
-            best.count, best.predicted_s, best.speedup
-        );
+        let time = best.predicted_s;
+        return match best.speedup {
+            Some(speedup) => {
+                format!("Use {} GPUs: {time} a product, {speedup:.2} times as fast as one.", best.count)
+            }
+            None => format!("Use {} GPUs: {time} a product; it does not fit on one GPU.", best.count),
+        };
     }
     let one = of(1).map_or_else(String::new, |one| one.predicted_s.to_string());
     let others = answer.gpus.iter().filter(|on| on.count > 1);

@@ -1,5 +1,6 @@
 //! `sparsight advise`: which format, kernel and block size will be fastest.
 
+mod break_even;
 mod gpus;
 mod many;
 

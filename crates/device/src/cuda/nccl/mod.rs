@@ -178,3 +178,25 @@ fn named(call: &'static str, result: sys::ncclResult_t) -> Result<(), DeviceErro
     let more = if last.is_empty() { String::new() } else { format!(" ({last})") };
     Err(DeviceError::Link { reason: format!("{call} failed: {words}{more}") })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_nccl_the_error_says_what_was_looked_for_and_what_brings_it() {
+        let told = Ranks { rank: 0, ranks: 2, local: 0, meets_at: "127.0.0.1:0".to_owned() };
+        let Err(missing) = Identity::new() else {
+            return println!("skipped: NCCL is here, {:?}", Nccl::version());
+        };
+        // Also of all ranks, at once: rank 0 does not wait for the others before.
+        assert_eq!(told.identity(&crate::gpu::PlanDigest::default(), LIMIT), Err(missing.clone()));
+        assert_eq!(Nccl::version(), Err(missing.clone()));
+        if matches!(missing, DeviceError::LoaderPath { .. }) {
+            return;
+        }
+        assert!(matches!(missing, DeviceError::NoNccl { .. }), "{missing}");
+        assert!(missing.to_string().contains("no NCCL library was found"), "{missing}");
+        assert!(missing.hint().is_some_and(|hint| hint.contains("nvidia-nccl-cu13")));
+    }
+}

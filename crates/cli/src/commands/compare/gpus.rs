@@ -1,0 +1,218 @@
+//! `compare --gpus`: devices by numbers of GPUs in one table.
+
+use super::{Compare, readable};
+use crate::context::Context;
+use crate::csv::Layout;
+use crate::failure::{Exit, Failure};
+use crate::links;
+use crate::matrix_source::MatrixSource;
+use crate::printer::BOLD;
+use crate::table::Table;
+use crate::text::{between, percent, shape};
+use sparsight::answer::{
+    CompareGpusAnswer, ComparedGpus, ComparedOnGpus, LinksAnswer, MatrixSummary, NumbersOfDevice, OnGpus,
+    TooFewGpus,
+};
+use sparsight::kernels::DeviceKind;
+use sparsight::matrix::{Csr, Features, Scalar};
+use sparsight::{Advisor, Contender, Deal, KnownLinks, NumbersOfGpus};
+
+/// A row a number of GPUs of a device.
+const TABLE: Layout = Layout {
+    rows: &["devices", "gpus"],
+    outer: &["device=id", "device_name=name", "price", "power_w", "best"],
+    inner: &[&[
+        "count",
+        "predicted_s",
+        "low_s",
+        "high_s",
+        "speed",
+        "speedup",
+        "efficiency",
+        "limited_by=limit",
+        "extrapolated",
+        "exchanged_bytes",
+        "most_exchanged_bytes",
+        "memory_bytes",
+        "products_per_s",
+        "products_per_s_per_price",
+        "products_per_joule",
+    ]],
+};
+
+/// What is predicted of each number of GPUs of a device.
+type Numbers = Vec<Result<OnGpus, TooFewGpus>>;
+
+impl Compare {
+    pub(super) fn run_gpus<T: Scalar>(
+        &self,
+        source: &MatrixSource,
+        contenders: &[Contender<'_>],
+        context: &Context,
+    ) -> Result<Exit, Failure> {
+        let unwanted = [
+            (self.iterations.is_some(), "--iterations"),
+            (!self.kernels.is_empty(), "--kernel"),
+            (self.weights.is_some(), "--weights"),
+        ];
+        if let Some((_, flag)) = unwanted.iter().find(|(is_given, _)| *is_given) {
+            return Err(Failure::input(format!("{flag} is not there for several GPUs")));
+        }
+        let linked = contenders.iter().map(|one| self.links(one)).collect::<Result<Vec<_>, Failure>>()?;
+        let matrix: Csr<T> = source.load_places(context)?;
+        let features = Features::of(&matrix);
+        let bar = context.printer.progress(contenders.len() as u64, "dealing out");
+        let mut all = Vec::new();
+        for (done, (contender, linked)) in contenders.iter().zip(linked).enumerate() {
+            let id = self.devices[done].to_string();
+            bar.at(done as u64, id.clone());
+            let known = linked.as_ref().map(|(known, _)| known);
+            let numbers = self.numbers(&matrix, &features, contender, known, context)?;
+            let links = linked.map(|(_, links)| links);
+            all.push(NumbersOfDevice { id, contender: *contender, links, numbers });
+        }
+        drop(bar);
+        let summary = MatrixSummary::of(source.title(), &features);
+        let unit = (!self.price.is_empty()).then(|| self.unit.clone());
+        let answer = CompareGpusAnswer { unit, ..CompareGpusAnswer::of(summary, T::DTYPE, all) };
+        let none = answer.devices.iter().any(|device| device.gpus.is_empty());
+        if self.csv.csv {
+            context.printer.csv(&TABLE, &[answer])?;
+        } else {
+            context
+                .printer
+                .answer(&answer, || self.print_numbers(&answer, &features, contenders, context))?;
+        }
+        Ok(if none { Exit::No } else { Exit::Done })
+    }
+
+    /// Of a processor there are none.
+    fn links(&self, contender: &Contender<'_>) -> Result<Option<(KnownLinks, LinksAnswer)>, Failure> {
+        if contender.profile.device.facts.kind != DeviceKind::Cuda
+            || self.gpus.iter().all(|&count| count == 1)
+        {
+            return Ok(None);
+        }
+        links::find(self.links.as_deref(), contender.profile).map(Some)
+    }
+
+    fn numbers<T: Scalar>(
+        &self,
+        matrix: &Csr<T>,
+        features: &Features,
+        contender: &Contender<'_>,
+        known: Option<&KnownLinks>,
+        context: &Context,
+    ) -> Result<Numbers, Failure> {
+        let advisor = Advisor::new(contender.profile);
+        let objective = self.model.objective(None);
+        let advice = advisor.advise(features, T::DTYPE, &objective).map_err(|error| {
+            let profiles = [contender.profile.clone()];
+            self.lacking(error, &profiles, T::DTYPE)
+        })?;
+        let numbers = NumbersOfGpus::new(matrix, advisor, &advice, &objective);
+        let mut all = vec![numbers.on_one()];
+        for count in links::counts(&self.gpus).into_iter().filter(|&count| count > 1) {
+            context.interrupt.check()?;
+            let Some(known) = known else { break };
+            all.push(numbers.on(count, &Deal::InOrder, known)?.map(|(on, _)| on));
+        }
+        Ok(all)
+    }
+
+    fn print_numbers(
+        &self,
+        answer: &CompareGpusAnswer,
+        features: &Features,
+        contenders: &[Contender<'_>],
+        context: &Context,
+    ) -> Result<(), Failure> {
+        let out = &context.printer;
+        out.line(format_args!("{BOLD}{}{BOLD:#}   {}", answer.matrix.name, shape(features)))?;
+        self.print_devices(contenders, context)?;
+        let per_price = format!("products/s a {}", self.unit);
+        let mut columns = vec![
+            "<device",
+            "GPUs",
+            "predicted",
+            "90 % between",
+            "<limited by",
+            "speed",
+            "efficiency",
+            "products/s",
+        ];
+        if !self.price.is_empty() {
+            columns.push(&per_price);
+        }
+        if !self.power.is_empty() {
+            columns.push("products a joule");
+        }
+        let mut table = Table::new(&columns);
+        for device in &answer.devices {
+            for one in &device.gpus {
+                table.row(self.number_cells(device, one));
+            }
+            for few in &device.too_few {
+                table.row([device.id.clone(), few.count.to_string(), "does not fit".to_owned()]);
+            }
+        }
+        out.line(table)?;
+        if let Some((device, one)) = most(answer, |one| Some(1.0 / one.on.predicted_s.0)) {
+            out.line(format_args!("\nFastest: {}, {} a product.", named(device, one), one.on.predicted_s))?;
+        }
+        if let Some((device, one)) = most(answer, |one| one.products_per_s_per_price) {
+            out.line(format_args!("Most products for the price: {}.", named(device, one)))?;
+        }
+        if let Some((device, one)) = most(answer, |one| one.products_per_joule) {
+            out.line(format_args!("Most products for the energy: {}.", named(device, one)))?;
+        }
+        for device in &answer.devices {
+            for few in &device.too_few {
+                let (count, why) = (few.counted(), &few.why);
+                out.line(format_args!("\n  does not fit on {count} of {}: {why}", device.id))?;
+            }
+        }
+        if answer.devices.iter().flat_map(|device| &device.gpus).any(|one| one.on.extrapolated) {
+            out.line(format_args!(
+                "\n  * extrapolated: more GPUs than the links were measured with, or links that are stated"
+            ))?;
+        }
+        Ok(())
+    }
+
+    fn number_cells(&self, device: &ComparedGpus, one: &ComparedOnGpus) -> Vec<String> {
+        let (on, number) = (&one.on, |number: Option<f64>| number.map_or_else(|| "?".to_owned(), readable));
+        let mut cells = vec![
+            device.id.clone(),
+            format!("{}{}", on.count, if on.extrapolated { " *" } else { "" }),
+            on.predicted_s.to_string(),
+            between(on.low_s, on.high_s),
+            on.limit.unwrap_or("").to_owned(),
+            one.speed.map_or_else(|| "?".to_owned(), |speed| format!("{speed:.2}")),
+            on.efficiency.map_or_else(String::new, percent),
+            readable(one.products_per_s),
+        ];
+        if !self.price.is_empty() {
+            cells.push(number(one.products_per_s_per_price));
+        }
+        if !self.power.is_empty() {
+            cells.push(number(one.products_per_joule));
+        }
+        cells
+    }
+}
+
+/// `2 x nvidia-h200`.
+fn named(device: &ComparedGpus, one: &ComparedOnGpus) -> String {
+    format!("{} x {}", one.on.count, device.id)
+}
+
+/// Where that is most; nothing where nobody has it.
+fn most(
+    answer: &CompareGpusAnswer,
+    of: impl Fn(&ComparedOnGpus) -> Option<f64>,
+) -> Option<(&ComparedGpus, &ComparedOnGpus)> {
+    let all = answer.devices.iter().flat_map(|device| device.gpus.iter().map(move |one| (device, one)));
+    let known = all.filter_map(|(device, one)| Some((of(one)?, device, one)));
+    known.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, device, one)| (device, one))
+}

@@ -1,0 +1,62 @@
+//! What ranks in processes of their own have to have alike: each plans by itself, and a share fits those of the others only where all
+//! have planned the same.
+
+use std::fmt::Display;
+
+/// What a plan is, thing by thing: a few words each, or a hash.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PlanDigest(Vec<(String, String)>);
+
+impl PlanDigest {
+    /// With one thing more: what it is called, such as "the GPU", and what it is.
+    #[must_use]
+    pub fn with(mut self, name: &str, value: impl Display) -> Self {
+        // Line ends separate them.
+        let line = |text: String| text.replace(['\n', '\t'], " ");
+        self.0.push((line(name.to_owned()), line(value.to_string())));
+        self
+    }
+
+    /// What the other one has otherwise, in words; `None` if nothing.
+    pub fn differs(&self, other: &Self) -> Option<String> {
+        for (name, value) in &self.0 {
+            match other.0.iter().find(|(known, _)| known == name) {
+                Some((_, theirs)) if theirs == value => {}
+                Some((_, theirs)) => return Some(format!("{name} is {theirs}, and {value} there")),
+                None => return Some(format!("it does not say {name}")),
+            }
+        }
+        let more = other.0.iter().find(|(name, _)| self.0.iter().all(|(known, _)| known != name));
+        more.map(|(name, _)| format!("it also says {name}"))
+    }
+
+    /// A line each, as they are sent, of which no more than `most` bytes count.
+    pub(crate) fn bytes(&self, most: usize) -> Vec<u8> {
+        let lines = self.0.iter().map(|(name, value)| format!("{name}\t{value}\n"));
+        lines.collect::<String>().into_bytes().into_iter().take(most).collect()
+    }
+
+    /// What was sent.
+    pub(crate) fn read(bytes: &[u8]) -> Self {
+        let text = String::from_utf8_lossy(bytes);
+        let lines = text.lines().filter_map(|line| line.split_once('\t'));
+        Self(lines.map(|(name, value)| (name.to_owned(), value.to_owned())).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_differs_is_named_after_a_journey_as_before() {
+        let one = PlanDigest::default().with("the GPU", "H200\nof\tsome kind").with("parts", 3);
+        let came = PlanDigest::read(&one.bytes(1000));
+        assert_eq!(came, one);
+        assert_eq!(one.differs(&came), None);
+        let two = PlanDigest::default().with("the GPU", "H200 of some kind").with("parts", 4);
+        assert_eq!(one.differs(&two), Some("parts is 4, and 3 there".to_owned()));
+        assert_eq!(one.differs(&PlanDigest::default()), Some("it does not say the GPU".to_owned()));
+        assert_eq!(PlanDigest::default().differs(&one), Some("it also says the GPU".to_owned()));
+    }
+}

@@ -1,0 +1,97 @@
+//! `advise --gpus --break-even`: from which size of a family on several GPUs are faster.
+
+use super::{Answer, DeviceSummary, LinksAnswer};
+use serde::Serialize;
+use sparsight_matrix::{Dtype, Seconds};
+
+/// `sparsight/advise-break-even/1`: a recipe with one of its parameters varied.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct BreakEvenAnswer {
+    /// The recipe as it was written.
+    pub recipe: String,
+    /// The parameter that is varied.
+    pub parameter: String,
+    /// A GPU of those that are predicted for.
+    pub device: DeviceSummary,
+    /// Value type.
+    pub dtype: Dtype,
+    /// How rows are dealt out.
+    pub deal: String,
+    /// The links between GPUs.
+    pub links: LinksAnswer,
+    /// Non-zeros beyond which nothing was tried.
+    pub most_nnz: u64,
+    /// For each number of GPUs above one the smallest size from which they are faster, fewest GPUs first.
+    pub from: Vec<FasterFrom>,
+    /// What was predicted, smallest first.
+    pub sizes: Vec<SizeTried>,
+}
+
+impl Answer for BreakEvenAnswer {
+    const SCHEMA: &'static str = "sparsight/advise-break-even/1";
+}
+
+/// From where on so many GPUs are predicted to be more than 5 % faster than one.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct FasterFrom {
+    /// GPUs.
+    pub count: usize,
+    /// The parameter's value; absent if they are faster at no size that was tried.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub value: Option<u64>,
+    /// Non-zeros there; absent likewise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nnz: Option<u64>,
+}
+
+/// One size.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SizeTried {
+    /// The parameter's value.
+    pub value: u64,
+    /// Non-zeros.
+    pub nnz: u64,
+    /// What each number of GPUs takes; those that cannot hold the matrix are left out.
+    pub gpus: Vec<TimeOnGpus>,
+}
+
+/// A time.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct TimeOnGpus {
+    /// GPUs.
+    pub count: usize,
+    /// Predicted time of one product, seconds.
+    pub predicted_s: Seconds,
+}
+
+impl SizeTried {
+    /// What so many take; `None` if they cannot hold the matrix.
+    pub fn on(&self, count: usize) -> Option<Seconds> {
+        self.gpus.iter().find(|on| on.count == count).map(|on| on.predicted_s)
+    }
+
+    /// Whether so many are more than 5 % faster than one, or one cannot hold the matrix and so many can.
+    pub fn is_faster_on(&self, count: usize) -> bool {
+        match (self.on(count), self.on(1)) {
+            (Some(several), Some(one)) => one.0 > super::advise_gpus::GAIN * several.0,
+            (several, _) => several.is_some(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_one_cannot_hold_is_faster_on_those_that_can() {
+        let tried = |times: &[(usize, f64)]| {
+            let on = |&(count, time): &(usize, f64)| TimeOnGpus { count, predicted_s: Seconds(time) };
+            SizeTried { value: 1, nnz: 1, gpus: times.iter().map(on).collect() }
+        };
+        assert!(tried(&[(1, 1.0), (2, 0.9)]).is_faster_on(2));
+        assert!(!tried(&[(1, 1.0), (2, 0.97)]).is_faster_on(2), "within what predictions are off by");
+        assert!(tried(&[(2, 0.9)]).is_faster_on(2));
+        assert!(!tried(&[(1, 1.0)]).is_faster_on(2));
+    }
+}
