@@ -6,6 +6,7 @@ use sparsight::Profile;
 use sparsight::kernels::{Candidate, DeviceFacts};
 use sparsight::matrix::{Dtype, Features, Seconds};
 use sparsight::profile::GridName;
+use std::fmt::Display;
 
 /// A name that comes from elsewhere, in one line that does nothing but show it: what would move a cursor, change a colour
 /// or turn the direction of writing is written as in a string of Rust.
@@ -82,20 +83,19 @@ pub(crate) fn shape(f: &Features) -> String {
     )
 }
 
+/// A kernel or a format as text shows it: `csr-vector t16`. Its id has slashes.
+pub(crate) fn words(id: impl Display) -> String {
+    id.to_string().replace('/', " ")
+}
+
 /// A candidate without its value type, which stands above the table: `csr-vector t16 b128`, `cusparse-csr a1 (vendor)`.
 pub(crate) fn candidate(candidate: &Candidate) -> String {
-    let kernel = candidate.kernel.to_string().replace('/', " ");
+    let kernel = words(candidate.kernel);
     if candidate.kernel.is_vendors() {
         return format!("{kernel} (vendor)");
     }
     let values = if candidate.dtype == Dtype::Mixed { " (f32 values)" } else { "" };
     format!("{kernel} b{}{values}", candidate.block)
-}
-
-/// The id without the value type: `csr-vector/t16/b128`.
-pub(crate) fn id_without_dtype(candidate: &Candidate) -> String {
-    let id = candidate.to_string();
-    id.rsplit_once('/').map_or(id.clone(), |(id, _)| id.to_owned())
 }
 
 /// A fraction of the copy bandwidth; above 1 caches have helped, and that is said.

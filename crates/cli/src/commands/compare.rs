@@ -36,7 +36,8 @@ pub(crate) struct Compare {
     /// Products y = A x to come: compare conversion, upload and all of them together
     #[arg(long, value_name = "N", value_parser = products)]
     iterations: Option<NonZeroU64>,
-    /// Also the time of one and the same candidate on every device: the fastest with one of these kernels on the first
+    /// Also the time of one and the same candidate on every device: the fastest on the first of these kernels or candidates,
+    /// such as csr-vector, "csr-vector t8" or "csr-vector t8 b256"
     #[arg(long = "kernel", value_name = "NAME", value_delimiter = ',')]
     kernels: Vec<KernelName>,
     /// Block sizes of that candidate [default: all]
@@ -158,6 +159,7 @@ impl Compare {
         let price = self.for_devices("--price", &self.price)?;
         let power = self.for_devices("--power", &self.power)?;
         let weights = self.weights.as_deref().map(Weights::read).transpose()?.unwrap_or_default();
+        self.common().note_value_types(&[dtype], context);
         let profiles = self.profiles(context, dtype)?;
         let objective = self.model.objective(self.iterations);
         let given = price.into_iter().zip(power);
@@ -223,8 +225,12 @@ impl Compare {
         if self.kernels.is_empty() {
             return Ok(Vec::new());
         }
+        self.common().candidates(DeviceKind::Cuda, dtype)
+    }
+
+    /// What could be the common one, as flags.
+    fn common(&self) -> KernelFlags {
         KernelFlags { kernels: self.kernels.clone(), blocks: self.blocks.clone() }
-            .candidates(DeviceKind::Cuda, dtype)
     }
 
     /// A profile without what is asked of it, with the command that makes it.

@@ -12,7 +12,7 @@ use crate::reordering::OrderFlags;
 use crate::report::figure;
 use crate::table::Table;
 use crate::terminal_plot;
-use crate::text::{counted, grouped, percent, shape};
+use crate::text::{counted, grouped, percent, shape, words};
 use sparsight::answer::{FormatSize, InfoAnswer, InfoManyAnswer, Structure};
 use sparsight::matrix::{Dtype, Features, Limits, Locality, Scalar};
 use std::io::IsTerminal;
@@ -170,7 +170,7 @@ fn print(InfoAnswer { matrix, features: f, formats, .. }: &InfoAnswer, out: &Pri
     out.line(format_args!("{BOLD}{}{BOLD:#}   {}", matrix.name, shape(f)))?;
     out.line("")?;
     let quantiles: Vec<String> = f.row_quantiles.iter().map(|q| grouped(*q)).collect();
-    let bits = |of: &FormatSize| of.bits_a_column.map(|bits| format!("{bits:.1} in {}, ", of.format));
+    let bits = |of: &FormatSize| of.bits_a_column.map(|bits| format!("{bits:.1} in {}, ", words(of.format)));
     let bits: String = formats.iter().filter_map(bits).collect();
     let names: Vec<String> = Features::QUANTILES.iter().map(|q| format!("{:.0} %", 100.0 * q)).collect();
     for (label, value) in [
@@ -209,7 +209,7 @@ fn print_formats(answer: &InfoAnswer, device: &str, out: &Printer) -> Result<(),
             },
         );
         table.row([
-            format.format.to_string(),
+            words(format.format),
             bytes,
             of_csr,
             stored,

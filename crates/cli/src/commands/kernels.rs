@@ -5,9 +5,9 @@ use crate::device_choice::{ProfileFlags, described};
 use crate::failure::{Exit, Failure};
 use crate::printer::{BOLD, Printer};
 use crate::table::Table;
-use crate::text::grouped;
+use crate::text::{self, grouped, words};
 use sparsight::answer::{KernelSourceAnswer, KernelsAnswer};
-use sparsight::kernels::{Candidate, DeviceFacts, DeviceKind};
+use sparsight::kernels::{Candidate, DeviceFacts, DeviceKind, Selection};
 use sparsight::matrix::Dtype;
 
 /// The catalogue: formats, kernels, block sizes, and the strip of each kernel on a device
@@ -37,7 +37,8 @@ impl Kernels {
 fn source(name: &str, context: &Context) -> Result<Exit, Failure> {
     let candidate = pasted(name, context.dtype())?;
     let Some(answer) = KernelSourceAnswer::of(candidate, 4) else {
-        let text = format!("{candidate} is a routine of NVIDIA's, whose source nobody else has");
+        let text =
+            format!("{} is a routine of NVIDIA's, whose source nobody else has", text::candidate(&candidate));
         return Err(Failure::input(text).hinted("`sparsight kernels` lists ours"));
     };
     context.printer.answer(&answer, || {
@@ -61,16 +62,9 @@ fn source(name: &str, context: &Context) -> Result<Exit, Failure> {
 
 /// A candidate as any output of this program shows it: `bsr b3 t4 b128` of a table, or an id with or without its value type.
 fn pasted(name: &str, dtype: Dtype) -> Result<Candidate, Failure> {
-    let (name, dtype) = match name.trim().strip_suffix("(f32 values)") {
-        Some(double) => (double, Dtype::Mixed),
-        None => (name, dtype),
-    };
-    let words: Vec<&str> =
-        name.split([' ', '/']).filter(|word| !word.is_empty() && *word != "(vendor)").collect();
-    let id = words.join("/");
-    let found = id.parse().or_else(|_| format!("{id}/{dtype}").parse());
-    found.map_err(|_| {
-        Failure::input(format!("'{name}' is no candidate such as bsr/b3/t4/b128/f64 or \"bsr b3 t4 b128\""))
+    let found = name.parse().ok().and_then(|selection: Selection| selection.candidate(dtype));
+    found.ok_or_else(|| {
+        Failure::input(format!("'{name}' is no candidate such as \"bsr b3 t4 b128\" or bsr/b3/t4/b128/f64"))
             .hinted("`sparsight kernels` lists kernels and block sizes")
     })
 }
@@ -80,8 +74,8 @@ fn print(answer: &KernelsAnswer, facts: &DeviceFacts, out: &Printer) -> Result<(
     let mut table = Table::new(&["<kernel", "<format", "threads a row", &title, "<"]);
     for kernel in &answer.kernels {
         table.row([
-            if kernel.retired { format!("({})", kernel.id) } else { kernel.id.clone() },
-            kernel.format.to_string(),
+            if kernel.retired { format!("({})", words(&kernel.id)) } else { words(&kernel.id) },
+            words(kernel.format),
             kernel.threads_per_row.map_or_else(String::new, |threads| threads.to_string()),
             kernel.strip.map_or_else(String::new, grouped),
             kernel.strip_unit.unwrap_or("vendor's library").to_owned(),
@@ -90,7 +84,7 @@ fn print(answer: &KernelsAnswer, facts: &DeviceFacts, out: &Printer) -> Result<(
     out.line(table)?;
     let blocks: Vec<String> = answer.blocks.iter().map(ToString::to_string).collect();
     out.line(format_args!(
-        "\nEach with blocks of {} threads, in f32 and f64: {BOLD}csr-vector/t8/b256/f64{BOLD:#}",
+        "\nEach with blocks of {} threads, in f32 and f64: {BOLD}csr-vector t8 b256{BOLD:#}, in JSON and CSV csr-vector/t8/b256/f64",
         blocks.join(", ")
     ))?;
     out.line(
@@ -103,7 +97,7 @@ fn print(answer: &KernelsAnswer, facts: &DeviceFacts, out: &Printer) -> Result<(
     if facts.kind == DeviceKind::Cuda {
         out.line("sell with four threads a row has no blocks of 64: a slice takes 128 threads")?;
         out.line(format_args!(
-            "cuSPARSE, where it is found, chooses its threads itself: {BOLD}cusparse-csr/a1/f64{BOLD:#}"
+            "cuSPARSE, where it is found, chooses its threads itself: {BOLD}cusparse-csr a1{BOLD:#}"
         ))?;
     }
     Ok(())

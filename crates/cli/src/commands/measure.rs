@@ -133,6 +133,7 @@ impl Measure {
         let mut corpus = folder.corpus()?;
         corpus.begin()?;
         profiling::begin(&folder, &mut device, None, context)?;
+        self.kernels.note_value_types(&dtypes, context);
         let mut candidates = Vec::new();
         for &dtype in &dtypes {
             candidates.extend(self.kernels.candidates(device.facts().kind, dtype)?);

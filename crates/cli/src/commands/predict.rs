@@ -8,7 +8,7 @@ use crate::failure::{Exit, Failure};
 use crate::many::structures;
 use crate::matrix_source::MatrixSource;
 use crate::printer::{BOLD, DIM, Printer};
-use crate::text::{between, counted, heading, shape};
+use crate::text::{self, between, counted, heading, shape};
 use sparsight::answer::{MatrixSummary, PredictAnswer, PredictManyAnswer, PredictedCandidate, PredictedTerm};
 use sparsight::matrix::{Bytes, Limits, Seconds};
 use sparsight::{Advisor, ModelName};
@@ -46,6 +46,7 @@ impl Predict {
         let predictor = Advisor::new(&profile).predictor(model, placement, row_length)?;
         let limits = Limits::with_memory(facts.memory_bytes);
         let mut candidates = self.kernels.candidates(facts.kind, dtype)?;
+        self.kernels.note_value_types(&[dtype], context);
         let left_out = candidates.len().saturating_sub(context.top_in_json());
         candidates.truncate(context.top_in_json());
         let mut all = Vec::new();
@@ -96,7 +97,7 @@ impl Predict {
 }
 
 fn print_one(out: &Printer, asked: ModelName, one: &PredictedCandidate) -> Result<(), Failure> {
-    let candidate = one.candidate.id;
+    let candidate = text::candidate(&one.candidate.id);
     let (Some(model), Some(p)) = (one.model, &one.prediction) else {
         let why = one.infeasible.as_deref().unwrap_or_default();
         return out.line(format_args!("{BOLD}{candidate}{BOLD:#}  not possible: {why}"));

@@ -103,6 +103,7 @@ impl Transfer {
             TransferModel::Rescaling => TransferBy::Rescaling(reference.rescaling(&target)?),
             TransferModel::GuoWang2013 => TransferBy::GuoWang2013,
         };
+        self.kernels.note_value_types(&[dtype], context);
         let (mut matrices, mut found) = (Vec::new(), Vec::new());
         let looked = structures(&sources, context, |source, features| {
             let measured = self.measured(&reference, source, dtype, &features, context);
@@ -225,7 +226,7 @@ fn print(
         let (candidate, why) = &alike[0];
         let more =
             if alike.len() > 1 { format!(" (and {} like it)", alike.len() - 1) } else { String::new() };
-        out.line(format_args!("not possible: {}{more}: {why}", candidate.kernel))?;
+        out.line(format_args!("not possible: {}{more}: {why}", text::words(candidate.kernel)))?;
     }
     match by {
         TransferBy::GuoWang2013 => out.line(

@@ -16,7 +16,7 @@ use crate::products::products;
 use crate::reordering::{Order, OrderFlags};
 use crate::report::Page;
 use crate::table::Table;
-use crate::text::{between, candidate, counted, grouped, heading, of_bandwidth};
+use crate::text::{between, candidate, counted, grouped, heading, of_bandwidth, words};
 use crate::values::{ValuesFlag, narrowing, what_it_changes};
 use sparsight::answer::{AdviseAnswer, Answer, MatrixSummary, ReorderedAnswer, Structure};
 use sparsight::kernels::{Candidate, Kernel};
@@ -228,7 +228,7 @@ impl Advise {
             verify(device, (&source.record_name(), matrix), features, advice, tries, &how, |result| {
                 done += 1;
                 noise.saw(&result.outcome);
-                bar.at(done, result.id.to_string());
+                bar.at(done, candidate(&result.id));
                 Ok(())
             })?;
         drop(bar);
@@ -280,9 +280,9 @@ impl Advise {
         for remark in remarks.into_iter().flatten() {
             out.line(format_args!("  {remark}"))?;
         }
-        for (candidate, outcome) in verified.iter().flat_map(|verified| &verified.measured) {
+        for (name, outcome) in verified.iter().flat_map(|verified| &verified.measured) {
             if let Outcome::Failed { failed } = outcome {
-                out.warning(format_args!("{candidate}: {failed}"));
+                out.warning(format_args!("{}: {failed}", candidate(name)));
             }
         }
         Ok(())
@@ -437,13 +437,13 @@ impl Advise {
 }
 
 /// `reordered by reverse Cuthill-McKee in 258 ms: bandwidth 215,929 -> 2,730; 2.11 times as fast as 11.4 us as it is
-/// (sell/c32/s1/b128/f64), pays off after 42,954 products with x and y in the new order`.
+/// (sell c32 s1 b128), pays off after 42,954 products with x and y in the new order`.
 fn what_it_brings(order: Order, reordered: &ReorderedAnswer) -> String {
     let ReorderedAnswer { reorder_s: took, speedup, pays_off_after, in_all_s, .. } = reordered;
     let [before, after] = reordered.bandwidth.map(grouped);
     let order = format!("reordered by {} in {took}: bandwidth {before} -> {after}", order.name());
     let Some((best, &speedup)) = reordered.as_it_is.as_ref().zip(speedup.as_ref()) else { return order };
-    let as_it_is = format!("{} as it is ({})", best.prediction.predicted_s, best.candidate.id);
+    let as_it_is = format!("{} as it is ({})", best.prediction.predicted_s, candidate(&best.candidate.id));
     let compared = match speedup {
         _ if speedup > 1.0 + TIE => format!("{speedup:.2} times as fast as {as_it_is}"),
         _ if speedup < 1.0 - TIE => format!("slower than {as_it_is}"),
@@ -528,7 +528,7 @@ fn answering(advice: &Advice, profile: &Profile) -> Option<String> {
     let most = kernels.iter().max_by_key(|(_, of)| of.len()).map(|(model, _)| *model)?;
     let mut words = vec![format!("predicted by {most}")];
     for (model, of) in kernels.iter().filter(|(model, _)| **model != most) {
-        let names: Vec<String> = of.iter().map(ToString::to_string).collect();
+        let names: Vec<String> = of.iter().map(words).collect();
         let why = if *model == profile.strip_model() { ", of which nothing was learned" } else { "" };
         words.push(format!("{} by {model}{why}", names.join(", ")));
     }
@@ -545,8 +545,8 @@ fn refusals(advice: &Advice) -> Option<String> {
         match &r.why {
             // Its formats are ours, or like them.
             _ if kernel.is_vendors() => false,
-            Why::Infeasible(why) => impossible.insert(format!("{} ({why})", kernel.format())),
-            Why::NoModel(_) | Why::Unmeasured(_) => unknown.insert(kernel.to_string()),
+            Why::Infeasible(why) => impossible.insert(format!("{} ({why})", words(kernel.format()))),
+            Why::NoModel(_) | Why::Unmeasured(_) => unknown.insert(words(kernel)),
         };
     }
     let mut lines = Vec::new();

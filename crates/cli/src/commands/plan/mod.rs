@@ -57,7 +57,7 @@ pub(crate) struct Plan {
     /// row, or a multiple of that: at most 1500 strips with strip models, 48 with learned ones]
     #[arg(long, value_name = "N", value_parser = strips)]
     strips: Option<NonZeroUsize>,
-    /// Formats to choose from, such as csr,ell,coo,hyb (the paper's) or sell/c32/s1024 [default: all]
+    /// Formats to choose from, such as csr,ell,coo,hyb (the paper's) or "sell c32 s1024" [default: all]
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     formats: Vec<FormatName>,
     /// Run each plan on the device here, in turn with the best single candidate and the routines of the vendor's library
@@ -126,7 +126,7 @@ impl FromStr for Executions {
     }
 }
 
-/// A format, with its shape (`sell/c32/s1024`) or without (`sell`).
+/// A format, with its shape (`sell c32 s1024`, `sell/c32/s1024`) or without (`sell`).
 #[derive(Debug, Clone)]
 struct FormatName(String);
 

@@ -6,7 +6,7 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::printer::BOLD;
 use crate::table::Table;
-use crate::text::{between, candidate, counted, grouped, heading, percent, shape};
+use crate::text::{between, candidate, counted, grouped, heading, percent, shape, words};
 use sparsight::answer::PlannedMatrix;
 use sparsight::matrix::{Bytes, Seconds};
 use sparsight::model::NextRun;
@@ -97,7 +97,7 @@ fn measured_table(measured: &[Measured]) -> Table {
             }
             Err(why) => [why.clone(), String::new(), String::new()],
         };
-        table.row([what.clone(), plan, predicted, time, spread, took]);
+        table.row([words(what), plan, predicted, time, spread, took]);
     }
     table
 }
