@@ -1,5 +1,6 @@
 //! `sparsight kernels`: the catalogue, as far as the device has it.
 
+use crate::args::KernelName;
 use crate::context::Context;
 use crate::device_choice::{ProfileFlags, described};
 use crate::failure::{Exit, Failure};
@@ -7,16 +8,19 @@ use crate::printer::{BOLD, Printer};
 use crate::table::Table;
 use crate::text::{self, grouped, words};
 use sparsight::answer::{KernelSourceAnswer, KernelsAnswer};
-use sparsight::kernels::{Candidate, DeviceFacts, DeviceKind, Selection};
+use sparsight::kernels::{Candidate, DeviceFacts, DeviceKind, Elsewhere, Kernel, Selection};
 use sparsight::matrix::Dtype;
 
 /// The catalogue: formats, kernels, block sizes, and the strip of each kernel on a device
 #[derive(Debug, clap::Args)]
 pub(crate) struct Kernels {
+    /// Only these kernels, as any answer prints them, and what they are called in other libraries
+    #[arg(value_name = "NAME")]
+    kernels: Vec<KernelName>,
     #[command(flatten)]
     profile: ProfileFlags,
     /// Print the CUDA source of one candidate, as tables and ids name it: "bsr b3 t4 b128" or bsr/b3/t4/b128/f64
-    #[arg(long, value_name = "CANDIDATE", conflicts_with_all = ["device", "profile"])]
+    #[arg(long, value_name = "CANDIDATE", conflicts_with_all = ["device", "profile", "kernels"])]
     source: Option<String>,
 }
 
@@ -27,8 +31,14 @@ impl Kernels {
         }
         let facts = &self.profile.facts(context)?;
         let mut answer = KernelsAnswer::from(facts);
+        if !self.kernels.is_empty() {
+            let is_named = |id: &str| self.kernels.iter().any(|name| name.names(Kernel::known(id)));
+            answer.kernels.retain(|kernel| is_named(&kernel.id));
+        }
         answer.kernels.truncate(context.top_in_json());
-        context.printer.answer(&answer, || print(&answer, facts, &context.printer))?;
+        context
+            .printer
+            .answer(&answer, || print(&answer, !self.kernels.is_empty(), facts, &context.printer))?;
         Ok(Exit::Done)
     }
 }
@@ -45,6 +55,7 @@ fn source(name: &str, context: &Context) -> Result<Exit, Failure> {
         let out = &context.printer;
         out.line(format_args!("// {candidate}: reads {}, y = alpha A x + beta y.", answer.candidate.format))?;
         out.line("// The arrays: the file of that format in crates/matrix/src/formats/. Every parameter takes 64 bits.")?;
+        out.line(format_args!("// Elsewhere: {}.", in_other_libraries(&answer.elsewhere)))?;
         for launch in &answer.launches {
             let block = answer.candidate.block;
             out.line(format_args!("// {}<<<blocks, {block}>>>(first, {})", launch.entry, launch.args.join(", ")))?;
@@ -69,7 +80,14 @@ fn pasted(name: &str, dtype: Dtype) -> Result<Candidate, Failure> {
     })
 }
 
-fn print(answer: &KernelsAnswer, facts: &DeviceFacts, out: &Printer) -> Result<(), Failure> {
+/// `cuSPARSE: cusparseCreateCsr; SciPy: csr_array`.
+pub(super) fn in_other_libraries(names: &[Elsewhere]) -> String {
+    let names: Vec<String> = names.iter().map(|one| format!("{}: {}", one.library, one.name)).collect();
+    if names.is_empty() { "nothing like it is known".to_owned() } else { names.join("; ") }
+}
+
+/// `named`: whether some were asked for, of which more is told.
+fn print(answer: &KernelsAnswer, named: bool, facts: &DeviceFacts, out: &Printer) -> Result<(), Failure> {
     let title = format!("strip on {}", described(facts));
     let mut table = Table::new(&["<kernel", "<format", "threads a row", &title, "<"]);
     for kernel in &answer.kernels {
@@ -82,6 +100,17 @@ fn print(answer: &KernelsAnswer, facts: &DeviceFacts, out: &Printer) -> Result<(
         ]);
     }
     out.line(table)?;
+    if named {
+        for of_family in answer.kernels.chunk_by(|a, b| a.kernel == b.kernel && a.elsewhere == b.elsewhere) {
+            let kernel = &of_family[0];
+            out.line(format_args!("\n{BOLD}{}{BOLD:#}: {}", kernel.kernel, kernel.summary))?;
+            out.line(format_args!("  elsewhere: {}", in_other_libraries(&kernel.elsewhere)))?;
+        }
+        if answer.kernels.is_empty() {
+            out.line("none of these runs there")?;
+        }
+        return out.line("\n`--source \"NAME bBLOCK\"`: its CUDA source");
+    }
     let blocks: Vec<String> = answer.blocks.iter().map(ToString::to_string).collect();
     out.line(format_args!(
         "\nEach with blocks of {} threads, in f32 and f64: {BOLD}csr-vector t8 b256{BOLD:#}, in JSON and CSV csr-vector/t8/b256/f64",
@@ -100,5 +129,5 @@ fn print(answer: &KernelsAnswer, facts: &DeviceFacts, out: &Printer) -> Result<(
             "cuSPARSE, where it is found, chooses its threads itself: {BOLD}cusparse-csr a1{BOLD:#}"
         ))?;
     }
-    Ok(())
+    out.line("`sparsight kernels NAME`: what it does, and what it is called in other libraries")
 }

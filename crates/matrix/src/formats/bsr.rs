@@ -21,8 +21,8 @@
 //! sliced ELL, in Choi, Singh and Vuduc 2010.
 
 use super::{
-    Element, FormatFamily, FormatOf, HostArray, Knob, Layout, NamedArrays, NamedNumbers, NumberOf, Shape,
-    Step, Stored,
+    Element, Elsewhere, FormatFamily, FormatOf, HostArray, Knob, Layout, NamedArrays, NamedNumbers, NumberOf,
+    Shape, Step, Stored,
 };
 use crate::block_counts::{BLOCK_SIDES, BlockCount, SLICE, Union, block_count};
 use crate::infeasible::check_rows;
@@ -217,6 +217,13 @@ const fn family(
         stays_in_csr: false,
         generator: None,
         is_steady: false,
+        elsewhere: &[
+            Elsewhere { library: "cuSPARSE", name: "cusparseCreateBsr" },
+            Elsewhere { library: "Ginkgo", name: "matrix::Fbcsr" },
+            Elsewhere { library: "PETSc", name: "MATBAIJ" },
+            Elsewhere { library: "Kokkos Kernels", name: "BsrMatrix" },
+            Elsewhere { library: "SciPy", name: "bsr_array" },
+        ],
         device_bytes,
         stored_entries,
         bits_per_column: None,

@@ -6,7 +6,7 @@
 //!     | . 3 . |      values  = 1 2 3
 //! ```
 
-use super::{FormatFamily, FormatOf, HostArray, Layout, NamedArrays, NamedNumbers, Shape, Stored};
+use super::{Elsewhere, FormatFamily, FormatOf, HostArray, Layout, NamedArrays, NamedNumbers, Shape, Stored};
 use crate::{Bytes, Dtype, Features, Infeasible, Limits, Scalar};
 use rayon::prelude::*;
 use std::ops::Range;
@@ -250,6 +250,13 @@ pub(super) static FORMAT: FormatFamily = FormatFamily {
     stays_in_csr: true,
     generator: None,
     is_steady: false,
+    elsewhere: &[
+        Elsewhere { library: "cuSPARSE", name: "cusparseCreateCsr" },
+        Elsewhere { library: "Ginkgo", name: "matrix::Csr" },
+        Elsewhere { library: "PETSc", name: "MATAIJ, on a GPU MATAIJCUSPARSE" },
+        Elsewhere { library: "Kokkos Kernels", name: "CrsMatrix" },
+        Elsewhere { library: "SciPy", name: "csr_array" },
+    ],
     device_bytes: |_, f, dtype| Csr::<f32>::device_bytes(f.nrows, f.nnz, dtype),
     stored_entries: |_, f| f.nnz,
     bits_per_column: None,

@@ -265,6 +265,7 @@ pub(super) static FORMAT: FormatFamily = FormatFamily {
     stays_in_csr: true,
     generator: None,
     is_steady: false,
+    elsewhere: &[],
     device_bytes: |shape, f, dtype| {
         TileTable::device_bytes(f.nrows, f.nnz, f.row_max, TileShape::from(shape), dtype)
     },

@@ -215,6 +215,7 @@ pub(super) static FORMAT: FormatFamily = FormatFamily {
     stays_in_csr: true,
     generator: None,
     is_steady: false,
+    elsewhere: &[],
     device_bytes: |_, f, dtype| RowBins::device_bytes(f.nrows, f.nnz, f.row_max, dtype),
     stored_entries: |_, f| f.nnz,
     bits_per_column: None,

@@ -186,6 +186,7 @@ pub(super) static FORMAT: FormatFamily = FormatFamily {
     stays_in_csr: true,
     generator: None,
     is_steady: false,
+    elsewhere: &[],
     device_bytes: |_, f, dtype| RowBegins::device_bytes(f.nrows, f.nnz, f.empty_rows, dtype),
     stored_entries: |_, f| f.nnz,
     bits_per_column: None,

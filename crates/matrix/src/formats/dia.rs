@@ -10,8 +10,8 @@
 //! Source: Bell and Garland, SC 2009; what Guo, Wang and Chen 2014 name as their next format.
 
 use super::{
-    Element, FormatFamily, FormatOf, HostArray, Layout, NamedArrays, NamedNumbers, NumberOf, Shape, Step,
-    Stored,
+    Element, Elsewhere, FormatFamily, FormatOf, HostArray, Layout, NamedArrays, NamedNumbers, NumberOf,
+    Shape, Step, Stored,
 };
 use crate::diagonals::{DiagonalSet, most_diagonals};
 use crate::infeasible::check_rows;
@@ -138,6 +138,10 @@ pub(super) static FORMAT: FormatFamily = FormatFamily {
     stays_in_csr: false,
     generator: None,
     is_steady: false,
+    elsewhere: &[
+        Elsewhere { library: "SciPy", name: "dia_array" },
+        Elsewhere { library: "CUSP", name: "dia_matrix" },
+    ],
     device_bytes: |_, f, dtype| {
         counted(f).map_or(Bytes(u64::MAX), |diagonals| Dia::<f32>::device_bytes(f.nrows, diagonals, dtype))
     },

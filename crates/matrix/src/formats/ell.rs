@@ -9,8 +9,8 @@
 //! Source: Bell and Garland, SC 2009.
 
 use super::{
-    Element, FormatFamily, FormatOf, Generator, HostArray, Layout, NamedArrays, NamedNumbers, Shape, Step,
-    Stored,
+    Element, Elsewhere, FormatFamily, FormatOf, Generator, HostArray, Layout, NamedArrays, NamedNumbers,
+    Shape, Step, Stored,
 };
 use crate::{Bytes, Csr, CsrError, Dtype, Features, Infeasible, Limits, RowLengths, Scalar, columns};
 use rayon::prelude::*;
@@ -173,6 +173,7 @@ pub(super) static FORMAT: FormatFamily = FormatFamily {
         args: &["width", "stride", "col_idx", "values"],
     }),
     is_steady: false,
+    elsewhere: &[Elsewhere { library: "Ginkgo", name: "matrix::Ell" }],
     device_bytes: |_, f, dtype| Ell::<f32>::device_bytes(f.nrows, f.row_max, dtype),
     stored_entries: |_, f| Ell::<f32>::stride_for(f.nrows).saturating_mul(f.row_max),
     bits_per_column: None,

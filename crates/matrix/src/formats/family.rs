@@ -33,6 +33,8 @@ pub struct FormatFamily {
     pub generator: Option<Generator>,
     /// Whether row lengths hardly slow its kernels down, so that their times are never far from the best.
     pub is_steady: bool,
+    /// What other libraries call it, or what of theirs is nearest to it; nothing where its entries stay those of CSR.
+    pub elsewhere: &'static [Elsewhere],
     /// Bytes on a device, exactly; saturates, and is `u64::MAX` where the features do not tell.
     pub device_bytes: fn(Shape, &Features, Dtype) -> Bytes,
     /// Entries that are stored, padding included; `u64::MAX` where the features do not tell.
@@ -43,6 +45,15 @@ pub struct FormatFamily {
     pub of_f32: &'static dyn FormatOf<f32>,
     /// The same in `f64`.
     pub of_f64: &'static dyn FormatOf<f64>,
+}
+
+/// A format or a kernel by the name that another library has for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+pub struct Elsewhere {
+    /// The library.
+    pub library: &'static str,
+    /// Its name for the format, or for the kernel.
+    pub name: &'static str,
 }
 
 /// A routine of a device that fills the arrays of a [`Layout`] from the formula of benchmark matrices.

@@ -3,7 +3,8 @@
 //! Source: Bell and Garland, SC 2009; the threshold as in `models.md` of Guo, Wang and Chen 2014.
 
 use super::{
-    Element, FormatFamily, FormatOf, HostArray, Layout, NamedArrays, NamedNumbers, Shape, Step, Stored,
+    Element, Elsewhere, FormatFamily, FormatOf, HostArray, Layout, NamedArrays, NamedNumbers, Shape, Step,
+    Stored,
 };
 use crate::infeasible::check_rows;
 use crate::{Bytes, Coo, Csr, Dtype, Ell, Features, Infeasible, Limits, RowLengths, Scalar};
@@ -142,6 +143,10 @@ pub(super) static FORMAT: FormatFamily = FormatFamily {
     stays_in_csr: false,
     generator: None,
     is_steady: false,
+    elsewhere: &[
+        Elsewhere { library: "Ginkgo", name: "matrix::Hybrid" },
+        Elsewhere { library: "CUSP", name: "hyb_matrix" },
+    ],
     device_bytes: |_, f, dtype| Hyb::<f32>::device_bytes(f.nrows, f.hyb, dtype),
     stored_entries: |_, f| {
         let ell = Ell::<f32>::stride_for(f.nrows).saturating_mul(f.hyb.width);

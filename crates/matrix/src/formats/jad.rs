@@ -168,6 +168,7 @@ pub(super) static FORMAT: FormatFamily = FormatFamily {
         args: &["permutation", "diagonal_ptr", "col_idx", "values"],
     }),
     is_steady: false,
+    elsewhere: &[],
     device_bytes: |_, f, dtype| Jad::<f32>::device_bytes(f.nrows, f.nnz, f.row_max, dtype),
     stored_entries: |_, f| f.nnz,
     bits_per_column: None,

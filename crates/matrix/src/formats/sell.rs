@@ -10,7 +10,8 @@
 //! Source: Kreutzer et al., SIAM J. Sci. Comput. 36, 2014; Lehnert et al. 2016 for C = 512, sigma = 2048.
 
 use super::{
-    Element, FormatFamily, FormatOf, HostArray, Knob, Layout, NamedArrays, NamedNumbers, Shape, Step, Stored,
+    Element, Elsewhere, FormatFamily, FormatOf, HostArray, Knob, Layout, NamedArrays, NamedNumbers, Shape,
+    Step, Stored,
 };
 use crate::infeasible::check_rows;
 use crate::sell_sizes::stored_entries;
@@ -312,6 +313,11 @@ pub(super) static FORMAT: FormatFamily = FormatFamily {
     stays_in_csr: false,
     generator: None,
     is_steady: false,
+    elsewhere: &[
+        Elsewhere { library: "cuSPARSE", name: "cusparseCreateSlicedEll, of rows that are not sorted" },
+        Elsewhere { library: "Ginkgo", name: "matrix::Sellp" },
+        Elsewhere { library: "PETSc", name: "MATSELL" },
+    ],
     device_bytes: |shape, f, dtype| {
         Sell::<f32>::device_bytes(f.nrows, shape.into(), entries_of(shape, f), dtype)
     },

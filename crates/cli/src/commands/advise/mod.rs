@@ -3,6 +3,7 @@
 mod gpus;
 mod many;
 
+use super::kernels::in_other_libraries;
 use crate::args::ModelFlags;
 use crate::command_line;
 use crate::context::Context;
@@ -183,6 +184,10 @@ impl Advise {
             let brings = brings.map(|(order, reordered)| what_it_brings(order, reordered));
             let changes = narrowing.as_ref().map(what_it_changes);
             self.print(&source, &profile, &of_matrix, verified.as_ref(), [brings, changes], context)?;
+            if let Some(best) = of_matrix.1.ranked.first() {
+                let names = in_other_libraries(&best.candidate.kernel.elsewhere());
+                context.printer.detail(format_args!("{} elsewhere: {names}", candidate(&best.candidate)));
+            }
             if let Some(nearby) = &nearby {
                 context.printer.detail(what_is_nearby(nearby));
             }
@@ -528,7 +533,7 @@ fn answering(advice: &Advice, profile: &Profile) -> Option<String> {
     let most = kernels.iter().max_by_key(|(_, of)| of.len()).map(|(model, _)| *model)?;
     let mut words = vec![format!("predicted by {most}")];
     for (model, of) in kernels.iter().filter(|(model, _)| **model != most) {
-        let names: Vec<String> = of.iter().map(words).collect();
+        let names: Vec<String> = of.iter().map(crate::text::words).collect();
         let why = if *model == profile.strip_model() { ", of which nothing was learned" } else { "" };
         words.push(format!("{} by {model}{why}", names.join(", ")));
     }

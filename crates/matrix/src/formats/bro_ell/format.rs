@@ -16,6 +16,7 @@ pub(in crate::formats) static FORMAT: FormatFamily = FormatFamily {
     stays_in_csr: false,
     generator: None,
     is_steady: false,
+    elsewhere: &[],
     device_bytes: |shape, f, dtype| {
         BroEll::<f32>::device_bytes(f.nrows, shape.into(), size_of(shape, f), dtype)
     },
