@@ -94,6 +94,8 @@ fn a_candidate_of_a_table_can_be_pasted_to_see_its_source() {
     assert_eq!(of_table, of_id);
     assert!(of_id.contains("#define BLOCK 128") && of_id.contains("extern \"C\" __global__"), "{of_id}");
     assert!(!of_id.contains("#line"), "{of_id}");
+    // What its arrays are is told, too.
+    assert!(of_id.contains("// slice_ptr  unsigned long long  ") && !of_id.contains("```"), "{of_id}");
     let answer = json(dir.path(), &["kernels", "--source", "coo/b256/f32"]);
     let launches = answer["launches"].as_array().unwrap();
     assert!(

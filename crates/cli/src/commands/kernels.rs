@@ -54,14 +54,19 @@ fn source(name: &str, context: &Context) -> Result<Exit, Failure> {
     context.printer.answer(&answer, || {
         let out = &context.printer;
         out.line(format_args!("// {candidate}: reads {}, y = alpha A x + beta y.", answer.candidate.format))?;
-        out.line("// The arrays: the file of that format in crates/matrix/src/formats/. Every parameter takes 64 bits.")?;
         out.line(format_args!("// Elsewhere: {}.", in_other_libraries(&answer.elsewhere)))?;
         for launch in &answer.launches {
             let block = answer.candidate.block;
             out.line(format_args!("// {}<<<blocks, {block}>>>(first, {})", launch.entry, launch.args.join(", ")))?;
         }
+        out.line("// Every parameter takes 64 bits; `first` is 0.")?;
         if answer.is_exclusive {
             out.line("// Two products of one matrix must not run at the same time: blocks share memory of the matrix.")?;
+        }
+        out.line(format_args!("//\n// {}:", words(answer.candidate.format)))?;
+        let text = answer.layout.trim_end().lines().filter(|line| !line.starts_with("```"));
+        for line in text {
+            out.line(format_args!("// {line}").to_string().trim_end())?;
         }
         for definition in &answer.definitions {
             out.line(format_args!("#define {}", definition.replacen('=', " ", 1)))?;

@@ -1,4 +1,4 @@
-//! Coordinates: a row index, a column index and a value for every non-zero, sorted by row, then column.
+#![doc = include_str!("coo.md")]
 
 use super::{
     Element, Elsewhere, FormatFamily, FormatOf, HostArray, Layout, NamedArrays, NamedNumbers, Shape, Step,
@@ -115,6 +115,7 @@ pub(super) static FORMAT: FormatFamily = FormatFamily {
     name: "coo",
     knobs: &[],
     shapes: || vec![Shape::default()],
+    description: include_str!("coo.md"),
     is_padded: false,
     stays_in_csr: false,
     generator: None,

@@ -1,10 +1,4 @@
-//! Compressed sparse rows, the format in which a matrix is held before anything is decided.
-//!
-//! ```text
-//! A = | 1 . 2 |      row_ptr = 0 2 2 3        row i owns the entries row_ptr[i] .. row_ptr[i+1]
-//!     | . . . |      col_idx = 0 2 1
-//!     | . 3 . |      values  = 1 2 3
-//! ```
+#![doc = include_str!("csr.md")]
 
 use super::{Elsewhere, FormatFamily, FormatOf, HostArray, Layout, NamedArrays, NamedNumbers, Shape, Stored};
 use crate::{Bytes, Dtype, Features, Infeasible, Limits, Scalar};
@@ -246,6 +240,7 @@ pub(super) static FORMAT: FormatFamily = FormatFamily {
     name: "csr",
     knobs: &[],
     shapes: || vec![Shape::default()],
+    description: include_str!("csr.md"),
     is_padded: false,
     stays_in_csr: true,
     generator: None,

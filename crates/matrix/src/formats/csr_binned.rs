@@ -1,16 +1,4 @@
-//! CSR with a list of its rows, binned by length: neighbours in the list get as many threads.
-//!
-//! ```text
-//! row lengths   2 70 5 3 9000 1          limits of the bins 4 8 .. 64 512, for a row of 9,000 segments
-//! order         4 | 1 | 2 | 0 3 5        longest bin first; within a bin, rows keep their order
-//! starts        80 2 72 0 77 9080        first entry of the row at each place
-//! lengths       9000 70 5 2 3 1
-//! ```
-//! The entries stay where the [`Csr`] has them; its row offsets are not needed. Rows beyond the last limit are cut into
-//! segments for a thread block each.
-//!
-//! Source: Ashari et al., SC 2014 (ACSR), where the rows are binned likewise and each bin is a launch of its own; here
-//! all are one.
+#![doc = include_str!("csr_binned.md")]
 
 use super::{FormatFamily, FormatOf, HostArray, Layout, NamedArrays, NamedNumbers, Shape, Stored};
 use crate::infeasible::check_rows;
@@ -211,6 +199,7 @@ pub(super) static FORMAT: FormatFamily = FormatFamily {
     name: "csr-binned",
     knobs: &[],
     shapes: || vec![Shape::default()],
+    description: include_str!("csr_binned.md"),
     is_padded: false,
     stays_in_csr: true,
     generator: None,

@@ -1,13 +1,4 @@
-//! DIA: every diagonal that holds a non-zero, stored as long as the matrix has rows. No column is stored: the diagonal says it.
-//!
-//! ```text
-//! A = | 1 . 2 . |     offsets j - i = -1 0 2      values = - 3 0 | 1 4 6 | 2 5 -     (- lies outside, 0 is padding inside)
-//!     | 3 4 . 5 |     entry (i, i + offsets[d]) at d * stride + i
-//!     | . . 6 . |
-//! ```
-//! A non-zero of value 0 cannot be told from padding, which changes y only where x is infinite or NaN.
-//!
-//! Source: Bell and Garland, SC 2009; what Guo, Wang and Chen 2014 name as their next format.
+#![doc = include_str!("dia.md")]
 
 use super::{
     Element, Elsewhere, FormatFamily, FormatOf, HostArray, Layout, NamedArrays, NamedNumbers, NumberOf,
@@ -134,6 +125,7 @@ pub(super) static FORMAT: FormatFamily = FormatFamily {
     name: "dia",
     knobs: &[],
     shapes: || vec![Shape::default()],
+    description: include_str!("dia.md"),
     is_padded: true,
     stays_in_csr: false,
     generator: None,

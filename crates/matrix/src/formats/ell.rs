@@ -1,12 +1,4 @@
-//! ELLPACK: every row padded to one width, stored column by column so that neighbouring threads, one a row,
-//! read neighbouring words.
-//!
-//! ```text
-//! A = | 1 . 2 |     width 2, stride nrows:   col_idx = 0 - 1 | 2 - -      (- is PAD)
-//!     | . . . |                              values  = 1 0 3 | 2 0 0
-//!     | . 3 . |
-//! ```
-//! Source: Bell and Garland, SC 2009.
+#![doc = include_str!("ell.md")]
 
 use super::{
     Element, Elsewhere, FormatFamily, FormatOf, Generator, HostArray, Layout, NamedArrays, NamedNumbers,
@@ -165,6 +157,7 @@ pub(super) static FORMAT: FormatFamily = FormatFamily {
     name: "ell",
     knobs: &[],
     shapes: || vec![Shape::default()],
+    description: include_str!("ell.md"),
     is_padded: true,
     stays_in_csr: false,
     generator: Some(Generator {

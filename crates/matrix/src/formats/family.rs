@@ -25,6 +25,9 @@ pub struct FormatFamily {
     pub knobs: &'static [Knob],
     /// Shapes of the catalogue, in the order in which tables list them.
     pub shapes: fn() -> Vec<Shape>,
+    /// What it looks like: a picture, and the table of its arrays and numbers with types and lengths, which a test holds to what the
+    /// format hands out. The same text is the documentation of its module.
+    pub description: &'static str,
     /// Whether it stores entries that the matrix does not have.
     pub is_padded: bool,
     /// Whether its entries stay where CSR has them, so that nothing is converted: only tables are added.

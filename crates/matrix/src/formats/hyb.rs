@@ -1,6 +1,4 @@
-//! HYB: the typical part of each row in ELL, what exceeds it in COO.
-//!
-//! Source: Bell and Garland, SC 2009; the threshold as in `models.md` of Guo, Wang and Chen 2014.
+#![doc = include_str!("hyb.md")]
 
 use super::{
     Element, Elsewhere, FormatFamily, FormatOf, HostArray, Layout, NamedArrays, NamedNumbers, Shape, Step,
@@ -139,6 +137,7 @@ pub(super) static FORMAT: FormatFamily = FormatFamily {
     name: "hyb",
     knobs: &[],
     shapes: || vec![Shape::default()],
+    description: include_str!("hyb.md"),
     is_padded: true,
     stays_in_csr: false,
     generator: None,

@@ -12,6 +12,8 @@ pub struct KernelSourceAnswer {
     pub candidate: NamedCandidate,
     /// What other libraries call the kernel, else its format.
     pub elsewhere: Vec<Elsewhere>,
+    /// The arrays of its format: pictures, and a table of names, types and lengths, as Markdown.
+    pub layout: &'static str,
     /// Definitions for the compiler, `NAME=VALUE`.
     pub definitions: Vec<String>,
     /// Kernels of a product, in the order of their launches.
@@ -48,6 +50,7 @@ impl KernelSourceAnswer {
         Some(Self {
             candidate: candidate.into(),
             elsewhere: candidate.kernel.elsewhere(),
+            layout: candidate.format().family().description,
             definitions: source.definitions,
             launches: recipe.steps.iter().map(launch).collect(),
             is_exclusive: recipe.is_exclusive,

@@ -12,6 +12,7 @@ pub(in crate::formats) static FORMAT: FormatFamily = FormatFamily {
     name: "bro-ell",
     knobs: &[Knob { letter: 'r', meaning: "rows of a slice" }],
     shapes: || BroEllShape::ALL.map(|shape| [shape.slice, 0]).to_vec(),
+    description: include_str!("../bro_ell.md"),
     is_padded: true,
     stays_in_csr: false,
     generator: None,
