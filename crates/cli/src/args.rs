@@ -124,7 +124,8 @@ pub(crate) struct ModelFlags {
     /// learned strip-cache, for a cpu strip) [default: best]
     #[arg(long, value_name = "NAME")]
     pub(crate) model: Option<ModelName>,
-    /// Benchmark matrices that stand for the columns, in strip models: banded, strewn or blend
+    /// Benchmark matrices that stand for the columns, in strip models: banded (next to the diagonal), scattered (anywhere) or
+    /// blend (of both, by how much of x is found in the cache)
     #[arg(long, value_name = "RULE", default_value = "blend", value_parser = placement)]
     pub(crate) placement: PlacementRule,
     /// Statistic that stands for the row lengths, in strip models: mode, max, mean, median, p5, p25, p75, p90, p95, p99,
@@ -272,9 +273,10 @@ impl KernelFlags {
 pub(crate) fn placement(text: &str) -> Result<PlacementRule, String> {
     match text {
         "banded" => Ok(PlacementRule::Banded),
-        "strewn" => Ok(PlacementRule::Scattered),
+        // As profiles and JSON say.
+        "scattered" | "strewn" => Ok(PlacementRule::Scattered),
         "blend" => Ok(PlacementRule::Blend),
-        _ => Err(format!("unknown rule '{text}': banded, strewn or blend")),
+        _ => Err(format!("unknown rule '{text}': banded, scattered or blend")),
     }
 }
 

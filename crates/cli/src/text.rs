@@ -98,6 +98,16 @@ pub(crate) fn candidate(candidate: &Candidate) -> String {
     format!("{kernel} b{}{values}", candidate.block)
 }
 
+/// A quantity that a model looks at: where the papers have a letter, in words, too. JSON keeps the letter.
+pub(crate) fn quantity(name: &str) -> &str {
+    match name {
+        "I" => "strips (I)",
+        "I of COO" => "strips of the COO part (I)",
+        "p" => "row length (p)",
+        other => other,
+    }
+}
+
 /// A fraction of the copy bandwidth; above 1 caches have helped, and that is said.
 pub(crate) fn of_bandwidth(fraction: Option<f64>) -> String {
     match fraction {

@@ -77,6 +77,10 @@ impl Predict {
                     print_one(out, model, one)?;
                 }
             }
+            let terms = answers.iter().flat_map(|answer| &answer.candidates).flat_map(|one| &one.terms);
+            if terms.into_iter().any(|term| term.name == "S") {
+                out.line(format_args!("\n{DIM}{LETTERS}{DIM:#}"))?;
+            }
             if left_out > 0 {
                 let (more, all) = (counted(left_out as u64, "candidate"), candidates.len() + left_out);
                 out.line(format_args!("\n{more} more: `--top {all}`"))?;
@@ -109,21 +113,32 @@ fn print_one(out: &Printer, asked: ModelName, one: &PredictedCandidate) -> Resul
     parts.dedup();
     for part in parts {
         let numbers: Vec<String> = one.terms.iter().filter(|term| term.part == part).map(number).collect();
-        let label = if part.is_empty() { "together" } else { part };
+        let label = if part.is_empty() { "together".to_owned() } else { part.replace("strewn", "scattered") };
         out.line(format_args!("  {DIM}{label:<17}{DIM:#} {}", numbers.join("   ")))?;
     }
     for e in &p.extrapolates {
         out.line(format_args!(
             "  {} = {} is outside the measured {} to {}",
-            e.quantity, e.value, e.from, e.to
+            text::quantity(e.quantity),
+            e.value,
+            e.from,
+            e.to
         ))?;
     }
     Ok(())
 }
 
+/// The term that `best` adds where it has compared the nearest candidates in pairs.
+const BEST_TERM: &str = "T beside the other candidates";
+
+/// What the letters of the strip models mean.
+const LETTERS: &str = "S: rows or non-zeros that the device works on at one moment, a strip; I: strips of the matrix; p: row length that stands for \
+     all; T: time; E, f, e, g, T_2, p_1: the lines of the model, and where they meet (docs/models.md)";
+
 /// `E(p) = 3.21 us`.
 fn number(term: &PredictedTerm) -> String {
     let PredictedTerm { name, value, unit, .. } = *term;
+    let name = if name == BEST_TERM { "T after comparing it with the others" } else { name };
     match unit {
         "s" => format!("{name} = {}", Seconds(value)),
         "B" => format!("{name} = {}", Bytes(value as u64)),

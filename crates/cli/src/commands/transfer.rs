@@ -230,14 +230,16 @@ fn print(
     }
     match by {
         TransferBy::GuoWang2013 => out.line(
-            "predicted = T_init target + P (T_ref - T_init ref); without an interval, since none was calibrated",
+            "predicted = T_init target + P (T_ref - T_init ref), without an interval, since none was calibrated; T_ref: time on the \
+             reference, T_init: what a product takes before the time grows with the matrix, P: time beyond that on the target over \
+             that on the reference",
         ),
         TransferBy::Rescaling(rescaling) => {
             let how = match rescaling.matrices {
                 0 => "the facts of both devices alone; `sparsight calibrate` makes it surer".to_owned(),
                 many => format!("the facts of both and {many} matrices that both measured"),
             };
-            out.line(format_args!("predicted = T_ref, its launch, memory and rest each rescaled, by {how}"))?;
+            out.line(format_args!("predicted = T_ref, the time on the reference, its launch, memory and rest each rescaled, by {how}"))?;
             if text::are_of_one_family(&from.facts, &to.facts) {
                 return Ok(());
             }

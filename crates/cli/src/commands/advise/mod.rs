@@ -17,7 +17,7 @@ use crate::products::products;
 use crate::reordering::{Order, OrderFlags};
 use crate::report::Page;
 use crate::table::Table;
-use crate::text::{between, candidate, counted, grouped, heading, of_bandwidth, words};
+use crate::text::{self, between, candidate, counted, grouped, heading, of_bandwidth, words};
 use crate::values::{ValuesFlag, narrowing, what_it_changes};
 use sparsight::answer::{AdviseAnswer, Answer, MatrixSummary, ReorderedAnswer, Structure};
 use sparsight::kernels::{Candidate, Kernel};
@@ -35,6 +35,7 @@ use std::path::PathBuf;
 ///
 /// Nothing is run: the times are predicted from the matrix' structure and a measured profile of the device.
 #[derive(Debug, clap::Args)]
+#[command(after_long_help = COLUMNS)]
 pub(crate) struct Advise {
     /// The matrix: a file or gallery:NAME[,key=value...]; of several, or a folder, what to use for each
     #[arg(required = true)]
@@ -68,6 +69,26 @@ pub(crate) struct Advise {
     #[command(flatten)]
     gpus: gpus::GpusFlags,
 }
+
+/// What the table says, for whoever has the program alone; docs/start.md has it, too.
+const COLUMNS: &str = "\
+Columns:
+  (first)         place among all candidates; = is as good as the first, within 5 %
+  candidate       kernel, its parameters and threads a block (b256); `sparsight kernels` lists them, `sparsight kernels NAME` says
+                  what other libraries call them
+  predicted       time of one product y = A x
+  90 % between    nine of ten measured times lie there
+  of bandwidth    what a product cannot avoid moving over its time, as a share of what copies reach; above 1 part of it came from
+                  the cache
+  convert         conversion from CSR and upload
+  pays off after  products after which that is made up for, against the fastest candidate in CSR; 0 products: there is nothing to
+                  make up for
+  in all          with --iterations: conversion, upload and all products
+  measured        with --verify: the time measured here, what it is of the predicted one, and what to expect of the others now
+Lines below it:
+  less sure       the matrix lies beyond what the models have seen. A strip is what the device works on at one moment with every
+                  thread busy; I is the number of strips, p the row length that stands for the matrix
+  not possible    a format takes too much memory or padding";
 
 /// A row a candidate, best first; of several matrices the best of each.
 const TABLE: Layout = Layout {
@@ -251,7 +272,7 @@ impl Advise {
         context: &Context,
     ) -> Result<(), Failure> {
         let out = &context.printer;
-        out.line(format_args!("{BOLD}{}{BOLD:#}   {}", source.title(), crate::text::shape(features)))?;
+        out.line(format_args!("{BOLD}{}{BOLD:#}   {}", source.title(), text::shape(features)))?;
         let products = self.iterations.map(|n| format!("   {}", counted(n.get(), "product")));
         out.line(format_args!("{}{}", heading(profile, context.dtype()), products.unwrap_or_default()))?;
         out.line("")?;
@@ -436,7 +457,8 @@ impl Advise {
         let sizes = (!self.all).then(|| "every block size: `--all`".to_owned());
         let marked = shown.iter().skip(1).any(|(_, advised)| verdict.speedup(advised) <= 1.0 + TIE);
         let equal = marked.then(|| "= as good as the first, within 5 %".to_owned());
-        let words: Vec<String> = equal.into_iter().chain(kernels).chain(sizes).collect();
+        let columns = Some("columns: `sparsight advise --help`".to_owned());
+        let words: Vec<String> = equal.into_iter().chain(kernels).chain(sizes).chain(columns).collect();
         words.join("; ")
     }
 }
@@ -511,7 +533,7 @@ fn what_is_nearby(nearby: &Nearby) -> String {
 
 fn pays_off(advised: &Advised) -> String {
     match advised.pays_off_after {
-        Some(0) => "at once".to_owned(),
+        Some(0) => counted(0, "product"),
         Some(products) => counted(products, "product"),
         None if advised.preparation.is_none() => "?".to_owned(),
         None => "never".to_owned(),
@@ -533,7 +555,7 @@ fn answering(advice: &Advice, profile: &Profile) -> Option<String> {
     let most = kernels.iter().max_by_key(|(_, of)| of.len()).map(|(model, _)| *model)?;
     let mut words = vec![format!("predicted by {most}")];
     for (model, of) in kernels.iter().filter(|(model, _)| **model != most) {
-        let names: Vec<String> = of.iter().map(crate::text::words).collect();
+        let names: Vec<String> = of.iter().map(text::words).collect();
         let why = if *model == profile.strip_model() { ", of which nothing was learned" } else { "" };
         words.push(format!("{} by {model}{why}", names.join(", ")));
     }
@@ -569,7 +591,7 @@ fn refusals(advice: &Advice) -> Option<String> {
     (!lines.is_empty()).then(|| lines.join("\n  "))
 }
 
-/// `less sure, beyond what was measured: I up to 1,489 (measured 1 to 10)`.
+/// `less sure, beyond what was measured: strips (I) = 1,489 (measured 1 to 10)`.
 fn extrapolations(shown: &[(usize, &Advised)]) -> Option<String> {
     let mut furthest: BTreeMap<&str, (f64, f64, f64)> = BTreeMap::new();
     for e in shown.iter().flat_map(|(_, advised)| &advised.prediction.extrapolates) {
@@ -583,7 +605,13 @@ fn extrapolations(shown: &[(usize, &Advised)]) -> Option<String> {
     let words: Vec<String> = furthest
         .iter()
         .map(|(quantity, (value, from, to))| {
-            format!("{quantity} = {} (measured {} to {})", number(*value), number(*from), number(*to))
+            format!(
+                "{} = {} (measured {} to {})",
+                text::quantity(quantity),
+                number(*value),
+                number(*from),
+                number(*to)
+            )
         })
         .collect();
     (!words.is_empty()).then(|| format!("less sure, beyond what was measured: {}", words.join(", ")))

@@ -52,7 +52,7 @@ pub(crate) struct Evaluate {
     /// [default: all]
     #[arg(long, value_name = "PREFIXES", value_delimiter = ',')]
     test: Vec<String>,
-    /// Benchmark matrices that stand for the columns: banded, strewn, blend, or several
+    /// Benchmark matrices that stand for the columns: banded, scattered, blend, or several
     #[arg(long, value_name = "RULES", value_delimiter = ',', default_value = "blend", value_parser = placement)]
     placement: Vec<PlacementRule>,
     /// Statistic that stands for the row lengths, in strip models: paper, mode, max, mean, median, p5, p25, p75, p90, p95,

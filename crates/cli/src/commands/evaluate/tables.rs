@@ -278,7 +278,7 @@ fn worst(misses: &[&Miss]) -> Option<Table> {
 fn rule(placement: PlacementRule) -> &'static str {
     match placement {
         PlacementRule::Banded => "banded",
-        PlacementRule::Scattered => "strewn",
+        PlacementRule::Scattered => "scattered",
         PlacementRule::Blend => "blend",
     }
 }
