@@ -54,6 +54,21 @@ fn top_is_heeded_by_every_list() {
 }
 
 #[test]
+fn a_matrix_of_the_suitesparse_collection_is_known_by_its_name() {
+    let dir = made_up_profile();
+    let out = run(dir.path(), &["info", "Williams/cant"]);
+    assert!(
+        out.starts_with("exit code: 2") && out.contains("https://sparse.tamu.edu/Williams/cant"),
+        "{out}"
+    );
+    let text = "%%MatrixMarket matrix coordinate pattern general\n3 3 2\n1 1\n2 3\n";
+    fs::create_dir(dir.path().join("cant")).unwrap();
+    fs::write(dir.path().join("cant/cant.mtx"), text).unwrap();
+    let answer = json(dir.path(), &["info", "Williams/cant"]);
+    assert_eq!((&answer["matrix"]["name"], &answer["matrix"]["nnz"]), (&"cant.mtx".into(), &2.into()));
+}
+
+#[test]
 fn one_duplicate_is_one() {
     let dir = made_up_profile();
     let text = "%%MatrixMarket matrix coordinate real general\n3 3 3\n1 1 1\n1 1 2\n2 2 3\n";
