@@ -31,8 +31,9 @@ pub(crate) struct Args {
 
 const AFTER_HELP: &str = "\
 A matrix is a file (.mtx, SuiteSparse .tar, both also with .gz, .xz or .bz2, .npz of scipy.sparse; of any other name its
-content tells), - for standard input, or gallery:NAME[,key=value...]; with derived:STEPS: before it one made from it
-(unknowns=B, layers=L, transpose, rcm, shuffle=SEED, with commas between).
+content tells), a folder of them, - for standard input, gallery:NAME[,key=value...], or GROUP/NAME of the SuiteSparse
+collection (https://sparse.tamu.edu) whose file is here; with derived:STEPS: before it one made from it (unknowns=B,
+layers=L, transpose, rcm, shuffle=SEED, with commas between).
 A device is cpu, cuda[:N], M multiprocessors of it cuda[:N]/smM, the name or folder of a profile such as
 nvidia-h200, or a data sheet NAME.toml (docs/profile-format.md). A GPU without a profile is calibrated.
 

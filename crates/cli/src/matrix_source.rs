@@ -1,6 +1,19 @@
 //! Where a matrix comes from: a file, `-` for standard input, a pipe, `gallery:NAME[,key=value...]`, or any of them with
 //! `derived:STEPS:` before it. Several, or a folder, are a batch.
 
+/// What the help of every command says that a matrix is, with what the command makes of several.
+macro_rules! matrices {
+    ($and:literal) => {
+        concat!(
+            "Matrices: files (.mtx, .tar and .npz of scipy.sparse, the first two also with .gz, .xz or .bz2), folders of them, - for \
+             standard input, gallery:NAME[,key=value...] (`sparsight gallery`) or GROUP/NAME of the SuiteSparse collection",
+            $and
+        )
+    };
+}
+
+pub(crate) use matrices;
+
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::text::{counted, grouped, shown};
@@ -252,7 +265,7 @@ fn mostly_empty([rows, columns, entries]: [u64; 3]) -> Option<String> {
     })
 }
 
-const FILES: &str = "a matrix is a file .mtx, .npz or .tar, the first and the last also with .gz, .xz or .bz2, - for \
+const FILES: &str = "a matrix is a file .mtx, .tar or .npz, the first two also with .gz, .xz or .bz2, - for \
                      standard input, or gallery:NAME; `sparsight gallery` lists the names";
 
 /// A matrix by the name that it has in the SuiteSparse Matrix Collection: `Williams/cant`.

@@ -6,7 +6,7 @@ use crate::csv::{CANDIDATE, Csv, CsvFlag, Layout};
 use crate::device_choice::{DeviceName, OpenDevice, described};
 use crate::earlier_bench::EarlierBench;
 use crate::failure::{Exit, Failure};
-use crate::matrix_source::MatrixSource;
+use crate::matrix_source::{MatrixSource, matrices};
 use crate::noise::Noise;
 use crate::output_file;
 use crate::own_kernels;
@@ -29,8 +29,7 @@ use std::path::PathBuf;
 /// Every feasible candidate run on the device, checked against the reference and timed
 #[derive(Debug, clap::Args)]
 pub(crate) struct Bench {
-    /// Matrices: files, folders or gallery:NAME[,key=value...]
-    #[arg(required = true)]
+    #[arg(required = true, help = matrices!(""))]
     paths: Vec<String>,
     /// Device of this machine: cpu, cuda[:N], or cuda[:N]/smM for M of its multiprocessors [default: cuda:0 if there is one, else cpu]
     #[arg(long, value_name = "DEVICE")]

@@ -6,7 +6,7 @@ use crate::csv::{CANDIDATE, CsvFlag, Layout, PREDICTED};
 use crate::device_choice::{DeviceName, ProfileFlags, described};
 use crate::failure::{Exit, Failure};
 use crate::many::structures;
-use crate::matrix_source::MatrixSource;
+use crate::matrix_source::{MatrixSource, matrices};
 use crate::printer::BOLD;
 use crate::products::products;
 use crate::table::Table;
@@ -26,8 +26,7 @@ use std::str::FromStr;
 /// candidates of each device are shown, else the best.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Compare {
-    /// The matrix: a file, - or gallery:NAME[,key=value...]; of several, or a folder, also the mean speed over all of them
-    #[arg(required = true)]
+    #[arg(required = true, help = matrices!("; of several also the mean speed over all of them"))]
     paths: Vec<String>,
     /// Devices to compare, the first of which the others are held against: names or folders of profiles, data sheets
     /// NAME.toml, cpu, or cuda[:N]

@@ -6,7 +6,7 @@ use crate::csv::{CANDIDATE, CsvFlag, Layout, PREDICTED};
 use crate::device_choice::ProfileFlags;
 use crate::failure::{Exit, Failure};
 use crate::many::structures;
-use crate::matrix_source::MatrixSource;
+use crate::matrix_source::{MatrixSource, matrices};
 use crate::printer::{BOLD, DIM, Printer};
 use crate::text::{self, between, counted, heading, shape};
 use sparsight::answer::{MatrixSummary, PredictAnswer, PredictManyAnswer, PredictedCandidate, PredictedTerm};
@@ -16,8 +16,7 @@ use sparsight::{Advisor, ModelName};
 /// One model's predicted time for each candidate asked for, with the numbers that went into it
 #[derive(Debug, clap::Args)]
 pub(crate) struct Predict {
-    /// Matrices: files, folders, - or gallery:NAME[,key=value...]
-    #[arg(required = true)]
+    #[arg(required = true, help = matrices!(""))]
     paths: Vec<String>,
     #[command(flatten)]
     profile: ProfileFlags,

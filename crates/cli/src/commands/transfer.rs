@@ -6,7 +6,7 @@ use crate::csv::{CANDIDATE, CsvFlag, Layout};
 use crate::device_choice::described;
 use crate::failure::{Exit, Failure};
 use crate::many::structures;
-use crate::matrix_source::MatrixSource;
+use crate::matrix_source::{MatrixSource, matrices};
 use crate::printer::BOLD;
 use crate::table::Table;
 use crate::text::{self, shape};
@@ -39,8 +39,7 @@ enum TransferModel {
 /// no respect, below the time on the reference.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Transfer {
-    /// Matrices: files, folders, - or gallery:NAME[,key=value...]
-    #[arg(required = true)]
+    #[arg(required = true, help = matrices!(""))]
     paths: Vec<String>,
     /// Profile of the device that is well known, by name or folder
     #[arg(long, value_name = "NAME|DIR", default_value = "nvidia-h200")]

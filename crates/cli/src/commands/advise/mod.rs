@@ -10,7 +10,7 @@ use crate::context::Context;
 use crate::csv::{CANDIDATE, CsvFlag, Layout, PREDICTED};
 use crate::device_choice::ProfileFlags;
 use crate::failure::{Exit, Failure};
-use crate::matrix_source::MatrixSource;
+use crate::matrix_source::{MatrixSource, matrices};
 use crate::noise::Noise;
 use crate::printer::BOLD;
 use crate::products::products;
@@ -37,8 +37,7 @@ use std::path::PathBuf;
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = COLUMNS)]
 pub(crate) struct Advise {
-    /// The matrix: a file or gallery:NAME[,key=value...]; of several, or a folder, what to use for each
-    #[arg(required = true)]
+    #[arg(required = true, help = matrices!("; of several what to use for each"))]
     paths: Vec<String>,
     #[command(flatten)]
     profile: ProfileFlags,

@@ -8,7 +8,7 @@ use crate::command_line;
 use crate::context::Context;
 use crate::device_choice::{OpenDevice, ProfileFlags};
 use crate::failure::{Exit, Failure};
-use crate::matrix_source::MatrixSource;
+use crate::matrix_source::{MatrixSource, matrices};
 use crate::products::products;
 use crate::reordering::OrderFlags;
 use crate::report::Page;
@@ -37,8 +37,7 @@ use std::str::FromStr;
 #[derive(Debug, clap::Args)]
 #[allow(clippy::struct_excessive_bools)] // Flags of a command line.
 pub(crate) struct Plan {
-    /// Matrices: files, folders or gallery:NAME[,key=value...]
-    #[arg(required = true)]
+    #[arg(required = true, help = matrices!(""))]
     paths: Vec<String>,
     #[command(flatten)]
     profile: ProfileFlags,
