@@ -2,7 +2,7 @@
 
 use super::{
     Element, Elsewhere, FormatFamily, FormatOf, HostArray, Knob, Layout, NamedArrays, NamedNumbers, NumberOf,
-    Shape, Step, Stored,
+    PaddingBound, Shape, Step, Stored,
 };
 use crate::block_counts::{BLOCK_SIDES, BlockCount, SLICE, Union, block_count};
 use crate::infeasible::check_rows;
@@ -195,6 +195,7 @@ const fn family(
         shapes: || BLOCK_SIDES.map(|side| [side, 0]).to_vec(),
         description: include_str!("bsr.md"),
         is_padded: true,
+        padding: |_| PaddingBound::Unknown,
         stays_in_csr: false,
         generator: None,
         is_steady: false,

@@ -1,8 +1,8 @@
 #![doc = include_str!("coo.md")]
 
 use super::{
-    Element, Elsewhere, FormatFamily, FormatOf, HostArray, Layout, NamedArrays, NamedNumbers, Shape, Step,
-    Stored,
+    Element, Elsewhere, FormatFamily, FormatOf, HostArray, Layout, NamedArrays, NamedNumbers, PaddingBound,
+    Shape, Step, Stored,
 };
 use crate::infeasible::check_rows;
 use crate::{Bytes, Csr, Dtype, Features, Infeasible, Limits, Scalar};
@@ -117,6 +117,7 @@ pub(super) static FORMAT: FormatFamily = FormatFamily {
     shapes: || vec![Shape::default()],
     description: include_str!("coo.md"),
     is_padded: false,
+    padding: |_| PaddingBound::AsEntries,
     stays_in_csr: false,
     generator: None,
     is_steady: true,

@@ -1,6 +1,9 @@
 #![doc = include_str!("csr.md")]
 
-use super::{Elsewhere, FormatFamily, FormatOf, HostArray, Layout, NamedArrays, NamedNumbers, Shape, Stored};
+use super::{
+    Elsewhere, FormatFamily, FormatOf, HostArray, Layout, NamedArrays, NamedNumbers, PaddingBound, Shape,
+    Stored,
+};
 use crate::{Bytes, Dtype, Features, Infeasible, Limits, Scalar};
 use rayon::prelude::*;
 use std::ops::Range;
@@ -242,6 +245,7 @@ pub(super) static FORMAT: FormatFamily = FormatFamily {
     shapes: || vec![Shape::default()],
     description: include_str!("csr.md"),
     is_padded: false,
+    padding: |_| PaddingBound::AsEntries,
     stays_in_csr: true,
     generator: None,
     is_steady: false,

@@ -1,6 +1,8 @@
 #![doc = include_str!("csr_balanced.md")]
 
-use super::{FormatFamily, FormatOf, HostArray, Knob, Layout, NamedArrays, NamedNumbers, Shape, Stored};
+use super::{
+    FormatFamily, FormatOf, HostArray, Knob, Layout, NamedArrays, NamedNumbers, PaddingBound, Shape, Stored,
+};
 use crate::infeasible::check_rows;
 use crate::segment::Segment;
 use crate::{Bytes, Csr, Dtype, Features, Infeasible, Limits, RowLengths, Scalar};
@@ -241,6 +243,7 @@ pub(super) static FORMAT: FormatFamily = FormatFamily {
     shapes: || TileShape::ALL.map(|shape| [shape.items, 0]).to_vec(),
     description: include_str!("csr_balanced.md"),
     is_padded: false,
+    padding: |_| PaddingBound::AsEntries,
     stays_in_csr: true,
     generator: None,
     is_steady: false,

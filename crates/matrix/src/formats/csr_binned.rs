@@ -1,6 +1,8 @@
 #![doc = include_str!("csr_binned.md")]
 
-use super::{FormatFamily, FormatOf, HostArray, Layout, NamedArrays, NamedNumbers, Shape, Stored};
+use super::{
+    FormatFamily, FormatOf, HostArray, Layout, NamedArrays, NamedNumbers, PaddingBound, Shape, Stored,
+};
 use crate::infeasible::check_rows;
 use crate::segment::Segment;
 use crate::{Bytes, Csr, Dtype, Features, Infeasible, Limits, RowLengths, Scalar};
@@ -201,6 +203,7 @@ pub(super) static FORMAT: FormatFamily = FormatFamily {
     shapes: || vec![Shape::default()],
     description: include_str!("csr_binned.md"),
     is_padded: false,
+    padding: |_| PaddingBound::AsEntries,
     stays_in_csr: true,
     generator: None,
     is_steady: false,

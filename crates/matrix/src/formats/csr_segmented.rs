@@ -1,6 +1,9 @@
 #![doc = include_str!("csr_segmented.md")]
 
-use super::{Element, FormatFamily, FormatOf, HostArray, Layout, NamedArrays, NamedNumbers, Shape, Stored};
+use super::{
+    Element, FormatFamily, FormatOf, HostArray, Layout, NamedArrays, NamedNumbers, PaddingBound, Shape,
+    Stored,
+};
 use crate::infeasible::check_rows;
 use crate::{Bytes, Csr, Dtype, Features, Infeasible, Limits, Scalar};
 use rayon::prelude::*;
@@ -171,6 +174,7 @@ pub(super) static FORMAT: FormatFamily = FormatFamily {
     shapes: || vec![Shape::default()],
     description: include_str!("csr_segmented.md"),
     is_padded: false,
+    padding: |_| PaddingBound::AsEntries,
     stays_in_csr: true,
     generator: None,
     is_steady: false,

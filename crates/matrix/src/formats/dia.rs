@@ -2,7 +2,7 @@
 
 use super::{
     Element, Elsewhere, FormatFamily, FormatOf, HostArray, Layout, NamedArrays, NamedNumbers, NumberOf,
-    Shape, Step, Stored,
+    PaddingBound, Shape, Step, Stored,
 };
 use crate::diagonals::{DiagonalSet, most_diagonals};
 use crate::infeasible::check_rows;
@@ -127,6 +127,7 @@ pub(super) static FORMAT: FormatFamily = FormatFamily {
     shapes: || vec![Shape::default()],
     description: include_str!("dia.md"),
     is_padded: true,
+    padding: |_| PaddingBound::Unknown,
     stays_in_csr: false,
     generator: None,
     is_steady: false,

@@ -2,7 +2,7 @@
 
 use super::{
     Element, Elsewhere, FormatFamily, FormatOf, Generator, HostArray, Layout, NamedArrays, NamedNumbers,
-    Shape, Step, Stored,
+    PaddingBound, Shape, Step, Stored,
 };
 use crate::{Bytes, Csr, CsrError, Dtype, Features, Infeasible, Limits, RowLengths, Scalar, columns};
 use rayon::prelude::*;
@@ -159,6 +159,7 @@ pub(super) static FORMAT: FormatFamily = FormatFamily {
     shapes: || vec![Shape::default()],
     description: include_str!("ell.md"),
     is_padded: true,
+    padding: |_| PaddingBound::LongestRow,
     stays_in_csr: false,
     generator: Some(Generator {
         routine: "generate_ell",

@@ -30,6 +30,8 @@ pub struct FormatFamily {
     pub description: &'static str,
     /// Whether it stores entries that the matrix does not have.
     pub is_padded: bool,
+    /// What padding takes at most, as far as row lengths tell.
+    pub padding: fn(Shape) -> PaddingBound,
     /// Whether its entries stay where CSR has them, so that nothing is converted: only tables are added.
     pub stays_in_csr: bool,
     /// How a device makes benchmark matrices in it without a CSR beside them; `None`: it makes a CSR and converts that.
@@ -48,6 +50,22 @@ pub struct FormatFamily {
     pub of_f32: &'static dyn FormatOf<f32>,
     /// The same in `f64`.
     pub of_f64: &'static dyn FormatOf<f64>,
+}
+
+/// What is known of the stored entries of a format from the lengths of the rows alone, whatever their order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PaddingBound {
+    /// At most three times the non-zeros.
+    AsEntries,
+    /// Every row is stored as long as the longest: longest row over mean, times the non-zeros.
+    LongestRow,
+    /// So many rows at a time are stored as long as the longest of them. With C rows a slice, n slices, mean row length m, standard
+    /// deviation s, and D the squared deviations in a slice, its longest row has at most `m + sqrt(D)`, so all slices together store at
+    /// most `C (n m + sum sqrt(D)) <= nnz + C sqrt(n sum D) = nnz (1 + sqrt(C) s / m)` entries; and no more than with
+    /// [`PaddingBound::LongestRow`].
+    Slices(u32),
+    /// It depends on the columns.
+    Unknown,
 }
 
 /// A format or a kernel by the name that another library has for it.

@@ -1,7 +1,7 @@
 //! A format with its shape: a name, and a look-up of everything else.
 
 use super::family::Shape;
-use super::{Csr, FAMILIES, FormatFamily, Layout, Stored};
+use super::{Csr, FAMILIES, FormatFamily, Layout, PaddingBound, Stored};
 use crate::{Bytes, Dtype, Features, Infeasible, Limits, Scalar};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::cmp::Ordering;
@@ -104,6 +104,11 @@ impl Format {
     /// Bytes on a device of a matrix with these features, x and y not counted; saturates.
     pub fn device_bytes(self, features: &Features, dtype: Dtype) -> Bytes {
         (self.0.family.device_bytes)(self.0.shape, features, dtype)
+    }
+
+    /// What padding takes at most, as far as row lengths tell.
+    pub fn padding(self) -> PaddingBound {
+        (self.0.family.padding)(self.0.shape)
     }
 
     /// Entries that are stored, padding included.

@@ -1,8 +1,8 @@
 #![doc = include_str!("hyb.md")]
 
 use super::{
-    Element, Elsewhere, FormatFamily, FormatOf, HostArray, Layout, NamedArrays, NamedNumbers, Shape, Step,
-    Stored,
+    Element, Elsewhere, FormatFamily, FormatOf, HostArray, Layout, NamedArrays, NamedNumbers, PaddingBound,
+    Shape, Step, Stored,
 };
 use crate::infeasible::check_rows;
 use crate::{Bytes, Coo, Csr, Dtype, Ell, Features, Infeasible, Limits, RowLengths, Scalar};
@@ -139,6 +139,8 @@ pub(super) static FORMAT: FormatFamily = FormatFamily {
     shapes: || vec![Shape::default()],
     description: include_str!("hyb.md"),
     is_padded: true,
+    // A third of the rows at least fills the ELL part to its width.
+    padding: |_| PaddingBound::AsEntries,
     stays_in_csr: false,
     generator: None,
     is_steady: false,

@@ -1,8 +1,8 @@
 #![doc = include_str!("jad.md")]
 
 use super::{
-    Element, FormatFamily, FormatOf, Generator, HostArray, Layout, NamedArrays, NamedNumbers, Shape, Step,
-    Stored,
+    Element, FormatFamily, FormatOf, Generator, HostArray, Layout, NamedArrays, NamedNumbers, PaddingBound,
+    Shape, Step, Stored,
 };
 use crate::infeasible::check_rows;
 use crate::{Bytes, Csr, Dtype, Features, Infeasible, Limits, RowLengths, Scalar, columns, row_order};
@@ -153,6 +153,7 @@ pub(super) static FORMAT: FormatFamily = FormatFamily {
     shapes: || vec![Shape::default()],
     description: include_str!("jad.md"),
     is_padded: false,
+    padding: |_| PaddingBound::AsEntries,
     stays_in_csr: false,
     generator: Some(Generator {
         routine: "generate_jad",

@@ -1,8 +1,8 @@
 #![doc = include_str!("sell.md")]
 
 use super::{
-    Element, Elsewhere, FormatFamily, FormatOf, HostArray, Knob, Layout, NamedArrays, NamedNumbers, Shape,
-    Step, Stored,
+    Element, Elsewhere, FormatFamily, FormatOf, HostArray, Knob, Layout, NamedArrays, NamedNumbers,
+    PaddingBound, Shape, Step, Stored,
 };
 use crate::infeasible::check_rows;
 use crate::sell_sizes::stored_entries;
@@ -302,6 +302,7 @@ pub(super) static FORMAT: FormatFamily = FormatFamily {
     shapes: || SellShape::ALL.map(|shape| [shape.slice, shape.sigma]).to_vec(),
     description: include_str!("sell.md"),
     is_padded: true,
+    padding: |[slice, _]| PaddingBound::Slices(slice),
     stays_in_csr: false,
     generator: None,
     is_steady: false,

@@ -2,8 +2,8 @@
 
 use super::{BroEll, BroEllShape, BroEllSize};
 use crate::formats::{
-    Element, FormatFamily, FormatOf, HostArray, Knob, Layout, NamedArrays, NamedNumbers, NumberOf, Shape,
-    Step, Stored,
+    Element, FormatFamily, FormatOf, HostArray, Knob, Layout, NamedArrays, NamedNumbers, NumberOf,
+    PaddingBound, Shape, Step, Stored,
 };
 use crate::{Bytes, Csr, Features, Infeasible, Limits, Scalar};
 
@@ -14,6 +14,7 @@ pub(in crate::formats) static FORMAT: FormatFamily = FormatFamily {
     shapes: || BroEllShape::ALL.map(|shape| [shape.slice, 0]).to_vec(),
     description: include_str!("../bro_ell.md"),
     is_padded: true,
+    padding: |[slice, _]| PaddingBound::Slices(slice),
     stays_in_csr: false,
     generator: None,
     is_steady: false,
