@@ -3,7 +3,7 @@
 use crate::device_choice::described;
 use crate::printer::BOLD;
 use sparsight::Profile;
-use sparsight::kernels::{Candidate, DeviceFacts};
+use sparsight::kernels::{Candidate, DeviceFacts, Elsewhere};
 use sparsight::matrix::{Dtype, Features, Seconds};
 use sparsight::profile::GridName;
 use std::fmt::Display;
@@ -96,6 +96,12 @@ pub(crate) fn candidate(candidate: &Candidate) -> String {
     }
     let values = if candidate.dtype == Dtype::Mixed { " (f32 values)" } else { "" };
     format!("{kernel} b{}{values}", candidate.block)
+}
+
+/// `cuSPARSE: cusparseCreateCsr; SciPy: csr_array`.
+pub(crate) fn in_other_libraries(names: &[Elsewhere]) -> String {
+    let names: Vec<String> = names.iter().map(|one| format!("{}: {}", one.library, one.name)).collect();
+    if names.is_empty() { "nothing like it is known".to_owned() } else { names.join("; ") }
 }
 
 /// A quantity that a model looks at: where the papers have a letter, in words, too. JSON keeps the letter.

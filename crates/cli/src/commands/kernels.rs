@@ -8,7 +8,7 @@ use crate::printer::{BOLD, Printer};
 use crate::table::Table;
 use crate::text::{self, grouped, words};
 use sparsight::answer::{KernelSourceAnswer, KernelsAnswer};
-use sparsight::kernels::{Candidate, DeviceFacts, DeviceKind, Elsewhere, Kernel, Selection};
+use sparsight::kernels::{Candidate, DeviceFacts, DeviceKind, Kernel, Selection};
 use sparsight::matrix::Dtype;
 
 /// The catalogue: formats, kernels, block sizes, and the strip of each kernel on a device
@@ -32,8 +32,8 @@ impl Kernels {
         let facts = &self.profile.facts(context)?;
         let mut answer = KernelsAnswer::from(facts);
         if !self.kernels.is_empty() {
-            let is_named = |id: &str| self.kernels.iter().any(|name| name.names(Kernel::known(id)));
-            answer.kernels.retain(|kernel| is_named(&kernel.id));
+            let is_named = |kernel: Kernel| self.kernels.iter().any(|name| name.names(kernel));
+            answer.kernels.retain(|kernel| kernel.id.parse().is_ok_and(is_named));
         }
         answer.kernels.truncate(context.top_in_json());
         context
@@ -53,8 +53,10 @@ fn source(name: &str, context: &Context) -> Result<Exit, Failure> {
     };
     context.printer.answer(&answer, || {
         let out = &context.printer;
-        out.line(format_args!("// {candidate}: reads {}, y = alpha A x + beta y.", answer.candidate.format))?;
-        out.line(format_args!("// Elsewhere: {}.", in_other_libraries(&answer.elsewhere)))?;
+        let (name, dtype, format) =
+            (text::candidate(&candidate), candidate.dtype, words(answer.candidate.format));
+        out.line(format_args!("// {name} in {dtype}: reads {format}, y = alpha A x + beta y."))?;
+        out.line(format_args!("// Elsewhere: {}.", text::in_other_libraries(&answer.elsewhere)))?;
         for launch in &answer.launches {
             let block = answer.candidate.block;
             out.line(format_args!("// {}<<<blocks, {block}>>>(first, {})", launch.entry, launch.args.join(", ")))?;
@@ -63,7 +65,7 @@ fn source(name: &str, context: &Context) -> Result<Exit, Failure> {
         if answer.is_exclusive {
             out.line("// Two products of one matrix must not run at the same time: blocks share memory of the matrix.")?;
         }
-        out.line(format_args!("//\n// {}:", words(answer.candidate.format)))?;
+        out.line(format_args!("//\n// {format}:"))?;
         let text = answer.layout.trim_end().lines().filter(|line| !line.starts_with("```"));
         for line in text {
             out.line(format_args!("// {line}").to_string().trim_end())?;
@@ -85,12 +87,6 @@ fn pasted(name: &str, dtype: Dtype) -> Result<Candidate, Failure> {
     })
 }
 
-/// `cuSPARSE: cusparseCreateCsr; SciPy: csr_array`.
-pub(super) fn in_other_libraries(names: &[Elsewhere]) -> String {
-    let names: Vec<String> = names.iter().map(|one| format!("{}: {}", one.library, one.name)).collect();
-    if names.is_empty() { "nothing like it is known".to_owned() } else { names.join("; ") }
-}
-
 /// `named`: whether some were asked for, of which more is told.
 fn print(answer: &KernelsAnswer, named: bool, facts: &DeviceFacts, out: &Printer) -> Result<(), Failure> {
     let title = format!("strip on {}", described(facts));
@@ -109,7 +105,7 @@ fn print(answer: &KernelsAnswer, named: bool, facts: &DeviceFacts, out: &Printer
         for of_family in answer.kernels.chunk_by(|a, b| a.kernel == b.kernel && a.elsewhere == b.elsewhere) {
             let kernel = &of_family[0];
             out.line(format_args!("\n{BOLD}{}{BOLD:#}: {}", kernel.kernel, kernel.summary))?;
-            out.line(format_args!("  elsewhere: {}", in_other_libraries(&kernel.elsewhere)))?;
+            out.line(format_args!("  elsewhere: {}", text::in_other_libraries(&kernel.elsewhere)))?;
         }
         if answer.kernels.is_empty() {
             out.line("none of these runs there")?;

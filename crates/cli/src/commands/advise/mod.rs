@@ -3,7 +3,6 @@
 mod gpus;
 mod many;
 
-use super::kernels::in_other_libraries;
 use crate::args::ModelFlags;
 use crate::command_line;
 use crate::context::Context;
@@ -205,7 +204,7 @@ impl Advise {
             let changes = narrowing.as_ref().map(what_it_changes);
             self.print(&source, &profile, &of_matrix, verified.as_ref(), [brings, changes], context)?;
             if let Some(best) = of_matrix.1.ranked.first() {
-                let names = in_other_libraries(&best.candidate.kernel.elsewhere());
+                let names = text::in_other_libraries(&best.candidate.kernel.elsewhere());
                 context.printer.detail(format_args!("{} elsewhere: {names}", candidate(&best.candidate)));
             }
             if let Some(nearby) = &nearby {
