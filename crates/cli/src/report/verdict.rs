@@ -2,7 +2,7 @@
 
 use super::roles::{Roles, measured, name};
 use super::{escaped, remark};
-use crate::text::{between, counted, grouped};
+use crate::text::{between, counted, grouped, quantity};
 use sparsight::TIE;
 use sparsight::answer::{MatrixSummary, ReportedAdvice, ReportedCandidate, ReportedTime, ReportedVerdict};
 use sparsight::matrix::Seconds;
@@ -126,9 +126,9 @@ fn what_was_found(advice: &ReportedAdvice, roles: &Roles<'_>) -> Option<String> 
 }
 
 fn less_sure(roles: &Roles<'_>) -> Option<String> {
-    let beyond = &roles.best?.extrapolates;
-    (!beyond.is_empty())
-        .then(|| format!("Less sure: the matrix lies beyond what was measured in {}.", beyond.join(", ")))
+    let words: Vec<&str> = roles.best?.extrapolates.iter().map(|name| quantity(name)).collect();
+    (!words.is_empty())
+        .then(|| format!("Less sure: the matrix lies beyond what was measured in {}.", words.join(", ")))
 }
 
 /// How long candidates are at work in all, and by which they are ranked: for the caption of times.
