@@ -112,7 +112,7 @@ fn print_one(out: &Printer, asked: ModelName, one: &PredictedCandidate) -> Resul
     parts.dedup();
     for part in parts {
         let numbers: Vec<String> = one.terms.iter().filter(|term| term.part == part).map(number).collect();
-        let label = if part.is_empty() { "together".to_owned() } else { part.replace("strewn", "scattered") };
+        let label = if part.is_empty() { "together".to_owned() } else { plain(part) };
         out.line(format_args!("  {DIM}{label:<17}{DIM:#} {}", numbers.join("   ")))?;
     }
     for e in &p.extrapolates {
@@ -134,10 +134,18 @@ const BEST_TERM: &str = "T beside the other candidates";
 const LETTERS: &str = "S: rows or non-zeros that the device works on at one moment, a strip; I: strips of the matrix; p: row length that stands for \
      all; T: time; E, f, e, g, T_2, p_1: the lines of the model, and where they meet (docs/models.md)";
 
+/// As `--placement` calls it; profiles and JSON say strewn.
+fn plain(text: &str) -> String {
+    text.replace("strewn", "scattered")
+}
+
 /// `E(p) = 3.21 us`.
 fn number(term: &PredictedTerm) -> String {
     let PredictedTerm { name, value, unit, .. } = *term;
-    let name = if name == BEST_TERM { "T after comparing it with the others" } else { name };
+    let name = match name {
+        BEST_TERM => "T after comparing it with the others".to_owned(),
+        name => plain(name),
+    };
     match unit {
         "s" => format!("{name} = {}", Seconds(value)),
         "B" => format!("{name} = {}", Bytes(value as u64)),

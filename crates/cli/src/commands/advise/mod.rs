@@ -72,20 +72,22 @@ pub(crate) struct Advise {
 const COLUMNS: &str = "\
 Columns:
   (first)         place among all candidates; = is as good as the first, within 5 %
-  candidate       kernel, its parameters and threads a block (b256); `sparsight kernels` lists them, `sparsight kernels NAME` says
-                  what other libraries call them
+  candidate       kernel, its parameters and threads a block (b256); `sparsight kernels` lists
+                  them, `sparsight kernels NAME` says what other libraries call them
   predicted       time of one product y = A x
   90 % between    nine of ten measured times lie there
-  of bandwidth    what a product cannot avoid moving over its time, as a share of what copies reach; above 1 part of it came from
-                  the cache
+  of bandwidth    what a product cannot avoid moving over its time, as a share of what copies
+                  reach; above 1 part of it came from the cache
   convert         conversion from CSR and upload
-  pays off after  products after which that is made up for, against the fastest candidate in CSR; 0 products: there is nothing to
-                  make up for
+  pays off after  products after which that is made up for, against the fastest candidate in
+                  CSR; 0 products: there is nothing to make up for
   in all          with --iterations: conversion, upload and all products
-  measured        with --verify: the time measured here, what it is of the predicted one, and what to expect of the others now
+  measured        with --verify: the time measured here, what it is of the predicted one, and
+                  what to expect of the others now
 Lines below it:
-  less sure       the matrix lies beyond what the models have seen. A strip is what the device works on at one moment with every
-                  thread busy; I is the number of strips, p the row length that stands for the matrix
+  less sure       the matrix lies beyond what the models have seen. A strip is what the device
+                  works on at one moment with every thread busy; I is the number of strips, p
+                  the row length that stands for the matrix
   not possible    a format takes too much memory or padding";
 
 /// A row a candidate, best first; of several matrices the best of each.
