@@ -268,7 +268,7 @@ fn mostly_empty([rows, columns, entries]: [u64; 3]) -> Option<String> {
 const FILES: &str = "a matrix is a file .mtx, .tar or .npz, the first two also with .gz, .xz or .bz2, - for \
                      standard input, or gallery:NAME; `sparsight gallery` lists the names";
 
-/// A matrix by the name that it has in the SuiteSparse Matrix Collection: `Williams/cant`.
+/// A matrix by the name that it has in the `SuiteSparse` Matrix Collection: `Williams/cant`.
 #[derive(Debug, Clone, Copy)]
 struct SuiteSparse<'t> {
     group: &'t str,

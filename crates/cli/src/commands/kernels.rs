@@ -16,11 +16,11 @@ use sparsight::matrix::Dtype;
 pub(crate) struct Kernels {
     /// Only these kernels, as any answer prints them, and what they are called in other libraries
     #[arg(value_name = "NAME")]
-    kernels: Vec<KernelName>,
+    names: Vec<KernelName>,
     #[command(flatten)]
     profile: ProfileFlags,
     /// Print the CUDA source of one candidate, as tables and ids name it: "bsr b3 t4 b128" or bsr/b3/t4/b128/f64
-    #[arg(long, value_name = "CANDIDATE", conflicts_with_all = ["device", "profile", "kernels"])]
+    #[arg(long, value_name = "CANDIDATE", conflicts_with_all = ["device", "profile", "names"])]
     source: Option<String>,
 }
 
@@ -31,14 +31,14 @@ impl Kernels {
         }
         let facts = &self.profile.facts(context)?;
         let mut answer = KernelsAnswer::from(facts);
-        if !self.kernels.is_empty() {
-            let is_named = |kernel: Kernel| self.kernels.iter().any(|name| name.names(kernel));
+        if !self.names.is_empty() {
+            let is_named = |kernel: Kernel| self.names.iter().any(|name| name.names(kernel));
             answer.kernels.retain(|kernel| kernel.id.parse().is_ok_and(is_named));
         }
         answer.kernels.truncate(context.top_in_json());
         context
             .printer
-            .answer(&answer, || print(&answer, !self.kernels.is_empty(), facts, &context.printer))?;
+            .answer(&answer, || print(&answer, !self.names.is_empty(), facts, &context.printer))?;
         Ok(Exit::Done)
     }
 }

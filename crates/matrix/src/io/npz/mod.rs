@@ -451,8 +451,8 @@ impl<R: Read + Seek> File<'_, R> {
         )?;
         let mut sorted = offsets.clone();
         sorted.sort_unstable();
-        if let Some(pair) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
-            let why = format!("diagonal {} is there twice", pair[0]);
+        if let Some([twice, ..]) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
+            let why = format!("diagonal {twice} is there twice");
             return Err(npz(self.path, NpzFault::Array { array, why }));
         }
         Ok(offsets)
