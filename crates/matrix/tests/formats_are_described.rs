@@ -81,8 +81,10 @@ fn check(
     numbers: &[Vec<String>],
 ) {
     let known = stored.numbers();
-    let names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
-    let described: Vec<&str> = numbers.iter().map(|row| row[0].as_str()).collect();
+    let mut names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
+    let mut described: Vec<&str> = numbers.iter().map(|row| row[0].as_str()).collect();
+    names.sort_unstable();
+    described.sort_unstable();
     assert_eq!(described, names, "{format}");
     let found: NamedArrays<'_, f64> = stored.arrays();
     let (mut names, mut described): (Vec<&str>, Vec<&str>) =

@@ -113,7 +113,7 @@ fn print_one(out: &Printer, asked: ModelName, one: &PredictedCandidate) -> Resul
     for part in parts {
         let numbers: Vec<String> = one.terms.iter().filter(|term| term.part == part).map(number).collect();
         let label = if part.is_empty() { "together".to_owned() } else { plain(part) };
-        out.line(format_args!("  {DIM}{label:<17}{DIM:#} {}", numbers.join("   ")))?;
+        out.line(format_args!("  {DIM}{label:<19}{DIM:#} {}", numbers.join("   ")))?;
     }
     for e in &p.extrapolates {
         out.line(format_args!(
