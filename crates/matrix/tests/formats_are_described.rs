@@ -56,8 +56,8 @@ fn value(text: &str, number: &dyn Fn(&str) -> Option<u64>) -> Option<u64> {
 
 #[test]
 fn every_array_and_number_is_described_with_its_type_and_length() {
-    // One with even rows, one with a row that is longer than any tile.
-    let recipes = ["stencil2d,n=24", "arrow,n=6000"];
+    // One with even rows, one with a row that is longer than any tile, and one of whole blocks.
+    let recipes = ["stencil2d,n=24", "arrow,n=6000", "dense,rows=48,cols=48"];
     let matrices: Vec<Csr<f64>> =
         recipes.iter().map(|recipe| recipe.parse::<Recipe>().unwrap().generate().unwrap()).collect();
     for format in Format::all() {
