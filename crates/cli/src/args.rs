@@ -179,7 +179,7 @@ impl fmt::Display for KernelName {
 impl FromStr for KernelName {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
-        text.parse().map(Self).map_err(|_| unknown("kernel or candidate", text, Kernel::all()))
+        text.parse().map(Self).map_err(|_| unknown("kernel", text, Kernel::all()))
     }
 }
 
