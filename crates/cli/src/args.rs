@@ -6,14 +6,16 @@ use crate::commands::{
     plan::Plan, predict::Predict, profile::Profile, repair::Repair, report::Report, rules::Rules,
     transfer::Transfer,
 };
+use crate::context::Context;
 use crate::failure::Failure;
+use crate::text::words;
 use clap::{Parser, Subcommand, ValueEnum};
-use sparsight::kernels::{BLOCKS, Candidate, DeviceKind, Kernel, every_candidate_on};
+use sparsight::kernels::{BLOCKS, Candidate, DeviceKind, Kernel, Selection, every_candidate_on};
 use sparsight::matrix::{Bytes, Dtype};
 use sparsight::model::{PlacementRule, RowLengthRule};
 use sparsight::{ModelName, Objective};
 use std::collections::BTreeSet;
-use std::fmt::Display;
+use std::fmt::{self, Display};
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::str::FromStr;
 
@@ -29,8 +31,9 @@ pub(crate) struct Args {
 
 const AFTER_HELP: &str = "\
 A matrix is a file (.mtx, SuiteSparse .tar, both also with .gz, .xz or .bz2, .npz of scipy.sparse; of any other name its
-content tells), - for standard input, or gallery:NAME[,key=value...]; with derived:STEPS: before it one made from it
-(unknowns=B, layers=L, transpose, rcm, shuffle=SEED, with commas between).
+content tells), a folder of them, - for standard input, gallery:NAME[,key=value...], or GROUP/NAME of the SuiteSparse
+collection (https://sparse.tamu.edu) whose file is here; with derived:STEPS: before it one made from it (unknowns=B,
+layers=L, transpose, rcm, shuffle=SEED, with commas between).
 A device is cpu, cuda[:N], M multiprocessors of it cuda[:N]/smM, the name or folder of a profile such as
 nvidia-h200, or a data sheet NAME.toml (docs/profile-format.md). A GPU without a profile is calibrated.
 
@@ -122,7 +125,8 @@ pub(crate) struct ModelFlags {
     /// learned strip-cache, for a cpu strip) [default: best]
     #[arg(long, value_name = "NAME")]
     pub(crate) model: Option<ModelName>,
-    /// Benchmark matrices that stand for the columns, in strip models: banded, strewn or blend
+    /// Benchmark matrices that stand for the columns, in strip models: banded (next to the diagonal), scattered (anywhere) or
+    /// blend (of both, by how much of x is found in the cache)
     #[arg(long, value_name = "RULE", default_value = "blend", value_parser = placement)]
     pub(crate) placement: PlacementRule,
     /// Statistic that stands for the row lengths, in strip models: mode, max, mean, median, p5, p25, p75, p90, p95, p99,
@@ -150,21 +154,32 @@ impl ModelFlags {
     }
 }
 
-/// A kernel of the catalogue, with its knobs (`csr-vector/t8`) or without (`csr-vector`).
+/// A kernel or a candidate of the catalogue, in any form in which an answer prints it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct KernelName(String);
+pub(crate) struct KernelName(Selection);
 
 impl KernelName {
     /// Whether the kernel is called so.
     pub(crate) fn names(&self, kernel: Kernel) -> bool {
-        names(&self.0, kernel.name(), kernel)
+        self.0.names(kernel)
+    }
+
+    /// What of the name says nothing of a kernel, for whoever looks at kernels alone.
+    pub(crate) fn beyond_the_kernel(&self) -> bool {
+        self.0.block().is_some() || self.0.dtype().is_some()
+    }
+}
+
+impl fmt::Display for KernelName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
     }
 }
 
 impl FromStr for KernelName {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
-        catalogued("kernel", text, Kernel::all(), Kernel::name).map(Self)
+        text.parse().map(Self).map_err(|_| unknown("kernel", text, Kernel::all()))
     }
 }
 
@@ -173,24 +188,29 @@ pub(crate) fn names(text: &str, short: &str, item: impl Display) -> bool {
     text == short || text == item.to_string()
 }
 
-/// `text`, if it names one of `all`; else the names of all.
+/// `text` with slashes, if it names one of `all`; else the names of all.
 pub(crate) fn catalogued<T: Copy + Display>(
     what: &str,
     text: &str,
     all: impl Iterator<Item = T> + Clone,
     short: fn(T) -> &'static str,
 ) -> Result<String, String> {
-    if all.clone().any(|item| names(text, short(item), item)) {
-        return Ok(text.to_owned());
-    }
-    let known: Vec<String> = all.map(|item| item.to_string()).collect();
-    Err(format!("unknown {what} '{text}': {}", known.join(", ")))
+    let words: Vec<&str> = text.split([' ', '/']).filter(|word| !word.is_empty()).collect();
+    let id = words.join("/");
+    if all.clone().any(|item| names(&id, short(item), item)) { Ok(id) } else { Err(unknown(what, text, all)) }
+}
+
+/// What there is instead.
+fn unknown<T: Display>(what: &str, text: &str, all: impl Iterator<Item = T>) -> String {
+    let known: Vec<String> = all.map(words).collect();
+    format!("unknown {what} '{text}': {}", known.join(", "))
 }
 
 /// Which part of the catalogue.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct KernelFlags {
-    /// Kernels to look at, such as csr-vector, csr-vector/t8, ell or cusparse-csr [default: all]
+    /// Kernels to look at, as any answer prints them: ell, "csr-vector t8", cusparse-csr; a candidate such as
+    /// "csr-vector t8 b256" or csr-vector/t8/b256/f64 is looked at alone [default: all]
     #[arg(long = "kernel", value_name = "NAME", value_delimiter = ',')]
     pub(crate) kernels: Vec<KernelName>,
     /// Block sizes to look at; the vendor's routines, which have none, are looked at if they are named [default: all]
@@ -200,25 +220,27 @@ pub(crate) struct KernelFlags {
 
 /// A block size of the catalogue.
 pub(crate) fn block(text: &str) -> Result<u32, String> {
-    let found = BLOCKS.into_iter().find(|block| block.to_string() == text);
+    // Of a candidate's name it may be b256.
+    let digits = text.strip_prefix('b').unwrap_or(text);
+    let found = BLOCKS.into_iter().find(|block| block.to_string() == digits);
     found.ok_or_else(|| format!("block sizes are {}", BLOCKS.map(|block| block.to_string()).join(", ")))
 }
 
 impl KernelFlags {
     /// The candidates of one value type that devices of that kind have; an error if there are none among those named.
     pub(crate) fn candidates(&self, kind: DeviceKind, dtype: Dtype) -> Result<Vec<Candidate>, Failure> {
-        let named = |kernel| self.kernels.iter().any(|k| k.names(kernel));
+        let named = |c: &Candidate| self.kernels.iter().any(|k| k.0.selects(c));
         // What is retired is looked at where its knobs are named, too.
-        let of_old = |kernel: Kernel| self.kernels.iter().any(|k| k.0 == kernel.id());
+        let of_old = |kernel: Kernel| self.kernels.iter().any(|k| k.0.is_exactly(kernel));
         let is_left = |c: &Candidate| kind == DeviceKind::Cpu || !c.kernel.is_retired() || of_old(c.kernel);
-        let kernel = |c: &Candidate| (self.kernels.is_empty() || named(c.kernel)) && is_left(c);
+        let kernel = |c: &Candidate| (self.kernels.is_empty() || named(c)) && is_left(c);
         let block = |c: &Candidate| {
             let asked = self.blocks.is_empty() || self.blocks.contains(&c.block);
-            asked || c.kernel.is_vendors() && named(c.kernel)
+            asked || c.kernel.is_vendors() && named(c)
         };
         let found: Vec<_> = every_candidate_on(kind, dtype).filter(|c| kernel(c) && block(c)).collect();
         if found.is_empty() {
-            let names: Vec<&str> = self.kernels.iter().map(|k| k.0.as_str()).collect();
+            let names: Vec<String> = self.kernels.iter().map(ToString::to_string).collect();
             let names = names.join(", ");
             if !every_candidate_on(kind, dtype).any(|c| kernel(&c)) {
                 return Err(Failure::input(format!("{names} does not run on a CPU"))
@@ -232,15 +254,30 @@ impl KernelFlags {
         }
         Ok(found)
     }
+
+    /// Says where a value type was pasted along that is not the one asked for: it selects nothing.
+    pub(crate) fn note_value_types(&self, asked: &[Dtype], context: &Context) {
+        let others = self.kernels.iter().filter_map(|name| Some((name, name.0.dtype()?)));
+        for (name, dtype) in others.filter(|(_, dtype)| !asked.contains(dtype)) {
+            let flag =
+                if dtype == Dtype::Mixed { "--values f32".to_owned() } else { format!("--dtype {dtype}") };
+            let asked: Vec<String> = asked.iter().map(ToString::to_string).collect();
+            context.printer.note(format_args!(
+                "{name} is looked at in {}; `{flag}` asks for {dtype}",
+                asked.join(" and ")
+            ));
+        }
+    }
 }
 
 /// A [`PlacementRule`] from its name.
 pub(crate) fn placement(text: &str) -> Result<PlacementRule, String> {
     match text {
         "banded" => Ok(PlacementRule::Banded),
-        "strewn" => Ok(PlacementRule::Scattered),
+        // As profiles and JSON say.
+        "scattered" | "strewn" => Ok(PlacementRule::Scattered),
         "blend" => Ok(PlacementRule::Blend),
-        _ => Err(format!("unknown rule '{text}': banded, strewn or blend")),
+        _ => Err(format!("unknown rule '{text}': banded, scattered or blend")),
     }
 }
 
@@ -315,6 +352,20 @@ mod tests {
         let small = ids(&[], &[64], DeviceKind::Cuda).unwrap();
         assert!(small.iter().all(|id| id.ends_with("/b64/f32")), "{small:?}");
         assert!("csr".parse::<KernelName>().is_err());
+        for pasted in [
+            "csr-vector t8 b256",
+            "csr-vector/t8/b256",
+            "csr-vector/t8/b256/f64",
+            "csr-vector t8 b256 (f32 values)",
+        ] {
+            assert_eq!(
+                ids(&[pasted], &[], DeviceKind::Cuda),
+                Some(vec!["csr-vector/t8/b256/f32".to_owned()])
+            );
+        }
+        assert_eq!(ids(&["cusparse-csr a2 (vendor)"], &[], DeviceKind::Cuda), Some(both[1..].to_vec()));
+        assert_eq!(ids(&["csr-vector t8 b256"], &[64], DeviceKind::Cuda), None);
+        assert_eq!((block("b256"), block("256")), (Ok(256), Ok(256)));
     }
 
     #[test]

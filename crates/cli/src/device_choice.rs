@@ -2,7 +2,7 @@
 
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::text::shown;
+use crate::text::{shown, words};
 use crate::{calibration, command_line, cpu_profile, profile_cache};
 use sparsight::device::cpu::Cpu;
 use sparsight::device::cuda::{Cuda, Nccl, cusparse_version};
@@ -175,7 +175,7 @@ impl OpenDevice {
         if candidates.is_empty() {
             return Err(why.clone().into());
         }
-        let names: Vec<String> = left_out.keys().map(ToString::to_string).collect();
+        let names: Vec<String> = left_out.keys().map(words).collect();
         let hint = why.hint().map(|hint| format!(": {hint}")).unwrap_or_default();
         context.printer.warning(format_args!("without {}: {why}{hint}", names.join(", ")));
         Ok(candidates)

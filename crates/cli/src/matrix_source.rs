@@ -1,6 +1,19 @@
 //! Where a matrix comes from: a file, `-` for standard input, a pipe, `gallery:NAME[,key=value...]`, or any of them with
 //! `derived:STEPS:` before it. Several, or a folder, are a batch.
 
+/// What the help of every command says that a matrix is, with what the command makes of several.
+macro_rules! matrices {
+    ($and:literal) => {
+        concat!(
+            "Matrices: files (.mtx, .tar and .npz of scipy.sparse, the first two also with .gz, .xz or .bz2), folders of them, - for \
+             standard input, gallery:NAME[,key=value...] (`sparsight gallery`) or GROUP/NAME of the SuiteSparse collection",
+            $and
+        )
+    };
+}
+
+pub(crate) use matrices;
+
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::text::{counted, grouped, shown};
@@ -49,7 +62,9 @@ impl MatrixSource {
         Ok(match text {
             "-" => Self::Stream { path: None, was_read: Arc::default() },
             _ if is_pipe(&path) => Self::Stream { path: Some(path), was_read: Arc::default() },
-            _ => Self::File(path),
+            _ => Self::File(
+                SuiteSparse::named(text).and_then(|matrix| matrix.file_here(Path::new(""))).unwrap_or(path),
+            ),
         })
     }
 
@@ -159,6 +174,12 @@ impl MatrixSource {
                 steps.apply(&a).map_err(|error| Failure::input(format!("{}: {error}", self.title())))
             }
             Self::File(path) => {
+                let text = path.to_string_lossy();
+                if let Some(matrix) = SuiteSparse::named(&text).filter(|_| !path.exists()) {
+                    return Err(
+                        Failure::input(format!("{text}: there is no such file")).hinted(matrix.hint())
+                    );
+                }
                 self.with_options(context, places_only, path, |options| io::read::<T>(path, options))
             }
             Self::Stream { path, was_read } => {
@@ -244,8 +265,53 @@ fn mostly_empty([rows, columns, entries]: [u64; 3]) -> Option<String> {
     })
 }
 
-const FILES: &str = "a matrix is a file .mtx, .npz or .tar, the first and the last also with .gz, .xz or .bz2, - for \
+const FILES: &str = "a matrix is a file .mtx, .tar or .npz, the first two also with .gz, .xz or .bz2, - for \
                      standard input, or gallery:NAME; `sparsight gallery` lists the names";
+
+/// A matrix by the name that it has in the `SuiteSparse` Matrix Collection: `Williams/cant`.
+#[derive(Debug, Clone, Copy)]
+struct SuiteSparse<'t> {
+    group: &'t str,
+    name: &'t str,
+}
+
+impl<'t> SuiteSparse<'t> {
+    /// If nothing is there that is called so, and the text is a group and a name without the ending of a file.
+    fn named(text: &'t str) -> Option<Self> {
+        let (group, name) = text.split_once('/')?;
+        let is_word = |word: &str| {
+            let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-".contains(c);
+            !word.is_empty() && word.chars().all(is_plain)
+        };
+        let is_name = is_word(group) && is_word(name) && !Path::new(text).exists();
+        is_name.then_some(Self { group, name })
+    }
+
+    /// The file in which the collection hands it out, or what was unpacked of it, below `folder` or in a folder of the group.
+    fn file_here(self, folder: &Path) -> Option<PathBuf> {
+        let Self { group, name } = self;
+        let of_group = folder.join(group);
+        let files = |folder: &Path| {
+            let below = folder.join(name);
+            [format!("{name}.mtx"), format!("{name}.tar.gz")]
+                .map(|file| folder.join(file))
+                .into_iter()
+                .chain([below.join(format!("{name}.mtx"))])
+                .collect::<Vec<_>>()
+        };
+        files(folder).into_iter().chain(files(&of_group)).find(|file| file.is_file())
+    }
+
+    /// Where to get it.
+    fn hint(self) -> String {
+        let Self { group, name } = self;
+        format!(
+            "is {group}/{name} of the SuiteSparse Matrix Collection meant? Its page is https://sparse.tamu.edu/{group}/{name}; what \
+             is there under Matrix Market is {name}.tar.gz, which is read as it is: put it into this folder, and {group}/{name} or \
+             {name}.tar.gz names it"
+        )
+    }
+}
 
 /// The steps and what they start from, if `text` is `derived:STEPS:SOURCE`.
 fn derivation(text: &str) -> Result<Option<(Derivation, &str)>, Failure> {
@@ -324,6 +390,24 @@ mod tests {
             ("a/cube+layers=4,rcm".to_owned(), "cube.npz+layers=4,rcm".to_owned())
         );
         assert_eq!(named("derived:unknowns=3:gallery:dense,rows=10,cols=10").expected_nnz(), 900);
+    }
+
+    #[test]
+    fn a_matrix_of_a_collection_is_the_file_that_came_from_there() {
+        let dir = tempfile::tempdir().unwrap();
+        let cant = SuiteSparse::named("Williams/cant").unwrap();
+        let found =
+            || cant.file_here(dir.path()).map(|path| path.strip_prefix(dir.path()).unwrap().to_owned());
+        assert_eq!(found(), None);
+        std::fs::create_dir_all(dir.path().join("Williams/cant")).unwrap();
+        for file in ["Williams/cant/cant.mtx", "Williams/cant.tar.gz", "cant.mtx"] {
+            std::fs::write(dir.path().join(file), "").unwrap();
+            assert_eq!(found(), Some(PathBuf::from(file)));
+        }
+        assert!(cant.hint().contains("sparse.tamu.edu/Williams/cant"), "{}", cant.hint());
+        for other in ["cant", "cant.mtx", "a/b.mtx", "a/b/c", "/cant", "Williams/", "gone/.."] {
+            assert!(SuiteSparse::named(other).is_none(), "{other}");
+        }
     }
 
     #[test]

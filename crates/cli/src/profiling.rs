@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::noise::Noise;
 use crate::output_file;
 use crate::printer::Printer;
-use crate::text::counted;
+use crate::text::{counted, words};
 use sparsight::answer::ProfileAnswer;
 use sparsight::device::DeviceError;
 use sparsight::kernels::{Candidate, Format, RowLengthDistribution};
@@ -158,7 +158,7 @@ pub(crate) fn run_benchmark(
                 BenchmarkOutcome::Failed(why) => {
                     counts.failed += 1;
                     let BenchmarkRecord { kernel, dtype, lengths, p, .. } = &record;
-                    failures.push(format!("{kernel} {dtype}, {}: {why}", a_row(*p, *lengths)));
+                    failures.push(format!("{} {dtype}, {}: {why}", words(kernel), a_row(*p, *lengths)));
                 }
             }
             journal.append(record)?;

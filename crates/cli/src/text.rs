@@ -3,9 +3,10 @@
 use crate::device_choice::described;
 use crate::printer::BOLD;
 use sparsight::Profile;
-use sparsight::kernels::{Candidate, DeviceFacts, DeviceKind};
+use sparsight::kernels::{Candidate, DeviceFacts, DeviceKind, Elsewhere};
 use sparsight::matrix::{Dtype, Features, Seconds};
 use sparsight::profile::GridName;
+use std::fmt::Display;
 
 /// A name that comes from elsewhere, in one line that does nothing but show it: what would move a cursor, change a colour
 /// or turn the direction of writing is written as in a string of Rust.
@@ -82,9 +83,14 @@ pub(crate) fn shape(f: &Features) -> String {
     )
 }
 
+/// A kernel or a format as text shows it: `csr-vector t16`. Its id has slashes.
+pub(crate) fn words(id: impl Display) -> String {
+    id.to_string().replace('/', " ")
+}
+
 /// A candidate without its value type, which stands above the table: `csr-vector t16 b128`, `cusparse-csr a1 (vendor)`.
 pub(crate) fn candidate(candidate: &Candidate) -> String {
-    let kernel = candidate.kernel.to_string().replace('/', " ");
+    let kernel = words(candidate.kernel);
     if candidate.kernel.is_vendors() {
         return format!("{kernel} (vendor)");
     }
@@ -92,10 +98,20 @@ pub(crate) fn candidate(candidate: &Candidate) -> String {
     format!("{kernel} b{}{values}", candidate.block)
 }
 
-/// The id without the value type: `csr-vector/t16/b128`.
-pub(crate) fn id_without_dtype(candidate: &Candidate) -> String {
-    let id = candidate.to_string();
-    id.rsplit_once('/').map_or(id.clone(), |(id, _)| id.to_owned())
+/// `cuSPARSE: cusparseCreateCsr; SciPy: csr_array`.
+pub(crate) fn in_other_libraries(names: &[Elsewhere]) -> String {
+    let names: Vec<String> = names.iter().map(|one| format!("{}: {}", one.library, one.name)).collect();
+    if names.is_empty() { "nothing like it is known".to_owned() } else { names.join("; ") }
+}
+
+/// A quantity that a model looks at: where the papers have a letter, in words, too. JSON keeps the letter.
+pub(crate) fn quantity(name: &str) -> &str {
+    match name {
+        "I" => "strips (I)",
+        "I of COO" => "strips of the COO part (I)",
+        "p" => "row length (p)",
+        other => other,
+    }
 }
 
 /// How `advise` begins where CSR is ahead of everything else.
@@ -220,11 +236,11 @@ mod tests {
     fn the_vendors_routines_are_marked_and_have_no_block_size() {
         let shown = |id: &str| {
             let id: Candidate = id.parse().unwrap();
-            (candidate(&id), id_without_dtype(&id))
+            candidate(&id)
         };
-        let pair = |shown: &str, id: &str| (shown.to_owned(), id.to_owned());
-        assert_eq!(shown("csr-vector/t8/b64/f32"), pair("csr-vector t8 b64", "csr-vector/t8/b64"));
-        assert_eq!(shown("cusparse-csr/a2/f32"), pair("cusparse-csr a2 (vendor)", "cusparse-csr/a2"));
+        assert_eq!(shown("csr-vector/t8/b64/f32"), "csr-vector t8 b64");
+        assert_eq!(shown("cusparse-csr/a2/f32"), "cusparse-csr a2 (vendor)");
+        assert_eq!(words("sell/c32/s1"), "sell c32 s1");
     }
 
     #[test]

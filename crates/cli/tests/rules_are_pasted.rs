@@ -51,7 +51,7 @@ fn what_makes_no_rules_is_refused() {
     for (flags, complaint) in [
         (&["rules", "nowhere"][..], "nowhere"),
         (&["rules", "nowhere", "--leaves", "0"], "'0' is no number of leaves from 1 to 256"),
-        (&["rules", "nowhere", "--format", "rust"], "'rust' is none of hpp, c, py"),
+        (&["rules", "nowhere", "--format", "rust"], "'rust' is none of hpp, c, py, json"),
     ] {
         let out = run(dir.path(), flags);
         assert!(!out.starts_with("exit code: 0") && out.contains(complaint), "{out}");

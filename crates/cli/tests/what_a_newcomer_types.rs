@@ -54,6 +54,21 @@ fn top_is_heeded_by_every_list() {
 }
 
 #[test]
+fn a_matrix_of_the_suitesparse_collection_is_known_by_its_name() {
+    let dir = made_up_profile();
+    let out = run(dir.path(), &["info", "Williams/cant"]);
+    assert!(
+        out.starts_with("exit code: 2") && out.contains("https://sparse.tamu.edu/Williams/cant"),
+        "{out}"
+    );
+    let text = "%%MatrixMarket matrix coordinate pattern general\n3 3 2\n1 1\n2 3\n";
+    fs::create_dir(dir.path().join("cant")).unwrap();
+    fs::write(dir.path().join("cant/cant.mtx"), text).unwrap();
+    let answer = json(dir.path(), &["info", "Williams/cant"]);
+    assert_eq!((&answer["matrix"]["name"], &answer["matrix"]["nnz"]), (&"cant.mtx".into(), &2.into()));
+}
+
+#[test]
 fn one_duplicate_is_one() {
     let dir = made_up_profile();
     let text = "%%MatrixMarket matrix coordinate real general\n3 3 3\n1 1 1\n1 1 2\n2 2 3\n";
@@ -97,6 +112,8 @@ fn a_candidate_of_a_table_can_be_pasted_to_see_its_source() {
     assert_eq!(of_table, of_id);
     assert!(of_id.contains("#define BLOCK 128") && of_id.contains("extern \"C\" __global__"), "{of_id}");
     assert!(!of_id.contains("#line"), "{of_id}");
+    // What its arrays are is told, too.
+    assert!(of_id.contains("// slice_ptr  unsigned long long  ") && !of_id.contains("```"), "{of_id}");
     let answer = json(dir.path(), &["kernels", "--source", "coo/b256/f32"]);
     let launches = answer["launches"].as_array().unwrap();
     assert!(
@@ -108,6 +125,53 @@ fn a_candidate_of_a_table_can_be_pasted_to_see_its_source() {
     assert!(out.contains("is a routine of NVIDIA's"), "{out}");
     let out = run(dir.path(), &["kernels", "--source", "magic"]);
     assert!(out.contains("is no candidate such as") && out.contains("hint"), "{out}");
+}
+
+#[test]
+fn a_candidate_can_be_pasted_into_every_flag_that_takes_a_kernel() {
+    let dir = made_up_profile();
+    let on = ["--device", "nvidia-h200"];
+    let ids = |kernel: &str| {
+        let answer = json(dir.path(), &[&["predict", MATRIX, "--kernel", kernel], &on[..]].concat());
+        let all = answer["candidates"].as_array().unwrap();
+        all.iter().map(|one| one["id"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    for form in ["csr-vector t8 b256", "csr-vector/t8/b256", "csr-vector/t8/b256/f64"] {
+        assert_eq!(ids(form), ["csr-vector/t8/b256/f64"], "{form}");
+    }
+    assert_eq!(ids("cusparse-csr a1 (vendor)"), ["cusparse-csr/a1/f64"]);
+    assert_eq!((ids("csr-vector t8").len(), ids("csr-vector/t8").len()), (5, 5));
+    // What is printed is spaced, in every command.
+    let name = "csr-vector t8 b256";
+    for command in ["predict", "compare", "transfer"] {
+        let devices: &[&str] = match command {
+            "predict" => &on,
+            "compare" => &["--devices", "nvidia-h200,nvidia-h100"],
+            _ => &["--to", "nvidia-h100"],
+        };
+        let out = run(dir.path(), &[&[command, MATRIX, "--kernel", name], devices].concat());
+        assert!(out.contains(name) && !out.contains("csr-vector/t8"), "{out}");
+    }
+    let single = ["predict", MATRIX, "--kernel", "csr-vector/t8/b256/f32", "--device", "nvidia-h200"];
+    let out = run(dir.path(), &single);
+    assert!(out.contains("csr-vector t8 b256 is looked at in f64; `--dtype f32` asks for f32"), "{out}");
+    let out = run(dir.path(), &[&["predict", MATRIX, "--kernel", "csr-vector t9"], &on[..]].concat());
+    assert!(out.contains("unknown kernel 'csr-vector t9'"), "{out}");
+    let out = run(dir.path(), &[&["plan", MATRIX, "--formats", "sell c32 s1"], &on[..]].concat());
+    assert!(out.starts_with("exit code: 0"), "{out}");
+}
+
+#[test]
+fn a_kernel_says_what_it_is_called_in_other_libraries() {
+    let dir = made_up_profile();
+    let out = run(dir.path(), &["kernels", "bsr", "csr-vector t8", "--device", "nvidia-h200"]);
+    assert!(out.contains("SciPy: bsr_array") && out.contains("PETSc: MATBAIJ"), "{out}");
+    assert!(out.contains("Ginkgo: matrix::Csr, strategy classical; cuSPARSE: cusparseCreateCsr"), "{out}");
+    assert!(!out.contains("csr-vector t16"), "{out}");
+    let answer = json(dir.path(), &["kernels", "--source", "sell c32 s1 b256"]);
+    assert_eq!(answer["elsewhere"][0]["library"], "cuSPARSE");
+    let out = run(dir.path(), &["advise", MATRIX, "--device", "nvidia-h200", "-v"]);
+    assert!(out.contains(" elsewhere: "), "{out}");
 }
 
 #[test]

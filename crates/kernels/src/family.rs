@@ -5,6 +5,7 @@
 
 use crate::cpu::CpuProducts;
 use crate::{DeviceKind, Recipe, StripUnit, Vendor};
+pub use sparsight_matrix::Elsewhere;
 use sparsight_matrix::{BLOCK_SIDES, Features, Format, Knob, Locality, TeamBlocks};
 use std::fmt;
 
@@ -50,7 +51,7 @@ pub struct Family {
     pub table_2: &'static [&'static str],
     /// The k of `neighbours` in that paper.
     pub neighbours: usize,
-    /// What other libraries call it.
+    /// What other libraries call the kernel; the names of its format stand with that: [`Kernel::elsewhere`](crate::Kernel::elsewhere).
     pub elsewhere: &'static [Elsewhere],
 }
 
@@ -130,15 +131,6 @@ pub enum TransferRule {
     Parts,
     /// None: nobody knows how it shares out the work.
     None,
-}
-
-/// A kernel by the name that another library has for it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Elsewhere {
-    /// The library.
-    pub library: &'static str,
-    /// Its name for the kernel, or for the format with its kernel.
-    pub name: &'static str,
 }
 
 /// All devices.

@@ -4,7 +4,7 @@ use crate::cpu::{CpuScratch, CpuTask};
 use crate::families::FAMILIES;
 use crate::{DeviceKind, Family, Knobs, Recipe, Run, StripRule, StripUnit, TransferRule, Vendor, WarpWork};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
-use sparsight_matrix::{Features, Format, Scalar, Stored};
+use sparsight_matrix::{Elsewhere, Features, Format, Scalar, Stored};
 use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::fmt::{self, Write as _};
@@ -151,6 +151,17 @@ impl Kernel {
     /// Thread blocks of a launch on a matrix with these features, as models count them.
     pub fn thread_blocks(self, block: u32, features: &Features) -> f64 {
         (self.0.family.thread_blocks)(self.0.knobs, block, features)
+    }
+
+    /// What other libraries call it, else its format: at most one name a library.
+    pub fn elsewhere(self) -> Vec<Elsewhere> {
+        let format = if self.format().stays_in_csr() { Format::csr() } else { self.format() };
+        let mut all = self.0.family.elsewhere.to_vec();
+        let of_format = format.family().elsewhere.iter();
+        all.extend(
+            of_format.filter(|one| !self.0.family.elsewhere.iter().any(|own| own.library == one.library)),
+        );
+        all
     }
 
     /// Which of the papers' strip models describes it.

@@ -16,6 +16,7 @@ mod kernel;
 mod own;
 mod recipe;
 mod row_length_distribution;
+mod selection;
 mod source;
 mod strip;
 mod traffic;
@@ -35,6 +36,7 @@ pub use kernel::{Kernel, ParseKernelError};
 pub use own::{OwnKernel, OwnKernelError};
 pub use recipe::{LaunchArg, LaunchStep, PlannedLaunch, Recipe, Teams};
 pub use row_length_distribution::RowLengthDistribution;
+pub use selection::{ParseSelectionError, Selection};
 pub use source::{
     DOT_PIECES, HELPER_BLOCK, KernelSource, benchmark_matrix_source, conversion_source, source,
     timing_source, vector_source,

@@ -44,10 +44,10 @@ pub use entry_numbers::{numbered, replace_values};
 pub use features::{Features, Locality};
 pub use formats::{
     BalancedCsr, BinCounts, BinnedCsr, BroEll, BroEllColumns, BroEllShape, BroEllSize, BroEllSlice, Bsr,
-    Carry, Coo, Csr, CsrError, Dia, Element, Ell, Format, FormatFamily, FormatOf, Generator, HostArray, Hyb,
-    HybSplit, Jad, JadLayout, Knob, Layout, Length, NamedArrays, NamedNumbers, NumberOf, ParseFormatError,
-    Refusal, RowBegins, RowBins, SegmentedCsr, Sell, SellLayout, SellShape, Shape, Step, Stored, Tile,
-    TileShape, TileTable,
+    Carry, Coo, Csr, CsrError, Dia, Element, Ell, Elsewhere, Format, FormatFamily, FormatOf, Generator,
+    HostArray, Hyb, HybSplit, Jad, JadLayout, Knob, Layout, Length, NamedArrays, NamedNumbers, NumberOf,
+    PaddingBound, ParseFormatError, Refusal, RowBegins, RowBins, SegmentedCsr, Sell, SellLayout, SellShape,
+    Shape, Step, Stored, Tile, TileShape, TileTable,
 };
 pub use infeasible::{Infeasible, Limits};
 pub use mix::mix;

@@ -71,11 +71,30 @@ fn damaged_npz_archives_give_a_matrix_or_an_error_and_never_a_panic() {
             float64("data", &[1.0, 2.0, 3.0, 4.0]),
         ]
     };
+    let in_dimensions = |shape: &str, values: &[f64]| {
+        let (name, descr, _, bytes) = float64("data", values);
+        (name, descr, shape.to_owned(), bytes)
+    };
+    let blocks = [
+        int64("indices", &[1, 0]),
+        int64("indptr", &[0, 1, 2]),
+        format("bsr"),
+        int64("shape", &[4, 4]),
+        in_dimensions("(2, 2, 2)", &[1.0; 8]),
+    ];
+    let diagonals = [
+        int64("offsets", &[0, -1]),
+        format("dia"),
+        int64("shape", &[4, 4]),
+        in_dimensions("(2, 4)", &[1.0; 8]),
+    ];
     let seeds = [
         archive(&coo, false),
         archive(&coo, true),
         archive(&compressed("csr"), false),
         archive(&compressed("csc"), false),
+        archive(&blocks, false),
+        archive(&diagonals, false),
     ];
     let mut random = Random::new(2);
     rounds("npz", 10_000, |round| {

@@ -157,11 +157,94 @@ fn matrices_without_entries_are_read() {
     assert_eq!(read::<f32>(&coo).unwrap().matrix.nnz(), 0);
 }
 
+/// What `bsr_array` of blocks of 2 x 3 writes.
+/// ```text
+/// | . . . 1 2 0 |
+/// | . . . 3 4 5 |
+/// | . . . . . . |
+/// | . . . . . . |
+/// | 6 0 7 . . . |
+/// | 0 8 9 . . . |
+/// ```
+fn bsr(data: (&'static str, &'static str, String, Vec<u8>)) -> Vec<Array<'static>> {
+    let arrays =
+        [int64("indices", &[1, 0]), int64("indptr", &[0, 1, 1, 2]), format("bsr"), int64("shape", &[6, 6])];
+    arrays.into_iter().chain([data]).collect()
+}
+
+const BLOCKS: [f64; 12] = [1.0, 2.0, 0.0, 3.0, 4.0, 5.0, 6.0, 0.0, 7.0, 0.0, 8.0, 9.0];
+
+fn in_dimensions(values: &[f64], shape: &str) -> Array<'static> {
+    let (name, descr, _, bytes) = float64("data", values);
+    (name, descr, shape.to_owned(), bytes)
+}
+
+#[test]
+fn every_place_of_a_block_is_an_entry() {
+    let loaded = read::<f64>(&bsr(in_dimensions(&BLOCKS, "(2, 2, 3)"))).unwrap();
+    let cols = vec![3, 4, 5, 3, 4, 5, 0, 1, 2, 0, 1, 2];
+    let expected = Csr::try_new(6, 6, vec![0, 3, 6, 6, 6, 9, 12], cols, BLOCKS.to_vec()).unwrap();
+    assert_eq!(loaded.matrix, expected);
+    assert_eq!((loaded.stored.layout, loaded.stored.entries), (Layout::NpzBsr, 12));
+    // The same with the first index running fastest.
+    let fortran: Vec<f64> =
+        (0..12).map(|at| (at % 2, at / 2 % 2, at / 4)).map(|(k, i, j)| BLOCKS[6 * k + 3 * i + j]).collect();
+    let (name, _, _, bytes) = float64("data", &fortran);
+    // Of two that say so the first counts.
+    let descr = "<f8', 'fortran_order': True, 'again': '";
+    let arrays = bsr((name, descr, "(2, 2, 3)".to_owned(), bytes));
+    assert_eq!(read::<f64>(&arrays).unwrap().matrix, expected);
+    for (shape, complaint) in [
+        ("(12,)", "it has 1 dimensions, 3 are needed"),
+        ("(2, 3, 2)", "array 'indptr' holds 4 entries, 3 are needed"),
+        ("(3, 4, 1)", "6 x 6 cannot be cut into blocks of 4 x 1"),
+        ("(12, 1, 1)", "array 'indptr' holds 4 entries, 7 are needed"),
+    ] {
+        let error = error(&bsr(in_dimensions(&BLOCKS, shape)));
+        assert!(error.contains(complaint), "{shape}: {error}");
+    }
+}
+
+#[test]
+fn diagonals_hold_what_is_inside_and_not_0() {
+    // As dia_array lays it down: the value for column j stands at j, whatever the diagonal.
+    let dia = |data: Array<'static>, offsets: &[i64]| {
+        [int64("offsets", offsets), format("dia"), int64("shape", &[3, 4]), data]
+    };
+    let values = [1.0, 0.0, 3.0, 99.0, 98.0, 97.0, 4.0, 5.0, 6.0, 7.0, 96.0, 95.0];
+    let arrays = dia(in_dimensions(&values, "(3, 4)"), &[0, 2, -1]);
+    let loaded = read::<f64>(&arrays).unwrap();
+    let (row_ptr, cols) = (vec![0, 2, 4, 6], vec![0, 2, 0, 3, 1, 2]);
+    let expected = Csr::try_new(3, 4, row_ptr, cols, vec![1.0, 4.0, 6.0, 5.0, 7.0, 3.0]).unwrap();
+    assert_eq!(loaded.matrix, expected);
+    assert_eq!((loaded.stored.layout, loaded.stored.entries), (Layout::NpzDia, 6));
+    let options = ReadOptions { places_only: true, ..ReadOptions::default() };
+    let places = io::read_npz::<f64>(&archive(&arrays, true), Path::new("a.npz"), &options).unwrap().matrix;
+    assert_eq!((places.row_ptr(), places.col_idx()), (expected.row_ptr(), expected.col_idx()));
+    // Of complex values a part other than 0 is enough.
+    let complex = [0.0, 1.0, 0.0, 0.0, 1.0, 0.0];
+    let (_, _, _, bytes) = float64("data", &complex);
+    let arrays = dia(("data", "<c16", "(1, 3)".to_owned(), bytes), &[0]);
+    let places = io::read_npz::<f64>(&archive(&arrays, true), Path::new("a.npz"), &options).unwrap().matrix;
+    assert_eq!((places.row_ptr(), places.col_idx()), (&[0, 1, 1, 2][..], &[0, 2][..]));
+    // Shorter and longer than there are columns, and beyond the matrix.
+    let short = dia(in_dimensions(&[1.0, 2.0], "(2, 1)"), &[0, -2]);
+    assert_eq!(read::<f64>(&short).unwrap().matrix.values(), [1.0, 2.0]);
+    let beyond = dia(in_dimensions(&[1.0; 12], "(2, 6)"), &[i64::MIN, 9]);
+    assert_eq!(read::<f64>(&beyond).unwrap().matrix.nnz(), 0);
+    let none = dia(in_dimensions(&[], "(0, 0)"), &[]);
+    assert_eq!(read::<f64>(&none).unwrap().matrix.nnz(), 0);
+    let twice = error(&dia(in_dimensions(&[1.0; 8], "(2, 4)"), &[1, 1]));
+    assert!(twice.contains("diagonal 1 is there twice"), "{twice}");
+    let few = error(&dia(in_dimensions(&[1.0; 8], "(2, 4)"), &[1]));
+    assert!(few.contains("array 'offsets' holds 1 entries, 2 are needed"), "{few}");
+}
+
 #[test]
 fn each_broken_array_has_its_own_error() {
     let unsupported = |name: &str| csr_with(format(name));
-    assert_eq!(error(&unsupported("bsr")), "a.npz: format 'bsr' is not read: csr, csc or coo");
-    assert!(read::<f64>(&unsupported("dia")).unwrap_err().hint().unwrap().contains("tocsr"));
+    assert_eq!(error(&unsupported("dok")), "a.npz: format 'dok' is not read: csr, csc, coo, bsr or dia");
+    assert!(read::<f64>(&unsupported("lil")).unwrap_err().hint().unwrap().contains("tocsr"));
     assert_eq!(error(&csr()[1..]), "a.npz: the archive holds no array 'indices'");
     assert_eq!(error(&csr()[..2]), "a.npz: the archive holds no array 'format'");
     assert_eq!(

@@ -157,12 +157,12 @@ impl Limit {
     }
 }
 
-/// `launch, 0.83 of the time`; `occupancy, 0.21 of a strip`; `bandwidth, 0.75 of copying`.
+/// `launch, 0.83 of the time`; `occupancy, 0.21 of the threads`; `bandwidth, 0.75 of copying`.
 impl fmt::Display for Limit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let of = match self {
             Self::Launch(_) => "of the time",
-            Self::Occupancy(_) => "of a strip",
+            Self::Occupancy(_) => "of the threads",
             Self::Cache(_) | Self::Bandwidth(_) | Self::Latency(_) => "of copying",
             Self::Unknown => return f.write_str("?"),
         };
@@ -396,7 +396,7 @@ mod tests {
         facts.multiprocessors = 100;
         let filled = features.nrows as f64 / 204_800.0;
         assert_eq!(limit(&facts, Some(1.5)), Limit::Occupancy(filled));
-        assert_eq!(limit(&facts, Some(1.5)).to_string(), "occupancy, 0.44 of a strip");
+        assert_eq!(limit(&facts, Some(1.5)).to_string(), "occupancy, 0.44 of the threads");
         facts.kind = DeviceKind::Cpu;
         facts.multiprocessors = 1_000_000;
         assert_eq!(limit(&facts, Some(0.7)), Limit::Bandwidth(0.7), "a CPU has no thread slots to fill");

@@ -1,4 +1,4 @@
-// y = A x in f32 on NVIDIA H100 80GB HBM3: which of 131 candidates to run.
+// y = A x in f32 on NVIDIA H100 80GB HBM3: which of 131 candidates to run. By its profile of 2026-11-23.
 // Made by `sparsight rules profiles/nvidia-h100 --candidates all --leaves 16 --dtype f32`, from 264 matrices.
 // On 89 matrices that it has not seen: 10.6 % slower than the best of these candidates on average
 // (geometric mean), within 5 % of it on 49.4 %, at worst 11.63 times as slow.
@@ -10,7 +10,8 @@ namespace sparsight_rules {
 constexpr const char* nvidia_h100_all_f32_otherwise = "csr-binned/b256/f32";
 
 // The id of the candidate to run; row_min, row_max and row_std: least, largest and standard deviation of the row lengths.
-// Where its format cannot hold the matrix (padding, memory), run the one that is called otherwise.
+// A format that could store more than 8 times the non-zeros is not returned, but the one that is called otherwise; run that,
+// too, where there is no memory for a format.
 inline const char* nvidia_h100_all_f32(double rows, double columns, double nnz, double row_min, double row_max, double row_std)
 {
     (void)row_min;
@@ -19,16 +20,16 @@ inline const char* nvidia_h100_all_f32(double rows, double columns, double nnz, 
     const double row_max_over_mean = nnz > 0 ? row_max / row_mean : 0.0;
     if (row_max <= 11.5) {
         if (columns <= 13000.0) {
-            return "sell/c32/s1/t2/b128/f32";
+            return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "sell/c32/s1/t2/b128/f32" : nvidia_h100_all_f32_otherwise;
         }
-        return "ell/b256/f32";
+        return row_max_over_mean <= 8.0 ? "ell/b256/f32" : nvidia_h100_all_f32_otherwise;
     }
     if (nnz <= 3500000.0) {
         if (row_max <= 38.0) {
             if (rows <= 60000.0) {
-                return "sell/c32/s1/t4/b128/f32";
+                return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "sell/c32/s1/t4/b128/f32" : nvidia_h100_all_f32_otherwise;
             }
-            return "sell/c32/s1/t2/b128/f32";
+            return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "sell/c32/s1/t2/b128/f32" : nvidia_h100_all_f32_otherwise;
         }
         if (nnz <= 79000.0) {
             if (row_max <= 200.0) {
@@ -60,7 +61,7 @@ inline const char* nvidia_h100_all_f32(double rows, double columns, double nnz, 
         return "csr-binned/b512/f32";
     }
     if (row_std_over_mean <= 0.4) {
-        return "bro-ell/r32/b64/f32";
+        return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "bro-ell/r32/b64/f32" : nvidia_h100_all_f32_otherwise;
     }
     return "csr-balanced/i2048/b256/f32";
 }

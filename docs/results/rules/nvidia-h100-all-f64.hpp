@@ -1,7 +1,7 @@
-// y = A x in f64 on NVIDIA H100 80GB HBM3: which of 131 candidates to run.
+// y = A x in f64 on NVIDIA H100 80GB HBM3: which of 131 candidates to run. By its profile of 2026-11-23.
 // Made by `sparsight rules profiles/nvidia-h100 --candidates all --leaves 16 --dtype f64`, from 264 matrices.
-// On 89 matrices that it has not seen: 6.4 % slower than the best of these candidates on average
-// (geometric mean), within 5 % of it on 61.8 %, at worst 1.73 times as slow.
+// On 89 matrices that it has not seen: 8.0 % slower than the best of these candidates on average
+// (geometric mean), within 5 % of it on 61.8 %, at worst 2.38 times as slow.
 
 #pragma once
 
@@ -10,42 +10,40 @@ namespace sparsight_rules {
 constexpr const char* nvidia_h100_all_f64_otherwise = "csr-binned/b256/f64";
 
 // The id of the candidate to run; row_min, row_max and row_std: least, largest and standard deviation of the row lengths.
-// Where its format cannot hold the matrix (padding, memory), run the one that is called otherwise.
+// A format that could store more than 8 times the non-zeros is not returned, but the one that is called otherwise; run that,
+// too, where there is no memory for a format.
 inline const char* nvidia_h100_all_f64(double rows, double columns, double nnz, double row_min, double row_max, double row_std)
 {
-    (void)columns;
     (void)row_min;
     const double row_mean = rows > 0 ? nnz / rows : 0.0;
+    const double row_std_over_mean = nnz > 0 ? row_std / row_mean : 0.0;
     const double row_max_over_mean = nnz > 0 ? row_max / row_mean : 0.0;
     if (row_max <= 170.0) {
-        if (row_mean <= 4.2) {
-            if (row_max_over_mean <= 3.0) {
-                if (rows <= 32000.0) {
-                    return "sell/c32/s1/t2/b128/f64";
-                }
-                return "ell/b256/f64";
+        if (row_max <= 7.5) {
+            if (columns <= 14600.0) {
+                return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "sell/c32/s1/t2/b128/f64" : nvidia_h100_all_f64_otherwise;
             }
-            if (row_max <= 20.0) {
-                return "sell/c32/s1/t2/b128/f64";
-            }
-            return "csr-binned/b256/f64";
+            return row_max_over_mean <= 8.0 ? "ell/b256/f64" : nvidia_h100_all_f64_otherwise;
         }
-        if (rows <= 120000.0) {
+        if (rows <= 126000.0) {
             if (row_max <= 75.0) {
                 if (row_std <= 8.0) {
-                    if (row_max <= 10.0) {
-                        return "sell/c32/s1/t2/b128/f64";
+                    if (row_max_over_mean <= 8.3) {
+                        if (row_max <= 11.5) {
+                            return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "sell/c32/s1/t2/b128/f64" : nvidia_h100_all_f64_otherwise;
+                        }
+                        return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "sell/c32/s1/t4/b128/f64" : nvidia_h100_all_f64_otherwise;
                     }
-                    return "sell/c32/s1/t4/b128/f64";
+                    return "csr-binned/b128/f64";
                 }
                 return "csr-vector/t32/b512/f64";
             }
             return "csr-binned/b256/f64";
         }
-        if (row_mean <= 8.0) {
-            return "sell/c32/s1/t2/b128/f64";
+        if (nnz <= 4300000.0) {
+            return "csr-binned/b128/f64";
         }
-        return "bro-ell/r32/b64/f64";
+        return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "bro-ell/r32/b64/f64" : nvidia_h100_all_f64_otherwise;
     }
     if (nnz <= 430000.0) {
         if (row_std <= 170.0) {
@@ -59,6 +57,9 @@ inline const char* nvidia_h100_all_f64(double rows, double columns, double nnz, 
     if (rows <= 200000.0) {
         if (rows <= 2000.0) {
             return "hyb/b128/f64";
+        }
+        if (nnz <= 960000.0) {
+            return "coo/i2/b256/f64";
         }
         return "csr-binned/b512/f64";
     }

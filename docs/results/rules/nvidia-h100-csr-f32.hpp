@@ -1,4 +1,4 @@
-// y = A x in f32 on NVIDIA H100 80GB HBM3: which of 30 candidates to run.
+// y = A x in f32 on NVIDIA H100 80GB HBM3: which of 30 candidates to run. By its profile of 2026-11-23.
 // Made by `sparsight rules profiles/nvidia-h100 --candidates csr --leaves 8 --dtype f32`, from 264 matrices.
 // On 89 matrices that it has not seen: 6.7 % slower than the best of these candidates on average
 // (geometric mean), within 5 % of it on 68.5 %, at worst 2.53 times as slow.
@@ -10,7 +10,8 @@ namespace sparsight_rules {
 constexpr const char* nvidia_h100_csr_f32_otherwise = "csr-vector/t16/b256/f32";
 
 // The id of the candidate to run; row_min, row_max and row_std: least, largest and standard deviation of the row lengths.
-// Where its format cannot hold the matrix (padding, memory), run the one that is called otherwise.
+// A format that could store more than 8 times the non-zeros is not returned, but the one that is called otherwise; run that,
+// too, where there is no memory for a format.
 inline const char* nvidia_h100_csr_f32(double rows, double columns, double nnz, double row_min, double row_max, double row_std)
 {
     (void)columns;

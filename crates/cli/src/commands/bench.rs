@@ -6,7 +6,7 @@ use crate::csv::{CANDIDATE, Csv, CsvFlag, Layout};
 use crate::device_choice::{DeviceName, OpenDevice, described};
 use crate::earlier_bench::EarlierBench;
 use crate::failure::{Exit, Failure};
-use crate::matrix_source::MatrixSource;
+use crate::matrix_source::{MatrixSource, matrices};
 use crate::noise::Noise;
 use crate::output_file;
 use crate::own_kernels;
@@ -14,7 +14,7 @@ use crate::printer::BOLD;
 use crate::progress::Progress;
 use crate::reordering::OrderFlags;
 use crate::table::Table;
-use crate::text::{candidate, of_bandwidth, percent, shape};
+use crate::text::{candidate, of_bandwidth, percent, shape, words};
 use crate::values::{ValuesFlag, narrowing, what_it_changes};
 use sparsight::answer::{
     BenchAnswer, BenchedBefore, BenchedKernel, BenchedMatrix, MeasuredOutcome, NarrowingAnswer,
@@ -31,8 +31,7 @@ use std::path::PathBuf;
 /// Every feasible candidate run on the device, checked against the reference and timed
 #[derive(Debug, clap::Args)]
 pub(crate) struct Bench {
-    /// Matrices: files, folders or gallery:NAME[,key=value...]
-    #[arg(required = true)]
+    #[arg(required = true, help = matrices!(""))]
     paths: Vec<String>,
     /// Device of this machine: cpu, cuda[:N], or cuda[:N]/smM for M of its multiprocessors [default: cuda:0 if there is one, else cpu]
     #[arg(long, value_name = "DEVICE")]
@@ -120,7 +119,10 @@ impl Bench {
         context.interrupt.listen();
         let candidates = self.kernels.candidates(device.facts().kind, T::DTYPE)?;
         let mut candidates = device.runnable::<T>(candidates, context)?;
-        candidates.extend(self.values.candidates(&candidates, T::DTYPE, device.facts().kind)?);
+        let mixed = self.values.candidates(&candidates, T::DTYPE, device.facts().kind)?;
+        let also = (!mixed.is_empty()).then_some(Dtype::Mixed);
+        self.kernels.note_value_types(&[T::DTYPE].into_iter().chain(also).collect::<Vec<_>>(), context);
+        candidates.extend(mixed);
         let of_own: usize = own.iter().map(|kernel| kernel.blocks().len()).sum();
         let each = candidates.len() + of_own;
         let bar = context.printer.progress((sources.len() * each) as u64, "measuring");
@@ -190,7 +192,7 @@ impl Bench {
         let mut results = Vec::new();
         let ended = bench(device.of(), (&name, matrix), &features, candidates, &how, |result| {
             results.push(result.clone());
-            bar.at((done + results.len()) as u64, format!("{name} {}", result.id));
+            bar.at((done + results.len()) as u64, format!("{name} {}", candidate(&result.id)));
             if context.interrupt.asked() { Err(DeviceError::Interrupted) } else { Ok(()) }
         });
         let clock = ended.as_ref().ok().and_then(|record| record.clock);
@@ -312,9 +314,9 @@ fn show_one(
                 table.row(cells);
             }
             MeasuredOutcome::Infeasible { infeasible } | MeasuredOutcome::Unmeasured { infeasible, .. } => {
-                impossible.insert(format!("{} ({infeasible})", c.candidate.format()));
+                impossible.insert(format!("{} ({infeasible})", words(c.candidate.format())));
             }
-            MeasuredOutcome::Failed { failed: why } => failed.push(format!("{}: {why}", c.candidate.id())),
+            MeasuredOutcome::Failed { failed: why } => failed.push(format!("{}: {why}", name(&c.candidate))),
         }
     }
     if rows > 0 {

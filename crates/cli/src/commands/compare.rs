@@ -9,7 +9,7 @@ use crate::device_choice::{DeviceName, ProfileFlags, described};
 use crate::failure::{Exit, Failure};
 use crate::links;
 use crate::many::structures;
-use crate::matrix_source::MatrixSource;
+use crate::matrix_source::{MatrixSource, matrices};
 use crate::printer::BOLD;
 use crate::products::products;
 use crate::table::Table;
@@ -29,8 +29,7 @@ use std::str::FromStr;
 /// candidates of each device are shown, else the best.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Compare {
-    /// The matrix: a file, - or gallery:NAME[,key=value...]; of several, or a folder, also the mean speed over all of them
-    #[arg(required = true)]
+    #[arg(required = true, help = matrices!("; of several also the mean speed over all of them"))]
     paths: Vec<String>,
     /// Devices to compare, the first of which the others are held against: names or folders of profiles, data sheets
     /// NAME.toml, cpu, or cuda[:N]
@@ -39,7 +38,8 @@ pub(crate) struct Compare {
     /// Products y = A x to come: compare conversion, upload and all of them together
     #[arg(long, value_name = "N", value_parser = products)]
     iterations: Option<NonZeroU64>,
-    /// Also the time of one and the same candidate on every device: the fastest with one of these kernels on the first
+    /// Also the time of one and the same candidate on every device: the fastest on the first of these kernels or candidates,
+    /// such as csr-vector, "csr-vector t8" or "csr-vector t8 b256"
     #[arg(long = "kernel", value_name = "NAME", value_delimiter = ',')]
     kernels: Vec<KernelName>,
     /// Block sizes of that candidate [default: all]
@@ -167,6 +167,7 @@ impl Compare {
         let price = self.for_devices("--price", &self.price)?;
         let power = self.for_devices("--power", &self.power)?;
         let weights = self.weights.as_deref().map(Weights::read).transpose()?.unwrap_or_default();
+        self.common().note_value_types(&[dtype], context);
         let profiles = self.profiles(context, dtype)?;
         let objective = self.model.objective(self.iterations);
         let given = price.into_iter().zip(power);
@@ -241,8 +242,12 @@ impl Compare {
         if self.kernels.is_empty() {
             return Ok(Vec::new());
         }
+        self.common().candidates(DeviceKind::Cuda, dtype)
+    }
+
+    /// What could be the common one, as flags.
+    fn common(&self) -> KernelFlags {
         KernelFlags { kernels: self.kernels.clone(), blocks: self.blocks.clone() }
-            .candidates(DeviceKind::Cuda, dtype)
     }
 
     /// A profile without what is asked of it, with the command that makes it.

@@ -6,7 +6,7 @@ use crate::name_prefixes::NamePrefixes;
 use crate::printer::Printer;
 use crate::profiling;
 use crate::table::Table;
-use crate::text::{counted, matrices, percent};
+use crate::text::{counted, matrices, percent, words};
 use sparsight::ModelName;
 use sparsight::answer::{FitAnswer, LearnedErrors};
 use sparsight::kernels::Kernel;
@@ -157,7 +157,7 @@ fn errors(learned: &[LearnedErrors]) -> Table {
         let least = learned.iter().filter_map(|l| Some((l.model, of(l)?))).min_by(|a, b| a.1.total_cmp(&b.1));
         let Some((best, _)) = least else { continue };
         let cells = learned.iter().map(|l| of(l).map_or_else(|| "-".to_owned(), |e| format!("{e:.3}")));
-        table.row(std::iter::once(kernel.clone()).chain(cells).chain([best.to_owned()]));
+        table.row(std::iter::once(words(&kernel)).chain(cells).chain([best.to_owned()]));
     }
     table
 }

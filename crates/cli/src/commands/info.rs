@@ -5,14 +5,14 @@ use crate::csv::{CsvFlag, Layout};
 use crate::device_choice::ProfileFlags;
 use crate::failure::{Exit, Failure};
 use crate::many::structures;
-use crate::matrix_source::MatrixSource;
+use crate::matrix_source::{MatrixSource, matrices};
 use crate::output_file;
 use crate::printer::{BOLD, Printer};
 use crate::reordering::OrderFlags;
 use crate::report::figure;
 use crate::table::Table;
 use crate::terminal_plot;
-use crate::text::{counted, grouped, percent, shape};
+use crate::text::{counted, grouped, percent, shape, words};
 use sparsight::answer::{FormatSize, InfoAnswer, InfoManyAnswer, Structure};
 use sparsight::matrix::{Dtype, Features, Limits, Locality, Scalar};
 use std::io::IsTerminal;
@@ -21,8 +21,7 @@ use std::path::PathBuf;
 /// A matrix' structure, its size in each format, and which formats cannot hold it
 #[derive(Debug, clap::Args)]
 pub(crate) struct Info {
-    /// The matrix: a file, - or gallery:NAME[,key=value...]; of several, or a folder, a line each
-    #[arg(required = true)]
+    #[arg(required = true, help = matrices!("; of several a line each"))]
     paths: Vec<String>,
     #[command(flatten)]
     profile: ProfileFlags,
@@ -170,7 +169,7 @@ fn print(InfoAnswer { matrix, features: f, formats, .. }: &InfoAnswer, out: &Pri
     out.line(format_args!("{BOLD}{}{BOLD:#}   {}", matrix.name, shape(f)))?;
     out.line("")?;
     let quantiles: Vec<String> = f.row_quantiles.iter().map(|q| grouped(*q)).collect();
-    let bits = |of: &FormatSize| of.bits_a_column.map(|bits| format!("{bits:.1} in {}, ", of.format));
+    let bits = |of: &FormatSize| of.bits_a_column.map(|bits| format!("{bits:.1} in {}, ", words(of.format)));
     let bits: String = formats.iter().filter_map(bits).collect();
     let names: Vec<String> = Features::QUANTILES.iter().map(|q| format!("{:.0} %", 100.0 * q)).collect();
     for (label, value) in [
@@ -198,19 +197,23 @@ fn distances(f: &Features) -> String {
 
 fn print_formats(answer: &InfoAnswer, device: &str, out: &Printer) -> Result<(), Failure> {
     let (bytes, on) = (format!("bytes, {}", answer.dtype), format!("~on {device}"));
-    let mut table = Table::new(&["<format", &bytes, "of csr", "entries stored", "of non-zeros", &on]);
+    let mut table =
+        Table::new(&["<format", &bytes, "a non-zero", "of csr", "entries stored", "of non-zeros", &on]);
     for format in &answer.formats {
-        let [bytes, of_csr, stored, of_non_zeros] = format.size.map_or_else(
-            || ["-"; 4].map(str::to_owned),
+        let [bytes, each, of_csr, stored, of_non_zeros] = format.size.map_or_else(
+            || ["-"; 5].map(str::to_owned),
             |size| {
                 let (of_csr, of_non_zeros) = (size.of_csr, size.stored_of_nnz);
                 let stored = grouped(size.stored);
-                [size.bytes.to_string(), format!("{of_csr:.2}"), stored, format!("{of_non_zeros:.2}")]
+                let each =
+                    size.bytes_a_non_zero.map_or_else(|| "-".to_owned(), |bytes| format!("{bytes:.1}"));
+                [size.bytes.to_string(), each, format!("{of_csr:.2}"), stored, format!("{of_non_zeros:.2}")]
             },
         );
         table.row([
-            format.format.to_string(),
+            words(format.format),
             bytes,
+            each,
             of_csr,
             stored,
             of_non_zeros,

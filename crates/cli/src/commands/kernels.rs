@@ -1,22 +1,26 @@
 //! `sparsight kernels`: the catalogue, as far as the device has it.
 
+use crate::args::KernelName;
 use crate::context::Context;
 use crate::device_choice::{ProfileFlags, described};
 use crate::failure::{Exit, Failure};
 use crate::printer::{BOLD, Printer};
 use crate::table::Table;
-use crate::text::grouped;
+use crate::text::{self, grouped, words};
 use sparsight::answer::{KernelSourceAnswer, KernelsAnswer};
-use sparsight::kernels::{Candidate, DeviceFacts, DeviceKind};
+use sparsight::kernels::{Candidate, DeviceFacts, DeviceKind, Kernel, Selection};
 use sparsight::matrix::Dtype;
 
 /// The catalogue: formats, kernels, block sizes, and the strip of each kernel on a device
 #[derive(Debug, clap::Args)]
 pub(crate) struct Kernels {
+    /// Only these kernels, as any answer prints them, and what they are called in other libraries
+    #[arg(value_name = "NAME")]
+    names: Vec<KernelName>,
     #[command(flatten)]
     profile: ProfileFlags,
     /// Print the CUDA source of one candidate, as tables and ids name it: "bsr b3 t4 b128" or bsr/b3/t4/b128/f64
-    #[arg(long, value_name = "CANDIDATE", conflicts_with_all = ["device", "profile"])]
+    #[arg(long, value_name = "CANDIDATE", conflicts_with_all = ["device", "profile", "names"])]
     source: Option<String>,
 }
 
@@ -27,8 +31,14 @@ impl Kernels {
         }
         let facts = &self.profile.facts(context)?;
         let mut answer = KernelsAnswer::from(facts);
+        if !self.names.is_empty() {
+            let is_named = |kernel: Kernel| self.names.iter().any(|name| name.names(kernel));
+            answer.kernels.retain(|kernel| kernel.id.parse().is_ok_and(is_named));
+        }
         answer.kernels.truncate(context.top_in_json());
-        context.printer.answer(&answer, || print(&answer, facts, &context.printer))?;
+        context
+            .printer
+            .answer(&answer, || print(&answer, !self.names.is_empty(), facts, &context.printer))?;
         Ok(Exit::Done)
     }
 }
@@ -37,19 +47,28 @@ impl Kernels {
 fn source(name: &str, context: &Context) -> Result<Exit, Failure> {
     let candidate = pasted(name, context.dtype())?;
     let Some(answer) = KernelSourceAnswer::of(candidate, 4) else {
-        let text = format!("{candidate} is a routine of NVIDIA's, whose source nobody else has");
+        let text =
+            format!("{} is a routine of NVIDIA's, whose source nobody else has", text::candidate(&candidate));
         return Err(Failure::input(text).hinted("`sparsight kernels` lists ours"));
     };
     context.printer.answer(&answer, || {
         let out = &context.printer;
-        out.line(format_args!("// {candidate}: reads {}, y = alpha A x + beta y.", answer.candidate.format))?;
-        out.line("// The arrays: the file of that format in crates/matrix/src/formats/. Every parameter takes 64 bits.")?;
+        let (name, dtype, format) =
+            (text::candidate(&candidate), candidate.dtype, words(answer.candidate.format));
+        out.line(format_args!("// {name} in {dtype}: reads {format}, y = alpha A x + beta y."))?;
+        out.line(format_args!("// Elsewhere: {}.", text::in_other_libraries(&answer.elsewhere)))?;
         for launch in &answer.launches {
             let block = answer.candidate.block;
             out.line(format_args!("// {}<<<blocks, {block}>>>(first, {})", launch.entry, launch.args.join(", ")))?;
         }
+        out.line("// Every parameter takes 64 bits; `first` is 0.")?;
         if answer.is_exclusive {
             out.line("// Two products of one matrix must not run at the same time: blocks share memory of the matrix.")?;
+        }
+        out.line(format_args!("//\n// {format}:"))?;
+        let text = answer.layout.trim_end().lines().filter(|line| !line.starts_with("```"));
+        for line in text {
+            out.line(format_args!("// {line}").to_string().trim_end())?;
         }
         for definition in &answer.definitions {
             out.line(format_args!("#define {}", definition.replacen('=', " ", 1)))?;
@@ -61,36 +80,41 @@ fn source(name: &str, context: &Context) -> Result<Exit, Failure> {
 
 /// A candidate as any output of this program shows it: `bsr b3 t4 b128` of a table, or an id with or without its value type.
 fn pasted(name: &str, dtype: Dtype) -> Result<Candidate, Failure> {
-    let (name, dtype) = match name.trim().strip_suffix("(f32 values)") {
-        Some(double) => (double, Dtype::Mixed),
-        None => (name, dtype),
-    };
-    let words: Vec<&str> =
-        name.split([' ', '/']).filter(|word| !word.is_empty() && *word != "(vendor)").collect();
-    let id = words.join("/");
-    let found = id.parse().or_else(|_| format!("{id}/{dtype}").parse());
-    found.map_err(|_| {
-        Failure::input(format!("'{name}' is no candidate such as bsr/b3/t4/b128/f64 or \"bsr b3 t4 b128\""))
+    let found = name.parse().ok().and_then(|selection: Selection| selection.candidate(dtype));
+    found.ok_or_else(|| {
+        Failure::input(format!("'{name}' is no candidate such as \"bsr b3 t4 b128\" or bsr/b3/t4/b128/f64"))
             .hinted("`sparsight kernels` lists kernels and block sizes")
     })
 }
 
-fn print(answer: &KernelsAnswer, facts: &DeviceFacts, out: &Printer) -> Result<(), Failure> {
+/// `named`: whether some were asked for, of which more is told.
+fn print(answer: &KernelsAnswer, named: bool, facts: &DeviceFacts, out: &Printer) -> Result<(), Failure> {
     let title = format!("strip on {}", described(facts));
     let mut table = Table::new(&["<kernel", "<format", "threads a row", &title, "<"]);
     for kernel in &answer.kernels {
         table.row([
-            if kernel.retired { format!("({})", kernel.id) } else { kernel.id.clone() },
-            kernel.format.to_string(),
+            if kernel.retired { format!("({})", words(&kernel.id)) } else { words(&kernel.id) },
+            words(kernel.format),
             kernel.threads_per_row.map_or_else(String::new, |threads| threads.to_string()),
             kernel.strip.map_or_else(String::new, grouped),
             kernel.strip_unit.unwrap_or("vendor's library").to_owned(),
         ]);
     }
     out.line(table)?;
+    if named {
+        for of_family in answer.kernels.chunk_by(|a, b| a.kernel == b.kernel && a.elsewhere == b.elsewhere) {
+            let kernel = &of_family[0];
+            out.line(format_args!("\n{BOLD}{}{BOLD:#}: {}", kernel.kernel, kernel.summary))?;
+            out.line(format_args!("  elsewhere: {}", text::in_other_libraries(&kernel.elsewhere)))?;
+        }
+        if answer.kernels.is_empty() {
+            out.line("none of these runs there")?;
+        }
+        return out.line("\n`--source \"NAME bBLOCK\"`: its CUDA source");
+    }
     let blocks: Vec<String> = answer.blocks.iter().map(ToString::to_string).collect();
     out.line(format_args!(
-        "\nEach with blocks of {} threads, in f32 and f64: {BOLD}csr-vector/t8/b256/f64{BOLD:#}",
+        "\nEach with blocks of {} threads, in f32 and f64: {BOLD}csr-vector t8 b256{BOLD:#}, in JSON and CSV csr-vector/t8/b256/f64",
         blocks.join(", ")
     ))?;
     out.line(
@@ -103,8 +127,8 @@ fn print(answer: &KernelsAnswer, facts: &DeviceFacts, out: &Printer) -> Result<(
     if facts.kind == DeviceKind::Cuda {
         out.line("sell with four threads a row has no blocks of 64: a slice takes 128 threads")?;
         out.line(format_args!(
-            "cuSPARSE, where it is found, chooses its threads itself: {BOLD}cusparse-csr/a1/f64{BOLD:#}"
+            "cuSPARSE, where it is found, chooses its threads itself: {BOLD}cusparse-csr a1{BOLD:#}"
         ))?;
     }
-    Ok(())
+    out.line("`sparsight kernels NAME`: what it does, and what it is called in other libraries")
 }

@@ -5,7 +5,7 @@ use crate::budget::{Budget, Spending, of_all_sizes};
 use crate::context::Context;
 use crate::device_choice::{DeviceName, OpenDevice};
 use crate::failure::{Exit, Failure};
-use crate::matrix_source::MatrixSource;
+use crate::matrix_source::{MatrixSource, matrices};
 use crate::noise::Noise;
 use crate::profiling;
 use crate::shard::Shard;
@@ -26,8 +26,7 @@ use std::path::PathBuf;
 /// loses the matrix at hand, and new kernels are added to a corpus that was measured without them. Candidates 8 times slower than the best are run once.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Measure {
-    /// Matrices: files, folders or gallery:NAME[,key=value...]
-    #[arg(required = true)]
+    #[arg(required = true, help = matrices!(""))]
     paths: Vec<String>,
     /// Device of this machine: cpu, cuda[:N], or cuda[:N]/smM for M of its multiprocessors
     #[arg(long, value_name = "DEVICE", default_value = "cuda:0")]
@@ -133,6 +132,7 @@ impl Measure {
         let mut corpus = folder.corpus()?;
         corpus.begin()?;
         profiling::begin(&folder, &mut device, None, context)?;
+        self.kernels.note_value_types(&dtypes, context);
         let mut candidates = Vec::new();
         for &dtype in &dtypes {
             candidates.extend(self.kernels.candidates(device.facts().kind, dtype)?);

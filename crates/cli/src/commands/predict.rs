@@ -6,9 +6,9 @@ use crate::csv::{CANDIDATE, CsvFlag, Layout, PREDICTED};
 use crate::device_choice::ProfileFlags;
 use crate::failure::{Exit, Failure};
 use crate::many::structures;
-use crate::matrix_source::MatrixSource;
+use crate::matrix_source::{MatrixSource, matrices};
 use crate::printer::{BOLD, DIM, Printer};
-use crate::text::{between, counted, heading, shape};
+use crate::text::{self, between, counted, heading, shape};
 use sparsight::answer::{MatrixSummary, PredictAnswer, PredictManyAnswer, PredictedCandidate, PredictedTerm};
 use sparsight::matrix::{Bytes, Limits, Seconds};
 use sparsight::{Advisor, ModelName};
@@ -16,8 +16,7 @@ use sparsight::{Advisor, ModelName};
 /// One model's predicted time for each candidate asked for, with the numbers that went into it
 #[derive(Debug, clap::Args)]
 pub(crate) struct Predict {
-    /// Matrices: files, folders, - or gallery:NAME[,key=value...]
-    #[arg(required = true)]
+    #[arg(required = true, help = matrices!(""))]
     paths: Vec<String>,
     #[command(flatten)]
     profile: ProfileFlags,
@@ -46,6 +45,7 @@ impl Predict {
         let predictor = Advisor::new(&profile).predictor(model, placement, row_length)?;
         let limits = Limits::with_memory(facts.memory_bytes);
         let mut candidates = self.kernels.candidates(facts.kind, dtype)?;
+        self.kernels.note_value_types(&[dtype], context);
         let left_out = candidates.len().saturating_sub(context.top_in_json());
         candidates.truncate(context.top_in_json());
         let mut all = Vec::new();
@@ -76,6 +76,10 @@ impl Predict {
                     print_one(out, model, one)?;
                 }
             }
+            let terms = answers.iter().flat_map(|answer| &answer.candidates).flat_map(|one| &one.terms);
+            if terms.into_iter().any(|term| term.name == "S") {
+                out.line(format_args!("\n{DIM}{LETTERS}{DIM:#}"))?;
+            }
             if left_out > 0 {
                 let (more, all) = (counted(left_out as u64, "candidate"), candidates.len() + left_out);
                 out.line(format_args!("\n{more} more: `--top {all}`"))?;
@@ -96,7 +100,7 @@ impl Predict {
 }
 
 fn print_one(out: &Printer, asked: ModelName, one: &PredictedCandidate) -> Result<(), Failure> {
-    let candidate = one.candidate.id;
+    let candidate = text::candidate(&one.candidate.id);
     let (Some(model), Some(p)) = (one.model, &one.prediction) else {
         let why = one.infeasible.as_deref().unwrap_or_default();
         return out.line(format_args!("{BOLD}{candidate}{BOLD:#}  not possible: {why}"));
@@ -108,21 +112,40 @@ fn print_one(out: &Printer, asked: ModelName, one: &PredictedCandidate) -> Resul
     parts.dedup();
     for part in parts {
         let numbers: Vec<String> = one.terms.iter().filter(|term| term.part == part).map(number).collect();
-        let label = if part.is_empty() { "together" } else { part };
-        out.line(format_args!("  {DIM}{label:<17}{DIM:#} {}", numbers.join("   ")))?;
+        let label = if part.is_empty() { "together".to_owned() } else { plain(part) };
+        out.line(format_args!("  {DIM}{label:<19}{DIM:#} {}", numbers.join("   ")))?;
     }
     for e in &p.extrapolates {
         out.line(format_args!(
             "  {} = {} is outside the measured {} to {}",
-            e.quantity, e.value, e.from, e.to
+            text::quantity(e.quantity),
+            e.value,
+            e.from,
+            e.to
         ))?;
     }
     Ok(())
 }
 
+/// The term that `best` adds where it has compared the nearest candidates in pairs.
+const BEST_TERM: &str = "T beside the other candidates";
+
+/// What the letters of the strip models mean.
+const LETTERS: &str = "S: rows or non-zeros that the device works on at one moment, a strip; I: strips of the matrix; p: row length that stands for \
+     all; T: time; E, f, e, g, T_2, p_1: the lines of the model, and where they meet (docs/models.md)";
+
+/// As `--placement` calls it; profiles and JSON say strewn.
+fn plain(text: &str) -> String {
+    text.replace("strewn", "scattered")
+}
+
 /// `E(p) = 3.21 us`.
 fn number(term: &PredictedTerm) -> String {
     let PredictedTerm { name, value, unit, .. } = *term;
+    let name = match name {
+        BEST_TERM => "T after comparing it with the others".to_owned(),
+        name => plain(name),
+    };
     match unit {
         "s" => format!("{name} = {}", Seconds(value)),
         "B" => format!("{name} = {}", Bytes(value as u64)),

@@ -5,13 +5,14 @@ use crate::failure::{Exit, Failure};
 use crate::name_prefixes::NamePrefixes;
 use crate::text::{matrices, percent};
 use sparsight::Profile;
-use sparsight::answer::{JudgedRules, RulesAnswer};
+use sparsight::answer::{Answer, JudgedRules, RulesAnswer};
 use sparsight::kernels::{Candidate, catalogue_on};
 use sparsight::profile::ProfileFolder;
 use sparsight::records::CorpusRecord;
 use sparsight::rules::{Language, Rules as Learned};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use std::str::FromStr;
 
 /// Rules to paste into a library: nested ifs over what row offsets alone tell, learned from a profile's measured matrices
 ///
@@ -29,9 +30,9 @@ pub(crate) struct Rules {
     /// Most leaves of the tree
     #[arg(long, value_name = "N", default_value = "8", value_parser = leaves)]
     leaves: NonZeroUsize,
-    /// Language of the text: hpp (C++), c or py
+    /// Language of the text: hpp (C++), c or py; or json, the tree as --json has it
     #[arg(long, value_name = "LANGUAGE", default_value = "hpp")]
-    format: Language,
+    format: Form,
     /// Matrices to learn from, by the start of their names, such as a/,b/; the others judge [default: those that `fit --train` was
     /// given]
     #[arg(long, value_name = "PREFIXES", value_delimiter = ',')]
@@ -44,6 +45,33 @@ const MOST_LEAVES: usize = 256;
 fn leaves(text: &str) -> Result<NonZeroUsize, String> {
     let count = text.parse().ok().filter(|count: &NonZeroUsize| count.get() <= MOST_LEAVES);
     count.ok_or_else(|| format!("'{text}' is no number of leaves from 1 to {MOST_LEAVES}"))
+}
+
+/// What is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Text(Language),
+    Json,
+}
+
+impl Form {
+    /// The language of the text, which the JSON answer holds, too.
+    fn language(self) -> Language {
+        match self {
+            Self::Text(language) => language,
+            Self::Json => Language::Hpp,
+        }
+    }
+}
+
+impl FromStr for Form {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "json" {
+            return Ok(Self::Json);
+        }
+        text.parse().map(Self::Text).map_err(|why: String| format!("{why}, json"))
+    }
 }
 
 /// What to choose from.
@@ -97,19 +125,24 @@ impl Rules {
         let judged = of(&others).map(|quality| JudgedRules { seen: false, quality });
         let judged = judged.or_else(|| of(&known).map(|quality| JudgedRules { seen: true, quality }));
         let judged = judged.ok_or_else(|| Failure::input("no matrix to judge the rules by"))?;
-        let heading = self.heading(&device.facts.name, &learned, &judged);
+        let date = device.provenance.date.clone();
+        let heading = self.heading((&device.facts.name, &date), &learned, &judged);
         let name = format!("{}-{}", folder.name(), self.candidates.name());
-        let text = learned.text(self.format, &name, &heading);
-        let answer = RulesAnswer::of((folder.name(), device.facts.name.clone()), &learned, judged, text);
-        context.printer.answer(&answer, || context.printer.line(answer.text.trim_end()))?;
+        let text = learned.text(self.format.language(), &name, &heading);
+        let of = [folder.name(), device.facts.name.clone(), date];
+        let answer = RulesAnswer::of(of, &learned, judged, text);
+        context.printer.answer(&answer, || match self.format {
+            Form::Text(_) => context.printer.line(answer.text.trim_end()),
+            Form::Json => context.printer.line(answer.to_json()),
+        })?;
         Ok(Exit::Done)
     }
 
-    fn heading(&self, device: &str, learned: &Learned, judged: &JudgedRules) -> String {
+    fn heading(&self, (device, date): (&str, &str), learned: &Learned, judged: &JudgedRules) -> String {
         let profile = self.folder.display();
         let (set, leaves, dtype) = (self.candidates.name(), self.leaves, learned.dtype);
         let JudgedRules { seen, quality } = judged;
-        let language = match self.format {
+        let language = match self.format.language() {
             Language::Hpp => String::new(),
             other => {
                 let name =
@@ -122,7 +155,7 @@ impl Rules {
         let on =
             if *seen { "which it was learned from: on others it costs more" } else { "that it has not seen" };
         format!(
-            "y = A x in {dtype} on {device}: which of {} candidates to run.\n\
+            "y = A x in {dtype} on {device}: which of {} candidates to run. By its profile of {date}.\n\
              Made by `sparsight rules {profile} --candidates {set} --leaves {leaves} --dtype {dtype}{train}{language}`, from {}.\n\
              On {} {on}: {} slower than the best of these candidates on average\n\
              (geometric mean), within 5 % of it on {}, at worst {:.2} times as slow.",

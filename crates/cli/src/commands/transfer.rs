@@ -6,7 +6,7 @@ use crate::csv::{CANDIDATE, CsvFlag, Layout};
 use crate::device_choice::described;
 use crate::failure::{Exit, Failure};
 use crate::many::structures;
-use crate::matrix_source::MatrixSource;
+use crate::matrix_source::{MatrixSource, matrices};
 use crate::printer::BOLD;
 use crate::table::Table;
 use crate::text::{self, shape};
@@ -39,8 +39,7 @@ enum TransferModel {
 /// no respect, below the time on the reference.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Transfer {
-    /// Matrices: files, folders, - or gallery:NAME[,key=value...]
-    #[arg(required = true)]
+    #[arg(required = true, help = matrices!(""))]
     paths: Vec<String>,
     /// Profile of the device that is well known, by name or folder
     #[arg(long, value_name = "NAME|DIR", default_value = "nvidia-h200")]
@@ -103,6 +102,7 @@ impl Transfer {
             TransferModel::Rescaling => TransferBy::Rescaling(reference.rescaling(&target)?),
             TransferModel::GuoWang2013 => TransferBy::GuoWang2013,
         };
+        self.kernels.note_value_types(&[dtype], context);
         let (mut matrices, mut found) = (Vec::new(), Vec::new());
         let looked = structures(&sources, context, |source, features| {
             let measured = self.measured(&reference, source, dtype, &features, context);
@@ -225,18 +225,20 @@ fn print(
         let (candidate, why) = &alike[0];
         let more =
             if alike.len() > 1 { format!(" (and {} like it)", alike.len() - 1) } else { String::new() };
-        out.line(format_args!("not possible: {}{more}: {why}", candidate.kernel))?;
+        out.line(format_args!("not possible: {}{more}: {why}", text::words(candidate.kernel)))?;
     }
     match by {
         TransferBy::GuoWang2013 => out.line(
-            "predicted = T_init target + P (T_ref - T_init ref); without an interval, since none was calibrated",
+            "predicted = T_init target + P (T_ref - T_init ref), without an interval, since none was calibrated; T_ref: time on the \
+             reference, T_init: what a product takes before the time grows with the matrix, P: time beyond that on the target over \
+             that on the reference",
         ),
         TransferBy::Rescaling(rescaling) => {
             let how = match rescaling.matrices {
                 0 => "the facts of both devices alone; `sparsight calibrate` makes it surer".to_owned(),
                 many => format!("the facts of both and {many} matrices that both measured"),
             };
-            out.line(format_args!("predicted = T_ref, its launch, memory and rest each rescaled, by {how}"))?;
+            out.line(format_args!("predicted = T_ref, the time on the reference, its launch, memory and rest each rescaled, by {how}"))?;
             if text::are_of_one_family(&from.facts, &to.facts) {
                 return Ok(());
             }

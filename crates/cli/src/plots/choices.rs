@@ -5,7 +5,7 @@ use super::Plot;
 use super::chart::{Axis, COLOURS, Chart, Series};
 use super::scatter::colour;
 use crate::device_choice::described;
-use crate::text::{id_without_dtype, matrices};
+use crate::text::{candidate, matrices, words};
 use sparsight::{Baseline, ChoiceRow, Chooser, Evaluation, ModelName, Profile, Scope};
 
 /// Where the axis ends: what is still worse has no place among choices, and a few are a thousand times worse.
@@ -64,8 +64,8 @@ fn series(row: &ChoiceRow) -> Series {
         }
     };
     let name = match row.chooser {
-        Chooser::Baseline(Baseline::BestSingle(c)) => format!("best-single: {}", id_without_dtype(&c)),
-        chooser => format!("{chooser} ({})", matrices(row.ratios.len())),
+        Chooser::Baseline(Baseline::BestSingle(c)) => format!("best-single: {}", candidate(&c)),
+        chooser => format!("{} ({})", words(chooser), matrices(row.ratios.len())),
     };
     Series { name, colour, marker: None, dashed, width: 2, points: Vec::new(), line: steps(&row.ratios) }
 }

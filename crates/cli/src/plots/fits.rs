@@ -38,7 +38,12 @@ pub(super) fn plots(
                 if lines.is_empty() {
                     continue;
                 }
-                let title = format!("Fit of {model}: {candidate}, {}", described(facts));
+                let title = format!(
+                    "Fit of {model}: {}, {}, {}",
+                    crate::text::candidate(&candidate),
+                    candidate.dtype,
+                    described(facts)
+                );
                 plots.push(Plot { name: name(model, &candidate, along), chart: chart(title, along, &lines) });
             }
         }

@@ -23,7 +23,10 @@ pub(super) fn plots(profile: &Profile, evaluation: &Evaluation) -> Vec<Plot> {
     }
     let plot = |((kernel, dtype), points): (_, Points<'_>)| Plot {
         name: format!("predicted-{}-{dtype}", in_file_name(kernel)),
-        chart: chart(&format!("{kernel}, {dtype}, {}", described(&profile.device.facts)), &points),
+        chart: chart(
+            &format!("{}, {dtype}, {}", crate::text::words(kernel), described(&profile.device.facts)),
+            &points,
+        ),
     };
     figures.into_iter().map(plot).collect()
 }

@@ -3,7 +3,7 @@
 use super::roles::{Roles, measured, name};
 use super::{escaped, remark};
 use crate::text::{
-    AS_GOOD, NOTHING_TO_MULTIPLY, STAY, between, counted, grouped, others_as_good, sooner_ready,
+    AS_GOOD, NOTHING_TO_MULTIPLY, STAY, between, counted, grouped, others_as_good, quantity, sooner_ready,
 };
 use sparsight::TIE;
 use sparsight::answer::{MatrixSummary, ReportedAdvice, ReportedCandidate, ReportedTime, ReportedVerdict};
@@ -141,9 +141,9 @@ fn what_was_found(advice: &ReportedAdvice, roles: &Roles<'_>) -> Option<String> 
 }
 
 fn less_sure(roles: &Roles<'_>) -> Option<String> {
-    let beyond = &roles.best?.extrapolates;
-    (!beyond.is_empty())
-        .then(|| format!("Less sure: the matrix lies beyond what was measured in {}.", beyond.join(", ")))
+    let words: Vec<&str> = roles.best?.extrapolates.iter().map(|name| quantity(name)).collect();
+    (!words.is_empty())
+        .then(|| format!("Less sure: the matrix lies beyond what was measured in {}.", words.join(", ")))
 }
 
 /// How long candidates are at work in all, and by which they are ranked: for the caption of times.

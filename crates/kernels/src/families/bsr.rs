@@ -4,7 +4,7 @@
 use super::{CUDA_STORE, CUDA_STREAM, cuda};
 use crate::cpu::{CpuProducts, CpuTask};
 use crate::family::{
-    EVERYWHERE, Elsewhere, Family, ON_GPUS, Run, StripRule, TransferRule, blocks_of_threads, work_of_blocks,
+    EVERYWHERE, Family, ON_GPUS, Run, StripRule, TransferRule, blocks_of_threads, work_of_blocks,
 };
 use crate::recipe::{LaunchStep, Recipe, Teams};
 use crate::{BLOCKS, Knobs, StripUnit};
@@ -38,11 +38,7 @@ pub(super) static FAMILY: Family = Family {
     transfer_rule: TransferRule::Ell { measured: Some("ell") },
     table_2: &["SELL-C-sigma"],
     neighbours: 2,
-    elsewhere: &[
-        Elsewhere { library: "cuSPARSE", name: "bsrmv" },
-        Elsewhere { library: "Ginkgo", name: "Fbcsr" },
-        Elsewhere { library: "PETSc", name: "MATBAIJ" },
-    ],
+    elsewhere: &[],
 };
 
 fn threads([_, threads, _]: Knobs) -> u32 {

@@ -41,10 +41,7 @@ pub(super) static FAMILY: Family = Family {
     transfer_rule: TransferRule::Coo { measured: None },
     table_2: &["COO"],
     neighbours: 4,
-    elsewhere: &[
-        Elsewhere { library: "CUSP", name: "spmv_coo_flat" },
-        Elsewhere { library: "Ginkgo", name: "Coo" },
-    ],
+    elsewhere: &[Elsewhere { library: "CUSP", name: "spmv_coo_flat" }],
 };
 
 /// The source of the kernel, which HYB has, too.

@@ -41,8 +41,8 @@ pub(super) static FAMILY: Family = Family {
     table_2: &["CSR", "COO"],
     neighbours: 4,
     elsewhere: &[
-        Elsewhere { library: "rocSPARSE", name: "csr, algorithm adaptive" },
-        Elsewhere { library: "Ginkgo", name: "Csr, strategy load_balance" },
+        Elsewhere { library: "rocSPARSE", name: "rocsparse_spmv, algorithm csr_adaptive" },
+        Elsewhere { library: "Ginkgo", name: "matrix::Csr, strategy merge_path" },
     ],
 };
 

@@ -33,7 +33,7 @@ pub(super) static FAMILY: Family = Family {
     neighbours: 4,
     elsewhere: &[
         Elsewhere { library: "CUSP", name: "spmv_csr_vector" },
-        Elsewhere { library: "Ginkgo", name: "Csr, strategy classical" },
+        Elsewhere { library: "Ginkgo", name: "matrix::Csr, strategy classical" },
     ],
 };
 

@@ -21,7 +21,10 @@ pub(super) static CSR: Family = Family {
     format: |_| Format::csr(),
     run: |[algorithm, ..]| Run::Vendor(if algorithm == 1 { Vendor::CsrAlg1 } else { Vendor::CsrAlg2 }),
     table_2: &["CSR", "COO"],
-    elsewhere: &[Elsewhere { library: "cuSPARSE", name: "CUSPARSE_SPMV_CSR_ALG1, CUSPARSE_SPMV_CSR_ALG2" }],
+    elsewhere: &[Elsewhere {
+        library: "cuSPARSE",
+        name: "cusparseCreateCsr, CUSPARSE_SPMV_CSR_ALG1 (a1) and ALG2 (a2)",
+    }],
     ..ROUTINE
 };
 
@@ -33,7 +36,7 @@ pub(super) static COO: Family = Family {
     format: |_| Format::of("coo", [0; 2]),
     run: |_| Run::Vendor(Vendor::Coo),
     table_2: &["COO"],
-    elsewhere: &[Elsewhere { library: "cuSPARSE", name: "CUSPARSE_SPMV_COO_ALG1" }],
+    elsewhere: &[Elsewhere { library: "cuSPARSE", name: "cusparseCreateCoo, CUSPARSE_SPMV_COO_ALG1" }],
     ..ROUTINE
 };
 
@@ -47,7 +50,7 @@ pub(super) static SELL: Family = Family {
     warp_work: |_, _, f| Some(work_of_teams(1, 128, f)),
     run: |_| Run::Vendor(Vendor::Sell),
     table_2: &["SELL-C-sigma"],
-    elsewhere: &[Elsewhere { library: "cuSPARSE", name: "CUSPARSE_SPMV_SELL_ALG1" }],
+    elsewhere: &[Elsewhere { library: "cuSPARSE", name: "cusparseCreateSlicedEll, CUSPARSE_SPMV_SELL_ALG1" }],
     ..ROUTINE
 };
 
@@ -67,7 +70,10 @@ pub(super) static BSR: Family = Family {
     warp_work: |[side, ..], _, f| Some(work_of_blocks(side, 1, f)),
     run: |[_, algorithm, _]| Run::Vendor(if algorithm == 1 { Vendor::Bsr } else { Vendor::Bsrmv }),
     table_2: &["SELL-C-sigma"],
-    elsewhere: &[Elsewhere { library: "cuSPARSE", name: "CUSPARSE_SPMV_BSR_ALG1, bsrmv" }],
+    elsewhere: &[Elsewhere {
+        library: "cuSPARSE",
+        name: "cusparseCreateBsr, CUSPARSE_SPMV_BSR_ALG1 (a1); bsrmv (a2)",
+    }],
     ..ROUTINE
 };
 

@@ -32,10 +32,7 @@ pub(super) static FAMILY: Family = Family {
     transfer_rule: TransferRule::Ell { measured: None },
     table_2: &["ELL"],
     neighbours: 4,
-    elsewhere: &[
-        Elsewhere { library: "CUSP", name: "spmv_ell" },
-        Elsewhere { library: "Ginkgo", name: "Ell" },
-    ],
+    elsewhere: &[Elsewhere { library: "CUSP", name: "spmv_ell" }],
 };
 
 /// The source of the kernel, which HYB has, too.

@@ -42,10 +42,7 @@ pub(super) static FAMILY: Family = Family {
     // Those of its two parts.
     table_2: &["COO", "ELL"],
     neighbours: 4,
-    elsewhere: &[
-        Elsewhere { library: "CUSP", name: "spmv_hyb" },
-        Elsewhere { library: "Ginkgo", name: "Hybrid" },
-    ],
+    elsewhere: &[Elsewhere { library: "CUSP", name: "spmv_hyb" }],
 };
 
 static RECIPE: Recipe = Recipe {

@@ -4,8 +4,7 @@
 use super::{CUDA_STORE, CUDA_STREAM, cuda};
 use crate::cpu::{CpuProducts, CpuTask};
 use crate::family::{
-    EVERYWHERE, Elsewhere, Family, ON_GPUS, Run, StripRule, TransferRule, WarpWork, blocks_of_threads,
-    work_of_teams,
+    EVERYWHERE, Family, ON_GPUS, Run, StripRule, TransferRule, WarpWork, blocks_of_threads, work_of_teams,
 };
 use crate::recipe::{LaunchStep, Recipe, Teams, no_shared_bytes, rows};
 use crate::{BLOCKS, Knobs, StripUnit};
@@ -46,10 +45,7 @@ pub(super) static FAMILY: Family = Family {
     transfer_rule: TransferRule::Ell { measured: Some("ell") },
     table_2: &["SELL-C-sigma"],
     neighbours: 2,
-    elsewhere: &[
-        Elsewhere { library: "Ginkgo", name: "Sellp" },
-        Elsewhere { library: "PETSc", name: "MATSELL" },
-    ],
+    elsewhere: &[],
 };
 
 /// Several threads per row without sorting and with the smallest window that does. Chosen: on the meshes for which a team is

@@ -46,6 +46,11 @@ fn directives_say_format_blocks_and_how_many_threads() {
         extern \"C\" __global__ void fourth() {}\n";
     let kernel = read(text).unwrap();
     assert_eq!((kernel.format().to_string().as_str(), kernel.blocks()), ("ell", &[64, 512][..]));
+    for id in ["sell c32 s1", "sell/c32/s1"] {
+        let kernel =
+            read(&format!("// sparsight: format {id}\nextern \"C\" __global__ void one() {{}}\n")).unwrap();
+        assert_eq!(kernel.format().to_string(), "sell/c32/s1");
+    }
     assert_eq!(kernel.source(64, 4).entry_points, ["first", "second", "third", "fourth"]);
     let number = |name: &str| {
         Some(match name {

@@ -46,7 +46,11 @@ impl FileText {
             let words = words.trim();
             let (key, value) = words.split_once(char::is_whitespace).unwrap_or((words, ""));
             match (key, value.trim()) {
-                ("format", id) => format = Some((line, id.to_owned())),
+                // As tables name it, `sell c32 s1`, or with slashes.
+                ("format", id) => {
+                    let words: Vec<&str> = id.split_whitespace().collect();
+                    format = Some((line, words.join("/")));
+                }
                 ("blocks", sizes) => {
                     let all: Result<Vec<u32>, String> = sizes.split_whitespace().map(block).collect();
                     blocks = all.map_err(|why| (line, why))?;

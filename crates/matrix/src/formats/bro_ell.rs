@@ -1,25 +1,4 @@
-//! BRO-ELL: sliced ELL whose column indices are differences along the row, packed into as few bits as the largest
-//! difference of a slice's column needs.
-//!
-//! ```text
-//!     | 1 . 2 . . . . . |    differences  1 2      bits = 1 3     bit stream of the row    010 1
-//! A = | . . . . . . . . |                 - -                     (first entry in the      000 0
-//!     | 3 . . . . . 4 . |                 1 6                     lowest bits)             110 1
-//!
-//! values = 1 0 3 | 2 0 4      a slice column by column, padded with 0
-//! ```
-//! A difference is the column less the one before it in the row, the first one the column plus 1. So no difference is
-//! 0, and 0 says that the row has ended. A row's bit stream is cut into 64-bit symbols. All rows of a slice have
-//! equally many, and symbol s of a slice's row r lies at `s rows + r` of the slice's symbols, so that neighbouring
-//! threads, one a row, read neighbouring symbols.
-//!
-//! A difference may straddle two symbols. Were it not to, up to 31 bits of each 64 would be left empty; and since the
-//! rows of a slice share their bit widths, all threads of a warp come to the end of a symbol at once, so that
-//! straddling makes no branch diverge.
-//!
-//! The last slice has only the rows that are left: nothing is stored for rows that the matrix does not have.
-//!
-//! Sources: Tang et al., SC 2013; Lehnert et al. 2016 for slices of 256 rows and 64-bit symbols.
+#![doc = include_str!("bro_ell.md")]
 
 mod format;
 mod packing;

@@ -1,29 +1,9 @@
-//! BSR: square blocks of b x b, each of which holds a non-zero, with one column for all entries of a block. Rows of blocks stand
-//! in slices of 32, each slice padded to its longest row of blocks, as SELL does it with rows.
-//!
-//! ```text
-//! A = | 1 2 . . . . |   b = 2, slices of 2 here:   slice_ptr = 0 4         blocks stored before each slice
-//!     | 3 4 . . . . |                              col_idx   = 0 1 | - 2   first blocks of both rows of blocks, then second ones;
-//!     | . . 5 6 . . |                                                      - is PAD
-//!     | . . . 7 8 9 |                              values    = 1 3 5 0 | 2 4 6 7 || 0 0 0 8 | 0 0 0 9
-//!                                                            column 0 | column 1 of the first blocks || of the second ones
-//! ```
-//! Block k of the row of blocks at place j of slice s has its column at `slice_ptr[s] + 32 k + j`; column c of it, which is column
-//! `b col_idx + c` of the matrix, holds for row i of the slice the value at `b^2 (slice_ptr[s] + 32 k) + 32 b c + i`. So
-//! neighbouring rows have neighbouring values. A non-zero of value 0 cannot be told from padding, which changes y only where x is
-//! infinite or NaN.
-//!
-//! With slices of one row of blocks this is BSR as libraries have it, `bcsr`: `slice_ptr` is then the offset of each row of blocks,
-//! nothing is padded, and each block stands column by column. Libraries want whole blocks, so a matrix whose rows or columns are
-//! no multiple of b is refused in this form.
-//!
-//! Sources: BSR as in the Sparse BLAS; slices as in Kreutzer et al., SIAM J. Sci. Comput. 36, 2014; both together, blocked and
-//! sliced ELL, in Choi, Singh and Vuduc 2010.
+#![doc = include_str!("bsr.md")]
 
 use super::family::padded_values;
 use super::{
-    Element, FormatFamily, FormatOf, HostArray, Knob, Layout, NamedArrays, NamedNumbers, NumberOf, Shape,
-    Step, Stored,
+    Element, Elsewhere, FormatFamily, FormatOf, HostArray, Knob, Layout, NamedArrays, NamedNumbers, NumberOf,
+    PaddingBound, Shape, Step, Stored,
 };
 use crate::block_counts::{BLOCK_SIDES, BlockCount, SLICE, Union, block_count};
 use crate::infeasible::check_rows;
@@ -217,9 +197,18 @@ const fn family(
         name,
         knobs: &[Knob { letter: 'b', meaning: "rows and columns of a block" }],
         shapes: || BLOCK_SIDES.map(|side| [side, 0]).to_vec(),
+        description: include_str!("bsr.md"),
+        padding_bound: |_| PaddingBound::Unknown,
         stays_in_csr: false,
         generator: None,
         is_steady: false,
+        elsewhere: &[
+            Elsewhere { library: "cuSPARSE", name: "cusparseCreateBsr" },
+            Elsewhere { library: "Ginkgo", name: "matrix::Fbcsr" },
+            Elsewhere { library: "PETSc", name: "MATBAIJ" },
+            Elsewhere { library: "Kokkos Kernels", name: "BsrMatrix" },
+            Elsewhere { library: "SciPy", name: "bsr_array" },
+        ],
         device_bytes,
         stored_entries,
         padding: Some(padding),

@@ -1,7 +1,8 @@
-//! Coordinates: a row index, a column index and a value for every non-zero, sorted by row, then column.
+#![doc = include_str!("coo.md")]
 
 use super::{
-    Element, FormatFamily, FormatOf, HostArray, Layout, NamedArrays, NamedNumbers, Shape, Step, Stored,
+    Element, Elsewhere, FormatFamily, FormatOf, HostArray, Layout, NamedArrays, NamedNumbers, PaddingBound,
+    Shape, Step, Stored,
 };
 use crate::infeasible::check_rows;
 use crate::{Bytes, Csr, Dtype, Features, Infeasible, Limits, Scalar};
@@ -114,9 +115,16 @@ pub(super) static FORMAT: FormatFamily = FormatFamily {
     name: "coo",
     knobs: &[],
     shapes: || vec![Shape::default()],
+    description: include_str!("coo.md"),
+    padding_bound: |_| PaddingBound::AsEntries,
     stays_in_csr: false,
     generator: None,
     is_steady: true,
+    elsewhere: &[
+        Elsewhere { library: "cuSPARSE", name: "cusparseCreateCoo" },
+        Elsewhere { library: "Ginkgo", name: "matrix::Coo" },
+        Elsewhere { library: "SciPy", name: "coo_array" },
+    ],
     device_bytes: |_, f, dtype| Coo::<f32>::device_bytes(f.nnz, dtype),
     stored_entries: |_, f| f.nnz,
     padding: None,

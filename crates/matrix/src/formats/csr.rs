@@ -1,12 +1,9 @@
-//! Compressed sparse rows, the format in which a matrix is held before anything is decided.
-//!
-//! ```text
-//! A = | 1 . 2 |      row_ptr = 0 2 2 3        row i owns the entries row_ptr[i] .. row_ptr[i+1]
-//!     | . . . |      col_idx = 0 2 1
-//!     | . 3 . |      values  = 1 2 3
-//! ```
+#![doc = include_str!("csr.md")]
 
-use super::{FormatFamily, FormatOf, HostArray, Layout, NamedArrays, NamedNumbers, Shape, Stored};
+use super::{
+    Elsewhere, FormatFamily, FormatOf, HostArray, Layout, NamedArrays, NamedNumbers, PaddingBound, Shape,
+    Stored,
+};
 use crate::{Bytes, Dtype, Features, Infeasible, Limits, Scalar};
 use rayon::prelude::*;
 use std::ops::Range;
@@ -246,9 +243,18 @@ pub(super) static FORMAT: FormatFamily = FormatFamily {
     name: "csr",
     knobs: &[],
     shapes: || vec![Shape::default()],
+    description: include_str!("csr.md"),
+    padding_bound: |_| PaddingBound::AsEntries,
     stays_in_csr: true,
     generator: None,
     is_steady: false,
+    elsewhere: &[
+        Elsewhere { library: "cuSPARSE", name: "cusparseCreateCsr" },
+        Elsewhere { library: "Ginkgo", name: "matrix::Csr" },
+        Elsewhere { library: "PETSc", name: "MATAIJ, on a GPU MATAIJCUSPARSE" },
+        Elsewhere { library: "Kokkos Kernels", name: "CrsMatrix" },
+        Elsewhere { library: "SciPy", name: "csr_array" },
+    ],
     device_bytes: |_, f, dtype| Csr::<f32>::device_bytes(f.nrows, f.nnz, dtype),
     stored_entries: |_, f| f.nnz,
     padding: None,

@@ -1,28 +1,8 @@
-//! CSR with a table of tiles: pieces of about as many rows and non-zeros, counted together, whatever the rows are like.
-//!
-//! ```text
-//! row        0   1   2   3   4               W = 4
-//! length     2   0   1   3   12
-//! position   0   3   4   6   10 .. 22        row_ptr[r] + r: a row is one item, and each of its non-zeros is one
-//! window     0   0   1   1   2 .. 5          window k = positions k W .. (k + 1) W
-//!
-//! tile 0     rows 0 and 1                    tile k holds the rows of up to W non-zeros that start in window k, whole,
-//! tile 1     rows 2 and 3                    and of a longer row that reaches into it from before, a segment
-//! tile 2
-//! tile 3     4 non-zeros of row 4
-//! tile 4     4 non-zeros of row 4
-//! tile 5     4 non-zeros of row 4
-//! ```
-//! A row of up to W non-zeros is never cut; it may hang over the end of its window, so that a tile's rows have at most
-//! 2 W non-zeros. A longer row always reaches into the next window; it is cut into as many segments as there are windows
-//! behind the one where it starts, about W non-zeros each. So a tile has at most one segment.
-//!
-//! The number of tiles is `ceil((nrows + nnz) / W)`, known without looking at the matrix.
-//!
-//! Sources: Merrill and Garland, SC 2016, for counting rows and non-zeros together (merge-based CSR); Greathouse and
-//! Daga, SC 2014, for tiles of whole rows whose products fit in shared memory (CSR-Adaptive).
+#![doc = include_str!("csr_balanced.md")]
 
-use super::{FormatFamily, FormatOf, HostArray, Knob, Layout, NamedArrays, NamedNumbers, Shape, Stored};
+use super::{
+    FormatFamily, FormatOf, HostArray, Knob, Layout, NamedArrays, NamedNumbers, PaddingBound, Shape, Stored,
+};
 use crate::infeasible::check_rows;
 use crate::segment::Segment;
 use crate::{Bytes, Csr, Dtype, Features, Infeasible, Limits, RowLengths, Scalar};
@@ -261,9 +241,12 @@ pub(super) static FORMAT: FormatFamily = FormatFamily {
     name: "csr-balanced",
     knobs: &[Knob { letter: 'i', meaning: "rows and non-zeros of a tile" }],
     shapes: || TileShape::ALL.map(|shape| [shape.items, 0]).to_vec(),
+    description: include_str!("csr_balanced.md"),
+    padding_bound: |_| PaddingBound::AsEntries,
     stays_in_csr: true,
     generator: None,
     is_steady: false,
+    elsewhere: &[],
     device_bytes: |shape, f, dtype| {
         TileTable::device_bytes(f.nrows, f.nnz, f.row_max, TileShape::from(shape), dtype)
     },

@@ -1,18 +1,8 @@
-//! CSR with a list of its rows, binned by length: neighbours in the list get as many threads.
-//!
-//! ```text
-//! row lengths   2 70 5 3 9000 1          limits of the bins 4 8 .. 64 512, for a row of 9,000 segments
-//! order         4 | 1 | 2 | 0 3 5        longest bin first; within a bin, rows keep their order
-//! starts        80 2 72 0 77 9080        first entry of the row at each place
-//! lengths       9000 70 5 2 3 1
-//! ```
-//! The entries stay where the [`Csr`] has them; its row offsets are not needed. Rows beyond the last limit are cut into
-//! segments for a thread block each.
-//!
-//! Source: Ashari et al., SC 2014 (ACSR), where the rows are binned likewise and each bin is a launch of its own; here
-//! all are one.
+#![doc = include_str!("csr_binned.md")]
 
-use super::{FormatFamily, FormatOf, HostArray, Layout, NamedArrays, NamedNumbers, Shape, Stored};
+use super::{
+    FormatFamily, FormatOf, HostArray, Layout, NamedArrays, NamedNumbers, PaddingBound, Shape, Stored,
+};
 use crate::infeasible::check_rows;
 use crate::segment::Segment;
 use crate::{Bytes, Csr, Dtype, Features, Infeasible, Limits, RowLengths, Scalar};
@@ -211,9 +201,12 @@ pub(super) static FORMAT: FormatFamily = FormatFamily {
     name: "csr-binned",
     knobs: &[],
     shapes: || vec![Shape::default()],
+    description: include_str!("csr_binned.md"),
+    padding_bound: |_| PaddingBound::AsEntries,
     stays_in_csr: true,
     generator: None,
     is_steady: false,
+    elsewhere: &[],
     device_bytes: |_, f, dtype| RowBins::device_bytes(f.nrows, f.nnz, f.row_max, dtype),
     stored_entries: |_, f| f.nnz,
     padding: None,

@@ -1,19 +1,9 @@
-//! CSR with a bit for each entry that says whether a row begins there: what a segmented sum needs in place of row offsets.
-//!
-//! ```text
-//! row lengths   3 0 2 7 1            runs of 4 entries here, of 1,024 in truth
-//! entries       a a a c | c d d d | d d d d | e
-//! begins        1 0 0 1 | 0 1 0 0 | 0 0 0 0 | 1
-//! bases         0       | 2       | 3       | 3     rows with entries that begin before the run
-//! rows          0 2 3 4                             those rows; none are listed where no row is empty
-//! carries       row 2 from run 1 on, 1 run; row 3 from run 2 on, 1 run
-//! empty         1
-//! ```
-//! The entries stay where the [`Csr`] has them; its row offsets are not needed.
-//!
-//! Sources: Blelloch, Heroux and Zagha 1993 (segmented sums for sparse matrices); Liu and Vinter, ICS 2015 (CSR5: a bit an entry).
+#![doc = include_str!("csr_segmented.md")]
 
-use super::{Element, FormatFamily, FormatOf, HostArray, Layout, NamedArrays, NamedNumbers, Shape, Stored};
+use super::{
+    Element, FormatFamily, FormatOf, HostArray, Layout, NamedArrays, NamedNumbers, PaddingBound, Shape,
+    Stored,
+};
 use crate::infeasible::check_rows;
 use crate::{Bytes, Csr, Dtype, Features, Infeasible, Limits, Scalar};
 use rayon::prelude::*;
@@ -182,9 +172,12 @@ pub(super) static FORMAT: FormatFamily = FormatFamily {
     name: "csr-segmented",
     knobs: &[],
     shapes: || vec![Shape::default()],
+    description: include_str!("csr_segmented.md"),
+    padding_bound: |_| PaddingBound::AsEntries,
     stays_in_csr: true,
     generator: None,
     is_steady: false,
+    elsewhere: &[],
     device_bytes: |_, f, dtype| RowBegins::device_bytes(f.nrows, f.nnz, f.empty_rows, dtype),
     stored_entries: |_, f| f.nnz,
     padding: None,

@@ -1,18 +1,9 @@
-//! DIA: every diagonal that holds a non-zero, stored as long as the matrix has rows. No column is stored: the diagonal says it.
-//!
-//! ```text
-//! A = | 1 . 2 . |     offsets j - i = -1 0 2      values = - 3 0 | 1 4 6 | 2 5 -     (- lies outside, 0 is padding inside)
-//!     | 3 4 . 5 |     entry (i, i + offsets[d]) at d * stride + i
-//!     | . . 6 . |
-//! ```
-//! A non-zero of value 0 cannot be told from padding, which changes y only where x is infinite or NaN.
-//!
-//! Source: Bell and Garland, SC 2009; what Guo, Wang and Chen 2014 name as their next format.
+#![doc = include_str!("dia.md")]
 
 use super::family::padded_values;
 use super::{
-    Element, FormatFamily, FormatOf, HostArray, Layout, NamedArrays, NamedNumbers, NumberOf, Shape, Step,
-    Stored,
+    Element, Elsewhere, FormatFamily, FormatOf, HostArray, Layout, NamedArrays, NamedNumbers, NumberOf,
+    PaddingBound, Shape, Step, Stored,
 };
 use crate::diagonals::{DiagonalSet, most_diagonals};
 use crate::infeasible::check_rows;
@@ -135,9 +126,15 @@ pub(super) static FORMAT: FormatFamily = FormatFamily {
     name: "dia",
     knobs: &[],
     shapes: || vec![Shape::default()],
+    description: include_str!("dia.md"),
+    padding_bound: |_| PaddingBound::Unknown,
     stays_in_csr: false,
     generator: None,
     is_steady: false,
+    elsewhere: &[
+        Elsewhere { library: "SciPy", name: "dia_array" },
+        Elsewhere { library: "CUSP", name: "dia_matrix" },
+    ],
     device_bytes: |_, f, dtype| {
         counted(f).map_or(Bytes(u64::MAX), |diagonals| Dia::<f32>::device_bytes(f.nrows, diagonals, dtype))
     },

@@ -1,17 +1,9 @@
-//! ELLPACK: every row padded to one width, stored column by column so that neighbouring threads, one a row,
-//! read neighbouring words.
-//!
-//! ```text
-//! A = | 1 . 2 |     width 2, stride nrows:   col_idx = 0 - 1 | 2 - -      (- is PAD)
-//!     | . . . |                              values  = 1 0 3 | 2 0 0
-//!     | . 3 . |
-//! ```
-//! Source: Bell and Garland, SC 2009.
+#![doc = include_str!("ell.md")]
 
 use super::family::padded_entries;
 use super::{
-    Element, FormatFamily, FormatOf, Generator, HostArray, Layout, NamedArrays, NamedNumbers, Shape, Step,
-    Stored,
+    Element, Elsewhere, FormatFamily, FormatOf, Generator, HostArray, Layout, NamedArrays, NamedNumbers,
+    PaddingBound, Shape, Step, Stored,
 };
 use crate::{Bytes, Csr, CsrError, Dtype, Features, Infeasible, Limits, RowLengths, Scalar, columns};
 use rayon::prelude::*;
@@ -166,6 +158,8 @@ pub(super) static FORMAT: FormatFamily = FormatFamily {
     name: "ell",
     knobs: &[],
     shapes: || vec![Shape::default()],
+    description: include_str!("ell.md"),
+    padding_bound: |_| PaddingBound::LongestRow,
     stays_in_csr: false,
     generator: Some(Generator {
         routine: "generate_ell",
@@ -173,6 +167,7 @@ pub(super) static FORMAT: FormatFamily = FormatFamily {
         args: &["width", "stride", "col_idx", "values"],
     }),
     is_steady: false,
+    elsewhere: &[Elsewhere { library: "Ginkgo", name: "matrix::Ell" }],
     device_bytes: |_, f, dtype| Ell::<f32>::device_bytes(f.nrows, f.row_max, dtype),
     stored_entries: |_, f| stored_entries(f),
     padding: Some(|_, f, dtype| padded_entries(stored_entries(f), f, dtype)),

@@ -25,12 +25,19 @@ pub struct FormatFamily {
     pub knobs: &'static [Knob],
     /// Shapes of the catalogue, in the order in which tables list them.
     pub shapes: fn() -> Vec<Shape>,
+    /// What it looks like: a picture, and the table of its arrays and numbers with types and lengths, which a test holds to what the
+    /// format hands out. The same text is the documentation of its module.
+    pub description: &'static str,
+    /// What padding takes at most, as far as row lengths tell.
+    pub padding_bound: fn(Shape) -> PaddingBound,
     /// Whether its entries stay where CSR has them, so that nothing is converted: only tables are added.
     pub stays_in_csr: bool,
     /// How a device makes benchmark matrices in it without a CSR beside them; `None`: it makes a CSR and converts that.
     pub generator: Option<Generator>,
     /// Whether row lengths hardly slow its kernels down, so that their times are never far from the best.
     pub is_steady: bool,
+    /// What other libraries call it, or what of theirs is nearest to it; nothing where its entries stay those of CSR.
+    pub elsewhere: &'static [Elsewhere],
     /// Bytes on a device, exactly; saturates, and is `u64::MAX` where the features do not tell.
     pub device_bytes: fn(Shape, &Features, Dtype) -> Bytes,
     /// Entries that are stored, padding included; `u64::MAX` where the features do not tell.
@@ -54,6 +61,31 @@ pub(super) fn padded_values(stored: u64, f: &Features, dtype: Dtype) -> Bytes {
 /// The same, each with a column of 32 bits.
 pub(super) fn padded_entries(stored: u64, f: &Features, dtype: Dtype) -> Bytes {
     Bytes(stored.saturating_sub(f.nnz).saturating_mul(4 + dtype.bytes()))
+}
+
+/// What is known of the stored entries of a format from the lengths of the rows alone, whatever their order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PaddingBound {
+    /// At most three times the non-zeros.
+    AsEntries,
+    /// Every row is stored as long as the longest: longest row over mean, times the non-zeros.
+    LongestRow,
+    /// So many rows at a time are stored as long as the longest of them. With C rows a slice, n slices, mean row length m, standard
+    /// deviation s, and D the squared deviations in a slice, its longest row has at most `m + sqrt(D)`, so all slices together store at
+    /// most `C (n m + sum sqrt(D)) <= nnz + C sqrt(n sum D) = nnz (1 + sqrt(C) s / m)` entries; and no more than with
+    /// [`PaddingBound::LongestRow`].
+    Slices(u32),
+    /// It depends on the columns.
+    Unknown,
+}
+
+/// A format or a kernel by the name that another library has for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+pub struct Elsewhere {
+    /// The library.
+    pub library: &'static str,
+    /// Its name for the format, or for the kernel.
+    pub name: &'static str,
 }
 
 /// A routine of a device that fills the arrays of a [`Layout`] from the formula of benchmark matrices.

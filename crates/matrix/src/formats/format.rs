@@ -1,7 +1,7 @@
 //! A format with its shape: a name, and a look-up of everything else.
 
 use super::family::Shape;
-use super::{Csr, FAMILIES, FormatFamily, Layout, Stored};
+use super::{Csr, FAMILIES, FormatFamily, Layout, PaddingBound, Stored};
 use crate::{Bytes, Dtype, Features, Infeasible, Limits, Scalar};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::cmp::Ordering;
@@ -116,6 +116,11 @@ impl Format {
     pub fn useful_bytes(self, features: &Features, dtype: Dtype) -> Bytes {
         let padding = self.0.family.padding.map_or(0, |padding| padding(self.0.shape, features, dtype).0);
         Bytes(self.device_bytes(features, dtype).0.saturating_sub(padding))
+    }
+
+    /// What padding takes at most, as far as row lengths tell.
+    pub fn padding_bound(self) -> PaddingBound {
+        (self.0.family.padding_bound)(self.0.shape)
     }
 
     /// Entries that are stored, padding included.

@@ -1,10 +1,9 @@
-//! HYB: the typical part of each row in ELL, what exceeds it in COO.
-//!
-//! Source: Bell and Garland, SC 2009; the threshold as in `models.md` of Guo, Wang and Chen 2014.
+#![doc = include_str!("hyb.md")]
 
 use super::family::padded_entries;
 use super::{
-    Element, FormatFamily, FormatOf, HostArray, Layout, NamedArrays, NamedNumbers, Shape, Step, Stored,
+    Element, Elsewhere, FormatFamily, FormatOf, HostArray, Layout, NamedArrays, NamedNumbers, PaddingBound,
+    Shape, Step, Stored,
 };
 use crate::infeasible::check_rows;
 use crate::{Bytes, Coo, Csr, Dtype, Ell, Features, Infeasible, Limits, RowLengths, Scalar};
@@ -139,9 +138,16 @@ pub(super) static FORMAT: FormatFamily = FormatFamily {
     name: "hyb",
     knobs: &[],
     shapes: || vec![Shape::default()],
+    description: include_str!("hyb.md"),
+    // A third of the rows at least fills the ELL part to its width.
+    padding_bound: |_| PaddingBound::AsEntries,
     stays_in_csr: false,
     generator: None,
     is_steady: false,
+    elsewhere: &[
+        Elsewhere { library: "Ginkgo", name: "matrix::Hybrid" },
+        Elsewhere { library: "CUSP", name: "hyb_matrix" },
+    ],
     device_bytes: |_, f, dtype| Hyb::<f32>::device_bytes(f.nrows, f.hyb, dtype),
     stored_entries: |_, f| stored_entries(f),
     // All of it is in the ELL part.

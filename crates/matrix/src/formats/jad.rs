@@ -1,17 +1,8 @@
-//! Jagged diagonals: rows sorted by decreasing length, then the first entries of all rows, the second ones of those
-//! that have two, and so on. No padding; neighbouring threads, one a row, read neighbouring words.
-//!
-//! ```text
-//! A = | 1 . 2 |     permutation  = 0 2 1        row permutation[i] of A is row i here
-//!     | . . . |     diagonal_ptr = 0 2 3
-//!     | . 3 . |     col_idx      = 0 1 | 2
-//!                   values       = 1 3 | 2
-//! ```
-//! Source: Saad, SIAM J. Sci. Stat. Comput. 10, 1989; Wang, Gu and Li 2017 for its use here.
+#![doc = include_str!("jad.md")]
 
 use super::{
-    Element, FormatFamily, FormatOf, Generator, HostArray, Layout, NamedArrays, NamedNumbers, Shape, Step,
-    Stored,
+    Element, FormatFamily, FormatOf, Generator, HostArray, Layout, NamedArrays, NamedNumbers, PaddingBound,
+    Shape, Step, Stored,
 };
 use crate::infeasible::check_rows;
 use crate::{Bytes, Csr, Dtype, Features, Infeasible, Limits, RowLengths, Scalar, columns, row_order};
@@ -160,6 +151,8 @@ pub(super) static FORMAT: FormatFamily = FormatFamily {
     name: "jad",
     knobs: &[],
     shapes: || vec![Shape::default()],
+    description: include_str!("jad.md"),
+    padding_bound: |_| PaddingBound::AsEntries,
     stays_in_csr: false,
     generator: Some(Generator {
         routine: "generate_jad",
@@ -167,6 +160,7 @@ pub(super) static FORMAT: FormatFamily = FormatFamily {
         args: &["permutation", "diagonal_ptr", "col_idx", "values"],
     }),
     is_steady: false,
+    elsewhere: &[],
     device_bytes: |_, f, dtype| Jad::<f32>::device_bytes(f.nrows, f.nnz, f.row_max, dtype),
     stored_entries: |_, f| f.nnz,
     padding: None,

@@ -36,7 +36,7 @@ pub use csr_binned::{BinCounts, BinnedCsr, RowBins};
 pub use csr_segmented::{Carry, RowBegins, SegmentedCsr};
 pub use dia::Dia;
 pub use ell::Ell;
-pub use family::{FormatFamily, FormatOf, Generator, Knob, Shape, Stored};
+pub use family::{Elsewhere, FormatFamily, FormatOf, Generator, Knob, PaddingBound, Shape, Stored};
 pub use format::{Format, ParseFormatError};
 pub use hyb::{Hyb, HybSplit};
 pub use jad::{Jad, JadLayout};

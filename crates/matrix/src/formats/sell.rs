@@ -1,17 +1,9 @@
-//! SELL-C-sigma: rows sorted by decreasing length within windows of sigma rows, cut into slices of C rows, each
-//! slice padded to its own longest row and stored column by column.
-//!
-//! ```text
-//! A = | 1 . . . |   C = 2, sigma = 4:   permutation = 1 3 0 2      row permutation[i] of A is row i here
-//!     | 2 3 4 . |                       slice_ptr   = 0 6 8
-//!     | . 5 . . |                       col_idx     = 0 0 | 1 3 | 2 - || 0 1      (- is PAD, || ends a slice)
-//!     | 6 . . 7 |                       values      = 2 6 | 3 7 | 4 0 || 1 5
-//! ```
-//! Source: Kreutzer et al., SIAM J. Sci. Comput. 36, 2014; Lehnert et al. 2016 for C = 512, sigma = 2048.
+#![doc = include_str!("sell.md")]
 
 use super::family::padded_entries;
 use super::{
-    Element, FormatFamily, FormatOf, HostArray, Knob, Layout, NamedArrays, NamedNumbers, Shape, Step, Stored,
+    Element, Elsewhere, FormatFamily, FormatOf, HostArray, Knob, Layout, NamedArrays, NamedNumbers,
+    PaddingBound, Shape, Step, Stored,
 };
 use crate::infeasible::check_rows;
 use crate::sell_sizes::stored_entries;
@@ -309,9 +301,16 @@ pub(super) static FORMAT: FormatFamily = FormatFamily {
         Knob { letter: 's', meaning: "rows of a window in which they are sorted by length" },
     ],
     shapes: || SellShape::ALL.map(|shape| [shape.slice, shape.sigma]).to_vec(),
+    description: include_str!("sell.md"),
+    padding_bound: |[slice, _]| PaddingBound::Slices(slice),
     stays_in_csr: false,
     generator: None,
     is_steady: false,
+    elsewhere: &[
+        Elsewhere { library: "cuSPARSE", name: "cusparseCreateSlicedEll, of rows that are not sorted" },
+        Elsewhere { library: "Ginkgo", name: "matrix::Sellp" },
+        Elsewhere { library: "PETSc", name: "MATSELL" },
+    ],
     device_bytes: |shape, f, dtype| {
         Sell::<f32>::device_bytes(f.nrows, shape.into(), entries_of(shape, f), dtype)
     },

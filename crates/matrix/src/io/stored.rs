@@ -42,6 +42,10 @@ pub enum Layout {
     NpzCsc,
     /// `scipy.sparse.save_npz`, coordinates.
     NpzCoo,
+    /// `scipy.sparse.save_npz`, compressed rows of dense blocks.
+    NpzBsr,
+    /// `scipy.sparse.save_npz`, diagonals.
+    NpzDia,
 }
 
 /// Kind of values in a file.
@@ -80,6 +84,8 @@ impl fmt::Display for Layout {
             Self::NpzCsr => "npz csr",
             Self::NpzCsc => "npz csc",
             Self::NpzCoo => "npz coo",
+            Self::NpzBsr => "npz bsr",
+            Self::NpzDia => "npz dia",
         })
     }
 }

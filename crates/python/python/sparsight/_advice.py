@@ -277,7 +277,7 @@ class Advice:
                 f"{duration(one.low_s)} to {duration(one.high_s)}",
                 "-" if fraction is None else f"{fraction:.2f}",
                 "-" if one.conversion_s is None else duration(one.conversion_s),
-                "at once" if one.pays_off_after == 0 else pays,
+                "0 products" if one.pays_off_after == 0 else pays,
             )
 
     def _rest(self):

@@ -67,6 +67,9 @@ pub struct FormatSize {
 pub struct StoredSize {
     /// Size on a device, bytes.
     pub bytes: Bytes,
+    /// The same for each non-zero of the matrix, in bytes; absent without any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bytes_a_non_zero: Option<f64>,
     /// Stored bytes over those of CSR.
     pub of_csr: f64,
     /// Entries stored, padding included.
@@ -82,6 +85,7 @@ impl FormatSize {
         let (bytes, stored) = (device_bytes(candidate, features), stored_entries(format, features));
         let size = StoredSize {
             bytes,
+            bytes_a_non_zero: (features.nnz > 0).then(|| bytes.0 as f64 / features.nnz as f64),
             of_csr: bytes.0 as f64 / csr.0.max(1) as f64,
             stored,
             stored_of_nnz: if features.nnz == 0 { 1.0 } else { stored as f64 / features.nnz as f64 },

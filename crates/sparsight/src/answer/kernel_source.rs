@@ -2,7 +2,7 @@
 
 use super::{Answer, NamedCandidate};
 use serde::Serialize;
-use sparsight_kernels::{Candidate, source};
+use sparsight_kernels::{Candidate, Elsewhere, source};
 
 /// `sparsight/kernel-source/1`: the CUDA source of a candidate, and how it is launched.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -10,6 +10,10 @@ pub struct KernelSourceAnswer {
     /// Which.
     #[serde(flatten)]
     pub candidate: NamedCandidate,
+    /// What other libraries call the kernel, else its format.
+    pub elsewhere: Vec<Elsewhere>,
+    /// The arrays of its format: pictures, and a table of names, types and lengths, as Markdown.
+    pub layout: &'static str,
     /// Definitions for the compiler, `NAME=VALUE`.
     pub definitions: Vec<String>,
     /// Kernels of a product, in the order of their launches.
@@ -45,6 +49,8 @@ impl KernelSourceAnswer {
         };
         Some(Self {
             candidate: candidate.into(),
+            elsewhere: candidate.kernel.elsewhere(),
+            layout: candidate.format().family().description,
             definitions: source.definitions,
             launches: recipe.steps.iter().map(launch).collect(),
             is_exclusive: recipe.is_exclusive,

@@ -2,7 +2,7 @@
 
 use super::{Answer, DeviceSummary};
 use serde::Serialize;
-use sparsight_kernels::{BLOCKS, DeviceFacts, DeviceKind, Format, Kernel, strip};
+use sparsight_kernels::{BLOCKS, DeviceFacts, DeviceKind, Elsewhere, Format, Kernel, strip};
 
 /// `sparsight/kernels/1`: the catalogue and the strip of each kernel on a device.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -38,6 +38,8 @@ pub struct CatalogueKernel {
     pub id: String,
     /// What it reads, with its shape.
     pub format: Format,
+    /// What one of its threads does, in a few words.
+    pub summary: &'static str,
     /// Without its knobs: `csr-vector`.
     pub kernel: &'static str,
     /// Threads that work on one row; absent where threads are given to non-zeros, or not all rows get as many.
@@ -56,6 +58,8 @@ pub struct CatalogueKernel {
     /// Not ranked, and run only where it is named: nowhere was it worth it. Absent for others.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub retired: bool,
+    /// What other libraries call it, else its format.
+    pub elsewhere: Vec<Elsewhere>,
 }
 
 impl CatalogueKernel {
@@ -64,12 +68,14 @@ impl CatalogueKernel {
         Self {
             id: kernel.to_string(),
             format: kernel.format(),
+            summary: kernel.family().summary,
             kernel: kernel.name(),
             threads_per_row: kernel.threads_per_row(),
             strip: strip.map(|strip| strip.size),
             strip_unit: strip.map(|strip| strip.unit.name()),
             vendor: kernel.is_vendors(),
             retired: facts.kind == DeviceKind::Cuda && kernel.is_retired(),
+            elsewhere: kernel.elsewhere(),
         }
     }
 }

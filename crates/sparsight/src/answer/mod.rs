@@ -135,7 +135,7 @@ pub use reported::{
     ReportedVerdict,
 };
 pub use reported_plan::{ReportedPart, ReportedPlan, ReportedRun, ReportedStrategy};
-pub use rules::{JudgedRules, RuleAnswer, RulesAnswer};
+pub use rules::{JudgedRules, RuleAnswer, RuleGuard, RulesAnswer};
 pub use structure::{RowsOfLength, SpyCells, Structure};
 pub use transfer::{TransferAnswer, TransferOutcome, TransferredCandidate};
 

@@ -1,7 +1,7 @@
 //! `rules`: a few questions about a matrix, and what to run.
 
 use super::Answer;
-use crate::rules::{Rule, Rules};
+use crate::rules::{Guard, Rule, Rules};
 use serde::Serialize;
 use sparsight_kernels::Candidate;
 use sparsight_matrix::Dtype;
@@ -14,6 +14,8 @@ pub struct RulesAnswer {
     pub profile: String,
     /// The device that it is of.
     pub device: String,
+    /// UTC date on which the profile was begun.
+    pub profile_date: String,
     /// Value type.
     pub dtype: Dtype,
     /// How many candidates are chosen from.
@@ -50,6 +52,9 @@ pub enum RuleAnswer {
     Take {
         /// Which.
         id: Candidate,
+        /// When it may be run; absent if always.
+        #[serde(rename = "if", skip_serializing_if = "Option::is_none")]
+        guard: Option<RuleGuard>,
     },
     /// Look at a number.
     Ask {
@@ -64,10 +69,27 @@ pub enum RuleAnswer {
     },
 }
 
+/// Either has to hold, else `otherwise` is run: with it no format stores more than 8 times the non-zeros.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct RuleGuard {
+    /// Longest row over mean, at most.
+    pub row_max_over_mean: f64,
+    /// Standard deviation of the row lengths over their mean, at most; absent where that guarantees nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub row_std_over_mean: Option<f64>,
+}
+
+impl From<Guard> for RuleGuard {
+    fn from(guard: Guard) -> Self {
+        let Guard { row_max_over_mean, row_std_over_mean } = guard;
+        Self { row_max_over_mean, row_std_over_mean }
+    }
+}
+
 impl From<&Rule<Candidate>> for RuleAnswer {
     fn from(rule: &Rule<Candidate>) -> Self {
         match rule {
-            Rule::Take(id) => Self::Take { id: *id },
+            Rule::Take(id) => Self::Take { id: *id, guard: Guard::of(id.format()).map(Into::into) },
             Rule::Ask { quantity, threshold, at_most, more } => Self::Ask {
                 quantity: quantity.name(),
                 threshold: *threshold,
@@ -84,10 +106,16 @@ impl Answer for RulesAnswer {
 
 impl RulesAnswer {
     /// Of rules learned from the profile of a device, and their text.
-    pub fn of((profile, device): (String, String), rules: &Rules, judged: JudgedRules, text: String) -> Self {
+    pub fn of(
+        [profile, device, profile_date]: [String; 3],
+        rules: &Rules,
+        judged: JudgedRules,
+        text: String,
+    ) -> Self {
         Self {
             profile,
             device,
+            profile_date,
             dtype: rules.dtype,
             candidates: rules.candidates.len(),
             learned_from: rules.matrices,

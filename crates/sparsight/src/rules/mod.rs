@@ -8,10 +8,12 @@
 //! ```
 //! It takes no model: what was measured is learned from as it is. What it loses against a model of all features, `evaluate` says.
 
+mod guard;
 mod quantity;
 mod text;
 mod tree;
 
+pub use guard::Guard;
 pub use quantity::Quantity;
 pub use text::Language;
 pub use tree::Rule;
@@ -34,8 +36,8 @@ pub struct Rules {
     pub dtype: Dtype,
     /// What to ask, and what to take.
     pub rule: Rule<Candidate>,
-    /// What is taken where the format of the other cannot hold the matrix: of those that held every matrix the one with the least
-    /// regret.
+    /// What is taken where the format of the other could pad beyond the limit ([`Guard`]), or cannot hold the matrix: of those that held
+    /// every matrix, and need no guard, the one with the least regret.
     pub otherwise: Candidate,
     /// What is chosen from.
     pub candidates: Vec<Candidate>,
@@ -47,7 +49,7 @@ impl Rules {
     /// Learns rules of at most `leaves` leaves that choose among `candidates`, all of one value type, from records of times: those of
     /// that value type with a time of any of them. Deterministic.
     ///
-    /// Regret is the logarithm of a time over the least of any of `candidates` on that matrix. A candidate without a time on a matrix counts as
+    /// Regret is the logarithm of a time over the least of any of `candidates` on that matrix. A candidate without a time on a matrix, or that its guard refuses, counts as
     /// [`Rules::otherwise`], which stands in for it.
     ///
     /// # Errors
@@ -66,6 +68,9 @@ impl Rules {
         // Of those with a time on every matrix the one with the least regret.
         let of_all = (0..candidates.len()).filter_map(|at| {
             let sum = |one: &Regrets<'_>| Some(weight(one) * one.regrets[at]?);
+            if Guard::of(candidates[at].format()).is_some() {
+                return None;
+            }
             Some((at, known.iter().map(sum).sum::<Option<f64>>()?))
         });
         let (fallback, _) = of_all.min_by(|a, b| a.1.total_cmp(&b.1)).ok_or_else(lacking)?;
@@ -76,7 +81,13 @@ impl Rules {
             let instead = one.regrets[fallback].unwrap_or_default();
             Case {
                 quantities: Quantity::ALL.map(|quantity| quantity.of(&one.record.features)),
-                regrets: one.regrets.iter().map(|regret| regret.unwrap_or(instead)).collect(),
+                regrets: candidates
+                    .iter()
+                    .zip(&one.regrets)
+                    .map(|(taken, regret)| {
+                        regret.filter(|_| is_safe(*taken, &one.record.features)).unwrap_or(instead)
+                    })
+                    .collect(),
                 weight: weight(one),
             }
         };
@@ -90,9 +101,10 @@ impl Rules {
         })
     }
 
-    /// What to run for a matrix; [`Rules::otherwise`] if its format cannot hold it.
+    /// What to run for a matrix: [`Rules::otherwise`] where the format of the other could pad beyond the limit.
     pub fn choose(&self, features: &Features) -> Candidate {
-        self.rule.take(&|quantity| quantity.of(features))
+        let taken = self.rule.take(&|quantity| quantity.of(features));
+        if is_safe(taken, features) { taken } else { self.otherwise }
     }
 
     /// What choosing by it costs: time of the chosen candidate over the least of all candidates, on those of `records` that have the
@@ -108,6 +120,11 @@ impl Rules {
         };
         ChoiceQuality::of(records.into_iter().filter_map(chosen))
     }
+}
+
+/// Whether row lengths alone say that the padding of its format is within the limit, or nothing is known of it.
+fn is_safe(candidate: Candidate, features: &Features) -> bool {
+    Guard::of(candidate.format()).is_none_or(|guard| guard.holds(&|quantity: Quantity| quantity.of(features)))
 }
 
 /// What each candidate costs on one matrix.

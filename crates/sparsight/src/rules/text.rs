@@ -1,6 +1,6 @@
 //! Rules as a text that a library can paste: nested ifs, in C++, C or Python.
 
-use super::{Quantity, Rule, Rules};
+use super::{Guard, Quantity, Rule, Rules};
 use sparsight_kernels::Candidate;
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -54,7 +54,8 @@ impl Rules {
         }
         text.push('\n');
         text.push_str(&self.before(language, &identifier(name)));
-        ifs(&mut text, &self.rule, language, 1);
+        let otherwise = self.otherwise_in(language, &identifier(name));
+        ifs(&mut text, &self.rule, (language, &otherwise), 1);
         text.push_str(match language {
             Language::Hpp => "}\n\n}  // namespace sparsight_rules\n",
             Language::C => "}\n",
@@ -63,16 +64,30 @@ impl Rules {
         text
     }
 
+    /// The name of the constant for what is run otherwise.
+    fn otherwise_in(&self, language: Language, name: &str) -> String {
+        let dtype = self.dtype;
+        match language {
+            Language::Hpp => format!("{name}_{dtype}_otherwise"),
+            Language::C => format!("sparsight_{name}_{dtype}_otherwise"),
+            Language::Py => format!("{}_OTHERWISE", format!("{name}_{dtype}").to_uppercase()),
+        }
+    }
+
     /// Up to the first question.
     fn before(&self, language: Language, name: &str) -> String {
         let names: Vec<&str> = ARGUMENTS.iter().map(|quantity| quantity.name()).collect();
         let (dtype, otherwise) = (self.dtype, quoted(self.otherwise));
-        let asked = self.rule.asked();
+        let mut asked = self.rule.asked();
+        let guards = self.rule.taken().into_iter().filter_map(|taken| Guard::of(taken.format()));
+        asked.extend(guards.flat_map(|guard| guard.asked()));
+        let constant = self.otherwise_in(language, name);
         let of_c = || unused(&asked) + &derived(&asked, language);
         let about = |comment: &str| {
             [
                 "The id of the candidate to run; row_min, row_max and row_std: least, largest and standard deviation of the row lengths.",
-                "Where its format cannot hold the matrix (padding, memory), run the one that is called otherwise.",
+                "A format that could store more than 8 times the non-zeros is not returned, but the one that is called otherwise; run that,",
+                "too, where there is no memory for a format.",
             ]
             .map(|line| format!("{comment} {line}\n"))
             .concat()
@@ -81,7 +96,7 @@ impl Rules {
             Language::Hpp => {
                 let arguments = names.join(", double ");
                 format!(
-                    "#pragma once\n\nnamespace sparsight_rules {{\n\nconstexpr const char* {name}_{dtype}_otherwise = {otherwise};\n\n{}inline \
+                    "#pragma once\n\nnamespace sparsight_rules {{\n\nconstexpr const char* {constant} = {otherwise};\n\n{}inline \
                      const char* {name}_{dtype}(double {arguments})\n{{\n{}",
                     about("//"),
                     of_c()
@@ -90,15 +105,14 @@ impl Rules {
             Language::C => {
                 let arguments = names.join(", double ");
                 format!(
-                    "static const char* const sparsight_{name}_{dtype}_otherwise = {otherwise};\n\n{}static const char* \
+                    "static const char* const {constant} = {otherwise};\n\n{}static const char* \
                      sparsight_{name}_{dtype}(double {arguments})\n{{\n{}",
                     about("//"),
                     of_c()
                 )
             }
             Language::Py => format!(
-                "{}_OTHERWISE = {otherwise}\n\n\n{}def {name}_{dtype}({}):\n{}",
-                format!("{name}_{dtype}").to_uppercase(),
+                "{constant} = {otherwise}\n\n\n{}def {name}_{dtype}({}):\n{}",
                 about("#"),
                 names.join(", "),
                 derived(&asked, language)
@@ -162,12 +176,30 @@ fn quoted(candidate: Candidate) -> String {
     format!("\"{candidate}\"")
 }
 
-fn ifs(text: &mut String, rule: &Rule<Candidate>, language: Language, depth: usize) {
+/// What is returned for a candidate: itself, or where its guard does not hold `otherwise`.
+fn returned(candidate: Candidate, language: Language, otherwise: &str) -> String {
+    let (id, Some(guard)) = (quoted(candidate), Guard::of(candidate.format())) else {
+        return quoted(candidate);
+    };
+    let mut holds = format!("{} <= {:?}", Quantity::RowMaxOverMean.name(), guard.row_max_over_mean);
+    if let Some(most) = guard.row_std_over_mean {
+        let or = if language == Language::Py { "or" } else { "||" };
+        let _ = write!(holds, " {or} {} <= {most:?}", Quantity::RowStdOverMean.name());
+    }
+    match language {
+        Language::Py => format!("{id} if {holds} else {otherwise}"),
+        Language::Hpp | Language::C => format!("{holds} ? {id} : {otherwise}"),
+    }
+}
+
+fn ifs(text: &mut String, rule: &Rule<Candidate>, (language, otherwise): (Language, &str), depth: usize) {
     let indent = "    ".repeat(depth);
     // Writing to a text cannot fail.
     let _ = match (rule, language) {
-        (Rule::Take(candidate), Language::Py) => writeln!(text, "{indent}return {}", quoted(*candidate)),
-        (Rule::Take(candidate), _) => writeln!(text, "{indent}return {};", quoted(*candidate)),
+        (Rule::Take(candidate), _) => {
+            let end = if language == Language::Py { "" } else { ";" };
+            writeln!(text, "{indent}return {}{end}", returned(*candidate, language, otherwise))
+        }
         (Rule::Ask { quantity, threshold, at_most, more }, _) => {
             let name = quantity.name();
             let (opens, closes) = match language {
@@ -175,11 +207,11 @@ fn ifs(text: &mut String, rule: &Rule<Candidate>, language: Language, depth: usi
                 _ => (format!("if ({name} <= {threshold:?}) {{"), "}"),
             };
             let _ = writeln!(text, "{indent}{opens}");
-            ifs(text, at_most, language, depth + 1);
+            ifs(text, at_most, (language, otherwise), depth + 1);
             if !closes.is_empty() {
                 let _ = writeln!(text, "{indent}{closes}");
             }
-            ifs(text, more, language, depth);
+            ifs(text, more, (language, otherwise), depth);
             Ok(())
         }
     };

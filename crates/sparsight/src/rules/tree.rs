@@ -78,6 +78,14 @@ impl<C: Copy> Rule<C> {
         }
     }
 
+    /// What is taken somewhere.
+    pub(super) fn taken(&self) -> Vec<C> {
+        match self {
+            Self::Take(taken) => vec![*taken],
+            Self::Ask { at_most, more, .. } => at_most.taken().into_iter().chain(more.taken()).collect(),
+        }
+    }
+
     /// How many leaves it has.
     pub fn leaves(&self) -> usize {
         match self {

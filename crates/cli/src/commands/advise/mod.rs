@@ -10,7 +10,7 @@ use crate::context::Context;
 use crate::csv::{CANDIDATE, CsvFlag, Layout, PREDICTED};
 use crate::device_choice::ProfileFlags;
 use crate::failure::{Exit, Failure};
-use crate::matrix_source::MatrixSource;
+use crate::matrix_source::{MatrixSource, matrices};
 use crate::noise::Noise;
 use crate::printer::BOLD;
 use crate::products::products;
@@ -18,8 +18,8 @@ use crate::reordering::{Order, OrderFlags};
 use crate::report::Page;
 use crate::table::Table;
 use crate::text::{
-    AS_GOOD, NOTHING_TO_MULTIPLY, STAY, between, candidate, counted, grouped, heading, of_bandwidth,
-    others_as_good, sooner_ready,
+    self, AS_GOOD, NOTHING_TO_MULTIPLY, STAY, between, candidate, counted, grouped, heading, of_bandwidth,
+    others_as_good, sooner_ready, words,
 };
 use crate::values::{ValuesFlag, narrowing, what_it_changes};
 use sparsight::answer::{AdviseAnswer, Answer, MatrixSummary, ReorderedAnswer, Structure};
@@ -38,9 +38,9 @@ use std::path::PathBuf;
 ///
 /// Nothing is run: the times are predicted from the matrix' structure and a measured profile of the device.
 #[derive(Debug, clap::Args)]
+#[command(after_long_help = COLUMNS)]
 pub(crate) struct Advise {
-    /// The matrix: a file or gallery:NAME[,key=value...]; of several, or a folder, what to use for each
-    #[arg(required = true)]
+    #[arg(required = true, help = matrices!("; of several what to use for each"))]
     paths: Vec<String>,
     #[command(flatten)]
     profile: ProfileFlags,
@@ -71,6 +71,28 @@ pub(crate) struct Advise {
     #[command(flatten)]
     gpus: gpus::GpusFlags,
 }
+
+/// What the table says, for whoever has the program alone; docs/start.md has it, too.
+const COLUMNS: &str = "\
+Columns:
+  (first)         place among all candidates; = is as good as the first, within 5 %
+  candidate       kernel, its parameters and threads a block (b256); `sparsight kernels` lists
+                  them, `sparsight kernels NAME` says what other libraries call them
+  predicted       time of one product y = A x
+  90 % between    nine of ten measured times lie there
+  of bandwidth    what a product cannot avoid moving over its time, as a share of what copies
+                  reach; above 1 part of it came from the cache
+  convert         conversion from CSR and upload
+  pays off after  products after which that is made up for, against the fastest candidate in
+                  CSR; 0 products: there is nothing to make up for
+  in all          with --iterations: conversion, upload and all products
+  measured        with --verify: the time measured here, what it is of the predicted one, and
+                  what to expect of the others now
+Lines below it:
+  less sure       the matrix lies beyond what the models have seen. A strip is what the device
+                  works on at one moment with every thread busy; I is the number of strips, p
+                  the row length that stands for the matrix
+  not possible    a format takes too much memory or padding";
 
 /// A row a candidate, best first; of several matrices the best of each.
 const TABLE: Layout = Layout {
@@ -187,6 +209,10 @@ impl Advise {
             let brings = brings.map(|(order, reordered)| what_it_brings(order, reordered));
             let changes = narrowing.as_ref().map(what_it_changes);
             self.print(&source, &profile, &of_matrix, verified.as_ref(), [brings, changes], context)?;
+            if let Some(best) = of_matrix.1.ranked.first() {
+                let names = text::in_other_libraries(&best.candidate.kernel.elsewhere());
+                context.printer.detail(format_args!("{} elsewhere: {names}", candidate(&best.candidate)));
+            }
             if let Some(nearby) = &nearby {
                 context.printer.detail(what_is_nearby(nearby));
             }
@@ -232,7 +258,7 @@ impl Advise {
             verify(device, (&source.record_name(), matrix), features, advice, tries, &how, |result| {
                 done += 1;
                 noise.saw(&result.outcome);
-                bar.at(done, result.id.to_string());
+                bar.at(done, candidate(&result.id));
                 Ok(())
             })?;
         drop(bar);
@@ -252,7 +278,7 @@ impl Advise {
         context: &Context,
     ) -> Result<(), Failure> {
         let out = &context.printer;
-        out.line(format_args!("{BOLD}{}{BOLD:#}   {}", source.title(), crate::text::shape(features)))?;
+        out.line(format_args!("{BOLD}{}{BOLD:#}   {}", source.title(), text::shape(features)))?;
         let products = self.iterations.map(|n| format!("   {}", counted(n.get(), "product")));
         out.line(format_args!("{}{}", heading(profile, context.dtype()), products.unwrap_or_default()))?;
         out.line("")?;
@@ -291,9 +317,9 @@ impl Advise {
         for remark in remarks.into_iter().flatten() {
             out.line(format_args!("  {remark}"))?;
         }
-        for (candidate, outcome) in verified.iter().flat_map(|verified| &verified.measured) {
+        for (name, outcome) in verified.iter().flat_map(|verified| &verified.measured) {
             if let Outcome::Failed { failed } = outcome {
-                out.warning(format_args!("{candidate}: {failed}"));
+                out.warning(format_args!("{}: {failed}", candidate(name)));
             }
         }
         Ok(())
@@ -435,19 +461,20 @@ impl Advise {
         let sizes = (!self.all).then(|| "every block size: `--all`".to_owned());
         let marked = shown.iter().skip(1).any(|(_, advised)| verdict.speedup(advised) <= 1.0 + TIE);
         let equal = marked.then(|| "= as good as the first, within 5 %".to_owned());
-        let words: Vec<String> = equal.into_iter().chain(kernels).chain(sizes).collect();
+        let columns = Some("columns: `sparsight advise --help`".to_owned());
+        let words: Vec<String> = equal.into_iter().chain(kernels).chain(sizes).chain(columns).collect();
         words.join("; ")
     }
 }
 
 /// `reordered by reverse Cuthill-McKee in 258 ms: bandwidth 215,929 -> 2,730; 2.11 times as fast as 11.4 us as it is
-/// (sell/c32/s1/b128/f64), pays off after 42,954 products with x and y in the new order`.
+/// (sell c32 s1 b128), pays off after 42,954 products with x and y in the new order`.
 fn what_it_brings(order: Order, reordered: &ReorderedAnswer) -> String {
     let ReorderedAnswer { reorder_s: took, speedup, pays_off_after, in_all_s, .. } = reordered;
     let [before, after] = reordered.bandwidth.map(grouped);
     let order = format!("reordered by {} in {took}: bandwidth {before} -> {after}", order.name());
     let Some((best, &speedup)) = reordered.as_it_is.as_ref().zip(speedup.as_ref()) else { return order };
-    let as_it_is = format!("{} as it is ({})", best.prediction.predicted_s, best.candidate.id);
+    let as_it_is = format!("{} as it is ({})", best.prediction.predicted_s, candidate(&best.candidate.id));
     let compared = match speedup {
         _ if speedup > 1.0 + TIE => format!("{speedup:.2} times as fast as {as_it_is}"),
         _ if speedup < 1.0 - TIE => format!("slower than {as_it_is}"),
@@ -510,7 +537,7 @@ fn what_is_nearby(nearby: &Nearby) -> String {
 
 fn pays_off(advised: &Advised) -> String {
     match advised.pays_off_after {
-        Some(0) => "at once".to_owned(),
+        Some(0) => counted(0, "product"),
         Some(products) => counted(products, "product"),
         None if advised.preparation.is_none() => "?".to_owned(),
         None => "never".to_owned(),
@@ -532,7 +559,7 @@ fn answering(advice: &Advice, profile: &Profile) -> Option<String> {
     let most = kernels.iter().max_by_key(|(_, of)| of.len()).map(|(model, _)| *model)?;
     let mut words = vec![format!("predicted by {most}")];
     for (model, of) in kernels.iter().filter(|(model, _)| **model != most) {
-        let names: Vec<String> = of.iter().map(ToString::to_string).collect();
+        let names: Vec<String> = of.iter().map(text::words).collect();
         let why = if *model == profile.strip_model() { ", of which nothing was learned" } else { "" };
         words.push(format!("{} by {model}{why}", names.join(", ")));
     }
@@ -549,8 +576,8 @@ fn refusals(advice: &Advice) -> Option<String> {
         match &r.why {
             // Its formats are ours, or like them.
             _ if kernel.is_vendors() => false,
-            Why::Infeasible(why) => impossible.insert(format!("{} ({why})", kernel.format())),
-            Why::NoModel(_) | Why::Unmeasured(_) => unknown.insert(kernel.to_string()),
+            Why::Infeasible(why) => impossible.insert(format!("{} ({why})", words(kernel.format()))),
+            Why::NoModel(_) | Why::Unmeasured(_) => unknown.insert(words(kernel)),
         };
     }
     let mut lines = Vec::new();
@@ -568,7 +595,7 @@ fn refusals(advice: &Advice) -> Option<String> {
     (!lines.is_empty()).then(|| lines.join("\n  "))
 }
 
-/// `less sure, beyond what was measured: I up to 1,489 (measured 1 to 10)`.
+/// `less sure, beyond what was measured: strips (I) = 1,489 (measured 1 to 10)`.
 fn extrapolations(shown: &[(usize, &Advised)]) -> Option<String> {
     let mut furthest: BTreeMap<&str, (f64, f64, f64)> = BTreeMap::new();
     for e in shown.iter().flat_map(|(_, advised)| &advised.prediction.extrapolates) {
@@ -582,7 +609,13 @@ fn extrapolations(shown: &[(usize, &Advised)]) -> Option<String> {
     let words: Vec<String> = furthest
         .iter()
         .map(|(quantity, (value, from, to))| {
-            format!("{quantity} = {} (measured {} to {})", number(*value), number(*from), number(*to))
+            format!(
+                "{} = {} (measured {} to {})",
+                text::quantity(quantity),
+                number(*value),
+                number(*from),
+                number(*to)
+            )
         })
         .collect();
     (!words.is_empty()).then(|| format!("less sure, beyond what was measured: {}", words.join(", ")))

@@ -42,7 +42,7 @@ pub(crate) struct Evaluate {
     /// the corpus alone; DIR needs no models
     #[arg(long, conflicts_with_all = ["from", "placement", "row_length", "plots", "full", "kernels", "models", "by", "worst"])]
     without_each: bool,
-    /// Of the tables the rows of these kernels, such as csr-vector, csr-vector/t8 or ell
+    /// Of the tables the rows of these kernels, such as csr-vector, "csr-vector t8" or ell
     #[arg(long = "kernel", value_name = "NAME", value_delimiter = ',')]
     kernels: Vec<KernelName>,
     /// Of the tables the rows of these models
@@ -52,7 +52,7 @@ pub(crate) struct Evaluate {
     /// [default: all]
     #[arg(long, value_name = "PREFIXES", value_delimiter = ',')]
     test: Vec<String>,
-    /// Benchmark matrices that stand for the columns: banded, strewn, blend, or several
+    /// Benchmark matrices that stand for the columns: banded, scattered, blend, or several
     #[arg(long, value_name = "RULES", value_delimiter = ',', default_value = "blend", value_parser = placement)]
     placement: Vec<PlacementRule>,
     /// Statistic that stands for the row lengths, in strip models: paper, mode, max, mean, median, p5, p25, p75, p90, p95,
@@ -101,6 +101,11 @@ impl Evaluate {
                 plots::write(out, &plots::all(&profile, &evaluation, &benchmark, &context.dtypes())?)?
             }
         };
+        for name in self.kernels.iter().filter(|name| name.beyond_the_kernel()) {
+            context.printer.note(format_args!(
+                "{name}: a row of errors is a kernel, over all of its block sizes; --dtype asks for a value type"
+            ));
+        }
         let answer = EvaluateAnswer::of(&profile, self.test.clone(), &evaluation, written);
         self.narrow(&mut evaluation);
         context.printer.answer(&answer, || {

@@ -5,7 +5,7 @@ use crate::device_choice::described;
 use crate::failure::Failure;
 use crate::printer::BOLD;
 use crate::table::Table;
-use crate::text::{id_without_dtype, matrices, percent};
+use crate::text::{candidate, matrices, percent, words};
 use sparsight::{AccuracyRow, Baseline, ChoiceRow, Chooser, Evaluation, ModelName, Profile, Scope};
 
 /// The scopes of which there are choices.
@@ -111,9 +111,9 @@ impl Summary<'_> {
 /// As a rule without a model is called here: of the best fixed choice, which differs by value type, without the candidate.
 pub(super) fn name_of(row: &ChoiceRow) -> String {
     match row.chooser {
-        Chooser::Baseline(Baseline::BestSingle(candidate)) => {
-            format!("always {}, known only afterwards", id_without_dtype(&candidate))
+        Chooser::Baseline(Baseline::BestSingle(one)) => {
+            format!("always {}, known only afterwards", candidate(&one))
         }
-        chooser => chooser.to_string(),
+        chooser => words(chooser),
     }
 }

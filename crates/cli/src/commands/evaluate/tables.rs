@@ -6,7 +6,7 @@ use crate::device_choice::described;
 use crate::failure::Failure;
 use crate::printer::{BOLD, Printer};
 use crate::table::Table;
-use crate::text::{id_without_dtype, matrices, percent};
+use crate::text::{candidate, matrices, percent, words};
 use sparsight::matrix::Dtype;
 use sparsight::model::PlacementRule;
 use sparsight::{
@@ -141,7 +141,7 @@ fn errors<G: Ord + Copy + Display>(
     let mut table = Table::new(&columns);
     for r in &rows {
         table.row([
-            r.of.to_string(),
+            words(r.of),
             r.model.to_string(),
             rule(r.placement).to_owned(),
             r.row_length.to_string(),
@@ -197,9 +197,9 @@ pub(super) fn choices(rows: &[&ChoiceRow]) -> Option<Table> {
                 (model.to_string(), [rule(placement).to_owned(), row_length.to_string()])
             }
             Chooser::Baseline(Baseline::BestSingle(c)) => {
-                (format!("best-single: {}", id_without_dtype(&c)), ["-", "-"].map(str::to_owned))
+                (format!("best-single: {}", candidate(&c)), ["-", "-"].map(str::to_owned))
             }
-            chooser => (chooser.to_string(), ["-", "-"].map(str::to_owned)),
+            chooser => (words(chooser), ["-", "-"].map(str::to_owned)),
         };
         let quality = [
             r.scope.name().to_owned(),
@@ -254,7 +254,7 @@ fn wins(rows: &[&WinsRow]) -> Option<Table> {
     let mut table = Table::new(&names);
     for r in rows {
         let models = r.models.iter().flat_map(|m| [percent(m.mean_error), m.wins.to_string()]);
-        let head = [r.kernel.to_string(), r.matrices.to_string()];
+        let head = [words(r.kernel), r.matrices.to_string()];
         table.row(head.into_iter().chain(models).chain([r.tied.to_string()]));
     }
     Some(table)
@@ -264,7 +264,7 @@ fn worst(misses: &[&Miss]) -> Option<Table> {
     let mut table = Table::new(&["<kernel", "<model", "<matrix", "predicted", "measured", "error"]);
     for m in misses {
         table.row([
-            m.kernel.to_string(),
+            words(m.kernel),
             m.model.to_string(),
             m.matrix.clone(),
             m.predicted.to_string(),
@@ -278,7 +278,7 @@ fn worst(misses: &[&Miss]) -> Option<Table> {
 fn rule(placement: PlacementRule) -> &'static str {
     match placement {
         PlacementRule::Banded => "banded",
-        PlacementRule::Scattered => "strewn",
+        PlacementRule::Scattered => "scattered",
         PlacementRule::Blend => "blend",
     }
 }

@@ -6,7 +6,7 @@ use crate::device_choice::described;
 use crate::failure::{Exit, Failure};
 use crate::printer::BOLD;
 use crate::table::Table;
-use crate::text::matrices;
+use crate::text::{matrices, words};
 use sparsight::answer::{DeviceSummary, EvaluateWithoutAnswer};
 use sparsight::profile::ProfileFolder;
 use sparsight::{TimeClass, WithoutRow, without_each};
@@ -61,7 +61,7 @@ fn table(rows: &[&WithoutRow]) -> Table {
         let mean = |class| in_class(class).map_or_else(|| "-".to_owned(), |gain| format!("{:.4}", gain.mean));
         let counts = [all.timed, all.near, all.fastest, all.needed].map(|count| count.to_string());
         let (part, means) = (of_part[0].part, TimeClass::EACH.map(mean));
-        let (name, largest) = ([part.to_string(), part.kind().to_owned()], format!("{:.2}", all.largest));
+        let (name, largest) = ([words(part), part.kind().to_owned()], format!("{:.2}", all.largest));
         table.row(name.into_iter().chain(means).chain(counts).chain([largest]));
     }
     table

@@ -8,7 +8,7 @@ use crate::command_line;
 use crate::context::Context;
 use crate::device_choice::{OpenDevice, ProfileFlags};
 use crate::failure::{Exit, Failure};
-use crate::matrix_source::MatrixSource;
+use crate::matrix_source::{MatrixSource, matrices};
 use crate::noise::Noise;
 use crate::products::products;
 use crate::reordering::OrderFlags;
@@ -42,8 +42,7 @@ use std::str::FromStr;
 #[derive(Debug, clap::Args)]
 #[allow(clippy::struct_excessive_bools)] // Flags of a command line.
 pub(crate) struct Plan {
-    /// Matrices: files, folders or gallery:NAME[,key=value...]
-    #[arg(required = true)]
+    #[arg(required = true, help = matrices!(""))]
     paths: Vec<String>,
     #[command(flatten)]
     profile: ProfileFlags,
@@ -62,7 +61,7 @@ pub(crate) struct Plan {
     /// row, or a multiple of that: at most 1500 strips with strip models, 48 with learned ones]
     #[arg(long, value_name = "N", value_parser = strips)]
     strips: Option<NonZeroUsize>,
-    /// Formats to choose from, such as csr,ell,coo,hyb (the paper's) or sell/c32/s1024 [default: all]
+    /// Formats to choose from, such as csr,ell,coo,hyb (the paper's) or "sell c32 s1024" [default: all]
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     formats: Vec<FormatName>,
     /// Run each plan on the device here, in turn with the best single candidate and the routines of the vendor's library
@@ -133,7 +132,7 @@ impl FromStr for Executions {
     }
 }
 
-/// A format, with its shape (`sell/c32/s1024`) or without (`sell`).
+/// A format, with its shape (`sell c32 s1024`, `sell/c32/s1024`) or without (`sell`).
 #[derive(Debug, Clone)]
 struct FormatName(String);
 

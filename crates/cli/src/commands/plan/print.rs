@@ -6,7 +6,7 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::printer::BOLD;
 use crate::table::Table;
-use crate::text::{between, candidate, counted, grouped, heading, percent, shape};
+use crate::text::{between, candidate, counted, grouped, heading, percent, shape, words};
 use crate::values::what_it_changes;
 use sparsight::answer::PlannedMatrix;
 use sparsight::matrix::{Bytes, Seconds};
@@ -111,7 +111,7 @@ fn measured_table(measured: &[Measured]) -> Table {
             }
             Err(why) => [why.clone(), String::new(), String::new()],
         };
-        table.row([what.clone(), plan, predicted, time, spread, took]);
+        table.row([words(what), plan, predicted, time, spread, took]);
     }
     table
 }

@@ -3,8 +3,8 @@
 use super::{BroEll, BroEllShape, BroEllSize};
 use crate::formats::family::padded_values;
 use crate::formats::{
-    Element, FormatFamily, FormatOf, HostArray, Knob, Layout, NamedArrays, NamedNumbers, NumberOf, Shape,
-    Step, Stored,
+    Element, FormatFamily, FormatOf, HostArray, Knob, Layout, NamedArrays, NamedNumbers, NumberOf,
+    PaddingBound, Shape, Step, Stored,
 };
 use crate::{Bytes, Csr, Features, Infeasible, Limits, Scalar};
 
@@ -13,9 +13,12 @@ pub(in crate::formats) static FORMAT: FormatFamily = FormatFamily {
     name: "bro-ell",
     knobs: &[Knob { letter: 'r', meaning: "rows of a slice" }],
     shapes: || BroEllShape::ALL.map(|shape| [shape.slice, 0]).to_vec(),
+    description: include_str!("../bro_ell.md"),
+    padding_bound: |[slice, _]| PaddingBound::Slices(slice),
     stays_in_csr: false,
     generator: None,
     is_steady: false,
+    elsewhere: &[],
     device_bytes: |shape, f, dtype| {
         BroEll::<f32>::device_bytes(f.nrows, shape.into(), size_of(shape, f), dtype)
     },

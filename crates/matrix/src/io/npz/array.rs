@@ -4,7 +4,7 @@
 //! \x93NUMPY  version (2 bytes)  length (2 bytes, from version 2 on 4)
 //! {'descr': '<f8', 'fortran_order': False, 'shape': (8,), }  blanks to a multiple of 64  elements
 //! ```
-//! Only what `scipy.sparse.save_npz` writes: numbers and strings in no or one dimension, no records, no pickles.
+//! Only what `scipy.sparse.save_npz` writes: numbers and strings in up to three dimensions, no records, no pickles.
 //! Source: NEP 1, "A simple file format for `NumPy` arrays".
 
 use super::super::memory::zeroed;
@@ -34,9 +34,15 @@ pub(super) struct Header {
     pub(super) big_endian: bool,
     /// Elements.
     pub(super) len: u64,
+    /// Length in each dimension; 1 beyond [`Header::rank`].
+    pub(super) dimensions: [u64; 3],
+    /// Dimensions that there are.
+    pub(super) rank: usize,
+    /// Whether the first index runs fastest, in place of the last.
+    pub(super) is_fortran: bool,
 }
 
-/// Longest header read: 1-D arrays of plain numbers need 118 bytes, numpy pads to 128.
+/// Longest header read: arrays of plain numbers need 118 bytes, numpy pads to 128.
 const LONGEST_HEADER: usize = 4096;
 /// Elements decoded at once; any block that stays in cache will do.
 const ELEMENTS_PER_BLOCK: usize = 1 << 16;
@@ -69,11 +75,13 @@ pub(super) fn read_header(reader: &mut impl Read, array: &'static str) -> Result
 fn parse_header(text: &str) -> Option<Header> {
     let after = |key: &str| Some(text.split_once(key)?.1.trim_start().strip_prefix(':')?.trim_start());
     let shape = after("'shape'")?.strip_prefix('(')?.split_once(')')?.0;
-    let mut dimensions = shape.split(',').map(str::trim).filter(|n| !n.is_empty());
-    let len = dimensions.next().map_or(Some(1), |n| n.parse().ok())?;
-    if dimensions.next().is_some() {
-        return None;
-    }
+    let lengths = shape.split(',').map(str::trim).filter(|n| !n.is_empty());
+    let lengths: Vec<u64> = lengths.map(|n| n.parse().ok()).collect::<Option<_>>()?;
+    let mut dimensions = [1; 3];
+    let rank = lengths.len();
+    dimensions.get_mut(..rank)?.copy_from_slice(&lengths);
+    let len = lengths.iter().try_fold(1_u64, |all, length| all.checked_mul(*length))?;
+    let is_fortran = rank > 1 && after("'fortran_order'")?.starts_with("True");
     let descr = after("'descr'")?.strip_prefix('\'')?.split_once('\'')?.0;
     let mut letters = descr.chars();
     let (order, letter) = (letters.next()?, letters.next()?);
@@ -91,7 +99,7 @@ fn parse_header(text: &str) -> Option<Header> {
     };
     let known = sizes.contains(&size) && matches!(order, '<' | '>' | '|' | '=');
     let size = if kind == Kind::Unicode { 4 * size } else { size };
-    known.then_some(Header { kind, size, big_endian: order == '>', len })
+    known.then_some(Header { kind, size, big_endian: order == '>', len, dimensions, rank, is_fortran })
 }
 
 /// Hands the `header.len` elements that follow to `each`, some thousands at once, as bytes.
@@ -119,6 +127,32 @@ pub(super) fn read_blocks(
 }
 
 impl Header {
+    /// Where the element at these indices lies.
+    pub(super) fn place(&self, [i, j, k]: [usize; 3]) -> usize {
+        let [first, second, third] = self.dimensions.map(|length| length as usize);
+        if self.is_fortran { (k * second + j) * first + i } else { (i * second + j) * third + k }
+    }
+
+    /// Says of each element whether it is another than 0.
+    pub(super) fn marks(
+        &self,
+        bytes: &[u8],
+        mut take: impl FnMut(bool) -> Result<(), NpzFault>,
+    ) -> Result<(), NpzFault> {
+        if self.kind == Kind::Complex {
+            let (half, mut is_marked) = (Self { kind: Kind::Float, size: self.size / 2, ..*self }, None);
+            return half.floats(bytes, |part| match is_marked.take() {
+                None => {
+                    is_marked = Some(part != 0.0);
+                    Ok(())
+                }
+                Some(real) => take(real || part != 0.0),
+            });
+        }
+        self.whole_numbers(bytes, |n| take(n != 0))?;
+        self.floats(bytes, |x| take(x != 0.0))
+    }
+
     /// Whether elements are whole numbers or truth values.
     pub(super) fn is_whole(&self) -> bool {
         matches!(self.kind, Kind::Bool | Kind::Int | Kind::Uint)
@@ -204,12 +238,33 @@ mod tests {
         let header = |descr: &str, shape: &str| {
             parse_header(&format!("{{'descr': {descr}, 'fortran_order': False, 'shape': {shape}, }}   \n"))
         };
-        let f8 = Header { kind: Kind::Float, size: 8, big_endian: false, len: 3 };
+        let f8 = Header {
+            kind: Kind::Float,
+            size: 8,
+            big_endian: false,
+            len: 3,
+            dimensions: [3, 1, 1],
+            rank: 1,
+            is_fortran: false,
+        };
         assert_eq!(header("'<f8'", "(3,)"), Some(f8));
-        let text = Header { kind: Kind::Unicode, size: 12, big_endian: true, len: 1 };
+        let blocks = Header { len: 24, dimensions: [2, 3, 4], rank: 3, ..f8 };
+        assert_eq!(header("'<f8'", "(2, 3, 4)"), Some(blocks));
+        assert_eq!(blocks.place([1, 2, 3]), 23);
+        assert_eq!(Header { is_fortran: true, ..blocks }.place([1, 0, 1]), 7);
+        let text = Header {
+            kind: Kind::Unicode,
+            size: 12,
+            big_endian: true,
+            len: 1,
+            dimensions: [1; 3],
+            rank: 0,
+            is_fortran: false,
+        };
         assert_eq!(header("'>U3'", "()"), Some(text));
         for (descr, shape) in [
-            ("'<f8'", "(3, 3)"),
+            ("'<f8'", "(3, 3, 3, 3)"),
+            ("'<f8'", "(4294967296, 4294967296)"),
             ("'<f8'", "(-3,)"),
             ("'<f8'", "(99999999999999999999999,)"),
             ("'<f16'", "(3,)"),

@@ -25,7 +25,7 @@ pub enum NpzFault {
         why: String,
     },
     /// A format of scipy.sparse that is not read.
-    #[error("format '{}' is not read: csr, csc or coo", format.escape_debug())]
+    #[error("format '{}' is not read: csr, csc, coo, bsr or dia", format.escape_debug())]
     Format {
         /// What the file says.
         format: String,

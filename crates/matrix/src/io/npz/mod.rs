@@ -1,8 +1,11 @@
-//! Files of `scipy.sparse.save_npz`: csr, csc and coo, compressed or not, any whole-number type for indices, any
+//! Files of `scipy.sparse.save_npz`: csr, csc, coo, bsr and dia, compressed or not, any whole-number type for indices, any
 //! real type for values.
 //!
 //! The archive is read array by array, straight into what the matrix needs. A csr file whose rows are sorted is
 //! finished when it has been read.
+//!
+//! As in scipy, every place of a stored block of bsr is an entry, whatever its value, and a place of a diagonal is one unless its
+//! value is 0.
 
 mod array;
 mod fault;
@@ -37,19 +40,31 @@ pub(super) fn read<T: Scalar>(
 ) -> Result<Loaded<T>, ReadError> {
     let archive = ZipArchive::new(file).map_err(|e| npz(path, zip_fault(&e)))?;
     let budget = Budget::new(options);
-    let mut file = File { archive, bytes: total.0, path, options, budget, held: 0, done: 0 };
+    let mut file = File { archive, bytes: total.0, path, options, budget, held: 0, done: 0, of_data: None };
     let format = file.format()?;
     let (nrows, ncols) = file.shape()?;
     let layout = match format.as_str() {
         "csr" => Layout::NpzCsr,
         "csc" => Layout::NpzCsc,
         "coo" => Layout::NpzCoo,
+        "bsr" => Layout::NpzBsr,
+        "dia" => Layout::NpzDia,
         _ => return Err(npz(path, NpzFault::Format { format })),
     };
     let offsets = if layout == Layout::NpzCsc { ncols } else { nrows };
     budget.check(path, 8 * (u128::from(nrows) + u128::from(offsets) + 2))?;
     let shape = (nrows as usize, ncols as usize);
-    let (data, field) = if options.places_only { file.places()? } else { file.data::<T>()? };
+    let is_dia = layout == Layout::NpzDia;
+    let (data, field) = if options.places_only { file.places(is_dia)? } else { file.data::<T>()? };
+    let of_data = file.of_data.ok_or_else(|| npz(path, NpzFault::Missing { array: "data" }))?;
+    let rank = match layout {
+        Layout::NpzBsr => 3,
+        Layout::NpzDia => 2,
+        _ => 1,
+    };
+    if of_data.rank != rank {
+        return Err(npz(path, wrong_rank("data", of_data.rank, rank)));
+    }
     let stored = field;
     let field = if options.places_only { Field::Pattern } else { field };
     let entries = data.len() as u64;
@@ -63,6 +78,8 @@ pub(super) fn read<T: Scalar>(
             drop((row, col, data));
             (file.assemble(shape, chunks, field), entries)
         }
+        Layout::NpzBsr => file.blocks(shape, &data, field, &of_data)?,
+        Layout::NpzDia => file.diagonals(shape, &data, field, &of_data)?,
         Layout::NpzCsc => {
             let indptr = file.offsets(ncols, entries)?;
             let row = file.indices("indices", nrows, entries)?;
@@ -154,7 +171,12 @@ struct File<'a, R> {
     held: u128,
     /// Bytes of the archive consumed so far.
     done: u64,
+    /// Header of the array `data`.
+    of_data: Option<Header>,
 }
+
+/// What has been read of a matrix: itself and how many duplicates were merged, and the entries that its file holds.
+type Assembled<T> = (Result<(Csr<T>, u64), ReadError>, u64);
 
 impl<R: Read + Seek> File<'_, R> {
     /// Reads one array: `start` sees its header and says how many bytes an element becomes in memory, `each`
@@ -165,7 +187,7 @@ impl<R: Read + Seek> File<'_, R> {
         start: impl FnOnce(&Header) -> Result<usize, NpzFault>,
         mut each: impl FnMut(&Header, &[u8]) -> Result<(), NpzFault>,
     ) -> Result<(), ReadError> {
-        let Self { archive, bytes, path, options, budget, held, done } = self;
+        let Self { archive, bytes, path, options, budget, held, done, of_data } = self;
         let fail = |fault| npz(path, fault);
         let mut member = match archive.by_name(&format!("{array}.npy")) {
             Ok(member) => member,
@@ -174,6 +196,11 @@ impl<R: Read + Seek> File<'_, R> {
         };
         let compressed = member.compressed_size().min(*bytes);
         let header = read_header(&mut member, array).map_err(fail)?;
+        if array == "data" {
+            *of_data = Some(header);
+        } else if header.rank > 1 {
+            return Err(fail(wrong_rank(array, header.rank, 1)));
+        }
         let size = start(&header).map_err(fail)?;
         let claimed = u128::from(header.len) * header.size as u128;
         if claimed > u128::from(*bytes) * u128::from(LARGEST_EXPANSION) {
@@ -236,8 +263,8 @@ impl<R: Read + Seek> File<'_, R> {
         Ok((shape[0], shape[1]))
     }
 
-    /// As many zeros as there are values, whatever these are.
-    fn places<T: Scalar>(&mut self) -> Result<(Vec<T>, Field), ReadError> {
+    /// As many zeros as there are values, whatever these are; `marked`: 1 where they are other than 0.
+    fn places<T: Scalar>(&mut self, marked: bool) -> Result<(Vec<T>, Field), ReadError> {
         let (mut data, mut field) = (Vec::new(), Field::Real);
         let is_number = |h: &Header| match h.kind {
             Kind::Ascii | Kind::Unicode => Err(no_numbers()),
@@ -245,7 +272,14 @@ impl<R: Read + Seek> File<'_, R> {
         };
         self.array("data", is_number, |h, bytes| {
             reserve(&mut data, "data", h)?;
-            data.resize(data.len() + bytes.len() / h.size, T::default());
+            if marked {
+                h.marks(bytes, |is_marked| {
+                    data.push(T::from_f64(f64::from(u8::from(is_marked))));
+                    Ok(())
+                })?;
+            } else {
+                data.resize(data.len() + bytes.len() / h.size, T::default());
+            }
             field = match h.kind {
                 Kind::Complex => Field::Complex,
                 _ if h.is_whole() => Field::Integer,
@@ -338,6 +372,92 @@ impl<R: Read + Seek> File<'_, R> {
         Ok(offsets)
     }
 
+    /// A matrix of compressed rows of blocks, which `data` holds one after the other.
+    fn blocks<T: Scalar>(
+        &mut self,
+        shape: (usize, usize),
+        data: &[T],
+        field: Field,
+        of_data: &Header,
+    ) -> Result<Assembled<T>, ReadError> {
+        let [count, high, wide] = of_data.dimensions;
+        let (nrows, ncols) = (shape.0 as u64, shape.1 as u64);
+        let is_side = |side: u64| (1..=u64::from(u32::MAX)).contains(&side);
+        if !is_side(high) || !is_side(wide) || !nrows.is_multiple_of(high) || !ncols.is_multiple_of(wide) {
+            let why = format!("{nrows} x {ncols} cannot be cut into blocks of {high} x {wide}");
+            return Err(npz(self.path, NpzFault::Array { array: "data", why }));
+        }
+        let indptr = self.offsets(nrows / high, count)?;
+        let columns = self.indices("indices", ncols / wide, count)?;
+        let (high, wide) = (high as usize, wide as usize);
+        let stored = indptr[indptr.len() - 1] as usize;
+        let pieces = ranges(stored, (ENTRIES_PER_CHUNK / (high * wide)).max(1));
+        let entries = (stored * high * wide) as u64;
+        let chunks = self.chunks(shape, entries, pieces, |piece, out| {
+            let mut row = indptr.partition_point(|&p| p <= piece.start as u64).saturating_sub(1);
+            for k in piece {
+                while indptr[row + 1] <= k as u64 {
+                    row += 1;
+                }
+                for (i, j) in (0..high).flat_map(|i| (0..wide).map(move |j| (i, j))) {
+                    let (row, col) = (row * high + i, columns[k] as usize * wide + j);
+                    let value = data[of_data.place([k, i, j])];
+                    out.push(Entry { row: row as u32, col: col as u32, value });
+                }
+            }
+        })?;
+        Ok((self.assemble(shape, chunks, field), entries))
+    }
+
+    /// A matrix of diagonals: the value for column j of diagonal d, which lies `offsets[d]` right of the main one, is `data[d, j]`.
+    fn diagonals<T: Scalar>(
+        &mut self,
+        shape: (usize, usize),
+        data: &[T],
+        field: Field,
+        of_data: &Header,
+    ) -> Result<Assembled<T>, ReadError> {
+        let [count, length, _] = of_data.dimensions.map(|length| length as usize);
+        let offsets = self.diagonal_offsets(count as u64)?;
+        let length = length.min(shape.1);
+        let entry = |at: usize| {
+            let (d, col) = (at / length, at % length);
+            let row = (col as i64).checked_sub(offsets[d])?;
+            let row = usize::try_from(row).ok().filter(|row| *row < shape.0)?;
+            let value = data[of_data.place([d, col, 0])];
+            (value != T::default()).then_some(Entry { row: row as u32, col: col as u32, value })
+        };
+        let places = count * length;
+        let entries = (0..places).into_par_iter().filter(|at| entry(*at).is_some()).count() as u64;
+        let pieces = ranges(places, ENTRIES_PER_CHUNK);
+        let chunks = self.chunks(shape, entries, pieces, |piece, out| out.extend(piece.filter_map(entry)))?;
+        Ok((self.assemble(shape, chunks, field), entries))
+    }
+
+    /// Where diagonals lie: any whole numbers, `expected` of them and none twice.
+    fn diagonal_offsets(&mut self, expected: u64) -> Result<Vec<i64>, ReadError> {
+        let (mut offsets, array): (Vec<i64>, _) = (Vec::new(), "offsets");
+        self.array(
+            array,
+            |h| whole(array, h, expected).map(|()| 8),
+            |h, bytes| {
+                reserve(&mut offsets, array, h)?;
+                h.whole_numbers(bytes, |offset| {
+                    let known = i64::try_from(offset);
+                    offsets.push(known.map_err(|_| NpzFault::Array { array, why: format!("{offset}") })?);
+                    Ok(())
+                })
+            },
+        )?;
+        let mut sorted = offsets.clone();
+        sorted.sort_unstable();
+        if let Some([twice, ..]) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
+            let why = format!("diagonal {twice} is there twice");
+            return Err(npz(self.path, NpzFault::Array { array, why }));
+        }
+        Ok(offsets)
+    }
+
     /// Triplets of `pieces`; `fill` turns a piece into entries.
     fn chunks<T: Scalar>(
         &self,
@@ -373,6 +493,10 @@ impl<R: Read + Seek> File<'_, R> {
         };
         assemble(shape, Buckets::new(shape.0), chunks, value, merge(field), self.path)
     }
+}
+
+fn wrong_rank(array: &'static str, found: usize, expected: usize) -> NpzFault {
+    NpzFault::Array { array, why: format!("it has {found} dimensions, {expected} are needed") }
 }
 
 fn no_numbers() -> NpzFault {

@@ -5,7 +5,7 @@ use super::super::tables::{Titled, choices, counted};
 use crate::device_choice::described;
 use crate::failure::Failure;
 use crate::table::Table;
-use crate::text::{grouped, id_without_dtype, percent};
+use crate::text::{candidate, grouped, percent, words};
 use sparsight::matrix::Dtype;
 use sparsight::profile::TransferProfile;
 use sparsight::{ReferenceOrigin, Scope, TransferEvaluation, TransferMethod, TransferMiss, TransferRow};
@@ -51,7 +51,11 @@ impl TransferTables<'_> {
         });
         self.out.line(format!("T_ref: {}", origins.collect::<Vec<_>>().join(", ")))?;
         for (kernel, (times, why)) in refused {
-            self.out.line(format!("{kernel}: {} times not transferred: {why}", grouped(*times as u64)))?;
+            self.out.line(format!(
+                "{}: {} times not transferred: {why}",
+                words(kernel),
+                grouped(*times as u64)
+            ))?;
         }
         let notes = [
             "error: |predicted - measured| / measured over matrices and block sizes; ratio: geometric mean of predicted / measured",
@@ -87,7 +91,7 @@ fn errors<G: Ord + Copy + Display>(
     }
     let mut table = Table::new(&columns.iter().map(String::as_str).collect::<Vec<_>>());
     for of_group in rows.chunk_by(|a, b| a.of == b.of) {
-        let mut cells = vec![of_group[0].of.to_string(), of_group[0].error.count.to_string()];
+        let mut cells = vec![words(of_group[0].of), of_group[0].error.count.to_string()];
         for method in &methods {
             let row = of_group.iter().find(|r| r.method == *method);
             let cell =
@@ -114,7 +118,7 @@ fn worst(misses: &[&TransferMiss]) -> Option<Table> {
     let mut table = Table::new(&["<candidate", "<matrix", "T_ref", "predicted", "measured", "error"]);
     for m in misses {
         table.row([
-            id_without_dtype(&m.candidate),
+            candidate(&m.candidate),
             m.matrix.clone(),
             m.transferred.reference.to_string(),
             m.transferred.time.to_string(),
