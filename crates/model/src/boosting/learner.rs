@@ -1,6 +1,6 @@
 //! The trees of a family over the baselines of its kernels.
 
-use super::growth::GROWTH;
+use super::growth::growth;
 use super::inputs::{COUNT, INPUTS, Matrix};
 use crate::baseline::{Baseline, Terms};
 use crate::trees::{Row, ScalarForest};
@@ -76,7 +76,7 @@ impl Learner for Boosting {
         }
         let rows: Vec<Row<'_>> =
             taught.iter().map(|(inputs, responses, weights)| Row { inputs, responses, weights }).collect();
-        Self { trees: ScalarForest::grow(&rows, &GROWTH), baselines }
+        Self { trees: ScalarForest::grow(&rows, &growth(samples[0].candidate.kernel)), baselines }
     }
 
     fn time_s(&self, candidate: &Candidate, features: &Features, facts: &DeviceFacts) -> Option<f64> {
