@@ -8,7 +8,7 @@ const STEP: u64 = 4;
 /// Sizes this near are one. Chosen: what is predicted is off by more.
 const NEAR: f64 = 1.05;
 
-/// The smallest of `numbers`, as far as [`NEAR`] goes, of which `is_so` holds, if that holds from some number on: `None` if it holds
+/// The smallest of `numbers`, to within 5 % of its size, of which `is_so` holds, if that holds from some number on: `None` if it holds
 /// of none that was tried, the largest among them. `size` says how large the matrix of a number is, and grows with it. `is_so` is asked
 /// of about a dozen numbers, none of which has more than four times the size of the answer.
 ///
