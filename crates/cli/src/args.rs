@@ -30,7 +30,7 @@ pub(crate) struct Args {
 }
 
 const AFTER_HELP: &str = "\
-A matrix is a file (.mtx, SuiteSparse .tar, both also with .gz, .xz or .bz2, .npz of scipy.sparse; of any other name its
+A matrix is a file (.mtx, SuiteSparse .tar, both also with .gz, .xz, .bz2 or .zst, .npz of scipy.sparse; of any other name its
 content tells), a folder of them, - for standard input, gallery:NAME[,key=value...], or GROUP/NAME of the SuiteSparse
 collection (https://sparse.tamu.edu) whose file is here; with derived:STEPS: before it one made from it (unknowns=B,
 layers=L, transpose, rcm, shuffle=SEED, with commas between).

@@ -5,7 +5,7 @@
 macro_rules! matrices {
     ($and:literal) => {
         concat!(
-            "Matrices: files (.mtx, .tar and .npz of scipy.sparse, the first two also with .gz, .xz or .bz2), folders of them, - for \
+            "Matrices: files (.mtx, .tar and .npz of scipy.sparse, the first two also with .gz, .xz, .bz2 or .zst), folders of them, - for \
              standard input, gallery:NAME[,key=value...] (`sparsight gallery`) or GROUP/NAME of the SuiteSparse collection",
             $and
         )
@@ -265,7 +265,7 @@ fn mostly_empty([rows, columns, entries]: [u64; 3]) -> Option<String> {
     })
 }
 
-const FILES: &str = "a matrix is a file .mtx, .tar or .npz, the first two also with .gz, .xz or .bz2, - for \
+const FILES: &str = "a matrix is a file .mtx, .tar or .npz, the first two also with .gz, .xz, .bz2 or .zst, - for \
                      standard input, or gallery:NAME; `sparsight gallery` lists the names";
 
 /// A matrix by the name that it has in the `SuiteSparse` Matrix Collection: `Williams/cant`.
@@ -276,21 +276,25 @@ struct SuiteSparse<'t> {
 }
 
 impl<'t> SuiteSparse<'t> {
-    /// If nothing is there that is called so, and the text is a group and a name without the ending of a file.
+    /// If the text is a group and a name without the ending of a file.
     fn named(text: &'t str) -> Option<Self> {
         let (group, name) = text.split_once('/')?;
         let is_word = |word: &str| {
             let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-".contains(c);
             !word.is_empty() && word.chars().all(is_plain)
         };
-        let is_name = is_word(group) && is_word(name) && !Path::new(text).exists();
-        is_name.then_some(Self { group, name })
+        (is_word(group) && is_word(name)).then_some(Self { group, name })
     }
 
-    /// The file in which the collection hands it out, or what was unpacked of it, below `folder` or in a folder of the group.
+    /// The file in which the collection hands it out, or what was unpacked of it, below `folder` or in a folder of the group. Where
+    /// something is called so itself, only what was unpacked into it; `None` if it is another file, or a folder of other matrices.
     fn file_here(self, folder: &Path) -> Option<PathBuf> {
         let Self { group, name } = self;
         let of_group = folder.join(group);
+        let of_name = of_group.join(name);
+        if of_name.exists() {
+            return Some(of_name.join(format!("{name}.mtx"))).filter(|file| file.is_file());
+        }
         let files = |folder: &Path| {
             let below = folder.join(name);
             [format!("{name}.mtx"), format!("{name}.tar.gz")]
@@ -399,11 +403,23 @@ mod tests {
         let found =
             || cant.file_here(dir.path()).map(|path| path.strip_prefix(dir.path()).unwrap().to_owned());
         assert_eq!(found(), None);
-        std::fs::create_dir_all(dir.path().join("Williams/cant")).unwrap();
-        for file in ["Williams/cant/cant.mtx", "Williams/cant.tar.gz", "cant.mtx"] {
+        for folder in ["Williams", "cant"] {
+            std::fs::create_dir(dir.path().join(folder)).unwrap();
+        }
+        for file in ["Williams/cant.tar.gz", "cant/cant.mtx", "cant.mtx"] {
             std::fs::write(dir.path().join(file), "").unwrap();
             assert_eq!(found(), Some(PathBuf::from(file)));
         }
+        // What is called so itself goes first: a folder, in which it was unpacked or not, or a file.
+        let itself = dir.path().join("Williams/cant");
+        std::fs::create_dir(&itself).unwrap();
+        std::fs::write(itself.join("cant_b.mtx"), "").unwrap();
+        assert_eq!(found(), None);
+        std::fs::write(itself.join("cant.mtx"), "").unwrap();
+        assert_eq!(found(), Some(PathBuf::from("Williams/cant/cant.mtx")));
+        std::fs::remove_dir_all(&itself).unwrap();
+        std::fs::write(&itself, "").unwrap();
+        assert_eq!(found(), None);
         assert!(cant.hint().contains("sparse.tamu.edu/Williams/cant"), "{}", cant.hint());
         for other in ["cant", "cant.mtx", "a/b.mtx", "a/b/c", "/cant", "Williams/", "gone/.."] {
             assert!(SuiteSparse::named(other).is_none(), "{other}");

@@ -2,10 +2,10 @@
 
 use crate::device_choice::described;
 use crate::printer::BOLD;
-use sparsight::Profile;
 use sparsight::kernels::{Candidate, DeviceFacts, DeviceKind, Elsewhere};
 use sparsight::matrix::{Dtype, Features, Seconds};
 use sparsight::profile::GridName;
+use sparsight::{Profile, TIE};
 use std::fmt::Display;
 
 /// A name that comes from elsewhere, in one line that does nothing but show it: what would move a cursor, change a colour
@@ -131,6 +131,12 @@ pub(crate) fn sooner_ready(first: &str, time: Seconds, ready: [Option<Seconds>; 
     let soon = soon.map_or_else(String::new, |soon| format!(": in {soon}"));
     let later = later.map_or_else(String::new, |later| format!(", not {later}"));
     format!("Within 5 % of the fastest, {first} ({time}), and sooner ready{soon}{later}.")
+}
+
+/// `as fast in all` within 5 %, else `1.9 times as fast in all`, also where that is less than 1.
+pub(crate) fn times_as_fast(speedup: f64, in_all: &str) -> String {
+    let is_tied = (1.0 / (1.0 + TIE)..=1.0 + TIE).contains(&speedup);
+    if is_tied { format!("as fast{in_all}") } else { format!("{speedup:.1} times as fast{in_all}") }
 }
 
 /// How many other kernels are as good as what is used, if any.

@@ -75,6 +75,30 @@ fn a_pipe_that_is_named_is_read_to_the_end_and_one_in_a_folder_is_not_waited_for
 }
 
 #[test]
+fn a_matrix_unpacked_into_a_folder_of_its_name_is_read_without_its_right_hand_sides() {
+    let dir = made_up_profile();
+    let path = dir.path();
+    fs::create_dir_all(path.join("Williams/cant")).unwrap();
+    fs::write(path.join("Williams/cant/cant.mtx"), MATRIX).unwrap();
+    let side = "%%MatrixMarket matrix array real general\n3 1\n1\n2\n3\n";
+    fs::write(path.join("Williams/cant/cant_b.mtx"), side).unwrap();
+    for (name, title) in [
+        ("Williams/cant", "cant.mtx   3 x 3   5 non-zeros"),
+        ("derived:transpose:Williams/cant", "cant.mtx+transpose   3 x 3   5 non-zeros"),
+    ] {
+        let out = run(path, &["advise", name, "--profile", "made-up"]);
+        assert!(out.starts_with(&format!("exit code: 0\n----- stdout -----\n{title}")), "{name}: {out}");
+        assert!(!out.contains("cant_b"), "{name}: {out}");
+    }
+    // With a slash at its end it is the folder, and so is one without the matrix.
+    let out = run(path, &["advise", "Williams/cant/", "--profile", "made-up"]);
+    assert!(out.contains("cant_b"), "{out}");
+    fs::rename(path.join("Williams/cant/cant.mtx"), path.join("Williams/cant/other.mtx")).unwrap();
+    let out = run(path, &["advise", "Williams/cant", "--profile", "made-up"]);
+    assert!(out.contains("other") && out.contains("cant_b"), "{out}");
+}
+
+#[test]
 fn an_endless_device_is_refused_at_once() {
     let dir = made_up_profile();
     for device in ["/dev/zero", "/dev/urandom"] {

@@ -183,6 +183,7 @@ fn a_family_says_from_which_size_on_several_gpus_are_faster() {
         (words.replace("gallery:stencil2d", "A.mtx") + " n", "takes a recipe of the gallery"),
         (format!("{words} n --parts parts"), "a file of parts is for one size"),
         (format!("{words} n --reorder rcm"), "--reorder"),
+        (words.replace("--gpus 2", "--gpus 1") + " n", "names no number above 1"),
     ] {
         let refused = said(&words);
         assert!(!refused.starts_with("exit code: 0") && refused.contains(refusal), "{words}: {refused}");

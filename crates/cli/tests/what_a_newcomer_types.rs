@@ -123,6 +123,8 @@ fn a_candidate_of_a_table_can_be_pasted_to_see_its_source() {
     );
     let out = run(dir.path(), &["kernels", "--source", "cusparse-csr a1 (vendor)"]);
     assert!(out.contains("is a routine of NVIDIA's"), "{out}");
+    let out = run(dir.path(), &["kernels", "--source", "sell c32 s1 t4"]);
+    assert!(out.contains("sell c32 s1 t4 b256 in f64"), "{out}");
     let out = run(dir.path(), &["kernels", "--source", "magic"]);
     assert!(out.contains("is no candidate such as") && out.contains("hint"), "{out}");
 }

@@ -21,6 +21,12 @@ pub struct Selection {
 }
 
 impl Selection {
+    /// With this block size, whatever was given.
+    #[must_use]
+    pub fn with_block(self, block: u32) -> Self {
+        Self { block: Some(block), ..self }
+    }
+
     /// The block size, if one was given.
     pub fn block(&self) -> Option<u32> {
         self.block

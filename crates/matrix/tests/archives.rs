@@ -3,6 +3,7 @@
 mod packed;
 
 use packed::{SMALL, SMALL_TAR_XZ, SMALL_XZ, bzip2, gzip};
+use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 use sparsight_matrix::Csr;
 use sparsight_matrix::io::{self, Loaded, ReadError, ReadOptions};
 use std::fmt::Write as _;
@@ -189,12 +190,27 @@ fn a_file_without_a_known_end_is_told_by_its_content() {
 }
 
 #[test]
-fn zstandard_is_named_with_a_way_to_read_it() {
-    for (name, bytes) in [("a.mtx.zst", SMALL.as_bytes()), ("a", &[0x28, 0xb5, 0x2f, 0xfd, 0])] {
-        let error = read(name, bytes).unwrap_err();
-        assert!(error.to_string().ends_with("files compressed with Zstandard are not read"), "{error}");
-        assert!(error.hint().unwrap().contains("zstd -dc A.mtx.zst | sparsight advise -"));
+fn zstandard_is_read_by_name_and_content_in_frames_archives_and_pipes() {
+    let zstandard = |bytes: &[u8]| compress_to_vec(bytes, CompressionLevel::Fastest);
+    let expected = plain(SMALL);
+    let (head, tail) = SMALL.split_at(20);
+    let frames = [zstandard(head.as_bytes()), zstandard(tail.as_bytes())].concat();
+    let archive = zstandard(&tar(&[("m/m.mtx", SMALL), ("m/m_b.mtx", OTHER)]));
+    for (name, bytes) in
+        [("a.mtx.zst", &frames), ("a", &frames), ("m.tar.ZST", &archive), ("m.tzst", &archive)]
+    {
+        assert_eq!(read(name, bytes).unwrap().matrix, expected, "{name}");
     }
+    assert_eq!(read_stream(&frames).unwrap().matrix, expected);
+    let large = large_text();
+    let whole = zstandard(large.as_bytes());
+    assert_eq!(read("a.mtx.zst", &whole).unwrap().matrix, plain(&large));
+    let text = error("a.mtx.zst", &whole[..whole.len() / 2]);
+    assert!(text.starts_with("a.mtx.zst: the compressed data are damaged or cut off"), "{text}");
+    let mut damaged = whole;
+    let middle = damaged.len() / 2;
+    damaged[middle] ^= 0x55;
+    assert!(read("a.mtx.zst", &damaged).is_err());
 }
 
 /// From something that can be read but once, in small pieces.

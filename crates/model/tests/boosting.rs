@@ -102,6 +102,11 @@ fn a_stored_model_is_put_together_to_the_last_bit_and_another_format_or_damaged_
     let last = Kernel::all().last().unwrap().family().name;
     let error = text.clone().join(&body[..body.len() - 1]).unwrap_err();
     assert!(error.starts_with(&format!("{last}: ")), "{error}");
+    let mut one_less: serde_json::Value = serde_json::from_str(&json).unwrap();
+    one_less["groups"].as_array_mut().unwrap().pop();
+    let one_less: BoostingModel = serde_json::from_value(one_less).unwrap();
+    let error = one_less.join(&body).unwrap_err();
+    assert!(error.contains("groups") && error.contains("were learned"), "{error}");
     let error = text.join(&[&body[..], &[0]].concat()).unwrap_err();
     assert!(error.contains("1 bytes follow"), "{error}");
 }

@@ -14,8 +14,10 @@ use sparsight::{
     measure_cpu_calibration,
 };
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::fs::{File, TryLockError};
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::thread;
 use std::time::Duration;
 
 /// One that products are run on.
@@ -240,11 +242,39 @@ struct Told {
 impl Told {
     fn tell(&mut self, at: usize, what: &str) -> Result<(), Error> {
         let told = Python::attach(|py| self.before.call1(py, (at, what)).and_then(|_| py.check_signals()));
+        self.unless(told)
+    }
+
+    /// Tells nothing, and sees that somebody pressed Ctrl-C.
+    fn look(&mut self) -> Result<(), Error> {
+        #[expect(
+            clippy::redundant_closure_for_method_calls,
+            reason = "the method is not general enough over lifetimes"
+        )]
+        let looked = Python::attach(|py| py.check_signals());
+        self.unless(looked)
+    }
+
+    fn unless(&mut self, told: PyResult<()>) -> Result<(), Error> {
         told.map_err(|error| {
             self.interrupted = Some(error);
             DeviceError::Interrupted.into()
         })
     }
+}
+
+/// Between two looks whether another process has ended. Chosen: nothing beside a calibration, and soon for whoever presses Ctrl-C.
+const NAP: Duration = Duration::from_millis(100);
+
+/// Keeps other processes out of a folder for as long as what it gives lives: of two that calibrate one GPU the second waits. Where
+/// folders cannot be locked nobody is kept out.
+fn alone_in(path: &Path, told: &mut Told) -> Result<Option<File>, Error> {
+    let Ok(folder) = File::open(path) else { return Ok(None) };
+    while matches!(folder.try_lock(), Err(TryLockError::WouldBlock)) {
+        told.look()?;
+        thread::sleep(NAP);
+    }
+    Ok(Some(folder))
 }
 
 fn no_cache() -> Failure {
@@ -274,15 +304,26 @@ pub(crate) fn calibrate(py: Python<'_>, device: &str, before: Py<PyAny>) -> PyRe
 }
 
 fn calibrate_gpu(index: usize, told: &mut Told) -> Result<String, Failure> {
-    let gpu = Cuda::open(index)?;
-    let facts = gpu.facts().clone();
-    let path = calibration_folder(&facts.name, &facts.driver).ok_or_else(no_cache)?;
+    let name = Cuda::name(index)?;
+    let path = calibration_folder(&name, &Cuda::driver()?).ok_or_else(no_cache)?;
     let folder = ProfileFolder::create(&path)?;
-    let as_profiled =
-        ProfiledDevice::now(facts, GridName::Quick, String::new(), rayon::current_num_threads());
-    let device = CalibratedDevice { of_f32: &gpu, of_f64: &gpu, as_profiled };
-    let made = measure_calibration(&device, &folder, None, 0, &mut |at, matrix| told.tell(at, matrix))?;
-    READ.lock().unwrap_or_else(PoisonError::into_inner).remove(&name_kept(&gpu.facts().name));
+    // One that cannot be read is made anew.
+    let made_before = || folder.rescaling().ok().flatten();
+    let was_there = made_before().is_some();
+    // Before the GPU is opened, which measures its rates.
+    let _alone = alone_in(&path, told)?;
+    let of_another_process = made_before().filter(|_| !was_there);
+    let made = if let Some(made) = of_another_process {
+        made
+    } else {
+        let gpu = Cuda::open(index)?;
+        let facts = gpu.facts().clone();
+        let threads = rayon::current_num_threads();
+        let as_profiled = ProfiledDevice::now(facts, GridName::Quick, String::new(), threads);
+        let device = CalibratedDevice { of_f32: &gpu, of_f64: &gpu, as_profiled };
+        measure_calibration(&device, &folder, None, 0, &mut |at, matrix| told.tell(at, matrix))?
+    };
+    READ.lock().unwrap_or_else(PoisonError::into_inner).remove(&name_kept(&name));
     Ok(made.reference)
 }
 

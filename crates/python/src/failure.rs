@@ -181,8 +181,6 @@ impl From<ReadError> for Failure {
     fn from(error: ReadError) -> Self {
         let hint = match &error {
             ReadError::Io { cause, .. } if cause.kind() == ErrorKind::NotFound => Some(NOT_FOUND),
-            // That one pipes into the program.
-            ReadError::Zstandard { .. } => Some("unpack it before: `zstd -d`"),
             _ => error.hint(),
         };
         let hint = hint.map(ToOwned::to_owned);

@@ -1,7 +1,7 @@
 //! One share of a matrix that is on several GPUs, each of them with a process of its own: what the others do, they do.
 //!
 //! ```text
-//! every process   plans the same; `meet` tells it to the others, and gives the identity that rank 0 has drawn
+//! every process   plans the same; `meet` tells its digest to the others, and gives the identity that rank 0 has drawn
 //!                 joins, and brings its share to its GPU
 //! ```
 //! How the processes talk to each other before they are linked is Python's business: `python/sparsight/_ranks.py`.
@@ -292,14 +292,25 @@ enum AnyPlanned {
     F64(Distributed<f64>),
 }
 
+impl AnyPlanned {
+    /// What all ranks have to have alike, whose GPUs are called `gpu`: a line each.
+    fn digest(&self, gpu: &str) -> String {
+        match self {
+            Self::F32(distributed) => distributed.digest(gpu).to_string(),
+            Self::F64(distributed) => distributed.digest(gpu).to_string(),
+        }
+    }
+}
+
 /// What all ranks of a communicator are told: 128 bytes, drawn by one of them.
 #[pyfunction]
 pub(crate) fn nccl_identity(py: Python<'_>) -> PyResult<Vec<u8>> {
     Ok(py.detach(identity)?)
 }
 
-/// Deals the rows of the matrix out to so many processes and brings the share of this one to its GPU. `meet` is given what was planned,
-/// which has to be the same on all, and gives the identity by which they find each other.
+/// Deals the rows of the matrix out to so many processes and brings the share of this one to its GPU. `meet` is given the digest of what
+/// was planned, a line each with a name, a tab and a value, which has to be the same on all; it gives the identity by which they find
+/// each other.
 #[pyfunction]
 #[pyo3(signature = (matrix, advice, index, rank, ranks, parts, links, meet))]
 #[allow(clippy::too_many_arguments, clippy::needless_pass_by_value)] // What Python says; a path and a function, which become ours.
@@ -330,10 +341,11 @@ pub(crate) fn prepare_rank(
         };
         let gpu = LinkedGpus::open(vec![index])?;
         let said = answer(matrix, advice, &parts, links, vec![Ok(on_gpus)])?;
-        Ok::<_, Failure>((distributed, said, gpu))
+        let digest = distributed.digest(&gpu.devices()[0].facts().name);
+        Ok::<_, Failure>((distributed, said, gpu, digest))
     });
-    let (distributed, said, gpu) = begun?;
-    let identity: Vec<u8> = meet.call1((&said,))?.extract()?;
+    let (distributed, said, gpu, digest) = begun?;
+    let identity: Vec<u8> = meet.call1((digest,))?.extract()?;
     let made = py.detach(|| {
         let _together = together();
         let link = gpu.join(&identity, rank, ranks)?;

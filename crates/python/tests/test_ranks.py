@@ -9,11 +9,13 @@ import socket
 import subprocess
 import sys
 import textwrap
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import sparsight
+from sparsight import _ranks
 from test_distributed import LINKS
 
 BEGIN = """
@@ -70,10 +72,10 @@ class Rank:
             whole[rows] = entries
         y.entries[:] = alpha * (A @ whole)[self.rows] + beta * y.entries
 
-def prepare_rank(matrix, advice, index, rank, ranks, parts, links, meet, before=None, after=None, planned="1"):
+def prepare_rank(matrix, advice, index, rank, ranks, parts, links, meet, before=None, after=None, values="00ff"):
     if before:
         raise before
-    identity = meet('{"matrix": {"name": "%d", "nnz": %s}}' % (rank, planned))
+    identity = meet(f"the kind of GPU\\tNVIDIA H200\\nthe hash of values\\t{values}\\n")
     assert identity == bytes(128)
     if after:
         raise after
@@ -146,7 +148,7 @@ def test_products_of_two_processes_are_right():
     [
         ("before=sparsight.NoGpu('no driver', 'install it')", "no driver", "NoGpu"),
         ("after=sparsight.Infeasible('no memory', 'free some')", "no memory", "Infeasible"),
-        ("planned='2'", "ranks 0 and 1 have planned different products", "SparsightError"),
+        ("values='ff00'", "rank 1 has not planned what rank 0 has: the hash of values is ff00, and 00ff there /", "SparsightError"),
     ],
 )
 def test_where_one_process_fails_all_do(what, both, other):
@@ -163,6 +165,59 @@ def test_where_one_process_fails_all_do(what, both, other):
     )
     assert said[0].startswith("SparsightError") and said[1].startswith(other)
     assert all(both in out for out in said)
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_ctrl_c_in_one_process_is_told_to_the_others(when):
+    said = processes(
+        STAND_IN,
+        f"""
+        import functools
+        if rank == 1:
+            _core.prepare_rank = functools.partial(prepare_rank, {when}=KeyboardInterrupt())
+        try:
+            plan.prepare(ranks=True)
+        except (KeyboardInterrupt, sparsight.SparsightError) as error:
+            print(type(error).__name__, *error.args)
+        _core.prepare_rank = prepare_rank
+        assert plan.prepare(ranks=True) is not None, "they can begin anew"
+        """,
+    )
+    assert said[0].splitlines() == ["SparsightError rank 1: KeyboardInterrupt"] and said[1].splitlines() == ["KeyboardInterrupt"]
+
+
+GPU, VALUES = "the kind of GPU\tNVIDIA H200\n", "the hash of values\t00ff\n"
+
+
+@pytest.mark.parametrize(
+    ("theirs", "words"),
+    [
+        (GPU + VALUES, None),
+        (GPU.replace("H200", "H100") + VALUES, "the kind of GPU is NVIDIA H100, and NVIDIA H200 there"),
+        (GPU, "it does not say the hash of values"),
+        (GPU + VALUES + "the weather\tfine\n", "it also says the weather"),
+    ],
+)
+def test_what_another_rank_planned_otherwise_is_named(theirs, words):
+    assert _ranks.what_differs(GPU + VALUES, theirs) == words
+
+
+@pytest.mark.parametrize(
+    ("seen", "local", "index"),
+    [(1, "3", 0), (1, None, 0), (4, "3", 3), (4, None, 2), (0, "3", 3), (2, "3", None)],
+)
+def test_the_gpu_of_a_process_is_one_that_it_sees(seen, local, index, monkeypatch):
+    cuda = SimpleNamespace(device_count=lambda: seen, current_device=lambda: 2 if seen > 1 else 0)
+    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(cuda=cuda))
+    monkeypatch.delenv("LOCAL_RANK", raising=False)
+    if local is not None:
+        monkeypatch.setenv("LOCAL_RANK", local)
+    if index is not None:
+        assert _ranks.Group.index(None) == index
+        return
+    with pytest.raises(sparsight.NoGpu, match="LOCAL_RANK is 3, and the process sees 2 GPUs") as refused:
+        _ranks.Group.index(None)
+    assert "cuda:N" in refused.value.hint
 
 
 def test_where_nccl_is_missing_in_the_first_process_the_others_are_told():
@@ -227,3 +282,17 @@ def test_products_of_two_gpus_are_right(two_gpus, tmp_path):
         op.free()
         """
     )
+
+
+def test_ranks_whose_values_differ_are_told_so_before_anything_is_run(two_gpus, tmp_path):
+    links = tmp_path / "links.toml"
+    links.write_text(LINKS)
+    said = processes(
+        f"""
+        places, row_ptr = np.arange(3000), np.arange(3001)
+        A = sparsight.Matrix((row_ptr, places, np.full(3000, 1.0 + rank), (3000, 3000)))
+        tried(lambda: sparsight.plan(A).prepare(ranks=True, links={str(links)!r}))
+        """
+    )
+    words = "SparsightError rank 1 has not planned what rank 0 has: the hash of the matrix' places and values is "
+    assert all(out.startswith(words) for out in said), said

@@ -176,26 +176,29 @@ impl<'p> BestPredictor<'p> {
         answers
     }
 
-    /// What the models of single kernels say: candidates of a kernel are put to the model that knows it best together.
+    /// What the models of single kernels say: candidates of a kernel are put to the model that knows it best together, kernels side by side.
     fn alone(
         &self,
         candidates: &[Candidate],
         features: &Features,
     ) -> Vec<Result<(ModelName, Prediction), PredictError>> {
-        let mut all = Vec::with_capacity(candidates.len());
-        for alike in candidates.chunk_by(|a, b| (a.kernel, a.dtype) == (b.kernel, b.dtype)) {
+        let of_kernel = |alike: &[Candidate]| {
             let model = self.profile.best_model(alike[0].kernel, alike[0].dtype);
             let predicted = match self.asked(model) {
                 Ok(predictor) => predictor.predict_each(alike, features),
                 Err(unreadable) => vec![Err(unreadable); alike.len()],
             };
             // What it does not know another model may.
-            all.extend(predicted.into_iter().zip(alike).map(|(prediction, candidate)| match prediction {
-                Ok(prediction) => Ok((model, prediction)),
-                Err(_) => self.first(candidate, |predictor| predictor.predict(candidate, features)),
-            }));
-        }
-        all
+            let answer =
+                |(prediction, candidate): (Result<Prediction, PredictError>, &Candidate)| match prediction {
+                    Ok(prediction) => Ok((model, prediction)),
+                    Err(_) => self.first(candidate, |predictor| predictor.predict(candidate, features)),
+                };
+            predicted.into_iter().zip(alike).map(answer).collect::<Vec<_>>()
+        };
+        let kernels: Vec<&[Candidate]> =
+            candidates.chunk_by(|a, b| (a.kernel, a.dtype) == (b.kernel, b.dtype)).collect();
+        kernels.into_par_iter().flat_map_iter(of_kernel).collect()
     }
 }
 

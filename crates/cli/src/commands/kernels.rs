@@ -78,9 +78,15 @@ fn source(name: &str, context: &Context) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
+/// Threads of a block where none are named.
+const USUAL_BLOCK: u32 = 256;
+
 /// A candidate as any output of this program shows it: `bsr b3 t4 b128` of a table, or an id with or without its value type.
 fn pasted(name: &str, dtype: Dtype) -> Result<Candidate, Failure> {
-    let found = name.parse().ok().and_then(|selection: Selection| selection.candidate(dtype));
+    // A block size only makes launches different, not the text: without one the usual one stands for all.
+    let found = name.parse().ok().and_then(|selection: Selection| {
+        selection.candidate(dtype).or_else(|| selection.with_block(USUAL_BLOCK).candidate(dtype))
+    });
     found.ok_or_else(|| {
         Failure::input(format!("'{name}' is no candidate such as \"bsr b3 t4 b128\" or bsr/b3/t4/b128/f64"))
             .hinted("`sparsight kernels` lists kernels and block sizes")

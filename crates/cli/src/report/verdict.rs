@@ -4,8 +4,8 @@ use super::roles::{Roles, measured, name};
 use super::{escaped, remark};
 use crate::text::{
     AS_GOOD, NOTHING_TO_MULTIPLY, STAY, between, counted, grouped, others_as_good, quantity, sooner_ready,
+    times_as_fast,
 };
-use sparsight::TIE;
 use sparsight::answer::{MatrixSummary, ReportedAdvice, ReportedCandidate, ReportedTime, ReportedVerdict};
 use sparsight::matrix::{Format, Seconds};
 use std::fmt::Write;
@@ -92,11 +92,7 @@ fn reasons(advice: &ReportedAdvice, roles: &Roles<'_>) -> Option<String> {
     let faster = |what: &str, csr: Option<&ReportedCandidate>| {
         let csr = csr.filter(|csr| csr.id != used.id)?;
         let (speedup, time) = (cost(advice, csr)?.0 / cost(advice, used)?.0, csr.time?.predicted);
-        Some(if speedup <= 1.0 + TIE {
-            format!("as fast{in_all} as {what} ({time})")
-        } else {
-            format!("{speedup:.1} times as fast{in_all} as {what} ({time})")
-        })
+        Some(format!("{} as {what} ({time})", times_as_fast(speedup, in_all)))
     };
     let vendors = faster("cuSPARSE's CSR", roles.vendors_csr);
     let plain = faster("the best plain CSR", roles.plain_csr);

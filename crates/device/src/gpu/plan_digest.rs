@@ -1,7 +1,7 @@
 //! What ranks in processes of their own have to have alike: each plans by itself, and a share fits those of the others only where all
 //! have planned the same.
 
-use std::fmt::Display;
+use std::fmt::{self, Display, Formatter};
 
 /// What a plan is, thing by thing: a few words each, or a hash.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -32,8 +32,9 @@ impl PlanDigest {
 
     /// A line each, as they are sent, of which no more than `most` bytes count.
     pub(crate) fn bytes(&self, most: usize) -> Vec<u8> {
-        let lines = self.0.iter().map(|(name, value)| format!("{name}\t{value}\n"));
-        lines.collect::<String>().into_bytes().into_iter().take(most).collect()
+        let mut bytes = self.to_string().into_bytes();
+        bytes.truncate(most);
+        bytes
     }
 
     /// What was sent.
@@ -41,6 +42,13 @@ impl PlanDigest {
         let text = String::from_utf8_lossy(bytes);
         let lines = text.lines().filter_map(|line| line.split_once('\t'));
         Self(lines.map(|(name, value)| (name.to_owned(), value.to_owned())).collect())
+    }
+}
+
+/// A line each: what it is called, a tab, and what it is. For those who let ranks meet by means of their own.
+impl Display for PlanDigest {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|(name, value)| writeln!(f, "{name}\t{value}"))
     }
 }
 
@@ -53,6 +61,7 @@ mod tests {
         let one = PlanDigest::default().with("the GPU", "H200\nof\tsome kind").with("parts", 3);
         let came = PlanDigest::read(&one.bytes(1000));
         assert_eq!(came, one);
+        assert_eq!(one.to_string(), "the GPU\tH200 of some kind\nparts\t3\n");
         assert_eq!(one.differs(&came), None);
         let two = PlanDigest::default().with("the GPU", "H200 of some kind").with("parts", 4);
         assert_eq!(one.differs(&two), Some("parts is 4, and 3 there".to_owned()));

@@ -64,16 +64,20 @@ pub(super) fn padded_entries(stored: u64, f: &Features, dtype: Dtype) -> Bytes {
 }
 
 /// What is known of the stored entries of a format from the lengths of the rows alone, whatever their order.
+///
+/// Rows that fill a format up are not in it and come on top: at most C - 1 in the last slice of C rows, and 31 in ELL and HYB, whose
+/// stride is a multiple of 32, each stored as long as the longest in its slice. Where there are fewer rows than a slice has, that may
+/// be C times the non-zeros.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PaddingBound {
     /// At most three times the non-zeros.
     AsEntries,
     /// Every row is stored as long as the longest: longest row over mean, times the non-zeros.
     LongestRow,
-    /// So many rows at a time are stored as long as the longest of them. With C rows a slice, n slices, mean row length m, standard
-    /// deviation s, and D the squared deviations in a slice, its longest row has at most `m + sqrt(D)`, so all slices together store at
-    /// most `C (n m + sum sqrt(D)) <= nnz + C sqrt(n sum D) = nnz (1 + sqrt(C) s / m)` entries; and no more than with
-    /// [`PaddingBound::LongestRow`].
+    /// So many rows at a time are stored as long as the longest of them. With n rows, mean row length m, standard deviation s, and in a
+    /// slice c rows, C but in the last, with squared deviations D: its longest row has at most `m + sqrt(D)`, so the rows of all slices
+    /// are stored with at most `sum c (m + sqrt(D)) <= nnz + sqrt(sum c^2 sum D) <= nnz + sqrt(C n) sqrt(n) s = nnz (1 + sqrt(C) s / m)`
+    /// entries; and with no more than with [`PaddingBound::LongestRow`].
     Slices(u32),
     /// It depends on the columns.
     Unknown,

@@ -19,12 +19,6 @@ pub enum ReadError {
         /// The file.
         path: PathBuf,
     },
-    /// The file is compressed in a way that is not read.
-    #[error("{}: files compressed with Zstandard are not read", path.display())]
-    Zstandard {
-        /// The file.
-        path: PathBuf,
-    },
     /// The system could not open or read the file.
     #[error("{}: {cause}", path.display())]
     Io {
@@ -122,9 +116,8 @@ impl ReadError {
             Self::Npz { fault, .. } => fault.hint(),
             Self::Damaged { .. } => Some("download or copy the file again"),
             Self::UnknownContent { .. } => Some(
-                "Matrix Market text, .npz of scipy.sparse and tar archives are read, plain or with .gz, .xz or .bz2",
+                "Matrix Market text, .npz of scipy.sparse and tar archives are read, plain or with .gz, .xz, .bz2 or .zst",
             ),
-            Self::Zstandard { .. } => Some("unpack it on the way: `zstd -dc A.mtx.zst | sparsight advise -`"),
             Self::NoMatrix { .. } => Some("the Matrix Market download of a collection holds NAME/NAME.mtx"),
             Self::InfiniteSum { .. } => Some(FINITE_VALUES),
             Self::Io { .. } | Self::Memory { .. } | Self::OutOfMemory { .. } | Self::Structure { .. } => None,

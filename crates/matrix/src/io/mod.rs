@@ -1,5 +1,5 @@
 //! Files in: Matrix Market (`.mtx`), archives of the `SuiteSparse` collection (`.tar`), both plain or compressed (`.gz`, `.xz`,
-//! `.bz2`), and `scipy.sparse.save_npz` (`.npz`), all into [`Csr`](crate::Csr).
+//! `.bz2`, `.zst`), and `scipy.sparse.save_npz` (`.npz`), all into [`Csr`](crate::Csr).
 //!
 //! ```text
 //! .mtx      whoever asks reads ---------- blocks of lines --+
@@ -31,6 +31,7 @@ mod stream;
 mod suitesparse_tar;
 mod tar_members;
 mod unpacked;
+mod zstandard;
 
 pub use error::{Place, ReadError};
 pub use kind::file_stem;
@@ -49,7 +50,7 @@ use std::path::Path;
 use unpacked::Origin;
 
 /// The matrix in a file. The end of the name, in any case, says what the file is: `.mtx`, `.tar`, either of them with `.gz`,
-/// `.xz` or `.bz2` behind it, `.tgz`, `.txz`, `.tbz2`, `.npz`. Where it says nothing, the first bytes of the file do.
+/// `.xz`, `.bz2` or `.zst` behind it, `.tgz`, `.txz`, `.tbz2`, `.tzst`, `.npz`. Where it says nothing, the first bytes of the file do.
 ///
 /// O(nnz) work on the threads of the current rayon pool; at most three times the memory of the matrix. The file is read
 /// and not mapped: a program that cuts it short meanwhile causes an error here and nothing worse.

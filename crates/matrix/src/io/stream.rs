@@ -24,7 +24,7 @@ pub(super) fn read<T: Scalar>(
     let whole = Cursor::new(head).chain(reader);
     if kind.content == Content::MatrixMarket {
         // Nobody knows how much is to come.
-        let text = unpacked::unpacked(whole, path, kind.packing, options)?;
+        let text = unpacked::unpacked(whole, kind.packing, options);
         return match kind.packing {
             Packing::None => unpacked::read_plain(text, count, Bytes(0), path, options),
             _ => unpacked::read_text(text, count, Bytes(0), path, options),
@@ -52,7 +52,7 @@ fn told(head: &[u8], path: &Path, options: &ReadOptions<'_>) -> Result<Kind, Rea
         begin.extend_from_slice(&head[..head.len().min(TELLING)]);
     } else {
         // What is damaged or cut off tells what came out before that.
-        let unpacked = unpacked::unpacked(head, path, packing, options)?;
+        let unpacked = unpacked::unpacked(head, packing, options);
         let read = unpacked.take(TELLING as u64).read_to_end(&mut begin);
         if let (Err(cause), true) = (read, begin.is_empty()) {
             return Err(unpacked::damaged(path)(cause));

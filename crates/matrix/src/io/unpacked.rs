@@ -5,6 +5,7 @@ use super::blocks::{Blocks, Piece, Pieces};
 use super::counted::{Count, Counted};
 use super::kind::Packing;
 use super::memory::Budget;
+use super::zstandard::Frames;
 use super::{Loaded, ReadError, ReadOptions, matrix_market};
 use crate::{Bytes, Scalar};
 use bzip2::bufread::MultiBzDecoder;
@@ -46,22 +47,18 @@ impl<'a> Origin<'a> {
             Self::Held(bytes) => (Box::new(bytes), Bytes(bytes.len() as u64)),
         };
         let (counted, count) = Counted::new(file);
-        Ok((unpacked(counted, path, packing, options)?, count, total))
+        Ok((unpacked(counted, packing, options), count, total))
     }
 }
 
 /// What `reader` holds compressed; all members of it, if there are several.
-///
-/// # Errors
-/// [`ReadError::Zstandard`].
 pub(super) fn unpacked<'a>(
     reader: impl Read + Send + 'a,
-    path: &Path,
     packing: Packing,
     options: &ReadOptions<'_>,
-) -> Result<Box<dyn Read + Send + 'a>, ReadError> {
+) -> Box<dyn Read + Send + 'a> {
     let reader = BufReader::with_capacity(INPUT, reader);
-    Ok(match packing {
+    match packing {
         Packing::None => Box::new(reader),
         Packing::Gzip => Box::new(MultiGzDecoder::new(reader)),
         Packing::Bzip2 => Box::new(MultiBzDecoder::new(reader)),
@@ -70,8 +67,11 @@ pub(super) fn unpacked<'a>(
             let memory = Budget::new(options).kibibytes();
             Box::new(NotForNothing(XzReader::new_mem_limit(reader, true, memory)))
         }
-        Packing::Zstandard => return Err(ReadError::Zstandard { path: path.to_owned() }),
-    })
+        Packing::Zstandard => {
+            let memory = Budget::new(options).kibibytes();
+            Box::new(Frames::new(reader, u64::from(memory) << 10))
+        }
+    }
 }
 
 /// Never asks for no bytes, which `XzReader` takes for the end of a block.

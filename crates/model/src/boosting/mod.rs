@@ -6,9 +6,9 @@
 //! T = b * exp(sum of the trees' leaves at v)                    ../trees
 //! ```
 //! Source: Lehnert, Berrendorf, Ecker and Mannuss 2016, who learn SELL-C-sigma and BRO-ELL so, from twelve
-//! features. As there, one model for each kernel with its knobs, the block size an input. This project's own: the
-//! inputs that know the device (strips, the working set over the L2), the response relative to a baseline, both
-//! value types in one model, intervals from cross-validation. Why: see `inputs.rs` and `../baseline`.
+//! features. As there, the block size is an input; the kernels of a family share their trees, with their knobs as inputs, where the
+//! paper learns each by itself. This project's own: the inputs that know the device (strips, the working set over the L2), the
+//! response relative to a baseline, both value types in one model, intervals from cross-validation. Why: see `inputs.rs` and `../baseline`.
 
 mod growth;
 mod inputs;
@@ -17,7 +17,7 @@ mod learner;
 pub(crate) use inputs::{Matrix, names_without_block};
 pub use learner::Boosting;
 
-/// Trees for every kernel that enough matrices were measured with.
+/// Trees for every family with a kernel that enough matrices were measured with.
 pub type BoostingModel = crate::LearnedModel<Boosting>;
 /// `boosting` with the device that it was learned on. Beyond the matrices learned from, trees go on as the baseline does.
 pub type BoostingPredictor<'a> = crate::LearnedPredictor<'a, Boosting>;

@@ -2,7 +2,6 @@
 
 use super::{LearnedKernel, LearnedModel, Learner};
 use crate::{Model, PredictError, Prediction, Term};
-use rayon::prelude::*;
 use sparsight_kernels::{Candidate, DeviceFacts};
 use sparsight_matrix::{Features, Seconds};
 
@@ -79,8 +78,7 @@ impl<L: Learner> Model for LearnedPredictor<'_, L> {
         features: &Features,
     ) -> Vec<Result<Prediction, PredictError>> {
         let alike = |a: &Candidate, b: &Candidate| (a.kernel, a.dtype) == (b.kernel, b.dtype);
-        let kernels: Vec<&[Candidate]> = candidates.chunk_by(alike).collect();
-        kernels.into_par_iter().flat_map_iter(|blocks| self.blocks(blocks, features)).collect()
+        candidates.chunk_by(alike).flat_map(|blocks| self.blocks(blocks, features)).collect()
     }
 
     fn explain(&self, candidate: &Candidate, features: &Features) -> Result<Vec<Term>, PredictError> {

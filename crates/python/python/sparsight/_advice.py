@@ -225,7 +225,7 @@ class Advice:
         def faster(other):
             # Within 5 % is a tie, as the program has it.
             speedup = taken(other) / taken(use)
-            return f"as fast{in_all} as" if speedup <= 1.05 else f"{speedup:.1f} times as fast{in_all} as"
+            return f"as fast{in_all} as" if 1 / 1.05 <= speedup <= 1.05 else f"{speedup:.1f} times as fast{in_all} as"
 
         words = "Use"
         if verdict["gains_nothing"]:
@@ -404,7 +404,7 @@ def advice_of(matrix, products, device, model, dtype, is_mixed=False):
         return advise()
     except Uncalibrated as unknown:
         why = str(unknown.args[0])
-    # One thread calibrates, the others wait for it and find what it left.
+    # One thread calibrates, the others wait for it and find what it left; so do processes, which `calibrate` keeps apart.
     with _calibrating:
         try:
             return advise()

@@ -35,7 +35,7 @@ class Matrix:
     ----------
     A : scipy.sparse, cupyx.scipy.sparse, torch.Tensor (sparse), tuple, str or os.PathLike
         A sparse matrix or array of any format, those of blocks too (torch's need scipy); ``(indptr, indices, data, shape)`` of CSR;
-        or the name of a file (``.mtx`` or ``.tar``, both also with ``.gz``, ``.xz`` or ``.bz2``, or ``.npz``). It is copied: 12 bytes
+        or the name of a file (``.mtx`` or ``.tar``, both also with ``.gz``, ``.xz``, ``.bz2`` or ``.zst``, or ``.npz``). It is copied: 12 bytes
         a non-zero and 8 a row in float64.
     dtype : optional
         float32 or float64; what ``A`` has if it is left out. Whole numbers and bools become float64.
@@ -307,7 +307,7 @@ def read(path: str | os.PathLike[str], dtype: Any = np.float64, ones: bool = Fal
     Parameters
     ----------
     path : str or os.PathLike
-        ``.mtx`` or an archive of the SuiteSparse collection (``.tar``), both also with ``.gz``, ``.xz`` or ``.bz2``, or scipy's
+        ``.mtx`` or an archive of the SuiteSparse collection (``.tar``), both also with ``.gz``, ``.xz``, ``.bz2`` or ``.zst``, or scipy's
         ``.npz``; of any other name its content tells.
     dtype : optional
         float32 or float64.

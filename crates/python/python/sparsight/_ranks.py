@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import sys
@@ -12,7 +11,7 @@ import numpy as np
 
 from . import _core, _vectors
 from ._distributed import Piece, on_host
-from ._errors import BadVector, SparsightError
+from ._errors import BadVector, NoGpu, SparsightError
 from ._on_gpus import OnGpus
 from ._products import Products, as_vector
 
@@ -219,9 +218,18 @@ class Group:
         return answers
 
     def index(self):
-        """The number of this process' GPU: as the launcher says, else the one that is current in torch."""
-        local = os.environ.get("LOCAL_RANK", "")
-        return int(local) if local.isdigit() else sys.modules["torch"].cuda.current_device()
+        """The number of this process' GPU: the only one it sees, else as the launcher says, else the one that is current in torch."""
+        cuda = sys.modules["torch"].cuda
+        local, seen = os.environ.get("LOCAL_RANK", ""), cuda.device_count()
+        if seen == 1:
+            return 0
+        if not local.isdigit():
+            return cuda.current_device()
+        # A torch without CUDA sees none, which says nothing of what the driver has.
+        if 0 < seen <= int(local):
+            hint = "start as many processes on a host as it has GPUs, or name the GPU: prepare(\"cuda:N\", ranks=...)"
+            raise NoGpu(f"LOCAL_RANK is {local}, and the process sees {seen} GPUs", hint)
+        return int(local)
 
 
 def prepared_by_ranks(plan, ranks, device, parts, links):
@@ -231,35 +239,31 @@ def prepared_by_ranks(plan, ranks, device, parts, links):
 
     group = Group(ranks)
 
-    # Whether all know that it has failed, or nobody can be told.
+    # Whether all know how it stands, or nobody can be told.
     is_known = False
 
     def agree(what, failed=None):
         """What each process has; if one failed, nobody goes on. Each calls this once before the GPUs are linked, and once afterwards."""
         nonlocal is_known
         is_known = True
-        answers = group.told((None if failed is None else str(failed), what))
+        # Ctrl-C has no words of its own.
+        answers = group.told((None if failed is None else str(failed) or type(failed).__name__, what))
         if failed is not None:
             raise failed
         for rank, (why, _) in enumerate(answers):
             if why is not None:
                 raise SparsightError(f"rank {rank}: {why}", "all ranks prepare together, or none")
-        is_known = False
         return [what for _, what in answers]
 
-    def meet(planned):
+    def meet(digest):
         nonlocal is_known
         identity = bytes(_core.nccl_identity()) if group.rank == 0 else None
-        # The name of a matrix is no part of it.
-        about = json.loads(planned)
-        about["matrix"].pop("name", None)
-        digest = hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
         answers = agree((digest, identity))
-        other = next((rank for rank, (theirs, _) in enumerate(answers) if theirs != answers[0][0]), None)
-        if other is not None:
-            is_known = True
-            hint = "give the same matrix, plan(...), parts= and links= in all processes"
-            raise SparsightError(f"ranks 0 and {other} have planned different products", hint)
+        for rank, (theirs, _) in enumerate(answers):
+            if what := what_differs(answers[0][0], theirs):
+                hint = "give the same matrix, plan(...), parts= and links= in all processes, on GPUs of one kind"
+                raise SparsightError(f"rank {rank} has not planned what rank 0 has: {what}", hint)
+        is_known = False
         return answers[0][1]
 
     try:
@@ -268,12 +272,24 @@ def prepared_by_ranks(plan, ranks, device, parts, links):
         tell_where_libraries_are()
         matrix = plan._matrix._with_values()
         core = _core.prepare_rank(matrix, plan.advice._core, index, group.rank, group.ranks, parts, links, meet)
-    except Exception as failed:
+    # Ctrl-C too is something that the others wait for.
+    except BaseException as failed:
         if is_known:
             raise
         agree(None, failed)
     agree(None)
     return RankOperator(core, plan._matrix, group)
+
+
+def what_differs(ours, theirs):
+    """What another rank has planned otherwise, in the words of Rust's ``PlanDigest::differs``; None if nothing. Each is a line a thing."""
+    ours, theirs = (dict(line.split("\t", 1) for line in digest.splitlines()) for digest in (ours, theirs))
+    for name, value in ours.items():
+        if name not in theirs:
+            return f"it does not say {name}"
+        if theirs[name] != value:
+            return f"{name} is {theirs[name]}, and {value} there"
+    return next((f"it also says {name}" for name in theirs if name not in ours), None)
 
 
 def _no_transpose():

@@ -66,7 +66,9 @@ impl AdvisedMatrix {
 impl AdviseManyAnswer {
     /// Of what was advised for each matrix.
     pub fn of(profile: &Profile, dtype: Dtype, products: Option<u64>, matrices: Vec<AdvisedMatrix>) -> Self {
-        let verdicts = || matrices.iter().filter_map(|one| one.verdict.as_ref());
+        // Of a matrix without non-zeros nothing is gained, whatever the launches take.
+        let verdicts =
+            || matrices.iter().filter(|one| one.matrix.nnz > 0).filter_map(|one| one.verdict.as_ref());
         let over_plain_csr = geometric_mean(verdicts().filter_map(|v| v.plain_csr.map(|csr| csr.speedup)));
         let over_vendors_csr =
             geometric_mean(verdicts().filter_map(|v| v.vendors_csr.map(|csr| csr.speedup)));

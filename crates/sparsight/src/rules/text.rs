@@ -86,8 +86,8 @@ impl Rules {
         let about = |comment: &str| {
             [
                 "The id of the candidate to run; row_min, row_max and row_std: least, largest and standard deviation of the row lengths.",
-                "A format that could store more than 8 times the non-zeros is not returned, but the one that is called otherwise; run that,",
-                "too, where there is no memory for a format.",
+                "A format that could store more than 8 times the non-zeros, besides rows that fill up its last slice (ELL: to a multiple",
+                "of 32), is not returned, but the one that is called otherwise; run that, too, where there is no memory for a format.",
             ]
             .map(|line| format!("{comment} {line}\n"))
             .concat()

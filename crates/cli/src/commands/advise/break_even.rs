@@ -94,12 +94,18 @@ impl Advise {
             return Err(Failure::input("--break-even takes a recipe of the gallery, whose size it varies")
                 .hinted("advise gallery:stencil3d --gpus 2,4 --break-even n"));
         };
+        let counts = links::counts(self.gpus.counts());
+        if counts.iter().all(|&count| count < 2) {
+            return Err(Failure::input(
+                "--break-even compares several GPUs with one, and --gpus names no number above 1",
+            )
+            .hinted("advise gallery:stencil3d --gpus 2,4 --break-even n"));
+        }
         let deal = self.gpus.deal_by_rule()?;
         let family = Family { recipe, parameter };
         let room = available_memory().map_or(u64::MAX, |Bytes(free)| free / BYTES_PER_NON_ZERO);
         let most_nnz = MOST.min(room);
         let values = family.values(most_nnz)?;
-        let counts = links::counts(self.gpus.counts());
         let bar = context.printer.progress(ABOUT, "varying");
         let mut tried: BTreeMap<u64, SizeTried> = BTreeMap::new();
         let mut from = Vec::new();

@@ -19,7 +19,7 @@ use crate::report::Page;
 use crate::table::Table;
 use crate::text::{
     self, AS_GOOD, NOTHING_TO_MULTIPLY, STAY, between, candidate, counted, grouped, heading, of_bandwidth,
-    others_as_good, sooner_ready, words,
+    others_as_good, sooner_ready, times_as_fast, words,
 };
 use crate::values::{ValuesFlag, narrowing, what_it_changes};
 use sparsight::answer::{AdviseAnswer, Answer, MatrixSummary, ReorderedAnswer, Structure};
@@ -101,6 +101,7 @@ const TABLE: Layout = Layout {
         "device=device.name",
         "profile=device.profile",
         "products",
+        "recommended=verdict.recommended",
         "best=verdict.best",
         "best_over_plain_csr=verdict.plain_csr.speedup",
         "best_over_vendors_csr=verdict.vendors_csr.speedup",
@@ -209,9 +210,10 @@ impl Advise {
             let brings = brings.map(|(order, reordered)| what_it_brings(order, reordered));
             let changes = narrowing.as_ref().map(what_it_changes);
             self.print(&source, &profile, &of_matrix, verified.as_ref(), [brings, changes], context)?;
-            if let Some(best) = of_matrix.1.ranked.first() {
-                let names = text::in_other_libraries(&best.candidate.kernel.elsewhere());
-                context.printer.detail(format_args!("{} elsewhere: {names}", candidate(&best.candidate)));
+            if let Some(verdict) = of_matrix.1.verdict(self.iterations.map(NonZeroU64::get)) {
+                let used = &verdict.recommended().candidate;
+                let names = text::in_other_libraries(&used.kernel.elsewhere());
+                context.printer.detail(format_args!("{} elsewhere: {names}", candidate(used)));
             }
             if let Some(nearby) = &nearby {
                 context.printer.detail(what_is_nearby(nearby));
@@ -425,11 +427,7 @@ impl Advise {
         let in_all = if self.iterations.is_some() { " in all" } else { "" };
         let faster = |what: &str, other: &Advised| {
             let (speedup, time) = (self.cost(other).0 / self.cost(used).0, other.prediction.time);
-            if speedup <= 1.0 + TIE {
-                format!("as fast{in_all} as {what} ({time})")
-            } else {
-                format!("{speedup:.1} times as fast{in_all} as {what} ({time})")
-            }
+            format!("{} as {what} ({time})", times_as_fast(speedup, in_all))
         };
         let is_other = |other: &&Advised| other.candidate != used.candidate;
         let vendors = verdict.vendors_csr.filter(is_other).map(|csr| faster("cuSPARSE's CSR", csr));

@@ -5,10 +5,12 @@
 //! finished when it has been read.
 //!
 //! As in scipy, every place of a stored block of bsr is an entry, whatever its value, and a place of a diagonal is one unless its
-//! value is 0.
+//! value is 0 in the file: one that only the type read makes 0 is one, so that a matrix has the same places in `f32` and `f64`.
 
 mod array;
 mod fault;
+#[cfg(test)]
+mod tests;
 
 pub use fault::NpzFault;
 
@@ -55,7 +57,7 @@ pub(super) fn read<T: Scalar>(
     budget.check(path, 8 * (u128::from(nrows) + u128::from(offsets) + 2))?;
     let shape = (nrows as usize, ncols as usize);
     let is_dia = layout == Layout::NpzDia;
-    let (data, field) = if options.places_only { file.places(is_dia)? } else { file.data::<T>()? };
+    let (data, field) = if options.places_only { file.places(is_dia)? } else { file.data::<T>(is_dia)? };
     let of_data = file.of_data.ok_or_else(|| npz(path, NpzFault::Missing { array: "data" }))?;
     let rank = match layout {
         Layout::NpzBsr => 3,
@@ -290,7 +292,8 @@ impl<R: Read + Seek> File<'_, R> {
         Ok((data, field))
     }
 
-    fn data<T: Scalar>(&mut self) -> Result<(Vec<T>, Field), ReadError> {
+    /// The values; `marked`: -0 where only the type makes them 0, and 0 where they are in the file, whatever the sign.
+    fn data<T: Scalar>(&mut self, marked: bool) -> Result<(Vec<T>, Field), ReadError> {
         let (mut data, mut all_one, mut whole) = (Vec::new(), true, false);
         let is_real = |h: &Header| match h.kind {
             Kind::Complex => Err(NpzFault::Complex),
@@ -310,7 +313,8 @@ impl<R: Read + Seek> File<'_, R> {
                 if !value.to_f64().is_finite() {
                     return Err(NpzFault::NotFinite { at: data.len() as u64, value: x.to_string() });
                 }
-                data.push(value);
+                let is_zero = marked && value == T::default();
+                data.push(if is_zero { T::from_f64(if x == 0.0 { 0.0 } else { -0.0 }) } else { value });
                 Ok(())
             })
         })?;
@@ -391,22 +395,23 @@ impl<R: Read + Seek> File<'_, R> {
         let columns = self.indices("indices", ncols / wide, count)?;
         let (high, wide) = (high as usize, wide as usize);
         let stored = indptr[indptr.len() - 1] as usize;
-        let pieces = ranges(stored, (ENTRIES_PER_CHUNK / (high * wide)).max(1));
-        let entries = (stored * high * wide) as u64;
-        let chunks = self.chunks(shape, entries, pieces, |piece, out| {
-            let mut row = indptr.partition_point(|&p| p <= piece.start as u64).saturating_sub(1);
-            for k in piece {
+        let places = stored * high * wide;
+        // Of places, not blocks: one block may be as large as memory.
+        let pieces = ranges(places, ENTRIES_PER_CHUNK);
+        let chunks = self.chunks(shape, places as u64, pieces, |piece, out| {
+            let first = (piece.start / (high * wide)) as u64;
+            let mut row = indptr.partition_point(|&p| p <= first).saturating_sub(1);
+            for at in piece {
+                let (k, i, j) = (at / (high * wide), at / wide % high, at % wide);
                 while indptr[row + 1] <= k as u64 {
                     row += 1;
                 }
-                for (i, j) in (0..high).flat_map(|i| (0..wide).map(move |j| (i, j))) {
-                    let (row, col) = (row * high + i, columns[k] as usize * wide + j);
-                    let value = data[of_data.place([k, i, j])];
-                    out.push(Entry { row: row as u32, col: col as u32, value });
-                }
+                let (row, col) = (row * high + i, columns[k] as usize * wide + j);
+                let value = data[of_data.place([k, i, j])];
+                out.push(Entry { row: row as u32, col: col as u32, value });
             }
         })?;
-        Ok((self.assemble(shape, chunks, field), entries))
+        Ok((self.assemble(shape, chunks, field), places as u64))
     }
 
     /// A matrix of diagonals: the value for column j of diagonal d, which lies `offsets[d]` right of the main one, is `data[d, j]`.
@@ -425,7 +430,9 @@ impl<R: Read + Seek> File<'_, R> {
             let row = (col as i64).checked_sub(offsets[d])?;
             let row = usize::try_from(row).ok().filter(|row| *row < shape.0)?;
             let value = data[of_data.place([d, col, 0])];
-            (value != T::default()).then_some(Entry { row: row as u32, col: col as u32, value })
+            // -0 marks what was not 0 before it became one of `T`; with 0 added it is 0 again.
+            let is_entry = value != T::default() || value.to_f64().is_sign_negative();
+            is_entry.then(|| Entry { row: row as u32, col: col as u32, value: value + T::default() })
         };
         let places = count * length;
         let entries = (0..places).into_par_iter().filter(|at| entry(*at).is_some()).count() as u64;
@@ -458,7 +465,7 @@ impl<R: Read + Seek> File<'_, R> {
         Ok(offsets)
     }
 
-    /// Triplets of `pieces`; `fill` turns a piece into entries.
+    /// Triplets of `pieces`; `fill` turns a piece into at most as many entries as it is long.
     fn chunks<T: Scalar>(
         &self,
         (nrows, _): (usize, usize),
@@ -472,8 +479,10 @@ impl<R: Read + Seek> File<'_, R> {
         let buckets = Buckets::new(nrows);
         let chunk = |scratch: &mut Vec<Entry<T>>, piece: Range<usize>| {
             scratch.clear();
-            make_room(scratch, piece.len())?;
+            let most = piece.len();
+            make_room(scratch, most)?;
             fill(piece, scratch);
+            debug_assert!(scratch.len() <= most, "room was made for {most} entries, not {}", scratch.len());
             Chunk::new(scratch, buckets, Mirror::None)
         };
         let chunks: Result<_, Refused> = pieces.into_par_iter().map_init(Vec::new, chunk).collect();
