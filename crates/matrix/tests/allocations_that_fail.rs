@@ -102,6 +102,21 @@ fn npz(compressed: bool) -> Vec<u8> {
     archive(&arrays, compressed)
 }
 
+/// One block of 400 x 600, and values enough for several chunks.
+fn block() -> Vec<u8> {
+    let (high, wide) = (400, 600);
+    let values: Vec<f64> = (0..high * wide).map(|i| i as f64).collect();
+    let (name, descr, _, bytes) = float64("data", &values);
+    let arrays = [
+        int64("indptr", &[0, 1]),
+        int64("indices", &[0]),
+        (name, descr, format!("(1, {high}, {wide})"), bytes),
+        int64("shape", &[high, wide]),
+        format("bsr"),
+    ];
+    archive(&arrays, true)
+}
+
 fn tar(text: &str) -> Vec<u8> {
     let mut builder = tar::Builder::new(Vec::new());
     let mut header = tar::Header::new_gnu();
@@ -123,6 +138,7 @@ fn what_is_refused_memory_gives_an_error() {
         ("a.tar.gz", gzip(&tar(&general))),
         ("a.npz", npz(false)),
         ("compressed.npz", npz(true)),
+        ("block.npz", block()),
     ];
     for (name, bytes) in &files {
         let path = dir.path().join(name);

@@ -10,8 +10,8 @@ namespace sparsight_rules {
 constexpr const char* nvidia_h100_csr_f32_otherwise = "csr-vector/t16/b256/f32";
 
 // The id of the candidate to run; row_min, row_max and row_std: least, largest and standard deviation of the row lengths.
-// A format that could store more than 8 times the non-zeros is not returned, but the one that is called otherwise; run that,
-// too, where there is no memory for a format.
+// A format that could store more than 8 times the non-zeros, besides rows that fill up its last slice (ELL: to a multiple
+// of 32), is not returned, but the one that is called otherwise; run that, too, where there is no memory for a format.
 inline const char* nvidia_h100_csr_f32(double rows, double columns, double nnz, double row_min, double row_max, double row_std)
 {
     (void)columns;

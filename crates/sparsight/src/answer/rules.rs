@@ -69,7 +69,8 @@ pub enum RuleAnswer {
     },
 }
 
-/// Either has to hold, else `otherwise` is run: with it no format stores more than 8 times the non-zeros.
+/// Either has to hold, else `otherwise` is run: with it no format stores more than 8 times the non-zeros, besides rows that fill up
+/// its last slice (ELL: to a multiple of 32).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct RuleGuard {
     /// Longest row over mean, at most.
