@@ -75,7 +75,7 @@ fn another_version_is_refused_of_the_index_at_once_and_of_a_model_when_it_is_ask
     let profile = changed(&other).unwrap();
     assert!(advise(&profile, Some(ModelName::Strip)).is_ok());
     let error = advise(&profile, Some(ModelName::Boosting)).unwrap_err();
-    assert!(matches!(error, Error::Schema { expected: "sparsight/boosting/6", .. }), "{error}");
+    assert!(matches!(error, Error::Schema { expected: "sparsight/boosting/7", .. }), "{error}");
 }
 
 #[test]
