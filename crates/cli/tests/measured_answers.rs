@@ -204,7 +204,7 @@ fn shards_share_a_corpus_and_their_files_are_put_together() {
 #[test]
 fn a_profile_within_a_budget_fits_what_there_is_and_leaves_the_rest() {
     let dir = tempfile::tempdir().unwrap();
-    let profile = ["profile", "--device", "cpu", "--dtype", "f64", "-o", "p", "--budget", "3s"];
+    let profile = ["profile", "--device", "cpu", "--dtype", "f64", "-o", "p", "--budget", "20s"];
     let done = json(dir.path(), &profile);
     let of = |name: &str| done[name].as_u64().unwrap();
     assert!(of("measured") > 0 && of("left") > 0, "{done}");
