@@ -10,8 +10,8 @@ use crate::accuracy::Accuracy;
 use crate::{LogInterval, PredictError, Storable, packed};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
-use sparsight_kernels::{Candidate, DeviceFacts, Kernel};
-use sparsight_matrix::{Dtype, Features, Seconds};
+use sparsight_kernels::{DeviceFacts, Kernel};
+use sparsight_matrix::{Dtype, Seconds};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Matrices needed before a kernel is learned: four in each fold, and one residual more than an interval needs.
@@ -209,35 +209,23 @@ impl<L: Learner> LearnedModel<L> {
 
     /// What is known of one kernel.
     pub fn kernel(&self, kernel: Kernel) -> Option<&LearnedKernel> {
-        self.kernels.iter().find(|k| k.kernel == kernel)
+        of(&self.kernels, kernel)
     }
 
-    /// The names of the groups, in order.
-    fn group_names(&self) -> Vec<&'static str> {
-        let mut names: Vec<_> = self.kernels.iter().map(|one| L::group(one.kernel)).collect();
-        names.dedup();
-        names
+    /// The kernels of each group, in the order of the groups.
+    fn by_group(&self) -> impl Iterator<Item = &[LearnedKernel]> {
+        self.kernels.chunk_by(|a, b| L::group(a.kernel) == L::group(b.kernel))
     }
 
-    /// What was learned of the group of a kernel.
-    pub(super) fn learned(&self, kernel: Kernel) -> Option<&L> {
-        let name = L::group(kernel);
-        self.groups.get(self.group_names().iter().position(|one| *one == name)?)
+    /// What is known of one kernel, and what was learned of its group.
+    pub(super) fn learned(&self, kernel: Kernel) -> Option<(&LearnedKernel, &L)> {
+        let in_group = |(kernels, learned)| Some((of(kernels, kernel)?, learned));
+        self.by_group().zip(&self.groups).find_map(in_group)
     }
+}
 
-    /// Predicted seconds of block sizes of `kernel`, not below its floor; `None` where nothing was learned of the block size or value
-    /// type.
-    pub(super) fn times_s(
-        &self,
-        kernel: &LearnedKernel,
-        blocks: &[Candidate],
-        features: &Features,
-        facts: &DeviceFacts,
-    ) -> Vec<Option<f64>> {
-        let Some(learned) = self.learned(kernel.kernel) else { return vec![None; blocks.len()] };
-        let (times, floor_s) = (learned.times_s(blocks, features, facts), kernel.floor_s(facts));
-        times.into_iter().map(|time_s| Some(within(time_s?, floor_s))).collect()
-    }
+fn of(kernels: &[LearnedKernel], kernel: Kernel) -> Option<&LearnedKernel> {
+    kernels.iter().find(|known| known.kernel == kernel)
 }
 
 impl<L: Learner> Storable for LearnedModel<L> {
@@ -252,7 +240,7 @@ impl<L: Learner> Storable for LearnedModel<L> {
     }
 
     fn join(self, mut body: &[u8]) -> Result<Self, String> {
-        let names = self.group_names();
+        let names: Vec<_> = self.by_group().map(|kernels| L::group(kernels[0].kernel)).collect();
         if names.len() != self.groups.len() {
             let (kernels, groups) = (names.len(), self.groups.len());
             return Err(format!("the kernels are of {kernels} groups, and {groups} were learned"));

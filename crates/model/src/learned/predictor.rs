@@ -1,5 +1,6 @@
 //! Predicting with what was learned.
 
+use super::model::within;
 use super::{LearnedKernel, LearnedModel, Learner};
 use crate::{Model, PredictError, Prediction, Term};
 use sparsight_kernels::{Candidate, DeviceFacts};
@@ -29,8 +30,8 @@ impl<L: Learner> Clone for LearnedPredictor<'_, L> {
 impl<L: Learner> Copy for LearnedPredictor<'_, L> {}
 
 impl<L: Learner> LearnedPredictor<'_, L> {
-    fn kernel(&self, candidate: &Candidate) -> Option<&LearnedKernel> {
-        self.model.kernel(candidate.kernel).filter(|_| self.model.knows(candidate.dtype))
+    fn learned(&self, candidate: &Candidate) -> Option<(&LearnedKernel, &L)> {
+        self.model.learned(candidate.kernel).filter(|_| self.model.knows(candidate.dtype))
     }
 
     fn not_fitted(candidate: &Candidate) -> PredictError {
@@ -40,7 +41,7 @@ impl<L: Learner> LearnedPredictor<'_, L> {
     /// Predictions of candidates that differ in their block size alone.
     fn blocks(&self, blocks: &[Candidate], features: &Features) -> Vec<Result<Prediction, PredictError>> {
         let Some(first) = blocks.first() else { return Vec::new() };
-        let Some(kernel) = self.kernel(first) else {
+        let Some((kernel, learned)) = self.learned(first) else {
             return blocks.iter().map(|candidate| Err(Self::not_fitted(candidate))).collect();
         };
         if features.locality.is_none() {
@@ -49,10 +50,11 @@ impl<L: Learner> LearnedPredictor<'_, L> {
         // Neither looks at the block size.
         let (widening, extrapolates) = kernel.trained.outside(first, features);
         // However far beyond what was measured: a launch may be faster than launches are on average, but not by more.
-        let least_s = kernel.floor_s(self.facts) / 2.0;
-        let times = self.model.times_s(kernel, blocks, features, self.facts).into_iter().zip(blocks);
+        let floor_s = kernel.floor_s(self.facts);
+        let least_s = floor_s / 2.0;
+        let times = learned.times_s(blocks, features, self.facts).into_iter().zip(blocks);
         let prediction = |(time_s, candidate): (Option<f64>, &Candidate)| {
-            let time_s = time_s.ok_or_else(|| Self::not_fitted(candidate))?;
+            let time_s = within(time_s.ok_or_else(|| Self::not_fitted(candidate))?, floor_s);
             let interval = self.model.size_classes.scaled(kernel.interval, time_s).widened(widening);
             let (low, high) = interval.around(time_s);
             let low = low.max(least_s);
@@ -83,8 +85,7 @@ impl<L: Learner> Model for LearnedPredictor<'_, L> {
 
     fn explain(&self, candidate: &Candidate, features: &Features) -> Result<Vec<Term>, PredictError> {
         let time_s = self.predict(candidate, features)?.time.0;
-        let kernel = self.kernel(candidate).ok_or_else(|| Self::not_fitted(candidate))?;
-        let learned = self.model.learned(candidate.kernel).ok_or_else(|| Self::not_fitted(candidate))?;
+        let (kernel, learned) = self.learned(candidate).ok_or_else(|| Self::not_fitted(candidate))?;
         let mut all = learned.terms(candidate, features, self.facts);
         let whole = |name, value| Term { part: "", name, value, unit: "s" };
         all.extend([whole("floor", kernel.floor_s(self.facts)), whole("T", time_s)]);
