@@ -1,23 +1,22 @@
 //! A matrix on several GPUs of this process, ready for products.
 
 use crate::advice::Advice;
-use crate::buffers::{Held, Values, fill_values};
+use crate::buffers::{Held, Values};
 use crate::devices::LinkedGpus;
 use crate::failure::{Failure, Kind, SHARED};
 use crate::forked;
+use crate::linked::{Linked, planned, together};
 use crate::matrix::{AnyCsr, Matrix};
 use crate::on_gpus::{Parts, answer, links_of};
-use crate::pieces::{Piece, Piecewise, Whole, next_operator};
-use crate::prepared::{freed, other_type};
+use crate::pieces::{OnHost, Piece, Piecewise, Whole, multiply, next_operator};
+use crate::prepared::other_type;
 use pyo3::prelude::*;
+use sparsight::KnownLinks;
 use sparsight::answer::OnGpus;
 use sparsight::device::DeviceError;
 use sparsight::device::gpu::{DeviceArray, DistributedProduct, GpuShare};
 use sparsight::matrix::Csr;
-use sparsight::{Advisor, KnownLinks};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Of either value type.
 enum AnyDistributed {
@@ -35,20 +34,10 @@ macro_rules! with_distributed {
     };
 }
 
-/// Whoever has work done by several GPUs together holds this. Two products at a time, begun in one order on one GPU and in another order
-/// on the next, would wait for each other.
-static TOGETHER: Mutex<()> = Mutex::new(());
-
-pub(crate) fn together() -> MutexGuard<'static, ()> {
-    TOGETHER.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// A matrix on several GPUs. Several threads may multiply with it, one after the other.
 #[pyclass(frozen, module = "sparsight._core")]
 pub(crate) struct Distributed {
-    /// `None` after `free`.
-    product: Mutex<Option<AnyDistributed>>,
-    is_freed: AtomicBool,
+    product: Linked<AnyDistributed>,
     gpus: LinkedGpus,
     /// By which its pieces know it.
     number: u64,
@@ -65,8 +54,7 @@ impl Distributed {
         // They work side by side.
         let preparation_s = took.iter().map(|one| one.total().0).fold(0.0, f64::max);
         Self {
-            product: Mutex::new(Some(product)),
-            is_freed: AtomicBool::new(false),
+            product: Linked::new(product),
             gpus,
             number: next_operator(),
             size,
@@ -76,42 +64,13 @@ impl Distributed {
         }
     }
 
-    /// Calls `work` while the interpreter is free and no other product of several GPUs is under way.
-    fn with<R: Send>(
-        &self,
-        py: Python<'_>,
-        work: impl FnOnce(&mut AnyDistributed) -> Result<R, Failure> + Send,
-    ) -> PyResult<R> {
-        forked::refuse()?;
-        let done = py.detach(|| {
-            let mut product = self.product.lock().unwrap_or_else(PoisonError::into_inner);
-            let product = product.as_mut().ok_or_else(freed)?;
-            let _together = together();
-            work(product)
-        });
-        Ok(done?)
-    }
-
     fn is_square(&self) -> bool {
         self.size.0 == self.size.1
     }
 
-    fn give_back(&self) {
-        // In a forked process somebody may hold the locks for ever who is not there.
-        if sparsight::forked::is_child() {
-            return;
-        }
-        let mut product = self.product.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(product) = product.take() {
-            let _together = together();
-            drop(product);
-        }
-    }
-
     /// Of what the piece on the GPU of that rank is one.
     fn whole(&self, rank: usize, is_x: bool) -> Whole {
-        let (is_x, is_y) = (is_x || self.is_square(), !is_x || self.is_square());
-        Whole { operator: self.number, rank, is_x, is_y }
+        Whole::new(self.number, rank, is_x, self.is_square())
     }
 
     /// Refuses what are not its pieces, in the order of its GPUs.
@@ -153,14 +112,9 @@ impl Distributed {
         is_x: bool,
     ) -> Result<Vec<Piece>, Failure> {
         // One rank after the other: if one has no memory left, the others need not be told.
-        let arrays = product.shares().map(|share| share.zeroed(self.room(share, is_x)));
+        let arrays = product.shares().map(|share| share.zeroed(self.whole(0, is_x).room(share)));
         let arrays = arrays.collect::<Result<_, DeviceError>>()?;
         Ok(self.pieces(product, arrays, is_x))
-    }
-
-    /// Entries that a piece has room for: as an x, a y or both.
-    fn room<T: Piecewise>(&self, share: &GpuShare<T>, is_x: bool) -> usize {
-        if is_x || self.is_square() { share.width() } else { share.rows() }
     }
 
     fn pieces<T: Piecewise>(
@@ -185,10 +139,7 @@ impl Distributed {
         self.gpus.wait()?;
         product.each(|share, _, _| {
             let rank = share.link().rank();
-            // SAFETY: whoever gives pieces does not work on them before this returns, as everywhere in numerical Python; x is no y.
-            let (x, y) = unsafe { (xs[rank].get().slice(share.width()), ys[rank].get().slice(share.rows())) };
-            share.multiply_slices(alpha, x, beta, y)?;
-            share.wait()
+            multiply(share, (alpha, beta), (xs[rank].get(), ys[rank].get()))
         })?;
         Ok(())
     }
@@ -207,7 +158,7 @@ impl Distributed {
             .map(|(_, columns)| columns.iter().map(|&column| x[column as usize]).collect())
             .collect();
         let filled = |(share, mut entries): (&GpuShare<T>, Vec<T>)| {
-            entries.resize(self.room(share, true), T::default());
+            entries.resize(self.whole(0, true).room(share), T::default());
             let mut array = share.zeroed(entries.len())?;
             array.write(&entries)?;
             Ok(array)
@@ -230,13 +181,6 @@ impl Distributed {
             numbers.iter().zip(&entries).for_each(|(&number, &entry)| whole[number as usize] = entry);
         }
         Ok(whole)
-    }
-}
-
-/// Memory of GPUs is given back when what uses it has ended: other threads go on meanwhile.
-impl Drop for Distributed {
-    fn drop(&mut self) {
-        let _ = Python::try_attach(|py| py.detach(|| self.give_back()));
     }
 }
 
@@ -275,7 +219,7 @@ impl Distributed {
         alpha: f64,
         beta: f64,
     ) -> PyResult<()> {
-        fn multiply<T: Piecewise>(
+        fn on_host<T: Piecewise>(
             product: &mut DistributedProduct<T>,
             (alpha, beta): (f64, f64),
             x: &Held<T>,
@@ -287,12 +231,12 @@ impl Distributed {
         }
         let x = Values::read("x", x)?;
         let mut y = Values::write("out", y, &x)?;
-        self.with(py, |product| match (product, &x, &mut y) {
+        self.product.with(py, |product| match (product, &x, &mut y) {
             (AnyDistributed::F32(product), Values::F32(x), Values::F32(y)) => {
-                multiply(product, (alpha, beta), x, y)
+                on_host(product, (alpha, beta), x, y)
             }
             (AnyDistributed::F64(product), Values::F64(x), Values::F64(y)) => {
-                multiply(product, (alpha, beta), x, y)
+                on_host(product, (alpha, beta), x, y)
             }
             _ => Err(other_type()),
         })
@@ -300,13 +244,13 @@ impl Distributed {
 
     /// Pieces of an x, or of a y, all 0.
     fn zeros(&self, py: Python<'_>, is_x: bool) -> PyResult<Vec<Piece>> {
-        self.with(py, |product| with_distributed!(product, p => self.rooms(p, is_x)))
+        self.product.with(py, |product| with_distributed!(product, p => self.rooms(p, is_x)))
     }
 
     /// The entries of an array of the host, each on the GPU that owns it.
     fn scatter(&self, py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Vec<Piece>> {
         let x = Values::read("x", x)?;
-        self.with(py, |product| match (product, &x) {
+        self.product.with(py, |product| match (product, &x) {
             (AnyDistributed::F32(product), Values::F32(x)) => self.scattered(product, x.entries()),
             (AnyDistributed::F64(product), Values::F64(x)) => self.scattered(product, x.entries()),
             _ => Err(other_type()),
@@ -328,7 +272,7 @@ impl Distributed {
         if xs.iter().zip(&ys).any(|(x, y)| x.is(y)) {
             return Err(Failure::new(Kind::BadVector, "out shares memory with xs").hinted(SHARED).into());
         }
-        self.with(
+        self.product.with(
             py,
             |product| with_distributed!(product, p => self.multiplied(p, (alpha, beta), (&xs, &ys))),
         )
@@ -347,16 +291,13 @@ impl Distributed {
     fn gather(&self, py: Python<'_>, pieces: Vec<Py<Piece>>, out: &Bound<'_, PyAny>) -> PyResult<()> {
         let is_x = pieces.first().is_some_and(|piece| piece.get().whole.is_x);
         self.check("pieces", &pieces, |whole| if is_x { whole.is_x } else { whole.is_y })?;
-        let gathered = self.with(py, |product| {
+        let gathered = self.product.with(py, |product| {
             Ok(match product {
-                AnyDistributed::F32(product) => Gathered::F32(self.gathered(product, &pieces, is_x)?),
-                AnyDistributed::F64(product) => Gathered::F64(self.gathered(product, &pieces, is_x)?),
+                AnyDistributed::F32(product) => OnHost::F32(self.gathered(product, &pieces, is_x)?),
+                AnyDistributed::F64(product) => OnHost::F64(self.gathered(product, &pieces, is_x)?),
             })
         })?;
-        match gathered {
-            Gathered::F32(whole) => fill_values(py, out, &whole),
-            Gathered::F64(whole) => fill_values(py, out, &whole),
-        }
+        gathered.fill(py, out)
     }
 
     /// Waits for everything that is queued on its GPUs.
@@ -366,21 +307,14 @@ impl Distributed {
 
     /// Gives its memory back now. Waits for what is queued.
     fn free(&self, py: Python<'_>) {
-        self.is_freed.store(true, Ordering::Relaxed);
-        py.detach(|| self.give_back());
+        self.product.free(py);
     }
 
     /// Whether `free` was called.
     #[getter]
     fn is_freed(&self) -> bool {
-        self.is_freed.load(Ordering::Relaxed)
+        self.product.is_freed()
     }
-}
-
-/// A vector that was in pieces.
-enum Gathered {
-    F32(Vec<f32>),
-    F64(Vec<f64>),
 }
 
 /// What is asked for beside the matrix.
@@ -396,11 +330,7 @@ fn make<T: Piecewise>(
     wanted: &Wanted<'_>,
 ) -> Result<(DistributedProduct<T>, OnGpus), Failure> {
     let (size, count) = ((a.nrows(), a.ncols()), wanted.gpus.indexes().len());
-    let one = advice.ranking().ours().next().map(|best| best.prediction.time);
-    let deal = wanted.parts.deal(size, count)?;
-    let advisor = Advisor::new(advice.profile());
-    let distributed = advisor.distribute(a, count, &deal, &wanted.known.links, advice.objective())?;
-    let planned = OnGpus::several(&distributed.plan, one, wanted.known.measured_on);
+    let (distributed, planned) = planned(a, advice, count, wanted.parts, wanted.known)?;
     let _together = together();
     let product = distributed.prepare(size, &wanted.gpus.devices(), wanted.gpus.link()?)?;
     Ok((product, planned))

@@ -13,6 +13,7 @@ mod devices;
 mod distributed;
 mod failure;
 mod forked;
+mod linked;
 mod matrix;
 mod on_gpus;
 mod pieces;

@@ -1,8 +1,9 @@
 //! Vectors of which each GPU has a piece.
 
-use crate::buffers::Value;
+use crate::buffers::{Value, fill_values};
 use pyo3::prelude::*;
-use sparsight::device::gpu::{DeviceArray, DeviceSliceMut};
+use sparsight::device::DeviceError;
+use sparsight::device::gpu::{DeviceArray, DeviceSliceMut, GpuShare};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Entries on a GPU, of either value type.
@@ -54,6 +55,47 @@ pub(crate) struct Whole {
     /// Whether the operator multiplies with such a vector, and whether it gives one: of a square matrix both.
     pub(crate) is_x: bool,
     pub(crate) is_y: bool,
+}
+
+impl Whole {
+    /// An x, or a y, of an operator whose matrix may be square.
+    pub(crate) fn new(operator: u64, rank: usize, is_x: bool, is_square: bool) -> Self {
+        Self { operator, rank, is_x: is_x || is_square, is_y: !is_x || is_square }
+    }
+
+    /// Entries that its piece on that GPU has room for: an x takes what other GPUs give.
+    pub(crate) fn room<T: Piecewise>(&self, share: &GpuShare<T>) -> usize {
+        if self.is_x { share.width() } else { share.rows() }
+    }
+}
+
+/// y = alpha A x + beta y with the pieces of one GPU, waited for. All GPUs do it; nobody knows in which stream a piece was written, so
+/// these have to be waited for before.
+pub(crate) fn multiply<T: Piecewise>(
+    share: &mut GpuShare<T>,
+    (alpha, beta): (f64, f64),
+    (x, y): (&Piece, &Piece),
+) -> Result<(), DeviceError> {
+    // SAFETY: whoever gives pieces does not work on them before this returns, as everywhere in numerical Python; x is no y.
+    let (x, y) = unsafe { (x.slice(share.width()), y.slice(share.rows())) };
+    share.multiply_slices(alpha, x, beta, y)?;
+    share.wait()
+}
+
+/// What was read of pieces, of either value type.
+pub(crate) enum OnHost {
+    F32(Vec<f32>),
+    F64(Vec<f64>),
+}
+
+impl OnHost {
+    /// Copies it into an array of Python's, of the same length and value type.
+    pub(crate) fn fill(&self, py: Python<'_>, out: &Bound<'_, PyAny>) -> PyResult<()> {
+        match self {
+            Self::F32(entries) => fill_values(py, out, entries),
+            Self::F64(entries) => fill_values(py, out, entries),
+        }
+    }
 }
 
 /// The entries of a vector that one GPU owns, with room behind them for those that other GPUs give. The memory is its own: it is there as

@@ -9,21 +9,18 @@
 use crate::advice::Advice;
 use crate::buffers::{Values, fill_indices};
 use crate::devices::{LinkedGpus, identity};
-use crate::distributed::together;
 use crate::failure::{Failure, Kind, SHARED};
 use crate::forked;
+use crate::linked::{Linked, planned, together};
 use crate::matrix::{AnyCsr, Matrix};
 use crate::on_gpus::{Parts, answer, links_of};
-use crate::pieces::{Piece, Piecewise, Whole, next_operator};
-use crate::prepared::{freed, other_type};
+use crate::pieces::{OnHost, Piece, Piecewise, Whole, multiply, next_operator};
+use crate::prepared::other_type;
 use pyo3::prelude::*;
-use sparsight::answer::OnGpus;
+use sparsight::Distributed;
+use sparsight::device::DeviceError;
 use sparsight::device::gpu::GpuShare;
-use sparsight::matrix::Csr;
-use sparsight::{Advisor, Distributed, KnownLinks};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 /// Of either value type.
 enum AnyShare {
@@ -44,9 +41,7 @@ macro_rules! with_share {
 /// This process' share of a matrix.
 #[pyclass(frozen, module = "sparsight._core")]
 pub(crate) struct Rank {
-    /// `None` after `free`.
-    share: Mutex<Option<AnyShare>>,
-    is_freed: AtomicBool,
+    share: Linked<AnyShare>,
     gpu: LinkedGpus,
     /// By which its pieces know it.
     number: u64,
@@ -69,8 +64,7 @@ impl Rank {
     ) -> Self {
         let (memory_bytes, took) = with_share!(&share, share => (share.memory_bytes(), share.preparation()));
         Self {
-            share: Mutex::new(Some(share)),
-            is_freed: AtomicBool::new(false),
+            share: Linked::new(share),
             gpu,
             number: next_operator(),
             size,
@@ -81,26 +75,6 @@ impl Rank {
         }
     }
 
-    /// Calls `work` while the interpreter is free and no other product of several GPUs is under way in this process.
-    fn with<R: Send>(
-        &self,
-        py: Python<'_>,
-        work: impl FnOnce(&mut AnyShare) -> Result<R, Failure> + Send,
-    ) -> PyResult<R> {
-        forked::refuse()?;
-        let done = py.detach(|| {
-            let mut share = self.share.lock().unwrap_or_else(PoisonError::into_inner);
-            let share = share.as_mut().ok_or_else(freed)?;
-            let _together = together();
-            work(share)
-        });
-        Ok(done?)
-    }
-
-    fn is_square(&self) -> bool {
-        self.size.0 == self.size.1
-    }
-
     /// A piece with these entries, and room behind them for what others give.
     fn piece<T: Piecewise>(
         &self,
@@ -109,12 +83,10 @@ impl Rank {
         is_x: bool,
     ) -> Result<Piece, Failure> {
         let own = entries.len();
-        let room = if is_x || self.is_square() { share.width() } else { share.rows() };
-        let mut array = share.zeroed(room)?;
-        entries.resize(room, T::default());
+        let whole = Whole::new(self.number, 0, is_x, self.size.0 == self.size.1);
+        entries.resize(whole.room(share), T::default());
+        let mut array = share.zeroed(entries.len())?;
         array.write(&entries)?;
-        let (is_x, is_y) = (is_x || self.is_square(), !is_x || self.is_square());
-        let whole = Whole { operator: self.number, rank: 0, is_x, is_y };
         Ok(Piece::new(array, own, self.gpu.indexes()[0], whole))
     }
 
@@ -130,39 +102,6 @@ impl Rank {
             _ if !fits => refused("a y, and the matrix is not square"),
             _ => Ok(()),
         }
-    }
-
-    fn multiplied<T: Piecewise>(
-        &self,
-        share: &mut GpuShare<T>,
-        (alpha, beta): (f64, f64),
-        (x, y): (&Piece, &Piece),
-    ) -> Result<(), Failure> {
-        // Nobody knows in which stream a piece was written.
-        self.gpu.wait()?;
-        // SAFETY: whoever gives pieces does not work on them before this returns, as everywhere in numerical Python; x is no y.
-        let (x, y) = unsafe { (x.slice(share.width()), y.slice(share.rows())) };
-        share.multiply_slices(alpha, x, beta, y)?;
-        Ok(share.wait()?)
-    }
-
-    fn give_back(&self) {
-        // In a forked process somebody may hold the locks for ever who is not there.
-        if sparsight::forked::is_child() {
-            return;
-        }
-        let mut share = self.share.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(share) = share.take() {
-            let _together = together();
-            drop(share);
-        }
-    }
-}
-
-/// Memory of the GPU is given back when what uses it has ended: other threads go on meanwhile.
-impl Drop for Rank {
-    fn drop(&mut self) {
-        let _ = Python::try_attach(|py| py.detach(|| self.give_back()));
     }
 }
 
@@ -207,7 +146,7 @@ impl Rank {
     fn piece_of(&self, py: Python<'_>, entries: &Bound<'_, PyAny>, is_x: bool) -> PyResult<Piece> {
         let entries = Values::read("x", entries)?;
         let expected = self.own[usize::from(is_x)].len();
-        self.with(py, |share| match (share, &entries) {
+        self.share.with(py, |share| match (share, &entries) {
             (AnyShare::F32(share), Values::F32(held)) if held.entries().len() == expected => {
                 self.piece(share, held.entries().to_vec(), is_x)
             }
@@ -225,7 +164,11 @@ impl Rank {
         if std::ptr::eq(x, y) {
             return Err(Failure::new(Kind::BadVector, "out shares memory with x").hinted(SHARED).into());
         }
-        self.with(py, |share| with_share!(share, share => self.multiplied(share, (alpha, beta), (x, y))))
+        self.share.with(py, |share| {
+            // Nobody knows in which stream a piece was written.
+            self.gpu.wait()?;
+            Ok(with_share!(share, share => multiply(share, (alpha, beta), (x, y)))?)
+        })
     }
 
     /// Whether a piece of this operator is that of an x; of a square matrix it is.
@@ -237,53 +180,34 @@ impl Rank {
     /// Copies the own entries of a piece into an array, after everything that is queued on the GPU.
     fn read(&self, py: Python<'_>, piece: &Piece, out: &Bound<'_, PyAny>) -> PyResult<()> {
         self.check("piece", piece, true)?;
-        let entries = self.with(py, |share| {
+        let own = self.own[usize::from(piece.whole.is_x)].len();
+        let entries = self.share.with(py, |share| {
             self.gpu.wait()?;
             Ok(match share {
-                AnyShare::F32(_) => AnyEntries::F32(piece.array::<f32>().read()?),
-                AnyShare::F64(_) => AnyEntries::F64(piece.array::<f64>().read()?),
+                AnyShare::F32(_) => OnHost::F32(own_entries(piece, own)?),
+                AnyShare::F64(_) => OnHost::F64(own_entries(piece, own)?),
             })
         })?;
-        let own = self.own[usize::from(piece.whole.is_x)].len();
-        match entries {
-            AnyEntries::F32(entries) => crate::buffers::fill_values(py, out, &entries[..own]),
-            AnyEntries::F64(entries) => crate::buffers::fill_values(py, out, &entries[..own]),
-        }
+        entries.fill(py, out)
     }
 
     /// Gives its memory back now. Waits for what is queued.
     fn free(&self, py: Python<'_>) {
-        self.is_freed.store(true, Ordering::Relaxed);
-        py.detach(|| self.give_back());
+        self.share.free(py);
     }
 
     /// Whether `free` was called.
     #[getter]
     fn is_freed(&self) -> bool {
-        self.is_freed.load(Ordering::Relaxed)
+        self.share.is_freed()
     }
 }
 
-/// A vector on the host.
-enum AnyEntries {
-    F32(Vec<f32>),
-    F64(Vec<f64>),
-}
-
-/// What each rank plans, and that all do.
-fn planned<T: Piecewise>(
-    a: &Csr<T>,
-    advice: &Advice,
-    ranks: usize,
-    parts: &Parts,
-    known: &KnownLinks,
-) -> Result<(Distributed<T>, OnGpus), Failure> {
-    let one = advice.ranking().ours().next().map(|best| best.prediction.time);
-    let deal = parts.deal((a.nrows(), a.ncols()), ranks)?;
-    let advisor = Advisor::new(advice.profile());
-    let distributed = advisor.distribute(a, ranks, &deal, &known.links, advice.objective())?;
-    let planned = OnGpus::several(&distributed.plan, one, known.measured_on);
-    Ok((distributed, planned))
+/// The entries of a piece without those of other ranks behind them.
+fn own_entries<T: Piecewise>(piece: &Piece, own: usize) -> Result<Vec<T>, DeviceError> {
+    let mut entries = piece.array::<T>().read()?;
+    entries.truncate(own);
+    Ok(entries)
 }
 
 /// A planned matrix of either value type.
