@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::text::words;
 use clap::{Parser, Subcommand, ValueEnum};
 use sparsight::kernels::{BLOCKS, Candidate, DeviceKind, Kernel, Selection, every_candidate_on};
-use sparsight::matrix::{Bytes, Dtype};
+use sparsight::matrix::{Bytes, Dtype, suggested};
 use sparsight::model::{PlacementRule, RowLengthRule};
 use sparsight::{ModelName, Objective};
 use std::collections::BTreeSet;
@@ -179,7 +179,7 @@ impl fmt::Display for KernelName {
 impl FromStr for KernelName {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
-        text.parse().map(Self).map_err(|_| unknown("kernel", text, Kernel::all()))
+        text.parse().map(Self).map_err(|_| unknown("kernel", text, Kernel::all(), Kernel::name))
     }
 }
 
@@ -197,13 +197,24 @@ pub(crate) fn catalogued<T: Copy + Display>(
 ) -> Result<String, String> {
     let words: Vec<&str> = text.split([' ', '/']).filter(|word| !word.is_empty()).collect();
     let id = words.join("/");
-    if all.clone().any(|item| names(&id, short(item), item)) { Ok(id) } else { Err(unknown(what, text, all)) }
+    if all.clone().any(|item| names(&id, short(item), item)) {
+        Ok(id)
+    } else {
+        Err(unknown(what, text, all, short))
+    }
 }
 
-/// What there is instead.
-fn unknown<T: Display>(what: &str, text: &str, all: impl Iterator<Item = T>) -> String {
-    let known: Vec<String> = all.map(words).collect();
-    format!("unknown {what} '{text}': {}", known.join(", "))
+/// What there is instead, and which of it was meant.
+fn unknown<T: Copy + Display>(
+    what: &str,
+    text: &str,
+    all: impl Iterator<Item = T> + Clone,
+    short: fn(T) -> &'static str,
+) -> String {
+    let known: Vec<String> = all.clone().map(words).collect();
+    let names = known.iter().map(String::as_str).chain(all.map(short));
+    let there_are = format!("there are {}", known.join(", "));
+    format!("unknown {what} '{text}': {}", suggested(&words(text), names, there_are))
 }
 
 /// Which part of the catalogue.

@@ -1,4 +1,5 @@
-//! Every field of every answer stands in docs/answers.md: in the section of its schema, or in the one of what answers share.
+//! Every field of every answer stands in docs/answers.md, and is of the type that it is said to have there: in the section of its schema,
+//! or in the one of what answers share.
 
 mod support;
 
@@ -27,55 +28,126 @@ const GRID: &str = "gallery:stencil2d,n=300";
 /// Fields whose names are data: of models, kernels, origins.
 const MAPS: [&str; 4] = ["trained_on", "reference_origins", "log_errors", "cutting"];
 
-/// The names in the first column of the tables, by schema; under an empty name those that answers share.
-fn documented() -> BTreeMap<String, BTreeSet<String>> {
+/// What the tables say of the fields of a section: names, and the types that each may have (it may stand in several tables).
+type Section = BTreeMap<String, BTreeSet<String>>;
+
+/// The first two columns of the tables, by schema; under an empty name those that answers share.
+fn documented() -> BTreeMap<String, Section> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/answers.md");
     let text = std::fs::read_to_string(path).unwrap();
-    let mut known: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    let mut known: BTreeMap<String, Section> = BTreeMap::new();
     // What stands before the first section are no fields.
     for section in text.split("\n## ").skip(1) {
         let title = section.lines().next().unwrap_or_default().trim_matches('`');
         let schema = if title.starts_with("sparsight/") { title } else { "" };
-        let names = known.entry(schema.to_owned()).or_default();
-        for cells in section.lines().filter_map(|line| line.strip_prefix("| `")) {
-            let first = cells.split(" | ").next().unwrap_or_default();
-            let words = first.split('`').filter(|word| !word.trim_matches([',', ' ']).is_empty());
-            names.extend(words.map(ToOwned::to_owned));
+        let fields = known.entry(schema.to_owned()).or_default();
+        for row in section.lines().filter(|line| line.starts_with("| `")) {
+            let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+            let names: Vec<&str> =
+                cells[1].split('`').filter(|word| !word.trim_matches([',', ' ']).is_empty()).collect();
+            let kinds: Vec<&str> = cells[2].split(", ").filter(|word| !word.ends_with("optional")).collect();
+            for (at, name) in names.iter().enumerate() {
+                // One type each, or one for all.
+                let kind = if kinds.len() == names.len() { kinds[at] } else { kinds.first().unwrap_or(&"") };
+                fields.entry((*name).to_owned()).or_default().insert((*kind).to_owned());
+            }
         }
     }
     known
 }
 
-/// The names of all fields of `value`.
-fn fields(value: &Value, found: &mut BTreeSet<String>) {
+/// Whether a value is of a type, as the page words types.
+fn is_of(kind: &str, value: &Value) -> bool {
+    if let Some(kind) = kind.strip_suffix(" or null") {
+        return value.is_null() || is_of(kind, value);
+    }
+    let all = |of: &str| value.as_array().is_some_and(|all| all.iter().all(|one| is_of(of, one)));
+    match kind {
+        "count" => value.is_u64(),
+        "number" => value.is_number(),
+        // Rules go by their names.
+        "text" | "*rules*" => value.is_string(),
+        "true or false" => value.is_boolean(),
+        "true" => *value == Value::Bool(true),
+        "object" => value.is_object(),
+        "list" => value.is_array(),
+        "list of texts" => all("text"),
+        "list of counts" => all("count"),
+        "list of numbers" => all("number"),
+        "list of pairs" => all("list"),
+        shared if shared.starts_with('*') => {
+            value.is_object() || shared == "*candidate*" && value.is_string()
+        }
+        many if many.starts_with("list of *") => all("object"),
+        _ => {
+            let words: Vec<&str> = kind.split(' ').collect();
+            let count = |word: &str| match word {
+                "two" => 2,
+                "three" => 3,
+                "four" => 4,
+                "six" => 6,
+                "seven" => 7,
+                other => panic!("docs/answers.md: '{other}' of '{kind}' is no type"),
+            };
+            match words[..] {
+                [many, "counts"] => all("count") && value.as_array().unwrap().len() == count(many),
+                [many, "numbers"] => all("number") && value.as_array().unwrap().len() == count(many),
+                ["list", "of", many, "objects"] => {
+                    all("object") && value.as_array().unwrap().len() == count(many)
+                }
+                ["list", "of", many, "lists"] => {
+                    all("list") && value.as_array().unwrap().len() == count(many)
+                }
+                _ => panic!("docs/answers.md: '{kind}' is no type"),
+            }
+        }
+    }
+}
+
+/// Calls `look` with every field and its value.
+fn fields(value: &Value, look: &mut impl FnMut(&str, &Value)) {
     match value {
         Value::Object(object) => {
             for (name, value) in object {
-                found.insert(name.clone());
+                look(name, value);
                 if !MAPS.contains(&name.as_str()) {
-                    fields(value, found);
+                    fields(value, look);
                 }
             }
         }
         Value::Array(all) => {
             for one in all {
-                fields(one, found);
+                fields(one, look);
             }
         }
         _ => {}
     }
 }
 
-/// Fields of an answer with that schema that nobody can look up.
+/// Fields of an answer with that schema that nobody can look up, and those that are not what the page says: `name: value`.
 fn undocumented(schema: &str, answer: &Value) -> Vec<String> {
     let known = documented();
     let own = known.get(schema).unwrap_or_else(|| panic!("no section for {schema}"));
-    let mut found = BTreeSet::new();
-    fields(answer, &mut found);
     // Of several matrices each is as one.
     let of_one = known.get(&schema.replace("-many/", "/")).unwrap_or(own);
-    let is_known = |name: &String| own.contains(name) || of_one.contains(name) || known[""].contains(name);
-    found.into_iter().filter(|name| !is_known(name)).collect()
+    let mut wrong = BTreeSet::new();
+    fields(answer, &mut |name, value| {
+        let here = [own, of_one, &known[""]].into_iter().filter_map(|section| section.get(name));
+        let mut kinds: BTreeSet<&str> = here.flatten().map(String::as_str).collect();
+        if kinds.is_empty() {
+            wrong.insert(name.to_owned());
+            return;
+        }
+        // Without a type it is as in another section.
+        if kinds.remove("") {
+            let elsewhere = known.values().filter_map(|section| section.get(name)).flatten();
+            kinds.extend(elsewhere.map(String::as_str).filter(|kind| !kind.is_empty()));
+        }
+        if !kinds.into_iter().any(|kind| is_of(kind, value)) {
+            wrong.insert(format!("{name}: {value}"));
+        }
+    });
+    wrong.into_iter().collect()
 }
 
 /// Of an answer that says its schema.
@@ -90,9 +162,26 @@ fn a_field_that_is_not_described_is_found() {
     let answer = json!({ "schema": "sparsight/advise/1", "candidates": [{ "id": "x", "made_up": 1 }] });
     assert_eq!(undocumented("sparsight/advise/1", &answer), ["made_up"]);
     // What another answer has is not described here.
-    assert_eq!(undocumented("sparsight/advise/1", &json!({ "strip_rows": 640 })), ["strip_rows"]);
+    assert_eq!(undocumented("sparsight/advise/1", &json!({ "nccl": "2" })), ["nccl"]);
     let many = json!({ "matrices": [{ "terms": [], "strip_rows": 640 }] });
     assert_eq!(undocumented("sparsight/predict-many/1", &many), ["strip_rows"]);
+}
+
+#[test]
+fn a_field_of_another_type_is_found() {
+    let answer = json!({ "matrix": { "nnz": 1.5, "name": 7 }, "equal": ["a", 1], "dtype": "f64", "gains_nothing": true });
+    assert_eq!(undocumented("sparsight/advise/1", &answer), ["equal: [\"a\",1]", "name: 7", "nnz: 1.5"]);
+    for (kind, value, is) in [
+        ("two counts", json!([1, 2]), true),
+        ("two counts", json!([1]), false),
+        ("two counts or null", Value::Null, true),
+        ("count", json!(-1), false),
+        ("true", json!(false), false),
+        ("*rules*", json!("banded"), true),
+        ("list of *device*", json!([1]), false),
+    ] {
+        assert_eq!(is_of(kind, &value), is, "{kind}: {value}");
+    }
 }
 
 #[test]

@@ -102,7 +102,7 @@ fn plan_in_json_has_rows_without_a_gap() {
 fn plan_refuses_what_it_does_not_know() {
     let dir = made_up_profile();
     for (flag, value, says) in [
-        ("--formats", "band", "unknown format 'band': csr, csr-balanced i256"),
+        ("--formats", "band", "unknown format 'band': there are csr, csr-balanced i256"),
         ("--execution", "parallel", "sequential or fused, or both"),
         ("--strips", "0", "from 1 to 4096"),
         ("--strips", "5000", "from 1 to 4096"),

@@ -305,6 +305,11 @@ fn attack(value: &mut Value) {
     }
 }
 
+/// Those of the plan in advice.
+fn strategies(advice: &mut Value) -> impl Iterator<Item = &mut Value> {
+    advice["plan"]["strategies"].as_array_mut().unwrap().iter_mut()
+}
+
 #[test]
 fn a_page_holds_no_markup_from_elsewhere_and_is_the_same_by_either_way() {
     let dir = TempDir::new().unwrap();
@@ -318,10 +323,45 @@ fn a_page_holds_no_markup_from_elsewhere_and_is_the_same_by_either_way() {
     assert_eq!(page, page_of(dir.path(), &answer), "by advise --report and by report");
     assert!(page.contains("&lt;b&gt;&amp;amp;.mtx</h1>") && !page.contains("<b>"), "{page}");
     let (schema, cells) = (answer["schema"].clone(), answer["structure"]["spy"]["cells"].clone());
+    let executions: Vec<Value> =
+        strategies(&mut answer).map(|strategy| strategy["execution"].clone()).collect();
     attack(&mut answer);
+    strategies(&mut answer)
+        .zip(executions)
+        .for_each(|(strategy, execution)| strategy["execution"] = execution);
     (answer["schema"], answer["structure"]["spy"]["cells"]) = (schema, cells);
     let page = page_of(dir.path(), &answer);
     assert!(page.contains("&lt;script&gt;") && !page.contains("<script") && !page.contains('\u{202e}'));
+}
+
+#[test]
+fn the_page_of_a_matrix_without_non_zeros_draws_no_times() {
+    let dir = TempDir::new().unwrap();
+    fs::write(dir.path().join("empty.mtx"), "%%MatrixMarket matrix coordinate real general\n5 5 0\n")
+        .unwrap();
+    let answer = advice(dir.path(), &["empty.mtx", "--device", "nvidia-h200"]);
+    let page = page_of(dir.path(), &answer);
+    assert!(page.contains("id=\"provenance\"") && page.contains("id=\"row-lengths\""), "{page}");
+    for panel in ["times", "break-even", "roofline", "partition"] {
+        assert!(!page.contains(&format!("id=\"{panel}")), "{panel}: {page}");
+    }
+}
+
+#[test]
+fn advice_shows_the_best_cut_and_whether_it_gains() {
+    let dir = TempDir::new().unwrap();
+    let answer = advice(dir.path(), &["gallery:kkt,n=20000,m=8000,row=200", "--device", "nvidia-h200"]);
+    let whole = answer["plan"]["single"]["predicted_s"].as_f64().unwrap();
+    let cut =
+        answer["plan"]["strategies"].as_array().unwrap().iter().filter(|one| one["parts"][1].is_object());
+    let best = cut.map(|one| one["predicted_s"].as_f64().unwrap()).min_by(f64::total_cmp).unwrap();
+    let page = page_of(dir.path(), &answer);
+    assert!(page.contains("id=\"partition-"), "{page}");
+    let says = if best < whole { "The best cut takes" } else { "Leave it whole" };
+    assert!(page.contains(says) || page.contains("Cut so, a product takes"), "{says}: {page}");
+    // Without a page nobody looks for one.
+    let arguments = ["advise", "gallery:arrow,n=200", "--device", "nvidia-h200"];
+    assert!(support::json(dir.path(), &arguments)["plan"].is_null());
 }
 
 #[test]

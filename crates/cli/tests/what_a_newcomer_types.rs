@@ -32,12 +32,34 @@ fn a_device_that_is_meant_is_named() {
 }
 
 #[test]
+fn a_folder_that_is_not_there_is_named_with_what_makes_one() {
+    let dir = made_up_profile();
+    for command in ["fit", "evaluate", "rules", "repair"] {
+        let out = run(dir.path(), &[command, "gone"]);
+        let says = "error: gone: there is no such folder\n\nhint: this takes the folder of a profile: `sparsight profile";
+        assert!(out.starts_with("exit code: 2") && out.contains(says), "{out}");
+    }
+}
+
+#[test]
 fn a_price_is_for_the_folder_however_it_is_written() {
     let dir = made_up_profile();
     let devices = ["--devices", "nvidia-h200,./made-up"];
     let all = [&["compare", MATRIX][..], &devices, &["--price", "made-up/=3,nvidia-h200=4"]].concat();
     let out = run(dir.path(), &all);
     assert!(!out.contains("is given for"), "{out}");
+    // As answers call it, while only one is called so.
+    let (elsewhere, third) = (made_up_profile(), made_up_profile());
+    let [elsewhere, third] = [&elsewhere, &third].map(|dir| dir.path().join("made-up").display().to_string());
+    let flags = |devices: &str| {
+        ["compare", MATRIX, "--devices", devices, "--price", "made-up=3"].map(ToOwned::to_owned)
+    };
+    let answer = |devices: &str| json(dir.path(), &flags(devices).each_ref().map(String::as_str));
+    assert_eq!(answer(&format!("nvidia-h200,{elsewhere}"))["devices"][1]["price"], 3.0);
+    let here = answer(&format!("{elsewhere},made-up"));
+    assert!(here["devices"][0]["price"].is_null() && here["devices"][1]["price"] == 3.0, "{here}");
+    let out = run(dir.path(), &flags(&format!("{elsewhere},{third}")).each_ref().map(String::as_str));
+    assert!(out.contains("--price is given for made-up, which is not compared"), "{out}");
 }
 
 #[test]
@@ -49,6 +71,19 @@ fn top_is_heeded_by_every_list() {
     };
     assert_eq!(length(&["predict", MATRIX, "--device", "nvidia-h200"], "candidates"), 2);
     assert_eq!(length(&["kernels", "--device", "nvidia-h200"], "kernels"), 2);
+    // What the verdict names stays.
+    let answer = json(dir.path(), &["advise", MATRIX, "--device", "nvidia-h200", "--top", "1"]);
+    let ids: Vec<&str> =
+        answer["candidates"].as_array().unwrap().iter().filter_map(|one| one["id"].as_str()).collect();
+    let verdict = &answer["verdict"];
+    for named in [
+        &verdict["best"],
+        &verdict["recommended"],
+        &verdict["plain_csr"]["id"],
+        &verdict["vendors_csr"]["id"],
+    ] {
+        assert!(ids.contains(&named.as_str().unwrap()), "{named}: {ids:?}");
+    }
     let out = run(dir.path(), &["predict", MATRIX, "--device", "nvidia-h200", "--top", "2"]);
     assert!(out.contains("197 candidates more: `--top 199`"), "{out}");
 }
@@ -126,7 +161,9 @@ fn a_candidate_of_a_table_can_be_pasted_to_see_its_source() {
     let out = run(dir.path(), &["kernels", "--source", "sell c32 s1 t4"]);
     assert!(out.contains("sell c32 s1 t4 b256 in f64"), "{out}");
     let out = run(dir.path(), &["kernels", "--source", "magic"]);
-    assert!(out.contains("is no candidate such as") && out.contains("hint"), "{out}");
+    assert!(out.contains("is no candidate such as") && out.contains("hint: `sparsight kernels`"), "{out}");
+    let out = run(dir.path(), &["kernels", "--source", "csr-vektor t8 b256"]);
+    assert!(out.contains("did you mean csr-vector t8 b256?"), "{out}");
 }
 
 #[test]
@@ -158,7 +195,9 @@ fn a_candidate_can_be_pasted_into_every_flag_that_takes_a_kernel() {
     let out = run(dir.path(), &single);
     assert!(out.contains("csr-vector t8 b256 is looked at in f64; `--dtype f32` asks for f32"), "{out}");
     let out = run(dir.path(), &[&["predict", MATRIX, "--kernel", "csr-vector t9"], &on[..]].concat());
-    assert!(out.contains("unknown kernel 'csr-vector t9'"), "{out}");
+    assert!(out.contains("unknown kernel 'csr-vector t9': did you mean csr-vector t2? there are "), "{out}");
+    let out = run(dir.path(), &[&["predict", MATRIX, "--kernel", "cusparse-scr a1"], &on[..]].concat());
+    assert!(out.contains("did you mean cusparse-csr a1?"), "{out}");
     let out = run(dir.path(), &[&["plan", MATRIX, "--formats", "sell c32 s1"], &on[..]].concat());
     assert!(out.starts_with("exit code: 0"), "{out}");
 }

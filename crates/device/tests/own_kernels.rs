@@ -16,8 +16,7 @@ use support::gpu;
 
 /// The CUDA files that the page shows, by their names.
 fn of_the_page() -> Vec<(String, String)> {
-    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/own-kernel.md");
-    let page = std::fs::read_to_string(page).unwrap();
+    let page = include_str!("../../../docs/own-kernel.md");
     let blocks = page.split("\n```cuda\n").skip(1).map(|block| block.split_once("\n```").unwrap().0);
     let named = |text: &str| {
         let name = text.lines().next().unwrap().trim_start_matches("// ").split([':', ' ']).next().unwrap();

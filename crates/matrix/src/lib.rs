@@ -19,6 +19,7 @@ mod entry_numbers;
 mod features;
 mod formats;
 mod infeasible;
+mod meant;
 mod mix;
 mod narrowing;
 mod padded;
@@ -50,6 +51,7 @@ pub use formats::{
     Shape, Step, Stored, Tile, TileShape, TileTable,
 };
 pub use infeasible::{Infeasible, Limits};
+pub use meant::{meant, suggested};
 pub use mix::mix;
 pub use narrowing::Narrowing;
 pub use padded::PaddedSizes;

@@ -5,7 +5,7 @@
 
 FOLDER holds matrices that sparsight reads. For each: microseconds a product of `op.matvec(x, out=y)` and `op @ x` with vectors of
 CuPy and torch, of CuPy's `csr @ x` and torch's `sparse_csr @ x`; of a CUDA graph of our products, which is what the GPU needs; of
-an iteration of cupyx' CG with either; of `op.T @ x` beside an operator that was planned from A^T.
+an iteration of cupyx' CG with either, and of CG as it is written in torch; of `op.T @ x` beside an operator that was planned from A^T.
 """
 
 import argparse
@@ -47,6 +47,21 @@ def loops(works, synchronize):
             synchronize()
             taken[name].append(1e6 * (time.perf_counter() - begun) / counts[name])
     return {name: statistics.median(times) for name, times in taken.items()}
+
+
+def torch_cg(multiply, b, iterations):
+    """So many iterations of CG, without a wait for the host. Of a matrix that is not positive definite the numbers mean nothing; the
+    time is the same."""
+    x, r, p = b.new_zeros(b.shape), b.clone(), b.clone()
+    rr = r @ r
+    for _ in range(iterations):
+        q = multiply(p)
+        alpha = rr / (p @ q)
+        x += alpha * p
+        r -= alpha * q
+        before, rr = rr, r @ r
+        p = r + (rr / before) * p
+    return x
 
 
 def measured(path, dtype, tries):
@@ -94,7 +109,14 @@ def measured(path, dtype, tries):
         theirs = LinearOperator(a.shape, matvec=lambda v: on_cupy @ v, dtype=dtype)
         iterations = 50
         how = {"rtol" if "rtol" in inspect.signature(cg).parameters else "tol": 0.0, "maxiter": iterations}
-        solve = {"cg_ours": lambda: cg(operator.cupy(), cz, **how), "cg_cupy": lambda: cg(theirs, cz, **how)}
+        tz = torch.as_tensor(z, device="cuda:0")
+        solve = {
+            "cg_ours": lambda: cg(operator.cupy(), cz, **how),
+            "cg_cupy": lambda: cg(theirs, cz, **how),
+            "cg_torch_ours": lambda: torch_cg(operator.__matmul__, tz, iterations),
+            "cg_torch_ours_out": lambda: torch_cg(lambda v: operator.matvec(v, out=ty), tz, iterations),
+            "cg_torch": lambda: torch_cg(on_torch.__matmul__, tz, iterations),
+        }
         for name, work in solve.items():
             work()
             begun = time.perf_counter()
@@ -131,6 +153,8 @@ def summary(path):
         compare("torch sparse_csr @ x / op @ x", "torch", "ours_torch", chosen)
         compare("torch sparse_csr @ x / op.matvec(x, out=y)", "torch", "ours_torch_out", chosen)
         compare("iteration of cupyx' CG, CuPy's / ours", "cg_cupy", "cg_ours", chosen)
+        compare("iteration of CG in torch, torch's matrix / op @ x", "cg_torch", "cg_torch_ours", chosen)
+        compare("iteration of CG in torch, torch's matrix / out=y", "cg_torch", "cg_torch_ours_out", chosen)
         compare("planned from A^T / op.T", "planned_from_transpose", "ours_transposed", chosen)
         for name in ["ours_cupy_out", "ours_cupy", "ours_torch_out", "ours_torch"]:
             over = sorted(line["us"][name] - line["us"]["graph"] for line in chosen)

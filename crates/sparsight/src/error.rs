@@ -54,6 +54,12 @@ pub enum Error {
         /// What is wrong with it.
         reason: String,
     },
+    /// A profile's folder that is not there.
+    #[error("{}: there is no such folder", path.display())]
+    NoFolder {
+        /// Where it was looked for.
+        path: PathBuf,
+    },
     /// A profile that is not shipped and no folder.
     #[error("there is no profile '{name}': shipped are {shipped}")]
     NoProfile {
@@ -131,6 +137,14 @@ impl Error {
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Device(e) => e.hint().map(ToOwned::to_owned),
+            Self::NoFolder { path } if is_shipped(path) => Some(format!(
+                "{0} is the name of a profile that is part of the program, and this takes a folder: the repository has it as \
+                 profiles/{0}",
+                path.display()
+            )),
+            Self::NoFolder { .. } => {
+                Some("this takes the folder of a profile: `sparsight profile --device cuda:0 -o DIR` makes one".to_owned())
+            }
             Self::NoProfile { .. } => Some("`sparsight profile --device cuda:0 -o DIR` makes one".to_owned()),
             Self::Lacking { profile, missing } => Some(missing.hint(profile)),
             Self::NotShipped { profile, .. } => {
@@ -147,12 +161,6 @@ impl Error {
             Self::File { source, .. } if source.kind() == ErrorKind::StorageFull => {
                 Some("free some space and run the same command again: it goes on where it stopped".to_owned())
             }
-            Self::File { path, source } if source.kind() == ErrorKind::NotFound && is_shipped(path) => Some(format!(
-                "{} is the name of a profile that is part of the program, and this takes a folder: the repository has it as \
-                 profiles/{}",
-                path.display(),
-                path.display()
-            )),
             Self::Malformed { path, .. } if is_journal(path) => Some(repair_hint()),
             // What cannot be unpacked.
             Self::File { path, source } if is_journal(path) && is_content(source.kind()) => Some(repair_hint()),

@@ -104,13 +104,27 @@ struct Given {
 }
 
 impl Given {
-    /// A folder or a data sheet may be named in several ways.
-    fn is_for(&self, device: &DeviceName) -> bool {
+    /// Which of the devices it is for. A folder or a data sheet may be named in several ways, and if only one is called so by the last
+    /// part of its path, without its ending.
+    fn which_of(&self, devices: &[DeviceName]) -> Option<usize> {
         let path = |device: &DeviceName| match device {
             DeviceName::Profile(name) => Path::new(name).canonicalize().ok(),
             _ => None,
         };
-        self.device == *device || path(&self.device).is_some_and(|own| path(device) == Some(own))
+        let is_for = |device: &DeviceName| {
+            self.device == *device || path(&self.device).is_some_and(|own| path(device) == Some(own))
+        };
+        let is_called = |device: &DeviceName| match (&self.device, device) {
+            (DeviceName::Profile(name), DeviceName::Profile(path)) => {
+                Path::new(path).file_stem().is_some_and(|stem| stem == name.as_str())
+            }
+            _ => false,
+        };
+        devices.iter().position(is_for).or_else(|| {
+            let mut called = devices.iter().enumerate().filter(|(_, device)| is_called(device));
+            let (index, _) = called.next()?;
+            called.next().is_none().then_some(index)
+        })
     }
 }
 
@@ -217,17 +231,18 @@ impl Compare {
 
     /// One number a device, where one is given.
     fn for_devices(&self, flag: &str, given: &[Given]) -> Result<Vec<Option<f64>>, Failure> {
-        if let Some(stranger) =
-            given.iter().find(|given| !self.devices.iter().any(|device| given.is_for(device)))
-        {
+        let mut numbers = vec![None; self.devices.len()];
+        for one in given {
+            if let Some(device) = one.which_of(&self.devices) {
+                // Of several the last, as with other flags.
+                numbers[device] = Some(one.number);
+                continue;
+            }
             let devices: Vec<String> = self.devices.iter().map(ToString::to_string).collect();
-            let text = format!("{flag} is given for {}, which is not compared", stranger.device);
+            let text = format!("{flag} is given for {}, which is not compared", one.device);
             return Err(Failure::input(text).hinted(format!("compared are {}", devices.join(", "))));
         }
-        // Of several the last, as with other flags.
-        let of =
-            |device: &DeviceName| given.iter().rfind(|given| given.is_for(device)).map(|given| given.number);
-        Ok(self.devices.iter().map(of).collect())
+        Ok(numbers)
     }
 
     fn profiles(&self, context: &Context, dtype: Dtype) -> Result<Vec<Profile>, Failure> {

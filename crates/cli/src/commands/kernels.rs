@@ -8,8 +8,8 @@ use crate::printer::{BOLD, Printer};
 use crate::table::Table;
 use crate::text::{self, grouped, words};
 use sparsight::answer::{KernelSourceAnswer, KernelsAnswer};
-use sparsight::kernels::{Candidate, DeviceFacts, DeviceKind, Kernel, Selection};
-use sparsight::matrix::Dtype;
+use sparsight::kernels::{Candidate, DeviceFacts, DeviceKind, Kernel, Selection, every_candidate};
+use sparsight::matrix::{Dtype, suggested};
 
 /// The catalogue: formats, kernels, block sizes, and the strip of each kernel on a device
 #[derive(Debug, clap::Args)]
@@ -88,8 +88,13 @@ fn pasted(name: &str, dtype: Dtype) -> Result<Candidate, Failure> {
         selection.candidate(dtype).or_else(|| selection.with_block(USUAL_BLOCK).candidate(dtype))
     });
     found.ok_or_else(|| {
+        let all: Vec<String> = every_candidate(dtype).map(|one| text::candidate(&one)).collect();
         Failure::input(format!("'{name}' is no candidate such as \"bsr b3 t4 b128\" or bsr/b3/t4/b128/f64"))
-            .hinted("`sparsight kernels` lists kernels and block sizes")
+            .hinted(suggested(
+                &words(name),
+                all.iter().map(String::as_str),
+                "`sparsight kernels` lists kernels and block sizes",
+            ))
     })
 }
 

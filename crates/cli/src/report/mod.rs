@@ -68,12 +68,16 @@ impl Page {
 
     fn of_advice(advice: &ReportedAdvice) -> Self {
         let roles = Roles::of(advice);
+        // Of a matrix without non-zeros nothing is worth a picture.
+        let is_empty = advice.matrix.nnz == 0;
+        let of_times = |panel: Option<Panel>| panel.filter(|_| !is_empty);
         let panels = [
-            times::panel(advice, &roles),
-            break_even::panel(advice, &roles),
+            of_times(times::panel(advice, &roles)),
+            of_times(break_even::panel(advice, &roles)),
             row_lengths::panel(advice, &roles),
             advice.structure.as_ref().and_then(|structure| spy::panel(&advice.matrix, &structure.spy)),
-            roofline::panel(advice, &roles),
+            of_times(roofline::panel(advice, &roles)),
+            of_times(advice.plan.as_ref().and_then(partition::panel)),
             Some(refused::panel(advice)),
             Some(provenance::panel(&advice.source, advice.reordered_by.as_ref())),
         ];

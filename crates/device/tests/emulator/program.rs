@@ -40,13 +40,21 @@ fn unique(folder: &Path, what: &str) -> PathBuf {
     folder.join(format!("{what}-{}-{number}", std::process::id()))
 }
 
+/// Where the text of the emulator is.
+const HERE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/emulator");
+
+/// Whether that is there.
+pub(super) fn is_here() -> bool {
+    Path::new(HERE).join("main.cpp").is_file()
+}
+
 impl Program {
     /// Compiled, unless an earlier run has done that.
     ///
     /// # Errors
     /// What the compiler says.
     pub fn compile(source: &KernelSource) -> Result<Self, String> {
-        let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/emulator");
+        let here = Path::new(HERE);
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("emulated");
         fs::create_dir_all(&folder).unwrap();
         let mut calls = String::new();

@@ -1,7 +1,7 @@
 //! Why text is no recipe, or a recipe gives no matrix.
 
 use super::{Accepts, generators};
-use crate::Bytes;
+use crate::{Bytes, suggested};
 use thiserror::Error;
 
 /// A refusal of the gallery. Hints on what to write instead are given by [`GalleryError::hint`].
@@ -81,59 +81,16 @@ impl GalleryError {
             Self::UnknownGenerator { name } => {
                 let names: Vec<&str> = generators().iter().map(|generator| generator.name).collect();
                 let all = format!("the gallery has {}", names.join(", "));
-                Some(match nearest(name, &names) {
-                    Some(near) => format!("did you mean {near}? {all}"),
-                    None => all,
-                })
+                Some(suggested(name, names, all))
             }
             Self::UnknownParameter { key, known, .. } => {
                 let all = format!("its parameters are {}", known.join(", "));
-                Some(match nearest(key, known) {
-                    Some(near) => format!("did you mean {near}? {all}"),
-                    None => all,
-                })
+                Some(suggested(key, known.iter().copied(), all))
             }
             Self::NotKeyValue { generator, .. } => Some(format!(
                 "parameters follow the name, separated by commas: gallery:{generator},key=value"
             )),
             _ => None,
         }
-    }
-}
-
-/// The name that is reached from `text` by the fewest edits, unless that would change more than half of it.
-fn nearest<'n>(text: &str, names: &[&'n str]) -> Option<&'n str> {
-    let (edits, near) = names.iter().map(|&name| (distance(text, name), name)).min_by_key(|near| near.0)?;
-    (2 * edits <= near.len()).then_some(near)
-}
-
-/// Insertions, deletions and replacements that make `b` of `a` (Levenshtein 1966).
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, from) in a.chars().enumerate() {
-        let mut diagonal = i;
-        row[0] = i + 1;
-        for (j, &to) in b.iter().enumerate() {
-            let replaced = diagonal + usize::from(from != to);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[b.len()]
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_typo_finds_the_name_that_was_meant_and_nonsense_finds_none() {
-        assert_eq!(distance("kitten", "sitting"), 3);
-        assert_eq!((distance("", "abc"), distance("abc", ""), distance("abc", "abc")), (3, 3, 0));
-        let names = ["stencil2d", "stencil3d", "arrow"];
-        assert_eq!(nearest("stencil_2d", &names), Some("stencil2d"));
-        assert_eq!(nearest("arow", &names), Some("arrow"));
-        assert_eq!(nearest("poisson", &names), None);
     }
 }

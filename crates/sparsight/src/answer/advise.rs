@@ -1,8 +1,8 @@
 //! `advise`: every candidate, predicted and ranked.
 
 use super::{
-    Answer, DeviceSummary, MatrixSummary, MeasuredOutcome, NamedCandidate, NextRunAnswer, PredictedInterval,
-    ReorderedAnswer, Structure,
+    Answer, DeviceSummary, MatrixSummary, MeasuredOutcome, NamedCandidate, NextRunAnswer, PlannedMatrix,
+    PredictedInterval, ReorderedAnswer, Structure,
 };
 use crate::profile::Provenance;
 use crate::{Advice, Advised, ModelName, Nearby, Objective, Profile, Verdict, Verified, Why};
@@ -45,6 +45,9 @@ pub struct AdviseAnswer {
     /// How long the rows are and where the non-zeros lie; absent where nobody looked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub structure: Option<Structure>,
+    /// The best cut of its rows into parts, whether it gains or not; absent where nobody asked for a page.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub plan: Option<PlannedMatrix>,
     /// The device's last cache: up to about this, times are not bound to `copy_bytes_per_s`; absent if not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache_bytes: Option<Bytes>,
@@ -172,6 +175,14 @@ pub struct VerdictAnswer {
     pub vendors_csr: Option<Compared>,
 }
 
+impl VerdictAnswer {
+    /// What it says to use and what it compares that with; not those that are as good.
+    fn named(&self) -> impl Iterator<Item = Candidate> {
+        let compared = [self.plain_csr, self.vendors_csr].into_iter().flatten().map(|csr| csr.id);
+        [self.best, self.recommended, self.soonest_ready].into_iter().chain(compared)
+    }
+}
+
 /// What people would use without advice.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Compared {
@@ -238,6 +249,7 @@ impl AdviseAnswer {
             next_run,
             nearby: None,
             structure: None,
+            plan: None,
             cache_bytes: Some(profile.device.facts.l2_bytes).filter(|bytes| bytes.0 > 0),
             provenance: profile.into(),
             candidates,
@@ -255,6 +267,13 @@ impl AdviseAnswer {
     #[must_use]
     pub fn with_structure(mut self, structure: Option<Structure>) -> Self {
         self.structure = structure;
+        self
+    }
+
+    /// With the best cut of its rows into parts.
+    #[must_use]
+    pub fn with_plan(mut self, plan: Option<PlannedMatrix>) -> Self {
+        self.plan = plan;
         self
     }
 
@@ -292,14 +311,15 @@ impl AdviseAnswer {
         self
     }
 
-    /// With the first `top` that are ranked, those below that were measured, and all that are not ranked.
+    /// With the first `top` that are ranked, those below that were measured or that the verdict names, and all that are not ranked.
     #[must_use]
     pub fn shortened(mut self, top: usize) -> Self {
+        let named: Vec<Candidate> = self.verdict.iter().flat_map(VerdictAnswer::named).collect();
         let mut ranked = 0;
         self.candidates.retain(|one| {
             let is_ranked = one.prediction.is_some();
             ranked += usize::from(is_ranked);
-            !is_ranked || ranked <= top || one.outcome.is_some()
+            !is_ranked || ranked <= top || one.outcome.is_some() || named.contains(&one.candidate.id)
         });
         self
     }

@@ -33,6 +33,8 @@ pub struct ReportedAdvice {
     pub verdict: Option<ReportedVerdict>,
     /// How long rows are, and where the non-zeros lie.
     pub structure: Option<Structure>,
+    /// The best cut of its rows into parts.
+    pub plan: Option<ReportedPlan>,
     /// Size of the last cache.
     pub cache: Option<Bytes>,
     /// Best first, then those that are not ranked.
@@ -147,15 +149,19 @@ impl ReportedAdvice {
 
     fn of(value: &Value) -> Result<Self, NotReported> {
         let all = Fields::of(value);
-        let matrix = matrix_of(&all)?;
+        let (matrix, source, dtype) =
+            (matrix_of(&all)?, ReportedSource::of(&all)?, all.needed_text("dtype")?);
+        let plan =
+            all.object("plan")?.map(|plan| ReportedPlan::of_matrix(&plan, source.clone(), dtype.clone()));
         let device = all.needed_object("device")?;
         let measured = |name| Ok(device.number(name)?.filter(|rate| *rate > 0.0));
         Ok(Self {
             matrix,
-            source: ReportedSource::of(&all)?,
+            source,
+            plan: plan.transpose()?,
             copy_bytes_per_s: measured("copy_bytes_per_s")?,
             launch: measured("launch_s")?.map(Seconds),
-            dtype: all.needed_text("dtype")?,
+            dtype,
             products: all.count("products")?,
             reordered_by: all
                 .object("reordered")?

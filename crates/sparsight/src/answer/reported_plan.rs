@@ -82,6 +82,15 @@ impl ReportedPlan {
         let [one] = matrices.as_slice() else {
             return Err(all.wrong("matrices", "a list of one: a page shows one matrix"));
         };
+        Self::of_matrix(one, ReportedSource::of(&all)?, all.needed_text("dtype")?)
+    }
+
+    /// Of the entry of one matrix.
+    pub(super) fn of_matrix(
+        one: &Fields<'_>,
+        source: ReportedSource,
+        dtype: String,
+    ) -> Result<Self, NotReported> {
         let matrix = matrix_of(one)?;
         let single = one.object("single")?.map(|part| ReportedPart::of(&part)).transpose()?;
         if single.as_ref().is_some_and(|single| single.rows != [0, matrix.nrows]) {
@@ -89,8 +98,8 @@ impl ReportedPlan {
         }
         let strategy = |fields: &Fields<'_>| ReportedStrategy::of(fields, matrix.nrows);
         Ok(Self {
-            source: ReportedSource::of(&all)?,
-            dtype: all.needed_text("dtype")?,
+            source,
+            dtype,
             structure: one.object("structure")?.map(|structure| structure_of(&structure)).transpose()?,
             single,
             strategies: one.list("strategies")?.iter().map(strategy).collect::<Result<_, _>>()?,

@@ -10,7 +10,7 @@ use crate::records::{self, BenchmarkRecord, CorpusRecord, CutRecord, Damaged, Jo
 use flate2::bufread::MultiGzDecoder;
 use sparsight_kernels::DeviceFacts;
 use sparsight_matrix::io::open_regular;
-use std::io::BufReader;
+use std::io::{BufReader, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
@@ -29,10 +29,15 @@ impl ProfileFolder {
     /// An existing folder.
     ///
     /// # Errors
-    /// [`Error::File`] if there is none.
+    /// [`Error::NoFolder`] if there is none, [`Error::File`] if it cannot be read.
     pub fn open(path: &Path) -> Result<Self, Error> {
-        fs::read_dir(path).map_err(|source| Error::File { path: path.to_owned(), source })?;
-        Ok(Self { path: path.to_owned() })
+        match fs::read_dir(path) {
+            Ok(_) => Ok(Self { path: path.to_owned() }),
+            Err(source) if source.kind() == ErrorKind::NotFound => {
+                Err(Error::NoFolder { path: path.to_owned() })
+            }
+            Err(source) => Err(Error::File { path: path.to_owned(), source }),
+        }
     }
 
     /// A folder, made if it is not there.

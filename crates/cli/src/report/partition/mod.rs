@@ -6,7 +6,7 @@ mod strip;
 mod times;
 
 use super::row_lengths::{self, Teams};
-use super::{Page, Panel, provenance, roles, spy, verdict};
+use super::{Page, Panel, provenance, remark, roles, spy, verdict};
 use crate::text::{counted, percent};
 use colours::Colours;
 use sparsight::answer::{ReportedPlan, ReportedStrategy};
@@ -27,6 +27,25 @@ pub(super) fn page(plan: &ReportedPlan) -> Page {
     panels.push(provenance::panel(&plan.source, None));
     Page::put_together(&plan.matrix.name, &header(plan), &panels)
 }
+
+/// The strip of the best cut, for a page about something else.
+pub(super) fn panel(plan: &ReportedPlan) -> Option<Panel> {
+    let (single, best) = (plan.single.as_ref()?, best(plan)?);
+    let mut panel = strip::panel(plan, best, &Colours::of(plan))?;
+    panel.body += &remark(&match 1.0 - best.time.predicted.0 / single.time.predicted.0 {
+        gain if gain <= 0.0 => {
+            format!("Leave it whole: the best cut takes {} more. {MEASURE}", percent(-gain))
+        }
+        gain if best.time.high >= single.time.predicted => format!(
+            "The best cut takes {} less, which is within the error of the prediction. {MEASURE}",
+            percent(gain)
+        ),
+        gain => format!("Cut so, a product takes {} less. {MEASURE}", percent(gain)),
+    });
+    Some(panel)
+}
+
+const MEASURE: &str = "`sparsight plan --run` measures both.";
 
 /// Strategies of more than one part.
 fn cut(plan: &ReportedPlan) -> impl Iterator<Item = &ReportedStrategy> {

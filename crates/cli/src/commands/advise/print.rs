@@ -1,0 +1,215 @@
+//! What `advise` prints: the verdict, the ranking and the remarks below it.
+
+use super::Advise;
+use super::remarks::{answering, extrapolations, pays_off, refusals, what_was_found};
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::matrix_source::MatrixSource;
+use crate::printer::BOLD;
+use crate::table::Table;
+use crate::text::{
+    self, AS_GOOD, NOTHING_TO_MULTIPLY, STAY, between, candidate, counted, heading, of_bandwidth,
+    others_as_good, sooner_ready, times_as_fast,
+};
+use sparsight::kernels::{Candidate, Kernel};
+use sparsight::matrix::{Features, Seconds};
+use sparsight::records::Outcome;
+use sparsight::{Advice, Advised, Profile, TIE, Verdict, Verified};
+use std::collections::BTreeSet;
+use std::num::NonZeroU64;
+
+impl Advise {
+    pub(super) fn print(
+        &self,
+        source: &MatrixSource,
+        profile: &Profile,
+        (features, advice): &(Features, Advice),
+        verified: Option<&Verified>,
+        [reordered, narrowed]: [Option<String>; 2],
+        context: &Context,
+    ) -> Result<(), Failure> {
+        let out = &context.printer;
+        out.line(format_args!("{BOLD}{}{BOLD:#}   {}", source.title(), text::shape(features)))?;
+        let products = self.iterations.map(|n| format!("   {}", counted(n.get(), "product")));
+        out.line(format_args!("{}{}", heading(profile, context.dtype()), products.unwrap_or_default()))?;
+        out.line("")?;
+        let mut shown = Vec::new();
+        let mut legend = None;
+        if let Some(verdict) = advice.verdict(self.iterations.map(NonZeroU64::get)) {
+            let found = verified.and_then(|verified| what_was_found(verified, &verdict));
+            if advice.is_empty {
+                out.line(format_args!("{BOLD}{NOTHING_TO_MULTIPLY}{BOLD:#}"))?;
+                return found.map_or(Ok(()), |found| out.line(found));
+            }
+            out.line(format_args!("{BOLD}{}{BOLD:#}", self.use_of(&verdict)))?;
+            let reasons = self.reasons(&verdict);
+            if !reasons.is_empty() {
+                out.line(reasons)?;
+            }
+            if let Some(found) = found {
+                out.line(found)?;
+            }
+            out.line("")?;
+            shown = self.shown(advice, &verdict, verified, context.top());
+            out.line(self.ranking(&shown, &verdict, verified))?;
+            out.line("")?;
+            legend = Some(self.legend(&verdict, advice, &shown)).filter(|legend| !legend.is_empty());
+        } else {
+            out.line("no candidate is possible")?;
+        }
+        let remarks = [
+            reordered,
+            narrowed,
+            legend,
+            answering(advice, profile),
+            refusals(advice),
+            extrapolations(&shown),
+        ];
+        for remark in remarks.into_iter().flatten() {
+            out.line(format_args!("  {remark}"))?;
+        }
+        for (name, outcome) in verified.iter().flat_map(|verified| &verified.measured) {
+            if let Outcome::Failed { failed } = outcome {
+                out.warning(format_args!("{}: {failed}", candidate(name)));
+            }
+        }
+        Ok(())
+    }
+
+    /// `Use bsr b3 t4 b128: 7.33 us a product, 6.34 to 8.43 us.`
+    fn use_of(&self, verdict: &Verdict<'_>) -> String {
+        let words = match verdict.gains_nothing() {
+            true if verdict.stays_in_csr() => STAY,
+            true => AS_GOOD,
+            false => "Use",
+        };
+        let used = verdict.recommended();
+        let (prediction, name) = (&used.prediction, candidate(&used.candidate));
+        let all = self.iterations.map_or_else(String::new, |n| {
+            let products = counted(n.get(), "product");
+            format!("; {} in all for {products} with conversion and upload", self.cost(used))
+        });
+        let (time, sure) = (prediction.time, between(prediction.low, prediction.high));
+        let colon = if verdict.gains_nothing() { "," } else { ":" };
+        format!("{words} {name}{colon} {time} a product, {sure}{all}.")
+    }
+
+    /// The rows of the table by their place in the ranking: the best block size of the first `top` kernels, or every candidate
+    /// with `--all`; what the verdict compares with, and what was measured.
+    fn shown<'a>(
+        &self,
+        advice: &'a Advice,
+        verdict: &Verdict<'_>,
+        verified: Option<&Verified>,
+        top: usize,
+    ) -> Vec<(usize, &'a Advised)> {
+        let mut kernels = BTreeSet::new();
+        let compared: Vec<Candidate> =
+            [verdict.plain_csr, verdict.vendors_csr].into_iter().flatten().map(|a| a.candidate).collect();
+        let mut taken = 0;
+        let mut is_shown = |advised: &Advised| {
+            let is_first = kernels.insert((advised.candidate.kernel, advised.candidate.dtype)) || self.all;
+            taken += usize::from(is_first);
+            let was_run = verified.is_some_and(|v| v.measured.contains_key(&advised.candidate));
+            is_first && taken <= top || compared.contains(&advised.candidate) || was_run
+        };
+        (1..).zip(&advice.ranked).filter(|(_, advised)| is_shown(advised)).collect()
+    }
+
+    fn ranking(
+        &self,
+        shown: &[(usize, &Advised)],
+        verdict: &Verdict<'_>,
+        verified: Option<&Verified>,
+    ) -> Table {
+        let mut columns =
+            vec!["", "<candidate", "predicted", "90 % between", "of bandwidth", "convert", "pays off after"];
+        if self.iterations.is_some() {
+            columns.push("in all");
+        }
+        if verified.is_some() {
+            columns.extend(["measured", "measured / predicted", "expected now"]);
+        }
+        let mut table = Table::new(&columns);
+        for &(rank, advised) in shown {
+            let prediction = &advised.prediction;
+            let is_equal = rank > 1 && verdict.speedup(advised) <= 1.0 + TIE;
+            let mut cells = vec![
+                if is_equal { format!("= {rank}") } else { rank.to_string() },
+                candidate(&advised.candidate),
+                prediction.time.to_string(),
+                between(prediction.low, prediction.high),
+                of_bandwidth(advised.bandwidth_fraction),
+                advised.preparation.map_or_else(|| "?".to_owned(), |s| s.to_string()),
+                pays_off(advised),
+            ];
+            if self.iterations.is_some() {
+                cells.push(self.cost(advised).to_string());
+            }
+            let outcome = verified.and_then(|verified| verified.measured.get(&advised.candidate));
+            cells.extend(match outcome {
+                Some(Outcome::Time { time_s, .. }) => {
+                    vec![time_s.to_string(), format!("{:.2}", time_s.0 / prediction.time.0)]
+                }
+                Some(Outcome::Failed { .. }) => vec!["failed".to_owned()],
+                Some(Outcome::Infeasible { .. }) => vec!["not possible".to_owned()],
+                None => {
+                    let expected = verified.and_then(|v| v.expected.expected(&advised.candidate));
+                    let expected = expected.map(|prediction| prediction.time.to_string());
+                    expected.map_or(vec![], |expected| vec![String::new(), String::new(), expected])
+                }
+            });
+            table.row(cells);
+        }
+        table
+    }
+
+    /// What candidates are ranked by: one product, or with `--iterations` conversion, upload and all products.
+    fn cost(&self, advised: &Advised) -> Seconds {
+        self.iterations.map_or(advised.prediction.time, |products| advised.in_all(products.get()))
+    }
+
+    /// What the verdict rests on: what is gained over plain CSR and the vendor's, after how many products, and what else would do.
+    fn reasons(&self, verdict: &Verdict<'_>) -> String {
+        let mut sentences = Vec::new();
+        let used = verdict.recommended();
+        let in_all = if self.iterations.is_some() { " in all" } else { "" };
+        let faster = |what: &str, other: &Advised| {
+            let (speedup, time) = (self.cost(other).0 / self.cost(used).0, other.prediction.time);
+            format!("{} as {what} ({time})", times_as_fast(speedup, in_all))
+        };
+        let is_other = |other: &&Advised| other.candidate != used.candidate;
+        let vendors = verdict.vendors_csr.filter(is_other).map(|csr| faster("cuSPARSE's CSR", csr));
+        let plain = verdict.plain_csr.filter(is_other).map(|csr| faster("the best plain CSR", csr));
+        let gains: Vec<String> = vendors.into_iter().chain(plain).collect();
+        if !gains.is_empty() {
+            sentences.push(format!("Predicted {}.", gains.join(", ")));
+        }
+        if let Some(products) =
+            used.pays_off_after.filter(|&products| products > 0 && !verdict.gains_nothing())
+        {
+            sentences.push(format!("Worth converting from {} on.", counted(products, "product")));
+        }
+        let first = (!verdict.gains_nothing()).then_some(verdict.best).filter(is_other);
+        sentences.extend(first.map(|first| {
+            let ready = [used.preparation, first.preparation];
+            sooner_ready(&candidate(&first.candidate), first.prediction.time, ready)
+        }));
+        sentences.extend(others_as_good(verdict.equal.len() - usize::from(first.is_some())));
+        sentences.join(" ")
+    }
+
+    /// `= as good as the first, within 5 %; 33 kernels more: --top 43; every block size: --all`.
+    fn legend(&self, verdict: &Verdict<'_>, advice: &Advice, shown: &[(usize, &Advised)]) -> String {
+        let of = |all: &mut dyn Iterator<Item = Kernel>| all.collect::<BTreeSet<_>>().len();
+        let all = of(&mut advice.ranked.iter().map(|advised| advised.candidate.kernel));
+        let more = all - of(&mut shown.iter().map(|(_, advised)| advised.candidate.kernel));
+        let kernels = (more > 0).then(|| format!("{} more: `--top {all}`", counted(more as u64, "kernel")));
+        let sizes = (!self.all).then(|| "every block size: `--all`".to_owned());
+        let marked = shown.iter().skip(1).any(|(_, advised)| verdict.speedup(advised) <= 1.0 + TIE);
+        let equal = marked.then(|| "= as good as the first, within 5 %".to_owned());
+        let columns = Some("columns: `sparsight advise --help`".to_owned());
+        let words: Vec<String> = equal.into_iter().chain(kernels).chain(sizes).chain(columns).collect();
+        words.join("; ")
+    }
+}

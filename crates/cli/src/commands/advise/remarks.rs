@@ -1,0 +1,164 @@
+//! Sentences of `advise` that stand by themselves.
+
+use crate::reordering::Order;
+use crate::text::{self, candidate, counted, grouped, words};
+use sparsight::answer::ReorderedAnswer;
+use sparsight::kernels::{Candidate, Kernel};
+use sparsight::model::NextRun;
+use sparsight::records::Outcome;
+use sparsight::{Advice, Advised, ModelName, Nearby, Profile, TIE, Verdict, Verified, Why};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// `reordered by reverse Cuthill-McKee in 258 ms: bandwidth 215,929 -> 2,730; 2.11 times as fast as 11.4 us as it is
+/// (sell c32 s1 b128), pays off after 42,954 products with x and y in the new order`.
+pub(super) fn what_it_brings(order: Order, reordered: &ReorderedAnswer) -> String {
+    let ReorderedAnswer { reorder_s: took, speedup, pays_off_after, in_all_s, .. } = reordered;
+    let [before, after] = reordered.bandwidth.map(grouped);
+    let order = format!("reordered by {} in {took}: bandwidth {before} -> {after}", order.name());
+    let Some((best, &speedup)) = reordered.as_it_is.as_ref().zip(speedup.as_ref()) else { return order };
+    let as_it_is = format!("{} as it is ({})", best.prediction.predicted_s, candidate(&best.candidate.id));
+    let compared = match speedup {
+        _ if speedup > 1.0 + TIE => format!("{speedup:.2} times as fast as {as_it_is}"),
+        _ if speedup < 1.0 - TIE => format!("slower than {as_it_is}"),
+        _ => format!("no more than a tie with {as_it_is}"),
+    };
+    let worth = match (in_all_s, pays_off_after) {
+        (Some([before, after]), _) if after.0 < before.0 => format!("{after} in all in place of {before}"),
+        (Some([before, after]), _) => format!("{after} in all in place of {before}: leave it"),
+        (None, _) if speedup <= 1.0 + TIE => "leave it".to_owned(),
+        (None, Some(products)) => {
+            format!("pays off after {} with x and y in the new order", counted(*products, "product"))
+        }
+        (None, None) => "after how many products it pays is not known".to_owned(),
+    };
+    // Said where it is about keeping vectors in the new order or not.
+    let vectors = reordered.vectors_s.filter(|_| speedup > 1.0 + TIE).map(|vectors| {
+        let saved = best.prediction.predicted_s.0 * (1.0 - 1.0 / speedup);
+        let lost = if vectors.0 >= saved { ", more than is gained" } else { "" };
+        format!("; bringing x and y there and back in every product would add about {vectors}{lost}")
+    });
+    format!("{order}; {compared}, {worth}{}", vectors.unwrap_or_default())
+}
+
+/// `Measured: hyb b128 is the fastest of 5, 6.70 us; 1.9 times as fast as cuSPARSE's CSR (12.8 us). To run one more, ell b256, may be
+/// expected to gain 12.0 ns a product.`
+pub(super) fn what_was_found(verified: &Verified, verdict: &Verdict<'_>) -> Option<String> {
+    let time = |candidate: &Candidate| match verified.measured.get(candidate) {
+        Some(Outcome::Time { time_s, .. }) => Some(*time_s),
+        _ => None,
+    };
+    let timed = verified.measured.keys().filter_map(|candidate| Some((candidate, time(candidate)?)));
+    let (fastest, least) = timed.clone().min_by(|a, b| a.1.0.total_cmp(&b.1.0))?;
+    let compared = [("cuSPARSE's CSR", verdict.vendors_csr), ("the best plain CSR", verdict.plain_csr)];
+    let beside = compared.into_iter().filter_map(|(what, csr)| {
+        let csr = csr.filter(|csr| csr.candidate != *fastest)?;
+        let time = time(&csr.candidate)?;
+        Some(format!("{:.1} times as fast as {what} ({time})", time.0 / least.0))
+    });
+    let beside: Vec<String> = beside.collect();
+    let beside = if beside.is_empty() { String::new() } else { format!(", {}", beside.join(", ")) };
+    let next = verified.next.map(|NextRun { candidate: next, gain }| {
+        format!(" To run one more, {}, may be expected to gain {gain} a product.", candidate(&next))
+    });
+    let of = timed.count();
+    let (name, next) = (candidate(fastest), next.unwrap_or_default());
+    Some(format!("Measured: {name} is the fastest of {of}, {least}{beside}.{next}"))
+}
+
+/// `nearest of the matrices learned from: d/brack2 (0.20), b/osm_rnv (0.25); 40 % of them are farther from the nearest other one`.
+pub(super) fn what_is_nearby(nearby: &Nearby) -> String {
+    let names = nearby.nearest.iter().map(|(name, distance)| format!("{name} ({distance:.2})"));
+    let names = names.collect::<Vec<_>>().join(", ");
+    let share = 100.0 * (1.0 - nearby.farther_than);
+    let how_far = match nearby.farther_than {
+        far if far > 0.9 => "far from all of them: intervals hold less often than they say".to_owned(),
+        _ => format!("{share:.0} % of them are farther from the nearest other one"),
+    };
+    format!("nearest of the matrices learned from: {names}; {how_far}")
+}
+
+pub(super) fn pays_off(advised: &Advised) -> String {
+    match advised.pays_off_after {
+        Some(0) => counted(0, "product"),
+        Some(products) => counted(products, "product"),
+        None if advised.preparation.is_none() => "?".to_owned(),
+        None => "never".to_owned(),
+    }
+}
+
+/// `predicted by boosting; coo by linear; hyb by strip-cache, since nothing was learned of it`: what `best` asked.
+/// Nothing where a model was named, or where the profile learned nothing at all.
+pub(super) fn answering(advice: &Advice, profile: &Profile) -> Option<String> {
+    let mut kernels: BTreeMap<ModelName, BTreeSet<Kernel>> = BTreeMap::new();
+    for advised in &advice.ranked {
+        kernels.entry(advised.model).or_default().insert(advised.candidate.kernel);
+    }
+    let learned = kernels.keys().any(|model| model.is_learned());
+    if advice.model != ModelName::Best || !learned {
+        return None;
+    }
+    // The one with most kernels stands for all that are not named.
+    let most = kernels.iter().max_by_key(|(_, of)| of.len()).map(|(model, _)| *model)?;
+    let mut words = vec![format!("predicted by {most}")];
+    for (model, of) in kernels.iter().filter(|(model, _)| **model != most) {
+        let names: Vec<String> = of.iter().map(text::words).collect();
+        let why = if *model == profile.strip_model() { ", of which nothing was learned" } else { "" };
+        words.push(format!("{} by {model}{why}", names.join(", ")));
+    }
+    Some(words.join("; "))
+}
+
+/// `not possible: ell (would pad by 80.0x, the limit is 8x)`, and what nothing is known of; the vendor's routines
+/// aside, whose times no profile needs to hold.
+pub(super) fn refusals(advice: &Advice) -> Option<String> {
+    let mut impossible = BTreeSet::new();
+    let mut unknown = BTreeSet::new();
+    for r in &advice.refused {
+        let kernel = r.candidate.kernel;
+        match &r.why {
+            // Its formats are ours, or like them.
+            _ if kernel.is_vendors() => false,
+            Why::Infeasible(why) => impossible.insert(format!("{} ({why})", words(kernel.format()))),
+            Why::NoModel(_) | Why::Unmeasured(_) => unknown.insert(words(kernel)),
+        };
+    }
+    let mut lines = Vec::new();
+    if !impossible.is_empty() {
+        lines.push(format!("not possible: {}", impossible.into_iter().collect::<Vec<_>>().join(", ")));
+    }
+    if !unknown.is_empty() {
+        let kernels: Vec<String> = unknown.into_iter().collect();
+        let why = match advice.model {
+            ModelName::Best => "not measured on this device, so not ranked".to_owned(),
+            model => format!("not ranked, since {model} knows nothing of them"),
+        };
+        lines.push(format!("{why}: {}", kernels.join(", ")));
+    }
+    (!lines.is_empty()).then(|| lines.join("\n  "))
+}
+
+/// `less sure, beyond what was measured: strips (I) = 1,489 (measured 1 to 10)`.
+pub(super) fn extrapolations(shown: &[(usize, &Advised)]) -> Option<String> {
+    let mut furthest: BTreeMap<&str, (f64, f64, f64)> = BTreeMap::new();
+    for e in shown.iter().flat_map(|(_, advised)| &advised.prediction.extrapolates) {
+        let distance = |value: f64, from: f64, to: f64| (value / to).max(from / value.max(1.0));
+        let known = furthest.entry(e.quantity).or_insert((e.value, e.from, e.to));
+        if distance(e.value, e.from, e.to) > distance(known.0, known.1, known.2) {
+            *known = (e.value, e.from, e.to);
+        }
+    }
+    let number = |value: f64| grouped(value.round() as u64);
+    let words: Vec<String> = furthest
+        .iter()
+        .map(|(quantity, (value, from, to))| {
+            format!(
+                "{} = {} (measured {} to {})",
+                text::quantity(quantity),
+                number(*value),
+                number(*from),
+                number(*to)
+            )
+        })
+        .collect();
+    (!words.is_empty()).then(|| format!("less sure, beyond what was measured: {}", words.join(", ")))
+}
