@@ -42,6 +42,16 @@ fn a_folder_that_is_not_there_is_named_with_what_makes_one() {
 }
 
 #[test]
+fn rules_of_a_profile_without_times_say_what_to_do() {
+    let dir = made_up_profile();
+    let out = run(dir.path(), &["rules", "made-up"]);
+    assert!(out.contains("hint: `sparsight measure A.mtx B.mtx -o made-up`"), "{out}");
+    let paper = concat!(env!("CARGO_MANIFEST_DIR"), "/../../profiles/tesla-c2050-paper");
+    let out = run(dir.path(), &["rules", paper]);
+    assert!(out.contains("was taken from elsewhere") && !out.contains("`sparsight measure"), "{out}");
+}
+
+#[test]
 fn a_price_is_for_the_folder_however_it_is_written() {
     let dir = made_up_profile();
     let devices = ["--devices", "nvidia-h200,./made-up"];

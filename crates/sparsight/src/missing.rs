@@ -60,6 +60,9 @@ impl Missing {
                  write them into a data sheet, `--to my-gpu.toml`; with transfer.json, `--to {profile} --model guo-wang-2013` \
                  does without"
             ),
+            Self::Times => {
+                format!("`sparsight measure A.mtx B.mtx -o {profile}` on a machine with the device measures matrices")
+            }
             Self::Calibration => {
                 "give the name or folder of a GPU's profile that holds calibration.json, which `sparsight fit` writes".to_owned()
             }
@@ -67,8 +70,7 @@ impl Missing {
             | Self::BenchmarkMatrices
             | Self::Model { .. }
             | Self::StripModel(_)
-            | Self::LearnedModel(_)
-            | Self::Times => {
+            | Self::LearnedModel(_) => {
                 format!("`sparsight profile -o {profile}` measures, `sparsight fit {profile}` fits")
             }
         }

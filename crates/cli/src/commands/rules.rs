@@ -4,12 +4,12 @@ use crate::context::Context;
 use crate::failure::{Exit, Failure};
 use crate::name_prefixes::NamePrefixes;
 use crate::text::{matrices, percent};
-use sparsight::Profile;
 use sparsight::answer::{Answer, JudgedRules, RulesAnswer};
 use sparsight::kernels::{Candidate, catalogue_on};
 use sparsight::profile::ProfileFolder;
 use sparsight::records::CorpusRecord;
 use sparsight::rules::{Language, Rules as Learned};
+use sparsight::{Error, Missing, Profile};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -107,6 +107,10 @@ impl Rules {
         let dtype = context.dtype();
         let folder = ProfileFolder::open(&self.folder)?;
         let device = folder.device()?;
+        if device.provenance.source.is_some() {
+            let (profile, missing) = (self.folder.display().to_string(), Missing::OfElsewhere);
+            return Err(Error::Lacking { profile, missing }.into());
+        }
         let corpus = folder.measured()?;
         let train = match &self.train[..] {
             [] => {
