@@ -32,6 +32,9 @@ static __device__ __forceinline__ unsigned int place(unsigned int k)
     return k + k / 32;
 }
 
+// Whether a product is no larger than a value; not so in mixed precision.
+static const bool FITS = sizeof(VALUE) == sizeof(STORED);
+
 extern "C" __global__ void __launch_bounds__(BLOCK)
 csr_balanced(unsigned long long first_tile, const uint4* __restrict__ tiles, const uint4* __restrict__ segments,
              VALUE* partials, unsigned int* counters, const OFFSET* __restrict__ row_ptr,
@@ -71,7 +74,9 @@ csr_balanced(unsigned long long first_tile, const uint4* __restrict__ tiles, con
         const unsigned int k = step - lead;
         unsigned int col[AHEAD];
         STORED value[AHEAD];
-        VALUE product[AHEAD];
+        // Products take the places of values where they fit: places of their own are registers, and with these fewer blocks are under
+        // way.
+        VALUE product[FITS ? 1 : AHEAD];
 #pragma unroll
         for (unsigned int i = 0; i < AHEAD; ++i) {
             const bool has = k + i * BLOCK < non_zeros;
@@ -81,13 +86,17 @@ csr_balanced(unsigned long long first_tile, const uint4* __restrict__ tiles, con
 #pragma unroll
         for (unsigned int i = 0; i < AHEAD; ++i) {
             if (k + i * BLOCK < non_zeros) {
-                product[i] = value[i] * __ldg(x + col[i]);
+                if (FITS) {
+                    value[i] *= __ldg(x + col[i]);
+                } else {
+                    product[FITS ? 0 : i] = value[i] * __ldg(x + col[i]);
+                }
             }
         }
 #pragma unroll
         for (unsigned int i = 0; i < AHEAD; ++i) {
             if (k + i * BLOCK < non_zeros) {
-                products[place(k + i * BLOCK)] = product[i];
+                products[place(k + i * BLOCK)] = FITS ? value[i] : product[FITS ? 0 : i];
             }
         }
     }
