@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// A kernel and a value type, and a digest of its machine code for sm_90 in all block sizes, a line each.
+/// A kernel and a value type, and a digest of its machine code for `sm_90` in all block sizes, a line each.
 const MEASURED: &str = include_str!("kernels_as_measured.txt");
 
 /// What profiles were measured with.
