@@ -61,7 +61,7 @@ impl Missing {
                  does without"
             ),
             Self::Times => {
-                format!("`sparsight measure A.mtx B.mtx -o {profile}` on a machine with the device measures matrices")
+                format!("`sparsight measure MATRICES -o {profile}` on a machine with the device measures some; to compare two devices, the same on both")
             }
             Self::Calibration => {
                 "give the name or folder of a GPU's profile that holds calibration.json, which `sparsight fit` writes".to_owned()

@@ -19,6 +19,7 @@ use sparsight::kernels::{Candidate, DeviceKind};
 use sparsight::matrix::{Dtype, Features, Seconds};
 use sparsight::{Compared, Comparison, Contender, Error, Profile, Span, compare};
 use std::collections::HashMap;
+use std::ffi::OsStr;
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -104,27 +105,30 @@ struct Given {
 }
 
 impl Given {
-    /// Which of the devices it is for. A folder or a data sheet may be named in several ways, and if only one is called so by the last
-    /// part of its path, without its ending.
-    fn which_of(&self, devices: &[DeviceName]) -> Option<usize> {
+    /// Whether that device is meant by its path, however it is written.
+    fn is_path_of(&self, device: &DeviceName) -> bool {
         let path = |device: &DeviceName| match device {
             DeviceName::Profile(name) => Path::new(name).canonicalize().ok(),
             _ => None,
         };
-        let is_for = |device: &DeviceName| {
-            self.device == *device || path(&self.device).is_some_and(|own| path(device) == Some(own))
-        };
+        self.device == *device || path(&self.device).is_some_and(|own| path(device) == Some(own))
+    }
+
+    /// Those of the devices that it is for. A folder or a data sheet may be named in several ways; if none is meant by its path, by what
+    /// answers call it, which may be several.
+    fn which_of(&self, devices: &[DeviceName]) -> Vec<usize> {
         let is_called = |device: &DeviceName| match (&self.device, device) {
             (DeviceName::Profile(name), DeviceName::Profile(path)) => {
-                Path::new(path).file_stem().is_some_and(|stem| stem == name.as_str())
+                let called = Path::new(path).file_name().and_then(OsStr::to_str).unwrap_or_default();
+                called.strip_suffix(".toml").unwrap_or(called) == name
             }
             _ => false,
         };
-        devices.iter().position(is_for).or_else(|| {
-            let mut called = devices.iter().enumerate().filter(|(_, device)| is_called(device));
-            let (index, _) = called.next()?;
-            called.next().is_none().then_some(index)
-        })
+        let all = |is: &dyn Fn(&DeviceName) -> bool| -> Vec<usize> {
+            devices.iter().enumerate().filter(|(_, device)| is(device)).map(|(index, _)| index).collect()
+        };
+        let meant = all(&|device| self.is_path_of(device));
+        if meant.is_empty() { all(&is_called) } else { meant }
     }
 }
 
@@ -232,15 +236,31 @@ impl Compare {
     /// One number a device, where one is given.
     fn for_devices(&self, flag: &str, given: &[Given]) -> Result<Vec<Option<f64>>, Failure> {
         let mut numbers = vec![None; self.devices.len()];
+        let paths = |indexes: &[usize]| -> Vec<String> {
+            let device = |&index: &usize| self.devices[index].to_string();
+            indexes.iter().map(device).collect()
+        };
         for one in given {
-            if let Some(device) = one.which_of(&self.devices) {
-                // Of several the last, as with other flags.
-                numbers[device] = Some(one.number);
-                continue;
+            let which = one.which_of(&self.devices);
+            // The same device may be named twice, but two that are called alike are two.
+            let same = |index: &usize| one.is_path_of(&self.devices[*index]);
+            if which.len() > 1 && !which.iter().all(same) {
+                let text = format!(
+                    "{flag} is given for {}, and {} are called so",
+                    one.device,
+                    paths(&which).join(" and ")
+                );
+                return Err(Failure::input(text).hinted("give the path of one"));
             }
-            let devices: Vec<String> = self.devices.iter().map(ToString::to_string).collect();
-            let text = format!("{flag} is given for {}, which is not compared", one.device);
-            return Err(Failure::input(text).hinted(format!("compared are {}", devices.join(", "))));
+            if which.is_empty() {
+                let text = format!("{flag} is given for {}, which is not compared", one.device);
+                let all: Vec<usize> = (0..self.devices.len()).collect();
+                return Err(Failure::input(text).hinted(format!("compared are {}", paths(&all).join(", "))));
+            }
+            // Of several the last, as with other flags.
+            for device in which {
+                numbers[device] = Some(one.number);
+            }
         }
         Ok(numbers)
     }

@@ -24,7 +24,7 @@ use sparsight::answer::{AdviseAnswer, Answer, MatrixSummary, PlannedMatrix, Reor
 use sparsight::kernels::{Candidate, catalogue_on};
 use sparsight::matrix::{Csr, Dtype, Features, Scalar};
 use sparsight::records::Outcome;
-use sparsight::{Advice, Advisor, Bench, PartitionObjective, Profile, Tries, Verified, verify};
+use sparsight::{Advice, Advisor, Bench, Error, PartitionObjective, Profile, Tries, Verified, verify};
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
 
@@ -187,7 +187,9 @@ impl Advise {
         let is_shown = is_drawn || context.printer.shows_details();
         let nearby = if is_shown { profile.nearby(features, NEAREST)? } else { None };
         let structure = is_drawn.then(|| Structure::of(&matrix));
-        let plan = self.report.as_ref().map(|_| self.cut(&source, &matrix, &profile)).transpose()?;
+        // Parts keep their values in full: beside candidates that do not, a cut says nothing.
+        let is_cut = self.report.is_some() && !objective.mixed_precision;
+        let plan = is_cut.then(|| self.cut(&source, &matrix, &profile)).transpose()?.flatten();
         let matrix = MatrixSummary::of(source.title(), features);
         let answer = AdviseAnswer::of(matrix, &profile, T::DTYPE, &objective, advice)
             .with_verified(verified.as_ref())
@@ -232,13 +234,13 @@ impl Advise {
         if are_values_needed { source.load(context) } else { source.load_places(context) }
     }
 
-    /// The best cut of the rows into parts, for a page, whether it gains or not.
+    /// The best cut of the rows into parts, for a page, whether it gains or not; `None` if nothing of ours was learned.
     fn cut<T: Scalar>(
         &self,
         source: &MatrixSource,
         matrix: &Csr<T>,
         profile: &Profile,
-    ) -> Result<PlannedMatrix, Failure> {
+    ) -> Result<Option<PlannedMatrix>, Failure> {
         let ours = catalogue_on(profile.device.facts.kind, T::DTYPE).filter(|one| !one.kernel.is_vendors());
         let candidates: Vec<Candidate> = ours.collect();
         let ModelFlags { model, placement, row_length } = self.model;
@@ -249,8 +251,12 @@ impl Advise {
             cut_always: true,
             ..PartitionObjective::default()
         };
-        let planned = Advisor::new(profile).partition(matrix, &candidates, &objective)?;
-        Ok(PlannedMatrix::of(source.title(), &planned))
+        match Advisor::new(profile).partition(matrix, &candidates, &objective) {
+            Ok(planned) => Ok(Some(PlannedMatrix::of(source.title(), &planned))),
+            // The vendor's routines alone may have been learned; the answer stands without a cut.
+            Err(Error::Lacking { .. }) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// The first and what it is compared with, as many more as [`VERIFIED`] or --iterations say, or all.

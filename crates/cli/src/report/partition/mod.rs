@@ -45,7 +45,7 @@ pub(super) fn panel(plan: &ReportedPlan) -> Option<Panel> {
     Some(panel)
 }
 
-const MEASURE: &str = "`sparsight plan --run` measures both.";
+const MEASURE: &str = "`sparsight plan --cut --run` measures both.";
 
 /// Strategies of more than one part.
 fn cut(plan: &ReportedPlan) -> impl Iterator<Item = &ReportedStrategy> {
