@@ -416,7 +416,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     #[test]
-    fn a_shortened_answer_keeps_the_first_and_what_was_measured_or_refused() {
+    fn a_shortened_answer_keeps_the_first_and_what_was_measured_named_or_refused() {
         let arrow = "arrow,n=20000".parse::<Recipe>().unwrap().generate::<f32>().unwrap();
         let (features, profile) = (Features::of(&arrow), Profile::shipped("nvidia-h200").unwrap());
         let objective = Objective { products: Some(10), ..Objective::default() };
@@ -431,10 +431,15 @@ mod tests {
         assert_eq!(all.candidates.len(), advice.ranked.len() + advice.refused.len());
         assert_eq!(all.candidates[0].in_all_s, Some(advice.ranked[0].in_all(10)));
         let few = all.with_verified(Some(&verified)).shortened(2);
-        let ids: Vec<Candidate> = few.candidates[..3].iter().map(|one| one.candidate.id).collect();
-        assert_eq!(ids, [advice.ranked[0].candidate, advice.ranked[1].candidate, fifth]);
-        assert!(few.candidates[0].expected.is_some() && few.candidates[2].expected.is_none());
-        let refused = &few.candidates[3..];
+        let named: Vec<Candidate> = few.verdict.as_ref().unwrap().named().collect();
+        let first = [advice.ranked[0].candidate, advice.ranked[1].candidate];
+        let ranked = advice.ranked.iter().map(|one| one.candidate);
+        let kept = ranked.filter(|one| first.contains(one) || *one == fifth || named.contains(one));
+        let kept: Vec<Candidate> = kept.collect();
+        assert!(few.verdict.as_ref().unwrap().vendors_csr.is_some() && (4..8).contains(&kept.len()));
+        let (ranked, refused) = few.candidates.split_at(kept.len());
+        assert_eq!(ranked.iter().map(|one| one.candidate.id).collect::<Vec<_>>(), kept);
+        assert!(ranked.iter().all(|one| one.expected.is_some() != (one.candidate.id == fifth)));
         assert!(!refused.is_empty() && refused.len() == advice.refused.len());
         assert!(refused.iter().all(|one| one.prediction.is_none() && one.outcome.is_some()));
     }
