@@ -1,5 +1,6 @@
 //! `sparsight compare`: one matrix on several devices.
 
+mod given;
 mod gpus;
 
 use crate::args::{KernelFlags, KernelName, ModelFlags, block};
@@ -14,15 +15,14 @@ use crate::printer::BOLD;
 use crate::products::products;
 use crate::table::Table;
 use crate::text::{between, candidate, counted, grouped, known_from, matrices, shape};
+use given::{Given, for_devices};
 use sparsight::answer::{CompareAnswer, CompareManyAnswer, MatrixSummary, MeanSpeed};
 use sparsight::kernels::{Candidate, DeviceKind};
 use sparsight::matrix::{Dtype, Features, Seconds};
 use sparsight::{Compared, Comparison, Contender, Error, Profile, Span, compare};
 use std::collections::HashMap;
-use std::ffi::OsStr;
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 
 /// How fast the best candidate of each of several devices will be, what limits it, and what that is worth
 ///
@@ -97,54 +97,6 @@ const TABLE: Layout = Layout {
     ],
 };
 
-/// A number that is given for one device: `nvidia-h200=30000`.
-#[derive(Debug, Clone, PartialEq)]
-struct Given {
-    device: DeviceName,
-    number: f64,
-}
-
-impl Given {
-    /// Whether that device is meant by its path, however it is written.
-    fn is_path_of(&self, device: &DeviceName) -> bool {
-        let path = |device: &DeviceName| match device {
-            DeviceName::Profile(name) => Path::new(name).canonicalize().ok(),
-            _ => None,
-        };
-        self.device == *device || path(&self.device).is_some_and(|own| path(device) == Some(own))
-    }
-
-    /// Those of the devices that it is for. A folder or a data sheet may be named in several ways; if none is meant by its path, by what
-    /// answers call it, which may be several.
-    fn which_of(&self, devices: &[DeviceName]) -> Vec<usize> {
-        let is_called = |device: &DeviceName| match (&self.device, device) {
-            (DeviceName::Profile(name), DeviceName::Profile(path)) => {
-                let called = Path::new(path).file_name().and_then(OsStr::to_str).unwrap_or_default();
-                called.strip_suffix(".toml").unwrap_or(called) == name
-            }
-            _ => false,
-        };
-        let all = |is: &dyn Fn(&DeviceName) -> bool| -> Vec<usize> {
-            devices.iter().enumerate().filter(|(_, device)| is(device)).map(|(index, _)| index).collect()
-        };
-        let meant = all(&|device| self.is_path_of(device));
-        if meant.is_empty() { all(&is_called) } else { meant }
-    }
-}
-
-impl FromStr for Given {
-    type Err = String;
-    fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("'{text}' is no device with a number above 0 such as nvidia-h200=700");
-        let (device, number) = text.rsplit_once('=').ok_or_else(wrong)?;
-        let number: f64 = number.parse().map_err(|_| wrong())?;
-        if !number.is_finite() || number <= 0.0 {
-            return Err(wrong());
-        }
-        Ok(Self { device: device.parse()?, number })
-    }
-}
-
 /// How much each matrix counts.
 #[derive(Debug, Default)]
 struct Weights(HashMap<String, f64>);
@@ -182,8 +134,8 @@ impl Compare {
     pub(crate) fn run(&self, context: &Context) -> Result<Exit, Failure> {
         let dtype = context.dtype();
         let sources = MatrixSource::batch(&self.paths)?;
-        let price = self.for_devices("--price", &self.price)?;
-        let power = self.for_devices("--power", &self.power)?;
+        let price = for_devices("--price", &self.price, &self.devices)?;
+        let power = for_devices("--power", &self.power, &self.devices)?;
         let weights = self.weights.as_deref().map(Weights::read).transpose()?.unwrap_or_default();
         self.common().note_value_types(&[dtype], context);
         let profiles = self.profiles(context, dtype)?;
@@ -231,38 +183,6 @@ impl Compare {
             out.answer(&answer, || self.print_many(&answer, &found, &contenders, context))?;
         }
         looked.exit(!none)
-    }
-
-    /// One number a device, where one is given.
-    fn for_devices(&self, flag: &str, given: &[Given]) -> Result<Vec<Option<f64>>, Failure> {
-        let mut numbers = vec![None; self.devices.len()];
-        let paths = |indexes: &[usize]| -> Vec<String> {
-            let device = |&index: &usize| self.devices[index].to_string();
-            indexes.iter().map(device).collect()
-        };
-        for one in given {
-            let which = one.which_of(&self.devices);
-            // The same device may be named twice, but two that are called alike are two.
-            let same = |index: &usize| one.is_path_of(&self.devices[*index]);
-            if which.len() > 1 && !which.iter().all(same) {
-                let text = format!(
-                    "{flag} is given for {}, and {} are called so",
-                    one.device,
-                    paths(&which).join(" and ")
-                );
-                return Err(Failure::input(text).hinted("give the path of one"));
-            }
-            if which.is_empty() {
-                let text = format!("{flag} is given for {}, which is not compared", one.device);
-                let all: Vec<usize> = (0..self.devices.len()).collect();
-                return Err(Failure::input(text).hinted(format!("compared are {}", paths(&all).join(", "))));
-            }
-            // Of several the last, as with other flags.
-            for device in which {
-                numbers[device] = Some(one.number);
-            }
-        }
-        Ok(numbers)
     }
 
     fn profiles(&self, context: &Context, dtype: Dtype) -> Result<Vec<Profile>, Failure> {
@@ -489,16 +409,6 @@ fn readable(number: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_number_is_given_for_a_device_and_is_above_0() {
-        let given: Given = "nvidia-h200=30000".parse().unwrap();
-        assert_eq!(given, Given { device: "nvidia-h200".parse().unwrap(), number: 30000.0 });
-        assert_eq!("cuda=7e2".parse::<Given>().unwrap().device, DeviceName::Cuda(0));
-        for wrong in ["nvidia-h200", "a=", "a=0", "a=-1", "a=inf", "a=much"] {
-            assert!(wrong.parse::<Given>().is_err(), "{wrong}");
-        }
-    }
 
     #[test]
     fn numbers_of_any_size_are_readable() {

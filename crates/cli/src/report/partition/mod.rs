@@ -9,7 +9,7 @@ use super::row_lengths::{self, Teams};
 use super::{Page, Panel, provenance, remark, roles, spy, verdict};
 use crate::text::{counted, percent};
 use colours::Colours;
-use sparsight::answer::{ReportedPlan, ReportedStrategy};
+use sparsight::answer::{ReportedPart, ReportedPlan, ReportedStrategy};
 use sparsight::kernels::Execution;
 
 pub(super) fn page(plan: &ReportedPlan) -> Page {
@@ -32,15 +32,12 @@ pub(super) fn page(plan: &ReportedPlan) -> Page {
 pub(super) fn panel(plan: &ReportedPlan) -> Option<Panel> {
     let (single, best) = (plan.single.as_ref()?, best(plan)?);
     let mut panel = strip::panel(plan, best, &Colours::of(plan))?;
-    panel.body += &remark(&match 1.0 - best.time.predicted.0 / single.time.predicted.0 {
-        gain if gain <= 0.0 => {
-            format!("Leave it whole: the best cut takes {} more. {MEASURE}", percent(-gain))
+    panel.body += &remark(&match Gain::of(single, best) {
+        Gain::Lost(share) => format!("Leave it whole: the best cut takes {share} more. {MEASURE}"),
+        Gain::Unsure(share) => {
+            format!("The best cut takes {share} less, which is within the error of the prediction. {MEASURE}")
         }
-        gain if best.time.high >= single.time.predicted => format!(
-            "The best cut takes {} less, which is within the error of the prediction. {MEASURE}",
-            percent(gain)
-        ),
-        gain => format!("Cut so, a product takes {} less. {MEASURE}", percent(gain)),
+        Gain::Sure(share) => format!("Cut so, a product takes {share} less. {MEASURE}"),
     });
     Some(panel)
 }
@@ -55,6 +52,27 @@ fn cut(plan: &ReportedPlan) -> impl Iterator<Item = &ReportedStrategy> {
 /// The fastest of them.
 fn best(plan: &ReportedPlan) -> Option<&ReportedStrategy> {
     cut(plan).min_by(|a, b| a.time.predicted.0.total_cmp(&b.time.predicted.0))
+}
+
+/// What a cut gains over the whole matrix: the share of its time, in words.
+enum Gain {
+    /// It takes as much more, or as long.
+    Lost(String),
+    /// It takes as much less, which is within the error of the prediction.
+    Unsure(String),
+    /// It takes as much less.
+    Sure(String),
+}
+
+impl Gain {
+    fn of(single: &ReportedPart, best: &ReportedStrategy) -> Self {
+        let gain = 1.0 - best.time.predicted.0 / single.time.predicted.0;
+        match gain {
+            _ if gain <= 0.0 => Self::Lost(percent(-gain)),
+            _ if best.time.high >= single.time.predicted => Self::Unsure(percent(gain)),
+            _ => Self::Sure(percent(gain)),
+        }
+    }
 }
 
 /// `3 parts, a launch each`.
@@ -78,32 +96,27 @@ fn header(plan: &ReportedPlan) -> String {
             "Nothing is gained by cutting the rows into parts.".to_owned(),
         ),
         Some(best) => {
-            let gain = 1.0 - best.time.predicted.0 / single.time.predicted.0;
             let parts = in_words(best);
-            if gain <= 0.0 {
-                (
+            match Gain::of(single, best) {
+                Gain::Lost(share) => (
                     format!("Leave it whole, in {whole}: {}.", verdict::a_product(single.time)),
-                    format!("Cut into {parts}, it takes {}: {} more.", best.time.predicted, percent(-gain)),
-                )
-            } else if best.time.high >= single.time.predicted {
-                (
+                    format!("Cut into {parts}, it takes {}: {share} more.", best.time.predicted),
+                ),
+                Gain::Unsure(share) => (
                     format!("Whole it is about as fast, in {whole}: {}.", verdict::a_product(single.time)),
                     format!(
-                        "Cut into {parts}, it takes {}: {} less, which is within the error of the prediction. \
+                        "Cut into {parts}, it takes {}: {share} less, which is within the error of the prediction. \
                          `sparsight plan --run` measures both.",
-                        verdict::a_product(best.time),
-                        percent(gain)
+                        verdict::a_product(best.time)
                     ),
-                )
-            } else {
-                (
+                ),
+                Gain::Sure(share) => (
                     format!("Cut it into {parts}: {}.", verdict::a_product(best.time)),
                     format!(
-                        "Whole, in {whole}, it takes {}: the parts take {} less.",
-                        single.time.predicted,
-                        percent(gain)
+                        "Whole, in {whole}, it takes {}: the parts take {share} less.",
+                        single.time.predicted
                     ),
-                )
+                ),
             }
         }
     };
