@@ -38,7 +38,7 @@ fn chart<'r>(title: String, rows: impl Iterator<Item = &'r ChoiceRow>) -> Chart 
     };
     let series = rows.filter(first).map(series).collect();
     let notes = [
-        "dashed: choices without a model",
+        "dashed: choices without a model, after runs, recommended",
         "curves end at the right border where",
         "some choices are worse still",
     ];
@@ -49,7 +49,7 @@ fn series(row: &ChoiceRow) -> Series {
     let (colour, dashed) = match row.chooser {
         Chooser::Model { model, .. } => (colour(model), false),
         // Better than what they began with: they are in the table.
-        Chooser::Runs(_) => (colour(ModelName::Best), true),
+        Chooser::Runs(_) | Chooser::Recommended => (colour(ModelName::Best), true),
         Chooser::GuoWang2013 | Chooser::Rescaling => (COLOURS[0], false),
         Chooser::Reference => (COLOURS[1], true),
         Chooser::Baseline(baseline) => {

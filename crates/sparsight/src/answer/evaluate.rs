@@ -2,8 +2,8 @@
 
 use super::{Answer, DeviceSummary};
 use crate::{
-    AccuracyRow, Baseline, ChoiceRow, Chooser, Evaluation, Miss, ModelName, ModelWins, Profile, Ratios,
-    VendorRow, WinsRow,
+    AccuracyRow, Baseline, ChoiceRow, Chooser, ClassRow, Evaluation, Miss, ModelName, ModelWins, Profile,
+    Ratios, VendorRow, WinsRow,
 };
 use serde::Serialize;
 use sparsight_kernels::{Candidate, Format, Kernel};
@@ -31,6 +31,9 @@ pub struct EvaluateAnswer {
     pub errors_by_format: Vec<ErrorEntry>,
     /// The same over all kernels.
     pub errors_overall: Vec<ErrorEntry>,
+    /// Errors of `best` by how long a product takes; absent where it was not evaluated.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub errors_by_class: Vec<ClassError>,
     /// On how many matrices each strip model is the nearest; absent with a single one.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub wins: Vec<KernelWins>,
@@ -62,12 +65,38 @@ impl EvaluateAnswer {
             errors: evaluation.rows.iter().map(ErrorEntry::of).collect(),
             errors_by_format: evaluation.formats.iter().map(ErrorEntry::of).collect(),
             errors_overall: evaluation.overall.iter().map(ErrorEntry::of).collect(),
+            errors_by_class: evaluation.classes.iter().map(ClassError::from).collect(),
             wins: evaluation.wins.iter().map(KernelWins::from).collect(),
             choices: evaluation.choices.iter().map(ChoiceCost::from).collect(),
             beside_vendor: evaluation.beside_vendor.iter().map(BesideVendor::from).collect(),
             worst: evaluation.misses.iter().map(WorstPrediction::from).collect(),
             plots,
         }
+    }
+}
+
+/// Error of `best` on matrices of one class, over the candidates of ours that are ranked.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct ClassError {
+    /// Value type.
+    pub dtype: Dtype,
+    /// Matrices counted, by the time of the fastest of ours.
+    pub class: &'static str,
+    /// How many they are.
+    pub matrices: usize,
+    /// Of `|predicted - measured| / measured`, over matrices and candidates.
+    #[serde(flatten)]
+    pub error: Accuracy,
+    /// Share of measured times inside their 90 % interval.
+    pub covered: f64,
+    /// Mean of `ln(high / low)` of the intervals.
+    pub log_width: f64,
+}
+
+impl From<&ClassRow> for ClassError {
+    fn from(row: &ClassRow) -> Self {
+        let ClassRow { dtype, class, matrices, error, covered, log_width } = *row;
+        Self { dtype, class: class.name(), matrices, error, covered, log_width }
     }
 }
 
@@ -247,7 +276,8 @@ impl From<&ChoiceRow> for ChoiceCost {
     fn from(row: &ChoiceRow) -> Self {
         let (placement, row_length) = match row.chooser {
             Chooser::Model { placement, row_length, .. } => (Some(placement), Some(row_length)),
-            Chooser::Runs(_)
+            Chooser::Recommended
+            | Chooser::Runs(_)
             | Chooser::Baseline(_)
             | Chooser::GuoWang2013
             | Chooser::Rescaling

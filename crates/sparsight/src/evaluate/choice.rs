@@ -1,8 +1,8 @@
 //! How good the first choice is: the evaluation of Lehnert et al. 2016, of models and of choices without one.
 
 use super::{Baseline, Judged, Rules, Scope};
-use crate::ModelName;
 use crate::records::Outcome;
+use crate::{Advisor, Error, ModelName, Objective};
 use sparsight_kernels::{Candidate, every_candidate};
 use sparsight_matrix::{Dtype, Limits, Seconds};
 use sparsight_model::{ChoiceQuality, Conditioned, PlacementRule, Ranked, Ranking, RowLengthRule};
@@ -21,6 +21,9 @@ pub enum Chooser {
         /// What stood for the row lengths.
         row_length: RowLengthRule,
     },
+    /// What `advise` recommends by the predictions of [`ModelName::Best`]: of those that are as good the one that is soonest ready
+    /// ([`Verdict::recommended`](crate::Verdict::recommended)).
+    Recommended,
     /// The fastest of so many runs: the first is what [`ModelName::Best`] ranks first, the others follow from what was measured
     /// ([`Conditioned`]).
     Runs(usize),
@@ -38,6 +41,7 @@ impl fmt::Display for Chooser {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Model { model, .. } => model.fmt(f),
+            Self::Recommended => f.pad("recommended"),
             Self::Runs(runs) => f.pad(&format!("{} after {runs} runs", ModelName::Best)),
             Self::Baseline(baseline) => baseline.fmt(f),
             Self::Rescaling => f.pad("rescaling"),
@@ -128,6 +132,19 @@ pub(super) fn of_model(
 ) -> Vec<ChoiceRow> {
     let choices: Vec<_> = rankings.iter().filter_map(|(of, ranking)| Choice::ranked(of, ranking)).collect();
     rows(Chooser::Model { model, placement, row_length }, &choices)
+}
+
+/// What that costs which `advise` recommends, asked for one product.
+///
+/// # Errors
+/// Those of [`Advisor::advise`].
+pub(super) fn of_advice(advisor: Advisor<'_>, tested: &[&Judged<'_>]) -> Result<Vec<ChoiceRow>, Error> {
+    let mut chosen = Vec::new();
+    for &of in tested {
+        let advice = advisor.advise(&of.record.features, of.record.dtype, &Objective::default())?;
+        chosen.extend(advice.verdict(None).map(|verdict| (of, verdict.recommended().candidate)));
+    }
+    Ok(of_chosen(Chooser::Recommended, chosen.into_iter()))
 }
 
 /// How many candidates are run in the rows of [`Chooser::Runs`].

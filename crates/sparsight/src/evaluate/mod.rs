@@ -5,6 +5,7 @@ mod accuracy_row;
 mod baseline;
 mod beside_vendor;
 mod choice;
+mod class_row;
 mod miss;
 mod time_class;
 mod transfer;
@@ -15,6 +16,7 @@ pub use accuracy_row::AccuracyRow;
 pub use baseline::Baseline;
 pub use beside_vendor::{Ours, Ratios, Theirs, VendorRow};
 pub use choice::{ChoiceRow, Chooser};
+pub use class_row::ClassRow;
 pub use miss::Miss;
 pub use time_class::TimeClass;
 pub use transfer::{TransferEvaluation, TransferMethod, TransferMiss, TransferRow, evaluate_transfer};
@@ -82,6 +84,8 @@ pub struct Evaluation {
     pub formats: Vec<AccuracyRow<Format>>,
     /// The same over everything that was measured: one row a model, placement, row length, value type and scope.
     pub overall: Vec<AccuracyRow<()>>,
+    /// The errors of `best` by how long a product takes: one row a value type and class, on matrices that it has not learned from.
+    pub classes: Vec<ClassRow>,
     /// One row a chooser, value type and scope.
     pub choices: Vec<ChoiceRow>,
     /// The choice of `best` beside the vendor's routines, on matrices that it has not learned from; none where these routines were
@@ -209,6 +213,7 @@ pub fn evaluate(
         rows: Vec::new(),
         formats: Vec::new(),
         overall: Vec::new(),
+        classes: Vec::new(),
         choices: Vec::new(),
         beside_vendor: Vec::new(),
         wins: Vec::new(),
@@ -255,9 +260,13 @@ pub fn evaluate(
             evaluation.choices.extend(choice::of_model(model, rules, &rankings));
             if model == ModelName::Best {
                 evaluation.choices.extend(choice::of_runs(&rankings));
+                evaluation.choices.extend(choice::of_advice(advisor, &tested)?);
                 evaluation.beside_vendor = beside_vendor::rows(&rankings);
             }
             let samples = samples(all, facts);
+            if model == ModelName::Best {
+                evaluation.classes = class_row::rows(&samples, kind);
+            }
             evaluation.add_errors((model, rules), &samples, &known);
             if at == 0 {
                 evaluation.add_points(model, &samples, worst);

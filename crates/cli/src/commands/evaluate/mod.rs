@@ -156,6 +156,7 @@ impl Evaluate {
         }
         if !self.kernels.is_empty() || !is_model(ModelName::Best) {
             evaluation.beside_vendor.clear();
+            evaluation.classes.clear();
         }
     }
 

@@ -10,7 +10,7 @@ use crate::text::{candidate, matrices, percent, words};
 use sparsight::matrix::Dtype;
 use sparsight::model::PlacementRule;
 use sparsight::{
-    AccuracyRow, Baseline, ChoiceRow, Chooser, Evaluation, Miss, Profile, Scope, VendorRow, WinsRow,
+    AccuracyRow, Baseline, ChoiceRow, Chooser, ClassRow, Evaluation, Miss, Profile, Scope, VendorRow, WinsRow,
 };
 use std::fmt::Display;
 
@@ -48,8 +48,9 @@ impl Titled<'_> {
 
 impl Tables<'_> {
     pub(super) fn print(&self, profile: &Profile) -> Result<(), Failure> {
-        let Evaluation { rows, formats, choices, beside_vendor, wins, misses, matrices: counts, .. } =
-            self.evaluation;
+        let Evaluation {
+            rows, formats, classes, choices, beside_vendor, wins, misses, matrices: counts, ..
+        } = self.evaluation;
         for (&dtype, &counts) in counts {
             for scope in [Scope::All, Scope::BeyondLaunch, Scope::LikeBenchmarks] {
                 let table = match self.by {
@@ -59,6 +60,9 @@ impl Tables<'_> {
                 let device = described(&profile.device.facts);
                 self.out.table(&format!("{device}, {dtype}, {}", counted(scope, counts)), table)?;
             }
+            let of_dtype = classes.iter().filter(|r| r.dtype == dtype).collect::<Vec<_>>();
+            let title = format!("Errors of best by how long a product takes, {dtype}");
+            self.out.table(&title, self::classes(&of_dtype))?;
             let of_dtype = choices.iter().filter(|r| r.dtype == dtype).collect::<Vec<_>>();
             self.out.table(
                 &format!("What the first-ranked candidate costs, {dtype}"),
@@ -91,7 +95,8 @@ impl Tables<'_> {
         ];
         let of_choices = [
             "best / chosen: geometric mean of the best measured time over that of the first-ranked candidate",
-            "not possible, no time: matrices whose first-ranked candidate is refused or has no time; the next one counts",
+            "recommended: what `advise` names to use: of those that are as good the one that is soonest ready",
+            "not possible, no time: matrices whose first-ranked candidate is refused or has no time; the next one counts, of recommended none",
             "csr-by-mean: csr-vector with the power of two nearest to the mean row length, csr-scalar below 2; b256",
             "ell-rule: ell if the longest row is below 3 times the mean and it fits, else csr-by-mean; b256",
             "best-single: the best fixed choice, known only afterwards",
@@ -215,6 +220,21 @@ pub(super) fn choices(rows: &[&ChoiceRow]) -> Option<Table> {
         ];
         let rules = rules.into_iter().filter(|_| of_models);
         table.row([name].into_iter().chain(rules).chain(quality));
+    }
+    (!rows.is_empty()).then_some(table)
+}
+
+/// Class by class.
+fn classes(rows: &[&ClassRow]) -> Option<Table> {
+    let columns =
+        ["<matrices", "count", "mean", "median", "90th percentile", "in the 90 % interval", "ln(high / low)"];
+    let mut table = Table::new(&columns);
+    for r in rows {
+        let [mean, median, p90, covered] =
+            [r.error.mean, r.error.median, r.error.p90, r.covered].map(percent);
+        let (class, count, width) =
+            (r.class.name().to_owned(), r.matrices.to_string(), format!("{:.3}", r.log_width));
+        table.row([class, count, mean, median, p90, covered, width]);
     }
     (!rows.is_empty()).then_some(table)
 }
