@@ -133,11 +133,19 @@ const char *ss_last_hint(void);
 
 /**
  * Opens the profile that `name_or_path` names: one that is part of the library ("nvidia-h200", "nvidia-h100"), a GPU of this machine
- * ("cuda:0") that is known or was calibrated before, the folder of a profile, or a data sheet (a file that ends in ".toml"). NULL
- * stands for the first GPU of this machine if it is known, else for "nvidia-h200". It reads models when they are first asked.
+ * ("cuda:0"), the folder of a profile, or a data sheet (a file that ends in ".toml"). NULL stands for the first GPU of this machine
+ * if it is known, else for "nvidia-h200". It reads models when they are first asked.
  *
- * `SS_NO_PROFILE` if there is none, or if it cannot be read; `SS_NO_GPU` if a GPU is named that is not there; `SS_DEVICE` for NULL or
- * a GPU in a forked process.
+ * A GPU that is named and has no profile is calibrated: up to ten matrices are run on it, once, in about 20 s (longer on a slow
+ * machine), and a line on standard error says so. What was measured is kept in the folder that the environment variable
+ * `SPARSIGHT_CACHE` names, else in the user's cache (~/.cache/sparsight), and found there by every later call, by the program
+ * `sparsight` and from Python. Of several threads or processes of one machine that ask at once one measures, and the others wait for
+ * it. Where `SPARSIGHT_CALIBRATE` is 0 in the environment, nothing is measured: such a GPU is then `SS_NO_PROFILE`. NULL and other
+ * names never wait.
+ *
+ * `SS_NO_PROFILE` if there is none, if it cannot be read, or if there is no folder to keep it in; `SS_NO_GPU` if a GPU is named that
+ * is not there, or that cannot be calibrated for want of NVRTC; `SS_DEVICE` if it fails meanwhile, if no kernel runs, if the system
+ * gives no threads, and for NULL or a GPU in a forked process.
  *
  * # Safety
  * `name_or_path` is NULL or ends with a NUL. `profile` is a place for a handle, to be freed by `ss_profile_free`.

@@ -4,12 +4,14 @@ use crate::arguments::{Out, free, null, text};
 use crate::error::guarded;
 use crate::failure::Failure;
 use crate::{forked, profile, threads};
-use sparsight::LocalDevice;
 use sparsight::device::cpu::Cpu;
 use sparsight::device::cuda::Cuda;
 use sparsight::device::gpu::ConvertOn;
+use sparsight::device::timing::took;
 use sparsight::device::{Device, DeviceError};
 use sparsight::matrix::Scalar;
+use sparsight::profile::{GridName, ProfileFolder, ProfiledDevice};
+use sparsight::{CalibratedDevice, LocalDevice, measure_calibration};
 use std::collections::BTreeMap;
 use std::ffi::{c_char, c_int};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -25,6 +27,17 @@ pub(crate) fn gpu_name(index: usize) -> Result<String, DeviceError> {
 /// What the driver calls itself.
 pub(crate) fn driver() -> Result<String, DeviceError> {
     Cuda::driver()
+}
+
+/// Measures what it takes to predict for a GPU, into that folder.
+pub(crate) fn calibrate(index: usize, folder: &ProfileFolder) -> Result<(), Failure> {
+    let (opened, opening) = took(|| Cuda::open(index));
+    let gpu = opened?;
+    let (facts, threads) = (gpu.facts().clone(), rayon::current_num_threads());
+    let as_profiled = ProfiledDevice::now(facts, GridName::Quick, String::new(), threads);
+    let device = CalibratedDevice { of_f32: &gpu, of_f64: &gpu, as_profiled };
+    measure_calibration(&device, folder, None, 0, opening, &mut |_, _| Ok(()))?;
+    Ok(())
 }
 
 /// One that products are run on.

@@ -94,6 +94,9 @@ impl From<Error> for Failure {
         match error {
             Error::Device(error) => error.into(),
             Error::NothingToRun { .. } => Self { code: SS_INFEASIBLE, text, hint },
+            Error::NotCalibrated { .. } => Self::new(SS_DEVICE, text).hinted(
+                "`sparsight devices` says what is missing; the profile \"nvidia-h200\" answers meanwhile",
+            ),
             Error::NoProfile { .. } => Self::new(SS_NO_PROFILE, text).hinted(
                 "a profile is one of those names, a folder, a data sheet (.toml), or \"cuda:N\" for a GPU of this machine",
             ),
@@ -131,6 +134,8 @@ mod tests {
         assert_eq!(device(DeviceError::OtherPattern).code, SS_DEVICE);
         let unknown = Error::NoProfile { name: "x".to_owned(), shipped: "a, b".to_owned() };
         assert_eq!(Failure::from(unknown).code, SS_NO_PROFILE);
+        let failed = Error::NotCalibrated { device: "a GPU".to_owned(), why: "no kernel ran".to_owned() };
+        assert_eq!(Failure::from(failed).code, SS_DEVICE);
         assert_eq!(Failure::from(Error::NothingToRun { why: "nothing".to_owned() }).code, SS_INFEASIBLE);
     }
 }

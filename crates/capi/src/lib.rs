@@ -10,8 +10,8 @@
 //! `include/sparsight.h` is what cbindgen makes of this crate, its comments included: comments of what is public are written for
 //! people who read C.
 //!
-//! Deliberately absent: matrices that lie on the GPU already, `A^T`, several candidates tried in turn, calibration of an unknown
-//! GPU, the vendor's routines. The library and the Python package have them.
+//! Deliberately absent: matrices that lie on the GPU already, `A^T`, several candidates tried in turn, calibration of the processor,
+//! the vendor's routines. The library and the Python package have them.
 
 // In the order of the header, which is that of the modules.
 mod status;
@@ -30,6 +30,7 @@ mod product;
 
 mod arguments;
 mod arrays;
+mod calibration;
 mod failure;
 mod forked;
 mod threads;

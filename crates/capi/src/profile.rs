@@ -1,11 +1,10 @@
 //! Which profile answers.
 
 use crate::arguments::{Out, free, text};
-use crate::device;
 use crate::error::guarded;
 use crate::failure::Failure;
-use crate::forked;
 use crate::status::SS_NO_PROFILE;
+use crate::{calibration, device, forked};
 use sparsight::{LocalDevice, Profile};
 use std::ffi::{c_char, c_int};
 
@@ -30,14 +29,7 @@ fn find(name: Option<&str>) -> Result<Profile, Failure> {
         Some(LocalDevice::Gpu(index)) => {
             forked::refuse()?;
             let gpu = device::gpu_name(index)?;
-            of_gpu(&gpu).ok_or_else(|| {
-                let text = format!("{gpu} has no profile and was not calibrated yet");
-                Failure::new(SS_NO_PROFILE, text).hinted(format!(
-                    "`sparsight advise --device cuda:{index} A.mtx` does it, once; or take the profile of another GPU, such as \
-                     {}",
-                    Profile::DEFAULT
-                ))
-            })
+            of_gpu(&gpu).map_or_else(|| calibration::of_unknown(index, &gpu), Ok)
         }
         Some(LocalDevice::Cpu) => {
             let failure = Failure::new(SS_NO_PROFILE, "there is no profile of this processor");
@@ -49,11 +41,19 @@ fn find(name: Option<&str>) -> Result<Profile, Failure> {
 }
 
 /// Opens the profile that `name_or_path` names: one that is part of the library ("nvidia-h200", "nvidia-h100"), a GPU of this machine
-/// ("cuda:0") that is known or was calibrated before, the folder of a profile, or a data sheet (a file that ends in ".toml"). NULL
-/// stands for the first GPU of this machine if it is known, else for "nvidia-h200". It reads models when they are first asked.
+/// ("cuda:0"), the folder of a profile, or a data sheet (a file that ends in ".toml"). NULL stands for the first GPU of this machine
+/// if it is known, else for "nvidia-h200". It reads models when they are first asked.
 ///
-/// `SS_NO_PROFILE` if there is none, or if it cannot be read; `SS_NO_GPU` if a GPU is named that is not there; `SS_DEVICE` for NULL or
-/// a GPU in a forked process.
+/// A GPU that is named and has no profile is calibrated: up to ten matrices are run on it, once, in about 20 s (longer on a slow
+/// machine), and a line on standard error says so. What was measured is kept in the folder that the environment variable
+/// `SPARSIGHT_CACHE` names, else in the user's cache (~/.cache/sparsight), and found there by every later call, by the program
+/// `sparsight` and from Python. Of several threads or processes of one machine that ask at once one measures, and the others wait for
+/// it. Where `SPARSIGHT_CALIBRATE` is 0 in the environment, nothing is measured: such a GPU is then `SS_NO_PROFILE`. NULL and other
+/// names never wait.
+///
+/// `SS_NO_PROFILE` if there is none, if it cannot be read, or if there is no folder to keep it in; `SS_NO_GPU` if a GPU is named that
+/// is not there, or that cannot be calibrated for want of NVRTC; `SS_DEVICE` if it fails meanwhile, if no kernel runs, if the system
+/// gives no threads, and for NULL or a GPU in a forked process.
 ///
 /// # Safety
 /// `name_or_path` is NULL or ends with a NUL. `profile` is a place for a handle, to be freed by `ss_profile_free`.

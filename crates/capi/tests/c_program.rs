@@ -156,7 +156,7 @@ fn a_program_in_c_multiplies_on_a_gpu_in_streams_of_its_own() {
     let mut libraries = with_dynamic_library();
     libraries.push("-ldl".to_owned());
     compile(compiler, "tests/multiply_on_a_gpu.c", &program, &borrowed(&libraries));
-    let output = ran(&mut Command::new(&program));
+    let output = ran(Command::new(&program).env("SPARSIGHT_CACHE", scratch.path()));
     if output.status.code() == Some(SKIPPED) {
         assert!(!is_required("SPARSIGHT_REQUIRE_GPU"), "{}", words(&output));
         eprintln!("skipped: {}", words(&output));
@@ -164,6 +164,49 @@ fn a_program_in_c_multiplies_on_a_gpu_in_streams_of_its_own() {
     }
     assert!(output.status.success(), "{}\n{}", output.status, words(&output));
     assert!(words(&output).contains("candidates are right"), "{}", words(&output));
+}
+
+/// A GPU that nobody knows, without NVRTC: a library answers in the place of the driver.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_gpu_without_a_profile_is_calibrated_when_it_is_named_unless_the_program_says_no() {
+    if first_of(&["nvidia-smi"]).is_some() {
+        eprintln!("skipped: the libraries of a real GPU are here, of whose calls a stand-in knows few");
+        return;
+    }
+    let Some(compiler) = compiler(&["cc", "gcc", "clang"]) else { return };
+    let scratch = tempfile::tempdir().unwrap();
+    let (driver, cache) = (scratch.path().join("driver"), scratch.path().join("cache"));
+    std::fs::create_dir(&driver).unwrap();
+    let stand_in = folder().join("../python/tests/fake_cuda.c");
+    let mut command = Command::new(compiler);
+    done(command.args(["-shared", "-fPIC", "-o"]).arg(driver.join("libcuda.so.1")).arg(stand_in));
+    std::os::unix::fs::symlink("libcuda.so.1", driver.join("libcuda.so")).unwrap();
+    let program = scratch.path().join("unknown_gpu");
+    compile(compiler, "tests/unknown_gpu.c", &program, &borrowed(&with_dynamic_library()));
+    let run = |calibrate: &str| {
+        let mut command = Command::new(&program);
+        // No NVRTC but one that the system itself names.
+        for variable in ["CUDA_PATH", "CUDA_HOME", "CUDA_ROOT", "CONDA_PREFIX", "VIRTUAL_ENV"] {
+            command.env_remove(variable);
+        }
+        command.env("LD_LIBRARY_PATH", &driver).env("SPARSIGHT_CACHE", &cache);
+        let output = ran(command.env("SPARSIGHT_CALIBRATE", calibrate));
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        (text(&output.stdout), text(&output.stderr))
+    };
+    let (said, told) = run("0");
+    assert!(said.contains("NULL: code 0\n"), "{said}");
+    assert!(said.contains("cuda:0: code 4: Fake GPU has no profile and was not calibrated yet\n"), "{said}");
+    assert!(said.contains("hint: without SPARSIGHT_CALIBRATE=0 it is calibrated now"), "{said}");
+    assert!(told.is_empty() && !cache.join("profiles").exists(), "{told}");
+    let (said, told) = run("1");
+    let line = "sparsight: Fake GPU has no profile and was not calibrated yet: it is calibrated now, once, in about 20 s\n";
+    assert!(told.starts_with(line), "{told}");
+    assert!(["cuda:0: code 5: ", "cuda:0: code 6: "].iter().any(|code| said.contains(code)), "{said}");
+    if !said.contains("cuda:0: code 5: no NVRTC library was found") {
+        eprintln!("skipped: NVRTC is found here without being named: {said}");
+    }
 }
 
 #[cfg(unix)]

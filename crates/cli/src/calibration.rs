@@ -15,10 +15,15 @@ use crate::text::{counted, matrices as many_matrices};
 use crate::{cpu_profile, profile_cache, profiling};
 use sparsight::answer::{CalibrateAnswer, ProfileAnswer};
 use sparsight::device::DeviceError;
+use sparsight::device::timing::took;
 use sparsight::kernels::DeviceKind;
-use sparsight::matrix::Dtype;
-use sparsight::profile::{GridName, ProfileFolder, RescalingFile};
-use sparsight::{CALIBRATION_MATRICES, CalibratedDevice, Profile, measure_calibration};
+use sparsight::matrix::{Dtype, Seconds};
+use sparsight::profile::{FolderLock, GridName, ProfileFolder, RescalingFile};
+use sparsight::{
+    CALIBRATION_BUDGET, CALIBRATION_MATRICES, CalibratedDevice, Error, Profile, may_calibrate,
+    measure_calibration,
+};
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Instant;
 
@@ -29,7 +34,7 @@ pub(crate) fn find(path: &Path, context: &Context) -> Option<Profile> {
     Some(found)
 }
 
-/// The same, measured now if it was not.
+/// The same, measured now if it was not; of two runs that would, the second waits, and finds what the first has measured.
 pub(crate) fn find_or_measure(
     path: &Path,
     device: &DeviceName,
@@ -38,30 +43,69 @@ pub(crate) fn find_or_measure(
     if let Some(found) = find(path, context) {
         return Ok(found);
     }
-    profile_cache::keep_unreadable(path, context)?;
+    if !may_calibrate() {
+        let text = format!("{device} has no profile, and SPARSIGHT_CALIBRATE=0 says not to calibrate it now");
+        return Err(Failure::input(text).hinted(format!(
+            "`sparsight calibrate --device {device} -o DIR` does it by hand, then `--profile DIR`; or take that of another GPU, \
+             such as `--profile {}`",
+            Profile::DEFAULT
+        )));
+    }
+    // Before the GPU is opened, which measures its rates.
+    let (folder, _alone) = loop {
+        // What is no folder keeps nobody out.
+        if !path.is_dir() {
+            profile_cache::keep_unreadable(path, context)?;
+        }
+        let alone = alone(path, context)?;
+        if let Some(found) = find(path, context) {
+            return Ok(found);
+        }
+        // The lock of one that was set aside just now is not that of the new one.
+        if !profile_cache::keep_unreadable(path, context)? {
+            break alone;
+        }
+    };
     let begun = Instant::now();
-    let device = OpenDevice::open(device)?;
+    let (opened, opening) = took(|| OpenDevice::open(device));
+    let device = opened?;
     context.printer.note(format_args!(
-        "no profile of {}: calibrating with {} generated matrices, once",
+        "no profile of {}: calibrating with up to {} generated matrices in some {:.0} s, once",
         described(device.facts()),
-        CALIBRATION_MATRICES.len()
+        CALIBRATION_MATRICES.len(),
+        CALIBRATION_BUDGET.0
     ));
-    let folder = ProfileFolder::create(path)?;
-    let made = measure(&device, &folder, None, context)?;
+    let made = measure(&device, &folder, None, opening, context)?;
     context.printer.note(format_args!(
-        "calibrated in {:.0} s from {}; kept in {}",
+        "calibrated in {:.0} s with {} from {}; kept in {}",
         begun.elapsed().as_secs_f64(),
+        many_matrices(made.rescaling.matrices),
         made.reference,
         path.display()
     ));
     Profile::load(path).map_err(Failure::from)
 }
 
-/// Measures what the folder lacks of a calibration, with progress: [`measure_calibration`].
-pub(crate) fn measure(
+/// The folder, in which no other run calibrates as long as the second lives; if one does, that is said and waited for.
+fn alone(path: &Path, context: &Context) -> Result<(ProfileFolder, Option<FolderLock>), Failure> {
+    let mut is_said = false;
+    let mut look = || -> Result<(), Error> {
+        if !is_said {
+            context.printer.note("another run is calibrating this GPU: waiting for it");
+            is_said = true;
+        }
+        context.interrupt.check().map_err(|_| DeviceError::Interrupted.into())
+    };
+    Ok(ProfileFolder::alone(path, &mut look)?)
+}
+
+/// Measures what the folder lacks of a calibration and there is time for, with progress: [`measure_calibration`]. The GPU was opened in
+/// `opening`.
+fn measure(
     device: &OpenDevice,
     folder: &ProfileFolder,
     reference: Option<&str>,
+    opening: Seconds,
     context: &Context,
 ) -> Result<RescalingFile, Failure> {
     context.interrupt.listen();
@@ -75,7 +119,7 @@ pub(crate) fn measure(
         bar.at(at as u64, matrix.to_owned());
         context.interrupt.check().map_err(|_| DeviceError::Interrupted.into())
     };
-    let measured = measure_calibration(&device, folder, reference, context.seed, &mut before);
+    let measured = measure_calibration(&device, folder, reference, context.seed, opening, &mut before);
     let made = measured.map_err(|error| Failure::from(error).keeping(|| kept(folder)))?;
     let mut noise = Noise::before(device.as_profiled.facts.kind);
     for record in folder.calibration()?.map_or(Vec::new(), |known| known.records) {
@@ -92,7 +136,8 @@ pub(crate) fn by_hand(
     reference: Option<&str>,
     context: &Context,
 ) -> Result<Exit, Failure> {
-    let mut device = OpenDevice::open(device)?;
+    let (opened, opening) = took(|| OpenDevice::open(device));
+    let mut device = opened?;
     let folder = empty_enough(output)?;
     if device.facts().kind == DeviceKind::Cpu {
         if let Some(reference) = reference {
@@ -103,7 +148,17 @@ pub(crate) fn by_hand(
         let done = cpu_profile::measure(&folder, &mut device, &dtypes, context)?;
         return say_learned(output, &folder, done, dtypes, context);
     }
-    measure(&device, &folder, reference, context)?;
+    measure(&device, &folder, reference, opening, context)?;
+    let records = folder.calibration()?.map_or(Vec::new(), |known| known.records);
+    let measured = records.iter().map(|record| record.matrix.as_str()).collect::<BTreeSet<_>>().len();
+    let all = CALIBRATION_MATRICES.len();
+    if measured < all {
+        let seconds = CALIBRATION_BUDGET.0;
+        context.printer.note(format_args!(
+            "{measured} of {all} matrices are measured so far, as {seconds:.0} s at a time are spent on them; the same command goes on \
+             with the others"
+        ));
+    }
     say_carried(output, context)
 }
 

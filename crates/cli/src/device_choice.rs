@@ -11,7 +11,7 @@ use sparsight::device::{Device, DeviceError};
 use sparsight::kernels::{Candidate, DeviceFacts, DeviceKind};
 use sparsight::matrix::{Dtype, Scalar};
 use sparsight::profile::{ProfileFolder, ProfiledDevice, folder_of};
-use sparsight::{Error, Profile, measure_conversion_threshold};
+use sparsight::{Error, Profile, may_calibrate, measure_conversion_threshold};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
@@ -382,9 +382,10 @@ fn of_this_machine(context: &Context) -> Option<Profile> {
 
 /// What is said of the GPU here that nothing is known of, and which command gets to know it.
 fn unknown(name: &str, command: &str) -> String {
-    let (seconds, default) = ("some 15 s, once", Profile::DEFAULT);
+    let (seconds, default) = ("some 20 s, once", Profile::DEFAULT);
+    let allow = if may_calibrate() { "" } else { "SPARSIGHT_CALIBRATE=1 " };
     format!(
-        "{name} has no profile, so this is for {default}; `{command} --device cuda:0` calibrates it first, in {seconds}"
+        "{name} has no profile, so this is for {default}; `{allow}{command} --device cuda:0` calibrates it first, in {seconds}"
     )
 }
 
@@ -402,7 +403,7 @@ mod tests {
         assert_eq!(
             unknown("Some GPU", "sparsight advise a.mtx"),
             "Some GPU has no profile, so this is for nvidia-h200; `sparsight advise a.mtx --device cuda:0` calibrates it first, in \
-             some 15 s, once"
+             some 20 s, once"
         );
     }
 

@@ -19,16 +19,16 @@ pub(crate) fn no_folder() -> Failure {
 }
 
 /// Sets a folder aside with which a run cannot go on. What is wrong with it may be a single byte or the rights to a file,
-/// and what it holds was measured: nothing of it is removed.
-pub(crate) fn keep_unreadable(path: &Path, context: &Context) -> Result<(), Failure> {
-    let Some(why) = unreadable(path) else { return Ok(()) };
+/// and what it holds was measured: nothing of it is removed. Gives whether that was so.
+pub(crate) fn keep_unreadable(path: &Path, context: &Context) -> Result<bool, Failure> {
+    let Some(why) = unreadable(path) else { return Ok(false) };
     let aside = set_aside(path).map_err(|error| {
         Failure::input(format!("{why}; {} could not be set aside: {error}", path.display())).hinted(
             "nothing was changed: make it readable or move it elsewhere, or set SPARSIGHT_CACHE to another folder",
         )
     })?;
     context.printer.note(format_args!("{why}: set aside, with all that is in it, as {}", aside.display()));
-    Ok(())
+    Ok(true)
 }
 
 /// Why a run cannot go on with what `path` holds, if it is there at all. Models are not looked at: they are made again.

@@ -6,18 +6,17 @@ use pyo3::prelude::*;
 use sparsight::device::cpu::Cpu;
 use sparsight::device::cuda::{self, Cuda, Identity, Nccl};
 use sparsight::device::gpu::{ConvertOn, GpuDevice, Link};
+use sparsight::device::timing::took;
 use sparsight::device::{Device, DeviceError};
 use sparsight::matrix::{Dtype, Scalar};
 use sparsight::profile::{GridName, ProfileFolder, ProfiledDevice, calibration_folder};
 use sparsight::{
-    CalibratedDevice, Error, LocalDevice, Profile, cpu_calibration_folder, measure_calibration,
-    measure_cpu_calibration,
+    CALIBRATION_BUDGET, CalibratedDevice, Error, LocalDevice, Profile, cpu_calibration_folder, may_calibrate,
+    measure_calibration, measure_cpu_calibration,
 };
 use std::collections::BTreeMap;
-use std::fs::{File, TryLockError};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
-use std::thread;
 use std::time::Duration;
 
 /// One that products are run on.
@@ -203,8 +202,12 @@ pub(crate) fn profile_for(device: Option<&str>) -> Result<Arc<Profile>, Failure>
         Some(LocalDevice::Gpu(index)) => {
             let name = Cuda::name(index)?;
             of_gpu(&name).ok_or_else(|| {
-                Failure::new(Kind::Uncalibrated, format!("{name} has no profile and was not calibrated yet"))
-                    .hinted(format!("sparsight.calibrate({device:?}) does it, once, in about 15 s"))
+                // What is uncalibrated the package calibrates, with a warning.
+                let kind = if may_calibrate() { Kind::Uncalibrated } else { Kind::NoProfile };
+                let seconds = CALIBRATION_BUDGET.0;
+                Failure::new(kind, format!("{name} has no profile and was not calibrated yet")).hinted(format!(
+                    "sparsight.calibrate({device:?}) does it, once, in about {seconds:.0} s"
+                ))
             })
         }
         Some(LocalDevice::Cpu) => of_processor()?.ok_or_else(|| {
@@ -263,20 +266,6 @@ impl Told {
     }
 }
 
-/// Between two looks whether another process has ended. Chosen: nothing beside a calibration, and soon for whoever presses Ctrl-C.
-const NAP: Duration = Duration::from_millis(100);
-
-/// Keeps other processes out of a folder for as long as what it gives lives: of two that calibrate one GPU the second waits. Where
-/// folders cannot be locked nobody is kept out.
-fn alone_in(path: &Path, told: &mut Told) -> Result<Option<File>, Error> {
-    let Ok(folder) = File::open(path) else { return Ok(None) };
-    while matches!(folder.try_lock(), Err(TryLockError::WouldBlock)) {
-        told.look()?;
-        thread::sleep(NAP);
-    }
-    Ok(Some(folder))
-}
-
 fn no_cache() -> Failure {
     Failure::new(Kind::Other, "there is no folder to keep a calibration in")
         .hinted("set SPARSIGHT_CACHE to one")
@@ -284,9 +273,10 @@ fn no_cache() -> Failure {
 
 /// Measures what it takes to predict for a device of this machine, and keeps it where `profile_for` and the program find it. Gives the
 /// name of the profile whose predictions answer: of a GPU, another one's; of the processor, `cpu`. `before` is called with a number
-/// from 0 to 19 and what is measured next.
+/// from 0 to 19 and what is measured next. Where nobody asked for it, `unasked`, what another process has left meanwhile is taken.
 #[pyfunction]
-pub(crate) fn calibrate(py: Python<'_>, device: &str, before: Py<PyAny>) -> PyResult<String> {
+#[pyo3(signature = (device, before, unasked = false))]
+pub(crate) fn calibrate(py: Python<'_>, device: &str, before: Py<PyAny>, unasked: bool) -> PyResult<String> {
     let Some(device) = LocalDevice::named(device) else {
         let failure = Failure::new(Kind::NoGpu, format!("'{device}' is no device of this machine"));
         return Err(failure.hinted("give \"cuda:0\" to \"cuda:N\", or \"cpu\"").into());
@@ -294,7 +284,7 @@ pub(crate) fn calibrate(py: Python<'_>, device: &str, before: Py<PyAny>) -> PyRe
     forked::refuse()?;
     let mut told = Told { before, interrupted: None };
     let made = py.detach(|| match device {
-        LocalDevice::Gpu(index) => calibrate_gpu(index, &mut told),
+        LocalDevice::Gpu(index) => calibrate_gpu(index, unasked, &mut told),
         LocalDevice::Cpu => calibrate_processor(&mut told),
     });
     match told.interrupted {
@@ -303,25 +293,26 @@ pub(crate) fn calibrate(py: Python<'_>, device: &str, before: Py<PyAny>) -> PyRe
     }
 }
 
-fn calibrate_gpu(index: usize, told: &mut Told) -> Result<String, Failure> {
+fn calibrate_gpu(index: usize, unasked: bool, told: &mut Told) -> Result<String, Failure> {
     let name = Cuda::name(index)?;
     let path = calibration_folder(&name, &Cuda::driver()?).ok_or_else(no_cache)?;
-    let folder = ProfileFolder::create(&path)?;
     // One that cannot be read is made anew.
-    let made_before = || folder.rescaling().ok().flatten();
+    let made_before = || ProfileFolder::open(&path).and_then(|folder| folder.rescaling()).ok().flatten();
     let was_there = made_before().is_some();
     // Before the GPU is opened, which measures its rates.
-    let _alone = alone_in(&path, told)?;
-    let of_another_process = made_before().filter(|_| !was_there);
+    let (folder, _alone) = ProfileFolder::alone(&path, &mut || told.look())?;
+    let of_another_process = made_before().filter(|_| unasked || !was_there);
     let made = if let Some(made) = of_another_process {
         made
     } else {
-        let gpu = Cuda::open(index)?;
+        let (opened, opening) = took(|| Cuda::open(index));
+        let gpu = opened?;
         let facts = gpu.facts().clone();
         let threads = rayon::current_num_threads();
         let as_profiled = ProfiledDevice::now(facts, GridName::Quick, String::new(), threads);
         let device = CalibratedDevice { of_f32: &gpu, of_f64: &gpu, as_profiled };
-        measure_calibration(&device, &folder, None, 0, &mut |at, matrix| told.tell(at, matrix))?
+        let mut before = |at: usize, matrix: &str| told.tell(at, matrix);
+        measure_calibration(&device, &folder, None, 0, opening, &mut before)?
     };
     READ.lock().unwrap_or_else(PoisonError::into_inner).remove(&name_kept(&name));
     Ok(made.reference)

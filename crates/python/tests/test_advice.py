@@ -108,7 +108,7 @@ def unknown_gpu(monkeypatch):
             raise Uncalibrated("Some GPU has no profile and was not calibrated yet", "calibrate it")
         return real(matrix, name, "nvidia-h100" if device == "cuda:0" else device, *more)
 
-    def calibrate(device, before):
+    def calibrate(device, before, unasked=False):
         calls.append(device)
         for at in range(20):
             before(at, "gallery:fem")
@@ -144,7 +144,7 @@ def test_two_threads_calibrate_once(grid, unknown_gpu):
 def test_a_calibration_that_is_ended_is_begun_again_by_the_next_call(grid, unknown_gpu, monkeypatch):
     calibrate = _advice._core.calibrate
 
-    def interrupted(device, before):
+    def interrupted(device, before, unasked=False):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(_advice._core, "calibrate", interrupted)

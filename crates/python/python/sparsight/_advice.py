@@ -347,7 +347,7 @@ def advise(
     device : str, optional
         Whom it is for: ``"cuda:0"``, ``"cpu"`` (:func:`calibrate` gets to know it), a shipped profile (:func:`profiles`), or the folder
         or data sheet of another one. A GPU of this machine that has no profile is calibrated when it is first named, once, in about
-        15 s. By default the first GPU here, if it is known, else ``"nvidia-h200"``.
+        20 s. By default the first GPU here, if it is known, else ``"nvidia-h200"``.
     model : str, optional
         One model alone: ``"boosting"``, ``"neighbours"``, ``"strip"``, ...
     dtype : optional
@@ -409,8 +409,8 @@ def advice_of(matrix, products, device, model, dtype, is_mixed=False):
         try:
             return advise()
         except Uncalibrated:
-            warnings.warn(f"{why}: it is calibrated now, once, in about 15 s", stacklevel=3)
-            calibrate(device, _quietly)
+            warnings.warn(f"{why}: it is calibrated now, once, in about 20 s", stacklevel=3)
+            _core.calibrate(device, _quietly, True)
     return advise()
 
 
@@ -447,17 +447,18 @@ def _say_whom_it_is_for():
         unknown = _core.unknown_gpu()
         if unknown:
             warnings.warn(
-                f'{unknown} has no profile, so this is for nvidia-h200; device="cuda:0" calibrates it, once, in about 15 s',
+                f'{unknown} has no profile, so this is for nvidia-h200; device="cuda:0" calibrates it, once, in about 20 s, '
+                "unless SPARSIGHT_CALIBRATE=0 says not to",
                 stacklevel=4,
             )
 
 
 def calibrate(device: str = "cuda:0", progress: Callable[[int, str], None] | None = None) -> str:
-    """Gets to know a device that has no profile, once: a GPU in about 15 s, the processor in some minutes.
+    """Gets to know a device that has no profile, once: a GPU in about 20 s, the processor in some minutes.
 
     :func:`advise` and :func:`plan` do so by themselves when a GPU of this machine is first named, with a warning in place of progress.
 
-    Of a GPU ten generated matrices are run. What is predicted for the nearest GPU with a profile then answers for this one, with
+    Of a GPU up to ten generated matrices are run. What is predicted for the nearest GPU with a profile then answers for this one, with
     wider intervals. The processor is calibrated by itself, from benchmark matrices and 29 generated matrices in float32 and
     float64; the less else it has to do, the better that is. Both answer here and in the program ``sparsight``. What was measured is
     kept, and a calibration that was stopped goes on.

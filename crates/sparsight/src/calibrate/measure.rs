@@ -1,14 +1,16 @@
 //! A GPU without a profile, measured for some seconds: everything that was measured is on disk as soon as it is, and a run that was
 //! stopped goes on where it was.
 
+use super::budget::while_there_is_time;
 use super::{CALIBRATION_MATRICES, calibrated, calibration_candidates};
 use crate::profile::{CalibrationFile, ProfileFolder, ProfiledDevice, RescalingFile, folder_of};
 use crate::records::{CorpusRecord, Outcome};
 use crate::{Bench, Error, Missing, Profile, bench};
 use sparsight_device::Device;
+use sparsight_device::timing::took;
 use sparsight_kernels::{DeviceFacts, DeviceKind};
 use sparsight_matrix::gallery::{self, Recipe};
-use sparsight_matrix::{Dtype, Features};
+use sparsight_matrix::{Dtype, Features, Seconds};
 use sparsight_model::Rescaling;
 
 /// The device that is calibrated.
@@ -21,9 +23,11 @@ pub struct CalibratedDevice<'a> {
     pub as_profiled: ProfiledDevice,
 }
 
-/// Measures what `folder` lacks of a calibration, and writes how the predictions of `reference` are carried over: of the shipped
-/// profile that leaves least unexplained if none is named. `before` is told of each of the
-/// `2 x` [`CALIBRATION_MATRICES`] records, by number and matrix, before it is measured; its error ends the run.
+/// Measures what `folder` lacks of a calibration and there is time for, and writes how the predictions of `reference` are carried over:
+/// of the shipped profile that leaves least unexplained if none is named. `spent` is how much of [`CALIBRATION_BUDGET`](super::CALIBRATION_BUDGET)
+/// opening the device has taken: no matrix is begun that would outlast it, going by how long the ones before took, but for the first
+/// four. What is left out a later run measures. `before` is told of each of the `2 x` [`CALIBRATION_MATRICES`] records, by number and
+/// matrix, before it is measured; its error ends the run.
 ///
 /// # Errors
 /// [`Error::OtherDevice`] if the folder is of another one; [`Error::NotCalibrated`] if no kernel runs, or if no profile can be
@@ -33,48 +37,70 @@ pub fn measure_calibration(
     folder: &ProfileFolder,
     reference: Option<&str>,
     seed: u64,
+    spent: Seconds,
     before: &mut dyn FnMut(usize, &str) -> Result<(), Error>,
 ) -> Result<RescalingFile, Error> {
     let facts = &device.as_profiled.facts;
     if folder.known_device(facts)?.is_none() {
         folder.write_device(&device.as_profiled)?;
     }
-    let how = Bench::of_a_corpus(seed);
     let mut known = folder.calibration()?.unwrap_or_else(|| Vec::new().into());
     // What failed, for want of a library perhaps, is tried again.
     known.records.retain(|record| record.times().next().is_some());
-    for (at, recipe) in CALIBRATION_MATRICES.iter().enumerate() {
-        let name = format!("{}{recipe}", gallery::PREFIX);
-        let lacks = |dtype| !known.records.iter().any(|r| r.matrix == name && r.dtype == dtype);
-        let missing: Vec<Dtype> = Dtype::ALL.into_iter().filter(|dtype| lacks(*dtype)).collect();
-        if missing.is_empty() {
-            continue;
-        }
-        let failed = |why: String| Error::NotCalibrated { device: facts.name.clone(), why };
-        let made = recipe.parse::<Recipe>().and_then(|recipe| recipe.generate::<f64>());
-        let matrix = made.map_err(|error| failed(format!("{name}: {error}")))?;
-        let features = Features::of(&matrix);
-        for dtype in missing {
-            before(2 * at + usize::from(dtype == Dtype::F64), &name)?;
-            let candidates = calibration_candidates(facts.kind, dtype);
-            let record = match dtype {
-                Dtype::F32 => {
-                    let matrix = matrix.to_dtype();
-                    bench(device.of_f32, (&name, &matrix), &features, &candidates, &how, |_| Ok(()))
-                }
-                Dtype::F64 | Dtype::Mixed => {
-                    bench(device.of_f64, (&name, &matrix), &features, &candidates, &how, |_| Ok(()))
-                }
-            }?;
-            // What this device cannot hold says nothing; where everything fails, something is missing.
-            if let Some(why) = failure_of_all(&record) {
-                return Err(failed(format!("no kernel ran: {why}")));
-            }
-            known.records.push(record);
-            folder.write_calibration(&known)?;
-        }
-    }
+    let numbers = 0..CALIBRATION_MATRICES.len();
+    let lacking: Vec<usize> = numbers.filter(|&at| !missing(&known, &name_of(at)).is_empty()).collect();
+    while_there_is_time(spent, &lacking, |at| {
+        let (measured, time) = took(|| measure_matrix(device, folder, at, seed, &mut known, before));
+        measured.map(|()| time)
+    })?;
     carry_calibration(folder, facts, &known, reference)
+}
+
+/// What records call the matrix with that number.
+fn name_of(at: usize) -> String {
+    format!("{}{}", gallery::PREFIX, CALIBRATION_MATRICES[at])
+}
+
+/// The value types in which it was not measured.
+fn missing(known: &CalibrationFile, name: &str) -> Vec<Dtype> {
+    let lacks = |dtype: &Dtype| !known.records.iter().any(|r| r.matrix == name && r.dtype == *dtype);
+    Dtype::ALL.into_iter().filter(lacks).collect()
+}
+
+/// Measures what `known`, which is what `folder` holds, lacks of the matrix with that number.
+fn measure_matrix(
+    device: &CalibratedDevice<'_>,
+    folder: &ProfileFolder,
+    at: usize,
+    seed: u64,
+    known: &mut CalibrationFile,
+    before: &mut dyn FnMut(usize, &str) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let (facts, name, how) = (&device.as_profiled.facts, name_of(at), Bench::of_a_corpus(seed));
+    let failed = |why: String| Error::NotCalibrated { device: facts.name.clone(), why };
+    let made = CALIBRATION_MATRICES[at].parse::<Recipe>().and_then(|recipe| recipe.generate::<f64>());
+    let matrix = made.map_err(|error| failed(format!("{name}: {error}")))?;
+    let features = Features::of(&matrix);
+    for dtype in missing(known, &name) {
+        before(2 * at + usize::from(dtype == Dtype::F64), &name)?;
+        let candidates = calibration_candidates(facts.kind, dtype);
+        let record = match dtype {
+            Dtype::F32 => {
+                let matrix = matrix.to_dtype();
+                bench(device.of_f32, (&name, &matrix), &features, &candidates, &how, |_| Ok(()))
+            }
+            Dtype::F64 | Dtype::Mixed => {
+                bench(device.of_f64, (&name, &matrix), &features, &candidates, &how, |_| Ok(()))
+            }
+        }?;
+        // What this device cannot hold says nothing; where everything fails, something is missing.
+        if let Some(why) = failure_of_all(&record) {
+            return Err(failed(format!("no kernel ran: {why}")));
+        }
+        known.records.push(record);
+        folder.write_calibration(known)?;
+    }
+    Ok(())
 }
 
 /// Why no candidate ran at all, if one of them failed.
@@ -138,4 +164,54 @@ fn against(name: &str, facts: &DeviceFacts, known: &CalibrationFile) -> Result<O
     }
     let Some(records) = CalibrationFile::find(name)? else { return Ok(None) };
     Ok(calibrated((from, &records.records), (facts, &known.records)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::CALIBRATION_BUDGET;
+    use crate::profile::GridName;
+    use sparsight_device::DeviceError;
+    use sparsight_device::cuda::Cuda;
+    use std::path::Path;
+    use std::{env, thread};
+
+    /// As a program does it: what is carried over, and how long it took if it was measured here.
+    fn calibrated_in(path: &Path) -> (Rescaling, Option<Seconds>) {
+        let (folder, _alone) = ProfileFolder::alone(path, &mut || Ok(())).unwrap();
+        let made = || folder.rescaling().unwrap().map(|made| made.rescaling);
+        if let Some(made) = made() {
+            return (made, None);
+        }
+        let ((), time) = took(|| {
+            let (gpu, opening) = took(|| Cuda::open(0).unwrap());
+            let as_profiled = ProfiledDevice::now(gpu.facts().clone(), GridName::Quick, String::new(), 1);
+            let device = CalibratedDevice { of_f32: &gpu, of_f64: &gpu, as_profiled };
+            measure_calibration(&device, &folder, None, 0, opening, &mut |_, _| Ok(())).unwrap();
+        });
+        (made().unwrap(), Some(time))
+    }
+
+    // Without a driver it says that it is skipped; `SPARSIGHT_REQUIRE_GPU=1` turns that into a failure.
+    #[test]
+    fn of_two_that_calibrate_a_gpu_one_measures_within_its_time_and_the_other_finds_that() {
+        if let Err(error @ (DeviceError::NoDriver | DeviceError::LoaderPath { .. })) = Cuda::name(0) {
+            assert!(env::var_os("SPARSIGHT_REQUIRE_GPU").is_none(), "{error}");
+            eprintln!("skipped: {error}");
+            return;
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let both = thread::scope(|scope| {
+            let one = || calibrated_in(dir.path());
+            [scope.spawn(one), scope.spawn(one)].map(|thread| thread.join().unwrap())
+        });
+        assert_eq!(both[0].0, both[1].0);
+        let measured: Vec<Seconds> = both.iter().filter_map(|(_, time)| *time).collect();
+        let [time] = measured[..] else { panic!("it was measured {} times", measured.len()) };
+        let matrices = both[0].0.matrices;
+        eprintln!("{matrices} matrices in {time}");
+        assert!((4..=CALIBRATION_MATRICES.len()).contains(&matrices));
+        // The last one may take somewhat longer than was to be expected.
+        assert!(matrices == 4 || time.0 < 1.25 * CALIBRATION_BUDGET.0, "{matrices} matrices took {time}");
+    }
 }

@@ -5,10 +5,19 @@
 //!   profiles/cpu-8-some-cpu-3-0ghz/                   8 worker threads
 //!   profiles/cuda-some-gpu-580-1-cuda-13-0-464df506/  a GPU, its driver, the kernels
 //! ```
+//! One measures in the folder of a GPU at a time: [`ProfileFolder::alone`].
 
+use super::ProfileFolder;
+use crate::Error;
 use sparsight_device::cuda::catalogue_hash;
-use std::env;
-use std::path::PathBuf;
+use std::fs::{self, File, Metadata, TryLockError};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use std::{env, thread};
+
+/// Between two looks whether another one has ended. Chosen: nothing beside a calibration, and soon for whoever presses Ctrl-C.
+const NAP: Duration = Duration::from_millis(100);
 
 /// Where the profile of a device is kept that is called by these words; `None` where the user has no folder for such things.
 pub fn cached_folder(words: &[&str]) -> Option<PathBuf> {
@@ -20,6 +29,56 @@ pub fn calibration_folder(name: &str, driver: &str) -> Option<PathBuf> {
     let kernels = catalogue_hash();
     let short = kernels.get(..8).unwrap_or(&kernels);
     cached_folder(&["cuda", name, driver, short])
+}
+
+/// Keeps others out of a folder for as long as it lives ([`ProfileFolder::alone`]).
+#[derive(Debug)]
+pub struct FolderLock(File);
+
+impl Drop for FolderLock {
+    /// A process that was forked meanwhile has the file open, too, and would keep the lock; who cannot be unlocked is so in the end.
+    fn drop(&mut self) {
+        _ = self.0.unlock();
+    }
+}
+
+impl ProfileFolder {
+    /// As [`ProfileFolder::create`], and others on this machine who ask for it so, processes or threads, are kept out for as long as the
+    /// second of what it gives lives: of two that would calibrate one GPU the second waits, and is to look what the first has left.
+    /// While it waits, `look` is called ten times a second; its error ends that. Where folders cannot be locked nobody is kept out, and
+    /// there is no second.
+    ///
+    /// # Errors
+    /// [`Error::File`] if it cannot be made; what `look` returned.
+    pub fn alone(
+        path: &Path,
+        look: &mut dyn FnMut() -> Result<(), Error>,
+    ) -> Result<(Self, Option<FolderLock>), Error> {
+        loop {
+            let folder = Self::create(path)?;
+            let Ok(file) = File::open(path) else { return Ok((folder, None)) };
+            loop {
+                match file.try_lock() {
+                    Ok(()) => break,
+                    Err(TryLockError::WouldBlock) => look()?,
+                    Err(TryLockError::Error(_)) => return Ok((folder, None)),
+                }
+                thread::sleep(NAP);
+            }
+            let is_there = is_at(&file, path);
+            let lock = FolderLock(file);
+            if is_there {
+                return Ok((folder, Some(lock)));
+            }
+            look()?;
+        }
+    }
+}
+
+/// Whether what was opened is what stands there now: one that could not be read may have been set aside meanwhile.
+fn is_at(opened: &File, path: &Path) -> bool {
+    let identity = |metadata: Metadata| (metadata.dev(), metadata.ino());
+    opened.metadata().ok().map(identity) == fs::metadata(path).ok().map(identity)
 }
 
 fn cache() -> Option<PathBuf> {
@@ -38,6 +97,74 @@ fn slug(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use sparsight_device::DeviceError;
+    use std::sync::mpsc::{self, Receiver};
+    use std::thread::JoinHandle;
+
+    fn held(path: &Path) -> Option<FolderLock> {
+        ProfileFolder::alone(path, &mut || Ok(())).unwrap().1
+    }
+
+    /// Somebody else who wants the folder, and says when it begins to wait: in the end, what the file `made` in it holds.
+    fn second(path: &Path) -> (Receiver<()>, JoinHandle<Option<String>>) {
+        let (path, (say, waits)) = (path.to_owned(), mpsc::channel());
+        let second = thread::spawn(move || {
+            let mut look = || -> Result<(), Error> {
+                // Whoever was told once need not listen any more.
+                _ = say.send(());
+                Ok(())
+            };
+            let (folder, _alone) = ProfileFolder::alone(&path, &mut look).unwrap();
+            fs::read_to_string(folder.path().join("made")).ok()
+        });
+        (waits, second)
+    }
+
+    #[test]
+    fn of_two_in_a_folder_the_second_waits_and_finds_what_the_first_has_left() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("profiles/cuda-some-gpu");
+        let first = held(&path);
+        assert!(first.is_some() && path.is_dir());
+        let (waits, second) = second(&path);
+        waits.recv().unwrap();
+        fs::write(path.join("made"), "by the first").unwrap();
+        drop(first);
+        assert_eq!(second.join().unwrap().as_deref(), Some("by the first"));
+        assert!(held(&path).is_some(), "nobody is in there any more");
+    }
+
+    #[test]
+    fn who_waits_for_a_folder_that_is_set_aside_is_alone_in_the_new_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, aside) = (dir.path().join("gpu"), dir.path().join("gpu.set-aside-1"));
+        let first = held(&path);
+        let (waits, second) = second(&path);
+        waits.recv().unwrap();
+        fs::write(path.join("made"), "what cannot be read").unwrap();
+        fs::rename(&path, &aside).unwrap();
+        drop(first);
+        assert_eq!(second.join().unwrap(), None);
+        assert!(path.is_dir());
+    }
+
+    #[test]
+    fn a_process_that_was_forked_meanwhile_keeps_nobody_out() {
+        let dir = tempfile::tempdir().unwrap();
+        let first = held(dir.path()).unwrap();
+        let _of_the_fork = first.0.try_clone().unwrap();
+        drop(first);
+        let stop = || Err(DeviceError::Interrupted.into());
+        assert!(ProfileFolder::alone(dir.path(), &mut { stop }).is_ok());
+    }
+
+    #[test]
+    fn who_waits_can_be_stopped() {
+        let dir = tempfile::tempdir().unwrap();
+        let _first = held(dir.path());
+        let stopped = ProfileFolder::alone(dir.path(), &mut || Err(DeviceError::Interrupted.into()));
+        assert!(matches!(stopped, Err(Error::Device(DeviceError::Interrupted))));
+    }
 
     #[test]
     fn a_device_s_name_becomes_a_folder_s_name() {

@@ -139,6 +139,13 @@ mod tests {
     }
 
     #[test]
+    fn a_data_sheet_knows_of_no_links_and_is_not_taken_for_a_profile_that_is_missing() {
+        assert_eq!(loaded(SHEET).unwrap().links().unwrap(), None);
+        let shipped = Profile::find(REFERENCE).unwrap();
+        assert!(shipped.links().unwrap().is_some());
+    }
+
+    #[test]
     fn what_is_wrong_with_a_data_sheet_is_said_with_its_line() {
         let wrong = |from: &str, to: &str| loaded(&SHEET.replace(from, to)).unwrap_err().to_string();
         for (from, to, expected) in [

@@ -28,7 +28,7 @@ pub mod whole_file;
 pub use crate::models::{
     CalibratedStrip, IndexedModel, KnownKernels, Learned, LearnedOn, MODELS_SCHEMA, Models, ModelsIndex,
 };
-pub use cache::{cached_folder, calibration_folder};
+pub use cache::{FolderLock, cached_folder, calibration_folder};
 pub use calibration::{CALIBRATION_SCHEMA, CalibrationFile, RESCALING_SCHEMA, RescalingFile};
 pub use folder::ProfileFolder;
 pub use grid_name::GridName;
@@ -47,8 +47,10 @@ use std::sync::Arc;
 /// Everything that a prediction needs to know of a device.
 #[derive(Debug, Clone)]
 pub struct Profile {
-    /// Name or folder it was loaded by.
+    /// Name it was loaded by; of a folder, the last part of its path.
     pub name: String,
+    /// The folder it was loaded from, `None` of a shipped one and of a data sheet.
+    pub folder: Option<PathBuf>,
     /// The device.
     pub device: ProfiledDevice,
     /// What was fitted. Each model is read when it is first asked for.
@@ -208,7 +210,8 @@ impl Profile {
         }
         if let Some(carried) = folder.rescaling()? {
             let reference = Self::with_models(&carried.reference)?;
-            return Ok(reference.carried_to(folder.device()?, &folder.name(), carried.rescaling));
+            let carried = reference.carried_to(folder.device()?, &folder.name(), carried.rescaling);
+            return Ok(Self { folder: Some(folder.path().to_owned()), ..carried });
         }
         let device = if folder.has_device() { Some(folder.device()?) } else { None };
         let missing = match device {
@@ -222,7 +225,8 @@ impl Profile {
     /// From a folder that was fitted, `None` from any other.
     fn of_own_models(folder: &ProfileFolder) -> Result<Option<Self>, Error> {
         let Some(models) = folder.models()? else { return Ok(None) };
-        Ok(Some(Self { name: folder.name(), device: folder.device()?, models, rescaled: None }))
+        let (name, path) = (folder.name(), folder.path().to_owned());
+        Ok(Some(Self { name, folder: Some(path), device: folder.device()?, models, rescaled: None }))
     }
 
     /// The shipped profile or the folder of that name, with models of its own: another profile's predictions are carried over
@@ -250,15 +254,18 @@ impl Profile {
         }
     }
 
-    /// The links between several of the device, if the profile knows of any; what was calibrated or comes from a data sheet asks its
-    /// folder alone.
+    /// The links between several of the device, if the profile knows of any; what was calibrated asks its folder alone, and a data
+    /// sheet knows of none.
     ///
     /// # Errors
     /// [`Error::File`], [`Error::Malformed`], [`Error::Schema`].
     pub fn links(&self) -> Result<Option<KnownLinks>, Error> {
-        match folder_of(&self.name) {
-            Some(folder) => ProfileFolder::open(&folder)?.links(),
-            None => shipped::load_links(&self.name).map(Some),
+        match &self.folder {
+            Some(folder) => ProfileFolder::open(folder)?.links(),
+            None if shipped::names().any(|name| name == self.name) => {
+                shipped::load_links(&self.name).map(Some)
+            }
+            None => Ok(None),
         }
     }
 

@@ -71,6 +71,7 @@ pub(super) fn load(name: &str) -> Result<Profile, Error> {
     let source = Source::Program(models.clone(), shipped.models);
     Ok(Profile {
         name: name.to_owned(),
+        folder: None,
         device: load_device(name)?,
         models: Models::stored(&models.join("index.json"), &text(shipped.index), source)?,
         rescaled: None,
