@@ -7,12 +7,16 @@ mod support;
 
 use emulator::{EmulatedGpu, Order, allocated, gxx_is_missing};
 use sparsight_device::cuda::{Cuda, Nccl};
-use sparsight_device::gpu::{DeviceArray, DistributedProduct, GpuDevice, GpuShare, Link, SharePlan};
+use sparsight_device::gpu::{
+    DeviceArray, DistributedProduct, Extent, GpuDevice, GpuShare, Link, Message, SharePlan, Stream,
+};
 use sparsight_device::{DeviceError, Partition, random_x};
 use sparsight_kernels::{Candidate, Kernel};
 use sparsight_matrix::gallery::Recipe;
 use sparsight_matrix::{Csr, Distribution, Scalar, Share, mix, reference};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
 use support::{for_each_real_matrix, thirds};
 
 fn matrix<T: Scalar>(recipe: &str) -> Csr<T> {
@@ -78,9 +82,9 @@ fn check_matrix<T: Scalar>(
                 product.multiply(-3.0, &x, 4.0, &mut y).unwrap();
                 assert_eq!(right.first_wrong(&y), None, "{what}, with factors");
                 product.multiply(1.0, &x, 0.0, &mut y).unwrap();
-                // COO adds a row's runs up in the order in which they come.
-                let has_order = [interior, boundary].iter().all(|kernel| **kernel != "coo");
-                assert!(!has_order || y == before, "{what}: not twice the same");
+                let is_repeatable = |kernel: Kernel| (kernel.family().repeatable)(kernel.knobs());
+                let are_repeatable = [interior, boundary].iter().all(|id| is_repeatable(Kernel::known(id)));
+                assert!(!are_repeatable || y == before, "{what}: not twice the same");
                 if dealt.is_square() {
                     check_vectors(&mut product, &what, &x);
                 }
@@ -239,6 +243,107 @@ fn a_rank_that_fails_is_an_error_of_all_and_not_a_hang() {
     assert!(matches!(gone, DeviceError::Link { .. }), "{gone}");
 }
 
+/// An end that counts: exchanges since it was last waited for, the most there were, and how often it was waited for.
+#[derive(Debug)]
+struct Counted {
+    link: Arc<dyn Link>,
+    queued: AtomicU32,
+    most: AtomicU32,
+    waits: AtomicU32,
+}
+
+impl Link for Counted {
+    fn rank(&self) -> usize {
+        self.link.rank()
+    }
+
+    fn ranks(&self) -> usize {
+        self.link.ranks()
+    }
+
+    fn stream(&self) -> Option<Stream<'_>> {
+        self.link.stream()
+    }
+
+    fn follow(&self) -> Result<(), DeviceError> {
+        self.link.follow()
+    }
+
+    fn lead(&self) -> Result<(), DeviceError> {
+        self.link.lead()
+    }
+
+    unsafe fn exchange(&self, gives: &[Message], gets: &[Message]) -> Result<(), DeviceError> {
+        let queued = self.queued.fetch_add(1, Ordering::Relaxed) + 1;
+        self.most.fetch_max(queued, Ordering::Relaxed);
+        // SAFETY: as the caller promises.
+        unsafe { self.link.exchange(gives, gets) }
+    }
+
+    unsafe fn sum(&self, numbers: Extent) -> Result<(), DeviceError> {
+        // SAFETY: as the caller promises.
+        unsafe { self.link.sum(numbers) }
+    }
+
+    fn wait(&self) -> Result<(), DeviceError> {
+        self.queued.store(0, Ordering::Relaxed);
+        self.waits.fetch_add(1, Ordering::Relaxed);
+        self.link.wait()
+    }
+
+    fn abort(&self) {
+        self.link.abort();
+    }
+}
+
+#[test]
+fn no_more_is_queued_than_the_queues_of_a_driver_hold() {
+    if gxx_is_missing() {
+        return;
+    }
+    let a: Csr<f64> = matrix("stencil2d,n=9");
+    let waits = |parts: usize, work: fn(&mut GpuShare<f64>, &mut DeviceArray<f64>, &mut DeviceArray<f64>)| {
+        let shares = Distribution::balanced(&a, parts, |_, _| 1.0).unwrap().shares(&a).unwrap();
+        let (devices, links) = EmulatedGpu::linked(parts, Order::Forwards);
+        let count = |link| {
+            let [queued, most, waits] = [0; 3].map(AtomicU32::new);
+            Arc::new(Counted { link, queued, most, waits })
+        };
+        let counted: Vec<Arc<Counted>> = links.into_iter().map(count).collect();
+        let links = counted.iter().map(|link| Arc::clone(link) as Arc<dyn Link>).collect();
+        let plans = plans(&shares, "csr-scalar", "csr-scalar");
+        let size = (a.nrows(), a.ncols());
+        let mut product = DistributedProduct::load(size, &devices, &shares, &plans, links).unwrap();
+        let worked = |share: &mut GpuShare<f64>, x: &mut DeviceArray<f64>, y: &mut DeviceArray<f64>| {
+            work(share, x, y);
+            Ok(())
+        };
+        product.each(worked).unwrap();
+        let of = |link: &Arc<Counted>| [&link.most, &link.waits].map(|number| number.load(Ordering::Relaxed));
+        counted.iter().map(of).collect::<Vec<_>>()
+    };
+    let products = |share: &mut GpuShare<f64>, x: &mut DeviceArray<f64>, y: &mut DeviceArray<f64>| {
+        for _ in 0..150 {
+            share.multiply(1.0, x, 0.0, y).unwrap();
+        }
+    };
+    assert_eq!(waits(2, products), [[64, 2]; 2], "before the 65th and the 129th");
+    assert_eq!(waits(1, products), [[0, 0]], "alone it waits for nobody");
+    let vectors = |share: &mut GpuShare<f64>, x: &mut DeviceArray<f64>, y: &mut DeviceArray<f64>| {
+        for _ in 0..2 {
+            share.multiply(1.0, x, 0.0, y).unwrap();
+            (0..40).for_each(|_| share.combine(0.5, x, 0.5, y).unwrap());
+            share.dot(x, y).unwrap();
+        }
+    };
+    assert_eq!(waits(2, vectors), [[1, 2]; 2], "whoever waits often waits for nothing else");
+    let many = |share: &mut GpuShare<f64>, x: &mut DeviceArray<f64>, y: &mut DeviceArray<f64>| {
+        share.multiply(1.0, x, 0.0, y).unwrap();
+        (0..1300).for_each(|_| share.combine(0.5, x, 0.5, y).unwrap());
+    };
+    assert_eq!(waits(2, many), [[1, 2]; 2], "launches behind an exchange count, too");
+}
+
 /// Whether there are fewer GPUs than that, and may be.
 fn gpus_are_missing(count: usize) -> bool {
     let here = Cuda::count().unwrap_or(0);
@@ -295,18 +400,24 @@ fn a_rank_that_stays_away_is_an_error_within_the_limit() {
     let shares = Distribution::balanced(&a, 2, |_, _| 1.0).unwrap().shares(&a).unwrap();
     let plans = plans(&shares, "csr-scalar", "csr-scalar");
     let devices: Vec<GpuDevice> = gpus.iter().map(|gpu| gpu.as_gpu().clone()).collect();
-    let links = Nccl::link_within(&gpus, std::time::Duration::from_secs(5)).unwrap();
     let size = (a.nrows(), a.ncols());
-    let mut product = DistributedProduct::load(size, &devices, &shares, &plans, links).unwrap();
-    product.multiply(1.0, &vec![1.0; a.ncols()], 0.0, &mut vec![0.0; a.nrows()]).unwrap();
-    let start = std::time::Instant::now();
-    let waited = product.each(|share, x, y| {
-        if share.link().rank() == 1 {
-            return Ok(());
-        }
-        share.multiply(1.0, x, 0.0, y)?;
-        share.wait()
-    });
-    assert!(matches!(waited, Err(DeviceError::Link { .. })), "{waited:?}");
-    assert!(start.elapsed().as_secs() < 20, "{:?}", start.elapsed());
+    let x = vec![1.0; a.ncols()];
+    // Also with far more products than the driver's queues hold.
+    for products in [1, 5_000] {
+        let links = Nccl::link_within(&gpus, Duration::from_secs(5)).unwrap();
+        let mut product = DistributedProduct::load(size, &devices, &shares, &plans, links).unwrap();
+        product.multiply(1.0, &x, 0.0, &mut vec![0.0; a.nrows()]).unwrap();
+        let start = Instant::now();
+        let waited = product.each(|share, x, y| {
+            if share.link().rank() == 1 {
+                return Ok(());
+            }
+            for _ in 0..products {
+                share.multiply(1.0, x, 0.0, y)?;
+            }
+            share.wait()
+        });
+        assert!(matches!(waited, Err(DeviceError::Link { .. })), "{products}: {waited:?}");
+        assert!(start.elapsed().as_secs() < 20, "{products}: {:?}", start.elapsed());
+    }
 }

@@ -25,6 +25,8 @@ pub struct Family {
     /// Whether a variant is ranked on no GPU: on none of 951 matrices on an H200 and 353 on an H100 it was more than 3 % faster than all that are
     /// left (docs/results/h200-large.md). It can still be named, for the tables of the papers and for other GPUs.
     pub retired: fn(Knobs) -> bool,
+    /// Whether a product on a GPU gives the same y bit by bit each time: each sum has one order, whichever threads come first.
+    pub repeatable: fn(Knobs) -> bool,
     /// What a variant reads.
     pub format: fn(Knobs) -> Format,
     /// Devices that have it at all.
@@ -168,4 +170,24 @@ pub(crate) fn work_of_blocks(side: u32, threads: u32, f: &Features) -> WarpWork 
 /// Thread blocks where each of `unit` gets `threads` threads.
 pub(crate) fn blocks_of_threads(unit: StripUnit, threads: u32, block: u32, f: &Features) -> f64 {
     unit.count(f.nrows, f.nnz) as f64 * f64::from(threads) / f64::from(block)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Kernel;
+
+    #[test]
+    fn a_kernel_is_repeatable_unless_threads_add_to_y_as_they_come() {
+        let mut as_they_come = 0;
+        for kernel in Kernel::all() {
+            let Some(recipe) = kernel.recipe() else { continue };
+            // Counting who has ended is no sum.
+            let is_sum =
+                |call: &str| call.starts_with(char::is_uppercase) && !call.starts_with("Inc(counters");
+            let adds = recipe.sources.iter().any(|text| text.split("atomic").skip(1).any(is_sum));
+            assert_eq!((kernel.family().repeatable)(kernel.knobs()), !adds, "{kernel}");
+            as_they_come += usize::from(adds);
+        }
+        assert!(as_they_come > 0);
+    }
 }

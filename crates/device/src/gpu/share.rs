@@ -18,7 +18,17 @@ use crate::{DeviceError, Partition, Preparation, Product};
 use sparsight_kernels::DOT_PIECES;
 use sparsight_matrix::{Csr, Scalar, Seconds, Share};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Instant;
+
+/// Entries of the driver's queues that a share fills at most before it waits for them. The queues hold about 1,024: a launch into a
+/// full one waits there, where no limit ends it if another rank has gone. Chosen: room is left for what the link adds. It is 64
+/// products of a share that has one launch each for interior and boundary; the price: once in so many products the GPU has nothing to
+/// do for about as long as queueing one takes.
+const MOST_QUEUED: u32 = 640;
+
+/// Entries of a product beside its launches: orders between the streams, packing, sending.
+const EXCHANGE_ENTRIES: u32 = 8;
 
 /// What a share is computed by: its interior and its boundary.
 #[derive(Debug, Clone, PartialEq)]
@@ -50,6 +60,8 @@ pub struct GpuShare<T: Scalar> {
     helpers: FreeGrid,
     vectors: FreeGrid,
     sums: Sums,
+    /// Entries that were queued since it was last waited for.
+    queued: AtomicU32,
     preparation: Preparation,
     memory_bytes: u64,
 }
@@ -128,6 +140,7 @@ impl<T: Scalar> GpuShare<T> {
                 pieces: DeviceArray::new(&memory, DOT_PIECES)?,
                 result: DeviceArray::new(&memory, 1)?,
             },
+            queued: AtomicU32::new(0),
             gpu: Arc::clone(gpu),
             link,
             interior,
@@ -177,7 +190,8 @@ impl<T: Scalar> GpuShare<T> {
     }
 
     /// y = alpha A x + beta y, this share of it: queued in the device's own stream and not waited for; all ranks do it. With
-    /// `beta = 0`, y may hold anything.
+    /// `beta = 0`, y may hold anything. Where 64 products with an exchange are queued already, these are waited for before, as long
+    /// as [`Link::wait`] does.
     ///
     /// # Errors
     /// [`DeviceError::Length`], [`DeviceError::OtherDevice`], [`DeviceError::Link`].
@@ -236,6 +250,9 @@ impl<T: Scalar> GpuShare<T> {
         if self.is_alone() {
             return Ok(());
         }
+        let launches: u32 =
+            [&self.interior, &self.boundary].into_iter().flatten().map(GpuProduct::entries).sum();
+        self.make_room(launches + EXCHANGE_ENTRIES)?;
         let Exchanged { places, packed, gives, gets, there } = &mut self.exchanged;
         self.link.follow()?;
         let count = places.len() as u64;
@@ -249,10 +266,20 @@ impl<T: Scalar> GpuShare<T> {
         }
     }
 
-    /// y = alpha x + beta y of the first entries of two arrays, as many as both have, queued and not waited for.
+    /// Before `entries` are queued that other ranks may hold up: where much is queued already, that is waited for.
+    fn make_room(&self, entries: u32) -> Result<(), DeviceError> {
+        let queued = self.queued.load(Ordering::Relaxed);
+        if queued > 0 && queued + entries > MOST_QUEUED {
+            self.wait()?;
+        }
+        self.queued.fetch_add(entries, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// y = alpha x + beta y of the first entries of two arrays, as many as both have, queued as products are and not waited for.
     ///
     /// # Errors
-    /// A failed call.
+    /// [`DeviceError::Link`], or a failed call.
     pub fn combine(
         &self,
         alpha: f64,
@@ -261,6 +288,9 @@ impl<T: Scalar> GpuShare<T> {
         y: &mut DeviceArray<T>,
     ) -> Result<(), DeviceError> {
         self.check_own(x, y)?;
+        if !self.is_alone() {
+            self.make_room(1)?;
+        }
         let count = x.len().min(y.len()) as u64;
         let args = [count, alpha.to_bits(), x.address(), beta.to_bits(), y.address()];
         // SAFETY: both are that long.
@@ -285,7 +315,7 @@ impl<T: Scalar> GpuShare<T> {
             self.link.sum(result.extent())?;
             self.link.lead()?;
         }
-        self.link.wait()?;
+        self.wait()?;
         result.read_number()
     }
 
@@ -301,7 +331,9 @@ impl<T: Scalar> GpuShare<T> {
     /// # Errors
     /// [`DeviceError::Link`], or a failure of a kernel.
     pub fn wait(&self) -> Result<(), DeviceError> {
-        self.link.wait()
+        self.link.wait()?;
+        self.queued.store(0, Ordering::Relaxed);
+        Ok(())
     }
 
     /// Seconds that `products` products take back to back, on the host's clock: from when all ranks were ready until this one has
@@ -320,7 +352,7 @@ impl<T: Scalar> GpuShare<T> {
         for _ in 0..products {
             self.multiply(1.0, x, 0.0, y)?;
         }
-        self.link.wait()?;
+        self.wait()?;
         Ok(Seconds(start.elapsed().as_secs_f64()))
     }
 
@@ -328,7 +360,7 @@ impl<T: Scalar> GpuShare<T> {
     fn meet(&self) -> Result<(), DeviceError> {
         // SAFETY: one number lies there.
         unsafe { self.link.sum(self.sums.result.extent())? };
-        self.link.wait()
+        self.wait()
     }
 
     /// Seconds that `exchanges` exchanges take back to back without any product: what [`GpuShare::time`] has beside its products.
@@ -344,7 +376,7 @@ impl<T: Scalar> GpuShare<T> {
             self.bring(x.address())?;
             self.link.lead()?;
         }
-        self.link.wait()?;
+        self.wait()?;
         Ok(Seconds(start.elapsed().as_secs_f64()))
     }
 }

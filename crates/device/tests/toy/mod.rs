@@ -15,6 +15,7 @@ static FAMILY: Family = Family {
     knobs: &[],
     variants: || vec![[0; 3]],
     retired: |_| false,
+    repeatable: |_| true,
     format: |_| Format::csr(),
     runs_on: |_| &[DeviceKind::Cuda, DeviceKind::Cpu],
     blocks: |_| &BLOCKS,

@@ -18,6 +18,7 @@ pub(super) static FAMILY: Family = Family {
     knobs: &[Knob { letter: 'r', meaning: "rows of a slice" }],
     variants: || BroEllShape::ALL.map(|shape| [shape.slice, 0, 0]).to_vec(),
     retired: |_| false,
+    repeatable: |_| true,
     format: |[slice, ..]| Format::of("bro-ell", [slice, 0]),
     runs_on: |_| EVERYWHERE,
     blocks: |_| &BLOCKS,

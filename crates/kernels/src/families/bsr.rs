@@ -21,6 +21,7 @@ pub(super) static FAMILY: Family = Family {
     ],
     variants: || BLOCK_SIDES.into_iter().flat_map(|side| [0, 2, 4].map(|t| [side, t, 0])).collect(),
     retired: |[side, threads, _]| (side, threads) == (6, 0),
+    repeatable: |_| true,
     format: |[side, ..]| Format::of("bsr", [side, 0]),
     // On a CPU a row is done by one thread.
     runs_on: |[_, threads, _]| if threads == 0 { EVERYWHERE } else { ON_GPUS },

@@ -27,6 +27,8 @@ pub(super) static FAMILY: Family = Family {
     knobs: &[Knob { letter: 'i', meaning: "non-zeros that a thread takes of a run" }],
     variants: || vec![[0; 3], [1, 0, 0], [2, 0, 0]],
     retired: |_| false,
+    // A row over three or more runs is added up by atomics.
+    repeatable: |_| false,
     format: |_| Format::of("coo", [0; 2]),
     // On a CPU runs are as long as the block size says.
     runs_on: |[items, ..]| if items == 0 { EVERYWHERE } else { ON_GPUS },

@@ -20,6 +20,7 @@ pub(super) static FAMILY: Family = Family {
     knobs: &[Knob { letter: 'i', meaning: "rows and non-zeros of a tile" }],
     variants: || TileShape::ALL.map(|shape| [shape.items, 0, 0]).to_vec(),
     retired: |[items, ..]| items == 256,
+    repeatable: |_| true,
     format: |[items, ..]| Format::of("csr-balanced", [items, 0]),
     runs_on: |_| EVERYWHERE,
     blocks: |_| &BLOCKS,

@@ -20,6 +20,7 @@ pub(super) static FAMILY: Family = Family {
     knobs: &[],
     variants: || vec![[0; 3]],
     retired: |_| false,
+    repeatable: |_| true,
     format: |_| Format::of("csr-binned", [0; 2]),
     runs_on: |_| EVERYWHERE,
     blocks: |_| &BLOCKS,
@@ -27,11 +28,7 @@ pub(super) static FAMILY: Family = Family {
     cpu: Some(CpuProducts { f32: product, f64: product }),
     unit: StripUnit::NonZeros,
     threads_per_row: |_| None,
-    // How long the longest works is limited by the bins.
-    warp_work: |_, _, f| {
-        let steps = |bins: BinCounts| (bins.steps + bins.in_segments) as f64 / 32.0;
-        f.bins.map(|bins| WarpWork::of_warps(0.0, steps(bins)))
-    },
+    warp_work: |_, block, f| f.bins.map(|bins| work(&bins, block, f.row_max)),
     thread_blocks: |_, block, f| match f.bins {
         Some(bins) => bins.thread_blocks(block) as f64,
         None => blocks_of_threads(StripUnit::NonZeros, 1, block, f),
@@ -43,6 +40,32 @@ pub(super) static FAMILY: Family = Family {
     neighbours: 4,
     elsewhere: &[Elsewhere { library: "Ashari et al.", name: "ACSR" }],
 };
+
+/// Warps of a thread block of 256, the middle size, which stand for those of all sizes: the longest warp of a kernel is one number.
+const MIDDLE_WARPS: f64 = 8.0;
+
+/// What the warps do, one thread block a segment and as many a bin as hold its teams. A bin's slowest team is taken to work on a row as
+/// long as its bin allows.
+fn work(bins: &BinCounts, block: u32, row_max: u64) -> WarpWork {
+    let warps = f64::from(block) / 32.0;
+    let of_segments = bins.in_segments as f64 / 32.0;
+    let a_segment = if bins.segments == 0 { 0.0 } else { of_segments / bins.segments as f64 };
+    let steps = bins.steps as f64 / 32.0 + of_segments;
+    let mut work =
+        WarpWork { longest: a_segment / MIDDLE_WARPS, steps, heaviest: a_segment, kept: of_segments };
+    for ((rows, threads), longest) in bins.rows.into_iter().zip(RowBins::THREADS).zip(RowBins::LONGEST) {
+        if rows > 0 {
+            let slowest = longest.min(row_max).div_ceil(threads.into()) as f64;
+            let blocks = rows.div_ceil((block / threads).max(1).into()) as f64;
+            work.longest = work.longest.max(slowest);
+            let threads = u64::from(threads);
+            let in_a_block = (rows.min((u64::from(block) / threads).max(1)) * threads).div_ceil(32);
+            work.heaviest = work.heaviest.max(in_a_block as f64 * slowest);
+            work.kept += blocks * warps * slowest;
+        }
+    }
+    work
+}
 
 static RECIPE: Recipe = Recipe {
     sources: &[CUDA_STORE, CUDA_TEAM, CUDA_SEGMENT, cuda!("csr_binned.cu")],
@@ -104,7 +127,33 @@ fn product<T: Scalar>(task: &mut CpuTask<'_, T>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use sparsight_matrix::{Csr, Limits};
+    use sparsight_matrix::{Csr, Limits, RowLengths};
+
+    #[test]
+    fn the_work_of_segments_and_bins_is_that_worked_by_hand() {
+        let bins = |lengths: &[(u64, u64)]| BinCounts::of(&RowLengths::from_counts(lengths.iter().copied()));
+        // Two segments of 2,560 entries; 3 rows of 100, a warp each: 2 blocks of 2 warps, up to 16 steps; 65 rows of 1 entry: 2 blocks, up to 4.
+        let mixed = work(&bins(&[(5_120, 1), (100, 3), (1, 65)]), 64, 5_120);
+        assert_eq!(
+            (mixed.longest, mixed.heaviest),
+            (16.0, 80.0),
+            "a segment's 80 steps are 10 of each of 8 warps"
+        );
+        assert!((mixed.steps - (160.0 + (3.0 * 128.0 + 65.0) / 32.0)).abs() < 1e-9);
+        assert!((mixed.kept - (160.0 + 2.0 * 2.0 * 16.0 + 2.0 * 2.0 * 4.0)).abs() < 1e-9);
+        let short = work(&bins(&[(1, 65)]), 64, 1);
+        assert_eq!(
+            (short.longest, short.heaviest, short.kept),
+            (1.0, 2.0, 4.0),
+            "no row is longer than the longest"
+        );
+        let one = work(&bins(&[(100, 1)]), 1024, 100);
+        assert_eq!(
+            (one.heaviest, one.kept),
+            (4.0, 32.0 * 4.0),
+            "one warp works, and the others' places are kept"
+        );
+    }
 
     #[test]
     fn blocks_of_bins_are_those_worked_by_hand() {

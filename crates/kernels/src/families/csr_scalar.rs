@@ -16,6 +16,7 @@ pub(super) static FAMILY: Family = Family {
     knobs: &[],
     variants: || vec![[0; 3]],
     retired: |_| false,
+    repeatable: |_| true,
     format: |_| Format::csr(),
     runs_on: |_| EVERYWHERE,
     blocks: |_| &BLOCKS,

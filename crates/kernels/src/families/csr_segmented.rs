@@ -13,6 +13,7 @@ pub(super) static FAMILY: Family = Family {
     knobs: &[],
     variants: || vec![[0; 3]],
     retired: |_| false,
+    repeatable: |_| true,
     format: |_| Format::of("csr-segmented", [0; 2]),
     // On a CPU rows are found by their offsets at no cost.
     runs_on: |_| ON_GPUS,

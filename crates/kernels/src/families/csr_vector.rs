@@ -17,6 +17,7 @@ pub(super) static FAMILY: Family = Family {
     knobs: &[Knob { letter: 't', meaning: "threads per row" }],
     variants: || [2, 4, 8, 16, 32].map(|threads| [threads, 0, 0]).to_vec(),
     retired: |_| false,
+    repeatable: |_| true,
     format: |_| Format::csr(),
     runs_on: |_| EVERYWHERE,
     blocks: |_| &BLOCKS,

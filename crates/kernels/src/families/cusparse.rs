@@ -18,6 +18,7 @@ pub(super) static CSR: Family = Family {
     knobs: &[Knob { letter: 'a', meaning: "algorithm" }],
     variants: || vec![[1, 0, 0], [2, 0, 0]],
     retired: |_| false,
+    repeatable: |[algorithm, ..]| algorithm == 2,
     format: |_| Format::csr(),
     run: |[algorithm, ..]| Run::Vendor(if algorithm == 1 { Vendor::CsrAlg1 } else { Vendor::CsrAlg2 }),
     table_2: &["CSR", "COO"],
@@ -85,6 +86,8 @@ const ROUTINE: Family = Family {
     knobs: &[],
     variants: || vec![[0; 3]],
     retired: |_| false,
+    // Nobody but algorithm 2 of CSR is relied on for it.
+    repeatable: |_| false,
     format: |_| Format::csr(),
     runs_on: |_| ON_GPUS,
     blocks: |_| NO_BLOCKS,

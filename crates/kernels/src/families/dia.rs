@@ -18,6 +18,7 @@ pub(super) static FAMILY: Family = Family {
     knobs: &[],
     variants: || vec![[0; 3]],
     retired: |_| false,
+    repeatable: |_| true,
     format: |_| Format::of("dia", [0; 2]),
     runs_on: |_| EVERYWHERE,
     blocks: |_| &BLOCKS,

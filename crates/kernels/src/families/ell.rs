@@ -19,6 +19,7 @@ pub(super) static FAMILY: Family = Family {
     knobs: &[],
     variants: || vec![[0; 3]],
     retired: |_| false,
+    repeatable: |_| true,
     format: |_| Format::of("ell", [0; 2]),
     runs_on: |_| EVERYWHERE,
     blocks: |_| &BLOCKS,

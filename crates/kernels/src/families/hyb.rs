@@ -18,6 +18,8 @@ pub(super) static FAMILY: Family = Family {
     knobs: &[],
     variants: || vec![[0; 3]],
     retired: |_| false,
+    // COO adds to rows of the first part by atomics.
+    repeatable: |_| false,
     format: |_| Format::of("hyb", [0; 2]),
     runs_on: |_| EVERYWHERE,
     blocks: |_| &BLOCKS,

@@ -21,6 +21,7 @@ pub(super) static FAMILY: Family = Family {
     ],
     variants,
     retired: is_retired,
+    repeatable: |_| true,
     format: |[slice, sigma, _]| Format::of("sell", [slice, sigma]),
     // On a CPU a row is done by one thread.
     runs_on: |[.., threads]| if threads == 0 { EVERYWHERE } else { ON_GPUS },

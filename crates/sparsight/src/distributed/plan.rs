@@ -4,7 +4,7 @@ use crate::{Advised, Advisor, Error, Objective, Profile};
 use rayon::prelude::*;
 use sparsight_device::Partition;
 use sparsight_device::gpu::SharePlan;
-use sparsight_kernels::Candidate;
+use sparsight_kernels::{Candidate, Kernel};
 use sparsight_matrix::{Bytes, Csr, Distribution, Dtype, Features, Infeasible, Scalar, Seconds, Share};
 use sparsight_model::{Exchanged, Links, Prediction, ShareTimes};
 
@@ -115,6 +115,8 @@ impl Advisor<'_> {
     /// GPUs are predicted to take the same time, which may take three rounds, each O(nnz log). The shares are made: as
     /// much memory as the matrix takes.
     ///
+    /// Kernels whose sums have no fixed order compute no share: y is the same bit by bit each time.
+    ///
     /// The number of GPUs of a given distribution is that of its parts.
     ///
     /// # Errors
@@ -216,7 +218,7 @@ impl Advisor<'_> {
         Ok(PlannedShare { interior, boundary, exchanged, times, time, memory })
     }
 
-    /// The best candidate of ours for some rows that fits on the device beside `held` bytes, and what it takes there.
+    /// The best repeatable candidate of ours for some rows that fits on the device beside `held` bytes, and what it takes there.
     fn planned_rows<T: Scalar>(
         self,
         a: &Csr<T>,
@@ -230,8 +232,9 @@ impl Advisor<'_> {
         let advice = self.advise(&Features::of(a), T::DTYPE, objective)?;
         let have = self.profile().device.facts.memory_bytes;
         let with_others = |advised: &Advised| Bytes(held + advised.memory.0);
-        let Some(best) = advice.ours().find(|advised| with_others(advised) <= have) else {
-            let why = match advice.ours().map(with_others).min() {
+        let ours = || advice.ours().filter(|advised| is_repeatable(advised.candidate.kernel));
+        let Some(best) = ours().find(|advised| with_others(advised) <= have) else {
+            let why = match ours().map(with_others).min() {
                 Some(need) => Infeasible::DoesNotFit { need, have }.to_string(),
                 None => advice.why_nothing(),
             };
@@ -240,6 +243,11 @@ impl Advisor<'_> {
         let planned = Some((best.candidate, best.prediction.clone()));
         Ok((PlannedRows { rows, nnz, planned }, best.memory.0))
     }
+}
+
+/// Whether a kernel gives the same y each time.
+fn is_repeatable(kernel: Kernel) -> bool {
+    (kernel.family().repeatable)(kernel.knobs())
 }
 
 impl DistributedPlan {
@@ -328,5 +336,42 @@ impl DistributedPlan {
             boundary: partition(&share.boundary),
         };
         self.shares.iter().map(plan).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sparsight_matrix::gallery::Recipe;
+    use sparsight_model::LinkRate;
+
+    #[test]
+    fn every_share_is_computed_by_the_fastest_kernel_that_gives_the_same_y_each_time() {
+        let profile = Profile::shipped("nvidia-h200").unwrap();
+        let host = LinkRate { latency_s: Seconds(1e-5), per_peer_s: Seconds(0.0), bytes_per_s: 1e11 };
+        let (join_s, queue_s) = (Seconds(0.0), Seconds(0.0));
+        let links = Links { gpus_per_host: 2, host, network: None, join_s, queue_s };
+        let (advisor, objective) = (Advisor::new(&profile), Objective::default());
+        let mut left_out = 0;
+        for recipe in ["rmat,scale=11", "arrow,n=7000", "power-law,n=9000"] {
+            let a: Csr<f64> = recipe.parse::<Recipe>().unwrap().generate().unwrap();
+            let on = |gpus| advisor.distribute(&a, gpus, &Deal::InOrder, &links, &objective).unwrap().plan;
+            let advice = advisor.advise(&Features::of(&a), Dtype::F64, &objective).unwrap();
+            left_out += usize::from(!is_repeatable(advice.ours().next().unwrap().candidate.kernel));
+            let best = advice.ours().find(|advised| is_repeatable(advised.candidate.kernel)).unwrap();
+            let (alone, two) = (on(1), on(2));
+            let planned = Some((best.candidate, best.prediction.clone()));
+            assert_eq!(alone.shares[0].interior.planned, planned);
+            assert_eq!(alone.time, best.prediction.time);
+            for (share, run) in two.shares.iter().zip(two.share_plans(Dtype::F64)) {
+                for (rows, run) in [(&share.interior, run.interior), (&share.boundary, run.boundary)] {
+                    let Some((candidate, _)) = &rows.planned else { continue };
+                    assert!(is_repeatable(candidate.kernel), "{candidate} of {recipe}");
+                    let predicted = Partition::whole(rows.rows as usize, *candidate);
+                    assert_eq!(run, predicted, "what is predicted is run");
+                }
+            }
+        }
+        assert!(left_out > 0, "of these matrices none says anything");
     }
 }

@@ -13,8 +13,9 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, TryLockError, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long a rank that waits asks again and again before it sleeps between two questions. Chosen: longer than most products.
-const BUSY: Duration = Duration::from_millis(2);
+/// How long a rank that waits asks again and again before it sleeps between two questions. Chosen: so long that a nap too much is a
+/// hundredth of it, since shares wait between products, too.
+const BUSY: Duration = Duration::from_millis(10);
 
 /// How long it sleeps then.
 const NAP: Duration = Duration::from_micros(100);
@@ -174,7 +175,8 @@ impl End {
         context::named("cuStreamWaitEvent", unsafe { result::stream::wait_event(then, event, flags) })
     }
 
-    /// Makes a call that queues; until data has come through it may wait for other ranks.
+    /// Makes a call that queues; until data has come through it may wait for other ranks. Afterwards it waits only where the driver's
+    /// queues are full: shares do not queue so much.
     fn queue(&self, kind: usize, call: impl FnOnce() -> Result<(), DeviceError>) -> Result<(), DeviceError> {
         let _entered = self.context.enter()?;
         let _calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
