@@ -71,6 +71,7 @@ pub use fitted_line::{Along, Bound, FittedLine};
 pub use interval::LogInterval;
 pub use learned::{
     CrossValidation, LearnedKernel, LearnedModel, LearnedPredictor, Learner, LearningSample, MIN_MATRICES,
+    Origin,
 };
 pub use line::Line;
 pub use linear::{Linear, LinearModel, LinearPredictor};

@@ -6,7 +6,7 @@ use made_up::{ell_alone, located, refused_with};
 use sparsight_kernels::{Candidate, DeviceFacts, Kernel, catalogue, compulsory_bytes};
 use sparsight_matrix::{Bytes, Dtype, Features, HybSplit, Locality, PaddedSizes, RowLengths, Seconds};
 use sparsight_model::{
-    BoostingModel, BoostingPredictor, LearningSample, MIN_MATRICES, Model, PredictError, Storable,
+    BoostingModel, BoostingPredictor, LearningSample, MIN_MATRICES, Model, Origin, PredictError, Storable,
 };
 
 fn facts() -> DeviceFacts {
@@ -36,7 +36,7 @@ fn fit(corpus: &[(String, Features)]) -> Result<BoostingModel, PredictError> {
         .flat_map(|(matrix, features)| {
             Dtype::ALL.into_iter().flat_map(catalogue).map(move |candidate| {
                 let time = law(&candidate, features);
-                LearningSample { matrix, features, candidate, time, best: time, generated: false }
+                LearningSample { matrix, features, candidate, time, best: time, origin: Origin::Real }
             })
         })
         .collect();

@@ -5,7 +5,7 @@ mod made_up;
 use made_up::located;
 use sparsight_kernels::{BLOCKS, Candidate, DeviceFacts, Kernel, catalogue};
 use sparsight_matrix::{Dtype, Features, RowLengths, Seconds};
-use sparsight_model::{Comparison, LearningSample, MIN_MATRICES, PredictError, Storable};
+use sparsight_model::{Comparison, LearningSample, MIN_MATRICES, Origin, PredictError, Storable};
 
 fn facts() -> DeviceFacts {
     DeviceFacts { launch_s: Seconds(1e-6), ..made_up::gpu("made up", 4, 2048) }
@@ -37,7 +37,7 @@ fn fit(corpus: &[(String, Features)]) -> Result<Comparison, PredictError> {
                 candidate,
                 time: law(&candidate, features),
                 best: Seconds(best),
-                generated: false,
+                origin: Origin::Real,
             })
         })
         .collect();

@@ -5,7 +5,7 @@ mod made_up;
 use made_up::{ell_alone, refused_with};
 use sparsight_kernels::{Candidate, DeviceFacts, Kernel, catalogue};
 use sparsight_matrix::{Dtype, Features, HybSplit, Locality, PaddedSizes, Seconds};
-use sparsight_model::{LearningSample, LinearModel, LinearPredictor, Model, PredictError};
+use sparsight_model::{LearningSample, LinearModel, LinearPredictor, Model, Origin, PredictError};
 
 fn facts() -> DeviceFacts {
     DeviceFacts { launch_s: Seconds(1e-9), ..made_up::gpu("made up", 4, 2048) }
@@ -60,7 +60,14 @@ fn fit(corpus: &[(String, Features)], generated: impl Fn(usize) -> bool) -> Line
             Dtype::ALL.into_iter().flat_map(catalogue).map(move |candidate| {
                 let wild = if generated(at) { 7.0 + (at % 3) as f64 } else { 1.0 };
                 let time = Seconds(wild * law(&candidate, features).0);
-                LearningSample { matrix, features, candidate, time, best: time, generated: generated(at) }
+                LearningSample {
+                    matrix,
+                    features,
+                    candidate,
+                    time,
+                    best: time,
+                    origin: if generated(at) { Origin::Generated } else { Origin::Real },
+                }
             })
         })
         .collect();

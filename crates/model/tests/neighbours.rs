@@ -6,7 +6,9 @@ use made_up::located;
 use made_up::refused_with;
 use sparsight_kernels::{Candidate, DeviceFacts, Kernel, catalogue, compulsory_bytes};
 use sparsight_matrix::{Dtype, Features, RowLengths, Seconds};
-use sparsight_model::{LearningSample, Model, NeighboursModel, NeighboursPredictor, PredictError, Storable};
+use sparsight_model::{
+    LearningSample, Model, NeighboursModel, NeighboursPredictor, Origin, PredictError, Storable,
+};
 
 const LAUNCH: f64 = 1e-6;
 const RATE: f64 = 1e12;
@@ -42,7 +44,7 @@ fn fit(kernels: &[Kernel]) -> NeighboursModel {
             let own = Dtype::ALL.into_iter().flat_map(catalogue).filter(|c| kernels.contains(&c.kernel));
             own.map(move |candidate| {
                 let time = Seconds(factor(features.nnz) * baseline(&candidate, features));
-                LearningSample { matrix, features, candidate, time, best: time, generated: false }
+                LearningSample { matrix, features, candidate, time, best: time, origin: Origin::Real }
             })
         })
         .collect();

@@ -177,7 +177,7 @@ fn samples(record: &CorpusRecord) -> impl Iterator<Item = LearningSample<'_>> {
         features: &record.features,
         candidate,
         time,
-        generated: record.is_generated(),
+        origin: record.origin(),
     })
 }
 

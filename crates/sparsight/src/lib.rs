@@ -55,9 +55,9 @@ pub use advisor::{Advice, Advised, Advisor, Objective, Refused, Why};
 pub use bench::{Bench, HOPELESS, MeasuredOwn, bench, bench_own};
 pub use best::BestPredictor;
 pub use calibrate::{
-    CALIBRATION_MATRICES, CPU_CALIBRATION_MATRICES, CalibratedDevice, calibrated, calibration_candidates,
-    calibration_of, carry_calibration, cpu_calibration_folder, cpu_calibration_grid, measure_calibration,
-    measure_cpu_calibration, measure_cpu_matrices,
+    CALIBRATION_BUDGET, CALIBRATION_MATRICES, CPU_CALIBRATION_MATRICES, CalibratedDevice, calibrated,
+    calibration_candidates, calibration_of, carry_calibration, cpu_calibration_folder, cpu_calibration_grid,
+    may_calibrate, measure_calibration, measure_cpu_calibration, measure_cpu_matrices,
 };
 pub use compare::{Compared, ComparedDevice, Comparison, Contender, Limit, Span, Speed, compare};
 pub use distributed::{
@@ -66,8 +66,8 @@ pub use distributed::{
 };
 pub use error::Error;
 pub use evaluate::{
-    AccuracyRow, Baseline, CataloguePart, ChoiceRow, Chooser, Evaluation, Gain, Miss, ModelWins, Ours,
-    PredictedTime, Ratios, Scope, Theirs, TimeClass, TransferEvaluation, TransferMethod, TransferMiss,
+    AccuracyRow, Baseline, CataloguePart, ChoiceRow, Chooser, ClassRow, Evaluation, Gain, Miss, ModelWins,
+    Ours, PredictedTime, Ratios, Scope, Theirs, TimeClass, TransferEvaluation, TransferMethod, TransferMiss,
     TransferRow, VendorRow, WinsRow, WithoutRow, evaluate, evaluate_transfer, without_each,
 };
 pub use fit::{Fitted, fit, fit_transfer, write_fitted};

@@ -1,7 +1,7 @@
 // y = A x in f64 on NVIDIA H100 80GB HBM3: which of 131 candidates to run. By its profile of 2026-11-23.
-// Made by `sparsight rules profiles/nvidia-h100 --candidates all --leaves 16 --dtype f64`, from 264 matrices.
-// On 89 matrices that it has not seen: 8.0 % slower than the best of these candidates on average
-// (geometric mean), within 5 % of it on 61.8 %, at worst 2.38 times as slow.
+// Made by `sparsight rules profiles/nvidia-h100 --candidates all --leaves 16 --dtype f64`, from 296 matrices.
+// On 89 matrices that it has not seen: 5.8 % slower than the best of these candidates on average
+// (geometric mean), within 5 % of it on 65.2 %, at worst 1.48 times as slow.
 
 #pragma once
 
@@ -14,56 +14,57 @@ constexpr const char* nvidia_h100_all_f64_otherwise = "csr-binned/b256/f64";
 // of 32), is not returned, but the one that is called otherwise; run that, too, where there is no memory for a format.
 inline const char* nvidia_h100_all_f64(double rows, double columns, double nnz, double row_min, double row_max, double row_std)
 {
+    (void)columns;
     (void)row_min;
     const double row_mean = rows > 0 ? nnz / rows : 0.0;
     const double row_std_over_mean = nnz > 0 ? row_std / row_mean : 0.0;
     const double row_max_over_mean = nnz > 0 ? row_max / row_mean : 0.0;
-    if (row_max <= 170.0) {
-        if (row_max <= 7.5) {
-            if (columns <= 14600.0) {
-                return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "sell/c32/s1/t2/b128/f64" : nvidia_h100_all_f64_otherwise;
-            }
-            return row_max_over_mean <= 8.0 ? "ell/b256/f64" : nvidia_h100_all_f64_otherwise;
-        }
-        if (rows <= 126000.0) {
-            if (row_max <= 75.0) {
-                if (row_std <= 8.0) {
-                    if (row_max_over_mean <= 8.3) {
-                        if (row_max <= 11.5) {
-                            return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "sell/c32/s1/t2/b128/f64" : nvidia_h100_all_f64_otherwise;
-                        }
-                        return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "sell/c32/s1/t4/b128/f64" : nvidia_h100_all_f64_otherwise;
-                    }
-                    return "csr-binned/b128/f64";
+    if (row_max <= 103.5) {
+        if (rows <= 120000.0) {
+            if (row_max <= 7.5) {
+                if (rows <= 22000.0) {
+                    return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "sell/c32/s1/t2/b128/f64" : nvidia_h100_all_f64_otherwise;
                 }
-                return "csr-vector/t32/b512/f64";
+                return row_max_over_mean <= 8.0 ? "ell/b256/f64" : nvidia_h100_all_f64_otherwise;
             }
-            return "csr-binned/b256/f64";
-        }
-        if (nnz <= 4300000.0) {
+            if (row_max_over_mean <= 8.35) {
+                if (rows <= 3800.0) {
+                    return "csr-vector/t32/b256/f64";
+                }
+                return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "sell/c32/s1/t4/b128/f64" : nvidia_h100_all_f64_otherwise;
+            }
             return "csr-binned/b128/f64";
+        }
+        if (row_mean <= 6.0) {
+            return row_max_over_mean <= 8.0 ? "ell/b256/f64" : nvidia_h100_all_f64_otherwise;
         }
         return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "bro-ell/r32/b64/f64" : nvidia_h100_all_f64_otherwise;
     }
-    if (nnz <= 430000.0) {
-        if (row_std <= 170.0) {
-            if (row_max_over_mean <= 32.0) {
+    if (nnz <= 2400000.0) {
+        if (row_std <= 165.0) {
+            if (row_max <= 196.0) {
+                return "csr-binned/b256/f64";
+            }
+            if (nnz <= 500000.0) {
                 return "coo/i1/b256/f64";
             }
-            return "coo/i1/b512/f64";
+            if (row_mean <= 13.7) {
+                return "hyb/b256/f64";
+            }
+            return "coo/i2/b256/f64";
+        }
+        if (row_max <= 9000.0) {
+            return "coo/i2/b128/f64";
         }
         return "hyb/b256/f64";
     }
-    if (rows <= 200000.0) {
-        if (rows <= 2000.0) {
-            return "hyb/b128/f64";
-        }
-        if (nnz <= 960000.0) {
-            return "coo/i2/b256/f64";
-        }
-        return "csr-binned/b512/f64";
+    if (nnz <= 10000000.0) {
+        return "csr-binned/b256/f64";
     }
-    return "hyb/b256/f64";
+    if (row_max <= 1000.0) {
+        return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "bro-ell/r32/b128/f64" : nvidia_h100_all_f64_otherwise;
+    }
+    return "csr-segmented/b512/f64";
 }
 
 }  // namespace sparsight_rules

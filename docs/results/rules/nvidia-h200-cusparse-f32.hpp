@@ -1,7 +1,7 @@
 // y = A x in f32 on NVIDIA H200: which of 4 candidates to run. By its profile of 2026-11-21.
-// Made by `sparsight rules profiles/nvidia-h200 --candidates cusparse --leaves 8 --dtype f32`, from 832 matrices.
-// On 119 matrices that it has not seen: 1.9 % slower than the best of these candidates on average
-// (geometric mean), within 5 % of it on 90.8 %, at worst 1.58 times as slow.
+// Made by `sparsight rules profiles/nvidia-h200 --candidates cusparse --leaves 8 --dtype f32`, from 1,230 matrices.
+// On 119 matrices that it has not seen: 1.8 % slower than the best of these candidates on average
+// (geometric mean), within 5 % of it on 89.9 %, at worst 1.58 times as slow.
 
 #pragma once
 
@@ -20,7 +20,7 @@ inline const char* nvidia_h200_cusparse_f32(double rows, double columns, double 
     const double row_max_over_mean = nnz > 0 ? row_max / row_mean : 0.0;
     if (row_max <= 80.0) {
         if (nnz <= 20000000.0) {
-            if (rows <= 4000000.0) {
+            if (row_max_over_mean <= 15.0) {
                 return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "cusparse-sell/f32" : nvidia_h200_cusparse_f32_otherwise;
             }
             return "cusparse-coo/f32";
@@ -30,13 +30,13 @@ inline const char* nvidia_h200_cusparse_f32(double rows, double columns, double 
         }
         return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "cusparse-sell/f32" : nvidia_h200_cusparse_f32_otherwise;
     }
-    if (nnz <= 6760000.0) {
+    if (nnz <= 3200000.0) {
         return "cusparse-coo/f32";
     }
-    if (row_max <= 388.0) {
+    if (row_max <= 200.0) {
         return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "cusparse-sell/f32" : nvidia_h200_cusparse_f32_otherwise;
     }
-    if (row_max <= 180000.0) {
+    if (row_mean <= 30000.0) {
         return "cusparse-csr/a1/f32";
     }
     return "cusparse-csr/a2/f32";

@@ -1,7 +1,7 @@
 //! What was measured, one row a matrix and value type with all of its candidates side by side.
 
 use crate::boosting::Matrix;
-use crate::{LearningSample, MIN_MATRICES};
+use crate::{LearningSample, MIN_MATRICES, Origin};
 use serde::{Deserialize, Serialize};
 use sparsight_kernels::{Candidate, DeviceFacts, Kernel};
 use sparsight_matrix::{Dtype, Features};
@@ -72,7 +72,7 @@ pub(super) struct Row<'a> {
     pub(super) weights: Vec<f32>,
 }
 
-/// How much a matrix that no generator made counts beside one that was made: it is what the trees are for, and there
+/// How much a real matrix counts beside one that was made: it is what the trees are for, and there
 /// are fewer of them. Chosen by cross-validation, as are the weights of candidates: [`GROWTH`](super::growth::GROWTH).
 const REAL: f32 = 3.0;
 
@@ -90,14 +90,14 @@ impl<'a> Row<'a> {
             let dtype = s.candidate.dtype;
             let row = rows.entry((s.matrix, dtype)).or_insert_with(|| Self {
                 matrix: s.matrix,
-                generated: s.generated,
+                generated: s.origin.is_generated(),
                 inputs: Compared::inputs(compared, s.features, dtype, facts).unwrap_or_default(),
                 responses: vec![0.0; outputs],
                 weights: vec![0.0; outputs],
             });
             let share = (s.best.0 / s.time.0).min(1.0) as f32;
             row.responses[output] = -share.ln();
-            row.weights[output] = share * share * if s.generated { 1.0 } else { REAL };
+            row.weights[output] = share * share * if s.origin == Origin::Real { REAL } else { 1.0 };
         }
         rows.into_values().collect()
     }

@@ -152,7 +152,7 @@ mod tests {
             candidate: Candidate { kernel: Kernel::known("coo"), block, dtype },
             time: Seconds(4.0),
             best: Seconds(4.0),
-            generated: false,
+            origin: crate::Origin::Real,
         };
         let samples: Vec<LearningSample<'_>> = matrices
             .iter()

@@ -26,7 +26,7 @@ pub use cross_validation::CrossValidation;
 pub use learner::Learner;
 pub use model::{LearnedKernel, LearnedModel, MIN_MATRICES};
 pub use predictor::LearnedPredictor;
-pub use sample::LearningSample;
+pub use sample::{LearningSample, Origin};
 
 pub(crate) use folds::{FOLDS, Folds};
 pub(crate) use sample::enough_real;

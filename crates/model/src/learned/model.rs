@@ -64,8 +64,8 @@ struct LearnedGroup<'a, L> {
 
 /// Those that errors are judged by: of matrices that no generator made, if there are enough.
 fn judged(held_out: Vec<HeldOut<'_>>) -> Vec<HeldOut<'_>> {
-    let enough = enough_real(held_out.iter().map(|h| (h.sample.matrix, h.sample.generated)));
-    held_out.into_iter().filter(|h| !(enough && h.sample.generated)).collect()
+    let enough = enough_real(held_out.iter().map(|h| (h.sample.matrix, h.sample.origin.is_generated())));
+    held_out.into_iter().filter(|h| !(enough && h.sample.origin.is_generated())).collect()
 }
 
 fn count_matrices(samples: &[LearningSample<'_>]) -> usize {

@@ -42,8 +42,8 @@ impl Learner for Linear {
 
     /// Real matrices alone where there are enough: a plane cannot pass through both.
     fn taught<'a>(samples: &[LearningSample<'a>]) -> Vec<LearningSample<'a>> {
-        let enough = enough_real(samples.iter().map(|s| (s.matrix, s.generated)));
-        samples.iter().copied().filter(|s| !(enough && s.generated)).collect()
+        let enough = enough_real(samples.iter().map(|s| (s.matrix, s.origin.is_generated())));
+        samples.iter().copied().filter(|s| !(enough && s.origin.is_generated())).collect()
     }
 
     fn learn(samples: &[LearningSample<'_>], _: &DeviceFacts) -> Self {

@@ -182,7 +182,7 @@ impl Learner for Neighbours {
             let known = matrices.entry(s.matrix).or_insert_with(|| Known {
                 matrix: s.matrix,
                 features: s.features,
-                generated: s.generated,
+                generated: s.origin.is_generated(),
                 factors: vec![None; variants.len()],
             });
             let at = variants.binary_search(&variant(s)).expect("collected from these samples");

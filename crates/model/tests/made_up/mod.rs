@@ -202,7 +202,7 @@ pub fn ell_alone(corpus: &[(String, Features)]) -> Vec<LearningSample<'_>> {
         candidate,
         time,
         best: time,
-        generated: false,
+        origin: sparsight_model::Origin::Real,
     });
     samples.collect()
 }

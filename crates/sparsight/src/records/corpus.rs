@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 use sparsight_device::Preparation;
 use sparsight_device::timing::{Caches, Timing};
 use sparsight_kernels::{Candidate, Format, Kernel};
-use sparsight_matrix::{Dtype, Features, Infeasible, Seconds, gallery};
+use sparsight_matrix::{Dtype, Features, Infeasible, Seconds, derived, gallery};
+use sparsight_model::Origin;
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -137,10 +138,24 @@ impl Outcome {
     }
 }
 
+/// Non-zeros from which on a matrix is called large: a product takes 20 us and more on the GPUs of today.
+const LARGE: u64 = 20_000_000;
+
 impl CorpusRecord {
     /// Whether the matrix came from the gallery.
     pub fn is_generated(&self) -> bool {
         self.matrix.starts_with(gallery::PREFIX)
+    }
+
+    /// Where the matrix comes from, as its name says: [`derived::origin`]. Large ones that are derived stand for real ones, of which
+    /// there are hardly any.
+    pub fn origin(&self) -> Origin {
+        let is_derived = derived::origin(&self.matrix) != self.matrix;
+        match () {
+            () if self.is_generated() => Origin::Generated,
+            () if is_derived && self.features.nnz < LARGE => Origin::Derived,
+            () => Origin::Real,
+        }
     }
 
     /// Candidates that have a time.

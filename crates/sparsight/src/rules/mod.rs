@@ -23,10 +23,11 @@ use crate::{Error, Missing};
 use sparsight_kernels::Candidate;
 use sparsight_matrix::{Dtype, Features, Seconds};
 use sparsight_model::ChoiceQuality;
+use sparsight_model::Origin;
 use std::collections::{BTreeMap, BTreeSet};
 use tree::{Case, grow};
 
-/// How much more a real matrix counts than a generated one: as in the comparison of `best`.
+/// How much more a real matrix counts than one that was made: as in the comparison of `best`.
 const REAL: f64 = 3.0;
 
 /// Rules for one value type.
@@ -64,7 +65,7 @@ impl Rules {
         let dtype = candidates.first().ok_or_else(lacking)?.dtype;
         let known: Vec<Regrets<'_>> =
             records.into_iter().filter_map(|r| Regrets::of(r, candidates)).collect();
-        let weight = |one: &Regrets<'_>| if one.record.is_generated() { 1.0 } else { REAL };
+        let weight = |one: &Regrets<'_>| if one.record.origin() == Origin::Real { REAL } else { 1.0 };
         // Of those with a time on every matrix the one with the least regret.
         let of_all = (0..candidates.len()).filter_map(|at| {
             let sum = |one: &Regrets<'_>| Some(weight(one) * one.regrets[at]?);
