@@ -10,7 +10,7 @@ use sparsight::device::gpu::ConvertOn;
 use sparsight::device::timing::took;
 use sparsight::device::{Device, DeviceError};
 use sparsight::matrix::Scalar;
-use sparsight::profile::{GridName, ProfileFolder, ProfiledDevice};
+use sparsight::profile::{GridName, ProfileFolder};
 use sparsight::{CalibratedDevice, LocalDevice, measure_calibration};
 use std::collections::BTreeMap;
 use std::ffi::{c_char, c_int};
@@ -33,9 +33,7 @@ pub(crate) fn driver() -> Result<String, DeviceError> {
 pub(crate) fn calibrate(index: usize, folder: &ProfileFolder) -> Result<(), Failure> {
     let (opened, opening) = took(|| Cuda::open(index));
     let gpu = opened?;
-    let (facts, threads) = (gpu.facts().clone(), rayon::current_num_threads());
-    let as_profiled = ProfiledDevice::now(facts, GridName::Quick, String::new(), threads);
-    let device = CalibratedDevice { of_f32: &gpu, of_f64: &gpu, as_profiled };
+    let device = CalibratedDevice::now(&gpu, GridName::Quick);
     measure_calibration(&device, folder, None, 0, opening, &mut |_, _| Ok(()))?;
     Ok(())
 }

@@ -11,7 +11,7 @@ use sparsight::device::{Device, DeviceError};
 use sparsight::kernels::{Candidate, DeviceFacts, DeviceKind};
 use sparsight::matrix::{Dtype, Scalar};
 use sparsight::profile::{ProfileFolder, ProfiledDevice, folder_of};
-use sparsight::{Error, Profile, may_calibrate, measure_conversion_threshold};
+use sparsight::{CALIBRATION_BUDGET, Error, Profile, may_calibrate, measure_conversion_threshold};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
@@ -382,10 +382,11 @@ fn of_this_machine(context: &Context) -> Option<Profile> {
 
 /// What is said of the GPU here that nothing is known of, and which command gets to know it.
 fn unknown(name: &str, command: &str) -> String {
-    let (seconds, default) = ("some 20 s, once", Profile::DEFAULT);
+    let (seconds, default) = (CALIBRATION_BUDGET.0, Profile::DEFAULT);
     let allow = if may_calibrate() { "" } else { "SPARSIGHT_CALIBRATE=1 " };
     format!(
-        "{name} has no profile, so this is for {default}; `{allow}{command} --device cuda:0` calibrates it first, in {seconds}"
+        "{name} has no profile, so this is for {default}; `{allow}{command} --device cuda:0` calibrates it first, in some \
+         {seconds:.0} s, once"
     )
 }
 

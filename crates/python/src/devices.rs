@@ -9,7 +9,7 @@ use sparsight::device::gpu::{ConvertOn, GpuDevice, Link};
 use sparsight::device::timing::took;
 use sparsight::device::{Device, DeviceError};
 use sparsight::matrix::{Dtype, Scalar};
-use sparsight::profile::{GridName, ProfileFolder, ProfiledDevice, calibration_folder};
+use sparsight::profile::{GridName, ProfileFolder, calibration_folder};
 use sparsight::{
     CALIBRATION_BUDGET, CalibratedDevice, Error, LocalDevice, Profile, cpu_calibration_folder, may_calibrate,
     measure_calibration, measure_cpu_calibration,
@@ -307,10 +307,7 @@ fn calibrate_gpu(index: usize, unasked: bool, told: &mut Told) -> Result<String,
     } else {
         let (opened, opening) = took(|| Cuda::open(index));
         let gpu = opened?;
-        let facts = gpu.facts().clone();
-        let threads = rayon::current_num_threads();
-        let as_profiled = ProfiledDevice::now(facts, GridName::Quick, String::new(), threads);
-        let device = CalibratedDevice { of_f32: &gpu, of_f64: &gpu, as_profiled };
+        let device = CalibratedDevice::now(&gpu, GridName::Quick);
         let mut before = |at: usize, matrix: &str| told.tell(at, matrix);
         measure_calibration(&device, &folder, None, 0, opening, &mut before)?
     };
@@ -327,13 +324,7 @@ fn calibrate_processor(told: &mut Told) -> Result<String, Failure> {
         told.tell(0, "memory")?;
         cpu.measure_rates();
     }
-    let as_profiled = ProfiledDevice::now(
-        cpu.facts().clone(),
-        GridName::Coarse,
-        String::new(),
-        rayon::current_num_threads(),
-    );
-    let device = CalibratedDevice { of_f32: &cpu, of_f64: &cpu, as_profiled };
+    let device = CalibratedDevice::now(&cpu, GridName::Coarse);
     let mut before = |share: f64, what: &str| told.tell((20.0 * share) as usize, what);
     measure_cpu_calibration(&device, &folder, &[Dtype::F32, Dtype::F64], 0, &mut before)?;
     READ.lock().unwrap_or_else(PoisonError::into_inner).remove(&path.display().to_string());

@@ -55,13 +55,13 @@ fn work(bins: &BinCounts, block: u32, row_max: u64) -> WarpWork {
         WarpWork { longest: a_segment / MIDDLE_WARPS, steps, heaviest: a_segment, kept: of_segments };
     for ((rows, threads), longest) in bins.rows.into_iter().zip(RowBins::THREADS).zip(RowBins::LONGEST) {
         if rows > 0 {
-            let slowest = longest.min(row_max).div_ceil(threads.into()) as f64;
-            let blocks = rows.div_ceil((block / threads).max(1).into()) as f64;
-            work.longest = work.longest.max(slowest);
+            let teams = u64::from((block / threads).max(1));
             let threads = u64::from(threads);
-            let in_a_block = (rows.min((u64::from(block) / threads).max(1)) * threads).div_ceil(32);
-            work.heaviest = work.heaviest.max(in_a_block as f64 * slowest);
-            work.kept += blocks * warps * slowest;
+            let slowest = longest.min(row_max).div_ceil(threads) as f64;
+            let warps_at_work = (rows.min(teams) * threads).div_ceil(32) as f64;
+            work.longest = work.longest.max(slowest);
+            work.heaviest = work.heaviest.max(warps_at_work * slowest);
+            work.kept += rows.div_ceil(teams) as f64 * warps * slowest;
         }
     }
     work

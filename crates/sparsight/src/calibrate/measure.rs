@@ -3,14 +3,14 @@
 
 use super::budget::while_there_is_time;
 use super::{CALIBRATION_MATRICES, calibrated, calibration_candidates};
-use crate::profile::{CalibrationFile, ProfileFolder, ProfiledDevice, RescalingFile, folder_of};
+use crate::profile::{CalibrationFile, GridName, ProfileFolder, ProfiledDevice, RescalingFile, folder_of};
 use crate::records::{CorpusRecord, Outcome};
 use crate::{Bench, Error, Missing, Profile, bench};
-use sparsight_device::Device;
 use sparsight_device::timing::took;
+use sparsight_device::{Device, DeviceError};
 use sparsight_kernels::{DeviceFacts, DeviceKind};
 use sparsight_matrix::gallery::{self, Recipe};
-use sparsight_matrix::{Dtype, Features, Seconds};
+use sparsight_matrix::{Csr, Dtype, Features, Seconds};
 use sparsight_model::Rescaling;
 
 /// The device that is calibrated.
@@ -21,6 +21,35 @@ pub struct CalibratedDevice<'a> {
     pub of_f64: &'a dyn Device<f64>,
     /// What a new folder says of it.
     pub as_profiled: ProfiledDevice,
+}
+
+impl<'a> CalibratedDevice<'a> {
+    /// An open device as it is now, for a folder that is calibrated on `grid`. Nothing is said of cuSPARSE, which is not calibrated.
+    pub fn now<D: Device<f32> + Device<f64>>(device: &'a D, grid: GridName) -> Self {
+        let facts = Device::<f64>::facts(device).clone();
+        let as_profiled = ProfiledDevice::now(facts, grid, String::new(), rayon::current_num_threads());
+        Self { of_f32: device, of_f64: device, as_profiled }
+    }
+
+    /// Runs every kernel of a calibration on the matrix called `name`, in `dtype`.
+    pub(super) fn measured(
+        &self,
+        name: &str,
+        matrix: &Csr<f64>,
+        features: &Features,
+        dtype: Dtype,
+        how: &Bench,
+    ) -> Result<CorpusRecord, DeviceError> {
+        let candidates = calibration_candidates(self.as_profiled.facts.kind, dtype);
+        match dtype {
+            Dtype::F32 => {
+                bench(self.of_f32, (name, &matrix.to_dtype()), features, &candidates, how, |_| Ok(()))
+            }
+            Dtype::F64 | Dtype::Mixed => {
+                bench(self.of_f64, (name, matrix), features, &candidates, how, |_| Ok(()))
+            }
+        }
+    }
 }
 
 /// Measures what `folder` lacks of a calibration and there is time for, and writes how the predictions of `reference` are carried over:
@@ -83,16 +112,7 @@ fn measure_matrix(
     let features = Features::of(&matrix);
     for dtype in missing(known, &name) {
         before(2 * at + usize::from(dtype == Dtype::F64), &name)?;
-        let candidates = calibration_candidates(facts.kind, dtype);
-        let record = match dtype {
-            Dtype::F32 => {
-                let matrix = matrix.to_dtype();
-                bench(device.of_f32, (&name, &matrix), &features, &candidates, &how, |_| Ok(()))
-            }
-            Dtype::F64 | Dtype::Mixed => {
-                bench(device.of_f64, (&name, &matrix), &features, &candidates, &how, |_| Ok(()))
-            }
-        }?;
+        let record = device.measured(&name, &matrix, &features, dtype, &how)?;
         // What this device cannot hold says nothing; where everything fails, something is missing.
         if let Some(why) = failure_of_all(&record) {
             return Err(failed(format!("no kernel ran: {why}")));
@@ -185,8 +205,7 @@ mod tests {
         }
         let ((), time) = took(|| {
             let (gpu, opening) = took(|| Cuda::open(0).unwrap());
-            let as_profiled = ProfiledDevice::now(gpu.facts().clone(), GridName::Quick, String::new(), 1);
-            let device = CalibratedDevice { of_f32: &gpu, of_f64: &gpu, as_profiled };
+            let device = CalibratedDevice::now(&gpu, GridName::Quick);
             measure_calibration(&device, &folder, None, 0, opening, &mut |_, _| Ok(())).unwrap();
         });
         (made().unwrap(), Some(time))

@@ -8,14 +8,12 @@
 //! itself teach (docs/results/cpu-calibration.md). Everything that was measured is on disk as soon as it is, and a run that was
 //! stopped goes on where it was.
 
-use super::{CPU_CALIBRATION_MATRICES, CalibratedDevice, calibration_candidates};
+use super::{CPU_CALIBRATION_MATRICES, CalibratedDevice};
 use crate::profile::{GridName, ProfileFolder, ProfiledDevice, cached_folder};
 use crate::records::CorpusRecord;
-use crate::{
-    Bench, Error, Fitted, Grid, Profile, Step, bench, fit, instrument, measure_conversion, write_fitted,
-};
+use crate::{Bench, Error, Fitted, Grid, Profile, Step, fit, instrument, measure_conversion, write_fitted};
 use sparsight_device::DeviceError;
-use sparsight_kernels::{DeviceFacts, DeviceKind};
+use sparsight_kernels::DeviceFacts;
 use sparsight_matrix::gallery::{self, Recipe};
 use sparsight_matrix::{Bytes, Csr, Dtype, Features};
 use sparsight_model::Variant;
@@ -83,16 +81,7 @@ pub fn measure_cpu_matrices(
         })?;
         let features = Features::of(&matrix);
         for dtype in missing {
-            let candidates = calibration_candidates(DeviceKind::Cpu, dtype);
-            let record = match dtype {
-                Dtype::F32 => {
-                    let matrix = matrix.to_dtype();
-                    bench(device.of_f32, (&name, &matrix), &features, &candidates, &how, |_| Ok(()))
-                }
-                Dtype::F64 | Dtype::Mixed => {
-                    bench(device.of_f64, (&name, &matrix), &features, &candidates, &how, |_| Ok(()))
-                }
-            }?;
+            let record = device.measured(&name, &matrix, &features, dtype, &how)?;
             after(&record);
             corpus.append(record)?;
             corpus.sync()?;

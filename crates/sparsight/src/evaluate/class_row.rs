@@ -1,6 +1,6 @@
 //! Errors of `best` by how long a product takes.
 
-use super::{Sample, Samples, TimeClass};
+use super::{Sample, Samples, TimeClass, is_ranked};
 use sparsight_kernels::DeviceKind;
 use sparsight_matrix::{Dtype, Seconds};
 use sparsight_model::accuracy::{Accuracy, coverage};
@@ -28,7 +28,7 @@ pub struct ClassRow {
 pub(super) fn rows(samples: &Samples<'_>, kind: DeviceKind) -> Vec<ClassRow> {
     let mut by_dtype: BTreeMap<Dtype, Vec<&Sample<'_>>> = BTreeMap::new();
     for (&(dtype, kernel), of_kernel) in samples {
-        if kind == DeviceKind::Cpu || !(kernel.is_retired() || kernel.is_vendors()) {
+        if is_ranked(kernel, kind) {
             by_dtype.entry(dtype).or_default().extend(of_kernel);
         }
     }

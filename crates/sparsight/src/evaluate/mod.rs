@@ -75,6 +75,11 @@ fn like_benchmarks(kernel: Kernel, f: &Features, facts: &DeviceFacts) -> bool {
     f.row_max as f64 <= 2.0 * f.row_mean() && strip(kernel, facts).strips_of(f) >= 2
 }
 
+/// Whether a kernel is one of ours that is ranked on a device of this kind: on a processor retired ones are, too.
+fn is_ranked(kernel: Kernel, kind: DeviceKind) -> bool {
+    !kernel.is_vendors() && (kind == DeviceKind::Cpu || !kernel.is_retired())
+}
+
 /// The evaluation of a profile on a corpus.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Evaluation {

@@ -1,7 +1,7 @@
 //! What each part of the catalogue brings: the fastest time without it over that with it, matrix by matrix, from recorded
 //! times alone.
 
-use super::TimeClass;
+use super::{TimeClass, is_ranked};
 use crate::records::CorpusRecord;
 use serde::Serialize;
 use sparsight_kernels::{Candidate, DeviceKind, Kernel, every_candidate_on};
@@ -153,10 +153,8 @@ pub fn without_each(kind: DeviceKind, corpus: &[CorpusRecord]) -> Vec<WithoutRow
         let records: Vec<&CorpusRecord> = corpus.iter().filter(|record| record.dtype == dtype).collect();
         let measured: BTreeSet<Candidate> =
             records.iter().flat_map(|record| record.times()).map(|(candidate, _)| candidate).collect();
-        let is_ranked =
-            |c: &Candidate| !c.kernel.is_vendors() && (kind == DeviceKind::Cpu || !c.kernel.is_retired());
         let catalogue: Vec<Candidate> = every_candidate_on(kind, dtype)
-            .filter(|candidate| is_ranked(candidate) && measured.contains(candidate))
+            .filter(|candidate| is_ranked(candidate.kernel, kind) && measured.contains(candidate))
             .collect();
         let whole: Vec<Vec<(Candidate, Seconds)>> = records
             .into_iter()
@@ -164,7 +162,9 @@ pub fn without_each(kind: DeviceKind, corpus: &[CorpusRecord]) -> Vec<WithoutRow
                 let asked: BTreeSet<Candidate> = record.results.iter().map(|m| m.id).collect();
                 catalogue.iter().all(|candidate| asked.contains(candidate))
             })
-            .map(|record| record.times().filter(|(c, time)| is_ranked(c) && time.0 > 0.0).collect())
+            .map(|record| {
+                record.times().filter(|(c, time)| is_ranked(c.kernel, kind) && time.0 > 0.0).collect()
+            })
             .collect();
         for part in Part::all(&catalogue) {
             let splits: Vec<Split> = whole.iter().filter_map(|times| split(part, times)).collect();
