@@ -9,7 +9,7 @@
 //! ```
 //! Blocks begin at multiples of their size, in rows and in columns.
 
-use crate::{Csr, Scalar, mix};
+use crate::{Pattern, mix};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
@@ -88,14 +88,14 @@ pub(crate) struct BlockCounter {
 
 impl BlockCounter {
     /// Nothing counted yet. Looks at a 32nd of the rows of `a`, in parallel, to count later only what may fit.
-    pub(crate) fn for_matrix<T: Scalar>(a: &Csr<T>) -> Self {
+    pub(crate) fn for_matrix(a: Pattern<'_>) -> Self {
         let most = BLOCK_SIDES.map(|side| BlockCount::most(a.nnz() as u64, side));
         Self { fits: fitting(a), most, found: Default::default() }
     }
 
     /// Adds neighbouring rows of the matrix that it was made for, which begin with a multiple of [`BLOCK_COUNT_ROWS`] and end so or
     /// with the matrix.
-    pub(crate) fn add<T: Scalar>(&self, a: &Csr<T>, rows: Range<usize>, union: &mut Union) {
+    pub(crate) fn add(&self, a: Pattern<'_>, rows: Range<usize>, union: &mut Union) {
         let found = |at: usize| self.found[at][0].load(Relaxed);
         let open = std::array::from_fn(|at| self.fits[at] && found(at) <= self.most[at]);
         if open != [false; 4] {
@@ -125,7 +125,7 @@ impl BlockCounter {
 ///
 /// # Panics
 /// If it is not one of [`BLOCK_SIDES`].
-pub(crate) fn block_count<T: Scalar>(a: &Csr<T>, side: u32) -> BlockCount {
+pub(crate) fn block_count(a: Pattern<'_>, side: u32) -> BlockCount {
     let at = BLOCK_SIDES.iter().position(|known| *known == side);
     let at = at.expect("blocks of that size are in the catalogue");
     let mut counter = BlockCounter::for_matrix(a);
@@ -136,17 +136,17 @@ pub(crate) fn block_count<T: Scalar>(a: &Csr<T>, side: u32) -> BlockCount {
     counter.counts()[at]
 }
 
-fn tasks<T: Scalar>(a: &Csr<T>) -> usize {
+fn tasks(a: Pattern<'_>) -> usize {
     a.nrows().div_ceil(BLOCK_COUNT_ROWS)
 }
 
-fn rows<T: Scalar>(a: &Csr<T>, task: usize) -> Range<usize> {
+fn rows(a: Pattern<'_>, task: usize) -> Range<usize> {
     task * BLOCK_COUNT_ROWS..((task + 1) * BLOCK_COUNT_ROWS).min(a.nrows())
 }
 
 /// Which sizes may fit, from a first look unless the matrix is small. Larger blocks are made of smaller ones: where those of 2 store
 /// too many entries, those of 4 and 6 do, and where those of 3, those of 6; but for rounding, which is no matter in large ones.
-fn fitting<T: Scalar>(a: &Csr<T>) -> [bool; 4] {
+fn fitting(a: Pattern<'_>) -> [bool; 4] {
     if a.nnz() <= COUNTED_WHOLE || looks(a) < LEAST_LOOKS {
         return [true; 4];
     }
@@ -156,13 +156,13 @@ fn fitting<T: Scalar>(a: &Csr<T>) -> [bool; 4] {
 }
 
 /// How many groups of rows a first look has to choose: one of every [`LOOKED_AT_FIRST`] whole ones.
-fn looks<T: Scalar>(a: &Csr<T>) -> usize {
+fn looks(a: Pattern<'_>) -> usize {
     a.nrows() / (LOOK_ROWS * LOOKED_AT_FIRST)
 }
 
 /// Which of the `wanted` sizes do not store too many entries in a 32nd of the rows. Which ones follows from their place, without
 /// an order: the first rows are often unlike all others.
-fn looked_at<T: Scalar>(a: &Csr<T>, wanted: [bool; 4]) -> [bool; 4] {
+fn looked_at(a: Pattern<'_>, wanted: [bool; 4]) -> [bool; 4] {
     let group = |look: usize| {
         let group = look * LOOKED_AT_FIRST + mix(look as u64) as usize % LOOKED_AT_FIRST;
         group * LOOK_ROWS..(group + 1) * LOOK_ROWS
@@ -193,12 +193,7 @@ impl Look {
 
 /// The blocks of some rows that begin with a row of blocks (for `stored` with a slice), of those sizes that are `wanted`, while the
 /// rows are in the cache.
-fn of_rows<T: Scalar>(
-    a: &Csr<T>,
-    rows: Range<usize>,
-    wanted: [bool; 4],
-    union: &mut Union,
-) -> [BlockCount; 4] {
+fn of_rows(a: Pattern<'_>, rows: Range<usize>, wanted: [bool; 4], union: &mut Union) -> [BlockCount; 4] {
     let mut counts = [BlockCount::default(); 4];
     for ((count, side), _) in counts.iter_mut().zip(BLOCK_SIDES).zip(wanted).filter(|(_, wanted)| *wanted) {
         let side_of = side as usize;
@@ -230,11 +225,11 @@ impl Union {
     ///
     /// # Panics
     /// If `side` is not one of [`BLOCK_SIDES`].
-    pub(crate) fn of<T: Scalar>(&mut self, a: &Csr<T>, side: u32, rows: Range<usize>) -> &[u32] {
+    pub(crate) fn of(&mut self, a: Pattern<'_>, side: u32, rows: Range<usize>) -> &[u32] {
         self.len = 0;
         let mut before: &[u32] = &[];
         for row in rows {
-            let cols = a.row(row).0;
+            let cols = a.row(row);
             // With several unknowns in each point of a grid their rows have the same columns.
             if cols != before {
                 match side {
@@ -251,8 +246,8 @@ impl Union {
     }
 
     /// How many blocks there are in one row of blocks.
-    pub(crate) fn length<T: Scalar>(&mut self, a: &Csr<T>, side: u32, rows: Range<usize>) -> u64 {
-        let cols = |row: usize| a.row(row).0;
+    pub(crate) fn length(&mut self, a: Pattern<'_>, side: u32, rows: Range<usize>) -> u64 {
+        let cols = |row: usize| a.row(row);
         let first = cols(rows.start);
         // Rows that have the same columns are mostly neighbours.
         let (mut second, mut kinds) = (first, 1);
@@ -300,9 +295,11 @@ impl Union {
 
 /// How many blocks two rows touch together; they may be one.
 fn of_two<const SIDE: u32>(one: &[u32], other: &[u32]) -> u64 {
+    if std::ptr::eq(one, other) {
+        return of_one::<SIDE>(one);
+    }
     // No block has that number.
     let (mut count, mut last) = (0, u32::MAX);
-    let other = if std::ptr::eq(one, other) { &[] } else { other };
     merge(
         one,
         other,
@@ -314,6 +311,15 @@ fn of_two<const SIDE: u32>(one: &[u32], other: &[u32]) -> u64 {
         },
     );
     count
+}
+
+/// How many blocks a row touches. Without anything that one column has to remember for the next, so that the compiler turns it into
+/// wide instructions.
+fn of_one<const SIDE: u32>(cols: &[u32]) -> u64 {
+    let Some((_, behind)) = cols.split_first() else { return 0 };
+    // Fewer than there are columns, which 32 bits can tell apart.
+    let begins: u32 = cols.iter().zip(behind).map(|(a, b)| u32::from(a / SIDE != b / SIDE)).sum();
+    u64::from(begins) + 1
 }
 
 /// Calls `see` with the blocks of two ascending lists, ascending, of which each side says how it counts them; a block may come several
@@ -339,12 +345,12 @@ fn merge(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Features;
     use crate::gallery::Recipe;
+    use crate::{Csr, Features};
     use std::collections::BTreeSet;
 
-    fn block_counts<T: Scalar>(a: &Csr<T>) -> [BlockCount; 4] {
-        BLOCK_SIDES.map(|side| block_count(a, side))
+    fn block_counts(a: &Csr<f32>) -> [BlockCount; 4] {
+        BLOCK_SIDES.map(|side| block_count(a.into(), side))
     }
 
     fn matrix(recipe: &str) -> Csr<f32> {

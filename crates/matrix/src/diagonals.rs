@@ -1,6 +1,6 @@
 //! Which diagonals of a matrix hold a non-zero: counted with the other features, listed for DIA.
 
-use crate::{Csr, Limits, Scalar};
+use crate::{Limits, Pattern};
 use rayon::prelude::*;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -32,7 +32,7 @@ const ROWS_PER_TASK: usize = 4096;
 
 impl DiagonalSet {
     /// The empty set, for the diagonals of `a`.
-    pub(crate) fn for_matrix<T: Scalar>(a: &Csr<T>) -> Self {
+    pub(crate) fn for_matrix(a: Pattern<'_>) -> Self {
         let bits = a.nrows() + a.ncols();
         let words = (0..bits.div_ceil(64)).map(|_| AtomicU64::new(0)).collect();
         let most = most_diagonals(a.nrows() as u64, a.nnz() as u64);
@@ -40,7 +40,7 @@ impl DiagonalSet {
     }
 
     /// The diagonals of `a`. O(nnz), in parallel.
-    pub(crate) fn of<T: Scalar>(a: &Csr<T>) -> Self {
+    pub(crate) fn of(a: Pattern<'_>) -> Self {
         let set = Self::for_matrix(a);
         let tasks = (0..a.nrows()).into_par_iter().step_by(ROWS_PER_TASK);
         tasks.for_each(|start| set.add(a, start..(start + ROWS_PER_TASK).min(a.nrows())));
@@ -51,7 +51,7 @@ impl DiagonalSet {
     ///
     /// Most rows of a matrix with few diagonals are one of the rows above, moved as far to the right as they stand below: their
     /// diagonals are those of that row, which is looked at by whoever has it. Rows of one length are compared all at once.
-    pub(crate) fn add<T: Scalar>(&self, a: &Csr<T>, rows: Range<usize>) {
+    pub(crate) fn add(&self, a: Pattern<'_>, rows: Range<usize>) {
         let ptr = a.row_ptr();
         let cols = |rows: Range<usize>| &a.col_idx()[ptr[rows.start] as usize..ptr[rows.end] as usize];
         let length = |row: usize| ptr[row + 1] - ptr[row];
@@ -142,6 +142,7 @@ fn is_moved(above: &[u32], cols: &[u32], by: u32) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Csr;
     use crate::gallery::Recipe;
 
     fn matrix(recipe: &str) -> Csr<f32> {
@@ -150,16 +151,16 @@ mod tests {
 
     #[test]
     fn the_diagonals_of_a_stencil_are_counted_and_listed() {
-        let set = DiagonalSet::of(&matrix("stencil2d,n=70"));
+        let set = DiagonalSet::of((&matrix("stencil2d,n=70")).into());
         assert_eq!((set.count(), set.offsets()), (5, vec![-70, -1, 0, 1, 70]));
     }
 
     #[test]
     fn of_a_rectangle_the_outermost_diagonals_are_found_too() {
         let a = Csr::try_new(2, 3, vec![0, 1, 2], vec![2, 0], vec![1.0_f32; 2]).unwrap();
-        assert_eq!(DiagonalSet::of(&a).offsets(), [-1, 2]);
+        assert_eq!(DiagonalSet::of((&a).into()).offsets(), [-1, 2]);
         let empty = Csr::<f32>::try_new(0, 5, vec![0], vec![], vec![]).unwrap();
-        assert_eq!((DiagonalSet::of(&empty).count(), most_diagonals(0, 0)), (0, 0));
+        assert_eq!((DiagonalSet::of((&empty).into()).count(), most_diagonals(0, 0)), (0, 0));
     }
 
     #[test]
@@ -170,7 +171,7 @@ mod tests {
             let a = matrix(recipe);
             let row = |row: usize| a.row(row).0.iter().map(move |&col| i64::from(col) - row as i64);
             let by_hand: std::collections::BTreeSet<i64> = (0..a.nrows()).flat_map(row).collect();
-            assert!(by_hand.into_iter().eq(DiagonalSet::of(&a).offsets()), "{recipe}");
+            assert!(by_hand.into_iter().eq(DiagonalSet::of((&a).into()).offsets()), "{recipe}");
         }
     }
 
@@ -178,6 +179,6 @@ mod tests {
     fn scattered_columns_are_counted_up_to_one_more_than_are_worth_storing() {
         let a = matrix("random,rows=20000");
         let most = most_diagonals(20_000, a.nnz() as u64);
-        assert_eq!(DiagonalSet::of(&a).count(), most + 1);
+        assert_eq!(DiagonalSet::of((&a).into()).count(), most + 1);
     }
 }

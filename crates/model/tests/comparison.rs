@@ -79,21 +79,30 @@ fn joined_times_are_those_of_single_kernels_in_the_order_of_the_comparison() {
     let best = candidates.iter().min_by(|a, b| law(a, &features).0.total_cmp(&law(b, &features).0)).unwrap();
     // Each kernel errs by itself: another kernel than the best is underestimated so far that it would come first.
     let wrong = |c: &Candidate| if c.kernel == Kernel::known("csr-scalar") { 0.45 } else { 1.0 };
-    let alone: Vec<(Candidate, Seconds)> =
-        candidates.iter().map(|c| (*c, Seconds(law(c, &features).0 * wrong(c)))).collect();
-    let before: Vec<Seconds> = alone.iter().map(|(_, time)| *time).collect();
+    let before: Vec<Seconds> = candidates.iter().map(|c| Seconds(law(c, &features).0 * wrong(c))).collect();
     assert_eq!(first(&before).0, Kernel::known("csr-scalar"));
-    let after = comparison.times_s(&alone, &features, &facts());
+    let ratios = comparison.log_ratios(&candidates, &features, &facts());
+    // One that nothing was predicted for keeps nothing, and what all others are measured from is the best of them.
+    let mut alone: Vec<Option<Seconds>> = before.iter().copied().map(Some).collect();
+    let after: Vec<Seconds> = Comparison::joined(&ratios, &alone).into_iter().flatten().collect();
     let (kernel, time) = first(&after);
     assert_eq!(kernel, best.kernel);
     assert!((time / law(best, &features).0 - 1.0).abs() < 0.05, "{time}");
-    for ((candidate, alone), joined) in alone.iter().zip(&after) {
+    for ((candidate, alone), joined) in candidates.iter().zip(&before).zip(&after) {
         assert!(joined.0 >= first(&before).1, "never below what was predicted for any: {candidate}");
         let far = law(candidate, &features).0 > 1.5 * law(best, &features).0;
         if far && candidate.kernel != Kernel::known("csr-scalar") {
             assert_eq!(joined, alone, "what is far behind keeps its own time: {candidate}");
         }
     }
+    let at = candidates.iter().position(|candidate| candidate == best).unwrap();
+    let mut ratios = ratios;
+    alone[at] = None;
+    let mut without = Comparison::joined(&ratios, &alone);
+    assert_eq!(without.remove(at), None);
+    ratios.remove(at);
+    alone.remove(at);
+    assert_eq!(without, Comparison::joined(&ratios, &alone), "as if it had not been asked for");
 }
 
 #[test]
@@ -101,14 +110,14 @@ fn what_was_not_learned_is_left_as_it_is() {
     let comparison = fit(&corpus(40)).unwrap();
     let (_, features) = matrix(50);
     let single = Candidate { kernel: Kernel::known("coo"), block: BLOCKS[0], dtype: Dtype::F32 };
-    let alone = [(single, Seconds(1e-6))];
+    let alone = [Some(Seconds(1e-6))];
     assert_eq!(comparison.log_ratios(&[single], &features, &facts()), [None], "no f32 was measured");
-    assert_eq!(comparison.times_s(&alone, &features, &facts()), [Seconds(1e-6)]);
+    assert_eq!(Comparison::joined(&[None], &alone), alone);
     let block = Candidate { block: 96, dtype: Dtype::F64, ..single };
     assert_eq!(comparison.log_ratios(&[block], &features, &facts()), [None], "nor this block size");
     let unlocated = Features { locality: None, ..features };
-    assert_eq!(comparison.times_s(&alone, &unlocated, &facts()), [Seconds(1e-6)]);
-    assert!(comparison.times_s(&[], &unlocated, &facts()).is_empty());
+    assert_eq!(comparison.log_ratios(&[single], &unlocated, &facts()), [None]);
+    assert!(Comparison::joined(&[], &[]).is_empty());
 
     let few = fit(&corpus(MIN_MATRICES as u64 - 1)).unwrap_err();
     assert!(matches!(few, PredictError::TooFewMatrices { model: "comparison", .. }), "{few}");

@@ -5,9 +5,9 @@
 //! corpus is older than the kernel or too small, is answered by a strip model: a ranking may mix models.
 //!
 //! Models of single kernels err for each kernel in their own way. Where the profile holds a [`Comparison`], learned from
-//! all candidates together, it says which are near the best and by how much: [`Comparison::times_s`] joins the two.
+//! all candidates together, it says which are near the best and by how much: [`Comparison::joined`] joins the two.
 
-use crate::models::registry;
+use crate::models::{KnownKernels, registry};
 use crate::{Error, ModelName, Predictor, Profile};
 use rayon::prelude::*;
 use sparsight_kernels::{Candidate, DeviceKind, Kernel, catalogue_on, feasible};
@@ -19,16 +19,25 @@ impl Profile {
     /// Learned models that know a kernel in a value type, with their cross-validated error (the mean of
     /// `|ln(predicted / measured)|`, over all value types), least first. Reads none of them.
     pub fn learned_models(&self, kernel: Kernel, dtype: Dtype) -> Vec<(ModelName, f64)> {
-        let mut known: Vec<(ModelName, f64)> = registry::learned()
-            .filter_map(|(model, _)| Some((model, self.models.known(model)?.error(kernel, dtype)?)))
-            .collect();
+        let mut known: Vec<(ModelName, f64)> = errors(&self.known_models(), kernel, dtype).collect();
         known.sort_by(|a, b| a.1.total_cmp(&b.1));
         known
     }
 
     /// The model that answers for a kernel when none is named: the best learned one, else [`Profile::strip_model`].
     pub fn best_model(&self, kernel: Kernel, dtype: Dtype) -> ModelName {
-        self.learned_models(kernel, dtype).first().map_or(self.strip_model(), |(model, _)| *model)
+        self.best_of(&self.known_models(), kernel, dtype)
+    }
+
+    /// The learned models that are here, with what they know.
+    fn known_models(&self) -> Vec<(ModelName, &KnownKernels)> {
+        registry::learned().filter_map(|(model, _)| Some((model, self.models.known(model)?))).collect()
+    }
+
+    /// [`Profile::best_model`] of what [`Profile::known_models`] says, for who asks for many kernels.
+    fn best_of(&self, known: &[(ModelName, &KnownKernels)], kernel: Kernel, dtype: Dtype) -> ModelName {
+        let best = errors(known, kernel, dtype).min_by(|a, b| a.1.total_cmp(&b.1));
+        best.map_or(self.strip_model(), |(model, _)| model)
     }
 
     /// The strip model that answers where nothing was learned: on a GPU `strip-cache` and on a CPU `strip` (the second
@@ -39,6 +48,15 @@ impl Profile {
             DeviceKind::Cpu => ModelName::Strip,
         }
     }
+}
+
+/// The errors of those models that know a kernel in a value type.
+fn errors(
+    known: &[(ModelName, &KnownKernels)],
+    kernel: Kernel,
+    dtype: Dtype,
+) -> impl Iterator<Item = (ModelName, f64)> {
+    known.iter().filter_map(move |(model, known)| Some((*model, known.error(kernel, dtype)?)))
 }
 
 /// Asks for each kernel the model that knows it best.
@@ -63,7 +81,9 @@ impl<'p> BestPredictor<'p> {
     ) -> Result<Self, Error> {
         let kind = profile.device.facts.kind;
         let kernels = || Kernel::all().filter(move |kernel| kernel.runs_on(kind));
-        let asked = |dtype| kernels().map(move |kernel| profile.best_model(kernel, dtype));
+        let known = profile.known_models();
+        let asked =
+            |dtype| kernels().map(|kernel| profile.best_of(&known, kernel, dtype)).collect::<Vec<_>>();
         let asked: BTreeSet<ModelName> = Dtype::ALL.into_iter().flat_map(asked).collect();
         // Unpacking is all that a first answer takes: the models are unpacked at the same time.
         let read = |model| Predictor::new(profile, model, placement, row_length).map(drop);
@@ -163,15 +183,18 @@ impl<'p> BestPredictor<'p> {
         possible: &[Candidate],
         features: &Features,
     ) -> Vec<Result<(ModelName, Prediction), PredictError>> {
-        let mut answers = self.alone(possible, features);
-        let known: Vec<(Candidate, Seconds)> = possible
+        let (mut answers, ratios) = rayon::join(
+            || self.alone(possible, features),
+            || comparison.log_ratios(possible, features, &self.profile.device.facts),
+        );
+        let alone: Vec<Option<Seconds>> = answers
             .iter()
-            .zip(&answers)
-            .filter_map(|(candidate, answer)| Some((*candidate, answer.as_ref().ok()?.1.time)))
+            .map(|answer| answer.as_ref().ok().map(|(_, prediction)| prediction.time))
             .collect();
-        let times = comparison.times_s(&known, features, &self.profile.device.facts);
-        for ((_, prediction), time) in answers.iter_mut().flatten().zip(times) {
-            prediction.move_to(time);
+        for (answer, time) in answers.iter_mut().zip(Comparison::joined(&ratios, &alone)) {
+            if let (Ok((_, prediction)), Some(time)) = (answer, time) {
+                prediction.move_to(time);
+            }
         }
         answers
     }
@@ -182,8 +205,9 @@ impl<'p> BestPredictor<'p> {
         candidates: &[Candidate],
         features: &Features,
     ) -> Vec<Result<(ModelName, Prediction), PredictError>> {
+        let known = self.profile.known_models();
         let of_kernel = |alike: &[Candidate]| {
-            let model = self.profile.best_model(alike[0].kernel, alike[0].dtype);
+            let model = self.profile.best_of(&known, alike[0].kernel, alike[0].dtype);
             let predicted = match self.asked(model) {
                 Ok(predictor) => predictor.predict_each(alike, features),
                 Err(unreadable) => vec![Err(unreadable); alike.len()],

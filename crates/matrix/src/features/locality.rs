@@ -4,7 +4,7 @@
 use super::rows::Rows;
 use super::sample::{Piece, Sampling};
 use super::sweep::Sweep;
-use crate::{Dtype, Scalar, mix};
+use crate::{Dtype, mix};
 use serde::{Deserialize, Serialize};
 
 /// Columns of x that one memory sector of 32 bytes holds in f32; the unit in which `x_reuse` thinks.
@@ -54,7 +54,7 @@ impl Locality {
     }
 
     /// With the share of reused non-zeros, `x_reuse`: 1 without any non-zero.
-    pub(super) fn of<T: Scalar>(rows: &Rows<'_, T>, sweep: &Sweep) -> (f64, Self) {
+    pub(super) fn of(rows: &Rows<'_>, sweep: &Sweep) -> (f64, Self) {
         let a = rows.a;
         let [reuse, single, double] = WARP.shares(rows, |sectors: &mut Sectors, piece: &Piece| {
             let [single, double] = sectors.count(&a.col_idx()[piece.entries.clone()]);
@@ -76,13 +76,13 @@ impl Locality {
 }
 
 /// Only the share of reused non-zeros, of a smaller sample: for strips, of which there are many.
-pub(super) fn x_reuse<T: Scalar>(rows: &Rows<'_, T>) -> f64 {
+pub(super) fn x_reuse(rows: &Rows<'_>) -> f64 {
     let [reuse] = STRIP.shares(rows, |(): &mut (), piece: &Piece| [reused(rows, piece)]);
     if rows.nnz() == 0 { 1.0 } else { reuse }
 }
 
 /// How many non-zeros share a group of columns with the entry before or with any of the row above; both are sorted.
-fn reused<T: Scalar>(rows: &Rows<'_, T>, piece: &Piece) -> u64 {
+fn reused(rows: &Rows<'_>, piece: &Piece) -> u64 {
     let a = rows.a;
     let group = |at: usize| a.col_idx()[at] / SECTOR_COLUMNS;
     let mut count = 0;
@@ -93,7 +93,7 @@ fn reused<T: Scalar>(rows: &Rows<'_, T>, piece: &Piece) -> u64 {
         }
         let begins_before = part.start > a.row_ptr()[row] as usize;
         let mut previous = begins_before.then(|| group(part.start - 1));
-        let above = if row == rows.range.start { &[] } else { a.row(row - 1).0 };
+        let above = if row == rows.range.start { &[] } else { a.row(row - 1) };
         let first = group(part.start);
         let mut at = above.partition_point(|&col| col / SECTOR_COLUMNS < first);
         for entry in part {

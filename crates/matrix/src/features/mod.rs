@@ -13,8 +13,8 @@
 use crate::block_counts::{BlockCount, BlockCounter};
 use crate::diagonals::{DiagonalSet, most_diagonals};
 use crate::{
-    BinCounts, BroEllShape, Csr, HybSplit, PaddedSizes, RowLengths, Scalar, TeamBlocks, TileWork, TileWorks,
-    sell_sizes,
+    BinCounts, BroEllShape, Csr, HybSplit, PaddedSizes, Pattern, RowLengths, Scalar, TeamBlocks, TileWork,
+    TileWorks, sell_sizes,
 };
 use serde::{Deserialize, Serialize};
 use sweep::{Counters, Sweep};
@@ -100,6 +100,10 @@ impl Features {
     /// # Ok::<(), sparsight_matrix::CsrError>(())
     /// ```
     pub fn of<T: Scalar>(a: &Csr<T>) -> Self {
+        Self::of_pattern(a.into())
+    }
+
+    fn of_pattern(a: Pattern<'_>) -> Self {
         let counted = Counters { diagonals: DiagonalSet::for_matrix(a), blocks: BlockCounter::for_matrix(a) };
         let (features, _) = Self::of_swept(&Rows::all(a), Some(&counted));
         let Counters { diagonals, blocks } = counted;
@@ -109,11 +113,11 @@ impl Features {
     /// Features of some neighbouring rows, and how long these are: what [`Features::of`] says of the matrix that they
     /// are by themselves, except that the band is measured from the diagonal of the whole, since rows that lie in a band
     /// still do when they stand alone, and that diagonals and blocks are not counted.
-    pub(crate) fn of_rows<T: Scalar>(rows: &Rows<'_, T>) -> (Self, RowLengths) {
+    pub(crate) fn of_rows(rows: &Rows<'_>) -> (Self, RowLengths) {
         Self::of_swept(rows, None)
     }
 
-    fn of_swept<T: Scalar>(rows: &Rows<'_, T>, counters: Option<&Counters>) -> (Self, RowLengths) {
+    fn of_swept(rows: &Rows<'_>, counters: Option<&Counters>) -> (Self, RowLengths) {
         let sweep = Sweep::of(rows, counters);
         let (sell, lengths) = sell_sizes::sizes(rows.row_ptr());
         let (x_reuse, locality) = Locality::of(rows, &sweep);
@@ -125,7 +129,7 @@ impl Features {
     }
 
     /// As [`Features::of_rows`], without sizes of padded formats and locality, `x_reuse` of a smaller sample.
-    pub(crate) fn outline_of_rows<T: Scalar>(rows: &Rows<'_, T>) -> (Self, RowLengths) {
+    pub(crate) fn outline_of_rows(rows: &Rows<'_>) -> (Self, RowLengths) {
         let (_, lengths) = sell_sizes::sizes(rows.row_ptr());
         let (bandwidth, x_reuse) = (sweep::bandwidth(rows), locality::x_reuse(rows));
         (Self::from_row_lengths(&lengths, rows.a.ncols() as u64, bandwidth, x_reuse), lengths)

@@ -1,18 +1,18 @@
 //! Neighbouring rows of a matrix, looked at as a matrix of their own without being copied.
 
-use crate::{Csr, Scalar};
+use crate::Pattern;
 use std::ops::Range;
 
 /// Rows of a matrix. They and their entries keep their numbers.
 #[derive(Debug, Clone)]
-pub(crate) struct Rows<'a, T> {
-    pub(crate) a: &'a Csr<T>,
+pub(crate) struct Rows<'a> {
+    pub(crate) a: Pattern<'a>,
     pub(crate) range: Range<usize>,
 }
 
-impl<'a, T: Scalar> Rows<'a, T> {
+impl<'a> Rows<'a> {
     /// All rows.
-    pub(crate) fn all(a: &'a Csr<T>) -> Self {
+    pub(crate) fn all(a: Pattern<'a>) -> Self {
         Self { a, range: 0..a.nrows() }
     }
 

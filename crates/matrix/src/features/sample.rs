@@ -7,7 +7,7 @@
 //! bias (Hansen and Hurwitz 1943). Which ones follows from the matrix alone.
 
 use super::rows::Rows;
-use crate::{Csr, Scalar, mix};
+use crate::{Pattern, mix};
 use rayon::prelude::*;
 use std::ops::Range;
 
@@ -30,9 +30,9 @@ pub(super) struct Piece {
 impl Sampling {
     /// Mean over all non-zeros of what `count` counts in a piece, each count between 0 and the non-zeros of the piece.
     /// Zeros without non-zeros.
-    pub(super) fn shares<T: Scalar, const N: usize, S: Default + Send>(
+    pub(super) fn shares<const N: usize, S: Default + Send>(
         &self,
-        rows: &Rows<'_, T>,
+        rows: &Rows<'_>,
         count: impl Fn(&mut S, &Piece) -> [u64; N] + Sync,
     ) -> [f64; N] {
         let nnz = rows.nnz();
@@ -66,7 +66,7 @@ impl Sampling {
     }
 
     /// Every piece that holds a non-zero, if there are no more than are looked at.
-    fn all<T: Scalar>(&self, rows: &Rows<'_, T>) -> Option<Vec<Piece>> {
+    fn all(&self, rows: &Rows<'_>) -> Option<Vec<Piece>> {
         if rows.count().div_ceil(self.rows) > self.pieces || rows.nnz() / self.most > self.pieces {
             return None;
         }
@@ -92,7 +92,7 @@ impl Sampling {
     }
 
     /// The piece that holds entry `at`.
-    fn piece_of<T: Scalar>(&self, rows: &Rows<'_, T>, at: usize) -> Piece {
+    fn piece_of(&self, rows: &Rows<'_>, at: usize) -> Piece {
         let ptr = rows.a.row_ptr();
         let begin = rows.range.start;
         let row = begin + rows.row_ptr().partition_point(|&start| start as usize <= at) - 1;
@@ -120,7 +120,7 @@ fn combined<const N: usize>(mut sums: [u64; N], more: [u64; N]) -> [u64; N] {
 
 impl Piece {
     /// The part of `row` that lies in the piece, as places in `col_idx`.
-    pub(super) fn part<T: Scalar>(&self, a: &Csr<T>, row: usize) -> Range<usize> {
+    pub(super) fn part(&self, a: Pattern<'_>, row: usize) -> Range<usize> {
         let (from, to) = (a.row_ptr()[row] as usize, a.row_ptr()[row + 1] as usize);
         from.max(self.entries.start)..to.min(self.entries.end).max(from.max(self.entries.start))
     }
@@ -129,6 +129,7 @@ impl Piece {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Csr;
 
     /// Rows of 0, 1, .. 6 non-zeros in turn, and one of 100.
     fn matrix() -> Csr<f32> {
@@ -146,18 +147,18 @@ mod tests {
     fn pieces_cover_every_non_zero_once_within_their_limits() {
         let a = matrix();
         let sampling = Sampling { rows: 8, most: 16, pieces: 1000 };
-        let all = sampling.all(&Rows::all(&a)).unwrap();
+        let all = sampling.all(&Rows::all((&a).into())).unwrap();
         let mut at = 0;
         for piece in &all {
             assert_eq!(piece.entries.start, at);
             assert!(piece.rows.len() <= 8 && (1..=16).contains(&piece.entries.len()), "{piece:?}");
-            let parts: Vec<_> = piece.rows.clone().map(|row| piece.part(&a, row)).collect();
+            let parts: Vec<_> = piece.rows.clone().map(|row| piece.part((&a).into(), row)).collect();
             assert_eq!(parts.iter().map(Range::len).sum::<usize>(), piece.entries.len(), "{piece:?}");
             at = piece.entries.end;
         }
         assert_eq!(at, a.nnz());
         for (at, piece) in all.iter().flat_map(|piece| piece.entries.clone().map(move |at| (at, piece))) {
-            assert_eq!(&sampling.piece_of(&Rows::all(&a), at), piece);
+            assert_eq!(&sampling.piece_of(&Rows::all((&a).into()), at), piece);
         }
     }
 
@@ -169,9 +170,9 @@ mod tests {
             [a.col_idx()[piece.entries.clone()].iter().filter(|&col| col % 2 == 0).count() as u64]
         };
         let exact = a.col_idx().iter().filter(|&col| col % 2 == 0).count() as f64 / a.nnz() as f64;
-        let of = |pieces| Sampling { rows: 8, most: 16, pieces }.shares(&Rows::all(&a), even)[0];
+        let of = |pieces| Sampling { rows: 8, most: 16, pieces }.shares(&Rows::all((&a).into()), even)[0];
         assert_eq!(of(1000).to_bits(), exact.to_bits());
-        assert!(Sampling { rows: 8, most: 16, pieces: 30 }.all(&Rows::all(&a)).is_none());
+        assert!(Sampling { rows: 8, most: 16, pieces: 30 }.all(&Rows::all((&a).into())).is_none());
         assert!((of(30) - exact).abs() < 0.05, "{} {exact}", of(30));
     }
 
@@ -187,7 +188,7 @@ mod tests {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
             let first = |(): &mut (), piece: &Piece| [u64::from(piece.entries.start.is_multiple_of(3))];
             pool.install(|| {
-                Sampling { rows: 4, most: 8, pieces: 20 }.shares(&Rows::all(&a), first)[0].to_bits()
+                Sampling { rows: 4, most: 8, pieces: 20 }.shares(&Rows::all((&a).into()), first)[0].to_bits()
             })
         };
         assert_eq!(shares(1), shares(4));

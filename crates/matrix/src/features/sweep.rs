@@ -4,10 +4,10 @@
 
 use super::rows::Rows;
 use super::team_steps::{TeamSteps, WARP};
+use crate::Pattern;
 use crate::block_counts::{BLOCK_COUNT_ROWS, BlockCounter, Union};
 use crate::diagonals::DiagonalSet;
 use crate::formats::{self, BLOCK_ROWS, BroEllSize};
-use crate::{Csr, Scalar};
 use rayon::prelude::*;
 use std::ops::Range;
 
@@ -39,7 +39,7 @@ pub(super) struct Sweep {
 
 impl Sweep {
     /// Over all of `rows`, which the counters, if there are any, count, too. O(nnz), in parallel.
-    pub(super) fn of<T: Scalar>(rows: &Rows<'_, T>, counters: Option<&Counters>) -> Self {
+    pub(super) fn of(rows: &Rows<'_>, counters: Option<&Counters>) -> Self {
         let step = |(mut sweep, mut union): (Self, Union), piece: usize| {
             let start = rows.range.start + piece * ROWS_AT_ONCE;
             let piece = start..(start + ROWS_AT_ONCE).min(rows.range.end);
@@ -60,18 +60,18 @@ impl Sweep {
     }
 
     /// Adds a block of rows.
-    fn block<T: Scalar>(&mut self, a: &Csr<T>, rows: Range<usize>) {
+    fn block(&mut self, a: Pattern<'_>, rows: Range<usize>) {
         self.team_steps.rows(&a.row_ptr()[rows.start..=rows.end]);
         let block = formats::of_block(a, rows.clone());
         self.bro_ell = added(self.bro_ell, block.sizes);
         for row in rows.clone() {
-            self.bandwidth = self.bandwidth.max(bandwidth_of(row, a.row(row).0));
+            self.bandwidth = self.bandwidth.max(bandwidth_of(row, a.row(row)));
         }
         // Most blocks hold no distance that is nearer or farther than those before, and their ORs say so.
         if block.farthest > 0 && self.distances.is_none_or(|(least, most)| least > 1 || block.farthest > most)
         {
             for row in rows {
-                self.distances = widest(self.distances, distances(a.row(row).0));
+                self.distances = widest(self.distances, distances(a.row(row)));
             }
         }
     }
@@ -88,8 +88,8 @@ impl Sweep {
 }
 
 /// Largest `|j - i|` of all rows. O(rows).
-pub(super) fn bandwidth<T: Scalar>(rows: &Rows<'_, T>) -> u64 {
-    rows.range.clone().map(|row| bandwidth_of(row, rows.a.row(row).0)).max().unwrap_or(0)
+pub(super) fn bandwidth(rows: &Rows<'_>) -> u64 {
+    rows.range.clone().map(|row| bandwidth_of(row, rows.a.row(row))).max().unwrap_or(0)
 }
 
 /// Largest `|j - i|` of a row: columns are sorted, so the ends decide.

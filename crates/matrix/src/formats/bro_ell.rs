@@ -114,7 +114,7 @@ impl<T: Scalar> BroEll<T> {
         let rows = |slice| shape.rows(slice, a.nrows());
         let slices = a.nrows().div_ceil(shape.slice as usize);
         let sizes: Vec<BroEllSize> =
-            (0..slices).into_par_iter().map(|slice| BroEllSize::of_slice(a, rows(slice))).collect();
+            (0..slices).into_par_iter().map(|slice| BroEllSize::of_slice(a.into(), rows(slice))).collect();
         let size: BroEllSize = sizes.iter().copied().sum();
         Self::check(a.nrows() as u64, a.ncols() as u64, a.nnz() as u64, shape, size, limits)?;
 
@@ -290,7 +290,7 @@ struct SliceMut<'a, T> {
 impl<T: Scalar> SliceMut<'_, T> {
     fn fill(self, a: &Csr<T>) {
         let mut bits = self.bits.iter_mut();
-        size::for_each_strip(a, self.rows.clone(), |ors| {
+        size::for_each_strip(a.into(), self.rows.clone(), |ors| {
             for (&or, bits) in ors.iter().zip(bits.by_ref()) {
                 *bits = size::bits(or) as u8;
             }

@@ -42,14 +42,14 @@ impl<T: Scalar> Bsr<T> {
     pub fn from_csr(a: &Csr<T>, side: u32, high: usize, limits: &Limits) -> Result<Self, Infeasible> {
         let (nrows, ncols, nnz) = (a.nrows(), a.ncols(), a.nnz());
         check_rows(nrows as u64)?;
-        let count = block_count(a, side);
+        let count = block_count(a.into(), side);
         Self::check((nrows as u64, ncols as u64), nnz as u64, (side, high), Some(count), limits)?;
         let b = side as usize;
         let rows = |slice: usize| (slice * high * b..((slice + 1) * high * b).min(nrows)).step_by(b);
         let row_of_blocks = |row: usize| row..(row + b).min(nrows);
         let widths =
             (0..nrows.div_ceil(high * b)).into_par_iter().map_init(Union::default, |union, slice| {
-                let lengths = rows(slice).map(|row| union.length(a, side, row_of_blocks(row)));
+                let lengths = rows(slice).map(|row| union.length(a.into(), side, row_of_blocks(row)));
                 high as u64 * lengths.max().unwrap_or(0)
             });
         let mut slice_ptr: Vec<u64> = std::iter::once(0).chain(widths.collect::<Vec<_>>()).collect();
@@ -71,7 +71,7 @@ impl<T: Scalar> Bsr<T> {
         let each = slices.into_par_iter().enumerate();
         each.for_each_init(Union::default, |union, (slice, (cols, vals))| {
             for (place, first) in rows(slice).enumerate() {
-                let found = union.of(a, side, row_of_blocks(first));
+                let found = union.of(a.into(), side, row_of_blocks(first));
                 for (k, &block) in found.iter().enumerate() {
                     cols[k * high + place] = block;
                 }

@@ -36,7 +36,7 @@ impl<T: Scalar> Dia<T> {
     pub fn from_csr(a: &Csr<T>, limits: &Limits) -> Result<Self, Infeasible> {
         let (nrows, ncols, nnz) = (a.nrows(), a.ncols(), a.nnz());
         check_rows(nrows as u64)?;
-        let diagonals = DiagonalSet::of(a);
+        let diagonals = DiagonalSet::of(a.into());
         Self::check(nrows as u64, ncols as u64, nnz as u64, Some(diagonals.count()), limits)?;
         let offsets = diagonals.offsets();
         let stride = Ell::<T>::stride_for(nrows as u64) as usize;

@@ -71,7 +71,7 @@ impl Strips {
         let nrows = a.nrows();
         let summary = |strip: usize| {
             let start = strip * rows_per_strip;
-            let rows = Rows { a, range: start..(start + rows_per_strip).min(nrows) };
+            let rows = Rows { a: a.into(), range: start..(start + rows_per_strip).min(nrows) };
             match detail {
                 StripDetail::RowLengths => Features::outline_of_rows(&rows),
                 StripDetail::All => Features::of_rows(&rows),

@@ -89,13 +89,13 @@ impl Comparison {
         let Some(inputs) = inputs else { return vec![None; candidates.len()] };
         let sums = self.trees.sums(&inputs);
         let ratio = |candidate| Compared::output(&self.compared, candidate).map(|output| sums[output]);
-        let ratios: Vec<Option<f64>> = candidates.iter().map(ratio).collect();
-        let least = ratios.iter().flatten().copied().fold(f64::INFINITY, f64::min);
-        ratios.into_iter().map(|ratio| Some(ratio? - least)).collect()
+        let mut ratios: Vec<Option<f64>> = candidates.iter().map(ratio).collect();
+        from_least(&mut ratios);
+        ratios
     }
 
-    /// The times of candidates of one value type, joined from what was predicted for each alone (p) and how they compare
-    /// (r, [`Comparison::log_ratios`]):
+    /// The times of candidates, joined from how they compare (r, [`Comparison::log_ratios`]) and what was predicted for each alone
+    /// (p), in the same order; of one of which nothing was predicted nothing is said:
     ///
     /// ```text
     /// ln q = mean of ln p - r over candidates, weighed by exp(-16 r)     the time of the best, never below the least p
@@ -104,28 +104,33 @@ impl Comparison {
     /// T = p                      where nothing was learned
     /// ```
     /// Errors of p that candidates have for themselves are averaged in q, and have a quarter of the say.
-    pub fn times_s(
-        &self,
-        alone: &[(Candidate, Seconds)],
-        features: &Features,
-        facts: &DeviceFacts,
-    ) -> Vec<Seconds> {
-        let candidates: Vec<Candidate> = alone.iter().map(|(candidate, _)| *candidate).collect();
-        let ratios = self.log_ratios(&candidates, features, facts);
-        let both = || ratios.iter().zip(alone).filter_map(|(r, (_, p))| Some(((*r)?, p.0.ln())));
+    pub fn joined(ratios: &[Option<f64>], alone: &[Option<Seconds>]) -> Vec<Option<Seconds>> {
+        // The least of those of which there is a time.
+        let mut ratios: Vec<Option<f64>> = ratios.iter().zip(alone).map(|(r, p)| p.and(*r)).collect();
+        from_least(&mut ratios);
+        let both = || ratios.iter().zip(alone).filter_map(|(r, p)| Some(((*r)?, (*p)?.0.ln())));
         let (weight, sum) = both().fold((0.0, 0.0), |(weight, sum), (r, p)| {
             let own = (-DECAY * r).exp();
             (weight + own, sum + own * (p - r))
         });
         let least = both().map(|(_, p)| p).fold(f64::INFINITY, f64::min);
         let best = f64::max(sum / weight, least);
-        let joined = |(ratio, (_, alone)): (&Option<f64>, &(Candidate, Seconds))| match ratio {
-            None => *alone,
-            Some(r) if *r <= NEAR => Seconds((SHARE * (best + r) + (1.0 - SHARE) * alone.0.ln()).exp()),
-            Some(_) => Seconds(alone.0.max((best + NEAR).exp())),
+        let time = |(ratio, alone): (&Option<f64>, &Option<Seconds>)| {
+            let alone = (*alone)?;
+            Some(match ratio {
+                None => alone,
+                Some(r) if *r <= NEAR => Seconds((SHARE * (best + r) + (1.0 - SHARE) * alone.0.ln()).exp()),
+                Some(_) => Seconds(alone.0.max((best + NEAR).exp())),
+            })
         };
-        ratios.iter().zip(alone).map(joined).collect()
+        ratios.iter().zip(alone).map(time).collect()
     }
+}
+
+/// Makes the least of them 0.
+fn from_least(ratios: &mut [Option<f64>]) {
+    let least = ratios.iter().flatten().copied().fold(f64::INFINITY, f64::min);
+    ratios.iter_mut().flatten().for_each(|ratio| *ratio -= least);
 }
 
 /// The trees of at least one row.

@@ -3,6 +3,7 @@
 use super::model::within;
 use super::{LearnedKernel, LearnedModel, Learner};
 use crate::{Model, PredictError, Prediction, Term};
+use rayon::prelude::*;
 use sparsight_kernels::{Candidate, DeviceFacts};
 use sparsight_matrix::{Features, Seconds};
 
@@ -80,7 +81,8 @@ impl<L: Learner> Model for LearnedPredictor<'_, L> {
         features: &Features,
     ) -> Vec<Result<Prediction, PredictError>> {
         let alike = |a: &Candidate, b: &Candidate| (a.kernel, a.dtype) == (b.kernel, b.dtype);
-        candidates.chunk_by(alike).flat_map(|blocks| self.blocks(blocks, features)).collect()
+        let kernels = candidates.par_chunk_by(alike);
+        kernels.flat_map_iter(|blocks| self.blocks(blocks, features)).collect()
     }
 
     fn explain(&self, candidate: &Candidate, features: &Features) -> Result<Vec<Term>, PredictError> {

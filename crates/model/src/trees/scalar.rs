@@ -1,11 +1,8 @@
 //! Trees with a number in each leaf, quick to walk.
 //!
 //! In memory every tree is complete, [`DEPTH`] levels of splits over a row of leaves: node n has the children 2 n and
-//! 2 n + 1. Every walk takes as many steps, without a branch that a processor could guess wrong or an index that it must
-//! check, and several are taken side by side.
-//!
-//! Rows often differ in their first inputs alone, as the block sizes of a kernel do. All take the way of the first row
-//! down to the first split by one of these, and a tree without such a split is walked once.
+//! 2 n + 1, and a node is one word. Every walk takes as many steps, without a branch that a processor could guess wrong or an
+//! index that it must check, and several rows go down a tree side by side.
 
 use super::grow::{Growth, Row, grow};
 use super::packed::{Limits, pack, unpack};
@@ -18,42 +15,70 @@ const LEAVES: usize = 1 << DEPTH;
 /// The root is node 1, node 0 is not used.
 const ROOT: usize = 1;
 
-/// Trees walked side by side, enough to hide the wait for a node: measured, 8 take a third less time than one after
-/// another.
-const TOGETHER: usize = 8;
+/// Rows that go down a tree side by side: the block sizes of a kernel, and enough to hide the wait for a node.
+const ROWS_TOGETHER: usize = 5;
 
-/// Rows walked side by side beside the first: a kernel has up to five block sizes.
-const BESIDE: usize = 4;
+/// Trees that one row goes down side by side, for the same reason.
+const TREES_TOGETHER: usize = 8;
+
+/// Thresholds are kept with so many bits, and inputs are brought within what these can tell apart: more than the logarithm of
+/// any finite number takes.
+const THRESHOLD_BITS: u32 = 24;
+const LARGEST: i32 = (1 << (THRESHOLD_BITS - 1)) - 1;
 
 /// Units of a leaf in one. Hundreds of leaves are summed, each rounded by at most half a unit: together less than one
 /// in a thousand, where measured times repeat to half a percent.
 const PER_ONE: f64 = (1 << 18) as f64;
 
-/// Inputs where a walk finds them.
-type Padded = [i32; 64];
-
 /// Stands for an input at nodes without a split.
 const NO_SPLIT: u8 = 63;
+
+/// Inputs where a walk finds them, brought within [`LARGEST`].
+type Padded = [i32; NO_SPLIT as usize + 1];
 
 /// Trees whose leaves are summed.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct ScalarForest {
     trees: Vec<Complete>,
+    /// Levels of splits of the deepest tree: steps of a walk. A constant in its place would have the steps unrolled, which
+    /// takes a quarter longer, since a processor has too few registers for all that is kept then.
+    levels: u32,
+}
+
+/// A split in one word: its threshold above, the input below.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Split(i32);
+
+impl Split {
+    /// Where the tree as it was grown has a leaf.
+    const NONE: Self = Self(NO_SPLIT as i32);
+
+    /// No input lies beyond the largest threshold.
+    fn new(input: u8, threshold: i32) -> Self {
+        Self(threshold.clamp(-LARGEST, LARGEST) << (i32::BITS - THRESHOLD_BITS) | i32::from(input))
+    }
+
+    fn input(self) -> u8 {
+        self.0 as u8
+    }
+
+    fn threshold(self) -> i32 {
+        self.0 >> (i32::BITS - THRESHOLD_BITS)
+    }
 }
 
 /// A complete tree. Below a node without a split no other has one, and all leaves there are the same.
 #[derive(Debug, Clone, PartialEq)]
+#[repr(align(64))]
 struct Complete {
-    thresholds: [i32; LEAVES],
-    /// [`NO_SPLIT`] where a leaf of the tree as it was grown stands.
-    inputs: [u8; LEAVES],
+    splits: [Split; LEAVES],
     leaves: [i32; LEAVES],
 }
 
 impl Complete {
     /// Of a tree within [`ScalarForest::limits`].
     fn of(tree: &Tree) -> Self {
-        let mut all = Self { thresholds: [0; LEAVES], inputs: [NO_SPLIT; LEAVES], leaves: [0; LEAVES] };
+        let mut all = Self { splits: [Split::NONE; LEAVES], leaves: [0; LEAVES] };
         let mut leaves = tree.leaves.iter();
         // Where the subtrees go that come next.
         let mut open = vec![ROOT];
@@ -61,7 +86,7 @@ impl Complete {
             let at = open.pop().expect("a whole tree");
             match *node {
                 Node::Split { input, threshold } => {
-                    (all.inputs[at], all.thresholds[at]) = (input as u8, threshold);
+                    all.splits[at] = Split::new(input as u8, threshold);
                     open.extend([2 * at + 1, 2 * at]);
                 }
                 Node::Leaf => {
@@ -79,14 +104,21 @@ impl Complete {
         let mut tree = Tree::default();
         let mut open = vec![ROOT];
         while let Some(at) = open.pop() {
-            if at >= LEAVES || self.inputs[at] == NO_SPLIT {
+            if at >= LEAVES || self.splits[at] == Split::NONE {
                 tree.push_leaf([self.leaves[self.leaves_below(at).0]]);
             } else {
-                tree.push_split(u16::from(self.inputs[at]), self.thresholds[at]);
+                let split = self.splits[at];
+                tree.push_split(split.input().into(), split.threshold());
                 open.extend([2 * at + 1, 2 * at]);
             }
         }
         tree
+    }
+
+    /// Levels down to the last split.
+    fn levels(&self) -> u32 {
+        let last = self.splits.iter().rposition(|split| *split != Split::NONE);
+        last.map_or(0, |node| node.ilog2() + 1)
     }
 
     /// The first leaf below a node, and how many there are.
@@ -97,14 +129,14 @@ impl Complete {
 
     /// The child of `at` that `inputs` lead to.
     fn step(&self, at: usize, inputs: &Padded) -> usize {
-        let node = at % LEAVES;
-        let input = usize::from(self.inputs[node]) % inputs.len();
-        2 * at + usize::from(inputs[input] >= self.thresholds[node])
+        let split = self.splits[at % LEAVES];
+        let goes_right = inputs[usize::from(split.input() & NO_SPLIT)] >= split.threshold();
+        2 * at + usize::from(goes_right)
     }
 
-    /// The value of the leaf that a walk ended at.
-    fn leaf(&self, at: usize) -> i64 {
-        i64::from(self.leaves[at % LEAVES])
+    /// The value of the leaves below the node that a walk of so many levels ended at.
+    fn leaf(&self, at: usize, levels: u32) -> i64 {
+        i64::from(self.leaves[(at << (DEPTH as u32 - levels)) % LEAVES])
     }
 }
 
@@ -120,7 +152,12 @@ impl ScalarForest {
     /// constants of this crate.
     pub(crate) fn grow(rows: &[Row<'_>], growth: &Growth) -> Self {
         let limits = Self::limits(rows[0].inputs.len().min(Self::MOST_INPUTS));
-        Self { trees: grow(rows, growth, limits, PER_ONE).iter().map(Complete::of).collect() }
+        Self::of(grow(rows, growth, limits, PER_ONE).iter().map(Complete::of).collect())
+    }
+
+    fn of(trees: Vec<Complete>) -> Self {
+        let levels = trees.iter().map(Complete::levels).max().unwrap_or(0);
+        Self { trees, levels }
     }
 
     const fn limits(inputs: usize) -> Limits {
@@ -132,12 +169,7 @@ impl ScalarForest {
     /// # Panics
     /// If there are more than [`ScalarForest::MOST_INPUTS`].
     pub(crate) fn sum(&self, inputs: &[i32]) -> f64 {
-        let padded = padded(inputs);
-        let walked = |tree: &Complete| {
-            let at = (0..DEPTH).fold(ROOT, |at, _| tree.step(at, &padded));
-            tree.leaf(at)
-        };
-        self.trees.iter().map(walked).sum::<i64>() as f64 / PER_ONE
+        self.sum_of(&padded(inputs))
     }
 
     /// [`ScalarForest::sum`] for each of `differing`, which take the places of the first of `inputs`.
@@ -145,28 +177,62 @@ impl ScalarForest {
     /// # Panics
     /// If there are more inputs than [`ScalarForest::MOST_INPUTS`].
     pub(crate) fn sums<const B: usize>(&self, inputs: &[i32], differing: &[[i32; B]]) -> Vec<f64> {
-        let Some((first, others)) = differing.split_first() else { return Vec::new() };
+        let shared = padded(inputs);
         let whole = |first: &[i32; B]| {
-            let mut padded = padded(inputs);
-            padded[..B].copy_from_slice(first);
-            padded
+            let mut whole = shared;
+            whole[..B].copy_from_slice(&padded(first)[..B]);
+            whole
         };
+        if let [one] = differing {
+            return vec![self.sum_of(&whole(one))];
+        }
         // Always as many, so that their walks are unrolled; what is too many is walked and forgotten.
-        let some = |rows: &[[i32; B]]| std::array::from_fn(|at| whole(rows.get(at).unwrap_or(&rows[0])));
-        let first = whole(first);
-        let others: Vec<[Padded; BESIDE]> = others.chunks(BESIDE).map(some).collect();
-        let mut of_first = 0;
-        let mut of_others = vec![[0; BESIDE]; others.len()];
-        let mut chunks = self.trees.chunks_exact(TOGETHER);
+        let some = |rows: &[[i32; B]]| {
+            self.sums_of(&std::array::from_fn(|at| whole(rows.get(at).unwrap_or(&rows[0]))))
+        };
+        let mut sums: Vec<f64> = differing.chunks(ROWS_TOGETHER).flat_map(some).collect();
+        sums.truncate(differing.len());
+        sums
+    }
+
+    /// One row, down several trees side by side.
+    fn sum_of(&self, inputs: &Padded) -> f64 {
+        let mut sum = 0;
+        let mut chunks = self.trees.chunks_exact(TREES_TOGETHER);
         for trees in &mut chunks {
-            let trees: &[Complete; TOGETHER] = trees.try_into().expect("chunks are exact");
-            walk::<_, B>(trees, &first, &others, &mut of_first, &mut of_others);
+            let trees: &[Complete; TREES_TOGETHER] = trees.try_into().expect("chunks are exact");
+            let mut at = [ROOT; TREES_TOGETHER];
+            for _ in 0..self.levels {
+                for n in 0..TREES_TOGETHER {
+                    at[n] = trees[n].step(at[n], inputs);
+                }
+            }
+            for n in 0..TREES_TOGETHER {
+                sum += trees[n].leaf(at[n], self.levels);
+            }
         }
         for tree in chunks.remainder() {
-            walk::<_, B>(std::array::from_ref(tree), &first, &others, &mut of_first, &mut of_others);
+            let at = (0..self.levels).fold(ROOT, |at, _| tree.step(at, inputs));
+            sum += tree.leaf(at, self.levels);
         }
-        let sums = std::iter::once(of_first).chain(of_others.into_iter().flatten());
-        sums.take(differing.len()).map(|sum| sum as f64 / PER_ONE).collect()
+        sum as f64 / PER_ONE
+    }
+
+    /// Several rows, side by side down one tree after another.
+    fn sums_of(&self, rows: &[Padded; ROWS_TOGETHER]) -> [f64; ROWS_TOGETHER] {
+        let mut sums = [0; ROWS_TOGETHER];
+        for tree in &self.trees {
+            let mut at = [ROOT; ROWS_TOGETHER];
+            for _ in 0..self.levels {
+                for n in 0..ROWS_TOGETHER {
+                    at[n] = tree.step(at[n], &rows[n]);
+                }
+            }
+            for n in 0..ROWS_TOGETHER {
+                sums[n] += tree.leaf(at[n], self.levels);
+            }
+        }
+        sums.map(|sum| sum as f64 / PER_ONE)
     }
 
     /// Trees.
@@ -188,58 +254,18 @@ impl ScalarForest {
             }
         })?;
         if outputs == 1 {
-            Ok(Self { trees })
+            Ok(Self::of(trees))
         } else {
             Err(format!("the trees have {outputs} outputs, not one"))
         }
     }
 }
 
-/// Adds the leaves of some trees: those that `first` falls into to `of_first`, those of each of `others`, which differ
-/// from it in the first B inputs alone, to `of_others`.
-fn walk<const N: usize, const B: usize>(
-    trees: &[Complete; N],
-    first: &Padded,
-    others: &[[Padded; BESIDE]],
-    of_first: &mut i64,
-    of_others: &mut [[i64; BESIDE]],
-) {
-    let mut at = [ROOT; N];
-    // Where the first split by one of these is; 0 where none is on the way.
-    let mut parting = [0; N];
-    for _ in 0..DEPTH {
-        for ((at, parting), tree) in at.iter_mut().zip(&mut parting).zip(trees) {
-            let differs = usize::from(tree.inputs[*at % LEAVES]) < B;
-            *parting = if differs && *parting == 0 { *at } else { *parting };
-            *at = tree.step(*at, first);
-        }
-    }
-    let mut alike = 0;
-    for ((at, parting), tree) in at.into_iter().zip(parting).zip(trees) {
-        let leaf = tree.leaf(at);
-        *of_first += leaf;
-        if parting == 0 {
-            alike += leaf;
-            continue;
-        }
-        for (others, sums) in others.iter().zip(&mut *of_others) {
-            let mut at = [parting; BESIDE];
-            for _ in parting.ilog2() as usize..DEPTH {
-                for (at, inputs) in at.iter_mut().zip(others) {
-                    *at = tree.step(*at, inputs);
-                }
-            }
-            for (sum, at) in sums.iter_mut().zip(at) {
-                *sum += tree.leaf(at);
-            }
-        }
-    }
-    of_others.as_flattened_mut().iter_mut().for_each(|sum| *sum += alike);
-}
-
 fn padded(inputs: &[i32]) -> Padded {
-    let mut padded = [0; 64];
-    padded[..inputs.len()].copy_from_slice(inputs);
+    let mut padded = [0; NO_SPLIT as usize + 1];
+    for (padded, input) in padded[..inputs.len()].iter_mut().zip(inputs) {
+        *padded = (*input).clamp(-LARGEST, LARGEST);
+    }
     padded
 }
 
@@ -268,7 +294,7 @@ mod tests {
     #[test]
     fn a_walk_ends_in_the_leaf_that_the_tree_shows() {
         let tree = complete(&[Split(1, 10), Leaf(-0.5), Split(0, 3), Leaf(0.25), Leaf(2.0)]);
-        let forest = ScalarForest { trees: vec![tree, complete(&[Leaf(1.0)])] };
+        let forest = ScalarForest::of(vec![tree, complete(&[Leaf(1.0)])]);
         for (x, sum) in [([9, 9], 0.5_f64), ([2, 10], 1.25), ([3, 10], 3.0)] {
             assert_eq!(forest.sum(&x).to_bits(), sum.to_bits(), "quarters are exact");
         }
@@ -291,7 +317,7 @@ mod tests {
             ]),
             _ => complete(&[Split(last, i), Leaf(1.0), Split(1, 10 * i), Leaf(3.0), Leaf(4.0)]),
         });
-        let forest = ScalarForest { trees: trees.collect() };
+        let forest = ScalarForest::of(trees.collect());
         let blocks = [[3, 200], [8, 100], [13, 0], [3, 20], [200, 200], [0, 0]];
         for number in [-5, 2, 14, 40] {
             let mut inputs = [0; INPUTS];
@@ -309,7 +335,7 @@ mod tests {
     #[test]
     fn a_forest_is_unpacked_as_it_was_packed() {
         let tree = complete(&[Split(7, -12), Split(0, 5), Leaf(1e-5), Leaf(0.1), Leaf(-3.0)]);
-        let forest = ScalarForest { trees: vec![tree, complete(&[Leaf(0.0)])] };
+        let forest = ScalarForest::of(vec![tree, complete(&[Leaf(0.0)])]);
         let mut bytes = Vec::new();
         forest.pack(&mut bytes);
         let unpacked = |inputs| ScalarForest::unpack(inputs, &mut &bytes[..]);

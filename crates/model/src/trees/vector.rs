@@ -94,12 +94,19 @@ impl VectorForest {
     /// # Panics
     /// If there are fewer than [`VectorForest::inputs`].
     pub(crate) fn sums(&self, inputs: &[i32]) -> Vec<f64> {
+        // First where all leaves are, so that no walk waits for the numbers of the one before.
+        let leaves: Vec<usize> = self.roots.iter().map(|&root| self.leaf(root as usize, inputs)).collect();
         let mut sums = vec![0_i64; self.outputs];
-        for &root in &self.roots {
-            let leaf = self.leaf(root as usize, inputs) * self.outputs;
-            for (sum, &value) in sums.iter_mut().zip(&self.leaves[leaf..leaf + self.outputs]) {
-                *sum += i64::from(value);
+        // As many leaves as cannot exceed 32 bits, which are added twice as fast as 64.
+        for leaves in leaves.chunks(1 << 16) {
+            let mut part = vec![0_i32; self.outputs];
+            for leaf in leaves {
+                let leaf = &self.leaves[leaf * self.outputs..][..self.outputs];
+                for (sum, &value) in part.iter_mut().zip(leaf) {
+                    *sum += i32::from(value);
+                }
             }
+            sums.iter_mut().zip(part).for_each(|(sum, part)| *sum += i64::from(part));
         }
         sums.into_iter().map(|sum| sum as f64 / PER_ONE).collect()
     }

@@ -4,7 +4,8 @@
 //! those of the small slices that it consists of.
 
 use super::packing::BEFORE_FIRST;
-use super::{BroEllShape, Csr, Scalar, short};
+use super::{BroEllShape, short};
+use crate::Pattern;
 use serde::{Deserialize, Serialize};
 use std::iter::Sum;
 use std::ops::{Add, Range};
@@ -29,7 +30,7 @@ impl BroEllSize {
     }
 
     /// A slice of `a`.
-    pub(super) fn of_slice<T: Scalar>(a: &Csr<T>, rows: Range<usize>) -> Self {
+    pub(super) fn of_slice(a: Pattern<'_>, rows: Range<usize>) -> Self {
         let (mut columns, mut bits_per_row) = (0, 0);
         for_each_strip(a, rows.clone(), |ors| {
             columns += ors.len();
@@ -83,7 +84,7 @@ pub(crate) struct Block {
 }
 
 /// What up to [`BLOCK_ROWS`] rows from a multiple of them on take. Nothing is allocated.
-pub(crate) fn of_block<T: Scalar>(a: &Csr<T>, rows: Range<usize>) -> Block {
+pub(crate) fn of_block(a: Pattern<'_>, rows: Range<usize>) -> Block {
     let parts = || {
         let starts = rows.clone().step_by(SLICES[0]);
         starts.map(|start| start..(start + SLICES[0]).min(rows.end))
@@ -121,7 +122,7 @@ pub(crate) fn of_block<T: Scalar>(a: &Csr<T>, rows: Range<usize>) -> Block {
 }
 
 /// Calls `look` with the OR of the differences in every column of a slice, a strip of them at a time.
-pub(super) fn for_each_strip<T: Scalar>(a: &Csr<T>, rows: Range<usize>, mut look: impl FnMut(&[u32])) {
+pub(super) fn for_each_strip(a: Pattern<'_>, rows: Range<usize>, mut look: impl FnMut(&[u32])) {
     let width = longest(a, &rows);
     let mut ors = [0; STRIP];
     for start in (0..width).step_by(STRIP) {
@@ -138,7 +139,7 @@ fn strip_of(ors: &mut [u32; STRIP], columns: usize) -> &mut [u32] {
 
 /// Sets `ors` to the OR of the differences at entries `start ..` of the rows, as many as `ors` holds, and to 0 where no
 /// row has an entry.
-fn or_differences<T: Scalar>(a: &Csr<T>, rows: Range<usize>, start: usize, ors: &mut [u32]) {
+fn or_differences(a: Pattern<'_>, rows: Range<usize>, start: usize, ors: &mut [u32]) {
     let offsets = &a.row_ptr()[rows.start..=rows.end];
     if start == 0 && ors.len() <= short::LANES {
         return short::or_differences(a.col_idx(), offsets, ors);
@@ -156,7 +157,7 @@ fn or_differences<T: Scalar>(a: &Csr<T>, rows: Range<usize>, start: usize, ors: 
 }
 
 /// Entries of the longest of `rows`.
-fn longest<T: Scalar>(a: &Csr<T>, rows: &Range<usize>) -> usize {
+fn longest(a: Pattern<'_>, rows: &Range<usize>) -> usize {
     let ends = a.row_ptr()[rows.start..=rows.end].windows(2);
     ends.map(|ends| (ends[1] - ends[0]) as usize).max().unwrap_or(0)
 }
