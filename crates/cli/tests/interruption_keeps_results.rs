@@ -4,17 +4,9 @@
 mod support;
 
 use std::io::{BufRead, BufReader};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::Duration;
-use support::{json, lines, run, wait_for_lines};
-
-fn spawn(folder: &std::path::Path, arguments: &[&str]) -> std::process::Child {
-    // What runs the tests may ignore Ctrl-C, as a shell's background jobs do: then so would the program.
-    let mut command = Command::new("env");
-    command.arg("--default-signal=INT").arg(assert_cmd::cargo::cargo_bin("sparsight"));
-    command.current_dir(folder).args(arguments).env("SPARSIGHT_CACHE", folder).env("NO_COLOR", "1");
-    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts")
-}
+use support::{json, lines, run, spawn, wait_for_lines};
 
 #[test]
 fn ctrl_c_stops_a_profile_that_then_goes_on_where_it_stopped() {

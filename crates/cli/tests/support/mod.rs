@@ -15,6 +15,7 @@ use sparsight::records::{BenchmarkOutcome, BenchmarkRecord, BlockTiming, CorpusR
 use sparsight::{Advisor, Objective, Profile};
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
@@ -40,6 +41,19 @@ pub fn run(folder: &Path, arguments: &[&str]) -> String {
         all.push_str(&err);
     }
     all
+}
+
+/// The program, begun and not waited for, with a cache of its own.
+pub fn spawn(folder: &Path, arguments: &[&str]) -> std::process::Child {
+    let mut command = std::process::Command::new(assert_cmd::cargo::cargo_bin("sparsight"));
+    if cfg!(target_os = "linux") {
+        // What runs the tests may ignore Ctrl-C, as a shell's background jobs do: then so would the program.
+        command = std::process::Command::new("env");
+        command.arg("--default-signal=INT").arg(assert_cmd::cargo::cargo_bin("sparsight"));
+    }
+    command.current_dir(folder).args(arguments).env("SPARSIGHT_CACHE", folder).env("NO_COLOR", "1");
+    command.env_remove("RAYON_NUM_THREADS");
+    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts")
 }
 
 /// Lines of a file; none where there is no file.
