@@ -317,7 +317,7 @@ fn of_two<const SIDE: u32>(one: &[u32], other: &[u32]) -> u64 {
 /// wide instructions.
 fn of_one<const SIDE: u32>(cols: &[u32]) -> u64 {
     let Some((_, behind)) = cols.split_first() else { return 0 };
-    // Fewer than there are columns, which 32 bits can tell apart.
+    // Fewer than there are columns, and a column's number has 32 bits.
     let begins: u32 = cols.iter().zip(behind).map(|(a, b)| u32::from(a / SIDE != b / SIDE)).sum();
     u64::from(begins) + 1
 }

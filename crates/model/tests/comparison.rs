@@ -82,7 +82,6 @@ fn joined_times_are_those_of_single_kernels_in_the_order_of_the_comparison() {
     let before: Vec<Seconds> = candidates.iter().map(|c| Seconds(law(c, &features).0 * wrong(c))).collect();
     assert_eq!(first(&before).0, Kernel::known("csr-scalar"));
     let ratios = comparison.log_ratios(&candidates, &features, &facts());
-    // One that nothing was predicted for keeps nothing, and what all others are measured from is the best of them.
     let mut alone: Vec<Option<Seconds>> = before.iter().copied().map(Some).collect();
     let after: Vec<Seconds> = Comparison::joined(&ratios, &alone).into_iter().flatten().collect();
     let (kernel, time) = first(&after);
@@ -95,6 +94,7 @@ fn joined_times_are_those_of_single_kernels_in_the_order_of_the_comparison() {
             assert_eq!(joined, alone, "what is far behind keeps its own time: {candidate}");
         }
     }
+    // A candidate without a prediction gets none, and the others are joined as if it had not been asked for.
     let at = candidates.iter().position(|candidate| candidate == best).unwrap();
     let mut ratios = ratios;
     alone[at] = None;

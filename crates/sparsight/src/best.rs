@@ -34,7 +34,7 @@ impl Profile {
         registry::learned().filter_map(|(model, _)| Some((model, self.models.known(model)?))).collect()
     }
 
-    /// [`Profile::best_model`] of what [`Profile::known_models`] says, for who asks for many kernels.
+    /// [`Profile::best_model`] of what [`Profile::known_models`] says, for a caller that asks for many kernels.
     fn best_of(&self, known: &[(ModelName, &KnownKernels)], kernel: Kernel, dtype: Dtype) -> ModelName {
         let best = errors(known, kernel, dtype).min_by(|a, b| a.1.total_cmp(&b.1));
         best.map_or(self.strip_model(), |(model, _)| model)

@@ -9,7 +9,7 @@
 //! is learned about them comes from the same matrices, and what is wrong about these is wrong for all alike. Only
 //! what is near the best counts: a candidate weighs `(T_best / T)^2`.
 //!
-//! That tells which candidate to take and not how long it runs. [`Comparison::times_s`] joins it with times that were
+//! That tells which candidate to take and not how long it runs. [`Comparison::joined`] joins it with times that were
 //! predicted one kernel at a time.
 //!
 //! Trees with vectors for leaves for a set of candidates of one matrix, the weights and the join with single times are

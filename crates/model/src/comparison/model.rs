@@ -21,9 +21,10 @@ const NEAR: f64 = 0.2;
 const DECAY: f64 = 16.0;
 
 /// How much the comparison has to say near the best, the rest being what was predicted for the candidate alone. Chosen by holding out
-/// folders a, b, c and d in turn on an H200 (344 choices of 213 candidates): with 0, 0.25, 0.5, 0.75 and 1 best / chosen was 0.969,
-/// 0.973, 0.975, 0.976 and 0.972, within 5 % 77.9, 79.9, 81.4, 82.3 and 80.8 %.
-const SHARE: f64 = 0.75;
+/// folders a, b, c and d in turn, with all that was made from their matrices, each with two seeds of the trees and three of the
+/// comparison: of 1,208 choices on an H200 best / chosen was 0.9753, 0.9768, 0.9773, 0.9759 and 0.9713 with 0, 0.25, 0.5, 0.75 and 1, of
+/// 408 on an H100 0.9746, 0.9774, 0.9789, 0.9779 and 0.9725.
+const SHARE: f64 = 0.5;
 
 /// How the candidates of a matrix compare, learned from measured matrices.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -94,17 +95,19 @@ impl Comparison {
         ratios
     }
 
-    /// The times of candidates, joined from how they compare (r, [`Comparison::log_ratios`]) and what was predicted for each alone
-    /// (p), in the same order; of one of which nothing was predicted nothing is said:
+    /// The times of candidates of one value type, joined from how they compare (r, [`Comparison::log_ratios`]) and what was
+    /// predicted for each alone (p), in the same order. A candidate without a prediction gets `None`; one without a ratio keeps its
+    /// own time:
     ///
     /// ```text
     /// ln q = mean of ln p - r over candidates, weighed by exp(-16 r)     the time of the best, never below the least p
-    /// T = (q e^r)^(3/4) p^(1/4)  for r up to 0.2: near the best, the comparison tells them apart
+    /// T = (q e^r p)^(1/2)        for r up to 0.2: near the best, the comparison tells them apart
     /// T = max(p, q e^0.2)        for those beyond
     /// T = p                      where nothing was learned
     /// ```
-    /// Errors of p that candidates have for themselves are averaged in q, and have a quarter of the say.
+    /// Errors of p that candidates have for themselves are averaged in q, and have half of the say.
     pub fn joined(ratios: &[Option<f64>], alone: &[Option<Seconds>]) -> Vec<Option<Seconds>> {
+        debug_assert_eq!(ratios.len(), alone.len(), "a ratio and a time for each candidate");
         // The least of those of which there is a time.
         let mut ratios: Vec<Option<f64>> = ratios.iter().zip(alone).map(|(r, p)| p.and(*r)).collect();
         from_least(&mut ratios);

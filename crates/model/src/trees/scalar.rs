@@ -21,8 +21,8 @@ const ROWS_TOGETHER: usize = 5;
 /// Trees that one row goes down side by side, for the same reason.
 const TREES_TOGETHER: usize = 8;
 
-/// Thresholds are kept with so many bits, and inputs are brought within what these can tell apart: more than the logarithm of
-/// any finite number takes.
+/// Bits of a node that hold the threshold; the input has the others. Inputs are brought within what these can tell apart, which is
+/// more than the logarithm of any finite number takes.
 const THRESHOLD_BITS: u32 = 24;
 const LARGEST: i32 = (1 << (THRESHOLD_BITS - 1)) - 1;
 
@@ -53,7 +53,7 @@ impl Split {
     /// Where the tree as it was grown has a leaf.
     const NONE: Self = Self(NO_SPLIT as i32);
 
-    /// No input lies beyond the largest threshold.
+    /// Thresholds beyond what inputs can reach become the largest.
     fn new(input: u8, threshold: i32) -> Self {
         Self(threshold.clamp(-LARGEST, LARGEST) << (i32::BITS - THRESHOLD_BITS) | i32::from(input))
     }
@@ -186,7 +186,7 @@ impl ScalarForest {
         if let [one] = differing {
             return vec![self.sum_of(&whole(one))];
         }
-        // Always as many, so that their walks are unrolled; what is too many is walked and forgotten.
+        // Always as many rows, so that the loop over them is unrolled; what is too many is walked and forgotten.
         let some = |rows: &[[i32; B]]| {
             self.sums_of(&std::array::from_fn(|at| whole(rows.get(at).unwrap_or(&rows[0]))))
         };
