@@ -120,7 +120,7 @@ fn a_fit_on_a_full_disk_leaves_the_models_as_they_were() {
 }
 
 #[test]
-fn a_measure_on_a_full_disk_leaves_earlier_records_as_they_were() {
+fn a_measure_on_a_full_disk_loses_the_matrix_at_hand_at_most() {
     let Some(faults) = Faults::built() else { return };
     let dir = tempfile::tempdir().unwrap();
     let flags = "--device cpu --jobs 2 -o p --dtype f64 --kernel csr-scalar,ell --block 64";
@@ -129,7 +129,7 @@ fn a_measure_on_a_full_disk_leaves_earlier_records_as_they_were() {
     let (device, corpus) = ("p/device.json", "p/corpus.jsonl");
     let known = fs::read(dir.path().join(corpus)).unwrap();
     let before = fs::read(dir.path().join(device)).unwrap();
-    let measure = format!("measure gallery:stencil2d,n=22 {flags}");
+    let measure = format!("measure gallery:stencil2d,n=22 gallery:stencil2d,n=23 {flags}");
     faults.at_every_write(dir.path(), &measure, |folder, what| {
         assert_eq!(fs::read(folder.join(device)).unwrap(), before, "{what}");
         let now = fs::read(folder.join(corpus)).unwrap();

@@ -1,7 +1,7 @@
 //! What the features of a matrix cost, in products y = A x with a row a thread on this CPU:
 //! `cargo bench -p sparsight --bench features`. Both use all cores.
 //!
-//! The limit is 2 products.
+//! The aim is 1.5 products; what is reached: docs/results/host.md.
 
 use sparsight::device::cpu::Cpu;
 use sparsight::device::timing::{StoppingRule, measure, wall_clock};
