@@ -176,19 +176,27 @@ fn a_profile_of_this_processor_in_the_cache_that_is_damaged_is_set_aside_and_mea
         let name = format!("profiles/cpu-2-{slug}.set-aside-{number}");
         text.lines().any(|line| line.contains(file) && line.contains("set aside") && line.contains(&name))
     };
-    // It is set aside before anything is measured; the whole calibration is only waited for once, below.
-    let mut first = spawn(dir.path(), &advise);
-    wait_for_lines(&folder.join("benchmark.jsonl"), 3, Duration::from_secs(60));
-    first.kill().unwrap();
-    let first = String::from_utf8(first.wait_with_output().unwrap().stderr).unwrap();
+    // It is set aside before anything is measured anew; the whole calibration is only waited for once, below.
+    let begun = |number: u32| {
+        let mut child = spawn(dir.path(), &advise);
+        wait_for_lines(&aside(number).join("device.json"), 1, Duration::from_secs(60));
+        wait_for_lines(&folder.join("benchmark.jsonl"), 3, Duration::from_secs(60));
+        child.kill().unwrap();
+        String::from_utf8(child.wait_with_output().unwrap().stderr).unwrap()
+    };
+    let first = begun(1);
     assert!(said(&first, "device.json:1: ", 1), "{first}");
     assert_eq!(std::fs::read_to_string(aside(1).join("device.json")).unwrap(), device);
     assert_eq!(std::fs::read_to_string(aside(1).join("corpus.jsonl")).unwrap(), corpus);
 
     // One bad byte in a file that the stopped calibration had begun.
-    let mut measured = std::fs::read(folder.join("benchmark.jsonl")).unwrap();
-    measured[0] = b'?';
-    std::fs::write(folder.join("benchmark.jsonl"), &measured).unwrap();
+    let damage = || {
+        let mut measured = std::fs::read(folder.join("benchmark.jsonl")).unwrap();
+        measured[0] = b'?';
+        std::fs::write(folder.join("benchmark.jsonl"), &measured).unwrap();
+        measured
+    };
+    let measured = damage();
     let second = run(dir.path(), &advise);
     assert!(second.starts_with("exit code: 0") && said(&second, "benchmark.jsonl:1: ", 2), "{second}");
     assert_eq!(std::fs::read(aside(2).join("benchmark.jsonl")).unwrap(), measured);
@@ -197,6 +205,14 @@ fn a_profile_of_this_processor_in_the_cache_that_is_damaged_is_set_aside_and_mea
     let new = std::fs::read_to_string(folder.join("corpus.jsonl")).unwrap();
     assert!(!new.contains("a/grid") && new.contains("gallery:"), "{new}");
     assert!(!run(dir.path(), &advise).contains("set aside"), "the new one is whole");
+
+    // The same in one that was finished, where the models do not hide it.
+    let measured = damage();
+    std::fs::remove_dir_all(folder.join("models")).unwrap();
+    let third = begun(3);
+    assert!(said(&third, "benchmark.jsonl:1: ", 3), "{third}");
+    assert_eq!(std::fs::read(aside(3).join("benchmark.jsonl")).unwrap(), measured);
+    assert_eq!(std::fs::read_to_string(aside(1).join("corpus.jsonl")).unwrap(), corpus);
 }
 
 #[test]

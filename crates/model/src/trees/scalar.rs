@@ -55,7 +55,7 @@ impl Split {
 
     /// Thresholds beyond what inputs can reach become the largest.
     fn new(input: u8, threshold: i32) -> Self {
-        Self(threshold.clamp(-LARGEST, LARGEST) << (i32::BITS - THRESHOLD_BITS) | i32::from(input))
+        Self(within(threshold) << (i32::BITS - THRESHOLD_BITS) | i32::from(input))
     }
 
     fn input(self) -> u8 {
@@ -180,7 +180,7 @@ impl ScalarForest {
         let shared = padded(inputs);
         let whole = |first: &[i32; B]| {
             let mut whole = shared;
-            whole[..B].copy_from_slice(&padded(first)[..B]);
+            whole[..B].copy_from_slice(&first.map(within));
             whole
         };
         if let [one] = differing {
@@ -264,9 +264,14 @@ impl ScalarForest {
 fn padded(inputs: &[i32]) -> Padded {
     let mut padded = [0; NO_SPLIT as usize + 1];
     for (padded, input) in padded[..inputs.len()].iter_mut().zip(inputs) {
-        *padded = (*input).clamp(-LARGEST, LARGEST);
+        *padded = within(*input);
     }
     padded
+}
+
+/// What a node can tell apart.
+fn within(number: i32) -> i32 {
+    number.clamp(-LARGEST, LARGEST)
 }
 
 #[cfg(test)]
