@@ -54,7 +54,7 @@ pub(crate) struct Global {
     /// Rows of a ranking to show [default: 10; with --json: all]
     #[arg(long, global = true, value_name = "N", value_parser = from_1)]
     pub(crate) top: Option<NonZeroUsize>,
-    /// Seed of x and of the values of pattern matrices
+    /// Seed of x and of --values random
     #[arg(long, global = true, value_name = "N", default_value_t = 0)]
     pub(crate) seed: u64,
     /// Errors only on stderr
@@ -114,6 +114,19 @@ pub(crate) enum Command {
     Kernels(Kernels),
     Gallery(Gallery),
     Completions(Completions),
+}
+
+impl Command {
+    /// Whether values that a file does not store are drawn at random.
+    pub(crate) fn random_values(&self) -> bool {
+        match self {
+            Self::Advise(command) => command.values.random(),
+            Self::Plan(command) => command.values.random(),
+            Self::Bench(command) => command.values.random(),
+            Self::Measure(command) => command.values.random(),
+            _ => false,
+        }
+    }
 }
 
 /// Which model, and what stands for the columns and the row lengths.

@@ -6,12 +6,15 @@ use crate::interrupt::Interrupt;
 use crate::printer::Printer;
 use crate::workers;
 use sparsight::matrix::Dtype;
+use sparsight::matrix::io::PatternValues;
 
 /// Common flags and what they set up.
 pub(crate) struct Context {
     pub(crate) printer: Printer,
     pub(crate) interrupt: Interrupt,
     pub(crate) seed: u64,
+    /// Values of files that store none.
+    pub(crate) pattern: PatternValues,
     dtype: Option<Dtype>,
     top: Option<usize>,
 }
@@ -20,13 +23,14 @@ pub(crate) struct Context {
 const TOP: usize = 10;
 
 impl Context {
-    /// Starts the worker threads.
-    pub(crate) fn new(printer: Printer, global: &Global) -> Result<Self, Failure> {
+    /// Starts the worker threads. `random_values`: the values of files that store none are drawn by the seed.
+    pub(crate) fn new(printer: Printer, global: &Global, random_values: bool) -> Result<Self, Failure> {
         workers::start(global.jobs, &printer)?;
         Ok(Self {
             printer,
             interrupt: Interrupt::new(),
             seed: global.seed,
+            pattern: if random_values { PatternValues::Seeded(global.seed) } else { PatternValues::Ones },
             dtype: global.dtype,
             top: global.top.map(usize::from),
         })

@@ -58,8 +58,9 @@ fn main() -> ExitCode {
         Err(error) => return refused_flags(&error),
     };
     let printer = Printer::new(&args.global);
-    let ended =
-        Context::new(printer.clone(), &args.global).and_then(|context| commands::run(args.command, &context));
+    let random_values = args.command.random_values();
+    let ended = Context::new(printer.clone(), &args.global, random_values)
+        .and_then(|context| commands::run(args.command, &context));
     match ended {
         Ok(exit) => exit.into(),
         Err(failure) => {

@@ -5,8 +5,8 @@
 macro_rules! matrices {
     ($and:literal) => {
         concat!(
-            "Matrices: files (.mtx, .tar and .npz of scipy.sparse, the first two also with .gz, .xz, .bz2 or .zst), folders of them, - for \
-             standard input, gallery:NAME[,key=value...] (`sparsight gallery`) or GROUP/NAME of the SuiteSparse collection",
+            "Matrices: files (Matrix Market, .npz of scipy.sparse, Harwell-Boeing and Rutherford-Boeing, plain, compressed or in a tar or \
+             zip archive), folders of them, - for standard input, gallery:NAME[,key=value...] (`sparsight gallery`) or GROUP/NAME of the SuiteSparse collection",
             $and
         )
     };
@@ -16,11 +16,12 @@ pub(crate) use matrices;
 
 use crate::context::Context;
 use crate::failure::Failure;
+use crate::printer::Printer;
 use crate::text::{counted, grouped, shown};
 use sparsight::matrix::derived::{self, Derivation};
 use sparsight::matrix::gallery::{self, Recipe, Size};
-use sparsight::matrix::io::{self, Loaded, PatternValues, ReadError, ReadOptions};
-use sparsight::matrix::{Bytes, Csr, Scalar};
+use sparsight::matrix::io::{self, Field, Loaded, PatternValues, ReadError, ReadOptions};
+use sparsight::matrix::{Csr, Scalar};
 use std::collections::HashSet;
 use std::fs::File;
 use std::io::IsTerminal;
@@ -69,16 +70,17 @@ impl MatrixSource {
     }
 
     /// All matrices that `paths` name: folders are replaced by the matrices below them, in order. Each file comes once, however
-    /// many names and links lead to it.
+    /// many names and links lead to it; files beside a matrix that are none are passed over, and `printer` says which.
     ///
     /// # Errors
     /// If a folder cannot be read or holds no matrix.
-    pub(crate) fn batch(paths: &[String]) -> Result<Vec<Self>, Failure> {
-        let mut walk = Walk { seen: HashSet::new(), found: Vec::new(), met_any: false, met_stdin: false };
+    pub(crate) fn batch(paths: &[String], printer: &Printer) -> Result<Vec<Self>, Failure> {
+        let (seen, found) = (HashSet::new(), Vec::new());
+        let mut walk = Walk { seen, found, met_any: false, met_stdin: false, printer };
         for path in paths {
             if let Some((steps, from)) = derivation(path)? {
                 let derive = |from| Self::Derived { steps: steps.clone(), from: Box::new(from) };
-                walk.found.extend(Self::batch(&[from.to_owned()])?.into_iter().map(derive));
+                walk.found.extend(Self::batch(&[from.to_owned()], printer)?.into_iter().map(derive));
                 continue;
             }
             match Self::named(path)? {
@@ -216,20 +218,17 @@ impl MatrixSource {
     ) -> Result<Csr<T>, Failure> {
         let bar = context.printer.progress(0, "reading");
         let report = |p: io::Progress| bar.of(p.done.0, p.total.0, self.title());
-        let pattern = PatternValues::Seeded(context.seed);
-        let declared = |size: [u64; 3]| {
-            if let Some(text) = mostly_empty(size) {
-                context.printer.warning(format_args!("{}: {text}", path.display()));
-            }
-        };
-        let options = ReadOptions {
-            pattern,
-            places_only,
-            progress: Some(&report),
-            declared: Some(&declared),
-            ..ReadOptions::default()
-        };
-        let Loaded { matrix, stored } = read(&options)?;
+        let pattern = context.pattern;
+        let options = ReadOptions { pattern, places_only, progress: Some(&report), ..ReadOptions::default() };
+        let Loaded { matrix, stored, remarks } = read(&options)?;
+        let made_up = !places_only && stored.field == Field::Pattern && pattern != PatternValues::Ones;
+        let made_up =
+            made_up.then(|| "the file stores no values: they are random (--values random)".to_owned());
+        for said in
+            remarks.iter().filter(|remark| remark.is_worth_saying()).map(ToString::to_string).chain(made_up)
+        {
+            context.printer.note(format_args!("{}: {said}", path.display()));
+        }
         context.printer.detail(format_args!(
             "{}: {}, {}, {}, {}",
             path.display(),
@@ -249,23 +248,7 @@ impl MatrixSource {
     }
 }
 
-/// Rows from which on a matrix that is nearly empty is spoken of: below, all that follows takes seconds at most. Chosen.
-const MANY_ROWS: u64 = 50_000_000;
-
-/// What to say of so many rows, columns and entries, if hardly a row has any: what waits for seconds and gigabytes should know why.
-fn mostly_empty([rows, columns, entries]: [u64; 3]) -> Option<String> {
-    (rows >= MANY_ROWS && entries < rows / 100).then(|| {
-        let offsets = Bytes(8 * rows);
-        format!(
-            "{} x {} with {}: hardly a row holds any, yet row offsets alone take {offsets}, and looking at them takes time; is the size line right?",
-            grouped(rows),
-            grouped(columns),
-            if entries == 1 { "1 entry".to_owned() } else { format!("{} entries", grouped(entries)) }
-        )
-    })
-}
-
-const FILES: &str = "a matrix is a file .mtx, .tar or .npz, the first two also with .gz, .xz, .bz2 or .zst, - for \
+const FILES: &str = "a matrix is a file (.mtx, .npz, .rb, .rsa, .tar, .zip, also with .gz, .xz, .bz2 or .zst), - for \
                      standard input, or gallery:NAME; `sparsight gallery` lists the names";
 
 /// A matrix by the name that it has in the `SuiteSparse` Matrix Collection: `Williams/cant`.
@@ -292,18 +275,21 @@ impl<'t> SuiteSparse<'t> {
         let Self { group, name } = self;
         let of_group = folder.join(group);
         let of_name = of_group.join(name);
-        if of_name.exists() {
-            return Some(of_name.join(format!("{name}.mtx"))).filter(|file| file.is_file());
-        }
-        let files = |folder: &Path| {
-            let below = folder.join(name);
-            [format!("{name}.mtx"), format!("{name}.tar.gz")]
-                .map(|file| folder.join(file))
-                .into_iter()
-                .chain([below.join(format!("{name}.mtx"))])
-                .collect::<Vec<_>>()
+        let folders = if of_name.exists() {
+            vec![of_name]
+        } else {
+            vec![folder.to_owned(), folder.join(name), of_group]
         };
-        files(folder).into_iter().chain(files(&of_group)).find(|file| file.is_file())
+        folders.iter().find_map(|folder| self.file_in(folder))
+    }
+
+    /// The file in `folder` that is called so, whatever its ending; of several the first by name.
+    fn file_in(self, folder: &Path) -> Option<PathBuf> {
+        let entries =
+            std::fs::read_dir(if folder.as_os_str().is_empty() { Path::new(".") } else { folder }).ok()?;
+        let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+        let is_it = |file: &String| io::file_stem(file) == Some(self.name) && folder.join(file).is_file();
+        names.filter(is_it).min().map(|file| folder.join(file))
     }
 
     /// Where to get it.
@@ -330,7 +316,7 @@ fn derivation(text: &str) -> Result<Option<(Derivation, &str)>, Failure> {
 const DERIVED: &str = "written as derived:unknowns=3,layers=16:SOURCE";
 
 /// A walk through files and folders.
-struct Walk {
+struct Walk<'p> {
     /// Files and folders met, as the file system tells them apart: device and inode.
     seen: HashSet<(u64, u64)>,
     found: Vec<MatrixSource>,
@@ -338,9 +324,10 @@ struct Walk {
     met_any: bool,
     /// Whether standard input was named.
     met_stdin: bool,
+    printer: &'p Printer,
 }
 
-impl Walk {
+impl Walk<'_> {
     /// Adds the matrices below `folder`, by name.
     fn collect(&mut self, folder: &Path) -> Result<(), Failure> {
         if !self.is_new(folder) {
@@ -348,15 +335,20 @@ impl Walk {
             return Ok(());
         }
         let unreadable = |e: std::io::Error| Failure::input(format!("{}: {e}", folder.display()));
-        let mut entries = std::fs::read_dir(folder)
-            .and_then(|entries| entries.map(|e| e.map(|e| e.path())).collect::<Result<Vec<_>, _>>())
-            .map_err(unreadable)?;
+        let (mut entries, passed) = io::files_in(folder)?;
+        self.met_any |= !entries.is_empty();
+        if !passed.is_empty() {
+            let names: Vec<String> = passed.iter().map(|file| shown(&file.to_string())).collect();
+            self.printer.note(format_args!("{}: passed over: {}", folder.display(), names.join(", ")));
+        }
+        for entry in std::fs::read_dir(folder).map_err(unreadable)? {
+            entries.extend(Some(entry.map_err(unreadable)?.path()).filter(|path| path.is_dir()));
+        }
         entries.sort();
         for path in entries {
             if path.is_dir() {
                 self.collect(&path)?;
-            } else if path.file_name().is_some_and(|name| io::file_stem(&name.to_string_lossy()).is_some()) {
-                self.met_any = true;
+            } else {
                 self.add(path);
             }
         }
@@ -379,6 +371,10 @@ impl Walk {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn all_of(paths: &[String]) -> Result<Vec<MatrixSource>, Failure> {
+        MatrixSource::batch(paths, &Printer::quiet())
+    }
 
     #[test]
     fn a_matrix_is_recorded_by_its_folder_and_stem() {
@@ -427,21 +423,13 @@ mod tests {
     }
 
     #[test]
-    fn a_matrix_of_very_many_empty_rows_is_spoken_of_before_it_takes_memory() {
-        let text = mostly_empty([2_000_000_000, 2_000_000_000, 1]).unwrap();
-        assert!(text.contains("with 1 entry") && text.contains("16.0 GB"), "{text}");
-        assert_eq!(mostly_empty([50_000_000, 10, 500_000]), None);
-        assert_eq!(mostly_empty([40_000_000, 10, 0]), None);
-    }
-
-    #[test]
     fn a_folder_gives_its_matrices_in_order_and_leaves_other_files_alone() {
         let dir = tempfile::tempdir().unwrap();
         std::fs::create_dir(dir.path().join("b")).unwrap();
         for file in ["z.mtx", "a.npz", "README.md", "b/c.mtx.gz", "notes.gz"] {
             std::fs::write(dir.path().join(file), "").unwrap();
         }
-        let batch = MatrixSource::batch(&[dir.path().display().to_string()]).unwrap();
+        let batch = all_of(&[dir.path().display().to_string()]).unwrap();
         let names: Vec<String> = batch.iter().map(MatrixSource::title).collect();
         assert_eq!(names, ["a.npz", "c.mtx.gz", "z.mtx"]);
         let link =
@@ -450,7 +438,7 @@ mod tests {
             link(to, name).unwrap();
         }
         std::fs::hard_link(dir.path().join("a.npz"), dir.path().join("b/e.npz")).unwrap();
-        let batch = MatrixSource::batch(&[dir.path().display().to_string()]).unwrap();
+        let batch = all_of(&[dir.path().display().to_string()]).unwrap();
         let names: Vec<String> = batch.iter().map(MatrixSource::title).collect();
         assert_eq!(
             names,
@@ -460,18 +448,17 @@ mod tests {
         // Named in several ways, still once.
         let [folder, below, file] =
             ["", "b", "a.npz"].map(|name| dir.path().join(name).display().to_string());
-        let batch = MatrixSource::batch(&[file.clone(), below.clone(), folder, below, file]).unwrap();
+        let batch = all_of(&[file.clone(), below.clone(), folder, below, file]).unwrap();
         assert_eq!(batch.len(), 4, "{batch:?}");
-        assert_eq!(MatrixSource::batch(&["gone.mtx".to_owned()]).unwrap().len(), 1);
+        assert_eq!(batch(&["gone.mtx".to_owned()]).unwrap().len(), 1);
         let derived = format!("derived:unknowns=2:{}", dir.path().display());
-        let titles: Vec<String> =
-            MatrixSource::batch(&[derived]).unwrap().iter().map(MatrixSource::title).collect();
+        let titles: Vec<String> = all_of(&[derived]).unwrap().iter().map(MatrixSource::title).collect();
         assert_eq!(titles[0], "a.npz+unknowns=2", "of every matrix of a folder");
         assert_eq!(titles.len(), 4);
         for wrong in ["derived:a.mtx", "derived:cubed:a.mtx"] {
-            assert!(MatrixSource::batch(&[wrong.to_owned()]).is_err(), "{wrong}");
+            assert!(batch(&[wrong.to_owned()]).is_err(), "{wrong}");
         }
         let empty = tempfile::tempdir().unwrap();
-        assert!(MatrixSource::batch(&[empty.path().display().to_string()]).is_err());
+        assert!(batch(&[empty.path().display().to_string()]).is_err());
     }
 }

@@ -50,6 +50,13 @@ impl Printer {
         Self { json, quiet, verbose, bars: Bars::new(shown), has_answered }
     }
 
+    /// Says errors alone.
+    #[cfg(test)]
+    pub(crate) fn quiet() -> Self {
+        let has_answered = Arc::default();
+        Self { json: false, quiet: true, verbose: false, bars: Bars::new(Shown::No), has_answered }
+    }
+
     /// What a command found: with `--json` as one object, else in the lines that `text` prints.
     pub(crate) fn answer(
         &self,

@@ -1,4 +1,4 @@
-//! `--values f32`: a matrix stored in less than its vectors are. Never done unasked.
+//! `--values`: f32, a matrix stored in less than its vectors are, never done unasked; random, values for a file that stores none.
 
 use crate::failure::Failure;
 use sparsight::answer::NarrowingAnswer;
@@ -6,39 +6,37 @@ use sparsight::kernels::{Candidate, DeviceKind, every_candidate};
 use sparsight::matrix::{Csr, Dtype, Narrowing, Scalar};
 
 /// `--values`, for commands that rank or run candidates.
-#[derive(Debug, Clone, Copy, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 pub(crate) struct ValuesFlag {
-    /// Also candidates whose matrix is stored in f32, beside x, y and sums in f64 (GPUs)
-    #[arg(long, value_name = "TYPE", value_parser = f32_alone)]
-    values: Option<Dtype>,
-}
-
-fn f32_alone(text: &str) -> Result<Dtype, String> {
-    if text == "f32" {
-        Ok(Dtype::F32)
-    } else {
-        Err(format!("'{text}' is not f32, the only one that saves bytes"))
-    }
+    /// f32: also candidates whose matrix is stored in f32, beside x, y and sums in f64 (GPUs). random: values in [-1, 1) in place of
+    /// ones for a file that stores no values, drawn by --seed
+    #[arg(long, value_name = "f32|random", value_delimiter = ',', value_parser = ["f32", "random"])]
+    values: Vec<String>,
 }
 
 impl ValuesFlag {
-    /// Whether the flag is there.
-    pub(crate) fn asked(self) -> bool {
-        self.values.is_some()
+    /// Whether mixed precision is in question.
+    pub(crate) fn asked(&self) -> bool {
+        self.values.iter().any(|value| value == "f32")
+    }
+
+    /// Whether values that a file does not store are drawn at random.
+    pub(crate) fn random(&self) -> bool {
+        self.values.iter().any(|value| value == "random")
     }
 
     /// Whether mixed precision was asked for.
     ///
     /// # Errors
     /// Where there is none.
-    pub(crate) fn mixed(self, dtype: Dtype, kind: DeviceKind) -> Result<bool, Failure> {
-        match (self.values, dtype, kind) {
-            (None, ..) => Ok(false),
-            (Some(_), Dtype::F64, DeviceKind::Cuda) => Ok(true),
-            (Some(_), Dtype::F64, DeviceKind::Cpu) => {
+    pub(crate) fn mixed(&self, dtype: Dtype, kind: DeviceKind) -> Result<bool, Failure> {
+        match (self.asked(), dtype, kind) {
+            (false, ..) => Ok(false),
+            (true, Dtype::F64, DeviceKind::Cuda) => Ok(true),
+            (true, Dtype::F64, DeviceKind::Cpu) => {
                 Err(Failure::input("a matrix in f32 beside vectors in f64 is for GPUs, and this is a CPU"))
             }
-            (Some(_), ..) => {
+            (true, ..) => {
                 Err(Failure::input("--values f32 is for a matrix in f64: with --dtype f32 all of it is f32"))
             }
         }
@@ -49,7 +47,7 @@ impl ValuesFlag {
     /// # Errors
     /// As [`ValuesFlag::mixed`].
     pub(crate) fn candidates(
-        self,
+        &self,
         of: &[Candidate],
         dtype: Dtype,
         kind: DeviceKind,

@@ -7,6 +7,7 @@ use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 use sparsight_matrix::Csr;
 use sparsight_matrix::io::{self, Loaded, ReadError, ReadOptions};
 use std::fmt::Write as _;
+use std::io::Write as _;
 use std::path::Path;
 
 /// Several blocks of text: a band matrix of 100 000 rows.
@@ -81,8 +82,6 @@ fn compressed_data_that_are_cut_off_or_damaged_are_an_error() {
         *byte = 0xFF;
     }
     assert!(read("a.mtx.gz", &damaged).is_err());
-    let text = error("a.mtx.gz", SMALL.as_bytes());
-    assert!(text.starts_with("a.mtx.gz: the compressed data are damaged or cut off"), "{text}");
     assert_eq!(error("a.mtx.gz", &gzip(b"")), "a.mtx.gz:1:1: the file is empty");
 }
 
@@ -105,7 +104,7 @@ fn the_matrix_of_an_archive_is_the_member_with_its_name() {
 #[test]
 fn an_archive_without_a_matrix_or_cut_off_is_an_error() {
     let bytes = gzip(&tar(&[("a/readme.txt", "hello")]));
-    assert_eq!(error("a.tar.gz", &bytes), "a.tar.gz: the archive holds no .mtx file that is stored whole");
+    assert_eq!(error("a.tar.gz", &bytes), "a.tar.gz: the archive holds no matrix file that is stored whole");
     let large = large_text();
     let archive = tar(&[("a/a.mtx", &large)]);
     let text = error("a.tar.gz", &gzip(&archive[..archive.len() / 2]));
@@ -181,8 +180,8 @@ fn a_file_without_a_known_end_is_told_by_its_content() {
     let large = large_text();
     assert_eq!(read("a", &bzip2(large.as_bytes())).unwrap().matrix, plain(&large));
     assert_eq!(read_stream(&gzip(large.as_bytes())).unwrap().matrix, plain(&large));
-    let nothing = "a: neither the name nor the content is that of a matrix file";
-    for bytes in [&[0; 600][..], b"\x7fELF\x02", &gzip(&gzip(SMALL.as_bytes()))] {
+    let nothing = "a: this is no matrix file that is known";
+    for bytes in [&[0; 600][..], b"\x7fELF\x02"] {
         assert_eq!(error("a", bytes), nothing);
     }
     assert_eq!(error("a", b""), "a:1:1: the file is empty");
@@ -211,6 +210,61 @@ fn zstandard_is_read_by_name_and_content_in_frames_archives_and_pipes() {
     let middle = damaged.len() / 2;
     damaged[middle] ^= 0x55;
     assert!(read("a.mtx.zst", &damaged).is_err());
+}
+
+fn zip(members: &[(&str, &[u8])]) -> Vec<u8> {
+    let mut writer = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
+    for (name, bytes) in members {
+        writer.start_file(*name, zip::write::SimpleFileOptions::default()).unwrap();
+        writer.write_all(bytes).unwrap();
+    }
+    writer.finish().unwrap().into_inner()
+}
+
+#[test]
+fn packings_are_told_by_their_bytes_in_any_order_and_under_any_name() {
+    let expected = plain(SMALL);
+    let text = SMALL.as_bytes();
+    let archive = tar(&[("m/m.mtx", SMALL), ("m/rhs.mtx", OTHER)]);
+    let inner =
+        zip(&[("data/m.mtx.gz", &gzip(text)), ("data/rhs.mtx", OTHER.as_bytes()), ("__MACOSX/m.mtx", b"")]);
+    for (what, bytes) in [
+        ("packed twice", gzip(&bzip2(text))),
+        ("packed four times", gzip(&gzip(&gzip(&gzip(text))))),
+        ("zip", zip(&[("m.mtx", text)])),
+        ("zip in gzip", gzip(&zip(&[("m.mtx", text)]))),
+        ("packed member", inner.clone()),
+        (
+            "archive in a zip",
+            zip(&[("download/m.tar.gz", &gzip(&archive)), ("download/readme.txt", b"hello")]),
+        ),
+        ("upper case", zip(&[("M.MTX", text)])),
+    ] {
+        for name in ["a", "a.mtx", "a.mtx.gz", "a.npz", "a.tar.bz2"] {
+            assert_eq!(read(name, &bytes).unwrap().matrix, expected, "{what}, {name}");
+        }
+        assert_eq!(read_stream(&bytes).unwrap().matrix, expected, "{what}");
+    }
+    let many = gzip(&gzip(&gzip(&gzip(&gzip(text)))));
+    assert_eq!(error("a", &many), "a: it is packed more than 4 times");
+    let nested = zip(&[("a.zip", &zip(&[("a.zip", &zip(&[("a.zip", &zip(&[("m.mtx", text)]))]))]))]);
+    assert_eq!(error("a", &nested), "a: it is packed more than 3 times");
+    assert_eq!(
+        error("a.zip", &zip(&[("readme.txt", b"hello")])),
+        "a.zip: the archive holds no matrix file that is stored whole"
+    );
+}
+
+#[test]
+fn zeros_behind_compressed_data_are_padding_and_anything_else_is_damage() {
+    let expected = plain(SMALL);
+    let zstandard = compress_to_vec(SMALL.as_bytes(), CompressionLevel::Fastest);
+    for packed in [gzip(SMALL.as_bytes()), bzip2(SMALL.as_bytes()), zstandard, SMALL_XZ.to_vec()] {
+        let padded = [&packed[..], &[0; 512]].concat();
+        assert_eq!(read("a", &padded).unwrap().matrix, expected);
+        let text = error("a", &[&packed[..], b"something"].concat());
+        assert!(text.starts_with("a: the compressed data are damaged or cut off"), "{text}");
+    }
 }
 
 /// From something that can be read but once, in small pieces.

@@ -120,23 +120,30 @@ fn pattern_values_depend_on_seed_and_place_only() {
     let head = "%%MatrixMarket matrix coordinate pattern";
     let forwards = format!("{head} general\n3 3 3\n1 1\n2 3\n3 1\n");
     let backwards = format!("{head} general\n3 3 4\n3 1\n2 3\n1 1\n2 3\n");
-    let (a, b) = (read::<f64>(&forwards), read::<f64>(&backwards));
-    assert_eq!(a.matrix, b.matrix, "a pattern is a set of places: order and repetition change nothing");
-    assert_eq!(b.stored.duplicates, 1);
-    assert_eq!(read::<f32>(&forwards).matrix.to_dtype(), a.matrix, "f32 and f64 hold the same values");
-
     let with = |text: &str, pattern| {
         let options = ReadOptions { pattern, ..ReadOptions::default() };
-        io::read_matrix_market::<f64>(text.as_bytes(), Path::new("a.mtx"), &options).unwrap().matrix
+        io::read_matrix_market::<f64>(text.as_bytes(), Path::new("a.mtx"), &options).unwrap()
     };
-    assert_eq!(with(&forwards, PatternValues::Seeded(0)), a.matrix);
-    assert_ne!(with(&forwards, PatternValues::Seeded(1)), a.matrix);
-    assert_eq!(with(&backwards, PatternValues::Ones).values(), [1.0; 3]);
+    let seeded = |text: &str, seed| with(text, PatternValues::Seeded(seed));
+    let (a, b) = (seeded(&forwards, 0), seeded(&backwards, 0));
+    assert_eq!(a.matrix, b.matrix, "a pattern is a set of places: order and repetition change nothing");
+    assert_eq!(b.stored.duplicates, 1);
+    let options = ReadOptions { pattern: PatternValues::Seeded(0), ..ReadOptions::default() };
+    let single = io::read_matrix_market::<f32>(forwards.as_bytes(), Path::new("a.mtx"), &options).unwrap();
+    assert_eq!(single.matrix.to_dtype(), a.matrix, "f32 and f64 hold the same values");
+    assert_ne!(seeded(&forwards, 1).matrix, a.matrix);
 
-    let symmetric = read::<f64>(&format!("{head} symmetric\n3 3 2\n3 1\n2 2\n")).matrix;
+    let symmetric = seeded(&format!("{head} symmetric\n3 3 2\n3 1\n2 2\n"), 0).matrix;
     assert_eq!(symmetric.row(0).1, symmetric.row(2).1);
-    let skew = read::<f64>(&format!("{head} skew-symmetric\n3 3 1\n3 1\n")).matrix;
-    assert_eq!(skew.row(0).1, [-skew.row(2).1[0]]);
+    let skew = format!("{head} skew-symmetric\n3 3 1\n3 1\n");
+    let made_up = seeded(&skew, 0).matrix;
+    assert_eq!(made_up.row(0).1, [-made_up.row(2).1[0]]);
+
+    // Unless they are asked for, values are ones.
+    for text in [&forwards, &backwards] {
+        assert_eq!(read::<f64>(text).matrix.values(), [1.0; 3]);
+    }
+    assert_eq!(read::<f32>(&skew).matrix.values(), [-1.0, 1.0]);
 }
 
 #[test]

@@ -9,8 +9,7 @@ const FAULTS: &[(&str, &str)] = &[
     ("empty", "1:1: the file is empty"),
     ("banner_only", "1:1: the file ends before the size line"),
     ("header_only", "3:1: the file ends before the size line"),
-    ("not_matrix_market", "1:1: expected '%%MatrixMarket matrix ...', found 'rows,cols,value'"),
-    ("one_percent_sign", "1:1: expected '%%MatrixMarket matrix ...', found '%MatrixMarket'"),
+    ("not_matrix_market", "1:1: expected '%%MatrixMarket matrix ...', found 'A'"),
     ("object_vector", "1:16: expected 'matrix', found 'vector'"),
     ("unknown_format", "1:23: expected 'coordinate' or 'array', found 'elemental'"),
     ("unknown_field", "1:34: expected 'real', 'double', 'integer' or 'pattern', found 'quaternion'"),
@@ -22,9 +21,8 @@ const FAULTS: &[(&str, &str)] = &[
         "missing_symmetry",
         "1:38: expected 'general', 'symmetric', 'skew-symmetric' or 'hermitian', found the end of the line",
     ),
-    ("banner_with_extra_word", "1:47: expected the end of the line, found 'sorted'"),
     ("complex", "1:34: complex values cannot be read"),
-    ("array_pattern", "1:29: an array cannot be a pattern"),
+    ("array_pattern", "1:29: 'array' cannot be combined with 'pattern'"),
     (
         "size_without_entries",
         "2:4: expected the number of entries in the size line, found the end of the line",
@@ -43,7 +41,7 @@ const FAULTS: &[(&str, &str)] = &[
     ("declared_4e9_columns", "2:3: 4294967295 columns are more than 32-bit indices are used for, 4294967294"),
     ("declared_1e18_entries", "2:5: declared 1000000000000000000 entries, the file holds 2"),
     ("too_few_entries", "2:5: declared 3 entries, the file holds 2"),
-    ("too_many_entries", "2:5: declared 1 entries, the file holds 3"),
+    ("too_many_entries", "2:5: declared 1 entries, the file holds more"),
     ("row_zero", "4:1: row index 0 is below 1"),
     ("index_zero", "4:3: column index 0 is below 1"),
     ("row_beyond_declared", "5:3: row index 4 is outside the declared 3 rows"),
@@ -62,9 +60,8 @@ const FAULTS: &[(&str, &str)] = &[
     ("value_in_pattern", "3:5: unexpected '1' after the entry"),
     ("two_entries_on_a_line", "3:9: unexpected '2' after the entry"),
     ("complex_values_in_real", "3:9: unexpected '0.5' after the entry"),
-    ("skew_with_diagonal", "4:3: row 3 has a diagonal entry, a skew-symmetric matrix has none"),
     ("array_too_short", "2:1: declared 4 entries, the file holds 3"),
-    ("array_too_long", "2:1: declared 3 entries, the file holds 4"),
+    ("array_too_long", "2:1: declared 3 entries, the file holds more"),
     ("array_two_values_on_a_line", "3:3: unexpected '3' after the entry"),
     ("nul_bytes", "3:3: expected a column index, found '\\0'"),
     ("invalid_utf8", "3:3: expected a column index, found '\u{FFFD}\u{FFFD}'"),
@@ -171,7 +168,7 @@ fn a_missing_file_and_an_unknown_content_are_told_apart() {
     let path = folder.path().join("a.mat");
     std::fs::write(&path, [0; 9]).unwrap();
     let (text, is_hinted) = error(path.to_str().unwrap());
-    assert!(text.ends_with("a.mat: neither the name nor the content is that of a matrix file"), "{text}");
+    assert!(text.ends_with("a.mat: this is no matrix file that is known"), "{text}");
     assert!(is_hinted);
 }
 

@@ -54,6 +54,23 @@ fn damaged_matrix_market_text_gives_a_matrix_or_an_error_and_never_a_panic() {
 }
 
 #[test]
+fn damaged_files_of_any_kind_give_a_matrix_or_an_error_and_never_a_panic() {
+    let cases = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases");
+    let files =
+        std::fs::read_dir(cases).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_file());
+    let mut seeds: Vec<Vec<u8>> =
+        files.map(|path| std::fs::read(path).unwrap()).filter(|bytes| bytes.len() < 8000).collect();
+    seeds.sort();
+    let mut random = Random::new(5);
+    let folder = tempfile::tempdir().unwrap();
+    rounds("files of any kind", 4_000, |round| {
+        let mut bytes = seeds[round % seeds.len()].clone();
+        damage(&mut bytes, &mut random);
+        answers(folder.path(), "a.mtx", &bytes);
+    });
+}
+
+#[test]
 fn damaged_npz_archives_give_a_matrix_or_an_error_and_never_a_panic() {
     let coo = [
         int64("row", &[2, 0, 2, 0]),

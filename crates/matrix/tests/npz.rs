@@ -3,7 +3,7 @@
 mod npz_writer;
 
 use npz_writer::{Array, archive, float64, format, int64};
-use sparsight_matrix::io::{self, Field, Layout, Loaded, PatternValues, ReadError, ReadOptions};
+use sparsight_matrix::io::{self, Field, Layout, Loaded, ReadError, ReadOptions};
 use sparsight_matrix::{Csr, Scalar};
 use std::path::Path;
 
@@ -103,27 +103,83 @@ fn indices_and_values_may_have_any_numeric_type() {
 }
 
 #[test]
-fn whole_numbers_that_are_all_one_are_a_pattern_with_values_of_the_caller() {
-    let ones = csr_with(("data", "|b1", "(4,)".to_owned(), vec![1; 4]));
-    let loaded = read::<f64>(&ones).unwrap();
-    assert_eq!(loaded.stored.field, Field::Pattern);
-    let text = b"%%MatrixMarket matrix coordinate pattern general\n3 4 4\n1 1\n1 3\n3 2\n3 4\n";
-    let market = io::read_matrix_market::<f64>(text, Path::new("a.mtx"), &ReadOptions::default()).unwrap();
-    assert_eq!(loaded.matrix, market.matrix, "a place has one value, whatever file names it");
-    let options = ReadOptions { pattern: PatternValues::Ones, ..ReadOptions::default() };
-    let loaded = io::read_npz::<f64>(&archive(&ones, true), Path::new("a.npz"), &options).unwrap();
-    assert_eq!(loaded.matrix.values(), [1.0; 4]);
+fn stored_ones_are_values_of_any_type() {
+    for (descr, bytes) in [
+        ("|b1", vec![1; 4]),
+        ("|i1", vec![1; 4]),
+        ("<u2", [1, 0].repeat(4)),
+        ("<i8", [1, 0, 0, 0, 0, 0, 0, 0].repeat(4)),
+    ] {
+        let loaded = read::<f64>(&csr_with(("data", descr, "(4,)".to_owned(), bytes))).unwrap();
+        assert_eq!((loaded.stored.field, loaded.matrix.values()), (Field::Integer, &[1.0; 4][..]), "{descr}");
+    }
     let reals = csr_with(float64("data", &[1.0; 4]));
-    assert_eq!(read::<f64>(&reals).unwrap().stored.field, Field::Real, "floating-point ones are values");
+    assert_eq!(read::<f64>(&reals).unwrap().stored.field, Field::Real);
+    // As in scipy, duplicates of whole numbers add up, beyond what their type holds, too.
     let coo = [
         int64("row", &[2, 0, 2, 0, 0]),
         int64("col", &[3, 2, 1, 0, 0]),
         format("coo"),
         int64("shape", &[3, 4]),
-        ("data", "|i1", "(5,)".to_owned(), vec![1; 5]),
+        ("data", "|i1", "(5,)".to_owned(), vec![1, 1, 1, 100, 100]),
     ];
     let loaded = read::<f64>(&coo).unwrap();
-    assert_eq!((loaded.matrix, loaded.stored.duplicates), (market.matrix, 1));
+    assert_eq!((loaded.matrix.row(0).1, loaded.stored.duplicates), (&[200.0, 1.0][..], 1));
+}
+
+#[test]
+fn arrays_without_the_name_of_a_format_are_read_where_they_leave_no_doubt() {
+    let without = |arrays: &[Array<'static>], more: &[Array<'static>]| -> Vec<Array<'static>> {
+        arrays.iter().filter(|(name, ..)| *name != "format").chain(more).cloned().collect()
+    };
+    let whole = read::<f64>(&csr()).unwrap();
+    let plain = read::<f64>(&without(&csr(), &[])).unwrap();
+    assert_eq!(
+        (&plain.matrix, plain.stored.layout, &plain.remarks[..]),
+        (&whole.matrix, Layout::NpzCsr, &[][..])
+    );
+    // The offsets of columns are told by their number, and of a square matrix by what stands beside them.
+    let columns = [
+        int64("indptr", &[0, 1, 1, 3]),
+        int64("indices", &[1, 0, 1]),
+        float64("data", &[1.0, 2.0, 3.0]),
+        int64("shape", &[2, 3]),
+    ];
+    let loaded = read::<f64>(&columns).unwrap();
+    assert_eq!((loaded.stored.layout, loaded.matrix.row(0)), (Layout::NpzCsc, (&[2][..], &[2.0][..])));
+    let square = |more: &[Array<'static>]| {
+        let arrays = [
+            int64("indptr", &[0, 0, 2]),
+            int64("indices", &[0, 1]),
+            float64("data", &[1.0, 2.0]),
+            int64("shape", &[2, 2]),
+        ];
+        read::<f64>(&without(&arrays, more))
+    };
+    let rows = square(&[]).unwrap();
+    assert_eq!((rows.matrix.row(1).1.len(), &rows.remarks[..]), (2, &[io::Remark::TakenForRows][..]));
+    let by_columns = square(&[int64("compressed_axes", &[1]), int64("fill_value", &[0])]).unwrap();
+    assert_eq!((by_columns.matrix.row(1).1.len(), by_columns.remarks.len()), (1, 0));
+    let filled = square(&[float64("fill_value", &[7.0])]).unwrap_err().to_string();
+    assert!(filled.ends_with("array 'fill_value': what is not stored is 7, not 0"), "{filled}");
+    // Coordinates of the Python package `sparse`: one array of two rows.
+    let (name, descr, _, bytes) = int64("coords", &[0, 1, 1, 2, 0, 1]);
+    let coords = [
+        (name, descr, "(2, 3)".to_owned(), bytes),
+        float64("data", &[1.0, 2.0, 3.0]),
+        int64("shape", &[2, 3]),
+    ];
+    let loaded = read::<f64>(&coords).unwrap();
+    assert_eq!(
+        (loaded.stored.layout, loaded.matrix.row(1)),
+        (Layout::NpzCoo, (&[0, 1][..], &[2.0, 3.0][..]))
+    );
+    let narrow = [coords[0].clone(), coords[1].clone(), int64("shape", &[2, 2])];
+    assert!(
+        error(&narrow).contains("array 'coords': entry 3 is 2, which is not below 2"),
+        "{}",
+        error(&narrow)
+    );
 }
 
 #[test]

@@ -44,7 +44,7 @@ pub(crate) struct Bench {
     #[command(flatten)]
     order: OrderFlags,
     #[command(flatten)]
-    values: ValuesFlag,
+    pub(crate) values: ValuesFlag,
     #[command(flatten)]
     csv: CsvFlag,
     /// Also write the table of --csv to a file
@@ -109,7 +109,7 @@ impl Bench {
     }
 
     fn run_as<T: Scalar>(&self, context: &Context) -> Result<Exit, Failure> {
-        let sources = self.order.of_all(MatrixSource::batch(&self.paths)?);
+        let sources = self.order.of_all(MatrixSource::batch(&self.paths, &context.printer)?);
         let own = own_kernels::read(&self.kernel_file, T::DTYPE)?;
         let before = self.compare.as_deref().map(EarlierBench::read).transpose()?;
         let mut device = OpenDevice::open(&self.device.clone().unwrap_or_else(DeviceName::best_here))?;

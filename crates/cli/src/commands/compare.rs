@@ -133,7 +133,7 @@ impl Weights {
 impl Compare {
     pub(crate) fn run(&self, context: &Context) -> Result<Exit, Failure> {
         let dtype = context.dtype();
-        let sources = MatrixSource::batch(&self.paths)?;
+        let sources = MatrixSource::batch(&self.paths, &context.printer)?;
         let price = for_devices("--price", &self.price, &self.devices)?;
         let power = for_devices("--power", &self.power, &self.devices)?;
         let weights = self.weights.as_deref().map(Weights::read).transpose()?.unwrap_or_default();

@@ -63,7 +63,7 @@ const TABLE: Layout = Layout {
 
 impl Info {
     pub(crate) fn run(&self, context: &Context) -> Result<Exit, Failure> {
-        let sources = self.order.of_all(MatrixSource::batch(&self.paths)?);
+        let sources = self.order.of_all(MatrixSource::batch(&self.paths, &context.printer)?);
         let device = self.profile.facts(context)?;
         let limits = Limits::with_memory(device.memory_bytes);
         let out = &context.printer;

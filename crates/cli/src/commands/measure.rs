@@ -49,7 +49,7 @@ pub(crate) struct Measure {
     #[command(flatten)]
     kernels: KernelFlags,
     #[command(flatten)]
-    values: ValuesFlag,
+    pub(crate) values: ValuesFlag,
 }
 
 /// A matrix of which the folder does not hold every candidate.
@@ -119,7 +119,7 @@ impl Measure {
             shard: self.shard.map(|shard| shard.to_string()),
             ..MeasureAnswer::default()
         };
-        let sources = MatrixSource::batch(&self.paths)?;
+        let sources = MatrixSource::batch(&self.paths, &context.printer)?;
         let mut device = OpenDevice::open(&self.device)?;
         let mut dtypes = context.dtypes();
         let double = context.named_dtype().unwrap_or(Dtype::F64);
@@ -201,7 +201,7 @@ impl Measure {
             shard: self.shard.map(|shard| shard.to_string()),
             ..MeasureAnswer::default()
         };
-        let sources = MatrixSource::batch(&self.paths)?;
+        let sources = MatrixSource::batch(&self.paths, &context.printer)?;
         let folder = ProfileFolder::open(&self.output)?;
         context.interrupt.listen();
         let mut corpus = folder.corpus()?;

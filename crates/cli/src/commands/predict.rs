@@ -38,7 +38,7 @@ const TABLE: Layout = Layout {
 impl Predict {
     pub(crate) fn run(&self, context: &Context) -> Result<Exit, Failure> {
         let dtype = context.dtype();
-        let sources = MatrixSource::batch(&self.paths)?;
+        let sources = MatrixSource::batch(&self.paths, &context.printer)?;
         let profile = self.profile.resolve(context, dtype)?;
         let (model, facts) = (self.model.model(), &profile.device.facts);
         let ModelFlags { placement, row_length, .. } = self.model;

@@ -96,7 +96,7 @@ struct Answers {
 impl Transfer {
     pub(crate) fn run(&self, context: &Context) -> Result<Exit, Failure> {
         let dtype = context.dtype();
-        let sources = MatrixSource::batch(&self.paths)?;
+        let sources = MatrixSource::batch(&self.paths, &context.printer)?;
         let (reference, target) = (Reference::find(&self.from)?, TransferProfile::find(&self.to)?);
         let by = match self.model {
             TransferModel::Rescaling => TransferBy::Rescaling(reference.rescaling(&target)?),

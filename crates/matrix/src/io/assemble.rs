@@ -151,6 +151,49 @@ impl<V: Payload> Chunk<V> {
     }
 }
 
+/// Entries of one chunk of those that lie in memory already.
+const ENTRIES_PER_CHUNK: usize = 1 << 16;
+
+/// Chunks of `len` entries that `fill` makes, piece by piece on all threads; each becomes at most as many entries as it is long.
+///
+/// # Errors
+/// [`Refused`] if the system does not give the memory.
+pub(crate) fn chunks<V: Payload>(
+    len: usize,
+    buckets: Buckets,
+    mirror: Mirror,
+    fill: impl Fn(Range<usize>, &mut Vec<Entry<V>>) + Sync,
+) -> Result<Vec<Chunk<V>>, Refused> {
+    let chunk = |scratch: &mut Vec<Entry<V>>, piece: usize| {
+        scratch.clear();
+        let piece = piece * ENTRIES_PER_CHUNK..((piece + 1) * ENTRIES_PER_CHUNK).min(len);
+        let most = piece.len();
+        make_room(scratch, most)?;
+        fill(piece, scratch);
+        debug_assert!(scratch.len() <= most, "room was made for {most} entries, not {}", scratch.len());
+        Chunk::new(scratch, buckets, mirror)
+    };
+    (0..len.div_ceil(ENTRIES_PER_CHUNK)).into_par_iter().map_init(Vec::new, chunk).collect()
+}
+
+/// The entries `piece` of compressed columns: column `j` owns `rows[col_ptr[j]..col_ptr[j + 1]]`. Pieces cut columns, which may be of any
+/// length.
+pub(crate) fn column_entries<V: Payload>(
+    col_ptr: &[u64],
+    rows: &[u32],
+    values: &[V],
+    piece: Range<usize>,
+    out: &mut Vec<Entry<V>>,
+) {
+    let mut col = col_ptr.partition_point(|&p| p <= piece.start as u64).saturating_sub(1);
+    for k in piece {
+        while col_ptr[col + 1] <= k as u64 {
+            col += 1;
+        }
+        out.push(Entry { row: rows[k], col: col as u32, value: values[k] });
+    }
+}
+
 /// Bytes of the finished arrays for `entries` triplets.
 pub(crate) fn finished_bytes<T: Scalar>(nrows: u64, entries: u64) -> u128 {
     8 * (u128::from(nrows) + 1) + u128::from(entries) * u128::from(4 + T::DTYPE.bytes())

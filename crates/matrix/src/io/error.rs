@@ -1,7 +1,7 @@
 //! Why a file could not be read, with the place where that shows.
 
 use super::rows::InfiniteSum;
-use super::{MatrixMarketFault, NpzFault};
+use super::{BoeingFault, Foreign, MatrixMarketFault, NpzFault};
 use crate::{Bytes, CsrError};
 use std::fmt;
 use std::io;
@@ -13,11 +13,37 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ReadError {
-    /// Neither the name nor the content says what kind of file it is.
-    #[error("{}: neither the name nor the content is that of a matrix file", path.display())]
+    /// The content does not say what kind of file it is.
+    #[error("{}: this is no matrix file that is known", path.display())]
     UnknownContent {
         /// The file.
         path: PathBuf,
+    },
+    /// A known format that is not read.
+    #[error("{}: this is {format}, which is not read", path.display())]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+        /// Which.
+        format: Foreign,
+    },
+    /// Compressed data within compressed data within ...
+    #[error("{}: it is packed more than {most} times", path.display())]
+    PackedTooOften {
+        /// The file.
+        path: PathBuf,
+        /// Times that it may be packed.
+        most: usize,
+    },
+    /// A size line that promises rows or columns which hold nothing.
+    #[error("{}: {rows} rows or columns for {entries} entries: hardly one of them would hold anything", path.display())]
+    MostlyEmpty {
+        /// The file.
+        path: PathBuf,
+        /// Rows or columns, whichever are more.
+        rows: u64,
+        /// Entries.
+        entries: u64,
     },
     /// The system could not open or read the file.
     #[error("{}: {cause}", path.display())]
@@ -36,7 +62,7 @@ pub enum ReadError {
         cause: io::Error,
     },
     /// An archive without a matrix.
-    #[error("{}: the archive holds no .mtx file that is stored whole", path.display())]
+    #[error("{}: the archive holds no matrix file that is stored whole", path.display())]
     NoMatrix {
         /// The archive.
         path: PathBuf,
@@ -66,6 +92,14 @@ pub enum ReadError {
         place: Place,
         /// What.
         fault: MatrixMarketFault,
+    },
+    /// A fault in a Harwell-Boeing or Rutherford-Boeing file.
+    #[error("{place}: {fault}")]
+    Boeing {
+        /// Where.
+        place: Place,
+        /// What.
+        fault: BoeingFault,
     },
     /// A fault in an `.npz` file.
     #[error("{}: {fault}", path.display())]
@@ -116,11 +150,24 @@ impl ReadError {
             Self::Npz { fault, .. } => fault.hint(),
             Self::Damaged { .. } => Some("download or copy the file again"),
             Self::UnknownContent { .. } => Some(
-                "Matrix Market text, .npz of scipy.sparse and tar archives are read, plain or with .gz, .xz, .bz2 or .zst",
+                "Matrix Market, Harwell-Boeing and Rutherford-Boeing text and .npz of scipy.sparse are read, plain, compressed (.gz, .xz, \
+                 .bz2, .zst) or in a tar or zip archive",
+            ),
+            Self::Foreign { format, .. } => Some(format.conversion()),
+            Self::PackedTooOften { .. } => Some("unpack it first"),
+            Self::MostlyEmpty { .. } => Some(
+                "if the size line is right, leave out what is empty; in Python: A = A[A.getnnz(1) > 0][:, A.getnnz(0) > 0]",
             ),
             Self::NoMatrix { .. } => Some("the Matrix Market download of a collection holds NAME/NAME.mtx"),
+            Self::Boeing { fault: BoeingFault::Elements, .. } => {
+                Some("add up its elements first, and write the sum in Matrix Market")
+            }
             Self::InfiniteSum { .. } => Some(FINITE_VALUES),
-            Self::Io { .. } | Self::Memory { .. } | Self::OutOfMemory { .. } | Self::Structure { .. } => None,
+            Self::Boeing { .. }
+            | Self::Io { .. }
+            | Self::Memory { .. }
+            | Self::OutOfMemory { .. }
+            | Self::Structure { .. } => None,
         }
     }
 }

@@ -1,64 +1,64 @@
-//! What a file is: how it is compressed and what it holds, from the end of its name or, where that says nothing, from its first
-//! bytes.
+//! What a file is, by its first bytes: how it is packed, however often, and what lies in the last packing. Names decide nothing here.
 //!
 //! ```text
-//! 1f 8b               gzip        PK\3\4           zip, which is .npz      "ustar" at 257   tar
+//! 1f 8b               gzip        PK\3\4           zip, which .npz is too   "ustar" at 257   tar
 //! fd 37 7a 58 5a 00   xz          %%MatrixMarket   in any case, after a byte order mark at most
 //! BZh1 to BZh9        bzip2       28 b5 2f fd      Zstandard
 //! ```
+//! Text is Matrix Market unless it is Harwell-Boeing ([`super::boeing`]) or another known format ([`super::foreign`]).
 
-/// How a file is compressed.
+use super::foreign::Foreign;
+use super::unpacked;
+use super::{ReadError, ReadOptions, boeing};
+use std::borrow::Cow;
+use std::io::Read;
+use std::path::Path;
+
+/// How a file, or what was unpacked from one, is compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Packing {
-    None,
     Gzip,
     Xz,
     Bzip2,
     Zstandard,
 }
 
-/// What it holds.
+/// What lies in the last packing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Content {
     MatrixMarket,
-    /// An archive with a Matrix Market file in it.
+    /// Harwell-Boeing or Rutherford-Boeing.
+    Boeing,
+    /// Archives with a matrix file in them; `.npz` is a zip archive of arrays.
     Tar,
-    Npz,
+    Zip,
 }
 
-/// Both.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// What a file is.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Kind {
-    pub(super) packing: Packing,
+    /// From the outermost on.
+    pub(super) packings: Vec<Packing>,
     pub(super) content: Content,
 }
 
-/// Ends of names, in lower case; of two that fit the longer one comes first.
-const ENDINGS: [(&str, Kind); 15] = {
-    const fn kind(packing: Packing, content: Content) -> Kind {
-        Kind { packing, content }
-    }
-    use Content::{MatrixMarket, Npz, Tar};
-    [
-        (".mtx", kind(Packing::None, MatrixMarket)),
-        (".mtx.gz", kind(Packing::Gzip, MatrixMarket)),
-        (".mtx.xz", kind(Packing::Xz, MatrixMarket)),
-        (".mtx.bz2", kind(Packing::Bzip2, MatrixMarket)),
-        (".mtx.zst", kind(Packing::Zstandard, MatrixMarket)),
-        (".tar", kind(Packing::None, Tar)),
-        (".tar.gz", kind(Packing::Gzip, Tar)),
-        (".tar.xz", kind(Packing::Xz, Tar)),
-        (".tar.bz2", kind(Packing::Bzip2, Tar)),
-        (".tar.zst", kind(Packing::Zstandard, Tar)),
-        (".tgz", kind(Packing::Gzip, Tar)),
-        (".txz", kind(Packing::Xz, Tar)),
-        (".tbz2", kind(Packing::Bzip2, Tar)),
-        (".tzst", kind(Packing::Zstandard, Tar)),
-        (".npz", kind(Packing::None, Npz)),
-    ]
-};
+/// Bytes of a file by which its kind is told: bzip2 gives nothing before the end of its first block, of 900,000 bytes at most.
+pub(super) const HEAD: usize = 1 << 20;
 
-/// `name` without the end that says what kind of matrix file it is, in any case, and `None` if it has none.
+/// Bytes of the content by which it is told: comments may stand before the size line.
+const TELLING: usize = 1 << 16;
+
+/// Times that a file may be packed: twice happens by accident, more in order to make a reader work.
+const MOST_PACKINGS: usize = 4;
+
+/// Ends of the names of matrix files, packed or not, in lower case.
+const ENDINGS: [&str; 13] =
+    [".mtx", ".tar", ".npz", ".zip", ".rb", ".hb", ".rsa", ".rua", ".rra", ".psa", ".pua", ".pra", ".rza"];
+const PACKED: [&str; 5] = ["", ".gz", ".xz", ".bz2", ".zst"];
+const PACKED_TAR: [&str; 4] = [".tgz", ".txz", ".tbz2", ".tzst"];
+
+/// `name` without the end by which a matrix file is found in a folder or an archive, in any case; `None` if it has none. Files that
+/// are named are read whatever they are called.
 ///
 /// ```
 /// use sparsight_matrix::io::file_stem;
@@ -68,44 +68,85 @@ const ENDINGS: [(&str, Kind); 15] = {
 /// assert_eq!(file_stem("cant.txt"), None);
 /// ```
 pub fn file_stem(name: &str) -> Option<&str> {
-    let (stem, _) = split(name)?;
-    Some(stem)
-}
-
-/// The stem of a name, and what its end says.
-pub(super) fn split(name: &str) -> Option<(&str, Kind)> {
-    ENDINGS.iter().find_map(|&(ending, kind)| {
+    let without = |name: &'_ str, ending: &str| {
         let at = name.len().checked_sub(ending.len())?;
-        let is_it = name.get(at..)?.eq_ignore_ascii_case(ending);
-        is_it.then(|| (&name[..at], kind))
-    })
+        name.get(at..)?.eq_ignore_ascii_case(ending).then_some(at)
+    };
+    let at = PACKED_TAR.iter().find_map(|ending| without(name, ending)).or_else(|| {
+        let unpacked = PACKED.iter().filter_map(|ending| without(name, ending)).min()?;
+        let name = &name[..unpacked];
+        ENDINGS.iter().find_map(|ending| without(name, ending))
+    })?;
+    Some(&name[..at])
 }
-
-/// Bytes that tell every content apart: a header of a tar archive.
-pub(super) const TELLING: usize = 512;
 
 impl Packing {
-    /// Of a file that begins so.
-    pub(super) fn of_bytes(bytes: &[u8]) -> Self {
-        match bytes {
+    /// Of data that begin so.
+    fn of_bytes(bytes: &[u8]) -> Option<Self> {
+        Some(match bytes {
             [0x1f, 0x8b, ..] => Self::Gzip,
             [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => Self::Xz,
             [b'B', b'Z', b'h', b'1'..=b'9', ..] => Self::Bzip2,
             [0x28, 0xb5, 0x2f, 0xfd, ..] => Self::Zstandard,
-            _ => Self::None,
-        }
+            _ => return None,
+        })
     }
 }
 
 impl Content {
-    /// Of unpacked data that begin so. Any text counts as Matrix Market, whose reader says best what is wrong with it.
-    pub(super) fn of_bytes(bytes: &[u8]) -> Option<Self> {
+    /// Of unpacked data that begin so; `None` if they are neither text nor an archive that is known. Text of no known format counts as
+    /// Matrix Market, whose reader says best what is wrong with it.
+    fn of_bytes(bytes: &[u8]) -> Result<Option<Self>, Foreign> {
+        // Text may hold anything in its comments, but no bytes that end a string.
         let is_text = |byte: &u8| !byte.is_ascii_control() || byte.is_ascii_whitespace();
-        match bytes {
-            [b'P', b'K', 3, 4, ..] => Some(Self::Npz),
-            _ if bytes.get(257..262) == Some(b"ustar") => Some(Self::Tar),
-            _ if bytes.iter().all(is_text) => Some(Self::MatrixMarket),
-            _ => None,
+        Ok(Some(match bytes {
+            [b'P', b'K', 3, 4, ..] | [b'P', b'K', 5, 6, ..] => Self::Zip,
+            _ if bytes.get(257..262) == Some(b"ustar") => Self::Tar,
+            _ if boeing::begins(bytes) => Self::Boeing,
+            _ => match Foreign::of_bytes(bytes) {
+                Some(foreign) => return Err(foreign),
+                None if bytes.iter().take(512).all(is_text) => Self::MatrixMarket,
+                None => return Ok(None),
+            },
+        }))
+    }
+}
+
+/// The first bytes of the content of what begins with `head`, and how it is packed.
+///
+/// # Errors
+/// If it is packed too often, or the packing gives nothing.
+pub(super) fn unpacked_head(
+    head: &[u8],
+    path: &Path,
+    options: &ReadOptions<'_>,
+) -> Result<(Vec<Packing>, Vec<u8>), ReadError> {
+    let (mut packings, mut begin) = (Vec::new(), Cow::Borrowed(head));
+    while let Some(packing) = Packing::of_bytes(&begin) {
+        if packings.len() == MOST_PACKINGS {
+            return Err(ReadError::PackedTooOften { path: path.to_owned(), most: MOST_PACKINGS });
+        }
+        // All that there is of a layer, since the one within may give nothing before much of it is there.
+        let mut inner = Vec::new();
+        let read = unpacked::unpacked(&*begin, packing, options).take(HEAD as u64).read_to_end(&mut inner);
+        // What is damaged or cut off tells what came out before that.
+        if let (Err(cause), true) = (read, inner.is_empty()) {
+            return Err(unpacked::damaged(path)(cause));
+        }
+        packings.push(packing);
+        begin = Cow::Owned(inner);
+    }
+    Ok((packings, begin[..begin.len().min(TELLING)].to_vec()))
+}
+
+impl Kind {
+    /// Of what begins with `head`, which is [`HEAD`] bytes long unless there are fewer.
+    pub(super) fn told(head: &[u8], path: &Path, options: &ReadOptions<'_>) -> Result<Self, ReadError> {
+        let (packings, begin) = unpacked_head(head, path, options)?;
+        match Content::of_bytes(&begin) {
+            Ok(Some(content)) => Ok(Self { packings, content }),
+            Ok(None) => Err(ReadError::UnknownContent { path: path.to_owned() }),
+            Err(format) => Err(ReadError::Foreign { path: path.to_owned(), format }),
         }
     }
 }
@@ -115,22 +156,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_end_of_a_name_is_told_in_any_case_and_is_not_all_of_a_letter() {
-        let kind = |name| split(name).map(|(stem, kind)| (stem, kind.packing, kind.content));
-        assert_eq!(kind("a.b.mtx"), Some(("a.b", Packing::None, Content::MatrixMarket)));
-        assert_eq!(kind("A.TAR.XZ"), Some(("A", Packing::Xz, Content::Tar)));
-        assert_eq!(kind("é.tbz2"), Some(("é", Packing::Bzip2, Content::Tar)));
-        for unknown in ["mtx", "a.mtxé", "é", "", "a.gz", "a.zip"] {
-            assert_eq!(kind(unknown), None, "{unknown}");
+    fn names_of_matrix_files_have_known_ends_in_any_case() {
+        for (name, stem) in [
+            ("a.b.mtx", "a.b"),
+            ("A.TAR.XZ", "A"),
+            ("é.tbz2", "é"),
+            ("a.mtx.gz", "a"),
+            ("bcsstk01.RSA.gz", "bcsstk01"),
+            ("a.npz", "a"),
+            ("a.zip", "a"),
+        ] {
+            assert_eq!(file_stem(name), Some(stem), "{name}");
+        }
+        for unknown in ["mtx", "a.mtxé", "é", "", "a.gz", "a.txt", "a.mtx.gz.txt"] {
+            assert_eq!(file_stem(unknown), None, "{unknown}");
         }
     }
 
     #[test]
-    fn what_is_neither_text_nor_an_archive_is_nothing() {
-        assert_eq!(Content::of_bytes(b"%%MatrixMarket matrix\r\n\t1"), Some(Content::MatrixMarket));
-        assert_eq!(Content::of_bytes("\u{feff}%%é".as_bytes()), Some(Content::MatrixMarket));
-        assert_eq!(Content::of_bytes(&[0; 512]), None);
-        assert_eq!(Content::of_bytes(b"\x7fELF"), None);
-        assert_eq!(Content::of_bytes(b"PK\x03\x04\x14"), Some(Content::Npz));
+    fn content_is_told_by_its_first_bytes() {
+        let told = |bytes: &[u8]| Content::of_bytes(bytes).unwrap();
+        assert_eq!(told(b"%%MatrixMarket matrix\r\n\t1"), Some(Content::MatrixMarket));
+        assert_eq!(told("\u{feff}%%é".as_bytes()), Some(Content::MatrixMarket));
+        assert_eq!(told(&[0; 512]), None);
+        assert_eq!(told(b"PK\x03\x04\x14"), Some(Content::Zip));
+        assert_eq!(Content::of_bytes(b"\x89HDF\r\n\x1a\n"), Err(Foreign::Hdf5));
     }
 }

@@ -8,6 +8,11 @@ use crate::{Bytes, available_memory};
 use bytemuck::{Zeroable, allocation::try_zeroed_vec};
 use std::path::Path;
 
+/// Rows, or columns, that any file may have: their offsets take 34 MB. Chosen, so that a small file takes less than 100 MB and a second.
+const FREE_ROWS: u64 = 1 << 22;
+/// Rows for each entry beyond that. Chosen: graphs of which most vertices have no edge stay far below.
+const ROWS_PER_ENTRY: u64 = 100;
+
 /// The memory that one read may take.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Budget {
@@ -33,6 +38,18 @@ impl Budget {
     /// [`ReadError::Memory`] if `need` bytes do not fit.
     pub(crate) fn check(self, path: &Path, need: u128) -> Result<(), ReadError> {
         if self.fits(need) { Ok(()) } else { Err(self.error(path, need)) }
+    }
+
+    /// Whether a matrix of so many entries may have so many rows or columns: what a file costs follows from what it holds, not from what
+    /// its size line promises.
+    ///
+    /// # Errors
+    /// [`ReadError::MostlyEmpty`] beyond [`FREE_ROWS`] if hardly a row holds an entry.
+    pub(crate) fn rows(self, path: &Path, rows: u64, entries: u64) -> Result<(), ReadError> {
+        if rows <= FREE_ROWS || rows <= entries.saturating_mul(ROWS_PER_ENTRY) {
+            return Ok(());
+        }
+        Err(ReadError::MostlyEmpty { path: path.to_owned(), rows, entries })
     }
 
     pub(crate) fn error(self, path: &Path, need: u128) -> ReadError {

@@ -1,23 +1,28 @@
-//! Files in: Matrix Market (`.mtx`), archives of the `SuiteSparse` collection (`.tar`), both plain or compressed (`.gz`, `.xz`,
-//! `.bz2`, `.zst`), and `scipy.sparse.save_npz` (`.npz`), all into [`Csr`](crate::Csr).
+//! Reads Matrix Market, Harwell-Boeing and Rutherford-Boeing files and `scipy.sparse.save_npz` (`.npz`) into [`Csr`](crate::Csr),
+//! plain, compressed by gzip, xz, bzip2 or Zstandard, or in a tar or zip archive. The first bytes say what a file is; its name does not
+//! matter.
 //!
 //! ```text
-//! .mtx      whoever asks reads ---------- blocks of lines --+
+//! .mtx      the threads that parse read - blocks of lines --+
 //! .mtx.gz   a thread decompresses ------- blocks of lines --+-> triplets -> Csr      every thread of the pool
 //! .tar.gz   a thread decompresses, finds NAME/NAME.mtx -----+
 //! .npz      arrays of the archive --------------------------+
+//! .rb       lines of fixed width ---------------------------+
 //! ```
 //! Reading uses the threads of the current rayon pool and gives the same matrix with any number of them. It
 //! needs at most three times the memory of the finished matrix, and trusts no count in a file: what the file
 //! really holds decides what is allocated.
 //!
-//! Absent on purpose: complex matrices and values that are not finite, unless only the pattern is asked for
+//! Absent on purpose: formats that a few lines of Python convert, which are named with these lines ([`Foreign`]); complex matrices and values that are not finite, unless only the pattern is asked for
 //! ([`ReadOptions::places_only`]); writing.
 
+mod archive;
 mod assemble;
 mod blocks;
+mod boeing;
 mod counted;
 mod error;
+mod foreign;
 mod kind;
 mod matrix_market;
 pub(crate) mod memory;
@@ -25,32 +30,36 @@ mod npz;
 mod options;
 mod pattern_values;
 mod regular_file;
+mod remark;
 mod rows;
 mod stored;
 mod stream;
-mod suitesparse_tar;
 mod tar_members;
 mod unpacked;
+mod which;
 mod zstandard;
 
+pub use boeing::BoeingFault;
 pub use error::{Place, ReadError};
+pub use foreign::Foreign;
 pub use kind::file_stem;
 pub use matrix_market::{Found, MatrixMarketFault};
 pub use npz::NpzFault;
 pub use options::{PatternValues, Progress, ReadOptions};
 pub use regular_file::open_regular;
+pub use remark::Remark;
 pub use stored::{Field, Layout, Loaded, Stored, Symmetry};
+pub use which::{PassedOver, Why, files_in};
 
 use crate::{Bytes, Scalar};
 use blocks::Blocks;
-use kind::{Content, Kind, Packing};
 use std::fs::File;
-use std::io::{BufReader, Cursor, Read};
+use std::io::{Cursor, Read, Seek};
 use std::path::Path;
 use unpacked::Origin;
 
-/// The matrix in a file. The end of the name, in any case, says what the file is: `.mtx`, `.tar`, either of them with `.gz`,
-/// `.xz`, `.bz2` or `.zst` behind it, `.tgz`, `.txz`, `.tbz2`, `.tzst`, `.npz`. Where it says nothing, the first bytes of the file do.
+/// Reads the matrix in a file. Its first bytes say what it is, whatever it is called; of an archive with several files the matrix is
+/// chosen by their names and sizes, and [`Loaded::remarks`] says which.
 ///
 /// O(nnz) work on the threads of the current rayon pool; at most three times the memory of the matrix. The file is read
 /// and not mapped: a program that cuts it short meanwhile causes an error here and nothing worse.
@@ -66,25 +75,8 @@ use unpacked::Origin;
 /// # Ok::<(), io::ReadError>(())
 /// ```
 pub fn read<T: Scalar>(path: &Path, options: &ReadOptions<'_>) -> Result<Loaded<T>, ReadError> {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let Kind { packing, content } = match kind::split(&name) {
-        Some((_, kind)) => kind,
-        None => stream::kind_of_file(path, options)?,
-    };
-    match content {
-        Content::Tar => suitesparse_tar::read(Origin::File, packing, path, options),
-        Content::Npz => {
-            let (file, total) = open(path)?;
-            npz::read(BufReader::with_capacity(1 << 18, file), total, path, options)
-        }
-        Content::MatrixMarket => {
-            let (text, count, total) = Origin::File.open(path, packing, options)?;
-            match packing {
-                Packing::None => unpacked::read_plain(text, count, total, path, options),
-                _ => unpacked::read_text(text, count, total, path, options),
-            }
-        }
-    }
+    let kind = stream::kind_of_file(path, options)?;
+    stream::dispatch(Origin::File, &kind, path, options, 0)
 }
 
 /// The matrix that comes out of `reader`, of any kind that [`read`] takes, which its first bytes tell. It is read to the end,
@@ -143,7 +135,22 @@ pub fn read_npz<T: Scalar>(
     name: &Path,
     options: &ReadOptions<'_>,
 ) -> Result<Loaded<T>, ReadError> {
-    npz::read(Cursor::new(bytes), Bytes(bytes.len() as u64), name, options)
+    read_zip(Cursor::new(bytes), Bytes(bytes.len() as u64), name, options, 0)
+}
+
+/// A zip archive of `total` bytes: of arrays, which `.npz` is, or with a matrix file in it.
+fn read_zip<T: Scalar>(
+    file: impl Read + Seek + Send,
+    total: Bytes,
+    path: &Path,
+    options: &ReadOptions<'_>,
+    depth: usize,
+) -> Result<Loaded<T>, ReadError> {
+    let archive = npz::open(file, path)?;
+    if archive.file_names().flatten().any(|name| name.ends_with(".npy")) {
+        return npz::read(archive, total, path, options);
+    }
+    archive::read_zip(archive, path, options, depth)
 }
 
 /// A regular file, and how long it is.

@@ -34,19 +34,14 @@ impl fmt::Debug for ReadOptions<'_> {
 }
 
 /// Values for a pattern, a matrix whose file stores places only.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum PatternValues {
-    /// Values in [-1, 1) without 0, each a hash of this seed, its row and its column: the same for every
-    /// order of the file and every number of threads, exact in `f32`.
-    Seeded(u64),
-    /// Every value is 1.
+    /// Every value is 1, as the Matrix Market format says.
+    #[default]
     Ones,
-}
-
-impl Default for PatternValues {
-    fn default() -> Self {
-        Self::Seeded(0)
-    }
+    /// Made-up values, for benchmarks that want other products than sums: in [-1, 1) without 0, each a hash of this seed, its row and
+    /// its column, the same for every order of the file and every number of threads, exact in `f32`.
+    Seeded(u64),
 }
 
 /// How far a read has come.

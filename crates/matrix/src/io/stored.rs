@@ -1,5 +1,6 @@
 //! What a file said about its matrix, kept beside the matrix because a report names it.
 
+use super::Remark;
 use crate::Csr;
 use std::fmt;
 
@@ -10,6 +11,20 @@ pub struct Loaded<T> {
     pub matrix: Csr<T>,
     /// What the file held.
     pub stored: Stored,
+    /// What its owner should know.
+    pub remarks: Vec<Remark>,
+}
+
+impl<T> Loaded<T> {
+    pub(super) fn new(matrix: Csr<T>, stored: Stored) -> Self {
+        Self { matrix, stored, remarks: Vec::new() }
+    }
+
+    /// With a remark in front.
+    pub(super) fn remarked(mut self, remark: Remark) -> Self {
+        self.remarks.insert(0, remark);
+        self
+    }
 }
 
 /// How a matrix was stored.
@@ -46,6 +61,8 @@ pub enum Layout {
     NpzBsr,
     /// `scipy.sparse.save_npz`, diagonals.
     NpzDia,
+    /// Harwell-Boeing or Rutherford-Boeing, compressed columns.
+    Boeing,
 }
 
 /// Kind of values in a file.
@@ -56,7 +73,7 @@ pub enum Field {
     Real,
     /// Whole numbers.
     Integer,
-    /// None: places only. An `.npz` file whose whole numbers or truth values are all 1 counts as a pattern.
+    /// None: places only, each of which is 1.
     Pattern,
     /// Pairs of a real and an imaginary part, of which only the places are read.
     Complex,
@@ -86,6 +103,7 @@ impl fmt::Display for Layout {
             Self::NpzCoo => "npz coo",
             Self::NpzBsr => "npz bsr",
             Self::NpzDia => "npz dia",
+            Self::Boeing => "Harwell-Boeing",
         })
     }
 }

@@ -1,39 +1,104 @@
-//! What can be read but once, as a pipe: told by its first bytes, and held only where an archive has to be looked through twice.
+//! What can be read but once, as a pipe or a member of an archive: told by its first bytes, and held only where an archive has to be
+//! looked through twice.
 
-use super::counted::Counted;
-use super::kind::{Content, Kind, Packing, TELLING};
+use super::counted::{Count, Counted};
+use super::kind::{Content, HEAD, Kind};
 use super::memory::{Budget, make_room};
 use super::unpacked::{self, Origin};
-use super::{Loaded, ReadError, ReadOptions, npz, suitesparse_tar};
+use super::{Loaded, ReadError, ReadOptions, archive, boeing};
 use crate::{Bytes, Scalar};
 use std::io::{self, Cursor, Read};
 use std::path::Path;
 
-/// Bytes by which a kind is told: bzip2 gives nothing before the end of its first block, of 900,000 bytes at most.
-const HEAD: usize = 1 << 20;
+/// Archives within archives that are opened: a download of one, which holds the archive of a collection.
+const MOST_ARCHIVES: usize = 3;
 
-/// Reads the matrix that comes out of `reader`.
+/// Reads the matrix that comes out of `reader`, of which it is not known how much is to come.
 pub(super) fn read<T: Scalar>(
     reader: impl Read + Send,
     path: &Path,
     options: &ReadOptions<'_>,
 ) -> Result<Loaded<T>, ReadError> {
-    let (mut reader, count) = Counted::new(reader);
-    let head = head_of(&mut reader).map_err(|cause| ReadError::Io { path: path.to_owned(), cause })?;
-    let kind = told(&head, path, options)?;
+    let (reader, count) = Counted::new(reader);
+    read_within(reader, (count, Bytes(0)), path, options, 0)
+}
+
+/// The same of what lies within `depth` archives, of which `count` of `total` bytes have been read so far.
+pub(super) fn read_within<T: Scalar>(
+    mut reader: impl Read + Send,
+    (count, total): (Count, Bytes),
+    path: &Path,
+    options: &ReadOptions<'_>,
+    depth: usize,
+) -> Result<Loaded<T>, ReadError> {
+    // Of a damaged archive the system is not to blame.
+    let fail = |cause: io::Error| match cause.kind() {
+        io::ErrorKind::UnexpectedEof | io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput => {
+            unpacked::damaged(path)(cause)
+        }
+        _ => ReadError::Io { path: path.to_owned(), cause },
+    };
+    let head = head_of(&mut reader).map_err(fail)?;
+    let kind = Kind::told(&head, path, options)?;
     let whole = Cursor::new(head).chain(reader);
-    if kind.content == Content::MatrixMarket {
-        // Nobody knows how much is to come.
-        let text = unpacked::unpacked(whole, kind.packing, options);
-        return match kind.packing {
-            Packing::None => unpacked::read_plain(text, count, Bytes(0), path, options),
-            _ => unpacked::read_text(text, count, Bytes(0), path, options),
-        };
+    if matches!(kind.content, Content::Tar | Content::Zip) {
+        if depth == MOST_ARCHIVES {
+            return Err(ReadError::PackedTooOften { path: path.to_owned(), most: MOST_ARCHIVES });
+        }
+        let held = all_of(whole, path, options)?;
+        return dispatch(Origin::Held(&held), &kind, path, options, depth);
     }
-    let held = all_of(whole, path, options)?;
-    match kind.content {
-        Content::Npz => npz::read(Cursor::new(&held), Bytes(held.len() as u64), path, options),
-        _ => suitesparse_tar::read(Origin::Held(&held), kind.packing, path, options),
+    let text = unpacked::all_unpacked(whole, &kind.packings, options);
+    read_text(text, count, total, depth, &kind, path, options)
+}
+
+/// Reads a file, or one that is held, that can be read as often as needed.
+pub(super) fn dispatch<T: Scalar>(
+    origin: Origin<'_>,
+    kind: &Kind,
+    path: &Path,
+    options: &ReadOptions<'_>,
+    depth: usize,
+) -> Result<Loaded<T>, ReadError> {
+    match (kind.content, origin) {
+        (Content::Tar, _) => archive::read_tar(origin, &kind.packings, path, options, depth),
+        (Content::Zip, Origin::File) if kind.packings.is_empty() => {
+            let (file, total) = super::open(path)?;
+            super::read_zip(io::BufReader::with_capacity(1 << 18, file), total, path, options, depth)
+        }
+        (Content::Zip, Origin::Held(bytes)) if kind.packings.is_empty() => {
+            super::read_zip(Cursor::new(bytes), Bytes(bytes.len() as u64), path, options, depth)
+        }
+        // Its directory is at its end.
+        (Content::Zip, _) => {
+            let (content, ..) = origin.open(path, &kind.packings, options)?;
+            let held = all_of(content, path, options)?;
+            super::read_zip(Cursor::new(&held), Bytes(held.len() as u64), path, options, depth)
+        }
+        (Content::MatrixMarket | Content::Boeing, _) => {
+            let (text, count, total) = origin.open(path, &kind.packings, options)?;
+            read_text(text, count, total, depth, kind, path, options)
+        }
+    }
+}
+
+fn read_text<T: Scalar>(
+    text: Box<dyn Read + Send + '_>,
+    count: Count,
+    total: Bytes,
+    depth: usize,
+    kind: &Kind,
+    path: &Path,
+    options: &ReadOptions<'_>,
+) -> Result<Loaded<T>, ReadError> {
+    let is_packed = depth > 0 || !kind.packings.is_empty();
+    match (kind.content, is_packed) {
+        (Content::Boeing, true) => boeing::read(text, unpacked::damaged(path), path, options),
+        (Content::Boeing, false) => {
+            boeing::read(text, |cause| ReadError::Io { path: path.to_owned(), cause }, path, options)
+        }
+        (_, true) => unpacked::read_text(text, count, total, path, options),
+        (_, false) => unpacked::read_plain(text, count, total, path, options),
     }
 }
 
@@ -41,30 +106,7 @@ pub(super) fn read<T: Scalar>(
 pub(super) fn kind_of_file(path: &Path, options: &ReadOptions<'_>) -> Result<Kind, ReadError> {
     let (mut file, _) = super::open(path)?;
     let head = head_of(&mut file).map_err(|cause| ReadError::Io { path: path.to_owned(), cause })?;
-    told(&head, path, options)
-}
-
-/// The kind of what begins with `head`.
-fn told(head: &[u8], path: &Path, options: &ReadOptions<'_>) -> Result<Kind, ReadError> {
-    let packing = Packing::of_bytes(head);
-    let mut begin = Vec::new();
-    if packing == Packing::None {
-        begin.extend_from_slice(&head[..head.len().min(TELLING)]);
-    } else {
-        // What is damaged or cut off tells what came out before that.
-        let unpacked = unpacked::unpacked(head, packing, options);
-        let read = unpacked.take(TELLING as u64).read_to_end(&mut begin);
-        if let (Err(cause), true) = (read, begin.is_empty()) {
-            return Err(unpacked::damaged(path)(cause));
-        }
-    }
-    match Content::of_bytes(&begin) {
-        // An archive of arrays is compressed by itself.
-        Some(Content::Npz) if packing != Packing::None => None,
-        content => content,
-    }
-    .map(|content| Kind { packing, content })
-    .ok_or_else(|| ReadError::UnknownContent { path: path.to_owned() })
+    Kind::told(&head, path, options)
 }
 
 /// The first bytes, as many as there are up to [`HEAD`].
@@ -81,7 +123,7 @@ fn all_of(mut reader: impl Read, path: &Path, options: &ReadOptions<'_>) -> Resu
         budget.check(path, (held.len() + HEAD) as u128)?;
         make_room(&mut held, HEAD).map_err(|refused| refused.error(path))?;
         let read = reader.by_ref().take(HEAD as u64).read_to_end(&mut held);
-        if read.map_err(|cause| ReadError::Io { path: path.to_owned(), cause })? == 0 {
+        if read.map_err(unpacked::damaged(path))? == 0 {
             return Ok(held);
         }
     }

@@ -40,6 +40,8 @@ pub(super) struct Members<R> {
     reader: R,
     /// Bytes up to the next header.
     before_header: u64,
+    /// Bytes of the content of the last member that were not read yet.
+    content: u64,
 }
 
 /// What records say of the member behind them.
@@ -53,7 +55,7 @@ struct Records {
 
 impl<R: Read> Members<R> {
     pub(super) fn new(reader: R) -> Self {
-        Self { reader, before_header: 0 }
+        Self { reader, before_header: 0, content: 0 }
     }
 
     /// The next member; `None` at the end.
@@ -89,10 +91,25 @@ impl<R: Read> Members<R> {
                         self.pass_map(&header)?;
                     }
                     let path = records.path.take().map_or_else(|| header.path().map(Cow::into_owned), Ok)?;
+                    self.content = size;
                     return Ok(Some(Member { path, size, is_file: kind.is_file() && !records.holes }));
                 }
             }
         }
+    }
+
+    /// The first bytes of the last member's content, at most `most`.
+    ///
+    /// # Errors
+    /// Those of the reader; an end within them.
+    pub(super) fn head(&mut self, most: usize) -> io::Result<Vec<u8>> {
+        let wanted = self.content.min(most as u64);
+        let mut head = Vec::new();
+        if (self.reader.by_ref().take(wanted).read_to_end(&mut head)? as u64) < wanted {
+            return Err(ErrorKind::UnexpectedEof.into());
+        }
+        (self.before_header, self.content) = (self.before_header - wanted, self.content - wanted);
+        Ok(head)
     }
 
     /// What comes behind the header of the last member: its content, and more.

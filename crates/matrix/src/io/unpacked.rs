@@ -1,17 +1,17 @@
 //! Compressed text: one thread decompresses into a short queue, all threads parse what comes out of it. No
 //! temporary file, and no more text in memory than the queue holds.
 
-use super::blocks::{Blocks, Piece, Pieces};
+use super::blocks::{BLOCK, Blocks, Piece, Pieces};
 use super::counted::{Count, Counted};
 use super::kind::Packing;
 use super::memory::Budget;
 use super::zstandard::Frames;
 use super::{Loaded, ReadError, ReadOptions, matrix_market};
 use crate::{Bytes, Scalar};
-use bzip2::bufread::MultiBzDecoder;
-use flate2::bufread::MultiGzDecoder;
+use bzip2::bufread::BzDecoder;
+use flate2::bufread::GzDecoder;
 use lzma_rust2::XzReader;
-use std::io::{self, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 use std::sync::mpsc::sync_channel;
 use std::sync::{Mutex, PoisonError};
@@ -32,11 +32,11 @@ pub(super) enum Origin<'a> {
 pub(super) type Unpacked<'a> = (Box<dyn Read + Send + 'a>, Count, Bytes);
 
 impl<'a> Origin<'a> {
-    /// The content of the file called `path`.
+    /// The content of the file called `path`, which is packed so, from the outermost packing on.
     pub(super) fn open(
         self,
         path: &Path,
-        packing: Packing,
+        packings: &[Packing],
         options: &ReadOptions<'_>,
     ) -> Result<Unpacked<'a>, ReadError> {
         let (file, total): (Box<dyn Read + Send + 'a>, Bytes) = match self {
@@ -47,11 +47,21 @@ impl<'a> Origin<'a> {
             Self::Held(bytes) => (Box::new(bytes), Bytes(bytes.len() as u64)),
         };
         let (counted, count) = Counted::new(file);
-        Ok((unpacked(counted, packing, options), count, total))
+        Ok((all_unpacked(counted, packings, options), count, total))
     }
 }
 
-/// What `reader` holds compressed; all members of it, if there are several.
+/// The content of `reader`, which is packed so, from the outermost packing on.
+pub(super) fn all_unpacked<'a>(
+    reader: impl Read + Send + 'a,
+    packings: &[Packing],
+    options: &ReadOptions<'_>,
+) -> Box<dyn Read + Send + 'a> {
+    let outside: Box<dyn Read + Send + 'a> = Box::new(reader);
+    packings.iter().fold(outside, |reader, packing| unpacked(reader, *packing, options))
+}
+
+/// What `reader` holds compressed; all members of it, if there are several, and zeros behind them as tapes add them.
 pub(super) fn unpacked<'a>(
     reader: impl Read + Send + 'a,
     packing: Packing,
@@ -59,9 +69,8 @@ pub(super) fn unpacked<'a>(
 ) -> Box<dyn Read + Send + 'a> {
     let reader = BufReader::with_capacity(INPUT, reader);
     match packing {
-        Packing::None => Box::new(reader),
-        Packing::Gzip => Box::new(MultiGzDecoder::new(reader)),
-        Packing::Bzip2 => Box::new(MultiBzDecoder::new(reader)),
+        Packing::Gzip => Box::new(Members::new(reader, GzDecoder::new, GzDecoder::into_inner)),
+        Packing::Bzip2 => Box::new(Members::new(reader, BzDecoder::new, BzDecoder::into_inner)),
         // Its header says how much memory that takes.
         Packing::Xz => {
             let memory = Budget::new(options).kibibytes();
@@ -70,6 +79,79 @@ pub(super) fn unpacked<'a>(
         Packing::Zstandard => {
             let memory = Budget::new(options).kibibytes();
             Box::new(Frames::new(reader, u64::from(memory) << 10))
+        }
+    }
+}
+
+/// Zeros behind the last member that are passed over: more than any tape's block.
+const MOST_PADDING: usize = 1 << 20;
+
+/// Whether `source` holds another member; zeros up to its end are none.
+pub(super) fn has_more(source: &mut impl BufRead) -> io::Result<bool> {
+    let mut zeros = 0;
+    loop {
+        let bytes = source.fill_buf()?;
+        let skipped = bytes.iter().take_while(|&&b| b == 0).count();
+        let (is_end, goes_on) = (bytes.is_empty(), skipped < bytes.len());
+        source.consume(skipped);
+        zeros += skipped;
+        if goes_on && zeros == 0 {
+            return Ok(true);
+        }
+        if goes_on || zeros > MOST_PADDING {
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidData,
+                "something else follows the compressed data",
+            ));
+        }
+        if is_end {
+            return Ok(false);
+        }
+    }
+}
+
+/// Members of gzip or bzip2, one behind the other. A decoder `D` reads one and gives its source back.
+struct Members<R, D> {
+    state: State<R, D>,
+    begin: fn(R) -> D,
+    end: fn(D) -> R,
+}
+
+enum State<R, D> {
+    Between(R),
+    Within(D),
+    /// After an error, or at the end.
+    Done,
+}
+
+impl<R, D> Members<R, D> {
+    /// The first member is read even if nothing is there, which its decoder calls an error.
+    fn new(source: R, begin: fn(R) -> D, end: fn(D) -> R) -> Self {
+        Self { state: State::Within(begin(source)), begin, end }
+    }
+}
+
+impl<R: BufRead, D: Read> Read for Members<R, D> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if buffer.is_empty() {
+            return Ok(0);
+        }
+        loop {
+            match std::mem::replace(&mut self.state, State::Done) {
+                State::Done => return Ok(0),
+                State::Between(mut source) => {
+                    if has_more(&mut source)? {
+                        self.state = State::Within((self.begin)(source));
+                    }
+                }
+                State::Within(mut decoder) => match decoder.read(buffer)? {
+                    0 => self.state = State::Between((self.end)(decoder)),
+                    n => {
+                        self.state = State::Within(decoder);
+                        return Ok(n);
+                    }
+                },
+            }
         }
     }
 }
@@ -92,7 +174,38 @@ pub(super) fn damaged(path: &Path) -> impl Fn(io::Error) -> ReadError + use<> {
     }
 }
 
-/// Reads Matrix Market text that is not compressed: whoever parses reads.
+/// Lines of text, one at a time, for formats that one thread reads.
+pub(super) struct Lines<R> {
+    reader: BufReader<R>,
+    line: Vec<u8>,
+    /// Lines read.
+    pub(super) number: u64,
+}
+
+impl<R: Read> Lines<R> {
+    pub(super) fn new(reader: R) -> Self {
+        Self { reader: BufReader::with_capacity(INPUT, reader), line: Vec::new(), number: 0 }
+    }
+
+    /// The next line without its end, `None` after the last.
+    ///
+    /// # Errors
+    /// The reader's, and that a line is longer than [`BLOCK`] bytes.
+    pub(super) fn next(&mut self) -> io::Result<Option<&[u8]>> {
+        self.line.clear();
+        let n = self.reader.by_ref().take(BLOCK as u64).read_until(b'\n', &mut self.line)?;
+        if n == BLOCK && self.line.last() != Some(&b'\n') {
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidData,
+                format!("a line is longer than {BLOCK} bytes"),
+            ));
+        }
+        self.number += u64::from(n > 0);
+        Ok((n > 0).then(|| self.line.trim_ascii_end()))
+    }
+}
+
+/// Reads Matrix Market text that is not compressed, by the threads that parse it.
 pub(super) fn read_plain<T: Scalar>(
     reader: impl Read + Send,
     count: Count,

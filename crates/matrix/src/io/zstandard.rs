@@ -1,5 +1,6 @@
 //! Zstandard (RFC 8878): frames one behind the other, those to be skipped among them.
 
+use super::unpacked::has_more;
 use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 use std::io::{self, BufRead, Read};
@@ -25,7 +26,7 @@ impl<R: BufRead> Frames<R> {
 
     /// Begins with the next frame, or steps over one that holds nothing to read. `false` at the end of the source.
     fn next(&mut self) -> io::Result<bool> {
-        if self.source.fill_buf()?.is_empty() {
+        if !has_more(&mut self.source)? {
             return Ok(false);
         }
         match self.decoder.init(&mut self.source) {

@@ -46,7 +46,7 @@ pub(crate) struct Advise {
     #[command(flatten)]
     order: OrderFlags,
     #[command(flatten)]
-    values: ValuesFlag,
+    pub(crate) values: ValuesFlag,
     #[command(flatten)]
     csv: CsvFlag,
     /// Show every block size of a kernel, and not the best alone
@@ -132,7 +132,7 @@ impl Advise {
     }
 
     fn run_as<T: Scalar>(&self, context: &Context) -> Result<Exit, Failure> {
-        let mut sources = MatrixSource::batch(&self.paths)?;
+        let mut sources = MatrixSource::batch(&self.paths, &context.printer)?;
         let profile = self.profile.resolve(context, T::DTYPE)?;
         if self.gpus.asked() {
             return match sources.as_slice() {

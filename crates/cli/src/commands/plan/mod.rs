@@ -75,7 +75,7 @@ pub(crate) struct Plan {
     #[arg(long, value_name = "N", value_parser = products, requires = "run")]
     iterations: Option<NonZeroU64>,
     #[command(flatten)]
-    values: ValuesFlag,
+    pub(crate) values: ValuesFlag,
     /// Cut also where nothing is gained by it: the best partition into at least two parts, where there are two strips
     #[arg(long)]
     cut: bool,
@@ -158,7 +158,7 @@ impl Plan {
     }
 
     fn run_as<T: Scalar>(&self, context: &Context) -> Result<Exit, Failure> {
-        let mut sources = self.order.of_all(MatrixSource::batch(&self.paths)?);
+        let mut sources = self.order.of_all(MatrixSource::batch(&self.paths, &context.printer)?);
         if self.transpose {
             sources = sources.into_iter().flat_map(|a| [a.clone(), a.transposed()]).collect();
         }

@@ -6,6 +6,9 @@ use crate::io::error::FINITE_VALUES;
 use std::fmt;
 use thiserror::Error;
 
+/// Blocks of text without an entry that are read: far more than any file's comments. Chosen.
+pub(super) const MOST_EMPTY_BLOCKS: usize = 64;
+
 /// What is wrong at a place of a Matrix Market file.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
@@ -31,7 +34,7 @@ pub enum MatrixMarketFault {
     #[error("complex values cannot be read")]
     Complex,
     /// `array pattern`, which would say nothing.
-    #[error("an array cannot be a pattern")]
+    #[error("'array' cannot be combined with 'pattern'")]
     PatternArray,
     /// The file ends before its size line.
     #[error("the file ends before the size line")]
@@ -43,6 +46,12 @@ pub enum MatrixMarketFault {
         expected: &'static str,
         /// What stands here.
         found: Found,
+    },
+    /// What should be the size line is an entry.
+    #[error("line {line} looks like an entry: the size line is missing")]
+    SizeMissing {
+        /// The line, counted from 1.
+        line: u64,
     },
     /// A symmetry needs as many columns as rows.
     #[error("a {symmetry} matrix must be square, this one is {nrows} x {ncols}")]
@@ -98,19 +107,13 @@ pub enum MatrixMarketFault {
         /// What stands here.
         found: Found,
     },
-    /// A diagonal entry of a skew-symmetric matrix.
-    #[error("row {row} has a diagonal entry, a skew-symmetric matrix has none")]
-    SkewDiagonal {
-        /// Row, counted from 1.
-        row: u64,
-    },
     /// Something follows a complete entry on its line.
     #[error("unexpected {found} after the entry")]
     Trailing {
         /// What follows.
         found: Found,
     },
-    /// The size line declares another number of entries than there are.
+    /// The size line declares more entries than there are.
     #[error("declared {declared} entries, the file holds {found}")]
     Count {
         /// Entries of the size line.
@@ -118,6 +121,15 @@ pub enum MatrixMarketFault {
         /// Entries read.
         found: u64,
     },
+    /// More entries than the size line declares.
+    #[error("declared {declared} entries, the file holds more")]
+    More {
+        /// Entries of the size line.
+        declared: u64,
+    },
+    /// Text without an end in which there is nothing.
+    #[error("{} bytes of blank lines and comments follow each other", MOST_EMPTY_BLOCKS * BLOCK)]
+    NothingButComments,
     /// A line longer than any sensible one.
     #[error("the line is longer than {BLOCK} bytes")]
     LongLine,
@@ -174,9 +186,14 @@ impl MatrixMarketFault {
             Self::NotMatrixMarket { .. } => "the first line must be a Matrix Market banner",
             Self::Complex => "keep the pattern or the absolute values: scipy.io.mmwrite(path, abs(A))",
             Self::IndexZero { .. } => "the file may count from 0; Matrix Market counts from 1",
-            Self::Outside { .. } => "the size line is 'rows columns entries'; two of them may be swapped",
-            Self::Count { declared, found } if found < declared => "the file may have been cut off",
-            Self::Count { .. } => "the size line may belong to another matrix",
+            Self::SizeMissing { .. } => {
+                "put a line 'rows columns entries' before the entries: the largest row, the largest column, and how many lines follow"
+            }
+            Self::Outside { .. } => {
+                "the size line is 'rows columns entries'; two of them may be swapped, or the line is missing"
+            }
+            Self::Count { .. } => "the file may have been cut off",
+            Self::More { .. } => "the size line may belong to another matrix, or be missing",
             Self::NotFinite { .. } => FINITE_VALUES,
             Self::NotInteger { .. } => "write 'real' instead of 'integer' in the first line",
             Self::Trailing { .. } => {

@@ -7,9 +7,9 @@
 //! ```
 //! Source: Boisvert, Pozo, Remington, "The Matrix Market exchange formats", NISTIR 5935, 1996.
 
-use super::super::{Field, Symmetry};
+use super::super::{Field, Remark, Symmetry};
 use super::fault::{Found, MatrixMarketFault as Fault};
-use super::line::{LineFault, Tokens, number};
+use super::line::{LineFault, Tokens, number, number_as_fortran};
 
 /// What the lines before the entries say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,6 +46,28 @@ pub(super) struct HeaderReader {
     banner: Option<Banner>,
     /// Lines taken.
     pub(super) lines: u64,
+    /// What is not as the format wants it and is understood all the same.
+    pub(super) remarks: Vec<Remark>,
+}
+
+/// What the first lines say of the size.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in super::super) struct Size {
+    pub(in super::super) array: bool,
+    /// 0 if the size line is not among them.
+    pub(in super::super) nrows: u64,
+    pub(in super::super) ncols: u64,
+}
+
+/// The size of the matrix in a text of which these are the first bytes; `None` if they are not Matrix Market.
+pub(in super::super) fn size_of_text(begin: &[u8]) -> Option<Size> {
+    let mut reader = HeaderReader::default();
+    for line in begin.split(|&b| b == b'\n') {
+        if let Some(header) = reader.take(line).ok()? {
+            return Some(Size { array: header.banner.array, nrows: header.nrows, ncols: header.ncols });
+        }
+    }
+    reader.banner.map(|banner| Size { array: banner.array, nrows: 0, ncols: 0 })
 }
 
 impl HeaderReader {
@@ -53,11 +75,14 @@ impl HeaderReader {
     pub(super) fn take(&mut self, line: &[u8]) -> Result<Option<Header>, LineFault> {
         self.lines += 1;
         let Some(banner) = self.banner else {
-            self.banner = Some(read_banner(line)?);
+            self.banner = Some(read_banner(line, &mut self.remarks)?);
             return Ok(None);
         };
         let tokens = Tokens { line, at: 0 };
         if tokens.is_empty() {
+            if tokens.peek().1.starts_with(b"#") && !self.remarks.contains(&Remark::HashComments) {
+                self.remarks.push(Remark::HashComments);
+            }
             return Ok(None);
         }
         read_size(banner, tokens, self.lines).map(Some)
@@ -69,13 +94,19 @@ impl HeaderReader {
     }
 }
 
-fn read_banner(line: &[u8]) -> Result<Banner, LineFault> {
+fn read_banner(line: &[u8], remarks: &mut Vec<Remark>) -> Result<Banner, LineFault> {
     // Editors on Windows like to put a byte order mark in front.
     let start = if line.starts_with(b"\xEF\xBB\xBF") { 3 } else { 0 };
     let mut tokens = Tokens { line, at: start };
     let (at, word) = tokens.next();
-    if !word.eq_ignore_ascii_case(b"%%MatrixMarket") {
+    // Some write one percent sign, or a blank behind two.
+    let percents = word.iter().take_while(|&&b| b == b'%').count();
+    let name = if percents > 0 && percents == word.len() { tokens.next().1 } else { &word[percents..] };
+    if !name.eq_ignore_ascii_case(b"MatrixMarket") {
         return Err((at, Fault::NotMatrixMarket { found: Found::token(word) }));
+    }
+    if !word.eq_ignore_ascii_case(b"%%MatrixMarket") {
+        remarks.push(Remark::Banner);
     }
     let mut choose = |expected: &'static str, words: &[&str]| {
         let (at, word) = tokens.next();
@@ -89,7 +120,8 @@ fn read_banner(line: &[u8]) -> Result<Banner, LineFault> {
     let (_, format) = choose("'coordinate' or 'array'", &["coordinate", "array"])?;
     let (field_at, field) = choose(
         "'real', 'double', 'integer' or 'pattern'",
-        &["real", "double", "integer", "pattern", "complex"],
+        // scipy writes the last.
+        &["real", "double", "integer", "pattern", "complex", "unsigned-integer"],
     )?;
     let (_, symmetry) = choose(
         "'general', 'symmetric', 'skew-symmetric' or 'hermitian'",
@@ -97,7 +129,7 @@ fn read_banner(line: &[u8]) -> Result<Banner, LineFault> {
     )?;
     let field = match field {
         0 | 1 => Field::Real,
-        2 => Field::Integer,
+        2 | 5 => Field::Integer,
         3 => Field::Pattern,
         _ => Field::Complex,
     };
@@ -107,15 +139,17 @@ fn read_banner(line: &[u8]) -> Result<Banner, LineFault> {
     }
     let symmetry =
         [Symmetry::General, Symmetry::Symmetric, Symmetry::SkewSymmetric, Symmetry::Hermitian][symmetry];
-    let (at, rest) = tokens.peek();
-    if !rest.is_empty() {
-        return Err((at, Fault::Banner { expected: "the end of the line", found: Found::token(rest) }));
+    if !tokens.peek().1.is_empty() {
+        remarks.push(Remark::TextBehindBanner);
     }
     Ok(Banner { array, field, symmetry, field_at })
 }
 
 fn read_size(banner: Banner, mut tokens: Tokens<'_>, line: u64) -> Result<Header, LineFault> {
     let start = tokens.peek().0;
+    if !banner.array && is_entry(banner.field, &tokens) {
+        return Err((start, Fault::SizeMissing { line }));
+    }
     let mut size = |expected| {
         let (at, token) = tokens.next();
         let n = number(token).ok_or_else(|| (at, Fault::Size { expected, found: Found::token(token) }))?;
@@ -150,6 +184,43 @@ fn read_size(banner: Banner, mut tokens: Tokens<'_>, line: u64) -> Result<Header
         },
     ));
     Ok(Header { banner, nrows, ncols, entries, entries_at: (line, at) })
+}
+
+/// Whether what should be the size line cannot be one, but an entry of such values: two indices of a pattern, or two and a fraction.
+fn is_entry(field: Field, tokens: &Tokens<'_>) -> bool {
+    let words: Vec<&[u8]> =
+        tokens.line[tokens.at..].split(u8::is_ascii_whitespace).filter(|w| !w.is_empty()).collect();
+    let are_numbers = |words: &[&[u8]]| words.iter().all(|word| number_as_fortran(word).is_some());
+    let [row, column, values @ ..] = &words[..] else { return false };
+    let is_size = values.len() == 1 && number(values[0]).is_some();
+    let expected = match field {
+        Field::Pattern => 0,
+        Field::Complex => 2,
+        _ => 1,
+    };
+    number(row).is_some()
+        && number(column).is_some()
+        && values.len() == expected
+        && !is_size
+        && are_numbers(values)
+}
+
+/// Whether a size line `rows columns entries` is none, since the lines that follow it go beyond: `rest` begins with them, and `whole`
+/// says that nothing follows.
+pub(super) fn is_size_missing((nrows, ncols): (u64, u64), line: &[u8], rest: &[u8], whole: bool) -> bool {
+    let mut tokens = Tokens { line, at: 0 };
+    let (_, _, entries) = (tokens.next(), tokens.next(), number(tokens.next().1));
+    let lines =
+        rest.split(|&b| b == b'\n').map(|line| Tokens { line, at: 0 }).filter(|tokens| !tokens.is_empty());
+    let mut found = 0;
+    for mut tokens in lines {
+        let mut index = || number(tokens.next().1).unwrap_or(0);
+        if index() > nrows || index() > ncols {
+            return true;
+        }
+        found += 1;
+    }
+    whole && entries.is_some_and(|entries| found < entries)
 }
 
 #[cfg(test)]

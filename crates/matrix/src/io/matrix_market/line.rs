@@ -4,7 +4,7 @@
 //! careful form takes everything that is allowed and says what is wrong with the rest. Tests hold them together.
 //!
 //! Allowed: blanks anywhere, `\r\n`, a missing last line end, blank lines and `%` comments between entries,
-//! `+3`, `.5`, `5.`, Fortran's `1d5`. Refused: values that are not finite, a second entry on a line.
+//! `+3`, `.5`, `5.`, Fortran's `1d5` and `1.5-103`. Refused: values that are not finite, a second entry on a line.
 
 use super::super::assemble::{Entry, Payload};
 use super::fault::{Found, MatrixMarketFault as Fault};
@@ -18,8 +18,6 @@ pub(super) struct Grammar {
     pub(super) ncols: u64,
     /// Values must be whole.
     pub(super) integer: bool,
-    /// The diagonal must be empty.
-    pub(super) skew: bool,
 }
 
 /// A fault and the byte of the line at which it stands, counted from 0.
@@ -93,13 +91,27 @@ impl<const N: usize> Text for Skipped<N> {
 /// The next token as a number, and where it stands.
 fn float<'a>(tokens: &mut Tokens<'a>) -> Result<(f64, usize, &'a [u8]), LineFault> {
     let (at, token) = tokens.next();
-    let value = fast_float2::parse(token).or_else(|_| {
-        // Fortran writes the exponent of a double with a D.
-        let c_style = token.iter().map(|b| if matches!(b, b'd' | b'D') { b'e' } else { *b });
-        fast_float2::parse(c_style.collect::<Vec<u8>>())
-    });
-    let value = value.map_err(|_| (at, Fault::Expected { what: "value", found: Found::token(token) }))?;
+    let value = number_as_fortran(token);
+    let value = value.ok_or_else(|| (at, Fault::Expected { what: "value", found: Found::token(token) }))?;
     Ok((value, at, token))
+}
+
+/// A number as C or Fortran writes it, which puts D or Q before the exponent, or nothing at all where it has three digits: `1.5-103`.
+pub(in super::super) fn number_as_fortran(token: &[u8]) -> Option<f64> {
+    if let Ok(value) = fast_float2::parse(token) {
+        return Some(value);
+    }
+    let mut c_style = Vec::with_capacity(token.len() + 1);
+    let mut before = b' ';
+    for &byte in token {
+        match byte {
+            b'd' | b'D' | b'q' | b'Q' => c_style.push(b'e'),
+            b'+' | b'-' if before.is_ascii_digit() || before == b'.' => c_style.extend([b'e', byte]),
+            _ => c_style.push(byte),
+        }
+        before = byte;
+    }
+    fast_float2::parse(c_style).ok()
 }
 
 impl<T: Scalar> Text for T {
@@ -196,7 +208,7 @@ fn fast_coordinate<V: Text>(grammar: &Grammar, bytes: &[u8], at: usize) -> Optio
     }
     let (col, at) = fast_index(bytes, blanks(bytes, at + 1), grammar.ncols)?;
     // A value glued to its column index starts with a sign or a dot; the careful form refuses it.
-    if !matches!(bytes.get(at), None | Some(b' ' | b'\t' | b'\n' | b'\r')) || (grammar.skew && row == col) {
+    if !matches!(bytes.get(at), None | Some(b' ' | b'\t' | b'\n' | b'\r')) {
         return None;
     }
     let (value, at) = V::fast(bytes, at, grammar.integer)?;
@@ -276,11 +288,7 @@ fn careful_coordinate<V: Text>(grammar: &Grammar, line: &[u8]) -> Result<Option<
         return Ok(None);
     }
     let row = tokens.index("row", "row index", grammar.nrows)?;
-    let (at, _) = tokens.peek();
     let col = tokens.index("column", "column index", grammar.ncols)?;
-    if grammar.skew && row == col {
-        return Err((at, Fault::SkewDiagonal { row: u64::from(row) + 1 }));
-    }
     let value = V::careful(&mut tokens, grammar.integer)?;
     tokens.end(Some(Entry { row, col, value }))
 }
@@ -307,9 +315,9 @@ impl<'a> Tokens<'a> {
         (at, token)
     }
 
-    /// Whether the line is blank or a comment.
+    /// Whether the line is blank or a comment, which some write with `#`.
     pub(super) fn is_empty(&self) -> bool {
-        matches!(self.peek().1.first(), None | Some(b'%'))
+        matches!(self.peek().1.first(), None | Some(b'%' | b'#'))
     }
 
     fn index(&mut self, what: &'static str, expected: &'static str, declared: u64) -> Result<u32, LineFault> {
@@ -347,7 +355,7 @@ pub(super) fn number(token: &[u8]) -> Option<u64> {
 mod tests {
     use super::*;
 
-    const GRAMMAR: Grammar = Grammar { nrows: 4_000_000_000, ncols: 50, integer: false, skew: false };
+    const GRAMMAR: Grammar = Grammar { nrows: 4_000_000_000, ncols: 50, integer: false };
 
     #[test]
     fn eight_characters_become_their_leading_number() {
@@ -379,6 +387,7 @@ mod tests {
             "-1",
             "1e5",
             "1d5",
+            "1.5-103",
             ".5",
             "5.",
             "nan",

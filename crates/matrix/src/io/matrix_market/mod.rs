@@ -9,6 +9,8 @@
 //! * Duplicates are added up, except in a pattern.
 //! * A stored 0 is a non-zero of the structure in `coordinate`, and nothing in `array`.
 //! * Complex values, and values that are not finite, are refused, unless only places are asked for.
+//! * What other programs write and the format does not allow is read where its meaning is plain, and remarked upon: one percent sign
+//!   in the banner, words behind it, comments behind `#`, values on the diagonal of a skew-symmetric matrix.
 
 mod array;
 mod fault;
@@ -16,20 +18,23 @@ mod header;
 mod line;
 
 pub use fault::{Found, MatrixMarketFault};
+pub(super) use header::{Size, size_of_text};
+pub(super) use line::number_as_fortran;
 
 use super::assemble::{Buckets, Chunk, Entry, Mirror, Payload, assemble, finished_bytes};
-use super::blocks::{Block, Blocks};
+use super::blocks::{BLOCK, Block, Blocks};
 use super::memory::{Budget, Refused, make_room};
 use super::pattern_values::pattern_value;
 use super::rows::Merge;
-use super::{Field, Layout, Loaded, Place, Progress, ReadError, ReadOptions, Stored, Symmetry};
-use crate::{Bytes, Scalar};
-use header::{Header, HeaderReader};
+use super::{Field, Layout, Loaded, Place, Progress, ReadError, ReadOptions, Remark, Stored, Symmetry};
+use crate::{Bytes, Csr, Scalar};
+use fault::MOST_EMPTY_BLOCKS;
+use header::{Header, HeaderReader, is_size_missing};
 use line::{Grammar, LineFault, Skipped};
 use rayon::prelude::*;
 use std::mem::size_of;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 /// Reads a Matrix Market file from `blocks`. `total`: bytes of the file, for progress.
@@ -40,6 +45,7 @@ pub(super) fn read<T: Scalar>(
     options: &ReadOptions<'_>,
 ) -> Result<Loaded<T>, ReadError> {
     let (header, reader, rest) = read_header(blocks, path)?;
+    let HeaderReader { lines: header_lines, remarks, .. } = reader;
     if header.banner.field == Field::Complex && !options.places_only {
         return Err(fault_at(path, 1, (header.banner.field_at, MatrixMarketFault::Complex)));
     }
@@ -52,37 +58,39 @@ pub(super) fn read<T: Scalar>(
         total,
         budget: Budget::new(options),
         header,
-        header_lines: reader.lines,
+        header_lines,
         grammar: Grammar {
             nrows: header.nrows,
             ncols: header.ncols,
             integer: header.banner.field == Field::Integer,
-            skew: header.banner.symmetry == Symmetry::SkewSymmetric,
         },
         buckets: Buckets::new(header.nrows as usize),
         blocks,
         first: Mutex::new(rest),
         stop: AtomicBool::new(false),
         kept: AtomicU64::new(0),
+        empty: AtomicUsize::new(0),
         done: Mutex::new(0),
     };
     body.budget.check(path, finished_bytes::<T>(header.nrows, 0))?;
-    let (pattern, symmetry) = (options.pattern, header.banner.symmetry);
-    if header.banner.field == Field::Pattern {
-        let value = |e: &Entry<()>| T::from_f64(pattern_value(pattern, symmetry, e.row, e.col));
-        body.finish(body.coordinates()?, value, Merge::Keep)
-    } else if options.places_only {
-        match header.banner.field {
-            Field::Complex => body.places::<T, 2>(),
-            _ => body.places::<T, 1>(),
-        }
-    } else if header.banner.array {
-        body.finish(body.array()?, |e: &Entry<T>| e.value, Merge::Sum)
-    } else {
-        body.finish(body.coordinates()?, |e: &Entry<T>| e.value, Merge::Sum)
+    body.budget.rows(path, header.nrows.max(header.ncols), header.entries)?;
+    let mut loaded = body.matrix()?;
+    loaded.remarks = remarks;
+    if header.banner.symmetry == Symmetry::SkewSymmetric {
+        let entries = values_on_the_diagonal(&loaded.matrix);
+        loaded.remarks.extend((entries > 0).then_some(Remark::SkewDiagonal { entries }));
     }
+    Ok(loaded)
 }
 
+/// Entries on the diagonal that are not 0.
+fn values_on_the_diagonal<T: Scalar>(a: &Csr<T>) -> u64 {
+    let is_set = |row: &usize| {
+        let (cols, values) = a.row(*row);
+        cols.binary_search(&(*row as u32)).is_ok_and(|at| values[at] != T::default())
+    };
+    (0..a.nrows()).into_par_iter().filter(is_set).count() as u64
+}
 /// Reads blocks until the header is complete; gives what is left of the last one.
 fn read_header<'a>(
     blocks: &Blocks<'a>,
@@ -90,6 +98,9 @@ fn read_header<'a>(
 ) -> Result<(Header, HeaderReader, Option<Unread<'a>>), ReadError> {
     let mut reader = HeaderReader::default();
     while let Some(block) = blocks.next().map_err(|(_, error)| error)? {
+        if block.index > MOST_EMPTY_BLOCKS {
+            return Err(fault_at(path, reader.lines, (0, MatrixMarketFault::NothingButComments)));
+        }
         let mut at = 0;
         while at < block.bytes.len() {
             let line = line::line_at(&block.bytes, at);
@@ -99,7 +110,19 @@ fn read_header<'a>(
             if block.cut {
                 return Err(fault_at(path, reader.lines, (0, MatrixMarketFault::LongLine)));
             }
-            if let Some(header) = header.map_err(|fault| fault_at(path, reader.lines, fault))? {
+            let header = header.map_err(|(column, fault)| {
+                let is_whole = block.bytes.len() < BLOCK;
+                let fault = match fault {
+                    MatrixMarketFault::NotSquare { nrows, ncols, .. }
+                        if is_size_missing((nrows, ncols), line, &block.bytes[at..], is_whole) =>
+                    {
+                        MatrixMarketFault::SizeMissing { line: reader.lines }
+                    }
+                    fault => fault,
+                };
+                fault_at(path, reader.lines, (column, fault))
+            })?;
+            if let Some(header) = header {
                 return Ok((header, reader, Some(Unread { block, at })));
             }
         }
@@ -158,6 +181,8 @@ struct Body<'a, 'b> {
     stop: AtomicBool,
     /// Triplets kept so far.
     kept: AtomicU64,
+    /// Blocks without an entry so far.
+    empty: AtomicUsize,
     /// Bytes reported as consumed.
     done: Mutex<u64>,
 }
@@ -171,6 +196,25 @@ impl<'b> Body<'_, 'b> {
         }
     }
 
+    /// The matrix, with the values that are asked for.
+    fn matrix<T: Scalar>(&self) -> Result<Loaded<T>, ReadError> {
+        let (options, banner) = (self.options, self.header.banner);
+        let (pattern, symmetry) = (options.pattern, banner.symmetry);
+        if banner.field == Field::Pattern {
+            let value = |e: &Entry<()>| T::from_f64(pattern_value(pattern, symmetry, e.row, e.col));
+            self.finish(self.coordinates()?, value, Merge::Keep)
+        } else if options.places_only {
+            match banner.field {
+                Field::Complex => self.places::<T, 2>(),
+                _ => self.places::<T, 1>(),
+            }
+        } else if banner.array {
+            self.finish(self.array()?, |e: &Entry<T>| e.value, Merge::Sum)
+        } else {
+            self.finish(self.coordinates()?, |e: &Entry<T>| e.value, Merge::Sum)
+        }
+    }
+
     /// The matrix with the values of a pattern, of a file with `N` numbers for each value.
     fn places<T: Scalar, const N: usize>(&self) -> Result<Loaded<T>, ReadError> {
         let (pattern, symmetry) = (self.options.pattern, self.header.banner.symmetry);
@@ -181,12 +225,9 @@ impl<'b> Body<'_, 'b> {
 
     /// Every entry of a coordinate file, as chunks in the order of the file.
     fn coordinates<V: line::Text>(&self) -> Result<Vec<Chunk<V>>, ReadError> {
-        let parsed = self.parse(|bytes, scratch: &mut Vec<Entry<V>>, keep| {
+        let parsed = self.parse(|bytes, scratch: &mut Vec<Entry<V>>| {
             let lines = line::coordinates(&self.grammar, bytes, scratch)?;
             let entries = scratch.len() as u64;
-            if !keep {
-                scratch.clear();
-            }
             let chunk = Chunk::new(scratch, self.buckets, self.mirror()).map_err(|r| self.refused(r))?;
             Ok((lines, entries, chunk.len() as u64, chunk))
         })?;
@@ -195,11 +236,8 @@ impl<'b> Body<'_, 'b> {
 
     /// Every value of an array that is not 0, as chunks in the order of the file.
     fn array<V: line::Text + PartialEq>(&self) -> Result<Vec<Chunk<V>>, ReadError> {
-        let parsed = self.parse(|bytes, scratch: &mut Vec<Entry<V>>, keep| {
+        let parsed = self.parse(|bytes, scratch: &mut Vec<Entry<V>>| {
             let (lines, entries) = line::array_values(&self.grammar, bytes, scratch)?;
-            if !keep {
-                scratch.clear();
-            }
             let mut kept = Vec::new();
             make_room(&mut kept, scratch.len()).map_err(|r| self.refused(r))?;
             kept.extend_from_slice(scratch);
@@ -221,11 +259,10 @@ impl<'b> Body<'_, 'b> {
 
     /// Reads all blocks on all threads and checks the number of entries.
     ///
-    /// `read`: given the bytes of a block, cleared scratch and whether triplets are still wanted, gives lines,
-    /// entries, triplets kept, and content.
+    /// `read`: given the bytes of a block and cleared scratch, gives lines, entries, triplets kept, and content.
     fn parse<V: Payload, C: Send>(
         &self,
-        read: impl Fn(&[u8], &mut Vec<Entry<V>>, bool) -> Result<(u64, u64, u64, C), Stop> + Sync,
+        read: impl Fn(&[u8], &mut Vec<Entry<V>>) -> Result<(u64, u64, u64, C), Stop> + Sync,
     ) -> Result<Vec<Parsed<C>>, ReadError> {
         let (parsed, stops, counted) = (Mutex::new(Vec::new()), Mutex::new(Vec::new()), AtomicU64::new(0));
         let work = || {
@@ -247,13 +284,16 @@ impl<'b> Body<'_, 'b> {
                 if let Err(refused) = make_room(&mut scratch, lines) {
                     return self.halt(&stops, block.index, self.refused(refused));
                 }
-                // Beyond the declared number entries are counted for the error, but no longer kept.
-                let keep = counted.load(Ordering::Relaxed) <= self.header.entries;
-                match read(bytes, &mut scratch, keep) {
+                match read(bytes, &mut scratch) {
                     Err(stop) => return self.halt(&stops, block.index, stop),
                     Ok((lines, entries, kept, content)) => {
-                        counted.fetch_add(entries, Ordering::Relaxed);
                         let index = block.index;
+                        let counted = counted.fetch_add(entries, Ordering::Relaxed) + entries;
+                        let empty = self.empty.fetch_add(usize::from(entries == 0), Ordering::Relaxed);
+                        if let Some(error) = self.endless(counted, empty) {
+                            // Behind any fault of a line.
+                            return self.halt(&stops, usize::MAX, Stop::Error(error));
+                        }
                         lock(&parsed).push(Parsed { index, lines, entries, content });
                         let kept = self.kept.fetch_add(kept, Ordering::Relaxed) + kept;
                         let need = u128::from(kept) * size_of::<Entry<V>>() as u128;
@@ -284,10 +324,23 @@ impl<'b> Body<'_, 'b> {
         }
         let (declared, found) = (self.header.entries, parsed.iter().map(|p| p.entries).sum());
         if declared != found {
-            let (line, column) = self.header.entries_at;
-            return Err(fault_at(self.path, line, (column, MatrixMarketFault::Count { declared, found })));
+            return Err(self.wrong_size(MatrixMarketFault::Count { declared, found }));
         }
         Ok(parsed)
+    }
+
+    /// The error of a file that goes on although it should have ended: it may have no end.
+    fn endless(&self, counted: u64, empty: usize) -> Option<ReadError> {
+        let declared = self.header.entries;
+        if counted > declared {
+            return Some(self.wrong_size(MatrixMarketFault::More { declared }));
+        }
+        (empty >= MOST_EMPTY_BLOCKS).then(|| self.wrong_size(MatrixMarketFault::NothingButComments))
+    }
+
+    fn wrong_size(&self, fault: MatrixMarketFault) -> ReadError {
+        let (line, column) = self.header.entries_at;
+        fault_at(self.path, line, (column, fault))
     }
 
     fn next(&self) -> Result<Option<Unread<'b>>, (usize, ReadError)> {
@@ -328,7 +381,7 @@ impl<'b> Body<'_, 'b> {
         let (matrix, duplicates) = assemble(shape, self.buckets, chunks, value, merge, self.path)?;
         let layout = if banner.array { Layout::MatrixMarketArray } else { Layout::MatrixMarketCoordinate };
         let (field, symmetry) = (banner.field, banner.symmetry);
-        Ok(Loaded { matrix, stored: Stored { layout, field, symmetry, entries, duplicates } })
+        Ok(Loaded::new(matrix, Stored { layout, field, symmetry, entries, duplicates }))
     }
 }
 

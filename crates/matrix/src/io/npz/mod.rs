@@ -1,5 +1,6 @@
 //! Files of `scipy.sparse.save_npz`: csr, csc, coo, bsr and dia, compressed or not, any whole-number type for indices, any
-//! real type for values.
+//! real type for values; and arrays without the name of a format where these leave no doubt: `data, indices, indptr, shape` or
+//! `data, row, col, shape`, and what the Python package `sparse` writes (`coords`, or `indptr` with `compressed_axes`).
 //!
 //! The archive is read array by array, straight into what the matrix needs. A csr file whose rows are sorted is
 //! finished when it has been read.
@@ -14,11 +15,11 @@ mod tests;
 
 pub use fault::NpzFault;
 
-use super::assemble::{Buckets, Chunk, Entry, Mirror, assemble, finished_bytes};
-use super::memory::{Budget, Refused, make_room};
+use super::assemble::{Buckets, Chunk, Entry, Mirror, assemble, chunks, column_entries, finished_bytes};
+use super::memory::Budget;
 use super::pattern_values::pattern_value;
 use super::rows::{self, Merge};
-use super::{Field, Layout, Loaded, Progress, ReadError, ReadOptions, Stored, Symmetry};
+use super::{Field, Layout, Loaded, Progress, ReadError, ReadOptions, Remark, Stored, Symmetry};
 use crate::{Bytes, Csr, Scalar};
 use array::{Header, Kind, read_blocks, read_header};
 use rayon::prelude::*;
@@ -28,31 +29,26 @@ use std::ops::Range;
 use std::path::Path;
 use zip::ZipArchive;
 
-/// Entries of one chunk of triplets.
-const ENTRIES_PER_CHUNK: usize = 1 << 16;
+/// Entries that one task works on.
+const ENTRIES_PER_PIECE: usize = 1 << 16;
 /// Deflate makes at most 1032 bytes out of one (zlib's technical notes), so an array that claims more is lying.
 const LARGEST_EXPANSION: u64 = 1032;
 
+/// Opens a zip archive, of arrays or not.
+pub(super) fn open<R: Read + Seek>(file: R, path: &Path) -> Result<ZipArchive<R>, ReadError> {
+    ZipArchive::new(file).map_err(|e| zip_error(path, &e))
+}
+
 /// Reads an `.npz` file of `total` bytes.
 pub(super) fn read<T: Scalar>(
-    file: impl Read + Seek,
+    archive: ZipArchive<impl Read + Seek>,
     total: Bytes,
     path: &Path,
     options: &ReadOptions<'_>,
 ) -> Result<Loaded<T>, ReadError> {
-    let archive = ZipArchive::new(file).map_err(|e| npz(path, zip_fault(&e)))?;
     let budget = Budget::new(options);
     let mut file = File { archive, bytes: total.0, path, options, budget, held: 0, done: 0, of_data: None };
-    let format = file.format()?;
-    let (nrows, ncols) = file.shape()?;
-    let layout = match format.as_str() {
-        "csr" => Layout::NpzCsr,
-        "csc" => Layout::NpzCsc,
-        "coo" => Layout::NpzCoo,
-        "bsr" => Layout::NpzBsr,
-        "dia" => Layout::NpzDia,
-        _ => return Err(npz(path, NpzFault::Format { format })),
-    };
+    let (layout, nrows, ncols, remark) = file.layout()?;
     let offsets = if layout == Layout::NpzCsc { ncols } else { nrows };
     budget.check(path, 8 * (u128::from(nrows) + u128::from(offsets) + 2))?;
     let shape = (nrows as usize, ncols as usize);
@@ -67,70 +63,61 @@ pub(super) fn read<T: Scalar>(
     if of_data.rank != rank {
         return Err(npz(path, wrong_rank("data", of_data.rank, rank)));
     }
-    let stored = field;
-    let field = if options.places_only { Field::Pattern } else { field };
+    budget.rows(path, nrows.max(ncols), of_data.len)?;
     let entries = data.len() as u64;
     let (result, entries) = match layout {
         Layout::NpzCoo => {
-            let row = file.indices("row", nrows, entries)?;
-            let col = file.indices("col", ncols, entries)?;
+            let (row, col) = file.places_of(nrows, ncols, entries)?;
             let entry = |k: usize| Entry { row: row[k], col: col[k], value: data[k] };
-            let pieces = ranges(data.len(), ENTRIES_PER_CHUNK);
-            let chunks = file.chunks(shape, entries, pieces, |piece, out| out.extend(piece.map(entry)))?;
+            let chunks =
+                file.chunks(shape, entries, data.len(), |piece, out| out.extend(piece.map(entry)))?;
             drop((row, col, data));
-            (file.assemble(shape, chunks, field), entries)
+            (file.assemble(shape, chunks), entries)
         }
-        Layout::NpzBsr => file.blocks(shape, &data, field, &of_data)?,
-        Layout::NpzDia => file.diagonals(shape, &data, field, &of_data)?,
+        Layout::NpzBsr => file.blocks(shape, &data, &of_data)?,
+        Layout::NpzDia => file.diagonals(shape, &data, &of_data)?,
         Layout::NpzCsc => {
             let indptr = file.offsets(ncols, entries)?;
             let row = file.indices("indices", nrows, entries)?;
-            // Every column once, however many entries it has: a chunk of whole columns would be unbounded.
             let stored = indptr[ncols as usize];
-            let pieces = ranges(stored as usize, ENTRIES_PER_CHUNK);
-            let chunks = file.chunks(shape, entries, pieces, |piece, out| {
-                let mut col = indptr.partition_point(|&p| p <= piece.start as u64).saturating_sub(1);
-                for k in piece {
-                    while indptr[col + 1] <= k as u64 {
-                        col += 1;
-                    }
-                    out.push(Entry { row: row[k], col: col as u32, value: data[k] });
-                }
+            let chunks = file.chunks(shape, entries, stored as usize, |piece, out| {
+                column_entries(&indptr, &row, &data, piece, out);
             })?;
             drop((indptr, row, data));
-            (file.assemble(shape, chunks, field), stored)
+            (file.assemble(shape, chunks), stored)
         }
         _ => {
             let indptr = file.offsets(nrows, entries)?;
             let col = file.indices("indices", ncols, entries)?;
             let stored = indptr[nrows as usize];
-            (compressed_rows(shape, indptr, col, data, field, (path, options)), stored)
+            (compressed_rows(shape, indptr, col, data, (path, options)), stored)
         }
     };
     let (matrix, duplicates) = result?;
     file.report(file.bytes);
     let symmetry = Symmetry::General;
-    Ok(Loaded { matrix, stored: Stored { layout, field: stored, symmetry, entries, duplicates } })
+    let mut loaded = Loaded::new(matrix, Stored { layout, field, symmetry, entries, duplicates });
+    loaded.remarks.extend(remark);
+    Ok(loaded)
 }
 
-/// Sorts rows that are compressed already and gives patterns their values.
+/// Sorts rows that are compressed already and, of places alone, makes their values.
 fn compressed_rows<T: Scalar>(
     (nrows, ncols): (usize, usize),
     mut row_ptr: Vec<u64>,
     mut col_idx: Vec<u32>,
     mut values: Vec<T>,
-    field: Field,
     (path, options): (&Path, &ReadOptions<'_>),
 ) -> Result<(Csr<T>, u64), ReadError> {
     // Like scipy, ignore what lies behind the last row.
     col_idx.truncate(row_ptr[nrows] as usize);
     values.truncate(row_ptr[nrows] as usize);
-    let merged = rows::sort_and_merge(&mut row_ptr, &mut col_idx, &mut values, merge(field));
+    let merged = rows::sort_and_merge(&mut row_ptr, &mut col_idx, &mut values, merge(options));
     let duplicates = merged.map_err(|unmerged| unmerged.error(path))?;
-    if field == Field::Pattern {
+    if options.places_only {
         let (ptr, col) = (&row_ptr, &col_idx);
-        values.par_chunks_mut(ENTRIES_PER_CHUNK).enumerate().for_each(|(piece, values)| {
-            let first = piece * ENTRIES_PER_CHUNK;
+        values.par_chunks_mut(ENTRIES_PER_PIECE).enumerate().for_each(|(piece, values)| {
+            let first = piece * ENTRIES_PER_PIECE;
             let mut row = ptr.partition_point(|&p| p <= first as u64).saturating_sub(1);
             for (k, value) in (first..).zip(values) {
                 while ptr[row + 1] <= k as u64 {
@@ -144,13 +131,8 @@ fn compressed_rows<T: Scalar>(
     Ok((matrix, duplicates))
 }
 
-fn merge(field: Field) -> Merge {
-    if field == Field::Pattern { Merge::Keep } else { Merge::Sum }
-}
-
-/// `0..len` in runs of `step`.
-fn ranges(len: usize, step: usize) -> Vec<Range<usize>> {
-    (0..len).step_by(step).map(|first| first..(first + step).min(len)).collect()
+fn merge(options: &ReadOptions<'_>) -> Merge {
+    if options.places_only { Merge::Keep } else { Merge::Sum }
 }
 
 fn npz(path: &Path, fault: NpzFault) -> ReadError {
@@ -159,6 +141,11 @@ fn npz(path: &Path, fault: NpzFault) -> ReadError {
 
 fn zip_fault(error: &zip::result::ZipError) -> NpzFault {
     NpzFault::Zip(error.to_string())
+}
+
+/// What is wrong with a zip archive.
+pub(super) fn zip_error(path: &Path, error: &zip::result::ZipError) -> ReadError {
+    npz(path, zip_fault(error))
 }
 
 /// An archive being read.
@@ -200,7 +187,7 @@ impl<R: Read + Seek> File<'_, R> {
         let header = read_header(&mut member, array).map_err(fail)?;
         if array == "data" {
             *of_data = Some(header);
-        } else if header.rank > 1 {
+        } else if header.rank > 1 && (array != "coords" || header.is_fortran) {
             return Err(fail(wrong_rank(array, header.rank, 1)));
         }
         let size = start(&header).map_err(fail)?;
@@ -230,6 +217,106 @@ impl<R: Read + Seek> File<'_, R> {
         if let Some(progress) = self.options.progress {
             progress(Progress { done: Bytes(done), total: Bytes(self.bytes) });
         }
+    }
+
+    /// The layout, rows and columns, by the name of the format or, without one, by the arrays that there are.
+    fn layout(&mut self) -> Result<(Layout, u64, u64, Option<Remark>), ReadError> {
+        let has = |file: &Self, array: &str| file.archive.index_for_name(&format!("{array}.npy")).is_some();
+        if has(self, "format") {
+            let format = self.format()?;
+            let (nrows, ncols) = self.shape()?;
+            let layout = match format.as_str() {
+                "csr" => Layout::NpzCsr,
+                "csc" => Layout::NpzCsc,
+                "coo" => Layout::NpzCoo,
+                "bsr" => Layout::NpzBsr,
+                "dia" => Layout::NpzDia,
+                _ => return Err(npz(self.path, NpzFault::Format { format })),
+            };
+            return Ok((layout, nrows, ncols, None));
+        }
+        let is_compressed = ["data", "indices", "indptr", "shape"].iter().all(|array| has(self, array));
+        let is_coordinates = has(self, "data")
+            && has(self, "shape")
+            && (has(self, "coords") || (has(self, "row") && has(self, "col")));
+        if !is_compressed && !is_coordinates {
+            return Err(npz(self.path, NpzFault::Missing { array: "format" }));
+        }
+        let (nrows, ncols) = self.shape()?;
+        if has(self, "fill_value") {
+            self.no_fill_value()?;
+        }
+        if !is_compressed {
+            return Ok((Layout::NpzCoo, nrows, ncols, None));
+        }
+        let (by_rows, remark) = if has(self, "compressed_axes") {
+            (self.small_number("compressed_axes")? == 0.0, None)
+        } else {
+            let offsets = self.length("indptr")?;
+            let remark = (nrows == ncols).then_some(Remark::TakenForRows);
+            (offsets == nrows + 1 || offsets != ncols + 1, remark)
+        };
+        Ok((if by_rows { Layout::NpzCsr } else { Layout::NpzCsc }, nrows, ncols, remark))
+    }
+
+    /// Elements of an array, which is not read.
+    fn length(&mut self, array: &'static str) -> Result<u64, ReadError> {
+        let (path, name) = (self.path, format!("{array}.npy"));
+        let mut member = self.archive.by_name(&name).map_err(|error| npz(path, zip_fault(&error)))?;
+        Ok(read_header(&mut member, array).map_err(|fault| npz(path, fault))?.len)
+    }
+
+    /// The first element of an array.
+    fn small_number(&mut self, array: &'static str) -> Result<f64, ReadError> {
+        let mut first = None;
+        let is_small = |h: &Header| match h.len {
+            1..=8 => Ok(8),
+            _ => Err(NpzFault::Array { array, why: "it is no single number".to_owned() }),
+        };
+        self.array(array, is_small, |h, bytes| {
+            h.whole_numbers(bytes, |n| {
+                first.get_or_insert(n as f64);
+                Ok(())
+            })?;
+            h.floats(bytes, |x| {
+                first.get_or_insert(x);
+                Ok(())
+            })
+        })?;
+        first.ok_or_else(|| npz(self.path, NpzFault::Array { array, why: "it is no number".to_owned() }))
+    }
+
+    /// What is not stored has to be 0.
+    fn no_fill_value(&mut self) -> Result<(), ReadError> {
+        let array = "fill_value";
+        match self.small_number(array)? {
+            0.0 => Ok(()),
+            value => Err(npz(
+                self.path,
+                NpzFault::Array { array, why: format!("what is not stored is {value}, not 0") },
+            )),
+        }
+    }
+
+    /// Row and column of each entry: in two arrays, or in one of two rows.
+    fn places_of(&mut self, nrows: u64, ncols: u64, entries: u64) -> Result<(Vec<u32>, Vec<u32>), ReadError> {
+        if self.archive.index_for_name("coords.npy").is_none() {
+            return Ok((self.indices("row", nrows, entries)?, self.indices("col", ncols, entries)?));
+        }
+        let mut row = self.indices("coords", nrows.max(ncols), 2 * entries)?;
+        let col = row.split_off(entries as usize);
+        for (indices, limit, start) in [(&row, nrows, 0), (&col, ncols, entries)] {
+            if let Some(at) = indices.iter().position(|&index| u64::from(index) >= limit) {
+                let fault = NpzFault::Index {
+                    array: "coords",
+                    at: start + at as u64,
+                    index: text(indices[at].into()),
+                    limit,
+                };
+                return Err(npz(self.path, fault));
+            }
+        }
+        Ok((row, col))
     }
 
     fn format(&mut self) -> Result<String, ReadError> {
@@ -294,7 +381,7 @@ impl<R: Read + Seek> File<'_, R> {
 
     /// The values; `marked`: -0 where only the type makes them 0, and 0 where they are in the file, whatever the sign.
     fn data<T: Scalar>(&mut self, marked: bool) -> Result<(Vec<T>, Field), ReadError> {
-        let (mut data, mut all_one, mut whole) = (Vec::new(), true, false);
+        let (mut data, mut field) = (Vec::new(), Field::Real);
         let is_real = |h: &Header| match h.kind {
             Kind::Complex => Err(NpzFault::Complex),
             Kind::Ascii | Kind::Unicode => Err(no_numbers()),
@@ -302,9 +389,8 @@ impl<R: Read + Seek> File<'_, R> {
         };
         self.array("data", is_real, |h, bytes| {
             reserve(&mut data, "data", h)?;
-            whole = h.is_whole();
+            field = if h.is_whole() { Field::Integer } else { Field::Real };
             h.whole_numbers(bytes, |n| {
-                all_one &= n == 1;
                 data.push(T::from_f64(n as f64));
                 Ok(())
             })?;
@@ -318,11 +404,6 @@ impl<R: Read + Seek> File<'_, R> {
                 Ok(())
             })
         })?;
-        let field = match (whole, all_one) {
-            (false, _) => Field::Real,
-            (true, true) => Field::Pattern,
-            (true, false) => Field::Integer,
-        };
         Ok((data, field))
     }
 
@@ -381,7 +462,6 @@ impl<R: Read + Seek> File<'_, R> {
         &mut self,
         shape: (usize, usize),
         data: &[T],
-        field: Field,
         of_data: &Header,
     ) -> Result<Assembled<T>, ReadError> {
         let [count, high, wide] = of_data.dimensions;
@@ -397,8 +477,7 @@ impl<R: Read + Seek> File<'_, R> {
         let stored = indptr[indptr.len() - 1] as usize;
         let places = stored * high * wide;
         // Of places, not blocks: one block may be as large as memory.
-        let pieces = ranges(places, ENTRIES_PER_CHUNK);
-        let chunks = self.chunks(shape, places as u64, pieces, |piece, out| {
+        let chunks = self.chunks(shape, places as u64, places, |piece, out| {
             let first = (piece.start / (high * wide)) as u64;
             let mut row = indptr.partition_point(|&p| p <= first).saturating_sub(1);
             for at in piece {
@@ -411,7 +490,7 @@ impl<R: Read + Seek> File<'_, R> {
                 out.push(Entry { row: row as u32, col: col as u32, value });
             }
         })?;
-        Ok((self.assemble(shape, chunks, field), places as u64))
+        Ok((self.assemble(shape, chunks), places as u64))
     }
 
     /// A matrix of diagonals: the value for column j of diagonal d, which lies `offsets[d]` right of the main one, is `data[d, j]`.
@@ -419,7 +498,6 @@ impl<R: Read + Seek> File<'_, R> {
         &mut self,
         shape: (usize, usize),
         data: &[T],
-        field: Field,
         of_data: &Header,
     ) -> Result<Assembled<T>, ReadError> {
         let [count, length, _] = of_data.dimensions.map(|length| length as usize);
@@ -436,9 +514,8 @@ impl<R: Read + Seek> File<'_, R> {
         };
         let places = count * length;
         let entries = (0..places).into_par_iter().filter(|at| entry(*at).is_some()).count() as u64;
-        let pieces = ranges(places, ENTRIES_PER_CHUNK);
-        let chunks = self.chunks(shape, entries, pieces, |piece, out| out.extend(piece.filter_map(entry)))?;
-        Ok((self.assemble(shape, chunks, field), entries))
+        let chunks = self.chunks(shape, entries, places, |piece, out| out.extend(piece.filter_map(entry)))?;
+        Ok((self.assemble(shape, chunks), entries))
     }
 
     /// Where diagonals lie: any whole numbers, `expected` of them and none twice.
@@ -465,42 +542,34 @@ impl<R: Read + Seek> File<'_, R> {
         Ok(offsets)
     }
 
-    /// Triplets of `pieces`; `fill` turns a piece into at most as many entries as it is long.
+    /// Triplets of `len` places, of which `entries` are kept; `fill` turns a piece into at most as many entries as it is long.
     fn chunks<T: Scalar>(
         &self,
         (nrows, _): (usize, usize),
         entries: u64,
-        pieces: Vec<Range<usize>>,
+        len: usize,
         fill: impl Fn(Range<usize>, &mut Vec<Entry<T>>) + Sync,
     ) -> Result<Vec<Chunk<T>>, ReadError> {
         let triplets = u128::from(entries) * size_of::<Entry<T>>() as u128;
         let assembling = triplets + finished_bytes::<T>(nrows as u64, entries);
         self.budget.check(self.path, (self.held + triplets).max(assembling))?;
-        let buckets = Buckets::new(nrows);
-        let chunk = |scratch: &mut Vec<Entry<T>>, piece: Range<usize>| {
-            scratch.clear();
-            let most = piece.len();
-            make_room(scratch, most)?;
-            fill(piece, scratch);
-            debug_assert!(scratch.len() <= most, "room was made for {most} entries, not {}", scratch.len());
-            Chunk::new(scratch, buckets, Mirror::None)
-        };
-        let chunks: Result<_, Refused> = pieces.into_par_iter().map_init(Vec::new, chunk).collect();
-        chunks.map_err(|refused| refused.error(self.path))
+        chunks(len, Buckets::new(nrows), Mirror::None, fill).map_err(|refused| refused.error(self.path))
     }
 
     fn assemble<T: Scalar>(
         &self,
         shape: (usize, usize),
         chunks: Vec<Chunk<T>>,
-        field: Field,
     ) -> Result<(Csr<T>, u64), ReadError> {
-        let pattern = self.options.pattern;
-        let value = |e: &Entry<T>| match field {
-            Field::Pattern => T::from_f64(pattern_value(pattern, Symmetry::General, e.row, e.col)),
-            _ => e.value,
+        let ReadOptions { pattern, places_only, .. } = *self.options;
+        let value = |e: &Entry<T>| {
+            if places_only {
+                T::from_f64(pattern_value(pattern, Symmetry::General, e.row, e.col))
+            } else {
+                e.value
+            }
         };
-        assemble(shape, Buckets::new(shape.0), chunks, value, merge(field), self.path)
+        assemble(shape, Buckets::new(shape.0), chunks, value, merge(self.options), self.path)
     }
 }
 

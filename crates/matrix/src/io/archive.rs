@@ -1,0 +1,143 @@
+//! Archives with a matrix file in them, tar or zip, read without unpacking them onto the disk. Which member is the matrix:
+//! [`super::which`]. The `SuiteSparse` collection hands out `NAME.tar.gz` with `NAME/NAME.mtx` inside.
+
+use super::kind::{HEAD, Packing};
+use super::memory::Budget;
+use super::stream;
+use super::tar_members::Members;
+use super::unpacked::{Origin, damaged};
+use super::which::{Look, Member, only_matrix};
+use super::{Loaded, ReadError, ReadOptions, Remark, file_stem, npz};
+use crate::Scalar;
+use std::io::{self, Read, Seek};
+use std::path::Path;
+use zip::ZipArchive;
+
+/// Bytes of the longest name of a file (`NAME_MAX`).
+const LONGEST_NAME: usize = 255;
+
+/// Reads the matrix of a tar archive. `depth`: archives around this one.
+pub(super) fn read_tar<T: Scalar>(
+    origin: Origin<'_>,
+    packings: &[Packing],
+    path: &Path,
+    options: &ReadOptions<'_>,
+    depth: usize,
+) -> Result<Loaded<T>, ReadError> {
+    let remark = choose(tar_matrices(origin, packings, path, options)?, path)?;
+    let Remark::Member { member: wanted, .. } = &remark else { unreachable!("a member was chosen") };
+    let (archive, count, total) = origin.open(path, packings, options)?;
+    let damaged = damaged(path);
+    let mut members = Members::new(archive);
+    while let Some(member) = members.next().map_err(&damaged)? {
+        if member.is_file && member.path.to_string_lossy() == **wanted {
+            let content = Whole { reader: members.into_content(), left: member.size };
+            let loaded = stream::read_within(content, (count, total), path, options, depth + 1)?;
+            return Ok(loaded.remarked(remark));
+        }
+    }
+    // It was there when the archive was looked through.
+    Err(damaged(io::ErrorKind::UnexpectedEof.into()))
+}
+
+/// Reads the matrix file of a zip archive that holds no arrays.
+pub(super) fn read_zip<T: Scalar>(
+    mut archive: ZipArchive<impl Read + Seek + Send>,
+    path: &Path,
+    options: &ReadOptions<'_>,
+    depth: usize,
+) -> Result<Loaded<T>, ReadError> {
+    let fail = |error| npz::zip_error(path, &error);
+    let mut members = Vec::new();
+    for at in 0..archive.len() {
+        let mut file = archive.by_index(at).map_err(fail)?;
+        let name = file.name().map_err(fail)?.into_owned();
+        let size = file.size();
+        if file.is_file() {
+            members.extend(Member::named(&name, size, || Look::of_bytes(&head_of(&mut file), options)));
+        }
+    }
+    let remark = choose(members, path)?;
+    let Remark::Member { member, .. } = &remark else { unreachable!("a member was chosen") };
+    let file = archive.by_name(member).map_err(fail)?;
+    let total = crate::Bytes(file.size());
+    let (content, count) = super::counted::Counted::new(file);
+    let loaded = stream::read_within(content, (count, total), path, options, depth + 1)?;
+    Ok(loaded.remarked(remark))
+}
+
+/// The first bytes of a member, as far as they can be read.
+fn head_of(content: &mut impl Read) -> Vec<u8> {
+    let mut head = Vec::new();
+    // What is damaged says so when it is read.
+    let _ = content.take(HEAD as u64).read_to_end(&mut head);
+    head
+}
+
+fn choose(members: Vec<Member>, path: &Path) -> Result<Remark, ReadError> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let stem = file_stem(&name).unwrap_or(&name);
+    let (chosen, passed_over) =
+        only_matrix(stem, members).ok_or_else(|| ReadError::NoMatrix { path: path.to_owned() })?;
+    Ok(Remark::Member { member: chosen.path, passed_over })
+}
+
+/// The members that may be the matrix. Stops at `NAME/NAME.mtx`, else looks through the whole archive.
+fn tar_matrices(
+    origin: Origin<'_>,
+    packings: &[Packing],
+    path: &Path,
+    options: &ReadOptions<'_>,
+) -> Result<Vec<Member>, ReadError> {
+    let (archive, ..) = origin.open(path, packings, options)?;
+    let budget = Budget::new(options);
+    let mut members = Members::new(archive);
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let stem = file_stem(&name).unwrap_or(&name).to_owned();
+    let (mut found, mut held) = (Vec::new(), 0);
+    while let Some(member) = members.next().map_err(damaged(path))? {
+        // What has a longer name was never a file of Linux.
+        let is_named = member.path.file_name().is_some_and(|name| name.len() <= LONGEST_NAME);
+        if !member.is_file || !is_named {
+            continue;
+        }
+        let mut fault = None;
+        let look = || match members.head(HEAD) {
+            Ok(head) => Look::of_bytes(&head, options),
+            Err(cause) => {
+                fault = Some(cause);
+                Look::Sparse
+            }
+        };
+        let Some(matrix) = Member::named(&member.path.to_string_lossy(), member.size, look) else { continue };
+        if let Some(cause) = fault {
+            return Err(damaged(path)(cause));
+        }
+        if matrix.stem == stem && matrix.look == Look::Sparse {
+            return Ok(vec![matrix]);
+        }
+        // Its name, its stem, and both again when the matrix is chosen.
+        held += 4 * (matrix.path.len() + size_of::<Member>()) as u128;
+        budget.check(path, held)?;
+        found.push(matrix);
+    }
+    Ok(found)
+}
+
+/// The content of a member, whose early end is an error.
+struct Whole<R> {
+    reader: R,
+    left: u64,
+}
+
+impl<R: Read> Read for Whole<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let room = self.left.min(buffer.len() as u64) as usize;
+        let n = self.reader.read(&mut buffer[..room])?;
+        if n == 0 && room > 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        self.left -= n as u64;
+        Ok(n)
+    }
+}

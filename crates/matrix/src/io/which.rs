@@ -1,0 +1,261 @@
+//! Which of several files is *the* matrix: one rule for archives, folders and names of a collection.
+//!
+//! 1. Files that begin with a dot are none: `._a.mtx` is what macOS keeps beside a file.
+//! 2. A vector is none where there is a matrix, and a dense matrix is none beside a sparse one: `NAME_b.mtx`, `NAME_coord.mtx`.
+//! 3. What is attached to another, `NAME_E.mtx` beside `NAME.mtx`, is none where the folder or the archive is called `NAME`.
+//! 4. An archive is one matrix: the one with its name, else the largest.
+
+use super::error::ReadError;
+use super::kind::{HEAD, unpacked_head};
+use super::matrix_market::{Size, size_of_text};
+use super::{ReadOptions, open_regular};
+use std::collections::HashSet;
+use std::fmt;
+use std::io::Read;
+use std::path::Path;
+
+/// What the first bytes of a file say of its size.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Look {
+    /// A sparse matrix, or what cannot be told.
+    Sparse,
+    /// Every value of a matrix.
+    Dense,
+    /// One row or one column.
+    Vector,
+}
+
+impl Look {
+    /// Of what begins with `head`, packed or not.
+    pub(super) fn of_bytes(head: &[u8], options: &ReadOptions<'_>) -> Self {
+        let begin = unpacked_head(head, Path::new(""), options).map(|(_, begin)| begin).unwrap_or_default();
+        match size_of_text(&begin) {
+            Some(Size { nrows, ncols, .. }) if (nrows == 1) != (ncols == 1) => Self::Vector,
+            Some(Size { array: true, .. }) => Self::Dense,
+            _ => Self::Sparse,
+        }
+    }
+
+    /// Of the file at `path`; one that cannot be opened says why when it is read.
+    fn of_file(path: &Path) -> Self {
+        let head = open_regular(path).and_then(|mut file| {
+            let mut head = Vec::new();
+            file.by_ref().take(4).read_to_end(&mut head)?;
+            // Archives of arrays are not opened for this: vectors are not stored so.
+            if !head.starts_with(b"PK") {
+                file.take(HEAD as u64 - 4).read_to_end(&mut head)?;
+            }
+            Ok(head)
+        });
+        head.map_or(Self::Sparse, |head| Self::of_bytes(&head, &ReadOptions::default()))
+    }
+}
+
+/// A file that may be the matrix.
+#[derive(Debug, Clone)]
+pub(super) struct Member {
+    /// Its name with its folders.
+    pub(super) path: String,
+    /// Its name without its end.
+    pub(super) stem: String,
+    pub(super) size: u64,
+    pub(super) look: Look,
+}
+
+impl Member {
+    /// The file or member at `path`, if its name may be that of a matrix; `look` is asked only then.
+    pub(super) fn named(path: &str, size: u64, look: impl FnOnce() -> Look) -> Option<Self> {
+        let name = path.rsplit('/').next().unwrap_or_default();
+        let stem = super::file_stem(name).filter(|_| !is_hidden(path))?.to_owned();
+        Some(Self { path: path.to_owned(), stem, size, look: look() })
+    }
+}
+
+/// Whether a file or one of its folders begins with a dot, or is what macOS puts into zip archives.
+fn is_hidden(path: &str) -> bool {
+    let dotted = |part: &str| part.starts_with('.') && part != "." && part != "..";
+    path.rsplit('/').next().is_some_and(dotted) || path.split('/').any(|part| part == "__MACOSX")
+}
+
+/// A file that is not the matrix, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PassedOver {
+    /// Its name.
+    pub name: String,
+    /// Why.
+    pub why: Why,
+}
+
+/// Why a file is not the matrix.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Why {
+    /// It has one row or one column.
+    Vector,
+    /// It is dense, and there is a sparse one.
+    Dense,
+    /// Its name is that of the matrix with something behind it.
+    Attached,
+    /// An archive is read as one matrix, and this is another.
+    Other,
+}
+
+impl fmt::Display for PassedOver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let why = match self.why {
+            Why::Vector => "a vector",
+            Why::Dense => "dense",
+            Why::Attached => "belongs to the matrix",
+            Why::Other => "another matrix",
+        };
+        write!(f, "{} ({why})", self.name)
+    }
+}
+
+/// The matrices among `members` of a folder or an archive called `name`, and what is passed over; both in their order.
+pub(super) fn matrices(name: &str, members: Vec<Member>) -> (Vec<Member>, Vec<PassedOver>) {
+    let any = |look| members.iter().any(|member| member.look == look);
+    let (sparse, dense) = (any(Look::Sparse), any(Look::Dense));
+    let stems: HashSet<&str> = members.iter().map(|member| member.stem.as_str()).collect();
+    // NAME_b belongs to NAME in a folder NAME, be it one of an archive.
+    let belongs = |member: &Member| {
+        let folder = member.path.rsplit('/').nth(1).unwrap_or(name);
+        [folder, name].iter().any(|matrix| {
+            let behind = member.stem.strip_prefix(matrix);
+            behind.is_some_and(|rest| rest.starts_with('_')) && stems.contains(matrix)
+        })
+    };
+    let why: Vec<Option<Why>> = members
+        .iter()
+        .map(|member| match member.look {
+            Look::Vector if sparse || dense => Some(Why::Vector),
+            Look::Dense if sparse => Some(Why::Dense),
+            _ if belongs(member) => Some(Why::Attached),
+            _ => None,
+        })
+        .collect();
+    let (mut kept, mut passed) = (Vec::new(), Vec::new());
+    for (member, why) in members.into_iter().zip(why) {
+        match why {
+            None => kept.push(member),
+            Some(why) => passed.push(PassedOver { name: member.path, why }),
+        }
+    }
+    (kept, passed)
+}
+
+/// The one matrix among the members of an archive called `name`, and what is passed over.
+pub(super) fn only_matrix(name: &str, members: Vec<Member>) -> Option<(Member, Vec<PassedOver>)> {
+    let (mut kept, mut passed) = matrices(name, members);
+    let largest =
+        |(at, member): &(usize, &Member)| (member.stem == name, member.size, std::cmp::Reverse(*at));
+    let (best, _) = kept.iter().enumerate().max_by_key(largest)?;
+    let chosen = kept.swap_remove(best);
+    passed.extend(kept.into_iter().map(|member| PassedOver { name: member.path, why: Why::Other }));
+    Some((chosen, passed))
+}
+
+/// The matrix files in a folder, by name, without those below it, and what was passed over.
+///
+/// Files with a known ending count ([`file_stem`](super::file_stem)); of Matrix Market files the first bytes are read.
+///
+/// # Errors
+/// The system's, if the folder cannot be read.
+pub fn files_in(folder: &Path) -> Result<(Vec<std::path::PathBuf>, Vec<PassedOver>), ReadError> {
+    let fail = |cause| ReadError::Io { path: folder.to_owned(), cause };
+    let mut members = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(fail)? {
+        let path = entry.map_err(fail)?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        if !path.is_dir() {
+            let size = path.metadata().map_or(0, |file| file.len());
+            members.extend(Member::named(&name, size, || Look::of_file(&path)).map(|member| (member, path)));
+        }
+    }
+    members.sort_by(|(_, one), (_, other)| one.cmp(other));
+    let canonical = folder.canonicalize();
+    let name = canonical.as_deref().unwrap_or(folder).file_name().unwrap_or_default().to_string_lossy();
+    let (members, paths): (Vec<Member>, Vec<_>) = members.into_iter().unzip();
+    let names: Vec<String> = members.iter().map(|member| member.path.clone()).collect();
+    let (kept, passed) = matrices(&name, members);
+    let kept: HashSet<String> = kept.into_iter().map(|member| member.path).collect();
+    let kept =
+        names.iter().zip(paths).filter(|(name, _)| kept.contains(*name)).map(|(_, path)| path).collect();
+    Ok((kept, passed))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn members(all: &[(&str, u64, Look)]) -> Vec<Member> {
+        all.iter().filter_map(|&(path, size, look)| Member::named(path, size, || look)).collect()
+    }
+
+    fn chosen(archive: &str, all: &[(&str, u64, Look)]) -> (String, Vec<String>) {
+        let (chosen, passed) = only_matrix(archive, members(all)).unwrap();
+        (chosen.path, passed.into_iter().map(|p| p.to_string()).collect())
+    }
+
+    #[test]
+    fn side_files_of_a_matrix_are_not_the_matrix() {
+        use Look::{Dense, Sparse, Vector};
+        let (path, passed) = chosen(
+            "x",
+            &[("m/m_b.mtx", 900, Vector), ("m/m.mtx", 100, Sparse), ("m/m_coord.mtx", 400, Dense)],
+        );
+        assert_eq!(path, "m/m.mtx");
+        assert_eq!(passed, ["m/m_b.mtx (a vector)", "m/m_coord.mtx (dense)"]);
+        let (path, passed) = chosen("m", &[("m_E.mtx", 900, Sparse), ("m.mtx", 100, Sparse)]);
+        assert_eq!((path.as_str(), passed[0].as_str()), ("m.mtx", "m_E.mtx (belongs to the matrix)"));
+        let (path, passed) =
+            chosen("set", &[("one.mtx", 5, Sparse), ("two.MTX", 7, Sparse), ("two_rcm.mtx", 6, Sparse)]);
+        assert_eq!((path.as_str(), passed.len()), ("two.MTX", 2));
+        // What is hidden is no file of the set, whatever its size.
+        let (path, passed) = chosen(
+            "m",
+            &[
+                ("./._m.mtx", 9, Sparse),
+                ("m/._m.mtx", 9, Sparse),
+                ("m/m.mtx", 5, Sparse),
+                ("__MACOSX/m.mtx", 9, Sparse),
+            ],
+        );
+        assert_eq!((path.as_str(), passed.len()), ("m/m.mtx", 0));
+        // Where there is nothing else, a dense matrix or a vector is it.
+        assert_eq!(chosen("m", &[("b.mtx", 5, Vector)]).0, "b.mtx");
+        assert_eq!(chosen("m", &[("b.mtx", 5, Vector), ("c.mtx", 3, Dense)]).0, "c.mtx");
+        assert!(only_matrix("m", Vec::new()).is_none());
+    }
+
+    #[test]
+    fn all_matrices_of_a_folder_are_kept_and_its_side_files_are_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |name: &str, kind: &str, size: &str| {
+            std::fs::write(
+                folder.path().join(name),
+                format!("%%MatrixMarket matrix {kind} real general\n% a\n{size}\n"),
+            )
+            .unwrap();
+        };
+        write("a.mtx", "coordinate", "5 5 0");
+        write("a_rcm.mtx", "coordinate", "5 5 0");
+        write("b.MTX", "array", "5 1");
+        write("nodes.mtx", "array", "5 3");
+        write("row.mtx", "coordinate", "1 5 0");
+        write("._a.mtx", "coordinate", "9 9 0");
+        let (files, passed) = files_in(folder.path()).unwrap();
+        let names: Vec<_> = files.iter().map(|path| path.file_name().unwrap().to_str().unwrap()).collect();
+        assert_eq!(names, ["a.mtx", "a_rcm.mtx"]);
+        let passed: Vec<String> = passed.iter().map(PassedOver::to_string).collect();
+        assert_eq!(passed, ["b.MTX (a vector)", "nodes.mtx (dense)", "row.mtx (a vector)"]);
+    }
+
+    #[test]
+    fn very_many_members_take_time_in_proportion() {
+        let all: Vec<Member> = (0..300_000)
+            .filter_map(|at| Member::named(&format!("m/member_{at}.mtx"), at, || Look::Sparse))
+            .collect();
+        assert_eq!(only_matrix("x", all).unwrap().0.path, "m/member_299999.mtx");
+    }
+}

@@ -1,0 +1,135 @@
+//! Files as people have them, named by their kind: what is read of each, and what is said.
+
+use sparsight_matrix::io::{self, Field, Foreign, Loaded, ReadError, ReadOptions, Remark, Symmetry};
+use std::path::{Path, PathBuf};
+
+fn case(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases").join(name)
+}
+
+fn read(name: &str) -> Loaded<f64> {
+    io::read(&case(name), &ReadOptions::default()).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn fails(name: &str) -> ReadError {
+    io::read::<f64>(&case(name), &ReadOptions::default()).unwrap_err()
+}
+
+fn remarks(loaded: &Loaded<f64>) -> Vec<String> {
+    loaded.remarks.iter().filter(|remark| remark.is_worth_saying()).map(ToString::to_string).collect()
+}
+
+/// The matrix that most of the text files hold.
+fn expected() -> io::Loaded<f64> {
+    read("suitesparse_unpacked/cant/cant.mtx")
+}
+
+#[test]
+fn stored_ones_stay_ones() {
+    for (name, only_ones) in [("graph_int_ones.npz", true), ("val_bool_.npz", true), ("lp01_int8.npz", true)]
+    {
+        let loaded = read(name);
+        assert_eq!(loaded.stored.field, Field::Integer, "{name}");
+        assert_eq!(
+            loaded.matrix.values().iter().all(|v| v.to_bits() == 1.0_f64.to_bits()),
+            only_ones,
+            "{name}"
+        );
+    }
+    let graph = read("graph_int_ones.npz").matrix;
+    assert_eq!(graph.transposed().unwrap(), graph, "an undirected graph is symmetric");
+    let pattern = read("one_percent.mtx");
+    assert_eq!((pattern.stored.field, pattern.stored.symmetry), (Field::Pattern, Symmetry::Symmetric));
+    assert!(pattern.matrix.values().iter().all(|v| v.to_bits() == 1.0_f64.to_bits()));
+}
+
+#[test]
+fn the_matrix_of_an_archive_is_none_of_its_side_files() {
+    for (name, member) in [("rhs_big.tar.gz", "set/A.mtx"), ("mac.tar.gz", "m/m.mtx")] {
+        let loaded = read(name);
+        assert_eq!(loaded.matrix, expected().matrix, "{name}");
+        let Some(Remark::Member { member: read, .. }) = loaded.remarks.first() else { panic!("{name}") };
+        assert!(read.ends_with(member), "{read}");
+    }
+    assert_eq!(remarks(&read("rhs_big.tar.gz")), ["set/A.mtx is read, passed over: set/rhs.mtx (a vector)"]);
+    assert_eq!(remarks(&read("mac.tar.gz")), [""; 0]);
+    let (files, passed) = io::files_in(&case("suitesparse_unpacked/cant")).unwrap();
+    assert_eq!(files, [case("suitesparse_unpacked/cant/cant.mtx")]);
+    let passed: Vec<String> = passed.iter().map(ToString::to_string).collect();
+    assert_eq!(passed, ["cant_b.mtx (a vector)", "cant_coord.mtx (dense)"]);
+}
+
+#[test]
+fn what_scipy_writes_is_read() {
+    let loaded = read("scipy_uint64.mtx");
+    assert_eq!((loaded.stored.field, loaded.matrix.nrows(), loaded.matrix.nnz()), (Field::Integer, 30, 90));
+    let skew = read("skew_zero_diag.mtx");
+    assert_eq!(skew.matrix.row(1), (&[0, 1, 2][..], &[2.5, 0.0, 1.0][..]));
+    assert_eq!(remarks(&skew), [""; 0], "zeros belong on that diagonal");
+    assert_eq!(read("plain_csr.npz").matrix, read("pydata_coo.npz").matrix);
+    assert_eq!(remarks(&read("pydata_coo.npz")), [""; 0]);
+}
+
+#[test]
+fn what_other_programs_write_is_read_and_said() {
+    let one_percent = read("one_percent.mtx");
+    assert_eq!(
+        remarks(&one_percent),
+        ["the first line is read as the banner '%%MatrixMarket', from which it differs"]
+    );
+    let hash = read("hash_comment.mtx");
+    assert_eq!(hash.matrix, expected().matrix);
+    assert_eq!(remarks(&hash), ["lines that begin with '#' are taken for comments, which begin with '%'"]);
+    assert_eq!(read("fortran_exp.mtx").matrix.values(), [1.5e-103, 1.0, 1.0]);
+}
+
+#[test]
+fn the_first_bytes_decide_whatever_the_name_says() {
+    for name in ["plain_named_gz.mtx.gz", "gz_named_plain.mtx", "targz_named_mtxgz.mtx.gz", "twice.mtx.gz"] {
+        assert_eq!(read(name).matrix, expected().matrix, "{name}");
+    }
+}
+
+#[test]
+fn harwell_boeing_and_rutherford_boeing_are_read() {
+    let (hb, rb) = (read("hb.rsa"), read("rb.rb"));
+    assert_eq!(hb.matrix, rb.matrix);
+    assert_eq!((hb.stored.symmetry, hb.stored.entries, hb.matrix.nrows()), (Symmetry::Symmetric, 4, 3));
+    assert_eq!(hb.matrix.transposed().unwrap(), hb.matrix);
+}
+
+#[test]
+fn a_missing_size_line_is_told() {
+    let error = fails("no_size_weighted.mtx");
+    assert!(
+        error.to_string().ends_with(":2:1: line 2 looks like an entry: the size line is missing"),
+        "{error}"
+    );
+    assert!(error.hint().unwrap().contains("rows columns entries"));
+}
+
+#[test]
+fn known_formats_are_named_with_what_converts_them() {
+    for (name, expected) in [
+        ("snap.txt", Foreign::EdgeList),
+        ("model.mps", Foreign::Mps),
+        ("metis.graph", Foreign::Metis),
+        ("petsc64.bin", Foreign::Petsc),
+    ] {
+        let error = fails(name);
+        let ReadError::Foreign { format, .. } = &error else { panic!("{error}") };
+        assert_eq!(*format, expected);
+        assert!(error.hint().unwrap().contains("scipy.sparse.save_npz"), "{name}");
+    }
+}
+
+#[test]
+fn complex_values_are_refused_or_left_out() {
+    let places = ReadOptions { places_only: true, ..ReadOptions::default() };
+    for name in ["val_c64.npz", "complex_herm.mtx"] {
+        let error = fails(name).to_string();
+        assert!(error.contains("complex"), "{error}");
+        let loaded = io::read::<f64>(&case(name), &places).unwrap();
+        assert_eq!(loaded.stored.field, Field::Complex, "{name}");
+    }
+}
