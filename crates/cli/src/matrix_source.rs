@@ -450,15 +450,15 @@ mod tests {
             ["", "b", "a.npz"].map(|name| dir.path().join(name).display().to_string());
         let batch = all_of(&[file.clone(), below.clone(), folder, below, file]).unwrap();
         assert_eq!(batch.len(), 4, "{batch:?}");
-        assert_eq!(batch(&["gone.mtx".to_owned()]).unwrap().len(), 1);
+        assert_eq!(all_of(&["gone.mtx".to_owned()]).unwrap().len(), 1);
         let derived = format!("derived:unknowns=2:{}", dir.path().display());
         let titles: Vec<String> = all_of(&[derived]).unwrap().iter().map(MatrixSource::title).collect();
         assert_eq!(titles[0], "a.npz+unknowns=2", "of every matrix of a folder");
         assert_eq!(titles.len(), 4);
         for wrong in ["derived:a.mtx", "derived:cubed:a.mtx"] {
-            assert!(batch(&[wrong.to_owned()]).is_err(), "{wrong}");
+            assert!(all_of(&[wrong.to_owned()]).is_err(), "{wrong}");
         }
         let empty = tempfile::tempdir().unwrap();
-        assert!(batch(&[empty.path().display().to_string()]).is_err());
+        assert!(all_of(&[empty.path().display().to_string()]).is_err());
     }
 }
