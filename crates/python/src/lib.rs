@@ -33,6 +33,8 @@ mod _core {
     #[pymodule_export]
     use super::distributed::{Distributed, prepare_distributed};
     #[pymodule_export]
+    use super::forked::refuse_in_child;
+    #[pymodule_export]
     use super::matrix::{Matrix, generate, read};
     #[pymodule_export]
     use super::on_gpus::on_gpus;

@@ -1,9 +1,6 @@
 """Products on the CPU, with numpy's vectors."""
 
 import gc
-import os
-import subprocess
-import sys
 import threading
 import weakref
 
@@ -154,25 +151,6 @@ def test_a_pair_is_gone_as_soon_as_nobody_has_it(grid):
         assert seen() is None
     finally:
         gc.enable()
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
-def test_a_forked_process_is_told_and_does_not_wait_for_ever(grid):
-    sparsight.advise(grid)
-    program = """
-import os, sys, sparsight
-A = sparsight.gallery("stencil2d,n=30")
-sparsight.advise(A)
-child = os.fork()
-if child == 0:
-    try:
-        sparsight.advise(A)
-    except sparsight.SparsightError as error:
-        os._exit(7 if "spawn" in error.hint else 1)
-    os._exit(2)
-sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
-"""
-    assert subprocess.run([sys.executable, "-W", "ignore", "-c", program], timeout=60).returncode == 7
 
 
 def test_a_matrix_of_integers_is_multiplied_in_f64(rng):
