@@ -2,12 +2,13 @@
 
 use crate::buffers::{Held, Indices, Value, fill_indices, fill_values};
 use crate::failure::{Failure, Kind};
+use crate::file_object::{FileObject, Raised};
 use crate::forked;
 use pyo3::prelude::*;
 use rayon::prelude::*;
 use sparsight::answer::MatrixSummary;
 use sparsight::matrix::gallery::Recipe;
-use sparsight::matrix::io::{self, PatternValues, ReadOptions};
+use sparsight::matrix::io::{self, ReadOptions};
 use sparsight::matrix::{Csr, Dtype, Features};
 use std::path::PathBuf;
 use std::sync::OnceLock;
@@ -197,17 +198,32 @@ impl Matrix {
 
 /// The matrix in a file: .mtx, .mtx.gz, .tar.gz, .npz.
 #[pyfunction]
-#[pyo3(signature = (path, dtype, ones))]
-pub(crate) fn read(py: Python<'_>, path: PathBuf, dtype: &str, ones: bool) -> PyResult<Matrix> {
+pub(crate) fn read(py: Python<'_>, path: PathBuf, dtype: &str) -> PyResult<Matrix> {
     let dtype = dtype_of(dtype)?;
-    let pattern = if ones { PatternValues::Ones } else { PatternValues::default() };
-    let options = ReadOptions { pattern, ..ReadOptions::default() };
     let read = forked::work(py, move || {
+        let options = ReadOptions::default();
         Ok::<_, io::ReadError>(match dtype {
             Dtype::F32 => AnyCsr::F32(io::read(&path, &options)?.matrix),
             Dtype::F64 | Dtype::Mixed => AnyCsr::F64(io::read(&path, &options)?.matrix),
         })
     })?;
+    read.map(Matrix::new).map_err(|error| Failure::from(error).into())
+}
+
+/// The matrix that comes out of an object with `read(bytes)`, from where it stands to its end; `name` is what errors call it.
+#[pyfunction]
+#[allow(clippy::needless_pass_by_value)] // Python gives a path, which becomes ours.
+pub(crate) fn read_stream(py: Python<'_>, file: Py<PyAny>, name: PathBuf, dtype: &str) -> PyResult<Matrix> {
+    let dtype = dtype_of(dtype)?;
+    let raised = Raised::default();
+    let read = forked::work(py, || {
+        let (reader, options) = (FileObject::new(file, &raised), ReadOptions::default());
+        Ok::<_, io::ReadError>(match dtype {
+            Dtype::F32 => AnyCsr::F32(io::read_stream(reader, &name, &options)?.matrix),
+            Dtype::F64 | Dtype::Mixed => AnyCsr::F64(io::read_stream(reader, &name, &options)?.matrix),
+        })
+    })?;
+    raised.check()?;
     read.map(Matrix::new).map_err(|error| Failure::from(error).into())
 }
 

@@ -56,6 +56,7 @@ PUBLIC = {
     "plan.on_gpus": "plan.on_gpus([2])",
     "plan.prepare on GPUs": "plan.prepare(devices=[0, 1])",
     "read": "sparsight.read(file)",
+    "read of a file that is open": "sparsight.read(open(file, 'rb'))",
     "gallery": "sparsight.gallery('stencil2d,n=30')",
     "calibrate": "sparsight.calibrate('cpu')",
 }
@@ -81,7 +82,8 @@ RUST = {
     "prepare_rank": "_core.prepare_rank(core, advice, 0, 0, 2, None, None, lambda digest: b'')",
     "prepare_resident": "_core.prepare_resident(core, advice, 'cuda:0', None, False, (*at, 32), (*at, 32), at)",
     "nccl_identity": "_core.nccl_identity()",
-    "read": "_core.read(file, 'f64', True)",
+    "read": "_core.read(file, 'f64')",
+    "read_stream": "_core.read_stream(open(file, 'rb'), file, 'f64')",
     "generate": "_core.generate('stencil2d,n=30', 'f64')",
     "unknown_gpu": "_core.unknown_gpu()",
     "gpu_of": "_core.gpu_of(1 << 40)",

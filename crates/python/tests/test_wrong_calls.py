@@ -43,6 +43,13 @@ def misaligned():
     return np.zeros(8 * 900 + 1, np.uint8)[1:].view(np.float64)
 
 
+class Numbers:
+    """What can be read, and gives no bytes."""
+
+    def read(self, size):
+        return size
+
+
 PARTS = np.arange(900) % 2
 
 
@@ -125,6 +132,9 @@ WRONG = {
         "values begins at an address",
         "copy",
     ),
+    "masked values": (with_arrays(data=np.ma.array(A.data)), BadMatrix, "values has a mask", "without its mask"),
+    "a number for a file": (lambda: sparsight.read(7), BadMatrix, "int is no file", "open"),
+    "a file that gives no bytes": (lambda: sparsight.read(Numbers()), BadMatrix, "gave <class 'int'>, and no bytes", '"rb"'),
     "a list for x": (lambda: operator() @ [1.0] * 900, BadVector, "list", "numpy"),
     "x of three dimensions": (lambda: operator() @ np.ones((900, 1, 1)), BadVector, "shape", "reshape"),
     "too few rows of columns": (lambda: operator() @ np.ones((3, 2)), BadVector, "shape", "each column"),
