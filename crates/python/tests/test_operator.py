@@ -153,6 +153,29 @@ def test_a_pair_is_gone_as_soon_as_nobody_has_it(grid):
         gc.enable()
 
 
+@pytest.mark.filterwarnings("ignore:the matrix subclass:PendingDeprecationWarning")
+@pytest.mark.parametrize("size", [1, 40])
+def test_columns_of_numpy_matrix_are_multiplied_as_scipy_does(size, rng):
+    a = sp.csr_array(rng.standard_normal((size, size)))
+    operator = sparsight.plan(a).prepare("cpu")
+    for columns in (1, 3):
+        x = np.matrix(rng.standard_normal((size, columns)))
+        for y in (operator @ x, operator.matmat(x)):
+            assert type(y) is type(a @ x) is np.ndarray and y.shape == (size, columns) and near(y, a @ x, np.float64)
+    assert near(operator.matvec(x[:, 0]), a @ x[:, 0], np.float64)
+
+
+def test_other_classes_of_arrays_are_arrays(grid, rng, tmp_path):
+    class Named(np.ndarray):
+        pass
+
+    operator, x = sparsight.plan(grid).prepare("cpu"), rng.standard_normal(900)
+    np.save(tmp_path / "x.npy", x)
+    for same in (x.view(Named), np.load(tmp_path / "x.npy", mmap_mode="r")):
+        assert near(operator @ same, grid @ x, np.float64)
+        assert near(operator @ same[:, None], (grid @ x)[:, None], np.float64)
+
+
 def test_a_matrix_of_integers_is_multiplied_in_f64(rng):
     a = sp.random_array((30, 30), density=0.2, rng=rng, format="csr")
     a.data = np.round(10 * a.data)

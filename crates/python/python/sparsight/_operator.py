@@ -8,7 +8,7 @@ from typing import Any
 
 from . import _vectors
 from ._errors import BadMatrix, BadVector, SparsightError
-from ._products import Products, as_vector
+from ._products import Products, of_column
 
 __all__ = ["Operator", "numbered"]
 
@@ -117,7 +117,7 @@ class Operator(Products):
         if getattr(x, "ndim", 1) == 2 and x.shape[1] == 1:
             if stream is not None:
                 raise BadVector("a column and a stream: it is copied in the current one", "x.ravel() is a vector")
-            return self.matvec(as_vector(x), out, alpha, beta, stream).reshape(-1, 1)
+            return of_column(x, lambda vector: self.matvec(vector, out, alpha, beta))
         return _vectors.kind_of(x).multiply(self, x, out, alpha, beta, stream)
 
     def rmatvec(

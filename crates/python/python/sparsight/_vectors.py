@@ -85,6 +85,12 @@ def refused_on_host(stream):
     )
 
 
+def refuse_mask(what, array):
+    """A masked array of numpy is more than its numbers."""
+    if isinstance(array, np.ma.MaskedArray):
+        raise BadVector(f"{what} has a mask", "a product takes all entries: give the array without its mask, .filled(0) or .data")
+
+
 def contiguous(array):
     """A copy without gaps, if there are any."""
     if hasattr(array, "contiguous"):
@@ -144,6 +150,8 @@ class Numpy:
 
     @staticmethod
     def check(what, array, length, operator):
+        if type(array) is not np.ndarray:
+            refuse_mask(what, array)
         if array.dtype != operator.dtype:
             raise refused_type(what, array.dtype, operator)
         if array.shape != (length,):
