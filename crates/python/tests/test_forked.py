@@ -40,6 +40,8 @@ PUBLIC = {
     "op @ x": "op @ x",
     "op.matvec(x, out=y)": "op.matvec(x, out=y)",
     "op @ X": "op @ np.ones((len(x), 2))",
+    "op.T": "op.T",
+    "op.rmatvec": "op.rmatvec(y)",
     "op.T of a pair": "pair.T @ y",
     "op.update_values": "op.update_values(A.data)",
     "op.update_values of a pair": "pair.update_values(A.data)",

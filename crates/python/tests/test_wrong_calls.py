@@ -167,7 +167,7 @@ WRONG = {
         "operator of A",
         "op.update_values",
     ),
-    "A^T that was not planned": (lambda: operator().T, SparsightError, "not prepared", "transpose=True"),
+    "A^T of a freed operator": (lambda: freed().T, SparsightError, "freed", "prepare"),
     "new values unannounced": (
         lambda: operator(candidate="ell/b256/f64").update_values(A.data),
         SparsightError,
