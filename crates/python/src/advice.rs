@@ -72,6 +72,7 @@ impl Advice {
 
     /// As `sparsight advise --json` answers: schema sparsight/advise/1.
     fn to_json(&self, py: Python<'_>) -> String {
+        // Asks no threads: a forked process may read what its parent was advised.
         py.detach(|| {
             let matrix = self.matrix.clone();
             AdviseAnswer::of(matrix, &self.profile, self.dtype, &self.objective, &self.ranking)
@@ -120,8 +121,7 @@ pub(crate) fn advise(
         .map(|model| model.parse().map_err(|text: String| Failure::new(Kind::NoProfile, text).hinted(MODELS)))
         .transpose()?;
     let mut objective = Objective { products, model, ..Objective::default() };
-    forked::refuse()?;
-    let advised = py.detach(|| {
+    let advised = forked::work(py, || {
         let profile = profile_for(device)?;
         let narrowing = mixed.then(|| narrowed(matrix, dtype, profile.device.facts.kind)).transpose()?;
         objective.mixed_precision = narrowing.is_some_and(|narrowing| narrowing.too_large == 0);
@@ -135,6 +135,6 @@ pub(crate) fn advise(
             matrix: MatrixSummary::of(name, features),
             narrowing,
         })
-    });
+    })?;
     Ok(advised?)
 }

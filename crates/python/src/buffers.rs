@@ -1,6 +1,7 @@
 //! Arrays of Python's buffer protocol: numpy's, and whatever else lies in the host's memory.
 
 use crate::failure::{COLUMNS, Failure, Kind, READ_ONLY, SHARED};
+use crate::forked;
 use pyo3::buffer::{Element, PyBuffer};
 use pyo3::prelude::*;
 use rayon::prelude::*;
@@ -164,12 +165,11 @@ fn fill<E: Element + Send, I: Copy + Sync>(
     if held.entries().len() != from.len() {
         return Err(Failure::new(Kind::BadVector, "an array of another length").into());
     }
-    py.detach(|| {
+    forked::work(py, || {
         // SAFETY: the package made the array and has not given it to anybody.
         let to = unsafe { held.entries_mut() };
         to.par_iter_mut().zip(from).for_each(|(to, &from)| *to = cast(from));
-    });
-    Ok(())
+    })
 }
 
 /// Fills an array with indices, of the type that it has.

@@ -223,13 +223,14 @@ pub(crate) fn profile_for(device: Option<&str>) -> Result<Arc<Profile>, Failure>
 
 /// The first GPU here, if nothing is known of it: advice that names no device is then for another one.
 #[pyfunction]
-pub(crate) fn unknown_gpu(py: Python<'_>) -> Option<String> {
-    py.detach(|| Cuda::name(0).ok().filter(|name| of_gpu(name).is_none()))
+pub(crate) fn unknown_gpu(py: Python<'_>) -> PyResult<Option<String>> {
+    forked::work(py, || Cuda::name(0).ok().filter(|name| of_gpu(name).is_none()))
 }
 
 /// Number of the GPU in whose memory an address lies; None where every GPU may read it, and where nobody knows.
 #[pyfunction]
 pub(crate) fn gpu_of(address: u64) -> PyResult<Option<usize>> {
+    forked::refuse()?;
     match Cuda::index_of_address(address) {
         Err(DeviceError::NoDriver | DeviceError::LoaderPath { .. }) => Ok(None),
         found => Ok(found.map_err(Failure::from)?),
@@ -281,12 +282,11 @@ pub(crate) fn calibrate(py: Python<'_>, device: &str, before: Py<PyAny>, unasked
         let failure = Failure::new(Kind::NoGpu, format!("'{device}' is no device of this machine"));
         return Err(failure.hinted("give \"cuda:0\" to \"cuda:N\", or \"cpu\"").into());
     };
-    forked::refuse()?;
     let mut told = Told { before, interrupted: None };
-    let made = py.detach(|| match device {
+    let made = forked::work(py, || match device {
         LocalDevice::Gpu(index) => calibrate_gpu(index, unasked, &mut told),
         LocalDevice::Cpu => calibrate_processor(&mut told),
-    });
+    })?;
     match told.interrupted {
         Some(error) => Err(error),
         None => Ok(made?),
@@ -340,6 +340,8 @@ pub(crate) fn profiles() -> Vec<&'static str> {
 /// Adds folders with Python packages in which NVRTC may lie.
 #[pyfunction]
 #[allow(clippy::needless_pass_by_value)] // Python gives a list, which becomes one of ours.
-pub(crate) fn search_libraries_in(folders: Vec<PathBuf>) {
+pub(crate) fn search_libraries_in(folders: Vec<PathBuf>) -> PyResult<()> {
+    forked::refuse()?;
     cuda::search_libraries_in(&folders);
+    Ok(())
 }

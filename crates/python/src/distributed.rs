@@ -302,7 +302,7 @@ impl Distributed {
 
     /// Waits for everything that is queued on its GPUs.
     fn wait(&self, py: Python<'_>) -> PyResult<()> {
-        Ok(py.detach(|| self.gpus.wait())?)
+        Ok(forked::work(py, || self.gpus.wait())??)
     }
 
     /// Gives its memory back now. Waits for what is queued.
@@ -350,7 +350,7 @@ pub(crate) fn prepare_distributed(
 ) -> PyResult<Distributed> {
     forked::refuse()?;
     let parts = Parts::read(parts)?;
-    let made = py.detach(|| {
+    let made = forked::work(py, || {
         let (known, links) = links_of(links.as_deref(), advice.profile())?;
         // Parts that do not fit are told before a GPU is looked for.
         let (rows, columns) = matrix.size();
@@ -369,6 +369,6 @@ pub(crate) fn prepare_distributed(
         };
         let planned = answer(matrix, advice, &parts, links, vec![Ok(planned)])?;
         Ok::<_, Failure>(Distributed::new(product, gpus, planned, (rows, columns)))
-    });
+    })?;
     Ok(made?)
 }

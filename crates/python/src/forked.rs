@@ -1,6 +1,8 @@
-//! What a forked process is told, in place of waiting for ever.
+//! What a forked process is told, in place of waiting for ever: its parent's threads are not there, and a lock that one of them held
+//! stays locked. Whatever asks threads, takes a lock or calls a driver goes through [`work`].
 
 use crate::failure::{Failure, Kind};
+use pyo3::prelude::*;
 use sparsight::forked;
 
 /// Whether threads may be asked: an error in a child of the process that asked them first.
@@ -9,4 +11,26 @@ pub(crate) fn refuse() -> Result<(), Failure> {
         let hint = "start processes anew: multiprocessing.get_context(\"spawn\")";
         Failure::new(Kind::Other, forked.to_string()).hinted(hint)
     })
+}
+
+/// Calls `work` while the interpreter is free, unless this process was forked from one that has worked.
+pub(crate) fn work<R: Send>(py: Python<'_>, work: impl FnOnce() -> R + Send) -> PyResult<R> {
+    refuse()?;
+    Ok(py.detach(work))
+}
+
+/// Drops what has to be waited for, while the interpreter is free. In a child it is only forgotten: it is the parent's.
+pub(crate) fn give_back<R: Send>(owned: R) {
+    if forked::is_child() {
+        std::mem::forget(owned);
+        return;
+    }
+    let mut owned = Some(owned);
+    let _ = Python::try_attach(|py| py.detach(|| drop(owned.take())));
+}
+
+/// An error in a child of the process that has begun to work; where Python takes a lock of its own, it asks before.
+#[pyfunction]
+pub(crate) fn refuse_in_child() -> PyResult<()> {
+    Ok(refuse()?)
 }

@@ -12,6 +12,7 @@ mod buffers;
 mod devices;
 mod distributed;
 mod failure;
+mod file_object;
 mod forked;
 mod linked;
 mod matrix;
@@ -33,7 +34,9 @@ mod _core {
     #[pymodule_export]
     use super::distributed::{Distributed, prepare_distributed};
     #[pymodule_export]
-    use super::matrix::{Matrix, generate, read};
+    use super::forked::refuse_in_child;
+    #[pymodule_export]
+    use super::matrix::{Matrix, generate, read, read_stream};
     #[pymodule_export]
     use super::on_gpus::on_gpus;
     #[pymodule_export]

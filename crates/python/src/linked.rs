@@ -40,13 +40,12 @@ impl<P: Send> Linked<P> {
         py: Python<'_>,
         work: impl FnOnce(&mut P) -> Result<R, Failure> + Send,
     ) -> PyResult<R> {
-        forked::refuse()?;
-        let done = py.detach(|| {
+        let done = forked::work(py, || {
             let mut product = self.product.lock().unwrap_or_else(PoisonError::into_inner);
             let product = product.as_mut().ok_or_else(freed)?;
             let _together = together();
             work(product)
-        });
+        })?;
         Ok(done?)
     }
 
@@ -64,6 +63,8 @@ impl<P: Send> Linked<P> {
     fn give_back(&self) {
         // In a forked process somebody may hold the locks for ever who is not there.
         if sparsight::forked::is_child() {
+            // What it has of the GPUs is the parent's.
+            std::mem::forget(self.product.try_lock().ok().and_then(|mut product| product.take()));
             return;
         }
         let mut product = self.product.lock().unwrap_or_else(PoisonError::into_inner);

@@ -2,12 +2,13 @@
 
 use crate::buffers::{Held, Indices, Value, fill_indices, fill_values};
 use crate::failure::{Failure, Kind};
+use crate::file_object::{FileObject, Raised};
 use crate::forked;
 use pyo3::prelude::*;
 use rayon::prelude::*;
 use sparsight::answer::MatrixSummary;
 use sparsight::matrix::gallery::Recipe;
-use sparsight::matrix::io::{self, PatternValues, ReadOptions};
+use sparsight::matrix::io::{self, ReadOptions};
 use sparsight::matrix::{Csr, Dtype, Features};
 use std::path::PathBuf;
 use std::sync::OnceLock;
@@ -70,7 +71,7 @@ fn csr_of<T: Value>(
     (row_ptr, col_idx): (&Indices, &Indices),
     values: Option<&Held<T>>,
 ) -> PyResult<Csr<T>> {
-    let made = py.detach(|| {
+    let made = forked::work(py, || {
         let (row_ptr, col_idx) = (row_ptr.offsets(), col_idx.columns()?);
         // Values that nobody asks for are zeros, of which the system makes no memory until they are read.
         let values = values.map_or_else(
@@ -78,7 +79,7 @@ fn csr_of<T: Value>(
             |values| values.entries().par_iter().copied().collect(),
         );
         Csr::try_new(nrows, ncols, row_ptr, col_idx, values).map_err(Failure::from)
-    });
+    })?;
     made.map_err(PyErr::from)
 }
 
@@ -96,7 +97,6 @@ impl Matrix {
         values: Option<&Bound<'_, PyAny>>,
         dtype: &str,
     ) -> PyResult<Self> {
-        forked::refuse()?;
         let arrays = (&Indices::read("indptr", indptr)?, &Indices::read("indices", indices)?);
         let size = (nrows, ncols);
         Ok(Self::new(match dtype_of(dtype)? {
@@ -131,28 +131,31 @@ impl Matrix {
 
     /// (mean, shortest, longest) row, non-zeros.
     #[getter]
-    fn row_lengths(&self, py: Python<'_>) -> (f64, u64, u64) {
-        let summary = py.detach(|| MatrixSummary::of("", self.features()));
-        (summary.row_mean, summary.row_min, summary.row_max)
+    fn row_lengths(&self, py: Python<'_>) -> PyResult<(f64, u64, u64)> {
+        let features = match self.features.get() {
+            Some(known) => known,
+            None => forked::work(py, || self.features())?,
+        };
+        let summary = MatrixSummary::of("", features);
+        Ok((summary.row_mean, summary.row_min, summary.row_max))
     }
 
     /// The same values in another type.
     fn astype(&self, py: Python<'_>, dtype: &str) -> PyResult<Self> {
-        forked::refuse()?;
         let dtype = dtype_of(dtype)?;
-        let csr = py.detach(|| {
+        let csr = forked::work(py, || {
             with_csr!(&self.csr, a => match dtype {
                 Dtype::F32 => AnyCsr::F32(a.to_dtype()),
                 Dtype::F64 | Dtype::Mixed => AnyCsr::F64(a.to_dtype()),
             })
-        });
+        })?;
         Ok(Self::new(csr))
     }
 
     /// The same pattern with other values, which are copied: of the matrix' own type.
     fn with_values(&self, py: Python<'_>, values: &Bound<'_, PyAny>) -> PyResult<Self> {
         fn of<T: Value>(py: Python<'_>, a: &Csr<T>, values: &Held<T>) -> PyResult<Csr<T>> {
-            let made = py.detach(|| a.with_values(values.entries().par_iter().copied().collect()));
+            let made = forked::work(py, || a.with_values(values.entries().par_iter().copied().collect()))?;
             made.map_err(|error| Failure::from(error).into())
         }
         Ok(Self::new(match &self.csr {
@@ -162,18 +165,18 @@ impl Matrix {
     }
 
     fn transposed(&self, py: Python<'_>) -> PyResult<Self> {
-        let made = py.detach(|| {
+        let made = forked::work(py, || {
             Ok(match &self.csr {
                 AnyCsr::F32(a) => AnyCsr::F32(a.transposed()?),
                 AnyCsr::F64(a) => AnyCsr::F64(a.transposed()?),
             })
-        });
+        })?;
         made.map(Self::new).map_err(|error: sparsight::matrix::CsrError| Failure::from(error).into())
     }
 
     /// Writes where each entry of the transposed matrix stands in this one into an int64 array.
     fn transposed_order(&self, py: Python<'_>, order: &Bound<'_, PyAny>) -> PyResult<()> {
-        let made = py.detach(|| with_csr!(&self.csr, a => a.transposed_order()));
+        let made = forked::work(py, || with_csr!(&self.csr, a => a.transposed_order()))?;
         fill_indices(py, "order", order, &made.map_err(Failure::from)?)
     }
 
@@ -195,33 +198,46 @@ impl Matrix {
 
 /// The matrix in a file: .mtx, .mtx.gz, .tar.gz, .npz.
 #[pyfunction]
-#[pyo3(signature = (path, dtype, ones))]
-pub(crate) fn read(py: Python<'_>, path: PathBuf, dtype: &str, ones: bool) -> PyResult<Matrix> {
-    forked::refuse()?;
+pub(crate) fn read(py: Python<'_>, path: PathBuf, dtype: &str) -> PyResult<Matrix> {
     let dtype = dtype_of(dtype)?;
-    let pattern = if ones { PatternValues::Ones } else { PatternValues::default() };
-    let options = ReadOptions { pattern, ..ReadOptions::default() };
-    let read = py.detach(move || {
+    let read = forked::work(py, move || {
+        let options = ReadOptions::default();
         Ok::<_, io::ReadError>(match dtype {
             Dtype::F32 => AnyCsr::F32(io::read(&path, &options)?.matrix),
             Dtype::F64 | Dtype::Mixed => AnyCsr::F64(io::read(&path, &options)?.matrix),
         })
-    });
+    })?;
+    read.map(Matrix::new).map_err(|error| Failure::from(error).into())
+}
+
+/// The matrix that comes out of an object with `read(bytes)`, from where it stands to its end; `name` is what errors call it.
+#[pyfunction]
+#[allow(clippy::needless_pass_by_value)] // Python gives a path, which becomes ours.
+pub(crate) fn read_stream(py: Python<'_>, file: Py<PyAny>, name: PathBuf, dtype: &str) -> PyResult<Matrix> {
+    let dtype = dtype_of(dtype)?;
+    let raised = Raised::default();
+    let read = forked::work(py, || {
+        let (reader, options) = (FileObject::new(file, &raised), ReadOptions::default());
+        Ok::<_, io::ReadError>(match dtype {
+            Dtype::F32 => AnyCsr::F32(io::read_stream(reader, &name, &options)?.matrix),
+            Dtype::F64 | Dtype::Mixed => AnyCsr::F64(io::read_stream(reader, &name, &options)?.matrix),
+        })
+    })?;
+    raised.check()?;
     read.map(Matrix::new).map_err(|error| Failure::from(error).into())
 }
 
 /// A matrix of the gallery.
 #[pyfunction]
 pub(crate) fn generate(py: Python<'_>, recipe: &str, dtype: &str) -> PyResult<Matrix> {
-    forked::refuse()?;
     let dtype = dtype_of(dtype)?;
-    let made = py.detach(|| {
+    let made = forked::work(py, || {
         let recipe: Recipe = recipe.parse()?;
         Ok(match dtype {
             Dtype::F32 => AnyCsr::F32(recipe.generate()?),
             Dtype::F64 | Dtype::Mixed => AnyCsr::F64(recipe.generate()?),
         })
-    });
+    })?;
     made.map(Matrix::new)
         .map_err(|error: sparsight::matrix::gallery::GalleryError| Failure::from(error).into())
 }

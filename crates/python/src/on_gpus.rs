@@ -91,12 +91,12 @@ pub(crate) fn on_gpus(
     let mut all = Vec::with_capacity(counts.len());
     for count in counts {
         py.check_signals()?;
-        all.push(py.detach(|| match &matrix.csr {
+        all.push(forked::work(py, || match &matrix.csr {
             AnyCsr::F32(a) => on(a, advice, count, &parts, &known),
             AnyCsr::F64(a) => on(a, advice, count, &parts, &known),
-        })?);
+        })??);
     }
-    Ok(py.detach(|| answer(matrix, advice, &parts, links, all))?)
+    Ok(forked::work(py, || answer(matrix, advice, &parts, links, all))??)
 }
 
 /// As JSON.

@@ -1,6 +1,7 @@
 //! Vectors of which each GPU has a piece.
 
 use crate::buffers::{Value, fill_values};
+use crate::forked;
 use pyo3::prelude::*;
 use sparsight::device::DeviceError;
 use sparsight::device::gpu::{DeviceArray, DeviceSliceMut, GpuShare};
@@ -136,8 +137,7 @@ impl Piece {
 /// Who reads the memory is waited for when it is given back: other threads go on meanwhile.
 impl Drop for Piece {
     fn drop(&mut self) {
-        let mut entries = self.entries.take();
-        let _ = Python::try_attach(|py| py.detach(|| drop(entries.take())));
+        forked::give_back(self.entries.take());
     }
 }
 

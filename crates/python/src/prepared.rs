@@ -71,10 +71,10 @@ impl Prepared {
     where
         R: Send,
     {
-        let done = py.detach(|| {
+        let done = forked::work(py, || {
             let product = self.product.read().unwrap_or_else(PoisonError::into_inner);
             work(product.as_ref().ok_or_else(freed)?)
-        });
+        })?;
         Ok(done?)
     }
 
@@ -83,14 +83,14 @@ impl Prepared {
         py: Python<'_>,
         work: impl FnOnce(&mut AnyPrepared) -> Result<(), Failure> + Send,
     ) -> PyResult<()> {
-        let done = py.detach(|| {
+        let done = forked::work(py, || {
             let mut product = self.product.write().unwrap_or_else(PoisonError::into_inner);
             let product = product.as_mut().ok_or_else(freed)?;
             // Products may be under way in any stream, and whoever queues the next one knows nothing of this.
             self.device.wait()?;
             work(product)?;
             self.device.wait()
-        });
+        })?;
         Ok(done?)
     }
 }
@@ -98,9 +98,7 @@ impl Prepared {
 /// Memory of a GPU is given back when what uses it has ended: other threads go on meanwhile.
 impl Drop for Prepared {
     fn drop(&mut self) {
-        let product = self.product.get_mut().unwrap_or_else(PoisonError::into_inner).take();
-        let mut product = Some(product);
-        let _ = Python::try_attach(|py| py.detach(|| drop(product.take())));
+        forked::give_back(self.product.get_mut().unwrap_or_else(PoisonError::into_inner).take());
     }
 }
 
@@ -178,7 +176,6 @@ impl Prepared {
         alpha: f64,
         beta: f64,
     ) -> PyResult<()> {
-        forked::refuse()?;
         let x = Values::read("x", x)?;
         let mut y = Values::write("out", y, &x)?;
         self.with(py, |product| match (product, &x, &mut y) {
@@ -234,15 +231,17 @@ impl Prepared {
 
     /// Waits for everything that is queued on its GPU.
     fn wait(&self, py: Python<'_>) -> PyResult<()> {
-        Ok(py.detach(|| self.device.wait())?)
+        Ok(forked::work(py, || self.device.wait())??)
     }
 
-    /// Gives its memory back now. Waits for what is queued.
+    /// Gives its memory back now. Waits for what is queued. In a forked process it is the parent's, and stays.
     fn free(&self, py: Python<'_>) {
         self.is_freed.store(true, Ordering::Relaxed);
-        py.detach(|| {
-            self.product.write().unwrap_or_else(PoisonError::into_inner).take();
-        });
+        if !sparsight::forked::is_child() {
+            py.detach(|| {
+                self.product.write().unwrap_or_else(PoisonError::into_inner).take();
+            });
+        }
     }
 
     /// Whether `free` was called.
@@ -300,7 +299,6 @@ pub(crate) fn prepare(
     tries: usize,
     updates: bool,
 ) -> PyResult<Prepared> {
-    forked::refuse()?;
     let tries = match (NonZeroUsize::new(tries), advice.products()) {
         (Some(count), _) => Tries::Count(count),
         (None, Some(products)) => Tries::WorthIt { products },
@@ -310,7 +308,7 @@ pub(crate) fn prepare(
         }
     };
     let mut interrupted = None;
-    let made = py.detach(|| {
+    let made = forked::work(py, || {
         let mut go_on = || {
             let asked: PyResult<()> = Python::attach(|py| {
                 py.check_signals()?;
@@ -334,7 +332,7 @@ pub(crate) fn prepare(
             }
         };
         Ok::<_, Failure>(Prepared::new(product, device, candidate, measured_s))
-    });
+    })?;
     match interrupted {
         Some(error) => Err(error),
         None => Ok(made?),

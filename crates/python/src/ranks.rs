@@ -229,7 +229,7 @@ impl AnyPlanned {
 /// What all ranks of a communicator are told: 128 bytes, drawn by one of them.
 #[pyfunction]
 pub(crate) fn nccl_identity(py: Python<'_>) -> PyResult<Vec<u8>> {
-    Ok(py.detach(identity)?)
+    Ok(forked::work(py, identity)??)
 }
 
 /// Deals the rows of the matrix out to so many processes and brings the share of this one to its GPU. `meet` is given the digest of what
@@ -251,7 +251,7 @@ pub(crate) fn prepare_rank(
 ) -> PyResult<Rank> {
     forked::refuse()?;
     let parts = Parts::read(parts)?;
-    let begun = py.detach(|| {
+    let begun = forked::work(py, || {
         let (known, links) = links_of(links.as_deref(), advice.profile())?;
         let (distributed, on_gpus) = match &matrix.csr {
             AnyCsr::F32(a) => {
@@ -267,10 +267,10 @@ pub(crate) fn prepare_rank(
         let said = answer(matrix, advice, &parts, links, vec![Ok(on_gpus)])?;
         let digest = distributed.digest(&gpu.devices()[0].facts().name);
         Ok::<_, Failure>((distributed, said, gpu, digest))
-    });
+    })?;
     let (distributed, said, gpu, digest) = begun?;
     let identity: Vec<u8> = meet.call1((digest,))?.extract()?;
-    let made = py.detach(|| {
+    let made = forked::work(py, || {
         let _together = together();
         let link = gpu.join(&identity, rank, ranks)?;
         let device = &gpu.devices()[0];
@@ -279,7 +279,7 @@ pub(crate) fn prepare_rank(
             AnyPlanned::F64(all) => (AnyShare::F64(all.prepare_rank(device, link)?), own(all, rank)),
         };
         Ok::<_, Failure>((share, own))
-    });
+    })?;
     let (share, own) = made?;
     Ok(Rank::new(share, own, gpu, said, matrix.size()))
 }

@@ -65,8 +65,7 @@ pub(crate) fn prepare_resident(
     indices: IndicesAt,
     values: At,
 ) -> PyResult<Prepared> {
-    forked::refuse()?;
-    let made = py.detach(|| {
+    let made = forked::work(py, || {
         let device = Opened::open(device)?;
         // Nobody knows in which stream the arrays were written.
         device.wait()?;
@@ -83,6 +82,6 @@ pub(crate) fn prepare_resident(
             }
         };
         Ok::<_, Failure>(Prepared::new(product, device, candidate, None))
-    });
+    })?;
     Ok(made?)
 }

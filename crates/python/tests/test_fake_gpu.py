@@ -80,7 +80,7 @@ def test_a_gpu_without_a_profile_is_said_to_be_one_and_calibrated_when_it_is_nam
 
 def test_without_a_folder_to_keep_it_in_nothing_is_measured(fake_driver, tmp_path):
     kept = tmp_path / "kept"
-    said, _ = python(
+    said, warned = python(
         """
         A = sparsight.gallery("stencil2d,n=30")
         for device in ("cuda:1", "cuda:0"):
@@ -94,3 +94,4 @@ def test_without_a_folder_to_keep_it_in_nothing_is_measured(fake_driver, tmp_pat
     )
     files = [one for one in kept.rglob("*") if one.is_file()]
     assert "1" in said.splitlines()[0] and not files, "what cannot be opened leaves nothing"
+    assert "<string>:8: UserWarning: Fake GPU has no profile" in warned, "the line that asked is named"

@@ -180,9 +180,28 @@ def test_gradients_are_those_of_the_transpose(torch, rng):
     assert torch.autograd.gradcheck(lambda x: operator @ x, (x,)) and torch.autograd.gradgradcheck(lambda x: operator @ x, (x,))
     (operator @ x).sum().backward()
     assert near(x.grad.cpu().numpy(), a.T.tocsr(), np.ones(40), np.float64)
-    alone = sparsight.plan(a).prepare("cuda:0")
-    with pytest.raises(sparsight.SparsightError, match="not prepared"):
+    alone, x.grad = sparsight.plan(a).prepare("cuda:0"), None
+    with pytest.warns(UserWarning, match="A.T was not planned"):
         (alone @ x).sum().backward()
+    assert near(x.grad.cpu().numpy(), a.T.tocsr(), np.ones(40), np.float64)
+
+
+@pytest.mark.filterwarnings("ignore:A.T was not planned")
+@pytest.mark.parametrize("before", [False, True])
+def test_a_transpose_that_was_not_planned_has_the_values_of_now(before, cupy, torch, rng):
+    a = matrix("power-law,n=5000")
+    for made in [np.asarray, cupy.asarray, lambda values: torch.as_tensor(values, device="cuda:0")]:
+        operator, x = sparsight.plan(a).prepare("cuda:0", updates=True), rng.standard_normal(a.shape[0])
+        turned = None if before else operator.T
+        changed = a.copy()
+        changed.data = rng.standard_normal(a.nnz)
+        told = made(changed.data.copy())
+        operator.update_values(told)
+        told *= 0
+        turned = operator.T
+        assert turned.device == "cuda:0" and near(turned @ x, changed.T.tocsr(), x, np.float64)
+        y = turned @ cupy.asarray(x)
+        assert near(y.get(), changed.T.tocsr(), x, np.float64)
 
 
 def test_new_values_come_from_every_library(cupy, torch, rng):

@@ -77,10 +77,71 @@ def test_files_are_read_as_scipy_reads_them(dtype, tmp_path, rng):
         assert len(sparsight.advise(str(tmp_path / name))) > 100
 
 
-def test_values_of_a_pattern_are_ones_if_asked_for(tmp_path):
-    (tmp_path / "p.mtx").write_text("%%MatrixMarket matrix coordinate pattern general\n2 2 2\n1 1\n2 2\n")
-    assert sparsight.read(tmp_path / "p.mtx", ones=True).toarray().tolist() == [[1, 0], [0, 1]]
-    assert (abs(sparsight.read(tmp_path / "p.mtx").data) < 1).all()
+def test_values_are_those_of_the_file_and_of_a_pattern_ones(tmp_path):
+    (tmp_path / "p.mtx").write_text("%%MatrixMarket matrix coordinate pattern symmetric\n3 3 2\n1 1\n3 2\n")
+    ones = sp.csr_array(np.array([[1, 0, 0], [0, 0, 1], [0, 1, 0]]))
+    for dtype in (np.int64, np.int8, bool):
+        sp.save_npz(tmp_path / f"{np.dtype(dtype)}.npz", ones.astype(dtype))
+    for file in tmp_path.iterdir():
+        read = sparsight.read(file)
+        assert read.toarray().tolist() == ones.toarray().tolist(), file
+        assert abs(read - read.T).sum() == 0
+        y = sparsight.plan(str(file), transpose=True).prepare("cpu") @ np.array([1.0, 2.0, 3.0])
+        assert y.tolist() == [1, 3, 2]
+        assert abs(sparsight.Matrix(file).to_scipy() - ones).sum() == 0
+
+
+SMALL = [np.dtype(name) for name in ("bool", "int8", "uint8", "int16", "uint16", "float16", "int32", "uint32", "int64", "uint64")]
+
+
+def most(dtype):
+    """A number that the type holds, and not twice of it; a power of 2, which float64 holds."""
+    if dtype.kind in "bf":
+        return 1 if dtype.kind == "b" else 2**15
+    return 2 ** (8 * dtype.itemsize - (1 if dtype.kind == "u" else 2))
+
+
+@pytest.mark.parametrize("dtype", [*SMALL, *map(np.dtype, (np.float32, np.float64, np.longdouble))], ids=str)
+def test_duplicates_are_added_up_in_the_type_of_the_values_to_come(dtype):
+    value = 100 if dtype.kind == "f" and dtype.itemsize > 2 else most(dtype)
+    data = np.array([value, value, 1], dtype)
+    row, column = np.array([0, 0, 1]), np.array([0, 0, 1])
+    starts = np.array([0, 2, 3])
+    given = {
+        "coo_array": lambda: sp.coo_array((data, (row, column)), shape=(2, 2)),
+        "coo_matrix": lambda: sp.coo_matrix((data, (row, column)), shape=(2, 2)),
+        "csr": lambda: sp.csr_array((data, column, starts), shape=(2, 2)),
+        "csc": lambda: sp.csc_array((data, row, starts), shape=(2, 2)),
+        "bsr": lambda: sp.bsr_array((data.reshape(3, 1, 1), column, starts), shape=(2, 2)),
+        "tuple": lambda: (starts, column, data, (2, 2)),
+    }
+    for kind, made in given.items():
+        try:
+            a = made()
+        except (TypeError, ValueError):
+            assert dtype == np.float16, "of all types scipy has no matrices of this one"
+            continue
+        operator = sparsight.plan(a).prepare("cpu")
+        product = operator @ np.ones(2, operator.dtype)
+        assert product.tolist() == [2 * int(value), 1], kind
+        if kind != "tuple" and dtype != np.float16:
+            assert (product == a @ np.ones(2)).all(), kind
+        single = sparsight.Matrix(a, np.float32)
+        assert single.to_scipy().toarray().tolist() == [[np.float32(2 * int(value)), 0], [0, 1]], kind
+        # What was given is as it was.
+        assert data.dtype == dtype and data[0] == value
+
+
+@pytest.mark.parametrize("kind", ["csr", "csc", "coo", "bsr", "dia", "lil", "dok"])
+@pytest.mark.parametrize("dtype", SMALL, ids=str)
+def test_every_small_type_is_taken_in_every_format(dtype, kind):
+    a = np.array([[1, 0, 1], [0, 1, 0]]).astype(dtype)
+    try:
+        given = sp.csr_array(a).asformat(kind)
+    except (TypeError, ValueError):
+        assert dtype == np.float16
+        return
+    assert (dense(sparsight.Matrix(given)) == a).all()
 
 
 def test_a_matrix_describes_itself(grid):

@@ -1,10 +1,9 @@
 """Products on the CPU, with numpy's vectors."""
 
 import gc
-import os
-import subprocess
-import sys
+import re
 import threading
+import warnings
 import weakref
 
 import numpy as np
@@ -13,6 +12,7 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator, aslinearoperator, cg, lsqr
 
 import sparsight
+from sparsight import _core
 
 RECIPES = ["stencil2d,n=40", "power-law,n=3000", "arrow,n=900", "fem,n=6", "kkt"]
 
@@ -97,6 +97,116 @@ def test_the_transpose_is_planned_as_a_matrix_of_its_own(rng):
     assert plan.memory_bytes == plan.candidate.memory_bytes + alone.memory_bytes
 
 
+def wide_matrix():
+    return sparsight.gallery("power-law,n=2000")[:700]
+
+
+def test_a_transpose_that_was_not_planned_is_prepared_on_first_use_with_a_warning_that_says_what_it_costs(rng):
+    a = wide_matrix()
+    operator, x = sparsight.plan(a).prepare("cpu"), rng.standard_normal(700)
+    planned = sparsight.plan(a, transpose=True).prepare("cpu").T
+    with pytest.warns(UserWarning, match="A.T was not planned") as warned:
+        turned = operator.T
+    said = str(warned[0].message)
+    assert len(warned) == 1 and warned[0].filename == __file__
+    assert re.search(r"took [0-9.]+ (us|ms|s), and it takes [0-9,]+ bytes on cpu; plan\(A, transpose=True\)", said), said
+    assert f" {planned.memory_bytes:,} bytes" in said and turned.candidate == planned.candidate
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert operator.T is turned and operator.H is turned and turned.T.candidate == operator.candidate
+        for y in (turned @ x, operator.rmatvec(x), operator.T @ x, operator.rmatmat(x[:, None])[:, 0]):
+            assert near(y, a.T @ x, np.float64)
+        assert near(planned @ x, a.T @ x, np.float64)
+
+
+@pytest.mark.parametrize(
+    "use",
+    [lambda op, x: op.rmatvec(x), lambda op, x: op.rmatmat(x[:, None])[:, 0], lambda op, x: op.H @ x, lambda op, x: (2.0 * op).H @ x / 2],
+)
+def test_whatever_needs_the_transpose_prepares_it_once(use, rng):
+    a = wide_matrix()
+    operator, x = sparsight.plan(a).prepare("cpu"), rng.standard_normal(700)
+    with pytest.warns(UserWarning, match="not planned"):
+        assert near(use(operator, x), a.T @ x, np.float64)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert near(use(operator, x), a.T @ x, np.float64)
+
+
+def test_a_solver_of_scipy_that_needs_the_transpose_prepares_it():
+    a = wide_matrix()
+    operator, b = sparsight.plan(a).prepare("cpu"), a @ np.ones(2000)
+    with pytest.warns(UserWarning, match="not planned") as warned:
+        x = lsqr(operator, b, atol=1e-12, btol=1e-12)[0]
+    assert warned[0].filename == __file__, "the caller of the solver is told"
+    assert near(a @ x, a @ lsqr(a, b, atol=1e-12, btol=1e-12)[0], np.float32)
+
+
+@pytest.mark.filterwarnings("ignore:A.T was not planned")
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("before", [False, True])
+def test_values_that_are_replaced_before_or_after_the_transpose_is_prepared_are_those_of_both(before, dtype, rng):
+    a = wide_matrix().astype(dtype)
+    operator = sparsight.plan(a).prepare("cpu", updates=True)
+    x, z = rng.standard_normal(2000).astype(dtype), rng.standard_normal(700).astype(dtype)
+    turned = None if before else operator.T
+    for _ in range(2):
+        changed = a.copy()
+        changed.data = rng.standard_normal(a.nnz).astype(dtype)
+        told = changed.data.copy()
+        operator.update_values(told)
+        # What was given may be used for something else.
+        told[:] = np.nan
+    turned = operator.T
+    assert near(operator @ x, changed @ x, dtype) and near(turned @ z, changed.T @ z, dtype)
+    changed.data *= 3
+    operator.update_values(changed.data)
+    assert near(operator @ x, changed @ x, dtype) and near(turned @ z, changed.T @ z, dtype)
+
+
+def test_a_transpose_is_prepared_once_however_many_threads_ask_for_it(rng):
+    a = wide_matrix()
+    operator, x, seen = sparsight.plan(a).prepare("cpu"), rng.standard_normal(700), []
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        threads = [threading.Thread(target=lambda: seen.append(operator.rmatvec(x))) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert len(seen) == 8 and all(near(y, a.T @ x, np.float64) for y in seen)
+    assert len([one for one in warned if "not planned" in str(one.message)]) == 1
+
+
+def test_a_transpose_is_prepared_on_the_device_of_its_operator(grid, monkeypatch):
+    told, prepare = [], _core.prepare
+
+    def instead(matrix, advice, device, candidate, tries, updates):
+        told.append((device, candidate, tries, updates))
+        return prepare(matrix, advice, "cpu", candidate, tries, updates)
+
+    monkeypatch.setattr(_core, "prepare", instead)
+    operator = sparsight.plan(grid).prepare("cuda:1", updates=True)
+    with pytest.warns(UserWarning, match="not planned"):
+        operator.T
+    assert told == 2 * [("cuda:1", None, 1, True)]
+
+
+def test_a_copy_of_the_matrix_is_kept_no_longer_than_a_transpose_may_be_asked_for(grid):
+    matrix = sparsight.Matrix(grid)
+    operator, seen = sparsight.plan(matrix).prepare("cpu"), weakref.ref(matrix)
+    core = weakref.ref(operator._unplanned)
+    del matrix
+    assert seen() is None and core() is not None
+    with pytest.warns(UserWarning, match="not planned"):
+        operator.T
+    assert core() is None
+    freed = sparsight.plan(grid).prepare("cpu")
+    core = weakref.ref(freed._unplanned)
+    freed.free()
+    assert core() is None
+
+
 def test_the_predicted_memory_is_what_is_taken(grid):
     plan = sparsight.plan(grid, transpose=True)
     operator = plan.prepare("cpu", candidate="csr-scalar/b256/f64")
@@ -156,23 +266,27 @@ def test_a_pair_is_gone_as_soon_as_nobody_has_it(grid):
         gc.enable()
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
-def test_a_forked_process_is_told_and_does_not_wait_for_ever(grid):
-    sparsight.advise(grid)
-    program = """
-import os, sys, sparsight
-A = sparsight.gallery("stencil2d,n=30")
-sparsight.advise(A)
-child = os.fork()
-if child == 0:
-    try:
-        sparsight.advise(A)
-    except sparsight.SparsightError as error:
-        os._exit(7 if "spawn" in error.hint else 1)
-    os._exit(2)
-sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
-"""
-    assert subprocess.run([sys.executable, "-W", "ignore", "-c", program], timeout=60).returncode == 7
+@pytest.mark.filterwarnings("ignore:the matrix subclass:PendingDeprecationWarning")
+@pytest.mark.parametrize("size", [1, 40])
+def test_columns_of_numpy_matrix_are_multiplied_as_scipy_does(size, rng):
+    a = sp.csr_array(rng.standard_normal((size, size)))
+    operator = sparsight.plan(a).prepare("cpu")
+    for columns in (1, 3):
+        x = np.matrix(rng.standard_normal((size, columns)))
+        for y in (operator @ x, operator.matmat(x)):
+            assert type(y) is type(a @ x) is np.ndarray and y.shape == (size, columns) and near(y, a @ x, np.float64)
+    assert near(operator.matvec(x[:, 0]), a @ x[:, 0], np.float64)
+
+
+def test_other_classes_of_arrays_are_arrays(grid, rng, tmp_path):
+    class Named(np.ndarray):
+        pass
+
+    operator, x = sparsight.plan(grid).prepare("cpu"), rng.standard_normal(900)
+    np.save(tmp_path / "x.npy", x)
+    for same in (x.view(Named), np.load(tmp_path / "x.npy", mmap_mode="r")):
+        assert near(operator @ same, grid @ x, np.float64)
+        assert near(operator @ same[:, None], (grid @ x)[:, None], np.float64)
 
 
 def test_a_matrix_of_integers_is_multiplied_in_f64(rng):

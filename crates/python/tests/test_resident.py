@@ -103,6 +103,25 @@ def test_values_are_brought_when_they_are_needed_elsewhere(device, grid):
     assert abs(sparsight.Matrix(given).to_scipy() - 2 * grid).max() == 0
 
 
+def test_a_transpose_that_was_not_planned_is_refused_where_the_values_of_the_operator_are_not_known_any_more(device, grid):
+    given, x = Csr(grid, device), np.arange(900.0)
+    plan = sparsight.plan(given)
+    first, changed, updated, last = (plan.prepare("cpu", updates=True) for _ in range(4))
+    with pytest.warns(UserWarning, match="not planned"):
+        assert np.allclose(first.T @ x, grid.T @ x)
+    given.data.array[::7] += 0.01
+    with pytest.raises(sparsight.SparsightError, match="have changed since") as refused:
+        changed.T
+    assert "transpose=True" in refused.value.hint
+    updated.update_values(3 * grid.data)
+    del plan
+    with pytest.raises(sparsight.SparsightError, match="is gone") as refused:
+        last.T
+    assert "transpose=True" in refused.value.hint
+    with pytest.warns(UserWarning, match="not planned"):
+        assert np.allclose(updated.T @ x, 3 * (grid.T @ x))
+
+
 def test_another_value_type_is_asked_for(device, grid):
     given = Csr(grid, device)
     for matrix in (sparsight.Matrix(given, np.float32), sparsight.Matrix(given).astype("f32")):
@@ -240,6 +259,20 @@ def test_it_is_prepared_where_it_lies(library, index, dtype, request, rng, never
     with plan.prepare("cuda:0") as operator, over_the_host.prepare("cuda:0") as same:
         assert operator.candidate == same.candidate and operator.memory_bytes == same.memory_bytes
         assert near(operator @ x, a.astype(np.float64), x.astype(np.float64), dtype)
+
+
+@pytest.mark.filterwarnings("ignore:A.T was not planned")
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_its_transpose_is_prepared_on_first_use(library, dtype, request, rng):
+    a = sparsight.gallery("power-law,n=3000", dtype)[:1000]
+    given, values = given_by(library, a, request)
+    x, plan = rng.standard_normal(1000).astype(dtype), sparsight.plan(given)
+    operator, changed = plan.prepare("cuda:0"), plan.prepare("cuda:0")
+    assert near(operator.T @ x, a.T.tocsr().astype(np.float64), x.astype(np.float64), dtype)
+    values *= 2
+    with pytest.raises(sparsight.SparsightError, match="have changed since"):
+        changed.T
 
 
 @pytest.mark.parametrize("library", ["cupy", "torch"])

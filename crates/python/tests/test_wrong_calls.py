@@ -43,6 +43,13 @@ def misaligned():
     return np.zeros(8 * 900 + 1, np.uint8)[1:].view(np.float64)
 
 
+class Numbers:
+    """What can be read, and gives no bytes."""
+
+    def read(self, size):
+        return size
+
+
 PARTS = np.arange(900) % 2
 
 
@@ -125,6 +132,21 @@ WRONG = {
         "values begins at an address",
         "copy",
     ),
+    "a masked array for x": (lambda: operator() @ np.ma.masked_less(X, 2), BadVector, "x has a mask", "without its mask"),
+    "a masked column for x": (lambda: operator() @ np.ma.array(X[:, None]), BadVector, "x has a mask", "without its mask"),
+    "masked columns for x": (lambda: operator() @ np.ma.ones((900, 2)), BadVector, "x has a mask", "without its mask"),
+    "a masked array for out": (lambda: operator().matvec(X, out=np.ma.zeros(900)), BadVector, "out has a mask", "without its mask"),
+    "masked new values": (
+        lambda: operator(updates=True).update_values(np.ma.array(A.data)),
+        BadVector,
+        "values has a mask",
+        "without its mask",
+    ),
+    "masked values": (with_arrays(data=np.ma.array(A.data)), BadMatrix, "values has a mask", "without its mask"),
+    "a row of numpy.matrix for x": (lambda: operator() @ np.matrix(X), BadVector, r"\(1,\)", "op @ X"),
+    "x without a dimension": (lambda: operator() @ np.array(1.0), BadVector, r"\(\)", "each column"),
+    "a number for a file": (lambda: sparsight.read(7), BadMatrix, "int is no file", "open"),
+    "a file that gives no bytes": (lambda: sparsight.read(Numbers()), BadMatrix, "gave <class 'int'>, and no bytes", '"rb"'),
     "a list for x": (lambda: operator() @ [1.0] * 900, BadVector, "list", "numpy"),
     "x of three dimensions": (lambda: operator() @ np.ones((900, 1, 1)), BadVector, "shape", "reshape"),
     "too few rows of columns": (lambda: operator() @ np.ones((3, 2)), BadVector, "shape", "each column"),
@@ -145,7 +167,7 @@ WRONG = {
         "operator of A",
         "op.update_values",
     ),
-    "A^T that was not planned": (lambda: operator().T, SparsightError, "not prepared", "transpose=True"),
+    "A^T of a freed operator": (lambda: freed().T, SparsightError, "freed", "prepare"),
     "new values unannounced": (
         lambda: operator(candidate="ell/b256/f64").update_values(A.data),
         SparsightError,

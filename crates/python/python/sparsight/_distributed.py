@@ -10,7 +10,7 @@ import numpy as np
 from . import _vectors
 from ._errors import BadVector, SparsightError
 from ._on_gpus import OnGpus
-from ._products import Products, as_vector
+from ._products import Products, of_column
 
 __all__ = ["DistributedOperator", "Piece", "on_host"]
 
@@ -142,7 +142,7 @@ class DistributedOperator(Products):
             A GPU that failed, or did not do its part within a minute: the operator cannot be used any more.
         """
         if getattr(x, "ndim", 1) == 2 and x.shape[1] == 1:
-            return self.matvec(as_vector(x), out, alpha, beta).reshape(-1, 1)
+            return of_column(x, lambda vector: self.matvec(vector, out, alpha, beta))
         return _vectors.kind_of(x).multiply(self, x, out, alpha, beta, None)
 
     def rmatvec(self, x: Any) -> Any:

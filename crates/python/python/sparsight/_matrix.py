@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -15,6 +15,12 @@ __all__ = ["Matrix", "gallery", "read"]
 
 _NAMES: dict[str, np.dtype[Any]] = {"f32": np.dtype(np.float32), "f64": np.dtype(np.float64)}
 _SHORT = {dtype: name for name, dtype in _NAMES.items()}
+
+
+class SupportsRead(Protocol):
+    """An open file."""
+
+    def read(self, size: int, /) -> bytes | str: ...
 
 
 def short(dtype):
@@ -53,7 +59,7 @@ class Matrix:
         With the first fault: no such file, indices outside the shape, complex values.
     """
 
-    __slots__ = ("_core", "_keeps_order", "_on_gpu", "_turned_of", "name")
+    __slots__ = ("__weakref__", "_core", "_keeps_order", "_on_gpu", "_turned_of", "name")
 
     name: str
 
@@ -78,7 +84,11 @@ class Matrix:
             return self._turned_of._with_values().transposed()
         if self._on_gpu is None:
             return self._core
-        return self._core.with_values(_values(self._on_gpu.values(), self.dtype))
+        return self._with(self._on_gpu.values())._core
+
+    def _with(self, values):
+        """The same pattern with other values."""
+        return Matrix._of(self._core.with_values(_values(values, self.dtype)), self.name, self._keeps_order)
 
     def _transposed(self):
         """A^T, whose values stand in another order."""
@@ -145,13 +155,13 @@ def as_matrix(A, dtype=None, *, with_values=True):
     if isinstance(A, Matrix):
         return A if dtype is None or _NAMES[short(dtype)] == A.dtype else A.astype(dtype)
     if isinstance(A, (str, os.PathLike)):
-        return Matrix._of(_core.read(os.fspath(A), short(dtype) or "f64", False), os.path.basename(os.fspath(A)))
+        return Matrix._of(_core.read(os.fspath(A), short(dtype) or "f64"), os.path.basename(os.fspath(A)))
     if (left := on_gpu(A)) is not None:
         try:
             return _left_on_gpu(*left, dtype)
         except Unsorted:
             pass
-    (indptr, indices, data, shape), keeps_order = _csr_arrays(A)
+    (indptr, indices, data, shape), keeps_order = _csr_arrays(A, dtype)
     rows, columns = (_dimension(one) for one in shape)
     indptr, indices = _indices("indptr", indptr), _indices("indices", indices)
     data = _values(data, dtype)
@@ -180,8 +190,10 @@ def _check_lengths(values, indices):
         raise BadMatrix(f"{values.size} values for {indices.size} column indices", "indices and data have an entry for each non-zero")
 
 
-def _csr_arrays(A):
-    """``(indptr, indices, data, shape)`` on the host, and whether the values stand as ``A`` has them."""
+def _csr_arrays(A, dtype):
+    """``(indptr, indices, data, shape)`` on the host, and whether the values stand as ``A`` has them. What stands twice is added up
+    in the type of the values to come: in int8, 100 + 100 would be -56.
+    """
     if isinstance(A, (tuple, list)):
         if len(A) != 4 or not isinstance(A[3], (tuple, list)) or len(A[3]) != 2:
             raise BadMatrix(
@@ -193,6 +205,9 @@ def _csr_arrays(A):
         if len(A.shape) != 2:
             raise BadMatrix(f"an array of {len(A.shape)} dimensions is no matrix", "A.reshape(1, -1) is one of a single row")
         keeps_order = A.format == "csr"
+        # What is no real number is refused when the values are looked at.
+        if not keeps_order and A.dtype.kind in "fiub":
+            A = _as_values(A, A.dtype.name, dtype, A.astype)
         A = A.tocsr()
         if library == "cupyx":
             A = A.get()
@@ -204,10 +219,12 @@ def _csr_arrays(A):
             raise BadMatrix("a dense torch tensor", "A.to_sparse_csr() is the sparse one")
         if A.dim() != 2:
             raise BadMatrix(f"a tensor of {A.dim()} dimensions is no matrix", "batches are not supported: give one of them")
-        if A.layout in (torch.sparse_bsr, torch.sparse_bsc):
-            return _csr_of_blocks(A.detach(), A.layout == torch.sparse_bsc), False
-        keeps_order = A.layout == torch.sparse_csr
         A = A.detach()
+        if not A.is_complex():
+            A = _as_values(A, str(A.dtype).removeprefix("torch."), dtype, lambda name: A.to(getattr(torch, name)))
+        if A.layout in (torch.sparse_bsr, torch.sparse_bsc):
+            return _csr_of_blocks(A, A.layout == torch.sparse_bsc), False
+        keeps_order = A.layout == torch.sparse_csr
         A = A if keeps_order else (A.coalesce() if A.layout == torch.sparse_coo else A).to_sparse_csr()
         return (*map(to_host, (A.crow_indices(), A.col_indices(), A.values())), tuple(A.shape)), keeps_order
     if hasattr(A, "__array__"):
@@ -216,6 +233,17 @@ def _csr_arrays(A):
         f"{type(A).__name__} is no sparse matrix",
         "give one of scipy, CuPy or torch, (indptr, indices, data, shape), or the name of a file",
     )
+
+
+def _as_values(A, own, dtype, convert):
+    """``A``, whose values are of the type with the name ``own``, with values of the type in which this package holds them."""
+    wanted = _value_type(own, dtype).name
+    return A if own == wanted else convert(wanted)
+
+
+def _value_type(own, dtype):
+    """The type in which values are held whose own type has that name."""
+    return _NAMES.get(short(dtype)) or np.dtype(own if own in ("float32", "float64") else np.float64)
 
 
 def _csr_of_blocks(A, by_columns):
@@ -257,6 +285,8 @@ def _dimension(size):
 
 
 def _array(what, given):
+    if isinstance(given, np.ma.MaskedArray):
+        raise BadMatrix(f"{what} has a mask", "a matrix takes all entries: give the array without its mask, .filled(0) or .data")
     try:
         return np.asarray(to_host(given))
     except (TypeError, ValueError) as why:
@@ -281,8 +311,7 @@ def _values(array, dtype):
         if array.dtype.kind == "c":
             hint = "multiply with its real and its imaginary part"
         raise BadMatrix(f"values are an array of {array.ndim} dimensions of {array.dtype}", hint)
-    wanted = _NAMES.get(short(dtype)) or (array.dtype if array.dtype in _SHORT else np.dtype(np.float64))
-    return _in_order(array, wanted)
+    return _in_order(array, _value_type(array.dtype.name, dtype))
 
 
 def _in_order(array, dtype=None):
@@ -301,18 +330,17 @@ def _sorted(indptr, indices, data, shape, unsorted):
     return _indices("indptr", summed.indptr), _indices("indices", summed.indices), summed.data
 
 
-def read(path: str | os.PathLike[str], dtype: Any = np.float64, ones: bool = False) -> Any:
+def read(path: str | os.PathLike[str] | SupportsRead, dtype: Any = np.float64) -> Any:
     """The matrix in a file, read with all processors.
 
     Parameters
     ----------
-    path : str or os.PathLike
+    path : str, os.PathLike or file
         ``.mtx`` or an archive of the SuiteSparse collection (``.tar``), both also with ``.gz``, ``.xz``, ``.bz2`` or ``.zst``, or scipy's
-        ``.npz``; of any other name its content tells.
+        ``.npz``; of any other name its content tells. A file that is open, or anything else with ``read(bytes)``, is read from
+        where it stands to its end: a socket, standard input, a member of an archive.
     dtype : optional
-        float32 or float64.
-    ones : bool
-        Values of a file that stores places alone: 1, else numbers in [-1, 1) that depend on the place.
+        float32 or float64. Whole numbers and bools are converted; the values of a file that stores places alone are ones.
 
     Returns
     -------
@@ -322,9 +350,28 @@ def read(path: str | os.PathLike[str], dtype: Any = np.float64, ones: bool = Fal
     Raises
     ------
     BadMatrix
-        With line and column of the first fault.
+        With line and column of the first fault. What ``path.read`` raises is raised as it is.
+
+    Examples
+    --------
+    >>> import io
+    >>> import sparsight
+    >>> text = b"%%MatrixMarket matrix coordinate pattern general\\n2 2 1\\n2 1\\n"
+    >>> sparsight.read(io.BytesIO(text)).toarray().tolist()
+    [[0.0, 0.0], [1.0, 0.0]]
     """
-    return Matrix._of(_core.read(os.fspath(path), short(dtype) or "f64", bool(ones))).to_scipy()
+    kind = short(dtype) or "f64"
+    if isinstance(path, (str, os.PathLike)):
+        return Matrix._of(_core.read(os.fspath(path), kind)).to_scipy()
+    if not hasattr(path, "read"):
+        raise BadMatrix(f"{type(path).__name__} is no file", "give its name, or one that was opened with open(path, \"rb\")")
+    return Matrix._of(_core.read_stream(path, _name_of(path), kind)).to_scipy()
+
+
+def _name_of(file):
+    """What errors call an open file."""
+    name = getattr(file, "name", None)
+    return name if isinstance(name, str) and name else f"<{type(file).__name__}>"
 
 
 def gallery(recipe: str, dtype: Any = np.float64) -> Any:

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import itertools
+import sys
+import threading
+import time
+import warnings
 import weakref
 from typing import Any
 
-from . import _vectors
+import numpy as np
+
+from . import _core, _vectors
+from ._advice import advice_of, duration
 from ._errors import BadMatrix, BadVector, SparsightError
-from ._products import Products, as_vector
+from ._matrix import Matrix
+from ._products import Products, of_column
 
 __all__ = ["Operator", "numbered"]
 
@@ -29,6 +37,61 @@ class Prepared:
         self.keeps_order, self.is_transposed = matrix._keeps_order, is_transposed
 
 
+PLANNED = "plan(A, transpose=True).prepare(...) prepares both"
+
+
+class Unplanned:
+    """What it takes to prepare A^T when it is first used: the copy of A on the host, and what its plan was asked for."""
+
+    __slots__ = ("__weakref__", "_asked", "_device", "_elsewhere", "_matrix", "_updates", "_values")
+
+    def __init__(self, plan, device, updates):
+        matrix = plan._matrix
+        self._asked, self._device, self._updates = plan._asked, device, updates
+        self._matrix, self._values = Matrix._of(matrix._core, matrix.name), None
+        # Values that were left on a GPU are the caller's: no operator keeps them.
+        self._elsewhere = None if matrix._on_gpu is None else weakref.ref(matrix)
+
+    def replaced(self, kept):
+        """New values of A: a copy of them, in an array of any library; None if there is none."""
+        self._values = (kept,)
+
+    @property
+    def may_have_changed(self):
+        """Whether the values of A are where others may write to them."""
+        return self._values is None and self._elsewhere is not None
+
+    def _of_now(self):
+        """A with the values that it has now."""
+        if self._values is not None:
+            (kept,) = self._values
+            if kept is None:
+                raise SparsightError("A^T was not planned, and nothing is left of the array with the new values", PLANNED)
+            return self._matrix._with(kept)
+        if self._elsewhere is None:
+            return self._matrix
+        matrix = self._elsewhere()
+        if matrix is None:
+            raise SparsightError("A^T was not planned, and the plan that knew where on the GPU the values of A lie is gone", PLANNED)
+        return matrix
+
+    def prepared(self):
+        """What is prepared of A^T, as Rust and as matrix, and where its values stand among those of A."""
+        from ._plan import Plan
+
+        matrix = self._of_now()._transposed()
+        operator = Plan(matrix, advice_of(matrix, *self._asked), self._asked).prepare(self._device, updates=self._updates)
+        order = order_of_transpose(self._matrix._core) if self._updates else None
+        return (operator._core, Prepared(matrix, is_transposed=True)), order
+
+
+def order_of_transpose(core):
+    """Where each value of A^T stands among those of A."""
+    order = np.empty(core.nnz, np.int64)
+    core.transposed_order(order)
+    return order
+
+
 class Operator(Products):
     """A matrix that was prepared on a device, ``op @ x`` with vectors of numpy, CuPy, torch, and what speaks like them.
 
@@ -36,15 +99,21 @@ class Operator(Products):
     library, and not waited for. It is a ``scipy.sparse.linalg.LinearOperator``; :meth:`cupy` gives CuPy's.
 
     Several threads may multiply with one operator; while values are replaced, they wait.
+
+    A^T is there if it was planned, ``plan(A, transpose=True)``. Else it is prepared when it is first used (:attr:`T`, :meth:`rmatvec`,
+    solvers that need it, gradients), with a warning that says what it costs. Until then the operator keeps a copy of A on the host.
     """
 
-    def __init__(self, core, matrix, turned=None, order=None):
-        """``turned``: what is prepared of A^T, as Rust and as matrix; ``order``: where its values stand among those of A."""
+    def __init__(self, core, matrix, turned=None, order=None, unplanned=None):
+        """``turned``: what is prepared of A^T, as Rust and as matrix; ``order``: where its values stand among those of A;
+        ``unplanned``: what it takes to prepare it.
+        """
         super().__init__(matrix.dtype, matrix.shape)
         self._core, self._index, self._matrix = core, core.index, matrix
         # Looked up once: it is asked for with each product.
         self._multiply_on_device = core.multiply_on_device
-        self._turned, self._order, self._transposed = turned, order, None
+        self._turned, self._order, self._transposed, self._unplanned = turned, order, None, unplanned
+        self._changing = threading.Lock()
         self._number = next(_numbers)
         numbered[self._number] = self
 
@@ -117,13 +186,13 @@ class Operator(Products):
         if getattr(x, "ndim", 1) == 2 and x.shape[1] == 1:
             if stream is not None:
                 raise BadVector("a column and a stream: it is copied in the current one", "x.ravel() is a vector")
-            return self.matvec(as_vector(x), out, alpha, beta, stream).reshape(-1, 1)
+            return of_column(x, lambda vector: self.matvec(vector, out, alpha, beta))
         return _vectors.kind_of(x).multiply(self, x, out, alpha, beta, stream)
 
     def rmatvec(
         self, x: Any, out: Any = None, alpha: float = 1.0, beta: float = 0.0, stream: Any = None
     ) -> Any:
-        """y = alpha A^T x + beta y; ``plan(A, transpose=True)`` prepares it."""
+        """y = alpha A^T x + beta y, as ``op.T.matvec``."""
         return self.T.matvec(x, out, alpha, beta, stream)
 
     def rmatmat(self, X: Any) -> Any:
@@ -138,14 +207,62 @@ class Operator(Products):
 
     @property
     def T(self) -> Operator:
-        """The operator of A^T, prepared beside this one."""
+        """The operator of A^T: prepared beside this one if it was planned, else now, on the same device, and kept.
+
+        Raises
+        ------
+        SparsightError
+            If A^T was not planned and the values of A are not known any more: they were left on a GPU, and have changed there or
+            the plan is gone, or new ones came in an array that has nothing but ``__cuda_array_interface__``.
+
+        Examples
+        --------
+        >>> import warnings
+        >>> import numpy as np
+        >>> import sparsight
+        >>> op = sparsight.plan(sparsight.gallery("tall,rows=40,cols=12,row=3")).prepare("cpu")
+        >>> with warnings.catch_warnings(record=True) as warned:
+        ...     warnings.simplefilter("always")
+        ...     y = op.T @ np.ones(40)
+        >>> y.shape, len(warned)
+        ((12,), 1)
+        """
         if self._turned is None:
-            raise SparsightError("A^T was not prepared", "plan(A, transpose=True).prepare(...) prepares both")
+            self._prepare_transpose()
         # Neither of the two holds the other, so that both go as soon as nobody needs them.
         if self._transposed is None:
             core, matrix = self._turned
             self._transposed = Operator(core, matrix, (self._core, self._matrix))
         return self._transposed
+
+    def _prepare_transpose(self):
+        # In a child that was forked, another thread of the parent may hold the lock for ever.
+        _core.refuse_in_child()
+        with self._changing:
+            if self._turned is not None:
+                return
+            unplanned = self._unplanned
+            if unplanned is None:
+                raise SparsightError("the operator was freed", "prepare the plan again")
+            begun = time.perf_counter()
+            turned, order = unplanned.prepared()
+            if unplanned.may_have_changed and not self._is_transpose(Operator(*turned)):
+                raise SparsightError("A^T was not planned, and the values of A on the GPU have changed since A was prepared", PLANNED)
+            self._turned, self._order, self._unplanned = turned, order, None
+            took, (core, _) = time.perf_counter() - begun, turned
+        _warn(
+            f"A^T was not planned: transposing and preparing it took {duration(took)}, and it takes {core.memory_bytes:,} bytes on "
+            f"{self.device}; plan(A, transpose=True) prepares it with A"
+        )
+
+    def _is_transpose(self, other):
+        """Whether z A x is x A^T z, but for rounding, for an x and a z with which every value counts."""
+        numbers, (rows, columns) = np.random.default_rng(0), self.shape
+        x, z = (numbers.uniform(0.5, 1.5, size).astype(self.dtype) for size in (columns, rows))
+        one, two = z * self.matvec(x).astype(np.float64), x * other.matvec(z).astype(np.float64)
+        # Chosen: far above rounding, which is that of the values' type, and far below what changes a solution.
+        tolerance = 1e-3 if self.dtype == np.float32 else 1e-9
+        return not abs(one.sum() - two.sum()) > tolerance * (abs(one).sum() + abs(two).sum())
 
     @property
     def H(self) -> Operator:
@@ -162,6 +279,9 @@ class Operator(Products):
 
     def update_values(self, values: Any) -> None:
         """Replaces all values, those of A^T, too; the pattern stays. Waits for what is queued on the GPU, and until it is done.
+
+        As long as A^T was neither planned nor used, a copy of the values is kept where they lie (where there is no memory, on the
+        host): it would be prepared from them.
 
         Parameters
         ----------
@@ -181,8 +301,17 @@ class Operator(Products):
                 "plan with a CSR of which A.sum_duplicates() was called",
             )
         kind = _vectors.kind_of(values)
+        _core.refuse_in_child()
+        with self._changing:
+            self._replace(kind, values)
+
+    def _replace(self, kind, values):
         if self._turned is None:
+            kind.check_values(values, self)
+            kept = kind.kept(values)
             kind.update(self, values)
+            if self._unplanned is not None:
+                self._unplanned.replaced(kept)
             return
         if self._order is None:
             raise SparsightError("the operator was prepared without updates", "prepare(..., updates=True)")
@@ -196,8 +325,7 @@ class Operator(Products):
         """This as ``cupyx.scipy.sparse.linalg.LinearOperator``, for ``cupyx.scipy.sparse.linalg.cg`` and its like."""
         from cupyx.scipy.sparse.linalg import LinearOperator as CuPyOperator
 
-        turned = None if self._turned is None else self.rmatvec
-        return CuPyOperator(self.shape, matvec=self.matvec, rmatvec=turned, dtype=self.dtype)
+        return CuPyOperator(self.shape, matvec=self.matvec, rmatvec=self.rmatvec, dtype=self.dtype)
 
     def free(self) -> None:
         """Gives the memory on the device back now, that of A^T, too; also at the end of ``with op:``.
@@ -205,6 +333,7 @@ class Operator(Products):
         A CUDA graph into which a product was captured must not be replayed after this, nor after the operator is gone.
         """
         self._core.free()
+        self._unplanned = None
         if self._turned is not None:
             self._turned[0].free()
 
@@ -218,3 +347,11 @@ class Operator(Products):
         rows, columns = self.shape
         freed = ", freed" if self._core.is_freed else ""
         return f"<sparsight.Operator {rows:,} x {columns:,} {self.candidate} on {self.device}{freed}>"
+
+
+def _warn(text):
+    """Warns the first caller outside of this package and of the libraries whose solvers and gradients need A^T."""
+    frame, level = sys._getframe(), 1
+    while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] in ("sparsight", "scipy", "cupyx", "torch"):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(text, stacklevel=level)

@@ -35,13 +35,14 @@ class Plan:
         That of A^T.
     """
 
-    __slots__ = ("_matrix", "advice", "transposed")
+    __slots__ = ("_asked", "_matrix", "advice", "transposed")
 
     advice: Advice
     transposed: Plan | None
 
-    def __init__(self, matrix, advice, transposed=None):
-        self._matrix, self.advice, self.transposed = matrix, advice, transposed
+    def __init__(self, matrix, advice, asked):
+        """``asked``: what :func:`advice_of` was asked for beside the matrix."""
+        self._matrix, self.advice, self._asked, self.transposed = matrix, advice, asked, None
 
     @property
     def candidate(self) -> Candidate:
@@ -165,9 +166,7 @@ class Plan:
         ------
         NoGpu, Infeasible, NoProfile, BadVector
         """
-        import numpy
-
-        from ._operator import Operator, Prepared
+        from ._operator import Operator, Prepared, Unplanned, order_of_transpose
 
         if ranks is not None and ranks is not False:
             if devices is not None or try_ != 1 or candidate is not None or updates:
@@ -208,13 +207,9 @@ class Plan:
 
         core, about = prepared(self, candidate), Prepared(self._matrix)
         if self.transposed is None:
-            return Operator(core, about)
+            return Operator(core, about, unplanned=Unplanned(self, device, bool(updates)))
         turned = (prepared(self.transposed, None), Prepared(self.transposed._matrix, is_transposed=True))
-        order = None
-        if updates:
-            order = numpy.empty(about.nnz, numpy.int64)
-            self._matrix._core.transposed_order(order)
-        return Operator(core, about, turned, order)
+        return Operator(core, about, turned, order_of_transpose(self._matrix._core) if updates else None)
 
     def _prepared_on(self, devices, parts, links):
         """The operator of several GPUs."""
@@ -275,7 +270,8 @@ def plan(
     device : str, optional
         Whom it is for, as for :func:`advise`.
     transpose : bool
-        Whether products with A^T are to come, too: it is planned as a matrix of its own.
+        Whether products with A^T are to come, too: it is planned as a matrix of its own, and prepared with A. Else that is done when
+        ``op.T`` is first used, with a warning that says what it costs.
     model : str, optional
         As for :func:`advise`.
     dtype : optional
@@ -303,12 +299,12 @@ def plan(
     """
     is_mixed = mixed(values)
     matrix = as_matrix(A, dtype)
-    advice = advice_of(matrix, products, device, model, None, is_mixed)
-    of_transpose = None
+    asked = (products, device, model, None, is_mixed)
+    made = Plan(matrix, advice_of(matrix, *asked), asked)
     if transpose:
         turned = matrix._transposed()
-        of_transpose = Plan(turned, advice_of(turned, products, device, model, None, is_mixed))
-    return Plan(matrix, advice, of_transpose)
+        made.transposed = Plan(turned, advice_of(turned, *asked), asked)
+    return made
 
 
 _told = False

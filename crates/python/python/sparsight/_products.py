@@ -23,7 +23,7 @@ except ImportError:
     LinearOperator = _WithoutScipy
 
 
-__all__ = ["Products"]
+__all__ = ["Products", "of_column"]
 
 
 class Products(LinearOperator):
@@ -41,13 +41,13 @@ class Products(LinearOperator):
         """A X, column by column."""
         if getattr(X, "ndim", 0) != 2:
             raise BadVector(f"{type(X).__name__} is no array of two dimensions", "op @ x takes a vector")
-        kind = _vectors.kind_of(X)
+        kind, columns = _vectors.kind_of(X), plain(X)
         if not kind.takes_columns or X.shape[1] == 0:
             what = "no columns" if kind.takes_columns else f"several columns in a {type(X).__name__}"
             raise BadVector(f"{what} to multiply with", "multiply column by column")
         if X.shape[0] != self.shape[1]:
             raise _vectors.refused_shape("each column", X.shape[:1], self.shape[1])
-        return kind.stack([self.matvec(x) for x in _vectors.contiguous(X.T)])
+        return kind.stack([self.matvec(x) for x in _vectors.contiguous(columns.T)])
 
     def dot(self, x: Any) -> Any:
         """``op @ x``: a product with a vector, or with each column; with a number or another operator, an operator."""
@@ -72,7 +72,15 @@ class Products(LinearOperator):
         return self.matmat(X)
 
 
-def as_vector(x):
-    """The vector in a column, as scipy's solvers may give one."""
-    x = x.reshape(-1)
-    return _vectors.contiguous(x) if _vectors.kind_of(x).takes_columns else x
+def of_column(x, multiply):
+    """What ``multiply`` makes of the vector in a column, as scipy's solvers may give one, as a column."""
+    kind, vector = _vectors.kind_of(x), plain(x).reshape(-1)
+    return multiply(_vectors.contiguous(vector) if kind.takes_columns else vector).reshape(-1, 1)
+
+
+def plain(x):
+    """Without what a class of its own makes of an array of numpy: a ``numpy.matrix`` has no vectors in it."""
+    if isinstance(x, np.ndarray):
+        _vectors.refuse_mask("x", x)
+        return np.asarray(x)
+    return x

@@ -13,7 +13,7 @@ from . import _core, _vectors
 from ._distributed import Piece, on_host
 from ._errors import BadVector, NoGpu, SparsightError
 from ._on_gpus import OnGpus
-from ._products import Products, as_vector
+from ._products import Products, of_column
 
 __all__ = ["RankOperator", "prepared_by_ranks"]
 
@@ -154,7 +154,7 @@ class RankOperator(Products):
         alpha, beta : float
         """
         if getattr(x, "ndim", 1) == 2 and x.shape[1] == 1:
-            return self.matvec(as_vector(x), out, alpha, beta).reshape(-1, 1)
+            return of_column(x, lambda vector: self.matvec(vector, out, alpha, beta))
         piece = self.scatter(x)
         if out is None:
             if refused := _vectors.new_refused(beta, None):

@@ -85,6 +85,12 @@ def refused_on_host(stream):
     )
 
 
+def refuse_mask(what, array):
+    """A masked array of numpy is more than its numbers."""
+    if isinstance(array, np.ma.MaskedArray):
+        raise BadVector(f"{what} has a mask", "a product takes all entries: give the array without its mask, .filled(0) or .data")
+
+
 def contiguous(array):
     """A copy without gaps, if there are any."""
     if hasattr(array, "contiguous"):
@@ -143,7 +149,13 @@ class Numpy:
         return values[order]
 
     @staticmethod
+    def kept(values):
+        return values.copy()
+
+    @staticmethod
     def check(what, array, length, operator):
+        if type(array) is not np.ndarray:
+            refuse_mask(what, array)
         if array.dtype != operator.dtype:
             raise refused_type(what, array.dtype, operator)
         if array.shape != (length,):
@@ -194,6 +206,13 @@ class CuPy:
     def taken(self, values, order):
         with values.device:
             return self.cupy.take(values, self.cupy.asarray(order))
+
+    def kept(self, values):
+        try:
+            with values.device:
+                return values.copy()
+        except MemoryError:
+            return self.cupy.asnumpy(values)
 
     def empty(self, length, operator):
         if operator._index == self.current_device():
@@ -278,6 +297,12 @@ class Torch:
     def taken(self, values, order):
         return values[self.torch.as_tensor(order, device=values.device)]
 
+    def kept(self, values):
+        try:
+            return values.detach().clone()
+        except self.torch.cuda.OutOfMemoryError:
+            return values.detach().cpu()
+
     def address(self, what, tensor, length, operator):
         if tensor.dtype != self.types[operator.dtype]:
             raise refused_type(what, tensor.dtype, operator)
@@ -326,6 +351,11 @@ class Interface:
     @staticmethod
     def taken(values, order):
         raise BadVector("such values are not put in the order of A^T", "give them as an array of numpy, CuPy or torch")
+
+    @staticmethod
+    def kept(values):
+        # Of what library it is is unknown, so it is not known how it is copied.
+        return None
 
     @staticmethod
     def address(what, array, length, operator):
@@ -405,6 +435,11 @@ class DLPack:
     def taken(values, order):
         seen = DLPack.of(values)
         return kind_of(seen).taken(seen, order)
+
+    @staticmethod
+    def kept(values):
+        seen = DLPack.of(values)
+        return kind_of(seen).kept(seen)
 
 
 def is_of_jax(x):
