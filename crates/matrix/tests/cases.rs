@@ -133,3 +133,55 @@ fn complex_values_are_refused_or_left_out() {
         assert_eq!(loaded.stored.field, Field::Complex, "{name}");
     }
 }
+
+/// Numbers of fixed width that touch each other, values without a decimal point, every kind of symmetry.
+#[test]
+fn harwell_boeing_files_are_cut_by_width_and_not_by_blanks() {
+    let read = |kind: &str, formats: &str, body: &str| {
+        let text = format!(
+            "title{}KEY\n{:14}{:14}{:14}{:14}{:14}\n{kind:14}{:14}{:14}{:14}{:14}\n{formats}\n{body}",
+            " ".repeat(67),
+            3,
+            1,
+            1,
+            1,
+            0,
+            3,
+            3,
+            4,
+            0
+        );
+        io::read_stream::<f64>(text.as_bytes(), Path::new("a.rb"), &ReadOptions::default())
+    };
+    let formats = format!("{:16}{:16}{:20}", "(4I1)", "(4I1)", "(2F4.1)");
+    let dense = |a: &io::Loaded<f64>| -> Vec<f64> {
+        let mut dense = vec![0.0; 9];
+        for row in 0..3 {
+            let (cols, values) = a.matrix.row(row);
+            cols.iter().zip(values).for_each(|(col, value)| dense[3 * row + *col as usize] = *value);
+        }
+        dense
+    };
+    // Columns: rows 1, 2; row 2; row 3. Values 1.5, -2.5, 3.5, 4.5: of fields without a point the last digit is behind it.
+    let body = "1345\n1223\n  15-2.5\n  35 4.5\n";
+    let general = read("RUA", &formats, body).unwrap();
+    assert_eq!(dense(&general), [1.5, 0.0, 0.0, -2.5, 3.5, 0.0, 0.0, 0.0, 4.5]);
+    let symmetric = read("rsa", &formats, body).unwrap();
+    assert_eq!(dense(&symmetric), [1.5, -2.5, 0.0, -2.5, 3.5, 0.0, 0.0, 0.0, 4.5]);
+    let skew = read("RZA", &formats, body).unwrap();
+    assert_eq!(dense(&skew), [1.5, 2.5, 0.0, -2.5, 3.5, 0.0, 0.0, 0.0, 4.5]);
+    let pattern = read("psa", &formats[..32], "1345\n1223\n").unwrap();
+    assert_eq!(dense(&pattern), [1.0, 1.0, 0.0, 1.0, 1.0, 0.0, 0.0, 0.0, 1.0]);
+    for (kind, formats, body, expected) in [
+        ("RSE", &formats, body, "a matrix of elements is not read"),
+        ("CUA", &formats, body, "complex values cannot be read"),
+        ("RUA", &formats, "1345\n1223\n  15-2.5\n", "the file ends after 2 of 4 values"),
+        ("RUA", &formats, "1345\n1423\n  15-2.5\n", "expected a row from 1 to 3, found '4'"),
+        ("RUA", &formats, "1315\n1223\n", "expected a pointer from 3 to 5, found '1'"),
+        ("RUA", &formats, "1344\n1223\n  15-2.5\n  35 4.5\n", "expected a last pointer of 5, found '4'"),
+        ("RUA", &formats.replace("(2F4.1)", "(2Z4.1)"), body, "format '(2Z4.1)' is not understood"),
+    ] {
+        let error = read(kind, formats, body).unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}, not {expected}");
+    }
+}

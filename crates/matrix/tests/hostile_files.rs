@@ -170,3 +170,68 @@ fn text_of_a_file_does_nothing_in_an_error() {
         io::read_npz::<f64>(&bytes, Path::new("a.npz"), &ReadOptions::default()).unwrap_err().to_string();
     assert!(error.contains(r"format '\u{1b}[2J\nerr' is not read"), "{error}");
 }
+
+/// A beginning, and then the same line without end.
+struct Endless(std::io::Cursor<Vec<u8>>, std::io::Cursor<Vec<u8>>);
+
+impl std::io::Read for Endless {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let n = self.0.read(buffer)?;
+        if n > 0 {
+            return Ok(n);
+        }
+        self.1.set_position(self.1.position() % self.1.get_ref().len() as u64);
+        self.1.read(buffer)
+    }
+}
+
+#[test]
+fn input_without_end_is_refused() {
+    let size = "%%MatrixMarket matrix coordinate real general\n3 3 2\n";
+    let boeing = "t\n 3 1 1 1 0\nRSA            3 3 4 0\n(4I4)           (4I4)           (4E16.8)\n";
+    for (begin, line, expected) in [
+        (size, "1 1 1\n", "2:5: declared 2 entries, the file holds more"),
+        (size, "% nothing\n", "2:5: 67108864 bytes of blank lines and comments follow each other"),
+        (size, "\n", "2:5: 67108864 bytes of blank lines and comments follow each other"),
+        (
+            "%%MatrixMarket matrix coordinate real general\n",
+            "%\n",
+            "1: 67108864 bytes of blank lines and comments follow each other",
+        ),
+        (
+            "%%MatrixMarket matrix array real general\n2 2\n",
+            "1\n",
+            "2:1: declared 4 entries, the file holds more",
+        ),
+        (boeing, "x\n", "5: expected a pointer from 1 to 5, found 'x'"),
+    ] {
+        let endless =
+            || Endless(std::io::Cursor::new(begin.into()), std::io::Cursor::new(line.repeat(50_000).into()));
+        let error = io::read_stream::<f64>(endless(), Path::new("-"), &ReadOptions::default()).unwrap_err();
+        let text = error.to_string();
+        let text = text.strip_prefix("-:").unwrap();
+        // Where comments stand before the size line, their number depends on how long they are.
+        let is_told = text == expected
+            || text
+                .split_once(": ")
+                .is_some_and(|(_, fault)| expected.ends_with(fault) && expected.starts_with("1: "));
+        assert!(is_told, "{text}, not {expected}");
+    }
+}
+
+#[test]
+fn a_size_line_that_promises_rows_without_entries_is_refused_before_they_cost_anything() {
+    for size in ["300000000 1 0", "1 300000000 0", "300000000 300000000 7", "4194305 4194305 1"] {
+        let text = format!("%%MatrixMarket matrix coordinate pattern general\n{size}\n");
+        let error =
+            io::read_matrix_market::<f64>(text.as_bytes(), Path::new("a.mtx"), &ReadOptions::default())
+                .unwrap_err();
+        assert!(matches!(error, ReadError::MostlyEmpty { .. }), "{size}: {error}");
+        assert!(error.hint().unwrap().contains("getnnz"));
+    }
+    // A graph of which one vertex in fifty has an edge is one.
+    let sparse = "%%MatrixMarket matrix coordinate pattern general\n4194304 4194304 1\n1 1\n";
+    assert!(
+        io::read_matrix_market::<f32>(sparse.as_bytes(), Path::new("a.mtx"), &ReadOptions::default()).is_ok()
+    );
+}

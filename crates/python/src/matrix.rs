@@ -4,13 +4,15 @@ use crate::buffers::{Held, Indices, Value, fill_indices, fill_values};
 use crate::failure::{Failure, Kind};
 use crate::file_object::{FileObject, Raised};
 use crate::forked;
+use pyo3::exceptions::PyUserWarning;
 use pyo3::prelude::*;
 use rayon::prelude::*;
 use sparsight::answer::MatrixSummary;
 use sparsight::matrix::gallery::Recipe;
-use sparsight::matrix::io::{self, ReadOptions};
+use sparsight::matrix::io::{self, Loaded, ReadOptions, Remark};
 use sparsight::matrix::{Csr, Dtype, Features};
-use std::path::PathBuf;
+use std::ffi::CString;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 /// With values of either type.
@@ -200,14 +202,12 @@ impl Matrix {
 #[pyfunction]
 pub(crate) fn read(py: Python<'_>, path: PathBuf, dtype: &str) -> PyResult<Matrix> {
     let dtype = dtype_of(dtype)?;
-    let read = forked::work(py, move || {
-        let options = ReadOptions::default();
-        Ok::<_, io::ReadError>(match dtype {
-            Dtype::F32 => AnyCsr::F32(io::read(&path, &options)?.matrix),
-            Dtype::F64 | Dtype::Mixed => AnyCsr::F64(io::read(&path, &options)?.matrix),
-        })
+    let options = ReadOptions::default();
+    let read = forked::work(py, || match dtype {
+        Dtype::F32 => io::read(&path, &options).map(|loaded| said(loaded, AnyCsr::F32)),
+        Dtype::F64 | Dtype::Mixed => io::read(&path, &options).map(|loaded| said(loaded, AnyCsr::F64)),
     })?;
-    read.map(Matrix::new).map_err(|error| Failure::from(error).into())
+    with_warnings(py, &path, read)
 }
 
 /// The matrix that comes out of an object with `read(bytes)`, from where it stands to its end; `name` is what errors call it.
@@ -216,15 +216,38 @@ pub(crate) fn read(py: Python<'_>, path: PathBuf, dtype: &str) -> PyResult<Matri
 pub(crate) fn read_stream(py: Python<'_>, file: Py<PyAny>, name: PathBuf, dtype: &str) -> PyResult<Matrix> {
     let dtype = dtype_of(dtype)?;
     let raised = Raised::default();
+    let options = ReadOptions::default();
     let read = forked::work(py, || {
-        let (reader, options) = (FileObject::new(file, &raised), ReadOptions::default());
-        Ok::<_, io::ReadError>(match dtype {
-            Dtype::F32 => AnyCsr::F32(io::read_stream(reader, &name, &options)?.matrix),
-            Dtype::F64 | Dtype::Mixed => AnyCsr::F64(io::read_stream(reader, &name, &options)?.matrix),
-        })
+        let reader = FileObject::new(file, &raised);
+        match dtype {
+            Dtype::F32 => io::read_stream(reader, &name, &options).map(|loaded| said(loaded, AnyCsr::F32)),
+            Dtype::F64 | Dtype::Mixed => {
+                io::read_stream(reader, &name, &options).map(|loaded| said(loaded, AnyCsr::F64))
+            }
+        }
     })?;
     raised.check()?;
-    read.map(Matrix::new).map_err(|error| Failure::from(error).into())
+    with_warnings(py, &name, read)
+}
+
+/// A matrix that was read, and what is to be said of its file.
+fn said<T>(loaded: Loaded<T>, kind: fn(Csr<T>) -> AnyCsr) -> (AnyCsr, Vec<Remark>) {
+    (kind(loaded.matrix), loaded.remarks)
+}
+
+/// The matrix; what its owner should know of the file becomes warnings of Python.
+fn with_warnings(
+    py: Python<'_>,
+    path: &Path,
+    read: Result<(AnyCsr, Vec<Remark>), io::ReadError>,
+) -> PyResult<Matrix> {
+    let (matrix, remarks) = read.map_err(Failure::from)?;
+    for remark in remarks.iter().filter(|remark| remark.is_worth_saying()) {
+        let text = CString::new(format!("{}: {remark}", path.display())).unwrap_or_default();
+        // Of the line that called `sparsight.read`.
+        PyErr::warn(py, &py.get_type::<PyUserWarning>(), &text, 2)?;
+    }
+    Ok(Matrix::new(matrix))
 }
 
 /// A matrix of the gallery.

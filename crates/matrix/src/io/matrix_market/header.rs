@@ -192,7 +192,7 @@ fn is_entry(field: Field, tokens: &Tokens<'_>) -> bool {
         tokens.line[tokens.at..].split(u8::is_ascii_whitespace).filter(|w| !w.is_empty()).collect();
     let are_numbers = |words: &[&[u8]]| words.iter().all(|word| number_as_fortran(word).is_some());
     let [row, column, values @ ..] = &words[..] else { return false };
-    let is_size = values.len() == 1 && number(values[0]).is_some();
+    let is_size = values.len() == 1 && values[0].iter().all(u8::is_ascii_digit);
     let expected = match field {
         Field::Pattern => 0,
         Field::Complex => 2,
