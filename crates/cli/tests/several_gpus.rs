@@ -238,6 +238,7 @@ fn devices_are_compared_by_numbers_of_gpus() {
     assert_eq!(csv.lines().filter(|line| line.contains("stencil3d")).count(), 8, "{csv}");
     let two = run(dir.path(), &[&words[..], &["gallery:stencil2d"]].concat());
     assert!(two.contains("--gpus takes one matrix, and here are 2"), "{two}");
+    assert!(two.contains("hint: name one of them, or leave out --gpus"), "{two}");
     let many = run(dir.path(), &[&words[..], &["--iterations", "9"]].concat());
     assert!(many.contains("--iterations is not there for several GPUs"), "{many}");
 }
@@ -277,6 +278,7 @@ fn what_makes_no_sense_is_refused_with_its_reason() {
         (format!("{grid} --gpus 0 --links links.toml"), "'0' is no number of GPUs from 1 to 65536"),
         (format!("{grid} --links links.toml"), "--gpus"),
         (format!("{grid} {grid} --gpus 2 --links links.toml"), "--gpus takes one matrix, and here are 2"),
+        (format!("{grid} {grid} --gpus 2 --links links.toml"), "hint: name one of them, or leave out --gpus"),
         (format!("{grid} --gpus 2 --links none.toml"), "none.toml"),
         (format!("{grid} --gpus 2 --links slow.toml"), "a rate above 0"),
         (format!("{grid} --gpus 2 --links odd.toml"), "odd.toml:"),

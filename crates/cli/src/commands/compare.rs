@@ -150,9 +150,7 @@ impl Compare {
             return match (sources.as_slice(), dtype) {
                 ([one], Dtype::F32) => self.run_gpus::<f32>(one, &contenders, context),
                 ([one], _) => self.run_gpus::<f64>(one, &contenders, context),
-                (more, _) => {
-                    Err(Failure::input(format!("--gpus takes one matrix, and here are {}", more.len())))
-                }
+                (more, _) => Err(Failure::one_matrix("--gpus", more.len())),
             };
         }
         let (mut weighted, mut found) = (Vec::new(), Vec::new());
