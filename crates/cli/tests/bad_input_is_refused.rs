@@ -40,6 +40,37 @@ fn an_unknown_device_is_no_profile() {
     assert!(out.contains("\n\nhint: a device is cpu"), "{out}");
 }
 
+/// A pipe that nobody writes to, a device that never ends and a file with a hole that memory would not hold.
+#[cfg(target_os = "linux")]
+#[test]
+fn what_is_no_file_or_too_large_for_a_document_is_refused_at_once() {
+    let dir = made_up_profile();
+    let at = |name: &str| dir.path().join(name);
+    assert!(std::process::Command::new("mkfifo").arg(at("pipe")).status().unwrap().success());
+    std::fs::File::create(at("huge")).unwrap().set_len(1 << 40).unwrap();
+    std::fs::create_dir(at("folder")).unwrap();
+    let grid = "gallery:stencil2d,n=10";
+    for (file, says) in [
+        ("/dev/zero", "/dev/zero: not a regular file"),
+        ("pipe", "pipe: not a regular file"),
+        ("huge", "huge: larger than 256 mb"),
+        ("folder", "older: is a directory"),
+    ] {
+        for words in [
+            &["bench", grid, "--device", "cpu", "--kernel-file", file][..],
+            &["bench", grid, "--device", "cpu", "--compare", file],
+            &["compare", grid, grid, "--devices", "nvidia-h200", "--weights", file],
+            &["advise", grid, "--device", "nvidia-h200", "--gpus", "2", "--links", file],
+            &["report", file, "-o", "page.html"],
+        ] {
+            let begun = std::time::Instant::now();
+            let out = run(dir.path(), words);
+            assert!(out.starts_with("exit code: 2") && out.to_lowercase().contains(says), "{words:?}: {out}");
+            assert!(begun.elapsed().as_secs() < 20, "{words:?} took {:?}", begun.elapsed());
+        }
+    }
+}
+
 #[test]
 fn a_quantile_that_no_feature_holds_and_a_model_that_the_profile_lacks_are_refused_with_what_there_is() {
     let dir = made_up_profile();

@@ -18,6 +18,7 @@ use crate::text::{between, candidate, counted, grouped, known_from, matrices, sh
 use given::{Given, for_devices};
 use sparsight::answer::{CompareAnswer, CompareManyAnswer, MatrixSummary, MeanSpeed};
 use sparsight::kernels::{Candidate, DeviceKind};
+use sparsight::matrix::io::read_regular_text;
 use sparsight::matrix::{Dtype, Features, Seconds};
 use sparsight::{Compared, Comparison, Contender, Error, Profile, Span, compare};
 use std::collections::HashMap;
@@ -104,7 +105,7 @@ struct Weights(HashMap<String, f64>);
 impl Weights {
     fn read(path: &Path) -> Result<Self, Failure> {
         let fault = |why: String| Failure::input(format!("{}: {why}", path.display()));
-        let text = std::fs::read_to_string(path).map_err(|error| fault(error.to_string()))?;
+        let text = read_regular_text(path).map_err(|error| fault(error.to_string()))?;
         let mut weights = HashMap::new();
         for (number, line) in (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty()) {
             // A recipe of the gallery has commas, too.
