@@ -126,6 +126,14 @@ pub enum Error {
     Transfer(sparsight_model::transfer::TransferError),
     /// A device's refusal or failure.
     #[error(transparent)]
+    /// More GPUs are asked about than are predicted at one time.
+    #[error("{together} GPUs over all numbers of them: at most {most} are predicted at one time")]
+    TooManyGpus {
+        /// How many, all numbers together.
+        together: usize,
+        /// The limit.
+        most: usize,
+    },
     Device(#[from] DeviceError),
     /// A model's refusal.
     #[error(transparent)]
@@ -169,6 +177,7 @@ impl Error {
             }
             Self::Schema { expected: RESCALING_SCHEMA, .. } => Some(
                 "`sparsight calibrate -o DIR` makes it anew of what was measured, and measures nothing".to_owned(),
+            Self::TooManyGpus { .. } => Some("ask about fewer numbers, or smaller ones".to_owned()),
             ),
             Self::Schema { .. } | Self::Damaged { .. } => {
                 Some("`sparsight fit DIR` writes the models anew".to_owned())

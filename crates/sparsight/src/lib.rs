@@ -61,8 +61,9 @@ pub use calibrate::{
 };
 pub use compare::{Compared, ComparedDevice, Comparison, Contender, Limit, Span, Speed, compare};
 pub use distributed::{
-    Deal, Distributed, DistributedPlan, GpuLimit, KnownLinks, LINKS_SCHEMA, LinksFile, MeasuredExchange,
-    NumbersOfGpus, PlannedRows, PlannedShare, break_even, largest_where, measure_distributed, measure_links,
+    Deal, Distributed, DistributedPlan, GpuLimit, KnownLinks, LINKS_SCHEMA, LinksFile, MOST_GPUS,
+    MeasuredExchange, NumbersOfGpus, PlannedRows, PlannedShare, break_even, largest_where,
+    measure_distributed, measure_links, numbers_of_gpus,
 };
 pub use error::Error;
 pub use evaluate::{

@@ -24,6 +24,7 @@ mod share;
 mod shipped;
 mod transfer_profile;
 pub mod whole_file;
+pub(crate) mod written_number;
 
 pub use crate::models::{
     CalibratedStrip, IndexedModel, KnownKernels, Learned, LearnedOn, MODELS_SCHEMA, Models, ModelsIndex,
