@@ -52,6 +52,7 @@ mod transfer;
 mod verdict;
 
 pub use advisor::{Advice, Advised, Advisor, Objective, Refused, Why};
+mod vendor;
 pub use bench::{Bench, HOPELESS, MeasuredOwn, bench, bench_own};
 pub use best::BestPredictor;
 pub use calibrate::{
@@ -92,6 +93,7 @@ pub use transfer::{CarriedTime, CrossArchitecture, ReferenceOrigin, TransferBy};
 pub use verdict::{TIE, Verdict};
 
 /// The Rust of the page on languages, compiled and run; in no build, so that a package does without the page.
+pub use vendor::other_vendor;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/languages.md")]
 struct Languages;

@@ -14,7 +14,7 @@ use crate::matrix_source::{MatrixSource, matrices};
 use crate::printer::BOLD;
 use crate::products::products;
 use crate::table::Table;
-use crate::text::{between, candidate, counted, grouped, known_from, matrices, shape};
+use crate::text::{assumed, between, candidate, counted, grouped, known_from, matrices, shape};
 use given::{Given, for_devices};
 use sparsight::answer::{CompareAnswer, CompareManyAnswer, MatrixSummary, MeanSpeed};
 use sparsight::kernels::{Candidate, DeviceKind};
@@ -227,7 +227,8 @@ impl Compare {
         let width = self.devices.iter().map(|device| device.to_string().len()).max().unwrap_or_default();
         for (device, contender) in self.devices.iter().zip(contenders) {
             let (what, known) = (described(&contender.profile.device.facts), known_from(contender.profile));
-            out.line(format_args!("  {device:<width$}  {what}   {known}"))?;
+            let assumed = assumed(&contender.profile.device).replace('\n', "\n  ");
+            out.line(format_args!("  {device:<width$}  {what}   {known}{assumed}"))?;
         }
         out.line("")
     }

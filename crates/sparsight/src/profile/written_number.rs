@@ -59,20 +59,30 @@ impl Range {
     /// # Errors
     /// What is wrong with `value`, with what may have been meant.
     pub(crate) fn check(&self, field: &str, value: f64) -> Result<(), String> {
-        let holds = |value: &f64| (self.from..=self.to).contains(value);
-        if holds(&value) {
+        if (self.from..=self.to).contains(&value) {
             return Ok(());
         }
-        let meant = self.others.iter().find(|(_, power)| holds(&(value * 10_f64.powi(*power))));
-        let thousands = [-3, -6, -9, -12, 3, 6, 9, 12].map(|power| value * 10_f64.powi(power));
-        let about = match (meant, thousands.iter().find(|value| holds(value))) {
+        let is_possible = |power: i32| (self.from..=self.to).contains(&(value * 10_f64.powi(power)));
+        let meant = self.others.iter().find(|(_, power)| is_possible(*power));
+        let thousands = [-3, -6, -9, -12, 3, 6, 9, 12].into_iter().find(|power| is_possible(*power));
+        let about = match (meant, thousands) {
             (Some((unit, power)), _) => format!(" looks like {unit}: write {value}e{power}"),
-            (None, Some(near)) => format!(" is off by a power of 1,000: {near:e} is possible"),
+            (None, Some(power)) => {
+                format!(" is off by a power of 1,000: {} is possible", shifted(value, power))
+            }
             (None, None) => " is not possible".to_owned(),
         };
         let value = if (1e-3..1e6).contains(&value) { value.to_string() } else { format!("{value:e}") };
         Err(format!("{field} = {value}{about} ({})", self.words))
     }
+}
+
+/// `value` times 10 to that power, in its own digits.
+fn shifted(value: f64, power: i32) -> String {
+    let text = format!("{value:e}");
+    let parts =
+        text.split_once('e').and_then(|(digits, exponent)| Some((digits, exponent.parse::<i32>().ok()?)));
+    parts.map_or(text.clone(), |(digits, exponent)| format!("{digits}e{}", exponent + power))
 }
 
 #[cfg(test)]

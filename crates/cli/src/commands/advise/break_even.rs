@@ -7,7 +7,7 @@ use crate::failure::{Exit, Failure};
 use crate::matrix_source::MatrixSource;
 use crate::printer::BOLD;
 use crate::table::Table;
-use crate::text::{grouped, heading};
+use crate::text::{assumed, grouped, heading};
 use sparsight::answer::{BreakEvenAnswer, FasterFrom, LinksAnswer, SizeTried, TimeOnGpus};
 use sparsight::matrix::gallery::{Accepts, PREFIX, Recipe, Value};
 use sparsight::matrix::{Bytes, Features, Scalar, available_memory};
@@ -181,10 +181,11 @@ fn print(
     let parameter = &answer.parameter;
     out.line(format_args!("{BOLD}{}{BOLD:#}   {parameter} varied", answer.recipe))?;
     out.line(format_args!(
-        "{}   links of {}, rows {}\n",
+        "{}   links of {}, rows {}{}\n",
         heading(profile, answer.dtype),
         answer.links.source,
-        answer.deal
+        answer.deal,
+        assumed(&profile.device)
     ))?;
     for from in &answer.from {
         match (from.value, from.nnz) {

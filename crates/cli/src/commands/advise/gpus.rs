@@ -8,7 +8,7 @@ use crate::links;
 use crate::matrix_source::MatrixSource;
 use crate::printer::BOLD;
 use crate::table::Table;
-use crate::text::{between, heading, percent, shape};
+use crate::text::{assumed, between, heading, percent, shape};
 use sparsight::answer::{AdviseGpusAnswer, LinksAnswer, MatrixSummary, MeasuredOutcome, OnGpus, TooFewGpus};
 use sparsight::device::DeviceError;
 use sparsight::device::timing::{StoppingRule, Timing};
@@ -253,9 +253,10 @@ fn print(
     out.line(format_args!("{BOLD}{}{BOLD:#}   {}", answer.matrix.name, shape(features)))?;
     let LinksAnswer { source, links } = &answer.links;
     out.line(format_args!(
-        "{}   links of {source}, rows {}\n",
+        "{}   links of {source}, rows {}{}\n",
         heading(profile, answer.dtype),
-        dealt(&answer.deal)
+        dealt(&answer.deal),
+        assumed(&profile.device)
     ))?;
     out.line(format_args!("{BOLD}{}{BOLD:#}\n", verdict(answer)))?;
     let mut columns = vec![
