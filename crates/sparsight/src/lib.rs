@@ -12,6 +12,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! In place of a generated matrix, one of your own: [`matrix::io::read`] reads a file, [`Csr::try_new`](matrix::Csr::try_new) takes
+//! row offsets, columns and values. `docs/languages.md` has both in full, and how a project depends on this crate.
+//!
 //! What the program answers with `--json` are the types of [`answer`].
 //!
 //! The crates below are re-exported: [`matrix`] (formats, files, features, gallery), [`kernels`] (the
@@ -49,10 +52,10 @@ mod rescaled_predictor;
 mod right_answer;
 mod run;
 mod transfer;
+mod vendor;
 mod verdict;
 
 pub use advisor::{Advice, Advised, Advisor, Objective, Refused, Why};
-mod vendor;
 pub use bench::{Bench, HOPELESS, MeasuredOwn, bench, bench_own};
 pub use best::BestPredictor;
 pub use calibrate::{
@@ -90,10 +93,10 @@ pub use run::{
     verify,
 };
 pub use transfer::{CarriedTime, CrossArchitecture, ReferenceOrigin, TransferBy};
+pub use vendor::other_vendor;
 pub use verdict::{TIE, Verdict};
 
 /// The Rust of the page on languages, compiled and run; in no build, so that a package does without the page.
-pub use vendor::other_vendor;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/languages.md")]
 struct Languages;
