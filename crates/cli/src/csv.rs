@@ -114,10 +114,12 @@ fn line(cells: impl Iterator<Item = Option<Value>>) -> String {
     cells.join(",") + "\n"
 }
 
-/// A cell: quoted where it holds what separates cells and rows.
+/// A cell: quoted where it holds what separates cells and rows. Text that a spreadsheet would take for a formula, such as the name of a
+/// file that begins with `=`, has an apostrophe before it; numbers are numbers.
 fn quoted(value: &Value) -> String {
     let text = match value {
         Value::Null => String::new(),
+        Value::String(text) if text.starts_with(['=', '+', '-', '@', '\t', '\r']) => format!("'{text}"),
         Value::String(text) => text.clone(),
         value => value.to_string(),
     };
@@ -127,6 +129,16 @@ fn quoted(value: &Value) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn text_is_no_formula_and_a_number_below_0_stays_one() {
+        let cell = |text: &str| quoted(&Value::from(text));
+        assert_eq!(cell("=1+2.mtx"), "'=1+2.mtx");
+        assert_eq!(cell("@SUM(A1,A2)"), "\"'@SUM(A1,A2)\"");
+        assert_eq!(["+a", "-a", "\ta"].map(cell), ["'+a", "'-a", "'\ta"]);
+        assert_eq!(cell("\r=a"), "\"'\r=a\"");
+        assert_eq!([cell("a=1"), quoted(&Value::from(-1.5))], ["a=1", "-1.5"]);
+    }
 
     #[test]
     fn cells_are_quoted_where_they_would_be_taken_for_several() {

@@ -289,8 +289,8 @@ impl ProfileFlags {
                         Some(meant) => format!("did you mean {meant}?"),
                         None => {
                             format!(
-                                "a device is cpu, cuda[:N], a profile ({shipped}) or a profile's folder; of a GPU that nobody \
-                                 measured, `compare` takes the data sheet (docs/profile-format.md)"
+                                "a device is cpu, cuda[:N] of an NVIDIA GPU here, a profile ({shipped}), a profile's folder, or a \
+                                 data sheet NAME.toml of an NVIDIA GPU that was not measured (docs/profile-format.md)"
                             )
                         }
                     }),

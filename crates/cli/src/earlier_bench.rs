@@ -6,8 +6,8 @@ use serde_json::Value;
 use sparsight::answer::{Answer, BenchAnswer, BenchedBefore, MeasuredOutcome};
 use sparsight::device::timing::Caches;
 use sparsight::matrix::Seconds;
+use sparsight::matrix::io::read_regular_text;
 use std::collections::HashMap;
-use std::fs;
 use std::path::Path;
 
 /// Times by the names of matrix and candidate.
@@ -23,7 +23,7 @@ impl EarlierBench {
     /// If the file cannot be read, or is no answer of `bench --json`.
     pub(crate) fn read(path: &Path) -> Result<Self, Failure> {
         let fault = |why: String| Failure::input(format!("{}: {why}", path.display()));
-        let text = fs::read_to_string(path).map_err(|error| fault(error.to_string()))?;
+        let text = read_regular_text(path).map_err(|error| fault(error.to_string()))?;
         let answer: Value = serde_json::from_str(&text).map_err(|error| {
             fault(format!("no JSON: {error}"))
                 .hinted("`sparsight bench A.mtx --json > before.json` writes one")

@@ -51,6 +51,12 @@ impl Failure {
         Self::Reported { exit: Exit::Device, message: message.into(), hint: None }
     }
 
+    /// Several matrices where `flag` takes one.
+    pub(crate) fn one_matrix(flag: &str, given: usize) -> Self {
+        let text = format!("{flag} takes one matrix, and here are {given}");
+        Self::input(text).hinted(format!("name one of them, or leave out {flag}"))
+    }
+
     /// With something that the user can do.
     #[must_use]
     pub(crate) fn hinted(mut self, text: impl Into<String>) -> Self {

@@ -6,10 +6,9 @@ use crate::failure::{Exit, Failure};
 use crate::table::Table;
 use sparsight::answer::{LinksAnswer, ProfileLinksAnswer};
 use sparsight::device::timing::StoppingRule;
-use sparsight::matrix::{Bytes, Distribution};
+use sparsight::matrix::Bytes;
 use sparsight::profile::ProfileFolder;
-use sparsight::{KnownLinks, Profile, measure_links};
-use std::collections::BTreeSet;
+use sparsight::{KnownLinks, MOST_GPUS, Profile, measure_links};
 use std::path::Path;
 
 /// Those of a file, else those of the profile, and how answers name them.
@@ -31,15 +30,8 @@ pub(crate) fn find(file: Option<&Path>, profile: &Profile) -> Result<(KnownLinks
 
 /// Reads a number of GPUs.
 pub(crate) fn number(text: &str) -> Result<usize, String> {
-    let most = Distribution::MOST_PARTS;
-    let count = text.trim().parse().ok().filter(|count| (1..=most).contains(count));
-    count.ok_or_else(|| format!("'{text}' is no number of GPUs from 1 to {most}"))
-}
-
-/// The numbers that were asked about, fewest first. One is among them: with it all others are compared.
-pub(crate) fn counts(asked: &[usize]) -> Vec<usize> {
-    let all: BTreeSet<usize> = asked.iter().copied().chain([1]).collect();
-    all.into_iter().collect()
+    let count = text.trim().parse().ok().filter(|count| (1..=MOST_GPUS).contains(count));
+    count.ok_or_else(|| format!("'{text}' is no number of GPUs from 1 to {MOST_GPUS}"))
 }
 
 /// `sparsight profile --links`: measures those of the GPUs here and adds them to a profile's folder.

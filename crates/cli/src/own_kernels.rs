@@ -3,9 +3,9 @@
 use crate::failure::Failure;
 use sparsight::device::{Device, DeviceError};
 use sparsight::kernels::{DeviceFacts, DeviceKind, OwnKernel};
+use sparsight::matrix::io::read_regular_text;
 use sparsight::matrix::{Csr, Dtype, Scalar};
 use sparsight::{Bench, MeasuredOwn, bench_own};
-use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The files, each read for products in `dtype`. Needs no GPU.
@@ -15,7 +15,7 @@ pub(crate) fn read(paths: &[PathBuf], dtype: Dtype) -> Result<Vec<OwnKernel>, Fa
 
 fn read_one(path: &Path, dtype: Dtype) -> Result<OwnKernel, Failure> {
     let text =
-        fs::read_to_string(path).map_err(|error| Failure::input(format!("{}: {error}", path.display())))?;
+        read_regular_text(path).map_err(|error| Failure::input(format!("{}: {error}", path.display())))?;
     let name =
         path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into());
     OwnKernel::read(&name, &text, dtype).map_err(|error| {

@@ -4,7 +4,7 @@ use crate::device_choice::described;
 use crate::printer::BOLD;
 use sparsight::kernels::{Candidate, DeviceFacts, DeviceKind, Elsewhere};
 use sparsight::matrix::{Dtype, Features, Seconds};
-use sparsight::profile::GridName;
+use sparsight::profile::{GridName, ProfiledDevice};
 use sparsight::{Profile, TIE};
 use std::fmt::Display;
 
@@ -177,6 +177,12 @@ pub(crate) fn known_from(profile: &Profile) -> String {
         _ => "`sparsight profile -o quiet`, then `--profile quiet`",
     };
     format!("{from}; the machine was busy then and times may be off, to measure anew: {anew}")
+}
+
+/// What is assumed of a device beside what its data sheet says, a line each; nothing of one that was measured.
+pub(crate) fn assumed(device: &ProfiledDevice) -> String {
+    let line = |assumption: &String| format!("\n  assumed: {}", shown(assumption));
+    device.provenance.assumptions.iter().map(line).collect()
 }
 
 fn measured_on(profile: &Profile) -> String {

@@ -300,6 +300,7 @@ fn every_field_of_what_takes_a_measurement_is_described() {
         profile_date: Some("2026-01-02".to_owned()),
         rescaled_from: Some("nvidia-h200".to_owned()),
         noise: Some("a load".to_owned()),
+        assumptions: vec!["the same clock".to_owned()],
     };
     let calibrated = CalibrateAnswer {
         device: device.clone(),

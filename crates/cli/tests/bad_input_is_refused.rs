@@ -41,6 +41,110 @@ fn an_unknown_device_is_no_profile() {
 }
 
 #[test]
+fn gpus_are_nvidias_and_names_of_others_are_told_so() {
+    let dir = made_up_profile();
+    for (name, vendor) in
+        [("mi250x", "AMD"), ("gfx90a", "AMD"), ("intel-max-1550", "Intel"), ("apple-m3", "Apple")]
+    {
+        for arguments in
+            [["advise", "--device"], ["predict", "--profile"], ["compare", "--devices"], ["plan", "--device"]]
+        {
+            let mut words = vec![arguments[0], "gallery:stencil2d,n=10", arguments[1], name];
+            if arguments[0] == "predict" {
+                words.extend(["--kernel", "csr-vector t8 b128"]);
+            }
+            let out = run(dir.path(), &words);
+            let says = format!("error: '{name}' is the name of a GPU of {vendor}: GPUs are NVIDIA's today");
+            assert!(out.starts_with("exit code: 2") && out.contains(&says), "{out}");
+            assert!(out.contains("hint: ") && out.contains("nvidia-h200 answers for an H200"), "{out}");
+        }
+    }
+}
+
+/// An A100, as its data sheet has it.
+const SHEET: &str = "name = \"NVIDIA A100\"\nmultiprocessors = 108\nl2_bytes = 40e6\nmemory_bytes = 80e9\n\
+                     memory_bytes_per_s = 1935e9\nlaunch_s = 2e-6\ncompute_capability = [8, 0]\n";
+
+#[test]
+fn a_data_sheet_in_other_units_or_of_another_vendors_gpu_is_refused_with_its_line() {
+    let dir = tempfile::tempdir().unwrap();
+    for (from, to, says) in [
+        (
+            "1935e9",
+            "1935",
+            "odd.toml:5: memory_bytes_per_s = 1935 looks like GB/s: write 1935e9 (bytes a second, 10 GB/s",
+        ),
+        ("40e6", "40", "odd.toml:3: l2_bytes = 40 looks like MB: write 40e6"),
+        ("80e9", "80", "odd.toml:4: memory_bytes = 80 looks like GB: write 80e9"),
+        ("2e-6", "2", "odd.toml:6: launch_s = 2 looks like us: write 2e-6"),
+        ("108", "108000", "odd.toml:2: multiprocessors = 108000: a GPU has 1 to 1000"),
+        ("[8, 0]", "[9, 4]", "odd.toml:7: compute_capability = [9, 4] is none of NVIDIA's"),
+        ("NVIDIA A100", "AMD Instinct MI250X", "odd.toml:1: 'AMD Instinct MI250X' is a GPU of AMD"),
+    ] {
+        std::fs::write(dir.path().join("odd.toml"), SHEET.replace(from, to)).unwrap();
+        let out = run(dir.path(), &["advise", "gallery:stencil2d,n=10", "--device", "odd.toml"]);
+        assert!(out.starts_with("exit code: 2") && out.contains(says), "{out}");
+    }
+}
+
+#[test]
+fn what_a_data_sheet_does_not_say_is_assumed_and_said_with_the_answer() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("a100.toml"), SHEET).unwrap();
+    let assumed = "\n  assumed: 0.6 of the L2, 24.0 MB, holds what the product before has read\n";
+    let grid = "gallery:stencil2d,n=10";
+    for words in [
+        &["advise", grid, "--device", "a100.toml"][..],
+        &["advise", grid, "gallery:arrow,n=40", "--device", "a100.toml"],
+        &["plan", grid, "--device", "a100.toml"],
+        &["predict", grid, "--device", "a100.toml", "--kernel", "csr-vector t8 b128"],
+        &["transfer", grid, "--from", "nvidia-h200", "--to", "a100.toml"],
+    ] {
+        let out = run(dir.path(), words);
+        assert!(out.starts_with("exit code: 0") && out.contains(assumed), "{words:?}: {out}");
+        assert!(out.contains("assumed: copies reach 0.9 of the stated bandwidth, 1.74 TB/s"), "{out}");
+    }
+    let compared = run(dir.path(), &["compare", grid, "--devices", "nvidia-h200,a100.toml"]);
+    assert_eq!(compared.matches("assumed: 0.6 of the L2").count(), 1, "{compared}");
+    let answer = json(dir.path(), &["advise", grid, "--device", "a100.toml"]);
+    let said = answer["device"]["assumptions"].as_array().unwrap();
+    assert!(said.iter().any(|text| text.as_str().unwrap().contains("as fast as on nvidia-h200")), "{said:?}");
+    let shipped = json(dir.path(), &["advise", grid, "--device", "nvidia-h200"]);
+    assert!(shipped["device"].get("assumptions").is_none());
+}
+
+/// A pipe that nobody writes to, a device that never ends and a file with a hole that memory would not hold.
+#[cfg(target_os = "linux")]
+#[test]
+fn what_is_no_file_or_too_large_for_a_document_is_refused_at_once() {
+    let dir = made_up_profile();
+    let at = |name: &str| dir.path().join(name);
+    assert!(std::process::Command::new("mkfifo").arg(at("pipe")).status().unwrap().success());
+    std::fs::File::create(at("huge")).unwrap().set_len(1 << 40).unwrap();
+    std::fs::create_dir(at("folder")).unwrap();
+    let grid = "gallery:stencil2d,n=10";
+    for (file, says) in [
+        ("/dev/zero", "/dev/zero: not a regular file"),
+        ("pipe", "pipe: not a regular file"),
+        ("huge", "huge: larger than 256 mb"),
+        ("folder", "older: is a directory"),
+    ] {
+        for words in [
+            &["bench", grid, "--device", "cpu", "--kernel-file", file][..],
+            &["bench", grid, "--device", "cpu", "--compare", file],
+            &["compare", grid, grid, "--devices", "nvidia-h200", "--weights", file],
+            &["advise", grid, "--device", "nvidia-h200", "--gpus", "2", "--links", file],
+            &["report", file, "-o", "page.html"],
+        ] {
+            let begun = std::time::Instant::now();
+            let out = run(dir.path(), words);
+            assert!(out.starts_with("exit code: 2") && out.to_lowercase().contains(says), "{words:?}: {out}");
+            assert!(begun.elapsed().as_secs() < 20, "{words:?} took {:?}", begun.elapsed());
+        }
+    }
+}
+
+#[test]
 fn a_quantile_that_no_feature_holds_and_a_model_that_the_profile_lacks_are_refused_with_what_there_is() {
     let dir = made_up_profile();
     let advise = |more: &[&str]| {

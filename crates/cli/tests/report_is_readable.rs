@@ -433,7 +433,7 @@ fn what_is_no_answer_of_advise_is_refused() {
         ),
         (&["report", "torn.json"], "torn.json: no JSON: EOF"),
         (&["report", "lacks.json"], "lacks.json: matrix is missing, not an object"),
-        (&["report", "bytes.json"], "bytes.json: no text"),
+        (&["report", "bytes.json"], "bytes.json: not UTF-8 text"),
         (&["report", "gone.json"], "gone.json: No such file"),
         (&["report", "-"], "has no name to call the page by"),
         (&["report", "info.json", "-o", "info.json"], "would take the place of the answer"),

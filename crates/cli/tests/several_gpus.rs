@@ -238,6 +238,7 @@ fn devices_are_compared_by_numbers_of_gpus() {
     assert_eq!(csv.lines().filter(|line| line.contains("stencil3d")).count(), 8, "{csv}");
     let two = run(dir.path(), &[&words[..], &["gallery:stencil2d"]].concat());
     assert!(two.contains("--gpus takes one matrix, and here are 2"), "{two}");
+    assert!(two.contains("hint: name one of them, or leave out --gpus"), "{two}");
     let many = run(dir.path(), &[&words[..], &["--iterations", "9"]].concat());
     assert!(many.contains("--iterations is not there for several GPUs"), "{many}");
 }
@@ -274,11 +275,12 @@ fn what_makes_no_sense_is_refused_with_its_reason() {
     };
     let grid = "gallery:stencil2d,n=20";
     for (arguments, words) in [
-        (format!("{grid} --gpus 0 --links links.toml"), "'0' is no number of GPUs from 1 to 65536"),
+        (format!("{grid} --gpus 0 --links links.toml"), "'0' is no number of GPUs from 1 to 8192"),
         (format!("{grid} --links links.toml"), "--gpus"),
         (format!("{grid} {grid} --gpus 2 --links links.toml"), "--gpus takes one matrix, and here are 2"),
+        (format!("{grid} {grid} --gpus 2 --links links.toml"), "hint: name one of them, or leave out --gpus"),
         (format!("{grid} --gpus 2 --links none.toml"), "none.toml"),
-        (format!("{grid} --gpus 2 --links slow.toml"), "a rate above 0"),
+        (format!("{grid} --gpus 2 --links slow.toml"), "slow.toml:4: host.bytes_per_s = 0e0 is not possible"),
         (format!("{grid} --gpus 2 --links odd.toml"), "odd.toml:"),
         (format!("{grid} --gpus 2 --links none.json"), "a host has a GPU at least"),
         (
@@ -297,4 +299,52 @@ fn what_makes_no_sense_is_refused_with_its_reason() {
     fs::write(dir.path().join("three"), parts(|row| row % 3)).unwrap();
     let said = refused(&format!("{grid} --gpus 2 --links links.toml --parts three"));
     assert!(said.contains("three deals out 3 parts, and --gpus asks for 2"), "{said}");
+}
+
+#[test]
+fn links_that_no_machine_has_are_refused_with_line_and_unit() {
+    let dir = folder();
+    for (from, to, says) in [
+        (
+            "200e9",
+            "1e308",
+            "odd.toml:4: host.bytes_per_s = 1e308 is not possible (bytes a second, 1 MB/s to 100 TB/s)",
+        ),
+        ("200e9", "1e-300", "odd.toml:4: host.bytes_per_s = 1e-300 is not possible"),
+        ("200e9", "200", "odd.toml:4: host.bytes_per_s = 200 looks like GB/s: write 200e9"),
+        ("25e9", "nan", "odd.toml:7: network.bytes_per_s = NaN is not possible"),
+        ("10e-6", "1e308", "odd.toml:3: host.latency_s = 1e308 is not possible (seconds, 0 to 1 s)"),
+        ("40e-6", "40", "odd.toml:6: network.latency_s = 40 looks like us: write 40e-6"),
+        ("40e-6", "-1", "odd.toml:6: network.latency_s = -1e0 is not possible"),
+        ("[network]", "per_peer_s = 1e300\n[network]", "odd.toml:5: host.per_peer_s = 1e300 is"),
+        ("gpus_per", "queue_s = inf\ngpus_per", "odd.toml:1: queue_s = inf is not possible"),
+    ] {
+        fs::write(dir.path().join("odd.toml"), LINKS.replace(from, to)).unwrap();
+        let words = "advise gallery:stencil2d,n=20 --device nvidia-h200 --gpus 2 --links odd.toml";
+        let said = run(dir.path(), &words.split(' ').collect::<Vec<_>>());
+        assert!(said.starts_with("exit code: 2") && said.contains(says), "{from} -> {to}: {said}");
+    }
+}
+
+#[test]
+fn more_gpus_than_are_predicted_at_one_time_are_refused_at_once() {
+    let dir = folder();
+    let list = (1..=3000).map(|count| count.to_string()).collect::<Vec<_>>().join(",");
+    for (gpus, says) in [
+        ("65536", "'65536' is no number of GPUs from 1 to 8192"),
+        ("8192,8191", "16383 GPUs over all numbers of them: at most 8192 are predicted at one time"),
+        (&list, "4501499 GPUs over all numbers of them"),
+    ] {
+        for command in ["advise", "compare"] {
+            let device = if command == "advise" { "--device" } else { "--devices" };
+            let begun = std::time::Instant::now();
+            let grid = "gallery:stencil2d,n=20";
+            let said = run(
+                dir.path(),
+                &[command, grid, device, "nvidia-h200", "--links", "links.toml", "--gpus", gpus],
+            );
+            assert!(said.starts_with("exit code: 2") && said.contains(says), "{said}");
+            assert!(begun.elapsed().as_secs() < 10, "{command} took {:?}", begun.elapsed());
+        }
+    }
 }

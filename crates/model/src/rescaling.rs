@@ -103,6 +103,9 @@ impl Between<'_> {
 }
 
 impl Rescaling {
+    /// Share of the L2 that is taken to hold, from one product to the next, what the product reads.
+    pub const KEPT_OF_L2: f64 = KEPT_OF_L2;
+
     /// What the facts of two devices say, without any measured matrix.
     pub fn of_facts(between: Between<'_>) -> Self {
         let [from, to] = [between.from, between.to].map(|facts| f64::from(facts.multiprocessors));

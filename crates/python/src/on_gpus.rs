@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use sparsight::answer::{AdviseGpusAnswer, Answer, LinksAnswer, OnGpus, TooFewGpus};
 use sparsight::kernels::DeviceKind;
 use sparsight::matrix::{Csr, Distribution, Scalar};
-use sparsight::{Advisor, Deal, KnownLinks, NumbersOfGpus, Profile};
+use sparsight::{Advisor, Deal, KnownLinks, NumbersOfGpus, Profile, numbers_of_gpus};
 use std::path::{Path, PathBuf};
 
 /// How rows are dealt out: in their order, or as the array of Python says that has a part for each row.
@@ -88,6 +88,7 @@ pub(crate) fn on_gpus(
     forked::refuse()?;
     let parts = Parts::read(parts)?;
     let (known, links) = links_of(links.as_deref(), advice.profile())?;
+    numbers_of_gpus(&counts).map_err(Failure::from)?;
     let mut all = Vec::with_capacity(counts.len());
     for count in counts {
         py.check_signals()?;

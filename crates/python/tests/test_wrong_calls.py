@@ -184,7 +184,7 @@ WRONG = {
     "no number of GPUs": (lambda: for_h200().on_gpus([0]), SparsightError, "0 GPUs", "whole numbers"),
     "half a GPU": (lambda: for_h200().on_gpus([1.5]), SparsightError, "1.5 GPUs", "whole numbers"),
     "GPUs in words": (lambda: for_h200().on_gpus("2"), SparsightError, "'2' GPUs", "whole numbers"),
-    "more GPUs than there are": (lambda: for_h200().on_gpus([65_537]), SparsightError, "65537 GPUs", "65536"),
+    "more GPUs than there are": (lambda: for_h200().on_gpus([8_193]), SparsightError, "8193 GPUs", "8192"),
     "links that are no path": (lambda: for_h200().on_gpus([2], links={}), SparsightError, "links is a dict", "path"),
     "links in no file": (lambda: for_h200().on_gpus([2], links="absent.toml"), NoProfile, "absent.toml", "os.getcwd"),
     "parts for other numbers": (lambda: for_h200().on_gpus([2, 3], parts=PARTS), SparsightError, "2 parts, and 3 GPUs", "on_gpus"),

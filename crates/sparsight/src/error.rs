@@ -68,6 +68,14 @@ pub enum Error {
         /// What there is.
         shipped: String,
     },
+    /// The name of a GPU that is not NVIDIA's.
+    #[error("'{name}' is the name of a GPU of {vendor}: GPUs are NVIDIA's today")]
+    OtherVendor {
+        /// Asked for.
+        name: String,
+        /// Whose it is.
+        vendor: &'static str,
+    },
     /// A profile without what is asked of it.
     #[error("the profile {profile} holds no {missing}")]
     Lacking {
@@ -118,6 +126,14 @@ pub enum Error {
         /// Why the first is not.
         why: String,
     },
+    /// More GPUs are asked about than are predicted at one time.
+    #[error("{together} GPUs over all numbers of them: at most {most} are predicted at one time")]
+    TooManyGpus {
+        /// How many, all numbers together.
+        together: usize,
+        /// The limit.
+        most: usize,
+    },
     /// A matrix cannot be dealt out like that.
     #[error(transparent)]
     Distribution(#[from] sparsight_matrix::DistributionError),
@@ -146,6 +162,10 @@ impl Error {
                 Some("this takes the folder of a profile: `sparsight profile --device cuda:0 -o DIR` makes one".to_owned())
             }
             Self::NoProfile { .. } => Some("`sparsight profile --device cuda:0 -o DIR` makes one".to_owned()),
+            Self::OtherVendor { .. } => Some(
+                "nothing that is known carries over to it; nvidia-h200 answers for an H200, and cpu for this machine's processor"
+                    .to_owned(),
+            ),
             Self::Lacking { profile, missing } => Some(missing.hint(profile)),
             Self::NotShipped { profile, .. } => {
                 Some(format!("the repository of sparsight has all of it: --profile profiles/{profile}"))
@@ -157,6 +177,7 @@ impl Error {
                     .to_owned(),
             ),
             Self::Unmeasured { command, .. } => Some(format!("`{command}` measures it")),
+            Self::TooManyGpus { .. } => Some("ask about fewer numbers, or smaller ones".to_owned()),
             Self::Transfer(_) => Some("measure the device anew with nothing else running on it".to_owned()),
             Self::File { source, .. } if source.kind() == ErrorKind::StorageFull => {
                 Some("free some space and run the same command again: it goes on where it stopped".to_owned())

@@ -12,6 +12,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! In place of a generated matrix, one of your own: [`matrix::io::read`] reads a file, [`Csr::try_new`](matrix::Csr::try_new) takes
+//! row offsets, columns and values. `docs/languages.md` has both in full, and how a project depends on this crate.
+//!
 //! What the program answers with `--json` are the types of [`answer`].
 //!
 //! The crates below are re-exported: [`matrix`] (formats, files, features, gallery), [`kernels`] (the
@@ -49,6 +52,7 @@ mod rescaled_predictor;
 mod right_answer;
 mod run;
 mod transfer;
+mod vendor;
 mod verdict;
 
 pub use advisor::{Advice, Advised, Advisor, Objective, Refused, Why};
@@ -61,8 +65,9 @@ pub use calibrate::{
 };
 pub use compare::{Compared, ComparedDevice, Comparison, Contender, Limit, Span, Speed, compare};
 pub use distributed::{
-    Deal, Distributed, DistributedPlan, GpuLimit, KnownLinks, LINKS_SCHEMA, LinksFile, MeasuredExchange,
-    NumbersOfGpus, PlannedRows, PlannedShare, break_even, largest_where, measure_distributed, measure_links,
+    Deal, Distributed, DistributedPlan, GpuLimit, KnownLinks, LINKS_SCHEMA, LinksFile, MOST_GPUS,
+    MeasuredExchange, NumbersOfGpus, PlannedRows, PlannedShare, break_even, largest_where,
+    measure_distributed, measure_links, numbers_of_gpus,
 };
 pub use error::Error;
 pub use evaluate::{
@@ -88,6 +93,7 @@ pub use run::{
     verify,
 };
 pub use transfer::{CarriedTime, CrossArchitecture, ReferenceOrigin, TransferBy};
+pub use vendor::other_vendor;
 pub use verdict::{TIE, Verdict};
 
 /// The Rust of the page on languages, compiled and run; in no build, so that a package does without the page.

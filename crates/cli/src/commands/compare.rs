@@ -14,10 +14,11 @@ use crate::matrix_source::{MatrixSource, matrices};
 use crate::printer::BOLD;
 use crate::products::products;
 use crate::table::Table;
-use crate::text::{between, candidate, counted, grouped, known_from, matrices, shape};
+use crate::text::{assumed, between, candidate, counted, grouped, known_from, matrices, shape};
 use given::{Given, for_devices};
 use sparsight::answer::{CompareAnswer, CompareManyAnswer, MatrixSummary, MeanSpeed};
 use sparsight::kernels::{Candidate, DeviceKind};
+use sparsight::matrix::io::read_regular_text;
 use sparsight::matrix::{Dtype, Features, Seconds};
 use sparsight::{Compared, Comparison, Contender, Error, Profile, Span, compare};
 use std::collections::HashMap;
@@ -104,7 +105,7 @@ struct Weights(HashMap<String, f64>);
 impl Weights {
     fn read(path: &Path) -> Result<Self, Failure> {
         let fault = |why: String| Failure::input(format!("{}: {why}", path.display()));
-        let text = std::fs::read_to_string(path).map_err(|error| fault(error.to_string()))?;
+        let text = read_regular_text(path).map_err(|error| fault(error.to_string()))?;
         let mut weights = HashMap::new();
         for (number, line) in (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty()) {
             // A recipe of the gallery has commas, too.
@@ -150,9 +151,7 @@ impl Compare {
             return match (sources.as_slice(), dtype) {
                 ([one], Dtype::F32) => self.run_gpus::<f32>(one, &contenders, context),
                 ([one], _) => self.run_gpus::<f64>(one, &contenders, context),
-                (more, _) => {
-                    Err(Failure::input(format!("--gpus takes one matrix, and here are {}", more.len())))
-                }
+                (more, _) => Err(Failure::one_matrix("--gpus", more.len())),
             };
         }
         let (mut weighted, mut found) = (Vec::new(), Vec::new());
@@ -228,7 +227,8 @@ impl Compare {
         let width = self.devices.iter().map(|device| device.to_string().len()).max().unwrap_or_default();
         for (device, contender) in self.devices.iter().zip(contenders) {
             let (what, known) = (described(&contender.profile.device.facts), known_from(contender.profile));
-            out.line(format_args!("  {device:<width$}  {what}   {known}"))?;
+            let assumed = assumed(&contender.profile.device).replace('\n', "\n  ");
+            out.line(format_args!("  {device:<width$}  {what}   {known}{assumed}"))?;
         }
         out.line("")
     }

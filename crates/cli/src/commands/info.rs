@@ -68,7 +68,7 @@ impl Info {
         let limits = Limits::with_memory(device.memory_bytes);
         let out = &context.printer;
         if self.svg.is_some() && sources.len() != 1 {
-            return Err(Failure::input(format!("--svg takes one matrix, and here are {}", sources.len())));
+            return Err(Failure::one_matrix("--svg", sources.len()));
         }
         if let ([source], false) = (&sources[..], self.csv.csv) {
             let (features, structure, spy) = match context.dtype() {

@@ -70,7 +70,8 @@ impl Predict {
                     out.line("")?;
                 }
                 out.line(format_args!("{BOLD}{}{BOLD:#}   {shape}", answer.matrix.name))?;
-                out.line(format_args!("{}   model {model}", heading(&profile, dtype)))?;
+                let assumed = text::assumed(&profile.device);
+                out.line(format_args!("{}   model {model}{assumed}", heading(&profile, dtype)))?;
                 for one in &answer.candidates {
                     out.line("")?;
                     print_one(out, model, one)?;

@@ -5,7 +5,8 @@ use crate::failure::{Exit, Failure};
 use crate::report::Page;
 use crate::text::shown;
 use sparsight::answer::{ReportAnswer, Reported};
-use std::io::{ErrorKind, Read};
+use sparsight::matrix::io::{read_document_text, read_regular_text};
+use std::io::ErrorKind;
 use std::path::PathBuf;
 
 /// A page with pictures of what `advise --json` or `plan --json` answered: one HTML file, without scripts
@@ -19,9 +20,6 @@ pub(crate) struct Report {
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 }
-
-/// Of an answer, several times what the largest one takes. Chosen: more is no answer.
-const MOST: u64 = 64_000_000;
 
 impl Report {
     pub(crate) fn run(&self, context: &Context) -> Result<Exit, Failure> {
@@ -39,21 +37,19 @@ impl Report {
             return Err(Failure::input(format!("{name}: the page would take the place of the answer"))
                 .hinted("-o FILE says where the page goes"));
         }
-        let mut text = String::new();
-        let mut read = |reader: &mut dyn Read| reader.take(MOST + 1).read_to_string(&mut text);
         let read = if from_stdin {
-            read(&mut std::io::stdin().lock())
+            read_document_text(std::io::stdin().lock())
         } else {
-            std::fs::File::open(&self.answer).and_then(|mut opened| read(&mut opened))
+            read_regular_text(&self.answer)
         };
         let hint = "`sparsight advise A.mtx --json > advice.json` writes an answer that `report` reads, and so does `sparsight plan`";
-        read.map_err(|error| match error.kind() {
-            ErrorKind::InvalidData => Failure::input(format!("{name}: no text")).hinted(hint),
-            _ => Failure::input(format!("{name}: {error}")),
+        let text = read.map_err(|error| {
+            let failure = Failure::input(format!("{name}: {error}"));
+            match error.kind() {
+                ErrorKind::InvalidData | ErrorKind::FileTooLarge => failure.hinted(hint),
+                _ => failure,
+            }
         })?;
-        if text.len() as u64 > MOST {
-            return Err(Failure::input(format!("{name}: larger than {MOST} bytes")).hinted(hint));
-        }
         let reported = Reported::from_json(&text)
             .map_err(|why| Failure::input(format!("{name}: {why}")).hinted(hint))?;
         let page = Page::of(&reported);

@@ -3,7 +3,7 @@
 use crate::context::Context;
 use crate::failure::{Exit, Failure};
 use crate::name_prefixes::NamePrefixes;
-use crate::text::{matrices, percent};
+use crate::text::{matrices, percent, shown};
 use sparsight::answer::{Answer, JudgedRules, RulesAnswer};
 use sparsight::kernels::{Candidate, catalogue_on};
 use sparsight::profile::ProfileFolder;
@@ -143,7 +143,8 @@ impl Rules {
     }
 
     fn heading(&self, (device, date): (&str, &str), learned: &Learned, judged: &JudgedRules) -> String {
-        let profile = self.folder.display();
+        let profile = shown(&self.folder.display().to_string());
+        let (device, date) = (shown(device), shown(date));
         let (set, leaves, dtype) = (self.candidates.name(), self.leaves, learned.dtype);
         let JudgedRules { seen, quality } = judged;
         let language = match self.format.language() {
@@ -154,8 +155,11 @@ impl Rules {
                 format!(" --format {name}")
             }
         };
-        let train =
-            if self.train.is_empty() { String::new() } else { format!(" --train {}", self.train.join(",")) };
+        let train = if self.train.is_empty() {
+            String::new()
+        } else {
+            format!(" --train {}", shown(&self.train.join(",")))
+        };
         let on =
             if *seen { "which it was learned from: on others it costs more" } else { "that it has not seen" };
         format!(

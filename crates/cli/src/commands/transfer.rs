@@ -206,11 +206,12 @@ fn print(
     out.line(format_args!("{BOLD}{title}{BOLD:#}   {}", shape(features)))?;
     let (from, to) = (&across.reference.device, &across.target.device);
     out.line(format_args!(
-        "{BOLD}{}{BOLD:#}   {dtype}   profile of {}, transferred from {} of {} by {by}",
+        "{BOLD}{}{BOLD:#}   {dtype}   profile of {}, transferred from {} of {} by {by}{}",
         described(&to.facts),
         to.provenance.date,
         described(&from.facts),
-        from.provenance.date
+        from.provenance.date,
+        text::assumed(to)
     ))?;
     out.line("")?;
     out.line(match by {

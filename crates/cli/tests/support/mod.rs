@@ -199,6 +199,7 @@ fn write_profile(path: &Path, facts: DeviceFacts, slowness: f64, known: impl Fn(
         commit: "unknown".to_owned(),
         kernels: String::new(),
         source: None,
+        assumptions: Vec::new(),
         driver: "made up".to_owned(),
         cusparse: String::new(),
         host_threads: 1,

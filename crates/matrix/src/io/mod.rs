@@ -46,7 +46,7 @@ pub use kind::file_stem;
 pub use matrix_market::{Found, MatrixMarketFault};
 pub use npz::NpzFault;
 pub use options::{PatternValues, Progress, ReadOptions};
-pub use regular_file::open_regular;
+pub use regular_file::{open_regular, read_document, read_document_text, read_regular, read_regular_text};
 pub use remark::Remark;
 pub use stored::{Field, Layout, Loaded, Stored, Symmetry};
 pub use which::{PassedOver, Why, files_in};

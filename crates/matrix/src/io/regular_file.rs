@@ -1,8 +1,14 @@
-//! Opening what is a file and nothing else: a pipe may never have a writer, and a device may never end.
+//! Opening what is a file and nothing else: a pipe may never have a writer, and a device may never end. What is read as a whole
+//! has a largest size, too: a file of a few bytes can be unpacked to more than memory holds, and one with holes can be any size.
 
+use crate::Bytes;
 use std::fs::{File, Metadata, OpenOptions};
-use std::io::{Error, ErrorKind, Result};
+use std::io::{Error, ErrorKind, Read, Result};
 use std::path::Path;
+
+/// Largest document: an answer, a model, a table, a kernel's source. Matrices and records have limits of their own. Chosen: a hundred
+/// times the largest file of a shipped profile's models.
+const LARGEST: Bytes = Bytes(256_000_000);
 
 /// A regular file, to read.
 ///
@@ -14,6 +20,47 @@ pub fn open_regular(path: &Path) -> Result<File> {
     let file = open_at_once(path)?;
     check(&file.metadata()?)?;
     Ok(file)
+}
+
+/// The bytes of a regular file, at most 256 MB.
+///
+/// # Errors
+/// As [`open_regular`] and [`read_document`].
+pub fn read_regular(path: &Path) -> Result<Vec<u8>> {
+    read_document(open_regular(path)?)
+}
+
+/// The text of a regular file, at most 256 MB.
+///
+/// # Errors
+/// As [`read_regular`]; [`ErrorKind::InvalidData`] if it is not UTF-8.
+pub fn read_regular_text(path: &Path) -> Result<String> {
+    text(read_regular(path)?)
+}
+
+/// The text that `reader` gives until its end, at most 256 MB.
+///
+/// # Errors
+/// As [`read_document`]; [`ErrorKind::InvalidData`] if it is not UTF-8.
+pub fn read_document_text(reader: impl Read) -> Result<String> {
+    text(read_document(reader)?)
+}
+
+/// What `reader` gives until its end, at most 256 MB. No more than that is read.
+///
+/// # Errors
+/// The reader's; [`ErrorKind::FileTooLarge`].
+pub fn read_document(reader: impl Read) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let length = reader.take(LARGEST.0 + 1).read_to_end(&mut bytes)?;
+    if length as u64 > LARGEST.0 {
+        return Err(Error::new(ErrorKind::FileTooLarge, format!("larger than {LARGEST}")));
+    }
+    Ok(bytes)
+}
+
+fn text(bytes: Vec<u8>) -> Result<String> {
+    String::from_utf8(bytes).map_err(|_| Error::new(ErrorKind::InvalidData, "not UTF-8 text"))
 }
 
 /// Opens a file without waiting, as one would for a pipe that nobody writes to. Files are read as ever.
@@ -40,6 +87,22 @@ fn check(metadata: &Metadata) -> Result<()> {
 mod tests {
     use super::*;
     use std::process::Command;
+
+    #[test]
+    fn a_file_beyond_the_largest_document_and_an_endless_reader_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("sparse");
+        File::create(&path).unwrap().set_len(LARGEST.0 + 1).unwrap();
+        let error = read_regular(&path).unwrap_err();
+        assert_eq!(
+            (error.kind(), error.to_string()),
+            (ErrorKind::FileTooLarge, "larger than 256 MB".to_owned())
+        );
+        assert_eq!(read_document(std::io::repeat(0)).unwrap_err().kind(), ErrorKind::FileTooLarge);
+        std::fs::write(&path, [0xff]).unwrap();
+        assert_eq!(read_regular_text(&path).unwrap_err().to_string(), "not UTF-8 text");
+        assert_eq!(read_regular(Path::new("/dev/zero")).unwrap_err().kind(), ErrorKind::Unsupported);
+    }
 
     /// What the look before cannot see: a pipe that came after it.
     #[test]

@@ -17,6 +17,8 @@ __all__ = ["OnGpus", "Scaling"]
 
 # Most parts that are named: as many as the library knows.
 _MOST = 65_536
+# Most GPUs that are predicted at one time: as many as the library allows.
+_MOST_GPUS = 8_192
 
 
 class OnGpus:
@@ -204,11 +206,11 @@ def _listed(counts):
 
 def _count(count):
     try:
-        if not isinstance(count, (bool, str)) and int(count) == count and 1 <= count <= _MOST:
+        if not isinstance(count, (bool, str)) and int(count) == count and 1 <= count <= _MOST_GPUS:
             return int(count)
     except (TypeError, ValueError, OverflowError):
         pass
-    raise SparsightError(f"{count!r} GPUs", f"give whole numbers from 1 to {_MOST}: on_gpus([1, 2, 4])")
+    raise SparsightError(f"{count!r} GPUs", f"give whole numbers from 1 to {_MOST_GPUS}: on_gpus([1, 2, 4])")
 
 
 def links_file(links):

@@ -31,14 +31,17 @@ pub struct DeviceSummary {
     /// What was not quiet while the profile was measured, so that it may be off; absent if nothing was seen, or no profile asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub noise: Option<String>,
+    /// What is assumed of it beside what its data sheet says; absent for a device that was measured.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub assumptions: Vec<String>,
 }
 
 impl DeviceSummary {
     /// With the profile of that name or folder.
     pub fn profiled(profile: &str, device: &ProfiledDevice) -> Self {
-        let Provenance { date, noise, .. } = device.provenance.clone();
+        let Provenance { date, noise, assumptions, .. } = device.provenance.clone();
         let profile = Some(profile.to_owned());
-        Self { profile, profile_date: Some(date), noise, ..Self::from(&device.facts) }
+        Self { profile, profile_date: Some(date), noise, assumptions, ..Self::from(&device.facts) }
     }
 }
 
@@ -56,6 +59,7 @@ impl From<&DeviceFacts> for DeviceSummary {
             profile_date: None,
             rescaled_from: None,
             noise: None,
+            assumptions: Vec::new(),
         }
     }
 }

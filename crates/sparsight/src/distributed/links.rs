@@ -10,9 +10,10 @@
 //! latency_s = 25e-6
 //! bytes_per_s = 40e9
 //! ```
-//! `join_s` and `queue_s`, above the first table, may say what waiting for an exchange adds and what queueing a product takes.
+//! A latency is at most 1 s, a rate 1 MB/s to 100 TB/s. `join_s` and `queue_s`, above the first table, may say what waiting for an exchange adds and what queueing a product takes.
 
 use crate::Error;
+use crate::profile::written_number::Range;
 use crate::profile::{ProfileFolder, Provenance, document, whole_file};
 use serde::{Deserialize, Serialize};
 use sparsight_matrix::Seconds;
@@ -71,36 +72,41 @@ impl KnownLinks {
         if path.extension().is_none_or(|extension| extension != "toml") {
             return Self::measured(path, &text);
         }
-        Self { links: document::parse_toml(path, &text)?, measured_on: 1 }.checked(path)
+        Self { links: document::parse_toml(path, &text)?, measured_on: 1 }.checked(path, &text)
     }
 
     /// From the text of the `links.json` at `path`.
     pub(crate) fn measured(path: &Path, text: &str) -> Result<Self, Error> {
         let file = document::parse::<LinksFile>(path, text, LINKS_SCHEMA)?;
-        Self { links: file.links, measured_on: file.gpus.len() }.checked(path)
+        Self { links: file.links, measured_on: file.gpus.len() }.checked(path, text)
     }
 
-    fn checked(self, path: &Path) -> Result<Self, Error> {
+    /// These, if links can be so; `text` is what the file at `path` says.
+    fn checked(self, path: &Path, text: &str) -> Result<Self, Error> {
         let links = &self.links;
-        let is_rate = |link: &LinkRate| {
-            let Seconds(latency) = link.latency_s;
-            latency.is_finite()
-                && latency >= 0.0
-                && link.per_peer_s.0 >= 0.0
-                && link.per_peer_s.0.is_finite()
-                && link.bytes_per_s.is_finite()
-                && link.bytes_per_s > 0.0
+        let within = |section: &str, link: &LinkRate| {
+            let named = |field: &str| format!("{section}.{field}");
+            Range::LATENCY.check(&named("latency_s"), link.latency_s.0)?;
+            Range::LATENCY.check(&named("per_peer_s"), link.per_peer_s.0)?;
+            Range::LINK_RATE.check(&named("bytes_per_s"), link.bytes_per_s)
         };
-        let all = [Some(&links.host), links.network.as_ref()];
-        let is_time = |Seconds(time)| time.is_finite() && time >= 0.0;
-        if links.gpus_per_host == 0
-            || !is_time(links.join_s)
-            || !is_time(links.queue_s)
-            || !all.into_iter().flatten().all(is_rate)
-        {
-            let reason = "a host has a GPU at least, a link a latency from 0 s on and a rate above 0";
-            return Err(Error::Malformed { path: path.to_owned(), line: 1, reason: reason.to_owned() });
-        }
+        let checked = || -> Result<(), String> {
+            if links.gpus_per_host == 0 {
+                return Err("gpus_per_host = 0: a host has a GPU at least".to_owned());
+            }
+            Range::LATENCY.check("join_s", links.join_s.0)?;
+            Range::LATENCY.check("queue_s", links.queue_s.0)?;
+            within("host", &links.host)?;
+            links.network.as_ref().map_or(Ok(()), |network| within("network", network))
+        };
+        checked().map_err(|reason| {
+            // The first line with the name of the field behind that of its table.
+            let name = reason.split(' ').next().unwrap_or_default();
+            let mut lines = text.lines().enumerate();
+            let line = name.split('.').filter_map(|part| lines.find(|(_, line)| line.contains(part))).last();
+            let line = line.map_or(1, |(at, _)| at + 1);
+            Error::Malformed { path: path.to_owned(), line, reason }
+        })?;
         Ok(self)
     }
 }

@@ -15,5 +15,5 @@ mod plan;
 pub use break_even::{break_even, largest_where};
 pub use links::{KnownLinks, LINKS_SCHEMA, LinksFile, MeasuredExchange};
 pub use measured::{measure_distributed, measure_links};
-pub use numbers::NumbersOfGpus;
+pub use numbers::{MOST_GPUS, NumbersOfGpus, numbers_of_gpus};
 pub use plan::{Deal, Distributed, DistributedPlan, GpuLimit, PlannedRows, PlannedShare};

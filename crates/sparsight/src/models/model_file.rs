@@ -12,8 +12,9 @@ use flate2::Compression;
 use flate2::bufread::GzDecoder;
 use flate2::write::GzEncoder;
 use serde::{Deserialize, Serialize};
+use sparsight_matrix::io::read_document;
 use sparsight_model::Storable;
-use std::io::{Read, Write};
+use std::io::Write;
 use std::path::Path;
 
 /// Schema of the file; that of the model is [`Storable::FORMAT`].
@@ -50,8 +51,7 @@ pub(super) fn pack<M: Storable>(name: &str, model: &M) -> Vec<u8> {
 /// [`Error::Damaged`]; [`Error::Schema`] for a file of another version.
 pub(super) fn unpack<M: Storable>(path: &Path, packed: &[u8]) -> Result<M, Error> {
     let damaged = |reason: String| Error::Damaged { path: path.to_owned(), reason };
-    let mut bytes = Vec::new();
-    GzDecoder::new(packed).read_to_end(&mut bytes).map_err(|e| damaged(e.to_string()))?;
+    let bytes = read_document(GzDecoder::new(packed)).map_err(|e| damaged(e.to_string()))?;
     let mut parts = bytes.splitn(3, |&byte| byte == b'\n');
     let (Some(head), Some(text), Some(body)) = (parts.next(), parts.next(), parts.next()) else {
         return Err(damaged("ends within the text".to_owned()));
@@ -120,8 +120,7 @@ mod tests {
         let packed = pack("halves", &model);
         assert_eq!(unpacked(&packed).unwrap(), model);
         assert_eq!(pack("halves", &model), packed, "the same again");
-        let mut bytes = Vec::new();
-        GzDecoder::new(&packed[..]).read_to_end(&mut bytes).unwrap();
+        let bytes = read_document(GzDecoder::new(&packed[..])).unwrap();
         let mut checksum = flate2::Crc::new();
         checksum.update(&bytes);
         assert_eq!(crc32(&packed), Some(checksum.sum()));

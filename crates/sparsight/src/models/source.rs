@@ -1,9 +1,8 @@
 //! Where the files of a profile's models are.
 
 use crate::Error;
-use sparsight_matrix::io::open_regular;
+use sparsight_matrix::io::read_regular;
 use std::borrow::Cow;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 /// Files by their names.
@@ -45,9 +44,7 @@ impl Source {
         match self {
             Self::Folder(_) => {
                 let path = self.path(file);
-                let mut bytes = Vec::new();
-                let read = open_regular(&path).and_then(|mut file| file.read_to_end(&mut bytes));
-                read.map_err(|source| Error::File { path, source })?;
+                let bytes = read_regular(&path).map_err(|source| Error::File { path, source })?;
                 Ok(Some(Cow::Owned(bytes)))
             }
             Self::Program(_, files) => {

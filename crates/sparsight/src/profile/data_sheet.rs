@@ -5,22 +5,26 @@
 //! multiprocessors = 108
 //! l2_bytes = 40e6
 //! memory_bytes = 80e9
-//! copy_bytes_per_s = 1.75e12       # of large copies, read and written: about 0.9 of the bandwidth in data sheets
+//! memory_bytes_per_s = 1.935e12    # the bandwidth that the data sheet states; or copy_bytes_per_s, measured: bytes read plus written
 //! launch_s = 2.0e-6
 //! compute_capability = [8, 0]
 //! threads_per_multiprocessor = 2048   # these three may be left out
 //! upload_bytes_per_s = 20e9
 //! reference = "nvidia-h200"           # the profile whose predictions are carried over
 //! ```
-//! The names are those of `device.json`.
+//! The other names are those of `device.json`. A number that the field cannot have is refused, with the unit that was likely meant.
+//! What a data sheet does not say is assumed, and each answer says what: `Provenance::assumptions`.
 
+use super::written_number::Range;
 use super::{DEVICE_SCHEMA, GridName, Profile, ProfiledDevice, Provenance, document};
 use crate::Error;
+use crate::vendor::{is_nvidias, other_vendor};
 use serde::Deserialize;
 use sparsight_kernels::{DeviceFacts, DeviceKind};
 use sparsight_matrix::{Bytes, Seconds};
 use sparsight_model::{Between, Rescaling};
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use std::path::Path;
 
 /// Ends the name of a file that holds one.
@@ -29,6 +33,39 @@ const EXTENSION: &str = "toml";
 const REFERENCE: &str = "nvidia-h200";
 /// Threads of a warp, on every GPU so far.
 const WARP: u32 = 32;
+/// Large copies reach this share of the memory's bandwidth in a data sheet: 0.89 on an H200, 0.90 on an H100.
+const COPIES: f64 = 0.9;
+/// Multiprocessors of a GPU: one, or several times as many as the largest has. Chosen.
+const MULTIPROCESSORS: RangeInclusive<u32> = 1..=1_000;
+/// Resident threads of a multiprocessor: those of a block at least, twice as many as any has at most. Chosen.
+const THREADS: RangeInclusive<u32> = 1_024..=4_096;
+/// Compute capabilities of GPUs, as NVIDIA's documentation lists them up to CUDA 13. Later ones begin with a larger number.
+const CAPABILITIES: [(u32, u32); 24] = [
+    (3, 0),
+    (3, 2),
+    (3, 5),
+    (3, 7),
+    (5, 0),
+    (5, 2),
+    (5, 3),
+    (6, 0),
+    (6, 1),
+    (6, 2),
+    (7, 0),
+    (7, 2),
+    (7, 5),
+    (8, 0),
+    (8, 6),
+    (8, 7),
+    (8, 8),
+    (8, 9),
+    (9, 0),
+    (10, 0),
+    (10, 1),
+    (10, 3),
+    (11, 0),
+    (12, 0),
+];
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -37,7 +74,10 @@ struct DataSheet {
     multiprocessors: u32,
     l2_bytes: f64,
     memory_bytes: f64,
-    copy_bytes_per_s: f64,
+    #[serde(default)]
+    memory_bytes_per_s: Option<f64>,
+    #[serde(default)]
+    copy_bytes_per_s: Option<f64>,
     launch_s: f64,
     compute_capability: (u32, u32),
     #[serde(default = "threads_per_multiprocessor")]
@@ -67,48 +107,110 @@ pub(super) fn load(path: &Path) -> Result<Profile, Error> {
     let malformed = |line, reason| Error::Malformed { path: path.to_owned(), line, reason };
     let sheet: DataSheet = document::parse_toml(path, &text)?;
     let line_of = |field: &str| {
-        text.lines().position(|line| line.trim_start().starts_with(field)).map_or(1, |at| at + 1)
+        let is_of = |line: &str| {
+            line.trim_start().strip_prefix(field).is_some_and(|rest| rest.trim_start().starts_with('='))
+        };
+        text.lines().position(is_of).map_or(1, |at| at + 1)
     };
-    let whole = |field: &str, bytes: f64| {
-        let is_size = (1.0..1e18).contains(&bytes);
-        is_size
-            .then_some(Bytes(bytes as u64))
-            .ok_or_else(|| malformed(line_of(field), format!("{field} is {bytes}, no size")))
+    let wrong = |field: &str, reason: String| malformed(line_of(field), reason);
+    let in_unit = |field: &str, value: f64, range: Range| {
+        range.check(field, value).map_err(|reason| wrong(field, reason))
+    };
+    let count = |field: &str, value: u32, within: &RangeInclusive<u32>| {
+        let is_possible = within.contains(&value);
+        is_possible.then_some(value).ok_or_else(|| {
+            wrong(field, format!("{field} = {value}: a GPU has {} to {}", within.start(), within.end()))
+        })
+    };
+    if let Some(vendor) = other_vendor(&sheet.name) {
+        let reason = format!("'{}' is a GPU of {vendor}, and a data sheet is of a GPU of NVIDIA", sheet.name);
+        return Err(wrong("name", reason));
+    }
+    let threads = count("threads_per_multiprocessor", sheet.threads_per_multiprocessor, &THREADS)?;
+    check_capability(sheet.compute_capability).map_err(|reason| wrong("compute_capability", reason))?;
+    in_unit("l2_bytes", sheet.l2_bytes, Range::L2)?;
+    in_unit("memory_bytes", sheet.memory_bytes, Range::MEMORY)?;
+    in_unit("launch_s", sheet.launch_s, Range::LAUNCH)?;
+    if let Some(rate) = sheet.upload_bytes_per_s {
+        in_unit("upload_bytes_per_s", rate, Range::LINK_RATE)?;
+    }
+    let copy_bytes_per_s = match (sheet.memory_bytes_per_s, sheet.copy_bytes_per_s) {
+        (Some(rate), None) => {
+            in_unit("memory_bytes_per_s", rate, Range::MEMORY_RATE).map(|()| COPIES * rate)?
+        }
+        (None, Some(rate)) => in_unit("copy_bytes_per_s", rate, Range::MEMORY_RATE).map(|()| rate)?,
+        (None, None) => {
+            let reason = "missing field `memory_bytes_per_s`, the bandwidth that the data sheet states";
+            return Err(malformed(1, reason.to_owned()));
+        }
+        (Some(_), Some(_)) => {
+            let reason = "memory_bytes_per_s and copy_bytes_per_s say the same: one of them is enough";
+            return Err(wrong("memory_bytes_per_s", reason.to_owned()));
+        }
     };
     let facts = DeviceFacts {
-        name: sheet.name,
         kind: DeviceKind::Cuda,
-        multiprocessors: sheet.multiprocessors,
-        warps_per_multiprocessor: sheet.threads_per_multiprocessor / WARP,
-        threads_per_multiprocessor: sheet.threads_per_multiprocessor,
+        multiprocessors: count("multiprocessors", sheet.multiprocessors, &MULTIPROCESSORS)?,
+        warps_per_multiprocessor: threads / WARP,
+        threads_per_multiprocessor: threads,
         max_threads_per_block: Some(1024),
-        l2_bytes: whole("l2_bytes", sheet.l2_bytes)?,
-        memory_bytes: whole("memory_bytes", sheet.memory_bytes)?,
+        l2_bytes: Bytes(sheet.l2_bytes as u64),
+        memory_bytes: Bytes(sheet.memory_bytes as u64),
         compute_capability: Some(sheet.compute_capability),
         driver: String::new(),
-        copy_bytes_per_s: sheet.copy_bytes_per_s,
+        copy_bytes_per_s,
         launch_s: Seconds(sheet.launch_s),
         upload_bytes_per_s: sheet.upload_bytes_per_s,
+        name: sheet.name,
     };
-    facts.check().map_err(|implausible| malformed(line_of(implausible.field), implausible.to_string()))?;
-    for (field, value) in [("copy_bytes_per_s", facts.copy_bytes_per_s), ("launch_s", facts.launch_s.0)] {
-        if value <= 0.0 {
-            return Err(malformed(line_of(field), format!("{field} is {value}: nothing follows from that")));
-        }
-    }
     let reference = Profile::with_models(&sheet.reference)?;
+    let assumptions = assumptions(&facts, sheet.memory_bytes_per_s.is_some(), &reference.name);
     let source = format!("the data sheet {}", path.display());
     let device = ProfiledDevice {
         schema: DEVICE_SCHEMA.to_owned(),
         grid: GridName::Quick,
         conversion: BTreeMap::new(),
         converts_from_nnz: None,
-        provenance: Provenance { source: Some(source), ..Provenance::now("", 0) },
+        provenance: Provenance { source: Some(source), assumptions, ..Provenance::now("", 0) },
         facts,
     };
     let between = Between { from: &reference.device.facts, to: &device.facts };
     let rescaling = Rescaling::of_facts(between);
     Ok(reference.carried_to(device, &path.display().to_string(), rescaling))
+}
+
+/// Whether a GPU can have it; one beyond the newest known may.
+fn check_capability((major, minor): (u32, u32)) -> Result<(), String> {
+    let newest = CAPABILITIES[CAPABILITIES.len() - 1].0;
+    let is_newer = (newest..100).contains(&major) && minor < 10;
+    if CAPABILITIES.contains(&(major, minor)) || is_newer {
+        return Ok(());
+    }
+    Err(format!(
+        "compute_capability = [{major}, {minor}] is none of NVIDIA's: an A100 has [8, 0], an H100 [9, 0]"
+    ))
+}
+
+/// What the answers for a GPU rest upon that its data sheet does not say.
+fn assumptions(facts: &DeviceFacts, is_bandwidth: bool, reference: &str) -> Vec<String> {
+    let mut all = Vec::new();
+    if !is_nvidias(&facts.name) {
+        all.push(format!("{} is a GPU of NVIDIA", facts.name));
+    }
+    let rate = format!("{:.2} TB/s", facts.copy_bytes_per_s / 1e12);
+    all.push(if is_bandwidth {
+        format!("copies reach {COPIES} of the stated bandwidth, {rate}")
+    } else {
+        format!("copies reach {rate}, as stated; of the bandwidth in data sheets copies reach about {COPIES}")
+    });
+    let share = Rescaling::KEPT_OF_L2;
+    let kept = Bytes((share * facts.l2_bytes.0 as f64) as u64);
+    all.push(format!("{share} of the L2, {kept}, holds what the product before has read"));
+    all.push(format!(
+        "the L2 serves each multiprocessor, and each computes, as fast as on {reference}; what the L2 does not hold comes from memory as \
+         near to the rate of copies as there, nearer where memory is slower"
+    ));
+    all
 }
 
 #[cfg(test)]
@@ -139,6 +241,35 @@ mod tests {
     }
 
     #[test]
+    fn the_bandwidth_of_a_data_sheet_is_not_the_rate_of_copies_and_what_is_assumed_is_said() {
+        let stated = SHEET.replace("copy_bytes_per_s = 1.75e12", "memory_bytes_per_s = 2e12");
+        let device = loaded(&stated).unwrap().device;
+        assert!((device.facts.copy_bytes_per_s / 1.8e12 - 1.0).abs() < 1e-12);
+        let said = device.provenance.assumptions.join("\n");
+        for part in [
+            "Some GPU is a GPU of NVIDIA",
+            "copies reach 0.9 of the stated bandwidth, 1.80 TB/s",
+            "0.6 of the L2, 24.0 MB, holds",
+            "as fast as on nvidia-h200",
+        ] {
+            assert!(said.contains(part), "{part}: {said}");
+        }
+        let named = loaded(&SHEET.replace("Some GPU", "NVIDIA A100")).unwrap().device.provenance.assumptions;
+        assert!(named[0].starts_with("copies reach 1.75 TB/s, as stated"), "{named:?}");
+        assert!(Profile::find(REFERENCE).unwrap().device.provenance.assumptions.is_empty());
+    }
+
+    #[test]
+    fn a_compute_capability_is_one_of_nvidias_or_newer_than_all_that_are_known() {
+        for known in [(8, 0), (9, 0), (12, 1), (13, 0)] {
+            assert_eq!(check_capability(known), Ok(()));
+        }
+        for invented in [(0, 0), (4, 0), (9, 4), (13, 10), (900, 0)] {
+            assert!(check_capability(invented).is_err(), "{invented:?}");
+        }
+    }
+
+    #[test]
     fn a_data_sheet_knows_of_no_links_and_is_not_taken_for_a_profile_that_is_missing() {
         assert_eq!(loaded(SHEET).unwrap().links().unwrap(), None);
         let shipped = Profile::find(REFERENCE).unwrap();
@@ -152,10 +283,22 @@ mod tests {
             ("launch_s = 2.0e-6\n", "", "missing field `launch_s`"),
             ("launch_s", "lunch_s", "toml:6: unknown field `lunch_s`"),
             ("108", "\"many\"", "toml:2: "),
-            ("40e6", "-1", "toml:3: l2_bytes is -1, no size"),
-            ("1.75e12", "0", "toml:5: copy_bytes_per_s is 0"),
-            ("2.0e-6", "5.0", "toml:6: launch_s is 5e0"),
+            ("40e6", "-1", "toml:3: l2_bytes = -1e0 is not possible (bytes, 256 KB to 1 GB)"),
+            ("40e6", "40", "toml:3: l2_bytes = 40 looks like MB: write 40e6"),
+            ("80e9", "80", "toml:4: memory_bytes = 80 looks like GB: write 80e9"),
+            ("1.75e12", "0", "toml:5: copy_bytes_per_s = 0e0 is not possible"),
+            ("1.75e12", "1935", "toml:5: copy_bytes_per_s = 1935 looks like GB/s: write 1935e9"),
+            ("2.0e-6", "5.0", "toml:6: launch_s = 5 looks like us: write 5e-6"),
             ("= 108", "= ", "toml:2: "),
+            ("= 108", "= 108000", "toml:2: multiprocessors = 108000: a GPU has 1 to 1000"),
+            ("[8, 0]", "[9, 4]", "toml:7: compute_capability = [9, 4] is none of NVIDIA's"),
+            ("Some GPU", "AMD Instinct MI250X", "toml:1: 'AMD Instinct MI250X' is a GPU of AMD"),
+            ("copy_bytes_per_s = 1.75e12\n", "", "missing field `memory_bytes_per_s`"),
+            (
+                "launch_s",
+                "memory_bytes_per_s = 2e12\nlaunch_s",
+                "toml:6: memory_bytes_per_s and copy_bytes_per_s",
+            ),
         ] {
             let why = wrong(from, to);
             assert!(why.contains(expected), "{why}");

@@ -3,8 +3,7 @@
 use crate::Error;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use sparsight_matrix::io::open_regular;
-use std::io;
+use sparsight_matrix::io::read_regular_text;
 use std::path::Path;
 
 /// What is in the text of the file `path`, if that is of the schema that is expected.
@@ -33,13 +32,12 @@ pub(crate) fn parse<T: DeserializeOwned>(
     serde_json::from_str(text).map_err(malformed)
 }
 
-/// The text of the file `path`, which is no pipe or device.
+/// The text of the file `path`, which is no pipe or device and not too large for a document.
 ///
 /// # Errors
 /// [`Error::File`].
 pub(crate) fn text_of(path: &Path) -> Result<String, Error> {
-    let read = open_regular(path).and_then(io::read_to_string);
-    read.map_err(|source| Error::File { path: path.to_owned(), source })
+    read_regular_text(path).map_err(|source| Error::File { path: path.to_owned(), source })
 }
 
 /// What is in the TOML text of the file `path`.

@@ -9,7 +9,7 @@ use crate::models::Source;
 use crate::records::{self, BenchmarkRecord, CorpusRecord, CutRecord, Damaged, Journal, RepairedFile};
 use flate2::bufread::MultiGzDecoder;
 use sparsight_kernels::DeviceFacts;
-use sparsight_matrix::io::open_regular;
+use sparsight_matrix::io::{open_regular, read_document_text, read_regular_text};
 use std::io::{BufReader, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::{fs, io};
@@ -253,9 +253,9 @@ impl ProfileFolder {
 
     /// The text of a file and where it stood: under its name, or packed under that name with `.gz` behind; `None` if neither is there.
     pub(super) fn text(&self, name: &str) -> Result<Option<(PathBuf, String)>, Error> {
-        let unpacked = |file| io::read_to_string(MultiGzDecoder::new(BufReader::new(file)));
+        let unpacked = |file| read_document_text(MultiGzDecoder::new(BufReader::new(file)));
         let (plain, packed) = (self.path.join(name), self.path.join(format!("{name}.gz")));
-        let plainly = open_regular(&plain).and_then(io::read_to_string).map(|text| (plain.clone(), text));
+        let plainly = read_regular_text(&plain).map(|text| (plain.clone(), text));
         let absent = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
         let (path, found) = match plainly {
             Err(error) if absent(&error) => {

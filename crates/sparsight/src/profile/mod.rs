@@ -24,6 +24,7 @@ mod share;
 mod shipped;
 mod transfer_profile;
 pub mod whole_file;
+pub(crate) mod written_number;
 
 pub use crate::models::{
     CalibratedStrip, IndexedModel, KnownKernels, Learned, LearnedOn, MODELS_SCHEMA, Models, ModelsIndex,
@@ -115,6 +116,9 @@ pub struct Provenance {
     /// Where the numbers come from if this program did not measure them, and what is assumed in them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
+    /// What is assumed beside what a data sheet says; empty for what was measured.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub assumptions: Vec<String>,
     /// Driver as it names itself.
     pub driver: String,
     /// Version of cuSPARSE, `12.6.3`; empty where none was found, on a CPU, and in older profiles.
@@ -136,6 +140,7 @@ impl Provenance {
             commit: option_env!("SPARSIGHT_COMMIT").unwrap_or("unknown").to_owned(),
             kernels: sparsight_device::cuda::catalogue_hash(),
             source: None,
+            assumptions: Vec::new(),
             driver: driver.to_owned(),
             cusparse: String::new(),
             host_threads,

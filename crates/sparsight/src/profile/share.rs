@@ -15,9 +15,10 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use sparsight_matrix::derived::origin;
 use sparsight_matrix::gallery;
+use sparsight_matrix::io::read_regular;
 use std::collections::HashMap;
+use std::io;
 use std::path::{Path, PathBuf};
-use std::{fs, io};
 use tar::{Builder, Header};
 
 /// Numbers in place of names.
@@ -85,7 +86,7 @@ impl ProfileFolder {
 
     fn bytes(&self, name: &Path) -> Result<Option<Vec<u8>>, Error> {
         let path = self.path().join(name);
-        match fs::read(&path) {
+        match read_regular(&path) {
             Ok(bytes) => Ok(Some(bytes)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(source) => Err(Error::File { path, source }),

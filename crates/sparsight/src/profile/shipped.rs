@@ -4,6 +4,7 @@ use super::{
     CALIBRATION_SCHEMA, CalibrationFile, Models, Profile, ProfiledDevice, TransferProfile, document, folder,
 };
 use crate::models::{Files, Source};
+use crate::vendor::other_vendor;
 use crate::{Error, KnownLinks};
 use flate2::bufread::GzDecoder;
 use std::io::Read;
@@ -110,6 +111,9 @@ fn text(packed: &[u8]) -> String {
 /// With the path that its files have in the repository.
 fn find(name: &str) -> Result<(&'static Shipped, PathBuf), Error> {
     let Some(shipped) = SHIPPED.iter().find(|s| s.name == name) else {
+        if let Some(vendor) = other_vendor(name) {
+            return Err(Error::OtherVendor { name: name.to_owned(), vendor });
+        }
         let shipped = names().collect::<Vec<_>>().join(", ");
         return Err(Error::NoProfile { name: name.to_owned(), shipped });
     };

@@ -41,15 +41,14 @@ const ARGUMENTS: [Quantity; 6] = [
 ];
 
 impl Rules {
-    /// A function that chooses, with `heading` above it, a line of which becomes a comment. Its name is made of `name` and the value
+    /// A function that chooses, with `heading` above it, each line of which becomes a comment and nothing else, whatever names stand in
+    /// it: what some language takes for the end of a line is written as in a string of Rust. The function's name is made of `name` and the value
     /// type, so that the rules of several GPUs can stand side by side: of `nvidia-h200-all`, `nvidia_h200_all_f64`, in C with
     /// `sparsight_` before it.
     pub fn text(&self, language: Language, name: &str, heading: &str) -> String {
         let mut text = String::new();
-        let comment = if language == Language::Py { "#" } else { "//" };
         for line in heading.lines() {
-            let line = format!("{comment} {line}");
-            text.push_str(line.trim_end());
+            text.push_str(&commented(language, line));
             text.push('\n');
         }
         text.push('\n');
@@ -118,6 +117,26 @@ impl Rules {
                 derived(&asked, language)
             ),
         }
+    }
+}
+
+/// A line as a comment that ends with it.
+fn commented(language: Language, line: &str) -> String {
+    // Ends of lines of Python, C and Unicode, and what turns the direction of writing.
+    let acts = |c: char| {
+        c.is_control()
+            || matches!(c, '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    let shown = |c: char| if acts(c) { c.escape_unicode().to_string() } else { c.to_string() };
+    let line: String = line.trim_end().chars().map(shown).collect();
+    match language {
+        // Python reads the encoding of a file from such words in its first two lines.
+        Language::Py => format!("# {}", line.replace("coding:", "coding :").replace("coding=", "coding ="))
+            .trim_end()
+            .to_owned(),
+        // A backslash, or three letters that stand for one, would join the next line to the comment.
+        Language::Hpp | Language::C if line.ends_with('\\') || line.ends_with("??/") => format!("// {line}."),
+        Language::Hpp | Language::C => format!("// {line}").trim_end().to_owned(),
     }
 }
 
@@ -215,4 +234,21 @@ fn ifs(text: &mut String, rule: &Rule<Candidate>, (language, otherwise): (Langua
             Ok(())
         }
     };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_comment_ends_with_its_line_and_says_nothing_of_an_encoding() {
+        for language in [Language::Hpp, Language::C, Language::Py] {
+            let comment = commented(language, "a\rb\u{2028}c\u{0}d\u{2067}");
+            assert!(comment.ends_with(" a\\u{d}b\\u{2028}c\\u{0}d\\u{2067}"), "{comment}");
+        }
+        assert_eq!(commented(Language::Py, "on coding: utf-7, coding=x"), "# on coding : utf-7, coding =x");
+        assert_eq!(commented(Language::C, "by folder\\ "), "// by folder\\.");
+        assert_eq!(commented(Language::Hpp, "by folder??/"), "// by folder??/.");
+        assert_eq!([Language::C, Language::Py].map(|language| commented(language, "")), ["//", "#"]);
+    }
 }

@@ -4,15 +4,14 @@ use super::Advise;
 use super::gpus::Way;
 use crate::context::Context;
 use crate::failure::{Exit, Failure};
-use crate::links;
 use crate::matrix_source::MatrixSource;
 use crate::printer::BOLD;
 use crate::table::Table;
-use crate::text::{grouped, heading};
+use crate::text::{assumed, grouped, heading};
 use sparsight::answer::{BreakEvenAnswer, FasterFrom, LinksAnswer, SizeTried, TimeOnGpus};
 use sparsight::matrix::gallery::{Accepts, PREFIX, Recipe, Value};
 use sparsight::matrix::{Bytes, Features, Scalar, available_memory};
-use sparsight::{Advisor, KnownLinks, NumbersOfGpus, Profile, break_even, largest_where};
+use sparsight::{Advisor, KnownLinks, NumbersOfGpus, Profile, break_even, largest_where, numbers_of_gpus};
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
@@ -94,7 +93,7 @@ impl Advise {
             return Err(Failure::input("--break-even takes a recipe of the gallery, whose size it varies")
                 .hinted("advise gallery:stencil3d --gpus 2,4 --break-even n"));
         };
-        let counts = links::counts(self.gpus.counts());
+        let counts = numbers_of_gpus(self.gpus.counts())?;
         if counts.iter().all(|&count| count < 2) {
             return Err(Failure::input(
                 "--break-even compares several GPUs with one, and --gpus names no number above 1",
@@ -182,10 +181,11 @@ fn print(
     let parameter = &answer.parameter;
     out.line(format_args!("{BOLD}{}{BOLD:#}   {parameter} varied", answer.recipe))?;
     out.line(format_args!(
-        "{}   links of {}, rows {}\n",
+        "{}   links of {}, rows {}{}\n",
         heading(profile, answer.dtype),
         answer.links.source,
-        answer.deal
+        answer.deal,
+        assumed(&profile.device)
     ))?;
     for from in &answer.from {
         match (from.value, from.nnz) {

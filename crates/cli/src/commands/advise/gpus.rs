@@ -8,7 +8,7 @@ use crate::links;
 use crate::matrix_source::MatrixSource;
 use crate::printer::BOLD;
 use crate::table::Table;
-use crate::text::{between, heading, percent, shape};
+use crate::text::{assumed, between, heading, percent, shape};
 use sparsight::answer::{AdviseGpusAnswer, LinksAnswer, MatrixSummary, MeasuredOutcome, OnGpus, TooFewGpus};
 use sparsight::device::DeviceError;
 use sparsight::device::timing::{StoppingRule, Timing};
@@ -17,7 +17,8 @@ use sparsight::matrix::io::open_regular;
 use sparsight::matrix::{Csr, Distribution, Features, Scalar};
 use sparsight::records::Outcome;
 use sparsight::{
-    Advisor, Bench, Deal, Error, KnownLinks, NumbersOfGpus, Profile, measure_distributed, run_partition,
+    Advisor, Bench, Deal, Error, KnownLinks, NumbersOfGpus, Profile, measure_distributed, numbers_of_gpus,
+    run_partition,
 };
 use std::borrow::Cow;
 use std::io::{BufReader, Read as _};
@@ -99,7 +100,7 @@ impl Advise {
         }
         let source = &self.order.of(source.clone());
         let matrix: Csr<T> = if self.verify { source.load(context)? } else { source.load_places(context)? };
-        let mut counts = links::counts(&self.gpus.gpus);
+        let mut counts = numbers_of_gpus(&self.gpus.gpus)?;
         let mut deal = Way::Dealt(Deal::InOrder);
         let parts_of = self.gpus.parts.as_deref();
         if parts_of.is_some_and(|parts| parts.as_os_str() == METIS) {
@@ -252,9 +253,10 @@ fn print(
     out.line(format_args!("{BOLD}{}{BOLD:#}   {}", answer.matrix.name, shape(features)))?;
     let LinksAnswer { source, links } = &answer.links;
     out.line(format_args!(
-        "{}   links of {source}, rows {}\n",
+        "{}   links of {source}, rows {}{}\n",
         heading(profile, answer.dtype),
-        dealt(&answer.deal)
+        dealt(&answer.deal),
+        assumed(&profile.device)
     ))?;
     out.line(format_args!("{BOLD}{}{BOLD:#}\n", verdict(answer)))?;
     let mut columns = vec![

@@ -5,7 +5,7 @@ use crate::context::Context;
 use crate::failure::{Exit, Failure};
 use crate::matrix_source::MatrixSource;
 use crate::table::Table;
-use crate::text::{between, candidate, counted, grouped, heading, matrices};
+use crate::text::{assumed, between, candidate, counted, grouped, heading, matrices};
 use crate::values::{narrowing, what_it_changes};
 use sparsight::answer::{AdviseAnswer, AdviseManyAnswer, AdvisedMatrix, MatrixSummary};
 use sparsight::matrix::{Features, Scalar};
@@ -94,7 +94,8 @@ fn print(
 ) -> Result<(), Failure> {
     let out = &context.printer;
     let products = products.map(|n| format!("   {}", counted(n.get(), "product"))).unwrap_or_default();
-    out.line(format_args!("{}{products}\n", heading(profile, context.dtype())))?;
+    let assumed = assumed(&profile.device);
+    out.line(format_args!("{}{products}{assumed}\n", heading(profile, context.dtype())))?;
     let columns = [
         "<matrix",
         "non-zeros",

@@ -137,15 +137,12 @@ impl Advise {
         if self.gpus.asked() {
             return match sources.as_slice() {
                 [one] => self.run_gpus::<T>(one, &profile, context),
-                more => Err(Failure::input(format!("--gpus takes one matrix, and here are {}", more.len()))),
+                more => Err(Failure::one_matrix("--gpus", more.len())),
             };
         }
         if sources.len() != 1 {
             if self.report.is_some() {
-                return Err(Failure::input(format!(
-                    "--report takes one matrix, and here are {}",
-                    sources.len()
-                )));
+                return Err(Failure::one_matrix("--report", sources.len()));
             }
             return self.run_many::<T>(sources, &profile, context);
         }

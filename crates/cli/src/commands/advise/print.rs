@@ -30,8 +30,10 @@ impl Advise {
     ) -> Result<(), Failure> {
         let out = &context.printer;
         out.line(format_args!("{BOLD}{}{BOLD:#}   {}", source.title(), text::shape(features)))?;
-        let products = self.iterations.map(|n| format!("   {}", counted(n.get(), "product")));
-        out.line(format_args!("{}{}", heading(profile, context.dtype()), products.unwrap_or_default()))?;
+        let products =
+            self.iterations.map(|n| format!("   {}", counted(n.get(), "product"))).unwrap_or_default();
+        let assumed = text::assumed(&profile.device);
+        out.line(format_args!("{}{products}{assumed}", heading(profile, context.dtype())))?;
         out.line("")?;
         let mut shown = Vec::new();
         let mut legend = None;

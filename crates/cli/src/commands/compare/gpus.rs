@@ -15,7 +15,7 @@ use sparsight::answer::{
 };
 use sparsight::kernels::DeviceKind;
 use sparsight::matrix::{Csr, Features, Scalar};
-use sparsight::{Advisor, Contender, Deal, KnownLinks, NumbersOfGpus};
+use sparsight::{Advisor, Contender, Deal, KnownLinks, NumbersOfGpus, numbers_of_gpus};
 
 /// A row a number of GPUs of a device.
 const TABLE: Layout = Layout {
@@ -112,7 +112,7 @@ impl Compare {
         })?;
         let numbers = NumbersOfGpus::new(matrix, advisor, &advice, &objective);
         let mut all = vec![numbers.on_one()];
-        for count in links::counts(&self.gpus).into_iter().filter(|&count| count > 1) {
+        for count in numbers_of_gpus(&self.gpus)?.into_iter().filter(|&count| count > 1) {
             context.interrupt.check()?;
             let Some(known) = known else { break };
             all.push(numbers.on(count, &Deal::InOrder, known)?.map(|(on, _)| on));

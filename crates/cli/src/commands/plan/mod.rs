@@ -163,7 +163,7 @@ impl Plan {
             sources = sources.into_iter().flat_map(|a| [a.clone(), a.transposed()]).collect();
         }
         if self.report.is_some() && sources.len() != 1 {
-            return Err(Failure::input(format!("--report takes one matrix, and here are {}", sources.len())));
+            return Err(Failure::one_matrix("--report", sources.len()));
         }
         let is_drawn = sources.len() == 1 && (self.report.is_some() || context.printer.is_json());
         let tries = self.tries()?;

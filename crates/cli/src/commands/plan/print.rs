@@ -6,7 +6,7 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::printer::BOLD;
 use crate::table::Table;
-use crate::text::{between, candidate, counted, grouped, heading, percent, shape, words};
+use crate::text::{assumed, between, candidate, counted, grouped, heading, percent, shape, words};
 use crate::values::what_it_changes;
 use sparsight::answer::PlannedMatrix;
 use sparsight::matrix::{Bytes, Seconds};
@@ -17,7 +17,8 @@ pub(super) fn print(planned: &Planned, profile: &Profile, context: &Context) -> 
     let Planned { title, partitioning: plan, measured, next, .. } = planned;
     let out = &context.printer;
     out.line(format_args!("{BOLD}{title}{BOLD:#}   {}", shape(&plan.features)))?;
-    out.line(format_args!("{}   model {}", heading(profile, context.dtype()), plan.model))?;
+    let assumed = assumed(&profile.device);
+    out.line(format_args!("{}   model {}{assumed}", heading(profile, context.dtype()), plan.model))?;
     out.line(format_args!(
         "{} of {}",
         counted(plan.strips as u64, "strip"),
