@@ -1,6 +1,9 @@
 """Every kind of matrix is the same matrix, and what is read is what scipy reads."""
 
 import gzip
+import io
+import warnings
+import zipfile
 
 import numpy as np
 import pytest
@@ -89,6 +92,27 @@ def test_values_are_those_of_the_file_and_of_a_pattern_ones(tmp_path):
         y = sparsight.plan(str(file), transpose=True).prepare("cpu") @ np.array([1.0, 2.0, 3.0])
         assert y.tolist() == [1, 3, 2]
         assert abs(sparsight.Matrix(file).to_scipy() - ones).sum() == 0
+
+
+def test_what_was_passed_over_or_taken_on_trust_is_a_warning(tmp_path):
+    text = "%%MatrixMarket matrix coordinate real general\n2 2 1\n1 2 3.5\n"
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        archive.writestr("set/A.mtx", text)
+        archive.writestr("set/rhs.mtx", "%%MatrixMarket matrix array real general\n2 1\n1\n2\n")
+    with pytest.warns(UserWarning, match=r"set/A.mtx is read, passed over: set/rhs.mtx \(a vector\)"):
+        assert sparsight.read(tmp_path / "a.zip").toarray().tolist() == [[0, 3.5], [0, 0]]
+    with pytest.warns(UserWarning, match="the words behind the banner are ignored"):
+        sparsight.read(io.BytesIO(text.replace("general", "general by hand").encode()))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        sparsight.read(io.BytesIO(text.encode()))
+
+
+def test_a_known_format_is_named_with_what_converts_it(tmp_path):
+    (tmp_path / "edges.txt").write_text("# Nodes: 3\n0\t1\n1\t2\n")
+    with pytest.raises(sparsight.BadMatrix, match="a list of edges") as raised:
+        sparsight.read(tmp_path / "edges.txt")
+    assert "scipy.sparse.save_npz" in str(raised.value)
 
 
 SMALL = [np.dtype(name) for name in ("bool", "int8", "uint8", "int16", "uint16", "float16", "int32", "uint32", "int64", "uint64")]

@@ -41,8 +41,7 @@ class Matrix:
     ----------
     A : scipy.sparse, cupyx.scipy.sparse, torch.Tensor (sparse), tuple, str or os.PathLike
         A sparse matrix or array of any format, those of blocks too (torch's need scipy); ``(indptr, indices, data, shape)`` of CSR;
-        or the name of a file (``.mtx`` or ``.tar``, both also with ``.gz``, ``.xz``, ``.bz2`` or ``.zst``, or ``.npz``). It is copied: 12 bytes
-        a non-zero and 8 a row in float64.
+        or the name of a file that :func:`read` reads. It is copied: 12 bytes a non-zero and 8 a row in float64.
     dtype : optional
         float32 or float64; what ``A`` has if it is left out. Whole numbers and bools become float64.
 
@@ -336,8 +335,8 @@ def read(path: str | os.PathLike[str] | SupportsRead, dtype: Any = np.float64) -
     Parameters
     ----------
     path : str, os.PathLike or file
-        ``.mtx`` or an archive of the SuiteSparse collection (``.tar``), both also with ``.gz``, ``.xz``, ``.bz2`` or ``.zst``, or scipy's
-        ``.npz``; of any other name its content tells. A file that is open, or anything else with ``read(bytes)``, is read from
+        Matrix Market, scipy's ``.npz``, Harwell-Boeing or Rutherford-Boeing, plain, compressed or in a tar or zip archive; the first
+        bytes tell which, whatever the name is. A file that is open, or anything else with ``read(bytes)``, is read from
         where it stands to its end: a socket, standard input, a member of an archive.
     dtype : optional
         float32 or float64. Whole numbers and bools are converted; the values of a file that stores places alone are ones.
