@@ -203,7 +203,7 @@ fn input_without_end_is_refused() {
             "1\n",
             "2:1: declared 4 entries, the file holds more",
         ),
-        (boeing, "x\n", "5: expected a pointer from 1 to 5, found 'x'"),
+        (boeing, "x\n", "5: expected a pointer from 1 to 1, found 'x'"),
     ] {
         let endless =
             || Endless(std::io::Cursor::new(begin.into()), std::io::Cursor::new(line.repeat(50_000).into()));

@@ -1,11 +1,11 @@
 //! Archives with a matrix file in them, tar or zip, read without unpacking them onto the disk. Which member is the matrix:
 //! [`super::which`]. The `SuiteSparse` collection hands out `NAME.tar.gz` with `NAME/NAME.mtx` inside.
 
-use super::kind::{HEAD, Packing};
+use super::kind::HEAD;
 use super::memory::Budget;
 use super::stream;
 use super::tar_members::Members;
-use super::unpacked::{Origin, damaged};
+use super::unpacked::{Origin, Packing, damaged};
 use super::which::{Look, Member, only_matrix};
 use super::{Loaded, ReadError, ReadOptions, Remark, file_stem, npz};
 use crate::Scalar;

@@ -11,12 +11,12 @@
 //! Sources: Duff, Grimes, Lewis, "Users' guide for the Harwell-Boeing sparse matrix collection", 1992; "The Rutherford-Boeing
 //! sparse matrix collection", 1997.
 
-use super::assemble::{Buckets, Mirror, assemble, chunks, column_entries, finished_bytes};
-use super::memory::{Budget, make_room};
+use super::assemble::{Buckets, Entry, Mirror, assemble, chunks, column_entries, finished_bytes};
+use super::memory::{Budget, check_rows, make_room, zeroed};
 use super::pattern_values::pattern_value;
 use super::rows::Merge;
 use super::unpacked::Lines;
-use super::{Field, Layout, Loaded, Place, ReadError, ReadOptions, Stored, Symmetry};
+use super::{Field, Layout, Loaded, Place, ReadError, ReadOptions, Remark, Stored, Symmetry};
 use crate::Scalar;
 use std::io::Read;
 use std::path::Path;
@@ -118,78 +118,64 @@ fn kind_of(line: &[u8]) -> Option<(Field, Symmetry, bool)> {
     matches!(letters[2], b'A' | b'E').then_some((field, symmetry, letters[2] == b'E'))
 }
 
-/// Reads the matrix in `text`.
+/// Reads the matrix in `text`. `fail`: of a fault of its reader.
 pub(super) fn read<T: Scalar>(
     text: impl Read,
-    mut fail: impl FnMut(std::io::Error) -> ReadError,
+    fail: impl Fn(std::io::Error) -> ReadError,
     path: &Path,
     options: &ReadOptions<'_>,
 ) -> Result<Loaded<T>, ReadError> {
-    let mut lines = Lines::new(text);
-    let at = |lines: &Lines<_>, fault| {
-        let place = Place { path: path.to_owned(), line: Some(lines.number.max(1)), column: None };
-        ReadError::Boeing { place, fault }
-    };
+    let mut body = Body { lines: Lines::new(text), fail, path, budget: Budget::new(options), held: 0 };
     let mut head = Vec::new();
     while head.len() < 4 || (head.len() == 4 && has_right_hand_sides(&head)) {
-        let Some(line) = lines.next().map_err(&mut fail)? else { break };
-        head.push(String::from_utf8_lossy(line).into_owned());
+        let Some(line) = body.line()? else { break };
+        head.push(String::from_utf8_lossy(&line).into_owned());
     }
-    let header = Header::of_lines(&head).map_err(|fault| at(&lines, fault))?;
+    let header = Header::of_lines(&head).map_err(|fault| body.error(fault))?;
     let Header { field, symmetry, nrows, ncols, entries, .. } = header;
     let only_places = options.places_only || field == Field::Pattern;
     if field == Field::Complex && !options.places_only {
-        return Err(at(&lines, BoeingFault::Complex));
+        return Err(body.error(BoeingFault::Complex));
     }
     if let Some(declared) = options.declared {
         declared([nrows, ncols, entries]);
     }
-    let budget = Budget::new(options);
-    budget.check(path, finished_bytes::<T>(nrows, 0) + 8 * (u128::from(ncols) + 1))?;
-    budget.rows(path, nrows.max(ncols), entries)?;
+    body.budget.check(path, finished_bytes::<T>(nrows, 0) + 8 * (u128::from(ncols) + 1))?;
+    check_rows(path, nrows.max(ncols), entries)?;
 
-    // Counts of a header are promises: vectors grow as the file keeps them.
-    let (mut pointers, mut rows, mut values): (Vec<u64>, Vec<u32>, Vec<T>) = Default::default();
-    section(&mut lines, header.pointers, ncols + 1, "pointers", &at, &mut fail, path, |field, number| {
-        let last = pointers.last().copied().unwrap_or(1);
-        let pointer = whole(field).filter(|p| (last..=entries + 1).contains(p) && (number > 0 || *p == 1));
-        let expected = || format!("a pointer from {last} to {}", entries + 1);
-        let pointer = pointer.ok_or_else(|| expected_here(expected(), field))?;
-        Ok(make_room(&mut pointers, 1).map(|()| pointers.push(pointer)))
+    let pointers = body.section(header.pointers, ncols + 1, "pointers", |field, before: &[u64]| {
+        let least = before.last().map_or(0, |last| *last);
+        let most = if before.is_empty() { 0 } else { entries };
+        let pointer = whole(field).and_then(|p| p.checked_sub(1)).filter(|p| (least..=most).contains(p));
+        pointer.ok_or_else(|| expected_here(format!("a pointer from {} to {}", least + 1, most + 1), field))
     })?;
-    section(&mut lines, header.indices, entries, "row indices", &at, &mut fail, path, |field, _| {
-        let row = whole(field).filter(|row| (1..=nrows).contains(row));
-        let row = row.ok_or_else(|| expected_here(format!("a row from 1 to {nrows}"), field))?;
-        if rows.len().is_multiple_of(1 << 20)
-            && !budget.fits(rows.len() as u128 * (4 + size_of::<T>() as u128))
-        {
-            return Ok(Err(super::memory::Refused { need: crate::Bytes(4 * entries) }));
-        }
-        Ok(make_room(&mut rows, 1).map(|()| rows.push((row - 1) as u32)))
-    })?;
-    if only_places {
-        values.resize(rows.len(), T::default());
-    } else {
-        let format = header.values.ok_or_else(|| at(&lines, BoeingFault::Format(String::new())))?;
-        section(&mut lines, format, entries, "values", &at, &mut fail, path, |field, _| {
-            let value = number(field, format.decimals).map(T::from_f64).filter(|v| v.to_f64().is_finite());
-            let value =
-                value.ok_or_else(|| expected_here("a finite value that fits the type".to_owned(), field))?;
-            Ok(make_room(&mut values, 1).map(|()| values.push(value)))
-        })?;
-    }
-    for pointer in &mut pointers {
-        *pointer -= 1;
-    }
     if pointers.last() != Some(&entries) {
         let last = pointers.last().map_or(0, |p| p + 1).to_string();
-        return Err(at(&lines, expected_here(format!("a last pointer of {}", entries + 1), last.as_bytes())));
+        return Err(body.error(expected_here(format!("a last pointer of {}", entries + 1), last.as_bytes())));
     }
+    let rows = body.section(header.indices, entries, "row indices", |field, _: &[u32]| {
+        let row = whole(field).filter(|row| (1..=nrows).contains(row));
+        let row = row.ok_or_else(|| expected_here(format!("a row from 1 to {nrows}"), field))?;
+        Ok((row - 1) as u32)
+    })?;
+    let values = if only_places {
+        zeroed(rows.len()).map_err(|refused| refused.error(path))?
+    } else {
+        let format = header.values.ok_or_else(|| body.error(BoeingFault::Format(String::new())))?;
+        body.section(format, entries, "values", |field, _: &[T]| {
+            let value = number(field, format.decimals).map(T::from_f64).filter(|v| v.to_f64().is_finite());
+            value.ok_or_else(|| expected_here("a finite value that fits the type".to_owned(), field))
+        })?
+    };
+
     let mirror = match symmetry {
         Symmetry::General => Mirror::None,
         Symmetry::SkewSymmetric => Mirror::Negated,
         Symmetry::Symmetric | Symmetry::Hermitian => Mirror::Same,
     };
+    let times = if mirror == Mirror::None { 1 } else { 2 };
+    let triplets = times * u128::from(entries) * size_of::<Entry<T>>() as u128;
+    body.budget.check(path, body.held.max(finished_bytes::<T>(nrows, times as u64 * entries)) + triplets)?;
     let buckets = Buckets::new(nrows as usize);
     let chunks = chunks(entries as usize, buckets, mirror, |piece, out| {
         column_entries(&pointers, &rows, &values, piece, out);
@@ -197,7 +183,7 @@ pub(super) fn read<T: Scalar>(
     .map_err(|refused| refused.error(path))?;
     drop((pointers, rows, values));
     let merge = if only_places { Merge::Keep } else { Merge::Sum };
-    let value = |e: &super::assemble::Entry<T>| {
+    let value = |e: &Entry<T>| {
         if only_places {
             T::from_f64(pattern_value(options.pattern, symmetry, e.row, e.col))
         } else {
@@ -208,43 +194,60 @@ pub(super) fn read<T: Scalar>(
         assemble((nrows as usize, ncols as usize), buckets, chunks, value, merge, path)?;
     let stored = Stored { layout: Layout::Boeing, field, symmetry, entries, duplicates };
     let mut loaded = Loaded::new(matrix, stored);
-    if header.has_right_hand_sides {
-        loaded.remarks.push(super::Remark::RightHandSides);
-    }
+    loaded.remarks.extend(header.has_right_hand_sides.then_some(Remark::RightHandSides));
     Ok(loaded)
 }
 
-/// Hands `expected` fields of fixed width to `take`, with the number of each.
-#[expect(clippy::too_many_arguments, reason = "what reading a section takes, in one place")]
-fn section<R: Read>(
-    lines: &mut Lines<R>,
-    format: Format,
-    expected: u64,
-    what: &'static str,
-    at: &impl Fn(&Lines<R>, BoeingFault) -> ReadError,
-    fail: &mut impl FnMut(std::io::Error) -> ReadError,
-    path: &Path,
-    mut take: impl FnMut(&[u8], u64) -> Result<Result<(), super::memory::Refused>, BoeingFault>,
-) -> Result<(), ReadError> {
-    let mut found = 0;
-    while found < expected {
-        let Some(line) = lines.next().map_err(&mut *fail)? else {
-            return Err(at(lines, BoeingFault::Ends { what, found, expected }));
-        };
-        let line = line.to_vec();
-        let fields = line.chunks(format.width).take(format.count);
-        let before = found;
-        for field in fields.take((expected - found) as usize).filter(|field| !field.trim_ascii().is_empty()) {
-            take(field.trim_ascii(), found)
-                .map_err(|fault| at(lines, fault))?
-                .map_err(|refused| refused.error(path))?;
-            found += 1;
-        }
-        if found == before {
-            return Err(at(lines, expected_here(format!("{what} of {} columns", format.width), &line)));
-        }
+/// The lines of a file, and what has been read of them.
+struct Body<'a, R, F> {
+    lines: Lines<R>,
+    fail: F,
+    path: &'a Path,
+    budget: Budget,
+    /// Bytes of numbers read.
+    held: u128,
+}
+
+impl<R: Read, F: Fn(std::io::Error) -> ReadError> Body<'_, R, F> {
+    fn error(&self, fault: BoeingFault) -> ReadError {
+        let place = Place { path: self.path.to_owned(), line: Some(self.lines.number.max(1)), column: None };
+        ReadError::Boeing { place, fault }
     }
-    Ok(())
+
+    fn line(&mut self) -> Result<Option<Vec<u8>>, ReadError> {
+        Ok(self.lines.next().map_err(&self.fail)?.map(<[u8]>::to_vec))
+    }
+
+    /// `expected` numbers in fields of fixed width. `take` is given a field, and what came before it. Counts of a header are promises:
+    /// room is made as the file keeps them.
+    fn section<E>(
+        &mut self,
+        format: Format,
+        expected: u64,
+        what: &'static str,
+        take: impl Fn(&[u8], &[E]) -> Result<E, BoeingFault>,
+    ) -> Result<Vec<E>, ReadError> {
+        let mut into: Vec<E> = Vec::new();
+        while (into.len() as u64) < expected {
+            let before = into.len();
+            let Some(line) = self.line()? else {
+                return Err(self.error(BoeingFault::Ends { what, found: before as u64, expected }));
+            };
+            make_room(&mut into, format.count).map_err(|refused| refused.error(self.path))?;
+            let left = (expected - before as u64).min(format.count as u64) as usize;
+            let fields = line.chunks(format.width).take(left).map(<[u8]>::trim_ascii);
+            for field in fields.filter(|field| !field.is_empty()) {
+                let number = take(field, &into).map_err(|fault| self.error(fault))?;
+                into.push(number);
+            }
+            if into.len() == before {
+                return Err(self.error(expected_here(format!("{what} of {} columns", format.width), &line)));
+            }
+            self.held += ((into.len() - before) * size_of::<E>()) as u128;
+            self.budget.check(self.path, self.held)?;
+        }
+        Ok(into)
+    }
 }
 
 fn expected_here(expected: String, found: &[u8]) -> BoeingFault {
@@ -332,7 +335,7 @@ fn whole(field: &[u8]) -> Option<u64> {
 /// A number as Fortran reads it: without a decimal point, its last `decimals` digits are behind one.
 fn number(field: &[u8], decimals: i32) -> Option<f64> {
     let value = super::matrix_market::number_as_fortran(field)?;
-    let mantissa = field.iter().position(|b| b.is_ascii_alphabetic()).map_or(field, |at| &field[..at]);
+    let mantissa = field.iter().position(u8::is_ascii_alphabetic).map_or(field, |at| &field[..at]);
     Some(if mantissa.contains(&b'.') { value } else { value / 10.0_f64.powi(decimals) })
 }
 

@@ -226,7 +226,7 @@ fn text(bytes: &[u8]) -> Option<Foreign> {
         words.next() == Some("p") && words.nth(1).is_some_and(|n| n.parse::<u64>().is_ok())
     };
     if lower.starts_with("c ") || lower == "c" || is_dimacs(&first) {
-        return all.iter().any(|line| is_dimacs(line)).then_some(Foreign::Dimacs);
+        return all.iter().any(is_dimacs).then_some(Foreign::Dimacs);
     }
     let entries: Vec<&str> =
         all.iter().copied().filter(|line| !line.starts_with(['#', '%'])).take(32).collect();

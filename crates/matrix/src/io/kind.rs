@@ -8,20 +8,11 @@
 //! Text is Matrix Market unless it is Harwell-Boeing ([`super::boeing`]) or another known format ([`super::foreign`]).
 
 use super::foreign::Foreign;
-use super::unpacked;
+use super::unpacked::{self, Packing};
 use super::{ReadError, ReadOptions, boeing};
 use std::borrow::Cow;
 use std::io::Read;
 use std::path::Path;
-
-/// How a file, or what was unpacked from one, is compressed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Packing {
-    Gzip,
-    Xz,
-    Bzip2,
-    Zstandard,
-}
 
 /// What lies in the last packing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,19 +69,6 @@ pub fn file_stem(name: &str) -> Option<&str> {
         ENDINGS.iter().find_map(|ending| without(name, ending))
     })?;
     Some(&name[..at])
-}
-
-impl Packing {
-    /// Of data that begin so.
-    fn of_bytes(bytes: &[u8]) -> Option<Self> {
-        Some(match bytes {
-            [0x1f, 0x8b, ..] => Self::Gzip,
-            [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => Self::Xz,
-            [b'B', b'Z', b'h', b'1'..=b'9', ..] => Self::Bzip2,
-            [0x28, 0xb5, 0x2f, 0xfd, ..] => Self::Zstandard,
-            _ => return None,
-        })
-    }
 }
 
 impl Content {

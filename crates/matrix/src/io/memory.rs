@@ -40,22 +40,22 @@ impl Budget {
         if self.fits(need) { Ok(()) } else { Err(self.error(path, need)) }
     }
 
-    /// Whether a matrix of so many entries may have so many rows or columns: what a file costs follows from what it holds, not from what
-    /// its size line promises.
-    ///
-    /// # Errors
-    /// [`ReadError::MostlyEmpty`] beyond [`FREE_ROWS`] if hardly a row holds an entry.
-    pub(crate) fn rows(self, path: &Path, rows: u64, entries: u64) -> Result<(), ReadError> {
-        if rows <= FREE_ROWS || rows <= entries.saturating_mul(ROWS_PER_ENTRY) {
-            return Ok(());
-        }
-        Err(ReadError::MostlyEmpty { path: path.to_owned(), rows, entries })
-    }
-
     pub(crate) fn error(self, path: &Path, need: u128) -> ReadError {
         let need = Bytes(u64::try_from(need).unwrap_or(u64::MAX));
         ReadError::Memory { path: path.to_owned(), need, have: self.have }
     }
+}
+
+/// Whether a matrix of so many entries may have so many rows or columns: what a file costs follows from what it holds, not from what its
+/// size line promises.
+///
+/// # Errors
+/// [`ReadError::MostlyEmpty`] beyond [`FREE_ROWS`] if hardly a row holds an entry.
+pub(crate) fn check_rows(path: &Path, rows: u64, entries: u64) -> Result<(), ReadError> {
+    if rows <= FREE_ROWS || rows <= entries.saturating_mul(ROWS_PER_ENTRY) {
+        return Ok(());
+    }
+    Err(ReadError::MostlyEmpty { path: path.to_owned(), rows, entries })
 }
 
 /// Memory that the system refused.

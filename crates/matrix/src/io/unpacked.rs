@@ -3,7 +3,6 @@
 
 use super::blocks::{BLOCK, Blocks, Piece, Pieces};
 use super::counted::{Count, Counted};
-use super::kind::Packing;
 use super::memory::Budget;
 use super::zstandard::Frames;
 use super::{Loaded, ReadError, ReadOptions, matrix_market};
@@ -18,6 +17,28 @@ use std::sync::{Mutex, PoisonError};
 
 /// Bytes of compressed data read at once.
 const INPUT: usize = 1 << 18;
+
+/// How a file, or what was unpacked from one, is compressed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Packing {
+    Gzip,
+    Xz,
+    Bzip2,
+    Zstandard,
+}
+
+impl Packing {
+    /// Of data that begin so.
+    pub(super) fn of_bytes(bytes: &[u8]) -> Option<Self> {
+        Some(match bytes {
+            [0x1f, 0x8b, ..] => Self::Gzip,
+            [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => Self::Xz,
+            [b'B', b'Z', b'h', b'1'..=b'9', ..] => Self::Bzip2,
+            [0x28, 0xb5, 0x2f, 0xfd, ..] => Self::Zstandard,
+            _ => return None,
+        })
+    }
+}
 
 /// Where the bytes of a file come from, from the start as often as they are asked for.
 #[derive(Debug, Clone, Copy)]

@@ -23,7 +23,7 @@ pub(super) use line::number_as_fortran;
 
 use super::assemble::{Buckets, Chunk, Entry, Mirror, Payload, assemble, finished_bytes};
 use super::blocks::{BLOCK, Block, Blocks};
-use super::memory::{Budget, Refused, make_room};
+use super::memory::{Budget, Refused, check_rows, make_room};
 use super::pattern_values::pattern_value;
 use super::rows::Merge;
 use super::{Field, Layout, Loaded, Place, Progress, ReadError, ReadOptions, Remark, Stored, Symmetry};
@@ -73,7 +73,7 @@ pub(super) fn read<T: Scalar>(
         done: Mutex::new(0),
     };
     body.budget.check(path, finished_bytes::<T>(header.nrows, 0))?;
-    body.budget.rows(path, header.nrows.max(header.ncols), header.entries)?;
+    check_rows(path, header.nrows.max(header.ncols), header.entries)?;
     let mut loaded = body.matrix()?;
     loaded.remarks = remarks;
     if header.banner.symmetry == Symmetry::SkewSymmetric {

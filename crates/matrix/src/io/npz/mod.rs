@@ -16,7 +16,7 @@ mod tests;
 pub use fault::NpzFault;
 
 use super::assemble::{Buckets, Chunk, Entry, Mirror, assemble, chunks, column_entries, finished_bytes};
-use super::memory::Budget;
+use super::memory::{Budget, check_rows};
 use super::pattern_values::pattern_value;
 use super::rows::{self, Merge};
 use super::{Field, Layout, Loaded, Progress, ReadError, ReadOptions, Remark, Stored, Symmetry};
@@ -63,7 +63,7 @@ pub(super) fn read<T: Scalar>(
     if of_data.rank != rank {
         return Err(npz(path, wrong_rank("data", of_data.rank, rank)));
     }
-    budget.rows(path, nrows.max(ncols), of_data.len)?;
+    check_rows(path, nrows.max(ncols), of_data.len)?;
     let entries = data.len() as u64;
     let (result, entries) = match layout {
         Layout::NpzCoo => {
