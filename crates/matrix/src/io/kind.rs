@@ -75,15 +75,17 @@ impl Content {
     /// Of unpacked data that begin so; `None` if they are neither text nor an archive that is known. Text of no known format counts as
     /// Matrix Market, whose reader says best what is wrong with it.
     fn of_bytes(bytes: &[u8]) -> Result<Option<Self>, Foreign> {
-        // Text may hold anything in its comments, but no bytes that end a string.
         let is_text = |byte: &u8| !byte.is_ascii_control() || byte.is_ascii_whitespace();
+        let has_banner = bytes.get(..32).is_some_and(|begin| {
+            String::from_utf8_lossy(begin).to_ascii_lowercase().contains("%matrixmarket")
+        });
         Ok(Some(match bytes {
             [b'P', b'K', 3, 4, ..] | [b'P', b'K', 5, 6, ..] => Self::Zip,
             _ if bytes.get(257..262) == Some(b"ustar") => Self::Tar,
             _ if boeing::begins(bytes) => Self::Boeing,
             _ => match Foreign::of_bytes(bytes) {
                 Some(foreign) => return Err(foreign),
-                None if bytes.iter().take(512).all(is_text) => Self::MatrixMarket,
+                None if has_banner || bytes.iter().take(512).all(is_text) => Self::MatrixMarket,
                 None => return Ok(None),
             },
         }))
