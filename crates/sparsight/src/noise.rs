@@ -6,13 +6,11 @@
 //! CPU         a load average above the logical CPUs when measuring began: others were at work
 //! GPU         samples thrown away, since it had slowed its clock down
 //! ```
-//! Nothing is changed by it: what was measured is shown and kept.
+//! What was measured is shown and kept, but for the calibration of a processor, which is made again.
 
-use crate::printer::Printer;
-use crate::text::{counted, percent};
-use sparsight::device::timing::Timing;
-use sparsight::kernels::DeviceKind;
-use sparsight::records::{ClockRecord, CorpusRecord, Outcome};
+use crate::records::{BenchmarkOutcome, BenchmarkRecord, ClockRecord, CorpusRecord, Outcome};
+use sparsight_device::timing::Timing;
+use sparsight_kernels::DeviceKind;
 use std::fs;
 use std::num::NonZeroUsize;
 use std::thread::available_parallelism;
@@ -25,7 +23,7 @@ const MANY: f64 = 0.1;
 
 /// What was seen so far.
 #[derive(Debug)]
-pub(crate) struct Noise {
+pub struct Noise {
     /// Load average and logical CPUs, of a CPU whose load is known.
     load: Option<(f64, usize)>,
     /// Timed with more than one sample, and of these wide.
@@ -39,7 +37,7 @@ pub(crate) struct Noise {
 
 impl Noise {
     /// To be asked for before measuring begins, which is a load by itself.
-    pub(crate) fn before(kind: DeviceKind) -> Self {
+    pub fn before(kind: DeviceKind) -> Self {
         let cpus = available_parallelism().map_or(1, NonZeroUsize::get);
         let load = fs::read_to_string("/proc/loadavg").ok().and_then(|text| last_minute(&text));
         let load = load.filter(|_| kind == DeviceKind::Cpu).map(|load| (load, cpus));
@@ -47,14 +45,14 @@ impl Noise {
     }
 
     /// One candidate, timed or not.
-    pub(crate) fn saw(&mut self, outcome: &Outcome) {
+    pub fn saw(&mut self, outcome: &Outcome) {
         if let Outcome::Time { spread, samples, .. } = outcome {
             self.timed_with(*spread, *samples);
         }
     }
 
     /// One time.
-    pub(crate) fn timed_with(&mut self, spread: f64, samples: u32) {
+    pub fn timed_with(&mut self, spread: f64, samples: u32) {
         if samples > 1 {
             self.timed += 1;
             self.wide += u64::from(spread > WIDE);
@@ -62,43 +60,43 @@ impl Noise {
         }
     }
 
+    /// The times of a benchmark matrix.
+    pub fn benchmarked(&mut self, record: &BenchmarkRecord) {
+        if let BenchmarkOutcome::Blocks(blocks) = &record.outcome {
+            blocks.iter().for_each(|block| self.timed_with(block.spread, block.samples));
+        }
+    }
+
     /// All that was timed on a matrix.
-    pub(crate) fn recorded(&mut self, record: &CorpusRecord) {
+    pub fn recorded(&mut self, record: &CorpusRecord) {
         record.results.iter().for_each(|measured| self.saw(&measured.outcome));
         self.clocked(record.clock);
         self.strayed(record.far);
     }
 
     /// A time with all that is known of it.
-    pub(crate) fn took(&mut self, timing: &Timing) {
+    pub fn took(&mut self, timing: &Timing) {
         self.timed_with(timing.spread, timing.samples);
         self.throttled += u64::from(timing.throttled);
         self.strayed(timing.far);
     }
 
     /// So many samples were far from their median.
-    pub(crate) fn strayed(&mut self, far: u32) {
+    pub fn strayed(&mut self, far: u32) {
         self.far += u64::from(far);
     }
 
     /// How the clock of a device ran.
-    pub(crate) fn clocked(&mut self, clock: Option<ClockRecord>) {
+    pub fn clocked(&mut self, clock: Option<ClockRecord>) {
         self.throttled += clock.map_or(0, |clock| u64::from(clock.throttled));
     }
 
-    /// A warning, if there is reason for one.
-    pub(crate) fn warn(&self, printer: &Printer) {
-        if let Some(reasons) = self.reasons() {
-            printer.warning(format_args!("the machine was not quiet, and times may be off: {reasons}"));
-        }
-    }
-
     /// What was not quiet, if anything: `a load average of 3.5 on 2 logical CPUs`.
-    pub(crate) fn reasons(&self) -> Option<String> {
+    pub fn reasons(&self) -> Option<String> {
         let is_wide = self.wide as f64 > MANY * self.timed as f64;
         let wide = is_wide.then(|| {
             let times = counted(self.timed, "time");
-            format!("the samples of {} of {times} spread over more than {}", self.wide, percent(WIDE))
+            format!("the samples of {} of {times} spread over more than {:.1} %", self.wide, 100.0 * WIDE)
         });
         let load = self.load.filter(|(load, cpus)| *load > *cpus as f64).map(|(load, cpus)| {
             format!("a load average of {load:.1} on {}", counted(cpus as u64, "logical CPU"))
@@ -115,6 +113,11 @@ impl Noise {
     }
 }
 
+/// `1 time`, `5 times`.
+fn counted(count: u64, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}
+
 /// The first number of `/proc/loadavg`.
 fn last_minute(text: &str) -> Option<f64> {
     text.split_whitespace().next()?.parse().ok()
@@ -123,8 +126,8 @@ fn last_minute(text: &str) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use sparsight::device::timing::{StoppingRule, measure};
-    use sparsight::matrix::Seconds;
+    use sparsight_device::timing::{StoppingRule, measure};
+    use sparsight_matrix::Seconds;
 
     fn quiet() -> Noise {
         Noise { load: Some((2.0, 2)), timed: 0, wide: 0, samples: 0, far: 0, throttled: 0 }

@@ -1,0 +1,11 @@
+//! Whether a machine was quiet while it was measured on, said in one line.
+
+use crate::printer::Printer;
+pub(crate) use sparsight::Noise;
+
+/// A warning, if there is reason for one.
+pub(crate) fn warn(noise: &Noise, printer: &Printer) {
+    if let Some(reasons) = noise.reasons() {
+        printer.warning(format_args!("the machine was not quiet, and times may be off: {reasons}"));
+    }
+}
