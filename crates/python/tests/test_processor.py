@@ -5,6 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 import sparsight
 
@@ -59,7 +60,7 @@ def test_what_no_memory_holds_is_an_error_and_not_the_end(cache):
     free = next(int(line.split()[1]) for line in open("/proc/meminfo") if line.startswith("MemAvailable"))
     if free > 30e6:
         pytest.skip("this machine has the memory")
-    wide = sparsight.Matrix((np.ones(1), np.array([17]), np.array([0, 1])), shape=(1, 4_000_000_000))
+    wide = sp.csr_array((np.ones(1), np.array([17]), np.array([0, 1])), shape=(1, 4_000_000_000))
     with pytest.raises(sparsight.Infeasible, match="needs 64.0 GB"):
         sparsight.plan(wide, device="nvidia-h200", transpose=True)
     with pytest.raises(sparsight.Infeasible, match="needs .* GB"):
