@@ -199,14 +199,14 @@ program laplacian
         row_ptr(row + 1) = nnz
     end do
 
-    call check(ss_profile_open('nvidia-h200' // c_null_char, profile))
+    call check(ss_profile_open('cpu' // c_null_char, profile))
     call check(ss_plan_csr(profile, int(n, c_int64_t), int(n, c_int64_t), c_loc(row_ptr), SS_I32, c_loc(col_idx), SS_I32, &
         SS_F64, 1000_c_int64_t, plan))
     call ss_profile_free(profile)
     call check(ss_plan_count(plan, count))
     call check(ss_device_open('cpu' // c_null_char, device))
 
-    ! The first candidate that runs on the device: some are for GPUs alone.
+    ! The first candidate for which there is the memory.
     do i = 0, count - 1
         code = ss_prepare(plan, i, device, c_loc(values), op)
         if (code /= SS_INFEASIBLE) exit

@@ -40,7 +40,7 @@ mutable struct Operator
 end
 
 "The best candidate for so many products that runs on the device."
-function prepare(a::SparseMatrixCSC{Float64,Int64}; device = "cpu", profile = "nvidia-h200", products = 1000)
+function prepare(a::SparseMatrixCSC{Float64,Int64}; device = "cpu", profile = device, products = 1000)
     rows, columns = size(a)
     transposed = sparse(transpose(a))
     row_ptr, col_idx, values = transposed.colptr .- 1, transposed.rowval .- 1, transposed.nzval
@@ -57,7 +57,7 @@ function prepare(a::SparseMatrixCSC{Float64,Int64}; device = "cpu", profile = "n
         for i in 0:count[]-1
             code = @ccall LIBRARY.ss_prepare(
                 plan[]::Ptr{Cvoid}, i::Int64, open_device[]::Ptr{Cvoid}, values::Ptr{Float64}, op::Ref{Ptr{Cvoid}})::Cint
-            # Some are for GPUs alone.
+            # For some there may be no memory.
             code == SS_INFEASIBLE && i < count[] - 1 && continue
             check(code)
             id = Vector{UInt8}(undef, 80)

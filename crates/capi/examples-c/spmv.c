@@ -74,16 +74,16 @@ int main(int argc, char **argv)
     if (!row_ptr || !col_idx || !values || !x || !y) return 1;
     const int32_t nnz = laplacian(row_ptr, col_idx, values);
 
-    /* Which candidates there are. No GPU is needed to ask. */
+    /* Which candidates there are, for this device; for "nvidia-h200" no GPU is needed to ask. */
     ss_profile *profile;
     ss_plan *plan;
-    CHECK(ss_profile_open("nvidia-h200", &profile));
+    CHECK(ss_profile_open(name, &profile));
     CHECK(ss_plan_csr(profile, ROWS, ROWS, row_ptr, SS_I32, col_idx, SS_I32, SS_F64, 1000, &plan));
     ss_profile_free(profile);
 
     int64_t count;
     CHECK(ss_plan_count(plan, &count));
-    printf("sparsight %s: %d rows, %d non-zeros, %d candidates on an H200\n", ss_version(), (int)ROWS, (int)nnz, (int)count);
+    printf("sparsight %s: %d rows, %d non-zeros, %d candidates on %s\n", ss_version(), (int)ROWS, (int)nnz, (int)count, name);
     for (int64_t i = 0; i < count && i < 5; ++i) {
         char id[80];
         double time, low, high;

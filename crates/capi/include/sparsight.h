@@ -133,8 +133,12 @@ const char *ss_last_hint(void);
 
 /**
  * Opens the profile that `name_or_path` names: one that is part of the library ("nvidia-h200", "nvidia-h100"), a GPU of this machine
- * ("cuda:0"), the folder of a profile, or a data sheet (a file that ends in ".toml"). NULL stands for the first GPU of this machine
+ * ("cuda:0"), its processor ("cpu"), the folder of a profile, or a data sheet (a file that ends in ".toml"). NULL stands for the first GPU of this machine
  * if it is known, else for "nvidia-h200". It reads models when they are first asked.
+ *
+ * "cpu" is what `sparsight calibrate --device cpu`, `sparsight advise --device cpu` or Python's `calibrate("cpu")` have found out about
+ * the processor; nothing is measured here. If that was not done, plans have plain CSR first and then the other candidates by the bytes
+ * that they move, with times that are assumed: their intervals span a factor of 64.
  *
  * A GPU that is named and has no profile is calibrated: up to ten matrices are run on it, once, in about 20 s (longer on a slow
  * machine), and a line on standard error says so. What was measured is kept in the folder that the environment variable
@@ -273,11 +277,11 @@ void ss_plan_free(ss_plan *plan);
  * copied; NaN and infinity are values as others are. Candidates that were never used on this machine are compiled first, which takes
  * some seconds at most and is kept on disk.
  *
- * A plan for one device may be carried out on any other, the processor included: its times are then those of another device. Some
- * candidates are for GPUs alone; `SS_INFEASIBLE` says so, and the next one may do.
+ * A plan for one GPU may be carried out on any other: its times are then those of another device. The processor has plans of its own,
+ * of the profile "cpu": what a GPU likes may take it twice as long as plain CSR.
  *
  * `SS_INFEASIBLE` if the candidate does not run there or does not fit in the memory that is free now; `SS_NO_GPU` if the kernel
- * cannot be compiled for want of NVRTC; `SS_DEVICE`; `SS_BAD_ARGUMENT`.
+ * cannot be compiled for want of NVRTC; `SS_DEVICE`; `SS_BAD_ARGUMENT`, also for a GPU's plan on the processor.
  *
  * # Safety
  * `plan` and `device` are NULL or handles; `values` has as many entries as the matrix has non-zeros, or is NULL. `op` is a place

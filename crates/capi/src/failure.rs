@@ -93,6 +93,8 @@ impl From<Error> for Failure {
         let (text, hint) = (error.to_string(), error.hint());
         match error {
             Error::Device(error) => error.into(),
+            Error::PlannedForGpu { .. } => Self::bad_argument(text)
+                .hinted("ss_profile_open(\"cpu\", ...) opens the processor's profile: plan with that"),
             Error::NothingToRun { .. } => Self { code: SS_INFEASIBLE, text, hint },
             Error::NotCalibrated { .. } => Self::new(SS_DEVICE, text).hinted(
                 "`sparsight devices` says what is missing; the profile \"nvidia-h200\" answers meanwhile",
@@ -107,6 +109,9 @@ impl From<Error> for Failure {
 
 impl From<CsrError> for Failure {
     fn from(error: CsrError) -> Self {
+        if let CsrError::NoMemory(reason) = error {
+            return DeviceError::Infeasible(reason.into()).into();
+        }
         let failure = Self::bad_matrix(error.to_string());
         if !matches!(error, CsrError::Unsorted { .. }) {
             return failure;

@@ -4,9 +4,10 @@ use crate::arguments::{Out, free, held, size, write_text};
 use crate::arrays::{self, Indices, no_index_type};
 use crate::error::{caught, guarded};
 use crate::failure::Failure;
-use crate::profile::ProfileHandle;
+use crate::profile::{Known, ProfileHandle};
 use crate::status::{SS_F32, SS_F64, SS_I32, SS_I64, SS_INFEASIBLE, SS_NO_PROFILE};
 use crate::threads;
+use sparsight::kernels::DeviceKind;
 use sparsight::matrix::{Csr, Features, Scalar};
 use sparsight::{Advice, Advised, Advisor, Objective, Profile, Refused, Why};
 use std::ffi::{c_char, c_int, c_void};
@@ -15,7 +16,13 @@ use std::sync::Arc;
 /// The candidates for a matrix, the best first: each is a format, a kernel and a block size. It has a copy of the pattern.
 pub struct PlanHandle {
     pub(crate) pattern: Pattern,
-    ranked: Vec<Advised>,
+    ranked: Ranked,
+}
+
+/// Candidates, best first, and for what kind of device they are ranked.
+struct Ranked {
+    kind: DeviceKind,
+    candidates: Vec<Advised>,
 }
 
 /// A matrix whose values nobody has said yet: zeros, of which the system makes no memory until they are read.
@@ -25,10 +32,15 @@ pub(crate) enum Pattern {
 }
 
 impl PlanHandle {
+    /// For what kind of device it is.
+    pub(crate) fn kind(&self) -> DeviceKind {
+        self.ranked.kind
+    }
+
     pub(crate) fn candidate(&self, i: i64) -> Result<&Advised, Failure> {
-        let found = usize::try_from(i).ok().and_then(|i| self.ranked.get(i));
+        let found = usize::try_from(i).ok().and_then(|i| self.ranked.candidates.get(i));
         found.ok_or_else(|| {
-            let count = self.ranked.len();
+            let count = self.ranked.candidates.len();
             Failure::bad_argument(format!("the plan has no candidate {i}: there are {count}, counted from 0"))
         })
     }
@@ -45,21 +57,30 @@ struct Arrays {
 /// The pattern and what can be prepared of it, best first. The vendor's routines are left out, as everywhere where a choice is
 /// carried out: the library that they come with may not be there.
 fn planned<T: Scalar>(
-    profile: &Profile,
+    known: &Known,
     arrays: Arrays,
     products: Option<u64>,
-) -> Result<(Arc<Csr<T>>, Vec<Advised>), Failure> {
+) -> Result<(Arc<Csr<T>>, Ranked), Failure> {
     let Arrays { size: (nrows, ncols), row_ptr, col_idx } = arrays;
     let values = arrays::zeros(col_idx.len())?;
     let pattern = Csr::try_new(nrows, ncols, row_ptr, col_idx, values)?;
     let objective = Objective { products, ..Objective::default() };
-    let advice = Advisor::new(profile).advise(&Features::of(&pattern), T::DTYPE, &objective)?;
-    let Advice { mut ranked, refused, .. } = advice;
+    let features = Features::of(&pattern);
+    let (name, advice) = match known {
+        Known::Profile(profile) => {
+            (profile.name.as_str(), Advisor::new(profile).advise(&features, T::DTYPE, &objective)?)
+        }
+        Known::Processor(cpu) => {
+            let calibration = Profile::of_calibrated_cpu(cpu, T::DTYPE);
+            ("cpu", Advice::for_processor(cpu, calibration.as_ref(), &features, T::DTYPE, &objective)?)
+        }
+    };
+    let Advice { kind, mut ranked, refused, .. } = advice;
     ranked.retain(|advised| !advised.candidate.kernel.is_vendors());
     if ranked.is_empty() {
-        return Err(nothing_ranked(&profile.name, &refused));
+        return Err(nothing_ranked(name, &refused));
     }
-    Ok((Arc::new(pattern), ranked))
+    Ok((Arc::new(pattern), Ranked { kind, candidates: ranked }))
 }
 
 /// Why no candidate is left, the vendor's aside: the profile cannot predict one that is possible, or none is.
@@ -166,7 +187,7 @@ pub unsafe extern "C" fn ss_plan_count(plan: *const PlanHandle, count: *mut i64)
     guarded(|| {
         // SAFETY: as the caller promises.
         let (plan, count) = unsafe { (held("plan", plan)?, Out::of("count", count)?) };
-        count.set(plan.ranked.len() as i64);
+        count.set(plan.ranked.candidates.len() as i64);
         Ok(())
     })
 }

@@ -9,8 +9,9 @@ use crate::plan::{Pattern, PlanHandle};
 use crate::{forked, threads};
 use sparsight::device::DeviceError;
 use sparsight::device::gpu::{DeviceSlice, DeviceSliceMut, Stream};
+use sparsight::kernels::DeviceKind;
 use sparsight::matrix::{Csr, Scalar};
-use sparsight::{Advised, Plan, Prepared};
+use sparsight::{Advised, Error, Plan, Prepared};
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -191,11 +192,11 @@ impl<T: Scalar> Operator<T> {
 /// copied; NaN and infinity are values as others are. Candidates that were never used on this machine are compiled first, which takes
 /// some seconds at most and is kept on disk.
 ///
-/// A plan for one device may be carried out on any other, the processor included: its times are then those of another device. Some
-/// candidates are for GPUs alone; `SS_INFEASIBLE` says so, and the next one may do.
+/// A plan for one GPU may be carried out on any other: its times are then those of another device. The processor has plans of its own,
+/// of the profile "cpu": what a GPU likes may take it twice as long as plain CSR.
 ///
 /// `SS_INFEASIBLE` if the candidate does not run there or does not fit in the memory that is free now; `SS_NO_GPU` if the kernel
-/// cannot be compiled for want of NVRTC; `SS_DEVICE`; `SS_BAD_ARGUMENT`.
+/// cannot be compiled for want of NVRTC; `SS_DEVICE`; `SS_BAD_ARGUMENT`, also for a GPU's plan on the processor.
 ///
 /// # Safety
 /// `plan` and `device` are NULL or handles; `values` has as many entries as the matrix has non-zeros, or is NULL. `op` is a place
@@ -215,6 +216,9 @@ pub unsafe extern "C" fn ss_prepare(
         let advised = plan.candidate(i)?;
         threads::begin()?;
         let opened = &device.0;
+        if let (DeviceKind::Cuda, Opened::Cpu(cpu)) = (plan.kind(), opened.as_ref()) {
+            return Err(Error::PlannedForGpu { device: cpu.facts().name.clone() }.into());
+        }
         // SAFETY: as the caller promises.
         let operator = unsafe {
             match &plan.pattern {

@@ -3,20 +3,38 @@
 use crate::arguments::{Out, free, text};
 use crate::error::guarded;
 use crate::failure::Failure;
-use crate::status::SS_NO_PROFILE;
-use crate::{calibration, device, forked};
+use crate::{calibration, device, forked, threads};
+use sparsight::device::cpu::Cpu;
+use sparsight::kernels::DeviceFacts;
 use sparsight::{LocalDevice, Profile};
 use std::ffi::{c_char, c_int};
 
 /// What is known of a device: what predictions rest on.
-pub struct ProfileHandle(pub(crate) Profile);
+pub struct ProfileHandle(pub(crate) Known);
+
+/// Whose predictions are asked for.
+pub(crate) enum Known {
+    /// A profile's.
+    Profile(Profile),
+    /// Those for this machine's processor, calibrated or not, by its facts.
+    Processor(DeviceFacts),
+}
 
 /// What answers for the GPU that its driver calls so: a shipped profile, or a calibration that was made before.
 pub(crate) fn of_gpu(gpu: &str) -> Option<Profile> {
     Profile::known_for_gpu(gpu, || device::driver().ok())
 }
 
-fn find(name: Option<&str>) -> Result<Profile, Failure> {
+fn find(name: Option<&str>) -> Result<Known, Failure> {
+    if name.and_then(LocalDevice::named) == Some(LocalDevice::Cpu) {
+        forked::refuse()?;
+        threads::begin()?;
+        return Ok(Known::Processor(Cpu::new().facts().clone()));
+    }
+    profile_of(name).map(Known::Profile)
+}
+
+fn profile_of(name: Option<&str>) -> Result<Profile, Failure> {
     let Some(name) = name else {
         forked::refuse()?;
         let of_this_machine = device::gpu_name(0).ok().and_then(|gpu| of_gpu(&gpu));
@@ -31,18 +49,17 @@ fn find(name: Option<&str>) -> Result<Profile, Failure> {
             let gpu = device::gpu_name(index)?;
             of_gpu(&gpu).map_or_else(|| calibration::of_unknown(index, &gpu), Ok)
         }
-        Some(LocalDevice::Cpu) => {
-            let failure = Failure::new(SS_NO_PROFILE, "there is no profile of this processor");
-            Err(failure
-                .hinted(format!("plan for a GPU, such as {}, and prepare on \"cpu\"", Profile::DEFAULT)))
-        }
-        None => Ok(Profile::find(name)?),
+        Some(LocalDevice::Cpu) | None => Ok(Profile::find(name)?),
     }
 }
 
 /// Opens the profile that `name_or_path` names: one that is part of the library ("nvidia-h200", "nvidia-h100"), a GPU of this machine
-/// ("cuda:0"), the folder of a profile, or a data sheet (a file that ends in ".toml"). NULL stands for the first GPU of this machine
+/// ("cuda:0"), its processor ("cpu"), the folder of a profile, or a data sheet (a file that ends in ".toml"). NULL stands for the first GPU of this machine
 /// if it is known, else for "nvidia-h200". It reads models when they are first asked.
+///
+/// "cpu" is what `sparsight calibrate --device cpu`, `sparsight advise --device cpu` or Python's `calibrate("cpu")` have found out about
+/// the processor; nothing is measured here. If that was not done, plans have plain CSR first and then the other candidates by the bytes
+/// that they move, with times that are assumed: their intervals span a factor of 64.
 ///
 /// A GPU that is named and has no profile is calibrated: up to ten matrices are run on it, once, in about 20 s (longer on a slow
 /// machine), and a line on standard error says so. What was measured is kept in the folder that the environment variable

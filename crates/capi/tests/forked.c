@@ -39,7 +39,7 @@ static void work(void)
     double y[2];
     int64_t count, i = 0;
     int code = SS_INFEASIBLE;
-    CHECK(ss_profile_open("nvidia-h200", &profile));
+    CHECK(ss_profile_open("cpu", &profile));
     CHECK(ss_plan_csr(profile, 2, 2, row_ptr, SS_I32, col_idx, SS_I32, SS_F64, 0, &plan));
     CHECK(ss_device_open("cpu", &device));
     CHECK(ss_plan_count(plan, &count));

@@ -9,7 +9,7 @@
 use crate::context::Context;
 use crate::device_choice::{DeviceName, OpenDevice, described};
 use crate::failure::{Exit, Failure};
-use crate::noise::Noise;
+use crate::noise::{self, Noise};
 use crate::profiling::Instrumented;
 use crate::text::{counted, matrices as many_matrices};
 use crate::{cpu_profile, profile_cache, profiling};
@@ -57,7 +57,7 @@ pub(crate) fn find_or_measure(
         if !path.is_dir() {
             profile_cache::keep_unreadable(path, context)?;
         }
-        let alone = alone(path, context)?;
+        let alone = alone(path, "this GPU", context)?;
         if let Some(found) = find(path, context) {
             return Ok(found);
         }
@@ -87,11 +87,15 @@ pub(crate) fn find_or_measure(
 }
 
 /// The folder, in which no other run calibrates as long as the second lives; if one does, that is said and waited for.
-fn alone(path: &Path, context: &Context) -> Result<(ProfileFolder, Option<FolderLock>), Failure> {
+pub(crate) fn alone(
+    path: &Path,
+    device: &str,
+    context: &Context,
+) -> Result<(ProfileFolder, Option<FolderLock>), Failure> {
     let mut is_said = false;
     let mut look = || -> Result<(), Error> {
         if !is_said {
-            context.printer.note("another run is calibrating this GPU: waiting for it");
+            context.printer.note(format_args!("another run is calibrating {device}: waiting for it"));
             is_said = true;
         }
         context.interrupt.check().map_err(|_| DeviceError::Interrupted.into())
@@ -125,7 +129,7 @@ fn measure(
     for record in folder.calibration()?.map_or(Vec::new(), |known| known.records) {
         noise.recorded(&record);
     }
-    noise.warn(&context.printer);
+    noise::warn(&noise, &context.printer);
     Ok(made)
 }
 

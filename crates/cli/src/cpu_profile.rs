@@ -2,10 +2,11 @@
 //!
 //! What is measured and learned is the library's business (`sparsight::measure_cpu_matrices`); here it has progress, and a word about noise.
 
+use crate::calibration::alone;
 use crate::context::Context;
 use crate::device_choice::{DeviceName, OpenDevice, described};
 use crate::failure::Failure;
-use crate::noise::Noise;
+use crate::noise::{self, Noise};
 use crate::profile_cache;
 use crate::profiling::{self, Instrumented};
 use sparsight::device::DeviceError;
@@ -15,31 +16,63 @@ use sparsight::profile::{GridName, ProfileFolder};
 use sparsight::records::CorpusRecord;
 use sparsight::{
     CPU_CALIBRATION_MATRICES, CalibratedDevice, Profile, cpu_calibration_folder, cpu_calibration_grid,
-    measure_cpu_matrices,
+    keep_noise, may_calibrate, measure_cpu_matrices, set_noisy_calibration_apart,
 };
 use std::path::PathBuf;
 use std::time::Instant;
 
-/// The cached profile, with `dtype` in it; measured now if it is not there.
+/// The cached profile, with `dtype` in it; measured now if it is not there. Of two runs that would, the second waits, and finds what the
+/// first has measured. One of a busy machine is measured again.
 pub(crate) fn find_or_measure(context: &Context, dtype: Dtype) -> Result<Profile, Failure> {
     let mut device = OpenDevice::open(&DeviceName::Cpu)?;
     let path = folder_of(device.facts())?;
-    if let Some(profile) = Profile::of_calibrated_cpu(device.facts(), dtype) {
+    let find = |device: &OpenDevice| {
+        let found = Profile::of_calibrated_cpu(device.facts(), dtype)?;
         context.printer.detail(format_args!("calibration of this processor: {}", path.display()));
-        return Ok(profile);
+        Some(found)
+    };
+    if let Some(found) = find(&device) {
+        return Ok(found);
     }
-    profile_cache::keep_unreadable(&path, context)?;
+    if !may_calibrate() {
+        let text = "this processor was not calibrated yet, and SPARSIGHT_CALIBRATE=0 says not to do it now";
+        return Err(Failure::input(text).hinted(
+            "`sparsight calibrate --device cpu -o DIR` does it by hand, then `--profile DIR`; or take the profile of a GPU: --device \
+             nvidia-h200",
+        ));
+    }
+    let (folder, _alone) = loop {
+        let alone = alone(&path, "this processor", context)?;
+        if let Some(found) = find(&device) {
+            return Ok(found);
+        }
+        // The lock of a folder that was set aside just now is not that of the new one.
+        if profile_cache::keep_unreadable(&path, context)? {
+            continue;
+        }
+        if !set_noisy_calibration_apart(&path)? {
+            break alone;
+        }
+        context.printer.note("the machine was busy when this processor was calibrated: that is set apart");
+    };
     context.printer.note(format_args!(
         "no profile of {} in {dtype} yet: calibrating with {} generated matrices, once",
         described(device.facts()),
         CPU_CALIBRATION_MATRICES.len()
     ));
     let begun = Instant::now();
-    let folder = ProfileFolder::create(&path)?;
     measure(&folder, &mut device, &[dtype], context)?;
     let seconds = begun.elapsed().as_secs_f64();
-    context.printer.note(format_args!("calibrated in {seconds:.0} s; kept in {}", path.display()));
-    Profile::load(&path).map_err(Failure::from)
+    let made = Profile::load(&path)?;
+    if made.device.provenance.noise.is_some() {
+        context.printer.warning(format_args!(
+            "this calibration answers now and is made again at the next use; `sparsight calibrate --device cpu -o DIR` keeps one \
+             however busy the machine is"
+        ));
+    } else {
+        context.printer.note(format_args!("calibrated in {seconds:.0} s; kept in {}", path.display()));
+    }
+    Ok(made)
 }
 
 /// Measures what the folder lacks of a calibration, with progress, says if the machine was not quiet, and fits the models.
@@ -61,21 +94,11 @@ pub(crate) fn measure(
     let new = measure_matrices(folder, device, dtypes, &mut noise, context)
         .map_err(|failure| failure.keeping(kept))?;
     if done.measured + new > 0 {
-        noise.warn(&context.printer);
-        remember(folder, &noise)?;
+        noise::warn(&noise, &context.printer);
+        keep_noise(folder, &noise)?;
     }
     profiling::fit_and_write(folder, &[], (&[], |_| true), &[], &context.printer)?;
     Ok(done)
-}
-
-/// Keeps what was not quiet, since every answer is as good as these times. What a quiet run adds to a noisy one does not undo it.
-fn remember(folder: &ProfileFolder, noise: &Noise) -> Result<(), Failure> {
-    if let Some(reasons) = noise.reasons() {
-        let mut device = folder.device()?;
-        device.provenance.noise = Some(reasons);
-        folder.write_device(&device)?;
-    }
-    Ok(())
 }
 
 /// The matrices that the folder does not hold yet; how many records that were.
@@ -103,27 +126,4 @@ fn measure_matrices(
 /// Where the calibration of a processor is kept.
 pub(crate) fn folder_of(facts: &DeviceFacts) -> Result<PathBuf, Failure> {
     cpu_calibration_folder(facts).ok_or_else(profile_cache::no_folder)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_was_not_quiet_is_kept_and_a_quiet_run_does_not_undo_it() {
-        let dir = tempfile::tempdir().unwrap();
-        let folder = ProfileFolder::create(dir.path()).unwrap();
-        let device = OpenDevice::open(&DeviceName::Cpu).unwrap();
-        folder.write_device(&profiling::now_here(&device, GridName::Coarse)).unwrap();
-        let kept = || folder.device().unwrap().provenance.noise;
-        // Of a GPU, since the load here is not known.
-        let mut noise = Noise::before(DeviceKind::Cuda);
-        remember(&folder, &noise).unwrap();
-        assert_eq!(kept(), None);
-        noise.timed_with(0.5, 5);
-        remember(&folder, &noise).unwrap();
-        assert_eq!(kept().as_deref(), Some("the samples of 1 of 1 time spread over more than 10.0 %"));
-        remember(&folder, &Noise::before(DeviceKind::Cuda)).unwrap();
-        assert!(kept().is_some());
-    }
 }

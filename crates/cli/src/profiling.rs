@@ -148,11 +148,9 @@ pub(crate) fn run_benchmark(
                 bar.reset();
             }
             match &record.outcome {
-                BenchmarkOutcome::Blocks(blocks) => {
+                BenchmarkOutcome::Blocks(_) => {
                     counts.measured += 1;
-                    for block in blocks {
-                        noise.timed_with(block.spread, block.samples);
-                    }
+                    noise.benchmarked(&record);
                 }
                 BenchmarkOutcome::Beyond(_) => counts.beyond += 1,
                 BenchmarkOutcome::Failed(why) => {

@@ -4,7 +4,7 @@ use crate::timing::Caches;
 use crate::{DeviceError, Operand};
 use rayon::prelude::*;
 use sparsight_kernels::Candidate;
-use sparsight_matrix::{Reference, Scalar, Seconds};
+use sparsight_matrix::{Csr, Infeasible, Reference, Scalar, Seconds, check_host_memory};
 
 /// `count` values in [-1, 1) without 0 that follow from `seed`, made in parallel.
 pub fn random_x<T: Scalar>(count: usize, seed: u64) -> Vec<T> {
@@ -17,6 +17,18 @@ pub fn random_x<T: Scalar>(count: usize, seed: u64) -> Vec<T> {
         seed,
     };
     (0..count).into_par_iter().map(|i| T::from_f64(m.value(i as u64, 0))).collect()
+}
+
+/// [`random_x`] for products with `a`, if the host has the memory for it and for what y is held to.
+///
+/// # Errors
+/// [`DeviceError::Infeasible`] if not.
+pub fn random_x_for<T: Scalar>(a: &Csr<T>, seed: u64) -> Result<Vec<T>, DeviceError> {
+    // y as it should be and how far it may be off, in f64, and y as it is.
+    let of_rows = a.nrows() as u128 * (16 + u128::from(T::DTYPE.bytes()));
+    check_host_memory(a.ncols() as u128 * u128::from(T::DTYPE.bytes()) + of_rows)
+        .map_err(Infeasible::from)?;
+    Ok(random_x(a.ncols(), seed))
 }
 
 /// Poisons y, runs one product and compares it with `expected`, which must belong to the operand's x. The time of

@@ -18,7 +18,7 @@ mod reordered;
 mod stock;
 mod value_places;
 
-pub use check::{check, random_x};
+pub use check::{check, random_x, random_x_for};
 pub use date::today;
 pub use error::DeviceError;
 pub use partition::{Partition, PartitionError};

@@ -7,10 +7,10 @@ use sparsight_device::gpu::ConvertOn;
 use sparsight_device::timing::Caches;
 use sparsight_device::{Device, DeviceError, Operand, Partition, check, random_x};
 use sparsight_kernels::{
-    BenchmarkMatrix, Candidate, DeviceKind, Format, Kernel, Placement, RowLengthDistribution,
-    every_candidate_on,
+    BLOCKS, BenchmarkMatrix, Candidate, CpuScratch, DeviceKind, Format, Kernel, Placement,
+    RowLengthDistribution, every_candidate_on,
 };
-use sparsight_matrix::{Dtype, Features, Scalar, reference};
+use sparsight_matrix::{Csr, Dtype, Features, Limits, Scalar, reference};
 use support::{
     awkward_matrices, for_each_real_matrix, gpu, hold_matrix_in_mixed_precision, hold_matrix_to_reference,
     hold_to_reference,
@@ -237,4 +237,91 @@ fn measured_rates_of_the_cpu_are_positive_and_finite() {
     let facts = cpu.facts();
     assert!(facts.copy_bytes_per_s.is_finite() && facts.copy_bytes_per_s > 1e8, "{facts:?}");
     assert!(facts.launch_s.0 > 0.0 && facts.launch_s.0 < 0.1, "{facts:?}");
+}
+
+/// A stored 0 times infinity is NaN, as in scipy; what pads a format is no entry and adds nothing.
+#[test]
+fn a_stored_zero_is_an_entry_on_a_processor_and_padding_is_none() {
+    fn of<T: Scalar>() {
+        // Blocks of 2 and 3 with holes, diagonals with gaps: rows 0 and 3 store a 0 at column 1.
+        let cols = vec![0, 1, 2, 0, 2, 1, 3, 1, 2, 3];
+        let values = [1.0, 0.0, 2.0, 3.0, 4.0, 5.0, 6.0, 0.0, 7.0, 8.0].map(T::from_f64).to_vec();
+        let a = Csr::try_new(4, 4, vec![0, 3, 5, 7, 10], cols, values).unwrap();
+        let number = |value: &T| value.to_f64();
+        for (what, x) in [
+            ("infinity where rows 0 and 3 store a 0", [1.0, f64::INFINITY, 1.0, 1.0]),
+            ("NaN there", [1.0, f64::NAN, 1.0, 1.0]),
+            ("infinity where row 1 has no entry", [1.0, 1.0, 1.0, f64::NEG_INFINITY]),
+            ("NaN where rows 2 and 3 have none", [f64::NAN, 1.0, 1.0, 1.0]),
+        ] {
+            let x = x.map(T::from_f64);
+            let mut expected = vec![0.0; 4];
+            for (row, y) in expected.iter_mut().enumerate() {
+                let (cols, values) = a.row(row);
+                *y = cols
+                    .iter()
+                    .zip(values)
+                    .map(|(&col, v)| number(v) * number(&x[col as usize]))
+                    .sum::<f64>();
+            }
+            for workers in [1, 2] {
+                let cpu = Cpu::with_threads(workers).unwrap();
+                for candidate in every_candidate_on(DeviceKind::Cpu, T::DTYPE) {
+                    let whole = Partition::whole(4, candidate);
+                    let Ok(mut product) = cpu.load_parts(&a, &whole) else { continue };
+                    let mut y = [T::from_f64(7.0); 4];
+                    product.multiply(1.0, &x, 0.0, &mut y).unwrap();
+                    let same =
+                        |y: &T, e: &f64| y.to_f64().total_cmp(e).is_eq() || y.to_f64().is_nan() && e.is_nan();
+                    assert!(
+                        y.iter().zip(&expected).all(|(y, e)| same(y, e)),
+                        "{candidate}, {what}: {y:?}, {expected:?}"
+                    );
+                    // New values: the zeros are others, the entries the same.
+                    product.allow_updates(&a).unwrap();
+                    product.update_values(&[T::from_f64(1.0); 10]).unwrap();
+                    product.update_values(a.values()).unwrap();
+                    product.multiply(1.0, &x, 0.0, &mut y).unwrap();
+                    assert!(
+                        y.iter().zip(&expected).all(|(y, e)| same(y, e)),
+                        "{candidate}, {what}, updated: {y:?}"
+                    );
+                }
+            }
+        }
+    }
+    of::<f32>();
+    of::<f64>();
+}
+
+/// Small matrices are multiplied by the calling thread alone, whatever the pool: here several workers take part all the same.
+#[test]
+fn several_workers_compute_the_same_y_bit_by_bit_as_one() {
+    fn of<T: Scalar>() {
+        // In the smallest tasks there are the most of them.
+        let smallest_tasks =
+            || every_candidate_on(DeviceKind::Cpu, T::DTYPE).filter(|c| c.block == BLOCKS[0]);
+        for (name, a) in awkward_matrices::<T>() {
+            let x = random_x::<T>(a.ncols(), 3);
+            for candidate in smallest_tasks() {
+                let Ok(matrix) = candidate.format().convert(&a, &Limits::NONE) else { continue };
+                let product = |workers: usize| {
+                    let mut y = vec![T::from_f64(f64::NAN); a.nrows()];
+                    let mut scratch = CpuScratch::of(matrix.as_ref());
+                    let vectors = (x.as_slice(), y.as_mut_slice());
+                    candidate.kernel.multiply_on_cpu(
+                        matrix.as_ref(),
+                        candidate.block,
+                        vectors,
+                        &mut scratch,
+                        workers,
+                    );
+                    y.iter().map(|y| y.number()).collect::<Vec<_>>()
+                };
+                assert!(product(1) == product(3), "{candidate} of {name}");
+            }
+        }
+    }
+    of::<f32>();
+    of::<f64>();
 }

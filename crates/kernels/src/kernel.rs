@@ -193,7 +193,8 @@ impl Kernel {
         self.recipe().is_some_and(|recipe| recipe.steps.len() == 1)
     }
 
-    /// y = A x on this CPU, in the current pool of threads. `block` is that of the candidate.
+    /// y = A x on this CPU, by `workers` threads of the current pool; with 1 by the calling thread, which asks no pool. `block` is that
+    /// of the candidate.
     ///
     /// # Panics
     /// If `matrix` is in another format, or CPUs do not have the kernel.
@@ -203,10 +204,11 @@ impl Kernel {
         block: u32,
         (x, y): (&[T], &mut [T]),
         scratch: &mut CpuScratch<T>,
+        workers: usize,
     ) {
         let product = self.0.family.cpu.as_ref().expect("it was asked whether it runs here");
         let (knobs, block) = (self.0.knobs, block as usize);
-        product.of::<T>()(&mut CpuTask { matrix, knobs, block, x, y, scratch });
+        product.of::<T>()(&mut CpuTask { matrix, knobs, block, workers, x, y, scratch });
     }
 }
 

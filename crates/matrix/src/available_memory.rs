@@ -11,7 +11,7 @@
 //! ```
 //! Linux alone says these things; elsewhere nothing is known.
 
-use crate::Bytes;
+use crate::{Bytes, NoHostMemory};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -20,6 +20,19 @@ use std::path::{Path, PathBuf};
 pub fn available_memory() -> Option<Bytes> {
     let variable = |name: &str| std::env::var(name).ok();
     available(Path::new("/"), &variable).map(Bytes)
+}
+
+/// Whether this process may still take so many bytes, as far as the system says: to be asked before they are.
+///
+/// # Errors
+/// [`NoHostMemory`] if not.
+pub fn check_host_memory(need: u128) -> Result<(), NoHostMemory> {
+    match available_memory() {
+        Some(have) if need > u128::from(have.0) => {
+            Err(NoHostMemory { need: Bytes(u64::try_from(need).unwrap_or(u64::MAX)), have })
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The same with files below `root`.

@@ -22,7 +22,7 @@
 use crate::gallery::{MAX_DIMENSION, Size};
 use crate::io::memory::Refused;
 use crate::row_fill::fill_rows;
-use crate::{Bytes, Csr, Permutation, ReorderError, Scalar};
+use crate::{Bytes, Csr, CsrError, NoHostMemory, Permutation, ReorderError, Scalar};
 use std::fmt;
 use std::str::FromStr;
 use thiserror::Error;
@@ -176,7 +176,10 @@ impl Step {
         match self {
             Self::Unknowns(count) => with_unknowns(a, count as usize),
             Self::Layers(count) => with_layers(a, count as usize),
-            Self::Transpose => Ok(a.transposed().expect("rows and columns are within the limit for both")),
+            Self::Transpose => a.transposed().map_err(|error| match error {
+                CsrError::NoMemory(NoHostMemory { need, have }) => DeriveError::Memory { need, have },
+                other => unreachable!("rows and columns are within the limit for both: {other}"),
+            }),
             Self::Rcm => Ok(Permutation::reverse_cuthill_mckee(a)?.of_matrix(a)?),
             Self::Shuffle(seed) => {
                 square(a)?;

@@ -17,6 +17,9 @@ pub enum Infeasible {
         /// Bytes that may be used.
         have: Bytes,
     },
+    /// Vectors or a matrix beside this one are larger than what the host has left.
+    #[error(transparent)]
+    NoHostMemory(#[from] NoHostMemory),
     /// The format would store far more padding than matrix.
     #[error("would pad by {factor:.1}x, the limit is {limit:.0}x")]
     Padding {
@@ -77,6 +80,16 @@ pub enum Infeasible {
         /// Rows of the matrix.
         nrows: u64,
     },
+}
+
+/// More than what the host has left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error, Serialize, Deserialize)]
+#[error("needs {need} in the host's memory, which has {have} left")]
+pub struct NoHostMemory {
+    /// Bytes that are needed.
+    pub need: Bytes,
+    /// Bytes that this process may still take.
+    pub have: Bytes,
 }
 
 /// What a conversion may use.

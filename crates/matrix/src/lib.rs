@@ -39,7 +39,7 @@ mod tile_work;
 mod transpose;
 mod units;
 
-pub use available_memory::available_memory;
+pub use available_memory::{available_memory, check_host_memory};
 pub use block_counts::{BLOCK_SIDES, BlockCount};
 pub use distributed::{Distribution, DistributionError, Exchange, Share};
 pub use entry_numbers::{numbered, replace_values};
@@ -51,7 +51,7 @@ pub use formats::{
     PaddingBound, ParseFormatError, Refusal, RowBegins, RowBins, SegmentedCsr, Sell, SellLayout, SellShape,
     Shape, Step, Stored, Tile, TileShape, TileTable,
 };
-pub use infeasible::{Infeasible, Limits};
+pub use infeasible::{Infeasible, Limits, NoHostMemory};
 pub use meant::{meant, suggested};
 pub use mix::mix;
 pub use narrowing::Narrowing;

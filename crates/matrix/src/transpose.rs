@@ -1,6 +1,6 @@
 //! The transposed matrix: for products A^T x, as solvers of linear programs and least squares ask for.
 
-use crate::{Csr, CsrError, Infeasible, Scalar, numbered};
+use crate::{Csr, CsrError, Infeasible, Scalar, check_host_memory, numbered};
 
 impl<T: Scalar> Csr<T> {
     /// A^T. O(nnz), in one thread; each entry is moved once.
@@ -13,8 +13,13 @@ impl<T: Scalar> Csr<T> {
     /// ```
     ///
     /// # Errors
-    /// [`CsrError::TooManyColumns`] if the rows are too many to be columns.
+    /// [`CsrError::TooManyColumns`] if the rows are too many to be columns; [`CsrError::NoMemory`] if there is not the memory for it, of
+    /// which columns without entries take some, too.
     pub fn transposed(&self) -> Result<Self, CsrError> {
+        // Its offsets, and where the next entry of each row goes.
+        let offsets = 16 * (self.ncols() as u128 + 1);
+        let entries = self.nnz() as u128 * (4 + u128::from(T::DTYPE.bytes()));
+        check_host_memory(offsets + entries)?;
         let mut row_ptr = vec![0_u64; self.ncols() + 1];
         self.col_idx().iter().for_each(|&col| row_ptr[col as usize + 1] += 1);
         (1..row_ptr.len()).for_each(|row| row_ptr[row] += row_ptr[row - 1]);
@@ -35,12 +40,15 @@ impl<T: Scalar> Csr<T> {
     /// counted from 0 in the order of [`Csr::values`]. O(nnz).
     ///
     /// # Errors
-    /// [`Infeasible::TooManyNonZeros`] as [`numbered`].
+    /// [`Infeasible::TooManyNonZeros`] as [`numbered`]; [`Infeasible::NoHostMemory`] if there is not the memory.
     ///
     /// # Panics
     /// If the matrix cannot be [`transposed`](Csr::transposed).
     pub fn transposed_order(&self) -> Result<Vec<u64>, Infeasible> {
-        let numbers = numbered(self)?.transposed().expect("it can be transposed");
+        let numbers = numbered(self)?.transposed().or_else(|error| match error {
+            CsrError::NoMemory(reason) => Err(Infeasible::from(reason)),
+            other => panic!("it can be transposed: {other}"),
+        })?;
         Ok(numbers.values().iter().map(|number| number.number() - 1).collect())
     }
 }
@@ -48,7 +56,7 @@ impl<T: Scalar> Csr<T> {
 #[cfg(test)]
 mod tests {
     use crate::gallery::Recipe;
-    use crate::{Csr, reference};
+    use crate::{Csr, check_host_memory, reference};
 
     fn generated(recipe: &str) -> Csr<f64> {
         recipe.parse::<Recipe>().unwrap().generate().unwrap()
@@ -74,6 +82,21 @@ mod tests {
         let (t, order) = (a.transposed().unwrap(), a.transposed_order().unwrap());
         let moved: Vec<f64> = order.iter().map(|&at| a.values()[at as usize]).collect();
         assert_eq!(t.values(), moved);
+    }
+
+    #[test]
+    fn a_transpose_beyond_memory_is_refused_and_nothing_is_allocated() {
+        // 64 GB of offsets; a machine that has them makes it.
+        let wide = Csr::try_new(1, 4_000_000_000, vec![0, 1], vec![17], vec![1.0_f64]).unwrap();
+        if check_host_memory(16 * 4_000_000_001).is_ok() {
+            return;
+        }
+        for refused in [
+            wide.transposed().map(drop).unwrap_err().to_string(),
+            wide.transposed_order().unwrap_err().to_string(),
+        ] {
+            assert!(refused.starts_with("needs 64.0 GB in the host's memory, which has "), "{refused}");
+        }
     }
 
     #[test]

@@ -44,6 +44,11 @@ impl Advice {
         &self.matrix
     }
 
+    /// Value type of the products.
+    pub(crate) fn dtype(&self) -> Dtype {
+        self.dtype
+    }
+
     /// Products to come, if somebody said how many.
     pub(crate) fn products(&self) -> Option<u64> {
         self.objective.products

@@ -12,7 +12,7 @@ use sparsight::matrix::{Dtype, Scalar};
 use sparsight::profile::{GridName, ProfileFolder, calibration_folder};
 use sparsight::{
     CALIBRATION_BUDGET, CalibratedDevice, Error, LocalDevice, Profile, cpu_calibration_folder, may_calibrate,
-    measure_calibration, measure_cpu_calibration,
+    measure_calibration, measure_cpu_calibration, set_noisy_calibration_apart,
 };
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -63,7 +63,7 @@ impl Opened {
 }
 
 /// This machine's processor.
-fn processor() -> &'static Arc<Cpu> {
+pub(crate) fn processor() -> &'static Arc<Cpu> {
     static CPU: LazyLock<Arc<Cpu>> = LazyLock::new(|| Arc::new(Cpu::new()));
     &CPU
 }
@@ -180,7 +180,7 @@ fn of_gpu(name: &str) -> Option<Arc<Profile>> {
 }
 
 /// What was calibrated of this processor.
-fn of_processor() -> Result<Option<Arc<Profile>>, Failure> {
+pub(crate) fn of_processor() -> Result<Option<Arc<Profile>>, Failure> {
     let facts = processor().facts();
     let Some(path) = cpu_calibration_folder(facts) else { return Ok(None) };
     let read = || Dtype::ALL.into_iter().find_map(|dtype| Profile::of_calibrated_cpu(facts, dtype));
@@ -212,8 +212,8 @@ pub(crate) fn profile_for(device: Option<&str>) -> Result<Arc<Profile>, Failure>
         }
         Some(LocalDevice::Cpu) => of_processor()?.ok_or_else(|| {
             Failure::new(Kind::NoProfile, "this processor has no profile and was not calibrated yet").hinted(
-                "sparsight.calibrate(\"cpu\") does it, once, in some minutes; or plan for a GPU, by default an NVIDIA H200, and \
-                 prepare(\"cpu\")",
+                "sparsight.calibrate(\"cpu\") does it, once, in some minutes; or plan without a device and prepare(\"cpu\"), which runs \
+                 plain CSR until then",
             )
         }),
         None if Profile::shipped_names().any(|name| name == device) => shipped(device),
@@ -273,19 +273,25 @@ fn no_cache() -> Failure {
 }
 
 /// Measures what it takes to predict for a device of this machine, and keeps it where `profile_for` and the program find it. Gives the
-/// name of the profile whose predictions answer: of a GPU, another one's; of the processor, `cpu`. `before` is called with a number
+/// name of the profile whose predictions answer: of a GPU, another one's; of the processor, `cpu`; and what was not quiet while the
+/// processor was measured. `before` is called with a number
 /// from 0 to 19 and what is measured next. Where nobody asked for it, `unasked`, what another process has left meanwhile is taken.
 #[pyfunction]
 #[pyo3(signature = (device, before, unasked = false))]
-pub(crate) fn calibrate(py: Python<'_>, device: &str, before: Py<PyAny>, unasked: bool) -> PyResult<String> {
+pub(crate) fn calibrate(
+    py: Python<'_>,
+    device: &str,
+    before: Py<PyAny>,
+    unasked: bool,
+) -> PyResult<(String, Option<String>)> {
     let Some(device) = LocalDevice::named(device) else {
         let failure = Failure::new(Kind::NoGpu, format!("'{device}' is no device of this machine"));
         return Err(failure.hinted("give \"cuda:0\" to \"cuda:N\", or \"cpu\"").into());
     };
     let mut told = Told { before, interrupted: None };
     let made = forked::work(py, || match device {
-        LocalDevice::Gpu(index) => calibrate_gpu(index, unasked, &mut told),
-        LocalDevice::Cpu => calibrate_processor(&mut told),
+        LocalDevice::Gpu(index) => calibrate_gpu(index, unasked, &mut told).map(|name| (name, None)),
+        LocalDevice::Cpu => calibrate_processor(&mut told).map(|noise| ("cpu".to_owned(), noise)),
     })?;
     match told.interrupted {
         Some(error) => Err(error),
@@ -315,10 +321,17 @@ fn calibrate_gpu(index: usize, unasked: bool, told: &mut Told) -> Result<String,
     Ok(made.reference)
 }
 
-fn calibrate_processor(told: &mut Told) -> Result<String, Failure> {
+/// Where another process calibrates it, too, this waits, and goes on with what that has left. Gives what was not quiet meanwhile.
+fn calibrate_processor(told: &mut Told) -> Result<Option<String>, Failure> {
     let mut cpu = Cpu::new();
     let path = cpu_calibration_folder(cpu.facts()).ok_or_else(no_cache)?;
-    let folder = ProfileFolder::create(&path)?;
+    let (folder, _alone) = loop {
+        let alone = ProfileFolder::alone(&path, &mut || told.look())?;
+        // The lock of a folder that was set apart just now is not that of the new one.
+        if !set_noisy_calibration_apart(&path)? {
+            break alone;
+        }
+    };
     // A calibration that was stopped knows them.
     if folder.known_device(cpu.facts())?.is_none() {
         told.tell(0, "memory")?;
@@ -326,9 +339,11 @@ fn calibrate_processor(told: &mut Told) -> Result<String, Failure> {
     }
     let device = CalibratedDevice::now(&cpu, GridName::Coarse);
     let mut before = |share: f64, what: &str| told.tell((20.0 * share) as usize, what);
-    measure_cpu_calibration(&device, &folder, &[Dtype::F32, Dtype::F64], 0, &mut before)?;
-    READ.lock().unwrap_or_else(PoisonError::into_inner).remove(&path.display().to_string());
-    Ok("cpu".to_owned())
+    let noise = measure_cpu_calibration(&device, &folder, &[Dtype::F32, Dtype::F64], 0, &mut before)?;
+    // One of a busy machine answers in this process alone.
+    let made = Arc::new(Profile::load(&path)?);
+    READ.lock().unwrap_or_else(PoisonError::into_inner).insert(path.display().to_string(), made);
+    Ok(noise)
 }
 
 /// Names of the profiles that are part of the package.

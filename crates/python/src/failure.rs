@@ -141,6 +141,7 @@ pub(crate) const COLUMNS: &str =
 impl From<CsrError> for Failure {
     fn from(error: CsrError) -> Self {
         let (kind, hint) = match &error {
+            CsrError::NoMemory(reason) => return Infeasible::from(*reason).into(),
             CsrError::Unsorted { .. } => {
                 (Kind::Unsorted, "A.sum_duplicates() of scipy and CuPy sorts the columns of each row")
             }

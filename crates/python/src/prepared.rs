@@ -3,7 +3,7 @@
 use crate::addresses::{self, At};
 use crate::advice::Advice;
 use crate::buffers::{Held, Value, Values};
-use crate::devices::Opened;
+use crate::devices::{self, Opened};
 use crate::failure::{Failure, Kind};
 use crate::forked;
 use crate::matrix::{AnyCsr, Matrix};
@@ -11,8 +11,9 @@ use pyo3::prelude::*;
 use sparsight::device::DeviceError;
 use sparsight::device::gpu::Stream;
 use sparsight::device::timing::StoppingRule;
+use sparsight::kernels::DeviceKind;
 use sparsight::matrix::Csr;
-use sparsight::{Bench, Tries, fastest};
+use sparsight::{Bench, Objective, Tries, fastest};
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{PoisonError, RwLock};
@@ -253,6 +254,7 @@ impl Prepared {
 
 /// What is asked for beside the matrix.
 struct Wanted<'a> {
+    matrix: &'a Matrix,
     device: &'a Opened,
     candidate: Option<&'a str>,
     tries: Tries,
@@ -261,6 +263,24 @@ struct Wanted<'a> {
 
 /// The prepared matrix, the id of its candidate, and what it took if several were tried.
 type Made<T> = (sparsight::Prepared<T>, String, Option<f64>);
+
+/// The ranking for the processor, where that is wanted and the advice is for a GPU.
+fn of_processor(advice: &Advice, wanted: &Wanted<'_>) -> Result<Option<sparsight::Advice>, Failure> {
+    let Opened::Cpu(cpu) = wanted.device else { return Ok(None) };
+    if advice.ranking().kind == DeviceKind::Cpu {
+        return Ok(None);
+    }
+    let objective = Objective { products: advice.products(), ..Objective::default() };
+    let calibration = devices::of_processor()?;
+    let (features, dtype) = (wanted.matrix.features(), advice.dtype());
+    Ok(Some(sparsight::Advice::for_processor(
+        cpu.facts(),
+        calibration.as_deref(),
+        features,
+        dtype,
+        &objective,
+    )?))
+}
 
 /// `go_on` is asked after every run of a candidate.
 fn make<T: Value>(
@@ -276,7 +296,9 @@ fn make<T: Value>(
         (plan, prepared, None)
     } else {
         let how = Bench { rule: StoppingRule::BRISK, ..Bench::default() };
-        let fastest = fastest(device, a, advice.ranking(), wanted.tries, &how, |_| go_on())?;
+        let of_processor = of_processor(advice, wanted)?;
+        let ranking = of_processor.as_ref().unwrap_or(advice.ranking());
+        let fastest = fastest(device, a, ranking, wanted.tries, &how, |_| go_on())?;
         let measured = fastest.measured().map(|measured| measured.timing.time.0);
         (fastest.plan, fastest.prepared, measured)
     };
@@ -286,7 +308,7 @@ fn make<T: Value>(
     Ok((prepared, plan.to_string(), measured))
 }
 
-/// Prepares the matrix as advised: the first candidate, the fastest of `tries` (0: of as many as are worth it for the products to come),
+/// Prepares the matrix as advised, or, on the processor where the advice is for a GPU, as is known of the processor: the first candidate, the fastest of `tries` (0: of as many as are worth it for the products to come),
 /// or the one that is named.
 #[pyfunction]
 #[pyo3(signature = (matrix, advice, device, candidate, tries, updates))]
@@ -320,7 +342,7 @@ pub(crate) fn prepare(
             })
         };
         let device = Opened::open(device)?;
-        let wanted = Wanted { device: &device, candidate, tries, updates };
+        let wanted = Wanted { matrix, device: &device, candidate, tries, updates };
         let (product, candidate, measured_s) = match &matrix.csr {
             AnyCsr::F32(a) => {
                 let (prepared, candidate, measured) = make(a, advice, &wanted, &mut go_on)?;

@@ -9,6 +9,7 @@
 use sparsight::device::cuda::{Argument, Cuda, CustomKernel, Shape};
 use sparsight::device::gpu::DeviceArray;
 use sparsight::device::{Device, cpu::Cpu};
+use sparsight::kernels::DeviceKind;
 use sparsight::matrix::{Csr, gallery::Recipe, io, reference};
 use sparsight::{Advisor, Objective, Plan, Prepared, Profile};
 use std::error::Error;
@@ -217,9 +218,14 @@ fn compare<S: Solver>(
     place: impl Fn(Prepared<f64>, &[f64]) -> Result<S, Box<dyn Error>>,
 ) -> Result<(), Box<dyn Error>> {
     let named = std::env::args().nth(2).filter(|name| !name.starts_with('-'));
-    let profile = Profile::find(&named.unwrap_or_else(|| "nvidia-h200".to_owned()))?;
     let objective = Objective { products: Some(1000), ..Objective::default() };
-    let planned = Advisor::new(&profile).plan(a, &objective)?;
+    let planned = match device.facts().kind {
+        DeviceKind::Cpu => Plan::for_processor(device.facts(), a, &objective)?,
+        DeviceKind::Cuda => {
+            let profile = Profile::find(&named.unwrap_or_else(|| "nvidia-h200".to_owned()))?;
+            Advisor::new(&profile).plan(a, &objective)?
+        }
+    };
     let vendors = Plan::whole(a.nrows(), "cusparse-csr/a1/f64".parse()?, None);
     let b = vec![1.0; a.nrows()];
     for plan in [planned, vendors] {
@@ -254,7 +260,7 @@ pub fn main() -> Result<(), Box<dyn Error>> {
     match Cuda::open(0) {
         Ok(gpu) => on_gpu(&gpu),
         Err(error) => {
-            println!("on the CPU, as planned for an H200, since there is no GPU: {error}");
+            println!("on the CPU, since there is no GPU: {error}");
             on_cpu(&Cpu::new())
         }
     }

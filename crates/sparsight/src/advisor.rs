@@ -39,6 +39,8 @@ impl Default for Objective {
 /// Every candidate for one matrix, best first, and those that are not possible.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Advice {
+    /// For what kind of device.
+    pub kind: DeviceKind,
     /// Model that was asked; [`ModelName::Best`] asks others.
     pub model: ModelName,
     /// Best first.
@@ -109,6 +111,10 @@ impl fmt::Display for Why {
     }
 }
 
+/// An interval whose ends are farther apart than this factor says too little for a first place. Chosen: a hit of the first cache and one of
+/// memory are about that far apart.
+const WIDE: f64 = 4.0;
+
 /// Answers from one profile.
 #[derive(Debug, Clone, Copy)]
 pub struct Advisor<'p> {
@@ -141,6 +147,8 @@ impl<'p> Advisor<'p> {
 
     /// Ranks every candidate that devices of the profile's kind have for a matrix with `features`. O(1) in the matrix.
     ///
+    /// The first is the cheapest of those whose interval spans no more than a factor of 4, if there is one.
+    ///
     /// Mixed precision, where it was asked for, is for matrices in `f64` on GPUs; elsewhere nothing is ranked beside the rest.
     ///
     /// # Errors
@@ -150,8 +158,13 @@ impl<'p> Advisor<'p> {
         let predictor = self.predictor(model, objective.placement, objective.row_length)?;
         let facts = &self.profile.device.facts;
         let limits = Limits::with_memory(facts.memory_bytes);
-        let mut advice =
-            Advice { model, ranked: Vec::new(), refused: Vec::new(), is_empty: features.nnz == 0 };
+        let mut advice = Advice {
+            kind: facts.kind,
+            model,
+            ranked: Vec::new(),
+            refused: Vec::new(),
+            is_empty: features.nnz == 0,
+        };
         let (mut possible, mut held) = (Vec::new(), Vec::new());
         let has_mixed = objective.mixed_precision && (facts.kind, dtype) == (DeviceKind::Cuda, Dtype::F64);
         let dtypes = [Some(dtype), has_mixed.then_some(Dtype::Mixed)].into_iter().flatten();
@@ -208,6 +221,7 @@ impl<'p> Advisor<'p> {
             Some(n) => a.preparation.map_or(f64::INFINITY, |p| p.0) + n as f64 * a.prediction.time.0,
         };
         advice.ranked.sort_by(|a, b| cost(a).total_cmp(&cost(b)).then(a.candidate.cmp(&b.candidate)));
+        put_known_first(&mut advice.ranked);
         Ok(advice)
     }
 }
@@ -233,6 +247,14 @@ impl Advisor<'_> {
     }
 }
 
+/// Moves the first whose interval is not [`WIDE`] to the front, if there is one.
+fn put_known_first(ranked: &mut [Advised]) {
+    let is_known = |advised: &Advised| advised.prediction.high.0 <= WIDE * advised.prediction.low.0;
+    if let Some(first) = ranked.iter().position(is_known) {
+        ranked[..=first].rotate_right(1);
+    }
+}
+
 /// Against the best CSR candidate, since CSR is what the matrix is in.
 fn fill_pays_off_after(ranked: &mut [Advised]) {
     let best_csr = ranked
@@ -255,5 +277,35 @@ fn fill_pays_off_after(ranked: &mut [Advised]) {
         } else {
             None
         };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_interval_of_more_than_a_factor_of_4_is_ranked_first_if_another_is_narrower() {
+        let profile = Profile::shipped("nvidia-h200").unwrap();
+        let a = "stencil2d,n=60".parse::<sparsight_matrix::gallery::Recipe>().unwrap();
+        let features = Features::of(&a.generate::<f64>().unwrap());
+        let advice = Advisor::new(&profile).advise(&features, Dtype::F64, &Objective::default()).unwrap();
+        let mut ranked = advice.ranked[..4].to_vec();
+        let spans = |ranked: &mut [Advised], factors: [f64; 4]| {
+            for (advised, factor) in ranked.iter_mut().zip(factors) {
+                advised.prediction.high = Seconds(factor * advised.prediction.low.0);
+            }
+        };
+        let order = |ranked: &[Advised]| ranked.iter().map(|one| one.candidate).collect::<Vec<_>>();
+        let [a, b, c, d] = order(&ranked)[..] else { panic!("four were taken") };
+        spans(&mut ranked, [4.1, 5.0, 3.9, 1.1]);
+        put_known_first(&mut ranked);
+        assert_eq!(order(&ranked), [c, a, b, d], "the others stay in their order");
+        spans(&mut ranked, [2.0, 9.0, 9.0, 1.1]);
+        put_known_first(&mut ranked);
+        assert_eq!(order(&ranked), [c, a, b, d]);
+        spans(&mut ranked, [9.0; 4]);
+        put_known_first(&mut ranked);
+        assert_eq!(order(&ranked), [c, a, b, d], "none is narrower");
     }
 }

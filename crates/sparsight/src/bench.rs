@@ -3,7 +3,7 @@
 use crate::records::{ClockRecord, CorpusRecord, Measured, Outcome, recorded};
 use crate::right_answer::{RightAnswer, common_dtype};
 use sparsight_device::timing::{Caches, StoppingRule, Timing, measure};
-use sparsight_device::{Device, DeviceError, check, check_product, random_x};
+use sparsight_device::{Device, DeviceError, check, check_product, random_x_for};
 use sparsight_kernels::{Candidate, Format, Kernel, OwnKernel, feasible};
 use sparsight_matrix::{Csr, Dtype, Features, Reference, Scalar, Seconds};
 use std::collections::{BTreeMap, HashMap};
@@ -59,7 +59,7 @@ pub fn bench<T: Scalar>(
     how: &Bench,
     each: impl FnMut(&Measured) -> Result<(), DeviceError>,
 ) -> Result<CorpusRecord, DeviceError> {
-    let x = random_x(a.ncols(), how.seed);
+    let x = random_x_for(a, how.seed)?;
     let right = RightAnswer::new(a, &x);
     Ok(bench_held_to(&right, device, name, features, candidates, how, each)?.record)
 }
@@ -200,7 +200,7 @@ pub unsafe fn bench_own<T: Scalar>(
     how: &Bench,
 ) -> Result<Vec<MeasuredOwn>, DeviceError> {
     use DeviceError::{CannotRun, Compile, OwnKernel};
-    let x = random_x(a.ncols(), how.seed);
+    let x = random_x_for(a, how.seed)?;
     let right = RightAnswer::new(a, &x);
     let mut results = Vec::new();
     for &block in kernel.blocks() {

@@ -305,7 +305,13 @@ mod tests {
     }
 
     fn advice(ranked: Vec<Advised>) -> Advice {
-        Advice { model: ModelName::Best, ranked, refused: Vec::new(), is_empty: false }
+        Advice {
+            kind: DeviceKind::Cuda,
+            model: ModelName::Best,
+            ranked,
+            refused: Vec::new(),
+            is_empty: false,
+        }
     }
 
     const ELL: &str = "ell/b256/f64";

@@ -120,6 +120,12 @@ pub enum Error {
         /// What failed.
         why: String,
     },
+    /// A plan of a GPU's profile, to be carried out on a processor.
+    #[error("the plan is for a GPU, and this is a processor ({device})")]
+    PlannedForGpu {
+        /// The processor's name.
+        device: String,
+    },
     /// None of the candidates that were predicted can be run here.
     #[error("no candidate is possible: {why}")]
     NothingToRun {
@@ -174,6 +180,11 @@ impl Error {
             Self::NotCalibrated { .. } => Some(
                 "`sparsight devices` says what is missing, and the same command goes on; `sparsight profile -o DIR` and \
                  `sparsight measure` make a profile of its own"
+                    .to_owned(),
+            ),
+            Self::PlannedForGpu { .. } => Some(
+                "`Plan::for_processor` plans for the processor: from its calibration (`sparsight calibrate --device cpu`, or \
+                 `advise --device cpu`), else plain CSR"
                     .to_owned(),
             ),
             Self::Unmeasured { command, .. } => Some(format!("`{command}` measures it")),

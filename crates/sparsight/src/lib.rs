@@ -45,6 +45,7 @@ mod local_device;
 mod missing;
 mod models;
 mod nearby;
+mod noise;
 mod partition;
 mod predictor;
 mod reference;
@@ -61,7 +62,8 @@ pub use best::BestPredictor;
 pub use calibrate::{
     CALIBRATION_BUDGET, CALIBRATION_MATRICES, CPU_CALIBRATION_MATRICES, CalibratedDevice, calibrated,
     calibration_candidates, calibration_of, carry_calibration, cpu_calibration_folder, cpu_calibration_grid,
-    may_calibrate, measure_calibration, measure_cpu_calibration, measure_cpu_matrices,
+    keep_noise, may_calibrate, measure_calibration, measure_cpu_calibration, measure_cpu_matrices,
+    set_noisy_calibration_apart,
 };
 pub use compare::{Compared, ComparedDevice, Comparison, Contender, Limit, Span, Speed, compare};
 pub use distributed::{
@@ -83,6 +85,7 @@ pub use local_device::LocalDevice;
 pub use missing::Missing;
 pub use models::{Learned, ModelName};
 pub use nearby::Nearby;
+pub use noise::Noise;
 pub use partition::{Part, PartitionObjective, Partitioning, Strategy};
 pub use predictor::Predictor;
 pub use profile::Profile;

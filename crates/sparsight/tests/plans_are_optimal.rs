@@ -38,7 +38,7 @@ fn piece(time: Seconds, rows: Range<u64>, a: &Csr<f64>) -> Piece {
 /// What holds whatever was planned.
 fn check(plan: &Partitioning, a: &Csr<f64>) {
     for strategy in &plan.strategies {
-        let Strategy { execution, parts, predicted, interval, cost, single } = strategy;
+        let Strategy { kind: _, execution, parts, predicted, interval, cost, single } = strategy;
         let mut row = 0;
         for part in parts {
             assert_eq!(part.rows.start, row, "without a gap");

@@ -7,7 +7,7 @@ use crate::device_choice::{DeviceName, OpenDevice, described};
 use crate::earlier_bench::EarlierBench;
 use crate::failure::{Exit, Failure};
 use crate::matrix_source::{MatrixSource, matrices};
-use crate::noise::Noise;
+use crate::noise::{self, Noise};
 use crate::output_file;
 use crate::own_kernels;
 use crate::printer::BOLD;
@@ -159,7 +159,7 @@ impl Bench {
             noise.strayed(benched.far);
         }
         let any = self.show(&all, before.as_ref(), device.facts(), T::DTYPE, context)?;
-        noise.warn(&context.printer);
+        noise::warn(&noise, &context.printer);
         stopped.map_err(|failure| failure.keeping(|| "what was measured is shown above".to_owned()))?;
         Ok(if any || unreadable > 0 { Exit::No } else { Exit::Done })
     }

@@ -6,7 +6,7 @@ use crate::context::Context;
 use crate::device_choice::{DeviceName, OpenDevice};
 use crate::failure::{Exit, Failure};
 use crate::matrix_source::{MatrixSource, matrices};
-use crate::noise::Noise;
+use crate::noise::{self, Noise};
 use crate::profiling;
 use crate::shard::Shard;
 use crate::text::{counted, matrices, shown};
@@ -190,7 +190,7 @@ impl Measure {
             }
         }
         drop(bar);
-        noise.warn(&context.printer);
+        noise::warn(&noise, &context.printer);
         self.end(&counts, &corpus, context)
     }
 

@@ -7,7 +7,7 @@ use crate::context::Context;
 use crate::device_choice::{DeviceName, OpenDevice, described};
 use crate::failure::{Exit, Failure};
 use crate::links;
-use crate::noise::Noise;
+use crate::noise::{self, Noise};
 use crate::printer::Printer;
 use crate::profiling;
 use crate::text::{counted, grouped};
@@ -87,7 +87,7 @@ impl Profile {
             failure.keeping(|| self.kept(kept))
         })?;
         if done.measured > 0 {
-            noise.warn(&context.printer);
+            noise::warn(&noise, &context.printer);
         }
         fit(&folder, &context.printer).map_err(|failure| match done.beyond {
             0 => failure,

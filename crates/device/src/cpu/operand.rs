@@ -65,8 +65,13 @@ impl<T: Scalar> Operand<T> for CpuOperand<T> {
         let Self { cpu, format, matrix, x, y, scratch, .. } = self;
         Device::<T>::runs(cpu, kernel)?;
         assert_eq!(kernel.format(), *format, "{candidate} does not read the format of this operand");
+        let bytes = matrix.bytes();
         Ok(cpu
-            .time(products, caches, || kernel.multiply_on_cpu(matrix.as_ref(), block, (x, y), scratch))
+            .time(products, caches, || {
+                cpu.multiply(bytes, |workers| {
+                    kernel.multiply_on_cpu(matrix.as_ref(), block, (x, y), scratch, workers);
+                });
+            })
             .into())
     }
 }

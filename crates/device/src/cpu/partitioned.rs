@@ -24,6 +24,8 @@ pub(super) struct CpuPartitioned<T: Scalar> {
     cpu: Cpu,
     /// Rows and columns.
     size: (usize, usize),
+    /// Of all parts.
+    bytes: u64,
     parts: Vec<Part<T>>,
     rooms: Stock<Room<T>>,
     preparation: Preparation,
@@ -56,9 +58,9 @@ impl<T: Scalar> Room<T> {
 
 impl<T: Scalar> Part<T> {
     /// y = A x.
-    fn product(&self, x: &[T], y: &mut [T], scratch: &mut CpuScratch<T>) {
+    fn product(&self, x: &[T], y: &mut [T], scratch: &mut CpuScratch<T>, workers: usize) {
         let Candidate { kernel, block, .. } = self.candidate;
-        kernel.multiply_on_cpu(self.matrix.as_ref(), block, (x, y), scratch);
+        kernel.multiply_on_cpu(self.matrix.as_ref(), block, (x, y), scratch, workers);
     }
 
     /// The number of the entry at each place of each array of values.
@@ -95,7 +97,8 @@ impl<T: Scalar> CpuPartitioned<T> {
         let rooms = Stock::of(vec![Room::of(&parts)]);
         let convert = Seconds(start.elapsed().as_secs_f64());
         let preparation = Preparation { convert, ..Preparation::default() };
-        Ok(Self { cpu: cpu.clone(), size: (a.nrows(), a.ncols()), parts, rooms, preparation })
+        let bytes = parts.iter().map(|part| part.matrix.bytes()).sum();
+        Ok(Self { cpu: cpu.clone(), size: (a.nrows(), a.ncols()), bytes, parts, rooms, preparation })
     }
 
     /// Gives `work` what no other product uses meanwhile.
@@ -107,9 +110,14 @@ impl<T: Scalar> CpuPartitioned<T> {
 }
 
 /// y = A x, part after part.
-fn product<T: Scalar>(parts: &[Part<T>], scratch: &mut [CpuScratch<T>], x: &[T], y: &mut [T]) {
+fn product<T: Scalar>(
+    parts: &[Part<T>],
+    scratch: &mut [CpuScratch<T>],
+    (x, y): (&[T], &mut [T]),
+    workers: usize,
+) {
     for (part, scratch) in parts.iter().zip(scratch) {
-        part.product(x, &mut y[part.rows.clone()], scratch);
+        part.product(x, &mut y[part.rows.clone()], scratch, workers);
     }
 }
 
@@ -118,23 +126,27 @@ fn scaled_product<T: Scalar>(
     parts: &[Part<T>],
     Room { scratch, sums, .. }: &mut Room<T>,
     (alpha, beta): (f64, f64),
-    x: &[T],
-    y: &mut [T],
+    (x, y): (&[T], &mut [T]),
+    workers: usize,
 ) {
     sums.resize(parts.iter().map(|part| part.rows.len()).max().unwrap_or_default(), T::default());
     let factors = (T::from_f64(alpha), T::from_f64(beta));
     for (part, scratch) in parts.iter().zip(scratch) {
         let rows = part.rows.clone();
         let sums = &mut sums[..rows.len()];
-        part.product(x, sums, scratch);
-        let tasks = y[rows.clone()].par_chunks_mut(ROWS_PER_TASK).zip(sums.par_chunks(ROWS_PER_TASK));
-        tasks.for_each(|(y, sums)| {
+        part.product(x, sums, scratch, workers);
+        let scale = |(y, sums): (&mut [T], &[T])| {
             for (y, &sum) in y.iter_mut().zip(sums) {
                 let product = factors.0 * sum;
                 // With beta = 0, y is not read: it may be NaN.
                 *y = if beta == 0.0 { product } else { product + factors.1 * *y };
             }
-        });
+        };
+        if workers > 1 {
+            y[rows].par_chunks_mut(ROWS_PER_TASK).zip(sums.par_chunks(ROWS_PER_TASK)).for_each(scale);
+        } else {
+            scale((&mut y[rows], sums));
+        }
     }
 }
 
@@ -144,17 +156,17 @@ impl<T: Scalar> Product<T> for CpuPartitioned<T> {
     }
 
     fn memory_bytes(&self) -> u64 {
-        self.parts.iter().map(|part| part.matrix.bytes()).sum()
+        self.bytes
     }
 
     fn multiply(&self, alpha: f64, x: &[T], beta: f64, y: &mut [T]) -> Result<(), DeviceError> {
         check_lengths(self.size, x.len(), y.len())?;
         self.in_room(|room| {
-            self.cpu.run(|| {
+            self.cpu.multiply(self.bytes, |workers| {
                 if (alpha, beta) == (1.0, 0.0) {
-                    product(&self.parts, &mut room.scratch, x, y);
+                    product(&self.parts, &mut room.scratch, (x, y), workers);
                 } else {
-                    scaled_product(&self.parts, room, (alpha, beta), x, y);
+                    scaled_product(&self.parts, room, (alpha, beta), (x, y), workers);
                 }
             });
         });
@@ -222,7 +234,10 @@ impl<T: Scalar> Product<T> for CpuPartitioned<T> {
         let size = self.size;
         Ok(self.in_room(|Room { scratch, own, .. }| {
             let (x, y) = own.get_or_insert_with(|| (crate::random_x(size.1, 0), vec![T::default(); size.0]));
-            self.cpu.time(products, caches, || product(&self.parts, scratch, x, y)).into()
+            let once = || {
+                self.cpu.multiply(self.bytes, |workers| product(&self.parts, scratch, (x, y), workers));
+            };
+            self.cpu.time(products, caches, once).into()
         }))
     }
 }

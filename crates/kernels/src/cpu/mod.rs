@@ -4,15 +4,17 @@
 //! order, follows from the candidate alone, so y does not depend on the number of threads.
 //!
 //! Deliberately absent: pinning of threads, placement of pages on NUMA nodes and hand-written vector code. The kernels
-//! are those of the catalogue in plain loops, not the fastest that a CPU could run.
+//! are those of the catalogue in plain loops. Those of CSR read without bounds checks, in one place ([`rows::Products`]).
 
 mod places;
 pub(crate) mod rows;
+mod tiles;
 
 use crate::Knobs;
 use places::Places;
 use sparsight_matrix::{Dtype, Scalar, Stored};
 use std::any::Any;
+pub(crate) use tiles::in_tiles;
 
 /// y = A x of a kernel on a CPU.
 pub type CpuProduct<T> = fn(&mut CpuTask<'_, T>);
@@ -46,6 +48,8 @@ pub struct CpuTask<'a, T: Scalar> {
     pub knobs: Knobs,
     /// Rows of a task (of COO sixteenths of the non-zeros).
     pub block: usize,
+    /// Threads of the current pool that may work on it; with 1 the calling thread does all, and no pool is asked.
+    pub workers: usize,
     /// One entry a column.
     pub x: &'a [T],
     /// One entry a row.
@@ -63,6 +67,11 @@ impl<'a, T: Scalar> CpuTask<'a, T> {
         let matrix: &dyn Any = self.matrix;
         matrix.downcast_ref().expect("a kernel is given the format that it reads")
     }
+}
+
+/// Whether an entry is NaN: where padding is multiplied as if it were 0, it is if x was not finite there.
+pub(crate) fn has_nan<T: Scalar>(y: &[T]) -> bool {
+    y.iter().any(|y| y.partial_cmp(y).is_none())
 }
 
 /// What a run of non-zeros leaves for a row that starts before it.

@@ -7,7 +7,7 @@
 //! y             c a d b      gathered by rows: each task writes neighbouring entries of y
 //! ```
 
-use rayon::prelude::*;
+use super::in_tiles;
 
 /// Where each row stands.
 #[derive(Debug, PartialEq)]
@@ -26,25 +26,22 @@ impl Places {
         Self { place_of }
     }
 
-    /// Sets y to what `tile(first, sums)` gives for the places from `first` on, `block` places or rows a task. `sums` is
-    /// scratch, kept between products.
+    /// Sets y to what `tile(first, sums)` gives for the places from `first` on, `block` places or rows a task of one of `workers`.
+    /// `sums` is scratch, kept between products.
     pub(crate) fn to_rows<T: Copy + Default + Send + Sync>(
         &self,
-        block: usize,
+        (workers, block): (usize, usize),
         y: &mut [T],
         sums: &mut Vec<T>,
         tile: impl Fn(usize, &mut [T]) + Sync,
     ) {
-        let by_places = |sums: &mut [T]| {
-            sums.par_chunks_mut(block).enumerate().for_each(|(task, sums)| tile(task * block, sums));
-        };
         if self.place_of.is_empty() {
-            return by_places(y);
+            return in_tiles(workers, block, y, tile);
         }
         sums.resize(y.len(), T::default());
-        by_places(sums);
-        y.par_chunks_mut(block).zip(self.place_of.par_chunks(block)).for_each(|(y, places)| {
-            for (y, &place) in y.iter_mut().zip(places) {
+        in_tiles(workers, block, sums, tile);
+        in_tiles(workers, block, y, |first, y| {
+            for (y, &place) in y.iter_mut().zip(&self.place_of[first..]) {
                 *y = sums[place as usize];
             }
         });

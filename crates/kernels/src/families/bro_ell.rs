@@ -2,13 +2,12 @@
 //! side by side, column by column, so that symbols and values are read about in the order in which they lie.
 
 use super::{CUDA_STORE, CUDA_STREAM, cuda};
-use crate::cpu::{CpuProducts, CpuTask};
+use crate::cpu::{CpuProducts, CpuTask, in_tiles};
 use crate::family::{
     EVERYWHERE, Elsewhere, Family, Run, StripRule, TransferRule, blocks_of_threads, work_of_teams,
 };
 use crate::recipe::{LaunchStep, Recipe, no_shared_bytes, rows};
 use crate::{BLOCKS, StripUnit};
-use rayon::prelude::*;
 use sparsight_matrix::{BroEll, BroEllShape, BroEllSlice, Format, Knob, Scalar};
 
 /// One thread per row of BRO-ELL.
@@ -58,9 +57,8 @@ const LANES: usize = 32;
 
 /// y = A x.
 fn product<T: Scalar>(task: &mut CpuTask<'_, T>) {
-    let (a, block, x, y) = (task.matrix::<BroEll<T>>(), task.block, task.x, &mut *task.y);
-    y.par_chunks_mut(block).enumerate().for_each(|(task, mut y)| {
-        let mut row = task * block;
+    let (a, x) = (task.matrix::<BroEll<T>>(), task.x);
+    in_tiles(task.workers, task.block, task.y, |mut row, mut y| {
         while !y.is_empty() {
             let slice = a.slice_of(row);
             let count = LANES.min(slice.rows().end - row).min(y.len());

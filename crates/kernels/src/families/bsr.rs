@@ -2,13 +2,12 @@
 //! of the blocks is added, as in `sell`.
 
 use super::{CUDA_STORE, CUDA_STREAM, cuda};
-use crate::cpu::{CpuProducts, CpuTask};
+use crate::cpu::{CpuProducts, CpuTask, has_nan, in_tiles};
 use crate::family::{
     EVERYWHERE, Family, ON_GPUS, Run, StripRule, TransferRule, blocks_of_threads, work_of_blocks,
 };
 use crate::recipe::{LaunchStep, Recipe, Teams};
 use crate::{BLOCKS, Knobs, StripUnit};
-use rayon::prelude::*;
 use sparsight_matrix::{BLOCK_SIDES, Bsr, Format, Knob, Scalar};
 
 /// One thread per row of BSR; with `t` as many, of as many warps.
@@ -66,27 +65,45 @@ static RECIPE: Recipe = Recipe {
 };
 
 fn product<T: Scalar>(task: &mut CpuTask<'_, T>) {
-    let (a, block, x) = (task.matrix::<Bsr<T>>(), task.block, task.x);
-    let (side, slice) = (a.side(), a.slice_rows());
-    task.y.par_chunks_mut(block).enumerate().for_each(|(tile, mut y)| {
-        let mut first = tile * block;
+    let (a, x) = (task.matrix::<Bsr<T>>(), task.x);
+    let slice = a.slice_rows();
+    in_tiles(task.workers, task.block, task.y, |mut first, mut y| {
         while !y.is_empty() {
             // The rows of the tile that lie in one slice.
-            let lane = first % slice;
-            let (part, rest) = y.split_at_mut(y.len().min(slice - lane));
-            part.fill(T::default());
-            for (cols, values) in a.slice(first / slice) {
-                for (c, values) in values.chunks_exact(slice).enumerate() {
-                    for ((sum, &value), row) in part.iter_mut().zip(&values[lane..]).zip(lane..) {
-                        // Padding adds nothing, also where x is infinite; behind the last column there is nothing else.
-                        if value != T::default() {
-                            *sum += value * x[cols[row / side] as usize * side + c];
-                        }
-                    }
-                }
+            let (part, rest) = y.split_at_mut(y.len().min(slice - first % slice));
+            in_slice(a, first, x, part, |_, _| true);
+            if has_nan(part) {
+                // Perhaps of padding and an x that is not finite.
+                in_slice(a, first, x, part, |column, row| a.is_entry(first / slice, column, row));
             }
             first += part.len();
             y = rest;
         }
     });
+}
+
+/// Sets `y` to the product of rows of one slice, from row `first` of the matrix on, over the values of which `counts` says so: of the
+/// k-th block and its column c in the row of that number in the slice.
+fn in_slice<T: Scalar>(
+    a: &Bsr<T>,
+    first: usize,
+    x: &[T],
+    y: &mut [T],
+    counts: impl Fn((usize, usize), usize) -> bool,
+) {
+    let (side, slice) = (a.side(), a.slice_rows());
+    let lane = first % slice;
+    y.fill(T::default());
+    for (k, (cols, values)) in a.slice(first / slice).enumerate() {
+        for (c, values) in values.chunks_exact(slice).enumerate() {
+            for ((sum, &value), row) in y.iter_mut().zip(&values[lane..]).zip(lane..) {
+                // Behind the last column, where blocks of padding stand, too, there is no x.
+                if let Some(&x) = x.get(cols[row / side] as usize * side + c)
+                    && counts((k, c), row)
+                {
+                    *sum += value * x;
+                }
+            }
+        }
+    }
 }

@@ -10,13 +10,13 @@
 //! Carried sums are added in the order of the runs, so y depends on `block` but not on the threads.
 
 use super::{CUDA_CLEAR, CUDA_OVERLAP, CUDA_STREAM, cuda};
-use crate::cpu::{Carry, CpuProducts, CpuTask};
+use crate::cpu::rows::ITEMS_PER_ROW;
+use crate::cpu::{Carry, CpuProducts, CpuTask, in_tiles};
 use crate::family::{
     EVERYWHERE, Elsewhere, Family, ON_GPUS, Run, StripRule, TransferRule, blocks_of_threads,
 };
 use crate::recipe::{LaunchStep, Recipe, Teams, no_shared_bytes, rows};
 use crate::{BLOCKS, Knobs, StripUnit};
-use rayon::prelude::*;
 use sparsight_matrix::{Coo, Format, Knob, Scalar};
 use std::ops::Range;
 
@@ -86,12 +86,8 @@ pub(super) const fn items(knobs: Knobs) -> u32 {
 
 fn product<T: Scalar>(task: &mut CpuTask<'_, T>) {
     let a = task.matrix::<Coo<T>>();
-    add_or_set(a, task.block, Start::Zero, task.x, task.y, &mut task.scratch.carries);
+    add_or_set(a, (task.workers, task.block), Start::Zero, task.x, task.y, &mut task.scratch.carries);
 }
-
-/// Non-zeros of a task for each row that a task of the other kernels has: about the work of rows of that
-/// length, so that the block sizes of the catalogue span the same range of work in every kernel. Chosen.
-const NON_ZEROS_PER_ROW: usize = 16;
 
 /// What the product is added to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -105,22 +101,22 @@ pub(super) enum Start {
 /// y = A x or y = y + A x. `carries` is scratch.
 pub(super) fn add_or_set<T: Scalar>(
     a: &Coo<T>,
-    block: usize,
+    (workers, block): (usize, usize),
     start: Start,
     x: &[T],
     y: &mut [T],
     carries: &mut Vec<Carry<T>>,
 ) {
-    let length = NON_ZEROS_PER_ROW * block;
+    let length = ITEMS_PER_ROW * block;
     let count = a.nnz().div_ceil(length);
     if count == 0 {
         if start == Start::Zero {
-            y.par_chunks_mut(length).for_each(|y| y.fill(T::default()));
+            in_tiles(workers, length, y, |_, y| y.fill(T::default()));
         }
         return;
     }
     carries.resize(count, Carry::default());
-    let runs = Runs { a, x, start, length, count };
+    let runs = Runs { a, x, start, length, count, workers };
     runs.multiply(0..count, y, carries);
     // The first run carries nothing: no row starts before it.
     for carry in &carries[1..] {
@@ -135,6 +131,7 @@ struct Runs<'a, T> {
     start: Start,
     length: usize,
     count: usize,
+    workers: usize,
 }
 
 impl<T: Scalar> Runs<'_, T> {
@@ -147,7 +144,7 @@ impl<T: Scalar> Runs<'_, T> {
         }
     }
 
-    /// Multiplies `runs`, in halves in parallel; `y` is the rows that they own, `carries` has one entry a run.
+    /// Multiplies `runs`, in halves, in parallel with several workers; `y` is the rows that they own, `carries` has one entry a run.
     fn multiply(&self, runs: Range<usize>, y: &mut [T], carries: &mut [Carry<T>]) {
         if let [carry] = carries {
             *carry = self.multiply_one(runs.start, y);
@@ -156,10 +153,14 @@ impl<T: Scalar> Runs<'_, T> {
         let middle = runs.start + runs.len() / 2;
         let (y1, y2) = y.split_at_mut(self.first_row(middle) - self.first_row(runs.start));
         let (carries1, carries2) = carries.split_at_mut(middle - runs.start);
-        rayon::join(
-            || self.multiply(runs.start..middle, y1, carries1),
-            || self.multiply(middle..runs.end, y2, carries2),
-        );
+        let mut before = || self.multiply(runs.start..middle, y1, carries1);
+        let mut behind = || self.multiply(middle..runs.end, y2, carries2);
+        if self.workers > 1 {
+            rayon::join(before, behind);
+        } else {
+            before();
+            behind();
+        }
     }
 
     /// Multiplies one run into the rows that it owns, `y`, and gives what belongs to the row before them.

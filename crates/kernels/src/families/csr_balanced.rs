@@ -5,7 +5,7 @@
 //! by all threads.
 
 use super::{CUDA_SEGMENT, CUDA_STORE, CUDA_STREAM, CUDA_TEAM, cuda, segment_bytes};
-use crate::cpu::rows::{LANES, long_row, strided};
+use crate::cpu::rows::{ITEMS_PER_ROW, LANES, Products};
 use crate::cpu::{CpuProducts, CpuTask};
 use crate::family::{EVERYWHERE, Elsewhere, Family, Run, StripRule, TransferRule, WarpWork};
 use crate::recipe::{LaunchStep, Recipe, Teams};
@@ -68,13 +68,24 @@ static RECIPE: Recipe = Recipe {
     is_exclusive: true,
 };
 
-/// Rows and non-zeros of a task for each row that a task of the other kernels has, as in COO.
-const ITEMS_PER_ROW: usize = 16;
-
 /// y = A x.
 fn product<T: Scalar>(task: &mut CpuTask<'_, T>) {
     let BalancedCsr { csr: a, tiles } = task.matrix::<BalancedCsr<T>>();
-    let (block, x, y) = (task.block, task.x, &mut *task.y);
+    let (block, workers, y) = (task.block, task.workers, &mut *task.y);
+    let products = Products::of(a, task.x);
+    let rows = |first: usize, y: &mut [T]| {
+        for (row, y) in (first..).zip(y) {
+            let entries = products.entries(row);
+            *y = if entries.len() > tiles.shape().items as usize {
+                products.long_sum(entries, workers)
+            } else {
+                products.sum::<LANES>(entries)
+            };
+        }
+    };
+    if workers == 1 {
+        return rows(0, y);
+    }
     let tiles_per_task = (ITEMS_PER_ROW * block).div_ceil(tiles.shape().items as usize);
     let mut rest = y;
     let mut tasks = Vec::with_capacity(tiles.tiles().len().div_ceil(tiles_per_task));
@@ -85,14 +96,5 @@ fn product<T: Scalar>(task: &mut CpuTask<'_, T>) {
         tasks.push((first, part));
         rest = behind;
     }
-    tasks.into_par_iter().for_each(|(first, part)| {
-        for (row, y) in (first..).zip(part) {
-            let (cols, values) = a.row(row);
-            *y = if cols.len() > tiles.shape().items as usize {
-                long_row(cols, values, x)
-            } else {
-                strided::<T, LANES>(cols, values, x)
-            };
-        }
-    });
+    tasks.into_par_iter().for_each(|(first, part)| rows(first, part));
 }

@@ -4,7 +4,7 @@
 //! added up by all threads.
 
 use super::{CUDA_SEGMENT, CUDA_STORE, CUDA_TEAM, cuda, segment_bytes};
-use crate::cpu::rows::{LANES, long_row, strided};
+use crate::cpu::rows::{LANES, Products};
 use crate::cpu::{CpuProducts, CpuTask};
 use crate::family::{
     EVERYWHERE, Elsewhere, Family, Run, StripRule, TransferRule, WarpWork, blocks_of_threads,
@@ -115,11 +115,15 @@ fn blocks(number: &NumberOf<'_>, block: u32) -> u64 {
 /// y = A x.
 fn product<T: Scalar>(task: &mut CpuTask<'_, T>) {
     let BinnedCsr { csr: a, bins } = task.matrix::<BinnedCsr<T>>();
-    let (x, cut) = (task.x, bins.ends()[0] as usize);
-    task.scratch.places.to_rows(task.block, task.y, &mut task.scratch.sums, |first, sums| {
+    let (products, cut, workers) = (Products::of(a, task.x), bins.ends()[0] as usize, task.workers);
+    task.scratch.places.to_rows((workers, task.block), task.y, &mut task.scratch.sums, |first, sums| {
         for (place, sum) in (first..).zip(sums) {
-            let (cols, values) = a.row(bins.order()[place] as usize);
-            *sum = if place < cut { long_row(cols, values, x) } else { strided::<T, LANES>(cols, values, x) };
+            let entries = products.entries(bins.order()[place] as usize);
+            *sum = if place < cut {
+                products.long_sum(entries, workers)
+            } else {
+                products.sum::<LANES>(entries)
+            };
         }
     });
 }

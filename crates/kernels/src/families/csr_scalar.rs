@@ -1,4 +1,4 @@
-//! `csr-scalar`: one thread per row of CSR. On a CPU a task is `block` rows.
+//! `csr-scalar`: one thread per row of CSR. On a CPU a task is about 16 `block` rows and non-zeros, counted together.
 
 use super::{CUDA_STORE, cuda};
 use crate::cpu::{CpuProducts, CpuTask, rows::by_rows};
@@ -7,7 +7,7 @@ use crate::family::{
 };
 use crate::recipe::{LaunchStep, Recipe, no_shared_bytes, rows};
 use crate::{BLOCKS, StripUnit};
-use sparsight_matrix::{Csr, Format, Scalar};
+use sparsight_matrix::{Format, Scalar};
 
 /// One thread per row of CSR.
 pub(super) static FAMILY: Family = Family {
@@ -52,12 +52,5 @@ static RECIPE: Recipe = Recipe {
 
 /// y = A x with one sum a row.
 fn product<T: Scalar>(task: &mut CpuTask<'_, T>) {
-    let (a, x) = (task.matrix::<Csr<T>>(), task.x);
-    by_rows(a, task.block, task.y, |cols, values| {
-        let mut sum = T::default();
-        for (&col, &value) in cols.iter().zip(values) {
-            sum += value * x[col as usize];
-        }
-        sum
-    });
+    by_rows::<T, 1>(task);
 }

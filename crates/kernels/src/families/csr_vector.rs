@@ -1,14 +1,14 @@
-//! `csr-vector`: a team of threads per row of CSR. On a CPU a task is `block` rows, with as many partial sums a row, which
-//! the compiler can vectorise.
+//! `csr-vector`: a team of threads per row of CSR. On a CPU a task is about 16 `block` rows and non-zeros, counted
+//! together, with as many partial sums a row of at least 64 entries.
 
 use super::{CUDA_STORE, CUDA_TEAM, cuda};
-use crate::cpu::{CpuProducts, CpuTask, rows::by_rows, rows::strided};
+use crate::cpu::{CpuProducts, CpuTask, rows::by_rows};
 use crate::family::{
     EVERYWHERE, Elsewhere, Family, Run, StripRule, TransferRule, blocks_of_threads, work_of_teams,
 };
 use crate::recipe::{LaunchStep, Recipe, Teams, no_shared_bytes};
-use crate::{BLOCKS, StripUnit};
-use sparsight_matrix::{Csr, Format, Knob, Scalar};
+use crate::{BLOCKS, Knobs, StripUnit};
+use sparsight_matrix::{Format, Knob, Scalar};
 
 /// `t` threads of a warp per row of CSR.
 pub(super) static FAMILY: Family = Family {
@@ -38,6 +38,10 @@ pub(super) static FAMILY: Family = Family {
     ],
 };
 
+/// Two sums a row. Measured on an EPYC over 17 real matrices with one thread: 1.19 times the speed of scipy's loop (median, least 1.04), as
+/// against 1.12 with one sum (least 0.99) and 1.17 with four (least 0.93).
+pub(super) const ON_AN_UNKNOWN_CPU: (&Family, Knobs) = (&FAMILY, [2, 0, 0]);
+
 static RECIPE: Recipe = Recipe {
     sources: &[CUDA_STORE, CUDA_TEAM, cuda!("csr_vector.cu")],
     definitions: |[threads, ..]| vec![("THREADS_PER_ROW", threads)],
@@ -55,13 +59,12 @@ static RECIPE: Recipe = Recipe {
 
 /// y = A x with as many partial sums a row, each over every so-many-th entry.
 fn product<T: Scalar>(task: &mut CpuTask<'_, T>) {
-    let (a, block, x, y) = (task.matrix::<Csr<T>>(), task.block, task.x, &mut *task.y);
     match task.knobs[0] {
-        2 => by_rows(a, block, y, |cols, values| strided::<T, 2>(cols, values, x)),
-        4 => by_rows(a, block, y, |cols, values| strided::<T, 4>(cols, values, x)),
-        8 => by_rows(a, block, y, |cols, values| strided::<T, 8>(cols, values, x)),
-        16 => by_rows(a, block, y, |cols, values| strided::<T, 16>(cols, values, x)),
-        32 => by_rows(a, block, y, |cols, values| strided::<T, 32>(cols, values, x)),
+        2 => by_rows::<T, 2>(task),
+        4 => by_rows::<T, 4>(task),
+        8 => by_rows::<T, 8>(task),
+        16 => by_rows::<T, 16>(task),
+        32 => by_rows::<T, 32>(task),
         other => panic!("csr-vector has no variant with {other} threads per row"),
     }
 }

@@ -2,13 +2,12 @@
 //! over neighbouring values and entries of x, which the compiler turns into wide instructions.
 
 use super::{CUDA_STORE, cuda};
-use crate::cpu::{CpuProducts, CpuTask};
+use crate::cpu::{CpuProducts, CpuTask, has_nan, in_tiles};
 use crate::family::{
     EVERYWHERE, Elsewhere, Family, Run, StripRule, TransferRule, WarpWork, blocks_of_threads,
 };
 use crate::recipe::{LaunchStep, Recipe, no_shared_bytes, rows};
 use crate::{BLOCKS, StripUnit};
-use rayon::prelude::*;
 use sparsight_matrix::{Dia, Format, Scalar};
 
 /// One thread per row of DIA.
@@ -57,23 +56,33 @@ static RECIPE: Recipe = Recipe {
 };
 
 fn product<T: Scalar>(task: &mut CpuTask<'_, T>) {
-    let (a, block, x) = (task.matrix::<Dia<T>>(), task.block, task.x);
-    task.y.par_chunks_mut(block).enumerate().for_each(|(tile, y)| {
-        let first = tile * block;
-        y.fill(T::default());
-        for (diagonal, &offset) in a.offsets().iter().enumerate() {
-            // Rows of the tile whose entry of this diagonal lies inside of the matrix.
-            let inside = |row: i64| row.clamp(first as i64, (first + y.len()) as i64) as usize;
-            let (start, end) = (inside(-offset), inside(a.ncols() as i64 - offset));
-            if start >= end {
-                continue;
-            }
-            let values = &a.diagonal(diagonal)[start..end];
-            let x = &x[(start as i64 + offset) as usize..][..end - start];
-            for ((y, &value), &x) in y[start - first..end - first].iter_mut().zip(values).zip(x) {
-                // Padding adds nothing, also where x is infinite.
-                *y += if value == T::default() { T::default() } else { value * x };
-            }
+    let (a, x) = (task.matrix::<Dia<T>>(), task.x);
+    in_tiles(task.workers, task.block, task.y, |first, y| {
+        in_tile(a, first, x, y, |_, _| true);
+        if has_nan(y) {
+            // Perhaps of padding and an x that is not finite.
+            in_tile(a, first, x, y, |diagonal, row| a.is_entry(diagonal, row));
         }
     });
+}
+
+/// Sets `y` to the product of the rows from `first` on, over the values of which `counts` says so, by diagonal and row.
+fn in_tile<T: Scalar>(a: &Dia<T>, first: usize, x: &[T], y: &mut [T], counts: impl Fn(usize, usize) -> bool) {
+    y.fill(T::default());
+    for (diagonal, &offset) in a.offsets().iter().enumerate() {
+        // Rows of the tile whose entry of this diagonal lies inside of the matrix.
+        let inside = |row: i64| row.clamp(first as i64, (first + y.len()) as i64) as usize;
+        let (start, end) = (inside(-offset), inside(a.ncols() as i64 - offset));
+        if start >= end {
+            continue;
+        }
+        let values = &a.diagonal(diagonal)[start..end];
+        let x = &x[(start as i64 + offset) as usize..][..end - start];
+        let each = y[start - first..end - first].iter_mut().zip(values).zip(x);
+        for (row, ((y, &value), &x)) in (start..).zip(each) {
+            if counts(diagonal, row) {
+                *y += value * x;
+            }
+        }
+    }
 }

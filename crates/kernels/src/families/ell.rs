@@ -3,13 +3,12 @@
 //! cache.
 
 use super::{CUDA_OVERLAP, CUDA_STORE, CUDA_STREAM, cuda};
-use crate::cpu::{CpuProducts, CpuTask};
+use crate::cpu::{CpuProducts, CpuTask, in_tiles};
 use crate::family::{
     EVERYWHERE, Elsewhere, Family, Run, StripRule, TransferRule, blocks_of_threads, work_of_teams,
 };
 use crate::recipe::{LaunchStep, Recipe, no_shared_bytes, rows};
 use crate::{BLOCKS, StripUnit};
-use rayon::prelude::*;
 use sparsight_matrix::{Ell, Format, Scalar};
 
 /// One thread per row of ELL.
@@ -58,15 +57,15 @@ static RECIPE: Recipe = Recipe {
 };
 
 fn product<T: Scalar>(task: &mut CpuTask<'_, T>) {
-    multiply(task.matrix::<Ell<T>>(), task.block, task.x, task.y);
+    multiply(task.matrix::<Ell<T>>(), (task.workers, task.block), task.x, task.y);
 }
 
 /// y = A x.
-pub(super) fn multiply<T: Scalar>(a: &Ell<T>, block: usize, x: &[T], y: &mut [T]) {
-    y.par_chunks_mut(block).enumerate().for_each(|(task, y)| {
+pub(super) fn multiply<T: Scalar>(a: &Ell<T>, (workers, block): (usize, usize), x: &[T], y: &mut [T]) {
+    in_tiles(workers, block, y, |row, y| {
         y.fill(T::default());
         for k in 0..a.width() {
-            let first = k * a.stride() + task * block;
+            let first = k * a.stride() + row;
             let cols = &a.col_idx()[first..first + y.len()];
             let values = &a.values()[first..first + y.len()];
             for ((y, &col), &value) in y.iter_mut().zip(cols).zip(values) {

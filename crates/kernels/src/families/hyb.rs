@@ -63,6 +63,7 @@ static RECIPE: Recipe = Recipe {
 /// y = A x.
 fn product<T: Scalar>(task: &mut CpuTask<'_, T>) {
     let a = task.matrix::<Hyb<T>>();
-    ell::multiply(a.ell(), task.block, task.x, task.y);
-    coo::add_or_set(a.coo(), task.block, Start::AsItIs, task.x, task.y, &mut task.scratch.carries);
+    let tasks = (task.workers, task.block);
+    ell::multiply(a.ell(), tasks, task.x, task.y);
+    coo::add_or_set(a.coo(), tasks, Start::AsItIs, task.x, task.y, &mut task.scratch.carries);
 }

@@ -70,7 +70,7 @@ static RECIPE: Recipe = Recipe {
 /// y = A x.
 fn product<T: Scalar>(task: &mut CpuTask<'_, T>) {
     let (a, x) = (task.matrix::<Jad<T>>(), task.x);
-    task.scratch.places.to_rows(task.block, task.y, &mut task.scratch.sums, |place, sums| {
+    task.scratch.places.to_rows((task.workers, task.block), task.y, &mut task.scratch.sums, |place, sums| {
         sums.fill(T::default());
         for diagonal in a.diagonal_ptr().windows(2) {
             let first = diagonal[0] as usize + place;

@@ -16,8 +16,8 @@ mod hyb;
 mod jad;
 mod sell;
 
-use crate::Family;
 use crate::source::cuda;
+use crate::{Family, Knobs};
 use sparsight_matrix::Dtype;
 
 /// All families, in the order in which tables list their kernels.
@@ -40,6 +40,9 @@ pub(crate) static FAMILIES: [&Family; 17] = [
     &cusparse::SELL,
     &cusparse::BSR,
 ];
+
+/// What multiplies CSR as it is on a processor of which nothing is known.
+pub(crate) const ON_AN_UNKNOWN_CPU: (&Family, Knobs) = csr_vector::ON_AN_UNKNOWN_CPU;
 
 // What several kernels have in common.
 const CUDA_STORE: &str = cuda!("store.cu");

@@ -103,9 +103,9 @@ static TEAM: Recipe = Recipe {
 /// y = A x.
 fn product<T: Scalar>(task: &mut CpuTask<'_, T>) {
     let (a, x) = (task.matrix::<Sell<T>>(), task.x);
-    task.scratch
-        .places
-        .to_rows(task.block, task.y, &mut task.scratch.sums, |first, sums| tile(a, first, x, sums));
+    task.scratch.places.to_rows((task.workers, task.block), task.y, &mut task.scratch.sums, |first, sums| {
+        tile(a, first, x, sums)
+    });
 }
 
 /// The sums of the places from `first` on.

@@ -14,7 +14,8 @@ use rayon::prelude::*;
 ///
 /// # Invariants
 /// Held by construction: `slice_ptr` ascends in multiples of `slice`; within a row of blocks columns ascend, padding stands behind them;
-/// there are `side^2` values for each stored block, 0 where the matrix has none.
+/// there are `side^2` values for each stored block, 0 where the matrix has none. `entries` has a bit for each value, set where the
+/// matrix has one, whatever that is; it is of the host alone, and empty in slices of one row of blocks, which no host multiplies.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Bsr<T> {
     nrows: usize,
@@ -25,6 +26,7 @@ pub struct Bsr<T> {
     slice_ptr: Vec<u64>,
     col_idx: Vec<u32>,
     values: Vec<T>,
+    entries: Vec<u32>,
 }
 
 impl<T: Scalar> Bsr<T> {
@@ -59,17 +61,20 @@ impl<T: Scalar> Bsr<T> {
         let stored = slice_ptr[slice_ptr.len() - 1] as usize;
         let mut col_idx = vec![Self::PAD; stored];
         let mut values = vec![T::default(); stored * b * b];
-        let mut slices: Vec<(&mut [u32], &mut [T])> = Vec::with_capacity(slice_ptr.len() - 1);
-        let (mut cols, mut vals) = (&mut col_idx[..], &mut values[..]);
+        // A slice of 32 rows of blocks has whole words.
+        let mut entries = vec![0_u32; if high == SLICE { values.len() / SLICE } else { 0 }];
+        let mut slices: Vec<(&mut [u32], &mut [T], &mut [u32])> = Vec::with_capacity(slice_ptr.len() - 1);
+        let (mut cols, mut vals, mut bits) = (&mut col_idx[..], &mut values[..], &mut entries[..]);
         for ptr in slice_ptr.windows(2) {
-            let (slice_cols, slice_vals);
+            let (slice_cols, slice_vals, slice_bits);
             let blocks = (ptr[1] - ptr[0]) as usize;
             (slice_cols, cols) = cols.split_at_mut(blocks);
             (slice_vals, vals) = vals.split_at_mut(blocks * b * b);
-            slices.push((slice_cols, slice_vals));
+            (slice_bits, bits) = bits.split_at_mut(bits.len().min(blocks * b * b / SLICE));
+            slices.push((slice_cols, slice_vals, slice_bits));
         }
         let each = slices.into_par_iter().enumerate();
-        each.for_each_init(Union::default, |union, (slice, (cols, vals))| {
+        each.for_each_init(Union::default, |union, (slice, (cols, vals, bits))| {
             for (place, first) in rows(slice).enumerate() {
                 let found = union.of(a.into(), side, row_of_blocks(first));
                 for (k, &block) in found.iter().enumerate() {
@@ -84,12 +89,16 @@ impl<T: Scalar> Bsr<T> {
                             k += 1;
                         }
                         let line = k * b + (col % side) as usize;
-                        vals[line * high * b + place * b + row - first] = value;
+                        let at = line * high * b + place * b + row - first;
+                        vals[at] = value;
+                        if let Some(word) = bits.get_mut(at / 32) {
+                            *word |= 1 << (at % 32);
+                        }
                     }
                 }
             }
         });
-        Ok(Self { nrows, ncols, nnz, side, slice: high, slice_ptr, col_idx, values })
+        Ok(Self { nrows, ncols, nnz, side, slice: high, slice_ptr, col_idx, values, entries })
     }
 
     /// Whether a matrix with so many blocks may be converted; its bytes if so.
@@ -165,6 +174,15 @@ impl<T: Scalar> Bsr<T> {
         let area = self.side() * self.side();
         let values = &self.values[blocks.start * area..blocks.end * area];
         self.col_idx[blocks].chunks_exact(self.slice).zip(values.chunks_exact(self.slice * area))
+    }
+
+    /// Whether the matrix has an entry, and be it 0, in column `c` of the blocks that stand `k`-th in their rows, for row `row` of a
+    /// slice; said of slices of 32 alone.
+    pub fn is_entry(&self, slice: usize, (k, c): (usize, usize), row: usize) -> bool {
+        let side = self.side();
+        let first = (self.slice_ptr[slice] as usize + k * self.slice) * side * side;
+        let at = first + c * self.slice_rows() + row;
+        self.entries[at / 32] >> (at % 32) & 1 == 1
     }
 }
 

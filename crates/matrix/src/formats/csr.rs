@@ -4,7 +4,7 @@ use super::{
     Elsewhere, FormatFamily, FormatOf, HostArray, Layout, NamedArrays, NamedNumbers, PaddingBound, Shape,
     Stored,
 };
-use crate::{Bytes, Dtype, Features, Infeasible, Limits, Scalar};
+use crate::{Bytes, Dtype, Features, Infeasible, Limits, NoHostMemory, Scalar};
 use rayon::prelude::*;
 use std::ops::Range;
 use thiserror::Error;
@@ -36,6 +36,9 @@ pub enum CsrError {
         /// Declared columns.
         ncols: usize,
     },
+    /// A matrix made of another one is larger than the memory that is left.
+    #[error(transparent)]
+    NoMemory(#[from] NoHostMemory),
     /// `row_ptr` has the wrong length, start or end.
     #[error("row_ptr must hold {expected_len} entries from 0 to {nnz}, got {len} from {first} to {last}")]
     RowPtr {

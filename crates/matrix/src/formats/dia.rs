@@ -14,7 +14,8 @@ use rayon::prelude::*;
 ///
 /// # Invariants
 /// Held by construction: offsets ascend, each of a diagonal that holds a non-zero; `values` has `offsets.len() * stride`
-/// entries; those that are no non-zero of the matrix are 0. `stride` is that of [`Ell`].
+/// entries; those that are no non-zero of the matrix are 0. `entries` has a bit for each, set where the matrix has one, whatever that
+/// is; it is of the host alone. `stride` is that of [`Ell`], a multiple of 32.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Dia<T> {
     nrows: usize,
@@ -23,6 +24,7 @@ pub struct Dia<T> {
     nnz: usize,
     offsets: Vec<i64>,
     values: Vec<T>,
+    entries: Vec<u32>,
 }
 
 /// Rows whose entries one task lays down, in all diagonals.
@@ -42,10 +44,13 @@ impl<T: Scalar> Dia<T> {
         let stride = Ell::<T>::stride_for(nrows as u64) as usize;
         let mut values = vec![T::default(); offsets.len() * stride];
         // Tile by tile, each with its piece of every diagonal.
-        let mut tiles: Vec<Vec<&mut [T]>> = Vec::new();
+        let mut entries = vec![0_u32; values.len() / 32];
+        let mut tiles: Vec<Vec<(&mut [T], &mut [u32])>> = Vec::new();
         tiles.resize_with(stride.div_ceil(ROWS_PER_TILE), Vec::new);
-        for diagonal in values.chunks_mut(stride.max(1)) {
-            for (tile, piece) in tiles.iter_mut().zip(diagonal.chunks_mut(ROWS_PER_TILE)) {
+        let diagonals = values.chunks_mut(stride.max(1)).zip(entries.chunks_mut((stride / 32).max(1)));
+        for (diagonal, bits) in diagonals {
+            let pieces = diagonal.chunks_mut(ROWS_PER_TILE).zip(bits.chunks_mut(ROWS_PER_TILE / 32));
+            for (tile, piece) in tiles.iter_mut().zip(pieces) {
                 tile.push(piece);
             }
         }
@@ -59,11 +64,13 @@ impl<T: Scalar> Dia<T> {
                     while offsets[diagonal] < i64::from(col) - row as i64 {
                         diagonal += 1;
                     }
-                    pieces[diagonal][row - first] = value;
+                    let (values, bits) = &mut pieces[diagonal];
+                    values[row - first] = value;
+                    bits[(row - first) / 32] |= 1 << ((row - first) % 32);
                 }
             }
         });
-        Ok(Self { nrows, ncols, stride, nnz, offsets, values })
+        Ok(Self { nrows, ncols, stride, nnz, offsets, values, entries })
     }
 
     /// Whether a matrix with so many `diagonals` may be converted; its bytes if so.
@@ -118,6 +125,12 @@ impl<T: Scalar> Dia<T> {
     /// The values of a diagonal, by rows, and those of the rows behind the last that align it.
     pub fn diagonal(&self, diagonal: usize) -> &[T] {
         &self.values[diagonal * self.stride..][..self.stride]
+    }
+
+    /// Whether the matrix has an entry, and be it 0, in that row of a diagonal.
+    pub fn is_entry(&self, diagonal: usize, row: usize) -> bool {
+        let at = diagonal * self.stride + row;
+        self.entries[at / 32] >> (at % 32) & 1 == 1
     }
 }
 

@@ -460,7 +460,8 @@ def calibrate(device: str = "cuda:0", progress: Callable[[int, str], None] | Non
 
     Of a GPU up to ten generated matrices are run. What is predicted for the nearest GPU with a profile then answers for this one, with
     wider intervals. The processor is calibrated by itself, from benchmark matrices and 29 generated matrices in float32 and
-    float64; the less else it has to do, the better that is. Both answer here and in the program ``sparsight``. What was measured is
+    float64. A calibration that was made while the machine was not quiet is said to be so in a warning, and answers in this process alone.
+    Both answer here and in the program ``sparsight``. What was measured is
     kept, and a calibration that was stopped goes on.
 
     Parameters
@@ -490,7 +491,13 @@ def calibrate(device: str = "cuda:0", progress: Callable[[int, str], None] | Non
         sys.stderr.flush()
         reached = at
 
-    reference = _core.calibrate(str(device), progress or dots)
+    reference, noise = _core.calibrate(str(device), progress or dots)
     if progress is None:
         sys.stderr.write("\n")
+    if noise is not None:
+        warnings.warn(
+            f"the machine was not quiet, and times may be off: {noise}; this calibration answers in this process alone, calibrate again "
+            "when less else runs",
+            stacklevel=2,
+        )
     return reference

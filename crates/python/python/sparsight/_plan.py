@@ -136,13 +136,15 @@ class Plan:
         Parameters
         ----------
         device : str, optional
-            ``"cuda:0"``, ``"cuda:1"``, ... or ``"cpu"``; the first GPU if neither this nor ``devices`` is given.
+            ``"cuda:0"``, ``"cuda:1"``, ... or ``"cpu"``; the first GPU if neither this nor ``devices`` is given. On the processor a plan
+            that was made for a GPU is planned again: from the processor's calibration (:func:`calibrate`) if there is one, else CSR as
+            it is; :attr:`Operator.candidate` says what runs.
         try_ : int or "auto"
             Runs so many candidates for some milliseconds each and takes the fastest. The second is the one that may gain most by what
             the first took, and so on. ``"auto"``: as many as are worth it for the products that :func:`plan` was told of: each
             while what it may be expected to gain is more than it costs.
         candidate : str, optional
-            The id of the one to take, from :attr:`advice`.
+            The id of the one to take, from :attr:`advice`, on whatever device.
         updates : bool
             Finds out where the values stand, so that :meth:`Operator.update_values` may replace them.
         devices : iterable, optional

@@ -19,7 +19,8 @@ mod processor;
 pub use budget::CALIBRATION_BUDGET;
 pub use measure::{CalibratedDevice, carry_calibration, measure_calibration};
 pub use processor::{
-    cpu_calibration_folder, cpu_calibration_grid, measure_cpu_calibration, measure_cpu_matrices,
+    cpu_calibration_folder, cpu_calibration_grid, keep_noise, measure_cpu_calibration, measure_cpu_matrices,
+    set_noisy_calibration_apart,
 };
 
 use crate::Profile;
@@ -97,7 +98,7 @@ fn is_calibrated(candidate: &Candidate) -> bool {
     candidate.block == BLOCK && !candidate.kernel.is_vendors()
 }
 
-/// Whether a GPU without a profile may be calibrated because somebody has named it: not where the environment variable
+/// Whether a device without a profile may be calibrated because it was named: not where the environment variable
 /// `SPARSIGHT_CALIBRATE` is `0`, for programs that must not wait. It is for whoever opens a profile to ask: [`measure_calibration`] does not.
 pub fn may_calibrate() -> bool {
     env::var_os("SPARSIGHT_CALIBRATE").is_none_or(|value| value != "0")

@@ -6,18 +6,20 @@
 //! ```
 //! Nothing is carried over from another processor: between CPUs that is further off than what some seconds on the processor
 //! itself teach (docs/results/cpu-calibration.md). Everything that was measured is on disk as soon as it is, and a run that was
-//! stopped goes on where it was.
+//! stopped goes on where it was. One that was made while the machine was not quiet answers in the process that made it; the next one
+//! measures again.
 
 use super::{CPU_CALIBRATION_MATRICES, CalibratedDevice};
 use crate::profile::{GridName, ProfileFolder, ProfiledDevice, cached_folder};
-use crate::records::CorpusRecord;
-use crate::{Bench, Error, Fitted, Grid, Profile, Step, fit, instrument, measure_conversion, write_fitted};
+use crate::records::{BenchmarkRecord, CorpusRecord};
+use crate::{Bench, Error, Grid, Noise, Profile, Step, fit, instrument, measure_conversion, write_fitted};
 use sparsight_device::DeviceError;
 use sparsight_kernels::DeviceFacts;
 use sparsight_matrix::gallery::{self, Recipe};
 use sparsight_matrix::{Bytes, Csr, Dtype, Features};
 use sparsight_model::Variant;
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 
 /// Largest benchmark matrix: more than most caches, and some seconds for the whole grid. Chosen.
 const BOUND: u64 = 64_000_000;
@@ -37,13 +39,56 @@ pub fn cpu_calibration_grid(facts: &DeviceFacts, dtypes: &[Dtype]) -> Grid {
 
 impl Profile {
     /// What was calibrated of the processor with these facts, if it is complete and knows `dtype`. A damaged one counts as none, as
-    /// does one of benchmark matrices alone; what is whole of it is used again by whoever calibrates.
+    /// does one of benchmark matrices alone, of which what is whole is used again by the next calibration, and one that was made while
+    /// the machine was not quiet.
     pub fn of_calibrated_cpu(facts: &DeviceFacts, dtype: Dtype) -> Option<Self> {
         let profile = Self::load(&cpu_calibration_folder(facts)?).ok()?;
-        let strip = profile.models.strip(Variant::Strip).ok().flatten()?;
-        let known = strip.model.fitted().iter().any(|fit| fit.candidate.dtype == dtype);
-        (known && !profile.models.index.trained_on.is_empty()).then_some(profile)
+        (profile.device.provenance.noise.is_none() && profile.was_calibrated_in(dtype)).then_some(profile)
     }
+
+    /// Whether it is a complete calibration of a processor that knows `dtype`.
+    pub fn was_calibrated_in(&self, dtype: Dtype) -> bool {
+        let Some(strip) = self.models.strip(Variant::Strip).ok().flatten() else { return false };
+        let known = strip.model.fitted().iter().any(|fit| fit.candidate.dtype == dtype);
+        known && !self.models.index.trained_on.is_empty()
+    }
+}
+
+/// Writes into `folder` what was not quiet while it was measured, if anything. What a quiet run adds to a noisy one does not undo it.
+///
+/// # Errors
+/// Errors of files.
+pub fn keep_noise(folder: &ProfileFolder, noise: &Noise) -> Result<(), Error> {
+    if let Some(reasons) = noise.reasons() {
+        let mut device = folder.device()?;
+        device.provenance.noise = Some(reasons);
+        folder.write_device(&device)?;
+    }
+    Ok(())
+}
+
+/// Moves the calibration in the folder `path` to `PATH.busy`, in place of an older one, if it was made while the machine was not quiet:
+/// so that it is made again. Gives whether that was so.
+///
+/// # Errors
+/// [`Error::File`] if it cannot be moved.
+pub fn set_noisy_calibration_apart(path: &Path) -> Result<bool, Error> {
+    let device = ProfileFolder::open(path).and_then(|folder| folder.device());
+    if !device.is_ok_and(|device| device.provenance.noise.is_some()) {
+        return Ok(false);
+    }
+    let mut apart = path.as_os_str().to_owned();
+    apart.push(".busy");
+    let apart = PathBuf::from(apart);
+    let failed = |path: &Path| {
+        let path = path.to_owned();
+        move |source| Error::File { path, source }
+    };
+    if apart.exists() {
+        fs::remove_dir_all(&apart).map_err(failed(&apart))?;
+    }
+    fs::rename(path, &apart).map_err(failed(path))?;
+    Ok(true)
 }
 
 /// Runs every kernel on those of [`CPU_CALIBRATION_MATRICES`] that `folder` does not hold yet; how many records that were. `before` is
@@ -92,7 +137,7 @@ pub fn measure_cpu_matrices(
 }
 
 /// Measures what `folder` lacks of the calibration of a processor, whose rates have been measured if the folder is new, and fits the
-/// models. `before` is told, before each step, which part of the whole is done and what comes; its error ends the run.
+/// models. What was not quiet meanwhile is kept with it, and given. `before` is told, before each step, which part of the whole is done and what comes; its error ends the run.
 ///
 /// # Errors
 /// [`Error::OtherDevice`] if the folder is of another one; errors of files, and those of `before`.
@@ -102,13 +147,14 @@ pub fn measure_cpu_calibration(
     dtypes: &[Dtype],
     seed: u64,
     before: &mut dyn FnMut(f64, &str) -> Result<(), Error>,
-) -> Result<Fitted, Error> {
+) -> Result<Option<String>, Error> {
     let facts = &device.as_profiled.facts;
     if folder.known_device(facts)?.is_none() {
         let conversion = measure_conversion(device.of_f64)?.into_iter().collect();
         let now = ProfiledDevice { conversion, grid: GridName::Coarse, ..device.as_profiled.clone() };
         folder.write_device(&now)?;
     }
+    let mut noise = Noise::before(facts.kind);
     let grid = cpu_calibration_grid(facts, dtypes);
     let points = grid.points().len();
     // A matrix takes about as long as eight points of the grid.
@@ -122,7 +168,10 @@ pub fn measure_cpu_calibration(
             stopped = before((done + step.done) as f64 / whole, &what).err();
             stopped.is_none()
         };
-        let keep = |record| journal.append(record);
+        let keep = |record: BenchmarkRecord| {
+            noise.benchmarked(&record);
+            journal.append(record)
+        };
         let ran = match part.points()[0].dtype {
             Dtype::F32 => instrument(device.of_f32, &part, &known, step, keep),
             Dtype::F64 | Dtype::Mixed => instrument(device.of_f64, &part, &known, step, keep),
@@ -135,8 +184,54 @@ pub fn measure_cpu_calibration(
         journal.sync()?;
     }
     let mut of_matrices = |at: usize, name: &str| before((points + 8 * at) as f64 / whole, name);
-    measure_cpu_matrices(device, folder, dtypes, seed, &mut of_matrices, &mut |_| ())?;
+    let mut after = |record: &CorpusRecord| noise.recorded(record);
+    measure_cpu_matrices(device, folder, dtypes, seed, &mut of_matrices, &mut after)?;
+    keep_noise(folder, &noise)?;
     let fitted = fit(folder, &[], |_| true)?;
     write_fitted(folder, &fitted)?;
-    Ok(fitted)
+    Ok(noise.reasons())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sparsight_device::cpu::Cpu;
+    use sparsight_kernels::DeviceKind;
+
+    #[test]
+    fn what_was_not_quiet_is_kept_and_a_quiet_run_does_not_undo_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = ProfileFolder::create(dir.path()).unwrap();
+        let cpu = Cpu::with_threads(1).unwrap();
+        folder.write_device(&CalibratedDevice::now(&cpu, GridName::Coarse).as_profiled).unwrap();
+        let kept = || folder.device().unwrap().provenance.noise;
+        // Of a GPU, since the load here is not known.
+        let mut noise = Noise::before(DeviceKind::Cuda);
+        keep_noise(&folder, &noise).unwrap();
+        assert_eq!(kept(), None);
+        noise.timed_with(0.5, 5);
+        keep_noise(&folder, &noise).unwrap();
+        assert_eq!(kept().as_deref(), Some("the samples of 1 of 1 time spread over more than 10.0 %"));
+        keep_noise(&folder, &Noise::before(DeviceKind::Cuda)).unwrap();
+        assert!(kept().is_some());
+    }
+
+    #[test]
+    fn a_calibration_of_a_busy_machine_is_set_apart_and_a_quiet_one_stays() {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, apart) =
+            (dir.path().join("cpu-2-some-1.5-ghz"), dir.path().join("cpu-2-some-1.5-ghz.busy"));
+        assert!(!set_noisy_calibration_apart(&path).unwrap(), "there is none");
+        let cpu = Cpu::with_threads(1).unwrap();
+        for round in 0..2 {
+            let folder = ProfileFolder::create(&path).unwrap();
+            folder.write_device(&CalibratedDevice::now(&cpu, GridName::Coarse).as_profiled).unwrap();
+            assert!(!set_noisy_calibration_apart(&path).unwrap() && path.is_dir(), "{round}");
+            let mut noise = Noise::before(DeviceKind::Cuda);
+            noise.timed_with(0.5, 5);
+            keep_noise(&folder, &noise).unwrap();
+            assert!(set_noisy_calibration_apart(&path).unwrap());
+            assert!(apart.join("device.json").is_file() && !path.exists(), "{round}");
+        }
+    }
 }

@@ -7,7 +7,7 @@ use crate::right_answer::RightAnswer;
 use rayon::prelude::*;
 use sparsight_device::gpu::{DistributedProduct, GpuDevice, GpuShare, Link, PlanDigest, SharePlan};
 use sparsight_device::timing::{Batch, StoppingRule, Timing, measure};
-use sparsight_device::{DeviceError, Partition, random_x};
+use sparsight_device::{DeviceError, Partition, random_x_for};
 use sparsight_kernels::Candidate;
 use sparsight_matrix::{Csr, Distribution, Scalar, Seconds, Share, mix};
 use sparsight_model::{LinkRate, Links};
@@ -112,7 +112,7 @@ pub fn measure_distributed<T: Scalar>(
     seed: u64,
     rule: &StoppingRule,
 ) -> Result<Timing, Error> {
-    let x = random_x::<T>(a.ncols(), seed);
+    let x = random_x_for(a, seed)?;
     let right = RightAnswer::new(a, &x);
     let mut y = vec![T::from_f64(f64::NAN); a.nrows()];
     product.multiply(1.0, &x, 0.0, &mut y)?;

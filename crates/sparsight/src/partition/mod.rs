@@ -18,7 +18,7 @@ mod strip_rows;
 
 use crate::{Advisor, Error, Missing, ModelName, Predictor, Profile};
 use block_times::BlockPredictor;
-use sparsight_kernels::{BLOCKS, Candidate, Execution, FUSED_PARTS, feasible, fits_one_launch};
+use sparsight_kernels::{BLOCKS, Candidate, DeviceKind, Execution, FUSED_PARTS, feasible, fits_one_launch};
 use sparsight_matrix::{Bytes, Csr, Features, Limits, Scalar, Seconds, StripDetail, Strips};
 use sparsight_model::{
     BlockCosts, CutCost, Piece, PlacementRule, Prediction, RowLengthRule, optimal_partition,
@@ -79,6 +79,8 @@ pub struct Partitioning {
 /// [`Kernel::shares_a_launch`](sparsight_kernels::Kernel::shares_a_launch) names.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Strategy {
+    /// For what kind of device.
+    pub kind: DeviceKind,
     /// How the parts are run.
     pub execution: Execution,
     /// From the first row on; a single one if nothing is gained by cutting, unless [`PartitionObjective::cut_always`] asks for
@@ -263,7 +265,8 @@ impl Planner<'_> {
             }
             _ => (total(|prediction| prediction.low), total(|prediction| prediction.high)),
         };
-        Some(Strategy { execution, parts, predicted, interval, cost, single: single.clone() })
+        let kind = self.profile.device.facts.kind;
+        Some(Strategy { kind, execution, parts, predicted, interval, cost, single: single.clone() })
     }
 
     /// Of neighbouring strips in CSR.

@@ -1,11 +1,11 @@
 //! Where profiles are kept that were measured because somebody named the device: found again by every program of this user.
 //!
 //! ```text
-//! $SPARSIGHT_CACHE, else $XDG_CACHE_HOME/sparsight, else ~/.cache/sparsight
+//! $SPARSIGHT_CACHE, else $XDG_CACHE_HOME/sparsight if that is absolute, else ~/.cache/sparsight
 //!   profiles/cpu-8-some-cpu-3-0ghz/                   8 worker threads
 //!   profiles/cuda-some-gpu-580-1-cuda-13-0-464df506/  a GPU, its driver, the kernels
 //! ```
-//! One measures in the folder of a GPU at a time: [`ProfileFolder::alone`].
+//! One measures in the folder of a device at a time: [`ProfileFolder::alone`].
 
 use super::ProfileFolder;
 use crate::Error;
@@ -84,7 +84,11 @@ fn is_at(opened: &File, path: &Path) -> bool {
 fn cache() -> Option<PathBuf> {
     let variable = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     variable("SPARSIGHT_CACHE")
-        .or_else(|| variable("XDG_CACHE_HOME").map(|cache| cache.join("sparsight")))
+        // The standard says to ignore one that is relative.
+        .or_else(|| {
+            let cache = variable("XDG_CACHE_HOME").filter(|cache| cache.is_absolute());
+            cache.map(|cache| cache.join("sparsight"))
+        })
         .or_else(|| env::home_dir().map(|home| home.join(".cache").join("sparsight")))
 }
 

@@ -20,7 +20,10 @@ pub fn contest<T: Scalar>(
     plans: &[Plan],
     how: &Bench,
 ) -> Vec<Result<MeasuredPartition, Error>> {
-    let x = sparsight_device::random_x(a.ncols(), how.seed);
+    let x = match sparsight_device::random_x_for(a, how.seed) {
+        Ok(x) => x,
+        Err(why) => return plans.iter().map(|_| Err(why.clone().into())).collect(),
+    };
     let right = RightAnswer::new(a, &x);
     let begin = |plan: &Plan| -> Result<_, DeviceError> {
         let product = checked(device, a, plan.partition(), &right)?;

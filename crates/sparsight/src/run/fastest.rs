@@ -7,12 +7,13 @@
 //! What a time says of the others: [`Conditioned`](sparsight_model::Conditioned).
 
 use super::measured::checked;
+use super::plan::check_kind;
 use super::trial::{Next, Trial, Tries};
 use super::{MeasuredPartition, Plan, Prepared};
 use crate::right_answer::RightAnswer;
 use crate::{Advice, Advised, Bench, Error};
 use sparsight_device::timing::{measure, took};
-use sparsight_device::{Device, DeviceError, Partition, Product, random_x};
+use sparsight_device::{Device, DeviceError, Partition, Product, random_x_for};
 use sparsight_kernels::Candidate;
 use sparsight_matrix::{Csr, Infeasible, Scalar, Seconds};
 use sparsight_model::{NextRun, Prediction};
@@ -69,7 +70,9 @@ impl<T: Scalar> Fastest<T> {
 /// let objective = Objective { products: Some(1_000_000), ..Objective::default() };
 /// let advice = Advisor::new(&profile).advise(&Features::of(&a), Dtype::F64, &objective)?;
 /// let how = Bench { rule: StoppingRule::BRISK, ..Bench::default() };
-/// # let gpu = cpu;
+/// # // The processor stands for the GPU.
+/// # let (gpu, kind) = (cpu, sparsight::kernels::DeviceKind::Cpu);
+/// # let advice = sparsight::Advice { kind, ..advice };
 /// let fastest = fastest(&gpu, &a, &advice, Tries::WorthIt { products: 1_000_000 }, &how, |_| Ok(()))?;
 /// let (x, mut y) = (vec![1.0; a.ncols()], vec![0.0; a.nrows()]);
 /// fastest.prepared.multiply(&x, &mut y)?;
@@ -78,7 +81,7 @@ impl<T: Scalar> Fastest<T> {
 /// ```
 ///
 /// # Errors
-/// [`Error::Device`]: what `each` returned; that of the first candidate if none could be run; [`Error::NothingToRun`] if none of them is possible here.
+/// [`Error::PlannedForGpu`] on a processor, if the advice is for a GPU; [`Error::Device`]: what `each` returned; that of the first candidate if none could be run; [`Error::NothingToRun`] if none of them is possible here.
 pub fn fastest<T: Scalar>(
     device: &dyn Device<T>,
     a: &Csr<T>,
@@ -87,12 +90,13 @@ pub fn fastest<T: Scalar>(
     how: &Bench,
     mut each: impl FnMut(&TriedRun) -> Result<(), DeviceError>,
 ) -> Result<Fastest<T>, Error> {
+    check_kind(advice.kind, device)?;
     let ranked = runnable(device, advice);
     if ranked.is_empty() {
         return Err(nothing_to_run(device, advice));
     }
     let mut trial = Trial::of(&ranked, tries);
-    let x = random_x(a.ncols(), how.seed);
+    let x = random_x_for(a, how.seed)?;
     let right = RightAnswer::new(a, &x);
     let mut best: Option<Best<T>> = None;
     let mut runs: Vec<TriedRun> = Vec::new();
@@ -134,7 +138,7 @@ pub fn fastest<T: Scalar>(
     };
     let whole = |candidate: Candidate| {
         let predicted = ranked.iter().find(|one| one.candidate == candidate).map(|one| one.prediction.time);
-        Plan::whole(a.nrows(), candidate, predicted)
+        Plan::whole(a.nrows(), candidate, predicted).chosen_for(advice.kind)
     };
     if let Some(Best { candidate, product: Some(product), .. }) = best {
         return Ok(Fastest { plan: whole(candidate), prepared: Prepared::new(product), runs, left });
@@ -254,6 +258,8 @@ mod tests {
         let advice = crate::Advisor::new(&profile)
             .advise(&features, sparsight_matrix::Dtype::F64, &Objective::default())
             .unwrap();
+        // The processor stands for the GPU.
+        let advice = Advice { kind: sparsight_kernels::DeviceKind::Cpu, ..advice };
         let how = Bench { rule: sparsight_device::timing::StoppingRule::BRISK, ..Bench::default() };
         for (tries, most) in
             [(Tries::Count(NonZeroUsize::new(3).unwrap()), 3), (Tries::WorthIt { products: 1 }, 0)]

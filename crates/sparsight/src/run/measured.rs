@@ -3,7 +3,7 @@
 use crate::right_answer::RightAnswer;
 use crate::{Bench, Error};
 use sparsight_device::timing::{Timing, measure};
-use sparsight_device::{Device, DeviceError, Partition, Preparation, Product, check_product, random_x};
+use sparsight_device::{Device, DeviceError, Partition, Preparation, Product, check_product, random_x_for};
 use sparsight_kernels::{Candidate, Execution};
 use sparsight_matrix::{Csr, Scalar};
 use std::ops::Range;
@@ -32,7 +32,7 @@ pub fn run_partition<T: Scalar>(
     how: &Bench,
 ) -> Result<MeasuredPartition, Error> {
     let partition = Partition::try_new(parts.to_vec(), execution).map_err(DeviceError::from)?;
-    let x = random_x(a.ncols(), how.seed);
+    let x = random_x_for(a, how.seed)?;
     let product = checked(device, a, &partition, &RightAnswer::new(a, &x))?;
     let timing = measure(|products| product.batch(products, how.caches), &how.rule)?;
     Ok(MeasuredPartition { timing, preparation: product.preparation() })

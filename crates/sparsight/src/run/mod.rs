@@ -1,7 +1,8 @@
 //! From advice to products: a plan for a matrix, the matrix prepared as planned, and y.
 //!
 //! ```text
-//! Advisor::plan -> Plan           which rows in which format, with which kernel; known before anything is converted
+//! Advisor::plan, Plan::for_processor -> Plan
+//!                                 which rows in which format, with which kernel; known before anything is converted
 //!   Plan::prepare -> Prepared     converted, on a device, kernels loaded
 //!     multiply, ...               as often as a solver likes
 //! Advice::prepare_resident        the first of a ranking that fits, of a matrix that lies on the GPU already
@@ -14,6 +15,7 @@ mod fastest;
 mod measured;
 mod plan;
 mod prepared;
+mod processor;
 mod resident;
 mod trial;
 mod verify;

@@ -4,7 +4,7 @@ use super::Prepared;
 use crate::{Advice, Advised, Advisor, Error, Missing, Objective, Strategy, Why};
 use sparsight_device::gpu::DeviceCsr;
 use sparsight_device::{Device, DeviceError, Partition};
-use sparsight_kernels::{Candidate, Execution};
+use sparsight_kernels::{Candidate, DeviceKind, Execution};
 use sparsight_matrix::{Csr, Features, Infeasible, Permutation, Scalar, Seconds};
 use std::fmt;
 use std::num::NonZeroUsize;
@@ -15,12 +15,14 @@ use std::ops::Range;
 pub struct Plan {
     partition: Partition,
     predicted: Option<Seconds>,
+    /// The kind of device that it was chosen for, unless the caller chose.
+    chosen_for: Option<DeviceKind>,
 }
 
 impl Plan {
     /// One candidate for all `nrows` rows.
     pub fn whole(nrows: usize, candidate: Candidate, predicted: Option<Seconds>) -> Self {
-        Self { partition: Partition::whole(nrows, candidate), predicted }
+        Self { partition: Partition::whole(nrows, candidate), predicted, chosen_for: None }
     }
 
     /// The rows of each part with its candidate, from row 0 on without gaps, and how the parts are run. `predicted` is the
@@ -34,7 +36,7 @@ impl Plan {
         predicted: Option<Seconds>,
     ) -> Result<Self, Error> {
         let partition = Partition::try_new(parts, execution).map_err(DeviceError::from)?;
-        Ok(Self { partition, predicted })
+        Ok(Self { partition, predicted, chosen_for: None })
     }
 
     /// The parts of an optimal partition ([`Advisor::partition`]).
@@ -44,7 +46,17 @@ impl Plan {
     pub fn of(strategy: &Strategy) -> Result<Self, Error> {
         let rows = |rows: &Range<u64>| rows.start as usize..rows.end as usize;
         let parts = strategy.parts.iter().map(|part| (rows(&part.rows), part.candidate)).collect();
-        Self::try_new(parts, strategy.execution, Some(strategy.predicted))
+        let plan = Self::try_new(parts, strategy.execution, Some(strategy.predicted))?;
+        Ok(plan.chosen_for(strategy.kind))
+    }
+
+    pub(super) fn chosen_for(self, kind: DeviceKind) -> Self {
+        Self { chosen_for: Some(kind), ..self }
+    }
+
+    /// Refuses to run on a processor what was chosen for a GPU.
+    fn check_kind<T: Scalar>(&self, device: &dyn Device<T>) -> Result<(), Error> {
+        self.chosen_for.map_or(Ok(()), |kind| check_kind(kind, device))
     }
 
     /// The parts and how they are run.
@@ -61,9 +73,10 @@ impl Plan {
     /// has done that.
     ///
     /// # Errors
-    /// [`Error::Device`]: [`DeviceError::Partition`] if the plan is for a matrix of another size or value type,
+    /// [`Error::PlannedForGpu`] on a processor, if an [`Advisor`] chose it for a GPU; [`Error::Device`]: [`DeviceError::Partition`] if the plan is for a matrix of another size or value type,
     /// [`DeviceError::Infeasible`] if the device has not that much memory now.
     pub fn prepare<T: Scalar>(&self, device: &dyn Device<T>, a: &Csr<T>) -> Result<Prepared<T>, Error> {
+        self.check_kind(device)?;
         Ok(Prepared::new(device.load_parts(a, &self.partition)?))
     }
 
@@ -92,6 +105,7 @@ impl Plan {
         a: &Csr<T>,
         order: &Permutation,
     ) -> Result<Prepared<T>, Error> {
+        self.check_kind(device)?;
         Ok(Prepared::new(device.load_reordered(a, order, &self.partition)?))
     }
 
@@ -108,6 +122,15 @@ impl Plan {
     ) -> Result<Prepared<T>, Error> {
         Ok(Prepared::new(device.load_resident_parts(a, &self.partition)?))
     }
+}
+
+/// Refuses a processor what was chosen for devices of the other kind.
+pub(super) fn check_kind<T: Scalar>(kind: DeviceKind, device: &dyn Device<T>) -> Result<(), Error> {
+    let facts = device.facts();
+    if (kind, facts.kind) == (DeviceKind::Cuda, DeviceKind::Cpu) {
+        return Err(Error::PlannedForGpu { device: facts.name.clone() });
+    }
+    Ok(())
 }
 
 /// The candidate, or `fused: 0..700 ell/b128/f64, 700..900 csr-vector/t8/b128/f64`.
@@ -183,7 +206,9 @@ impl Advice {
     /// The plans of its first candidates for the matrix of `nrows` rows that it is about, best first, at most `most`: none if
     /// nothing but routines of the vendor's is ranked.
     pub fn plans(&self, nrows: usize, most: NonZeroUsize) -> Vec<Plan> {
-        let whole = |best: &Advised| Plan::whole(nrows, best.candidate, Some(best.prediction.time));
+        let whole = |best: &Advised| {
+            Plan::whole(nrows, best.candidate, Some(best.prediction.time)).chosen_for(self.kind)
+        };
         self.ours().take(most.get()).map(whole).collect()
     }
 }

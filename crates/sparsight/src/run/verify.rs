@@ -6,7 +6,7 @@ use crate::records::{ClockRecord, Measured, Outcome};
 use crate::right_answer::RightAnswer;
 use crate::{Advice, Advised, Bench};
 use sparsight_device::timing::took;
-use sparsight_device::{Device, DeviceError, random_x};
+use sparsight_device::{Device, DeviceError, random_x_for};
 use sparsight_kernels::Candidate;
 use sparsight_matrix::{Csr, Features, Scalar, Seconds};
 use sparsight_model::{Conditioned, NextRun};
@@ -60,7 +60,7 @@ pub fn verify<T: Scalar>(
             candidates.push(csr.candidate);
         }
     }
-    let x = random_x(a.ncols(), how.seed);
+    let x = random_x_for(a, how.seed)?;
     let right = RightAnswer::new(a, &x);
     let next = loop {
         // Computed once for all of them, and charged to none.

@@ -13,7 +13,7 @@ use crate::csv::{CANDIDATE, CsvFlag, Layout, PREDICTED};
 use crate::device_choice::ProfileFlags;
 use crate::failure::{Exit, Failure};
 use crate::matrix_source::{MatrixSource, matrices};
-use crate::noise::Noise;
+use crate::noise::{self, Noise};
 use crate::products::products;
 use crate::reordering::OrderFlags;
 use crate::report::Page;
@@ -286,7 +286,7 @@ impl Advise {
         drop(bar);
         noise.clocked(verified.clock);
         noise.strayed(verified.far);
-        noise.warn(&context.printer);
+        noise::warn(&noise, &context.printer);
         Ok(verified)
     }
 }

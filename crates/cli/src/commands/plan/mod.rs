@@ -9,7 +9,7 @@ use crate::context::Context;
 use crate::device_choice::{OpenDevice, ProfileFlags};
 use crate::failure::{Exit, Failure};
 use crate::matrix_source::{MatrixSource, matrices};
-use crate::noise::Noise;
+use crate::noise::{self, Noise};
 use crate::products::products;
 use crate::reordering::OrderFlags;
 use crate::report::Page;
@@ -238,7 +238,7 @@ impl Plan {
             let run =
                 planned.iter().flat_map(|one| &one.measured).filter_map(|one| one.outcome.as_ref().ok());
             run.for_each(|ran| noise.took(&ran.timing));
-            noise.warn(&context.printer);
+            noise::warn(&noise, &context.printer);
         }
         if let (Some(file), false) = (&self.report, planned.is_empty()) {
             Page::of_json(&answer.to_json()).write(file)?;
