@@ -17,9 +17,10 @@ pub(crate) use matrices;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::text::{counted, grouped, shown};
+use sparsight::Told;
 use sparsight::matrix::derived::{self, Derivation};
 use sparsight::matrix::gallery::{self, Recipe, Size};
-use sparsight::matrix::io::{self, Loaded, PatternValues, ReadError, ReadOptions};
+use sparsight::matrix::io::{self, Field, Loaded, PatternValues, ReadError, ReadOptions, Stored};
 use sparsight::matrix::{Bytes, Csr, Scalar};
 use std::collections::HashSet;
 use std::fs::File;
@@ -151,7 +152,33 @@ impl MatrixSource {
     /// # Errors
     /// Whatever is wrong with the file or the recipe, as bad input.
     pub(crate) fn load<T: Scalar>(&self, context: &Context) -> Result<Csr<T>, Failure> {
-        self.read(context, false)
+        Ok(self.read(context, false)?.0)
+    }
+
+    /// The same, and what is known of it beside its pattern: with its values, if it can be read twice and has real and finite ones;
+    /// else as [`MatrixSource::load_places`].
+    ///
+    /// # Errors
+    /// As [`MatrixSource::load`].
+    pub(crate) fn load_told<T: Scalar>(&self, context: &Context) -> Result<(Csr<T>, Told), Failure> {
+        let with_values = (!self.is_read_once()).then(|| self.read(context, false).ok()).flatten();
+        let has_values = with_values.is_some();
+        let (matrix, stored) = with_values.map_or_else(|| self.read(context, true), Ok)?;
+        let told = Told {
+            has_values,
+            is_complex: stored.is_some_and(|stored| stored.field == Field::Complex),
+            duplicates: stored.map_or(0, |stored| stored.duplicates),
+            ..Told::default()
+        };
+        Ok((matrix, told))
+    }
+
+    fn is_read_once(&self) -> bool {
+        match self {
+            Self::Stream { .. } => true,
+            Self::Derived { from, .. } => from.is_read_once(),
+            Self::File(_) | Self::Gallery { .. } => false,
+        }
     }
 
     /// The same for who asks about places alone: the values may be complex or not finite, and are made up.
@@ -159,19 +186,24 @@ impl MatrixSource {
     /// # Errors
     /// As [`MatrixSource::load`].
     pub(crate) fn load_places<T: Scalar>(&self, context: &Context) -> Result<Csr<T>, Failure> {
-        self.read(context, true)
+        Ok(self.read(context, true)?.0)
     }
 
-    fn read<T: Scalar>(&self, context: &Context, places_only: bool) -> Result<Csr<T>, Failure> {
+    fn read<T: Scalar>(
+        &self,
+        context: &Context,
+        places_only: bool,
+    ) -> Result<(Csr<T>, Option<Stored>), Failure> {
         match self {
             Self::Gallery { recipe, .. } => {
                 context.printer.detail(format_args!("generating {recipe}"));
-                recipe.generate::<T>().map_err(Failure::from)
+                Ok((recipe.generate::<T>()?, None))
             }
             Self::Derived { steps, from } => {
-                let a = from.read::<T>(context, places_only)?;
+                let (a, stored) = from.read::<T>(context, places_only)?;
                 context.printer.detail(format_args!("deriving {steps}"));
-                steps.apply(&a).map_err(|error| Failure::input(format!("{}: {error}", self.title())))
+                let failed = |error| Failure::input(format!("{}: {error}", self.title()));
+                Ok((steps.apply(&a).map_err(failed)?, stored))
             }
             Self::File(path) => {
                 let text = path.to_string_lossy();
@@ -213,7 +245,7 @@ impl MatrixSource {
         places_only: bool,
         path: &Path,
         read: impl FnOnce(&ReadOptions<'_>) -> Result<Loaded<T>, ReadError>,
-    ) -> Result<Csr<T>, Failure> {
+    ) -> Result<(Csr<T>, Option<Stored>), Failure> {
         let bar = context.printer.progress(0, "reading");
         let report = |p: io::Progress| bar.of(p.done.0, p.total.0, self.title());
         let pattern = PatternValues::Seeded(context.seed);
@@ -245,7 +277,7 @@ impl MatrixSource {
             };
             context.printer.note(format_args!("{}: {merged}", path.display()));
         }
-        Ok(matrix)
+        Ok((matrix, Some(stored)))
     }
 }
 

@@ -305,7 +305,7 @@ mod tests {
     }
 
     fn advice(ranked: Vec<Advised>) -> Advice {
-        Advice { model: ModelName::Best, ranked, refused: Vec::new(), is_empty: false }
+        Advice { model: ModelName::Best, ranked, refused: Vec::new(), is_empty: false, run_now: None }
     }
 
     const ELL: &str = "ell/b256/f64";

@@ -44,10 +44,13 @@ mod models;
 mod nearby;
 mod partition;
 mod predictor;
+mod reasons;
 mod reference;
 mod rescaled_predictor;
 mod right_answer;
 mod run;
+mod run_now;
+mod run_now_name;
 mod transfer;
 mod verdict;
 
@@ -81,12 +84,15 @@ pub use nearby::Nearby;
 pub use partition::{Part, PartitionObjective, Partitioning, Strategy};
 pub use predictor::Predictor;
 pub use profile::Profile;
+pub use reasons::{Before, Reason, Told};
 pub use reference::Reference;
 pub use rescaled_predictor::RescaledPredictor;
 pub use run::{
     Fastest, MeasuredPartition, Plan, Prepared, TriedRun, Tries, Verified, contest, fastest, run_partition,
     verify,
 };
+pub use run_now::{RunNow, RunNowKind};
+pub use run_now_name::RunNowName;
 pub use transfer::{CarriedTime, CrossArchitecture, ReferenceOrigin, TransferBy};
 pub use verdict::{TIE, Verdict};
 

@@ -40,7 +40,7 @@ pub struct AdvisedMatrix {
     /// Its conversion and upload, seconds; absent if not measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub conversion_s: Option<Seconds>,
-    /// Products after which converting has paid against the fastest CSR; 0 for CSR itself, absent if never.
+    /// Products after which that has paid against the `run_now` of the verdict; 0 for that itself, absent if never.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pays_off_after: Option<u64>,
     /// What storing the values in `f32` changes; absent unless mixed precision was asked for.

@@ -93,7 +93,7 @@ mod transfer;
 
 pub use advise::{
     AdviceProvenance, AdviseAnswer, AdvisedCandidate, Compared, Expected, NarrowingAnswer, NearMatrix,
-    NearbyAnswer, VerdictAnswer,
+    NearbyAnswer, ReasonAnswer, RunNowAnswer, VerdictAnswer,
 };
 pub use advise_gpus::{AdviseGpusAnswer, LinksAnswer, OnGpus, RowsAnswer, ShareAnswer, TooFewGpus};
 pub use advise_many::{AdviseManyAnswer, AdvisedMatrix};

@@ -9,7 +9,8 @@ use crate::text::{between, candidate, counted, grouped, heading, matrices};
 use crate::values::{narrowing, what_it_changes};
 use sparsight::answer::{AdviseAnswer, AdviseManyAnswer, AdvisedMatrix, MatrixSummary};
 use sparsight::matrix::{Features, Scalar};
-use sparsight::{Advisor, Profile};
+use sparsight::{Advisor, Error, Profile, RunNowName};
+use std::collections::BTreeSet;
 use std::num::NonZeroU64;
 
 impl Advise {
@@ -62,7 +63,17 @@ impl Advise {
                 }
                 Err(other) => return Err(other),
             };
-            let advice = Advisor::new(profile).advise(&features, T::DTYPE, &objective)?;
+            let mut advice = Advisor::new(profile).advise(&features, T::DTYPE, &objective)?;
+            if let Err(unknown) = self.count_from(&mut advice, (profile, &features, T::DTYPE)) {
+                match unknown {
+                    // Of this matrix; others may be possible.
+                    Error::NotRunNow { .. } if sources.len() > 1 => {
+                        context.printer.warning(format_args!("{}: {unknown}", source.title()));
+                        advice.count_from(None);
+                    }
+                    other => return Err(other.into()),
+                }
+            }
             let summary = MatrixSummary::of(source.title(), &features);
             if self.csv.csv {
                 let answer = AdviseAnswer::of(summary.clone(), profile, T::DTYPE, &objective, &advice);
@@ -78,7 +89,7 @@ impl Advise {
             if self.csv.csv {
                 return context.printer.csv(&TABLE, &rows);
             }
-            print(&answer, profile, self.iterations, context)
+            print(&answer, profile, (self.iterations, self.from.as_ref()), context)
         })?;
         ended.map_err(|failure| failure.keeping(|| "what was advised is shown above".to_owned()))?;
         let impossible = answer.matrices.iter().any(|one| one.verdict.is_none());
@@ -89,7 +100,7 @@ impl Advise {
 fn print(
     answer: &AdviseManyAnswer,
     profile: &Profile,
-    products: Option<NonZeroU64>,
+    (products, from): (Option<NonZeroU64>, Option<&RunNowName>),
     context: &Context,
 ) -> Result<(), Failure> {
     let out = &context.printer;
@@ -121,14 +132,29 @@ fn print(
             between(prediction.low_s, prediction.high_s),
             times(verdict.vendors_csr.map(|csr| csr.speedup)),
             times(verdict.plain_csr.map(|csr| csr.speedup)),
-            match one.pays_off_after {
+            match (&verdict.run_now, one.pays_off_after) {
                 _ if verdict.gains_nothing => "nothing to gain".to_owned(),
-                Some(products) => counted(products, "product"),
-                None => "never".to_owned(),
+                (Some(now), _) if now.compared.id == verdict.best => "run now".to_owned(),
+                (_, Some(products)) => counted(products, "product"),
+                (Some(_), None) if one.conversion_s.is_some() => "never".to_owned(),
+                _ => "?".to_owned(),
             },
         ]);
     }
     out.line(table)?;
+    let runs = answer.matrices.iter().filter_map(|one| one.verdict.as_ref()?.run_now.as_ref());
+    let kinds: BTreeSet<&str> = runs.map(|now| now.kind).collect();
+    if !kinds.is_empty() {
+        let named = from.map(ToString::to_string).unwrap_or_default();
+        let name = |kind| match kind {
+            "vendors-csr" => "cuSPARSE's CSR",
+            "plain-csr" => "the best plain CSR",
+            "scipy" => "scipy's CSR on one thread of this processor",
+            _ => named.as_str(),
+        };
+        let names: Vec<&str> = kinds.into_iter().map(name).collect();
+        out.line(format_args!("\nWorth from so many products on, against {}.", names.join(" or ")))?;
+    }
     let lost = answer.matrices.iter().filter_map(|one| one.narrowing.as_ref());
     let most = lost.map(|lost| lost.relative_error).reduce(f64::max);
     if let Some(most) = most {

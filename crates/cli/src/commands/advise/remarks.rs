@@ -6,7 +6,7 @@ use sparsight::answer::ReorderedAnswer;
 use sparsight::kernels::{Candidate, Kernel};
 use sparsight::model::NextRun;
 use sparsight::records::Outcome;
-use sparsight::{Advice, Advised, ModelName, Nearby, Profile, TIE, Verdict, Verified, Why};
+use sparsight::{Advice, Advised, ModelName, Nearby, Profile, RunNow, TIE, Verdict, Verified, Why};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// `reordered by reverse Cuthill-McKee in 258 ms: bandwidth 215,929 -> 2,730; 2.11 times as fast as 11.4 us as it is
@@ -77,12 +77,12 @@ pub(super) fn what_is_nearby(nearby: &Nearby) -> String {
     format!("nearest of the matrices learned from: {names}; {how_far}")
 }
 
-pub(super) fn pays_off(advised: &Advised) -> String {
-    match advised.pays_off_after {
-        Some(0) => counted(0, "product"),
-        Some(products) => counted(products, "product"),
-        None if advised.preparation.is_none() => "?".to_owned(),
-        None => "never".to_owned(),
+pub(super) fn pays_off(advised: &Advised, run_now: Option<RunNow>) -> String {
+    match (advised.pays_off_after, run_now) {
+        (_, Some(now)) if now.is(advised.candidate) => "run now".to_owned(),
+        (Some(products), _) => counted(products, "product"),
+        (None, Some(now)) if advised.preparation.is_some() && now.preparation.is_some() => "never".to_owned(),
+        _ => "?".to_owned(),
     }
 }
 
