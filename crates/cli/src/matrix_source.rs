@@ -106,6 +106,15 @@ impl MatrixSource {
         Self::Derived { steps, from: Box::new(self) }
     }
 
+    /// It, made from the matrix that it is derived from, which was read already; any other is that matrix.
+    ///
+    /// # Errors
+    /// If it cannot be made.
+    pub(crate) fn derived_from<T: Scalar>(&self, a: &Csr<T>) -> Result<Csr<T>, Failure> {
+        let Self::Derived { steps, .. } = self else { return Ok(a.clone()) };
+        steps.apply(a).map_err(|error| Failure::input(format!("{}: {error}", self.title())))
+    }
+
     /// As people call it: the file's name, or the recipe as it was written.
     pub(crate) fn title(&self) -> String {
         match self {
@@ -202,8 +211,7 @@ impl MatrixSource {
             Self::Derived { steps, from } => {
                 let (a, stored) = from.read::<T>(context, places_only)?;
                 context.printer.detail(format_args!("deriving {steps}"));
-                let failed = |error| Failure::input(format!("{}: {error}", self.title()));
-                Ok((steps.apply(&a).map_err(failed)?, stored))
+                Ok((self.derived_from(&a)?, stored))
             }
             Self::File(path) => {
                 let text = path.to_string_lossy();

@@ -157,16 +157,18 @@ impl Limit {
     }
 }
 
-/// `launch, 0.83 of the time`; `occupancy, 0.21 of the threads`; `bandwidth, 0.75 of copying`.
+/// `launch, 83 % of the time`; `too small, 21 % of the threads busy`; `memory, 75 % of the copy rate`.
 impl fmt::Display for Limit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let of = match self {
-            Self::Launch(_) => "of the time",
-            Self::Occupancy(_) => "of the threads",
-            Self::Cache(_) | Self::Bandwidth(_) | Self::Latency(_) => "of copying",
+        let (what, of) = match self {
+            Self::Launch(_) => ("launch", "of the time"),
+            Self::Occupancy(_) => ("too small", "of the threads busy"),
+            Self::Cache(_) => ("cache", "of the copy rate"),
+            Self::Bandwidth(_) => ("memory", "of the copy rate"),
+            Self::Latency(_) => ("waiting", "of the copy rate"),
             Self::Unknown => return f.write_str("?"),
         };
-        write!(f, "{}, {:.2} {of}", self.name(), self.fraction().unwrap_or_default())
+        write!(f, "{what}, {:.0} % {of}", 100.0 * self.fraction().unwrap_or_default())
     }
 }
 

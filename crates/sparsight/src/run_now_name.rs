@@ -96,3 +96,88 @@ fn scipy(profile: &Profile, features: &Features, dtype: Dtype) -> Result<RunNow,
     let csr = csr.ok_or_else(|| unknown(format!("the profile {} holds no time of CSR", one_thread.name)))?;
     Ok(RunNow { preparation: Some(Seconds(0.0)), ..csr.as_run_now(RunNowKind::Scipy) })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sparsight_matrix::{Csr, gallery::Recipe};
+
+    fn advised(recipe: &str, products: Option<u64>) -> (Profile, Features, Advice) {
+        let a: Csr<f64> = recipe.parse::<Recipe>().unwrap().generate().unwrap();
+        let (profile, features) = (Profile::shipped("nvidia-h200").unwrap(), Features::of(&a));
+        let objective = Objective { products, ..Objective::default() };
+        let advice = Advisor::new(&profile).advise(&features, Dtype::F64, &objective).unwrap();
+        (profile, features, advice)
+    }
+
+    #[test]
+    fn a_break_even_is_the_least_number_of_products_that_takes_no_longer() {
+        let (_, _, advice) = advised("fem,n=24", None);
+        let now = advice.run_now.unwrap();
+        assert_eq!(now.kind, RunNowKind::VendorsCsr);
+        assert!(now.is(advice.verdict(None).unwrap().vendors_csr.unwrap().candidate));
+        for one in advice.ranked.iter().filter(|one| !now.is(one.candidate)) {
+            let takes_no_longer = |products: u64| {
+                products == u64::MAX || one.in_all(products).0 <= now.cost(Some(products)).0 * (1.0 + 1e-12)
+            };
+            match one.pays_off_after {
+                Some(0) => assert!(takes_no_longer(1)),
+                Some(products) => {
+                    assert!(takes_no_longer(products) && !takes_no_longer(products - 1), "{one:?}");
+                }
+                None => assert!(one.prediction.time >= now.time, "{one:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_run_now_has_a_name_and_the_sentence_says_it() {
+        let (profile, features, mut advice) = advised("fem,n=24", None);
+        let said = advice.verdict(None).unwrap().break_even().unwrap();
+        assert!(
+            said.starts_with("Against cuSPARSE's CSR converting pays from ")
+                && said.ends_with(" products on.")
+        );
+        let mut from = |name: &str| {
+            let name: RunNowName = name.parse().unwrap();
+            let now = advice.run_now_by(&name, (&profile, &features, Dtype::F64), None)?;
+            advice.count_from(Some(now));
+            Ok::<_, Error>((now, advice.verdict(None).unwrap().break_even().unwrap()))
+        };
+        assert_eq!(from("cusparse-csr").unwrap().0.kind, RunNowKind::VendorsCsr);
+        let (scalar, said) = from("csr-scalar").unwrap();
+        assert_eq!(scalar.candidate.kernel.name(), "csr-scalar");
+        assert!(
+            said.starts_with(&format!("Against {} converting pays", scalar.candidate.in_words())),
+            "{said}"
+        );
+        let (one, _) = from("csr-vector t8 b128").unwrap();
+        assert_eq!(one.candidate.to_string(), "csr-vector/t8/b128/f64");
+        let best = advice.ranked[0].candidate;
+        let (now, said) = from(&best.to_string()).unwrap();
+        assert!(now.is(best) && said == "It is what is run now: nothing to convert.", "{said}");
+        let refused = from("bsr b6").unwrap_err();
+        assert!(refused.to_string().contains("blocks of 6 x 6 would be"), "{refused}");
+        assert!(refused.hint().is_some());
+        assert!("csr".parse::<RunNowName>().unwrap_err().ends_with("nor scipy"));
+    }
+
+    #[test]
+    fn nothing_is_converted_where_the_answer_is_csr() {
+        let (_, _, advice) = advised("banded,n=20000", Some(2));
+        let said = advice.verdict(Some(2)).unwrap().break_even().unwrap();
+        assert_eq!(said, "It reads CSR as it is: nothing to convert.");
+    }
+
+    #[test]
+    fn without_a_time_of_cusparse_plain_csr_is_what_is_run_and_that_is_said() {
+        let (_, _, mut advice) = advised("fem,n=24", None);
+        advice.ranked.retain(|one| !one.candidate.kernel.is_vendors());
+        let plain = advice.fastest(Advised::is_plain_csr, None).unwrap();
+        advice.count_from(Some(plain.as_run_now(RunNowKind::WithoutVendors)));
+        let said = advice.verdict(None).unwrap().break_even().unwrap();
+        let begin =
+            "Against the best plain CSR (the profile has no time of cuSPARSE's CSR) converting pays from ";
+        assert!(said.starts_with(begin), "{said}");
+    }
+}

@@ -142,13 +142,15 @@ fn less_sure(roles: &Roles<'_>) -> Option<String> {
         .then(|| format!("Less sure: the matrix lies beyond what was measured in {}.", words.join(", ")))
 }
 
-/// How long candidates are at work in all, and by which they are ranked: for the caption of times.
+/// Which candidate is first with all products, where the picture of times is sorted by one.
 pub(super) fn ranked_by(advice: &ReportedAdvice, roles: &Roles<'_>) -> Option<String> {
-    let in_all = cost(advice, roles.best?)?;
+    let best = roles.best?;
+    let in_all = cost(advice, best)?;
     advice.products.map(|n| {
         format!(
-            "Ranked by {} with conversion and upload: the first takes {in_all} in all.",
-            counted(n, "product")
+            "Sorted by one product. With conversion, upload and {} the first is {}: {in_all} in all.",
+            counted(n, "product"),
+            name(best)
         )
     })
 }

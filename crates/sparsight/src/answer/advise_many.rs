@@ -3,7 +3,7 @@
 use super::{Answer, DeviceSummary, MatrixSummary, NarrowingAnswer, PredictedInterval, VerdictAnswer};
 use crate::{Advice, Profile};
 use serde::Serialize;
-use sparsight_matrix::{Dtype, Seconds};
+use sparsight_matrix::{Bytes, Dtype, Seconds};
 use sparsight_model::accuracy::geometric_mean;
 
 /// `sparsight/advise-many/1`: what to use for each of several matrices.
@@ -37,6 +37,9 @@ pub struct AdvisedMatrix {
     /// Time of the best.
     #[serde(flatten)]
     pub prediction: Option<PredictedInterval>,
+    /// What the matrix takes on the device in it, x and y not counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory_bytes: Option<Bytes>,
     /// Its conversion and upload, seconds; absent if not measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub conversion_s: Option<Seconds>,
@@ -56,6 +59,7 @@ impl AdvisedMatrix {
             matrix,
             verdict: advice.verdict(products).as_ref().map(VerdictAnswer::from),
             prediction: best.map(|best| (&best.prediction).into()),
+            memory_bytes: best.map(|best| best.memory),
             conversion_s: best.and_then(|best| best.preparation),
             pays_off_after: best.and_then(|best| best.pays_off_after),
             narrowing: None,

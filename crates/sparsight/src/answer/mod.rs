@@ -122,7 +122,9 @@ pub use many::{CompareManyAnswer, InfoManyAnswer, MeanSpeed, PredictManyAnswer, 
 pub use matrix::MatrixSummary;
 pub use measure::{MeasureAnswer, UnreadableMatrix};
 pub use outcome::MeasuredOutcome;
-pub use plan::{MeasuredPlan, NextRunAnswer, PlanAnswer, PlannedMatrix, PlannedPart, PlannedStrategy};
+pub use plan::{
+    MeasuredPlan, NextRunAnswer, PlanAnswer, PlanVerdict, PlannedMatrix, PlannedPart, PlannedStrategy,
+};
 pub use predict::{PredictAnswer, PredictedCandidate, PredictedTerm};
 pub use prediction::{Extrapolated, PredictedInterval};
 pub use profile::ProfileAnswer;

@@ -9,12 +9,9 @@
 //!
 //! A reason is given if it costs more than [`LEAST`], and no more than [`MOST`] are.
 
-mod reason;
 mod suspects;
 
-pub use reason::{Before, Reason};
-
-use crate::{Advice, Advised, Advisor, Objective, TIE};
+use crate::{Advice, Advised, Advisor, Before, Objective, Reason, TIE};
 use sparsight_kernels::DeviceKind;
 use sparsight_matrix::{Csr, Dtype, Features, Scalar, Seconds};
 use suspects::Suspect;
@@ -127,5 +124,113 @@ impl<T: Scalar> Case<'_, T> {
     fn duplicates_factor(&self) -> f64 {
         let more = self.told.duplicates * (4 + self.used.candidate.dtype.bytes());
         1.0 + more as f64 / self.used.bytes.0.max(1) as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Profile;
+    use sparsight_matrix::gallery::Recipe;
+
+    fn made(recipe: &str) -> Csr<f64> {
+        recipe.parse::<Recipe>().unwrap().generate().unwrap()
+    }
+
+    fn reasons(a: &Csr<f64>, told: Told, products: Option<u64>) -> Vec<Reason> {
+        let profile = Profile::shipped("nvidia-h200").unwrap();
+        let (advisor, features) = (Advisor::new(&profile), Features::of(a));
+        let objective = Objective { products, ..Objective::default() };
+        let advice = advisor.advise(&features, Dtype::F64, &objective).unwrap();
+        advisor.reasons(a, told, (&features, &advice), (Dtype::F64, &objective))
+    }
+
+    const READ: Told = Told { has_values: true, is_complex: false, duplicates: 0, is_reordered: false };
+
+    /// The mesh with rows of `length` entries in place of some of its own.
+    fn with_long_rows(mesh: &Csr<f64>, rows: &[usize], length: usize) -> Csr<f64> {
+        let (mut row_ptr, mut cols) = (vec![0], Vec::new());
+        for row in 0..mesh.nrows() {
+            if rows.contains(&row) {
+                cols.extend((0..length as u32).map(|at| at * (mesh.ncols() / length) as u32));
+            } else {
+                cols.extend_from_slice(mesh.row(row).0);
+            }
+            row_ptr.push(cols.len() as u64);
+        }
+        let values = vec![1.0; cols.len()];
+        Csr::try_new(mesh.nrows(), mesh.ncols(), row_ptr, cols, values).unwrap()
+    }
+
+    #[test]
+    fn a_few_long_rows_are_named_with_what_they_cost() {
+        let mesh = made("stencil2d,n=700");
+        assert_eq!(reasons(&mesh, READ, None), [], "nothing stands out in a mesh");
+        let long = with_long_rows(&mesh, &[7, 100_000, 200_000, 300_000], 42_254);
+        let found = reasons(&long, READ, None);
+        let [Reason::LongRows { rows: 4, longest: 42_254, cost_s, of_s }] = found[..] else {
+            panic!("{found:?}")
+        };
+        assert!(cost_s.0 > LEAST * of_s.0 && cost_s < of_s, "{found:?}");
+        let text = found[0].to_string();
+        assert!(
+            text.starts_with("4 rows of up to 42,254 non-zeros cost ") && text.ends_with(" us."),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn stored_zeros_are_counted_where_values_are_known() {
+        let fem = made("fem,n=24");
+        let values =
+            fem.values().iter().enumerate().map(|(at, value)| if at % 2 == 0 { 0.0 } else { *value });
+        let (row_ptr, col_idx) = (fem.row_ptr().to_vec(), fem.col_idx().to_vec());
+        let half = Csr::try_new(fem.nrows(), fem.ncols(), row_ptr, col_idx, values.collect()).unwrap();
+        let found = reasons(&half, READ, None);
+        let [Reason::StoredZeros { zeros, entries, cost_s, of_s }] = found[..] else { panic!("{found:?}") };
+        assert_eq!((zeros, entries), (half.nnz().div_ceil(2) as u64, half.nnz() as u64));
+        assert!(cost_s.0 > LEAST * of_s.0, "{found:?}");
+        assert_eq!(reasons(&half, Told::default(), None), [], "values that are made up are no zeros");
+    }
+
+    #[test]
+    fn a_bad_numbering_is_named_unless_an_order_was_chosen() {
+        let shuffled = made("stencil2d,n=300,shuffle=1");
+        let found = reasons(&shuffled, READ, None);
+        let [Reason::Numbering { fetched, fetched_reordered, .. }] = found[..] else { panic!("{found:?}") };
+        assert!(fetched > 5.0 * fetched_reordered && fetched_reordered >= 1.0, "{found:?}");
+        assert_eq!(reasons(&shuffled, Told { is_reordered: true, ..READ }, None), []);
+    }
+
+    #[test]
+    fn empty_rows_are_named() {
+        let found = reasons(&made("hypersparse,n=3000000,filled=0.05"), READ, None);
+        let is_empty = |reason: &Reason| matches!(reason, Reason::EmptyRows { rows: 3_000_000, .. });
+        assert!(found.iter().any(is_empty), "{found:?}");
+    }
+
+    #[test]
+    fn launch_and_upload_are_named_where_they_take_most_of_the_time() {
+        let small = reasons(&made("stencil2d,n=30"), READ, None);
+        assert!(matches!(small[..], [Reason::Launch { .. }]), "{small:?}");
+        let few = reasons(&made("fem,n=24"), READ, Some(10));
+        let [Reason::Upload { of: Before::Upload, products: 10, cost_s, of_s }] = few[..] else {
+            panic!("{few:?}")
+        };
+        assert!(cost_s.0 > 0.9 * of_s.0 && cost_s < of_s);
+        assert_eq!(reasons(&made("fem,n=24"), READ, Some(1_000_000)), []);
+    }
+
+    #[test]
+    fn what_the_file_says_comes_first_and_two_reasons_are_the_most() {
+        let told = Told { is_complex: true, duplicates: 4_000, ..Told::default() };
+        let found = reasons(&made("stencil2d,n=30"), told, Some(10));
+        let [Reason::Complex { bytes_factor }, _] = found[..] else { panic!("{found:?}") };
+        assert!((1.3..2.0).contains(&bytes_factor), "{bytes_factor}");
+        let found = reasons(&made("stencil2d,n=300"), Told { duplicates: 448_800, ..READ }, None);
+        let [Reason::Duplicates { duplicates: 448_800, bytes_factor }] = found[..] else {
+            panic!("{found:?}")
+        };
+        assert!((1.5..2.0).contains(&bytes_factor), "{bytes_factor}");
     }
 }

@@ -4,11 +4,12 @@ use super::{Advise, TABLE};
 use crate::context::Context;
 use crate::failure::{Exit, Failure};
 use crate::matrix_source::MatrixSource;
+use crate::printer::BOLD;
 use crate::table::Table;
 use crate::text::{between, candidate, counted, grouped, heading, matrices};
 use crate::values::{narrowing, what_it_changes};
 use sparsight::answer::{AdviseAnswer, AdviseManyAnswer, AdvisedMatrix, MatrixSummary};
-use sparsight::matrix::{Features, Scalar};
+use sparsight::matrix::{Bytes, Csr, Features, Scalar, Seconds};
 use sparsight::{Advisor, Error, Profile, RunNowName};
 use std::collections::BTreeSet;
 use std::num::NonZeroU64;
@@ -28,13 +29,17 @@ impl Advise {
             );
             return Err(Failure::input(text).hinted("`sparsight measure` runs them for many"));
         }
-        let sources = self.order.of_all(sources);
+        let mut sources = self.order.of_all(sources);
+        if self.transpose {
+            sources = sources.into_iter().flat_map(|a| [a.clone(), a.transposed()]).collect();
+        }
         let mut objective = self.model.objective(self.iterations);
         objective.mixed_precision = self.values.mixed(T::DTYPE, profile.device.facts.kind)?;
         let products = objective.products;
         context.interrupt.listen();
         let bar = context.printer.progress(sources.len() as u64, "advising");
         let (mut advised, mut rows, mut unreadable, mut ended) = (Vec::new(), Vec::new(), 0, Ok(()));
+        let mut turned: Option<Csr<T>> = None;
         for (at, source) in (0..).zip(&sources) {
             bar.at(at, source.title());
             ended = context.interrupt.check();
@@ -42,7 +47,9 @@ impl Advise {
                 break;
             }
             let mut objective = objective;
-            let (features, lost) = match self.load::<T>(source, context) {
+            // What was transposed is there already.
+            let loaded = turned.take().map_or_else(|| self.load::<T>(source, context), Ok);
+            let (features, lost) = match loaded {
                 Ok(matrix) => {
                     let lost = objective.mixed_precision.then(|| narrowing(&matrix));
                     if let Some(lost) = lost.as_ref().filter(|lost| lost.too_large > 0) {
@@ -54,7 +61,11 @@ impl Advise {
                             what_it_changes(lost)
                         ));
                     }
-                    (Features::of(&matrix), lost)
+                    let features = Features::of(&matrix);
+                    if self.transpose && at % 2 == 0 {
+                        turned = Some(sources[at as usize + 1].derived_from(&matrix)?);
+                    }
+                    (features, lost)
                 }
                 Err(Failure::Reported { message, .. }) => {
                     context.printer.warning(format_args!("skipped: {message}"));
@@ -89,12 +100,39 @@ impl Advise {
             if self.csv.csv {
                 return context.printer.csv(&TABLE, &rows);
             }
-            print(&answer, profile, (self.iterations, self.from.as_ref()), context)
+            print(&answer, profile, (self.iterations, self.from.as_ref()), context)?;
+            // One of a pair may have been skipped.
+            let is_pair = |pair: &&[AdvisedMatrix]| {
+                self.transpose && pair[1].matrix.name == format!("{}+transpose", pair[0].matrix.name)
+            };
+            for pair in answer.matrices.windows(2).filter(is_pair) {
+                print_pair(&pair[0], &pair[1], context)?;
+            }
+            Ok(())
         })?;
         ended.map_err(|failure| failure.keeping(|| "what was advised is shown above".to_owned()))?;
         let impossible = answer.matrices.iter().any(|one| one.verdict.is_none());
         Ok(if unreadable > 0 || impossible { Exit::No } else { Exit::Done })
     }
+}
+
+/// What a matrix and its transpose take together, each in its best candidate.
+fn print_pair(a: &AdvisedMatrix, transposed: &AdvisedMatrix, context: &Context) -> Result<(), Failure> {
+    let known = |of: &AdvisedMatrix| {
+        Some((of.verdict.as_ref()?.best, of.prediction.as_ref()?.predicted_s.0, of.memory_bytes?.0))
+    };
+    let (Some((one, time, bytes)), Some((other, more_time, more_bytes))) = (known(a), known(transposed))
+    else {
+        return Ok(());
+    };
+    context.printer.line(format_args!(
+        "\n{BOLD}A and A^T{BOLD:#}   {}   {} and {}: {} for a product with each, {} on the device",
+        a.matrix.name,
+        candidate(&one),
+        candidate(&other),
+        Seconds(time + more_time),
+        Bytes(bytes + more_bytes)
+    ))
 }
 
 fn print(

@@ -53,6 +53,9 @@ pub(crate) struct Advise {
     model: ModelFlags,
     #[command(flatten)]
     order: OrderFlags,
+    /// Advise for products with A^T, too: as a matrix of its own, called NAME+transpose
+    #[arg(long, conflicts_with_all = ["report", "verify", "verify_all", "gpus"])]
+    transpose: bool,
     #[command(flatten)]
     values: ValuesFlag,
     #[command(flatten)]
@@ -90,6 +93,9 @@ Columns:
   in all          with --iterations: conversion, upload and all products
   measured        with --verify: the time measured here, what it is of the predicted one, and
                   what to expect of the others now
+Rows:
+  the best block size of the first kernels, as many as --top says; below `for comparison:`
+  what the first lines compare with, and what was measured
 Lines below it:
   less sure       the matrix lies beyond what the models have seen. A strip is what the device
                   works on at one moment with every thread busy; I is the number of strips, p
@@ -150,7 +156,7 @@ impl Advise {
                 more => Err(Failure::input(format!("--gpus takes one matrix, and here are {}", more.len()))),
             };
         }
-        if sources.len() != 1 {
+        if sources.len() != 1 || self.transpose {
             if self.report.is_some() {
                 return Err(Failure::input(format!(
                     "--report takes one matrix, and here are {}",

@@ -65,16 +65,16 @@ pub(super) fn what_was_found(verified: &Verified, verdict: &Verdict<'_>) -> Opti
     Some(format!("Measured: {name} is the fastest of {of}, {least}{beside}.{next}"))
 }
 
-/// `nearest of the matrices learned from: d/brack2 (0.20), b/osm_rnv (0.25); 40 % of them are farther from the nearest other one`.
+/// `nearest training matrices: d/brack2 (0.20), b/osm_rnv (0.25); closer to them than 40 % of the training matrices are to theirs`.
 pub(super) fn what_is_nearby(nearby: &Nearby) -> String {
     let names = nearby.nearest.iter().map(|(name, distance)| format!("{name} ({distance:.2})"));
     let names = names.collect::<Vec<_>>().join(", ");
     let share = 100.0 * (1.0 - nearby.farther_than);
     let how_far = match nearby.farther_than {
-        far if far > 0.9 => "far from all of them: intervals hold less often than they say".to_owned(),
-        _ => format!("{share:.0} % of them are farther from the nearest other one"),
+        far if far > 0.9 => "unlike the training matrices: intervals may be too narrow".to_owned(),
+        _ => format!("closer to them than {share:.0} % of the training matrices are to theirs"),
     };
-    format!("nearest of the matrices learned from: {names}; {how_far}")
+    format!("nearest training matrices: {names}; {how_far}")
 }
 
 pub(super) fn pays_off(advised: &Advised, run_now: Option<RunNow>) -> String {
@@ -86,7 +86,8 @@ pub(super) fn pays_off(advised: &Advised, run_now: Option<RunNow>) -> String {
     }
 }
 
-/// `predicted by boosting; coo by linear; hyb by strip-cache, since nothing was learned of it`: what `best` asked.
+/// `predicted by the model boosting, learned from measured matrices; coo by linear; hyb by strip-cache, of which nothing was learned`:
+/// what `best` asked.
 /// Nothing where a model was named, or where the profile learned nothing at all.
 pub(super) fn answering(advice: &Advice, profile: &Profile) -> Option<String> {
     let mut kernels: BTreeMap<ModelName, BTreeSet<Kernel>> = BTreeMap::new();
@@ -99,7 +100,8 @@ pub(super) fn answering(advice: &Advice, profile: &Profile) -> Option<String> {
     }
     // The one with most kernels stands for all that are not named.
     let most = kernels.iter().max_by_key(|(_, of)| of.len()).map(|(model, _)| *model)?;
-    let mut words = vec![format!("predicted by {most}")];
+    let learned = if most.is_learned() { ", learned from measured matrices" } else { "" };
+    let mut words = vec![format!("predicted by the model {most}{learned}")];
     for (model, of) in kernels.iter().filter(|(model, _)| **model != most) {
         let names: Vec<String> = of.iter().map(text::words).collect();
         let why = if *model == profile.strip_model() { ", of which nothing was learned" } else { "" };
