@@ -21,7 +21,7 @@ fn kinds(answer: &Value) -> Vec<&str> {
 
 /// A grid of 300 x 300 points as a file: its `field` and how an entry of it is written.
 fn grid(folder: &Path, name: &str, field: &str, entry: impl Fn(usize, usize, usize) -> String) {
-    let (n, mut lines, mut count) = (300, String::new(), 0);
+    let (n, mut lines, mut count) = (300_usize, String::new(), 0);
     let mut add = |row: usize, col: usize| {
         let text = entry(count, row + 1, col + 1);
         count += text.lines().count();
@@ -97,9 +97,10 @@ fn what_has_no_time_is_an_error_with_a_hint() {
     let scipy = refused("scipy");
     assert!(scipy.contains("one thread of this processor was not calibrated"), "{scipy}");
     assert!(scipy.contains("hint: `sparsight advise MATRIX --device cpu --jobs 1`"), "{scipy}");
-    assert!(
-        refused("bsr b6").contains("break-evens cannot be counted from bsr b6: blocks of 6 x 6 would be")
-    );
+    let padded = refused("bsr b4");
+    let why = "break-evens cannot be counted from bsr b4: blocks would be more than 25 % padding, the limit";
+    assert!(padded.contains(why), "{padded}");
+    assert!(refused("bsr b6").contains("it is not ranked for NVIDIA H200"), "a retired shape");
     assert!(refused("nonsense").contains("'nonsense' is no kernel or candidate"));
 }
 
@@ -133,7 +134,7 @@ fn what_a_file_says_beside_its_places_is_named() {
 #[test]
 fn as_many_rows_are_shown_as_asked_for_and_the_rest_stands_apart() {
     let dir = tempfile::tempdir().unwrap();
-    for top in [1, 3, 5] {
+    for top in [1_usize, 3, 5] {
         let text = run(dir.path(), &["advise", FEM, "--device", "nvidia-h200", "--top", &top.to_string()]);
         let rows = text.lines().skip_while(|line| !line.contains("90 % between")).skip(1);
         let first: Vec<&str> = rows.take_while(|line| !line.contains("for comparison:")).collect();

@@ -43,7 +43,7 @@ pub enum Infeasible {
     #[error("its diagonals were not counted")]
     UnknownDiagonals,
     /// More blocks than are counted and stored: with those, more bytes would be moved than in CSR.
-    #[error("blocks of {side} x {side} would be more than {:.0} % padding, the limit", 100.0 * Limits::block_padding())]
+    #[error("blocks would be more than {:.0} % padding, the limit", 100.0 * Limits::block_padding())]
     ManyBlocks {
         /// Rows and columns of a block.
         side: u32,

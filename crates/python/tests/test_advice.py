@@ -97,7 +97,7 @@ def test_break_evens_are_counted_from_what_is_run_now():
     named = sparsight.advise(fem, device="nvidia-h200", from_="csr-scalar/b256")
     assert named.verdict["run_now"]["id"] == "csr-scalar/b256/f64" and "times as fast as csr-scalar/b256/f64" in str(named)
     assert named.best.pays_off_after != usual.best.pays_off_after
-    for wrong in ("nonsense", "bsr/b6"):
+    for wrong in ("nonsense", "bsr/b4"):
         with pytest.raises(sparsight.SparsightError) as refused:
             sparsight.advise(fem, device="nvidia-h200", from_=wrong)
         assert "hint" in str(refused.value) or refused.value.hint
