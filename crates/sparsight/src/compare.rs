@@ -398,7 +398,7 @@ mod tests {
         facts.multiprocessors = 100;
         let filled = features.nrows as f64 / 204_800.0;
         assert_eq!(limit(&facts, Some(1.5)), Limit::Occupancy(filled));
-        assert_eq!(limit(&facts, Some(1.5)).to_string(), "occupancy, 0.44 of the threads");
+        assert_eq!(limit(&facts, Some(1.5)).to_string(), "too small, 44 % of the threads busy");
         facts.kind = DeviceKind::Cpu;
         facts.multiprocessors = 1_000_000;
         assert_eq!(limit(&facts, Some(0.7)), Limit::Bandwidth(0.7), "a CPU has no thread slots to fill");
