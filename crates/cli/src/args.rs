@@ -29,13 +29,15 @@ pub(crate) struct Args {
     pub(crate) command: Command,
 }
 
+/// A paragraph a line: clap breaks lines for the terminal.
 const AFTER_HELP: &str = "\
-A matrix is a file (.mtx, SuiteSparse .tar, both also with .gz, .xz, .bz2 or .zst, .npz of scipy.sparse; of any other name its
-content tells), a folder of them, - for standard input, gallery:NAME[,key=value...], or GROUP/NAME of the SuiteSparse
-collection (https://sparse.tamu.edu) whose file is here; with derived:STEPS: before it one made from it (unknowns=B,
-layers=L, transpose, rcm, shuffle=SEED, with commas between).
-A device is cpu, cuda[:N], M multiprocessors of it cuda[:N]/smM, the name or folder of a profile such as
-nvidia-h200, or a data sheet NAME.toml (docs/profile-format.md). A GPU without a profile is calibrated.
+A matrix is a file (.mtx, SuiteSparse .tar, both also with .gz, .xz, .bz2 or .zst, .npz of scipy.sparse; of any other name its \
+content tells), a folder of them, - for standard input, gallery:NAME[,key=value...], or GROUP/NAME of the SuiteSparse collection \
+(https://sparse.tamu.edu) whose file is here; with derived:STEPS: before it one made from it (unknowns=B, layers=L, transpose, rcm, \
+shuffle=SEED, with commas between).
+
+A device is cpu, cuda[:N], M multiprocessors of it cuda[:N]/smM, the name or folder of a profile such as nvidia-h200, or a data \
+sheet NAME.toml (docs/profile-format.md). A GPU without a profile is calibrated.
 
   sparsight advise gallery:stencil2d,n=1000
   sparsight advise A.mtx --iterations 1000

@@ -18,9 +18,10 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::printer::Printer;
 use crate::text::{counted, grouped, shown};
+use sparsight::Told;
 use sparsight::matrix::derived::{self, Derivation};
 use sparsight::matrix::gallery::{self, Recipe, Size};
-use sparsight::matrix::io::{self, Field, Loaded, PatternValues, ReadError, ReadOptions};
+use sparsight::matrix::io::{self, Field, Loaded, PatternValues, ReadError, ReadOptions, Stored};
 use sparsight::matrix::{Csr, Scalar};
 use std::collections::HashSet;
 use std::fs::File;
@@ -107,6 +108,15 @@ impl MatrixSource {
         Self::Derived { steps, from: Box::new(self) }
     }
 
+    /// It, made from the matrix that it is derived from, which was read already; any other is that matrix.
+    ///
+    /// # Errors
+    /// If it cannot be made.
+    pub(crate) fn derived_from<T: Scalar>(&self, a: &Csr<T>) -> Result<Csr<T>, Failure> {
+        let Self::Derived { steps, .. } = self else { return Ok(a.clone()) };
+        steps.apply(a).map_err(|error| Failure::input(format!("{}: {error}", self.title())))
+    }
+
     /// As people call it: the file's name, or the recipe as it was written.
     pub(crate) fn title(&self) -> String {
         match self {
@@ -153,7 +163,33 @@ impl MatrixSource {
     /// # Errors
     /// Whatever is wrong with the file or the recipe, as bad input.
     pub(crate) fn load<T: Scalar>(&self, context: &Context) -> Result<Csr<T>, Failure> {
-        self.read(context, false)
+        Ok(self.read(context, false)?.0)
+    }
+
+    /// The same, and what is known of it beside its pattern: with its values, if it can be read twice and has real and finite ones;
+    /// else as [`MatrixSource::load_places`].
+    ///
+    /// # Errors
+    /// As [`MatrixSource::load`].
+    pub(crate) fn load_told<T: Scalar>(&self, context: &Context) -> Result<(Csr<T>, Told), Failure> {
+        let with_values = (!self.is_read_once()).then(|| self.read(context, false).ok()).flatten();
+        let has_values = with_values.is_some();
+        let (matrix, stored) = with_values.map_or_else(|| self.read(context, true), Ok)?;
+        let told = Told {
+            has_values,
+            is_complex: stored.is_some_and(|stored| stored.field == Field::Complex),
+            duplicates: stored.map_or(0, |stored| stored.duplicates),
+            ..Told::default()
+        };
+        Ok((matrix, told))
+    }
+
+    fn is_read_once(&self) -> bool {
+        match self {
+            Self::Stream { .. } => true,
+            Self::Derived { from, .. } => from.is_read_once(),
+            Self::File(_) | Self::Gallery { .. } => false,
+        }
     }
 
     /// The same for who asks about places alone: the values may be complex or not finite, and are made up.
@@ -161,19 +197,23 @@ impl MatrixSource {
     /// # Errors
     /// As [`MatrixSource::load`].
     pub(crate) fn load_places<T: Scalar>(&self, context: &Context) -> Result<Csr<T>, Failure> {
-        self.read(context, true)
+        Ok(self.read(context, true)?.0)
     }
 
-    fn read<T: Scalar>(&self, context: &Context, places_only: bool) -> Result<Csr<T>, Failure> {
+    fn read<T: Scalar>(
+        &self,
+        context: &Context,
+        places_only: bool,
+    ) -> Result<(Csr<T>, Option<Stored>), Failure> {
         match self {
             Self::Gallery { recipe, .. } => {
                 context.printer.detail(format_args!("generating {recipe}"));
-                recipe.generate::<T>().map_err(Failure::from)
+                Ok((recipe.generate::<T>()?, None))
             }
             Self::Derived { steps, from } => {
-                let a = from.read::<T>(context, places_only)?;
+                let (a, stored) = from.read::<T>(context, places_only)?;
                 context.printer.detail(format_args!("deriving {steps}"));
-                steps.apply(&a).map_err(|error| Failure::input(format!("{}: {error}", self.title())))
+                Ok((self.derived_from(&a)?, stored))
             }
             Self::File(path) => {
                 let text = path.to_string_lossy();
@@ -215,7 +255,7 @@ impl MatrixSource {
         places_only: bool,
         path: &Path,
         read: impl FnOnce(&ReadOptions<'_>) -> Result<Loaded<T>, ReadError>,
-    ) -> Result<Csr<T>, Failure> {
+    ) -> Result<(Csr<T>, Option<Stored>), Failure> {
         let bar = context.printer.progress(0, "reading");
         let report = |p: io::Progress| bar.of(p.done.0, p.total.0, self.title());
         let pattern = context.pattern;
@@ -244,7 +284,7 @@ impl MatrixSource {
             };
             context.printer.note(format_args!("{}: {merged}", path.display()));
         }
-        Ok(matrix)
+        Ok((matrix, Some(stored)))
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::device_choice::described;
 use crate::printer::BOLD;
 use sparsight::kernels::{Candidate, DeviceFacts, DeviceKind, Elsewhere};
+pub(crate) use sparsight::matrix::grouped;
 use sparsight::matrix::{Dtype, Features, Seconds};
 use sparsight::profile::{GridName, ProfiledDevice};
 use sparsight::{Profile, TIE};
@@ -30,19 +31,6 @@ pub(crate) fn shown_lines(text: &str) -> String {
 fn acts(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-}
-
-/// `1234567` as `1,234,567`.
-pub(crate) fn grouped(count: u64) -> String {
-    let digits = count.to_string();
-    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
 }
 
 /// `count` of `noun`, with an s unless it is one.
@@ -90,12 +78,7 @@ pub(crate) fn words(id: impl Display) -> String {
 
 /// A candidate without its value type, which stands above the table: `csr-vector t16 b128`, `cusparse-csr a1 (vendor)`.
 pub(crate) fn candidate(candidate: &Candidate) -> String {
-    let kernel = words(candidate.kernel);
-    if candidate.kernel.is_vendors() {
-        return format!("{kernel} (vendor)");
-    }
-    let values = if candidate.dtype == Dtype::Mixed { " (f32 values)" } else { "" };
-    format!("{kernel} b{}{values}", candidate.block)
+    candidate.in_words()
 }
 
 /// `cuSPARSE: cusparseCreateCsr; SciPy: csr_array`.
@@ -229,11 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_grouped_by_three() {
-        assert_eq!(
-            [0, 999, 1000, 1_234_567].map(grouped),
-            ["0", "999", "1,000", "1,234,567"].map(str::to_owned)
-        );
+    fn what_is_counted_is_one_or_several() {
         assert_eq!(counted(1, "row"), "1 row");
         assert_eq!(counted(1000, "row"), "1,000 rows");
     }

@@ -270,7 +270,8 @@ fn answers_say_which_learned_model_they_come_from() {
     with_linear_best_for_coo(&folder);
     let advise = ["advise", GRID, "--profile", "made-up"];
     let text = run(dir.path(), &advise);
-    let said = "predicted by boosting; hyb by strip-cache, of which nothing was learned; coo by linear";
+    let said = "predicted by the model boosting, learned from measured matrices; hyb by strip-cache, of which nothing was learned; coo by \
+                linear";
     assert!(text.contains(said), "{text}");
     let named = run(dir.path(), &[&advise[..], &["--model", "neighbours"]].concat());
     assert!(!named.contains("predicted by"), "asked and answered: {named}");
@@ -325,7 +326,7 @@ fn advise_names_the_measured_matrices_that_are_nearest() {
     let dir = tempfile::tempdir().unwrap();
     let advise = ["advise", "gallery:stencil2d,n=300", "--device", "nvidia-h200", "-v"];
     let text = run(dir.path(), &advise);
-    assert!(text.contains("nearest of the matrices learned from: gallery:stencil2d,n="), "{text}");
+    assert!(text.contains("nearest training matrices: gallery:stencil2d,n="), "{text}");
     let nearby = json(dir.path(), &advise[..4])["nearby"].clone();
     let nearest = nearby["nearest"].as_array().unwrap();
     assert_eq!(nearest.len(), 3);
@@ -336,10 +337,10 @@ fn advise_names_the_measured_matrices_that_are_nearest() {
         nearest[0]["distance"].as_f64().unwrap()
     );
     assert!(text.contains(&line), "{line} in {text}");
-    // Nobody measures a matrix of nine rows.
+    // No matrix of nine rows was measured.
     let far = ["advise", "gallery:stencil2d,n=3", "--device", "nvidia-h200", "-v"];
     let far = run(dir.path(), &far);
-    assert!(far.contains("far from all of them"), "{far}");
+    assert!(far.contains("unlike the training matrices: intervals may be too narrow"), "{far}");
 }
 
 #[test]

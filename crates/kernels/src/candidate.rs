@@ -63,6 +63,17 @@ impl Candidate {
     pub fn format(&self) -> Format {
         self.kernel.format()
     }
+
+    /// The name in texts for people, without the value type: `csr-vector t16 b128`, `cusparse-csr a1 (vendor)`,
+    /// `ell b64 (f32 values)`. A [`Selection`](crate::Selection) reads it, as it reads the id.
+    pub fn in_words(&self) -> String {
+        let kernel = self.kernel.to_string().replace('/', " ");
+        match (self.block, self.dtype) {
+            (0, _) => format!("{kernel} (vendor)"),
+            (block, Dtype::Mixed) => format!("{kernel} b{block} (f32 values)"),
+            (block, _) => format!("{kernel} b{block}"),
+        }
+    }
 }
 
 impl fmt::Display for Candidate {

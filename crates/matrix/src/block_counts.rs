@@ -9,7 +9,7 @@
 //! ```
 //! Blocks begin at multiples of their size, in rows and in columns.
 
-use crate::{Pattern, mix};
+use crate::{Limits, Pattern, mix};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
@@ -20,11 +20,6 @@ pub const BLOCK_SIDES: [u32; 4] = [2, 3, 4, 6];
 
 /// Block rows of a slice: a warp's worth.
 pub(crate) const SLICE: usize = 32;
-
-/// How many entries the blocks that hold a non-zero may have for each non-zero, 4 / 3, padding apart. Derived: with as many, blocks
-/// of 2 take as many bytes as CSR in `f64`. Of 798 matrices measured on an H200 (all but those of folders e and f) none is fastest in
-/// blocks with more than 1.07.
-const MOST_FILL: (u64, u64) = (4, 3);
 
 /// Rows whose blocks are counted in one go: whole slices of every block size.
 pub(crate) const BLOCK_COUNT_ROWS: usize = 384;
@@ -68,7 +63,8 @@ fn is_zero(count: &u64) -> bool {
 impl BlockCount {
     /// The most blocks of `side` rows and columns that are counted and stored: 4/3 entries for each non-zero, rounded up.
     pub fn most(nnz: u64, side: u32) -> u64 {
-        MOST_FILL.0.saturating_mul(nnz).div_ceil(MOST_FILL.1 * u64::from(side * side))
+        let (entries, non_zeros) = Limits::BLOCK_FILL;
+        entries.saturating_mul(nnz).div_ceil(non_zeros * u64::from(side * side))
     }
 
     /// Whether there are too many to be stored.

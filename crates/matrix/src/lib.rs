@@ -38,6 +38,7 @@ mod team_blocks;
 mod tile_work;
 mod transpose;
 mod units;
+mod without;
 
 pub use available_memory::{available_memory, check_host_memory};
 pub use block_counts::{BLOCK_SIDES, BlockCount};
@@ -66,4 +67,5 @@ pub use spy::Spy;
 pub use strips::{Block, StripDetail, Strips};
 pub use team_blocks::{THREAD_BLOCKS, TeamBlocks};
 pub use tile_work::{TileWork, TileWorks};
-pub use units::{Bytes, Seconds};
+pub use units::{Bytes, Seconds, grouped};
+pub use without::{without_empty_rows, without_long_rows, without_zeros};

@@ -24,6 +24,19 @@ fn three_digits(value: f64) -> String {
     format!("{value:.digits$}")
 }
 
+/// A count as people read it: `1234567` as `1,234,567`.
+pub fn grouped(count: u64) -> String {
+    let digits = count.to_string();
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
 impl fmt::Display for Bytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const PREFIXES: [&str; 6] = ["kB", "MB", "GB", "TB", "PB", "EB"];
@@ -55,6 +68,11 @@ impl fmt::Display for Seconds {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_are_grouped_by_three() {
+        assert_eq!([0, 999, 1000, 1_234_567].map(grouped), ["0", "999", "1,000", "1,234,567"]);
+    }
 
     #[test]
     fn quantities_print_with_three_digits_and_a_prefix() {

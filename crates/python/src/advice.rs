@@ -3,13 +3,13 @@
 use crate::devices::profile_for;
 use crate::failure::{Failure, Kind};
 use crate::forked;
-use crate::matrix::{AnyCsr, Matrix, dtype_of};
+use crate::matrix::{AnyCsr, Matrix, dtype_of, with_csr};
 use pyo3::prelude::*;
 use sparsight::answer::{AdviseAnswer, Answer, MatrixSummary, NarrowingAnswer};
 use sparsight::kernels::DeviceKind;
 use sparsight::matrix::{Dtype, Narrowing};
-use sparsight::{Advisor, ModelName, Objective, Plan, Profile};
-use std::sync::Arc;
+use sparsight::{Advisor, ModelName, Objective, Plan, Profile, Reason, RunNowName, Told};
+use std::sync::{Arc, OnceLock};
 
 /// What the library answered, with what it takes to say it as JSON.
 #[pyclass(frozen, module = "sparsight._core")]
@@ -21,6 +21,8 @@ pub(crate) struct Advice {
     matrix: MatrixSummary,
     /// What storing the values in f32 changes, where that was asked for.
     narrowing: Option<NarrowingAnswer>,
+    /// Why a product takes as long as it does; looked for when first asked.
+    reasons: OnceLock<Vec<Reason>>,
 }
 
 impl Advice {
@@ -75,17 +77,27 @@ impl Advice {
         self.ranking.ranked.len()
     }
 
-    /// As `sparsight advise --json` answers: schema sparsight/advise/1.
-    fn to_json(&self, py: Python<'_>) -> String {
-        // Asks no threads: a forked process may read what its parent was advised.
-        py.detach(|| {
+    /// As `sparsight advise --json` answers: schema sparsight/advise/1. `matrix` is the one that it was given for; `has_values`:
+    /// whether its values are those of the matrix.
+    fn to_json(&self, py: Python<'_>, matrix: &Matrix, has_values: bool) -> PyResult<String> {
+        forked::work(py, || {
+            let told = Told { has_values, ..Told::default() };
+            let asked = (self.dtype, &self.objective);
+            let reasons = || {
+                let of = (matrix.features(), &self.ranking);
+                with_csr!(&matrix.csr, a => Advisor::new(&self.profile).reasons(a, told, of, asked))
+            };
             let matrix = self.matrix.clone();
             AdviseAnswer::of(matrix, &self.profile, self.dtype, &self.objective, &self.ranking)
+                .with_reasons(self.reasons.get_or_init(reasons).clone())
                 .with_narrowing(self.narrowing)
                 .to_json()
         })
     }
 }
+
+const RUN_NOW: &str =
+    "name a kernel or candidate, such as \"cusparse-csr\" or \"csr-vector/t8/b256\", or \"scipy\"";
 
 const MODELS: &str = "leave model= out for the best of each kernel; advice.best.model names one that answers";
 
@@ -107,9 +119,9 @@ fn narrowed(matrix: &Matrix, dtype: Dtype, kind: DeviceKind) -> Result<Narrowing
 }
 
 /// Predicts and ranks every candidate. `dtype`: of the values, None for those that the matrix has. `mixed`: also candidates that store
-/// the values in f32 beside vectors in f64; the matrix then has its values.
+/// the values in f32 beside vectors in f64; the matrix then has its values. `run_now`: what break-evens are counted from.
 #[pyfunction]
-#[pyo3(signature = (matrix, name, device, products, model, dtype, mixed=false))]
+#[pyo3(signature = (matrix, name, device, products, model, dtype, mixed=false, run_now=None))]
 #[allow(clippy::too_many_arguments)]
 pub(crate) fn advise(
     py: Python<'_>,
@@ -120,10 +132,14 @@ pub(crate) fn advise(
     model: Option<&str>,
     dtype: Option<&str>,
     mixed: bool,
+    run_now: Option<&str>,
 ) -> PyResult<Advice> {
     let dtype = dtype.map(dtype_of).transpose()?.unwrap_or_else(|| matrix.value_type());
     let model: Option<ModelName> = model
         .map(|model| model.parse().map_err(|text: String| Failure::new(Kind::NoProfile, text).hinted(MODELS)))
+        .transpose()?;
+    let run_now: Option<RunNowName> = run_now
+        .map(|name| name.parse().map_err(|text: String| Failure::new(Kind::Other, text).hinted(RUN_NOW)))
         .transpose()?;
     let mut objective = Objective { products, model, ..Objective::default() };
     let advised = forked::work(py, || {
@@ -131,7 +147,10 @@ pub(crate) fn advise(
         let narrowing = mixed.then(|| narrowed(matrix, dtype, profile.device.facts.kind)).transpose()?;
         objective.mixed_precision = narrowing.is_some_and(|narrowing| narrowing.too_large == 0);
         let features = matrix.features();
-        let ranking = Advisor::new(&profile).advise(features, dtype, &objective)?;
+        let mut ranking = Advisor::new(&profile).advise(features, dtype, &objective)?;
+        if let Some(name) = &run_now {
+            ranking.count_from(Some(ranking.run_now_by(name, (&profile, features, dtype), products)?));
+        }
         Ok::<_, Failure>(Advice {
             ranking,
             profile,
@@ -139,6 +158,7 @@ pub(crate) fn advise(
             dtype,
             matrix: MatrixSummary::of(name, features),
             narrowing,
+            reasons: OnceLock::new(),
         })
     })?;
     Ok(advised?)

@@ -31,6 +31,8 @@ macro_rules! with_csr {
     };
 }
 
+pub(crate) use with_csr;
+
 /// A sparse matrix in CSR, checked, with what the models look at.
 #[pyclass(frozen, module = "sparsight._core")]
 pub(crate) struct Matrix {

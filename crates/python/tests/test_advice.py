@@ -49,7 +49,8 @@ def test_it_is_shown_as_text_and_in_a_notebook(grid):
     advice = sparsight.advise(grid, products=10, device="nvidia-h200")
     lines = str(advice).splitlines()
     assert lines[0] == "900 x 900, 4,380 non-zeros, 4.9 a row (3 to 5)"
-    ids = [line.split()[0] for line in lines[5:-1]]
+    head = next(at for at, line in enumerate(lines) if line.startswith("candidate "))
+    ids = [line.split()[0] for line in lines[head + 1 : -1]]
     assert ids[0] == advice.best.id and advice.best.id in repr(advice)
     kernels = [name.rsplit("/", 2 if advice[name].block else 1)[0] for name in ids]
     assert 10 <= len(kernels) == len(set(kernels)) <= 12, "a line a kernel"
@@ -84,6 +85,34 @@ def test_what_covers_all_products_says_so():
     assert "times as fast in all as cuSPARSE's CSR" in sentence
     vendors = of_many[of_many.verdict["vendors_csr"]["id"]]
     assert of_many.verdict["vendors_csr"]["speedup"] == pytest.approx(vendors.in_all_s / of_many.best.in_all_s)
+
+
+def test_break_evens_are_counted_from_what_is_run_now():
+    fem = sparsight.gallery("fem,n=24")
+    usual = sparsight.advise(fem, device="nvidia-h200")
+    now = usual.verdict["run_now"]
+    assert now["kind"] == "vendors-csr" and now["id"] == usual.verdict["vendors_csr"]["id"]
+    assert usual.verdict["break_even"].startswith("Against cuSPARSE's CSR converting pays from ")
+    assert usual.verdict["break_even"] in str(usual) and "run now" in str(usual)
+    named = sparsight.advise(fem, device="nvidia-h200", from_="csr-scalar/b256")
+    assert named.verdict["run_now"]["id"] == "csr-scalar/b256/f64" and "times as fast as csr-scalar/b256/f64" in str(named)
+    assert named.best.pays_off_after != usual.best.pays_off_after
+    for wrong in ("nonsense", "bsr/b4"):
+        with pytest.raises(sparsight.SparsightError) as refused:
+            sparsight.advise(fem, device="nvidia-h200", from_=wrong)
+        assert "hint" in str(refused.value) or refused.value.hint
+
+
+def test_a_reason_says_what_costs_time():
+    fem = sparsight.gallery("fem,n=24")
+    assert sparsight.advise(fem, device="nvidia-h200").reasons == []
+    fem.data[::2] = 0
+    half = sparsight.advise(fem, device="nvidia-h200")
+    [reason] = half.reasons
+    assert reason["kind"] == "stored-zeros" and 0 < reason["cost_s"] < reason["of_s"]
+    assert reason["text"] in str(half) and reason["zeros"] == len(fem.data[::2])
+    [reason] = sparsight.advise(fem, products=10, device="nvidia-h200").reasons
+    assert reason["kind"] == "upload"
 
 
 def test_it_becomes_a_data_frame(grid):

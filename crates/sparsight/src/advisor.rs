@@ -1,6 +1,6 @@
 //! Which format, kernel and block size: every candidate that the device has, predicted and ranked.
 
-use crate::{Error, Missing, ModelName, Predictor, Profile};
+use crate::{Error, Missing, ModelName, Predictor, Profile, RunNow, RunNowKind};
 use sparsight_kernels::{Candidate, DeviceKind, catalogue_on, feasible, useful_bytes};
 use sparsight_matrix::{Bytes, Dtype, Features, Infeasible, Limits, Seconds};
 use sparsight_model::{PlacementRule, PredictError, Prediction, RowLengthRule};
@@ -49,6 +49,8 @@ pub struct Advice {
     pub refused: Vec<Refused>,
     /// Whether the matrix has no non-zeros, so that there is nothing to gain.
     pub is_empty: bool,
+    /// What is run now, from which break-evens are counted; `None` if no CSR is ranked, and where nothing else was named.
+    pub run_now: Option<RunNow>,
 }
 
 /// One candidate with its prediction.
@@ -69,8 +71,8 @@ pub struct Advised {
     pub bandwidth_fraction: Option<f64>,
     /// Conversion and upload, and what the vendor's library does beforehand; `None` if the profile did not measure them.
     pub preparation: Option<Seconds>,
-    /// After how many products converting has paid, compared with the fastest CSR candidate of ours, whose preparation
-    /// is the upload alone. `Some(0)` for CSR itself; `None` if never.
+    /// Products after which it has caught up with [`Advice::run_now`], both with conversion and upload. `Some(0)` for that
+    /// itself; `None` if never.
     pub pays_off_after: Option<u64>,
 }
 
@@ -158,12 +160,14 @@ impl<'p> Advisor<'p> {
         let predictor = self.predictor(model, objective.placement, objective.row_length)?;
         let facts = &self.profile.device.facts;
         let limits = Limits::with_memory(facts.memory_bytes);
+        let is_empty = features.nnz == 0;
         let mut advice = Advice {
             kind: facts.kind,
             model,
             ranked: Vec::new(),
             refused: Vec::new(),
-            is_empty: features.nnz == 0,
+            is_empty,
+            run_now: None,
         };
         let (mut possible, mut held) = (Vec::new(), Vec::new());
         let has_mixed = objective.mixed_precision && (facts.kind, dtype) == (DeviceKind::Cuda, Dtype::F64);
@@ -214,7 +218,6 @@ impl<'p> Advisor<'p> {
             let missing = Missing::Model { model, dtype };
             return Err(Error::Lacking { profile: self.profile.name.clone(), missing });
         }
-        fill_pays_off_after(&mut advice.ranked);
         let cost = |a: &Advised| match objective.products {
             None => a.prediction.time.0,
             // What it takes to convert may be unknown, but it is not nothing: such candidates come last.
@@ -222,6 +225,7 @@ impl<'p> Advisor<'p> {
         };
         advice.ranked.sort_by(|a, b| cost(a).total_cmp(&cost(b)).then(a.candidate.cmp(&b.candidate)));
         put_known_first(&mut advice.ranked);
+        advice.count_from(advice.usually_run(objective.products));
         Ok(advice)
     }
 }
@@ -255,28 +259,42 @@ fn put_known_first(ranked: &mut [Advised]) {
     }
 }
 
-/// Against the best CSR candidate, since CSR is what the matrix is in.
-fn fill_pays_off_after(ranked: &mut [Advised]) {
-    let best_csr = ranked
-        .iter()
-        .filter(|a| a.is_plain_csr())
-        .min_by(|a, b| a.prediction.time.0.total_cmp(&b.prediction.time.0));
-    let Some((csr_time, csr_preparation)) = best_csr.map(|a| (a.prediction.time.0, a.preparation)) else {
-        return;
-    };
-    for advised in ranked {
-        let extra = match (advised.preparation, csr_preparation) {
-            (Some(own), Some(csr)) => (own.0 - csr.0).max(0.0),
-            _ => continue,
-        };
-        let saved = csr_time - advised.prediction.time.0;
-        advised.pays_off_after = if advised.is_plain_csr() {
-            Some(0)
-        } else if saved > 0.0 {
-            Some((extra / saved).ceil() as u64)
-        } else {
-            None
-        };
+impl Advice {
+    /// Counts break-evens from there.
+    pub fn count_from(&mut self, run_now: Option<RunNow>) {
+        for Advised { candidate, prediction, preparation, pays_off_after, .. } in &mut self.ranked {
+            let caught_up = |now: RunNow| now.caught_up_after(*candidate, prediction.time, *preparation);
+            *pays_off_after = run_now.and_then(caught_up);
+        }
+        self.run_now = run_now;
+    }
+
+    /// What most people run.
+    fn usually_run(&self, products: Option<u64>) -> Option<RunNow> {
+        let vendors = self.fastest(Advised::is_vendors_csr, products);
+        let vendors = vendors.map(|csr| csr.as_run_now(RunNowKind::VendorsCsr));
+        let plain = || self.fastest(Advised::is_plain_csr, products);
+        let kind =
+            if self.kind == DeviceKind::Cpu { RunNowKind::PlainCsr } else { RunNowKind::WithoutVendors };
+        vendors.or_else(|| plain().map(|csr| csr.as_run_now(kind)))
+    }
+
+    /// Of those that are `wanted` the one that takes least, one product or all of them.
+    pub(crate) fn fastest(
+        &self,
+        wanted: impl Fn(&Advised) -> bool,
+        products: Option<u64>,
+    ) -> Option<&Advised> {
+        let all = self.ranked.iter().filter(|advised| wanted(advised));
+        all.min_by(|a, b| a.cost(products).total_cmp(&b.cost(products)))
+    }
+}
+
+impl Advised {
+    /// As what is run now.
+    pub(crate) fn as_run_now(&self, kind: RunNowKind) -> RunNow {
+        let Self { candidate, preparation, .. } = *self;
+        RunNow { kind, candidate, time: self.prediction.time, preparation }
     }
 }
 

@@ -157,16 +157,18 @@ impl Limit {
     }
 }
 
-/// `launch, 0.83 of the time`; `occupancy, 0.21 of the threads`; `bandwidth, 0.75 of copying`.
+/// `launch, 83 % of the time`; `too small, 21 % of the threads busy`; `memory, 75 % of the copy rate`.
 impl fmt::Display for Limit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let of = match self {
-            Self::Launch(_) => "of the time",
-            Self::Occupancy(_) => "of the threads",
-            Self::Cache(_) | Self::Bandwidth(_) | Self::Latency(_) => "of copying",
+        let (what, of) = match self {
+            Self::Launch(_) => ("launch", "of the time"),
+            Self::Occupancy(_) => ("too small", "of the threads busy"),
+            Self::Cache(_) => ("cache", "of the copy rate"),
+            Self::Bandwidth(_) => ("memory", "of the copy rate"),
+            Self::Latency(_) => ("waiting", "of the copy rate"),
             Self::Unknown => return f.write_str("?"),
         };
-        write!(f, "{}, {:.2} {of}", self.name(), self.fraction().unwrap_or_default())
+        write!(f, "{what}, {:.0} % {of}", 100.0 * self.fraction().unwrap_or_default())
     }
 }
 
@@ -311,6 +313,7 @@ mod tests {
             ranked,
             refused: Vec::new(),
             is_empty: false,
+            run_now: None,
         }
     }
 
@@ -402,7 +405,7 @@ mod tests {
         facts.multiprocessors = 100;
         let filled = features.nrows as f64 / 204_800.0;
         assert_eq!(limit(&facts, Some(1.5)), Limit::Occupancy(filled));
-        assert_eq!(limit(&facts, Some(1.5)).to_string(), "occupancy, 0.44 of the threads");
+        assert_eq!(limit(&facts, Some(1.5)).to_string(), "too small, 44 % of the threads busy");
         facts.kind = DeviceKind::Cpu;
         facts.multiprocessors = 1_000_000;
         assert_eq!(limit(&facts, Some(0.7)), Limit::Bandwidth(0.7), "a CPU has no thread slots to fill");

@@ -126,6 +126,16 @@ pub enum Error {
         /// The processor's name.
         device: String,
     },
+    /// What is said to be run now has no predicted time.
+    #[error("break-evens cannot be counted from {name}: {why}")]
+    NotRunNow {
+        /// As it was named.
+        name: String,
+        /// Why there is no time of it.
+        why: String,
+        /// What can be done about it.
+        hint: &'static str,
+    },
     /// None of the candidates that were predicted can be run here.
     #[error("no candidate is possible: {why}")]
     NothingToRun {
@@ -176,6 +186,7 @@ impl Error {
             Self::NotShipped { profile, .. } => {
                 Some(format!("the repository of sparsight has all of it: --profile profiles/{profile}"))
             }
+            Self::NotRunNow { hint, .. } => Some((*hint).to_owned()),
             Self::OtherDevice { .. } => Some("give another folder with -o".to_owned()),
             Self::NotCalibrated { .. } => Some(
                 "`sparsight devices` says what is missing, and the same command goes on; `sparsight profile -o DIR` and \

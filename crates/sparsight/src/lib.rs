@@ -48,10 +48,14 @@ mod nearby;
 mod noise;
 mod partition;
 mod predictor;
+mod reason;
+mod reasons;
 mod reference;
 mod rescaled_predictor;
 mod right_answer;
 mod run;
+mod run_now;
+mod run_now_name;
 mod transfer;
 mod vendor;
 mod verdict;
@@ -86,15 +90,19 @@ pub use missing::Missing;
 pub use models::{Learned, ModelName};
 pub use nearby::Nearby;
 pub use noise::Noise;
-pub use partition::{Part, PartitionObjective, Partitioning, Strategy};
+pub use partition::{MOST_CUT, Part, PartitionObjective, Partitioning, Strategy};
 pub use predictor::Predictor;
 pub use profile::Profile;
+pub use reason::{Before, Reason};
+pub use reasons::Told;
 pub use reference::Reference;
 pub use rescaled_predictor::RescaledPredictor;
 pub use run::{
     Fastest, MeasuredPartition, Plan, Prepared, TriedRun, Tries, Verified, contest, fastest, run_partition,
     verify,
 };
+pub use run_now::{RunNow, RunNowKind};
+pub use run_now_name::RunNowName;
 pub use transfer::{CarriedTime, CrossArchitecture, ReferenceOrigin, TransferBy};
 pub use vendor::other_vendor;
 pub use verdict::{TIE, Verdict};

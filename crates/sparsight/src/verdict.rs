@@ -1,8 +1,8 @@
 //! What advice comes down to: the candidate to use, what it gains over what people use today, and which others are as good.
 
-use crate::{Advice, Advised};
+use crate::{Advice, Advised, RunNow, RunNowKind};
 use sparsight_kernels::Candidate;
-use sparsight_matrix::Dtype;
+use sparsight_matrix::{Dtype, grouped};
 use sparsight_model::Extrapolation;
 
 /// Predicted costs this close are a tie: about what predictions are off by. Chosen.
@@ -22,6 +22,8 @@ pub struct Verdict<'a> {
     pub plain_csr: Option<&'a Advised>,
     /// The vendor's routine for CSR that is predicted to be the fastest: what most people call.
     pub vendors_csr: Option<&'a Advised>,
+    /// What is run now, from which break-evens are counted; `None` if no CSR is ranked, and where nothing else was named.
+    pub run_now: Option<RunNow>,
     /// Products that were asked for: all of them count, and conversion and upload.
     products: Option<u64>,
     /// Whether there is nothing to multiply.
@@ -32,6 +34,41 @@ impl Verdict<'_> {
     /// How many times as fast the best is as another one: in one product, or in all with conversion and upload.
     pub fn speedup(&self, other: &Advised) -> f64 {
         other.cost(self.products) / self.best.cost(self.products)
+    }
+
+    /// From how many products on it pays to change from what is run now to what is recommended, as a sentence; `None` if nothing is
+    /// known that is run now, and of a matrix without non-zeros.
+    pub fn break_even(&self) -> Option<String> {
+        let (used, now) = (self.recommended(), self.run_now.filter(|_| !self.is_empty)?);
+        if now.is(used.candidate) {
+            let what = match now.kind {
+                RunNowKind::VendorsCsr => "cuSPARSE's CSR",
+                _ => "what is run now",
+            };
+            return Some(format!("It is {what}: nothing to convert."));
+        }
+        let is_scipy = now.kind == RunNowKind::Scipy;
+        if used.reads_csr_as_it_is() && !is_scipy {
+            return Some("It reads CSR as it is: nothing to convert.".to_owned());
+        }
+        let change = if is_scipy { "changing" } else { "converting" };
+        let remark = match now.kind {
+            RunNowKind::Scipy => " on one thread of this processor",
+            RunNowKind::WithoutVendors => " (the profile has no time of cuSPARSE's CSR)",
+            _ => "",
+        };
+        let of_now = format!("Against {now}{remark}");
+        Some(match used.pays_off_after {
+            Some(0 | 1) => format!("{of_now} {change} pays from the first product on."),
+            Some(products) => format!("{of_now} {change} pays from {} products on.", grouped(products)),
+            None if used.prediction.time.0 >= now.time.0 => format!("{of_now} {change} does not pay."),
+            None => format!("{of_now} it is not known when {change} pays: what it takes was not measured."),
+        })
+    }
+
+    /// The same as what is run now.
+    pub fn speedup_over(&self, now: RunNow) -> f64 {
+        now.cost(self.products).0 / self.best.cost(self.products)
     }
 
     /// Whether plain CSR is as good as anything, as it is for every matrix without non-zeros, and for one smaller than all that was
@@ -49,7 +86,7 @@ impl Verdict<'_> {
         best.extrapolates.iter().any(is_below) && csr.prediction.time.0 <= best.high.0
     }
 
-    /// Whether nothing but CSR is the best or as good: nobody has a reason to convert.
+    /// Whether nothing but CSR is the best or as good: there is no reason to convert.
     pub fn stays_in_csr(&self) -> bool {
         let reads_csr = |advised: &Advised| advised.candidate.format().is_csr();
         reads_csr(self.best) && self.equal.iter().all(|equal| reads_csr(equal))
@@ -83,7 +120,7 @@ impl Verdict<'_> {
 
 impl Advised {
     /// Seconds of one product; with a number of products, of all of them with conversion and upload.
-    fn cost(&self, products: Option<u64>) -> f64 {
+    pub(crate) fn cost(&self, products: Option<u64>) -> f64 {
         products.map_or(self.prediction.time, |products| self.in_all(products)).0
     }
 
@@ -95,6 +132,16 @@ impl Advised {
     /// Whether it is ready sooner, or as soon and smaller.
     fn is_cheaper(&self, other: &Advised) -> bool {
         self.ready().total_cmp(&other.ready()).then(self.memory.0.cmp(&other.memory.0)).is_lt()
+    }
+
+    /// Whether it is the vendor's product with CSR.
+    pub(crate) fn is_vendors_csr(&self) -> bool {
+        self.candidate.format().is_csr() && self.candidate.kernel.is_vendors()
+    }
+
+    /// Whether the arrays of CSR are all that it reads, so that nothing is converted.
+    fn reads_csr_as_it_is(&self) -> bool {
+        self.is_plain_csr() || self.is_vendors_csr()
     }
 
     /// Whether it reads CSR as it is, with a kernel of ours: the vendor's routines look at the matrix beforehand, and in mixed
@@ -110,10 +157,6 @@ impl Advice {
     /// possible.
     pub fn verdict(&self, products: Option<u64>) -> Option<Verdict<'_>> {
         let best = self.ranked.first()?;
-        let fastest = |wanted: fn(&Advised) -> bool| {
-            let all = self.ranked.iter().filter(|advised| wanted(advised));
-            all.min_by(|a, b| a.cost(products).total_cmp(&b.cost(products)))
-        };
         let limit = best.cost(products) * (1.0 + TIE);
         let mut equal: Vec<&Advised> = Vec::new();
         for advised in self.ranked.iter().filter(|advised| advised.cost(products) <= limit) {
@@ -122,9 +165,10 @@ impl Advice {
                 equal.push(advised);
             }
         }
-        let plain_csr = fastest(Advised::is_plain_csr);
-        let vendors_csr = fastest(|a| a.candidate.format().is_csr() && a.candidate.kernel.is_vendors());
-        Some(Verdict { best, equal, plain_csr, vendors_csr, products, is_empty: self.is_empty })
+        let plain_csr = self.fastest(Advised::is_plain_csr, products);
+        let vendors_csr = self.fastest(Advised::is_vendors_csr, products);
+        let (run_now, is_empty) = (self.run_now, self.is_empty);
+        Some(Verdict { best, equal, plain_csr, vendors_csr, run_now, products, is_empty })
     }
 }
 
@@ -147,7 +191,7 @@ mod tests {
         let verdict = advice.verdict(None).unwrap();
         assert_eq!(verdict.best, &advice.ranked[0]);
         let (csr, vendors) = (verdict.plain_csr.unwrap(), verdict.vendors_csr.unwrap());
-        assert!(csr.pays_off_after == Some(0) && vendors.candidate.kernel.is_vendors());
+        assert!(vendors.pays_off_after == Some(0) && vendors.candidate.kernel.is_vendors());
         assert!(verdict.speedup(csr) > 1.2 && verdict.speedup(vendors) > 1.2 && !verdict.gains_nothing());
         for equal in &verdict.equal {
             assert!((1.0..=1.0 + TIE).contains(&verdict.speedup(equal)));

@@ -1,15 +1,18 @@
 //! Plans from the shipped profile: what holds for every one of them.
 
+use sparsight::answer::PlannedMatrix;
 use sparsight::kernels::Execution;
 use sparsight::kernels::{BLOCKS, Candidate, Format, Kernel, catalogue};
 use sparsight::matrix::{Csr, Dtype, Features, Seconds, StripDetail, Strips, gallery::Recipe};
 use sparsight::model::Piece;
-use sparsight::{Advisor, ModelName, Objective, PartitionObjective, Partitioning, Profile, Strategy};
+use sparsight::{
+    Advisor, MOST_CUT, ModelName, Objective, PartitionObjective, Partitioning, Profile, Strategy,
+};
 use std::num::NonZeroUsize;
 use std::ops::Range;
 
 /// Rows of about 31 non-zeros, then half as many of 200.
-const HALVES: &str = "kkt,n=400000,m=50000,row=200";
+const HALVES: &str = "kkt,n=320000,m=40000,row=200";
 
 fn matrix(recipe: &str) -> Csr<f64> {
     recipe.parse::<Recipe>().unwrap().generate().unwrap()
@@ -204,4 +207,35 @@ fn a_model_that_knows_none_of_the_candidates_is_an_error() {
     let objective = PartitionObjective { model: Some(ModelName::Strip), ..PartitionObjective::default() };
     let refused = Advisor::new(&profile).partition(&matrix("stencil2d,n=30"), &sell, &objective);
     assert!(refused.unwrap_err().to_string().contains("strip model for f64"));
+}
+
+#[test]
+fn no_gain_is_claimed_for_cuts_of_matrices_larger_than_were_learned_from() {
+    let profile = Profile::shipped("nvidia-h200").unwrap();
+    let large = matrix("kkt,n=400000,m=50000,row=200");
+    assert!(large.nnz() as u64 > MOST_CUT);
+    let planned = |cut_always| {
+        let objective = PartitionObjective { cut_always, ..PartitionObjective::default() };
+        Advisor::new(&profile).partition(&large, &all(), &objective).unwrap()
+    };
+    let whole = planned(false);
+    assert!(!whole.strategies.is_empty());
+    for strategy in &whole.strategies {
+        assert_eq!(strategy.parts.len(), 1);
+        assert!(strategy.gain() <= 0.0);
+    }
+    check(&whole, &large);
+    let cut = planned(true);
+    assert!(cut.strategies.iter().all(|strategy| strategy.parts.len() > 1 && !strategy.is_learned()));
+    for planned in [&whole, &cut] {
+        let verdict = PlannedMatrix::of("large", planned).verdict;
+        assert_eq!(verdict.execution, None);
+        let why =
+            ". No cut of more than 20,000,000 non-zeros was learned from, so no gain is claimed for one.";
+        assert!(
+            verdict.text.starts_with("Leave it whole: ") && verdict.text.ends_with(why),
+            "{}",
+            verdict.text
+        );
+    }
 }

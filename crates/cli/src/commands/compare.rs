@@ -261,9 +261,9 @@ impl Compare {
         for mean in others {
             let MeanSpeed { id, count, mean_speed: Some(speed), .. } = mean else { continue };
             let over = matrices(*count);
-            let apart = if mean.is_open() { ", which cannot be told apart" } else { "" };
+            let open = if mean.is_open() { ": either may be the faster one" } else { "" };
             let ends = mean.mean_speed_low.zip(mean.mean_speed_high);
-            let ends = ends.map(|(low, high)| format!("; intervals {low:.2} to {high:.2}{apart}"));
+            let ends = ends.map(|(low, high)| format!("; 90 % between {low:.2} and {high:.2}{open}"));
             out.line(format_args!(
                 "{id} is {speed:.2} times as fast as {first} over {over} (geometric mean{weighted}{}).",
                 ends.unwrap_or_default()

@@ -169,7 +169,9 @@ fn print(InfoAnswer { matrix, features: f, formats, .. }: &InfoAnswer, out: &Pri
     out.line(format_args!("{BOLD}{}{BOLD:#}   {}", matrix.name, shape(f)))?;
     out.line("")?;
     let quantiles: Vec<String> = f.row_quantiles.iter().map(|q| grouped(*q)).collect();
-    let bits = |of: &FormatSize| of.bits_a_column.map(|bits| format!("{bits:.1} in {}, ", words(of.format)));
+    let bits = |of: &FormatSize| {
+        of.bits_a_column.map(|bits| format!("{bits:.1} bits in {} (padding included), ", words(of.format)))
+    };
     let bits: String = formats.iter().filter_map(bits).collect();
     let names: Vec<String> = Features::QUANTILES.iter().map(|q| format!("{:.0} %", 100.0 * q)).collect();
     for (label, value) in [
@@ -181,7 +183,7 @@ fn print(InfoAnswer { matrix, features: f, formats, .. }: &InfoAnswer, out: &Pri
         ("distance of neighbours", distances(f)),
         ("entries of x found in cache", percent(f.x_reuse)),
         ("hyb", format!("{} wide, then {} in coo", grouped(f.hyb.width), counted(f.hyb.coo_nnz, "non-zero"))),
-        ("bits of a column index", format!("{bits}32 in csr")),
+        ("a column index takes", format!("{bits}32 bits in csr")),
     ] {
         out.line(format_args!("  {label:<28} {value}"))?;
     }

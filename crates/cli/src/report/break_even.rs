@@ -85,7 +85,8 @@ pub(super) fn panel(advice: &ReportedAdvice, roles: &Roles<'_>) -> Option<Panel>
     let mut body = svg.finish("time in all against the number of products");
     let named: Vec<String> =
         lines.iter().rev().map(|(one, role, _)| format!("{role}: {}", name(one))).collect();
-    let pays = if even.is_some() { "; it pays once that is less than with plain CSR" } else { "" };
+    let now = roles.run_now.and_then(|now| roles.role(now)).filter(|_| even.is_some());
+    let pays = now.map_or_else(String::new, |now| format!("; it pays once that is less than of {now}"));
     body += &remark(&format!("Time in all, conversion and upload included{pays}. {}.", named.join("; ")));
     Some(Panel { id: "break-even", title: "When conversion pays", body })
 }

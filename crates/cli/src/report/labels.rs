@@ -5,6 +5,9 @@ use super::svg::{Anchor, FONT, Svg, text_width};
 /// Height of a line of text with the space to the next.
 pub(super) const LINE: f64 = 14.0;
 
+/// Room beside a text: without it, numbers next to each other read as one. Chosen: half a letter on each side.
+const GAP: f64 = FONT / 4.0;
+
 /// What is taken already: left, top, right, bottom.
 #[derive(Debug, Default)]
 pub(super) struct Labels {
@@ -33,7 +36,7 @@ impl Labels {
             Anchor::Middle => x - width / 2.0,
             Anchor::End => x - width,
         };
-        let around = |y: f64| [left, y - FONT, left + width, y + LINE - FONT];
+        let around = |y: f64| [left - GAP, y - FONT, left + width + GAP, y + LINE - FONT];
         let is_free = |y: f64| {
             let [l, t, r, b] = around(y);
             self.taken

@@ -1,6 +1,7 @@
 //! What is not ranked, and why.
 
 use super::{Panel, escaped, remark};
+use crate::text::words;
 use sparsight::answer::{ReportedAdvice, ReportedOutcome};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -35,7 +36,7 @@ pub(super) fn panel(advice: &ReportedAdvice) -> Panel {
             let _ = writeln!(
                 body,
                 "<dt>{}</dt><dd>{}</dd>",
-                escaped(&what.join(", ")),
+                escaped(&words(what.join(", "))),
                 escaped(&why.replace(" x ", "\u{a0}x\u{a0}"))
             );
         }

@@ -14,6 +14,8 @@ pub(super) struct Roles<'a> {
     pub(super) recommended: Option<&'a ReportedCandidate>,
     pub(super) plain_csr: Option<&'a ReportedCandidate>,
     pub(super) vendors_csr: Option<&'a ReportedCandidate>,
+    /// What is run now, where that is ranked.
+    pub(super) run_now: Option<&'a ReportedCandidate>,
     pub(super) soonest_ready: Option<&'a ReportedCandidate>,
 }
 
@@ -34,6 +36,7 @@ impl<'a> Roles<'a> {
             recommended: verdict.recommended.as_deref().and_then(ranked).or_else(otherwise),
             plain_csr,
             vendors_csr: compared(&verdict.vendors_csr),
+            run_now: compared(&verdict.run_now),
             soonest_ready: ranked(&verdict.soonest_ready),
         }
     }
@@ -41,8 +44,12 @@ impl<'a> Roles<'a> {
     /// Each once, with what it is and the class of its colour; the best last, so that it is drawn over the others.
     pub(super) fn named(&self) -> Vec<(&'a ReportedCandidate, &'static str, &'static str)> {
         let is_best = |one: &ReportedCandidate| self.best.is_some_and(|best| best.id == one.id);
-        let compared =
-            [(self.vendors_csr, "cuSPARSE's CSR", "vendor"), (self.plain_csr, "plain CSR", "plain")];
+        let run_now = self.run_now.filter(|now| self.role(now) == Some("run now"));
+        let compared = [
+            (run_now, "run now", "plain"),
+            (self.vendors_csr, "cuSPARSE's CSR", "vendor"),
+            (self.plain_csr, "plain CSR", "plain"),
+        ];
         let others = compared.into_iter().filter_map(|(one, role, class)| Some((one?, role, class)));
         let others = others.filter(|(one, ..)| !is_best(one));
         let best = self.best.map(|best| (best, self.role(best).unwrap_or("best"), "best"));
@@ -55,6 +62,7 @@ impl<'a> Roles<'a> {
         match () {
             () if is(self.plain_csr) => Some("plain CSR"),
             () if is(self.vendors_csr) => Some("cuSPARSE's CSR"),
+            () if is(self.run_now) => Some("run now"),
             () => None,
         }
     }

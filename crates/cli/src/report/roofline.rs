@@ -71,7 +71,7 @@ pub(super) fn panel(advice: &ReportedAdvice, roles: &Roles<'_>) -> Option<Panel>
         if !x.holds(*bytes) || !y.holds(bytes / time.predicted.0) {
             continue;
         }
-        let says = format!("{}: {} at {}", one.id, rate(bytes / time.predicted.0), Bytes(*bytes as u64));
+        let says = format!("{}: {} at {}", name(one), rate(bytes / time.predicted.0), Bytes(*bytes as u64));
         svg.dot("other", (x.at(*bytes), y.at(bytes / time.predicted.0)), 2.5, &says);
     }
     let middle = points.iter().map(|(_, bytes, _)| x.at(*bytes)).sum::<f64>() / points.len() as f64;

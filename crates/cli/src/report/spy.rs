@@ -63,7 +63,7 @@ pub(super) fn caption(m: &MatrixSummary, spy: &SpyCells) -> String {
     match (high, wide) {
         (0 | 1, 0 | 1) => "A cell is one place.".to_owned(),
         _ => format!(
-            "A cell covers up to {} x {} places; of the darkest {} hold a non-zero.",
+            "A cell covers up to {} x {} places; in the darkest cells {} of the places hold a non-zero.",
             grouped(high),
             grouped(wide),
             percent(spy.densest)

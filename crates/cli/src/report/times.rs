@@ -19,8 +19,10 @@ const KERNELS: usize = 22;
 const FULL: f64 = 6.0;
 
 pub(super) fn panel(advice: &ReportedAdvice, roles: &Roles<'_>) -> Option<Panel> {
-    let all: Vec<_> =
+    let mut all: Vec<_> =
         best_of_each_kernel(advice, roles).into_iter().filter_map(|one| Some((one, one.time?))).collect();
+    // By what is drawn: with a number of products they are ranked by the time in all.
+    all.sort_by(|(_, a), (_, b)| a.predicted.0.total_cmp(&b.predicted.0));
     let fastest = all.iter().map(|(_, time)| time.predicted.0).min_by(f64::total_cmp)?;
     let kept = all.iter().skip(KERNELS).filter(|(one, _)| is_kept(one, roles)).count();
     let is_shown = |&(place, (one, time)): &(usize, &(&ReportedCandidate, ReportedTime))| {
@@ -46,12 +48,13 @@ pub(super) fn panel(advice: &ReportedAdvice, roles: &Roles<'_>) -> Option<Panel>
         let top = ROW * row as f64;
         let bare = name(one).replace(" (vendor)", "");
         let called = roles.role(one).map(|role| format!("{bare} \u{b7} {role}"));
-        let timed = Timed { says: &one.id, time: Some(time), measured: measured(one), class };
+        let timed = Timed { says: &bare, time: Some(time), measured: measured(one), class };
         words(&mut svg, top + 13.0, called.iter().chain([&bare]), &timed);
         bar(&mut svg, top + 19.0, &timed, longest);
     }
     let mut body = svg.finish("predicted times of one product, a bar for each kernel");
-    body += &remark(&caption(&shown, !equal.is_empty()));
+    let is_cut = shown.iter().any(|(_, time)| time.predicted.0 > longest);
+    body += &remark(&caption(&shown, !equal.is_empty(), is_cut));
     body += &verdict::ranked_by(advice, roles).map(|text| remark(&text)).unwrap_or_default();
     let left = all.len() - shown.len();
     if left > 0 {
@@ -128,7 +131,7 @@ fn is_kept(candidate: &ReportedCandidate, roles: &Roles<'_>) -> bool {
     measured(candidate).is_some() || roles.role(candidate).is_some()
 }
 
-fn caption(shown: &[(&ReportedCandidate, ReportedTime)], has_equal: bool) -> String {
+fn caption(shown: &[(&ReportedCandidate, ReportedTime)], has_equal: bool, is_cut: bool) -> String {
     let mut text =
         "Bar: predicted, at the best block size. Line over it: where nine of ten times lie.".to_owned();
     if shown.iter().any(|(one, _)| measured(one).is_some()) {
@@ -136,6 +139,9 @@ fn caption(shown: &[(&ReportedCandidate, ReportedTime)], has_equal: bool) -> Str
     }
     if has_equal {
         text += " Light blue: as good as the best, within 5 %.";
+    }
+    if is_cut {
+        text += " A bar with a gap near its end is longer than is drawn.";
     }
     text
 }

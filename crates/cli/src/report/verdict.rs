@@ -13,7 +13,8 @@ use std::fmt::Write;
 pub(super) fn header(advice: &ReportedAdvice, roles: &Roles<'_>) -> String {
     let products = advice.products.map(|n| format!(", {}", counted(n, "product"))).unwrap_or_default();
     let device = format!("{}, {}{products}", advice.source.device, advice.dtype);
-    let sentences = [reasons(advice, roles), what_was_found(advice, roles), less_sure(roles)];
+    let why = (!advice.reasons.is_empty()).then(|| advice.reasons.join(" "));
+    let sentences = [compared(advice, roles), why, what_was_found(advice, roles), less_sure(roles)];
     top(&advice.matrix, &device, &what_to_use(advice, roles), sentences.into_iter().flatten())
 }
 
@@ -85,7 +86,7 @@ fn stays_in_csr(advice: &ReportedAdvice) -> bool {
         .is_some_and(|verdict| reads_csr(&verdict.best) && verdict.equal.iter().all(reads_csr))
 }
 
-fn reasons(advice: &ReportedAdvice, roles: &Roles<'_>) -> Option<String> {
+fn compared(advice: &ReportedAdvice, roles: &Roles<'_>) -> Option<String> {
     let (verdict, used) = (advice.verdict.as_ref().filter(|_| advice.matrix.nnz > 0)?, roles.recommended?);
     let mut sentences = Vec::new();
     let in_all = if advice.products.is_some() { " in all" } else { "" };
@@ -96,13 +97,12 @@ fn reasons(advice: &ReportedAdvice, roles: &Roles<'_>) -> Option<String> {
     };
     let vendors = faster("cuSPARSE's CSR", roles.vendors_csr);
     let plain = faster("the best plain CSR", roles.plain_csr);
-    let gains: Vec<String> = vendors.into_iter().chain(plain).collect();
+    let now = faster("what is run now", roles.run_now.filter(|now| roles.role(now) == Some("run now")));
+    let gains: Vec<String> = now.into_iter().chain(vendors).chain(plain).collect();
     if !gains.is_empty() {
         sentences.push(format!("Predicted {}.", gains.join(", ")));
     }
-    if let Some(products) = used.pays_off_after.filter(|&n| n > 0 && !verdict.gains_nothing) {
-        sentences.push(format!("Worth converting from {} on.", counted(products, "product")));
-    }
+    sentences.extend(verdict.break_even.clone());
     sentences.extend(as_good(verdict, roles));
     (!sentences.is_empty()).then(|| sentences.join(" "))
 }
@@ -142,13 +142,15 @@ fn less_sure(roles: &Roles<'_>) -> Option<String> {
         .then(|| format!("Less sure: the matrix lies beyond what was measured in {}.", words.join(", ")))
 }
 
-/// How long candidates are at work in all, and by which they are ranked: for the caption of times.
+/// Which candidate is first with all products, where the picture of times is sorted by one.
 pub(super) fn ranked_by(advice: &ReportedAdvice, roles: &Roles<'_>) -> Option<String> {
-    let in_all = cost(advice, roles.best?)?;
+    let best = roles.best?;
+    let in_all = cost(advice, best)?;
     advice.products.map(|n| {
         format!(
-            "Ranked by {} with conversion and upload: the first takes {in_all} in all.",
-            counted(n, "product")
+            "Sorted by one product. With conversion, upload and {} the first is {}: {in_all} in all.",
+            counted(n, "product"),
+            name(best)
         )
     })
 }

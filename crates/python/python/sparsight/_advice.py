@@ -17,6 +17,9 @@ from ._matrix import as_matrix, short
 __all__ = ["Advice", "Candidate", "Refused", "advise", "calibrate", "profiles"]
 
 
+SCIPY = "scipy's CSR"
+
+
 class Candidate:
     """A format with a kernel and a block size, and what is predicted of it.
 
@@ -44,7 +47,7 @@ class Candidate:
     conversion_s : float or None
         Conversion and upload, seconds; None if not measured.
     pays_off_after : int or None
-        Products after which converting has paid against the fastest candidate in CSR; None if never.
+        Products after which that has paid against what is run now: cuSPARSE's CSR or what ``from_`` named; None if never.
     in_all_s : float or None
         Conversion and all products, seconds; None unless ``products`` were given.
     extrapolates : list of dict
@@ -131,15 +134,17 @@ class Refused:
 class Advice:
     """Every candidate for one matrix, best first: a sequence of :class:`Candidate`."""
 
-    __slots__ = ("_answer", "_core", "_ranked")
+    __slots__ = ("_answer", "_core", "_matrix", "_ranked")
 
-    def __init__(self, core):
-        self._core, self._answer, self._ranked = core, None, None
+    def __init__(self, core, matrix):
+        self._core, self._matrix, self._answer, self._ranked = core, matrix, None, None
 
     def to_dict(self) -> dict[str, Any]:
         """All of it, as ``sparsight advise --json`` answers: schema ``sparsight/advise/1``."""
         if self._answer is None:
-            self._answer = json.loads(self._core.to_json())
+            matrix = self._matrix
+            has_values = matrix._on_gpu is None and matrix._turned_of is None
+            self._answer = json.loads(self._core.to_json(matrix._core, has_values))
         return self._answer
 
     @property
@@ -173,10 +178,18 @@ class Advice:
     @property
     def verdict(self) -> dict[str, Any]:
         """What it comes down to: ``best``, ``recommended``, ``equal`` and ``soonest_ready`` (ids), ``gains_nothing``, and
-        ``plain_csr`` and ``vendors_csr`` with their ``speedup``: how many times as fast the best is in one product, or, where
-        ``products`` were given, in all of them with conversion and upload.
+        ``plain_csr``, ``vendors_csr`` and ``run_now`` with their ``speedup``: how many times as fast the best is in one product, or,
+        where ``products`` were given, in all of them with conversion and upload. ``break_even`` says from how many products on it pays to
+        change from what is run now.
         """
         return self.to_dict().get("verdict", {})
+
+    @property
+    def reasons(self) -> list[dict[str, Any]]:
+        """Why a product takes as long as it does, what costs most first, at most two: each with its ``kind``, its numbers (``cost_s`` of
+        ``of_s`` seconds) and a sentence, ``text``. Found with one more look at a matrix, if at all, when first asked for.
+        """
+        return self.to_dict()["reasons"]
 
     @property
     def refused(self) -> list[Refused]:
@@ -222,16 +235,24 @@ class Advice:
         def taken(one):
             return one.predicted_s if one.in_all_s is None else one.in_all_s
 
-        def faster(other):
+        def compared(seconds):
             # Within 5 % is a tie, as the program has it.
-            speedup = taken(other) / taken(use)
+            speedup = seconds / taken(use)
             return f"as fast{in_all} as" if 1 / 1.05 <= speedup <= 1.05 else f"{speedup:.1f} times as fast{in_all} as"
+
+        def faster(other):
+            return compared(taken(other))
 
         words = "Use"
         if verdict["gains_nothing"]:
             in_csr = all(self[one].format == "csr" for one in (verdict["best"], *verdict["equal"]))
             words = "Stay with CSR:" if in_csr else "CSR is as good as anything:"
-        gains = [
+        now = verdict.get("run_now", {})
+        gains = []
+        if now.get("kind") in ("named", "scipy") and (now["kind"] == "scipy" or now["id"] != use.id):
+            total = now["predicted_s"] if number is None else (now.get("conversion_s") or 0.0) + number * now["predicted_s"]
+            gains = [f"{compared(total)} {SCIPY if now['kind'] == 'scipy' else now['id']}"]
+        gains += [
             f"{faster(self[verdict[name]['id']])} {what}"
             for name, what in (("vendors_csr", "cuSPARSE's CSR"), ("plain_csr", "the best plain CSR"))
             if verdict.get(name, {}).get("id", use.id) != use.id
@@ -241,7 +262,8 @@ class Advice:
         if number is not None and use.in_all_s is not None:
             products = "1 product" if number == 1 else f"{number:,} products"
             cost = f"; {duration(use.in_all_s)} in all for {products} with conversion and upload"
-        return f"{words} {use.id}, {duration(use.predicted_s)} a product{cost}.{predicted}"
+        change = f" {verdict['break_even']}" if "break_even" in verdict else ""
+        return f"{words} {use.id}, {duration(use.predicted_s)} a product{cost}.{predicted}{change}"
 
     def _heading(self):
         answer = self.to_dict()
@@ -253,31 +275,35 @@ class Advice:
             f"({matrix['row_min']:,} to {matrix['row_max']:,})",
             f"{device['name']}, {answer['dtype']}" + (f", carried over from {rescaled}" if rescaled else "") + busy,
             self._sentence(),
+            *([" ".join(reason["text"] for reason in self.reasons)] if self.reasons else []),
             *([what_it_changes(self.narrowing)] if self.narrowing else []),
         ]
 
     _COLUMNS = ("candidate", "predicted", "90 % between", "of bandwidth", "convert", "pays off after")
 
     def _shown(self):
-        """The first ten kernels, each with its best block size, and both CSRs that the verdict compares with."""
+        """The first ten kernels, each with its best block size, and what the verdict compares with, if that is ranked."""
         of_kernel = {}
         for one in self._all:
             of_kernel.setdefault((one.id.rsplit("/", 2 if one.block else 1)[0], one.dtype), one)
         shown = list(of_kernel.values())[:10]
-        compared = (self.verdict.get(name, {}).get("id") for name in ("plain_csr", "vendors_csr"))
-        return shown + [self[name] for name in compared if name is not None and self[name] not in shown]
+        compared = {self.verdict.get(name, {}).get("id") for name in ("plain_csr", "vendors_csr", "run_now")}
+        return shown + [one for one in self._all if one.id in compared and one not in shown]
 
     def _rows(self):
+        now = self.verdict.get("run_now", {})
         for one in self._shown():
             fraction = one.bandwidth_fraction
             pays = "never" if one.pays_off_after is None else f"{one.pays_off_after:,} products"
+            if one.id == now.get("id") and now["kind"] != "scipy":
+                pays = "run now"
             yield (
                 one.id,
                 duration(one.predicted_s),
                 f"{duration(one.low_s)} to {duration(one.high_s)}",
                 "-" if fraction is None else f"{fraction:.2f}",
                 "-" if one.conversion_s is None else duration(one.conversion_s),
-                "0 products" if one.pays_off_after == 0 else pays,
+                pays,
             )
 
     def _rest(self):
@@ -335,13 +361,15 @@ def advise(
     model: str | None = None,
     dtype: Any = None,
     values: Any = None,
+    from_: str | None = None,
 ) -> Advice:
     """Predicts how fast y = A x is in every storage format, kernel and block size, and ranks them. Nothing is run.
 
     Parameters
     ----------
     A : matrix
-        As :class:`Matrix` takes it, or one of these. Its values are not looked at, but for ``values``.
+        As :class:`Matrix` takes it, or one of these. Of its values only zeros are counted, for :attr:`Advice.reasons`, and what
+        ``values`` asks for. The answer keeps it.
     products : int, optional
         Products to come: candidates are ranked by what all of them cost, with conversion and upload. Without, by one product.
     device : str, optional
@@ -355,6 +383,9 @@ def advise(
     values : "f32", optional
         Ranks also candidates that store the values of a float64 matrix in float32, beside x, y and sums in float64 (GPUs); their ids
         end in ``f32-f64``. What that changes is bounded for this very matrix: :attr:`Advice.narrowing`. Never done unasked.
+    from_ : str, optional
+        What is run now, from which break-evens are counted: ``"cusparse-csr"``, any kernel or candidate, or ``"scipy"`` (its CSR on
+        one thread of this processor, once that is calibrated). By default cuSPARSE's CSR, for a processor the best plain CSR.
 
     Returns
     -------
@@ -375,8 +406,7 @@ def advise(
     >>> mixed.narrowing["changed"]                          # of a stencil every value is a float32 already
     0
     """
-    is_mixed = mixed(values)
-    return advice_of(as_matrix(A, with_values=is_mixed), products, device, model, dtype, is_mixed)
+    return advice_of(as_matrix(A), products, device, model, dtype, mixed(values), from_)
 
 
 def mixed(values):
@@ -388,7 +418,7 @@ def mixed(values):
     return True
 
 
-def advice_of(matrix, products, device, model, dtype, is_mixed=False):
+def advice_of(matrix, products, device, model, dtype, is_mixed=False, from_=None):
     """The same of a :class:`Matrix`."""
     number = None if products is None else _whole(products)
     if device is None:
@@ -398,7 +428,7 @@ def advice_of(matrix, products, device, model, dtype, is_mixed=False):
     asked = matrix._with_values() if is_mixed else matrix._core
 
     def advise():
-        return Advice(_core.advise(asked, matrix.name, device, number, model, short(dtype), is_mixed))
+        return Advice(_core.advise(asked, matrix.name, device, number, model, short(dtype), is_mixed, from_), matrix)
 
     try:
         return advise()
@@ -418,7 +448,7 @@ _calibrating = threading.Lock()
 
 
 def _quietly(at, what):
-    """Progress that nobody is shown; that somebody pressed Ctrl-C is seen between two steps."""
+    """Progress that is not shown; Ctrl-C is seen between two steps."""
 
 
 def profiles() -> list[str]:

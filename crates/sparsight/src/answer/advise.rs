@@ -5,7 +5,7 @@ use super::{
     PredictedInterval, ReorderedAnswer, Structure,
 };
 use crate::profile::Provenance;
-use crate::{Advice, Advised, ModelName, Nearby, Objective, Profile, Verdict, Verified, Why};
+use crate::{Advice, Advised, ModelName, Nearby, Objective, Profile, Reason, RunNow, Verdict, Verified, Why};
 use serde::Serialize;
 use sparsight_kernels::Candidate;
 use sparsight_matrix::{Bytes, Dtype, Narrowing, Seconds};
@@ -36,6 +36,9 @@ pub struct AdviseAnswer {
     /// What it comes down to; absent if no candidate is possible.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verdict: Option<VerdictAnswer>,
+    /// Why a product takes as long as it does, what costs most first: at most two, each as a sentence and with its numbers. Empty
+    /// where nothing stands out.
+    pub reasons: Vec<ReasonAnswer>,
     /// What another run may be expected to gain; absent if none was run, and if all were.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_run: Option<NextRunAnswer>,
@@ -173,12 +176,49 @@ pub struct VerdictAnswer {
     /// The vendor's fastest routine for CSR; absent if none is ranked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub vendors_csr: Option<Compared>,
+    /// What is run now, from which break-evens are counted; absent if no CSR is ranked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run_now: Option<RunNowAnswer>,
+    /// From how many products on it pays to change from there to `recommended`, as a sentence; absent without `run_now`, and of a
+    /// matrix without non-zeros.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub break_even: Option<String>,
+}
+
+/// Why a product takes as long as it does.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ReasonAnswer {
+    /// Its kind and its numbers.
+    #[serde(flatten)]
+    pub reason: Reason,
+    /// The same as a sentence.
+    pub text: String,
+}
+
+impl From<Reason> for ReasonAnswer {
+    fn from(reason: Reason) -> Self {
+        Self { reason, text: reason.to_string() }
+    }
+}
+
+/// What is run now.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct RunNowAnswer {
+    /// `vendors-csr`, `plain-csr`, `scipy` or `named`.
+    pub kind: &'static str,
+    /// The candidate, or for scipy the one on a processor that stands for it.
+    #[serde(flatten)]
+    pub compared: Compared,
+    /// Conversion and upload, seconds; absent if not measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub conversion_s: Option<Seconds>,
 }
 
 impl VerdictAnswer {
     /// What it says to use and what it compares that with; not those that are as good.
     fn named(&self) -> impl Iterator<Item = Candidate> {
-        let compared = [self.plain_csr, self.vendors_csr].into_iter().flatten().map(|csr| csr.id);
+        let run_now = self.run_now.map(|run_now| run_now.compared);
+        let compared = [self.plain_csr, self.vendors_csr, run_now].into_iter().flatten().map(|csr| csr.id);
         [self.best, self.recommended, self.soonest_ready].into_iter().chain(compared)
     }
 }
@@ -201,6 +241,15 @@ impl From<&Verdict<'_>> for VerdictAnswer {
             predicted_s: other.prediction.time,
             speedup: verdict.speedup(other),
         };
+        let run_now = |now: RunNow| RunNowAnswer {
+            kind: now.kind.id(),
+            compared: Compared {
+                id: now.candidate,
+                predicted_s: now.time,
+                speedup: verdict.speedup_over(now),
+            },
+            conversion_s: now.preparation,
+        };
         Self {
             best: verdict.best.candidate,
             recommended: verdict.recommended().candidate,
@@ -209,6 +258,8 @@ impl From<&Verdict<'_>> for VerdictAnswer {
             soonest_ready: verdict.soonest_ready().candidate,
             plain_csr: verdict.plain_csr.map(compared),
             vendors_csr: verdict.vendors_csr.map(compared),
+            run_now: verdict.run_now.map(run_now),
+            break_even: verdict.break_even(),
         }
     }
 }
@@ -246,6 +297,7 @@ impl AdviseAnswer {
             reordered,
             narrowing,
             verdict,
+            reasons: Vec::new(),
             next_run,
             nearby: None,
             structure: None,
@@ -267,6 +319,13 @@ impl AdviseAnswer {
     #[must_use]
     pub fn with_structure(mut self, structure: Option<Structure>) -> Self {
         self.structure = structure;
+        self
+    }
+
+    /// With why a product takes as long as it does.
+    #[must_use]
+    pub fn with_reasons(mut self, reasons: Vec<Reason>) -> Self {
+        self.reasons = reasons.into_iter().map(ReasonAnswer::from).collect();
         self
     }
 
@@ -349,7 +408,7 @@ pub struct AdvisedCandidate {
     /// Conversion and upload, and what the vendor's library does beforehand, seconds; absent if not measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub conversion_s: Option<Seconds>,
-    /// Products after which converting has paid against the fastest CSR candidate; 0 for CSR itself, absent if never.
+    /// Products after which that has paid against the `run_now` of the verdict; 0 for that itself, absent if never.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pays_off_after: Option<u64>,
     /// Conversion, upload and all products, seconds; absent if one product counts.

@@ -3,7 +3,7 @@
 use super::{Answer, DeviceSummary, MatrixSummary, NarrowingAnswer, PredictedInterval, VerdictAnswer};
 use crate::{Advice, Profile};
 use serde::Serialize;
-use sparsight_matrix::{Dtype, Seconds};
+use sparsight_matrix::{Bytes, Dtype, Seconds};
 use sparsight_model::accuracy::geometric_mean;
 
 /// `sparsight/advise-many/1`: what to use for each of several matrices.
@@ -37,10 +37,13 @@ pub struct AdvisedMatrix {
     /// Time of the best.
     #[serde(flatten)]
     pub prediction: Option<PredictedInterval>,
+    /// What the matrix takes on the device in it, x and y not counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory_bytes: Option<Bytes>,
     /// Its conversion and upload, seconds; absent if not measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub conversion_s: Option<Seconds>,
-    /// Products after which converting has paid against the fastest CSR; 0 for CSR itself, absent if never.
+    /// Products after which that has paid against the `run_now` of the verdict; 0 for that itself, absent if never.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pays_off_after: Option<u64>,
     /// What storing the values in `f32` changes; absent unless mixed precision was asked for.
@@ -56,6 +59,7 @@ impl AdvisedMatrix {
             matrix,
             verdict: advice.verdict(products).as_ref().map(VerdictAnswer::from),
             prediction: best.map(|best| (&best.prediction).into()),
+            memory_bytes: best.map(|best| best.memory),
             conversion_s: best.and_then(|best| best.preparation),
             pays_off_after: best.and_then(|best| best.pays_off_after),
             narrowing: None,

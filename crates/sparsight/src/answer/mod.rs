@@ -93,7 +93,7 @@ mod transfer;
 
 pub use advise::{
     AdviceProvenance, AdviseAnswer, AdvisedCandidate, Compared, Expected, NarrowingAnswer, NearMatrix,
-    NearbyAnswer, VerdictAnswer,
+    NearbyAnswer, ReasonAnswer, RunNowAnswer, VerdictAnswer,
 };
 pub use advise_gpus::{AdviseGpusAnswer, LinksAnswer, OnGpus, RowsAnswer, ShareAnswer, TooFewGpus};
 pub use advise_many::{AdviseManyAnswer, AdvisedMatrix};
@@ -122,7 +122,9 @@ pub use many::{CompareManyAnswer, InfoManyAnswer, MeanSpeed, PredictManyAnswer, 
 pub use matrix::MatrixSummary;
 pub use measure::{MeasureAnswer, UnreadableMatrix};
 pub use outcome::MeasuredOutcome;
-pub use plan::{MeasuredPlan, NextRunAnswer, PlanAnswer, PlannedMatrix, PlannedPart, PlannedStrategy};
+pub use plan::{
+    MeasuredPlan, NextRunAnswer, PlanAnswer, PlanVerdict, PlannedMatrix, PlannedPart, PlannedStrategy,
+};
 pub use predict::{PredictAnswer, PredictedCandidate, PredictedTerm};
 pub use prediction::{Extrapolated, PredictedInterval};
 pub use profile::ProfileAnswer;

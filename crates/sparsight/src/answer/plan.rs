@@ -4,10 +4,10 @@ use super::{
     AdviceProvenance, Answer, DeviceSummary, MatrixSummary, NamedCandidate, NarrowingAnswer,
     PredictedInterval, Structure,
 };
-use crate::{MeasuredPartition, ModelName, Part, Partitioning, Plan, Strategy};
+use crate::{MOST_CUT, MeasuredPartition, ModelName, Part, Partitioning, Plan, Strategy};
 use serde::Serialize;
-use sparsight_kernels::{Execution, device_bytes};
-use sparsight_matrix::{Bytes, Dtype, Seconds};
+use sparsight_kernels::{Candidate, Execution, device_bytes};
+use sparsight_matrix::{Bytes, Dtype, Seconds, grouped};
 use sparsight_model::{CutCost, NextRun, PlacementRule, RowLengthRule};
 use std::fmt::Display;
 
@@ -78,6 +78,82 @@ pub struct PlannedMatrix {
     /// What another run of a single candidate may be expected to gain; absent if none was tried, and if all were.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_run: Option<NextRunAnswer>,
+    /// What it comes down to.
+    pub verdict: PlanVerdict,
+}
+
+/// Whether to cut.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PlanVerdict {
+    /// How the parts are to be run; absent where the matrix is to be left whole.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub execution: Option<Execution>,
+    /// A sentence.
+    pub text: String,
+}
+
+impl PlanVerdict {
+    /// By predictions: a cut is worth it if its interval lies below the time of the whole, and such cuts were learned from.
+    fn of(planned: &Partitioning) -> Self {
+        let whole = |text: String| Self { execution: None, text };
+        let Some(Strategy { single, .. }) = planned.strategies.first() else {
+            return whole("No candidate is possible.".to_owned());
+        };
+        let time = single.prediction.time;
+        let leave = format!("Leave it whole: {} takes {time} a product", single.candidate.in_words());
+        if planned.features.nnz > MOST_CUT {
+            let most = grouped(MOST_CUT);
+            return whole(format!(
+                "{leave}. No cut of more than {most} non-zeros was learned from, so no gain is claimed for one."
+            ));
+        }
+        let cuts = planned.strategies.iter().filter(|strategy| strategy.parts.len() > 1);
+        let best = cuts.min_by(|a, b| a.predicted.0.total_cmp(&b.predicted.0));
+        let Some(best) = best.filter(|best| best.predicted < time) else {
+            return whole(format!("{leave}, and no cut is predicted to be faster."));
+        };
+        let (parts, execution, less) = (best.parts.len(), best.execution, 100.0 * best.gain());
+        if best.interval.1 >= time {
+            return whole(format!(
+                "{leave}. The best cut ({parts} parts, {execution}) is predicted to take {less:.1} % less, which is within the \
+                 error: --run measures both."
+            ));
+        }
+        let text = format!(
+            "Cut it into {parts} parts ({execution}): {} a product, {less:.1} % less than {} on all rows ({time}), as predicted: \
+             --run measures both.",
+            best.predicted,
+            single.candidate.in_words()
+        );
+        Self { execution: Some(execution), text }
+    }
+
+    /// By what was run, if a time is among it.
+    fn of_measured(strategies: &[PlannedStrategy], measured: &[MeasuredPlan]) -> Option<Self> {
+        let timed = || measured.iter().filter_map(|run| Some((run, run.time_s?)));
+        let (fastest, time) = timed().min_by(|a, b| a.1.0.total_cmp(&b.1.0))?;
+        let is_cut = |strategy: &&PlannedStrategy| strategy.parts.len() > 1;
+        let named = |strategy: &&PlannedStrategy| strategy.execution.to_string() == fastest.what;
+        let count = timed().count();
+        Some(match strategies.iter().filter(is_cut).find(named) {
+            Some(cut) => {
+                let (parts, execution) = (cut.parts.len(), cut.execution);
+                let text = format!(
+                    "Cut it into {parts} parts ({execution}): measured, they take {time} a product, the least of {count}."
+                );
+                Self { execution: Some(execution), text }
+            }
+            None => {
+                let plan = fastest
+                    .plan
+                    .parse()
+                    .map_or_else(|_| fastest.plan.clone(), |one: Candidate| one.in_words());
+                let text =
+                    format!("Leave it whole: measured, {plan} takes {time} a product, the least of {count}.");
+                Self { execution: None, text }
+            }
+        })
+    }
 }
 
 /// What to run next.
@@ -115,7 +191,16 @@ impl PlannedMatrix {
             strategies: planned.strategies.iter().map(PlannedStrategy::from).collect(),
             measured: Vec::new(),
             next_run: None,
+            verdict: PlanVerdict::of(planned),
         }
+    }
+
+    /// With what was run, by which the verdict then is.
+    #[must_use]
+    pub fn with_measured(mut self, measured: Vec<MeasuredPlan>) -> Self {
+        self.verdict = PlanVerdict::of_measured(&self.strategies, &measured).unwrap_or(self.verdict);
+        self.measured = measured;
+        self
     }
 }
 
@@ -130,7 +215,8 @@ pub struct PlannedStrategy {
     pub low_s: Seconds,
     /// Upper end of the 90 % interval, seconds.
     pub high_s: Seconds,
-    /// Share of the best single candidate's time that is saved; below 0 where it takes longer.
+    /// Share of the best single candidate's time that is saved, as predicted; below 0 where it takes longer. Above 20 million non-zeros
+    /// it is no claim: cuts of such matrices are predicted too fast.
     pub gain: f64,
     /// How the times of several parts add up.
     pub cost: CutCost,

@@ -31,6 +31,8 @@ pub struct ReportedAdvice {
     pub reordered_by: Option<String>,
     /// What it comes down to.
     pub verdict: Option<ReportedVerdict>,
+    /// Why a product takes as long as it does, a sentence each; none in older answers.
+    pub reasons: Vec<String>,
     /// How long rows are, and where the non-zeros lie.
     pub structure: Option<Structure>,
     /// The best cut of its rows into parts.
@@ -83,6 +85,10 @@ pub struct ReportedVerdict {
     pub plain_csr: Option<(String, f64)>,
     /// The same of the vendor's.
     pub vendors_csr: Option<(String, f64)>,
+    /// What is run now; `None` in older answers.
+    pub run_now: Option<(String, f64)>,
+    /// From how many products on it pays to change, as a sentence; `None` in older answers.
+    pub break_even: Option<String>,
 }
 
 /// A candidate, ranked or not.
@@ -168,6 +174,13 @@ impl ReportedAdvice {
                 .map(|reordered| reordered.needed_text("by"))
                 .transpose()?,
             verdict: all.object("verdict")?.map(|verdict| ReportedVerdict::of(&verdict)).transpose()?,
+            reasons: match all.value("reasons") {
+                Some(_) => {
+                    let reasons = all.list("reasons")?;
+                    reasons.iter().map(|reason| reason.needed_text("text")).collect::<Result<_, _>>()?
+                }
+                None => Vec::new(),
+            },
             structure: all.object("structure")?.map(|structure| structure_of(&structure)).transpose()?,
             cache: all.count("cache_bytes")?.filter(|bytes| *bytes > 0).map(Bytes),
             candidates: all
@@ -256,6 +269,8 @@ impl ReportedVerdict {
             soonest_ready: fields.needed_text("soonest_ready")?,
             plain_csr: compared("plain_csr")?,
             vendors_csr: compared("vendors_csr")?,
+            run_now: compared("run_now")?,
+            break_even: fields.text("break_even")?,
         })
     }
 }

@@ -27,6 +27,8 @@ pub struct ReportedPlan {
     pub strategies: Vec<ReportedStrategy>,
     /// What was run.
     pub measured: Vec<ReportedRun>,
+    /// Whether to cut, as a sentence; `None` in older answers.
+    pub verdict: Option<String>,
 }
 
 /// Parts, and how they are run.
@@ -103,6 +105,7 @@ impl ReportedPlan {
             structure: one.object("structure")?.map(|structure| structure_of(&structure)).transpose()?,
             single,
             strategies: one.list("strategies")?.iter().map(strategy).collect::<Result<_, _>>()?,
+            verdict: one.object("verdict")?.map(|verdict| verdict.needed_text("text")).transpose()?,
             measured: match one.value("measured") {
                 Some(_) => one.list("measured")?.iter().map(ReportedRun::of).collect::<Result<_, _>>()?,
                 None => Vec::new(),
@@ -178,8 +181,11 @@ mod tests {
         let run = Plan::of(&planned.strategies[0]).unwrap();
         let matrix = PlannedMatrix {
             structure: Some(Structure::of(&arrow)),
-            measured: vec![MeasuredPlan::of("fused", &run, &Err("y[3] is wrong"))],
-            ..PlannedMatrix::of("arrow", &planned)
+            ..PlannedMatrix::of("arrow", &planned).with_measured(vec![MeasuredPlan::of(
+                "fused",
+                &run,
+                &Err("y[3] is wrong"),
+            )])
         };
         let answer = PlanAnswer {
             device: (&profile).into(),

@@ -49,6 +49,7 @@ impl Advice {
             ranked: Vec::new(),
             refused: Vec::new(),
             is_empty: features.nnz == 0,
+            run_now: None,
         };
         for candidate in calibration_candidates(DeviceKind::Cpu, dtype) {
             match feasible(&candidate, features, &limits) {

@@ -83,6 +83,7 @@ impl Advise {
             (self.verify_all, "--verify-all"),
             (self.values.asked(), "--values"),
             (self.iterations.is_some(), "--iterations"),
+            (self.from.is_some(), "--from"),
             (self.gpus.break_even.is_some() && self.order.reorder.is_some(), "--reorder of --break-even"),
         ];
         if let Some((_, flag)) = unwanted.iter().find(|(is_given, _)| *is_given) {

@@ -4,12 +4,14 @@ use super::{Advise, TABLE};
 use crate::context::Context;
 use crate::failure::{Exit, Failure};
 use crate::matrix_source::MatrixSource;
+use crate::printer::BOLD;
 use crate::table::Table;
 use crate::text::{assumed, between, candidate, counted, grouped, heading, matrices};
 use crate::values::{narrowing, what_it_changes};
 use sparsight::answer::{AdviseAnswer, AdviseManyAnswer, AdvisedMatrix, MatrixSummary};
-use sparsight::matrix::{Features, Scalar};
-use sparsight::{Advisor, Profile};
+use sparsight::matrix::{Bytes, Csr, Features, Scalar, Seconds};
+use sparsight::{Advisor, Error, Profile, RunNowName};
+use std::collections::BTreeSet;
 use std::num::NonZeroU64;
 
 impl Advise {
@@ -27,13 +29,17 @@ impl Advise {
             );
             return Err(Failure::input(text).hinted("`sparsight measure` runs them for many"));
         }
-        let sources = self.order.of_all(sources);
+        let mut sources = self.order.of_all(sources);
+        if self.transpose {
+            sources = sources.into_iter().flat_map(|a| [a.clone(), a.transposed()]).collect();
+        }
         let mut objective = self.model.objective(self.iterations);
         objective.mixed_precision = self.values.mixed(T::DTYPE, profile.device.facts.kind)?;
         let products = objective.products;
         context.interrupt.listen();
         let bar = context.printer.progress(sources.len() as u64, "advising");
         let (mut advised, mut rows, mut unreadable, mut ended) = (Vec::new(), Vec::new(), 0, Ok(()));
+        let mut turned: Option<Csr<T>> = None;
         for (at, source) in (0..).zip(&sources) {
             bar.at(at, source.title());
             ended = context.interrupt.check();
@@ -41,7 +47,9 @@ impl Advise {
                 break;
             }
             let mut objective = objective;
-            let (features, lost) = match self.load::<T>(source, context) {
+            // What was transposed is there already.
+            let loaded = turned.take().map_or_else(|| self.load::<T>(source, context), Ok);
+            let (features, lost) = match loaded {
                 Ok(matrix) => {
                     let lost = objective.mixed_precision.then(|| narrowing(&matrix));
                     if let Some(lost) = lost.as_ref().filter(|lost| lost.too_large > 0) {
@@ -53,7 +61,11 @@ impl Advise {
                             what_it_changes(lost)
                         ));
                     }
-                    (Features::of(&matrix), lost)
+                    let features = Features::of(&matrix);
+                    if self.transpose && at % 2 == 0 {
+                        turned = Some(sources[at as usize + 1].derived_from(&matrix)?);
+                    }
+                    (features, lost)
                 }
                 Err(Failure::Reported { message, .. }) => {
                     context.printer.warning(format_args!("skipped: {message}"));
@@ -62,7 +74,17 @@ impl Advise {
                 }
                 Err(other) => return Err(other),
             };
-            let advice = Advisor::new(profile).advise(&features, T::DTYPE, &objective)?;
+            let mut advice = Advisor::new(profile).advise(&features, T::DTYPE, &objective)?;
+            if let Err(unknown) = self.count_from(&mut advice, (profile, &features, T::DTYPE)) {
+                match unknown {
+                    // Of this matrix; others may be possible.
+                    Error::NotRunNow { .. } if sources.len() > 1 => {
+                        context.printer.warning(format_args!("{}: {unknown}", source.title()));
+                        advice.count_from(None);
+                    }
+                    other => return Err(other.into()),
+                }
+            }
             let summary = MatrixSummary::of(source.title(), &features);
             if self.csv.csv {
                 let answer = AdviseAnswer::of(summary.clone(), profile, T::DTYPE, &objective, &advice);
@@ -78,7 +100,15 @@ impl Advise {
             if self.csv.csv {
                 return context.printer.csv(&TABLE, &rows);
             }
-            print(&answer, profile, self.iterations, context)
+            print(&answer, profile, (self.iterations, self.from.as_ref()), context)?;
+            // One of a pair may have been skipped.
+            let is_pair = |pair: &&[AdvisedMatrix]| {
+                self.transpose && pair[1].matrix.name == format!("{}+transpose", pair[0].matrix.name)
+            };
+            for pair in answer.matrices.windows(2).filter(is_pair) {
+                print_pair(&pair[0], &pair[1], context)?;
+            }
+            Ok(())
         })?;
         ended.map_err(|failure| failure.keeping(|| "what was advised is shown above".to_owned()))?;
         let impossible = answer.matrices.iter().any(|one| one.verdict.is_none());
@@ -86,10 +116,29 @@ impl Advise {
     }
 }
 
+/// What a matrix and its transpose take together, each in its best candidate.
+fn print_pair(a: &AdvisedMatrix, transposed: &AdvisedMatrix, context: &Context) -> Result<(), Failure> {
+    let known = |of: &AdvisedMatrix| {
+        Some((of.verdict.as_ref()?.best, of.prediction.as_ref()?.predicted_s.0, of.memory_bytes?.0))
+    };
+    let (Some((one, time, bytes)), Some((other, more_time, more_bytes))) = (known(a), known(transposed))
+    else {
+        return Ok(());
+    };
+    context.printer.line(format_args!(
+        "\n{BOLD}A and A^T{BOLD:#}   {}   {} and {}: {} for a product with each, {} on the device",
+        a.matrix.name,
+        candidate(&one),
+        candidate(&other),
+        Seconds(time + more_time),
+        Bytes(bytes + more_bytes)
+    ))
+}
+
 fn print(
     answer: &AdviseManyAnswer,
     profile: &Profile,
-    products: Option<NonZeroU64>,
+    (products, from): (Option<NonZeroU64>, Option<&RunNowName>),
     context: &Context,
 ) -> Result<(), Failure> {
     let out = &context.printer;
@@ -122,14 +171,29 @@ fn print(
             between(prediction.low_s, prediction.high_s),
             times(verdict.vendors_csr.map(|csr| csr.speedup)),
             times(verdict.plain_csr.map(|csr| csr.speedup)),
-            match one.pays_off_after {
+            match (&verdict.run_now, one.pays_off_after) {
                 _ if verdict.gains_nothing => "nothing to gain".to_owned(),
-                Some(products) => counted(products, "product"),
-                None => "never".to_owned(),
+                (Some(now), _) if now.compared.id == verdict.best => "run now".to_owned(),
+                (_, Some(products)) => counted(products, "product"),
+                (Some(_), None) if one.conversion_s.is_some() => "never".to_owned(),
+                _ => "?".to_owned(),
             },
         ]);
     }
     out.line(table)?;
+    let runs = answer.matrices.iter().filter_map(|one| one.verdict.as_ref()?.run_now.as_ref());
+    let kinds: BTreeSet<&str> = runs.map(|now| now.kind).collect();
+    if !kinds.is_empty() {
+        let named = from.map(ToString::to_string).unwrap_or_default();
+        let name = |kind| match kind {
+            "vendors-csr" => "cuSPARSE's CSR",
+            "plain-csr" => "the best plain CSR",
+            "scipy" => "scipy's CSR on one thread of this processor",
+            _ => named.as_str(),
+        };
+        let names: Vec<&str> = kinds.into_iter().map(name).collect();
+        out.line(format_args!("\nWorth from so many products on, against {}.", names.join(" or ")))?;
+    }
     let lost = answer.matrices.iter().filter_map(|one| one.narrowing.as_ref());
     let most = lost.map(|lost| lost.relative_error).reduce(f64::max);
     if let Some(most) = most {

@@ -19,12 +19,15 @@ use crate::reordering::OrderFlags;
 use crate::report::Page;
 use crate::text::{self, candidate};
 use crate::values::{ValuesFlag, narrowing, what_it_changes};
+use print::Beside;
 use remarks::{what_is_nearby, what_it_brings};
 use sparsight::answer::{AdviseAnswer, Answer, MatrixSummary, PlannedMatrix, ReorderedAnswer, Structure};
 use sparsight::kernels::{Candidate, catalogue_on};
 use sparsight::matrix::{Csr, Dtype, Features, Scalar};
 use sparsight::records::Outcome;
-use sparsight::{Advice, Advisor, Bench, Error, PartitionObjective, Profile, Tries, Verified, verify};
+use sparsight::{
+    Advice, Advisor, Bench, Error, PartitionObjective, Profile, RunNowName, Told, Tries, Verified, verify,
+};
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
 
@@ -41,10 +44,18 @@ pub(crate) struct Advise {
     /// Products y = A x to come: rank by conversion, upload and all of them together
     #[arg(long, value_name = "N", value_parser = products)]
     iterations: Option<NonZeroU64>,
+    /// What is run now, from which break-evens are counted: cusparse-csr, csr-vector, any kernel or candidate, or scipy (CSR on one
+    /// thread of this processor, once that is calibrated) [default: cuSPARSE's CSR; without a time of it, and on a processor, the best
+    /// plain CSR]
+    #[arg(long, value_name = "NAME")]
+    from: Option<RunNowName>,
     #[command(flatten)]
     model: ModelFlags,
     #[command(flatten)]
     order: OrderFlags,
+    /// Advise for products with A^T, too: as a matrix of its own, called NAME+transpose
+    #[arg(long, conflicts_with_all = ["report", "verify", "verify_all", "gpus"])]
+    transpose: bool,
     #[command(flatten)]
     pub(crate) values: ValuesFlag,
     #[command(flatten)]
@@ -66,7 +77,7 @@ pub(crate) struct Advise {
     gpus: gpus::GpusFlags,
 }
 
-/// What the table says, for whoever has the program alone; docs/start.md has it, too.
+/// What the table says; docs/start.md has it, too.
 const COLUMNS: &str = "\
 Columns:
   (first)         place among all candidates; = is as good as the first, within 5 %
@@ -77,11 +88,14 @@ Columns:
   of bandwidth    what a product cannot avoid moving over its time, as a share of what copies
                   reach; above 1 part of it came from the cache
   convert         conversion from CSR and upload
-  pays off after  products after which that is made up for, against the fastest candidate in
-                  CSR; 0 products: there is nothing to make up for
+  pays off after  products after which that is made up for, against what is run now: cuSPARSE's
+                  CSR or what --from names; 0 products: there is nothing to make up for
   in all          with --iterations: conversion, upload and all products
   measured        with --verify: the time measured here, what it is of the predicted one, and
                   what to expect of the others now
+Rows:
+  the best block size of the first kernels, as many as --top says; below `for comparison:`
+  what the first lines compare with, and what was measured
 Lines below it:
   less sure       the matrix lies beyond what the models have seen. A strip is what the device
                   works on at one moment with every thread busy; I is the number of strips, p
@@ -99,6 +113,8 @@ const TABLE: Layout = Layout {
         "best=verdict.best",
         "best_over_plain_csr=verdict.plain_csr.speedup",
         "best_over_vendors_csr=verdict.vendors_csr.speedup",
+        "run_now=verdict.run_now.id",
+        "best_over_run_now=verdict.run_now.speedup",
     ],
     inner: &[
         &CANDIDATE,
@@ -140,7 +156,7 @@ impl Advise {
                 more => Err(Failure::one_matrix("--gpus", more.len())),
             };
         }
-        if sources.len() != 1 {
+        if sources.len() != 1 || self.transpose {
             if self.report.is_some() {
                 return Err(Failure::one_matrix("--report", sources.len()));
             }
@@ -148,7 +164,7 @@ impl Advise {
         }
         let source = sources.swap_remove(0);
         let device = if self.verify || self.verify_all { Some(self.profile.open(&profile)?) } else { None };
-        let mut matrix = self.load::<T>(&source, context)?;
+        let (mut matrix, mut told) = self.load_told::<T>(&source, context)?;
         let ordered = self.order.reorder.map(|order| order.apply(&matrix, &source.title())).transpose()?;
         let mut objective = self.model.objective(self.iterations);
         objective.mixed_precision = self.values.mixed(T::DTYPE, profile.device.facts.kind)?;
@@ -156,13 +172,15 @@ impl Advise {
         objective.mixed_precision &= narrowing.is_none_or(|narrowing| narrowing.too_large == 0);
         let advised = |matrix: &Csr<T>| -> Result<(Features, Advice), Failure> {
             let features = Features::of(matrix);
-            let advice = Advisor::new(&profile).advise(&features, T::DTYPE, &objective)?;
+            let mut advice = Advisor::new(&profile).advise(&features, T::DTYPE, &objective)?;
+            self.count_from(&mut advice, (&profile, &features, T::DTYPE))?;
             Ok((features, advice))
         };
         let mut of_matrix = advised(&matrix)?;
         let mut reordered = None;
         if let Some((order, (ordered, took))) = self.order.reorder.zip(ordered) {
             matrix = ordered;
+            told.is_reordered = true;
             let as_it_is = std::mem::replace(&mut of_matrix, advised(&matrix)?);
             let products = objective.products;
             reordered = Some(ReorderedAnswer::of(
@@ -175,6 +193,9 @@ impl Advise {
             ));
         }
         let (features, advice) = &of_matrix;
+        let reasons =
+            || Advisor::new(&profile).reasons(&matrix, told, (features, advice), (T::DTYPE, &objective));
+        let reasons = if self.csv.csv { Vec::new() } else { reasons() };
         let source = self.order.of(source);
         let verified = match device {
             Some(device) => Some(self.verify(&source, &matrix, features, advice, device.of(), context)?),
@@ -194,6 +215,7 @@ impl Advise {
             .with_narrowing(narrowing)
             .with_nearby(nearby.clone())
             .with_structure(structure)
+            .with_reasons(reasons)
             .with_plan(plan)
             .with_command(command_line::as_typed(), sparsight::device::today())
             .shortened(context.top_in_json());
@@ -204,7 +226,9 @@ impl Advise {
             let brings = self.order.reorder.zip(answer.reordered.as_ref());
             let brings = brings.map(|(order, reordered)| what_it_brings(order, reordered));
             let changes = narrowing.as_ref().map(what_it_changes);
-            self.print(&source, &profile, &of_matrix, verified.as_ref(), [brings, changes], context)?;
+            let beside =
+                Beside { verified: verified.as_ref(), reasons: &answer.reasons, remarks: [brings, changes] };
+            self.print(&source, &profile, &of_matrix, beside, context)?;
             if let Some(verdict) = of_matrix.1.verdict(self.iterations.map(NonZeroU64::get)) {
                 let used = &verdict.recommended().candidate;
                 let names = text::in_other_libraries(&used.kernel.elsewhere());
@@ -225,10 +249,31 @@ impl Advise {
         Ok(if failed || advice.ranked.is_empty() { Exit::No } else { Exit::Done })
     }
 
+    /// Counts break-evens from what `--from` names.
+    fn count_from(&self, advice: &mut Advice, of: (&Profile, &Features, Dtype)) -> Result<(), Error> {
+        let Some(name) = &self.from else { return Ok(()) };
+        let run_now = advice.run_now_by(name, of, self.iterations.map(NonZeroU64::get))?;
+        advice.count_from(Some(run_now));
+        Ok(())
+    }
+
     /// With its values where these are run or looked at.
     fn load<T: Scalar>(&self, source: &MatrixSource, context: &Context) -> Result<Csr<T>, Failure> {
         let are_values_needed = self.verify || self.verify_all || self.values.asked();
         if are_values_needed { source.load(context) } else { source.load_places(context) }
+    }
+
+    /// The same with what else is known of it.
+    fn load_told<T: Scalar>(
+        &self,
+        source: &MatrixSource,
+        context: &Context,
+    ) -> Result<(Csr<T>, Told), Failure> {
+        let are_values_needed = self.verify || self.verify_all || self.values.asked();
+        if are_values_needed {
+            return Ok((source.load(context)?, Told { has_values: true, ..Told::default() }));
+        }
+        source.load_told(context)
     }
 
     /// The best cut of the rows into parts, for a page, whether it gains or not; `None` if nothing of ours was learned.

@@ -11,12 +11,22 @@ use crate::text::{
     self, AS_GOOD, NOTHING_TO_MULTIPLY, STAY, between, candidate, counted, heading, of_bandwidth,
     others_as_good, sooner_ready, times_as_fast,
 };
+use sparsight::answer::ReasonAnswer;
 use sparsight::kernels::{Candidate, Kernel};
 use sparsight::matrix::{Features, Seconds};
 use sparsight::records::Outcome;
-use sparsight::{Advice, Advised, Profile, TIE, Verdict, Verified};
+use sparsight::{Advice, Advised, Profile, RunNowKind, TIE, Verdict, Verified};
 use std::collections::BTreeSet;
 use std::num::NonZeroU64;
+
+/// What is printed beside the ranking.
+pub(super) struct Beside<'a> {
+    pub(super) verified: Option<&'a Verified>,
+    /// Why a product takes as long as it does.
+    pub(super) reasons: &'a [ReasonAnswer],
+    /// What another order brings, and what storing the values in f32 changes.
+    pub(super) remarks: [Option<String>; 2],
+}
 
 impl Advise {
     pub(super) fn print(
@@ -24,8 +34,7 @@ impl Advise {
         source: &MatrixSource,
         profile: &Profile,
         (features, advice): &(Features, Advice),
-        verified: Option<&Verified>,
-        [reordered, narrowed]: [Option<String>; 2],
+        Beside { verified, reasons, remarks: [reordered, narrowed] }: Beside<'_>,
         context: &Context,
     ) -> Result<(), Failure> {
         let out = &context.printer;
@@ -44,16 +53,21 @@ impl Advise {
                 return found.map_or(Ok(()), |found| out.line(found));
             }
             out.line(format_args!("{BOLD}{}{BOLD:#}", self.use_of(&verdict)))?;
-            let reasons = self.reasons(&verdict);
+            let compared = self.compared(&verdict);
+            if !compared.is_empty() {
+                out.line(compared)?;
+            }
+            let reasons: Vec<&str> = reasons.iter().map(|reason| reason.text.as_str()).collect();
             if !reasons.is_empty() {
-                out.line(reasons)?;
+                out.line(reasons.join(" "))?;
             }
             if let Some(found) = found {
                 out.line(found)?;
             }
             out.line("")?;
-            shown = self.shown(advice, &verdict, verified, context.top());
-            out.line(self.ranking(&shown, &verdict, verified))?;
+            let [first, beside] = self.shown(advice, &verdict, verified, context.top());
+            out.line(self.ranking([&first, &beside], &verdict, verified))?;
+            shown = [first, beside].concat();
             out.line("")?;
             legend = Some(self.legend(&verdict, advice, &shown)).filter(|legend| !legend.is_empty());
         } else {
@@ -97,30 +111,33 @@ impl Advise {
     }
 
     /// The rows of the table by their place in the ranking: the best block size of the first `top` kernels, or every candidate
-    /// with `--all`; what the verdict compares with, and what was measured.
+    /// with `--all`; then what the verdict compares with and what was measured of the others.
     fn shown<'a>(
         &self,
         advice: &'a Advice,
         verdict: &Verdict<'_>,
         verified: Option<&Verified>,
         top: usize,
-    ) -> Vec<(usize, &'a Advised)> {
+    ) -> [Vec<(usize, &'a Advised)>; 2] {
         let mut kernels = BTreeSet::new();
-        let compared: Vec<Candidate> =
-            [verdict.plain_csr, verdict.vendors_csr].into_iter().flatten().map(|a| a.candidate).collect();
-        let mut taken = 0;
-        let mut is_shown = |advised: &Advised| {
+        let compared = [verdict.plain_csr, verdict.vendors_csr].into_iter().flatten().map(|a| a.candidate);
+        let compared: Vec<Candidate> = compared.chain(verdict.run_now.map(|now| now.candidate)).collect();
+        let (mut first, mut beside) = (Vec::new(), Vec::new());
+        for (rank, advised) in (1..).zip(&advice.ranked) {
             let is_first = kernels.insert((advised.candidate.kernel, advised.candidate.dtype)) || self.all;
-            taken += usize::from(is_first);
-            let was_run = verified.is_some_and(|v| v.measured.contains_key(&advised.candidate));
-            is_first && taken <= top || compared.contains(&advised.candidate) || was_run
-        };
-        (1..).zip(&advice.ranked).filter(|(_, advised)| is_shown(advised)).collect()
+            let was_run = || verified.is_some_and(|v| v.measured.contains_key(&advised.candidate));
+            if is_first && first.len() < top {
+                first.push((rank, advised));
+            } else if compared.contains(&advised.candidate) || was_run() {
+                beside.push((rank, advised));
+            }
+        }
+        [first, beside]
     }
 
     fn ranking(
         &self,
-        shown: &[(usize, &Advised)],
+        [first, beside]: [&[(usize, &Advised)]; 2],
         verdict: &Verdict<'_>,
         verified: Option<&Verified>,
     ) -> Table {
@@ -133,7 +150,10 @@ impl Advise {
             columns.extend(["measured", "measured / predicted", "expected now"]);
         }
         let mut table = Table::new(&columns);
-        for &(rank, advised) in shown {
+        for (at, &(rank, advised)) in first.iter().chain(beside).enumerate() {
+            if at == first.len() {
+                table.row(["", "for comparison:"]);
+            }
             let prediction = &advised.prediction;
             let is_equal = rank > 1 && verdict.speedup(advised) <= 1.0 + TIE;
             let mut cells = vec![
@@ -143,7 +163,7 @@ impl Advise {
                 between(prediction.low, prediction.high),
                 of_bandwidth(advised.bandwidth_fraction),
                 advised.preparation.map_or_else(|| "?".to_owned(), |s| s.to_string()),
-                pays_off(advised),
+                pays_off(advised, verdict.run_now),
             ];
             if self.iterations.is_some() {
                 cells.push(self.cost(advised).to_string());
@@ -172,7 +192,7 @@ impl Advise {
     }
 
     /// What the verdict rests on: what is gained over plain CSR and the vendor's, after how many products, and what else would do.
-    fn reasons(&self, verdict: &Verdict<'_>) -> String {
+    fn compared(&self, verdict: &Verdict<'_>) -> String {
         let mut sentences = Vec::new();
         let used = verdict.recommended();
         let in_all = if self.iterations.is_some() { " in all" } else { "" };
@@ -183,15 +203,16 @@ impl Advise {
         let is_other = |other: &&Advised| other.candidate != used.candidate;
         let vendors = verdict.vendors_csr.filter(is_other).map(|csr| faster("cuSPARSE's CSR", csr));
         let plain = verdict.plain_csr.filter(is_other).map(|csr| faster("the best plain CSR", csr));
-        let gains: Vec<String> = vendors.into_iter().chain(plain).collect();
+        let other = verdict.run_now.filter(|now| matches!(now.kind, RunNowKind::Named | RunNowKind::Scipy));
+        let other = other.filter(|now| !now.is(used.candidate)).map(|now| {
+            let speedup = now.cost(self.iterations.map(NonZeroU64::get)).0 / self.cost(used).0;
+            format!("{} as {now} ({})", times_as_fast(speedup, in_all), now.time)
+        });
+        let gains: Vec<String> = other.into_iter().chain(vendors).chain(plain).collect();
         if !gains.is_empty() {
             sentences.push(format!("Predicted {}.", gains.join(", ")));
         }
-        if let Some(products) =
-            used.pays_off_after.filter(|&products| products > 0 && !verdict.gains_nothing())
-        {
-            sentences.push(format!("Worth converting from {} on.", counted(products, "product")));
-        }
+        sentences.extend(verdict.break_even());
         let first = (!verdict.gains_nothing()).then_some(verdict.best).filter(is_other);
         sentences.extend(first.map(|first| {
             let ready = [used.preparation, first.preparation];

@@ -6,7 +6,7 @@ use sparsight::answer::ReorderedAnswer;
 use sparsight::kernels::{Candidate, Kernel};
 use sparsight::model::NextRun;
 use sparsight::records::Outcome;
-use sparsight::{Advice, Advised, ModelName, Nearby, Profile, TIE, Verdict, Verified, Why};
+use sparsight::{Advice, Advised, ModelName, Nearby, Profile, RunNow, TIE, Verdict, Verified, Why};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// `reordered by reverse Cuthill-McKee in 258 ms: bandwidth 215,929 -> 2,730; 2.11 times as fast as 11.4 us as it is
@@ -65,28 +65,29 @@ pub(super) fn what_was_found(verified: &Verified, verdict: &Verdict<'_>) -> Opti
     Some(format!("Measured: {name} is the fastest of {of}, {least}{beside}.{next}"))
 }
 
-/// `nearest of the matrices learned from: d/brack2 (0.20), b/osm_rnv (0.25); 40 % of them are farther from the nearest other one`.
+/// `nearest training matrices: d/brack2 (0.20), b/osm_rnv (0.25); closer to them than 40 % of the training matrices are to theirs`.
 pub(super) fn what_is_nearby(nearby: &Nearby) -> String {
     let names = nearby.nearest.iter().map(|(name, distance)| format!("{name} ({distance:.2})"));
     let names = names.collect::<Vec<_>>().join(", ");
     let share = 100.0 * (1.0 - nearby.farther_than);
     let how_far = match nearby.farther_than {
-        far if far > 0.9 => "far from all of them: intervals hold less often than they say".to_owned(),
-        _ => format!("{share:.0} % of them are farther from the nearest other one"),
+        far if far > 0.9 => "unlike the training matrices: intervals may be too narrow".to_owned(),
+        _ => format!("closer to them than {share:.0} % of the training matrices are to theirs"),
     };
-    format!("nearest of the matrices learned from: {names}; {how_far}")
+    format!("nearest training matrices: {names}; {how_far}")
 }
 
-pub(super) fn pays_off(advised: &Advised) -> String {
-    match advised.pays_off_after {
-        Some(0) => counted(0, "product"),
-        Some(products) => counted(products, "product"),
-        None if advised.preparation.is_none() => "?".to_owned(),
-        None => "never".to_owned(),
+pub(super) fn pays_off(advised: &Advised, run_now: Option<RunNow>) -> String {
+    match (advised.pays_off_after, run_now) {
+        (_, Some(now)) if now.is(advised.candidate) => "run now".to_owned(),
+        (Some(products), _) => counted(products, "product"),
+        (None, Some(now)) if advised.preparation.is_some() && now.preparation.is_some() => "never".to_owned(),
+        _ => "?".to_owned(),
     }
 }
 
-/// `predicted by boosting; coo by linear; hyb by strip-cache, since nothing was learned of it`: what `best` asked.
+/// `predicted by the model boosting, learned from measured matrices; coo by linear; hyb by strip-cache, of which nothing was learned`:
+/// what `best` asked.
 /// Nothing where a model was named, or where the profile learned nothing at all.
 pub(super) fn answering(advice: &Advice, profile: &Profile) -> Option<String> {
     let mut kernels: BTreeMap<ModelName, BTreeSet<Kernel>> = BTreeMap::new();
@@ -99,7 +100,8 @@ pub(super) fn answering(advice: &Advice, profile: &Profile) -> Option<String> {
     }
     // The one with most kernels stands for all that are not named.
     let most = kernels.iter().max_by_key(|(_, of)| of.len()).map(|(model, _)| *model)?;
-    let mut words = vec![format!("predicted by {most}")];
+    let learned = if most.is_learned() { ", learned from measured matrices" } else { "" };
+    let mut words = vec![format!("predicted by the model {most}{learned}")];
     for (model, of) in kernels.iter().filter(|(model, _)| **model != most) {
         let names: Vec<String> = of.iter().map(text::words).collect();
         let why = if *model == profile.strip_model() { ", of which nothing was learned" } else { "" };
@@ -111,20 +113,24 @@ pub(super) fn answering(advice: &Advice, profile: &Profile) -> Option<String> {
 /// `not possible: ell (would pad by 80.0x, the limit is 8x)`, and what nothing is known of; the vendor's routines
 /// aside, whose times no profile needs to hold.
 pub(super) fn refusals(advice: &Advice) -> Option<String> {
-    let mut impossible = BTreeSet::new();
+    let mut impossible: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     let mut unknown = BTreeSet::new();
     for r in &advice.refused {
         let kernel = r.candidate.kernel;
         match &r.why {
             // Its formats are ours, or like them.
             _ if kernel.is_vendors() => false,
-            Why::Infeasible(why) => impossible.insert(format!("{} ({why})", words(kernel.format()))),
+            Why::Infeasible(why) => {
+                impossible.entry(why.to_string()).or_default().insert(words(kernel.format()))
+            }
             Why::NoModel(_) | Why::Unmeasured(_) => unknown.insert(words(kernel)),
         };
     }
     let mut lines = Vec::new();
     if !impossible.is_empty() {
-        lines.push(format!("not possible: {}", impossible.into_iter().collect::<Vec<_>>().join(", ")));
+        let formats = |of: BTreeSet<String>| of.into_iter().collect::<Vec<_>>().join(", ");
+        let reasons = impossible.into_iter().map(|(why, of)| format!("{} ({why})", formats(of)));
+        lines.push(format!("not possible: {}", reasons.collect::<Vec<_>>().join(", ")));
     }
     if !unknown.is_empty() {
         let kernels: Vec<String> = unknown.into_iter().collect();

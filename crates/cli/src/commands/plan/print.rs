@@ -26,7 +26,7 @@ pub(super) fn print(planned: &Planned, profile: &Profile, context: &Context) -> 
     ))?;
     let Some(Strategy { single, .. }) = plan.strategies.first() else {
         out.line("")?;
-        return out.line("no candidate is possible");
+        return out.line("No candidate is possible.");
     };
     let time = single.prediction.time;
     out.line("")?;
@@ -69,12 +69,16 @@ pub(super) fn print(planned: &Planned, profile: &Profile, context: &Context) -> 
             out.line(added_up(strategy))?;
         }
     }
-    if measured.is_empty() {
-        return Ok(());
+    if !measured.is_empty() {
+        out.line(format_args!("\n{}", measured_table(measured)))?;
     }
-    out.line(format_args!("\n{}", measured_table(measured)))?;
-    let Some(NextRun { candidate: next, gain }) = next else { return Ok(()) };
-    out.line(format_args!("  to run one more, {}, may be expected to gain {gain} a product", candidate(next)))
+    if let Some(NextRun { candidate: next, gain }) = next {
+        out.line(format_args!(
+            "  to run one more, {}, may be expected to gain {gain} a product",
+            candidate(next)
+        ))?;
+    }
+    out.line(format_args!("\n{BOLD}{}{BOLD:#}", PlannedMatrix::from(planned).verdict.text))
 }
 
 /// What a matrix and its transpose take together, each in its best single candidate.
@@ -154,6 +158,7 @@ fn gained(strategy: &Strategy) -> String {
     let gain = strategy.gain();
     match gain {
         _ if is_single(strategy) => "the best single".to_owned(),
+        _ if !strategy.is_learned() => "such cuts were not learned from".to_owned(),
         gain if gain < 0.0 => format!("{} more than the best single", percent(-gain)),
         gain if strategy.interval.1 >= strategy.single.prediction.time => {
             format!("{} less than the best single, which is within the error", percent(gain))

@@ -9,6 +9,7 @@ use super::row_lengths::{self, Teams};
 use super::{Page, Panel, provenance, remark, roles, spy, verdict};
 use crate::text::{counted, percent};
 use colours::Colours;
+use sparsight::MOST_CUT;
 use sparsight::answer::{ReportedPart, ReportedPlan, ReportedStrategy};
 use sparsight::kernels::Execution;
 
@@ -32,7 +33,8 @@ pub(super) fn page(plan: &ReportedPlan) -> Page {
 pub(super) fn panel(plan: &ReportedPlan) -> Option<Panel> {
     let (single, best) = (plan.single.as_ref()?, best(plan)?);
     let mut panel = strip::panel(plan, best, &Colours::of(plan))?;
-    panel.body += &remark(&match Gain::of(single, best) {
+    panel.body += &remark(&match Gain::of(plan, single, best) {
+        Gain::Unknown => format!("No gain is claimed: {NOT_LEARNED} {MEASURE}"),
         Gain::Lost(share) => format!("Leave it whole: the best cut takes {share} more. {MEASURE}"),
         Gain::Unsure(share) => {
             format!("The best cut takes {share} less, which is within the error of the prediction. {MEASURE}")
@@ -41,6 +43,8 @@ pub(super) fn panel(plan: &ReportedPlan) -> Option<Panel> {
     });
     Some(panel)
 }
+
+const NOT_LEARNED: &str = "cuts of so large a matrix were not learned from.";
 
 const MEASURE: &str = "`sparsight plan --cut --run` measures both.";
 
@@ -62,12 +66,15 @@ enum Gain {
     Unsure(String),
     /// It takes as much less.
     Sure(String),
+    /// The matrix is larger than those of which cuts were learned from.
+    Unknown,
 }
 
 impl Gain {
-    fn of(single: &ReportedPart, best: &ReportedStrategy) -> Self {
+    fn of(plan: &ReportedPlan, single: &ReportedPart, best: &ReportedStrategy) -> Self {
         let gain = 1.0 - best.time.predicted.0 / single.time.predicted.0;
         match gain {
+            _ if plan.matrix.nnz > MOST_CUT => Self::Unknown,
             _ if gain <= 0.0 => Self::Lost(percent(-gain)),
             _ if best.time.high >= single.time.predicted => Self::Unsure(percent(gain)),
             _ => Self::Sure(percent(gain)),
@@ -97,7 +104,11 @@ fn header(plan: &ReportedPlan) -> String {
         ),
         Some(best) => {
             let parts = in_words(best);
-            match Gain::of(single, best) {
+            match Gain::of(plan, single, best) {
+                Gain::Unknown => (
+                    format!("Leave it whole, in {whole}: {}.", verdict::a_product(single.time)),
+                    format!("Cut into {parts}, no gain is claimed: {NOT_LEARNED}"),
+                ),
                 Gain::Lost(share) => (
                     format!("Leave it whole, in {whole}: {}.", verdict::a_product(single.time)),
                     format!("Cut into {parts}, it takes {}: {share} more.", best.time.predicted),
