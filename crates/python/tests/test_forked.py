@@ -82,6 +82,7 @@ RUST = {
     "on_gpus": "_core.on_gpus(core, advice, [2], None, None)",
     "prepare_distributed": "_core.prepare_distributed(core, advice, [0, 1], None, None)",
     "prepare_rank": "_core.prepare_rank(core, advice, 0, 0, 2, None, None, lambda digest: b'')",
+    "Advice.to_json": "advice.to_json(core, True)",
     "prepare_resident": "_core.prepare_resident(core, advice, 'cuda:0', None, False, (*at, 32), (*at, 32), at)",
     "nccl_identity": "_core.nccl_identity()",
     "read": "_core.read(file, 'f64')",
@@ -98,7 +99,6 @@ RUST = {
 ALLOWED = {
     "VERSION": "_core.VERSION",
     "profiles": "_core.profiles()",
-    "Advice.to_json": "advice.to_json()",
     "Matrix.dtype": "core.dtype",
     "Matrix.nnz": "core.nnz",
     "Matrix.shape": "core.shape",
