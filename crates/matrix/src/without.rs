@@ -75,7 +75,7 @@ fn made<T: Scalar>(
         *offset = end;
     }
     let (col_idx, values) = fill_rows(&row_ptr, |row, (): &mut (), cols: &mut [u32], values: &mut [T]| {
-        make_row(row, cols, values)
+        make_row(row, cols, values);
     })
     .ok()?;
     let made = Csr::try_new(nrows, ncols, row_ptr, col_idx, values);

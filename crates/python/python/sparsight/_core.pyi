@@ -28,7 +28,7 @@ class Matrix:
 @final
 class Advice:
     def __len__(self) -> int: ...
-    def to_json(self) -> str: ...
+    def to_json(self, matrix: Matrix, has_values: bool) -> str: ...
 
 @final
 class Prepared:
@@ -120,6 +120,7 @@ def advise(
     model: str | None,
     dtype: str | None,
     mixed: bool = False,
+    run_now: str | None = None,
 ) -> Advice: ...
 def prepare(
     matrix: Matrix, advice: Advice, device: str, candidate: str | None, tries: int, updates: bool

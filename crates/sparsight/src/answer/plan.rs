@@ -135,24 +135,17 @@ impl PlanVerdict {
         let is_cut = |strategy: &&PlannedStrategy| strategy.parts.len() > 1;
         let named = |strategy: &&PlannedStrategy| strategy.execution.to_string() == fastest.what;
         let count = timed().count();
-        Some(match strategies.iter().filter(is_cut).find(named) {
-            Some(cut) => {
-                let (parts, execution) = (cut.parts.len(), cut.execution);
-                let text = format!(
-                    "Cut it into {parts} parts ({execution}): measured, they take {time} a product, the least of {count}."
-                );
-                Self { execution: Some(execution), text }
-            }
-            None => {
-                let plan = fastest
-                    .plan
-                    .parse()
-                    .map_or_else(|_| fastest.plan.clone(), |one: Candidate| one.in_words());
-                let text =
-                    format!("Leave it whole: measured, {plan} takes {time} a product, the least of {count}.");
-                Self { execution: None, text }
-            }
-        })
+        if let Some(cut) = strategies.iter().filter(is_cut).find(named) {
+            let (parts, execution) = (cut.parts.len(), cut.execution);
+            let text = format!(
+                "Cut it into {parts} parts ({execution}): measured, they take {time} a product, the least of {count}."
+            );
+            return Some(Self { execution: Some(execution), text });
+        }
+        let plan =
+            fastest.plan.parse().map_or_else(|_| fastest.plan.clone(), |one: Candidate| one.in_words());
+        let text = format!("Leave it whole: measured, {plan} takes {time} a product, the least of {count}.");
+        Some(Self { execution: None, text })
     }
 }
 

@@ -36,6 +36,7 @@ use std::path::PathBuf;
 /// Nothing is run: the times are predicted from the matrix' structure and a measured profile of the device.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = COLUMNS)]
+#[allow(clippy::struct_excessive_bools)] // Flags of a command line.
 pub(crate) struct Advise {
     #[arg(required = true, help = matrices!("; of several what to use for each"))]
     paths: Vec<String>,
