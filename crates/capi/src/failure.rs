@@ -100,7 +100,7 @@ impl From<Error> for Failure {
                 "`sparsight devices` says what is missing; the profile \"nvidia-h200\" answers meanwhile",
             ),
             Error::NoProfile { .. } => Self::new(SS_NO_PROFILE, text).hinted(
-                "a profile is one of those names, a folder, a data sheet (.toml), or \"cuda:N\" for a GPU of this machine",
+                "a profile is one of those names, a folder, a data sheet (.toml), \"cuda:N\" for a GPU of this machine, or \"cpu\"",
             ),
             _ => Self { code: SS_NO_PROFILE, text, hint },
         }

@@ -15,7 +15,7 @@ pub struct ProfileHandle(pub(crate) Known);
 /// Whose predictions are asked for.
 pub(crate) enum Known {
     /// A profile's.
-    Profile(Profile),
+    Profile(Box<Profile>),
     /// Those for this machine's processor, calibrated or not, by its facts.
     Processor(DeviceFacts),
 }
@@ -31,7 +31,7 @@ fn find(name: Option<&str>) -> Result<Known, Failure> {
         threads::begin()?;
         return Ok(Known::Processor(Cpu::new().facts().clone()));
     }
-    profile_of(name).map(Known::Profile)
+    profile_of(name).map(|profile| Known::Profile(Box::new(profile)))
 }
 
 fn profile_of(name: Option<&str>) -> Result<Profile, Failure> {

@@ -4,8 +4,11 @@ mod support;
 
 use serde_json::Value;
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::path::Path;
-use support::{json, made_up_profile, run};
+use std::thread;
+use std::time::Duration;
+use support::{json, made_up_profile, run, sparsight, spawn};
 
 const MATRIX: &str = "gallery:stencil2d,n=300";
 
@@ -151,4 +154,57 @@ fn a_profile_of_a_busy_machine_says_so_in_every_answer() {
         assert_eq!(text.matches(expected).count(), 1, "{text}");
     }
     assert_eq!(json(dir.path(), &of(&advise))["device"]["noise"], why);
+}
+
+#[test]
+fn of_two_first_uses_of_the_processor_the_second_waits_for_the_first() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut first = spawn(dir.path(), &["advise", MATRIX, "--device", "cpu"]);
+    let profiles = dir.path().join("profiles");
+    let is_measuring = || {
+        let folder = fs::read_dir(&profiles).ok().and_then(|mut folders| folders.next()?.ok());
+        folder.is_some_and(|folder| folder.path().join("benchmark.jsonl").exists())
+    };
+    while !is_measuring() {
+        assert!(first.try_wait().unwrap().is_none(), "it has ended before it measured anything");
+        thread::sleep(Duration::from_millis(5));
+    }
+    let mut second = spawn(dir.path(), &["advise", MATRIX, "--device", "cpu"]);
+    let said = BufReader::new(second.stderr.take().unwrap()).lines().next().unwrap().unwrap();
+    assert!(said.contains("another run is calibrating this processor: waiting for it"), "{said}");
+    for child in [&mut first, &mut second] {
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+}
+
+#[test]
+fn a_processor_is_not_calibrated_where_the_environment_says_so() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut program = sparsight(dir.path());
+    let program = program.current_dir(dir.path()).env("SPARSIGHT_CALIBRATE", "0");
+    let output = program.args(["advise", MATRIX, "--device", "cpu"]).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(
+        said.contains("SPARSIGHT_CALIBRATE=0 says not to do it now") && said.contains("hint: "),
+        "{said}"
+    );
+    assert!(!dir.path().join("profiles").exists());
+}
+
+#[test]
+fn an_x_that_no_memory_holds_is_an_error_and_not_the_end() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("wide.mtx");
+    fs::write(&file, "%%MatrixMarket matrix coordinate real general\n1 4000000000 1\n1 18 1.0\n").unwrap();
+    if ::sparsight::matrix::available_memory().is_none_or(|have| have.0 > 30_000_000_000) {
+        eprintln!("skipped: this machine has the memory, or does not say");
+        return;
+    }
+    let said = run(dir.path(), &["bench", "wide.mtx", "--device", "cpu", "--quick"]);
+    assert!(
+        said.starts_with("exit code: 2") && said.contains("needs 32.0 GB in the host's memory"),
+        "{said}"
+    );
 }

@@ -45,8 +45,8 @@ impl<T: Scalar> Csr<T> {
     /// # Panics
     /// If the matrix cannot be [`transposed`](Csr::transposed).
     pub fn transposed_order(&self) -> Result<Vec<u64>, Infeasible> {
-        let numbers = numbered(self)?.transposed().or_else(|error| match error {
-            CsrError::NoMemory(reason) => Err(Infeasible::from(reason)),
+        let numbers = numbered(self)?.transposed().map_err(|error| match error {
+            CsrError::NoMemory(reason) => Infeasible::from(reason),
             other => panic!("it can be transposed: {other}"),
         })?;
         Ok(numbers.values().iter().map(|number| number.number() - 1).collect())

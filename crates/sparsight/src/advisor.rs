@@ -251,10 +251,14 @@ impl Advisor<'_> {
     }
 }
 
-/// Moves the first whose interval is not [`WIDE`] to the front, if there is one.
+/// Whether an interval says too little for a first place.
+pub(crate) fn is_wide(prediction: &Prediction) -> bool {
+    prediction.high.0 > WIDE * prediction.low.0
+}
+
+/// Moves the first whose interval is not wide to the front, if there is one.
 fn put_known_first(ranked: &mut [Advised]) {
-    let is_known = |advised: &Advised| advised.prediction.high.0 <= WIDE * advised.prediction.low.0;
-    if let Some(first) = ranked.iter().position(is_known) {
+    if let Some(first) = ranked.iter().position(|advised| !is_wide(&advised.prediction)) {
         ranked[..=first].rotate_right(1);
     }
 }

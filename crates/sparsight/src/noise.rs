@@ -63,7 +63,9 @@ impl Noise {
     /// The times of a benchmark matrix.
     pub fn benchmarked(&mut self, record: &BenchmarkRecord) {
         if let BenchmarkOutcome::Blocks(blocks) = &record.outcome {
-            blocks.iter().for_each(|block| self.timed_with(block.spread, block.samples));
+            for block in blocks {
+                self.timed_with(block.spread, block.samples);
+            }
         }
     }
 

@@ -129,8 +129,8 @@ unsafe fn sum<T: Scalar, const LANES: usize>(
     if LANES > 1 && entries.len() >= SEVERAL_SUMS_FROM {
         let mut sums = [T::default(); LANES];
         while at + LANES <= entries.end {
-            for lane in 0..LANES {
-                sums[lane] += product(at + lane);
+            for (lane, sum) in sums.iter_mut().enumerate() {
+                *sum += product(at + lane);
             }
             at += LANES;
         }
@@ -223,7 +223,7 @@ mod tests {
             assert_eq!(y, [expected.clone(), expected.clone(), expected.clone()]);
         }
         let all = expected.iter().sum::<f64>();
-        assert_eq!([1, 3].map(|workers| products.long_sum(0..a.nnz(), workers)), [all, all]);
+        assert_eq!([1, 3].map(|workers| products.long_sum(0..a.nnz(), workers)).to_vec(), vec![all; 2]);
     }
 
     #[test]

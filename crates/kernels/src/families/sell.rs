@@ -104,7 +104,7 @@ static TEAM: Recipe = Recipe {
 fn product<T: Scalar>(task: &mut CpuTask<'_, T>) {
     let (a, x) = (task.matrix::<Sell<T>>(), task.x);
     task.scratch.places.to_rows((task.workers, task.block), task.y, &mut task.scratch.sums, |first, sums| {
-        tile(a, first, x, sums)
+        tile(a, first, x, sums);
     });
 }
 

@@ -16,6 +16,7 @@
 mod block_times;
 mod strip_rows;
 
+use crate::advisor::is_wide;
 use crate::{Advisor, Error, Missing, ModelName, Predictor, Profile};
 use block_times::BlockPredictor;
 use sparsight_kernels::{BLOCKS, Candidate, DeviceKind, Execution, FUSED_PARTS, feasible, fits_one_launch};
@@ -316,8 +317,10 @@ impl Planner<'_> {
         let possible: Vec<Candidate> = self.candidates.iter().filter(possible).copied().collect();
         let answers = self.predictor.answer_each(&possible, &features).into_iter().zip(possible);
         let predicted = answers.filter_map(|(answer, candidate)| Some((answer.ok()?, candidate)));
-        let ((model, prediction), candidate) = predicted
-            .min_by(|((_, a), one), ((_, b), other)| a.time.0.total_cmp(&b.time.0).then(one.cmp(other)))?;
+        let ((model, prediction), candidate) = predicted.min_by(|((_, a), one), ((_, b), other)| {
+            let is_late = |prediction: &Prediction| is_whole && is_wide(prediction);
+            is_late(a).cmp(&is_late(b)).then(a.time.0.total_cmp(&b.time.0)).then(one.cmp(other))
+        })?;
         let rows = self.strips.rows(&strips);
         Some(Part { strips, rows, nnz: features.nnz, candidate, model, prediction })
     }

@@ -239,7 +239,7 @@ impl Plan {
             let run =
                 planned.iter().flat_map(|one| &one.measured).filter_map(|one| one.outcome.as_ref().ok());
             run.for_each(|ran| noise.took(&ran.timing));
-            noise::warn(&noise, &context.printer);
+            noise::warn(noise, &context.printer);
         }
         if let (Some(file), false) = (&self.report, planned.is_empty()) {
             Page::of_json(&answer.to_json()).write(file)?;
