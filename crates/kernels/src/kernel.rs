@@ -1,7 +1,7 @@
 //! A kernel with its knobs: a name, and a look-up of everything else.
 
 use crate::cpu::{CpuScratch, CpuTask};
-use crate::families::FAMILIES;
+use crate::families::{FAMILIES, ON_AN_UNKNOWN_CPU};
 use crate::{DeviceKind, Family, Knobs, Recipe, Run, StripRule, StripUnit, TransferRule, Vendor, WarpWork};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use sparsight_matrix::{Elsewhere, Features, Format, Scalar, Stored};
@@ -49,6 +49,13 @@ impl Variant {
 }
 
 impl Kernel {
+    /// What multiplies CSR as it is on a processor of which nothing is known.
+    pub(crate) fn on_an_unknown_cpu() -> Self {
+        let (family, knobs) = ON_AN_UNKNOWN_CPU;
+        let is_it = |kernel: &Self| kernel.name() == family.name && kernel.knobs() == knobs;
+        Self::all().find(is_it).expect("a variant of its family")
+    }
+
     /// All of the catalogue, in the order in which tables list them.
     pub fn all() -> impl ExactSizeIterator<Item = Self> + Clone {
         ALL.iter().map(Self)

@@ -202,6 +202,7 @@ impl Matrix {
 
 /// The matrix in a file: .mtx, .mtx.gz, .tar.gz, .npz.
 #[pyfunction]
+#[allow(clippy::needless_pass_by_value)] // Python gives a path, which becomes ours.
 pub(crate) fn read(py: Python<'_>, path: PathBuf, dtype: &str) -> PyResult<Matrix> {
     let dtype = dtype_of(dtype)?;
     let options = ReadOptions::default();

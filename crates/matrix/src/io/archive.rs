@@ -9,9 +9,8 @@ use super::unpacked::{Origin, Packing, damaged};
 use super::which::{Look, Member, only_matrix};
 use super::{Loaded, ReadError, ReadOptions, Remark, file_stem, npz};
 use crate::Scalar;
-use std::io::{self, Read, Seek};
+use std::io::{self, Read};
 use std::path::Path;
-use zip::ZipArchive;
 
 /// Bytes of the longest name of a file (`NAME_MAX`).
 const LONGEST_NAME: usize = 255;
@@ -32,7 +31,7 @@ pub(super) fn read_tar<T: Scalar>(
     while let Some(member) = members.next().map_err(&damaged)? {
         if member.is_file && member.path.to_string_lossy() == **wanted {
             let content = Whole { reader: members.into_content(), left: member.size };
-            let loaded = stream::read_within(content, (count, total), path, options, depth + 1)?;
+            let loaded = stream::read_within(Box::new(content), (count, total), path, options, depth + 1)?;
             return Ok(loaded.remarked(remark));
         }
     }
@@ -42,7 +41,7 @@ pub(super) fn read_tar<T: Scalar>(
 
 /// Reads the matrix file of a zip archive that holds no arrays.
 pub(super) fn read_zip<T: Scalar>(
-    mut archive: ZipArchive<impl Read + Seek + Send>,
+    mut archive: npz::Archive<'_>,
     path: &Path,
     options: &ReadOptions<'_>,
     depth: usize,
@@ -62,7 +61,7 @@ pub(super) fn read_zip<T: Scalar>(
     let file = archive.by_name(member).map_err(fail)?;
     let total = crate::Bytes(file.size());
     let (content, count) = super::counted::Counted::new(file);
-    let loaded = stream::read_within(content, (count, total), path, options, depth + 1)?;
+    let loaded = stream::read_within(Box::new(content), (count, total), path, options, depth + 1)?;
     Ok(loaded.remarked(remark))
 }
 

@@ -120,8 +120,8 @@ fn kind_of(line: &[u8]) -> Option<(Field, Symmetry, bool)> {
 
 /// Reads the matrix in `text`. `fail`: of a fault of its reader.
 pub(super) fn read<T: Scalar>(
-    text: impl Read,
-    fail: impl Fn(std::io::Error) -> ReadError,
+    text: Box<dyn Read + Send + '_>,
+    fail: &dyn Fn(std::io::Error) -> ReadError,
     path: &Path,
     options: &ReadOptions<'_>,
 ) -> Result<Loaded<T>, ReadError> {
@@ -199,23 +199,23 @@ pub(super) fn read<T: Scalar>(
 }
 
 /// The lines of a file, and what has been read of them.
-struct Body<'a, R, F> {
-    lines: Lines<R>,
-    fail: F,
+struct Body<'a, 't> {
+    lines: Lines<Box<dyn Read + Send + 't>>,
+    fail: &'a dyn Fn(std::io::Error) -> ReadError,
     path: &'a Path,
     budget: Budget,
     /// Bytes of numbers read.
     held: u128,
 }
 
-impl<R: Read, F: Fn(std::io::Error) -> ReadError> Body<'_, R, F> {
+impl Body<'_, '_> {
     fn error(&self, fault: BoeingFault) -> ReadError {
         let place = Place { path: self.path.to_owned(), line: Some(self.lines.number.max(1)), column: None };
         ReadError::Boeing { place, fault }
     }
 
     fn line(&mut self) -> Result<Option<Vec<u8>>, ReadError> {
-        Ok(self.lines.next().map_err(&self.fail)?.map(<[u8]>::to_vec))
+        Ok(self.lines.next().map_err(self.fail)?.map(<[u8]>::to_vec))
     }
 
     /// `expected` numbers in fields of fixed width. `take` is given a field, and what came before it. Counts of a header are promises:

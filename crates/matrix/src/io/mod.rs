@@ -98,7 +98,7 @@ pub fn read_stream<T: Scalar>(
     name: &Path,
     options: &ReadOptions<'_>,
 ) -> Result<Loaded<T>, ReadError> {
-    stream::read(reader, name, options)
+    stream::read(Box::new(reader), name, options)
 }
 
 /// The matrix in Matrix Market text that is all there in `bytes`. `name`: what errors call it.
@@ -135,12 +135,17 @@ pub fn read_npz<T: Scalar>(
     name: &Path,
     options: &ReadOptions<'_>,
 ) -> Result<Loaded<T>, ReadError> {
-    read_zip(Cursor::new(bytes), Bytes(bytes.len() as u64), name, options, 0)
+    read_zip(Box::new(Cursor::new(bytes)), Bytes(bytes.len() as u64), name, options, 0)
 }
+
+/// What an archive with its directory at its end is read from. One type for all, so that readers are compiled once.
+trait Seekable: Read + Seek + Send {}
+
+impl<R: Read + Seek + Send> Seekable for R {}
 
 /// A zip archive of `total` bytes: of arrays, which `.npz` is, or with a matrix file in it.
 fn read_zip<T: Scalar>(
-    file: impl Read + Seek + Send,
+    file: Box<dyn Seekable + '_>,
     total: Bytes,
     path: &Path,
     options: &ReadOptions<'_>,

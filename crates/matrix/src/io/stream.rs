@@ -15,17 +15,17 @@ const MOST_ARCHIVES: usize = 3;
 
 /// Reads the matrix that comes out of `reader`, of which it is not known how much is to come.
 pub(super) fn read<T: Scalar>(
-    reader: impl Read + Send,
+    reader: Box<dyn Read + Send + '_>,
     path: &Path,
     options: &ReadOptions<'_>,
 ) -> Result<Loaded<T>, ReadError> {
     let (reader, count) = Counted::new(reader);
-    read_within(reader, (count, Bytes(0)), path, options, 0)
+    read_within(Box::new(reader), (count, Bytes(0)), path, options, 0)
 }
 
 /// The same of what lies within `depth` archives, of which `count` of `total` bytes have been read so far.
 pub(super) fn read_within<T: Scalar>(
-    mut reader: impl Read + Send,
+    mut reader: Box<dyn Read + Send + '_>,
     (count, total): (Count, Bytes),
     path: &Path,
     options: &ReadOptions<'_>,
@@ -64,16 +64,22 @@ pub(super) fn dispatch<T: Scalar>(
         (Content::Tar, _) => archive::read_tar(origin, &kind.packings, path, options, depth),
         (Content::Zip, Origin::File) if kind.packings.is_empty() => {
             let (file, total) = super::open(path)?;
-            super::read_zip(io::BufReader::with_capacity(1 << 18, file), total, path, options, depth)
+            super::read_zip(
+                Box::new(io::BufReader::with_capacity(1 << 18, file)),
+                total,
+                path,
+                options,
+                depth,
+            )
         }
         (Content::Zip, Origin::Held(bytes)) if kind.packings.is_empty() => {
-            super::read_zip(Cursor::new(bytes), Bytes(bytes.len() as u64), path, options, depth)
+            super::read_zip(Box::new(Cursor::new(bytes)), Bytes(bytes.len() as u64), path, options, depth)
         }
         // Its directory is at its end.
         (Content::Zip, _) => {
             let (content, ..) = origin.open(path, &kind.packings, options)?;
             let held = all_of(content, path, options)?;
-            super::read_zip(Cursor::new(&held), Bytes(held.len() as u64), path, options, depth)
+            super::read_zip(Box::new(Cursor::new(&held)), Bytes(held.len() as u64), path, options, depth)
         }
         (Content::MatrixMarket | Content::Boeing, _) => {
             let (text, count, total) = origin.open(path, &kind.packings, options)?;
@@ -93,9 +99,12 @@ fn read_text<T: Scalar>(
 ) -> Result<Loaded<T>, ReadError> {
     let is_packed = depth > 0 || !kind.packings.is_empty();
     match (kind.content, is_packed) {
-        (Content::Boeing, true) => boeing::read(text, unpacked::damaged(path), path, options),
-        (Content::Boeing, false) => {
-            boeing::read(text, |cause| ReadError::Io { path: path.to_owned(), cause }, path, options)
+        (Content::Boeing, _) => {
+            let damaged = unpacked::damaged(path);
+            let fail = |cause| {
+                if is_packed { damaged(cause) } else { ReadError::Io { path: path.to_owned(), cause } }
+            };
+            boeing::read(text, &fail, path, options)
         }
         (_, true) => unpacked::read_text(text, count, total, path, options),
         (_, false) => unpacked::read_plain(text, count, total, path, options),

@@ -228,7 +228,7 @@ impl<R: Read> Lines<R> {
 
 /// Reads Matrix Market text that is not compressed, by the threads that parse it.
 pub(super) fn read_plain<T: Scalar>(
-    reader: impl Read + Send,
+    reader: Box<dyn Read + Send + '_>,
     count: Count,
     total: Bytes,
     path: &Path,
@@ -242,7 +242,7 @@ pub(super) fn read_plain<T: Scalar>(
 /// Reads Matrix Market text that comes out of `reader`, which has taken `count` of `total` bytes of the file so far: on a
 /// thread of its own, or where there is none to be had on those that parse.
 pub(super) fn read_text<T: Scalar>(
-    reader: impl Read + Send,
+    reader: Box<dyn Read + Send + '_>,
     count: Count,
     total: Bytes,
     path: &Path,

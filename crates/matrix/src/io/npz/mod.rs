@@ -19,11 +19,10 @@ use super::assemble::{Buckets, Chunk, Entry, Mirror, assemble, chunks, column_en
 use super::memory::{Budget, check_rows};
 use super::pattern_values::pattern_value;
 use super::rows::{self, Merge};
-use super::{Field, Layout, Loaded, Progress, ReadError, ReadOptions, Remark, Stored, Symmetry};
+use super::{Field, Layout, Loaded, Progress, ReadError, ReadOptions, Remark, Seekable, Stored, Symmetry};
 use crate::{Bytes, Csr, Scalar};
 use array::{Header, Kind, read_blocks, read_header};
 use rayon::prelude::*;
-use std::io::{Read, Seek};
 use std::mem::size_of;
 use std::ops::Range;
 use std::path::Path;
@@ -34,14 +33,17 @@ const ENTRIES_PER_PIECE: usize = 1 << 16;
 /// Deflate makes at most 1032 bytes out of one (zlib's technical notes), so an array that claims more is lying.
 const LARGEST_EXPANSION: u64 = 1032;
 
+/// A zip archive.
+pub(super) type Archive<'a> = ZipArchive<Box<dyn Seekable + 'a>>;
+
 /// Opens a zip archive, of arrays or not.
-pub(super) fn open<R: Read + Seek>(file: R, path: &Path) -> Result<ZipArchive<R>, ReadError> {
+pub(super) fn open<'a>(file: Box<dyn Seekable + 'a>, path: &Path) -> Result<Archive<'a>, ReadError> {
     ZipArchive::new(file).map_err(|e| zip_error(path, &e))
 }
 
 /// Reads an `.npz` file of `total` bytes.
 pub(super) fn read<T: Scalar>(
-    archive: ZipArchive<impl Read + Seek>,
+    archive: Archive<'_>,
     total: Bytes,
     path: &Path,
     options: &ReadOptions<'_>,
@@ -149,8 +151,8 @@ pub(super) fn zip_error(path: &Path, error: &zip::result::ZipError) -> ReadError
 }
 
 /// An archive being read.
-struct File<'a, R> {
-    archive: ZipArchive<R>,
+struct File<'a, 'f> {
+    archive: Archive<'f>,
     /// Bytes of the archive.
     bytes: u64,
     path: &'a Path,
@@ -167,7 +169,7 @@ struct File<'a, R> {
 /// What has been read of a matrix: itself and how many duplicates were merged, and the entries that its file holds.
 type Assembled<T> = (Result<(Csr<T>, u64), ReadError>, u64);
 
-impl<R: Read + Seek> File<'_, R> {
+impl File<'_, '_> {
     /// Reads one array: `start` sees its header and says how many bytes an element becomes in memory, `each`
     /// gets its elements.
     fn array(
