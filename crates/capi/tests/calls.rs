@@ -474,8 +474,8 @@ fn numbers_that_cannot_be_are_refused() {
 fn a_matrix_that_fits_into_no_memory_is_not_a_profile_without_answers() {
     let folder = tempfile::tempdir().unwrap();
     let sheet = folder.path().join("tiny.toml");
-    // A GPU with 1 KB.
-    let facts = "name = \"Tiny\"\nmultiprocessors = 2\nl2_bytes = 1e3\nmemory_bytes = 1e3\ncopy_bytes_per_s = 1e9\n\
+    // A GPU with 1 GB, and a matrix whose x takes 16.
+    let facts = "name = \"Tiny\"\nmultiprocessors = 2\nl2_bytes = 1e6\nmemory_bytes = 1e9\ncopy_bytes_per_s = 1e11\n\
                  launch_s = 1e-6\ncompute_capability = [8, 0]\n";
     std::fs::write(&sheet, facts).unwrap();
     let (a, mut profile) = (tridiagonal(), null_mut());
@@ -483,7 +483,7 @@ fn a_matrix_that_fits_into_no_memory_is_not_a_profile_without_answers() {
     // SAFETY: text, and a place for a handle.
     fine(unsafe { ss_profile_open(path.as_ptr(), &raw mut profile) });
     let arrays = ((address(&a.row_ptr), SS_I64), (address(&a.col_idx), SS_I32));
-    let (code, _) = planned(profile, (ROWS as i64, ROWS as i64), arrays.0, arrays.1, (SS_F64, 0));
+    let (code, _) = planned(profile, (ROWS as i64, 2_000_000_000), arrays.0, arrays.1, (SS_F64, 0));
     refused(code, SS_INFEASIBLE, "no candidate is possible on ");
     assert!(!text(ss_last_error()).contains("cusparse"));
     // SAFETY: a handle that nobody uses any more.

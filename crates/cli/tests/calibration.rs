@@ -192,19 +192,3 @@ fn a_processor_is_not_calibrated_where_the_environment_says_so() {
     );
     assert!(!dir.path().join("profiles").exists());
 }
-
-#[test]
-fn an_x_that_no_memory_holds_is_an_error_and_not_the_end() {
-    let dir = tempfile::tempdir().unwrap();
-    let file = dir.path().join("wide.mtx");
-    fs::write(&file, "%%MatrixMarket matrix coordinate real general\n1 4000000000 1\n1 18 1.0\n").unwrap();
-    if ::sparsight::matrix::available_memory().is_none_or(|have| have.0 > 30_000_000_000) {
-        eprintln!("skipped: this machine has the memory, or does not say");
-        return;
-    }
-    let said = run(dir.path(), &["bench", "wide.mtx", "--device", "cpu", "--quick"]);
-    assert!(
-        said.starts_with("exit code: 2") && said.contains("needs 32.0 GB in the host's memory"),
-        "{said}"
-    );
-}

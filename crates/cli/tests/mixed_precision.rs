@@ -84,6 +84,6 @@ fn it_is_refused_where_there_is_none() {
         assert!(text.starts_with("exit code: 2") && text.contains(why), "{more:?}: {text}");
     };
     refused(&["--values", "f32", "--dtype", "f32"], "with --dtype f32 all of it is f32");
-    refused(&["--values", "f64"], "'f64' is not f32");
+    refused(&["--values", "f64"], "invalid value 'f64' for '--values <f32|random>'");
     refused(&["--dtype", "f32-f64"], "unknown value type 'f32-f64': f32 or f64");
 }

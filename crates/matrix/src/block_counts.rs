@@ -92,6 +92,9 @@ impl BlockCounter {
     /// Adds neighbouring rows of the matrix that it was made for, which begin with a multiple of [`BLOCK_COUNT_ROWS`] and end so or
     /// with the matrix.
     pub(crate) fn add(&self, a: Pattern<'_>, rows: Range<usize>, union: &mut Union) {
+        if a.row_ptr()[rows.start] == a.row_ptr()[rows.end] {
+            return;
+        }
         let found = |at: usize| self.found[at][0].load(Relaxed);
         let open = std::array::from_fn(|at| self.fits[at] && found(at) <= self.most[at]);
         if open != [false; 4] {

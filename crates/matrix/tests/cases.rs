@@ -166,6 +166,25 @@ fn harwell_boeing_files_are_cut_by_width_and_not_by_blanks() {
     let body = "1345\n1223\n  15-2.5\n  35 4.5\n";
     let general = read("RUA", &formats, body).unwrap();
     assert_eq!(dense(&general), [1.5, 0.0, 0.0, -2.5, 3.5, 0.0, 0.0, 0.0, 4.5]);
+    // A blank field is 0, and a line whose fields are not as wide as the header says is cut at blanks: scipy writes such.
+    let blank = read("RUA", &formats, "1345\n1223\n    -2.5\n  35 4.5\n").unwrap();
+    assert_eq!(dense(&blank), [0.0, 0.0, 0.0, -2.5, 3.5, 0.0, 0.0, 0.0, 4.5]);
+    let scipys =
+        read("RUA", &formats.replace("(2F4.1)", "(4E4.1)"), "1345\n1223\n1.5 -2.5 3.5 4.5\n").unwrap();
+    assert_eq!(dense(&scipys), dense(&general));
+    let whole =
+        read("RUA", &formats.replace("(2F4.1)", "(4E4.1)"), "1345\n1223\n   1   2   3   4\n").unwrap();
+    assert_eq!(
+        dense(&whole),
+        [1.0, 0.0, 0.0, 2.0, 3.0, 0.0, 0.0, 0.0, 4.0],
+        "only F puts a decimal point in"
+    );
+    // Right-hand sides follow where a fifth line says so.
+    let sides =
+        read("RUA", &formats, "F              1             0\n1345\n1223\n  15-2.5\n  35 4.5\n 9.0 9.0\n")
+            .unwrap();
+    assert_eq!(dense(&sides), dense(&general));
+    assert_eq!(remarks(&sides), ["right-hand sides behind the matrix are not read"]);
     let symmetric = read("rsa", &formats, body).unwrap();
     assert_eq!(dense(&symmetric), [1.5, -2.5, 0.0, -2.5, 3.5, 0.0, 0.0, 0.0, 4.5]);
     let skew = read("RZA", &formats, body).unwrap();
@@ -179,9 +198,58 @@ fn harwell_boeing_files_are_cut_by_width_and_not_by_blanks() {
         ("RUA", &formats, "1345\n1423\n  15-2.5\n", "expected a row from 1 to 3, found '4'"),
         ("RUA", &formats, "1315\n1223\n", "expected a pointer from 3 to 5, found '1'"),
         ("RUA", &formats, "1344\n1223\n  15-2.5\n  35 4.5\n", "expected a last pointer of 5, found '4'"),
+        (
+            "RUA",
+            &formats,
+            "1345\n1223\n  15 x.5\n  35 4.5\n",
+            "expected a finite value that fits the type, found 'x.5'",
+        ),
         ("RUA", &formats.replace("(2F4.1)", "(2Z4.1)"), body, "format '(2Z4.1)' is not understood"),
     ] {
         let error = read(kind, formats, body).unwrap_err().to_string();
         assert!(error.contains(expected), "{error}, not {expected}");
     }
+}
+
+#[test]
+fn a_size_line_that_is_missing_is_told_from_one_that_is_wrong() {
+    let error = |banner: &str, body: &str| {
+        let text = format!("%%MatrixMarket matrix {banner}\n{body}\n");
+        io::read_matrix_market::<f64>(text.as_bytes(), Path::new("a.mtx"), &ReadOptions::default())
+            .unwrap_err()
+            .to_string()
+    };
+    for (banner, body) in [
+        ("coordinate pattern general", "1 2\n2 3"),
+        ("coordinate real general", "1 2 0.5\n2 3 0.5"),
+        ("coordinate real general", "1 2 5\n2 3 7\n3 1 1"),
+        ("coordinate integer general", "1 2 7\n2 3 9\n3 1 4"),
+        ("coordinate real symmetric", "1 1 4\n2 1 -1\n2 2 4"),
+        ("coordinate real symmetric", "3 1 5\n4 1 2\n5 2 9"),
+        ("coordinate integer general", "0 1 5\n1 2 6"),
+    ] {
+        assert_eq!(
+            error(banner, body),
+            "a.mtx:2:1: line 2 looks like an entry: the size line is missing",
+            "{banner} {body}"
+        );
+    }
+    let long = format!("1 2 5\n{}", "7 8 1\n".repeat(5000));
+    assert!(error("coordinate real general", &long).contains("the size line is missing"));
+    for (banner, body, expected) in [
+        ("coordinate real general", "3 3 2\n1 1 1\n4 1 1", "row index 4 is outside the declared 3 rows"),
+        ("coordinate real symmetric", "3 4 1\n1 1 1", "a symmetric matrix must be square, this one is 3 x 4"),
+        ("array real symmetric", "4 6\n7\n8\n9", "a symmetric matrix must be square, this one is 4 x 6"),
+        ("coordinate real general", "3 3 5\n1 1 1", "declared 5 entries, the file holds 1"),
+    ] {
+        assert!(error(banner, body).ends_with(expected), "{}", error(banner, body));
+    }
+}
+
+#[test]
+fn lines_may_stand_before_the_banner() {
+    let text = "\n% written by a program\n## MatrixMarket matrix coordinate real general\n2 2 1\n2 1 3.5\n";
+    let loaded = io::read_stream::<f64>(text.as_bytes(), Path::new("a"), &ReadOptions::default()).unwrap();
+    assert_eq!(loaded.matrix.nnz(), 1);
+    assert_eq!(remarks(&loaded).len(), 1);
 }

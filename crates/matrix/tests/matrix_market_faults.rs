@@ -99,7 +99,7 @@ fn hints_are_apart_from_errors() {
         io::read::<f64>(&path, &ReadOptions::default()).unwrap_err().hint()
     };
     assert_eq!(hint("index_zero"), Some("the file may count from 0; Matrix Market counts from 1"));
-    assert_eq!(hint("too_few_entries"), Some("the file may have been cut off"));
+    assert!(hint("too_few_entries").is_some_and(|hint| hint.starts_with("the file may have been cut off")));
     assert!(hint("complex").is_some() && hint("value_in_pattern").is_some());
     assert_eq!(hint("value_garbage"), None);
 }

@@ -174,6 +174,12 @@ fn arrays_without_the_name_of_a_format_are_read_where_they_leave_no_doubt() {
         (loaded.stored.layout, loaded.matrix.row(1)),
         (Layout::NpzCoo, (&[0, 1][..], &[2.0, 3.0][..]))
     );
+    let turned = [
+        (coords[0].0, coords[0].1, "(3, 2)".to_owned(), coords[0].3.clone()),
+        coords[1].clone(),
+        coords[2].clone(),
+    ];
+    assert!(error(&turned).contains("it is no array of 2 x 3 in C order"), "{}", error(&turned));
     let narrow = [coords[0].clone(), coords[1].clone(), int64("shape", &[2, 2])];
     assert!(
         error(&narrow).contains("array 'coords': entry 3 is 2, which is not below 2"),
@@ -353,7 +359,9 @@ fn each_broken_array_has_its_own_error() {
         "a.npz: array 'shape': it is not two whole numbers"
     );
     let lying = ("data", "<f8", "(1000000000000000000,)".to_owned(), vec![0; 8]);
-    assert!(error(&csr_with(lying)).contains("1000000000000000000 elements cannot come from an archive of"));
+    assert!(
+        error(&csr_with(lying)).contains("array 'indices' holds 4 entries, 1000000000000000000 are needed")
+    );
     let short = ("data", "<f8", "(4,)".to_owned(), vec![0; 24]);
     assert!(error(&csr_with(short)).starts_with("a.npz: array 'data': reading the last 4 of 4 elements"));
 }

@@ -53,7 +53,7 @@ pub(super) fn read_zip<T: Scalar>(
         let name = file.name().map_err(fail)?.into_owned();
         let size = file.size();
         if file.is_file() {
-            members.extend(Member::named(&name, size, || Look::of_bytes(&head_of(&mut file), options)));
+            members.extend(Member::visible(&name, size, || Look::of_bytes(&head_of(&mut file), options)));
         }
     }
     let remark = choose(members, path)?;
@@ -92,7 +92,7 @@ fn tar_matrices(
     let budget = Budget::new(options);
     let mut members = Members::new(archive);
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let stem = file_stem(&name).unwrap_or(&name).to_owned();
+    let stem = file_stem(&name).unwrap_or(&name).to_ascii_lowercase();
     let (mut found, mut held) = (Vec::new(), 0);
     while let Some(member) = members.next().map_err(damaged(path))? {
         // What has a longer name was never a file of Linux.
@@ -105,14 +105,16 @@ fn tar_matrices(
             Ok(head) => Look::of_bytes(&head, options),
             Err(cause) => {
                 fault = Some(cause);
-                Look::Sparse
+                Look::Unknown
             }
         };
-        let Some(matrix) = Member::named(&member.path.to_string_lossy(), member.size, look) else { continue };
+        let Some(matrix) = Member::visible(&member.path.to_string_lossy(), member.size, look) else {
+            continue;
+        };
         if let Some(cause) = fault {
             return Err(damaged(path)(cause));
         }
-        if matrix.stem == stem && matrix.look == Look::Sparse {
+        if matrix.stem == stem && matches!(matrix.look, Look::Sparse | Look::Square) {
             return Ok(vec![matrix]);
         }
         // Its name, its stem, and both again when the matrix is chosen.

@@ -12,6 +12,7 @@
 //! sparse matrix collection", 1997.
 
 use super::assemble::{Buckets, Entry, Mirror, assemble, chunks, column_entries, finished_bytes};
+use super::matrix_market::number_as_fortran;
 use super::memory::{Budget, check_rows, make_room, zeroed};
 use super::pattern_values::pattern_value;
 use super::rows::Merge;
@@ -72,7 +73,6 @@ struct Header {
     nrows: u64,
     ncols: u64,
     entries: u64,
-    has_right_hand_sides: bool,
     pointers: Format,
     indices: Format,
     values: Option<Format>,
@@ -125,12 +125,21 @@ pub(super) fn read<T: Scalar>(
     path: &Path,
     options: &ReadOptions<'_>,
 ) -> Result<Loaded<T>, ReadError> {
-    let mut body = Body { lines: Lines::new(text), fail, path, budget: Budget::new(options), held: 0 };
+    let mut body =
+        Body { lines: Lines::new(text), fail, path, budget: Budget::new(options), held: 0, pending: None };
     let mut head = Vec::new();
-    while head.len() < 4 || (head.len() == 4 && has_right_hand_sides(&head)) {
+    while head.len() < 4 {
         let Some(line) = body.line()? else { break };
         head.push(String::from_utf8_lossy(&line).into_owned());
     }
+    // A fifth line describes right-hand sides, full or as the matrix; pointers have no letters.
+    let has_right_hand_sides = match body.line()? {
+        Some(line) if matches!(line.trim_ascii_start().first(), Some(b'F' | b'f' | b'M' | b'm')) => true,
+        line => {
+            body.pending = line;
+            false
+        }
+    };
     let header = Header::of_lines(&head).map_err(|fault| body.error(fault))?;
     let Header { field, symmetry, nrows, ncols, entries, .. } = header;
     let only_places = options.places_only || field == Field::Pattern;
@@ -194,7 +203,7 @@ pub(super) fn read<T: Scalar>(
         assemble((nrows as usize, ncols as usize), buckets, chunks, value, merge, path)?;
     let stored = Stored { layout: Layout::Boeing, field, symmetry, entries, duplicates };
     let mut loaded = Loaded::new(matrix, stored);
-    loaded.remarks.extend(header.has_right_hand_sides.then_some(Remark::RightHandSides));
+    loaded.remarks.extend(has_right_hand_sides.then_some(Remark::RightHandSides));
     Ok(loaded)
 }
 
@@ -206,6 +215,8 @@ struct Body<'a, 't> {
     budget: Budget,
     /// Bytes of numbers read.
     held: u128,
+    /// A line that was looked at.
+    pending: Option<Vec<u8>>,
 }
 
 impl Body<'_, '_> {
@@ -215,7 +226,10 @@ impl Body<'_, '_> {
     }
 
     fn line(&mut self) -> Result<Option<Vec<u8>>, ReadError> {
-        Ok(self.lines.next().map_err(self.fail)?.map(<[u8]>::to_vec))
+        match self.pending.take() {
+            Some(line) => Ok(Some(line)),
+            None => Ok(self.lines.next().map_err(self.fail)?.map(<[u8]>::to_vec)),
+        }
     }
 
     /// `expected` numbers in fields of fixed width. `take` is given a field, and what came before it. Counts of a header are promises:
@@ -235,8 +249,7 @@ impl Body<'_, '_> {
             };
             make_room(&mut into, format.count).map_err(|refused| refused.error(self.path))?;
             let left = (expected - before as u64).min(format.count as u64) as usize;
-            let fields = line.chunks(format.width).take(left).map(<[u8]>::trim_ascii);
-            for field in fields.filter(|field| !field.is_empty()) {
+            for field in format.fields(&line).into_iter().take(left) {
                 let number = take(field, &into).map_err(|fault| self.error(fault))?;
                 into.push(number);
             }
@@ -253,10 +266,6 @@ impl Body<'_, '_> {
 fn expected_here(expected: String, found: &[u8]) -> BoeingFault {
     let found = String::from_utf8_lossy(&found[..found.len().min(32)]).escape_debug().to_string();
     BoeingFault::Expected { expected, found }
-}
-
-fn has_right_hand_sides(head: &[String]) -> bool {
-    head.get(1).and_then(|line| line.get(56..70)).is_some_and(|n| n.trim().parse().is_ok_and(|n: u64| n > 0))
 }
 
 impl Header {
@@ -277,6 +286,12 @@ impl Header {
             })
         };
         let (nrows, ncols, entries) = (size("rows")?, size("columns")?, size("entries")?);
+        if u128::from(entries) > u128::from(nrows) * u128::from(ncols) {
+            return Err(expected_here(
+                format!("at most {nrows} x {ncols} entries"),
+                entries.to_string().as_bytes(),
+            ));
+        }
         if symmetry != Symmetry::General && nrows != ncols {
             return Err(BoeingFault::NotSquare { symmetry, nrows, ncols });
         }
@@ -292,7 +307,6 @@ impl Header {
             nrows,
             ncols,
             entries,
-            has_right_hand_sides: has_right_hand_sides(lines),
             pointers: format(pointers)?,
             indices: format(indices)?,
             values: if values.trim().is_empty() { None } else { Some(format(values)?) },
@@ -301,17 +315,32 @@ impl Header {
 }
 
 impl Format {
+    /// The fields of a line. One that is blank before others is 0, as in Fortran. Where fields of the stated width are no numbers the line
+    /// is cut at blanks: some programs, scipy among them, write other widths than their header says.
+    fn fields(self, line: &[u8]) -> Vec<&[u8]> {
+        let line = line.trim_ascii_end();
+        let fields: Vec<&[u8]> = line.chunks(self.width).map(<[u8]>::trim_ascii).collect();
+        if fields.iter().all(|field| field.is_empty() || number_as_fortran(field).is_some()) {
+            return fields
+                .into_iter()
+                .map(|field| if field.is_empty() { &b"0"[..] } else { field })
+                .collect();
+        }
+        line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).collect()
+    }
+
     /// `(16I5)`, `(1P,4E20.12)`, `(3(1PE25.16E3))`.
     fn of_text(text: &str) -> Option<Self> {
-        let text: String =
-            text.chars().filter(|c| !c.is_whitespace() && *c != ',').collect::<String>().to_ascii_uppercase();
+        let is_part = |c: &char| !c.is_whitespace() && !matches!(c, ',' | ':');
+        let text = text.chars().filter(is_part).collect::<String>().to_ascii_uppercase();
         let inner = text.strip_prefix('(')?.strip_suffix(')')?;
         let (outer, inner) = match inner.strip_suffix(')') {
             Some(nested) => nested.split_once('(')?,
             None => ("", inner),
         };
         // A scale factor changes what is read only where numbers have no exponent.
-        let (scale, inner) = inner.split_once('P').unwrap_or(("0", inner));
+        let (outer_scale, outer) = outer.split_once('P').unwrap_or(("0", outer));
+        let (scale, inner) = inner.split_once('P').unwrap_or((outer_scale, inner));
         let letter = inner.find(|c: char| c.is_ascii_alphabetic())?;
         let (count, rest) = inner.split_at(letter);
         let count = if count.is_empty() { outer } else { count };
@@ -320,11 +349,14 @@ impl Format {
         if !matches!(kind, "I" | "E" | "D" | "F" | "G") || (kind == "F" && scale.parse::<i32>().ok()? != 0) {
             return None;
         }
-        let mut parts = rest.split(['.', 'E']);
+        // ES and EN are read as E.
+        let mut parts = rest.trim_start_matches(['S', 'N']).split(['.', 'E']);
         let width: usize = parts.next()?.parse().ok()?;
-        let decimals = if kind == "I" { 0 } else { parts.next().unwrap_or("0").parse().ok()? };
-        ((1..=1000).contains(&count) && (1..=1000).contains(&width) && (0..=300).contains(&decimals))
-            .then_some(Self { count, width, decimals })
+        let decimals: i32 = parts.next().unwrap_or("0").parse().ok()?;
+        let is_usual =
+            (1..=1000).contains(&count) && (1..=1000).contains(&width) && (0..=300).contains(&decimals);
+        // Numbers in E without a decimal point are whole in the files that there are, whatever Fortran says of them.
+        is_usual.then_some(Self { count, width, decimals: if kind == "F" { decimals } else { 0 } })
     }
 }
 
@@ -334,7 +366,7 @@ fn whole(field: &[u8]) -> Option<u64> {
 
 /// A number as Fortran reads it: without a decimal point, its last `decimals` digits are behind one.
 fn number(field: &[u8], decimals: i32) -> Option<f64> {
-    let value = super::matrix_market::number_as_fortran(field)?;
+    let value = number_as_fortran(field)?;
     let mantissa = field.iter().position(u8::is_ascii_alphabetic).map_or(field, |at| &field[..at]);
     Some(if mantissa.contains(&b'.') { value } else { value / 10.0_f64.powi(decimals) })
 }
@@ -348,11 +380,14 @@ mod tests {
         let format = |text| Format::of_text(text).map(|f| (f.count, f.width, f.decimals));
         for (text, expected) in [
             ("(16I5)", Some((16, 5, 0))),
-            (" (1P,4E20.12) ", Some((4, 20, 12))),
-            ("(1P3D25.16)", Some((3, 25, 16))),
-            ("(3(1PE25.16E3))", Some((3, 25, 16))),
+            (" (1P,4E20.12) ", Some((4, 20, 0))),
+            ("(1P3D25.16)", Some((3, 25, 0))),
+            ("(3(1PE25.16E3))", Some((3, 25, 0))),
             ("(10F7.1)", Some((10, 7, 1))),
             ("(I8)", Some((1, 8, 0))),
+            ("(1P,3(E25.16))", Some((3, 25, 0))),
+            ("(3ES25.16)", Some((3, 25, 0))),
+            ("(16I5,:)", Some((16, 5, 0))),
             ("(1P,5F12.4)", None),
             ("(16X5)", None),
             ("16I5", None),

@@ -25,8 +25,17 @@ pub enum Foreign {
     Npy,
     /// A pickle of Python.
     Pickle,
-    /// Linear programs in MPS.
+    /// Linear programs in MPS or in the LP format of CPLEX.
     Mps,
+    /// A graph in a format that networkx reads: GML, GraphML, Pajek and more.
+    Graph {
+        /// The format.
+        name: &'static str,
+        /// What reads and converts it.
+        conversion: &'static str,
+    },
+    /// JSON.
+    Json,
     /// A list of edges, as of SNAP or KONECT.
     EdgeList,
     /// A graph of METIS or Chaco.
@@ -60,7 +69,9 @@ impl Foreign {
                 "this is what a server sent in place of the matrix, perhaps a page of errors or of a log-in: download the file itself"
             }
             Self::LfsPointer => "the repository keeps the file elsewhere: git lfs pull",
-            Self::Utf16 => "write it in UTF-8:\n    iconv -f UTF-16 -t UTF-8 A.mtx > A.utf8.mtx",
+            Self::Utf16 => {
+                "write it in UTF-8 (-f UTF-16BE if what comes out makes no sense):\n    iconv -f UTF-16 -t UTF-8 A.mtx > A.utf8.mtx"
+            }
             Self::Mat => {
                 "convert it in Python; loadmat's result lists the names of its variables:\n    A = scipy.io.loadmat('A.mat')['A']\n    \
                  scipy.sparse.save_npz('A.npz', scipy.sparse.csr_array(A))"
@@ -78,7 +89,7 @@ impl Foreign {
                  scipy.sparse.save_npz('A.npz', A.tocsr())\na file with 64-bit indices wants PetscBinaryIO.PetscBinaryIO(indices='64bit')"
             }
             Self::Npy => {
-                "a dense array; in Python:\n    A = numpy.load('A.npy')\n    \
+                "in Python (numpy.load('A.npy', allow_pickle=True).item() if a sparse matrix was saved so):\n    A = numpy.load('A.npy')\n    \
                  scipy.sparse.save_npz('A.npz', scipy.sparse.csr_array(A))"
             }
             Self::Pickle => {
@@ -86,20 +97,27 @@ impl Foreign {
                  scipy.sparse.save_npz('A.npz', scipy.sparse.csr_array(A))"
             }
             Self::Mps => {
-                "convert it in Python with highspy, which reads linear programs:\n    h = highspy.Highs(); h.readModel('A.mps'); a = h.getLp().a_matrix_\n    \
+                "convert it in Python with highspy, which reads linear programs (.mps, .lp):\n    h = highspy.Highs(); h.readModel('A.mps'); a = h.getLp().a_matrix_\n    \
                  A = scipy.sparse.csc_array((a.value_, a.index_, a.start_), shape=(h.getNumRow(), h.getNumCol()))\n    \
                  scipy.sparse.save_npz('A.npz', A)"
             }
+            Self::Graph { conversion, .. } => conversion,
+            Self::Json => {
+                "convert it in Python, from the names that it uses for rows, columns and values:\n    d = json.load(open('A.json'))\n    \
+                 scipy.sparse.save_npz('A.npz', scipy.sparse.coo_array((d['values'], (d['rows'], d['cols']))))"
+            }
             Self::EdgeList => {
-                "convert it in Python, each edge an entry that is 1:\n    i, j = numpy.loadtxt('A.txt', comments=('#', '%'), usecols=(0, 1), dtype=int, unpack=True)\n    \
-                 n = max(i.max(), j.max()) + 1\n    \
-                 scipy.sparse.save_npz('A.npz', scipy.sparse.coo_array((numpy.ones(len(i)), (i, j)), shape=(n, n)))"
+                "convert it in Python (skiprows=1 if the first line is a heading; a third column is taken for values):\n    \
+                 t = numpy.loadtxt('A.txt', comments=('#', '%'), ndmin=2); i, j = t[:, :2].astype(int).T; first = min(i.min(), j.min())\n    \
+                 v = t[:, 2] if t.shape[1] > 2 else numpy.ones(len(t)); n = max(i.max(), j.max()) - first + 1\n    \
+                 scipy.sparse.save_npz('A.npz', scipy.sparse.coo_array((v, (i - first, j - first)), shape=(n, n)))"
             }
             Self::Metis => {
-                "convert it in Python, a line of neighbours a vertex (a graph without weights):\n    \
-                 lines = [l.split() for l in open('A.graph') if not l.startswith('%')]; n = int(lines[0][0])\n    \
-                 i = [v for v, l in enumerate(lines[1:n + 1]) for _ in l]; j = [int(w) - 1 for l in lines[1:n + 1] for w in l]\n    \
-                 scipy.sparse.save_npz('A.npz', scipy.sparse.coo_array((numpy.ones(len(i)), (i, j)), shape=(n, n)))"
+                "convert it in Python, a line of neighbours for each vertex:\n    \
+                 lines = [l.split() for l in open('A.graph') if not l.startswith('%')]; head = lines[0]; n = int(head[0])\n    \
+                 sizes, weights, edges = map(int, (head[2:3] or ['0'])[0].zfill(3)); skip = sizes + weights * int((head[3:4] or ['1'])[0])\n    \
+                 t = [(v, int(l[k]) - 1, float(l[k + 1]) if edges else 1.0) for v, l in enumerate(lines[1:n + 1]) for k in range(skip, len(l), 1 + edges)]\n    \
+                 i, j, v = zip(*t); scipy.sparse.save_npz('A.npz', scipy.sparse.coo_array((v, (i, j)), shape=(n, n)))"
             }
             Self::Dimacs => {
                 "convert it in Python, from its lines that begin with a or e:\n    \
@@ -116,7 +134,7 @@ impl Foreign {
                  scipy.sparse.save_npz('A.npz', A)"
             }
             Self::Csv => {
-                "convert it in Python; of columns row, column, value, counted from 0:\n    \
+                "convert it in Python; of columns row, column, value, counted from 0 (skip_header=0 without a heading):\n    \
                  i, j, v = numpy.genfromtxt('A.csv', delimiter=',', skip_header=1, usecols=(0, 1, 2), unpack=True)\n    \
                  scipy.sparse.save_npz('A.npz', scipy.sparse.coo_array((v, (i.astype(int), j.astype(int)))))"
             }
@@ -141,9 +159,11 @@ impl fmt::Display for Foreign {
             Self::Mat => "a MAT file of MATLAB",
             Self::Hdf5 => "an HDF5 file (h5ad of AnnData, MATLAB 7.3)",
             Self::Petsc => "a binary file of PETSc",
-            Self::Npy => "a dense array of NumPy (.npy)",
+            Self::Npy => "an array of NumPy (.npy)",
             Self::Pickle => "a pickle of Python",
-            Self::Mps => "a linear program in MPS",
+            Self::Mps => "a linear program (MPS or LP)",
+            Self::Graph { name, .. } => return write!(f, "a graph in {name}"),
+            Self::Json => "JSON",
             Self::EdgeList => "a list of edges (as of SNAP or KONECT)",
             Self::Metis => "a graph of METIS",
             Self::Dimacs => "a graph of DIMACS",
@@ -166,8 +186,20 @@ fn binary(bytes: &[u8]) -> Option<Foreign> {
         | [b'%', 0, b'%' | b'M', 0, ..]
         | [0, b'%', 0, b'%' | b'M', ..] => Foreign::Utf16,
         [0x89, b'H', b'D', b'F', b'\r', b'\n', 0x1a, b'\n', ..] => Foreign::Hdf5,
+        _ if bytes.get(512..516) == Some(b"\x89HDF") => Foreign::Hdf5,
+        // Text of which every second byte is 0.
+        _ if bytes.len() >= 16
+            && [0, 1].iter().any(|&odd| bytes[..16].iter().skip(odd).step_by(2).all(|&b| b == 0))
+            && bytes[..16].iter().all(|&b| b == 0 || b.is_ascii_graphic() || b.is_ascii_whitespace())
+            && bytes[..16].iter().any(|&b| b != 0) =>
+        {
+            Foreign::Utf16
+        }
+        _ if bytes.starts_with(b"ccopy_reg\n") || bytes.starts_with(b"ccopyreg\n") => Foreign::Pickle,
         [0x93, b'N', b'U', b'M', b'P', b'Y', ..] => Foreign::Npy,
         [0x80, 2..=5, ..] => Foreign::Pickle,
+        // A vector of PETSc, most significant byte first.
+        [0, 0x12, 0x7b, 0x4e, ..] => Foreign::Petsc,
         [b'7', b'z', 0xbc, 0xaf, ..] => Foreign::Packed("7-Zip"),
         [b'R', b'a', b'r', b'!', ..] => Foreign::Packed("RAR"),
         [0x04, 0x22, 0x4d, 0x18, ..] => Foreign::Packed("LZ4"),
@@ -193,15 +225,56 @@ fn is_mat_4(bytes: &[u8]) -> bool {
         })
 }
 
-/// What the first lines of text say. Text that begins as Matrix Market is none of these.
+/// Statements of which two at the beginning of lines make a linear program in MPS.
+const MPS: [&str; 8] = ["NAME", "ROWS", "OBJSENSE", "OBJSENS", "COLUMNS", "RHS", "RANGES", "BOUNDS"];
+
+/// First words of graphs, in lower case, with the name of the format and what networkx calls its reader.
+const GRAPHS: [(&str, Foreign); 6] = {
+    const fn graph(name: &'static str, conversion: &'static str) -> Foreign {
+        Foreign::Graph { name, conversion }
+    }
+    macro_rules! read {
+        ($reader:literal) => {
+            concat!(
+                "convert it in Python:\n    g = networkx.",
+                $reader,
+                ")\n    scipy.sparse.save_npz('A.npz', networkx.to_scipy_sparse_array(g))"
+            )
+        };
+    }
+    [
+        ("<graphml", graph("GraphML", read!("read_graphml('A.graphml'"))),
+        ("<gexf", graph("GEXF", read!("read_gexf('A.gexf'"))),
+        ("*vertices", graph("the format of Pajek", read!("read_pajek('A.net'"))),
+        ("graph [", graph("GML", read!("read_gml('A.gml'"))),
+        ("digraph", graph("DOT", read!("nx_pydot.read_dot('A.dot'"))),
+        ("graph {", graph("DOT", read!("nx_pydot.read_dot('A.dot'"))),
+    ]
+};
+
+/// What the first lines of text say. Text with a Matrix Market banner is none of these.
 fn text(bytes: &[u8]) -> Option<Foreign> {
+    let is_control = |b: &u8| b.is_ascii_control() && !b.is_ascii_whitespace();
+    if bytes.iter().take(512).any(is_control) {
+        return None;
+    }
     let text = String::from_utf8_lossy(bytes);
     let text = text.trim_start_matches('\u{feff}');
-    let all: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).take(64).collect();
-    let first = *all.first()?;
+    let filled = || text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let first = filled().next()?;
     let lower = first.to_ascii_lowercase();
-    if lower.trim_start_matches('%').trim_start().starts_with("matrixmarket") {
+    let is_banner = |line: &str| {
+        let words = line.trim_start_matches(['%', '#']).trim_start();
+        words.get(..12).is_some_and(|word| word.eq_ignore_ascii_case("matrixmarket"))
+    };
+    if filled().take(64).any(is_banner) {
         return None;
+    }
+    let begins = text.get(..text.len().min(2048)).unwrap_or(text).to_ascii_lowercase();
+    let is_graph =
+        |word: &str| if word.starts_with('<') { begins.contains(word) } else { lower.starts_with(word) };
+    if let Some((_, graph)) = GRAPHS.iter().find(|(word, _)| is_graph(word)) {
+        return Some(*graph);
     }
     if lower.starts_with('<') {
         return Some(Foreign::Html);
@@ -212,25 +285,75 @@ fn text(bytes: &[u8]) -> Option<Foreign> {
     if lower.starts_with("# created by octave") {
         return Some(Foreign::Octave);
     }
+    if first.starts_with('{') || first.starts_with("[[") || first.starts_with("[{") || first == "[" {
+        return Some(Foreign::Json);
+    }
+    let word = |line: &str| line.split_whitespace().next().unwrap_or_default().to_ascii_uppercase();
     // MPS has its comments behind *, and its sections at the beginning of a line.
-    let statements = all.iter().filter(|line| !line.starts_with('*'));
-    let is_section = |line: &&&str| {
-        let word = line.split_whitespace().next().unwrap_or_default();
-        ["NAME", "ROWS", "OBJSENSE", "OBJSENS", "COLUMNS"].contains(&word)
-    };
-    if statements.take(8).filter(is_section).count() >= 2 {
+    let statements =
+        text.lines().filter(|line| !line.starts_with(['*', ' ', '\t']) && !line.trim().is_empty());
+    let lp = ["MINIMIZE", "MAXIMIZE", "MIN", "MAX", "MINIMUM", "MAXIMUM"];
+    if statements.take(8).filter(|line| MPS.contains(&word(line).as_str())).count() >= 2
+        || lp.contains(&filled().find(|line| !line.starts_with('\\')).map(word).unwrap_or_default().as_str())
+    {
         return Some(Foreign::Mps);
     }
-    let is_dimacs = |line: &&str| {
+    let is_dimacs = |line: &str| {
         let mut words = line.split_whitespace();
-        words.next() == Some("p") && words.nth(1).is_some_and(|n| n.parse::<u64>().is_ok())
+        words.next() == Some("p")
+            && words.next() != Some("cnf")
+            && words.next().is_some_and(|n| n.parse::<u64>().is_ok())
     };
-    if lower.starts_with("c ") || lower == "c" || is_dimacs(&first) {
-        return all.iter().any(is_dimacs).then_some(Foreign::Dimacs);
+    if lower.starts_with("c ") || lower == "c" || is_dimacs(first) {
+        return filled().any(is_dimacs).then_some(Foreign::Dimacs);
     }
-    let entries: Vec<&str> =
-        all.iter().copied().filter(|line| !line.starts_with(['#', '%'])).take(32).collect();
-    of_numbers(&entries)
+    // What is cut off at the end of what was read is left out.
+    let is_whole = text.len() < super::kind::TELLING;
+    let lines = text.lines().map(str::trim).filter(|line| !line.starts_with(['#', '%']));
+    if is_metis(&lines.clone().skip_while(|line| line.is_empty()).collect::<Vec<_>>(), is_whole) {
+        return Some(Foreign::Metis);
+    }
+    // networkx puts attributes behind an edge.
+    let entries =
+        lines.map(|line| line.split('{').next().unwrap_or_default().trim()).filter(|line| !line.is_empty());
+    of_numbers(&entries.take(64).collect::<Vec<_>>())
+}
+
+/// Whether lines are those of a graph of METIS: vertices and edges, then a line of neighbours for each vertex, empty ones among them.
+fn is_metis(lines: &[&str], is_whole: bool) -> bool {
+    let Some((first, rest)) = lines.split_first() else { return false };
+    let whole = |line: &str| {
+        line.split_whitespace().map(|word| word.parse::<usize>().ok()).collect::<Option<Vec<_>>>()
+    };
+    let Some(header) = whole(first) else { return false };
+    let (Some(&n), Some(&m), 2..=4) = (header.first(), header.get(1), header.len()) else { return false };
+    let flags = header.get(2).copied().unwrap_or(0);
+    if n == 0 || ![0, 1, 10, 11, 100, 101, 110, 111].contains(&flags) {
+        return false;
+    }
+    let weights = if flags / 10 % 10 == 1 { header.get(3).copied().unwrap_or(1) } else { 0 };
+    let (skip, step) = (flags / 100 + weights, 1 + flags % 10);
+    let rest = if is_whole { rest } else { &rest[..rest.len().saturating_sub(1)] };
+    let filled = rest.iter().rposition(|line| !line.is_empty()).map_or(0, |last| last + 1);
+    if (is_whole && (filled > n || rest.len() < n.min(filled.max(1)))) || rest.is_empty() {
+        return false;
+    }
+    let Some(lines) = rest.iter().take(n).map(|line| whole(line)).collect::<Option<Vec<_>>>() else {
+        return false;
+    };
+    let neighbours: Vec<Vec<usize>> =
+        lines.iter().map(|line| line.iter().skip(skip).step_by(step).copied().collect()).collect();
+    let are_vertices = neighbours.iter().flatten().all(|&w| (1..=n).contains(&w));
+    let count: usize = neighbours.iter().map(Vec::len).sum();
+    if !is_whole {
+        return are_vertices && lines.iter().any(|line| line.len() != lines[0].len());
+    }
+    // Every edge stands with both of its ends.
+    let is_symmetric = || {
+        let of = |v: usize| neighbours.get(v - 1).map_or(&[][..], Vec::as_slice);
+        (0..neighbours.len()).all(|v| neighbours[v].iter().all(|&w| of(w).contains(&(v + 1))))
+    };
+    are_vertices && count == 2 * m && is_symmetric()
 }
 
 /// Rows of numbers, without comments.
@@ -238,18 +361,26 @@ fn of_numbers(lines: &[&str]) -> Option<Foreign> {
     let (first, rest) = lines.split_first()?;
     let is_number = |word: &str| word.parse::<f64>().is_ok();
     let are_numbers = |line: &&str| line.split_whitespace().all(is_number);
-    let separated = |line: &str| line.matches([',', ';']).count();
-    if separated(first) > 0 && rest.first().is_none_or(|line| separated(line) == separated(first)) {
-        return Some(Foreign::Csv);
+    // Fields of a table: numbers, from the second line on at the latest.
+    let fields = |line: &str| {
+        line.split([',', ';']).map(|field| field.trim().trim_matches('"').to_owned()).collect::<Vec<_>>()
+    };
+    let heading = fields(first);
+    if heading.len() > 1 {
+        let row = rest.first().map(|line| fields(line));
+        let is_row = |row: &[String]| row.len() == heading.len() && row.iter().any(|field| is_number(field));
+        return row
+            .map_or(heading.iter().all(|field| is_number(field)), |row| is_row(&row))
+            .then_some(Foreign::Csv);
     }
     let is_pair = |word: &str| {
         word.split_once(':').is_some_and(|(at, value)| at.parse::<u64>().is_ok() && is_number(value))
     };
     let is_libsvm = |line: &&str| {
         let mut words = line.split_whitespace();
-        words.next().is_some_and(is_number) && words.clone().count() > 0 && words.all(is_pair)
+        words.next().is_some_and(is_number) && words.all(is_pair)
     };
-    if lines.iter().take(8).all(is_libsvm) {
+    if lines.iter().take(8).all(is_libsvm) && lines.iter().take(8).any(|line| line.contains(':')) {
         return Some(Foreign::LibSvm);
     }
     if rest.is_empty() || !lines.iter().all(are_numbers) {
@@ -261,12 +392,6 @@ fn of_numbers(lines: &[&str]) -> Option<Foreign> {
     match header.as_deref() {
         // ilower iupper jlower jupper, then an entry a line.
         Some(&[a, b, c, d]) if a <= b && c <= d && all_wide(3) => Some(Foreign::HypreIj),
-        Some(&[n, m]) if n > 0 && m >= 0 && !all_wide(2) && !all_wide(3) => Some(Foreign::Metis),
-        Some(&[n, m, flags])
-            if n > 0 && m > 0 && (0..=111).contains(&flags) && !all_wide(2) && !all_wide(3) =>
-        {
-            Some(Foreign::Metis)
-        }
         // rows, columns, entries: as large as any index below.
         Some(&[rows, columns, entries])
             if (all_wide(3) || all_wide(2))
@@ -318,9 +443,38 @@ mod tests {
             (b"# Created by Octave 8.4\n# name: A\n", Foreign::Octave),
             (b"3 3 2\n1 1 4.0\n2 1 -1\n", Foreign::NoBanner),
             (b"7z\xbc\xaf\x27\x1c", Foreign::Packed("7-Zip")),
+            // A cycle, in which each line has as many numbers as an edge.
+            (b"4 4\n2 4\n1 3\n2 4\n1 3\n", Foreign::Metis),
+            (b"4 6\n2 3 4\n1 3 4\n1 2 4\n1 2 3\n", Foreign::Metis),
+            (b"3 1\n2\n1\n\n", Foreign::Metis),
+            (b"2 1 11 2\n5 6 2 9\n5 6 1 9\n", Foreign::Metis),
+            (b"4 4\n1 2\n2 3\n3 4\n4 2\n", Foreign::EdgeList),
+            (b"0 1 {}\n0 2 {'weight': 3}\n", Foreign::EdgeList),
+            (b"{\"rows\": [0, 1],\n", Foreign::Json),
+            (b"Minimize\n obj: x + y\nSubject To\n", Foreign::Mps),
+            (b"ROWS\n N COST\nRANGES\n", Foreign::Mps),
+            (b"-1\n1 3:0.5\n", Foreign::LibSvm),
+            (b"\0\x12\x7b\x4e\0\0\0\x02", Foreign::Petsc),
+            (b"%\0%\0M\0a\0t\0r\0i\0x\0 \0", Foreign::Utf16),
         ] {
             assert_eq!(Foreign::of_bytes(bytes), Some(expected), "{}", String::from_utf8_lossy(bytes));
         }
+    }
+
+    #[test]
+    fn graphs_of_networkx_are_named_and_comments_are_no_limit() {
+        for (text, expected) in [
+            ("<?xml version='1.0'?>\n<graphml>", "GraphML"),
+            ("graph [\n node [", "GML"),
+            ("*Vertices 3\n", "Pajek"),
+        ] {
+            let Some(Foreign::Graph { name, conversion }) = Foreign::of_bytes(text.as_bytes()) else {
+                panic!("{text}")
+            };
+            assert!(name.contains(expected) && conversion.contains("networkx"), "{name}");
+        }
+        let commented = format!("{}0 1\n1 2\n", "# a comment\n".repeat(500));
+        assert_eq!(Foreign::of_bytes(commented.as_bytes()), Some(Foreign::EdgeList));
     }
 
     #[test]
@@ -328,7 +482,12 @@ mod tests {
         for bytes in [
             &b"%%MatrixMarket matrix coordinate real general\n2 2 1\n1 1 1\n"[..],
             b"%MatrixMarket matrix coordinate real general\n2 2 1\n",
+            b"% written by hand\n%%MatrixMarket matrix coordinate real general\n2 2 1\n1 1 1\n",
             b"hello\n",
+            b"Error: file not found, please log in\n",
+            b"A = sparse(3,3);\n",
+            b"p cnf 3 2\n1 -3 0\n",
+            b"\x78\x9c,\x00;\x03",
             b"",
             b"1 2 3\n",
             b"\x7fELF\x02",

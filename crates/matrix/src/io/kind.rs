@@ -9,7 +9,7 @@
 
 use super::foreign::Foreign;
 use super::unpacked::{self, Packing};
-use super::{ReadError, ReadOptions, boeing};
+use super::{ReadError, ReadOptions, boeing, tar_members};
 use std::borrow::Cow;
 use std::io::Read;
 use std::path::Path;
@@ -37,7 +37,7 @@ pub(super) struct Kind {
 pub(super) const HEAD: usize = 1 << 20;
 
 /// Bytes of the content by which it is told: comments may stand before the size line.
-const TELLING: usize = 1 << 16;
+pub(super) const TELLING: usize = 1 << 16;
 
 /// Times that a file may be packed: twice happens by accident, more in order to make a reader work.
 const MOST_PACKINGS: usize = 4;
@@ -74,14 +74,14 @@ pub fn file_stem(name: &str) -> Option<&str> {
 impl Content {
     /// Of unpacked data that begin so; `None` if they are neither text nor an archive that is known. Text of no known format counts as
     /// Matrix Market, whose reader says best what is wrong with it.
-    fn of_bytes(bytes: &[u8]) -> Result<Option<Self>, Foreign> {
+    pub(super) fn of_bytes(bytes: &[u8]) -> Result<Option<Self>, Foreign> {
         let is_text = |byte: &u8| !byte.is_ascii_control() || byte.is_ascii_whitespace();
         let has_banner = bytes.get(..32).is_some_and(|begin| {
             String::from_utf8_lossy(begin).to_ascii_lowercase().contains("%matrixmarket")
         });
         Ok(Some(match bytes {
             [b'P', b'K', 3, 4, ..] | [b'P', b'K', 5, 6, ..] => Self::Zip,
-            _ if bytes.get(257..262) == Some(b"ustar") => Self::Tar,
+            _ if is_tar(bytes) => Self::Tar,
             _ if boeing::begins(bytes) => Self::Boeing,
             _ => match Foreign::of_bytes(bytes) {
                 Some(foreign) => return Err(foreign),
@@ -90,6 +90,11 @@ impl Content {
             },
         }))
     }
+}
+
+/// Whether a file begins with the header of a tar archive; older ones have no word for it, but a checksum.
+fn is_tar(bytes: &[u8]) -> bool {
+    bytes.get(257..262) == Some(b"ustar") || bytes.get(..512).is_some_and(tar_members::is_header)
 }
 
 /// The first bytes of the content of what begins with `head`, and how it is packed.

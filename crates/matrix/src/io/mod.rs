@@ -152,7 +152,8 @@ fn read_zip<T: Scalar>(
     depth: usize,
 ) -> Result<Loaded<T>, ReadError> {
     let archive = npz::open(file, path)?;
-    if archive.file_names().flatten().any(|name| name.ends_with(".npy")) {
+    let any = |is_it: fn(&str) -> bool| archive.file_names().flatten().any(|name| is_it(&name));
+    if any(|name| name.ends_with(".npy")) && !any(|name| file_stem(name).is_some()) {
         return npz::read(archive, total, path, options);
     }
     archive::read_zip(archive, path, options, depth)

@@ -174,6 +174,13 @@ fn damaged(why: &str) -> io::Error {
     io::Error::new(ErrorKind::InvalidData, why)
 }
 
+/// Whether these 512 bytes are a header, with a name and the right checksum.
+pub(super) fn is_header(bytes: &[u8]) -> bool {
+    let mut header = Header::new_old();
+    header.as_mut_bytes().copy_from_slice(bytes);
+    bytes[0] != 0 && header.cksum().is_ok_and(|sum| sum == checksum(bytes))
+}
+
 /// The sum of a header's bytes, those of the sum itself taken as blanks.
 fn checksum(header: &[u8]) -> u32 {
     let sum = |bytes: &[u8]| bytes.iter().map(|&b| u32::from(b)).sum::<u32>();

@@ -1,12 +1,15 @@
 //! Which of several files is *the* matrix: one rule for archives, folders and names of a collection.
 //!
-//! 1. Files that begin with a dot are none: `._a.mtx` is what macOS keeps beside a file.
+//! 1. Files that begin with a dot, or lie in such a folder, are none: `._a.mtx` is what macOS keeps beside a file.
 //! 2. A vector is none where there is a matrix, and a dense matrix is none beside a sparse one: `NAME_b.mtx`, `NAME_coord.mtx`.
 //! 3. What is attached to another, `NAME_E.mtx` beside `NAME.mtx`, is none where the folder or the archive is called `NAME`.
-//! 4. An archive is one matrix: the one with its name, else the largest.
+//! 4. An archive is one matrix: of what its first bytes show to be one, the one with the archive's name, else a square one before others,
+//!    else the largest. Where no name is that of a matrix file, the first bytes of all files decide.
+//!
+//! Names are compared without regard to case.
 
 use super::error::ReadError;
-use super::kind::{HEAD, unpacked_head};
+use super::kind::{Content, HEAD, unpacked_head};
 use super::matrix_market::{Size, size_of_text};
 use super::{ReadOptions, open_regular};
 use std::collections::HashSet;
@@ -17,22 +20,36 @@ use std::path::Path;
 /// What the first bytes of a file say of its size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Look {
-    /// A sparse matrix, or what cannot be told.
+    /// A sparse matrix.
     Sparse,
+    /// The same with as many rows as columns.
+    Square,
     /// Every value of a matrix.
     Dense,
     /// One row or one column.
     Vector,
+    /// What is no matrix, or cannot be told.
+    Unknown,
 }
 
 impl Look {
+    fn is_sparse(self) -> bool {
+        matches!(self, Self::Sparse | Self::Square)
+    }
+
     /// Of what begins with `head`, packed or not.
     pub(super) fn of_bytes(head: &[u8], options: &ReadOptions<'_>) -> Self {
-        let begin = unpacked_head(head, Path::new(""), options).map(|(_, begin)| begin).unwrap_or_default();
+        let Ok((_, begin)) = unpacked_head(head, Path::new(""), options) else { return Self::Unknown };
         match size_of_text(&begin) {
             Some(Size { nrows, ncols, .. }) if (nrows == 1) != (ncols == 1) => Self::Vector,
             Some(Size { array: true, .. }) => Self::Dense,
-            _ => Self::Sparse,
+            Some(Size { nrows, ncols, .. }) if nrows == ncols => Self::Square,
+            Some(_) => Self::Sparse,
+            // Text without a banner is none.
+            None => match Content::of_bytes(&begin) {
+                Ok(Some(content)) if content != Content::MatrixMarket => Self::Sparse,
+                _ => Self::Unknown,
+            },
         }
     }
 
@@ -41,13 +58,13 @@ impl Look {
         let head = open_regular(path).and_then(|mut file| {
             let mut head = Vec::new();
             file.by_ref().take(4).read_to_end(&mut head)?;
-            // Archives of arrays are not opened for this: vectors are not stored so.
+            // Archives are not looked into for this.
             if !head.starts_with(b"PK") {
                 file.take(HEAD as u64 - 4).read_to_end(&mut head)?;
             }
             Ok(head)
         });
-        head.map_or(Self::Sparse, |head| Self::of_bytes(&head, &ReadOptions::default()))
+        head.map_or(Self::Unknown, |head| Self::of_bytes(&head, &ReadOptions::default()))
     }
 }
 
@@ -56,25 +73,31 @@ impl Look {
 pub(super) struct Member {
     /// Its name with its folders.
     pub(super) path: String,
-    /// Its name without its end.
+    /// Its name without its end, in lower case.
     pub(super) stem: String,
     pub(super) size: u64,
     pub(super) look: Look,
 }
 
 impl Member {
-    /// The file or member at `path`, if its name may be that of a matrix; `look` is asked only then.
-    pub(super) fn named(path: &str, size: u64, look: impl FnOnce() -> Look) -> Option<Self> {
-        let name = path.rsplit('/').next().unwrap_or_default();
-        let stem = super::file_stem(name).filter(|_| !is_hidden(path))?.to_owned();
+    /// The file or member at `path`, unless it is hidden; `look` is asked only then. Without the end of a matrix file's name its stem is
+    /// empty.
+    pub(super) fn visible(path: &str, size: u64, look: impl FnOnce() -> Look) -> Option<Self> {
+        // Some programs write backslashes into zip archives.
+        let parts = || path.split(['/', '\\']);
+        let dotted = |part: &str| part.starts_with('.') && part != "." && part != "..";
+        if parts().any(|part| dotted(part) || part == "__MACOSX") {
+            return None;
+        }
+        let stem = parts().next_back().and_then(super::file_stem).unwrap_or_default().to_ascii_lowercase();
         Some(Self { path: path.to_owned(), stem, size, look: look() })
     }
-}
 
-/// Whether a file or one of its folders begins with a dot, or is what macOS puts into zip archives.
-fn is_hidden(path: &str) -> bool {
-    let dotted = |part: &str| part.starts_with('.') && part != "." && part != "..";
-    path.rsplit('/').next().is_some_and(dotted) || path.split('/').any(|part| part == "__MACOSX")
+    /// The same, if its name ends as that of a matrix file.
+    pub(super) fn named(path: &str, size: u64, look: impl FnOnce() -> Look) -> Option<Self> {
+        let name = path.rsplit(['/', '\\']).next().unwrap_or_default();
+        super::file_stem(name).and_then(|_| Self::visible(path, size, look))
+    }
 }
 
 /// A file that is not the matrix, and why.
@@ -98,6 +121,8 @@ pub enum Why {
     Attached,
     /// An archive is read as one matrix, and this is another.
     Other,
+    /// Its first bytes are those of no matrix file.
+    NoMatrix,
 }
 
 impl fmt::Display for PassedOver {
@@ -107,6 +132,7 @@ impl fmt::Display for PassedOver {
             Why::Dense => "dense",
             Why::Attached => "belongs to the matrix",
             Why::Other => "another matrix",
+            Why::NoMatrix => "no matrix",
         };
         write!(f, "{} ({why})", self.name)
     }
@@ -114,15 +140,15 @@ impl fmt::Display for PassedOver {
 
 /// The matrices among `members` of a folder or an archive called `name`, and what is passed over; both in their order.
 pub(super) fn matrices(name: &str, members: Vec<Member>) -> (Vec<Member>, Vec<PassedOver>) {
-    let any = |look| members.iter().any(|member| member.look == look);
-    let (sparse, dense) = (any(Look::Sparse), any(Look::Dense));
+    let sparse = members.iter().any(|member| member.look.is_sparse());
+    let dense = members.iter().any(|member| member.look == Look::Dense);
     let stems: HashSet<&str> = members.iter().map(|member| member.stem.as_str()).collect();
     // NAME_b belongs to NAME in a folder NAME, be it one of an archive.
     let belongs = |member: &Member| {
-        let folder = member.path.rsplit('/').nth(1).unwrap_or(name);
-        [folder, name].iter().any(|matrix| {
-            let behind = member.stem.strip_prefix(matrix);
-            behind.is_some_and(|rest| rest.starts_with('_')) && stems.contains(matrix)
+        let folder = member.path.rsplit(['/', '\\']).nth(1).unwrap_or(name);
+        [folder, name].iter().map(|name| name.to_ascii_lowercase()).any(|matrix| {
+            let behind = member.stem.strip_prefix(&matrix);
+            behind.is_some_and(|rest| rest.starts_with('_')) && stems.contains(matrix.as_str())
         })
     };
     let why: Vec<Option<Why>> = members
@@ -145,13 +171,21 @@ pub(super) fn matrices(name: &str, members: Vec<Member>) -> (Vec<Member>, Vec<Pa
 }
 
 /// The one matrix among the members of an archive called `name`, and what is passed over.
-pub(super) fn only_matrix(name: &str, members: Vec<Member>) -> Option<(Member, Vec<PassedOver>)> {
+pub(super) fn only_matrix(name: &str, mut members: Vec<Member>) -> Option<(Member, Vec<PassedOver>)> {
+    let has_names = members.iter().any(|member| !member.stem.is_empty());
+    members.retain(|member| if has_names { !member.stem.is_empty() } else { member.look != Look::Unknown });
     let (mut kept, mut passed) = matrices(name, members);
-    let largest =
-        |(at, member): &(usize, &Member)| (member.stem == name, member.size, std::cmp::Reverse(*at));
-    let (best, _) = kept.iter().enumerate().max_by_key(largest)?;
+    let name = name.to_ascii_lowercase();
+    let better = |(at, member): &(usize, &Member)| {
+        let Member { look, size, .. } = **member;
+        (look != Look::Unknown, member.stem == name, look == Look::Square, size, std::cmp::Reverse(*at))
+    };
+    let (best, _) = kept.iter().enumerate().max_by_key(better)?;
     let chosen = kept.swap_remove(best);
-    passed.extend(kept.into_iter().map(|member| PassedOver { name: member.path, why: Why::Other }));
+    passed.extend(kept.into_iter().map(|member| {
+        let why = if member.look == Look::Unknown { Why::NoMatrix } else { Why::Other };
+        PassedOver { name: member.path, why }
+    }));
     Some((chosen, passed))
 }
 
@@ -189,7 +223,7 @@ mod tests {
     use super::*;
 
     fn members(all: &[(&str, u64, Look)]) -> Vec<Member> {
-        all.iter().filter_map(|&(path, size, look)| Member::named(path, size, || look)).collect()
+        all.iter().filter_map(|&(path, size, look)| Member::visible(path, size, || look)).collect()
     }
 
     fn chosen(archive: &str, all: &[(&str, u64, Look)]) -> (String, Vec<String>) {
@@ -222,6 +256,17 @@ mod tests {
             ],
         );
         assert_eq!((path.as_str(), passed.len()), ("m/m.mtx", 0));
+        // A square matrix goes before a set of right-hand sides, and both before what is no matrix.
+        use Look::{Square, Unknown};
+        let (path, passed) =
+            chosen("x", &[("a/rhs.mtx", 90, Sparse), ("a/junk.mtx", 99, Unknown), ("a/a.mtx", 10, Square)]);
+        assert_eq!((path.as_str(), passed[1].as_str()), ("a/a.mtx", "a/junk.mtx (no matrix)"));
+        // Without names of matrix files the content decides.
+        assert_eq!(chosen("x", &[("a/readme", 90, Unknown), ("a/a.txt", 10, Square)]).0, "a/a.txt");
+        assert_eq!(
+            chosen("upper", &[("q/UPPER_B.MTX", 90, Sparse), ("q/UPPER.MTX", 10, Sparse)]).0,
+            "q/UPPER.MTX"
+        );
         // Where there is nothing else, a dense matrix or a vector is it.
         assert_eq!(chosen("m", &[("b.mtx", 5, Vector)]).0, "b.mtx");
         assert_eq!(chosen("m", &[("b.mtx", 5, Vector), ("c.mtx", 3, Dense)]).0, "c.mtx");

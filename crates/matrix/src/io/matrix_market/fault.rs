@@ -192,7 +192,7 @@ impl MatrixMarketFault {
             Self::Outside { .. } => {
                 "the size line is 'rows columns entries'; two of them may be swapped, or the line is missing"
             }
-            Self::Count { .. } => "the file may have been cut off",
+            Self::Count { .. } => "the file may have been cut off, or the size line may be missing",
             Self::More { .. } => "the size line may belong to another matrix, or be missing",
             Self::NotFinite { .. } => FINITE_VALUES,
             Self::NotInteger { .. } => "write 'real' instead of 'integer' in the first line",

@@ -75,6 +75,13 @@ impl HeaderReader {
     pub(super) fn take(&mut self, line: &[u8]) -> Result<Option<Header>, LineFault> {
         self.lines += 1;
         let Some(banner) = self.banner else {
+            // Blank lines and comments may stand before it, as some programs put them.
+            if self.lines < MOST_LINES_BEFORE_BANNER && is_before_banner(line) {
+                return Ok(None);
+            }
+            if self.lines > 1 {
+                self.remarks.push(Remark::Banner);
+            }
             self.banner = Some(read_banner(line, &mut self.remarks)?);
             return Ok(None);
         };
@@ -88,10 +95,26 @@ impl HeaderReader {
         read_size(banner, tokens, self.lines).map(Some)
     }
 
+    /// Whether the banner says that a line follows for each entry.
+    pub(super) fn is_coordinate(&self) -> bool {
+        self.banner.is_some_and(|banner| !banner.array)
+    }
+
     /// The fault of a file that ends now.
     pub(super) fn end(&self) -> Fault {
         if self.lines == 0 { Fault::Empty } else { Fault::NoSizeLine }
     }
+}
+
+/// Lines before the banner that are passed over. Chosen.
+const MOST_LINES_BEFORE_BANNER: u64 = 64;
+
+/// Whether a line is blank or a comment, and no banner.
+fn is_before_banner(line: &[u8]) -> bool {
+    let text = line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line).trim_ascii();
+    let behind = text.iter().position(|b| !matches!(b, b'%' | b'#' | b' ')).map_or(&[][..], |at| &text[at..]);
+    let is_banner = behind.get(..12).is_some_and(|word| word.eq_ignore_ascii_case(b"MatrixMarket"));
+    text.is_empty() || (text.starts_with(b"%") || text.starts_with(b"#")) && !is_banner
 }
 
 fn read_banner(line: &[u8], remarks: &mut Vec<Remark>) -> Result<Banner, LineFault> {
@@ -100,13 +123,15 @@ fn read_banner(line: &[u8], remarks: &mut Vec<Remark>) -> Result<Banner, LineFau
     let mut tokens = Tokens { line, at: start };
     let (at, word) = tokens.next();
     // Some write one percent sign, or a blank behind two.
-    let percents = word.iter().take_while(|&&b| b == b'%').count();
+    let percents = word.iter().take_while(|&&b| matches!(b, b'%' | b'#')).count();
     let name = if percents > 0 && percents == word.len() { tokens.next().1 } else { &word[percents..] };
     if !name.eq_ignore_ascii_case(b"MatrixMarket") {
         return Err((at, Fault::NotMatrixMarket { found: Found::token(word) }));
     }
     if !word.eq_ignore_ascii_case(b"%%MatrixMarket") {
-        remarks.push(Remark::Banner);
+        if !remarks.contains(&Remark::Banner) {
+            remarks.push(Remark::Banner);
+        }
     }
     let mut choose = |expected: &'static str, words: &[&str]| {
         let (at, word) = tokens.next();
@@ -205,22 +230,44 @@ fn is_entry(field: Field, tokens: &Tokens<'_>) -> bool {
         && are_numbers(values)
 }
 
-/// Whether a size line `rows columns entries` is none, since the lines that follow it go beyond: `rest` begins with them, and `whole`
-/// says that nothing follows.
-pub(super) fn is_size_missing((nrows, ncols): (u64, u64), line: &[u8], rest: &[u8], whole: bool) -> bool {
-    let mut tokens = Tokens { line, at: 0 };
-    let (_, _, entries) = (tokens.next(), tokens.next(), number(tokens.next().1));
-    let lines =
-        rest.split(|&b| b == b'\n').map(|line| Tokens { line, at: 0 }).filter(|tokens| !tokens.is_empty());
-    let mut found = 0;
-    for mut tokens in lines {
-        let mut index = || number(tokens.next().1).unwrap_or(0);
-        if index() > nrows || index() > ncols {
-            return true;
-        }
-        found += 1;
+/// The size line and the first lines behind it, kept to tell whether it is an entry where the file makes no sense.
+#[derive(Debug, Clone)]
+pub(super) struct Beginning {
+    size_line: Vec<u8>,
+    lines: Vec<u8>,
+    /// Whether these are all lines of the file.
+    whole: bool,
+}
+
+impl Beginning {
+    /// Bytes that are looked at.
+    const MOST: usize = 1 << 12;
+
+    /// `rest` follows the size line; `whole` says that nothing follows `rest`.
+    pub(super) fn new(size_line: &[u8], rest: &[u8], whole: bool) -> Self {
+        let all = rest.len() <= Self::MOST;
+        let lines = &rest[..rest.len().min(Self::MOST)];
+        let end = if all { lines.len() } else { lines.iter().rposition(|&b| b == b'\n').unwrap_or(0) };
+        Self { size_line: size_line.to_vec(), lines: lines[..end].to_vec(), whole: whole && all }
     }
-    whole && entries.is_some_and(|entries| found < entries)
+
+    /// Whether the size line looks like an entry: of a short file, indices go beyond it and it declares another number of lines than
+    /// follow; of a longer one, most indices go beyond it.
+    pub(super) fn is_size_missing(&self) -> bool {
+        let mut tokens = Tokens { line: &self.size_line, at: 0 };
+        let mut size = || number(tokens.next().1).unwrap_or(u64::MAX);
+        let (nrows, ncols, entries) = (size(), size(), size());
+        let (mut found, mut beyond) = (0, 0);
+        for line in self.lines.split(|&b| b == b'\n') {
+            let mut tokens = Tokens { line, at: 0 };
+            if !tokens.is_empty() {
+                let mut index = || number(tokens.next().1).unwrap_or(0);
+                beyond += u64::from(index() > nrows || index() > ncols);
+                found += 1;
+            }
+        }
+        if self.whole { beyond > 0 && found != entries } else { 2 * beyond > found }
+    }
 }
 
 #[cfg(test)]

@@ -29,7 +29,7 @@ use super::rows::Merge;
 use super::{Field, Layout, Loaded, Place, Progress, ReadError, ReadOptions, Remark, Stored, Symmetry};
 use crate::{Bytes, Csr, Scalar};
 use fault::MOST_EMPTY_BLOCKS;
-use header::{Header, HeaderReader, is_size_missing};
+use header::{Beginning, Header, HeaderReader};
 use line::{Grammar, LineFault, Skipped};
 use rayon::prelude::*;
 use std::mem::size_of;
@@ -44,7 +44,7 @@ pub(super) fn read<T: Scalar>(
     path: &Path,
     options: &ReadOptions<'_>,
 ) -> Result<Loaded<T>, ReadError> {
-    let (header, reader, rest) = read_header(blocks, path)?;
+    let (header, reader, beginning, rest) = read_header(blocks, path)?;
     let HeaderReader { lines: header_lines, remarks, .. } = reader;
     if header.banner.field == Field::Complex && !options.places_only {
         return Err(fault_at(path, 1, (header.banner.field_at, MatrixMarketFault::Complex)));
@@ -74,7 +74,15 @@ pub(super) fn read<T: Scalar>(
     };
     body.budget.check(path, finished_bytes::<T>(header.nrows, 0))?;
     check_rows(path, header.nrows.max(header.ncols), header.entries)?;
-    let mut loaded = body.matrix()?;
+    let mut loaded = body.matrix().map_err(|error| match error {
+        ReadError::MatrixMarket { fault: MatrixMarketFault::Outside { .. }, .. }
+            if !header.banner.array && beginning.is_size_missing() =>
+        {
+            let (line, _) = header.entries_at;
+            fault_at(path, line, (0, MatrixMarketFault::SizeMissing { line }))
+        }
+        other => other,
+    })?;
     loaded.remarks = remarks;
     if header.banner.symmetry == Symmetry::SkewSymmetric {
         let entries = values_on_the_diagonal(&loaded.matrix);
@@ -95,7 +103,7 @@ fn values_on_the_diagonal<T: Scalar>(a: &Csr<T>) -> u64 {
 fn read_header<'a>(
     blocks: &Blocks<'a>,
     path: &Path,
-) -> Result<(Header, HeaderReader, Option<Unread<'a>>), ReadError> {
+) -> Result<(Header, HeaderReader, Beginning, Option<Unread<'a>>), ReadError> {
     let mut reader = HeaderReader::default();
     while let Some(block) = blocks.next().map_err(|(_, error)| error)? {
         if block.index > MOST_EMPTY_BLOCKS {
@@ -110,20 +118,19 @@ fn read_header<'a>(
             if block.cut {
                 return Err(fault_at(path, reader.lines, (0, MatrixMarketFault::LongLine)));
             }
-            let header = header.map_err(|(column, fault)| {
-                let is_whole = block.bytes.len() < BLOCK;
-                let fault = match fault {
-                    MatrixMarketFault::NotSquare { nrows, ncols, .. }
-                        if is_size_missing((nrows, ncols), line, &block.bytes[at..], is_whole) =>
-                    {
-                        MatrixMarketFault::SizeMissing { line: reader.lines }
-                    }
-                    fault => fault,
-                };
-                fault_at(path, reader.lines, (column, fault))
-            })?;
+            let beginning = || Beginning::new(line, &block.bytes[at..], block.bytes.len() < BLOCK);
+            let header = match header {
+                Err((column, MatrixMarketFault::NotSquare { .. }))
+                    if reader.is_coordinate() && beginning().is_size_missing() =>
+                {
+                    let fault = MatrixMarketFault::SizeMissing { line: reader.lines };
+                    return Err(fault_at(path, reader.lines, (column, fault)));
+                }
+                other => other.map_err(|fault| fault_at(path, reader.lines, fault))?,
+            };
             if let Some(header) = header {
-                return Ok((header, reader, Some(Unread { block, at })));
+                let beginning = beginning();
+                return Ok((header, reader, beginning, Some(Unread { block, at })));
             }
         }
     }

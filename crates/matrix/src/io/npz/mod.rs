@@ -51,6 +51,18 @@ pub(super) fn read<T: Scalar>(
     let budget = Budget::new(options);
     let mut file = File { archive, bytes: total.0, path, options, budget, held: 0, done: 0, of_data: None };
     let (layout, nrows, ncols, remark) = file.layout()?;
+    // Claims that do not agree are found before anything is read for them.
+    let beside: &[&'static str] = match layout {
+        Layout::NpzCsr | Layout::NpzCsc => &["indices"],
+        Layout::NpzCoo if file.archive.index_for_name("row.npy").is_some() => &["row", "col"],
+        _ => &[],
+    };
+    for &array in beside {
+        let (expected, found) = (file.header("data")?.len, file.header(array)?.len);
+        if found != expected {
+            return Err(npz(path, NpzFault::Length { array, found, expected }));
+        }
+    }
     let offsets = if layout == Layout::NpzCsc { ncols } else { nrows };
     budget.check(path, 8 * (u128::from(nrows) + u128::from(offsets) + 2))?;
     let shape = (nrows as usize, ncols as usize);
@@ -189,7 +201,7 @@ impl File<'_, '_> {
         let header = read_header(&mut member, array).map_err(fail)?;
         if array == "data" {
             *of_data = Some(header);
-        } else if header.rank > 1 && (array != "coords" || header.is_fortran) {
+        } else if header.rank > 1 && array != "coords" {
             return Err(fail(wrong_rank(array, header.rank, 1)));
         }
         let size = start(&header).map_err(fail)?;
@@ -254,18 +266,21 @@ impl File<'_, '_> {
         let (by_rows, remark) = if has(self, "compressed_axes") {
             (self.small_number("compressed_axes")? == 0.0, None)
         } else {
-            let offsets = self.length("indptr")?;
+            let offsets = self.header("indptr")?.len;
             let remark = (nrows == ncols).then_some(Remark::TakenForRows);
             (offsets == nrows + 1 || offsets != ncols + 1, remark)
         };
         Ok((if by_rows { Layout::NpzCsr } else { Layout::NpzCsc }, nrows, ncols, remark))
     }
 
-    /// Elements of an array, which is not read.
-    fn length(&mut self, array: &'static str) -> Result<u64, ReadError> {
+    /// The header of an array, which is not read.
+    fn header(&mut self, array: &'static str) -> Result<Header, ReadError> {
         let (path, name) = (self.path, format!("{array}.npy"));
-        let mut member = self.archive.by_name(&name).map_err(|error| npz(path, zip_fault(&error)))?;
-        Ok(read_header(&mut member, array).map_err(|fault| npz(path, fault))?.len)
+        let mut member = self.archive.by_name(&name).map_err(|error| match error {
+            zip::result::ZipError::FileNotFound => npz(path, NpzFault::Missing { array }),
+            other => zip_error(path, &other),
+        })?;
+        read_header(&mut member, array).map_err(|fault| npz(path, fault))
     }
 
     /// The first element of an array.
@@ -304,6 +319,13 @@ impl File<'_, '_> {
     fn places_of(&mut self, nrows: u64, ncols: u64, entries: u64) -> Result<(Vec<u32>, Vec<u32>), ReadError> {
         if self.archive.index_for_name("coords.npy").is_none() {
             return Ok((self.indices("row", nrows, entries)?, self.indices("col", ncols, entries)?));
+        }
+        let coords = self.header("coords")?;
+        if coords.rank != 2 || coords.dimensions[..2] != [2, entries] || coords.is_fortran {
+            let why = format!(
+                "it is no array of 2 x {entries} in C order: rows of indices, a column for each entry"
+            );
+            return Err(npz(self.path, NpzFault::Array { array: "coords", why }));
         }
         let mut row = self.indices("coords", nrows.max(ncols), 2 * entries)?;
         let col = row.split_off(entries as usize);
