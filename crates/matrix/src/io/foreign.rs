@@ -27,7 +27,7 @@ pub enum Foreign {
     Pickle,
     /// Linear programs in MPS or in the LP format of CPLEX.
     Mps,
-    /// A graph in a format that networkx reads: GML, GraphML, Pajek and more.
+    /// A graph in a format that networkx reads: GML, `GraphML`, Pajek and more.
     Graph {
         /// The format.
         name: &'static str,

@@ -153,7 +153,9 @@ fn read_zip<T: Scalar>(
 ) -> Result<Loaded<T>, ReadError> {
     let archive = npz::open(file, path)?;
     let any = |is_it: fn(&str) -> bool| archive.file_names().flatten().any(|name| is_it(&name));
-    if any(|name| name.ends_with(".npy")) && !any(|name| file_stem(name).is_some()) {
+    if any(|name| Path::new(name).extension().is_some_and(|end| end == "npy"))
+        && !any(|name| file_stem(name).is_some())
+    {
         return npz::read(archive, total, path, options);
     }
     archive::read_zip(archive, path, options, depth)

@@ -233,7 +233,7 @@ mod tests {
 
     #[test]
     fn side_files_of_a_matrix_are_not_the_matrix() {
-        use Look::{Dense, Sparse, Vector};
+        use Look::{Dense, Sparse, Square, Unknown, Vector};
         let (path, passed) = chosen(
             "x",
             &[("m/m_b.mtx", 900, Vector), ("m/m.mtx", 100, Sparse), ("m/m_coord.mtx", 400, Dense)],
@@ -257,7 +257,6 @@ mod tests {
         );
         assert_eq!((path.as_str(), passed.len()), ("m/m.mtx", 0));
         // A square matrix goes before a set of right-hand sides, and both before what is no matrix.
-        use Look::{Square, Unknown};
         let (path, passed) =
             chosen("x", &[("a/rhs.mtx", 90, Sparse), ("a/junk.mtx", 99, Unknown), ("a/a.mtx", 10, Square)]);
         assert_eq!((path.as_str(), passed[1].as_str()), ("a/a.mtx", "a/junk.mtx (no matrix)"));

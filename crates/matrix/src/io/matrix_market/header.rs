@@ -128,10 +128,8 @@ fn read_banner(line: &[u8], remarks: &mut Vec<Remark>) -> Result<Banner, LineFau
     if !name.eq_ignore_ascii_case(b"MatrixMarket") {
         return Err((at, Fault::NotMatrixMarket { found: Found::token(word) }));
     }
-    if !word.eq_ignore_ascii_case(b"%%MatrixMarket") {
-        if !remarks.contains(&Remark::Banner) {
-            remarks.push(Remark::Banner);
-        }
+    if !word.eq_ignore_ascii_case(b"%%MatrixMarket") && !remarks.contains(&Remark::Banner) {
+        remarks.push(Remark::Banner);
     }
     let mut choose = |expected: &'static str, words: &[&str]| {
         let (at, word) = tokens.next();
