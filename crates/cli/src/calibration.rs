@@ -18,10 +18,9 @@ use sparsight::device::DeviceError;
 use sparsight::device::timing::took;
 use sparsight::kernels::DeviceKind;
 use sparsight::matrix::{Dtype, Seconds};
-use sparsight::profile::{FolderLock, GridName, ProfileFolder, RescalingFile};
+use sparsight::profile::{GridName, ProfileFolder, RescalingFile};
 use sparsight::{
-    CALIBRATION_BUDGET, CALIBRATION_MATRICES, CalibratedDevice, Error, Profile, may_calibrate,
-    measure_calibration,
+    CALIBRATION_BUDGET, CALIBRATION_MATRICES, CalibratedDevice, Profile, may_calibrate, measure_calibration,
 };
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -57,7 +56,7 @@ pub(crate) fn find_or_measure(
         if !path.is_dir() {
             profile_cache::keep_unreadable(path, context)?;
         }
-        let alone = alone(path, "this GPU", context)?;
+        let alone = profile_cache::alone(path, "this GPU", context)?;
         if let Some(found) = find(path, context) {
             return Ok(found);
         }
@@ -84,23 +83,6 @@ pub(crate) fn find_or_measure(
         path.display()
     ));
     Profile::load(path).map_err(Failure::from)
-}
-
-/// The folder, in which no other run calibrates as long as the second lives; if one does, that is said and waited for.
-pub(crate) fn alone(
-    path: &Path,
-    device: &str,
-    context: &Context,
-) -> Result<(ProfileFolder, Option<FolderLock>), Failure> {
-    let mut is_said = false;
-    let mut look = || -> Result<(), Error> {
-        if !is_said {
-            context.printer.note(format_args!("another run is calibrating {device}: waiting for it"));
-            is_said = true;
-        }
-        context.interrupt.check().map_err(|_| DeviceError::Interrupted.into())
-    };
-    Ok(ProfileFolder::alone(path, &mut look)?)
 }
 
 /// Measures what the folder lacks of a calibration and there is time for, with progress: [`measure_calibration`]. The GPU was opened in

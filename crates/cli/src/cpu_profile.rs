@@ -2,7 +2,6 @@
 //!
 //! What is measured and learned is the library's business (`sparsight::measure_cpu_matrices`); here it has progress, and a word about noise.
 
-use crate::calibration::alone;
 use crate::context::Context;
 use crate::device_choice::{DeviceName, OpenDevice, described};
 use crate::failure::Failure;
@@ -42,7 +41,7 @@ pub(crate) fn find_or_measure(context: &Context, dtype: Dtype) -> Result<Profile
         ));
     }
     let (folder, _alone) = loop {
-        let alone = alone(&path, "this processor", context)?;
+        let alone = profile_cache::alone(&path, "this processor", context)?;
         if let Some(found) = find(&device) {
             return Ok(found);
         }

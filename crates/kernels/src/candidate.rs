@@ -1,6 +1,5 @@
 //! A candidate: kernel, knobs, block size and value type; what is predicted, ranked, run and recorded.
 
-use crate::families::ON_AN_UNKNOWN_CPU;
 use crate::{DeviceKind, Kernel};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sparsight_matrix::{Dtype, Format, THREAD_BLOCKS};
@@ -49,13 +48,8 @@ pub fn every_candidate_on(kind: DeviceKind, dtype: Dtype) -> impl Iterator<Item 
 impl Candidate {
     /// What multiplies CSR as it is on a processor of which nothing is known: no slower than a plain loop on any matrix that was
     /// measured.
-    ///
-    /// # Panics
-    /// Never: the catalogue has it.
     pub fn on_an_unknown_cpu(dtype: Dtype) -> Self {
-        let (family, knobs) = ON_AN_UNKNOWN_CPU;
-        let is_it = |kernel: &Kernel| kernel.name() == family.name && kernel.knobs() == knobs;
-        let kernel = Kernel::all().find(is_it).expect("a variant of its family");
+        let kernel = Kernel::on_an_unknown_cpu();
         Self { kernel, block: BLOCKS[BLOCKS.len() / 2], dtype }
     }
 

@@ -1,7 +1,7 @@
 //! A kernel with its knobs: a name, and a look-up of everything else.
 
 use crate::cpu::{CpuScratch, CpuTask};
-use crate::families::FAMILIES;
+use crate::families::{FAMILIES, ON_AN_UNKNOWN_CPU};
 use crate::{DeviceKind, Family, Knobs, Recipe, Run, StripRule, StripUnit, TransferRule, Vendor, WarpWork};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use sparsight_matrix::{Elsewhere, Features, Format, Scalar, Stored};
@@ -65,6 +65,13 @@ impl Kernel {
     /// If there is none.
     pub fn known(id: &str) -> Self {
         id.parse().expect("the catalogue has the kernels that the program names")
+    }
+
+    /// What multiplies CSR as it is on a processor of which nothing is known.
+    pub(crate) fn on_an_unknown_cpu() -> Self {
+        let (family, knobs) = ON_AN_UNKNOWN_CPU;
+        let is_it = |kernel: &Self| kernel.name() == family.name && kernel.knobs() == knobs;
+        Self::all().find(is_it).expect("a variant of its family")
     }
 
     /// What is the same for all kernels of its family.
