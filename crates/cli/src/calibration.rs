@@ -56,7 +56,7 @@ pub(crate) fn find_or_measure(
         if !path.is_dir() {
             profile_cache::keep_unreadable(path, context)?;
         }
-        let alone = cpu_profile::alone(path, "this GPU", context)?;
+        let alone = profile_cache::alone(path, "this GPU", context)?;
         if let Some(found) = find(path, context) {
             return Ok(found);
         }

@@ -11,13 +11,13 @@ use crate::profiling::{self, Instrumented};
 use sparsight::device::DeviceError;
 use sparsight::kernels::{DeviceFacts, DeviceKind};
 use sparsight::matrix::Dtype;
-use sparsight::profile::{FolderLock, GridName, ProfileFolder};
+use sparsight::profile::{GridName, ProfileFolder};
 use sparsight::records::CorpusRecord;
 use sparsight::{
-    CPU_CALIBRATION_MATRICES, CalibratedDevice, Error, Profile, cpu_calibration_folder, cpu_calibration_grid,
+    CPU_CALIBRATION_MATRICES, CalibratedDevice, Profile, cpu_calibration_folder, cpu_calibration_grid,
     keep_noise, may_calibrate, measure_cpu_matrices, set_noisy_calibration_apart,
 };
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Instant;
 
 /// The cached profile, with `dtype` in it; measured now if it is not there. Of two runs that would, the second waits, and finds what the
@@ -41,7 +41,7 @@ pub(crate) fn find_or_measure(context: &Context, dtype: Dtype) -> Result<Profile
         ));
     }
     let (folder, _alone) = loop {
-        let alone = alone(&path, "this processor", context)?;
+        let alone = profile_cache::alone(&path, "this processor", context)?;
         if let Some(found) = find(&device) {
             return Ok(found);
         }
@@ -125,21 +125,4 @@ fn measure_matrices(
 /// Where the calibration of a processor is kept.
 pub(crate) fn folder_of(facts: &DeviceFacts) -> Result<PathBuf, Failure> {
     cpu_calibration_folder(facts).ok_or_else(profile_cache::no_folder)
-}
-
-/// The folder, in which no other run calibrates as long as the second lives; if one does, that is said and waited for.
-pub(crate) fn alone(
-    path: &Path,
-    device: &str,
-    context: &Context,
-) -> Result<(ProfileFolder, Option<FolderLock>), Failure> {
-    let mut is_said = false;
-    let mut look = || -> Result<(), Error> {
-        if !is_said {
-            context.printer.note(format_args!("another run is calibrating {device}: waiting for it"));
-            is_said = true;
-        }
-        context.interrupt.check().map_err(|_| DeviceError::Interrupted.into())
-    };
-    Ok(ProfileFolder::alone(path, &mut look)?)
 }

@@ -5,7 +5,8 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::set_aside::set_aside;
 use sparsight::Error;
-use sparsight::profile::{ProfileFolder, calibration_folder};
+use sparsight::device::DeviceError;
+use sparsight::profile::{FolderLock, ProfileFolder, calibration_folder};
 use std::path::{Path, PathBuf};
 
 /// Where the calibration of the GPU that its driver calls `name` is kept.
@@ -16,6 +17,23 @@ pub(crate) fn of_calibration(name: &str, driver: &str) -> Result<PathBuf, Failur
 pub(crate) fn no_folder() -> Failure {
     Failure::input("there is no folder to keep a profile of this device in")
         .hinted("set SPARSIGHT_CACHE to one, or give a profile with --profile")
+}
+
+/// The folder, in which no other run calibrates as long as the second lives; if one does, that is said and waited for.
+pub(crate) fn alone(
+    path: &Path,
+    device: &str,
+    context: &Context,
+) -> Result<(ProfileFolder, Option<FolderLock>), Failure> {
+    let mut is_said = false;
+    let mut look = || -> Result<(), Error> {
+        if !is_said {
+            context.printer.note(format_args!("another run is calibrating {device}: waiting for it"));
+            is_said = true;
+        }
+        context.interrupt.check().map_err(|_| DeviceError::Interrupted.into())
+    };
+    Ok(ProfileFolder::alone(path, &mut look)?)
 }
 
 /// Sets a folder aside with which a run cannot go on. What is wrong with it may be a single byte or the rights to a file,

@@ -105,6 +105,10 @@ fn a_processor_is_calibrated_by_what_runs_on_it_and_a_quick_profile_is_the_same(
     let candidates = advised["candidates"].as_array().unwrap();
     let learned = candidates.iter().filter(|c| c["model"] != "strip" && c["model"].is_string()).count();
     assert!(learned > candidates.len() / 2, "most are predicted by what was learned: {learned}");
+    assert!(
+        candidates.iter().all(|c| c["id"].as_str().unwrap().contains("/b256/")),
+        "no size that never ran"
+    );
 }
 
 #[test]

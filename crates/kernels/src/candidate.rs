@@ -48,9 +48,6 @@ pub fn every_candidate_on(kind: DeviceKind, dtype: Dtype) -> impl Iterator<Item 
 impl Candidate {
     /// What multiplies CSR as it is on a processor of which nothing is known: no slower than a plain loop on any matrix that was
     /// measured.
-    ///
-    /// # Panics
-    /// Never: the catalogue has it.
     pub fn on_an_unknown_cpu(dtype: Dtype) -> Self {
         let kernel = Kernel::on_an_unknown_cpu();
         Self { kernel, block: BLOCKS[BLOCKS.len() / 2], dtype }

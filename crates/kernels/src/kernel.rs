@@ -49,13 +49,6 @@ impl Variant {
 }
 
 impl Kernel {
-    /// What multiplies CSR as it is on a processor of which nothing is known.
-    pub(crate) fn on_an_unknown_cpu() -> Self {
-        let (family, knobs) = ON_AN_UNKNOWN_CPU;
-        let is_it = |kernel: &Self| kernel.name() == family.name && kernel.knobs() == knobs;
-        Self::all().find(is_it).expect("a variant of its family")
-    }
-
     /// All of the catalogue, in the order in which tables list them.
     pub fn all() -> impl ExactSizeIterator<Item = Self> + Clone {
         ALL.iter().map(Self)
@@ -72,6 +65,13 @@ impl Kernel {
     /// If there is none.
     pub fn known(id: &str) -> Self {
         id.parse().expect("the catalogue has the kernels that the program names")
+    }
+
+    /// What multiplies CSR as it is on a processor of which nothing is known.
+    pub(crate) fn on_an_unknown_cpu() -> Self {
+        let (family, knobs) = ON_AN_UNKNOWN_CPU;
+        let is_it = |kernel: &Self| kernel.name() == family.name && kernel.knobs() == knobs;
+        Self::all().find(is_it).expect("a variant of its family")
     }
 
     /// What is the same for all kernels of its family.

@@ -211,7 +211,7 @@ pub(crate) fn profile_for(device: Option<&str>) -> Result<Arc<Profile>, Failure>
             })
         }
         Some(LocalDevice::Cpu) => of_processor()?.ok_or_else(|| {
-            Failure::new(Kind::NoProfile, "this processor has no profile and was not calibrated yet").hinted(
+            Failure::new(Kind::NoProfile, "this processor has no profile and was not calibrated yet, or only while the machine was busy").hinted(
                 "sparsight.calibrate(\"cpu\") does it, once, in some minutes; or plan without a device and prepare(\"cpu\"), which runs \
                  plain CSR until then",
             )

@@ -1,7 +1,7 @@
 //! Which format, kernel and block size: every candidate that the device has, predicted and ranked.
 
 use crate::{Error, Missing, ModelName, Predictor, Profile, RunNow, RunNowKind};
-use sparsight_kernels::{Candidate, DeviceKind, catalogue_on, feasible, useful_bytes};
+use sparsight_kernels::{Candidate, DeviceKind, feasible, useful_bytes};
 use sparsight_matrix::{Bytes, Dtype, Features, Infeasible, Limits, Seconds};
 use sparsight_model::{PlacementRule, PredictError, Prediction, RowLengthRule};
 use std::fmt;
@@ -172,7 +172,7 @@ impl<'p> Advisor<'p> {
         let (mut possible, mut held) = (Vec::new(), Vec::new());
         let has_mixed = objective.mixed_precision && (facts.kind, dtype) == (DeviceKind::Cuda, Dtype::F64);
         let dtypes = [Some(dtype), has_mixed.then_some(Dtype::Mixed)].into_iter().flatten();
-        for candidate in dtypes.flat_map(|dtype| catalogue_on(facts.kind, dtype)) {
+        for candidate in dtypes.flat_map(|dtype| self.profile.candidates(dtype)) {
             match feasible(&candidate, features, &limits) {
                 Ok(bytes) => {
                     possible.push(candidate);

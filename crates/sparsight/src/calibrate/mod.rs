@@ -24,7 +24,7 @@ pub use processor::{
 };
 
 use crate::Profile;
-use crate::profile::{ProfiledDevice, Rescaled};
+use crate::profile::{GridName, ProfiledDevice, Rescaled};
 use crate::records::{CorpusRecord, Measured, Outcome};
 use sparsight_kernels::{Candidate, DeviceFacts, DeviceKind, catalogue_on};
 use sparsight_matrix::{Dtype, Seconds, gallery};
@@ -92,6 +92,17 @@ const BLOCK: u32 = 256;
 /// What is run on each matrix of a calibration: every kernel of ours, in one block size.
 pub fn calibration_candidates(kind: DeviceKind, dtype: Dtype) -> Vec<Candidate> {
     catalogue_on(kind, dtype).filter(is_calibrated).collect()
+}
+
+impl Profile {
+    /// What is ranked in `dtype`: what devices of its kind have; of a processor that was calibrated in the one block size that its
+    /// matrices were run in, since what a model says of another one was never seen.
+    pub fn candidates(&self, dtype: Dtype) -> impl Iterator<Item = Candidate> + use<> {
+        let ProfiledDevice { facts, grid, .. } = &self.device;
+        let is_learned = !self.models.index.trained_on.is_empty();
+        let in_one_size = (facts.kind, *grid) == (DeviceKind::Cpu, GridName::Coarse) && is_learned;
+        catalogue_on(facts.kind, dtype).filter(move |candidate| !in_one_size || is_calibrated(candidate))
+    }
 }
 
 fn is_calibrated(candidate: &Candidate) -> bool {

@@ -22,7 +22,7 @@ use crate::values::{ValuesFlag, narrowing, what_it_changes};
 use print::Beside;
 use remarks::{what_is_nearby, what_it_brings};
 use sparsight::answer::{AdviseAnswer, Answer, MatrixSummary, PlannedMatrix, ReorderedAnswer, Structure};
-use sparsight::kernels::{Candidate, catalogue_on};
+use sparsight::kernels::Candidate;
 use sparsight::matrix::{Csr, Dtype, Features, Scalar};
 use sparsight::records::Outcome;
 use sparsight::{
@@ -284,7 +284,7 @@ impl Advise {
         matrix: &Csr<T>,
         profile: &Profile,
     ) -> Result<Option<PlannedMatrix>, Failure> {
-        let ours = catalogue_on(profile.device.facts.kind, T::DTYPE).filter(|one| !one.kernel.is_vendors());
+        let ours = profile.candidates(T::DTYPE).filter(|one| !one.kernel.is_vendors());
         let candidates: Vec<Candidate> = ours.collect();
         let ModelFlags { model, placement, row_length } = self.model;
         let objective = PartitionObjective {

@@ -21,7 +21,7 @@ use sparsight::answer::{
     AdviceProvenance, Answer, MeasuredPlan, NarrowingAnswer, NextRunAnswer, PlanAnswer, PlannedMatrix,
     PlannedPart, Structure,
 };
-use sparsight::kernels::{Candidate, DeviceKind, Execution, Format, every_candidate_on};
+use sparsight::kernels::{Candidate, Execution, Format, every_candidate_on};
 use sparsight::matrix::{Csr, Dtype, Scalar, Seconds};
 use sparsight::model::NextRun;
 use sparsight::profile::ProfileFolder;
@@ -29,6 +29,7 @@ use sparsight::records::{CutPart, CutRecord, Journal};
 use sparsight::{
     Advised, Advisor, ModelName, Objective, Part, PartitionObjective, Partitioning, Profile, Strategy, Tries,
 };
+use std::collections::BTreeSet;
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -268,7 +269,8 @@ impl Plan {
         // Retired shapes where they are named.
         let kind = profile.device.facts.kind;
         let is_named = |c: &Candidate| self.formats.iter().any(|name| name.0 == c.format().to_string());
-        let is_ranked = |c: &Candidate| kind == DeviceKind::Cpu || !c.kernel.is_retired() || is_named(c);
+        let ranked: BTreeSet<Candidate> = profile.candidates(T::DTYPE).collect();
+        let is_ranked = |c: &Candidate| ranked.contains(c) || c.kernel.is_retired() && is_named(c);
         let ours = every_candidate_on(kind, T::DTYPE).filter(|c| !c.kernel.is_vendors()).filter(is_ranked);
         let candidates: Vec<Candidate> = ours.filter(wanted).collect();
         if self.execution.0 == [Execution::Fused] && !candidates.iter().any(|c| c.kernel.shares_a_launch()) {
