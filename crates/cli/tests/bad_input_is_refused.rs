@@ -113,7 +113,7 @@ fn what_a_data_sheet_does_not_say_is_assumed_and_said_with_the_answer() {
     assert!(shipped["device"].get("assumptions").is_none());
 }
 
-/// A pipe that nobody writes to, a device that never ends and a file with a hole that memory would not hold.
+/// A pipe without a writer, a device that never ends and a file with a hole that memory would not hold.
 #[cfg(target_os = "linux")]
 #[test]
 fn what_is_no_file_or_too_large_for_a_document_is_refused_at_once() {

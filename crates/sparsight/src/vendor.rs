@@ -1,4 +1,4 @@
-//! GPUs are NVIDIA's today: which names are of somebody else's.
+//! GPUs are NVIDIA's today: tells the names of other vendors' GPUs.
 
 /// Words that only NVIDIA's names have.
 const NVIDIA: [&str; 12] = [

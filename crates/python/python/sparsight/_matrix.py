@@ -149,8 +149,8 @@ class Matrix:
         return f"<table>{lines}</table>"
 
 
-def as_matrix(A, dtype=None, *, with_values=True):
-    """The :class:`Matrix` of whatever is given; the pattern alone, with zeros for values, if nobody will multiply."""
+def as_matrix(A, dtype=None):
+    """The :class:`Matrix` of what is given."""
     if isinstance(A, Matrix):
         return A if dtype is None or _NAMES[short(dtype)] == A.dtype else A.astype(dtype)
     if isinstance(A, (str, os.PathLike)):
@@ -167,10 +167,10 @@ def as_matrix(A, dtype=None, *, with_values=True):
     _check_lengths(data, indices)
     kind = _SHORT[data.dtype]
     try:
-        core = _core.Matrix(rows, columns, indptr, indices, data if with_values else None, kind)
+        core = _core.Matrix(rows, columns, indptr, indices, data, kind)
     except Unsorted as unsorted:
         indptr, indices, data = _sorted(indptr, indices, data, (rows, columns), unsorted)
-        core = _core.Matrix(rows, columns, indptr, indices, data if with_values else None, kind)
+        core = _core.Matrix(rows, columns, indptr, indices, data, kind)
         keeps_order = False
     return Matrix._of(core, keeps_order=keeps_order)
 
