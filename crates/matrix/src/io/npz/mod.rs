@@ -27,6 +27,8 @@ use std::mem::size_of;
 use std::ops::Range;
 use std::path::Path;
 use zip::ZipArchive;
+use zip::read::ZipFile;
+use zip::result::ZipError;
 
 /// Entries that one task works on.
 const ENTRIES_PER_PIECE: usize = 1 << 16;
@@ -153,13 +155,25 @@ fn npz(path: &Path, fault: NpzFault) -> ReadError {
     ReadError::Npz { path: path.to_owned(), fault }
 }
 
-fn zip_fault(error: &zip::result::ZipError) -> NpzFault {
+fn zip_fault(error: &ZipError) -> NpzFault {
     NpzFault::Zip(error.to_string())
 }
 
 /// What is wrong with a zip archive.
-pub(super) fn zip_error(path: &Path, error: &zip::result::ZipError) -> ReadError {
+pub(super) fn zip_error(path: &Path, error: &ZipError) -> ReadError {
     npz(path, zip_fault(error))
+}
+
+/// The member of an archive that holds an array.
+fn member<'a, 'f>(
+    archive: &'a mut Archive<'f>,
+    path: &Path,
+    array: &'static str,
+) -> Result<ZipFile<'a, Box<dyn Seekable + 'f>>, ReadError> {
+    archive.by_name(&format!("{array}.npy")).map_err(|error| match error {
+        ZipError::FileNotFound => npz(path, NpzFault::Missing { array }),
+        other => zip_error(path, &other),
+    })
 }
 
 /// An archive being read.
@@ -192,11 +206,7 @@ impl File<'_, '_> {
     ) -> Result<(), ReadError> {
         let Self { archive, bytes, path, options, budget, held, done, of_data } = self;
         let fail = |fault| npz(path, fault);
-        let mut member = match archive.by_name(&format!("{array}.npy")) {
-            Ok(member) => member,
-            Err(zip::result::ZipError::FileNotFound) => return Err(fail(NpzFault::Missing { array })),
-            Err(error) => return Err(fail(zip_fault(&error))),
-        };
+        let mut member = member(archive, path, array)?;
         let compressed = member.compressed_size().min(*bytes);
         let header = read_header(&mut member, array).map_err(fail)?;
         if array == "data" {
@@ -275,11 +285,8 @@ impl File<'_, '_> {
 
     /// The header of an array, which is not read.
     fn header(&mut self, array: &'static str) -> Result<Header, ReadError> {
-        let (path, name) = (self.path, format!("{array}.npy"));
-        let mut member = self.archive.by_name(&name).map_err(|error| match error {
-            zip::result::ZipError::FileNotFound => npz(path, NpzFault::Missing { array }),
-            other => zip_error(path, &other),
-        })?;
+        let path = self.path;
+        let mut member = member(&mut self.archive, path, array)?;
         read_header(&mut member, array).map_err(|fault| npz(path, fault))
     }
 
