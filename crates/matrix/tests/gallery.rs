@@ -2,6 +2,7 @@
 
 use sparsight_matrix::gallery::{GalleryError, Generator, PREFIX, Recipe, Value, generators};
 use sparsight_matrix::{Csr, Features};
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 fn recipe(text: &str) -> Recipe {
@@ -190,6 +191,7 @@ fn announced_sizes_of_random_structures_are_close() {
         "hypersparse,n=100000",
         "circuit,n=50000,rail=2000",
         "lp,rows=4000,cols=12000",
+        "constraints,rows=8000,cols=9000",
         "long-rows,n=30000,length=9000",
         "power-law,n=50000,exponent=2.6",
         "web,n=50000",
@@ -323,6 +325,21 @@ fn bands_and_blocks_stay_in_their_place() {
     let blocks = make("block-diagonal,n=20,block=8");
     assert_eq!(blocks.row(9).0, [8, 9, 10, 11, 12, 13, 14, 15]);
     assert_eq!(blocks.row(19).0, [16, 17, 18, 19], "the last block is smaller");
+}
+
+#[test]
+fn rows_of_constraints_come_in_runs_of_one_length() {
+    let a = make("constraints,rows=20000,cols=20000,families=10,seed=3");
+    let length = |row: usize| a.row(row).0.len();
+    let changes = (1..a.nrows()).filter(|&row| length(row) != length(row - 1)).count();
+    // An offset that two variables of a family share shortens all of its rows.
+    assert!((5..=20).contains(&changes), "{changes}");
+    let lengths: BTreeSet<usize> = (0..a.nrows()).map(length).collect();
+    assert!(lengths.len() >= 5 && lengths.last() <= Some(&30), "{lengths:?}");
+    // With as many families as rows each row is of its own.
+    let a = make("constraints,rows=3000,cols=3000,families=3000");
+    let changes = (1..a.nrows()).filter(|&row| a.row(row).0.len() != a.row(row - 1).0.len()).count();
+    assert!(changes > 2000, "{changes}");
 }
 
 #[test]

@@ -17,6 +17,7 @@ mod arrow;
 mod banded;
 mod block_diagonal;
 mod circuit;
+mod constraints;
 mod dense;
 mod error;
 mod fem;
@@ -47,7 +48,7 @@ pub fn generators() -> &'static [Generator] {
     &GENERATORS
 }
 
-static GENERATORS: [Generator; 19] = [
+static GENERATORS: [Generator; 20] = [
     stencil::STENCIL_2D,
     stencil::STENCIL_3D,
     fem::FEM,
@@ -57,6 +58,7 @@ static GENERATORS: [Generator; 19] = [
     web::WEB,
     circuit::CIRCUIT,
     lp::LP,
+    constraints::CONSTRAINTS,
     kkt::KKT,
     arrow::ARROW,
     long_rows::LONG_ROWS,

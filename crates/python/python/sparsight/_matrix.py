@@ -380,7 +380,7 @@ def gallery(recipe: str, dtype: Any = np.float64) -> Any:
     ----------
     recipe : str
         A generator's name and its parameters: stencil2d, stencil3d, fem, trimesh, power-law, rmat, web, circuit, lp, kkt, arrow,
-        long-rows, banded, block-diagonal, random, tall, wide, hypersparse, dense. An unknown parameter's error lists those
+        constraints, long-rows, banded, block-diagonal, random, tall, wide, hypersparse, dense. An unknown parameter's error lists those
         that there are, as does the program's `sparsight gallery`.
     dtype : optional
         float32 or float64.

@@ -31,6 +31,16 @@ pub fn cpu_calibration_folder(facts: &DeviceFacts) -> Option<PathBuf> {
     cached_folder(&["cpu", &facts.multiprocessors.to_string(), &facts.name])
 }
 
+/// The recipes of [`CPU_CALIBRATION_MATRICES`].
+fn cpu_calibration_recipes() -> impl Iterator<Item = Recipe> {
+    CPU_CALIBRATION_MATRICES.iter().map(|recipe| recipe.parse().expect("recipes of the gallery"))
+}
+
+/// The name of a generated matrix in records.
+fn name_of(recipe: &Recipe) -> String {
+    format!("{}{recipe}", gallery::PREFIX)
+}
+
 /// The benchmark matrices with which a processor is calibrated.
 pub fn cpu_calibration_grid(facts: &DeviceFacts, dtypes: &[Dtype]) -> Grid {
     let bound = Bytes(BOUND.max(BOUND_PER_WORKER * u64::from(facts.multiprocessors)));
@@ -46,11 +56,13 @@ impl Profile {
         (profile.device.provenance.noise.is_none() && profile.was_calibrated_in(dtype)).then_some(profile)
     }
 
-    /// Whether it is a complete calibration of a processor that knows `dtype`.
+    /// Whether it is a complete calibration of a processor that knows `dtype`: one that learned from fewer matrices than
+    /// [`CPU_CALIBRATION_MATRICES`], as of an earlier version, is not.
     pub fn was_calibrated_in(&self, dtype: Dtype) -> bool {
         let Some(strip) = self.models.strip(Variant::Strip).ok().flatten() else { return false };
         let known = strip.model.fitted().iter().any(|fit| fit.candidate.dtype == dtype);
-        known && !self.models.index.trained_on.is_empty()
+        let trained_on = &self.models.index.trained_on;
+        known && cpu_calibration_recipes().all(|recipe| trained_on.contains(&name_of(&recipe)))
     }
 }
 
@@ -111,9 +123,8 @@ pub fn measure_cpu_matrices(
     let mut corpus = folder.corpus()?;
     corpus.begin()?;
     let mut new = 0;
-    for (at, recipe) in CPU_CALIBRATION_MATRICES.into_iter().enumerate() {
-        let recipe: Recipe = recipe.parse().expect("recipes of the gallery");
-        let name = format!("{}{recipe}", gallery::PREFIX);
+    for (at, recipe) in cpu_calibration_recipes().enumerate() {
+        let name = name_of(&recipe);
         before(at, &name)?;
         let lacks = |dtype: &&Dtype| !corpus.records().iter().any(|r| r.matrix == name && r.dtype == **dtype);
         let missing: Vec<Dtype> = dtypes.iter().filter(lacks).copied().collect();
