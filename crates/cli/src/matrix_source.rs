@@ -368,7 +368,7 @@ struct Walk<'p> {
 }
 
 impl Walk<'_> {
-    /// Adds the matrices below `folder`, by name.
+    /// Adds the matrices below `folder`, by name; those of hidden folders are not among them.
     fn collect(&mut self, folder: &Path) -> Result<(), Failure> {
         if !self.is_new(folder) {
             self.met_any = true;
@@ -382,7 +382,9 @@ impl Walk<'_> {
             self.printer.note(format_args!("{}: passed over: {}", folder.display(), names.join(", ")));
         }
         for entry in std::fs::read_dir(folder).map_err(unreadable)? {
-            entries.extend(Some(entry.map_err(unreadable)?.path()).filter(|path| path.is_dir()));
+            let entry = entry.map_err(unreadable)?;
+            let is_visible = !io::is_hidden(&entry.file_name().to_string_lossy());
+            entries.extend(Some(entry.path()).filter(|path| is_visible && path.is_dir()));
         }
         entries.sort();
         for path in entries {
@@ -465,8 +467,12 @@ mod tests {
     #[test]
     fn a_folder_gives_its_matrices_in_order_and_leaves_other_files_alone() {
         let dir = tempfile::tempdir().unwrap();
-        std::fs::create_dir(dir.path().join("b")).unwrap();
-        for file in ["z.mtx", "a.npz", "README.md", "b/c.mtx.gz", "notes.gz"] {
+        for folder in ["b", ".trash", "__MACOSX"] {
+            std::fs::create_dir(dir.path().join(folder)).unwrap();
+        }
+        for file in
+            ["z.mtx", "a.npz", "README.md", "b/c.mtx.gz", "notes.gz", ".trash/old.mtx", "__MACOSX/z.mtx"]
+        {
             std::fs::write(dir.path().join(file), "").unwrap();
         }
         let batch = all_of(&[dir.path().display().to_string()]).unwrap();

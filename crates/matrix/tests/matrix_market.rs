@@ -49,6 +49,16 @@ fn a_stored_zero_stays_in_coordinates_and_goes_from_an_array() {
 }
 
 #[test]
+fn comments_behind_numbers_and_what_fills_a_file_up_are_passed_over() {
+    let text = "%%MatrixMarket matrix coordinate real general\n2 2 2 % size\n1 1 1.5 % first\n2 1 3 # second\n\x1a\0\0";
+    assert_eq!(entries(&read::<f64>(text).matrix), [(0, 0, 1.5), (1, 0, 3.0)]);
+    let text = "%%MatrixMarket matrix array real general\n2 1\n1 % one\n2\n\0\0\0\n\0";
+    assert_eq!(entries(&read::<f64>(text).matrix), [(0, 0, 1.0), (1, 0, 2.0)]);
+    let text = "%%MatrixMarket matrix coordinate pattern general\n2 2 1\n2 2 %\n";
+    assert_eq!(entries(&read::<f64>(text).matrix), [(1, 1, 1.0)]);
+}
+
+#[test]
 fn unusual_but_allowed_text_is_read() {
     let text = "\u{FEFF}%%matrixmarket Matrix COORDINATE Double General \r\n%\r\n\r\n\t 3  3\t 6 \r\n\
         1 1 +3\r\n  % between entries\n\n 2\t2   1D5\r\n3 3 1d-2\n1 2 5. \t\n00000000001 3 1E2\r\n\

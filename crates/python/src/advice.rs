@@ -81,7 +81,7 @@ impl Advice {
     /// whether its values are those of the matrix.
     fn to_json(&self, py: Python<'_>, matrix: &Matrix, has_values: bool) -> PyResult<String> {
         forked::work(py, || {
-            let told = Told { has_values, ..Told::default() };
+            let told = Told { has_values: has_values && matrix.told.has_values, ..matrix.told };
             let asked = (self.dtype, &self.objective);
             let reasons = || {
                 let of = (matrix.features(), &self.ranking);

@@ -7,9 +7,10 @@ use crate::forked;
 use pyo3::exceptions::PyUserWarning;
 use pyo3::prelude::*;
 use rayon::prelude::*;
+use sparsight::Told;
 use sparsight::answer::MatrixSummary;
 use sparsight::matrix::gallery::Recipe;
-use sparsight::matrix::io::{self, Loaded, ReadOptions, Remark};
+use sparsight::matrix::io::{self, Field, Loaded, ReadOptions, Remark, Stored};
 use sparsight::matrix::{Csr, Dtype, Features};
 use std::ffi::CString;
 use std::path::{Path, PathBuf};
@@ -37,12 +38,18 @@ pub(crate) use with_csr;
 #[pyclass(frozen, module = "sparsight._core")]
 pub(crate) struct Matrix {
     pub(crate) csr: AnyCsr,
+    /// What its file told beside the matrix.
+    pub(crate) told: Told,
     features: OnceLock<Features>,
 }
 
 impl Matrix {
     pub(crate) fn new(csr: AnyCsr) -> Self {
-        Self { csr, features: OnceLock::new() }
+        Self::told(csr, Told { has_values: true, ..Told::default() })
+    }
+
+    fn told(csr: AnyCsr, told: Told) -> Self {
+        Self { csr, told, features: OnceLock::new() }
     }
 
     /// Looked at when first asked.
@@ -121,6 +128,12 @@ impl Matrix {
         self.size()
     }
 
+    /// Whether the values are those of the matrix; not of a file of which only the places could be read.
+    #[getter]
+    fn has_values(&self) -> bool {
+        self.told.has_values
+    }
+
     /// Stored non-zeros.
     #[getter]
     fn nnz(&self) -> usize {
@@ -153,7 +166,7 @@ impl Matrix {
                 Dtype::F64 | Dtype::Mixed => AnyCsr::F64(a.to_dtype()),
             })
         })?;
-        Ok(Self::new(csr))
+        Ok(Self::told(csr, self.told))
     }
 
     /// The same pattern with other values, which are copied: of the matrix' own type.
@@ -175,7 +188,8 @@ impl Matrix {
                 AnyCsr::F64(a) => AnyCsr::F64(a.transposed()?),
             })
         })?;
-        made.map(Self::new).map_err(|error: sparsight::matrix::CsrError| Failure::from(error).into())
+        let told = |csr| Self::told(csr, self.told);
+        made.map(told).map_err(|error: sparsight::matrix::CsrError| Failure::from(error).into())
     }
 
     /// Writes where each entry of the transposed matrix stands in this one into an int64 array.
@@ -200,15 +214,24 @@ impl Matrix {
     }
 }
 
-/// The matrix in a file: .mtx, .mtx.gz, .tar.gz, .npz.
+/// The matrix in a file that [`io::read`] reads. With `or_places`, where its values cannot be had, as of complex ones, those of its
+/// places alone: [`Told::has_values`] is then not set.
 #[pyfunction]
+#[pyo3(signature = (path, dtype, or_places=false))]
 #[allow(clippy::needless_pass_by_value)] // Python gives a path, which becomes ours.
-pub(crate) fn read(py: Python<'_>, path: PathBuf, dtype: &str) -> PyResult<Matrix> {
+pub(crate) fn read(py: Python<'_>, path: PathBuf, dtype: &str, or_places: bool) -> PyResult<Matrix> {
     let dtype = dtype_of(dtype)?;
-    let options = ReadOptions::default();
-    let read = forked::work(py, || match dtype {
-        Dtype::F32 => io::read(&path, &options).map(|loaded| said(loaded, AnyCsr::F32)),
-        Dtype::F64 | Dtype::Mixed => io::read(&path, &options).map(|loaded| said(loaded, AnyCsr::F64)),
+    let read = forked::work(py, || {
+        let of = |places_only| {
+            let options = ReadOptions { places_only, ..ReadOptions::default() };
+            match dtype {
+                Dtype::F32 => io::read(&path, &options).map(|loaded| said(loaded, AnyCsr::F32, !places_only)),
+                Dtype::F64 | Dtype::Mixed => {
+                    io::read(&path, &options).map(|loaded| said(loaded, AnyCsr::F64, !places_only))
+                }
+            }
+        };
+        of(false).or_else(|why| if or_places { of(true).map_err(|_| why) } else { Err(why) })
     })?;
     with_warnings(py, &path, read)
 }
@@ -223,9 +246,11 @@ pub(crate) fn read_stream(py: Python<'_>, file: Py<PyAny>, name: PathBuf, dtype:
     let read = forked::work(py, || {
         let reader = FileObject::new(file, &raised);
         match dtype {
-            Dtype::F32 => io::read_stream(reader, &name, &options).map(|loaded| said(loaded, AnyCsr::F32)),
+            Dtype::F32 => {
+                io::read_stream(reader, &name, &options).map(|loaded| said(loaded, AnyCsr::F32, true))
+            }
             Dtype::F64 | Dtype::Mixed => {
-                io::read_stream(reader, &name, &options).map(|loaded| said(loaded, AnyCsr::F64))
+                io::read_stream(reader, &name, &options).map(|loaded| said(loaded, AnyCsr::F64, true))
             }
         }
     })?;
@@ -234,15 +259,17 @@ pub(crate) fn read_stream(py: Python<'_>, file: Py<PyAny>, name: PathBuf, dtype:
 }
 
 /// A matrix that was read, and what is to be said of its file.
-fn said<T>(loaded: Loaded<T>, kind: fn(Csr<T>) -> AnyCsr) -> (AnyCsr, Vec<Remark>) {
-    (kind(loaded.matrix), loaded.remarks)
+fn said<T>(loaded: Loaded<T>, kind: fn(Csr<T>) -> AnyCsr, has_values: bool) -> (Matrix, Vec<Remark>) {
+    let Stored { field, duplicates, .. } = loaded.stored;
+    let told = Told { has_values, is_complex: field == Field::Complex, duplicates, ..Told::default() };
+    (Matrix::told(kind(loaded.matrix), told), loaded.remarks)
 }
 
 /// The matrix; what its owner should know of the file becomes warnings of Python.
 fn with_warnings(
     py: Python<'_>,
     path: &Path,
-    read: Result<(AnyCsr, Vec<Remark>), io::ReadError>,
+    read: Result<(Matrix, Vec<Remark>), io::ReadError>,
 ) -> PyResult<Matrix> {
     let (matrix, remarks) = read.map_err(Failure::from)?;
     for remark in remarks.iter().filter(|remark| remark.is_worth_saying()) {
@@ -250,7 +277,7 @@ fn with_warnings(
         // Of the line that called `sparsight.read`.
         PyErr::warn(py, &py.get_type::<PyUserWarning>(), &text, 2)?;
     }
-    Ok(Matrix::new(matrix))
+    Ok(matrix)
 }
 
 /// A matrix of the gallery.

@@ -115,6 +115,26 @@ def test_a_reason_says_what_costs_time():
     assert reason["kind"] == "upload"
 
 
+COMPLEX = "%%MatrixMarket matrix coordinate complex general\n300 300 300\n" + "".join(f"{i} {i} 1 2\n" for i in range(1, 301))
+TWICE = "%%MatrixMarket matrix coordinate real general\n300 300 600\n" + "".join(f"{i} {i} 1\n" for i in range(1, 301)) * 2
+
+
+def test_what_a_file_tells_of_its_values_is_among_the_reasons(tmp_path):
+    kinds = {}
+    for name, text in {"complex": COMPLEX, "twice": TWICE}.items():
+        path = tmp_path / f"{name}.mtx"
+        path.write_text(text)
+        kinds[name] = [reason["kind"] for reason in sparsight.advise(path, device="nvidia-h200").reasons]
+    assert "complex" in kinds["complex"] and "duplicates" in kinds["twice"], kinds
+    path = tmp_path / "complex.mtx"
+    with pytest.raises(sparsight.BadMatrix, match="complex"):
+        sparsight.advise(path, device="nvidia-h200", values="f32")
+    with pytest.raises(sparsight.BadMatrix, match="complex"):
+        sparsight.plan(path)
+    with pytest.raises(sparsight.BadMatrix, match="complex"):
+        sparsight.read(path)
+
+
 def test_it_becomes_a_data_frame(grid):
     pandas = pytest.importorskip("pandas")
     frame = sparsight.advise(grid).to_pandas()

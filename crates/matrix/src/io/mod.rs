@@ -49,7 +49,7 @@ pub use options::{PatternValues, Progress, ReadOptions};
 pub use regular_file::{open_regular, read_document, read_document_text, read_regular, read_regular_text};
 pub use remark::Remark;
 pub use stored::{Field, Layout, Loaded, Stored, Symmetry};
-pub use which::{PassedOver, Why, files_in};
+pub use which::{PassedOver, Why, files_in, is_hidden};
 
 use crate::{Bytes, Scalar};
 use blocks::Blocks;

@@ -79,14 +79,18 @@ pub(super) struct Member {
     pub(super) look: Look,
 }
 
+/// Whether the file or folder of that name is hidden: it begins with a dot, or is what macOS puts into archives.
+pub fn is_hidden(name: &str) -> bool {
+    name.starts_with('.') && name != "." && name != ".." || name == "__MACOSX"
+}
+
 impl Member {
     /// The file or member at `path`, unless it is hidden; `look` is asked only then. Without the end of a matrix file's name its stem is
     /// empty.
     pub(super) fn visible(path: &str, size: u64, look: impl FnOnce() -> Look) -> Option<Self> {
         // Some programs write backslashes into zip archives.
         let parts = || path.split(['/', '\\']);
-        let dotted = |part: &str| part.starts_with('.') && part != "." && part != "..";
-        if parts().any(|part| dotted(part) || part == "__MACOSX") {
+        if parts().any(is_hidden) {
             return None;
         }
         let stem = parts().next_back().and_then(super::file_stem).unwrap_or_default().to_ascii_lowercase();

@@ -406,7 +406,7 @@ def advise(
     >>> mixed.narrowing["changed"]                          # of a stencil every value is a float32 already
     0
     """
-    return advice_of(as_matrix(A), products, device, model, dtype, mixed(values), from_)
+    return advice_of(as_matrix(A, or_places=True), products, device, model, dtype, mixed(values), from_)
 
 
 def mixed(values):

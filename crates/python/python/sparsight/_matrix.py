@@ -82,6 +82,9 @@ class Matrix:
         if self._turned_of is not None:
             return self._turned_of._with_values().transposed()
         if self._on_gpu is None:
+            if not self._core.has_values:
+                raise BadMatrix(f"{self.name}: its values are complex or not finite, and only its places were read",
+                                "advise(A) of the file asks for no values; leave values= out")
             return self._core
         return self._with(self._on_gpu.values())._core
 
@@ -149,12 +152,13 @@ class Matrix:
         return f"<table>{lines}</table>"
 
 
-def as_matrix(A, dtype=None):
-    """The :class:`Matrix` of what is given."""
+def as_matrix(A, dtype=None, or_places=False):
+    """The :class:`Matrix` of what is given. ``or_places``: the places of a file will do where its values cannot be had, as of complex
+    ones."""
     if isinstance(A, Matrix):
         return A if dtype is None or _NAMES[short(dtype)] == A.dtype else A.astype(dtype)
     if isinstance(A, (str, os.PathLike)):
-        return Matrix._of(_core.read(os.fspath(A), short(dtype) or "f64"), os.path.basename(os.fspath(A)))
+        return Matrix._of(_core.read(os.fspath(A), short(dtype) or "f64", or_places), os.path.basename(os.fspath(A)))
     if (left := on_gpu(A)) is not None:
         try:
             return _left_on_gpu(*left, dtype)

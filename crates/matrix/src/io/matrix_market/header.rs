@@ -182,7 +182,7 @@ fn read_size(banner: Banner, mut tokens: Tokens<'_>, line: u64) -> Result<Header
     let (col_at, ncols) = size("the number of columns")?;
     let counted = if banner.array { None } else { Some(size("the number of entries")?) };
     let (at, rest) = tokens.peek();
-    if !rest.is_empty() {
+    if !tokens.is_empty() {
         return Err((at, Fault::Size { expected: "nothing more", found: Found::token(rest) }));
     }
     // `u32::MAX` itself is no index: it marks padding elsewhere.

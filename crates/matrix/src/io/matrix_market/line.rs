@@ -3,8 +3,8 @@
 //! Each grammar stands here twice. The fast form takes what programs write and gives up at anything else; the
 //! careful form takes everything that is allowed and says what is wrong with the rest. Tests hold them together.
 //!
-//! Allowed: blanks anywhere, `\r\n`, a missing last line end, blank lines and `%` comments between entries,
-//! `+3`, `.5`, `5.`, Fortran's `1d5` and `1.5-103`. Refused: values that are not finite, a second entry on a line.
+//! Allowed: blanks anywhere, `\r\n`, a missing last line end, blank lines, `%` comments between entries and behind them, lines that
+//! begin with an end-of-file character (Ctrl-Z) or NUL, which some systems fill files up with, `+3`, `.5`, `5.`, Fortran's `1d5` and `1.5-103`. Refused: values that are not finite, a second entry on a line.
 
 use super::super::assemble::{Entry, Payload};
 use super::fault::{Found, MatrixMarketFault as Fault};
@@ -315,9 +315,9 @@ impl<'a> Tokens<'a> {
         (at, token)
     }
 
-    /// Whether the line is blank or a comment, which some write with `#`.
+    /// Whether nothing is left but blanks, a comment, which some write with `#`, or what fills a file up.
     pub(super) fn is_empty(&self) -> bool {
-        matches!(self.peek().1.first(), None | Some(b'%' | b'#'))
+        matches!(self.peek().1.first(), None | Some(b'%' | b'#' | 0x1a | 0))
     }
 
     fn index(&mut self, what: &'static str, expected: &'static str, declared: u64) -> Result<u32, LineFault> {
@@ -336,7 +336,7 @@ impl<'a> Tokens<'a> {
     /// `value` if nothing is left.
     fn end<V>(&self, value: V) -> Result<V, LineFault> {
         let (at, token) = self.peek();
-        if token.is_empty() { Ok(value) } else { Err((at, Fault::Trailing { found: Found::token(token) })) }
+        if self.is_empty() { Ok(value) } else { Err((at, Fault::Trailing { found: Found::token(token) })) }
     }
 }
 
