@@ -79,7 +79,7 @@ pub use links::{Exchanged, LinkRate, Links, ShareTimes};
 pub use mixed::{Beside32And64, MeasuredInAll, MixedPrecision, saved_share};
 pub use model::Model;
 pub use neighbours::{Neighbours, NeighboursModel, NeighboursPredictor};
-pub use observation::Observation;
+pub use observation::{Footprint, Observation};
 pub use partition::{
     BlockCosts, CutCost, LearnedCut, MeasuredCut, Partition, Piece, optimal_partition, optimal_partition_of,
 };
@@ -87,7 +87,7 @@ pub use prediction::{Extrapolation, Prediction, Term};
 pub use preparation::{MeasuredPreparation, PreparationCost, PreparationModel};
 pub use prepared_strip::PreparedStrip;
 pub use ranking::{ChoiceQuality, Ranked, Ranking, is_within, rank};
-pub use regime::{Footprint, Regimes, Split, SplitBy};
+pub use regime::{Regimes, Split, SplitBy};
 pub use rescaling::{OnBoth, Rescaling};
 pub use row_length_rule::{KnownQuantile, RowLengthRule, representative_row_length};
 pub use storable::Storable;

@@ -1,6 +1,5 @@
 //! One measured benchmark matrix, and the point on the grid that it becomes.
 
-use crate::Footprint;
 use sparsight_kernels::{BenchmarkMatrix, Candidate, DeviceFacts, Placement, RowLengthDistribution, strip};
 use sparsight_matrix::{Bytes, Seconds};
 
@@ -22,6 +21,15 @@ pub struct Observation {
     pub nrows: u64,
     /// Time of one product.
     pub time: Seconds,
+}
+
+/// Memory that a product touches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Footprint {
+    /// Matrix in its format, x and y.
+    pub working_set: Bytes,
+    /// x.
+    pub x: Bytes,
 }
 
 /// An observation as a fit sees it.

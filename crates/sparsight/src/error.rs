@@ -1,9 +1,9 @@
 //! What can go wrong above the devices: profiles on disk, records, and whatever the crates below report.
 
-use crate::profile::RESCALING_SCHEMA;
-use crate::{Missing, Profile};
+use crate::Missing;
 use sparsight_device::DeviceError;
 use sparsight_model::PredictError;
+use std::borrow::Cow;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
@@ -59,6 +59,8 @@ pub enum Error {
     NoFolder {
         /// Where it was looked for.
         path: PathBuf,
+        /// Tells whether a profile that is part of the program has this name.
+        is_shipped: bool,
     },
     /// A profile that is not shipped and no folder.
     #[error("there is no profile '{name}': shipped are {shipped}")]
@@ -169,7 +171,7 @@ impl Error {
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Device(e) => e.hint().map(ToOwned::to_owned),
-            Self::NoFolder { path } if is_shipped(path) => Some(format!(
+            Self::NoFolder { path, is_shipped: true } => Some(format!(
                 "{0} is the name of a profile that is part of the program, and this takes a folder: the repository has it as \
                  profiles/{0}",
                 path.display()
@@ -210,7 +212,7 @@ impl Error {
             Self::Busy { .. } => {
                 Some("wait for it, or give each run a folder of its own and put their .jsonl files together with cat".to_owned())
             }
-            Self::Schema { expected: RESCALING_SCHEMA, .. } => Some(
+            Self::Schema { path, .. } if name_of(path).starts_with("rescaling.json") => Some(
                 "`sparsight calibrate -o DIR` makes it anew of what was measured, and measures nothing".to_owned(),
             ),
             Self::Schema { .. } | Self::Damaged { .. } => {
@@ -221,18 +223,18 @@ impl Error {
     }
 }
 
-/// Whether a path is a shipped profile's name.
-fn is_shipped(path: &Path) -> bool {
-    Profile::shipped_names().any(|name| path == Path::new(name))
+/// The last part of a path.
+fn name_of(path: &Path) -> Cow<'_, str> {
+    path.file_name().unwrap_or_default().to_string_lossy()
 }
 
-/// Whether a file holds records, packed or not.
+/// Tells whether a file holds records, packed or not.
 fn is_journal(path: &Path) -> bool {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let name = name_of(path);
     name.ends_with(".jsonl") || name.ends_with(".jsonl.gz")
 }
 
-/// Whether it is what a file holds that an error is about.
+/// Tells whether an error is about the content of a file.
 fn is_content(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::InvalidData | ErrorKind::InvalidInput | ErrorKind::UnexpectedEof)
 }

@@ -26,6 +26,7 @@ pub use sparsight_matrix as matrix;
 pub use sparsight_model as model;
 
 pub mod answer;
+pub mod files;
 pub mod forked;
 pub mod profile;
 pub mod records;
@@ -33,25 +34,22 @@ pub mod rules;
 
 mod advisor;
 mod bench;
-mod best;
 mod calibrate;
 mod compare;
 mod distributed;
 mod error;
 mod evaluate;
-mod fit;
-mod instrument;
 mod local_device;
 mod missing;
+mod model_name;
 mod models;
 mod nearby;
 mod noise;
 mod partition;
-mod predictor;
+mod predict;
 mod reason;
 mod reasons;
 mod reference;
-mod rescaled_predictor;
 mod right_answer;
 mod run;
 mod run_now;
@@ -62,18 +60,17 @@ mod verdict;
 
 pub use advisor::{Advice, Advised, Advisor, Objective, Refused, Why};
 pub use bench::{Bench, HOPELESS, MeasuredOwn, bench, bench_own};
-pub use best::BestPredictor;
 pub use calibrate::{
-    CALIBRATION_BUDGET, CALIBRATION_MATRICES, CPU_CALIBRATION_MATRICES, CalibratedDevice, calibrated,
-    calibration_candidates, calibration_of, carry_calibration, cpu_calibration_folder, cpu_calibration_grid,
-    keep_noise, may_calibrate, measure_calibration, measure_cpu_calibration, measure_cpu_matrices,
-    set_noisy_calibration_apart,
+    CALIBRATION_BUDGET, CALIBRATION_MATRICES, CPU_CALIBRATION_MATRICES, CalibratedDevice, Fitted, Grid,
+    Point, Step, calibrated, calibration_candidates, calibration_of, carry_calibration,
+    cpu_calibration_folder, cpu_calibration_grid, evenly_spread, fit, fit_transfer, instrument, keep_noise,
+    may_calibrate, measure_calibration, measure_conversion, measure_conversion_threshold,
+    measure_cpu_calibration, measure_cpu_matrices, set_noisy_calibration_apart, write_fitted,
 };
 pub use compare::{Compared, ComparedDevice, Comparison, Contender, Limit, Span, Speed, compare};
 pub use distributed::{
-    Deal, Distributed, DistributedPlan, GpuLimit, KnownLinks, LINKS_SCHEMA, LinksFile, MOST_GPUS,
-    MeasuredExchange, NumbersOfGpus, PlannedRows, PlannedShare, break_even, largest_where,
-    measure_distributed, measure_links, numbers_of_gpus,
+    Deal, Distributed, DistributedPlan, GpuLimit, MOST_GPUS, PlannedRows, PlannedShare, break_even,
+    largest_where, measure_distributed, measure_links, numbers_of_gpus,
 };
 pub use error::Error;
 pub use evaluate::{
@@ -81,22 +78,18 @@ pub use evaluate::{
     Ours, PredictedTime, Ratios, Scope, Theirs, TimeClass, TransferEvaluation, TransferMethod, TransferMiss,
     TransferRow, VendorRow, WinsRow, WithoutRow, evaluate, evaluate_transfer, without_each,
 };
-pub use fit::{Fitted, fit, fit_transfer, write_fitted};
-pub use instrument::{
-    Grid, Point, Step, evenly_spread, instrument, measure_conversion, measure_conversion_threshold,
-};
 pub use local_device::LocalDevice;
 pub use missing::Missing;
-pub use models::{Learned, ModelName};
+pub use model_name::ModelName;
+pub use models::Learned;
 pub use nearby::Nearby;
 pub use noise::Noise;
 pub use partition::{MOST_CUT, Part, PartitionObjective, Partitioning, Strategy};
-pub use predictor::Predictor;
-pub use profile::Profile;
+pub use predict::{BestPredictor, Predictor, RescaledPredictor};
+pub use profile::{KnownLinks, LINKS_SCHEMA, LinksFile, MeasuredExchange, Profile};
 pub use reason::{Before, Reason};
 pub use reasons::Told;
 pub use reference::Reference;
-pub use rescaled_predictor::RescaledPredictor;
 pub use run::{
     Fastest, MeasuredPartition, Plan, Prepared, TriedRun, Tries, Verified, contest, fastest, run_partition,
     verify,

@@ -95,7 +95,9 @@ pub use advise::{
     AdviceProvenance, AdviseAnswer, AdvisedCandidate, Compared, Expected, NarrowingAnswer, NearMatrix,
     NearbyAnswer, ReasonAnswer, RunNowAnswer, VerdictAnswer,
 };
-pub use advise_gpus::{AdviseGpusAnswer, LinksAnswer, OnGpus, RowsAnswer, ShareAnswer, TooFewGpus};
+pub use advise_gpus::{
+    AdviseGpusAnswer, LinksAnswer, NumbersOfGpus, OnGpus, RowsAnswer, ShareAnswer, TooFewGpus,
+};
 pub use advise_many::{AdviseManyAnswer, AdvisedMatrix};
 pub use bench::{BenchAnswer, BenchedBefore, BenchedCandidate, BenchedKernel, BenchedMatrix, OwnCandidate};
 pub use break_even::{BreakEvenAnswer, FasterFrom, SizeTried, TimeOnGpus};

@@ -13,10 +13,16 @@
 //! ([`CALIBRATION_BUDGET`]).
 
 mod budget;
+mod fit;
+mod instrument;
 mod measure;
 mod processor;
 
 pub use budget::CALIBRATION_BUDGET;
+pub use fit::{Fitted, fit, fit_transfer, write_fitted};
+pub use instrument::{
+    Grid, Point, Step, evenly_spread, instrument, measure_conversion, measure_conversion_threshold,
+};
 pub use measure::{CalibratedDevice, carry_calibration, measure_calibration};
 pub use processor::{
     cpu_calibration_folder, cpu_calibration_grid, keep_noise, measure_cpu_calibration, measure_cpu_matrices,

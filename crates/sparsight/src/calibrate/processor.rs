@@ -9,10 +9,12 @@
 //! stopped goes on where it was. One that was made while the machine was not quiet answers in the process that made it; the next one
 //! measures again.
 
-use super::{CPU_CALIBRATION_MATRICES, CalibratedDevice};
+use super::{
+    CPU_CALIBRATION_MATRICES, CalibratedDevice, Grid, Step, fit, instrument, measure_conversion, write_fitted,
+};
 use crate::profile::{GridName, ProfileFolder, ProfiledDevice, cached_folder};
 use crate::records::{BenchmarkRecord, CorpusRecord};
-use crate::{Bench, Error, Grid, Noise, Profile, Step, fit, instrument, measure_conversion, write_fitted};
+use crate::{Bench, Error, Noise, Profile};
 use sparsight_device::DeviceError;
 use sparsight_kernels::DeviceFacts;
 use sparsight_matrix::gallery::{self, Recipe};

@@ -1,8 +1,8 @@
 //! Products on several GPUs, and exchanges between them, measured.
 
-use super::{Distributed, LINKS_SCHEMA, LinksFile, MeasuredExchange};
+use super::Distributed;
 use crate::Error;
-use crate::profile::Provenance;
+use crate::profile::{LINKS_SCHEMA, LinksFile, MeasuredExchange, Provenance};
 use crate::right_answer::RightAnswer;
 use rayon::prelude::*;
 use sparsight_device::gpu::{DistributedProduct, GpuDevice, GpuShare, Link, PlanDigest, SharePlan};

@@ -228,7 +228,7 @@ pub fn evaluate(
         trained_on: BTreeMap::new(),
     };
     let mut wins = Wins::default();
-    let learned = registry::learned().any(|(model, _)| profile.models.known(model).is_some());
+    let learned = registry::learned().any(|kind| profile.models.known(kind.name).is_some());
     for model in ModelName::ALL {
         if model == ModelName::Best && !learned {
             // It would be a strip model's row under another name.

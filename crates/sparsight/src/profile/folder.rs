@@ -1,10 +1,11 @@
 //! A profile on disk.
 
 use super::{
-    CALIBRATION_SCHEMA, CalibrationFile, DEVICE_SCHEMA, Models, ProfiledDevice, RESCALING_SCHEMA,
-    RescalingFile, TRANSFER_SCHEMA, TransferFile, document, whole_file,
+    CALIBRATION_SCHEMA, CalibrationFile, DEVICE_SCHEMA, Models, Profile, ProfiledDevice, RESCALING_SCHEMA,
+    RescalingFile, TRANSFER_SCHEMA, TransferFile,
 };
 use crate::Error;
+use crate::files::{self, whole_file};
 use crate::models::Source;
 use crate::records::{self, BenchmarkRecord, CorpusRecord, CutRecord, Damaged, Journal, RepairedFile};
 use flate2::bufread::MultiGzDecoder;
@@ -34,7 +35,8 @@ impl ProfileFolder {
         match fs::read_dir(path) {
             Ok(_) => Ok(Self { path: path.to_owned() }),
             Err(source) if source.kind() == ErrorKind::NotFound => {
-                Err(Error::NoFolder { path: path.to_owned() })
+                let is_shipped = Profile::shipped_names().any(|name| path == Path::new(name));
+                Err(Error::NoFolder { path: path.to_owned(), is_shipped })
             }
             Err(source) => Err(Error::File { path: path.to_owned(), source }),
         }
@@ -66,7 +68,7 @@ impl ProfileFolder {
     /// [`Error::File`] if it was never written, [`Error::Malformed`], [`Error::Schema`].
     pub fn device(&self) -> Result<ProfiledDevice, Error> {
         let path = self.path.join("device.json");
-        parse_device(&path, &document::text_of(&path)?)
+        parse_device(&path, &files::text_of(&path)?)
     }
 
     /// Whether the device was written.
@@ -147,7 +149,7 @@ impl ProfileFolder {
     /// # Errors
     /// [`Error::File`], [`Error::Malformed`], [`Error::Schema`].
     pub fn calibration(&self) -> Result<Option<CalibrationFile>, Error> {
-        self.read("calibration.json", |path, text| document::parse(path, text, CALIBRATION_SCHEMA))
+        self.read("calibration.json", |path, text| files::parse(path, text, CALIBRATION_SCHEMA))
     }
 
     /// Writes what was measured of a calibration.
@@ -168,7 +170,7 @@ impl ProfileFolder {
     /// [`Error::File`], [`Error::Malformed`], [`Error::Schema`].
     pub fn rescaling(&self) -> Result<Option<RescalingFile>, Error> {
         self.read("rescaling.json", |path, text| {
-            let carried: RescalingFile = document::parse(path, text, RESCALING_SCHEMA)?;
+            let carried: RescalingFile = files::parse(path, text, RESCALING_SCHEMA)?;
             if carried.rescaling.is_plausible() {
                 return Ok(carried);
             }
@@ -278,7 +280,7 @@ impl ProfileFolder {
 
 /// A device from the text of a `device.json`, whose facts a device can have.
 pub(super) fn parse_device(path: &Path, text: &str) -> Result<ProfiledDevice, Error> {
-    let device: ProfiledDevice = document::parse(path, text, DEVICE_SCHEMA)?;
+    let device: ProfiledDevice = files::parse(path, text, DEVICE_SCHEMA)?;
     device.facts.check().map_err(|implausible| {
         let named = format!("\"{}\"", implausible.field);
         let line = text.lines().position(|line| line.contains(&named)).map_or(1, |at| at + 1);
@@ -289,7 +291,7 @@ pub(super) fn parse_device(path: &Path, text: &str) -> Result<ProfiledDevice, Er
 
 /// Transfer parameters from the text of a `transfer.json`.
 pub(super) fn parse_transfer(path: &Path, text: &str) -> Result<TransferFile, Error> {
-    document::parse(path, text, TRANSFER_SCHEMA)
+    files::parse(path, text, TRANSFER_SCHEMA)
 }
 
 #[cfg(test)]

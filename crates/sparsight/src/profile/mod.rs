@@ -17,14 +17,12 @@
 mod cache;
 mod calibration;
 mod data_sheet;
-pub(crate) mod document;
 mod folder;
 mod grid_name;
+mod links;
 mod share;
 mod shipped;
 mod transfer_profile;
-pub mod whole_file;
-pub(crate) mod written_number;
 
 pub use crate::models::{
     CalibratedStrip, IndexedModel, KnownKernels, Learned, LearnedOn, MODELS_SCHEMA, Models, ModelsIndex,
@@ -33,9 +31,10 @@ pub use cache::{FolderLock, cached_folder, calibration_folder};
 pub use calibration::{CALIBRATION_SCHEMA, CalibrationFile, RESCALING_SCHEMA, RescalingFile};
 pub use folder::ProfileFolder;
 pub use grid_name::GridName;
+pub use links::{KnownLinks, LINKS_SCHEMA, LinksFile, MeasuredExchange};
 pub use transfer_profile::{TRANSFER_SCHEMA, TransferFile, TransferProfile};
 
-use crate::{Error, KnownLinks, Missing, ModelName};
+use crate::{Error, Missing, ModelName};
 use serde::{Deserialize, Serialize};
 use sparsight_kernels::{Candidate, DeviceFacts, DeviceKind, Execution, Format, device_bytes};
 use sparsight_matrix::{Bytes, Csr, Dtype, Features, Seconds};

@@ -1,11 +1,11 @@
 //! The profiles that are part of the program, so that `cargo install` alone gives one that advises.
 
 use super::{
-    CALIBRATION_SCHEMA, CalibrationFile, Models, Profile, ProfiledDevice, TransferProfile, document, folder,
+    CALIBRATION_SCHEMA, CalibrationFile, KnownLinks, Models, Profile, ProfiledDevice, TransferProfile, folder,
 };
 use crate::models::{Files, Source};
 use crate::vendor::other_vendor;
-use crate::{Error, KnownLinks};
+use crate::{Error, files};
 use flate2::bufread::GzDecoder;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -92,7 +92,7 @@ pub(super) fn load_transfer(name: &str) -> Result<TransferProfile, Error> {
 
 pub(super) fn load_calibration(name: &str) -> Result<CalibrationFile, Error> {
     let (shipped, path) = find(name)?;
-    document::parse(&path.join("calibration.json"), &text(shipped.calibration), CALIBRATION_SCHEMA)
+    files::parse(&path.join("calibration.json"), &text(shipped.calibration), CALIBRATION_SCHEMA)
 }
 
 /// Links between several of the device.

@@ -9,7 +9,9 @@ use crate::matrix_source::MatrixSource;
 use crate::printer::BOLD;
 use crate::table::Table;
 use crate::text::{assumed, between, heading, percent, shape};
-use sparsight::answer::{AdviseGpusAnswer, LinksAnswer, MatrixSummary, MeasuredOutcome, OnGpus, TooFewGpus};
+use sparsight::answer::{
+    AdviseGpusAnswer, LinksAnswer, MatrixSummary, MeasuredOutcome, NumbersOfGpus, OnGpus, TooFewGpus,
+};
 use sparsight::device::DeviceError;
 use sparsight::device::timing::{StoppingRule, Timing};
 use sparsight::kernels::{DeviceKind, Execution};
@@ -17,8 +19,7 @@ use sparsight::matrix::io::open_regular;
 use sparsight::matrix::{Csr, Distribution, Features, Scalar};
 use sparsight::records::Outcome;
 use sparsight::{
-    Advisor, Bench, Deal, Error, KnownLinks, NumbersOfGpus, Profile, measure_distributed, numbers_of_gpus,
-    run_partition,
+    Advisor, Bench, Deal, Error, KnownLinks, Profile, measure_distributed, numbers_of_gpus, run_partition,
 };
 use std::borrow::Cow;
 use std::io::{BufReader, Read as _};

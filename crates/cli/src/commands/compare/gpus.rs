@@ -10,12 +10,12 @@ use crate::printer::BOLD;
 use crate::table::Table;
 use crate::text::{between, percent, shape};
 use sparsight::answer::{
-    CompareGpusAnswer, ComparedGpus, ComparedOnGpus, LinksAnswer, MatrixSummary, NumbersOfDevice, OnGpus,
-    TooFewGpus,
+    CompareGpusAnswer, ComparedGpus, ComparedOnGpus, LinksAnswer, MatrixSummary, NumbersOfDevice,
+    NumbersOfGpus, OnGpus, TooFewGpus,
 };
 use sparsight::kernels::DeviceKind;
 use sparsight::matrix::{Csr, Features, Scalar};
-use sparsight::{Advisor, Contender, Deal, KnownLinks, NumbersOfGpus, numbers_of_gpus};
+use sparsight::{Advisor, Contender, Deal, KnownLinks, numbers_of_gpus};
 
 /// A row a number of GPUs of a device.
 const TABLE: Layout = Layout {

@@ -7,8 +7,9 @@
 //! Models of single kernels err for each kernel in their own way. Where the profile holds a [`Comparison`], learned from
 //! all candidates together, it says which are near the best and by how much: [`Comparison::joined`] joins the two.
 
+use super::Predictor;
 use crate::models::{KnownKernels, registry};
-use crate::{Error, ModelName, Predictor, Profile};
+use crate::{Error, ModelName, Profile};
 use rayon::prelude::*;
 use sparsight_kernels::{Candidate, DeviceKind, Kernel, catalogue_on, feasible};
 use sparsight_matrix::{Dtype, Features, Limits, Seconds};
@@ -31,7 +32,7 @@ impl Profile {
 
     /// The learned models that are here, with what they know.
     fn known_models(&self) -> Vec<(ModelName, &KnownKernels)> {
-        registry::learned().filter_map(|(model, _)| Some((model, self.models.known(model)?))).collect()
+        registry::learned().filter_map(|kind| Some((kind.name, self.models.known(kind.name)?))).collect()
     }
 
     /// [`Profile::best_model`] of what [`Profile::known_models`] says, for a caller that asks for many kernels.

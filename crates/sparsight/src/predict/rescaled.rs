@@ -1,7 +1,8 @@
 //! Predictions of a device without models of its own: those of another, rescaled.
 
+use super::Predictor;
+use crate::ModelName;
 use crate::profile::Rescaled;
-use crate::{ModelName, Predictor};
 use sparsight_kernels::{Candidate, DeviceFacts};
 use sparsight_matrix::Features;
 use sparsight_model::{Between, Model, PredictError, Prediction, Term};

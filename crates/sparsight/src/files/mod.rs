@@ -1,4 +1,7 @@
-//! Documents: JSON that begins with its schema, and TOML that people write.
+//! Files of a profile: JSON documents that begin with their schema, TOML that people write, and the writing of whole files.
+
+pub mod whole_file;
+pub(crate) mod written_number;
 
 use crate::Error;
 use serde::Deserialize;

@@ -12,9 +12,9 @@
 //! ```
 //! A latency is at most 1 s, a rate 1 MB/s to 100 TB/s. `join_s` and `queue_s`, above the first table, may say what waiting for an exchange adds and what queueing a product takes.
 
+use super::{ProfileFolder, Provenance};
 use crate::Error;
-use crate::profile::written_number::Range;
-use crate::profile::{ProfileFolder, Provenance, document, whole_file};
+use crate::files::{self, whole_file, written_number::Range};
 use serde::{Deserialize, Serialize};
 use sparsight_matrix::Seconds;
 use sparsight_model::{LinkRate, Links};
@@ -68,16 +68,16 @@ impl KnownLinks {
     /// # Errors
     /// [`Error::File`], [`Error::Malformed`], [`Error::Schema`].
     pub fn read(path: &Path) -> Result<Self, Error> {
-        let text = document::text_of(path)?;
+        let text = files::text_of(path)?;
         if path.extension().is_none_or(|extension| extension != "toml") {
             return Self::measured(path, &text);
         }
-        Self { links: document::parse_toml(path, &text)?, measured_on: 1 }.checked(path, &text)
+        Self { links: files::parse_toml(path, &text)?, measured_on: 1 }.checked(path, &text)
     }
 
     /// From the text of the `links.json` at `path`.
     pub(crate) fn measured(path: &Path, text: &str) -> Result<Self, Error> {
-        let file = document::parse::<LinksFile>(path, text, LINKS_SCHEMA)?;
+        let file = files::parse::<LinksFile>(path, text, LINKS_SCHEMA)?;
         Self { links: file.links, measured_on: file.gpus.len() }.checked(path, text)
     }
 

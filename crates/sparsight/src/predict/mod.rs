@@ -1,8 +1,13 @@
 //! The models of a profile by name, as predictors.
 
-use crate::models::registry::ModelKind;
+mod best;
+mod rescaled;
+
+pub use best::BestPredictor;
+pub use rescaled::RescaledPredictor;
+
 use crate::profile::LearnedOn;
-use crate::{BestPredictor, Error, Missing, ModelName, Profile, RescaledPredictor};
+use crate::{Error, Missing, ModelName, Profile};
 use sparsight_kernels::Candidate;
 use sparsight_matrix::Features;
 use sparsight_model::{
@@ -45,21 +50,18 @@ impl<'p> Predictor<'p> {
             let inner = Self::new(&rescaled.reference, model, placement, row_length)?;
             return Ok(Self::Rescaled(RescaledPredictor::new(inner, rescaled, facts)));
         }
-        match model.entry().kind {
-            ModelKind::Strip(variant) => {
-                let strip = profile.models.strip(variant)?.ok_or_else(|| no_strip(profile, variant))?;
-                // Calibrated as asked for when nothing is said: with other rules it would be another model's residuals.
-                let usual = placement == PlacementRule::Blend && row_length == RowLengthRule::Paper;
-                let calibration = strip.calibration.as_ref().filter(|_| usual);
-                let model = &strip.model;
-                Ok(Self::Strip(StripPredictor { model, facts, placement, row_length, calibration }))
-            }
-            ModelKind::Learned(_) => {
-                let model = profile.models.learned(model)?.ok_or_else(|| nothing_learned(profile, model))?;
-                Ok(Self::Learned(LearnedOn { model, facts }))
-            }
-            ModelKind::Best => BestPredictor::new(profile, placement, row_length).map(Self::Best),
+        if model == ModelName::Best {
+            return BestPredictor::new(profile, placement, row_length).map(Self::Best);
         }
+        let Some(variant) = model.variant() else {
+            let model = profile.models.learned(model)?.ok_or_else(|| nothing_learned(profile, model))?;
+            return Ok(Self::Learned(LearnedOn { model, facts }));
+        };
+        let strip = profile.models.strip(variant)?.ok_or_else(|| no_strip(profile, variant))?;
+        // Calibrated with the default rules: with others these would be another model's residuals.
+        let usual = placement == PlacementRule::Blend && row_length == RowLengthRule::Paper;
+        let calibration = strip.calibration.as_ref().filter(|_| usual);
+        Ok(Self::Strip(StripPredictor { model: &strip.model, facts, placement, row_length, calibration }))
     }
 
     /// The prediction and the model that made it: the one asked for, unless that is `best`, which asks others.

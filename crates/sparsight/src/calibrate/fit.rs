@@ -1,11 +1,12 @@
 //! Fits every model to what a profile holds.
 
+use super::{calibrated, calibration_of};
 use crate::models::{CalibratedStrip, Made, Models, registry};
 use crate::profile::ProfileFolder;
 use crate::records::{
     BenchmarkRecord, CorpusRecord, CutRecord, Measured, Outcome, is_plausible, is_plausible_preparation,
 };
-use crate::{Error, Missing, calibrated, calibration_of};
+use crate::{Error, Missing};
 use sparsight_kernels::{Candidate, DeviceFacts, DeviceKind, Execution, Kernel, device_bytes};
 use sparsight_matrix::{Csr, Dtype, Seconds};
 use sparsight_model::transfer::TransferParameters;
@@ -94,8 +95,8 @@ pub fn fit(
         strips.extend(fit_strip(variant, &facts, &observations, &corpus)?.map(|strip| (variant, strip)));
     }
     let mut learned = Vec::new();
-    for (model, kind) in registry::learned() {
-        learned.extend(if_enough((kind.fit)(&facts, &samples))?.map(|fitted| (model, fitted)));
+    for kind in registry::learned() {
+        learned.extend(if_enough((kind.fit)(&facts, &samples))?.map(|fitted| (kind.name, fitted)));
     }
     let models = Models::from(Made {
         strips,
