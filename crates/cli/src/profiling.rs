@@ -14,9 +14,8 @@ use sparsight::kernels::{Candidate, Format, RowLengthDistribution};
 use sparsight::matrix::{Csr, Dtype, Features, Scalar};
 use sparsight::profile::{GridName, ProfileFolder, ProfiledDevice};
 use sparsight::records::{BenchmarkOutcome, BenchmarkRecord, CorpusRecord};
-use sparsight::{
-    Bench, Error, Fitted, Grid, ModelName, Point, Step, bench, instrument, measure_conversion, write_fitted,
-};
+use sparsight::{Bench, Error, Fitted, Grid, ModelName, Point, Step, bench, instrument, measure_conversion};
+use sparsight_lab::write_fitted;
 use std::path::Path;
 use std::time::{Duration, Instant};
 

@@ -34,7 +34,7 @@ pub struct Footprint {
 
 /// An observation as a fit sees it.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Point {
+pub struct Point {
     /// I, in the unit of the kernel's strip.
     pub strips: u64,
     /// p.

@@ -40,7 +40,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("advice after reading: {whole}");
 
     let features = Features::of(&a);
-    for model in ModelName::ALL {
+    for model in ModelName::all() {
         let objective = Objective { model: Some(model), ..objective };
         if let Err(lacking) = advisor.advise(&features, Dtype::F64, &objective) {
             println!("{lacking}");

@@ -155,9 +155,12 @@ pub enum Error {
     /// A matrix cannot be dealt out like that.
     #[error(transparent)]
     Distribution(#[from] sparsight_matrix::DistributionError),
-    /// A transfer's refusal.
-    #[error(transparent)]
-    Transfer(sparsight_model::transfer::TransferError),
+    /// Measurements of a device that contradict each other.
+    #[error("{reason}")]
+    Contradictory {
+        /// Which, and how.
+        reason: String,
+    },
     /// A device's refusal or failure.
     #[error(transparent)]
     Device(#[from] DeviceError),
@@ -202,7 +205,7 @@ impl Error {
             ),
             Self::Unmeasured { command, .. } => Some(format!("`{command}` measures it")),
             Self::TooManyGpus { .. } => Some("ask about fewer numbers, or smaller ones".to_owned()),
-            Self::Transfer(_) => Some("measure the device anew with nothing else running on it".to_owned()),
+            Self::Contradictory { .. } => Some("measure the device anew with nothing else running on it".to_owned()),
             Self::File { source, .. } if source.kind() == ErrorKind::StorageFull => {
                 Some("free some space and run the same command again: it goes on where it stopped".to_owned())
             }

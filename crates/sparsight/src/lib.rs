@@ -28,9 +28,9 @@ pub use sparsight_model as model;
 pub mod answer;
 pub mod files;
 pub mod forked;
+pub mod models;
 pub mod profile;
 pub mod records;
-pub mod rules;
 
 mod advisor;
 mod bench;
@@ -38,23 +38,19 @@ mod calibrate;
 mod compare;
 mod distributed;
 mod error;
-mod evaluate;
 mod local_device;
 mod missing;
 mod model_name;
-mod models;
 mod nearby;
 mod noise;
 mod partition;
 mod predict;
 mod reason;
 mod reasons;
-mod reference;
 mod right_answer;
 mod run;
 mod run_now;
 mod run_now_name;
-mod transfer;
 mod vendor;
 mod verdict;
 
@@ -63,9 +59,9 @@ pub use bench::{Bench, HOPELESS, MeasuredOwn, bench, bench_own};
 pub use calibrate::{
     CALIBRATION_BUDGET, CALIBRATION_MATRICES, CPU_CALIBRATION_MATRICES, CalibratedDevice, Fitted, Grid,
     Point, Step, calibrated, calibration_candidates, calibration_of, carry_calibration,
-    cpu_calibration_folder, cpu_calibration_grid, evenly_spread, fit, fit_transfer, instrument, keep_noise,
-    may_calibrate, measure_calibration, measure_conversion, measure_conversion_threshold,
-    measure_cpu_calibration, measure_cpu_matrices, set_noisy_calibration_apart, write_fitted,
+    cpu_calibration_folder, cpu_calibration_grid, fit, instrument, keep_noise, may_calibrate,
+    measure_calibration, measure_conversion, measure_conversion_threshold, measure_cpu_calibration,
+    measure_cpu_matrices, one_factor, set_noisy_calibration_apart, write_fitted,
 };
 pub use compare::{Compared, ComparedDevice, Comparison, Contender, Limit, Span, Speed, compare};
 pub use distributed::{
@@ -73,11 +69,6 @@ pub use distributed::{
     largest_where, measure_distributed, measure_links, numbers_of_gpus,
 };
 pub use error::Error;
-pub use evaluate::{
-    AccuracyRow, Baseline, CataloguePart, ChoiceRow, Chooser, ClassRow, Evaluation, Gain, Miss, ModelWins,
-    Ours, PredictedTime, Ratios, Scope, Theirs, TimeClass, TransferEvaluation, TransferMethod, TransferMiss,
-    TransferRow, VendorRow, WinsRow, WithoutRow, evaluate, evaluate_transfer, without_each,
-};
 pub use local_device::LocalDevice;
 pub use missing::Missing;
 pub use model_name::ModelName;
@@ -89,14 +80,12 @@ pub use predict::{BestPredictor, Predictor, RescaledPredictor};
 pub use profile::{KnownLinks, LINKS_SCHEMA, LinksFile, MeasuredExchange, Profile};
 pub use reason::{Before, Reason};
 pub use reasons::Told;
-pub use reference::Reference;
 pub use run::{
     Fastest, MeasuredPartition, Plan, Prepared, TriedRun, Tries, Verified, contest, fastest, run_partition,
     verify,
 };
 pub use run_now::{RunNow, RunNowKind};
 pub use run_now_name::RunNowName;
-pub use transfer::{CarriedTime, CrossArchitecture, ReferenceOrigin, TransferBy};
 pub use vendor::other_vendor;
 pub use verdict::{TIE, Verdict};
 

@@ -8,9 +8,9 @@ use crate::profiling;
 use crate::table::Table;
 use crate::text::{counted, matrices, percent, words};
 use sparsight::ModelName;
-use sparsight::answer::{FitAnswer, LearnedErrors};
 use sparsight::kernels::Kernel;
 use sparsight::profile::{Models, ProfileFolder};
+use sparsight_lab::answer::{FitAnswer, LearnedErrors};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 

@@ -1,7 +1,7 @@
 //! Fits every model to what a profile holds.
 
 use super::{calibrated, calibration_of};
-use crate::models::{CalibratedStrip, Made, Models, registry};
+use crate::models::{CalibratedStrip, LearnedKind, Made, Models, registry};
 use crate::profile::ProfileFolder;
 use crate::records::{
     BenchmarkRecord, CorpusRecord, CutRecord, Measured, Outcome, is_plausible, is_plausible_preparation,
@@ -9,7 +9,6 @@ use crate::records::{
 use crate::{Error, Missing};
 use sparsight_kernels::{Candidate, DeviceFacts, DeviceKind, Execution, Kernel, device_bytes};
 use sparsight_matrix::{Csr, Dtype, Seconds};
-use sparsight_model::transfer::TransferParameters;
 use sparsight_model::{
     Between, Calibration, Comparison, CutCost, LearningSample, MeasuredInAll, MeasuredPair,
     MeasuredPreparation, MixedPrecision, Model, Observation, PredictError, PreparationModel, StripModel,
@@ -26,17 +25,13 @@ pub struct Fitted {
     pub implausible: usize,
 }
 
-/// Writes what was fitted into the folder that it was fitted to, with what carries its times to other devices: the parameters of the
-/// transfer of 2013, and the matrices of a calibration, of which nothing is written if the folder holds none.
+/// Writes what was fitted into the folder that it was fitted to, with the matrices of a calibration, if the folder holds any, which
+/// carry its times to other devices.
 ///
 /// # Errors
 /// [`Error::File`], and errors of reading the folder.
 pub fn write_fitted(folder: &ProfileFolder, fitted: &Fitted) -> Result<(), Error> {
     folder.write_models(&fitted.models)?;
-    let parameters = fit_transfer(folder)?;
-    if !parameters.candidates().is_empty() {
-        folder.write_transfer(&parameters.into())?;
-    }
     let records = calibration_of(&folder.measured()?);
     if !records.is_empty() {
         folder.write_calibration(&records.into())?;
@@ -65,6 +60,16 @@ pub fn fit(
     folder: &ProfileFolder,
     others: &[ProfileFolder],
     trainable: impl Fn(&str) -> bool,
+) -> Result<Fitted, Error> {
+    fit_each(folder, others, trainable, registry::learned())
+}
+
+/// As [`fit`], with these of the models that learn.
+pub(super) fn fit_each(
+    folder: &ProfileFolder,
+    others: &[ProfileFolder],
+    trainable: impl Fn(&str) -> bool,
+    learned_kinds: impl Iterator<Item = &'static LearnedKind>,
 ) -> Result<Fitted, Error> {
     let facts = folder.device()?.facts;
     let benchmark = folder.benchmark()?.into_records();
@@ -95,7 +100,7 @@ pub fn fit(
         strips.extend(fit_strip(variant, &facts, &observations, &corpus)?.map(|strip| (variant, strip)));
     }
     let mut learned = Vec::new();
-    for kind in registry::learned() {
+    for kind in learned_kinds {
         learned.extend(if_enough((kind.fit)(&facts, &samples))?.map(|fitted| (kind.name, fitted)));
     }
     let models = Models::from(Made {
@@ -274,15 +279,4 @@ fn calibrate(model: &StripModel, facts: &DeviceFacts, corpus: &[CorpusRecord]) -
         })
         .collect();
     (!pairs.is_empty()).then(|| Calibration::fit(&pairs))
-}
-
-/// What a transfer to or from the device of a profile needs, from its benchmark matrices; nothing of candidates for which
-/// the handful was not measured. Writes nothing.
-///
-/// # Errors
-/// Errors of reading the folder.
-pub fn fit_transfer(folder: &ProfileFolder) -> Result<TransferParameters, Error> {
-    let benchmark = folder.benchmark()?.into_records();
-    let observations: Vec<Observation> = benchmark.iter().flat_map(BenchmarkRecord::observations).collect();
-    Ok(TransferParameters::fit(&folder.device()?.facts, &observations))
 }

@@ -16,8 +16,7 @@
 //! fewer than ten. Where the 2017 paper has every power of two and every fifth I, every other stands here: a line does
 //! not need them, and the device is somebody's. A point beyond the memory bound is a record that says so.
 //!
-//! Two grids are parts of it: the coarse one, for a person who waits for the profile of a CPU, and the quick one, the
-//! [`handful`] that a transfer takes of a device (Guo and Wang 2013).
+//! The coarse grid is a part of it, for a person who waits for the profile of a CPU.
 
 use crate::Error;
 use crate::profile::{ConversionCost, GridName};
@@ -31,7 +30,6 @@ use sparsight_kernels::{
 };
 use sparsight_matrix::gallery::Recipe;
 use sparsight_matrix::{Bytes, Csr, Dtype, Features, Infeasible, Limits, Scalar, rounding_bound};
-use sparsight_model::transfer::handful;
 use std::collections::{BTreeMap, HashSet};
 
 /// Seed of every benchmark matrix and its x.
@@ -65,7 +63,7 @@ pub struct Grid {
 }
 
 /// One place on a kernel's grid: p and strips of rows.
-type Place = (u64, u64);
+pub type Place = (u64, u64);
 
 impl Grid {
     /// The papers' grid for a device, both placements; matrices of more than `bound` bytes are only recorded. Rows of
@@ -74,19 +72,9 @@ impl Grid {
         Self::of(GridName::Full, places, facts, dtypes, bound)
     }
 
-    /// What a transfer takes of a device, and nothing else: the [`handful`] of each kernel, both placements.
-    pub fn quick(facts: &DeviceFacts, dtypes: &[Dtype], bound: Bytes) -> Self {
-        let threshold = facts.max_threads_per_block.map(u64::from);
-        let places = |kernel, lengths: RowLengthDistribution| {
-            let points = if lengths.is_drawn() { Vec::new() } else { handful(kernel, threshold) };
-            // What counts non-zeros has p strips of them in one of rows.
-            let of_rows = |strips| if kernel.unit() == StripUnit::Rows { strips } else { 1 };
-            points.into_iter().map(|point| (point.row_length, of_rows(point.strips))).collect()
-        };
-        Self::of(GridName::Quick, places, facts, dtypes, bound)
-    }
-
-    fn of(
+    /// The grid called `name`: the benchmark matrices that `places` names for each kernel and distribution of row lengths, both
+    /// placements.
+    pub fn of(
         name: GridName,
         places: impl Fn(Kernel, RowLengthDistribution) -> Vec<Place>,
         facts: &DeviceFacts,
@@ -131,19 +119,15 @@ impl Grid {
         Self { name: GridName::Coarse, ..grid }
     }
 
-    /// The same points for a run that may be cut short: those of the quick grid first, then the others in eight rounds, each
-    /// spread over all kernels and sizes.
+    /// The same grid with other points, or in another order.
     #[must_use]
-    pub fn informative_first(self, facts: &DeviceFacts) -> Self {
-        const ROUNDS: f64 = 8.0;
-        let quick = Self::quick(facts, &Dtype::ALL, self.bound).points;
-        let round = |at: usize, point: &Point| {
-            if quick.contains(point) { 0 } else { 1 + (ROUNDS * evenly_spread(at)) as usize }
-        };
-        let mut placed: Vec<_> =
-            self.points.into_iter().enumerate().map(|(at, point)| (round(at, &point), point)).collect();
-        placed.sort_by_key(|&(round, point)| (round, point.dtype));
-        Self { points: placed.into_iter().map(|(_, point)| point).collect(), ..self }
+    pub fn with_points(self, points: Vec<Point>) -> Self {
+        Self { points, ..self }
+    }
+
+    /// Largest matrix that is run; larger ones are only recorded.
+    pub fn bound(&self) -> Bytes {
+        self.bound
     }
 
     /// Which grid it is, as a profile remembers it.
@@ -162,13 +146,6 @@ impl Grid {
     pub fn points(&self) -> &[Point] {
         &self.points
     }
-}
-
-/// A place between 0 and 1 for number `at` of a list, by the golden ratio: however many of the first places are taken, they are
-/// those of numbers from all over the list.
-pub fn evenly_spread(at: usize) -> f64 {
-    let golden = (5_f64.sqrt() - 1.0) / 2.0;
-    (at as f64 * golden).fract()
 }
 
 /// One kernel's part of the papers' grid. HYB has no benchmark matrices of its own: it is ELL and COO; and for COO and

@@ -9,9 +9,11 @@
 //! stopped goes on where it was. One that was made while the machine was not quiet answers in the process that made it; the next one
 //! measures again.
 
+use super::fit::fit_each;
 use super::{
-    CPU_CALIBRATION_MATRICES, CalibratedDevice, Grid, Step, fit, instrument, measure_conversion, write_fitted,
+    CPU_CALIBRATION_MATRICES, CalibratedDevice, Grid, Step, instrument, measure_conversion, write_fitted,
 };
+use crate::models::registry;
 use crate::profile::{GridName, ProfileFolder, ProfiledDevice, cached_folder};
 use crate::records::{BenchmarkRecord, CorpusRecord};
 use crate::{Bench, Error, Noise, Profile};
@@ -189,7 +191,8 @@ pub fn measure_cpu_calibration(
     let mut after = |record: &CorpusRecord| noise.recorded(record);
     measure_cpu_matrices(device, folder, dtypes, seed, &mut of_matrices, &mut after)?;
     keep_noise(folder, &noise)?;
-    let fitted = fit(folder, &[], |_| true)?;
+    // The library's own models alone: the program, Python and C then answer alike.
+    let fitted = fit_each(folder, &[], |_| true, registry::own())?;
     write_fitted(folder, &fitted)?;
     Ok(noise.reasons())
 }

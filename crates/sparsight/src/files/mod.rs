@@ -13,11 +13,7 @@ use std::path::Path;
 ///
 /// # Errors
 /// [`Error::Malformed`], [`Error::Schema`].
-pub(crate) fn parse<T: DeserializeOwned>(
-    path: &Path,
-    text: &str,
-    expected: &'static str,
-) -> Result<T, Error> {
+pub fn parse<T: DeserializeOwned>(path: &Path, text: &str, expected: &'static str) -> Result<T, Error> {
     #[derive(Deserialize)]
     struct Schema {
         schema: String,

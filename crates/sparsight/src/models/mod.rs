@@ -15,6 +15,7 @@ mod source;
 
 pub use index::{IndexedModel, KnownKernels, MODELS_SCHEMA, ModelsIndex};
 pub use learned::{Learned, LearnedOn};
+pub use registry::{LearnedKind, add_models};
 
 pub(crate) use source::{Files, Source};
 
@@ -192,12 +193,9 @@ impl Models {
     ///
     /// # Errors
     /// As [`Models::strip`].
-    ///
-    /// # Panics
-    /// Never: every learned model has a place.
     pub fn learned(&self, model: ModelName) -> Result<Option<&dyn Learned>, Error> {
         let Some(kind) = registry::learned().find(|kind| kind.name == model) else { return Ok(None) };
-        let place = &self.held.learned[&model];
+        let Some(place) = self.held.learned.get(&model) else { return Ok(None) };
         Ok(self.opened(model.text(), kind.format, place, kind.read)?.map(Box::as_ref))
     }
 
@@ -310,7 +308,7 @@ impl Models {
         fs::create_dir_all(folder).map_err(|source| Error::File { path: folder.to_owned(), source })?;
         let mut index = self.index.clone();
         index.models.retain(|name, _| packed.contains_key(name.as_str()));
-        let names = ModelName::ALL.into_iter().map(ModelName::text).chain([COMPARISON, SURROUNDINGS]);
+        let names = ModelName::all().into_iter().map(ModelName::text).chain([COMPARISON, SURROUNDINGS]);
         let gone: Vec<_> = names.filter(|name| !packed.contains_key(name)).collect();
         let mut files = Vec::new();
         for (name, indexed) in &mut index.models {

@@ -97,7 +97,7 @@ fn reference() -> String {
 }
 
 /// Whether text that names a profile means a data sheet.
-pub(super) fn is_data_sheet(name: &str) -> bool {
+pub fn is_data_sheet(name: &str) -> bool {
     Path::new(name).extension().is_some_and(|extension| extension == EXTENSION)
 }
 

@@ -22,17 +22,16 @@ mod grid_name;
 mod links;
 mod share;
 mod shipped;
-mod transfer_profile;
 
 pub use crate::models::{
     CalibratedStrip, IndexedModel, KnownKernels, Learned, LearnedOn, MODELS_SCHEMA, Models, ModelsIndex,
 };
 pub use cache::{FolderLock, cached_folder, calibration_folder};
 pub use calibration::{CALIBRATION_SCHEMA, CalibrationFile, RESCALING_SCHEMA, RescalingFile};
+pub use data_sheet::is_data_sheet;
 pub use folder::ProfileFolder;
 pub use grid_name::GridName;
 pub use links::{KnownLinks, LINKS_SCHEMA, LinksFile, MeasuredExchange};
-pub use transfer_profile::{TRANSFER_SCHEMA, TransferFile, TransferProfile};
 
 use crate::{Error, Missing, ModelName};
 use serde::{Deserialize, Serialize};
