@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use sparsight::Error;
-use sparsight::files::whole_file;
+use sparsight::profile::whole_file;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;

@@ -4,7 +4,6 @@
 mod support;
 
 use serde_json::{Value, json};
-use sparsight::MeasuredExchange;
 use sparsight::answer::{
     AdviseAnswer, AdviseGpusAnswer, AdviseManyAnswer, Answer, BenchAnswer, BenchedBefore, BreakEvenAnswer,
     CalibrateAnswer, CompareAnswer, CompareGpusAnswer, CompareManyAnswer, DeviceSummary, DevicesAnswer,
@@ -14,7 +13,7 @@ use sparsight::answer::{
 use sparsight::kernels::DeviceKind;
 use sparsight::matrix::{Dtype, Seconds};
 use sparsight::model::{LinkRate, Links};
-use sparsight::profile::GridName;
+use sparsight::profile::{GridName, MeasuredExchange};
 use sparsight::records::{DamagedLine, RepairedFile};
 use sparsight_lab::answer::{
     EvaluateAnswer, EvaluateTransferAnswer, EvaluateWithoutAnswer, FitAnswer, MeasureAnswer, PredictAnswer,

@@ -1,8 +1,8 @@
 //! The grids of a profile that is measured for a transfer, or in a limited time.
 
 use crate::papers::guo_wang_2013::handful;
+use sparsight::calibrate::{Grid, Point};
 use sparsight::profile::GridName;
-use sparsight::{Grid, Point};
 use sparsight_kernels::{DeviceFacts, Kernel, RowLengthDistribution, StripUnit};
 use sparsight_matrix::{Bytes, Dtype};
 

@@ -3,6 +3,9 @@
 #[path = "../../sparsight/tests/support/mod.rs"]
 mod support;
 
+use sparsight::advise::Why;
+use sparsight::bench::{Bench, bench};
+use sparsight::calibrate::{Grid, fit, instrument};
 use sparsight::device::cpu::Cpu;
 use sparsight::device::timing::StoppingRule;
 use sparsight::device::{Device, DeviceError};
@@ -12,9 +15,10 @@ use sparsight::kernels::{
 };
 use sparsight::matrix::{Bytes, Dtype, Features, Scalar, gallery::Recipe};
 use sparsight::model::{PlacementRule, RowLengthRule};
+use sparsight::models::ModelName;
 use sparsight::profile::{DEVICE_SCHEMA, GridName, ProfileFolder, ProfiledDevice, Provenance};
 use sparsight::records::{BenchmarkOutcome, Outcome};
-use sparsight::{Advisor, Bench, Error, Grid, ModelName, Objective, Profile, Why, bench, fit, instrument};
+use sparsight::{Advisor, Error, Objective, Profile};
 use sparsight_lab::evaluate::evaluate;
 use sparsight_lab::{informative_first, quick_grid};
 use std::path::Path;
@@ -33,7 +37,7 @@ fn profile<T: Scalar>(
     let facts = device.facts().clone();
     let grid = Grid::new(&facts, &[T::DTYPE], bound).only(lengths);
     let provenance = Provenance::now(&facts.driver, 1);
-    let conversion = sparsight::measure_conversion(device).unwrap();
+    let conversion = sparsight::calibrate::measure_conversion(device).unwrap();
     folder
         .write_device(&ProfiledDevice {
             schema: DEVICE_SCHEMA.to_owned(),

@@ -6,12 +6,14 @@ mod corpus;
 mod support;
 
 use corpus::{profile, record};
+use sparsight::calibrate::fit;
 use sparsight::kernels::{Candidate, Format, Kernel, catalogue, feasible};
 use sparsight::matrix::{Dtype, Features, Limits};
 use sparsight::model::{MIN_MATRICES, Model, PlacementRule, Prediction, RowLengthRule};
+use sparsight::models::ModelName;
 use sparsight::profile::ProfileFolder;
 use sparsight::records::CorpusRecord;
-use sparsight::{Advisor, Error, ModelName, Objective, Profile, fit};
+use sparsight::{Advisor, Error, Objective, Profile};
 use sparsight_lab::evaluate::{ChoiceRow, Chooser, Evaluation, evaluate};
 use sparsight_lab::papers::{LINEAR, NEIGHBOURS};
 use std::collections::BTreeMap;

@@ -7,10 +7,12 @@ mod support;
 
 use corpus::{profile, record};
 use serde_json::{Value, json};
+use sparsight::calibrate::fit;
 use sparsight::matrix::Dtype;
 use sparsight::model::{PlacementRule, RowLengthRule};
+use sparsight::models::ModelName;
 use sparsight::profile::ProfileFolder;
-use sparsight::{Advice, Advisor, Error, ModelName, Objective, Profile, fit};
+use sparsight::{Advice, Advisor, Error, Objective, Profile};
 use sparsight_lab::evaluate::evaluate;
 use sparsight_lab::papers::{LINEAR, NEIGHBOURS};
 use std::fs;

@@ -69,7 +69,7 @@ fn mended(bytes: &[u8]) -> Vec<u8> {
 fn ask(folder: &Path) {
     let Ok(profile) = Profile::load(folder) else { return };
     let features = record(30).features;
-    for model in [None, Some(sparsight::ModelName::Strip), Some(sparsight_lab::papers::NEIGHBOURS)] {
+    for model in [None, Some(sparsight::models::ModelName::Strip), Some(sparsight_lab::papers::NEIGHBOURS)] {
         let objective = Objective { model, ..Objective::default() };
         let Ok(advice) = Advisor::new(&profile).advise(&features, Dtype::F64, &objective) else { continue };
         for advised in advice.ranked {
@@ -123,7 +123,7 @@ fn damaged_profiles_are_refused_or_answer_and_never_panic() {
         let is_measured = path.extension().is_some_and(|end| end == "jsonl");
         if is_measured && round % 64 < 2 {
             let folder = ProfileFolder::open(dir.path()).unwrap();
-            if let Ok(fitted) = sparsight::fit(&folder, &[], |_| true) {
+            if let Ok(fitted) = sparsight::calibrate::fit(&folder, &[], |_| true) {
                 assert!(!fitted.models.index.models.is_empty());
             }
         }

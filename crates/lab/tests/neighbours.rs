@@ -3,8 +3,7 @@
 #[path = "../../model/tests/made_up/mod.rs"]
 mod made_up;
 
-use made_up::located;
-use made_up::refused_with;
+use made_up::{located, refused_with};
 use sparsight_kernels::{Candidate, DeviceFacts, Kernel, catalogue, compulsory_bytes};
 use sparsight_lab::papers::neighbours::{NeighboursModel, NeighboursPredictor};
 use sparsight_matrix::{Dtype, Features, RowLengths, Seconds};

@@ -7,8 +7,7 @@ use sparsight::matrix::{Dtype, Features, Limits, Seconds};
 use sparsight::profile::{GridName, ProfileFolder};
 use sparsight_lab::fit_transfer;
 use sparsight_lab::papers::guo_wang_2013::Transfer;
-use sparsight_lab::transfer::TransferProfile;
-use sparsight_lab::transfer::{CrossArchitecture, ReferenceOrigin};
+use sparsight_lab::transfer::{CrossArchitecture, ReferenceOrigin, TransferProfile};
 use std::path::{Path, PathBuf};
 
 fn profiles() -> PathBuf {

@@ -1,6 +1,6 @@
 //! What can go wrong above the devices: profiles on disk, records, and whatever the crates below report.
 
-use crate::Missing;
+use crate::missing::Missing;
 use sparsight_device::DeviceError;
 use sparsight_model::PredictError;
 use std::borrow::Cow;

@@ -2,16 +2,14 @@
 
 use crate::args::size;
 use crate::budget::{Budget, Spending};
-use crate::calibration;
 use crate::context::Context;
 use crate::device_choice::{DeviceName, OpenDevice, described};
 use crate::failure::{Exit, Failure};
-use crate::links;
 use crate::noise::{self, Noise};
 use crate::printer::Printer;
-use crate::profiling;
 use crate::text::{counted, grouped};
-use sparsight::Grid;
+use crate::{calibration, links, profiling};
+use sparsight::calibrate::Grid;
 use sparsight::kernels::{DeviceKind, RowLengthDistribution};
 use sparsight::matrix::Bytes;
 use sparsight::profile::{GridName, ProfileFolder};

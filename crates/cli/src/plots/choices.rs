@@ -6,7 +6,8 @@ use super::chart::{Axis, COLOURS, Chart, Series};
 use super::scatter::colour;
 use crate::device_choice::described;
 use crate::text::{candidate, matrices, words};
-use sparsight::{ModelName, Profile};
+use sparsight::Profile;
+use sparsight::models::ModelName;
 use sparsight_lab::evaluate::{Baseline, ChoiceRow, Chooser, Evaluation, Scope};
 
 /// Where the axis ends: what is still worse has no place among choices, and a few are a thousand times worse.

@@ -4,9 +4,10 @@ use super::chart::{Axis, COLOURS, Chart, GREY, Series};
 use super::marker::Marker;
 use super::{Plot, in_file_name};
 use crate::device_choice::described;
+use sparsight::Profile;
 use sparsight::kernels::Kernel;
 use sparsight::matrix::Dtype;
-use sparsight::{ModelName, Profile};
+use sparsight::models::ModelName;
 use sparsight_lab::evaluate::{Evaluation, PredictedTime};
 use std::collections::BTreeMap;
 

@@ -5,8 +5,9 @@ use crate::evaluate::{
     WinsRow,
 };
 use serde::Serialize;
+use sparsight::Profile;
 use sparsight::answer::{Answer, DeviceSummary};
-use sparsight::{ModelName, Profile};
+use sparsight::models::ModelName;
 use sparsight_kernels::{Candidate, Format, Kernel};
 use sparsight_matrix::{Dtype, Seconds};
 use sparsight_model::accuracy::Accuracy;

@@ -1,8 +1,10 @@
 //! `fit`: what was fitted to a profile, and how well.
 
 use serde::Serialize;
+use sparsight::Error;
 use sparsight::answer::Answer;
-use sparsight::{Error, Fitted, Learned};
+use sparsight::calibrate::Fitted;
+use sparsight::models::Learned;
 use sparsight_kernels::Execution;
 use sparsight_matrix::Dtype;
 use sparsight_model::{CrossValidation, CutCost, StripModel};

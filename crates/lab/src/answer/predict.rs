@@ -2,7 +2,8 @@
 
 use serde::Serialize;
 use sparsight::answer::{Answer, DeviceSummary, MatrixSummary, NamedCandidate, PredictedInterval};
-use sparsight::{ModelName, Predictor};
+use sparsight::models::ModelName;
+use sparsight::predict::Predictor;
 use sparsight_kernels::{Candidate, feasible};
 use sparsight_matrix::{Features, Limits};
 use sparsight_model::{Model, PlacementRule, RowLengthRule, Term};

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use sparsight::answer::Answer;
-use sparsight::{LinksFile, MeasuredExchange};
+use sparsight::profile::{LinksFile, MeasuredExchange};
 use sparsight_model::Links;
 use std::path::{Path, PathBuf};
 

@@ -1,7 +1,7 @@
 //! Errors of one model over a group of kernels: the papers' tables.
 
 use super::{Rules, Sample, Scope};
-use sparsight::ModelName;
+use sparsight::models::ModelName;
 use sparsight_matrix::Dtype;
 use sparsight_matrix::gallery::instance;
 use sparsight_model::accuracy::{Accuracy, coverage};

@@ -1,8 +1,9 @@
 //! How good the first choice is: the evaluation of Lehnert et al. 2016, of models and of choices without one.
 
 use super::{Baseline, Judged, Rules, Scope};
+use sparsight::models::ModelName;
 use sparsight::records::Outcome;
-use sparsight::{Advisor, Error, ModelName, Objective};
+use sparsight::{Advisor, Error, Objective};
 use sparsight_kernels::{Candidate, every_candidate};
 use sparsight_matrix::{Dtype, Limits, Seconds};
 use sparsight_model::{ChoiceQuality, Conditioned, PlacementRule, Ranked, Ranking, RowLengthRule};
@@ -22,7 +23,7 @@ pub enum Chooser {
         row_length: RowLengthRule,
     },
     /// What `advise` recommends by the predictions of [`ModelName::Best`]: of those that are as good the one that is soonest ready
-    /// ([`Verdict::recommended`](sparsight::Verdict::recommended)).
+    /// ([`Verdict::recommended`](sparsight::advise::Verdict::recommended)).
     Recommended,
     /// The fastest of so many runs: the first is what [`ModelName::Best`] ranks first, the others follow from what was measured
     /// ([`Conditioned`]).

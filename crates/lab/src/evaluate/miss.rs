@@ -1,7 +1,7 @@
 //! Matrices on which a model is far off.
 
 use super::Sample;
-use sparsight::ModelName;
+use sparsight::models::ModelName;
 use sparsight_kernels::Kernel;
 use sparsight_matrix::{Dtype, Seconds};
 use sparsight_model::accuracy::relative_error;

@@ -23,8 +23,9 @@ pub use transfer::{TransferEvaluation, TransferMethod, TransferMiss, TransferRow
 pub use wins::{ModelWins, WinsRow};
 pub use without_each::{Gain, Part as CataloguePart, WithoutRow, without_each};
 
+use sparsight::models::ModelName;
 use sparsight::records::{CorpusRecord, Outcome};
-use sparsight::{Advisor, Error, ModelName, Profile};
+use sparsight::{Advisor, Error, Profile};
 use sparsight_kernels::{Candidate, DeviceFacts, DeviceKind, Format, Kernel, every_candidate_on, strip};
 use sparsight_matrix::gallery::instance;
 use sparsight_matrix::{Dtype, Features, Limits, Seconds};

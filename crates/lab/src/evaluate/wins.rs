@@ -2,7 +2,7 @@
 //! the row lengths.
 
 use super::Samples;
-use sparsight::ModelName;
+use sparsight::models::ModelName;
 use sparsight_kernels::Kernel;
 use sparsight_matrix::Dtype;
 use std::collections::BTreeMap;

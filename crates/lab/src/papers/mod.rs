@@ -18,8 +18,7 @@ pub use kernels::TransferRule;
 pub use linear::Linear;
 pub use neighbours::Neighbours;
 
-use sparsight::ModelName;
-use sparsight::models::{LearnedKind, add_models};
+use sparsight::models::{LearnedKind, ModelName, add_models};
 
 /// The name of [`Linear`].
 pub const LINEAR: ModelName = ModelName::Added("linear");

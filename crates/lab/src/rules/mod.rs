@@ -18,12 +18,12 @@ pub use quantity::Quantity;
 pub use text::Language;
 pub use tree::Rule;
 
+use sparsight::Error;
+use sparsight::profile::Missing;
 use sparsight::records::CorpusRecord;
-use sparsight::{Error, Missing};
 use sparsight_kernels::Candidate;
 use sparsight_matrix::{Dtype, Features, Seconds};
-use sparsight_model::ChoiceQuality;
-use sparsight_model::Origin;
+use sparsight_model::{ChoiceQuality, Origin};
 use std::collections::{BTreeMap, BTreeSet};
 use tree::{Case, grow};
 

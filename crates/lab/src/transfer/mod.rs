@@ -14,8 +14,10 @@ pub use reference::{Reference, has_size_of};
 
 use crate::papers::guo_wang_2013::{Relative, Role, Transfer, TransferError, Transferred};
 use serde::{Serialize, Serializer};
+use sparsight::models::ModelName;
+use sparsight::profile::Missing;
 use sparsight::records::{CorpusRecord, Outcome};
-use sparsight::{Advisor, Error, Missing, ModelName, Profile};
+use sparsight::{Advisor, Error, Profile};
 use sparsight_kernels::{Candidate, DeviceKind};
 use sparsight_matrix::{Features, Seconds};
 use sparsight_model::{Between, Floor, PlacementRule, Prediction, Rescaling, RowLengthRule};

@@ -3,11 +3,13 @@
 use crate::papers::guo_wang_2013::{TransferParameters, TransferSide};
 use flate2::bufread::GzDecoder;
 use serde::{Deserialize, Serialize};
+use sparsight::Error;
 use sparsight::answer::DeviceSummary;
-use sparsight::files;
-use sparsight::profile::{Profile, ProfileFolder, ProfiledDevice, folder_of, is_data_sheet};
+use sparsight::calibrate::Fitted;
+use sparsight::profile::{
+    Missing, Profile, ProfileFolder, ProfiledDevice, folder_of, is_data_sheet, parse_document,
+};
 use sparsight::records::BenchmarkRecord;
-use sparsight::{Error, Fitted, Missing};
 use sparsight_model::Observation;
 use std::io::Read;
 use std::path::Path;
@@ -107,13 +109,13 @@ impl TransferProfile {
     }
 }
 
-/// Writes what was fitted into the folder that it was fitted to ([`sparsight::write_fitted`]), and the parameters of the transfer
+/// Writes what was fitted into the folder that it was fitted to ([`sparsight::calibrate::write_fitted`]), and the parameters of the transfer
 /// of 2013 if the folder holds benchmark matrices for them.
 ///
 /// # Errors
 /// [`Error::File`], and errors of reading the folder.
 pub fn write_fitted(folder: &ProfileFolder, fitted: &Fitted) -> Result<(), Error> {
-    sparsight::write_fitted(folder, fitted)?;
+    sparsight::calibrate::write_fitted(folder, fitted)?;
     let parameters = fit_transfer(folder)?;
     if parameters.candidates().is_empty() {
         return Ok(());
@@ -139,7 +141,7 @@ fn shipped_parameters(name: &str) -> Result<Option<TransferParameters>, Error> {
     let mut text = String::new();
     let unpacked = GzDecoder::new(*packed).read_to_string(&mut text);
     unpacked.map_err(|source| Error::File { path: path.clone(), source })?;
-    let file: TransferFile = files::parse(&path, &text, TRANSFER_SCHEMA)?;
+    let file: TransferFile = parse_document(&path, &text, TRANSFER_SCHEMA)?;
     Ok(Some(file.parameters))
 }
 

@@ -1,9 +1,10 @@
 //! A device that is well known, with all that a transfer may take of it.
 
 use super::{CrossArchitecture, TransferProfile};
+use sparsight::calibrate::{calibrated, one_factor};
 use sparsight::profile::{CalibrationFile, ProfileFolder, folder_of};
 use sparsight::records::CorpusRecord;
-use sparsight::{Error, Profile, calibrated, one_factor};
+use sparsight::{Error, Profile};
 use sparsight_device::timing::Caches;
 use sparsight_matrix::{Dtype, Features};
 use sparsight_model::{Between, Rescaling};

@@ -1,13 +1,14 @@
 //! A made-up corpus, and a profile that learned from it.
 
 use crate::support::Formula;
+use sparsight::Profile;
+use sparsight::calibrate::{Grid, fit, instrument};
 use sparsight::device::Device;
 use sparsight::device::timing::Caches;
 use sparsight::kernels::{Candidate, Kernel, catalogue, compulsory_bytes};
 use sparsight::matrix::{Bytes, Dtype, Features, Locality, RowLengths, Seconds};
 use sparsight::profile::{DEVICE_SCHEMA, GridName, ProfileFolder, ProfiledDevice, Provenance};
 use sparsight::records::{CorpusRecord, Measured, Outcome};
-use sparsight::{Grid, Profile, fit, instrument};
 use std::collections::BTreeMap;
 use std::path::Path;
 

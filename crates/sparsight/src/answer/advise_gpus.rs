@@ -1,11 +1,11 @@
 //! `advise --gpus`: how a matrix would run on several GPUs.
 
 use super::{Answer, DeviceSummary, MatrixSummary, MeasuredOutcome};
+use crate::advise::Advised;
+use crate::distributed::{Deal, Distributed, DistributedPlan, PlannedRows, PlannedShare};
+use crate::profile::KnownLinks;
 use crate::records::Outcome;
-use crate::{
-    Advice, Advised, Advisor, Deal, Distributed, DistributedPlan, Error, KnownLinks, Objective, PlannedRows,
-    PlannedShare, Profile,
-};
+use crate::{Advice, Advisor, Error, Objective, Profile};
 use serde::Serialize;
 use sparsight_kernels::Candidate;
 use sparsight_matrix::{Bytes, Csr, Dtype, Scalar, Seconds};

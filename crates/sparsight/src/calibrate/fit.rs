@@ -1,12 +1,13 @@
 //! Fits every model to what a profile holds.
 
 use super::{calibrated, calibration_of};
+use crate::Error;
+use crate::missing::Missing;
 use crate::models::{CalibratedStrip, LearnedKind, Made, Models, registry};
 use crate::profile::ProfileFolder;
 use crate::records::{
     BenchmarkRecord, CorpusRecord, CutRecord, Measured, Outcome, is_plausible, is_plausible_preparation,
 };
-use crate::{Error, Missing};
 use sparsight_kernels::{Candidate, DeviceFacts, DeviceKind, Execution, Kernel, device_bytes};
 use sparsight_matrix::{Csr, Dtype, Seconds};
 use sparsight_model::{

@@ -13,10 +13,11 @@ use super::fit::fit_each;
 use super::{
     CPU_CALIBRATION_MATRICES, CalibratedDevice, Grid, Step, instrument, measure_conversion, write_fitted,
 };
+use crate::bench::{Bench, Noise};
 use crate::models::registry;
 use crate::profile::{GridName, ProfileFolder, ProfiledDevice, cached_folder};
 use crate::records::{BenchmarkRecord, CorpusRecord};
-use crate::{Bench, Error, Noise, Profile};
+use crate::{Error, Profile};
 use sparsight_device::DeviceError;
 use sparsight_kernels::DeviceFacts;
 use sparsight_matrix::gallery::{self, Recipe};

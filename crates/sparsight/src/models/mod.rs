@@ -11,16 +11,16 @@ mod index;
 mod learned;
 mod model_file;
 pub(crate) mod registry;
-mod source;
 
+pub use crate::model_name::ModelName;
 pub use index::{IndexedModel, KnownKernels, MODELS_SCHEMA, ModelsIndex};
 pub use learned::{Learned, LearnedOn};
 pub use registry::{LearnedKind, add_models};
 
-pub(crate) use source::{Files, Source};
+pub(crate) use model_file::{Files, Source};
 
+use crate::Error;
 use crate::files::{self, whole_file};
-use crate::{Error, ModelName};
 use serde::{Deserialize, Serialize};
 use sparsight_kernels::Execution;
 use sparsight_model::{

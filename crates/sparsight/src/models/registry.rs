@@ -1,7 +1,8 @@
 //! The models that learn, as a table: how each is fitted and read without knowing which it is.
 
 use super::{Learned, model_file};
-use crate::{Error, ModelName};
+use crate::Error;
+use crate::model_name::ModelName;
 use sparsight_kernels::DeviceFacts;
 use sparsight_model::{Boosting, LearnedModel, Learner, LearningSample, PredictError};
 use std::path::Path;

@@ -8,8 +8,9 @@
 //! all candidates together, it says which are near the best and by how much: [`Comparison::joined`] joins the two.
 
 use super::Predictor;
+use crate::model_name::ModelName;
 use crate::models::{KnownKernels, registry};
-use crate::{Error, ModelName, Profile};
+use crate::{Error, Profile};
 use rayon::prelude::*;
 use sparsight_kernels::{Candidate, DeviceKind, Kernel, catalogue_on, feasible};
 use sparsight_matrix::{Dtype, Features, Limits, Seconds};

@@ -6,8 +6,10 @@ mod rescaled;
 pub use best::BestPredictor;
 pub use rescaled::RescaledPredictor;
 
+use crate::missing::Missing;
+use crate::model_name::ModelName;
 use crate::profile::LearnedOn;
-use crate::{Error, Missing, ModelName, Profile};
+use crate::{Error, Profile};
 use sparsight_kernels::Candidate;
 use sparsight_matrix::Features;
 use sparsight_model::{

@@ -1,7 +1,7 @@
 //! Predictions of a device without models of its own: those of another, rescaled.
 
 use super::Predictor;
-use crate::ModelName;
+use crate::model_name::ModelName;
 use crate::profile::Rescaled;
 use sparsight_kernels::{Candidate, DeviceFacts};
 use sparsight_matrix::Features;

@@ -15,10 +15,10 @@
 //! The other names are those of `device.json`. A number that the field cannot have is refused, with the unit that was likely meant.
 //! What a data sheet does not say is assumed, and each answer says what: `Provenance::assumptions`.
 
+use super::vendor::{is_nvidias, other_vendor};
 use super::{DEVICE_SCHEMA, GridName, Profile, ProfiledDevice, Provenance};
 use crate::Error;
 use crate::files::{self, written_number::Range};
-use crate::vendor::{is_nvidias, other_vendor};
 use serde::Deserialize;
 use sparsight_kernels::{DeviceFacts, DeviceKind};
 use sparsight_matrix::{Bytes, Seconds};

@@ -1,9 +1,10 @@
 //! The profiles that are part of the program, so that `cargo install` alone gives one that advises.
 
+use super::vendor::other_vendor;
 use super::{CALIBRATION_SCHEMA, CalibrationFile, KnownLinks, Models, Profile, ProfiledDevice, folder};
+use crate::Error;
+use crate::files;
 use crate::models::{Files, Source};
-use crate::vendor::other_vendor;
-use crate::{Error, files};
 use flate2::bufread::GzDecoder;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -108,7 +109,7 @@ fn find(name: &str) -> Result<(&'static Shipped, PathBuf), Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ModelName;
+    use crate::model_name::ModelName;
     use sparsight_kernels::{Kernel, catalogue_on};
     use sparsight_matrix::Dtype;
 

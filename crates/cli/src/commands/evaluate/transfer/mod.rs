@@ -8,8 +8,7 @@ use crate::failure::{Exit, Failure};
 use sparsight::profile::ProfileFolder;
 use sparsight_lab::answer::EvaluateTransferAnswer;
 use sparsight_lab::evaluate::evaluate_transfer;
-use sparsight_lab::transfer::Reference;
-use sparsight_lab::transfer::TransferProfile;
+use sparsight_lab::transfer::{Reference, TransferProfile};
 use tables::TransferTables;
 
 impl Evaluate {

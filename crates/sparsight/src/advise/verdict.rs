@@ -1,6 +1,7 @@
 //! What advice comes down to: the candidate to use, what it gains over what people use today, and which others are as good.
 
-use crate::{Advice, Advised, RunNow, RunNowKind};
+use crate::Advice;
+use crate::advise::{Advised, RunNow, RunNowKind};
 use sparsight_kernels::Candidate;
 use sparsight_matrix::{Dtype, grouped};
 use sparsight_model::Extrapolation;

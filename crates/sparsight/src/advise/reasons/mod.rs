@@ -11,7 +11,8 @@
 
 mod suspects;
 
-use crate::{Advice, Advised, Advisor, Before, Objective, Reason, TIE};
+use crate::advise::{Advised, Before, Reason, TIE};
+use crate::{Advice, Advisor, Objective};
 use sparsight_kernels::DeviceKind;
 use sparsight_matrix::{Csr, Dtype, Features, Scalar, Seconds};
 use suspects::Suspect;

@@ -1,6 +1,21 @@
 //! Which format, kernel and block size: every candidate that the device has, predicted and ranked.
 
-use crate::{Error, Missing, ModelName, Predictor, Profile, RunNow, RunNowKind};
+mod reason;
+mod reasons;
+mod run_now;
+mod run_now_name;
+mod verdict;
+
+pub use reason::{Before, Reason};
+pub use reasons::Told;
+pub use run_now::{RunNow, RunNowKind};
+pub use run_now_name::RunNowName;
+pub use verdict::{TIE, Verdict};
+
+use crate::missing::Missing;
+use crate::model_name::ModelName;
+use crate::predict::Predictor;
+use crate::{Error, Profile};
 use sparsight_kernels::{Candidate, DeviceKind, feasible, useful_bytes};
 use sparsight_matrix::{Bytes, Dtype, Features, Infeasible, Limits, Seconds};
 use sparsight_model::{PlacementRule, PredictError, Prediction, RowLengthRule};

@@ -3,7 +3,7 @@
 //! ```text
 //! products = (P - P0) / (t0 - t), rounded up      P, t: preparation and one product of a candidate; P0, t0: of what is run now
 //! ```
-//! Both start from the matrix in CSR on the host. Unless something is named ([`RunNowName`](crate::RunNowName)) it is the vendor's CSR,
+//! Both start from the matrix in CSR on the host. Unless something is named ([`RunNowName`](crate::advise::RunNowName)) it is the vendor's CSR,
 //! which most people call; without a model of it, and on a processor, our fastest kernel for plain CSR.
 
 use sparsight_kernels::Candidate;

@@ -1,7 +1,7 @@
 //! What about a matrix may cost time, and at most about how much: which one is worth a second look.
 
 use super::Case;
-use crate::Reason;
+use crate::advise::Reason;
 use sparsight_kernels::DeviceFacts;
 use sparsight_matrix::{
     Dtype, Features, Locality, Permutation, Scalar, Seconds, without_empty_rows, without_long_rows,

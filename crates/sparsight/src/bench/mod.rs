@@ -1,12 +1,16 @@
 //! Every feasible candidate on one matrix: checked against the reference, then timed.
 
+mod noise;
+
+pub use noise::Noise;
+
 use crate::records::{ClockRecord, CorpusRecord, Measured, Outcome, recorded};
-use crate::right_answer::{RightAnswer, common_dtype};
 use sparsight_device::timing::{Caches, StoppingRule, Timing, measure};
 use sparsight_device::{Device, DeviceError, check, check_product, random_x_for};
 use sparsight_kernels::{Candidate, Format, Kernel, OwnKernel, feasible};
-use sparsight_matrix::{Csr, Dtype, Features, Reference, Scalar, Seconds};
+use sparsight_matrix::{Csr, Dtype, Features, Narrowing, Reference, Scalar, Seconds, reference};
 use std::collections::{BTreeMap, HashMap};
+use std::sync::OnceLock;
 
 /// How to measure.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -238,4 +242,40 @@ fn refused(reason: &DeviceError) -> Result<Outcome, DeviceError> {
         DeviceError::Infeasible(infeasible) => Ok(Outcome::Infeasible { infeasible: infeasible.clone() }),
         other => Ok(Outcome::Failed { failed: other.to_string() }),
     }
+}
+
+/// A x on the host, of the matrix as it is and as it is in mixed precision: each computed once, when it is first asked for.
+pub(crate) struct RightAnswer<'a, T> {
+    a: &'a Csr<T>,
+    x: &'a [T],
+    exact: OnceLock<Reference>,
+    rounded: OnceLock<Reference>,
+}
+
+impl<'a, T: Scalar> RightAnswer<'a, T> {
+    pub(crate) fn new(a: &'a Csr<T>, x: &'a [T]) -> Self {
+        Self { a, x, exact: OnceLock::new(), rounded: OnceLock::new() }
+    }
+
+    pub(crate) fn a(&self) -> &'a Csr<T> {
+        self.a
+    }
+
+    pub(crate) fn x(&self) -> &'a [T] {
+        self.x
+    }
+
+    /// What candidates that are computed in `dtype` are held to.
+    pub(crate) fn of(&self, dtype: Dtype) -> &Reference {
+        match dtype {
+            Dtype::Mixed => self.rounded.get_or_init(|| reference(&Narrowing::rounded(self.a), self.x)),
+            Dtype::F32 | Dtype::F64 => self.exact.get_or_init(|| reference(self.a, self.x)),
+        }
+    }
+}
+
+/// What all of them are computed in; `otherwise` where that differs, and of none.
+pub(crate) fn common_dtype(candidates: &[Candidate], otherwise: Dtype) -> Dtype {
+    let first = candidates.first().map_or(otherwise, |candidate| candidate.dtype);
+    if candidates.iter().all(|candidate| candidate.dtype == first) { first } else { otherwise }
 }

@@ -1,6 +1,7 @@
 //! What is run now, by name, where it is not the vendor's CSR: `--from`.
 
-use crate::{Advice, Advised, Advisor, Error, Objective, Profile, RunNow, RunNowKind, Why};
+use crate::advise::{Advised, RunNow, RunNowKind, Why};
+use crate::{Advice, Advisor, Error, Objective, Profile};
 use sparsight_device::cpu::Cpu;
 use sparsight_kernels::{DeviceFacts, DeviceKind, Selection};
 use sparsight_matrix::{Dtype, Features, Seconds};
