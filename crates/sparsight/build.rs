@@ -9,7 +9,7 @@ use std::path::Path;
 use std::{env, fs};
 
 const PROFILES: [&str; 2] = ["nvidia-h200", "nvidia-h100"];
-const TEXTS: [&str; 3] = ["models/index.json", "transfer.json", "calibration.json"];
+const TEXTS: [&str; 2] = ["models/index.json", "calibration.json"];
 
 fn main() -> Result<(), Box<dyn Error>> {
     let out = env::var("OUT_DIR")?;

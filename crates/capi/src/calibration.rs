@@ -1,11 +1,11 @@
 //! A GPU that has no profile: calibrated when that is first asked for, into the folder where the program and the Python package look.
 
-use crate::device;
 use crate::failure::Failure;
 use crate::status::SS_NO_PROFILE;
-use crate::threads;
+use crate::{device, threads};
+use sparsight::Profile;
+use sparsight::calibrate::{CALIBRATION_BUDGET, may_calibrate};
 use sparsight::profile::{ProfileFolder, calibration_folder};
-use sparsight::{CALIBRATION_BUDGET, Profile, may_calibrate};
 use std::io::{self, Write};
 use std::path::Path;
 

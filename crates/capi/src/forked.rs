@@ -2,13 +2,13 @@
 
 use crate::failure::Failure;
 use crate::status::SS_DEVICE;
-use sparsight::forked;
+use sparsight::bindings;
 
-pub(crate) use sparsight::forked::is_child;
+pub(crate) use sparsight::bindings::is_child;
 
 /// Whether threads and the driver may be asked: an error in a child of the process that asked them first.
 pub(crate) fn refuse() -> Result<(), Failure> {
-    forked::begin().map_err(|forked| {
+    bindings::begin().map_err(|forked| {
         let hint = "fork before the first call, or start processes anew";
         Failure::new(SS_DEVICE, forked.to_string()).hinted(hint)
     })

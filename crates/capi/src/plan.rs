@@ -7,9 +7,10 @@ use crate::failure::Failure;
 use crate::profile::{Known, ProfileHandle};
 use crate::status::{SS_F32, SS_F64, SS_I32, SS_I64, SS_INFEASIBLE, SS_NO_PROFILE};
 use crate::threads;
+use sparsight::advise::{Advised, Refused, Why};
 use sparsight::kernels::DeviceKind;
 use sparsight::matrix::{Csr, Features, Scalar};
-use sparsight::{Advice, Advised, Advisor, Objective, Profile, Refused, Why};
+use sparsight::{Advice, Advisor, Objective, Profile};
 use std::ffi::{c_char, c_int, c_void};
 use std::sync::Arc;
 

@@ -4,9 +4,10 @@ use crate::arguments::{Out, free, text};
 use crate::error::guarded;
 use crate::failure::Failure;
 use crate::{calibration, device, forked, threads};
+use sparsight::Profile;
+use sparsight::bindings::LocalDevice;
 use sparsight::device::cpu::Cpu;
 use sparsight::kernels::DeviceFacts;
-use sparsight::{LocalDevice, Profile};
 use std::ffi::{c_char, c_int};
 
 /// What is known of a device: what predictions rest on.

@@ -1,6 +1,6 @@
 //! How long a command may take: `--budget 8min`.
 
-use sparsight::evenly_spread;
+use sparsight_lab::evenly_spread;
 use std::fmt;
 use std::str::FromStr;
 use std::time::{Duration, Instant};

@@ -13,15 +13,16 @@ use crate::noise::{self, Noise};
 use crate::profiling::Instrumented;
 use crate::text::{counted, matrices as many_matrices};
 use crate::{cpu_profile, profile_cache, profiling};
+use sparsight::Profile;
 use sparsight::answer::{CalibrateAnswer, ProfileAnswer};
+use sparsight::calibrate::{
+    CALIBRATION_BUDGET, CALIBRATION_MATRICES, CalibratedDevice, may_calibrate, measure_calibration,
+};
 use sparsight::device::DeviceError;
 use sparsight::device::timing::took;
 use sparsight::kernels::DeviceKind;
 use sparsight::matrix::{Dtype, Seconds};
 use sparsight::profile::{GridName, ProfileFolder, RescalingFile};
-use sparsight::{
-    CALIBRATION_BUDGET, CALIBRATION_MATRICES, CalibratedDevice, Profile, may_calibrate, measure_calibration,
-};
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Instant;

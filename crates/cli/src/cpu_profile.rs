@@ -1,6 +1,6 @@
 //! A processor without a profile: calibrated when it is first asked about, and kept in the cache.
 //!
-//! What is measured and learned is the library's business (`sparsight::measure_cpu_matrices`); here it has progress, and a word about noise.
+//! What is measured and learned is the library's business (`sparsight::calibrate::measure_cpu_matrices`); here it has progress, and a word about noise.
 
 use crate::context::Context;
 use crate::device_choice::{DeviceName, OpenDevice, described};
@@ -8,15 +8,16 @@ use crate::failure::Failure;
 use crate::noise::{self, Noise};
 use crate::profile_cache;
 use crate::profiling::{self, Instrumented};
+use sparsight::Profile;
+use sparsight::calibrate::{
+    CPU_CALIBRATION_MATRICES, CalibratedDevice, cpu_calibration_folder, cpu_calibration_grid, keep_noise,
+    may_calibrate, measure_cpu_matrices, set_noisy_calibration_apart,
+};
 use sparsight::device::DeviceError;
 use sparsight::kernels::{DeviceFacts, DeviceKind};
 use sparsight::matrix::Dtype;
 use sparsight::profile::{GridName, ProfileFolder};
 use sparsight::records::CorpusRecord;
-use sparsight::{
-    CPU_CALIBRATION_MATRICES, CalibratedDevice, Profile, cpu_calibration_folder, cpu_calibration_grid,
-    keep_noise, may_calibrate, measure_cpu_matrices, set_noisy_calibration_apart,
-};
 use std::path::PathBuf;
 use std::time::Instant;
 

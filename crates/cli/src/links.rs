@@ -4,11 +4,13 @@ use crate::context::Context;
 use crate::device_choice::LinkedGpus;
 use crate::failure::{Exit, Failure};
 use crate::table::Table;
-use sparsight::answer::{LinksAnswer, ProfileLinksAnswer};
+use sparsight::Profile;
+use sparsight::answer::LinksAnswer;
 use sparsight::device::timing::StoppingRule;
+use sparsight::distributed::{MOST_GPUS, measure_links};
 use sparsight::matrix::Bytes;
-use sparsight::profile::ProfileFolder;
-use sparsight::{KnownLinks, MOST_GPUS, Profile, measure_links};
+use sparsight::profile::{KnownLinks, ProfileFolder};
+use sparsight_lab::answer::ProfileLinksAnswer;
 use std::path::Path;
 
 /// Those of a file, else those of the profile, and how answers name them.

@@ -53,6 +53,7 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     restart::with_a_safe_loader_path();
+    sparsight_lab::add_papers_models();
     let args = match Args::try_parse() {
         Ok(args) => args,
         Err(error) => return refused_flags(&error),

@@ -18,7 +18,7 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::printer::Printer;
 use crate::text::{counted, grouped, shown};
-use sparsight::Told;
+use sparsight::advise::Told;
 use sparsight::matrix::derived::{self, Derivation};
 use sparsight::matrix::gallery::{self, Recipe, Size};
 use sparsight::matrix::io::{self, Field, Loaded, PatternValues, ReadError, ReadOptions, Stored};

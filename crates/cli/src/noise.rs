@@ -1,7 +1,7 @@
 //! Whether a machine was quiet while it was measured on, said in one line.
 
 use crate::printer::Printer;
-pub(crate) use sparsight::Noise;
+pub(crate) use sparsight::bench::Noise;
 
 /// A warning, if there is reason for one.
 pub(crate) fn warn(noise: &Noise, printer: &Printer) {

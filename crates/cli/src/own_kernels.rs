@@ -1,11 +1,11 @@
 //! `bench --kernel-file`: kernels of the user's own, from CUDA files.
 
 use crate::failure::Failure;
+use sparsight::bench::{Bench, MeasuredOwn, bench_own};
 use sparsight::device::{Device, DeviceError};
 use sparsight::kernels::{DeviceFacts, DeviceKind, OwnKernel};
 use sparsight::matrix::io::read_regular_text;
 use sparsight::matrix::{Csr, Dtype, Scalar};
-use sparsight::{Bench, MeasuredOwn, bench_own};
 use std::path::{Path, PathBuf};
 
 /// The files, each read for products in `dtype`. Needs no GPU.

@@ -8,15 +8,17 @@ use crate::noise::Noise;
 use crate::output_file;
 use crate::printer::Printer;
 use crate::text::{counted, words};
+use sparsight::Error;
 use sparsight::answer::ProfileAnswer;
+use sparsight::bench::{Bench, bench};
+use sparsight::calibrate::{Fitted, Grid, Point, Step, instrument, measure_conversion};
 use sparsight::device::DeviceError;
 use sparsight::kernels::{Candidate, Format, RowLengthDistribution};
 use sparsight::matrix::{Csr, Dtype, Features, Scalar};
+use sparsight::models::ModelName;
 use sparsight::profile::{GridName, ProfileFolder, ProfiledDevice};
 use sparsight::records::{BenchmarkOutcome, BenchmarkRecord, CorpusRecord};
-use sparsight::{
-    Bench, Error, Fitted, Grid, ModelName, Point, Step, bench, instrument, measure_conversion, write_fitted,
-};
+use sparsight_lab::write_fitted;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -216,7 +218,7 @@ pub(crate) fn fit_and_write(
     without: &[ModelName],
     printer: &Printer,
 ) -> Result<Fitted, Failure> {
-    let mut fitted = sparsight::fit(folder, others, trainable)?;
+    let mut fitted = sparsight::calibrate::fit(folder, others, trainable)?;
     for &model in without {
         fitted.models.leave_out(model);
     }

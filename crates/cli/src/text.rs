@@ -2,11 +2,12 @@
 
 use crate::device_choice::described;
 use crate::printer::BOLD;
+use sparsight::Profile;
+use sparsight::advise::TIE;
 use sparsight::kernels::{Candidate, DeviceFacts, DeviceKind, Elsewhere};
 pub(crate) use sparsight::matrix::grouped;
 use sparsight::matrix::{Dtype, Features, Seconds};
 use sparsight::profile::{GridName, ProfiledDevice};
-use sparsight::{Profile, TIE};
 use std::fmt::Display;
 
 /// A name that comes from elsewhere, in one line that does nothing but show it: what would move a cursor, change a colour

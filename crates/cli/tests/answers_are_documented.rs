@@ -4,20 +4,22 @@
 mod support;
 
 use serde_json::{Value, json};
-use sparsight::MeasuredExchange;
 use sparsight::answer::{
     AdviseAnswer, AdviseGpusAnswer, AdviseManyAnswer, Answer, BenchAnswer, BenchedBefore, BreakEvenAnswer,
     CalibrateAnswer, CompareAnswer, CompareGpusAnswer, CompareManyAnswer, DeviceSummary, DevicesAnswer,
-    ErrorAnswer, EvaluateAnswer, EvaluateTransferAnswer, EvaluateWithoutAnswer, FitAnswer, GalleryAnswer,
-    InfoAnswer, InfoManyAnswer, KernelSourceAnswer, KernelsAnswer, MeasureAnswer, MeasuredPlan, OwnCandidate,
-    PlanAnswer, PredictAnswer, PredictManyAnswer, ProfileAnswer, ProfileLinksAnswer, RepairAnswer,
-    ReportAnswer, RulesAnswer, TransferAnswer, TransferManyAnswer, UnreadableMatrix,
+    ErrorAnswer, GalleryAnswer, InfoAnswer, InfoManyAnswer, KernelSourceAnswer, KernelsAnswer, MeasuredPlan,
+    OwnCandidate, PlanAnswer, ProfileAnswer, ReportAnswer,
 };
 use sparsight::kernels::DeviceKind;
 use sparsight::matrix::{Dtype, Seconds};
 use sparsight::model::{LinkRate, Links};
-use sparsight::profile::GridName;
+use sparsight::profile::{GridName, MeasuredExchange};
 use sparsight::records::{DamagedLine, RepairedFile};
+use sparsight_lab::answer::{
+    EvaluateAnswer, EvaluateTransferAnswer, EvaluateWithoutAnswer, FitAnswer, MeasureAnswer, PredictAnswer,
+    PredictManyAnswer, ProfileLinksAnswer, RepairAnswer, RulesAnswer, TransferAnswer, TransferManyAnswer,
+    UnreadableMatrix,
+};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -3,11 +3,10 @@
 mod support;
 
 use serde_json::Value;
-use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::thread;
 use std::time::Duration;
+use std::{fs, thread};
 use support::{json, made_up_profile, run, sparsight, spawn};
 
 const MATRIX: &str = "gallery:stencil2d,n=300";

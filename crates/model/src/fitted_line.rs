@@ -89,7 +89,7 @@ impl Drawing<'_> {
             Regimes::Single(fit) => self.fit(fit, &points, bounds),
             Regimes::Split(split) => {
                 let (by, border) = (split.by, split.border_bytes);
-                let is_below = |p: &Point| p.footprint.get(by) <= border;
+                let is_below = |p: &Point| by.of(&p.footprint) <= border;
                 let (low, high) = points.into_iter().partition(is_below);
                 self.regimes(&split.below, low, &[bounds, &[Bound::Below(by, border)]].concat());
                 self.regimes(&split.above, high, &[bounds, &[Bound::Above(by, border)]].concat());

@@ -5,21 +5,20 @@
 //! Observation (benchmark matrix, time) -> StripModel::fit -> StripModel  (stored in a profile)
 //! StripModel + DeviceFacts  = StripPredictor: Model
 //! LearningSample (measured matrix, time) -> LearnedModel::fit -> LearnedModel  (stored in a profile)
-//! LearnedModel + DeviceFacts = LearnedPredictor: Model;  learned by Boosting, Linear or Neighbours
+//! LearnedModel + DeviceFacts = LearnedPredictor: Model;  learned by Boosting, or by a method of another crate
 //! Comparison: the candidates of one matrix against each other, learned from the same samples
 //! Model + Candidate + Features -> Prediction -> Ranking
 //! Features of the matrices learned from -> Surroundings: how far another one is from them, and which are the nearest
 //! Predictions + times of some of them = Conditioned: what is expected of the others, and which to run next
 //! MeasuredPreparation -> PreparationModel: conversion and upload before the first product
 //! time of every block of neighbouring rows -> Partition
-//! TransferParameters of two devices + Candidate + Features + a time on the first -> Transferred   (transfer)
 //! times on two devices -> Rescaling;   Rescaling + facts of both + Prediction -> Prediction for the other
 //! ```
 //!
 //! Sources: Guo and Wang 2012 and 2013; Guo, Wang and Chen 2014; Lehnert et al. 2016; Wang, Gu and Li 2017. Each file names its equation.
 
 pub mod accuracy;
-pub mod transfer;
+pub mod packed;
 
 mod baseline;
 mod between;
@@ -33,14 +32,11 @@ mod fitted_line;
 mod interval;
 mod learned;
 mod line;
-mod linear;
 mod links;
 mod mixed;
 mod model;
-mod neighbours;
 mod non_negative;
 mod observation;
-mod packed;
 mod partition;
 mod prediction;
 mod preparation;
@@ -60,6 +56,7 @@ mod surroundings;
 mod trees;
 
 pub use accuracy::Accuracy;
+pub use baseline::{Baseline, Terms};
 pub use between::{Between, Floor};
 pub use boosting::{Boosting, BoostingModel, BoostingPredictor};
 pub use calibration::{Calibration, MeasuredPair};
@@ -71,15 +68,13 @@ pub use fitted_line::{Along, Bound, FittedLine};
 pub use interval::LogInterval;
 pub use learned::{
     CrossValidation, LearnedKernel, LearnedModel, LearnedPredictor, Learner, LearningSample, MIN_MATRICES,
-    Origin,
+    Origin, Quantity, enough_real,
 };
 pub use line::Line;
-pub use linear::{Linear, LinearModel, LinearPredictor};
 pub use links::{Exchanged, LinkRate, Links, ShareTimes};
 pub use mixed::{Beside32And64, MeasuredInAll, MixedPrecision, saved_share};
 pub use model::Model;
-pub use neighbours::{Neighbours, NeighboursModel, NeighboursPredictor};
-pub use observation::Observation;
+pub use observation::{Footprint, Observation, Point};
 pub use partition::{
     BlockCosts, CutCost, LearnedCut, MeasuredCut, Partition, Piece, optimal_partition, optimal_partition_of,
 };
@@ -87,7 +82,7 @@ pub use prediction::{Extrapolation, Prediction, Term};
 pub use preparation::{MeasuredPreparation, PreparationCost, PreparationModel};
 pub use prepared_strip::PreparedStrip;
 pub use ranking::{ChoiceQuality, Ranked, Ranking, is_within, rank};
-pub use regime::{Footprint, Regimes, Split, SplitBy};
+pub use regime::{Regimes, Split, SplitBy};
 pub use rescaling::{OnBoth, Rescaling};
 pub use row_length_rule::{KnownQuantile, RowLengthRule, representative_row_length};
 pub use storable::Storable;

@@ -1,6 +1,5 @@
 //! One measured benchmark matrix, and the point on the grid that it becomes.
 
-use crate::Footprint;
 use sparsight_kernels::{BenchmarkMatrix, Candidate, DeviceFacts, Placement, RowLengthDistribution, strip};
 use sparsight_matrix::{Bytes, Seconds};
 
@@ -24,9 +23,18 @@ pub struct Observation {
     pub time: Seconds,
 }
 
+/// Memory that a product touches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Footprint {
+    /// Matrix in its format, x and y.
+    pub working_set: Bytes,
+    /// x.
+    pub x: Bytes,
+}
+
 /// An observation as a fit sees it.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Point {
+pub struct Point {
     /// I, in the unit of the kernel's strip.
     pub strips: u64,
     /// p.

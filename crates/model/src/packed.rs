@@ -23,7 +23,7 @@ pub(crate) fn push_signed(bytes: &mut Vec<u8>, number: i64) {
 }
 
 /// Adds a number that may be negative, or that there is none.
-pub(crate) fn push_optional(bytes: &mut Vec<u8>, number: Option<i32>) {
+pub fn push_optional(bytes: &mut Vec<u8>, number: Option<i32>) {
     push(bytes, number.map_or(0, |number| to_and_fro(number.into()) + 1));
 }
 
@@ -56,7 +56,7 @@ pub(crate) fn take_signed(bytes: &mut &[u8]) -> Option<i32> {
 
 /// What [`push_optional`] added; `None` if there is nothing of the kind.
 #[expect(clippy::option_option, reason = "no number is an answer, too")]
-pub(crate) fn take_optional(bytes: &mut &[u8]) -> Option<Option<i32>> {
+pub fn take_optional(bytes: &mut &[u8]) -> Option<Option<i32>> {
     match take(bytes)? {
         0 => Some(None),
         number => from_to_and_fro(number - 1).map(Some),

@@ -29,7 +29,7 @@
 //! gradually over a factor of about two; smoothing the step would leave neither regime the papers' equation.
 //! What the step does wrong is in the residuals, and so in the interval.
 
-use crate::observation::Point;
+use crate::observation::{Footprint, Point};
 use crate::{Extent, StripFit};
 use serde::{Deserialize, Serialize};
 use sparsight_kernels::{DeviceFacts, Kernel};
@@ -60,31 +60,22 @@ pub struct Split {
     pub above: Regimes,
 }
 
-/// What a border is a border of.
+/// The quantity that a border compares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SplitBy {
-    /// Matrix in its format, x and y: what the L2 holds from one product to the next.
+    /// Matrix in its format, x and y: the L2 may hold them from one product to the next.
     WorkingSet,
-    /// x: what the L1 of each multiprocessor holds during a product.
+    /// x: the L1 of each multiprocessor may hold it during a product.
     X,
 }
 
-/// What a product touches.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Footprint {
-    /// Matrix in its format, x and y.
-    pub working_set: Bytes,
-    /// x.
-    pub x: Bytes,
-}
-
-impl Footprint {
-    /// The quantity that a border compares.
-    pub const fn get(&self, by: SplitBy) -> Bytes {
-        match by {
-            SplitBy::WorkingSet => self.working_set,
-            SplitBy::X => self.x,
+impl SplitBy {
+    /// That quantity of a footprint.
+    pub const fn of(self, footprint: &Footprint) -> Bytes {
+        match self {
+            Self::WorkingSet => footprint.working_set,
+            Self::X => footprint.x,
         }
     }
 }
@@ -126,7 +117,7 @@ impl Regimes {
         let undivided = criterion(single.squared_error(points), points.len(), single.parameters());
         let mut best: Option<Cut> = None;
         for &by in by {
-            points.sort_by_key(|p| p.footprint.get(by));
+            points.sort_by_key(|p| by.of(&p.footprint));
             for (border, at) in cuts(by, facts, points) {
                 let (low, high) = points.split_at(at);
                 let fit = |part| StripFit::fit(kernel, facts, part).map(|f| (f.squared_error(part), f));
@@ -140,7 +131,7 @@ impl Regimes {
             }
         }
         let Some(Cut { by: chosen, border, at, .. }) = best else { return Some(Self::Single(single)) };
-        points.sort_by_key(|p| p.footprint.get(chosen));
+        points.sort_by_key(|p| chosen.of(&p.footprint));
         let (low, high) = points.split_at_mut(at);
         let left: Vec<SplitBy> = by.iter().copied().filter(|by| *by != chosen).collect();
         let below = Self::split_by(&left, kernel, facts, low)?;
@@ -165,7 +156,7 @@ impl Regimes {
                 Self::Single(fit) => return wider.unwrap_or(fit),
                 Self::Split(split) => {
                     wider = Some(&split.whole).filter(|fit| stands(fit)).or(wider);
-                    let below = footprint.get(split.by) <= split.border_bytes;
+                    let below = split.by.of(footprint) <= split.border_bytes;
                     regimes = if below { &split.below } else { &split.above };
                 }
             }
@@ -177,7 +168,7 @@ impl Regimes {
         let (mut borders, mut regimes) = (Vec::new(), self);
         while let Self::Split(split) = regimes {
             borders.push((split.by, split.border_bytes));
-            let below = footprint.get(split.by) <= split.border_bytes;
+            let below = split.by.of(footprint) <= split.border_bytes;
             regimes = if below { &split.below } else { &split.above };
         }
         borders
@@ -193,7 +184,7 @@ impl Regimes {
 /// to the L2 first.
 fn cuts(by: SplitBy, facts: &DeviceFacts, sorted: &[Point]) -> Vec<(f64, usize)> {
     let l2 = facts.l2_bytes.0 as f64;
-    let value = |k: usize| sorted[k].footprint.get(by).0 as f64;
+    let value = |k: usize| by.of(&sorted[k].footprint).0 as f64;
     let mut cuts: Vec<(f64, usize)> = (1..sorted.len())
         .filter(|&k| value(k - 1) < value(k))
         .map(|k| ((value(k - 1) * value(k)).sqrt(), k))

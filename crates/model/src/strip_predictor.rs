@@ -164,7 +164,7 @@ impl Part {
                 SplitBy::WorkingSet => ("working set", "border in the working set"),
                 SplitBy::X => ("bytes of x", "border in x"),
             };
-            term(quantity, self.footprint.get(by).0 as f64, "B");
+            term(quantity, by.of(&self.footprint).0 as f64, "B");
             term(name, border.0 as f64, "B");
         }
         let (strips, p) = (self.strips as f64, self.row_length as f64);

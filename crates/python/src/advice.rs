@@ -5,10 +5,12 @@ use crate::failure::{Failure, Kind};
 use crate::forked;
 use crate::matrix::{AnyCsr, Matrix, dtype_of, with_csr};
 use pyo3::prelude::*;
+use sparsight::advise::{Reason, RunNowName, Told};
 use sparsight::answer::{AdviseAnswer, Answer, MatrixSummary, NarrowingAnswer};
 use sparsight::kernels::DeviceKind;
 use sparsight::matrix::{Dtype, Narrowing};
-use sparsight::{Advisor, ModelName, Objective, Plan, Profile, Reason, RunNowName, Told};
+use sparsight::models::ModelName;
+use sparsight::{Advisor, Objective, Plan, Profile};
 use std::sync::{Arc, OnceLock};
 
 /// What the library answered, with what it takes to say it as JSON.

@@ -3,6 +3,11 @@
 use crate::failure::{Failure, Kind};
 use crate::forked;
 use pyo3::prelude::*;
+use sparsight::bindings::LocalDevice;
+use sparsight::calibrate::{
+    CALIBRATION_BUDGET, CalibratedDevice, cpu_calibration_folder, may_calibrate, measure_calibration,
+    measure_cpu_calibration, set_noisy_calibration_apart,
+};
 use sparsight::device::cpu::Cpu;
 use sparsight::device::cuda::{self, Cuda, Identity, Nccl};
 use sparsight::device::gpu::{ConvertOn, GpuDevice, Link};
@@ -10,10 +15,7 @@ use sparsight::device::timing::took;
 use sparsight::device::{Device, DeviceError};
 use sparsight::matrix::{Dtype, Scalar};
 use sparsight::profile::{GridName, ProfileFolder, calibration_folder};
-use sparsight::{
-    CALIBRATION_BUDGET, CalibratedDevice, Error, LocalDevice, Profile, cpu_calibration_folder, may_calibrate,
-    measure_calibration, measure_cpu_calibration, set_noisy_calibration_apart,
-};
+use sparsight::{Error, Profile};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};

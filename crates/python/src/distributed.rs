@@ -11,11 +11,11 @@ use crate::on_gpus::{Parts, answer, links_of};
 use crate::pieces::{OnHost, Piece, Piecewise, Whole, multiply, next_operator};
 use crate::prepared::other_type;
 use pyo3::prelude::*;
-use sparsight::KnownLinks;
 use sparsight::answer::OnGpus;
 use sparsight::device::DeviceError;
 use sparsight::device::gpu::{DeviceArray, DistributedProduct, GpuShare};
 use sparsight::matrix::Csr;
+use sparsight::profile::KnownLinks;
 use std::path::PathBuf;
 
 /// Of either value type.

@@ -122,7 +122,7 @@ impl From<Error> for Failure {
             Error::File { ref source, .. } if hint.is_none() && source.kind() == ErrorKind::NotFound => {
                 Self::new(Kind::NoProfile, error.to_string()).hinted(NOT_FOUND)
             }
-            Error::Transfer(_) | Error::Predict(_) => {
+            Error::Contradictory { .. } | Error::Predict(_) => {
                 Self { kind: Kind::Other, message: error.to_string(), hint }
             }
             _ => Self { kind: Kind::NoProfile, message: error.to_string(), hint },

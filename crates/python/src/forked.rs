@@ -3,11 +3,11 @@
 
 use crate::failure::{Failure, Kind};
 use pyo3::prelude::*;
-use sparsight::forked;
+use sparsight::bindings;
 
 /// Whether threads may be asked: an error in a child of the process that asked them first.
 pub(crate) fn refuse() -> Result<(), Failure> {
-    forked::begin().map_err(|forked| {
+    bindings::begin().map_err(|forked| {
         let hint = "start processes anew: multiprocessing.get_context(\"spawn\")";
         Failure::new(Kind::Other, forked.to_string()).hinted(hint)
     })
@@ -21,7 +21,7 @@ pub(crate) fn work<R: Send>(py: Python<'_>, work: impl FnOnce() -> R + Send) -> 
 
 /// Drops what has to be waited for, while the interpreter is free. In a child it is only forgotten: it is the parent's.
 pub(crate) fn give_back<R: Send>(owned: R) {
-    if forked::is_child() {
+    if bindings::is_child() {
         std::mem::forget(owned);
         return;
     }

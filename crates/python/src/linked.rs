@@ -8,9 +8,11 @@ use crate::on_gpus::Parts;
 use crate::pieces::Piecewise;
 use crate::prepared::freed;
 use pyo3::prelude::*;
+use sparsight::Advisor;
 use sparsight::answer::OnGpus;
+use sparsight::distributed::Distributed;
 use sparsight::matrix::Csr;
-use sparsight::{Advisor, Distributed, KnownLinks};
+use sparsight::profile::KnownLinks;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -62,7 +64,7 @@ impl<P: Send> Linked<P> {
 
     fn give_back(&self) {
         // In a forked process somebody may hold the locks for ever who is not there.
-        if sparsight::forked::is_child() {
+        if sparsight::bindings::is_child() {
             // What it has of the GPUs is the parent's.
             std::mem::forget(self.product.try_lock().ok().and_then(|mut product| product.take()));
             return;

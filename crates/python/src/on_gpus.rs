@@ -6,10 +6,12 @@ use crate::failure::{Failure, Kind};
 use crate::forked;
 use crate::matrix::{AnyCsr, Matrix};
 use pyo3::prelude::*;
-use sparsight::answer::{AdviseGpusAnswer, Answer, LinksAnswer, OnGpus, TooFewGpus};
+use sparsight::answer::{AdviseGpusAnswer, Answer, LinksAnswer, NumbersOfGpus, OnGpus, TooFewGpus};
+use sparsight::distributed::{Deal, numbers_of_gpus};
 use sparsight::kernels::DeviceKind;
 use sparsight::matrix::{Csr, Distribution, Scalar};
-use sparsight::{Advisor, Deal, KnownLinks, NumbersOfGpus, Profile, numbers_of_gpus};
+use sparsight::profile::KnownLinks;
+use sparsight::{Advisor, Profile};
 use std::path::{Path, PathBuf};
 
 /// How rows are dealt out: in their order, or as the array of Python says that has a part for each row.

@@ -8,12 +8,14 @@ use crate::failure::{Failure, Kind};
 use crate::forked;
 use crate::matrix::{AnyCsr, Matrix};
 use pyo3::prelude::*;
+use sparsight::bench::Bench;
 use sparsight::device::DeviceError;
 use sparsight::device::gpu::Stream;
 use sparsight::device::timing::StoppingRule;
 use sparsight::kernels::DeviceKind;
 use sparsight::matrix::Csr;
-use sparsight::{Bench, Objective, Tries, fastest};
+use sparsight::run::Tries;
+use sparsight::{Objective, fastest};
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{PoisonError, RwLock};
@@ -238,7 +240,7 @@ impl Prepared {
     /// Gives its memory back now. Waits for what is queued. In a forked process it is the parent's, and stays.
     fn free(&self, py: Python<'_>) {
         self.is_freed.store(true, Ordering::Relaxed);
-        if !sparsight::forked::is_child() {
+        if !sparsight::bindings::is_child() {
             py.detach(|| {
                 self.product.write().unwrap_or_else(PoisonError::into_inner).take();
             });

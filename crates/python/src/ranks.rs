@@ -17,9 +17,9 @@ use crate::on_gpus::{Parts, answer, links_of};
 use crate::pieces::{OnHost, Piece, Piecewise, Whole, multiply, next_operator};
 use crate::prepared::other_type;
 use pyo3::prelude::*;
-use sparsight::Distributed;
 use sparsight::device::DeviceError;
 use sparsight::device::gpu::GpuShare;
+use sparsight::distributed::Distributed;
 use std::path::PathBuf;
 
 /// Of either value type.

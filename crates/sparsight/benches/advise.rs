@@ -4,11 +4,13 @@
 //! from features with each model, and the cost of the features in CPU products. A smaller matrix: `-- --n 60`; another
 //! profile than the shipped one: `-- --profile FOLDER`.
 
+use sparsight::bench::{Bench, bench};
 use sparsight::device::cpu::Cpu;
 use sparsight::device::timing::{StoppingRule, measure, wall_clock};
 use sparsight::kernels::{Candidate, catalogue};
 use sparsight::matrix::{Csr, Dtype, Features, Seconds, gallery::Recipe};
-use sparsight::{Advisor, Bench, ModelName, Objective, Profile, bench};
+use sparsight::models::ModelName;
+use sparsight::{Advisor, Objective, Profile};
 use std::error::Error;
 use std::fs;
 use std::hint::black_box;
@@ -40,7 +42,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("advice after reading: {whole}");
 
     let features = Features::of(&a);
-    for model in ModelName::ALL {
+    for model in ModelName::all() {
         let objective = Objective { model: Some(model), ..objective };
         if let Err(lacking) = advisor.advise(&features, Dtype::F64, &objective) {
             println!("{lacking}");

@@ -3,11 +3,11 @@
 //!
 //! The aim is 1.5 products; what is reached: docs/results/host.md.
 
+use sparsight::bench::{Bench, bench};
 use sparsight::device::cpu::Cpu;
 use sparsight::device::timing::{StoppingRule, measure, wall_clock};
 use sparsight::kernels::{Candidate, Kernel, catalogue};
 use sparsight::matrix::{Csr, Features, Scalar, Seconds, gallery::Recipe};
-use sparsight::{Bench, bench};
 use std::error::Error;
 use std::hint::black_box;
 

@@ -7,10 +7,12 @@
 //! The aim is 50 ms for `strip`, sequential, on two cores.
 
 use sparsight::device::timing::{StoppingRule, measure, wall_clock};
-use sparsight::kernels::Execution;
-use sparsight::kernels::{Candidate, Format, catalogue};
-use sparsight::matrix::{Csr, Dtype, Features, Seconds, StripDetail, Strips, gallery::Recipe};
-use sparsight::{Advisor, ModelName, PartitionObjective, Profile};
+use sparsight::kernels::{Candidate, Execution, Format, catalogue};
+use sparsight::matrix::gallery::Recipe;
+use sparsight::matrix::{Csr, Dtype, Features, Seconds, StripDetail, Strips};
+use sparsight::models::ModelName;
+use sparsight::partition::PartitionObjective;
+use sparsight::{Advisor, Profile};
 use std::error::Error;
 use std::hint::black_box;
 use std::num::NonZeroUsize;

@@ -9,9 +9,11 @@
 use sparsight::device::DeviceError;
 use sparsight::device::cuda::{Cuda, Nccl, Ranks};
 use sparsight::device::gpu::{DeviceArray, GpuShare};
+use sparsight::distributed::{Deal, Distributed};
 use sparsight::matrix::{Csr, Seconds, gallery::Recipe, io};
 use sparsight::model::Links;
-use sparsight::{Advisor, Deal, Distributed, KnownLinks, Objective, Profile};
+use sparsight::profile::KnownLinks;
+use sparsight::{Advisor, Objective, Profile};
 use std::error::Error;
 use std::ops::Range;
 use std::path::Path;

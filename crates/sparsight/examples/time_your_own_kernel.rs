@@ -2,11 +2,11 @@
 //!
 //! `cargo run --release -p sparsight --example time_your_own_kernel`
 
+use sparsight::bench::{Bench, bench};
 use sparsight::device::timing::{StoppingRule, measure, wall_clock};
 use sparsight::device::{cpu::Cpu, random_x};
 use sparsight::kernels::catalogue;
 use sparsight::matrix::{Csr, Dtype, Features, gallery::Recipe, reference};
-use sparsight::{Bench, bench};
 use std::error::Error;
 
 /// The kernel under test: one row after another on one core.

@@ -9,7 +9,8 @@
 //! Time is that of one product, or, where a number of products to come is given, its share of conversion, upload and
 //! all of them. No device is asked for anything.
 
-use crate::{Advice, Advised, Advisor, Error, Objective, Profile, Why};
+use crate::advise::{Advised, Why};
+use crate::{Advice, Advisor, Error, Objective, Profile};
 use sparsight_kernels::{Candidate, DeviceFacts, DeviceKind, strip};
 use sparsight_matrix::{Dtype, Features, Seconds};
 use std::fmt;
@@ -278,7 +279,8 @@ fn line_up(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{ModelName, Refused};
+    use crate::advise::Refused;
+    use crate::model_name::ModelName;
     use sparsight_matrix::gallery::Recipe;
     use sparsight_matrix::{Bytes, Infeasible};
     use sparsight_model::Prediction;

@@ -1,9 +1,9 @@
 //! What can go wrong above the devices: profiles on disk, records, and whatever the crates below report.
 
-use crate::profile::RESCALING_SCHEMA;
-use crate::{Missing, Profile};
+use crate::missing::Missing;
 use sparsight_device::DeviceError;
 use sparsight_model::PredictError;
+use std::borrow::Cow;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
@@ -59,6 +59,8 @@ pub enum Error {
     NoFolder {
         /// Where it was looked for.
         path: PathBuf,
+        /// Tells whether a profile that is part of the program has this name.
+        is_shipped: bool,
     },
     /// A profile that is not shipped and no folder.
     #[error("there is no profile '{name}': shipped are {shipped}")]
@@ -153,9 +155,12 @@ pub enum Error {
     /// A matrix cannot be dealt out like that.
     #[error(transparent)]
     Distribution(#[from] sparsight_matrix::DistributionError),
-    /// A transfer's refusal.
-    #[error(transparent)]
-    Transfer(sparsight_model::transfer::TransferError),
+    /// Measurements of a device that contradict each other.
+    #[error("{reason}")]
+    Contradictory {
+        /// Which, and how.
+        reason: String,
+    },
     /// A device's refusal or failure.
     #[error(transparent)]
     Device(#[from] DeviceError),
@@ -169,7 +174,7 @@ impl Error {
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Device(e) => e.hint().map(ToOwned::to_owned),
-            Self::NoFolder { path } if is_shipped(path) => Some(format!(
+            Self::NoFolder { path, is_shipped: true } => Some(format!(
                 "{0} is the name of a profile that is part of the program, and this takes a folder: the repository has it as \
                  profiles/{0}",
                 path.display()
@@ -200,7 +205,7 @@ impl Error {
             ),
             Self::Unmeasured { command, .. } => Some(format!("`{command}` measures it")),
             Self::TooManyGpus { .. } => Some("ask about fewer numbers, or smaller ones".to_owned()),
-            Self::Transfer(_) => Some("measure the device anew with nothing else running on it".to_owned()),
+            Self::Contradictory { .. } => Some("measure the device anew with nothing else running on it".to_owned()),
             Self::File { source, .. } if source.kind() == ErrorKind::StorageFull => {
                 Some("free some space and run the same command again: it goes on where it stopped".to_owned())
             }
@@ -210,7 +215,7 @@ impl Error {
             Self::Busy { .. } => {
                 Some("wait for it, or give each run a folder of its own and put their .jsonl files together with cat".to_owned())
             }
-            Self::Schema { expected: RESCALING_SCHEMA, .. } => Some(
+            Self::Schema { path, .. } if name_of(path).starts_with("rescaling.json") => Some(
                 "`sparsight calibrate -o DIR` makes it anew of what was measured, and measures nothing".to_owned(),
             ),
             Self::Schema { .. } | Self::Damaged { .. } => {
@@ -221,18 +226,18 @@ impl Error {
     }
 }
 
-/// Whether a path is a shipped profile's name.
-fn is_shipped(path: &Path) -> bool {
-    Profile::shipped_names().any(|name| path == Path::new(name))
+/// The last part of a path.
+fn name_of(path: &Path) -> Cow<'_, str> {
+    path.file_name().unwrap_or_default().to_string_lossy()
 }
 
-/// Whether a file holds records, packed or not.
+/// Tells whether a file holds records, packed or not.
 fn is_journal(path: &Path) -> bool {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let name = name_of(path);
     name.ends_with(".jsonl") || name.ends_with(".jsonl.gz")
 }
 
-/// Whether it is what a file holds that an error is about.
+/// Tells whether an error is about the content of a file.
 fn is_content(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::InvalidData | ErrorKind::InvalidInput | ErrorKind::UnexpectedEof)
 }

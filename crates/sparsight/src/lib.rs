@@ -1,111 +1,83 @@
-//! Says how fast y = A x will be on a GPU in every storage format, kernel and block size, before anything is
-//! run; and runs it.
+//! Predicts how fast y = A x runs on a device in every storage format, kernel and block size, before anything is run; chooses; and
+//! runs the choice.
+//!
+//! # Guide
+//!
+//! Reads a matrix, asks for advice, prepares the plan on a device and multiplies:
 //!
 //! ```
-//! use sparsight::{Advisor, Objective, Profile, matrix::{Dtype, Features, gallery::Recipe}};
+//! use sparsight::device::cpu::Cpu;
+//! use sparsight::matrix::Features;
+//! use sparsight::{Advisor, Csr, Dtype, Objective, Plan, Profile};
 //!
-//! let a = "stencil2d,n=300".parse::<Recipe>()?.generate::<f64>()?;
+//! # let file = std::env::temp_dir().join(format!("sparsight-guide-{}.mtx", std::process::id()));
+//! # std::fs::write(&file, "%%MatrixMarket matrix coordinate real general\n3 3 4\n1 1 4\n2 2 5\n2 3 1\n3 3 6\n")?;
+//! // A file in Matrix Market, .npz, Rutherford-Boeing, MATLAB's or SuiteSparse's form; or Csr::try_new(row_ptr, ..).
+//! let a: Csr<f64> = sparsight::read(&file)?;
+//!
+//! // What would be fastest on an H200? Nothing is run. Times are in seconds, each with an interval.
 //! let profile = Profile::shipped("nvidia-h200")?;
-//! let advice = Advisor::new(&profile).advise(&Features::of(&a), Dtype::F64, &Objective::default())?;
+//! let objective = Objective { products: Some(1000), ..Objective::default() };
+//! let advice = Advisor::new(&profile).advise(&Features::of(&a), Dtype::F64, &objective)?;
 //! let best = &advice.ranked[0];
 //! println!("{}: {}", best.candidate, best.prediction.time);
+//!
+//! // On this machine's processor; on a GPU `device::cuda::Cuda::open(0)?` and `Advisor::plan`.
+//! let device = Cpu::new();
+//! let plan = Plan::for_processor(device.facts(), &a, &objective)?;
+//! let mut prepared = plan.prepare(&device, &a)?;
+//! let (x, mut y) = (vec![1.0; a.ncols()], vec![0.0; a.nrows()]);
+//! prepared.multiply(&x, &mut y)?;
+//! assert_eq!(y, [4.0, 6.0, 6.0]);
+//! # std::fs::remove_file(&file)?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! In place of a generated matrix, one of your own: [`matrix::io::read`] reads a file, [`Csr::try_new`](matrix::Csr::try_new) takes
-//! row offsets, columns and values. `docs/languages.md` has both in full, and how a project depends on this crate.
+//! | to | see |
+//! |---|---|
+//! | run several candidates and go on with the fastest | [`fastest`], [`verify`] |
+//! | cut a matrix into parts, each in a format of its own | [`partition`], [`Advisor::plan`] |
+//! | compare devices | [`compare`] |
+//! | use several GPUs | [`distributed`] |
+//! | measure a device that has no profile | [`calibrate`] |
+//! | read and write profiles and their records | [`profile`], [`records`] |
+//! | get what the program prints with `--json` | [`answer`] |
+//! | know why a matrix takes its time, and what changes with the choice | [`advise`] |
 //!
-//! What the program answers with `--json` are the types of [`answer`].
-//!
-//! The crates below are re-exported: [`matrix`] (formats, files, features, gallery), [`kernels`] (the
-//! catalogue), [`device`] (CPU, GPUs, timing) and [`model`] (predictions, pure).
+//! The crates below are re-exported: [`matrix`] (formats, files, features, gallery), [`kernels`] (the catalogue), [`device`] (CPU,
+//! GPUs, timing) and [`model`] (predictions, pure).
 
 pub use sparsight_device as device;
 pub use sparsight_kernels as kernels;
 pub use sparsight_matrix as matrix;
 pub use sparsight_model as model;
 
+pub mod advise;
 pub mod answer;
-pub mod forked;
+pub mod bench;
+pub mod bindings;
+pub mod calibrate;
+pub mod compare;
+pub mod distributed;
+pub mod models;
+pub mod partition;
+pub mod predict;
 pub mod profile;
 pub mod records;
-pub mod rules;
+pub mod run;
 
-mod advisor;
-mod bench;
-mod best;
-mod calibrate;
-mod compare;
-mod distributed;
 mod error;
-mod evaluate;
-mod fit;
-mod instrument;
-mod local_device;
+mod files;
 mod missing;
-mod models;
-mod nearby;
-mod noise;
-mod partition;
-mod predictor;
-mod reason;
-mod reasons;
-mod reference;
-mod rescaled_predictor;
-mod right_answer;
-mod run;
-mod run_now;
-mod run_now_name;
-mod transfer;
-mod vendor;
-mod verdict;
+mod model_name;
 
-pub use advisor::{Advice, Advised, Advisor, Objective, Refused, Why};
-pub use bench::{Bench, HOPELESS, MeasuredOwn, bench, bench_own};
-pub use best::BestPredictor;
-pub use calibrate::{
-    CALIBRATION_BUDGET, CALIBRATION_MATRICES, CPU_CALIBRATION_MATRICES, CalibratedDevice, calibrated,
-    calibration_candidates, calibration_of, carry_calibration, cpu_calibration_folder, cpu_calibration_grid,
-    keep_noise, may_calibrate, measure_calibration, measure_cpu_calibration, measure_cpu_matrices,
-    set_noisy_calibration_apart,
-};
-pub use compare::{Compared, ComparedDevice, Comparison, Contender, Limit, Span, Speed, compare};
-pub use distributed::{
-    Deal, Distributed, DistributedPlan, GpuLimit, KnownLinks, LINKS_SCHEMA, LinksFile, MOST_GPUS,
-    MeasuredExchange, NumbersOfGpus, PlannedRows, PlannedShare, break_even, largest_where,
-    measure_distributed, measure_links, numbers_of_gpus,
-};
+pub use advise::{Advice, Advisor, Objective};
+pub use device::Device;
 pub use error::Error;
-pub use evaluate::{
-    AccuracyRow, Baseline, CataloguePart, ChoiceRow, Chooser, ClassRow, Evaluation, Gain, Miss, ModelWins,
-    Ours, PredictedTime, Ratios, Scope, Theirs, TimeClass, TransferEvaluation, TransferMethod, TransferMiss,
-    TransferRow, VendorRow, WinsRow, WithoutRow, evaluate, evaluate_transfer, without_each,
-};
-pub use fit::{Fitted, fit, fit_transfer, write_fitted};
-pub use instrument::{
-    Grid, Point, Step, evenly_spread, instrument, measure_conversion, measure_conversion_threshold,
-};
-pub use local_device::LocalDevice;
-pub use missing::Missing;
-pub use models::{Learned, ModelName};
-pub use nearby::Nearby;
-pub use noise::Noise;
-pub use partition::{MOST_CUT, Part, PartitionObjective, Partitioning, Strategy};
-pub use predictor::Predictor;
+pub use matrix::io::read;
+pub use matrix::{Csr, Dtype};
 pub use profile::Profile;
-pub use reason::{Before, Reason};
-pub use reasons::Told;
-pub use reference::Reference;
-pub use rescaled_predictor::RescaledPredictor;
-pub use run::{
-    Fastest, MeasuredPartition, Plan, Prepared, TriedRun, Tries, Verified, contest, fastest, run_partition,
-    verify,
-};
-pub use run_now::{RunNow, RunNowKind};
-pub use run_now_name::RunNowName;
-pub use transfer::{CarriedTime, CrossArchitecture, ReferenceOrigin, TransferBy};
-pub use vendor::other_vendor;
-pub use verdict::{TIE, Verdict};
+pub use run::{Plan, Prepared, fastest, verify};
 
 /// The Rust of the page on languages, compiled and run; in no build, so that a package does without the page.
 #[cfg(doctest)]

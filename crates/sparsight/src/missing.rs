@@ -1,6 +1,6 @@
 //! What a profile lacks, and what makes it.
 
-use crate::ModelName;
+use crate::model_name::ModelName;
 use sparsight_matrix::Dtype;
 use sparsight_model::{MIN_MATRICES, Variant};
 use std::fmt;

@@ -8,12 +8,14 @@
 //!
 //! Without a driver the test says that it is skipped; `SPARSIGHT_REQUIRE_GPU=1` turns that into a failure.
 
+use sparsight::Plan;
+use sparsight::bench::{Bench, bench};
 use sparsight::device::DeviceError;
 use sparsight::device::cuda::Cuda;
 use sparsight::kernels::Candidate;
 use sparsight::matrix::{Csr, Features, gallery::Recipe};
 use sparsight::records::Outcome;
-use sparsight::{Bench, Plan, bench, contest};
+use sparsight::run::contest;
 
 /// Repetitions of both, of which the median counts: one of three may be disturbed.
 const ROUNDS: usize = 3;

@@ -2,12 +2,12 @@
 
 mod support;
 
+use sparsight::bench::{Bench, HOPELESS, bench};
 use sparsight::device::timing::StoppingRule;
 use sparsight::kernels::{Format, catalogue};
 use sparsight::matrix::gallery::Recipe;
 use sparsight::matrix::{Dtype, Features};
 use sparsight::records::{CorpusRecord, Outcome};
-use sparsight::{Bench, HOPELESS, bench};
 use support::Formula;
 
 /// The record of a matrix, in how many batches and seconds of the device it was made, and which formats

@@ -2,13 +2,15 @@
 //!
 //! Without a driver the share of a GPU says that it is skipped; `SPARSIGHT_REQUIRE_GPU=1` turns that into a failure.
 
+use sparsight::bench::{Bench, bench};
 use sparsight::device::cuda::Cuda;
 use sparsight::device::timing::StoppingRule;
 use sparsight::device::{DeviceError, random_x};
 use sparsight::kernels::{Candidate, catalogue};
 use sparsight::matrix::{Csr, Dtype, Features, Narrowing, gallery::Recipe, reference};
 use sparsight::records::Outcome;
-use sparsight::{Advice, Advisor, Bench, Objective, Plan, Profile, Tries, bench, contest, fastest};
+use sparsight::run::{Tries, contest};
+use sparsight::{Advice, Advisor, Objective, Plan, Profile, fastest};
 
 fn matrix(recipe: &str) -> Csr<f64> {
     let a: Csr<f64> = recipe.parse::<Recipe>().unwrap().generate().unwrap();

@@ -1,12 +1,13 @@
 //! A plan computes the right y on the device that it is prepared for, and is refused where it does not fit.
 
+use sparsight::advise::Advised;
+use sparsight::bench::Bench;
 use sparsight::device::timing::{Caches, StoppingRule};
 use sparsight::device::{DeviceError, PartitionError, cpu::Cpu, random_x};
 use sparsight::kernels::{Candidate, DeviceKind, Execution};
 use sparsight::matrix::{Csr, Dtype, Features, Seconds, gallery::Recipe, reference};
-use sparsight::{
-    Advice, Advised, Advisor, Bench, Error, Objective, Plan, Profile, TriedRun, Tries, fastest, run_partition,
-};
+use sparsight::run::{TriedRun, Tries, run_partition};
+use sparsight::{Advice, Advisor, Error, Objective, Plan, Profile, fastest};
 use std::ops::Range;
 
 fn matrix(recipe: &str) -> Csr<f64> {

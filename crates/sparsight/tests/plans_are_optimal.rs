@@ -1,13 +1,13 @@
 //! Plans from the shipped profile: what holds for every one of them.
 
 use sparsight::answer::PlannedMatrix;
-use sparsight::kernels::Execution;
-use sparsight::kernels::{BLOCKS, Candidate, Format, Kernel, catalogue};
-use sparsight::matrix::{Csr, Dtype, Features, Seconds, StripDetail, Strips, gallery::Recipe};
+use sparsight::kernels::{BLOCKS, Candidate, Execution, Format, Kernel, catalogue};
+use sparsight::matrix::gallery::Recipe;
+use sparsight::matrix::{Csr, Dtype, Features, Seconds, StripDetail, Strips};
 use sparsight::model::Piece;
-use sparsight::{
-    Advisor, MOST_CUT, ModelName, Objective, PartitionObjective, Partitioning, Profile, Strategy,
-};
+use sparsight::models::ModelName;
+use sparsight::partition::{MOST_CUT, PartitionObjective, Partitioning, Strategy};
+use sparsight::{Advisor, Objective, Profile};
 use std::num::NonZeroUsize;
 use std::ops::Range;
 

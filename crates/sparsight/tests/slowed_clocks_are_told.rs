@@ -2,9 +2,11 @@
 
 mod support;
 
+use sparsight::bench::Bench;
 use sparsight::matrix::gallery::Recipe;
 use sparsight::matrix::{Csr, Dtype, Features};
-use sparsight::{Advisor, Bench, Objective, Profile, Tries, Verified, verify};
+use sparsight::run::{Tries, Verified};
+use sparsight::{Advisor, Objective, Profile, verify};
 use std::num::NonZeroUsize;
 use support::Formula;
 

@@ -2,13 +2,15 @@
 //!
 //! Without a driver the test says that it is skipped; `SPARSIGHT_REQUIRE_GPU=1` turns that into a failure.
 
+use sparsight::bench::Bench;
 use sparsight::device::cuda::{Cuda, cusparse_version};
-use sparsight::device::random_x;
 use sparsight::device::timing::StoppingRule;
-use sparsight::device::{Device, DeviceError};
-use sparsight::matrix::{Csr, Dtype, Features, Scalar, gallery::Recipe, reference};
+use sparsight::device::{Device, DeviceError, random_x};
+use sparsight::matrix::gallery::Recipe;
+use sparsight::matrix::{Csr, Dtype, Features, Scalar, reference};
 use sparsight::records::Outcome;
-use sparsight::{Advice, Advisor, Bench, Objective, Profile, Tries, fastest, verify};
+use sparsight::run::Tries;
+use sparsight::{Advice, Advisor, Objective, Profile, fastest, verify};
 
 fn gpu() -> Option<Cuda> {
     match Cuda::open(0) {

@@ -8,23 +8,22 @@ use crate::earlier_bench::EarlierBench;
 use crate::failure::{Exit, Failure};
 use crate::matrix_source::{MatrixSource, matrices};
 use crate::noise::{self, Noise};
-use crate::output_file;
-use crate::own_kernels;
 use crate::printer::BOLD;
 use crate::progress::Progress;
 use crate::reordering::OrderFlags;
 use crate::table::Table;
 use crate::text::{candidate, of_bandwidth, percent, shape, words};
 use crate::values::{ValuesFlag, narrowing, what_it_changes};
+use crate::{output_file, own_kernels};
 use sparsight::answer::{
     BenchAnswer, BenchedBefore, BenchedKernel, BenchedMatrix, MeasuredOutcome, NarrowingAnswer,
 };
+use sparsight::bench::{MeasuredOwn, bench};
 use sparsight::device::DeviceError;
 use sparsight::device::timing::{Caches, StoppingRule};
 use sparsight::kernels::{Candidate, DeviceFacts, OwnKernel, flops};
 use sparsight::matrix::{Csr, Dtype, Features, Scalar};
 use sparsight::records::{ClockRecord, Measured};
-use sparsight::{MeasuredOwn, bench};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
@@ -178,7 +177,7 @@ impl Bench {
     ) -> Result<(), Failure> {
         let features = Features::of(matrix);
         let rule = if self.quick { StoppingRule::BRISK } else { StoppingRule::CAREFUL };
-        let how = sparsight::Bench { rule, caches: self.caches(), seed: context.seed, hopeless: None };
+        let how = sparsight::bench::Bench { rule, caches: self.caches(), seed: context.seed, hopeless: None };
         let mut of_own = Vec::new();
         for kernel in own {
             // First, since whoever writes one wants to know of its faults at once.

@@ -4,8 +4,9 @@ use crate::calibration;
 use crate::context::Context;
 use crate::device_choice::DeviceName;
 use crate::failure::{Exit, Failure};
+use sparsight::Profile;
+use sparsight::calibrate::carry_calibration;
 use sparsight::profile::{CalibrationFile, ProfileFolder};
-use sparsight::{Profile, carry_calibration};
 use std::path::PathBuf;
 
 /// Calibrates a device that has no profile, in some seconds: a GPU by what is predicted for another one, a processor by itself

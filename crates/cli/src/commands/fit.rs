@@ -7,10 +7,10 @@ use crate::printer::Printer;
 use crate::profiling;
 use crate::table::Table;
 use crate::text::{counted, matrices, percent, words};
-use sparsight::ModelName;
-use sparsight::answer::{FitAnswer, LearnedErrors};
 use sparsight::kernels::Kernel;
+use sparsight::models::ModelName;
 use sparsight::profile::{Models, ProfileFolder};
+use sparsight_lab::answer::{FitAnswer, LearnedErrors};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 

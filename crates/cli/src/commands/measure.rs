@@ -12,11 +12,11 @@ use crate::shard::Shard;
 use crate::text::{counted, matrices, shown};
 use crate::values::ValuesFlag;
 use rayon::prelude::*;
-use sparsight::answer::{MeasureAnswer, UnreadableMatrix};
 use sparsight::kernels::Candidate;
 use sparsight::matrix::{Csr, Dtype, Features};
 use sparsight::profile::ProfileFolder;
 use sparsight::records::{CorpusRecord, Journal, Outcome};
+use sparsight_lab::answer::{MeasureAnswer, UnreadableMatrix};
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 

@@ -9,9 +9,11 @@ use crate::many::structures;
 use crate::matrix_source::{MatrixSource, matrices};
 use crate::printer::{BOLD, DIM, Printer};
 use crate::text::{self, between, counted, heading, shape};
-use sparsight::answer::{MatrixSummary, PredictAnswer, PredictManyAnswer, PredictedCandidate, PredictedTerm};
+use sparsight::Advisor;
+use sparsight::answer::MatrixSummary;
 use sparsight::matrix::{Bytes, Limits, Seconds};
-use sparsight::{Advisor, ModelName};
+use sparsight::models::ModelName;
+use sparsight_lab::answer::{PredictAnswer, PredictManyAnswer, PredictedCandidate, PredictedTerm};
 
 /// One model's predicted time for each candidate asked for, with the numbers that went into it
 #[derive(Debug, clap::Args)]

@@ -2,19 +2,18 @@
 
 use crate::args::size;
 use crate::budget::{Budget, Spending};
-use crate::calibration;
 use crate::context::Context;
 use crate::device_choice::{DeviceName, OpenDevice, described};
 use crate::failure::{Exit, Failure};
-use crate::links;
 use crate::noise::{self, Noise};
 use crate::printer::Printer;
-use crate::profiling;
 use crate::text::{counted, grouped};
-use sparsight::Grid;
+use crate::{calibration, links, profiling};
+use sparsight::calibrate::Grid;
 use sparsight::kernels::{DeviceKind, RowLengthDistribution};
 use sparsight::matrix::Bytes;
 use sparsight::profile::{GridName, ProfileFolder};
+use sparsight_lab::informative_first;
 use std::path::PathBuf;
 
 /// Instruments a device: benchmark matrices, bandwidth, launch cost; then fits every model
@@ -79,7 +78,7 @@ impl Profile {
         });
         let dtypes = context.dtypes();
         let grid = Grid::new(device.facts(), &dtypes, bound).only(&self.row_lengths);
-        let grid = if budget.is_some() { grid.informative_first(device.facts()) } else { grid };
+        let grid = if budget.is_some() { informative_first(grid, device.facts()) } else { grid };
         let mut noise = Noise::before(device.facts().kind);
         let run = profiling::run_benchmark(&folder, &device, &grid, spending.as_ref(), &mut noise, context);
         let done = run.map_err(|failure| {

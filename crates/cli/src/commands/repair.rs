@@ -4,8 +4,8 @@ use crate::context::Context;
 use crate::failure::{Exit, Failure};
 use crate::printer::Printer;
 use crate::text::{counted, shown};
-use sparsight::answer::RepairAnswer;
 use sparsight::profile::ProfileFolder;
+use sparsight_lab::answer::RepairAnswer;
 use std::path::PathBuf;
 
 /// Takes lines that cannot be read out of the records of a profile; the files stay as they were under another name

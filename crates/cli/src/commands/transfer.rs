@@ -11,15 +11,17 @@ use crate::printer::BOLD;
 use crate::table::Table;
 use crate::text::{self, shape};
 use clap::ValueEnum;
-use sparsight::answer::{MatrixSummary, TransferAnswer, TransferManyAnswer, TransferredCandidate};
+use sparsight::answer::MatrixSummary;
 use sparsight::device::timing::Caches;
 use sparsight::kernels::{Candidate, feasible};
 use sparsight::matrix::{Dtype, Features, Limits};
 use sparsight::model::Floor;
-use sparsight::model::transfer::Relative;
-use sparsight::profile::TransferProfile;
 use sparsight::records::CorpusRecord;
-use sparsight::{CarriedTime, CrossArchitecture, Reference, TransferBy};
+use sparsight_lab::answer::{TransferAnswer, TransferManyAnswer, TransferredCandidate};
+use sparsight_lab::papers::guo_wang_2013::Relative;
+use sparsight_lab::transfer::{
+    CarriedTime, CrossArchitecture, Reference, TransferBy, TransferProfile, has_size_of,
+};
 
 /// How a time is carried over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -147,7 +149,7 @@ impl Transfer {
     ) -> Option<&'r CorpusRecord> {
         let name = source.record_name();
         reference.named(&name, dtype, Caches::Warm).filter(|record| {
-            let same = record.has_size_of(features);
+            let same = has_size_of(record, features);
             if !same {
                 context.printer.note(format_args!(
                     "{}: the corpus holds another matrix called {name}; its times are predicted",

@@ -6,7 +6,9 @@ use super::chart::{Axis, COLOURS, Chart, Series};
 use super::scatter::colour;
 use crate::device_choice::described;
 use crate::text::{candidate, matrices, words};
-use sparsight::{Baseline, ChoiceRow, Chooser, Evaluation, ModelName, Profile, Scope};
+use sparsight::Profile;
+use sparsight::models::ModelName;
+use sparsight_lab::evaluate::{Baseline, ChoiceRow, Chooser, Evaluation, Scope};
 
 /// Where the axis ends: what is still worse has no place among choices, and a few are a thousand times worse.
 const LARGEST_RATIO: f64 = 20.0;
@@ -60,7 +62,7 @@ fn series(row: &ChoiceRow) -> Series {
                 Baseline::BestSingle(_) => 3,
                 Baseline::VendorCsr => 4,
             };
-            (COLOURS[(ModelName::ALL.len() + place) % COLOURS.len()], true)
+            (COLOURS[(ModelName::all().len() + place) % COLOURS.len()], true)
         }
     };
     let name = match row.chooser {

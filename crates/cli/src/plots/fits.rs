@@ -6,11 +6,12 @@ use super::marker::Marker;
 use super::{Plot, in_file_name};
 use crate::device_choice::described;
 use crate::failure::Failure;
+use sparsight::Profile;
 use sparsight::kernels::{Candidate, Kernel};
 use sparsight::matrix::Dtype;
 use sparsight::model::{Along, Bound, FittedLine, Observation, SplitBy};
+use sparsight::models::ModelName;
 use sparsight::records::BenchmarkRecord;
-use sparsight::{ModelName, Profile};
 
 /// Threads a block of the candidates that are drawn: the middle of the catalogue.
 const BLOCK: u32 = 256;

@@ -12,10 +12,11 @@ mod scatter;
 
 use crate::failure::Failure;
 use crate::output_file;
+use sparsight::Profile;
 use sparsight::kernels::Kernel;
 use sparsight::matrix::Dtype;
 use sparsight::records::BenchmarkRecord;
-use sparsight::{Evaluation, Profile};
+use sparsight_lab::evaluate::Evaluation;
 use std::fs;
 use std::path::{Path, PathBuf};
 

@@ -4,9 +4,11 @@ use super::chart::{Axis, COLOURS, Chart, GREY, Series};
 use super::marker::Marker;
 use super::{Plot, in_file_name};
 use crate::device_choice::described;
+use sparsight::Profile;
 use sparsight::kernels::Kernel;
 use sparsight::matrix::Dtype;
-use sparsight::{Evaluation, ModelName, PredictedTime, Profile};
+use sparsight::models::ModelName;
+use sparsight_lab::evaluate::{Evaluation, PredictedTime};
 use std::collections::BTreeMap;
 
 /// The predictions of one figure: by model and matrix the block size that is fastest.
@@ -80,7 +82,7 @@ fn guides(axis: &Axis) -> Vec<Series> {
 
 /// The same colour for a model in every figure.
 pub(super) fn colour(model: ModelName) -> plotters::style::RGBColor {
-    let place = ModelName::ALL.iter().position(|m| *m == model).unwrap_or(0);
+    let place = ModelName::all().iter().position(|m| *m == model).unwrap_or(0);
     COLOURS[place % COLOURS.len()]
 }
 
@@ -92,7 +94,7 @@ mod tests {
     #[test]
     fn no_two_models_share_a_colour() {
         let colours: HashSet<_> =
-            ModelName::ALL.iter().map(|model| colour(*model)).map(|c| (c.0, c.1, c.2)).collect();
-        assert_eq!(colours.len(), ModelName::ALL.len());
+            ModelName::all().iter().map(|model| colour(*model)).map(|c| (c.0, c.1, c.2)).collect();
+        assert_eq!(colours.len(), ModelName::all().len());
     }
 }

@@ -235,7 +235,7 @@ fn write_profile(path: &Path, facts: DeviceFacts, slowness: f64, known: impl Fn(
             BenchmarkRecord { kernel, dtype, placement, lengths, p, strips, nrows, seed, drawn, outcome };
         journal.append(record).unwrap();
     }
-    folder.write_models(&sparsight::fit(&folder, &[], |_| true).unwrap().models).unwrap();
+    folder.write_models(&sparsight::calibrate::fit(&folder, &[], |_| true).unwrap().models).unwrap();
 }
 
 /// Adds a corpus on which the made-up GPU takes `ratio` times as long as `strip-cache` predicts.
@@ -245,7 +245,7 @@ pub fn add_corpus(folder: &Path, matrices: &[(&str, &str, f64)]) {
     for &(name, recipe, ratio) in matrices {
         let features = Features::of(&recipe.parse::<Recipe>().unwrap().generate::<f64>().unwrap());
         let advice = Advisor::new(&profile).advise(&features, Dtype::F64, &Objective::default()).unwrap();
-        let measured = |a: &sparsight::Advised| Measured {
+        let measured = |a: &sparsight::advise::Advised| Measured {
             id: a.candidate,
             outcome: Outcome::Time { time_s: Seconds(ratio * a.prediction.time.0), spread: 0.01, samples: 5 },
         };

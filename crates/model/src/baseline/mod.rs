@@ -9,11 +9,10 @@
 
 mod terms;
 
-pub(crate) use terms::{
-    KEPT_OF_L2, TERMS, Terms, bytes_per_s, fetched_bytes, launch_s, longest_and_turns, reuse,
-};
+pub use terms::Terms;
+pub(crate) use terms::{KEPT_OF_L2, TERMS, bytes_per_s, fetched_bytes, launch_s, longest_and_turns, reuse};
 
-use crate::{LearningSample, non_negative};
+use crate::non_negative;
 use serde::{Deserialize, Serialize};
 use sparsight_kernels::Candidate;
 use sparsight_matrix::Dtype;
@@ -21,7 +20,7 @@ use std::collections::BTreeMap;
 
 /// b of one kernel.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub(crate) struct Baseline {
+pub struct Baseline {
     /// By block size and value type, where there are enough times.
     own: Vec<(u32, Dtype, [f32; TERMS])>,
     /// Of all of them, for the others.
@@ -39,13 +38,8 @@ const ENOUGH: usize = 2 * TERMS;
 const LEAST: f64 = 0.1;
 
 impl Baseline {
-    /// From measured times of one kernel and their terms.
-    pub(crate) fn of_samples(samples: &[LearningSample<'_>], terms: &[Terms]) -> Self {
-        Self::fit(samples.iter().zip(terms).map(|(s, terms)| (&s.candidate, terms, s.time.0)))
-    }
-
     /// From the terms of candidates and measured seconds, positive.
-    pub(crate) fn fit<'a>(times: impl Iterator<Item = (&'a Candidate, &'a Terms, f64)> + Clone) -> Self {
+    pub fn fit<'a>(times: impl Iterator<Item = (&'a Candidate, &'a Terms, f64)> + Clone) -> Self {
         let mut apart: BTreeMap<(u32, Dtype), Vec<Timed>> = BTreeMap::new();
         for (candidate, terms, time_s) in times {
             apart.entry((candidate.block, candidate.dtype)).or_default().push((terms.0, time_s));
@@ -66,7 +60,7 @@ impl Baseline {
     }
 
     /// b, seconds; finite and positive for any features.
-    pub(crate) fn seconds(&self, candidate: &Candidate, terms: &Terms) -> f64 {
+    pub fn seconds(&self, candidate: &Candidate, terms: &Terms) -> f64 {
         self.parts(candidate, terms).0
     }
 

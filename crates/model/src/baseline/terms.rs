@@ -70,10 +70,11 @@ fn held(facts: &DeviceFacts) -> f64 {
 
 /// Seconds by term, of one candidate on one matrix; none negative. What needs the features' locality is 0 without it.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Terms(pub(crate) [f64; TERMS]);
+pub struct Terms(pub(crate) [f64; TERMS]);
 
 impl Terms {
-    pub(crate) fn of(candidate: &Candidate, f: &Features, facts: &DeviceFacts) -> Self {
+    /// The terms of a candidate on a matrix with these features.
+    pub fn of(candidate: &Candidate, f: &Features, facts: &DeviceFacts) -> Self {
         let kernel = candidate.kernel;
         let (bytes, rate, nnz) = (compulsory_bytes(candidate, f).0 as f64, bytes_per_s(facts), f.nnz as f64);
         let beyond = (bytes - KEPT_OF_L2 * facts.l2_bytes.0 as f64).max(0.0);

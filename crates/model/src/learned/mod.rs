@@ -17,8 +17,8 @@ mod format;
 mod learner;
 mod model;
 mod predictor;
+mod quantity;
 mod sample;
-mod selection;
 mod size_classes;
 mod trained;
 
@@ -26,8 +26,7 @@ pub use cross_validation::CrossValidation;
 pub use learner::Learner;
 pub use model::{LearnedKernel, LearnedModel, MIN_MATRICES};
 pub use predictor::LearnedPredictor;
-pub use sample::{LearningSample, Origin};
+pub use quantity::Quantity;
+pub use sample::{LearningSample, Origin, enough_real};
 
 pub(crate) use folds::{FOLDS, Folds};
-pub(crate) use sample::enough_real;
-pub(crate) use selection::{Method, Quantity, described, selected};

@@ -37,7 +37,8 @@ pub enum Origin {
 }
 
 impl Origin {
-    pub(crate) fn is_generated(self) -> bool {
+    /// Tells whether a generator made the matrix.
+    pub fn is_generated(self) -> bool {
         self == Self::Generated
     }
 }
@@ -65,8 +66,8 @@ impl LearningSample<'_> {
     }
 }
 
-/// Whether enough of some `(matrix, generated)` were made by no generator, so that these alone may judge.
-pub(crate) fn enough_real<'a>(matrices: impl IntoIterator<Item = (&'a str, bool)>) -> bool {
+/// Tells whether enough of some `(matrix, generated)` were made by no generator, so that these alone may judge.
+pub fn enough_real<'a>(matrices: impl IntoIterator<Item = (&'a str, bool)>) -> bool {
     let real = matrices.into_iter().filter(|(_, generated)| !generated).map(|(matrix, _)| matrix);
     real.collect::<BTreeSet<&str>>().len() >= MIN_MATRICES
 }

@@ -109,7 +109,7 @@ fn chain(regimes: &Regimes, footprint: &Footprint, row_length: u64) -> [Line; 3]
     let (mut wider, mut at) = ([None, None], regimes);
     while let Regimes::Split(split) = at {
         wider = [Some(split.whole.over_strips(row_length)), wider[0]];
-        at = if footprint.get(split.by) <= split.border_bytes { &split.below } else { &split.above };
+        at = if split.by.of(footprint) <= split.border_bytes { &split.below } else { &split.above };
     }
     let Regimes::Single(own) = at else { unreachable!("the loop ends at a single regime") };
     let own = own.over_strips(row_length);

@@ -4,8 +4,11 @@ use super::{
     Answer, DeviceSummary, MatrixSummary, MeasuredOutcome, NamedCandidate, NextRunAnswer, PlannedMatrix,
     PredictedInterval, ReorderedAnswer, Structure,
 };
-use crate::profile::Provenance;
-use crate::{Advice, Advised, ModelName, Nearby, Objective, Profile, Reason, RunNow, Verdict, Verified, Why};
+use crate::advise::{Advised, Reason, RunNow, Verdict, Why};
+use crate::model_name::ModelName;
+use crate::profile::{Nearby, Provenance};
+use crate::run::Verified;
+use crate::{Advice, Objective, Profile};
 use serde::Serialize;
 use sparsight_kernels::Candidate;
 use sparsight_matrix::{Bytes, Dtype, Narrowing, Seconds};

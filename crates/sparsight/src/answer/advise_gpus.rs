@@ -1,11 +1,14 @@
 //! `advise --gpus`: how a matrix would run on several GPUs.
 
 use super::{Answer, DeviceSummary, MatrixSummary, MeasuredOutcome};
+use crate::advise::Advised;
+use crate::distributed::{Deal, Distributed, DistributedPlan, PlannedRows, PlannedShare};
+use crate::profile::KnownLinks;
 use crate::records::Outcome;
-use crate::{DistributedPlan, Error, PlannedRows, PlannedShare, Profile};
+use crate::{Advice, Advisor, Error, Objective, Profile};
 use serde::Serialize;
 use sparsight_kernels::Candidate;
-use sparsight_matrix::{Bytes, Dtype, Seconds};
+use sparsight_matrix::{Bytes, Csr, Dtype, Scalar, Seconds};
 use sparsight_model::Links;
 
 /// `sparsight/advise-gpus/1`: a matrix on several numbers of GPUs.
@@ -199,6 +202,68 @@ impl AdviseGpusAnswer {
             return Err(Error::NothingToRun { why });
         };
         Ok(Self { matrix, device: profile.into(), dtype, deal, links, gpus, too_few, best })
+    }
+}
+
+/// Makes an [`OnGpus`] of one matrix for each number of GPUs of one kind, compared with one GPU if that can hold the matrix.
+#[derive(Debug, Clone, Copy)]
+pub struct NumbersOfGpus<'a, T: Scalar> {
+    matrix: &'a Csr<T>,
+    advisor: Advisor<'a>,
+    advice: &'a Advice,
+    objective: &'a Objective,
+}
+
+impl<'a, T: Scalar> NumbersOfGpus<'a, T> {
+    /// `advice` is that for the matrix on one GPU.
+    pub fn new(
+        matrix: &'a Csr<T>,
+        advisor: Advisor<'a>,
+        advice: &'a Advice,
+        objective: &'a Objective,
+    ) -> Self {
+        Self { matrix, advisor, advice, objective }
+    }
+
+    /// What is best on one GPU; `None` if one cannot hold the matrix.
+    pub fn best_on_one(&self) -> Option<&'a Advised> {
+        self.advice.ours().next()
+    }
+
+    /// One GPU.
+    ///
+    /// # Errors
+    /// Why one cannot hold it.
+    pub fn on_one(&self) -> Result<OnGpus, TooFewGpus> {
+        let a = self.matrix;
+        let Some(best) = self.best_on_one() else {
+            return Err(TooFewGpus { count: 1, why: self.advice.why_nothing() });
+        };
+        let vectors = (a.nrows() + a.ncols()) as u64 * T::DTYPE.bytes();
+        let prediction = &best.prediction;
+        let times = [prediction.time, prediction.low, prediction.high];
+        Ok(OnGpus::one(times, Bytes(best.memory.0 + vectors)))
+    }
+
+    /// So many that are linked like that, with the plan that says so. Cost and memory are those of [`Advisor::distribute`].
+    ///
+    /// # Errors
+    /// As [`Advisor::distribute`]; within, why so few cannot hold it.
+    pub fn on(
+        &self,
+        count: usize,
+        deal: &Deal,
+        known: &KnownLinks,
+    ) -> Result<Result<(OnGpus, Distributed<T>), TooFewGpus>, Error> {
+        let one = self.best_on_one().map(|best| best.prediction.time);
+        match self.advisor.distribute(self.matrix, count, deal, &known.links, self.objective) {
+            Ok(distributed) => {
+                let on = OnGpus::several(&distributed.plan, one, known.measured_on);
+                Ok(Ok((on, distributed)))
+            }
+            Err(Error::NothingToRun { why }) => Ok(Err(TooFewGpus { count, why })),
+            Err(error) => Err(error),
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! `bench`: every candidate that fits, run and timed.
 
 use super::{Answer, DeviceSummary, MatrixSummary, MeasuredOutcome, NamedCandidate, NarrowingAnswer};
-use crate::MeasuredOwn;
+use crate::bench::MeasuredOwn;
 use crate::records::{ClockRecord, Measured, Outcome};
 use serde::Serialize;
 use sparsight_device::timing::Caches;

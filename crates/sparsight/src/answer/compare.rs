@@ -1,7 +1,7 @@
 //! `compare`: one matrix on several devices.
 
 use super::{AdvisedCandidate, Answer, DeviceSummary, MatrixSummary};
-use crate::{Compared, ComparedDevice, Comparison, Contender, Limit, Span};
+use crate::compare::{Compared, ComparedDevice, Comparison, Contender, Limit, Span};
 use serde::Serialize;
 use sparsight_kernels::Candidate;
 use sparsight_matrix::Dtype;

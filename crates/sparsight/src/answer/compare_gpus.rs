@@ -2,7 +2,7 @@
 
 use super::advise_gpus::best;
 use super::{Answer, DeviceSummary, LinksAnswer, MatrixSummary, OnGpus, TooFewGpus};
-use crate::Contender;
+use crate::compare::Contender;
 use serde::Serialize;
 use sparsight_matrix::{Dtype, Seconds};
 

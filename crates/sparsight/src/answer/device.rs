@@ -1,7 +1,7 @@
 //! A device in short.
 
 use crate::Profile;
-use crate::profile::{ProfiledDevice, Provenance, TransferProfile};
+use crate::profile::{ProfiledDevice, Provenance};
 use serde::Serialize;
 use sparsight_kernels::{DeviceFacts, DeviceKind};
 use sparsight_matrix::Seconds;
@@ -68,11 +68,5 @@ impl From<&Profile> for DeviceSummary {
     fn from(profile: &Profile) -> Self {
         let rescaled_from = profile.rescaled.as_ref().map(|rescaled| rescaled.reference.name.clone());
         Self { rescaled_from, ..Self::profiled(&profile.name, &profile.device) }
-    }
-}
-
-impl From<&TransferProfile> for DeviceSummary {
-    fn from(profile: &TransferProfile) -> Self {
-        Self::profiled(&profile.name, &profile.device)
     }
 }

@@ -1,7 +1,7 @@
-//! `info`, `predict`, `transfer` and `compare` for several matrices: the answers for each, and a mean over them.
+//! `info` and `compare` for several matrices: the answers for each, and a mean over them.
 
 use super::compare::ComparedNumbers;
-use super::{Answer, CompareAnswer, InfoAnswer, PredictAnswer, TransferAnswer};
+use super::{Answer, CompareAnswer, InfoAnswer};
 use serde::Serialize;
 
 /// `sparsight/info-many/1`: the structure of several matrices.
@@ -13,28 +13,6 @@ pub struct InfoManyAnswer {
 
 impl Answer for InfoManyAnswer {
     const SCHEMA: &'static str = "sparsight/info-many/1";
-}
-
-/// `sparsight/predict-many/1`: what one model predicts for several matrices.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct PredictManyAnswer {
-    /// As in [`InfoManyAnswer`].
-    pub matrices: Vec<PredictAnswer>,
-}
-
-impl Answer for PredictManyAnswer {
-    const SCHEMA: &'static str = "sparsight/predict-many/1";
-}
-
-/// `sparsight/transfer-many/2`: the times of several matrices, carried over from another device.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct TransferManyAnswer {
-    /// As in [`InfoManyAnswer`].
-    pub matrices: Vec<TransferAnswer>,
-}
-
-impl Answer for TransferManyAnswer {
-    const SCHEMA: &'static str = "sparsight/transfer-many/2";
 }
 
 /// `sparsight/compare-many/1`: several matrices on several devices.

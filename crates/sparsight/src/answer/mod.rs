@@ -6,31 +6,19 @@
 //! | `advise`, several matrices | [`AdviseManyAnswer`] | `sparsight/advise-many/1` |
 //! | `advise --gpus` | [`AdviseGpusAnswer`] | `sparsight/advise-gpus/1` |
 //! | `advise --gpus --break-even` | [`BreakEvenAnswer`] | `sparsight/advise-break-even/1` |
-//! | `predict` | [`PredictAnswer`] | `sparsight/predict/1` |
-//! | `predict`, several matrices | [`PredictManyAnswer`] | `sparsight/predict-many/1` |
 //! | `plan` | [`PlanAnswer`] | `sparsight/plan/1` |
-//! | `transfer` | [`TransferAnswer`] | `sparsight/transfer/1` |
-//! | `transfer`, several matrices | [`TransferManyAnswer`] | `sparsight/transfer-many/1` |
 //! | `compare` | [`CompareAnswer`] | `sparsight/compare/1` |
 //! | `compare --gpus` | [`CompareGpusAnswer`] | `sparsight/compare-gpus/1` |
 //! | `compare`, several matrices | [`CompareManyAnswer`] | `sparsight/compare-many/1` |
 //! | `bench` | [`BenchAnswer`] | `sparsight/bench/1` |
 //! | `calibrate` | [`CalibrateAnswer`] | `sparsight/calibrate/1` |
 //! | `profile` | [`ProfileAnswer`] | `sparsight/profile/1` |
-//! | `profile --links` | [`ProfileLinksAnswer`] | `sparsight/profile-links/1` |
-//! | `measure` | [`MeasureAnswer`] | `sparsight/measure/1` |
-//! | `fit` | [`FitAnswer`] | `sparsight/fit/1` |
-//! | `repair` | [`RepairAnswer`] | `sparsight/repair/1` |
-//! | `evaluate` | [`EvaluateAnswer`] | `sparsight/evaluate/1` |
-//! | `evaluate --from` | [`EvaluateTransferAnswer`] | `sparsight/evaluate-transfer/1` |
-//! | `evaluate --without-each` | [`EvaluateWithoutAnswer`] | `sparsight/evaluate-without/1` |
 //! | `info` | [`InfoAnswer`] | `sparsight/info/1` |
 //! | `info`, several matrices | [`InfoManyAnswer`] | `sparsight/info-many/1` |
 //! | `devices` | [`DevicesAnswer`] | `sparsight/devices/1` |
 //! | `kernels` | [`KernelsAnswer`] | `sparsight/kernels/1` |
 //! | `kernels --source` | [`KernelSourceAnswer`] | `sparsight/kernel-source/1` |
 //! | `report` | [`ReportAnswer`] | `sparsight/report/1` |
-//! | `rules` | [`RulesAnswer`] | `sparsight/rules/1` |
 //! | `gallery` | [`GalleryAnswer`] | `sparsight/gallery/1` |
 //!
 //! ```
@@ -64,38 +52,30 @@ mod compare_gpus;
 mod device;
 mod devices;
 mod error;
-mod evaluate;
-mod evaluate_transfer;
-mod evaluate_without;
 mod fields;
-mod fit;
 mod gallery;
 mod info;
 mod kernel_source;
 mod kernels;
 mod many;
 mod matrix;
-mod measure;
 mod outcome;
 mod plan;
-mod predict;
 mod prediction;
 mod profile;
-mod profile_links;
 mod reordered;
-mod repair;
 mod report;
 mod reported;
 mod reported_plan;
-mod rules;
 mod structure;
-mod transfer;
 
 pub use advise::{
     AdviceProvenance, AdviseAnswer, AdvisedCandidate, Compared, Expected, NarrowingAnswer, NearMatrix,
     NearbyAnswer, ReasonAnswer, RunNowAnswer, VerdictAnswer,
 };
-pub use advise_gpus::{AdviseGpusAnswer, LinksAnswer, OnGpus, RowsAnswer, ShareAnswer, TooFewGpus};
+pub use advise_gpus::{
+    AdviseGpusAnswer, LinksAnswer, NumbersOfGpus, OnGpus, RowsAnswer, ShareAnswer, TooFewGpus,
+};
 pub use advise_many::{AdviseManyAnswer, AdvisedMatrix};
 pub use bench::{BenchAnswer, BenchedBefore, BenchedCandidate, BenchedKernel, BenchedMatrix, OwnCandidate};
 pub use break_even::{BreakEvenAnswer, FasterFrom, SizeTried, TimeOnGpus};
@@ -106,40 +86,27 @@ pub use compare_gpus::{CompareGpusAnswer, ComparedGpus, ComparedOnGpus, NumbersO
 pub use device::DeviceSummary;
 pub use devices::{DeviceHere, DevicesAnswer, NoCuda};
 pub use error::ErrorAnswer;
-pub use evaluate::{
-    BesideVendor, ChoiceCost, ErrorEntry, EvaluateAnswer, KernelOrFormat, KernelWins, MatrixCounts,
-    StripModelWins, WorstPrediction,
-};
-pub use evaluate_transfer::{EvaluateTransferAnswer, RefusedTimes, TransferErrorEntry, WorstTransfer};
-pub use evaluate_without::{EvaluateWithoutAnswer, WithoutPart};
 pub use fields::NotReported;
-pub use fit::{FitAnswer, FittedModel, LearnedErrors};
 pub use gallery::{GalleryAnswer, GalleryGenerator, GalleryParameter};
 pub use info::{FormatSize, InfoAnswer};
 pub use kernel_source::{KernelSourceAnswer, SourceLaunch};
 pub use kernels::{CatalogueKernel, KernelsAnswer};
-pub use many::{CompareManyAnswer, InfoManyAnswer, MeanSpeed, PredictManyAnswer, TransferManyAnswer};
+pub use many::{CompareManyAnswer, InfoManyAnswer, MeanSpeed};
 pub use matrix::MatrixSummary;
-pub use measure::{MeasureAnswer, UnreadableMatrix};
 pub use outcome::MeasuredOutcome;
 pub use plan::{
     MeasuredPlan, NextRunAnswer, PlanAnswer, PlanVerdict, PlannedMatrix, PlannedPart, PlannedStrategy,
 };
-pub use predict::{PredictAnswer, PredictedCandidate, PredictedTerm};
 pub use prediction::{Extrapolated, PredictedInterval};
 pub use profile::ProfileAnswer;
-pub use profile_links::ProfileLinksAnswer;
 pub use reordered::{BestAsItIs, ReorderedAnswer};
-pub use repair::RepairAnswer;
 pub use report::ReportAnswer;
 pub use reported::{
     Reported, ReportedAdvice, ReportedCandidate, ReportedOutcome, ReportedSource, ReportedTime,
     ReportedVerdict,
 };
 pub use reported_plan::{ReportedPart, ReportedPlan, ReportedRun, ReportedStrategy};
-pub use rules::{JudgedRules, RuleAnswer, RuleGuard, RulesAnswer};
 pub use structure::{RowsOfLength, SpyCells, Structure};
-pub use transfer::{TransferAnswer, TransferOutcome, TransferredCandidate};
 
 use serde::Serialize;
 

@@ -4,7 +4,10 @@ use super::{
     AdviceProvenance, Answer, DeviceSummary, MatrixSummary, NamedCandidate, NarrowingAnswer,
     PredictedInterval, Structure,
 };
-use crate::{MOST_CUT, MeasuredPartition, ModelName, Part, Partitioning, Plan, Strategy};
+use crate::Plan;
+use crate::model_name::ModelName;
+use crate::partition::{MOST_CUT, Part, Partitioning, Strategy};
+use crate::run::MeasuredPartition;
 use serde::Serialize;
 use sparsight_kernels::{Candidate, DeviceKind, Execution, device_bytes};
 use sparsight_matrix::{Bytes, Dtype, Seconds, grouped};

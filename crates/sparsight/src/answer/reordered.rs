@@ -1,7 +1,8 @@
 //! What numbering rows and columns anew would bring, by predictions.
 
 use super::{NamedCandidate, PredictedInterval};
-use crate::{Advice, Advised};
+use crate::Advice;
+use crate::advise::Advised;
 use serde::Serialize;
 use sparsight_kernels::{DeviceFacts, DeviceKind};
 use sparsight_matrix::{Features, Seconds};

@@ -350,7 +350,8 @@ mod tests {
     use super::*;
     use crate::answer::MeasuredOutcome;
     use crate::records::Outcome;
-    use crate::{Advisor, Objective, Profile, Verified};
+    use crate::run::Verified;
+    use crate::{Advisor, Objective, Profile};
     use sparsight_matrix::{Csr, Dtype, Features, gallery::Recipe};
     use sparsight_model::Conditioned;
     use std::collections::BTreeMap;

@@ -166,7 +166,8 @@ fn needed_time(fields: &Fields<'_>) -> Result<ReportedTime, NotReported> {
 mod tests {
     use super::*;
     use crate::answer::{MeasuredPlan, PlannedMatrix, Reported};
-    use crate::{Advisor, PartitionObjective, Plan, Profile};
+    use crate::partition::PartitionObjective;
+    use crate::{Advisor, Plan, Profile};
     use sparsight_kernels::{DeviceKind, catalogue_on};
     use sparsight_matrix::{Csr, Dtype, gallery::Recipe};
 

@@ -3,9 +3,11 @@
 
 use super::budget::while_there_is_time;
 use super::{CALIBRATION_MATRICES, calibrated, calibration_candidates};
+use crate::bench::{Bench, bench};
+use crate::missing::Missing;
 use crate::profile::{CalibrationFile, GridName, ProfileFolder, ProfiledDevice, RescalingFile, folder_of};
 use crate::records::{CorpusRecord, Outcome};
-use crate::{Bench, Error, Missing, Profile, bench};
+use crate::{Error, Profile};
 use sparsight_device::timing::took;
 use sparsight_device::{Device, DeviceError};
 use sparsight_kernels::{DeviceFacts, DeviceKind};
@@ -189,7 +191,7 @@ fn against(name: &str, facts: &DeviceFacts, known: &CalibrationFile) -> Result<O
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::CALIBRATION_BUDGET;
+    use crate::calibrate::CALIBRATION_BUDGET;
     use crate::profile::GridName;
     use sparsight_device::DeviceError;
     use sparsight_device::cuda::Cuda;

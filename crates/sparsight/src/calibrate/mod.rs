@@ -13,10 +13,14 @@
 //! ([`CALIBRATION_BUDGET`]).
 
 mod budget;
+mod fit;
+mod instrument;
 mod measure;
 mod processor;
 
 pub use budget::CALIBRATION_BUDGET;
+pub use fit::{Fitted, fit, write_fitted};
+pub use instrument::{Grid, Point, Step, instrument, measure_conversion, measure_conversion_threshold};
 pub use measure::{CalibratedDevice, carry_calibration, measure_calibration};
 pub use processor::{
     cpu_calibration_folder, cpu_calibration_grid, keep_noise, measure_cpu_calibration, measure_cpu_matrices,
@@ -244,7 +248,7 @@ pub fn calibrated(
 }
 
 /// The geometric mean of how many times as long the same takes on `to`: what a calibration gives that knows no parts of a time.
-pub(crate) fn one_factor(from: &[CorpusRecord], to: &[CorpusRecord]) -> Option<f64> {
+pub fn one_factor(from: &[CorpusRecord], to: &[CorpusRecord]) -> Option<f64> {
     let times = on_both(from, to);
     geometric_mean(times.iter().map(|both| both.times[1].0 / both.times[0].0))
 }

@@ -9,10 +9,15 @@
 //! stopped goes on where it was. One that was made while the machine was not quiet answers in the process that made it; the next one
 //! measures again.
 
-use super::{CPU_CALIBRATION_MATRICES, CalibratedDevice};
+use super::fit::fit_each;
+use super::{
+    CPU_CALIBRATION_MATRICES, CalibratedDevice, Grid, Step, instrument, measure_conversion, write_fitted,
+};
+use crate::bench::{Bench, Noise};
+use crate::models::registry;
 use crate::profile::{GridName, ProfileFolder, ProfiledDevice, cached_folder};
 use crate::records::{BenchmarkRecord, CorpusRecord};
-use crate::{Bench, Error, Grid, Noise, Profile, Step, fit, instrument, measure_conversion, write_fitted};
+use crate::{Error, Profile};
 use sparsight_device::DeviceError;
 use sparsight_kernels::DeviceFacts;
 use sparsight_matrix::gallery::{self, Recipe};
@@ -198,7 +203,8 @@ pub fn measure_cpu_calibration(
     let mut after = |record: &CorpusRecord| noise.recorded(record);
     measure_cpu_matrices(device, folder, dtypes, seed, &mut of_matrices, &mut after)?;
     keep_noise(folder, &noise)?;
-    let fitted = fit(folder, &[], |_| true)?;
+    // The library's own models alone: the program, Python and C then answer alike.
+    let fitted = fit_each(folder, &[], |_| true, registry::own())?;
     write_fitted(folder, &fitted)?;
     Ok(noise.reasons())
 }

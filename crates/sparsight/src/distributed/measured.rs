@@ -1,9 +1,9 @@
 //! Products on several GPUs, and exchanges between them, measured.
 
-use super::{Distributed, LINKS_SCHEMA, LinksFile, MeasuredExchange};
+use super::Distributed;
 use crate::Error;
-use crate::profile::Provenance;
-use crate::right_answer::RightAnswer;
+use crate::bench::RightAnswer;
+use crate::profile::{LINKS_SCHEMA, LinksFile, MeasuredExchange, Provenance};
 use rayon::prelude::*;
 use sparsight_device::gpu::{DistributedProduct, GpuDevice, GpuShare, Link, PlanDigest, SharePlan};
 use sparsight_device::timing::{Batch, StoppingRule, Timing, measure};
@@ -260,7 +260,8 @@ fn prepared(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Advisor, Deal, Objective, Profile};
+    use crate::distributed::Deal;
+    use crate::{Advisor, Objective, Profile};
     use sparsight_matrix::gallery::Recipe;
 
     #[test]

@@ -7,13 +7,47 @@
 //! ```
 
 mod break_even;
-mod links;
 mod measured;
-mod numbers;
 mod plan;
 
 pub use break_even::{break_even, largest_where};
-pub use links::{KnownLinks, LINKS_SCHEMA, LinksFile, MeasuredExchange};
 pub use measured::{measure_distributed, measure_links};
-pub use numbers::{MOST_GPUS, NumbersOfGpus, numbers_of_gpus};
 pub use plan::{Deal, Distributed, DistributedPlan, GpuLimit, PlannedRows, PlannedShare};
+
+use crate::Error;
+use std::collections::BTreeSet;
+
+/// Most GPUs that are predicted at one time, all numbers of them together: each GPU's rows are ranked by themselves. Chosen: ten
+/// seconds or so on one core.
+pub const MOST_GPUS: usize = 8_192;
+
+/// The numbers of GPUs that are asked about, fewest first, each once, and one among them: with it all others are compared.
+///
+/// # Errors
+/// [`Error::TooManyGpus`] if they are more than [`MOST_GPUS`] together.
+pub fn numbers_of_gpus(asked: &[usize]) -> Result<Vec<usize>, Error> {
+    let all: BTreeSet<usize> = asked.iter().copied().chain([1]).collect();
+    let together =
+        all.iter().filter(|&&count| count > 1).fold(0_usize, |sum, &count| sum.saturating_add(count));
+    if together > MOST_GPUS {
+        Err(Error::TooManyGpus { together, most: MOST_GPUS })
+    } else {
+        Ok(all.into_iter().collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_sorted_and_bounded_together() {
+        assert_eq!(numbers_of_gpus(&[4, 2, 4]).unwrap(), [1, 2, 4]);
+        assert_eq!(numbers_of_gpus(&[MOST_GPUS, 1]).unwrap(), [1, MOST_GPUS]);
+        let many: Vec<usize> = (1..=3000).collect();
+        let error = numbers_of_gpus(&many).unwrap_err().to_string();
+        assert_eq!(error, "4501499 GPUs over all numbers of them: at most 8192 are predicted at one time");
+        assert!(numbers_of_gpus(&[2, MOST_GPUS - 1]).is_err());
+        assert!(numbers_of_gpus(&[usize::MAX, 2]).is_err(), "no overflow");
+    }
+}

@@ -1,6 +1,7 @@
 //! How a matrix would run on several GPUs.
 
-use crate::{Advised, Advisor, Error, Objective, Profile};
+use crate::advise::Advised;
+use crate::{Advisor, Error, Objective, Profile};
 use rayon::prelude::*;
 use sparsight_device::Partition;
 use sparsight_device::gpu::SharePlan;

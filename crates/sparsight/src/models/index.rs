@@ -17,7 +17,7 @@ pub struct ModelsIndex {
     /// Starts of the names that were asked to be learned from, such as `a/` or `gallery:`; empty: all of the corpus.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub train: Vec<String>,
-    /// The models with a file of their own, by name: those of [`ModelName`](crate::ModelName), and `comparison`, by which
+    /// The models with a file of their own, by name: those of [`ModelName`](crate::model_name::ModelName), and `comparison`, by which
     /// `best` chooses.
     pub models: BTreeMap<String, IndexedModel>,
     /// What conversion and upload take, learned from the corpus; `None` if it holds fewer than a dozen of them.

@@ -11,17 +11,16 @@ mod index;
 mod learned;
 mod model_file;
 pub(crate) mod registry;
-mod source;
 
+pub use crate::model_name::ModelName;
 pub use index::{IndexedModel, KnownKernels, MODELS_SCHEMA, ModelsIndex};
 pub use learned::{Learned, LearnedOn};
-pub use registry::ModelName;
+pub use registry::{LearnedKind, add_models};
 
-pub(crate) use source::{Files, Source};
+pub(crate) use model_file::{Files, Source};
 
 use crate::Error;
-use crate::profile::{document, whole_file};
-use registry::ModelKind;
+use crate::files::{self, whole_file};
 use serde::{Deserialize, Serialize};
 use sparsight_kernels::Execution;
 use sparsight_model::{
@@ -75,7 +74,7 @@ struct Held {
 impl Held {
     fn new(source: Source) -> Self {
         let strips = Variant::ALL.map(|variant| (variant, OnceLock::new()));
-        let learned = registry::learned().map(|(model, _)| (model, OnceLock::new()));
+        let learned = registry::learned().map(|kind| (kind.name, OnceLock::new()));
         let (strips, learned) = (BTreeMap::from(strips), learned.collect());
         let (comparison, surroundings) = (OnceLock::new(), OnceLock::new());
         Self { source, strips, learned, comparison, surroundings }
@@ -158,7 +157,7 @@ impl Models {
     /// # Errors
     /// [`Error::Malformed`], [`Error::Schema`].
     pub(crate) fn stored(path: &Path, text: &str, source: Source) -> Result<Self, Error> {
-        let index = document::parse(path, text, MODELS_SCHEMA)?;
+        let index = files::parse(path, text, MODELS_SCHEMA)?;
         Ok(Self { index, held: Arc::new(Held::new(source)) })
     }
 
@@ -194,12 +193,9 @@ impl Models {
     ///
     /// # Errors
     /// As [`Models::strip`].
-    ///
-    /// # Panics
-    /// Never: every learned model has a place.
     pub fn learned(&self, model: ModelName) -> Result<Option<&dyn Learned>, Error> {
-        let ModelKind::Learned(kind) = &model.entry().kind else { return Ok(None) };
-        let place = &self.held.learned[&model];
+        let Some(kind) = registry::learned().find(|kind| kind.name == model) else { return Ok(None) };
+        let Some(place) = self.held.learned.get(&model) else { return Ok(None) };
         Ok(self.opened(model.text(), kind.format, place, kind.read)?.map(Box::as_ref))
     }
 
@@ -208,7 +204,7 @@ impl Models {
     /// # Errors
     /// As [`Models::strip`].
     pub fn every_learned(&self) -> Result<Vec<&dyn Learned>, Error> {
-        registry::learned().map(|(model, _)| self.learned(model)).filter_map(Result::transpose).collect()
+        registry::learned().map(|kind| self.learned(kind.name)).filter_map(Result::transpose).collect()
     }
 
     /// What a method learned, with all that it knows of itself; `None` as [`Models::learned`].
@@ -312,7 +308,7 @@ impl Models {
         fs::create_dir_all(folder).map_err(|source| Error::File { path: folder.to_owned(), source })?;
         let mut index = self.index.clone();
         index.models.retain(|name, _| packed.contains_key(name.as_str()));
-        let names = registry::MODELS.iter().map(|entry| entry.text).chain([COMPARISON, SURROUNDINGS]);
+        let names = ModelName::all().into_iter().map(ModelName::text).chain([COMPARISON, SURROUNDINGS]);
         let gone: Vec<_> = names.filter(|name| !packed.contains_key(name)).collect();
         let mut files = Vec::new();
         for (name, indexed) in &mut index.models {

@@ -12,10 +12,11 @@ use flate2::Compression;
 use flate2::bufread::GzDecoder;
 use flate2::write::GzEncoder;
 use serde::{Deserialize, Serialize};
-use sparsight_matrix::io::read_document;
+use sparsight_matrix::io::{read_document, read_regular};
 use sparsight_model::Storable;
+use std::borrow::Cow;
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Schema of the file; that of the model is [`Storable::FORMAT`].
 const SCHEMA: &str = "sparsight/model/1";
@@ -71,6 +72,57 @@ pub(super) fn unpack<M: Storable>(path: &Path, packed: &[u8]) -> Result<M, Error
 pub(super) fn crc32(packed: &[u8]) -> Option<u32> {
     let [a, b, c, d, ..] = packed.last_chunk::<8>()?;
     Some(u32::from_le_bytes([*a, *b, *c, *d]))
+}
+
+/// Files by their names.
+pub(crate) type Files = &'static [(&'static str, &'static [u8])];
+
+/// Where the files are that an index speaks of.
+#[derive(Debug)]
+pub(crate) enum Source {
+    /// In this folder.
+    Folder(PathBuf),
+    /// In the program, which was given these of the folder.
+    Program(PathBuf, Files),
+    /// Nowhere: this process made all models.
+    Memory,
+}
+
+impl Source {
+    /// Whether it has what the index calls `file`, as far as that can be told without looking.
+    pub(crate) fn has(&self, file: &str) -> bool {
+        match self {
+            Self::Program(_, files) => files.iter().any(|(name, _)| *name == file),
+            Self::Folder(_) | Self::Memory => true,
+        }
+    }
+
+    /// Where a file is, for whoever is told about it.
+    pub(crate) fn path(&self, file: &str) -> PathBuf {
+        match self {
+            Self::Folder(folder) | Self::Program(folder, _) => folder.join(file),
+            Self::Memory => Path::new(file).to_owned(),
+        }
+    }
+
+    /// The bytes of a file; `None` if the program was not given it, or there are no files.
+    ///
+    /// # Errors
+    /// [`Error::File`], also if the folder does not have it.
+    pub(crate) fn read(&self, file: &str) -> Result<Option<Cow<'static, [u8]>>, Error> {
+        match self {
+            Self::Folder(_) => {
+                let path = self.path(file);
+                let bytes = read_regular(&path).map_err(|source| Error::File { path, source })?;
+                Ok(Some(Cow::Owned(bytes)))
+            }
+            Self::Program(_, files) => {
+                let found = files.iter().find(|(name, _)| *name == file);
+                Ok(found.map(|(_, bytes)| Cow::Borrowed(*bytes)))
+            }
+            Self::Memory => Ok(None),
+        }
+    }
 }
 
 #[cfg(test)]

@@ -1,83 +1,28 @@
-//! The models by name: the one table that flags, output, files, fits and predictors go by.
-//!
-//! A model that learns is added in three places: a file of its own in `sparsight-model`, a variant of [`ModelName`] with
-//! a line of the table here, and a section of `docs/models.md`.
+//! The models that learn, as a table: how each is fitted and read without knowing which it is.
 
-use super::model_file;
-use crate::{Error, Learned};
-use serde::{Serialize, Serializer};
+use super::{Learned, model_file};
+use crate::Error;
+use crate::model_name::ModelName;
 use sparsight_kernels::DeviceFacts;
-use sparsight_model::{
-    Boosting, LearnedModel, Learner, LearningSample, Linear, Neighbours, PredictError, Variant,
-};
-use std::fmt;
+use sparsight_model::{Boosting, LearnedModel, Learner, LearningSample, PredictError};
 use std::path::Path;
 use std::str::FromStr;
+use std::sync::OnceLock;
 
-/// A model by name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum ModelName {
-    /// The papers' strip model.
-    Strip,
-    /// The same with a second regime beyond the L2.
-    StripCache,
-    /// The papers' strip model, fitted to benchmark matrices with uniform row lengths.
-    StripUniform,
-    /// The same with normal row lengths.
-    StripNormal,
-    /// Regression trees learned from measured matrices.
-    Boosting,
-    /// Power laws in a matrix' features, learned from measured matrices.
-    Linear,
-    /// The most similar of the measured matrices.
-    Neighbours,
-    /// For each kernel the learned model that cross-validation found best; a strip model where nothing was learned.
-    Best,
-}
+/// The models of this library, in the order in which tables list them.
+static OWN: [LearnedKind; 1] = [LearnedKind::of::<Boosting>(ModelName::Boosting)];
 
-/// In the order in which tables list them.
-const TABLE: [ModelEntry; 8] = [
-    ModelEntry::strip(ModelName::Strip, Variant::Strip),
-    ModelEntry::strip(ModelName::StripCache, Variant::StripCache),
-    ModelEntry::strip(ModelName::StripUniform, Variant::StripUniform),
-    ModelEntry::strip(ModelName::StripNormal, Variant::StripNormal),
-    ModelEntry::learned::<Boosting>(ModelName::Boosting),
-    ModelEntry::learned::<Linear>(ModelName::Linear),
-    ModelEntry::learned::<Neighbours>(ModelName::Neighbours),
-    ModelEntry { name: ModelName::Best, text: "best", kind: ModelKind::Best },
-];
-
-/// Every model once.
-pub(crate) static MODELS: [ModelEntry; TABLE.len()] = TABLE;
-
-/// A line of the table.
-#[derive(Debug)]
-pub(crate) struct ModelEntry {
-    /// Which model.
-    pub(crate) name: ModelName,
-    /// Its name in flags, output and files.
-    pub(crate) text: &'static str,
-    /// What it is.
-    pub(crate) kind: ModelKind,
-}
-
-/// What a model is.
-#[derive(Debug)]
-pub(crate) enum ModelKind {
-    /// Fitted to benchmark matrices.
-    Strip(Variant),
-    /// Learned from real ones.
-    Learned(LearnedKind),
-    /// Asks the others.
-    Best,
-}
+/// Those of other crates.
+static ADDED: OnceLock<Vec<LearnedKind>> = OnceLock::new();
 
 type Fit = fn(&DeviceFacts, &[LearningSample<'_>]) -> Result<Box<dyn Learned>, PredictError>;
 type Read = fn(&Path, &[u8]) -> Result<Box<dyn Learned>, Error>;
 
-/// What is done with a learned model without knowing which it is.
+/// A model that learns.
 #[derive(Debug)]
-pub(crate) struct LearnedKind {
+pub struct LearnedKind {
+    /// Its name.
+    pub(crate) name: ModelName,
     /// Name and version of its stored form.
     pub(crate) format: &'static str,
     /// Learns it.
@@ -86,14 +31,10 @@ pub(crate) struct LearnedKind {
     pub(crate) read: Read,
 }
 
-impl ModelEntry {
-    const fn strip(name: ModelName, variant: Variant) -> Self {
-        Self { name, text: variant.name(), kind: ModelKind::Strip(variant) }
-    }
-
-    const fn learned<L: Learner + 'static>(name: ModelName) -> Self {
-        let kind = LearnedKind { format: L::FORMAT, fit: fit::<L>, read: read::<L> };
-        Self { name, text: L::NAME, kind: ModelKind::Learned(kind) }
+impl LearnedKind {
+    /// The model that `L` learns, under this name.
+    pub const fn of<L: Learner + 'static>(name: ModelName) -> Self {
+        Self { name, format: L::FORMAT, fit: fit::<L>, read: read::<L> }
     }
 }
 
@@ -108,91 +49,61 @@ fn read<L: Learner + 'static>(path: &Path, packed: &[u8]) -> Result<Box<dyn Lear
     Ok(Box::new(model_file::unpack::<LearnedModel<L>>(path, packed)?))
 }
 
-/// Those that learn from real matrices.
-pub(crate) fn learned() -> impl Iterator<Item = (ModelName, &'static LearnedKind)> {
-    MODELS.iter().filter_map(|entry| match &entry.kind {
-        ModelKind::Learned(kind) => Some((entry.name, kind)),
-        ModelKind::Strip(_) | ModelKind::Best => None,
-    })
+/// Adds models that learn to those of this library, for the whole process: they are fitted, stored, read and asked like its own.
+/// To be called before a profile is opened; what a profile that was opened earlier holds of them is not read. A second call adds
+/// nothing.
+pub fn add_models(models: impl FnOnce() -> Vec<LearnedKind>) {
+    ADDED.get_or_init(models);
+}
+
+/// The models that learn from real matrices.
+pub(crate) fn learned() -> impl Iterator<Item = &'static LearnedKind> {
+    own().chain(ADDED.get().into_iter().flatten())
+}
+
+/// Those of this library alone.
+pub(crate) fn own() -> impl Iterator<Item = &'static LearnedKind> {
+    OWN.iter()
 }
 
 impl ModelName {
     /// All, in the order in which tables list them.
-    pub const ALL: [Self; TABLE.len()] = {
-        let mut all = [Self::Best; TABLE.len()];
-        let mut at = 0;
-        while at < all.len() {
-            all[at] = TABLE[at].name;
-            at += 1;
-        }
-        all
-    };
-
-    /// Its line of the table.
-    ///
-    /// # Panics
-    /// Never: every name has one.
-    pub(crate) fn entry(self) -> &'static ModelEntry {
-        MODELS.iter().find(|entry| entry.name == self).expect("every name has a line in the table")
-    }
-
-    /// As in flags, output and files.
-    pub(crate) fn text(self) -> &'static str {
-        self.entry().text
-    }
-
-    /// Whether it learned from real matrices, so that an error on one of these is no error on a new one.
-    pub fn is_learned(self) -> bool {
-        !matches!(self.entry().kind, ModelKind::Strip(_))
-    }
-}
-
-impl From<Variant> for ModelName {
-    fn from(variant: Variant) -> Self {
-        let is_it = |entry: &&ModelEntry| matches!(entry.kind, ModelKind::Strip(own) if own == variant);
-        MODELS.iter().find(is_it).expect("every strip model has a line in the table").name
-    }
-}
-
-impl fmt::Display for ModelName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.text())
-    }
-}
-
-impl Serialize for ModelName {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
+    pub fn all() -> Vec<Self> {
+        let strips = [Self::Strip, Self::StripCache, Self::StripUniform, Self::StripNormal];
+        strips.into_iter().chain(learned().map(|kind| kind.name)).chain([Self::Best]).collect()
     }
 }
 
 impl FromStr for ModelName {
     type Err = String;
     fn from_str(s: &str) -> Result<Self, String> {
-        let found = MODELS.iter().find(|entry| entry.text == s).map(|entry| entry.name);
-        found.ok_or_else(|| format!("unknown model '{s}': {}", Self::ALL.map(|m| m.to_string()).join(", ")))
+        let all = Self::all();
+        let found = all.iter().copied().find(|model| model.text() == s);
+        found.ok_or_else(|| {
+            let names: Vec<&str> = all.iter().map(|model| model.text()).collect();
+            format!("unknown model '{s}': {}", names.join(", "))
+        })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use sparsight_model::Variant;
 
     #[test]
-    fn every_model_has_one_name_that_reads_back_and_one_line() {
-        for model in ModelName::ALL {
-            assert_eq!(model.to_string().parse(), Ok(model));
-            assert_eq!(MODELS.iter().filter(|entry| entry.name == model).count(), 1, "{model}");
+    fn every_model_has_one_name_that_reads_back() {
+        let all = ModelName::all();
+        for model in &all {
+            assert_eq!(model.to_string().parse(), Ok(*model));
         }
-        assert!(ModelName::ALL.is_sorted(), "the table is in the order of the names");
+        assert!(all.is_sorted(), "in the order of the variants");
         for variant in Variant::ALL {
             let model = ModelName::from(variant);
             assert_eq!(model.to_string(), variant.name());
-            assert!(!model.is_learned());
+            assert!(!model.is_learned() && all.contains(&model));
         }
-        let learned: Vec<ModelName> = learned().map(|(model, _)| model).collect();
-        assert_eq!(learned, [ModelName::Boosting, ModelName::Linear, ModelName::Neighbours]);
-        assert!(ModelName::Best.is_learned() && learned.iter().all(|model| model.is_learned()));
+        assert!(learned().all(|kind| kind.name.is_learned()) && ModelName::Best.is_learned());
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The least predicted time of every block of strips.
 
 use super::Among;
-use crate::Predictor;
+use crate::predict::Predictor;
 use sparsight_kernels::{Candidate, Kernel, feasible};
 use sparsight_matrix::{Features, Limits, Strips};
 use sparsight_model::{BlockCosts, Model, PreparedStrip};
@@ -108,7 +108,8 @@ impl<'a> BlockPredictor<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Advisor, ModelName, Profile};
+    use crate::model_name::ModelName;
+    use crate::{Advisor, Profile};
     use sparsight_kernels::catalogue;
     use sparsight_matrix::gallery::Recipe;
     use sparsight_matrix::{Dtype, StripDetail};

@@ -14,12 +14,17 @@
 //! Source: Guo, Wang and Chen 2014, section 4.
 
 mod block_times;
-mod strip_rows;
 
-use crate::advisor::is_wide;
-use crate::{Advisor, Error, Missing, ModelName, Predictor, Profile};
+use crate::advise::is_wide;
+use crate::missing::Missing;
+use crate::model_name::ModelName;
+use crate::predict::Predictor;
+use crate::{Advisor, Error, Profile};
 use block_times::BlockPredictor;
-use sparsight_kernels::{BLOCKS, Candidate, DeviceKind, Execution, FUSED_PARTS, feasible, fits_one_launch};
+use sparsight_kernels::{
+    BLOCKS, Candidate, DeviceFacts, DeviceKind, Execution, FUSED_PARTS, Strip, StripUnit, feasible,
+    fits_one_launch,
+};
 use sparsight_matrix::{Bytes, Csr, Features, Limits, Scalar, Seconds, StripDetail, Strips};
 use sparsight_model::{
     BlockCosts, CutCost, Piece, PlacementRule, Prediction, RowLengthRule, optimal_partition,
@@ -189,8 +194,7 @@ impl Advisor<'_> {
         let limits = Limits::with_memory(facts.memory_bytes);
         let whole = Features::of(a);
         let blocks = BlockPredictor::new(predictor.clone(), candidates, &whole, limits);
-        let rows_per_strip =
-            strip_rows::rows_per_strip(a.nrows(), facts, objective.strips, blocks.is_prepared());
+        let rows_per_strip = rows_per_strip(a.nrows(), facts, objective.strips, blocks.is_prepared());
         let detail = if blocks.is_prepared() { StripDetail::RowLengths } else { StripDetail::All };
         let strips = Strips::of(a, rows_per_strip, detail);
         let (profile, cut_always) = (self.profile(), objective.cut_always);
@@ -323,5 +327,49 @@ impl Planner<'_> {
         })?;
         let rows = self.strips.rows(&strips);
         Some(Part { strips, rows, nnz: features.nnz, candidate, model, prediction })
+    }
+}
+
+/// Most strips for a prepared strip model: 1.1 million blocks, a tenth of a second of one core. Chosen; the matrix with
+/// most strips in the paper has 1,489.
+const PREPARED: usize = 1500;
+
+/// Most strips for any other model, which takes about 1.6 us a candidate: with all of the catalogue, 1,176 blocks take some
+/// tenths of a second. Chosen.
+const ASKED: usize = 48;
+
+/// Strips of a chosen number have a multiple of this many rows: whole warps, so that what is counted by warps adds up.
+const WARP: usize = 32;
+
+/// Rows of a strip, at least 1. `wanted`: most strips that were asked for.
+pub(super) fn rows_per_strip(
+    nrows: usize,
+    facts: &DeviceFacts,
+    wanted: Option<NonZeroUsize>,
+    is_prepared: bool,
+) -> usize {
+    if let Some(strips) = wanted {
+        return nrows.div_ceil(strips.get()).next_multiple_of(WARP).max(WARP);
+    }
+    let one = Strip::of(StripUnit::Rows, 32, facts).size as usize;
+    let limit = if is_prepared { PREPARED } else { ASKED };
+    one * nrows.div_ceil(one).div_ceil(limit).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Profile;
+
+    #[test]
+    fn strips_are_the_papers_until_there_are_too_many() {
+        // S_CSR of an H200: 132 multiprocessors with 64 warps.
+        let facts = Profile::shipped("nvidia-h200").unwrap().device.facts;
+        let rows = |nrows, is_prepared| rows_per_strip(nrows, &facts, None, is_prepared) / 8448;
+        assert_eq!((rows(0, true), rows(1_000_000, true), rows(8448 * 1500, true)), (1, 1, 1));
+        assert_eq!((rows(8448 * 1500 + 1, true), rows(8448 * 3001, true)), (2, 3));
+        assert_eq!((rows(8448 * 48, false), rows(8448 * 49, false), rows(8448 * 1489, false)), (1, 2, 32));
+        let asked = |nrows, strips| rows_per_strip(nrows, &facts, NonZeroUsize::new(strips), false);
+        assert_eq!((asked(1000, 10), asked(1000, 1), asked(5, 10), asked(0, 3)), (128, 1024, 32, 32));
     }
 }

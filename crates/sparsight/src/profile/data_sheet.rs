@@ -15,10 +15,10 @@
 //! The other names are those of `device.json`. A number that the field cannot have is refused, with the unit that was likely meant.
 //! What a data sheet does not say is assumed, and each answer says what: `Provenance::assumptions`.
 
-use super::written_number::Range;
-use super::{DEVICE_SCHEMA, GridName, Profile, ProfiledDevice, Provenance, document};
+use super::vendor::{is_nvidias, other_vendor};
+use super::{DEVICE_SCHEMA, GridName, Profile, ProfiledDevice, Provenance};
 use crate::Error;
-use crate::vendor::{is_nvidias, other_vendor};
+use crate::files::{self, written_number::Range};
 use serde::Deserialize;
 use sparsight_kernels::{DeviceFacts, DeviceKind};
 use sparsight_matrix::{Bytes, Seconds};
@@ -97,15 +97,15 @@ fn reference() -> String {
 }
 
 /// Whether text that names a profile means a data sheet.
-pub(super) fn is_data_sheet(name: &str) -> bool {
+pub fn is_data_sheet(name: &str) -> bool {
     Path::new(name).extension().is_some_and(|extension| extension == EXTENSION)
 }
 
 /// The predictions of the reference that the file names, carried to the GPU that it describes.
 pub(super) fn load(path: &Path) -> Result<Profile, Error> {
-    let text = document::text_of(path)?;
+    let text = files::text_of(path)?;
     let malformed = |line, reason| Error::Malformed { path: path.to_owned(), line, reason };
-    let sheet: DataSheet = document::parse_toml(path, &text)?;
+    let sheet: DataSheet = files::parse_toml(path, &text)?;
     let line_of = |field: &str| {
         let is_of = |line: &str| {
             line.trim_start().strip_prefix(field).is_some_and(|rest| rest.trim_start().starts_with('='))

@@ -1,13 +1,16 @@
 //! A profile on disk.
 
 use super::{
-    CALIBRATION_SCHEMA, CalibrationFile, DEVICE_SCHEMA, Models, ProfiledDevice, RESCALING_SCHEMA,
-    RescalingFile, TRANSFER_SCHEMA, TransferFile, document, whole_file,
+    CALIBRATION_SCHEMA, CalibrationFile, DEVICE_SCHEMA, Models, Profile, ProfiledDevice, RESCALING_SCHEMA,
+    RescalingFile,
 };
 use crate::Error;
+use crate::files::{self, whole_file};
 use crate::models::Source;
 use crate::records::{self, BenchmarkRecord, CorpusRecord, CutRecord, Damaged, Journal, RepairedFile};
 use flate2::bufread::MultiGzDecoder;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use sparsight_kernels::DeviceFacts;
 use sparsight_matrix::io::{open_regular, read_document_text, read_regular_text};
 use std::io::{BufReader, ErrorKind};
@@ -34,7 +37,8 @@ impl ProfileFolder {
         match fs::read_dir(path) {
             Ok(_) => Ok(Self { path: path.to_owned() }),
             Err(source) if source.kind() == ErrorKind::NotFound => {
-                Err(Error::NoFolder { path: path.to_owned() })
+                let is_shipped = Profile::shipped_names().any(|name| path == Path::new(name));
+                Err(Error::NoFolder { path: path.to_owned(), is_shipped })
             }
             Err(source) => Err(Error::File { path: path.to_owned(), source }),
         }
@@ -66,7 +70,7 @@ impl ProfileFolder {
     /// [`Error::File`] if it was never written, [`Error::Malformed`], [`Error::Schema`].
     pub fn device(&self) -> Result<ProfiledDevice, Error> {
         let path = self.path.join("device.json");
-        parse_device(&path, &document::text_of(&path)?)
+        parse_device(&path, &files::text_of(&path)?)
     }
 
     /// Whether the device was written.
@@ -122,32 +126,12 @@ impl ProfileFolder {
         models.write(&self.path.join("models"))
     }
 
-    /// What a transfer needs, `None` if that was never written.
-    ///
-    /// # Errors
-    /// [`Error::File`], [`Error::Malformed`], [`Error::Schema`].
-    pub fn transfer(&self) -> Result<Option<TransferFile>, Error> {
-        self.read("transfer.json", parse_transfer)
-    }
-
-    /// Writes what a transfer needs.
-    ///
-    /// # Errors
-    /// [`Error::File`].
-    ///
-    /// # Panics
-    /// If plain data does not serialise.
-    pub fn write_transfer(&self, transfer: &TransferFile) -> Result<(), Error> {
-        let text = serde_json::to_string(transfer).expect("plain data serialises");
-        self.write("transfer.json", &text)
-    }
-
     /// What was measured of a calibration, `None` if nothing was.
     ///
     /// # Errors
     /// [`Error::File`], [`Error::Malformed`], [`Error::Schema`].
     pub fn calibration(&self) -> Result<Option<CalibrationFile>, Error> {
-        self.read("calibration.json", |path, text| document::parse(path, text, CALIBRATION_SCHEMA))
+        self.document("calibration.json", CALIBRATION_SCHEMA)
     }
 
     /// Writes what was measured of a calibration.
@@ -158,8 +142,7 @@ impl ProfileFolder {
     /// # Panics
     /// If plain data does not serialise.
     pub fn write_calibration(&self, calibration: &CalibrationFile) -> Result<(), Error> {
-        let text = serde_json::to_string(calibration).expect("plain data serialises");
-        self.write("calibration.json", &text)
+        self.write_document("calibration.json", calibration)
     }
 
     /// Whose predictions answer for this device, `None` if it has models of its own or nothing at all.
@@ -168,7 +151,7 @@ impl ProfileFolder {
     /// [`Error::File`], [`Error::Malformed`], [`Error::Schema`].
     pub fn rescaling(&self) -> Result<Option<RescalingFile>, Error> {
         self.read("rescaling.json", |path, text| {
-            let carried: RescalingFile = document::parse(path, text, RESCALING_SCHEMA)?;
+            let carried: RescalingFile = files::parse(path, text, RESCALING_SCHEMA)?;
             if carried.rescaling.is_plausible() {
                 return Ok(carried);
             }
@@ -242,6 +225,29 @@ impl ProfileFolder {
         [BENCHMARK, CORPUS, CUTS].into_iter().any(is_there)
     }
 
+    /// A JSON document of the folder, plain or packed, of the schema `expected`; `None` if it is not there.
+    ///
+    /// # Errors
+    /// [`Error::File`], [`Error::Malformed`], [`Error::Schema`].
+    pub fn document<T: DeserializeOwned>(
+        &self,
+        name: &str,
+        expected: &'static str,
+    ) -> Result<Option<T>, Error> {
+        self.read(name, |path, text| files::parse(path, text, expected))
+    }
+
+    /// Writes a JSON document into the folder, on one line.
+    ///
+    /// # Errors
+    /// [`Error::File`].
+    ///
+    /// # Panics
+    /// If plain data does not serialise.
+    pub fn write_document<T: Serialize>(&self, name: &str, document: &T) -> Result<(), Error> {
+        self.write(name, &serde_json::to_string(document).expect("plain data serialises"))
+    }
+
     /// What `parse` makes of a file, `None` if it is not there.
     fn read<T>(
         &self,
@@ -278,18 +284,13 @@ impl ProfileFolder {
 
 /// A device from the text of a `device.json`, whose facts a device can have.
 pub(super) fn parse_device(path: &Path, text: &str) -> Result<ProfiledDevice, Error> {
-    let device: ProfiledDevice = document::parse(path, text, DEVICE_SCHEMA)?;
+    let device: ProfiledDevice = files::parse(path, text, DEVICE_SCHEMA)?;
     device.facts.check().map_err(|implausible| {
         let named = format!("\"{}\"", implausible.field);
         let line = text.lines().position(|line| line.contains(&named)).map_or(1, |at| at + 1);
         Error::Malformed { path: path.to_owned(), line, reason: implausible.to_string() }
     })?;
     Ok(device)
-}
-
-/// Transfer parameters from the text of a `transfer.json`.
-pub(super) fn parse_transfer(path: &Path, text: &str) -> Result<TransferFile, Error> {
-    document::parse(path, text, TRANSFER_SCHEMA)
 }
 
 #[cfg(test)]

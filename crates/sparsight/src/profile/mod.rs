@@ -17,25 +17,26 @@
 mod cache;
 mod calibration;
 mod data_sheet;
-pub(crate) mod document;
 mod folder;
-mod grid_name;
+mod links;
 mod share;
 mod shipped;
-mod transfer_profile;
-pub mod whole_file;
-pub(crate) mod written_number;
+mod vendor;
 
+pub use crate::files::{parse as parse_document, whole_file};
+pub use crate::missing::Missing;
 pub use crate::models::{
     CalibratedStrip, IndexedModel, KnownKernels, Learned, LearnedOn, MODELS_SCHEMA, Models, ModelsIndex,
 };
 pub use cache::{FolderLock, cached_folder, calibration_folder};
 pub use calibration::{CALIBRATION_SCHEMA, CalibrationFile, RESCALING_SCHEMA, RescalingFile};
+pub use data_sheet::is_data_sheet;
 pub use folder::ProfileFolder;
-pub use grid_name::GridName;
-pub use transfer_profile::{TRANSFER_SCHEMA, TransferFile, TransferProfile};
+pub use links::{KnownLinks, LINKS_SCHEMA, LinksFile, MeasuredExchange};
+pub use vendor::other_vendor;
 
-use crate::{Error, KnownLinks, Missing, ModelName};
+use crate::Error;
+use crate::model_name::ModelName;
 use serde::{Deserialize, Serialize};
 use sparsight_kernels::{Candidate, DeviceFacts, DeviceKind, Execution, Format, device_bytes};
 use sparsight_matrix::{Bytes, Csr, Dtype, Features, Seconds};
@@ -82,7 +83,7 @@ pub struct ProfiledDevice {
     /// Cost of a conversion from CSR, on the device or on the host beside it.
     pub conversion: BTreeMap<Format, ConversionCost>,
     /// Non-zeros from which a GPU converts faster than the host beside it, upload included: see
-    /// [`measure_conversion_threshold`](crate::measure_conversion_threshold). `None` on a CPU, and where it was not measured:
+    /// [`measure_conversion_threshold`](crate::calibrate::measure_conversion_threshold). `None` on a CPU, and where it was not measured:
     /// then a GPU converts everything. A device that was opened without the profile is told by
     /// [`Cuda::convert_on`](sparsight_device::cuda::Cuda::convert_on) with `ConvertOn::From`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -334,4 +335,53 @@ fn of_user(name: &str) -> Option<PathBuf> {
 /// Whether text that names a profile means a folder: see [`folder_of`].
 pub fn is_folder(name_or_folder: &str) -> bool {
     folder_of(name_or_folder).is_some()
+}
+
+/// The nearest matrices that were learned from: see [`Surroundings`](sparsight_model::Surroundings).
+#[derive(Debug, Clone, PartialEq)]
+pub struct Nearby {
+    /// Name and distance, the nearest first; never empty.
+    pub nearest: Vec<(String, f64)>,
+    /// Of the matrices that were learned from the share that has another one nearer by than the nearest is here.
+    pub farther_than: f64,
+}
+
+impl Profile {
+    /// The `count` nearest matrices that the profile learned from, of a calibrated GPU those of the profile whose predictions are
+    /// carried over. `None` if it learned from none, was fitted before this was kept, or `features` do not hold
+    /// [`Locality`](sparsight_matrix::Locality).
+    ///
+    /// ```
+    /// use sparsight::{Profile, matrix::{Features, gallery::Recipe}};
+    /// let features = Features::of(&"stencil2d,n=300".parse::<Recipe>()?.generate::<f64>()?);
+    /// let nearby = Profile::shipped("nvidia-h200")?.nearby(&features, 3)?.unwrap();
+    /// assert!(nearby.nearest[0].0.starts_with("gallery:stencil2d"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::File`], [`Error::Damaged`] or [`Error::Schema`] if what is kept cannot be read.
+    pub fn nearby(&self, features: &Features, count: usize) -> Result<Option<Nearby>, Error> {
+        let models = self.rescaled.as_ref().map_or(&self.models, |rescaled| &rescaled.reference.models);
+        let Some(surroundings) = models.surroundings()? else { return Ok(None) };
+        let names: Vec<&String> = models.index.trained_on.iter().collect();
+        let nearest = surroundings.nearest(features, count).into_iter();
+        let nearest: Vec<(String, f64)> =
+            nearest.map(|near| (names[near.matrix].clone(), near.distance)).collect();
+        let farther_than = |(_, distance): &(String, f64)| surroundings.farther_than(*distance);
+        Ok(nearest.first().map(farther_than).map(|farther_than| Nearby { nearest, farther_than }))
+    }
+}
+
+/// The benchmark matrices of a profile: the largest grid that it was asked for. In the order of their size.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum GridName {
+    /// The handful that a transfer by the model of 2013 takes, which `profile --budget` measures first; or none, of a calibration.
+    Quick,
+    /// Few strips of rows of one length: what is measured of a CPU without a profile when it is asked about.
+    Coarse,
+    /// The papers'.
+    #[default]
+    Full,
 }

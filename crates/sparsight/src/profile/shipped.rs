@@ -1,11 +1,10 @@
 //! The profiles that are part of the program, so that `cargo install` alone gives one that advises.
 
-use super::{
-    CALIBRATION_SCHEMA, CalibrationFile, Models, Profile, ProfiledDevice, TransferProfile, document, folder,
-};
+use super::vendor::other_vendor;
+use super::{CALIBRATION_SCHEMA, CalibrationFile, KnownLinks, Models, Profile, ProfiledDevice, folder};
+use crate::Error;
+use crate::files;
 use crate::models::{Files, Source};
-use crate::vendor::other_vendor;
-use crate::{Error, KnownLinks};
 use flate2::bufread::GzDecoder;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -13,11 +12,10 @@ use std::path::{Path, PathBuf};
 struct Shipped {
     name: &'static str,
     device: &'static str,
-    /// `models/index.json`, packed by `build.rs` as the two below.
+    /// `models/index.json`, packed by `build.rs` as `calibration` below.
     index: &'static [u8],
     /// Files of `models/`: those that `best` asks. The others are in the repository.
     models: Files,
-    transfer: &'static [u8],
     calibration: &'static [u8],
     /// `links.json`, of two of the device that were measured together.
     links: &'static str,
@@ -34,7 +32,6 @@ macro_rules! shipped {
                 $model,
                 include_bytes!(concat!("../../profiles/", $name, "/models/", $model)).as_slice(),
             )),+],
-            transfer: include_bytes!(concat!(env!("OUT_DIR"), "/", $name, "/transfer.json")),
             calibration: include_bytes!(concat!(env!("OUT_DIR"), "/", $name, "/calibration.json")),
             links: include_str!(concat!("../../profiles/", $name, "/links.json")),
         }
@@ -79,20 +76,9 @@ pub(super) fn load(name: &str) -> Result<Profile, Error> {
     })
 }
 
-pub(super) fn load_transfer(name: &str) -> Result<TransferProfile, Error> {
-    let (shipped, path) = find(name)?;
-    Ok(TransferProfile {
-        name: name.to_owned(),
-        device: load_device(name)?,
-        parameters: Some(
-            folder::parse_transfer(&path.join("transfer.json"), &text(shipped.transfer))?.parameters,
-        ),
-    })
-}
-
 pub(super) fn load_calibration(name: &str) -> Result<CalibrationFile, Error> {
     let (shipped, path) = find(name)?;
-    document::parse(&path.join("calibration.json"), &text(shipped.calibration), CALIBRATION_SCHEMA)
+    files::parse(&path.join("calibration.json"), &text(shipped.calibration), CALIBRATION_SCHEMA)
 }
 
 /// Links between several of the device.
@@ -123,7 +109,7 @@ fn find(name: &str) -> Result<(&'static Shipped, PathBuf), Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ModelName;
+    use crate::model_name::ModelName;
     use sparsight_kernels::{Kernel, catalogue_on};
     use sparsight_matrix::Dtype;
 
@@ -140,10 +126,10 @@ mod tests {
                 for candidate in catalogue_on(kind, dtype) {
                     let everywhere = models.index.models.iter().filter_map(|(name, indexed)| {
                         let error = indexed.known.as_ref()?.error(candidate.kernel, dtype)?;
-                        Some((error, name.parse::<ModelName>().unwrap()))
+                        Some((error, name))
                     });
-                    let best = everywhere.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, model)| model);
-                    let Some(best) = best else { continue };
+                    let best = everywhere.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, name)| name);
+                    let Some(best) = best.map(|name| name.parse().unwrap()) else { continue };
                     assert!(models.learned(best).unwrap().is_some(), "{best} for {candidate}");
                     assert_eq!(profile.best_model(candidate.kernel, dtype), best, "{candidate}");
                 }
@@ -154,8 +140,9 @@ mod tests {
     #[test]
     fn a_model_that_is_not_shipped_is_told_from_one_that_was_never_fitted() {
         let profile = load("nvidia-h200").unwrap();
-        let model = ModelName::Linear;
-        assert!(profile.models.index.models.contains_key(&model.to_string()));
+        // A name of a model that the laboratory adds; its file is in the repository.
+        let model = ModelName::Added("linear");
+        assert!(profile.models.index.models.contains_key("linear"));
         assert!(profile.models.learned(model).unwrap().is_none() && profile.models.leaves_out(model));
         let known = profile.learned_models(Kernel::known("coo"), Dtype::F32);
         assert!(known.iter().all(|(known, _)| *known != model), "{known:?}");

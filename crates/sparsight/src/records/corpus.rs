@@ -1,8 +1,7 @@
 //! One matrix of a corpus on one device.
 
 use super::corpus_line::CorpusLine;
-use super::{is_plausible, is_plausible_preparation};
-use super::{recorded, significant};
+use super::{is_plausible, is_plausible_preparation, recorded, significant};
 use serde::{Deserialize, Serialize};
 use sparsight_device::Preparation;
 use sparsight_device::timing::{Caches, Timing};

@@ -5,7 +5,6 @@ mod corpus;
 mod corpus_line;
 mod cut;
 mod journal;
-mod plausible;
 mod repair;
 
 pub use benchmark::{BenchmarkOutcome, BenchmarkRecord, BlockTiming, DrawnLengths};
@@ -15,10 +14,10 @@ pub use journal::Journal;
 pub use repair::{DamagedLine, RepairedFile};
 
 pub(crate) use journal::lines_of;
-pub(crate) use plausible::{is_plausible, is_plausible_preparation};
 pub(crate) use repair::{Damaged, find as find_damaged};
 
 use sparsight_matrix::Seconds;
+use std::ops::RangeInclusive;
 
 /// A time as it is recorded: five significant digits, more than any clock here resolves.
 pub(crate) fn recorded(time: Seconds) -> Seconds {
@@ -34,6 +33,19 @@ fn significant(value: f64, digits: i32) -> f64 {
     format!("{value:.*e}", (digits - 1) as usize).parse().unwrap_or(value)
 }
 
+/// Seconds of one product. No device starts a product in 10 ns, and nobody waits for one for a day.
+const PRODUCT_S: RangeInclusive<f64> = 1e-8..=86_400.0;
+
+/// Whether one product can take so long.
+pub(crate) fn is_plausible(time: Seconds) -> bool {
+    PRODUCT_S.contains(&time.0)
+}
+
+/// Whether a preparation can take so long: nothing at all, where there is nothing to do.
+pub(crate) fn is_plausible_preparation(time: Seconds) -> bool {
+    (0.0..=*PRODUCT_S.end()).contains(&time.0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -43,5 +55,13 @@ mod tests {
         assert_eq!(recorded(Seconds(3.123_456_7e-6)), Seconds(3.1235e-6));
         assert_eq!(recorded(Seconds(0.0)), Seconds(0.0));
         assert_eq!(serde_json::to_string(&recorded(Seconds(3.0e-6))).unwrap(), "3e-6");
+    }
+
+    #[test]
+    fn what_no_clock_says_is_not_plausible() {
+        let wrong = [f64::NAN, f64::INFINITY, -1e-6, 0.0, 1e-300, 1e308].map(Seconds);
+        assert!(wrong.into_iter().all(|time| !is_plausible(time)));
+        assert!([1e-6, 3.0].map(Seconds).into_iter().all(is_plausible));
+        assert!(is_plausible_preparation(Seconds(0.0)) && !is_plausible_preparation(Seconds(-0.1)));
     }
 }

@@ -12,7 +12,7 @@
 
 use super::journal;
 use crate::Error;
-use crate::profile::whole_file;
+use crate::files::whole_file;
 use flate2::Compression;
 use flate2::bufread::GzDecoder;
 use flate2::write::GzEncoder;

@@ -10,7 +10,6 @@
 //! verify -> Verified              the same, with the vendor's and what the verdict compares with; times for the reader
 //! ```
 
-mod contest;
 mod fastest;
 mod measured;
 mod plan;
@@ -20,9 +19,8 @@ mod resident;
 mod trial;
 mod verify;
 
-pub use contest::contest;
 pub use fastest::{Fastest, TriedRun, fastest};
-pub use measured::{MeasuredPartition, run_partition};
+pub use measured::{MeasuredPartition, contest, run_partition};
 pub use plan::Plan;
 pub use prepared::Prepared;
 pub use trial::Tries;

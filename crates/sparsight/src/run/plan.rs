@@ -1,7 +1,10 @@
 //! What to do with a matrix.
 
 use super::Prepared;
-use crate::{Advice, Advised, Advisor, Error, Missing, Objective, Strategy, Why};
+use crate::advise::{Advised, Why};
+use crate::missing::Missing;
+use crate::partition::Strategy;
+use crate::{Advice, Advisor, Error, Objective};
 use sparsight_device::gpu::DeviceCsr;
 use sparsight_device::{Device, DeviceError, Partition};
 use sparsight_kernels::{Candidate, DeviceKind, Execution};
@@ -161,7 +164,7 @@ impl Advisor<'_> {
     }
 
     /// The plans that are predicted to be the best, best first, at most `most` and at least one: to time
-    /// them in turn with [`contest`](crate::contest).
+    /// them in turn with [`contest`](crate::run::contest).
     ///
     /// # Errors
     /// As [`Advisor::plan`].

@@ -1,9 +1,10 @@
 //! What to run on this machine's processor, whatever a plan was made for: from its calibration, else CSR as it is.
 
 use super::Plan;
-use crate::{
-    Advice, Advised, Advisor, Error, ModelName, Objective, Profile, Refused, Why, calibration_candidates,
-};
+use crate::advise::{Advised, Refused, Why};
+use crate::calibrate::calibration_candidates;
+use crate::model_name::ModelName;
+use crate::{Advice, Advisor, Error, Objective, Profile};
 use sparsight_kernels::{Candidate, DeviceFacts, DeviceKind, compulsory_bytes, feasible, useful_bytes};
 use sparsight_matrix::{Bytes, Csr, Dtype, Features, Limits, Scalar, Seconds};
 use sparsight_model::Prediction;
@@ -123,7 +124,9 @@ impl Plan {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Bench, Tries, fastest};
+    use crate::bench::Bench;
+    use crate::fastest;
+    use crate::run::Tries;
     use sparsight_device::cpu::Cpu;
     use sparsight_device::timing::StoppingRule;
     use sparsight_matrix::gallery::Recipe;

@@ -1,6 +1,6 @@
 //! Which candidate to run next, and when to stop: what is known of all, and what running costs.
 
-use crate::Advised;
+use crate::advise::Advised;
 use sparsight_kernels::Candidate;
 use sparsight_matrix::{Infeasible, Seconds};
 use sparsight_model::{Conditioned, NextRun};
@@ -132,7 +132,7 @@ impl<'a> Trial<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ModelName;
+    use crate::model_name::ModelName;
     use sparsight_matrix::Bytes;
     use sparsight_model::Prediction;
 

@@ -1,10 +1,10 @@
 //! Measuring beside advice: the first choice, what it is compared with, and what may still be better.
 
 use super::trial::{Next, Trial, Tries};
-use crate::bench::{Benched, bench_held_to};
+use crate::Advice;
+use crate::advise::Advised;
+use crate::bench::{Bench, Benched, RightAnswer, bench_held_to};
 use crate::records::{ClockRecord, Measured, Outcome};
-use crate::right_answer::RightAnswer;
-use crate::{Advice, Advised, Bench};
 use sparsight_device::timing::took;
 use sparsight_device::{Device, DeviceError, random_x_for};
 use sparsight_kernels::Candidate;
@@ -32,7 +32,7 @@ pub struct Verified {
 /// of the vendor's take part where its library is here. `each` is told every result, and may stop the run by returning an error.
 ///
 /// # Errors
-/// As [`bench`](crate::bench()).
+/// As [`bench`](crate::bench::bench()).
 pub fn verify<T: Scalar>(
     device: &dyn Device<T>,
     (name, a): (&str, &Csr<T>),

@@ -8,10 +8,12 @@ use crate::matrix_source::MatrixSource;
 use crate::printer::BOLD;
 use crate::table::Table;
 use crate::text::{assumed, grouped, heading};
-use sparsight::answer::{BreakEvenAnswer, FasterFrom, LinksAnswer, SizeTried, TimeOnGpus};
+use sparsight::answer::{BreakEvenAnswer, FasterFrom, LinksAnswer, NumbersOfGpus, SizeTried, TimeOnGpus};
+use sparsight::distributed::{break_even, largest_where, numbers_of_gpus};
 use sparsight::matrix::gallery::{Accepts, PREFIX, Recipe, Value};
 use sparsight::matrix::{Bytes, Features, Scalar, available_memory};
-use sparsight::{Advisor, KnownLinks, NumbersOfGpus, Profile, break_even, largest_where, numbers_of_gpus};
+use sparsight::profile::KnownLinks;
+use sparsight::{Advisor, Profile};
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 

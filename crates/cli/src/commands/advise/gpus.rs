@@ -9,17 +9,20 @@ use crate::matrix_source::MatrixSource;
 use crate::printer::BOLD;
 use crate::table::Table;
 use crate::text::{assumed, between, heading, percent, shape};
-use sparsight::answer::{AdviseGpusAnswer, LinksAnswer, MatrixSummary, MeasuredOutcome, OnGpus, TooFewGpus};
+use sparsight::answer::{
+    AdviseGpusAnswer, LinksAnswer, MatrixSummary, MeasuredOutcome, NumbersOfGpus, OnGpus, TooFewGpus,
+};
+use sparsight::bench::Bench;
 use sparsight::device::DeviceError;
 use sparsight::device::timing::{StoppingRule, Timing};
+use sparsight::distributed::{Deal, measure_distributed, numbers_of_gpus};
 use sparsight::kernels::{DeviceKind, Execution};
 use sparsight::matrix::io::open_regular;
 use sparsight::matrix::{Csr, Distribution, Features, Scalar};
+use sparsight::profile::KnownLinks;
 use sparsight::records::Outcome;
-use sparsight::{
-    Advisor, Bench, Deal, Error, KnownLinks, NumbersOfGpus, Profile, measure_distributed, numbers_of_gpus,
-    run_partition,
-};
+use sparsight::run::run_partition;
+use sparsight::{Advisor, Error, Profile};
 use std::borrow::Cow;
 use std::io::{BufReader, Read as _};
 use std::path::{Path, PathBuf};

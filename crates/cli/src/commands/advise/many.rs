@@ -8,9 +8,10 @@ use crate::printer::BOLD;
 use crate::table::Table;
 use crate::text::{assumed, between, candidate, counted, grouped, heading, matrices};
 use crate::values::{narrowing, what_it_changes};
+use sparsight::advise::RunNowName;
 use sparsight::answer::{AdviseAnswer, AdviseManyAnswer, AdvisedMatrix, MatrixSummary};
 use sparsight::matrix::{Bytes, Csr, Features, Scalar, Seconds};
-use sparsight::{Advisor, Error, Profile, RunNowName};
+use sparsight::{Advisor, Error, Profile};
 use std::collections::BTreeSet;
 use std::num::NonZeroU64;
 

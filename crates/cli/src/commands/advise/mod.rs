@@ -21,13 +21,15 @@ use crate::text::{self, candidate};
 use crate::values::{ValuesFlag, narrowing, what_it_changes};
 use print::Beside;
 use remarks::{what_is_nearby, what_it_brings};
+use sparsight::advise::{RunNowName, Told};
 use sparsight::answer::{AdviseAnswer, Answer, MatrixSummary, PlannedMatrix, ReorderedAnswer, Structure};
+use sparsight::bench::Bench;
 use sparsight::kernels::Candidate;
 use sparsight::matrix::{Csr, Dtype, Features, Scalar};
+use sparsight::partition::PartitionObjective;
 use sparsight::records::Outcome;
-use sparsight::{
-    Advice, Advisor, Bench, Error, PartitionObjective, Profile, RunNowName, Told, Tries, Verified, verify,
-};
+use sparsight::run::{Tries, Verified};
+use sparsight::{Advice, Advisor, Error, Profile, verify};
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
 

@@ -11,11 +11,13 @@ use crate::text::{
     self, AS_GOOD, NOTHING_TO_MULTIPLY, STAY, between, candidate, counted, heading, of_bandwidth,
     others_as_good, sooner_ready, times_as_fast,
 };
+use sparsight::advise::{Advised, RunNowKind, TIE, Verdict};
 use sparsight::answer::ReasonAnswer;
 use sparsight::kernels::{Candidate, Kernel};
 use sparsight::matrix::{Features, Seconds};
 use sparsight::records::Outcome;
-use sparsight::{Advice, Advised, Profile, RunNowKind, TIE, Verdict, Verified};
+use sparsight::run::Verified;
+use sparsight::{Advice, Profile};
 use std::collections::BTreeSet;
 use std::num::NonZeroU64;
 

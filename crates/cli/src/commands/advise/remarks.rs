@@ -2,11 +2,15 @@
 
 use crate::reordering::Order;
 use crate::text::{self, candidate, counted, grouped, words};
+use sparsight::advise::{Advised, RunNow, TIE, Verdict, Why};
 use sparsight::answer::ReorderedAnswer;
 use sparsight::kernels::{Candidate, Kernel};
 use sparsight::model::NextRun;
+use sparsight::models::ModelName;
+use sparsight::profile::Nearby;
 use sparsight::records::Outcome;
-use sparsight::{Advice, Advised, ModelName, Nearby, Profile, RunNow, TIE, Verdict, Verified, Why};
+use sparsight::run::Verified;
+use sparsight::{Advice, Profile};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// `reordered by reverse Cuthill-McKee in 258 ms: bandwidth 215,929 -> 2,730; 2.11 times as fast as 11.4 us as it is

@@ -9,13 +9,16 @@ use crate::matrix_source::MatrixSource;
 use crate::printer::BOLD;
 use crate::table::Table;
 use crate::text::{between, percent, shape};
+use sparsight::Advisor;
 use sparsight::answer::{
-    CompareGpusAnswer, ComparedGpus, ComparedOnGpus, LinksAnswer, MatrixSummary, NumbersOfDevice, OnGpus,
-    TooFewGpus,
+    CompareGpusAnswer, ComparedGpus, ComparedOnGpus, LinksAnswer, MatrixSummary, NumbersOfDevice,
+    NumbersOfGpus, OnGpus, TooFewGpus,
 };
+use sparsight::compare::Contender;
+use sparsight::distributed::{Deal, numbers_of_gpus};
 use sparsight::kernels::DeviceKind;
 use sparsight::matrix::{Csr, Features, Scalar};
-use sparsight::{Advisor, Contender, Deal, KnownLinks, NumbersOfGpus, numbers_of_gpus};
+use sparsight::profile::KnownLinks;
 
 /// A row a number of GPUs of a device.
 const TABLE: Layout = Layout {

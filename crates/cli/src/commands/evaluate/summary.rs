@@ -6,7 +6,9 @@ use crate::failure::Failure;
 use crate::printer::BOLD;
 use crate::table::Table;
 use crate::text::{candidate, matrices, percent, words};
-use sparsight::{AccuracyRow, Baseline, ChoiceRow, Chooser, Evaluation, ModelName, Profile, Scope};
+use sparsight::Profile;
+use sparsight::models::ModelName;
+use sparsight_lab::evaluate::{AccuracyRow, Baseline, ChoiceRow, Chooser, Evaluation, Scope};
 
 /// The scopes of which there are choices.
 const SCOPES: [Scope; 2] = [Scope::All, Scope::BeyondLaunch];

@@ -7,10 +7,11 @@ use crate::failure::Failure;
 use crate::printer::{BOLD, Printer};
 use crate::table::Table;
 use crate::text::{candidate, matrices, percent, words};
+use sparsight::Profile;
 use sparsight::matrix::Dtype;
 use sparsight::model::PlacementRule;
-use sparsight::{
-    AccuracyRow, Baseline, ChoiceRow, Chooser, ClassRow, Evaluation, Miss, Profile, Scope, VendorRow, WinsRow,
+use sparsight_lab::evaluate::{
+    AccuracyRow, Baseline, ChoiceRow, Chooser, ClassRow, Evaluation, Miss, Scope, VendorRow, WinsRow,
 };
 use std::fmt::Display;
 

@@ -7,9 +7,10 @@ use crate::failure::{Exit, Failure};
 use crate::printer::BOLD;
 use crate::table::Table;
 use crate::text::{matrices, words};
-use sparsight::answer::{DeviceSummary, EvaluateWithoutAnswer};
+use sparsight::answer::DeviceSummary;
 use sparsight::profile::ProfileFolder;
-use sparsight::{TimeClass, WithoutRow, without_each};
+use sparsight_lab::answer::EvaluateWithoutAnswer;
+use sparsight_lab::evaluate::{TimeClass, WithoutRow, without_each};
 
 impl Evaluate {
     /// By the times of the corpus alone: the profile needs no models.

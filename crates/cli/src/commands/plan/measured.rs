@@ -3,16 +3,16 @@
 use super::is_single;
 use crate::context::Context;
 use crate::failure::Failure;
+use sparsight::bench::Bench;
 use sparsight::device::timing::StoppingRule;
 use sparsight::device::{Device, DeviceError};
 use sparsight::kernels::{Candidate, Execution, catalogue_on, feasible};
 use sparsight::matrix::{Csr, Scalar, Seconds};
 use sparsight::model::NextRun;
+use sparsight::partition::{Part, Partitioning, Strategy};
 use sparsight::records::{CutPart, CutRecord};
-use sparsight::{
-    Advice, Bench, Error, MeasuredPartition, Part, Partitioning, Plan, Strategy, Tries, contest, fastest,
-    run_partition,
-};
+use sparsight::run::{MeasuredPartition, Tries, contest, run_partition};
+use sparsight::{Advice, Error, Plan, fastest};
 
 /// How the candidate is called that stores values in f32 beside vectors in f64.
 pub(super) const IN_F32: &str = "values in f32";

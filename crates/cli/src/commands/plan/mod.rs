@@ -17,6 +17,7 @@ use crate::text::counted;
 use crate::values::{ValuesFlag, narrowing};
 use measured::{Measured, measure, records, tried};
 use print::{print, print_pair};
+use sparsight::advise::Advised;
 use sparsight::answer::{
     AdviceProvenance, Answer, MeasuredPlan, NarrowingAnswer, NextRunAnswer, PlanAnswer, PlannedMatrix,
     PlannedPart, Structure,
@@ -24,11 +25,12 @@ use sparsight::answer::{
 use sparsight::kernels::{Candidate, Execution, Format, every_candidate_on};
 use sparsight::matrix::{Csr, Dtype, Scalar, Seconds};
 use sparsight::model::NextRun;
+use sparsight::models::ModelName;
+use sparsight::partition::{Part, PartitionObjective, Partitioning, Strategy};
 use sparsight::profile::ProfileFolder;
 use sparsight::records::{CutPart, CutRecord, Journal};
-use sparsight::{
-    Advised, Advisor, ModelName, Objective, Part, PartitionObjective, Partitioning, Profile, Strategy, Tries,
-};
+use sparsight::run::Tries;
+use sparsight::{Advisor, Objective, Profile};
 use std::collections::BTreeSet;
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;

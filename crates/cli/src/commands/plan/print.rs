@@ -8,10 +8,12 @@ use crate::printer::BOLD;
 use crate::table::Table;
 use crate::text::{assumed, between, candidate, counted, grouped, heading, percent, shape, words};
 use crate::values::what_it_changes;
+use sparsight::Profile;
 use sparsight::answer::PlannedMatrix;
 use sparsight::matrix::{Bytes, Seconds};
 use sparsight::model::NextRun;
-use sparsight::{MeasuredPartition, Part, Profile, Strategy};
+use sparsight::partition::{Part, Strategy};
+use sparsight::run::MeasuredPartition;
 
 pub(super) fn print(planned: &Planned, profile: &Profile, context: &Context) -> Result<(), Failure> {
     let Planned { title, partitioning: plan, measured, next, .. } = planned;

@@ -9,9 +9,9 @@ use super::row_lengths::{self, Teams};
 use super::{Page, Panel, provenance, remark, roles, spy, verdict};
 use crate::text::{counted, percent};
 use colours::Colours;
-use sparsight::MOST_CUT;
 use sparsight::answer::{ReportedPart, ReportedPlan, ReportedStrategy};
 use sparsight::kernels::Execution;
+use sparsight::partition::MOST_CUT;
 
 pub(super) fn page(plan: &ReportedPlan) -> Page {
     let colours = Colours::of(plan);

@@ -5,9 +5,10 @@ mod tables;
 use super::Evaluate;
 use crate::context::Context;
 use crate::failure::{Exit, Failure};
-use sparsight::answer::EvaluateTransferAnswer;
-use sparsight::profile::{ProfileFolder, TransferProfile};
-use sparsight::{Reference, evaluate_transfer};
+use sparsight::profile::ProfileFolder;
+use sparsight_lab::answer::EvaluateTransferAnswer;
+use sparsight_lab::evaluate::evaluate_transfer;
+use sparsight_lab::transfer::{Reference, TransferProfile};
 use tables::TransferTables;
 
 impl Evaluate {

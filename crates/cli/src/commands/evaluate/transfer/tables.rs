@@ -7,8 +7,8 @@ use crate::failure::Failure;
 use crate::table::Table;
 use crate::text::{candidate, grouped, percent, words};
 use sparsight::matrix::Dtype;
-use sparsight::profile::TransferProfile;
-use sparsight::{ReferenceOrigin, Scope, TransferEvaluation, TransferMethod, TransferMiss, TransferRow};
+use sparsight_lab::evaluate::{Scope, TransferEvaluation, TransferMethod, TransferMiss, TransferRow};
+use sparsight_lab::transfer::{ReferenceOrigin, TransferProfile};
 use std::fmt::Display;
 
 /// An evaluated transfer and how to show it.

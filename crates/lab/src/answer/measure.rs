@@ -1,0 +1,44 @@
+//! `measure`: what a run added to a corpus.
+
+use serde::Serialize;
+use sparsight::answer::Answer;
+use std::path::PathBuf;
+
+/// `sparsight/measure/1`: the matrices of one run, counted.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct MeasureAnswer {
+    /// Where the profile is.
+    pub folder: PathBuf,
+    /// Which share of the matrices was measured, `1/4`; absent if all were.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shard: Option<String>,
+    /// Matrices left to other shards.
+    pub elsewhere: usize,
+    /// Matrices left for another run, since the budget was spent.
+    pub left: usize,
+    /// Matrices times value types, as are the next two.
+    pub measured: usize,
+    /// Known before.
+    pub skipped: usize,
+    /// Of which the features were computed anew.
+    pub renewed: usize,
+    /// Matrices whose features were to be computed anew and of which the folder holds no record.
+    pub unknown: usize,
+    /// With candidates that failed or were wrong.
+    pub failing: usize,
+    /// Matrices that were left out.
+    pub unreadable: Vec<UnreadableMatrix>,
+}
+
+impl Answer for MeasureAnswer {
+    const SCHEMA: &'static str = "sparsight/measure/1";
+}
+
+/// A matrix that was left out.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct UnreadableMatrix {
+    /// As it would be recorded: folder and stem, or recipe.
+    pub matrix: String,
+    /// Why, in words.
+    pub why: String,
+}

@@ -1,0 +1,41 @@
+//! What the commands of the laboratory answer, as plain data: see [`sparsight::answer`].
+//!
+//! | command | answer | schema |
+//! |---|---|---|
+//! | `lab predict` | [`PredictAnswer`] | `sparsight/predict/1` |
+//! | `lab predict`, several matrices | [`PredictManyAnswer`] | `sparsight/predict-many/1` |
+//! | `lab transfer` | [`TransferAnswer`] | `sparsight/transfer/1` |
+//! | `lab transfer`, several matrices | [`TransferManyAnswer`] | `sparsight/transfer-many/1` |
+//! | `lab profile --links` | [`ProfileLinksAnswer`] | `sparsight/profile-links/1` |
+//! | `lab measure` | [`MeasureAnswer`] | `sparsight/measure/1` |
+//! | `lab fit` | [`FitAnswer`] | `sparsight/fit/1` |
+//! | `lab repair` | [`RepairAnswer`] | `sparsight/repair/1` |
+//! | `lab evaluate` | [`EvaluateAnswer`] | `sparsight/evaluate/1` |
+//! | `lab evaluate --from` | [`EvaluateTransferAnswer`] | `sparsight/evaluate-transfer/1` |
+//! | `lab evaluate --without-each` | [`EvaluateWithoutAnswer`] | `sparsight/evaluate-without/1` |
+//! | `rules` | [`RulesAnswer`] | `sparsight/rules/1` |
+
+mod evaluate;
+mod evaluate_transfer;
+mod evaluate_without;
+mod fit;
+mod measure;
+mod predict;
+mod profile_links;
+mod repair;
+mod rules;
+mod transfer;
+
+pub use evaluate::{
+    BesideVendor, ChoiceCost, ErrorEntry, EvaluateAnswer, KernelOrFormat, KernelWins, MatrixCounts,
+    StripModelWins, WorstPrediction,
+};
+pub use evaluate_transfer::{EvaluateTransferAnswer, RefusedTimes, TransferErrorEntry, WorstTransfer};
+pub use evaluate_without::{EvaluateWithoutAnswer, WithoutPart};
+pub use fit::{FitAnswer, FittedModel, LearnedErrors};
+pub use measure::{MeasureAnswer, UnreadableMatrix};
+pub use predict::{PredictAnswer, PredictManyAnswer, PredictedCandidate, PredictedTerm};
+pub use profile_links::ProfileLinksAnswer;
+pub use repair::RepairAnswer;
+pub use rules::{JudgedRules, RuleAnswer, RuleGuard, RulesAnswer};
+pub use transfer::{TransferAnswer, TransferManyAnswer, TransferOutcome, TransferredCandidate};

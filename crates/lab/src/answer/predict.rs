@@ -1,0 +1,111 @@
+//! `predict`: the prediction of one model for each candidate, with the numbers that went into it.
+
+use serde::Serialize;
+use sparsight::answer::{Answer, DeviceSummary, MatrixSummary, NamedCandidate, PredictedInterval};
+use sparsight::models::ModelName;
+use sparsight::predict::Predictor;
+use sparsight_kernels::{Candidate, feasible};
+use sparsight_matrix::{Features, Limits};
+use sparsight_model::{Model, PlacementRule, RowLengthRule, Term};
+
+/// `sparsight/predict/1`: what one model predicts, and why.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PredictAnswer {
+    /// The matrix.
+    pub matrix: MatrixSummary,
+    /// The device that is predicted for.
+    pub device: DeviceSummary,
+    /// The model that was asked; `best` asks others.
+    pub model: ModelName,
+    /// Which benchmark matrices stood for the columns.
+    pub placement: PlacementRule,
+    /// What stood for the row lengths.
+    pub row_length: RowLengthRule,
+    /// In the order in which they were asked about.
+    pub candidates: Vec<PredictedCandidate>,
+}
+
+impl Answer for PredictAnswer {
+    const SCHEMA: &'static str = "sparsight/predict/1";
+}
+
+/// A candidate with its prediction, or why there is none.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PredictedCandidate {
+    /// Which.
+    #[serde(flatten)]
+    pub candidate: NamedCandidate,
+    /// The model that answered, never `best`; absent without a prediction.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<ModelName>,
+    /// What it predicts.
+    #[serde(flatten)]
+    pub prediction: Option<PredictedInterval>,
+    /// The numbers of its formula.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub terms: Vec<PredictedTerm>,
+    /// Why there is no prediction; absent with one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub infeasible: Option<String>,
+}
+
+/// A named number of a formula.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct PredictedTerm {
+    /// Which of several sums it belongs to: `banded`, `strewn, COO part`; empty for the whole.
+    pub part: &'static str,
+    /// The symbol of the paper: `I`, `p`, `E(p)`.
+    pub name: &'static str,
+    /// Its value, in the unit below.
+    pub value: f64,
+    /// `s`, `B`, or empty for a count or a ratio.
+    pub unit: &'static str,
+}
+
+impl PredictedCandidate {
+    /// What `predictor` says of a matrix with `features` on a device with `limits`.
+    pub fn of(predictor: &Predictor<'_>, candidate: Candidate, features: &Features, limits: &Limits) -> Self {
+        let refused = |why: String| Self {
+            candidate: candidate.into(),
+            model: None,
+            prediction: None,
+            terms: Vec::new(),
+            infeasible: Some(why),
+        };
+        if let Err(why) = feasible(&candidate, features, limits) {
+            return refused(why.to_string());
+        }
+        let (model, prediction) = match predictor.answer(&candidate, features) {
+            Ok(answer) => answer,
+            Err(why) => return refused(why.to_string()),
+        };
+        let terms = match predictor.explain(&candidate, features) {
+            Ok(terms) => terms,
+            Err(why) => return refused(why.to_string()),
+        };
+        Self {
+            candidate: candidate.into(),
+            model: Some(model),
+            prediction: Some((&prediction).into()),
+            terms: terms.into_iter().map(PredictedTerm::from).collect(),
+            infeasible: None,
+        }
+    }
+}
+
+impl From<Term> for PredictedTerm {
+    fn from(Term { part, name, value, unit }: Term) -> Self {
+        Self { part, name, value, unit }
+    }
+}
+
+/// `sparsight/predict-many/1`: what one model predicts for several matrices.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PredictManyAnswer {
+    /// In the order in which they were asked about, without those that could not be read.
+    pub matrices: Vec<PredictAnswer>,
+}
+
+impl Answer for PredictManyAnswer {
+    const SCHEMA: &'static str = "sparsight/predict-many/1";
+}

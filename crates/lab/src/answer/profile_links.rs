@@ -1,0 +1,35 @@
+//! `profile --links`: what exchanges between the GPUs of a host take.
+
+use serde::Serialize;
+use sparsight::answer::Answer;
+use sparsight::profile::{LinksFile, MeasuredExchange};
+use sparsight_model::Links;
+use std::path::{Path, PathBuf};
+
+/// `sparsight/profile-links/1`: links that were measured.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ProfileLinksAnswer {
+    /// Where `links.json` was written to.
+    pub folder: PathBuf,
+    /// The GPUs, as their driver calls them.
+    pub gpus: Vec<String>,
+    /// Version of NCCL.
+    pub nccl: String,
+    /// What follows from the measurement.
+    #[serde(flatten)]
+    pub links: Links,
+    /// Each exchange that was measured.
+    pub measured: Vec<MeasuredExchange>,
+}
+
+impl ProfileLinksAnswer {
+    /// Of what was measured and written to `folder`.
+    pub fn of(folder: &Path, file: &LinksFile) -> Self {
+        let LinksFile { links, gpus, nccl, measured, .. } = file.clone();
+        Self { folder: folder.to_owned(), gpus, nccl, links, measured }
+    }
+}
+
+impl Answer for ProfileLinksAnswer {
+    const SCHEMA: &'static str = "sparsight/profile-links/1";
+}

@@ -1,0 +1,19 @@
+//! `repair`: what became of the journals of a profile.
+
+use serde::Serialize;
+use sparsight::answer::Answer;
+use sparsight::records::RepairedFile;
+use std::path::PathBuf;
+
+/// `sparsight/repair/1`: the files in which something was damaged.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RepairAnswer {
+    /// Where the profile is.
+    pub folder: PathBuf,
+    /// Each with what it kept and what it lost; none if nothing was damaged.
+    pub repaired: Vec<RepairedFile>,
+}
+
+impl Answer for RepairAnswer {
+    const SCHEMA: &'static str = "sparsight/repair/1";
+}

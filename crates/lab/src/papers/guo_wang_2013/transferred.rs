@@ -1,0 +1,171 @@
+//! The transfer between two devices: parameters found, placements blended, the floor kept.
+
+use super::error::Refusal;
+use super::{
+    CooParameters, CsrParameters, EllParameters, Parameters, Relative, Role, TransferError,
+    TransferParameters, TransferRule, handful,
+};
+use sparsight_kernels::{Candidate, DeviceFacts, Kernel, Placement};
+use sparsight_matrix::{Features, Seconds};
+use sparsight_model::{RowLengthRule, representative_row_length};
+
+/// One device of a transfer.
+#[derive(Debug, Clone, Copy)]
+pub struct TransferSide<'a> {
+    /// The device.
+    pub facts: &'a DeviceFacts,
+    /// What its benchmark matrices gave.
+    pub parameters: &'a TransferParameters,
+}
+
+/// From the reference to the target.
+#[derive(Debug, Clone, Copy)]
+pub struct Transfer<'a> {
+    /// Where times are known.
+    pub reference: TransferSide<'a>,
+    /// Where they are wanted.
+    pub target: TransferSide<'a>,
+}
+
+/// A time on the target and how it came about.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Transferred {
+    /// P and both initialization times.
+    pub relative: Relative,
+    /// `T_ref`, as it was given.
+    pub reference: Seconds,
+    /// `T_tar`; positive.
+    pub time: Seconds,
+    /// Whether the equation gave less than a launch on the target costs, and that was answered: `T_ref` is far below
+    /// `T_init_ref`, so the matrix is much smaller than what was measured.
+    pub at_launch_cost: bool,
+}
+
+impl Transfer<'_> {
+    /// `T_tar` of a matrix with `features` that takes `reference` with `candidate` on the reference.
+    ///
+    /// # Errors
+    /// As [`Transfer::relative`].
+    pub fn time(
+        &self,
+        candidate: &Candidate,
+        features: &Features,
+        reference: Seconds,
+    ) -> Result<Transferred, TransferError> {
+        let relative = self.relative(candidate, features)?;
+        let equation = relative.time_s(reference);
+        // Where the launch cost was not measured a thousandth of the reference's time keeps the answer a time.
+        let launch = self.target.facts.launch_s.0;
+        let floor = if launch > 0.0 { launch } else { 1e-3 * reference.0 };
+        let time = Seconds(equation.max(floor));
+        Ok(Transferred { relative, reference, time, at_launch_cost: equation < floor })
+    }
+
+    /// P and both initialization times. Where only one placement of the columns was measured on both devices, or is of
+    /// use, that one answers.
+    ///
+    /// # Errors
+    /// [`TransferError::Missing`] if benchmark matrices lack, [`TransferError::Useless`] if their times are noise.
+    pub fn relative(&self, candidate: &Candidate, features: &Features) -> Result<Relative, TransferError> {
+        let reuse = if features.x_reuse.is_nan() { 0.0 } else { features.x_reuse.clamp(0.0, 1.0) };
+        let banded = self.at(candidate, features, Placement::Banded);
+        match (banded, self.at(candidate, features, Placement::Scattered)) {
+            (Ok(banded), Ok(scattered)) => Ok(banded.blend(scattered, reuse)),
+            (Ok(only), Err(_)) | (Err(_), Ok(only)) => Ok(only),
+            (Err(why), Err(_)) => Err(why),
+        }
+    }
+
+    fn at(
+        &self,
+        candidate: &Candidate,
+        features: &Features,
+        placement: Placement,
+    ) -> Result<Relative, TransferError> {
+        let of = |kernel| Candidate { kernel, ..*candidate };
+        let ell = |measured: Kernel| self.ell(&of(measured), placement, features.nrows);
+        match TransferRule::of(candidate.kernel) {
+            TransferRule::Csr => {
+                let p = representative_row_length(candidate.kernel, features, RowLengthRule::Paper);
+                self.csr(candidate, placement, p.unwrap_or(0))
+            }
+            TransferRule::Ell { measured } => ell(measured),
+            TransferRule::Coo { measured } => self.coo(&of(measured), placement),
+            TransferRule::None => Err(TransferError::NoRule { kernel: candidate.kernel.to_string() }),
+            TransferRule::Hyb { ell: of_ell, coo: of_coo } => {
+                match (features.hyb.width, features.hyb.coo_nnz) {
+                    (0, 1..) => self.coo(&of(of_coo), placement),
+                    // Of an empty matrix the ELL part stands for the launch that takes place all the same.
+                    (_, 0) => ell(of_ell),
+                    _ => Ok(Relative::hyb(ell(of_ell)?, self.coo(&of(of_coo), placement)?)),
+                }
+            }
+        }
+    }
+
+    fn csr(
+        &self,
+        candidate: &Candidate,
+        placement: Placement,
+        row_length: u64,
+    ) -> Result<Relative, TransferError> {
+        let own = |parameters: &Parameters| match parameters {
+            Parameters::Csr(found) => Some(*found),
+            _ => None,
+        };
+        let [reference, target] = self.both(candidate, placement, own)?;
+        CsrParameters::relative(&reference, &target, row_length).map_err(|why| why.of(candidate))
+    }
+
+    fn ell(
+        &self,
+        candidate: &Candidate,
+        placement: Placement,
+        nrows: u64,
+    ) -> Result<Relative, TransferError> {
+        let own = |parameters: &Parameters| match parameters {
+            Parameters::Ell(found) => Some(*found),
+            _ => None,
+        };
+        let [reference, target] = self.both(candidate, placement, own)?;
+        EllParameters::relative(&reference, &target, nrows).map_err(|why| why.of(candidate))
+    }
+
+    fn coo(&self, candidate: &Candidate, placement: Placement) -> Result<Relative, TransferError> {
+        let own = |parameters: &Parameters| match parameters {
+            Parameters::Coo(found) => Some(*found),
+            _ => None,
+        };
+        let [reference, target] = self.both(candidate, placement, own)?;
+        CooParameters::relative(&reference, &target).map_err(|why: Refusal| why.of(candidate))
+    }
+
+    /// What `own` takes of the parameters of both devices.
+    fn both<P>(
+        &self,
+        candidate: &Candidate,
+        placement: Placement,
+        own: impl Fn(&Parameters) -> Option<P>,
+    ) -> Result<[P; 2], TransferError> {
+        let of = |side: &TransferSide<'_>, role| {
+            let found = side.parameters.find(candidate, placement).and_then(&own);
+            found.ok_or_else(|| TransferError::Missing { role, missing: side.missing(candidate) })
+        };
+        Ok([of(&self.reference, Role::Reference)?, of(&self.target, Role::Target)?])
+    }
+}
+
+impl TransferSide<'_> {
+    /// What it takes to know `candidate`: `benchmark matrices of ell f64 with 4 x 1, .. non-zeros a row x strips`.
+    fn missing(&self, candidate: &Candidate) -> String {
+        let Candidate { kernel, dtype, .. } = *candidate;
+        if self.parameters.candidates().iter().all(|known| known.candidate.dtype != dtype) {
+            return format!("benchmark matrices in {dtype}");
+        }
+        let threshold = self.facts.max_threads_per_block.map(u64::from);
+        let points = handful(kernel, threshold);
+        let points: Vec<String> =
+            points.iter().map(|point| format!("{} x {}", point.row_length, point.strips)).collect();
+        format!("benchmark matrices of {candidate} (non-zeros a row x strips: {})", points.join(", "))
+    }
+}

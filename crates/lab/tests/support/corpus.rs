@@ -1,0 +1,74 @@
+//! A made-up corpus, and a profile that learned from it.
+
+use crate::support::Formula;
+use sparsight::Profile;
+use sparsight::calibrate::{Grid, fit, instrument};
+use sparsight::device::Device;
+use sparsight::device::timing::Caches;
+use sparsight::kernels::{Candidate, Kernel, catalogue, compulsory_bytes};
+use sparsight::matrix::{Bytes, Dtype, Features, Locality, RowLengths, Seconds};
+use sparsight::profile::{DEVICE_SCHEMA, GridName, ProfileFolder, ProfiledDevice, Provenance};
+use sparsight::records::{CorpusRecord, Measured, Outcome};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// Matrix `i`: COO is the fastest on it, by a law of its bytes.
+pub fn record(i: u64) -> CorpusRecord {
+    let (nrows, row) = (300 * (1 + i * 7 % 40), 1 + i * 5 % 30);
+    let known = Features::from_row_lengths(&RowLengths::from_counts([(row, nrows)]), nrows, row, 0.7);
+    let locality = Locality {
+        min_distance: 1,
+        max_distance: 1,
+        team_steps: [1, 2, 4, 8, 16, 32].map(|t| (nrows * t).div_ceil(32) * row.div_ceil(t)),
+        warp_sectors: [0.125, 0.25],
+        multiprocessor_sectors: [0.125, 0.25],
+    };
+    let features = Features { locality: Some(locality), ..known };
+    let result = |id: Candidate| {
+        let slower = if id.kernel == Kernel::known("coo") { 1.0 } else { 3.0 };
+        // The diagonals of these features were not counted, so that DIA would take ages.
+        let time_s = Seconds((1e-6 + slower * compulsory_bytes(&id, &features).0 as f64 / 1e11).min(1.0));
+        Measured { id, outcome: Outcome::Time { time_s, spread: 0.001, samples: 5 } }
+    };
+    CorpusRecord {
+        matrix: format!("{}/{i}", if i < 25 { "a" } else { "e" }),
+        dtype: Dtype::F64,
+        caches: Caches::Warm,
+        preparation: BTreeMap::new(),
+        preprocess: BTreeMap::new(),
+        clock: None,
+        far: 0,
+        results: catalogue(Dtype::F64).map(result).collect(),
+        features,
+    }
+}
+
+/// A profile whose corpus holds matrices `0..count`; those of folder a are learned from.
+pub fn profile(path: &Path, count: u64) -> Profile {
+    sparsight_lab::add_papers_models();
+    let device = Formula::new();
+    let folder = ProfileFolder::create(path).unwrap();
+    let facts = Device::<f64>::facts(&device).clone();
+    let grid = Grid::new(&facts, &[Dtype::F64], Bytes(1 << 20)).coarse();
+    let provenance = Provenance::now(&facts.driver, 1);
+    let schema = DEVICE_SCHEMA.to_owned();
+    let conversion = BTreeMap::new();
+    folder
+        .write_device(&ProfiledDevice {
+            schema,
+            grid: GridName::Full,
+            facts,
+            conversion,
+            converts_from_nnz: None,
+            provenance,
+        })
+        .unwrap();
+    let mut journal = folder.benchmark().unwrap();
+    instrument::<f64>(&device, &grid, &[], |_| true, |record| journal.append(record)).unwrap();
+    let mut corpus = folder.corpus().unwrap();
+    for i in 0..count {
+        corpus.append(record(i)).unwrap();
+    }
+    folder.write_models(&fit(&folder, &[], |name| name.starts_with("a/")).unwrap().models).unwrap();
+    Profile::load(path).unwrap()
+}

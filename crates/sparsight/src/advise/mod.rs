@@ -1,0 +1,348 @@
+//! Which format, kernel and block size: every candidate that the device has, predicted and ranked.
+
+mod reason;
+mod reasons;
+mod run_now;
+mod run_now_name;
+mod verdict;
+
+pub use reason::{Before, Reason};
+pub use reasons::Told;
+pub use run_now::{RunNow, RunNowKind};
+pub use run_now_name::RunNowName;
+pub use verdict::{TIE, Verdict};
+
+use crate::missing::Missing;
+use crate::model_name::ModelName;
+use crate::predict::Predictor;
+use crate::{Error, Profile};
+use sparsight_kernels::{Candidate, DeviceKind, feasible, useful_bytes};
+use sparsight_matrix::{Bytes, Dtype, Features, Infeasible, Limits, Seconds};
+use sparsight_model::{PlacementRule, PredictError, Prediction, RowLengthRule};
+use std::fmt;
+
+/// What is asked for.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Objective {
+    /// Products y = A x to come. With a number, candidates are ranked by what everything costs: conversion,
+    /// upload and all products. Without, by the time of one product.
+    pub products: Option<u64>,
+    /// Model that predicts; `None` for [`ModelName::Best`]: for each kernel the best that the profile holds,
+    /// [`Profile::best_model`].
+    pub model: Option<ModelName>,
+    /// Which benchmark matrices stand for the matrix' columns, where a model asks for that.
+    pub placement: PlacementRule,
+    /// Which statistic stands for the matrix' row lengths, where a model asks for one.
+    pub row_length: RowLengthRule,
+    /// Whether a matrix in `f64` may be stored in `f32`, beside x, y and sums in `f64`: such candidates are ranked with the others
+    /// then. What that changes: [`Narrowing`](sparsight_matrix::Narrowing).
+    pub mixed_precision: bool,
+}
+
+impl Default for Objective {
+    fn default() -> Self {
+        Self {
+            products: None,
+            model: None,
+            placement: PlacementRule::Blend,
+            row_length: RowLengthRule::Paper,
+            mixed_precision: false,
+        }
+    }
+}
+
+/// Every candidate for one matrix, best first, and those that are not possible.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Advice {
+    /// For what kind of device.
+    pub kind: DeviceKind,
+    /// Model that was asked; [`ModelName::Best`] asks others.
+    pub model: ModelName,
+    /// Best first.
+    pub ranked: Vec<Advised>,
+    /// Not possible or not predictable, with the reason.
+    pub refused: Vec<Refused>,
+    /// Whether the matrix has no non-zeros, so that there is nothing to gain.
+    pub is_empty: bool,
+    /// What is run now, from which break-evens are counted; `None` if no CSR is ranked, and where nothing else was named.
+    pub run_now: Option<RunNow>,
+}
+
+/// One candidate with its prediction.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Advised {
+    /// What to run.
+    pub candidate: Candidate,
+    /// How fast it will be.
+    pub prediction: Prediction,
+    /// The model that said so; never [`ModelName::Best`].
+    pub model: ModelName,
+    /// Matrix, x and y in this format without padding: what one product cannot avoid moving.
+    pub bytes: Bytes,
+    /// What the matrix takes on the device in this format, x and y not counted.
+    pub memory: Bytes,
+    /// [`bytes`](Advised::bytes) over the predicted time, as a fraction of the device's copy bandwidth; above 1 is "from
+    /// cache". `None` if the device's bandwidth is not known.
+    pub bandwidth_fraction: Option<f64>,
+    /// Conversion and upload, and what the vendor's library does beforehand; `None` if the profile did not measure them.
+    pub preparation: Option<Seconds>,
+    /// Products after which it has caught up with [`Advice::run_now`], both with conversion and upload. `Some(0)` for that
+    /// itself; `None` if never.
+    pub pays_off_after: Option<u64>,
+}
+
+impl Advised {
+    /// Conversion, upload and `products` products; a preparation that was not measured counts as nothing.
+    pub fn in_all(&self, products: u64) -> Seconds {
+        let preparation = self.preparation.unwrap_or_default().0;
+        Seconds(preparation + products as f64 * self.prediction.time.0)
+    }
+}
+
+/// A candidate without a prediction.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Refused {
+    /// Which.
+    pub candidate: Candidate,
+    /// Cannot be held, or no model for it.
+    pub why: Why,
+}
+
+/// Why a candidate is not ranked.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Why {
+    /// The format cannot hold the matrix.
+    Infeasible(Infeasible),
+    /// The model that was asked for knows nothing of it.
+    NoModel(String),
+    /// No model of the profile knows anything of it: none of its times was measured. It may even be the fastest.
+    Unmeasured(String),
+}
+
+impl fmt::Display for Why {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Infeasible(reason) => reason.fmt(f),
+            Self::NoModel(reason) | Self::Unmeasured(reason) => f.write_str(reason),
+        }
+    }
+}
+
+/// An interval whose ends are farther apart than this factor says too little for a first place. Chosen: a hit of the first cache and one of
+/// memory are about that far apart.
+const WIDE: f64 = 4.0;
+
+/// Answers from one profile.
+#[derive(Debug, Clone, Copy)]
+pub struct Advisor<'p> {
+    profile: &'p Profile,
+}
+
+impl<'p> Advisor<'p> {
+    /// An advisor for the profile's device.
+    pub fn new(profile: &'p Profile) -> Self {
+        Self { profile }
+    }
+
+    pub(crate) fn profile(self) -> &'p Profile {
+        self.profile
+    }
+
+    /// The model of that name, as a predictor. Reads it, if that was not done before.
+    ///
+    /// # Errors
+    /// [`Error::Lacking`] if the profile does not hold it, [`Error::NotShipped`] if the program does not; [`Error::File`],
+    /// [`Error::Damaged`] or [`Error::Schema`] if it cannot be read.
+    pub fn predictor(
+        &self,
+        model: ModelName,
+        placement: PlacementRule,
+        row_length: RowLengthRule,
+    ) -> Result<Predictor<'p>, Error> {
+        Predictor::new(self.profile, model, placement, row_length)
+    }
+
+    /// Ranks every candidate that devices of the profile's kind have for a matrix with `features`. O(1) in the matrix.
+    ///
+    /// The first is the cheapest of those whose interval spans no more than a factor of 4, if there is one.
+    ///
+    /// Mixed precision, where it was asked for, is for matrices in `f64` on GPUs; elsewhere nothing is ranked beside the rest.
+    ///
+    /// # Errors
+    /// As [`Advisor::predictor`]; [`Error::Lacking`] also if the profile predicts no candidate at all with the model.
+    pub fn advise(&self, features: &Features, dtype: Dtype, objective: &Objective) -> Result<Advice, Error> {
+        let model = objective.model.unwrap_or(ModelName::Best);
+        let predictor = self.predictor(model, objective.placement, objective.row_length)?;
+        let facts = &self.profile.device.facts;
+        let limits = Limits::with_memory(facts.memory_bytes);
+        let is_empty = features.nnz == 0;
+        let mut advice = Advice {
+            kind: facts.kind,
+            model,
+            ranked: Vec::new(),
+            refused: Vec::new(),
+            is_empty,
+            run_now: None,
+        };
+        let (mut possible, mut held) = (Vec::new(), Vec::new());
+        let has_mixed = objective.mixed_precision && (facts.kind, dtype) == (DeviceKind::Cuda, Dtype::F64);
+        let dtypes = [Some(dtype), has_mixed.then_some(Dtype::Mixed)].into_iter().flatten();
+        for candidate in dtypes.flat_map(|dtype| self.profile.candidates(dtype)) {
+            match feasible(&candidate, features, &limits) {
+                Ok(bytes) => {
+                    possible.push(candidate);
+                    held.push(bytes);
+                }
+                Err(reason) => {
+                    advice.refused.push(Refused { candidate, why: Why::Infeasible(reason) });
+                }
+            }
+        }
+        let mut answers = predictor
+            .answer_possible(&possible[..possible.partition_point(|c| c.dtype != Dtype::Mixed)], features);
+        let mixed = &possible[answers.len()..];
+        if !mixed.is_empty() {
+            answers.extend(self.mixed_precision(&predictor, mixed, features));
+        }
+        for ((candidate, held), answer) in possible.into_iter().zip(held).zip(answers) {
+            let (answering, prediction) = match answer {
+                Ok(answer) => answer,
+                Err(reason) => {
+                    let why = match model {
+                        ModelName::Best => Why::Unmeasured(reason.to_string()),
+                        _ => Why::NoModel(reason.to_string()),
+                    };
+                    advice.refused.push(Refused { candidate, why });
+                    continue;
+                }
+            };
+            let bytes = useful_bytes(candidate.format(), candidate.dtype, features);
+            let rate = bytes.0 as f64 / prediction.time.0;
+            advice.ranked.push(Advised {
+                candidate,
+                model: answering,
+                bytes,
+                memory: held,
+                bandwidth_fraction: (facts.copy_bytes_per_s > 0.0).then(|| rate / facts.copy_bytes_per_s),
+                preparation: self.profile.preparation(&candidate, features, held),
+                pays_off_after: None,
+                prediction,
+            });
+        }
+        if advice.ranked.is_empty() && advice.refused.iter().any(|r| !matches!(r.why, Why::Infeasible(_))) {
+            let missing = Missing::Model { model, dtype };
+            return Err(Error::Lacking { profile: self.profile.name.clone(), missing });
+        }
+        let cost = |a: &Advised| match objective.products {
+            None => a.prediction.time.0,
+            // What it takes to convert may be unknown, but it is not nothing: such candidates come last.
+            Some(n) => a.preparation.map_or(f64::INFINITY, |p| p.0) + n as f64 * a.prediction.time.0,
+        };
+        advice.ranked.sort_by(|a, b| cost(a).total_cmp(&cost(b)).then(a.candidate.cmp(&b.candidate)));
+        put_known_first(&mut advice.ranked);
+        advice.count_from(advice.usually_run(objective.products));
+        Ok(advice)
+    }
+}
+
+impl Advisor<'_> {
+    /// What is predicted in mixed precision, from the predictions in `f32` and in `f64`.
+    fn mixed_precision(
+        self,
+        predictor: &Predictor<'_>,
+        candidates: &[Candidate],
+        features: &Features,
+    ) -> Vec<Result<(ModelName, Prediction), PredictError>> {
+        let between = self.profile.mixed_precision();
+        let [single, double] = [Dtype::F32, Dtype::F64].map(|dtype| {
+            let asked: Vec<Candidate> = candidates.iter().map(|c| Candidate { dtype, ..*c }).collect();
+            predictor.answer_each(&asked, features)
+        });
+        let one = |((candidate, single), double): ((&Candidate, _), Result<_, _>)| {
+            let ((_, single), (model, double)): ((_, Prediction), (_, Prediction)) = (single?, double?);
+            Ok((model, between.predict(candidate, features, &single, &double)))
+        };
+        candidates.iter().zip(single).zip(double).map(one).collect()
+    }
+}
+
+/// Whether an interval says too little for a first place.
+pub(crate) fn is_wide(prediction: &Prediction) -> bool {
+    prediction.high.0 > WIDE * prediction.low.0
+}
+
+/// Moves the first whose interval is not wide to the front, if there is one.
+fn put_known_first(ranked: &mut [Advised]) {
+    if let Some(first) = ranked.iter().position(|advised| !is_wide(&advised.prediction)) {
+        ranked[..=first].rotate_right(1);
+    }
+}
+
+impl Advice {
+    /// Counts break-evens from there.
+    pub fn count_from(&mut self, run_now: Option<RunNow>) {
+        for Advised { candidate, prediction, preparation, pays_off_after, .. } in &mut self.ranked {
+            let caught_up = |now: RunNow| now.caught_up_after(*candidate, prediction.time, *preparation);
+            *pays_off_after = run_now.and_then(caught_up);
+        }
+        self.run_now = run_now;
+    }
+
+    /// What most people run.
+    fn usually_run(&self, products: Option<u64>) -> Option<RunNow> {
+        let vendors = self.fastest(Advised::is_vendors_csr, products);
+        let vendors = vendors.map(|csr| csr.as_run_now(RunNowKind::VendorsCsr));
+        let plain = || self.fastest(Advised::is_plain_csr, products);
+        let kind =
+            if self.kind == DeviceKind::Cpu { RunNowKind::PlainCsr } else { RunNowKind::WithoutVendors };
+        vendors.or_else(|| plain().map(|csr| csr.as_run_now(kind)))
+    }
+
+    /// Of those that are `wanted` the one that takes least, one product or all of them.
+    pub(crate) fn fastest(
+        &self,
+        wanted: impl Fn(&Advised) -> bool,
+        products: Option<u64>,
+    ) -> Option<&Advised> {
+        let all = self.ranked.iter().filter(|advised| wanted(advised));
+        all.min_by(|a, b| a.cost(products).total_cmp(&b.cost(products)))
+    }
+}
+
+impl Advised {
+    /// As what is run now.
+    pub(crate) fn as_run_now(&self, kind: RunNowKind) -> RunNow {
+        let Self { candidate, preparation, .. } = *self;
+        RunNow { kind, candidate, time: self.prediction.time, preparation }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_interval_of_more_than_a_factor_of_4_is_ranked_first_if_another_is_narrower() {
+        let profile = Profile::shipped("nvidia-h200").unwrap();
+        let a = "stencil2d,n=60".parse::<sparsight_matrix::gallery::Recipe>().unwrap();
+        let features = Features::of(&a.generate::<f64>().unwrap());
+        let advice = Advisor::new(&profile).advise(&features, Dtype::F64, &Objective::default()).unwrap();
+        let mut ranked = advice.ranked[..4].to_vec();
+        let spans = |ranked: &mut [Advised], factors: [f64; 4]| {
+            for (advised, factor) in ranked.iter_mut().zip(factors) {
+                advised.prediction.high = Seconds(factor * advised.prediction.low.0);
+            }
+        };
+        let order = |ranked: &[Advised]| ranked.iter().map(|one| one.candidate).collect::<Vec<_>>();
+        let [a, b, c, d] = order(&ranked)[..] else { panic!("four were taken") };
+        spans(&mut ranked, [4.1, 5.0, 3.9, 1.1]);
+        put_known_first(&mut ranked);
+        assert_eq!(order(&ranked), [c, a, b, d], "the others stay in their order");
+        spans(&mut ranked, [2.0, 9.0, 9.0, 1.1]);
+        put_known_first(&mut ranked);
+        assert_eq!(order(&ranked), [c, a, b, d]);
+        spans(&mut ranked, [9.0; 4]);
+        put_known_first(&mut ranked);
+        assert_eq!(order(&ranked), [c, a, b, d], "none is narrower");
+    }
+}
