@@ -19,7 +19,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-use crate::gallery::{MAX_DIMENSION, Size};
+use crate::gallery::{self, MAX_DIMENSION, Size};
 use crate::io::memory::Refused;
 use crate::row_fill::fill_rows;
 use crate::{Bytes, Csr, CsrError, NoHostMemory, Permutation, ReorderError, Scalar};
@@ -37,6 +37,23 @@ pub fn origin(name: &str) -> &str {
         Some((origin, steps)) if steps.parse::<Derivation>().is_ok() => origin,
         _ => name,
     }
+}
+
+/// A matrix' name without its seed, if a recipe is what it is, and that of a derived matrix' [`origin`].
+/// Matrices that differ by the seed alone are as alike as two draws from one distribution: a test set must not hold one whose like is
+/// in the training set.
+///
+/// ```
+/// use sparsight_matrix::derived::instance;
+/// assert_eq!(instance("gallery:arrow,n=9,width=2,seed=7"), "gallery:arrow,n=9,width=2");
+/// assert_eq!(instance("a/arrow,seed=7"), "a/arrow,seed=7");
+/// assert_eq!(instance("a/arrow+layers=4"), "a/arrow");
+/// ```
+pub fn instance(name: &str) -> &str {
+    let name = origin(name);
+    // The seed is the last parameter of every generator, and a record has the canonical text.
+    let recipe = name.starts_with(gallery::PREFIX).then(|| name.rsplit_once(",seed=")).flatten();
+    recipe.map_or(name, |(without_seed, _)| without_seed)
 }
 
 /// One step.

@@ -11,7 +11,7 @@ use crate::family::{EVERYWHERE, Elsewhere, Family, Run, StripRule, TransferRule,
 use crate::recipe::{LaunchStep, Recipe, Teams};
 use crate::{BLOCKS, StripUnit};
 use rayon::prelude::*;
-use sparsight_matrix::{BalancedCsr, Format, Knob, Scalar, TileShape, TileTable, TileWork};
+use sparsight_matrix::{BalancedCsr, CsrWith, Format, Knob, Scalar, TileShape, TileTable, TileWork};
 
 /// A thread block per tile of CSR.
 pub(super) static FAMILY: Family = Family {
@@ -70,7 +70,7 @@ static RECIPE: Recipe = Recipe {
 
 /// y = A x.
 fn product<T: Scalar>(task: &mut CpuTask<'_, T>) {
-    let BalancedCsr { csr: a, tiles } = task.matrix::<BalancedCsr<T>>();
+    let CsrWith { csr: a, table: tiles } = task.matrix::<BalancedCsr<T>>();
     let (block, workers, y) = (task.block, task.workers, &mut *task.y);
     let products = Products::of(a, task.x);
     let rows = |first: usize, y: &mut [T]| {

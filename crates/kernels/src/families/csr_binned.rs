@@ -11,7 +11,7 @@ use crate::family::{
 };
 use crate::recipe::{LaunchStep, Recipe, Teams};
 use crate::{BLOCKS, StripUnit};
-use sparsight_matrix::{BinCounts, BinnedCsr, Format, NumberOf, RowBins, Scalar};
+use sparsight_matrix::{BinCounts, BinnedCsr, CsrWith, Format, NumberOf, Scalar};
 
 /// Teams of threads per row of CSR, larger ones for longer rows.
 pub(super) static FAMILY: Family = Family {
@@ -53,7 +53,7 @@ fn work(bins: &BinCounts, block: u32, row_max: u64) -> WarpWork {
     let steps = bins.steps as f64 / 32.0 + of_segments;
     let mut work =
         WarpWork { longest: a_segment / MIDDLE_WARPS, steps, heaviest: a_segment, kept: of_segments };
-    for ((rows, threads), longest) in bins.rows.into_iter().zip(RowBins::THREADS).zip(RowBins::LONGEST) {
+    for ((rows, threads), longest) in bins.rows.into_iter().zip(BinCounts::THREADS).zip(BinCounts::LONGEST) {
         if rows > 0 {
             let teams = u64::from((block / threads).max(1));
             let threads = u64::from(threads);
@@ -107,14 +107,14 @@ static RECIPE: Recipe = Recipe {
 /// `csr_binned.cu`.
 fn blocks(number: &NumberOf<'_>, block: u32) -> u64 {
     let ends = ["cut", "end_32", "end_16", "end_8", "end_4", "end_2", "end_1"].map(number);
-    let bins = ends.windows(2).zip(RowBins::THREADS);
+    let bins = ends.windows(2).zip(BinCounts::THREADS);
     number("segment_count")
         + bins.map(|(ends, threads)| (ends[1] - ends[0]).div_ceil((block / threads).into())).sum::<u64>()
 }
 
 /// y = A x.
 fn product<T: Scalar>(task: &mut CpuTask<'_, T>) {
-    let BinnedCsr { csr: a, bins } = task.matrix::<BinnedCsr<T>>();
+    let CsrWith { csr: a, table: bins } = task.matrix::<BinnedCsr<T>>();
     let (products, cut, workers) = (Products::of(a, task.x), bins.ends()[0] as usize, task.workers);
     task.scratch.places.to_rows((workers, task.block), task.y, &mut task.scratch.sums, |first, sums| {
         for (place, sum) in (first..).zip(sums) {

@@ -13,20 +13,19 @@
 use crate::block_counts::{BlockCount, BlockCounter};
 use crate::diagonals::{DiagonalSet, most_diagonals};
 use crate::{
-    BinCounts, BroEllShape, Csr, HybSplit, PaddedSizes, Pattern, RowLengths, Scalar, TeamBlocks, TileWork,
-    TileWorks, sell_sizes,
+    BinCounts, BroEllShape, Csr, HybSplit, MatrixSize, PaddedSizes, Pattern, RowLengths, Scalar, TeamBlocks,
+    TileWork, TileWorks, sell_sizes,
 };
 use serde::{Deserialize, Serialize};
+use std::ops::Range;
 use sweep::{Counters, Sweep};
 
 mod locality;
-mod rows;
 mod sample;
 mod sweep;
 mod team_steps;
 
 pub use locality::Locality;
-pub(crate) use rows::Rows;
 
 /// The structure of a matrix in numbers.
 ///
@@ -170,6 +169,47 @@ impl Features {
     /// Mean row length, 0 without rows.
     pub fn row_mean(&self) -> f64 {
         if self.nrows == 0 { 0.0 } else { self.nnz as f64 / self.nrows as f64 }
+    }
+}
+
+/// Neighbouring rows of a matrix, counted as a matrix of their own without a copy. They and their entries keep their numbers.
+#[derive(Debug, Clone)]
+pub(crate) struct Rows<'a> {
+    pub(crate) a: Pattern<'a>,
+    pub(crate) range: Range<usize>,
+}
+
+impl<'a> Rows<'a> {
+    /// All rows.
+    pub(crate) fn all(a: Pattern<'a>) -> Self {
+        Self { a, range: 0..a.nrows() }
+    }
+
+    /// How many.
+    pub(crate) fn count(&self) -> usize {
+        self.range.len()
+    }
+
+    /// Their non-zeros.
+    pub(crate) fn nnz(&self) -> usize {
+        self.entries().len()
+    }
+
+    /// Their offsets, one more than rows; the first is where their entries begin.
+    pub(crate) fn row_ptr(&self) -> &'a [u64] {
+        &self.a.row_ptr()[self.range.start..=self.range.end]
+    }
+
+    /// Places of their entries in `col_idx`.
+    pub(crate) fn entries(&self) -> Range<usize> {
+        let ptr = self.a.row_ptr();
+        ptr[self.range.start] as usize..ptr[self.range.end] as usize
+    }
+}
+
+impl From<&Features> for MatrixSize {
+    fn from(f: &Features) -> Self {
+        Self { nrows: f.nrows, ncols: f.ncols, nnz: f.nnz }
     }
 }
 

@@ -1,8 +1,8 @@
 //! A format with its shape: a name, and a look-up of everything else.
 
 use super::family::Shape;
-use super::{Csr, FAMILIES, FormatFamily, Layout, PaddingBound, Stored};
-use crate::{Bytes, Dtype, Features, Infeasible, Limits, Scalar};
+use super::{CsrRows, FAMILIES, FormatFamily, Layout, PaddingBound, Stored};
+use crate::{Bytes, Csr, Dtype, Features, Infeasible, Limits, Scalar};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::cmp::Ordering;
 use std::fmt::{self, Write as _};
@@ -170,7 +170,7 @@ impl Format {
         ncols: u64,
         limits: &Limits,
     ) -> Result<Layout<T>, Infeasible> {
-        self.0.family.of::<T>().layout(self.0.shape, row_ptr, ncols, limits)
+        self.0.family.of::<T>().layout(self.0.shape, CsrRows { row_ptr, ncols }, limits)
     }
 }
 
@@ -252,6 +252,7 @@ mod tests {
         for format in Format::all() {
             assert_eq!(format.to_string().parse(), Ok(format));
             assert_eq!(Format::of(format.name(), format.shape()), format);
+            assert!(!format.name().is_empty() && !format.family().description.is_empty(), "{format:?}");
         }
         assert!(Format::all().is_sorted() && Format::csr().to_string() == "csr");
         assert!("dense".parse::<Format>().is_err());

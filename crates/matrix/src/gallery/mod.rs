@@ -37,7 +37,7 @@ mod web;
 pub use error::GalleryError;
 pub use generator::{Accepts, Generator, Parameter, Size, Value};
 pub(crate) use recipe::MAX_DIMENSION;
-pub use recipe::{Recipe, instance};
+pub use recipe::Recipe;
 
 /// What distinguishes a recipe from the path of a file.
 pub const PREFIX: &str = "gallery:";
