@@ -1,14 +1,11 @@
 //! A candidate: kernel, knobs, block size and value type; what is predicted, ranked, run and recorded.
 
-use crate::{DeviceKind, Kernel};
+use crate::{BLOCKS, DeviceKind, Kernel};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use sparsight_matrix::{Dtype, Format, THREAD_BLOCKS};
+use sparsight_matrix::{Dtype, Format};
 use std::fmt;
 use std::str::FromStr;
 use thiserror::Error;
-
-/// Threads a block of the catalogue, for kernels of our own.
-pub const BLOCKS: [u32; 5] = THREAD_BLOCKS;
 
 /// One way to compute y = A x. Its text id, `csr-vector/t8/b256/f64`, is stable and is how it is recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -2,7 +2,10 @@
 
 use crate::cpu::{CpuScratch, CpuTask};
 use crate::families::{FAMILIES, ON_AN_UNKNOWN_CPU};
-use crate::{DeviceKind, Family, Knobs, Recipe, Run, StripRule, StripUnit, TransferRule, Vendor, WarpWork};
+use crate::{
+    DeviceFacts, DeviceKind, Family, Knobs, Recipe, Run, Strip, StripRule, StripUnit, TransferRule, Vendor,
+    WarpWork,
+};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use sparsight_matrix::{Elsewhere, Features, Format, Scalar, Stored};
 use std::cmp::Ordering;
@@ -217,6 +220,11 @@ impl Kernel {
         let (knobs, block) = (self.0.knobs, block as usize);
         product.of::<T>()(&mut CpuTask { matrix, knobs, block, workers, x, y, scratch });
     }
+}
+
+/// Strip of `kernel` on the device. For HYB, that of its ELL part.
+pub fn strip(kernel: Kernel, facts: &DeviceFacts) -> Strip {
+    Strip::of(kernel.unit(), kernel.threads_per_row().unwrap_or(1), facts)
 }
 
 impl fmt::Debug for Kernel {

@@ -4,41 +4,30 @@
 //! added up by all threads.
 
 use super::{CUDA_SEGMENT, CUDA_STORE, CUDA_TEAM, cuda, segment_bytes};
+use crate::StripUnit;
 use crate::cpu::rows::{LANES, Products};
 use crate::cpu::{CpuProducts, CpuTask};
-use crate::family::{
-    EVERYWHERE, Elsewhere, Family, Run, StripRule, TransferRule, WarpWork, blocks_of_threads,
-};
+use crate::family::{Elsewhere, Family, Run, TransferRule, WarpWork, blocks_of_threads};
 use crate::recipe::{LaunchStep, Recipe, Teams};
-use crate::{BLOCKS, StripUnit};
 use sparsight_matrix::{BinCounts, BinnedCsr, CsrWith, Format, NumberOf, Scalar};
 
 /// Teams of threads per row of CSR, larger ones for longer rows.
 pub(super) static FAMILY: Family = Family {
     name: "csr-binned",
     summary: "teams of threads per row of CSR, larger ones for longer rows",
-    knobs: &[],
-    variants: || vec![[0; 3]],
-    retired: |_| false,
-    repeatable: |_| true,
     format: |_| Format::of("csr-binned", [0; 2]),
-    runs_on: |_| EVERYWHERE,
-    blocks: |_| &BLOCKS,
     run: |_| Run::Launches(&RECIPE),
     cpu: Some(CpuProducts { f32: product, f64: product }),
-    unit: StripUnit::NonZeros,
-    threads_per_row: |_| None,
     warp_work: |_, block, f| f.bins.map(|bins| work(&bins, block, f.row_max)),
     thread_blocks: |_, block, f| match f.bins {
         Some(bins) => bins.thread_blocks(block) as f64,
         None => blocks_of_threads(StripUnit::NonZeros, 1, block, f),
     },
-    strip_rule: StripRule::None,
     // It gives threads to non-zeros in proportion, as csr-balanced does.
     transfer_rule: TransferRule::Coo { measured: Some("csr-balanced/i1024") },
     table_2: &["CSR", "COO"],
-    neighbours: 4,
     elsewhere: &[Elsewhere { library: "Ashari et al.", name: "ACSR" }],
+    ..Family::BY_NON_ZEROS
 };
 
 /// Warps of a thread block of 256, the middle size, which stand for those of all sizes: the longest warp of a kernel is one number.
@@ -69,11 +58,9 @@ fn work(bins: &BinCounts, block: u32, row_max: u64) -> WarpWork {
 
 static RECIPE: Recipe = Recipe {
     sources: &[CUDA_STORE, CUDA_TEAM, CUDA_SEGMENT, cuda!("csr_binned.cu")],
-    definitions: |_| Vec::new(),
     reads_offsets: true,
     steps: &[LaunchStep {
         entry: "csr_binned",
-        part: "",
         teams: |number, _, block| Teams { count: blocks(number, block), threads: block },
         args: &[
             "segment_count",
@@ -97,10 +84,11 @@ static RECIPE: Recipe = Recipe {
             "alpha",
             "beta",
         ],
-        may_overlap: false,
+        ..LaunchStep::BASE
     }],
     shared_bytes: |_, dtype| segment_bytes(dtype),
     is_exclusive: true,
+    ..Recipe::BASE
 };
 
 /// Thread blocks of a launch: one per segment, and for each bin as many as hold its teams. The same arithmetic stands in
