@@ -1,8 +1,7 @@
 //! A candidate: kernel, knobs, block size and value type; what is predicted, ranked, run and recorded.
 
 use crate::{BLOCKS, DeviceKind, Kernel};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use sparsight_matrix::{Dtype, Format};
+use sparsight_matrix::{Dtype, Format, serde_as_text};
 use std::fmt;
 use std::str::FromStr;
 use thiserror::Error;
@@ -103,18 +102,7 @@ impl FromStr for Candidate {
     }
 }
 
-impl Serialize for Candidate {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for Candidate {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        text.parse().map_err(serde::de::Error::custom)
-    }
-}
+serde_as_text!(Candidate);
 
 #[cfg(test)]
 mod tests {

@@ -6,8 +6,9 @@
 mod short;
 
 use crate::Pattern;
+use crate::row_fill::offsets;
 use rayon::prelude::*;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::iter::Sum;
 use std::ops::{Add, Range};
@@ -37,7 +38,7 @@ impl BroEllShape {
         };
         let slices = nrows.div_ceil(self.slice as usize);
         let widths: Vec<u64> = (0..slices).into_par_iter().with_min_len(256).map(width).collect();
-        starts(widths.into_iter())
+        offsets(widths)
     }
 
     /// Stored values of a matrix whose slices begin at these columns, padding included.
@@ -69,17 +70,7 @@ impl FromStr for BroEllShape {
     }
 }
 
-impl Serialize for BroEllShape {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for BroEllShape {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
-    }
-}
+serde_as_text!(BroEllShape);
 
 /// What a matrix takes in one shape.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -240,13 +231,4 @@ pub(crate) const fn bits(or: u32) -> u32 {
 
 fn total_bits(ors: &[u32]) -> u64 {
     ors.iter().map(|&or| u64::from(bits(or))).sum()
-}
-
-/// Where each of neighbouring parts of these lengths starts, and where the last ends.
-pub(crate) fn starts(lengths: impl Iterator<Item = u64>) -> Vec<u64> {
-    let ends = lengths.scan(0, |end, length| {
-        *end += length;
-        Some(*end)
-    });
-    std::iter::once(0).chain(ends).collect()
 }

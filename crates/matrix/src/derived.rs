@@ -21,7 +21,7 @@
 
 use crate::gallery::{self, MAX_DIMENSION, Size};
 use crate::io::memory::Refused;
-use crate::row_fill::fill_rows;
+use crate::row_fill::{fill_rows, offsets};
 use crate::{Bytes, Csr, CsrError, NoHostMemory, Permutation, ReorderError, Scalar};
 use std::fmt;
 use std::str::FromStr;
@@ -220,18 +220,9 @@ fn refused(refused: Refused) -> DeriveError {
     ReorderError::from(refused).into()
 }
 
-/// The offsets of rows with these lengths.
-fn offsets(lengths: impl Iterator<Item = usize>) -> Vec<u64> {
-    let ends = lengths.scan(0, |end, length| {
-        *end += length as u64;
-        Some(*end)
-    });
-    std::iter::once(0).chain(ends).collect()
-}
-
 fn with_unknowns<T: Scalar>(a: &Csr<T>, count: usize) -> Result<Csr<T>, DeriveError> {
     let nrows = a.nrows() * count;
-    let row_ptr = offsets((0..nrows).map(|row| a.row(row / count).0.len() * count));
+    let row_ptr = offsets((0..nrows).map(|row| (a.row(row / count).0.len() * count) as u64));
     let entries = fill_rows(&row_ptr, |row, (): &mut (), cols: &mut [u32], values: &mut [T]| {
         let (old_cols, old_values) = a.row(row / count);
         let blocks =
@@ -252,7 +243,7 @@ fn with_layers<T: Scalar>(a: &Csr<T>, count: usize) -> Result<Csr<T>, DeriveErro
     let n = a.nrows();
     let nrows = n * count;
     let couplings = |layer: usize| usize::from(layer > 0) + usize::from(layer + 1 < count);
-    let row_ptr = offsets((0..nrows).map(|row| a.row(row % n).0.len() + couplings(row / n)));
+    let row_ptr = offsets((0..nrows).map(|row| (a.row(row % n).0.len() + couplings(row / n)) as u64));
     let entries = fill_rows(&row_ptr, |row, (): &mut (), cols: &mut [u32], values: &mut [T]| {
         let (layer, own) = (row / n, row % n);
         let (old_cols, old_values) = a.row(own);

@@ -6,6 +6,25 @@
 //! it that way. How large a conversion
 //! would be is known exactly before it is made, and a conversion that makes no sense is a typed [`Infeasible`].
 
+/// Serialises types by their text: as [`Display`](std::fmt::Display) writes it and [`FromStr`](std::str::FromStr) reads it.
+#[macro_export]
+macro_rules! serde_as_text {
+    ($($name:ty),+) => { $(
+        impl serde::Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let text = <String as serde::Deserialize>::deserialize(deserializer)?;
+                text.parse().map_err(serde::de::Error::custom)
+            }
+        }
+    )+ };
+}
+
 pub mod derived;
 pub mod gallery;
 pub mod io;

@@ -8,7 +8,6 @@
 use crate::RowLengths;
 use crate::row_lengths::LengthCounts;
 use rayon::prelude::*;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 use std::str::FromStr;
 
@@ -64,17 +63,7 @@ impl FromStr for SellShape {
     }
 }
 
-impl Serialize for SellShape {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for SellShape {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
-    }
-}
+serde_as_text!(SellShape);
 
 /// Lengths below this are counted, the others are kept in a list that is sorted. Chosen: as many counts as rows in
 /// the smallest window of the catalogue, and beside the many entries of a longer row, sorting it costs nothing.

@@ -203,11 +203,7 @@ mod tests {
     use super::*;
 
     fn offsets(lengths: &[u64]) -> Vec<u64> {
-        let sums = lengths.iter().scan(7, |sum, length| {
-            *sum += length;
-            Some(*sum)
-        });
-        std::iter::once(7).chain(sums).collect()
+        crate::row_fill::offsets(lengths.iter().copied()).iter().map(|offset| 7 + offset).collect()
     }
 
     /// With 256 threads.

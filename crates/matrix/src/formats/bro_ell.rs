@@ -6,7 +6,8 @@ mod packing;
 pub(super) use format::FORMAT;
 pub use packing::BroEllColumns;
 
-use crate::bro_ell_size::{self as size, starts};
+use crate::bro_ell_size as size;
+use crate::row_fill::{offsets, pieces};
 use crate::{BroEllShape, BroEllSize, Bytes, Csr, Dtype, Infeasible, Limits, MatrixSize, Scalar};
 use rayon::prelude::*;
 use std::ops::Range;
@@ -49,23 +50,20 @@ impl<T: Scalar> BroEll<T> {
         let mut bits = vec![0; size.columns as usize];
         let mut symbols = vec![0; size.symbols as usize];
         let mut values = vec![T::default(); size.entries as usize];
-        let (mut bits_left, mut symbols_left, mut values_left) =
-            (bits.as_mut_slice(), symbols.as_mut_slice(), values.as_mut_slice());
-        let mut parts = Vec::with_capacity(slices);
-        for (slice, size) in sizes.iter().enumerate() {
-            let (bits, symbols, values);
-            (bits, bits_left) = bits_left.split_at_mut(size.columns as usize);
-            (symbols, symbols_left) = symbols_left.split_at_mut(size.symbols as usize);
-            (values, values_left) = values_left.split_at_mut(size.entries as usize);
-            parts.push(SliceMut { rows: rows(slice), bits, symbols, values });
-        }
+        let each = |count: fn(&BroEllSize) -> u64| sizes.iter().map(move |size| count(size) as usize);
+        let parts: Vec<SliceMut<'_, T>> = pieces(&mut bits, each(|size| size.columns))
+            .zip(pieces(&mut symbols, each(|size| size.symbols)))
+            .zip(pieces(&mut values, each(|size| size.entries)))
+            .enumerate()
+            .map(|(slice, ((bits, symbols), values))| SliceMut { rows: rows(slice), bits, symbols, values })
+            .collect();
         parts.into_par_iter().for_each(|part| part.fill(a));
         Ok(Self {
             nrows: a.nrows(),
             nnz: a.nnz(),
             shape,
-            column_ptr: starts(sizes.iter().map(|size| size.columns)),
-            symbol_ptr: starts(sizes.iter().map(|size| size.symbols)),
+            column_ptr: offsets(sizes.iter().map(|size| size.columns)),
+            symbol_ptr: offsets(sizes.iter().map(|size| size.symbols)),
             bits,
             symbols,
             values,

@@ -7,6 +7,7 @@ use super::{
 };
 use crate::block_counts::{BLOCK_SIDES, BlockCount, SLICE, Union, block_count};
 use crate::infeasible::check_rows;
+use crate::row_fill::{offsets, pieces};
 use crate::{Bytes, Csr, Dtype, Features, Infeasible, Limits, MatrixSize, Scalar, columns};
 use rayon::prelude::*;
 
@@ -51,27 +52,20 @@ impl<T: Scalar> Bsr<T> {
                 let lengths = rows(slice).map(|row| union.length(a.into(), side, row_of_blocks(row)));
                 high as u64 * lengths.max().unwrap_or(0)
             });
-        let mut slice_ptr: Vec<u64> = std::iter::once(0).chain(widths.collect::<Vec<_>>()).collect();
-        for slice in 1..slice_ptr.len() {
-            slice_ptr[slice] += slice_ptr[slice - 1];
-        }
+        let slice_ptr = offsets(widths.collect::<Vec<_>>());
         let stored = slice_ptr[slice_ptr.len() - 1] as usize;
         let mut col_idx = vec![Self::PAD; stored];
         let mut values = vec![T::default(); stored * b * b];
         // A slice of 32 rows of blocks has whole words.
-        let mut entries = vec![0_u32; if high == SLICE { values.len() / SLICE } else { 0 }];
-        let mut slices: Vec<(&mut [u32], &mut [T], &mut [u32])> = Vec::with_capacity(slice_ptr.len() - 1);
-        let (mut cols, mut vals, mut bits) = (&mut col_idx[..], &mut values[..], &mut entries[..]);
-        for ptr in slice_ptr.windows(2) {
-            let (slice_cols, slice_vals, slice_bits);
-            let blocks = (ptr[1] - ptr[0]) as usize;
-            (slice_cols, cols) = cols.split_at_mut(blocks);
-            (slice_vals, vals) = vals.split_at_mut(blocks * b * b);
-            (slice_bits, bits) = bits.split_at_mut(bits.len().min(blocks * b * b / SLICE));
-            slices.push((slice_cols, slice_vals, slice_bits));
-        }
+        let words_of = |values: usize| if high == SLICE { values / SLICE } else { 0 };
+        let mut entries = vec![0_u32; words_of(values.len())];
+        let blocks = || slice_ptr.windows(2).map(|ptr| (ptr[1] - ptr[0]) as usize);
+        let slices: Vec<_> = pieces(&mut col_idx, blocks())
+            .zip(pieces(&mut values, blocks().map(|blocks| blocks * b * b)))
+            .zip(pieces(&mut entries, blocks().map(|blocks| words_of(blocks * b * b))))
+            .collect();
         let each = slices.into_par_iter().enumerate();
-        each.for_each_init(Union::default, |union, (slice, (cols, vals, bits))| {
+        each.for_each_init(Union::default, |union, (slice, ((cols, vals), bits))| {
             for (place, first) in rows(slice).enumerate() {
                 let found = union.of(a.into(), side, row_of_blocks(first));
                 for (k, &block) in found.iter().enumerate() {

@@ -5,8 +5,10 @@ use super::{
     Step, Stored,
 };
 use crate::infeasible::check_rows;
+use crate::row_fill::pieces;
 use crate::{Bytes, Csr, Dtype, Features, Infeasible, Limits, MatrixSize, Scalar};
 use rayon::prelude::*;
+use std::ops::Range;
 
 /// A sparse matrix as sorted coordinates.
 ///
@@ -29,21 +31,14 @@ impl<T: Scalar> Coo<T> {
     pub fn from_csr(a: &Csr<T>, limits: &Limits) -> Result<Self, Infeasible> {
         Self::check(a.into(), limits)?;
         let mut row_idx = vec![0_u32; a.nnz()];
-        let mut rest = row_idx.as_mut_slice();
-        // Each piece is the entries of a run of rows; runs are disjoint, so pieces are written in parallel.
-        let mut pieces = Vec::new();
-        for first in (0..a.nrows()).step_by(ROWS_PER_PIECE) {
-            let last = (first + ROWS_PER_PIECE).min(a.nrows());
-            let (piece, tail) = rest.split_at_mut((a.row_ptr()[last] - a.row_ptr()[first]) as usize);
-            pieces.push((first..last, piece));
-            rest = tail;
-        }
-        pieces.into_par_iter().for_each(|(rows, mut piece)| {
-            for row in rows {
-                let (run, tail) = piece.split_at_mut((a.row_ptr()[row + 1] - a.row_ptr()[row]) as usize);
-                run.fill(row as u32);
-                piece = tail;
-            }
+        // Each piece is the entries of a run of rows.
+        let runs = (0..a.nrows()).step_by(ROWS_PER_PIECE);
+        let runs = || runs.clone().map(|first| first..(first + ROWS_PER_PIECE).min(a.nrows()));
+        let length = |rows: Range<usize>| (a.row_ptr()[rows.end] - a.row_ptr()[rows.start]) as usize;
+        let tasks: Vec<_> = runs().zip(pieces(&mut row_idx, runs().map(length))).collect();
+        tasks.into_par_iter().for_each(|(rows, piece)| {
+            let lengths = rows.clone().map(|row| length(row..row + 1));
+            rows.zip(pieces(piece, lengths)).for_each(|(row, entries)| entries.fill(row as u32));
         });
         let (col_idx, values) = (a.col_idx().to_vec(), a.values().to_vec());
         Ok(Self { nrows: a.nrows(), row_idx, col_idx, values })

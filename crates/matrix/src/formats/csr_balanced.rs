@@ -190,13 +190,10 @@ impl CsrTable for TileTable {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::row_fill::offsets;
 
     fn row_ptr(lengths: &[u64]) -> Vec<u64> {
-        let ends = lengths.iter().scan(0, |end, length| {
-            *end += length;
-            Some(*end)
-        });
-        std::iter::once(0).chain(ends).collect()
+        offsets(lengths.iter().copied())
     }
 
     #[test]

@@ -176,13 +176,10 @@ impl CsrTable for RowBins {
 mod tests {
     use super::*;
     use crate::RowLengths;
+    use crate::row_fill::offsets;
 
     fn bins(lengths: &[u64]) -> RowBins {
-        let mut row_ptr = vec![0];
-        for length in lengths {
-            row_ptr.push(row_ptr[row_ptr.len() - 1] + length);
-        }
-        RowBins::of(&row_ptr)
+        RowBins::of(&offsets(lengths.iter().copied()))
     }
 
     #[test]

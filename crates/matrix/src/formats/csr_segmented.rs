@@ -67,12 +67,11 @@ impl RowBegins {
         let row_of = |place: usize| if rows.is_empty() { place } else { rows[place] as usize };
         // Rows with entries that begin before an entry.
         let begun = |entry: u64| {
-            let (mut low, mut high) = (0, with_entries);
-            while low < high {
-                let middle = low + (high - low) / 2;
-                if row_ptr[row_of(middle)] < entry { low = middle + 1 } else { high = middle }
+            if rows.is_empty() {
+                row_ptr[..with_entries].partition_point(|&start| start < entry)
+            } else {
+                rows.partition_point(|&row| row_ptr[row as usize] < entry)
             }
-            low
         };
         let runs = row_ptr[nrows].div_ceil(Self::RUN) as usize;
         let mut begins = vec![0_u32; runs * Self::RUN as usize / 32];
@@ -184,13 +183,10 @@ pub(super) static FORMAT: FormatFamily = FormatFamily {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::row_fill::offsets;
 
     fn of(lengths: &[u64]) -> RowBegins {
-        let ends = lengths.iter().scan(0, |end, length| {
-            *end += length;
-            Some(*end)
-        });
-        RowBegins::of(&std::iter::once(0).chain(ends).collect::<Vec<_>>())
+        RowBegins::of(&offsets(lengths.iter().copied()))
     }
 
     #[test]

@@ -3,7 +3,6 @@
 use super::family::Shape;
 use super::{CsrRows, FAMILIES, FormatFamily, Layout, PaddingBound, Stored};
 use crate::{Bytes, Csr, Dtype, Features, Infeasible, Limits, Scalar};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::cmp::Ordering;
 use std::fmt::{self, Write as _};
 use std::hash::{Hash, Hasher};
@@ -228,18 +227,7 @@ impl FromStr for Format {
     }
 }
 
-impl Serialize for Format {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&self.0.id)
-    }
-}
-
-impl<'de> Deserialize<'de> for Format {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        text.parse().map_err(serde::de::Error::custom)
-    }
-}
+serde_as_text!(Format);
 
 #[cfg(test)]
 mod tests {

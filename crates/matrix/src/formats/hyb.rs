@@ -6,6 +6,7 @@ use super::{
     Step, Stored,
 };
 use crate::infeasible::check_rows;
+use crate::row_fill::offsets;
 use crate::{
     Bytes, Coo, Csr, Dtype, Ell, Features, HybSplit, Infeasible, Limits, MatrixSize, RowLengths, Scalar,
 };
@@ -68,13 +69,9 @@ impl<T: Scalar> Hyb<T> {
     /// First entry of each row in the COO part, if the ELL part is `width` wide.
     fn coo_starts(row_ptr: &[u64], width: u64) -> Vec<u64> {
         let spilled = row_ptr.windows(2).map(|w| (w[1] - w[0]).saturating_sub(width));
-        spilled
-            .scan(0, |end, length| {
-                let start = *end;
-                *end += length;
-                Some(start)
-            })
-            .collect()
+        let mut starts = offsets(spilled);
+        starts.pop();
+        starts
     }
 
     /// The first `width` entries of each row.

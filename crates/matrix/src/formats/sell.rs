@@ -7,6 +7,7 @@ use super::{
     PaddingBound, Shape, Step, Stored,
 };
 use crate::infeasible::check_rows;
+use crate::row_fill::{offsets, pieces};
 use crate::sell_sizes::stored_entries;
 use crate::{
     Bytes, Csr, Dtype, Features, Infeasible, Limits, MatrixSize, Scalar, SellShape, columns, row_order,
@@ -157,17 +158,9 @@ fn row_at(nrows: usize, shape: SellShape, permutation: &[u32], place: usize) -> 
 fn slice_ptr(row_ptr: &[u64], slice: usize, row_at: impl Fn(usize) -> Option<usize> + Sync) -> Vec<u64> {
     let slices = (row_ptr.len() - 1).div_ceil(slice);
     let length = |row: usize| row_ptr[row + 1] - row_ptr[row];
-    let mut slice_ptr = vec![0; slices + 1];
-    slice_ptr[1..].par_iter_mut().with_min_len(64).enumerate().for_each(|(s, end)| {
-        let width = (s * slice..(s + 1) * slice).filter_map(&row_at).map(length).max();
-        *end = width.unwrap_or(0) * slice as u64;
-    });
-    let mut end = 0;
-    for ptr in &mut slice_ptr {
-        end += *ptr;
-        *ptr = end;
-    }
-    slice_ptr
+    let width = |s| (s * slice..(s + 1) * slice).filter_map(&row_at).map(length).max().unwrap_or(0);
+    let stored = (0..slices).into_par_iter().with_min_len(64).map(|s| width(s) * slice as u64);
+    offsets(stored.collect::<Vec<_>>())
 }
 
 /// Fills the slices, in parallel.
@@ -176,16 +169,11 @@ fn fill<T: Scalar>(
     slice_ptr: &[u64],
     slice: usize,
     row_at: impl Fn(usize) -> Option<usize> + Sync,
-    mut col_idx: &mut [u32],
-    mut values: &mut [T],
+    col_idx: &mut [u32],
+    values: &mut [T],
 ) {
-    let mut slices: Vec<(&mut [u32], &mut [T])> = Vec::with_capacity(slice_ptr.len() - 1);
-    for ptr in slice_ptr.windows(2) {
-        let (cols, vals);
-        (cols, col_idx) = col_idx.split_at_mut((ptr[1] - ptr[0]) as usize);
-        (vals, values) = values.split_at_mut((ptr[1] - ptr[0]) as usize);
-        slices.push((cols, vals));
-    }
+    let lengths = || slice_ptr.windows(2).map(|ptr| (ptr[1] - ptr[0]) as usize);
+    let slices: Vec<_> = pieces(col_idx, lengths()).zip(pieces(values, lengths())).collect();
     slices.into_par_iter().enumerate().for_each(|(s, (cols, vals))| {
         for (k, (cols, vals)) in cols.chunks_mut(slice).zip(vals.chunks_mut(slice)).enumerate() {
             columns::fill_one(a, k, (s * slice..).map(&row_at), cols, vals);
