@@ -6,7 +6,7 @@
 mod short;
 
 use crate::Pattern;
-use crate::row_fill::offsets;
+use crate::csr::offsets;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::fmt;

@@ -298,6 +298,26 @@ impl<'a> Pattern<'a> {
     }
 }
 
+/// Consecutive pieces of `all`, of these lengths.
+///
+/// # Panics
+/// If `all` ends within a piece.
+pub(crate) fn pieces<'a, T>(
+    mut all: &'a mut [T],
+    lengths: impl Iterator<Item = usize>,
+) -> impl Iterator<Item = &'a mut [T]> {
+    lengths.map(move |length| all.split_off_mut(..length).expect("the pieces are no longer than all"))
+}
+
+/// Offsets of consecutive rows or pieces of these lengths: 0, and the end of each.
+pub(crate) fn offsets(lengths: impl IntoIterator<Item = u64>) -> Vec<u64> {
+    let ends = lengths.into_iter().scan(0, |end, length| {
+        *end += length;
+        Some(*end)
+    });
+    std::iter::once(0).chain(ends).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -19,9 +19,10 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+use crate::csr::offsets;
 use crate::gallery::{self, MAX_DIMENSION, Size};
 use crate::io::memory::Refused;
-use crate::row_fill::{fill_rows, offsets};
+use crate::row_fill::fill_rows;
 use crate::{Bytes, Csr, CsrError, NoHostMemory, Permutation, ReorderError, Scalar};
 use std::fmt;
 use std::str::FromStr;

@@ -41,10 +41,7 @@ mod entry_numbers;
 mod features;
 mod formats;
 mod infeasible;
-mod meant;
-mod mix;
 mod narrowing;
-mod padded;
 mod reference;
 mod reorder;
 mod row_fill;
@@ -68,18 +65,16 @@ pub(crate) use csr::Pattern;
 pub use csr::{Csr, CsrError};
 pub use distributed::{Distribution, DistributionError, Exchange, Share};
 pub use entry_numbers::{numbered, replace_values};
-pub use features::{Features, Locality};
+pub use features::{Features, Locality, PaddedSizes};
 pub use formats::{
     BalancedCsr, BinnedCsr, BroEll, BroEllColumns, BroEllSlice, Bsr, Carry, Coo, CsrRows, CsrWith, Dia,
     Element, Ell, Elsewhere, Format, FormatFamily, FormatOf, Generator, HostArray, Hyb, Jad, Knob, Layout,
     Length, NamedArrays, NamedNumbers, NumberOf, PaddingBound, ParseFormatError, Refusal, RowBegins, RowBins,
     Segment, SegmentedCsr, Sell, Shape, Step, Stored, Tile, TileTable,
 };
+pub use gallery::{mix, suggested};
 pub use infeasible::{Infeasible, Limits, MatrixSize, NoHostMemory};
-pub use meant::{meant, suggested};
-pub use mix::mix;
 pub use narrowing::Narrowing;
-pub use padded::PaddedSizes;
 pub use reference::{Reference, reference, rounding_bound};
 pub use reorder::{Permutation, ReorderError};
 pub use row_lengths::{HybSplit, LengthBin, RowLengths};

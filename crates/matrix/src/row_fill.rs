@@ -1,5 +1,6 @@
 //! Rows of known lengths, made in parallel, and rows of a matrix with other numbers.
 
+use crate::csr::pieces;
 use crate::io::memory::{Refused, make_room, zeroed};
 use crate::{Csr, Scalar};
 use rayon::prelude::*;
@@ -32,26 +33,6 @@ pub(crate) fn fill_rows<T: Scalar, S: Default + Send>(
         }
     });
     Ok((col_idx, values))
-}
-
-/// Consecutive pieces of `all`, of these lengths.
-///
-/// # Panics
-/// If `all` ends within a piece.
-pub(crate) fn pieces<'a, T>(
-    mut all: &'a mut [T],
-    lengths: impl Iterator<Item = usize>,
-) -> impl Iterator<Item = &'a mut [T]> {
-    lengths.map(move |length| all.split_off_mut(..length).expect("the pieces are no longer than all"))
-}
-
-/// Offsets of consecutive rows or pieces of these lengths: 0, and the end of each.
-pub(crate) fn offsets(lengths: impl IntoIterator<Item = u64>) -> Vec<u64> {
-    let ends = lengths.into_iter().scan(0, |end, length| {
-        *end += length;
-        Some(*end)
-    });
-    std::iter::once(0).chain(ends).collect()
 }
 
 /// Some rows of `a`, in the order in which they are named, with `width` columns: column `col` is called `place(col)`, no two alike.

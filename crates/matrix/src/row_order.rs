@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     fn row_ptr(lengths: &[u64]) -> Vec<u64> {
-        crate::row_fill::offsets(lengths.iter().copied())
+        crate::csr::offsets(lengths.iter().copied())
     }
 
     #[test]

@@ -107,7 +107,7 @@ const _: () = assert!(TeamBlocks::BLOCKS[0] as usize == 2 * WARP && TeamBlocks::
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::row_fill::offsets;
+    use crate::csr::offsets;
 
     fn of(lengths: &[u64]) -> TeamBlocks {
         let offsets: Vec<u64> = offsets(lengths.iter().copied()).iter().map(|offset| 5 + offset).collect();

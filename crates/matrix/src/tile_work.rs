@@ -203,7 +203,7 @@ mod tests {
     use super::*;
 
     fn offsets(lengths: &[u64]) -> Vec<u64> {
-        crate::row_fill::offsets(lengths.iter().copied()).iter().map(|offset| 7 + offset).collect()
+        crate::csr::offsets(lengths.iter().copied()).iter().map(|offset| 7 + offset).collect()
     }
 
     /// With 256 threads.

@@ -8,7 +8,8 @@
 //!
 //! `None` where the system refuses the memory.
 
-use crate::row_fill::{fill_rows, offsets};
+use crate::csr::offsets;
+use crate::row_fill::fill_rows;
 use crate::{Csr, Scalar};
 use rayon::prelude::*;
 

@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     fn steps(lengths: &[u64]) -> [u64; 6] {
-        let offsets = crate::row_fill::offsets(lengths.iter().copied());
+        let offsets = crate::csr::offsets(lengths.iter().copied());
         let mut steps = TeamSteps::default();
         steps.rows(&offsets);
         steps.0

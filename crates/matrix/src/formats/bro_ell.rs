@@ -7,7 +7,7 @@ pub(super) use format::FORMAT;
 pub use packing::BroEllColumns;
 
 use crate::bro_ell_size as size;
-use crate::row_fill::{offsets, pieces};
+use crate::csr::{offsets, pieces};
 use crate::{BroEllShape, BroEllSize, Bytes, Csr, Dtype, Infeasible, Limits, MatrixSize, Scalar};
 use rayon::prelude::*;
 use std::ops::Range;

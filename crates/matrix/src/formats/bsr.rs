@@ -6,8 +6,8 @@ use super::{
     NumberOf, PaddingBound, Shape, Step, Stored,
 };
 use crate::block_counts::{BLOCK_SIDES, BlockCount, SLICE, Union, block_count};
+use crate::csr::{offsets, pieces};
 use crate::infeasible::check_rows;
-use crate::row_fill::{offsets, pieces};
 use crate::{Bytes, Csr, Dtype, Features, Infeasible, Limits, MatrixSize, Scalar, columns};
 use rayon::prelude::*;
 

@@ -4,8 +4,8 @@ use super::{
     CsrRows, Element, Elsewhere, FormatFamily, FormatOf, HostArray, Layout, NamedArrays, NamedNumbers, Shape,
     Step, Stored,
 };
+use crate::csr::pieces;
 use crate::infeasible::check_rows;
-use crate::row_fill::pieces;
 use crate::{Bytes, Csr, Dtype, Features, Infeasible, Limits, MatrixSize, Scalar};
 use rayon::prelude::*;
 use std::ops::Range;

@@ -190,7 +190,7 @@ impl CsrTable for TileTable {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::row_fill::offsets;
+    use crate::csr::offsets;
 
     fn row_ptr(lengths: &[u64]) -> Vec<u64> {
         offsets(lengths.iter().copied())

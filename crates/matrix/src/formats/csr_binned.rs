@@ -176,7 +176,7 @@ impl CsrTable for RowBins {
 mod tests {
     use super::*;
     use crate::RowLengths;
-    use crate::row_fill::offsets;
+    use crate::csr::offsets;
 
     fn bins(lengths: &[u64]) -> RowBins {
         RowBins::of(&offsets(lengths.iter().copied()))

@@ -183,7 +183,7 @@ pub(super) static FORMAT: FormatFamily = FormatFamily {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::row_fill::offsets;
+    use crate::csr::offsets;
 
     fn of(lengths: &[u64]) -> RowBegins {
         RowBegins::of(&offsets(lengths.iter().copied()))

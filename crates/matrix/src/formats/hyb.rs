@@ -5,8 +5,8 @@ use super::{
     CsrRows, Element, Elsewhere, FormatFamily, FormatOf, HostArray, Layout, NamedArrays, NamedNumbers, Shape,
     Step, Stored,
 };
+use crate::csr::offsets;
 use crate::infeasible::check_rows;
-use crate::row_fill::offsets;
 use crate::{
     Bytes, Coo, Csr, Dtype, Ell, Features, HybSplit, Infeasible, Limits, MatrixSize, RowLengths, Scalar,
 };

@@ -6,8 +6,8 @@ use super::{
     CsrRows, Elsewhere, FormatFamily, FormatOf, HostArray, Knob, Layout, NamedArrays, NamedNumbers,
     PaddingBound, Shape, Step, Stored,
 };
+use crate::csr::{offsets, pieces};
 use crate::infeasible::check_rows;
-use crate::row_fill::{offsets, pieces};
 use crate::sell_sizes::stored_entries;
 use crate::{
     Bytes, Csr, Dtype, Features, Infeasible, Limits, MatrixSize, Scalar, SellShape, columns, row_order,

@@ -1,6 +1,6 @@
 //! Putting a CSR together from rows that are made in parallel.
 
-use crate::row_fill::pieces;
+use crate::csr::pieces;
 use crate::{Csr, Scalar};
 use rayon::prelude::*;
 
