@@ -1,14 +1,10 @@
 //! A candidate: kernel, knobs, block size and value type; what is predicted, ranked, run and recorded.
 
-use crate::{DeviceKind, Kernel};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use sparsight_matrix::{Dtype, Format, THREAD_BLOCKS};
+use crate::{BLOCKS, DeviceKind, Kernel};
+use sparsight_matrix::{Dtype, Format, serde_as_text};
 use std::fmt;
 use std::str::FromStr;
 use thiserror::Error;
-
-/// Threads a block of the catalogue, for kernels of our own.
-pub const BLOCKS: [u32; 5] = THREAD_BLOCKS;
 
 /// One way to compute y = A x. Its text id, `csr-vector/t8/b256/f64`, is stable and is how it is recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -106,18 +102,7 @@ impl FromStr for Candidate {
     }
 }
 
-impl Serialize for Candidate {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for Candidate {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        text.parse().map_err(serde::de::Error::custom)
-    }
-}
+serde_as_text!(Candidate);
 
 #[cfg(test)]
 mod tests {

@@ -4,13 +4,11 @@
 //! [`Family`], beside its CUDA source. Nothing outside of these files asks which kernel it has before it.
 
 use crate::cpu::CpuProducts;
-use crate::{DeviceKind, Recipe, StripUnit, Vendor};
+use crate::recipe::{Knobs, Recipe};
+use crate::{DeviceKind, StripUnit};
 pub use sparsight_matrix::Elsewhere;
-use sparsight_matrix::{BLOCK_SIDES, Features, Format, Knob, Locality, TeamBlocks};
+use sparsight_matrix::{BLOCK_SIDES, Features, Format, Knob, Locality, THREAD_BLOCKS, TeamBlocks};
 use std::fmt;
-
-/// The values of a kernel's knobs, in their order; 0 where a variant lacks a knob.
-pub type Knobs = [u32; 3];
 
 /// Kernels that differ in their knobs, as data: a table of everything that is asked about them.
 pub struct Family {
@@ -93,6 +91,23 @@ pub enum Run {
     Vendor(Vendor),
 }
 
+/// A sparse product of cuSPARSE (`cusparseSpMV` after `cusparseSpMV_preprocess`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Vendor {
+    /// CSR, algorithm 1: the library's default.
+    CsrAlg1,
+    /// CSR, algorithm 2: the same y bit by bit on every run.
+    CsrAlg2,
+    /// COO, algorithm 1.
+    Coo,
+    /// Sliced ELL.
+    Sell,
+    /// BSR.
+    Bsr,
+    /// BSR by the older routine (`cusparseSbsrmv`, `cusparseDbsrmv`), which has no preprocess step.
+    Bsrmv,
+}
+
 /// Which of the papers' strip models describes a kernel. Kernels are known by their ids.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StripRule {
@@ -135,6 +150,45 @@ pub enum TransferRule {
     None,
 }
 
+/// Threads a block of the catalogue, for kernels of our own.
+pub const BLOCKS: [u32; 5] = THREAD_BLOCKS;
+
+impl Family {
+    /// One thread per row, in launches of our own and on a CPU, with one variant; neither a strip model nor a transfer describes it. The
+    /// file of a family states its name, summary, format, launches and product on a CPU, and what else differs.
+    pub const BASE: Self = Self {
+        name: "",
+        summary: "",
+        knobs: &[],
+        variants: || vec![[0; 3]],
+        retired: |_| false,
+        repeatable: |_| true,
+        format: |_| Format::csr(),
+        runs_on: |_| EVERYWHERE,
+        blocks: |_| &BLOCKS,
+        run: |_| Run::Launches(&Recipe::BASE),
+        cpu: None,
+        unit: StripUnit::Rows,
+        threads_per_row: |_| Some(1),
+        warp_work: |_, block, f| Some(work_of_teams(1, block, f)),
+        thread_blocks: |_, block, f| blocks_of_threads(StripUnit::Rows, 1, block, f),
+        strip_rule: StripRule::None,
+        transfer_rule: TransferRule::None,
+        table_2: &[],
+        neighbours: 4,
+        elsewhere: &[],
+    };
+
+    /// One thread per non-zero, else as [`Family::BASE`].
+    pub(crate) const BY_NON_ZEROS: Self = Self {
+        unit: StripUnit::NonZeros,
+        threads_per_row: |_| None,
+        warp_work: |_, _, _| None,
+        thread_blocks: |_, block, f| blocks_of_threads(StripUnit::NonZeros, 1, block, f),
+        ..Self::BASE
+    };
+}
+
 /// All devices.
 pub(crate) const EVERYWHERE: &[DeviceKind] = &[DeviceKind::Cuda, DeviceKind::Cpu];
 /// GPUs alone.
@@ -174,7 +228,23 @@ pub(crate) fn blocks_of_threads(unit: StripUnit, threads: u32, block: u32, f: &F
 
 #[cfg(test)]
 mod tests {
+    use super::*;
     use crate::Kernel;
+
+    #[test]
+    fn every_family_states_what_the_base_leaves_open() {
+        for kernel in Kernel::all() {
+            let family = kernel.family();
+            assert!(!family.name.is_empty() && !family.summary.is_empty(), "{kernel:?}");
+            let launches = |recipe: &Recipe| {
+                recipe.steps.iter().all(|step| !step.entry.is_empty() && !step.args.is_empty())
+            };
+            let is_stated =
+                |recipe: &Recipe| !recipe.sources.is_empty() && !recipe.steps.is_empty() && launches(recipe);
+            assert!(kernel.recipe().is_none_or(is_stated), "{kernel}");
+            assert!(!kernel.runs_on(DeviceKind::Cpu) || family.cpu.is_some(), "{kernel}");
+        }
+    }
 
     #[test]
     fn a_kernel_is_repeatable_unless_threads_add_to_y_as_they_come() {

@@ -2,9 +2,11 @@
 
 use crate::cpu::{CpuScratch, CpuTask};
 use crate::families::{FAMILIES, ON_AN_UNKNOWN_CPU};
-use crate::{DeviceKind, Family, Knobs, Recipe, Run, StripRule, StripUnit, TransferRule, Vendor, WarpWork};
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
-use sparsight_matrix::{Elsewhere, Features, Format, Scalar, Stored};
+use crate::{
+    DeviceFacts, DeviceKind, Family, Knobs, Recipe, Run, Strip, StripRule, StripUnit, TransferRule, Vendor,
+    WarpWork,
+};
+use sparsight_matrix::{Elsewhere, Features, Format, Scalar, Stored, serde_as_text};
 use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::fmt::{self, Write as _};
@@ -219,6 +221,11 @@ impl Kernel {
     }
 }
 
+/// Strip of `kernel` on the device. For HYB, that of its ELL part.
+pub fn strip(kernel: Kernel, facts: &DeviceFacts) -> Strip {
+    Strip::of(kernel.unit(), kernel.threads_per_row().unwrap_or(1), facts)
+}
+
 impl fmt::Debug for Kernel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.id())
@@ -244,19 +251,7 @@ impl FromStr for Kernel {
     }
 }
 
-/// The name with its knobs.
-impl Serialize for Kernel {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.id())
-    }
-}
-
-/// Refuses a kernel that the catalogue does not have.
-impl<'de> Deserialize<'de> for Kernel {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(de::Error::custom)
-    }
-}
+serde_as_text!(Kernel);
 
 impl PartialEq for Kernel {
     fn eq(&self, other: &Self) -> bool {

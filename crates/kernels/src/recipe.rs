@@ -10,8 +10,10 @@
 //!
 //! Every device that launches kernels runs the same recipe: a GPU, and the emulator of the tests.
 
-use crate::Knobs;
 use sparsight_matrix::{Dtype, NumberOf};
+
+/// The values of a kernel's knobs, in their order; 0 where a variant lacks a knob.
+pub type Knobs = [u32; 3];
 
 /// How a kernel is compiled and launched.
 #[derive(Debug)]
@@ -54,14 +56,29 @@ pub struct Teams {
     pub threads: u32,
 }
 
-/// One thread per row.
-pub(crate) fn rows(number: &NumberOf<'_>, _: Knobs, _: u32) -> Teams {
-    Teams { count: number("nrows"), threads: 1 }
+impl LaunchStep {
+    /// One thread per row of the whole matrix, after the launch in front of it. A family states the entry and its arguments, and what
+    /// else differs.
+    pub const BASE: Self = Self {
+        entry: "",
+        part: "",
+        teams: |number, _, _| Teams { count: number("nrows"), threads: 1 },
+        args: &[],
+        may_overlap: false,
+    };
 }
 
-/// No shared memory.
-pub(crate) const fn no_shared_bytes(_: Knobs, _: Dtype) -> u64 {
-    0
+impl Recipe {
+    /// No definitions, no shared memory, and row offsets that are not read. A family states the sources and steps, and what else
+    /// differs.
+    pub const BASE: Self = Self {
+        sources: &[],
+        definitions: |_| Vec::new(),
+        reads_offsets: false,
+        steps: &[],
+        shared_bytes: |_, _| 0,
+        is_exclusive: false,
+    };
 }
 
 /// One launch of a product on a matrix, before it is known where its arrays lie.
@@ -152,18 +169,14 @@ mod tests {
     const MOST: u32 = (1 << 31) - 1;
 
     static BY_ROWS: Recipe = Recipe {
-        sources: &[],
-        definitions: |_| Vec::new(),
-        reads_offsets: false,
         steps: &[LaunchStep {
             entry: "k",
             part: "ell.",
             teams: |number, knobs, _| Teams { count: number("nrows"), threads: knobs[0] },
             args: &["nrows", "width", "values", "x", "y", "alpha", "beta"],
-            may_overlap: false,
+            ..LaunchStep::BASE
         }],
-        shared_bytes: no_shared_bytes,
-        is_exclusive: false,
+        ..Recipe::BASE
     };
 
     fn launches(nrows: u64, threads: u32, block: u32) -> Vec<(LaunchArg, u32)> {

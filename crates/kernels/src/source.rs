@@ -10,16 +10,7 @@ use sparsight_matrix::Dtype;
 /// Threads a block of the kernels that generate, convert, fill and flush; they take any number of blocks.
 pub const HELPER_BLOCK: u32 = 256;
 
-/// The text of a CUDA source that lies beside the calling file.
-macro_rules! cuda {
-    ($file:literal) => {
-        concat!("#line 1 \"", $file, "\"\n", include_str!($file))
-    };
-}
-
-pub(crate) use cuda;
-
-/// The same for a file in the folder of the sources that belong to no family.
+/// The text of a CUDA source that belongs to no family.
 macro_rules! helper {
     ($file:literal) => {
         concat!("#line 1 \"", $file, "\"\n", include_str!(concat!("../cuda/", $file)))

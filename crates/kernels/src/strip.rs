@@ -11,7 +11,7 @@
 //! Gu and Li 2017 for half a warp per row. The CPU has no fixed number of slots; its strip is this project's
 //! choice: a share that takes a worker some microseconds at 4 non-zeros a row, above the cost of handing it out.
 
-use crate::{DeviceFacts, DeviceKind, Kernel};
+use crate::{DeviceFacts, DeviceKind};
 use sparsight_matrix::Features;
 
 /// Rows that one CPU worker contributes to a strip.
@@ -69,14 +69,7 @@ impl Strip {
     pub const fn strips_of(&self, features: &Features) -> u64 {
         self.strips(self.unit.count(features.nrows, features.nnz))
     }
-}
 
-/// Strip of `kernel` on the device. For HYB, that of its ELL part.
-pub fn strip(kernel: Kernel, facts: &DeviceFacts) -> Strip {
-    Strip::of(kernel.unit(), kernel.threads_per_row().unwrap_or(1), facts)
-}
-
-impl Strip {
     /// Of a kernel that gives `threads` threads to each `unit`.
     pub fn of(unit: StripUnit, threads: u32, facts: &DeviceFacts) -> Self {
         let units = u64::from(facts.multiprocessors);

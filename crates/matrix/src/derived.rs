@@ -19,7 +19,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-use crate::gallery::{MAX_DIMENSION, Size};
+use crate::csr::offsets;
+use crate::gallery::{self, MAX_DIMENSION, Size};
 use crate::io::memory::Refused;
 use crate::row_fill::fill_rows;
 use crate::{Bytes, Csr, CsrError, NoHostMemory, Permutation, ReorderError, Scalar};
@@ -37,6 +38,23 @@ pub fn origin(name: &str) -> &str {
         Some((origin, steps)) if steps.parse::<Derivation>().is_ok() => origin,
         _ => name,
     }
+}
+
+/// A matrix' name without its seed, if a recipe is what it is, and that of a derived matrix' [`origin`].
+/// Matrices that differ by the seed alone are as alike as two draws from one distribution: a test set must not hold one whose like is
+/// in the training set.
+///
+/// ```
+/// use sparsight_matrix::derived::instance;
+/// assert_eq!(instance("gallery:arrow,n=9,width=2,seed=7"), "gallery:arrow,n=9,width=2");
+/// assert_eq!(instance("a/arrow,seed=7"), "a/arrow,seed=7");
+/// assert_eq!(instance("a/arrow+layers=4"), "a/arrow");
+/// ```
+pub fn instance(name: &str) -> &str {
+    let name = origin(name);
+    // The seed is the last parameter of every generator, and a record has the canonical text.
+    let recipe = name.starts_with(gallery::PREFIX).then(|| name.rsplit_once(",seed=")).flatten();
+    recipe.map_or(name, |(without_seed, _)| without_seed)
 }
 
 /// One step.
@@ -203,18 +221,9 @@ fn refused(refused: Refused) -> DeriveError {
     ReorderError::from(refused).into()
 }
 
-/// The offsets of rows with these lengths.
-fn offsets(lengths: impl Iterator<Item = usize>) -> Vec<u64> {
-    let ends = lengths.scan(0, |end, length| {
-        *end += length as u64;
-        Some(*end)
-    });
-    std::iter::once(0).chain(ends).collect()
-}
-
 fn with_unknowns<T: Scalar>(a: &Csr<T>, count: usize) -> Result<Csr<T>, DeriveError> {
     let nrows = a.nrows() * count;
-    let row_ptr = offsets((0..nrows).map(|row| a.row(row / count).0.len() * count));
+    let row_ptr = offsets((0..nrows).map(|row| (a.row(row / count).0.len() * count) as u64));
     let entries = fill_rows(&row_ptr, |row, (): &mut (), cols: &mut [u32], values: &mut [T]| {
         let (old_cols, old_values) = a.row(row / count);
         let blocks =
@@ -235,7 +244,7 @@ fn with_layers<T: Scalar>(a: &Csr<T>, count: usize) -> Result<Csr<T>, DeriveErro
     let n = a.nrows();
     let nrows = n * count;
     let couplings = |layer: usize| usize::from(layer > 0) + usize::from(layer + 1 < count);
-    let row_ptr = offsets((0..nrows).map(|row| a.row(row % n).0.len() + couplings(row / n)));
+    let row_ptr = offsets((0..nrows).map(|row| (a.row(row % n).0.len() + couplings(row / n)) as u64));
     let entries = fill_rows(&row_ptr, |row, (): &mut (), cols: &mut [u32], values: &mut [T]| {
         let (layer, own) = (row / n, row % n);
         let (old_cols, old_values) = a.row(own);

@@ -92,6 +92,17 @@ pub struct NoHostMemory {
     pub have: Bytes,
 }
 
+/// Rows, columns and non-zeros of a matrix.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MatrixSize {
+    /// Rows.
+    pub nrows: u64,
+    /// Columns.
+    pub ncols: u64,
+    /// Stored non-zeros.
+    pub nnz: u64,
+}
+
 /// What a conversion may use.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Limits {
@@ -143,15 +154,15 @@ impl Limits {
         Ok(())
     }
 
-    /// Checks a matrix that takes `bytes` and stores `stored` entries, with its x and y of `dtype`; its bytes if it may be
-    /// held.
+    /// Checks a matrix of that size that takes `bytes` and stores `stored` entries, with its x and y of `dtype`; its bytes if it
+    /// may be held.
     ///
     /// # Errors
     /// As [`Limits::check`].
     pub(crate) fn check_with_vectors(
         &self,
-        (nrows, ncols): (u64, u64),
-        (stored, nnz): (u128, u64),
+        MatrixSize { nrows, ncols, nnz }: MatrixSize,
+        stored: u128,
         bytes: Bytes,
         dtype: Dtype,
     ) -> Result<Bytes, Infeasible> {

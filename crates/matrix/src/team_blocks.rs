@@ -107,13 +107,11 @@ const _: () = assert!(TeamBlocks::BLOCKS[0] as usize == 2 * WARP && TeamBlocks::
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::csr::offsets;
 
     fn of(lengths: &[u64]) -> TeamBlocks {
-        let sums = lengths.iter().scan(5, |sum, length| {
-            *sum += length;
-            Some(*sum)
-        });
-        TeamBlocks::of(&std::iter::once(5).chain(sums).collect::<Vec<u64>>())
+        let offsets: Vec<u64> = offsets(lengths.iter().copied()).iter().map(|offset| 5 + offset).collect();
+        TeamBlocks::of(&offsets)
     }
 
     #[test]

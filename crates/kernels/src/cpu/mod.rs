@@ -6,15 +6,12 @@
 //! Deliberately absent: pinning of threads, placement of pages on NUMA nodes and hand-written vector code. The kernels
 //! are those of the catalogue in plain loops. Those of CSR read without bounds checks, in one place ([`rows::Products`]).
 
-mod places;
 pub(crate) mod rows;
-mod tiles;
 
 use crate::Knobs;
-use places::Places;
+use rayon::prelude::*;
 use sparsight_matrix::{Dtype, Scalar, Stored};
 use std::any::Any;
-pub(crate) use tiles::in_tiles;
 
 /// y = A x of a kernel on a CPU.
 pub type CpuProduct<T> = fn(&mut CpuTask<'_, T>);
@@ -101,5 +98,66 @@ impl<T: Scalar> CpuScratch<T> {
     /// Fills what y is gathered from with NaN, so that an entry that a kernel does not write is seen.
     pub fn poison(&mut self) {
         self.sums.fill(T::from_f64(f64::NAN));
+    }
+}
+
+/// Gives `work` each `block` neighbouring entries of `y` (the last tile may be shorter) with the number of the first: in parallel with
+/// several `workers`, in turn on the calling thread with one, which asks no pool.
+pub(crate) fn in_tiles<T: Send>(
+    workers: usize,
+    block: usize,
+    y: &mut [T],
+    work: impl Fn(usize, &mut [T]) + Sync,
+) {
+    if workers > 1 {
+        y.par_chunks_mut(block).enumerate().for_each(|(tile, y)| work(tile * block, y));
+    } else {
+        y.chunks_mut(block).enumerate().for_each(|(tile, y)| work(tile * block, y));
+    }
+}
+
+/// The way back from the order in which a format sorts the rows to that of y.
+///
+/// ```text
+/// permutation   1 3 0 2      row at each place, as the format holds it
+/// place_of      2 0 3 1      place of each row, made once when the matrix is loaded
+/// sums          a b c d      by places
+/// y             c a d b      gathered by rows: each task writes neighbouring entries of y
+/// ```
+#[derive(Debug, PartialEq)]
+pub(crate) struct Places {
+    /// Empty where rows stand in their order.
+    place_of: Vec<u32>,
+}
+
+impl Places {
+    /// The inverse of `permutation`, which is empty or holds every row once. O(rows).
+    pub(crate) fn of(permutation: &[u32]) -> Self {
+        let mut place_of = vec![0; permutation.len()];
+        for (place, &row) in (0..).zip(permutation) {
+            place_of[row as usize] = place;
+        }
+        Self { place_of }
+    }
+
+    /// Sets y to what `tile(first, sums)` gives for the places from `first` on, `block` places or rows a task of one of `workers`.
+    /// `sums` is scratch, kept between products.
+    pub(crate) fn to_rows<T: Copy + Default + Send + Sync>(
+        &self,
+        (workers, block): (usize, usize),
+        y: &mut [T],
+        sums: &mut Vec<T>,
+        tile: impl Fn(usize, &mut [T]) + Sync,
+    ) {
+        if self.place_of.is_empty() {
+            return in_tiles(workers, block, y, tile);
+        }
+        sums.resize(y.len(), T::default());
+        in_tiles(workers, block, sums, tile);
+        in_tiles(workers, block, y, |first, y| {
+            for (y, &place) in y.iter_mut().zip(&self.place_of[first..]) {
+                *y = sums[place as usize];
+            }
+        });
     }
 }

@@ -27,7 +27,7 @@ use sparsight::models::ModelName;
 use sparsight::records::{CorpusRecord, Outcome};
 use sparsight::{Advisor, Error, Profile};
 use sparsight_kernels::{Candidate, DeviceFacts, DeviceKind, Format, Kernel, every_candidate_on, strip};
-use sparsight_matrix::gallery::instance;
+use sparsight_matrix::derived::instance;
 use sparsight_matrix::{Dtype, Features, Limits, Seconds};
 use sparsight_model::accuracy::relative_error;
 use sparsight_model::{PlacementRule, Prediction, Ranked, Ranking, RowLengthRule, rank};

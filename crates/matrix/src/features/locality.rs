@@ -1,7 +1,7 @@
 //! Where the non-zeros lie to each other: what decides how often an entry of x is fetched, and how long threads of one
 //! warp wait for each other.
 
-use super::rows::Rows;
+use super::Rows;
 use super::sample::{Piece, Sampling};
 use super::sweep::Sweep;
 use crate::{Dtype, mix};

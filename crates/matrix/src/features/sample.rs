@@ -6,7 +6,7 @@
 //! its non-zeros, and the plain mean of the shares found in the drawn ones estimates the share in the whole without
 //! bias (Hansen and Hurwitz 1943). Which ones follows from the matrix alone.
 
-use super::rows::Rows;
+use super::Rows;
 use crate::{Pattern, mix};
 use rayon::prelude::*;
 use std::ops::Range;

@@ -59,11 +59,7 @@ mod tests {
     use super::*;
 
     fn steps(lengths: &[u64]) -> [u64; 6] {
-        let mut offsets = vec![0];
-        offsets.extend(lengths.iter().scan(0, |sum, l| {
-            *sum += l;
-            Some(*sum)
-        }));
+        let offsets = crate::csr::offsets(lengths.iter().copied());
         let mut steps = TeamSteps::default();
         steps.rows(&offsets);
         steps.0

@@ -42,6 +42,28 @@ pub enum HostArray<'a, T: Clone> {
     },
 }
 
+impl<'a, T: Clone> HostArray<'a, T> {
+    /// Words of 32 bits.
+    pub(super) fn u32s(words: impl Into<Cow<'a, [u32]>>) -> Self {
+        Self::U32(words.into())
+    }
+
+    /// Words of 64 bits.
+    pub(super) fn u64s(words: impl Into<Cow<'a, [u64]>>) -> Self {
+        Self::U64(words.into())
+    }
+
+    /// Values of the matrix.
+    pub(super) fn values(values: impl Into<Cow<'a, [T]>>) -> Self {
+        Self::Values(values.into())
+    }
+
+    /// Room for `len` elements that a device fills.
+    pub(super) const fn room(element: Element, len: u64) -> Self {
+        Self::Room { element, len, zeroed: false }
+    }
+}
+
 impl<T: Scalar> HostArray<'_, T> {
     /// Bytes on a device.
     pub fn bytes(&self) -> u64 {
@@ -80,4 +102,12 @@ impl Element {
             Self::Value => value_bytes,
         }
     }
+}
+
+/// Room for the columns and values of `stored` entries.
+pub(super) fn entries_room<T: Clone>(stored: u64) -> NamedArrays<'static, T> {
+    vec![
+        ("col_idx", HostArray::room(Element::U32, stored)),
+        ("values", HostArray::room(Element::Value, stored)),
+    ]
 }

@@ -1,7 +1,9 @@
 //! What the file of a format answers: everything that the rest of the program asks about it.
 
-use super::{Csr, Layout, NamedArrays, NamedNumbers, NumberOf};
-use crate::{Bytes, Dtype, Features, Infeasible, Limits, Scalar};
+use super::csr::CsrFormat;
+use super::{Layout, NamedArrays, NamedNumbers, NumberOf};
+use crate::{Bytes, Csr, Dtype, Features, Infeasible, Limits, MatrixSize, Scalar};
+use rayon::prelude::*;
 use std::any::Any;
 use std::fmt;
 
@@ -110,6 +112,26 @@ impl fmt::Debug for FormatFamily {
 }
 
 impl FormatFamily {
+    /// A format without knobs that stores no entries beside those of the matrix, converted as CSR is. The file of a format states its
+    /// name, description, size and conversions, and what else differs.
+    pub(super) const BASE: Self = Self {
+        name: "",
+        knobs: &[],
+        shapes: || vec![Shape::default()],
+        description: "",
+        padding_bound: |_| PaddingBound::AsEntries,
+        stays_in_csr: false,
+        generator: None,
+        is_steady: false,
+        elsewhere: &[],
+        device_bytes: |_, f, dtype| Csr::<f32>::device_bytes(f.nrows, f.nnz, dtype),
+        stored_entries: |_, f| f.nnz,
+        padding: None,
+        bits_per_column: None,
+        of_f32: &CsrFormat,
+        of_f64: &CsrFormat,
+    };
+
     /// What depends on the value type.
     pub(super) fn of<T: Scalar>(&self) -> &'static dyn FormatOf<T> {
         let found: &dyn Any = match T::DTYPE {
@@ -138,13 +160,40 @@ pub trait FormatOf<T: Scalar>: Sync {
     ///
     /// # Errors
     /// As [`FormatOf::convert`].
-    fn layout(
-        &self,
-        shape: Shape,
-        row_ptr: &[u64],
-        ncols: u64,
-        limits: &Limits,
-    ) -> Result<Layout<T>, Infeasible>;
+    fn layout(&self, shape: Shape, csr: CsrRows<'_>, limits: &Limits) -> Result<Layout<T>, Infeasible>;
+}
+
+/// The rows of a matrix in CSR without its entries.
+#[derive(Debug, Clone, Copy)]
+pub struct CsrRows<'a> {
+    /// `nrows + 1` offsets into the entries.
+    pub row_ptr: &'a [u64],
+    /// Columns of the matrix.
+    pub ncols: u64,
+}
+
+impl CsrRows<'_> {
+    /// Rows, columns and non-zeros.
+    pub(super) fn size(self) -> MatrixSize {
+        let nrows = self.row_ptr.len() - 1;
+        MatrixSize { nrows: nrows as u64, ncols: self.ncols, nnz: self.row_ptr[nrows] }
+    }
+
+    /// Longest row, 0 without rows. O(nrows), in parallel.
+    pub(super) fn longest(self) -> u64 {
+        longest_row(self.row_ptr)
+    }
+}
+
+impl<'a, T: Scalar> From<&'a Csr<T>> for CsrRows<'a> {
+    fn from(a: &'a Csr<T>) -> Self {
+        Self { row_ptr: a.row_ptr(), ncols: a.ncols() as u64 }
+    }
+}
+
+/// Longest of the rows with these offsets, 0 without rows. O(nrows), in parallel.
+pub(super) fn longest_row(row_ptr: &[u64]) -> u64 {
+    row_ptr.par_windows(2).map(|ends| ends[1] - ends[0]).max().unwrap_or(0)
 }
 
 /// A matrix in a storage format, as named arrays and numbers.

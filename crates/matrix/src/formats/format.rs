@@ -1,9 +1,8 @@
 //! A format with its shape: a name, and a look-up of everything else.
 
 use super::family::Shape;
-use super::{Csr, FAMILIES, FormatFamily, Layout, PaddingBound, Stored};
-use crate::{Bytes, Dtype, Features, Infeasible, Limits, Scalar};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use super::{CsrRows, FAMILIES, FormatFamily, Layout, PaddingBound, Stored};
+use crate::{Bytes, Csr, Dtype, Features, Infeasible, Limits, Scalar};
 use std::cmp::Ordering;
 use std::fmt::{self, Write as _};
 use std::hash::{Hash, Hasher};
@@ -170,7 +169,7 @@ impl Format {
         ncols: u64,
         limits: &Limits,
     ) -> Result<Layout<T>, Infeasible> {
-        self.0.family.of::<T>().layout(self.0.shape, row_ptr, ncols, limits)
+        self.0.family.of::<T>().layout(self.0.shape, CsrRows { row_ptr, ncols }, limits)
     }
 }
 
@@ -228,18 +227,7 @@ impl FromStr for Format {
     }
 }
 
-impl Serialize for Format {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&self.0.id)
-    }
-}
-
-impl<'de> Deserialize<'de> for Format {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        text.parse().map_err(serde::de::Error::custom)
-    }
-}
+serde_as_text!(Format);
 
 #[cfg(test)]
 mod tests {
@@ -252,6 +240,7 @@ mod tests {
         for format in Format::all() {
             assert_eq!(format.to_string().parse(), Ok(format));
             assert_eq!(Format::of(format.name(), format.shape()), format);
+            assert!(!format.name().is_empty() && !format.family().description.is_empty(), "{format:?}");
         }
         assert!(Format::all().is_sorted() && Format::csr().to_string() == "csr");
         assert!("dense".parse::<Format>().is_err());

@@ -11,7 +11,7 @@ use crate::{Bytes, Infeasible, Limits, Scalar};
 use std::fmt;
 
 /// What it takes to lay a CSR matrix out in another format.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Layout<T: Scalar> {
     /// What kernels are told of the format.
     pub numbers: NamedNumbers,
@@ -101,16 +101,5 @@ impl fmt::Debug for Step {
             Self::Check(_) => f.write_str("check"),
             Self::Room { name, .. } => write!(f, "room for {name}"),
         }
-    }
-}
-
-impl<T: Scalar> Layout<T> {
-    /// A format whose entries stay where CSR has them: only `arrays` are added to what it `keeps`.
-    pub(super) fn beside_csr(
-        keeps: &'static [&'static str],
-        numbers: NamedNumbers,
-        arrays: NamedArrays<'static, T>,
-    ) -> Self {
-        Self { numbers, arrays, scratch: Vec::new(), keeps, steps: Vec::new(), most: Bytes(0) }
     }
 }

@@ -1,7 +1,7 @@
 //! Why text is no recipe, or a recipe gives no matrix.
 
 use super::{Accepts, generators};
-use crate::{Bytes, suggested};
+use crate::Bytes;
 use thiserror::Error;
 
 /// A refusal of the gallery. Hints on what to write instead are given by [`GalleryError::hint`].
@@ -92,5 +92,39 @@ impl GalleryError {
             )),
             _ => None,
         }
+    }
+}
+
+/// The name nearest to `text` by edit distance (Levenshtein 1966), the first of several; `None` if more than half of it would change.
+fn meant<'n>(text: &str, names: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
+    let apart = |name| (strsim::levenshtein(text, name), name);
+    let (edits, near) = names.into_iter().map(apart).min_by_key(|near| near.0)?;
+    (2 * edits <= near.chars().count()).then_some(near)
+}
+
+/// The list of all names, after `did you mean NAME?` if a name is near to `text`.
+pub fn suggested<'n>(
+    text: &str,
+    names: impl IntoIterator<Item = &'n str>,
+    all: impl std::fmt::Display,
+) -> String {
+    match meant(text, names) {
+        Some(near) => format!("did you mean {near}? {all}"),
+        None => all.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_typo_suggests_the_nearest_name_and_nonsense_none() {
+        let names = ["stencil2d", "stencil3d", "arrow"];
+        assert_eq!(meant("stencil_2d", names), Some("stencil2d"));
+        assert_eq!(meant("arow", names), Some("arrow"));
+        assert_eq!((meant("poisson", names), meant("", names), meant("arrow", [])), (None, None, None));
+        assert_eq!(suggested("arow", names, "there are three"), "did you mean arrow? there are three");
+        assert_eq!(suggested("poisson", names, "there are three"), "there are three");
     }
 }

@@ -35,10 +35,11 @@ mod stencil;
 mod uniform;
 mod web;
 
-pub use error::GalleryError;
+pub use error::{GalleryError, suggested};
 pub use generator::{Accepts, Generator, Parameter, Size, Value};
+pub use random::mix;
 pub(crate) use recipe::MAX_DIMENSION;
-pub use recipe::{Recipe, instance};
+pub use recipe::Recipe;
 
 /// What distinguishes a recipe from the path of a file.
 pub const PREFIX: &str = "gallery:";

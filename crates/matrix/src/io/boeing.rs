@@ -14,7 +14,7 @@
 use super::assemble::{Buckets, Entry, Mirror, assemble, chunks, column_entries, finished_bytes};
 use super::matrix_market::number_as_fortran;
 use super::memory::{Budget, check_rows, make_room, zeroed};
-use super::pattern_values::pattern_value;
+use super::options::pattern_value;
 use super::rows::Merge;
 use super::unpacked::Lines;
 use super::{Field, Layout, Loaded, Place, ReadError, ReadOptions, Remark, Stored, Symmetry};

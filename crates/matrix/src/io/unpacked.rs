@@ -2,7 +2,6 @@
 //! temporary file, and no more text in memory than the queue holds.
 
 use super::blocks::{BLOCK, Blocks, Piece, Pieces};
-use super::counted::{Count, Counted};
 use super::memory::Budget;
 use super::zstandard::Frames;
 use super::{Loaded, ReadError, ReadOptions, matrix_market};
@@ -12,8 +11,9 @@ use flate2::bufread::GzDecoder;
 use lzma_rust2::XzReader;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::sync_channel;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Bytes of compressed data read at once.
 const INPUT: usize = 1 << 18;
@@ -270,4 +270,35 @@ pub(super) fn read_text<T: Scalar>(
         };
         matrix_market::read(&blocks, total, path, options)
     })
+}
+
+/// A reader that counts the bytes read, for progress.
+pub(super) struct Counted<R> {
+    inner: R,
+    count: Count,
+}
+
+/// Bytes read so far. Clones share one number.
+#[derive(Clone, Default)]
+pub(super) struct Count(Arc<AtomicU64>);
+
+impl Count {
+    pub(super) fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+impl<R> Counted<R> {
+    pub(super) fn new(inner: R) -> (Self, Count) {
+        let count = Count::default();
+        (Self { inner, count: count.clone() }, count)
+    }
+}
+
+impl<R: Read> Read for Counted<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let n = self.inner.read(buffer)?;
+        self.count.0.fetch_add(n as u64, Ordering::Relaxed);
+        Ok(n)
+    }
 }

@@ -7,6 +7,7 @@
 //! ```
 //! Source: Boisvert, Pozo, Remington, "The Matrix Market exchange formats", NISTIR 5935, 1996.
 
+use super::super::assemble::Entry;
 use super::super::{Field, Remark, Symmetry};
 use super::fault::{Found, MatrixMarketFault as Fault};
 use super::line::{LineFault, Tokens, number, number_as_fortran};
@@ -27,6 +28,43 @@ impl Header {
     /// Bytes of the shortest line that holds an entry: a digit, or two with a blank between them.
     pub(super) const fn shortest_line(&self) -> usize {
         if self.banner.array { 2 } else { 4 }
+    }
+
+    /// Places of the values of an array, which stores whole columns, or their part below the diagonal.
+    ///
+    /// Replaces, in `entries` whose `row` is their number counted from `first`, the number by the place.
+    pub(super) fn place<V>(&self, first: u64, entries: &mut [Entry<V>]) {
+        // Rows of column j that are not stored.
+        let above = |col: u64| match self.banner.symmetry {
+            Symmetry::General => 0,
+            Symmetry::SkewSymmetric => col + 1,
+            _ => col,
+        };
+        let column_start = |col: u64| match self.banner.symmetry {
+            Symmetry::General => col * self.nrows,
+            // The sum of (nrows - 1 - j) or (nrows - j) over j < col.
+            Symmetry::SkewSymmetric => col * self.nrows - col * (col + 1) / 2,
+            _ => col * self.nrows - col * col.saturating_sub(1) / 2,
+        };
+        let Some(entry) = entries.first() else { return };
+        // The last column that starts at or before the first value.
+        let number = first + u64::from(entry.row);
+        let (mut col, mut high) = (0, self.ncols);
+        while high - col > 1 {
+            let middle = u64::midpoint(col, high);
+            if column_start(middle) <= number {
+                col = middle;
+            } else {
+                high = middle;
+            }
+        }
+        for entry in entries {
+            let number = first + u64::from(entry.row);
+            while number >= column_start(col + 1) {
+                col += 1;
+            }
+            (entry.row, entry.col) = ((above(col) + number - column_start(col)) as u32, col as u32);
+        }
     }
 }
 

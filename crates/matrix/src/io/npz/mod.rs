@@ -17,7 +17,7 @@ pub use fault::NpzFault;
 
 use super::assemble::{Buckets, Chunk, Entry, Mirror, assemble, chunks, column_entries, finished_bytes};
 use super::memory::{Budget, check_rows};
-use super::pattern_values::pattern_value;
+use super::options::pattern_value;
 use super::rows::{self, Merge};
 use super::{Field, Layout, Loaded, Progress, ReadError, ReadOptions, Remark, Seekable, Stored, Symmetry};
 use crate::{Bytes, Csr, Scalar};
