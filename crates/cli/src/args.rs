@@ -1,15 +1,8 @@
-//! Flags: what every command shares, and the list of commands.
+//! Flags that several commands share.
 
-use crate::commands::{
-    advise::Advise, bench::Bench, calibrate::Calibrate, compare::Compare, completions::Completions,
-    evaluate::Evaluate, fit::Fit, gallery::Gallery, info::Info, kernels::Kernels, measure::Measure,
-    plan::Plan, predict::Predict, profile::Profile, repair::Repair, report::Report, rules::Rules,
-    transfer::Transfer,
-};
-use crate::context::Context;
 use crate::failure::Failure;
+use crate::printer::{PrintFlags, Printer};
 use crate::text::words;
-use clap::{Parser, Subcommand, ValueEnum};
 use sparsight::kernels::{BLOCKS, Candidate, DeviceKind, Kernel, Selection, every_candidate_on};
 use sparsight::matrix::{Bytes, Dtype, suggested};
 use sparsight::model::{PlacementRule, RowLengthRule};
@@ -19,58 +12,24 @@ use std::fmt::{self, Display};
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::str::FromStr;
 
-/// How fast y = A x will be on a GPU in every storage format, kernel and block size, before anything is run.
-#[derive(Debug, Parser)]
-#[command(name = "sparsight", version, max_term_width = 100, after_help = AFTER_HELP)]
-pub(crate) struct Args {
-    #[command(flatten)]
-    pub(crate) global: Global,
-    #[command(subcommand)]
-    pub(crate) command: Command,
-}
-
-/// A paragraph a line: clap breaks lines for the terminal.
-const AFTER_HELP: &str = "\
-A matrix is a file (.mtx, SuiteSparse .tar, both also with .gz, .xz, .bz2 or .zst, .npz of scipy.sparse; of any other name its \
-content tells), a folder of them, - for standard input, gallery:NAME[,key=value...], or GROUP/NAME of the SuiteSparse collection \
-(https://sparse.tamu.edu) whose file is here; with derived:STEPS: before it one made from it (unknowns=B, layers=L, transpose, rcm, \
-shuffle=SEED, with commas between).
-
-A device is cpu, cuda[:N], M multiprocessors of it cuda[:N]/smM, the name or folder of a profile such as nvidia-h200, or a data \
-sheet NAME.toml (docs/profile-format.md). A GPU without a profile is calibrated.
-
-  sparsight advise gallery:stencil2d,n=1000
-  sparsight advise A.mtx --iterations 1000
-  sparsight advise A.mtx --device cpu --verify";
-
 /// Flags of every command.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Common options")]
 pub(crate) struct Global {
-    /// Value type, f32 or f64 [default: f64; for profile and measure: both]
+    /// Value type, f32 or f64 [default: f64; for lab profile and lab measure: both]
     #[arg(long, global = true, value_name = "TYPE", value_parser = dtype)]
     pub(crate) dtype: Option<Dtype>,
-    /// Print one JSON object instead of a table
-    #[arg(long, global = true)]
-    pub(crate) json: bool,
     /// Rows of a ranking to show [default: 10; with --json: all]
     #[arg(long, global = true, value_name = "N", value_parser = from_1)]
     pub(crate) top: Option<NonZeroUsize>,
     /// Seed of x and of --values random
     #[arg(long, global = true, value_name = "N", default_value_t = 0)]
     pub(crate) seed: u64,
-    /// Errors only on stderr
-    #[arg(short, long, global = true, conflicts_with = "verbose")]
-    pub(crate) quiet: bool,
-    /// More on stderr about what is done and why
-    #[arg(short, long, global = true)]
-    pub(crate) verbose: bool,
-    /// When to colour
-    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
-    pub(crate) color: ColorWhen,
     /// Worker threads [default: one a logical CPU]
     #[arg(short, long, global = true, value_name = "N", value_parser = from_1)]
     pub(crate) jobs: Option<NonZeroUsize>,
+    #[command(flatten)]
+    pub(crate) printing: PrintFlags,
 }
 
 /// A number of which there has to be one.
@@ -82,53 +41,6 @@ fn from_1(text: &str) -> Result<NonZeroUsize, String> {
 fn dtype(text: &str) -> Result<Dtype, String> {
     let found = Dtype::ALL.into_iter().find(|dtype| dtype.to_string() == text);
     found.ok_or_else(|| format!("unknown value type '{text}': f32 or f64"))
-}
-
-/// When to colour.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ColorWhen {
-    /// On a terminal, unless the environment says otherwise (`NO_COLOR`)
-    Auto,
-    Always,
-    Never,
-}
-
-/// What to do.
-#[derive(Debug, Subcommand)]
-pub(crate) enum Command {
-    Advise(Advise),
-    Compare(Compare),
-    Predict(Predict),
-    Plan(Plan),
-    Bench(Bench),
-    Calibrate(Calibrate),
-    Profile(Profile),
-    Measure(Measure),
-    Fit(Fit),
-    Repair(Repair),
-    Report(Report),
-    Rules(Rules),
-    Evaluate(Evaluate),
-    Transfer(Transfer),
-    Info(Info),
-    /// What is here: processors, CUDA devices or why there are none, profiles
-    Devices,
-    Kernels(Kernels),
-    Gallery(Gallery),
-    Completions(Completions),
-}
-
-impl Command {
-    /// Whether values that a file does not store are drawn at random.
-    pub(crate) fn random_values(&self) -> bool {
-        match self {
-            Self::Advise(command) => command.values.random(),
-            Self::Plan(command) => command.values.random(),
-            Self::Bench(command) => command.values.random(),
-            Self::Measure(command) => command.values.random(),
-            _ => false,
-        }
-    }
 }
 
 /// Which model, and what stands for the columns and the row lengths.
@@ -282,13 +194,13 @@ impl KernelFlags {
     }
 
     /// Says where a value type was pasted along that is not the one asked for: it selects nothing.
-    pub(crate) fn note_value_types(&self, asked: &[Dtype], context: &Context) {
+    pub(crate) fn note_value_types(&self, asked: &[Dtype], printer: &Printer) {
         let others = self.kernels.iter().filter_map(|name| Some((name, name.0.dtype()?)));
         for (name, dtype) in others.filter(|(_, dtype)| !asked.contains(dtype)) {
             let flag =
                 if dtype == Dtype::Mixed { "--values f32".to_owned() } else { format!("--dtype {dtype}") };
             let asked: Vec<String> = asked.iter().map(ToString::to_string).collect();
-            context.printer.note(format_args!(
+            printer.note(format_args!(
                 "{name} is looked at in {}; `{flag}` asks for {dtype}",
                 asked.join(" and ")
             ));
@@ -330,35 +242,6 @@ pub(crate) fn size(text: &str) -> Result<Bytes, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
-
-    #[test]
-    fn the_flags_do_not_contradict_each_other() {
-        Args::command().debug_assert();
-    }
-
-    /// Where `SPARSIGHT_MAN` names a folder, the man pages are there afterwards, for whoever packages the program. Not a command of
-    /// the program: what writes them would make it larger by 0.14 MB.
-    #[test]
-    fn every_command_has_a_man_page() {
-        let own = tempfile::tempdir().unwrap();
-        let folder =
-            std::env::var_os("SPARSIGHT_MAN").map_or(own.path().to_owned(), std::path::PathBuf::from);
-        std::fs::create_dir_all(&folder).unwrap();
-        let mut command = Args::command();
-        command.build();
-        let names =
-            command.get_subcommands().map(|of| of.get_name().to_owned()).filter(|name| name != "help");
-        let names: Vec<String> = names.collect();
-        clap_mangen::generate_to(command, &folder).unwrap();
-        let page = |name: &str| std::fs::read_to_string(folder.join(format!("{name}.1"))).unwrap();
-        assert!(page("sparsight").contains("sparsight\\-advise(1)"), "{}", page("sparsight"));
-        assert!(names.len() > 15, "{names:?}");
-        for name in names {
-            let page = page(&format!("sparsight-{name}"));
-            assert!(page.contains(".SH SYNOPSIS") && page.contains(".SH OPTIONS"), "{name}: {page}");
-        }
-    }
 
     #[test]
     fn the_vendors_routines_are_selected_by_their_own_names_alone() {

@@ -3,11 +3,12 @@
 //! What is measured and learned is the library's business (`sparsight::measure_cpu_matrices`); here it has progress, and a word about noise.
 
 use crate::context::Context;
-use crate::device_choice::{DeviceName, OpenDevice, described};
+use crate::device_choice::{DeviceName, OpenDevice};
 use crate::failure::Failure;
 use crate::noise::{self, Noise};
 use crate::profile_cache;
 use crate::profiling::{self, Instrumented};
+use crate::text::described;
 use sparsight::device::DeviceError;
 use sparsight::kernels::{DeviceFacts, DeviceKind};
 use sparsight::matrix::Dtype;

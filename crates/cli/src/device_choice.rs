@@ -2,7 +2,7 @@
 
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::text::{shown, words};
+use crate::text::{described, shown, words};
 use crate::{calibration, command_line, cpu_profile, profile_cache};
 use sparsight::device::cpu::Cpu;
 use sparsight::device::cuda::{Cuda, Nccl, cusparse_version};
@@ -249,11 +249,6 @@ impl LinkedGpus {
 /// `12.6.3`.
 pub(crate) fn dotted((major, minor, patch): (u32, u32, u32)) -> String {
     format!("{major}.{minor}.{patch}")
-}
-
-/// A device in words: `Some CPU, 8 threads`, `NVIDIA H200`, `NVIDIA H200, 40 of 132 multiprocessors`.
-pub(crate) fn described(facts: &DeviceFacts) -> String {
-    shown(&facts.described())
 }
 
 /// Flags of commands that predict.

@@ -19,7 +19,7 @@ pub(crate) fn find(file: Option<&Path>, profile: &Profile) -> Result<(KnownLinks
         let known = profile.links()?.ok_or_else(|| {
             let text = format!("the profile {} knows of no links between GPUs", profile.name);
             Failure::input(text).hinted(
-                "`sparsight profile --links -o DIR` measures them where two GPUs are; `--links FILE` names a links.json or a TOML \
+                "`sparsight lab profile --links -o DIR` measures them where two GPUs are; `--links FILE` names a links.json or a TOML \
                  file (docs/gpus.md)",
             )
         })?;
@@ -34,7 +34,7 @@ pub(crate) fn number(text: &str) -> Result<usize, String> {
     count.ok_or_else(|| format!("'{text}' is no number of GPUs from 1 to {MOST_GPUS}"))
 }
 
-/// `sparsight profile --links`: measures those of the GPUs here and adds them to a profile's folder.
+/// `sparsight lab profile --links`: measures those of the GPUs here and adds them to a profile's folder.
 pub(crate) fn measure(output: &Path, context: &Context) -> Result<Exit, Failure> {
     let count = LinkedGpus::here()?;
     if count < 2 {

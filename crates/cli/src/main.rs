@@ -42,10 +42,9 @@ mod text;
 mod values;
 mod workers;
 
-use args::Args;
-use clap::Parser;
+use commands::Args;
 use context::Context;
-use failure::Exit;
+use failure::{Exit, Failure};
 use printer::Printer;
 use sparsight::answer::{Answer, ErrorAnswer};
 use std::io::Write;
@@ -53,34 +52,41 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     restart::with_a_safe_loader_path();
-    let args = match Args::try_parse() {
+    let args = match Args::of_command_line() {
         Ok(args) => args,
         Err(error) => return refused_flags(&error),
     };
-    let printer = Printer::new(&args.global);
+    let printer = Printer::new(&args.global.printing);
     let random_values = args.command.random_values();
     let ended = Context::new(printer.clone(), &args.global, random_values)
-        .and_then(|context| commands::run(args.command, &context));
+        .and_then(|context| args.command.run(&context));
     match ended {
         Ok(exit) => exit.into(),
-        Err(failure) => {
-            printer.failure(&failure);
-            failure.exit().into()
-        }
+        Err(failure) => failed(&printer, &failure),
     }
 }
 
-/// Flags that make no sense, or a question about them: shown as clap does, and with `--json` an object like any other error.
+fn failed(printer: &Printer, failure: &Failure) -> ExitCode {
+    printer.failure(failure);
+    failure.exit().into()
+}
+
+/// Prints why flags were refused, or the help that was asked for, as clap does; with `--json` an error is also an object.
 fn refused_flags(error: &clap::Error) -> ExitCode {
     let asks = !error.use_stderr();
-    if !asks && std::env::args_os().any(|word| word == "--json") {
+    let json = !asks && std::env::args_os().any(|word| word == "--json");
+    if let Some(name) = Args::moved_to_lab(error) {
+        let failure = Failure::input(format!("'{name}' is a command of `sparsight lab`"));
+        return failed(&Printer::of_errors(json), &failure.hinted(format!("`sparsight lab {name}`")));
+    }
+    if json {
         let text = error.to_string();
         // What stands before the usage; what is missing is listed in lines of its own.
         let lines = text.trim_start_matches("error: ").lines().take_while(|line| !line.trim().is_empty());
         let first = lines.map(str::trim).collect::<Vec<_>>().join(" ");
         let hint = Some("`sparsight --help`, or the command with --help, lists the flags".to_owned());
         let answer = ErrorAnswer { error: first, hint, exit_code: Exit::Input as u8 };
-        // Nobody is left to be told that stdout is closed.
+        // A closed stdout cannot be reported anywhere.
         let _ = writeln!(std::io::stdout(), "{}", answer.to_json());
     }
     // As above.

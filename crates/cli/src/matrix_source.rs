@@ -413,7 +413,7 @@ mod tests {
     use super::*;
 
     fn all_of(paths: &[String]) -> Result<Vec<MatrixSource>, Failure> {
-        MatrixSource::batch(paths, &Printer::quiet())
+        MatrixSource::batch(paths, &Printer::of_errors(false))
     }
 
     #[test]

@@ -32,7 +32,7 @@ impl<'a> NamePrefixes<'a> {
         };
         let folders: BTreeSet<String> = corpus.iter().filter_map(folder).collect();
         if folders.is_empty() {
-            return "the profile holds no corpus; `sparsight measure PATHS -o DIR` adds one".to_owned();
+            return "the profile holds no corpus; `sparsight lab measure PATHS -o DIR` adds one".to_owned();
         }
         format!("the corpus holds {}", folders.into_iter().take(10).collect::<Vec<_>>().join(", "))
     }

@@ -1,24 +1,46 @@
 //! The one place that decides what is shown: stdout is data, stderr is progress, notes and errors.
 
-use crate::args::{ColorWhen, Global};
 use crate::csv::{Csv, Layout};
 use crate::failure::Failure;
 use crate::progress::{Bars, Progress, Shown};
-use crate::text::shown_lines;
+use crate::text::{DIM, shown_lines};
 use anstyle::{AnsiColor, Style};
+use clap::ValueEnum;
 use sparsight::answer::Answer;
 use std::fmt::Display;
 use std::io::{IsTerminal, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Headings.
-pub(crate) const BOLD: Style = Style::new().bold();
-/// Labels and asides.
-pub(crate) const DIM: Style = Style::new().dimmed();
 const ERROR: Style = AnsiColor::Red.on_default().bold();
 const WARNING: Style = AnsiColor::Yellow.on_default().bold();
 const HINT: Style = AnsiColor::Cyan.on_default().bold();
+
+/// Flags of every command that say what is printed.
+#[derive(Debug, clap::Args)]
+pub(crate) struct PrintFlags {
+    /// Print one JSON object instead of a table
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    /// Errors only on stderr
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    pub(crate) quiet: bool,
+    /// Details on stderr
+    #[arg(short, long, global = true)]
+    pub(crate) verbose: bool,
+    /// When to use colours
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    pub(crate) color: ColorWhen,
+}
+
+/// When to use colours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ColorWhen {
+    /// On a terminal, unless the environment says otherwise (`NO_COLOR`)
+    Auto,
+    Always,
+    Never,
+}
 
 /// Shows things. Colours are dropped by the streams where they are not wanted.
 #[derive(Debug, Clone)]
@@ -32,29 +54,28 @@ pub(crate) struct Printer {
 }
 
 impl Printer {
-    pub(crate) fn new(global: &Global) -> Self {
-        let choice = match global.color {
+    pub(crate) fn new(flags: &PrintFlags) -> Self {
+        let choice = match flags.color {
             // `auto` of anstream looks at the terminal, NO_COLOR and CLICOLOR.
             ColorWhen::Auto => anstream::ColorChoice::Auto,
             ColorWhen::Always => anstream::ColorChoice::Always,
             ColorWhen::Never => anstream::ColorChoice::Never,
         };
         choice.write_global();
-        let shown = match (global.quiet, std::io::stderr().is_terminal()) {
+        let shown = match (flags.quiet, std::io::stderr().is_terminal()) {
             (true, _) => Shown::No,
             (false, true) => Shown::Bars,
             (false, false) => Shown::Lines,
         };
         let has_answered = Arc::default();
-        let Global { json, quiet, verbose, .. } = *global;
+        let PrintFlags { json, quiet, verbose, .. } = *flags;
         Self { json, quiet, verbose, bars: Bars::new(shown), has_answered }
     }
 
-    /// Says errors alone.
-    #[cfg(test)]
-    pub(crate) fn quiet() -> Self {
+    /// A printer of errors alone.
+    pub(crate) fn of_errors(json: bool) -> Self {
         let has_answered = Arc::default();
-        Self { json: false, quiet: true, verbose: false, bars: Bars::new(Shown::No), has_answered }
+        Self { json, quiet: true, verbose: false, bars: Bars::new(Shown::No), has_answered }
     }
 
     /// What a command found: with `--json` as one object, else in the lines that `text` prints.

@@ -2,12 +2,12 @@
 
 use crate::budget::Spending;
 use crate::context::Context;
-use crate::device_choice::{OpenDevice, described};
+use crate::device_choice::OpenDevice;
 use crate::failure::Failure;
 use crate::noise::Noise;
 use crate::output_file;
 use crate::printer::Printer;
-use crate::text::{counted, words};
+use crate::text::{counted, described, words};
 use sparsight::answer::ProfileAnswer;
 use sparsight::device::DeviceError;
 use sparsight::kernels::{Candidate, Format, RowLengthDistribution};

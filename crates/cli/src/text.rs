@@ -1,13 +1,17 @@
 //! Numbers and names as people read them.
 
-use crate::device_choice::described;
-use crate::printer::BOLD;
+use anstyle::Style;
 use sparsight::kernels::{Candidate, DeviceFacts, DeviceKind, Elsewhere};
 pub(crate) use sparsight::matrix::grouped;
 use sparsight::matrix::{Dtype, Features, Seconds};
 use sparsight::profile::{GridName, ProfiledDevice};
 use sparsight::{Profile, TIE};
 use std::fmt::Display;
+
+/// Style of headings.
+pub(crate) const BOLD: Style = Style::new().bold();
+/// Style of labels and asides.
+pub(crate) const DIM: Style = Style::new().dimmed();
 
 /// A name that comes from elsewhere, in one line that does nothing but show it: what would move a cursor, change a colour
 /// or turn the direction of writing is written as in a string of Rust.
@@ -31,6 +35,11 @@ pub(crate) fn shown_lines(text: &str) -> String {
 fn acts(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// A device in words: `Some CPU, 8 threads`, `NVIDIA H200`, `NVIDIA H200, 40 of 132 multiprocessors`.
+pub(crate) fn described(facts: &DeviceFacts) -> String {
+    shown(&facts.described())
 }
 
 /// `count` of `noun`, with an s unless it is one.
@@ -157,7 +166,7 @@ pub(crate) fn known_from(profile: &Profile) -> String {
         (DeviceKind::Cpu, GridName::Coarse) => {
             "`sparsight calibrate --device cpu -o quiet`, then `--profile quiet`"
         }
-        _ => "`sparsight profile -o quiet`, then `--profile quiet`",
+        _ => "`sparsight lab profile -o quiet`, then `--profile quiet`",
     };
     format!("{from}; the machine was busy then and times may be off, to measure anew: {anew}")
 }

@@ -3,18 +3,17 @@
 use crate::args::KernelFlags;
 use crate::context::Context;
 use crate::csv::{CANDIDATE, Csv, CsvFlag, Layout};
-use crate::device_choice::{DeviceName, OpenDevice, described};
+use crate::device_choice::{DeviceName, OpenDevice};
 use crate::earlier_bench::EarlierBench;
 use crate::failure::{Exit, Failure};
 use crate::matrix_source::{MatrixSource, matrices};
 use crate::noise::{self, Noise};
 use crate::output_file;
 use crate::own_kernels;
-use crate::printer::BOLD;
 use crate::progress::Progress;
 use crate::reordering::OrderFlags;
 use crate::table::Table;
-use crate::text::{candidate, of_bandwidth, percent, shape, words};
+use crate::text::{BOLD, candidate, described, of_bandwidth, percent, shape, words};
 use crate::values::{ValuesFlag, narrowing, what_it_changes};
 use sparsight::answer::{
     BenchAnswer, BenchedBefore, BenchedKernel, BenchedMatrix, MeasuredOutcome, NarrowingAnswer,
@@ -28,7 +27,7 @@ use sparsight::{MeasuredOwn, bench};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-/// Every feasible candidate run on the device, checked against the reference and timed
+/// Run, check and time every feasible candidate on a device
 #[derive(Debug, clap::Args)]
 pub(crate) struct Bench {
     #[arg(required = true, help = matrices!(""))]
@@ -121,7 +120,8 @@ impl Bench {
         let mut candidates = device.runnable::<T>(candidates, context)?;
         let mixed = self.values.candidates(&candidates, T::DTYPE, device.facts().kind)?;
         let also = (!mixed.is_empty()).then_some(Dtype::Mixed);
-        self.kernels.note_value_types(&[T::DTYPE].into_iter().chain(also).collect::<Vec<_>>(), context);
+        self.kernels
+            .note_value_types(&[T::DTYPE].into_iter().chain(also).collect::<Vec<_>>(), &context.printer);
         candidates.extend(mixed);
         let of_own: usize = own.iter().map(|kernel| kernel.blocks().len()).sum();
         let each = candidates.len() + of_own;

@@ -8,10 +8,11 @@ use sparsight::profile::{CalibrationFile, ProfileFolder};
 use sparsight::{Profile, carry_calibration};
 use std::path::PathBuf;
 
-/// Calibrates a device that has no profile, in some seconds: a GPU by what is predicted for another one, a processor by itself
+/// Calibrate a device that has no profile, within seconds
 ///
+/// A GPU then answers with the predictions for another GPU, rescaled; a processor with what it learned from generated matrices.
 /// `advise` and others do the same by themselves when such a device is first named, and keep it in the cache. What was measured
-/// stays in the folder: a run that was stopped goes on with the same command. `sparsight profile --quick` is the same.
+/// stays in the folder: a run that was stopped goes on with the same command. `sparsight lab profile --quick` is the same.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Calibrate {
     /// Device of this machine: cpu, cuda[:N], or cuda[:N]/smM for M of its multiprocessors
@@ -42,7 +43,7 @@ impl Calibrate {
         let device = Profile::find(recorded)?.device;
         let known = CalibrationFile::find(recorded)?.ok_or_else(|| {
             Failure::input(format!("{recorded} holds no calibration.json"))
-                .hinted("`sparsight fit` writes it")
+                .hinted("`sparsight lab fit` writes it")
         })?;
         let facts = device.facts.clone();
         folder.write_device(&device)?;

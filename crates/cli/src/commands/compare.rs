@@ -6,15 +6,16 @@ mod gpus;
 use crate::args::{KernelFlags, KernelName, ModelFlags, block};
 use crate::context::Context;
 use crate::csv::{CANDIDATE, CsvFlag, Layout, PREDICTED};
-use crate::device_choice::{DeviceName, ProfileFlags, described};
+use crate::device_choice::{DeviceName, ProfileFlags};
 use crate::failure::{Exit, Failure};
 use crate::links;
 use crate::many::structures;
 use crate::matrix_source::{MatrixSource, matrices};
-use crate::printer::BOLD;
 use crate::products::products;
 use crate::table::Table;
-use crate::text::{assumed, between, candidate, counted, grouped, known_from, matrices, shape};
+use crate::text::{
+    BOLD, assumed, between, candidate, counted, described, grouped, known_from, matrices, shape,
+};
 use given::{Given, for_devices};
 use sparsight::answer::{CompareAnswer, CompareManyAnswer, MatrixSummary, MeanSpeed};
 use sparsight::kernels::{Candidate, DeviceKind};
@@ -25,7 +26,9 @@ use std::collections::HashMap;
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 
-/// How fast the best candidate of each of several devices will be, what limits it, and what that is worth
+/// Predict the fastest candidate of each of several devices
+///
+/// With each what limits it, and the products per dollar and per joule where prices and power are given.
 ///
 /// Nothing is run, and no device but the processor without a profile has to be here. With --top N, the first N
 /// candidates of each device are shown, else the best.
@@ -138,7 +141,7 @@ impl Compare {
         let price = for_devices("--price", &self.price, &self.devices)?;
         let power = for_devices("--power", &self.power, &self.devices)?;
         let weights = self.weights.as_deref().map(Weights::read).transpose()?.unwrap_or_default();
-        self.common().note_value_types(&[dtype], context);
+        self.common().note_value_types(&[dtype], &context.printer);
         let profiles = self.profiles(context, dtype)?;
         let objective = self.model.objective(self.iterations);
         let given = price.into_iter().zip(power);
@@ -214,7 +217,7 @@ impl Compare {
             DeviceKind::Cuda => "cuda:0",
         };
         Failure::from(error).hinted(format!(
-            "`sparsight profile --device {kind} --dtype {dtype} -o {device}` on a machine with {} measures and fits it",
+            "`sparsight lab profile --device {kind} --dtype {dtype} -o {device}` on a machine with {} measures and fits it",
             described(&profile.device.facts)
         ))
     }

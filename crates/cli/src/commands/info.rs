@@ -7,18 +7,18 @@ use crate::failure::{Exit, Failure};
 use crate::many::structures;
 use crate::matrix_source::{MatrixSource, matrices};
 use crate::output_file;
-use crate::printer::{BOLD, Printer};
+use crate::printer::Printer;
 use crate::reordering::OrderFlags;
 use crate::report::figure;
 use crate::table::Table;
 use crate::terminal_plot;
-use crate::text::{counted, grouped, percent, shape, words};
+use crate::text::{BOLD, counted, grouped, percent, shape, words};
 use sparsight::answer::{FormatSize, InfoAnswer, InfoManyAnswer, Structure};
 use sparsight::matrix::{Dtype, Features, Limits, Locality, Scalar};
 use std::io::IsTerminal;
 use std::path::PathBuf;
 
-/// A matrix' structure, its size in each format, and which formats cannot hold it
+/// Describe a matrix: its structure, and its size in each format
 #[derive(Debug, clap::Args)]
 pub(crate) struct Info {
     #[arg(required = true, help = matrices!("; of several a line each"))]

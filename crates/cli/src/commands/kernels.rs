@@ -2,16 +2,16 @@
 
 use crate::args::KernelName;
 use crate::context::Context;
-use crate::device_choice::{ProfileFlags, described};
+use crate::device_choice::ProfileFlags;
 use crate::failure::{Exit, Failure};
-use crate::printer::{BOLD, Printer};
+use crate::printer::Printer;
 use crate::table::Table;
-use crate::text::{self, grouped, words};
+use crate::text::{self, BOLD, described, grouped, words};
 use sparsight::answer::{KernelSourceAnswer, KernelsAnswer};
 use sparsight::kernels::{Candidate, DeviceFacts, DeviceKind, Kernel, Selection, every_candidate};
 use sparsight::matrix::{Dtype, suggested};
 
-/// The catalogue: formats, kernels, block sizes, and the strip of each kernel on a device
+/// List the catalogue: formats, kernels, and block sizes
 #[derive(Debug, clap::Args)]
 pub(crate) struct Kernels {
     /// Only these kernels, as any answer prints them, and what they are called in other libraries

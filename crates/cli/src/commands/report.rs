@@ -9,7 +9,7 @@ use sparsight::matrix::io::{read_document_text, read_regular_text};
 use std::io::ErrorKind;
 use std::path::PathBuf;
 
-/// A page with pictures of what `advise --json` or `plan --json` answered: one HTML file, without scripts
+/// Draw an answer of `advise --json` or `plan --json` as one HTML page
 ///
 /// `advise --report` and `plan --report` write the same at once. docs/report.md says what each picture shows.
 #[derive(Debug, clap::Args)]

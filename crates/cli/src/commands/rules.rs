@@ -14,8 +14,9 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-/// Rules to paste into a library: nested ifs over what row offsets alone tell, learned from a profile's measured matrices
+/// Print decision rules as source code, learned from a profile
 ///
+/// The rules are nested ifs over features that follow from the row offsets alone, learned from the measured matrices of the profile.
 /// Prints a function that gives the id of the candidate to run (`sparsight kernels --source ID` prints its kernel), with what
 /// choosing so costs on matrices that it was not learned from. Nothing is run.
 #[derive(Debug, clap::Args)]
@@ -33,7 +34,7 @@ pub(crate) struct Rules {
     /// Language of the text: hpp (C++), c or py; or json, the tree as --json has it
     #[arg(long, value_name = "LANGUAGE", default_value = "hpp")]
     format: Form,
-    /// Matrices to learn from, by the start of their names, such as a/,b/; the others judge [default: those that `fit --train` was
+    /// Matrices to learn from, by the start of their names, such as a/,b/; the others judge [default: those that `lab fit --train` was
     /// given]
     #[arg(long, value_name = "PREFIXES", value_delimiter = ',')]
     train: Vec<String>,

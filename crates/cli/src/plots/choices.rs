@@ -4,8 +4,7 @@
 use super::Plot;
 use super::chart::{Axis, COLOURS, Chart, Series};
 use super::scatter::colour;
-use crate::device_choice::described;
-use crate::text::{candidate, matrices, words};
+use crate::text::{candidate, described, matrices, words};
 use sparsight::{Baseline, ChoiceRow, Chooser, Evaluation, ModelName, Profile, Scope};
 
 /// Where the axis ends: what is still worse has no place among choices, and a few are a thousand times worse.

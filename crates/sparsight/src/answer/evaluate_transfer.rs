@@ -1,4 +1,4 @@
-//! `evaluate --from`: how far transferred times are from measurements.
+//! `lab evaluate --from`: how far transferred times are from measurements.
 
 use super::{Answer, ChoiceCost, DeviceSummary, KernelOrFormat, MatrixCounts};
 use crate::profile::TransferProfile;

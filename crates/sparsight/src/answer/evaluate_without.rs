@@ -1,4 +1,4 @@
-//! `evaluate --without-each`: what each part of the catalogue brings.
+//! `lab evaluate --without-each`: what each part of the catalogue brings.
 
 use super::{Answer, DeviceSummary};
 use crate::{Gain, WithoutRow};

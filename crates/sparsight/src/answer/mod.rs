@@ -6,24 +6,24 @@
 //! | `advise`, several matrices | [`AdviseManyAnswer`] | `sparsight/advise-many/1` |
 //! | `advise --gpus` | [`AdviseGpusAnswer`] | `sparsight/advise-gpus/1` |
 //! | `advise --gpus --break-even` | [`BreakEvenAnswer`] | `sparsight/advise-break-even/1` |
-//! | `predict` | [`PredictAnswer`] | `sparsight/predict/1` |
-//! | `predict`, several matrices | [`PredictManyAnswer`] | `sparsight/predict-many/1` |
+//! | `lab predict` | [`PredictAnswer`] | `sparsight/predict/1` |
+//! | `lab predict`, several matrices | [`PredictManyAnswer`] | `sparsight/predict-many/1` |
 //! | `plan` | [`PlanAnswer`] | `sparsight/plan/1` |
-//! | `transfer` | [`TransferAnswer`] | `sparsight/transfer/1` |
-//! | `transfer`, several matrices | [`TransferManyAnswer`] | `sparsight/transfer-many/1` |
+//! | `lab transfer` | [`TransferAnswer`] | `sparsight/transfer/1` |
+//! | `lab transfer`, several matrices | [`TransferManyAnswer`] | `sparsight/transfer-many/1` |
 //! | `compare` | [`CompareAnswer`] | `sparsight/compare/1` |
 //! | `compare --gpus` | [`CompareGpusAnswer`] | `sparsight/compare-gpus/1` |
 //! | `compare`, several matrices | [`CompareManyAnswer`] | `sparsight/compare-many/1` |
 //! | `bench` | [`BenchAnswer`] | `sparsight/bench/1` |
 //! | `calibrate` | [`CalibrateAnswer`] | `sparsight/calibrate/1` |
-//! | `profile` | [`ProfileAnswer`] | `sparsight/profile/1` |
-//! | `profile --links` | [`ProfileLinksAnswer`] | `sparsight/profile-links/1` |
-//! | `measure` | [`MeasureAnswer`] | `sparsight/measure/1` |
-//! | `fit` | [`FitAnswer`] | `sparsight/fit/1` |
-//! | `repair` | [`RepairAnswer`] | `sparsight/repair/1` |
-//! | `evaluate` | [`EvaluateAnswer`] | `sparsight/evaluate/1` |
-//! | `evaluate --from` | [`EvaluateTransferAnswer`] | `sparsight/evaluate-transfer/1` |
-//! | `evaluate --without-each` | [`EvaluateWithoutAnswer`] | `sparsight/evaluate-without/1` |
+//! | `lab profile` | [`ProfileAnswer`] | `sparsight/profile/1` |
+//! | `lab profile --links` | [`ProfileLinksAnswer`] | `sparsight/profile-links/1` |
+//! | `lab measure` | [`MeasureAnswer`] | `sparsight/measure/1` |
+//! | `lab fit` | [`FitAnswer`] | `sparsight/fit/1` |
+//! | `lab repair` | [`RepairAnswer`] | `sparsight/repair/1` |
+//! | `lab evaluate` | [`EvaluateAnswer`] | `sparsight/evaluate/1` |
+//! | `lab evaluate --from` | [`EvaluateTransferAnswer`] | `sparsight/evaluate-transfer/1` |
+//! | `lab evaluate --without-each` | [`EvaluateWithoutAnswer`] | `sparsight/evaluate-without/1` |
 //! | `info` | [`InfoAnswer`] | `sparsight/info/1` |
 //! | `info`, several matrices | [`InfoManyAnswer`] | `sparsight/info-many/1` |
 //! | `devices` | [`DevicesAnswer`] | `sparsight/devices/1` |

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum GridName {
-    /// The handful that a transfer by the model of 2013 takes, which `profile --budget` measures first; or none, of a calibration.
+    /// The handful that a transfer by the model of 2013 takes, which `lab profile --budget` measures first; or none, of a calibration.
     Quick,
     /// Few strips of rows of one length: what is measured of a CPU without a profile when it is asked about.
     Coarse,

@@ -2,13 +2,12 @@
 
 use super::Advise;
 use crate::context::Context;
-use crate::device_choice::{LinkedGpus, described};
+use crate::device_choice::LinkedGpus;
 use crate::failure::{Exit, Failure};
 use crate::links;
 use crate::matrix_source::MatrixSource;
-use crate::printer::BOLD;
 use crate::table::Table;
-use crate::text::{assumed, between, heading, percent, shape};
+use crate::text::{BOLD, assumed, between, described, heading, percent, shape};
 use sparsight::answer::{AdviseGpusAnswer, LinksAnswer, MatrixSummary, MeasuredOutcome, OnGpus, TooFewGpus};
 use sparsight::device::DeviceError;
 use sparsight::device::timing::{StoppingRule, Timing};

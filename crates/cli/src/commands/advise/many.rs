@@ -4,9 +4,8 @@ use super::{Advise, TABLE};
 use crate::context::Context;
 use crate::failure::{Exit, Failure};
 use crate::matrix_source::MatrixSource;
-use crate::printer::BOLD;
 use crate::table::Table;
-use crate::text::{assumed, between, candidate, counted, grouped, heading, matrices};
+use crate::text::{BOLD, assumed, between, candidate, counted, grouped, heading, matrices};
 use crate::values::{narrowing, what_it_changes};
 use sparsight::answer::{AdviseAnswer, AdviseManyAnswer, AdvisedMatrix, MatrixSummary};
 use sparsight::matrix::{Bytes, Csr, Features, Scalar, Seconds};
@@ -27,7 +26,7 @@ impl Advise {
                 "--verify runs the candidates of one matrix, and these are {}",
                 matrices(sources.len())
             );
-            return Err(Failure::input(text).hinted("`sparsight measure` runs them for many"));
+            return Err(Failure::input(text).hinted("`sparsight lab measure` runs them for many"));
         }
         let mut sources = self.order.of_all(sources);
         if self.transpose {

@@ -31,9 +31,10 @@ use sparsight::{
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
 
-/// Which format, kernel and block size will be fastest, how sure that is, and what it costs to get there
+/// Predict the fastest format, kernel and block size of a matrix
 ///
-/// Nothing is run: the times are predicted from the matrix' structure and a measured profile of the device.
+/// With each time its interval, and what conversion and upload cost. Nothing is run: the times are predicted from the structure
+/// of the matrix and a measured profile of the device.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = COLUMNS)]
 #[allow(clippy::struct_excessive_bools)] // Flags of a command line.

@@ -5,10 +5,9 @@ use super::remarks::{answering, extrapolations, pays_off, refusals, what_was_fou
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::matrix_source::MatrixSource;
-use crate::printer::BOLD;
 use crate::table::Table;
 use crate::text::{
-    self, AS_GOOD, NOTHING_TO_MULTIPLY, STAY, between, candidate, counted, heading, of_bandwidth,
+    self, AS_GOOD, BOLD, NOTHING_TO_MULTIPLY, STAY, between, candidate, counted, heading, of_bandwidth,
     others_as_good, sooner_ready, times_as_fast,
 };
 use sparsight::answer::ReasonAnswer;

@@ -6,9 +6,8 @@ use crate::csv::Layout;
 use crate::failure::{Exit, Failure};
 use crate::links;
 use crate::matrix_source::MatrixSource;
-use crate::printer::BOLD;
 use crate::table::Table;
-use crate::text::{between, percent, shape};
+use crate::text::{BOLD, between, percent, shape};
 use sparsight::answer::{
     CompareGpusAnswer, ComparedGpus, ComparedOnGpus, LinksAnswer, MatrixSummary, NumbersOfDevice, OnGpus,
     TooFewGpus,

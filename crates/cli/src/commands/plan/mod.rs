@@ -34,7 +34,9 @@ use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
 use std::str::FromStr;
 
-/// The optimal partition: row blocks, a format, kernel and block size for each, and the predicted total
+/// Predict the optimal partition of a matrix into row blocks
+///
+/// Each block has a format, a kernel and a block size of its own.
 ///
 /// Rows are cut into strips, and neighbouring strips are put together in the way that takes least time in all (Guo, Wang
 /// and Chen 2014). Without --run the times are predicted and nothing is run. The vendor's routines take no part. What a cut

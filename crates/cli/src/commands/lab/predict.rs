@@ -1,4 +1,4 @@
-//! `sparsight predict`: one model's predictions with the numbers that went into them.
+//! `sparsight lab predict`: one model's predictions with the numbers that went into them.
 
 use crate::args::{KernelFlags, ModelFlags};
 use crate::context::Context;
@@ -7,13 +7,13 @@ use crate::device_choice::ProfileFlags;
 use crate::failure::{Exit, Failure};
 use crate::many::structures;
 use crate::matrix_source::{MatrixSource, matrices};
-use crate::printer::{BOLD, DIM, Printer};
-use crate::text::{self, between, counted, heading, shape};
+use crate::printer::Printer;
+use crate::text::{self, BOLD, DIM, between, counted, heading, shape};
 use sparsight::answer::{MatrixSummary, PredictAnswer, PredictManyAnswer, PredictedCandidate, PredictedTerm};
 use sparsight::matrix::{Bytes, Limits, Seconds};
 use sparsight::{Advisor, ModelName};
 
-/// One model's predicted time for each candidate asked for, with the numbers that went into it
+/// Print the predictions of one model, term by term
 #[derive(Debug, clap::Args)]
 pub(crate) struct Predict {
     #[arg(required = true, help = matrices!(""))]
@@ -45,7 +45,7 @@ impl Predict {
         let predictor = Advisor::new(&profile).predictor(model, placement, row_length)?;
         let limits = Limits::with_memory(facts.memory_bytes);
         let mut candidates = self.kernels.candidates(facts.kind, dtype)?;
-        self.kernels.note_value_types(&[dtype], context);
+        self.kernels.note_value_types(&[dtype], &context.printer);
         let left_out = candidates.len().saturating_sub(context.top_in_json());
         candidates.truncate(context.top_in_json());
         let mut all = Vec::new();

@@ -1,12 +1,10 @@
-//! `sparsight evaluate DIR --without-each`: what each part of the catalogue brings.
+//! `sparsight lab evaluate DIR --without-each`: what each part of the catalogue brings.
 
 use super::Evaluate;
 use crate::context::Context;
-use crate::device_choice::described;
 use crate::failure::{Exit, Failure};
-use crate::printer::BOLD;
 use crate::table::Table;
-use crate::text::{matrices, words};
+use crate::text::{BOLD, described, matrices, words};
 use sparsight::answer::{DeviceSummary, EvaluateWithoutAnswer};
 use sparsight::profile::ProfileFolder;
 use sparsight::{TimeClass, WithoutRow, without_each};
@@ -21,7 +19,7 @@ impl Evaluate {
             let text =
                 format!("{}: on no matrix was everything measured that others were", self.folder.display());
             return Err(Failure::input(text)
-                .hinted("`sparsight measure MATRICES -o DIR` without --kernel measures all"));
+                .hinted("`sparsight lab measure MATRICES -o DIR` without --kernel measures all"));
         }
         let answer = EvaluateWithoutAnswer {
             device: DeviceSummary::profiled(&folder.name(), &device),

@@ -2,11 +2,10 @@
 
 use super::Group;
 use super::summary::name_of;
-use crate::device_choice::described;
 use crate::failure::Failure;
-use crate::printer::{BOLD, Printer};
+use crate::printer::Printer;
 use crate::table::Table;
-use crate::text::{candidate, matrices, percent, words};
+use crate::text::{BOLD, candidate, described, matrices, percent, words};
 use sparsight::matrix::Dtype;
 use sparsight::model::PlacementRule;
 use sparsight::{

@@ -1,15 +1,13 @@
-//! `sparsight transfer`: the time of a matrix on a device that was hardly measured.
+//! `sparsight lab transfer`: the time of a matrix on a device that was hardly measured.
 
 use crate::args::KernelFlags;
 use crate::context::Context;
 use crate::csv::{CANDIDATE, CsvFlag, Layout};
-use crate::device_choice::described;
 use crate::failure::{Exit, Failure};
 use crate::many::structures;
 use crate::matrix_source::{MatrixSource, matrices};
-use crate::printer::BOLD;
 use crate::table::Table;
-use crate::text::{self, shape};
+use crate::text::{self, BOLD, described, shape};
 use clap::ValueEnum;
 use sparsight::answer::{MatrixSummary, TransferAnswer, TransferManyAnswer, TransferredCandidate};
 use sparsight::device::timing::Caches;
@@ -31,7 +29,7 @@ enum TransferModel {
     GuoWang2013,
 }
 
-/// Predicted time on a device that was hardly measured, from the time on one that is well known
+/// Carry times over from a well measured device to another one
 ///
 /// The time on the reference is the one measured, if its profile is a folder whose corpus holds the matrix by name, else what
 /// its models predict. Of the target device.json is enough, or a data sheet; matrices that both have measured
@@ -47,7 +45,7 @@ pub(crate) struct Transfer {
     /// The device that is asked about: a profile by name or folder, or a data sheet my-gpu.toml
     #[arg(long, value_name = "NAME|DIR|TOML")]
     to: String,
-    /// How a time is carried over; guo-wang-2013 takes benchmark matrices of both (`sparsight profile --budget 1min`)
+    /// How a time is carried over; guo-wang-2013 takes benchmark matrices of both (`sparsight lab profile --budget 1min`)
     #[arg(long, value_name = "MODEL", value_enum, default_value_t = TransferModel::Rescaling)]
     model: TransferModel,
     #[command(flatten)]
@@ -102,7 +100,7 @@ impl Transfer {
             TransferModel::Rescaling => TransferBy::Rescaling(reference.rescaling(&target)?),
             TransferModel::GuoWang2013 => TransferBy::GuoWang2013,
         };
-        self.kernels.note_value_types(&[dtype], context);
+        self.kernels.note_value_types(&[dtype], &context.printer);
         let (mut matrices, mut found) = (Vec::new(), Vec::new());
         let looked = structures(&sources, context, |source, features| {
             let measured = self.measured(&reference, source, dtype, &features, context);

@@ -1,24 +1,25 @@
-//! `sparsight profile`: instruments a device.
+//! `sparsight lab profile`: instruments a device.
 
 use crate::args::size;
 use crate::budget::{Budget, Spending};
 use crate::calibration;
 use crate::context::Context;
-use crate::device_choice::{DeviceName, OpenDevice, described};
+use crate::device_choice::{DeviceName, OpenDevice};
 use crate::failure::{Exit, Failure};
 use crate::links;
 use crate::noise::{self, Noise};
 use crate::printer::Printer;
 use crate::profiling;
-use crate::text::{counted, grouped};
+use crate::text::{counted, described, grouped};
 use sparsight::Grid;
 use sparsight::kernels::{DeviceKind, RowLengthDistribution};
 use sparsight::matrix::Bytes;
 use sparsight::profile::{GridName, ProfileFolder};
 use std::path::PathBuf;
 
-/// Instruments a device: benchmark matrices, bandwidth, launch cost; then fits every model
+/// Measure a device, and fit every model to it
 ///
+/// Measures the bandwidth, the launch cost and benchmark matrices.
 /// What was measured stays in the folder: a run that was stopped goes on with the same command.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Profile {
@@ -129,7 +130,7 @@ impl Profile {
     fn say_what_it_is_for(&self, context: &Context) -> Result<(), Failure> {
         let folder = self.output.display();
         context.printer.line(format_args!(
-            "`sparsight advise A.mtx --profile {folder}` uses it, `sparsight measure PATHS --device {} -o {folder}` adds \
+            "`sparsight advise A.mtx --profile {folder}` uses it, `sparsight lab measure PATHS --device {} -o {folder}` adds \
              real matrices",
             self.device
         ))
@@ -152,14 +153,19 @@ fn fit(folder: &ProfileFolder, printer: &Printer) -> Result<(), Failure> {
 
 #[cfg(test)]
 mod tests {
-    use crate::args::{Args, Command};
+    use super::super::{Lab, LabCommand};
+    use crate::commands::{Args, Command};
     use clap::Parser;
 
     #[test]
     fn a_cpu_is_given_some_minutes_unless_it_is_said_what_is_wanted() {
         let budget = |flags: &str| {
-            let words = ["sparsight", "profile", "-o", "p"].into_iter().chain(flags.split_whitespace());
-            let Command::Profile(profile) = Args::parse_from(words).command else { unreachable!() };
+            let words =
+                ["sparsight", "lab", "profile", "-o", "p"].into_iter().chain(flags.split_whitespace());
+            let Command::Lab(Lab { command: LabCommand::Profile(profile) }) = Args::parse_from(words).command
+            else {
+                unreachable!()
+            };
             profile.budget().map(|budget| budget.to_string())
         };
         assert_eq!(budget("--device cpu").as_deref(), Some("8 min"));

@@ -1,4 +1,4 @@
-//! `sparsight measure`: bench of a corpus, added to a profile.
+//! `sparsight lab measure`: bench of a corpus, added to a profile.
 
 use crate::args::KernelFlags;
 use crate::budget::{Budget, Spending, of_all_sizes};
@@ -20,7 +20,7 @@ use sparsight::records::{CorpusRecord, Journal, Outcome};
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 
-/// Adds bench results of a corpus to a profile
+/// Measure a corpus of matrices, and add it to a profile
 ///
 /// What the folder already holds is skipped: a run that was stopped goes on with the same command, one that was killed
 /// loses the matrix at hand, and new kernels are added to a corpus that was measured without them. Candidates 8 times slower than the best are run once.
@@ -132,7 +132,7 @@ impl Measure {
         let mut corpus = folder.corpus()?;
         corpus.begin()?;
         profiling::begin(&folder, &mut device, None, context)?;
-        self.kernels.note_value_types(&dtypes, context);
+        self.kernels.note_value_types(&dtypes, &context.printer);
         let mut candidates = Vec::new();
         for &dtype in &dtypes {
             candidates.extend(self.kernels.candidates(device.facts().kind, dtype)?);
@@ -290,7 +290,7 @@ impl Measure {
             }
         }
         context.printer.line(format_args!(
-            "`sparsight fit {0}` fits the models, `sparsight evaluate {0}` shows their errors",
+            "`sparsight lab fit {0}` fits the models, `sparsight lab evaluate {0}` shows their errors",
             self.output.display()
         ))
     }

@@ -1,4 +1,4 @@
-//! `sparsight evaluate`: the papers' tables and figures.
+//! `sparsight lab evaluate`: the papers' tables and figures.
 
 mod summary;
 mod tables;
@@ -20,7 +20,7 @@ use std::path::PathBuf;
 use summary::Summary;
 use tables::{Tables, Titled};
 
-/// Is a profile good? How far predicted times are off and what choosing by them costs, over the matrices of its corpus
+/// Compare predictions and choices with the measured corpus of a profile
 ///
 /// With `--full` the papers' tables: how far each model is off on each kernel; with `--kernel` or `--model` those rows alone.
 /// `--by`, `--worst` and `--markdown` shape these tables, and ask for them, too.

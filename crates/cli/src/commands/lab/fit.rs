@@ -1,4 +1,4 @@
-//! `sparsight fit`: fits every model to a profile.
+//! `sparsight lab fit`: fits every model to a profile.
 
 use crate::context::Context;
 use crate::failure::{Exit, Failure};
@@ -14,7 +14,7 @@ use sparsight::profile::{Models, ProfileFolder};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-/// Fits every model to a profile and writes them to it
+/// Fit every model to the measurements of a profile
 #[derive(Debug, clap::Args)]
 pub(crate) struct Fit {
     /// Folder of the profile
