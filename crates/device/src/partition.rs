@@ -95,9 +95,6 @@ pub enum PartitionError {
         /// Which.
         candidate: Candidate,
     },
-    /// A device that runs no partitions.
-    #[error("this device runs no partitioned products")]
-    NoPartitions,
 }
 
 impl Partition {

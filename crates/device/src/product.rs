@@ -1,8 +1,7 @@
 //! A matrix ready to be multiplied with again and again, as a solver does it.
 
-use crate::gpu::{DeviceSlice, DeviceSliceMut, Stream};
 use crate::timing::{Batch, Caches};
-use crate::{DeviceError, Preparation};
+use crate::{DeviceError, DeviceSlice, DeviceSliceMut, Preparation, Stream};
 use sparsight_matrix::{Csr, Reference, Scalar};
 
 /// y = alpha A x + beta y with the row blocks of a [`Partition`](crate::Partition), each in its format.

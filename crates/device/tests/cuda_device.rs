@@ -138,7 +138,7 @@ fn a_matrix_without_rows_and_one_without_entries_are_products_too() {
         let features = Features::of(&a);
         let held = |c: &Candidate| feasible(c, &features, &Device::<f32>::limits(&*cuda)).is_ok();
         for candidate in candidates::<f32>(&cuda).into_iter().filter(held) {
-            let mut operand = Device::<f32>::load(&*cuda, &a, candidate.format()).unwrap();
+            let mut operand = cuda.operand(&a, candidate.format(), Dtype::F32).unwrap();
             check(operand.as_mut(), &candidate, &reference(&a, &vec![1.0; a.ncols()])).unwrap();
         }
     }
@@ -244,7 +244,7 @@ fn vendors_match_the_reference<T: Scalar>(cuda: &Cuda) {
     let features = Features::of(&a);
     let limits = Device::<T>::limits(cuda);
     for candidate in vendors(T::DTYPE).filter(|c| feasible(c, &features, &limits).is_ok()) {
-        let mut operand: Box<dyn Operand<T>> = cuda.load(&a, candidate.format()).unwrap();
+        let mut operand: Box<dyn Operand<T>> = cuda.operand(&a, candidate.format(), T::DTYPE).unwrap();
         assert_eq!(operand.preprocess(candidate.kernel), None, "before the first product");
         // The second x finds a product that was prepared with the first.
         for seed in [5, 6] {

@@ -8,9 +8,9 @@ mod support;
 use emulator::{EmulatedGpu, Order, allocated, gxx_is_missing};
 use sparsight_device::cuda::{Cuda, Nccl};
 use sparsight_device::gpu::{
-    DeviceArray, DistributedProduct, Extent, GpuDevice, GpuShare, Link, Message, SharePlan, Stream,
+    DeviceArray, DistributedProduct, Extent, GpuDevice, GpuShare, Link, Message, SharePlan,
 };
-use sparsight_device::{DeviceError, Partition, random_x};
+use sparsight_device::{DeviceError, Partition, Stream, random_x};
 use sparsight_kernels::{Candidate, Kernel};
 use sparsight_matrix::gallery::Recipe;
 use sparsight_matrix::{Csr, Distribution, Scalar, Share, mix, reference};

@@ -5,7 +5,7 @@ mod support;
 use sparsight_device::cpu::Cpu;
 use sparsight_device::gpu::ConvertOn;
 use sparsight_device::timing::Caches;
-use sparsight_device::{Device, DeviceError, Operand, Partition, check, random_x};
+use sparsight_device::{Device, DeviceError, LoadRequest, Operand, Partition, check, random_x};
 use sparsight_kernels::{
     BLOCKS, BenchmarkMatrix, Candidate, CpuScratch, DeviceKind, Format, Kernel, Placement,
     RowLengthDistribution, every_candidate_on,
@@ -55,20 +55,23 @@ fn the_gpu_matches_the_reference_in_mixed_precision() {
 #[test]
 fn a_cpu_has_no_mixed_precision_and_a_gpu_no_values_beyond_f32() {
     let a = constant(9, 1, Placement::Banded).to_csr::<f64>();
-    let refused = Device::<f64>::load_narrowed(&Cpu::new(), &a, Format::csr()).err().unwrap().to_string();
+    let refused = Cpu::new().operand(&a, Format::csr(), Dtype::Mixed).err().unwrap().to_string();
     assert!(
         refused.starts_with("a matrix in f32 beside vectors in f64 does not run here: it is for GPUs"),
         "{refused}"
     );
     let whole = Partition::whole(9, "csr-scalar/b64/f32-f64".parse().unwrap());
-    assert!(matches!(Device::<f64>::load_parts(&Cpu::new(), &a, &whole), Err(DeviceError::CannotRun { .. })));
     assert!(matches!(
-        Device::<f32>::load_parts(&Cpu::new(), &a.to_dtype(), &whole),
+        Cpu::new().load(LoadRequest::Parts { a: &a, partition: &whole }),
+        Err(DeviceError::CannotRun { .. })
+    ));
+    assert!(matches!(
+        Cpu::new().load(LoadRequest::Parts { a: &a.to_dtype::<f32>(), partition: &whole }),
         Err(DeviceError::CannotRun { .. } | DeviceError::Partition(_))
     ));
     let Some(gpu) = gpu() else { return };
     let large = a.with_values(vec![1e39; 9]).unwrap();
-    let refused = Device::<f64>::load_parts(&gpu, &large, &whole).err().unwrap().to_string();
+    let refused = gpu.load(LoadRequest::Parts { a: &large, partition: &whole }).err().unwrap().to_string();
     assert!(refused.contains("9 of its values are too large for f32"), "{refused}");
 }
 
@@ -95,12 +98,12 @@ fn the_gpu_matches_the_reference_where_it_converts_by_itself() {
     // Full rows, so that every format can hold it; checked on the CPU, so also without a GPU.
     let a = constant(240, 240, Placement::Banded).to_csr::<f64>();
     for format in Format::all() {
-        drop(Cpu::new().load(&a, format).unwrap());
+        drop(Cpu::new().operand(&a, format, Dtype::F64).unwrap());
     }
     let Some(mut gpu) = gpu() else { return };
     gpu.convert_on(ConvertOn::Device);
     for format in Format::all() {
-        let operand: Box<dyn Operand<f64>> = gpu.load(&a, format).unwrap();
+        let operand: Box<dyn Operand<f64>> = gpu.operand(&a, format, Dtype::F64).unwrap();
         assert_eq!(operand.preparation().on_device, !format.stays_in_csr(), "{format}");
     }
     hold_to_reference::<f32>(&gpu);
@@ -118,7 +121,7 @@ fn all_results(device: &Cpu) -> Vec<Vec<f32>> {
     let mut results = Vec::new();
     for (_, a) in awkward_matrices::<f32>() {
         for format in Format::all() {
-            let Ok(mut operand) = device.load(&a, format) else { continue };
+            let Ok(mut operand) = device.operand(&a, format, Dtype::F32) else { continue };
             operand.set_x(&random_x(a.ncols(), 1)).unwrap();
             for candidate in every_candidate_on(DeviceKind::Cpu, Dtype::F32).filter(|c| c.format() == format)
             {
@@ -179,7 +182,7 @@ fn a_wrong_product_is_caught_with_its_row() {
     let mut x = random_x::<f64>(100, 2);
     let expected = reference(&a, &x);
     x[a.row(50).0[1] as usize] += 1e-6;
-    let mut operand = cpu.load(&a, Format::csr()).unwrap();
+    let mut operand = cpu.operand(&a, Format::csr(), Dtype::F64).unwrap();
     operand.set_x(&x).unwrap();
     let result = check(operand.as_mut(), &"csr-scalar/b64/f64".parse().unwrap(), &expected);
     assert!(matches!(result, Err(DeviceError::WrongResult { row: 0..=50, .. })), "{result:?}");
@@ -268,7 +271,9 @@ fn a_stored_zero_is_an_entry_on_a_processor_and_padding_is_none() {
                 let cpu = Cpu::with_threads(workers).unwrap();
                 for candidate in every_candidate_on(DeviceKind::Cpu, T::DTYPE) {
                     let whole = Partition::whole(4, candidate);
-                    let Ok(mut product) = cpu.load_parts(&a, &whole) else { continue };
+                    let Ok(mut product) = cpu.load(LoadRequest::Parts { a: &a, partition: &whole }) else {
+                        continue;
+                    };
                     let mut y = [T::from_f64(7.0); 4];
                     product.multiply(1.0, &x, 0.0, &mut y).unwrap();
                     let same =

@@ -9,7 +9,7 @@ use emulator::matrices::{all_matrices, awkward, matrix, wide_differences};
 use emulator::{EmulatedGpu, Order, gxx_is_missing};
 use sparsight_device::cpu::Cpu;
 use sparsight_device::gpu::{ConvertOn, DeviceMatrix, GpuDevice};
-use sparsight_device::{Device, DeviceError, Partition, random_x};
+use sparsight_device::{Device, DeviceError, LoadRequest, Partition, random_x};
 use sparsight_kernels::{
     BenchmarkMatrix, Candidate, Execution, FUSED_PARTS, Format, Kernel, Placement, RowLengthDistribution,
 };
@@ -34,7 +34,9 @@ fn check_all<T: Scalar>(dtype: Dtype, block: u32, order: Order, gpu: impl Fn(Ord
                 a = thirds(&a);
                 expected = reference(&Narrowing::rounded(&a), &x);
             }
-            let product = match gpu.load_parts(&a, &Partition::whole(a.nrows(), candidate)) {
+            let product = match gpu
+                .load(LoadRequest::Parts { a: &a, partition: &Partition::whole(a.nrows(), candidate) })
+            {
                 Ok(product) => product,
                 Err(DeviceError::Infeasible(_)) => continue,
                 Err(error) => panic!("{candidate} on '{what}': {error}"),
@@ -75,7 +77,9 @@ fn a_family_of_a_test_runs_like_those_of_the_catalogue() {
         for (what, lengths) in awkward() {
             let a = matrix::<f64>(&lengths);
             let x = random_x::<f64>(a.ncols(), 3);
-            let product = device.load_parts(&a, &Partition::whole(a.nrows(), candidate)).unwrap();
+            let product = device
+                .load(LoadRequest::Parts { a: &a, partition: &Partition::whole(a.nrows(), candidate) })
+                .unwrap();
             hold(product.as_ref(), &format!("{candidate} on '{what}', {where_}"), &x, &reference(&a, &x));
         }
     };
@@ -129,7 +133,7 @@ fn check_fused<T: Scalar>(block: u32, order: Order) {
             };
             let parts = cuts.windows(2).enumerate().map(part).collect();
             let partition = Partition::try_new(parts, Execution::Fused).unwrap();
-            let product = match gpu.load_parts(&a, &partition) {
+            let product = match gpu.load(LoadRequest::Parts { a: &a, partition: &partition }) {
                 Ok(product) => product,
                 Err(DeviceError::Infeasible(_)) => continue,
                 Err(error) => panic!("'{what}' in {count} parts: {error}"),
@@ -158,7 +162,9 @@ fn bro_ell_reads_differences_that_straddle_two_symbols() {
     for id in
         ["bro-ell/r32/b64/f32", "bro-ell/r32/b1024/f32", "bro-ell/r256/b64/f32", "bro-ell/r256/b1024/f32"]
     {
-        let product = gpu.load_parts(&a, &Partition::whole(a.nrows(), id.parse().unwrap())).unwrap();
+        let product = gpu
+            .load(LoadRequest::Parts { a: &a, partition: &Partition::whole(a.nrows(), id.parse().unwrap()) })
+            .unwrap();
         hold(product.as_ref(), id, &x, &expected);
     }
 }

@@ -2,13 +2,12 @@
 //! another, each on all workers.
 
 use super::Cpu;
-use crate::gpu::{DeviceSlice, DeviceSliceMut, Stream};
 use crate::partition::{entries_of, rows_of};
 use crate::product::{check_length, check_lengths};
 use crate::stock::Stock;
 use crate::timing::{Batch, Caches};
 use crate::value_places::ValuePlaces;
-use crate::{DeviceError, Partition, Preparation, Product};
+use crate::{Device, DeviceError, DeviceSlice, DeviceSliceMut, Partition, Preparation, Product, Stream};
 use rayon::prelude::*;
 use sparsight_kernels::{Candidate, CpuScratch};
 use sparsight_matrix::{Csr, Limits, Scalar, Seconds, Stored, numbered, replace_values};
@@ -76,13 +75,13 @@ impl<T: Scalar> Part<T> {
 
 impl<T: Scalar> CpuPartitioned<T> {
     /// Cutting the parts out counts as conversion.
-    pub(super) fn load(
-        cpu: &Cpu,
-        a: &Csr<T>,
-        partition: &Partition,
-        limits: &Limits,
-    ) -> Result<Self, DeviceError> {
+    pub(super) fn load(cpu: &Cpu, a: &Csr<T>, partition: &Partition) -> Result<Self, DeviceError> {
         partition.check::<T>(a.nrows())?;
+        let limits = Device::<T>::limits(cpu);
+        cpu.run(|| Self::converted(cpu, a, partition, &limits))
+    }
+
+    fn converted(cpu: &Cpu, a: &Csr<T>, partition: &Partition, limits: &Limits) -> Result<Self, DeviceError> {
         let start = Instant::now();
         let parts: Result<Vec<_>, DeviceError> = partition
             .parts()

@@ -3,9 +3,9 @@
 use super::compiler::compile_with;
 use super::module::{MAX_ARGS, Module};
 use super::{Cuda, CudaGpu};
-use crate::DeviceError;
-use crate::gpu::{DeviceArray, Element, Gpu, LaunchShape, Module as _, Parameters, Stream};
+use crate::gpu::{DeviceArray, Element, Gpu, LaunchShape, Module as _, Parameters};
 use crate::timing::{Batch, Caches};
+use crate::{DeviceError, Stream};
 use std::sync::Arc;
 
 /// An argument of a kernel. A parameter `T*` takes an array of `T`.

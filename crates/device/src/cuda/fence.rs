@@ -7,8 +7,8 @@
 //! records it. From the first capture on every product records the event, since a graph may be launched behind it.
 
 use super::context::{Context, named};
-use crate::DeviceError;
-use crate::gpu::{Fence, Stream};
+use crate::gpu::Fence;
+use crate::{DeviceError, Stream};
 use cudarc::driver::{result, sys};
 use std::sync::Arc;
 

@@ -39,21 +39,19 @@ pub use nccl::{Identity, Nccl, Ranks};
 pub use part::PartSizes;
 
 use crate::gpu::{
-    ConvertOn, DeviceCsr, DeviceMatrix, Extent, Fence, Gpu, GpuDevice, Memory, Module as GpuModule, Stream,
-    Vectors, VendorProduct,
+    ConvertOn, DeviceMatrix, Extent, Fence, Gpu, GpuDevice, Memory, Module as GpuModule, Vectors,
+    VendorProduct,
 };
 use crate::timing::{Caches, Clock};
-use crate::{Device, DeviceError, Operand, Partition, Product};
+use crate::{Device, DeviceError, LoadRequest, Operand, Product, Stream};
 use batch::BatchTimer;
 use context::{Context, named};
 use cudarc::driver::result;
 use cusparse::Library;
 use module::Module;
 use nvml::ClockReader;
-use sparsight_kernels::{
-    BenchmarkMatrix, DeviceFacts, Format, Kernel, KernelSource, OwnKernel, Vendor, timing_source,
-};
-use sparsight_matrix::{Csr, Dtype, Limits, Permutation, Scalar, Seconds};
+use sparsight_kernels::{BenchmarkMatrix, DeviceFacts, Format, Kernel, KernelSource, Vendor, timing_source};
+use sparsight_matrix::{Csr, Dtype, Limits, Scalar, Seconds};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Oldest driver that has every function called here: R570, which speaks CUDA 12.8.
@@ -382,43 +380,12 @@ impl<T: Scalar> Device<T> for Cuda {
         Device::<T>::runs(&self.device, kernel)
     }
 
-    fn load(&self, a: &Csr<T>, format: Format) -> Result<Box<dyn Operand<T>>, DeviceError> {
-        self.device.load(a, format)
+    fn operand(&self, a: &Csr<T>, format: Format, dtype: Dtype) -> Result<Box<dyn Operand<T>>, DeviceError> {
+        self.device.operand(a, format, dtype)
     }
 
-    fn load_narrowed(&self, a: &Csr<T>, format: Format) -> Result<Box<dyn Operand<T>>, DeviceError> {
-        self.device.load_narrowed(a, format)
-    }
-
-    fn load_parts(&self, a: &Csr<T>, partition: &Partition) -> Result<Box<dyn Product<T>>, DeviceError> {
-        self.device.load_parts(a, partition)
-    }
-
-    unsafe fn load_own(
-        &self,
-        a: &Csr<T>,
-        kernel: &OwnKernel,
-        block: u32,
-    ) -> Result<Box<dyn Product<T>>, DeviceError> {
-        // SAFETY: as the caller promises.
-        unsafe { self.device.load_own(a, kernel, block) }
-    }
-
-    fn load_reordered(
-        &self,
-        a: &Csr<T>,
-        order: &Permutation,
-        partition: &Partition,
-    ) -> Result<Box<dyn Product<T>>, DeviceError> {
-        self.device.load_reordered(a, order, partition)
-    }
-
-    fn load_resident_parts(
-        &self,
-        a: DeviceCsr<'_, T>,
-        partition: &Partition,
-    ) -> Result<Box<dyn Product<T>>, DeviceError> {
-        self.device.load_resident_parts(a, partition)
+    fn load(&self, request: LoadRequest<'_, T>) -> Result<Box<dyn Product<T>>, DeviceError> {
+        self.device.load(request)
     }
 
     fn generate(&self, matrix: &BenchmarkMatrix, format: Format) -> Result<Box<dyn Operand<T>>, DeviceError> {

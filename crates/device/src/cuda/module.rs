@@ -1,8 +1,8 @@
 //! Machine code on the device: modules, and launches of their kernels.
 
 use super::context::{Context, named};
-use crate::DeviceError;
-use crate::gpu::{LaunchShape, Parameters, Stream};
+use crate::gpu::{LaunchShape, Parameters};
+use crate::{DeviceError, Stream};
 use cudarc::driver::{result, sys};
 use std::ffi::{CString, c_void};
 use std::sync::Arc;

@@ -2,18 +2,17 @@
 
 use super::convert::{self, narrow};
 use super::free_grid::FreeGrid;
-use super::generate;
 use super::operand::GpuOperand;
 use super::product::GpuProduct;
 use super::reordered::GpuReordered;
-use super::{DeviceArray, DeviceCsr, DeviceMatrix, Element, Extent, Gpu, Memory, Module};
+use super::{DeviceArray, DeviceMatrix, Element, Extent, Gpu, Memory, Module, generate};
 use crate::timing::{Batch, Caches};
-use crate::{Device, DeviceError, Operand, Partition, Preparation, Product};
+use crate::{Device, DeviceError, LoadRequest, Operand, Preparation, Product, check_runs};
 use sparsight_kernels::{
-    BenchmarkMatrix, Candidate, DeviceFacts, Format, Kernel, KernelSource, OwnKernel,
-    benchmark_matrix_source, conversion_source, fused_source, source, vector_source,
+    BenchmarkMatrix, Candidate, DeviceFacts, Format, Kernel, KernelSource, benchmark_matrix_source,
+    conversion_source, fused_source, source, vector_source,
 };
-use sparsight_matrix::{Bytes, Csr, Dtype, Limits, Permutation, Scalar};
+use sparsight_matrix::{Bytes, Csr, Dtype, Limits, Scalar};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -279,56 +278,33 @@ impl<T: Scalar> Device<T> for GpuDevice {
         if kernel.is_vendors() { self.shared.gpu().has_vendor(kernel) } else { Ok(()) }
     }
 
-    fn load(&self, a: &Csr<T>, format: Format) -> Result<Box<dyn Operand<T>>, DeviceError> {
-        let (matrix, preparation) = self.store(a, format)?;
+    fn operand(&self, a: &Csr<T>, format: Format, dtype: Dtype) -> Result<Box<dyn Operand<T>>, DeviceError> {
+        let (matrix, preparation) = if dtype == Dtype::Mixed {
+            let (narrow, took) = narrow(a)?;
+            let (matrix, mut preparation) = self.store(&narrow, format)?;
+            preparation.convert.0 += took.0;
+            (matrix, preparation)
+        } else {
+            self.store(a, format)?
+        };
         Ok(Box::new(GpuOperand::<T>::new(&self.shared, matrix, preparation, 0)?))
     }
 
-    fn load_narrowed(&self, a: &Csr<T>, format: Format) -> Result<Box<dyn Operand<T>>, DeviceError> {
-        let (narrow, took) = narrow(a)?;
-        let (matrix, mut preparation) = self.store(&narrow, format)?;
-        preparation.convert.0 += took.0;
-        Ok(Box::new(GpuOperand::<T>::new(&self.shared, matrix, preparation, 0)?))
-    }
-
-    fn load_parts(&self, a: &Csr<T>, partition: &Partition) -> Result<Box<dyn Product<T>>, DeviceError> {
-        for (_, candidate) in partition.parts() {
-            Device::<T>::runs(self, candidate.kernel)?;
+    fn load(&self, request: LoadRequest<'_, T>) -> Result<Box<dyn Product<T>>, DeviceError> {
+        check_runs::<T>(self, request.partition())?;
+        let (gpu, converts) = (&self.shared, self.converts);
+        match request {
+            LoadRequest::Parts { a, partition } => {
+                Ok(Box::new(GpuProduct::load(gpu, a, partition, converts)?))
+            }
+            LoadRequest::Reordered { a, order, partition } => {
+                Ok(Box::new(GpuReordered::load(gpu, a, order, partition, converts)?))
+            }
+            LoadRequest::Resident { a, partition } => {
+                Ok(Box::new(GpuProduct::load_resident(gpu, a, partition, converts)?))
+            }
+            LoadRequest::Own(own) => Ok(Box::new(GpuProduct::load_own(gpu, own, converts)?)),
         }
-        Ok(Box::new(GpuProduct::load(&self.shared, a, partition, self.converts)?))
-    }
-
-    unsafe fn load_own(
-        &self,
-        a: &Csr<T>,
-        kernel: &OwnKernel,
-        block: u32,
-    ) -> Result<Box<dyn Product<T>>, DeviceError> {
-        // SAFETY: as the caller promises.
-        Ok(Box::new(unsafe { GpuProduct::load_own(&self.shared, a, kernel, block, self.converts)? }))
-    }
-
-    fn load_reordered(
-        &self,
-        a: &Csr<T>,
-        order: &Permutation,
-        partition: &Partition,
-    ) -> Result<Box<dyn Product<T>>, DeviceError> {
-        for (_, candidate) in partition.parts() {
-            Device::<T>::runs(self, candidate.kernel)?;
-        }
-        Ok(Box::new(GpuReordered::load(&self.shared, a, order, partition, self.converts)?))
-    }
-
-    fn load_resident_parts(
-        &self,
-        a: DeviceCsr<'_, T>,
-        partition: &Partition,
-    ) -> Result<Box<dyn Product<T>>, DeviceError> {
-        for (_, candidate) in partition.parts() {
-            Device::<T>::runs(self, candidate.kernel)?;
-        }
-        Ok(Box::new(GpuProduct::load_resident(&self.shared, a, partition, self.converts)?))
     }
 
     fn generate(&self, matrix: &BenchmarkMatrix, format: Format) -> Result<Box<dyn Operand<T>>, DeviceError> {

@@ -1,7 +1,7 @@
 //! What joins several GPUs that share a matrix: the one place to add a library to that brings data from GPU to GPU.
 
-use super::{Extent, Stream};
-use crate::DeviceError;
+use super::Extent;
+use crate::{DeviceError, Stream};
 use std::fmt::Debug;
 
 /// Some bytes for another GPU, or from it.

@@ -11,19 +11,21 @@
 use super::convert::{self, narrow};
 use super::device::Shared;
 use super::resident::Resident;
-use super::values;
 use super::{
-    ConvertOn, DeviceArray, DeviceCsr, DeviceMatrix, DeviceSlice, DeviceSliceMut, Extent, Fence, LaunchShape,
-    Module, Parameters, Stream, Vectors, VendorProduct,
+    ConvertOn, DeviceArray, DeviceMatrix, Extent, Fence, LaunchShape, Module, Parameters, Vectors,
+    VendorProduct, values,
 };
 use crate::partition::{entries_of, rows_of};
 use crate::product::{check_length, check_lengths};
 use crate::stock::Stock;
 use crate::timing::{Batch, Caches};
 use crate::value_places::ValuePlaces;
-use crate::{DeviceError, Partition, PartitionError, Preparation, Product};
+use crate::{
+    DeviceCsr, DeviceError, DeviceSlice, DeviceSliceMut, OwnRequest, Partition, PartitionError, Preparation,
+    Product, Stream,
+};
 use sparsight_kernels::{
-    Candidate, Execution, FUSED_ARGS, FUSED_PARTS, FusedParts, LaunchArg, OwnKernel, PlannedLaunch,
+    Candidate, Execution, FUSED_ARGS, FUSED_PARTS, FusedParts, LaunchArg, PlannedLaunch,
 };
 use sparsight_matrix::{Csr, Dtype, Format, Scalar, Seconds};
 use std::ops::Range;
@@ -270,15 +272,10 @@ impl<T: Scalar> GpuProduct<T> {
         Ok(Self { gpu, size, work, blocks, origins, dtype, converts, fence, own, preparation, unscaled })
     }
 
-    /// All rows by kernels of somebody's own, in blocks of so many threads.
-    ///
-    /// # Safety
-    /// They must stay within the arrays that they are given, and must end.
-    pub(super) unsafe fn load_own(
+    /// All rows of a matrix by kernels of the user's own.
+    pub(super) fn load_own(
         gpu: &Arc<Shared>,
-        a: &Csr<T>,
-        kernel: &OwnKernel,
-        block: u32,
+        OwnRequest { a, kernel, block }: OwnRequest<'_, T>,
         converts: ConvertOn,
     ) -> Result<Self, DeviceError> {
         assert_eq!(kernel.dtype(), T::DTYPE, "{} was read for another value type", kernel.name());
@@ -299,7 +296,7 @@ impl<T: Scalar> GpuProduct<T> {
             origins: vec![origin],
             dtype: T::DTYPE,
             converts,
-            // Nobody knows what of the matrix they write to.
+            // They may write to the matrix.
             fence: Some(Mutex::new(gpu.gpu().fence()?)),
             own: Stock::of(Vec::new()),
             preparation,

@@ -5,11 +5,11 @@ use super::array::{DeviceBytes, bytes_of};
 use super::device::Shared;
 use super::free_grid::FreeGrid;
 use super::product::GpuProduct;
-use super::{ConvertOn, DeviceArray, DeviceSlice, DeviceSliceMut, Extent, Fence, Stream, Vectors};
+use super::{ConvertOn, DeviceArray, Extent, Fence, Vectors};
 use crate::product::{check_length, check_lengths};
 use crate::reordered::{OnHost, entries_in_order, reordered, unknown_places};
 use crate::timing::{Batch, Caches};
-use crate::{DeviceError, Partition, Preparation, Product};
+use crate::{DeviceError, DeviceSlice, DeviceSliceMut, Partition, Preparation, Product, Stream};
 use sparsight_matrix::{Csr, Permutation, Scalar};
 use std::sync::{Arc, Mutex, PoisonError};
 

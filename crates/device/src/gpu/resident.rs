@@ -1,54 +1,15 @@
 //! A matrix in CSR that lies on a GPU already: of another library, of another language.
 
+use super::DeviceMatrix;
 use super::array::{DeviceBytes, bytes_of, bytes_of_mut};
 use super::convert::{CsrArrays, lay_out};
 use super::device::Shared;
 use super::matrix::upload;
-use super::{DeviceMatrix, DeviceSlice};
-use crate::DeviceError;
+use crate::{DeviceCsr, DeviceError, DeviceIndices};
 use sparsight_matrix::{CsrError, Dtype, Format, HostArray, Scalar};
 use std::ops::Range;
 
-/// A matrix in CSR on a GPU, in memory of whoever has it. It is read while a product is prepared, and no longer.
-///
-/// Everything that writes to it must have ended before it is given to anybody: nobody waits for it here.
-#[derive(Debug, Clone, Copy)]
-pub struct DeviceCsr<'a, T> {
-    /// Rows.
-    pub nrows: usize,
-    /// Columns.
-    pub ncols: usize,
-    /// `nrows + 1` offsets into the entries.
-    pub row_ptr: DeviceIndices<'a>,
-    /// The column of every entry, row by row, increasing within a row.
-    pub col_idx: DeviceIndices<'a>,
-    /// The value of every entry.
-    pub values: DeviceSlice<'a, T>,
-}
-
-/// Indices on a GPU. Those with a sign are given as those without: none is negative.
-#[derive(Debug, Clone, Copy)]
-pub enum DeviceIndices<'a> {
-    /// Of 32 bits.
-    U32(DeviceSlice<'a, u32>),
-    /// Of 64 bits.
-    U64(DeviceSlice<'a, u64>),
-}
-
 impl DeviceIndices<'_> {
-    /// How many.
-    pub fn len(&self) -> usize {
-        match self {
-            Self::U32(slice) => slice.len(),
-            Self::U64(slice) => slice.len(),
-        }
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
     fn is_wide(&self) -> bool {
         matches!(self, Self::U64(_))
     }

@@ -1,8 +1,8 @@
 //! What a GPU has to do for [`GpuDevice`](super::GpuDevice): the one place to add an interface of another maker to.
 
-use super::{DeviceMatrix, Stream};
-use crate::DeviceError;
+use super::DeviceMatrix;
 use crate::timing::{Caches, Clock};
+use crate::{DeviceError, Stream};
 use sparsight_kernels::{DeviceFacts, Kernel, KernelSource, Vendor};
 use sparsight_matrix::{Dtype, Seconds};
 use std::fmt::Debug;

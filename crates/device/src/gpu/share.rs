@@ -12,9 +12,9 @@ use super::device::Shared;
 use super::free_grid::FreeGrid;
 use super::link::{Link, Message};
 use super::product::GpuProduct;
-use super::{DeviceArray, DeviceSliceMut, Extent, GpuDevice, Vectors};
+use super::{DeviceArray, Extent, GpuDevice, Vectors};
 use crate::product::check_length;
-use crate::{DeviceError, Partition, Preparation, Product};
+use crate::{DeviceError, DeviceSliceMut, Partition, Preparation, Product};
 use sparsight_kernels::DOT_PIECES;
 use sparsight_matrix::{Csr, Scalar, Seconds, Share};
 use std::sync::Arc;
@@ -91,7 +91,7 @@ impl<T: Scalar> GpuShare<T> {
     /// Brings `share` to `device` as planned; `link` is that device's end. All ranks call it, in any order: nothing is exchanged.
     ///
     /// # Errors
-    /// As [`Device::load_parts`](crate::Device::load_parts).
+    /// As [`Device::load`](crate::Device::load).
     pub fn load(
         device: &GpuDevice,
         share: &Share<T>,

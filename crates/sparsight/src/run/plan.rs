@@ -2,8 +2,7 @@
 
 use super::Prepared;
 use crate::{Advice, Advised, Advisor, Error, Missing, Objective, Strategy, Why};
-use sparsight_device::gpu::DeviceCsr;
-use sparsight_device::{Device, DeviceError, Partition};
+use sparsight_device::{Device, DeviceCsr, DeviceError, LoadRequest, Partition};
 use sparsight_kernels::{Candidate, DeviceKind, Execution};
 use sparsight_matrix::{Csr, Features, Infeasible, Permutation, Scalar, Seconds};
 use std::fmt;
@@ -77,7 +76,7 @@ impl Plan {
     /// [`DeviceError::Infeasible`] if the device has not that much memory now.
     pub fn prepare<T: Scalar>(&self, device: &dyn Device<T>, a: &Csr<T>) -> Result<Prepared<T>, Error> {
         self.check_kind(device)?;
-        Ok(Prepared::new(device.load_parts(a, &self.partition)?))
+        Ok(Prepared::new(device.load(LoadRequest::Parts { a, partition: &self.partition })?))
     }
 
     /// The same with rows and columns numbered anew: the plan is one for the matrix in that order
@@ -106,7 +105,7 @@ impl Plan {
         order: &Permutation,
     ) -> Result<Prepared<T>, Error> {
         self.check_kind(device)?;
-        Ok(Prepared::new(device.load_reordered(a, order, &self.partition)?))
+        Ok(Prepared::new(device.load(LoadRequest::Reordered { a, order, partition: &self.partition })?))
     }
 
     /// The same for a matrix that lies on the GPU already, in memory of whoever has it; it may be given back when this returns.
@@ -120,7 +119,7 @@ impl Plan {
         device: &dyn Device<T>,
         a: DeviceCsr<'_, T>,
     ) -> Result<Prepared<T>, Error> {
-        Ok(Prepared::new(device.load_resident_parts(a, &self.partition)?))
+        Ok(Prepared::new(device.load(LoadRequest::Resident { a, partition: &self.partition })?))
     }
 }
 

@@ -3,9 +3,9 @@
 use super::api::{Api, api};
 use super::limit::Limit;
 use super::{broken, named};
-use crate::DeviceError;
 use crate::cuda::context::{self, Context};
-use crate::gpu::{Extent, Link, Message, Stream};
+use crate::gpu::{Extent, Link, Message};
+use crate::{DeviceError, Stream};
 use cudarc::driver::{result, sys as driver};
 use cudarc::nccl::sys;
 use std::sync::atomic::{AtomicBool, Ordering};
