@@ -47,7 +47,7 @@ fn advise_in_json_has_every_candidate() {
     // A picture is looked at above, and a day is no other answer.
     let is_picture = |line: &&str| line.len() > 128 && !line.contains(": ");
     let few: Vec<&str> = few.lines().filter(|line| !is_picture(line)).collect();
-    let today = sparsight::device::today();
+    let today = sparsight::device::timing::today();
     assert_snapshot!(rounded(&few.join("\n")).replace(&today, "TODAY"));
 }
 
@@ -94,7 +94,7 @@ fn plan_in_json_has_rows_without_a_gap() {
     // How it looks and which day it is.
     let (head, rest) = few.split_once("      \"structure\": {").unwrap();
     let rest = rest.split_once("\n      },\n").unwrap().1;
-    let today = sparsight::device::today();
+    let today = sparsight::device::timing::today();
     assert_snapshot!(rounded(&format!("{head}{rest}")).replace(&today, "TODAY"));
 }
 

@@ -10,7 +10,6 @@ pub mod gpu;
 pub mod timing;
 
 mod check;
-mod date;
 mod error;
 mod load;
 mod partition;
@@ -18,10 +17,8 @@ mod product;
 mod reordered;
 mod resident;
 mod stock;
-mod value_places;
 
 pub use check::{check, random_x, random_x_for};
-pub use date::today;
 pub use error::DeviceError;
 pub use load::{LoadRequest, OwnRequest};
 pub use partition::{Partition, PartitionError};
@@ -31,15 +28,15 @@ pub use resident::{DeviceCsr, DeviceIndices, DeviceSlice, DeviceSliceMut, Stream
 use sparsight_kernels::{BenchmarkMatrix, Candidate, DeviceFacts, Format, Kernel};
 use sparsight_matrix::{Csr, Dtype, Limits, Scalar, Seconds};
 
-/// What a device can do. One implementation a kind of device; `T` is `f32` or `f64`.
+/// A device that multiplies. One implementation a kind of device; `T` is `f32` or `f64`.
 pub trait Device<T: Scalar> {
     /// Attributes and measured rates.
     fn facts(&self) -> &DeviceFacts;
 
-    /// What a matrix, x and y may take now.
+    /// Memory that a matrix, x and y may take now.
     fn limits(&self) -> Limits;
 
-    /// Whether it can run `kernel` at all, whatever the matrix.
+    /// Checks that the device runs `kernel`, whatever the matrix.
     ///
     /// # Errors
     /// [`DeviceError::CannotRun`] for a kernel that devices of its kind do not have; [`DeviceError::NoVendor`] for a
@@ -49,7 +46,8 @@ pub trait Device<T: Scalar> {
         if kernel.runs_on(facts.kind) {
             return Ok(());
         }
-        let what = if kernel.is_vendors() { "a routine of NVIDIA's for its GPUs" } else { "for GPUs" };
+        let what =
+            if kernel.is_vendors() { "a routine of NVIDIA's library for its GPUs" } else { "for GPUs" };
         let reason = format!("it is {what}, and this is {}", facts.name);
         Err(DeviceError::CannotRun { kernel: kernel.to_string(), reason })
     }
@@ -126,7 +124,7 @@ pub trait Operand<T: Scalar> {
     /// [`DeviceError`] of the transfer.
     fn read_y(&mut self) -> Result<Vec<T>, DeviceError>;
 
-    /// Shows y to `look`. A device that is asked again and again should not make a new copy each time.
+    /// Shows y to `look`, without a new copy each time where the device can avoid it.
     ///
     /// # Errors
     /// [`DeviceError`] of the transfer.
@@ -152,19 +150,19 @@ pub trait Operand<T: Scalar> {
     ) -> Result<timing::Batch, DeviceError>;
 }
 
-/// What it took to get a matrix ready.
+/// Time that it took to prepare a matrix.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Preparation {
     /// CSR to the operand's format.
     pub convert: Seconds,
     /// Host to device; 0 on a CPU.
     pub upload: Seconds,
-    /// Whether the CSR was uploaded and converted there, and not converted and then uploaded.
+    /// Set if the CSR was uploaded and converted there; otherwise it was converted first.
     pub on_device: bool,
 }
 
 impl Preparation {
-    /// Both.
+    /// Conversion and upload together.
     pub fn total(self) -> Seconds {
         Seconds(self.convert.0 + self.upload.0)
     }

@@ -94,7 +94,7 @@ fn the_gpu_matches_the_reference_on_real_matrices() {
 }
 
 #[test]
-fn the_gpu_matches_the_reference_where_it_converts_by_itself() {
+fn the_gpu_matches_the_reference_when_it_converts() {
     // Full rows, so that every format can hold it; checked on the CPU, so also without a GPU.
     let a = constant(240, 240, Placement::Banded).to_csr::<f64>();
     for format in Format::all() {
@@ -189,7 +189,7 @@ fn a_wrong_product_is_caught_with_its_row() {
 }
 
 #[test]
-fn cold_products_are_right_and_no_product_takes_no_time() {
+fn cold_products_are_right_and_take_time() {
     let cpu = Cpu::with_threads(2).unwrap();
     let matrix = constant(20_000, 5, Placement::Banded);
     let mut operand = Device::<f64>::generate(&cpu, &matrix, Format::csr()).unwrap();
@@ -205,7 +205,7 @@ fn cold_products_are_right_and_no_product_takes_no_time() {
 
 #[test]
 #[should_panic(expected = "coo/b64/f64 does not read the format of this operand")]
-fn a_candidate_of_another_format_is_a_broken_contract() {
+fn a_candidate_of_another_format_panics() {
     let cpu = Cpu::new();
     let matrix = constant(9, 1, Placement::Banded);
     let mut operand = Device::<f64>::generate(&cpu, &matrix, Format::known("ell")).unwrap();
@@ -213,7 +213,7 @@ fn a_candidate_of_another_format_is_a_broken_contract() {
 }
 
 #[test]
-fn a_cpu_refuses_the_vendors_routines_by_name_and_does_not_panic() {
+fn a_cpu_refuses_vendor_routines_by_name() {
     let cpu = Cpu::new();
     // Full, so that every format holds it.
     let matrix = constant(12, 12, Placement::Banded);
@@ -244,7 +244,7 @@ fn measured_rates_of_the_cpu_are_positive_and_finite() {
 
 /// A stored 0 times infinity is NaN, as in scipy; what pads a format is no entry and adds nothing.
 #[test]
-fn a_stored_zero_is_an_entry_on_a_processor_and_padding_is_none() {
+fn on_a_cpu_stored_zeros_count_as_entries_and_padding_does_not() {
     fn of<T: Scalar>() {
         // Blocks of 2 and 3 with holes, diagonals with gaps: rows 0 and 3 store a 0 at column 1.
         let cols = vec![0, 1, 2, 0, 2, 1, 3, 1, 2, 3];

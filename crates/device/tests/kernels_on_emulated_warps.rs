@@ -57,7 +57,7 @@ fn every_kernel_in_single_precision_matches_the_reference() {
 }
 
 #[test]
-fn every_kernel_with_wide_offsets_matches_the_reference_with_blocks_and_warps_in_the_opposite_order() {
+fn kernels_with_wide_offsets_match_the_reference_in_reverse_block_order() {
     check_all::<f64>(Dtype::F64, 64, Order::Backwards, EmulatedGpu::with_wide_offsets);
 }
 
@@ -68,7 +68,7 @@ fn every_kernel_matches_the_reference_with_a_launch_for_each_block() {
 
 /// What a contributor does who adds one: a `Family`, and nothing else.
 #[test]
-fn a_family_of_a_test_runs_like_those_of_the_catalogue() {
+fn a_kernel_family_outside_the_catalogue_runs() {
     let kernel = toy::kernel();
     assert!(Kernel::all().all(|known| known != kernel) && "toy".parse::<Kernel>().is_err());
     let candidate = Candidate { kernel, block: 64, dtype: Dtype::F64 };
@@ -264,7 +264,7 @@ fn generated_is_the_formula<T: Scalar>(gpu: &GpuDevice) {
 }
 
 #[test]
-fn generated_matrices_are_the_host_formula_number_by_number() {
+fn generated_matrices_equal_the_host_formula() {
     generated_is_the_formula::<f32>(&EmulatedGpu::device(Order::Forwards));
     generated_is_the_formula::<f64>(&EmulatedGpu::with_wide_offsets(Order::Forwards));
 }

@@ -84,8 +84,8 @@ fn the_kernels_of_the_page_are_right_on_a_gpu() {
     hold_all::<f32>(&gpu, &all_matrices());
     let (name, text) = &of_the_page()[0];
     let a = "stencil2d,n=100".parse::<Recipe>().unwrap().generate::<f64>().unwrap();
-    // SAFETY: the kernel stays within its arrays.
     let kernel = read(name, text, Dtype::F64);
+    // SAFETY: the kernel stays within its arrays.
     let product = gpu.load(LoadRequest::Own(unsafe { OwnRequest::new(&a, &kernel, 128) })).unwrap();
     let timing = measure(|products| product.batch(products, Caches::Warm), &StoppingRule::BRISK).unwrap();
     // 40,000 non-zeros: more than a launch, less than a hundred of them.

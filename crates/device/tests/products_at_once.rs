@@ -37,13 +37,13 @@ fn multiply_at_once(device: &dyn Device<f64>, a: &Csr<f64>) {
 }
 
 #[test]
-fn threads_of_one_pool_multiply_on_it_without_waiting_for_themselves() {
+fn products_from_within_one_thread_pool_do_not_deadlock() {
     multiply_at_once(&Cpu::new(), &banded(200_000, 5));
 }
 
 /// Vectors of 12 MB are copied by the threads of the pool.
 #[test]
-fn threads_of_one_pool_multiply_large_vectors_on_a_gpu_without_waiting_for_themselves() {
+fn large_gpu_products_from_within_one_thread_pool_do_not_deadlock() {
     let Some(gpu) = gpu() else { return };
     multiply_at_once(&gpu, &banded(1_500_000, 3));
 }

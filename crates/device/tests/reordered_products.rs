@@ -99,7 +99,7 @@ fn on_an_emulated_gpu_vectors_keep_their_order() {
 }
 
 #[test]
-fn on_a_gpu_vectors_keep_their_order_and_what_that_costs_is_shown() {
+fn on_a_gpu_reordered_products_keep_vector_order_at_a_measured_cost() {
     let Some(cuda) = gpu() else { return };
     check::<f32>(&cuda, Dtype::F32, Some(cuda.as_gpu()));
     check::<f64>(&cuda, Dtype::F64, Some(cuda.as_gpu()));

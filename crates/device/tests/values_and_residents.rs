@@ -195,7 +195,7 @@ fn check_resident<T: Scalar + Element>(gpu: &GpuDevice, dtype: Dtype) {
 }
 
 #[test]
-fn a_matrix_that_lies_on_the_gpu_is_prepared_from_there_with_indices_of_both_widths() {
+fn a_resident_matrix_is_prepared_with_indices_of_both_widths() {
     if gxx_is_missing() {
         return;
     }
@@ -205,7 +205,7 @@ fn a_matrix_that_lies_on_the_gpu_is_prepared_from_there_with_indices_of_both_wid
 }
 
 #[test]
-fn a_matrix_that_lies_on_a_real_gpu_is_prepared_from_there() {
+fn a_resident_matrix_is_prepared_on_a_real_gpu() {
     let Some(cuda) = gpu() else { return };
     check_resident::<f32>(cuda.as_gpu(), Dtype::F32);
     check_resident::<f64>(cuda.as_gpu(), Dtype::F64);
@@ -213,7 +213,7 @@ fn a_matrix_that_lies_on_a_real_gpu_is_prepared_from_there() {
 }
 
 #[test]
-fn what_lies_on_the_gpu_and_is_no_csr_is_refused_with_the_row() {
+fn resident_arrays_that_are_no_csr_are_refused_with_the_row() {
     if gxx_is_missing() {
         return;
     }

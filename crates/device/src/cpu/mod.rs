@@ -1,9 +1,8 @@
 //! The CPU: every kernel of the catalogue on a pool of worker threads.
 //!
-//! What a kernel does here stands in the file of its family in `sparsight_kernels`.
+//! Each kernel's product stands in the file of its family in `sparsight_kernels`.
 
 mod benchmark;
-mod eviction;
 mod facts;
 mod operand;
 mod partitioned;
@@ -14,9 +13,9 @@ use crate::timing::Caches;
 use crate::{
     Device, DeviceError, LoadRequest, Operand, Preparation, Product, check_runs, no_mixed_precision,
 };
-use eviction::EvictionBuffer;
 use operand::CpuOperand;
 use partitioned::CpuPartitioned;
+use rates::EvictionBuffer;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use reordered::CpuReordered;
 use sparsight_kernels::{BenchmarkMatrix, DeviceFacts, Format};
@@ -46,7 +45,7 @@ const ALONE: u64 = 1_000_000;
 #[derive(Debug, Clone)]
 pub struct Cpu(Arc<Workers>);
 
-/// What a CPU and everything loaded on it share.
+/// State shared by a CPU and everything loaded on it.
 #[derive(Debug)]
 struct Workers {
     /// `None`: rayon's global pool.

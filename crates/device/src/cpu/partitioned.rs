@@ -3,11 +3,10 @@
 
 use super::Cpu;
 use crate::partition::{entries_of, rows_of};
-use crate::product::{check_length, check_lengths};
+use crate::product::{ValuePlaces, check_length, check_lengths};
 use crate::stock::Stock;
 use crate::timing::{Batch, Caches};
-use crate::value_places::ValuePlaces;
-use crate::{Device, DeviceError, DeviceSlice, DeviceSliceMut, Partition, Preparation, Product, Stream};
+use crate::{Device, DeviceError, Partition, Preparation, Product};
 use rayon::prelude::*;
 use sparsight_kernels::{Candidate, CpuScratch};
 use sparsight_matrix::{Csr, Limits, Scalar, Seconds, Stored, numbered, replace_values};
@@ -23,7 +22,7 @@ pub(super) struct CpuPartitioned<T: Scalar> {
     cpu: Cpu,
     /// Rows and columns.
     size: (usize, usize),
-    /// Of all parts.
+    /// Bytes of all parts.
     bytes: u64,
     parts: Vec<Part<T>>,
     rooms: Stock<Room<T>>,
@@ -38,9 +37,9 @@ struct Part<T: Scalar> {
     places: ValuePlaces<Vec<Vec<T>>>,
 }
 
-/// What one product at a time works in.
+/// Buffers of one product at a time.
 struct Room<T: Scalar> {
-    /// Of each part.
+    /// Scratch of each part.
     scratch: Vec<CpuScratch<T>>,
     /// A x of the longest part, where y is more than that.
     sums: Vec<T>,
@@ -172,17 +171,6 @@ impl<T: Scalar> Product<T> for CpuPartitioned<T> {
         Ok(())
     }
 
-    fn multiply_on_device(
-        &self,
-        _: f64,
-        _: DeviceSlice<'_, T>,
-        _: f64,
-        _: DeviceSliceMut<'_, T>,
-        _: Option<Stream<'_>>,
-    ) -> Result<(), DeviceError> {
-        Err(DeviceError::NoDeviceVectors)
-    }
-
     fn allow_updates(&mut self, a: &Csr<T>) -> Result<(), DeviceError> {
         let is_same =
             |part: &Part<T>| part.rows.end <= a.nrows() && entries_of(a, &part.rows) == part.entries;
@@ -219,14 +207,6 @@ impl<T: Scalar> Product<T> for CpuPartitioned<T> {
                 Ok(())
             })
         })
-    }
-
-    fn update_values_on_device(
-        &mut self,
-        _: DeviceSlice<'_, T>,
-        _: Option<Stream<'_>>,
-    ) -> Result<(), DeviceError> {
-        Err(DeviceError::NoDeviceVectors)
     }
 
     fn batch(&self, products: u32, caches: Caches) -> Result<Batch, DeviceError> {

@@ -5,7 +5,7 @@ use super::partitioned::CpuPartitioned;
 use crate::product::check_length;
 use crate::reordered::{OnHost, entries_in_order, reordered, unknown_places};
 use crate::timing::{Batch, Caches};
-use crate::{DeviceError, DeviceSlice, DeviceSliceMut, Partition, Preparation, Product, Stream};
+use crate::{DeviceError, Partition, Preparation, Product};
 use sparsight_matrix::{Csr, Permutation, Scalar, replace_values};
 
 /// [`Product`] of a reordered matrix.
@@ -16,7 +16,7 @@ pub(super) struct CpuReordered<T: Scalar> {
     on_host: OnHost<T>,
     /// Moving the entries and preparing.
     preparation: Preparation,
-    /// Where the values of the new order stand in the old one, once that was asked for.
+    /// Places of the values of the new order in the old one, once updates are allowed.
     entries: Option<Vec<T>>,
 }
 
@@ -51,17 +51,6 @@ impl<T: Scalar> Product<T> for CpuReordered<T> {
         self.cpu.run(|| self.on_host.multiply(&self.inner, (alpha, x), (beta, y)))
     }
 
-    fn multiply_on_device(
-        &self,
-        _: f64,
-        _: DeviceSlice<'_, T>,
-        _: f64,
-        _: DeviceSliceMut<'_, T>,
-        _: Option<Stream<'_>>,
-    ) -> Result<(), DeviceError> {
-        Err(DeviceError::NoDeviceVectors)
-    }
-
     fn allow_updates(&mut self, a: &Csr<T>) -> Result<(), DeviceError> {
         let entries = entries_in_order(a, &self.order)?;
         let (ordered, _) = self.cpu.run(|| reordered(a, &self.order))?;
@@ -78,15 +67,7 @@ impl<T: Scalar> Product<T> for CpuReordered<T> {
         self.inner.update_values(&ordered)
     }
 
-    fn update_values_on_device(
-        &mut self,
-        _: DeviceSlice<'_, T>,
-        _: Option<Stream<'_>>,
-    ) -> Result<(), DeviceError> {
-        Err(DeviceError::NoDeviceVectors)
-    }
-
-    /// With the way there and back, by the clock of the host.
+    /// Includes moving x there and y back, by the clock of the host.
     fn batch(&self, products: u32, caches: Caches) -> Result<Batch, DeviceError> {
         let rows = self.on_host.rows();
         let (x, mut y) = (crate::random_x(rows, 0), vec![T::default(); rows]);

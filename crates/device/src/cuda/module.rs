@@ -49,7 +49,7 @@ impl Module {
 impl Drop for Module {
     fn drop(&mut self) {
         if let Ok(_entered) = self.context.enter() {
-            // SAFETY: loaded in `load`, unloaded only here; whoever launches keeps the module alive.
+            // SAFETY: loaded in `load`, unloaded only here; a launch keeps the module alive.
             let _ = unsafe { result::module::unload(self.raw) };
         }
     }

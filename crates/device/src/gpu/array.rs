@@ -144,12 +144,12 @@ impl<T: Copy> DeviceArray<T> {
         self.bytes.bytes as usize / size_of::<T>()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no elements.
     pub fn is_empty(&self) -> bool {
         self.bytes.bytes == 0
     }
 
-    /// Where it lies, as a kernel's argument and for other libraries; 0 if it is empty.
+    /// Its address, as a kernel's argument and for other libraries; 0 if it is empty.
     pub fn address(&self) -> u64 {
         self.bytes.address
     }
@@ -182,8 +182,8 @@ impl<T: Copy> DeviceArray<T> {
 }
 
 impl<T: Scalar> DeviceArray<T> {
-    /// A copy on the host, after everything that was queued before it in the stream of its own device. For other streams whoever
-    /// reads waits by himself.
+    /// A copy on the host, after everything that was queued before it in the stream of its own device. For other streams the caller
+    /// must wait.
     ///
     /// # Errors
     /// [`DeviceError::Driver`].

@@ -1,4 +1,4 @@
-//! A matrix in CSR that lies on a GPU already: of another library, of another language.
+//! Preparation of a matrix in CSR that lies on a GPU already.
 
 use super::DeviceMatrix;
 use super::array::{DeviceBytes, bytes_of, bytes_of_mut};
@@ -14,7 +14,7 @@ impl DeviceIndices<'_> {
         matches!(self, Self::U64(_))
     }
 
-    /// Where that number `at` lies.
+    /// Address of index `at`.
     fn address(&self, at: u64) -> u64 {
         match self {
             Self::U32(slice) => slice.address() + 4 * at,
@@ -22,13 +22,13 @@ impl DeviceIndices<'_> {
         }
     }
 
-    /// Those with these numbers, on the host.
+    /// A range of indices, read to the host.
     fn read(&self, gpu: &Shared, range: Range<u64>) -> Result<Vec<u64>, DeviceError> {
         let (address, count) = (self.address(range.start), (range.end - range.start) as usize);
         let memory = gpu.memory();
         if self.is_wide() {
             let mut wide = vec![0_u64; count];
-            // SAFETY: every bit pattern is a number; whoever made the slice has promised that it is there.
+            // SAFETY: every bit pattern is a number; the maker of the slice has promised that it is there.
             unsafe { memory.read(address, bytes_of_mut(&mut wide))? };
             return Ok(wide);
         }
@@ -85,7 +85,7 @@ impl<'a, T: Scalar> Resident<'a, T> {
         (self.csr.nrows, self.csr.ncols)
     }
 
-    /// Where the entries of some rows are.
+    /// The range of entries of some rows.
     pub(super) fn entries(&self, rows: &Range<usize>) -> Range<u64> {
         self.row_ptr[rows.start]..self.row_ptr[rows.end]
     }
@@ -120,7 +120,7 @@ impl<'a, T: Scalar> Resident<'a, T> {
         let theirs = self.csr.values.address() + entries.start * T::DTYPE.bytes();
         let copy = [nnz, 0, theirs, values.address()];
         let kernels = gpu.conversion(dtype, nnz)?;
-        // SAFETY: the offsets were looked at; whoever made the slices has promised that they are there.
+        // SAFETY: the offsets were looked at; the maker of the slices has promised that they are there.
         unsafe {
             kernels.launch("take_columns", 32 * nrows, &columns)?;
             kernels.launch("place_values", nnz, &copy)?;
@@ -135,7 +135,7 @@ impl<'a, T: Scalar> Resident<'a, T> {
         lay_out(gpu, format, CsrArrays { nrows, ncols, nnz, arrays }, &layout, &limits)
     }
 
-    /// What is wrong with the columns of a row.
+    /// The fault of the columns of a row.
     fn broken_row(&self, gpu: &Shared, row: usize) -> Result<CsrError, DeviceError> {
         let cols = self.csr.col_idx.read(gpu, self.row_ptr[row]..self.row_ptr[row + 1])?;
         let ncols = self.csr.ncols;

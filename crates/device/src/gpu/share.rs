@@ -30,12 +30,12 @@ const MOST_QUEUED: u32 = 640;
 /// Entries of a product beside its launches: orders between the streams, packing, sending.
 const EXCHANGE_ENTRIES: u32 = 8;
 
-/// What a share is computed by: its interior and its boundary.
+/// Plan of a share: its interior and its boundary.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SharePlan {
-    /// Of the interior rows.
+    /// Row blocks of the interior.
     pub interior: Partition,
-    /// Of the boundary rows.
+    /// Row blocks of the boundary.
     pub boundary: Partition,
 }
 
@@ -66,7 +66,7 @@ pub struct GpuShare<T: Scalar> {
     memory_bytes: u64,
 }
 
-/// What is given, and where what is got belongs.
+/// Entries that are sent, and the places of received ones.
 #[derive(Debug)]
 struct Exchanged<T> {
     /// Places of the given entries in x, receiver by receiver.
@@ -171,7 +171,7 @@ impl<T: Scalar> GpuShare<T> {
         self.link.as_ref()
     }
 
-    /// What converting and uploading took.
+    /// Time of conversion and upload.
     pub fn preparation(&self) -> Preparation {
         self.preparation
     }
@@ -205,7 +205,7 @@ impl<T: Scalar> GpuShare<T> {
         self.multiply_slices(alpha, x.as_mut_slice(), beta, y.as_mut_slice())
     }
 
-    /// The same with memory of somebody else, or with a part of an array.
+    /// The same with foreign memory, or with a part of an array.
     ///
     /// # Errors
     /// As [`GpuShare::multiply`].

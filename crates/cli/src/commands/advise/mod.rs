@@ -219,7 +219,7 @@ impl Advise {
             .with_structure(structure)
             .with_reasons(reasons)
             .with_plan(plan)
-            .with_command(command_line::as_typed(), sparsight::device::today())
+            .with_command(command_line::as_typed(), sparsight::device::timing::today())
             .shortened(context.top_in_json());
         context.printer.answer(&answer, || {
             if self.csv.csv {

@@ -215,7 +215,7 @@ impl Plan {
             placement: self.model.placement,
             row_length: self.model.row_length,
             provenance: AdviceProvenance::from(&profile)
-                .with_command(command_line::as_typed(), sparsight::device::today()),
+                .with_command(command_line::as_typed(), sparsight::device::timing::today()),
             matrices: planned.iter().map(PlannedMatrix::from).collect(),
         };
         let answer = answer.shortened(context.top_in_json());

@@ -29,7 +29,7 @@ const ENTRIES: u32 = 4;
 /// y = A x by a routine of the library, ready to be queued.
 ///
 /// # Invariants
-/// The arrays of A outlive it: it belongs to whoever holds them.
+/// The arrays of A outlive it: it belongs to their owner.
 #[derive(Debug)]
 pub(in crate::cuda) struct Product<T> {
     /// Bytes of y.
