@@ -32,31 +32,31 @@ pub(crate) struct Global {
     pub(crate) printing: PrintFlags,
 }
 
-/// A number of which there has to be one.
+/// A whole number from 1 on.
 fn from_1(text: &str) -> Result<NonZeroUsize, String> {
-    text.parse().map_err(|_| format!("'{text}' is no whole number from 1 on"))
+    text.parse().map_err(|_| format!("'{text}' is not a whole number from 1 on"))
 }
 
-/// What a matrix and its vectors are; in mixed precision they differ, which is asked for with `--values`.
+/// Value type of the matrix and its vectors; mixed precision, where they differ, is requested with `--values`.
 fn dtype(text: &str) -> Result<Dtype, String> {
     let found = Dtype::ALL.into_iter().find(|dtype| dtype.to_string() == text);
     found.ok_or_else(|| format!("unknown value type '{text}': f32 or f64"))
 }
 
-/// Which model, and what stands for the columns and the row lengths.
+/// Flags of the model, and of what represents columns and row lengths in it.
 #[derive(Debug, Clone, Copy, clap::Args)]
 pub(crate) struct ModelFlags {
-    /// Model that predicts: strip (the papers'), strip-uniform or strip-normal (the same, from benchmark matrices with
+    /// Model that predicts: strip (of the papers), strip-uniform or strip-normal (the same, from benchmark matrices with
     /// such row lengths), strip-cache (with a second regime beyond the L2), boosting, linear or neighbours (learned from
-    /// measured matrices) or best (for each kernel the learned one that cross-validation found best, where nothing was
-    /// learned strip-cache, for a cpu strip) [default: best]
+    /// measured matrices), or best (for each kernel the learned model that is best in cross-validation; without one
+    /// strip-cache, on a CPU strip) [default: best]
     #[arg(long, value_name = "NAME")]
     pub(crate) model: Option<ModelName>,
-    /// Benchmark matrices that stand for the columns, in strip models: banded (next to the diagonal), scattered (anywhere) or
+    /// Benchmark matrices that represent the columns, in strip models: banded (next to the diagonal), scattered (anywhere) or
     /// blend (of both, by how much of x is found in the cache)
     #[arg(long, value_name = "RULE", default_value = "blend", value_parser = placement)]
     pub(crate) placement: PlacementRule,
-    /// Statistic that stands for the row lengths, in strip models: mode, max, mean, median, p5, p25, p75, p90, p95, p99,
+    /// Statistic that represents the row lengths, in strip models: mode, max, mean, median, p5, p25, p75, p90, p95, p99,
     /// or paper, for csr-vector the mode and for one thread per row the maximum
     #[arg(long, value_name = "STATISTIC", default_value = "paper")]
     pub(crate) row_length: RowLengthRule,
@@ -68,7 +68,7 @@ impl ModelFlags {
         self.model.unwrap_or(ModelName::Best)
     }
 
-    /// What is asked of an advisor, with as many products to come.
+    /// The objective for an advisor, for `products` products to come.
     pub(crate) fn objective(self, products: Option<NonZeroU64>) -> Objective {
         let Self { model, placement, row_length } = self;
         Objective {
@@ -86,12 +86,12 @@ impl ModelFlags {
 pub(crate) struct KernelName(Selection);
 
 impl KernelName {
-    /// Whether the kernel is called so.
+    /// Returns whether this is a name of `kernel`.
     pub(crate) fn names(&self, kernel: Kernel) -> bool {
         self.0.names(kernel)
     }
 
-    /// What of the name says nothing of a kernel, for whoever looks at kernels alone.
+    /// Returns whether the name has a block size or a value type, which commands about kernels refuse.
     pub(crate) fn beyond_the_kernel(&self) -> bool {
         self.0.block().is_some() || self.0.dtype().is_some()
     }
@@ -110,7 +110,7 @@ impl FromStr for KernelName {
     }
 }
 
-/// Whether `text` is the name of an item of the catalogue, with its knobs or without.
+/// Returns whether `text` names an item of the catalogue, with its knobs or without.
 pub(crate) fn names(text: &str, short: &str, item: impl Display) -> bool {
     text == short || text == item.to_string()
 }
@@ -131,7 +131,7 @@ pub(crate) fn catalogued<T: Copy + Display>(
     }
 }
 
-/// What there is instead, and which of it was meant.
+/// The error for an unknown name, with the known ones and the one that may be meant.
 fn unknown<T: Copy + Display>(
     what: &str,
     text: &str,
@@ -144,14 +144,14 @@ fn unknown<T: Copy + Display>(
     format!("unknown {what} '{text}': {}", suggested(&words(text), names, there_are))
 }
 
-/// Which part of the catalogue.
+/// Flags that select a part of the catalogue.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct KernelFlags {
-    /// Kernels to look at, as any answer prints them: ell, "csr-vector t8", cusparse-csr; a candidate such as
-    /// "csr-vector t8 b256" or csr-vector/t8/b256/f64 is looked at alone [default: all]
+    /// Kernels to consider, as any answer prints them: ell, "csr-vector t8", cusparse-csr; a candidate such as
+    /// "csr-vector t8 b256" or csr-vector/t8/b256/f64 selects that one alone [default: all]
     #[arg(long = "kernel", value_name = "NAME", value_delimiter = ',')]
     pub(crate) kernels: Vec<KernelName>,
-    /// Block sizes to look at; the vendor's routines, which have none, are looked at if they are named [default: all]
+    /// Block sizes to consider; the vendor's routines, which have none, are included if they are named [default: all]
     #[arg(long = "block", value_name = "THREADS", value_delimiter = ',', value_parser = block)]
     pub(crate) blocks: Vec<u32>,
 }
@@ -168,7 +168,7 @@ impl KernelFlags {
     /// The candidates of one value type that devices of that kind have; an error if there are none among those named.
     pub(crate) fn candidates(&self, kind: DeviceKind, dtype: Dtype) -> Result<Vec<Candidate>, Failure> {
         let named = |c: &Candidate| self.kernels.iter().any(|k| k.0.selects(c));
-        // What is retired is looked at where its knobs are named, too.
+        // Retired kernels are included where their knobs are named.
         let of_old = |kernel: Kernel| self.kernels.iter().any(|k| k.0.is_exactly(kernel));
         let is_left = |c: &Candidate| kind == DeviceKind::Cpu || !c.kernel.is_retired() || of_old(c.kernel);
         let kernel = |c: &Candidate| (self.kernels.is_empty() || named(c)) && is_left(c);
@@ -193,7 +193,7 @@ impl KernelFlags {
         Ok(found)
     }
 
-    /// Says where a value type was pasted along that is not the one asked for: it selects nothing.
+    /// Notes that the value type in a candidate's name is ignored if it is not the requested one.
     pub(crate) fn note_value_types(&self, asked: &[Dtype], printer: &Printer) {
         let others = self.kernels.iter().filter_map(|name| Some((name, name.0.dtype()?)));
         for (name, dtype) in others.filter(|(_, dtype)| !asked.contains(dtype)) {
@@ -201,7 +201,7 @@ impl KernelFlags {
                 if dtype == Dtype::Mixed { "--values f32".to_owned() } else { format!("--dtype {dtype}") };
             let asked: Vec<String> = asked.iter().map(ToString::to_string).collect();
             printer.note(format_args!(
-                "{name} is looked at in {}; `{flag}` asks for {dtype}",
+                "{name} is evaluated in {}; use `{flag}` for {dtype}",
                 asked.join(" and ")
             ));
         }
@@ -221,7 +221,7 @@ pub(crate) fn placement(text: &str) -> Result<PlacementRule, String> {
 
 /// A size such as `64MB`, `1.5 GB` or `4096`; prefixes are decimal, with an `i` binary.
 pub(crate) fn size(text: &str) -> Result<Bytes, String> {
-    let wrong = || format!("'{text}' is no size such as 64MB, 1.5GB or 4096");
+    let wrong = || format!("'{text}' is not a size such as 64MB, 1.5GB or 4096");
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic() || c == ' ');
     let number: f64 = digits.parse().map_err(|_| wrong())?;
     let scale = match text[digits.len()..].trim().to_ascii_lowercase().as_str() {
@@ -237,6 +237,16 @@ pub(crate) fn size(text: &str) -> Result<Bytes, String> {
     };
     let bytes = number * scale;
     if bytes.is_finite() && bytes >= 1.0 { Ok(Bytes(bytes as u64)) } else { Err(wrong()) }
+}
+
+/// A number of products: `1000`, `1e6`, `1,000,000` or `1_000_000`.
+pub(crate) fn products(text: &str) -> Result<NonZeroU64, String> {
+    let digits: String = text.chars().filter(|c| !matches!(c, ',' | '_')).collect();
+    let in_words = digits.parse::<f64>().ok().filter(|n| n.fract() == 0.0 && (1.0..=1e18).contains(n));
+    let number = digits.parse::<u64>().ok().or(in_words.map(|n| n as u64));
+    number
+        .and_then(NonZeroU64::new)
+        .ok_or_else(|| format!("'{text}' is not a number of products such as 1000 or 1e6"))
 }
 
 #[cfg(test)]
@@ -284,6 +294,17 @@ mod tests {
         assert_eq!(size("4096"), Ok(Bytes(4096)));
         for wrong in ["", "MB", "-1", "1 parsec", "0", "nan", "1e400"] {
             assert!(size(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn products_are_read_as_people_write_them() {
+        let read = |text: &str| products(text).map(NonZeroU64::get);
+        for text in ["1000000", "1e6", "1,000,000", "1_000_000", "1E6"] {
+            assert_eq!(read(text), Ok(1_000_000));
+        }
+        for wrong in ["0", "-1", "1.5", "1e30", "many", "", "nan", "1e-3"] {
+            assert!(read(wrong).is_err(), "{wrong}");
         }
     }
 }

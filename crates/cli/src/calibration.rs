@@ -9,7 +9,6 @@
 use crate::context::Context;
 use crate::device_choice::{DeviceName, OpenDevice};
 use crate::failure::{Exit, Failure};
-use crate::noise::{self, Noise};
 use crate::profiling::Instrumented;
 use crate::text::{counted, described, matrices as many_matrices};
 use crate::{cpu_profile, profile_cache, profiling};
@@ -20,7 +19,8 @@ use sparsight::kernels::DeviceKind;
 use sparsight::matrix::{Dtype, Seconds};
 use sparsight::profile::{GridName, ProfileFolder, RescalingFile};
 use sparsight::{
-    CALIBRATION_BUDGET, CALIBRATION_MATRICES, CalibratedDevice, Profile, may_calibrate, measure_calibration,
+    CALIBRATION_BUDGET, CALIBRATION_MATRICES, CalibratedDevice, Noise, Profile, may_calibrate,
+    measure_calibration,
 };
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -111,7 +111,7 @@ fn measure(
     for record in folder.calibration()?.map_or(Vec::new(), |known| known.records) {
         noise.recorded(&record);
     }
-    noise::warn(&noise, &context.printer);
+    context.printer.warn_of(&noise);
     Ok(made)
 }
 

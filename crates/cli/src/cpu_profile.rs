@@ -5,7 +5,6 @@
 use crate::context::Context;
 use crate::device_choice::{DeviceName, OpenDevice};
 use crate::failure::Failure;
-use crate::noise::{self, Noise};
 use crate::profile_cache;
 use crate::profiling::{self, Instrumented};
 use crate::text::described;
@@ -15,7 +14,7 @@ use sparsight::matrix::Dtype;
 use sparsight::profile::{GridName, ProfileFolder};
 use sparsight::records::CorpusRecord;
 use sparsight::{
-    CPU_CALIBRATION_MATRICES, CalibratedDevice, Profile, cpu_calibration_folder, cpu_calibration_grid,
+    CPU_CALIBRATION_MATRICES, CalibratedDevice, Noise, Profile, cpu_calibration_folder, cpu_calibration_grid,
     keep_noise, may_calibrate, measure_cpu_matrices, set_noisy_calibration_apart,
 };
 use std::path::PathBuf;
@@ -94,7 +93,7 @@ pub(crate) fn measure(
     let new = measure_matrices(folder, device, dtypes, &mut noise, context)
         .map_err(|failure| failure.keeping(kept))?;
     if done.measured + new > 0 {
-        noise::warn(&noise, &context.printer);
+        context.printer.warn_of(&noise);
         keep_noise(folder, &noise)?;
     }
     profiling::fit_and_write(folder, &[], (&[], |_| true), &[], &context.printer)?;

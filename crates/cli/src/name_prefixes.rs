@@ -24,7 +24,7 @@ impl<'a> NamePrefixes<'a> {
         self.0.is_empty() || self.0.iter().any(accepts)
     }
 
-    /// What could have been written instead.
+    /// The prefixes that the corpus has.
     pub(crate) fn hint(corpus: &[CorpusRecord]) -> String {
         let folder = |r: &CorpusRecord| {
             let derived = if origin(&r.matrix) == r.matrix { "" } else { "+" };

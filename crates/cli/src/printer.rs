@@ -1,4 +1,4 @@
-//! The one place that decides what is shown: stdout is data, stderr is progress, notes and errors.
+//! Output: stdout is data, stderr is progress, notes and errors.
 
 use crate::csv::{Csv, Layout};
 use crate::failure::Failure;
@@ -6,6 +6,7 @@ use crate::progress::{Bars, Progress, Shown};
 use crate::text::{DIM, shown_lines};
 use anstyle::{AnsiColor, Style};
 use clap::ValueEnum;
+use sparsight::Noise;
 use sparsight::answer::Answer;
 use std::fmt::Display;
 use std::io::{IsTerminal, Write};
@@ -42,14 +43,14 @@ pub(crate) enum ColorWhen {
     Never,
 }
 
-/// Shows things. Colours are dropped by the streams where they are not wanted.
+/// Prints results, notes and errors. The streams drop colours where these are unwanted.
 #[derive(Debug, Clone)]
 pub(crate) struct Printer {
     json: bool,
     quiet: bool,
     verbose: bool,
     bars: Bars,
-    /// Whether the one object of `--json` is out.
+    /// Set once the object of `--json` is printed.
     has_answered: Arc<AtomicBool>,
 }
 
@@ -78,7 +79,7 @@ impl Printer {
         Self { json, quiet: true, verbose: false, bars: Bars::new(Shown::No), has_answered }
     }
 
-    /// What a command found: with `--json` as one object, else in the lines that `text` prints.
+    /// Prints the answer of a command: with `--json` as one object, else in the lines that `text` prints.
     pub(crate) fn answer(
         &self,
         answer: &impl Answer,
@@ -92,18 +93,18 @@ impl Printer {
         self.to_stdout(|| writeln!(anstream::stdout().lock(), "{object}"))
     }
 
-    /// A line of data for people.
+    /// Prints a line of data for people.
     pub(crate) fn line(&self, text: impl Display) -> Result<(), Failure> {
         debug_assert!(!self.json, "with --json stdout carries one object and nothing else");
         self.to_stdout(|| writeln!(anstream::stdout().lock(), "{text}"))
     }
 
-    /// Text that is the answer itself and goes out as it is: a completion script.
+    /// Prints text as it is, such as a completion script.
     pub(crate) fn raw(&self, bytes: &[u8]) -> Result<(), Failure> {
         self.to_stdout(|| std::io::stdout().lock().write_all(bytes))
     }
 
-    /// Answers as one table of comma-separated values.
+    /// Prints answers as one table of comma-separated values.
     pub(crate) fn csv<A: Answer>(&self, layout: &'static Layout, answers: &[A]) -> Result<(), Failure> {
         let mut table = Csv::new(layout);
         for answer in answers {
@@ -118,47 +119,54 @@ impl Printer {
         written.map_err(Failure::from)
     }
 
-    /// Whether stdout carries one object and nothing else.
+    /// Returns whether stdout carries one object and nothing else.
     pub(crate) fn is_json(&self) -> bool {
         self.json
     }
 
-    /// Whether notes and warnings are hidden.
+    /// Returns whether notes and warnings are hidden.
     pub(crate) fn is_quiet(&self) -> bool {
         self.quiet
     }
 
-    /// Something worth knowing, on stderr; `-q` hides it.
+    /// Prints a note on stderr; `-q` hides it.
     pub(crate) fn note(&self, text: impl Display) {
         if !self.quiet {
             self.to_stderr(&shown_lines(&text.to_string()));
         }
     }
 
-    /// Whether somebody asked for more with `-v`.
+    /// Returns whether `-v` was given.
     pub(crate) fn shows_details(&self) -> bool {
         self.verbose
     }
 
-    /// Something worth knowing for those who asked with `-v`.
+    /// Prints a detail on stderr with `-v`.
     pub(crate) fn detail(&self, text: impl Display) {
         if self.shows_details() {
             self.to_stderr(&format!("{DIM}{}{DIM:#}", shown_lines(&text.to_string())));
         }
     }
 
-    /// Something that may be wrong; `-q` hides it.
+    /// Prints a warning on stderr; `-q` hides it.
     pub(crate) fn warning(&self, text: impl Display) {
         if !self.quiet {
             self.to_stderr(&format!("{WARNING}warning:{WARNING:#} {}", shown_lines(&text.to_string())));
         }
     }
 
-    /// Why a command ended early: in words, and with `--json` as the object in place of the answer that there is not.
+    /// Warns that a machine was not quiet while it was measured on, if it was not.
+    pub(crate) fn warn_of(&self, noise: &Noise) {
+        if let Some(reasons) = noise.reasons() {
+            self.warning(format_args!("the machine was not quiet, and times may be off: {reasons}"));
+        }
+    }
+
+    /// Prints why a command failed: in words, and with `--json` as an object in place of the answer.
     pub(crate) fn failure(&self, failure: &Failure) {
         let error = failure.answer().filter(|_| self.json && !self.has_answered.load(Ordering::Relaxed));
         if let Some(error) = error {
-            // Nobody is left to be told that stdout is closed.
+            // A closed stdout cannot be reported anywhere.
             let _ = self.answer(&error, || Ok(()));
         }
         match failure {
@@ -180,7 +188,7 @@ impl Printer {
     }
 
     fn to_stderr(&self, text: &dyn Display) {
-        // Nobody is left to be told that stderr is closed.
+        // A closed stderr cannot be reported anywhere.
         self.bars.above(|| _ = writeln!(anstream::stderr().lock(), "{text}"));
     }
 }

@@ -4,7 +4,6 @@ use crate::budget::Spending;
 use crate::context::Context;
 use crate::device_choice::OpenDevice;
 use crate::failure::Failure;
-use crate::noise::Noise;
 use crate::output_file;
 use crate::printer::Printer;
 use crate::text::{counted, described, words};
@@ -15,7 +14,8 @@ use sparsight::matrix::{Csr, Dtype, Features, Scalar};
 use sparsight::profile::{GridName, ProfileFolder, ProfiledDevice};
 use sparsight::records::{BenchmarkOutcome, BenchmarkRecord, CorpusRecord};
 use sparsight::{
-    Bench, Error, Fitted, Grid, ModelName, Point, Step, bench, instrument, measure_conversion, write_fitted,
+    Bench, Error, Fitted, Grid, ModelName, Noise, Point, Step, bench, instrument, measure_conversion,
+    write_fitted,
 };
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -77,7 +77,7 @@ fn complete(
     Ok(())
 }
 
-/// What a run of the benchmark matrices did.
+/// Result of a run of the benchmark matrices.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Instrumented {
     /// Points of the grid.
@@ -93,7 +93,7 @@ pub(crate) struct Instrumented {
 }
 
 impl Instrumented {
-    /// As an answer about the profile in `output`, of the device that its folder knows.
+    /// The answer about the profile in `output`, for the device of its folder.
     pub(crate) fn answer(self, output: &Path, known: &ProfiledDevice, dtypes: Vec<Dtype>) -> ProfileAnswer {
         ProfileAnswer {
             device: (&known.facts).into(),

@@ -289,7 +289,7 @@ fn every_field_of_a_prediction_and_an_evaluation_is_described() {
 }
 
 #[test]
-fn every_field_of_what_takes_a_measurement_is_described() {
+fn every_field_of_measured_answers_is_described() {
     let device = DeviceSummary {
         name: "Made-up CPU".to_owned(),
         kind: DeviceKind::Cpu,

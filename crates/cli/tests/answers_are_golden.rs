@@ -156,7 +156,7 @@ fn predict_in_json_carries_the_terms() {
 }
 
 #[test]
-fn compare_shows_devices_beside_each_other_and_what_their_price_buys() {
+fn compare_shows_devices_and_products_per_price() {
     let dir = made_up_profiles();
     let devices = ["compare", GRID, "--devices", "made-up,made-up-cpu"];
     assert_snapshot!(run(dir.path(), &devices));
@@ -351,7 +351,7 @@ fn advise_names_the_measured_matrices_that_are_nearest() {
 }
 
 #[test]
-fn evaluate_says_what_each_part_of_the_catalogue_brings() {
+fn evaluate_shows_the_gain_by_each_part_of_the_catalogue() {
     let dir = made_up_profile();
     let folder = dir.path().join("made-up");
     add_corpus(&folder, &[("a/grid", GRID, 1.25), ("b/cube", "gallery:stencil3d,n=40", 0.8)]);

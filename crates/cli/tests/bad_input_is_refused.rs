@@ -92,7 +92,7 @@ fn a_data_sheet_in_other_units_or_of_another_vendors_gpu_is_refused_with_its_lin
 }
 
 #[test]
-fn what_a_data_sheet_does_not_say_is_assumed_and_said_with_the_answer() {
+fn assumptions_beyond_a_data_sheet_are_listed_in_the_answer() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("a100.toml"), SHEET).unwrap();
     let assumed = "\n  assumed: 0.6 of the L2, 24.0 MB, holds what the product before has read\n";
@@ -120,7 +120,7 @@ fn what_a_data_sheet_does_not_say_is_assumed_and_said_with_the_answer() {
 /// A pipe without a writer, a device that never ends and a file with a hole that memory would not hold.
 #[cfg(target_os = "linux")]
 #[test]
-fn what_is_no_file_or_too_large_for_a_document_is_refused_at_once() {
+fn special_files_and_too_large_documents_are_refused_at_once() {
     let dir = made_up_profile();
     let at = |name: &str| dir.path().join(name);
     assert!(std::process::Command::new("mkfifo").arg(at("pipe")).status().unwrap().success());
@@ -149,7 +149,7 @@ fn what_is_no_file_or_too_large_for_a_document_is_refused_at_once() {
 }
 
 #[test]
-fn a_quantile_that_no_feature_holds_and_a_model_that_the_profile_lacks_are_refused_with_what_there_is() {
+fn unknown_quantiles_and_absent_models_are_refused_with_the_available_ones() {
     let dir = made_up_profile();
     let advise = |more: &[&str]| {
         run(dir.path(), &[&["advise", "gallery:stencil2d,n=10", "--profile", "made-up"], more].concat())
@@ -176,7 +176,7 @@ fn a_profile_without_models_says_how_to_fit_them() {
 }
 
 #[test]
-fn a_model_that_is_damaged_is_named_by_the_command_that_asks_for_it_alone() {
+fn a_damaged_model_is_an_error_only_of_commands_that_use_it() {
     let dir = made_up_profile();
     std::fs::write(dir.path().join("made-up/models/strip-cache.gz"), "no gzip").unwrap();
     let advise = ["advise", "gallery:stencil2d,n=10", "--profile", "made-up"];
@@ -189,7 +189,7 @@ fn a_model_that_is_damaged_is_named_by_the_command_that_asks_for_it_alone() {
 }
 
 #[test]
-fn a_model_that_is_not_part_of_the_program_is_refused_with_the_place_that_has_it() {
+fn a_model_outside_the_program_is_refused_with_its_place() {
     let dir = tempfile::tempdir().unwrap();
     let advise = ["advise", "gallery:stencil2d,n=10", "--device", "nvidia-h200", "--model", "linear"];
     let refused = run(dir.path(), &advise);
@@ -199,7 +199,7 @@ fn a_model_that_is_not_part_of_the_program_is_refused_with_the_place_that_has_it
 }
 
 #[test]
-fn comparing_what_cannot_be_compared_says_what_would_help() {
+fn impossible_comparisons_are_refused_with_a_hint() {
     let dir = made_up_profile();
     let compare = |more: &[&str]| {
         run(dir.path(), &[&["compare", "gallery:stencil2d,n=10", "--devices"], more].concat())
@@ -227,13 +227,13 @@ fn a_profile_of_another_device_is_not_written_over() {
 }
 
 #[test]
-fn trying_until_it_is_not_worth_it_asks_for_how_many_products() {
+fn try_auto_requires_the_number_of_products() {
     let dir = tempfile::tempdir().unwrap();
     let plan = ["plan", "gallery:stencil2d,n=10", "--run", "--device", "cpu", "--try"];
     let out = run(dir.path(), &[&plan[..], &["auto"]].concat());
     assert!(out.contains("\n\nhint: say how many products are to come: --iterations 1e6"), "{out}");
     let out = run(dir.path(), &[&plan[..], &["many"]].concat());
-    assert!(out.contains("'many' is no number of candidates, nor auto"), "{out}");
+    assert!(out.contains("'many' is neither a number of candidates nor auto"), "{out}");
 }
 
 #[test]
@@ -257,7 +257,7 @@ fn a_machine_without_a_gpu_says_so_and_what_to_do() {
 }
 
 #[test]
-fn training_on_matrices_that_are_not_there_names_those_that_are() {
+fn training_on_unknown_prefixes_names_the_known_ones() {
     let dir = made_up_profile();
     let none = run(dir.path(), &["lab", "fit", "made-up", "--train", "z/"]);
     assert!(none.starts_with("exit code: 2") && none.contains("hint: the profile holds no corpus"), "{none}");
@@ -267,7 +267,7 @@ fn training_on_matrices_that_are_not_there_names_those_that_are() {
 }
 
 #[test]
-fn a_profile_of_this_processor_in_the_cache_that_is_damaged_is_set_aside_and_measured_anew() {
+fn a_damaged_cached_cpu_profile_is_set_aside_and_measured_again() {
     let dir = tempfile::tempdir().unwrap();
     let cpu = json(dir.path(), &["devices", "--jobs", "2"])["here"][0]["name"].as_str().unwrap().to_owned();
     let words = cpu.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
@@ -391,6 +391,6 @@ fn a_number_of_rows_or_threads_begins_with_1() {
         &["info", "a", "-j", "many"],
     ] {
         let out = run(dir.path(), flags);
-        assert!(out.starts_with("exit code: 2") && out.contains("is no whole number from 1 on"), "{out}");
+        assert!(out.starts_with("exit code: 2") && out.contains("is not a whole number from 1 on"), "{out}");
     }
 }

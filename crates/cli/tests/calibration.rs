@@ -17,7 +17,7 @@ fn calibrated(dir: &Path) -> Value {
 }
 
 #[test]
-fn a_calibration_from_recorded_times_answers_as_a_profile_does_and_says_so() {
+fn a_calibration_from_recorded_times_answers_like_a_profile_and_is_marked() {
     let dir = tempfile::tempdir().unwrap();
     let made = calibrated(dir.path());
     assert_eq!(made["schema"], "sparsight/calibrate/1");
@@ -43,7 +43,7 @@ fn a_calibration_from_recorded_times_answers_as_a_profile_does_and_says_so() {
 }
 
 #[test]
-fn what_cannot_be_calibrated_is_refused_with_what_to_do() {
+fn impossible_calibrations_are_refused_with_a_hint() {
     let dir = tempfile::tempdir().unwrap();
     let refused = |arguments: &[&str], expected: &str| {
         let text = run(dir.path(), arguments);
@@ -88,7 +88,7 @@ fn what_cannot_be_calibrated_is_refused_with_what_to_do() {
 }
 
 #[test]
-fn a_processor_is_calibrated_by_what_runs_on_it_and_a_quick_profile_is_the_same() {
+fn calibrate_and_a_quick_profile_of_a_processor_are_the_same() {
     let dir = tempfile::tempdir().unwrap();
     let made = json(dir.path(), &["calibrate", "--device", "cpu", "--dtype", "f64", "-o", "p"]);
     assert_eq!(made["schema"], "sparsight/profile/1");
@@ -154,7 +154,7 @@ fn a_profile_of_a_busy_machine_says_so_in_every_answer() {
     fs::write(&file, device.to_string()).unwrap();
     for command in [&advise[..], &["lab", "predict", MATRIX, "--kernel", "ell"], &["plan", MATRIX]] {
         let text = run(dir.path(), &of(command));
-        let expected = "profile of 2026-01-02; the machine was busy then and times may be off, to measure anew: \
+        let expected = "profile of 2026-01-02; the machine was busy then and times may be off, to measure again: \
                         `sparsight lab profile -o quiet`, then `--profile quiet`";
         assert_eq!(text.matches(expected).count(), 1, "{text}");
     }
@@ -162,7 +162,7 @@ fn a_profile_of_a_busy_machine_says_so_in_every_answer() {
 }
 
 #[test]
-fn of_two_first_uses_of_the_processor_the_second_waits_for_the_first() {
+fn concurrent_calibration_of_the_processor_measures_once() {
     let dir = tempfile::tempdir().unwrap();
     let mut first = spawn(dir.path(), &["advise", MATRIX, "--device", "cpu"]);
     let profiles = dir.path().join("profiles");
@@ -184,7 +184,7 @@ fn of_two_first_uses_of_the_processor_the_second_waits_for_the_first() {
 }
 
 #[test]
-fn a_processor_is_not_calibrated_where_the_environment_says_so() {
+fn the_environment_can_forbid_calibration_of_the_processor() {
     let dir = tempfile::tempdir().unwrap();
     let mut program = sparsight(dir.path());
     let program = program.current_dir(dir.path()).env("SPARSIGHT_CALIBRATE", "0");

@@ -120,7 +120,7 @@ fn a_fit_on_a_full_disk_leaves_the_models_as_they_were() {
 }
 
 #[test]
-fn a_measure_on_a_full_disk_loses_the_matrix_at_hand_at_most() {
+fn measure_on_a_full_disk_loses_at_most_the_current_matrix() {
     let Some(faults) = Faults::built() else { return };
     let dir = tempfile::tempdir().unwrap();
     let flags = "--device cpu --jobs 2 -o p --dtype f64 --kernel csr-scalar,ell --block 64";

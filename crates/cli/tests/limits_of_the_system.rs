@@ -28,7 +28,7 @@ fn ended(mut shell: Command) -> (Option<i32>, String) {
 }
 
 #[test]
-fn rows_that_are_declared_and_do_not_fit_are_an_error_and_not_the_end() {
+fn declared_rows_beyond_memory_are_an_error() {
     let dir = tempfile::tempdir().unwrap();
     // 16 GB of row offsets from 60 bytes.
     let text = "%%MatrixMarket matrix coordinate real general\n2000000000 1 1\n1 1 1\n";
@@ -43,7 +43,7 @@ fn rows_that_are_declared_and_do_not_fit_are_an_error_and_not_the_end() {
 }
 
 #[test]
-fn records_that_unpack_to_more_than_memory_are_an_error_and_not_the_end() {
+fn records_that_unpack_beyond_memory_are_an_error() {
     let dir = made_up_profile();
     // 400 MB of blanks in 400 kB.
     let bomb = "head -c 400000000 /dev/zero | gzip -1 > made-up/corpus.jsonl.gz";

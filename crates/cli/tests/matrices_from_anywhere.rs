@@ -19,7 +19,7 @@ fn fed(folder: &Path, arguments: &[&str], input: &[u8]) -> (String, bool) {
 }
 
 #[test]
-fn a_dash_is_standard_input_of_any_kind_which_is_read_once() {
+fn a_dash_reads_standard_input_of_any_kind_once() {
     let dir = made_up_profile();
     let path = dir.path();
     fs::write(path.join("a.mtx"), MATRIX).unwrap();
@@ -45,7 +45,7 @@ fn a_dash_is_standard_input_of_any_kind_which_is_read_once() {
 }
 
 #[test]
-fn a_pipe_that_is_named_is_read_to_the_end_and_one_in_a_folder_is_not_waited_for() {
+fn a_named_pipe_is_read_and_a_pipe_in_a_folder_is_skipped() {
     let dir = made_up_profile();
     let (path, text) = (dir.path(), MATRIX.to_owned());
     let pipe = path.join("pipe");
@@ -111,7 +111,7 @@ fn an_endless_device_is_refused_at_once() {
 }
 
 #[test]
-fn complex_values_and_those_that_are_not_finite_do_not_matter_where_nothing_is_run() {
+fn complex_and_non_finite_values_are_accepted_when_nothing_is_run() {
     let dir = made_up_profile();
     let path = dir.path();
     fs::write(path.join("nan"), MATRIX.replace("3 1 2", "3 1 nan")).unwrap();

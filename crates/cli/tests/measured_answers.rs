@@ -139,7 +139,7 @@ fn cuts_that_were_run_teach_what_cutting_costs() {
 
     let cut_once = ["plan", matrices[0], "--profile", "p", "--model", "strip", "--strips", "4", "--cut"];
     let text = run(path, &cut_once);
-    assert!(text.contains("is learned by `plan --run --cut --record`, then `fit`"), "{text}");
+    assert!(text.contains("is learned by `plan --run --cut --record`, then `lab fit`"), "{text}");
     // As if 40 fused cuts into two parts had taken 1.3 times what was predicted.
     let mut made = String::new();
     for i in 0..40 {
@@ -159,10 +159,10 @@ fn cuts_that_were_run_teach_what_cutting_costs() {
     assert!(!text.contains("sequential"), "{text}");
     let text = run(path, &cut_once);
     assert!(text.contains("1.30 x what each part takes") && text.contains("learned from 40 cuts"), "{text}");
-    assert!(text.contains("is learned by `plan --run --cut --record`, then `fit`"), "sequential: {text}");
+    assert!(text.contains("is learned by `plan --run --cut --record`, then `lab fit`"), "sequential: {text}");
     let shipped = ["--profile", "nvidia-h200", "--run", "--cut", "--record"];
     let text = run(path, &[&cut_once[..2], &shipped].concat());
-    assert!(text.contains("'nvidia-h200' is no folder, and records are added to one"), "{text}");
+    assert!(text.contains("'nvidia-h200' is not a folder, so records cannot be added to it"), "{text}");
 }
 
 #[test]
@@ -202,7 +202,7 @@ fn shards_share_a_corpus_and_their_files_are_put_together() {
 }
 
 #[test]
-fn a_profile_within_a_budget_fits_what_there_is_and_leaves_the_rest() {
+fn a_profile_within_a_budget_fits_the_finished_part() {
     let dir = tempfile::tempdir().unwrap();
     let profile = ["lab", "profile", "--device", "cpu", "--dtype", "f64", "-o", "p", "--budget", "20s"];
     let done = json(dir.path(), &profile);
@@ -230,7 +230,7 @@ fn a_budget_leaves_the_rest_for_the_same_command() {
 }
 
 #[test]
-fn a_bench_is_exported_and_held_against_an_earlier_one() {
+fn a_bench_is_exported_and_compared_with_an_earlier_one() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path();
     let bench =
@@ -271,7 +271,7 @@ fn a_bench_is_exported_and_held_against_an_earlier_one() {
     std::fs::write(path.join("before.json"), before.to_string()).unwrap();
     let text = run(path, &compare);
     assert!(text.contains("times of another device: Another CPU, now "), "{text}");
-    assert!(text.contains("nothing that was measured now was measured before"), "{text}");
+    assert!(text.contains("none of these candidates was measured before"), "{text}");
     for (name, content) in [("a.json", "no"), ("b.json", "{\"schema\": \"sparsight/info/1\"}")] {
         std::fs::write(path.join(name), content).unwrap();
         let out = run(path, &[&bench[..], &["--compare", name]].concat());
@@ -283,7 +283,7 @@ fn a_bench_is_exported_and_held_against_an_earlier_one() {
 }
 
 #[test]
-fn a_bench_of_a_folder_passes_over_what_cannot_be_read() {
+fn a_bench_of_a_folder_skips_unreadable_files() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("broken.mtx"), "nothing\n").unwrap();
     let bench =

@@ -14,7 +14,7 @@ fn replaced(path: &Path, from: &str, to: &str) {
 }
 
 #[test]
-fn a_fact_that_no_device_has_is_an_error_with_file_line_and_field() {
+fn an_impossible_fact_is_an_error_with_file_line_and_field() {
     for (field, absurd) in [
         ("multiprocessors", "0"),
         ("copy_bytes_per_s", "-1e12"),
@@ -39,7 +39,7 @@ fn a_fact_that_no_device_has_is_an_error_with_file_line_and_field() {
 }
 
 #[test]
-fn a_time_that_no_product_takes_is_left_out_and_counted_and_moves_nothing() {
+fn an_impossible_time_is_left_out_and_counted() {
     let dir = made_up_profile();
     let predicted = || {
         let advice = json(dir.path(), &["advise", "gallery:stencil2d,n=50", "--profile", "made-up"]);
@@ -72,7 +72,7 @@ fn a_time_that_no_product_takes_is_left_out_and_counted_and_moves_nothing() {
 }
 
 #[test]
-fn a_line_whose_checksum_is_wrong_and_a_pipe_in_the_place_of_a_profile_are_refused() {
+fn wrong_checksums_and_pipes_in_a_profile_are_refused() {
     let dir = made_up_profile();
     let journal = dir.path().join("made-up/benchmark.jsonl");
     replaced(&journal, "\"strips\":1", "\"strips\":7");
@@ -90,7 +90,7 @@ fn a_line_whose_checksum_is_wrong_and_a_pipe_in_the_place_of_a_profile_are_refus
 }
 
 #[test]
-fn a_damaged_journal_is_repaired_and_fitted_and_the_file_stays_under_another_name() {
+fn a_damaged_journal_is_repaired_and_the_original_is_kept() {
     let dir = made_up_profile();
     let journal = dir.path().join("made-up/benchmark.jsonl");
     let whole = run(dir.path(), &["lab", "repair", "made-up"]);
@@ -107,7 +107,7 @@ fn a_damaged_journal_is_repaired_and_fitted_and_the_file_stays_under_another_nam
 }
 
 #[test]
-fn a_folder_that_another_run_writes_to_is_noticed_before_anything_is_measured() {
+fn a_locked_folder_is_refused_before_anything_is_measured() {
     let dir = tempfile::tempdir().unwrap();
     let measure = [
         "lab",
@@ -144,7 +144,7 @@ fn a_folder_that_another_run_writes_to_is_noticed_before_anything_is_measured() 
 }
 
 #[test]
-fn a_profile_that_cannot_be_written_is_noticed_before_its_rates_are_measured() {
+fn an_unwritable_profile_is_refused_before_rates_are_measured() {
     let dir = tempfile::tempdir().unwrap();
     let profile = ["lab", "profile", "--device", "cpu", "-j", "2", "-o", "p", "--quick"];
     fs::create_dir(dir.path().join("p")).unwrap();
@@ -162,7 +162,7 @@ fn a_profile_that_cannot_be_written_is_noticed_before_its_rates_are_measured() {
 }
 
 #[test]
-fn what_a_damaged_record_holds_is_shown_and_does_nothing() {
+fn the_text_of_a_damaged_record_is_escaped() {
     let dir = made_up_profile();
     let corpus = dir.path().join("made-up/corpus.jsonl");
     fs::write(&corpus, "{\"matrix\":\"a\",\"dtype\":\"\\u001b[2J\\nerror: forged\"}\n").unwrap();
@@ -177,7 +177,7 @@ fn what_a_damaged_record_holds_is_shown_and_does_nothing() {
 }
 
 #[test]
-fn a_batch_says_why_a_matrix_was_left_out_even_where_notes_are_hidden() {
+fn a_batch_reports_skipped_matrices_even_when_quiet() {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("bad.mtx"), "%%MatrixMarket matrix coordinate real general\n2 2 1\n9 9 1\n")
         .unwrap();

@@ -145,7 +145,7 @@ fn folder(path: &Path) {
 }
 
 #[test]
-fn a_folder_is_looked_at_matrix_by_matrix_and_what_cannot_be_read_is_named() {
+fn unreadable_files_of_a_folder_are_named() {
     let dir = with_transfers();
     folder(dir.path());
     for command in [
@@ -162,7 +162,7 @@ fn a_folder_is_looked_at_matrix_by_matrix_and_what_cannot_be_read_is_named() {
 }
 
 #[test]
-fn devices_that_cannot_be_told_apart_over_a_folder_are_said_to_be_and_what_each_buys_is_said() {
+fn tied_devices_over_a_folder_are_reported_with_products_per_price() {
     let dir = tempfile::tempdir().unwrap();
     let sheet = "name = \"Nearly the same\"\nmultiprocessors = 132\nl2_bytes = 62e6\nmemory_bytes = 140e9\n\
                  copy_bytes_per_s = 4.2e12\nlaunch_s = 1.3e-6\ncompute_capability = [9, 0]\n";

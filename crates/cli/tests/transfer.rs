@@ -84,7 +84,7 @@ fn a_device_transferred_to_itself_keeps_its_times_predicted_or_measured() {
 }
 
 #[test]
-fn another_matrix_of_the_same_name_is_not_taken_for_this_one() {
+fn a_different_matrix_of_the_same_name_is_not_used() {
     let dir = made_up_profile();
     json(dir.path(), &["lab", "fit", "made-up"]);
     add_corpus(&dir.path().join("made-up"), &[(&recorded(), "stencil2d,n=61", 1.5)]);
@@ -142,7 +142,7 @@ fn without_a_measured_time_on_the_reference_its_models_predict_it() {
 }
 
 #[test]
-fn what_was_not_measured_is_named_with_the_command_that_measures_it() {
+fn missing_measurements_are_named_with_the_command_that_makes_them() {
     let dir = made_up_profile();
     let transfer =
         |more: &[&str]| run(dir.path(), &[&["lab", "transfer", MATRIX, "--from", "made-up"], more].concat());
@@ -168,7 +168,7 @@ fn what_was_not_measured_is_named_with_the_command_that_measures_it() {
 }
 
 #[test]
-fn on_a_part_of_a_gpu_nothing_is_faster_than_on_all_of_it_and_nothing_comes_faster_than_copies() {
+fn transfers_to_a_part_respect_the_floors_of_the_whole_gpu_and_of_copies() {
     let dir = tempfile::tempdir().unwrap();
     let part =
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../../profiles/nvidia-h200-sm16").display().to_string();
@@ -200,7 +200,7 @@ fn on_a_part_of_a_gpu_nothing_is_faster_than_on_all_of_it_and_nothing_comes_fast
 }
 
 #[test]
-fn a_target_is_a_data_sheet_or_any_measured_device_and_what_it_lacks_is_named() {
+fn a_target_is_a_data_sheet_or_a_measured_device_and_lacking_data_is_named() {
     let dir = tempfile::tempdir().unwrap();
     let sheet = "name = \"Some GPU\"\nmultiprocessors = 66\nl2_bytes = 25e6\nmemory_bytes = 40e9\n\
                  copy_bytes_per_s = 1.5e12\nlaunch_s = 2.5e-6\ncompute_capability = [9, 0]\n";
@@ -225,7 +225,7 @@ fn a_target_is_a_data_sheet_or_any_measured_device_and_what_it_lacks_is_named() 
 }
 
 #[test]
-fn a_profile_of_some_seconds_of_the_processor_is_a_target_by_either_model() {
+fn a_short_cpu_profile_is_a_target_of_either_model() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path();
     let profile = |jobs: &str, folder: &str| {
@@ -257,7 +257,7 @@ fn a_profile_of_some_seconds_of_the_processor_is_a_target_by_either_model() {
 }
 
 #[test]
-fn a_profile_from_a_paper_is_said_to_be_a_target_and_not_to_be_measured_into() {
+fn a_profile_from_a_paper_is_a_target_and_takes_no_measurements() {
     let dir = tempfile::tempdir().unwrap();
     let paper =
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../../profiles/tesla-c2050-paper").display().to_string();

@@ -15,7 +15,7 @@ fn a_number_of_products_is_taken_as_people_write_it() {
         assert_eq!(answer["products"], 1_000_000);
     }
     let out = run(dir.path(), &["advise", MATRIX, "--iterations", "lots"]);
-    assert!(out.contains("'lots' is no number of products such as 1000 or 1e6"), "{out}");
+    assert!(out.contains("'lots' is not a number of products such as 1000 or 1e6"), "{out}");
 }
 
 #[test]
@@ -32,7 +32,7 @@ fn a_device_that_is_meant_is_named() {
 }
 
 #[test]
-fn a_folder_that_is_not_there_is_named_with_what_makes_one() {
+fn a_missing_folder_is_named_with_the_command_that_makes_one() {
     let dir = made_up_profile();
     for command in [&["lab", "fit"][..], &["lab", "evaluate"], &["rules"], &["lab", "repair"]] {
         let out = run(dir.path(), &[command, &["gone"]].concat());
@@ -202,7 +202,7 @@ fn a_candidate_can_be_pasted_into_every_flag_that_takes_a_kernel() {
     }
     let single = ["lab", "predict", MATRIX, "--kernel", "csr-vector/t8/b256/f32", "--device", "nvidia-h200"];
     let out = run(dir.path(), &single);
-    assert!(out.contains("csr-vector t8 b256 is looked at in f64; `--dtype f32` asks for f32"), "{out}");
+    assert!(out.contains("csr-vector t8 b256 is evaluated in f64; use `--dtype f32` for f32"), "{out}");
     let out = run(dir.path(), &[&["lab", "predict", MATRIX, "--kernel", "csr-vector t9"], &on[..]].concat());
     assert!(out.contains("unknown kernel 'csr-vector t9': did you mean csr-vector t2? there are "), "{out}");
     let out =
@@ -213,7 +213,7 @@ fn a_candidate_can_be_pasted_into_every_flag_that_takes_a_kernel() {
 }
 
 #[test]
-fn a_kernel_says_what_it_is_called_in_other_libraries() {
+fn a_kernel_lists_its_names_in_other_libraries() {
     let dir = made_up_profile();
     let out = run(dir.path(), &["kernels", "bsr", "csr-vector t8", "--device", "nvidia-h200"]);
     assert!(out.contains("SciPy: bsr_array") && out.contains("PETSc: MATBAIJ"), "{out}");

@@ -3,7 +3,7 @@
 mod given;
 mod gpus;
 
-use crate::args::{KernelFlags, KernelName, ModelFlags, block};
+use crate::args::{KernelFlags, KernelName, ModelFlags, block, products};
 use crate::context::Context;
 use crate::csv::{CANDIDATE, CsvFlag, Layout, PREDICTED};
 use crate::device_choice::{DeviceName, ProfileFlags};
@@ -11,7 +11,6 @@ use crate::failure::{Exit, Failure};
 use crate::links;
 use crate::many::structures;
 use crate::matrix_source::{MatrixSource, matrices};
-use crate::products::products;
 use crate::table::Table;
 use crate::text::{
     BOLD, assumed, between, candidate, counted, described, grouped, known_from, matrices, shape,
@@ -56,16 +55,16 @@ pub(crate) struct Compare {
         requires = "kernels"
     )]
     blocks: Vec<u32>,
-    /// What a device costs, for the products a second that its price buys
+    /// Price of a device, for products a second per unit of price
     #[arg(long, value_name = "DEVICE=NUMBER", value_delimiter = ',')]
     price: Vec<Given>,
     /// Unit of the prices
     #[arg(long, value_name = "UNIT", default_value = "price", requires = "price")]
     unit: String,
-    /// What a device draws at work, for the products a joule
+    /// Power of a device at work, for products a joule
     #[arg(long, value_name = "DEVICE=WATTS", value_delimiter = ',')]
     power: Vec<Given>,
-    /// How much each of several matrices counts in the mean: a file with lines NAME,WEIGHT; one that it does not name counts 1
+    /// Weights of several matrices in the mean: a file with lines NAME,WEIGHT; a matrix without a line has weight 1
     #[arg(long, value_name = "FILE")]
     weights: Option<PathBuf>,
     /// Compare so many of each device, rows dealt out in order; prices and watts are those of one
@@ -101,7 +100,7 @@ const TABLE: Layout = Layout {
     ],
 };
 
-/// How much each matrix counts.
+/// Weights of matrices.
 #[derive(Debug, Default)]
 struct Weights(HashMap<String, f64>);
 
@@ -202,7 +201,7 @@ impl Compare {
         self.common().candidates(DeviceKind::Cuda, dtype)
     }
 
-    /// What could be the common one, as flags.
+    /// Possible common candidates, as flags.
     fn common(&self) -> KernelFlags {
         KernelFlags { kernels: self.kernels.clone(), blocks: self.blocks.clone() }
     }
@@ -222,7 +221,7 @@ impl Compare {
         ))
     }
 
-    /// Which devices, and where what is known of them comes from.
+    /// The devices, and the origin of their data.
     fn print_devices(&self, contenders: &[Contender<'_>], context: &Context) -> Result<(), Failure> {
         let out = &context.printer;
         let products = self.iterations.map(|n| format!("   {}", counted(n.get(), "product")));
@@ -334,7 +333,7 @@ impl Compare {
         remarks.iter().try_for_each(|remark| out.line(format_args!("  {remark}")))
     }
 
-    /// With these columns before the others.
+    /// Puts these columns before the others.
     fn table(&self, first: &[&str]) -> Table {
         let per_price = format!("products/s a {}", self.unit);
         let mut columns = first.to_vec();
@@ -381,7 +380,7 @@ impl Compare {
         one.in_all(self.iterations?.get())
     }
 
-    /// Where the order is open, and where a matrix lies beyond what was measured.
+    /// Notes on an uncertain order and on matrices beyond the measured range.
     fn remarks(&self, comparison: &Comparison) -> impl Iterator<Item = String> {
         let named = |keep: &dyn Fn(&DeviceName, &Compared) -> bool| {
             let best = self.devices.iter().zip(&comparison.devices);

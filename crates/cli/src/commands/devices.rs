@@ -51,7 +51,7 @@ pub(crate) fn run(context: &Context) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// With remarks on the devices here.
+/// The answer, with remarks on the devices here.
 fn print(
     DevicesAnswer { here, no_cuda, .. }: &DevicesAnswer,
     remarks: &[String],

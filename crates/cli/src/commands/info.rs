@@ -102,7 +102,7 @@ impl Info {
         looked.exit(true)
     }
 
-    /// What is counted of the matrix, and its picture in characters where somebody sees it.
+    /// The features of the matrix, and its picture in characters if it is printed.
     fn looked_at<T: Scalar>(
         &self,
         source: &MatrixSource,
@@ -115,7 +115,7 @@ impl Info {
     }
 }
 
-/// Where the non-zeros lie and how long rows are; nothing where nobody asked.
+/// Pictures of the non-zeros and of the row lengths, if requested.
 fn print_pictures(answer: &InfoAnswer, spy: &[String], out: &Printer) -> Result<(), Failure> {
     let lengths = answer.structure.as_ref().filter(|_| !spy.is_empty()).map(terminal_plot::row_lengths);
     for (title, lines) in [("where the non-zeros lie", spy), ("rows by length", &lengths.unwrap_or_default())]

@@ -1,4 +1,4 @@
-//! `sparsight rules`: a few questions about a matrix that a library can paste.
+//! `sparsight rules`: decision rules about a matrix, as source code for a library.
 
 use crate::context::Context;
 use crate::failure::{Exit, Failure};
@@ -24,7 +24,7 @@ pub(crate) struct Rules {
     /// Folder of the profile
     #[arg(value_name = "DIR")]
     folder: PathBuf,
-    /// What to choose from: cusparse (its CSR, COO and sliced ELL), csr (our kernels for CSR as it is) or all of ours, but for BSR and
+    /// Candidates to choose from: cusparse (its CSR, COO and sliced ELL), csr (our kernels for CSR as it is) or all of ours, but for BSR and
     /// DIA, of which row offsets do not tell whether they are possible
     #[arg(long, value_name = "SET", default_value = "all")]
     candidates: Set,
@@ -45,10 +45,10 @@ const MOST_LEAVES: usize = 256;
 
 fn leaves(text: &str) -> Result<NonZeroUsize, String> {
     let count = text.parse().ok().filter(|count: &NonZeroUsize| count.get() <= MOST_LEAVES);
-    count.ok_or_else(|| format!("'{text}' is no number of leaves from 1 to {MOST_LEAVES}"))
+    count.ok_or_else(|| format!("'{text}' is not a number of leaves from 1 to {MOST_LEAVES}"))
 }
 
-/// What is printed.
+/// Output language.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
     Text(Language),
@@ -75,7 +75,7 @@ impl FromStr for Form {
     }
 }
 
-/// What to choose from.
+/// Candidates to choose from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Set {
     Cusparse,

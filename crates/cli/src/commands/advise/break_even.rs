@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn a_family_has_the_values_whose_sizes_are_asked_about() {
+    fn a_family_has_values_of_the_requested_sizes() {
         let recipe: Recipe = "stencil2d,n=7,points=9".parse().unwrap();
         let family = Family { recipe: &recipe, parameter: "n" };
         let values = family.values(1_000_000).unwrap();

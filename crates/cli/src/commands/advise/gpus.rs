@@ -52,7 +52,7 @@ impl GpusFlags {
         &self.gpus
     }
 
-    /// As answers name it.
+    /// Its name in answers.
     pub(super) fn dealt(&self) -> String {
         self.parts.as_ref().map_or("in order".to_owned(), |file| file.display().to_string())
     }
@@ -86,7 +86,7 @@ impl Advise {
             (self.gpus.break_even.is_some() && self.order.reorder.is_some(), "--reorder of --break-even"),
         ];
         if let Some((_, flag)) = unwanted.iter().find(|(is_given, _)| *is_given) {
-            return Err(Failure::input(format!("{flag} is not there for several GPUs")));
+            return Err(Failure::input(format!("{flag} cannot be used with --gpus")));
         }
         if profile.device.facts.kind != DeviceKind::Cuda {
             return Err(Failure::input(format!(
@@ -146,11 +146,11 @@ impl Advise {
 /// Names METIS in place of a file.
 const METIS: &str = "metis";
 
-/// How rows are dealt out to any number of GPUs.
+/// Distribution of rows over any number of GPUs.
 #[derive(Debug)]
 pub(super) enum Way {
     Dealt(Deal),
-    /// Asked anew for each number.
+    /// Recomputed for each number of GPUs.
     ByMetis,
 }
 
@@ -175,7 +175,7 @@ fn by_metis<T: Scalar>(_: &Csr<T>, _: usize) -> Result<Distribution, Failure> {
     ))
 }
 
-/// What is asked about each number of GPUs.
+/// The question for each number of GPUs.
 struct Asked<'a, T: Scalar> {
     matrix: &'a Csr<T>,
     numbers: NumbersOfGpus<'a, T>,
@@ -219,7 +219,7 @@ fn on<T: Scalar>(
 /// On one GPU, on its own clock.
 const RULE: StoppingRule = StoppingRule::BRISK;
 
-/// A failure is one of this number of GPUs alone, unless somebody wants to stop.
+/// A failure concerns this number of GPUs alone, unless the user interrupts.
 fn outcome(measured: Result<Timing, Error>) -> Result<Outcome, Failure> {
     match measured {
         Ok(timing) => Ok(Outcome::time(&timing)),
@@ -318,7 +318,7 @@ fn dealt(deal: &str) -> String {
     if deal == "in order" { deal.to_owned() } else { format!("dealt out by {deal}") }
 }
 
-/// The sentence that somebody acts on.
+/// The recommendation.
 fn verdict(answer: &AdviseGpusAnswer) -> String {
     let of = |count: usize| answer.gpus.iter().find(|on| on.count == count);
     if let Some(best) = of(answer.best).filter(|best| best.count > 1) {

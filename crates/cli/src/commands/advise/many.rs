@@ -115,7 +115,7 @@ impl Advise {
     }
 }
 
-/// What a matrix and its transpose take together, each in its best candidate.
+/// Time of a matrix and its transpose together, each with its best candidate.
 fn print_pair(a: &AdvisedMatrix, transposed: &AdvisedMatrix, context: &Context) -> Result<(), Failure> {
     let known = |of: &AdvisedMatrix| {
         Some((of.verdict.as_ref()?.best, of.prediction.as_ref()?.predicted_s.0, of.memory_bytes?.0))

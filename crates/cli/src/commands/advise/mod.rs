@@ -6,15 +6,12 @@ mod many;
 mod print;
 mod remarks;
 
-use crate::args::ModelFlags;
-use crate::command_line;
-use crate::context::Context;
+use crate::args::{ModelFlags, products};
+use crate::context::{Context, command_as_typed};
 use crate::csv::{CANDIDATE, CsvFlag, Layout, PREDICTED};
 use crate::device_choice::ProfileFlags;
 use crate::failure::{Exit, Failure};
 use crate::matrix_source::{MatrixSource, matrices};
-use crate::noise::{self, Noise};
-use crate::products::products;
 use crate::reordering::OrderFlags;
 use crate::report::Page;
 use crate::text::{self, candidate};
@@ -26,7 +23,8 @@ use sparsight::kernels::Candidate;
 use sparsight::matrix::{Csr, Dtype, Features, Scalar};
 use sparsight::records::Outcome;
 use sparsight::{
-    Advice, Advisor, Bench, Error, PartitionObjective, Profile, RunNowName, Told, Tries, Verified, verify,
+    Advice, Advisor, Bench, Error, Noise, PartitionObjective, Profile, RunNowName, Told, Tries, Verified,
+    verify,
 };
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
@@ -46,8 +44,8 @@ pub(crate) struct Advise {
     /// Products y = A x to come: rank by conversion, upload and all of them together
     #[arg(long, value_name = "N", value_parser = products)]
     iterations: Option<NonZeroU64>,
-    /// What is run now, from which break-evens are counted: cusparse-csr, csr-vector, any kernel or candidate, or scipy (CSR on one
-    /// thread of this processor, once that is calibrated) [default: cuSPARSE's CSR; without a time of it, and on a processor, the best
+    /// Current implementation, to which break-evens refer: cusparse-csr, csr-vector, any kernel or candidate, or scipy (CSR on one
+    /// thread of this processor, once it is calibrated) [default: cuSPARSE's CSR; without a time of it, and on a processor, the best
     /// plain CSR]
     #[arg(long, value_name = "NAME")]
     from: Option<RunNowName>,
@@ -55,21 +53,21 @@ pub(crate) struct Advise {
     model: ModelFlags,
     #[command(flatten)]
     order: OrderFlags,
-    /// Advise for products with A^T, too: as a matrix of its own, called NAME+transpose
+    /// Advise for products with A^T, too, as a separate matrix called NAME+transpose
     #[arg(long, conflicts_with_all = ["report", "verify", "verify_all", "gpus"])]
     transpose: bool,
     #[command(flatten)]
     pub(crate) values: ValuesFlag,
     #[command(flatten)]
     csv: CsvFlag,
-    /// Show every block size of a kernel, and not the best alone
+    /// Show every block size of a kernel, not only the best
     #[arg(long)]
     all: bool,
     /// Also measure on the device here: the first, the best CSR, the vendor's, and of the others what may gain most by what these took
     /// (with --iterations while a run may be expected to gain more than it costs), then say what to expect of the rest
     #[arg(long)]
     verify: bool,
-    /// Also measure all of them
+    /// Also measure all candidates
     #[arg(long)]
     verify_all: bool,
     /// Also write a page with pictures of the answer: one HTML file, without scripts (docs/report.md)
@@ -79,7 +77,7 @@ pub(crate) struct Advise {
     gpus: gpus::GpusFlags,
 }
 
-/// What the table says; docs/start.md has it, too.
+/// Description of the table's columns, as in docs/start.md.
 const COLUMNS: &str = "\
 Columns:
   (first)         place among all candidates; = is as good as the first, within 5 %
@@ -219,7 +217,7 @@ impl Advise {
             .with_structure(structure)
             .with_reasons(reasons)
             .with_plan(plan)
-            .with_command(command_line::as_typed(), sparsight::device::timing::today())
+            .with_command(command_as_typed(), sparsight::device::timing::today())
             .shortened(context.top_in_json());
         context.printer.answer(&answer, || {
             if self.csv.csv {
@@ -333,7 +331,7 @@ impl Advise {
         drop(bar);
         noise.clocked(verified.clock);
         noise.strayed(verified.far);
-        noise::warn(&noise, &context.printer);
+        context.printer.warn_of(&noise);
         Ok(verified)
     }
 }

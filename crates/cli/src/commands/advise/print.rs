@@ -1,4 +1,4 @@
-//! What `advise` prints: the verdict, the ranking and the remarks below it.
+//! Text of `advise`: the verdict, the ranking and the remarks below it.
 
 use super::Advise;
 use super::remarks::{answering, extrapolations, pays_off, refusals, what_was_found};
@@ -18,12 +18,12 @@ use sparsight::{Advice, Advised, Profile, RunNowKind, TIE, Verdict, Verified};
 use std::collections::BTreeSet;
 use std::num::NonZeroU64;
 
-/// What is printed beside the ranking.
+/// Output beside the ranking.
 pub(super) struct Beside<'a> {
     pub(super) verified: Option<&'a Verified>,
-    /// Why a product takes as long as it does.
+    /// Reasons for the time of a product.
     pub(super) reasons: &'a [ReasonAnswer],
-    /// What another order brings, and what storing the values in f32 changes.
+    /// Effect of another order, and of storing the values in f32.
     pub(super) remarks: [Option<String>; 2],
 }
 
@@ -185,7 +185,7 @@ impl Advise {
         table
     }
 
-    /// What candidates are ranked by: one product, or with `--iterations` conversion, upload and all products.
+    /// The ranking criterion: one product, or with `--iterations` conversion, upload and all products.
     fn cost(&self, advised: &Advised) -> Seconds {
         self.iterations.map_or(advised.prediction.time, |products| advised.in_all(products.get()))
     }

@@ -6,12 +6,12 @@ use crate::context::Context;
 use crate::device_choice::{DeviceName, OpenDevice};
 use crate::failure::{Exit, Failure};
 use crate::matrix_source::{MatrixSource, matrices};
-use crate::noise::{self, Noise};
 use crate::profiling;
 use crate::shard::Shard;
 use crate::text::{counted, matrices, shown};
 use crate::values::ValuesFlag;
 use rayon::prelude::*;
+use sparsight::Noise;
 use sparsight::answer::{MeasureAnswer, UnreadableMatrix};
 use sparsight::kernels::Candidate;
 use sparsight::matrix::{Csr, Dtype, Features};
@@ -22,8 +22,8 @@ use std::path::PathBuf;
 
 /// Measure a corpus of matrices, and add it to a profile
 ///
-/// What the folder already holds is skipped: a run that was stopped goes on with the same command, one that was killed
-/// loses the matrix at hand, and new kernels are added to a corpus that was measured without them. Candidates 8 times slower than the best are run once.
+/// Matrices that the folder holds are skipped: the same command continues a run that was stopped, one that was killed
+/// loses the current matrix, and new kernels are added to a corpus that was measured without them. Candidates 8 times slower than the best are run once.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Measure {
     #[arg(required = true, help = matrices!(""))]
@@ -42,7 +42,7 @@ pub(crate) struct Measure {
     /// goes on with what is left
     #[arg(long, value_name = "TIME")]
     budget: Option<Budget>,
-    /// Measure nothing, and open no device: compute anew the features of the matrices that the folder holds, as after an update
+    /// Measure nothing and open no device: recompute the features of the matrices that the folder holds, as after an update
     /// that looks at more of them
     #[arg(long, conflicts_with_all = ["device", "budget", "kernels", "blocks", "values", "dtype"])]
     features_only: bool,
@@ -71,7 +71,7 @@ impl Task {
 }
 
 impl Measure {
-    /// What is left to do of this shard.
+    /// Remaining work of this shard.
     fn plan(
         &self,
         sources: Vec<MatrixSource>,
@@ -190,7 +190,7 @@ impl Measure {
             }
         }
         drop(bar);
-        noise::warn(&noise, &context.printer);
+        context.printer.warn_of(&noise);
         self.end(&counts, &corpus, context)
     }
 
@@ -281,7 +281,7 @@ impl Measure {
             let left = matrices(counts.left);
             context
                 .printer
-                .line(format_args!("{left} left, as the {budget} were spent; the same command goes on"))?;
+                .line(format_args!("{left} left, as the {budget} were spent; the same command continues"))?;
         }
         // Otherwise each was named when it was skipped.
         if context.printer.is_quiet() {
@@ -297,7 +297,7 @@ impl Measure {
 
     fn kept(&self, corpus: &Journal<CorpusRecord>) -> String {
         let records = counted(corpus.records().len() as u64, "record");
-        format!("{records} kept in {}; the same command goes on", self.output.display())
+        format!("{records} kept in {}; the same command continues", self.output.display())
     }
 }
 
@@ -319,7 +319,7 @@ fn load(
     }
 }
 
-/// Whether any candidate failed; each is named.
+/// Warns of each candidate that failed; returns whether any did.
 fn report_failures(record: &CorpusRecord, context: &Context) -> bool {
     let mut any = false;
     for measured in &record.results {

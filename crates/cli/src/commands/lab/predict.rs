@@ -131,11 +131,11 @@ fn print_one(out: &Printer, asked: ModelName, one: &PredictedCandidate) -> Resul
 /// The term that `best` adds where it has compared the nearest candidates in pairs.
 const BEST_TERM: &str = "T beside the other candidates";
 
-/// What the letters of the strip models mean.
+/// Meaning of the letters of the strip models.
 const LETTERS: &str = "S: rows or non-zeros that the device works on at one moment, a strip; I: strips of the matrix; p: row length that stands for \
      all; T: time; E, f, e, g, T_2, p_1: the lines of the model, and where they meet (docs/models.md)";
 
-/// As `--placement` calls it; profiles and JSON say strewn.
+/// Its name for `--placement`; profiles and JSON say strewn.
 fn plain(text: &str) -> String {
     text.replace("strewn", "scattered")
 }

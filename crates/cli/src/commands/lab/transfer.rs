@@ -1,4 +1,4 @@
-//! `sparsight lab transfer`: the time of a matrix on a device that was hardly measured.
+//! `sparsight lab transfer`: predicted times on a device with few measurements.
 
 use crate::args::KernelFlags;
 use crate::context::Context;
@@ -19,7 +19,7 @@ use sparsight::profile::TransferProfile;
 use sparsight::records::CorpusRecord;
 use sparsight::{CarriedTime, CrossArchitecture, Reference, TransferBy};
 
-/// How a time is carried over.
+/// Method of a transfer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum TransferModel {
     /// Part by part, as launch, copy rate, cache and size of both devices say; what measures best
@@ -45,7 +45,7 @@ pub(crate) struct Transfer {
     /// The device that is asked about: a profile by name or folder, or a data sheet my-gpu.toml
     #[arg(long, value_name = "NAME|DIR|TOML")]
     to: String,
-    /// How a time is carried over; guo-wang-2013 takes benchmark matrices of both (`sparsight lab profile --budget 1min`)
+    /// Method of the transfer; guo-wang-2013 needs benchmark matrices of both devices (`sparsight lab profile --budget 1min`)
     #[arg(long, value_name = "MODEL", value_enum, default_value_t = TransferModel::Rescaling)]
     model: TransferModel,
     #[command(flatten)]
@@ -87,7 +87,7 @@ struct Answer {
 struct Answers {
     /// Best first.
     transferred: Vec<Answer>,
-    /// Those that are not possible or not known, with the reason.
+    /// Candidates without a time, with the reason.
     refused: Vec<(Candidate, String)>,
 }
 
@@ -134,7 +134,7 @@ impl Transfer {
         looked.exit(true)
     }
 
-    /// What the reference measured of a matrix of this name, if its profile is a folder that holds it.
+    /// The reference's measurements of the matrix of this name, if its profile is a folder that holds it.
     fn measured<'r>(
         &self,
         reference: &'r Reference,
@@ -283,7 +283,7 @@ fn by_equation(answers: &[Answer], top: usize) -> Table {
     table
 }
 
-/// With the floor that it was raised to.
+/// A time, with the floor to which it was raised.
 fn time(carried: &CarriedTime) -> String {
     let floor = match carried.floor {
         None => "",

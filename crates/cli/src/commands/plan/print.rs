@@ -80,7 +80,7 @@ pub(super) fn print(planned: &Planned, profile: &Profile, context: &Context) -> 
     out.line(format_args!("\n{BOLD}{}{BOLD:#}", PlannedMatrix::from(planned).verdict.text))
 }
 
-/// What a matrix and its transpose take together, each in its best single candidate.
+/// Time of a matrix and its transpose together, each with its best single candidate.
 pub(super) fn print_pair(a: &Planned, transposed: &Planned, context: &Context) -> Result<(), Failure> {
     let best = |planned: &Planned| planned.partitioning.strategies.first().map(|s| s.single.clone());
     let (Some(one), Some(other)) = (best(a), best(transposed)) else { return Ok(()) };
@@ -94,7 +94,7 @@ pub(super) fn print_pair(a: &Planned, transposed: &Planned, context: &Context) -
     ))
 }
 
-/// Of the best single candidate on the device.
+/// The best single candidate on the device.
 fn memory(planned: &Planned) -> Bytes {
     PlannedMatrix::from(planned).memory_bytes.unwrap_or_default()
 }
@@ -120,13 +120,13 @@ fn measured_table(measured: &[Measured]) -> Table {
     table
 }
 
-/// How the times of the parts come to that of the product.
+/// The law by which the times of the parts add up to that of the product.
 fn added_up(strategy: &Strategy) -> String {
     let Strategy { execution, cost, .. } = strategy;
     let Some(learned) = &cost.learned else {
         return format!(
             "{execution}: what its parts take by themselves{}; what cutting costs is learned by `plan --run --cut \
-             --record`, then `fit`",
+             --record`, then `lab fit`",
             if cost.shared_s > 0.0 { ", with one launch" } else { "" }
         );
     };

@@ -38,14 +38,14 @@ pub(crate) struct Evaluate {
     /// Every kernel and model, the choices, the vendor's routines and the worst matrices
     #[arg(long)]
     full: bool,
-    /// What each kernel family, kernel and block size brings: the fastest measured time without it over that with it. By
+    /// Gain by each kernel family, kernel and block size: the fastest measured time without it over that with it, by
     /// the corpus alone; DIR needs no models
     #[arg(long, conflicts_with_all = ["from", "placement", "row_length", "plots", "full", "kernels", "models", "by", "worst"])]
     without_each: bool,
-    /// Of the tables the rows of these kernels, such as csr-vector, "csr-vector t8" or ell
+    /// Rows of the tables for these kernels, such as csr-vector, "csr-vector t8" or ell
     #[arg(long = "kernel", value_name = "NAME", value_delimiter = ',')]
     kernels: Vec<KernelName>,
-    /// Of the tables the rows of these models
+    /// Rows of the tables for these models
     #[arg(long = "model", value_name = "NAME", value_delimiter = ',')]
     models: Vec<ModelName>,
     /// Matrices to evaluate on, by the start of their names, such as e/,f/; +e/ stands for what was derived from those of e/
@@ -73,7 +73,7 @@ pub(crate) struct Evaluate {
     plots: Option<PathBuf>,
 }
 
-/// Over what an error is taken.
+/// The unit over which an error is averaged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Group {
     /// As Guo, Wang and Chen 2014 count
@@ -130,7 +130,7 @@ impl Evaluate {
         self.worst.unwrap_or(3)
     }
 
-    /// Whether anything was said that is about tables.
+    /// Returns whether a flag about tables was given.
     fn asks_for_tables(&self) -> bool {
         let are_some_named = !self.kernels.is_empty() || !self.models.is_empty();
         let is_shaped = self.markdown || self.by.is_some() || self.worst.is_some();

@@ -1,4 +1,4 @@
-//! What `evaluate` says first: is it good?
+//! Summary of `lab evaluate`.
 
 use super::tables::{Titled, choices_by};
 use crate::failure::Failure;

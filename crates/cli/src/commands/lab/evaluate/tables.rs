@@ -1,4 +1,4 @@
-//! The tables of `evaluate`, for people.
+//! Tables of `lab evaluate`.
 
 use super::Group;
 use super::summary::name_of;
@@ -20,7 +20,7 @@ pub(super) struct Tables<'e> {
     pub(super) out: Titled<'e>,
 }
 
-/// Where tables with titles go.
+/// Output of tables with titles.
 pub(super) struct Titled<'p> {
     pub(super) markdown: bool,
     pub(super) out: &'p Printer,
@@ -110,7 +110,7 @@ impl Tables<'_> {
     }
 }
 
-/// Which matrices a table of errors counts, and how many they are.
+/// The matrices that a table of errors counts, and their number.
 pub(super) fn counted(scope: Scope, (all, beyond): (usize, usize)) -> String {
     match scope {
         Scope::All => matrices(all),

@@ -1,4 +1,4 @@
-//! `sparsight lab evaluate DIR --without-each`: what each part of the catalogue brings.
+//! `sparsight lab evaluate DIR --without-each`: gain by each part of the catalogue.
 
 use super::Evaluate;
 use crate::context::Context;
@@ -17,7 +17,7 @@ impl Evaluate {
         let rows = without_each(device.facts.kind, &corpus);
         if rows.is_empty() {
             let text =
-                format!("{}: on no matrix was everything measured that others were", self.folder.display());
+                format!("{}: no matrix was measured with all kernels of the corpus", self.folder.display());
             return Err(Failure::input(text)
                 .hinted("`sparsight lab measure MATRICES -o DIR` without --kernel measures all"));
         }
