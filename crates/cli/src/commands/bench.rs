@@ -51,10 +51,10 @@ pub(crate) struct Bench {
     /// Also check and time the kernels of a CUDA file of yours (docs/own-kernel.md); may be given several times
     #[arg(long, value_name = "FILE.cu")]
     kernel_file: Vec<PathBuf>,
-    /// Show each time beside that of an earlier run, an answer of bench --json
+    /// Compare with an earlier run: an answer of `bench --json`
     #[arg(long, value_name = "FILE")]
     compare: Option<PathBuf>,
-    /// Fewer samples: 2 % spread or 4 ms a candidate instead of 1 % or 0.2 s
+    /// Take fewer samples: 2 % spread or 4 ms a candidate instead of 1 % or 0.2 s
     #[arg(long)]
     quick: bool,
 }

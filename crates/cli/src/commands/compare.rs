@@ -27,22 +27,22 @@ use std::path::{Path, PathBuf};
 
 /// Predict the fastest candidate of each of several devices
 ///
-/// With each what limits it, and the products per dollar and per joule where prices and power are given.
+/// Shows what limits each device, and the products per price and per joule if prices and power are given.
 ///
-/// Nothing is run, and no device but the processor without a profile has to be here. With --top N, the first N
+/// Nothing is run, and the devices need not be here, except a processor without a profile. With --top N, the first N
 /// candidates of each device are shown, else the best.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Compare {
     #[arg(required = true, help = matrices!("; of several also the mean speed over all of them"))]
     paths: Vec<String>,
-    /// Devices to compare, the first of which the others are held against: names or folders of profiles, data sheets
-    /// NAME.toml, cpu, or cuda[:N]
+    /// Devices to compare with the first of them: names or folders of profiles, data sheets NAME.toml, cpu, or
+    /// cuda[:N]
     #[arg(long, value_name = "DEVICES", value_delimiter = ',', required = true)]
     devices: Vec<DeviceName>,
-    /// Products y = A x to come: compare conversion, upload and all of them together
+    /// Products y = A x to come: compare the total of conversion, upload and all products
     #[arg(long, value_name = "N", value_parser = products)]
     iterations: Option<NonZeroU64>,
-    /// Also the time of one and the same candidate on every device: the fastest on the first of these kernels or candidates,
+    /// Also show one candidate on every device: the fastest on the first device of these kernels or candidates,
     /// such as csr-vector, "csr-vector t8" or "csr-vector t8 b256"
     #[arg(long = "kernel", value_name = "NAME", value_delimiter = ',')]
     kernels: Vec<KernelName>,
@@ -67,7 +67,7 @@ pub(crate) struct Compare {
     /// Weights of several matrices in the mean: a file with lines NAME,WEIGHT; a matrix without a line has weight 1
     #[arg(long, value_name = "FILE")]
     weights: Option<PathBuf>,
-    /// Compare so many of each device, rows dealt out in order; prices and watts are those of one
+    /// Compare N of each device, with rows distributed in order; prices and watts are those of one
     #[arg(long, value_name = "N,N,...", value_delimiter = ',', value_parser = links::number)]
     gpus: Vec<usize>,
     /// Links between the GPUs of every device: a links.json or a TOML file (docs/gpus.md) [default: those of each profile]

@@ -27,7 +27,7 @@ pub(crate) struct Info {
     profile: ProfileFlags,
     #[command(flatten)]
     order: OrderFlags,
-    /// Draw where the non-zeros lie and how long rows are, also where the output is no terminal
+    /// Draw the non-zeros and the row lengths, also if the output is not a terminal
     #[arg(long)]
     plot: bool,
     /// Also write both pictures into a file, as one SVG (docs/report.md)

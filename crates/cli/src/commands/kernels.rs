@@ -14,7 +14,7 @@ use sparsight::matrix::{Dtype, suggested};
 /// List the catalogue: formats, kernels, and block sizes
 #[derive(Debug, clap::Args)]
 pub(crate) struct Kernels {
-    /// Only these kernels, as any answer prints them, and what they are called in other libraries
+    /// Only these kernels, as any answer prints them, with their names in other libraries
     #[arg(value_name = "NAME")]
     names: Vec<KernelName>,
     #[command(flatten)]

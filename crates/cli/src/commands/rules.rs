@@ -24,18 +24,18 @@ pub(crate) struct Rules {
     /// Folder of the profile
     #[arg(value_name = "DIR")]
     folder: PathBuf,
-    /// Candidates to choose from: cusparse (its CSR, COO and sliced ELL), csr (our kernels for CSR as it is) or all of ours, but for BSR and
-    /// DIA, of which row offsets do not tell whether they are possible
+    /// Candidates to choose from: cusparse (its CSR, COO and sliced ELL), csr (our kernels for CSR as it is) or all of ours except BSR and
+    /// DIA, whose feasibility does not follow from the row offsets
     #[arg(long, value_name = "SET", default_value = "all")]
     candidates: Set,
     /// Most leaves of the tree
     #[arg(long, value_name = "N", default_value = "8", value_parser = leaves)]
     leaves: NonZeroUsize,
-    /// Language of the text: hpp (C++), c or py; or json, the tree as --json has it
+    /// Language of the source: hpp (C++), c or py; or json, the tree as in --json
     #[arg(long, value_name = "LANGUAGE", default_value = "hpp")]
     format: Form,
-    /// Matrices to learn from, by the start of their names, such as a/,b/; the others judge [default: those that `lab fit --train` was
-    /// given]
+    /// Matrices to learn from, by the start of their names, such as a/,b/; the others are the test set [default: those of `lab fit
+    /// --train`]
     #[arg(long, value_name = "PREFIXES", value_delimiter = ',')]
     train: Vec<String>,
 }

@@ -27,15 +27,15 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Several GPUs")]
 pub(super) struct GpusFlags {
-    /// How it would run on so many GPUs, all like the device: time, what limits, what is exchanged, memory; with --verify also
-    /// measured, on the GPUs here
+    /// Predict for N GPUs of the device's kind: time, limit, exchanged data, memory; with --verify also measure on the
+    /// GPUs here
     #[arg(long, value_name = "N,N,...", value_delimiter = ',', value_parser = links::number)]
     gpus: Vec<usize>,
-    /// Which GPU owns which rows: a file with the number of a part a line, as METIS and other graph partitioners write it, or metis,
-    /// where the program was built with it [default: rows in order, with equal predicted times]
+    /// Owner of each row: a file with the number of a part a line, as METIS and other graph partitioners write it, or metis,
+    /// if the program was built with it [default: rows in order, with equal predicted times]
     #[arg(long, value_name = "FILE|metis", requires = "gpus")]
     parts: Option<PathBuf>,
-    /// From which size on they are faster than one: the whole number of a recipe of the gallery that is varied, such as n of stencil3d
+    /// Find the size from which N GPUs are faster than one: the parameter of a recipe of the gallery to vary, such as n of stencil3d
     #[arg(long, value_name = "PARAMETER", requires = "gpus", conflicts_with = "verify")]
     break_even: Option<String>,
     /// Links between the GPUs: a links.json or a TOML file (docs/gpus.md) [default: those of the profile]

@@ -31,8 +31,8 @@ use std::path::PathBuf;
 
 /// Predict the fastest format, kernel and block size of a matrix
 ///
-/// With each time its interval, and what conversion and upload cost. Nothing is run: the times are predicted from the structure
-/// of the matrix and a measured profile of the device.
+/// Shows the interval of each time, and the cost of conversion and upload. Nothing is run: the times are predicted from the
+/// structure of the matrix and a measured profile of the device.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = COLUMNS)]
 #[allow(clippy::struct_excessive_bools)] // Flags of a command line.
@@ -41,7 +41,7 @@ pub(crate) struct Advise {
     paths: Vec<String>,
     #[command(flatten)]
     profile: ProfileFlags,
-    /// Products y = A x to come: rank by conversion, upload and all of them together
+    /// Products y = A x to come: rank by the total of conversion, upload and all products
     #[arg(long, value_name = "N", value_parser = products)]
     iterations: Option<NonZeroU64>,
     /// Current implementation, to which break-evens refer: cusparse-csr, csr-vector, any kernel or candidate, or scipy (CSR on one
@@ -63,8 +63,8 @@ pub(crate) struct Advise {
     /// Show every block size of a kernel, not only the best
     #[arg(long)]
     all: bool,
-    /// Also measure on the device here: the first, the best CSR, the vendor's, and of the others what may gain most by what these took
-    /// (with --iterations while a run may be expected to gain more than it costs), then say what to expect of the rest
+    /// Also measure on the device here: the first, the best CSR, the vendor's routines, and then the candidates with the largest expected
+    /// gain (with --iterations while the gain exceeds the cost of a run); the rest is predicted again from these times
     #[arg(long)]
     verify: bool,
     /// Also measure all candidates

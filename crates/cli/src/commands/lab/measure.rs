@@ -34,16 +34,16 @@ pub(crate) struct Measure {
     /// Folder of the profile
     #[arg(short, long, value_name = "DIR")]
     output: PathBuf,
-    /// Measure one share of the matrices: of N runs with 1/N to N/N, each into a folder of its own, every matrix is in
-    /// exactly one
+    /// Measure one share of the matrices: N runs with 1/N to N/N, each into its own folder, measure every matrix exactly
+    /// once
     #[arg(long, value_name = "I/N")]
     shard: Option<Shard>,
     /// Stop after so long, such as 90s, 8min or 1h: matrices of all sizes in turn, none that would outlast it. The same command
-    /// goes on with what is left
+    /// continues with the rest
     #[arg(long, value_name = "TIME")]
     budget: Option<Budget>,
     /// Measure nothing and open no device: recompute the features of the matrices that the folder holds, as after an update
-    /// that looks at more of them
+    /// with more features
     #[arg(long, conflicts_with_all = ["device", "budget", "kernels", "blocks", "values", "dtype"])]
     features_only: bool,
     #[command(flatten)]

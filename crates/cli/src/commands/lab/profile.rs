@@ -25,7 +25,7 @@ pub(crate) struct Profile {
     /// Device of this machine: cpu, cuda[:N], or cuda[:N]/smM for M of its multiprocessors
     #[arg(long, value_name = "DEVICE", default_value = "cuda:0")]
     device: DeviceName,
-    /// Folder to write to, made if it is not there
+    /// Folder to write to, created if absent
     #[arg(short, long, value_name = "DIR")]
     output: PathBuf,
     /// The same as `sparsight calibrate`, within seconds: a GPU then answers with rescaled predictions for another GPU, a
@@ -35,11 +35,11 @@ pub(crate) struct Profile {
     /// Measure only exchanges between the GPUs of this machine, within seconds, for `advise --gpus`
     #[arg(long, conflicts_with_all = ["quick", "row_lengths", "budget", "max_bytes", "share", "device"])]
     links: bool,
-    /// Stop after so long, such as 90s, 8min or 1h, and fit what there is: what `transfer` takes first, then some of everything.
+    /// Stop after this time, such as 90s, 8min or 1h, and fit the finished part: first what `lab transfer` needs, then some of everything.
     /// The same command continues with the rest [default: for cpu 8min, unless --max-bytes says what is wanted]
     #[arg(long, value_name = "TIME")]
     budget: Option<Budget>,
-    /// Largest benchmark matrix, such as 2GB [default: what fits; for cpu 1GB]
+    /// Largest benchmark matrix, such as 2GB [default: the largest that fits; for cpu 1GB]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     max_bytes: Option<Bytes>,
     /// Row lengths of the benchmark matrices, such as constant alone for the models strip and strip-cache

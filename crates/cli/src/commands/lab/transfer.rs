@@ -31,18 +31,18 @@ enum TransferModel {
 
 /// Carry times over from a well measured device to another one
 ///
-/// The time on the reference is the one measured, if its profile is a folder whose corpus holds the matrix by name, else what
-/// its models predict. Of the target device.json is enough, or a data sheet; matrices that both have measured
-/// (`sparsight calibrate`) make it better. No time is below a launch, below what memory takes, or, where the target is better in
+/// The time on the reference is the measured one if its profile is a folder whose corpus holds the matrix by name, else the
+/// prediction of its models. The target needs device.json or a data sheet; matrices that both devices measured
+/// (`sparsight calibrate`) improve the result. No time is below a launch, below what memory takes, or, where the target is better in
 /// no respect, below the time on the reference.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Transfer {
     #[arg(required = true, help = matrices!(""))]
     paths: Vec<String>,
-    /// Profile of the device that is well known, by name or folder
+    /// Profile of the reference device, by name or folder
     #[arg(long, value_name = "NAME|DIR", default_value = "nvidia-h200")]
     from: String,
-    /// The device that is asked about: a profile by name or folder, or a data sheet my-gpu.toml
+    /// Target device: a profile by name or folder, or a data sheet my-gpu.toml
     #[arg(long, value_name = "NAME|DIR|TOML")]
     to: String,
     /// Method of the transfer; guo-wang-2013 needs benchmark matrices of both devices (`sparsight lab profile --budget 1min`)

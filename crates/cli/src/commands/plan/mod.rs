@@ -52,7 +52,7 @@ pub(crate) struct Plan {
     model: ModelFlags,
     #[command(flatten)]
     order: OrderFlags,
-    /// Plan products with A^T, too: as a matrix of its own, called NAME+transpose
+    /// Plan products with A^T, too, as a separate matrix called NAME+transpose
     #[arg(long, conflicts_with = "record")]
     transpose: bool,
     /// Execution of the parts: sequential (one launch after another), fused (parts share one launch and so a block size; not
@@ -69,8 +69,8 @@ pub(crate) struct Plan {
     /// Run each plan on the device here, in turn with the best single candidate and the routines of the vendor's library
     #[arg(long)]
     run: bool,
-    /// Run N single candidates, not only the first: what a run took tells what to expect of the others, and the one that may gain most
-    /// is run next. auto: while a run may be expected to gain more than it costs, over the products of --iterations
+    /// Run N single candidates, not only the first: each measured time corrects the predictions of the others, and the one with the
+    /// largest expected gain runs next. auto: while the expected gain of a run exceeds its cost, over the products of --iterations
     #[arg(long = "try", value_name = "N|auto", default_value = "1", requires = "run")]
     tried: TryFlag,
     /// Products y = A x to come, for --try auto
@@ -78,15 +78,15 @@ pub(crate) struct Plan {
     iterations: Option<NonZeroU64>,
     #[command(flatten)]
     pub(crate) values: ValuesFlag,
-    /// Cut also where nothing is gained by it: the best partition into at least two parts, where there are two strips
+    /// Cut even without a gain: the best partition into at least two parts, if there are two strips
     #[arg(long)]
     cut: bool,
     /// Also write a page with pictures of the plan of one matrix: one HTML file, without scripts (docs/report.md)
     #[arg(long, value_name = "FILE", conflicts_with_all = ["transpose", "record"])]
     report: Option<PathBuf>,
-    /// Add the cuts that were run to cuts.jsonl of the profile, which has to be a folder: from 40 cuts of one model and
-    /// execution on, `lab fit` learns what cutting costs. Cuts that it holds are not run again, so that a run that was stopped
-    /// goes on; after `lab fit` other cuts may be the best, and the same command adds these
+    /// Add the cuts that were run to cuts.jsonl of the profile, which must be a folder: from 40 cuts of one model and
+    /// execution on, `lab fit` learns the cost of cutting. Recorded cuts are not run again, so that the same command continues
+    /// a run that was stopped; after `lab fit` other cuts may be the best, and the same command adds these
     #[arg(long, requires_all = ["run", "cut", "profile"], conflicts_with_all = ["placement", "row_length"])]
     record: bool,
 }
