@@ -107,7 +107,7 @@ typedef struct ss_op ss_op;
 typedef struct ss_plan ss_plan;
 
 /**
- * What is known of a device: what predictions rest on.
+ * What is known of a device, on which predictions rest.
  */
 typedef struct ss_profile ss_profile;
 
@@ -161,7 +161,7 @@ int ss_profile_open(const char *name_or_path,
  * Frees a profile. Plans that were made with it do not need it.
  *
  * # Safety
- * `profile` is NULL or a handle that nobody uses any more.
+ * `profile` is NULL or a handle that is no longer in use.
  */
 void ss_profile_free(ss_profile *profile);
 
@@ -182,7 +182,7 @@ int ss_device_open(const char *name,
  * Frees a device. Matrices that were prepared on it keep what they need of it. In a forked process it does nothing.
  *
  * # Safety
- * `device` is NULL or a handle that nobody uses any more.
+ * `device` is NULL or a handle that is no longer in use.
  */
 void ss_device_free(ss_device *device);
 
@@ -202,7 +202,7 @@ void ss_device_free(ss_device *device);
  * `SS_NO_PROFILE` if the profile cannot predict; `SS_DEVICE` if the system gives no threads; `SS_BAD_ARGUMENT`.
  *
  * # Safety
- * `row_ptr` has `nrows + 1` entries and `col_idx` has `row_ptr[nrows]`, of the types that are named; nobody writes to them during
+ * `row_ptr` has `nrows + 1` entries and `col_idx` has `row_ptr[nrows]`, of the types that are named; they are not written to during
  * the call. `plan` is a place for a handle, to be freed by `ss_plan_free`.
  */
 int ss_plan_csr(const ss_profile *profile,
@@ -267,7 +267,7 @@ int ss_plan_memory_bytes(const ss_plan *plan,
  * Frees a plan. Matrices that were prepared by it do not need it.
  *
  * # Safety
- * `plan` is NULL or a handle that nobody uses any more.
+ * `plan` is NULL or a handle that is no longer in use.
  */
 void ss_plan_free(ss_plan *plan);
 
@@ -344,7 +344,7 @@ int ss_update_values_host(ss_op *op,
  *
  * # Safety
  * `op` is NULL or a handle, which is not freed before the product has ended. x and y lie in the primary context of the GPU (what
- * `cudaMalloc` gives does), are as long as is said above, and stay until the product has ended; nobody writes to x or uses y
+ * `cudaMalloc` gives does), are as long as is said above, and stay until the product has ended; x is not written to and y not used
  * meanwhile. `stream` is one of that GPU.
  */
 int ss_multiply(const ss_op *op,
@@ -364,7 +364,7 @@ int ss_multiply(const ss_op *op,
  * `SS_BAD_ARGUMENT`; `SS_DEVICE`; `SS_INFEASIBLE` if a GPU has no memory for x and y.
  *
  * # Safety
- * `op` is NULL or a handle; x and y are NULL or as long as is said above; nobody writes to x or uses y meanwhile.
+ * `op` is NULL or a handle; x and y are NULL or as long as is said above; x is not written to and y not used meanwhile.
  */
 int ss_multiply_host(const ss_op *op,
                      double alpha,
@@ -387,7 +387,7 @@ int ss_memory_bytes(const ss_op *op,
  * In a forked process it does nothing.
  *
  * # Safety
- * `op` is NULL or a handle that nobody uses any more.
+ * `op` is NULL or a handle that is no longer in use.
  */
 void ss_op_free(ss_op *op);
 

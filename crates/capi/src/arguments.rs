@@ -1,4 +1,4 @@
-//! What C gives that is no array: handles, places for answers, text, sizes.
+//! Arguments from C that are no arrays: handles, places for answers, text, sizes.
 
 use crate::arrays;
 use crate::error::caught;
@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use std::ffi::{CStr, c_char};
 use std::ptr::{self, NonNull};
 
-/// Where a call writes what it gives.
+/// The place where a call writes its result.
 pub(crate) struct Out<T>(NonNull<T>);
 
 impl<T> Out<T> {
@@ -14,7 +14,7 @@ impl<T> Out<T> {
     /// `at` is NULL, or it may be written to as long as this lives.
     pub(crate) unsafe fn of(what: &str, at: *mut T) -> Result<Self, Failure> {
         arrays::check(what, at.cast_const(), 1)?;
-        NonNull::new(at).map(Self).ok_or_else(|| null(what))
+        NonNull::new(at).map(Self).ok_or_else(|| Failure::null(what))
     }
 
     pub(crate) fn set(&self, value: T) {
@@ -44,30 +44,26 @@ impl<H> Out<*mut H> {
     }
 }
 
-pub(crate) fn null(what: &str) -> Failure {
-    Failure::bad_argument(format!("{what} is NULL"))
-}
-
-/// What a handle stands for.
+/// The object of a handle.
 ///
 /// # Safety
 /// `handle` is NULL, or was given out by [`Out::give`] and is not freed before `'a` ends.
 pub(crate) unsafe fn held<'a, H: Sync>(what: &str, handle: *const H) -> Result<&'a H, Failure> {
     // SAFETY: as the caller promises.
-    unsafe { handle.as_ref() }.ok_or_else(|| null(what))
+    unsafe { handle.as_ref() }.ok_or_else(|| Failure::null(what))
 }
 
 /// Frees a handle; NULL is none.
 ///
 /// # Safety
-/// `handle` is NULL, or was given out by [`Out::give`]; nobody uses it now or later.
+/// `handle` is NULL, or was given out by [`Out::give`], and is not used now or later.
 pub(crate) unsafe fn free<H: Send>(handle: *mut H) {
     if handle.is_null() {
         return;
     }
     // SAFETY: as the caller promises, it was made by `Box::into_raw` and is freed once.
     let owned = unsafe { Box::from_raw(handle) };
-    // Whoever frees has no use for a code; the text is kept.
+    // A call that frees returns no code; the text is kept.
     let _ = caught(|| {
         drop(owned);
         Ok(())
@@ -97,10 +93,10 @@ pub(crate) unsafe fn write_text(text: &str, to: *mut c_char, room: usize) -> Res
         return Ok(());
     }
     if to.is_null() {
-        return Err(null("buf"));
+        return Err(Failure::null("buf"));
     }
     let (to, len) = (to.cast::<u8>(), text.len().min(room - 1));
-    // SAFETY: there is room for `len` bytes and one more, as the caller promises; nobody has lent us text to write to.
+    // SAFETY: there is room for `len` bytes and one more, as the caller promises; no borrowed text lies there.
     unsafe {
         ptr::copy_nonoverlapping(text.as_ptr(), to, len);
         to.add(len).write(0);

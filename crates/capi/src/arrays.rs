@@ -1,6 +1,5 @@
 //! Arrays in memory that C has: looked at before they are believed, and never longer than the caller says.
 
-use crate::arguments::null;
 use crate::failure::Failure;
 use crate::status::{SS_I32, SS_I64};
 use bytemuck::allocation::try_zeroed_vec;
@@ -9,13 +8,13 @@ use sparsight::matrix::Scalar;
 use std::ffi::{c_int, c_void};
 use std::ops::Range;
 
-/// Whether there can be so many numbers at this address, of whatever memory. None may be anywhere.
+/// Refuses an address at which there cannot be `len` numbers, of whatever memory. With `len` 0 any address will do.
 pub(crate) fn check<T>(what: &str, at: *const T, len: usize) -> Result<(), Failure> {
     if len == 0 {
         return Ok(());
     }
     if at.is_null() {
-        return Err(null(what));
+        return Err(Failure::null(what));
     }
     if !at.is_aligned() {
         let text = format!("{what} is not aligned to the {} bytes of its entries", align_of::<T>());
@@ -30,7 +29,7 @@ pub(crate) fn check<T>(what: &str, at: *const T, len: usize) -> Result<(), Failu
 /// Numbers to be read.
 ///
 /// # Safety
-/// `at` is NULL, or there are `len` numbers, to which nobody writes as long as `'a`.
+/// `at` is NULL, or there are `len` numbers, which are not written to as long as `'a`.
 pub(crate) unsafe fn read<'a, T>(what: &str, at: *const T, len: usize) -> Result<&'a [T], Failure> {
     check(what, at, len)?;
     if len == 0 {
@@ -43,7 +42,7 @@ pub(crate) unsafe fn read<'a, T>(what: &str, at: *const T, len: usize) -> Result
 /// Numbers to be written.
 ///
 /// # Safety
-/// `at` is NULL, or there are `len` numbers, at which nobody else looks as long as `'a`.
+/// `at` is NULL, or there are `len` numbers, which nothing else reads or writes as long as `'a`.
 pub(crate) unsafe fn write<'a, T>(what: &str, at: *mut T, len: usize) -> Result<&'a mut [T], Failure> {
     check(what, at.cast_const(), len)?;
     if len == 0 {
@@ -72,7 +71,7 @@ pub(crate) enum Indices<'a> {
 
 impl Indices<'_> {
     /// # Safety
-    /// `at` is NULL, or there are `len` indices of the type that `kind` names, to which nobody writes as long as this lives.
+    /// `at` is NULL, or there are `len` indices of the type that `kind` names, which are not written to as long as this lives.
     pub(crate) unsafe fn of(what: &str, at: *const c_void, kind: c_int, len: usize) -> Result<Self, Failure> {
         // SAFETY: as the caller promises.
         unsafe {

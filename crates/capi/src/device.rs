@@ -1,9 +1,9 @@
-//! The devices of this machine, each open once for as long as anybody has it. The only place that knows CUDA by name.
+//! The devices of this machine, each open once as long as it is in use. The only place that knows CUDA by name.
 
-use crate::arguments::{Out, free, null, text};
+use crate::arguments::{Out, free, text};
 use crate::error::guarded;
 use crate::failure::Failure;
-use crate::{forked, profile, threads};
+use crate::{profile, threads};
 use sparsight::bindings::LocalDevice;
 use sparsight::calibrate::{CalibratedDevice, measure_calibration};
 use sparsight::device::cpu::Cpu;
@@ -30,6 +30,11 @@ pub(crate) fn driver() -> Result<String, DeviceError> {
     Cuda::driver()
 }
 
+/// The profile that answers for the GPU of that name: a shipped one, or an earlier calibration.
+pub(crate) fn known_profile(gpu: &str) -> Option<Profile> {
+    Profile::known_for_gpu(gpu, || driver().ok())
+}
+
 /// Measures what it takes to predict for a GPU, into that folder.
 pub(crate) fn calibrate(index: usize, folder: &ProfileFolder) -> Result<(), Failure> {
     let (opened, opening) = took(|| Cuda::open(index));
@@ -39,13 +44,13 @@ pub(crate) fn calibrate(index: usize, folder: &ProfileFolder) -> Result<(), Fail
     Ok(())
 }
 
-/// One that products are run on.
+/// A device on which products are run.
 pub(crate) enum Opened {
     Cpu(Cpu),
     Cuda(Cuda),
 }
 
-/// Those that somebody has. What is loaded on a GPU, its compiled kernels too, is shared by all who open it.
+/// Devices in use. What is loaded on a GPU, its compiled kernels too, is shared by all handles.
 static OPEN: Mutex<BTreeMap<LocalDevice, Weak<Opened>>> = Mutex::new(BTreeMap::new());
 
 impl Opened {
@@ -78,10 +83,10 @@ impl Opened {
     }
 }
 
-/// It converts where its profile, if it is known, says that this is faster.
+/// Opens a GPU that converts where its profile, if known, found it faster.
 fn open_gpu(index: usize) -> Result<Cuda, Failure> {
     let mut gpu = Cuda::open_without_rates(index)?;
-    let known = profile::of_gpu(&gpu.facts().name).and_then(|profile| profile.device.converts_from_nnz);
+    let known = known_profile(&gpu.facts().name).and_then(|profile| profile.device.converts_from_nnz);
     if let Some(from) = known {
         gpu.convert_on(ConvertOn::From(from));
     }
@@ -101,7 +106,7 @@ pub unsafe extern "C" fn ss_device_open(name: *const c_char, device: *mut *mut D
     guarded(|| {
         // SAFETY: as the caller promises.
         let (device, name) = unsafe { (Out::of_handle("device", device)?, text("name", name)?) };
-        let name = name.ok_or_else(|| null("name"))?;
+        let name = name.ok_or_else(|| Failure::null("name"))?;
         let here = LocalDevice::named(name).ok_or_else(|| {
             Failure::bad_argument(format!("'{name}' is no device of this machine"))
                 .hinted("devices are \"cpu\", \"cuda\" and \"cuda:N\"")
@@ -115,7 +120,7 @@ pub unsafe extern "C" fn ss_device_open(name: *const c_char, device: *mut *mut D
 /// Frees a device. Matrices that were prepared on it keep what they need of it. In a forked process it does nothing.
 ///
 /// # Safety
-/// `device` is NULL or a handle that nobody uses any more.
+/// `device` is NULL or a handle that is no longer in use.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ss_device_free(device: *mut DeviceHandle) {
     // What it has of its parent cannot be given back there.

@@ -30,7 +30,7 @@ fn keep(failure: &Failure) -> c_int {
 }
 
 /// What `call` gives, or the code of its failure, whose texts are kept. A panic is a failure, too: it is a mistake of ours, after which
-/// everything can still be freed. Locks are taken over from whoever panicked.
+/// everything can still be freed. Locks that a panic poisoned are taken over.
 pub(crate) fn caught<R>(call: impl FnOnce() -> Result<R, Failure>) -> Result<R, c_int> {
     match panic::catch_unwind(AssertUnwindSafe(call)) {
         Ok(Ok(done)) => Ok(done),

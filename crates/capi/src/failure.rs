@@ -1,4 +1,4 @@
-//! Errors of the library as codes of the interface, each with its text and with what can be done about it.
+//! Errors of the library as codes of the interface, each with a text and a hint.
 
 use crate::status::{
     SS_BAD_ARGUMENT, SS_BAD_MATRIX, SS_DEVICE, SS_INFEASIBLE, SS_NO_GPU, SS_NO_PROFILE, SS_PANIC,
@@ -9,7 +9,7 @@ use sparsight::matrix::CsrError;
 use std::any::Any;
 use std::ffi::c_int;
 
-/// Why a call did not do what it says.
+/// Why a call failed.
 #[derive(Debug)]
 pub(crate) struct Failure {
     /// Never `SS_OK`.
@@ -27,6 +27,10 @@ impl Failure {
         Self::new(SS_BAD_ARGUMENT, text)
     }
 
+    pub(crate) fn null(what: &str) -> Self {
+        Self::bad_argument(format!("{what} is NULL"))
+    }
+
     pub(crate) fn bad_matrix(text: impl Into<String>) -> Self {
         Self::new(SS_BAD_MATRIX, text)
     }
@@ -37,11 +41,11 @@ impl Failure {
             .hinted("a machine with more memory is needed, or a smaller matrix")
     }
 
-    /// Of what a panic was begun with.
+    /// The failure of a panic with that payload.
     pub(crate) fn of_panic(payload: &(dyn Any + Send)) -> Self {
         let words = payload.downcast_ref::<&str>().copied();
         let words = words.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
-        let text = format!("sparsight has panicked: {}", words.unwrap_or("nobody knows why"));
+        let text = format!("sparsight has panicked: {}", words.unwrap_or("for an unknown reason"));
         Self::new(SS_PANIC, text).hinted("this is a mistake in sparsight: please report it")
     }
 

@@ -16,8 +16,6 @@
 // In the order of the header, which is that of the modules.
 mod status;
 
-mod version;
-
 mod error;
 
 mod profile;
@@ -32,7 +30,6 @@ mod arguments;
 mod arrays;
 mod calibration;
 mod failure;
-mod forked;
 mod threads;
 
 pub use device::{DeviceHandle, ss_device_free, ss_device_open};
@@ -48,6 +45,5 @@ pub use product::{
 pub use profile::{ProfileHandle, ss_profile_free, ss_profile_open};
 pub use status::{
     SS_BAD_ARGUMENT, SS_BAD_MATRIX, SS_DEVICE, SS_F32, SS_F64, SS_I32, SS_I64, SS_INFEASIBLE, SS_NO_GPU,
-    SS_NO_PROFILE, SS_OK, SS_PANIC,
+    SS_NO_PROFILE, SS_OK, SS_PANIC, ss_version,
 };
-pub use version::ss_version;

@@ -26,7 +26,7 @@ struct Ranked {
     candidates: Vec<Advised>,
 }
 
-/// A matrix whose values nobody has said yet: zeros, of which the system makes no memory until they are read.
+/// A matrix whose values are not given yet: zeros, of which the system makes no memory until they are read.
 pub(crate) enum Pattern {
     F32(Arc<Csr<f32>>),
     F64(Arc<Csr<f64>>),
@@ -112,7 +112,7 @@ fn nothing_ranked(profile: &str, refused: &[Refused]) -> Failure {
 /// `SS_NO_PROFILE` if the profile cannot predict; `SS_DEVICE` if the system gives no threads; `SS_BAD_ARGUMENT`.
 ///
 /// # Safety
-/// `row_ptr` has `nrows + 1` entries and `col_idx` has `row_ptr[nrows]`, of the types that are named; nobody writes to them during
+/// `row_ptr` has `nrows + 1` entries and `col_idx` has `row_ptr[nrows]`, of the types that are named; they are not written to during
 /// the call. `plan` is a place for a handle, to be freed by `ss_plan_free`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ss_plan_csr(
@@ -262,7 +262,7 @@ pub unsafe extern "C" fn ss_plan_memory_bytes(plan: *const PlanHandle, i: i64, b
 /// Frees a plan. Matrices that were prepared by it do not need it.
 ///
 /// # Safety
-/// `plan` is NULL or a handle that nobody uses any more.
+/// `plan` is NULL or a handle that is no longer in use.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ss_plan_free(plan: *mut PlanHandle) {
     // SAFETY: as the caller promises.
@@ -277,7 +277,7 @@ mod tests {
     #[test]
     fn what_cannot_be_predicted_is_told_apart_from_what_does_not_fit() {
         let does_not_fit = Why::Infeasible(Infeasible::DoesNotFit { need: Bytes(2), have: Bytes(1) });
-        let unmeasured = Why::Unmeasured("nobody ran it".to_owned());
+        let unmeasured = Why::Unmeasured("it was not run".to_owned());
         let refused = |id: &str, why: &Why| Refused { candidate: id.parse().unwrap(), why: why.clone() };
         // Whatever is the matter with the vendor's routines: they are not asked for.
         let vendors = refused("cusparse-coo/f64", &unmeasured);
@@ -293,6 +293,6 @@ mod tests {
         let one_unknown = [vendors, refused(ell, &does_not_fit), refused(csr, &unmeasured)];
         let failure = nothing_ranked("a GPU", &one_unknown);
         assert_eq!(failure.code, SS_NO_PROFILE);
-        assert!(failure.text.ends_with(": csr-scalar/b256/f64 nobody ran it"), "{}", failure.text);
+        assert!(failure.text.ends_with(": csr-scalar/b256/f64 it was not run"), "{}", failure.text);
     }
 }

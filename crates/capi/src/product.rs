@@ -6,10 +6,10 @@ use crate::device::{DeviceHandle, Opened};
 use crate::error::guarded;
 use crate::failure::Failure;
 use crate::plan::{Pattern, PlanHandle};
-use crate::{forked, threads};
+use crate::threads;
 use sparsight::advise::Advised;
-use sparsight::device::DeviceError;
-use sparsight::device::gpu::{DeviceSlice, DeviceSliceMut, Stream};
+use sparsight::bindings::forked;
+use sparsight::device::{DeviceError, DeviceSlice, DeviceSliceMut, Stream};
 use sparsight::kernels::DeviceKind;
 use sparsight::matrix::{Csr, Scalar};
 use sparsight::{Error, Plan, Prepared};
@@ -51,7 +51,7 @@ struct Stored<T: Scalar> {
     prepared: Prepared<T>,
     /// Until values are replaced for the first time: what says where they stand. `None` where they stay where CSR has them.
     pattern: Option<Arc<Csr<T>>>,
-    /// Whether values were queued in a stream of the caller's that nobody here has waited for.
+    /// Set while values queued in a stream of the caller may not have arrived.
     has_queued_values: AtomicBool,
 }
 
@@ -125,7 +125,7 @@ impl<T: Scalar> Operator<T> {
         // SAFETY: as the caller promises.
         let values = unsafe { arrays::read::<T>("values", values.cast(), self.nnz)? };
         let mut stored = self.write();
-        // Products may be under way in any stream, and whoever queues the next one knows nothing of this.
+        // Products may be under way in any stream, and the next one may be queued in another.
         self.device.wait()?;
         *stored.has_queued_values.get_mut() = false;
         stored.allow_updates()?;
@@ -136,7 +136,7 @@ impl<T: Scalar> Operator<T> {
     /// Vectors on the host.
     ///
     /// # Safety
-    /// At `x` there is a `T` for each column and at `y` one for each row, which nobody uses meanwhile; or they are NULL.
+    /// At `x` there is a `T` for each column and at `y` one for each row, not used meanwhile; or they are NULL.
     unsafe fn multiply(
         &self,
         (alpha, beta): (f64, f64),
@@ -263,7 +263,7 @@ pub unsafe extern "C" fn ss_update_values(
     guarded(|| {
         // SAFETY: as the caller promises. It is changed behind its lock.
         let op = unsafe { held("op", op.cast_const())? };
-        forked::refuse()?;
+        threads::refuse_forked()?;
         // SAFETY: as the caller promises.
         unsafe { with_operator!(op, operator => operator.queue_values(values, stream)) }
     })
@@ -283,7 +283,7 @@ pub unsafe extern "C" fn ss_update_values_host(op: *mut OpHandle, values: *const
     guarded(|| {
         // SAFETY: as the caller promises. It is changed behind its lock.
         let op = unsafe { held("op", op.cast_const())? };
-        forked::refuse()?;
+        threads::refuse_forked()?;
         // SAFETY: as the caller promises.
         unsafe { with_operator!(op, operator => operator.update(values)) }
     })
@@ -301,7 +301,7 @@ pub unsafe extern "C" fn ss_update_values_host(op: *mut OpHandle, values: *const
 ///
 /// # Safety
 /// `op` is NULL or a handle, which is not freed before the product has ended. x and y lie in the primary context of the GPU (what
-/// `cudaMalloc` gives does), are as long as is said above, and stay until the product has ended; nobody writes to x or uses y
+/// `cudaMalloc` gives does), are as long as is said above, and stay until the product has ended; x is not written to and y not used
 /// meanwhile. `stream` is one of that GPU.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ss_multiply(
@@ -315,7 +315,7 @@ pub unsafe extern "C" fn ss_multiply(
     guarded(|| {
         // SAFETY: as the caller promises.
         let op = unsafe { held("op", op)? };
-        forked::refuse()?;
+        threads::refuse_forked()?;
         // SAFETY: as the caller promises.
         unsafe { with_operator!(op, operator => operator.queue((alpha, beta), x, y, stream)) }
     })
@@ -330,7 +330,7 @@ pub unsafe extern "C" fn ss_multiply(
 /// `SS_BAD_ARGUMENT`; `SS_DEVICE`; `SS_INFEASIBLE` if a GPU has no memory for x and y.
 ///
 /// # Safety
-/// `op` is NULL or a handle; x and y are NULL or as long as is said above; nobody writes to x or uses y meanwhile.
+/// `op` is NULL or a handle; x and y are NULL or as long as is said above; x is not written to and y not used meanwhile.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ss_multiply_host(
     op: *const OpHandle,
@@ -342,7 +342,7 @@ pub unsafe extern "C" fn ss_multiply_host(
     guarded(|| {
         // SAFETY: as the caller promises.
         let op = unsafe { held("op", op)? };
-        forked::refuse()?;
+        threads::refuse_forked()?;
         // SAFETY: as the caller promises.
         unsafe { with_operator!(op, operator => operator.multiply((alpha, beta), x, y)) }
     })
@@ -367,7 +367,7 @@ pub unsafe extern "C" fn ss_memory_bytes(op: *const OpHandle, bytes: *mut u64) -
 /// In a forked process it does nothing.
 ///
 /// # Safety
-/// `op` is NULL or a handle that nobody uses any more.
+/// `op` is NULL or a handle that is no longer in use.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ss_op_free(op: *mut OpHandle) {
     // What it has of its parent cannot be given back there.

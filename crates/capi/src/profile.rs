@@ -1,19 +1,19 @@
-//! Which profile answers.
+//! Profiles: the data that predictions rest on.
 
 use crate::arguments::{Out, free, text};
 use crate::error::guarded;
 use crate::failure::Failure;
-use crate::{calibration, device, forked, threads};
+use crate::{calibration, device, threads};
 use sparsight::Profile;
 use sparsight::bindings::LocalDevice;
 use sparsight::device::cpu::Cpu;
 use sparsight::kernels::DeviceFacts;
 use std::ffi::{c_char, c_int};
 
-/// What is known of a device: what predictions rest on.
+/// What is known of a device, on which predictions rest.
 pub struct ProfileHandle(pub(crate) Known);
 
-/// Whose predictions are asked for.
+/// The source of predictions.
 pub(crate) enum Known {
     /// A profile's.
     Profile(Box<Profile>),
@@ -21,14 +21,9 @@ pub(crate) enum Known {
     Processor(DeviceFacts),
 }
 
-/// What answers for the GPU that its driver calls so: a shipped profile, or a calibration that was made before.
-pub(crate) fn of_gpu(gpu: &str) -> Option<Profile> {
-    Profile::known_for_gpu(gpu, || device::driver().ok())
-}
-
 fn find(name: Option<&str>) -> Result<Known, Failure> {
     if name.and_then(LocalDevice::named) == Some(LocalDevice::Cpu) {
-        forked::refuse()?;
+        threads::refuse_forked()?;
         threads::begin()?;
         return Ok(Known::Processor(Cpu::new().facts().clone()));
     }
@@ -37,8 +32,8 @@ fn find(name: Option<&str>) -> Result<Known, Failure> {
 
 fn profile_of(name: Option<&str>) -> Result<Profile, Failure> {
     let Some(name) = name else {
-        forked::refuse()?;
-        let of_this_machine = device::gpu_name(0).ok().and_then(|gpu| of_gpu(&gpu));
+        threads::refuse_forked()?;
+        let of_this_machine = device::gpu_name(0).ok().and_then(|gpu| device::known_profile(&gpu));
         return match of_this_machine {
             Some(profile) => Ok(profile),
             None => Ok(Profile::shipped(Profile::DEFAULT)?),
@@ -46,9 +41,9 @@ fn profile_of(name: Option<&str>) -> Result<Profile, Failure> {
     };
     match LocalDevice::named(name) {
         Some(LocalDevice::Gpu(index)) => {
-            forked::refuse()?;
+            threads::refuse_forked()?;
             let gpu = device::gpu_name(index)?;
-            of_gpu(&gpu).map_or_else(|| calibration::of_unknown(index, &gpu), Ok)
+            device::known_profile(&gpu).map_or_else(|| calibration::of_unknown(index, &gpu), Ok)
         }
         Some(LocalDevice::Cpu) | None => Ok(Profile::find(name)?),
     }
@@ -92,7 +87,7 @@ pub unsafe extern "C" fn ss_profile_open(
 /// Frees a profile. Plans that were made with it do not need it.
 ///
 /// # Safety
-/// `profile` is NULL or a handle that nobody uses any more.
+/// `profile` is NULL or a handle that is no longer in use.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ss_profile_free(profile: *mut ProfileHandle) {
     // SAFETY: as the caller promises.

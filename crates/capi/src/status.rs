@@ -1,6 +1,6 @@
-//! The numbers of the interface: what a call answers, and what the entries of an array are. They keep their meaning for ever.
+//! Constants of the interface: status codes and types of array entries, which never change their meaning; and its version.
 
-use std::ffi::c_int;
+use std::ffi::{c_char, c_int};
 
 /// The call has done what it says.
 pub const SS_OK: c_int = 0;
@@ -40,3 +40,9 @@ pub const SS_F32: c_int = 3;
 
 /// Values, x and y are `double`.
 pub const SS_F64: c_int = 4;
+
+/// The version of the library, such as "0.1.0". It is there for ever.
+#[unsafe(no_mangle)]
+pub extern "C" fn ss_version() -> *const c_char {
+    concat!(env!("CARGO_PKG_VERSION"), "\0").as_ptr().cast()
+}

@@ -1,24 +1,32 @@
-//! The worker threads, which are rayon's: begun here, so that a system that gives none is an error in place of a panic in the middle
-//! of a call.
+//! The worker threads, which are rayon's, and forked processes, in which they are missing. The threads are started here, so that a
+//! system that gives none is an error and not a panic in the middle of a call.
 
 use crate::failure::Failure;
-use crate::forked;
 use crate::status::SS_DEVICE;
 use rayon::{ThreadPoolBuildError, ThreadPoolBuilder};
+use sparsight::forked;
 use std::error::Error;
 use std::sync::OnceLock;
 
-/// Why there are none. rayon tries once in the life of a process.
+/// The reason why there are none. rayon tries once in the life of a process.
 static MISSING: OnceLock<Option<String>> = OnceLock::new();
 
-/// The system's reason; `None` where somebody else in this process has begun them.
+/// The system's reason; `None` if other code of this process has started them.
 fn reason(error: &ThreadPoolBuildError) -> Option<String> {
     error.source().map(ToString::to_string)
 }
 
-/// Begins them, unless they are there; what can be refused in a forked child is.
+/// Refuses a forked child of the process that used threads and the driver first: it would wait for ever.
+pub(crate) fn refuse_forked() -> Result<(), Failure> {
+    forked::begin().map_err(|forked| {
+        let hint = "fork before the first call, or start a new process";
+        Failure::new(SS_DEVICE, forked.to_string()).hinted(hint)
+    })
+}
+
+/// Starts the threads unless they are there, and refuses a forked child.
 pub(crate) fn begin() -> Result<(), Failure> {
-    forked::refuse()?;
+    refuse_forked()?;
     let missing = MISSING.get_or_init(|| {
         let begun = ThreadPoolBuilder::new().build_global();
         begun.err().as_ref().and_then(reason)
@@ -26,6 +34,6 @@ pub(crate) fn begin() -> Result<(), Failure> {
     let Some(reason) = missing else { return Ok(()) };
     let text = format!("the system gives no worker threads: {reason}");
     Err(Failure::new(SS_DEVICE, text).hinted(
-        "raise the limits of threads and memory of the process, or set RAYON_NUM_THREADS to a small number, and start it anew",
+        "raise the limits of threads and memory of the process, or set RAYON_NUM_THREADS to a small number, and restart it",
     ))
 }

@@ -169,7 +169,7 @@ fn a_program_in_c_multiplies_on_a_gpu_in_streams_of_its_own() {
 /// A GPU that nobody knows, without NVRTC: a library answers in the place of the driver.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_gpu_without_a_profile_is_calibrated_when_it_is_named_unless_the_program_says_no() {
+fn a_gpu_without_a_profile_is_calibrated_unless_forbidden() {
     if first_of(&["nvidia-smi"]).is_some() {
         eprintln!("skipped: the libraries of a real GPU are here, of whose calls a stand-in knows few");
         return;

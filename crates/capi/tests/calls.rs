@@ -91,7 +91,7 @@ fn planned(
 ) -> (c_int, *mut PlanHandle) {
     // It has to become NULL, whatever it was.
     let mut plan = std::ptr::dangling_mut();
-    // SAFETY: whoever calls this gives arrays that are long enough.
+    // SAFETY: the caller gives arrays that are long enough.
     let code = unsafe {
         ss_plan_csr(
             profile,
@@ -156,13 +156,13 @@ fn prepared(
 fn first_prepared(a: &Matrix, profile: *const ProfileHandle, device: *const DeviceHandle) -> *mut OpHandle {
     let plan = plan_of(a, profile, SS_F64);
     let op = (0..count_of(plan)).find_map(|i| prepared(plan, i, device, &a.values));
-    // SAFETY: a handle that nobody uses any more.
+    // SAFETY: a handle that is no longer in use.
     unsafe { ss_plan_free(plan) };
     op.unwrap()
 }
 
 fn multiplied(op: *const OpHandle, (alpha, beta): (f64, f64), x: &[f64], y: &mut [f64]) -> c_int {
-    // SAFETY: a handle or NULL; whoever calls this gives vectors that are long enough.
+    // SAFETY: a handle or NULL; the caller gives vectors that are long enough.
     unsafe { ss_multiply_host(op, alpha, address(x), beta, y.as_mut_ptr().cast()) }
 }
 
@@ -211,11 +211,11 @@ fn every_candidate_that_runs_here_multiplies_and_takes_other_values() {
         assert!(bytes > 0, "{id}");
         fine(multiplied(op, (1.0, 0.0), &x, &mut y));
         hold(&y, &expected.iter().map(|y| 3.0 * y).collect::<Vec<_>>(), &id);
-        // SAFETY: a handle that nobody uses any more.
+        // SAFETY: a handle that is no longer in use.
         unsafe { ss_op_free(op) };
     }
     assert!(ran > 20 && ran == count, "{ran} of {count}");
-    // SAFETY: handles that nobody uses any more.
+    // SAFETY: handles that are no longer in use.
     unsafe {
         ss_plan_free(plan);
         ss_profile_free(profile);
@@ -246,7 +246,7 @@ fn values_of_either_type_and_indices_of_both_widths_give_the_same() {
     fine(unsafe { ss_multiply_host(op, 1.0, address(&x), 0.0, y.as_mut_ptr().cast()) });
     let y: Vec<f64> = y.into_iter().map(f64::from).collect();
     hold(&y, &a.times(&[1.0; ROWS]), "f32");
-    // SAFETY: handles that nobody uses any more.
+    // SAFETY: handles that are no longer in use.
     unsafe {
         ss_plan_free(first);
         ss_plan_free(second);
@@ -264,7 +264,7 @@ fn handles_are_freed_in_any_order_and_null_is_none() {
         let (profile, device) = (profile(), cpu());
         let plan = plan_of(&a, profile, SS_F64);
         let op = (0..count_of(plan)).find_map(|i| prepared(plan, i, device, &a.values)).unwrap();
-        // SAFETY: handles that nobody uses any more: what was made of them does not.
+        // SAFETY: handles that are no longer in use: what was made of them does not.
         unsafe {
             if reversed {
                 ss_device_free(device);
@@ -280,7 +280,7 @@ fn handles_are_freed_in_any_order_and_null_is_none() {
         let mut y = vec![f64::NAN; ROWS];
         fine(multiplied(op, (1.0, 0.0), &x, &mut y));
         hold(&y, &expected, "after all others were freed");
-        // SAFETY: a handle that nobody uses any more, with the pattern of the plan that is gone.
+        // SAFETY: a handle that is no longer in use, with the pattern of the plan that is gone.
         unsafe {
             fine(ss_update_values_host(op, address(&a.values)));
             ss_op_free(op);
@@ -347,7 +347,7 @@ fn null_is_refused_wherever_something_is_needed() {
     // What was refused has changed nothing.
     fine(multiplied(op, (1.0, 0.0), &x, &mut y));
     hold(&y, &a.times(&x), "after all that");
-    // SAFETY: handles that nobody uses any more.
+    // SAFETY: handles that are no longer in use.
     unsafe {
         ss_op_free(op);
         ss_plan_free(plan);
@@ -357,7 +357,7 @@ fn null_is_refused_wherever_something_is_needed() {
 }
 
 #[test]
-fn what_is_no_matrix_is_refused_before_more_of_it_is_read() {
+fn invalid_arrays_are_refused_before_more_is_read() {
     let profile = profile();
     // 3 x 4 with these arrays.
     let planned = |row_ptr: &[i32], col_idx: &[i32]| {
@@ -377,7 +377,7 @@ fn what_is_no_matrix_is_refused_before_more_of_it_is_read() {
     bad(planned(&[0, 1, 1, 3], &[3, -1, 2]), "col_idx[1] = -1");
     bad(planned(&[0, 1, 1, 3], &[3, 2, 2]), "not sorted");
     assert!(text(ss_last_hint()).starts_with("sort the columns"));
-    // SAFETY: handles that nobody uses any more.
+    // SAFETY: handles that are no longer in use.
     unsafe {
         ss_plan_free(plan);
         ss_profile_free(profile);
@@ -385,7 +385,7 @@ fn what_is_no_matrix_is_refused_before_more_of_it_is_read() {
 }
 
 #[test]
-fn a_gpu_s_plan_is_for_gpus_and_the_processor_has_its_own() {
+fn a_plan_for_gpus_is_refused_on_the_processor() {
     let (a, of_gpu, of_cpu, device) = (tridiagonal(), profile_named(c"nvidia-h200"), profile(), cpu());
     let plan = plan_of(&a, of_gpu, SS_F64);
     assert!(count_of(plan) > 50);
@@ -398,7 +398,7 @@ fn a_gpu_s_plan_is_for_gpus_and_the_processor_has_its_own() {
     }
     let own = plan_of(&a, of_cpu, SS_F64);
     let op = prepared(own, 0, device, &a.values).unwrap();
-    // SAFETY: handles that nobody uses any more.
+    // SAFETY: handles that are no longer in use.
     unsafe {
         ss_op_free(op);
         ss_plan_free(own);
@@ -471,7 +471,7 @@ fn numbers_that_cannot_be_are_refused() {
 }
 
 #[test]
-fn a_matrix_that_fits_into_no_memory_is_not_a_profile_without_answers() {
+fn a_matrix_beyond_any_memory_is_infeasible() {
     let folder = tempfile::tempdir().unwrap();
     let sheet = folder.path().join("tiny.toml");
     // A GPU with 1 GB, and a matrix whose x takes 16.
@@ -486,7 +486,7 @@ fn a_matrix_that_fits_into_no_memory_is_not_a_profile_without_answers() {
     let (code, _) = planned(profile, (ROWS as i64, 2_000_000_000), arrays.0, arrays.1, (SS_F64, 0));
     refused(code, SS_INFEASIBLE, "no candidate is possible on ");
     assert!(!text(ss_last_error()).contains("cusparse"));
-    // SAFETY: a handle that nobody uses any more.
+    // SAFETY: a handle that is no longer in use.
     unsafe { ss_profile_free(profile) };
 }
 
@@ -501,7 +501,7 @@ fn nan_is_a_value_as_others_are_and_y_is_not_read_with_beta_0() {
     assert!(y[0].is_nan() && y[1].is_infinite() && y[2..].iter().all(|y| y.is_finite()));
     fine(multiplied(op, (f64::NAN, 0.0), &x, &mut y));
     assert!(y.iter().all(|y| y.is_nan()));
-    // SAFETY: handles that nobody uses any more.
+    // SAFETY: handles that are no longer in use.
     unsafe {
         ss_op_free(op);
         ss_profile_free(profile);
@@ -584,7 +584,7 @@ fn several_threads_multiply_with_one_handle_while_values_are_replaced() {
             fine(unsafe { ss_update_values_host(shared.op(), address(values)) });
         }
     });
-    // SAFETY: handles that nobody uses any more.
+    // SAFETY: handles that are no longer in use.
     unsafe {
         ss_op_free(shared.op());
         ss_profile_free(profile);

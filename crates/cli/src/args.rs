@@ -1,13 +1,7 @@
-//! Flags: what every command shares, and the list of commands.
+//! Flags that several commands share.
 
-use crate::commands::{
-    advise::Advise, bench::Bench, calibrate::Calibrate, compare::Compare, completions::Completions,
-    evaluate::Evaluate, fit::Fit, gallery::Gallery, info::Info, kernels::Kernels, measure::Measure,
-    plan::Plan, predict::Predict, profile::Profile, repair::Repair, report::Report, rules::Rules,
-    transfer::Transfer,
-};
-use crate::context::Context;
 use crate::failure::Failure;
+use crate::printer::{PrintFlags, Printer};
 use crate::text::words;
 use clap::{Parser, Subcommand, ValueEnum};
 use sparsight::Objective;
@@ -20,132 +14,51 @@ use std::fmt::{self, Display};
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::str::FromStr;
 
-/// How fast y = A x will be on a GPU in every storage format, kernel and block size, before anything is run.
-#[derive(Debug, Parser)]
-#[command(name = "sparsight", version, max_term_width = 100, after_help = AFTER_HELP)]
-pub(crate) struct Args {
-    #[command(flatten)]
-    pub(crate) global: Global,
-    #[command(subcommand)]
-    pub(crate) command: Command,
-}
-
-/// A paragraph a line: clap breaks lines for the terminal.
-const AFTER_HELP: &str = "\
-A matrix is a file (.mtx, SuiteSparse .tar, both also with .gz, .xz, .bz2 or .zst, .npz of scipy.sparse; of any other name its \
-content tells), a folder of them, - for standard input, gallery:NAME[,key=value...], or GROUP/NAME of the SuiteSparse collection \
-(https://sparse.tamu.edu) whose file is here; with derived:STEPS: before it one made from it (unknowns=B, layers=L, transpose, rcm, \
-shuffle=SEED, with commas between).
-
-A device is cpu, cuda[:N], M multiprocessors of it cuda[:N]/smM, the name or folder of a profile such as nvidia-h200, or a data \
-sheet NAME.toml (docs/profile-format.md). A GPU without a profile is calibrated.
-
-  sparsight advise gallery:stencil2d,n=1000
-  sparsight advise A.mtx --iterations 1000
-  sparsight advise A.mtx --device cpu --verify";
-
 /// Flags of every command.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Common options")]
 pub(crate) struct Global {
-    /// Value type, f32 or f64 [default: f64; for profile and measure: both]
+    /// Value type, f32 or f64 [default: f64; for lab profile and lab measure: both]
     #[arg(long, global = true, value_name = "TYPE", value_parser = dtype)]
     pub(crate) dtype: Option<Dtype>,
-    /// Print one JSON object instead of a table
-    #[arg(long, global = true)]
-    pub(crate) json: bool,
     /// Rows of a ranking to show [default: 10; with --json: all]
     #[arg(long, global = true, value_name = "N", value_parser = from_1)]
     pub(crate) top: Option<NonZeroUsize>,
     /// Seed of x and of --values random
     #[arg(long, global = true, value_name = "N", default_value_t = 0)]
     pub(crate) seed: u64,
-    /// Errors only on stderr
-    #[arg(short, long, global = true, conflicts_with = "verbose")]
-    pub(crate) quiet: bool,
-    /// More on stderr about what is done and why
-    #[arg(short, long, global = true)]
-    pub(crate) verbose: bool,
-    /// When to colour
-    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
-    pub(crate) color: ColorWhen,
     /// Worker threads [default: one a logical CPU]
     #[arg(short, long, global = true, value_name = "N", value_parser = from_1)]
     pub(crate) jobs: Option<NonZeroUsize>,
+    #[command(flatten)]
+    pub(crate) printing: PrintFlags,
 }
 
-/// A number of which there has to be one.
+/// A whole number from 1 on.
 fn from_1(text: &str) -> Result<NonZeroUsize, String> {
-    text.parse().map_err(|_| format!("'{text}' is no whole number from 1 on"))
+    text.parse().map_err(|_| format!("'{text}' is not a whole number from 1 on"))
 }
 
-/// What a matrix and its vectors are; in mixed precision they differ, which is asked for with `--values`.
+/// Value type of the matrix and its vectors; mixed precision, where they differ, is requested with `--values`.
 fn dtype(text: &str) -> Result<Dtype, String> {
     let found = Dtype::ALL.into_iter().find(|dtype| dtype.to_string() == text);
     found.ok_or_else(|| format!("unknown value type '{text}': f32 or f64"))
 }
 
-/// When to colour.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ColorWhen {
-    /// On a terminal, unless the environment says otherwise (`NO_COLOR`)
-    Auto,
-    Always,
-    Never,
-}
-
-/// What to do.
-#[derive(Debug, Subcommand)]
-pub(crate) enum Command {
-    Advise(Advise),
-    Compare(Compare),
-    Predict(Predict),
-    Plan(Plan),
-    Bench(Bench),
-    Calibrate(Calibrate),
-    Profile(Profile),
-    Measure(Measure),
-    Fit(Fit),
-    Repair(Repair),
-    Report(Report),
-    Rules(Rules),
-    Evaluate(Evaluate),
-    Transfer(Transfer),
-    Info(Info),
-    /// What is here: processors, CUDA devices or why there are none, profiles
-    Devices,
-    Kernels(Kernels),
-    Gallery(Gallery),
-    Completions(Completions),
-}
-
-impl Command {
-    /// Whether values that a file does not store are drawn at random.
-    pub(crate) fn random_values(&self) -> bool {
-        match self {
-            Self::Advise(command) => command.values.random(),
-            Self::Plan(command) => command.values.random(),
-            Self::Bench(command) => command.values.random(),
-            Self::Measure(command) => command.values.random(),
-            _ => false,
-        }
-    }
-}
-
-/// Which model, and what stands for the columns and the row lengths.
+/// Flags of the model, and of what represents columns and row lengths in it.
 #[derive(Debug, Clone, Copy, clap::Args)]
 pub(crate) struct ModelFlags {
-    /// Model that predicts: strip (the papers'), strip-uniform or strip-normal (the same, from benchmark matrices with
+    /// Model that predicts: strip (of the papers), strip-uniform or strip-normal (the same, from benchmark matrices with
     /// such row lengths), strip-cache (with a second regime beyond the L2), boosting, linear or neighbours (learned from
-    /// measured matrices) or best (for each kernel the learned one that cross-validation found best, where nothing was
-    /// learned strip-cache, for a cpu strip) [default: best]
+    /// measured matrices), or best (for each kernel the learned model that is best in cross-validation; without one
+    /// strip-cache, on a CPU strip) [default: best]
     #[arg(long, value_name = "NAME")]
     pub(crate) model: Option<ModelName>,
-    /// Benchmark matrices that stand for the columns, in strip models: banded (next to the diagonal), scattered (anywhere) or
+    /// Benchmark matrices that represent the columns, in strip models: banded (next to the diagonal), scattered (anywhere) or
     /// blend (of both, by how much of x is found in the cache)
     #[arg(long, value_name = "RULE", default_value = "blend", value_parser = placement)]
     pub(crate) placement: PlacementRule,
-    /// Statistic that stands for the row lengths, in strip models: mode, max, mean, median, p5, p25, p75, p90, p95, p99,
+    /// Statistic that represents the row lengths, in strip models: mode, max, mean, median, p5, p25, p75, p90, p95, p99,
     /// or paper, for csr-vector the mode and for one thread per row the maximum
     #[arg(long, value_name = "STATISTIC", default_value = "paper")]
     pub(crate) row_length: RowLengthRule,
@@ -157,7 +70,7 @@ impl ModelFlags {
         self.model.unwrap_or(ModelName::Best)
     }
 
-    /// What is asked of an advisor, with as many products to come.
+    /// The objective for an advisor, for `products` products to come.
     pub(crate) fn objective(self, products: Option<NonZeroU64>) -> Objective {
         let Self { model, placement, row_length } = self;
         Objective {
@@ -175,12 +88,12 @@ impl ModelFlags {
 pub(crate) struct KernelName(Selection);
 
 impl KernelName {
-    /// Whether the kernel is called so.
+    /// Returns whether this is a name of `kernel`.
     pub(crate) fn names(&self, kernel: Kernel) -> bool {
         self.0.names(kernel)
     }
 
-    /// What of the name says nothing of a kernel, for whoever looks at kernels alone.
+    /// Returns whether the name has a block size or a value type, which commands about kernels refuse.
     pub(crate) fn beyond_the_kernel(&self) -> bool {
         self.0.block().is_some() || self.0.dtype().is_some()
     }
@@ -199,7 +112,7 @@ impl FromStr for KernelName {
     }
 }
 
-/// Whether `text` is the name of an item of the catalogue, with its knobs or without.
+/// Returns whether `text` names an item of the catalogue, with its knobs or without.
 pub(crate) fn names(text: &str, short: &str, item: impl Display) -> bool {
     text == short || text == item.to_string()
 }
@@ -220,7 +133,7 @@ pub(crate) fn catalogued<T: Copy + Display>(
     }
 }
 
-/// What there is instead, and which of it was meant.
+/// The error for an unknown name, with the known ones and the one that may be meant.
 fn unknown<T: Copy + Display>(
     what: &str,
     text: &str,
@@ -233,14 +146,14 @@ fn unknown<T: Copy + Display>(
     format!("unknown {what} '{text}': {}", suggested(&words(text), names, there_are))
 }
 
-/// Which part of the catalogue.
+/// Flags that select a part of the catalogue.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct KernelFlags {
-    /// Kernels to look at, as any answer prints them: ell, "csr-vector t8", cusparse-csr; a candidate such as
-    /// "csr-vector t8 b256" or csr-vector/t8/b256/f64 is looked at alone [default: all]
+    /// Kernels to consider, as any answer prints them: ell, "csr-vector t8", cusparse-csr; a candidate such as
+    /// "csr-vector t8 b256" or csr-vector/t8/b256/f64 selects that one alone [default: all]
     #[arg(long = "kernel", value_name = "NAME", value_delimiter = ',')]
     pub(crate) kernels: Vec<KernelName>,
-    /// Block sizes to look at; the vendor's routines, which have none, are looked at if they are named [default: all]
+    /// Block sizes to consider; the vendor's routines, which have none, are included if they are named [default: all]
     #[arg(long = "block", value_name = "THREADS", value_delimiter = ',', value_parser = block)]
     pub(crate) blocks: Vec<u32>,
 }
@@ -257,7 +170,7 @@ impl KernelFlags {
     /// The candidates of one value type that devices of that kind have; an error if there are none among those named.
     pub(crate) fn candidates(&self, kind: DeviceKind, dtype: Dtype) -> Result<Vec<Candidate>, Failure> {
         let named = |c: &Candidate| self.kernels.iter().any(|k| k.0.selects(c));
-        // What is retired is looked at where its knobs are named, too.
+        // Retired kernels are included where their knobs are named.
         let of_old = |kernel: Kernel| self.kernels.iter().any(|k| k.0.is_exactly(kernel));
         let is_left = |c: &Candidate| kind == DeviceKind::Cpu || !c.kernel.is_retired() || of_old(c.kernel);
         let kernel = |c: &Candidate| (self.kernels.is_empty() || named(c)) && is_left(c);
@@ -282,15 +195,15 @@ impl KernelFlags {
         Ok(found)
     }
 
-    /// Says where a value type was pasted along that is not the one asked for: it selects nothing.
-    pub(crate) fn note_value_types(&self, asked: &[Dtype], context: &Context) {
+    /// Notes that the value type in a candidate's name is ignored if it is not the requested one.
+    pub(crate) fn note_value_types(&self, asked: &[Dtype], printer: &Printer) {
         let others = self.kernels.iter().filter_map(|name| Some((name, name.0.dtype()?)));
         for (name, dtype) in others.filter(|(_, dtype)| !asked.contains(dtype)) {
             let flag =
                 if dtype == Dtype::Mixed { "--values f32".to_owned() } else { format!("--dtype {dtype}") };
             let asked: Vec<String> = asked.iter().map(ToString::to_string).collect();
-            context.printer.note(format_args!(
-                "{name} is looked at in {}; `{flag}` asks for {dtype}",
+            printer.note(format_args!(
+                "{name} is evaluated in {}; use `{flag}` for {dtype}",
                 asked.join(" and ")
             ));
         }
@@ -310,7 +223,7 @@ pub(crate) fn placement(text: &str) -> Result<PlacementRule, String> {
 
 /// A size such as `64MB`, `1.5 GB` or `4096`; prefixes are decimal, with an `i` binary.
 pub(crate) fn size(text: &str) -> Result<Bytes, String> {
-    let wrong = || format!("'{text}' is no size such as 64MB, 1.5GB or 4096");
+    let wrong = || format!("'{text}' is not a size such as 64MB, 1.5GB or 4096");
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic() || c == ' ');
     let number: f64 = digits.parse().map_err(|_| wrong())?;
     let scale = match text[digits.len()..].trim().to_ascii_lowercase().as_str() {
@@ -328,38 +241,19 @@ pub(crate) fn size(text: &str) -> Result<Bytes, String> {
     if bytes.is_finite() && bytes >= 1.0 { Ok(Bytes(bytes as u64)) } else { Err(wrong()) }
 }
 
+/// A number of products: `1000`, `1e6`, `1,000,000` or `1_000_000`.
+pub(crate) fn products(text: &str) -> Result<NonZeroU64, String> {
+    let digits: String = text.chars().filter(|c| !matches!(c, ',' | '_')).collect();
+    let in_words = digits.parse::<f64>().ok().filter(|n| n.fract() == 0.0 && (1.0..=1e18).contains(n));
+    let number = digits.parse::<u64>().ok().or(in_words.map(|n| n as u64));
+    number
+        .and_then(NonZeroU64::new)
+        .ok_or_else(|| format!("'{text}' is not a number of products such as 1000 or 1e6"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
-
-    #[test]
-    fn the_flags_do_not_contradict_each_other() {
-        Args::command().debug_assert();
-    }
-
-    /// Where `SPARSIGHT_MAN` names a folder, the man pages are there afterwards, for whoever packages the program. Not a command of
-    /// the program: what writes them would make it larger by 0.14 MB.
-    #[test]
-    fn every_command_has_a_man_page() {
-        let own = tempfile::tempdir().unwrap();
-        let folder =
-            std::env::var_os("SPARSIGHT_MAN").map_or(own.path().to_owned(), std::path::PathBuf::from);
-        std::fs::create_dir_all(&folder).unwrap();
-        let mut command = Args::command();
-        command.build();
-        let names =
-            command.get_subcommands().map(|of| of.get_name().to_owned()).filter(|name| name != "help");
-        let names: Vec<String> = names.collect();
-        clap_mangen::generate_to(command, &folder).unwrap();
-        let page = |name: &str| std::fs::read_to_string(folder.join(format!("{name}.1"))).unwrap();
-        assert!(page("sparsight").contains("sparsight\\-advise(1)"), "{}", page("sparsight"));
-        assert!(names.len() > 15, "{names:?}");
-        for name in names {
-            let page = page(&format!("sparsight-{name}"));
-            assert!(page.contains(".SH SYNOPSIS") && page.contains(".SH OPTIONS"), "{name}: {page}");
-        }
-    }
 
     #[test]
     fn the_vendors_routines_are_selected_by_their_own_names_alone() {
@@ -402,6 +296,17 @@ mod tests {
         assert_eq!(size("4096"), Ok(Bytes(4096)));
         for wrong in ["", "MB", "-1", "1 parsec", "0", "nan", "1e400"] {
             assert!(size(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn products_are_read_as_people_write_them() {
+        let read = |text: &str| products(text).map(NonZeroU64::get);
+        for text in ["1000000", "1e6", "1,000,000", "1_000_000", "1E6"] {
+            assert_eq!(read(text), Ok(1_000_000));
+        }
+        for wrong in ["0", "-1", "1.5", "1e30", "many", "", "nan", "1e-3"] {
+            assert!(read(wrong).is_err(), "{wrong}");
         }
     }
 }

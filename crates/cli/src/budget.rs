@@ -1,4 +1,4 @@
-//! How long a command may take: `--budget 8min`.
+//! Time limit of a command: `--budget 8min`.
 
 use sparsight_lab::evenly_spread;
 use std::fmt;
@@ -25,7 +25,7 @@ impl FromStr for Budget {
         let unit = UNITS.iter().find_map(|(unit, seconds)| Some((text.strip_suffix(unit)?, seconds)));
         let parsed = unit.and_then(|(number, seconds)| Some(number.trim().parse::<f64>().ok()? * seconds));
         let duration = parsed.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-        duration.map(Self).ok_or_else(|| format!("'{text}' is no time such as 90s, 8min or 1.5h"))
+        duration.map(Self).ok_or_else(|| format!("'{text}' is not a time such as 90s, 8min or 1.5h"))
     }
 }
 
@@ -50,7 +50,7 @@ impl Spending {
         Self { start: Instant::now(), budget, done: 0 }
     }
 
-    /// Whether the time is over.
+    /// Returns whether the time is over.
     pub(crate) fn is_over(&self) -> bool {
         self.start.elapsed() >= self.budget.0
     }
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_has_room_once_it_is_spent_or_if_it_would_take_too_long() {
+    fn a_spent_budget_has_no_room_and_too_long_work_does_not_fit() {
         let mut spending = Spending::new(Budget(Duration::from_secs(1000)));
         assert!(spending.has_room(u64::MAX), "nobody knows yet");
         std::thread::sleep(Duration::from_millis(20));

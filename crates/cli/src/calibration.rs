@@ -1,5 +1,5 @@
 //! A device without a profile: a GPU is calibrated when it is first asked about, and kept in the cache; so is a processor, in
-//! [`cpu_profile`]. By hand either is, by `calibrate` and `profile --quick`.
+//! [`cpu_profile`]. By hand either is, by `calibrate` and `lab profile --quick`.
 //!
 //! ```text
 //! reference matrices -> measured here, and in a profile of another GPU -> how that one's predictions are carried over
@@ -7,11 +7,10 @@
 //! Everything that was measured is on disk as soon as it is: a run that was stopped goes on where it was.
 
 use crate::context::Context;
-use crate::device_choice::{DeviceName, OpenDevice, described};
+use crate::device_choice::{DeviceName, OpenDevice};
 use crate::failure::{Exit, Failure};
-use crate::noise::{self, Noise};
 use crate::profiling::Instrumented;
-use crate::text::{counted, matrices as many_matrices};
+use crate::text::{counted, described, matrices as many_matrices};
 use crate::{cpu_profile, profile_cache, profiling};
 use sparsight::Profile;
 use sparsight::answer::{CalibrateAnswer, ProfileAnswer};
@@ -112,7 +111,7 @@ fn measure(
     for record in folder.calibration()?.map_or(Vec::new(), |known| known.records) {
         noise.recorded(&record);
     }
-    noise::warn(&noise, &context.printer);
+    context.printer.warn_of(&noise);
     Ok(made)
 }
 

@@ -1,4 +1,4 @@
-//! What every command is given: the common flags, the printer, and whether to stop.
+//! The context of a command: common flags, printer, interruption, and the command as it was typed.
 
 use crate::args::Global;
 use crate::failure::Failure;
@@ -8,12 +8,12 @@ use crate::workers;
 use sparsight::matrix::Dtype;
 use sparsight::matrix::io::PatternValues;
 
-/// Common flags and what they set up.
+/// Common flags and what is set up by them.
 pub(crate) struct Context {
     pub(crate) printer: Printer,
     pub(crate) interrupt: Interrupt,
     pub(crate) seed: u64,
-    /// Values of files that store none.
+    /// Values for files that store none.
     pub(crate) pattern: PatternValues,
     dtype: Option<Dtype>,
     top: Option<usize>,
@@ -41,7 +41,7 @@ impl Context {
         self.dtype.unwrap_or(Dtype::F64)
     }
 
-    /// The value type that was named.
+    /// The value type given with `--dtype`, if any.
     pub(crate) fn named_dtype(&self) -> Option<Dtype> {
         self.dtype
     }
@@ -56,13 +56,38 @@ impl Context {
         self.top_or(TOP)
     }
 
-    /// Rows of which as many are shown when nothing is said.
+    /// Rows to show: `--top`, else `default`.
     pub(crate) fn top_or(&self, default: usize) -> usize {
         self.top.unwrap_or(default)
     }
 
-    /// Entries of a list in JSON, where nobody has to scroll.
+    /// Entries of a list in JSON: all, unless `--top` is given.
     pub(crate) fn top_in_json(&self) -> usize {
         self.top.unwrap_or(usize::MAX)
+    }
+}
+
+/// The command that was given, quoted for a shell, so that it can be given again.
+pub(crate) fn command_as_typed() -> String {
+    let words = std::env::args_os().skip(1).map(|word| quoted(&word.to_string_lossy()));
+    std::iter::once("sparsight".to_owned()).chain(words).collect::<Vec<_>>().join(" ")
+}
+
+fn quoted(word: &str) -> String {
+    let is_plain = |letter: char| letter.is_alphanumeric() || "-_./:,=+%@".contains(letter);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_with_blanks_or_quotes_is_quoted_for_a_shell() {
+        assert_eq!(quoted("gallery:stencil2d,n=1000"), "gallery:stencil2d,n=1000");
+        assert_eq!(["a b", "", "it's", "$(x)"].map(quoted), ["'a b'", "''", r"'it'\''s'", "'$(x)'"]);
     }
 }

@@ -3,11 +3,11 @@
 //! What is measured and learned is the library's business (`sparsight::calibrate::measure_cpu_matrices`); here it has progress, and a word about noise.
 
 use crate::context::Context;
-use crate::device_choice::{DeviceName, OpenDevice, described};
+use crate::device_choice::{DeviceName, OpenDevice};
 use crate::failure::Failure;
-use crate::noise::{self, Noise};
 use crate::profile_cache;
 use crate::profiling::{self, Instrumented};
+use crate::text::described;
 use sparsight::Profile;
 use sparsight::calibrate::{
     CPU_CALIBRATION_MATRICES, CalibratedDevice, cpu_calibration_folder, cpu_calibration_grid, keep_noise,
@@ -94,7 +94,7 @@ pub(crate) fn measure(
     let new = measure_matrices(folder, device, dtypes, &mut noise, context)
         .map_err(|failure| failure.keeping(kept))?;
     if done.measured + new > 0 {
-        noise::warn(&noise, &context.printer);
+        context.printer.warn_of(&noise);
         keep_noise(folder, &noise)?;
     }
     profiling::fit_and_write(folder, &[], (&[], |_| true), &[], &context.printer)?;

@@ -17,7 +17,7 @@ pub(crate) struct CsvFlag {
     pub(crate) csv: bool,
 }
 
-/// What the table of a command looks like, behind the columns of the matrix. A column is `name` of a field or
+/// Layout of a command's table, after the columns of the matrix. A column is `name` of a field or
 /// `name=path.to.field`; numbers of a path are places in a list.
 pub(crate) struct Layout {
     /// The lists, each within an object of the one before, whose last gives the rows; none: the answer is a row.
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn cells_are_quoted_where_they_would_be_taken_for_several() {
+    fn cells_with_separators_are_quoted() {
         let cell = |text: &str| quoted(&Value::from(text));
         assert_eq!(cell("plain text"), "plain text");
         assert_eq!(cell("gallery:arrow,n=5"), "\"gallery:arrow,n=5\"");

@@ -1,9 +1,9 @@
-//! Which device: `cpu`, `cuda[:N]`, a part of one `cuda[:N]/smM`, or the name or folder of a profile.
+//! Choice of the device: `cpu`, `cuda[:N]`, a part of one `cuda[:N]/smM`, or the name or folder of a profile.
 
-use crate::context::Context;
+use crate::context::{Context, command_as_typed};
 use crate::failure::Failure;
-use crate::text::{shown, words};
-use crate::{calibration, command_line, cpu_profile, profile_cache};
+use crate::text::{described, shown, words};
+use crate::{calibration, cpu_profile, profile_cache};
 use sparsight::calibrate::{CALIBRATION_BUDGET, may_calibrate, measure_conversion_threshold};
 use sparsight::device::cpu::Cpu;
 use sparsight::device::cuda::{Cuda, Nccl, cusparse_version};
@@ -38,7 +38,7 @@ impl DeviceName {
         if Cuda::count().is_ok_and(|count| count > 0) { Self::Cuda(0) } else { Self::Cpu }
     }
 
-    /// Whether it is of this machine, and not a profile.
+    /// Returns whether it is a device of this machine, not a profile.
     fn is_here(&self) -> bool {
         !matches!(self, Self::Profile(_))
     }
@@ -50,7 +50,7 @@ impl DeviceName {
         if known { part } else { Self::Cuda(index) }
     }
 
-    /// What the facts of a GPU or a part of one call it. Opens nothing.
+    /// The name of a GPU, or of a part of one, in its facts. Opens nothing.
     fn gpu_name(&self) -> Result<Option<String>, DeviceError> {
         match *self {
             Self::Cuda(index) => Cuda::name(index).map(Some),
@@ -71,12 +71,12 @@ impl FromStr for DeviceName {
             _ if text == "cpu" => return Ok(Self::Cpu),
             _ if device == "cuda" => 0,
             Some(("cuda", index)) => {
-                index.parse().map_err(|_| format!("'{index}' is no number of a CUDA device"))?
+                index.parse().map_err(|_| format!("'{index}' is not the number of a CUDA device"))?
             }
             _ => return Ok(Self::Profile(text.to_owned())),
         };
         part.map_or(Ok(Self::Cuda(index)), |part| {
-            let wrong = || format!("'{part}' is no number of multiprocessors such as 40 in cuda:0/sm40");
+            let wrong = || format!("'{part}' is not a number of multiprocessors such as 40 in cuda:0/sm40");
             part.parse().map(|multiprocessors| Self::Part(index, multiprocessors)).map_err(|_| wrong())
         })
     }
@@ -110,7 +110,7 @@ impl OpenDevice {
                 Ok(Self::Cuda(Box::new(Cuda::open_part(*index, *multiprocessors)?)))
             }
             DeviceName::Profile(name) => Err(Failure::device(format!(
-                "'{name}' is a profile and nothing can be run on it"
+                "'{name}' is a profile: nothing can be run on it"
             ))
             .hinted(
                 "devices of this machine are cpu, cuda[:N] and cuda[:N]/smM; `sparsight devices` lists them",
@@ -149,7 +149,7 @@ impl OpenDevice {
         }
     }
 
-    /// As a device of one value type.
+    /// The device, for one value type.
     pub(crate) fn of<T: Scalar>(&self) -> &dyn Device<T> {
         match self {
             Self::Cpu(cpu) => cpu.as_ref(),
@@ -157,8 +157,7 @@ impl OpenDevice {
         }
     }
 
-    /// Those of `candidates` that the device runs. Of the others it is said once why not; if they are all, that is the
-    /// end.
+    /// The `candidates` that the device runs. A warning gives the reason for the others; it is an error if none is left.
     pub(crate) fn runnable<T: Scalar>(
         &self,
         mut candidates: Vec<Candidate>,
@@ -190,7 +189,7 @@ impl OpenDevice {
         }
     }
 
-    /// Whether a profile of `facts` speaks of this very device.
+    /// Returns whether `facts` are those of this device.
     pub(crate) fn is(&self, facts: &DeviceFacts) -> bool {
         self.facts().is_same_device(facts)
     }
@@ -201,7 +200,7 @@ impl OpenDevice {
 pub(crate) struct LinkedGpus(Vec<Cuda>);
 
 impl LinkedGpus {
-    /// How many there are.
+    /// Number of GPUs of this machine.
     pub(crate) fn here() -> Result<usize, DeviceError> {
         Cuda::count()
     }
@@ -216,11 +215,11 @@ impl LinkedGpus {
         (0..count).map(Cuda::open_without_rates).collect::<Result<_, _>>().map(Self)
     }
 
-    /// As many as `most`, all of them what the profile is of.
+    /// Opens the first `most` GPUs, which must be of the profile's kind.
     pub(crate) fn of(profile: &Profile, most: usize) -> Result<Self, Failure> {
         let here = Self::here()?;
         if here < most {
-            let text = format!("--verify runs it on {most} GPUs, and here are {here}");
+            let text = format!("--verify runs the matrix on {most} GPUs, but this machine has {here}");
             return Err(Failure::device(text).hinted("leave out --verify, or ask for fewer"));
         }
         for index in 0..most {
@@ -231,7 +230,7 @@ impl LinkedGpus {
                     shown(&name),
                     described(&profile.device.facts)
                 );
-                return Err(Failure::device(text).hinted("GPUs that share a matrix have to be alike"));
+                return Err(Failure::device(text).hinted("GPUs that share a matrix must be of one kind"));
             }
         }
         Ok(Self::open(most)?)
@@ -250,11 +249,6 @@ impl LinkedGpus {
 /// `12.6.3`.
 pub(crate) fn dotted((major, minor, patch): (u32, u32, u32)) -> String {
     format!("{major}.{minor}.{patch}")
-}
-
-/// A device in words: `Some CPU, 8 threads`, `NVIDIA H200`, `NVIDIA H200, 40 of 132 multiprocessors`.
-pub(crate) fn described(facts: &DeviceFacts) -> String {
-    shown(&facts.described())
 }
 
 /// Flags of commands that predict.
@@ -308,7 +302,7 @@ impl ProfileFlags {
         if let Some(folder) = folder_of(name) {
             return Ok(ProfileFolder::open(&folder)?);
         }
-        Err(Failure::input(format!("'{name}' is no folder, and records are added to one"))
+        Err(Failure::input(format!("'{name}' is not a folder, so records cannot be added to it"))
             .hinted("use --profile DIR with the folder of a profile"))
     }
 
@@ -373,15 +367,15 @@ fn of_this_machine(context: &Context) -> Option<Profile> {
     if let Some(profile) = Profile::shipped_for_gpu(&name) {
         return Some(profile);
     }
-    // Without a folder for a cache there is no calibration, and nobody has asked for one.
+    // Without a folder for a cache there is no calibration, and none was requested.
     let found = calibrated_folder(&name).ok().and_then(|path| calibration::find(&path, context));
     if found.is_none() {
-        context.printer.note(unknown(&shown(&name), &command_line::as_typed()));
+        context.printer.note(unknown(&shown(&name), &command_as_typed()));
     }
     found
 }
 
-/// What is said of the GPU here that nothing is known of, and which command gets to know it.
+/// The note about a GPU here that has no profile, with the command that calibrates it.
 fn unknown(name: &str, command: &str) -> String {
     let (seconds, default) = (CALIBRATION_BUDGET.0, Profile::DEFAULT);
     let allow = if may_calibrate() { "" } else { "SPARSIGHT_CALIBRATE=1 " };
@@ -391,7 +385,7 @@ fn unknown(name: &str, command: &str) -> String {
     )
 }
 
-/// Where the calibration of the GPU that its driver calls `name` is kept. Opens nothing.
+/// Folder for the calibration of the GPU of that name. Opens nothing.
 fn calibrated_folder(name: &str) -> Result<PathBuf, Failure> {
     profile_cache::of_calibration(name, &Cuda::driver()?)
 }
@@ -401,7 +395,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_an_unknown_gpu_the_command_is_named_that_calibrates_it() {
+    fn the_note_about_an_unknown_gpu_names_the_calibrating_command() {
         assert_eq!(
             unknown("Some GPU", "sparsight advise a.mtx"),
             "Some GPU has no profile, so this is for nvidia-h200; `sparsight advise a.mtx --device cuda:0` calibrates it first, in \

@@ -25,11 +25,11 @@ impl EarlierBench {
         let fault = |why: String| Failure::input(format!("{}: {why}", path.display()));
         let text = read_regular_text(path).map_err(|error| fault(error.to_string()))?;
         let answer: Value = serde_json::from_str(&text).map_err(|error| {
-            fault(format!("no JSON: {error}"))
+            fault(format!("not JSON: {error}"))
                 .hinted("`sparsight bench A.mtx --json > before.json` writes one")
         })?;
         if answer["schema"] != BenchAnswer::SCHEMA {
-            let text = format!("no answer of `bench --json` ({})", BenchAnswer::SCHEMA);
+            let text = format!("not an answer of `bench --json` ({})", BenchAnswer::SCHEMA);
             return Err(fault(text).hinted("`sparsight bench A.mtx --json > before.json` writes one"));
         }
         let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -82,7 +82,7 @@ impl EarlierBench {
             }
         }
         if none {
-            context.printer.warning("nothing that was measured now was measured before");
+            context.printer.warning("none of these candidates was measured before");
         }
     }
 }

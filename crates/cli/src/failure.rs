@@ -1,4 +1,4 @@
-//! Why a command ended early, what to do about it, and with which exit code.
+//! Reasons why a command ended early, each with a hint and an exit code.
 
 use sparsight::Error;
 use sparsight::answer::ErrorAnswer;
@@ -8,7 +8,7 @@ use sparsight::matrix::io::ReadError;
 use std::io::ErrorKind;
 use std::process::ExitCode;
 
-/// How a command ended.
+/// The exit code of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
     /// Done.
@@ -29,12 +29,12 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// An end that was not wanted.
+/// Why a command failed.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// The reader of stdout has gone: `sparsight ... | head`.
+    /// The reader of stdout has closed it: `sparsight ... | head`.
     ClosedOutput,
-    /// Ctrl-C. Holds what is kept and how to go on.
+    /// Ctrl-C. Holds what is kept and how to continue.
     Interrupted(String),
     /// Anything else.
     Reported { exit: Exit, message: String, hint: Option<String> },
@@ -53,11 +53,11 @@ impl Failure {
 
     /// Several matrices where `flag` takes one.
     pub(crate) fn one_matrix(flag: &str, given: usize) -> Self {
-        let text = format!("{flag} takes one matrix, and here are {given}");
+        let text = format!("{flag} takes one matrix, but {given} were given");
         Self::input(text).hinted(format!("name one of them, or leave out {flag}"))
     }
 
-    /// With something that the user can do.
+    /// Adds a hint: what the user can do.
     #[must_use]
     pub(crate) fn hinted(mut self, text: impl Into<String>) -> Self {
         if let Self::Reported { hint, .. } = &mut self {
@@ -66,7 +66,7 @@ impl Failure {
         self
     }
 
-    /// For an interruption: what is kept and how to go on.
+    /// Adds to an interruption what is kept and how to continue.
     #[must_use]
     pub(crate) fn keeping(self, what: impl FnOnce() -> String) -> Self {
         if let Self::Interrupted(_) = self { Self::Interrupted(what()) } else { self }
@@ -82,7 +82,7 @@ impl Failure {
 }
 
 impl Failure {
-    /// As an answer; `None` where nobody is there to read it.
+    /// The answer of `--json`; `None` if stdout is closed.
     pub(crate) fn answer(&self) -> Option<ErrorAnswer> {
         let (error, hint) = match self {
             Self::ClosedOutput => return None,
@@ -129,7 +129,7 @@ impl From<GalleryError> for Failure {
     }
 }
 
-/// Of writing to stdout.
+/// A failure to write to stdout.
 impl From<std::io::Error> for Failure {
     fn from(error: std::io::Error) -> Self {
         match error.kind() {

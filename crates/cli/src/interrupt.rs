@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::{fs, thread};
 
-/// Whether someone asked to stop.
+/// Interruption by Ctrl-C.
 #[derive(Debug, Clone)]
 pub(crate) struct Interrupt {
     asked: Arc<AtomicBool>,
@@ -58,7 +58,7 @@ impl Interrupt {
         begin.send(Signals::new(signals).ok()?).ok()
     }
 
-    /// Whether to stop.
+    /// Returns whether to stop.
     pub(crate) fn asked(&self) -> bool {
         self.asked.load(Ordering::Relaxed)
     }
@@ -69,7 +69,7 @@ impl Interrupt {
     }
 }
 
-/// Whether this process was started with a signal ignored; `false` where the system does not say.
+/// Returns whether this process was started with a signal ignored; `false` if the system does not say.
 fn is_ignored(signal: i32) -> bool {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

@@ -13,15 +13,15 @@ use sparsight::profile::{KnownLinks, ProfileFolder};
 use sparsight_lab::answer::ProfileLinksAnswer;
 use std::path::Path;
 
-/// Those of a file, else those of the profile, and how answers name them.
+/// Links of a file, else of the profile, with their name in answers.
 pub(crate) fn find(file: Option<&Path>, profile: &Profile) -> Result<(KnownLinks, LinksAnswer), Failure> {
     let (known, source) = if let Some(file) = file {
         (KnownLinks::read(file)?, file.display().to_string())
     } else {
         let known = profile.links()?.ok_or_else(|| {
-            let text = format!("the profile {} knows of no links between GPUs", profile.name);
+            let text = format!("the profile {} holds no links between GPUs", profile.name);
             Failure::input(text).hinted(
-                "`sparsight profile --links -o DIR` measures them where two GPUs are; `--links FILE` names a links.json or a TOML \
+                "`sparsight lab profile --links -o DIR` measures them where two GPUs are; `--links FILE` names a links.json or a TOML \
                  file (docs/gpus.md)",
             )
         })?;
@@ -33,14 +33,14 @@ pub(crate) fn find(file: Option<&Path>, profile: &Profile) -> Result<(KnownLinks
 /// Reads a number of GPUs.
 pub(crate) fn number(text: &str) -> Result<usize, String> {
     let count = text.trim().parse().ok().filter(|count| (1..=MOST_GPUS).contains(count));
-    count.ok_or_else(|| format!("'{text}' is no number of GPUs from 1 to {MOST_GPUS}"))
+    count.ok_or_else(|| format!("'{text}' is not a number of GPUs from 1 to {MOST_GPUS}"))
 }
 
-/// `sparsight profile --links`: measures those of the GPUs here and adds them to a profile's folder.
+/// `sparsight lab profile --links`: measures those of the GPUs here and adds them to a profile's folder.
 pub(crate) fn measure(output: &Path, context: &Context) -> Result<Exit, Failure> {
     let count = LinkedGpus::here()?;
     if count < 2 {
-        return Err(Failure::device(format!("links join two GPUs at least, and here is {count}"))
+        return Err(Failure::device(format!("links need at least two GPUs, but this machine has {count}"))
             .hinted("`--links FILE` of advise takes links that were measured elsewhere, or a TOML file (docs/gpus.md)"));
     }
     let folder = ProfileFolder::create(output)?;

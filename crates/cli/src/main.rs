@@ -9,7 +9,6 @@
 mod args;
 mod budget;
 mod calibration;
-mod command_line;
 mod commands;
 mod context;
 mod cpu_profile;
@@ -22,18 +21,14 @@ mod links;
 mod many;
 mod matrix_source;
 mod name_prefixes;
-mod noise;
 mod output_file;
-mod own_kernels;
 mod plots;
 mod printer;
-mod products;
 mod profile_cache;
 mod profiling;
 mod progress;
 mod reordering;
 mod report;
-mod restart;
 mod set_aside;
 mod shard;
 mod table;
@@ -42,49 +37,77 @@ mod text;
 mod values;
 mod workers;
 
-use args::Args;
-use clap::Parser;
+use commands::Args;
 use context::Context;
-use failure::Exit;
+use failure::{Exit, Failure};
 use printer::Printer;
 use sparsight::answer::{Answer, ErrorAnswer};
+use sparsight::device::cuda::safe_loader_path;
+use std::env;
 use std::io::Write;
-use std::process::ExitCode;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, ExitCode};
 
 fn main() -> ExitCode {
-    restart::with_a_safe_loader_path();
+    restart_with_a_safe_loader_path();
     sparsight_lab::add_papers_models();
-    let args = match Args::try_parse() {
+    let args = match Args::of_command_line() {
         Ok(args) => args,
         Err(error) => return refused_flags(&error),
     };
-    let printer = Printer::new(&args.global);
+    let printer = Printer::new(&args.global.printing);
     let random_values = args.command.random_values();
     let ended = Context::new(printer.clone(), &args.global, random_values)
-        .and_then(|context| commands::run(args.command, &context));
+        .and_then(|context| args.command.run(&context));
     match ended {
         Ok(exit) => exit.into(),
-        Err(failure) => {
-            printer.failure(&failure);
-            failure.exit().into()
-        }
+        Err(failure) => failed(&printer, &failure),
     }
 }
 
-/// Flags that make no sense, or a question about them: shown as clap does, and with `--json` an object like any other error.
+fn failed(printer: &Printer, failure: &Failure) -> ExitCode {
+    printer.failure(failure);
+    failure.exit().into()
+}
+
+/// Prints why flags were refused, or the help that was asked for, as clap does; with `--json` an error is also an object.
 fn refused_flags(error: &clap::Error) -> ExitCode {
     let asks = !error.use_stderr();
-    if !asks && std::env::args_os().any(|word| word == "--json") {
+    let json = !asks && env::args_os().any(|word| word == "--json");
+    if let Some(name) = Args::moved_to_lab(error) {
+        let failure = Failure::input(format!("'{name}' is a command of `sparsight lab`"));
+        return failed(&Printer::of_errors(json), &failure.hinted(format!("`sparsight lab {name}`")));
+    }
+    if json {
         let text = error.to_string();
         // What stands before the usage; what is missing is listed in lines of its own.
         let lines = text.trim_start_matches("error: ").lines().take_while(|line| !line.trim().is_empty());
         let first = lines.map(str::trim).collect::<Vec<_>>().join(" ");
         let hint = Some("`sparsight --help`, or the command with --help, lists the flags".to_owned());
         let answer = ErrorAnswer { error: first, hint, exit_code: Exit::Input as u8 };
-        // Nobody is left to be told that stdout is closed.
+        // A closed stdout cannot be reported anywhere.
         let _ = writeln!(std::io::stdout(), "{}", answer.to_json());
     }
     // As above.
     let _ = error.print();
     if asks { Exit::Done.into() } else { Exit::Input.into() }
+}
+
+/// Restarts the program, as the same process, if `LD_LIBRARY_PATH` has elements that are no absolute folders.
+///
+/// ```text
+/// LD_LIBRARY_PATH=$LD_LIBRARY_PATH:/opt/cuda/lib64      of a variable that was not set: an empty element, then the folder
+/// ```
+/// An empty element means the current directory. The library then loads nothing for a GPU
+/// ([`DeviceError::LoaderPath`](sparsight::device::DeviceError::LoaderPath)), but such a line is common in start-up files, and
+/// the loader reads the variable before `main` alone. What the program is linked to, the C library, is loaded before anything
+/// here runs. If the restart fails, the library reports the element where it matters.
+fn restart_with_a_safe_loader_path() {
+    let (Some(path), Ok(program)) = (safe_loader_path(), env::current_exe()) else { return };
+    let mut arguments = env::args_os();
+    let mut command = Command::new(program);
+    if let Some(name) = arguments.next() {
+        command.arg0(name);
+    }
+    let _ = command.args(arguments).env("LD_LIBRARY_PATH", path).exec();
 }

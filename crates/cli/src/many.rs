@@ -5,11 +5,11 @@ use crate::failure::{Exit, Failure};
 use crate::matrix_source::MatrixSource;
 use sparsight::matrix::{Dtype, Features};
 
-/// What became of several matrices.
+/// Result of a command for several matrices.
 pub(crate) struct Looked {
-    /// How many could not be read, each of which was named.
+    /// Number of matrices that could not be read; each was named.
     unreadable: usize,
-    /// Whether somebody asked to stop.
+    /// Set if the user interrupted.
     ended: Result<(), Failure>,
 }
 

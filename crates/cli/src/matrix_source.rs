@@ -1,7 +1,7 @@
-//! Where a matrix comes from: a file, `-` for standard input, a pipe, `gallery:NAME[,key=value...]`, or any of them with
+//! Source of a matrix: a file, `-` for standard input, a pipe, `gallery:NAME[,key=value...]`, or any of them with
 //! `derived:STEPS:` before it. Several, or a folder, are a batch.
 
-/// What the help of every command says that a matrix is, with what the command makes of several.
+/// The help of the argument MATRIX, with what the command does with several.
 macro_rules! matrices {
     ($and:literal) => {
         concat!(
@@ -117,7 +117,7 @@ impl MatrixSource {
         steps.apply(a).map_err(|error| Failure::input(format!("{}: {error}", self.title())))
     }
 
-    /// As people call it: the file's name, or the recipe as it was written.
+    /// Its name in text: the file's name, or the recipe as it was written.
     pub(crate) fn title(&self) -> String {
         match self {
             Self::File(path) => shown(&path.file_name().unwrap_or(path.as_os_str()).to_string_lossy()),
@@ -128,7 +128,7 @@ impl MatrixSource {
         }
     }
 
-    /// As it is recorded: folder and stem, `a/AAT_sp98ar`, or the recipe with all its parameters; what was derived from it
+    /// Its name in records: folder and stem, `a/AAT_sp98ar`, or the recipe with all its parameters; what was derived from it
     /// `a/AAT_sp98ar+unknowns=3`.
     pub(crate) fn record_name(&self) -> String {
         let path = match self {
@@ -332,7 +332,7 @@ impl<'t> SuiteSparse<'t> {
         names.filter(is_it).min().map(|file| folder.join(file))
     }
 
-    /// Where to get it.
+    /// The hint where to get it.
     fn hint(self) -> String {
         let Self { group, name } = self;
         format!(
@@ -360,9 +360,9 @@ struct Walk<'p> {
     /// Files and folders met, as the file system tells them apart: device and inode.
     seen: HashSet<(u64, u64)>,
     found: Vec<MatrixSource>,
-    /// Whether there was a matrix, new or not, in the folder at hand.
+    /// Set if the current folder has a matrix, new or not.
     met_any: bool,
-    /// Whether standard input was named.
+    /// Set if standard input was named.
     met_stdin: bool,
     printer: &'p Printer,
 }
@@ -404,7 +404,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Whether this is met for the first time. What cannot be looked at is: reading it will say why.
+    /// Returns whether this file is new. A file that cannot be inspected counts as new: reading it reports why.
     fn is_new(&mut self, path: &Path) -> bool {
         path.metadata().map_or(true, |file| self.seen.insert((file.dev(), file.ino())))
     }
@@ -415,7 +415,7 @@ mod tests {
     use super::*;
 
     fn all_of(paths: &[String]) -> Result<Vec<MatrixSource>, Failure> {
-        MatrixSource::batch(paths, &Printer::quiet())
+        MatrixSource::batch(paths, &Printer::of_errors(false))
     }
 
     #[test]

@@ -24,7 +24,7 @@ impl<'a> NamePrefixes<'a> {
         self.0.is_empty() || self.0.iter().any(accepts)
     }
 
-    /// What could have been written instead.
+    /// The prefixes that the corpus has.
     pub(crate) fn hint(corpus: &[CorpusRecord]) -> String {
         let folder = |r: &CorpusRecord| {
             let derived = if origin(&r.matrix) == r.matrix { "" } else { "+" };
@@ -32,7 +32,7 @@ impl<'a> NamePrefixes<'a> {
         };
         let folders: BTreeSet<String> = corpus.iter().filter_map(folder).collect();
         if folders.is_empty() {
-            return "the profile holds no corpus; `sparsight measure PATHS -o DIR` adds one".to_owned();
+            return "the profile holds no corpus; `sparsight lab measure PATHS -o DIR` adds one".to_owned();
         }
         format!("the corpus holds {}", folders.into_iter().take(10).collect::<Vec<_>>().join(", "))
     }

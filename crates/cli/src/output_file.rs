@@ -21,7 +21,7 @@ pub(crate) fn write(file: &Path, bytes: &[u8]) -> Result<(), Failure> {
         Failure::input(format!("{}: {error}", file.display())).hinted(hint)
     };
     if file.as_os_str() == "-" {
-        return Err(Failure::input("- is no file, and standard output has the answer of the command")
+        return Err(Failure::input("- is not a file: standard output has the answer of the command")
             .hinted("give the file a name"));
     }
     let there = fs::metadata(file);
@@ -58,7 +58,7 @@ mod tests {
 
     #[test]
     #[cfg(unix)]
-    fn what_is_no_file_is_written_to_and_stays_what_it_is() {
+    fn special_files_are_written_to_and_kept() {
         write(Path::new("/dev/null"), b"nothing").unwrap();
         assert!(!fs::metadata("/dev/null").unwrap().is_file());
     }

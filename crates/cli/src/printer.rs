@@ -1,63 +1,85 @@
-//! The one place that decides what is shown: stdout is data, stderr is progress, notes and errors.
+//! Output: stdout is data, stderr is progress, notes and errors.
 
-use crate::args::{ColorWhen, Global};
 use crate::csv::{Csv, Layout};
 use crate::failure::Failure;
 use crate::progress::{Bars, Progress, Shown};
-use crate::text::shown_lines;
+use crate::text::{DIM, shown_lines};
 use anstyle::{AnsiColor, Style};
+use clap::ValueEnum;
+use sparsight::Noise;
 use sparsight::answer::Answer;
 use std::fmt::Display;
 use std::io::{IsTerminal, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Headings.
-pub(crate) const BOLD: Style = Style::new().bold();
-/// Labels and asides.
-pub(crate) const DIM: Style = Style::new().dimmed();
 const ERROR: Style = AnsiColor::Red.on_default().bold();
 const WARNING: Style = AnsiColor::Yellow.on_default().bold();
 const HINT: Style = AnsiColor::Cyan.on_default().bold();
 
-/// Shows things. Colours are dropped by the streams where they are not wanted.
+/// Flags of every command that say what is printed.
+#[derive(Debug, clap::Args)]
+pub(crate) struct PrintFlags {
+    /// Print one JSON object instead of a table
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    /// Errors only on stderr
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    pub(crate) quiet: bool,
+    /// Details on stderr
+    #[arg(short, long, global = true)]
+    pub(crate) verbose: bool,
+    /// When to use colours
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    pub(crate) color: ColorWhen,
+}
+
+/// When to use colours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ColorWhen {
+    /// On a terminal, unless the environment says otherwise (`NO_COLOR`)
+    Auto,
+    Always,
+    Never,
+}
+
+/// Prints results, notes and errors. The streams drop colours where these are unwanted.
 #[derive(Debug, Clone)]
 pub(crate) struct Printer {
     json: bool,
     quiet: bool,
     verbose: bool,
     bars: Bars,
-    /// Whether the one object of `--json` is out.
+    /// Set once the object of `--json` is printed.
     has_answered: Arc<AtomicBool>,
 }
 
 impl Printer {
-    pub(crate) fn new(global: &Global) -> Self {
-        let choice = match global.color {
+    pub(crate) fn new(flags: &PrintFlags) -> Self {
+        let choice = match flags.color {
             // `auto` of anstream looks at the terminal, NO_COLOR and CLICOLOR.
             ColorWhen::Auto => anstream::ColorChoice::Auto,
             ColorWhen::Always => anstream::ColorChoice::Always,
             ColorWhen::Never => anstream::ColorChoice::Never,
         };
         choice.write_global();
-        let shown = match (global.quiet, std::io::stderr().is_terminal()) {
+        let shown = match (flags.quiet, std::io::stderr().is_terminal()) {
             (true, _) => Shown::No,
             (false, true) => Shown::Bars,
             (false, false) => Shown::Lines,
         };
         let has_answered = Arc::default();
-        let Global { json, quiet, verbose, .. } = *global;
+        let PrintFlags { json, quiet, verbose, .. } = *flags;
         Self { json, quiet, verbose, bars: Bars::new(shown), has_answered }
     }
 
-    /// Says errors alone.
-    #[cfg(test)]
-    pub(crate) fn quiet() -> Self {
+    /// A printer of errors alone.
+    pub(crate) fn of_errors(json: bool) -> Self {
         let has_answered = Arc::default();
-        Self { json: false, quiet: true, verbose: false, bars: Bars::new(Shown::No), has_answered }
+        Self { json, quiet: true, verbose: false, bars: Bars::new(Shown::No), has_answered }
     }
 
-    /// What a command found: with `--json` as one object, else in the lines that `text` prints.
+    /// Prints the answer of a command: with `--json` as one object, else in the lines that `text` prints.
     pub(crate) fn answer(
         &self,
         answer: &impl Answer,
@@ -71,18 +93,18 @@ impl Printer {
         self.to_stdout(|| writeln!(anstream::stdout().lock(), "{object}"))
     }
 
-    /// A line of data for people.
+    /// Prints a line of data for people.
     pub(crate) fn line(&self, text: impl Display) -> Result<(), Failure> {
         debug_assert!(!self.json, "with --json stdout carries one object and nothing else");
         self.to_stdout(|| writeln!(anstream::stdout().lock(), "{text}"))
     }
 
-    /// Text that is the answer itself and goes out as it is: a completion script.
+    /// Prints text as it is, such as a completion script.
     pub(crate) fn raw(&self, bytes: &[u8]) -> Result<(), Failure> {
         self.to_stdout(|| std::io::stdout().lock().write_all(bytes))
     }
 
-    /// Answers as one table of comma-separated values.
+    /// Prints answers as one table of comma-separated values.
     pub(crate) fn csv<A: Answer>(&self, layout: &'static Layout, answers: &[A]) -> Result<(), Failure> {
         let mut table = Csv::new(layout);
         for answer in answers {
@@ -97,47 +119,54 @@ impl Printer {
         written.map_err(Failure::from)
     }
 
-    /// Whether stdout carries one object and nothing else.
+    /// Returns whether stdout carries one object and nothing else.
     pub(crate) fn is_json(&self) -> bool {
         self.json
     }
 
-    /// Whether notes and warnings are hidden.
+    /// Returns whether notes and warnings are hidden.
     pub(crate) fn is_quiet(&self) -> bool {
         self.quiet
     }
 
-    /// Something worth knowing, on stderr; `-q` hides it.
+    /// Prints a note on stderr; `-q` hides it.
     pub(crate) fn note(&self, text: impl Display) {
         if !self.quiet {
             self.to_stderr(&shown_lines(&text.to_string()));
         }
     }
 
-    /// Whether somebody asked for more with `-v`.
+    /// Returns whether `-v` was given.
     pub(crate) fn shows_details(&self) -> bool {
         self.verbose
     }
 
-    /// Something worth knowing for those who asked with `-v`.
+    /// Prints a detail on stderr with `-v`.
     pub(crate) fn detail(&self, text: impl Display) {
         if self.shows_details() {
             self.to_stderr(&format!("{DIM}{}{DIM:#}", shown_lines(&text.to_string())));
         }
     }
 
-    /// Something that may be wrong; `-q` hides it.
+    /// Prints a warning on stderr; `-q` hides it.
     pub(crate) fn warning(&self, text: impl Display) {
         if !self.quiet {
             self.to_stderr(&format!("{WARNING}warning:{WARNING:#} {}", shown_lines(&text.to_string())));
         }
     }
 
-    /// Why a command ended early: in words, and with `--json` as the object in place of the answer that there is not.
+    /// Warns that a machine was not quiet while it was measured on, if it was not.
+    pub(crate) fn warn_of(&self, noise: &Noise) {
+        if let Some(reasons) = noise.reasons() {
+            self.warning(format_args!("the machine was not quiet, and times may be off: {reasons}"));
+        }
+    }
+
+    /// Prints why a command failed: in words, and with `--json` as an object in place of the answer.
     pub(crate) fn failure(&self, failure: &Failure) {
         let error = failure.answer().filter(|_| self.json && !self.has_answered.load(Ordering::Relaxed));
         if let Some(error) = error {
-            // Nobody is left to be told that stdout is closed.
+            // A closed stdout cannot be reported anywhere.
             let _ = self.answer(&error, || Ok(()));
         }
         match failure {
@@ -159,7 +188,7 @@ impl Printer {
     }
 
     fn to_stderr(&self, text: &dyn Display) {
-        // Nobody is left to be told that stderr is closed.
+        // A closed stderr cannot be reported anywhere.
         self.bars.above(|| _ = writeln!(anstream::stderr().lock(), "{text}"));
     }
 }

@@ -2,12 +2,11 @@
 
 use crate::budget::Spending;
 use crate::context::Context;
-use crate::device_choice::{OpenDevice, described};
+use crate::device_choice::OpenDevice;
 use crate::failure::Failure;
-use crate::noise::Noise;
 use crate::output_file;
 use crate::printer::Printer;
-use crate::text::{counted, words};
+use crate::text::{counted, described, words};
 use sparsight::Error;
 use sparsight::answer::ProfileAnswer;
 use sparsight::bench::{Bench, bench};
@@ -79,7 +78,7 @@ fn complete(
     Ok(())
 }
 
-/// What a run of the benchmark matrices did.
+/// Result of a run of the benchmark matrices.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Instrumented {
     /// Points of the grid.
@@ -95,7 +94,7 @@ pub(crate) struct Instrumented {
 }
 
 impl Instrumented {
-    /// As an answer about the profile in `output`, of the device that its folder knows.
+    /// The answer about the profile in `output`, for the device of its folder.
     pub(crate) fn answer(self, output: &Path, known: &ProfiledDevice, dtypes: Vec<Dtype>) -> ProfileAnswer {
         ProfileAnswer {
             device: (&known.facts).into(),

@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Where progress goes.
+/// Form of progress output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Shown {
     /// Bars that redraw themselves.
@@ -58,7 +58,7 @@ impl Bars {
 #[derive(Debug)]
 pub(crate) struct Progress {
     bar: ProgressBar,
-    /// When the last line was printed, where lines are.
+    /// Time of the last printed line.
     last_line: Option<Mutex<Instant>>,
 }
 
@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_log_is_told_how_much_is_done_and_how_long_the_rest_takes() {
+    fn a_log_shows_progress_and_remaining_time() {
         let progress = Bars::new(Shown::Lines).add(400, "matrices");
         for done in [0, 100] {
             std::thread::sleep(Duration::from_millis(20));

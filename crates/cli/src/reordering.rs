@@ -1,4 +1,4 @@
-//! `--reorder`: a matrix with its rows and columns numbered anew. Never done unasked.
+//! `--reorder`: a matrix with its rows and columns reordered, on request only.
 
 use crate::failure::Failure;
 use crate::matrix_source::MatrixSource;
@@ -7,7 +7,7 @@ use sparsight::matrix::derived::Derivation;
 use sparsight::matrix::{Csr, Scalar, Seconds};
 use std::time::Instant;
 
-/// How rows and columns are numbered.
+/// Order of rows and columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Order {
     /// Reverse Cuthill-McKee: a small bandwidth
@@ -22,7 +22,7 @@ impl Order {
         }
     }
 
-    /// As people call it.
+    /// Its name in text.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Rcm => "reverse Cuthill-McKee",
@@ -47,7 +47,7 @@ impl Order {
 /// `--reorder`, for commands that look at the matrix as it then is.
 #[derive(Debug, Clone, Copy, clap::Args)]
 pub(crate) struct OrderFlags {
-    /// Number rows and columns anew first: the matrix is then called NAME+ORDER
+    /// Reorder rows and columns first; the matrix is then called NAME+ORDER
     #[arg(long, value_name = "ORDER")]
     pub(crate) reorder: Option<Order>,
 }

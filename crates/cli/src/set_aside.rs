@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_set_aside_is_whole_and_takes_the_first_free_name() {
+    fn a_folder_set_aside_is_whole_and_takes_the_first_free_name() {
         let dir = tempfile::tempdir().unwrap();
         let folder = dir.path().join("cpu-2");
         let mut asides = Vec::new();

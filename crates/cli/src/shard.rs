@@ -15,7 +15,7 @@ pub(crate) struct Shard {
 }
 
 impl Shard {
-    /// Whether the matrix that is recorded as `name` belongs to this share.
+    /// Returns whether the matrix recorded as `name` belongs to this share.
     pub(crate) fn holds(self, name: &str) -> bool {
         let hash = name.bytes().fold(0, |hash, byte| mix(hash ^ u64::from(byte)));
         hash % self.count == self.index - 1
@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_shard_is_refused_with_what_would_be_one() {
+    fn an_invalid_shard_is_refused_with_an_example() {
         for text in ["", "2", "1/", "/2", "a/b", "-1/2", "1/2/3", "1.0/2"] {
             assert!(text.parse::<Shard>().unwrap_err().contains("such as 1/4"), "{text}");
         }

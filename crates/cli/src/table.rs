@@ -8,7 +8,7 @@ use std::fmt;
 #[derive(Debug)]
 pub(crate) struct Table {
     inner: comfy_table::Table,
-    /// Whether each column is one of words.
+    /// For each column, whether it holds words.
     words: Vec<bool>,
 }
 

@@ -16,7 +16,7 @@ const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"]
 /// Characters of the longest bar: before it stand lengths, behind it the number of rows. Chosen.
 const BAR: f64 = 32.0;
 
-/// Where the non-zeros lie: a line a row of cells, framed.
+/// A framed picture of the non-zeros, a line for each row of cells.
 pub(crate) fn spy<T: Scalar>(a: &Csr<T>) -> Vec<String> {
     let (nrows, ncols) = (a.nrows(), a.ncols());
     if nrows == 0 || ncols == 0 {
@@ -40,7 +40,7 @@ pub(crate) fn spy<T: Scalar>(a: &Csr<T>) -> Vec<String> {
     std::iter::once(top).chain(rows.collect::<Vec<_>>()).chain(std::iter::once(bottom)).collect()
 }
 
-/// How many rows have which length: a line up to each doubling, with a bar.
+/// A histogram of row lengths by powers of two.
 pub(crate) fn row_lengths(structure: &Structure) -> Vec<String> {
     let mut doublings: Vec<RowsOfLength> = Vec::new();
     let power = |length: u64| length.checked_ilog2();

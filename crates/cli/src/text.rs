@@ -1,7 +1,6 @@
-//! Numbers and names as people read them.
+//! Formatting of numbers and names for people.
 
-use crate::device_choice::described;
-use crate::printer::BOLD;
+use anstyle::Style;
 use sparsight::Profile;
 use sparsight::advise::TIE;
 use sparsight::kernels::{Candidate, DeviceFacts, DeviceKind, Elsewhere};
@@ -10,14 +9,18 @@ use sparsight::matrix::{Dtype, Features, Seconds};
 use sparsight::profile::{GridName, ProfiledDevice};
 use std::fmt::Display;
 
-/// A name that comes from elsewhere, in one line that does nothing but show it: what would move a cursor, change a colour
-/// or turn the direction of writing is written as in a string of Rust.
+/// Style of headings.
+pub(crate) const BOLD: Style = Style::new().bold();
+/// Style of labels and asides.
+pub(crate) const DIM: Style = Style::new().dimmed();
+
+/// A name from outside in one line, with control characters escaped as in a string of Rust: those that move a cursor, change
+/// a colour or turn the direction of writing.
 pub(crate) fn shown(name: &str) -> String {
     name.chars().map(|c| if acts(c) { c.escape_debug().to_string() } else { c.to_string() }).collect()
 }
 
-/// The same for text of several lines; a line that does not begin with a blank is set in, so that it cannot pass for one of
-/// ours.
+/// [`shown`] for text of several lines; lines are indented, so that they cannot pass for lines of this program.
 pub(crate) fn shown_lines(text: &str) -> String {
     let mut lines = text.lines();
     let mut out = shown(lines.next().unwrap_or_default());
@@ -28,10 +31,15 @@ pub(crate) fn shown_lines(text: &str) -> String {
     out
 }
 
-/// Whether a terminal does something else with it than showing it.
+/// Returns whether a terminal acts on the character instead of showing it.
 fn acts(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// A device in words: `Some CPU, 8 threads`, `NVIDIA H200`, `NVIDIA H200, 40 of 132 multiprocessors`.
+pub(crate) fn described(facts: &DeviceFacts) -> String {
+    shown(&facts.described())
 }
 
 /// `count` of `noun`, with an s unless it is one.
@@ -85,7 +93,7 @@ pub(crate) fn candidate(candidate: &Candidate) -> String {
 /// `cuSPARSE: cusparseCreateCsr; SciPy: csr_array`.
 pub(crate) fn in_other_libraries(names: &[Elsewhere]) -> String {
     let names: Vec<String> = names.iter().map(|one| format!("{}: {}", one.library, one.name)).collect();
-    if names.is_empty() { "nothing like it is known".to_owned() } else { names.join("; ") }
+    if names.is_empty() { "no equivalent is known".to_owned() } else { names.join("; ") }
 }
 
 /// A quantity that a model looks at: where the papers have a letter, in words, too. JSON keeps the letter.
@@ -98,13 +106,13 @@ pub(crate) fn quantity(name: &str) -> &str {
     }
 }
 
-/// How `advise` begins where CSR is ahead of everything else.
+/// Beginning of the verdict of `advise` if CSR is the fastest.
 pub(crate) const STAY: &str = "Stay with CSR:";
 
-/// The same where something else is no worse.
+/// Beginning of the verdict if another format is as fast as CSR.
 pub(crate) const AS_GOOD: &str = "CSR is as good as anything:";
 
-/// What `advise` says of a matrix without non-zeros, in place of a ranking of launches.
+/// Verdict of `advise` for a matrix without non-zeros, in place of a ranking.
 pub(crate) const NOTHING_TO_MULTIPLY: &str =
     "CSR is as good as anything: there are no non-zeros to multiply.";
 
@@ -123,7 +131,7 @@ pub(crate) fn times_as_fast(speedup: f64, in_all: &str) -> String {
     if is_tied { format!("as fast{in_all}") } else { format!("{speedup:.1} times as fast{in_all}") }
 }
 
-/// How many other kernels are as good as what is used, if any.
+/// Number of other kernels that are as good as the recommended one, in words.
 pub(crate) fn others_as_good(kernels: usize) -> Option<String> {
     match kernels {
         0 => None,
@@ -147,23 +155,23 @@ pub(crate) fn heading(profile: &Profile, dtype: Dtype) -> String {
     format!("{BOLD}{device}{BOLD:#}   {dtype}   {}", known_from(profile))
 }
 
-/// Where a profile's predictions come from: `profile of 2026-11-22`; and whether the machine was busy meanwhile, with what measures
-/// it anew.
+/// Origin of a profile's predictions: `profile of 2026-11-22`; if the machine was busy meanwhile, with the command that measures
+/// it again.
 pub(crate) fn known_from(profile: &Profile) -> String {
     let from = measured_on(profile);
     if profile.device.provenance.noise.is_none() {
         return from;
     }
-    let anew = match (profile.device.facts.kind, profile.device.grid) {
+    let again = match (profile.device.facts.kind, profile.device.grid) {
         (DeviceKind::Cpu, GridName::Coarse) => {
             "`sparsight calibrate --device cpu -o quiet`, then `--profile quiet`"
         }
-        _ => "`sparsight profile -o quiet`, then `--profile quiet`",
+        _ => "`sparsight lab profile -o quiet`, then `--profile quiet`",
     };
-    format!("{from}; the machine was busy then and times may be off, to measure anew: {anew}")
+    format!("{from}; the machine was busy then and times may be off, to measure again: {again}")
 }
 
-/// What is assumed of a device beside what its data sheet says, a line each; nothing of one that was measured.
+/// Assumptions about a device beyond its data sheet, a line each; empty for a measured device.
 pub(crate) fn assumed(device: &ProfiledDevice) -> String {
     let line = |assumption: &String| format!("\n  assumed: {}", shown(assumption));
     device.provenance.assumptions.iter().map(line).collect()
@@ -195,7 +203,7 @@ fn measured_on(profile: &Profile) -> String {
     format!("{how}: {sure}")
 }
 
-/// Whether both are of one architecture: errors of what is carried over were only ever seen between two chips of one.
+/// Returns whether both are of one architecture: errors of rescaled predictions are only known between two chips of one.
 pub(crate) fn are_of_one_family(one: &DeviceFacts, other: &DeviceFacts) -> bool {
     let family = |facts: &DeviceFacts| facts.compute_capability.map(|(major, _)| major);
     family(one) == family(other)
@@ -206,14 +214,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_comes_from_elsewhere_is_shown_and_does_nothing() {
+    fn outside_text_is_shown_with_control_characters_escaped() {
         assert_eq!(shown("a\u{1b}[2J\nerror: \u{202e}b é"), "a\\u{1b}[2J\\nerror: \\u{202e}b é");
         assert_eq!(shown_lines("one\nerror: two\n  three\u{7}"), "one\n    error: two\n  three\\u{7}");
         assert_eq!(shown_lines(""), "");
     }
 
     #[test]
-    fn what_is_counted_is_one_or_several() {
+    fn nouns_are_singular_or_plural() {
         assert_eq!(counted(1, "row"), "1 row");
         assert_eq!(counted(1000, "row"), "1,000 rows");
     }

@@ -15,17 +15,17 @@ pub(crate) struct ValuesFlag {
 }
 
 impl ValuesFlag {
-    /// Whether mixed precision is in question.
+    /// Returns whether mixed precision may be considered.
     pub(crate) fn asked(&self) -> bool {
         self.values.iter().any(|value| value == "f32")
     }
 
-    /// Whether values that a file does not store are drawn at random.
+    /// Returns whether values that a file does not store are drawn at random.
     pub(crate) fn random(&self) -> bool {
         self.values.iter().any(|value| value == "random")
     }
 
-    /// Whether mixed precision was asked for.
+    /// Returns whether mixed precision was requested.
     ///
     /// # Errors
     /// Where there is none.
@@ -60,7 +60,7 @@ impl ValuesFlag {
     }
 }
 
-/// What rounding the values changes.
+/// The effect of rounding the values.
 pub(crate) fn narrowing<T: Scalar>(matrix: &Csr<T>) -> NarrowingAnswer {
     Narrowing::of(matrix).into()
 }

@@ -254,29 +254,29 @@ fn every_field_of_a_prediction_and_an_evaluation_is_described() {
     fs::write(dir.path().join("little.toml"), little).unwrap();
     fs::write(dir.path().join("links.toml"), links).unwrap();
     for command in [
-        "fit made-up --train a/",
-        "fit made-up-cpu",
+        "lab fit made-up --train a/",
+        "lab fit made-up-cpu",
         "advise gallery:arrow,n=20000 --profile made-up --iterations 100",
         "advise gallery:stencil2d,n=60,shuffle=1 --profile made-up --reorder rcm",
         "advise gallery:arrow,n=20000 --device nvidia-h200",
-        "predict gallery:arrow,n=20000 --profile made-up --model strip --kernel csr-vector,ell",
+        "lab predict gallery:arrow,n=20000 --profile made-up --model strip --kernel csr-vector,ell",
         "plan gallery:kkt,n=20000,m=8000,row=200 --profile made-up --model strip",
         "plan gallery:stencil2d,n=60 --device nvidia-h200 --strips 2 --values f32",
         "compare gallery:arrow,n=20000 --devices made-up,made-up-cpu --price made-up=8000 --unit EUR \
          --power made-up-cpu=100 --kernel csr-scalar --iterations 100",
-        "transfer gallery:stencil2d,n=300 --from made-up --to made-up-cpu",
-        "evaluate made-up",
-        "evaluate made-up-cpu --from made-up",
-        "evaluate made-up --without-each",
+        "lab transfer gallery:stencil2d,n=300 --from made-up --to made-up-cpu",
+        "lab evaluate made-up",
+        "lab evaluate made-up-cpu --from made-up",
+        "lab evaluate made-up --without-each",
         "info gallery:arrow,n=20000 --profile made-up",
         "kernels --profile made-up",
         "kernels --source hyb/b256/f64",
         "rules made-up --candidates csr --leaves 4 --train a/",
         "advise gallery:arrow,n=20000 gallery:stencil2d,n=60 --device nvidia-h200 --iterations 100",
         "info gallery:arrow,n=2000 gallery:stencil2d,n=60 --profile made-up",
-        "predict gallery:arrow,n=2000 gallery:stencil2d,n=60 --profile made-up --model strip --kernel coo",
+        "lab predict gallery:arrow,n=2000 gallery:stencil2d,n=60 --profile made-up --model strip --kernel coo",
         "compare gallery:arrow,n=2000 gallery:stencil2d,n=60 --devices made-up,made-up-cpu",
-        "transfer gallery:stencil2d,n=300 gallery:stencil2d,n=60 --from made-up --to made-up-cpu",
+        "lab transfer gallery:stencil2d,n=300 gallery:stencil2d,n=60 --from made-up --to made-up-cpu",
         "advise gallery:stencil2d,n=60 --device nvidia-h200 --gpus 2 --links links.toml",
         "advise gallery:stencil3d,n=40 --device little.toml --gpus 2 --links links.toml",
         "advise gallery:stencil2d --device nvidia-h200 --gpus 2 --break-even n --links fast.toml",
@@ -291,7 +291,7 @@ fn every_field_of_a_prediction_and_an_evaluation_is_described() {
 }
 
 #[test]
-fn every_field_of_what_takes_a_measurement_is_described() {
+fn every_field_of_measured_answers_is_described() {
     let device = DeviceSummary {
         name: "Made-up CPU".to_owned(),
         kind: DeviceKind::Cpu,

@@ -47,7 +47,7 @@ fn advise_in_json_has_every_candidate() {
     // A picture is looked at above, and a day is no other answer.
     let is_picture = |line: &&str| line.len() > 128 && !line.contains(": ");
     let few: Vec<&str> = few.lines().filter(|line| !is_picture(line)).collect();
-    let today = sparsight::device::today();
+    let today = sparsight::device::timing::today();
     assert_snapshot!(rounded(&few.join("\n")).replace(&today, "TODAY"));
 }
 
@@ -94,7 +94,7 @@ fn plan_in_json_has_rows_without_a_gap() {
     // How it looks and which day it is.
     let (head, rest) = few.split_once("      \"structure\": {").unwrap();
     let rest = rest.split_once("\n      },\n").unwrap().1;
-    let today = sparsight::device::today();
+    let today = sparsight::device::timing::today();
     assert_snapshot!(rounded(&format!("{head}{rest}")).replace(&today, "TODAY"));
 }
 
@@ -120,6 +120,7 @@ fn predict_shows_the_numbers_behind_a_time() {
     assert_snapshot!(run(
         dir.path(),
         &[
+            "lab",
             "predict",
             GRID,
             "--profile",
@@ -138,6 +139,7 @@ fn predict_shows_the_numbers_behind_a_time() {
 fn predict_in_json_carries_the_terms() {
     let dir = made_up_profile();
     let arguments = [
+        "lab",
         "predict",
         GRID,
         "--profile",
@@ -154,7 +156,7 @@ fn predict_in_json_carries_the_terms() {
 }
 
 #[test]
-fn compare_shows_devices_beside_each_other_and_what_their_price_buys() {
+fn compare_shows_devices_and_products_per_price() {
     let dir = made_up_profiles();
     let devices = ["compare", GRID, "--devices", "made-up,made-up-cpu"];
     assert_snapshot!(run(dir.path(), &devices));
@@ -235,7 +237,7 @@ fn fit_says_what_it_fitted_and_on_what() {
         &dir.path().join("made-up"),
         &[("a/grid", GRID, 1.2), ("b/grid", "gallery:stencil3d,n=40", 0.9)],
     );
-    assert_snapshot!(run(dir.path(), &["fit", "made-up", "--train", "a/"]));
+    assert_snapshot!(run(dir.path(), &["lab", "fit", "made-up", "--train", "a/"]));
 }
 
 /// Sets what cross-validation found: boosting is best, but linear for coo, and hyb was never learned.
@@ -263,7 +265,7 @@ fn answers_say_which_learned_model_they_come_from() {
     let corpus: Vec<(&str, &str, f64)> =
         recipes.iter().map(|(name, recipe)| (name.as_str(), recipe.as_str(), 1.1)).collect();
     add_corpus(&folder, &corpus);
-    let fitted = run(dir.path(), &["fit", "made-up"]);
+    let fitted = run(dir.path(), &["lab", "fit", "made-up"]);
     for model in ["boosting", "linear", "neighbours"] {
         assert!(fitted.contains(&format!("{model} learned from 22 matrices")), "{fitted}");
     }
@@ -285,8 +287,10 @@ fn answers_say_which_learned_model_they_come_from() {
         };
         assert_eq!(candidate["model"], wanted, "{candidate}");
     }
-    let coo =
-        run(dir.path(), &["predict", GRID, "--profile", "made-up", "--kernel", "coo", "--block", "128"]);
+    let coo = run(
+        dir.path(),
+        &["lab", "predict", GRID, "--profile", "made-up", "--kernel", "coo", "--block", "128"],
+    );
     assert!(coo.contains("model best") && coo.contains("by linear") && coo.contains("e^w_0"), "{coo}");
 }
 
@@ -295,11 +299,14 @@ fn evaluate_prints_the_papers_table() {
     let dir = made_up_profile();
     let folder = dir.path().join("made-up");
     add_corpus(&folder, &[("a/grid", GRID, 1.25), ("b/cube", "gallery:stencil3d,n=40", 0.8)]);
-    assert_snapshot!(run(dir.path(), &["evaluate", "made-up", "--worst", "1"]));
-    assert_snapshot!(run(dir.path(), &["evaluate", "made-up", "--test", "b/", "--markdown", "--worst", "0"]));
-    let by_format = ["evaluate", "made-up", "--test", "b/", "--by", "format", "--worst", "0"];
+    assert_snapshot!(run(dir.path(), &["lab", "evaluate", "made-up", "--worst", "1"]));
+    assert_snapshot!(run(
+        dir.path(),
+        &["lab", "evaluate", "made-up", "--test", "b/", "--markdown", "--worst", "0"]
+    ));
+    let by_format = ["lab", "evaluate", "made-up", "--test", "b/", "--by", "format", "--worst", "0"];
     assert_snapshot!(run(dir.path(), &by_format));
-    let object = json(dir.path(), &["evaluate", "made-up", "--test", "a/"]);
+    let object = json(dir.path(), &["lab", "evaluate", "made-up", "--test", "a/"]);
     let first = &object["errors"][0];
     assert_eq!((&object["schema"], &first["kernel"]), (&"sparsight/evaluate/1".into(), &"csr-scalar".into()));
     assert_eq!(object["matrices"][0]["all"], 1);
@@ -314,7 +321,7 @@ fn evaluate_prints_the_papers_table() {
     assert_eq!(of("ell-rule")["first_infeasible"], 0);
     assert!(object["plots"].is_null(), "none were asked for");
     // Several statistics of the row lengths are rows of one table.
-    let arguments = ["evaluate", "made-up", "--row-length", "paper,mean,p95"];
+    let arguments = ["lab", "evaluate", "made-up", "--row-length", "paper,mean,p95"];
     let rows = json(dir.path(), &arguments)["errors"].as_array().unwrap().clone();
     let count = |rule: &str| rows.iter().filter(|row| row["row_length"] == rule).count();
     assert!(count("paper") > 0 && count("paper") == count("mean") && count("mean") == count("p95"));
@@ -344,20 +351,20 @@ fn advise_names_the_measured_matrices_that_are_nearest() {
 }
 
 #[test]
-fn evaluate_says_what_each_part_of_the_catalogue_brings() {
+fn evaluate_shows_the_gain_by_each_part_of_the_catalogue() {
     let dir = made_up_profile();
     let folder = dir.path().join("made-up");
     add_corpus(&folder, &[("a/grid", GRID, 1.25), ("b/cube", "gallery:stencil3d,n=40", 0.8)]);
-    assert_snapshot!(run(dir.path(), &["evaluate", "made-up", "--without-each", "--markdown"]));
+    assert_snapshot!(run(dir.path(), &["lab", "evaluate", "made-up", "--without-each", "--markdown"]));
     // No model is asked.
     std::fs::remove_dir_all(folder.join("models")).unwrap();
-    let object = json(dir.path(), &["evaluate", "made-up", "--without-each", "--test", "a/"]);
+    let object = json(dir.path(), &["lab", "evaluate", "made-up", "--without-each", "--test", "a/"]);
     assert_eq!(object["schema"], "sparsight/evaluate-without/1");
     let without = object["without"].as_array().unwrap();
     let alone = |entry: &&serde_json::Value| entry["kind"] == "family" && entry["class"] == "all";
     let fastest = without.iter().filter(alone).filter(|entry| entry["fastest"] == 1).count();
     assert!(fastest <= 1 && without.iter().all(|entry| entry["mean"].as_f64().unwrap() >= 1.0));
-    let wrong = run(dir.path(), &["evaluate", "made-up", "--without-each", "--model", "best"]);
+    let wrong = run(dir.path(), &["lab", "evaluate", "made-up", "--without-each", "--model", "best"]);
     assert!(wrong.contains("cannot be used with"), "{wrong}");
 }
 
@@ -366,10 +373,10 @@ fn evaluate_says_first_whether_a_profile_is_good() {
     let dir = made_up_profile();
     let folder = dir.path().join("made-up");
     add_corpus(&folder, &[("a/grid", GRID, 1.25), ("b/cube", "gallery:stencil3d,n=40", 0.8)]);
-    let short = run(dir.path(), &["evaluate", "made-up"]);
+    let short = run(dir.path(), &["lab", "evaluate", "made-up"]);
     assert!(short.lines().count() <= 22, "twenty lines below exit code and stdout: {short}");
     assert_snapshot!(short);
-    let object = json(dir.path(), &["evaluate", "made-up"]);
+    let object = json(dir.path(), &["lab", "evaluate", "made-up"]);
     // The mean over all is that over the kernels, each with its times.
     for of_all in object["errors_overall"].as_array().unwrap() {
         let same = |row: &&serde_json::Value| {
@@ -385,20 +392,21 @@ fn evaluate_says_first_whether_a_profile_is_good() {
             "{of_all}"
         );
     }
-    let full = run(dir.path(), &["evaluate", "made-up", "--full"]);
+    let full = run(dir.path(), &["lab", "evaluate", "made-up", "--full"]);
     assert_eq!(
         full,
-        run(dir.path(), &["evaluate", "made-up", "--worst", "3"]),
+        run(dir.path(), &["lab", "evaluate", "made-up", "--worst", "3"]),
         "what shapes the tables asks for them"
     );
-    let one = run(dir.path(), &["evaluate", "made-up", "--kernel", "coo/i1,ell", "--model", "strip-cache"]);
+    let one =
+        run(dir.path(), &["lab", "evaluate", "made-up", "--kernel", "coo/i1,ell", "--model", "strip-cache"]);
     assert!(one.contains("coo i1") && one.contains("ell "), "{one}");
     assert!(
         !one.contains("csr-scalar  ") && !one.contains("coo i2") && !one.contains("best-single:"),
         "{one}"
     );
     assert!(!one.contains(" strip  "), "{one}");
-    let from = run(dir.path(), &["evaluate", "made-up", "--from", "made-up", "--full"]);
+    let from = run(dir.path(), &["lab", "evaluate", "made-up", "--from", "made-up", "--full"]);
     assert!(from.starts_with("exit code: 2"), "{from}");
 }
 

@@ -4,7 +4,7 @@ mod support;
 
 use insta::assert_snapshot;
 use std::time::Duration;
-use support::{json, made_up_profile, run, spawn, wait_for_lines};
+use support::{json, made_up_profile, run, sparsight, spawn, wait_for_lines};
 
 #[test]
 fn a_broken_file_is_an_error_with_its_place() {
@@ -46,11 +46,15 @@ fn gpus_are_nvidias_and_names_of_others_are_told_so() {
     for (name, vendor) in
         [("mi250x", "AMD"), ("gfx90a", "AMD"), ("intel-max-1550", "Intel"), ("apple-m3", "Apple")]
     {
-        for arguments in
-            [["advise", "--device"], ["predict", "--profile"], ["compare", "--devices"], ["plan", "--device"]]
-        {
-            let mut words = vec![arguments[0], "gallery:stencil2d,n=10", arguments[1], name];
-            if arguments[0] == "predict" {
+        for arguments in [
+            ["advise", "--device"],
+            ["lab predict", "--profile"],
+            ["compare", "--devices"],
+            ["plan", "--device"],
+        ] {
+            let command = arguments[0].split(' ');
+            let mut words: Vec<_> = command.chain(["gallery:stencil2d,n=10", arguments[1], name]).collect();
+            if arguments[0] == "lab predict" {
                 words.extend(["--kernel", "csr-vector t8 b128"]);
             }
             let out = run(dir.path(), &words);
@@ -88,7 +92,7 @@ fn a_data_sheet_in_other_units_or_of_another_vendors_gpu_is_refused_with_its_lin
 }
 
 #[test]
-fn what_a_data_sheet_does_not_say_is_assumed_and_said_with_the_answer() {
+fn assumptions_beyond_a_data_sheet_are_listed_in_the_answer() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("a100.toml"), SHEET).unwrap();
     let assumed = "\n  assumed: 0.6 of the L2, 24.0 MB, holds what the product before has read\n";
@@ -97,8 +101,8 @@ fn what_a_data_sheet_does_not_say_is_assumed_and_said_with_the_answer() {
         &["advise", grid, "--device", "a100.toml"][..],
         &["advise", grid, "gallery:arrow,n=40", "--device", "a100.toml"],
         &["plan", grid, "--device", "a100.toml"],
-        &["predict", grid, "--device", "a100.toml", "--kernel", "csr-vector t8 b128"],
-        &["transfer", grid, "--from", "nvidia-h200", "--to", "a100.toml"],
+        &["lab", "predict", grid, "--device", "a100.toml", "--kernel", "csr-vector t8 b128"],
+        &["lab", "transfer", grid, "--from", "nvidia-h200", "--to", "a100.toml"],
     ] {
         let out = run(dir.path(), words);
         assert!(out.starts_with("exit code: 0") && out.contains(assumed), "{words:?}: {out}");
@@ -116,7 +120,7 @@ fn what_a_data_sheet_does_not_say_is_assumed_and_said_with_the_answer() {
 /// A pipe without a writer, a device that never ends and a file with a hole that memory would not hold.
 #[cfg(target_os = "linux")]
 #[test]
-fn what_is_no_file_or_too_large_for_a_document_is_refused_at_once() {
+fn special_files_and_too_large_documents_are_refused_at_once() {
     let dir = made_up_profile();
     let at = |name: &str| dir.path().join(name);
     assert!(std::process::Command::new("mkfifo").arg(at("pipe")).status().unwrap().success());
@@ -145,7 +149,7 @@ fn what_is_no_file_or_too_large_for_a_document_is_refused_at_once() {
 }
 
 #[test]
-fn a_quantile_that_no_feature_holds_and_a_model_that_the_profile_lacks_are_refused_with_what_there_is() {
+fn unknown_quantiles_and_absent_models_are_refused_with_the_available_ones() {
     let dir = made_up_profile();
     let advise = |more: &[&str]| {
         run(dir.path(), &[&["advise", "gallery:stencil2d,n=10", "--profile", "made-up"], more].concat())
@@ -172,7 +176,7 @@ fn a_profile_without_models_says_how_to_fit_them() {
 }
 
 #[test]
-fn a_model_that_is_damaged_is_named_by_the_command_that_asks_for_it_alone() {
+fn a_damaged_model_is_an_error_only_of_commands_that_use_it() {
     let dir = made_up_profile();
     std::fs::write(dir.path().join("made-up/models/strip-cache.gz"), "no gzip").unwrap();
     let advise = ["advise", "gallery:stencil2d,n=10", "--profile", "made-up"];
@@ -181,11 +185,11 @@ fn a_model_that_is_damaged_is_named_by_the_command_that_asks_for_it_alone() {
     let damaged = run(dir.path(), &advise);
     assert!(damaged.starts_with("exit code: 2"), "{damaged}");
     assert!(damaged.contains("error: made-up/models/strip-cache.gz: "), "{damaged}");
-    assert!(damaged.contains("hint: `sparsight fit DIR` writes the models anew"), "{damaged}");
+    assert!(damaged.contains("hint: `sparsight lab fit DIR` writes the models anew"), "{damaged}");
 }
 
 #[test]
-fn a_model_that_is_not_part_of_the_program_is_refused_with_the_place_that_has_it() {
+fn a_model_outside_the_program_is_refused_with_its_place() {
     let dir = tempfile::tempdir().unwrap();
     let advise = ["advise", "gallery:stencil2d,n=10", "--device", "nvidia-h200", "--model", "linear"];
     let refused = run(dir.path(), &advise);
@@ -195,7 +199,7 @@ fn a_model_that_is_not_part_of_the_program_is_refused_with_the_place_that_has_it
 }
 
 #[test]
-fn comparing_what_cannot_be_compared_says_what_would_help() {
+fn impossible_comparisons_are_refused_with_a_hint() {
     let dir = made_up_profile();
     let compare = |more: &[&str]| {
         run(dir.path(), &[&["compare", "gallery:stencil2d,n=10", "--devices"], more].concat())
@@ -208,28 +212,28 @@ fn comparing_what_cannot_be_compared_says_what_would_help() {
     let lacking = compare(&["nvidia-h200,made-up", "--dtype", "f32"]);
     assert!(lacking.starts_with("exit code: 2"), "{lacking}");
     let command =
-        "hint: `sparsight profile --device cuda:0 --dtype f32 -o made-up` on a machine with Made-up GPU";
+        "hint: `sparsight lab profile --device cuda:0 --dtype f32 -o made-up` on a machine with Made-up GPU";
     assert!(lacking.contains(command), "{lacking}");
     std::fs::remove_dir_all(dir.path().join("made-up/models")).unwrap();
     let unfitted = compare(&["made-up"]);
-    assert!(unfitted.contains("hint: ") && unfitted.contains("`sparsight fit made-up`"), "{unfitted}");
+    assert!(unfitted.contains("hint: ") && unfitted.contains("`sparsight lab fit made-up`"), "{unfitted}");
 }
 
 #[test]
 fn a_profile_of_another_device_is_not_written_over() {
     let dir = made_up_profile();
-    let out = run(dir.path(), &["profile", "--device", "cpu", "-o", "made-up"]);
+    let out = run(dir.path(), &["lab", "profile", "--device", "cpu", "-o", "made-up"]);
     assert!(out.starts_with("exit code: 2") && out.contains("is a profile of Made-up GPU, not of"), "{out}");
 }
 
 #[test]
-fn trying_until_it_is_not_worth_it_asks_for_how_many_products() {
+fn try_auto_requires_the_number_of_products() {
     let dir = tempfile::tempdir().unwrap();
     let plan = ["plan", "gallery:stencil2d,n=10", "--run", "--device", "cpu", "--try"];
     let out = run(dir.path(), &[&plan[..], &["auto"]].concat());
     assert!(out.contains("\n\nhint: say how many products are to come: --iterations 1e6"), "{out}");
     let out = run(dir.path(), &[&plan[..], &["many"]].concat());
-    assert!(out.contains("'many' is no number of candidates, nor auto"), "{out}");
+    assert!(out.contains("'many' is neither a number of candidates nor auto"), "{out}");
 }
 
 #[test]
@@ -253,17 +257,17 @@ fn a_machine_without_a_gpu_says_so_and_what_to_do() {
 }
 
 #[test]
-fn training_on_matrices_that_are_not_there_names_those_that_are() {
+fn training_on_unknown_prefixes_names_the_known_ones() {
     let dir = made_up_profile();
-    let none = run(dir.path(), &["fit", "made-up", "--train", "z/"]);
+    let none = run(dir.path(), &["lab", "fit", "made-up", "--train", "z/"]);
     assert!(none.starts_with("exit code: 2") && none.contains("hint: the profile holds no corpus"), "{none}");
     support::add_corpus(&dir.path().join("made-up"), &[("a/grid", "gallery:stencil2d,n=20", 1.0)]);
-    let other = run(dir.path(), &["fit", "made-up", "--train", "z/"]);
+    let other = run(dir.path(), &["lab", "fit", "made-up", "--train", "z/"]);
     assert!(other.starts_with("exit code: 2") && other.contains("hint: the corpus holds a/"), "{other}");
 }
 
 #[test]
-fn a_profile_of_this_processor_in_the_cache_that_is_damaged_is_set_aside_and_measured_anew() {
+fn a_damaged_cached_cpu_profile_is_set_aside_and_measured_again() {
     let dir = tempfile::tempdir().unwrap();
     let cpu = json(dir.path(), &["devices", "--jobs", "2"])["here"][0]["name"].as_str().unwrap().to_owned();
     let words = cpu.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
@@ -330,15 +334,15 @@ fn bad_flags_are_refused() {
         &["advise", "a.mtx", "--top", "0"],
         &["advise", "a.mtx", "--dtype", "f16"],
         &["advise", "a.mtx", "-q", "-v"],
-        &["predict", "a.mtx", "--kernel", "csr-vector/t3"],
-        &["predict", "a.mtx", "--block", "100"],
+        &["lab", "predict", "a.mtx", "--kernel", "csr-vector/t3"],
+        &["lab", "predict", "a.mtx", "--block", "100"],
         &["bench", "a.mtx", "--device", "cuda:x"],
-        &["profile", "--device", "cpu"],
-        &["profile", "--device", "cpu", "-o", "p", "--max-bytes", "much"],
-        &["measure", "a.mtx", "--device", "cpu", "-o", "p", "--shard", "0/4"],
-        &["measure", "a.mtx", "--device", "cpu", "-o", "p", "--shard", "5/4"],
-        &["measure", "a.mtx", "--device", "cpu", "-o", "p", "--shard", "half"],
-        &["measure", "a.mtx", "--device", "cpu", "-o", "p", "--budget", "8"],
+        &["lab", "profile", "--device", "cpu"],
+        &["lab", "profile", "--device", "cpu", "-o", "p", "--max-bytes", "much"],
+        &["lab", "measure", "a.mtx", "--device", "cpu", "-o", "p", "--shard", "0/4"],
+        &["lab", "measure", "a.mtx", "--device", "cpu", "-o", "p", "--shard", "5/4"],
+        &["lab", "measure", "a.mtx", "--device", "cpu", "-o", "p", "--shard", "half"],
+        &["lab", "measure", "a.mtx", "--device", "cpu", "-o", "p", "--budget", "8"],
         &["bench", "a.mtx", "--device", "cuda:0/sm"],
         &["compare", "a.mtx"],
         &["compare", "a.mtx", "--devices", "nvidia-h200", "--price", "nvidia-h200"],
@@ -353,6 +357,32 @@ fn bad_flags_are_refused() {
 }
 
 #[test]
+fn the_former_name_of_a_lab_command_says_where_it_is() {
+    let dir = tempfile::tempdir().unwrap();
+    for name in ["predict", "profile", "measure", "fit", "evaluate", "transfer", "repair"] {
+        let error = format!("'{name}' is a command of `sparsight lab`");
+        let hint = format!("`sparsight lab {name}`");
+        let expected =
+            format!("exit code: 2\n----- stdout -----\n----- stderr -----\nerror: {error}\n\nhint: {hint}\n");
+        assert_eq!(run(dir.path(), &[name, "made-up", "--plots", "out"]), expected);
+        let out = sparsight(dir.path()).args([name, "made-up", "--json"]).output().unwrap();
+        let object: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
+        assert_eq!((&object["error"], &object["hint"]), (&error.into(), &hint.into()));
+        assert_eq!((&object["schema"], &object["exit_code"]), (&"sparsight/error/1".into(), &2.into()));
+        let help = run(dir.path(), &["lab", name, "--help"]);
+        assert!(
+            help.starts_with("exit code: 0") && help.contains(&format!("Usage: sparsight lab {name} ")),
+            "{help}"
+        );
+    }
+    let unknown = run(dir.path(), &["judge", "made-up"]);
+    assert!(
+        unknown.contains("unrecognized subcommand 'judge'") && !unknown.contains("sparsight lab"),
+        "{unknown}"
+    );
+}
+
+#[test]
 fn a_number_of_rows_or_threads_begins_with_1() {
     let dir = tempfile::tempdir().unwrap();
     for flags in [
@@ -361,6 +391,6 @@ fn a_number_of_rows_or_threads_begins_with_1() {
         &["info", "a", "-j", "many"],
     ] {
         let out = run(dir.path(), flags);
-        assert!(out.starts_with("exit code: 2") && out.contains("is no whole number from 1 on"), "{out}");
+        assert!(out.starts_with("exit code: 2") && out.contains("is not a whole number from 1 on"), "{out}");
     }
 }

@@ -16,7 +16,7 @@ fn calibrated(dir: &Path) -> Value {
 }
 
 #[test]
-fn a_calibration_from_recorded_times_answers_as_a_profile_does_and_says_so() {
+fn a_calibration_from_recorded_times_answers_like_a_profile_and_is_marked() {
     let dir = tempfile::tempdir().unwrap();
     let made = calibrated(dir.path());
     assert_eq!(made["schema"], "sparsight/calibrate/1");
@@ -37,12 +37,12 @@ fn a_calibration_from_recorded_times_answers_as_a_profile_does_and_says_so() {
     assert!(text.contains("from the profile nvidia-h200, not profiled: intervals are wider"), "{text}");
     assert!(text.contains("NVIDIA H100 80GB HBM3   f64   calibrated "), "{text}");
     let explained =
-        run(dir.path(), &["predict", MATRIX, "--profile", "./c", "--kernel", "csr-vector/t4", "-v"]);
+        run(dir.path(), &["lab", "predict", MATRIX, "--profile", "./c", "--kernel", "csr-vector/t4", "-v"]);
     assert!(explained.contains("T / T on the reference"), "{explained}");
 }
 
 #[test]
-fn what_cannot_be_calibrated_is_refused_with_what_to_do() {
+fn impossible_calibrations_are_refused_with_a_hint() {
     let dir = tempfile::tempdir().unwrap();
     let refused = |arguments: &[&str], expected: &str| {
         let text = run(dir.path(), arguments);
@@ -53,7 +53,7 @@ fn what_cannot_be_calibrated_is_refused_with_what_to_do() {
         "nothing is carried over to a processor",
     );
     for more in ["--budget 9s", "--max-bytes 1GB", "--share p.tar.gz", "--row-lengths constant"] {
-        let flags = ["profile", "--quick", "--device", "cpu", "-o", "p"].into_iter();
+        let flags = ["lab", "profile", "--quick", "--device", "cpu", "-o", "p"].into_iter();
         let text = run(dir.path(), &flags.chain(more.split(' ')).collect::<Vec<_>>());
         assert!(text.starts_with("exit code: 2") && text.contains("cannot be used with"), "{text}");
     }
@@ -87,7 +87,7 @@ fn what_cannot_be_calibrated_is_refused_with_what_to_do() {
 }
 
 #[test]
-fn a_processor_is_calibrated_by_what_runs_on_it_and_a_quick_profile_is_the_same() {
+fn calibrate_and_a_quick_profile_of_a_processor_are_the_same() {
     let dir = tempfile::tempdir().unwrap();
     let made = json(dir.path(), &["calibrate", "--device", "cpu", "--dtype", "f64", "-o", "p"]);
     assert_eq!(made["schema"], "sparsight/profile/1");
@@ -96,7 +96,8 @@ fn a_processor_is_calibrated_by_what_runs_on_it_and_a_quick_profile_is_the_same(
         (&"coarse".into(), &29.into(), &0.into())
     );
     assert!(made["measured"].as_u64().unwrap() > 0);
-    let again = json(dir.path(), &["profile", "--quick", "--device", "cpu", "--dtype", "f64", "-o", "p"]);
+    let again =
+        json(dir.path(), &["lab", "profile", "--quick", "--device", "cpu", "--dtype", "f64", "-o", "p"]);
     assert_eq!((&again["measured"], &again["matrices"]), (&0.into(), &29.into()), "nothing twice");
     let text = run(dir.path(), &["advise", MATRIX, "--profile", "./p", "--top", "2"]);
     assert!(text.contains("with 29 matrices, not profiled: intervals are wider"), "{text}");
@@ -150,17 +151,17 @@ fn a_profile_of_a_busy_machine_says_so_in_every_answer() {
     let why = "a load average of 9.0 on 2 logical CPUs";
     device["provenance"]["noise"] = why.into();
     fs::write(&file, device.to_string()).unwrap();
-    for command in [&advise[..], &["predict", MATRIX, "--kernel", "ell"], &["plan", MATRIX]] {
+    for command in [&advise[..], &["lab", "predict", MATRIX, "--kernel", "ell"], &["plan", MATRIX]] {
         let text = run(dir.path(), &of(command));
-        let expected = "profile of 2026-01-02; the machine was busy then and times may be off, to measure anew: \
-                        `sparsight profile -o quiet`, then `--profile quiet`";
+        let expected = "profile of 2026-01-02; the machine was busy then and times may be off, to measure again: \
+                        `sparsight lab profile -o quiet`, then `--profile quiet`";
         assert_eq!(text.matches(expected).count(), 1, "{text}");
     }
     assert_eq!(json(dir.path(), &of(&advise))["device"]["noise"], why);
 }
 
 #[test]
-fn of_two_first_uses_of_the_processor_the_second_waits_for_the_first() {
+fn concurrent_calibration_of_the_processor_measures_once() {
     let dir = tempfile::tempdir().unwrap();
     let mut first = spawn(dir.path(), &["advise", MATRIX, "--device", "cpu"]);
     let profiles = dir.path().join("profiles");
@@ -182,7 +183,7 @@ fn of_two_first_uses_of_the_processor_the_second_waits_for_the_first() {
 }
 
 #[test]
-fn a_processor_is_not_calibrated_where_the_environment_says_so() {
+fn the_environment_can_forbid_calibration_of_the_processor() {
     let dir = tempfile::tempdir().unwrap();
     let mut program = sparsight(dir.path());
     let program = program.current_dir(dir.path()).env("SPARSIGHT_CALIBRATE", "0");

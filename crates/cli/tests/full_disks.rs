@@ -110,26 +110,26 @@ fn a_fit_on_a_full_disk_leaves_the_models_as_they_were() {
     add_corpus(&dir.path().join("made-up"), &corpus);
     let fitted = tempfile::tempdir().unwrap();
     copy(dir.path(), fitted.path());
-    json(fitted.path(), &["fit", "made-up"]);
+    json(fitted.path(), &["lab", "fit", "made-up"]);
     let after = json(fitted.path(), &advise);
     assert!(before != after);
-    faults.at_every_write(dir.path(), "fit made-up", |folder, what| {
+    faults.at_every_write(dir.path(), "lab fit made-up", |folder, what| {
         let now = json(folder, &advise);
         assert!(now == before || now == after, "{what}");
     });
 }
 
 #[test]
-fn a_measure_on_a_full_disk_loses_the_matrix_at_hand_at_most() {
+fn measure_on_a_full_disk_loses_at_most_the_current_matrix() {
     let Some(faults) = Faults::built() else { return };
     let dir = tempfile::tempdir().unwrap();
     let flags = "--device cpu --jobs 2 -o p --dtype f64 --kernel csr-scalar,ell --block 64";
-    let measure = format!("measure gallery:stencil2d,n=20 gallery:stencil2d,n=21 {flags}");
+    let measure = format!("lab measure gallery:stencil2d,n=20 gallery:stencil2d,n=21 {flags}");
     json(dir.path(), &measure.split(' ').collect::<Vec<_>>());
     let (device, corpus) = ("p/device.json", "p/corpus.jsonl");
     let known = fs::read(dir.path().join(corpus)).unwrap();
     let before = fs::read(dir.path().join(device)).unwrap();
-    let measure = format!("measure gallery:stencil2d,n=22 gallery:stencil2d,n=23 {flags}");
+    let measure = format!("lab measure gallery:stencil2d,n=22 gallery:stencil2d,n=23 {flags}");
     faults.at_every_write(dir.path(), &measure, |folder, what| {
         assert_eq!(fs::read(folder.join(device)).unwrap(), before, "{what}");
         let now = fs::read(folder.join(corpus)).unwrap();
@@ -142,7 +142,7 @@ fn a_measure_on_a_full_disk_loses_the_matrix_at_hand_at_most() {
 fn a_first_measure_on_a_full_disk_leaves_no_half_profile() {
     let Some(faults) = Faults::built() else { return };
     let nothing = tempfile::tempdir().unwrap();
-    let measure = "measure gallery:stencil2d,n=20 --device cpu --jobs 2 -o p --dtype f64 --kernel csr-scalar --block 64";
+    let measure = "lab measure gallery:stencil2d,n=20 --device cpu --jobs 2 -o p --dtype f64 --kernel csr-scalar --block 64";
     // Rates are measured, which takes a second: one kind of fault.
     for at in 1..20 {
         let dir = tempfile::tempdir().unwrap();
@@ -167,7 +167,7 @@ fn a_repair_on_a_full_disk_loses_no_record() {
     let whole = fs::read_to_string(&journal).unwrap();
     let damaged = format!("rubbish\n{whole}");
     fs::write(&journal, &damaged).unwrap();
-    faults.at_every_write(dir.path(), "repair made-up", |folder, what| {
+    faults.at_every_write(dir.path(), "lab repair made-up", |folder, what| {
         let now = fs::read_to_string(folder.join("made-up/benchmark.jsonl")).unwrap();
         assert!(now == damaged || now == whole, "{what}");
         if now == whole {

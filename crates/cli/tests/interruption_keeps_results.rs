@@ -9,10 +9,10 @@ use std::time::Duration;
 use support::{json, lines, run, spawn, wait_for_lines};
 
 #[test]
-fn ctrl_c_stops_a_profile_that_then_goes_on_where_it_stopped() {
+fn an_interrupted_profile_continues_where_it_stopped() {
     let dir = tempfile::tempdir().unwrap();
     // Two workers, so that a strip is the same on every machine and two row lengths stay below the bound.
-    let profile = "profile --device cpu --jobs 2 -o p --dtype f32 --max-bytes 3MB --row-lengths constant";
+    let profile = "lab profile --device cpu --jobs 2 -o p --dtype f32 --max-bytes 3MB --row-lengths constant";
     let profile: Vec<&str> = profile.split(' ').collect();
     let child = spawn(dir.path(), &profile);
     let journal = dir.path().join("p/benchmark.jsonl");
@@ -22,7 +22,7 @@ fn ctrl_c_stops_a_profile_that_then_goes_on_where_it_stopped() {
     let output = child.wait_with_output().unwrap();
     let err = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(130), "{err}");
-    assert!(err.contains("kept in p; the same command goes on"), "{err}");
+    assert!(err.contains("kept in p; the same command continues"), "{err}");
     let kept = lines(&journal);
     assert!(kept >= 3);
     let rest = json(dir.path(), &profile);
@@ -31,10 +31,10 @@ fn ctrl_c_stops_a_profile_that_then_goes_on_where_it_stopped() {
 }
 
 #[test]
-fn a_measure_that_is_killed_loses_the_matrix_at_hand_and_goes_on() {
+fn a_killed_measure_loses_the_current_matrix_and_continues() {
     let dir = tempfile::tempdir().unwrap();
     let recipes: Vec<String> = (0..12).map(|i| format!("gallery:stencil2d,n={}", 100 + i)).collect();
-    let mut measure = vec!["measure", "--device", "cpu", "-o", "p", "--dtype", "f64"];
+    let mut measure = vec!["lab", "measure", "--device", "cpu", "-o", "p", "--dtype", "f64"];
     measure.extend(recipes.iter().map(String::as_str));
     let mut child = spawn(dir.path(), &measure);
     let journal = dir.path().join("p/corpus.jsonl");

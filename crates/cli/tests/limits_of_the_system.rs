@@ -28,7 +28,7 @@ fn ended(mut shell: Command) -> (Option<i32>, String) {
 }
 
 #[test]
-fn rows_that_are_declared_and_do_not_fit_are_an_error_and_not_the_end() {
+fn declared_rows_beyond_memory_are_an_error() {
     let dir = tempfile::tempdir().unwrap();
     // 16 GB of row offsets from 60 bytes.
     let text = "%%MatrixMarket matrix coordinate real general\n2000000000 1 1\n1 1 1\n";
@@ -43,17 +43,17 @@ fn rows_that_are_declared_and_do_not_fit_are_an_error_and_not_the_end() {
 }
 
 #[test]
-fn records_that_unpack_to_more_than_memory_are_an_error_and_not_the_end() {
+fn records_that_unpack_beyond_memory_are_an_error() {
     let dir = made_up_profile();
     // 400 MB of blanks in 400 kB.
     let bomb = "head -c 400000000 /dev/zero | gzip -1 > made-up/corpus.jsonl.gz";
-    let (code, err) = ended(under(&format!("{bomb}; ulimit -v 1200000"), dir.path(), "fit made-up -j 2"));
+    let (code, err) = ended(under(&format!("{bomb}; ulimit -v 1200000"), dir.path(), "lab fit made-up -j 2"));
     assert_eq!(code, Some(2), "{err}");
     assert!(err.contains("corpus.jsonl.gz: holds more than"), "{err}");
     // And is no damage.
     let packed = dir.path().join("made-up/corpus.jsonl.gz");
     let before = fs::read(&packed).unwrap();
-    let (code, err) = ended(under("ulimit -v 1200000", dir.path(), "repair made-up -j 2"));
+    let (code, err) = ended(under("ulimit -v 1200000", dir.path(), "lab repair made-up -j 2"));
     assert!(code == Some(2) && err.contains("corpus.jsonl.gz: holds more than"), "{err}");
     assert_eq!(fs::read(&packed).unwrap(), before);
 }
@@ -83,7 +83,7 @@ fn a_hangup_that_is_ignored_stays_ignored() {
     for (nohup, expected) in [(true, Some(0)), (false, Some(130))] {
         _ = fs::remove_dir_all(dir.path().join("p"));
         let recipes = "gallery:stencil2d,n=100 gallery:stencil2d,n=101 gallery:stencil2d,n=102";
-        let measure = format!("measure {recipes} --device cpu -j 2 -o p --dtype f32");
+        let measure = format!("lab measure {recipes} --device cpu -j 2 -o p --dtype f32");
         let mut shell = under(if nohup { "trap '' HUP" } else { "true" }, dir.path(), &measure);
         let mut child = shell.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         wait_for_lines(&journal, 1, Duration::from_secs(120));

@@ -19,7 +19,7 @@ fn fed(folder: &Path, arguments: &[&str], input: &[u8]) -> (String, bool) {
 }
 
 #[test]
-fn a_dash_is_standard_input_of_any_kind_which_is_read_once() {
+fn a_dash_reads_standard_input_of_any_kind_once() {
     let dir = made_up_profile();
     let path = dir.path();
     fs::write(path.join("a.mtx"), MATRIX).unwrap();
@@ -29,7 +29,7 @@ fn a_dash_is_standard_input_of_any_kind_which_is_read_once() {
         for command in [
             &["info", "-", "--profile", "made-up"][..],
             &["advise", "-", "--profile", "made-up"],
-            &["predict", "-", "--profile", "made-up", "--kernel", "coo"],
+            &["lab", "predict", "-", "--profile", "made-up", "--kernel", "coo"],
             &["compare", "-", "--devices", "made-up"],
             &["bench", "-", "--device", "cpu", "--quick", "--kernel", "csr-scalar"],
         ] {
@@ -45,7 +45,7 @@ fn a_dash_is_standard_input_of_any_kind_which_is_read_once() {
 }
 
 #[test]
-fn a_pipe_that_is_named_is_read_to_the_end_and_one_in_a_folder_is_not_waited_for() {
+fn a_named_pipe_is_read_and_a_pipe_in_a_folder_is_skipped() {
     let dir = made_up_profile();
     let (path, text) = (dir.path(), MATRIX.to_owned());
     let pipe = path.join("pipe");
@@ -111,11 +111,11 @@ fn an_endless_device_is_refused_at_once() {
 }
 
 #[test]
-fn complex_values_and_those_that_are_not_finite_do_not_matter_where_nothing_is_run() {
+fn complex_and_non_finite_values_are_accepted_when_nothing_is_run() {
     let dir = made_up_profile();
     let path = dir.path();
     fs::write(path.join("nan"), MATRIX.replace("3 1 2", "3 1 nan")).unwrap();
-    let fitted = run(path, &["fit", "made-up"]);
+    let fitted = run(path, &["lab", "fit", "made-up"]);
     assert!(fitted.starts_with("exit code: 0"), "{fitted}");
     let complex =
         "%%MatrixMarket matrix coordinate complex hermitian\n3 3 4\n1 1 1 0\n2 2 1 0\n3 3 1 0\n3 1 0 2\n";
@@ -125,9 +125,9 @@ fn complex_values_and_those_that_are_not_finite_do_not_matter_where_nothing_is_r
             &["info", file, "--profile", "made-up"][..],
             &["advise", file, "--profile", "made-up"],
             &["advise", file, file, "gallery:arrow,n=50", "--profile", "made-up"],
-            &["predict", file, "--profile", "made-up", "--kernel", "coo"],
+            &["lab", "predict", file, "--profile", "made-up", "--kernel", "coo"],
             &["compare", file, "--devices", "made-up"],
-            &["transfer", file, "--from", "made-up", "--to", "made-up"],
+            &["lab", "transfer", file, "--from", "made-up", "--to", "made-up"],
         ] {
             let out = run(path, command);
             assert!(out.starts_with("exit code: 0"), "{command:?}: {out}");

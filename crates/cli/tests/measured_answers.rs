@@ -36,7 +36,7 @@ fn a_processor_is_profiled_fitted_measured_evaluated_and_advised_on() {
     let path = dir.path();
     // Two workers, so that a strip is the same on every machine and two row lengths stay below the bound.
     let jobs = ["--device", "cpu", "--jobs", "2"];
-    let profile = "profile -o p --dtype f64 --max-bytes 4MB --row-lengths constant";
+    let profile = "lab profile -o p --dtype f64 --max-bytes 4MB --row-lengths constant";
     let profile = [&profile.split(' ').collect::<Vec<_>>()[..], &jobs].concat();
     let first = json(path, &profile);
     assert!(first["measured"].as_u64().unwrap() > 0 && first["failed"] == 0, "{first}");
@@ -51,21 +51,21 @@ fn a_processor_is_profiled_fitted_measured_evaluated_and_advised_on() {
     std::fs::write(path.join("set/one.mtx"), "%%MatrixMarket matrix coordinate real general\n2 2 1\n1 2 3\n")
         .unwrap();
     let measure =
-        ["measure", "set", "gallery:stencil2d,n=40", "--device", "cpu", "-o", "p", "--dtype", "f64"];
+        ["lab", "measure", "set", "gallery:stencil2d,n=40", "--device", "cpu", "-o", "p", "--dtype", "f64"];
     let out = sparsight(path).current_dir(path).args(measure).arg("--json").output().unwrap();
     assert_eq!(out.status.code(), Some(1), "one matrix is broken, the others are measured all the same");
     let counts: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
     assert_eq!((&counts["measured"], &counts["unreadable"][0]["matrix"]), (&2.into(), &"set/broken".into()));
 
-    let fitted = json(path, &["fit", "p"]);
+    let fitted = json(path, &["lab", "fit", "p"]);
     assert_eq!(fitted["trained_on"], 2);
     let models = || -> serde_json::Value {
         serde_json::from_slice(&std::fs::read(path.join("p/models/index.json")).unwrap()).unwrap()
     };
     assert_eq!(models()["train"], serde_json::Value::Null, "all of the corpus");
-    json(path, &["fit", "p", "--train", "set/,gallery:"]);
+    json(path, &["lab", "fit", "p", "--train", "set/,gallery:"]);
     assert_eq!(models()["train"], serde_json::json!(["set/", "gallery:"]), "the split stays with the models");
-    let evaluated = json(path, &["evaluate", "p", "--test", "gallery:"]);
+    let evaluated = json(path, &["lab", "evaluate", "p", "--test", "gallery:"]);
     assert_eq!(evaluated["matrices"][0]["all"], 1);
 
     let advise = ["advise", "gallery:stencil2d,n=60", "--profile", "p", "--verify", "--jobs", "2"];
@@ -103,7 +103,7 @@ fn a_processor_is_profiled_fitted_measured_evaluated_and_advised_on() {
 fn cuts_that_were_run_teach_what_cutting_costs() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path();
-    let profile = "profile -o p --dtype f64 --max-bytes 2MB --row-lengths constant --device cpu --jobs 2";
+    let profile = "lab profile -o p --dtype f64 --max-bytes 2MB --row-lengths constant --device cpu --jobs 2";
     json(path, &profile.split(' ').collect::<Vec<_>>());
     let matrices = ["gallery:banded,n=2000,band=2", "gallery:banded,n=3000,band=4", "gallery:stencil2d,n=60"];
     let flags = "--profile p --model strip --strips 4 --run --cut --record --jobs 2";
@@ -139,7 +139,7 @@ fn cuts_that_were_run_teach_what_cutting_costs() {
 
     let cut_once = ["plan", matrices[0], "--profile", "p", "--model", "strip", "--strips", "4", "--cut"];
     let text = run(path, &cut_once);
-    assert!(text.contains("is learned by `plan --run --cut --record`, then `fit`"), "{text}");
+    assert!(text.contains("is learned by `plan --run --cut --record`, then `lab fit`"), "{text}");
     // As if 40 fused cuts into two parts had taken 1.3 times what was predicted.
     let mut made = String::new();
     for i in 0..40 {
@@ -154,15 +154,15 @@ fn cuts_that_were_run_teach_what_cutting_costs() {
         made += &(cut.to_string() + "\n");
     }
     std::fs::write(&cuts, made).unwrap();
-    let text = run(path, &["fit", "p"]);
+    let text = run(path, &["lab", "fit", "p"]);
     assert!(text.contains("40 cuts by strip, fused: took 1.30 times the sum"), "{text}");
     assert!(!text.contains("sequential"), "{text}");
     let text = run(path, &cut_once);
     assert!(text.contains("1.30 x what each part takes") && text.contains("learned from 40 cuts"), "{text}");
-    assert!(text.contains("is learned by `plan --run --cut --record`, then `fit`"), "sequential: {text}");
+    assert!(text.contains("is learned by `plan --run --cut --record`, then `lab fit`"), "sequential: {text}");
     let shipped = ["--profile", "nvidia-h200", "--run", "--cut", "--record"];
     let text = run(path, &[&cut_once[..2], &shipped].concat());
-    assert!(text.contains("'nvidia-h200' is no folder, and records are added to one"), "{text}");
+    assert!(text.contains("'nvidia-h200' is not a folder, so records cannot be added to it"), "{text}");
 }
 
 #[test]
@@ -174,7 +174,7 @@ fn shards_share_a_corpus_and_their_files_are_put_together() {
     for shard in 1..=2_usize {
         let (share, folder) = (format!("{shard}/2"), format!("p{shard}"));
         let mut measure =
-            vec!["measure", "--device", "cpu", "--dtype", "f64", "--shard", &share, "-o", &folder];
+            vec!["lab", "measure", "--device", "cpu", "--dtype", "f64", "--shard", &share, "-o", &folder];
         // In another order, as when two machines list a folder differently.
         let listed = recipes.iter().map(String::as_str);
         if shard == 1 {
@@ -195,16 +195,16 @@ fn shards_share_a_corpus_and_their_files_are_put_together() {
     std::fs::create_dir(dir.path().join("all")).unwrap();
     std::fs::copy(dir.path().join("p1/device.json"), dir.path().join("all/device.json")).unwrap();
     std::fs::write(dir.path().join("all/corpus.jsonl"), together).unwrap();
-    let mut measure = vec!["measure", "--device", "cpu", "--dtype", "f64", "-o", "all"];
+    let mut measure = vec!["lab", "measure", "--device", "cpu", "--dtype", "f64", "-o", "all"];
     measure.extend(recipes.iter().map(String::as_str));
     let done = json(dir.path(), &measure);
     assert_eq!((&done["measured"], &done["skipped"]), (&0.into(), &6.into()));
 }
 
 #[test]
-fn a_profile_within_a_budget_fits_what_there_is_and_leaves_the_rest() {
+fn a_profile_within_a_budget_fits_the_finished_part() {
     let dir = tempfile::tempdir().unwrap();
-    let profile = ["profile", "--device", "cpu", "--dtype", "f64", "-o", "p", "--budget", "20s"];
+    let profile = ["lab", "profile", "--device", "cpu", "--dtype", "f64", "-o", "p", "--budget", "20s"];
     let done = json(dir.path(), &profile);
     let of = |name: &str| done[name].as_u64().unwrap();
     assert!(of("measured") > 0 && of("left") > 0, "{done}");
@@ -217,7 +217,8 @@ fn a_budget_leaves_the_rest_for_the_same_command() {
     let dir = tempfile::tempdir().unwrap();
     let recipes = ["gallery:stencil2d,n=10", "gallery:stencil2d,n=12", "gallery:stencil2d,n=14"];
     let measure = |budget: &'static str| {
-        let flags = ["measure", "--device", "cpu", "--dtype", "f64", "--kernel", "csr-scalar", "-o", "p"];
+        let flags =
+            ["lab", "measure", "--device", "cpu", "--dtype", "f64", "--kernel", "csr-scalar", "-o", "p"];
         json(dir.path(), &[&flags[..], &["--budget", budget], &recipes].concat())
     };
     let done = measure("0s");
@@ -229,7 +230,7 @@ fn a_budget_leaves_the_rest_for_the_same_command() {
 }
 
 #[test]
-fn a_bench_is_exported_and_held_against_an_earlier_one() {
+fn a_bench_is_exported_and_compared_with_an_earlier_one() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path();
     let bench =
@@ -270,7 +271,7 @@ fn a_bench_is_exported_and_held_against_an_earlier_one() {
     std::fs::write(path.join("before.json"), before.to_string()).unwrap();
     let text = run(path, &compare);
     assert!(text.contains("times of another device: Another CPU, now "), "{text}");
-    assert!(text.contains("nothing that was measured now was measured before"), "{text}");
+    assert!(text.contains("none of these candidates was measured before"), "{text}");
     for (name, content) in [("a.json", "no"), ("b.json", "{\"schema\": \"sparsight/info/1\"}")] {
         std::fs::write(path.join(name), content).unwrap();
         let out = run(path, &[&bench[..], &["--compare", name]].concat());
@@ -282,7 +283,7 @@ fn a_bench_is_exported_and_held_against_an_earlier_one() {
 }
 
 #[test]
-fn a_bench_of_a_folder_passes_over_what_cannot_be_read() {
+fn a_bench_of_a_folder_skips_unreadable_files() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("broken.mtx"), "nothing\n").unwrap();
     let bench =

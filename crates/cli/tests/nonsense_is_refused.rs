@@ -14,7 +14,7 @@ fn replaced(path: &Path, from: &str, to: &str) {
 }
 
 #[test]
-fn a_fact_that_no_device_has_is_an_error_with_file_line_and_field() {
+fn an_impossible_fact_is_an_error_with_file_line_and_field() {
     for (field, absurd) in [
         ("multiprocessors", "0"),
         ("copy_bytes_per_s", "-1e12"),
@@ -39,13 +39,13 @@ fn a_fact_that_no_device_has_is_an_error_with_file_line_and_field() {
 }
 
 #[test]
-fn a_time_that_no_product_takes_is_left_out_and_counted_and_moves_nothing() {
+fn an_impossible_time_is_left_out_and_counted() {
     let dir = made_up_profile();
     let predicted = || {
         let advice = json(dir.path(), &["advise", "gallery:stencil2d,n=50", "--profile", "made-up"]);
         advice["candidates"][0]["predicted_s"].as_f64().unwrap()
     };
-    let fitted = || run(dir.path(), &["fit", "made-up"]);
+    let fitted = || run(dir.path(), &["lab", "fit", "made-up"]);
     let before = fitted();
     let expected = predicted();
     assert!(!before.contains("nothing takes"), "{before}");
@@ -72,16 +72,16 @@ fn a_time_that_no_product_takes_is_left_out_and_counted_and_moves_nothing() {
 }
 
 #[test]
-fn a_line_whose_checksum_is_wrong_and_a_pipe_in_the_place_of_a_profile_are_refused() {
+fn wrong_checksums_and_pipes_in_a_profile_are_refused() {
     let dir = made_up_profile();
     let journal = dir.path().join("made-up/benchmark.jsonl");
     replaced(&journal, "\"strips\":1", "\"strips\":7");
-    let out = run(dir.path(), &["fit", "made-up"]);
+    let out = run(dir.path(), &["lab", "fit", "made-up"]);
     assert!(
         out.starts_with("exit code: 2") && out.contains("benchmark.jsonl:1: its checksum does not match"),
         "{out}"
     );
-    assert!(out.contains("hint: `sparsight repair DIR` keeps every record that can be read"), "{out}");
+    assert!(out.contains("hint: `sparsight lab repair DIR` keeps every record that can be read"), "{out}");
     let device = dir.path().join("made-up/device.json");
     fs::remove_file(&device).unwrap();
     assert!(std::process::Command::new("mkfifo").arg(&device).status().unwrap().success());
@@ -90,41 +90,63 @@ fn a_line_whose_checksum_is_wrong_and_a_pipe_in_the_place_of_a_profile_are_refus
 }
 
 #[test]
-fn a_damaged_journal_is_repaired_and_fitted_and_the_file_stays_under_another_name() {
+fn a_damaged_journal_is_repaired_and_the_original_is_kept() {
     let dir = made_up_profile();
     let journal = dir.path().join("made-up/benchmark.jsonl");
-    let whole = run(dir.path(), &["repair", "made-up"]);
+    let whole = run(dir.path(), &["lab", "repair", "made-up"]);
     assert!(whole.starts_with("exit code: 0") && whole.contains("made-up: no record is damaged"), "{whole}");
     replaced(&journal, "\"strips\":1", "\"strips\":7");
     let (damaged, records) = (fs::read(&journal).unwrap(), lines(&journal));
-    assert!(run(dir.path(), &["fit", "made-up"]).starts_with("exit code: 2"));
-    let out = run(dir.path(), &["repair", "made-up"]);
+    assert!(run(dir.path(), &["lab", "fit", "made-up"]).starts_with("exit code: 2"));
+    let out = run(dir.path(), &["lab", "repair", "made-up"]);
     assert!(out.starts_with("exit code: 0") && out.contains(", 1 line left out"), "{out}");
     assert!(out.contains("line 1: its checksum does not match"), "{out}");
     assert_eq!(fs::read(dir.path().join("made-up/benchmark.jsonl.set-aside-1")).unwrap(), damaged);
     assert_eq!(lines(&journal), records - 1);
-    assert!(run(dir.path(), &["fit", "made-up"]).starts_with("exit code: 0"));
+    assert!(run(dir.path(), &["lab", "fit", "made-up"]).starts_with("exit code: 0"));
 }
 
 #[test]
-fn a_folder_that_another_run_writes_to_is_noticed_before_anything_is_measured() {
+fn a_locked_folder_is_refused_before_anything_is_measured() {
     let dir = tempfile::tempdir().unwrap();
-    let measure =
-        ["measure", "gallery:stencil2d,n=20", "--device", "cpu", "-j", "2", "-o", "p", "--dtype", "f32"];
+    let measure = [
+        "lab",
+        "measure",
+        "gallery:stencil2d,n=20",
+        "--device",
+        "cpu",
+        "-j",
+        "2",
+        "-o",
+        "p",
+        "--dtype",
+        "f32",
+    ];
     let out = run(dir.path(), &measure);
     assert!(out.starts_with("exit code: 0"), "{out}");
     let held = fs::OpenOptions::new().append(true).open(dir.path().join("p/corpus.jsonl")).unwrap();
     held.lock().unwrap();
-    let more =
-        ["measure", "gallery:stencil2d,n=21", "--device", "cpu", "-j", "2", "-o", "p", "--dtype", "f32"];
+    let more = [
+        "lab",
+        "measure",
+        "gallery:stencil2d,n=21",
+        "--device",
+        "cpu",
+        "-j",
+        "2",
+        "-o",
+        "p",
+        "--dtype",
+        "f32",
+    ];
     let out = run(dir.path(), &more);
     assert!(out.starts_with("exit code: 2") && out.contains("another run is writing here"), "{out}");
 }
 
 #[test]
-fn a_profile_that_cannot_be_written_is_noticed_before_its_rates_are_measured() {
+fn an_unwritable_profile_is_refused_before_rates_are_measured() {
     let dir = tempfile::tempdir().unwrap();
-    let profile = ["profile", "--device", "cpu", "-j", "2", "-o", "p", "--quick"];
+    let profile = ["lab", "profile", "--device", "cpu", "-j", "2", "-o", "p", "--quick"];
     fs::create_dir(dir.path().join("p")).unwrap();
     let journal = dir.path().join("p/benchmark.jsonl");
     let held = fs::File::create(&journal).unwrap();
@@ -140,27 +162,38 @@ fn a_profile_that_cannot_be_written_is_noticed_before_its_rates_are_measured() {
 }
 
 #[test]
-fn what_a_damaged_record_holds_is_shown_and_does_nothing() {
+fn the_text_of_a_damaged_record_is_escaped() {
     let dir = made_up_profile();
     let corpus = dir.path().join("made-up/corpus.jsonl");
     fs::write(&corpus, "{\"matrix\":\"a\",\"dtype\":\"\\u001b[2J\\nerror: forged\"}\n").unwrap();
     for command in ["fit", "repair"] {
-        let out = run(dir.path(), &[command, "made-up"]);
+        let out = run(dir.path(), &["lab", command, "made-up"]);
         assert!(out.contains("error: forged") && !out.contains('\u{1b}'), "{out}");
         assert!(!out.contains("\nerror: forged"), "{out}");
     }
     assert_eq!(lines(&corpus), 0);
-    let out = run(dir.path(), &["repair", "."]);
+    let out = run(dir.path(), &["lab", "repair", "."]);
     assert!(out.contains(".: there are no records here"), "{out}");
 }
 
 #[test]
-fn a_batch_says_why_a_matrix_was_left_out_even_where_notes_are_hidden() {
+fn a_batch_reports_skipped_matrices_even_when_quiet() {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("bad.mtx"), "%%MatrixMarket matrix coordinate real general\n2 2 1\n9 9 1\n")
         .unwrap();
-    let measure =
-        ["measure", "bad.mtx", "gallery:stencil2d,n=20", "--device", "cpu", "-j", "2", "-o", "p", "-q"];
+    let measure = [
+        "lab",
+        "measure",
+        "bad.mtx",
+        "gallery:stencil2d,n=20",
+        "--device",
+        "cpu",
+        "-j",
+        "2",
+        "-o",
+        "p",
+        "-q",
+    ];
     let out = run(dir.path(), &measure);
     assert!(out.contains("1 unreadable") && out.contains("bad.mtx:3:1: row index 9"), "{out}");
 }

@@ -22,7 +22,7 @@ extern "C" __global__ void mine(unsigned int nrows, const OFFSET* row_ptr, const
 const BENCH: [&str; 4] = ["bench", "gallery:stencil2d,n=40", "--kernel-file", "my.cu"];
 
 #[test]
-fn a_mistake_in_the_head_is_told_with_its_line_and_without_a_gpu() {
+fn a_header_mistake_is_reported_with_its_line_without_a_gpu() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("my.cu");
     fs::write(&file, KERNEL.replace("* col_idx", "* columns")).unwrap();

@@ -86,7 +86,7 @@ fn libraries_in_the_current_directory_are_not_loaded() {
 }
 
 #[test]
-fn what_is_planted_leaves_its_mark_where_it_is_loaded() {
+fn a_planted_library_that_is_loaded_leaves_its_mark() {
     let dir = tempfile::tempdir().unwrap();
     let (here, mark) = (dir.path().join("here"), dir.path().join("loaded"));
     fs::create_dir(&here).unwrap();

@@ -1,4 +1,4 @@
-//! `evaluate --plots`: the files are there, parse, say what their axes are, and hold every point.
+//! `lab evaluate --plots`: the files are there, parse, say what their axes are, and hold every point.
 
 mod support;
 
@@ -54,7 +54,7 @@ fn read(folder: &Path, name: &str) -> String {
 #[test]
 fn every_plot_is_written_under_a_stable_name_and_reported() {
     let dir = evaluated();
-    let object = json(dir.path(), &["evaluate", "made-up", "--plots", "out/figures"]);
+    let object = json(dir.path(), &["lab", "evaluate", "made-up", "--plots", "out/figures"]);
     let reported: BTreeSet<&str> =
         object["plots"].as_array().unwrap().iter().map(|p| p.as_str().unwrap()).collect();
     let files = std::fs::read_dir(dir.path().join("out/figures")).unwrap();
@@ -79,14 +79,14 @@ fn every_plot_is_written_under_a_stable_name_and_reported() {
         );
         assert!(!read(dir.path(), file).contains(" opacity=\"1\""), "{file}: what is so anyway is not said");
     }
-    let out = run(dir.path(), &["evaluate", "made-up", "--plots", "out/figures"]);
+    let out = run(dir.path(), &["lab", "evaluate", "made-up", "--plots", "out/figures"]);
     assert!(out.contains("62 plots in out/figures"), "{out}");
 }
 
 #[test]
 fn a_plot_holds_every_point_and_names_its_axes() {
     let dir = evaluated();
-    json(dir.path(), &["evaluate", "made-up", "--plots", "out"]);
+    json(dir.path(), &["lab", "evaluate", "made-up", "--plots", "out"]);
     let out = dir.path().join("out");
     let predicted = read(&out, "predicted-ell-f64.svg");
     for label in ["measured time (us)", "predicted time (us)", "strip (2 matrices)", "predicted = measured"] {
@@ -106,7 +106,7 @@ fn a_plot_holds_every_point_and_names_its_axes() {
 #[test]
 fn only_the_matrices_asked_for_are_drawn() {
     let dir = evaluated();
-    json(dir.path(), &["evaluate", "made-up", "--test", "b/", "--plots", "out"]);
+    json(dir.path(), &["lab", "evaluate", "made-up", "--test", "b/", "--plots", "out"]);
     let predicted = read(&dir.path().join("out"), "predicted-coo-f64.svg");
     assert!(predicted.contains("strip-cache (1 matrix)"), "{predicted}");
     assert_eq!(count_elements(&predicted, "circle"), 2 + 2);
@@ -117,7 +117,7 @@ fn a_folder_that_cannot_be_written_is_an_error_that_names_it() {
     let dir = evaluated();
     std::fs::write(dir.path().join("taken"), "a file").unwrap();
     for out in ["taken", "taken/below"] {
-        let out_text = run(dir.path(), &["evaluate", "made-up", "--plots", out]);
+        let out_text = run(dir.path(), &["lab", "evaluate", "made-up", "--plots", out]);
         assert!(
             out_text.starts_with("exit code: 2") && out_text.contains(&format!("error: {out}: ")),
             "{out_text}"

@@ -52,7 +52,7 @@ fn a_shared_profile_answers_as_the_profile_does_and_holds_no_name_of_a_matrix() 
     let corpus: Vec<(&str, &str, f64)> =
         recipes.iter().map(|(name, recipe)| (name.as_str(), recipe.as_str(), 1.1)).collect();
     add_corpus(&path.join("made-up"), &corpus);
-    let fitted = run(path, &["fit", "made-up", "--train", "secret/", "--share", "for-all.tar.gz"]);
+    let fitted = run(path, &["lab", "fit", "made-up", "--train", "secret/", "--share", "for-all.tar.gz"]);
     assert!(fitted.starts_with("exit code: 0") && fitted.contains("--profile for-all"), "{fitted}");
     assert!(
         Command::new("tar").args(["xzf", "for-all.tar.gz"]).current_dir(path).status().unwrap().success()
@@ -74,8 +74,8 @@ fn a_shared_profile_answers_as_the_profile_does_and_holds_no_name_of_a_matrix() 
     assert_eq!(names, 2, "in the corpus, and among those that were learned from");
     let corpus = fs::read_to_string(path.join("for-all/corpus.jsonl")).unwrap();
     assert!(corpus.contains("gallery:banded"), "generated ones keep their names");
-    let again = run(path, &["fit", "for-all"]);
+    let again = run(path, &["lab", "fit", "for-all"]);
     assert!(again.starts_with("exit code: 0") && again.contains("learned from 23 matrices"), "{again}");
-    let wrong = run(path, &["fit", "made-up", "--share", "for-all.zip"]);
+    let wrong = run(path, &["lab", "fit", "made-up", "--share", "for-all.zip"]);
     assert!(wrong.starts_with("exit code: 2") && wrong.contains("ends in .tar.gz"), "{wrong}");
 }

@@ -37,7 +37,7 @@ fn grid(folder: &Path, name: &str, field: &str, entry: impl Fn(usize, usize, usi
 }
 
 #[test]
-fn break_evens_are_counted_from_cusparse_or_from_what_is_named() {
+fn break_evens_refer_to_cusparse_or_to_from() {
     let dir = tempfile::tempdir().unwrap();
     let usual = advise(dir.path(), FEM, &[]);
     let verdict = &usual["verdict"];
@@ -132,7 +132,7 @@ fn what_a_file_says_beside_its_places_is_named() {
 }
 
 #[test]
-fn as_many_rows_are_shown_as_asked_for_and_the_rest_stands_apart() {
+fn top_limits_the_rows_and_the_rest_is_summarised() {
     let dir = tempfile::tempdir().unwrap();
     for top in [1_usize, 3, 5] {
         let text = run(dir.path(), &["advise", FEM, "--device", "nvidia-h200", "--top", &top.to_string()]);
@@ -143,7 +143,7 @@ fn as_many_rows_are_shown_as_asked_for_and_the_rest_stands_apart() {
 }
 
 #[test]
-fn a_matrix_and_its_transpose_are_advised_about_together() {
+fn a_matrix_and_its_transpose_are_advised_together() {
     let dir = tempfile::tempdir().unwrap();
     let wide = "gallery:wide";
     let pair = advise(dir.path(), wide, &["--transpose"]);

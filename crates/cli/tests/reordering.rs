@@ -7,7 +7,7 @@ use support::{json, made_up_profile, run};
 const SHUFFLED: &str = "gallery:stencil3d,n=20,shuffle=1";
 
 #[test]
-fn advice_for_a_reordered_matrix_says_what_the_order_brings() {
+fn advice_for_a_reordered_matrix_reports_the_gain() {
     let dir = made_up_profile();
     let text = run(dir.path(), &["advise", SHUFFLED, "--profile", "made-up", "--reorder", "rcm"]);
     assert!(text.contains("reordered by reverse Cuthill-McKee in "), "{text}");
@@ -41,7 +41,7 @@ fn with_products_to_come_all_of_them_decide() {
 }
 
 #[test]
-fn other_commands_look_at_the_reordered_matrix_and_call_it_so() {
+fn other_commands_use_and_name_the_reordered_matrix() {
     let dir = made_up_profile();
     let of = |more: &[&str]| json(dir.path(), &[&["info", SHUFFLED, "--profile", "made-up"], more].concat());
     let (as_it_is, reordered) = (of(&[]), of(&["--reorder", "rcm"]));

@@ -429,7 +429,7 @@ fn what_is_no_answer_of_advise_is_refused() {
         (&["report", "two.json"], "two.json: matrices is something else, not a list of one"),
         (
             &["plan", "gallery:arrow,n=30", "gallery:arrow,n=40", "--report", "a.html"],
-            "--report takes one matrix, and here are 2",
+            "--report takes one matrix, but 2 were given",
         ),
         (&["report", "torn.json"], "torn.json: no JSON: EOF"),
         (&["report", "lacks.json"], "lacks.json: matrix is missing, not an object"),
@@ -439,18 +439,18 @@ fn what_is_no_answer_of_advise_is_refused() {
         (&["report", "info.json", "-o", "info.json"], "would take the place of the answer"),
         (
             &["advise", "gallery:arrow,n=30", "gallery:arrow,n=40", "--report", "a.html"],
-            "--report takes one matrix, and here are 2",
+            "--report takes one matrix, but 2 were given",
         ),
         (
             &["advise", "gallery:arrow,n=30", "--device", "nvidia-h200", "--report", "gone/a.html"],
             "gone/a.html: No such file",
         ),
         (&["info", "gallery:arrow,n=30", "--svg", "gone/a.svg"], "gone/a.svg: No such file"),
-        (&["info", "gallery:arrow,n=30", "--svg", "-"], "- is no file"),
+        (&["info", "gallery:arrow,n=30", "--svg", "-"], "- is not a file"),
         (&["info", "gallery:arrow,n=30", "--svg", "."], ".: Is a directory"),
         (
             &["info", "gallery:arrow,n=30", "gallery:arrow,n=40", "--svg", "a.svg"],
-            "--svg takes one matrix, and here are 2",
+            "--svg takes one matrix, but 2 were given",
         ),
         (&["info", "gallery:arrow,n=30", "--csv", "--svg", "a.svg"], "cannot be used with"),
     ] {

@@ -38,7 +38,7 @@ fn what_needs_a_gpu_or_matrices_is_named_and_not_run() {
 }
 
 #[test]
-fn a_command_of_several_lines_is_one_and_a_failure_is_noticed() {
+fn multi_line_commands_run_and_failures_are_reported() {
     let dir = tempfile::tempdir().unwrap();
     let page = dir.path().join("page.md");
     let text = "# Page\n\n```sh\nsparsight kernels \\\n    --top 1\nsparsight bench A --device cuda:0\n\

@@ -10,7 +10,7 @@ fn repository() -> &'static Path {
 }
 
 #[test]
-fn the_rules_in_the_repository_are_made_by_the_command_that_they_name() {
+fn the_committed_rules_are_those_of_the_command_in_them() {
     let mut made = 0;
     for entry in std::fs::read_dir(repository().join("docs/results/rules")).unwrap() {
         let path = entry.unwrap().path();
@@ -50,7 +50,7 @@ fn what_makes_no_rules_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     for (flags, complaint) in [
         (&["rules", "nowhere"][..], "nowhere"),
-        (&["rules", "nowhere", "--leaves", "0"], "'0' is no number of leaves from 1 to 256"),
+        (&["rules", "nowhere", "--leaves", "0"], "'0' is not a number of leaves from 1 to 256"),
         (&["rules", "nowhere", "--format", "rust"], "'rust' is none of hpp, c, py, json"),
     ] {
         let out = run(dir.path(), flags);

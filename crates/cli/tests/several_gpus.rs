@@ -28,7 +28,7 @@ fn answer(dir: &Path, arguments: &str) -> Value {
 }
 
 #[test]
-fn small_matrices_stay_on_one_gpu_and_large_ones_do_not() {
+fn large_matrices_are_spread_over_gpus_and_small_ones_are_not() {
     let dir = folder();
     let small = answer(dir.path(), "gallery:stencil3d,n=30 --gpus 2,4");
     assert_eq!(small["best"], 1);
@@ -87,7 +87,7 @@ fn sheet(memory: &str) -> String {
 }
 
 #[test]
-fn what_one_gpu_cannot_hold_is_dealt_out_to_the_fewest_that_can() {
+fn a_matrix_beyond_one_gpu_takes_the_fewest_gpus_that_hold_it() {
     let dir = folder();
     fs::write(dir.path().join("little.toml"), sheet("4e6")).unwrap();
     // 5.2 MB in CSR, with x and y 6.5.
@@ -150,7 +150,7 @@ fn eight_and_1024_gpus_over_hosts_are_extrapolated_from_a_file() {
 const FAST: &str = "gpus_per_host = 4\n[host]\nlatency_s = 1e-6\nbytes_per_s = 200e9\n";
 
 #[test]
-fn a_family_says_from_which_size_on_several_gpus_are_faster() {
+fn a_family_reports_the_break_even_size_of_several_gpus() {
     let dir = folder();
     fs::write(dir.path().join("links.toml"), FAST).unwrap();
     let family = answer(dir.path(), "gallery:stencil2d,points=9 --gpus 2,4 --break-even n");
@@ -237,10 +237,10 @@ fn devices_are_compared_by_numbers_of_gpus() {
     assert!(promised.contains(columns), "docs/csv.md does not have {columns}");
     assert_eq!(csv.lines().filter(|line| line.contains("stencil3d")).count(), 8, "{csv}");
     let two = run(dir.path(), &[&words[..], &["gallery:stencil2d"]].concat());
-    assert!(two.contains("--gpus takes one matrix, and here are 2"), "{two}");
+    assert!(two.contains("--gpus takes one matrix, but 2 were given"), "{two}");
     assert!(two.contains("hint: name one of them, or leave out --gpus"), "{two}");
     let many = run(dir.path(), &[&words[..], &["--iterations", "9"]].concat());
-    assert!(many.contains("--iterations is not there for several GPUs"), "{many}");
+    assert!(many.contains("--iterations cannot be used with --gpus"), "{many}");
 }
 
 #[test]
@@ -275,9 +275,9 @@ fn what_makes_no_sense_is_refused_with_its_reason() {
     };
     let grid = "gallery:stencil2d,n=20";
     for (arguments, words) in [
-        (format!("{grid} --gpus 0 --links links.toml"), "'0' is no number of GPUs from 1 to 8192"),
+        (format!("{grid} --gpus 0 --links links.toml"), "'0' is not a number of GPUs from 1 to 8192"),
         (format!("{grid} --links links.toml"), "--gpus"),
-        (format!("{grid} {grid} --gpus 2 --links links.toml"), "--gpus takes one matrix, and here are 2"),
+        (format!("{grid} {grid} --gpus 2 --links links.toml"), "--gpus takes one matrix, but 2 were given"),
         (format!("{grid} {grid} --gpus 2 --links links.toml"), "hint: name one of them, or leave out --gpus"),
         (format!("{grid} --gpus 2 --links none.toml"), "none.toml"),
         (format!("{grid} --gpus 2 --links slow.toml"), "slow.toml:4: host.bytes_per_s = 0e0 is not possible"),
@@ -287,10 +287,10 @@ fn what_makes_no_sense_is_refused_with_its_reason() {
             format!("{grid} --gpus 2 --links links.toml --parts three"),
             "3 rows were given a part, the matrix has 400",
         ),
-        (format!("{grid} --gpus 2 --links links.toml --csv"), "--csv is not there for several GPUs"),
+        (format!("{grid} --gpus 2 --links links.toml --csv"), "--csv cannot be used with --gpus"),
         (
             format!("{grid} --gpus 2 --links links.toml --verify-all"),
-            "--verify-all is not there for several GPUs",
+            "--verify-all cannot be used with --gpus",
         ),
     ] {
         let said = refused(&arguments);
@@ -302,7 +302,7 @@ fn what_makes_no_sense_is_refused_with_its_reason() {
 }
 
 #[test]
-fn links_that_no_machine_has_are_refused_with_line_and_unit() {
+fn impossible_links_are_refused_with_line_and_unit() {
     let dir = folder();
     for (from, to, says) in [
         (
@@ -327,11 +327,11 @@ fn links_that_no_machine_has_are_refused_with_line_and_unit() {
 }
 
 #[test]
-fn more_gpus_than_are_predicted_at_one_time_are_refused_at_once() {
+fn too_many_gpus_are_refused_at_once() {
     let dir = folder();
     let list = (1..=3000).map(|count| count.to_string()).collect::<Vec<_>>().join(",");
     for (gpus, says) in [
-        ("65536", "'65536' is no number of GPUs from 1 to 8192"),
+        ("65536", "'65536' is not a number of GPUs from 1 to 8192"),
         ("8192,8191", "16383 GPUs over all numbers of them: at most 8192 are predicted at one time"),
         (&list, "4501499 GPUs over all numbers of them"),
     ] {

@@ -324,12 +324,16 @@ fn every_flag_that_a_page_names_is_one_of_its_command() {
             let Some(name) = words.next().filter(|name| name.chars().all(|c| c.is_ascii_lowercase())) else {
                 continue;
             };
+            let name = match name {
+                "lab" => format!("lab {}", words.next().unwrap_or_default()),
+                name => name.to_owned(),
+            };
             let flags: Vec<&str> = words.filter(|word| word.starts_with("--")).collect();
             if flags.is_empty() {
                 continue;
             }
             let help = known
-                .entry(name.to_owned())
+                .entry(name.clone())
                 .or_insert_with(|| run(&format!("sparsight {name} --help"), &docs).1);
             for flag in flags {
                 let flag = flag.split(['=', ',', '.', ')', ':']).next().unwrap();

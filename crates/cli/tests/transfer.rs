@@ -62,8 +62,8 @@ fn assert_itself(object: &Value) {
 #[test]
 fn a_device_transferred_to_itself_keeps_its_times_predicted_or_measured() {
     let dir = made_up_profile();
-    json(dir.path(), &["fit", "made-up"]);
-    let transfer = ["transfer", MATRIX, "--from", "made-up", "--to", "made-up"];
+    json(dir.path(), &["lab", "fit", "made-up"]);
+    let transfer = ["lab", "transfer", MATRIX, "--from", "made-up", "--to", "made-up"];
     assert_snapshot!(run(dir.path(), &[&transfer[..], &["--top", "3"]].concat()));
     assert_snapshot!(run(dir.path(), &[&transfer[..], &PAPER, &["--top", "3"]].concat()));
     assert_itself(&json(dir.path(), &[&transfer[..], &PAPER].concat()));
@@ -84,11 +84,11 @@ fn a_device_transferred_to_itself_keeps_its_times_predicted_or_measured() {
 }
 
 #[test]
-fn another_matrix_of_the_same_name_is_not_taken_for_this_one() {
+fn a_different_matrix_of_the_same_name_is_not_used() {
     let dir = made_up_profile();
-    json(dir.path(), &["fit", "made-up"]);
+    json(dir.path(), &["lab", "fit", "made-up"]);
     add_corpus(&dir.path().join("made-up"), &[(&recorded(), "stencil2d,n=61", 1.5)]);
-    let text = run(dir.path(), &["transfer", MATRIX, "--from", "made-up", "--to", "made-up"]);
+    let text = run(dir.path(), &["lab", "transfer", MATRIX, "--from", "made-up", "--to", "made-up"]);
     assert!(text.contains("holds another matrix called") && text.contains("strip-cache"), "{text}");
 }
 
@@ -96,11 +96,11 @@ fn another_matrix_of_the_same_name_is_not_taken_for_this_one() {
 fn a_transfer_is_evaluated_where_the_target_measured_matrices() {
     // Few kernels, so that the table does not change when the catalogue grows.
     let dir = made_up_profiles();
-    json(dir.path(), &["fit", "made-up"]);
+    json(dir.path(), &["lab", "fit", "made-up"]);
     let corpus = [("a/grid", "stencil2d,n=700", 1.25), ("b/cube", "stencil3d,n=40", 0.8)];
     add_corpus(&dir.path().join("made-up"), &corpus);
     // To itself: what was measured is carried over as it is, and so it is by both ratios, which are 1.
-    let itself = ["evaluate", "made-up", "--from", "made-up", "--test", "b/"];
+    let itself = ["lab", "evaluate", "made-up", "--from", "made-up", "--test", "b/"];
     assert_snapshot!(run(dir.path(), &[&itself[..], &["--worst", "1"]].concat()));
     let markdown = run(dir.path(), &[&itself[..], &["--by", "format", "--markdown"]].concat());
     assert!(markdown.contains("| ell | 5 | 0.0 % |"), "{markdown}");
@@ -112,10 +112,10 @@ fn a_transfer_is_evaluated_where_the_target_measured_matrices() {
 fn without_a_measured_time_on_the_reference_its_models_predict_it() {
     let dir = made_up_profiles();
     for name in ["made-up", "made-up-cpu"] {
-        json(dir.path(), &["fit", name]);
+        json(dir.path(), &["lab", "fit", name]);
     }
     add_corpus(&dir.path().join("made-up-cpu"), &[("a/grid", "stencil2d,n=700", 1.0)]);
-    let object = json(dir.path(), &["evaluate", "made-up-cpu", "--from", "made-up"]);
+    let object = json(dir.path(), &["lab", "evaluate", "made-up-cpu", "--from", "made-up"]);
     assert_eq!(object["schema"], "sparsight/evaluate-transfer/1");
     assert_eq!(
         (&object["reference"]["profile"], &object["matrices"][0]["all"]),
@@ -137,27 +137,27 @@ fn without_a_measured_time_on_the_reference_its_models_predict_it() {
     for chooser in ["rescaling", "guo-wang-2013", "as-on-reference", "best-single"] {
         assert!(choosers.contains(&chooser), "{choosers:?}");
     }
-    let nothing = run(dir.path(), &["evaluate", "made-up", "--from", "made-up-cpu"]);
+    let nothing = run(dir.path(), &["lab", "evaluate", "made-up", "--from", "made-up-cpu"]);
     assert!(nothing.starts_with("exit code: 2") && nothing.contains("no matrix of the corpus"), "{nothing}");
 }
 
 #[test]
-fn what_was_not_measured_is_named_with_the_command_that_measures_it() {
+fn missing_measurements_are_named_with_the_command_that_makes_them() {
     let dir = made_up_profile();
     let transfer =
-        |more: &[&str]| run(dir.path(), &[&["transfer", MATRIX, "--from", "made-up"], more].concat());
+        |more: &[&str]| run(dir.path(), &[&["lab", "transfer", MATRIX, "--from", "made-up"], more].concat());
     let old = transfer(&["--to", "made-up", "--model", "guo-wang-2013"]);
     assert!(old.starts_with("exit code: 2"), "{old}");
     assert!(
         old.contains("the profile made-up holds no transfer.json, the parameters of a transfer"),
         "{old}"
     );
-    assert!(old.contains("`sparsight fit made-up` makes it"), "{old}");
-    json(dir.path(), &["fit", "made-up"]);
+    assert!(old.contains("`sparsight lab fit made-up` makes it"), "{old}");
+    json(dir.path(), &["lab", "fit", "made-up"]);
     let single = transfer(&["--to", "made-up", "--dtype", "f32"]);
     assert!(single.starts_with("exit code: 2"), "{single}");
     assert!(single.contains("strip-cache model for csr-scalar/b64/f32"), "no T_ref: {single}");
-    let to_single = ["transfer", MATRIX, "--to", "made-up", "--dtype", "f32"];
+    let to_single = ["lab", "transfer", MATRIX, "--to", "made-up", "--dtype", "f32"];
     let single = run(dir.path(), &[&to_single[..], &PAPER].concat());
     assert_snapshot!(single);
     let nowhere = transfer(&["--to", "nowhere"]);
@@ -168,13 +168,13 @@ fn what_was_not_measured_is_named_with_the_command_that_measures_it() {
 }
 
 #[test]
-fn on_a_part_of_a_gpu_nothing_is_faster_than_on_all_of_it_and_nothing_comes_faster_than_copies() {
+fn transfers_to_a_part_respect_the_floors_of_the_whole_gpu_and_of_copies() {
     let dir = tempfile::tempdir().unwrap();
     let part =
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../../profiles/nvidia-h200-sm16").display().to_string();
     for matrix in ["gallery:stencil2d,n=300", "gallery:stencil3d,n=30", "gallery:random,rows=400000,row=40"] {
         for model in [&[][..], &PAPER] {
-            let transfer = ["transfer", matrix, "--from", "nvidia-h200", "--to", &part];
+            let transfer = ["lab", "transfer", matrix, "--from", "nvidia-h200", "--to", &part];
             let object = json(dir.path(), &[&transfer[..], model].concat());
             let (launch, copies) =
                 (f64_of(&object["target"], "launch_s"), f64_of(&object["target"], "copy_bytes_per_s"));
@@ -200,12 +200,12 @@ fn on_a_part_of_a_gpu_nothing_is_faster_than_on_all_of_it_and_nothing_comes_fast
 }
 
 #[test]
-fn a_target_is_a_data_sheet_or_any_measured_device_and_what_it_lacks_is_named() {
+fn a_target_is_a_data_sheet_or_a_measured_device_and_lacking_data_is_named() {
     let dir = tempfile::tempdir().unwrap();
     let sheet = "name = \"Some GPU\"\nmultiprocessors = 66\nl2_bytes = 25e6\nmemory_bytes = 40e9\n\
                  copy_bytes_per_s = 1.5e12\nlaunch_s = 2.5e-6\ncompute_capability = [9, 0]\n";
     std::fs::write(dir.path().join("some.toml"), sheet).unwrap();
-    let to = ["transfer", MATRIX, "--from", "nvidia-h200", "--to"];
+    let to = ["lab", "transfer", MATRIX, "--from", "nvidia-h200", "--to"];
     let answer = |target: &str| json(dir.path(), &[&to[..], &[target]].concat());
     let (facts, measured) = (answer("some.toml"), answer("nvidia-h100"));
     assert_eq!((&facts["model"], &facts["calibrated_with"]), (&"rescaling".into(), &0.into()));
@@ -225,25 +225,27 @@ fn a_target_is_a_data_sheet_or_any_measured_device_and_what_it_lacks_is_named() 
 }
 
 #[test]
-fn a_profile_of_some_seconds_of_the_processor_is_a_target_by_either_model() {
+fn a_short_cpu_profile_is_a_target_of_either_model() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path();
     let profile = |jobs: &str, folder: &str| {
-        let flags =
-            "profile --device cpu --dtype f64 --max-bytes 24MB --row-lengths constant --budget 20s --jobs";
+        let flags = "lab profile --device cpu --dtype f64 --max-bytes 24MB --row-lengths constant --budget 20s --jobs";
         let flags = [&flags.split(' ').collect::<Vec<_>>()[..], &[jobs, "-o", folder]].concat();
         json(path, &flags)
     };
     profile("1", "one");
     profile("2", "two");
     // Nothing on the reference knows a time of this matrix by that kernel until it is measured there.
-    json(path, &["measure", MATRIX, "--device", "cpu", "--dtype", "f64", "--jobs", "1", "-o", "one"]);
-    let transfer = ["transfer", MATRIX, "--from", "one", "--to", "two"];
+    json(path, &["lab", "measure", MATRIX, "--device", "cpu", "--dtype", "f64", "--jobs", "1", "-o", "one"]);
+    let transfer = ["lab", "transfer", MATRIX, "--from", "one", "--to", "two"];
     for model in [&[][..], &PAPER] {
         let object = json(path, &[&transfer[..], model].concat());
         // A machine that is busy may give some lines that fall; most do not.
         assert!(transferred(&object).len() > 30, "{object}");
-        assert_itself(&json(path, &[&["transfer", MATRIX, "--from", "one", "--to", "one"], model].concat()));
+        assert_itself(&json(
+            path,
+            &[&["lab", "transfer", MATRIX, "--from", "one", "--to", "one"], model].concat(),
+        ));
     }
     // device.json alone travels; of the paper's model transfer.json as well.
     let before = json(path, &[&transfer[..], &PAPER].concat());
@@ -255,25 +257,48 @@ fn a_profile_of_some_seconds_of_the_processor_is_a_target_by_either_model() {
 }
 
 #[test]
-fn a_profile_from_a_paper_is_said_to_be_a_target_and_not_to_be_measured_into() {
+fn a_profile_from_a_paper_is_a_target_and_takes_no_measurements() {
     let dir = tempfile::tempdir().unwrap();
     let paper =
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../../profiles/tesla-c2050-paper").display().to_string();
     let matrix = "gallery:stencil2d,n=300";
     for command in [
         &["advise", matrix, "--profile", &paper][..],
-        &["transfer", matrix, "--from", &paper, "--to", "nvidia-h200", "--dtype", "f32", PAPER[0], PAPER[1]],
+        &[
+            "lab",
+            "transfer",
+            matrix,
+            "--from",
+            &paper,
+            "--to",
+            "nvidia-h200",
+            "--dtype",
+            "f32",
+            PAPER[0],
+            PAPER[1],
+        ],
     ] {
         let out = run(dir.path(), command);
         assert!(out.starts_with("exit code: 2") && out.contains("was taken from elsewhere"), "{out}");
         let hint = out.split("hint: ").nth(1).unwrap();
-        assert!(hint.contains("--from nvidia-h200 --to") && !hint.contains("sparsight profile"), "{out}");
+        assert!(hint.contains("--from nvidia-h200 --to") && !hint.contains("sparsight lab profile"), "{out}");
         assert!(hint.contains("--model guo-wang-2013"), "{out}");
     }
-    let out = run(dir.path(), &["transfer", matrix, "--from", "nvidia-h200", "--to", &paper]);
+    let out = run(dir.path(), &["lab", "transfer", matrix, "--from", "nvidia-h200", "--to", &paper]);
     assert!(out.contains("holds no copy rate and launch cost") && out.contains("my-gpu.toml"), "{out}");
-    let to =
-        ["transfer", matrix, "--from", "nvidia-h200", "--to", &paper, "--dtype", "f32", "--kernel", "ell"];
+    let to = [
+        "lab",
+        "transfer",
+        matrix,
+        "--from",
+        "nvidia-h200",
+        "--to",
+        &paper,
+        "--dtype",
+        "f32",
+        "--kernel",
+        "ell",
+    ];
     let out = run(dir.path(), &[&to[..], &PAPER].concat());
     assert!(
         out.starts_with("exit code: 0") && out.contains("Tesla C2050"),

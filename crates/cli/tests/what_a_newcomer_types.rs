@@ -15,7 +15,7 @@ fn a_number_of_products_is_taken_as_people_write_it() {
         assert_eq!(answer["products"], 1_000_000);
     }
     let out = run(dir.path(), &["advise", MATRIX, "--iterations", "lots"]);
-    assert!(out.contains("'lots' is no number of products such as 1000 or 1e6"), "{out}");
+    assert!(out.contains("'lots' is not a number of products such as 1000 or 1e6"), "{out}");
 }
 
 #[test]
@@ -27,16 +27,16 @@ fn a_device_that_is_meant_is_named() {
     }
     let out = run(dir.path(), &["advise", MATRIX, "--device", "abacus"]);
     assert!(!out.contains("did you mean") && out.contains("a device is cpu"), "{out}");
-    let out = run(dir.path(), &["fit", "nvidia-h200"]);
+    let out = run(dir.path(), &["lab", "fit", "nvidia-h200"]);
     assert!(out.contains("part of the program") && out.contains("profiles/nvidia-h200"), "{out}");
 }
 
 #[test]
-fn a_folder_that_is_not_there_is_named_with_what_makes_one() {
+fn a_missing_folder_is_named_with_the_command_that_makes_one() {
     let dir = made_up_profile();
-    for command in ["fit", "evaluate", "rules", "repair"] {
-        let out = run(dir.path(), &[command, "gone"]);
-        let says = "error: gone: there is no such folder\n\nhint: this takes the folder of a profile: `sparsight profile";
+    for command in [&["lab", "fit"][..], &["lab", "evaluate"], &["rules"], &["lab", "repair"]] {
+        let out = run(dir.path(), &[command, &["gone"]].concat());
+        let says = "error: gone: there is no such folder\n\nhint: this takes the folder of a profile: `sparsight lab profile";
         assert!(out.starts_with("exit code: 2") && out.contains(says), "{out}");
     }
 }
@@ -45,10 +45,10 @@ fn a_folder_that_is_not_there_is_named_with_what_makes_one() {
 fn rules_of_a_profile_without_times_say_what_to_do() {
     let dir = made_up_profile();
     let out = run(dir.path(), &["rules", "made-up"]);
-    assert!(out.contains("hint: `sparsight measure MATRICES -o made-up`"), "{out}");
+    assert!(out.contains("hint: `sparsight lab measure MATRICES -o made-up`"), "{out}");
     let paper = concat!(env!("CARGO_MANIFEST_DIR"), "/../../profiles/tesla-c2050-paper");
     let out = run(dir.path(), &["rules", paper]);
-    assert!(out.contains("was taken from elsewhere") && !out.contains("`sparsight measure"), "{out}");
+    assert!(out.contains("was taken from elsewhere") && !out.contains("`sparsight lab measure"), "{out}");
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn top_is_heeded_by_every_list() {
         let answer = json(dir.path(), &[command, &["--top", "2"]].concat());
         answer[list].as_array().unwrap().len()
     };
-    assert_eq!(length(&["predict", MATRIX, "--device", "nvidia-h200"], "candidates"), 2);
+    assert_eq!(length(&["lab", "predict", MATRIX, "--device", "nvidia-h200"], "candidates"), 2);
     assert_eq!(length(&["kernels", "--device", "nvidia-h200"], "kernels"), 2);
     // What the verdict names stays.
     let answer = json(dir.path(), &["advise", MATRIX, "--device", "nvidia-h200", "--top", "1"]);
@@ -94,7 +94,7 @@ fn top_is_heeded_by_every_list() {
     ] {
         assert!(ids.contains(&named.as_str().unwrap()), "{named}: {ids:?}");
     }
-    let out = run(dir.path(), &["predict", MATRIX, "--device", "nvidia-h200", "--top", "2"]);
+    let out = run(dir.path(), &["lab", "predict", MATRIX, "--device", "nvidia-h200", "--top", "2"]);
     assert!(out.contains("197 candidates more: `--top 199`"), "{out}");
 }
 
@@ -181,7 +181,7 @@ fn a_candidate_can_be_pasted_into_every_flag_that_takes_a_kernel() {
     let dir = made_up_profile();
     let on = ["--device", "nvidia-h200"];
     let ids = |kernel: &str| {
-        let answer = json(dir.path(), &[&["predict", MATRIX, "--kernel", kernel], &on[..]].concat());
+        let answer = json(dir.path(), &[&["lab", "predict", MATRIX, "--kernel", kernel], &on[..]].concat());
         let all = answer["candidates"].as_array().unwrap();
         all.iter().map(|one| one["id"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
     };
@@ -192,28 +192,28 @@ fn a_candidate_can_be_pasted_into_every_flag_that_takes_a_kernel() {
     assert_eq!((ids("csr-vector t8").len(), ids("csr-vector/t8").len()), (5, 5));
     // What is printed is spaced, in every command.
     let name = "csr-vector t8 b256";
-    for command in ["predict", "compare", "transfer"] {
-        let devices: &[&str] = match command {
-            "predict" => &on,
-            "compare" => &["--devices", "nvidia-h200,nvidia-h100"],
-            _ => &["--to", "nvidia-h100"],
-        };
-        let out = run(dir.path(), &[&[command, MATRIX, "--kernel", name], devices].concat());
+    for (command, devices) in [
+        (&["lab", "predict"][..], &on[..]),
+        (&["compare"], &["--devices", "nvidia-h200,nvidia-h100"]),
+        (&["lab", "transfer"], &["--to", "nvidia-h100"]),
+    ] {
+        let out = run(dir.path(), &[command, &[MATRIX, "--kernel", name], devices].concat());
         assert!(out.contains(name) && !out.contains("csr-vector/t8"), "{out}");
     }
-    let single = ["predict", MATRIX, "--kernel", "csr-vector/t8/b256/f32", "--device", "nvidia-h200"];
+    let single = ["lab", "predict", MATRIX, "--kernel", "csr-vector/t8/b256/f32", "--device", "nvidia-h200"];
     let out = run(dir.path(), &single);
-    assert!(out.contains("csr-vector t8 b256 is looked at in f64; `--dtype f32` asks for f32"), "{out}");
-    let out = run(dir.path(), &[&["predict", MATRIX, "--kernel", "csr-vector t9"], &on[..]].concat());
+    assert!(out.contains("csr-vector t8 b256 is evaluated in f64; use `--dtype f32` for f32"), "{out}");
+    let out = run(dir.path(), &[&["lab", "predict", MATRIX, "--kernel", "csr-vector t9"], &on[..]].concat());
     assert!(out.contains("unknown kernel 'csr-vector t9': did you mean csr-vector t2? there are "), "{out}");
-    let out = run(dir.path(), &[&["predict", MATRIX, "--kernel", "cusparse-scr a1"], &on[..]].concat());
+    let out =
+        run(dir.path(), &[&["lab", "predict", MATRIX, "--kernel", "cusparse-scr a1"], &on[..]].concat());
     assert!(out.contains("did you mean cusparse-csr a1?"), "{out}");
     let out = run(dir.path(), &[&["plan", MATRIX, "--formats", "sell c32 s1"], &on[..]].concat());
     assert!(out.starts_with("exit code: 0"), "{out}");
 }
 
 #[test]
-fn a_kernel_says_what_it_is_called_in_other_libraries() {
+fn a_kernel_lists_its_names_in_other_libraries() {
     let dir = made_up_profile();
     let out = run(dir.path(), &["kernels", "bsr", "csr-vector t8", "--device", "nvidia-h200"]);
     assert!(out.contains("SciPy: bsr_array") && out.contains("PETSc: MATBAIJ"), "{out}");
@@ -245,5 +245,5 @@ fn several_matrices_are_advised_in_a_line_each() {
     let out = run(dir.path(), &["advise", "broken.mtx", "gallery:fem,n=20", "--device", "nvidia-h200"]);
     assert!(out.starts_with("exit code: 1") && out.contains("skipped: broken.mtx"), "{out}");
     let out = run(dir.path(), &[&two[..], &["--verify"]].concat());
-    assert!(out.contains("of one matrix") && out.contains("sparsight measure"), "{out}");
+    assert!(out.contains("of one matrix") && out.contains("sparsight lab measure"), "{out}");
 }

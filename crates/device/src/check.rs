@@ -1,4 +1,4 @@
-//! Holding a candidate to the reference before its time is believed.
+//! Comparison of a candidate with the reference, before its time is trusted.
 
 use crate::timing::Caches;
 use crate::{DeviceError, Operand};
@@ -19,7 +19,7 @@ pub fn random_x<T: Scalar>(count: usize, seed: u64) -> Vec<T> {
     (0..count).into_par_iter().map(|i| T::from_f64(m.value(i as u64, 0))).collect()
 }
 
-/// [`random_x`] for products with `a`, if the host has the memory for it and for what y is held to.
+/// [`random_x`] for products with `a`, if the host has the memory for it and for the reference of y.
 ///
 /// # Errors
 /// [`DeviceError::Infeasible`] if not.

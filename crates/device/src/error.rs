@@ -1,4 +1,4 @@
-//! What can go wrong on a device.
+//! Errors of devices.
 
 use crate::PartitionError;
 use sparsight_kernels::OwnKernelError;
@@ -12,25 +12,23 @@ pub enum DeviceError {
     /// No CUDA driver on this machine.
     #[error("no CUDA driver (libcuda) was found")]
     NoDriver,
-    /// The loader would look for libraries where anybody may have put one: none of the driver, NVRTC and cuSPARSE is asked
-    /// for.
+    /// The loader would look for libraries in folders to which other users can write: driver, NVRTC and cuSPARSE are not
+    /// loaded.
     #[error("no GPU library is loaded: LD_LIBRARY_PATH holds {element}")]
     LoaderPath {
         /// The element and what is wrong with it, in words.
         element: String,
     },
-    /// There is a driver, but not that device.
-    #[error("there is no CUDA device {index}: the driver sees {count}")]
+    /// The driver has no such device.
+    #[error("there is no CUDA device {index}: the driver reports {count}")]
     NoSuchDevice {
-        /// Asked for.
+        /// The requested number.
         index: usize,
-        /// Seen.
+        /// Number of devices that the driver reports.
         count: usize,
     },
-    /// There is that device, but its driver does not part it like that.
-    #[error(
-        "CUDA device {index} has no part of {asked} multiprocessors: the driver gives parts of {possible}"
-    )]
+    /// The device exists, but its driver cannot part it like that.
+    #[error("CUDA device {index} has no part of {asked} multiprocessors: possible parts have {possible}")]
     NoSuchPart {
         /// The device.
         index: usize,
@@ -42,21 +40,21 @@ pub enum DeviceError {
     /// No run-time compiler.
     #[error("no NVRTC library was found (looked in: {searched})")]
     NoNvrtc {
-        /// Where it was looked for.
+        /// Places that were searched.
         searched: String,
     },
     /// No library of the vendor's, or one without what is called here.
     #[error("no cuSPARSE library of CUDA 12.4 or newer was found (looked in: {searched})")]
     NoVendor {
-        /// Where it was looked for.
+        /// Places that were searched.
         searched: String,
     },
     /// Not on this device, or not with these sizes.
     #[error("{kernel} does not run here: {reason}")]
     CannotRun {
-        /// With its knobs.
+        /// The kernel with its knobs.
         kernel: String,
-        /// Why, with the numbers.
+        /// The reason, with the numbers.
         reason: String,
     },
     /// A kernel does not compile.
@@ -67,13 +65,13 @@ pub enum DeviceError {
         /// NVRTC's log.
         log: String,
     },
-    /// A kernel of somebody's own lacks something for this matrix.
+    /// A kernel of the user's own lacks something for this matrix.
     #[error(transparent)]
     OwnKernel(#[from] OwnKernelError),
     /// A call of the driver, or of one of the vendor's libraries, failed.
     #[error("{call} failed: {reason}")]
     Driver {
-        /// What was called, in words.
+        /// The call, in words.
         call: String,
         /// The driver's name for the error.
         reason: String,
@@ -81,16 +79,16 @@ pub enum DeviceError {
     /// The matrix cannot be held.
     #[error(transparent)]
     Infeasible(#[from] Infeasible),
-    /// The matrix that lies on the device is none.
+    /// The arrays on the device are no matrix in CSR.
     #[error(transparent)]
     Matrix(#[from] CsrError),
-    /// A matrix that is not the one that was prepared, but for its values.
+    /// The matrix has another pattern than the prepared one.
     #[error("the matrix has another pattern than the one that was prepared")]
     OtherPattern,
-    /// Values cannot be replaced before it is known where each of them is.
-    #[error("values of a matrix in {format} cannot be replaced before it is known where they stand")]
+    /// Values cannot be replaced before their places are known.
+    #[error("values of a matrix in {format} cannot be replaced before their places are known")]
     PlacesUnknown {
-        /// With its shape.
+        /// The format with its shape.
         format: String,
     },
     /// A matrix cannot be multiplied in these parts.
@@ -110,21 +108,21 @@ pub enum DeviceError {
     #[error("this device works in the host's memory and takes no vectors on a device")]
     NoDeviceVectors,
     /// A vector of another device than the matrix: of another GPU, or of the same one opened a second time.
-    #[error("{vector} is of another device than the matrix, or of the same GPU opened a second time")]
+    #[error("{vector} is on another device than the matrix, or on the same GPU opened a second time")]
     OtherDevice {
         /// `x` or `y`.
         vector: &'static str,
     },
-    /// GPUs that share a matrix cannot work together.
-    #[error("the GPUs do not work together: {reason}")]
+    /// GPUs that share a matrix cannot exchange data.
+    #[error("the GPUs cannot exchange data: {reason}")]
     Link {
-        /// Why, in words.
+        /// The reason, in words.
         reason: String,
     },
     /// No library that brings data from GPU to GPU.
     #[error("no NCCL library was found (looked in: {searched})")]
     NoNccl {
-        /// Where it was looked for.
+        /// Places that were searched.
         searched: String,
     },
     /// y is wrong.
@@ -141,13 +139,13 @@ pub enum DeviceError {
         /// Accepted difference.
         bound: f64,
     },
-    /// Someone asked the program to stop.
+    /// The program was interrupted.
     #[error("interrupted")]
     Interrupted,
 }
 
 impl DeviceError {
-    /// What the user can do about it, if anything is known.
+    /// A hint on what the user can do, if there is one.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::NoDriver => Some(
@@ -155,8 +153,8 @@ impl DeviceError {
                  to predict without a GPU",
             ),
             Self::LoaderPath { .. } => Some(
-                "give LD_LIBRARY_PATH absolute folders alone to which only you and root can write, without a colon at \
-                 either end, and start the program again",
+                "set LD_LIBRARY_PATH to absolute folders to which only you and root can write, without a colon at \
+                 either end, and restart the program",
             ),
             Self::NoSuchDevice { .. } | Self::NoSuchPart { .. } => {
                 Some("`sparsight devices` lists what is here")

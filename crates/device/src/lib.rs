@@ -1,8 +1,8 @@
 //! Runs candidates and measures them: the only crate that reads a clock or touches a GPU.
 //!
-//! A [`Device`] takes a matrix in one format and gives an [`Operand`]: matrix, x and y where the device works.
-//! [`timing::measure`] asks the operand for batches of products and makes one believable [`timing::Timing`]
-//! of them. Two devices exist: the CPU ([`cpu`]) and GPUs ([`gpu`]), driven through CUDA ([`cuda`]).
+//! A [`Device`] prepares a matrix as a [`LoadRequest`] says and gives a [`Product`], or brings it over in one format as an
+//! [`Operand`], with which every candidate of that format is timed. [`timing::measure`] asks either for batches of products and
+//! makes one believable [`timing::Timing`] of them. Two devices exist: the CPU ([`cpu`]) and GPUs ([`gpu`]), driven through CUDA ([`cuda`]).
 
 pub mod cpu;
 pub mod cuda;
@@ -10,32 +10,33 @@ pub mod gpu;
 pub mod timing;
 
 mod check;
-mod date;
 mod error;
+mod load;
 mod partition;
 mod product;
 mod reordered;
+mod resident;
 mod stock;
-mod value_places;
 
 pub use check::{check, random_x, random_x_for};
-pub use date::today;
 pub use error::DeviceError;
+pub use load::{LoadRequest, OwnRequest};
 pub use partition::{Partition, PartitionError};
 pub use product::{Product, check_product};
+pub use resident::{DeviceCsr, DeviceIndices, DeviceSlice, DeviceSliceMut, Stream};
 
-use sparsight_kernels::{BenchmarkMatrix, Candidate, DeviceFacts, Format, Kernel, OwnKernel};
-use sparsight_matrix::{Csr, Limits, Permutation, Scalar, Seconds};
+use sparsight_kernels::{BenchmarkMatrix, Candidate, DeviceFacts, Format, Kernel};
+use sparsight_matrix::{Csr, Dtype, Limits, Scalar, Seconds};
 
-/// What a device can do. One implementation a kind of device; `T` is `f32` or `f64`.
+/// A device that multiplies. One implementation a kind of device; `T` is `f32` or `f64`.
 pub trait Device<T: Scalar> {
     /// Attributes and measured rates.
     fn facts(&self) -> &DeviceFacts;
 
-    /// What a matrix, x and y may take now.
+    /// Memory that a matrix, x and y may take now.
     fn limits(&self) -> Limits;
 
-    /// Whether it can run `kernel` at all, whatever the matrix.
+    /// Checks that the device runs `kernel`, whatever the matrix.
     ///
     /// # Errors
     /// [`DeviceError::CannotRun`] for a kernel that devices of its kind do not have; [`DeviceError::NoVendor`] for a
@@ -45,82 +46,35 @@ pub trait Device<T: Scalar> {
         if kernel.runs_on(facts.kind) {
             return Ok(());
         }
-        let what = if kernel.is_vendors() { "a routine of NVIDIA's for its GPUs" } else { "for GPUs" };
+        let what =
+            if kernel.is_vendors() { "a routine of NVIDIA's library for its GPUs" } else { "for GPUs" };
         let reason = format!("it is {what}, and this is {}", facts.name);
         Err(DeviceError::CannotRun { kernel: kernel.to_string(), reason })
     }
 
-    /// Converts `a` to `format` and brings it to the device, with room for x and y.
+    /// Converts `a` to `format` and brings it to the device, with room for x and y, to be multiplied with any candidate of that format.
+    ///
+    /// `dtype`: that of `T`, or [`Dtype::Mixed`]: the values are rounded to `f32`, x and y stay what they are. Right is then what
+    /// is right for the rounded matrix, [`Narrowing::rounded`](sparsight_matrix::Narrowing::rounded).
     ///
     /// # Errors
-    /// [`DeviceError::Infeasible`] if it cannot be held, before anything is allocated.
-    fn load(&self, a: &Csr<T>, format: Format) -> Result<Box<dyn Operand<T>>, DeviceError>;
-
-    /// The same in mixed precision: the values are rounded to `f32`, x and y stay what they are. Right is what is right for
-    /// the rounded matrix, [`Narrowing::rounded`](sparsight_matrix::Narrowing::rounded).
-    ///
-    /// # Errors
-    /// As [`Device::load`]; [`DeviceError::CannotRun`] where devices of its kind do not have it;
+    /// [`DeviceError::Infeasible`] if it cannot be held, before anything is allocated; of mixed precision
+    /// [`DeviceError::CannotRun`] where devices of its kind do not have it, and
     /// [`Infeasible::BeyondSingle`](sparsight_matrix::Infeasible::BeyondSingle) for values that `f32` cannot hold.
-    fn load_narrowed(&self, _a: &Csr<T>, _format: Format) -> Result<Box<dyn Operand<T>>, DeviceError> {
-        Err(no_mixed_precision(self.facts()))
-    }
+    fn operand(&self, a: &Csr<T>, format: Format, dtype: Dtype) -> Result<Box<dyn Operand<T>>, DeviceError>;
 
-    /// Cuts `a` into the parts of `partition`, converts each and brings it to the device.
+    /// Prepares a matrix to be multiplied with: converts what the request names, brings it to the device, and loads the kernels.
     ///
     /// # Errors
-    /// [`DeviceError::Partition`] if it is none of `a`, or one that does not run here; [`DeviceError::Infeasible`] if
-    /// a part cannot be held.
-    fn load_parts(&self, _a: &Csr<T>, _partition: &Partition) -> Result<Box<dyn Product<T>>, DeviceError> {
-        Err(PartitionError::NoPartitions.into())
-    }
-
-    /// Brings `a` to the device in the format that somebody's own kernels read, and compiles them for blocks of so many threads.
-    /// A product is y = A x; other factors are refused unless [`OwnKernel::scales`].
-    ///
-    /// # Errors
-    /// [`DeviceError::Compile`] with the compiler's log, [`DeviceError::CannotRun`] where devices of its kind run no CUDA,
-    /// [`DeviceError::OwnKernel`] for what it lacks for this matrix, [`DeviceError::Infeasible`].
-    ///
-    /// # Safety
-    /// The kernels must stay within the arrays that they are given, and must end.
-    unsafe fn load_own(
-        &self,
-        _a: &Csr<T>,
-        kernel: &OwnKernel,
-        _block: u32,
-    ) -> Result<Box<dyn Product<T>>, DeviceError> {
-        let reason = format!("it is CUDA, and this is {}", self.facts().name);
-        Err(DeviceError::CannotRun { kernel: kernel.name().to_owned(), reason })
-    }
-
-    /// [`Device::load_parts`] with rows and columns numbered anew: `partition` is one of the matrix in that order, while vectors, and values that
-    /// replace others, keep the order that they have. Bringing x there and y back costs two passes over vectors in every product.
-    ///
-    /// # Errors
-    /// As [`Device::load_parts`]; [`DeviceError::Length`] if the order is not one of so many rows and columns.
-    fn load_reordered(
-        &self,
-        _a: &Csr<T>,
-        _order: &Permutation,
-        _partition: &Partition,
-    ) -> Result<Box<dyn Product<T>>, DeviceError> {
-        Err(PartitionError::NoPartitions.into())
-    }
-
-    /// [`Device::load_parts`] for a matrix that lies on the device already. Its columns are looked at; it may be given back when this
-    /// returns.
-    ///
-    /// # Errors
-    /// As [`Device::load_parts`]; [`DeviceError::Matrix`] if it is no CSR; [`DeviceError::NoDeviceVectors`] if the device works
-    /// in the host's memory, [`DeviceError::OtherDevice`] if an array is known to lie elsewhere.
-    fn load_resident_parts(
-        &self,
-        _a: gpu::DeviceCsr<'_, T>,
-        _partition: &Partition,
-    ) -> Result<Box<dyn Product<T>>, DeviceError> {
-        Err(DeviceError::NoDeviceVectors)
-    }
+    /// * [`DeviceError::Partition`] if the partition is not one of the matrix, or does not run here
+    /// * [`DeviceError::Infeasible`] if a part cannot be held
+    /// * [`DeviceError::CannotRun`] for a kernel or a precision that devices of its kind do not have
+    /// * [`DeviceError::Length`] if an order is not one of so many rows and columns
+    /// * of a resident matrix: [`DeviceError::Matrix`] if it is no CSR; [`DeviceError::NoDeviceVectors`] if the device works in the
+    ///   host's memory; [`DeviceError::OtherDevice`] if an array is known to lie on another device
+    /// * of the user's own kernels: [`DeviceError::Compile`] with the compiler's log; [`DeviceError::OwnKernel`] for what they lack
+    ///   for this matrix
+    fn load(&self, request: LoadRequest<'_, T>) -> Result<Box<dyn Product<T>>, DeviceError>;
 
     /// Generates a benchmark matrix in `format` where the device works, with a random x.
     ///
@@ -129,7 +83,13 @@ pub trait Device<T: Scalar> {
     fn generate(&self, matrix: &BenchmarkMatrix, format: Format) -> Result<Box<dyn Operand<T>>, DeviceError>;
 }
 
-/// Why a device does not run candidates in mixed precision.
+/// Refuses a partition with a kernel that `device` does not run.
+fn check_runs<T: Scalar>(device: &dyn Device<T>, partition: Option<&Partition>) -> Result<(), DeviceError> {
+    let parts = partition.into_iter().flat_map(Partition::parts);
+    parts.into_iter().try_for_each(|(_, candidate)| device.runs(candidate.kernel))
+}
+
+/// The refusal of candidates in mixed precision.
 fn no_mixed_precision(facts: &DeviceFacts) -> DeviceError {
     let reason = format!("it is for GPUs, and this is {}", facts.name);
     DeviceError::CannotRun { kernel: "a matrix in f32 beside vectors in f64".to_owned(), reason }
@@ -164,7 +124,7 @@ pub trait Operand<T: Scalar> {
     /// [`DeviceError`] of the transfer.
     fn read_y(&mut self) -> Result<Vec<T>, DeviceError>;
 
-    /// Shows y to `look`. A device that is asked again and again should not make a new copy each time.
+    /// Shows y to `look`, without a new copy each time where the device can avoid it.
     ///
     /// # Errors
     /// [`DeviceError`] of the transfer.
@@ -190,19 +150,19 @@ pub trait Operand<T: Scalar> {
     ) -> Result<timing::Batch, DeviceError>;
 }
 
-/// What it took to get a matrix ready.
+/// Time that it took to prepare a matrix.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Preparation {
     /// CSR to the operand's format.
     pub convert: Seconds,
     /// Host to device; 0 on a CPU.
     pub upload: Seconds,
-    /// Whether the CSR was uploaded and converted there, and not converted and then uploaded.
+    /// Set if the CSR was uploaded and converted there; otherwise it was converted first.
     pub on_device: bool,
 }
 
 impl Preparation {
-    /// Both.
+    /// Conversion and upload together.
     pub fn total(self) -> Seconds {
         Seconds(self.convert.0 + self.upload.0)
     }

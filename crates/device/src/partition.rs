@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 use thiserror::Error;
 
-/// Which candidate computes which rows, and how their launches are put together.
+/// Row blocks of a matrix with a candidate each, and how their launches are combined.
 ///
 /// ```text
 /// rows   0        1,000      1,400                4,000
@@ -25,7 +25,7 @@ pub struct Partition {
     execution: Execution,
 }
 
-/// Why parts are not a [`Partition`], or not one of this matrix.
+/// The reason why parts are not a [`Partition`], or not one of this matrix.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum PartitionError {
@@ -39,7 +39,7 @@ pub enum PartitionError {
         part: usize,
         /// Its rows, half open.
         rows: Range<usize>,
-        /// Where the parts before it end.
+        /// End of the parts before it.
         expected: usize,
     },
     /// A partition of another matrix.
@@ -53,7 +53,7 @@ pub enum PartitionError {
     /// A value type that is not the others', or not the matrix'.
     #[error("{candidate} has another value type than {dtype}")]
     ValueType {
-        /// Which.
+        /// The candidate.
         candidate: Candidate,
         /// The one asked for.
         dtype: Dtype,
@@ -61,7 +61,7 @@ pub enum PartitionError {
     /// More parts than a fused launch takes.
     #[error("{parts} parts do not fit in one launch, {FUSED_PARTS} do")]
     TooManyParts {
-        /// How many.
+        /// Their number.
         parts: usize,
     },
     /// Tiles of csr-balanced of several sizes in one launch.
@@ -72,13 +72,13 @@ pub enum PartitionError {
     /// More thread blocks than a grid has.
     #[error("{blocks} thread blocks do not fit in one launch")]
     TooManyBlocks {
-        /// How many.
+        /// Their number.
         blocks: u64,
     },
     /// Parts of a fused launch with different block sizes.
     #[error("{candidate} cannot share a launch with blocks of {block} threads")]
     BlockSizes {
-        /// Which.
+        /// The candidate.
         candidate: Candidate,
         /// Block size of the first part.
         block: u32,
@@ -86,18 +86,15 @@ pub enum PartitionError {
     /// A kernel of several launches, or not of ours, in a fused launch.
     #[error("{candidate} cannot share a launch with other parts")]
     NotFusable {
-        /// Which.
+        /// The candidate.
         candidate: Candidate,
     },
     /// A candidate that this device runs on whole matrices at most.
     #[error("{candidate} does not run on row blocks here")]
     NotHere {
-        /// Which.
+        /// The candidate.
         candidate: Candidate,
     },
-    /// A device that runs no partitions.
-    #[error("this device runs no partitioned products")]
-    NoPartitions,
 }
 
 impl Partition {
@@ -159,7 +156,7 @@ impl Partition {
         &self.parts
     }
 
-    /// How the parts are run.
+    /// The execution of the parts.
     pub fn execution(&self) -> Execution {
         self.execution
     }
@@ -169,12 +166,12 @@ impl Partition {
         self.parts.last().map_or(0, |(rows, _)| rows.end)
     }
 
-    /// What its products are computed in.
+    /// The value type of its products.
     pub fn dtype(&self) -> Dtype {
         self.parts[0].1.dtype
     }
 
-    /// Whether it is one of a matrix with so many rows and such vectors.
+    /// Checks that it fits a matrix with so many rows and vectors of `T`.
     pub(crate) fn check<T: Scalar>(&self, nrows: usize) -> Result<(), PartitionError> {
         if self.nrows() != nrows {
             return Err(PartitionError::OtherMatrix { parts: self.nrows(), nrows });
@@ -188,7 +185,7 @@ impl Partition {
     }
 }
 
-/// Where the entries of some rows are.
+/// The range of entries of some rows.
 pub(crate) fn entries_of<T: Scalar>(a: &Csr<T>, rows: &Range<usize>) -> Range<u64> {
     a.row_ptr()[rows.start]..a.row_ptr()[rows.end]
 }

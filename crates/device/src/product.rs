@@ -1,9 +1,8 @@
 //! A matrix ready to be multiplied with again and again, as a solver does it.
 
-use crate::gpu::{DeviceSlice, DeviceSliceMut, Stream};
 use crate::timing::{Batch, Caches};
-use crate::{DeviceError, Preparation};
-use sparsight_matrix::{Csr, Reference, Scalar};
+use crate::{DeviceError, DeviceSlice, DeviceSliceMut, Preparation, Stream};
+use sparsight_matrix::{Csr, Format, Reference, Scalar};
 
 /// y = alpha A x + beta y with the row blocks of a [`Partition`](crate::Partition), each in its format.
 ///
@@ -34,14 +33,16 @@ pub trait Product<T: Scalar>: Send + Sync {
     /// [`DeviceError::OtherDevice`] if a vector is known to lie elsewhere.
     fn multiply_on_device(
         &self,
-        alpha: f64,
-        x: DeviceSlice<'_, T>,
-        beta: f64,
-        y: DeviceSliceMut<'_, T>,
-        stream: Option<Stream<'_>>,
-    ) -> Result<(), DeviceError>;
+        _alpha: f64,
+        _x: DeviceSlice<'_, T>,
+        _beta: f64,
+        _y: DeviceSliceMut<'_, T>,
+        _stream: Option<Stream<'_>>,
+    ) -> Result<(), DeviceError> {
+        Err(DeviceError::NoDeviceVectors)
+    }
 
-    /// Finds out where the values of `a`, the matrix that was prepared, stand, so that [`Product::update_values`] may replace
+    /// Finds the places of the values of `a`, the matrix that was prepared, so that [`Product::update_values`] can replace
     /// them: `a` is converted once more, and as much memory as its stored values take is kept. Nothing to do, and nothing kept,
     /// for the parts whose entries stay where CSR has them.
     ///
@@ -58,17 +59,19 @@ pub trait Product<T: Scalar>: Send + Sync {
     /// [`DeviceError::Length`] if there is not a value for each non-zero; a failed call.
     fn update_values(&mut self, values: &[T]) -> Result<(), DeviceError>;
 
-    /// The same with values on the device, queued in `stream`, else in the device's own; it does not wait. Nobody waits for
-    /// another stream here: what was queued elsewhere, in the device's own stream too, must have ended, and until this has ended
+    /// The same with values on the device, queued in `stream`, else in the device's own; it does not wait, not for other
+    /// streams either: what was queued elsewhere, in the device's own stream too, must have ended, and until this has ended
     /// products may only be queued in the same stream. The values must stay as they are until then.
     ///
     /// # Errors
     /// As [`Product::update_values`]; [`DeviceError::NoDeviceVectors`], [`DeviceError::OtherDevice`].
     fn update_values_on_device(
         &mut self,
-        values: DeviceSlice<'_, T>,
-        stream: Option<Stream<'_>>,
-    ) -> Result<(), DeviceError>;
+        _values: DeviceSlice<'_, T>,
+        _stream: Option<Stream<'_>>,
+    ) -> Result<(), DeviceError> {
+        Err(DeviceError::NoDeviceVectors)
+    }
 
     /// Runs `products` products y = A x back to back, with a random x, and gives the time of all of them together,
     /// measured on the device: what [`measure`](crate::timing::measure) asks for.
@@ -78,7 +81,7 @@ pub trait Product<T: Scalar>: Send + Sync {
     fn batch(&self, products: u32, caches: Caches) -> Result<Batch, DeviceError>;
 }
 
-/// Holds a product to `expected`, the right A x, before its time is believed; `name` is how errors call it.
+/// Compares a product with `expected`, the right A x, before its time is trusted; errors call it `name`.
 ///
 /// # Errors
 /// [`DeviceError::WrongResult`] with the first wrong row, or the failure of the run.
@@ -102,4 +105,46 @@ pub(crate) fn check_lengths((nrows, ncols): (usize, usize), x: usize, y: usize) 
 /// Refuses a vector of a wrong length.
 pub(crate) fn check_length(vector: &'static str, expected: usize, got: usize) -> Result<(), DeviceError> {
     if expected == got { Ok(()) } else { Err(DeviceError::Length { vector, expected, got }) }
+}
+
+/// Places of the values of a prepared matrix, so that new ones can replace them. `N` holds the number of the entry at each place of
+/// its arrays of values, see [`numbered`](sparsight_matrix::numbered).
+#[derive(Debug)]
+pub(crate) enum ValuePlaces<N> {
+    /// Entry i stands at place i.
+    AsInCsr,
+    /// At each place the entry of that number.
+    Numbers(N),
+    /// Not known yet.
+    Unknown,
+}
+
+impl<N> ValuePlaces<N> {
+    /// The places that follow from the format alone.
+    pub(crate) fn of(format: Format) -> Self {
+        if format.stays_in_csr() { Self::AsInCsr } else { Self::Unknown }
+    }
+
+    /// The places by `find`, unless they follow from the format.
+    ///
+    /// # Errors
+    /// That of `find`.
+    pub(crate) fn found(
+        format: Format,
+        find: impl FnOnce() -> Result<N, DeviceError>,
+    ) -> Result<Self, DeviceError> {
+        if format.stays_in_csr() { Ok(Self::AsInCsr) } else { Ok(Self::Numbers(find()?)) }
+    }
+
+    /// The numbers, `None` where entry i stands at place i.
+    ///
+    /// # Errors
+    /// [`DeviceError::PlacesUnknown`].
+    pub(crate) fn numbers(&self, format: Format) -> Result<Option<&N>, DeviceError> {
+        match self {
+            Self::AsInCsr => Ok(None),
+            Self::Numbers(numbers) => Ok(Some(numbers)),
+            Self::Unknown => Err(DeviceError::PlacesUnknown { format: format.to_string() }),
+        }
+    }
 }

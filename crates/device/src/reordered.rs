@@ -1,18 +1,15 @@
-//! A matrix whose rows and columns are numbered anew, for vectors in the order that they had.
+//! A matrix whose rows and columns are reordered, for vectors in their old order.
 //!
 //! ```text
 //! x, old order -> x', new order -> y' = alpha P A P^T x' (+ beta P y) -> y, old order
 //! ```
-//! Whoever can keep x and y in the new order needs none of this: two passes over vectors are saved in every product.
+//! A caller that keeps x and y in the new order prepares the reordered matrix itself, and saves two passes over vectors in every product.
 
-use crate::cpu::Cpu;
-use crate::gpu::{DeviceSlice, DeviceSliceMut, Stream};
 use crate::product::{check_length, check_lengths};
 use crate::stock::Stock;
-use crate::timing::{Batch, Caches};
-use crate::{Device, DeviceError, Partition, Preparation, Product};
+use crate::{DeviceError, Product};
 use rayon::prelude::*;
-use sparsight_matrix::{Csr, Permutation, ReorderError, Scalar, Seconds, numbered, replace_values};
+use sparsight_matrix::{Csr, Permutation, ReorderError, Scalar, Seconds, numbered};
 use std::time::Instant;
 
 /// The matrix in its new order, and what moving its entries took.
@@ -101,97 +98,6 @@ impl<T: Scalar> OnHost<T> {
 /// Entry i of `to` becomes the entry of `from` with the number `places[i]`.
 fn moved<T: Scalar>(places: &[u32], from: &[T], to: &mut [T]) {
     to.par_iter_mut().zip(places).for_each(|(to, &place)| *to = from[place as usize]);
-}
-
-/// [`Product`] of a reordered matrix on a device that works in the host's memory.
-pub(crate) struct ReorderedOnHost<T: Scalar> {
-    cpu: Cpu,
-    inner: Box<dyn Product<T>>,
-    order: Permutation,
-    on_host: OnHost<T>,
-    /// Moving the entries and preparing.
-    preparation: Preparation,
-    /// Where the values of the new order stand in the old one, once that was asked for.
-    entries: Option<Vec<T>>,
-}
-
-impl<T: Scalar> ReorderedOnHost<T> {
-    /// # Errors
-    /// As [`reordered`], and those of loading the matrix in its new order.
-    pub(crate) fn load(
-        cpu: &Cpu,
-        a: &Csr<T>,
-        order: &Permutation,
-        partition: &Partition,
-    ) -> Result<Self, DeviceError> {
-        let (ordered, took) = cpu.run(|| reordered(a, order))?;
-        let inner = cpu.load_parts(&ordered, partition)?;
-        let mut preparation = inner.preparation();
-        preparation.convert.0 += took.0;
-        let (cpu, on_host, order) = (cpu.clone(), OnHost::of(order)?, order.clone());
-        Ok(Self { cpu, inner, order, on_host, preparation, entries: None })
-    }
-}
-
-impl<T: Scalar> Product<T> for ReorderedOnHost<T> {
-    fn preparation(&self) -> Preparation {
-        self.preparation
-    }
-
-    fn memory_bytes(&self) -> u64 {
-        self.inner.memory_bytes() + 2 * 4 * self.on_host.rows() as u64
-    }
-
-    fn multiply(&self, alpha: f64, x: &[T], beta: f64, y: &mut [T]) -> Result<(), DeviceError> {
-        self.cpu.run(|| self.on_host.multiply(self.inner.as_ref(), (alpha, x), (beta, y)))
-    }
-
-    fn multiply_on_device(
-        &self,
-        _: f64,
-        _: DeviceSlice<'_, T>,
-        _: f64,
-        _: DeviceSliceMut<'_, T>,
-        _: Option<Stream<'_>>,
-    ) -> Result<(), DeviceError> {
-        Err(DeviceError::NoDeviceVectors)
-    }
-
-    fn allow_updates(&mut self, a: &Csr<T>) -> Result<(), DeviceError> {
-        let entries = entries_in_order(a, &self.order)?;
-        let (ordered, _) = self.cpu.run(|| reordered(a, &self.order))?;
-        self.inner.allow_updates(&ordered)?;
-        self.entries = Some(entries);
-        Ok(())
-    }
-
-    fn update_values(&mut self, values: &[T]) -> Result<(), DeviceError> {
-        let entries = self.entries.as_ref().ok_or_else(unknown_places)?;
-        check_length("the new values", entries.len(), values.len())?;
-        let mut ordered = vec![T::default(); entries.len()];
-        replace_values(&mut ordered, entries, values);
-        self.inner.update_values(&ordered)
-    }
-
-    fn update_values_on_device(
-        &mut self,
-        _: DeviceSlice<'_, T>,
-        _: Option<Stream<'_>>,
-    ) -> Result<(), DeviceError> {
-        Err(DeviceError::NoDeviceVectors)
-    }
-
-    /// With the way there and back, by the clock of the host.
-    fn batch(&self, products: u32, caches: Caches) -> Result<Batch, DeviceError> {
-        let rows = self.on_host.rows();
-        let (x, mut y) = (crate::random_x(rows, 0), vec![T::default(); rows]);
-        let mut ended = Ok(());
-        let time = self.cpu.time(products, caches, || {
-            let product = self.on_host.multiply(self.inner.as_ref(), (1.0, &x), (0.0, &mut y));
-            ended = std::mem::replace(&mut ended, Ok(())).and(product);
-        });
-        ended.map(|()| time.into())
-    }
 }
 
 /// Entries of another order stand in none of the places that CSR has.

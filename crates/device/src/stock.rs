@@ -1,24 +1,24 @@
-//! Room that the products of one matrix work in, each in some that no other uses meanwhile.
+//! A pool of buffers for the products of one matrix, each of which needs its own.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// What nobody uses now; as many are made as products run at once.
+/// Pool of idle buffers; it grows to as many as products run at once.
 ///
 /// No lock is held while a product works. It may wait for a thread pool whose threads are given other products with the same
-/// matrix: these would wait for the lock, and nobody would be left to run what the first one waits for.
+/// matrix: these would wait for the lock, and no thread would be left for what the first one waits for.
 #[derive(Debug)]
 pub(crate) struct Stock<W>(Mutex<Vec<W>>);
 
 impl<W> Stock<W> {
-    /// With what is there already.
+    /// A pool of these buffers.
     pub(crate) fn of(unused: Vec<W>) -> Self {
         Self(Mutex::new(unused))
     }
 
-    /// Gives `work` something unused, or what `make` makes where nothing is.
+    /// Runs `work` with an idle buffer, or with a new one by `make`.
     ///
     /// # Errors
-    /// That of `make` or of `work`.
+    /// The error of `make` or `work`.
     pub(crate) fn with<R, E>(
         &self,
         make: impl FnOnce() -> Result<W, E>,
@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_given_back_is_taken_again_also_after_a_failure() {
+    fn returned_buffers_are_reused_also_after_a_failure() {
         let stock = Stock::of(Vec::new());
         let mut made = 0;
         for failed in [true, false, false] {

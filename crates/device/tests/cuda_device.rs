@@ -130,7 +130,7 @@ fn generated_matrices_multiply_as_the_host_formula_says() {
 }
 
 #[test]
-fn a_matrix_without_rows_and_one_without_entries_are_products_too() {
+fn empty_matrices_are_multiplied() {
     let Some(cuda) = gpu() else { return };
     let none = Csr::<f32>::try_new(0, 0, vec![0], vec![], vec![]).unwrap();
     let empty = Csr::<f32>::try_new(70, 3, vec![0; 71], vec![], vec![]).unwrap();
@@ -138,7 +138,7 @@ fn a_matrix_without_rows_and_one_without_entries_are_products_too() {
         let features = Features::of(&a);
         let held = |c: &Candidate| feasible(c, &features, &Device::<f32>::limits(&*cuda)).is_ok();
         for candidate in candidates::<f32>(&cuda).into_iter().filter(held) {
-            let mut operand = Device::<f32>::load(&*cuda, &a, candidate.format()).unwrap();
+            let mut operand = cuda.operand(&a, candidate.format(), Dtype::F32).unwrap();
             check(operand.as_mut(), &candidate, &reference(&a, &vec![1.0; a.ncols()])).unwrap();
         }
     }
@@ -244,7 +244,7 @@ fn vendors_match_the_reference<T: Scalar>(cuda: &Cuda) {
     let features = Features::of(&a);
     let limits = Device::<T>::limits(cuda);
     for candidate in vendors(T::DTYPE).filter(|c| feasible(c, &features, &limits).is_ok()) {
-        let mut operand: Box<dyn Operand<T>> = cuda.load(&a, candidate.format()).unwrap();
+        let mut operand: Box<dyn Operand<T>> = cuda.operand(&a, candidate.format(), T::DTYPE).unwrap();
         assert_eq!(operand.preprocess(candidate.kernel), None, "before the first product");
         // The second x finds a product that was prepared with the first.
         for seed in [5, 6] {
@@ -266,7 +266,7 @@ fn the_vendors_routines_are_prepared_once_and_match_the_reference_for_any_x() {
 }
 
 #[test]
-fn the_vendors_routines_are_timed_as_ours_are_and_do_not_wait_for_the_device() {
+fn vendor_routines_are_timed_like_ours_and_do_not_synchronise() {
     let Some(cuda) = gpu_with_library() else { return };
     // The vendor's BSR holds whole blocks of 2, 3, 4 and 6 rows alone.
     let m = banded(1_000_008, 16);
@@ -312,7 +312,7 @@ fn the_facts_are_those_of_a_gpu() {
 }
 
 #[test]
-fn a_kernel_of_ones_own_is_compiled_launched_and_timed() {
+fn a_user_kernel_is_compiled_launched_and_timed() {
     let Some(cuda) = gpu() else { return };
     let text = "extern \"C\" __global__ void scale(float* y, const float* x, float a, unsigned int n) {
         const unsigned int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -336,7 +336,7 @@ fn a_kernel_of_ones_own_is_compiled_launched_and_timed() {
 }
 
 #[test]
-fn a_part_has_the_multiprocessors_that_were_asked_for_and_else_what_the_device_has() {
+fn a_part_has_the_requested_multiprocessors_and_otherwise_the_facts_of_the_device() {
     let Some(cuda) = gpu() else { return };
     let whole = cuda.facts();
     let sizes = Cuda::parts(0).unwrap();
@@ -358,7 +358,7 @@ fn a_part_has_the_multiprocessors_that_were_asked_for_and_else_what_the_device_h
 }
 
 #[test]
-fn a_part_that_cannot_be_had_is_refused_with_those_that_can() {
+fn an_impossible_part_is_refused_with_the_possible_ones() {
     let Some(cuda) = gpu() else { return };
     let sizes = Cuda::parts(0).unwrap();
     let beyond = cuda.facts().multiprocessors + 1;
@@ -371,7 +371,7 @@ fn a_part_that_cannot_be_had_is_refused_with_those_that_can() {
 }
 
 #[test]
-fn products_on_a_part_are_right_also_from_another_thread_and_beside_the_whole_device() {
+fn products_on_a_part_are_right_from_other_threads_and_beside_the_whole_device() {
     let Some(cuda) = gpu() else { return };
     let (_, part) = smallest_part();
     generated_equals_the_formula::<f32>(&part);
@@ -383,7 +383,7 @@ fn products_on_a_part_are_right_also_from_another_thread_and_beside_the_whole_de
 }
 
 #[test]
-fn a_part_without_its_multiprocessors_is_slower_in_proportion_where_arithmetic_takes_the_time() {
+fn arithmetic_on_a_part_is_slower_in_proportion_to_its_multiprocessors() {
     let Some(cuda) = gpu() else { return };
     let (sms, part) = smallest_part();
     let text = "extern \"C\" __global__ void churn(float* y, unsigned int n) {

@@ -8,9 +8,9 @@ mod support;
 use emulator::{EmulatedGpu, Order, allocated, gxx_is_missing};
 use sparsight_device::cuda::{Cuda, Nccl};
 use sparsight_device::gpu::{
-    DeviceArray, DistributedProduct, Extent, GpuDevice, GpuShare, Link, Message, SharePlan, Stream,
+    DeviceArray, DistributedProduct, Extent, GpuDevice, GpuShare, Link, Message, SharePlan,
 };
-use sparsight_device::{DeviceError, Partition, random_x};
+use sparsight_device::{DeviceError, Partition, Stream, random_x};
 use sparsight_kernels::{Candidate, Kernel};
 use sparsight_matrix::gallery::Recipe;
 use sparsight_matrix::{Csr, Distribution, Scalar, Share, mix, reference};
@@ -218,7 +218,7 @@ fn nothing_is_allocated_on_a_gpu_after_the_first_product() {
 }
 
 #[test]
-fn a_rank_that_fails_is_an_error_of_all_and_not_a_hang() {
+fn a_failing_rank_fails_all_ranks() {
     if gxx_is_missing() {
         return;
     }
@@ -228,7 +228,7 @@ fn a_rank_that_fails_is_an_error_of_all_and_not_a_hang() {
     let plans = plans(&shares, "csr-scalar", "csr-scalar");
     let size = (a.nrows(), a.ncols());
     let few = DistributedProduct::load(size, &devices[..1], &shares, &plans, links.clone()).unwrap_err();
-    assert_eq!(few.to_string(), "the GPUs do not work together: 2 shares for 1 devices");
+    assert_eq!(few.to_string(), "the GPUs cannot exchange data: 2 shares for 1 devices");
     let mut product = DistributedProduct::load(size, &devices, &shares, &plans, links).unwrap();
     let failed = product.each(|share, x, y| {
         if share.link().rank() == 1 {
@@ -297,7 +297,7 @@ impl Link for Counted {
 }
 
 #[test]
-fn no_more_is_queued_than_the_queues_of_a_driver_hold() {
+fn queued_launches_stay_within_the_driver_queues() {
     if gxx_is_missing() {
         return;
     }

@@ -5,7 +5,7 @@ mod support;
 use sparsight_device::cpu::Cpu;
 use sparsight_device::gpu::ConvertOn;
 use sparsight_device::timing::Caches;
-use sparsight_device::{Device, DeviceError, Operand, Partition, check, random_x};
+use sparsight_device::{Device, DeviceError, LoadRequest, Operand, Partition, check, random_x};
 use sparsight_kernels::{
     BLOCKS, BenchmarkMatrix, Candidate, CpuScratch, DeviceKind, Format, Kernel, Placement,
     RowLengthDistribution, every_candidate_on,
@@ -55,20 +55,23 @@ fn the_gpu_matches_the_reference_in_mixed_precision() {
 #[test]
 fn a_cpu_has_no_mixed_precision_and_a_gpu_no_values_beyond_f32() {
     let a = constant(9, 1, Placement::Banded).to_csr::<f64>();
-    let refused = Device::<f64>::load_narrowed(&Cpu::new(), &a, Format::csr()).err().unwrap().to_string();
+    let refused = Cpu::new().operand(&a, Format::csr(), Dtype::Mixed).err().unwrap().to_string();
     assert!(
         refused.starts_with("a matrix in f32 beside vectors in f64 does not run here: it is for GPUs"),
         "{refused}"
     );
     let whole = Partition::whole(9, "csr-scalar/b64/f32-f64".parse().unwrap());
-    assert!(matches!(Device::<f64>::load_parts(&Cpu::new(), &a, &whole), Err(DeviceError::CannotRun { .. })));
     assert!(matches!(
-        Device::<f32>::load_parts(&Cpu::new(), &a.to_dtype(), &whole),
+        Cpu::new().load(LoadRequest::Parts { a: &a, partition: &whole }),
+        Err(DeviceError::CannotRun { .. })
+    ));
+    assert!(matches!(
+        Cpu::new().load(LoadRequest::Parts { a: &a.to_dtype::<f32>(), partition: &whole }),
         Err(DeviceError::CannotRun { .. } | DeviceError::Partition(_))
     ));
     let Some(gpu) = gpu() else { return };
     let large = a.with_values(vec![1e39; 9]).unwrap();
-    let refused = Device::<f64>::load_parts(&gpu, &large, &whole).err().unwrap().to_string();
+    let refused = gpu.load(LoadRequest::Parts { a: &large, partition: &whole }).err().unwrap().to_string();
     assert!(refused.contains("9 of its values are too large for f32"), "{refused}");
 }
 
@@ -91,16 +94,16 @@ fn the_gpu_matches_the_reference_on_real_matrices() {
 }
 
 #[test]
-fn the_gpu_matches_the_reference_where_it_converts_by_itself() {
+fn the_gpu_matches_the_reference_when_it_converts() {
     // Full rows, so that every format can hold it; checked on the CPU, so also without a GPU.
     let a = constant(240, 240, Placement::Banded).to_csr::<f64>();
     for format in Format::all() {
-        drop(Cpu::new().load(&a, format).unwrap());
+        drop(Cpu::new().operand(&a, format, Dtype::F64).unwrap());
     }
     let Some(mut gpu) = gpu() else { return };
     gpu.convert_on(ConvertOn::Device);
     for format in Format::all() {
-        let operand: Box<dyn Operand<f64>> = gpu.load(&a, format).unwrap();
+        let operand: Box<dyn Operand<f64>> = gpu.operand(&a, format, Dtype::F64).unwrap();
         assert_eq!(operand.preparation().on_device, !format.stays_in_csr(), "{format}");
     }
     hold_to_reference::<f32>(&gpu);
@@ -118,7 +121,7 @@ fn all_results(device: &Cpu) -> Vec<Vec<f32>> {
     let mut results = Vec::new();
     for (_, a) in awkward_matrices::<f32>() {
         for format in Format::all() {
-            let Ok(mut operand) = device.load(&a, format) else { continue };
+            let Ok(mut operand) = device.operand(&a, format, Dtype::F32) else { continue };
             operand.set_x(&random_x(a.ncols(), 1)).unwrap();
             for candidate in every_candidate_on(DeviceKind::Cpu, Dtype::F32).filter(|c| c.format() == format)
             {
@@ -179,14 +182,14 @@ fn a_wrong_product_is_caught_with_its_row() {
     let mut x = random_x::<f64>(100, 2);
     let expected = reference(&a, &x);
     x[a.row(50).0[1] as usize] += 1e-6;
-    let mut operand = cpu.load(&a, Format::csr()).unwrap();
+    let mut operand = cpu.operand(&a, Format::csr(), Dtype::F64).unwrap();
     operand.set_x(&x).unwrap();
     let result = check(operand.as_mut(), &"csr-scalar/b64/f64".parse().unwrap(), &expected);
     assert!(matches!(result, Err(DeviceError::WrongResult { row: 0..=50, .. })), "{result:?}");
 }
 
 #[test]
-fn cold_products_are_right_and_no_product_takes_no_time() {
+fn cold_products_are_right_and_take_time() {
     let cpu = Cpu::with_threads(2).unwrap();
     let matrix = constant(20_000, 5, Placement::Banded);
     let mut operand = Device::<f64>::generate(&cpu, &matrix, Format::csr()).unwrap();
@@ -202,7 +205,7 @@ fn cold_products_are_right_and_no_product_takes_no_time() {
 
 #[test]
 #[should_panic(expected = "coo/b64/f64 does not read the format of this operand")]
-fn a_candidate_of_another_format_is_a_broken_contract() {
+fn a_candidate_of_another_format_panics() {
     let cpu = Cpu::new();
     let matrix = constant(9, 1, Placement::Banded);
     let mut operand = Device::<f64>::generate(&cpu, &matrix, Format::known("ell")).unwrap();
@@ -210,7 +213,7 @@ fn a_candidate_of_another_format_is_a_broken_contract() {
 }
 
 #[test]
-fn a_cpu_refuses_the_vendors_routines_by_name_and_does_not_panic() {
+fn a_cpu_refuses_vendor_routines_by_name() {
     let cpu = Cpu::new();
     // Full, so that every format holds it.
     let matrix = constant(12, 12, Placement::Banded);
@@ -241,7 +244,7 @@ fn measured_rates_of_the_cpu_are_positive_and_finite() {
 
 /// A stored 0 times infinity is NaN, as in scipy; what pads a format is no entry and adds nothing.
 #[test]
-fn a_stored_zero_is_an_entry_on_a_processor_and_padding_is_none() {
+fn on_a_cpu_stored_zeros_count_as_entries_and_padding_does_not() {
     fn of<T: Scalar>() {
         // Blocks of 2 and 3 with holes, diagonals with gaps: rows 0 and 3 store a 0 at column 1.
         let cols = vec![0, 1, 2, 0, 2, 1, 3, 1, 2, 3];
@@ -268,7 +271,9 @@ fn a_stored_zero_is_an_entry_on_a_processor_and_padding_is_none() {
                 let cpu = Cpu::with_threads(workers).unwrap();
                 for candidate in every_candidate_on(DeviceKind::Cpu, T::DTYPE) {
                     let whole = Partition::whole(4, candidate);
-                    let Ok(mut product) = cpu.load_parts(&a, &whole) else { continue };
+                    let Ok(mut product) = cpu.load(LoadRequest::Parts { a: &a, partition: &whole }) else {
+                        continue;
+                    };
                     let mut y = [T::from_f64(7.0); 4];
                     product.multiply(1.0, &x, 0.0, &mut y).unwrap();
                     let same =

@@ -164,7 +164,7 @@ fn a_gpu_newer_than_the_compiler_gets_ptx_that_its_driver_can_translate() {
 }
 
 #[test]
-fn a_fused_launch_reads_its_parts_where_they_are_and_matrices_from_global_memory() {
+fn a_fused_launch_reads_parts_as_parameters_and_matrices_from_global_memory() {
     if skipped() {
         return;
     }

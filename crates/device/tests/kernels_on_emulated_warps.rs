@@ -9,7 +9,7 @@ use emulator::matrices::{all_matrices, awkward, matrix, wide_differences};
 use emulator::{EmulatedGpu, Order, gxx_is_missing};
 use sparsight_device::cpu::Cpu;
 use sparsight_device::gpu::{ConvertOn, DeviceMatrix, GpuDevice};
-use sparsight_device::{Device, DeviceError, Partition, random_x};
+use sparsight_device::{Device, DeviceError, LoadRequest, Partition, random_x};
 use sparsight_kernels::{
     BenchmarkMatrix, Candidate, Execution, FUSED_PARTS, Format, Kernel, Placement, RowLengthDistribution,
 };
@@ -34,7 +34,9 @@ fn check_all<T: Scalar>(dtype: Dtype, block: u32, order: Order, gpu: impl Fn(Ord
                 a = thirds(&a);
                 expected = reference(&Narrowing::rounded(&a), &x);
             }
-            let product = match gpu.load_parts(&a, &Partition::whole(a.nrows(), candidate)) {
+            let product = match gpu
+                .load(LoadRequest::Parts { a: &a, partition: &Partition::whole(a.nrows(), candidate) })
+            {
                 Ok(product) => product,
                 Err(DeviceError::Infeasible(_)) => continue,
                 Err(error) => panic!("{candidate} on '{what}': {error}"),
@@ -55,7 +57,7 @@ fn every_kernel_in_single_precision_matches_the_reference() {
 }
 
 #[test]
-fn every_kernel_with_wide_offsets_matches_the_reference_with_blocks_and_warps_in_the_opposite_order() {
+fn kernels_with_wide_offsets_match_the_reference_in_reverse_block_order() {
     check_all::<f64>(Dtype::F64, 64, Order::Backwards, EmulatedGpu::with_wide_offsets);
 }
 
@@ -66,7 +68,7 @@ fn every_kernel_matches_the_reference_with_a_launch_for_each_block() {
 
 /// What a contributor does who adds one: a `Family`, and nothing else.
 #[test]
-fn a_family_of_a_test_runs_like_those_of_the_catalogue() {
+fn a_kernel_family_outside_the_catalogue_runs() {
     let kernel = toy::kernel();
     assert!(Kernel::all().all(|known| known != kernel) && "toy".parse::<Kernel>().is_err());
     let candidate = Candidate { kernel, block: 64, dtype: Dtype::F64 };
@@ -75,7 +77,9 @@ fn a_family_of_a_test_runs_like_those_of_the_catalogue() {
         for (what, lengths) in awkward() {
             let a = matrix::<f64>(&lengths);
             let x = random_x::<f64>(a.ncols(), 3);
-            let product = device.load_parts(&a, &Partition::whole(a.nrows(), candidate)).unwrap();
+            let product = device
+                .load(LoadRequest::Parts { a: &a, partition: &Partition::whole(a.nrows(), candidate) })
+                .unwrap();
             hold(product.as_ref(), &format!("{candidate} on '{what}', {where_}"), &x, &reference(&a, &x));
         }
     };
@@ -129,7 +133,7 @@ fn check_fused<T: Scalar>(block: u32, order: Order) {
             };
             let parts = cuts.windows(2).enumerate().map(part).collect();
             let partition = Partition::try_new(parts, Execution::Fused).unwrap();
-            let product = match gpu.load_parts(&a, &partition) {
+            let product = match gpu.load(LoadRequest::Parts { a: &a, partition: &partition }) {
                 Ok(product) => product,
                 Err(DeviceError::Infeasible(_)) => continue,
                 Err(error) => panic!("'{what}' in {count} parts: {error}"),
@@ -158,7 +162,9 @@ fn bro_ell_reads_differences_that_straddle_two_symbols() {
     for id in
         ["bro-ell/r32/b64/f32", "bro-ell/r32/b1024/f32", "bro-ell/r256/b64/f32", "bro-ell/r256/b1024/f32"]
     {
-        let product = gpu.load_parts(&a, &Partition::whole(a.nrows(), id.parse().unwrap())).unwrap();
+        let product = gpu
+            .load(LoadRequest::Parts { a: &a, partition: &Partition::whole(a.nrows(), id.parse().unwrap()) })
+            .unwrap();
         hold(product.as_ref(), id, &x, &expected);
     }
 }
@@ -258,7 +264,7 @@ fn generated_is_the_formula<T: Scalar>(gpu: &GpuDevice) {
 }
 
 #[test]
-fn generated_matrices_are_the_host_formula_number_by_number() {
+fn generated_matrices_equal_the_host_formula() {
     generated_is_the_formula::<f32>(&EmulatedGpu::device(Order::Forwards));
     generated_is_the_formula::<f64>(&EmulatedGpu::with_wide_offsets(Order::Forwards));
 }

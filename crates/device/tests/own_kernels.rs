@@ -8,7 +8,7 @@ use emulator::matrices::all_matrices;
 use emulator::{EmulatedGpu, Order, gxx_is_missing};
 use sparsight_device::cuda::{compile, supported_archs};
 use sparsight_device::timing::{Caches, StoppingRule, measure};
-use sparsight_device::{Device, DeviceError, check_product, random_x};
+use sparsight_device::{Device, DeviceError, LoadRequest, OwnRequest, check_product, random_x};
 use sparsight_kernels::{Candidate, OwnKernel, source};
 use sparsight_matrix::gallery::Recipe;
 use sparsight_matrix::{Csr, Dtype, Scalar, reference};
@@ -43,7 +43,7 @@ fn hold<T: Scalar>(
     a: &Csr<T>,
 ) -> Result<(), DeviceError> {
     // SAFETY: the kernels of these tests stay within their arrays.
-    let product = unsafe { device.load_own(a, kernel, block)? };
+    let product = device.load(LoadRequest::Own(unsafe { OwnRequest::new(a, kernel, block) }))?;
     let x = random_x(a.ncols(), 7);
     check_product(product.as_ref(), kernel.name(), &x, &reference(a, &x))?;
     assert!(product.batch(2, Caches::Warm)?.time.0 > 0.0);
@@ -84,8 +84,9 @@ fn the_kernels_of_the_page_are_right_on_a_gpu() {
     hold_all::<f32>(&gpu, &all_matrices());
     let (name, text) = &of_the_page()[0];
     let a = "stencil2d,n=100".parse::<Recipe>().unwrap().generate::<f64>().unwrap();
+    let kernel = read(name, text, Dtype::F64);
     // SAFETY: the kernel stays within its arrays.
-    let product = unsafe { Device::<f64>::load_own(&gpu, &a, &read(name, text, Dtype::F64), 128).unwrap() };
+    let product = gpu.load(LoadRequest::Own(unsafe { OwnRequest::new(&a, &kernel, 128) })).unwrap();
     let timing = measure(|products| product.batch(products, Caches::Warm), &StoppingRule::BRISK).unwrap();
     // 40,000 non-zeros: more than a launch, less than a hundred of them.
     assert!((1e-6..1e-3).contains(&timing.time.0), "{}", timing.time);
@@ -138,7 +139,7 @@ fn a_kernel_that_is_wrong_is_named_with_the_first_wrong_row() {
     // Factors that it does not take.
     let kernel = read(name, text, Dtype::F64);
     // SAFETY: it stays within its arrays.
-    let product = unsafe { device.load_own(&a, &kernel, 128).unwrap() };
+    let product = device.load(LoadRequest::Own(unsafe { OwnRequest::new(&a, &kernel, 128) })).unwrap();
     let mut y = vec![1.0; 5];
     let error = product.multiply(2.0, &random_x(a.ncols(), 7), 0.0, &mut y).unwrap_err();
     assert!(error.to_string().contains("no alpha and beta"), "{error}");

@@ -5,9 +5,10 @@ mod support;
 
 use sparsight_device::cpu::Cpu;
 use sparsight_device::cuda::cusparse_version;
-use sparsight_device::gpu::Stream;
 use sparsight_device::timing::{Caches, StoppingRule, measure};
-use sparsight_device::{Device, DeviceError, Partition, PartitionError, Product, check_product, random_x};
+use sparsight_device::{
+    Device, DeviceError, LoadRequest, Partition, PartitionError, Product, Stream, check_product, random_x,
+};
 use sparsight_kernels::{Candidate, DeviceKind, Execution, FUSED_PARTS, Kernel, feasible};
 use sparsight_matrix::{Csr, Features, Reference, Scalar, mix, reference};
 use support::{awkward_matrices, gpu};
@@ -65,7 +66,7 @@ fn hold_random_partitions<T: Scalar>(device: &dyn Device<T>, execution: Executio
         let expected = reference(&a, &x);
         for count in [1, 3, FUSED_PARTS] {
             let partition = random_partition(device, &a, execution, count, seed);
-            let product = device.load_parts(&a, &partition).unwrap();
+            let product = device.load(LoadRequest::Parts { a: &a, partition: &partition }).unwrap();
             hold(product.as_ref(), &format!("{name} as {partition:?}"), &x, &expected);
         }
     }
@@ -120,7 +121,7 @@ fn the_gpu_matches_the_reference_with_the_vendors_routines() {
         let expected = reference(&a, &x);
         for id in ["cusparse-csr/a1/f64", "cusparse-csr/a2/f64", "cusparse-coo/f64"] {
             let partition = Partition::whole(a.nrows(), id.parse().unwrap());
-            let product = gpu.load_parts(&a, &partition).unwrap();
+            let product = gpu.load(LoadRequest::Parts { a: &a, partition: &partition }).unwrap();
             hold(product.as_ref(), &format!("{name}, {id}"), &x, &expected);
             // Other vectors than those that the library was first shown, in another stream.
             let on_gpu = gpu.upload(&x).unwrap();
@@ -144,7 +145,7 @@ fn vectors_on_the_gpu_are_multiplied_in_either_stream() {
         let (a, partition) = three_kinds(execution);
         let x = random_x::<f64>(a.ncols(), 9);
         let expected = reference(&a, &x);
-        let product = gpu.load_parts(&a, &partition).unwrap();
+        let product = gpu.load(LoadRequest::Parts { a: &a, partition: &partition }).unwrap();
         let on_gpu = gpu.upload(&x).unwrap();
         for stream in [None, Some(gpu.stream())] {
             let mut y = gpu.upload(&vec![f64::NAN; a.nrows()]).unwrap();
@@ -164,7 +165,7 @@ fn vectors_on_the_gpu_are_multiplied_in_either_stream() {
 fn is_timed(device: &dyn Device<f64>) {
     for execution in Execution::ALL {
         let (a, partition) = three_kinds(execution);
-        let product = device.load_parts(&a, &partition).unwrap();
+        let product = device.load(LoadRequest::Parts { a: &a, partition: &partition }).unwrap();
         for caches in [Caches::Warm, Caches::Cold] {
             let timing = measure(|n| product.batch(n, caches), &StoppingRule::BRISK).unwrap();
             assert!(timing.time.0 > 0.0 && timing.time.0 < 1.0, "{execution}: {timing:?}");
@@ -183,11 +184,11 @@ fn partitioned_products_are_timed_like_any_other() {
 fn refuses_what_does_not_fit(device: &dyn Device<f64>) {
     let (a, partition) = three_kinds(Execution::Sequential);
     let shorter = a.rows(0..9_000);
-    let other = device.load_parts(&shorter, &partition).err();
+    let other = device.load(LoadRequest::Parts { a: &shorter, partition: &partition }).err();
     let expected = PartitionError::OtherMatrix { parts: 9_001, nrows: 9_000 };
     assert_eq!(other, Some(DeviceError::Partition(expected)));
 
-    let product = device.load_parts(&a, &partition).unwrap();
+    let product = device.load(LoadRequest::Parts { a: &a, partition: &partition }).unwrap();
     let (x, mut y) = (vec![1.0; a.ncols()], vec![0.0; a.nrows()]);
     let length = |vector, expected, got| Err(DeviceError::Length { vector, expected, got });
     assert_eq!(product.multiply(1.0, &x[1..], 0.0, &mut y), length("x", a.ncols(), a.ncols() - 1));
@@ -200,7 +201,10 @@ fn partitions_and_vectors_of_other_matrices_are_refused() {
     refuses_what_does_not_fit(&cpu);
     let vendors = Partition::whole(70, "cusparse-csr/a1/f64".parse().unwrap());
     let a = Csr::<f64>::try_new(70, 3, vec![0; 71], vec![], vec![]).unwrap();
-    assert!(matches!(cpu.load_parts(&a, &vendors).err(), Some(DeviceError::CannotRun { .. })));
+    assert!(matches!(
+        cpu.load(LoadRequest::Parts { a: &a, partition: &vendors }).err(),
+        Some(DeviceError::CannotRun { .. })
+    ));
     if let Some(gpu) = gpu() {
         refuses_what_does_not_fit(&gpu);
     }

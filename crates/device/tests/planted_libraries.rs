@@ -136,7 +136,7 @@ fn nothing_is_loaded_from_an_empty_or_relative_path() {
 
 /// And what is planted is loaded where nobody else could have put it, or the tests here would prove nothing.
 #[test]
-fn nothing_is_loaded_from_a_folder_that_everybody_may_write_to() {
+fn libraries_in_world_writable_folders_are_not_loaded() {
     let Some(planted) = Planted::new("open") else { return };
     let set_mode = |folder: &Path, mode: u32| {
         fs::set_permissions(folder, fs::Permissions::from_mode(mode)).unwrap();

@@ -7,8 +7,7 @@ mod support;
 use rayon::prelude::*;
 use sparsight_device::cpu::Cpu;
 use sparsight_device::cuda::Cuda;
-use sparsight_device::gpu::Stream;
-use sparsight_device::{Device, DeviceError, Partition, Product, random_x};
+use sparsight_device::{Device, DeviceError, LoadRequest, Partition, Product, Stream, random_x};
 use sparsight_kernels::{BenchmarkMatrix, Candidate, Placement, RowLengthDistribution};
 use sparsight_matrix::{Csr, reference};
 use support::gpu;
@@ -22,7 +21,8 @@ fn banded(nrows: u64, row_length: u64) -> Csr<f64> {
 /// 32 products on the threads of the pool that also does their parts, and as many on a thread beside it.
 fn multiply_at_once(device: &dyn Device<f64>, a: &Csr<f64>) {
     let candidate: Candidate = "csr-vector/t2/b256/f64".parse().unwrap();
-    let product = device.load_parts(a, &Partition::whole(a.nrows(), candidate)).unwrap();
+    let product =
+        device.load(LoadRequest::Parts { a, partition: &Partition::whole(a.nrows(), candidate) }).unwrap();
     let all: Vec<_> = (0..4).map(|seed| random_x::<f64>(a.ncols(), seed)).collect();
     let expected: Vec<_> = all.iter().map(|x| reference(a, x)).collect();
     let multiply = |i: usize| {
@@ -37,13 +37,13 @@ fn multiply_at_once(device: &dyn Device<f64>, a: &Csr<f64>) {
 }
 
 #[test]
-fn threads_of_one_pool_multiply_on_it_without_waiting_for_themselves() {
+fn products_from_within_one_thread_pool_do_not_deadlock() {
     multiply_at_once(&Cpu::new(), &banded(200_000, 5));
 }
 
 /// Vectors of 12 MB are copied by the threads of the pool.
 #[test]
-fn threads_of_one_pool_multiply_large_vectors_on_a_gpu_without_waiting_for_themselves() {
+fn large_gpu_products_from_within_one_thread_pool_do_not_deadlock() {
     let Some(gpu) = gpu() else { return };
     multiply_at_once(&gpu, &banded(1_500_000, 3));
 }
@@ -64,7 +64,9 @@ fn products_in_two_streams_do_not_disturb_each_other() {
             println!("skipped: {id}: {reason}");
             continue;
         }
-        let product = gpu.load_parts(&a, &Partition::whole(a.nrows(), candidate)).unwrap();
+        let product = gpu
+            .load(LoadRequest::Parts { a: &a, partition: &Partition::whole(a.nrows(), candidate) })
+            .unwrap();
         let (on_gpu, other_on_gpu) = (gpu.upload(&x).unwrap(), gpu.upload(&other).unwrap());
         let mut y = gpu.upload(&vec![f64::NAN; a.nrows()]).unwrap();
         let mut other_y = gpu.upload(&vec![f64::NAN; a.nrows()]).unwrap();
@@ -118,7 +120,10 @@ fn exclusive<'g>(
             println!("skipped: {id}: {reason}");
             return None;
         }
-        Some((id, gpu.load_parts(a, &Partition::whole(a.nrows(), candidate)).unwrap()))
+        Some((
+            id,
+            gpu.load(LoadRequest::Parts { a, partition: &Partition::whole(a.nrows(), candidate) }).unwrap(),
+        ))
     })
 }
 
@@ -204,7 +209,8 @@ fn arrays_of_the_same_gpu_opened_a_second_time_are_refused() {
     let second = Cuda::open_without_rates(0).unwrap();
     let a = banded(1_000, 5);
     let candidate: Candidate = "csr-scalar/b256/f64".parse().unwrap();
-    let product = gpu.load_parts(&a, &Partition::whole(a.nrows(), candidate)).unwrap();
+    let product =
+        gpu.load(LoadRequest::Parts { a: &a, partition: &Partition::whole(a.nrows(), candidate) }).unwrap();
     let (x, other_x) = (gpu.upload(&vec![1.0; 1_000]).unwrap(), second.upload(&vec![1.0; 1_000]).unwrap());
     let mut y = gpu.upload(&vec![0.0; 1_000]).unwrap();
     let refused = product.multiply_on_device(1.0, other_x.as_slice(), 0.0, y.as_mut_slice(), None);

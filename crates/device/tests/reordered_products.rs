@@ -10,7 +10,7 @@ use emulator::{EmulatedGpu, Order, gxx_is_missing};
 use sparsight_device::cpu::Cpu;
 use sparsight_device::gpu::{Element, GpuDevice};
 use sparsight_device::timing::{Caches, StoppingRule, measure};
-use sparsight_device::{Device, DeviceError, Partition, random_x};
+use sparsight_device::{Device, DeviceError, LoadRequest, Partition, random_x};
 use sparsight_kernels::{Candidate, Execution, Kernel};
 use sparsight_matrix::gallery::Recipe;
 use sparsight_matrix::{Csr, Dtype, Narrowing, Permutation, Scalar, reference};
@@ -43,7 +43,9 @@ fn check<T: Scalar + Element>(device: &dyn Device<T>, dtype: Dtype, upload: Opti
         for order in [Permutation::reverse_cuthill_mckee(&a).unwrap(), Permutation::shuffled(n, 7)] {
             for partition in partitions(n, dtype) {
                 let what = format!("{partition:?} of '{recipe}'");
-                let mut product = device.load_reordered(&a, &order, &partition).unwrap();
+                let mut product = device
+                    .load(LoadRequest::Reordered { a: &a, order: &order, partition: &partition })
+                    .unwrap();
                 hold(product.as_ref(), &what, &x, &reference(&stored(&a), &x));
                 assert!(product.batch(2, Caches::Warm).unwrap().time.0 >= 0.0);
                 let new = a.with_values(random_x::<T>(a.nnz(), 4)).unwrap();
@@ -72,7 +74,10 @@ fn check<T: Scalar + Element>(device: &dyn Device<T>, dtype: Dtype, upload: Opti
             }
         }
         let short = Permutation::shuffled(n - 1, 1);
-        let refused = device.load_reordered(&a, &short, &partitions(n, dtype)[0]).err().unwrap();
+        let refused = device
+            .load(LoadRequest::Reordered { a: &a, order: &short, partition: &partitions(n, dtype)[0] })
+            .err()
+            .unwrap();
         assert!(matches!(refused, DeviceError::Length { .. }), "{refused}");
     }
 }
@@ -94,7 +99,7 @@ fn on_an_emulated_gpu_vectors_keep_their_order() {
 }
 
 #[test]
-fn on_a_gpu_vectors_keep_their_order_and_what_that_costs_is_shown() {
+fn on_a_gpu_reordered_products_keep_vector_order_at_a_measured_cost() {
     let Some(cuda) = gpu() else { return };
     check::<f32>(&cuda, Dtype::F32, Some(cuda.as_gpu()));
     check::<f64>(&cuda, Dtype::F64, Some(cuda.as_gpu()));
@@ -107,9 +112,14 @@ fn on_a_gpu_vectors_keep_their_order_and_what_that_costs_is_shown() {
             measure(|products| product.batch(products, Caches::Warm), &StoppingRule::BRISK).unwrap().time.0
         };
         let ordered = order.of_matrix(&a).unwrap();
-        let inside = time(cuda.load_parts(&ordered, &partition).unwrap().as_ref());
-        let with_vectors = time(cuda.load_reordered(&a, &order, &partition).unwrap().as_ref());
-        let as_it_is = time(cuda.load_parts(&a, &partition).unwrap().as_ref());
+        let inside =
+            time(cuda.load(LoadRequest::Parts { a: &ordered, partition: &partition }).unwrap().as_ref());
+        let with_vectors = time(
+            cuda.load(LoadRequest::Reordered { a: &a, order: &order, partition: &partition })
+                .unwrap()
+                .as_ref(),
+        );
+        let as_it_is = time(cuda.load(LoadRequest::Parts { a: &a, partition: &partition }).unwrap().as_ref());
         println!(
             "{recipe}: {} rows, {:.2} us as it is, {:.2} in the new order, {:.2} with x and y brought there and back",
             a.nrows(),

@@ -9,8 +9,8 @@ mod support;
 use emulator::matrices::{all_matrices, matrix};
 use emulator::{EmulatedGpu, Order, gxx_is_missing};
 use sparsight_device::cpu::Cpu;
-use sparsight_device::gpu::{ConvertOn, DeviceArray, DeviceCsr, DeviceIndices, Element, GpuDevice};
-use sparsight_device::{Device, DeviceError, Partition, random_x};
+use sparsight_device::gpu::{ConvertOn, DeviceArray, Element, GpuDevice};
+use sparsight_device::{Device, DeviceCsr, DeviceError, DeviceIndices, LoadRequest, Partition, random_x};
 use sparsight_kernels::{Candidate, DeviceKind, Execution, Kernel};
 use sparsight_matrix::{Csr, CsrError, Dtype, Narrowing, Scalar, reference};
 use support::{gpu, hold, thirds};
@@ -59,7 +59,7 @@ fn check_updates<T: Scalar + Element>(device: &dyn Device<T>, dtype: Dtype, uplo
         let x = random_x::<T>(a.ncols(), 3);
         let with = |seed: u64| thirds(&a.with_values(random_x::<T>(a.nnz(), seed)).unwrap());
         for partition in partitions(a.nrows(), device.facts().kind, dtype) {
-            let mut product = match device.load_parts(&a, &partition) {
+            let mut product = match device.load(LoadRequest::Parts { a: &a, partition: &partition }) {
                 Ok(product) => product,
                 Err(DeviceError::Infeasible(_)) => continue,
                 Err(error) => panic!("{partition:?} of '{what}': {error}"),
@@ -124,7 +124,7 @@ fn values_of_another_pattern_are_refused() {
     for parts in [vec![(0..8, candidate)], vec![(0..7, candidate), (7..8, candidate)]] {
         let is_cut = parts.len() > 1;
         let partition = Partition::try_new(parts, Execution::Sequential).unwrap();
-        let mut product = Device::<f64>::load_parts(&Cpu::new(), &a, &partition).unwrap();
+        let mut product = Cpu::new().load(LoadRequest::Parts { a: &a, partition: &partition }).unwrap();
         // As many rows, columns and non-zeros: seen where a cut lies between them.
         assert_eq!(product.allow_updates(&other).is_err(), is_cut);
         let fewer = matrix::<f64>(&[3, 1, 4, 1, 5, 9, 2, 5]);
@@ -180,10 +180,10 @@ fn check_resident<T: Scalar + Element>(gpu: &GpuDevice, dtype: Dtype) {
         let uploaded = Uploaded::of_csr(gpu, &a);
         for (at, partition) in partitions(a.nrows(), DeviceKind::Cuda, dtype).into_iter().enumerate() {
             let csr = uploaded.csr([at % 2 == 0, at % 3 == 0]);
-            let product = match gpu.load_resident_parts(csr, &partition) {
+            let product = match gpu.load(LoadRequest::Resident { a: csr, partition: &partition }) {
                 Ok(product) => product,
                 Err(DeviceError::Infeasible(_)) => {
-                    let on_host = gpu.load_parts(&a, &partition);
+                    let on_host = gpu.load(LoadRequest::Parts { a: &a, partition: &partition });
                     assert!(matches!(on_host, Err(DeviceError::Infeasible(_))), "{partition:?} of '{what}'");
                     continue;
                 }
@@ -195,7 +195,7 @@ fn check_resident<T: Scalar + Element>(gpu: &GpuDevice, dtype: Dtype) {
 }
 
 #[test]
-fn a_matrix_that_lies_on_the_gpu_is_prepared_from_there_with_indices_of_both_widths() {
+fn a_resident_matrix_is_prepared_with_indices_of_both_widths() {
     if gxx_is_missing() {
         return;
     }
@@ -205,7 +205,7 @@ fn a_matrix_that_lies_on_the_gpu_is_prepared_from_there_with_indices_of_both_wid
 }
 
 #[test]
-fn a_matrix_that_lies_on_a_real_gpu_is_prepared_from_there() {
+fn a_resident_matrix_is_prepared_on_a_real_gpu() {
     let Some(cuda) = gpu() else { return };
     check_resident::<f32>(cuda.as_gpu(), Dtype::F32);
     check_resident::<f64>(cuda.as_gpu(), Dtype::F64);
@@ -213,7 +213,7 @@ fn a_matrix_that_lies_on_a_real_gpu_is_prepared_from_there() {
 }
 
 #[test]
-fn what_lies_on_the_gpu_and_is_no_csr_is_refused_with_the_row() {
+fn resident_arrays_that_are_no_csr_are_refused_with_the_row() {
     if gxx_is_missing() {
         return;
     }
@@ -221,8 +221,10 @@ fn what_lies_on_the_gpu_and_is_no_csr_is_refused_with_the_row() {
     let refused = |row_ptr: &[u64], col_idx: &[u64], values: usize| {
         let uploaded = Uploaded::of(&gpu, (3, 5), row_ptr, col_idx, &vec![1.0_f64; values]);
         let partition = Partition::whole(3, "jad/b64/f64".parse().unwrap());
-        let wide = Device::<f64>::load_resident_parts(&gpu, uploaded.csr([true; 2]), &partition).err();
-        let narrow = Device::<f64>::load_resident_parts(&gpu, uploaded.csr([false; 2]), &partition).err();
+        let wide =
+            gpu.load(LoadRequest::Resident { a: uploaded.csr([true; 2]), partition: &partition }).err();
+        let narrow =
+            gpu.load(LoadRequest::Resident { a: uploaded.csr([false; 2]), partition: &partition }).err();
         assert_eq!(wide, narrow);
         match wide {
             Some(DeviceError::Matrix(error)) => Some(error),

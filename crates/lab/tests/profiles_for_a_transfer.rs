@@ -22,7 +22,11 @@ fn features(recipe: &str) -> Features {
 fn the_shipped_parameters_are_those_of_the_benchmark_matrices_beside_them() {
     let folder = ProfileFolder::open(&profiles().join("nvidia-h200")).unwrap();
     let shipped = TransferProfile::find("nvidia-h200").unwrap();
-    assert_eq!(shipped.parameters, Some(fit_transfer(&folder).unwrap()), "`sparsight fit` writes them anew");
+    assert_eq!(
+        shipped.parameters,
+        Some(fit_transfer(&folder).unwrap()),
+        "`sparsight lab fit` writes them anew"
+    );
     assert_eq!(shipped.device.grid, GridName::Full, "a file that does not say");
 }
 

@@ -3,7 +3,7 @@
 
 use crate::buffers::Value;
 use crate::failure::{Failure, Kind, SHARED};
-use sparsight::device::gpu::{DeviceIndices, DeviceSlice, DeviceSliceMut};
+use sparsight::device::{DeviceIndices, DeviceSlice, DeviceSliceMut};
 
 /// Where an array begins, and how many entries it has.
 pub(crate) type At = (u64, usize);

@@ -46,9 +46,9 @@ pub(crate) fn links_of(file: Option<&Path>, profile: &Profile) -> Result<(KnownL
         (KnownLinks::read(file)?, file.display().to_string())
     } else {
         let known = profile.links()?.ok_or_else(|| {
-            let text = format!("the profile {} knows of no links between GPUs", profile.name);
+            let text = format!("the profile {} holds no links between GPUs", profile.name);
             Failure::new(Kind::NoProfile, text).hinted(
-                "links= names a links.json, which `sparsight profile --links -o DIR` measures where two GPUs are, or a TOML \
+                "links= names a links.json, which `sparsight lab profile --links -o DIR` measures where two GPUs are, or a TOML \
                  file (docs/gpus.md)",
             )
         })?;

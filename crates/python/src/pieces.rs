@@ -3,8 +3,8 @@
 use crate::buffers::{Value, fill_values};
 use crate::forked;
 use pyo3::prelude::*;
-use sparsight::device::DeviceError;
-use sparsight::device::gpu::{DeviceArray, DeviceSliceMut, GpuShare};
+use sparsight::device::gpu::{DeviceArray, GpuShare};
+use sparsight::device::{DeviceError, DeviceSliceMut};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Entries on a GPU, of either value type.

@@ -9,7 +9,7 @@ use crate::forked;
 use crate::matrix::{AnyCsr, Matrix};
 use crate::prepared::{AnyPrepared, Prepared};
 use pyo3::prelude::*;
-use sparsight::device::gpu::DeviceCsr;
+use sparsight::device::DeviceCsr;
 use sparsight::matrix::Csr;
 
 /// What is asked for beside the matrix.

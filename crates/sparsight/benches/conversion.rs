@@ -7,7 +7,7 @@ use sparsight::device::cuda::Cuda;
 use sparsight::device::gpu::ConvertOn;
 use sparsight::device::{Device, Preparation};
 use sparsight::kernels::Format;
-use sparsight::matrix::{Csr, gallery::Recipe};
+use sparsight::matrix::{Csr, Dtype, gallery::Recipe};
 use std::error::Error;
 
 const TIMES: usize = 5;
@@ -48,7 +48,7 @@ fn recipes() -> Vec<String> {
 /// The fastest of some; `None` if the device cannot hold it.
 fn best(gpu: &mut Cuda, place: ConvertOn, a: &Csr<f64>, format: Format) -> Option<Preparation> {
     gpu.convert_on(place);
-    let once = || Some(gpu.load(a, format).ok()?.preparation());
+    let once = || Some(gpu.operand(a, format, Dtype::F64).ok()?.preparation());
     let all: Option<Vec<Preparation>> = (0..TIMES).map(|_| once()).collect();
     all?.into_iter().min_by(|a, b| a.total().0.total_cmp(&b.total().0))
 }

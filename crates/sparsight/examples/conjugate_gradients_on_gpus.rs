@@ -4,7 +4,7 @@
 //! In one process, or, where torchrun, mpirun or srun starts one process a GPU, in all of them.
 //!
 //! `cargo run --release -p sparsight --example conjugate_gradients_on_gpus -- gallery:stencil3d,n=300 2 links.json`: a matrix, which
-//! has to be symmetric and positive definite, a number of GPUs, and their links (`sparsight profile --links -o DIR`).
+//! has to be symmetric and positive definite, a number of GPUs, and their links (`sparsight lab profile --links -o DIR`).
 
 use sparsight::device::DeviceError;
 use sparsight::device::cuda::{Cuda, Nccl, Ranks};

@@ -180,9 +180,9 @@ impl Error {
                 path.display()
             )),
             Self::NoFolder { .. } => {
-                Some("this takes the folder of a profile: `sparsight profile --device cuda:0 -o DIR` makes one".to_owned())
+                Some("this takes the folder of a profile: `sparsight lab profile --device cuda:0 -o DIR` makes one".to_owned())
             }
-            Self::NoProfile { .. } => Some("`sparsight profile --device cuda:0 -o DIR` makes one".to_owned()),
+            Self::NoProfile { .. } => Some("`sparsight lab profile --device cuda:0 -o DIR` makes one".to_owned()),
             Self::OtherVendor { .. } => Some(
                 "nothing that is known carries over to it; nvidia-h200 answers for an H200, and cpu for this machine's processor"
                     .to_owned(),
@@ -194,8 +194,8 @@ impl Error {
             Self::NotRunNow { hint, .. } => Some((*hint).to_owned()),
             Self::OtherDevice { .. } => Some("give another folder with -o".to_owned()),
             Self::NotCalibrated { .. } => Some(
-                "`sparsight devices` says what is missing, and the same command goes on; `sparsight profile -o DIR` and \
-                 `sparsight measure` make a profile of its own"
+                "`sparsight devices` says what is missing, and the same command goes on; `sparsight lab profile -o DIR` and \
+                 `sparsight lab measure` make a profile of its own"
                     .to_owned(),
             ),
             Self::PlannedForGpu { .. } => Some(
@@ -219,7 +219,7 @@ impl Error {
                 "`sparsight calibrate -o DIR` makes it anew of what was measured, and measures nothing".to_owned(),
             ),
             Self::Schema { .. } | Self::Damaged { .. } => {
-                Some("`sparsight fit DIR` writes the models anew".to_owned())
+                Some("`sparsight lab fit DIR` writes the models anew".to_owned())
             }
             _ => None,
         }
@@ -243,6 +243,6 @@ fn is_content(kind: ErrorKind) -> bool {
 }
 
 fn repair_hint() -> String {
-    "`sparsight repair DIR` keeps every record that can be read, and the file as it is under another name"
+    "`sparsight lab repair DIR` keeps every record that can be read, and the file as it is under another name"
         .to_owned()
 }

@@ -43,17 +43,17 @@ impl Missing {
     pub(crate) fn hint(&self, profile: &str) -> String {
         match self {
             Self::ModelsOfQuick => format!(
-                "`sparsight transfer A.mtx --from nvidia-h200 --to {profile}` predicts with it; with the --device that it \
-                 was made for, `sparsight calibrate -o {profile}` lets it answer, and `sparsight profile -o {profile}` measures \
+                "`sparsight lab transfer A.mtx --from nvidia-h200 --to {profile}` predicts with it; with the --device that it \
+                 was made for, `sparsight calibrate -o {profile}` lets it answer, and `sparsight lab profile -o {profile}` measures \
                  the rest"
             ),
             Self::OfElsewhere => format!(
-                "it can be the target of a transfer: `sparsight transfer A.mtx --from nvidia-h200 --to {profile} --model \
+                "it can be the target of a transfer: `sparsight lab transfer A.mtx --from nvidia-h200 --to {profile} --model \
                  guo-wang-2013 --dtype f32`"
             ),
             Self::TransferParameters => format!(
-                "`sparsight profile --budget 1min -o {profile}` on a machine with the device measures what it takes, and \
-                 `sparsight fit {profile}` makes it of what is measured already"
+                "`sparsight lab profile --budget 1min -o {profile}` on a machine with the device measures what it takes, and \
+                 `sparsight lab fit {profile}` makes it of what is measured already"
             ),
             Self::Rates => format!(
                 "on a machine with the device `sparsight calibrate -o DIR` measures them; of a device that nobody here has, \
@@ -61,17 +61,17 @@ impl Missing {
                  does without"
             ),
             Self::Times => {
-                format!("`sparsight measure MATRICES -o {profile}` on a machine with the device measures some; to compare two devices, the same on both")
+                format!("`sparsight lab measure MATRICES -o {profile}` on a machine with the device measures some; to compare two devices, the same on both")
             }
             Self::Calibration => {
-                "give the name or folder of a GPU's profile that holds calibration.json, which `sparsight fit` writes".to_owned()
+                "give the name or folder of a GPU's profile that holds calibration.json, which `sparsight lab fit` writes".to_owned()
             }
             Self::Models
             | Self::BenchmarkMatrices
             | Self::Model { .. }
             | Self::StripModel(_)
             | Self::LearnedModel(_) => {
-                format!("`sparsight profile -o {profile}` measures, `sparsight fit {profile}` fits")
+                format!("`sparsight lab profile -o {profile}` measures, `sparsight lab fit {profile}` fits")
             }
         }
     }
@@ -139,7 +139,10 @@ mod tests {
     #[test]
     fn a_quick_profile_is_told_what_it_is_for_and_another_how_to_fit_it() {
         let hint = |missing| lacking(missing).hint().unwrap();
-        assert!(hint(Missing::ModelsOfQuick).starts_with("`sparsight transfer A.mtx --from"));
-        assert_eq!(hint(Missing::Models), "`sparsight profile -o here` measures, `sparsight fit here` fits");
+        assert!(hint(Missing::ModelsOfQuick).starts_with("`sparsight lab transfer A.mtx --from"));
+        assert_eq!(
+            hint(Missing::Models),
+            "`sparsight lab profile -o here` measures, `sparsight lab fit here` fits"
+        );
     }
 }

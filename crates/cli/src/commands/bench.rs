@@ -3,16 +3,15 @@
 use crate::args::KernelFlags;
 use crate::context::Context;
 use crate::csv::{CANDIDATE, Csv, CsvFlag, Layout};
-use crate::device_choice::{DeviceName, OpenDevice, described};
+use crate::device_choice::{DeviceName, OpenDevice};
 use crate::earlier_bench::EarlierBench;
 use crate::failure::{Exit, Failure};
 use crate::matrix_source::{MatrixSource, matrices};
-use crate::noise::{self, Noise};
-use crate::printer::BOLD;
+use crate::output_file;
 use crate::progress::Progress;
 use crate::reordering::OrderFlags;
 use crate::table::Table;
-use crate::text::{candidate, of_bandwidth, percent, shape, words};
+use crate::text::{BOLD, candidate, described, of_bandwidth, percent, shape, words};
 use crate::values::{ValuesFlag, narrowing, what_it_changes};
 use crate::{output_file, own_kernels};
 use sparsight::answer::{
@@ -21,13 +20,15 @@ use sparsight::answer::{
 use sparsight::bench::{MeasuredOwn, bench};
 use sparsight::device::DeviceError;
 use sparsight::device::timing::{Caches, StoppingRule};
-use sparsight::kernels::{Candidate, DeviceFacts, OwnKernel, flops};
+use sparsight::device::{Device, DeviceError};
+use sparsight::kernels::{Candidate, DeviceFacts, DeviceKind, OwnKernel, flops};
+use sparsight::matrix::io::read_regular_text;
 use sparsight::matrix::{Csr, Dtype, Features, Scalar};
 use sparsight::records::{ClockRecord, Measured};
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-/// Every feasible candidate run on the device, checked against the reference and timed
+/// Run, check and time every feasible candidate on a device
 #[derive(Debug, clap::Args)]
 pub(crate) struct Bench {
     #[arg(required = true, help = matrices!(""))]
@@ -52,10 +53,10 @@ pub(crate) struct Bench {
     /// Also check and time the kernels of a CUDA file of yours (docs/own-kernel.md); may be given several times
     #[arg(long, value_name = "FILE.cu")]
     kernel_file: Vec<PathBuf>,
-    /// Show each time beside that of an earlier run, an answer of bench --json
+    /// Compare with an earlier run: an answer of `bench --json`
     #[arg(long, value_name = "FILE")]
     compare: Option<PathBuf>,
-    /// Fewer samples: 2 % spread or 4 ms a candidate instead of 1 % or 0.2 s
+    /// Take fewer samples: 2 % spread or 4 ms a candidate instead of 1 % or 0.2 s
     #[arg(long)]
     quick: bool,
 }
@@ -87,14 +88,14 @@ const TABLE: Layout = Layout {
     ],
 };
 
-/// One matrix and what was measured on it.
+/// One matrix and its measurements.
 struct Benched {
     title: String,
     features: Features,
     results: Vec<Measured>,
     own: Vec<MeasuredOwn>,
     clock: Option<ClockRecord>,
-    /// What storing the values in f32 changes, where that was asked for.
+    /// Effect of storing the values in f32, if requested.
     narrowing: Option<NarrowingAnswer>,
     far: u32,
 }
@@ -109,10 +110,10 @@ impl Bench {
 
     fn run_as<T: Scalar>(&self, context: &Context) -> Result<Exit, Failure> {
         let sources = self.order.of_all(MatrixSource::batch(&self.paths, &context.printer)?);
-        let own = own_kernels::read(&self.kernel_file, T::DTYPE)?;
+        let own = read_kernels(&self.kernel_file, T::DTYPE)?;
         let before = self.compare.as_deref().map(EarlierBench::read).transpose()?;
         let mut device = OpenDevice::open(&self.device.clone().unwrap_or_else(DeviceName::best_here))?;
-        own_kernels::refuse_cpu(&own, device.facts())?;
+        refuse_cpu(&own, device.facts())?;
         let mut noise = Noise::before(device.facts().kind);
         device.measure_rates();
         context.interrupt.listen();
@@ -120,7 +121,8 @@ impl Bench {
         let mut candidates = device.runnable::<T>(candidates, context)?;
         let mixed = self.values.candidates(&candidates, T::DTYPE, device.facts().kind)?;
         let also = (!mixed.is_empty()).then_some(Dtype::Mixed);
-        self.kernels.note_value_types(&[T::DTYPE].into_iter().chain(also).collect::<Vec<_>>(), context);
+        self.kernels
+            .note_value_types(&[T::DTYPE].into_iter().chain(also).collect::<Vec<_>>(), &context.printer);
         candidates.extend(mixed);
         let of_own: usize = own.iter().map(|kernel| kernel.blocks().len()).sum();
         let each = candidates.len() + of_own;
@@ -158,7 +160,7 @@ impl Bench {
             noise.strayed(benched.far);
         }
         let any = self.show(&all, before.as_ref(), device.facts(), T::DTYPE, context)?;
-        noise::warn(&noise, &context.printer);
+        context.printer.warn_of(&noise);
         stopped.map_err(|failure| failure.keeping(|| "what was measured is shown above".to_owned()))?;
         Ok(if any || unreadable > 0 { Exit::No } else { Exit::Done })
     }
@@ -180,8 +182,8 @@ impl Bench {
         let how = sparsight::bench::Bench { rule, caches: self.caches(), seed: context.seed, hopeless: None };
         let mut of_own = Vec::new();
         for kernel in own {
-            // First, since whoever writes one wants to know of its faults at once.
-            of_own.extend(own_kernels::measured(device.of(), matrix, kernel, &how)?);
+            // First, so that faults of a user's kernel are reported at once.
+            of_own.extend(measured_own(device.of(), matrix, kernel, &how)?);
             bar.at((done + of_own.len()) as u64, format!("{name} {}", kernel.name()));
             if context.interrupt.asked() {
                 return Err(DeviceError::Interrupted.into());
@@ -205,7 +207,7 @@ impl Bench {
         if self.cold { Caches::Cold } else { Caches::Warm }
     }
 
-    /// Whether something failed.
+    /// Returns whether a candidate failed.
     fn show(
         &self,
         all: &[Benched],
@@ -260,7 +262,7 @@ fn change(before: BenchedBefore) -> &'static str {
     }
 }
 
-/// As tables name it: `csr-vector t8 b256`, `my.cu b128`.
+/// Its name in tables: `csr-vector t8 b256`, `my.cu b128`.
 fn name(kernel: &BenchedKernel) -> String {
     match kernel {
         BenchedKernel::Ours(named) => candidate(&named.id),
@@ -335,4 +337,51 @@ fn show_one(
         out.line(format_args!("  failed: {why}"))?;
     }
     Ok(())
+}
+
+/// Kernels of the user's own, read from CUDA files for products in `dtype`. Needs no GPU.
+fn read_kernels(paths: &[PathBuf], dtype: Dtype) -> Result<Vec<OwnKernel>, Failure> {
+    paths.iter().map(|path| read_kernel(path, dtype)).collect()
+}
+
+fn read_kernel(path: &Path, dtype: Dtype) -> Result<OwnKernel, Failure> {
+    let text =
+        read_regular_text(path).map_err(|error| Failure::input(format!("{}: {error}", path.display())))?;
+    let name =
+        path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into());
+    OwnKernel::read(&name, &text, dtype).map_err(|error| {
+        Failure::input(error.to_string()).hinted("docs/own-kernel.md shows such a file, and what it may name")
+    })
+}
+
+/// Refuses kernels of the user's own on a processor.
+fn refuse_cpu(kernels: &[OwnKernel], facts: &DeviceFacts) -> Result<(), Failure> {
+    match kernels.first() {
+        Some(kernel) if facts.kind != DeviceKind::Cuda => {
+            let (name, device) = (kernel.name(), &facts.name);
+            let text = format!("{name} is a CUDA kernel, which {device} cannot run; its header is valid");
+            Err(Failure::device(text).hinted(
+                "name a GPU of this machine, --device cuda:0; `sparsight devices` lists what is here",
+            ))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Measures a kernel of the user's own on `a`. A fault of its file ends the run.
+fn measured_own<T: Scalar>(
+    device: &dyn Device<T>,
+    a: &Csr<T>,
+    kernel: &OwnKernel,
+    how: &sparsight::Bench,
+) -> Result<Vec<MeasuredOwn>, Failure> {
+    // SAFETY: the user's own code in the user's own process, asked for by name; docs/own-kernel.md says that what it writes
+    // outside of its arrays is not contained.
+    unsafe { bench_own(device, a, kernel, how) }.map_err(|error| match error {
+        DeviceError::Compile { log, .. } => {
+            Failure::input(format!("{} does not compile:\n{log}", kernel.name()))
+        }
+        DeviceError::OwnKernel(error) => Failure::input(error.to_string()),
+        other => other.into(),
+    })
 }

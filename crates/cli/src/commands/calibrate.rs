@@ -9,22 +9,23 @@ use sparsight::calibrate::carry_calibration;
 use sparsight::profile::{CalibrationFile, ProfileFolder};
 use std::path::PathBuf;
 
-/// Calibrates a device that has no profile, in some seconds: a GPU by what is predicted for another one, a processor by itself
+/// Calibrate a device that has no profile, within seconds
 ///
-/// `advise` and others do the same by themselves when such a device is first named, and keep it in the cache. What was measured
-/// stays in the folder: a run that was stopped goes on with the same command. `sparsight profile --quick` is the same.
+/// A GPU then answers with the predictions for another GPU, rescaled; a processor with what it learned from generated matrices.
+/// `advise` and other commands do this when such a device is first named, and keep the result in the cache. Measurements are kept
+/// in the folder: the same command continues a run that was stopped. `sparsight lab profile --quick` is the same.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Calibrate {
     /// Device of this machine: cpu, cuda[:N], or cuda[:N]/smM for M of its multiprocessors
     #[arg(long, value_name = "DEVICE", default_value = "cuda:0")]
     device: DeviceName,
-    /// Folder to write to, made if it is not there
+    /// Folder to write to, created if absent
     #[arg(short, long, value_name = "DIR")]
     output: PathBuf,
-    /// Profile whose predictions are carried over to a GPU, by name or folder [default: the shipped one that leaves least unexplained]
+    /// Profile whose predictions are rescaled for a GPU, by name or folder [default: the shipped one that fits best]
     #[arg(long, value_name = "NAME|DIR")]
     reference: Option<String>,
-    /// Measure nothing: take what the GPU of this profile measured, to see how good a calibration of it would have been
+    /// Measure nothing: use the recorded times of this profile's GPU, to test a calibration of it
     #[arg(long, value_name = "NAME|DIR", conflicts_with = "device")]
     recorded: Option<String>,
 }
@@ -43,7 +44,7 @@ impl Calibrate {
         let device = Profile::find(recorded)?.device;
         let known = CalibrationFile::find(recorded)?.ok_or_else(|| {
             Failure::input(format!("{recorded} holds no calibration.json"))
-                .hinted("`sparsight fit` writes it")
+                .hinted("`sparsight lab fit` writes it")
         })?;
         let facts = device.facts.clone();
         folder.write_device(&device)?;

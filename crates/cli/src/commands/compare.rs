@@ -3,18 +3,18 @@
 mod given;
 mod gpus;
 
-use crate::args::{KernelFlags, KernelName, ModelFlags, block};
+use crate::args::{KernelFlags, KernelName, ModelFlags, block, products};
 use crate::context::Context;
 use crate::csv::{CANDIDATE, CsvFlag, Layout, PREDICTED};
-use crate::device_choice::{DeviceName, ProfileFlags, described};
+use crate::device_choice::{DeviceName, ProfileFlags};
 use crate::failure::{Exit, Failure};
 use crate::links;
 use crate::many::structures;
 use crate::matrix_source::{MatrixSource, matrices};
-use crate::printer::BOLD;
-use crate::products::products;
 use crate::table::Table;
-use crate::text::{assumed, between, candidate, counted, grouped, known_from, matrices, shape};
+use crate::text::{
+    BOLD, assumed, between, candidate, counted, described, grouped, known_from, matrices, shape,
+};
 use given::{Given, for_devices};
 use sparsight::answer::{CompareAnswer, CompareManyAnswer, MatrixSummary, MeanSpeed};
 use sparsight::compare::{Compared, Comparison, Contender, Span, compare};
@@ -26,22 +26,24 @@ use std::collections::HashMap;
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 
-/// How fast the best candidate of each of several devices will be, what limits it, and what that is worth
+/// Predict the fastest candidate of each of several devices
 ///
-/// Nothing is run, and no device but the processor without a profile has to be here. With --top N, the first N
+/// Shows what limits each device, and the products per price and per joule if prices and power are given.
+///
+/// Nothing is run, and the devices need not be here, except a processor without a profile. With --top N, the first N
 /// candidates of each device are shown, else the best.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Compare {
     #[arg(required = true, help = matrices!("; of several also the mean speed over all of them"))]
     paths: Vec<String>,
-    /// Devices to compare, the first of which the others are held against: names or folders of profiles, data sheets
-    /// NAME.toml, cpu, or cuda[:N]
+    /// Devices to compare with the first of them: names or folders of profiles, data sheets NAME.toml, cpu, or
+    /// cuda[:N]
     #[arg(long, value_name = "DEVICES", value_delimiter = ',', required = true)]
     devices: Vec<DeviceName>,
-    /// Products y = A x to come: compare conversion, upload and all of them together
+    /// Products y = A x to come: compare the total of conversion, upload and all products
     #[arg(long, value_name = "N", value_parser = products)]
     iterations: Option<NonZeroU64>,
-    /// Also the time of one and the same candidate on every device: the fastest on the first of these kernels or candidates,
+    /// Also show one candidate on every device: the fastest on the first device of these kernels or candidates,
     /// such as csr-vector, "csr-vector t8" or "csr-vector t8 b256"
     #[arg(long = "kernel", value_name = "NAME", value_delimiter = ',')]
     kernels: Vec<KernelName>,
@@ -54,19 +56,19 @@ pub(crate) struct Compare {
         requires = "kernels"
     )]
     blocks: Vec<u32>,
-    /// What a device costs, for the products a second that its price buys
+    /// Price of a device, for products a second per unit of price
     #[arg(long, value_name = "DEVICE=NUMBER", value_delimiter = ',')]
     price: Vec<Given>,
     /// Unit of the prices
     #[arg(long, value_name = "UNIT", default_value = "price", requires = "price")]
     unit: String,
-    /// What a device draws at work, for the products a joule
+    /// Power of a device at work, for products a joule
     #[arg(long, value_name = "DEVICE=WATTS", value_delimiter = ',')]
     power: Vec<Given>,
-    /// How much each of several matrices counts in the mean: a file with lines NAME,WEIGHT; one that it does not name counts 1
+    /// Weights of several matrices in the mean: a file with lines NAME,WEIGHT; a matrix without a line has weight 1
     #[arg(long, value_name = "FILE")]
     weights: Option<PathBuf>,
-    /// Compare so many of each device, rows dealt out in order; prices and watts are those of one
+    /// Compare N of each device, with rows distributed in order; prices and watts are those of one
     #[arg(long, value_name = "N,N,...", value_delimiter = ',', value_parser = links::number)]
     gpus: Vec<usize>,
     /// Links between the GPUs of every device: a links.json or a TOML file (docs/gpus.md) [default: those of each profile]
@@ -99,7 +101,7 @@ const TABLE: Layout = Layout {
     ],
 };
 
-/// How much each matrix counts.
+/// Weights of matrices.
 #[derive(Debug, Default)]
 struct Weights(HashMap<String, f64>);
 
@@ -139,7 +141,7 @@ impl Compare {
         let price = for_devices("--price", &self.price, &self.devices)?;
         let power = for_devices("--power", &self.power, &self.devices)?;
         let weights = self.weights.as_deref().map(Weights::read).transpose()?.unwrap_or_default();
-        self.common().note_value_types(&[dtype], context);
+        self.common().note_value_types(&[dtype], &context.printer);
         let profiles = self.profiles(context, dtype)?;
         let objective = self.model.objective(self.iterations);
         let given = price.into_iter().zip(power);
@@ -200,7 +202,7 @@ impl Compare {
         self.common().candidates(DeviceKind::Cuda, dtype)
     }
 
-    /// What could be the common one, as flags.
+    /// Possible common candidates, as flags.
     fn common(&self) -> KernelFlags {
         KernelFlags { kernels: self.kernels.clone(), blocks: self.blocks.clone() }
     }
@@ -215,12 +217,12 @@ impl Compare {
             DeviceKind::Cuda => "cuda:0",
         };
         Failure::from(error).hinted(format!(
-            "`sparsight profile --device {kind} --dtype {dtype} -o {device}` on a machine with {} measures and fits it",
+            "`sparsight lab profile --device {kind} --dtype {dtype} -o {device}` on a machine with {} measures and fits it",
             described(&profile.device.facts)
         ))
     }
 
-    /// Which devices, and where what is known of them comes from.
+    /// The devices, and the origin of their data.
     fn print_devices(&self, contenders: &[Contender<'_>], context: &Context) -> Result<(), Failure> {
         let out = &context.printer;
         let products = self.iterations.map(|n| format!("   {}", counted(n.get(), "product")));
@@ -332,7 +334,7 @@ impl Compare {
         remarks.iter().try_for_each(|remark| out.line(format_args!("  {remark}")))
     }
 
-    /// With these columns before the others.
+    /// Puts these columns before the others.
     fn table(&self, first: &[&str]) -> Table {
         let per_price = format!("products/s a {}", self.unit);
         let mut columns = first.to_vec();
@@ -379,7 +381,7 @@ impl Compare {
         one.in_all(self.iterations?.get())
     }
 
-    /// Where the order is open, and where a matrix lies beyond what was measured.
+    /// Notes on an uncertain order and on matrices beyond the measured range.
     fn remarks(&self, comparison: &Comparison) -> impl Iterator<Item = String> {
         let named = |keep: &dyn Fn(&DeviceName, &Compared) -> bool| {
             let best = self.devices.iter().zip(&comparison.devices);

@@ -1,12 +1,12 @@
 //! `sparsight completions`: scripts for shells.
 
-use crate::args::Args;
+use super::Args;
 use crate::context::Context;
 use crate::failure::{Exit, Failure};
 use clap::CommandFactory;
 use clap_complete::Shell;
 
-/// Prints a completion script for a shell
+/// Print a completion script for a shell
 #[derive(Debug, clap::Args)]
 pub(crate) struct Completions {
     /// Shell to print for

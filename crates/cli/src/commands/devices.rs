@@ -2,10 +2,10 @@
 
 use crate::context::Context;
 use crate::cpu_profile;
-use crate::device_choice::{DeviceName, OpenDevice, described, dotted};
+use crate::device_choice::{DeviceName, OpenDevice, dotted};
 use crate::failure::{Exit, Failure};
-use crate::printer::BOLD;
 use crate::table::Table;
+use crate::text::{BOLD, described};
 use sparsight::Profile;
 use sparsight::answer::{DeviceHere, DeviceSummary, DevicesAnswer, NoCuda};
 use sparsight::device::DeviceError;
@@ -51,7 +51,7 @@ pub(crate) fn run(context: &Context) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// With remarks on the devices here.
+/// The answer, with remarks on the devices here.
 fn print(
     DevicesAnswer { here, no_cuda, .. }: &DevicesAnswer,
     remarks: &[String],

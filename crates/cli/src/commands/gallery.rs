@@ -2,12 +2,13 @@
 
 use crate::context::Context;
 use crate::failure::{Exit, Failure};
-use crate::printer::{BOLD, Printer};
+use crate::printer::Printer;
 use crate::table::Table;
+use crate::text::BOLD;
 use sparsight::answer::{GalleryAnswer, GalleryGenerator};
 use sparsight::matrix::gallery::{Generator, PREFIX, Recipe, generators};
 
-/// Built-in generated matrices: all of them, or the parameters of one
+/// List the matrix generators, or the parameters of one
 #[derive(Debug, clap::Args)]
 pub(crate) struct Gallery {
     /// Generator to describe

@@ -6,18 +6,19 @@ use crate::device_choice::ProfileFlags;
 use crate::failure::{Exit, Failure};
 use crate::many::structures;
 use crate::matrix_source::{MatrixSource, matrices};
-use crate::printer::{BOLD, Printer};
+use crate::output_file;
+use crate::printer::Printer;
 use crate::reordering::OrderFlags;
 use crate::report::figure;
 use crate::table::Table;
-use crate::text::{counted, grouped, percent, shape, words};
-use crate::{output_file, terminal_plot};
+use crate::terminal_plot;
+use crate::text::{BOLD, counted, grouped, percent, shape, words};
 use sparsight::answer::{FormatSize, InfoAnswer, InfoManyAnswer, Structure};
 use sparsight::matrix::{Dtype, Features, Limits, Locality, Scalar};
 use std::io::IsTerminal;
 use std::path::PathBuf;
 
-/// A matrix' structure, its size in each format, and which formats cannot hold it
+/// Describe a matrix: its structure, and its size in each format
 #[derive(Debug, clap::Args)]
 pub(crate) struct Info {
     #[arg(required = true, help = matrices!("; of several a line each"))]
@@ -26,7 +27,7 @@ pub(crate) struct Info {
     profile: ProfileFlags,
     #[command(flatten)]
     order: OrderFlags,
-    /// Draw where the non-zeros lie and how long rows are, also where the output is no terminal
+    /// Draw the non-zeros and the row lengths, also if the output is not a terminal
     #[arg(long)]
     plot: bool,
     /// Also write both pictures into a file, as one SVG (docs/report.md)
@@ -101,7 +102,7 @@ impl Info {
         looked.exit(true)
     }
 
-    /// What is counted of the matrix, and its picture in characters where somebody sees it.
+    /// The features of the matrix, and its picture in characters if it is printed.
     fn looked_at<T: Scalar>(
         &self,
         source: &MatrixSource,
@@ -114,7 +115,7 @@ impl Info {
     }
 }
 
-/// Where the non-zeros lie and how long rows are; nothing where nobody asked.
+/// Pictures of the non-zeros and of the row lengths, if requested.
 fn print_pictures(answer: &InfoAnswer, spy: &[String], out: &Printer) -> Result<(), Failure> {
     let lengths = answer.structure.as_ref().filter(|_| !spy.is_empty()).map(terminal_plot::row_lengths);
     for (title, lines) in [("where the non-zeros lie", spy), ("rows by length", &lengths.unwrap_or_default())]

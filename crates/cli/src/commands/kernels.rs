@@ -2,19 +2,19 @@
 
 use crate::args::KernelName;
 use crate::context::Context;
-use crate::device_choice::{ProfileFlags, described};
+use crate::device_choice::ProfileFlags;
 use crate::failure::{Exit, Failure};
-use crate::printer::{BOLD, Printer};
+use crate::printer::Printer;
 use crate::table::Table;
-use crate::text::{self, grouped, words};
+use crate::text::{self, BOLD, described, grouped, words};
 use sparsight::answer::{KernelSourceAnswer, KernelsAnswer};
 use sparsight::kernels::{Candidate, DeviceFacts, DeviceKind, Kernel, Selection, every_candidate};
 use sparsight::matrix::{Dtype, suggested};
 
-/// The catalogue: formats, kernels, block sizes, and the strip of each kernel on a device
+/// List the catalogue: formats, kernels, and block sizes
 #[derive(Debug, clap::Args)]
 pub(crate) struct Kernels {
-    /// Only these kernels, as any answer prints them, and what they are called in other libraries
+    /// Only these kernels, as any answer prints them, with their names in other libraries
     #[arg(value_name = "NAME")]
     names: Vec<KernelName>,
     #[command(flatten)]
@@ -47,8 +47,10 @@ impl Kernels {
 fn source(name: &str, context: &Context) -> Result<Exit, Failure> {
     let candidate = pasted(name, context.dtype())?;
     let Some(answer) = KernelSourceAnswer::of(candidate, 4) else {
-        let text =
-            format!("{} is a routine of NVIDIA's, whose source nobody else has", text::candidate(&candidate));
+        let text = format!(
+            "{} has no source here: it is a closed-source routine of NVIDIA's",
+            text::candidate(&candidate)
+        );
         return Err(Failure::input(text).hinted("`sparsight kernels` lists ours"));
     };
     context.printer.answer(&answer, || {

@@ -9,14 +9,14 @@ use sparsight::matrix::io::{read_document_text, read_regular_text};
 use std::io::ErrorKind;
 use std::path::PathBuf;
 
-/// A page with pictures of what `advise --json` or `plan --json` answered: one HTML file, without scripts
+/// Draw an answer of `advise --json` or `plan --json` as one HTML page
 ///
 /// `advise --report` and `plan --report` write the same at once. docs/report.md says what each picture shows.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Report {
-    /// What `advise --json` or `plan --json` printed; - for standard input
+    /// Output of `advise --json` or `plan --json`; - for standard input
     answer: PathBuf,
-    /// Where the page goes [default: beside the answer, with .html at the end]
+    /// File to write [default: beside the answer, with .html at the end]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 }

@@ -1,4 +1,4 @@
-//! `sparsight rules`: a few questions about a matrix that a library can paste.
+//! `sparsight rules`: decision rules about a matrix, as source code for a library.
 
 use crate::context::Context;
 use crate::failure::{Exit, Failure};
@@ -15,8 +15,9 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-/// Rules to paste into a library: nested ifs over what row offsets alone tell, learned from a profile's measured matrices
+/// Print decision rules as source code, learned from a profile
 ///
+/// The rules are nested ifs over features that follow from the row offsets alone, learned from the measured matrices of the profile.
 /// Prints a function that gives the id of the candidate to run (`sparsight kernels --source ID` prints its kernel), with what
 /// choosing so costs on matrices that it was not learned from. Nothing is run.
 #[derive(Debug, clap::Args)]
@@ -24,18 +25,18 @@ pub(crate) struct Rules {
     /// Folder of the profile
     #[arg(value_name = "DIR")]
     folder: PathBuf,
-    /// What to choose from: cusparse (its CSR, COO and sliced ELL), csr (our kernels for CSR as it is) or all of ours, but for BSR and
-    /// DIA, of which row offsets do not tell whether they are possible
+    /// Candidates to choose from: cusparse (its CSR, COO and sliced ELL), csr (our kernels for CSR as it is) or all of ours except BSR and
+    /// DIA, whose feasibility does not follow from the row offsets
     #[arg(long, value_name = "SET", default_value = "all")]
     candidates: Set,
     /// Most leaves of the tree
     #[arg(long, value_name = "N", default_value = "8", value_parser = leaves)]
     leaves: NonZeroUsize,
-    /// Language of the text: hpp (C++), c or py; or json, the tree as --json has it
+    /// Language of the source: hpp (C++), c or py; or json, the tree as in --json
     #[arg(long, value_name = "LANGUAGE", default_value = "hpp")]
     format: Form,
-    /// Matrices to learn from, by the start of their names, such as a/,b/; the others judge [default: those that `fit --train` was
-    /// given]
+    /// Matrices to learn from, by the start of their names, such as a/,b/; the others are the test set [default: those of `lab fit
+    /// --train`]
     #[arg(long, value_name = "PREFIXES", value_delimiter = ',')]
     train: Vec<String>,
 }
@@ -45,10 +46,10 @@ const MOST_LEAVES: usize = 256;
 
 fn leaves(text: &str) -> Result<NonZeroUsize, String> {
     let count = text.parse().ok().filter(|count: &NonZeroUsize| count.get() <= MOST_LEAVES);
-    count.ok_or_else(|| format!("'{text}' is no number of leaves from 1 to {MOST_LEAVES}"))
+    count.ok_or_else(|| format!("'{text}' is not a number of leaves from 1 to {MOST_LEAVES}"))
 }
 
-/// What is printed.
+/// Output language.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
     Text(Language),
@@ -75,7 +76,7 @@ impl FromStr for Form {
     }
 }
 
-/// What to choose from.
+/// Candidates to choose from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Set {
     Cusparse,

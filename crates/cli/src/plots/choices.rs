@@ -4,8 +4,7 @@
 use super::Plot;
 use super::chart::{Axis, COLOURS, Chart, Series};
 use super::scatter::colour;
-use crate::device_choice::described;
-use crate::text::{candidate, matrices, words};
+use crate::text::{candidate, described, matrices, words};
 use sparsight::Profile;
 use sparsight::models::ModelName;
 use sparsight_lab::evaluate::{Baseline, ChoiceRow, Chooser, Evaluation, Scope};

@@ -4,8 +4,8 @@
 use super::chart::{Axis, COLOURS, Chart, Series};
 use super::marker::Marker;
 use super::{Plot, in_file_name};
-use crate::device_choice::described;
 use crate::failure::Failure;
+use crate::text::described;
 use sparsight::Profile;
 use sparsight::kernels::{Candidate, Kernel};
 use sparsight::matrix::Dtype;

@@ -1,4 +1,4 @@
-//! The figures of `evaluate --plots`: what the library counted, drawn as SVG.
+//! The figures of `lab evaluate --plots`: what the library counted, drawn as SVG.
 //!
 //! ```text
 //! Evaluation, benchmark records -> scatter, fits, choices: a Chart each (plain data) -> Chart::svg -> files

@@ -3,7 +3,7 @@
 use super::chart::{Axis, COLOURS, Chart, GREY, Series};
 use super::marker::Marker;
 use super::{Plot, in_file_name};
-use crate::device_choice::described;
+use crate::text::described;
 use sparsight::Profile;
 use sparsight::kernels::Kernel;
 use sparsight::matrix::Dtype;

@@ -1,4 +1,4 @@
-//! What Linux says of the processor: `/proc` and `/sys`. Elsewhere, and where a file is missing, a fact has
+//! Facts of the processor by Linux: `/proc` and `/sys`. Elsewhere, and where a file is missing, a fact has
 //! the value that says so: the name "CPU", no cache, no memory.
 
 use sparsight_kernels::{DeviceFacts, DeviceKind};

@@ -1,23 +1,25 @@
 //! The CPU: every kernel of the catalogue on a pool of worker threads.
 //!
-//! What a kernel does here stands in the file of its family in `sparsight_kernels`.
+//! Each kernel's product stands in the file of its family in `sparsight_kernels`.
 
 mod benchmark;
-mod eviction;
 mod facts;
 mod operand;
 mod partitioned;
 mod rates;
+mod reordered;
 
-use crate::reordered::ReorderedOnHost;
 use crate::timing::Caches;
-use crate::{Device, DeviceError, Operand, Partition, Preparation, Product};
-use eviction::EvictionBuffer;
+use crate::{
+    Device, DeviceError, LoadRequest, Operand, Preparation, Product, check_runs, no_mixed_precision,
+};
 use operand::CpuOperand;
 use partitioned::CpuPartitioned;
+use rates::EvictionBuffer;
 use rayon::{ThreadPool, ThreadPoolBuilder};
+use reordered::CpuReordered;
 use sparsight_kernels::{BenchmarkMatrix, DeviceFacts, Format};
-use sparsight_matrix::{Bytes, Csr, Dtype, Limits, Permutation, Scalar, Seconds, available_memory};
+use sparsight_matrix::{Bytes, Csr, Dtype, Limits, Scalar, Seconds, available_memory};
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
@@ -30,11 +32,11 @@ const ALONE: u64 = 1_000_000;
 /// ```
 /// use sparsight_device::timing::Caches;
 /// use sparsight_device::{Device, cpu::Cpu};
-/// use sparsight_matrix::Csr;
+/// use sparsight_matrix::{Csr, Dtype};
 /// let a = Csr::try_new(2, 3, vec![0, 2, 3], vec![0, 2, 1], vec![1.0, 2.0, 3.0])?;
 /// let candidate = "csr-scalar/b64/f64".parse()?;
 /// let cpu = Cpu::with_threads(2)?;
-/// let mut operand = cpu.load(&a, sparsight_kernels::Format::csr())?;
+/// let mut operand = cpu.operand(&a, sparsight_kernels::Format::csr(), Dtype::F64)?;
 /// operand.set_x(&[1.0, 10.0, 100.0])?;
 /// operand.batch(&candidate, 1, Caches::Warm)?;
 /// assert_eq!(operand.read_y()?, [201.0, 30.0]);
@@ -43,7 +45,7 @@ const ALONE: u64 = 1_000_000;
 #[derive(Debug, Clone)]
 pub struct Cpu(Arc<Workers>);
 
-/// What a CPU and everything loaded on it share.
+/// State shared by a CPU and everything loaded on it.
 #[derive(Debug)]
 struct Workers {
     /// `None`: rayon's global pool.
@@ -152,7 +154,10 @@ impl<T: Scalar> Device<T> for Cpu {
     }
 
     /// CSR is copied, not converted: `preparation().convert` is 0 then.
-    fn load(&self, a: &Csr<T>, format: Format) -> Result<Box<dyn Operand<T>>, DeviceError> {
+    fn operand(&self, a: &Csr<T>, format: Format, dtype: Dtype) -> Result<Box<dyn Operand<T>>, DeviceError> {
+        if dtype == Dtype::Mixed {
+            return Err(no_mixed_precision(self.facts()));
+        }
         let limits = Device::<T>::limits(self);
         let (matrix, convert) = self.run(|| {
             let start = Instant::now();
@@ -165,24 +170,19 @@ impl<T: Scalar> Device<T> for Cpu {
         Ok(Box::new(CpuOperand::new(self, (format, matrix), a.nrows(), x, preparation)))
     }
 
-    fn load_parts(&self, a: &Csr<T>, partition: &Partition) -> Result<Box<dyn Product<T>>, DeviceError> {
-        for (_, candidate) in partition.parts() {
-            Device::<T>::runs(self, candidate.kernel)?;
+    fn load(&self, request: LoadRequest<'_, T>) -> Result<Box<dyn Product<T>>, DeviceError> {
+        check_runs::<T>(self, request.partition())?;
+        if request.partition().is_some_and(|partition| partition.dtype() == Dtype::Mixed) {
+            return Err(no_mixed_precision(self.facts()));
         }
-        if partition.dtype() == Dtype::Mixed {
-            return Err(crate::no_mixed_precision(self.facts()));
+        match request {
+            LoadRequest::Parts { a, partition } => Ok(Box::new(CpuPartitioned::load(self, a, partition)?)),
+            LoadRequest::Reordered { a, order, partition } => {
+                Ok(Box::new(CpuReordered::load(self, a, order, partition)?))
+            }
+            LoadRequest::Resident { .. } => Err(DeviceError::NoDeviceVectors),
+            LoadRequest::Own(own) => Err(own.needs_cuda(self.facts())),
         }
-        let limits = Device::<T>::limits(self);
-        Ok(Box::new(self.run(|| CpuPartitioned::load(self, a, partition, &limits))?))
-    }
-
-    fn load_reordered(
-        &self,
-        a: &Csr<T>,
-        order: &Permutation,
-        partition: &Partition,
-    ) -> Result<Box<dyn Product<T>>, DeviceError> {
-        Ok(Box::new(ReorderedOnHost::load(self, a, order, partition)?))
     }
 
     fn generate(&self, matrix: &BenchmarkMatrix, format: Format) -> Result<Box<dyn Operand<T>>, DeviceError> {

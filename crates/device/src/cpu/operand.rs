@@ -6,7 +6,7 @@ use crate::{Device, DeviceError, Operand, Preparation};
 use sparsight_kernels::{Candidate, CpuScratch, Format};
 use sparsight_matrix::{Scalar, Stored};
 
-/// What [`Cpu`] loads.
+/// [`Operand`] of [`Cpu`].
 ///
 /// # Invariants
 /// `x` has `ncols` entries and `y` has `nrows`: by construction and in [`CpuOperand::set_x`].

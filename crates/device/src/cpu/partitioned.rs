@@ -2,13 +2,11 @@
 //! another, each on all workers.
 
 use super::Cpu;
-use crate::gpu::{DeviceSlice, DeviceSliceMut, Stream};
 use crate::partition::{entries_of, rows_of};
-use crate::product::{check_length, check_lengths};
+use crate::product::{ValuePlaces, check_length, check_lengths};
 use crate::stock::Stock;
 use crate::timing::{Batch, Caches};
-use crate::value_places::ValuePlaces;
-use crate::{DeviceError, Partition, Preparation, Product};
+use crate::{Device, DeviceError, Partition, Preparation, Product};
 use rayon::prelude::*;
 use sparsight_kernels::{Candidate, CpuScratch};
 use sparsight_matrix::{Csr, Limits, Scalar, Seconds, Stored, numbered, replace_values};
@@ -24,7 +22,7 @@ pub(super) struct CpuPartitioned<T: Scalar> {
     cpu: Cpu,
     /// Rows and columns.
     size: (usize, usize),
-    /// Of all parts.
+    /// Bytes of all parts.
     bytes: u64,
     parts: Vec<Part<T>>,
     rooms: Stock<Room<T>>,
@@ -39,9 +37,9 @@ struct Part<T: Scalar> {
     places: ValuePlaces<Vec<Vec<T>>>,
 }
 
-/// What one product at a time works in.
+/// Buffers of one product at a time.
 struct Room<T: Scalar> {
-    /// Of each part.
+    /// Scratch of each part.
     scratch: Vec<CpuScratch<T>>,
     /// A x of the longest part, where y is more than that.
     sums: Vec<T>,
@@ -76,13 +74,13 @@ impl<T: Scalar> Part<T> {
 
 impl<T: Scalar> CpuPartitioned<T> {
     /// Cutting the parts out counts as conversion.
-    pub(super) fn load(
-        cpu: &Cpu,
-        a: &Csr<T>,
-        partition: &Partition,
-        limits: &Limits,
-    ) -> Result<Self, DeviceError> {
+    pub(super) fn load(cpu: &Cpu, a: &Csr<T>, partition: &Partition) -> Result<Self, DeviceError> {
         partition.check::<T>(a.nrows())?;
+        let limits = Device::<T>::limits(cpu);
+        cpu.run(|| Self::converted(cpu, a, partition, &limits))
+    }
+
+    fn converted(cpu: &Cpu, a: &Csr<T>, partition: &Partition, limits: &Limits) -> Result<Self, DeviceError> {
         let start = Instant::now();
         let parts: Result<Vec<_>, DeviceError> = partition
             .parts()
@@ -173,17 +171,6 @@ impl<T: Scalar> Product<T> for CpuPartitioned<T> {
         Ok(())
     }
 
-    fn multiply_on_device(
-        &self,
-        _: f64,
-        _: DeviceSlice<'_, T>,
-        _: f64,
-        _: DeviceSliceMut<'_, T>,
-        _: Option<Stream<'_>>,
-    ) -> Result<(), DeviceError> {
-        Err(DeviceError::NoDeviceVectors)
-    }
-
     fn allow_updates(&mut self, a: &Csr<T>) -> Result<(), DeviceError> {
         let is_same =
             |part: &Part<T>| part.rows.end <= a.nrows() && entries_of(a, &part.rows) == part.entries;
@@ -220,14 +207,6 @@ impl<T: Scalar> Product<T> for CpuPartitioned<T> {
                 Ok(())
             })
         })
-    }
-
-    fn update_values_on_device(
-        &mut self,
-        _: DeviceSlice<'_, T>,
-        _: Option<Stream<'_>>,
-    ) -> Result<(), DeviceError> {
-        Err(DeviceError::NoDeviceVectors)
     }
 
     fn batch(&self, products: u32, caches: Caches) -> Result<Batch, DeviceError> {

@@ -63,7 +63,7 @@ pub(super) struct BatchTimer {
     released: SharedWord,
     /// The last ticket for which the device waited in vain.
     timed_out: SharedWord,
-    /// Where a kernel that reads arrays might write a word of which it cannot be known that nobody needs it.
+    /// A word to which a kernel that reads arrays might write, so that its reads cannot be optimised away.
     never: DeviceArray<u32>,
     /// One batch at a time.
     state: Mutex<State>,
@@ -71,7 +71,7 @@ pub(super) struct BatchTimer {
     multiprocessors: u32,
 }
 
-/// What batches keep between them.
+/// State that batches keep.
 #[derive(Debug)]
 struct State {
     ticket: u32,
@@ -136,7 +136,7 @@ impl BatchTimer {
         let mut total = 0.0;
         while done < products {
             let count = (state.queue / each).clamp(1, products - done);
-            // Between two groups nobody else runs.
+            // Nothing else runs between two groups.
             let touched = if done == 0 && caches == Caches::Warm { touched } else { &[] };
             if let Some(time) = self.group(state, count, caches, touched, product)? {
                 total += time;
@@ -228,7 +228,7 @@ impl BatchTimer {
         let shape = LaunchShape::linear(self.multiprocessors * 8, HELPER_BLOCK);
         for Extent { address, bytes } in arrays.iter().filter(|array| array.bytes >= FLUSH_ELEMENT) {
             let args = [bytes / FLUSH_ELEMENT, *address, self.never.address(), PASSES];
-            // SAFETY: the array is that long, and the word is one that nobody reads.
+            // SAFETY: the array is that long, and the word is not read.
             unsafe { self.module.queue(READ, shape, &args, None)? };
         }
         Ok(())

@@ -5,8 +5,9 @@ use super::staging::{self, Staging};
 use crate::DeviceError;
 use crate::gpu::Memory;
 use cudarc::driver::result::{self, DriverError};
-use cudarc::driver::sys;
+use cudarc::driver::sys::{self, CUmemorytype, CUpointer_attribute as A};
 use sparsight_matrix::{Bytes, Infeasible};
+use std::ffi::{c_int, c_uint, c_void};
 use std::marker::PhantomData;
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
@@ -138,7 +139,7 @@ impl Context {
         self.synchronize().and(named("cuMemcpyHtoDAsync", queued))
     }
 
-    /// The pinned buffers, unless somebody else uploads through them. Nobody waits for them: the threads that fill them take
+    /// The pinned buffers, unless another thread uploads through them. No thread waits for them: the threads that fill them take
     /// over other work meanwhile, which may be another upload.
     fn free_staging(&self) -> Option<MutexGuard<'_, Option<Staging>>> {
         match self.staging.try_lock() {
@@ -168,7 +169,7 @@ impl Context {
 #[derive(Debug)]
 pub(super) struct Entered {
     pushed: bool,
-    /// It belongs to the thread that entered.
+    /// Belongs to the thread that entered.
     thread: PhantomData<*const ()>,
 }
 
@@ -176,7 +177,7 @@ impl Drop for Entered {
     fn drop(&mut self) {
         if self.pushed {
             let mut popped = std::ptr::null_mut();
-            // SAFETY: pushed in `enter`; whoever pushed another one since has popped it.
+            // SAFETY: pushed in `enter`; contexts pushed since were popped.
             let _ = unsafe { sys::cuCtxPopCurrent_v2(&raw mut popped) };
         }
     }
@@ -186,7 +187,7 @@ impl Drop for Context {
     fn drop(&mut self) {
         let entered = self.enter();
         if entered.is_ok() && !self.stream.is_null() {
-            // SAFETY: created when `self` was, destroyed only here; nobody can use it any more.
+            // SAFETY: created when `self` was, destroyed only here; it is no longer in use.
             let _ = unsafe { result::stream::destroy(self.stream) };
         }
         // In the context that they were made in, which is current.
@@ -208,7 +209,7 @@ impl Memory for Context {
         let _entered = self.enter()?;
         let too_large = |have: u64| Infeasible::DoesNotFit { need: Bytes(bytes), have: Bytes(have) };
         let count = usize::try_from(bytes).map_err(|_| too_large(0))?;
-        // SAFETY: whoever reads the memory has written it before, and gives it back.
+        // SAFETY: the memory was written before it is read, and is given back.
         let allocated = unsafe { result::malloc_sync(count) };
         if allocated.is_err_and(|e| e.0 == sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY) {
             return Err(too_large(self.memory().map_or(0, |(free, _)| free)).into());
@@ -245,4 +246,26 @@ impl Memory for Context {
         named("cuMemsetD8Async", set)?;
         self.synchronize()
     }
+}
+
+/// The number of the device that has the memory at `address` to itself. The driver has been initialised.
+pub(super) fn device_of_address(address: u64) -> Result<Option<usize>, DeviceError> {
+    // The address of arrays without entries, about which the driver must not be asked.
+    if address == 0 {
+        return Ok(None);
+    }
+    let mut asked = [
+        A::CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
+        A::CU_POINTER_ATTRIBUTE_IS_MANAGED,
+        A::CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,
+    ];
+    // The driver's answers for an address that it does not know.
+    let (mut memory, mut is_managed, mut ordinal): (c_uint, c_uint, c_int) = (0, 0, -2);
+    let mut answers: [*mut c_void; 3] =
+        [(&raw mut memory).cast(), (&raw mut is_managed).cast(), (&raw mut ordinal).cast()];
+    // SAFETY: there are three of both, and each answer is written to a live number of its size. Any address may be asked about.
+    let status = unsafe { sys::cuPointerGetAttributes(3, asked.as_mut_ptr(), answers.as_mut_ptr(), address) };
+    named("cuPointerGetAttributes", status.result())?;
+    let is_of_one = memory == CUmemorytype::CU_MEMORYTYPE_DEVICE as c_uint && is_managed == 0;
+    Ok(usize::try_from(ordinal).ok().filter(|_| is_of_one))
 }

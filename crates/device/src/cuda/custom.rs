@@ -3,9 +3,9 @@
 use super::compiler::compile_with;
 use super::module::{MAX_ARGS, Module};
 use super::{Cuda, CudaGpu};
-use crate::DeviceError;
-use crate::gpu::{DeviceArray, Element, Gpu, LaunchShape, Module as _, Parameters, Stream};
+use crate::gpu::{DeviceArray, Element, Gpu, LaunchShape, Module as _, Parameters};
 use crate::timing::{Batch, Caches};
+use crate::{DeviceError, Stream};
 use std::sync::Arc;
 
 /// An argument of a kernel. A parameter `T*` takes an array of `T`.
@@ -25,7 +25,7 @@ pub enum Argument<'a> {
 
 /// Device memory without its element type.
 pub trait DeviceMemory: std::fmt::Debug {
-    /// Where it lies on the device; 0 if it is empty.
+    /// Its address on the device; 0 if it is empty.
     fn address(&self) -> u64;
 }
 
@@ -46,7 +46,7 @@ pub struct Shape {
     pub shared_bytes: u32,
 }
 
-/// A loaded kernel of somebody else's.
+/// A loaded kernel of the caller's own.
 #[derive(Debug)]
 pub struct CustomKernel {
     gpu: Arc<CudaGpu>,
@@ -104,7 +104,7 @@ impl CustomKernel {
     /// Queues one launch in `stream` and does not wait: what a solver's own steps between products are made of.
     ///
     /// # Errors
-    /// A failed call. What fails on the device is reported by whoever waits for it.
+    /// A failed call. Failures on the device are reported when it is waited for.
     ///
     /// # Safety
     /// As [`CustomKernel::batch`]; and the arrays must outlive the launch, or be dropped here, which waits for it.

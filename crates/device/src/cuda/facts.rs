@@ -1,4 +1,4 @@
-//! What the driver says about a device, and what is measured on it.
+//! Facts of a device: attributes by the driver, and measured rates.
 
 use super::batch::BatchTimer;
 use super::context::{Context, named};
@@ -23,7 +23,7 @@ const UPLOAD_BYTES: usize = 128 << 20;
 /// Uploads that are timed; the median counts.
 const UPLOADS: usize = 5;
 
-/// What the driver calls a device.
+/// The driver's name for a device.
 pub(super) fn name(device: sys::CUdevice) -> Result<String, DeviceError> {
     named("cuDeviceGetName", result::device::get_name(device))
 }

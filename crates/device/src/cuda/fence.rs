@@ -7,8 +7,8 @@
 //! records it. From the first capture on every product records the event, since a graph may be launched behind it.
 
 use super::context::{Context, named};
-use crate::DeviceError;
-use crate::gpu::{Fence, Stream};
+use crate::gpu::Fence;
+use crate::{DeviceError, Stream};
 use cudarc::driver::{result, sys};
 use std::sync::Arc;
 
@@ -17,9 +17,9 @@ use std::sync::Arc;
 pub(super) struct StreamFence {
     context: Arc<Context>,
     event: sys::CUevent,
-    /// Where the last product was queued.
+    /// Stream of the last product.
     last: sys::CUstream,
-    /// Whether a product was captured into a graph.
+    /// Set if a product was captured into a graph.
     in_graph: bool,
 }
 
@@ -53,7 +53,7 @@ impl StreamFence {
     }
 }
 
-/// Whether what is queued goes into a graph.
+/// Returns whether the stream is captured into a graph.
 fn is_captured(stream: sys::CUstream) -> Result<bool, DeviceError> {
     let mut status = sys::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
     // SAFETY: the stream is alive, and the pointer is to a live value.
@@ -93,7 +93,7 @@ impl Fence for StreamFence {
         let _entered = self.context.enter()?;
         let recorded = self.record(stream);
         if recorded.is_err() {
-            // Without an event, whoever comes next must find nothing running.
+            // Without an event, nothing may run when the next product comes.
             // SAFETY: the caller's stream is alive.
             let _ = unsafe { result::stream::synchronize(stream) };
         }

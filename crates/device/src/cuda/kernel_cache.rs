@@ -2,7 +2,7 @@
 //!
 //! A file is named by a 128-bit hash of everything that the compiled image depends on and starts with a hash of
 //! the image, so that a damaged file is not loaded. A cache that cannot be read or written is never an error: the
-//! kernel is compiled again. An image is code: it is used only if nobody but root and this user can have put it there
+//! kernel is compiled again. An image is code: it is used only if no user but root and this one can have put it there
 //! (`trusted`), and the folder is made for this user alone.
 
 use super::trusted;
@@ -38,7 +38,7 @@ impl KernelCache {
         Self { folder: absolute(folder).ok() }
     }
 
-    /// The image kept under `key`, if it is there and whole, and neither its file nor its folder are anybody else's or
+    /// The image kept under `key`, if it is there and whole, and neither its file nor its folder belong to another user or
     /// writable by others.
     pub fn get(&self, key: u128) -> Option<Vec<u8>> {
         let file = trusted::private(&self.file(key)?).ok()?;
@@ -70,7 +70,7 @@ impl KernelCache {
     }
 }
 
-/// Where caches are kept, of the values of `SPARSIGHT_CACHE`, `XDG_CACHE_HOME` and `HOME`.
+/// Folder for caches, from the values of `SPARSIGHT_CACHE`, `XDG_CACHE_HOME` and `HOME`.
 fn cache_folder(
     chosen: Option<OsString>,
     caches: Option<OsString>,
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_comes_back_and_damage_or_a_missing_folder_is_no_error() {
+    fn cached_images_come_back_and_damage_or_a_missing_folder_is_no_error() {
         let folder = env::temp_dir().join(format!("sparsight-kernel-cache-{}", std::process::id()));
         let cache = KernelCache::in_folder(folder.join("not/there/yet"));
         assert_eq!(cache.get(7), None);
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn the_hash_of_nothing_is_the_published_one_and_parts_do_not_run_together() {
+    fn the_empty_hash_is_the_published_one_and_parts_are_delimited() {
         assert_eq!(hash_parts([]), 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d);
         assert_ne!(hash_parts([b"ab".as_slice(), b"c"]), hash_parts([b"a".as_slice(), b"bc"]));
     }

@@ -11,7 +11,6 @@
 //! Left out on purpose: several streams at once, graphs, peers. A product is one to three launches in one stream, the
 //! device's own unless the caller of a [`Product`] names another.
 
-mod address;
 mod batch;
 mod compiler;
 mod context;
@@ -39,21 +38,19 @@ pub use nccl::{Identity, Nccl, Ranks};
 pub use part::PartSizes;
 
 use crate::gpu::{
-    ConvertOn, DeviceCsr, DeviceMatrix, Extent, Fence, Gpu, GpuDevice, Memory, Module as GpuModule, Stream,
-    Vectors, VendorProduct,
+    ConvertOn, DeviceMatrix, Extent, Fence, Gpu, GpuDevice, Memory, Module as GpuModule, Vectors,
+    VendorProduct,
 };
 use crate::timing::{Caches, Clock};
-use crate::{Device, DeviceError, Operand, Partition, Product};
+use crate::{Device, DeviceError, LoadRequest, Operand, Product, Stream};
 use batch::BatchTimer;
 use context::{Context, named};
 use cudarc::driver::result;
 use cusparse::Library;
 use module::Module;
 use nvml::ClockReader;
-use sparsight_kernels::{
-    BenchmarkMatrix, DeviceFacts, Format, Kernel, KernelSource, OwnKernel, Vendor, timing_source,
-};
-use sparsight_matrix::{Csr, Dtype, Limits, Permutation, Scalar, Seconds};
+use sparsight_kernels::{BenchmarkMatrix, DeviceFacts, Format, Kernel, KernelSource, Vendor, timing_source};
+use sparsight_matrix::{Csr, Dtype, Limits, Scalar, Seconds};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Oldest driver that has every function called here: R570, which speaks CUDA 12.8.
@@ -92,7 +89,7 @@ struct Compiler {
 }
 
 impl Cuda {
-    /// How many CUDA devices the driver sees.
+    /// Number of CUDA devices that the driver reports.
     ///
     /// # Errors
     /// [`DeviceError::NoDriver`] or [`DeviceError::LoaderPath`]; [`DeviceError::Driver`] if it cannot be initialised.
@@ -108,7 +105,7 @@ impl Cuda {
         Ok(named("cuDeviceGetCount", result::device::get_count())?.max(0) as usize)
     }
 
-    /// What the driver calls device `index`, counted from 0. Opens nothing and takes microseconds.
+    /// The driver's name for device `index`, counted from 0. Opens nothing and takes microseconds.
     ///
     /// # Errors
     /// [`DeviceError::NoDriver`], [`DeviceError::NoSuchDevice`], or a failed call.
@@ -133,7 +130,7 @@ impl Cuda {
         part::sizes(Self::device(index)?)
     }
 
-    /// What the facts of a part with that many multiprocessors call it: `NVIDIA H200, 40 of 132 multiprocessors`.
+    /// The name of a part with that many multiprocessors in its facts: `NVIDIA H200, 40 of 132 multiprocessors`.
     /// Opens nothing, and does not ask whether it can be had.
     ///
     /// # Errors
@@ -143,13 +140,13 @@ impl Cuda {
     }
 
     /// The number of the device in whose memory `address` lies. `None` if every device may read it (memory of the host that is known to the
-    /// driver, managed memory) and if the driver has never heard of it. Opens nothing; a call that takes less than a microsecond.
+    /// driver, managed memory) and if the driver does not know it. Opens nothing; a call that takes less than a microsecond.
     ///
     /// # Errors
     /// As [`Cuda::count`].
     pub fn index_of_address(address: u64) -> Result<Option<usize>, DeviceError> {
         Self::count()?;
-        address::device_of(address)
+        context::device_of_address(address)
     }
 
     fn device(index: usize) -> Result<cudarc::driver::sys::CUdevice, DeviceError> {
@@ -168,7 +165,7 @@ impl Cuda {
         Self::in_context(Context::retain(Self::device(index)?)?, true)
     }
 
-    /// The same without measuring the rates, which are 0 in its facts: for those who multiply and do not predict.
+    /// The same without measuring the rates, which are 0 in its facts: for callers that multiply and do not predict.
     ///
     /// # Errors
     /// As [`Cuda::open`].
@@ -204,7 +201,7 @@ impl Cuda {
         Ok(Self { device: GpuDevice::new(Arc::clone(&gpu) as _), gpu })
     }
 
-    /// Says where matrices are converted from now on. [`ConvertOn::Device`] unless this is called.
+    /// Sets where matrices are converted. [`ConvertOn::Device`] unless this is called.
     pub fn convert_on(&mut self, place: ConvertOn) {
         self.device.convert_on(place);
     }
@@ -214,12 +211,12 @@ impl Cuda {
         &self.gpu.facts
     }
 
-    /// What a matrix, x and y may take now: the free memory less a reserve; nothing if the driver does not say.
+    /// Memory that a matrix, x and y may take now: the free memory less a reserve; none if the driver does not say.
     pub fn limits(&self) -> Limits {
         self.device.limits()
     }
 
-    /// It as any GPU is.
+    /// The device without its CUDA functions.
     pub fn as_gpu(&self) -> &GpuDevice {
         &self.device
     }
@@ -238,7 +235,7 @@ impl Cuda {
         unsafe { Stream::from_raw(self.gpu.context.stream().cast()) }
     }
 
-    /// Waits for everything that anybody in this process has queued on the device, in whatever stream.
+    /// Waits for everything that this process has queued on the device, in all streams.
     ///
     /// # Errors
     /// [`DeviceError::Driver`], also while a stream is captured into a graph.
@@ -253,7 +250,7 @@ impl Cuda {
     /// [`DeviceError::Driver`].
     pub fn wait_for(&self, stream: Stream<'_>) -> Result<(), DeviceError> {
         let _entered = self.gpu.context.enter()?;
-        // SAFETY: ours lives as long as the device, and whoever made another one from a handle has promised that it lives.
+        // SAFETY: ours lives as long as the device, and one made from a handle was promised to live.
         named("cuStreamSynchronize", unsafe { result::stream::synchronize(stream.as_raw().cast()) })
     }
 }
@@ -283,7 +280,7 @@ impl Gpu for CudaGpu {
         free.saturating_sub(RESERVE + BatchTimer::flush_bytes(self.facts.l2_bytes))
     }
 
-    /// What every CUDA device can do in x.
+    /// The limit in x of every CUDA device.
     fn most_blocks(&self) -> u32 {
         (1 << 31) - 1
     }
@@ -382,43 +379,12 @@ impl<T: Scalar> Device<T> for Cuda {
         Device::<T>::runs(&self.device, kernel)
     }
 
-    fn load(&self, a: &Csr<T>, format: Format) -> Result<Box<dyn Operand<T>>, DeviceError> {
-        self.device.load(a, format)
+    fn operand(&self, a: &Csr<T>, format: Format, dtype: Dtype) -> Result<Box<dyn Operand<T>>, DeviceError> {
+        self.device.operand(a, format, dtype)
     }
 
-    fn load_narrowed(&self, a: &Csr<T>, format: Format) -> Result<Box<dyn Operand<T>>, DeviceError> {
-        self.device.load_narrowed(a, format)
-    }
-
-    fn load_parts(&self, a: &Csr<T>, partition: &Partition) -> Result<Box<dyn Product<T>>, DeviceError> {
-        self.device.load_parts(a, partition)
-    }
-
-    unsafe fn load_own(
-        &self,
-        a: &Csr<T>,
-        kernel: &OwnKernel,
-        block: u32,
-    ) -> Result<Box<dyn Product<T>>, DeviceError> {
-        // SAFETY: as the caller promises.
-        unsafe { self.device.load_own(a, kernel, block) }
-    }
-
-    fn load_reordered(
-        &self,
-        a: &Csr<T>,
-        order: &Permutation,
-        partition: &Partition,
-    ) -> Result<Box<dyn Product<T>>, DeviceError> {
-        self.device.load_reordered(a, order, partition)
-    }
-
-    fn load_resident_parts(
-        &self,
-        a: DeviceCsr<'_, T>,
-        partition: &Partition,
-    ) -> Result<Box<dyn Product<T>>, DeviceError> {
-        self.device.load_resident_parts(a, partition)
+    fn load(&self, request: LoadRequest<'_, T>) -> Result<Box<dyn Product<T>>, DeviceError> {
+        self.device.load(request)
     }
 
     fn generate(&self, matrix: &BenchmarkMatrix, format: Format) -> Result<Box<dyn Operand<T>>, DeviceError> {

@@ -1,8 +1,8 @@
 //! Machine code on the device: modules, and launches of their kernels.
 
 use super::context::{Context, named};
-use crate::DeviceError;
-use crate::gpu::{LaunchShape, Parameters, Stream};
+use crate::gpu::{LaunchShape, Parameters};
+use crate::{DeviceError, Stream};
 use cudarc::driver::{result, sys};
 use std::ffi::{CString, c_void};
 use std::sync::Arc;
@@ -49,7 +49,7 @@ impl Module {
 impl Drop for Module {
     fn drop(&mut self) {
         if let Ok(_entered) = self.context.enter() {
-            // SAFETY: loaded in `load`, unloaded only here; whoever launches keeps the module alive.
+            // SAFETY: loaded in `load`, unloaded only here; a launch keeps the module alive.
             let _ = unsafe { result::module::unload(self.raw) };
         }
     }

@@ -1,6 +1,6 @@
-//! How fast a GPU's clock runs, and whether it was slowed down: asked of NVML, which comes with the driver.
+//! The clock of a GPU, and whether it was slowed down, by NVML, which comes with the driver.
 //!
-//! A missing library or function means that nobody knows; nothing fails for that.
+//! Without the library or a function the clock is unknown; nothing fails.
 
 use super::context::named;
 use crate::timing::Clock;
@@ -20,7 +20,7 @@ const CLOCK_SM: c_uint = 1;
 /// power brake.
 const DISTURBED: c_ulonglong = 0x08 | 0x20 | 0x40 | 0x80;
 
-/// Reasons that are none: idling, a clock that somebody chose (for applications, or for the display), and the power cap, which
+/// Reasons that are none: idling, a clock that was chosen (for applications, or for the display), and the power cap, which
 /// may be the rule on that GPU.
 const ITS_OWN: c_ulonglong = 0x01 | 0x02 | 0x04 | 0x100;
 

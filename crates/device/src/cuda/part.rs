@@ -90,7 +90,7 @@ impl Drop for Part {
 
 const SM: sys::CUdevResourceType = sys::CUdevResourceType::CU_DEV_RESOURCE_TYPE_SM;
 
-/// What parts of `device` can have. A few calls that stay on the host.
+/// Possible sizes of parts of `device`. A few calls that stay on the host.
 pub(super) fn sizes(device: sys::CUdevice) -> Result<PartSizes, DeviceError> {
     let whole = all(device)?;
     let mut sizes = Vec::new();

@@ -22,7 +22,7 @@ unsafe impl Sync for SharedWord {}
 impl SharedWord {
     pub(super) fn new(context: &Arc<Context>) -> Result<Self, DeviceError> {
         let _entered = context.enter()?;
-        // SAFETY: 4 bytes, initialised below before anybody reads them, freed in `drop`.
+        // SAFETY: 4 bytes, initialised below before they are read, freed in `drop`.
         let host = unsafe { result::malloc_host(size_of::<u32>(), sys::CU_MEMHOSTALLOC_DEVICEMAP) };
         let host = named("cuMemHostAlloc", host)?.cast::<u32>();
         let mut word = Self { context: Arc::clone(context), host, device: 0 };
@@ -46,7 +46,7 @@ impl SharedWord {
         self.atomic().load(Ordering::SeqCst)
     }
 
-    /// Where the device sees it.
+    /// Its address on the device.
     pub(super) fn address(&self) -> u64 {
         self.device
     }

@@ -18,7 +18,7 @@ use rayon::prelude::*;
 /// them are pinned in some milliseconds. Chosen.
 const PIECE: usize = 4 << 20;
 
-/// What a thread copies at a time.
+/// Bytes that a thread copies at a time.
 const SHARE: usize = 256 << 10;
 
 /// Bytes from which an array goes this way: below, the driver's own is no slower. Chosen: two pieces.
@@ -67,7 +67,7 @@ impl Staging {
             let pinned = buffer.filled_with(piece)?;
             // While it waited for the others, this thread may have done work on another device.
             let _entered = enter()?;
-            // SAFETY: the caller vouches for the place; nobody writes to the buffer before `fetched` has happened.
+            // SAFETY: the caller vouches for the place; the buffer is not written to before `fetched` has happened.
             let copied = unsafe { result::memcpy_htod_async(place, pinned, stream) };
             named("cuMemcpyHtoDAsync", copied)?;
             // SAFETY: the event is alive.
@@ -83,7 +83,7 @@ impl Buffer {
         let mut buffer = Self { host: std::ptr::null_mut(), fetched: named("cuEventCreate", fetched)? };
         // SAFETY: freed in `drop`; read only after it was written.
         buffer.host = named("cuMemHostAlloc", unsafe { result::malloc_host(PIECE, 0) })?.cast();
-        // SAFETY: so long, and nobody else has it. Zeroed, so that it may be lent as a slice.
+        // SAFETY: so long, and not shared. Zeroed, so that it may be lent as a slice.
         unsafe { buffer.host.write_bytes(0, PIECE) };
         Ok(buffer)
     }
@@ -103,7 +103,7 @@ impl Buffer {
 
 impl Drop for Buffer {
     fn drop(&mut self) {
-        // SAFETY: made in `new`, given back only here; whoever drops it has waited for the device.
+        // SAFETY: made in `new`, given back only here; the device was waited for before it is dropped.
         unsafe {
             let _ = result::event::destroy(self.fetched);
             if !self.host.is_null() {

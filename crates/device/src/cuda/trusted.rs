@@ -1,8 +1,8 @@
-//! Which files code may be loaded from: those that nobody but root and this user can have put where they are.
+//! Trust in files with code: only root and this user can have put them where they are.
 //!
 //! ```text
 //! /                    root, 755
-//! /tmp                 root, 1777     anybody may add to it; the sticky bit keeps others from replacing what is ours
+//! /tmp                 root, 1777     all users may add to it; the sticky bit keeps others from replacing what is ours
 //! /tmp/a               ours, 755      holds the file: others may not write to it, sticky bit or not, since a library may
 //!                                     ask for others beside it
 //! /tmp/a/libx.so.1     ours, 644
@@ -32,7 +32,7 @@ enum Fault {
     WritableByItsGroup,
     /// By that user, who is neither root nor the one that runs this program.
     Owned(u32),
-    /// It is not there, or nobody may know of what kind it is.
+    /// The file does not exist, or its kind cannot be read.
     Unknown,
 }
 
@@ -91,13 +91,13 @@ pub(super) fn private(file: &Path) -> Result<PathBuf, Refusal> {
     Ok(real)
 }
 
-/// Whether everybody may put a file into `folder`, or another folder in its place; not if it is not there.
+/// Returns whether all users may put a file into `folder`, or another folder in its place; `false` if it does not exist.
 pub(super) fn everybody_may_write(folder: &Path) -> bool {
     let everybody = |refusal: Refusal| refusal.fault == Fault::WritableByEverybody;
     fs::canonicalize(folder).is_ok_and(|real| refusals(&real, 1).any(everybody))
 }
 
-/// What is wrong with a canonical path, from its end up. The sticky bit counts for nothing in the first `held` places.
+/// The fault of a canonical path, from its end up. The sticky bit counts for nothing in the first `held` places.
 fn refusals(real: &Path, held: usize) -> impl Iterator<Item = Refusal> {
     let own = own_user();
     real.ancestors().enumerate().filter_map(move |(place, path)| {
@@ -108,7 +108,7 @@ fn refusals(real: &Path, held: usize) -> impl Iterator<Item = Refusal> {
     })
 }
 
-/// What is wrong with a file or folder of that mode and owner. `sticky`: whether its sticky bit counts.
+/// The fault of a file or folder of that mode and owner. `sticky`: whether its sticky bit counts.
 fn fault(mode: u32, owner: u32, own: Option<u32>, sticky: bool) -> Option<Fault> {
     if mode & 0o002 != 0 && !(sticky && mode & 0o1000 != 0) {
         return Some(Fault::WritableByEverybody);
@@ -117,7 +117,7 @@ fn fault(mode: u32, owner: u32, own: Option<u32>, sticky: bool) -> Option<Fault>
 }
 
 /// The user as whom this program runs (the effective one), whom the standard library does not tell: Linux gives a process's
-/// entry in `/proc` to that user. Without `/proc` nobody but root is trusted.
+/// entry in `/proc` to that user. Without `/proc` only root is trusted.
 fn own_user() -> Option<u32> {
     fs::metadata("/proc/self").ok().map(|process| process.uid())
 }
@@ -136,18 +136,18 @@ mod tests {
     }
 
     #[test]
-    fn root_and_this_user_are_trusted_and_nobody_else() {
+    fn only_root_and_this_user_are_trusted() {
         for owner in [0, OURS] {
             assert_eq!(above(0o755, owner), None);
             assert_eq!(above(0o775, owner), None, "the group of a library's folder");
         }
         assert_eq!(above(0o755, 1001), Some(Fault::Owned(1001)));
-        assert_eq!(fault(0o755, OURS, None, true), Some(Fault::Owned(OURS)), "nobody knows who we are");
+        assert_eq!(fault(0o755, OURS, None, true), Some(Fault::Owned(OURS)), "this user is unknown");
         assert_eq!(fault(0o755, 0, None, true), None);
     }
 
     #[test]
-    fn what_everybody_may_write_to_is_refused_unless_a_sticky_bit_above_protects_it() {
+    fn world_writable_paths_are_refused_unless_a_sticky_bit_protects_them() {
         assert_eq!(above(0o777, 0), Some(Fault::WritableByEverybody));
         assert_eq!(above(0o1777, 0), None);
         assert_eq!(above(0o1777, 1001), Some(Fault::Owned(1001)));
@@ -163,7 +163,7 @@ mod tests {
         );
     }
 
-    /// An empty folder of this user's, made anew.
+    /// A new empty folder of this user.
     fn folder(name: &str) -> PathBuf {
         let folder = env::temp_dir().join(format!("sparsight-trusted-{name}-{}", std::process::id()));
         let _ = fs::remove_dir_all(&folder);

@@ -1,7 +1,7 @@
-//! Arrays in the memory of a GPU: our own, and those of somebody else.
+//! Arrays in the memory of a GPU.
 
 use super::{Extent, Memory};
-use crate::DeviceError;
+use crate::{DeviceError, DeviceSlice, DeviceSliceMut};
 use sparsight_matrix::{Bytes, Infeasible, Scalar};
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -144,12 +144,12 @@ impl<T: Copy> DeviceArray<T> {
         self.bytes.bytes as usize / size_of::<T>()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no elements.
     pub fn is_empty(&self) -> bool {
         self.bytes.bytes == 0
     }
 
-    /// Where it lies, as a kernel's argument and for other libraries; 0 if it is empty.
+    /// Its address, as a kernel's argument and for other libraries; 0 if it is empty.
     pub fn address(&self) -> u64 {
         self.bytes.address
     }
@@ -172,20 +172,18 @@ impl<T: Copy> DeviceArray<T> {
 
     /// All of it, to be read by a product.
     pub fn as_slice(&self) -> DeviceSlice<'_, T> {
-        let of = Some(self.bytes.memory.id());
-        DeviceSlice { address: self.bytes.address, len: self.len(), of, borrowed: PhantomData }
+        DeviceSlice::new(self.bytes.address, self.len(), Some(self.bytes.memory.id()))
     }
 
     /// All of it, to be written by a product.
     pub fn as_mut_slice(&mut self) -> DeviceSliceMut<'_, T> {
-        let of = Some(self.bytes.memory.id());
-        DeviceSliceMut { address: self.bytes.address, len: self.len(), of, borrowed: PhantomData }
+        DeviceSliceMut::new(self.bytes.address, self.len(), Some(self.bytes.memory.id()))
     }
 }
 
 impl<T: Scalar> DeviceArray<T> {
-    /// A copy on the host, after everything that was queued before it in the stream of its own device. For other streams whoever
-    /// reads waits by himself.
+    /// A copy on the host, after everything that was queued before it in the stream of its own device. For other streams the caller
+    /// must wait.
     ///
     /// # Errors
     /// [`DeviceError::Driver`].
@@ -222,79 +220,15 @@ impl DeviceArray<f64> {
     }
 }
 
-/// Entries on a GPU that a product reads: of a [`DeviceArray`], or memory of somebody else.
-#[derive(Debug, Clone, Copy)]
-pub struct DeviceSlice<'a, T> {
-    address: u64,
-    len: usize,
-    /// Of which device, if that is known.
-    of: Option<usize>,
-    borrowed: PhantomData<&'a T>,
-}
-
-/// Entries on a GPU that a product writes.
-#[derive(Debug)]
-pub struct DeviceSliceMut<'a, T> {
-    address: u64,
-    len: usize,
-    of: Option<usize>,
-    borrowed: PhantomData<&'a mut T>,
-}
-
 impl<T> DeviceSlice<'_, T> {
-    /// `len` entries at `address` that somebody else has allocated: another library, another language.
-    ///
-    /// # Safety
-    /// They lie in the memory of the GPU with which they are used, in its primary context, aligned for `T`; they live as long
-    /// as this and every product that was queued with it, and nobody writes to them meanwhile.
-    pub unsafe fn from_raw(address: u64, len: usize) -> Self {
-        Self { address, len, of: None, borrowed: PhantomData }
-    }
-
-    /// Entries.
-    pub fn len(&self) -> usize {
-        self.len
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.len == 0
-    }
-
-    pub(crate) fn address(&self) -> u64 {
-        self.address
-    }
-
-    /// Refuses what is known to be of another device than `memory`.
+    /// Refuses a slice that is known to be of another device than `memory`.
     pub(crate) fn check(&self, vector: &'static str, memory: &dyn Memory) -> Result<(), DeviceError> {
         check(self.of, vector, memory)
     }
 }
 
 impl<T> DeviceSliceMut<'_, T> {
-    /// As [`DeviceSlice::from_raw`], to be written.
-    ///
-    /// # Safety
-    /// As there; and nobody reads them before the product has ended.
-    pub unsafe fn from_raw(address: u64, len: usize) -> Self {
-        Self { address, len, of: None, borrowed: PhantomData }
-    }
-
-    /// Entries.
-    pub fn len(&self) -> usize {
-        self.len
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.len == 0
-    }
-
-    pub(crate) fn address(&self) -> u64 {
-        self.address
-    }
-
-    /// As [`DeviceSlice::check`].
+    /// Refuses a slice that is known to be of another device than `memory`.
     pub(crate) fn check(&self, vector: &'static str, memory: &dyn Memory) -> Result<(), DeviceError> {
         check(self.of, vector, memory)
     }

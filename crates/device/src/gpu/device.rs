@@ -2,18 +2,20 @@
 
 use super::convert::{self, narrow};
 use super::free_grid::FreeGrid;
-use super::generate;
 use super::operand::GpuOperand;
 use super::product::GpuProduct;
 use super::reordered::GpuReordered;
-use super::{DeviceArray, DeviceCsr, DeviceMatrix, Element, Extent, Gpu, Memory, Module};
+use super::{DeviceArray, DeviceMatrix, Element, Extent, Gpu, Memory, Module, Vectors, generate};
+use crate::product::check_lengths;
 use crate::timing::{Batch, Caches};
-use crate::{Device, DeviceError, Operand, Partition, Preparation, Product};
-use sparsight_kernels::{
-    BenchmarkMatrix, Candidate, DeviceFacts, Format, Kernel, KernelSource, OwnKernel,
-    benchmark_matrix_source, conversion_source, fused_source, source, vector_source,
+use crate::{
+    Device, DeviceError, DeviceSlice, DeviceSliceMut, LoadRequest, Operand, Preparation, Product, check_runs,
 };
-use sparsight_matrix::{Bytes, Csr, Dtype, Limits, Permutation, Scalar};
+use sparsight_kernels::{
+    BenchmarkMatrix, Candidate, DeviceFacts, Format, Kernel, KernelSource, benchmark_matrix_source,
+    conversion_source, fused_source, source, vector_source,
+};
+use sparsight_matrix::{Bytes, Csr, Dtype, Limits, Scalar};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -24,7 +26,7 @@ pub struct GpuDevice {
     converts: ConvertOn,
 }
 
-/// Where CSR is converted to formats that have the entries elsewhere: all but those that stay in CSR.
+/// Where CSR is converted to other formats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ConvertOn {
     /// The host, all of its cores; what is uploaded is the format.
@@ -47,16 +49,16 @@ impl ConvertOn {
     }
 }
 
-/// What a GPU and everything on it share: it lives as long as any of them.
+/// State shared by a GPU and everything on it; it lives as long as any of them.
 #[derive(Debug)]
 pub(crate) struct Shared {
     gpu: Arc<dyn Gpu>,
-    /// Whether row offsets have 64 bits also where 32 would do.
+    /// Set if row offsets have 64 bits also where 32 would do.
     wide_offsets: bool,
     modules: Mutex<HashMap<Loaded, Arc<dyn Module>>>,
 }
 
-/// What a loaded module was made for.
+/// Key of a loaded module.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum Loaded {
     Candidate(Candidate, u64),
@@ -141,13 +143,13 @@ impl Shared {
         if let Some(module) = modules().get(&what) {
             return Ok(Arc::clone(module));
         }
-        // Nobody waits while it is compiled; should two compile the same, both are right.
+        // No lock is held while it is compiled; if two threads compile the same, both are right.
         let module = self.gpu.load(&source())?;
         modules().insert(what, Arc::clone(&module));
         Ok(module)
     }
 
-    /// Room for x and y: x is random and follows from `seed`, since nobody shall time a product of zeros; y is poisoned.
+    /// Room for x and y: x is random and follows from `seed`, so that no product of zeros is timed; y is poisoned.
     pub(super) fn vectors<T: Scalar>(
         &self,
         (nrows, ncols): (usize, usize),
@@ -160,6 +162,31 @@ impl Shared {
         unsafe { self.generator::<T>(0)?.launch("random_x", count, &[count, seed, x.address()])? };
         self.poison(&y)?;
         Ok((x, y))
+    }
+
+    /// The vectors of a product with an `nrows x ncols` matrix, their lengths and their device checked.
+    pub(super) fn vectors_of<T: Scalar>(
+        &self,
+        size: (usize, usize),
+        (alpha, x): (f64, DeviceSlice<'_, T>),
+        (beta, y): (f64, DeviceSliceMut<'_, T>),
+    ) -> Result<Vectors, DeviceError> {
+        check_lengths(size, x.len(), y.len())?;
+        let memory = self.memory();
+        x.check("x", memory.as_ref())?;
+        y.check("y", memory.as_ref())?;
+        Ok(Vectors { x: x.address(), y: y.address(), alpha, beta })
+    }
+
+    /// Replaces the values of a matrix by a copy of `values`, and waits for it.
+    pub(super) fn update_values<T: Scalar>(
+        &self,
+        product: &mut dyn Product<T>,
+        values: &[T],
+    ) -> Result<(), DeviceError> {
+        let uploaded = DeviceArray::of(&self.memory(), values)?;
+        product.update_values_on_device(uploaded.as_slice(), None)?;
+        self.gpu.synchronize()
     }
 
     /// A batch of products with the clock at its end: see [`Gpu::time`].
@@ -211,12 +238,12 @@ impl GpuDevice {
         self.converts
     }
 
-    /// What drives it.
+    /// The interface of its maker.
     pub fn gpu(&self) -> &dyn Gpu {
         self.shared.gpu()
     }
 
-    /// Says where matrices are converted from now on. [`ConvertOn::Device`] unless this is called.
+    /// Sets where matrices are converted. [`ConvertOn::Device`] unless this is called.
     pub fn convert_on(&mut self, place: ConvertOn) {
         self.converts = place;
     }
@@ -226,7 +253,7 @@ impl GpuDevice {
         self.shared.gpu().facts()
     }
 
-    /// What a matrix, x and y may take now.
+    /// Memory that a matrix, x and y may take now.
     pub fn limits(&self) -> Limits {
         self.shared.limits()
     }
@@ -279,56 +306,33 @@ impl<T: Scalar> Device<T> for GpuDevice {
         if kernel.is_vendors() { self.shared.gpu().has_vendor(kernel) } else { Ok(()) }
     }
 
-    fn load(&self, a: &Csr<T>, format: Format) -> Result<Box<dyn Operand<T>>, DeviceError> {
-        let (matrix, preparation) = self.store(a, format)?;
+    fn operand(&self, a: &Csr<T>, format: Format, dtype: Dtype) -> Result<Box<dyn Operand<T>>, DeviceError> {
+        let (matrix, preparation) = if dtype == Dtype::Mixed {
+            let (narrow, took) = narrow(a)?;
+            let (matrix, mut preparation) = self.store(&narrow, format)?;
+            preparation.convert.0 += took.0;
+            (matrix, preparation)
+        } else {
+            self.store(a, format)?
+        };
         Ok(Box::new(GpuOperand::<T>::new(&self.shared, matrix, preparation, 0)?))
     }
 
-    fn load_narrowed(&self, a: &Csr<T>, format: Format) -> Result<Box<dyn Operand<T>>, DeviceError> {
-        let (narrow, took) = narrow(a)?;
-        let (matrix, mut preparation) = self.store(&narrow, format)?;
-        preparation.convert.0 += took.0;
-        Ok(Box::new(GpuOperand::<T>::new(&self.shared, matrix, preparation, 0)?))
-    }
-
-    fn load_parts(&self, a: &Csr<T>, partition: &Partition) -> Result<Box<dyn Product<T>>, DeviceError> {
-        for (_, candidate) in partition.parts() {
-            Device::<T>::runs(self, candidate.kernel)?;
+    fn load(&self, request: LoadRequest<'_, T>) -> Result<Box<dyn Product<T>>, DeviceError> {
+        check_runs::<T>(self, request.partition())?;
+        let (gpu, converts) = (&self.shared, self.converts);
+        match request {
+            LoadRequest::Parts { a, partition } => {
+                Ok(Box::new(GpuProduct::load(gpu, a, partition, converts)?))
+            }
+            LoadRequest::Reordered { a, order, partition } => {
+                Ok(Box::new(GpuReordered::load(gpu, a, order, partition, converts)?))
+            }
+            LoadRequest::Resident { a, partition } => {
+                Ok(Box::new(GpuProduct::load_resident(gpu, a, partition, converts)?))
+            }
+            LoadRequest::Own(own) => Ok(Box::new(GpuProduct::load_own(gpu, own, converts)?)),
         }
-        Ok(Box::new(GpuProduct::load(&self.shared, a, partition, self.converts)?))
-    }
-
-    unsafe fn load_own(
-        &self,
-        a: &Csr<T>,
-        kernel: &OwnKernel,
-        block: u32,
-    ) -> Result<Box<dyn Product<T>>, DeviceError> {
-        // SAFETY: as the caller promises.
-        Ok(Box::new(unsafe { GpuProduct::load_own(&self.shared, a, kernel, block, self.converts)? }))
-    }
-
-    fn load_reordered(
-        &self,
-        a: &Csr<T>,
-        order: &Permutation,
-        partition: &Partition,
-    ) -> Result<Box<dyn Product<T>>, DeviceError> {
-        for (_, candidate) in partition.parts() {
-            Device::<T>::runs(self, candidate.kernel)?;
-        }
-        Ok(Box::new(GpuReordered::load(&self.shared, a, order, partition, self.converts)?))
-    }
-
-    fn load_resident_parts(
-        &self,
-        a: DeviceCsr<'_, T>,
-        partition: &Partition,
-    ) -> Result<Box<dyn Product<T>>, DeviceError> {
-        for (_, candidate) in partition.parts() {
-            Device::<T>::runs(self, candidate.kernel)?;
-        }
-        Ok(Box::new(GpuProduct::load_resident(&self.shared, a, partition, self.converts)?))
     }
 
     fn generate(&self, matrix: &BenchmarkMatrix, format: Format) -> Result<Box<dyn Operand<T>>, DeviceError> {

@@ -22,7 +22,7 @@ pub struct DistributedProduct<T: Scalar> {
     size: (usize, usize),
 }
 
-/// What a rank has: its share, room for vectors, and which rows and entries of x are its own.
+/// State of a rank: its share, room for vectors, and its own rows and entries of x.
 #[derive(Debug)]
 struct RankState<T: Scalar> {
     share: GpuShare<T>,
@@ -103,17 +103,17 @@ impl<T: Scalar> DistributedProduct<T> {
         self.ranks.is_empty()
     }
 
-    /// Of each rank the rows in the order in which its y has them, and its own entries of x, likewise.
+    /// For each rank the rows in the order of its y, and its own entries of x, likewise.
     pub fn owned(&self) -> impl Iterator<Item = (&[u32], &[u32])> {
         self.ranks.iter().map(|rank| (rank.rows.as_slice(), rank.columns.as_slice()))
     }
 
-    /// Of each rank its share, for what asks nothing of the others.
+    /// The share of each rank, for calls without communication.
     pub fn shares(&self) -> impl Iterator<Item = &GpuShare<T>> {
         self.ranks.iter().map(|rank| &rank.share)
     }
 
-    /// What converting and uploading took on each rank.
+    /// Time of conversion and upload on each rank.
     pub fn preparation(&self) -> Vec<Preparation> {
         self.ranks.iter().map(|rank| rank.share.preparation()).collect()
     }
@@ -182,7 +182,7 @@ impl<T: Scalar> DistributedProduct<T> {
     }
 }
 
-/// What a thread returned; a panic goes on.
+/// The result of a thread; a panic is resumed.
 fn joined<R>(thread: thread::ScopedJoinHandle<'_, R>) -> R {
     thread.join().unwrap_or_else(|panic| resume_unwind(panic))
 }

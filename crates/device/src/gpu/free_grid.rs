@@ -1,7 +1,7 @@
 //! Kernels that take any number of blocks: each thread does what is left over by the others.
 
-use super::{LaunchShape, Module, Stream};
-use crate::DeviceError;
+use super::{LaunchShape, Module};
+use crate::{DeviceError, Stream};
 use sparsight_kernels::HELPER_BLOCK;
 use std::sync::Arc;
 
@@ -36,7 +36,7 @@ impl FreeGrid {
         unsafe { self.launch_in(None, kernel, elements, args) }
     }
 
-    /// The same in a stream of somebody else's.
+    /// The same in `stream`.
     ///
     /// # Safety
     /// As [`FreeGrid::launch`].

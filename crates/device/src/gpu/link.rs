@@ -1,7 +1,7 @@
-//! What joins several GPUs that share a matrix: the one place to add a library to that brings data from GPU to GPU.
+//! Interface of a link between GPUs that share a matrix, implemented for each library that moves data from GPU to GPU.
 
-use super::{Extent, Stream};
-use crate::DeviceError;
+use super::Extent;
+use crate::{DeviceError, Stream};
 use std::fmt::Debug;
 
 /// Some bytes for another GPU, or from it.
@@ -9,7 +9,7 @@ use std::fmt::Debug;
 pub struct Message {
     /// The rank of the other.
     pub peer: usize,
-    /// Where they lie on this GPU.
+    /// Their address on this GPU.
     pub bytes: Extent,
 }
 
@@ -17,10 +17,10 @@ pub struct Message {
 ///
 /// It is for one share at a time. It has a stream of its own beside the device's, so that products run while data is under way.
 pub trait Link: Debug + Send + Sync {
-    /// Which of the ranks this is, counted from 0.
+    /// This rank, counted from 0.
     fn rank(&self) -> usize;
 
-    /// How many there are.
+    /// Number of ranks.
     fn ranks(&self) -> usize;
 
     /// Its stream, `None` if that is the device's own.
@@ -64,7 +64,7 @@ pub trait Link: Debug + Send + Sync {
     /// kernels.
     fn wait(&self) -> Result<(), DeviceError>;
 
-    /// Says to all ranks of this process and, as far as possible, to those of others, that this one gives up: whoever waits for it
+    /// Says to all ranks of this process and, as far as possible, to those of others, that this one gives up: a rank that waits for it
     /// gets an error. It cannot be used afterwards.
     fn abort(&self);
 }

@@ -74,7 +74,7 @@ impl DeviceMatrix {
         self.numbers.iter().find(|(known, _)| *known == name).map(|(_, number)| *number)
     }
 
-    /// Whether it may have the pattern of `other`: nothing that is known of both differs.
+    /// Returns whether it may have the pattern of `other`: no known size differs.
     pub(super) fn is_sized_as(&self, other: &Self) -> bool {
         let agrees = |(name, number): &(&str, u64)| other.number(name).is_none_or(|of| of == *number);
         self.format == other.format && self.numbers.iter().all(agrees)
@@ -90,7 +90,7 @@ impl DeviceMatrix {
         self.arrays.iter().find(|(known, _)| *known == name).map(|(_, array)| array)
     }
 
-    /// Where the array of that name lies; 0 if it is empty.
+    /// Address of the array of that name; 0 if it is empty.
     ///
     /// # Panics
     /// If there is none.
@@ -132,7 +132,7 @@ impl DeviceMatrix {
         self.offset_bytes
     }
 
-    /// Where all arrays lie.
+    /// The memory of all arrays.
     pub(super) fn extents(&self) -> impl Iterator<Item = Extent> + '_ {
         self.arrays.iter().map(|(_, array)| array.extent())
     }

@@ -25,16 +25,13 @@ mod reordered;
 mod resident;
 mod seam;
 mod share;
-mod stream;
 mod values;
 
-pub use array::{DeviceArray, DeviceSlice, DeviceSliceMut, Element};
+pub use array::{DeviceArray, Element};
 pub use device::{ConvertOn, GpuDevice};
 pub use distributed::DistributedProduct;
 pub use link::{Link, Message};
 pub use matrix::DeviceMatrix;
 pub use plan_digest::PlanDigest;
-pub use resident::{DeviceCsr, DeviceIndices};
 pub use seam::{Extent, Fence, Gpu, LaunchShape, Memory, Module, Parameters, Vectors, VendorProduct};
 pub use share::{GpuShare, SharePlan};
-pub use stream::Stream;

@@ -32,7 +32,7 @@ struct Ready {
 }
 
 impl<T: Scalar> GpuOperand<T> {
-    /// With room for x and y: x is random and follows from `seed`; y is poisoned.
+    /// An operand with room for x and y: x is random and follows from `seed`; y is poisoned.
     pub(super) fn new(
         gpu: &Arc<Shared>,
         matrix: DeviceMatrix,

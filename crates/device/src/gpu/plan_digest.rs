@@ -1,14 +1,14 @@
-//! What ranks in processes of their own have to have alike: each plans by itself, and a share fits those of the others only where all
+//! Digest of a plan, which must be the same in all processes: each rank plans by itself, and a share fits the others only if all
 //! have planned the same.
 
 use std::fmt::{self, Display, Formatter};
 
-/// What a plan is, thing by thing: a few words each, or a hash.
+/// The parts of a plan, each a few words or a hash.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PlanDigest(Vec<(String, String)>);
 
 impl PlanDigest {
-    /// With one thing more: what it is called, such as "the GPU", and what it is.
+    /// Adds a part: its name, such as "the GPU", and its value.
     #[must_use]
     pub fn with(mut self, name: &str, value: impl Display) -> Self {
         // Line ends separate them.
@@ -17,7 +17,7 @@ impl PlanDigest {
         self
     }
 
-    /// What the other one has otherwise, in words; `None` if nothing.
+    /// The differences from the other plan, in words; `None` if there are none.
     pub fn differs(&self, other: &Self) -> Option<String> {
         for (name, value) in &self.0 {
             match other.0.iter().find(|(known, _)| known == name) {

@@ -11,19 +11,20 @@
 use super::convert::{self, narrow};
 use super::device::Shared;
 use super::resident::Resident;
-use super::values;
 use super::{
-    ConvertOn, DeviceArray, DeviceCsr, DeviceMatrix, DeviceSlice, DeviceSliceMut, Extent, Fence, LaunchShape,
-    Module, Parameters, Stream, Vectors, VendorProduct,
+    ConvertOn, DeviceArray, DeviceMatrix, Extent, Fence, LaunchShape, Module, Parameters, Vectors,
+    VendorProduct, values,
 };
 use crate::partition::{entries_of, rows_of};
-use crate::product::{check_length, check_lengths};
+use crate::product::{ValuePlaces, check_length, check_lengths};
 use crate::stock::Stock;
 use crate::timing::{Batch, Caches};
-use crate::value_places::ValuePlaces;
-use crate::{DeviceError, Partition, PartitionError, Preparation, Product};
+use crate::{
+    DeviceCsr, DeviceError, DeviceSlice, DeviceSliceMut, OwnRequest, Partition, PartitionError, Preparation,
+    Product, Stream,
+};
 use sparsight_kernels::{
-    Candidate, Execution, FUSED_ARGS, FUSED_PARTS, FusedParts, LaunchArg, OwnKernel, PlannedLaunch,
+    Candidate, Execution, FUSED_ARGS, FUSED_PARTS, FusedParts, LaunchArg, PlannedLaunch,
 };
 use sparsight_matrix::{Csr, Dtype, Format, Scalar, Seconds};
 use std::ops::Range;
@@ -36,23 +37,23 @@ pub(super) struct GpuProduct<T: Scalar> {
     gpu: Arc<Shared>,
     /// Rows and columns.
     size: (usize, usize),
-    /// What a product consists of. It points to what is read, which stands below it.
+    /// The work of a product. It points to arrays of `blocks`, which is dropped after it.
     work: Work,
     blocks: Vec<DeviceMatrix>,
     /// Of each block.
     origins: Vec<Origin>,
     dtype: Dtype,
     converts: ConvertOn,
-    /// Where two products at once would share memory between thread blocks.
+    /// Present if two products at once would share memory between thread blocks.
     fence: Option<Mutex<Box<dyn Fence>>>,
     /// Pairs of x and y for products with vectors on the host and for timing.
     own: Stock<(DeviceArray<T>, DeviceArray<T>)>,
     preparation: Preparation,
-    /// What computes y = A x and nothing else, by its name.
+    /// Name of a kernel that computes y = A x and nothing else.
     unscaled: Option<String>,
 }
 
-/// Which part of the matrix a block is, and where its values come from.
+/// The part of the matrix that a block is, and the places of its values.
 #[derive(Debug)]
 struct Origin {
     rows: Range<usize>,
@@ -128,7 +129,7 @@ trait Source {
     /// Rows and columns.
     fn size(&self) -> (usize, usize);
 
-    /// Where the entries of some rows are.
+    /// The range of entries of some rows.
     fn entries(&self, rows: &Range<usize>) -> Range<u64>;
 
     /// Some rows of it on the GPU in a format, and what that took.
@@ -152,7 +153,7 @@ impl<T: Scalar> Source for FromHost<'_, T> {
     }
 
     fn load(&self, rows: &Range<usize>, format: Format) -> Result<(DeviceMatrix, Preparation), DeviceError> {
-        // Asked anew each time: the parts before it are on the device already.
+        // Read each time: the parts before it are on the device already.
         let limits = self.gpu.limits();
         convert::load(self.gpu, &rows_of(self.a, rows), format, &limits, self.converts)
     }
@@ -186,7 +187,7 @@ impl<T: Scalar> Source for FromDevice<'_, T> {
 }
 
 impl<T: Scalar> GpuProduct<T> {
-    /// Of a matrix on the host.
+    /// Prepares a matrix of the host.
     pub(super) fn load(
         gpu: &Arc<Shared>,
         a: &Csr<T>,
@@ -202,7 +203,7 @@ impl<T: Scalar> GpuProduct<T> {
         Ok(product)
     }
 
-    /// Of a matrix on the GPU.
+    /// Prepares a matrix that lies on the GPU.
     pub(super) fn load_resident(
         gpu: &Arc<Shared>,
         a: DeviceCsr<'_, T>,
@@ -225,7 +226,7 @@ impl<T: Scalar> GpuProduct<T> {
         let (mut blocks, mut origins) = (Vec::new(), Vec::new());
         for (rows, candidate) in partition.parts() {
             let entries = source.entries(rows);
-            // The library writes all of y; and without non-zeros it is not asked, so that nobody would scale y.
+            // The library writes all of y; and without non-zeros it is not asked, so that y would not be scaled.
             let is_possible =
                 partition.parts().len() == 1 && !entries.is_empty() && partition.dtype() == T::DTYPE;
             if candidate.kernel.is_vendors() && !is_possible {
@@ -270,15 +271,10 @@ impl<T: Scalar> GpuProduct<T> {
         Ok(Self { gpu, size, work, blocks, origins, dtype, converts, fence, own, preparation, unscaled })
     }
 
-    /// All rows by kernels of somebody's own, in blocks of so many threads.
-    ///
-    /// # Safety
-    /// They must stay within the arrays that they are given, and must end.
-    pub(super) unsafe fn load_own(
+    /// All rows of a matrix by kernels of the user's own.
+    pub(super) fn load_own(
         gpu: &Arc<Shared>,
-        a: &Csr<T>,
-        kernel: &OwnKernel,
-        block: u32,
+        OwnRequest { a, kernel, block }: OwnRequest<'_, T>,
         converts: ConvertOn,
     ) -> Result<Self, DeviceError> {
         assert_eq!(kernel.dtype(), T::DTYPE, "{} was read for another value type", kernel.name());
@@ -299,7 +295,7 @@ impl<T: Scalar> GpuProduct<T> {
             origins: vec![origin],
             dtype: T::DTYPE,
             converts,
-            // Nobody knows what of the matrix they write to.
+            // They may write to the matrix.
             fence: Some(Mutex::new(gpu.gpu().fence()?)),
             own: Stock::of(Vec::new()),
             preparation,
@@ -348,7 +344,7 @@ impl<T: Scalar> GpuProduct<T> {
         }
     }
 
-    /// Where the matrix lies.
+    /// The memory of the matrix.
     pub(super) fn touched(&self) -> Vec<Extent> {
         self.blocks.iter().flat_map(DeviceMatrix::extents).collect()
     }
@@ -358,7 +354,7 @@ impl<T: Scalar> GpuProduct<T> {
         self.origins.last().map_or(0, |origin| origin.entries.end)
     }
 
-    /// Gives `with` x and y that nobody else uses meanwhile.
+    /// Runs `with` with x and y that no other product uses meanwhile.
     fn with_own<R>(
         &self,
         with: impl FnOnce(&mut DeviceArray<T>, &mut DeviceArray<T>) -> Result<R, DeviceError>,
@@ -470,13 +466,10 @@ impl<T: Scalar> Product<T> for GpuProduct<T> {
         y: DeviceSliceMut<'_, T>,
         stream: Option<Stream<'_>>,
     ) -> Result<(), DeviceError> {
-        check_lengths(self.size, x.len(), y.len())?;
         self.check_factors(alpha, beta)?;
-        let memory = self.gpu.memory();
-        x.check("x", memory.as_ref())?;
-        y.check("y", memory.as_ref())?;
-        // SAFETY: they are as long as that; whoever made a slice of foreign memory has promised that it is there.
-        unsafe { self.queue(&Vectors { x: x.address(), y: y.address(), alpha, beta }, stream) }
+        let v = self.gpu.vectors_of(self.size, (alpha, x), (beta, y))?;
+        // SAFETY: they are as long as that; a slice of foreign memory was made by a promise that it is there.
+        unsafe { self.queue(&v, stream) }
     }
 
     fn allow_updates(&mut self, a: &Csr<T>) -> Result<(), DeviceError> {
@@ -507,9 +500,7 @@ impl<T: Scalar> Product<T> for GpuProduct<T> {
 
     fn update_values(&mut self, values: &[T]) -> Result<(), DeviceError> {
         check_length("the new values", self.nnz() as usize, values.len())?;
-        let uploaded = DeviceArray::of(&self.gpu.memory(), values)?;
-        self.update_values_on_device(uploaded.as_slice(), None)?;
-        self.gpu.gpu().synchronize()
+        Arc::clone(&self.gpu).update_values(self, values)
     }
 
     fn update_values_on_device(

@@ -1,15 +1,15 @@
-//! A matrix whose rows and columns are numbered anew, on a GPU: x is brought into the new order and y back by a launch each, in the
+//! A matrix whose rows and columns are reordered, on a GPU: x is brought into the new order and y back by a launch each, in the
 //! stream of the product.
 
 use super::array::{DeviceBytes, bytes_of};
 use super::device::Shared;
 use super::free_grid::FreeGrid;
 use super::product::GpuProduct;
-use super::{ConvertOn, DeviceArray, DeviceSlice, DeviceSliceMut, Extent, Fence, Stream, Vectors};
-use crate::product::{check_length, check_lengths};
+use super::{ConvertOn, DeviceArray, Extent, Fence, Vectors};
+use crate::product::check_length;
 use crate::reordered::{OnHost, entries_in_order, reordered, unknown_places};
 use crate::timing::{Batch, Caches};
-use crate::{DeviceError, Partition, Preparation, Product};
+use crate::{DeviceError, DeviceSlice, DeviceSliceMut, Partition, Preparation, Product, Stream};
 use sparsight_matrix::{Csr, Permutation, Scalar};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -30,7 +30,7 @@ pub(super) struct GpuReordered<T: Scalar> {
     entries: Option<Entries<T>>,
 }
 
-/// Where the values of the new order stand in the old one, and room for them in the new one.
+/// Places of the values of the new order in the old one, and room for them in the new one.
 #[derive(Debug)]
 struct Entries<T> {
     numbers: DeviceArray<T>,
@@ -38,7 +38,7 @@ struct Entries<T> {
 }
 
 impl<T: Scalar> GpuReordered<T> {
-    /// Of a matrix on the host, in its old order.
+    /// Prepares a matrix of the host, in its old order.
     pub(super) fn load(
         gpu: &Arc<Shared>,
         a: &Csr<T>,
@@ -108,12 +108,9 @@ impl<T: Scalar> Product<T> for GpuReordered<T> {
         y: DeviceSliceMut<'_, T>,
         stream: Option<Stream<'_>>,
     ) -> Result<(), DeviceError> {
-        check_lengths((self.rows(), self.rows()), x.len(), y.len())?;
-        let memory = self.gpu.memory();
-        x.check("x", memory.as_ref())?;
-        y.check("y", memory.as_ref())?;
-        // SAFETY: they are as long as that; whoever made a slice of foreign memory has promised that it is there.
-        unsafe { self.queue(&Vectors { x: x.address(), y: y.address(), alpha, beta }, stream) }
+        let v = self.gpu.vectors_of((self.rows(), self.rows()), (alpha, x), (beta, y))?;
+        // SAFETY: they are as long as that; a slice of foreign memory was made by a promise that it is there.
+        unsafe { self.queue(&v, stream) }
     }
 
     fn allow_updates(&mut self, a: &Csr<T>) -> Result<(), DeviceError> {
@@ -129,9 +126,7 @@ impl<T: Scalar> Product<T> for GpuReordered<T> {
     fn update_values(&mut self, values: &[T]) -> Result<(), DeviceError> {
         let entries = self.entries.as_ref().ok_or_else(unknown_places)?;
         check_length("the new values", entries.numbers.len(), values.len())?;
-        let uploaded = DeviceArray::of(&self.gpu.memory(), values)?;
-        self.update_values_on_device(uploaded.as_slice(), None)?;
-        self.gpu.gpu().synchronize()
+        Arc::clone(&self.gpu).update_values(self, values)
     }
 
     fn update_values_on_device(
@@ -149,7 +144,7 @@ impl<T: Scalar> Product<T> for GpuReordered<T> {
         self.inner.update_values_on_device(ordered.as_slice(), stream)
     }
 
-    /// With the way there and back.
+    /// Includes moving x there and y back.
     fn batch(&self, products: u32, caches: Caches) -> Result<Batch, DeviceError> {
         let (x, y) = self.gpu.vectors::<T>((self.rows(), self.rows()), 0)?;
         let v = Vectors { x: x.address(), y: y.address(), alpha: 1.0, beta: 0.0 };

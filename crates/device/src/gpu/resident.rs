@@ -1,59 +1,20 @@
-//! A matrix in CSR that lies on a GPU already: of another library, of another language.
+//! Preparation of a matrix in CSR that lies on a GPU already.
 
+use super::DeviceMatrix;
 use super::array::{DeviceBytes, bytes_of, bytes_of_mut};
 use super::convert::{CsrArrays, lay_out};
 use super::device::Shared;
 use super::matrix::upload;
-use super::{DeviceMatrix, DeviceSlice};
-use crate::DeviceError;
+use crate::{DeviceCsr, DeviceError, DeviceIndices};
 use sparsight_matrix::{CsrError, Dtype, Format, HostArray, Scalar};
 use std::ops::Range;
 
-/// A matrix in CSR on a GPU, in memory of whoever has it. It is read while a product is prepared, and no longer.
-///
-/// Everything that writes to it must have ended before it is given to anybody: nobody waits for it here.
-#[derive(Debug, Clone, Copy)]
-pub struct DeviceCsr<'a, T> {
-    /// Rows.
-    pub nrows: usize,
-    /// Columns.
-    pub ncols: usize,
-    /// `nrows + 1` offsets into the entries.
-    pub row_ptr: DeviceIndices<'a>,
-    /// The column of every entry, row by row, increasing within a row.
-    pub col_idx: DeviceIndices<'a>,
-    /// The value of every entry.
-    pub values: DeviceSlice<'a, T>,
-}
-
-/// Indices on a GPU. Those with a sign are given as those without: none is negative.
-#[derive(Debug, Clone, Copy)]
-pub enum DeviceIndices<'a> {
-    /// Of 32 bits.
-    U32(DeviceSlice<'a, u32>),
-    /// Of 64 bits.
-    U64(DeviceSlice<'a, u64>),
-}
-
 impl DeviceIndices<'_> {
-    /// How many.
-    pub fn len(&self) -> usize {
-        match self {
-            Self::U32(slice) => slice.len(),
-            Self::U64(slice) => slice.len(),
-        }
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
     fn is_wide(&self) -> bool {
         matches!(self, Self::U64(_))
     }
 
-    /// Where that number `at` lies.
+    /// Address of index `at`.
     fn address(&self, at: u64) -> u64 {
         match self {
             Self::U32(slice) => slice.address() + 4 * at,
@@ -61,13 +22,13 @@ impl DeviceIndices<'_> {
         }
     }
 
-    /// Those with these numbers, on the host.
+    /// A range of indices, read to the host.
     fn read(&self, gpu: &Shared, range: Range<u64>) -> Result<Vec<u64>, DeviceError> {
         let (address, count) = (self.address(range.start), (range.end - range.start) as usize);
         let memory = gpu.memory();
         if self.is_wide() {
             let mut wide = vec![0_u64; count];
-            // SAFETY: every bit pattern is a number; whoever made the slice has promised that it is there.
+            // SAFETY: every bit pattern is a number; the maker of the slice has promised that it is there.
             unsafe { memory.read(address, bytes_of_mut(&mut wide))? };
             return Ok(wide);
         }
@@ -124,7 +85,7 @@ impl<'a, T: Scalar> Resident<'a, T> {
         (self.csr.nrows, self.csr.ncols)
     }
 
-    /// Where the entries of some rows are.
+    /// The range of entries of some rows.
     pub(super) fn entries(&self, rows: &Range<usize>) -> Range<u64> {
         self.row_ptr[rows.start]..self.row_ptr[rows.end]
     }
@@ -159,7 +120,7 @@ impl<'a, T: Scalar> Resident<'a, T> {
         let theirs = self.csr.values.address() + entries.start * T::DTYPE.bytes();
         let copy = [nnz, 0, theirs, values.address()];
         let kernels = gpu.conversion(dtype, nnz)?;
-        // SAFETY: the offsets were looked at; whoever made the slices has promised that they are there.
+        // SAFETY: the offsets were looked at; the maker of the slices has promised that they are there.
         unsafe {
             kernels.launch("take_columns", 32 * nrows, &columns)?;
             kernels.launch("place_values", nnz, &copy)?;
@@ -174,7 +135,7 @@ impl<'a, T: Scalar> Resident<'a, T> {
         lay_out(gpu, format, CsrArrays { nrows, ncols, nnz, arrays }, &layout, &limits)
     }
 
-    /// What is wrong with the columns of a row.
+    /// The fault of the columns of a row.
     fn broken_row(&self, gpu: &Shared, row: usize) -> Result<CsrError, DeviceError> {
         let cols = self.csr.col_idx.read(gpu, self.row_ptr[row]..self.row_ptr[row + 1])?;
         let ncols = self.csr.ncols;

@@ -1,8 +1,8 @@
-//! What a GPU has to do for [`GpuDevice`](super::GpuDevice): the one place to add an interface of another maker to.
+//! Interface of a GPU for [`GpuDevice`](super::GpuDevice), implemented for each maker.
 
-use super::{DeviceMatrix, Stream};
-use crate::DeviceError;
+use super::DeviceMatrix;
 use crate::timing::{Caches, Clock};
+use crate::{DeviceError, Stream};
 use sparsight_kernels::{DeviceFacts, Kernel, KernelSource, Vendor};
 use sparsight_matrix::{Dtype, Seconds};
 use std::fmt::Debug;
@@ -28,7 +28,7 @@ pub trait Gpu: Debug + Send + Sync {
     /// [`DeviceError::Compile`], or a failed call.
     fn load(&self, source: &KernelSource) -> Result<Arc<dyn Module>, DeviceError>;
 
-    /// Whether a launch may begin before the one in front of it has ended.
+    /// Returns whether a launch may begin before the one in front of it has ended.
     fn overlaps_launches(&self) -> bool;
 
     /// Something that orders products in several streams.
@@ -58,12 +58,12 @@ pub trait Gpu: Debug + Send + Sync {
         product: &mut dyn FnMut() -> Result<(), DeviceError>,
     ) -> Result<Seconds, DeviceError>;
 
-    /// How fast its clock runs now; `None` if nobody can say.
+    /// The current clock; `None` if it is unknown.
     fn clock(&self) -> Option<Clock> {
         None
     }
 
-    /// Whether the library of its maker is here.
+    /// Checks that the maker's library is here and has `kernel`.
     ///
     /// # Errors
     /// [`DeviceError::NoVendor`], [`DeviceError::CannotRun`].
@@ -89,9 +89,9 @@ pub trait Gpu: Debug + Send + Sync {
 /// An array in the memory of a GPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Extent {
-    /// Where it begins.
+    /// Address.
     pub address: u64,
-    /// How long it is.
+    /// Length.
     pub bytes: u64,
 }
 
@@ -146,7 +146,7 @@ pub trait Module: Debug + Send + Sync {
     /// Queues a launch of entry point number `kernel` in `stream`, else in the GPU's own, and does not wait.
     ///
     /// # Errors
-    /// A failed call. What fails on the device is reported by whoever waits for it.
+    /// A failed call. Failures on the device are reported when it is waited for.
     ///
     /// # Safety
     /// The arguments are the kernel's parameters, and it stays within the arrays that they name.
@@ -168,9 +168,9 @@ pub struct LaunchShape {
     pub block: (u32, u32, u32),
     /// Dynamic shared memory of a block.
     pub shared_bytes: u32,
-    /// What the words of its arguments are to the kernel.
+    /// Meaning of the words of its arguments.
     pub parameters: Parameters,
-    /// Whether it begins before the launch in front of it has ended; the kernels must be written for it.
+    /// Set if it begins before the launch in front of it has ended; the kernels must be written for it.
     pub overlaps: bool,
 }
 
@@ -182,7 +182,7 @@ impl LaunchShape {
     }
 }
 
-/// What the words of a launch are to its kernel.
+/// Meaning of the words of a launch for its kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Parameters {
     /// Each is a parameter.
@@ -191,22 +191,22 @@ pub enum Parameters {
     OneStruct,
 }
 
-/// What a product is computed with: the addresses of x and y, and the factors.
+/// Operands of a product: the addresses of x and y, and the factors.
 #[derive(Debug, Clone, Copy)]
 pub struct Vectors {
-    /// Where x lies.
+    /// Address of x.
     pub x: u64,
-    /// Where y lies.
+    /// Address of y.
     pub y: u64,
-    /// Of A x.
+    /// Factor of A x.
     pub alpha: f64,
-    /// Of y.
+    /// Factor of y.
     pub beta: f64,
 }
 
 /// y = alpha A x + beta y by a routine of the maker's library.
 pub trait VendorProduct: Debug + Send + Sync {
-    /// How long describing the matrix took, and the library's look at it.
+    /// Time of describing the matrix and of the library's analysis.
     fn preprocess(&self) -> Seconds;
 
     /// Launches and copies that a product queues at most.

@@ -12,9 +12,9 @@ use super::device::Shared;
 use super::free_grid::FreeGrid;
 use super::link::{Link, Message};
 use super::product::GpuProduct;
-use super::{DeviceArray, DeviceSliceMut, Extent, GpuDevice, Vectors};
+use super::{DeviceArray, Extent, GpuDevice, Vectors};
 use crate::product::check_length;
-use crate::{DeviceError, Partition, Preparation, Product};
+use crate::{DeviceError, DeviceSliceMut, Partition, Preparation, Product};
 use sparsight_kernels::DOT_PIECES;
 use sparsight_matrix::{Csr, Scalar, Seconds, Share};
 use std::sync::Arc;
@@ -30,12 +30,12 @@ const MOST_QUEUED: u32 = 640;
 /// Entries of a product beside its launches: orders between the streams, packing, sending.
 const EXCHANGE_ENTRIES: u32 = 8;
 
-/// What a share is computed by: its interior and its boundary.
+/// Plan of a share: its interior and its boundary.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SharePlan {
-    /// Of the interior rows.
+    /// Row blocks of the interior.
     pub interior: Partition,
-    /// Of the boundary rows.
+    /// Row blocks of the boundary.
     pub boundary: Partition,
 }
 
@@ -66,7 +66,7 @@ pub struct GpuShare<T: Scalar> {
     memory_bytes: u64,
 }
 
-/// What is given, and where what is got belongs.
+/// Entries that are sent, and the places of received ones.
 #[derive(Debug)]
 struct Exchanged<T> {
     /// Places of the given entries in x, receiver by receiver.
@@ -91,7 +91,7 @@ impl<T: Scalar> GpuShare<T> {
     /// Brings `share` to `device` as planned; `link` is that device's end. All ranks call it, in any order: nothing is exchanged.
     ///
     /// # Errors
-    /// As [`Device::load_parts`](crate::Device::load_parts).
+    /// As [`Device::load`](crate::Device::load).
     pub fn load(
         device: &GpuDevice,
         share: &Share<T>,
@@ -171,7 +171,7 @@ impl<T: Scalar> GpuShare<T> {
         self.link.as_ref()
     }
 
-    /// What converting and uploading took.
+    /// Time of conversion and upload.
     pub fn preparation(&self) -> Preparation {
         self.preparation
     }
@@ -205,7 +205,7 @@ impl<T: Scalar> GpuShare<T> {
         self.multiply_slices(alpha, x.as_mut_slice(), beta, y.as_mut_slice())
     }
 
-    /// The same with memory of somebody else, or with a part of an array.
+    /// The same with foreign memory, or with a part of an array.
     ///
     /// # Errors
     /// As [`GpuShare::multiply`].

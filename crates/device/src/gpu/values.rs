@@ -1,10 +1,9 @@
 //! New values for a matrix that is on a GPU already: its pattern is not looked at again.
 
 use super::array::DeviceBytes;
-use super::convert;
 use super::device::Shared;
-use super::{ConvertOn, DeviceMatrix, Stream};
-use crate::DeviceError;
+use super::{ConvertOn, DeviceMatrix, convert};
+use crate::{DeviceError, Stream};
 use sparsight_matrix::{Csr, Dtype, Scalar, numbered};
 
 /// The arrays of values of a matrix, by their names, with the number of the entry at each place.

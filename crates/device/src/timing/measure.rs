@@ -25,7 +25,7 @@ pub struct Timing {
     pub alpha: u32,
     /// Products in the longer batch.
     pub beta: u32,
-    /// Why sampling ended.
+    /// The reason why sampling ended.
     pub stopped: Stopped,
     /// The slowest clock of the device that a sample ended with, millions of cycles a second; `None` where it is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -73,7 +73,7 @@ pub fn measure<B: Into<Batch>>(
     Ok(sampling.timing())
 }
 
-/// A time in the making: for whoever measures several things in turn and not one after the other.
+/// An unfinished measurement, for callers that measure several things in turn.
 #[derive(Debug, Clone)]
 pub struct Sampling {
     rule: StoppingRule,
@@ -132,7 +132,7 @@ impl Sampling {
         Ok(new)
     }
 
-    /// Whether the rule is satisfied.
+    /// Returns whether the rule is satisfied.
     pub fn is_done(&self) -> bool {
         self.stopped.is_some()
     }
@@ -192,7 +192,7 @@ impl Sampling {
         samples.push(Sample { difference, whole, sm_mhz });
     }
 
-    /// What the samples taken so far say; there must be one.
+    /// The result of the samples so far; there must be one.
     ///
     /// # Panics
     /// If there is none.
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cold_start_after_somebody_elses_batch_is_thrown_away() {
+    fn a_cold_start_after_another_batch_is_discarded() {
         // The first batch after another matrix takes 40 us more, however long it is.
         let is_cold = std::cell::Cell::new(true);
         let batch = |n: u32| {
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn samples_of_a_throttled_device_are_thrown_away_and_counted() {
+    fn throttled_samples_are_discarded_and_counted() {
         // Every third batch at half the clock.
         let mut call = 0_u32;
         let batch = |n: u32| {
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn one_good_sample_among_throttled_ones_is_not_the_whole_truth() {
+    fn one_good_sample_among_throttled_ones_is_not_enough() {
         // The first sample is good, all others are not.
         let mut call = 0_u32;
         let batch = |n: u32| {
@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn a_few_far_samples_are_counted_though_the_spread_does_not_know_them() {
+    fn outliers_beyond_the_spread_are_counted() {
         let of = |slowed: u32| {
             // The longer batch of the second sample is hit, with `slowed` times what it takes.
             let (mut longest, mut longer) = (0, 0);
@@ -367,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_stands_still_gives_a_tiny_time_and_no_infinity() {
+    fn a_stopped_clock_gives_a_tiny_finite_time() {
         let t = measure(|_| Ok(Seconds(0.0)), &StoppingRule::BRISK).unwrap();
         assert!(t.time.0 > 0.0 && t.spread.is_finite(), "{t:?}");
     }
@@ -385,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn a_product_beyond_what_the_caller_calls_hopeless_is_run_once() {
+    fn a_product_slower_than_the_hopeless_limit_is_run_once() {
         let rule = StoppingRule { hopeless: Seconds(8e-6), ..StoppingRule::BRISK };
         let t = measure(steady(0.0, 9e-6), &rule).unwrap();
         assert_eq!((t.samples, t.stopped, t.time), (1, Stopped::Hopeless, Seconds(9e-6)));

@@ -1,16 +1,15 @@
 //! One believable number from batches of products: estimator, spread, stopping rule.
 
-mod batch;
+mod host_clock;
 mod measure;
 mod stopping;
-mod wall_clock;
 
-pub use batch::{Batch, Clock};
+pub use host_clock::{today, took, wall_clock};
 pub use measure::{Sampling, Timing, measure};
 pub use stopping::{Stopped, StoppingRule};
-pub use wall_clock::{took, wall_clock};
 
 use serde::{Deserialize, Serialize};
+use sparsight_matrix::Seconds;
 
 /// In what state the caches are when a product starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
@@ -21,4 +20,28 @@ pub enum Caches {
     Warm,
     /// Emptied before each product.
     Cold,
+}
+
+/// The time of a batch of products, and how fast the device's clock ran at its end.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Batch {
+    /// Time of all products together.
+    pub time: Seconds,
+    /// `None` where the device does not say.
+    pub clock: Option<Clock>,
+}
+
+/// The clock of a GPU's multiprocessors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Clock {
+    /// Millions of cycles a second.
+    pub sm_mhz: u32,
+    /// Set if it is slowed down because the GPU is too hot or takes too much power.
+    pub is_throttled: bool,
+}
+
+impl From<Seconds> for Batch {
+    fn from(time: Seconds) -> Self {
+        Self { time, clock: None }
+    }
 }

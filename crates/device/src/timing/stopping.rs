@@ -1,4 +1,4 @@
-//! When enough samples have been taken.
+//! Stopping rules of measurements.
 
 use serde::{Deserialize, Serialize};
 use sparsight_matrix::Seconds;
@@ -18,7 +18,7 @@ pub struct StoppingRule {
     pub batch: Seconds,
     /// Most products in one batch.
     pub max_products: u32,
-    /// A first product that takes longer than this is not run again: whoever asks knows of something so much faster
+    /// A first product that takes longer than this is not run again: the caller knows of something so much faster
     /// that it does not matter how exactly this one is known. Infinite to always go on.
     pub hopeless: Seconds,
 }
@@ -52,7 +52,7 @@ impl StoppingRule {
         Self { budget: Seconds(0.5), batch: Seconds(20e-3), max_products: 20_000, ..Self::BRISK };
 }
 
-/// Why sampling ended.
+/// The reason why sampling ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Stopped {
@@ -60,6 +60,6 @@ pub enum Stopped {
     Spread,
     /// The time or the samples were used up first.
     Budget,
-    /// The first product took so long that it was not run again: one sample, of which nobody knows the spread.
+    /// The first product took so long that it was not run again: one sample, without a known spread.
     Hopeless,
 }

@@ -1,7 +1,7 @@
 //! GPUs linked in this process: what one gives lies in a queue until another gets it.
 
-use sparsight_device::DeviceError;
-use sparsight_device::gpu::{Extent, Link, Memory, Message, Stream};
+use sparsight_device::gpu::{Extent, Link, Memory, Message};
+use sparsight_device::{DeviceError, Stream};
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};

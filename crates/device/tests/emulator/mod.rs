@@ -16,12 +16,12 @@ pub mod matrices;
 mod program;
 
 use program::{Arg, Launch, Program};
-use sparsight_device::DeviceError;
 use sparsight_device::gpu::{
-    DeviceMatrix, Extent, Fence, Gpu, GpuDevice, LaunchShape, Link, Memory, Module, Parameters, Stream,
-    Vectors, VendorProduct,
+    DeviceMatrix, Extent, Fence, Gpu, GpuDevice, LaunchShape, Link, Memory, Module, Parameters, Vectors,
+    VendorProduct,
 };
 use sparsight_device::timing::Caches;
+use sparsight_device::{DeviceError, Stream};
 use sparsight_kernels::{DeviceFacts, DeviceKind, Kernel, KernelSource, Vendor};
 use sparsight_matrix::{Bytes, Dtype, Infeasible, Seconds};
 use std::collections::BTreeMap;

@@ -79,7 +79,7 @@ pub fn hold_matrix_to_reference<T: Scalar>(device: &dyn Device<T>, name: &str, a
             || every_candidate(T::DTYPE).filter(|c| c.format() == format && device.runs(c.kernel).is_ok());
         // Of a format that no kernel of this device reads the features still know whether it can be held.
         let possible = format.check(&features, T::DTYPE, &device.limits()).is_ok();
-        let mut operand = match device.load(a, format) {
+        let mut operand = match device.operand(a, format, T::DTYPE) {
             Ok(operand) => operand,
             Err(DeviceError::Infeasible(why)) => {
                 assert!(!possible, "{name}: {format} was refused though it is feasible: {why}");
@@ -116,7 +116,7 @@ pub fn hold_matrix_in_mixed_precision(device: &dyn Device<f64>, name: &str, a: &
     for format in Format::all() {
         let candidates: Vec<_> = every_candidate(Dtype::Mixed).filter(|c| c.format() == format).collect();
         let possible = format.check(&features, Dtype::Mixed, &device.limits()).is_ok();
-        let mut operand = match device.load_narrowed(&a, format) {
+        let mut operand = match device.operand(&a, format, Dtype::Mixed) {
             Ok(operand) => operand,
             Err(DeviceError::Infeasible(why)) => {
                 assert!(!possible, "{name}: {format} was refused though it is feasible: {why}");

@@ -1,8 +1,8 @@
 //! Streams and graphs of somebody else, made with the driver's own calls.
 
 use cudarc::driver::{result, sys};
+use sparsight_device::Stream;
 use sparsight_device::cuda::Cuda;
-use sparsight_device::gpu::Stream;
 use std::marker::PhantomData;
 use std::ptr;
 

@@ -1,4 +1,4 @@
-//! `evaluate --from`: how far transferred times are from measurements.
+//! `lab evaluate --from`: how far transferred times are from measurements.
 
 use super::{ChoiceCost, KernelOrFormat, MatrixCounts};
 use crate::evaluate::{TransferEvaluation, TransferMiss, TransferRow};

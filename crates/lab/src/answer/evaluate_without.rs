@@ -1,4 +1,4 @@
-//! `evaluate --without-each`: what each part of the catalogue brings.
+//! `lab evaluate --without-each`: what each part of the catalogue brings.
 
 use crate::evaluate::{Gain, WithoutRow};
 use serde::Serialize;

@@ -1,4 +1,4 @@
-//! `profile --links`: what exchanges between the GPUs of a host take.
+//! `lab profile --links`: what exchanges between the GPUs of a host take.
 
 use serde::Serialize;
 use sparsight::answer::Answer;

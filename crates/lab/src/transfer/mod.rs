@@ -126,7 +126,7 @@ impl CrossArchitecture<'_> {
         }
     }
 
-    /// The time by the equation of Guo and Wang 2013 alone, as `evaluate --from` judges it: never below a launch, and without
+    /// The time by the equation of Guo and Wang 2013 alone, as `lab evaluate --from` judges it: never below a launch, and without
     /// the other floors.
     ///
     /// # Errors
@@ -168,7 +168,7 @@ impl CrossArchitecture<'_> {
                 profile: self.reference.name.clone(),
                 missing: format!("time of this matrix with {candidate}, and no models that predict it"),
                 command: format!(
-                    "sparsight measure MATRIX --device {} -o {}",
+                    "sparsight lab measure MATRIX --device {} -o {}",
                     device_flag(self.reference),
                     self.reference.name
                 ),
@@ -191,7 +191,7 @@ impl CrossArchitecture<'_> {
                     profile: profile.name.clone(),
                     missing,
                     command: format!(
-                        "sparsight profile --budget 1min --device {} -o {}",
+                        "sparsight lab profile --budget 1min --device {} -o {}",
                         device_flag(profile),
                         profile.name
                     ),

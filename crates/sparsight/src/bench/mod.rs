@@ -6,7 +6,7 @@ pub use noise::Noise;
 
 use crate::records::{ClockRecord, CorpusRecord, Measured, Outcome, recorded};
 use sparsight_device::timing::{Caches, StoppingRule, Timing, measure};
-use sparsight_device::{Device, DeviceError, check, check_product, random_x_for};
+use sparsight_device::{Device, DeviceError, LoadRequest, OwnRequest, check, check_product, random_x_for};
 use sparsight_kernels::{Candidate, Format, Kernel, OwnKernel, feasible};
 use sparsight_matrix::{Csr, Dtype, Features, Narrowing, Reference, Scalar, Seconds, reference};
 use std::collections::{BTreeMap, HashMap};
@@ -117,8 +117,7 @@ pub(crate) fn bench_held_to<T: Scalar>(
         ours.sort_by(|a, b| mismatch(a.kernel, features).total_cmp(&mismatch(b.kernel, features)));
         let Some(first) = ours.first() else { continue };
         let loaded = match feasible(first, features, &device.limits()) {
-            Ok(_) if dtype == Dtype::Mixed => device.load_narrowed(a, format),
-            Ok(_) => device.load(a, format),
+            Ok(_) => device.operand(a, format, dtype),
             Err(reason) => Err(reason.into()),
         };
         let mut operand = match loaded {
@@ -196,7 +195,7 @@ fn one<T: Scalar>(
 /// result.
 ///
 /// # Safety
-/// As [`Device::load_own`].
+/// As [`OwnRequest::new`].
 pub unsafe fn bench_own<T: Scalar>(
     device: &dyn Device<T>,
     a: &Csr<T>,
@@ -210,7 +209,8 @@ pub unsafe fn bench_own<T: Scalar>(
     for &block in kernel.blocks() {
         let one = || -> Result<Timing, DeviceError> {
             // SAFETY: as the caller promises.
-            let product = unsafe { device.load_own(a, kernel, block)? };
+            let request = unsafe { OwnRequest::new(a, kernel, block) };
+            let product = device.load(LoadRequest::Own(request))?;
             check_product(product.as_ref(), kernel.name(), &x, right.of(T::DTYPE))?;
             measure(|products| product.batch(products, how.caches), &how.rule)
         };

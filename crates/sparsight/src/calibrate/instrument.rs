@@ -327,8 +327,8 @@ pub fn measure_conversion<T: Scalar>(
                 continue;
             }
             // The better of two: the first also pays for threads that have not run yet.
-            let mut best = device.load(&a, format)?.preparation();
-            let second = device.load(&a, format)?.preparation();
+            let mut best = device.operand(&a, format, T::DTYPE)?.preparation();
+            let second = device.operand(&a, format, T::DTYPE)?.preparation();
             if second.convert < best.convert {
                 best = second;
             }

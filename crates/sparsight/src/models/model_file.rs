@@ -198,7 +198,7 @@ mod tests {
         }
         let error = unpacked(&packed[..packed.len() - 1]).unwrap_err();
         assert!(error.to_string().starts_with("p/models/halves.gz: "), "{error}");
-        assert!(error.hint().unwrap().contains("sparsight fit"));
+        assert!(error.hint().unwrap().contains("sparsight lab fit"));
     }
 
     #[test]

@@ -136,7 +136,7 @@ impl Provenance {
     /// Of a measurement made now on a device with `driver`, without cuSPARSE.
     pub fn now(driver: &str, host_threads: usize) -> Self {
         Self {
-            date: sparsight_device::today(),
+            date: sparsight_device::timing::today(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             commit: option_env!("SPARSIGHT_COMMIT").unwrap_or("unknown").to_owned(),
             kernels: sparsight_device::cuda::catalogue_hash(),

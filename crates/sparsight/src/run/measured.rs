@@ -4,7 +4,9 @@ use super::Plan;
 use crate::Error;
 use crate::bench::{Bench, RightAnswer};
 use sparsight_device::timing::{Sampling, Timing, measure};
-use sparsight_device::{Device, DeviceError, Partition, Preparation, Product, check_product, random_x_for};
+use sparsight_device::{
+    Device, DeviceError, LoadRequest, Partition, Preparation, Product, check_product, random_x_for,
+};
 use sparsight_kernels::{Candidate, Execution};
 use sparsight_matrix::{Csr, Scalar};
 use std::ops::Range;
@@ -46,7 +48,7 @@ pub(super) fn checked<T: Scalar>(
     partition: &Partition,
     right: &RightAnswer<'_, T>,
 ) -> Result<Box<dyn Product<T>>, DeviceError> {
-    let product = device.load_parts(a, partition)?;
+    let product = device.load(LoadRequest::Parts { a, partition })?;
     let name = match partition.parts() {
         [(_, candidate)] => candidate.to_string(),
         parts => format!("the {} product of {} parts", partition.execution(), parts.len()),

@@ -5,8 +5,7 @@ use crate::advise::{Advised, Why};
 use crate::missing::Missing;
 use crate::partition::Strategy;
 use crate::{Advice, Advisor, Error, Objective};
-use sparsight_device::gpu::DeviceCsr;
-use sparsight_device::{Device, DeviceError, Partition};
+use sparsight_device::{Device, DeviceCsr, DeviceError, LoadRequest, Partition};
 use sparsight_kernels::{Candidate, DeviceKind, Execution};
 use sparsight_matrix::{Csr, Features, Infeasible, Permutation, Scalar, Seconds};
 use std::fmt;
@@ -80,7 +79,7 @@ impl Plan {
     /// [`DeviceError::Infeasible`] if the device has not that much memory now.
     pub fn prepare<T: Scalar>(&self, device: &dyn Device<T>, a: &Csr<T>) -> Result<Prepared<T>, Error> {
         self.check_kind(device)?;
-        Ok(Prepared::new(device.load_parts(a, &self.partition)?))
+        Ok(Prepared::new(device.load(LoadRequest::Parts { a, partition: &self.partition })?))
     }
 
     /// The same with rows and columns numbered anew: the plan is one for the matrix in that order
@@ -109,7 +108,7 @@ impl Plan {
         order: &Permutation,
     ) -> Result<Prepared<T>, Error> {
         self.check_kind(device)?;
-        Ok(Prepared::new(device.load_reordered(a, order, &self.partition)?))
+        Ok(Prepared::new(device.load(LoadRequest::Reordered { a, order, partition: &self.partition })?))
     }
 
     /// The same for a matrix that lies on the GPU already, in memory of whoever has it; it may be given back when this returns.
@@ -123,7 +122,7 @@ impl Plan {
         device: &dyn Device<T>,
         a: DeviceCsr<'_, T>,
     ) -> Result<Prepared<T>, Error> {
-        Ok(Prepared::new(device.load_resident_parts(a, &self.partition)?))
+        Ok(Prepared::new(device.load(LoadRequest::Resident { a, partition: &self.partition })?))
     }
 }
 

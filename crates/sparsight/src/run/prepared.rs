@@ -1,9 +1,8 @@
 //! A matrix on a device as planned, ready for products.
 
 use crate::Error;
-use sparsight_device::gpu::{DeviceSlice, DeviceSliceMut, Stream};
 use sparsight_device::timing::{Batch, Caches};
-use sparsight_device::{Preparation, Product};
+use sparsight_device::{DeviceSlice, DeviceSliceMut, Preparation, Product, Stream};
 use sparsight_matrix::{Csr, Scalar};
 
 /// A matrix that was [prepared](crate::Plan::prepare) on a device.

@@ -4,8 +4,7 @@ use super::fastest::{first_that_fits, nothing_to_run, runnable};
 use super::trial::Trial;
 use super::{Plan, Prepared, Tries};
 use crate::{Advice, Error};
-use sparsight_device::Device;
-use sparsight_device::gpu::DeviceCsr;
+use sparsight_device::{Device, DeviceCsr};
 use sparsight_kernels::Candidate;
 use sparsight_matrix::Scalar;
 use std::num::NonZeroUsize;
@@ -39,8 +38,7 @@ impl Advice {
 #[cfg(test)]
 mod tests {
     use crate::{Advice, Advisor, Error, Objective, Profile};
-    use sparsight_device::gpu::{DeviceCsr, DeviceIndices, DeviceSlice};
-    use sparsight_device::{DeviceError, cpu::Cpu};
+    use sparsight_device::{DeviceCsr, DeviceError, DeviceIndices, DeviceSlice, cpu::Cpu};
     use sparsight_matrix::{Dtype, Features, gallery::Recipe};
 
     /// Where it works is tried on GPUs, from Python: an emulated one is nothing that this crate sees.

@@ -1,9 +1,9 @@
 //! A made-up device whose times follow a formula, so that what is measured is known exactly.
 
 use sparsight::device::timing::{Batch, Caches, Clock};
-use sparsight::device::{Device, DeviceError, Operand, Preparation};
+use sparsight::device::{Device, DeviceError, LoadRequest, Operand, Preparation, Product};
 use sparsight::kernels::{BenchmarkMatrix, Candidate, DeviceFacts, DeviceKind, Format, strip};
-use sparsight::matrix::{Bytes, Csr, Features, Limits, Scalar, Seconds, reference};
+use sparsight::matrix::{Bytes, Csr, Dtype, Features, Limits, Scalar, Seconds, reference};
 use std::cell::Cell;
 use std::rc::Rc;
 
@@ -60,9 +60,13 @@ impl<T: Scalar> Device<T> for Formula {
         Limits::with_memory(self.facts.memory_bytes)
     }
 
-    fn load(&self, a: &Csr<T>, _: Format) -> Result<Box<dyn Operand<T>>, DeviceError> {
+    fn operand(&self, a: &Csr<T>, _: Format, _: Dtype) -> Result<Box<dyn Operand<T>>, DeviceError> {
         let (features, x) = (Features::of(a), vec![T::default(); a.ncols()]);
         Ok(Box::new(Made { device: self.clone(), features, a: a.clone(), x, y: Vec::new() }))
+    }
+
+    fn load(&self, _: LoadRequest<'_, T>) -> Result<Box<dyn Product<T>>, DeviceError> {
+        unreachable!("nothing here prepares a product")
     }
 
     fn generate(&self, matrix: &BenchmarkMatrix, _: Format) -> Result<Box<dyn Operand<T>>, DeviceError> {

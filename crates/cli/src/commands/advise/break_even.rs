@@ -5,9 +5,8 @@ use super::gpus::Way;
 use crate::context::Context;
 use crate::failure::{Exit, Failure};
 use crate::matrix_source::MatrixSource;
-use crate::printer::BOLD;
 use crate::table::Table;
-use crate::text::{assumed, grouped, heading};
+use crate::text::{BOLD, assumed, grouped, heading};
 use sparsight::answer::{BreakEvenAnswer, FasterFrom, LinksAnswer, NumbersOfGpus, SizeTried, TimeOnGpus};
 use sparsight::distributed::{break_even, largest_where, numbers_of_gpus};
 use sparsight::matrix::gallery::{Accepts, PREFIX, Recipe, Value};
@@ -254,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn a_family_has_the_values_whose_sizes_are_asked_about() {
+    fn a_family_has_values_of_the_requested_sizes() {
         let recipe: Recipe = "stencil2d,n=7,points=9".parse().unwrap();
         let family = Family { recipe: &recipe, parameter: "n" };
         let values = family.values(1_000_000).unwrap();

@@ -2,13 +2,12 @@
 
 use super::Advise;
 use crate::context::Context;
-use crate::device_choice::{LinkedGpus, described};
+use crate::device_choice::LinkedGpus;
 use crate::failure::{Exit, Failure};
 use crate::links;
 use crate::matrix_source::MatrixSource;
-use crate::printer::BOLD;
 use crate::table::Table;
-use crate::text::{assumed, between, heading, percent, shape};
+use crate::text::{BOLD, assumed, between, described, heading, percent, shape};
 use sparsight::answer::{
     AdviseGpusAnswer, LinksAnswer, MatrixSummary, MeasuredOutcome, NumbersOfGpus, OnGpus, TooFewGpus,
 };
@@ -31,15 +30,15 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Several GPUs")]
 pub(super) struct GpusFlags {
-    /// How it would run on so many GPUs, all like the device: time, what limits, what is exchanged, memory; with --verify also
-    /// measured, on the GPUs here
+    /// Predict for N GPUs of the device's kind: time, limit, exchanged data, memory; with --verify also measure on the
+    /// GPUs here
     #[arg(long, value_name = "N,N,...", value_delimiter = ',', value_parser = links::number)]
     gpus: Vec<usize>,
-    /// Which GPU owns which rows: a file with the number of a part a line, as METIS and other graph partitioners write it, or metis,
-    /// where the program was built with it [default: rows in order, with equal predicted times]
+    /// Owner of each row: a file with the number of a part a line, as METIS and other graph partitioners write it, or metis,
+    /// if the program was built with it [default: rows in order, with equal predicted times]
     #[arg(long, value_name = "FILE|metis", requires = "gpus")]
     parts: Option<PathBuf>,
-    /// From which size on they are faster than one: the whole number of a recipe of the gallery that is varied, such as n of stencil3d
+    /// Find the size from which N GPUs are faster than one: the parameter of a recipe of the gallery to vary, such as n of stencil3d
     #[arg(long, value_name = "PARAMETER", requires = "gpus", conflicts_with = "verify")]
     break_even: Option<String>,
     /// Links between the GPUs: a links.json or a TOML file (docs/gpus.md) [default: those of the profile]
@@ -56,7 +55,7 @@ impl GpusFlags {
         &self.gpus
     }
 
-    /// As answers name it.
+    /// Its name in answers.
     pub(super) fn dealt(&self) -> String {
         self.parts.as_ref().map_or("in order".to_owned(), |file| file.display().to_string())
     }
@@ -90,7 +89,7 @@ impl Advise {
             (self.gpus.break_even.is_some() && self.order.reorder.is_some(), "--reorder of --break-even"),
         ];
         if let Some((_, flag)) = unwanted.iter().find(|(is_given, _)| *is_given) {
-            return Err(Failure::input(format!("{flag} is not there for several GPUs")));
+            return Err(Failure::input(format!("{flag} cannot be used with --gpus")));
         }
         if profile.device.facts.kind != DeviceKind::Cuda {
             return Err(Failure::input(format!(
@@ -150,11 +149,11 @@ impl Advise {
 /// Names METIS in place of a file.
 const METIS: &str = "metis";
 
-/// How rows are dealt out to any number of GPUs.
+/// Distribution of rows over any number of GPUs.
 #[derive(Debug)]
 pub(super) enum Way {
     Dealt(Deal),
-    /// Asked anew for each number.
+    /// Recomputed for each number of GPUs.
     ByMetis,
 }
 
@@ -179,7 +178,7 @@ fn by_metis<T: Scalar>(_: &Csr<T>, _: usize) -> Result<Distribution, Failure> {
     ))
 }
 
-/// What is asked about each number of GPUs.
+/// The question for each number of GPUs.
 struct Asked<'a, T: Scalar> {
     matrix: &'a Csr<T>,
     numbers: NumbersOfGpus<'a, T>,
@@ -223,7 +222,7 @@ fn on<T: Scalar>(
 /// On one GPU, on its own clock.
 const RULE: StoppingRule = StoppingRule::BRISK;
 
-/// A failure is one of this number of GPUs alone, unless somebody wants to stop.
+/// A failure concerns this number of GPUs alone, unless the user interrupts.
 fn outcome(measured: Result<Timing, Error>) -> Result<Outcome, Failure> {
     match measured {
         Ok(timing) => Ok(Outcome::time(&timing)),
@@ -322,7 +321,7 @@ fn dealt(deal: &str) -> String {
     if deal == "in order" { deal.to_owned() } else { format!("dealt out by {deal}") }
 }
 
-/// The sentence that somebody acts on.
+/// The recommendation.
 fn verdict(answer: &AdviseGpusAnswer) -> String {
     let of = |count: usize| answer.gpus.iter().find(|on| on.count == count);
     if let Some(best) = of(answer.best).filter(|best| best.count > 1) {

@@ -4,9 +4,8 @@ use super::{Advise, TABLE};
 use crate::context::Context;
 use crate::failure::{Exit, Failure};
 use crate::matrix_source::MatrixSource;
-use crate::printer::BOLD;
 use crate::table::Table;
-use crate::text::{assumed, between, candidate, counted, grouped, heading, matrices};
+use crate::text::{BOLD, assumed, between, candidate, counted, grouped, heading, matrices};
 use crate::values::{narrowing, what_it_changes};
 use sparsight::advise::RunNowName;
 use sparsight::answer::{AdviseAnswer, AdviseManyAnswer, AdvisedMatrix, MatrixSummary};
@@ -28,7 +27,7 @@ impl Advise {
                 "--verify runs the candidates of one matrix, and these are {}",
                 matrices(sources.len())
             );
-            return Err(Failure::input(text).hinted("`sparsight measure` runs them for many"));
+            return Err(Failure::input(text).hinted("`sparsight lab measure` runs them for many"));
         }
         let mut sources = self.order.of_all(sources);
         if self.transpose {
@@ -117,7 +116,7 @@ impl Advise {
     }
 }
 
-/// What a matrix and its transpose take together, each in its best candidate.
+/// Time of a matrix and its transpose together, each with its best candidate.
 fn print_pair(a: &AdvisedMatrix, transposed: &AdvisedMatrix, context: &Context) -> Result<(), Failure> {
     let known = |of: &AdvisedMatrix| {
         Some((of.verdict.as_ref()?.best, of.prediction.as_ref()?.predicted_s.0, of.memory_bytes?.0))

@@ -6,15 +6,12 @@ mod many;
 mod print;
 mod remarks;
 
-use crate::args::ModelFlags;
-use crate::command_line;
-use crate::context::Context;
+use crate::args::{ModelFlags, products};
+use crate::context::{Context, command_as_typed};
 use crate::csv::{CANDIDATE, CsvFlag, Layout, PREDICTED};
 use crate::device_choice::ProfileFlags;
 use crate::failure::{Exit, Failure};
 use crate::matrix_source::{MatrixSource, matrices};
-use crate::noise::{self, Noise};
-use crate::products::products;
 use crate::reordering::OrderFlags;
 use crate::report::Page;
 use crate::text::{self, candidate};
@@ -33,9 +30,10 @@ use sparsight::{Advice, Advisor, Error, Profile, verify};
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
 
-/// Which format, kernel and block size will be fastest, how sure that is, and what it costs to get there
+/// Predict the fastest format, kernel and block size of a matrix
 ///
-/// Nothing is run: the times are predicted from the matrix' structure and a measured profile of the device.
+/// Shows the interval of each time, and the cost of conversion and upload. Nothing is run: the times are predicted from the
+/// structure of the matrix and a measured profile of the device.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = COLUMNS)]
 #[allow(clippy::struct_excessive_bools)] // Flags of a command line.
@@ -44,11 +42,11 @@ pub(crate) struct Advise {
     paths: Vec<String>,
     #[command(flatten)]
     profile: ProfileFlags,
-    /// Products y = A x to come: rank by conversion, upload and all of them together
+    /// Products y = A x to come: rank by the total of conversion, upload and all products
     #[arg(long, value_name = "N", value_parser = products)]
     iterations: Option<NonZeroU64>,
-    /// What is run now, from which break-evens are counted: cusparse-csr, csr-vector, any kernel or candidate, or scipy (CSR on one
-    /// thread of this processor, once that is calibrated) [default: cuSPARSE's CSR; without a time of it, and on a processor, the best
+    /// Current implementation, to which break-evens refer: cusparse-csr, csr-vector, any kernel or candidate, or scipy (CSR on one
+    /// thread of this processor, once it is calibrated) [default: cuSPARSE's CSR; without a time of it, and on a processor, the best
     /// plain CSR]
     #[arg(long, value_name = "NAME")]
     from: Option<RunNowName>,
@@ -56,21 +54,21 @@ pub(crate) struct Advise {
     model: ModelFlags,
     #[command(flatten)]
     order: OrderFlags,
-    /// Advise for products with A^T, too: as a matrix of its own, called NAME+transpose
+    /// Advise for products with A^T, too, as a separate matrix called NAME+transpose
     #[arg(long, conflicts_with_all = ["report", "verify", "verify_all", "gpus"])]
     transpose: bool,
     #[command(flatten)]
     pub(crate) values: ValuesFlag,
     #[command(flatten)]
     csv: CsvFlag,
-    /// Show every block size of a kernel, and not the best alone
+    /// Show every block size of a kernel, not only the best
     #[arg(long)]
     all: bool,
-    /// Also measure on the device here: the first, the best CSR, the vendor's, and of the others what may gain most by what these took
-    /// (with --iterations while a run may be expected to gain more than it costs), then say what to expect of the rest
+    /// Also measure on the device here: the first, the best CSR, the vendor's routines, and then the candidates with the largest expected
+    /// gain (with --iterations while the gain exceeds the cost of a run); the rest is predicted again from these times
     #[arg(long)]
     verify: bool,
-    /// Also measure all of them
+    /// Also measure all candidates
     #[arg(long)]
     verify_all: bool,
     /// Also write a page with pictures of the answer: one HTML file, without scripts (docs/report.md)
@@ -80,7 +78,7 @@ pub(crate) struct Advise {
     gpus: gpus::GpusFlags,
 }
 
-/// What the table says; docs/start.md has it, too.
+/// Description of the table's columns, as in docs/start.md.
 const COLUMNS: &str = "\
 Columns:
   (first)         place among all candidates; = is as good as the first, within 5 %
@@ -220,7 +218,7 @@ impl Advise {
             .with_structure(structure)
             .with_reasons(reasons)
             .with_plan(plan)
-            .with_command(command_line::as_typed(), sparsight::device::today())
+            .with_command(command_as_typed(), sparsight::device::timing::today())
             .shortened(context.top_in_json());
         context.printer.answer(&answer, || {
             if self.csv.csv {
@@ -334,7 +332,7 @@ impl Advise {
         drop(bar);
         noise.clocked(verified.clock);
         noise.strayed(verified.far);
-        noise::warn(&noise, &context.printer);
+        context.printer.warn_of(&noise);
         Ok(verified)
     }
 }

@@ -1,14 +1,13 @@
-//! What `advise` prints: the verdict, the ranking and the remarks below it.
+//! Text of `advise`: the verdict, the ranking and the remarks below it.
 
 use super::Advise;
 use super::remarks::{answering, extrapolations, pays_off, refusals, what_was_found};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::matrix_source::MatrixSource;
-use crate::printer::BOLD;
 use crate::table::Table;
 use crate::text::{
-    self, AS_GOOD, NOTHING_TO_MULTIPLY, STAY, between, candidate, counted, heading, of_bandwidth,
+    self, AS_GOOD, BOLD, NOTHING_TO_MULTIPLY, STAY, between, candidate, counted, heading, of_bandwidth,
     others_as_good, sooner_ready, times_as_fast,
 };
 use sparsight::advise::{Advised, RunNowKind, TIE, Verdict};
@@ -21,12 +20,12 @@ use sparsight::{Advice, Profile};
 use std::collections::BTreeSet;
 use std::num::NonZeroU64;
 
-/// What is printed beside the ranking.
+/// Output beside the ranking.
 pub(super) struct Beside<'a> {
     pub(super) verified: Option<&'a Verified>,
-    /// Why a product takes as long as it does.
+    /// Reasons for the time of a product.
     pub(super) reasons: &'a [ReasonAnswer],
-    /// What another order brings, and what storing the values in f32 changes.
+    /// Effect of another order, and of storing the values in f32.
     pub(super) remarks: [Option<String>; 2],
 }
 
@@ -188,7 +187,7 @@ impl Advise {
         table
     }
 
-    /// What candidates are ranked by: one product, or with `--iterations` conversion, upload and all products.
+    /// The ranking criterion: one product, or with `--iterations` conversion, upload and all products.
     fn cost(&self, advised: &Advised) -> Seconds {
         self.iterations.map_or(advised.prediction.time, |products| advised.in_all(products.get()))
     }

@@ -14,7 +14,7 @@ pub(super) struct Given {
 }
 
 impl Given {
-    /// Whether that device is meant by its path, however it is written.
+    /// Returns whether the path, however it is written, is that of the device.
     fn is_path_of(&self, device: &DeviceName) -> bool {
         let path = |device: &DeviceName| match device {
             DeviceName::Profile(name) => Path::new(name).canonicalize().ok(),
@@ -23,7 +23,7 @@ impl Given {
         self.device == *device || path(&self.device).is_some_and(|own| path(device) == Some(own))
     }
 
-    /// Whether it is what answers call that folder or data sheet.
+    /// Returns whether it is the name of that folder or data sheet in answers.
     fn is_name_of(&self, device: &DeviceName) -> bool {
         let (DeviceName::Profile(name), DeviceName::Profile(path)) = (&self.device, device) else {
             return false;

@@ -6,9 +6,8 @@ use crate::csv::Layout;
 use crate::failure::{Exit, Failure};
 use crate::links;
 use crate::matrix_source::MatrixSource;
-use crate::printer::BOLD;
 use crate::table::Table;
-use crate::text::{between, percent, shape};
+use crate::text::{BOLD, between, percent, shape};
 use sparsight::Advisor;
 use sparsight::answer::{
     CompareGpusAnswer, ComparedGpus, ComparedOnGpus, LinksAnswer, MatrixSummary, NumbersOfDevice,
@@ -43,7 +42,7 @@ const TABLE: Layout = Layout {
     ]],
 };
 
-/// What is predicted of each number of GPUs of a device.
+/// Predictions for each number of GPUs of a device.
 type Numbers = Vec<Result<OnGpus, TooFewGpus>>;
 
 impl Compare {
@@ -59,7 +58,7 @@ impl Compare {
             (self.weights.is_some(), "--weights"),
         ];
         if let Some((_, flag)) = unwanted.iter().find(|(is_given, _)| *is_given) {
-            return Err(Failure::input(format!("{flag} is not there for several GPUs")));
+            return Err(Failure::input(format!("{flag} cannot be used with --gpus")));
         }
         let linked = contenders.iter().map(|one| self.links(one)).collect::<Result<Vec<_>, Failure>>()?;
         let matrix: Csr<T> = source.load_places(context)?;
@@ -210,7 +209,7 @@ fn named(device: &ComparedGpus, one: &ComparedOnGpus) -> String {
     format!("{} x {}", one.on.count, device.id)
 }
 
-/// Where that is most; nothing where nobody has it.
+/// The largest of these values; empty if none is known.
 fn most(
     answer: &CompareGpusAnswer,
     of: impl Fn(&ComparedOnGpus) -> Option<f64>,

@@ -14,7 +14,7 @@ use sparsight::records::{CutPart, CutRecord};
 use sparsight::run::{MeasuredPartition, Tries, contest, run_partition};
 use sparsight::{Advice, Error, Plan, fastest};
 
-/// How the candidate is called that stores values in f32 beside vectors in f64.
+/// Name of the candidate that stores values in f32 beside vectors in f64.
 pub(super) const IN_F32: &str = "values in f32";
 
 /// A plan that was run.
@@ -102,7 +102,7 @@ fn how(context: &Context) -> Bench {
     Bench { rule: StoppingRule::BRISK, seed: context.seed, ..Bench::default() }
 }
 
-/// What is recorded of the strategies that cut and were run: each part is run by itself as well. None where the cut or the
+/// Records of the strategies that cut and were run: each part is run by itself as well. None where the cut or the
 /// best single candidate failed.
 pub(super) fn records<T: Scalar>(
     name: &str,

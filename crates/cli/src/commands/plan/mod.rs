@@ -3,14 +3,11 @@
 mod measured;
 mod print;
 
-use crate::args::{ModelFlags, catalogued, names};
-use crate::command_line;
-use crate::context::Context;
+use crate::args::{ModelFlags, catalogued, names, products};
+use crate::context::{Context, command_as_typed};
 use crate::device_choice::{OpenDevice, ProfileFlags};
 use crate::failure::{Exit, Failure};
 use crate::matrix_source::{MatrixSource, matrices};
-use crate::noise::{self, Noise};
-use crate::products::products;
 use crate::reordering::OrderFlags;
 use crate::report::Page;
 use crate::text::counted;
@@ -36,7 +33,9 @@ use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
 use std::str::FromStr;
 
-/// The optimal partition: row blocks, a format, kernel and block size for each, and the predicted total
+/// Predict the optimal partition of a matrix into row blocks
+///
+/// Each block has a format, a kernel and a block size of its own.
 ///
 /// Rows are cut into strips, and neighbouring strips are put together in the way that takes least time in all (Guo, Wang
 /// and Chen 2014). Without --run the times are predicted and nothing is run. The vendor's routines take no part. What a cut
@@ -54,10 +53,10 @@ pub(crate) struct Plan {
     model: ModelFlags,
     #[command(flatten)]
     order: OrderFlags,
-    /// Plan products with A^T, too: as a matrix of its own, called NAME+transpose
+    /// Plan products with A^T, too, as a separate matrix called NAME+transpose
     #[arg(long, conflicts_with = "record")]
     transpose: bool,
-    /// How the parts are run: sequential (one launch after another), fused (parts share one launch and so a block size; not
+    /// Execution of the parts: sequential (one launch after another), fused (parts share one launch and so a block size; not
     /// with coo and hyb) or both
     #[arg(long, value_name = "HOW", default_value = "both")]
     execution: Executions,
@@ -71,8 +70,8 @@ pub(crate) struct Plan {
     /// Run each plan on the device here, in turn with the best single candidate and the routines of the vendor's library
     #[arg(long)]
     run: bool,
-    /// Run N single candidates, not only the first: what a run took tells what to expect of the others, and the one that may gain most
-    /// is run next. auto: while a run may be expected to gain more than it costs, over the products of --iterations
+    /// Run N single candidates, not only the first: each measured time corrects the predictions of the others, and the one with the
+    /// largest expected gain runs next. auto: while the expected gain of a run exceeds its cost, over the products of --iterations
     #[arg(long = "try", value_name = "N|auto", default_value = "1", requires = "run")]
     tried: TryFlag,
     /// Products y = A x to come, for --try auto
@@ -80,15 +79,15 @@ pub(crate) struct Plan {
     iterations: Option<NonZeroU64>,
     #[command(flatten)]
     pub(crate) values: ValuesFlag,
-    /// Cut also where nothing is gained by it: the best partition into at least two parts, where there are two strips
+    /// Cut even without a gain: the best partition into at least two parts, if there are two strips
     #[arg(long)]
     cut: bool,
     /// Also write a page with pictures of the plan of one matrix: one HTML file, without scripts (docs/report.md)
     #[arg(long, value_name = "FILE", conflicts_with_all = ["transpose", "record"])]
     report: Option<PathBuf>,
-    /// Add the cuts that were run to cuts.jsonl of the profile, which has to be a folder: from 40 cuts of one model and
-    /// execution on, `fit` learns what cutting costs. Cuts that it holds are not run again, so that a run that was stopped
-    /// goes on; after `fit` other cuts may be the best, and the same command adds these
+    /// Add the cuts that were run to cuts.jsonl of the profile, which must be a folder: from 40 cuts of one model and
+    /// execution on, `lab fit` learns the cost of cutting. Recorded cuts are not run again, so that the same command continues
+    /// a run that was stopped; after `lab fit` other cuts may be the best, and the same command adds these
     #[arg(long, requires_all = ["run", "cut", "profile"], conflicts_with_all = ["placement", "row_length"])]
     record: bool,
 }
@@ -99,10 +98,10 @@ const MOST_STRIPS: usize = 4096;
 fn strips(text: &str) -> Result<NonZeroUsize, String> {
     let count: Option<NonZeroUsize> =
         text.parse().ok().filter(|count: &NonZeroUsize| count.get() <= MOST_STRIPS);
-    count.ok_or_else(|| format!("'{text}' is no number of strips from 1 to {MOST_STRIPS}"))
+    count.ok_or_else(|| format!("'{text}' is not a number of strips from 1 to {MOST_STRIPS}"))
 }
 
-/// How many single candidates are run.
+/// Number of single candidates to run.
 #[derive(Debug, Clone, Copy)]
 enum TryFlag {
     Count(NonZeroUsize),
@@ -117,7 +116,7 @@ impl FromStr for TryFlag {
             _ => text
                 .parse()
                 .map(Self::Count)
-                .map_err(|_| format!("'{text}' is no number of candidates, nor auto")),
+                .map_err(|_| format!("'{text}' is neither a number of candidates nor auto")),
         }
     }
 }
@@ -215,7 +214,7 @@ impl Plan {
             placement: self.model.placement,
             row_length: self.model.row_length,
             provenance: AdviceProvenance::from(&profile)
-                .with_command(command_line::as_typed(), sparsight::device::today()),
+                .with_command(command_as_typed(), sparsight::device::timing::today()),
             matrices: planned.iter().map(PlannedMatrix::from).collect(),
         };
         let answer = answer.shortened(context.top_in_json());
@@ -242,7 +241,7 @@ impl Plan {
             let run =
                 planned.iter().flat_map(|one| &one.measured).filter_map(|one| one.outcome.as_ref().ok());
             run.for_each(|ran| noise.took(&ran.timing));
-            noise::warn(noise, &context.printer);
+            context.printer.warn_of(noise);
         }
         if let (Some(file), false) = (&self.report, planned.is_empty()) {
             Page::of_json(&answer.to_json()).write(file)?;
@@ -361,13 +360,13 @@ impl Plan {
     fn tries(&self) -> Result<Tries, Failure> {
         match (self.tried, self.iterations) {
             (TryFlag::Count(_), Some(_)) => Err(Failure::input(
-                "--iterations says how much a run of --try auto may cost, and has no other meaning here",
+                "--iterations limits the cost of --try auto, and has no other meaning here",
             )
             .hinted("`sparsight advise --iterations` ranks by conversion and all products")),
             (TryFlag::Count(count), None) => Ok(Tries::Count(count)),
             (TryFlag::Auto, Some(products)) => Ok(Tries::WorthIt { products: products.get() }),
             (TryFlag::Auto, None) => {
-                Err(Failure::input("--try auto weighs what a run may gain against what it costs")
+                Err(Failure::input("--try auto weighs the expected gain of a run against its cost")
                     .hinted("say how many products are to come: --iterations 1e6"))
             }
         }
@@ -389,7 +388,7 @@ impl Cuts {
         Ok(Self { journal, folder, added: 0, known: 0 })
     }
 
-    /// Whether this very cut of the matrix was run before, with about the same predictions; counts it if so.
+    /// Returns whether this cut of the matrix was run before, with about the same predictions; counts it if so.
     fn has(&mut self, matrix: &str, dtype: Dtype, model: ModelName, strategy: &Strategy) -> bool {
         let is_same_part = |(known, part): (&CutPart, &Part)| {
             let is_near = (known.predicted_s.0 / part.prediction.time.0 - 1.0).abs() < 0.05;
@@ -407,7 +406,7 @@ impl Cuts {
     }
 }
 
-/// What was found for one matrix.
+/// Result for one matrix.
 struct Planned {
     title: String,
     /// For a page or an answer in JSON, of one matrix.
@@ -418,7 +417,7 @@ struct Planned {
     narrowing: Option<NarrowingAnswer>,
     /// Nothing without `--run`.
     measured: Vec<Measured>,
-    /// What another run of a single candidate may be expected to gain; nothing without `--try`.
+    /// Expected gain by another run of a single candidate; none without `--try`.
     next: Option<NextRun>,
 }
 
@@ -436,7 +435,7 @@ impl From<&Planned> for PlannedMatrix {
     }
 }
 
-/// Whether it is the best single candidate and nothing else.
+/// Returns whether the plan is the best single candidate and nothing else.
 fn is_single(strategy: &Strategy) -> bool {
     strategy.parts.len() == 1 && strategy.parts[0].candidate == strategy.single.candidate
 }

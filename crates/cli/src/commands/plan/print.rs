@@ -4,9 +4,8 @@ use super::measured::{IN_F32, Measured};
 use super::{Planned, is_single};
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::printer::BOLD;
 use crate::table::Table;
-use crate::text::{assumed, between, candidate, counted, grouped, heading, percent, shape, words};
+use crate::text::{BOLD, assumed, between, candidate, counted, grouped, heading, percent, shape, words};
 use crate::values::what_it_changes;
 use sparsight::Profile;
 use sparsight::answer::PlannedMatrix;
@@ -83,7 +82,7 @@ pub(super) fn print(planned: &Planned, profile: &Profile, context: &Context) -> 
     out.line(format_args!("\n{BOLD}{}{BOLD:#}", PlannedMatrix::from(planned).verdict.text))
 }
 
-/// What a matrix and its transpose take together, each in its best single candidate.
+/// Time of a matrix and its transpose together, each with its best single candidate.
 pub(super) fn print_pair(a: &Planned, transposed: &Planned, context: &Context) -> Result<(), Failure> {
     let best = |planned: &Planned| planned.partitioning.strategies.first().map(|s| s.single.clone());
     let (Some(one), Some(other)) = (best(a), best(transposed)) else { return Ok(()) };
@@ -97,7 +96,7 @@ pub(super) fn print_pair(a: &Planned, transposed: &Planned, context: &Context) -
     ))
 }
 
-/// Of the best single candidate on the device.
+/// The best single candidate on the device.
 fn memory(planned: &Planned) -> Bytes {
     PlannedMatrix::from(planned).memory_bytes.unwrap_or_default()
 }
@@ -123,13 +122,13 @@ fn measured_table(measured: &[Measured]) -> Table {
     table
 }
 
-/// How the times of the parts come to that of the product.
+/// The law by which the times of the parts add up to that of the product.
 fn added_up(strategy: &Strategy) -> String {
     let Strategy { execution, cost, .. } = strategy;
     let Some(learned) = &cost.learned else {
         return format!(
             "{execution}: what its parts take by themselves{}; what cutting costs is learned by `plan --run --cut \
-             --record`, then `fit`",
+             --record`, then `lab fit`",
             if cost.shared_s > 0.0 { ", with one launch" } else { "" }
         );
     };

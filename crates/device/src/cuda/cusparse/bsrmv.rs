@@ -69,7 +69,7 @@ impl Bsrmv {
             ($routine:path, $value:ty) => {{
                 let (alpha, beta) = (v.alpha as $value, v.beta as $value);
                 // SAFETY: handle and description are alive, the arrays are on the device and as long as said; alpha and beta
-                // are read before the call returns; whoever queues a product vouches for the vectors.
+                // are read before the call returns; the caller that queues a product vouches for the vectors.
                 unsafe {
                     $routine(
                         library.raw,

@@ -37,7 +37,7 @@ pub(super) const WITH_BSR: (u32, u32, u32) = (12, 6, 0);
 pub(super) struct Library {
     context: Arc<Context>,
     raw: sys::cusparseHandle_t,
-    /// Held by whoever calls the library.
+    /// Held during calls of the library.
     alone: Mutex<()>,
 }
 
@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_library_says_its_version_and_what_a_status_means_or_is_absent() {
+    fn cusparse_reports_version_and_status_texts_or_is_absent() {
         match cusparse_version() {
             Ok(version) => {
                 assert!(version >= (12, 3, 0), "{version:?}");

@@ -13,9 +13,9 @@ use super::bsrmv::Bsrmv;
 use super::described::Described;
 use super::spmv::SpMv;
 use super::{Library, limit};
-use crate::DeviceError;
 use crate::cuda::context::named as named_driver;
-use crate::gpu::{DeviceMatrix, Stream, Vectors, VendorProduct};
+use crate::gpu::{DeviceMatrix, Vectors, VendorProduct};
+use crate::{DeviceError, Stream};
 use cudarc::driver::result;
 use sparsight_kernels::Vendor;
 use sparsight_matrix::{Scalar, Seconds};
@@ -29,7 +29,7 @@ const ENTRIES: u32 = 4;
 /// y = A x by a routine of the library, ready to be queued.
 ///
 /// # Invariants
-/// The arrays of A outlive it: it belongs to whoever holds them.
+/// The arrays of A outlive it: it belongs to their owner.
 #[derive(Debug)]
 pub(in crate::cuda) struct Product<T> {
     /// Bytes of y.

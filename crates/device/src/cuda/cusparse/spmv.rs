@@ -124,14 +124,14 @@ impl Vector {
     fn new<T: Scalar>(address: u64, len: u64) -> Result<Self, DeviceError> {
         let mut raw = std::ptr::null_mut();
         let (len, address) = (len as i64, pointer(address));
-        // SAFETY: whoever queues a product vouches for the address.
+        // SAFETY: the caller that queues a product vouches for the address.
         let status = unsafe { sys::cusparseCreateDnVec(&raw mut raw, len, address, value_type(T::DTYPE)) };
         named("cusparseCreateDnVec", status)?;
         Ok(Self { raw })
     }
 
     fn point_to(&self, address: u64) -> Result<(), DeviceError> {
-        // SAFETY: the description is alive; whoever queues a product vouches for the address.
+        // SAFETY: the description is alive; the caller that queues a product vouches for the address.
         let status = unsafe { sys::cusparseDnVecSetValues(self.raw, pointer(address)) };
         named("cusparseDnVecSetValues", status)
     }

@@ -21,7 +21,7 @@ use std::path::Path;
 
 const VARIABLE: &str = "LD_LIBRARY_PATH";
 
-/// Whether the loader may be asked for a library by name.
+/// Checks that the loader may be asked for a library by name.
 ///
 /// # Errors
 /// [`DeviceError::LoaderPath`] with the first element that is no place for libraries.
@@ -52,7 +52,7 @@ fn elements(value: &OsStr) -> impl Iterator<Item = &OsStr> {
     all.filter(move |_| !value.is_empty())
 }
 
-/// What is wrong with an element, in words that follow `holds`.
+/// The fault of an element, in words that follow `holds`.
 fn danger(element: &OsStr) -> Option<String> {
     let folder = Path::new(element);
     if element.is_empty() {

@@ -7,7 +7,7 @@
 //! ```text
 //! loader_path    may the loader be asked by name? Not while LD_LIBRARY_PATH means the current directory
 //! places         absolute folders that the environment, the program and the system name
-//! trusted        of a file in one of them: can nobody but root and this user have put it there?
+//! trusted        of a file in one of them: can only root and this user have put it there?
 //! ```
 //! What is opened is code that is run at once. None of it comes from an empty, a relative or a world-writable path.
 
@@ -45,7 +45,7 @@ struct Wanted {
     /// The file's name, up to the version, of a library that it asks the loader for; it lies in the same folder or in
     /// that of its own Python package.
     companion: &'static str,
-    /// Whether it can be used now.
+    /// Checks that the library can be used now.
     usable: fn() -> bool,
 }
 
@@ -58,10 +58,10 @@ const CUSPARSE: Wanted =
 /// It asks for none but the system's.
 const NCCL: Wanted = Wanted { name: "libnccl.so.", companion: "libnccl-net.so.", usable: nccl_usable };
 
-/// What is called of cuSPARSE and came with CUDA 12.1 or later: libraries of before lack some of it.
+/// Functions of cuSPARSE that came with CUDA 12.1 or later: older libraries lack some of them.
 const CUSPARSE_NEEDS: [&str; 2] = ["cusparseCreateSlicedEll", "cusparseSpMV_preprocess"];
 
-/// What the loader calls NCCL.
+/// The loader's name for NCCL.
 pub(super) const NCCL_FILE: &str = "libnccl.so.2";
 
 /// Makes sure that NVRTC can be used; looks for it once in the life of the program.
@@ -178,7 +178,7 @@ impl Wanted {
     /// Opens the newest in `folder` for the rest of the program's life, its companions before it. Whether there was one.
     ///
     /// # Errors
-    /// What was refused, if none was opened. A companion that is refused is one for the library, too: it would ask the
+    /// The refused file, if none was opened. A companion that is refused is one for the library, too: it would ask the
     /// loader for it, which opens whatever lies beside it.
     fn preload(&self, folder: &Path) -> Result<bool, Refusal> {
         let own = versions(folder, self.name);
@@ -214,7 +214,7 @@ fn versions(folder: &Path, name: &str) -> Vec<PathBuf> {
 /// Opens a library by its canonical path. Whether it could be opened.
 ///
 /// # Errors
-/// Why it was not tried.
+/// The reason why a file was not tried.
 fn open_for_ever(path: &Path) -> Result<bool, Refusal> {
     // A link to nowhere: the loader could not open it either.
     if !path.exists() {
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_nowhere_is_an_error_that_lists_every_place() {
+    fn a_missing_library_is_an_error_that_lists_every_place() {
         // Neither a broken file nor a missing folder is a reason to panic.
         let folder = folder("nowhere", &["libnonesuch.so.12", "libbeside.so.1"]);
         let absent = folder.join("absent");

@@ -1,4 +1,4 @@
-//! Where libraries are looked for that the loader does not find: folders of CUDA toolkits and Python packages.
+//! Folders of CUDA toolkits and Python packages, searched for libraries that the loader does not find.
 //!
 //! ```text
 //! folders that the program added, and of packages in them
@@ -7,7 +7,7 @@
 //! $VIRTUAL_ENV or $CONDA_PREFIX               lib/python3*/site-packages/nvidia/cu13/lib (cuda_nvrtc, cusparse, nccl)
 //! the python3 of $PATH, $HOME/.local, /usr    likewise
 //! ```
-//! A value that is empty or relative would mean the current directory, which may be anybody's: it is ignored, and so are
+//! A value that is empty or relative would mean the current directory, to which others may write: it is ignored, and so are
 //! such elements of `PATH`. Nothing is run to find anything.
 
 use std::env;
@@ -27,7 +27,7 @@ pub(super) struct Environment {
 }
 
 impl Environment {
-    /// That of this program.
+    /// The environment of this program.
     pub(super) fn of_this_program() -> Self {
         Self {
             cuda_path: env::var_os("CUDA_PATH"),
@@ -105,7 +105,7 @@ fn absolute(value: Option<&OsString>) -> Option<&Path> {
     value.map(Path::new).filter(|path| path.is_absolute())
 }
 
-/// Where NVIDIA's packages among the Python packages in `packages` have their libraries.
+/// Folders with libraries of NVIDIA's packages among the Python packages in `packages`.
 fn of_packages(packages: &Path) -> [PathBuf; 4] {
     ["cu13", "cuda_nvrtc", "cusparse", "nccl"].map(|name| packages.join("nvidia").join(name).join("lib"))
 }

@@ -1,11 +1,11 @@
 //! A GPU's end of a communicator.
 
+use super::Limit;
 use super::api::{Api, api};
-use super::limit::Limit;
 use super::{broken, named};
-use crate::DeviceError;
 use crate::cuda::context::{self, Context};
-use crate::gpu::{Extent, Link, Message, Stream};
+use crate::gpu::{Extent, Link, Message};
+use crate::{DeviceError, Stream};
 use cudarc::driver::{result, sys as driver};
 use cudarc::nccl::sys;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,16 +17,16 @@ use std::time::{Duration, Instant};
 /// hundredth of it, since shares wait between products, too.
 const BUSY: Duration = Duration::from_millis(10);
 
-/// How long it sleeps then.
+/// Time that it then sleeps.
 const NAP: Duration = Duration::from_micros(100);
 
-/// How often it asks whether another rank has failed: a call of the library.
+/// Interval of asking whether another rank has failed: a call of the library.
 const ASKED_EVERY: Duration = Duration::from_millis(20);
 
 /// A communicator with a stream.
 ///
 /// # Invariants
-/// Everything was made in `context`, which lives longer. Nothing is called with `raw` once `given_up` is set, but by whoever set it,
+/// Everything was made in `context`, which lives longer. Nothing is called with `raw` once `given_up` is set, but by the thread that set it,
 /// who waits a moment for a call that is under way (`calls`).
 #[derive(Debug)]
 pub(super) struct End {
@@ -41,7 +41,7 @@ pub(super) struct End {
     ranks: usize,
     limit: Duration,
     given_up: Arc<AtomicBool>,
-    /// Held by whoever calls the library with `raw`.
+    /// Held during calls of the library with `raw`.
     calls: Arc<Mutex<()>>,
     /// Exchanges and sums. The library makes connections with the first of each.
     kinds: [Kind; 2],
@@ -89,7 +89,7 @@ impl End {
         let api = api()?;
         let entered = context.enter()?;
         let mut raw = std::ptr::null_mut();
-        // SAFETY: the library is there, since somebody has drawn the identity; the pointer is to a live handle.
+        // SAFETY: the library is there, since an identity was drawn; the pointer is to a live handle.
         let joined = unsafe { (api.ncclCommInitRank)(&raw mut raw, ranks as i32, id, rank as i32) };
         named("ncclCommInitRank", joined)?;
         let event = || {
@@ -119,12 +119,12 @@ impl End {
         })
     }
 
-    /// Who is told if this one gives up.
+    /// The other ranks of this process, told if this one gives up.
     pub(super) fn know(&self, all: &[Arc<Self>]) {
         let _ = self.all.set(all.iter().map(Arc::downgrade).collect());
     }
 
-    /// What ends everything that waits in the communicator; for whoever has set `given_up`.
+    /// Ends everything that waits in the communicator; for the thread that set `given_up`.
     fn take_down(&self) -> impl FnOnce() + Send + use<> {
         // What it is made in has to be there until the end.
         let (api, raw, context) = (self.api, self.raw, Arc::clone(&self.context));
@@ -136,7 +136,7 @@ impl End {
             while start.elapsed() < UNDER_WAY && matches!(calls.try_lock(), Err(TryLockError::WouldBlock)) {
                 thread::sleep(NAP);
             }
-            // SAFETY: it is alive, and nobody begins a call with it from here on.
+            // SAFETY: it is alive, and no call with it begins from here on.
             let _ = unsafe { (api.ncclCommAbort)(raw.0) };
             drop(context);
         }
@@ -193,7 +193,7 @@ impl End {
         queued
     }
 
-    /// Whether a stream has nothing left to do.
+    /// Returns whether a stream has nothing left to do.
     fn is_done(stream: driver::CUstream) -> Result<bool, DeviceError> {
         // SAFETY: the stream is alive, its context is current.
         let status = unsafe { driver::cuStreamQuery(stream) };
@@ -203,7 +203,7 @@ impl End {
         context::named("cuStreamQuery", status.result()).map(|()| true)
     }
 
-    /// What has failed in the background, if anything has.
+    /// The failure in the background, if there is one.
     fn failure(&self) -> Result<(), DeviceError> {
         let _calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
         self.check()?;
@@ -338,7 +338,7 @@ impl Link for End {
     }
 
     fn abort(&self) {
-        // Nobody begins anything from here on; until all of the communicator is taken down nobody waits here.
+        // Nothing begins from here on, and nothing waits here until all of the communicator is taken down.
         let give_up = |end: &Self| {
             if !end.given_up.swap(true, Ordering::AcqRel) {
                 thread::spawn(end.take_down());

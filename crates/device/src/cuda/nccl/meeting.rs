@@ -16,13 +16,13 @@ use std::net::{TcpListener, TcpStream, ToSocketAddrs};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// What each process says first: a program that connects by mistake is told nothing.
+/// First message of each process: a program that connects by mistake gets no answer.
 const GREETING: &[u8; 8] = b"spRanks2";
 
 /// Between two tries. Chosen.
 const NAP: Duration = Duration::from_millis(20);
 
-/// More bytes nobody says of a plan, and nobody answers. Chosen.
+/// Limit of the bytes of a plan's description, and of an answer. Chosen.
 const LONGEST: usize = 1 << 12;
 
 /// Before rank 0's answer: an identity follows, or a reason.
@@ -32,13 +32,13 @@ const REFUSED: u8 = 1;
 /// A process among others, each of which has one GPU.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ranks {
-    /// Which this is, counted from 0.
+    /// This rank, counted from 0.
     pub rank: usize,
-    /// How many there are.
+    /// Number of ranks.
     pub ranks: usize,
-    /// Which of those on this host: the number of its GPU, where all of them are seen ([`Ranks::gpu`]).
+    /// Number among the ranks on this host: the number of its GPU, where all of them are seen ([`Ranks::gpu`]).
     pub local: usize,
-    /// Where rank 0 listens: `host:port`.
+    /// Address at which rank 0 listens: `host:port`.
     pub meets_at: String,
 }
 
@@ -70,7 +70,7 @@ impl Ranks {
     /// Rank 0 listens at `SPARSIGHT_MEET=host:port`, else at torchrun's `MASTER_ADDR`, a port above its `MASTER_PORT`.
     ///
     /// # Errors
-    /// [`DeviceError::Link`] if what they say is no rank, or nobody says where to meet.
+    /// [`DeviceError::Link`] if their values are no rank, or if the meeting place is missing.
     pub fn from_environment() -> Result<Option<Self>, DeviceError> {
         Self::of(|name| env::var(name).ok())
     }
@@ -98,7 +98,7 @@ impl Ranks {
         let here = || (ranks == 1).then(|| "127.0.0.1:0".to_owned());
         let meets_at = variable(MEETS_AT).or_else(master).or_else(here).ok_or_else(|| {
             broken(&format!(
-                "nobody says where the ranks meet: set {MEETS_AT}=host:port, of the host of rank 0"
+                "the meeting place of the ranks is missing: set {MEETS_AT}=host:port, of the host of rank 0"
             ))
         })?;
         Ok(Some(Self { rank, ranks, local, meets_at }))
@@ -191,7 +191,7 @@ impl Ranks {
         Ok(())
     }
 
-    /// A rank with its plan; `None` for whoever is none of ours.
+    /// A rank with its plan; `None` for a foreign program.
     fn heard(&self, mut stream: TcpStream) -> Option<(usize, TcpStream, PlanDigest)> {
         stream.set_nonblocking(false).ok()?;
         stream.set_read_timeout(Some(Duration::from_secs(1))).ok()?;
@@ -234,7 +234,7 @@ impl Ranks {
         }
     }
 
-    /// What rank 0 answers: the identity, or the reason for which there is none.
+    /// Answer of rank 0: the identity, or the reason why there is none.
     fn ask_once(&self, plan: &PlanDigest, left: Duration) -> std::io::Result<Result<Identity, String>> {
         let nowhere = || std::io::Error::new(ErrorKind::NotFound, "there is no such host");
         let address = self.meets_at.to_socket_addrs()?.next().ok_or_else(nowhere)?;
@@ -299,7 +299,7 @@ mod tests {
         assert_eq!(local(&[("MPI_LOCALRANKID", "1")]), 1);
         assert_eq!(local(&[("SLURM_LOCALID", "1")]), 1);
         assert_eq!(local(&[("MPI_LOCALRANKID", "2"), ("SLURM_LOCALID", "1")]), 2);
-        assert_eq!(local(&[]), 9, "nobody says it: all on one host");
+        assert_eq!(local(&[]), 9, "not given: all on one host");
         let refused = |variables: &[(&str, &str)]| ranks(variables).unwrap_err().to_string();
         assert!(refused(&[("RANK", "4"), ("WORLD_SIZE", "4")]).ends_with("RANK is 4, and WORLD_SIZE is 4"));
         assert!(refused(&[("PMI_RANK", "x"), ("PMI_SIZE", "4")]).ends_with("PMI_RANK is 'x', no number"));
@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_does_not_come_is_named_within_the_limit() {
+    fn a_missing_rank_is_named_within_the_limit() {
         let at = somewhere();
         let rank = |rank| Ranks { rank, ranks: 3, local: rank, meets_at: at.clone() };
         let short = Duration::from_millis(200);

@@ -9,7 +9,6 @@
 
 mod api;
 mod end;
-mod limit;
 mod meeting;
 
 use super::Cuda;
@@ -20,23 +19,23 @@ use cudarc::nccl::sys;
 use end::End;
 pub use meeting::Ranks;
 use std::ffi::{CStr, c_char};
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, Condvar, Mutex, PoisonError, mpsc};
 use std::thread;
 use std::time::Duration;
 
-/// How long a rank waits for the others before it gives up. Chosen: several times what opening a communicator on eight GPUs takes.
+/// Time that a rank waits for the others before it gives up. Chosen: several times what opening a communicator on eight GPUs takes.
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// The library.
 #[derive(Debug, Clone, Copy)]
 pub struct Nccl;
 
-/// What all ranks of a communicator are told: 128 bytes that one of them draws.
+/// Identity of a communicator, shared by all ranks: 128 bytes that one of them draws.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Identity([u8; 128]);
 
 impl Identity {
-    /// Of a communicator that nobody has joined yet.
+    /// The identity of a new communicator.
     ///
     /// # Errors
     /// [`DeviceError::NoNccl`], or a failed call.
@@ -126,7 +125,7 @@ impl Nccl {
         Ok(Self::begin(gpu, identity, rank, ranks, limit).end(limit)?)
     }
 
-    /// Joins in a thread of its own, since nobody knows whether it comes back.
+    /// Joins in a separate thread, since the call may never return.
     fn begin(gpu: &Cuda, identity: &Identity, rank: usize, ranks: usize, limit: Duration) -> Joining {
         let (context, id) = (Arc::clone(&gpu.gpu.context), identity.raw());
         let (send, joined) = mpsc::sync_channel(1);
@@ -179,12 +178,45 @@ fn named(call: &'static str, result: sys::ncclResult_t) -> Result<(), DeviceErro
     Err(DeviceError::Link { reason: format!("{call} failed: {words}{more}") })
 }
 
+/// A time limit of a call that may wait for other ranks: unless it is dropped before, a thread acts when the time is over.
+#[derive(Debug)]
+pub(super) struct Limit {
+    over: Arc<(Mutex<bool>, Condvar)>,
+}
+
+impl Limit {
+    /// Calls `act` after `limit`, unless the returned value is dropped before.
+    pub(super) fn begin(limit: Duration, act: impl FnOnce() + Send + 'static) -> Self {
+        let over = Arc::new((Mutex::new(false), Condvar::new()));
+        let seen = Arc::clone(&over);
+        thread::spawn(move || {
+            let (is_over, changed) = &*seen;
+            let is_over = is_over.lock().unwrap_or_else(PoisonError::into_inner);
+            let waited = changed.wait_timeout_while(is_over, limit, |is_over| !*is_over);
+            let (is_over, _) = waited.unwrap_or_else(PoisonError::into_inner);
+            let is_late = !*is_over;
+            drop(is_over);
+            if is_late {
+                act();
+            }
+        });
+        Self { over }
+    }
+}
+
+impl Drop for Limit {
+    fn drop(&mut self) {
+        *self.over.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.over.1.notify_all();
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn without_nccl_the_error_says_what_was_looked_for_and_what_brings_it() {
+    fn without_nccl_the_error_names_the_searched_places_and_a_package() {
         let told = Ranks { rank: 0, ranks: 2, local: 0, meets_at: "127.0.0.1:0".to_owned() };
         let Err(missing) = Identity::new() else {
             return println!("skipped: NCCL is here, {:?}", Nccl::version());
@@ -198,5 +230,18 @@ mod tests {
         assert!(matches!(missing, DeviceError::NoNccl { .. }), "{missing}");
         assert!(missing.to_string().contains("no NCCL library was found"), "{missing}");
         assert!(missing.hint().is_some_and(|hint| hint.contains("nvidia-nccl-cu13")));
+    }
+
+    #[test]
+    fn a_limit_acts_when_the_time_is_over_and_not_after_it_was_dropped() {
+        let (send, acted) = mpsc::channel();
+        let late = send.clone();
+        let limit = Limit::begin(Duration::from_millis(1), move || late.send("late").unwrap());
+        assert_eq!(acted.recv_timeout(Duration::from_secs(10)), Ok("late"));
+        drop(limit);
+        let limit = Limit::begin(Duration::from_secs(3600), move || send.send("early").unwrap());
+        drop(limit);
+        // The thread ends and drops its sender.
+        assert_eq!(acted.recv_timeout(Duration::from_secs(10)), Err(mpsc::RecvTimeoutError::Disconnected));
     }
 }

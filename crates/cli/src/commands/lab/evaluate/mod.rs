@@ -1,4 +1,4 @@
-//! `sparsight evaluate`: the papers' tables and figures.
+//! `sparsight lab evaluate`: the papers' tables and figures.
 
 mod summary;
 mod tables;
@@ -22,12 +22,12 @@ use std::path::PathBuf;
 use summary::Summary;
 use tables::{Tables, Titled};
 
-/// Is a profile good? How far predicted times are off and what choosing by them costs, over the matrices of its corpus
+/// Compare predictions and choices with the measured corpus of a profile
 ///
 /// With `--full` the papers' tables: how far each model is off on each kernel; with `--kernel` or `--model` those rows alone.
 /// `--by`, `--worst` and `--markdown` shape these tables, and ask for them, too.
-/// With `--from` times carried over from another device are held against the corpus: by rescaling, by the model of Guo and Wang
-/// 2013, and scaled by what is known of both. DIR then needs no models; device.json, transfer.json and a corpus are enough.
+/// With `--from`, times carried over from another device are compared with the corpus: by rescaling, by the model of Guo and Wang
+/// 2013, and by ratios of the facts of both devices. DIR then needs no models; device.json, transfer.json and a corpus are enough.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Evaluate {
     /// Folder of the profile
@@ -37,27 +37,27 @@ pub(crate) struct Evaluate {
     /// holds the matrix by name, else what its models predict
     #[arg(long, value_name = "NAME|DIR", conflicts_with_all = ["placement", "row_length", "plots", "full", "kernels", "models"])]
     from: Option<String>,
-    /// Every kernel and model, the choices, the vendor's routines and the worst matrices
+    /// Show every kernel and model, the choices, the vendor's routines and the worst matrices
     #[arg(long)]
     full: bool,
-    /// What each kernel family, kernel and block size brings: the fastest measured time without it over that with it. By
+    /// Gain by each kernel family, kernel and block size: the fastest measured time without it over that with it, by
     /// the corpus alone; DIR needs no models
     #[arg(long, conflicts_with_all = ["from", "placement", "row_length", "plots", "full", "kernels", "models", "by", "worst"])]
     without_each: bool,
-    /// Of the tables the rows of these kernels, such as csr-vector, "csr-vector t8" or ell
+    /// Rows of the tables for these kernels, such as csr-vector, "csr-vector t8" or ell
     #[arg(long = "kernel", value_name = "NAME", value_delimiter = ',')]
     kernels: Vec<KernelName>,
-    /// Of the tables the rows of these models
+    /// Rows of the tables for these models
     #[arg(long = "model", value_name = "NAME", value_delimiter = ',')]
     models: Vec<ModelName>,
-    /// Matrices to evaluate on, by the start of their names, such as e/,f/; +e/ stands for what was derived from those of e/
+    /// Matrices to evaluate on, by the start of their names, such as e/,f/; +e/ selects matrices derived from those of e/
     /// [default: all]
     #[arg(long, value_name = "PREFIXES", value_delimiter = ',')]
     test: Vec<String>,
-    /// Benchmark matrices that stand for the columns: banded, scattered, blend, or several
+    /// Benchmark matrices that represent the columns: banded, scattered, blend, or several
     #[arg(long, value_name = "RULES", value_delimiter = ',', default_value = "blend", value_parser = placement)]
     placement: Vec<PlacementRule>,
-    /// Statistic that stands for the row lengths, in strip models: paper, mode, max, mean, median, p5, p25, p75, p90, p95,
+    /// Statistic that represents the row lengths, in strip models: paper, mode, max, mean, median, p5, p25, p75, p90, p95,
     /// p99, or several
     #[arg(long, value_name = "STATISTICS", value_delimiter = ',', default_value = "paper")]
     row_length: Vec<RowLengthRule>,
@@ -67,15 +67,15 @@ pub(crate) struct Evaluate {
     /// Worst predicted matrices to name for each model and kernel [default: 3]
     #[arg(long, value_name = "N")]
     worst: Option<usize>,
-    /// Tables in Markdown
+    /// Print tables in Markdown
     #[arg(long, conflicts_with = "json")]
     markdown: bool,
-    /// Folder to draw into, as SVG: predicted against measured times, the fits of the strip models, what choosing costs
+    /// Folder for plots as SVG: predicted against measured times, the fits of the strip models, the cost of choices
     #[arg(long, value_name = "OUT")]
     plots: Option<PathBuf>,
 }
 
-/// Over what an error is taken.
+/// The unit over which an error is averaged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Group {
     /// As Guo, Wang and Chen 2014 count
@@ -132,7 +132,7 @@ impl Evaluate {
         self.worst.unwrap_or(3)
     }
 
-    /// Whether anything was said that is about tables.
+    /// Returns whether a flag about tables was given.
     fn asks_for_tables(&self) -> bool {
         let are_some_named = !self.kernels.is_empty() || !self.models.is_empty();
         let is_shaped = self.markdown || self.by.is_some() || self.worst.is_some();

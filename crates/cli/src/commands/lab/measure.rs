@@ -1,4 +1,4 @@
-//! `sparsight measure`: bench of a corpus, added to a profile.
+//! `sparsight lab measure`: bench of a corpus, added to a profile.
 
 use crate::args::KernelFlags;
 use crate::budget::{Budget, Spending, of_all_sizes};
@@ -6,7 +6,6 @@ use crate::context::Context;
 use crate::device_choice::{DeviceName, OpenDevice};
 use crate::failure::{Exit, Failure};
 use crate::matrix_source::{MatrixSource, matrices};
-use crate::noise::{self, Noise};
 use crate::profiling;
 use crate::shard::Shard;
 use crate::text::{counted, matrices, shown};
@@ -20,10 +19,10 @@ use sparsight_lab::answer::{MeasureAnswer, UnreadableMatrix};
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 
-/// Adds bench results of a corpus to a profile
+/// Measure a corpus of matrices, and add it to a profile
 ///
-/// What the folder already holds is skipped: a run that was stopped goes on with the same command, one that was killed
-/// loses the matrix at hand, and new kernels are added to a corpus that was measured without them. Candidates 8 times slower than the best are run once.
+/// Matrices that the folder holds are skipped: the same command continues a run that was stopped, one that was killed
+/// loses the current matrix, and new kernels are added to a corpus that was measured without them. Candidates 8 times slower than the best are run once.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Measure {
     #[arg(required = true, help = matrices!(""))]
@@ -34,16 +33,16 @@ pub(crate) struct Measure {
     /// Folder of the profile
     #[arg(short, long, value_name = "DIR")]
     output: PathBuf,
-    /// Measure one share of the matrices: of N runs with 1/N to N/N, each into a folder of its own, every matrix is in
-    /// exactly one
+    /// Measure one share of the matrices: N runs with 1/N to N/N, each into its own folder, measure every matrix exactly
+    /// once
     #[arg(long, value_name = "I/N")]
     shard: Option<Shard>,
     /// Stop after so long, such as 90s, 8min or 1h: matrices of all sizes in turn, none that would outlast it. The same command
-    /// goes on with what is left
+    /// continues with the rest
     #[arg(long, value_name = "TIME")]
     budget: Option<Budget>,
-    /// Measure nothing, and open no device: compute anew the features of the matrices that the folder holds, as after an update
-    /// that looks at more of them
+    /// Measure nothing and open no device: recompute the features of the matrices that the folder holds, as after an update
+    /// with more features
     #[arg(long, conflicts_with_all = ["device", "budget", "kernels", "blocks", "values", "dtype"])]
     features_only: bool,
     #[command(flatten)]
@@ -71,7 +70,7 @@ impl Task {
 }
 
 impl Measure {
-    /// What is left to do of this shard.
+    /// Remaining work of this shard.
     fn plan(
         &self,
         sources: Vec<MatrixSource>,
@@ -132,7 +131,7 @@ impl Measure {
         let mut corpus = folder.corpus()?;
         corpus.begin()?;
         profiling::begin(&folder, &mut device, None, context)?;
-        self.kernels.note_value_types(&dtypes, context);
+        self.kernels.note_value_types(&dtypes, &context.printer);
         let mut candidates = Vec::new();
         for &dtype in &dtypes {
             candidates.extend(self.kernels.candidates(device.facts().kind, dtype)?);
@@ -190,7 +189,7 @@ impl Measure {
             }
         }
         drop(bar);
-        noise::warn(&noise, &context.printer);
+        context.printer.warn_of(&noise);
         self.end(&counts, &corpus, context)
     }
 
@@ -281,7 +280,7 @@ impl Measure {
             let left = matrices(counts.left);
             context
                 .printer
-                .line(format_args!("{left} left, as the {budget} were spent; the same command goes on"))?;
+                .line(format_args!("{left} left, as the {budget} were spent; the same command continues"))?;
         }
         // Otherwise each was named when it was skipped.
         if context.printer.is_quiet() {
@@ -290,14 +289,14 @@ impl Measure {
             }
         }
         context.printer.line(format_args!(
-            "`sparsight fit {0}` fits the models, `sparsight evaluate {0}` shows their errors",
+            "`sparsight lab fit {0}` fits the models, `sparsight lab evaluate {0}` shows their errors",
             self.output.display()
         ))
     }
 
     fn kept(&self, corpus: &Journal<CorpusRecord>) -> String {
         let records = counted(corpus.records().len() as u64, "record");
-        format!("{records} kept in {}; the same command goes on", self.output.display())
+        format!("{records} kept in {}; the same command continues", self.output.display())
     }
 }
 
@@ -319,7 +318,7 @@ fn load(
     }
 }
 
-/// Whether any candidate failed; each is named.
+/// Warns of each candidate that failed; returns whether any did.
 fn report_failures(record: &CorpusRecord, context: &Context) -> bool {
     let mut any = false;
     for measured in &record.results {

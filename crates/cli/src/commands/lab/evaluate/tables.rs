@@ -1,12 +1,11 @@
-//! The tables of `evaluate`, for people.
+//! Tables of `lab evaluate`.
 
 use super::Group;
 use super::summary::name_of;
-use crate::device_choice::described;
 use crate::failure::Failure;
-use crate::printer::{BOLD, Printer};
+use crate::printer::Printer;
 use crate::table::Table;
-use crate::text::{candidate, matrices, percent, words};
+use crate::text::{BOLD, candidate, described, matrices, percent, words};
 use sparsight::Profile;
 use sparsight::matrix::Dtype;
 use sparsight::model::PlacementRule;
@@ -22,7 +21,7 @@ pub(super) struct Tables<'e> {
     pub(super) out: Titled<'e>,
 }
 
-/// Where tables with titles go.
+/// Output of tables with titles.
 pub(super) struct Titled<'p> {
     pub(super) markdown: bool,
     pub(super) out: &'p Printer,
@@ -112,7 +111,7 @@ impl Tables<'_> {
     }
 }
 
-/// Which matrices a table of errors counts, and how many they are.
+/// The matrices that a table of errors counts, and their number.
 pub(super) fn counted(scope: Scope, (all, beyond): (usize, usize)) -> String {
     match scope {
         Scope::All => matrices(all),

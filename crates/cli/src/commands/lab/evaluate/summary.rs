@@ -1,11 +1,9 @@
-//! What `evaluate` says first: is it good?
+//! Summary of `lab evaluate`.
 
 use super::tables::{Titled, choices_by};
-use crate::device_choice::described;
 use crate::failure::Failure;
-use crate::printer::BOLD;
 use crate::table::Table;
-use crate::text::{candidate, matrices, percent, words};
+use crate::text::{BOLD, candidate, described, matrices, percent, words};
 use sparsight::Profile;
 use sparsight::models::ModelName;
 use sparsight_lab::evaluate::{AccuracyRow, Baseline, ChoiceRow, Chooser, Evaluation, Scope};

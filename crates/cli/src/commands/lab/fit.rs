@@ -1,4 +1,4 @@
-//! `sparsight fit`: fits every model to a profile.
+//! `sparsight lab fit`: fits every model to a profile.
 
 use crate::context::Context;
 use crate::failure::{Exit, Failure};
@@ -14,21 +14,21 @@ use sparsight_lab::answer::{FitAnswer, LearnedErrors};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-/// Fits every model to a profile and writes them to it
+/// Fit every model to the measurements of a profile
 #[derive(Debug, clap::Args)]
 pub(crate) struct Fit {
     /// Folder of the profile
     #[arg(value_name = "DIR")]
     folder: PathBuf,
-    /// Matrices of the corpus that may be learned from, by the start of their names, such as a/,b/; +a/ stands for what
-    /// was derived from those of a/ [default: all]
+    /// Matrices of the corpus to learn from, by the start of their names, such as a/,b/; +a/ selects matrices derived
+    /// from those of a/ [default: all]
     #[arg(long, value_name = "PREFIXES", value_delimiter = ',')]
     train: Vec<String>,
-    /// Folder of a GPU's profile that knows more matrices: of those that this device did not measure, its times are carried over
-    /// and learned from as well; may be given several times
+    /// Folder of another GPU's profile: times of matrices that this device did not measure are carried over from it and
+    /// learned from as well; may be given several times
     #[arg(long, value_name = "DIR")]
     with: Vec<PathBuf>,
-    /// Learned models that are not kept, of boosting, linear and neighbours: `best` does without them
+    /// Learned models to leave out, of boosting, linear and neighbours
     #[arg(long, value_name = "MODELS", value_delimiter = ',', value_parser = learned)]
     without: Vec<ModelName>,
     /// Also write the whole profile into one file NAME.tar.gz for others, with numbers in place of the names of matrices

@@ -1,4 +1,4 @@
-//! `sparsight predict`: one model's predictions with the numbers that went into them.
+//! `sparsight lab predict`: one model's predictions with the numbers that went into them.
 
 use crate::args::{KernelFlags, ModelFlags};
 use crate::context::Context;
@@ -7,15 +7,15 @@ use crate::device_choice::ProfileFlags;
 use crate::failure::{Exit, Failure};
 use crate::many::structures;
 use crate::matrix_source::{MatrixSource, matrices};
-use crate::printer::{BOLD, DIM, Printer};
-use crate::text::{self, between, counted, heading, shape};
+use crate::printer::Printer;
+use crate::text::{self, BOLD, DIM, between, counted, heading, shape};
 use sparsight::Advisor;
 use sparsight::answer::MatrixSummary;
 use sparsight::matrix::{Bytes, Limits, Seconds};
 use sparsight::models::ModelName;
 use sparsight_lab::answer::{PredictAnswer, PredictManyAnswer, PredictedCandidate, PredictedTerm};
 
-/// One model's predicted time for each candidate asked for, with the numbers that went into it
+/// Print the predictions of one model, term by term
 #[derive(Debug, clap::Args)]
 pub(crate) struct Predict {
     #[arg(required = true, help = matrices!(""))]
@@ -47,7 +47,7 @@ impl Predict {
         let predictor = Advisor::new(&profile).predictor(model, placement, row_length)?;
         let limits = Limits::with_memory(facts.memory_bytes);
         let mut candidates = self.kernels.candidates(facts.kind, dtype)?;
-        self.kernels.note_value_types(&[dtype], context);
+        self.kernels.note_value_types(&[dtype], &context.printer);
         let left_out = candidates.len().saturating_sub(context.top_in_json());
         candidates.truncate(context.top_in_json());
         let mut all = Vec::new();
@@ -133,11 +133,11 @@ fn print_one(out: &Printer, asked: ModelName, one: &PredictedCandidate) -> Resul
 /// The term that `best` adds where it has compared the nearest candidates in pairs.
 const BEST_TERM: &str = "T beside the other candidates";
 
-/// What the letters of the strip models mean.
+/// Meaning of the letters of the strip models.
 const LETTERS: &str = "S: rows or non-zeros that the device works on at one moment, a strip; I: strips of the matrix; p: row length that stands for \
      all; T: time; E, f, e, g, T_2, p_1: the lines of the model, and where they meet (docs/models.md)";
 
-/// As `--placement` calls it; profiles and JSON say strewn.
+/// Its name for `--placement`; profiles and JSON say strewn.
 fn plain(text: &str) -> String {
     text.replace("strewn", "scattered")
 }

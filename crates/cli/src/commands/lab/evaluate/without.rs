@@ -1,12 +1,10 @@
-//! `sparsight evaluate DIR --without-each`: what each part of the catalogue brings.
+//! `sparsight lab evaluate DIR --without-each`: gain by each part of the catalogue.
 
 use super::Evaluate;
 use crate::context::Context;
-use crate::device_choice::described;
 use crate::failure::{Exit, Failure};
-use crate::printer::BOLD;
 use crate::table::Table;
-use crate::text::{matrices, words};
+use crate::text::{BOLD, described, matrices, words};
 use sparsight::answer::DeviceSummary;
 use sparsight::profile::ProfileFolder;
 use sparsight_lab::answer::EvaluateWithoutAnswer;
@@ -20,9 +18,9 @@ impl Evaluate {
         let rows = without_each(device.facts.kind, &corpus);
         if rows.is_empty() {
             let text =
-                format!("{}: on no matrix was everything measured that others were", self.folder.display());
+                format!("{}: no matrix was measured with all kernels of the corpus", self.folder.display());
             return Err(Failure::input(text)
-                .hinted("`sparsight measure MATRICES -o DIR` without --kernel measures all"));
+                .hinted("`sparsight lab measure MATRICES -o DIR` without --kernel measures all"));
         }
         let answer = EvaluateWithoutAnswer {
             device: DeviceSummary::profiled(&folder.name(), &device),

@@ -1,15 +1,13 @@
-//! `sparsight transfer`: the time of a matrix on a device that was hardly measured.
+//! `sparsight lab transfer`: predicted times on a device with few measurements.
 
 use crate::args::KernelFlags;
 use crate::context::Context;
 use crate::csv::{CANDIDATE, CsvFlag, Layout};
-use crate::device_choice::described;
 use crate::failure::{Exit, Failure};
 use crate::many::structures;
 use crate::matrix_source::{MatrixSource, matrices};
-use crate::printer::BOLD;
 use crate::table::Table;
-use crate::text::{self, shape};
+use crate::text::{self, BOLD, described, shape};
 use clap::ValueEnum;
 use sparsight::answer::MatrixSummary;
 use sparsight::device::timing::Caches;
@@ -23,7 +21,7 @@ use sparsight_lab::transfer::{
     CarriedTime, CrossArchitecture, Reference, TransferBy, TransferProfile, has_size_of,
 };
 
-/// How a time is carried over.
+/// Method of a transfer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum TransferModel {
     /// Part by part, as launch, copy rate, cache and size of both devices say; what measures best
@@ -33,23 +31,23 @@ enum TransferModel {
     GuoWang2013,
 }
 
-/// Predicted time on a device that was hardly measured, from the time on one that is well known
+/// Carry times over from a well measured device to another one
 ///
-/// The time on the reference is the one measured, if its profile is a folder whose corpus holds the matrix by name, else what
-/// its models predict. Of the target device.json is enough, or a data sheet; matrices that both have measured
-/// (`sparsight calibrate`) make it better. No time is below a launch, below what memory takes, or, where the target is better in
+/// The time on the reference is the measured one if its profile is a folder whose corpus holds the matrix by name, else the
+/// prediction of its models. The target needs device.json or a data sheet; matrices that both devices measured
+/// (`sparsight calibrate`) improve the result. No time is below a launch, below what memory takes, or, where the target is better in
 /// no respect, below the time on the reference.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Transfer {
     #[arg(required = true, help = matrices!(""))]
     paths: Vec<String>,
-    /// Profile of the device that is well known, by name or folder
+    /// Profile of the reference device, by name or folder
     #[arg(long, value_name = "NAME|DIR", default_value = "nvidia-h200")]
     from: String,
-    /// The device that is asked about: a profile by name or folder, or a data sheet my-gpu.toml
+    /// Target device: a profile by name or folder, or a data sheet my-gpu.toml
     #[arg(long, value_name = "NAME|DIR|TOML")]
     to: String,
-    /// How a time is carried over; guo-wang-2013 takes benchmark matrices of both (`sparsight profile --budget 1min`)
+    /// Method of the transfer; guo-wang-2013 needs benchmark matrices of both devices (`sparsight lab profile --budget 1min`)
     #[arg(long, value_name = "MODEL", value_enum, default_value_t = TransferModel::Rescaling)]
     model: TransferModel,
     #[command(flatten)]
@@ -91,7 +89,7 @@ struct Answer {
 struct Answers {
     /// Best first.
     transferred: Vec<Answer>,
-    /// Those that are not possible or not known, with the reason.
+    /// Candidates without a time, with the reason.
     refused: Vec<(Candidate, String)>,
 }
 
@@ -104,7 +102,7 @@ impl Transfer {
             TransferModel::Rescaling => TransferBy::Rescaling(reference.rescaling(&target)?),
             TransferModel::GuoWang2013 => TransferBy::GuoWang2013,
         };
-        self.kernels.note_value_types(&[dtype], context);
+        self.kernels.note_value_types(&[dtype], &context.printer);
         let (mut matrices, mut found) = (Vec::new(), Vec::new());
         let looked = structures(&sources, context, |source, features| {
             let measured = self.measured(&reference, source, dtype, &features, context);
@@ -138,7 +136,7 @@ impl Transfer {
         looked.exit(true)
     }
 
-    /// What the reference measured of a matrix of this name, if its profile is a folder that holds it.
+    /// The reference's measurements of the matrix of this name, if its profile is a folder that holds it.
     fn measured<'r>(
         &self,
         reference: &'r Reference,
@@ -287,7 +285,7 @@ fn by_equation(answers: &[Answer], top: usize) -> Table {
     table
 }
 
-/// With the floor that it was raised to.
+/// A time, with the floor to which it was raised.
 fn time(carried: &CarriedTime) -> String {
     let floor = match carried.floor {
         None => "",

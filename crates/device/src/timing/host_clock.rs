@@ -1,6 +1,36 @@
-//! The date that a measurement carries.
+//! The clock of the host: batches of a closure, so that people can time kernels of their own as ours are timed; work that is done
+//! once; and the date of a measurement.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use crate::DeviceError;
+use sparsight_matrix::Seconds;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+/// A batch function for [`measure`](super::measure) from a closure that does one product.
+///
+/// ```
+/// use sparsight_device::timing::{StoppingRule, measure, wall_clock};
+/// let x = vec![1.0_f64; 1000];
+/// let mut sum = 0.0;
+/// let timing = measure(wall_clock(|| sum = std::hint::black_box(&x).iter().sum()), &StoppingRule::BRISK)?;
+/// assert!(timing.time.0 > 0.0);
+/// # Ok::<(), sparsight_device::DeviceError>(())
+/// ```
+pub fn wall_clock(mut product: impl FnMut()) -> impl FnMut(u32) -> Result<Seconds, DeviceError> {
+    move |products| {
+        let start = Instant::now();
+        for _ in 0..products {
+            product();
+        }
+        Ok(Seconds(start.elapsed().as_secs_f64()))
+    }
+}
+
+/// The result of `work`, and the time it took.
+pub fn took<R>(work: impl FnOnce() -> R) -> (R, Seconds) {
+    let start = Instant::now();
+    let done = work();
+    (done, Seconds(start.elapsed().as_secs_f64()))
+}
 
 /// Today in UTC, as `2026-11-21`.
 pub fn today() -> String {

@@ -1,14 +1,14 @@
-//! `sparsight profile`: instruments a device.
+//! `sparsight lab profile`: measures a device.
 
 use crate::args::size;
 use crate::budget::{Budget, Spending};
 use crate::context::Context;
-use crate::device_choice::{DeviceName, OpenDevice, described};
+use crate::device_choice::{DeviceName, OpenDevice};
 use crate::failure::{Exit, Failure};
-use crate::noise::{self, Noise};
+use crate::links;
 use crate::printer::Printer;
-use crate::text::{counted, grouped};
-use crate::{calibration, links, profiling};
+use crate::profiling;
+use crate::text::{counted, described, grouped};
 use sparsight::calibrate::Grid;
 use sparsight::kernels::{DeviceKind, RowLengthDistribution};
 use sparsight::matrix::Bytes;
@@ -16,29 +16,30 @@ use sparsight::profile::{GridName, ProfileFolder};
 use sparsight_lab::informative_first;
 use std::path::PathBuf;
 
-/// Instruments a device: benchmark matrices, bandwidth, launch cost; then fits every model
+/// Measure a device, and fit every model to it
 ///
-/// What was measured stays in the folder: a run that was stopped goes on with the same command.
+/// Measures the bandwidth, the launch cost and benchmark matrices.
+/// Measurements are kept in the folder: the same command continues a run that was stopped.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Profile {
     /// Device of this machine: cpu, cuda[:N], or cuda[:N]/smM for M of its multiprocessors
     #[arg(long, value_name = "DEVICE", default_value = "cuda:0")]
     device: DeviceName,
-    /// Folder to write to, made if it is not there
+    /// Folder to write to, created if absent
     #[arg(short, long, value_name = "DIR")]
     output: PathBuf,
-    /// In some seconds: the same as `sparsight calibrate`. A GPU then answers with the predictions for another one, carried over,
-    /// a processor with what it learned from generated matrices; both with wider intervals
+    /// The same as `sparsight calibrate`, within seconds: a GPU then answers with rescaled predictions for another GPU, a
+    /// processor with what it learned from generated matrices; both with wider intervals
     #[arg(long, conflicts_with_all = ["row_lengths", "budget", "max_bytes", "share"])]
     quick: bool,
-    /// Only what exchanges between the GPUs here take, in some seconds: `advise --gpus` asks for it
+    /// Measure only exchanges between the GPUs of this machine, within seconds, for `advise --gpus`
     #[arg(long, conflicts_with_all = ["quick", "row_lengths", "budget", "max_bytes", "share", "device"])]
     links: bool,
-    /// Stop after so long, such as 90s, 8min or 1h, and fit what there is: what `transfer` takes first, then some of everything.
-    /// The same command goes on with what is left [default: for cpu 8min, unless --max-bytes says what is wanted]
+    /// Stop after this time, such as 90s, 8min or 1h, and fit the finished part: first what `lab transfer` needs, then some of everything.
+    /// The same command continues with the rest [default: for cpu 8min, unless --max-bytes says what is wanted]
     #[arg(long, value_name = "TIME")]
     budget: Option<Budget>,
-    /// Largest benchmark matrix, such as 2GB [default: what fits; for cpu 1GB]
+    /// Largest benchmark matrix, such as 2GB [default: the largest that fits; for cpu 1GB]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     max_bytes: Option<Bytes>,
     /// Row lengths of the benchmark matrices, such as constant alone for the models strip and strip-cache
@@ -86,7 +87,7 @@ impl Profile {
             failure.keeping(|| self.kept(kept))
         })?;
         if done.measured > 0 {
-            noise::warn(&noise, &context.printer);
+            context.printer.warn_of(&noise);
         }
         fit(&folder, &context.printer).map_err(|failure| match done.beyond {
             0 => failure,
@@ -106,7 +107,7 @@ impl Profile {
             ))?;
             if let Some(budget) = budget.filter(|_| done.left > 0) {
                 context.printer.line(format_args!(
-                    "{} left, as the {budget} were spent; the same command goes on",
+                    "{} left, as the {budget} were spent; the same command continues",
                     counted(done.left as u64, "benchmark")
                 ))?;
             }
@@ -118,7 +119,7 @@ impl Profile {
         Ok(if done.failed > 0 { Exit::No } else { Exit::Done })
     }
 
-    /// What was asked for, and of a CPU where nothing was: all matrices up to [`CPU_BOUND`] take far longer than anybody waits.
+    /// The requested time limit; without one, that of a CPU, on which all matrices up to [`CPU_BOUND`] take hours.
     fn budget(&self) -> Option<Budget> {
         let is_bounded = self.max_bytes.is_some();
         let of_cpu = || (self.device == DeviceName::Cpu && !is_bounded).then_some(CPU_BUDGET);
@@ -128,7 +129,7 @@ impl Profile {
     fn say_what_it_is_for(&self, context: &Context) -> Result<(), Failure> {
         let folder = self.output.display();
         context.printer.line(format_args!(
-            "`sparsight advise A.mtx --profile {folder}` uses it, `sparsight measure PATHS --device {} -o {folder}` adds \
+            "`sparsight advise A.mtx --profile {folder}` uses it, `sparsight lab measure PATHS --device {} -o {folder}` adds \
              real matrices",
             self.device
         ))
@@ -136,11 +137,11 @@ impl Profile {
 
     fn kept(&self, points: usize) -> String {
         let folder = self.output.display();
-        format!("{} kept in {folder}; the same command goes on", counted(points as u64, "benchmark"))
+        format!("{} kept in {folder}; the same command continues", counted(points as u64, "benchmark"))
     }
 }
 
-/// Models, the parameters of a transfer, and what a calibration takes.
+/// Fits the models, the parameters of a transfer, and the data of a calibration.
 fn fit(folder: &ProfileFolder, printer: &Printer) -> Result<(), Failure> {
     // What a folder was trained on before it is trained on again, and nothing else: matrices kept for testing stay so.
     let (train, before) =
@@ -151,14 +152,19 @@ fn fit(folder: &ProfileFolder, printer: &Printer) -> Result<(), Failure> {
 
 #[cfg(test)]
 mod tests {
-    use crate::args::{Args, Command};
+    use super::super::{Lab, LabCommand};
+    use crate::commands::{Args, Command};
     use clap::Parser;
 
     #[test]
-    fn a_cpu_is_given_some_minutes_unless_it_is_said_what_is_wanted() {
+    fn a_cpu_has_a_default_budget_unless_a_bound_is_given() {
         let budget = |flags: &str| {
-            let words = ["sparsight", "profile", "-o", "p"].into_iter().chain(flags.split_whitespace());
-            let Command::Profile(profile) = Args::parse_from(words).command else { unreachable!() };
+            let words =
+                ["sparsight", "lab", "profile", "-o", "p"].into_iter().chain(flags.split_whitespace());
+            let Command::Lab(Lab { command: LabCommand::Profile(profile) }) = Args::parse_from(words).command
+            else {
+                unreachable!()
+            };
             profile.budget().map(|budget| budget.to_string())
         };
         assert_eq!(budget("--device cpu").as_deref(), Some("8 min"));

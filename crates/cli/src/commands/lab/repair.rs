@@ -1,4 +1,4 @@
-//! `sparsight repair`: keeps of damaged records what can be read.
+//! `sparsight lab repair`: keeps of damaged records what can be read.
 
 use crate::context::Context;
 use crate::failure::{Exit, Failure};
@@ -8,7 +8,9 @@ use sparsight::profile::ProfileFolder;
 use sparsight_lab::answer::RepairAnswer;
 use std::path::PathBuf;
 
-/// Takes lines that cannot be read out of the records of a profile; the files stay as they were under another name
+/// Remove unreadable lines from the records of a profile
+///
+/// The original files are kept under another name.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Repair {
     /// Folder of the profile
@@ -51,7 +53,7 @@ fn print(answer: &RepairAnswer, has_records: bool, out: &Printer) -> Result<(), 
     }
     if !answer.repaired.is_empty() {
         if answer.repaired.iter().any(|file| file.kept > 0) {
-            out.line(format_args!("`sparsight fit {folder}` fits the models to what is left"))?;
+            out.line(format_args!("`sparsight lab fit {folder}` fits the models to what is left"))?;
         }
     } else if has_records {
         out.line(format_args!("{folder}: no record is damaged"))?;

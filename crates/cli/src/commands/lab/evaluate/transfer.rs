@@ -1,27 +1,48 @@
-//! The tables of `evaluate --from`, for people.
+//! `sparsight lab evaluate DIR --from PROFILE`: transferred times compared with measured ones.
 
-use super::super::Group;
-use super::super::tables::{Titled, choices, counted};
-use crate::device_choice::described;
-use crate::failure::Failure;
+use super::tables::{Titled, choices, counted};
+use super::{Evaluate, Group};
+use crate::context::Context;
+use crate::failure::{Exit, Failure};
 use crate::table::Table;
-use crate::text::{candidate, grouped, percent, words};
+use crate::text::{candidate, described, grouped, percent, words};
+use sparsight::answer::EvaluateTransferAnswer;
 use sparsight::matrix::Dtype;
-use sparsight_lab::evaluate::{Scope, TransferEvaluation, TransferMethod, TransferMiss, TransferRow};
-use sparsight_lab::transfer::{ReferenceOrigin, TransferProfile};
+use sparsight::profile::ProfileFolder;
+use sparsight_lab::evaluate::{
+    Scope, TransferEvaluation, TransferMethod, TransferMiss, TransferRow, evaluate_transfer,
+};
+use sparsight_lab::transfer::{Reference, ReferenceOrigin, TransferProfile};
 use std::fmt::Display;
 
+impl Evaluate {
+    /// The transfer from the profile called `from`. The target needs no models.
+    pub(super) fn transfer(&self, from: &str, context: &Context) -> Result<Exit, Failure> {
+        let target = TransferProfile::load(&self.folder)?;
+        let corpus = self.corpus(&ProfileFolder::open(&self.folder)?, context)?;
+        let reference = Reference::find(from)?;
+        let evaluation = evaluate_transfer(&reference, &target, &corpus, self.worst())?;
+        let (from, test) = (&reference.profile, self.test.clone());
+        let answer = EvaluateTransferAnswer::of(from, &target, test, &evaluation);
+        context.printer.answer(&answer, || {
+            let (devices, by, out) = ([from, &target], self.by(), self.output(context));
+            TransferTables { evaluation: &evaluation, devices, by, out }.print()
+        })?;
+        Ok(Exit::Done)
+    }
+}
+
 /// An evaluated transfer and how to show it.
-pub(super) struct TransferTables<'e> {
-    pub(super) evaluation: &'e TransferEvaluation,
+struct TransferTables<'e> {
+    evaluation: &'e TransferEvaluation,
     /// Reference and target.
-    pub(super) devices: [&'e TransferProfile; 2],
-    pub(super) by: Group,
-    pub(super) out: Titled<'e>,
+    devices: [&'e TransferProfile; 2],
+    by: Group,
+    out: Titled<'e>,
 }
 
 impl TransferTables<'_> {
-    pub(super) fn print(&self) -> Result<(), Failure> {
+    fn print(&self) -> Result<(), Failure> {
         let TransferEvaluation { rows, formats, choices: chosen, misses, matrices: counts, .. } =
             self.evaluation;
         let [from, to] = self.devices.map(|profile| described(&profile.device.facts));
