@@ -3,8 +3,9 @@
 use crate::arguments::{Out, free, text};
 use crate::error::guarded;
 use crate::failure::Failure;
-use crate::{profile, threads};
-use sparsight::bindings::LocalDevice;
+use crate::threads;
+use sparsight::Profile;
+use sparsight::bindings::{self, LocalDevice};
 use sparsight::calibrate::{CalibratedDevice, measure_calibration};
 use sparsight::device::cpu::Cpu;
 use sparsight::device::cuda::Cuda;
@@ -124,7 +125,7 @@ pub unsafe extern "C" fn ss_device_open(name: *const c_char, device: *mut *mut D
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ss_device_free(device: *mut DeviceHandle) {
     // What it has of its parent cannot be given back there.
-    if !forked::is_child() {
+    if !bindings::is_child() {
         // SAFETY: as the caller promises.
         unsafe { free(device) };
     }

@@ -8,7 +8,7 @@ use crate::failure::Failure;
 use crate::plan::{Pattern, PlanHandle};
 use crate::threads;
 use sparsight::advise::Advised;
-use sparsight::bindings::forked;
+use sparsight::bindings;
 use sparsight::device::{DeviceError, DeviceSlice, DeviceSliceMut, Stream};
 use sparsight::kernels::DeviceKind;
 use sparsight::matrix::{Csr, Scalar};
@@ -371,7 +371,7 @@ pub unsafe extern "C" fn ss_memory_bytes(op: *const OpHandle, bytes: *mut u64) -
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ss_op_free(op: *mut OpHandle) {
     // What it has of its parent cannot be given back there.
-    if !forked::is_child() {
+    if !bindings::is_child() {
         // SAFETY: as the caller promises.
         unsafe { free(op) };
     }

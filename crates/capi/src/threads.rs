@@ -4,7 +4,7 @@
 use crate::failure::Failure;
 use crate::status::SS_DEVICE;
 use rayon::{ThreadPoolBuildError, ThreadPoolBuilder};
-use sparsight::forked;
+use sparsight::bindings;
 use std::error::Error;
 use std::sync::OnceLock;
 
@@ -18,7 +18,7 @@ fn reason(error: &ThreadPoolBuildError) -> Option<String> {
 
 /// Refuses a forked child of the process that used threads and the driver first: it would wait for ever.
 pub(crate) fn refuse_forked() -> Result<(), Failure> {
-    forked::begin().map_err(|forked| {
+    bindings::begin().map_err(|forked| {
         let hint = "fork before the first call, or start a new process";
         Failure::new(SS_DEVICE, forked.to_string()).hinted(hint)
     })

@@ -3,7 +3,6 @@
 use crate::failure::Failure;
 use crate::printer::{PrintFlags, Printer};
 use crate::text::words;
-use clap::{Parser, Subcommand, ValueEnum};
 use sparsight::Objective;
 use sparsight::kernels::{BLOCKS, Candidate, DeviceKind, Kernel, Selection, every_candidate_on};
 use sparsight::matrix::{Bytes, Dtype, suggested};

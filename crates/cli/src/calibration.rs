@@ -14,6 +14,7 @@ use crate::text::{counted, described, matrices as many_matrices};
 use crate::{cpu_profile, profile_cache, profiling};
 use sparsight::Profile;
 use sparsight::answer::{CalibrateAnswer, ProfileAnswer};
+use sparsight::bench::Noise;
 use sparsight::calibrate::{
     CALIBRATION_BUDGET, CALIBRATION_MATRICES, CalibratedDevice, may_calibrate, measure_calibration,
 };

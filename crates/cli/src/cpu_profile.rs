@@ -9,6 +9,7 @@ use crate::profile_cache;
 use crate::profiling::{self, Instrumented};
 use crate::text::described;
 use sparsight::Profile;
+use sparsight::bench::Noise;
 use sparsight::calibrate::{
     CPU_CALIBRATION_MATRICES, CalibratedDevice, cpu_calibration_folder, cpu_calibration_grid, keep_noise,
     may_calibrate, measure_cpu_matrices, set_noisy_calibration_apart,

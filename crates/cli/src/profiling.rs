@@ -9,6 +9,7 @@ use crate::printer::Printer;
 use crate::text::{counted, described, words};
 use sparsight::Error;
 use sparsight::answer::ProfileAnswer;
+use sparsight::bench::Noise;
 use sparsight::bench::{Bench, bench};
 use sparsight::calibrate::{Fitted, Grid, Point, Step, instrument, measure_conversion};
 use sparsight::device::DeviceError;

@@ -13,12 +13,11 @@ use crate::reordering::OrderFlags;
 use crate::table::Table;
 use crate::text::{BOLD, candidate, described, of_bandwidth, percent, shape, words};
 use crate::values::{ValuesFlag, narrowing, what_it_changes};
-use crate::{output_file, own_kernels};
 use sparsight::answer::{
     BenchAnswer, BenchedBefore, BenchedKernel, BenchedMatrix, MeasuredOutcome, NarrowingAnswer,
 };
-use sparsight::bench::{MeasuredOwn, bench};
-use sparsight::device::DeviceError;
+use sparsight::bench::Noise;
+use sparsight::bench::{MeasuredOwn, bench, bench_own};
 use sparsight::device::timing::{Caches, StoppingRule};
 use sparsight::device::{Device, DeviceError};
 use sparsight::kernels::{Candidate, DeviceFacts, DeviceKind, OwnKernel, flops};
@@ -373,7 +372,7 @@ fn measured_own<T: Scalar>(
     device: &dyn Device<T>,
     a: &Csr<T>,
     kernel: &OwnKernel,
-    how: &sparsight::Bench,
+    how: &sparsight::bench::Bench,
 ) -> Result<Vec<MeasuredOwn>, Failure> {
     // SAFETY: the user's own code in the user's own process, asked for by name; docs/own-kernel.md says that what it writes
     // outside of its arrays is not contained.

@@ -21,6 +21,7 @@ use remarks::{what_is_nearby, what_it_brings};
 use sparsight::advise::{RunNowName, Told};
 use sparsight::answer::{AdviseAnswer, Answer, MatrixSummary, PlannedMatrix, ReorderedAnswer, Structure};
 use sparsight::bench::Bench;
+use sparsight::bench::Noise;
 use sparsight::kernels::Candidate;
 use sparsight::matrix::{Csr, Dtype, Features, Scalar};
 use sparsight::partition::PartitionObjective;

@@ -11,6 +11,7 @@ use crate::shard::Shard;
 use crate::text::{counted, matrices, shown};
 use crate::values::ValuesFlag;
 use rayon::prelude::*;
+use sparsight::bench::Noise;
 use sparsight::kernels::Candidate;
 use sparsight::matrix::{Csr, Dtype, Features};
 use sparsight::profile::ProfileFolder;

@@ -2,6 +2,7 @@
 
 use crate::args::size;
 use crate::budget::{Budget, Spending};
+use crate::calibration;
 use crate::context::Context;
 use crate::device_choice::{DeviceName, OpenDevice};
 use crate::failure::{Exit, Failure};
@@ -9,6 +10,7 @@ use crate::links;
 use crate::printer::Printer;
 use crate::profiling;
 use crate::text::{counted, described, grouped};
+use sparsight::bench::Noise;
 use sparsight::calibrate::Grid;
 use sparsight::kernels::{DeviceKind, RowLengthDistribution};
 use sparsight::matrix::Bytes;

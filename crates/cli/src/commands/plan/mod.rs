@@ -19,6 +19,7 @@ use sparsight::answer::{
     AdviceProvenance, Answer, MeasuredPlan, NarrowingAnswer, NextRunAnswer, PlanAnswer, PlannedMatrix,
     PlannedPart, Structure,
 };
+use sparsight::bench::Noise;
 use sparsight::kernels::{Candidate, Execution, Format, every_candidate_on};
 use sparsight::matrix::{Csr, Dtype, Scalar, Seconds};
 use sparsight::model::NextRun;

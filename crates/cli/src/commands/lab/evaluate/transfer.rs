@@ -6,9 +6,9 @@ use crate::context::Context;
 use crate::failure::{Exit, Failure};
 use crate::table::Table;
 use crate::text::{candidate, described, grouped, percent, words};
-use sparsight::answer::EvaluateTransferAnswer;
 use sparsight::matrix::Dtype;
 use sparsight::profile::ProfileFolder;
+use sparsight_lab::answer::EvaluateTransferAnswer;
 use sparsight_lab::evaluate::{
     Scope, TransferEvaluation, TransferMethod, TransferMiss, TransferRow, evaluate_transfer,
 };
