@@ -7,7 +7,7 @@ use crate::forked;
 use pyo3::exceptions::PyUserWarning;
 use pyo3::prelude::*;
 use rayon::prelude::*;
-use sparsight::Told;
+use sparsight::advise::Told;
 use sparsight::answer::MatrixSummary;
 use sparsight::matrix::gallery::Recipe;
 use sparsight::matrix::io::{self, Field, Loaded, ReadOptions, Remark, Stored};
