@@ -63,12 +63,12 @@ pub fn take_optional(bytes: &mut &[u8]) -> Option<Option<i32>> {
     }
 }
 
-/// Whether all was taken.
+/// Returns whether all was taken.
 ///
 /// # Errors
 /// How much was not.
 pub(crate) fn end(bytes: &[u8]) -> Result<(), String> {
-    if bytes.is_empty() { Ok(()) } else { Err(format!("{} bytes follow that nobody asked for", bytes.len())) }
+    if bytes.is_empty() { Ok(()) } else { Err(format!("{} unexpected bytes follow", bytes.len())) }
 }
 
 #[cfg(test)]

@@ -89,7 +89,7 @@ pub struct CrossArchitecture<'p> {
     pub reference: &'p TransferProfile,
     /// Its models, if it has any.
     pub models: Option<&'p Profile>,
-    /// What it measured of the very matrix, if it did.
+    /// Its record of the same matrix, if it has one.
     pub measured: Option<&'p CorpusRecord>,
     /// The device that was hardly measured.
     pub target: &'p TransferProfile,

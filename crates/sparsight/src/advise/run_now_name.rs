@@ -8,7 +8,7 @@ use sparsight_matrix::{Dtype, Features, Seconds};
 use std::fmt;
 use std::str::FromStr;
 
-/// What is run now, as it is named: `cusparse-csr`, `scipy`, any kernel or candidate.
+/// Name of the present implementation: `cusparse-csr`, `scipy`, any kernel or candidate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RunNowName {
     /// CSR of scipy, one thread of the processor here.

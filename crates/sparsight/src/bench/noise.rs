@@ -21,7 +21,7 @@ const WIDE: f64 = 0.1;
 /// Share of wide ones from which on that is said. Chosen: a few outliers are the rule on any machine.
 const MANY: f64 = 0.1;
 
-/// What was seen so far.
+/// Statistics of the times so far.
 #[derive(Debug)]
 pub struct Noise {
     /// Load average and logical CPUs, of a CPU whose load is known.
@@ -93,7 +93,7 @@ impl Noise {
         self.throttled += clock.map_or(0, |clock| u64::from(clock.throttled));
     }
 
-    /// What was not quiet, if anything: `a load average of 3.5 on 2 logical CPUs`.
+    /// The disturbances, if any: `a load average of 3.5 on 2 logical CPUs`.
     pub fn reasons(&self) -> Option<String> {
         let is_wide = self.wide as f64 > MANY * self.timed as f64;
         let wide = is_wide.then(|| {

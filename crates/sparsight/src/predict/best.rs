@@ -71,8 +71,8 @@ pub struct BestPredictor<'p> {
 }
 
 impl<'p> BestPredictor<'p> {
-    /// Reads the comparison and the models that are asked first: whoever asks for predictions should not have to learn from
-    /// them that a file is damaged. What only answers where these do not is read if that happens.
+    /// Reads the comparison and the models that are asked first: so a damaged file is an error
+    /// here and not of a prediction. What only answers where these do not is read if that happens.
     ///
     /// # Errors
     /// Errors of reading them.
@@ -101,7 +101,7 @@ impl<'p> BestPredictor<'p> {
         predictor.map_err(|e| PredictError::Unreadable { model: model.text(), reason: e.to_string() })
     }
 
-    /// What `ask` gets from the first model that knows the candidate, and the name of that model.
+    /// The answer of the first model that knows the candidate, with the name of that model.
     fn first<T>(
         &self,
         candidate: &Candidate,
@@ -178,7 +178,7 @@ impl<'p> BestPredictor<'p> {
         }
     }
 
-    /// What the models of single kernels say of all possible candidates, joined with the comparison.
+    /// The predictions of the models of single kernels for all possible candidates, joined with the comparison.
     fn joined(
         &self,
         comparison: &Comparison,

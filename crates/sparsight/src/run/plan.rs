@@ -83,9 +83,9 @@ impl Plan {
         Ok(Prepared::new(device.load_parts(a, &self.partition)?))
     }
 
-    /// The same with rows and columns numbered anew: the plan is one for the matrix in that order
+    /// The same with rows and columns renumbered: the plan is one for the matrix in that order
     /// ([`Permutation::of_matrix`]), `a` and all vectors are in the order that they have. Two passes over vectors are added to
-    /// every product; whoever can keep vectors in the new order prepares the reordered matrix itself.
+    /// every product; a caller that keeps vectors in the new order prepares the reordered matrix itself.
     ///
     /// ```
     /// use sparsight::{Plan, device::cpu::Cpu, matrix::{Permutation, gallery::Recipe}};
@@ -112,7 +112,7 @@ impl Plan {
         Ok(Prepared::new(device.load_reordered(a, order, &self.partition)?))
     }
 
-    /// The same for a matrix that lies on the GPU already, in memory of whoever has it; it may be given back when this returns.
+    /// The same for a matrix that lies on the GPU already, in the caller's memory, which may be freed when this returns.
     /// Its columns are looked at, whether they increase and lie inside of the matrix.
     ///
     /// # Errors

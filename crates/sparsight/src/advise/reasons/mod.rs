@@ -27,7 +27,7 @@ const MOST: usize = 2;
 /// What takes at least so much of the time dominates it. Chosen: the larger half.
 const HALF: f64 = 0.5;
 
-/// What is known of a matrix beside the pattern that is predicted for.
+/// Knowledge of a matrix beside its pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Told {
     /// Its values are those that were stored: zeros among them can be counted.
@@ -40,7 +40,7 @@ pub struct Told {
     pub is_reordered: bool,
 }
 
-/// What is asked about.
+/// The question.
 pub(crate) struct Case<'a, T> {
     a: &'a Csr<T>,
     features: &'a Features,
