@@ -55,7 +55,6 @@ pub(crate) fn take_signed(bytes: &mut &[u8]) -> Option<i32> {
 }
 
 /// What [`push_optional`] added; `None` if there is nothing of the kind.
-#[expect(clippy::option_option, reason = "no number is an answer, too")]
 pub fn take_optional(bytes: &mut &[u8]) -> Option<Option<i32>> {
     match take(bytes)? {
         0 => Some(None),

@@ -172,6 +172,9 @@ pub(super) fn with_checksum(record: String) -> String {
 }
 
 /// The bytes of a journal with these records.
+///
+/// # Panics
+/// If plain data does not serialise.
 pub fn lines_of<R: Serialize>(records: &[R]) -> Vec<u8> {
     let line =
         |record: &R| with_checksum(serde_json::to_string(record).expect("plain data serialises")) + "\n";
