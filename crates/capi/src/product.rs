@@ -9,7 +9,6 @@ use crate::plan::{Pattern, PlanHandle};
 use crate::{forked, threads};
 use sparsight::device::DeviceError;
 use sparsight::device::gpu::{DeviceSlice, DeviceSliceMut, Stream};
-use sparsight::kernels::DeviceKind;
 use sparsight::matrix::{Csr, Scalar};
 use sparsight::{Advised, Error, Plan, Prepared};
 use std::ffi::{c_int, c_void};
@@ -216,7 +215,7 @@ pub unsafe extern "C" fn ss_prepare(
         let advised = plan.candidate(i)?;
         threads::begin()?;
         let opened = &device.0;
-        if let (DeviceKind::Cuda, Opened::Cpu(cpu)) = (plan.kind(), opened.as_ref()) {
+        if let (true, Opened::Cpu(cpu)) = (plan.kind().is_gpu(), opened.as_ref()) {
             return Err(Error::PlannedForGpu { device: cpu.facts().name.clone() }.into());
         }
         // SAFETY: as the caller promises.

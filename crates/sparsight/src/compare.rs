@@ -10,7 +10,7 @@
 //! all of them. No device is asked for anything.
 
 use crate::{Advice, Advised, Advisor, Error, Objective, Profile, Why};
-use sparsight_kernels::{Candidate, DeviceFacts, DeviceKind, strip};
+use sparsight_kernels::{Candidate, DeviceFacts, strip};
 use sparsight_matrix::{Dtype, Features, Seconds};
 use std::fmt;
 
@@ -124,7 +124,7 @@ impl Limit {
         match advised.bandwidth_fraction {
             _ if launch >= MOST => Self::Launch(launch),
             // On a CPU a strip is a unit of work and says nothing of what the hardware can hold.
-            _ if facts.kind == DeviceKind::Cuda && filled < 1.0 => Self::Occupancy(filled),
+            _ if facts.kind.is_gpu() && filled < 1.0 => Self::Occupancy(filled),
             None => Self::Unknown,
             Some(rate) if rate > 1.0 => Self::Cache(rate),
             Some(rate) if rate >= MOST => Self::Bandwidth(rate),
@@ -279,6 +279,7 @@ fn line_up(
 mod tests {
     use super::*;
     use crate::{ModelName, Refused};
+    use sparsight_kernels::DeviceKind;
     use sparsight_matrix::gallery::Recipe;
     use sparsight_matrix::{Bytes, Infeasible};
     use sparsight_model::Prediction;

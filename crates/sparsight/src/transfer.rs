@@ -8,7 +8,7 @@ use crate::profile::TransferProfile;
 use crate::records::{CorpusRecord, Outcome};
 use crate::{Error, Missing, ModelName, Predictor, Profile};
 use serde::{Serialize, Serializer};
-use sparsight_kernels::{Candidate, DeviceKind};
+use sparsight_kernels::Candidate;
 use sparsight_matrix::{Features, Seconds};
 use sparsight_model::transfer::{Relative, Role, Transfer, TransferError, Transferred};
 use sparsight_model::{Between, Floor, PlacementRule, Prediction, Rescaling, RowLengthRule};
@@ -194,8 +194,5 @@ impl CrossArchitecture<'_> {
 
 /// How the device of a profile is called on a machine that has it.
 fn device_flag(profile: &TransferProfile) -> &'static str {
-    match profile.device.facts.kind {
-        DeviceKind::Cpu => "cpu",
-        DeviceKind::Cuda => "cuda:0",
-    }
+    profile.device.facts.kind.first_device()
 }

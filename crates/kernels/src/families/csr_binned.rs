@@ -33,7 +33,7 @@ pub(super) static FAMILY: Family = Family {
 /// Warps of a thread block of 256, the middle size, which stand for those of all sizes: the longest warp of a kernel is one number.
 const MIDDLE_WARPS: f64 = 8.0;
 
-/// What the warps do, one thread block a segment and as many a bin as hold its teams. A bin's slowest team is taken to work on a row as
+/// Work of the warps, one thread block a segment and as many a bin as hold its teams. A bin's slowest team is taken to work on a row as
 /// long as its bin allows.
 fn work(bins: &BinCounts, block: u32, row_max: u64) -> WarpWork {
     let warps = f64::from(block) / 32.0;

@@ -1,7 +1,7 @@
 //! `cusparse-csr`, `cusparse-coo`, `cusparse-sell`, `cusparse-bsr`: routines of the vendor's own library, cuSPARSE (`cusparseSpMV` after
 //! `cusparseSpMV_preprocess`, and the older `bsrmv`). Candidates like ours, but its code, its threads and its blocks.
 
-use crate::family::{Elsewhere, Family, ON_GPUS, Run, blocks_of_threads, work_of_blocks, work_of_teams};
+use crate::family::{Elsewhere, Family, Run, blocks_of_threads, work_of_blocks, work_of_teams};
 use crate::{StripUnit, Vendor};
 use sparsight_matrix::{BLOCK_SIDES, Format, Knob};
 
@@ -76,7 +76,6 @@ pub(super) static BSR: Family = Family {
 const ROUTINE: Family = Family {
     // Only algorithm 2 of CSR is documented to be.
     repeatable: |_| false,
-    runs_on: |_| ON_GPUS,
     blocks: |_| NO_BLOCKS,
     run: |_| Run::Vendor(Vendor::CsrAlg1),
     thread_blocks: |_, block, f| {

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{MOST_CUT, MeasuredPartition, ModelName, Part, Partitioning, Plan, Strategy};
 use serde::Serialize;
-use sparsight_kernels::{Candidate, DeviceKind, Execution, device_bytes};
+use sparsight_kernels::{Candidate, Execution, device_bytes};
 use sparsight_matrix::{Bytes, Dtype, Seconds, grouped};
 use sparsight_model::{CutCost, NextRun, PlacementRule, RowLengthRule};
 use std::fmt::Display;
@@ -120,7 +120,7 @@ impl PlanVerdict {
                  error: --run measures both."
             ));
         }
-        if best.kind != DeviceKind::Cpu && best.cost.learned.is_none() {
+        if best.kind.is_gpu() && best.cost.learned.is_none() {
             return whole(format!(
                 "{leave}. The best cut ({parts} parts, {execution}) is predicted to take {less:.1} % less, but what a cut costs was \
                  not learned on this device: --run measures both."

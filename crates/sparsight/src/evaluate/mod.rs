@@ -77,7 +77,7 @@ fn like_benchmarks(kernel: Kernel, f: &Features, facts: &DeviceFacts) -> bool {
 
 /// Whether a kernel is one of ours that is ranked on a device of this kind: on a processor retired ones are, too.
 fn is_ranked(kernel: Kernel, kind: DeviceKind) -> bool {
-    !kernel.is_vendors() && (kind == DeviceKind::Cpu || !kernel.is_retired())
+    !kernel.is_vendors() && kernel.is_ranked_on(kind)
 }
 
 /// The evaluation of a profile on a corpus.
@@ -257,7 +257,7 @@ pub fn evaluate(
                 rank(&predictor, every_candidate_on(kind, j.record.dtype), &j.record.features)
             };
             let all: Vec<(&Judged<'_>, Ranking)> = tested.iter().map(|&j| (j, rank(j))).collect();
-            let is_chosen_from = |r: &Ranked| kind == DeviceKind::Cpu || !r.candidate.kernel.is_retired();
+            let is_chosen_from = |r: &Ranked| r.candidate.kernel.is_ranked_on(kind);
             let mut rankings = all.clone();
             for (_, ranking) in &mut rankings {
                 ranking.ranked.retain(is_chosen_from);

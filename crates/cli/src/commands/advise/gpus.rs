@@ -12,7 +12,7 @@ use crate::text::{assumed, between, heading, percent, shape};
 use sparsight::answer::{AdviseGpusAnswer, LinksAnswer, MatrixSummary, MeasuredOutcome, OnGpus, TooFewGpus};
 use sparsight::device::DeviceError;
 use sparsight::device::timing::{StoppingRule, Timing};
-use sparsight::kernels::{DeviceKind, Execution};
+use sparsight::kernels::Execution;
 use sparsight::matrix::io::open_regular;
 use sparsight::matrix::{Csr, Distribution, Features, Scalar};
 use sparsight::records::Outcome;
@@ -89,7 +89,7 @@ impl Advise {
         if let Some((_, flag)) = unwanted.iter().find(|(is_given, _)| *is_given) {
             return Err(Failure::input(format!("{flag} is not there for several GPUs")));
         }
-        if profile.device.facts.kind != DeviceKind::Cuda {
+        if !profile.device.facts.kind.is_gpu() {
             return Err(Failure::input(format!(
                 "--gpus is for GPUs, and the profile is of {}",
                 described(&profile.device.facts)
