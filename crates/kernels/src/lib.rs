@@ -1,4 +1,4 @@
-//! What can be run: the catalogue of candidates, their CUDA sources, strip sizes, bytes and flops.
+//! Catalogue of everything that can be run: candidates, their CUDA sources, strip sizes, bytes and flops.
 //!
 //! There are no CUDA calls here. The models count bytes and strips from the very catalogue that the devices
 //! launch, so that the two cannot drift apart.
