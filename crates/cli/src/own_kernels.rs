@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use sparsight::bench::{Bench, MeasuredOwn, bench_own};
 use sparsight::device::{Device, DeviceError};
-use sparsight::kernels::{DeviceFacts, DeviceKind, OwnKernel};
+use sparsight::kernels::{DeviceFacts, OwnKernel};
 use sparsight::matrix::io::read_regular_text;
 use sparsight::matrix::{Csr, Dtype, Scalar};
 use std::path::{Path, PathBuf};
@@ -26,7 +26,7 @@ fn read_one(path: &Path, dtype: Dtype) -> Result<OwnKernel, Failure> {
 /// CUDA takes a GPU.
 pub(crate) fn refuse_cpu(kernels: &[OwnKernel], facts: &DeviceFacts) -> Result<(), Failure> {
     match kernels.first() {
-        Some(kernel) if facts.kind != DeviceKind::Cuda => {
+        Some(kernel) if !facts.kind.is_gpu() => {
             let (name, device) = (kernel.name(), &facts.name);
             let text =
                 format!("{name} is CUDA, and would be run on {device}; nothing is wrong with its head");

@@ -4,7 +4,7 @@ use crate::device_choice::described;
 use crate::printer::BOLD;
 use sparsight::Profile;
 use sparsight::advise::TIE;
-use sparsight::kernels::{Candidate, DeviceFacts, DeviceKind, Elsewhere};
+use sparsight::kernels::{Candidate, DeviceFacts, Elsewhere};
 pub(crate) use sparsight::matrix::grouped;
 use sparsight::matrix::{Dtype, Features, Seconds};
 use sparsight::profile::{GridName, ProfiledDevice};
@@ -154,10 +154,8 @@ pub(crate) fn known_from(profile: &Profile) -> String {
     if profile.device.provenance.noise.is_none() {
         return from;
     }
-    let anew = match (profile.device.facts.kind, profile.device.grid) {
-        (DeviceKind::Cpu, GridName::Coarse) => {
-            "`sparsight calibrate --device cpu -o quiet`, then `--profile quiet`"
-        }
+    let anew = match (profile.device.facts.kind.is_gpu(), profile.device.grid) {
+        (false, GridName::Coarse) => "`sparsight calibrate --device cpu -o quiet`, then `--profile quiet`",
         _ => "`sparsight profile -o quiet`, then `--profile quiet`",
     };
     format!("{from}; the machine was busy then and times may be off, to measure anew: {anew}")

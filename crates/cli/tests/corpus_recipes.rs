@@ -1,6 +1,7 @@
 //! `scripts/gallery-corpus` makes what it says: recipes that are accepted, of all generators and sizes, none twice.
 
-use sparsight::matrix::gallery::{Recipe, generators, instance};
+use sparsight::matrix::derived::instance;
+use sparsight::matrix::gallery::{Recipe, generators};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Command;

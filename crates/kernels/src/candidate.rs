@@ -1,14 +1,10 @@
 //! A candidate: kernel, knobs, block size and value type; what is predicted, ranked, run and recorded.
 
-use crate::{DeviceKind, Kernel};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use sparsight_matrix::{Dtype, Format, THREAD_BLOCKS};
+use crate::{BLOCKS, DeviceKind, Kernel};
+use sparsight_matrix::{Dtype, Format, serde_as_text};
 use std::fmt;
 use std::str::FromStr;
 use thiserror::Error;
-
-/// Threads a block of the catalogue, for kernels of our own.
-pub const BLOCKS: [u32; 5] = THREAD_BLOCKS;
 
 /// One way to compute y = A x. Its text id, `csr-vector/t8/b256/f64`, is stable and is how it is recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -18,7 +14,7 @@ pub struct Candidate {
     /// Threads a block on a GPU, rows (COO: sixteenths of the non-zeros) a task on a CPU; 0 where the
     /// vendor's library decides.
     pub block: u32,
-    /// What it is computed in.
+    /// Precision that it is computed in.
     pub dtype: Dtype,
 }
 
@@ -34,10 +30,10 @@ pub fn every_candidate(dtype: Dtype) -> impl Iterator<Item = Candidate> {
         .flat_map(move |kernel| kernel.blocks().iter().map(move |&block| Candidate { kernel, block, dtype }))
 }
 
-/// What is ranked on devices of that kind, in the same order: of a CPU nobody knows yet what is never the fastest.
+/// Candidates that are ranked on devices of that kind, in the same order: on a CPU retired ones too, since how they do there was not
+/// measured.
 pub fn catalogue_on(kind: DeviceKind, dtype: Dtype) -> impl Iterator<Item = Candidate> {
-    every_candidate_on(kind, dtype)
-        .filter(move |candidate| kind == DeviceKind::Cpu || !candidate.kernel.is_retired())
+    every_candidate_on(kind, dtype).filter(move |candidate| candidate.kernel.is_ranked_on(kind))
 }
 
 /// The part of [`every_candidate`] that devices of that kind have, in the same order.
@@ -46,14 +42,14 @@ pub fn every_candidate_on(kind: DeviceKind, dtype: Dtype) -> impl Iterator<Item 
 }
 
 impl Candidate {
-    /// What multiplies CSR as it is on a processor of which nothing is known: no slower than a plain loop on any matrix that was
+    /// Candidate of plain CSR for a processor that was not calibrated: no slower than a plain loop on any matrix that was
     /// measured.
     pub fn on_an_unknown_cpu(dtype: Dtype) -> Self {
         let kernel = Kernel::on_an_unknown_cpu();
         Self { kernel, block: BLOCKS[BLOCKS.len() / 2], dtype }
     }
 
-    /// What it reads.
+    /// Format that it reads.
     pub fn format(&self) -> Format {
         self.kernel.format()
     }
@@ -106,18 +102,7 @@ impl FromStr for Candidate {
     }
 }
 
-impl Serialize for Candidate {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for Candidate {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        text.parse().map_err(serde::de::Error::custom)
-    }
-}
+serde_as_text!(Candidate);
 
 #[cfg(test)]
 mod tests {

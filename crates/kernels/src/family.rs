@@ -1,59 +1,57 @@
-//! What the file of a kernel family answers: everything that the rest of the program asks about its kernels.
+//! Kernel families: everything that the rest of the program asks about kernels, answered by their files.
 //!
 //! A family is some kernels that differ in the values of their knobs. Each has one file in `families/` with one `static`
 //! [`Family`], beside its CUDA source. Nothing outside of these files asks which kernel it has before it.
 
+use crate::StripUnit;
 use crate::cpu::CpuProducts;
-use crate::{DeviceKind, Recipe, StripUnit, Vendor};
+use crate::recipe::{Knobs, Recipe};
 pub use sparsight_matrix::Elsewhere;
-use sparsight_matrix::{BLOCK_SIDES, Features, Format, Knob, Locality, TeamBlocks};
+use sparsight_matrix::{BLOCK_SIDES, Features, Format, Knob, Locality, THREAD_BLOCKS, TeamBlocks};
 use std::fmt;
-
-/// The values of a kernel's knobs, in their order; 0 where a variant lacks a knob.
-pub type Knobs = [u32; 3];
 
 /// Kernels that differ in their knobs, as data: a table of everything that is asked about them.
 pub struct Family {
     /// The one name used in the `.cu` file, ids and reports.
     pub name: &'static str,
-    /// What one of them does, in a few words: "one thread per row of CSR".
+    /// Mapping of threads in a few words: "one thread per row of CSR".
     pub summary: &'static str,
-    /// What its variants differ in. An id names the knobs that are not 0.
+    /// Knobs that its variants differ in. An id names those that are not 0.
     pub knobs: &'static [Knob],
     /// Variants of the catalogue, in the order in which tables list them.
     pub variants: fn() -> Vec<Knobs>,
-    /// Whether a variant is ranked on no GPU: on none of 951 matrices on an H200 and 353 on an H100 it was more than 3 % faster than all that are
+    /// True if a variant is ranked on no GPU: on none of 951 matrices on an H200 and 353 on an H100 it was more than 3 % faster than all that are
     /// left (docs/results/h200-large.md). It can still be named, for the tables of the papers and for other GPUs.
     pub retired: fn(Knobs) -> bool,
-    /// Whether a product on a GPU gives the same y bit by bit each time: each sum has one order, whichever threads come first.
+    /// True if a product on a GPU gives the same y bit by bit each time: each sum has one order, whichever threads come first.
     pub repeatable: fn(Knobs) -> bool,
-    /// What a variant reads.
+    /// Format that a variant reads.
     pub format: fn(Knobs) -> Format,
-    /// Devices that have it at all.
-    pub runs_on: fn(Knobs) -> &'static [DeviceKind],
+    /// True if a CPU runs a variant, if it runs the family at all ([`Family::cpu`]).
+    pub on_cpu: fn(Knobs) -> bool,
     /// Threads a block that it can be run with; 0 alone where the vendor's library decides.
     pub blocks: fn(Knobs) -> &'static [u32],
-    /// How a GPU runs it.
+    /// Launches or vendor's routine with which a GPU runs it.
     pub run: fn(Knobs) -> Run,
-    /// How a CPU runs it; `None` where none does.
+    /// Product on a CPU; `None` if no CPU runs it.
     pub cpu: Option<CpuProducts>,
-    /// What a strip counts: what threads are given to.
+    /// Unit of a strip: what threads are given to.
     pub unit: StripUnit,
     /// Threads that work on one row; `None` where threads are given to non-zeros, or not all rows get as many.
     pub threads_per_row: fn(Knobs) -> Option<u32>,
-    /// What warps do with thread blocks of so many threads, as models count it; `None` where threads are given to non-zeros alone.
+    /// Work of warps with thread blocks of so many threads, as models count it; `None` where threads are given to non-zeros alone.
     pub warp_work: fn(Knobs, u32, &Features) -> Option<WarpWork>,
     /// Thread blocks of a launch on a matrix with these features, as models count them.
     pub thread_blocks: fn(Knobs, u32, &Features) -> f64,
-    /// Which of the papers' strip models describes it.
+    /// The papers' strip model that describes it.
     pub strip_rule: StripRule,
-    /// How a time is carried to another device after Guo and Wang 2013.
+    /// Rule that carries a time to another device after Guo and Wang 2013.
     pub transfer_rule: TransferRule,
     /// Columns of Table 2 of Lehnert et al. 2016 whose features `linear` and `neighbours` look at.
     pub table_2: &'static [&'static str],
     /// The k of `neighbours` in that paper.
     pub neighbours: usize,
-    /// What other libraries call the kernel; the names of its format stand with that: [`Kernel::elsewhere`](crate::Kernel::elsewhere).
+    /// Names of the kernel in other libraries; those of its format stand with the format: [`Kernel::elsewhere`](crate::Kernel::elsewhere).
     pub elsewhere: &'static [Elsewhere],
 }
 
@@ -63,28 +61,28 @@ impl fmt::Debug for Family {
     }
 }
 
-/// How much warps have to do on a matrix, in steps: a step takes each thread of a warp to the next entry of its row.
+/// Work of warps on a matrix, in steps: a step takes each thread of a warp to the next entry of its row.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct WarpWork {
     /// Steps of the warp that works longest.
     pub longest: f64,
     /// Steps of all warps; 0 where the order of the rows is not known.
     pub steps: f64,
-    /// Steps of all warps of the thread block that has most of them; 0 where nobody counted.
+    /// Steps of all warps of the thread block that has most of them; 0 if not counted.
     pub heaviest: f64,
-    /// Steps that the places of all warps are kept for: of each thread block its warps times the steps of the slowest; 0 where nobody
+    /// Steps that the places of all warps are kept for: of each thread block its warps times the steps of the slowest; 0 if not
     /// counted.
     pub kept: f64,
 }
 
 impl WarpWork {
-    /// Where nobody counts what thread blocks have to do.
+    /// Work of which that of thread blocks is not counted.
     pub(crate) fn of_warps(longest: f64, steps: f64) -> Self {
         Self { longest, steps, heaviest: 0.0, kept: 0.0 }
     }
 }
 
-/// How a GPU runs a kernel.
+/// Way in which a GPU runs a kernel.
 #[derive(Debug, Clone, Copy)]
 pub enum Run {
     /// Launches of our own.
@@ -93,7 +91,24 @@ pub enum Run {
     Vendor(Vendor),
 }
 
-/// Which of the papers' strip models describes a kernel. Kernels are known by their ids.
+/// A sparse product of cuSPARSE (`cusparseSpMV` after `cusparseSpMV_preprocess`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Vendor {
+    /// CSR, algorithm 1: the library's default.
+    CsrAlg1,
+    /// CSR, algorithm 2: the same y bit by bit on every run.
+    CsrAlg2,
+    /// COO, algorithm 1.
+    Coo,
+    /// Sliced ELL.
+    Sell,
+    /// BSR.
+    Bsr,
+    /// BSR by the older routine (`cusparseSbsrmv`, `cusparseDbsrmv`), which has no preprocess step.
+    Bsrmv,
+}
+
+/// The papers' strip model that describes a kernel. Kernels are named by their ids.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StripRule {
     /// `T = E(p) / T_2 * E'(I)`: teams of threads, with a threshold on p (Guo, Wang and Chen 2014).
@@ -113,7 +128,7 @@ pub enum StripRule {
     None,
 }
 
-/// How the time of a kernel is carried to another device (Guo and Wang 2013). `measured` is the id of the kernel whose
+/// Rule that carries the time of a kernel to another device (Guo and Wang 2013). `measured` is the id of the kernel whose
 /// benchmark matrices stand for it; `None`: its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TransferRule {
@@ -131,14 +146,48 @@ pub enum TransferRule {
     },
     /// Section 4.4, of the parts that [`StripRule::Parts`] names, of the same block size and value type.
     Parts,
-    /// None: nobody knows how it shares out the work.
+    /// None: how it shares out the work is not known.
     None,
 }
 
-/// All devices.
-pub(crate) const EVERYWHERE: &[DeviceKind] = &[DeviceKind::Cuda, DeviceKind::Cpu];
-/// GPUs alone.
-pub(crate) const ON_GPUS: &[DeviceKind] = &[DeviceKind::Cuda];
+/// Threads a block of the catalogue, for kernels of our own.
+pub const BLOCKS: [u32; 5] = THREAD_BLOCKS;
+
+impl Family {
+    /// One thread per row, in launches of our own and on a CPU, with one variant; neither a strip model nor a transfer describes it. The
+    /// file of a family states its name, summary, format, launches and product on a CPU, and what else differs.
+    pub const BASE: Self = Self {
+        name: "",
+        summary: "",
+        knobs: &[],
+        variants: || vec![[0; 3]],
+        retired: |_| false,
+        repeatable: |_| true,
+        format: |_| Format::csr(),
+        on_cpu: |_| true,
+        blocks: |_| &BLOCKS,
+        run: |_| Run::Launches(&Recipe::BASE),
+        cpu: None,
+        unit: StripUnit::Rows,
+        threads_per_row: |_| Some(1),
+        warp_work: |_, block, f| Some(work_of_teams(1, block, f)),
+        thread_blocks: |_, block, f| blocks_of_threads(StripUnit::Rows, 1, block, f),
+        strip_rule: StripRule::None,
+        transfer_rule: TransferRule::None,
+        table_2: &[],
+        neighbours: 4,
+        elsewhere: &[],
+    };
+
+    /// One thread per non-zero, else as [`Family::BASE`].
+    pub(crate) const BY_NON_ZEROS: Self = Self {
+        unit: StripUnit::NonZeros,
+        threads_per_row: |_| None,
+        warp_work: |_, _, _| None,
+        thread_blocks: |_, block, f| blocks_of_threads(StripUnit::NonZeros, 1, block, f),
+        ..Self::BASE
+    };
+}
 
 /// Steps where each row gets a team of `threads`, a power of two, in the order that the matrix has.
 pub(crate) fn work_of_teams(threads: u32, block: u32, f: &Features) -> WarpWork {
@@ -156,7 +205,7 @@ pub(crate) fn work_of_teams(threads: u32, block: u32, f: &Features) -> WarpWork 
     }
 }
 
-/// Steps of rows of blocks, each of which takes a thread along `side` entries of its row. Where nobody counted them, as many blocks
+/// Steps of rows of blocks, each of which takes a thread along `side` entries of its row. If they were not counted, as many blocks
 /// as the longest row needs at least.
 pub(crate) fn work_of_blocks(side: u32, threads: u32, f: &Features) -> WarpWork {
     let count =
@@ -174,7 +223,22 @@ pub(crate) fn blocks_of_threads(unit: StripUnit, threads: u32, block: u32, f: &F
 
 #[cfg(test)]
 mod tests {
+    use super::*;
     use crate::Kernel;
+
+    #[test]
+    fn every_family_states_what_the_base_leaves_open() {
+        for kernel in Kernel::all() {
+            let family = kernel.family();
+            assert!(!family.name.is_empty() && !family.summary.is_empty(), "{kernel:?}");
+            let launches = |recipe: &Recipe| {
+                recipe.steps.iter().all(|step| !step.entry.is_empty() && !step.args.is_empty())
+            };
+            let is_stated =
+                |recipe: &Recipe| !recipe.sources.is_empty() && !recipe.steps.is_empty() && launches(recipe);
+            assert!(kernel.recipe().is_none_or(is_stated), "{kernel}");
+        }
+    }
 
     #[test]
     fn a_kernel_is_repeatable_unless_threads_add_to_y_as_they_come() {

@@ -1,4 +1,4 @@
-//! What can be run: the catalogue of candidates, their CUDA sources, strip sizes, bytes and flops.
+//! Catalogue of everything that can be run: candidates, their CUDA sources, strip sizes, bytes and flops.
 //!
 //! There are no CUDA calls here. The models count bytes and strips from the very catalogue that the devices
 //! launch, so that the two cannot drift apart.
@@ -20,21 +20,20 @@ mod selection;
 mod source;
 mod strip;
 mod traffic;
-mod vendor;
 
 pub use benchmark_matrix::{BenchmarkMatrix, Placement};
 pub use benchmark_rows::BenchmarkRows;
 pub use candidate::{
-    BLOCKS, Candidate, ParseCandidateError, catalogue, catalogue_on, every_candidate, every_candidate_on,
+    Candidate, ParseCandidateError, catalogue, catalogue_on, every_candidate, every_candidate_on,
 };
 pub use cpu::{CpuProduct, CpuProducts, CpuScratch, CpuTask};
 pub use device_facts::{DeviceFacts, DeviceKind, ImplausibleFact};
 pub use execution::Execution;
-pub use family::{Elsewhere, Family, Knobs, Run, StripRule, TransferRule, WarpWork};
+pub use family::{BLOCKS, Elsewhere, Family, Run, StripRule, TransferRule, Vendor, WarpWork};
 pub use fused::{FUSED_ARGS, FUSED_PARTS, FusedParts, fits_one_launch, fused_source};
-pub use kernel::{Kernel, ParseKernelError};
+pub use kernel::{Kernel, ParseKernelError, strip};
 pub use own::{OwnKernel, OwnKernelError};
-pub use recipe::{LaunchArg, LaunchStep, PlannedLaunch, Recipe, Teams};
+pub use recipe::{Knobs, LaunchArg, LaunchStep, PlannedLaunch, Recipe, Teams};
 pub use row_length_distribution::RowLengthDistribution;
 pub use selection::{ParseSelectionError, Selection};
 pub use source::{
@@ -42,6 +41,5 @@ pub use source::{
     timing_source, vector_source,
 };
 pub use sparsight_matrix::{Format, ParseFormatError};
-pub use strip::{Strip, StripUnit, strip};
+pub use strip::{Strip, StripUnit};
 pub use traffic::{compulsory_bytes, device_bytes, feasible, flops, stored_entries, useful_bytes};
-pub use vendor::Vendor;

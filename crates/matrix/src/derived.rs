@@ -1,5 +1,5 @@
 //! Matrices made from others, written as `derived:STEP[,STEP...]:SOURCE`: larger ones with the structure of a real one, for
-//! whoever needs many of a kind.
+//! tests and measurements that need many of a kind.
 //!
 //! | step | matrix | like |
 //! |---|---|---|
@@ -19,7 +19,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-use crate::gallery::{MAX_DIMENSION, Size};
+use crate::csr::offsets;
+use crate::gallery::{self, MAX_DIMENSION, Size};
 use crate::io::memory::Refused;
 use crate::row_fill::fill_rows;
 use crate::{Bytes, Csr, CsrError, NoHostMemory, Permutation, ReorderError, Scalar};
@@ -27,7 +28,7 @@ use std::fmt;
 use std::str::FromStr;
 use thiserror::Error;
 
-/// What distinguishes a derived matrix from the path of a file.
+/// Prefix of a derived matrix, which a path of a file does not have.
 pub const PREFIX: &str = "derived:";
 
 /// The name of the matrix that a derived one was made from; of any other its own. A derived matrix is called
@@ -37,6 +38,23 @@ pub fn origin(name: &str) -> &str {
         Some((origin, steps)) if steps.parse::<Derivation>().is_ok() => origin,
         _ => name,
     }
+}
+
+/// A matrix' name without its seed, if a recipe is what it is, and that of a derived matrix' [`origin`].
+/// Matrices that differ by the seed alone are as alike as two draws from one distribution: a test set must not hold one whose like is
+/// in the training set.
+///
+/// ```
+/// use sparsight_matrix::derived::instance;
+/// assert_eq!(instance("gallery:arrow,n=9,width=2,seed=7"), "gallery:arrow,n=9,width=2");
+/// assert_eq!(instance("a/arrow,seed=7"), "a/arrow,seed=7");
+/// assert_eq!(instance("a/arrow+layers=4"), "a/arrow");
+/// ```
+pub fn instance(name: &str) -> &str {
+    let name = origin(name);
+    // The seed is the last parameter of every generator, and a record has the canonical text.
+    let recipe = name.starts_with(gallery::PREFIX).then(|| name.rsplit_once(",seed=")).flatten();
+    recipe.map_or(name, |(without_seed, _)| without_seed)
 }
 
 /// One step.
@@ -78,14 +96,14 @@ impl fmt::Display for Step {
     }
 }
 
-/// Why there is no such matrix.
+/// Reasons why a matrix cannot be derived.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum DeriveError {
     /// No step.
     #[error("\"{text}\" is no step; steps are unknowns=B, layers=L, transpose, rcm and shuffle=SEED")]
     UnknownStep {
-        /// What was written.
+        /// The text as written.
         text: String,
     },
     /// Rows or columns that a 32-bit index cannot name.
@@ -97,9 +115,9 @@ pub enum DeriveError {
     /// More memory than there is.
     #[error("the derived matrix needs {need} of memory, {have} are free")]
     Memory {
-        /// Of the matrix.
+        /// Bytes of the matrix.
         need: Bytes,
-        /// What may be used.
+        /// Bytes that may be used.
         have: Bytes,
     },
     /// Layers and orders of a matrix that is not square; memory that the system refused.
@@ -203,18 +221,9 @@ fn refused(refused: Refused) -> DeriveError {
     ReorderError::from(refused).into()
 }
 
-/// The offsets of rows with these lengths.
-fn offsets(lengths: impl Iterator<Item = usize>) -> Vec<u64> {
-    let ends = lengths.scan(0, |end, length| {
-        *end += length as u64;
-        Some(*end)
-    });
-    std::iter::once(0).chain(ends).collect()
-}
-
 fn with_unknowns<T: Scalar>(a: &Csr<T>, count: usize) -> Result<Csr<T>, DeriveError> {
     let nrows = a.nrows() * count;
-    let row_ptr = offsets((0..nrows).map(|row| a.row(row / count).0.len() * count));
+    let row_ptr = offsets((0..nrows).map(|row| (a.row(row / count).0.len() * count) as u64));
     let entries = fill_rows(&row_ptr, |row, (): &mut (), cols: &mut [u32], values: &mut [T]| {
         let (old_cols, old_values) = a.row(row / count);
         let blocks =
@@ -235,7 +244,7 @@ fn with_layers<T: Scalar>(a: &Csr<T>, count: usize) -> Result<Csr<T>, DeriveErro
     let n = a.nrows();
     let nrows = n * count;
     let couplings = |layer: usize| usize::from(layer > 0) + usize::from(layer + 1 < count);
-    let row_ptr = offsets((0..nrows).map(|row| a.row(row % n).0.len() + couplings(row / n)));
+    let row_ptr = offsets((0..nrows).map(|row| (a.row(row % n).0.len() + couplings(row / n)) as u64));
     let entries = fill_rows(&row_ptr, |row, (): &mut (), cols: &mut [u32], values: &mut [T]| {
         let (layer, own) = (row / n, row % n);
         let (old_cols, old_values) = a.row(own);

@@ -2,35 +2,52 @@
 //!
 //! This crate knows no device, reads no clock and prints nothing. A matrix enters as a [`Csr`] (read by
 //! [`mod@io`], made by [`gallery`] or from another one as [`derived`] says), is summarised once as [`Features`], and is converted into [`Coo`],
-//! [`Ell`], [`Hyb`], [`Jad`], [`Sell`] or [`BroEll`], or given a [`TileTable`] or [`RowBins`], when somebody wants to run
-//! it that way. How large a conversion
+//! [`Ell`], [`Hyb`], [`Jad`], [`Sell`] or [`BroEll`], or given a [`TileTable`] or [`RowBins`], when it is to be run
+//! that way. How large a conversion
 //! would be is known exactly before it is made, and a conversion that makes no sense is a typed [`Infeasible`].
+
+/// Serialises types by their text: as [`Display`](std::fmt::Display) writes it and [`FromStr`](std::str::FromStr) reads it.
+#[macro_export]
+macro_rules! serde_as_text {
+    ($($name:ty),+) => { $(
+        impl serde::Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let text = <String as serde::Deserialize>::deserialize(deserializer)?;
+                text.parse().map_err(serde::de::Error::custom)
+            }
+        }
+    )+ };
+}
 
 pub mod derived;
 pub mod gallery;
 pub mod io;
 
 mod available_memory;
+mod bin_counts;
 mod block_counts;
+mod bro_ell_size;
 mod columns;
+mod csr;
 mod diagonals;
 mod distributed;
 mod entry_numbers;
 mod features;
 mod formats;
 mod infeasible;
-mod meant;
-mod mix;
 mod narrowing;
-mod padded;
-mod pattern;
 mod reference;
 mod reorder;
 mod row_fill;
 mod row_lengths;
 mod row_order;
 mod scalar;
-mod segment;
 mod sell_sizes;
 mod spy;
 mod strips;
@@ -41,31 +58,31 @@ mod units;
 mod without;
 
 pub use available_memory::{available_memory, check_host_memory};
+pub use bin_counts::BinCounts;
 pub use block_counts::{BLOCK_SIDES, BlockCount};
+pub use bro_ell_size::{BroEllShape, BroEllSize};
+pub(crate) use csr::Pattern;
+pub use csr::{Csr, CsrError};
 pub use distributed::{Distribution, DistributionError, Exchange, Share};
 pub use entry_numbers::{numbered, replace_values};
-pub use features::{Features, Locality};
+pub use features::{Features, Locality, PaddedSizes};
 pub use formats::{
-    BalancedCsr, BinCounts, BinnedCsr, BroEll, BroEllColumns, BroEllShape, BroEllSize, BroEllSlice, Bsr,
-    Carry, Coo, Csr, CsrError, Dia, Element, Ell, Elsewhere, Format, FormatFamily, FormatOf, Generator,
-    HostArray, Hyb, HybSplit, Jad, JadLayout, Knob, Layout, Length, NamedArrays, NamedNumbers, NumberOf,
-    PaddingBound, ParseFormatError, Refusal, RowBegins, RowBins, SegmentedCsr, Sell, SellLayout, SellShape,
-    Shape, Step, Stored, Tile, TileShape, TileTable,
+    BalancedCsr, BinnedCsr, BroEll, BroEllColumns, BroEllSlice, Bsr, Carry, Coo, CsrRows, CsrWith, Dia,
+    Element, Ell, Elsewhere, Format, FormatFamily, FormatOf, Generator, HostArray, Hyb, Jad, Knob, Layout,
+    Length, NamedArrays, NamedNumbers, NumberOf, PaddingBound, ParseFormatError, Refusal, RowBegins, RowBins,
+    Segment, SegmentedCsr, Sell, Shape, Step, Stored, Tile, TileTable,
 };
-pub use infeasible::{Infeasible, Limits, NoHostMemory};
-pub use meant::{meant, suggested};
-pub use mix::mix;
+pub use gallery::{mix, suggested};
+pub use infeasible::{Infeasible, Limits, MatrixSize, NoHostMemory};
 pub use narrowing::Narrowing;
-pub use padded::PaddedSizes;
-pub(crate) use pattern::Pattern;
 pub use reference::{Reference, reference, rounding_bound};
 pub use reorder::{Permutation, ReorderError};
-pub use row_lengths::{LengthBin, RowLengths};
+pub use row_lengths::{HybSplit, LengthBin, RowLengths};
 pub use scalar::{Dtype, Scalar};
-pub use segment::Segment;
+pub use sell_sizes::SellShape;
 pub use spy::Spy;
 pub use strips::{Block, StripDetail, Strips};
 pub use team_blocks::{THREAD_BLOCKS, TeamBlocks};
-pub use tile_work::{TileWork, TileWorks};
+pub use tile_work::{TileShape, TileWork, TileWorks};
 pub use units::{Bytes, Seconds, grouped};
 pub use without::{without_empty_rows, without_long_rows, without_zeros};

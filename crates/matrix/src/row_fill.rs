@@ -1,5 +1,6 @@
-//! Rows of known lengths, made in parallel; and those of a matrix, called otherwise.
+//! Rows of known lengths, made in parallel, and rows of a matrix with other numbers.
 
+use crate::csr::pieces;
 use crate::io::memory::{Refused, make_room, zeroed};
 use crate::{Csr, Scalar};
 use rayon::prelude::*;
@@ -20,17 +21,11 @@ pub(crate) fn fill_rows<T: Scalar, S: Default + Send>(
     let (nrows, nnz) = (row_ptr.len() - 1, row_ptr[row_ptr.len() - 1] as usize);
     let mut col_idx: Vec<u32> = zeroed(nnz)?;
     let mut values: Vec<T> = zeroed(nnz)?;
-    let mut tasks: Vec<(Range<usize>, &mut [u32], &mut [T])> = Vec::new();
-    let (mut cols, mut vals) = (&mut col_idx[..], &mut values[..]);
-    for first in (0..nrows).step_by(ROWS_PER_TASK) {
-        let rows = first..(first + ROWS_PER_TASK).min(nrows);
-        let entries = (row_ptr[rows.end] - row_ptr[rows.start]) as usize;
-        let (own_cols, rest_cols) = cols.split_at_mut(entries);
-        let (own_vals, rest_vals) = vals.split_at_mut(entries);
-        tasks.push((rows, own_cols, own_vals));
-        (cols, vals) = (rest_cols, rest_vals);
-    }
-    tasks.into_par_iter().for_each_init(S::default, |scratch, (rows, cols, vals)| {
+    let tasks = || (0..nrows).step_by(ROWS_PER_TASK).map(|first| first..(first + ROWS_PER_TASK).min(nrows));
+    let entries = || tasks().map(|rows: Range<usize>| (row_ptr[rows.end] - row_ptr[rows.start]) as usize);
+    let places = pieces(&mut col_idx, entries()).zip(pieces(&mut values, entries()));
+    let tasks: Vec<_> = tasks().zip(places).collect();
+    tasks.into_par_iter().for_each_init(S::default, |scratch, (rows, (cols, vals))| {
         let first = row_ptr[rows.start];
         for row in rows {
             let own = (row_ptr[row] - first) as usize..(row_ptr[row + 1] - first) as usize;

@@ -1,8 +1,8 @@
-//! How long the rows are: the set D of the papers, as a histogram, and the statistics that models ask for.
+//! Row lengths: the set D of the papers, as a histogram, and the statistics that models use.
 
-use crate::formats::{self, HybSplit};
 use crate::{Csr, Scalar};
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 
 /// Histogram of row lengths: `(length, rows of that length)`, lengths increasing.
@@ -122,10 +122,43 @@ impl RowLengths {
         bins
     }
 
-    /// Where HYB cuts: see [`HybSplit`].
+    /// Cut of HYB: at the largest K such that at least `max(n / 3, 4096)` rows have K or more non-zeros, at 0 if there is none.
     pub fn hyb_split(&self) -> HybSplit {
-        formats::split(self)
+        let mut rows = 0;
+        let mut width = 0;
+        for &(length, count) in self.counts.iter().rev() {
+            rows += count;
+            if is_worthwhile(rows, self.nrows) {
+                width = length;
+                break;
+            }
+        }
+        let coo_nnz = self.counts.iter().map(|&(length, count)| length.saturating_sub(width) * count).sum();
+        HybSplit { width, coo_nnz }
     }
+}
+
+/// Cut of a matrix into ELL and COO.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct HybSplit {
+    /// Width K of the ELL part; 0 leaves it empty.
+    pub width: u64,
+    /// Non-zeros in the COO part.
+    pub coo_nnz: u64,
+}
+
+/// Rows that must reach a width before ELL pays, at the least: Bell and Garland's choice for keeping a GPU
+/// busy. Part of the format's definition, not a tuning knob.
+const MIN_ROWS: u64 = 4096;
+
+/// Returns whether `rows` of `nrows` rows are enough for ELL to be as wide as they are long.
+pub(crate) const fn is_worthwhile(rows: u64, nrows: u64) -> bool {
+    is_share(rows, nrows) && rows >= MIN_ROWS
+}
+
+/// Returns whether they are a large enough share: `n / 3` is compared exactly, as `3 rows >= n`.
+pub(crate) const fn is_share(rows: u64, nrows: u64) -> bool {
+    3 * rows >= nrows
 }
 
 /// Rows of about one length.
@@ -149,7 +182,7 @@ impl LengthBin {
     }
 }
 
-/// How many rows have which length, while they are counted: short ones by index, since nearly all are short, the others
+/// Rows of each length, while they are counted: short ones by index, since nearly all are short, the others
 /// in a map.
 #[derive(Debug, Default)]
 pub(crate) struct LengthCounts {
@@ -173,7 +206,7 @@ impl LengthCounts {
         }
     }
 
-    /// Of two parts of the rows together.
+    /// Combines two parts of the rows.
     pub(crate) fn merge(mut self, other: Self) -> Self {
         if self.short.is_empty() {
             return other;
@@ -212,6 +245,19 @@ mod tests {
         let bins: Vec<_> = d.binned().into_iter().map(|bin| (bin.from, bin.to, bin.rows)).collect();
         let longest = (1 << 40, (5 << 38) - 1, 1);
         assert_eq!(bins, [(0, 0, 3), (1, 1, 1), (7, 7, 2), (8, 9, 5), (10, 11, 1), (896, 1023, 1), longest]);
+    }
+
+    #[test]
+    fn the_width_is_the_largest_that_a_third_of_the_rows_and_4096_rows_reach() {
+        // 12,300 rows: a third is 4,100. 4,100 rows have 9, the rest 2.
+        let d = RowLengths::from_counts([(9, 4_100), (2, 8_200)]);
+        assert_eq!(d.hyb_split(), HybSplit { width: 9, coo_nnz: 0 });
+        // One row fewer is less than a third.
+        let d = RowLengths::from_counts([(9, 4_099), (2, 8_201)]);
+        assert_eq!(d.hyb_split(), HybSplit { width: 2, coo_nnz: 4_099 * 7 });
+        // Fewer than 4,096 rows in all: everything is COO.
+        let d = RowLengths::from_counts([(7, 4_095)]);
+        assert_eq!(d.hyb_split(), HybSplit { width: 0, coo_nnz: 7 * 4_095 });
     }
 
     #[test]

@@ -54,12 +54,7 @@ mod tests {
     use super::*;
 
     fn row_ptr(lengths: &[u64]) -> Vec<u64> {
-        std::iter::once(0)
-            .chain(lengths.iter().scan(0, |end, length| {
-                *end += length;
-                Some(*end)
-            }))
-            .collect()
+        crate::csr::offsets(lengths.iter().copied())
     }
 
     #[test]

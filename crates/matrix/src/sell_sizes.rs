@@ -1,13 +1,69 @@
-//! How many entries SELL-C-sigma stores, from the row offsets alone and without sorting a row.
+//! Stored entries of SELL-C-sigma, from the row offsets alone and without sorting a row.
 //!
 //! In a sorted window the longest row of a slice is its first, so a slice is as wide as the length that stands at
 //! its first place. A histogram of the window's lengths says which that is, and the histogram of a larger window is
 //! the sum of those of the smaller ones in it: every row is counted once for all shapes that sort. The sum of them all
 //! says how long the rows of the matrix are.
 
+use crate::RowLengths;
 use crate::row_lengths::LengthCounts;
-use crate::{RowLengths, SellShape};
 use rayon::prelude::*;
+use std::fmt;
+use std::str::FromStr;
+
+/// C and sigma; sigma is 1 or a multiple of C, so that no slice lies in two windows. Its text is `c32/s1024`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SellShape {
+    /// C: rows of a slice.
+    pub slice: u32,
+    /// Sigma: rows of a window that is sorted; 1 leaves the rows as they are.
+    pub sigma: u32,
+}
+
+impl SellShape {
+    /// The catalogue: a warp's worth of rows with windows from none to large, larger slices, and the shape of Lehnert
+    /// et al. 2016.
+    pub const ALL: [Self; 7] = [
+        Self { slice: 32, sigma: 1 },
+        Self { slice: 32, sigma: 256 },
+        Self { slice: 32, sigma: 1024 },
+        Self { slice: 32, sigma: 16384 },
+        Self { slice: 64, sigma: 1024 },
+        Self { slice: 256, sigma: 1024 },
+        Self { slice: 512, sigma: 2048 },
+    ];
+
+    /// Returns whether the slices fit into the windows.
+    pub(crate) const fn is_valid(self) -> bool {
+        self.slice > 0 && (self.sigma == 1 || self.sigma > 0 && self.sigma.is_multiple_of(self.slice))
+    }
+
+    /// Returns whether rows change places.
+    pub const fn is_sorted(self) -> bool {
+        self.sigma > 1
+    }
+}
+
+impl fmt::Display for SellShape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&format!("c{}/s{}", self.slice, self.sigma))
+    }
+}
+
+impl FromStr for SellShape {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        let numbers = || {
+            let (slice, sigma) = text.strip_prefix('c')?.split_once("/s")?;
+            Some(Self { slice: slice.parse().ok()?, sigma: sigma.parse().ok()? })
+        };
+        numbers()
+            .filter(|shape| shape.is_valid())
+            .ok_or_else(|| format!("'{text}' is no shape such as c32/s1024"))
+    }
+}
+
+serde_as_text!(SellShape);
 
 /// Lengths below this are counted, the others are kept in a list that is sorted. Chosen: as many counts as rows in
 /// the smallest window of the catalogue, and beside the many entries of a longer row, sorting it costs nothing.
@@ -36,11 +92,11 @@ fn look(row_ptr: &[u64], shapes: &[SellShape]) -> Seen {
     seen
 }
 
-/// What was seen of some of the rows.
+/// Sizes and lengths of some of the rows.
 struct Seen {
     /// Stored entries of each shape.
     stored: Vec<u64>,
-    /// Of the rows of all windows: of none, if no shape sorts.
+    /// Lengths of the rows of all windows; of no row if no shape sorts.
     lengths: LengthCounts,
 }
 
@@ -49,7 +105,7 @@ impl Seen {
         Self { stored: vec![0; shapes.len()], lengths: LengthCounts::default() }
     }
 
-    /// Of two parts of the rows together.
+    /// Combines two parts of the rows.
     fn merge(mut self, other: Self) -> Self {
         self.stored.iter_mut().zip(other.stored).for_each(|(stored, more)| *stored += more);
         Self { stored: self.stored, lengths: self.lengths.merge(other.lengths) }
@@ -131,7 +187,7 @@ impl Counter<'_> {
     }
 }
 
-/// How long the rows of a window are.
+/// Lengths of the rows of a window.
 #[derive(Default)]
 struct Lengths {
     /// Rows of each length below [`COUNTED`], as far as there are any.

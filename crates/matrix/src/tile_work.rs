@@ -1,4 +1,4 @@
-//! How long the tiles of csr-balanced keep a thread block, from the row offsets alone.
+//! Work of the tiles of csr-balanced, from the row offsets alone.
 //!
 //! The products of a tile lie in shared memory, where teams of threads add up its rows, and a warp waits for the longest row of its
 //! teams. What a tile takes is what its slowest warp takes, round by round:
@@ -10,9 +10,36 @@
 //! ```
 //! Several long rows of one warp are what makes a tile slow: how long its longest row is does not tell, nor does their sum.
 
-use crate::{THREAD_BLOCKS, TileShape};
+use crate::THREAD_BLOCKS;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// Cut of a matrix into tiles: `items` rows and non-zeros a tile, counted together: W. Its text is `i512`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TileShape {
+    /// Rows plus non-zeros of a window: 1 to [`TileShape::MOST`].
+    pub items: u32,
+}
+
+impl TileShape {
+    /// The catalogue.
+    pub const ALL: [Self; 4] =
+        [Self { items: 256 }, Self { items: 512 }, Self { items: 1024 }, Self { items: 2048 }];
+
+    /// Most items: the rows and the up to `2 items` non-zeros of a tile are counted with 16 bits each.
+    pub const MOST: u32 = (1 << 15) - 1;
+
+    pub(crate) const fn is_valid(self) -> bool {
+        0 < self.items && self.items <= Self::MOST
+    }
+}
+
+impl fmt::Display for TileShape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&format!("i{}", self.items))
+    }
+}
 
 /// Threads of a warp.
 const WARP: u64 = 32;
@@ -27,13 +54,13 @@ const HANDED_ROUND: u64 = 8;
 /// GPU works on as many at once.
 const MOST_TILES: u64 = 1024;
 
-/// What the tiles of one shape take with thread blocks of one size, in steps: a step brings each thread of a warp to its next product.
+/// Work of the tiles of one shape with thread blocks of one size, in steps: a step brings each thread of a warp to its next product.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(from = "(u64, u64)", into = "(u64, u64)")]
 pub struct TileWork {
-    /// Of the slowest tile; of some hundreds of a large matrix.
+    /// Steps of the slowest tile; of a large matrix, of a sample of some hundreds.
     pub longest: u64,
-    /// Of all tiles together.
+    /// Steps of all tiles together.
     pub steps: u64,
 }
 
@@ -49,7 +76,7 @@ impl From<TileWork> for (u64, u64) {
     }
 }
 
-/// What the tiles of a matrix take: by [`TileWork::ITEMS`], then by [`TileWork::BLOCKS`].
+/// Work of the tiles of a matrix, by [`TileWork::ITEMS`], then by [`TileWork::BLOCKS`].
 pub type TileWorks = [[TileWork; TileWork::BLOCKS.len()]; TileWork::ITEMS.len()];
 
 impl TileWork {
@@ -59,17 +86,17 @@ impl TileWork {
     /// The thread blocks that are looked at: so many threads.
     pub const BLOCKS: [u32; 5] = THREAD_BLOCKS;
 
-    /// Of rows and those that follow, if tiles begin anew with these.
+    /// Combines rows with those that follow, as if a tile began there.
     pub(crate) fn of_both(one: TileWorks, other: TileWorks) -> TileWorks {
         std::array::from_fn(|shape| std::array::from_fn(|size| one[shape][size].beside(other[shape][size])))
     }
 
-    /// Of tiles and others.
+    /// Combines tiles with others.
     fn beside(self, other: Self) -> Self {
         Self { longest: self.longest.max(other.longest), steps: self.steps.saturating_add(other.steps) }
     }
 
-    /// Of each shape and block. O(rows of some hundred tiles), in parallel.
+    /// Counts the steps of each shape and block. O(rows of some hundred tiles), in parallel.
     pub(crate) fn of(row_ptr: &[u64]) -> TileWorks {
         Self::ITEMS.map(|items| Self::of_shape(row_ptr, TileShape { items }))
     }
@@ -97,20 +124,29 @@ impl TileWork {
     }
 }
 
-/// The tiles of a matrix, as [`TileTable`](crate::TileTable) has them.
-struct Tiles<'a> {
-    row_ptr: &'a [u64],
-    items: u64,
+/// Row offsets cut into windows of `items` rows and non-zeros, counted together, by the position `row_ptr[r] - row_ptr[0] + r` of
+/// each row.
+pub(crate) struct Tiles<'a> {
+    pub(crate) row_ptr: &'a [u64],
+    pub(crate) items: u64,
 }
 
 impl Tiles<'_> {
-    /// First row that starts in this window or behind it.
-    fn first_row(&self, window: u64) -> usize {
-        let position = |row: usize| self.row_ptr[row] - self.row_ptr[0] + row as u64;
+    pub(crate) fn position(&self, row: usize) -> u64 {
+        self.row_ptr[row] - self.row_ptr[0] + row as u64
+    }
+
+    /// Returns whether a row has more entries than a tile and is cut into segments.
+    pub(crate) fn is_long(&self, row: usize) -> bool {
+        self.row_ptr[row + 1] - self.row_ptr[row] > self.items
+    }
+
+    /// First row, or the number of rows, that starts in this window or behind it. O(log nrows).
+    pub(crate) fn first_row(&self, window: u64) -> usize {
         let (mut low, mut high) = (0, self.row_ptr.len() - 1);
         while low < high {
             let middle = low.midpoint(high);
-            if position(middle) < window * self.items {
+            if self.position(middle) < window * self.items {
                 low = middle + 1;
             } else {
                 high = middle;
@@ -119,13 +155,17 @@ impl Tiles<'_> {
         low
     }
 
+    /// First row of a window and the end of the rows that are whole in its tile. A long row reaches over the end of its window: it
+    /// is the last that starts there.
+    pub(crate) fn whole_rows(&self, window: u64) -> (usize, usize) {
+        let (first, end) = (self.first_row(window), self.first_row(window + 1));
+        (first, if end > first && self.is_long(end - 1) { end - 1 } else { end })
+    }
+
     /// Steps of the slowest warp of a tile, by the thread blocks.
     fn steps(&self, window: u64) -> [u64; TileWork::BLOCKS.len()] {
-        let (first, mut end) = (self.first_row(window), self.first_row(window + 1));
-        // A longer row is cut into segments, which take no more than other tiles.
-        if end > first && self.row_ptr[end] - self.row_ptr[end - 1] > self.items {
-            end -= 1;
-        }
+        // Segments of longer rows take no more than other tiles.
+        let (first, end) = self.whole_rows(window);
         let offsets = &self.row_ptr[first..=end];
         TileWork::BLOCKS.map(|block| slowest_warp(offsets, self.items, block.into()))
     }
@@ -163,11 +203,7 @@ mod tests {
     use super::*;
 
     fn offsets(lengths: &[u64]) -> Vec<u64> {
-        let sums = lengths.iter().scan(7, |sum, length| {
-            *sum += length;
-            Some(*sum)
-        });
-        std::iter::once(7).chain(sums).collect()
+        crate::csr::offsets(lengths.iter().copied()).iter().map(|offset| 7 + offset).collect()
     }
 
     /// With 256 threads.

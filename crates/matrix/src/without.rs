@@ -8,6 +8,7 @@
 //!
 //! `None` where the system refuses the memory.
 
+use crate::csr::offsets;
 use crate::row_fill::fill_rows;
 use crate::{Csr, Scalar};
 use rayon::prelude::*;
@@ -66,14 +67,8 @@ fn made<T: Scalar>(
     length: impl Fn(usize) -> usize + Sync,
     make_row: impl Fn(usize, &mut [u32], &mut [T]) + Sync,
 ) -> Option<Csr<T>> {
-    let mut row_ptr: Vec<u64> = Vec::with_capacity(nrows + 1);
-    row_ptr.push(0);
-    row_ptr.par_extend((0..nrows).into_par_iter().map(|row| length(row) as u64));
-    let mut end = 0;
-    for offset in &mut row_ptr {
-        end += *offset;
-        *offset = end;
-    }
+    let lengths = (0..nrows).into_par_iter().map(|row| length(row) as u64);
+    let row_ptr = offsets(lengths.collect::<Vec<_>>());
     let (col_idx, values) = fill_rows(&row_ptr, |row, (): &mut (), cols: &mut [u32], values: &mut [T]| {
         make_row(row, cols, values);
     })

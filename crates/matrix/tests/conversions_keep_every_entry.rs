@@ -2,8 +2,8 @@
 
 use proptest::prelude::*;
 use sparsight_matrix::{
-    BroEll, BroEllShape, Bytes, Coo, Csr, Dtype, Ell, Features, Hyb, Infeasible, Jad, Limits, RowBins,
-    RowLengths, Segment, Sell, SellShape, Tile, TileShape, TileTable,
+    BinCounts, BroEll, BroEllShape, Bytes, Coo, Csr, Dtype, Ell, Features, Hyb, Infeasible, Jad, Limits,
+    MatrixSize, RowBins, RowLengths, Segment, Sell, SellShape, Tile, TileShape, TileTable,
 };
 
 /// Sorted `(row, column, value)` of each entry.
@@ -286,7 +286,7 @@ proptest! {
         }
         let ends = bins.ends();
         prop_assert_eq!(ends[RowBins::BINS], nrows);
-        for (bin, most) in RowBins::LONGEST.into_iter().enumerate() {
+        for (bin, most) in BinCounts::LONGEST.into_iter().enumerate() {
             let places = ends[bin] as usize..ends[bin + 1] as usize;
             prop_assert!(bins.lengths()[places].iter().all(|&length| u64::from(length) <= most));
         }
@@ -379,13 +379,14 @@ fn the_places_behind_the_last_row_are_not_held_against_sell() {
 #[test]
 fn rows_beyond_32_bits_are_refused_where_a_permutation_must_name_them() {
     let nrows = u64::from(u32::MAX);
+    let size = MatrixSize { nrows, ncols: 9, nnz: nrows };
     let refusal = Err(Infeasible::TooManyRows { nrows });
-    assert_eq!(Jad::<f32>::check(nrows, 9, nrows, 1, &Limits::NONE), refusal);
+    assert_eq!(Jad::<f32>::check(size, 1, &Limits::NONE), refusal);
     let shape = TileShape { items: 256 };
-    assert_eq!(TileTable::check::<f32>((nrows, 9), nrows, 1, shape, &Limits::NONE), refusal);
-    assert_eq!(RowBins::check::<f32>((nrows, 9), nrows, 1, &Limits::NONE), refusal);
+    assert_eq!(TileTable::check::<f32>(size, 1, shape, &Limits::NONE), refusal);
+    assert_eq!(RowBins::check::<f32>(size, 1, &Limits::NONE), refusal);
     for shape in SellShape::ALL {
-        let checked = Sell::<f32>::check(nrows, 9, nrows, shape, 2 * nrows, &Limits::NONE);
+        let checked = Sell::<f32>::check(size, shape, 2 * nrows, &Limits::NONE);
         if shape.is_sorted() {
             assert_eq!(checked, refusal, "{shape}");
         } else {
@@ -407,17 +408,18 @@ fn a_format_that_would_need_more_than_there_is_is_refused_with_both_sizes() {
     let need = Bytes(12 * 100 + 4 * 100 + 8 * 3 + 1_600);
     assert_eq!(refusal, Infeasible::DoesNotFit { need, have: Bytes(1_500) });
     let need = Bytes(4 * 101 + 1_200 + 16 + 1_600);
-    let refusal = TileTable::check::<f64>((100, 100), 100, 1, TileShape { items: 256 }, &limits);
+    let refusal = TileTable::check::<f64>((&a).into(), 1, TileShape { items: 256 }, &limits);
     assert_eq!(refusal, Err(Infeasible::DoesNotFit { need, have: Bytes(1_500) }));
     let need = Bytes(12 * 100 + 1_200 + 1_600);
-    let refusal = RowBins::check::<f64>((100, 100), 100, 1, &limits);
+    let refusal = RowBins::check::<f64>((&a).into(), 1, &limits);
     assert_eq!(refusal, Err(Infeasible::DoesNotFit { need, have: Bytes(1_500) }));
     // Nothing of that size exists here: the check alone must say no, and without overflowing.
-    let refusal = Ell::<f32>::check(1 << 40, 1 << 20, 1 << 62, 1 << 30, &limits).unwrap_err();
+    let size = MatrixSize { nrows: 1 << 40, ncols: 1 << 20, nnz: 1 << 62 };
+    let refusal = Ell::<f32>::check(size, 1 << 30, &limits).unwrap_err();
     assert!(matches!(refusal, Infeasible::Padding { .. } | Infeasible::DoesNotFit { .. }), "{refusal}");
     let shape = SellShape { slice: 512, sigma: 1 };
-    let refusal = Sell::<f32>::check(1 << 40, 1 << 20, 1 << 62, shape, u64::MAX, &limits).unwrap_err();
+    let refusal = Sell::<f32>::check(size, shape, u64::MAX, &limits).unwrap_err();
     assert!(matches!(refusal, Infeasible::DoesNotFit { .. }), "{refusal}");
-    let refusal = Jad::<f32>::check(1 << 31, 1 << 20, 1 << 62, u64::MAX, &limits).unwrap_err();
+    let refusal = Jad::<f32>::check(MatrixSize { nrows: 1 << 31, ..size }, u64::MAX, &limits).unwrap_err();
     assert!(matches!(refusal, Infeasible::DoesNotFit { .. }), "{refusal}");
 }

@@ -12,7 +12,7 @@ use crate::learned::Quantity;
 use crate::{Storable, packed};
 use serde::{Deserialize, Serialize};
 use sparsight_matrix::Features;
-use sparsight_matrix::gallery::instance;
+use sparsight_matrix::derived::instance;
 
 /// Quantities that places are made of. Chosen among six lists of 11 to 33 by holding out two folders in turn: its distance goes best
 /// with errors of all candidates and of those near the best (rank correlations 0.46 and 0.34).

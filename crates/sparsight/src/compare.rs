@@ -11,7 +11,7 @@
 
 use crate::advise::{Advised, Why};
 use crate::{Advice, Advisor, Error, Objective, Profile};
-use sparsight_kernels::{Candidate, DeviceFacts, DeviceKind, strip};
+use sparsight_kernels::{Candidate, DeviceFacts, strip};
 use sparsight_matrix::{Dtype, Features, Seconds};
 use std::fmt;
 
@@ -130,7 +130,7 @@ impl Limit {
         match advised.bandwidth_fraction {
             _ if launch >= MOST => Self::Launch(launch),
             // On a CPU a strip is a unit of work and says nothing of what the hardware can hold.
-            _ if facts.kind == DeviceKind::Cuda && filled < 1.0 => Self::Occupancy(filled),
+            _ if facts.kind.is_gpu() && filled < 1.0 => Self::Occupancy(filled),
             None => Self::Unknown,
             Some(rate) if rate > 1.0 => Self::Cache(rate),
             Some(rate) if rate >= MOST => Self::Bandwidth(rate),
@@ -286,6 +286,7 @@ mod tests {
     use super::*;
     use crate::advise::Refused;
     use crate::model_name::ModelName;
+    use sparsight_kernels::DeviceKind;
     use sparsight_matrix::gallery::Recipe;
     use sparsight_matrix::{Bytes, Infeasible};
     use sparsight_model::Prediction;

@@ -3,7 +3,7 @@
 use crate::DeviceError;
 use rayon::prelude::*;
 use sparsight_kernels::{BenchmarkMatrix, BenchmarkRows, Format};
-use sparsight_matrix::{Bytes, Csr, Ell, Limits, Scalar, Stored};
+use sparsight_matrix::{Bytes, Csr, Ell, Limits, MatrixSize, Scalar, Stored};
 
 /// Non-zeros that one task makes, at least. Chosen: some 10 us of work.
 const NON_ZEROS_PER_TASK: u64 = 4096;
@@ -21,7 +21,8 @@ pub(super) fn generate<T: Scalar>(
     let rows = m.rows(limits.memory)?;
     let is_ell = format == Format::known("ell");
     if is_ell {
-        Ell::<T>::check(m.nrows, m.nrows, rows.nnz(), rows.longest(), limits)?;
+        let size = MatrixSize { nrows: m.nrows, ncols: m.nrows, nnz: rows.nnz() };
+        Ell::<T>::check(size, rows.longest(), limits)?;
     }
     if is_ell && !m.lengths.is_drawn() {
         let p = m.row_length;
@@ -40,7 +41,7 @@ pub(super) fn generate<T: Scalar>(
 }
 
 fn csr<T: Scalar>(m: &BenchmarkMatrix, rows: BenchmarkRows, limits: &Limits) -> Result<Csr<T>, DeviceError> {
-    Csr::<T>::check(m.nrows, m.nrows, rows.nnz(), limits)?;
+    Csr::<T>::check(MatrixSize { nrows: m.nrows, ncols: m.nrows, nnz: rows.nnz() }, limits)?;
     let n = m.nrows as usize;
     let col_idx = entries(m, &rows, |row, length, k| m.column(row, length, k));
     let values = entries(m, &rows, |row, _, k| T::from_f64(m.value(row, k)));

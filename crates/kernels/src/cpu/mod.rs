@@ -6,15 +6,12 @@
 //! Deliberately absent: pinning of threads, placement of pages on NUMA nodes and hand-written vector code. The kernels
 //! are those of the catalogue in plain loops. Those of CSR read without bounds checks, in one place ([`rows::Products`]).
 
-mod places;
 pub(crate) mod rows;
-mod tiles;
 
 use crate::Knobs;
-use places::Places;
+use rayon::prelude::*;
 use sparsight_matrix::{Dtype, Scalar, Stored};
 use std::any::Any;
-pub(crate) use tiles::in_tiles;
 
 /// y = A x of a kernel on a CPU.
 pub type CpuProduct<T> = fn(&mut CpuTask<'_, T>);
@@ -29,7 +26,7 @@ pub struct CpuProducts {
 }
 
 impl CpuProducts {
-    /// That of a value type.
+    /// Product of a value type.
     pub(crate) fn of<T: Scalar>(&self) -> CpuProduct<T> {
         let found: &dyn Any = match T::DTYPE {
             Dtype::F32 => &self.f32,
@@ -39,12 +36,12 @@ impl CpuProducts {
     }
 }
 
-/// What a product on a CPU is computed from and to.
+/// Inputs and output of a product on a CPU.
 #[derive(Debug)]
 pub struct CpuTask<'a, T: Scalar> {
     /// A in the kernel's format.
     pub matrix: &'a dyn Stored<T>,
-    /// Of the kernel.
+    /// Knobs of the kernel.
     pub knobs: Knobs,
     /// Rows of a task (of COO sixteenths of the non-zeros).
     pub block: usize,
@@ -54,7 +51,7 @@ pub struct CpuTask<'a, T: Scalar> {
     pub x: &'a [T],
     /// One entry a row.
     pub y: &'a mut [T],
-    /// Of this matrix.
+    /// Scratch memory of this matrix.
     pub scratch: &'a mut CpuScratch<T>,
 }
 
@@ -69,26 +66,26 @@ impl<'a, T: Scalar> CpuTask<'a, T> {
     }
 }
 
-/// Whether an entry is NaN: where padding is multiplied as if it were 0, it is if x was not finite there.
+/// Returns whether an entry is NaN: where padding is multiplied as if it were 0, it is if x was not finite there.
 pub(crate) fn has_nan<T: Scalar>(y: &[T]) -> bool {
     y.iter().any(|y| y.partial_cmp(y).is_none())
 }
 
-/// What a run of non-zeros leaves for a row that starts before it.
+/// Sum that a run of non-zeros leaves for a row that starts before it.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Carry<T> {
     pub(crate) row: usize,
     pub(crate) sum: T,
 }
 
-/// What products of a matrix keep between them, so that only the first one allocates.
+/// Memory that products of a matrix share, so that only the first one allocates.
 #[derive(Debug)]
 pub struct CpuScratch<T> {
-    /// Of COO.
+    /// Sums that runs of COO leave for earlier rows.
     pub(crate) carries: Vec<Carry<T>>,
     /// y by places, where rows are sorted.
     pub(crate) sums: Vec<T>,
-    /// Where each row stands.
+    /// Place of each row.
     pub(crate) places: Places,
 }
 
@@ -101,5 +98,66 @@ impl<T: Scalar> CpuScratch<T> {
     /// Fills what y is gathered from with NaN, so that an entry that a kernel does not write is seen.
     pub fn poison(&mut self) {
         self.sums.fill(T::from_f64(f64::NAN));
+    }
+}
+
+/// Gives `work` each `block` neighbouring entries of `y` (the last tile may be shorter) with the number of the first: in parallel with
+/// several `workers`, in turn on the calling thread with one, which asks no pool.
+pub(crate) fn in_tiles<T: Send>(
+    workers: usize,
+    block: usize,
+    y: &mut [T],
+    work: impl Fn(usize, &mut [T]) + Sync,
+) {
+    if workers > 1 {
+        y.par_chunks_mut(block).enumerate().for_each(|(tile, y)| work(tile * block, y));
+    } else {
+        y.chunks_mut(block).enumerate().for_each(|(tile, y)| work(tile * block, y));
+    }
+}
+
+/// The way back from the order in which a format sorts the rows to that of y.
+///
+/// ```text
+/// permutation   1 3 0 2      row at each place, as the format holds it
+/// place_of      2 0 3 1      place of each row, made once when the matrix is loaded
+/// sums          a b c d      by places
+/// y             c a d b      gathered by rows: each task writes neighbouring entries of y
+/// ```
+#[derive(Debug, PartialEq)]
+pub(crate) struct Places {
+    /// Empty where rows stand in their order.
+    place_of: Vec<u32>,
+}
+
+impl Places {
+    /// The inverse of `permutation`, which is empty or holds every row once. O(rows).
+    pub(crate) fn of(permutation: &[u32]) -> Self {
+        let mut place_of = vec![0; permutation.len()];
+        for (place, &row) in (0..).zip(permutation) {
+            place_of[row as usize] = place;
+        }
+        Self { place_of }
+    }
+
+    /// Sets y to what `tile(first, sums)` gives for the places from `first` on, `block` places or rows a task of one of `workers`.
+    /// `sums` is scratch, kept between products.
+    pub(crate) fn to_rows<T: Copy + Default + Send + Sync>(
+        &self,
+        (workers, block): (usize, usize),
+        y: &mut [T],
+        sums: &mut Vec<T>,
+        tile: impl Fn(usize, &mut [T]) + Sync,
+    ) {
+        if self.place_of.is_empty() {
+            return in_tiles(workers, block, y, tile);
+        }
+        sums.resize(y.len(), T::default());
+        in_tiles(workers, block, sums, tile);
+        in_tiles(workers, block, y, |first, y| {
+            for (y, &place) in y.iter_mut().zip(&self.place_of[first..]) {
+                *y = sums[place as usize];
+            }
+        });
     }
 }

@@ -3,11 +3,8 @@
 
 use super::{CUDA_STORE, CUDA_STREAM, cuda};
 use crate::cpu::{CpuProducts, CpuTask, in_tiles};
-use crate::family::{
-    EVERYWHERE, Elsewhere, Family, Run, StripRule, TransferRule, blocks_of_threads, work_of_teams,
-};
-use crate::recipe::{LaunchStep, Recipe, no_shared_bytes, rows};
-use crate::{BLOCKS, StripUnit};
+use crate::family::{Elsewhere, Family, Run, StripRule, TransferRule};
+use crate::recipe::{LaunchStep, Recipe};
 use sparsight_matrix::{BroEll, BroEllShape, BroEllSlice, Format, Knob, Scalar};
 
 /// One thread per row of BRO-ELL.
@@ -16,40 +13,28 @@ pub(super) static FAMILY: Family = Family {
     summary: "one thread per row of BRO-ELL",
     knobs: &[Knob { letter: 'r', meaning: "rows of a slice" }],
     variants: || BroEllShape::ALL.map(|shape| [shape.slice, 0, 0]).to_vec(),
-    retired: |_| false,
-    repeatable: |_| true,
     format: |[slice, ..]| Format::of("bro-ell", [slice, 0]),
-    runs_on: |_| EVERYWHERE,
-    blocks: |_| &BLOCKS,
     run: |_| Run::Launches(&RECIPE),
     cpu: Some(CpuProducts { f32: product, f64: product }),
-    unit: StripUnit::Rows,
-    threads_per_row: |_| Some(1),
-    warp_work: |_, block, f| Some(work_of_teams(1, block, f)),
-    thread_blocks: |_, block, f| blocks_of_threads(StripUnit::Rows, 1, block, f),
     // It is learned alone (Lehnert et al. 2016).
     strip_rule: StripRule::None,
     // What packing saves is in the time on the reference: only the ratio of the two devices is borrowed, which takes it for
     // granted that unpacking costs as much, beside memory, on the one as on the other.
     transfer_rule: TransferRule::Ell { measured: Some("ell") },
     table_2: &["BRO-ELL"],
-    neighbours: 4,
     elsewhere: &[Elsewhere { library: "Tang et al.", name: "BRO-ELL" }],
+    ..Family::BASE
 };
 
 static RECIPE: Recipe = Recipe {
     sources: &[CUDA_STORE, CUDA_STREAM, cuda!("bro_ell.cu")],
     definitions: |[slice, ..]| vec![("SLICE", slice)],
-    reads_offsets: false,
     steps: &[LaunchStep {
         entry: "bro_ell",
-        part: "",
-        teams: rows,
         args: &["nrows", "column_ptr", "symbol_ptr", "bits", "symbols", "values", "x", "y", "alpha", "beta"],
-        may_overlap: false,
+        ..LaunchStep::BASE
     }],
-    shared_bytes: no_shared_bytes,
-    is_exclusive: false,
+    ..Recipe::BASE
 };
 
 /// Rows that are unpacked side by side: every block size and every slice of the catalogue is a multiple of it.

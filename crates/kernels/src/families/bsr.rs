@@ -3,9 +3,7 @@
 
 use super::{CUDA_STORE, CUDA_STREAM, cuda};
 use crate::cpu::{CpuProducts, CpuTask, has_nan, in_tiles};
-use crate::family::{
-    EVERYWHERE, Family, ON_GPUS, Run, StripRule, TransferRule, blocks_of_threads, work_of_blocks,
-};
+use crate::family::{Family, Run, StripRule, TransferRule, blocks_of_threads, work_of_blocks};
 use crate::recipe::{LaunchStep, Recipe, Teams};
 use crate::{BLOCKS, Knobs, StripUnit};
 use sparsight_matrix::{BLOCK_SIDES, Bsr, Format, Knob, Scalar};
@@ -20,15 +18,13 @@ pub(super) static FAMILY: Family = Family {
     ],
     variants: || BLOCK_SIDES.into_iter().flat_map(|side| [0, 2, 4].map(|t| [side, t, 0])).collect(),
     retired: |[side, threads, _]| (side, threads) == (6, 0),
-    repeatable: |_| true,
     format: |[side, ..]| Format::of("bsr", [side, 0]),
     // On a CPU a row is done by one thread.
-    runs_on: |[_, threads, _]| if threads == 0 { EVERYWHERE } else { ON_GPUS },
+    on_cpu: |[_, threads, _]| threads == 0,
     // A warp's worth of rows takes a warp for each of its threads per row.
     blocks: |[_, threads, _]| if threads == 4 { BLOCKS.split_at(1).1 } else { &BLOCKS },
     run: |_| Run::Launches(&RECIPE),
     cpu: Some(CpuProducts { f32: product, f64: product }),
-    unit: StripUnit::Rows,
     threads_per_row: |knobs| Some(threads(knobs)),
     warp_work: |knobs, _, f| Some(work_of_blocks(knobs[0], threads(knobs), f)),
     thread_blocks: |knobs, block, f| blocks_of_threads(StripUnit::Rows, threads(knobs), block, f),
@@ -38,7 +34,7 @@ pub(super) static FAMILY: Family = Family {
     transfer_rule: TransferRule::Ell { measured: Some("ell") },
     table_2: &["SELL-C-sigma"],
     neighbours: 2,
-    elsewhere: &[],
+    ..Family::BASE
 };
 
 fn threads([_, threads, _]: Knobs) -> u32 {
@@ -48,20 +44,18 @@ fn threads([_, threads, _]: Knobs) -> u32 {
 static RECIPE: Recipe = Recipe {
     sources: &[CUDA_STORE, CUDA_STREAM, cuda!("bsr.cu")],
     definitions: |knobs| vec![("SIDE", knobs[0]), ("TEAM", threads(knobs))],
-    reads_offsets: false,
     steps: &[LaunchStep {
         entry: "bsr",
-        part: "",
         teams: |number, knobs, _| Teams { count: number("nrows"), threads: threads(knobs) },
         args: &["nrows", "ncols", "slice_ptr", "col_idx", "values", "x", "y", "alpha", "beta"],
-        may_overlap: false,
+        ..LaunchStep::BASE
     }],
     // Of a team a sum per thread, in the largest block.
     shared_bytes: |knobs, dtype| match threads(knobs) {
         1 => 0,
         _ => u64::from(BLOCKS[BLOCKS.len() - 1]) * dtype.vector_bytes(),
     },
-    is_exclusive: false,
+    ..Recipe::BASE
 };
 
 fn product<T: Scalar>(task: &mut CpuTask<'_, T>) {

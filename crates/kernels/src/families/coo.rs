@@ -10,13 +10,11 @@
 //! Carried sums are added in the order of the runs, so y depends on `block` but not on the threads.
 
 use super::{CUDA_CLEAR, CUDA_OVERLAP, CUDA_STREAM, cuda};
+use crate::Knobs;
 use crate::cpu::rows::ITEMS_PER_ROW;
 use crate::cpu::{Carry, CpuProducts, CpuTask, in_tiles};
-use crate::family::{
-    EVERYWHERE, Elsewhere, Family, ON_GPUS, Run, StripRule, TransferRule, blocks_of_threads,
-};
-use crate::recipe::{LaunchStep, Recipe, Teams, no_shared_bytes, rows};
-use crate::{BLOCKS, Knobs, StripUnit};
+use crate::family::{Elsewhere, Family, Run, StripRule, TransferRule};
+use crate::recipe::{LaunchStep, Recipe, Teams};
 use sparsight_matrix::{Coo, Format, Knob, Scalar};
 use std::ops::Range;
 
@@ -26,24 +24,18 @@ pub(super) static FAMILY: Family = Family {
     summary: "a warp per run of non-zeros of COO, segmented reduction",
     knobs: &[Knob { letter: 'i', meaning: "non-zeros that a thread takes of a run" }],
     variants: || vec![[0; 3], [1, 0, 0], [2, 0, 0]],
-    retired: |_| false,
     // A row over three or more runs is added up by atomics.
     repeatable: |_| false,
     format: |_| Format::of("coo", [0; 2]),
     // On a CPU runs are as long as the block size says.
-    runs_on: |[items, ..]| if items == 0 { EVERYWHERE } else { ON_GPUS },
-    blocks: |_| &BLOCKS,
+    on_cpu: |[items, ..]| items == 0,
     run: |_| Run::Launches(&RECIPE),
     cpu: Some(CpuProducts { f32: product, f64: product }),
-    unit: StripUnit::NonZeros,
-    threads_per_row: |_| None,
-    warp_work: |_, _, _| None,
-    thread_blocks: |_, block, f| blocks_of_threads(StripUnit::NonZeros, 1, block, f),
     strip_rule: StripRule::Coo,
     transfer_rule: TransferRule::Coo { measured: None },
     table_2: &["COO"],
-    neighbours: 4,
     elsewhere: &[Elsewhere { library: "CUSP", name: "spmv_coo_flat" }],
+    ..Family::BY_NON_ZEROS
 };
 
 /// The source of the kernel, which HYB has, too.
@@ -52,31 +44,20 @@ pub(super) const CUDA_COO: &str = cuda!("coo.cu");
 /// The launch that adds COO to what y is.
 pub(super) const ADD: LaunchStep = LaunchStep {
     entry: "coo",
-    part: "",
     teams: |number, knobs, _| Teams {
         count: number("nnz").div_ceil(u64::from(32 * items(knobs))),
         threads: 32,
     },
     args: &["nnz", "row_idx", "col_idx", "values", "x", "y", "alpha", "beta"],
     may_overlap: true,
+    ..LaunchStep::BASE
 };
 
 static RECIPE: Recipe = Recipe {
     sources: &[CUDA_STREAM, CUDA_OVERLAP, CUDA_CLEAR, CUDA_COO],
     definitions: |knobs| vec![("ITEMS", items(knobs)), ("ACCUMULATE", 0)],
-    reads_offsets: false,
-    steps: &[
-        LaunchStep {
-            entry: "clear",
-            part: "",
-            teams: rows,
-            args: &["nrows", "y", "beta"],
-            may_overlap: false,
-        },
-        ADD,
-    ],
-    shared_bytes: no_shared_bytes,
-    is_exclusive: false,
+    steps: &[LaunchStep { entry: "clear", args: &["nrows", "y", "beta"], ..LaunchStep::BASE }, ADD],
+    ..Recipe::BASE
 };
 
 /// Non-zeros that a thread takes of a run.
@@ -89,7 +70,7 @@ fn product<T: Scalar>(task: &mut CpuTask<'_, T>) {
     add_or_set(a, (task.workers, task.block), Start::Zero, task.x, task.y, &mut task.scratch.carries);
 }
 
-/// What the product is added to.
+/// Start of the sums.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Start {
     /// y = A x.

@@ -5,13 +5,13 @@
 //! by all threads.
 
 use super::{CUDA_SEGMENT, CUDA_STORE, CUDA_STREAM, CUDA_TEAM, cuda, segment_bytes};
+use crate::StripUnit;
 use crate::cpu::rows::{ITEMS_PER_ROW, LANES, Products};
 use crate::cpu::{CpuProducts, CpuTask};
-use crate::family::{EVERYWHERE, Elsewhere, Family, Run, StripRule, TransferRule, WarpWork};
+use crate::family::{Elsewhere, Family, Run, StripRule, TransferRule, WarpWork};
 use crate::recipe::{LaunchStep, Recipe, Teams};
-use crate::{BLOCKS, StripUnit};
 use rayon::prelude::*;
-use sparsight_matrix::{BalancedCsr, Format, Knob, Scalar, TileShape, TileTable, TileWork};
+use sparsight_matrix::{BalancedCsr, CsrWith, Format, Knob, Scalar, TileShape, TileTable, TileWork};
 
 /// A thread block per tile of CSR.
 pub(super) static FAMILY: Family = Family {
@@ -20,10 +20,7 @@ pub(super) static FAMILY: Family = Family {
     knobs: &[Knob { letter: 'i', meaning: "rows and non-zeros of a tile" }],
     variants: || TileShape::ALL.map(|shape| [shape.items, 0, 0]).to_vec(),
     retired: |[items, ..]| items == 256,
-    repeatable: |_| true,
     format: |[items, ..]| Format::of("csr-balanced", [items, 0]),
-    runs_on: |_| EVERYWHERE,
-    blocks: |_| &BLOCKS,
     run: |_| Run::Launches(&RECIPE),
     cpu: Some(CpuProducts { f32: product, f64: product }),
     unit: StripUnit::Items,
@@ -40,11 +37,11 @@ pub(super) static FAMILY: Family = Family {
     transfer_rule: TransferRule::Coo { measured: None },
     // What balances by non-zeros waits for no longest row, but reads the row offsets.
     table_2: &["CSR", "COO"],
-    neighbours: 4,
     elsewhere: &[
         Elsewhere { library: "rocSPARSE", name: "rocsparse_spmv, algorithm csr_adaptive" },
         Elsewhere { library: "Ginkgo", name: "matrix::Csr, strategy merge_path" },
     ],
+    ..Family::BASE
 };
 
 static RECIPE: Recipe = Recipe {
@@ -53,24 +50,24 @@ static RECIPE: Recipe = Recipe {
     reads_offsets: true,
     steps: &[LaunchStep {
         entry: "csr_balanced",
-        part: "",
         teams: |number, _, block| Teams { count: number("tile_count"), threads: block },
         args: &[
             "tiles", "segments", "partials", "counters", "row_ptr", "col_idx", "values", "x", "y", "alpha",
             "beta",
         ],
-        may_overlap: false,
+        ..LaunchStep::BASE
     }],
     // The products of a tile, one place in 33 left out, and what long rows take.
     shared_bytes: |[items, ..], dtype| {
         u64::from(2 * items + 2 * items / 32) * dtype.vector_bytes() + segment_bytes(dtype)
     },
     is_exclusive: true,
+    ..Recipe::BASE
 };
 
 /// y = A x.
 fn product<T: Scalar>(task: &mut CpuTask<'_, T>) {
-    let BalancedCsr { csr: a, tiles } = task.matrix::<BalancedCsr<T>>();
+    let CsrWith { csr: a, table: tiles } = task.matrix::<BalancedCsr<T>>();
     let (block, workers, y) = (task.block, task.workers, &mut *task.y);
     let products = Products::of(a, task.x);
     let rows = |first: usize, y: &mut [T]| {

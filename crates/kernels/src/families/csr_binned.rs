@@ -4,47 +4,36 @@
 //! added up by all threads.
 
 use super::{CUDA_SEGMENT, CUDA_STORE, CUDA_TEAM, cuda, segment_bytes};
+use crate::StripUnit;
 use crate::cpu::rows::{LANES, Products};
 use crate::cpu::{CpuProducts, CpuTask};
-use crate::family::{
-    EVERYWHERE, Elsewhere, Family, Run, StripRule, TransferRule, WarpWork, blocks_of_threads,
-};
+use crate::family::{Elsewhere, Family, Run, TransferRule, WarpWork, blocks_of_threads};
 use crate::recipe::{LaunchStep, Recipe, Teams};
-use crate::{BLOCKS, StripUnit};
-use sparsight_matrix::{BinCounts, BinnedCsr, Format, NumberOf, RowBins, Scalar};
+use sparsight_matrix::{BinCounts, BinnedCsr, CsrWith, Format, NumberOf, Scalar};
 
 /// Teams of threads per row of CSR, larger ones for longer rows.
 pub(super) static FAMILY: Family = Family {
     name: "csr-binned",
     summary: "teams of threads per row of CSR, larger ones for longer rows",
-    knobs: &[],
-    variants: || vec![[0; 3]],
-    retired: |_| false,
-    repeatable: |_| true,
     format: |_| Format::of("csr-binned", [0; 2]),
-    runs_on: |_| EVERYWHERE,
-    blocks: |_| &BLOCKS,
     run: |_| Run::Launches(&RECIPE),
     cpu: Some(CpuProducts { f32: product, f64: product }),
-    unit: StripUnit::NonZeros,
-    threads_per_row: |_| None,
     warp_work: |_, block, f| f.bins.map(|bins| work(&bins, block, f.row_max)),
     thread_blocks: |_, block, f| match f.bins {
         Some(bins) => bins.thread_blocks(block) as f64,
         None => blocks_of_threads(StripUnit::NonZeros, 1, block, f),
     },
-    strip_rule: StripRule::None,
     // It gives threads to non-zeros in proportion, as csr-balanced does.
     transfer_rule: TransferRule::Coo { measured: Some("csr-balanced/i1024") },
     table_2: &["CSR", "COO"],
-    neighbours: 4,
     elsewhere: &[Elsewhere { library: "Ashari et al.", name: "ACSR" }],
+    ..Family::BY_NON_ZEROS
 };
 
 /// Warps of a thread block of 256, the middle size, which stand for those of all sizes: the longest warp of a kernel is one number.
 const MIDDLE_WARPS: f64 = 8.0;
 
-/// What the warps do, one thread block a segment and as many a bin as hold its teams. A bin's slowest team is taken to work on a row as
+/// Work of the warps, one thread block a segment and as many a bin as hold its teams. A bin's slowest team is taken to work on a row as
 /// long as its bin allows.
 fn work(bins: &BinCounts, block: u32, row_max: u64) -> WarpWork {
     let warps = f64::from(block) / 32.0;
@@ -53,7 +42,7 @@ fn work(bins: &BinCounts, block: u32, row_max: u64) -> WarpWork {
     let steps = bins.steps as f64 / 32.0 + of_segments;
     let mut work =
         WarpWork { longest: a_segment / MIDDLE_WARPS, steps, heaviest: a_segment, kept: of_segments };
-    for ((rows, threads), longest) in bins.rows.into_iter().zip(RowBins::THREADS).zip(RowBins::LONGEST) {
+    for ((rows, threads), longest) in bins.rows.into_iter().zip(BinCounts::THREADS).zip(BinCounts::LONGEST) {
         if rows > 0 {
             let teams = u64::from((block / threads).max(1));
             let threads = u64::from(threads);
@@ -69,11 +58,9 @@ fn work(bins: &BinCounts, block: u32, row_max: u64) -> WarpWork {
 
 static RECIPE: Recipe = Recipe {
     sources: &[CUDA_STORE, CUDA_TEAM, CUDA_SEGMENT, cuda!("csr_binned.cu")],
-    definitions: |_| Vec::new(),
     reads_offsets: true,
     steps: &[LaunchStep {
         entry: "csr_binned",
-        part: "",
         teams: |number, _, block| Teams { count: blocks(number, block), threads: block },
         args: &[
             "segment_count",
@@ -97,24 +84,25 @@ static RECIPE: Recipe = Recipe {
             "alpha",
             "beta",
         ],
-        may_overlap: false,
+        ..LaunchStep::BASE
     }],
     shared_bytes: |_, dtype| segment_bytes(dtype),
     is_exclusive: true,
+    ..Recipe::BASE
 };
 
 /// Thread blocks of a launch: one per segment, and for each bin as many as hold its teams. The same arithmetic stands in
 /// `csr_binned.cu`.
 fn blocks(number: &NumberOf<'_>, block: u32) -> u64 {
     let ends = ["cut", "end_32", "end_16", "end_8", "end_4", "end_2", "end_1"].map(number);
-    let bins = ends.windows(2).zip(RowBins::THREADS);
+    let bins = ends.windows(2).zip(BinCounts::THREADS);
     number("segment_count")
         + bins.map(|(ends, threads)| (ends[1] - ends[0]).div_ceil((block / threads).into())).sum::<u64>()
 }
 
 /// y = A x.
 fn product<T: Scalar>(task: &mut CpuTask<'_, T>) {
-    let BinnedCsr { csr: a, bins } = task.matrix::<BinnedCsr<T>>();
+    let CsrWith { csr: a, table: bins } = task.matrix::<BinnedCsr<T>>();
     let (products, cut, workers) = (Products::of(a, task.x), bins.ends()[0] as usize, task.workers);
     task.scratch.places.to_rows((workers, task.block), task.y, &mut task.scratch.sums, |first, sums| {
         for (place, sum) in (first..).zip(sums) {

@@ -2,46 +2,32 @@
 
 use super::{CUDA_OVERLAP, CUDA_STORE, CUDA_STREAM, CUDA_TEAM, cuda};
 use crate::StripUnit;
-use crate::family::{Elsewhere, Family, ON_GPUS, Run, StripRule, TransferRule, blocks_of_threads};
-use crate::recipe::{LaunchStep, Recipe, Teams, no_shared_bytes};
+use crate::family::{Elsewhere, Family, Run, TransferRule, blocks_of_threads};
+use crate::recipe::{LaunchStep, Recipe, Teams};
 use sparsight_matrix::Format;
 
-/// A warp per run of 1,024 non-zeros.
+/// A warp per run of 1,024 non-zeros. Not on a CPU, where rows are found by their offsets at no cost.
 pub(super) static FAMILY: Family = Family {
     name: "csr-segmented",
     summary: "a warp per run of non-zeros of CSR, segmented sums by a bit an entry",
-    knobs: &[],
-    variants: || vec![[0; 3]],
-    retired: |_| false,
-    repeatable: |_| true,
     format: |_| Format::of("csr-segmented", [0; 2]),
-    // On a CPU rows are found by their offsets at no cost.
-    runs_on: |_| ON_GPUS,
     // Its warps know nothing of each other, so that the size matters little.
     blocks: |_| &[128, 256, 512],
     run: |_| Run::Launches(&RECIPE),
-    cpu: None,
-    unit: StripUnit::NonZeros,
-    threads_per_row: |_| None,
-    warp_work: |_, _, _| None,
     // A thread takes 32 of them, in 8 steps of 4.
     thread_blocks: |_, block, f| blocks_of_threads(StripUnit::NonZeros, 1, block, f) / 32.0,
-    strip_rule: StripRule::None,
     // It gives threads to non-zeros, as COO does.
     transfer_rule: TransferRule::Coo { measured: Some("coo") },
     table_2: &["CSR", "COO"],
-    neighbours: 4,
     elsewhere: &[Elsewhere { library: "Liu and Vinter", name: "CSR5, nearest" }],
+    ..Family::BY_NON_ZEROS
 };
 
 static RECIPE: Recipe = Recipe {
     sources: &[CUDA_STORE, CUDA_STREAM, CUDA_TEAM, CUDA_OVERLAP, cuda!("csr_segmented.cu")],
-    definitions: |_| Vec::new(),
-    reads_offsets: false,
     steps: &[
         LaunchStep {
             entry: "csr_segmented",
-            part: "",
             teams: |number, _, _| Teams { count: number("run_count"), threads: 32 },
             args: &[
                 "run_count",
@@ -58,16 +44,16 @@ static RECIPE: Recipe = Recipe {
                 "alpha",
                 "beta",
             ],
-            may_overlap: false,
+            ..LaunchStep::BASE
         },
         LaunchStep {
             entry: "csr_segmented_rest",
-            part: "",
             teams: |number, _, _| Teams { count: number("carry_count") + number("empty_count"), threads: 1 },
             args: &["carry_count", "empty_count", "carries", "empty", "heads", "y", "alpha", "beta"],
             may_overlap: true,
+            ..LaunchStep::BASE
         },
     ],
-    shared_bytes: no_shared_bytes,
     is_exclusive: true,
+    ..Recipe::BASE
 };

@@ -3,12 +3,10 @@
 
 use super::{CUDA_STORE, CUDA_TEAM, cuda};
 use crate::cpu::{CpuProducts, CpuTask, rows::by_rows};
-use crate::family::{
-    EVERYWHERE, Elsewhere, Family, Run, StripRule, TransferRule, blocks_of_threads, work_of_teams,
-};
-use crate::recipe::{LaunchStep, Recipe, Teams, no_shared_bytes};
-use crate::{BLOCKS, Knobs, StripUnit};
-use sparsight_matrix::{Format, Knob, Scalar};
+use crate::family::{Elsewhere, Family, Run, StripRule, TransferRule, blocks_of_threads, work_of_teams};
+use crate::recipe::{LaunchStep, Recipe, Teams};
+use crate::{Knobs, StripUnit};
+use sparsight_matrix::{Knob, Scalar};
 
 /// `t` threads of a warp per row of CSR.
 pub(super) static FAMILY: Family = Family {
@@ -16,14 +14,8 @@ pub(super) static FAMILY: Family = Family {
     summary: "a team of threads of a warp per row of CSR",
     knobs: &[Knob { letter: 't', meaning: "threads per row" }],
     variants: || [2, 4, 8, 16, 32].map(|threads| [threads, 0, 0]).to_vec(),
-    retired: |_| false,
-    repeatable: |_| true,
-    format: |_| Format::csr(),
-    runs_on: |_| EVERYWHERE,
-    blocks: |_| &BLOCKS,
     run: |_| Run::Launches(&RECIPE),
     cpu: Some(CpuProducts { f32: product, f64: product }),
-    unit: StripUnit::Rows,
     threads_per_row: |[threads, ..]| Some(threads),
     warp_work: |[threads, ..], block, f| Some(work_of_teams(threads, block, f)),
     thread_blocks: |[threads, ..], block, f| blocks_of_threads(StripUnit::Rows, threads, block, f),
@@ -31,11 +23,11 @@ pub(super) static FAMILY: Family = Family {
     transfer_rule: TransferRule::Csr,
     // As for csr-scalar: a team waits for the longest row, too.
     table_2: &["CSR", "ELL"],
-    neighbours: 4,
     elsewhere: &[
         Elsewhere { library: "CUSP", name: "spmv_csr_vector" },
         Elsewhere { library: "Ginkgo", name: "matrix::Csr, strategy classical" },
     ],
+    ..Family::BASE
 };
 
 /// Two sums a row. Measured on an EPYC over 17 real matrices with one thread: 1.19 times the speed of scipy's loop (median, least 1.04), as
@@ -48,13 +40,11 @@ static RECIPE: Recipe = Recipe {
     reads_offsets: true,
     steps: &[LaunchStep {
         entry: "csr_vector",
-        part: "",
         teams: |number, [threads, ..], _| Teams { count: number("nrows"), threads },
         args: &["nrows", "row_ptr", "col_idx", "values", "x", "y", "alpha", "beta"],
-        may_overlap: false,
+        ..LaunchStep::BASE
     }],
-    shared_bytes: no_shared_bytes,
-    is_exclusive: false,
+    ..Recipe::BASE
 };
 
 /// y = A x with as many partial sums a row, each over every so-many-th entry.

@@ -1,10 +1,7 @@
 //! `cusparse-csr`, `cusparse-coo`, `cusparse-sell`, `cusparse-bsr`: routines of the vendor's own library, cuSPARSE (`cusparseSpMV` after
 //! `cusparseSpMV_preprocess`, and the older `bsrmv`). Candidates like ours, but its code, its threads and its blocks.
 
-use crate::family::{
-    Elsewhere, Family, ON_GPUS, Run, StripRule, TransferRule, blocks_of_threads, work_of_blocks,
-    work_of_teams,
-};
+use crate::family::{Elsewhere, Family, Run, blocks_of_threads, work_of_blocks, work_of_teams};
 use crate::{StripUnit, Vendor};
 use sparsight_matrix::{BLOCK_SIDES, Format, Knob};
 
@@ -17,7 +14,6 @@ pub(super) static CSR: Family = Family {
     summary: "cuSPARSE on CSR",
     knobs: &[Knob { letter: 'a', meaning: "algorithm" }],
     variants: || vec![[1, 0, 0], [2, 0, 0]],
-    retired: |_| false,
     repeatable: |[algorithm, ..]| algorithm == 2,
     format: |_| Format::csr(),
     run: |[algorithm, ..]| Run::Vendor(if algorithm == 1 { Vendor::CsrAlg1 } else { Vendor::CsrAlg2 }),
@@ -33,7 +29,6 @@ pub(super) static CSR: Family = Family {
 pub(super) static COO: Family = Family {
     name: "cusparse-coo",
     summary: "cuSPARSE on COO",
-    retired: |_| false,
     format: |_| Format::of("coo", [0; 2]),
     run: |_| Run::Vendor(Vendor::Coo),
     table_2: &["COO"],
@@ -45,7 +40,6 @@ pub(super) static COO: Family = Family {
 pub(super) static SELL: Family = Family {
     name: "cusparse-sell",
     summary: "cuSPARSE on sliced ELL",
-    retired: |_| false,
     format: |_| Format::of("sell", [32, 1]),
     // As if it had blocks of 128 threads: what is large with those is large with others, too.
     warp_work: |_, _, f| Some(work_of_teams(1, 128, f)),
@@ -66,7 +60,6 @@ pub(super) static BSR: Family = Family {
     variants: || {
         BLOCK_SIDES.into_iter().flat_map(|side| [1, 2].map(|algorithm| [side, algorithm, 0])).collect()
     },
-    retired: |_| false,
     format: |[side, ..]| Format::of("bcsr", [side, 0]),
     warp_work: |[side, ..], _, f| Some(work_of_blocks(side, 1, f)),
     run: |[_, algorithm, _]| Run::Vendor(if algorithm == 1 { Vendor::Bsr } else { Vendor::Bsrmv }),
@@ -78,30 +71,15 @@ pub(super) static BSR: Family = Family {
     ..ROUTINE
 };
 
-/// What all routines have in common. Nobody knows how they share out the work: of a strip only this is known, that it is
-/// made of non-zeros, and no time is carried to another device.
+/// Answers that all routines share. How they share out the work is not published: a strip of theirs counts non-zeros, and no time is
+/// carried to another device.
 const ROUTINE: Family = Family {
-    name: "",
-    summary: "",
-    knobs: &[],
-    variants: || vec![[0; 3]],
-    retired: |_| false,
-    // Nobody but algorithm 2 of CSR is relied on for it.
+    // Only algorithm 2 of CSR is documented to be.
     repeatable: |_| false,
-    format: |_| Format::csr(),
-    runs_on: |_| ON_GPUS,
     blocks: |_| NO_BLOCKS,
     run: |_| Run::Vendor(Vendor::CsrAlg1),
-    cpu: None,
-    unit: StripUnit::NonZeros,
-    threads_per_row: |_| None,
-    warp_work: |_, _, _| None,
     thread_blocks: |_, block, f| {
         if block == 0 { 0.0 } else { blocks_of_threads(StripUnit::NonZeros, 1, block, f) }
     },
-    strip_rule: StripRule::None,
-    transfer_rule: TransferRule::None,
-    table_2: &[],
-    neighbours: 4,
-    elsewhere: &[],
+    ..Family::BY_NON_ZEROS
 };

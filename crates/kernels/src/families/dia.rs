@@ -3,56 +3,39 @@
 
 use super::{CUDA_STORE, cuda};
 use crate::cpu::{CpuProducts, CpuTask, has_nan, in_tiles};
-use crate::family::{
-    EVERYWHERE, Elsewhere, Family, Run, StripRule, TransferRule, WarpWork, blocks_of_threads,
-};
-use crate::recipe::{LaunchStep, Recipe, no_shared_bytes, rows};
-use crate::{BLOCKS, StripUnit};
+use crate::family::{Elsewhere, Family, Run, StripRule, TransferRule, WarpWork};
+use crate::recipe::{LaunchStep, Recipe};
 use sparsight_matrix::{Dia, Format, Scalar};
 
 /// One thread per row of DIA.
 pub(super) static FAMILY: Family = Family {
     name: "dia",
     summary: "one thread per row of DIA",
-    knobs: &[],
-    variants: || vec![[0; 3]],
-    retired: |_| false,
-    repeatable: |_| true,
     format: |_| Format::of("dia", [0; 2]),
-    runs_on: |_| EVERYWHERE,
-    blocks: |_| &BLOCKS,
     run: |_| Run::Launches(&RECIPE),
     cpu: Some(CpuProducts { f32: product, f64: product }),
-    unit: StripUnit::Rows,
-    threads_per_row: |_| Some(1),
     // Every row goes along all diagonals.
     warp_work: |_, _, f| {
         let diagonals = f.diagonals.unwrap_or(f.row_max) as f64;
         Some(WarpWork::of_warps(diagonals, diagonals * f.nrows.div_ceil(32) as f64))
     },
-    thread_blocks: |_, block, f| blocks_of_threads(StripUnit::Rows, 1, block, f),
     // The papers name it as future work; their benchmark matrices scatter the columns over more diagonals than it stores.
     strip_rule: StripRule::None,
     // It gives threads to rows, and they read neighbouring words, as those of ELL do.
     transfer_rule: TransferRule::Ell { measured: Some("ell") },
     table_2: &["ELL"],
-    neighbours: 4,
     elsewhere: &[Elsewhere { library: "CUSP", name: "spmv_dia" }],
+    ..Family::BASE
 };
 
 static RECIPE: Recipe = Recipe {
     sources: &[CUDA_STORE, cuda!("dia.cu")],
-    definitions: |_| Vec::new(),
-    reads_offsets: false,
     steps: &[LaunchStep {
         entry: "dia",
-        part: "",
-        teams: rows,
         args: &["nrows", "ncols", "diagonals", "stride", "offsets", "values", "x", "y", "alpha", "beta"],
-        may_overlap: false,
+        ..LaunchStep::BASE
     }],
-    shared_bytes: no_shared_bytes,
-    is_exclusive: false,
+    ..Recipe::BASE
 };
 
 fn product<T: Scalar>(task: &mut CpuTask<'_, T>) {

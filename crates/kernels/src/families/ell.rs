@@ -4,35 +4,22 @@
 
 use super::{CUDA_OVERLAP, CUDA_STORE, CUDA_STREAM, cuda};
 use crate::cpu::{CpuProducts, CpuTask, in_tiles};
-use crate::family::{
-    EVERYWHERE, Elsewhere, Family, Run, StripRule, TransferRule, blocks_of_threads, work_of_teams,
-};
-use crate::recipe::{LaunchStep, Recipe, no_shared_bytes, rows};
-use crate::{BLOCKS, StripUnit};
+use crate::family::{Elsewhere, Family, Run, StripRule, TransferRule};
+use crate::recipe::{LaunchStep, Recipe};
 use sparsight_matrix::{Ell, Format, Scalar};
 
 /// One thread per row of ELL.
 pub(super) static FAMILY: Family = Family {
     name: "ell",
     summary: "one thread per row of ELL",
-    knobs: &[],
-    variants: || vec![[0; 3]],
-    retired: |_| false,
-    repeatable: |_| true,
     format: |_| Format::of("ell", [0; 2]),
-    runs_on: |_| EVERYWHERE,
-    blocks: |_| &BLOCKS,
     run: |_| Run::Launches(&RECIPE),
     cpu: Some(CpuProducts { f32: product, f64: product }),
-    unit: StripUnit::Rows,
-    threads_per_row: |_| Some(1),
-    warp_work: |_, block, f| Some(work_of_teams(1, block, f)),
-    thread_blocks: |_, block, f| blocks_of_threads(StripUnit::Rows, 1, block, f),
     strip_rule: StripRule::Ell,
     transfer_rule: TransferRule::Ell { measured: None },
     table_2: &["ELL"],
-    neighbours: 4,
     elsewhere: &[Elsewhere { library: "CUSP", name: "spmv_ell" }],
+    ..Family::BASE
 };
 
 /// The source of the kernel, which HYB has, too.
@@ -41,19 +28,15 @@ pub(super) const CUDA_ELL: &str = cuda!("ell.cu");
 /// The launch.
 pub(super) const STEP: LaunchStep = LaunchStep {
     entry: "ell",
-    part: "",
-    teams: rows,
     args: &["nrows", "width", "stride", "col_idx", "values", "x", "y", "alpha", "beta"],
-    may_overlap: false,
+    ..LaunchStep::BASE
 };
 
 static RECIPE: Recipe = Recipe {
     sources: &[CUDA_STORE, CUDA_STREAM, CUDA_OVERLAP, CUDA_ELL],
     definitions: |_| vec![("FOLLOWED", 0)],
-    reads_offsets: false,
     steps: &[STEP],
-    shared_bytes: no_shared_bytes,
-    is_exclusive: false,
+    ..Recipe::BASE
 };
 
 fn product<T: Scalar>(task: &mut CpuTask<'_, T>) {

@@ -4,29 +4,19 @@ use super::coo::{self, CUDA_COO, Start};
 use super::ell::{self, CUDA_ELL};
 use super::{CUDA_OVERLAP, CUDA_STORE, CUDA_STREAM};
 use crate::cpu::{CpuProducts, CpuTask};
-use crate::family::{
-    EVERYWHERE, Elsewhere, Family, Run, StripRule, TransferRule, WarpWork, blocks_of_threads, work_of_teams,
-};
-use crate::recipe::{LaunchStep, Recipe, no_shared_bytes};
-use crate::{BLOCKS, StripUnit};
+use crate::family::{Elsewhere, Family, Run, StripRule, TransferRule, WarpWork, work_of_teams};
+use crate::recipe::{LaunchStep, Recipe};
 use sparsight_matrix::{Format, Hyb, Scalar};
 
 /// ELL, then COO.
 pub(super) static FAMILY: Family = Family {
     name: "hyb",
     summary: "one thread per row of the ELL part, then a warp per run of the COO part",
-    knobs: &[],
-    variants: || vec![[0; 3]],
-    retired: |_| false,
     // COO adds to rows of the first part by atomics.
     repeatable: |_| false,
     format: |_| Format::of("hyb", [0; 2]),
-    runs_on: |_| EVERYWHERE,
-    blocks: |_| &BLOCKS,
     run: |_| Run::Launches(&RECIPE),
     cpu: Some(CpuProducts { f32: product, f64: product }),
-    unit: StripUnit::Rows,
-    threads_per_row: |_| Some(1),
     // No row of the first part is longer than that is wide.
     warp_work: |_, block, f| {
         let (width, of_teams) = (f.hyb.width as f64, work_of_teams(1, block, f));
@@ -38,26 +28,23 @@ pub(super) static FAMILY: Family = Family {
             kept: of_teams.kept.min(most),
         })
     },
-    thread_blocks: |_, block, f| blocks_of_threads(StripUnit::Rows, 1, block, f),
     strip_rule: StripRule::Parts { ell: "ell", coo: "coo" },
     transfer_rule: TransferRule::Parts,
     // Those of its two parts.
     table_2: &["COO", "ELL"],
-    neighbours: 4,
     elsewhere: &[Elsewhere { library: "CUSP", name: "spmv_hyb" }],
+    ..Family::BASE
 };
 
 static RECIPE: Recipe = Recipe {
     sources: &[CUDA_STORE, CUDA_STREAM, CUDA_OVERLAP, CUDA_ELL, CUDA_COO],
     definitions: |_| vec![("ITEMS", coo::items([0; 3])), ("ACCUMULATE", 1), ("FOLLOWED", 1)],
-    reads_offsets: false,
     steps: &[
         // With width 0 this only scales y.
         LaunchStep { part: "ell.", ..ell::STEP },
         LaunchStep { part: "coo.", ..coo::ADD },
     ],
-    shared_bytes: no_shared_bytes,
-    is_exclusive: false,
+    ..Recipe::BASE
 };
 
 /// y = A x.

@@ -3,28 +3,17 @@
 
 use super::{CUDA_STORE, cuda};
 use crate::cpu::{CpuProducts, CpuTask};
-use crate::family::{
-    EVERYWHERE, Family, Run, StripRule, TransferRule, WarpWork, blocks_of_threads, work_of_teams,
-};
-use crate::recipe::{LaunchStep, Recipe, no_shared_bytes, rows};
-use crate::{BLOCKS, StripUnit};
+use crate::family::{Family, Run, StripRule, TransferRule, WarpWork, work_of_teams};
+use crate::recipe::{LaunchStep, Recipe};
 use sparsight_matrix::{Format, Jad, Scalar};
 
 /// One thread per row of JAD.
 pub(super) static FAMILY: Family = Family {
     name: "jad",
     summary: "one thread per row of JAD",
-    knobs: &[],
-    variants: || vec![[0; 3]],
-    retired: |_| false,
-    repeatable: |_| true,
     format: |_| Format::of("jad", [0; 2]),
-    runs_on: |_| EVERYWHERE,
-    blocks: |_| &BLOCKS,
     run: |_| Run::Launches(&RECIPE),
     cpu: Some(CpuProducts { f32: product, f64: product }),
-    unit: StripUnit::Rows,
-    threads_per_row: |_| Some(1),
     // Rows are sorted: those of a warp are about as long as each other.
     warp_work: |_, block, f| {
         let of_teams = work_of_teams(1, block, f);
@@ -32,23 +21,17 @@ pub(super) static FAMILY: Family = Family {
         let of_longest = of_teams.longest * f64::from(block) / 32.0;
         Some(WarpWork { steps, heaviest: of_longest.min(steps), kept: steps, ..of_teams })
     },
-    thread_blocks: |_, block, f| blocks_of_threads(StripUnit::Rows, 1, block, f),
     strip_rule: StripRule::Ell,
     transfer_rule: TransferRule::Ell { measured: None },
     // One thread per row, as in ELL, without the padding.
     table_2: &["ELL"],
-    neighbours: 4,
-    elsewhere: &[],
+    ..Family::BASE
 };
 
 static RECIPE: Recipe = Recipe {
     sources: &[CUDA_STORE, cuda!("jad.cu")],
-    definitions: |_| Vec::new(),
-    reads_offsets: false,
     steps: &[LaunchStep {
         entry: "jad",
-        part: "",
-        teams: rows,
         args: &[
             "nrows",
             "diagonals",
@@ -61,10 +44,9 @@ static RECIPE: Recipe = Recipe {
             "alpha",
             "beta",
         ],
-        may_overlap: false,
+        ..LaunchStep::BASE
     }],
-    shared_bytes: no_shared_bytes,
-    is_exclusive: false,
+    ..Recipe::BASE
 };
 
 /// y = A x.

@@ -16,9 +16,17 @@ mod hyb;
 mod jad;
 mod sell;
 
-use crate::source::cuda;
 use crate::{Family, Knobs};
 use sparsight_matrix::Dtype;
+
+/// The text of a CUDA source beside the calling file.
+macro_rules! cuda {
+    ($file:literal) => {
+        concat!("#line 1 \"", $file, "\"\n", include_str!($file))
+    };
+}
+
+use cuda;
 
 /// All families, in the order in which tables list their kernels.
 pub(crate) static FAMILIES: [&Family; 17] = [
@@ -41,7 +49,7 @@ pub(crate) static FAMILIES: [&Family; 17] = [
     &cusparse::BSR,
 ];
 
-/// What multiplies CSR as it is on a processor of which nothing is known.
+/// Kernel of plain CSR for a processor that was not calibrated.
 pub(crate) const ON_AN_UNKNOWN_CPU: (&Family, Knobs) = csr_vector::ON_AN_UNKNOWN_CPU;
 
 // What several kernels have in common.

@@ -3,10 +3,8 @@
 
 use super::{CUDA_STORE, CUDA_STREAM, cuda};
 use crate::cpu::{CpuProducts, CpuTask};
-use crate::family::{
-    EVERYWHERE, Family, ON_GPUS, Run, StripRule, TransferRule, WarpWork, blocks_of_threads, work_of_teams,
-};
-use crate::recipe::{LaunchStep, Recipe, Teams, no_shared_bytes, rows};
+use crate::family::{Family, Run, StripRule, TransferRule, WarpWork, blocks_of_threads, work_of_teams};
+use crate::recipe::{LaunchStep, Recipe, Teams};
 use crate::{BLOCKS, Knobs, StripUnit};
 use sparsight_matrix::{Format, Knob, Scalar, Sell, SellShape};
 
@@ -21,15 +19,13 @@ pub(super) static FAMILY: Family = Family {
     ],
     variants,
     retired: is_retired,
-    repeatable: |_| true,
     format: |[slice, sigma, _]| Format::of("sell", [slice, sigma]),
     // On a CPU a row is done by one thread.
-    runs_on: |[.., threads]| if threads == 0 { EVERYWHERE } else { ON_GPUS },
+    on_cpu: |[.., threads]| threads == 0,
     // A slice takes a warp for each of its threads per row.
     blocks: |[.., threads]| if threads == 4 { BLOCKS.split_at(1).1 } else { &BLOCKS },
     run: |[.., threads]| Run::Launches(if threads == 0 { &ONE_THREAD } else { &TEAM }),
     cpu: Some(CpuProducts { f32: product, f64: product }),
-    unit: StripUnit::Rows,
     threads_per_row: |knobs| Some(threads(knobs)),
     // A warp goes along a slice, or with as many others each along its share of it.
     warp_work: |knobs @ [slice, sigma, _], block, f| {
@@ -46,7 +42,7 @@ pub(super) static FAMILY: Family = Family {
     transfer_rule: TransferRule::Ell { measured: Some("ell") },
     table_2: &["SELL-C-sigma"],
     neighbours: 2,
-    elsewhere: &[],
+    ..Family::BASE
 };
 
 /// Several threads per row without sorting and with the smallest window that does. Chosen: on the meshes for which a team is
@@ -78,26 +74,22 @@ const ARGS: &[&str] = &["nrows", "slice_ptr", "permutation", "col_idx", "values"
 static ONE_THREAD: Recipe = Recipe {
     sources: &[CUDA_STORE, CUDA_STREAM, cuda!("sell.cu")],
     definitions: |knobs| vec![("SLICE", knobs[0]), ("SORTED", is_sorted(knobs))],
-    reads_offsets: false,
-    steps: &[LaunchStep { entry: "sell", part: "", teams: rows, args: ARGS, may_overlap: false }],
-    shared_bytes: no_shared_bytes,
-    is_exclusive: false,
+    steps: &[LaunchStep { entry: "sell", args: ARGS, ..LaunchStep::BASE }],
+    ..Recipe::BASE
 };
 
 static TEAM: Recipe = Recipe {
     sources: &[CUDA_STORE, CUDA_STREAM, cuda!("sell_team.cu")],
     definitions: |knobs| vec![("TEAM", knobs[2]), ("SORTED", is_sorted(knobs))],
-    reads_offsets: false,
     steps: &[LaunchStep {
         entry: "sell_team",
-        part: "",
         teams: |number, knobs, _| Teams { count: number("nrows"), threads: threads(knobs) },
         args: ARGS,
-        may_overlap: false,
+        ..LaunchStep::BASE
     }],
     // A sum per thread, in the largest block.
     shared_bytes: |_, dtype| u64::from(BLOCKS[BLOCKS.len() - 1]) * dtype.vector_bytes(),
-    is_exclusive: false,
+    ..Recipe::BASE
 };
 
 /// y = A x.

@@ -3,7 +3,7 @@
 use super::{Rules, Sample, Scope};
 use sparsight::models::ModelName;
 use sparsight_matrix::Dtype;
-use sparsight_matrix::gallery::instance;
+use sparsight_matrix::derived::instance;
 use sparsight_model::accuracy::{Accuracy, coverage};
 use sparsight_model::{PlacementRule, RowLengthRule};
 use std::collections::BTreeSet;

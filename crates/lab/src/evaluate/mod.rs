@@ -27,7 +27,7 @@ use sparsight::models::ModelName;
 use sparsight::records::{CorpusRecord, Outcome};
 use sparsight::{Advisor, Error, Profile};
 use sparsight_kernels::{Candidate, DeviceFacts, DeviceKind, Format, Kernel, every_candidate_on, strip};
-use sparsight_matrix::gallery::instance;
+use sparsight_matrix::derived::instance;
 use sparsight_matrix::{Dtype, Features, Limits, Seconds};
 use sparsight_model::accuracy::relative_error;
 use sparsight_model::{PlacementRule, Prediction, Ranked, Ranking, RowLengthRule, rank};
@@ -77,7 +77,7 @@ fn like_benchmarks(kernel: Kernel, f: &Features, facts: &DeviceFacts) -> bool {
 
 /// Returns whether a kernel is one of ours that is ranked on a device of this kind: on a processor retired ones are, too.
 fn is_ranked(kernel: Kernel, kind: DeviceKind) -> bool {
-    !kernel.is_vendors() && (kind == DeviceKind::Cpu || !kernel.is_retired())
+    !kernel.is_vendors() && kernel.is_ranked_on(kind)
 }
 
 /// The evaluation of a profile on a corpus.
@@ -257,7 +257,7 @@ pub fn evaluate(
                 rank(&predictor, every_candidate_on(kind, j.record.dtype), &j.record.features)
             };
             let all: Vec<(&Judged<'_>, Ranking)> = tested.iter().map(|&j| (j, rank(j))).collect();
-            let is_chosen_from = |r: &Ranked| kind == DeviceKind::Cpu || !r.candidate.kernel.is_retired();
+            let is_chosen_from = |r: &Ranked| r.candidate.kernel.is_ranked_on(kind);
             let mut rankings = all.clone();
             for (_, ranking) in &mut rankings {
                 ranking.ranked.retain(is_chosen_from);

@@ -18,7 +18,7 @@ use sparsight::models::ModelName;
 use sparsight::profile::Missing;
 use sparsight::records::{CorpusRecord, Outcome};
 use sparsight::{Advisor, Error, Profile};
-use sparsight_kernels::{Candidate, DeviceKind};
+use sparsight_kernels::Candidate;
 use sparsight_matrix::{Features, Seconds};
 use sparsight_model::{Between, Floor, PlacementRule, Prediction, Rescaling, RowLengthRule};
 use std::fmt;
@@ -204,8 +204,5 @@ impl CrossArchitecture<'_> {
 
 /// How the device of a profile is called on a machine that has it.
 fn device_flag(profile: &TransferProfile) -> &'static str {
-    match profile.device.facts.kind {
-        DeviceKind::Cpu => "cpu",
-        DeviceKind::Cuda => "cuda:0",
-    }
+    profile.device.facts.kind.first_device()
 }

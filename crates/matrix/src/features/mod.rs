@@ -1,4 +1,4 @@
-//! What the models know of a matrix: one parallel pass over its pattern, never over its values, and a first look at some rows.
+//! Features, all that models know of a matrix: one parallel pass over its pattern, never over its values, and a first look at some rows.
 //!
 //! ```text
 //! every row's length   -> row lengths, sizes of SELL-C-sigma            ../sell_sizes.rs
@@ -13,20 +13,19 @@
 use crate::block_counts::{BlockCount, BlockCounter};
 use crate::diagonals::{DiagonalSet, most_diagonals};
 use crate::{
-    BinCounts, BroEllShape, Csr, HybSplit, PaddedSizes, Pattern, RowLengths, Scalar, TeamBlocks, TileWork,
-    TileWorks, sell_sizes,
+    BinCounts, BroEllShape, BroEllSize, Csr, HybSplit, MatrixSize, Pattern, RowLengths, Scalar, SellShape,
+    TeamBlocks, TileWork, TileWorks, sell_sizes,
 };
 use serde::{Deserialize, Serialize};
+use std::ops::Range;
 use sweep::{Counters, Sweep};
 
 mod locality;
-mod rows;
 mod sample;
 mod sweep;
 mod team_steps;
 
 pub use locality::Locality;
-pub(crate) use rows::Rows;
 
 /// The structure of a matrix in numbers.
 ///
@@ -51,34 +50,34 @@ pub struct Features {
     pub row_quantiles: [u64; 7],
     /// Standard deviation of the row lengths.
     pub row_std: f64,
-    /// Where HYB cuts.
+    /// Cut of HYB.
     pub hyb: HybSplit,
     /// Largest `|j - i|`.
     pub bandwidth: u64,
     /// Diagonals that hold a non-zero, counted up to [`Features::most_diagonals`]; one more than those stands for any larger
-    /// number. `None` where nobody counted: in records that are older than it,
+    /// number. `None` if not counted: in records that are older than it,
     /// and of blocks of rows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub diagonals: Option<u64>,
-    /// Blocks of 2, 3, 4 and 6 rows and columns ([`BLOCK_SIDES`](crate::BLOCK_SIDES)) that hold a non-zero. `None` where nobody
+    /// Blocks of 2, 3, 4 and 6 rows and columns ([`BLOCK_SIDES`](crate::BLOCK_SIDES)) that hold a non-zero. `None` if not
     /// counted, as with `diagonals`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocks: Option<[BlockCount; 4]>,
-    /// How many rows csr-binned gives to teams of each size. `None` in records that are older than it.
+    /// Rows that csr-binned gives to teams of each size. `None` in records that are older than it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bins: Option<BinCounts>,
-    /// How long the tiles of csr-balanced keep a thread block, by shape and thread block. `None` where the
+    /// Steps of the tiles of csr-balanced, by shape and thread block. `None` where the
     /// order of the rows is not known, and in records that are older than it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tiles: Option<TileWorks>,
-    /// What thread blocks have to do where teams of threads go along rows. `None` as with `tiles`.
+    /// Steps of thread blocks where teams of threads go along rows. `None` as with `tiles`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub team_blocks: Option<TeamBlocks>,
     /// Fraction of the non-zeros whose group of 8 columns was touched just before: by an earlier entry of the
-    /// same row or by the row above. Near 1 the entries of x are found in cache, near 0 each is fetched anew.
+    /// same row or by the row above. Near 1 the entries of x are found in cache, near 0 each is fetched again.
     /// Of a sample, as the sectors of [`Locality`].
     pub x_reuse: f64,
-    /// What the padded formats would store; empty in records made before they were there.
+    /// Sizes of the padded formats; empty in records that are older than these.
     #[serde(default, skip_serializing_if = "PaddedSizes::is_empty")]
     pub padded: PaddedSizes,
     /// Order of the rows and place of the columns; `None` where it is not known: in records that are older than it.
@@ -170,6 +169,89 @@ impl Features {
     /// Mean row length, 0 without rows.
     pub fn row_mean(&self) -> f64 {
         if self.nrows == 0 { 0.0 } else { self.nnz as f64 / self.nrows as f64 }
+    }
+}
+
+/// Sizes of the padded formats, known before a byte is converted: stored entries of each shape of SELL-C-sigma, and the parts of each
+/// shape of BRO-ELL.
+///
+/// Recorded by the name of the shape, so that a catalogue may gain shapes: records made before that lack them.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct PaddedSizes {
+    sell: Vec<(SellShape, u64)>,
+    bro_ell: Vec<(BroEllShape, BroEllSize)>,
+}
+
+impl PaddedSizes {
+    /// From the sizes of shapes.
+    pub fn new(sell: Vec<(SellShape, u64)>, bro_ell: Vec<(BroEllShape, BroEllSize)>) -> Self {
+        Self { sell, bro_ell }
+    }
+
+    /// Returns whether no shape was counted.
+    pub fn is_empty(&self) -> bool {
+        self.sell.is_empty() && self.bro_ell.is_empty()
+    }
+
+    /// Adds the sizes of rows that follow, shape by shape: exact where the rows so far fill their slices and windows, and
+    /// else too much by less than what a slice or window at the border is padded by. Shapes that either lacks are lost.
+    pub(crate) fn add(&mut self, following: &Self) {
+        self.sell.retain_mut(|(shape, size)| following.sell(*shape).map(|more| *size += more).is_some());
+        let bro_ell = |(shape, size): &mut (_, BroEllSize)| {
+            following.bro_ell(*shape).map(|more| *size = *size + more).is_some()
+        };
+        self.bro_ell.retain_mut(bro_ell);
+    }
+
+    /// Stored entries, padding included; `None` if this shape was not counted.
+    pub fn sell(&self, shape: SellShape) -> Option<u64> {
+        self.sell.iter().find(|s| s.0 == shape).map(|s| s.1)
+    }
+
+    /// Parts of BRO-ELL; `None` if this shape was not counted.
+    pub fn bro_ell(&self, shape: BroEllShape) -> Option<BroEllSize> {
+        self.bro_ell.iter().find(|s| s.0 == shape).map(|s| s.1)
+    }
+}
+
+/// Neighbouring rows of a matrix, counted as a matrix of their own without a copy. They and their entries keep their numbers.
+#[derive(Debug, Clone)]
+pub(crate) struct Rows<'a> {
+    pub(crate) a: Pattern<'a>,
+    pub(crate) range: Range<usize>,
+}
+
+impl<'a> Rows<'a> {
+    /// All rows.
+    pub(crate) fn all(a: Pattern<'a>) -> Self {
+        Self { a, range: 0..a.nrows() }
+    }
+
+    /// Count.
+    pub(crate) fn count(&self) -> usize {
+        self.range.len()
+    }
+
+    /// Their non-zeros.
+    pub(crate) fn nnz(&self) -> usize {
+        self.entries().len()
+    }
+
+    /// Their offsets, one more than rows; the first is where their entries begin.
+    pub(crate) fn row_ptr(&self) -> &'a [u64] {
+        &self.a.row_ptr()[self.range.start..=self.range.end]
+    }
+
+    /// Places of their entries in `col_idx`.
+    pub(crate) fn entries(&self) -> Range<usize> {
+        let ptr = self.a.row_ptr();
+        ptr[self.range.start] as usize..ptr[self.range.end] as usize
+    }
+}
+
+impl From<&Features> for MatrixSize {
+    fn from(f: &Features) -> Self {
+        Self { nrows: f.nrows, ncols: f.ncols, nnz: f.nnz }
     }
 }
 

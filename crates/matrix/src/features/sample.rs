@@ -1,4 +1,4 @@
-//! How near to each other the columns of neighbouring rows are, counted on a sample.
+//! Closeness of the columns of neighbouring rows, counted on a sample.
 //!
 //! A *piece* is what up to `rows` neighbouring rows hold, cut after every `most` non-zeros where that is more. Pieces
 //! cover the matrix without overlap. Up to `pieces` of them are looked at: all if there are no more, else those that
@@ -6,12 +6,12 @@
 //! its non-zeros, and the plain mean of the shares found in the drawn ones estimates the share in the whole without
 //! bias (Hansen and Hurwitz 1943). Which ones follows from the matrix alone.
 
-use super::rows::Rows;
+use super::Rows;
 use crate::{Pattern, mix};
 use rayon::prelude::*;
 use std::ops::Range;
 
-/// How a matrix is cut, and how much of it is looked at.
+/// Cut of a matrix into pieces, and how many of them are sampled.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sampling {
     pub(super) rows: usize,

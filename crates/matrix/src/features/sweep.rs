@@ -2,12 +2,12 @@
 //!
 //! What it gathers are whole numbers, so the order in which threads meet does not matter.
 
-use super::rows::Rows;
+use super::Rows;
 use super::team_steps::{TeamSteps, WARP};
 use crate::Pattern;
 use crate::block_counts::{BLOCK_COUNT_ROWS, BlockCounter, Union};
+use crate::bro_ell_size::{self, BLOCK_ROWS, BroEllSize};
 use crate::diagonals::DiagonalSet;
-use crate::formats::{self, BLOCK_ROWS, BroEllSize};
 use rayon::prelude::*;
 use std::ops::Range;
 
@@ -19,13 +19,13 @@ const _: () = assert!(BLOCK_ROWS.is_multiple_of(WARP));
 const _: () =
     assert!(ROWS_AT_ONCE.is_multiple_of(BLOCK_ROWS) && ROWS_AT_ONCE.is_multiple_of(BLOCK_COUNT_ROWS));
 
-/// What is counted of a whole matrix on the way.
+/// Counters of a whole matrix that a sweep feeds.
 pub(super) struct Counters {
     pub(super) diagonals: DiagonalSet,
     pub(super) blocks: BlockCounter,
 }
 
-/// What was gathered over some of the rows.
+/// Numbers gathered over some of the rows.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Sweep {
     /// Largest `|j - i|`.
@@ -62,7 +62,7 @@ impl Sweep {
     /// Adds a block of rows.
     fn block(&mut self, a: Pattern<'_>, rows: Range<usize>) {
         self.team_steps.rows(&a.row_ptr()[rows.start..=rows.end]);
-        let block = formats::of_block(a, rows.clone());
+        let block = bro_ell_size::of_block(a, rows.clone());
         self.bro_ell = added(self.bro_ell, block.sizes);
         for row in rows.clone() {
             self.bandwidth = self.bandwidth.max(bandwidth_of(row, a.row(row)));
@@ -76,7 +76,7 @@ impl Sweep {
         }
     }
 
-    /// Of two parts of the rows together.
+    /// Combines two parts of the rows.
     fn merge(self, other: Self) -> Self {
         Self {
             bandwidth: self.bandwidth.max(other.bandwidth),

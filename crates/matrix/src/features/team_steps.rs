@@ -1,4 +1,4 @@
-//! How many steps warps take when teams of threads go along rows, from row lengths in their order.
+//! Steps of warps when teams of threads go along rows, from row lengths in their order.
 //!
 //! ```text
 //! rows of 3, 1, 5, 0 non-zeros     one thread per row, 4 rows a warp: 5 steps, since a warp waits for its longest row
@@ -59,11 +59,7 @@ mod tests {
     use super::*;
 
     fn steps(lengths: &[u64]) -> [u64; 6] {
-        let mut offsets = vec![0];
-        offsets.extend(lengths.iter().scan(0, |sum, l| {
-            *sum += l;
-            Some(*sum)
-        }));
+        let offsets = crate::csr::offsets(lengths.iter().copied());
         let mut steps = TeamSteps::default();
         steps.rows(&offsets);
         steps.0

@@ -1,7 +1,7 @@
 //! The arrays of a format by name and type.
 //!
-//! A kernel names its arguments; a format names its arrays and numbers. Whoever brings a matrix to a device or launches a
-//! kernel needs no more than the names.
+//! A kernel names its arguments; a format names its arrays and numbers. Code that brings a matrix to a device or launches a
+//! kernel needs only the names.
 
 use crate::{Csr, Scalar};
 use std::borrow::Cow;
@@ -33,13 +33,35 @@ pub enum HostArray<'a, T: Clone> {
     },
     /// Memory that kernels use between them and a host has nothing to put into.
     Room {
-        /// Of what.
+        /// Element.
         element: Element,
-        /// How many.
+        /// Count.
         len: u64,
-        /// Whether all bits have to be zero at first.
+        /// True if all bits have to be zero at first.
         zeroed: bool,
     },
+}
+
+impl<'a, T: Clone> HostArray<'a, T> {
+    /// Words of 32 bits.
+    pub(super) fn u32s(words: impl Into<Cow<'a, [u32]>>) -> Self {
+        Self::U32(words.into())
+    }
+
+    /// Words of 64 bits.
+    pub(super) fn u64s(words: impl Into<Cow<'a, [u64]>>) -> Self {
+        Self::U64(words.into())
+    }
+
+    /// Values of the matrix.
+    pub(super) fn values(values: impl Into<Cow<'a, [T]>>) -> Self {
+        Self::Values(values.into())
+    }
+
+    /// Room for `len` elements that a device fills.
+    pub(super) const fn room(element: Element, len: u64) -> Self {
+        Self::Room { element, len, zeroed: false }
+    }
 }
 
 impl<T: Scalar> HostArray<'_, T> {
@@ -80,4 +102,12 @@ impl Element {
             Self::Value => value_bytes,
         }
     }
+}
+
+/// Room for the columns and values of `stored` entries.
+pub(super) fn entries_room<T: Clone>(stored: u64) -> NamedArrays<'static, T> {
+    vec![
+        ("col_idx", HostArray::room(Element::U32, stored)),
+        ("values", HostArray::room(Element::Value, stored)),
+    ]
 }

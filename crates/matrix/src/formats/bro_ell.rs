@@ -2,85 +2,15 @@
 
 mod format;
 mod packing;
-mod short;
-mod size;
 
 pub(super) use format::FORMAT;
 pub use packing::BroEllColumns;
-pub use size::BroEllSize;
-pub(crate) use size::{BLOCK_ROWS, of_block};
 
-use crate::{Bytes, Csr, Dtype, Infeasible, Limits, Scalar};
+use crate::bro_ell_size as size;
+use crate::csr::{offsets, pieces};
+use crate::{BroEllShape, BroEllSize, Bytes, Csr, Dtype, Infeasible, Limits, MatrixSize, Scalar};
 use rayon::prelude::*;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use std::fmt;
 use std::ops::Range;
-use std::str::FromStr;
-
-/// Rows of a slice. Its text is `r256`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct BroEllShape {
-    /// Rows of a slice, at least 1.
-    pub slice: u32,
-}
-
-impl BroEllShape {
-    /// The catalogue: a warp's worth of rows, and the shape of Lehnert et al. 2016.
-    pub const ALL: [Self; 2] = [Self { slice: 32 }, Self { slice: 256 }];
-
-    /// First column of each slice of a matrix with these row offsets, counted over all slices, and the end of the last:
-    /// [`BroEll::column_ptr`], for those who pack the entries themselves. O(nrows), in parallel.
-    pub fn column_ptr(self, row_ptr: &[u64]) -> Vec<u64> {
-        let nrows = row_ptr.len() - 1;
-        let width = |at| {
-            let rows = self.rows(at, nrows);
-            row_ptr[rows.start..=rows.end].windows(2).map(|w| w[1] - w[0]).max().unwrap_or(0)
-        };
-        let slices = nrows.div_ceil(self.slice as usize);
-        let widths: Vec<u64> = (0..slices).into_par_iter().with_min_len(256).map(width).collect();
-        starts(widths.into_iter())
-    }
-
-    /// Stored values of a matrix whose slices begin at these columns, padding included.
-    pub fn entries(self, nrows: u64, column_ptr: &[u64]) -> u64 {
-        let Some(full) = column_ptr.len().checked_sub(2) else { return 0 };
-        let slice = u64::from(self.slice);
-        let last_rows = nrows - full as u64 * slice;
-        column_ptr[full] * slice + (column_ptr[full + 1] - column_ptr[full]) * last_rows
-    }
-
-    /// The rows of slice `at` of a matrix with `nrows` rows.
-    const fn rows(self, at: usize, nrows: usize) -> Range<usize> {
-        let (start, end) = (at * self.slice as usize, (at + 1) * self.slice as usize);
-        start..if end < nrows { end } else { nrows }
-    }
-}
-
-impl fmt::Display for BroEllShape {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(&format!("r{}", self.slice))
-    }
-}
-
-impl FromStr for BroEllShape {
-    type Err = String;
-    fn from_str(text: &str) -> Result<Self, String> {
-        let slice = text.strip_prefix('r').and_then(|s| s.parse().ok()).filter(|&s| s > 0);
-        slice.map(|slice| Self { slice }).ok_or_else(|| format!("'{text}' is no shape such as r256"))
-    }
-}
-
-impl Serialize for BroEllShape {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for BroEllShape {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
-    }
-}
 
 /// A sparse matrix in BRO-ELL.
 ///
@@ -95,7 +25,6 @@ impl<'de> Deserialize<'de> for BroEllShape {
 #[derive(Debug, Clone, PartialEq)]
 pub struct BroEll<T> {
     nrows: usize,
-    ncols: usize,
     nnz: usize,
     shape: BroEllShape,
     column_ptr: Vec<u64>,
@@ -116,49 +45,43 @@ impl<T: Scalar> BroEll<T> {
         let sizes: Vec<BroEllSize> =
             (0..slices).into_par_iter().map(|slice| BroEllSize::of_slice(a.into(), rows(slice))).collect();
         let size: BroEllSize = sizes.iter().copied().sum();
-        Self::check(a.nrows() as u64, a.ncols() as u64, a.nnz() as u64, shape, size, limits)?;
+        Self::check(a.into(), shape, size, limits)?;
 
         let mut bits = vec![0; size.columns as usize];
         let mut symbols = vec![0; size.symbols as usize];
         let mut values = vec![T::default(); size.entries as usize];
-        let (mut bits_left, mut symbols_left, mut values_left) =
-            (bits.as_mut_slice(), symbols.as_mut_slice(), values.as_mut_slice());
-        let mut parts = Vec::with_capacity(slices);
-        for (slice, size) in sizes.iter().enumerate() {
-            let (bits, symbols, values);
-            (bits, bits_left) = bits_left.split_at_mut(size.columns as usize);
-            (symbols, symbols_left) = symbols_left.split_at_mut(size.symbols as usize);
-            (values, values_left) = values_left.split_at_mut(size.entries as usize);
-            parts.push(SliceMut { rows: rows(slice), bits, symbols, values });
-        }
+        let each = |count: fn(&BroEllSize) -> u64| sizes.iter().map(move |size| count(size) as usize);
+        let parts: Vec<SliceMut<'_, T>> = pieces(&mut bits, each(|size| size.columns))
+            .zip(pieces(&mut symbols, each(|size| size.symbols)))
+            .zip(pieces(&mut values, each(|size| size.entries)))
+            .enumerate()
+            .map(|(slice, ((bits, symbols), values))| SliceMut { rows: rows(slice), bits, symbols, values })
+            .collect();
         parts.into_par_iter().for_each(|part| part.fill(a));
         Ok(Self {
             nrows: a.nrows(),
-            ncols: a.ncols(),
             nnz: a.nnz(),
             shape,
-            column_ptr: starts(sizes.iter().map(|size| size.columns)),
-            symbol_ptr: starts(sizes.iter().map(|size| size.symbols)),
+            column_ptr: offsets(sizes.iter().map(|size| size.columns)),
+            symbol_ptr: offsets(sizes.iter().map(|size| size.symbols)),
             bits,
             symbols,
             values,
         })
     }
 
-    /// Whether a matrix of this size may be converted; its bytes if so.
+    /// Bytes of a matrix of that size that takes `stored`, if it may be converted.
     ///
     /// # Errors
     /// As [`BroEll::from_csr`].
     pub fn check(
-        nrows: u64,
-        ncols: u64,
-        nnz: u64,
+        size: MatrixSize,
         shape: BroEllShape,
-        size: BroEllSize,
+        stored: BroEllSize,
         limits: &Limits,
     ) -> Result<Bytes, Infeasible> {
-        let bytes = Self::device_bytes(nrows, shape, size, T::DTYPE);
-        limits.check_with_vectors((nrows, ncols), (size.entries.into(), nnz), bytes, T::DTYPE)
+        let bytes = Self::device_bytes(size.nrows, shape, stored, T::DTYPE);
+        limits.check_with_vectors(size, stored.entries.into(), bytes, T::DTYPE)
     }
 
     /// Bytes of all five arrays; saturates.
@@ -172,11 +95,6 @@ impl<T: Scalar> BroEll<T> {
     /// Rows.
     pub fn nrows(&self) -> usize {
         self.nrows
-    }
-
-    /// Columns.
-    pub fn ncols(&self) -> usize {
-        self.ncols
     }
 
     /// Non-zeros held, padding excluded.
@@ -304,15 +222,6 @@ impl<T: Scalar> SliceMut<'_, T> {
             }
         }
     }
-}
-
-/// Where each of neighbouring parts of these lengths starts, and where the last ends.
-fn starts(lengths: impl Iterator<Item = u64>) -> Vec<u64> {
-    let ends = lengths.scan(0, |end, length| {
-        *end += length;
-        Some(*end)
-    });
-    std::iter::once(0).chain(ends).collect()
 }
 
 #[cfg(test)]

@@ -2,12 +2,13 @@
 
 use super::family::padded_values;
 use super::{
-    Element, Elsewhere, FormatFamily, FormatOf, HostArray, Knob, Layout, NamedArrays, NamedNumbers, NumberOf,
-    PaddingBound, Shape, Step, Stored,
+    CsrRows, Element, Elsewhere, FormatFamily, FormatOf, HostArray, Knob, Layout, NamedArrays, NamedNumbers,
+    NumberOf, PaddingBound, Shape, Step, Stored,
 };
 use crate::block_counts::{BLOCK_SIDES, BlockCount, SLICE, Union, block_count};
+use crate::csr::{offsets, pieces};
 use crate::infeasible::check_rows;
-use crate::{Bytes, Csr, Dtype, Features, Infeasible, Limits, Scalar, columns};
+use crate::{Bytes, Csr, Dtype, Features, Infeasible, Limits, MatrixSize, Scalar, columns};
 use rayon::prelude::*;
 
 /// A sparse matrix as blocks in slices.
@@ -18,9 +19,6 @@ use rayon::prelude::*;
 /// matrix has one, whatever that is; it is of the host alone, and empty in slices of one row of blocks, which no host multiplies.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Bsr<T> {
-    nrows: usize,
-    ncols: usize,
-    nnz: usize,
     side: u32,
     slice: usize,
     slice_ptr: Vec<u64>,
@@ -42,10 +40,10 @@ impl<T: Scalar> Bsr<T> {
     /// # Panics
     /// If there are no blocks of that size, or no such slices, in the catalogue.
     pub fn from_csr(a: &Csr<T>, side: u32, high: usize, limits: &Limits) -> Result<Self, Infeasible> {
-        let (nrows, ncols, nnz) = (a.nrows(), a.ncols(), a.nnz());
+        let nrows = a.nrows();
         check_rows(nrows as u64)?;
         let count = block_count(a.into(), side);
-        Self::check((nrows as u64, ncols as u64), nnz as u64, (side, high), Some(count), limits)?;
+        Self::check(a.into(), (side, high), Some(count), limits)?;
         let b = side as usize;
         let rows = |slice: usize| (slice * high * b..((slice + 1) * high * b).min(nrows)).step_by(b);
         let row_of_blocks = |row: usize| row..(row + b).min(nrows);
@@ -54,27 +52,20 @@ impl<T: Scalar> Bsr<T> {
                 let lengths = rows(slice).map(|row| union.length(a.into(), side, row_of_blocks(row)));
                 high as u64 * lengths.max().unwrap_or(0)
             });
-        let mut slice_ptr: Vec<u64> = std::iter::once(0).chain(widths.collect::<Vec<_>>()).collect();
-        for slice in 1..slice_ptr.len() {
-            slice_ptr[slice] += slice_ptr[slice - 1];
-        }
+        let slice_ptr = offsets(widths.collect::<Vec<_>>());
         let stored = slice_ptr[slice_ptr.len() - 1] as usize;
         let mut col_idx = vec![Self::PAD; stored];
         let mut values = vec![T::default(); stored * b * b];
         // A slice of 32 rows of blocks has whole words.
-        let mut entries = vec![0_u32; if high == SLICE { values.len() / SLICE } else { 0 }];
-        let mut slices: Vec<(&mut [u32], &mut [T], &mut [u32])> = Vec::with_capacity(slice_ptr.len() - 1);
-        let (mut cols, mut vals, mut bits) = (&mut col_idx[..], &mut values[..], &mut entries[..]);
-        for ptr in slice_ptr.windows(2) {
-            let (slice_cols, slice_vals, slice_bits);
-            let blocks = (ptr[1] - ptr[0]) as usize;
-            (slice_cols, cols) = cols.split_at_mut(blocks);
-            (slice_vals, vals) = vals.split_at_mut(blocks * b * b);
-            (slice_bits, bits) = bits.split_at_mut(bits.len().min(blocks * b * b / SLICE));
-            slices.push((slice_cols, slice_vals, slice_bits));
-        }
+        let words_of = |values: usize| if high == SLICE { values / SLICE } else { 0 };
+        let mut entries = vec![0_u32; words_of(values.len())];
+        let blocks = || slice_ptr.windows(2).map(|ptr| (ptr[1] - ptr[0]) as usize);
+        let slices: Vec<_> = pieces(&mut col_idx, blocks())
+            .zip(pieces(&mut values, blocks().map(|blocks| blocks * b * b)))
+            .zip(pieces(&mut entries, blocks().map(|blocks| words_of(blocks * b * b))))
+            .collect();
         let each = slices.into_par_iter().enumerate();
-        each.for_each_init(Union::default, |union, (slice, (cols, vals, bits))| {
+        each.for_each_init(Union::default, |union, (slice, ((cols, vals), bits))| {
             for (place, first) in rows(slice).enumerate() {
                 let found = union.of(a.into(), side, row_of_blocks(first));
                 for (k, &block) in found.iter().enumerate() {
@@ -98,21 +89,21 @@ impl<T: Scalar> Bsr<T> {
                 }
             }
         });
-        Ok(Self { nrows, ncols, nnz, side, slice: high, slice_ptr, col_idx, values, entries })
+        Ok(Self { side, slice: high, slice_ptr, col_idx, values, entries })
     }
 
-    /// Whether a matrix with so many blocks may be converted; its bytes if so.
+    /// Bytes of a matrix of that size with `count` blocks, if it may be converted.
     ///
     /// # Errors
     /// [`Infeasible::ManyBlocks`] whatever the limits, since more are not counted; [`Infeasible::UnknownBlocks`] for `None`;
     /// [`Infeasible::PartsOfBlocks`] in slices of one; else as the other formats.
     pub fn check(
-        (nrows, ncols): (u64, u64),
-        nnz: u64,
+        size: MatrixSize,
         (side, slice): (u32, usize),
         count: Option<BlockCount>,
         limits: &Limits,
     ) -> Result<Bytes, Infeasible> {
+        let MatrixSize { nrows, ncols, nnz } = size;
         check_rows(nrows)?;
         let is_whole = nrows % u64::from(side) == 0 && ncols % u64::from(side) == 0;
         if slice == PLAIN && !is_whole {
@@ -128,7 +119,7 @@ impl<T: Scalar> Bsr<T> {
         let places = u128::from(Self::slices(nrows, side, slice)) * slice as u128 * u128::from(side);
         let stored = u128::from(held) * u128::from(side * side);
         let stored = stored * u128::from(nrows) / places.max(1);
-        limits.check_with_vectors((nrows, ncols), (stored, nnz), bytes, T::DTYPE)
+        limits.check_with_vectors(size, stored, bytes, T::DTYPE)
     }
 
     /// Bytes of all arrays for `stored` blocks, padding included; saturates.
@@ -140,21 +131,6 @@ impl<T: Scalar> Bsr<T> {
 
     const fn slices(nrows: u64, side: u32, slice: usize) -> u64 {
         nrows.div_ceil(slice as u64 * side as u64)
-    }
-
-    /// Rows.
-    pub fn nrows(&self) -> usize {
-        self.nrows
-    }
-
-    /// Columns.
-    pub fn ncols(&self) -> usize {
-        self.ncols
-    }
-
-    /// Non-zeros held, padding excluded.
-    pub fn nnz(&self) -> usize {
-        self.nnz
     }
 
     /// Rows and columns of a block.
@@ -176,7 +152,7 @@ impl<T: Scalar> Bsr<T> {
         self.col_idx[blocks].chunks_exact(self.slice).zip(values.chunks_exact(self.slice * area))
     }
 
-    /// Whether the matrix has an entry, and be it 0, in column `c` of the blocks that stand `k`-th in their rows, for row `row` of a
+    /// Returns whether the matrix has an entry, and be it 0, in column `c` of the blocks that stand `k`-th in their rows, for row `row` of a
     /// slice; said of slices of 32 alone.
     pub fn is_entry(&self, slice: usize, (k, c): (usize, usize), row: usize) -> bool {
         let side = self.side();
@@ -217,9 +193,6 @@ const fn family(
         shapes: || BLOCK_SIDES.map(|side| [side, 0]).to_vec(),
         description: include_str!("bsr.md"),
         padding_bound: |_| PaddingBound::Unknown,
-        stays_in_csr: false,
-        generator: None,
-        is_steady: false,
         elsewhere: &[
             Elsewhere { library: "cuSPARSE", name: "cusparseCreateBsr" },
             Elsewhere { library: "Ginkgo", name: "matrix::Fbcsr" },
@@ -230,9 +203,9 @@ const fn family(
         device_bytes,
         stored_entries,
         padding: Some(padding),
-        bits_per_column: None,
         of_f32: of,
         of_f64: of,
+        ..FormatFamily::BASE
     }
 }
 
@@ -260,7 +233,7 @@ const fn held(count: BlockCount, slice: usize) -> u64 {
     if slice == PLAIN { count.blocks } else { count.stored }
 }
 
-/// What the features say of blocks of one size.
+/// Count of blocks of one size in the features.
 fn known(side: u32, f: &Features) -> Option<BlockCount> {
     let at = BLOCK_SIDES.iter().position(|known| *known == side)?;
     f.blocks.map(|blocks| blocks[at])
@@ -278,7 +251,7 @@ struct BsrFormat {
 
 impl<T: Scalar> FormatOf<T> for BsrFormat {
     fn check(&self, [side, _]: Shape, f: &Features, limits: &Limits) -> Result<Bytes, Infeasible> {
-        Bsr::<T>::check((f.nrows, f.ncols), f.nnz, (side, self.slice), known(side, f), limits)
+        Bsr::<T>::check(f.into(), (side, self.slice), known(side, f), limits)
     }
 
     fn convert(
@@ -291,34 +264,26 @@ impl<T: Scalar> FormatOf<T> for BsrFormat {
     }
 
     /// The device counts the blocks, the host adds them up and refuses too many, the device lays them out.
-    fn layout(
-        &self,
-        [side, _]: Shape,
-        row_ptr: &[u64],
-        ncols: u64,
-        limits: &Limits,
-    ) -> Result<Layout<T>, Infeasible> {
+    fn layout(&self, [side, _]: Shape, csr: CsrRows<'_>, limits: &Limits) -> Result<Layout<T>, Infeasible> {
         let shape = (side, self.slice);
-        let (nrows, nnz) = (row_ptr.len() as u64 - 1, row_ptr[row_ptr.len() - 1]);
+        let size @ MatrixSize { nrows, nnz, .. } = csr.size();
         // The least that there can be.
         let least = nnz.div_ceil(u64::from(side * side));
         let least = BlockCount { blocks: least, stored: least, longest: 0 };
-        Bsr::<T>::check((nrows, ncols), nnz, shape, Some(least), limits)?;
+        Bsr::<T>::check(size, shape, Some(least), limits)?;
         let slices = Bsr::<T>::slices(nrows, side, self.slice);
         let block_rows = slices * self.slice as u64;
-        let scratch = |len| HostArray::Room { element: Element::U64, len, zeroed: false };
+        let scratch = |len| HostArray::room(Element::U64, len);
         let fits = move |number: &NumberOf<'_>, limits: &Limits| {
             let count = BlockCount { blocks: number("blocks"), stored: number("stored_blocks"), longest: 0 };
-            Bsr::<T>::check((nrows, ncols), nnz, shape, Some(count), limits).map(|_| ())
+            Bsr::<T>::check(size, shape, Some(count), limits).map(drop)
         };
         let area = u64::from(side * side);
         // As many blocks as may be touched; where slices are padded beyond these and memory runs out, the host converts.
         let most = Bsr::<T>::device_bytes(nrows, shape, BlockCount::most(nnz, side), T::DTYPE).0;
         Ok(Layout {
             numbers: vec![("side", side.into()), ("slice", self.slice as u64)],
-            arrays: Vec::new(),
             scratch: vec![("lengths", scratch(slices)), ("touched", scratch(slices))],
-            keeps: &[],
             steps: vec![
                 // One thread per row of blocks.
                 Step::Run {
@@ -356,6 +321,7 @@ impl<T: Scalar> FormatOf<T> for BsrFormat {
                 },
             ],
             most: Bytes(most.saturating_add(16 * slices)),
+            ..Layout::default()
         })
     }
 }
@@ -368,9 +334,9 @@ impl<T: Scalar> Stored<T> for Bsr<T> {
 
     fn arrays(&self) -> NamedArrays<'_, T> {
         vec![
-            ("slice_ptr", HostArray::U64(self.slice_ptr.as_slice().into())),
-            ("col_idx", HostArray::U32(self.col_idx.as_slice().into())),
-            ("values", HostArray::Values(self.values.as_slice().into())),
+            ("slice_ptr", HostArray::u64s(&self.slice_ptr)),
+            ("col_idx", HostArray::u32s(&self.col_idx)),
+            ("values", HostArray::values(&self.values)),
         ]
     }
 

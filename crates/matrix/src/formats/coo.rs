@@ -1,12 +1,14 @@
 #![doc = include_str!("coo.md")]
 
 use super::{
-    Element, Elsewhere, FormatFamily, FormatOf, HostArray, Layout, NamedArrays, NamedNumbers, PaddingBound,
-    Shape, Step, Stored,
+    CsrRows, Element, Elsewhere, FormatFamily, FormatOf, HostArray, Layout, NamedArrays, NamedNumbers, Shape,
+    Step, Stored,
 };
+use crate::csr::pieces;
 use crate::infeasible::check_rows;
-use crate::{Bytes, Csr, Dtype, Features, Infeasible, Limits, Scalar};
+use crate::{Bytes, Csr, Dtype, Features, Infeasible, Limits, MatrixSize, Scalar};
 use rayon::prelude::*;
+use std::ops::Range;
 
 /// A sparse matrix as sorted coordinates.
 ///
@@ -16,7 +18,6 @@ use rayon::prelude::*;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Coo<T> {
     nrows: usize,
-    ncols: usize,
     row_idx: Vec<u32>,
     col_idx: Vec<u32>,
     values: Vec<T>,
@@ -28,47 +29,35 @@ impl<T: Scalar> Coo<T> {
     /// # Errors
     /// [`Infeasible`] if rows cannot be named with 32 bits or `limits` are exceeded.
     pub fn from_csr(a: &Csr<T>, limits: &Limits) -> Result<Self, Infeasible> {
-        Self::check(a.nrows() as u64, a.ncols() as u64, a.nnz() as u64, limits)?;
+        Self::check(a.into(), limits)?;
         let mut row_idx = vec![0_u32; a.nnz()];
-        let mut rest = row_idx.as_mut_slice();
-        // Each piece is the entries of a run of rows; runs are disjoint, so pieces are written in parallel.
-        let mut pieces = Vec::new();
-        for first in (0..a.nrows()).step_by(ROWS_PER_PIECE) {
-            let last = (first + ROWS_PER_PIECE).min(a.nrows());
-            let (piece, tail) = rest.split_at_mut((a.row_ptr()[last] - a.row_ptr()[first]) as usize);
-            pieces.push((first..last, piece));
-            rest = tail;
-        }
-        pieces.into_par_iter().for_each(|(rows, mut piece)| {
-            for row in rows {
-                let (run, tail) = piece.split_at_mut((a.row_ptr()[row + 1] - a.row_ptr()[row]) as usize);
-                run.fill(row as u32);
-                piece = tail;
-            }
+        // Each piece is the entries of a run of rows.
+        let runs = (0..a.nrows()).step_by(ROWS_PER_PIECE);
+        let runs = || runs.clone().map(|first| first..(first + ROWS_PER_PIECE).min(a.nrows()));
+        let length = |rows: Range<usize>| (a.row_ptr()[rows.end] - a.row_ptr()[rows.start]) as usize;
+        let tasks: Vec<_> = runs().zip(pieces(&mut row_idx, runs().map(length))).collect();
+        tasks.into_par_iter().for_each(|(rows, piece)| {
+            let lengths = rows.clone().map(|row| length(row..row + 1));
+            rows.zip(pieces(piece, lengths)).for_each(|(row, entries)| entries.fill(row as u32));
         });
         let (col_idx, values) = (a.col_idx().to_vec(), a.values().to_vec());
-        Ok(Self { nrows: a.nrows(), ncols: a.ncols(), row_idx, col_idx, values })
+        Ok(Self { nrows: a.nrows(), row_idx, col_idx, values })
     }
 
     /// Coordinates that the caller has already sorted: the spilled part of a HYB.
-    pub(crate) fn from_sorted(
-        (nrows, ncols): (usize, usize),
-        row_idx: Vec<u32>,
-        col_idx: Vec<u32>,
-        values: Vec<T>,
-    ) -> Self {
+    pub(crate) fn from_sorted(nrows: usize, row_idx: Vec<u32>, col_idx: Vec<u32>, values: Vec<T>) -> Self {
         debug_assert!(row_idx.is_sorted() && row_idx.len() == col_idx.len() && col_idx.len() == values.len());
-        Self { nrows, ncols, row_idx, col_idx, values }
+        Self { nrows, row_idx, col_idx, values }
     }
 
-    /// Whether an `nrows x ncols` matrix with `nnz` non-zeros may be converted; its bytes if so.
+    /// Bytes of a matrix of that size, if it may be converted.
     ///
     /// # Errors
     /// As [`Coo::from_csr`].
-    pub fn check(nrows: u64, ncols: u64, nnz: u64, limits: &Limits) -> Result<Bytes, Infeasible> {
-        check_rows(nrows)?;
-        let bytes = Self::device_bytes(nnz, T::DTYPE);
-        limits.check_with_vectors((nrows, ncols), (u128::from(nnz), nnz), bytes, T::DTYPE)
+    pub fn check(size: MatrixSize, limits: &Limits) -> Result<Bytes, Infeasible> {
+        check_rows(size.nrows)?;
+        let bytes = Self::device_bytes(size.nnz, T::DTYPE);
+        limits.check_with_vectors(size, size.nnz.into(), bytes, T::DTYPE)
     }
 
     /// Bytes of the three arrays; saturates.
@@ -79,11 +68,6 @@ impl<T: Scalar> Coo<T> {
     /// Rows.
     pub fn nrows(&self) -> usize {
         self.nrows
-    }
-
-    /// Columns.
-    pub fn ncols(&self) -> usize {
-        self.ncols
     }
 
     /// Non-zeros.
@@ -113,12 +97,7 @@ const ROWS_PER_PIECE: usize = 4096;
 /// COO as one of the storage formats.
 pub(super) static FORMAT: FormatFamily = FormatFamily {
     name: "coo",
-    knobs: &[],
-    shapes: || vec![Shape::default()],
     description: include_str!("coo.md"),
-    padding_bound: |_| PaddingBound::AsEntries,
-    stays_in_csr: false,
-    generator: None,
     is_steady: true,
     elsewhere: &[
         Elsewhere { library: "cuSPARSE", name: "cusparseCreateCoo" },
@@ -126,18 +105,16 @@ pub(super) static FORMAT: FormatFamily = FormatFamily {
         Elsewhere { library: "SciPy", name: "coo_array" },
     ],
     device_bytes: |_, f, dtype| Coo::<f32>::device_bytes(f.nnz, dtype),
-    stored_entries: |_, f| f.nnz,
-    padding: None,
-    bits_per_column: None,
     of_f32: &CooFormat,
     of_f64: &CooFormat,
+    ..FormatFamily::BASE
 };
 
 struct CooFormat;
 
 impl<T: Scalar> FormatOf<T> for CooFormat {
     fn check(&self, _: Shape, f: &Features, limits: &Limits) -> Result<Bytes, Infeasible> {
-        Coo::<T>::check(f.nrows, f.ncols, f.nnz, limits)
+        Coo::<T>::check(f.into(), limits)
     }
 
     fn convert(&self, _: Shape, a: &Csr<T>, limits: &Limits) -> Result<Box<dyn Stored<T>>, Infeasible> {
@@ -145,26 +122,19 @@ impl<T: Scalar> FormatOf<T> for CooFormat {
     }
 
     /// Columns and values stay where they are.
-    fn layout(
-        &self,
-        _: Shape,
-        row_ptr: &[u64],
-        ncols: u64,
-        limits: &Limits,
-    ) -> Result<Layout<T>, Infeasible> {
-        let nrows = row_ptr.len() as u64 - 1;
-        let nnz = row_ptr[row_ptr.len() - 1];
-        Coo::<T>::check(nrows, ncols, nnz, limits)?;
+    fn layout(&self, _: Shape, csr: CsrRows<'_>, limits: &Limits) -> Result<Layout<T>, Infeasible> {
+        let MatrixSize { nrows, nnz, .. } = csr.size();
+        Coo::<T>::check(csr.size(), limits)?;
         let args =
             &["nrows", "zero", "csr.row_ptr", "csr.col_idx", "csr.values", "null", "row_idx", "null", "null"];
         Ok(Layout {
             numbers: vec![("zero", 0)],
-            arrays: vec![("row_idx", HostArray::Room { element: Element::U32, len: nnz, zeroed: false })],
-            scratch: Vec::new(),
+            arrays: vec![("row_idx", HostArray::room(Element::U32, nnz))],
             keeps: &["col_idx", "values"],
             // A warp a row.
             steps: vec![Step::Run { routine: "lay_coo", threads: 32 * nrows, args }],
             most: Bytes(4 * nnz),
+            ..Layout::default()
         })
     }
 }
@@ -176,9 +146,9 @@ impl<T: Scalar> Stored<T> for Coo<T> {
 
     fn arrays(&self) -> NamedArrays<'_, T> {
         vec![
-            ("row_idx", HostArray::U32(self.row_idx.as_slice().into())),
-            ("col_idx", HostArray::U32(self.col_idx.as_slice().into())),
-            ("values", HostArray::Values(self.values.as_slice().into())),
+            ("row_idx", HostArray::u32s(&self.row_idx)),
+            ("col_idx", HostArray::u32s(&self.col_idx)),
+            ("values", HostArray::values(&self.values)),
         ]
     }
 

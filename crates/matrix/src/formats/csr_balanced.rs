@@ -1,64 +1,13 @@
 #![doc = include_str!("csr_balanced.md")]
 
-use super::{
-    FormatFamily, FormatOf, HostArray, Knob, Layout, NamedArrays, NamedNumbers, PaddingBound, Shape, Stored,
-};
+use super::csr::{CsrTable, TableFormat};
+use super::segment::Segment;
+use super::{CsrRows, CsrWith, FormatFamily, HostArray, Knob, NamedArrays, NamedNumbers, Shape};
 use crate::infeasible::check_rows;
-use crate::segment::Segment;
-use crate::{Bytes, Csr, Dtype, Features, Infeasible, Limits, RowLengths, Scalar};
+use crate::tile_work::Tiles;
+use crate::{Bytes, Csr, Dtype, Features, Infeasible, Limits, MatrixSize, Scalar, TileShape};
 use rayon::prelude::*;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use std::fmt;
-use std::str::FromStr;
-
-/// How a matrix is cut into tiles: `items` rows and non-zeros a tile, counted together: W. Its text is `i512`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct TileShape {
-    /// Rows plus non-zeros of a window: 1 to [`TileShape::MOST`].
-    pub items: u32,
-}
-
-impl TileShape {
-    /// The catalogue.
-    pub const ALL: [Self; 4] =
-        [Self { items: 256 }, Self { items: 512 }, Self { items: 1024 }, Self { items: 2048 }];
-
-    /// Most items: the rows and the up to `2 items` non-zeros of a tile are counted with 16 bits each.
-    pub const MOST: u32 = (1 << 15) - 1;
-
-    const fn is_valid(self) -> bool {
-        0 < self.items && self.items <= Self::MOST
-    }
-}
-
-impl fmt::Display for TileShape {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(&format!("i{}", self.items))
-    }
-}
-
-impl FromStr for TileShape {
-    type Err = String;
-    fn from_str(text: &str) -> Result<Self, String> {
-        text.strip_prefix('i')
-            .and_then(|items| items.parse().ok())
-            .map(|items| Self { items })
-            .filter(|shape| shape.is_valid())
-            .ok_or_else(|| format!("'{text}' is no shape such as i512"))
-    }
-}
-
-impl Serialize for TileShape {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for TileShape {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
-    }
-}
+use std::marker::PhantomData;
 
 /// The whole rows of a tile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,7 +20,7 @@ pub struct Tile {
     pub start: u64,
     /// Their entries; at most 2 W.
     pub non_zeros: u32,
-    /// Whether a segment of a long row belongs to the tile as well.
+    /// True if a segment of a long row belongs to the tile as well.
     pub has_segment: bool,
 }
 
@@ -96,45 +45,9 @@ pub struct TileTable {
     segments: Vec<Segment>,
 }
 
-/// Row offsets with positions `row_ptr[r] + r`.
-struct Positions<'a> {
-    row_ptr: &'a [u64],
-    items: u64,
-}
-
-impl Positions<'_> {
-    fn nrows(&self) -> usize {
-        self.row_ptr.len() - 1
-    }
-
-    fn of(&self, row: usize) -> u64 {
-        self.row_ptr[row] + row as u64
-    }
-
-    fn is_long(&self, row: usize) -> bool {
-        self.row_ptr[row + 1] - self.row_ptr[row] > self.items
-    }
-
-    /// First row, or the number of rows, that starts in this window or behind it. O(log nrows).
-    fn first_row(&self, window: u64) -> usize {
-        let (mut low, mut high) = (0, self.nrows());
-        while low < high {
-            let middle = low.midpoint(high);
-            if self.of(middle) < window * self.items {
-                low = middle + 1;
-            } else {
-                high = middle;
-            }
-        }
-        low
-    }
-
+impl Tiles<'_> {
     fn tile(&self, window: u64) -> (Tile, Segment) {
-        let (first, mut end) = (self.first_row(window), self.first_row(window + 1));
-        // A long row reaches over the end of its window: it is the last that starts there.
-        if end > first && self.is_long(end - 1) {
-            end -= 1;
-        }
+        let (first, end) = self.whole_rows(window);
         let start = self.row_ptr[first];
         let segment = self.segment(window, first);
         let tile = Tile {
@@ -147,12 +60,12 @@ impl Positions<'_> {
         (tile, segment)
     }
 
-    /// What reaches into the window from the row before `first`, the first that starts there.
+    /// Segment of the row before `first`, the first that starts in the window, that reaches into it.
     fn segment(&self, window: u64, first: usize) -> Segment {
         let Some(row) = first.checked_sub(1).filter(|&row| self.is_long(row)) else {
             return Segment::default();
         };
-        let (begins, last) = (self.of(row) / self.items, (self.of(first) - 1) / self.items);
+        let (begins, last) = (self.position(row) / self.items, (self.position(first) - 1) / self.items);
         if last < window {
             return Segment::default();
         }
@@ -170,12 +83,12 @@ impl TileTable {
     /// If there are 2^32 rows or more, or the shape has 0 or more than [`TileShape::MOST`] items.
     pub fn of(row_ptr: &[u64], shape: TileShape) -> Self {
         assert!(shape.is_valid(), "1 to {} items, unlike in {shape}", TileShape::MOST);
-        let positions = Positions { row_ptr, items: shape.items.into() };
-        let nrows = positions.nrows();
+        let windows = Tiles { row_ptr, items: shape.items.into() };
+        let nrows = row_ptr.len() - 1;
         assert!(u32::try_from(nrows).is_ok(), "rows are named with 32 bits");
         let count = Self::tile_count(nrows as u64, row_ptr[nrows], shape);
-        let has_long_rows = (0..nrows).into_par_iter().any(|row| positions.is_long(row));
-        let (tiles, segments) = (0..count).into_par_iter().map(|window| positions.tile(window)).unzip();
+        let has_long_rows = (0..nrows).into_par_iter().any(|row| windows.is_long(row));
+        let (tiles, segments) = (0..count).into_par_iter().map(|window| windows.tile(window)).unzip();
         Self { shape, tiles, segments: if has_long_rows { segments } else { Vec::new() } }
     }
 
@@ -184,20 +97,19 @@ impl TileTable {
         nrows.saturating_add(nnz).div_ceil(shape.items as u64)
     }
 
-    /// Whether an `nrows x ncols` matrix may be held with its tiles, x and y; its bytes if so.
+    /// Bytes of a matrix of that size with its tiles, if it may be held with its x and y.
     ///
     /// # Errors
     /// [`Infeasible`] if `limits` are exceeded, or if there are more rows than 32 bits can name.
     pub fn check<T: Scalar>(
-        (nrows, ncols): (u64, u64),
-        nnz: u64,
+        size: MatrixSize,
         row_max: u64,
         shape: TileShape,
         limits: &Limits,
     ) -> Result<Bytes, Infeasible> {
-        check_rows(nrows)?;
-        let bytes = Self::device_bytes(nrows, nnz, row_max, shape, T::DTYPE);
-        limits.check_with_vectors((nrows, ncols), (nnz.into(), nnz), bytes, T::DTYPE)
+        check_rows(size.nrows)?;
+        let bytes = Self::device_bytes(size.nrows, size.nnz, row_max, shape, T::DTYPE);
+        limits.check_with_vectors(size, size.nnz.into(), bytes, T::DTYPE)
     }
 
     /// Bytes on a device: those of the CSR, 16 a tile, and, if the longest row is beyond a tile, a [`Segment`] with a
@@ -211,7 +123,7 @@ impl TileTable {
         Bytes(csr.saturating_add(table).saturating_add(segments))
     }
 
-    /// How large the tiles are.
+    /// Size of the tiles.
     pub fn shape(&self) -> TileShape {
         self.shape
     }
@@ -228,13 +140,7 @@ impl TileTable {
 }
 
 /// A matrix with its tiles.
-#[derive(Debug, Clone, PartialEq)]
-pub struct BalancedCsr<T> {
-    /// The entries.
-    pub csr: Csr<T>,
-    /// The tiles of these.
-    pub tiles: TileTable,
-}
+pub type BalancedCsr<T> = CsrWith<T, TileTable>;
 
 /// CSR with tiles as one of the storage formats.
 pub(super) static FORMAT: FormatFamily = FormatFamily {
@@ -242,19 +148,13 @@ pub(super) static FORMAT: FormatFamily = FormatFamily {
     knobs: &[Knob { letter: 'i', meaning: "rows and non-zeros of a tile" }],
     shapes: || TileShape::ALL.map(|shape| [shape.items, 0]).to_vec(),
     description: include_str!("csr_balanced.md"),
-    padding_bound: |_| PaddingBound::AsEntries,
     stays_in_csr: true,
-    generator: None,
-    is_steady: false,
-    elsewhere: &[],
     device_bytes: |shape, f, dtype| {
         TileTable::device_bytes(f.nrows, f.nnz, f.row_max, TileShape::from(shape), dtype)
     },
-    stored_entries: |_, f| f.nnz,
-    padding: None,
-    bits_per_column: None,
-    of_f32: &BalancedFormat,
-    of_f64: &BalancedFormat,
+    of_f32: &TableFormat::<TileTable>(PhantomData),
+    of_f64: &TableFormat::<TileTable>(PhantomData),
+    ..FormatFamily::BASE
 };
 
 impl From<Shape> for TileShape {
@@ -263,81 +163,37 @@ impl From<Shape> for TileShape {
     }
 }
 
-struct BalancedFormat;
+impl CsrTable for TileTable {
+    const KEEPS: &'static [&'static str] = &["row_ptr", "col_idx", "values"];
 
-impl<T: Scalar> FormatOf<T> for BalancedFormat {
-    fn check(&self, shape: Shape, f: &Features, limits: &Limits) -> Result<Bytes, Infeasible> {
-        TileTable::check::<T>((f.nrows, f.ncols), f.nnz, f.row_max, shape.into(), limits)
+    fn check_features<T: Scalar>(shape: Shape, f: &Features, limits: &Limits) -> Result<Bytes, Infeasible> {
+        Self::check::<T>(f.into(), f.row_max, shape.into(), limits)
     }
 
-    fn convert(&self, shape: Shape, a: &Csr<T>, limits: &Limits) -> Result<Box<dyn Stored<T>>, Infeasible> {
-        let tiles = checked::<T>(shape, a.row_ptr(), a.ncols() as u64, limits)?;
-        Ok(Box::new(BalancedCsr { csr: a.clone(), tiles }))
+    fn try_of<T: Scalar>(shape: Shape, csr: CsrRows<'_>, limits: &Limits) -> Result<Self, Infeasible> {
+        Self::check::<T>(csr.size(), csr.longest(), shape.into(), limits)?;
+        Ok(Self::of(csr.row_ptr, shape.into()))
     }
 
-    fn layout(
-        &self,
-        shape: Shape,
-        row_ptr: &[u64],
-        ncols: u64,
-        limits: &Limits,
-    ) -> Result<Layout<T>, Infeasible> {
-        let tiles = checked::<T>(shape, row_ptr, ncols, limits)?;
-        Ok(Layout::beside_csr(&["row_ptr", "col_idx", "values"], tiles.numbers(), tiles.arrays()))
-    }
-}
-
-fn checked<T: Scalar>(
-    shape: Shape,
-    row_ptr: &[u64],
-    ncols: u64,
-    limits: &Limits,
-) -> Result<TileTable, Infeasible> {
-    let nrows = row_ptr.len() - 1;
-    let longest = RowLengths::of_offsets(row_ptr).max();
-    TileTable::check::<T>((nrows as u64, ncols), row_ptr[nrows], longest, shape.into(), limits)?;
-    Ok(TileTable::of(row_ptr, shape.into()))
-}
-
-impl TileTable {
     fn numbers(&self) -> NamedNumbers {
         vec![("tile_count", self.tiles.len() as u64)]
     }
 
-    fn arrays<T: Scalar>(&self) -> NamedArrays<'static, T> {
+    fn arrays<T: Scalar>(&self, _: u64) -> NamedArrays<'static, T> {
         let tiles: Vec<u32> = self.tiles.par_iter().flat_map_iter(Tile::words).collect();
-        let mut arrays = vec![("tiles", HostArray::U32(tiles.into()))];
+        let mut arrays = vec![("tiles", HostArray::u32s(tiles))];
         arrays.extend(Segment::arrays(&self.segments, self.segments.len()));
         arrays
-    }
-}
-
-impl<T: Scalar> Stored<T> for BalancedCsr<T> {
-    fn numbers(&self) -> NamedNumbers {
-        self.tiles.numbers()
-    }
-
-    fn arrays(&self) -> NamedArrays<'_, T> {
-        let mut arrays = self.csr.arrays();
-        arrays.extend(self.tiles.arrays());
-        arrays
-    }
-
-    fn values_mut(&mut self) -> Vec<&mut [T]> {
-        self.csr.values_mut()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::csr::offsets;
 
     fn row_ptr(lengths: &[u64]) -> Vec<u64> {
-        let ends = lengths.iter().scan(0, |end, length| {
-            *end += length;
-            Some(*end)
-        });
-        std::iter::once(0).chain(ends).collect()
+        offsets(lengths.iter().copied())
     }
 
     #[test]
@@ -385,15 +241,5 @@ mod tests {
     #[test]
     fn no_rows_have_no_tiles() {
         assert_eq!(TileTable::of(&[0], TileShape { items: 256 }).tiles(), []);
-    }
-
-    #[test]
-    fn the_text_of_a_shape_reads_back_and_other_text_is_refused() {
-        for shape in TileShape::ALL {
-            assert_eq!(shape.to_string().parse(), Ok(shape));
-        }
-        for text in ["", "i", "i0", "i-1", "i32768", "512", "c512"] {
-            assert!(text.parse::<TileShape>().is_err(), "{text}");
-        }
     }
 }

@@ -1,17 +1,16 @@
 #![doc = include_str!("csr_segmented.md")]
 
-use super::{
-    Element, FormatFamily, FormatOf, HostArray, Layout, NamedArrays, NamedNumbers, PaddingBound, Shape,
-    Stored,
-};
+use super::csr::{CsrTable, TableFormat};
+use super::{CsrRows, CsrWith, Element, FormatFamily, HostArray, NamedArrays, NamedNumbers, Shape};
 use crate::infeasible::check_rows;
-use crate::{Bytes, Csr, Dtype, Features, Infeasible, Limits, Scalar};
+use crate::{Bytes, Dtype, Features, Infeasible, Limits, MatrixSize, Scalar};
 use rayon::prelude::*;
+use std::marker::PhantomData;
 
 /// Runs that one task marks. Chosen: some 10 us of work.
 const RUNS_PER_TASK: usize = 64;
 
-/// Where the rows of a matrix begin, run by run.
+/// Beginnings of the rows of a matrix, run by run.
 ///
 /// # Invariants
 /// Held by construction: a bit is set in `begins` for each row with entries; `bases` and `carries` follow from these. `rows` and
@@ -68,12 +67,11 @@ impl RowBegins {
         let row_of = |place: usize| if rows.is_empty() { place } else { rows[place] as usize };
         // Rows with entries that begin before an entry.
         let begun = |entry: u64| {
-            let (mut low, mut high) = (0, with_entries);
-            while low < high {
-                let middle = low + (high - low) / 2;
-                if row_ptr[row_of(middle)] < entry { low = middle + 1 } else { high = middle }
+            if rows.is_empty() {
+                row_ptr[..with_entries].partition_point(|&start| start < entry)
+            } else {
+                rows.partition_point(|&row| row_ptr[row as usize] < entry)
             }
-            low
         };
         let runs = row_ptr[nrows].div_ceil(Self::RUN) as usize;
         let mut begins = vec![0_u32; runs * Self::RUN as usize / 32];
@@ -104,19 +102,14 @@ impl RowBegins {
         Self { begins, bases, rows, empty, carries }
     }
 
-    /// Whether an `nrows x ncols` matrix may be held with these marks, x and y; its bytes if so.
+    /// Bytes of a matrix of that size with these marks, if it may be held with its x and y.
     ///
     /// # Errors
     /// [`Infeasible`] if `limits` are exceeded, or if there are more rows than 32 bits can name.
-    pub fn check<T: Scalar>(
-        (nrows, ncols): (u64, u64),
-        nnz: u64,
-        empty_rows: u64,
-        limits: &Limits,
-    ) -> Result<Bytes, Infeasible> {
-        check_rows(nrows)?;
-        let bytes = Self::device_bytes(nrows, nnz, empty_rows, T::DTYPE);
-        limits.check_with_vectors((nrows, ncols), (nnz.into(), nnz), bytes, T::DTYPE)
+    pub fn check<T: Scalar>(size: MatrixSize, empty_rows: u64, limits: &Limits) -> Result<Bytes, Infeasible> {
+        check_rows(size.nrows)?;
+        let bytes = Self::device_bytes(size.nrows, size.nnz, empty_rows, T::DTYPE);
+        limits.check_with_vectors(size, size.nnz.into(), bytes, T::DTYPE)
     }
 
     /// Bytes on a device: an index and a value a non-zero, 156 bytes a run, and the number of each row where any is empty;
@@ -132,6 +125,21 @@ impl RowBegins {
     pub fn carries(&self) -> &[Carry] {
         &self.carries
     }
+}
+
+/// The row offsets are not needed.
+impl CsrTable for RowBegins {
+    const KEEPS: &'static [&'static str] = &["col_idx", "values"];
+
+    fn check_features<T: Scalar>(_: Shape, f: &Features, limits: &Limits) -> Result<Bytes, Infeasible> {
+        Self::check::<T>(f.into(), f.empty_rows, limits)
+    }
+
+    fn try_of<T: Scalar>(_: Shape, csr: CsrRows<'_>, limits: &Limits) -> Result<Self, Infeasible> {
+        let empty_rows = csr.row_ptr.par_windows(2).filter(|ends| ends[0] == ends[1]).count() as u64;
+        Self::check::<T>(csr.size(), empty_rows, limits)?;
+        Ok(Self::of(csr.row_ptr))
+    }
 
     fn numbers(&self) -> NamedNumbers {
         vec![
@@ -142,108 +150,43 @@ impl RowBegins {
         ]
     }
 
-    fn arrays<T: Scalar>(&self) -> NamedArrays<'static, T> {
+    fn arrays<T: Scalar>(&self, _: u64) -> NamedArrays<'static, T> {
         let runs = self.bases.len();
         let mut carries: Vec<u32> = self.carries.par_iter().flat_map_iter(Carry::words).collect();
         // So that the number of rows that are carried need not be known to say how much memory there has to be.
         carries.resize(4 * runs, 0);
         vec![
-            ("begins", HostArray::U32(self.begins.clone().into())),
-            ("bases", HostArray::U32(self.bases.clone().into())),
-            ("rows", HostArray::U32(self.rows.clone().into())),
-            ("carries", HostArray::U32(carries.into())),
-            ("empty", HostArray::U32(self.empty.clone().into())),
-            ("heads", HostArray::Room { element: Element::U64, len: runs as u64, zeroed: false }),
+            ("begins", HostArray::u32s(self.begins.clone())),
+            ("bases", HostArray::u32s(self.bases.clone())),
+            ("rows", HostArray::u32s(self.rows.clone())),
+            ("carries", HostArray::u32s(carries)),
+            ("empty", HostArray::u32s(self.empty.clone())),
+            ("heads", HostArray::room(Element::U64, runs as u64)),
         ]
     }
 }
 
 /// A matrix with the marks of its rows.
-#[derive(Debug, Clone, PartialEq)]
-pub struct SegmentedCsr<T> {
-    /// The entries.
-    pub csr: Csr<T>,
-    /// Where its rows begin.
-    pub begins: RowBegins,
-}
+pub type SegmentedCsr<T> = CsrWith<T, RowBegins>;
 
 /// CSR with a bit an entry as one of the storage formats.
 pub(super) static FORMAT: FormatFamily = FormatFamily {
     name: "csr-segmented",
-    knobs: &[],
-    shapes: || vec![Shape::default()],
     description: include_str!("csr_segmented.md"),
-    padding_bound: |_| PaddingBound::AsEntries,
     stays_in_csr: true,
-    generator: None,
-    is_steady: false,
-    elsewhere: &[],
     device_bytes: |_, f, dtype| RowBegins::device_bytes(f.nrows, f.nnz, f.empty_rows, dtype),
-    stored_entries: |_, f| f.nnz,
-    padding: None,
-    bits_per_column: None,
-    of_f32: &SegmentedFormat,
-    of_f64: &SegmentedFormat,
+    of_f32: &TableFormat::<RowBegins>(PhantomData),
+    of_f64: &TableFormat::<RowBegins>(PhantomData),
+    ..FormatFamily::BASE
 };
-
-struct SegmentedFormat;
-
-impl<T: Scalar> FormatOf<T> for SegmentedFormat {
-    fn check(&self, _: Shape, f: &Features, limits: &Limits) -> Result<Bytes, Infeasible> {
-        RowBegins::check::<T>((f.nrows, f.ncols), f.nnz, f.empty_rows, limits)
-    }
-
-    fn convert(&self, _: Shape, a: &Csr<T>, limits: &Limits) -> Result<Box<dyn Stored<T>>, Infeasible> {
-        let begins = checked::<T>(a.row_ptr(), a.ncols() as u64, limits)?;
-        Ok(Box::new(SegmentedCsr { csr: a.clone(), begins }))
-    }
-
-    /// The row offsets are not needed.
-    fn layout(
-        &self,
-        _: Shape,
-        row_ptr: &[u64],
-        ncols: u64,
-        limits: &Limits,
-    ) -> Result<Layout<T>, Infeasible> {
-        let begins = checked::<T>(row_ptr, ncols, limits)?;
-        Ok(Layout::beside_csr(&["col_idx", "values"], begins.numbers(), begins.arrays()))
-    }
-}
-
-fn checked<T: Scalar>(row_ptr: &[u64], ncols: u64, limits: &Limits) -> Result<RowBegins, Infeasible> {
-    let nrows = row_ptr.len() - 1;
-    let empty_rows = row_ptr.par_windows(2).filter(|ends| ends[0] == ends[1]).count() as u64;
-    RowBegins::check::<T>((nrows as u64, ncols), row_ptr[nrows], empty_rows, limits)?;
-    Ok(RowBegins::of(row_ptr))
-}
-
-impl<T: Scalar> Stored<T> for SegmentedCsr<T> {
-    fn numbers(&self) -> NamedNumbers {
-        self.begins.numbers()
-    }
-
-    fn arrays(&self) -> NamedArrays<'_, T> {
-        let mut arrays = self.begins.arrays();
-        arrays.extend(self.csr.arrays().into_iter().filter(|(name, _)| *name != "row_ptr"));
-        arrays
-    }
-
-    fn values_mut(&mut self) -> Vec<&mut [T]> {
-        self.csr.values_mut()
-    }
-}
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::csr::offsets;
 
     fn of(lengths: &[u64]) -> RowBegins {
-        let ends = lengths.iter().scan(0, |end, length| {
-            *end += length;
-            Some(*end)
-        });
-        RowBegins::of(&std::iter::once(0).chain(ends).collect::<Vec<_>>())
+        RowBegins::of(&offsets(lengths.iter().copied()))
     }
 
     #[test]

@@ -2,12 +2,12 @@
 
 use super::family::padded_values;
 use super::{
-    Element, Elsewhere, FormatFamily, FormatOf, HostArray, Layout, NamedArrays, NamedNumbers, NumberOf,
-    PaddingBound, Shape, Step, Stored,
+    CsrRows, Element, Elsewhere, FormatFamily, FormatOf, HostArray, Layout, NamedArrays, NamedNumbers,
+    NumberOf, PaddingBound, Shape, Step, Stored,
 };
 use crate::diagonals::{DiagonalSet, most_diagonals};
 use crate::infeasible::check_rows;
-use crate::{Bytes, Csr, Dtype, Ell, Features, Infeasible, Limits, RowLengths, Scalar};
+use crate::{Bytes, Csr, Dtype, Ell, Features, Infeasible, Limits, MatrixSize, Scalar};
 use rayon::prelude::*;
 
 /// A sparse matrix as its diagonals.
@@ -18,7 +18,6 @@ use rayon::prelude::*;
 /// is; it is of the host alone. `stride` is that of [`Ell`], a multiple of 32.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Dia<T> {
-    nrows: usize,
     ncols: usize,
     stride: usize,
     nnz: usize,
@@ -36,10 +35,10 @@ impl<T: Scalar> Dia<T> {
     /// # Errors
     /// [`Infeasible`] if there are too many diagonals or `limits` are exceeded; nothing large has been allocated then.
     pub fn from_csr(a: &Csr<T>, limits: &Limits) -> Result<Self, Infeasible> {
-        let (nrows, ncols, nnz) = (a.nrows(), a.ncols(), a.nnz());
+        let nrows = a.nrows();
         check_rows(nrows as u64)?;
         let diagonals = DiagonalSet::of(a.into());
-        Self::check(nrows as u64, ncols as u64, nnz as u64, Some(diagonals.count()), limits)?;
+        Self::check(a.into(), Some(diagonals.count()), limits)?;
         let offsets = diagonals.offsets();
         let stride = Ell::<T>::stride_for(nrows as u64) as usize;
         let mut values = vec![T::default(); offsets.len() * stride];
@@ -70,41 +69,30 @@ impl<T: Scalar> Dia<T> {
                 }
             }
         });
-        Ok(Self { nrows, ncols, stride, nnz, offsets, values, entries })
+        Ok(Self { ncols: a.ncols(), stride, nnz: a.nnz(), offsets, values, entries })
     }
 
-    /// Whether a matrix with so many `diagonals` may be converted; its bytes if so.
+    /// Bytes of a matrix of that size with `diagonals` diagonals, if it may be converted.
     ///
     /// # Errors
     /// [`Infeasible::ManyDiagonals`] whatever the limits, since more are not counted; [`Infeasible::UnknownDiagonals`] for
     /// `None`; else as the other formats.
-    pub fn check(
-        nrows: u64,
-        ncols: u64,
-        nnz: u64,
-        diagonals: Option<u64>,
-        limits: &Limits,
-    ) -> Result<Bytes, Infeasible> {
-        check_rows(nrows)?;
+    pub fn check(size: MatrixSize, diagonals: Option<u64>, limits: &Limits) -> Result<Bytes, Infeasible> {
+        check_rows(size.nrows)?;
         let diagonals = diagonals.ok_or(Infeasible::UnknownDiagonals)?;
-        let most = most_diagonals(nrows, nnz);
+        let most = most_diagonals(size.nrows, size.nnz);
         if diagonals > most {
             return Err(Infeasible::ManyDiagonals { most });
         }
-        let stored = u128::from(nrows) * u128::from(diagonals);
-        let bytes = Self::device_bytes(nrows, diagonals, T::DTYPE);
-        limits.check_with_vectors((nrows, ncols), (stored, nnz), bytes, T::DTYPE)
+        let stored = u128::from(size.nrows) * u128::from(diagonals);
+        let bytes = Self::device_bytes(size.nrows, diagonals, T::DTYPE);
+        limits.check_with_vectors(size, stored, bytes, T::DTYPE)
     }
 
     /// Bytes of offsets and values; saturates.
     pub fn device_bytes(nrows: u64, diagonals: u64, dtype: Dtype) -> Bytes {
         let diagonal = u128::from(Ell::<T>::stride_for(nrows)) * u128::from(dtype.bytes()) + 8;
         Bytes(u64::try_from(u128::from(diagonals) * diagonal).unwrap_or(u64::MAX))
-    }
-
-    /// Rows.
-    pub fn nrows(&self) -> usize {
-        self.nrows
     }
 
     /// Columns.
@@ -127,7 +115,7 @@ impl<T: Scalar> Dia<T> {
         &self.values[diagonal * self.stride..][..self.stride]
     }
 
-    /// Whether the matrix has an entry, and be it 0, in that row of a diagonal.
+    /// Returns whether the matrix has an entry, and be it 0, in that row of a diagonal.
     pub fn is_entry(&self, diagonal: usize, row: usize) -> bool {
         let at = diagonal * self.stride + row;
         self.entries[at / 32] >> (at % 32) & 1 == 1
@@ -137,13 +125,8 @@ impl<T: Scalar> Dia<T> {
 /// DIA as one of the storage formats.
 pub(super) static FORMAT: FormatFamily = FormatFamily {
     name: "dia",
-    knobs: &[],
-    shapes: || vec![Shape::default()],
     description: include_str!("dia.md"),
     padding_bound: |_| PaddingBound::Unknown,
-    stays_in_csr: false,
-    generator: None,
-    is_steady: false,
     elsewhere: &[
         Elsewhere { library: "SciPy", name: "dia_array" },
         Elsewhere { library: "CUSP", name: "dia_matrix" },
@@ -154,9 +137,9 @@ pub(super) static FORMAT: FormatFamily = FormatFamily {
     stored_entries: |_, f| stored_entries(f),
     // The diagonals' offsets are no padding, however few non-zeros one has.
     padding: Some(|_, f, dtype| padded_values(stored_entries(f), f, dtype)),
-    bits_per_column: None,
     of_f32: &DiaFormat,
     of_f64: &DiaFormat,
+    ..FormatFamily::BASE
 };
 
 /// The diagonals, if all of them were counted.
@@ -172,7 +155,7 @@ struct DiaFormat;
 
 impl<T: Scalar> FormatOf<T> for DiaFormat {
     fn check(&self, _: Shape, f: &Features, limits: &Limits) -> Result<Bytes, Infeasible> {
-        Dia::<T>::check(f.nrows, f.ncols, f.nnz, f.diagonals, limits)
+        Dia::<T>::check(f.into(), f.diagonals, limits)
     }
 
     fn convert(&self, _: Shape, a: &Csr<T>, limits: &Limits) -> Result<Box<dyn Stored<T>>, Infeasible> {
@@ -181,22 +164,15 @@ impl<T: Scalar> FormatOf<T> for DiaFormat {
 
     /// The device marks the diagonals that it finds, the host lists them. Without a non-zero a row there is nothing to refuse
     /// by before: a row has as many diagonals as non-zeros.
-    fn layout(
-        &self,
-        _: Shape,
-        row_ptr: &[u64],
-        ncols: u64,
-        limits: &Limits,
-    ) -> Result<Layout<T>, Infeasible> {
-        let (nrows, nnz) = (row_ptr.len() as u64 - 1, row_ptr[row_ptr.len() - 1]);
-        let least = RowLengths::of_offsets(row_ptr).max();
-        Dia::<T>::check(nrows, ncols, nnz, Some(least), limits)?;
+    fn layout(&self, _: Shape, csr: CsrRows<'_>, limits: &Limits) -> Result<Layout<T>, Infeasible> {
+        let size @ MatrixSize { nrows, ncols, nnz } = csr.size();
+        Dia::<T>::check(size, Some(csr.longest()), limits)?;
         let stride = Ell::<T>::stride_for(nrows);
         let marks = nrows.saturating_add(ncols);
         // As many diagonals as are stored at all, if the limits allow that.
         let most = Dia::<T>::device_bytes(nrows, most_diagonals(nrows, nnz), T::DTYPE).0;
         let fits = move |number: &NumberOf<'_>, limits: &Limits| {
-            Dia::<T>::check(nrows, ncols, nnz, Some(number("diagonals")), limits).map(|_| ())
+            Dia::<T>::check(size, Some(number("diagonals")), limits).map(drop)
         };
         let lay = &[
             "stride",
@@ -210,9 +186,7 @@ impl<T: Scalar> FormatOf<T> for DiaFormat {
         ];
         Ok(Layout {
             numbers: vec![("stride", stride)],
-            arrays: Vec::new(),
             scratch: vec![("marks", HostArray::Room { element: Element::U8, len: marks, zeroed: true })],
-            keeps: &[],
             steps: vec![
                 // A warp a row.
                 Step::Run {
@@ -235,6 +209,7 @@ impl<T: Scalar> FormatOf<T> for DiaFormat {
                 Step::Run { routine: "lay_offsets", threads: stride, args: lay },
             ],
             most: Bytes(most.saturating_add(marks)),
+            ..Layout::default()
         })
     }
 }
@@ -246,10 +221,7 @@ impl<T: Scalar> Stored<T> for Dia<T> {
 
     fn arrays(&self) -> NamedArrays<'_, T> {
         let offsets: Vec<u64> = self.offsets.iter().map(|offset| offset.cast_unsigned()).collect();
-        vec![
-            ("offsets", HostArray::U64(offsets.into())),
-            ("values", HostArray::Values(self.values.as_slice().into())),
-        ]
+        vec![("offsets", HostArray::u64s(offsets)), ("values", HostArray::values(&self.values))]
     }
 
     fn values_mut(&mut self) -> Vec<&mut [T]> {

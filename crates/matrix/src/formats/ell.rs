@@ -1,11 +1,12 @@
 #![doc = include_str!("ell.md")]
 
-use super::family::padded_entries;
+use super::array::entries_room;
+use super::family::{longest_row, padded_entries};
 use super::{
-    Element, Elsewhere, FormatFamily, FormatOf, Generator, HostArray, Layout, NamedArrays, NamedNumbers,
+    CsrRows, Elsewhere, FormatFamily, FormatOf, Generator, HostArray, Layout, NamedArrays, NamedNumbers,
     PaddingBound, Shape, Step, Stored,
 };
-use crate::{Bytes, Csr, CsrError, Dtype, Features, Infeasible, Limits, RowLengths, Scalar, columns};
+use crate::{Bytes, Csr, CsrError, Dtype, Features, Infeasible, Limits, MatrixSize, Scalar, columns};
 use rayon::prelude::*;
 
 /// A sparse matrix in ELLPACK.
@@ -17,7 +18,6 @@ use rayon::prelude::*;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ell<T> {
     nrows: usize,
-    ncols: usize,
     width: usize,
     stride: usize,
     nnz: usize,
@@ -36,8 +36,8 @@ impl<T: Scalar> Ell<T> {
     /// # Errors
     /// [`Infeasible`] if `limits` are exceeded; nothing has been allocated then.
     pub fn from_csr(a: &Csr<T>, limits: &Limits) -> Result<Self, Infeasible> {
-        let width = a.row_ptr().par_windows(2).map(|w| w[1] - w[0]).max().unwrap_or(0);
-        Self::check(a.nrows() as u64, a.ncols() as u64, a.nnz() as u64, width, limits)?;
+        let width = longest_row(a.row_ptr());
+        Self::check(a.into(), width, limits)?;
         Ok(Self::first_entries(a, width as usize))
     }
 
@@ -50,7 +50,7 @@ impl<T: Scalar> Ell<T> {
         let lengths = std::iter::repeat_n(stride, width);
         columns::fill(a, lengths, row_at, &mut col_idx, &mut values);
         let nnz = a.row_ptr().par_windows(2).map(|w| (w[1] - w[0]).min(width as u64)).sum::<u64>() as usize;
-        Self { nrows: a.nrows(), ncols: a.ncols(), width, stride, nnz, col_idx, values }
+        Self { nrows: a.nrows(), width, stride, nnz, col_idx, values }
     }
 
     /// A matrix in which every row has `width` entries, `entry(row, k)` giving column and value of entry `k`.
@@ -91,19 +91,18 @@ impl<T: Scalar> Ell<T> {
         });
         match broken {
             Some(error) => Err(error),
-            None => Ok(Self { nrows, ncols, width, stride, nnz: nrows * width, col_idx, values }),
+            None => Ok(Self { nrows, width, stride, nnz: nrows * width, col_idx, values }),
         }
     }
 
-    /// Whether a matrix whose longest row has `width` entries may be converted; its bytes if so.
+    /// Bytes of a matrix of that size whose longest row has `width` entries, if it may be converted.
     ///
     /// # Errors
     /// As [`Ell::from_csr`].
-    pub fn check(nrows: u64, ncols: u64, nnz: u64, width: u64, limits: &Limits) -> Result<Bytes, Infeasible> {
+    pub fn check(size: MatrixSize, width: u64, limits: &Limits) -> Result<Bytes, Infeasible> {
         // Padding counts what the rows lack; the few rows that only align the stride are not held against it.
-        let stored = u128::from(nrows) * u128::from(width);
-        let bytes = Self::device_bytes(nrows, width, T::DTYPE);
-        limits.check_with_vectors((nrows, ncols), (stored, nnz), bytes, T::DTYPE)
+        let stored = u128::from(size.nrows) * u128::from(width);
+        limits.check_with_vectors(size, stored, Self::device_bytes(size.nrows, width, T::DTYPE), T::DTYPE)
     }
 
     /// Bytes of both arrays for `nrows` rows of `width`; saturates.
@@ -120,11 +119,6 @@ impl<T: Scalar> Ell<T> {
     /// Rows.
     pub fn nrows(&self) -> usize {
         self.nrows
-    }
-
-    /// Columns.
-    pub fn ncols(&self) -> usize {
-        self.ncols
     }
 
     /// Stored entries of a row, padding included.
@@ -156,24 +150,20 @@ impl<T: Scalar> Ell<T> {
 /// ELL as one of the storage formats.
 pub(super) static FORMAT: FormatFamily = FormatFamily {
     name: "ell",
-    knobs: &[],
-    shapes: || vec![Shape::default()],
     description: include_str!("ell.md"),
     padding_bound: |_| PaddingBound::LongestRow,
-    stays_in_csr: false,
     generator: Some(Generator {
         routine: "generate_ell",
         threads: |number| number("width") * number("stride"),
         args: &["width", "stride", "col_idx", "values"],
     }),
-    is_steady: false,
     elsewhere: &[Elsewhere { library: "Ginkgo", name: "matrix::Ell" }],
     device_bytes: |_, f, dtype| Ell::<f32>::device_bytes(f.nrows, f.row_max, dtype),
     stored_entries: |_, f| stored_entries(f),
     padding: Some(|_, f, dtype| padded_entries(stored_entries(f), f, dtype)),
-    bits_per_column: None,
     of_f32: &EllFormat,
     of_f64: &EllFormat,
+    ..FormatFamily::BASE
 };
 
 fn stored_entries(f: &Features) -> u64 {
@@ -184,7 +174,7 @@ struct EllFormat;
 
 impl<T: Scalar> FormatOf<T> for EllFormat {
     fn check(&self, _: Shape, f: &Features, limits: &Limits) -> Result<Bytes, Infeasible> {
-        Ell::<T>::check(f.nrows, f.ncols, f.nnz, f.row_max, limits)
+        Ell::<T>::check(f.into(), f.row_max, limits)
     }
 
     fn convert(&self, _: Shape, a: &Csr<T>, limits: &Limits) -> Result<Box<dyn Stored<T>>, Infeasible> {
@@ -192,19 +182,11 @@ impl<T: Scalar> FormatOf<T> for EllFormat {
     }
 
     /// A single slice, of all rows and those that align the stride.
-    fn layout(
-        &self,
-        _: Shape,
-        row_ptr: &[u64],
-        ncols: u64,
-        limits: &Limits,
-    ) -> Result<Layout<T>, Infeasible> {
-        let nrows = row_ptr.len() - 1;
-        let width = RowLengths::of_offsets(row_ptr).max();
-        let most = Ell::<T>::check(nrows as u64, ncols, row_ptr[nrows], width, limits)?;
-        let stride = Ell::<T>::stride_for(nrows as u64);
-        let room = |element| HostArray::Room { element, len: width * stride, zeroed: false };
-        let slices = vec![0, width * stride];
+    fn layout(&self, _: Shape, csr: CsrRows<'_>, limits: &Limits) -> Result<Layout<T>, Infeasible> {
+        let width = csr.longest();
+        let most = Ell::<T>::check(csr.size(), width, limits)?;
+        let stride = Ell::<T>::stride_for(csr.size().nrows);
+        let stored = width * stride;
         let args = &[
             "stride",
             "nrows",
@@ -219,11 +201,11 @@ impl<T: Scalar> FormatOf<T> for EllFormat {
         ];
         Ok(Layout {
             numbers: vec![("width", width), ("stride", stride)],
-            arrays: vec![("col_idx", room(Element::U32)), ("values", room(Element::Value))],
-            scratch: vec![("slice_ptr", HostArray::U64(slices.into()))],
-            keeps: &[],
+            arrays: entries_room(stored),
+            scratch: vec![("slice_ptr", HostArray::u64s(vec![0, stored]))],
             steps: vec![Step::Run { routine: "lay_slices", threads: stride, args }],
             most,
+            ..Layout::default()
         })
     }
 }
@@ -234,10 +216,7 @@ impl<T: Scalar> Stored<T> for Ell<T> {
     }
 
     fn arrays(&self) -> NamedArrays<'_, T> {
-        vec![
-            ("col_idx", HostArray::U32(self.col_idx.as_slice().into())),
-            ("values", HostArray::Values(self.values.as_slice().into())),
-        ]
+        vec![("col_idx", HostArray::u32s(&self.col_idx)), ("values", HostArray::values(&self.values))]
     }
 
     fn values_mut(&mut self) -> Vec<&mut [T]> {

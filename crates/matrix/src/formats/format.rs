@@ -1,9 +1,8 @@
 //! A format with its shape: a name, and a look-up of everything else.
 
 use super::family::Shape;
-use super::{Csr, FAMILIES, FormatFamily, Layout, PaddingBound, Stored};
-use crate::{Bytes, Dtype, Features, Infeasible, Limits, Scalar};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use super::{CsrRows, FAMILIES, FormatFamily, Layout, PaddingBound, Stored};
+use crate::{Bytes, Csr, Dtype, Features, Infeasible, Limits, Scalar};
 use std::cmp::Ordering;
 use std::fmt::{self, Write as _};
 use std::hash::{Hash, Hasher};
@@ -76,7 +75,7 @@ impl Format {
         found.expect("the catalogue has the shapes that its kernels read")
     }
 
-    /// Whether it is plain CSR.
+    /// Returns whether it is plain CSR.
     pub fn is_csr(self) -> bool {
         self.0.place == 0
     }
@@ -91,12 +90,12 @@ impl Format {
         self.0.shape
     }
 
-    /// What is the same for all its shapes.
+    /// Family, the same for all its shapes.
     pub fn family(self) -> &'static FormatFamily {
         self.0.family
     }
 
-    /// Whether its entries stay where CSR has them.
+    /// Returns whether its entries stay where CSR has them.
     pub fn stays_in_csr(self) -> bool {
         self.0.family.stays_in_csr
     }
@@ -106,7 +105,7 @@ impl Format {
         (self.0.family.device_bytes)(self.0.shape, features, dtype)
     }
 
-    /// Whether it stores entries that the matrix does not have.
+    /// Returns whether it stores entries that the matrix does not have.
     pub fn is_padded(self) -> bool {
         self.0.family.padding.is_some()
     }
@@ -118,7 +117,7 @@ impl Format {
         Bytes(self.device_bytes(features, dtype).0.saturating_sub(padding))
     }
 
-    /// What padding takes at most, as far as row lengths tell.
+    /// Bound on the padding that follows from row lengths.
     pub fn padding_bound(self) -> PaddingBound {
         (self.0.family.padding_bound)(self.0.shape)
     }
@@ -133,7 +132,7 @@ impl Format {
         self.0.family.bits_per_column.and_then(|bits| bits(self.0.shape, features))
     }
 
-    /// Whether a matrix with these features may be held with its x and y; the bytes of the matrix if so.
+    /// Returns whether a matrix with these features may be held with its x and y; the bytes of the matrix if so.
     ///
     /// # Errors
     /// [`Infeasible`] with the numbers.
@@ -160,7 +159,7 @@ impl Format {
         self.0.family.of::<T>().convert(self.0.shape, a, limits)
     }
 
-    /// What it takes to convert on a device that holds the CSR. O(nrows).
+    /// Steps that convert on a device that holds the CSR. O(nrows).
     ///
     /// # Errors
     /// As [`Format::convert`].
@@ -170,7 +169,7 @@ impl Format {
         ncols: u64,
         limits: &Limits,
     ) -> Result<Layout<T>, Infeasible> {
-        self.0.family.of::<T>().layout(self.0.shape, row_ptr, ncols, limits)
+        self.0.family.of::<T>().layout(self.0.shape, CsrRows { row_ptr, ncols }, limits)
     }
 }
 
@@ -228,18 +227,7 @@ impl FromStr for Format {
     }
 }
 
-impl Serialize for Format {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&self.0.id)
-    }
-}
-
-impl<'de> Deserialize<'de> for Format {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        text.parse().map_err(serde::de::Error::custom)
-    }
-}
+serde_as_text!(Format);
 
 #[cfg(test)]
 mod tests {
@@ -252,6 +240,7 @@ mod tests {
         for format in Format::all() {
             assert_eq!(format.to_string().parse(), Ok(format));
             assert_eq!(Format::of(format.name(), format.shape()), format);
+            assert!(!format.name().is_empty() && !format.family().description.is_empty(), "{format:?}");
         }
         assert!(Format::all().is_sorted() && Format::csr().to_string() == "csr");
         assert!("dense".parse::<Format>().is_err());

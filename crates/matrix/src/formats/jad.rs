@@ -1,12 +1,13 @@
 #![doc = include_str!("jad.md")]
 
+use super::array::entries_room;
+use super::family::longest_row;
 use super::{
-    Element, FormatFamily, FormatOf, Generator, HostArray, Layout, NamedArrays, NamedNumbers, PaddingBound,
-    Shape, Step, Stored,
+    CsrRows, FormatFamily, FormatOf, Generator, HostArray, Layout, NamedArrays, NamedNumbers, Shape, Step,
+    Stored,
 };
 use crate::infeasible::check_rows;
-use crate::{Bytes, Csr, Dtype, Features, Infeasible, Limits, RowLengths, Scalar, columns, row_order};
-use rayon::prelude::*;
+use crate::{Bytes, Csr, Dtype, Features, Infeasible, Limits, MatrixSize, Scalar, columns, row_order};
 
 /// A sparse matrix in jagged diagonals.
 ///
@@ -15,8 +16,6 @@ use rayon::prelude::*;
 /// order of the rows; entry `k` of row `permutation[i]` lies at `diagonal_ptr[k] + i`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Jad<T> {
-    nrows: usize,
-    ncols: usize,
     permutation: Vec<u32>,
     diagonal_ptr: Vec<u64>,
     col_idx: Vec<u32>,
@@ -29,30 +28,23 @@ impl<T: Scalar> Jad<T> {
     /// # Errors
     /// [`Infeasible`] if `limits` are exceeded; nothing has been allocated then.
     pub fn from_csr(a: &Csr<T>, limits: &Limits) -> Result<Self, Infeasible> {
-        let longest = a.row_ptr().par_windows(2).map(|w| w[1] - w[0]).max().unwrap_or(0);
-        Self::check(a.nrows() as u64, a.ncols() as u64, a.nnz() as u64, longest, limits)?;
-        let JadLayout { permutation, diagonal_ptr } = JadLayout::of(a.row_ptr());
+        Self::check(a.into(), longest_row(a.row_ptr()), limits)?;
+        let (permutation, diagonal_ptr) = order_and_diagonals(a.row_ptr());
         let mut col_idx = vec![0; a.nnz()];
         let mut values = vec![T::default(); a.nnz()];
         let lengths = diagonal_ptr.windows(2).map(|d| (d[1] - d[0]) as usize);
         columns::fill(a, lengths, |place| Some(permutation[place] as usize), &mut col_idx, &mut values);
-        Ok(Self { nrows: a.nrows(), ncols: a.ncols(), permutation, diagonal_ptr, col_idx, values })
+        Ok(Self { permutation, diagonal_ptr, col_idx, values })
     }
 
-    /// Whether a matrix whose longest row has `longest` entries may be converted; its bytes if so.
+    /// Bytes of a matrix of that size whose longest row has `longest` entries, if it may be converted.
     ///
     /// # Errors
     /// As [`Jad::from_csr`].
-    pub fn check(
-        nrows: u64,
-        ncols: u64,
-        nnz: u64,
-        longest: u64,
-        limits: &Limits,
-    ) -> Result<Bytes, Infeasible> {
-        check_rows(nrows)?;
-        let bytes = Self::device_bytes(nrows, nnz, longest, T::DTYPE);
-        limits.check_with_vectors((nrows, ncols), (u128::from(nnz), nnz), bytes, T::DTYPE)
+    pub fn check(size: MatrixSize, longest: u64, limits: &Limits) -> Result<Bytes, Infeasible> {
+        check_rows(size.nrows)?;
+        let bytes = Self::device_bytes(size.nrows, size.nnz, longest, T::DTYPE);
+        limits.check_with_vectors(size, size.nnz.into(), bytes, T::DTYPE)
     }
 
     /// Bytes of all four arrays; saturates.
@@ -60,21 +52,6 @@ impl<T: Scalar> Jad<T> {
         let entries = nnz.saturating_mul(4 + dtype.bytes());
         let diagonal_ptr = longest.saturating_add(1).saturating_mul(8);
         Bytes(entries.saturating_add(diagonal_ptr).saturating_add(nrows.saturating_mul(4)))
-    }
-
-    /// Rows.
-    pub fn nrows(&self) -> usize {
-        self.nrows
-    }
-
-    /// Columns.
-    pub fn ncols(&self) -> usize {
-        self.ncols
-    }
-
-    /// Non-zeros.
-    pub fn nnz(&self) -> usize {
-        self.values.len()
     }
 
     /// Row of the matrix at each place.
@@ -98,39 +75,14 @@ impl<T: Scalar> Jad<T> {
     }
 }
 
-/// Where the rows and the diagonals of JAD lie, which follows from the row lengths alone: for a device that makes the
-/// entries itself.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct JadLayout {
-    permutation: Vec<u32>,
-    diagonal_ptr: Vec<u64>,
-}
-
-impl JadLayout {
-    /// From the row offsets of CSR. O(nrows + longest row).
-    ///
-    /// # Panics
-    /// If there are 2^32 rows or more.
-    pub fn of(row_ptr: &[u64]) -> Self {
-        let longest = row_ptr.par_windows(2).map(|w| w[1] - w[0]).max().unwrap_or(0);
-        let permutation = row_order::by_decreasing_length(row_ptr, row_ptr.len().max(2) - 1);
-        let diagonal_ptr = diagonal_ptr(row_ptr, &permutation, longest);
-        Self { permutation, diagonal_ptr }
-    }
-
-    /// As [`Jad::permutation`].
-    pub fn permutation(&self) -> &[u32] {
-        &self.permutation
-    }
-
-    /// As [`Jad::diagonal_ptr`].
-    pub fn diagonal_ptr(&self) -> &[u64] {
-        &self.diagonal_ptr
-    }
-}
-
-/// Diagonal `k` has a place for each row of more than `k` entries, and these stand in front.
-fn diagonal_ptr(row_ptr: &[u64], permutation: &[u32], longest: u64) -> Vec<u64> {
+/// Row at each place and first entry of each diagonal, from the row offsets of CSR. Diagonal `k` has a place for each row of more than
+/// `k` entries, and these stand in front. O(nrows + longest row).
+///
+/// # Panics
+/// If there are 2^32 rows or more.
+fn order_and_diagonals(row_ptr: &[u64]) -> (Vec<u32>, Vec<u64>) {
+    let permutation = row_order::by_decreasing_length(row_ptr, row_ptr.len().max(2) - 1);
+    let longest = longest_row(row_ptr);
     let length = |row: u32| row_ptr[row as usize + 1] - row_ptr[row as usize];
     let mut rows = permutation.len();
     let mut diagonal_ptr = Vec::with_capacity(longest as usize + 1);
@@ -143,55 +95,45 @@ fn diagonal_ptr(row_ptr: &[u64], permutation: &[u32], longest: u64) -> Vec<u64> 
         end += rows as u64;
         diagonal_ptr.push(end);
     }
-    diagonal_ptr
+    (permutation, diagonal_ptr)
 }
 
 /// JAD as one of the storage formats.
 pub(super) static FORMAT: FormatFamily = FormatFamily {
     name: "jad",
-    knobs: &[],
-    shapes: || vec![Shape::default()],
     description: include_str!("jad.md"),
-    padding_bound: |_| PaddingBound::AsEntries,
-    stays_in_csr: false,
     generator: Some(Generator {
         routine: "generate_jad",
         threads: |number| number("nrows"),
         args: &["permutation", "diagonal_ptr", "col_idx", "values"],
     }),
-    is_steady: false,
-    elsewhere: &[],
     device_bytes: |_, f, dtype| Jad::<f32>::device_bytes(f.nrows, f.nnz, f.row_max, dtype),
-    stored_entries: |_, f| f.nnz,
-    padding: None,
-    bits_per_column: None,
     of_f32: &JadFormat,
     of_f64: &JadFormat,
+    ..FormatFamily::BASE
 };
 
 struct JadFormat;
 
 impl<T: Scalar> FormatOf<T> for JadFormat {
     fn check(&self, _: Shape, f: &Features, limits: &Limits) -> Result<Bytes, Infeasible> {
-        Jad::<T>::check(f.nrows, f.ncols, f.nnz, f.row_max, limits)
+        Jad::<T>::check(f.into(), f.row_max, limits)
     }
 
     fn convert(&self, _: Shape, a: &Csr<T>, limits: &Limits) -> Result<Box<dyn Stored<T>>, Infeasible> {
         Ok(Box::new(Jad::from_csr(a, limits)?))
     }
 
-    fn layout(
-        &self,
-        _: Shape,
-        row_ptr: &[u64],
-        ncols: u64,
-        limits: &Limits,
-    ) -> Result<Layout<T>, Infeasible> {
-        let (nrows, nnz) = (row_ptr.len() as u64 - 1, row_ptr[row_ptr.len() - 1]);
-        let longest = RowLengths::of_offsets(row_ptr).max();
-        let most = Jad::<T>::check(nrows, ncols, nnz, longest, limits)?;
-        let JadLayout { permutation, diagonal_ptr } = JadLayout::of(row_ptr);
-        let room = |element| HostArray::Room { element, len: nnz, zeroed: false };
+    fn layout(&self, _: Shape, csr: CsrRows<'_>, limits: &Limits) -> Result<Layout<T>, Infeasible> {
+        let MatrixSize { nrows, nnz, .. } = csr.size();
+        let most = Jad::<T>::check(csr.size(), csr.longest(), limits)?;
+        let (permutation, diagonal_ptr) = order_and_diagonals(csr.row_ptr);
+        let numbers = vec![("diagonals", diagonal_ptr.len() as u64 - 1)];
+        let mut arrays = vec![
+            ("permutation", HostArray::u32s(permutation)),
+            ("diagonal_ptr", HostArray::u64s(diagonal_ptr)),
+        ];
+        arrays.extend(entries_room(nnz));
         let args = &[
             "nrows",
             "csr.row_ptr",
@@ -203,17 +145,11 @@ impl<T: Scalar> FormatOf<T> for JadFormat {
             "values",
         ];
         Ok(Layout {
-            numbers: vec![("diagonals", diagonal_ptr.len() as u64 - 1)],
-            arrays: vec![
-                ("permutation", HostArray::U32(permutation.into())),
-                ("diagonal_ptr", HostArray::U64(diagonal_ptr.into())),
-                ("col_idx", room(Element::U32)),
-                ("values", room(Element::Value)),
-            ],
-            scratch: Vec::new(),
-            keeps: &[],
+            numbers,
+            arrays,
             steps: vec![Step::Run { routine: "lay_diagonals", threads: nrows, args }],
             most,
+            ..Layout::default()
         })
     }
 }
@@ -229,10 +165,10 @@ impl<T: Scalar> Stored<T> for Jad<T> {
 
     fn arrays(&self) -> NamedArrays<'_, T> {
         vec![
-            ("permutation", HostArray::U32(self.permutation.as_slice().into())),
-            ("diagonal_ptr", HostArray::U64(self.diagonal_ptr.as_slice().into())),
-            ("col_idx", HostArray::U32(self.col_idx.as_slice().into())),
-            ("values", HostArray::Values(self.values.as_slice().into())),
+            ("permutation", HostArray::u32s(&self.permutation)),
+            ("diagonal_ptr", HostArray::u64s(&self.diagonal_ptr)),
+            ("col_idx", HostArray::u32s(&self.col_idx)),
+            ("values", HostArray::values(&self.values)),
         ]
     }
 

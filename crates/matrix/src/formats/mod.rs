@@ -5,6 +5,7 @@
 //! family.rs    what the file of a format must answer: sizes, refusals, conversions
 //! array.rs     the arrays of a format by name and type, as a device is given them
 //! layout.rs    how a device that holds the CSR lays the format out by itself
+//! segment.rs   segments of a long row, which csr-balanced and csr-binned cut
 //! ```
 //! Nothing outside of this folder asks which format it has before it: what differs between formats stands in their files.
 
@@ -12,6 +13,7 @@ mod array;
 mod family;
 mod format;
 mod layout;
+mod segment;
 
 mod bro_ell;
 mod bsr;
@@ -27,24 +29,22 @@ mod jad;
 mod sell;
 
 pub use array::{Element, HostArray, NamedArrays, NamedNumbers};
-pub use bro_ell::{BroEll, BroEllColumns, BroEllShape, BroEllSize, BroEllSlice};
+pub use bro_ell::{BroEll, BroEllColumns, BroEllSlice};
 pub use bsr::Bsr;
 pub use coo::Coo;
-pub use csr::{Csr, CsrError};
-pub use csr_balanced::{BalancedCsr, Tile, TileShape, TileTable};
-pub use csr_binned::{BinCounts, BinnedCsr, RowBins};
+pub use csr::CsrWith;
+pub use csr_balanced::{BalancedCsr, Tile, TileTable};
+pub use csr_binned::{BinnedCsr, RowBins};
 pub use csr_segmented::{Carry, RowBegins, SegmentedCsr};
 pub use dia::Dia;
 pub use ell::Ell;
-pub use family::{Elsewhere, FormatFamily, FormatOf, Generator, Knob, PaddingBound, Shape, Stored};
+pub use family::{CsrRows, Elsewhere, FormatFamily, FormatOf, Generator, Knob, PaddingBound, Shape, Stored};
 pub use format::{Format, ParseFormatError};
-pub use hyb::{Hyb, HybSplit};
-pub use jad::{Jad, JadLayout};
+pub use hyb::Hyb;
+pub use jad::Jad;
 pub use layout::{Layout, Length, NumberOf, Refusal, Step};
-pub use sell::{Sell, SellLayout, SellShape};
-
-pub(crate) use bro_ell::{BLOCK_ROWS, of_block};
-pub(crate) use hyb::{is_share, is_worthwhile, split};
+pub use segment::Segment;
+pub use sell::Sell;
 
 /// All formats, in the order in which tables list them.
 static FAMILIES: [&FormatFamily; 13] = [

@@ -1,81 +1,18 @@
 #![doc = include_str!("sell.md")]
 
+use super::array::entries_room;
 use super::family::padded_entries;
 use super::{
-    Element, Elsewhere, FormatFamily, FormatOf, HostArray, Knob, Layout, NamedArrays, NamedNumbers,
+    CsrRows, Elsewhere, FormatFamily, FormatOf, HostArray, Knob, Layout, NamedArrays, NamedNumbers,
     PaddingBound, Shape, Step, Stored,
 };
+use crate::csr::{offsets, pieces};
 use crate::infeasible::check_rows;
 use crate::sell_sizes::stored_entries;
-use crate::{Bytes, Csr, Dtype, Features, Infeasible, Limits, Scalar, columns, row_order};
+use crate::{
+    Bytes, Csr, Dtype, Features, Infeasible, Limits, MatrixSize, Scalar, SellShape, columns, row_order,
+};
 use rayon::prelude::*;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use std::fmt;
-use std::str::FromStr;
-
-/// C and sigma; sigma is 1 or a multiple of C, so that no slice lies in two windows. Its text is `c32/s1024`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct SellShape {
-    /// C: rows of a slice.
-    pub slice: u32,
-    /// Sigma: rows of a window that is sorted; 1 leaves the rows as they are.
-    pub sigma: u32,
-}
-
-impl SellShape {
-    /// The catalogue: a warp's worth of rows with windows from none to large, larger slices, and the shape of Lehnert
-    /// et al. 2016.
-    pub const ALL: [Self; 7] = [
-        Self { slice: 32, sigma: 1 },
-        Self { slice: 32, sigma: 256 },
-        Self { slice: 32, sigma: 1024 },
-        Self { slice: 32, sigma: 16384 },
-        Self { slice: 64, sigma: 1024 },
-        Self { slice: 256, sigma: 1024 },
-        Self { slice: 512, sigma: 2048 },
-    ];
-
-    /// Whether the slices fit into the windows.
-    pub(crate) const fn is_valid(self) -> bool {
-        self.slice > 0 && (self.sigma == 1 || self.sigma > 0 && self.sigma.is_multiple_of(self.slice))
-    }
-
-    /// Whether rows change places.
-    pub const fn is_sorted(self) -> bool {
-        self.sigma > 1
-    }
-}
-
-impl fmt::Display for SellShape {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(&format!("c{}/s{}", self.slice, self.sigma))
-    }
-}
-
-impl FromStr for SellShape {
-    type Err = String;
-    fn from_str(text: &str) -> Result<Self, String> {
-        let numbers = || {
-            let (slice, sigma) = text.strip_prefix('c')?.split_once("/s")?;
-            Some(Self { slice: slice.parse().ok()?, sigma: sigma.parse().ok()? })
-        };
-        numbers()
-            .filter(|shape| shape.is_valid())
-            .ok_or_else(|| format!("'{text}' is no shape such as c32/s1024"))
-    }
-}
-
-impl Serialize for SellShape {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for SellShape {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
-    }
-}
 
 /// A sparse matrix in SELL-C-sigma.
 ///
@@ -86,8 +23,6 @@ impl<'de> Deserialize<'de> for SellShape {
 /// hold padding alone. A row's padding stands behind its entries and has column [`Sell::<T>::PAD`] and value 0.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sell<T> {
-    nrows: usize,
-    ncols: usize,
     nnz: usize,
     shape: SellShape,
     /// First stored entry of each slice, and the end of the last.
@@ -112,14 +47,13 @@ impl<T: Scalar> Sell<T> {
     pub fn from_csr(a: &Csr<T>, shape: SellShape, limits: &Limits) -> Result<Self, Infeasible> {
         assert!(shape.is_valid(), "sigma is 1 or a multiple of C, unlike in {shape}");
         let entries = Self::entries(a.row_ptr(), shape);
-        Self::check(a.nrows() as u64, a.ncols() as u64, a.nnz() as u64, shape, entries, limits)?;
-        let SellLayout { slice_ptr, permutation } = SellLayout::of(a.row_ptr(), shape);
+        Self::check(a.into(), shape, entries, limits)?;
+        let (slice_ptr, permutation) = slices_and_order(a.row_ptr(), shape);
         let mut col_idx = vec![0; entries as usize];
         let mut values = vec![T::default(); entries as usize];
         let row_at = |place| row_at(a.nrows(), shape, &permutation, place);
         fill(a, &slice_ptr, shape.slice as usize, row_at, &mut col_idx, &mut values);
-        let (nrows, ncols, nnz) = (a.nrows(), a.ncols(), a.nnz());
-        Ok(Self { nrows, ncols, nnz, shape, slice_ptr, permutation, col_idx, values })
+        Ok(Self { nnz: a.nnz(), shape, slice_ptr, permutation, col_idx, values })
     }
 
     /// Entries that a matrix with these row offsets stores in this shape, padding included. O(nrows), in parallel; sorts
@@ -128,7 +62,7 @@ impl<T: Scalar> Sell<T> {
         stored_entries(row_ptr, &[shape])[0]
     }
 
-    /// Whether a matrix that stores `entries` entries in this shape may be converted; its bytes if so.
+    /// Bytes of a matrix of that size that stores `entries` entries in this shape, if it may be converted.
     ///
     /// The places behind the last row are not held against it, as is the stride of ELL: they count as the mean place
     /// does, which is exact for a single slice; of many slices they are too few to matter.
@@ -136,20 +70,22 @@ impl<T: Scalar> Sell<T> {
     /// # Errors
     /// As [`Sell::from_csr`].
     pub fn check(
-        nrows: u64,
-        ncols: u64,
-        nnz: u64,
+        size: MatrixSize,
         shape: SellShape,
         entries: u64,
         limits: &Limits,
     ) -> Result<Bytes, Infeasible> {
         if shape.is_sorted() {
-            check_rows(nrows)?;
+            check_rows(size.nrows)?;
         }
-        let places = u128::from(Self::slices(nrows, shape)) * u128::from(shape.slice);
-        let stored = u128::from(entries) * u128::from(nrows) / places.max(1);
-        let bytes = Self::device_bytes(nrows, shape, entries, T::DTYPE);
-        limits.check_with_vectors((nrows, ncols), (stored, nnz), bytes, T::DTYPE)
+        let places = u128::from(Self::slices(size.nrows, shape)) * u128::from(shape.slice);
+        let stored = u128::from(entries) * u128::from(size.nrows) / places.max(1);
+        limits.check_with_vectors(
+            size,
+            stored,
+            Self::device_bytes(size.nrows, shape, entries, T::DTYPE),
+            T::DTYPE,
+        )
     }
 
     /// Bytes of all arrays for `entries` stored entries; saturates.
@@ -162,16 +98,6 @@ impl<T: Scalar> Sell<T> {
 
     const fn slices(nrows: u64, shape: SellShape) -> u64 {
         nrows.div_ceil(shape.slice as u64)
-    }
-
-    /// Rows.
-    pub fn nrows(&self) -> usize {
-        self.nrows
-    }
-
-    /// Columns.
-    pub fn ncols(&self) -> usize {
-        self.ncols
     }
 
     /// C and sigma.
@@ -205,44 +131,19 @@ impl<T: Scalar> Sell<T> {
     }
 }
 
-/// Where everything goes, from the row offsets alone: for those who lay the entries out themselves.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SellLayout {
-    slice_ptr: Vec<u64>,
-    permutation: Vec<u32>,
-}
-
-impl SellLayout {
-    /// Of a matrix with these row offsets. O(nrows), in parallel.
-    ///
-    /// # Panics
-    /// If sigma is neither 1 nor a multiple of C; if rows are sorted and 2^32 or more.
-    pub fn of(row_ptr: &[u64], shape: SellShape) -> Self {
-        assert!(shape.is_valid(), "sigma is 1 or a multiple of C, unlike in {shape}");
-        let permutation = if shape.is_sorted() {
-            row_order::by_decreasing_length(row_ptr, shape.sigma as usize)
-        } else {
-            Vec::new()
-        };
-        let row_at = |place| row_at(row_ptr.len() - 1, shape, &permutation, place);
-        let slice_ptr = slice_ptr(row_ptr, shape.slice as usize, row_at);
-        Self { slice_ptr, permutation }
-    }
-
-    /// As [`Sell::slice_ptr`].
-    pub fn slice_ptr(&self) -> &[u64] {
-        &self.slice_ptr
-    }
-
-    /// As [`Sell::permutation`].
-    pub fn permutation(&self) -> &[u32] {
-        &self.permutation
-    }
-
-    /// Stored entries, padding included.
-    pub fn entries(&self) -> u64 {
-        self.slice_ptr[self.slice_ptr.len() - 1]
-    }
+/// First stored entry of each slice, and the row at each place, from the row offsets alone. O(nrows), in parallel.
+///
+/// # Panics
+/// If rows are sorted and 2^32 or more.
+fn slices_and_order(row_ptr: &[u64], shape: SellShape) -> (Vec<u64>, Vec<u32>) {
+    let permutation = if shape.is_sorted() {
+        row_order::by_decreasing_length(row_ptr, shape.sigma as usize)
+    } else {
+        Vec::new()
+    };
+    let row_at = |place| row_at(row_ptr.len() - 1, shape, &permutation, place);
+    let slice_ptr = slice_ptr(row_ptr, shape.slice as usize, row_at);
+    (slice_ptr, permutation)
 }
 
 /// The row at a place, if there is one.
@@ -253,21 +154,13 @@ fn row_at(nrows: usize, shape: SellShape, permutation: &[u32], place: usize) -> 
     }
 }
 
-/// Where the slices of `slice` places start, from the longest row of each.
+/// Starts of the slices of `slice` places, from the longest row of each.
 fn slice_ptr(row_ptr: &[u64], slice: usize, row_at: impl Fn(usize) -> Option<usize> + Sync) -> Vec<u64> {
     let slices = (row_ptr.len() - 1).div_ceil(slice);
     let length = |row: usize| row_ptr[row + 1] - row_ptr[row];
-    let mut slice_ptr = vec![0; slices + 1];
-    slice_ptr[1..].par_iter_mut().with_min_len(64).enumerate().for_each(|(s, end)| {
-        let width = (s * slice..(s + 1) * slice).filter_map(&row_at).map(length).max();
-        *end = width.unwrap_or(0) * slice as u64;
-    });
-    let mut end = 0;
-    for ptr in &mut slice_ptr {
-        end += *ptr;
-        *ptr = end;
-    }
-    slice_ptr
+    let width = |s| (s * slice..(s + 1) * slice).filter_map(&row_at).map(length).max().unwrap_or(0);
+    let stored = (0..slices).into_par_iter().with_min_len(64).map(|s| width(s) * slice as u64);
+    offsets(stored.collect::<Vec<_>>())
 }
 
 /// Fills the slices, in parallel.
@@ -276,16 +169,11 @@ fn fill<T: Scalar>(
     slice_ptr: &[u64],
     slice: usize,
     row_at: impl Fn(usize) -> Option<usize> + Sync,
-    mut col_idx: &mut [u32],
-    mut values: &mut [T],
+    col_idx: &mut [u32],
+    values: &mut [T],
 ) {
-    let mut slices: Vec<(&mut [u32], &mut [T])> = Vec::with_capacity(slice_ptr.len() - 1);
-    for ptr in slice_ptr.windows(2) {
-        let (cols, vals);
-        (cols, col_idx) = col_idx.split_at_mut((ptr[1] - ptr[0]) as usize);
-        (vals, values) = values.split_at_mut((ptr[1] - ptr[0]) as usize);
-        slices.push((cols, vals));
-    }
+    let lengths = || slice_ptr.windows(2).map(|ptr| (ptr[1] - ptr[0]) as usize);
+    let slices: Vec<_> = pieces(col_idx, lengths()).zip(pieces(values, lengths())).collect();
     slices.into_par_iter().enumerate().for_each(|(s, (cols, vals))| {
         for (k, (cols, vals)) in cols.chunks_mut(slice).zip(vals.chunks_mut(slice)).enumerate() {
             columns::fill_one(a, k, (s * slice..).map(&row_at), cols, vals);
@@ -303,9 +191,6 @@ pub(super) static FORMAT: FormatFamily = FormatFamily {
     shapes: || SellShape::ALL.map(|shape| [shape.slice, shape.sigma]).to_vec(),
     description: include_str!("sell.md"),
     padding_bound: |[slice, _]| PaddingBound::Slices(slice),
-    stays_in_csr: false,
-    generator: None,
-    is_steady: false,
     elsewhere: &[
         Elsewhere { library: "cuSPARSE", name: "cusparseCreateSlicedEll, of rows that are not sorted" },
         Elsewhere { library: "Ginkgo", name: "matrix::Sellp" },
@@ -316,9 +201,9 @@ pub(super) static FORMAT: FormatFamily = FormatFamily {
     },
     stored_entries: entries_of,
     padding: Some(|shape, f, dtype| padded_entries(entries_of(shape, f), f, dtype)),
-    bits_per_column: None,
     of_f32: &SellFormat,
     of_f64: &SellFormat,
+    ..FormatFamily::BASE
 };
 
 impl From<Shape> for SellShape {
@@ -336,26 +221,18 @@ struct SellFormat;
 
 impl<T: Scalar> FormatOf<T> for SellFormat {
     fn check(&self, shape: Shape, f: &Features, limits: &Limits) -> Result<Bytes, Infeasible> {
-        Sell::<T>::check(f.nrows, f.ncols, f.nnz, shape.into(), entries_of(shape, f), limits)
+        Sell::<T>::check(f.into(), shape.into(), entries_of(shape, f), limits)
     }
 
     fn convert(&self, shape: Shape, a: &Csr<T>, limits: &Limits) -> Result<Box<dyn Stored<T>>, Infeasible> {
         Ok(Box::new(Sell::from_csr(a, shape.into(), limits)?))
     }
 
-    fn layout(
-        &self,
-        shape: Shape,
-        row_ptr: &[u64],
-        ncols: u64,
-        limits: &Limits,
-    ) -> Result<Layout<T>, Infeasible> {
+    fn layout(&self, shape: Shape, csr: CsrRows<'_>, limits: &Limits) -> Result<Layout<T>, Infeasible> {
         let shape = SellShape::from(shape);
-        let (nrows, nnz) = (row_ptr.len() as u64 - 1, row_ptr[row_ptr.len() - 1]);
-        let entries = Sell::<T>::entries(row_ptr, shape);
-        let most = Sell::<T>::check(nrows, ncols, nnz, shape, entries, limits)?;
-        let SellLayout { slice_ptr, permutation } = SellLayout::of(row_ptr, shape);
-        let room = |element| HostArray::Room { element, len: entries, zeroed: false };
+        let entries = Sell::<T>::entries(csr.row_ptr, shape);
+        let most = Sell::<T>::check(csr.size(), shape, entries, limits)?;
+        let (slice_ptr, permutation) = slices_and_order(csr.row_ptr, shape);
         let places = (slice_ptr.len() as u64 - 1) * u64::from(shape.slice);
         let args = &[
             "places",
@@ -369,18 +246,15 @@ impl<T: Scalar> FormatOf<T> for SellFormat {
             "col_idx",
             "values",
         ];
+        let mut arrays =
+            vec![("slice_ptr", HostArray::u64s(slice_ptr)), ("permutation", HostArray::u32s(permutation))];
+        arrays.extend(entries_room(entries));
         Ok(Layout {
             numbers: vec![("places", places), ("slice", shape.slice.into()), ("stored", entries)],
-            arrays: vec![
-                ("slice_ptr", HostArray::U64(slice_ptr.into())),
-                ("permutation", HostArray::U32(permutation.into())),
-                ("col_idx", room(Element::U32)),
-                ("values", room(Element::Value)),
-            ],
-            scratch: Vec::new(),
-            keeps: &[],
+            arrays,
             steps: vec![Step::Run { routine: "lay_slices", threads: places, args }],
             most,
+            ..Layout::default()
         })
     }
 }
@@ -398,10 +272,10 @@ impl<T: Scalar> Stored<T> for Sell<T> {
 
     fn arrays(&self) -> NamedArrays<'_, T> {
         vec![
-            ("slice_ptr", HostArray::U64(self.slice_ptr.as_slice().into())),
-            ("permutation", HostArray::U32(self.permutation.as_slice().into())),
-            ("col_idx", HostArray::U32(self.col_idx.as_slice().into())),
-            ("values", HostArray::Values(self.values.as_slice().into())),
+            ("slice_ptr", HostArray::u64s(&self.slice_ptr)),
+            ("permutation", HostArray::u32s(&self.permutation)),
+            ("col_idx", HostArray::u32s(&self.col_idx)),
+            ("values", HostArray::values(&self.values)),
         ]
     }
 

@@ -1,7 +1,7 @@
-//! Why text is no recipe, or a recipe gives no matrix.
+//! Errors of the gallery: text that is no recipe, and recipes without a matrix.
 
 use super::{Accepts, generators};
-use crate::{Bytes, suggested};
+use crate::Bytes;
 use thiserror::Error;
 
 /// A refusal of the gallery. Hints on what to write instead are given by [`GalleryError::hint`].
@@ -11,7 +11,7 @@ pub enum GalleryError {
     /// No generator of that name.
     #[error("the gallery has no generator '{name}'")]
     UnknownGenerator {
-        /// What was written.
+        /// The text as written.
         name: String,
     },
     /// The generator has no such parameter.
@@ -19,9 +19,9 @@ pub enum GalleryError {
     UnknownParameter {
         /// Its name.
         generator: &'static str,
-        /// What was written.
+        /// The text as written.
         key: String,
-        /// What it has.
+        /// Parameters that it has.
         known: Vec<&'static str>,
     },
     /// Something between commas that is not `key=value`.
@@ -29,7 +29,7 @@ pub enum GalleryError {
     NotKeyValue {
         /// Generator.
         generator: &'static str,
-        /// What was written.
+        /// The text as written.
         text: String,
     },
     /// A parameter written twice.
@@ -47,9 +47,9 @@ pub enum GalleryError {
         generator: &'static str,
         /// Parameter.
         key: &'static str,
-        /// What was written.
+        /// The text as written.
         value: String,
-        /// What may be written.
+        /// Accepted values.
         accepts: Accepts,
     },
     /// Larger than the gallery makes.
@@ -59,9 +59,9 @@ pub enum GalleryError {
         generator: &'static str,
         /// `rows`, `columns` or `non-zeros`.
         what: &'static str,
-        /// How many it would have.
+        /// Number that it would have.
         count: u128,
-        /// How many it may have.
+        /// Number that it may have.
         limit: u64,
     },
     /// The system does not give the memory.
@@ -75,7 +75,7 @@ pub enum GalleryError {
 }
 
 impl GalleryError {
-    /// What the user can write instead, if anything is known.
+    /// Text that the user can write instead, if any is known.
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::UnknownGenerator { name } => {
@@ -92,5 +92,39 @@ impl GalleryError {
             )),
             _ => None,
         }
+    }
+}
+
+/// The name nearest to `text` by edit distance (Levenshtein 1966), the first of several; `None` if more than half of it would change.
+fn meant<'n>(text: &str, names: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
+    let apart = |name| (strsim::levenshtein(text, name), name);
+    let (edits, near) = names.into_iter().map(apart).min_by_key(|near| near.0)?;
+    (2 * edits <= near.chars().count()).then_some(near)
+}
+
+/// The list of all names, after `did you mean NAME?` if a name is near to `text`.
+pub fn suggested<'n>(
+    text: &str,
+    names: impl IntoIterator<Item = &'n str>,
+    all: impl std::fmt::Display,
+) -> String {
+    match meant(text, names) {
+        Some(near) => format!("did you mean {near}? {all}"),
+        None => all.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_typo_suggests_the_nearest_name_and_nonsense_none() {
+        let names = ["stencil2d", "stencil3d", "arrow"];
+        assert_eq!(meant("stencil_2d", names), Some("stencil2d"));
+        assert_eq!(meant("arow", names), Some("arrow"));
+        assert_eq!((meant("poisson", names), meant("", names), meant("arrow", [])), (None, None, None));
+        assert_eq!(suggested("arow", names, "there are three"), "did you mean arrow? there are three");
+        assert_eq!(suggested("poisson", names, "there are three"), "there are three");
     }
 }

@@ -34,12 +34,13 @@ mod stencil;
 mod uniform;
 mod web;
 
-pub use error::GalleryError;
+pub use error::{GalleryError, suggested};
 pub use generator::{Accepts, Generator, Parameter, Size, Value};
+pub use random::mix;
 pub(crate) use recipe::MAX_DIMENSION;
-pub use recipe::{Recipe, instance};
+pub use recipe::Recipe;
 
-/// What distinguishes a recipe from the path of a file.
+/// Prefix of a recipe, which a path of a file does not have.
 pub const PREFIX: &str = "gallery:";
 
 /// All generators, in the order in which tables list them.

@@ -2,7 +2,7 @@
 
 use super::generator::Arguments;
 use super::{GalleryError, Generator, PREFIX, Size, Value, generators, rows};
-use crate::{Bytes, Csr, Scalar, derived};
+use crate::{Bytes, Csr, Scalar};
 use std::fmt;
 use std::str::FromStr;
 
@@ -11,23 +11,6 @@ use std::str::FromStr;
 const MAX_NNZ: u64 = 1 << 33;
 /// Most rows and columns: what a 32-bit index can name beside "padding".
 pub(crate) const MAX_DIMENSION: u64 = u32::MAX as u64 - 1;
-
-/// A matrix' name without its seed, if a recipe is what it is, and that of a derived matrix' [origin](crate::derived::origin):
-/// matrices that differ by nothing else are as alike as two draws of one lot, so whoever tests on matrices of which others were
-/// learned from keeps them together.
-///
-/// ```
-/// use sparsight_matrix::gallery::instance;
-/// assert_eq!(instance("gallery:arrow,n=9,width=2,seed=7"), "gallery:arrow,n=9,width=2");
-/// assert_eq!(instance("a/arrow,seed=7"), "a/arrow,seed=7");
-/// assert_eq!(instance("a/arrow+layers=4"), "a/arrow");
-/// ```
-pub fn instance(name: &str) -> &str {
-    let name = derived::origin(name);
-    // The seed is the last parameter of every generator, and a record has the canonical text.
-    let recipe = name.starts_with(PREFIX).then(|| name.rsplit_once(",seed=")).flatten();
-    recipe.map_or(name, |(without_seed, _)| without_seed)
-}
 
 /// A generator with a value for each of its parameters.
 ///

@@ -1,5 +1,6 @@
 //! Putting a CSR together from rows that are made in parallel.
 
+use crate::csr::pieces;
 use crate::{Csr, Scalar};
 use rayon::prelude::*;
 
@@ -43,26 +44,22 @@ struct Piece<T> {
 /// # Panics
 /// If a row has a column beyond `ncols`.
 pub(super) fn build<T: Scalar>(nrows: usize, ncols: usize, make_row: &RowMaker) -> Csr<T> {
-    let pieces: Vec<Piece<T>> =
+    let made: Vec<Piece<T>> =
         (0..nrows.div_ceil(ROWS_PER_PIECE)).into_par_iter().map(|i| piece(i, nrows, make_row)).collect();
 
-    let nnz: usize = pieces.iter().map(|piece| piece.cols.len()).sum();
+    let lengths = || made.iter().map(|piece| piece.cols.len());
+    let nnz = lengths().sum();
     let mut row_ptr = Vec::with_capacity(nrows + 1);
     row_ptr.push(0);
-    let mut col_idx = vec![0; nnz];
-    let mut values = vec![T::default(); nnz];
-    let mut places = Vec::with_capacity(pieces.len());
-    let (mut cols_left, mut values_left) = (col_idx.as_mut_slice(), values.as_mut_slice());
     let mut start = 0;
-    for piece in pieces {
+    for piece in &made {
         row_ptr.extend(piece.ends.iter().map(|end| start + end));
         start += piece.cols.len() as u64;
-        let (cols, cols_tail) = cols_left.split_at_mut(piece.cols.len());
-        let (values, values_tail) = values_left.split_at_mut(piece.cols.len());
-        (cols_left, values_left) = (cols_tail, values_tail);
-        places.push((piece, cols, values));
     }
-    places.into_par_iter().for_each(|(piece, cols, values)| {
+    let mut col_idx = vec![0; nnz];
+    let mut values = vec![T::default(); nnz];
+    let places = pieces(&mut col_idx, lengths()).zip(pieces(&mut values, lengths()));
+    made.iter().zip(places).collect::<Vec<_>>().into_par_iter().for_each(|(piece, (cols, values))| {
         cols.copy_from_slice(&piece.cols);
         values.copy_from_slice(&piece.values);
     });

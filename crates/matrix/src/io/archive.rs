@@ -60,7 +60,7 @@ pub(super) fn read_zip<T: Scalar>(
     let Remark::Member { member, .. } = &remark else { unreachable!("a member was chosen") };
     let file = archive.by_name(member).map_err(fail)?;
     let total = crate::Bytes(file.size());
-    let (content, count) = super::counted::Counted::new(file);
+    let (content, count) = super::unpacked::Counted::new(file);
     let loaded = stream::read_within(Box::new(content), (count, total), path, options, depth + 1)?;
     Ok(loaded.remarked(remark))
 }

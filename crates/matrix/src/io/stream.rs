@@ -1,10 +1,10 @@
-//! What can be read but once, as a pipe or a member of an archive: told by its first bytes, and held only where an archive has to be
+//! Sources that can be read only once, such as a pipe or a member of an archive: told by the first bytes, and held only where an archive has to be
 //! looked through twice.
 
-use super::counted::{Count, Counted};
 use super::kind::{Content, HEAD, Kind};
 use super::memory::{Budget, make_room};
 use super::unpacked::{self, Origin};
+use super::unpacked::{Count, Counted};
 use super::{Loaded, ReadError, ReadOptions, archive, boeing};
 use crate::{Bytes, Scalar};
 use std::io::{self, Cursor, Read};

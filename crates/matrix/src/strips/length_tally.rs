@@ -10,9 +10,9 @@
 //! rows    5   8   6   0   1       0, 1, which are fewer where lengths are many: long rows are rare and of all lengths
 //! ```
 
-use crate::{HybSplit, RowLengths, formats};
+use crate::{HybSplit, RowLengths, row_lengths};
 
-/// Which of `lengths` places have to be counted for modes and cuts of any block of these strips, given by the rows of each
+/// Places of `lengths` that have to be counted for modes and cuts of any block of these strips, given by the rows of each
 /// place. Most of many lengths are never either:
 ///
 /// * The mode of a block is the most frequent length of all, or one that is no rarer than that in some strip.
@@ -38,7 +38,7 @@ pub(super) fn needed<'s>(
         let mut longer = 0;
         for &(place, rows) in counts.iter().rev() {
             longer += u64::from(rows);
-            if formats::is_share(longer, nrows) {
+            if row_lengths::is_share(longer, nrows) {
                 longest_cut = longest_cut.max(place as usize);
                 break;
             }
@@ -96,14 +96,14 @@ impl<'s> LengthTally<'s> {
 
     /// Moves to the longest length that enough rows reach, or to the shortest of all if there is none.
     fn move_cut(&mut self) {
-        while self.at > 0 && !formats::is_worthwhile(self.rows_above(), self.nrows) {
+        while self.at > 0 && !row_lengths::is_worthwhile(self.rows_above(), self.nrows) {
             self.at -= 1;
             self.rows_below -= u64::from(self.counts[self.at]);
             self.nnz_below -= self.at_cut();
         }
         loop {
             let shorter = self.rows_below + u64::from(self.counts[self.at]);
-            if !formats::is_worthwhile(self.nrows - shorter, self.nrows) {
+            if !row_lengths::is_worthwhile(self.nrows - shorter, self.nrows) {
                 return;
             }
             self.nnz_below += self.at_cut();
@@ -148,7 +148,7 @@ impl<'s> LengthTally<'s> {
 
     pub(super) fn hyb_split(&self) -> HybSplit {
         let rows = self.rows_above();
-        if !formats::is_worthwhile(rows, self.nrows) {
+        if !row_lengths::is_worthwhile(rows, self.nrows) {
             return HybSplit { width: 0, coo_nnz: self.nnz };
         }
         let width = self.lengths[self.at];

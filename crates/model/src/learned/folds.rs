@@ -5,7 +5,7 @@
 //! generated matrices that differ in their seed alone, so these lie in one fold, too. Real matrices are kept apart by
 //! name; whole folders are kept apart by the choice of the training matrices.
 
-use sparsight_matrix::gallery::instance;
+use sparsight_matrix::derived::instance;
 use std::collections::BTreeMap;
 
 /// Folds; the custom number, and enough matrices stay to learn from.

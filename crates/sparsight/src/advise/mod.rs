@@ -185,7 +185,7 @@ impl<'p> Advisor<'p> {
             run_now: None,
         };
         let (mut possible, mut held) = (Vec::new(), Vec::new());
-        let has_mixed = objective.mixed_precision && (facts.kind, dtype) == (DeviceKind::Cuda, Dtype::F64);
+        let has_mixed = objective.mixed_precision && facts.kind.has_mixed_precision() && dtype == Dtype::F64;
         let dtypes = [Some(dtype), has_mixed.then_some(Dtype::Mixed)].into_iter().flatten();
         for candidate in dtypes.flat_map(|dtype| self.profile.candidates(dtype)) {
             match feasible(&candidate, features, &limits) {
@@ -293,8 +293,7 @@ impl Advice {
         let vendors = self.fastest(Advised::is_vendors_csr, products);
         let vendors = vendors.map(|csr| csr.as_run_now(RunNowKind::VendorsCsr));
         let plain = || self.fastest(Advised::is_plain_csr, products);
-        let kind =
-            if self.kind == DeviceKind::Cpu { RunNowKind::PlainCsr } else { RunNowKind::WithoutVendors };
+        let kind = if self.kind.has_cusparse() { RunNowKind::WithoutVendors } else { RunNowKind::PlainCsr };
         vendors.or_else(|| plain().map(|csr| csr.as_run_now(kind)))
     }
 

@@ -40,7 +40,7 @@ impl Noise {
     pub fn before(kind: DeviceKind) -> Self {
         let cpus = available_parallelism().map_or(1, NonZeroUsize::get);
         let load = fs::read_to_string("/proc/loadavg").ok().and_then(|text| last_minute(&text));
-        let load = load.filter(|_| kind == DeviceKind::Cpu).map(|load| (load, cpus));
+        let load = load.filter(|_| kind.is_disturbed_by_load()).map(|load| (load, cpus));
         Self { load, timed: 0, wide: 0, samples: 0, far: 0, throttled: 0 }
     }
 

@@ -12,7 +12,7 @@ use crate::model_name::ModelName;
 use crate::models::{KnownKernels, registry};
 use crate::{Error, Profile};
 use rayon::prelude::*;
-use sparsight_kernels::{Candidate, DeviceKind, Kernel, catalogue_on, feasible};
+use sparsight_kernels::{Candidate, Kernel, catalogue_on, feasible};
 use sparsight_matrix::{Dtype, Features, Limits, Seconds};
 use sparsight_model::{Comparison, Model, PlacementRule, PredictError, Prediction, RowLengthRule, Term};
 use std::collections::{BTreeMap, BTreeSet};
@@ -45,10 +45,7 @@ impl Profile {
     /// The strip model that answers where nothing was learned: on a GPU `strip-cache` and on a CPU `strip` (the second
     /// regime was seen on a GPU, and a coarse profile has too few benchmarks beyond a CPU's caches to hold its lines).
     pub fn strip_model(&self) -> ModelName {
-        match self.device.facts.kind {
-            DeviceKind::Cuda => ModelName::StripCache,
-            DeviceKind::Cpu => ModelName::Strip,
-        }
+        if self.device.facts.kind.is_gpu() { ModelName::StripCache } else { ModelName::Strip }
     }
 }
 

@@ -37,7 +37,7 @@ pub use vendor::other_vendor;
 use crate::Error;
 use crate::model_name::ModelName;
 use serde::{Deserialize, Serialize};
-use sparsight_kernels::{Candidate, DeviceFacts, DeviceKind, Execution, Format, device_bytes};
+use sparsight_kernels::{Candidate, DeviceFacts, Execution, Format, device_bytes};
 use sparsight_matrix::{Bytes, Csr, Dtype, Features, Seconds};
 use sparsight_model::{CutCost, MixedPrecision, Rescaling};
 use std::collections::BTreeMap;
@@ -202,7 +202,7 @@ impl Profile {
     pub fn shipped_name_for_gpu(name: &str) -> Option<&'static str> {
         Self::shipped_names().find(|profile| {
             let facts = shipped::load_device(profile).map(|device| device.facts);
-            facts.is_ok_and(|facts| facts.kind == DeviceKind::Cuda && facts.name == name)
+            facts.is_ok_and(|facts| facts.kind.is_gpu() && facts.name == name)
         })
     }
 

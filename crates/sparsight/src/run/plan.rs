@@ -130,7 +130,7 @@ impl Plan {
 /// Refuses a processor what was chosen for devices of the other kind.
 pub(super) fn check_kind<T: Scalar>(kind: DeviceKind, device: &dyn Device<T>) -> Result<(), Error> {
     let facts = device.facts();
-    if (kind, facts.kind) == (DeviceKind::Cuda, DeviceKind::Cpu) {
+    if kind.is_gpu() && !facts.kind.is_gpu() {
         return Err(Error::PlannedForGpu { device: facts.name.clone() });
     }
     Ok(())

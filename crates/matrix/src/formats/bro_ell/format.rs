@@ -1,12 +1,12 @@
 //! BRO-ELL as one of the storage formats.
 
-use super::{BroEll, BroEllShape, BroEllSize};
+use super::BroEll;
 use crate::formats::family::padded_values;
 use crate::formats::{
-    Element, FormatFamily, FormatOf, HostArray, Knob, Layout, NamedArrays, NamedNumbers, NumberOf,
+    CsrRows, Element, FormatFamily, FormatOf, HostArray, Knob, Layout, NamedArrays, NamedNumbers, NumberOf,
     PaddingBound, Shape, Step, Stored,
 };
-use crate::{Bytes, Csr, Features, Infeasible, Limits, Scalar};
+use crate::{BroEllShape, BroEllSize, Bytes, Csr, Features, Infeasible, Limits, MatrixSize, Scalar};
 
 /// BRO-ELL.
 pub(in crate::formats) static FORMAT: FormatFamily = FormatFamily {
@@ -15,10 +15,6 @@ pub(in crate::formats) static FORMAT: FormatFamily = FormatFamily {
     shapes: || BroEllShape::ALL.map(|shape| [shape.slice, 0]).to_vec(),
     description: include_str!("../bro_ell.md"),
     padding_bound: |[slice, _]| PaddingBound::Slices(slice),
-    stays_in_csr: false,
-    generator: None,
-    is_steady: false,
-    elsewhere: &[],
     device_bytes: |shape, f, dtype| {
         BroEll::<f32>::device_bytes(f.nrows, shape.into(), size_of(shape, f), dtype)
     },
@@ -33,6 +29,7 @@ pub(in crate::formats) static FORMAT: FormatFamily = FormatFamily {
     bits_per_column: Some(|shape, f| f.padded.bro_ell(shape.into()).map(|size| size.bits_a_column(f.nnz))),
     of_f32: &BroEllFormat,
     of_f64: &BroEllFormat,
+    ..FormatFamily::BASE
 };
 
 impl From<Shape> for BroEllShape {
@@ -52,33 +49,27 @@ struct BroEllFormat;
 
 impl<T: Scalar> FormatOf<T> for BroEllFormat {
     fn check(&self, shape: Shape, f: &Features, limits: &Limits) -> Result<Bytes, Infeasible> {
-        BroEll::<T>::check(f.nrows, f.ncols, f.nnz, shape.into(), size_of(shape, f), limits)
+        BroEll::<T>::check(f.into(), shape.into(), size_of(shape, f), limits)
     }
 
     fn convert(&self, shape: Shape, a: &Csr<T>, limits: &Limits) -> Result<Box<dyn Stored<T>>, Infeasible> {
         Ok(Box::new(BroEll::from_csr(a, shape.into(), limits)?))
     }
 
-    /// How many symbols there are is known only when the device has looked at the columns.
-    fn layout(
-        &self,
-        shape: Shape,
-        row_ptr: &[u64],
-        ncols: u64,
-        limits: &Limits,
-    ) -> Result<Layout<T>, Infeasible> {
+    /// The number of symbols is known only when the device has read the columns.
+    fn layout(&self, shape: Shape, csr: CsrRows<'_>, limits: &Limits) -> Result<Layout<T>, Infeasible> {
         let shape = BroEllShape::from(shape);
-        let (nrows, nnz) = (row_ptr.len() as u64 - 1, row_ptr[row_ptr.len() - 1]);
-        let column_ptr = shape.column_ptr(row_ptr);
+        let of_matrix @ MatrixSize { nrows, .. } = csr.size();
+        let column_ptr = shape.column_ptr(csr.row_ptr);
         let slices = column_ptr.len() as u64 - 1;
         let columns = column_ptr.last().copied().unwrap_or_default();
         let entries = shape.entries(nrows, &column_ptr);
         let size = move |symbols| BroEllSize { entries, symbols, columns };
-        BroEll::<T>::check(nrows, ncols, nnz, shape, size(0), limits)?;
+        BroEll::<T>::check(of_matrix, shape, size(0), limits)?;
         // A difference takes 32 bits at most, and a row's last symbol may be hardly filled; and a number a slice, on the
         // way.
         let most = BroEll::<T>::device_bytes(nrows, shape, size(entries / 2 + nrows), T::DTYPE).0;
-        let room = |element, len| HostArray::Room { element, len, zeroed: false };
+        let room = HostArray::room;
         let widths =
             &["nrows", "slice", "csr.row_ptr", "csr.col_idx", "column_ptr", "bits", "symbols_per_slice"];
         let pack = &[
@@ -94,16 +85,12 @@ impl<T: Scalar> FormatOf<T> for BroEllFormat {
             "values",
         ];
         let fits = move |number: &NumberOf<'_>, limits: &Limits| {
-            BroEll::<T>::check(nrows, ncols, nnz, shape, size(number("symbol_count")), limits).map(|_| ())
+            BroEll::<T>::check(of_matrix, shape, size(number("symbol_count")), limits).map(drop)
         };
         Ok(Layout {
             numbers: vec![("slice", shape.slice.into()), ("entries", entries)],
-            arrays: vec![
-                ("column_ptr", HostArray::U64(column_ptr.into())),
-                ("bits", room(Element::U8, columns)),
-            ],
+            arrays: vec![("column_ptr", HostArray::u64s(column_ptr)), ("bits", room(Element::U8, columns))],
             scratch: vec![("symbols_per_slice", room(Element::U64, slices))],
-            keeps: &[],
             steps: vec![
                 // A warp a slice.
                 Step::Run { routine: "bro_widths", threads: 32 * slices, args: widths },
@@ -118,6 +105,7 @@ impl<T: Scalar> FormatOf<T> for BroEllFormat {
                 Step::Run { routine: "bro_pack", threads: nrows, args: pack },
             ],
             most: Bytes(most.saturating_add(8 * (slices + 1))),
+            ..Layout::default()
         })
     }
 }
@@ -129,11 +117,11 @@ impl<T: Scalar> Stored<T> for BroEll<T> {
 
     fn arrays(&self) -> NamedArrays<'_, T> {
         vec![
-            ("column_ptr", HostArray::U64(self.column_ptr.as_slice().into())),
-            ("symbol_ptr", HostArray::U64(self.symbol_ptr.as_slice().into())),
+            ("column_ptr", HostArray::u64s(&self.column_ptr)),
+            ("symbol_ptr", HostArray::u64s(&self.symbol_ptr)),
             ("bits", HostArray::U8(self.bits.as_slice().into())),
-            ("symbols", HostArray::U64(self.symbols.as_slice().into())),
-            ("values", HostArray::Values(self.values.as_slice().into())),
+            ("symbols", HostArray::u64s(&self.symbols)),
+            ("values", HostArray::values(&self.values)),
         ]
     }
 

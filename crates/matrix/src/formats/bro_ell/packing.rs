@@ -1,10 +1,8 @@
 //! A row's columns as differences in a stream of bits, written and read.
 
+use crate::bro_ell_size::BEFORE_FIRST;
 use std::iter::StepBy;
 use std::slice::Iter;
-
-/// The column before a row's first: adding a first difference, the column plus 1, wraps around to the column.
-pub(super) const BEFORE_FIRST: u32 = u32::MAX;
 
 /// Packs a row's `cols`, entry k into `bits[k]` bits, into every `stride`-th of `symbols` from `at` on. They must hold
 /// 0 at first.
@@ -43,7 +41,7 @@ pub struct BroEllColumns<'a> {
 }
 
 impl<'a> BroEllColumns<'a> {
-    /// Of row `at` of a slice with `rows` rows.
+    /// Columns of row `at` of a slice with `rows` rows.
     pub(super) fn new(bits: &'a [u8], symbols: &'a [u64], at: usize, rows: usize) -> Self {
         let symbols = symbols.get(at..).unwrap_or_default().iter().step_by(rows);
         Self { bits: bits.iter(), symbols, symbol: 0, left: 0, before: BEFORE_FIRST }

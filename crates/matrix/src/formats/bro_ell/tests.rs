@@ -9,7 +9,7 @@ fn converted(a: &Csr<f64>, slice: u32) -> BroEll<f64> {
 
 /// Rows of these columns; the values count the entries, from 1.
 fn matrix(ncols: usize, rows: &[&[u32]]) -> Csr<f64> {
-    let row_ptr = starts(rows.iter().map(|row| row.len() as u64));
+    let row_ptr = offsets(rows.iter().map(|row| row.len() as u64));
     let cols = rows.concat();
     let values = (1..=cols.len()).map(|v| v as f64).collect();
     Csr::try_new(rows.len(), ncols, row_ptr, cols, values).unwrap()

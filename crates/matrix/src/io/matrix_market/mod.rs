@@ -12,7 +12,6 @@
 //! * What other programs write and the format does not allow is read where its meaning is plain, and remarked upon: one percent sign
 //!   in the banner, words behind it, comments behind `#`, values on the diagonal of a skew-symmetric matrix.
 
-mod array;
 mod fault;
 mod header;
 mod line;
@@ -24,7 +23,7 @@ pub(super) use line::number_as_fortran;
 use super::assemble::{Buckets, Chunk, Entry, Mirror, Payload, assemble, finished_bytes};
 use super::blocks::{BLOCK, Block, Blocks};
 use super::memory::{Budget, Refused, check_rows, make_room};
-use super::pattern_values::pattern_value;
+use super::options::pattern_value;
 use super::rows::Merge;
 use super::{Field, Layout, Loaded, Place, Progress, ReadError, ReadOptions, Remark, Stored, Symmetry};
 use crate::{Bytes, Csr, Scalar};
@@ -149,7 +148,7 @@ struct Unread<'a> {
     at: usize,
 }
 
-/// What one block held.
+/// Content of one block.
 struct Parsed<C> {
     index: usize,
     lines: u64,
@@ -158,7 +157,7 @@ struct Parsed<C> {
     content: C,
 }
 
-/// Why reading ended early.
+/// Reasons why reading ended early.
 enum Stop {
     /// A fault at a line of the block, counted from 0.
     Fault(u64, LineFault),
@@ -257,7 +256,7 @@ impl<'b> Body<'_, 'b> {
         });
         // Only now is it known how many values came before a block.
         let place = |(first, mut entries): (u64, Vec<Entry<V>>)| {
-            array::place(&self.header, first, &mut entries);
+            self.header.place(first, &mut entries);
             Chunk::new(&entries, self.buckets, self.mirror())
         };
         let chunks: Result<_, Refused> = numbered.collect::<Vec<_>>().into_par_iter().map(place).collect();

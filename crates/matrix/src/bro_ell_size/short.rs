@@ -10,7 +10,7 @@
 //! a row's first entry      3 3   8   1 1 2
 //! ```
 
-use super::packing::BEFORE_FIRST;
+use super::BEFORE_FIRST;
 
 /// Entries of a row that is short, at most: two vector registers of any processor.
 pub(super) const LANES: usize = 8;

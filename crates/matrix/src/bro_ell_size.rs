@@ -1,16 +1,78 @@
-//! What BRO-ELL stores, from one look at the columns of a matrix.
+//! Size of a matrix in BRO-ELL, from one pass over its columns.
 //!
 //! The largest of some numbers has as many bits as their OR. So nothing is compared, and the ORs of a large slice are
 //! those of the small slices that it consists of.
 
-use super::packing::BEFORE_FIRST;
-use super::{BroEllShape, short};
+mod short;
+
 use crate::Pattern;
+use crate::csr::offsets;
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
+use std::fmt;
 use std::iter::Sum;
 use std::ops::{Add, Range};
+use std::str::FromStr;
 
-/// What a matrix takes in one shape.
+/// Column before the first of a row: the first difference, the column plus 1, wraps around to the column when it is added.
+pub(crate) const BEFORE_FIRST: u32 = u32::MAX;
+
+/// Rows of a slice. Its text is `r256`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct BroEllShape {
+    /// Rows of a slice, at least 1.
+    pub slice: u32,
+}
+
+impl BroEllShape {
+    /// The catalogue: a warp's worth of rows, and the shape of Lehnert et al. 2016.
+    pub const ALL: [Self; 2] = [Self { slice: 32 }, Self { slice: 256 }];
+
+    /// First column of each slice of a matrix with these row offsets, counted over all slices, and the end of the last:
+    /// `column_ptr` of BRO-ELL. O(nrows), in parallel.
+    pub fn column_ptr(self, row_ptr: &[u64]) -> Vec<u64> {
+        let nrows = row_ptr.len() - 1;
+        let width = |at| {
+            let rows = self.rows(at, nrows);
+            row_ptr[rows.start..=rows.end].windows(2).map(|w| w[1] - w[0]).max().unwrap_or(0)
+        };
+        let slices = nrows.div_ceil(self.slice as usize);
+        let widths: Vec<u64> = (0..slices).into_par_iter().with_min_len(256).map(width).collect();
+        offsets(widths)
+    }
+
+    /// Stored values of a matrix whose slices begin at these columns, padding included.
+    pub fn entries(self, nrows: u64, column_ptr: &[u64]) -> u64 {
+        let Some(full) = column_ptr.len().checked_sub(2) else { return 0 };
+        let slice = u64::from(self.slice);
+        let last_rows = nrows - full as u64 * slice;
+        column_ptr[full] * slice + (column_ptr[full + 1] - column_ptr[full]) * last_rows
+    }
+
+    /// The rows of slice `at` of a matrix with `nrows` rows.
+    pub(crate) const fn rows(self, at: usize, nrows: usize) -> Range<usize> {
+        let (start, end) = (at * self.slice as usize, (at + 1) * self.slice as usize);
+        start..if end < nrows { end } else { nrows }
+    }
+}
+
+impl fmt::Display for BroEllShape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&format!("r{}", self.slice))
+    }
+}
+
+impl FromStr for BroEllShape {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        let slice = text.strip_prefix('r').and_then(|s| s.parse().ok()).filter(|&s| s > 0);
+        slice.map(|slice| Self { slice }).ok_or_else(|| format!("'{text}' is no shape such as r256"))
+    }
+}
+
+serde_as_text!(BroEllShape);
+
+/// Size of a matrix in one shape.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct BroEllSize {
     /// Stored values, padding included.
@@ -30,7 +92,7 @@ impl BroEllSize {
     }
 
     /// A slice of `a`.
-    pub(super) fn of_slice(a: Pattern<'_>, rows: Range<usize>) -> Self {
+    pub(crate) fn of_slice(a: Pattern<'_>, rows: Range<usize>) -> Self {
         let (mut columns, mut bits_per_row) = (0, 0);
         for_each_strip(a, rows.clone(), |ors| {
             columns += ors.len();
@@ -83,7 +145,7 @@ pub(crate) struct Block {
     pub(crate) farthest: u32,
 }
 
-/// What up to [`BLOCK_ROWS`] rows from a multiple of them on take. Nothing is allocated.
+/// Sizes of up to [`BLOCK_ROWS`] rows that begin at a multiple of them. Allocates nothing.
 pub(crate) fn of_block(a: Pattern<'_>, rows: Range<usize>) -> Block {
     let parts = || {
         let starts = rows.clone().step_by(SLICES[0]);
@@ -122,7 +184,7 @@ pub(crate) fn of_block(a: Pattern<'_>, rows: Range<usize>) -> Block {
 }
 
 /// Calls `look` with the OR of the differences in every column of a slice, a strip of them at a time.
-pub(super) fn for_each_strip(a: Pattern<'_>, rows: Range<usize>, mut look: impl FnMut(&[u32])) {
+pub(crate) fn for_each_strip(a: Pattern<'_>, rows: Range<usize>, mut look: impl FnMut(&[u32])) {
     let width = longest(a, &rows);
     let mut ors = [0; STRIP];
     for start in (0..width).step_by(STRIP) {
@@ -163,7 +225,7 @@ fn longest(a: Pattern<'_>, rows: &Range<usize>) -> usize {
 }
 
 /// Bits of a number, or of the largest of those that it is the OR of.
-pub(super) const fn bits(or: u32) -> u32 {
+pub(crate) const fn bits(or: u32) -> u32 {
     u32::BITS - or.leading_zeros()
 }
 

@@ -7,7 +7,8 @@
 //! partials  p0    p1    p2             the block that comes last adds them up, always in this order
 //! ```
 
-use crate::{Bytes, Element, HostArray, NamedArrays, Scalar};
+use super::{Element, HostArray, NamedArrays};
+use crate::{Bytes, Scalar};
 use rayon::prelude::*;
 
 /// A segment of a row. Segments of a row stand one behind the other.
@@ -38,7 +39,7 @@ impl Segment {
     }
 
     /// As kernels read it, two loads of 16 bytes: the low and the high half of `start`, `length`, `row`, `first`,
-    /// `count`, and two words that nobody looks at.
+    /// `count`, and two unused words.
     pub const fn words(&self) -> [u32; 8] {
         [self.start as u32, (self.start >> 32) as u32, self.length, self.row, self.first, self.count, 0, 0]
     }
@@ -58,7 +59,7 @@ impl Segment {
         words.resize(places * 8, 0);
         let len = places as u64;
         vec![
-            ("segments", HostArray::U32(words.into())),
+            ("segments", HostArray::u32s(words)),
             ("partials", HostArray::Room { element: Element::U64, len, zeroed: false }),
             ("counters", HostArray::Room { element: Element::U32, len, zeroed: true }),
         ]
