@@ -45,12 +45,6 @@ pub struct Family {
     pub thread_blocks: fn(Knobs, u32, &Features) -> f64,
     /// The papers' strip model that describes it.
     pub strip_rule: StripRule,
-    /// Rule that carries a time to another device after Guo and Wang 2013.
-    pub transfer_rule: TransferRule,
-    /// Columns of Table 2 of Lehnert et al. 2016 whose features `linear` and `neighbours` look at.
-    pub table_2: &'static [&'static str],
-    /// The k of `neighbours` in that paper.
-    pub neighbours: usize,
     /// Names of the kernel in other libraries; those of its format stand with the format: [`Kernel::elsewhere`](crate::Kernel::elsewhere).
     pub elsewhere: &'static [Elsewhere],
 }
@@ -128,33 +122,11 @@ pub enum StripRule {
     None,
 }
 
-/// Rule that carries the time of a kernel to another device (Guo and Wang 2013). `measured` is the id of the kernel whose
-/// benchmark matrices stand for it; `None`: its own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TransferRule {
-    /// Section 4.1, a team of threads per row.
-    Csr,
-    /// Section 4.2, one thread per row.
-    Ell {
-        /// Whose benchmark matrices.
-        measured: Option<&'static str>,
-    },
-    /// Section 4.3, one thread per non-zero, or per row or non-zero.
-    Coo {
-        /// Whose benchmark matrices.
-        measured: Option<&'static str>,
-    },
-    /// Section 4.4, of the parts that [`StripRule::Parts`] names, of the same block size and value type.
-    Parts,
-    /// None: how it shares out the work is not known.
-    None,
-}
-
 /// Threads a block of the catalogue, for kernels of our own.
 pub const BLOCKS: [u32; 5] = THREAD_BLOCKS;
 
 impl Family {
-    /// One thread per row, in launches of our own and on a CPU, with one variant; neither a strip model nor a transfer describes it. The
+    /// One thread per row, in launches of our own and on a CPU, with one variant; no strip model describes it. The
     /// file of a family states its name, summary, format, launches and product on a CPU, and what else differs.
     pub const BASE: Self = Self {
         name: "",
@@ -173,9 +145,6 @@ impl Family {
         warp_work: |_, block, f| Some(work_of_teams(1, block, f)),
         thread_blocks: |_, block, f| blocks_of_threads(StripUnit::Rows, 1, block, f),
         strip_rule: StripRule::None,
-        transfer_rule: TransferRule::None,
-        table_2: &[],
-        neighbours: 4,
         elsewhere: &[],
     };
 

@@ -3,8 +3,7 @@
 use crate::cpu::{CpuScratch, CpuTask};
 use crate::families::{FAMILIES, ON_AN_UNKNOWN_CPU};
 use crate::{
-    DeviceFacts, DeviceKind, Family, Knobs, Recipe, Run, Strip, StripRule, StripUnit, TransferRule, Vendor,
-    WarpWork,
+    DeviceFacts, DeviceKind, Family, Knobs, Recipe, Run, Strip, StripRule, StripUnit, Vendor, WarpWork,
 };
 use sparsight_matrix::{Elsewhere, Features, Format, Scalar, Stored, serde_as_text};
 use std::cmp::Ordering;
@@ -186,11 +185,6 @@ impl Kernel {
     /// The papers' strip model that describes it.
     pub fn strip_rule(self) -> StripRule {
         self.0.family.strip_rule
-    }
-
-    /// Rule that carries its times to another device after Guo and Wang 2013.
-    pub fn transfer_rule(self) -> TransferRule {
-        self.0.family.transfer_rule
     }
 
     /// The kernels that it consists of, on two parts of the matrix: rows of equal length, and the rest.

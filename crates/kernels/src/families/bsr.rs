@@ -3,7 +3,7 @@
 
 use super::{CUDA_STORE, CUDA_STREAM, cuda};
 use crate::cpu::{CpuProducts, CpuTask, has_nan, in_tiles};
-use crate::family::{Family, Run, StripRule, TransferRule, blocks_of_threads, work_of_blocks};
+use crate::family::{Family, Run, StripRule, blocks_of_threads, work_of_blocks};
 use crate::recipe::{LaunchStep, Recipe, Teams};
 use crate::{BLOCKS, Knobs, StripUnit};
 use sparsight_matrix::{BLOCK_SIDES, Bsr, Format, Knob, Scalar};
@@ -31,9 +31,6 @@ pub(super) static FAMILY: Family = Family {
     // The papers do not have it; their benchmark matrices hold a non-zero or two in each block.
     strip_rule: StripRule::None,
     // It gives threads to rows, and they read neighbouring words, as those of ELL do.
-    transfer_rule: TransferRule::Ell { measured: Some("ell") },
-    table_2: &["SELL-C-sigma"],
-    neighbours: 2,
     ..Family::BASE
 };
 

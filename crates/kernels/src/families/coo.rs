@@ -13,7 +13,7 @@ use super::{CUDA_CLEAR, CUDA_OVERLAP, CUDA_STREAM, cuda};
 use crate::Knobs;
 use crate::cpu::rows::ITEMS_PER_ROW;
 use crate::cpu::{Carry, CpuProducts, CpuTask, in_tiles};
-use crate::family::{Elsewhere, Family, Run, StripRule, TransferRule};
+use crate::family::{Elsewhere, Family, Run, StripRule};
 use crate::recipe::{LaunchStep, Recipe, Teams};
 use sparsight_matrix::{Coo, Format, Knob, Scalar};
 use std::ops::Range;
@@ -32,8 +32,6 @@ pub(super) static FAMILY: Family = Family {
     run: |_| Run::Launches(&RECIPE),
     cpu: Some(CpuProducts { f32: product, f64: product }),
     strip_rule: StripRule::Coo,
-    transfer_rule: TransferRule::Coo { measured: None },
-    table_2: &["COO"],
     elsewhere: &[Elsewhere { library: "CUSP", name: "spmv_coo_flat" }],
     ..Family::BY_NON_ZEROS
 };

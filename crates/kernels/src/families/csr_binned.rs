@@ -7,7 +7,7 @@ use super::{CUDA_SEGMENT, CUDA_STORE, CUDA_TEAM, cuda, segment_bytes};
 use crate::StripUnit;
 use crate::cpu::rows::{LANES, Products};
 use crate::cpu::{CpuProducts, CpuTask};
-use crate::family::{Elsewhere, Family, Run, TransferRule, WarpWork, blocks_of_threads};
+use crate::family::{Elsewhere, Family, Run, WarpWork, blocks_of_threads};
 use crate::recipe::{LaunchStep, Recipe, Teams};
 use sparsight_matrix::{BinCounts, BinnedCsr, CsrWith, Format, NumberOf, Scalar};
 
@@ -24,8 +24,6 @@ pub(super) static FAMILY: Family = Family {
         None => blocks_of_threads(StripUnit::NonZeros, 1, block, f),
     },
     // It gives threads to non-zeros in proportion, as csr-balanced does.
-    transfer_rule: TransferRule::Coo { measured: Some("csr-balanced/i1024") },
-    table_2: &["CSR", "COO"],
     elsewhere: &[Elsewhere { library: "Ashari et al.", name: "ACSR" }],
     ..Family::BY_NON_ZEROS
 };

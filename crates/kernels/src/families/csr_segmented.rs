@@ -2,7 +2,7 @@
 
 use super::{CUDA_OVERLAP, CUDA_STORE, CUDA_STREAM, CUDA_TEAM, cuda};
 use crate::StripUnit;
-use crate::family::{Elsewhere, Family, Run, TransferRule, blocks_of_threads};
+use crate::family::{Elsewhere, Family, Run, blocks_of_threads};
 use crate::recipe::{LaunchStep, Recipe, Teams};
 use sparsight_matrix::Format;
 
@@ -17,8 +17,6 @@ pub(super) static FAMILY: Family = Family {
     // A thread takes 32 of them, in 8 steps of 4.
     thread_blocks: |_, block, f| blocks_of_threads(StripUnit::NonZeros, 1, block, f) / 32.0,
     // It gives threads to non-zeros, as COO does.
-    transfer_rule: TransferRule::Coo { measured: Some("coo") },
-    table_2: &["CSR", "COO"],
     elsewhere: &[Elsewhere { library: "Liu and Vinter", name: "CSR5, nearest" }],
     ..Family::BY_NON_ZEROS
 };

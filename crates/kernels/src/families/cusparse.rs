@@ -17,7 +17,6 @@ pub(super) static CSR: Family = Family {
     repeatable: |[algorithm, ..]| algorithm == 2,
     format: |_| Format::csr(),
     run: |[algorithm, ..]| Run::Vendor(if algorithm == 1 { Vendor::CsrAlg1 } else { Vendor::CsrAlg2 }),
-    table_2: &["CSR", "COO"],
     elsewhere: &[Elsewhere {
         library: "cuSPARSE",
         name: "cusparseCreateCsr, CUSPARSE_SPMV_CSR_ALG1 (a1) and ALG2 (a2)",
@@ -31,7 +30,6 @@ pub(super) static COO: Family = Family {
     summary: "cuSPARSE on COO",
     format: |_| Format::of("coo", [0; 2]),
     run: |_| Run::Vendor(Vendor::Coo),
-    table_2: &["COO"],
     elsewhere: &[Elsewhere { library: "cuSPARSE", name: "cusparseCreateCoo, CUSPARSE_SPMV_COO_ALG1" }],
     ..ROUTINE
 };
@@ -44,7 +42,6 @@ pub(super) static SELL: Family = Family {
     // As if it had blocks of 128 threads: what is large with those is large with others, too.
     warp_work: |_, _, f| Some(work_of_teams(1, 128, f)),
     run: |_| Run::Vendor(Vendor::Sell),
-    table_2: &["SELL-C-sigma"],
     elsewhere: &[Elsewhere { library: "cuSPARSE", name: "cusparseCreateSlicedEll, CUSPARSE_SPMV_SELL_ALG1" }],
     ..ROUTINE
 };
@@ -63,7 +60,6 @@ pub(super) static BSR: Family = Family {
     format: |[side, ..]| Format::of("bcsr", [side, 0]),
     warp_work: |[side, ..], _, f| Some(work_of_blocks(side, 1, f)),
     run: |[_, algorithm, _]| Run::Vendor(if algorithm == 1 { Vendor::Bsr } else { Vendor::Bsrmv }),
-    table_2: &["SELL-C-sigma"],
     elsewhere: &[Elsewhere {
         library: "cuSPARSE",
         name: "cusparseCreateBsr, CUSPARSE_SPMV_BSR_ALG1 (a1); bsrmv (a2)",

@@ -3,7 +3,7 @@
 
 use super::{CUDA_STORE, CUDA_STREAM, cuda};
 use crate::cpu::{CpuProducts, CpuTask};
-use crate::family::{Family, Run, StripRule, TransferRule, WarpWork, blocks_of_threads, work_of_teams};
+use crate::family::{Family, Run, StripRule, WarpWork, blocks_of_threads, work_of_teams};
 use crate::recipe::{LaunchStep, Recipe, Teams};
 use crate::{BLOCKS, Knobs, StripUnit};
 use sparsight_matrix::{Format, Knob, Scalar, Sell, SellShape};
@@ -39,9 +39,6 @@ pub(super) static FAMILY: Family = Family {
     // It is learned alone (Lehnert et al. 2016).
     strip_rule: StripRule::None,
     // On rows of one length SELL is ELL slice by slice.
-    transfer_rule: TransferRule::Ell { measured: Some("ell") },
-    table_2: &["SELL-C-sigma"],
-    neighbours: 2,
     ..Family::BASE
 };
 
