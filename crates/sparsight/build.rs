@@ -24,7 +24,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// A file, or what stands under its name with `.gz` behind, packed anew. Of both nobody knows which is meant.
+/// A file, or what stands under its name with `.gz` behind, packed again. Both together are ambiguous.
 fn packed(path: &Path) -> Result<Vec<u8>, Box<dyn Error>> {
     let (plain, gz) = (path.display().to_string(), format!("{}.gz", path.display()));
     if path.exists() && Path::new(&gz).exists() {

@@ -10,7 +10,6 @@ use crate::threads;
 use sparsight::advise::Advised;
 use sparsight::bindings;
 use sparsight::device::{DeviceError, DeviceSlice, DeviceSliceMut, Stream};
-use sparsight::kernels::DeviceKind;
 use sparsight::matrix::{Csr, Scalar};
 use sparsight::{Error, Plan, Prepared};
 use std::ffi::{c_int, c_void};
@@ -217,7 +216,7 @@ pub unsafe extern "C" fn ss_prepare(
         let advised = plan.candidate(i)?;
         threads::begin()?;
         let opened = &device.0;
-        if let (DeviceKind::Cuda, Opened::Cpu(cpu)) = (plan.kind(), opened.as_ref()) {
+        if let (true, Opened::Cpu(cpu)) = (plan.kind().is_gpu(), opened.as_ref()) {
             return Err(Error::PlannedForGpu { device: cpu.facts().name.clone() }.into());
         }
         // SAFETY: as the caller promises.

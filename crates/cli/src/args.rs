@@ -171,7 +171,7 @@ impl KernelFlags {
         let named = |c: &Candidate| self.kernels.iter().any(|k| k.0.selects(c));
         // Retired kernels are included where their knobs are named.
         let of_old = |kernel: Kernel| self.kernels.iter().any(|k| k.0.is_exactly(kernel));
-        let is_left = |c: &Candidate| kind == DeviceKind::Cpu || !c.kernel.is_retired() || of_old(c.kernel);
+        let is_left = |c: &Candidate| c.kernel.is_ranked_on(kind) || of_old(c.kernel);
         let kernel = |c: &Candidate| (self.kernels.is_empty() || named(c)) && is_left(c);
         let block = |c: &Candidate| {
             let asked = self.blocks.is_empty() || self.blocks.contains(&c.block);

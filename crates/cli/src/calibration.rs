@@ -20,7 +20,6 @@ use sparsight::calibrate::{
 };
 use sparsight::device::DeviceError;
 use sparsight::device::timing::took;
-use sparsight::kernels::DeviceKind;
 use sparsight::matrix::{Dtype, Seconds};
 use sparsight::profile::{GridName, ProfileFolder, RescalingFile};
 use std::collections::BTreeSet;
@@ -126,7 +125,7 @@ pub(crate) fn by_hand(
     let (opened, opening) = took(|| OpenDevice::open(device));
     let mut device = opened?;
     let folder = empty_enough(output)?;
-    if device.facts().kind == DeviceKind::Cpu {
+    if !device.facts().kind.is_gpu() {
         if let Some(reference) = reference {
             let text = format!("--reference {reference}: nothing is carried over to a processor");
             return Err(Failure::input(text).hinted("leave it out: a processor is calibrated by itself"));

@@ -18,7 +18,7 @@ use sparsight::matrix::{Csr, Dtype, Features, Scalar};
 use sparsight::models::ModelName;
 use sparsight::profile::{GridName, ProfileFolder, ProfiledDevice};
 use sparsight::records::{BenchmarkOutcome, BenchmarkRecord, CorpusRecord};
-use sparsight_lab::write_fitted;
+use sparsight_lab::{shared, write_fitted};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -234,7 +234,7 @@ pub(crate) fn fit_and_write(
     Ok(fitted)
 }
 
-/// Writes a profile into one file that can be given away ([`ProfileFolder::shared`]), and says so.
+/// Writes a profile into one file that can be given away ([`shared`]), and says so.
 pub(crate) fn share(folder: &ProfileFolder, path: &Path, printer: &Printer) -> Result<(), Failure> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let name = name.strip_suffix(".tar.gz").or_else(|| name.strip_suffix(".tgz")).unwrap_or_default();
@@ -242,7 +242,7 @@ pub(crate) fn share(folder: &ProfileFolder, path: &Path, printer: &Printer) -> R
         let text = format!("{}: the name of a shared profile ends in .tar.gz", path.display());
         return Err(Failure::input(text));
     }
-    output_file::write(path, &folder.shared(name)?)?;
+    output_file::write(path, &shared(folder, name)?)?;
     printer.note(format_args!(
         "{} holds the profile with numbers in place of the names of matrices: `tar xzf` it, then `--profile {name}`",
         path.display()

@@ -3,7 +3,7 @@
 use anstyle::Style;
 use sparsight::Profile;
 use sparsight::advise::TIE;
-use sparsight::kernels::{Candidate, DeviceFacts, DeviceKind, Elsewhere};
+use sparsight::kernels::{Candidate, DeviceFacts, Elsewhere};
 pub(crate) use sparsight::matrix::grouped;
 use sparsight::matrix::{Dtype, Features, Seconds};
 use sparsight::profile::{GridName, ProfiledDevice};
@@ -162,10 +162,8 @@ pub(crate) fn known_from(profile: &Profile) -> String {
     if profile.device.provenance.noise.is_none() {
         return from;
     }
-    let again = match (profile.device.facts.kind, profile.device.grid) {
-        (DeviceKind::Cpu, GridName::Coarse) => {
-            "`sparsight calibrate --device cpu -o quiet`, then `--profile quiet`"
-        }
+    let again = match (profile.device.facts.kind.is_gpu(), profile.device.grid) {
+        (false, GridName::Coarse) => "`sparsight calibrate --device cpu -o quiet`, then `--profile quiet`",
         _ => "`sparsight lab profile -o quiet`, then `--profile quiet`",
     };
     format!("{from}; the machine was busy then and times may be off, to measure again: {again}")

@@ -30,10 +30,10 @@ impl ValuesFlag {
     /// # Errors
     /// Where there is none.
     pub(crate) fn mixed(&self, dtype: Dtype, kind: DeviceKind) -> Result<bool, Failure> {
-        match (self.asked(), dtype, kind) {
+        match (self.asked(), dtype, kind.has_mixed_precision()) {
             (false, ..) => Ok(false),
-            (true, Dtype::F64, DeviceKind::Cuda) => Ok(true),
-            (true, Dtype::F64, DeviceKind::Cpu) => {
+            (true, Dtype::F64, true) => Ok(true),
+            (true, Dtype::F64, false) => {
                 Err(Failure::input("a matrix in f32 beside vectors in f64 is for GPUs, and this is a CPU"))
             }
             (true, ..) => {

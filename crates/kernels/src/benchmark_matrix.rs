@@ -15,7 +15,7 @@ use sparsight_matrix::{
 };
 use std::fmt;
 
-/// Where the columns of a benchmark matrix lie.
+/// Placement of the columns of a benchmark matrix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Placement {
@@ -56,11 +56,11 @@ pub struct BenchmarkMatrix {
     pub nrows: u64,
     /// Mean of the non-zeros a row, p; at most `nrows`.
     pub row_length: u64,
-    /// How the rows' lengths lie around it. A row drawn longer than the matrix is wide is cut to its width, which
+    /// Distribution of the row lengths around it. A row drawn longer than the matrix is wide is cut to its width, which
     /// lowers the mean where `2 row_length` is beyond `nrows`.
     #[serde(default)]
     pub lengths: RowLengthDistribution,
-    /// Where they lie.
+    /// Placement of the columns.
     pub placement: Placement,
     /// Seed of lengths, columns and values.
     pub seed: u64,
@@ -99,7 +99,7 @@ impl BenchmarkMatrix {
         Bytes(matrix.saturating_add(self.nrows.saturating_mul(2 * dtype.bytes())))
     }
 
-    /// What sizes follow from. HYB counts as COO: the ELL part of rows of one length takes no more; DIA has as many diagonals,
+    /// Features from which sizes follow. HYB counts as COO: the ELL part of rows of one length takes no more; DIA has as many diagonals,
     /// and BSR as many blocks, as it stores at all.
     fn outline(&self, nnz: u64, longest: u64) -> Features {
         let most_blocks = BLOCK_SIDES.map(|side| {
@@ -148,7 +148,7 @@ impl BenchmarkMatrix {
         }
     }
 
-    /// What tells an entry from every other.
+    /// Number that is unique to an entry.
     const fn number(&self, row: u64, k: u64) -> u64 {
         row * self.longest() + k
     }

@@ -79,7 +79,7 @@ fn draw(matrix: &BenchmarkMatrix) -> (RowLengths, Vec<u64>) {
 }
 
 impl BenchmarkRows {
-    /// How many rows have which length; constant or as drawn.
+    /// Rows of each length; constant or as drawn.
     pub fn lengths(&self) -> &RowLengths {
         &self.lengths
     }

@@ -14,7 +14,7 @@ pub struct Candidate {
     /// Threads a block on a GPU, rows (COO: sixteenths of the non-zeros) a task on a CPU; 0 where the
     /// vendor's library decides.
     pub block: u32,
-    /// What it is computed in.
+    /// Precision that it is computed in.
     pub dtype: Dtype,
 }
 
@@ -30,10 +30,10 @@ pub fn every_candidate(dtype: Dtype) -> impl Iterator<Item = Candidate> {
         .flat_map(move |kernel| kernel.blocks().iter().map(move |&block| Candidate { kernel, block, dtype }))
 }
 
-/// What is ranked on devices of that kind, in the same order: of a CPU nobody knows yet what is never the fastest.
+/// Candidates that are ranked on devices of that kind, in the same order: on a CPU retired ones too, since how they do there was not
+/// measured.
 pub fn catalogue_on(kind: DeviceKind, dtype: Dtype) -> impl Iterator<Item = Candidate> {
-    every_candidate_on(kind, dtype)
-        .filter(move |candidate| kind == DeviceKind::Cpu || !candidate.kernel.is_retired())
+    every_candidate_on(kind, dtype).filter(move |candidate| candidate.kernel.is_ranked_on(kind))
 }
 
 /// The part of [`every_candidate`] that devices of that kind have, in the same order.
@@ -42,14 +42,14 @@ pub fn every_candidate_on(kind: DeviceKind, dtype: Dtype) -> impl Iterator<Item 
 }
 
 impl Candidate {
-    /// What multiplies CSR as it is on a processor of which nothing is known: no slower than a plain loop on any matrix that was
+    /// Candidate of plain CSR for a processor that was not calibrated: no slower than a plain loop on any matrix that was
     /// measured.
     pub fn on_an_unknown_cpu(dtype: Dtype) -> Self {
         let kernel = Kernel::on_an_unknown_cpu();
         Self { kernel, block: BLOCKS[BLOCKS.len() / 2], dtype }
     }
 
-    /// What it reads.
+    /// Format that it reads.
     pub fn format(&self) -> Format {
         self.kernel.format()
     }

@@ -1,10 +1,10 @@
-//! What a device is, in numbers that were read from it or measured on it; never typed in.
+//! Facts about a device, read from it or measured on it; never typed in.
 
 use serde::{Deserialize, Serialize};
 use sparsight_matrix::{Bytes, Seconds};
 use std::fmt;
 
-/// Kind of device.
+/// Kind of device, as profiles record it. What differs between kinds is asked by the methods, so that a new kind is an entry in these.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum DeviceKind {
@@ -12,6 +12,36 @@ pub enum DeviceKind {
     Cpu,
     /// A GPU driven through CUDA.
     Cuda,
+}
+
+impl DeviceKind {
+    /// A GPU: it has memory of its own, into which a matrix is uploaded, and a launch has a cost.
+    pub const fn is_gpu(self) -> bool {
+        !matches!(self, Self::Cpu)
+    }
+
+    /// cuSPARSE runs on it.
+    pub const fn has_cusparse(self) -> bool {
+        matches!(self, Self::Cuda)
+    }
+
+    /// Kernels read values in `f32` beside vectors in `f64` on it ([`Dtype::Mixed`](sparsight_matrix::Dtype::Mixed)).
+    pub const fn has_mixed_precision(self) -> bool {
+        self.is_gpu()
+    }
+
+    /// Other programs on the host disturb its times.
+    pub const fn is_disturbed_by_load(self) -> bool {
+        !self.is_gpu()
+    }
+
+    /// Name of the first device of this kind on a machine, as `--device` takes it.
+    pub const fn first_device(self) -> &'static str {
+        match self {
+            Self::Cpu => "cpu",
+            Self::Cuda => "cuda:0",
+        }
+    }
 }
 
 /// Facts that strips, models and tables need. Attributes are read from the driver or the operating system,
@@ -49,9 +79,9 @@ pub struct DeviceFacts {
 /// A fact that no device has.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ImplausibleFact {
-    /// Which, as profiles call it.
+    /// Name of the field in profiles.
     pub field: &'static str,
-    /// What it says.
+    /// Value of the field.
     pub value: f64,
     /// The least and the most that it may be.
     pub within: (f64, f64),
@@ -67,7 +97,7 @@ impl fmt::Display for ImplausibleFact {
 impl std::error::Error for ImplausibleFact {}
 
 impl DeviceFacts {
-    /// Whether both speak of the same device, or of two that are alike.
+    /// Returns whether both speak of the same device, or of two that are alike.
     pub fn is_same_device(&self, other: &Self) -> bool {
         let told_by = |facts: &Self| (facts.kind, facts.name.clone(), facts.multiprocessors);
         told_by(self) == told_by(other)
@@ -75,13 +105,14 @@ impl DeviceFacts {
 
     /// In words: `Some CPU, 8 threads`, `NVIDIA H200`, `NVIDIA H200, 40 of 132 multiprocessors`.
     pub fn described(&self) -> String {
-        match self.kind {
-            DeviceKind::Cpu => format!("{}, {} threads", self.name, self.multiprocessors),
-            DeviceKind::Cuda => self.name.clone(),
+        if self.kind.is_gpu() {
+            self.name.clone()
+        } else {
+            format!("{}, {} threads", self.name, self.multiprocessors)
         }
     }
 
-    /// Whether a device can be like this: the limits of every number, generously beyond what there is. 0 stands for a rate
+    /// Returns whether a device can be like this: the limits of every number, generously beyond what there is. 0 stands for a rate
     /// or cost that was not measured, and for a cache or memory that is not known.
     ///
     /// # Errors

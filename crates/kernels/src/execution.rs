@@ -1,11 +1,11 @@
-//! How the parts of a partitioned matrix are run.
+//! Execution of the parts of a partitioned matrix.
 
 use serde::{Deserialize, Serialize};
 use sparsight_matrix::Seconds;
 use std::fmt;
 use std::str::FromStr;
 
-/// How the parts of a matrix cut into row blocks are run, and so what a product with them takes.
+/// Execution of the parts of a matrix cut into row blocks, on which the time of a product with them depends.
 ///
 /// ```text
 /// sequential    T = sum of E                  one launch after another, as the paper assumes

@@ -1,11 +1,11 @@
-//! What the file of a kernel family answers: everything that the rest of the program asks about its kernels.
+//! Kernel families: everything that the rest of the program asks about kernels, answered by their files.
 //!
 //! A family is some kernels that differ in the values of their knobs. Each has one file in `families/` with one `static`
 //! [`Family`], beside its CUDA source. Nothing outside of these files asks which kernel it has before it.
 
+use crate::StripUnit;
 use crate::cpu::CpuProducts;
 use crate::recipe::{Knobs, Recipe};
-use crate::{DeviceKind, StripUnit};
 pub use sparsight_matrix::Elsewhere;
 use sparsight_matrix::{BLOCK_SIDES, Features, Format, Knob, Locality, THREAD_BLOCKS, TeamBlocks};
 use std::fmt;
@@ -14,44 +14,38 @@ use std::fmt;
 pub struct Family {
     /// The one name used in the `.cu` file, ids and reports.
     pub name: &'static str,
-    /// What one of them does, in a few words: "one thread per row of CSR".
+    /// Mapping of threads in a few words: "one thread per row of CSR".
     pub summary: &'static str,
-    /// What its variants differ in. An id names the knobs that are not 0.
+    /// Knobs that its variants differ in. An id names those that are not 0.
     pub knobs: &'static [Knob],
     /// Variants of the catalogue, in the order in which tables list them.
     pub variants: fn() -> Vec<Knobs>,
-    /// Whether a variant is ranked on no GPU: on none of 951 matrices on an H200 and 353 on an H100 it was more than 3 % faster than all that are
+    /// True if a variant is ranked on no GPU: on none of 951 matrices on an H200 and 353 on an H100 it was more than 3 % faster than all that are
     /// left (docs/results/h200-large.md). It can still be named, for the tables of the papers and for other GPUs.
     pub retired: fn(Knobs) -> bool,
-    /// Whether a product on a GPU gives the same y bit by bit each time: each sum has one order, whichever threads come first.
+    /// True if a product on a GPU gives the same y bit by bit each time: each sum has one order, whichever threads come first.
     pub repeatable: fn(Knobs) -> bool,
-    /// What a variant reads.
+    /// Format that a variant reads.
     pub format: fn(Knobs) -> Format,
-    /// Devices that have it at all.
-    pub runs_on: fn(Knobs) -> &'static [DeviceKind],
+    /// True if a CPU runs a variant, if it runs the family at all ([`Family::cpu`]).
+    pub on_cpu: fn(Knobs) -> bool,
     /// Threads a block that it can be run with; 0 alone where the vendor's library decides.
     pub blocks: fn(Knobs) -> &'static [u32],
-    /// How a GPU runs it.
+    /// Launches or vendor's routine with which a GPU runs it.
     pub run: fn(Knobs) -> Run,
-    /// How a CPU runs it; `None` where none does.
+    /// Product on a CPU; `None` if no CPU runs it.
     pub cpu: Option<CpuProducts>,
-    /// What a strip counts: what threads are given to.
+    /// Unit of a strip: what threads are given to.
     pub unit: StripUnit,
     /// Threads that work on one row; `None` where threads are given to non-zeros, or not all rows get as many.
     pub threads_per_row: fn(Knobs) -> Option<u32>,
-    /// What warps do with thread blocks of so many threads, as models count it; `None` where threads are given to non-zeros alone.
+    /// Work of warps with thread blocks of so many threads, as models count it; `None` where threads are given to non-zeros alone.
     pub warp_work: fn(Knobs, u32, &Features) -> Option<WarpWork>,
     /// Thread blocks of a launch on a matrix with these features, as models count them.
     pub thread_blocks: fn(Knobs, u32, &Features) -> f64,
-    /// Which of the papers' strip models describes it.
+    /// The papers' strip model that describes it.
     pub strip_rule: StripRule,
-    /// How a time is carried to another device after Guo and Wang 2013.
-    pub transfer_rule: TransferRule,
-    /// Columns of Table 2 of Lehnert et al. 2016 whose features `linear` and `neighbours` look at.
-    pub table_2: &'static [&'static str],
-    /// The k of `neighbours` in that paper.
-    pub neighbours: usize,
-    /// What other libraries call the kernel; the names of its format stand with that: [`Kernel::elsewhere`](crate::Kernel::elsewhere).
+    /// Names of the kernel in other libraries; those of its format stand with the format: [`Kernel::elsewhere`](crate::Kernel::elsewhere).
     pub elsewhere: &'static [Elsewhere],
 }
 
@@ -61,28 +55,28 @@ impl fmt::Debug for Family {
     }
 }
 
-/// How much warps have to do on a matrix, in steps: a step takes each thread of a warp to the next entry of its row.
+/// Work of warps on a matrix, in steps: a step takes each thread of a warp to the next entry of its row.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct WarpWork {
     /// Steps of the warp that works longest.
     pub longest: f64,
     /// Steps of all warps; 0 where the order of the rows is not known.
     pub steps: f64,
-    /// Steps of all warps of the thread block that has most of them; 0 where nobody counted.
+    /// Steps of all warps of the thread block that has most of them; 0 if not counted.
     pub heaviest: f64,
-    /// Steps that the places of all warps are kept for: of each thread block its warps times the steps of the slowest; 0 where nobody
+    /// Steps that the places of all warps are kept for: of each thread block its warps times the steps of the slowest; 0 if not
     /// counted.
     pub kept: f64,
 }
 
 impl WarpWork {
-    /// Where nobody counts what thread blocks have to do.
+    /// Work of which that of thread blocks is not counted.
     pub(crate) fn of_warps(longest: f64, steps: f64) -> Self {
         Self { longest, steps, heaviest: 0.0, kept: 0.0 }
     }
 }
 
-/// How a GPU runs a kernel.
+/// Way in which a GPU runs a kernel.
 #[derive(Debug, Clone, Copy)]
 pub enum Run {
     /// Launches of our own.
@@ -108,7 +102,7 @@ pub enum Vendor {
     Bsrmv,
 }
 
-/// Which of the papers' strip models describes a kernel. Kernels are known by their ids.
+/// The papers' strip model that describes a kernel. Kernels are named by their ids.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StripRule {
     /// `T = E(p) / T_2 * E'(I)`: teams of threads, with a threshold on p (Guo, Wang and Chen 2014).
@@ -128,33 +122,11 @@ pub enum StripRule {
     None,
 }
 
-/// How the time of a kernel is carried to another device (Guo and Wang 2013). `measured` is the id of the kernel whose
-/// benchmark matrices stand for it; `None`: its own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TransferRule {
-    /// Section 4.1, a team of threads per row.
-    Csr,
-    /// Section 4.2, one thread per row.
-    Ell {
-        /// Whose benchmark matrices.
-        measured: Option<&'static str>,
-    },
-    /// Section 4.3, one thread per non-zero, or per row or non-zero.
-    Coo {
-        /// Whose benchmark matrices.
-        measured: Option<&'static str>,
-    },
-    /// Section 4.4, of the parts that [`StripRule::Parts`] names, of the same block size and value type.
-    Parts,
-    /// None: nobody knows how it shares out the work.
-    None,
-}
-
 /// Threads a block of the catalogue, for kernels of our own.
 pub const BLOCKS: [u32; 5] = THREAD_BLOCKS;
 
 impl Family {
-    /// One thread per row, in launches of our own and on a CPU, with one variant; neither a strip model nor a transfer describes it. The
+    /// One thread per row, in launches of our own and on a CPU, with one variant; no strip model describes it. The
     /// file of a family states its name, summary, format, launches and product on a CPU, and what else differs.
     pub const BASE: Self = Self {
         name: "",
@@ -164,7 +136,7 @@ impl Family {
         retired: |_| false,
         repeatable: |_| true,
         format: |_| Format::csr(),
-        runs_on: |_| EVERYWHERE,
+        on_cpu: |_| true,
         blocks: |_| &BLOCKS,
         run: |_| Run::Launches(&Recipe::BASE),
         cpu: None,
@@ -173,9 +145,6 @@ impl Family {
         warp_work: |_, block, f| Some(work_of_teams(1, block, f)),
         thread_blocks: |_, block, f| blocks_of_threads(StripUnit::Rows, 1, block, f),
         strip_rule: StripRule::None,
-        transfer_rule: TransferRule::None,
-        table_2: &[],
-        neighbours: 4,
         elsewhere: &[],
     };
 
@@ -188,11 +157,6 @@ impl Family {
         ..Self::BASE
     };
 }
-
-/// All devices.
-pub(crate) const EVERYWHERE: &[DeviceKind] = &[DeviceKind::Cuda, DeviceKind::Cpu];
-/// GPUs alone.
-pub(crate) const ON_GPUS: &[DeviceKind] = &[DeviceKind::Cuda];
 
 /// Steps where each row gets a team of `threads`, a power of two, in the order that the matrix has.
 pub(crate) fn work_of_teams(threads: u32, block: u32, f: &Features) -> WarpWork {
@@ -210,7 +174,7 @@ pub(crate) fn work_of_teams(threads: u32, block: u32, f: &Features) -> WarpWork 
     }
 }
 
-/// Steps of rows of blocks, each of which takes a thread along `side` entries of its row. Where nobody counted them, as many blocks
+/// Steps of rows of blocks, each of which takes a thread along `side` entries of its row. If they were not counted, as many blocks
 /// as the longest row needs at least.
 pub(crate) fn work_of_blocks(side: u32, threads: u32, f: &Features) -> WarpWork {
     let count =
@@ -242,7 +206,6 @@ mod tests {
             let is_stated =
                 |recipe: &Recipe| !recipe.sources.is_empty() && !recipe.steps.is_empty() && launches(recipe);
             assert!(kernel.recipe().is_none_or(is_stated), "{kernel}");
-            assert!(!kernel.runs_on(DeviceKind::Cpu) || family.cpu.is_some(), "{kernel}");
         }
     }
 

@@ -33,7 +33,7 @@ const FUSED: &str = helper!("fused.cu");
 /// for at each launch.
 const SHARED_BYTES: u64 = 48 << 10;
 
-/// Whether the kernels fit into one launch together: the shared memory of csr-balanced's tiles and of long rows' sums is
+/// Returns whether the kernels fit into one launch together: the shared memory of csr-balanced's tiles and of long rows' sums is
 /// there once for each variant, as are the sums of teams of SELL-C-sigma.
 pub fn fits_one_launch(kernels: impl IntoIterator<Item = Kernel>, dtype: Dtype) -> bool {
     let variants: BTreeSet<Kernel> = kernels.into_iter().collect();
@@ -42,7 +42,7 @@ pub fn fits_one_launch(kernels: impl IntoIterator<Item = Kernel>, dtype: Dtype) 
     variants.iter().map(bytes).sum::<u64>() <= SHARED_BYTES
 }
 
-/// How every kernel that multiplies begins, and what becomes of it where it is called by another kernel.
+/// Beginning of every kernel that multiplies, and its replacement where another kernel calls it.
 const KERNEL: &str = "extern \"C\" __global__ void __launch_bounds__(BLOCK)";
 const FUNCTION: &str = "static __device__ __forceinline__ void";
 

@@ -3,8 +3,7 @@
 use crate::cpu::{CpuScratch, CpuTask};
 use crate::families::{FAMILIES, ON_AN_UNKNOWN_CPU};
 use crate::{
-    DeviceFacts, DeviceKind, Family, Knobs, Recipe, Run, Strip, StripRule, StripUnit, TransferRule, Vendor,
-    WarpWork,
+    DeviceFacts, DeviceKind, Family, Knobs, Recipe, Run, Strip, StripRule, StripUnit, Vendor, WarpWork,
 };
 use sparsight_matrix::{Elsewhere, Features, Format, Scalar, Stored, serde_as_text};
 use std::cmp::Ordering;
@@ -69,14 +68,14 @@ impl Kernel {
         id.parse().expect("the catalogue has the kernels that the program names")
     }
 
-    /// What multiplies CSR as it is on a processor of which nothing is known.
+    /// Kernel of plain CSR for a processor that was not calibrated.
     pub(crate) fn on_an_unknown_cpu() -> Self {
         let (family, knobs) = ON_AN_UNKNOWN_CPU;
         let is_it = |kernel: &Self| kernel.name() == family.name && kernel.knobs() == knobs;
         Self::all().find(is_it).expect("a variant of its family")
     }
 
-    /// What is the same for all kernels of its family.
+    /// Family, the same for all its variants.
     pub fn family(self) -> &'static Family {
         self.0.family
     }
@@ -96,7 +95,7 @@ impl Kernel {
         self.0.family.name
     }
 
-    /// What it reads.
+    /// Format that it reads.
     pub fn format(self) -> Format {
         self.0.format
     }
@@ -106,22 +105,32 @@ impl Kernel {
         (self.0.family.blocks)(self.0.knobs)
     }
 
-    /// Whether it is ranked on no GPU, and only run where it is named: [`Family::retired`].
+    /// Returns whether it is ranked on no GPU, and only run where it is named: [`Family::retired`].
     pub fn is_retired(self) -> bool {
         (self.0.family.retired)(self.0.knobs)
     }
 
-    /// Whether devices of that kind have it at all.
-    pub fn runs_on(self, kind: DeviceKind) -> bool {
-        (self.0.family.runs_on)(self.0.knobs).contains(&kind)
+    /// Returns whether it is ranked on devices of that kind: retired kernels are on a CPU alone.
+    pub fn is_ranked_on(self, kind: DeviceKind) -> bool {
+        !kind.is_gpu() || !self.is_retired()
     }
 
-    /// How a GPU runs it.
+    /// Returns whether devices of that kind have it at all.
+    pub fn runs_on(self, kind: DeviceKind) -> bool {
+        let family = self.0.family;
+        if kind.is_gpu() {
+            self.vendor().is_none() || kind.has_cusparse()
+        } else {
+            family.cpu.is_some() && (family.on_cpu)(self.0.knobs)
+        }
+    }
+
+    /// Launches or vendor's routine with which a GPU runs it.
     pub fn run(self) -> Run {
         (self.0.family.run)(self.0.knobs)
     }
 
-    /// How our own launches of it are made; `None` for routines of the vendor's library.
+    /// Recipe of our own launches; `None` for routines of the vendor's library.
     pub fn recipe(self) -> Option<&'static Recipe> {
         match self.run() {
             Run::Launches(recipe) => Some(recipe),
@@ -137,12 +146,12 @@ impl Kernel {
         }
     }
 
-    /// Whether it is a routine of the vendor's library and not ours.
+    /// Returns whether it is a routine of the vendor's library and not ours.
     pub fn is_vendors(self) -> bool {
         self.vendor().is_some()
     }
 
-    /// What a strip of it counts.
+    /// Unit of a strip.
     pub fn unit(self) -> StripUnit {
         self.0.family.unit
     }
@@ -152,7 +161,7 @@ impl Kernel {
         (self.0.family.threads_per_row)(self.0.knobs)
     }
 
-    /// What warps do with thread blocks of `block` threads, as models count it; `None` where threads are given to non-zeros alone.
+    /// Work of warps with thread blocks of `block` threads, as models count it; `None` where threads are given to non-zeros alone.
     pub fn warp_work(self, block: u32, features: &Features) -> Option<WarpWork> {
         (self.0.family.warp_work)(self.0.knobs, block, features)
     }
@@ -162,7 +171,7 @@ impl Kernel {
         (self.0.family.thread_blocks)(self.0.knobs, block, features)
     }
 
-    /// What other libraries call it, else its format: at most one name a library.
+    /// Names of it, else of its format, in other libraries: at most one a library.
     pub fn elsewhere(self) -> Vec<Elsewhere> {
         let format = if self.format().stays_in_csr() { Format::csr() } else { self.format() };
         let mut all = self.0.family.elsewhere.to_vec();
@@ -173,14 +182,9 @@ impl Kernel {
         all
     }
 
-    /// Which of the papers' strip models describes it.
+    /// The papers' strip model that describes it.
     pub fn strip_rule(self) -> StripRule {
         self.0.family.strip_rule
-    }
-
-    /// How its times are carried to another device after Guo and Wang 2013.
-    pub fn transfer_rule(self) -> TransferRule {
-        self.0.family.transfer_rule
     }
 
     /// The kernels that it consists of, on two parts of the matrix: rows of equal length, and the rest.
@@ -191,12 +195,12 @@ impl Kernel {
         }
     }
 
-    /// Whether the papers' strip models describe it, so that benchmark matrices are run with it.
+    /// Returns whether the papers' strip models describe it, so that benchmark matrices are run with it.
     pub fn has_benchmark_matrices(self) -> bool {
         matches!(self.strip_rule(), StripRule::Csr | StripRule::Ell | StripRule::Coo)
     }
 
-    /// Whether a thread block can work on a part of a matrix with this kernel while others of the same launch work on other
+    /// Returns whether a thread block can work on a part of a matrix with this kernel while others of the same launch work on other
     /// parts with other kernels: all that are one launch of ours.
     pub fn shares_a_launch(self) -> bool {
         self.recipe().is_some_and(|recipe| recipe.steps.len() == 1)

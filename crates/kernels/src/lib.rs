@@ -1,4 +1,4 @@
-//! What can be run: the catalogue of candidates, their CUDA sources, strip sizes, bytes and flops.
+//! Catalogue of everything that can be run: candidates, their CUDA sources, strip sizes, bytes and flops.
 //!
 //! There are no CUDA calls here. The models count bytes and strips from the very catalogue that the devices
 //! launch, so that the two cannot drift apart.
@@ -29,7 +29,7 @@ pub use candidate::{
 pub use cpu::{CpuProduct, CpuProducts, CpuScratch, CpuTask};
 pub use device_facts::{DeviceFacts, DeviceKind, ImplausibleFact};
 pub use execution::Execution;
-pub use family::{BLOCKS, Elsewhere, Family, Run, StripRule, TransferRule, Vendor, WarpWork};
+pub use family::{BLOCKS, Elsewhere, Family, Run, StripRule, Vendor, WarpWork};
 pub use fused::{FUSED_ARGS, FUSED_PARTS, FusedParts, fits_one_launch, fused_source};
 pub use kernel::{Kernel, ParseKernelError, strip};
 pub use own::{OwnKernel, OwnKernelError};

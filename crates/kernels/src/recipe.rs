@@ -1,4 +1,4 @@
-//! How a kernel is launched, as data: which entry points, how many thread blocks, which arguments in which order.
+//! Recipes: the launches of a kernel as data, with entry points, numbers of thread blocks, and arguments in their order.
 //!
 //! ```text
 //! csr_vector(first_row, nrows, row_ptr, col_idx, values, x, y, alpha, beta)        the kernel's own parameters
@@ -15,20 +15,20 @@ use sparsight_matrix::{Dtype, NumberOf};
 /// The values of a kernel's knobs, in their order; 0 where a variant lacks a knob.
 pub type Knobs = [u32; 3];
 
-/// How a kernel is compiled and launched.
+/// Compilation and launches of a kernel.
 #[derive(Debug)]
 pub struct Recipe {
     /// CUDA C++ texts, joined in this order.
     pub sources: &'static [&'static str],
     /// Definitions of the knobs, beside `VALUE` and `BLOCK`.
     pub definitions: fn(Knobs) -> Vec<(&'static str, u32)>,
-    /// Whether `OFFSET`, the type of row offsets, is defined, too.
+    /// True if `OFFSET`, the type of row offsets, is defined, too.
     pub reads_offsets: bool,
     /// Launches, in order.
     pub steps: &'static [LaunchStep],
     /// Static shared memory of the largest thread block, bytes.
     pub shared_bytes: fn(Knobs, Dtype) -> u64,
-    /// Whether two products of one matrix must not run at the same time, since they share memory between blocks.
+    /// True if two products of one matrix must not run at the same time, since they share memory between blocks.
     pub is_exclusive: bool,
 }
 
@@ -39,18 +39,18 @@ pub struct LaunchStep {
     pub entry: &'static str,
     /// With what the names of the numbers and arrays of its part of the matrix begin: `coo.`; empty for all of it.
     pub part: &'static str,
-    /// How many teams of threads, and how large; `number` looks up a number of the matrix.
+    /// Number and size of the teams of threads; `number` looks up a number of the matrix.
     pub teams: fn(number: &NumberOf<'_>, knobs: Knobs, block: u32) -> Teams,
     /// Its arguments behind the first, by name.
     pub args: &'static [&'static str],
-    /// Whether it is written to begin before the launch in front of it has ended.
+    /// True if it is written to begin before the launch in front of it has ended.
     pub may_overlap: bool,
 }
 
 /// Teams of threads that a launch consists of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Teams {
-    /// How many.
+    /// Count.
     pub count: u64,
     /// Threads of each; a divisor of the block size.
     pub threads: u32,
@@ -92,7 +92,7 @@ pub struct PlannedLaunch {
     pub stride: u64,
     /// All arguments, in order.
     pub args: Vec<LaunchArg>,
-    /// Whether it may begin before the launch in front of it has ended.
+    /// True if it may begin before the launch in front of it has ended.
     pub may_overlap: bool,
 }
 
@@ -101,11 +101,11 @@ pub struct PlannedLaunch {
 pub enum LaunchArg {
     /// A number.
     Number(u64),
-    /// Where an array of the matrix lies: the beginning and the rest of its name.
+    /// Address of an array of the matrix: the beginning and the rest of its name.
     Array(&'static str, &'static str),
-    /// Where x lies.
+    /// Address of x.
     X,
-    /// Where y lies.
+    /// Address of y.
     Y,
     /// The bits of alpha, a double.
     Alpha,

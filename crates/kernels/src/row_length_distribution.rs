@@ -1,4 +1,4 @@
-//! How the lengths of the rows of a benchmark matrix are distributed around their mean p.
+//! Distribution of the row lengths of a benchmark matrix around their mean p.
 //!
 //! ```text
 //! constant   p                                              standard deviation 0
@@ -20,7 +20,7 @@ use sparsight_matrix::mix;
 use std::fmt;
 use std::str::FromStr;
 
-/// How row lengths are distributed around their mean.
+/// Distribution of row lengths around their mean.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RowLengthDistribution {
@@ -46,7 +46,7 @@ impl RowLengthDistribution {
         }
     }
 
-    /// Whether rows differ.
+    /// Returns whether rows differ.
     pub const fn is_drawn(self) -> bool {
         !matches!(self, Self::Constant)
     }

@@ -1,4 +1,4 @@
-//! What a person types for kernels and candidates: any form in which an answer of this project prints them.
+//! Selections of kernels and candidates as a person types them: any form in which an answer of this project prints them.
 
 use crate::{Candidate, Kernel};
 use sparsight_matrix::Dtype;
@@ -14,7 +14,7 @@ use thiserror::Error;
 pub struct Selection {
     /// A family's name, or the id of one kernel.
     kernel: String,
-    /// Whether a block size or a value type was given: then an id means that kernel alone, and not its family.
+    /// True if a block size or a value type was given: then an id means that kernel alone, and not its family.
     is_candidate: bool,
     block: Option<u32>,
     dtype: Option<Dtype>,
@@ -37,18 +37,18 @@ impl Selection {
         self.dtype
     }
 
-    /// Whether it stands for this kernel.
+    /// Returns whether it stands for this kernel.
     pub fn names(&self, kernel: Kernel) -> bool {
         let is_one = self.is_candidate && Kernel::all().any(|known| known.id() == self.kernel);
         self.is_exactly(kernel) || !is_one && self.kernel == kernel.name()
     }
 
-    /// Whether this kernel is named with all of its knobs.
+    /// Returns whether this kernel is named with all of its knobs.
     pub fn is_exactly(&self, kernel: Kernel) -> bool {
         self.kernel == kernel.id()
     }
 
-    /// Whether it stands for this candidate, of whatever value type.
+    /// Returns whether it stands for this candidate, of whatever value type.
     pub fn selects(&self, candidate: &Candidate) -> bool {
         self.names(candidate.kernel) && self.block.is_none_or(|block| block == candidate.block)
     }

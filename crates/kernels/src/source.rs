@@ -28,7 +28,7 @@ const VECTORS: &str = helper!("vectors.cu");
 /// GPUs.
 pub const DOT_PIECES: usize = 4096;
 
-/// What NVRTC compiles: one translation unit, its definitions, and the names of its entry points.
+/// Input of NVRTC: one translation unit, its definitions, and the names of its entry points.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KernelSource {
     /// Complete CUDA C++ text; `#line` directives give positions in the files under `cuda/`.
@@ -122,12 +122,12 @@ fn names(names: &[&str]) -> Vec<String> {
     names.iter().map(|&name| name.to_owned()).collect()
 }
 
-/// What a value of the matrix is.
+/// Type of the values of the matrix.
 pub(crate) fn stored(dtype: Dtype) -> String {
     format!("STORED={}", c_type(dtype.of_values()))
 }
 
-/// What an entry of x or y, and a sum, is.
+/// Type of the entries of x and y, and of sums.
 pub(crate) fn vectors(dtype: Dtype) -> String {
     format!("VALUE={}", c_type(dtype.of_vectors()))
 }
@@ -136,7 +136,7 @@ pub(crate) fn c_type(dtype: Dtype) -> &'static str {
     if dtype == Dtype::F32 { "float" } else { "double" }
 }
 
-/// What a row offset of that many bytes is.
+/// Definition of the type of row offsets of that many bytes.
 pub(crate) fn offset(offset_bytes: u64) -> String {
     match offset_bytes {
         4 => "OFFSET=unsigned int".to_owned(),

@@ -11,7 +11,7 @@
 //! Gu and Li 2017 for half a warp per row. The CPU has no fixed number of slots; its strip is this project's
 //! choice: a share that takes a worker some microseconds at 4 non-zeros a row, above the cost of handing it out.
 
-use crate::{DeviceFacts, DeviceKind};
+use crate::DeviceFacts;
 use sparsight_matrix::Features;
 
 /// Rows that one CPU worker contributes to a strip.
@@ -19,7 +19,7 @@ const CPU_ROWS: u64 = 4096;
 /// Non-zeros that one CPU worker contributes to a strip of COO, rows and non-zeros to one of csr-balanced.
 const CPU_NON_ZEROS: u64 = 65_536;
 
-/// What a strip counts.
+/// Unit of a strip.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StripUnit {
     /// Rows: CSR, ELL, JAD, SELL-C-sigma, BRO-ELL, and the ELL part of HYB.
@@ -33,14 +33,14 @@ pub enum StripUnit {
 /// The strip of a kernel on a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Strip {
-    /// What is counted.
+    /// Unit that is counted.
     pub unit: StripUnit,
-    /// How many of them; at least 1.
+    /// Number of units; at least 1.
     pub size: u64,
 }
 
 impl StripUnit {
-    /// How many of them a matrix has.
+    /// Number of units in a matrix.
     pub const fn count(self, nrows: u64, nnz: u64) -> u64 {
         match self {
             Self::Rows => nrows,
@@ -70,13 +70,15 @@ impl Strip {
         self.strips(self.unit.count(features.nrows, features.nnz))
     }
 
-    /// Of a kernel that gives `threads` threads to each `unit`.
+    /// Strip of a kernel that gives `threads` threads to each `unit`.
     pub fn of(unit: StripUnit, threads: u32, facts: &DeviceFacts) -> Self {
         let units = u64::from(facts.multiprocessors);
-        let size = match (facts.kind, unit) {
-            (DeviceKind::Cpu, StripUnit::Rows) => units * CPU_ROWS,
-            (DeviceKind::Cpu, StripUnit::NonZeros | StripUnit::Items) => units * CPU_NON_ZEROS,
-            (DeviceKind::Cuda, _) => units * u64::from(facts.threads_per_multiprocessor) / u64::from(threads),
+        let size = match unit {
+            _ if facts.kind.is_gpu() => {
+                units * u64::from(facts.threads_per_multiprocessor) / u64::from(threads)
+            }
+            StripUnit::Rows => units * CPU_ROWS,
+            StripUnit::NonZeros | StripUnit::Items => units * CPU_NON_ZEROS,
         };
         Self { unit, size: size.max(1) }
     }

@@ -1,4 +1,4 @@
-//! What a candidate must move and compute for one product, from the matrix' features alone.
+//! Bytes that a candidate must move and operations that it must compute for one product, from the features of a matrix alone.
 
 use crate::Candidate;
 use sparsight_matrix::{Bytes, Dtype, Features, Format, Infeasible, Limits};
@@ -35,7 +35,7 @@ pub const fn flops(f: &Features) -> u64 {
     2 * f.nnz
 }
 
-/// Whether the matrix can be held in the candidate's format.
+/// Returns whether the matrix can be held in the candidate's format.
 ///
 /// # Errors
 /// [`Infeasible`] with the numbers.

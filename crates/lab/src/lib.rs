@@ -6,6 +6,7 @@
 //! transfer    the time on a device that was hardly measured, from that on one that is well known
 //! rules       decision rules as source code, learned from a corpus
 //! papers      the models that no answer of the library needs
+//! share       one file of a profile to give away
 //! answer      what the program prints of all this with `--json`
 //! ```
 
@@ -16,7 +17,9 @@ pub mod rules;
 pub mod transfer;
 
 mod grid;
+mod share;
 
 pub use grid::{evenly_spread, informative_first, quick_grid};
 pub use papers::add_papers_models;
+pub use share::shared;
 pub use transfer::{fit_transfer, write_fitted};

@@ -1,4 +1,4 @@
-//! How much memory this process may still take: the least of what the machine, its control groups, its limits and Slurm
+//! Memory that this process may still take: the least of what the machine, its control groups, its limits and Slurm
 //! leave it.
 //!
 //! ```text
@@ -15,14 +15,14 @@ use crate::{Bytes, NoHostMemory};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Memory that this process may still take, in bytes; `None` where the system does not say. Looked up anew each time,
+/// Memory that this process may still take, in bytes; `None` where the system does not say. Looked up each time,
 /// in some tens of microseconds.
 pub fn available_memory() -> Option<Bytes> {
     let variable = |name: &str| std::env::var(name).ok();
     available(Path::new("/"), &variable).map(Bytes)
 }
 
-/// Whether this process may still take so many bytes, as far as the system says: to be asked before they are.
+/// Returns whether this process may still take so many bytes, as far as the system says: to be asked before they are.
 ///
 /// # Errors
 /// [`NoHostMemory`] if not.
@@ -68,7 +68,7 @@ fn soft_limit(limits: &str, name: &str) -> Option<u64> {
     line.split_ascii_whitespace().next()?.parse().ok()
 }
 
-/// What Slurm gave the job on this node.
+/// Memory that Slurm gave the job on this node.
 fn slurm(variable: &dyn Fn(&str) -> Option<String>) -> Option<u64> {
     let mebibytes = |name: &str| variable(name)?.parse::<u64>().ok();
     let of_node = mebibytes("SLURM_MEM_PER_NODE");

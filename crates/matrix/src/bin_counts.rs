@@ -32,7 +32,7 @@ impl BinCounts {
     /// `max(1, length / 2048)` segments.
     pub const SEGMENT: u64 = 2048;
 
-    /// Of rows that are so long. O(different lengths).
+    /// Counts rows of these lengths. O(different lengths).
     pub fn of(lengths: &RowLengths) -> Self {
         let mut counts = Self::default();
         for &(length, rows) in lengths.counts() {

@@ -1,4 +1,4 @@
-//! How many square blocks a matrix touches, and how many are stored when their rows stand in slices: counted with the other
+//! Number of square blocks that a matrix touches, and of those stored when their rows stand in slices: counted with the other
 //! features for all block sizes, listed for BSR.
 //!
 //! ```text
@@ -67,7 +67,7 @@ impl BlockCount {
         entries.saturating_mul(nnz).div_ceil(non_zeros * u64::from(side * side))
     }
 
-    /// Whether there are too many to be stored.
+    /// Returns whether there are too many to be stored.
     pub fn is_over(self, nnz: u64, side: u32) -> bool {
         self.blocks > Self::most(nnz, side)
     }
@@ -75,7 +75,7 @@ impl BlockCount {
 
 /// Counts the blocks of a matrix, by [`BLOCK_SIDES`], piece by piece and by several threads at once.
 pub(crate) struct BlockCounter {
-    /// Which sizes are counted.
+    /// True for the block sizes that are counted.
     fits: [bool; 4],
     most: [u64; 4],
     /// Blocks, stored ones, and those of the longest row of blocks.
@@ -106,7 +106,7 @@ impl BlockCounter {
         }
     }
 
-    /// Of all rows, once they were added.
+    /// Counts over all rows, once they were added.
     pub(crate) fn counts(&self) -> [BlockCount; 4] {
         std::array::from_fn(|at| {
             let [blocks, stored, longest] = self.found[at].each_ref().map(|count| count.load(Relaxed));
@@ -143,7 +143,7 @@ fn rows(a: Pattern<'_>, task: usize) -> Range<usize> {
     task * BLOCK_COUNT_ROWS..((task + 1) * BLOCK_COUNT_ROWS).min(a.nrows())
 }
 
-/// Which sizes may fit, from a first look unless the matrix is small. Larger blocks are made of smaller ones: where those of 2 store
+/// Sizes that may fit, from a first look unless the matrix is small. Larger blocks are made of smaller ones: where those of 2 store
 /// too many entries, those of 4 and 6 do, and where those of 3, those of 6; but for rounding, which is no matter in large ones.
 fn fitting(a: Pattern<'_>) -> [bool; 4] {
     if a.nnz() <= COUNTED_WHOLE || looks(a) < LEAST_LOOKS {
@@ -154,12 +154,12 @@ fn fitting(a: Pattern<'_>) -> [bool; 4] {
     [two, three, four, six]
 }
 
-/// How many groups of rows a first look has to choose: one of every [`LOOKED_AT_FIRST`] whole ones.
+/// Number of groups of rows in a first look: one of every [`LOOKED_AT_FIRST`] whole ones.
 fn looks(a: Pattern<'_>) -> usize {
     a.nrows() / (LOOK_ROWS * LOOKED_AT_FIRST)
 }
 
-/// Which of the `wanted` sizes do not store too many entries in a 32nd of the rows. Which ones follows from their place, without
+/// Those of the `wanted` sizes that do not store too many entries in a 32nd of the rows. These rows follow from their place, without
 /// an order: the first rows are often unlike all others.
 fn looked_at(a: Pattern<'_>, wanted: [bool; 4]) -> [bool; 4] {
     let group = |look: usize| {
@@ -176,7 +176,7 @@ fn looked_at(a: Pattern<'_>, wanted: [bool; 4]) -> [bool; 4] {
     std::array::from_fn(|at| wanted[at] && 10 * blocks[at] <= TOO_MANY * most[at])
 }
 
-/// What a first look at some rows found.
+/// Result of a first look at some rows.
 #[derive(Clone, Copy, Default)]
 struct Look {
     nnz: u64,
@@ -244,7 +244,7 @@ impl Union {
         &self.columns[..self.len]
     }
 
-    /// How many blocks there are in one row of blocks.
+    /// Number of blocks in one row of blocks.
     pub(crate) fn length(&mut self, a: Pattern<'_>, side: u32, rows: Range<usize>) -> u64 {
         let cols = |row: usize| a.row(row);
         let first = cols(rows.start);
@@ -292,7 +292,7 @@ impl Union {
     }
 }
 
-/// How many blocks two rows touch together; they may be one.
+/// Number of blocks that two rows touch together; they may be one row.
 fn of_two<const SIDE: u32>(one: &[u32], other: &[u32]) -> u64 {
     if std::ptr::eq(one, other) {
         return of_one::<SIDE>(one);
@@ -312,7 +312,7 @@ fn of_two<const SIDE: u32>(one: &[u32], other: &[u32]) -> u64 {
     count
 }
 
-/// How many blocks a row touches. Without anything that one column has to remember for the next, so that the compiler turns it into
+/// Number of blocks that a row touches. No column depends on the one before, so that the compiler turns it into
 /// wide instructions.
 fn of_one<const SIDE: u32>(cols: &[u32]) -> u64 {
     let Some((_, behind)) = cols.split_first() else { return 0 };
@@ -322,7 +322,7 @@ fn of_one<const SIDE: u32>(cols: &[u32]) -> u64 {
 }
 
 /// Calls `see` with the blocks of two ascending lists, ascending, of which each side says how it counts them; a block may come several
-/// times. Without branches that depend on the columns: of two lists that are merged nobody can foretell which goes on.
+/// times. Without branches that depend on the columns: in a merge of two lists they could not be predicted.
 fn merge(
     one: &[u32],
     other: &[u32],

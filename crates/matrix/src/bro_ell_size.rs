@@ -1,4 +1,4 @@
-//! What BRO-ELL stores, from one look at the columns of a matrix.
+//! Size of a matrix in BRO-ELL, from one pass over its columns.
 //!
 //! The largest of some numbers has as many bits as their OR. So nothing is compared, and the ORs of a large slice are
 //! those of the small slices that it consists of.
@@ -72,7 +72,7 @@ impl FromStr for BroEllShape {
 
 serde_as_text!(BroEllShape);
 
-/// What a matrix takes in one shape.
+/// Size of a matrix in one shape.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct BroEllSize {
     /// Stored values, padding included.
@@ -145,7 +145,7 @@ pub(crate) struct Block {
     pub(crate) farthest: u32,
 }
 
-/// What up to [`BLOCK_ROWS`] rows from a multiple of them on take. Nothing is allocated.
+/// Sizes of up to [`BLOCK_ROWS`] rows that begin at a multiple of them. Allocates nothing.
 pub(crate) fn of_block(a: Pattern<'_>, rows: Range<usize>) -> Block {
     let parts = || {
         let starts = rows.clone().step_by(SLICES[0]);

@@ -22,7 +22,7 @@ pub struct Csr<T> {
     values: Vec<T>,
 }
 
-/// Why three arrays are not a [`Csr`].
+/// Reasons why three arrays are not a [`Csr`].
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum CsrError {
@@ -40,7 +40,7 @@ pub enum CsrError {
     RowPtr {
         /// `nrows + 1`.
         expected_len: usize,
-        /// What was given.
+        /// Number of entries given.
         len: usize,
         /// First entry, 0 when empty.
         first: u64,
@@ -250,7 +250,7 @@ impl<T: Scalar> From<&Csr<T>> for MatrixSize {
 
 /// The rows of a matrix as sets of columns, whatever the values.
 ///
-/// What looks at the pattern alone takes this in place of a [`Csr`]: it is compiled once instead of for every value type, and in
+/// Code that reads the pattern alone takes this in place of a [`Csr`]: it is compiled once instead of for every value type, and in
 /// this crate instead of the calling one, which may be compiled for size.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Pattern<'a> {
@@ -302,10 +302,10 @@ impl<'a> Pattern<'a> {
 ///
 /// # Panics
 /// If `all` ends within a piece.
-pub(crate) fn pieces<'a, T>(
-    mut all: &'a mut [T],
+pub(crate) fn pieces<T>(
+    mut all: &mut [T],
     lengths: impl Iterator<Item = usize>,
-) -> impl Iterator<Item = &'a mut [T]> {
+) -> impl Iterator<Item = &mut [T]> {
     lengths.map(move |length| all.split_off_mut(..length).expect("the pieces are no longer than all"))
 }
 

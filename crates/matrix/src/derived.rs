@@ -1,5 +1,5 @@
 //! Matrices made from others, written as `derived:STEP[,STEP...]:SOURCE`: larger ones with the structure of a real one, for
-//! whoever needs many of a kind.
+//! tests and measurements that need many of a kind.
 //!
 //! | step | matrix | like |
 //! |---|---|---|
@@ -28,7 +28,7 @@ use std::fmt;
 use std::str::FromStr;
 use thiserror::Error;
 
-/// What distinguishes a derived matrix from the path of a file.
+/// Prefix of a derived matrix, which a path of a file does not have.
 pub const PREFIX: &str = "derived:";
 
 /// The name of the matrix that a derived one was made from; of any other its own. A derived matrix is called
@@ -96,14 +96,14 @@ impl fmt::Display for Step {
     }
 }
 
-/// Why there is no such matrix.
+/// Reasons why a matrix cannot be derived.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum DeriveError {
     /// No step.
     #[error("\"{text}\" is no step; steps are unknowns=B, layers=L, transpose, rcm and shuffle=SEED")]
     UnknownStep {
-        /// What was written.
+        /// The text as written.
         text: String,
     },
     /// Rows or columns that a 32-bit index cannot name.
@@ -115,9 +115,9 @@ pub enum DeriveError {
     /// More memory than there is.
     #[error("the derived matrix needs {need} of memory, {have} are free")]
     Memory {
-        /// Of the matrix.
+        /// Bytes of the matrix.
         need: Bytes,
-        /// What may be used.
+        /// Bytes that may be used.
         have: Bytes,
     },
     /// Layers and orders of a matrix that is not square; memory that the system refused.

@@ -1,4 +1,4 @@
-//! Which diagonals of a matrix hold a non-zero: counted with the other features, listed for DIA.
+//! Diagonals of a matrix that hold a non-zero: counted with the other features, listed for DIA.
 
 use crate::{Limits, Pattern};
 use rayon::prelude::*;
@@ -23,7 +23,7 @@ pub(crate) struct DiagonalSet {
     nrows: usize,
 }
 
-/// How many rows above a row are asked whether it is one of them, moved. Chosen: with several unknowns in each point of a grid it
+/// Number of rows above a row that are compared with it. Chosen: with several unknowns in each point of a grid it
 /// is as many rows above, and there are seldom more.
 const FARTHEST_ABOVE: usize = 6;
 
@@ -50,7 +50,7 @@ impl DiagonalSet {
     /// Adds the diagonals of neighbouring rows of the matrix that it was made for.
     ///
     /// Most rows of a matrix with few diagonals are one of the rows above, moved as far to the right as they stand below: their
-    /// diagonals are those of that row, which is looked at by whoever has it. Rows of one length are compared all at once.
+    /// diagonals are those of that row, which is counted where it stands. Rows of one length are compared all at once.
     pub(crate) fn add(&self, a: Pattern<'_>, rows: Range<usize>) {
         let ptr = a.row_ptr();
         let cols = |rows: Range<usize>| &a.col_idx()[ptr[rows.start] as usize..ptr[rows.end] as usize];
@@ -112,7 +112,7 @@ impl DiagonalSet {
         self.found.load(Relaxed) > self.most
     }
 
-    /// How many; `most + 1` stands for any larger number, so that the answer does not depend on who came first.
+    /// Number of diagonals; `most + 1` stands for any larger number, so that the answer does not depend on the order of threads.
     pub(crate) fn count(&self) -> u64 {
         self.found.load(Relaxed).min(self.most.saturating_add(1))
     }
@@ -127,7 +127,7 @@ impl DiagonalSet {
     }
 }
 
-/// Whether `cols` are those of `above`, each plus `by`. The ends are looked at first; then a loop without an early end, which the
+/// Returns whether `cols` are those of `above`, each plus `by`. The ends are looked at first; then a loop without an early end, which the
 /// compiler turns into wide instructions.
 fn is_moved(above: &[u32], cols: &[u32], by: u32) -> bool {
     let ends = |cols: &[u32]| cols.first().copied().zip(cols.last().copied());

@@ -1,4 +1,4 @@
-//! Where every entry of a matrix goes in a format, without asking the format: a matrix of the same pattern is converted whose
+//! Place of every entry of a matrix in any format: a matrix of the same pattern is converted whose
 //! values are the numbers of its entries.
 //!
 //! ```text

@@ -1,4 +1,4 @@
-//! Why a candidate cannot be run on a matrix, known before a byte is converted.
+//! Reasons why a candidate cannot be run on a matrix, known before a byte is converted.
 
 use crate::{Bytes, Dtype};
 use serde::{Deserialize, Serialize};
@@ -42,7 +42,7 @@ pub enum Infeasible {
         /// The most that are stored.
         most: u64,
     },
-    /// Nobody has counted the diagonals: features from an old record, or of a block of rows.
+    /// The diagonals were not counted: features from an old record, or of a block of rows.
     #[error("its diagonals were not counted")]
     UnknownDiagonals,
     /// More blocks than are counted and stored: with those, more bytes would be moved than in CSR.
@@ -59,13 +59,13 @@ pub enum Infeasible {
         /// Rows and columns of a block.
         side: u32,
     },
-    /// Nobody has counted the blocks: features from an old record, or of a block of rows.
+    /// The blocks were not counted: features from an old record, or of a block of rows.
     #[error("its blocks were not counted")]
     UnknownBlocks,
     /// Finite values that `f32` cannot hold, where the matrix is to be stored so.
     #[error("{entries} of its values are too large for f32")]
     BeyondSingle {
-        /// How many.
+        /// Count.
         entries: u64,
     },
     /// 32 bits cannot number every non-zero.
@@ -103,7 +103,7 @@ pub struct MatrixSize {
     pub nnz: u64,
 }
 
-/// What a conversion may use.
+/// Limits of a conversion.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Limits {
     /// Bytes that matrix, x and y may take together.
@@ -141,7 +141,7 @@ impl Limits {
     /// # Errors
     /// [`Infeasible::Padding`] or [`Infeasible::DoesNotFit`].
     pub fn check(&self, stored: u128, nnz: u64, need: u128) -> Result<(), Infeasible> {
-        // Numbers of 128 bits take many instructions to convert; beyond 64 nobody asks by how much. Divided only where it is
+        // Numbers of 128 bits take many instructions to convert; beyond 64 the factor does not matter. Divided only where it is
         // said: a million blocks of rows may be asked about.
         let entries = u64::try_from(stored).unwrap_or(u64::MAX) as f64;
         if nnz > 0 && entries > self.padding * nnz as f64 {

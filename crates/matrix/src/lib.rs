@@ -2,8 +2,8 @@
 //!
 //! This crate knows no device, reads no clock and prints nothing. A matrix enters as a [`Csr`] (read by
 //! [`mod@io`], made by [`gallery`] or from another one as [`derived`] says), is summarised once as [`Features`], and is converted into [`Coo`],
-//! [`Ell`], [`Hyb`], [`Jad`], [`Sell`] or [`BroEll`], or given a [`TileTable`] or [`RowBins`], when somebody wants to run
-//! it that way. How large a conversion
+//! [`Ell`], [`Hyb`], [`Jad`], [`Sell`] or [`BroEll`], or given a [`TileTable`] or [`RowBins`], when it is to be run
+//! that way. How large a conversion
 //! would be is known exactly before it is made, and a conversion that makes no sense is a typed [`Infeasible`].
 
 /// Serialises types by their text: as [`Display`](std::fmt::Display) writes it and [`FromStr`](std::str::FromStr) reads it.

@@ -1,9 +1,9 @@
-//! What becomes of a matrix in `f64` whose values are stored in `f32`.
+//! Effects of storing the values of a matrix in `f64` as `f32`.
 
 use crate::{Csr, Infeasible, Scalar};
 use rayon::prelude::*;
 
-/// What rounding the values of a matrix to `f32` changes.
+/// Effects of rounding the values of a matrix to `f32`.
 ///
 /// With e the [largest relative error](Narrowing::relative_error), the product of the rounded matrix differs from A x in row i by at
 /// most `e sum_j |a_ij x_j|`, beside the rounding of the sums, which is that of `f64`: `|a' - a| <= e |a|` for every value, and the
@@ -23,7 +23,7 @@ pub struct Narrowing {
 }
 
 impl Narrowing {
-    /// Of the values of a matrix. O(nnz), in parallel.
+    /// Counts the effects on the values of a matrix. O(nnz), in parallel.
     pub fn of<T: Scalar>(a: &Csr<T>) -> Self {
         let one = |value: &T| {
             let (value, rounded) = (value.to_f64(), f64::from(f32::from_f64(value.to_f64())));

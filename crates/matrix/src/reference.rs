@@ -12,10 +12,10 @@ pub struct Reference {
     pub bound: Vec<f64>,
 }
 
-/// How many standard deviations of accumulated rounding a right answer may be off.
+/// Standard deviations of accumulated rounding that a right answer may be off.
 const CONFIDENCE: f64 = 8.0;
 
-/// What a sum of `entries` products of `T`, whose magnitudes add up to `size`, may be off by: see [`reference()`].
+/// Bound on the error of a sum of `entries` products of `T` whose magnitudes add up to `size`: see [`reference()`].
 pub fn rounding_bound<T: Scalar>(entries: u64, size: f64) -> f64 {
     let rounding = CONFIDENCE * ((entries + 1) as f64).sqrt() * T::EPSILON * size;
     // Below the normal range rounding is absolute, and a device may take such numbers for 0.

@@ -1,4 +1,4 @@
-//! Reordering: rows and columns of a square matrix numbered anew, so that neighbouring rows read neighbouring entries of x.
+//! Reordering: other numbers for the rows and columns of a square matrix, so that neighbouring rows read neighbouring entries of x.
 //!
 //! Sources: Cuthill and `McKee`, ACM 1969 (levels, neighbours by degree); George, 1971 (reversed); George and Liu, ACM TOMS 5,
 //! 1979 (where to begin).
@@ -12,7 +12,7 @@ use thiserror::Error;
 /// Times a better place to begin is looked for in a component; George and Liu find one after two or three. Chosen.
 const MOST_STARTS: usize = 8;
 
-/// Why a matrix cannot be reordered.
+/// Reasons why a matrix cannot be reordered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ReorderError {
@@ -27,7 +27,7 @@ pub enum ReorderError {
     /// The system refused the memory.
     #[error("needs {need} of memory, which the system did not give")]
     OutOfMemory {
-        /// What was asked for at once.
+        /// Bytes asked for at once.
         need: Bytes,
     },
 }
@@ -177,7 +177,7 @@ impl Graph {
         Ok(Self { ptr, neighbours })
     }
 
-    /// Where the neighbours of each node begin, and the end.
+    /// First neighbour of each node, and the end.
     #[cfg(feature = "metis")]
     pub(crate) fn starts(&self) -> &[u64] {
         &self.ptr

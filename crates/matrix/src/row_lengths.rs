@@ -1,4 +1,4 @@
-//! How long the rows are: the set D of the papers, as a histogram, and the statistics that models ask for.
+//! Row lengths: the set D of the papers, as a histogram, and the statistics that models use.
 
 use crate::{Csr, Scalar};
 use rayon::prelude::*;
@@ -122,7 +122,7 @@ impl RowLengths {
         bins
     }
 
-    /// Where HYB cuts: at the largest K such that at least `max(n / 3, 4096)` rows have K or more non-zeros, at 0 if there is none.
+    /// Cut of HYB: at the largest K such that at least `max(n / 3, 4096)` rows have K or more non-zeros, at 0 if there is none.
     pub fn hyb_split(&self) -> HybSplit {
         let mut rows = 0;
         let mut width = 0;
@@ -138,7 +138,7 @@ impl RowLengths {
     }
 }
 
-/// How a matrix is cut into ELL and COO.
+/// Cut of a matrix into ELL and COO.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct HybSplit {
     /// Width K of the ELL part; 0 leaves it empty.
@@ -151,12 +151,12 @@ pub struct HybSplit {
 /// busy. Part of the format's definition, not a tuning knob.
 const MIN_ROWS: u64 = 4096;
 
-/// Whether `rows` of `nrows` rows are enough for ELL to be as wide as they are long.
+/// Returns whether `rows` of `nrows` rows are enough for ELL to be as wide as they are long.
 pub(crate) const fn is_worthwhile(rows: u64, nrows: u64) -> bool {
     is_share(rows, nrows) && rows >= MIN_ROWS
 }
 
-/// Whether they are a large enough share: `n / 3` is compared exactly, as `3 rows >= n`.
+/// Returns whether they are a large enough share: `n / 3` is compared exactly, as `3 rows >= n`.
 pub(crate) const fn is_share(rows: u64, nrows: u64) -> bool {
     3 * rows >= nrows
 }
@@ -182,7 +182,7 @@ impl LengthBin {
     }
 }
 
-/// How many rows have which length, while they are counted: short ones by index, since nearly all are short, the others
+/// Rows of each length, while they are counted: short ones by index, since nearly all are short, the others
 /// in a map.
 #[derive(Debug, Default)]
 pub(crate) struct LengthCounts {
@@ -206,7 +206,7 @@ impl LengthCounts {
         }
     }
 
-    /// Of two parts of the rows together.
+    /// Combines two parts of the rows.
     pub(crate) fn merge(mut self, other: Self) -> Self {
         if self.short.is_empty() {
             return other;

@@ -7,7 +7,7 @@ use std::iter::Sum;
 use std::ops::{Add, AddAssign, Mul};
 use std::str::FromStr;
 
-/// What a product is computed in, for places where it is data: a flag, a candidate's id, a record.
+/// Precision of a product as data: in a flag, a candidate's id, a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Dtype {
@@ -33,7 +33,7 @@ impl Dtype {
         }
     }
 
-    /// What an entry of x or y, and a sum, is.
+    /// Type of the entries of x and y, and of sums.
     #[must_use]
     pub const fn of_vectors(self) -> Self {
         match self {
@@ -47,7 +47,7 @@ impl Dtype {
         self.of_vectors().bytes()
     }
 
-    /// What a value of the matrix is.
+    /// Type of the values of the matrix.
     #[must_use]
     pub const fn of_values(self) -> Self {
         match self {

@@ -1,4 +1,4 @@
-//! How many entries SELL-C-sigma stores, from the row offsets alone and without sorting a row.
+//! Stored entries of SELL-C-sigma, from the row offsets alone and without sorting a row.
 //!
 //! In a sorted window the longest row of a slice is its first, so a slice is as wide as the length that stands at
 //! its first place. A histogram of the window's lengths says which that is, and the histogram of a larger window is
@@ -33,12 +33,12 @@ impl SellShape {
         Self { slice: 512, sigma: 2048 },
     ];
 
-    /// Whether the slices fit into the windows.
+    /// Returns whether the slices fit into the windows.
     pub(crate) const fn is_valid(self) -> bool {
         self.slice > 0 && (self.sigma == 1 || self.sigma > 0 && self.sigma.is_multiple_of(self.slice))
     }
 
-    /// Whether rows change places.
+    /// Returns whether rows change places.
     pub const fn is_sorted(self) -> bool {
         self.sigma > 1
     }
@@ -92,11 +92,11 @@ fn look(row_ptr: &[u64], shapes: &[SellShape]) -> Seen {
     seen
 }
 
-/// What was seen of some of the rows.
+/// Sizes and lengths of some of the rows.
 struct Seen {
     /// Stored entries of each shape.
     stored: Vec<u64>,
-    /// Of the rows of all windows: of none, if no shape sorts.
+    /// Lengths of the rows of all windows; of no row if no shape sorts.
     lengths: LengthCounts,
 }
 
@@ -105,7 +105,7 @@ impl Seen {
         Self { stored: vec![0; shapes.len()], lengths: LengthCounts::default() }
     }
 
-    /// Of two parts of the rows together.
+    /// Combines two parts of the rows.
     fn merge(mut self, other: Self) -> Self {
         self.stored.iter_mut().zip(other.stored).for_each(|(stored, more)| *stored += more);
         Self { stored: self.stored, lengths: self.lengths.merge(other.lengths) }
@@ -187,7 +187,7 @@ impl Counter<'_> {
     }
 }
 
-/// How long the rows of a window are.
+/// Lengths of the rows of a window.
 #[derive(Default)]
 struct Lengths {
     /// Rows of each length below [`COUNTED`], as far as there are any.

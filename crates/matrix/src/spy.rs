@@ -1,10 +1,10 @@
-//! Where the non-zeros lie: the matrix as a picture of few cells, each as dark as it is full.
+//! Picture of the pattern in few cells, each as dark as it is full.
 //!
 //! ```text
 //! x . . . . x            #  .  +        a cell holds its share of the rows and columns, and its density is
 //! . x . . . .     ->     .  #  .        non-zeros / (rows x columns) of it: cells of different size compare
 //! ```
-//! Deliberately absent: colours, and what shade a density is. Whoever draws knows that.
+//! Deliberately absent: colours and shades, which belong to the program that draws.
 
 use crate::{Csr, Scalar};
 use rayon::prelude::*;
@@ -67,7 +67,7 @@ impl Spy {
     }
 }
 
-/// Of one row of the grid.
+/// One row of the grid.
 fn densities<T: Scalar>(a: &Csr<T>, (row, rows): (usize, usize), columns: usize) -> Vec<f64> {
     let (first, behind) = (begin(row, rows, a.nrows()), begin(row + 1, rows, a.nrows()));
     let ends: Vec<usize> = (1..=columns).map(|c| begin(c, columns, a.ncols())).collect();

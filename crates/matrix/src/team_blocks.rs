@@ -1,4 +1,4 @@
-//! What thread blocks have to do when teams of threads go along rows, from row lengths in their order.
+//! Work of thread blocks when teams of threads go along rows, from row lengths in their order.
 //!
 //! ```text
 //! blocks of 4 warps, one row a warp; rows of 3, 3, 3, 9 and of 1, 1, 1, 1 steps
@@ -36,7 +36,7 @@ impl TeamBlocks {
     /// The thread blocks that are looked at: so many threads.
     pub const BLOCKS: [u32; 5] = THREAD_BLOCKS;
 
-    /// Of rows with these offsets; of a large matrix some rows stand for all. O(rows), in parallel.
+    /// Counts rows with these offsets; of a large matrix a sample stands for all. O(rows), in parallel.
     pub(crate) fn of(row_ptr: &[u64]) -> Self {
         let rows = row_ptr.len() - 1;
         let (pieces, looked_at) = (rows.div_ceil(ROWS), rows.div_ceil(ROWS).min(MOST_PIECES));
@@ -53,7 +53,7 @@ impl TeamBlocks {
         Self { dragged: found.dragged.map(|team| team.map(of_all)), ..found }
     }
 
-    /// Of up to [`ROWS`] rows, with which blocks begin.
+    /// Counts up to [`ROWS`] rows that begin a block.
     fn of_piece(offsets: &[u64]) -> Self {
         let mut longest = [0_u64; ROWS];
         for (length, ends) in longest.iter_mut().zip(offsets.windows(2)) {
@@ -89,7 +89,7 @@ impl TeamBlocks {
         all
     }
 
-    /// Of rows and those that follow, if blocks begin anew with these.
+    /// Combines rows with those that follow, as if a block began there.
     pub(crate) fn merge(self, other: Self) -> Self {
         let each = |a: [[u64; 5]; TEAMS], b: [[u64; 5]; TEAMS], join: fn(u64, u64) -> u64| {
             std::array::from_fn(|team| std::array::from_fn(|size| join(a[team][size], b[team][size])))

@@ -1,4 +1,4 @@
-//! How long the tiles of csr-balanced keep a thread block, from the row offsets alone.
+//! Work of the tiles of csr-balanced, from the row offsets alone.
 //!
 //! The products of a tile lie in shared memory, where teams of threads add up its rows, and a warp waits for the longest row of its
 //! teams. What a tile takes is what its slowest warp takes, round by round:
@@ -15,7 +15,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// How a matrix is cut into tiles: `items` rows and non-zeros a tile, counted together: W. Its text is `i512`.
+/// Cut of a matrix into tiles: `items` rows and non-zeros a tile, counted together: W. Its text is `i512`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TileShape {
     /// Rows plus non-zeros of a window: 1 to [`TileShape::MOST`].
@@ -54,13 +54,13 @@ const HANDED_ROUND: u64 = 8;
 /// GPU works on as many at once.
 const MOST_TILES: u64 = 1024;
 
-/// What the tiles of one shape take with thread blocks of one size, in steps: a step brings each thread of a warp to its next product.
+/// Work of the tiles of one shape with thread blocks of one size, in steps: a step brings each thread of a warp to its next product.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(from = "(u64, u64)", into = "(u64, u64)")]
 pub struct TileWork {
-    /// Of the slowest tile; of some hundreds of a large matrix.
+    /// Steps of the slowest tile; of a large matrix, of a sample of some hundreds.
     pub longest: u64,
-    /// Of all tiles together.
+    /// Steps of all tiles together.
     pub steps: u64,
 }
 
@@ -76,7 +76,7 @@ impl From<TileWork> for (u64, u64) {
     }
 }
 
-/// What the tiles of a matrix take: by [`TileWork::ITEMS`], then by [`TileWork::BLOCKS`].
+/// Work of the tiles of a matrix, by [`TileWork::ITEMS`], then by [`TileWork::BLOCKS`].
 pub type TileWorks = [[TileWork; TileWork::BLOCKS.len()]; TileWork::ITEMS.len()];
 
 impl TileWork {
@@ -86,17 +86,17 @@ impl TileWork {
     /// The thread blocks that are looked at: so many threads.
     pub const BLOCKS: [u32; 5] = THREAD_BLOCKS;
 
-    /// Of rows and those that follow, if tiles begin anew with these.
+    /// Combines rows with those that follow, as if a tile began there.
     pub(crate) fn of_both(one: TileWorks, other: TileWorks) -> TileWorks {
         std::array::from_fn(|shape| std::array::from_fn(|size| one[shape][size].beside(other[shape][size])))
     }
 
-    /// Of tiles and others.
+    /// Combines tiles with others.
     fn beside(self, other: Self) -> Self {
         Self { longest: self.longest.max(other.longest), steps: self.steps.saturating_add(other.steps) }
     }
 
-    /// Of each shape and block. O(rows of some hundred tiles), in parallel.
+    /// Counts the steps of each shape and block. O(rows of some hundred tiles), in parallel.
     pub(crate) fn of(row_ptr: &[u64]) -> TileWorks {
         Self::ITEMS.map(|items| Self::of_shape(row_ptr, TileShape { items }))
     }
@@ -136,7 +136,7 @@ impl Tiles<'_> {
         self.row_ptr[row] - self.row_ptr[0] + row as u64
     }
 
-    /// Whether a row has more entries than a tile and is cut into segments.
+    /// Returns whether a row has more entries than a tile and is cut into segments.
     pub(crate) fn is_long(&self, row: usize) -> bool {
         self.row_ptr[row + 1] - self.row_ptr[row] > self.items
     }

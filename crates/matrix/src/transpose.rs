@@ -36,7 +36,7 @@ impl<T: Scalar> Csr<T> {
         Self::try_new(self.ncols(), self.nrows(), row_ptr, cols, values)
     }
 
-    /// Where each entry of A^T stands in A: entry `i` of [`transposed`](Csr::transposed) is entry `order[i]` of this matrix, both
+    /// Place in A of each entry of A^T: entry `i` of [`transposed`](Csr::transposed) is entry `order[i]` of this matrix, both
     /// counted from 0 in the order of [`Csr::values`]. O(nnz).
     ///
     /// # Errors

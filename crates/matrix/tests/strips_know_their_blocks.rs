@@ -34,7 +34,7 @@ fn exact(f: &Features) -> Features {
         x_reuse: 0.0,
         padded: PaddedSizes::default(),
         locality: None,
-        // Of strips added up, as if tiles and blocks began anew with each.
+        // Of strips added up, as if a tile and a block began with each.
         tiles: None,
         team_blocks: None,
         ..f.clone()
@@ -94,7 +94,7 @@ proptest! {
     }
 }
 
-/// Most of many lengths need no counting, which nobody may notice.
+/// Most of many lengths are not counted, which must change no answer.
 #[test]
 fn outlines_of_rows_of_many_lengths_are_those_of_the_rows_alone() {
     for text in

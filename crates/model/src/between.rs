@@ -5,7 +5,7 @@
 //! copies      (compulsory bytes - L2) / rate of copies there: what lies in no cache comes no faster
 //! smaller     the time on the known device, if the other is better in no respect
 //! ```
-//! What the L2 can hold has no such floor: it may come faster than by copies, and nobody has measured by how much.
+//! What the L2 can hold has no such floor: it may come faster than by copies, by an amount that was not measured.
 
 use sparsight_kernels::{Candidate, DeviceFacts, compulsory_bytes};
 use sparsight_matrix::{Features, Seconds};
@@ -24,7 +24,7 @@ pub struct Between<'a> {
 pub enum Floor {
     /// A launch of an empty kernel.
     Launch,
-    /// What lies in no L2, at the rate of copies.
+    /// Bytes beyond the L2, at the rate of copies.
     Copies,
     /// The time on the known device, as the other is better in no respect.
     Smaller,
@@ -69,7 +69,7 @@ impl Between<'_> {
         raised
     }
 
-    /// Whether the device asked about is better in no respect. What was not measured is not known to be worse.
+    /// Returns whether the device asked about is better in no respect. What was not measured is not known to be worse.
     pub fn is_to_smaller(&self) -> bool {
         let Self { from, to } = self;
         let has_rates = |facts: &DeviceFacts| facts.copy_bytes_per_s > 0.0 && facts.launch_s.0 > 0.0;
@@ -82,7 +82,7 @@ impl Between<'_> {
             && to.launch_s >= from.launch_s
     }
 
-    /// What the L2 of the device asked about cannot hold, at its rate of copies.
+    /// Bytes that the L2 of the target cannot hold, at its rate of copies.
     fn by_copies(&self, candidate: &Candidate, features: &Features) -> f64 {
         let beyond = compulsory_bytes(candidate, features).0.saturating_sub(self.to.l2_bytes.0) as f64;
         if self.to.copy_bytes_per_s > 0.0 { beyond / self.to.copy_bytes_per_s } else { 0.0 }

@@ -14,7 +14,7 @@ use sparsight_matrix::Seconds;
 /// A real matrix, predicted and measured.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct MeasuredPair {
-    /// What was run.
+    /// Candidate that was run.
     pub candidate: Candidate,
     /// By the model that is calibrated.
     pub predicted: Seconds,

@@ -13,7 +13,7 @@
 //! The correlations are rounded from residuals on an H200 with folders a, b, c and d held out in turn (412 choices): 0.67 of two block sizes, 0.37 of two kernels of a family, 0.19 of others, where all count the same; 0.83, 0.69 and 0.55
 //! where what is near the best counts most. With these three numbers the best of 2, 3, 4 and 5 runs reached 0.987, 0.991, 0.992 and 0.994
 //! of the best of all; the first of the ranking alone 0.986, 0.989, 0.992 and 0.992, a full covariance of all candidates 0.987, 0.991,
-//! 0.994 and 0.995: it would have to be learned anew for every device.
+//! 0.994 and 0.995: it would have to be learned again for every device.
 
 use crate::Prediction;
 use sparsight_kernels::Candidate;
@@ -68,7 +68,7 @@ enum Outcome {
     Failed,
 }
 
-/// What to run next.
+/// The next candidate to run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct NextRun {
     /// Which.

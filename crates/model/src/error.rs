@@ -45,7 +45,7 @@ pub enum PredictError {
     Unreadable {
         /// Model asked for.
         model: &'static str,
-        /// What is wrong with it, and where it is.
+        /// Description of the fault, with its place.
         reason: String,
     },
 }

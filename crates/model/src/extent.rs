@@ -59,7 +59,7 @@ impl Extent {
         2.0 * distance / (ln(self.to) - ln(self.from)).max(std::f64::consts::LN_2)
     }
 
-    /// Whether `value` lies inside.
+    /// Returns whether `value` lies inside.
     pub(crate) fn contains(self, value: u64) -> bool {
         (self.from..=self.to).contains(&value)
     }

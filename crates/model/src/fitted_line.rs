@@ -23,7 +23,7 @@ pub enum Along {
     Strips,
 }
 
-/// What a line is fitted to a part of.
+/// The regime of a fitted line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bound {
     /// p up to the threshold.
@@ -41,7 +41,7 @@ pub enum Bound {
 pub struct FittedLine {
     /// Where the columns of the benchmark matrices lay.
     pub placement: Placement,
-    /// What is on the axis.
+    /// Quantity of the axis.
     pub along: Along,
     /// Value of the other quantity, `I_1` or `p_1`; `None` for COO, where p does not enter.
     pub held: Option<u64>,

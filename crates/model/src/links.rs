@@ -12,13 +12,13 @@
 use serde::{Deserialize, Serialize};
 use sparsight_matrix::Seconds;
 
-/// What it takes to exchange bytes over one kind of link, packing included.
+/// Cost of an exchange over one kind of link, packing included.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LinkRate {
     /// An exchange of a few bytes with one peer.
     pub latency_s: Seconds,
-    /// What each peer but the first adds.
+    /// Additional time for each peer but the first.
     #[serde(default)]
     pub per_peer_s: Seconds,
     /// Bytes a second of one GPU in each direction, both at one time.
@@ -36,7 +36,7 @@ pub struct Links {
     /// Between hosts, of each GPU; `None` where there is one host.
     #[serde(default)]
     pub network: Option<LinkRate>,
-    /// What is added to a product by waiting for an exchange that has ended already.
+    /// Additional time of a product that waits for an exchange that has ended already.
     #[serde(default)]
     pub join_s: Seconds,
     /// A product of next to nothing, with an exchange: what the host takes to queue it.
@@ -44,7 +44,7 @@ pub struct Links {
     pub queue_s: Seconds,
 }
 
-/// What one GPU exchanges with another.
+/// Bytes that one GPU exchanges with another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Exchanged {
     /// Rank of the other.

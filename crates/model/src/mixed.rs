@@ -49,7 +49,7 @@ impl Default for Beside32And64 {
     }
 }
 
-/// What was learned of mixed precision on a device.
+/// The cost of mixed precision on a device.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct MixedPrecision {
     /// All kernels together.
@@ -128,7 +128,7 @@ impl MixedPrecision {
         Some(Self { any, kernels: fitted.collect() })
     }
 
-    /// What was learned of a kernel, else of all together.
+    /// The value of a kernel, else that of all together.
     pub fn of(&self, kernel: Kernel) -> &Beside32And64 {
         self.kernels.get(&kernel.to_string()).unwrap_or(&self.any)
     }

@@ -6,7 +6,7 @@ use sparsight_matrix::{Bytes, Seconds};
 /// One measured benchmark matrix: what a strip model is fitted to.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Observation {
-    /// What was run.
+    /// Candidate that was run.
     pub candidate: Candidate,
     /// Where the columns lie.
     pub placement: Placement,

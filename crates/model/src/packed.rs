@@ -55,7 +55,6 @@ pub(crate) fn take_signed(bytes: &mut &[u8]) -> Option<i32> {
 }
 
 /// What [`push_optional`] added; `None` if there is nothing of the kind.
-#[expect(clippy::option_option, reason = "no number is an answer, too")]
 pub fn take_optional(bytes: &mut &[u8]) -> Option<Option<i32>> {
     match take(bytes)? {
         0 => Some(None),
@@ -63,12 +62,12 @@ pub fn take_optional(bytes: &mut &[u8]) -> Option<Option<i32>> {
     }
 }
 
-/// Whether all was taken.
+/// Returns whether all was taken.
 ///
 /// # Errors
 /// How much was not.
 pub(crate) fn end(bytes: &[u8]) -> Result<(), String> {
-    if bytes.is_empty() { Ok(()) } else { Err(format!("{} bytes follow that nobody asked for", bytes.len())) }
+    if bytes.is_empty() { Ok(()) } else { Err(format!("{} unexpected bytes follow", bytes.len())) }
 }
 
 #[cfg(test)]

@@ -27,7 +27,7 @@ pub struct MeasuredPreparation {
     pub csr: Bytes,
     /// The matrix in the format.
     pub held: Bytes,
-    /// What it took.
+    /// Measured time.
     pub time: Seconds,
 }
 
@@ -79,7 +79,7 @@ fn inputs(csr: Bytes, held: Bytes) -> [f64; 3] {
     [1.0, csr.0 as f64 / UNIT, held.0 as f64 / UNIT]
 }
 
-/// What was learned of all formats of a device, and of the routines of the vendor's library.
+/// The costs of all formats of a device and of the routines of the vendor's library.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct PreparationModel {
     /// Conversion and upload, where the host converts or it is not known who did.
@@ -87,7 +87,7 @@ pub struct PreparationModel {
     /// Upload and conversion on the device.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub on_device: BTreeMap<Format, PreparationCost>,
-    /// What the vendor's library does before the first product, beside that.
+    /// Additional work of the vendor's library before the first product.
     preprocess: Vec<Preprocess>,
 }
 

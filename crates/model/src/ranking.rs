@@ -9,7 +9,7 @@ use sparsight_matrix::{Features, Seconds};
 /// A candidate with its prediction.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ranked {
-    /// What would run.
+    /// Candidate.
     pub candidate: Candidate,
     /// How long it would take.
     pub prediction: Prediction,
@@ -59,7 +59,7 @@ impl Ranking {
     }
 }
 
-/// Whether `chosen` takes at most `1 + fraction` times as long as `best`.
+/// Returns whether `chosen` takes at most `1 + fraction` times as long as `best`.
 pub fn is_within(chosen: Seconds, best: Seconds, fraction: f64) -> bool {
     chosen.0 <= best.0 * (1.0 + fraction)
 }

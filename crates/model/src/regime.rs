@@ -48,7 +48,7 @@ pub enum Regimes {
 /// A border.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Split {
-    /// What is compared with the border.
+    /// Quantity that is compared with the border.
     pub by: SplitBy,
     /// Largest value of the lower side.
     pub border_bytes: Bytes,
@@ -174,7 +174,7 @@ impl Regimes {
         borders
     }
 
-    /// Whether there is a single equation.
+    /// Returns whether there is a single equation.
     pub const fn is_single(&self) -> bool {
         matches!(self, Self::Single(_))
     }

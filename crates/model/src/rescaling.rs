@@ -56,7 +56,7 @@ pub struct Rescaling {
 pub struct OnBoth<'a> {
     /// Name of the matrix.
     pub matrix: &'a str,
-    /// What was run.
+    /// Candidate that was run.
     pub candidate: Candidate,
     /// Features of the matrix.
     pub features: &'a Features,
@@ -94,7 +94,7 @@ impl Between<'_> {
     fn waited(&self, candidate: &Candidate, features: &Features, waves: f64) -> f64 {
         let work = candidate.kernel.warp_work(candidate.block, features);
         let [longest, turns] = longest_and_turns(work, self.from);
-        // Where nobody counts steps, all warps are taken to work alike.
+        // Where steps are not counted, all warps are assumed to work alike.
         if turns <= 0.0 || waves <= 0.0 {
             return WAITED_WAVES + 1.0;
         }
@@ -106,14 +106,14 @@ impl Rescaling {
     /// Share of the L2 that is taken to hold, from one product to the next, what the product reads.
     pub const KEPT_OF_L2: f64 = KEPT_OF_L2;
 
-    /// What the facts of two devices say, without any measured matrix.
+    /// The rescaling by the facts of two devices, without any measured matrix.
     pub fn of_facts(between: Between<'_>) -> Self {
         let [from, to] = [between.from, between.to].map(|facts| f64::from(facts.multiprocessors));
         let size = FACTS_LOG_SD_OF_SIZE * ratio(to, from).ln();
         Self { weights: [1.0; 3], log_sd: FACTS_LOG_SD.hypot(size), matrices: 0 }
     }
 
-    /// Whether it can have come from measured times: no more than a factor of a thousand in anything.
+    /// Returns whether it can have come from measured times: no more than a factor of a thousand in anything.
     pub fn is_plausible(&self) -> bool {
         let within = |value: f64| (0.0..=1e3).contains(&value);
         self.weights.into_iter().all(within) && within(self.log_sd)

@@ -16,7 +16,7 @@ use sparsight_matrix::Features;
 use std::fmt;
 use std::str::FromStr;
 
-/// What stands for the row lengths of a matrix in a strip model.
+/// The statistic that stands for the row lengths of a matrix in a strip model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum RowLengthRule {
     /// By kernel: see the table of the module.

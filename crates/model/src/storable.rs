@@ -17,7 +17,7 @@ pub trait Storable: Clone + Serialize + DeserializeOwned {
     /// The whole, from what [`Storable::split`] made of it.
     ///
     /// # Errors
-    /// What is wrong with the bytes.
+    /// A description of the fault in the bytes.
     fn join(self, body: &[u8]) -> Result<Self, String> {
         packed::end(body)?;
         Ok(self)

@@ -54,7 +54,7 @@ impl Variant {
 /// One candidate at one placement.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FittedCandidate {
-    /// What was run.
+    /// Candidate that was run.
     pub candidate: Candidate,
     /// Where the columns of its benchmark matrices lay.
     pub placement: Placement,
@@ -73,7 +73,7 @@ pub struct FittedCandidate {
 /// A candidate whose benchmark matrices were too few.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UnfittedCandidate {
-    /// What was run.
+    /// Candidate that was run.
     pub candidate: Candidate,
     /// Where the columns lay.
     pub placement: Placement,
@@ -82,7 +82,7 @@ pub struct UnfittedCandidate {
 }
 
 impl UnfittedCandidate {
-    /// What a fit needs, in words.
+    /// Data that a fit needs, in words.
     pub fn needed(&self) -> &'static str {
         match (self.candidate.kernel.strip_rule(), self.candidate.kernel.unit()) {
             (StripRule::Csr, _) => "two row lengths and two numbers of strips that share a matrix",
@@ -105,7 +105,7 @@ pub struct StripModel {
     unfitted: Vec<UnfittedCandidate>,
 }
 
-/// What is read back, before it is sorted.
+/// The stored form, before it is sorted.
 #[derive(Deserialize)]
 struct Stored {
     variant: Variant,

@@ -51,9 +51,9 @@ pub struct StripPredictor<'a> {
     pub model: &'a StripModel,
     /// The device that they were fitted on: its strips, its launch cost.
     pub facts: &'a DeviceFacts,
-    /// What to make of the columns.
+    /// Rule for the columns.
     pub placement: PlacementRule,
-    /// What to make of the row lengths.
+    /// Rule for the row lengths.
     pub row_length: RowLengthRule,
     /// Replaces the intervals, if there.
     pub calibration: Option<&'a Calibration>,

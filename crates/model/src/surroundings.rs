@@ -24,7 +24,7 @@ const STEPS: f64 = 16.0;
 /// Shares of the matrices whose distances are kept: every twentieth.
 const QUANTILES: usize = 21;
 
-/// The places of the matrices that were learned from. Their names are known to whoever holds it, in the same order.
+/// The places of the matrices that were learned from, in the order of their names, which are stored elsewhere.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Surroundings {
     axes: Vec<Axis>,
@@ -245,7 +245,9 @@ mod tests {
         let text: Surroundings = serde_json::from_str(&serde_json::to_string(&text).unwrap()).unwrap();
         assert_eq!(text.clone().join(&body).unwrap(), surroundings);
         assert!(text.clone().join(&body[1..]).unwrap_err().contains("end early"));
-        assert!(text.clone().join(&[&body[..], &[0]].concat()).unwrap_err().contains("nobody asked for"));
+        assert!(
+            text.clone().join(&[&body[..], &[0]].concat()).unwrap_err().contains("unexpected bytes follow")
+        );
         let huge = Surroundings { matrices: usize::MAX, ..text.clone() };
         assert!(huge.join(&body).unwrap_err().contains("end early"));
         let few = Surroundings { axes: Vec::new(), ..text };

@@ -105,9 +105,9 @@ const MODELS: &str = "leave model= out for the best of each kernel; advice.best.
 
 /// What storing the values of the matrix in f32 changes, beside vectors in f64 on such a device.
 fn narrowed(matrix: &Matrix, dtype: Dtype, kind: DeviceKind) -> Result<NarrowingAnswer, Failure> {
-    match (&matrix.csr, dtype, kind) {
-        (AnyCsr::F64(a), Dtype::F64, DeviceKind::Cuda) => Ok(Narrowing::of(a).into()),
-        (_, Dtype::F64, DeviceKind::Cpu) => {
+    match (&matrix.csr, dtype, kind.has_mixed_precision()) {
+        (AnyCsr::F64(a), Dtype::F64, true) => Ok(Narrowing::of(a).into()),
+        (_, Dtype::F64, false) => {
             let text = "values in f32 beside vectors in f64 are for GPUs, and this is for a CPU";
             Err(Failure::new(Kind::Other, text)
                 .hinted("leave values= out, or dtype=\"f32\" for a product that is f32 throughout"))

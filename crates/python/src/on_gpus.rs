@@ -8,7 +8,6 @@ use crate::matrix::{AnyCsr, Matrix};
 use pyo3::prelude::*;
 use sparsight::answer::{AdviseGpusAnswer, Answer, LinksAnswer, NumbersOfGpus, OnGpus, TooFewGpus};
 use sparsight::distributed::{Deal, numbers_of_gpus};
-use sparsight::kernels::DeviceKind;
 use sparsight::matrix::{Csr, Distribution, Scalar};
 use sparsight::profile::KnownLinks;
 use sparsight::{Advisor, Profile};
@@ -38,7 +37,7 @@ impl Parts {
 
 /// The links in a file, else those of the profile, and how answers name them.
 pub(crate) fn links_of(file: Option<&Path>, profile: &Profile) -> Result<(KnownLinks, LinksAnswer), Failure> {
-    if profile.device.facts.kind != DeviceKind::Cuda {
+    if !profile.device.facts.kind.is_gpu() {
         let text = format!("rows are dealt out to GPUs, and the profile is of {}", profile.device.facts.name);
         return Err(Failure::new(Kind::NoProfile, text).hinted("plan(A, device=\"nvidia-h200\") is for GPUs"));
     }

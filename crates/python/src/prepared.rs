@@ -11,7 +11,6 @@ use pyo3::prelude::*;
 use sparsight::bench::Bench;
 use sparsight::device::timing::StoppingRule;
 use sparsight::device::{DeviceError, Stream};
-use sparsight::kernels::DeviceKind;
 use sparsight::matrix::Csr;
 use sparsight::run::Tries;
 use sparsight::{Objective, fastest};
@@ -268,7 +267,7 @@ type Made<T> = (sparsight::Prepared<T>, String, Option<f64>);
 /// The ranking for the processor, where that is wanted and the advice is for a GPU.
 fn of_processor(advice: &Advice, wanted: &Wanted<'_>) -> Result<Option<sparsight::Advice>, Failure> {
     let Opened::Cpu(cpu) = wanted.device else { return Ok(None) };
-    if advice.ranking().kind == DeviceKind::Cpu {
+    if !advice.ranking().kind.is_gpu() {
         return Ok(None);
     }
     let objective = Objective { products: advice.products(), ..Objective::default() };

@@ -9,7 +9,6 @@
 use sparsight::device::cuda::{Argument, Cuda, CustomKernel, Shape};
 use sparsight::device::gpu::DeviceArray;
 use sparsight::device::{Device, cpu::Cpu};
-use sparsight::kernels::DeviceKind;
 use sparsight::matrix::{Csr, gallery::Recipe, io, reference};
 use sparsight::{Advisor, Objective, Plan, Prepared, Profile};
 use std::error::Error;
@@ -219,12 +218,11 @@ fn compare<S: Solver>(
 ) -> Result<(), Box<dyn Error>> {
     let named = std::env::args().nth(2).filter(|name| !name.starts_with('-'));
     let objective = Objective { products: Some(1000), ..Objective::default() };
-    let planned = match device.facts().kind {
-        DeviceKind::Cpu => Plan::for_processor(device.facts(), a, &objective)?,
-        DeviceKind::Cuda => {
-            let profile = Profile::find(&named.unwrap_or_else(|| "nvidia-h200".to_owned()))?;
-            Advisor::new(&profile).plan(a, &objective)?
-        }
+    let planned = if device.facts().kind.is_gpu() {
+        let profile = Profile::find(&named.unwrap_or_else(|| "nvidia-h200".to_owned()))?;
+        Advisor::new(&profile).plan(a, &objective)?
+    } else {
+        Plan::for_processor(device.facts(), a, &objective)?
     };
     let vendors = Plan::whole(a.nrows(), "cusparse-csr/a1/f64".parse()?, None);
     let b = vec![1.0; a.nrows()];

@@ -45,7 +45,7 @@ fn predicted_iteration(distributed: &Distributed<f64>, profile: &Profile, links:
 struct Solved {
     iterations: u32,
     seconds: f64,
-    /// |b - A x| / |b|, computed anew.
+    /// |b - A x| / |b|, recomputed.
     residual: f64,
 }
 

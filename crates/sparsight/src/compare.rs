@@ -11,7 +11,7 @@
 
 use crate::advise::{Advised, Why};
 use crate::{Advice, Advisor, Error, Objective, Profile};
-use sparsight_kernels::{Candidate, DeviceFacts, DeviceKind, strip};
+use sparsight_kernels::{Candidate, DeviceFacts, strip};
 use sparsight_matrix::{Dtype, Features, Seconds};
 use std::fmt;
 
@@ -20,14 +20,15 @@ use std::fmt;
 pub struct Contender<'p> {
     /// The device as it was measured.
     pub profile: &'p Profile,
-    /// What it costs, in a unit of the caller's.
+    /// Price, in a unit of the caller's.
     pub price: Option<f64>,
-    /// What it draws at work, in watts.
+    /// Power at work, in watts.
     pub power_w: Option<f64>,
 }
 
 /// One matrix on several devices.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Comparison {
     /// One a contender, in their order.
     pub devices: Vec<ComparedDevice>,
@@ -37,6 +38,7 @@ pub struct Comparison {
 
 /// One device of a [`Comparison`].
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct ComparedDevice {
     /// Every candidate, best first; empty if none is possible. Speeds are against the best of the first device.
     pub ranked: Vec<Compared>,
@@ -46,10 +48,11 @@ pub struct ComparedDevice {
 
 /// A candidate on a device, beside others.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Compared {
     /// The candidate with its prediction.
     pub advised: Advised,
-    /// What takes the time.
+    /// Limit of the time.
     pub limit: Limit,
     /// Seconds a product, its share of conversion and upload in it where products are counted; `None` if what these
     /// take was not measured.
@@ -73,6 +76,7 @@ impl Compared {
 
 /// A time with its 90 % interval, in seconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct Span {
     /// As predicted.
     pub time: Seconds,
@@ -84,6 +88,7 @@ pub struct Span {
 
 /// A ratio of two times with the ends that their intervals give.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct Speed {
     /// As predicted.
     pub ratio: f64,
@@ -125,7 +130,7 @@ impl Limit {
         match advised.bandwidth_fraction {
             _ if launch >= MOST => Self::Launch(launch),
             // On a CPU a strip is a unit of work and says nothing of what the hardware can hold.
-            _ if facts.kind == DeviceKind::Cuda && filled < 1.0 => Self::Occupancy(filled),
+            _ if facts.kind.is_gpu() && filled < 1.0 => Self::Occupancy(filled),
             None => Self::Unknown,
             Some(rate) if rate > 1.0 => Self::Cache(rate),
             Some(rate) if rate >= MOST => Self::Bandwidth(rate),
@@ -208,7 +213,7 @@ impl Span {
 }
 
 impl Speed {
-    /// Whether the intervals leave open which is faster.
+    /// Returns whether the intervals leave open which is faster.
     pub fn is_open(&self) -> bool {
         self.low <= 1.0 && self.high >= 1.0
     }
@@ -281,6 +286,7 @@ mod tests {
     use super::*;
     use crate::advise::Refused;
     use crate::model_name::ModelName;
+    use sparsight_kernels::DeviceKind;
     use sparsight_matrix::gallery::Recipe;
     use sparsight_matrix::{Bytes, Infeasible};
     use sparsight_model::Prediction;

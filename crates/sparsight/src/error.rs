@@ -41,9 +41,9 @@ pub enum Error {
     Schema {
         /// The file.
         path: PathBuf,
-        /// What it says.
+        /// Schema in the file.
         found: String,
-        /// What is understood.
+        /// Expected schema.
         expected: &'static str,
     },
     /// A file of a model that is cut off, changed, or not of the fit that its index is of.
@@ -51,7 +51,7 @@ pub enum Error {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Description of the fault.
         reason: String,
     },
     /// A profile's folder that is not there.
@@ -67,7 +67,7 @@ pub enum Error {
     NoProfile {
         /// Asked for.
         name: String,
-        /// What there is.
+        /// Existing names.
         shipped: String,
     },
     /// The name of a GPU that is not NVIDIA's.
@@ -83,7 +83,7 @@ pub enum Error {
     Lacking {
         /// The profile's name.
         profile: String,
-        /// What is missing.
+        /// Missing content.
         missing: Missing,
     },
     /// A model that a shipped profile holds and the program was not given.
@@ -101,7 +101,7 @@ pub enum Error {
         profile: String,
         /// Which measurement.
         missing: String,
-        /// What makes it.
+        /// Command that measures it.
         command: String,
     },
     /// The folder holds another device.
@@ -119,7 +119,7 @@ pub enum Error {
     NotCalibrated {
         /// Its name.
         device: String,
-        /// What failed.
+        /// Cause.
         why: String,
     },
     /// A plan of a GPU's profile, to be carried out on a processor.
@@ -128,14 +128,14 @@ pub enum Error {
         /// The processor's name.
         device: String,
     },
-    /// What is said to be run now has no predicted time.
+    /// The present implementation has no predicted time.
     #[error("break-evens cannot be counted from {name}: {why}")]
     NotRunNow {
         /// As it was named.
         name: String,
         /// Why there is no time of it.
         why: String,
-        /// What can be done about it.
+        /// Advice.
         hint: &'static str,
     },
     /// None of the candidates that were predicted can be run here.
@@ -170,7 +170,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// What the user can do about it, if anything is known.
+    /// Advice for the user, if there is any.
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Device(e) => e.hint().map(ToOwned::to_owned),

@@ -5,7 +5,7 @@ use sparsight_matrix::Dtype;
 use sparsight_model::{MIN_MATRICES, Variant};
 use std::fmt;
 
-/// What a profile was asked for and does not hold. Its text is the end of the sentence "the profile NAME holds no ...".
+/// Content that a profile lacks. Its text is the end of the sentence "the profile NAME holds no ...".
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Missing {
@@ -39,7 +39,7 @@ pub enum Missing {
 }
 
 impl Missing {
-    /// What makes it in the profile called `profile`.
+    /// The command that adds it to the profile called `profile`.
     pub(crate) fn hint(&self, profile: &str) -> String {
         match self {
             Self::ModelsOfQuick => format!(

@@ -20,7 +20,7 @@ use sparsight::bench::Noise;
 use sparsight::bench::{MeasuredOwn, bench, bench_own};
 use sparsight::device::timing::{Caches, StoppingRule};
 use sparsight::device::{Device, DeviceError};
-use sparsight::kernels::{Candidate, DeviceFacts, DeviceKind, OwnKernel, flops};
+use sparsight::kernels::{Candidate, DeviceFacts, OwnKernel, flops};
 use sparsight::matrix::io::read_regular_text;
 use sparsight::matrix::{Csr, Dtype, Features, Scalar};
 use sparsight::records::{ClockRecord, Measured};
@@ -356,7 +356,7 @@ fn read_kernel(path: &Path, dtype: Dtype) -> Result<OwnKernel, Failure> {
 /// Refuses kernels of the user's own on a processor.
 fn refuse_cpu(kernels: &[OwnKernel], facts: &DeviceFacts) -> Result<(), Failure> {
     match kernels.first() {
-        Some(kernel) if facts.kind != DeviceKind::Cuda => {
+        Some(kernel) if !facts.kind.is_gpu() => {
             let (name, device) = (kernel.name(), &facts.name);
             let text = format!("{name} is a CUDA kernel, which {device} cannot run; its header is valid");
             Err(Failure::device(text).hinted(

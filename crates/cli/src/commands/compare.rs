@@ -212,10 +212,7 @@ impl Compare {
         let Error::Lacking { profile: name, .. } = &error else { return error.into() };
         let found = self.devices.iter().zip(profiles).find(|(_, profile)| profile.name == *name);
         let Some((device, profile)) = found else { return error.into() };
-        let kind = match profile.device.facts.kind {
-            DeviceKind::Cpu => "cpu",
-            DeviceKind::Cuda => "cuda:0",
-        };
+        let kind = profile.device.facts.kind.first_device();
         Failure::from(error).hinted(format!(
             "`sparsight lab profile --device {kind} --dtype {dtype} -o {device}` on a machine with {} measures and fits it",
             described(&profile.device.facts)

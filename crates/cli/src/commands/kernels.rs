@@ -8,7 +8,7 @@ use crate::printer::Printer;
 use crate::table::Table;
 use crate::text::{self, BOLD, described, grouped, words};
 use sparsight::answer::{KernelSourceAnswer, KernelsAnswer};
-use sparsight::kernels::{Candidate, DeviceFacts, DeviceKind, Kernel, Selection, every_candidate};
+use sparsight::kernels::{Candidate, DeviceFacts, Kernel, Selection, every_candidate};
 use sparsight::matrix::{Dtype, suggested};
 
 /// List the catalogue: formats, kernels, and block sizes
@@ -137,7 +137,7 @@ fn print(answer: &KernelsAnswer, named: bool, facts: &DeviceFacts, out: &Printer
     if answer.kernels.iter().any(|kernel| kernel.retired) {
         out.line("(in parentheses): not ranked, since no matrix was found on which it gains more than 3 %; run where it is named")?;
     }
-    if facts.kind == DeviceKind::Cuda {
+    if facts.kind.has_cusparse() {
         out.line("sell with four threads a row has no blocks of 64: a slice takes 128 threads")?;
         out.line(format_args!(
             "cuSPARSE, where it is found, chooses its threads itself: {BOLD}cusparse-csr a1{BOLD:#}"

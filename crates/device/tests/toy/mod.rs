@@ -1,35 +1,19 @@
-//! A kernel family that the program does not have, as somebody would add one: everything that is to know of it stands here,
-//! and nothing elsewhere is told of it.
+//! A kernel family outside of the catalogue: this file alone describes it, as the file of a new family would.
 
-use sparsight_kernels::{
-    BLOCKS, CpuProducts, CpuTask, DeviceKind, Family, Kernel, LaunchStep, Recipe, Run, StripRule, StripUnit,
-    Teams, TransferRule,
-};
-use sparsight_matrix::{Csr, Format, Scalar};
+use sparsight_kernels::{CpuProducts, CpuTask, Family, Kernel, LaunchStep, Recipe, Run, Teams};
+use sparsight_matrix::{Csr, Scalar};
 use std::any::Any;
 
 /// Two threads per row of CSR, one from its front and one from its back, which meet in shared memory.
 static FAMILY: Family = Family {
     name: "toy",
     summary: "two threads per row of CSR, from both ends",
-    knobs: &[],
-    variants: || vec![[0; 3]],
-    retired: |_| false,
-    repeatable: |_| true,
-    format: |_| Format::csr(),
-    runs_on: |_| &[DeviceKind::Cuda, DeviceKind::Cpu],
-    blocks: |_| &BLOCKS,
     run: |_| Run::Launches(&RECIPE),
     cpu: Some(CpuProducts { f32: product, f64: product }),
-    unit: StripUnit::Rows,
     threads_per_row: |_| Some(2),
     warp_work: |_, _, _| None,
     thread_blocks: |_, block, f| 2.0 * f.nrows as f64 / f64::from(block),
-    strip_rule: StripRule::None,
-    transfer_rule: TransferRule::None,
-    table_2: &["CSR"],
-    neighbours: 4,
-    elsewhere: &[],
+    ..Family::BASE
 };
 
 static RECIPE: Recipe = Recipe {

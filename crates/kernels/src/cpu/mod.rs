@@ -26,7 +26,7 @@ pub struct CpuProducts {
 }
 
 impl CpuProducts {
-    /// That of a value type.
+    /// Product of a value type.
     pub(crate) fn of<T: Scalar>(&self) -> CpuProduct<T> {
         let found: &dyn Any = match T::DTYPE {
             Dtype::F32 => &self.f32,
@@ -36,12 +36,12 @@ impl CpuProducts {
     }
 }
 
-/// What a product on a CPU is computed from and to.
+/// Inputs and output of a product on a CPU.
 #[derive(Debug)]
 pub struct CpuTask<'a, T: Scalar> {
     /// A in the kernel's format.
     pub matrix: &'a dyn Stored<T>,
-    /// Of the kernel.
+    /// Knobs of the kernel.
     pub knobs: Knobs,
     /// Rows of a task (of COO sixteenths of the non-zeros).
     pub block: usize,
@@ -51,7 +51,7 @@ pub struct CpuTask<'a, T: Scalar> {
     pub x: &'a [T],
     /// One entry a row.
     pub y: &'a mut [T],
-    /// Of this matrix.
+    /// Scratch memory of this matrix.
     pub scratch: &'a mut CpuScratch<T>,
 }
 
@@ -66,26 +66,26 @@ impl<'a, T: Scalar> CpuTask<'a, T> {
     }
 }
 
-/// Whether an entry is NaN: where padding is multiplied as if it were 0, it is if x was not finite there.
+/// Returns whether an entry is NaN: where padding is multiplied as if it were 0, it is if x was not finite there.
 pub(crate) fn has_nan<T: Scalar>(y: &[T]) -> bool {
     y.iter().any(|y| y.partial_cmp(y).is_none())
 }
 
-/// What a run of non-zeros leaves for a row that starts before it.
+/// Sum that a run of non-zeros leaves for a row that starts before it.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Carry<T> {
     pub(crate) row: usize,
     pub(crate) sum: T,
 }
 
-/// What products of a matrix keep between them, so that only the first one allocates.
+/// Memory that products of a matrix share, so that only the first one allocates.
 #[derive(Debug)]
 pub struct CpuScratch<T> {
-    /// Of COO.
+    /// Sums that runs of COO leave for earlier rows.
     pub(crate) carries: Vec<Carry<T>>,
     /// y by places, where rows are sorted.
     pub(crate) sums: Vec<T>,
-    /// Where each row stands.
+    /// Place of each row.
     pub(crate) places: Places,
 }
 

@@ -3,7 +3,7 @@
 
 use super::{CUDA_STORE, CUDA_STREAM, cuda};
 use crate::cpu::{CpuProducts, CpuTask, in_tiles};
-use crate::family::{Elsewhere, Family, Run, StripRule, TransferRule};
+use crate::family::{Elsewhere, Family, Run, StripRule};
 use crate::recipe::{LaunchStep, Recipe};
 use sparsight_matrix::{BroEll, BroEllShape, BroEllSlice, Format, Knob, Scalar};
 
@@ -20,8 +20,6 @@ pub(super) static FAMILY: Family = Family {
     strip_rule: StripRule::None,
     // What packing saves is in the time on the reference: only the ratio of the two devices is borrowed, which takes it for
     // granted that unpacking costs as much, beside memory, on the one as on the other.
-    transfer_rule: TransferRule::Ell { measured: Some("ell") },
-    table_2: &["BRO-ELL"],
     elsewhere: &[Elsewhere { library: "Tang et al.", name: "BRO-ELL" }],
     ..Family::BASE
 };

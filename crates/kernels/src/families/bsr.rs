@@ -3,9 +3,7 @@
 
 use super::{CUDA_STORE, CUDA_STREAM, cuda};
 use crate::cpu::{CpuProducts, CpuTask, has_nan, in_tiles};
-use crate::family::{
-    EVERYWHERE, Family, ON_GPUS, Run, StripRule, TransferRule, blocks_of_threads, work_of_blocks,
-};
+use crate::family::{Family, Run, StripRule, blocks_of_threads, work_of_blocks};
 use crate::recipe::{LaunchStep, Recipe, Teams};
 use crate::{BLOCKS, Knobs, StripUnit};
 use sparsight_matrix::{BLOCK_SIDES, Bsr, Format, Knob, Scalar};
@@ -22,7 +20,7 @@ pub(super) static FAMILY: Family = Family {
     retired: |[side, threads, _]| (side, threads) == (6, 0),
     format: |[side, ..]| Format::of("bsr", [side, 0]),
     // On a CPU a row is done by one thread.
-    runs_on: |[_, threads, _]| if threads == 0 { EVERYWHERE } else { ON_GPUS },
+    on_cpu: |[_, threads, _]| threads == 0,
     // A warp's worth of rows takes a warp for each of its threads per row.
     blocks: |[_, threads, _]| if threads == 4 { BLOCKS.split_at(1).1 } else { &BLOCKS },
     run: |_| Run::Launches(&RECIPE),
@@ -33,9 +31,6 @@ pub(super) static FAMILY: Family = Family {
     // The papers do not have it; their benchmark matrices hold a non-zero or two in each block.
     strip_rule: StripRule::None,
     // It gives threads to rows, and they read neighbouring words, as those of ELL do.
-    transfer_rule: TransferRule::Ell { measured: Some("ell") },
-    table_2: &["SELL-C-sigma"],
-    neighbours: 2,
     ..Family::BASE
 };
 

@@ -13,7 +13,7 @@ use super::{CUDA_CLEAR, CUDA_OVERLAP, CUDA_STREAM, cuda};
 use crate::Knobs;
 use crate::cpu::rows::ITEMS_PER_ROW;
 use crate::cpu::{Carry, CpuProducts, CpuTask, in_tiles};
-use crate::family::{EVERYWHERE, Elsewhere, Family, ON_GPUS, Run, StripRule, TransferRule};
+use crate::family::{Elsewhere, Family, Run, StripRule};
 use crate::recipe::{LaunchStep, Recipe, Teams};
 use sparsight_matrix::{Coo, Format, Knob, Scalar};
 use std::ops::Range;
@@ -28,12 +28,10 @@ pub(super) static FAMILY: Family = Family {
     repeatable: |_| false,
     format: |_| Format::of("coo", [0; 2]),
     // On a CPU runs are as long as the block size says.
-    runs_on: |[items, ..]| if items == 0 { EVERYWHERE } else { ON_GPUS },
+    on_cpu: |[items, ..]| items == 0,
     run: |_| Run::Launches(&RECIPE),
     cpu: Some(CpuProducts { f32: product, f64: product }),
     strip_rule: StripRule::Coo,
-    transfer_rule: TransferRule::Coo { measured: None },
-    table_2: &["COO"],
     elsewhere: &[Elsewhere { library: "CUSP", name: "spmv_coo_flat" }],
     ..Family::BY_NON_ZEROS
 };
@@ -70,7 +68,7 @@ fn product<T: Scalar>(task: &mut CpuTask<'_, T>) {
     add_or_set(a, (task.workers, task.block), Start::Zero, task.x, task.y, &mut task.scratch.carries);
 }
 
-/// What the product is added to.
+/// Start of the sums.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Start {
     /// y = A x.

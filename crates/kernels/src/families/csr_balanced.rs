@@ -8,7 +8,7 @@ use super::{CUDA_SEGMENT, CUDA_STORE, CUDA_STREAM, CUDA_TEAM, cuda, segment_byte
 use crate::StripUnit;
 use crate::cpu::rows::{ITEMS_PER_ROW, LANES, Products};
 use crate::cpu::{CpuProducts, CpuTask};
-use crate::family::{Elsewhere, Family, Run, StripRule, TransferRule, WarpWork};
+use crate::family::{Elsewhere, Family, Run, StripRule, WarpWork};
 use crate::recipe::{LaunchStep, Recipe, Teams};
 use rayon::prelude::*;
 use sparsight_matrix::{BalancedCsr, CsrWith, Format, Knob, Scalar, TileShape, TileTable, TileWork};
@@ -34,9 +34,7 @@ pub(super) static FAMILY: Family = Family {
     // One a tile, however large it is.
     thread_blocks: |[items, ..], _, f| TileTable::tile_count(f.nrows, f.nnz, TileShape { items }) as f64,
     strip_rule: StripRule::Coo,
-    transfer_rule: TransferRule::Coo { measured: None },
     // What balances by non-zeros waits for no longest row, but reads the row offsets.
-    table_2: &["CSR", "COO"],
     elsewhere: &[
         Elsewhere { library: "rocSPARSE", name: "rocsparse_spmv, algorithm csr_adaptive" },
         Elsewhere { library: "Ginkgo", name: "matrix::Csr, strategy merge_path" },

@@ -7,7 +7,7 @@ use super::{CUDA_SEGMENT, CUDA_STORE, CUDA_TEAM, cuda, segment_bytes};
 use crate::StripUnit;
 use crate::cpu::rows::{LANES, Products};
 use crate::cpu::{CpuProducts, CpuTask};
-use crate::family::{Elsewhere, Family, Run, TransferRule, WarpWork, blocks_of_threads};
+use crate::family::{Elsewhere, Family, Run, WarpWork, blocks_of_threads};
 use crate::recipe::{LaunchStep, Recipe, Teams};
 use sparsight_matrix::{BinCounts, BinnedCsr, CsrWith, Format, NumberOf, Scalar};
 
@@ -24,8 +24,6 @@ pub(super) static FAMILY: Family = Family {
         None => blocks_of_threads(StripUnit::NonZeros, 1, block, f),
     },
     // It gives threads to non-zeros in proportion, as csr-balanced does.
-    transfer_rule: TransferRule::Coo { measured: Some("csr-balanced/i1024") },
-    table_2: &["CSR", "COO"],
     elsewhere: &[Elsewhere { library: "Ashari et al.", name: "ACSR" }],
     ..Family::BY_NON_ZEROS
 };
@@ -33,7 +31,7 @@ pub(super) static FAMILY: Family = Family {
 /// Warps of a thread block of 256, the middle size, which stand for those of all sizes: the longest warp of a kernel is one number.
 const MIDDLE_WARPS: f64 = 8.0;
 
-/// What the warps do, one thread block a segment and as many a bin as hold its teams. A bin's slowest team is taken to work on a row as
+/// Work of the warps, one thread block a segment and as many a bin as hold its teams. A bin's slowest team is taken to work on a row as
 /// long as its bin allows.
 fn work(bins: &BinCounts, block: u32, row_max: u64) -> WarpWork {
     let warps = f64::from(block) / 32.0;

@@ -2,7 +2,7 @@
 
 use super::{CUDA_STORE, cuda};
 use crate::cpu::{CpuProducts, CpuTask, rows::by_rows};
-use crate::family::{Elsewhere, Family, Run, StripRule, TransferRule};
+use crate::family::{Elsewhere, Family, Run, StripRule};
 use crate::recipe::{LaunchStep, Recipe};
 use sparsight_matrix::Scalar;
 
@@ -13,10 +13,8 @@ pub(super) static FAMILY: Family = Family {
     run: |_| Run::Launches(&RECIPE),
     cpu: Some(CpuProducts { f32: product, f64: product }),
     strip_rule: StripRule::Ell,
-    transfer_rule: TransferRule::Ell { measured: None },
     // CSR in the paper is without the longest row, for which a thread waits as in ELL: the error of `neighbours` in
     // cross-validation on an H200 falls by a third with it, that of `linear` by more.
-    table_2: &["CSR", "ELL"],
     elsewhere: &[Elsewhere { library: "CUSP", name: "spmv_csr_scalar" }],
     ..Family::BASE
 };

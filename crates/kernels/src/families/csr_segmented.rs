@@ -2,25 +2,21 @@
 
 use super::{CUDA_OVERLAP, CUDA_STORE, CUDA_STREAM, CUDA_TEAM, cuda};
 use crate::StripUnit;
-use crate::family::{Elsewhere, Family, ON_GPUS, Run, TransferRule, blocks_of_threads};
+use crate::family::{Elsewhere, Family, Run, blocks_of_threads};
 use crate::recipe::{LaunchStep, Recipe, Teams};
 use sparsight_matrix::Format;
 
-/// A warp per run of 1,024 non-zeros.
+/// A warp per run of 1,024 non-zeros. Not on a CPU, where rows are found by their offsets at no cost.
 pub(super) static FAMILY: Family = Family {
     name: "csr-segmented",
     summary: "a warp per run of non-zeros of CSR, segmented sums by a bit an entry",
     format: |_| Format::of("csr-segmented", [0; 2]),
-    // On a CPU rows are found by their offsets at no cost.
-    runs_on: |_| ON_GPUS,
     // Its warps know nothing of each other, so that the size matters little.
     blocks: |_| &[128, 256, 512],
     run: |_| Run::Launches(&RECIPE),
     // A thread takes 32 of them, in 8 steps of 4.
     thread_blocks: |_, block, f| blocks_of_threads(StripUnit::NonZeros, 1, block, f) / 32.0,
     // It gives threads to non-zeros, as COO does.
-    transfer_rule: TransferRule::Coo { measured: Some("coo") },
-    table_2: &["CSR", "COO"],
     elsewhere: &[Elsewhere { library: "Liu and Vinter", name: "CSR5, nearest" }],
     ..Family::BY_NON_ZEROS
 };

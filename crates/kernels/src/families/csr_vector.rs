@@ -3,7 +3,7 @@
 
 use super::{CUDA_STORE, CUDA_TEAM, cuda};
 use crate::cpu::{CpuProducts, CpuTask, rows::by_rows};
-use crate::family::{Elsewhere, Family, Run, StripRule, TransferRule, blocks_of_threads, work_of_teams};
+use crate::family::{Elsewhere, Family, Run, StripRule, blocks_of_threads, work_of_teams};
 use crate::recipe::{LaunchStep, Recipe, Teams};
 use crate::{Knobs, StripUnit};
 use sparsight_matrix::{Knob, Scalar};
@@ -20,9 +20,7 @@ pub(super) static FAMILY: Family = Family {
     warp_work: |[threads, ..], block, f| Some(work_of_teams(threads, block, f)),
     thread_blocks: |[threads, ..], block, f| blocks_of_threads(StripUnit::Rows, threads, block, f),
     strip_rule: StripRule::Csr,
-    transfer_rule: TransferRule::Csr,
     // As for csr-scalar: a team waits for the longest row, too.
-    table_2: &["CSR", "ELL"],
     elsewhere: &[
         Elsewhere { library: "CUSP", name: "spmv_csr_vector" },
         Elsewhere { library: "Ginkgo", name: "matrix::Csr, strategy classical" },

@@ -1,7 +1,7 @@
 //! `cusparse-csr`, `cusparse-coo`, `cusparse-sell`, `cusparse-bsr`: routines of the vendor's own library, cuSPARSE (`cusparseSpMV` after
 //! `cusparseSpMV_preprocess`, and the older `bsrmv`). Candidates like ours, but its code, its threads and its blocks.
 
-use crate::family::{Elsewhere, Family, ON_GPUS, Run, blocks_of_threads, work_of_blocks, work_of_teams};
+use crate::family::{Elsewhere, Family, Run, blocks_of_threads, work_of_blocks, work_of_teams};
 use crate::{StripUnit, Vendor};
 use sparsight_matrix::{BLOCK_SIDES, Format, Knob};
 
@@ -17,7 +17,6 @@ pub(super) static CSR: Family = Family {
     repeatable: |[algorithm, ..]| algorithm == 2,
     format: |_| Format::csr(),
     run: |[algorithm, ..]| Run::Vendor(if algorithm == 1 { Vendor::CsrAlg1 } else { Vendor::CsrAlg2 }),
-    table_2: &["CSR", "COO"],
     elsewhere: &[Elsewhere {
         library: "cuSPARSE",
         name: "cusparseCreateCsr, CUSPARSE_SPMV_CSR_ALG1 (a1) and ALG2 (a2)",
@@ -31,7 +30,6 @@ pub(super) static COO: Family = Family {
     summary: "cuSPARSE on COO",
     format: |_| Format::of("coo", [0; 2]),
     run: |_| Run::Vendor(Vendor::Coo),
-    table_2: &["COO"],
     elsewhere: &[Elsewhere { library: "cuSPARSE", name: "cusparseCreateCoo, CUSPARSE_SPMV_COO_ALG1" }],
     ..ROUTINE
 };
@@ -44,7 +42,6 @@ pub(super) static SELL: Family = Family {
     // As if it had blocks of 128 threads: what is large with those is large with others, too.
     warp_work: |_, _, f| Some(work_of_teams(1, 128, f)),
     run: |_| Run::Vendor(Vendor::Sell),
-    table_2: &["SELL-C-sigma"],
     elsewhere: &[Elsewhere { library: "cuSPARSE", name: "cusparseCreateSlicedEll, CUSPARSE_SPMV_SELL_ALG1" }],
     ..ROUTINE
 };
@@ -63,7 +60,6 @@ pub(super) static BSR: Family = Family {
     format: |[side, ..]| Format::of("bcsr", [side, 0]),
     warp_work: |[side, ..], _, f| Some(work_of_blocks(side, 1, f)),
     run: |[_, algorithm, _]| Run::Vendor(if algorithm == 1 { Vendor::Bsr } else { Vendor::Bsrmv }),
-    table_2: &["SELL-C-sigma"],
     elsewhere: &[Elsewhere {
         library: "cuSPARSE",
         name: "cusparseCreateBsr, CUSPARSE_SPMV_BSR_ALG1 (a1); bsrmv (a2)",
@@ -76,7 +72,6 @@ pub(super) static BSR: Family = Family {
 const ROUTINE: Family = Family {
     // Only algorithm 2 of CSR is documented to be.
     repeatable: |_| false,
-    runs_on: |_| ON_GPUS,
     blocks: |_| NO_BLOCKS,
     run: |_| Run::Vendor(Vendor::CsrAlg1),
     thread_blocks: |_, block, f| {

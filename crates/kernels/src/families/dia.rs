@@ -3,7 +3,7 @@
 
 use super::{CUDA_STORE, cuda};
 use crate::cpu::{CpuProducts, CpuTask, has_nan, in_tiles};
-use crate::family::{Elsewhere, Family, Run, StripRule, TransferRule, WarpWork};
+use crate::family::{Elsewhere, Family, Run, StripRule, WarpWork};
 use crate::recipe::{LaunchStep, Recipe};
 use sparsight_matrix::{Dia, Format, Scalar};
 
@@ -22,8 +22,6 @@ pub(super) static FAMILY: Family = Family {
     // The papers name it as future work; their benchmark matrices scatter the columns over more diagonals than it stores.
     strip_rule: StripRule::None,
     // It gives threads to rows, and they read neighbouring words, as those of ELL do.
-    transfer_rule: TransferRule::Ell { measured: Some("ell") },
-    table_2: &["ELL"],
     elsewhere: &[Elsewhere { library: "CUSP", name: "spmv_dia" }],
     ..Family::BASE
 };

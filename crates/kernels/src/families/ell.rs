@@ -4,7 +4,7 @@
 
 use super::{CUDA_OVERLAP, CUDA_STORE, CUDA_STREAM, cuda};
 use crate::cpu::{CpuProducts, CpuTask, in_tiles};
-use crate::family::{Elsewhere, Family, Run, StripRule, TransferRule};
+use crate::family::{Elsewhere, Family, Run, StripRule};
 use crate::recipe::{LaunchStep, Recipe};
 use sparsight_matrix::{Ell, Format, Scalar};
 
@@ -16,8 +16,6 @@ pub(super) static FAMILY: Family = Family {
     run: |_| Run::Launches(&RECIPE),
     cpu: Some(CpuProducts { f32: product, f64: product }),
     strip_rule: StripRule::Ell,
-    transfer_rule: TransferRule::Ell { measured: None },
-    table_2: &["ELL"],
     elsewhere: &[Elsewhere { library: "CUSP", name: "spmv_ell" }],
     ..Family::BASE
 };

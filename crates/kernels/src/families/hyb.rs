@@ -4,7 +4,7 @@ use super::coo::{self, CUDA_COO, Start};
 use super::ell::{self, CUDA_ELL};
 use super::{CUDA_OVERLAP, CUDA_STORE, CUDA_STREAM};
 use crate::cpu::{CpuProducts, CpuTask};
-use crate::family::{Elsewhere, Family, Run, StripRule, TransferRule, WarpWork, work_of_teams};
+use crate::family::{Elsewhere, Family, Run, StripRule, WarpWork, work_of_teams};
 use crate::recipe::{LaunchStep, Recipe};
 use sparsight_matrix::{Format, Hyb, Scalar};
 
@@ -29,9 +29,7 @@ pub(super) static FAMILY: Family = Family {
         })
     },
     strip_rule: StripRule::Parts { ell: "ell", coo: "coo" },
-    transfer_rule: TransferRule::Parts,
     // Those of its two parts.
-    table_2: &["COO", "ELL"],
     elsewhere: &[Elsewhere { library: "CUSP", name: "spmv_hyb" }],
     ..Family::BASE
 };

@@ -3,7 +3,7 @@
 
 use super::{CUDA_STORE, cuda};
 use crate::cpu::{CpuProducts, CpuTask};
-use crate::family::{Family, Run, StripRule, TransferRule, WarpWork, work_of_teams};
+use crate::family::{Family, Run, StripRule, WarpWork, work_of_teams};
 use crate::recipe::{LaunchStep, Recipe};
 use sparsight_matrix::{Format, Jad, Scalar};
 
@@ -22,9 +22,7 @@ pub(super) static FAMILY: Family = Family {
         Some(WarpWork { steps, heaviest: of_longest.min(steps), kept: steps, ..of_teams })
     },
     strip_rule: StripRule::Ell,
-    transfer_rule: TransferRule::Ell { measured: None },
     // One thread per row, as in ELL, without the padding.
-    table_2: &["ELL"],
     ..Family::BASE
 };
 

@@ -49,7 +49,7 @@ pub(crate) static FAMILIES: [&Family; 17] = [
     &cusparse::BSR,
 ];
 
-/// What multiplies CSR as it is on a processor of which nothing is known.
+/// Kernel of plain CSR for a processor that was not calibrated.
 pub(crate) const ON_AN_UNKNOWN_CPU: (&Family, Knobs) = csr_vector::ON_AN_UNKNOWN_CPU;
 
 // What several kernels have in common.

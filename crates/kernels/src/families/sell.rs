@@ -3,9 +3,7 @@
 
 use super::{CUDA_STORE, CUDA_STREAM, cuda};
 use crate::cpu::{CpuProducts, CpuTask};
-use crate::family::{
-    EVERYWHERE, Family, ON_GPUS, Run, StripRule, TransferRule, WarpWork, blocks_of_threads, work_of_teams,
-};
+use crate::family::{Family, Run, StripRule, WarpWork, blocks_of_threads, work_of_teams};
 use crate::recipe::{LaunchStep, Recipe, Teams};
 use crate::{BLOCKS, Knobs, StripUnit};
 use sparsight_matrix::{Format, Knob, Scalar, Sell, SellShape};
@@ -23,7 +21,7 @@ pub(super) static FAMILY: Family = Family {
     retired: is_retired,
     format: |[slice, sigma, _]| Format::of("sell", [slice, sigma]),
     // On a CPU a row is done by one thread.
-    runs_on: |[.., threads]| if threads == 0 { EVERYWHERE } else { ON_GPUS },
+    on_cpu: |[.., threads]| threads == 0,
     // A slice takes a warp for each of its threads per row.
     blocks: |[.., threads]| if threads == 4 { BLOCKS.split_at(1).1 } else { &BLOCKS },
     run: |[.., threads]| Run::Launches(if threads == 0 { &ONE_THREAD } else { &TEAM }),
@@ -41,9 +39,6 @@ pub(super) static FAMILY: Family = Family {
     // It is learned alone (Lehnert et al. 2016).
     strip_rule: StripRule::None,
     // On rows of one length SELL is ELL slice by slice.
-    transfer_rule: TransferRule::Ell { measured: Some("ell") },
-    table_2: &["SELL-C-sigma"],
-    neighbours: 2,
     ..Family::BASE
 };
 

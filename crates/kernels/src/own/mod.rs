@@ -1,4 +1,4 @@
-//! A CUDA kernel that somebody else wrote: a file whose parameters say by their names what they are given.
+//! A user's CUDA kernel: a file whose parameters state by their names what they are given.
 //!
 //! ```text
 //! // sparsight: format csr              the format whose arrays it reads; csr unless it is said
@@ -21,7 +21,7 @@ use sparsight_matrix::{Csr, Dtype, Format, HostArray, Limits, NamedNumbers, Scal
 use text::{FileText, KernelText, ParameterText};
 use thiserror::Error;
 
-/// What is wrong with such a file, and where.
+/// Fault of a user's kernel file, with its place.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{file}:{line}: {problem}")]
 pub struct OwnKernelError {
@@ -52,7 +52,7 @@ struct OwnStep {
     args: Vec<OwnArg>,
 }
 
-/// How many threads a launch has: `count * times / per`, rounded up.
+/// Threads of a launch: `count * times / per`, rounded up.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Threads {
     count: Count,
@@ -104,17 +104,17 @@ impl OwnKernel {
         Ok(Self { name: name.to_owned(), text: text.to_owned(), format, dtype, blocks, steps })
     }
 
-    /// How it is called: the name of its file.
+    /// Name: that of its file.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// What it reads.
+    /// Format that it reads.
     pub fn format(&self) -> Format {
         self.format
     }
 
-    /// What it is computed in.
+    /// Precision that it is computed in.
     pub fn dtype(&self) -> Dtype {
         self.dtype
     }
@@ -129,13 +129,13 @@ impl OwnKernel {
         format!("{}/b{block}/{}", self.name, self.dtype)
     }
 
-    /// Whether all of its kernels take `alpha` and `beta`; the others compute y = A x and nothing else.
+    /// Returns whether all of its kernels take `alpha` and `beta`; the others compute y = A x and nothing else.
     pub fn scales(&self) -> bool {
         let has = |step: &OwnStep, arg| step.args.contains(&OwnArg::Of(arg));
         self.steps.iter().all(|step| has(step, LaunchArg::Alpha) && has(step, LaunchArg::Beta))
     }
 
-    /// What is compiled for row offsets of that many bytes; positions in messages of the compiler are those of the file.
+    /// Source for row offsets of that many bytes; positions in messages of the compiler are those of the file.
     pub fn source(&self, block: u32, offset_bytes: u64) -> KernelSource {
         let file = self.name.replace(['"', '\\', '\n'], "_");
         KernelSource {
@@ -214,7 +214,7 @@ impl OwnKernel {
     }
 }
 
-/// What a format has for kernels, and of which type.
+/// Array or number of a format, with its type.
 struct Known {
     format: Format,
     dtype: Dtype,
@@ -222,7 +222,7 @@ struct Known {
     numbers: Vec<&'static str>,
 }
 
-/// What an array is of.
+/// Element of an array.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Of {
     Integers(u64),
@@ -313,7 +313,7 @@ impl Known {
                 (None, Some((name, what))) => (*what, OwnArg::Of(LaunchArg::Array("", name))),
                 (None, None) => return Err(self.unknown(name)),
             };
-            // What is not C's own may be a vector type or somebody's struct.
+            // What is not C's own may be a vector type or the user's struct.
             let fits = match (type_of, what) {
                 (None, _) | (_, Of::Room) => true,
                 (Some(CType::Integer(bytes)), Of::Integers(wanted)) => bytes == wanted,

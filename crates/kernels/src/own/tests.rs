@@ -8,7 +8,7 @@ fn read(text: &str) -> Result<OwnKernel, String> {
     OwnKernel::read("my.cu", text, Dtype::F64).map_err(|error| error.to_string())
 }
 
-/// Of a matrix with 1,000 rows.
+/// Numbers of a matrix with 1,000 rows.
 fn launches(kernel: &OwnKernel, block: u32, nnz: u64) -> Result<Vec<PlannedLaunch>, String> {
     let number = |name: &str| match name {
         "nrows" => Some(1000),
@@ -73,7 +73,7 @@ fn one_of_ours_can_be_pasted_and_changed() {
         let text = format!("// sparsight: format {}\n{}", candidate.format(), recipe.sources.concat());
         let kernel = match read(&text) {
             Ok(kernel) => kernel,
-            // Its first step is ELL's kernel, with ELL's names: whoever pastes it is told those of HYB.
+            // Its first step is ELL's kernel, with ELL's names: the error lists those of HYB.
             Err(error) if error.contains("nothing of hyb is called width: there are") => continue,
             Err(error) => panic!("{candidate}: {error}"),
         };

@@ -1,6 +1,6 @@
-//! What stands in the text of such a file: directives in comments, and the heads of its kernels.
+//! Text of a user's kernel file: directives in comments, and the heads of its kernels.
 
-/// Where something is wrong, and what.
+/// Fault with its place.
 type Wrong = (usize, String);
 
 /// A file taken apart; lines count from 1.
@@ -178,7 +178,7 @@ fn is_of_name(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_'
 }
 
-/// Where the parenthesis is closed within which `text` begins.
+/// End of the parenthesis within which `text` begins.
 fn closing(text: &str) -> Option<usize> {
     let mut open = 1;
     text.char_indices().find_map(|(at, c)| {

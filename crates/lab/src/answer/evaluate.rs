@@ -153,7 +153,7 @@ pub struct ErrorEntry {
     pub model: ModelName,
     /// Which benchmark matrices stood for the columns.
     pub placement: PlacementRule,
-    /// What stood for the row lengths.
+    /// Statistic that stands for the row lengths.
     pub row_length: RowLengthRule,
     /// Value type.
     pub dtype: Dtype,

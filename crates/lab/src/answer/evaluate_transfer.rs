@@ -109,7 +109,7 @@ impl TransferErrorEntry {
 pub struct WorstTransfer {
     /// Matrix.
     pub matrix: String,
-    /// What was run, in the block size that is worst.
+    /// Candidate that was run, in its worst block size.
     pub candidate: Candidate,
     /// `T_ref`, seconds.
     pub reference_s: Seconds,

@@ -20,7 +20,7 @@ impl Answer for EvaluateWithoutAnswer {
     const SCHEMA: &'static str = "sparsight/evaluate-without/1";
 }
 
-/// What one part brings on the matrices of one class.
+/// Gain by one part on the matrices of one class.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct WithoutPart {
     /// `family`, `teams`, `kernel` or `block`.

@@ -20,9 +20,9 @@ pub struct MeasureAnswer {
     pub measured: usize,
     /// Known before.
     pub skipped: usize,
-    /// Of which the features were computed anew.
+    /// Records whose features were recomputed.
     pub renewed: usize,
-    /// Matrices whose features were to be computed anew and of which the folder holds no record.
+    /// Matrices whose features were to be recomputed and that the folder holds no record of.
     pub unknown: usize,
     /// With candidates that failed or were wrong.
     pub failing: usize,

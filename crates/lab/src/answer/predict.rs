@@ -19,7 +19,7 @@ pub struct PredictAnswer {
     pub model: ModelName,
     /// Which benchmark matrices stood for the columns.
     pub placement: PlacementRule,
-    /// What stood for the row lengths.
+    /// Statistic that stands for the row lengths.
     pub row_length: RowLengthRule,
     /// In the order in which they were asked about.
     pub candidates: Vec<PredictedCandidate>,

@@ -15,7 +15,7 @@ pub struct ProfileLinksAnswer {
     pub gpus: Vec<String>,
     /// Version of NCCL.
     pub nccl: String,
-    /// What follows from the measurement.
+    /// The fitted links.
     #[serde(flatten)]
     pub links: Links,
     /// Each exchange that was measured.

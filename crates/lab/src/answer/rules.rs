@@ -37,7 +37,7 @@ pub struct RulesAnswer {
 /// What rules cost.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct JudgedRules {
-    /// Whether the matrices were learned from: then the figures flatter.
+    /// True if the matrices were learned from: then the figures flatter.
     pub seen: bool,
     /// Time of the chosen candidate over the least of all.
     #[serde(flatten)]
@@ -64,7 +64,7 @@ pub enum RuleAnswer {
         threshold: f64,
         /// What follows if it is at most that.
         at_most: Box<RuleAnswer>,
-        /// What follows if it is more.
+        /// Node for larger values.
         more: Box<RuleAnswer>,
     },
 }

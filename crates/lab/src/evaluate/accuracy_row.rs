@@ -18,7 +18,7 @@ pub struct AccuracyRow<G> {
     pub model: ModelName,
     /// Which benchmark matrices stood for the columns.
     pub placement: PlacementRule,
-    /// What stood for the row lengths.
+    /// Statistic that stands for the row lengths.
     pub row_length: RowLengthRule,
     /// Value type.
     pub dtype: Dtype,

@@ -23,7 +23,7 @@ pub enum Baseline {
     /// The vendor's library as it comes: CSR, algorithm 1.
     VendorCsr,
     /// The one candidate that turned out best on average: an upper bound for every fixed choice, which
-    /// nobody knows before everything is measured.
+    /// that is known only after everything is measured.
     BestSingle(Candidate),
 }
 

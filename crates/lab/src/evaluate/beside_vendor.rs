@@ -59,9 +59,9 @@ impl Theirs {
 /// Time of the vendor's fastest routine over ours, on the matrices of one class.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct VendorRow {
-    /// What of ours.
+    /// Candidates of this project.
     pub ours: Ours,
-    /// What of theirs.
+    /// Candidates of the vendor.
     pub theirs: Theirs,
     /// Value type.
     pub dtype: Dtype,
@@ -103,7 +103,7 @@ struct Pair {
 }
 
 impl Pair {
-    /// `None` where somebody has no time.
+    /// `None` where one of them has no time.
     fn of(of: &Judged<'_>, ranking: &Ranking) -> Option<Self> {
         let times = || of.record.times();
         let best = least(times().filter(|(c, _)| !c.kernel.is_vendors()).map(|(_, time)| time))?;

@@ -10,7 +10,7 @@ use sparsight_model::{ChoiceQuality, Conditioned, PlacementRule, Ranked, Ranking
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// What chooses.
+/// A way to choose a candidate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Chooser {
     /// The candidate that a model ranks first.
@@ -19,7 +19,7 @@ pub enum Chooser {
         model: ModelName,
         /// Which benchmark matrices stood for the columns.
         placement: PlacementRule,
-        /// What stood for the row lengths.
+        /// Statistic that stands for the row lengths.
         row_length: RowLengthRule,
     },
     /// What `advise` recommends by the predictions of [`ModelName::Best`]: of those that are as good the one that is soonest ready
@@ -52,10 +52,10 @@ impl fmt::Display for Chooser {
     }
 }
 
-/// What the choices of one chooser cost.
+/// Cost of the choices of one chooser.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ChoiceRow {
-    /// What chose.
+    /// The chooser.
     pub chooser: Chooser,
     /// Value type.
     pub dtype: Dtype,
@@ -72,7 +72,7 @@ pub struct ChoiceRow {
     pub first_unmeasured: usize,
 }
 
-/// What was chosen for one matrix.
+/// The choice for one matrix.
 struct Choice<'j, 'r> {
     of: &'j Judged<'r>,
     first: Candidate,
@@ -125,7 +125,7 @@ fn rows(chooser: Chooser, choices: &[Choice<'_, '_>]) -> Vec<ChoiceRow> {
     .collect()
 }
 
-/// What the first choice of a model costs.
+/// Cost of the first choice of a model.
 pub(super) fn of_model(
     model: ModelName,
     Rules { placement, row_length }: Rules,
@@ -135,7 +135,7 @@ pub(super) fn of_model(
     rows(Chooser::Model { model, placement, row_length }, &choices)
 }
 
-/// What that costs which `advise` recommends, asked for one product.
+/// Cost of the recommendation of `advise` for one product.
 ///
 /// # Errors
 /// Those of [`Advisor::advise`].
@@ -183,7 +183,7 @@ fn fastest_of_runs(of: &Judged<'_>, ranking: &Ranking, most: usize) -> Vec<Candi
     fastest
 }
 
-/// What choices cost that were made elsewhere, one a matrix.
+/// Cost of choices that were made elsewhere, one a matrix.
 pub(super) fn of_chosen<'j, 'r: 'j>(
     chooser: Chooser,
     chosen: impl Iterator<Item = (&'j Judged<'r>, Candidate)>,
@@ -191,7 +191,7 @@ pub(super) fn of_chosen<'j, 'r: 'j>(
     rows(chooser, &chosen.map(|(of, first)| Choice::fixed(of, first)).collect::<Vec<_>>())
 }
 
-/// What the choices without a model cost.
+/// Cost of the choices without a model.
 pub(super) fn of_baselines(judged: &[Judged<'_>], limits: &Limits) -> Vec<ChoiceRow> {
     let mut all = Vec::new();
     for rule in Baseline::RULES {
@@ -202,7 +202,7 @@ pub(super) fn of_baselines(judged: &[Judged<'_>], limits: &Limits) -> Vec<Choice
     all
 }
 
-/// What the best fixed choice costs.
+/// Cost of the best fixed choice.
 pub(super) fn of_best_single(judged: &[Judged<'_>]) -> Vec<ChoiceRow> {
     let mut all = Vec::new();
     for (dtype, scope) in Dtype::ALL.into_iter().flat_map(|dtype| SCOPES.map(|scope| (dtype, scope))) {

@@ -60,7 +60,7 @@ impl Scope {
         }
     }
 
-    /// Whether a candidate of this matrix counts, that is or is not `like_benchmarks`.
+    /// Returns whether a candidate of this matrix counts, that is or is not `like_benchmarks`.
     fn counts(self, of: &Judged<'_>, like_benchmarks: bool) -> bool {
         match self {
             Self::All => true,
@@ -70,14 +70,14 @@ impl Scope {
     }
 }
 
-/// Whether a matrix with features `f` looks like the benchmark matrices of `kernel` on the device of `facts`.
+/// Returns whether a matrix with features `f` looks like the benchmark matrices of `kernel` on the device of `facts`.
 fn like_benchmarks(kernel: Kernel, f: &Features, facts: &DeviceFacts) -> bool {
     f.row_max as f64 <= 2.0 * f.row_mean() && strip(kernel, facts).strips_of(f) >= 2
 }
 
-/// Whether a kernel is one of ours that is ranked on a device of this kind: on a processor retired ones are, too.
+/// Returns whether a kernel is one of ours that is ranked on a device of this kind: on a processor retired ones are, too.
 fn is_ranked(kernel: Kernel, kind: DeviceKind) -> bool {
-    !kernel.is_vendors() && (kind == DeviceKind::Cpu || !kernel.is_retired())
+    !kernel.is_vendors() && kernel.is_ranked_on(kind)
 }
 
 /// The evaluation of a profile on a corpus.
@@ -114,7 +114,7 @@ pub struct Evaluation {
 pub struct PredictedTime {
     /// Model.
     pub model: ModelName,
-    /// What was predicted and run.
+    /// Candidate that was predicted and run.
     pub candidate: Candidate,
     /// Place of the matrix in the corpus.
     pub matrix: usize,
@@ -124,7 +124,7 @@ pub struct PredictedTime {
     pub measured: Seconds,
 }
 
-/// What stands for a matrix in strip models.
+/// The statistics that stand for a matrix in strip models.
 #[derive(Debug, Clone, Copy)]
 struct Rules {
     placement: PlacementRule,
@@ -257,7 +257,7 @@ pub fn evaluate(
                 rank(&predictor, every_candidate_on(kind, j.record.dtype), &j.record.features)
             };
             let all: Vec<(&Judged<'_>, Ranking)> = tested.iter().map(|&j| (j, rank(j))).collect();
-            let is_chosen_from = |r: &Ranked| kind == DeviceKind::Cpu || !r.candidate.kernel.is_retired();
+            let is_chosen_from = |r: &Ranked| r.candidate.kernel.is_ranked_on(kind);
             let mut rankings = all.clone();
             for (_, ranking) in &mut rankings {
                 ranking.ranked.retain(is_chosen_from);

@@ -32,7 +32,7 @@ impl TimeClass {
         }
     }
 
-    /// Whether a time belongs to it.
+    /// Returns whether a time belongs to it.
     pub fn holds(self, time: Seconds) -> bool {
         let us = time.0 * 1e6;
         match self {

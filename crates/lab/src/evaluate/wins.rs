@@ -16,7 +16,7 @@ pub struct WinsRow {
     pub dtype: Dtype,
     /// Matrices on which every model predicts the kernel: all that is counted.
     pub matrices: usize,
-    /// Matrices on which two or more models share the least error; nobody wins these.
+    /// Matrices on which two or more models share the least error; they count for none.
     pub tied: usize,
     /// One entry a model.
     pub models: Vec<ModelWins>,

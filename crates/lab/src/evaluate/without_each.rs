@@ -24,7 +24,7 @@ pub enum Part {
 }
 
 impl Part {
-    /// What kind of part it is: the one name used in tables and answers.
+    /// Kind of the part: the one name used in tables and answers.
     pub const fn kind(self) -> &'static str {
         match self {
             Self::Family(_) => "family",
@@ -75,10 +75,10 @@ impl fmt::Display for Part {
     }
 }
 
-/// What one part brings on the matrices of one class.
+/// Gain by one part on the matrices of one class.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct WithoutRow {
-    /// What is left out.
+    /// Part that is left out.
     pub part: Part,
     /// Value type.
     pub dtype: Dtype,

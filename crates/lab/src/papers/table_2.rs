@@ -34,7 +34,7 @@ const TABLE: [(Quantity, [&str; 5]); 11] = [
     (Quantity::Density, ["", "LN", "", "L", "L"]),
 ];
 
-/// What `method` looks at for `kernel`, in the order of the table.
+/// The features that `method` takes for `kernel`, in the order of the table.
 pub(super) fn selected(method: Method, kernel: Kernel) -> Vec<Quantity> {
     let formats = KernelInPapers::of(kernel).table_2;
     let looked_at = |cells: &[&str; 5]| {
@@ -46,7 +46,7 @@ pub(super) fn selected(method: Method, kernel: Kernel) -> Vec<Quantity> {
     TABLE.iter().filter(|(_, cells)| looked_at(cells)).map(|(quantity, _)| *quantity).collect()
 }
 
-/// What `method` looks at and for which formats, `nRows of COO CSR ELL`: tells one version of the table from another.
+/// The features that `method` takes with their formats, `nRows of COO CSR ELL`: distinguishes versions of the table.
 pub(super) fn described(method: Method) -> Vec<String> {
     let entry = |(quantity, cells): &(Quantity, [&str; 5])| {
         let formats = FORMATS.iter().zip(cells).filter(|(_, cell)| cell.contains(method.letter()));

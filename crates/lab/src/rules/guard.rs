@@ -8,7 +8,7 @@ use super::Quantity;
 use sparsight_kernels::Format;
 use sparsight_matrix::{Limits, PaddingBound};
 
-/// What has to hold: either of the two.
+/// A condition: either of the two.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Guard {
     /// Most that the longest row may have over the mean.
@@ -33,14 +33,14 @@ impl Guard {
         }
     }
 
-    /// Whether it holds.
+    /// Returns whether it holds.
     pub fn holds(&self, value: &impl Fn(Quantity) -> f64) -> bool {
         let is_even = |most: f64| value(Quantity::RowStdOverMean) <= most;
         value(Quantity::RowMaxOverMean) <= self.row_max_over_mean
             || self.row_std_over_mean.is_some_and(is_even)
     }
 
-    /// What it looks at.
+    /// Quantity that it compares.
     pub(super) fn asked(&self) -> Vec<Quantity> {
         let of_std = self.row_std_over_mean.map(|_| Quantity::RowStdOverMean);
         [Quantity::RowMaxOverMean].into_iter().chain(of_std).collect()

@@ -35,12 +35,12 @@ const REAL: f64 = 3.0;
 pub struct Rules {
     /// Value type.
     pub dtype: Dtype,
-    /// What to ask, and what to take.
+    /// Questions and choices.
     pub rule: Rule<Candidate>,
     /// What is taken where the format of the other could pad beyond the limit ([`Guard`]), or cannot hold the matrix: of those that held
     /// every matrix, and need no guard, the one with the least regret.
     pub otherwise: Candidate,
-    /// What is chosen from.
+    /// Candidates to choose from.
     pub candidates: Vec<Candidate>,
     /// Matrices learned from.
     pub matrices: usize,
@@ -123,12 +123,12 @@ impl Rules {
     }
 }
 
-/// Whether row lengths alone say that the padding of its format is within the limit, or nothing is known of it.
+/// Returns whether row lengths alone say that the padding of its format is within the limit, or nothing is known of it.
 fn is_safe(candidate: Candidate, features: &Features) -> bool {
     Guard::of(candidate.format()).is_none_or(|guard| guard.holds(&|quantity: Quantity| quantity.of(features)))
 }
 
-/// What each candidate costs on one matrix.
+/// Cost of each candidate on one matrix.
 struct Regrets<'r> {
     record: &'r CorpusRecord,
     /// Logarithms of time over least time; `None` without a time.

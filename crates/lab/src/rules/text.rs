@@ -195,7 +195,7 @@ fn quoted(candidate: Candidate) -> String {
     format!("\"{candidate}\"")
 }
 
-/// What is returned for a candidate: itself, or where its guard does not hold `otherwise`.
+/// The expression for a candidate: itself, or `otherwise` where its guard does not hold.
 fn returned(candidate: Candidate, language: Language, otherwise: &str) -> String {
     let (id, Some(guard)) = (quoted(candidate), Guard::of(candidate.format())) else {
         return quoted(candidate);

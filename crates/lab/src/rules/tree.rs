@@ -25,7 +25,7 @@ pub(super) struct Case {
     pub(super) weight: f64,
 }
 
-/// What to do with a matrix: a candidate, by its place, or a question.
+/// A node: a candidate, by its place, or a question.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Rule<C> {
     /// Take it.
@@ -36,15 +36,15 @@ pub enum Rule<C> {
         quantity: Quantity,
         /// Held against this.
         threshold: f64,
-        /// What follows if it is at most the threshold.
+        /// Node for values up to the threshold.
         at_most: Box<Rule<C>>,
-        /// What follows if it is more.
+        /// Node for larger values.
         more: Box<Rule<C>>,
     },
 }
 
 impl<C: Copy> Rule<C> {
-    /// What is taken for a matrix with these numbers.
+    /// The candidate for a matrix with these numbers.
     pub(super) fn take(&self, value: &impl Fn(Quantity) -> f64) -> C {
         match self {
             Self::Take(taken) => *taken,
@@ -68,7 +68,7 @@ impl<C: Copy> Rule<C> {
         }
     }
 
-    /// What it asks for somewhere.
+    /// Quantities of all questions.
     pub(super) fn asked(&self) -> BTreeSet<Quantity> {
         match self {
             Self::Take(_) => BTreeSet::new(),
@@ -78,7 +78,7 @@ impl<C: Copy> Rule<C> {
         }
     }
 
-    /// What is taken somewhere.
+    /// Candidates of all leaves.
     pub(super) fn taken(&self) -> Vec<C> {
         match self {
             Self::Take(taken) => vec![*taken],
@@ -139,7 +139,7 @@ pub(super) fn grow(cases: &[Case], leaves: usize) -> Rule<usize> {
     rule(&nodes, 0)
 }
 
-/// What begins at a node.
+/// The subtree of a node.
 fn rule(nodes: &[Node], at: usize) -> Rule<usize> {
     let (split, at_most, more) = match &nodes[at] {
         Node::Leaf(leaf) => return Rule::Take(leaf.choice.0),

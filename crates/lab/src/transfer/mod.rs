@@ -18,7 +18,7 @@ use sparsight::models::ModelName;
 use sparsight::profile::Missing;
 use sparsight::records::{CorpusRecord, Outcome};
 use sparsight::{Advisor, Error, Profile};
-use sparsight_kernels::{Candidate, DeviceKind};
+use sparsight_kernels::Candidate;
 use sparsight_matrix::{Features, Seconds};
 use sparsight_model::{Between, Floor, PlacementRule, Prediction, Rescaling, RowLengthRule};
 use std::fmt;
@@ -89,7 +89,7 @@ pub struct CrossArchitecture<'p> {
     pub reference: &'p TransferProfile,
     /// Its models, if it has any.
     pub models: Option<&'p Profile>,
-    /// What it measured of the very matrix, if it did.
+    /// Its record of the same matrix, if it has one.
     pub measured: Option<&'p CorpusRecord>,
     /// The device that was hardly measured.
     pub target: &'p TransferProfile,
@@ -204,8 +204,5 @@ impl CrossArchitecture<'_> {
 
 /// How the device of a profile is called on a machine that has it.
 fn device_flag(profile: &TransferProfile) -> &'static str {
-    match profile.device.facts.kind {
-        DeviceKind::Cpu => "cpu",
-        DeviceKind::Cuda => "cuda:0",
-    }
+    profile.device.facts.kind.first_device()
 }

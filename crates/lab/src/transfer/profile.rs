@@ -32,7 +32,7 @@ const SHIPPED: [(&str, &[u8]); 2] = [
 pub struct TransferFile {
     /// `sparsight/transfer-parameters/1`.
     pub schema: String,
-    /// What the benchmark matrices gave.
+    /// Parameters from the benchmark matrices.
     #[serde(flatten)]
     pub parameters: TransferParameters,
 }
@@ -50,7 +50,7 @@ pub struct TransferProfile {
     pub name: String,
     /// The device.
     pub device: ProfiledDevice,
-    /// What its benchmark matrices gave, if it has any.
+    /// Parameters from its benchmark matrices, if it has any.
     pub parameters: Option<TransferParameters>,
 }
 
@@ -94,7 +94,7 @@ impl TransferProfile {
         Ok(TransferSide { facts: &self.device.facts, parameters })
     }
 
-    /// Whether the rates are known that every time is carried over with.
+    /// Returns whether the rates are known that every time is carried over with.
     ///
     /// # Errors
     /// [`Error::Lacking`] if one is not.

@@ -16,7 +16,7 @@ pub struct Reference {
     pub profile: TransferProfile,
     /// Its models; `None` if it was never fitted.
     pub models: Option<Profile>,
-    /// What it measured; empty if it was named and is no folder.
+    /// Its corpus; empty if it is named and is no folder.
     pub corpus: Vec<CorpusRecord>,
 }
 
@@ -40,7 +40,7 @@ impl Reference {
         Ok(Self { profile, models, corpus })
     }
 
-    /// What was measured here of the matrix called `name`. O(matrices).
+    /// The record of the matrix called `name`. O(matrices).
     pub fn named(&self, name: &str, dtype: Dtype, caches: Caches) -> Option<&CorpusRecord> {
         self.corpus.iter().find(|r| (r.matrix.as_str(), r.dtype, r.caches) == (name, dtype, caches))
     }
@@ -67,7 +67,7 @@ impl Reference {
         Ok(one_factor(&here, &there))
     }
 
-    /// What was measured of a calibration, here and on `target`.
+    /// The records of a calibration, here and on `target`.
     fn on_both(&self, target: &TransferProfile) -> Result<[Vec<CorpusRecord>; 2], Error> {
         let records = |profile: &TransferProfile| {
             Ok::<_, Error>(CalibrationFile::find(&profile.name)?.map_or(Vec::new(), |file| file.records))

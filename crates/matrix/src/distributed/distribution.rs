@@ -1,11 +1,11 @@
-//! Which part owns which rows, and which entries of x.
+//! Distribution: the part that owns each row, and each entry of x.
 
 use crate::io::memory::{Refused, make_room};
 use crate::{Bytes, Csr, Scalar};
 use std::io::BufRead;
 use thiserror::Error;
 
-/// Why a matrix cannot be dealt out like that.
+/// Reasons why a matrix cannot be dealt out.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum DistributionError {
@@ -44,13 +44,13 @@ pub enum DistributionError {
     NoNumber {
         /// Counted from 1.
         line: usize,
-        /// What stands there.
+        /// The text found there.
         text: String,
     },
     /// A graph partitioner cannot do it.
     #[error("the rows cannot be partitioned: {reason}")]
     Partitioner {
-        /// Why.
+        /// Reason.
         reason: String,
     },
     /// The file cannot be read.
@@ -59,7 +59,7 @@ pub enum DistributionError {
     /// The system refused the memory.
     #[error("needs {need} of memory, which the system did not give")]
     OutOfMemory {
-        /// What was asked for at once.
+        /// Bytes asked for at once.
         need: Bytes,
     },
 }
@@ -243,7 +243,7 @@ impl Distribution {
         self.columns.as_ref().unwrap_or(&self.rows).of(col)
     }
 
-    /// Whether entries of x are dealt out as rows are.
+    /// Returns whether entries of x are dealt out as rows are.
     pub fn is_square(&self) -> bool {
         self.columns.is_none()
     }
@@ -286,7 +286,7 @@ impl Distribution {
         Self::in_order((a.nrows(), a.ncols()), cuts)
     }
 
-    /// Where the ranges begin, and the end, if rows were dealt out in their order.
+    /// First row of each range, and the end, if rows were dealt out in their order.
     pub fn cuts(&self) -> Option<&[usize]> {
         match &self.rows {
             Owners::InOrder(cuts) => Some(cuts),

@@ -6,7 +6,7 @@ use super::{Distribution, DistributionError};
 use crate::reorder::Graph;
 use crate::{Csr, Scalar};
 
-/// What a row weighs beside its non-zeros: entries of vectors that it reads and writes, counted in non-zeros. Chosen.
+/// Weight of a row beside its non-zeros: entries of vectors that it reads and writes, counted in non-zeros. Chosen.
 const ROW: u64 = 2;
 
 impl Distribution {

@@ -6,7 +6,7 @@
 //!        interior      rows that read its own entries of x alone: can be computed while the others' are under way
 //!        boundary      rows that read others' entries, too (the halo)
 //! ```
-//! Within a part, rows are numbered anew: those of the interior first, then those of the boundary, each in their order. The entries
+//! Within a part, rows get other numbers: those of the interior first, then those of the boundary, each in their order. The entries
 //! of x of a square matrix are numbered like the rows, so that the y of one product can be the x of the next; behind them
 //! stand the halo's, by owner. Nothing is computed twice and no row is summed in two places.
 

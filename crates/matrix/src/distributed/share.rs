@@ -1,4 +1,4 @@
-//! What one part holds, computes, gives and gets.
+//! Share of one part: what it holds, computes, gives and gets.
 
 use super::{Distribution, DistributionError};
 use crate::io::memory::{Refused, make_room, zeroed};
@@ -31,7 +31,7 @@ impl Exchange {
         &self.gets
     }
 
-    /// To whom which of the own entries go, named in the own order and increasing; receivers increase.
+    /// Own entries that go to each receiver, named in the own order and increasing; receivers increase.
     pub fn gives(&self) -> &[(usize, Vec<u32>)] {
         &self.gives
     }
@@ -74,7 +74,7 @@ impl<T: Scalar> Share<T> {
         &self.boundary
     }
 
-    /// What is given and got.
+    /// Entries that are given and got.
     pub fn exchange(&self) -> &Exchange {
         &self.exchange
     }
@@ -154,7 +154,7 @@ fn owners(n: usize, of: impl Fn(usize) -> u32 + Sync) -> Result<Vec<u32>, Refuse
     Ok(owners)
 }
 
-/// What columns are called where.
+/// Numbers of columns on a part.
 struct Numbering<'a> {
     owner_of_column: &'a [u32],
     /// The place of each column with its owner.
@@ -162,7 +162,7 @@ struct Numbering<'a> {
 }
 
 impl Numbering<'_> {
-    /// By owner, and there in the owner's order.
+    /// Sorted by owner, and there in the owner's order.
     fn key(&self, col: u32) -> (u32, u32) {
         (self.owner_of_column[col as usize], self.local[col as usize])
     }

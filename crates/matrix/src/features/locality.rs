@@ -1,4 +1,4 @@
-//! Where the non-zeros lie to each other: what decides how often an entry of x is fetched, and how long threads of one
+//! Locality of the non-zeros, which decides how often an entry of x is fetched, and how long threads of one
 //! warp wait for each other.
 
 use super::Rows;
@@ -10,13 +10,13 @@ use serde::{Deserialize, Serialize};
 /// Columns of x that one memory sector of 32 bytes holds in f32; the unit in which `x_reuse` thinks.
 const SECTOR_COLUMNS: u32 = 8;
 
-/// What a warp looks at with one thread per row. As the next one chosen, for a cost that stays below that of a product on
+/// Sample of what a warp reads with one thread per row. As the next one chosen, for a cost that stays below that of a product on
 /// matrices worth asking about: together they look at 262,144 non-zeros at the most.
 const WARP: Sampling = Sampling { rows: 32, most: 1024, pieces: 128 };
-/// What a multiprocessor looks at while its first-level cache holds x: its resident rows, or fewer if they are long.
+/// Sample of what a multiprocessor reads while its first-level cache holds x: its resident rows, or fewer if they are long.
 const MULTIPROCESSOR: Sampling = Sampling { rows: 1024, most: 8192, pieces: 16 };
 
-/// What a strip's [`x_reuse`] is taken from. Chosen: sixteen strips have as many pieces as a matrix.
+/// Sample for [`x_reuse`] of a strip. Chosen: sixteen strips have as many pieces as a matrix.
 const STRIP: Sampling = Sampling { pieces: 8, ..WARP };
 
 /// Order of the rows and place of the columns.
@@ -81,7 +81,7 @@ pub(super) fn x_reuse(rows: &Rows<'_>) -> f64 {
     if rows.nnz() == 0 { 1.0 } else { reuse }
 }
 
-/// How many non-zeros share a group of columns with the entry before or with any of the row above; both are sorted.
+/// Number of non-zeros that share a group of columns with the entry before or with any of the row above; both are sorted.
 fn reused(rows: &Rows<'_>, piece: &Piece) -> u64 {
     let a = rows.a;
     let group = |at: usize| a.col_idx()[at] / SECTOR_COLUMNS;
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn sectors_are_counted_anew_for_every_32_rows_and_for_every_1024() {
+    fn sectors_are_counted_separately_for_every_32_rows_and_for_every_1024() {
         // 2048 rows, each with column 0 alone: 64 warps, 2 multiprocessors' worth.
         let n = 2048;
         let f = features(n, 1, (0..=n as u64).collect(), vec![0; n]);

@@ -1,4 +1,4 @@
-//! What the models know of a matrix: one parallel pass over its pattern, never over its values, and a first look at some rows.
+//! Features, all that models know of a matrix: one parallel pass over its pattern, never over its values, and a first look at some rows.
 //!
 //! ```text
 //! every row's length   -> row lengths, sizes of SELL-C-sigma            ../sell_sizes.rs
@@ -50,34 +50,34 @@ pub struct Features {
     pub row_quantiles: [u64; 7],
     /// Standard deviation of the row lengths.
     pub row_std: f64,
-    /// Where HYB cuts.
+    /// Cut of HYB.
     pub hyb: HybSplit,
     /// Largest `|j - i|`.
     pub bandwidth: u64,
     /// Diagonals that hold a non-zero, counted up to [`Features::most_diagonals`]; one more than those stands for any larger
-    /// number. `None` where nobody counted: in records that are older than it,
+    /// number. `None` if not counted: in records that are older than it,
     /// and of blocks of rows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub diagonals: Option<u64>,
-    /// Blocks of 2, 3, 4 and 6 rows and columns ([`BLOCK_SIDES`](crate::BLOCK_SIDES)) that hold a non-zero. `None` where nobody
+    /// Blocks of 2, 3, 4 and 6 rows and columns ([`BLOCK_SIDES`](crate::BLOCK_SIDES)) that hold a non-zero. `None` if not
     /// counted, as with `diagonals`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocks: Option<[BlockCount; 4]>,
-    /// How many rows csr-binned gives to teams of each size. `None` in records that are older than it.
+    /// Rows that csr-binned gives to teams of each size. `None` in records that are older than it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bins: Option<BinCounts>,
-    /// How long the tiles of csr-balanced keep a thread block, by shape and thread block. `None` where the
+    /// Steps of the tiles of csr-balanced, by shape and thread block. `None` where the
     /// order of the rows is not known, and in records that are older than it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tiles: Option<TileWorks>,
-    /// What thread blocks have to do where teams of threads go along rows. `None` as with `tiles`.
+    /// Steps of thread blocks where teams of threads go along rows. `None` as with `tiles`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub team_blocks: Option<TeamBlocks>,
     /// Fraction of the non-zeros whose group of 8 columns was touched just before: by an earlier entry of the
-    /// same row or by the row above. Near 1 the entries of x are found in cache, near 0 each is fetched anew.
+    /// same row or by the row above. Near 1 the entries of x are found in cache, near 0 each is fetched again.
     /// Of a sample, as the sectors of [`Locality`].
     pub x_reuse: f64,
-    /// What the padded formats would store; empty in records made before they were there.
+    /// Sizes of the padded formats; empty in records that are older than these.
     #[serde(default, skip_serializing_if = "PaddedSizes::is_empty")]
     pub padded: PaddedSizes,
     /// Order of the rows and place of the columns; `None` where it is not known: in records that are older than it.
@@ -188,7 +188,7 @@ impl PaddedSizes {
         Self { sell, bro_ell }
     }
 
-    /// Whether no shape was counted.
+    /// Returns whether no shape was counted.
     pub fn is_empty(&self) -> bool {
         self.sell.is_empty() && self.bro_ell.is_empty()
     }
@@ -227,7 +227,7 @@ impl<'a> Rows<'a> {
         Self { a, range: 0..a.nrows() }
     }
 
-    /// How many.
+    /// Count.
     pub(crate) fn count(&self) -> usize {
         self.range.len()
     }

@@ -1,4 +1,4 @@
-//! How near to each other the columns of neighbouring rows are, counted on a sample.
+//! Closeness of the columns of neighbouring rows, counted on a sample.
 //!
 //! A *piece* is what up to `rows` neighbouring rows hold, cut after every `most` non-zeros where that is more. Pieces
 //! cover the matrix without overlap. Up to `pieces` of them are looked at: all if there are no more, else those that
@@ -11,7 +11,7 @@ use crate::{Pattern, mix};
 use rayon::prelude::*;
 use std::ops::Range;
 
-/// How a matrix is cut, and how much of it is looked at.
+/// Cut of a matrix into pieces, and how many of them are sampled.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sampling {
     pub(super) rows: usize,

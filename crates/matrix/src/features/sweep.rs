@@ -19,13 +19,13 @@ const _: () = assert!(BLOCK_ROWS.is_multiple_of(WARP));
 const _: () =
     assert!(ROWS_AT_ONCE.is_multiple_of(BLOCK_ROWS) && ROWS_AT_ONCE.is_multiple_of(BLOCK_COUNT_ROWS));
 
-/// What is counted of a whole matrix on the way.
+/// Counters of a whole matrix that a sweep feeds.
 pub(super) struct Counters {
     pub(super) diagonals: DiagonalSet,
     pub(super) blocks: BlockCounter,
 }
 
-/// What was gathered over some of the rows.
+/// Numbers gathered over some of the rows.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Sweep {
     /// Largest `|j - i|`.
@@ -76,7 +76,7 @@ impl Sweep {
         }
     }
 
-    /// Of two parts of the rows together.
+    /// Combines two parts of the rows.
     fn merge(self, other: Self) -> Self {
         Self {
             bandwidth: self.bandwidth.max(other.bandwidth),

@@ -1,4 +1,4 @@
-//! How many steps warps take when teams of threads go along rows, from row lengths in their order.
+//! Steps of warps when teams of threads go along rows, from row lengths in their order.
 //!
 //! ```text
 //! rows of 3, 1, 5, 0 non-zeros     one thread per row, 4 rows a warp: 5 steps, since a warp waits for its longest row

@@ -1,7 +1,7 @@
 //! The arrays of a format by name and type.
 //!
-//! A kernel names its arguments; a format names its arrays and numbers. Whoever brings a matrix to a device or launches a
-//! kernel needs no more than the names.
+//! A kernel names its arguments; a format names its arrays and numbers. Code that brings a matrix to a device or launches a
+//! kernel needs only the names.
 
 use crate::{Csr, Scalar};
 use std::borrow::Cow;
@@ -33,11 +33,11 @@ pub enum HostArray<'a, T: Clone> {
     },
     /// Memory that kernels use between them and a host has nothing to put into.
     Room {
-        /// Of what.
+        /// Element.
         element: Element,
-        /// How many.
+        /// Count.
         len: u64,
-        /// Whether all bits have to be zero at first.
+        /// True if all bits have to be zero at first.
         zeroed: bool,
     },
 }

@@ -152,7 +152,7 @@ impl<T: Scalar> Bsr<T> {
         self.col_idx[blocks].chunks_exact(self.slice).zip(values.chunks_exact(self.slice * area))
     }
 
-    /// Whether the matrix has an entry, and be it 0, in column `c` of the blocks that stand `k`-th in their rows, for row `row` of a
+    /// Returns whether the matrix has an entry, and be it 0, in column `c` of the blocks that stand `k`-th in their rows, for row `row` of a
     /// slice; said of slices of 32 alone.
     pub fn is_entry(&self, slice: usize, (k, c): (usize, usize), row: usize) -> bool {
         let side = self.side();
@@ -233,7 +233,7 @@ const fn held(count: BlockCount, slice: usize) -> u64 {
     if slice == PLAIN { count.blocks } else { count.stored }
 }
 
-/// What the features say of blocks of one size.
+/// Count of blocks of one size in the features.
 fn known(side: u32, f: &Features) -> Option<BlockCount> {
     let at = BLOCK_SIDES.iter().position(|known| *known == side)?;
     f.blocks.map(|blocks| blocks[at])

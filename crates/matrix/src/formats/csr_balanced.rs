@@ -20,7 +20,7 @@ pub struct Tile {
     pub start: u64,
     /// Their entries; at most 2 W.
     pub non_zeros: u32,
-    /// Whether a segment of a long row belongs to the tile as well.
+    /// True if a segment of a long row belongs to the tile as well.
     pub has_segment: bool,
 }
 
@@ -60,7 +60,7 @@ impl Tiles<'_> {
         (tile, segment)
     }
 
-    /// What reaches into the window from the row before `first`, the first that starts there.
+    /// Segment of the row before `first`, the first that starts in the window, that reaches into it.
     fn segment(&self, window: u64, first: usize) -> Segment {
         let Some(row) = first.checked_sub(1).filter(|&row| self.is_long(row)) else {
             return Segment::default();
@@ -123,7 +123,7 @@ impl TileTable {
         Bytes(csr.saturating_add(table).saturating_add(segments))
     }
 
-    /// How large the tiles are.
+    /// Size of the tiles.
     pub fn shape(&self) -> TileShape {
         self.shape
     }

@@ -10,7 +10,7 @@ use std::marker::PhantomData;
 /// Runs that one task marks. Chosen: some 10 us of work.
 const RUNS_PER_TASK: usize = 64;
 
-/// Where the rows of a matrix begin, run by run.
+/// Beginnings of the rows of a matrix, run by run.
 ///
 /// # Invariants
 /// Held by construction: a bit is set in `begins` for each row with entries; `bases` and `carries` follow from these. `rows` and

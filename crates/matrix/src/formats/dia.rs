@@ -115,7 +115,7 @@ impl<T: Scalar> Dia<T> {
         &self.values[diagonal * self.stride..][..self.stride]
     }
 
-    /// Whether the matrix has an entry, and be it 0, in that row of a diagonal.
+    /// Returns whether the matrix has an entry, and be it 0, in that row of a diagonal.
     pub fn is_entry(&self, diagonal: usize, row: usize) -> bool {
         let at = diagonal * self.stride + row;
         self.entries[at / 32] >> (at % 32) & 1 == 1

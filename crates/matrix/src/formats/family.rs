@@ -1,4 +1,4 @@
-//! What the file of a format answers: everything that the rest of the program asks about it.
+//! Format families: everything that the rest of the program asks about a format, answered by its file.
 
 use super::csr::CsrFormat;
 use super::{Layout, NamedArrays, NamedNumbers, NumberOf};
@@ -12,7 +12,7 @@ use std::fmt;
 pub struct Knob {
     /// In ids.
     pub letter: char,
-    /// What it is, in a few words.
+    /// Meaning in a few words.
     pub meaning: &'static str,
 }
 
@@ -23,22 +23,22 @@ pub type Shape = [u32; 2];
 pub struct FormatFamily {
     /// The one name used in ids, reports and file names.
     pub name: &'static str,
-    /// What its shapes differ in.
+    /// Knobs that its shapes differ in.
     pub knobs: &'static [Knob],
     /// Shapes of the catalogue, in the order in which tables list them.
     pub shapes: fn() -> Vec<Shape>,
-    /// What it looks like: a picture, and the table of its arrays and numbers with types and lengths, which a test holds to what the
+    /// Description: a picture, and the table of its arrays and numbers with types and lengths, which a test holds to what the
     /// format hands out. The same text is the documentation of its module.
     pub description: &'static str,
-    /// What padding takes at most, as far as row lengths tell.
+    /// Bound on the padding that follows from row lengths.
     pub padding_bound: fn(Shape) -> PaddingBound,
-    /// Whether its entries stay where CSR has them, so that nothing is converted: only tables are added.
+    /// True if its entries stay where CSR has them, so that nothing is converted: only tables are added.
     pub stays_in_csr: bool,
-    /// How a device makes benchmark matrices in it without a CSR beside them; `None`: it makes a CSR and converts that.
+    /// Routine with which a device makes benchmark matrices in it without a CSR; `None` if it makes a CSR and converts that.
     pub generator: Option<Generator>,
-    /// Whether row lengths hardly slow its kernels down, so that their times are never far from the best.
+    /// True if row lengths hardly slow its kernels down, so that their times are never far from the best.
     pub is_steady: bool,
-    /// What other libraries call it, or what of theirs is nearest to it; nothing where its entries stay those of CSR.
+    /// Names of it, or of the nearest format, in other libraries; empty where its entries stay those of CSR.
     pub elsewhere: &'static [Elsewhere],
     /// Bytes on a device, exactly; saturates, and is `u64::MAX` where the features do not tell.
     pub device_bytes: fn(Shape, &Features, Dtype) -> Bytes,
@@ -65,7 +65,7 @@ pub(super) fn padded_entries(stored: u64, f: &Features, dtype: Dtype) -> Bytes {
     Bytes(stored.saturating_sub(f.nnz).saturating_mul(4 + dtype.bytes()))
 }
 
-/// What is known of the stored entries of a format from the lengths of the rows alone, whatever their order.
+/// Bound on the stored entries of a format from the lengths of the rows alone, whatever their order.
 ///
 /// Rows that fill a format up are not in it and come on top: at most C - 1 in the last slice of C rows, and 31 in ELL and HYB, whose
 /// stride is a multiple of 32, each stored as long as the longest in its slice. Where there are fewer rows than a slice has, that may
@@ -101,7 +101,7 @@ pub struct Generator {
     pub routine: &'static str,
     /// Threads that have something to do; `number` looks up a number of the format.
     pub threads: fn(number: &NumberOf<'_>) -> u64,
-    /// What it is given behind the formula, by name.
+    /// Arguments behind the formula, by name.
     pub args: &'static [&'static str],
 }
 
@@ -132,7 +132,7 @@ impl FormatFamily {
         of_f64: &CsrFormat,
     };
 
-    /// What depends on the value type.
+    /// Conversions for the value type.
     pub(super) fn of<T: Scalar>(&self) -> &'static dyn FormatOf<T> {
         let found: &dyn Any = match T::DTYPE {
             Dtype::F32 => &self.of_f32,
@@ -142,9 +142,9 @@ impl FormatFamily {
     }
 }
 
-/// What of a format depends on the value type.
+/// Conversions and refusals of a format, which depend on the value type.
 pub trait FormatOf<T: Scalar>: Sync {
-    /// Whether a matrix with these features may be held with its x and y; the bytes of the matrix if so.
+    /// Returns whether a matrix with these features may be held with its x and y; the bytes of the matrix if so.
     ///
     /// # Errors
     /// [`Infeasible`] with the numbers.
@@ -156,7 +156,7 @@ pub trait FormatOf<T: Scalar>: Sync {
     /// [`Infeasible`] if `limits` are exceeded; nothing large has been allocated then.
     fn convert(&self, shape: Shape, a: &Csr<T>, limits: &Limits) -> Result<Box<dyn Stored<T>>, Infeasible>;
 
-    /// What it takes to convert on a device that holds the CSR, from the row offsets alone. O(nrows).
+    /// Steps that convert on a device that holds the CSR, from the row offsets alone. O(nrows).
     ///
     /// # Errors
     /// As [`FormatOf::convert`].
@@ -198,7 +198,7 @@ pub(super) fn longest_row(row_ptr: &[u64]) -> u64 {
 
 /// A matrix in a storage format, as named arrays and numbers.
 pub trait Stored<T: Scalar>: Any + fmt::Debug + Send + Sync {
-    /// What kernels are told beside the arrays.
+    /// Numbers that kernels are given beside the arrays.
     fn numbers(&self) -> NamedNumbers;
 
     /// The arrays.

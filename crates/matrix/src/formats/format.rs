@@ -75,7 +75,7 @@ impl Format {
         found.expect("the catalogue has the shapes that its kernels read")
     }
 
-    /// Whether it is plain CSR.
+    /// Returns whether it is plain CSR.
     pub fn is_csr(self) -> bool {
         self.0.place == 0
     }
@@ -90,12 +90,12 @@ impl Format {
         self.0.shape
     }
 
-    /// What is the same for all its shapes.
+    /// Family, the same for all its shapes.
     pub fn family(self) -> &'static FormatFamily {
         self.0.family
     }
 
-    /// Whether its entries stay where CSR has them.
+    /// Returns whether its entries stay where CSR has them.
     pub fn stays_in_csr(self) -> bool {
         self.0.family.stays_in_csr
     }
@@ -105,7 +105,7 @@ impl Format {
         (self.0.family.device_bytes)(self.0.shape, features, dtype)
     }
 
-    /// Whether it stores entries that the matrix does not have.
+    /// Returns whether it stores entries that the matrix does not have.
     pub fn is_padded(self) -> bool {
         self.0.family.padding.is_some()
     }
@@ -117,7 +117,7 @@ impl Format {
         Bytes(self.device_bytes(features, dtype).0.saturating_sub(padding))
     }
 
-    /// What padding takes at most, as far as row lengths tell.
+    /// Bound on the padding that follows from row lengths.
     pub fn padding_bound(self) -> PaddingBound {
         (self.0.family.padding_bound)(self.0.shape)
     }
@@ -132,7 +132,7 @@ impl Format {
         self.0.family.bits_per_column.and_then(|bits| bits(self.0.shape, features))
     }
 
-    /// Whether a matrix with these features may be held with its x and y; the bytes of the matrix if so.
+    /// Returns whether a matrix with these features may be held with its x and y; the bytes of the matrix if so.
     ///
     /// # Errors
     /// [`Infeasible`] with the numbers.
@@ -159,7 +159,7 @@ impl Format {
         self.0.family.of::<T>().convert(self.0.shape, a, limits)
     }
 
-    /// What it takes to convert on a device that holds the CSR. O(nrows).
+    /// Steps that convert on a device that holds the CSR. O(nrows).
     ///
     /// # Errors
     /// As [`Format::convert`].

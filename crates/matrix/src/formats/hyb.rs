@@ -79,7 +79,7 @@ impl<T: Scalar> Hyb<T> {
         &self.ell
     }
 
-    /// What exceeds the width.
+    /// The entries beyond the width.
     pub fn coo(&self) -> &Coo<T> {
         &self.coo
     }

@@ -1,4 +1,4 @@
-//! How a device that holds a matrix in CSR lays it out in another format by itself, as data.
+//! Layout: how a device that holds a matrix in CSR lays it out in another format by itself, as data.
 //!
 //! ```text
 //! row offsets --- host: where everything goes ---> arrays, numbers --+
@@ -10,10 +10,10 @@ use super::{Element, NamedArrays, NamedNumbers};
 use crate::{Bytes, Infeasible, Limits, Scalar};
 use std::fmt;
 
-/// What it takes to lay a CSR matrix out in another format.
+/// Arrays, numbers and steps that lay a CSR matrix out in another format.
 #[derive(Debug, Default)]
 pub struct Layout<T: Scalar> {
-    /// What kernels are told of the format.
+    /// Numbers of the format that kernels are given.
     pub numbers: NamedNumbers,
     /// Arrays of the format that the host has made, and room for those that the steps fill.
     pub arrays: NamedArrays<'static, T>,
@@ -23,7 +23,7 @@ pub struct Layout<T: Scalar> {
     pub keeps: &'static [&'static str],
     /// In order; none if the host has done everything.
     pub steps: Vec<Step>,
-    /// What the format takes at most on the way, beside the CSR.
+    /// Bound on the bytes that the format takes on the way, beside the CSR.
     pub most: Bytes,
 }
 
@@ -45,7 +45,7 @@ pub enum Step {
         routine: &'static str,
         /// Threads that have something to do.
         threads: u64,
-        /// What it is given, in order.
+        /// Arguments, in order.
         args: &'static [&'static str],
     },
     /// The host adds up `lengths`: `starts` is where each begins and the last ends, `total` their sum.
@@ -84,9 +84,9 @@ pub enum Step {
     Room {
         /// The array.
         name: &'static str,
-        /// Of what.
+        /// Element.
         element: Element,
-        /// How many.
+        /// Count.
         len: Box<Length>,
     },
 }

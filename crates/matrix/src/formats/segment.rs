@@ -39,7 +39,7 @@ impl Segment {
     }
 
     /// As kernels read it, two loads of 16 bytes: the low and the high half of `start`, `length`, `row`, `first`,
-    /// `count`, and two words that nobody looks at.
+    /// `count`, and two unused words.
     pub const fn words(&self) -> [u32; 8] {
         [self.start as u32, (self.start >> 32) as u32, self.length, self.row, self.first, self.count, 0, 0]
     }

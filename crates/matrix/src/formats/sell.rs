@@ -154,7 +154,7 @@ fn row_at(nrows: usize, shape: SellShape, permutation: &[u32], place: usize) -> 
     }
 }
 
-/// Where the slices of `slice` places start, from the longest row of each.
+/// Starts of the slices of `slice` places, from the longest row of each.
 fn slice_ptr(row_ptr: &[u64], slice: usize, row_at: impl Fn(usize) -> Option<usize> + Sync) -> Vec<u64> {
     let slices = (row_ptr.len() - 1).div_ceil(slice);
     let length = |row: usize| row_ptr[row + 1] - row_ptr[row];

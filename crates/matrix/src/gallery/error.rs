@@ -1,4 +1,4 @@
-//! Why text is no recipe, or a recipe gives no matrix.
+//! Errors of the gallery: text that is no recipe, and recipes without a matrix.
 
 use super::{Accepts, generators};
 use crate::Bytes;
@@ -11,7 +11,7 @@ pub enum GalleryError {
     /// No generator of that name.
     #[error("the gallery has no generator '{name}'")]
     UnknownGenerator {
-        /// What was written.
+        /// The text as written.
         name: String,
     },
     /// The generator has no such parameter.
@@ -19,9 +19,9 @@ pub enum GalleryError {
     UnknownParameter {
         /// Its name.
         generator: &'static str,
-        /// What was written.
+        /// The text as written.
         key: String,
-        /// What it has.
+        /// Parameters that it has.
         known: Vec<&'static str>,
     },
     /// Something between commas that is not `key=value`.
@@ -29,7 +29,7 @@ pub enum GalleryError {
     NotKeyValue {
         /// Generator.
         generator: &'static str,
-        /// What was written.
+        /// The text as written.
         text: String,
     },
     /// A parameter written twice.
@@ -47,9 +47,9 @@ pub enum GalleryError {
         generator: &'static str,
         /// Parameter.
         key: &'static str,
-        /// What was written.
+        /// The text as written.
         value: String,
-        /// What may be written.
+        /// Accepted values.
         accepts: Accepts,
     },
     /// Larger than the gallery makes.
@@ -59,9 +59,9 @@ pub enum GalleryError {
         generator: &'static str,
         /// `rows`, `columns` or `non-zeros`.
         what: &'static str,
-        /// How many it would have.
+        /// Number that it would have.
         count: u128,
-        /// How many it may have.
+        /// Number that it may have.
         limit: u64,
     },
     /// The system does not give the memory.
@@ -75,7 +75,7 @@ pub enum GalleryError {
 }
 
 impl GalleryError {
-    /// What the user can write instead, if anything is known.
+    /// Text that the user can write instead, if any is known.
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::UnknownGenerator { name } => {

@@ -8,9 +8,9 @@ use std::fmt;
 pub struct Generator {
     /// The name written in recipes.
     pub name: &'static str,
-    /// What the matrix looks like and where such matrices come from, in one line.
+    /// Structure of the matrix and where such matrices come from, in one line.
     pub summary: &'static str,
-    /// What can be set, in the order of the canonical text.
+    /// Parameters, in the order of the canonical text.
     pub parameters: &'static [Parameter],
     /// Size of the matrix with these arguments. O(1).
     pub(super) size: fn(&Arguments) -> Size,
@@ -25,9 +25,9 @@ pub struct Parameter {
     pub name: &'static str,
     /// Value if it is not written.
     pub default: Value,
-    /// What may be written.
+    /// Accepted values.
     pub accepts: Accepts,
-    /// What it does, in a few words.
+    /// Effect in a few words.
     pub meaning: &'static str,
 }
 
@@ -90,7 +90,7 @@ impl fmt::Display for Value {
     }
 }
 
-/// What may be written for a parameter.
+/// Accepted values of a parameter.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Accepts {
     /// A whole number from `min` to `max`.

@@ -33,7 +33,7 @@ impl Grid {
     }
 }
 
-/// Which point has which number.
+/// Numbers of the points.
 #[derive(Debug)]
 pub(super) enum Numbering {
     /// Its own.
@@ -48,7 +48,7 @@ pub(super) enum Numbering {
 }
 
 impl Numbering {
-    /// Of `count` points. O(1), or O(count) if shuffled.
+    /// Numbers `count` points. O(1), or O(count) if shuffled.
     pub(super) fn new(shuffle: bool, seed: u64, count: u64) -> Self {
         if !shuffle {
             return Self::Natural;

@@ -41,7 +41,7 @@ pub use random::mix;
 pub(crate) use recipe::MAX_DIMENSION;
 pub use recipe::Recipe;
 
-/// What distinguishes a recipe from the path of a file.
+/// Prefix of a recipe, which a path of a file does not have.
 pub const PREFIX: &str = "gallery:";
 
 /// All generators, in the order in which tables list them.

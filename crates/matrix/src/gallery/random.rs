@@ -37,7 +37,7 @@ impl Rng {
         (self.bits() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// Whether something of this probability happens.
+    /// Returns whether something of this probability happens.
     pub(super) fn chance(&mut self, probability: f64) -> bool {
         self.unit() < probability
     }

@@ -39,5 +39,5 @@ pub(super) const WEB: Generator = Generator {
     },
 };
 
-/// Of the number of links of a page: Broder et al., WWW 2000.
+/// Exponent of the number of links of a page: Broder et al., WWW 2000.
 const EXPONENT: f64 = 2.72;

@@ -20,7 +20,7 @@ use rayon::prelude::*;
 use std::ops::Range;
 use std::path::Path;
 
-/// What an entry carries beside its place: a value, or nothing in a pattern.
+/// Payload of an entry beside its place: a value, or nothing in a pattern.
 pub(crate) trait Payload: Copy + Default + Send + Sync + Zeroable {
     fn negated(self) -> Self;
 }
@@ -46,7 +46,7 @@ pub(crate) struct Entry<V> {
 // SAFETY: numbers, of which all bits may be zero.
 unsafe impl<V: Payload> Zeroable for Entry<V> {}
 
-/// Whether an entry off the diagonal stands for two.
+/// True if an entry off the diagonal stands for two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mirror {
     None,

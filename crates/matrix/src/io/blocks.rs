@@ -29,11 +29,11 @@ pub(crate) struct Piece {
     consumed: u64,
 }
 
-/// Where blocks come from.
+/// Source of blocks.
 pub(crate) enum Blocks<'a> {
     /// Bytes that are all there.
     Slice(Mutex<SliceCursor<'a>>),
-    /// A file, or compressed text where no thread could be had for it: whoever asks reads.
+    /// A file, or compressed text where no thread could be had for it: the calling thread reads.
     Reader(Mutex<ReaderCursor<'a>>),
     /// A thread that decompresses.
     Queue(Mutex<QueueCursor>),

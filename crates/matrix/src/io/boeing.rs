@@ -23,7 +23,7 @@ use std::io::Read;
 use std::path::Path;
 use thiserror::Error;
 
-/// What is wrong with a Harwell-Boeing or Rutherford-Boeing file.
+/// Fault of a Harwell-Boeing or Rutherford-Boeing file.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum BoeingFault {
@@ -39,9 +39,9 @@ pub enum BoeingFault {
     /// A number is missing or out of range.
     #[error("expected {expected}, found '{found}'")]
     Expected {
-        /// What belongs here.
+        /// The field that belongs here.
         expected: String,
-        /// What stands here.
+        /// The text found here.
         found: String,
     },
     /// The file ends early.
@@ -66,7 +66,7 @@ pub enum BoeingFault {
     },
 }
 
-/// What the header says.
+/// Content of the header.
 struct Header {
     field: Field,
     symmetry: Symmetry,
@@ -87,7 +87,7 @@ struct Format {
     decimals: i32,
 }
 
-/// Whether a file begins as one of these: its third line names a kind of matrix, its fourth begins with a format.
+/// Returns whether a file begins as one of these: its third line names a kind of matrix, its fourth begins with a format.
 pub(super) fn begins(bytes: &[u8]) -> bool {
     let mut lines = bytes.split(|&b| b == b'\n').skip(1);
     let (Some(counts), Some(kind), Some(formats)) = (lines.next(), lines.next(), lines.next()) else {

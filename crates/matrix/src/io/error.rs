@@ -1,4 +1,4 @@
-//! Why a file could not be read, with the place where that shows.
+//! Errors of reading a file, with their place.
 
 use super::rows::InfiniteSum;
 use super::{BoeingFault, Foreign, MatrixMarketFault, NpzFault};
@@ -8,7 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
-/// Why a file could not be read. Prints as one line that starts with the place, `a.mtx:1042:7: ...`;
+/// Reasons why a file could not be read. Prints as one line that starts with the place, `a.mtx:1042:7: ...`;
 /// [`ReadError::hint`] is apart.
 #[derive(Debug, Error)]
 #[non_exhaustive]
@@ -24,7 +24,7 @@ pub enum ReadError {
     Foreign {
         /// The file.
         path: PathBuf,
-        /// Which.
+        /// Name or number.
         format: Foreign,
     },
     /// Compressed data within compressed data within ...
@@ -50,7 +50,7 @@ pub enum ReadError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the operating system.
         cause: io::Error,
     },
     /// The file is compressed and its content does not decompress.
@@ -58,7 +58,7 @@ pub enum ReadError {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What the decompressor said.
+        /// Message of the decompressor.
         cause: io::Error,
     },
     /// An archive without a matrix.
@@ -82,23 +82,23 @@ pub enum ReadError {
     OutOfMemory {
         /// The file.
         path: PathBuf,
-        /// What was asked for at once.
+        /// Bytes asked for at once.
         need: Bytes,
     },
     /// A fault in a Matrix Market file.
     #[error("{place}: {fault}")]
     MatrixMarket {
-        /// Where.
+        /// Place in the file.
         place: Place,
-        /// What.
+        /// The fault.
         fault: MatrixMarketFault,
     },
     /// A fault in a Harwell-Boeing or Rutherford-Boeing file.
     #[error("{place}: {fault}")]
     Boeing {
-        /// Where.
+        /// Place in the file.
         place: Place,
-        /// What.
+        /// The fault.
         fault: BoeingFault,
     },
     /// A fault in an `.npz` file.
@@ -106,7 +106,7 @@ pub enum ReadError {
     Npz {
         /// The file.
         path: PathBuf,
-        /// What.
+        /// The fault.
         fault: NpzFault,
     },
     /// Finite values that are stored for one place add up to one that is not.
@@ -129,7 +129,7 @@ pub enum ReadError {
     },
 }
 
-/// What to do about a value that is not finite.
+/// Hint for a value that is not finite.
 pub(super) const FINITE_VALUES: &str = "f64 holds values up to 1.8e308, f32 up to 3.4e38";
 
 impl ReadError {
@@ -143,7 +143,7 @@ impl ReadError {
         Self::InfiniteSum { path: path.to_owned(), row, column }
     }
 
-    /// What the user may do about it, for the program to print apart.
+    /// Hint for the user, which the program prints apart.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::MatrixMarket { fault, .. } => fault.hint(),
@@ -172,7 +172,7 @@ impl ReadError {
     }
 }
 
-/// What a decompressor says may hold bytes of the file: those that would do something are written out.
+/// Message of a decompressor, which may hold bytes of the file: control characters are written out.
 fn in_one_line(cause: &io::Error) -> String {
     let shown = |c: char| if c.is_control() { c.escape_debug().to_string() } else { c.to_string() };
     cause.to_string().chars().map(shown).collect()

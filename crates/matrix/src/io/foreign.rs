@@ -31,7 +31,7 @@ pub enum Foreign {
     Graph {
         /// The format.
         name: &'static str,
-        /// What reads and converts it.
+        /// Program that reads and converts it.
         conversion: &'static str,
     },
     /// JSON.
@@ -57,7 +57,7 @@ pub enum Foreign {
 }
 
 impl Foreign {
-    /// Of data that begin so.
+    /// Kind of data that begin with these bytes.
     pub(super) fn of_bytes(bytes: &[u8]) -> Option<Self> {
         binary(bytes).or_else(|| text(bytes))
     }
@@ -252,7 +252,7 @@ const GRAPHS: [(&str, Foreign); 6] = {
     ]
 };
 
-/// What the first lines of text say. Text with a Matrix Market banner is none of these.
+/// Format that the first lines of text show. Text with a Matrix Market banner is none of these.
 fn text(bytes: &[u8]) -> Option<Foreign> {
     let is_control = |b: &u8| b.is_ascii_control() && !b.is_ascii_whitespace();
     if bytes.iter().take(512).any(is_control) {
@@ -319,7 +319,7 @@ fn text(bytes: &[u8]) -> Option<Foreign> {
     of_numbers(&entries.take(64).collect::<Vec<_>>())
 }
 
-/// Whether lines are those of a graph of METIS: vertices and edges, then a line of neighbours for each vertex, empty ones among them.
+/// Returns whether lines are those of a graph of METIS: vertices and edges, then a line of neighbours for each vertex, empty ones among them.
 fn is_metis(lines: &[&str], is_whole: bool) -> bool {
     let Some((first, rest)) = lines.split_first() else { return false };
     let whole = |line: &str| {

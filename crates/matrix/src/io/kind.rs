@@ -1,4 +1,4 @@
-//! What a file is, by its first bytes: how it is packed, however often, and what lies in the last packing. Names decide nothing here.
+//! Kind of a file by its first bytes: how it is packed, however often, and the content of the innermost packing. Its name does not matter.
 //!
 //! ```text
 //! 1f 8b               gzip        PK\3\4           zip, which .npz is too   "ustar" at 257   tar
@@ -14,7 +14,7 @@ use std::borrow::Cow;
 use std::io::Read;
 use std::path::Path;
 
-/// What lies in the last packing.
+/// Content of the innermost packing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Content {
     MatrixMarket,
@@ -25,7 +25,7 @@ pub(super) enum Content {
     Zip,
 }
 
-/// What a file is.
+/// Kind of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Kind {
     /// From the outermost on.
@@ -72,7 +72,7 @@ pub fn file_stem(name: &str) -> Option<&str> {
 }
 
 impl Content {
-    /// Of unpacked data that begin so; `None` if they are neither text nor an archive that is known. Text of no known format counts as
+    /// Content of unpacked data that begin so; `None` if they are neither text nor an archive that is known. Text of no known format counts as
     /// Matrix Market, whose reader says best what is wrong with it.
     pub(super) fn of_bytes(bytes: &[u8]) -> Result<Option<Self>, Foreign> {
         let is_text = |byte: &u8| !byte.is_ascii_control() || byte.is_ascii_whitespace();
@@ -92,7 +92,7 @@ impl Content {
     }
 }
 
-/// Whether a file begins with the header of a tar archive; older ones have no word for it, but a checksum.
+/// Returns whether a file begins with the header of a tar archive; older ones have no word for it, but a checksum.
 fn is_tar(bytes: &[u8]) -> bool {
     bytes.get(257..262) == Some(b"ustar") || bytes.get(..512).is_some_and(tar_members::is_header)
 }
@@ -125,7 +125,7 @@ pub(super) fn unpacked_head(
 }
 
 impl Kind {
-    /// Of what begins with `head`, which is [`HEAD`] bytes long unless there are fewer.
+    /// Kind of a file that begins with `head`, which is [`HEAD`] bytes long unless there are fewer.
     pub(super) fn told(head: &[u8], path: &Path, options: &ReadOptions<'_>) -> Result<Self, ReadError> {
         let (packings, begin) = unpacked_head(head, path, options)?;
         match Content::of_bytes(&begin) {

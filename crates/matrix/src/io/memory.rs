@@ -1,4 +1,4 @@
-//! How much memory a read may take. Counts in a header are never trusted for an allocation, but what a file
+//! Memory of a read. Counts in a header are never trusted for an allocation, but what a file
 //! really holds, and the row offsets that its size line asks for, must fit too: checked here, before the
 //! allocation, so that the answer is an error and not the system's out-of-memory killer. Where the system refuses all the
 //! same, that is an error, too.
@@ -24,12 +24,12 @@ impl Budget {
         Self { have: options.memory.or_else(available_memory).unwrap_or(Bytes(u64::MAX)) }
     }
 
-    /// What may be taken, in KiB, as far as 32 bits say.
+    /// Memory that may be taken, in KiB, as far as 32 bits say.
     pub(crate) fn kibibytes(self) -> u32 {
         u32::try_from(self.have.0 >> 10).unwrap_or(u32::MAX)
     }
 
-    /// Whether `need` bytes fit.
+    /// Returns whether `need` bytes fit.
     pub(crate) fn fits(self, need: u128) -> bool {
         need <= u128::from(self.have.0)
     }
@@ -46,7 +46,7 @@ impl Budget {
     }
 }
 
-/// Whether a matrix of so many entries may have so many rows or columns: what a file costs follows from what it holds, not from what its
+/// Returns whether a matrix of so many entries may have so many rows or columns: what a file costs follows from what it holds, not from what its
 /// size line promises.
 ///
 /// # Errors
@@ -61,12 +61,12 @@ pub(crate) fn check_rows(path: &Path, rows: u64, entries: u64) -> Result<(), Rea
 /// Memory that the system refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Refused {
-    /// What was asked for at once.
+    /// Bytes asked for at once.
     pub(crate) need: Bytes,
 }
 
 impl Refused {
-    /// For whoever reads `path`.
+    /// As an error of reading `path`.
     pub(crate) fn error(self, path: &Path) -> ReadError {
         ReadError::OutOfMemory { path: path.to_owned(), need: self.need }
     }

@@ -136,7 +136,7 @@ pub fn read_npz<T: Scalar>(
     read_zip(Box::new(Cursor::new(bytes)), Bytes(bytes.len() as u64), name, options, 0)
 }
 
-/// What an archive with its directory at its end is read from. One type for all, so that readers are compiled once.
+/// Source of an archive with its directory at its end. One type for all, so that readers are compiled once.
 trait Seekable: Read + Seek + Send {}
 
 impl<R: Read + Seek + Send> Seekable for R {}

@@ -4,7 +4,7 @@ use super::Symmetry;
 use crate::{Bytes, mix};
 use std::fmt;
 
-/// How a file is read; the default suits most callers.
+/// Options of a reader; the default suits most callers.
 #[derive(Clone, Copy, Default)]
 pub struct ReadOptions<'a> {
     /// Values for a file that stores only places.
@@ -45,7 +45,7 @@ pub enum PatternValues {
     Seeded(u64),
 }
 
-/// How far a read has come.
+/// Progress of a read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Progress {
     /// Bytes of the file consumed, compressed if the file is.

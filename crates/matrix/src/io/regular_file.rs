@@ -46,7 +46,7 @@ pub fn read_document_text(reader: impl Read) -> Result<String> {
     text(read_document(reader)?)
 }
 
-/// What `reader` gives until its end, at most 256 MB. No more than that is read.
+/// Bytes of `reader` until its end, at most 256 MB. No more than that is read.
 ///
 /// # Errors
 /// The reader's; [`ErrorKind::FileTooLarge`].
@@ -63,7 +63,7 @@ fn text(bytes: Vec<u8>) -> Result<String> {
     String::from_utf8(bytes).map_err(|_| Error::new(ErrorKind::InvalidData, "not UTF-8 text"))
 }
 
-/// Opens a file without waiting, as one would for a pipe that nobody writes to. Files are read as ever.
+/// Opens a file without waiting, as it would for a pipe without a writer. Files are read as ever.
 #[cfg(unix)]
 fn open_at_once(path: &Path) -> Result<File> {
     use std::os::unix::fs::OpenOptionsExt;
@@ -104,9 +104,9 @@ mod tests {
         assert_eq!(read_regular(Path::new("/dev/zero")).unwrap_err().kind(), ErrorKind::Unsupported);
     }
 
-    /// What the look before cannot see: a pipe that came after it.
+    /// A pipe that came after the check before.
     #[test]
-    fn a_pipe_that_nobody_writes_to_is_opened_without_waiting_and_refused() {
+    fn a_pipe_without_a_writer_is_opened_without_waiting_and_refused() {
         let folder = tempfile::tempdir().unwrap();
         let pipe = folder.path().join("a.mtx");
         assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());

@@ -1,4 +1,4 @@
-//! What a reader passed over or took on trust, to be said beside the matrix.
+//! Remarks of a reader: what it passed over or took on trust.
 
 use super::PassedOver;
 use std::fmt;
@@ -7,7 +7,7 @@ use std::fmt;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Remark {
-    /// Of an archive, the member that was read, and what was passed over.
+    /// Member of an archive that was read, and what was passed over.
     Member {
         /// Its name with its folders.
         member: String,
@@ -22,7 +22,7 @@ pub enum Remark {
     HashComments,
     /// A skew-symmetric matrix, whose diagonal is 0, has entries there that are not: they are kept.
     SkewDiagonal {
-        /// How many.
+        /// Count.
         entries: u64,
     },
     /// Right-hand sides, which follow the matrix, were not read.
@@ -35,7 +35,7 @@ pub enum Remark {
 const MOST_NAMES: usize = 4;
 
 impl Remark {
-    /// Whether it says more than a reader of the file expects: not of an archive with one matrix.
+    /// Returns whether it says more than a reader of the file expects: not of an archive with one matrix.
     pub fn is_worth_saying(&self) -> bool {
         !matches!(self, Self::Member { passed_over, .. } if passed_over.is_empty())
     }

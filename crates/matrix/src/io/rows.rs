@@ -10,7 +10,7 @@ use crate::Scalar;
 use rayon::prelude::*;
 use std::path::Path;
 
-/// What becomes of entries that share a place.
+/// Treatment of entries that share a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Merge {
     /// Their values are added up.
@@ -37,7 +37,7 @@ pub(crate) struct InfiniteSum {
     pub(crate) col: u32,
 }
 
-/// Why rows could not be merged.
+/// Reasons why rows could not be merged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unmerged {
     Refused(Refused),
@@ -45,7 +45,7 @@ pub(crate) enum Unmerged {
 }
 
 impl Unmerged {
-    /// For whoever reads `path`.
+    /// As an error of reading `path`.
     pub(crate) fn error(self, path: &Path) -> ReadError {
         match self {
             Self::Refused(refused) => refused.error(path),

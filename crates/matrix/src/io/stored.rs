@@ -1,4 +1,4 @@
-//! What a file said about its matrix, kept beside the matrix because a report names it.
+//! Statements of a file about its matrix, kept beside the matrix because a report names them.
 
 use super::Remark;
 use crate::Csr;
@@ -9,9 +9,9 @@ use std::fmt;
 pub struct Loaded<T> {
     /// The matrix: symmetric storage expanded, duplicates merged, rows sorted.
     pub matrix: Csr<T>,
-    /// What the file held.
+    /// Content of the file.
     pub stored: Stored,
-    /// What its owner should know.
+    /// Remarks for the owner of the file.
     pub remarks: Vec<Remark>,
 }
 
@@ -27,14 +27,14 @@ impl<T> Loaded<T> {
     }
 }
 
-/// How a matrix was stored.
+/// Storage of a matrix in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stored {
     /// Kind of file and layout in it.
     pub layout: Layout,
     /// Kind of values.
     pub field: Field,
-    /// Which half was stored.
+    /// Half that was stored.
     pub symmetry: Symmetry,
     /// Entries in the file, before mirroring and merging; for an array, zeros included.
     pub entries: u64,
@@ -79,7 +79,7 @@ pub enum Field {
     Complex,
 }
 
-/// Which part of a matrix a file stores.
+/// Part of a matrix that a file stores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Symmetry {

@@ -1,4 +1,4 @@
-//! What can be read but once, as a pipe or a member of an archive: told by its first bytes, and held only where an archive has to be
+//! Sources that can be read only once, such as a pipe or a member of an archive: told by the first bytes, and held only where an archive has to be
 //! looked through twice.
 
 use super::kind::{Content, HEAD, Kind};

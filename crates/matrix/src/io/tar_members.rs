@@ -19,7 +19,7 @@ use tar::{EntryType, Header, PaxExtensions};
 /// Headers and contents are filled up to a multiple of this.
 const BLOCK: u64 = 512;
 
-/// Where a header of a file with holes, and more of its map, say that still more of the map follows.
+/// Places where a header of a file with holes, and more of its map, say that still more of the map follows.
 const MAP_GOES_ON: [usize; 2] = [482, 504];
 
 /// Most bytes of a name or record beside a header. Names are at most 4,096 bytes long where Linux keeps files.
@@ -31,7 +31,7 @@ pub(super) struct Member {
     pub(super) path: PathBuf,
     /// Bytes of its content.
     pub(super) size: u64,
-    /// Whether it is a plain file, all of which is stored.
+    /// True if it is a plain file, all of which is stored.
     pub(super) is_file: bool,
 }
 
@@ -44,7 +44,7 @@ pub(super) struct Members<R> {
     content: u64,
 }
 
-/// What records say of the member behind them.
+/// Attributes that records give the member behind them.
 #[derive(Default)]
 struct Records {
     path: Option<PathBuf>,
@@ -112,7 +112,7 @@ impl<R: Read> Members<R> {
         Ok(head)
     }
 
-    /// What comes behind the header of the last member: its content, and more.
+    /// Bytes behind the header of the last member: its content, and more.
     pub(super) fn into_content(self) -> R {
         self.reader
     }
@@ -141,7 +141,7 @@ impl<R: Read> Members<R> {
         Ok(bytes)
     }
 
-    /// What does not fit into the header of a file with holes of the places of its parts.
+    /// Places of parts that do not fit into the header of a file with holes.
     fn pass_map(&mut self, header: &Header) -> io::Result<()> {
         let [in_header, in_more] = MAP_GOES_ON;
         let mut goes_on = header.as_bytes()[in_header] != 0;
@@ -174,7 +174,7 @@ fn damaged(why: &str) -> io::Error {
     io::Error::new(ErrorKind::InvalidData, why)
 }
 
-/// Whether these 512 bytes are a header, with a name and the right checksum.
+/// Returns whether these 512 bytes are a header, with a name and the right checksum.
 pub(super) fn is_header(bytes: &[u8]) -> bool {
     let mut header = Header::new_old();
     header.as_mut_bytes().copy_from_slice(bytes);

@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Bytes of compressed data read at once.
 const INPUT: usize = 1 << 18;
 
-/// How a file, or what was unpacked from one, is compressed.
+/// Compression of a file, or of what was unpacked from one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Packing {
     Gzip,
@@ -28,7 +28,7 @@ pub(super) enum Packing {
 }
 
 impl Packing {
-    /// Of data that begin so.
+    /// Kind of data that begin with these bytes.
     pub(super) fn of_bytes(bytes: &[u8]) -> Option<Self> {
         Some(match bytes {
             [0x1f, 0x8b, ..] => Self::Gzip,
@@ -40,12 +40,12 @@ impl Packing {
     }
 }
 
-/// Where the bytes of a file come from, from the start as often as they are asked for.
+/// Source of the bytes of a file, from the start as often as they are asked for.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Origin<'a> {
     /// A regular file.
     File,
-    /// What came out of a pipe.
+    /// Bytes that came out of a pipe.
     Held(&'a [u8]),
 }
 
@@ -82,7 +82,7 @@ pub(super) fn all_unpacked<'a>(
     packings.iter().fold(outside, |reader, packing| unpacked(reader, *packing, options))
 }
 
-/// What `reader` holds compressed; all members of it, if there are several, and zeros behind them as tapes add them.
+/// Decompressed content of `reader`: all members of it, if there are several, and zeros behind them as tapes add them.
 pub(super) fn unpacked<'a>(
     reader: impl Read + Send + 'a,
     packing: Packing,
@@ -107,7 +107,7 @@ pub(super) fn unpacked<'a>(
 /// Zeros behind the last member that are passed over: more than any tape's block.
 const MOST_PADDING: usize = 1 << 20;
 
-/// Whether `source` holds another member; zeros up to its end are none.
+/// Returns whether `source` holds another member; zeros up to its end are none.
 pub(super) fn has_more(source: &mut impl BufRead) -> io::Result<bool> {
     let mut zeros = 0;
     loop {
@@ -257,14 +257,14 @@ pub(super) fn read_text<T: Scalar>(
     std::thread::scope(|scope| {
         let send = move || {
             for piece in take().into_iter().flatten() {
-                // Nobody listening is no error: the receiver has stopped for a reason of its own.
+                // A receiver that is gone is no error: it stopped for a reason of its own.
                 if queue.send(piece).is_err() {
                     break;
                 }
             }
         };
         let blocks = match std::thread::Builder::new().spawn_scoped(scope, send) {
-            // The receiver goes with `blocks`, so a sender that is still at work learns that nobody listens.
+            // The receiver goes with `blocks`, so a sender that is still at work learns that the receiver is gone.
             Ok(_) => Blocks::of_queue(receiver),
             Err(_) => Blocks::of_pieces(take().into_iter().flatten()),
         };

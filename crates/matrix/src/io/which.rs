@@ -1,4 +1,4 @@
-//! Which of several files is *the* matrix: one rule for archives, folders and names of a collection.
+//! Choice of the matrix among several files: one rule for archives, folders and names of a collection.
 //!
 //! 1. Files that begin with a dot, or lie in such a folder, are none: `._a.mtx` is what macOS keeps beside a file.
 //! 2. A vector is none where there is a matrix, and a dense matrix is none beside a sparse one: `NAME_b.mtx`, `NAME_coord.mtx`.
@@ -17,7 +17,7 @@ use std::fmt;
 use std::io::Read;
 use std::path::Path;
 
-/// What the first bytes of a file say of its size.
+/// Size of a matrix as the first bytes of its file state it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Look {
     /// A sparse matrix.
@@ -28,7 +28,7 @@ pub(super) enum Look {
     Dense,
     /// One row or one column.
     Vector,
-    /// What is no matrix, or cannot be told.
+    /// No matrix, or a file that does not state its size.
     Unknown,
 }
 
@@ -37,7 +37,7 @@ impl Look {
         matches!(self, Self::Sparse | Self::Square)
     }
 
-    /// Of what begins with `head`, packed or not.
+    /// Size of what begins with `head`, packed or not.
     pub(super) fn of_bytes(head: &[u8], options: &ReadOptions<'_>) -> Self {
         let Ok((_, begin)) = unpacked_head(head, Path::new(""), options) else { return Self::Unknown };
         match size_of_text(&begin) {
@@ -53,7 +53,7 @@ impl Look {
         }
     }
 
-    /// Of the file at `path`; one that cannot be opened says why when it is read.
+    /// Size of the file at `path`; one that cannot be opened says why when it is read.
     fn of_file(path: &Path) -> Self {
         let head = open_regular(path).and_then(|mut file| {
             let mut head = Vec::new();
@@ -109,11 +109,11 @@ impl Member {
 pub struct PassedOver {
     /// Its name.
     pub name: String,
-    /// Why.
+    /// Reason.
     pub why: Why,
 }
 
-/// Why a file is not the matrix.
+/// Reasons why a file is not the matrix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Why {

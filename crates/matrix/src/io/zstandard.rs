@@ -8,11 +8,11 @@ use std::io::{self, BufRead, Read};
 /// Largest window, bytes: what `zstd --long=31` asks for at most.
 const LARGEST_WINDOW: u64 = 1 << 31;
 
-/// What all frames of `source` hold.
+/// Content of all frames of `source`.
 pub(super) struct Frames<R> {
     source: R,
     decoder: FrameDecoder,
-    /// Whether a frame has begun of which not all was handed out.
+    /// True if a frame has begun of which not all was handed out.
     is_open: bool,
 }
 
@@ -50,7 +50,7 @@ impl<R: BufRead> Frames<R> {
         Ok(true)
     }
 
-    /// Whether the frame that has ended is the one that its checksum was made of; one without counts as that.
+    /// Returns whether the frame that has ended is the one that its checksum was made of; one without counts as that.
     fn is_whole(&self) -> bool {
         self.decoder
             .get_checksum_from_data()

@@ -86,7 +86,7 @@ impl<'s> Block<'s> {
         &self.outline
     }
 
-    /// All its row lengths, counted anew. O(row lengths that occur in its strips).
+    /// All its row lengths, counted from the strips. O(row lengths that occur in its strips).
     fn row_lengths(&self) -> RowLengths {
         let lengths = &self.strips.lengths;
         let mut rows = vec![0_u64; lengths.len()];

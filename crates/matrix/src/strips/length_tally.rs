@@ -12,7 +12,7 @@
 
 use crate::{HybSplit, RowLengths, row_lengths};
 
-/// Which of `lengths` places have to be counted for modes and cuts of any block of these strips, given by the rows of each
+/// Places of `lengths` that have to be counted for modes and cuts of any block of these strips, given by the rows of each
 /// place. Most of many lengths are never either:
 ///
 /// * The mode of a block is the most frequent length of all, or one that is no rarer than that in some strip.

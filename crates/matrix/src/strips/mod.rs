@@ -29,7 +29,7 @@ use crate::{Csr, Features, RowLengths, Scalar};
 use rayon::prelude::*;
 use std::ops::Range;
 
-/// How much is known of a block.
+/// Detail that is kept of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StripDetail {
     /// Row lengths, band and `x_reuse`: what the strip models look at.
@@ -51,7 +51,7 @@ pub struct Strips {
     starts: Vec<u64>,
 }
 
-/// What is kept of a strip.
+/// Summary of a strip.
 #[derive(Debug, Clone)]
 struct Summary {
     features: Features,

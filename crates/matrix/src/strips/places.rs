@@ -1,4 +1,4 @@
-//! Where the non-zeros of a growing block lie, and what padded formats would store of it: sums over its strips.
+//! Locality of a growing block and its sizes in padded formats: sums over its strips.
 
 use crate::{Features, Locality, PaddedSizes, TeamBlocks, TileWork, TileWorks};
 
@@ -12,7 +12,7 @@ pub(super) struct Places {
     /// Times the non-zeros of each strip.
     warp_sectors: [f64; 2],
     multiprocessor_sectors: [f64; 2],
-    /// As if tiles and thread blocks began anew with each strip.
+    /// As if a tile and a thread block began with each strip.
     pub(super) tiles: Option<TileWorks>,
     pub(super) team_blocks: Option<TeamBlocks>,
 }
@@ -50,7 +50,7 @@ impl Places {
         weighted(&mut self.multiprocessor_sectors, locality.multiprocessor_sectors);
     }
 
-    /// Of a block with `nnz` non-zeros.
+    /// Sums for a block with `nnz` non-zeros.
     pub(super) fn padded_and_locality(&self, nnz: u64) -> (PaddedSizes, Locality) {
         let share = |sum: f64| if nnz == 0 { 0.0 } else { sum / nnz as f64 };
         let locality = Locality {

@@ -100,7 +100,7 @@ mod tests {
             assert!((found / time - 1.0).abs() < 1e-4, "{candidate}: {found} {time}");
             assert!((shares.iter().sum::<f64>() - 1.0).abs() < 1e-6);
         }
-        // A block size that nobody measured gets what is pooled, and with no times at all there is a time.
+        // A block size without measurements gets what is pooled, and with no times at all there is a time.
         let other: Candidate = "coo/b256/f64".parse().unwrap();
         assert!(baseline.seconds(&other, &made[0].1) > 0.0);
         let none = Baseline::fit(std::iter::empty());

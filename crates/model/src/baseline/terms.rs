@@ -29,7 +29,7 @@ const UNKNOWN_BYTES_PER_S: f64 = 1e11;
 const UNKNOWN_LAUNCH_S: f64 = 1e-6;
 /// Bytes that a GPU fetches at once: what a column of its own costs.
 const SECTOR_BYTES: f64 = 32.0;
-/// How much of the L2 a matrix may fill before parts of it are fetched anew with each product. Found on an H200.
+/// How much of the L2 a matrix may fill before parts of it are fetched again in each product. Found on an H200.
 pub(crate) const KEPT_OF_L2: f64 = 0.6;
 /// Seconds of a step before it is fitted.
 const STEP_S: f64 = 1e-9;
@@ -58,7 +58,7 @@ pub(crate) fn reuse(f: &Features) -> f64 {
     if f.x_reuse.is_nan() { 0.0 } else { f.x_reuse.clamp(0.0, 1.0) }
 }
 
-/// Steps of the warp that works longest, and those of all warps over the warps that the device holds; 0 where nobody counts them.
+/// Steps of the warp that works longest, and those of all warps over the warps that the device holds; 0 where they are not counted.
 pub(crate) fn longest_and_turns(work: Option<WarpWork>, facts: &DeviceFacts) -> [f64; 2] {
     work.map_or([0.0; 2], |work| [work.longest, work.steps / held(facts)])
 }

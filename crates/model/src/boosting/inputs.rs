@@ -285,12 +285,12 @@ fn knobs(kernel: Kernel) -> [Quantity; KNOB_INPUTS] {
     kernel.knobs().map(|knob| value(u64::from(knob)))
 }
 
-/// What threads are given: rows, non-zeros, or both.
+/// The unit of work of a thread: rows, non-zeros, or both.
 fn work(kernel: Kernel, f: &Features) -> f64 {
     kernel.unit().count(f.nrows, f.nnz) as f64
 }
 
-/// Blocks of a launch. Where the vendor's library cuts the work into blocks, nobody knows how many: a constant, which trees
+/// Blocks of a launch. Where the vendor's library cuts the work into blocks, their number is unknown: a constant, which trees
 /// ignore.
 fn blocks(candidate: &Candidate, f: &Features) -> f64 {
     candidate.kernel.thread_blocks(candidate.block, f)

@@ -146,7 +146,7 @@ fn grow(rows: &[&Row<'_>]) -> VectorForest {
     VectorForest::grow(&taught.collect::<Vec<_>>(), &GROWTH)
 }
 
-/// What the first choice costs on held-out matrices.
+/// Cost of the first choice on held-out matrices.
 fn choice(rows: &[Row<'_>], folds: &Folds<'_>) -> Option<ChoiceQuality> {
     let only_real = enough_real(rows.iter().map(|row| (row.matrix, row.generated)));
     let of_fold = |fold: usize| -> Vec<f64> {

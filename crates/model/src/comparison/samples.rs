@@ -48,7 +48,7 @@ impl Compared {
         all.iter().map(|compared| compared.blocks.len()).sum()
     }
 
-    /// What the trees look at; `None` for features without locality.
+    /// Inputs of the trees; `None` for features without locality.
     pub(super) fn inputs(
         all: &[Self],
         features: &Features,

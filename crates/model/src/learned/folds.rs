@@ -3,7 +3,7 @@
 //! All records of a matrix (block sizes, kernels, value types) lie in one fold. They are so alike that a model
 //! which saw some of them would know the rest, and its error would say nothing about a new matrix. The same holds for
 //! generated matrices that differ in their seed alone, so these lie in one fold, too. Real matrices are kept apart by
-//! name; whole folders are kept apart by whoever chooses what is learned from.
+//! name; whole folders are kept apart by the choice of the training matrices.
 
 use sparsight_matrix::derived::instance;
 use std::collections::BTreeMap;

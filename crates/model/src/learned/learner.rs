@@ -32,7 +32,7 @@ pub trait Learner: Clone + Debug + PartialEq + Send + Sync + Serialize + Deseria
     /// The whole, from what [`Learner::split`] left and what `body` begins with, which is cut off from it.
     ///
     /// # Errors
-    /// What is wrong with the bytes.
+    /// A description of the fault in the bytes.
     fn join(self, _body: &mut &[u8]) -> Result<Self, String> {
         Ok(self)
     }

@@ -21,7 +21,7 @@ pub const MIN_MATRICES: usize = 20;
 /// far extrapolated model finite. Chosen.
 const MOST_S: f64 = 1e18;
 
-/// What one method learned of every kernel that enough matrices were measured with.
+/// The model of one method for every kernel with enough measured matrices.
 ///
 /// Stored with its format and the names of its inputs first; another format or other inputs are refused. Kernels stand in the order
 /// of the catalogue, and what was learned of their groups in the order in which these begin.
@@ -38,7 +38,7 @@ pub struct LearnedModel<L: Learner> {
     groups: Vec<L>,
 }
 
-/// What is known of one kernel beside its times: where it was measured, and how far off its times are.
+/// Range and errors of one kernel.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LearnedKernel {
     pub(super) kernel: Kernel,
@@ -131,7 +131,7 @@ impl LearnedKernel {
         self.kernel
     }
 
-    /// What no prediction is below.
+    /// Lower bound of predictions.
     pub(super) fn floor_s(&self, facts: &DeviceFacts) -> f64 {
         floor_s(self.least, facts)
     }
@@ -192,7 +192,7 @@ impl<L: Learner> LearnedModel<L> {
         &self.dtypes
     }
 
-    /// Whether matrices of this value type were learned from.
+    /// Returns whether matrices of this value type were learned from.
     pub fn knows(&self, dtype: Dtype) -> bool {
         self.dtypes.contains(&dtype)
     }
@@ -207,7 +207,7 @@ impl<L: Learner> LearnedModel<L> {
         &self.kernels
     }
 
-    /// What is known of one kernel.
+    /// Range and errors of one kernel.
     pub fn kernel(&self, kernel: Kernel) -> Option<&LearnedKernel> {
         of(&self.kernels, kernel)
     }
@@ -217,7 +217,7 @@ impl<L: Learner> LearnedModel<L> {
         self.kernels.chunk_by(|a, b| L::group(a.kernel) == L::group(b.kernel))
     }
 
-    /// What is known of one kernel, and what was learned of its group.
+    /// Range and errors of one kernel, and the model of its group.
     pub(super) fn learned(&self, kernel: Kernel) -> Option<(&LearnedKernel, &L)> {
         let in_group = |(kernels, learned)| Some((of(kernels, kernel)?, learned));
         self.by_group().zip(&self.groups).find_map(in_group)

@@ -15,7 +15,7 @@ use sparsight_matrix::{Features, Seconds};
 /// residuals say how far a power of the quantity may be off.
 #[derive(Debug)]
 pub struct LearnedPredictor<'a, L: Learner> {
-    /// What was learned.
+    /// The model.
     pub model: &'a LearnedModel<L>,
     /// The device.
     pub facts: &'a DeviceFacts,

@@ -12,7 +12,7 @@ pub struct LearningSample<'a> {
     pub matrix: &'a str,
     /// Its structure.
     pub features: &'a Features,
-    /// What was run.
+    /// Candidate that was run.
     pub candidate: Candidate,
     /// Time of one product.
     pub time: Seconds,
@@ -25,7 +25,7 @@ pub struct LearningSample<'a> {
 /// Where a matrix comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
-    /// What somebody computes with, as it is.
+    /// A matrix from an application, unchanged.
     Real,
     /// Made from one of these: more layers, more unknowns a node, another order. It counts as little in learning as a generated one:
     /// there are several of each real one. (With 398 of them learned from beside 172 real ones, folders a and c held out in turn, the mean
@@ -48,12 +48,12 @@ impl Origin {
 const REAL: f64 = 2.0;
 
 impl LearningSample<'_> {
-    /// Whether the time is a positive number and the features hold all that methods look at.
+    /// Returns whether the time is a positive number and the features hold all that methods look at.
     pub(crate) fn is_usable(&self) -> bool {
         self.time.0.is_finite() && self.time.0 > 0.0 && self.features.locality.is_some()
     }
 
-    /// How much it counts in learning: `sqrt(best / time)`, 1 for what is best, and [`REAL`] times as much if nobody made it for that. What is far from the best is never chosen,
+    /// How much it counts in learning: `sqrt(best / time)`, 1 for what is best, and [`REAL`] times as much for a matrix from an application. What is far from the best is never chosen,
     /// so an error there costs little; it is still learned, since people ask for its time.
     ///
     /// Which power was chosen by cross-validation on an H200, without folders e and f: with 0 (all count the same) the

@@ -35,7 +35,7 @@ impl BlockCosts {
                 left = rest;
             }
         }
-        // Early strips begin more blocks than late ones: handed out one by one, to whoever is free.
+        // Early strips begin more blocks than late ones: handed out one by one to idle threads.
         let rows = rows.iter_mut().enumerate().par_bridge();
         rows.for_each_init(tool, |tool, (first, rows)| fill(tool, first, rows));
         all

@@ -60,7 +60,7 @@ pub struct Piece {
 /// A cut that was run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MeasuredCut {
-    /// What it was cut into.
+    /// Its parts.
     pub parts: Vec<Piece>,
     /// Measured time of one product.
     pub time: Seconds,
@@ -81,7 +81,7 @@ pub struct CutCost {
     pub s_per_byte: f64,
     /// C.
     pub cache_bytes: Bytes,
-    /// What was found when it was learned; `None` for the sums of the paper.
+    /// Statistics of the fit; `None` for the sums of the paper.
     pub learned: Option<LearnedCut>,
 }
 
@@ -152,7 +152,7 @@ impl CutCost {
         Some(Self { learned, ..law }).filter(|law| FACTORS.contains(&law.factor))
     }
 
-    /// Whether it says anything about a matrix that takes about `time`: not far beyond what it was fitted to.
+    /// Returns whether it says anything about a matrix that takes about `time`: not far beyond what it was fitted to.
     pub fn reaches(&self, time: Seconds) -> bool {
         self.learned.is_none_or(|LearnedCut { times_s: (least, most), .. }| {
             least / BEYOND <= time.0 && time.0 <= most * BEYOND

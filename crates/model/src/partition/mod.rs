@@ -26,7 +26,7 @@ use std::ops::Range;
 pub struct Partition {
     /// Ranges of strips, in order, without a gap; at least one.
     pub parts: Vec<Range<usize>>,
-    /// What they take together.
+    /// Their time in all.
     pub total: Seconds,
 }
 

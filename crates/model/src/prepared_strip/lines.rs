@@ -9,7 +9,7 @@ use sparsight_matrix::Bytes;
 #[derive(Debug, Clone, Default)]
 pub(super) struct Lines {
     equations: [[Equation; 2]; BLOCKS.len()],
-    /// Whether the first line of every equation answers alone.
+    /// True if the first line of every equation answers alone.
     is_single: bool,
 }
 
@@ -46,7 +46,7 @@ impl Lines {
         lines
     }
 
-    /// Whether one block size is never slower than another one for any I from `first` to `last`, whatever the columns.
+    /// Returns whether one block size is never slower than another one for any I from `first` to `last`, whatever the columns.
     pub(super) fn undercuts(&self, one: usize, other: usize, first: f64, last: f64) -> bool {
         let is_below = |(a, b): (&Equation, &Equation)| {
             let at = |strips: f64| a.lines[0].at(strips) <= b.lines[0].at(strips);

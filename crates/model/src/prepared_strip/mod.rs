@@ -254,7 +254,7 @@ impl Run<'_> {
         &self.strips[part.strips].get()[self.range.clone()]
     }
 
-    /// Whether `part` never takes longer with block size `one` than with `other`.
+    /// Returns whether `part` never takes longer with block size `one` than with `other`.
     fn undercuts(&self, part: &PreparedPart<'_>, one: usize, other: usize) -> bool {
         match self.strips(part) {
             // They increase.
@@ -263,7 +263,7 @@ impl Run<'_> {
         }
     }
 
-    /// What `part` takes with a block size: `each(k, T)`.
+    /// The times of `part` with a block size: `each(k, T)`.
     #[inline]
     fn for_each(
         &self,
@@ -278,7 +278,7 @@ impl Run<'_> {
 }
 
 impl Keys {
-    /// Whether another kernel has the same runs.
+    /// Returns whether another kernel has the same runs.
     fn serves(&self, other: &Self) -> bool {
         let is_plain =
             |keys: &Self| !keys.is_guarded && keys.borders.is_empty() && keys.one.kernel.parts().is_none();

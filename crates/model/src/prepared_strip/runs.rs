@@ -3,16 +3,16 @@
 use sparsight_matrix::Bytes;
 use std::ops::Range;
 
-/// What the equations of a kernel depend on, but for I and the columns.
+/// The variables of the equations of a kernel, except I and the columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Key {
     /// p, or the width of HYB's ELL part; 0 if the model has none.
     pub(super) row_length: u64,
-    /// Whether HYB has a COO part.
+    /// True if HYB has a COO part.
     pub(super) has_rest: bool,
     /// The next border that the working set does not pass; the largest number if there is none.
     pub(super) border: Bytes,
-    /// Whether the device can hold the matrix in this format.
+    /// True if the device can hold the matrix in this format.
     pub(super) is_possible: bool,
 }
 

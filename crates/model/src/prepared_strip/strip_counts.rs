@@ -12,7 +12,7 @@ pub(super) struct Counts {
     rest: Vec<f64>,
 }
 
-/// What is counted.
+/// The unit of a count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Counted {
     Unit(StripUnit),
@@ -37,7 +37,7 @@ impl Counts {
         }
     }
 
-    /// Whether these are no fewer than the last ones.
+    /// Returns whether these are no fewer than the last ones.
     pub(super) fn may_precede(&self, nrows: u64, nnz: u64) -> bool {
         let is_less = |last: Option<&f64>, next: u64| last.is_some_and(|&last| (next as f64) < last);
         !is_less(self.rows.last(), nrows) && !is_less(self.non_zeros.last(), nnz)

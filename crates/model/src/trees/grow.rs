@@ -29,7 +29,7 @@ pub(crate) struct Growth {
     pub(crate) seed: u64,
 }
 
-/// What one row teaches.
+/// One row of the training data.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Row<'a> {
     pub(crate) inputs: &'a [i32],
@@ -73,7 +73,7 @@ impl Random {
         mix(self.0)
     }
 
-    /// Whether something with this chance happens.
+    /// Returns whether something with this chance happens.
     fn happens(&mut self, chance: f64) -> bool {
         (self.next() >> 11) as f64 / (1_u64 << 53) as f64 <= chance
     }

@@ -11,7 +11,7 @@
 use super::tree::{Node, Tree};
 use crate::packed::{push, push_signed, take, take_signed};
 
-/// What trees of a forest may be like.
+/// Limits of the trees of a forest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Limits {
     /// Splits on the way to a leaf.

@@ -269,7 +269,7 @@ fn padded(inputs: &[i32]) -> Padded {
     padded
 }
 
-/// What a node can tell apart.
+/// The values that a node can separate.
 fn within(number: i32) -> i32 {
     number.clamp(-LARGEST, LARGEST)
 }

@@ -377,7 +377,7 @@ def advise(
         or data sheet of another one. A GPU of this machine that has no profile is calibrated when it is first named, once, in about
         20 s. By default the first GPU here, if it is known, else ``"nvidia-h200"``.
     model : str, optional
-        One model alone: ``"boosting"``, ``"neighbours"``, ``"strip"``, ...
+        One model alone: ``"boosting"``, ``"strip-cache"``, ``"strip"``, ...
     dtype : optional
         Value type to predict for, if it is not that of ``A``.
     values : "f32", optional

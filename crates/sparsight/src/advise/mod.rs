@@ -21,7 +21,7 @@ use sparsight_matrix::{Bytes, Dtype, Features, Infeasible, Limits, Seconds};
 use sparsight_model::{PlacementRule, PredictError, Prediction, RowLengthRule};
 use std::fmt;
 
-/// What is asked for.
+/// The question.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Objective {
     /// Products y = A x to come. With a number, candidates are ranked by what everything costs: conversion,
@@ -34,7 +34,7 @@ pub struct Objective {
     pub placement: PlacementRule,
     /// Which statistic stands for the matrix' row lengths, where a model asks for one.
     pub row_length: RowLengthRule,
-    /// Whether a matrix in `f64` may be stored in `f32`, beside x, y and sums in `f64`: such candidates are ranked with the others
+    /// True if a matrix in `f64` may be stored in `f32`, beside x, y and sums in `f64`: such candidates are ranked with the others
     /// then. What that changes: [`Narrowing`](sparsight_matrix::Narrowing).
     pub mixed_precision: bool,
 }
@@ -62,7 +62,7 @@ pub struct Advice {
     pub ranked: Vec<Advised>,
     /// Not possible or not predictable, with the reason.
     pub refused: Vec<Refused>,
-    /// Whether the matrix has no non-zeros, so that there is nothing to gain.
+    /// True if the matrix has no non-zeros, so that there is nothing to gain.
     pub is_empty: bool,
     /// What is run now, from which break-evens are counted; `None` if no CSR is ranked, and where nothing else was named.
     pub run_now: Option<RunNow>,
@@ -71,7 +71,7 @@ pub struct Advice {
 /// One candidate with its prediction.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Advised {
-    /// What to run.
+    /// Candidate.
     pub candidate: Candidate,
     /// How fast it will be.
     pub prediction: Prediction,
@@ -79,7 +79,7 @@ pub struct Advised {
     pub model: ModelName,
     /// Matrix, x and y in this format without padding: what one product cannot avoid moving.
     pub bytes: Bytes,
-    /// What the matrix takes on the device in this format, x and y not counted.
+    /// Memory of the matrix on the device in this format, without x and y.
     pub memory: Bytes,
     /// [`bytes`](Advised::bytes) over the predicted time, as a fraction of the device's copy bandwidth; above 1 is "from
     /// cache". `None` if the device's bandwidth is not known.
@@ -185,7 +185,7 @@ impl<'p> Advisor<'p> {
             run_now: None,
         };
         let (mut possible, mut held) = (Vec::new(), Vec::new());
-        let has_mixed = objective.mixed_precision && (facts.kind, dtype) == (DeviceKind::Cuda, Dtype::F64);
+        let has_mixed = objective.mixed_precision && facts.kind.has_mixed_precision() && dtype == Dtype::F64;
         let dtypes = [Some(dtype), has_mixed.then_some(Dtype::Mixed)].into_iter().flatten();
         for candidate in dtypes.flat_map(|dtype| self.profile.candidates(dtype)) {
             match feasible(&candidate, features, &limits) {
@@ -246,7 +246,7 @@ impl<'p> Advisor<'p> {
 }
 
 impl Advisor<'_> {
-    /// What is predicted in mixed precision, from the predictions in `f32` and in `f64`.
+    /// The predictions in mixed precision, from those in `f32` and in `f64`.
     fn mixed_precision(
         self,
         predictor: &Predictor<'_>,
@@ -266,7 +266,7 @@ impl Advisor<'_> {
     }
 }
 
-/// Whether an interval says too little for a first place.
+/// Returns whether an interval says too little for a first place.
 pub(crate) fn is_wide(prediction: &Prediction) -> bool {
     prediction.high.0 > WIDE * prediction.low.0
 }
@@ -288,13 +288,12 @@ impl Advice {
         self.run_now = run_now;
     }
 
-    /// What most people run.
+    /// The most common implementation.
     fn usually_run(&self, products: Option<u64>) -> Option<RunNow> {
         let vendors = self.fastest(Advised::is_vendors_csr, products);
         let vendors = vendors.map(|csr| csr.as_run_now(RunNowKind::VendorsCsr));
         let plain = || self.fastest(Advised::is_plain_csr, products);
-        let kind =
-            if self.kind == DeviceKind::Cpu { RunNowKind::PlainCsr } else { RunNowKind::WithoutVendors };
+        let kind = if self.kind.has_cusparse() { RunNowKind::WithoutVendors } else { RunNowKind::PlainCsr };
         vendors.or_else(|| plain().map(|csr| csr.as_run_now(kind)))
     }
 

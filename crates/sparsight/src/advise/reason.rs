@@ -15,7 +15,7 @@ pub enum Reason {
         rows: u64,
         /// Non-zeros of the longest.
         longest: u64,
-        /// What that they are long costs in a product.
+        /// Time of a product that is due to their length.
         cost_s: Seconds,
         /// One product.
         of_s: Seconds,
@@ -26,7 +26,7 @@ pub enum Reason {
         zeros: u64,
         /// Stored entries.
         entries: u64,
-        /// What they cost in a product.
+        /// Time of a product that is due to them.
         cost_s: Seconds,
         /// One product.
         of_s: Seconds,
@@ -37,7 +37,7 @@ pub enum Reason {
         empty: u64,
         /// All rows.
         rows: u64,
-        /// What they cost in a product.
+        /// Time of a product that is due to them.
         cost_s: Seconds,
         /// One product.
         of_s: Seconds,
@@ -48,7 +48,7 @@ pub enum Reason {
         fetched: f64,
         /// The same in the other order.
         fetched_reordered: f64,
-        /// What the numbering costs in a product.
+        /// Time of a product that is due to the numbering.
         cost_s: Seconds,
         /// One product.
         of_s: Seconds,
@@ -67,9 +67,9 @@ pub enum Reason {
         /// One product.
         of_s: Seconds,
     },
-    /// What comes before the first product takes most of the time in all.
+    /// Preparation takes most of the time in all.
     Upload {
-        /// What it consists of.
+        /// Its larger part.
         of: Before,
         /// Products.
         products: u64,
@@ -85,7 +85,7 @@ pub enum Reason {
     },
 }
 
-/// What comes before the first product.
+/// A part of the preparation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Before {

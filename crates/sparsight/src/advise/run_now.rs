@@ -37,8 +37,9 @@ impl RunNowKind {
     }
 }
 
-/// What is run now, with its predicted time.
+/// The present implementation, with its predicted time.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct RunNow {
     /// Which of the known ones.
     pub kind: RunNowKind,
@@ -51,7 +52,7 @@ pub struct RunNow {
 }
 
 impl RunNow {
-    /// Whether it is this candidate of the ranking.
+    /// Returns whether it is this candidate of the ranking.
     pub fn is(&self, candidate: Candidate) -> bool {
         self.kind != RunNowKind::Scipy && candidate == self.candidate
     }

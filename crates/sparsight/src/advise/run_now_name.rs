@@ -3,12 +3,12 @@
 use crate::advise::{Advised, RunNow, RunNowKind, Why};
 use crate::{Advice, Advisor, Error, Objective, Profile};
 use sparsight_device::cpu::Cpu;
-use sparsight_kernels::{DeviceFacts, DeviceKind, Selection};
+use sparsight_kernels::{DeviceFacts, Selection};
 use sparsight_matrix::{Dtype, Features, Seconds};
 use std::fmt;
 use std::str::FromStr;
 
-/// What is run now, as it is named: `cusparse-csr`, `scipy`, any kernel or candidate.
+/// Name of the present implementation: `cusparse-csr`, `scipy`, any kernel or candidate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RunNowName {
     /// CSR of scipy, one thread of the processor here.
@@ -77,7 +77,7 @@ fn scipy(profile: &Profile, features: &Features, dtype: Dtype) -> Result<RunNow,
         why,
         hint: "`sparsight advise MATRIX --device cpu --jobs 1` calibrates one thread of this processor, once",
     };
-    let is_one = |facts: &DeviceFacts| facts.kind == DeviceKind::Cpu && facts.multiprocessors == 1;
+    let is_one = |facts: &DeviceFacts| !facts.kind.is_gpu() && facts.multiprocessors == 1;
     let calibrated;
     let one_thread = if is_one(&profile.device.facts) {
         profile

@@ -14,6 +14,7 @@ const SOONER: f64 = 0.9;
 
 /// The first of the ranking, beside what it is to be compared with.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Verdict<'a> {
     /// The first.
     pub best: &'a Advised,
@@ -27,7 +28,7 @@ pub struct Verdict<'a> {
     pub run_now: Option<RunNow>,
     /// Products that were asked for: all of them count, and conversion and upload.
     products: Option<u64>,
-    /// Whether there is nothing to multiply.
+    /// True if there is nothing to multiply.
     is_empty: bool,
 }
 
@@ -72,7 +73,7 @@ impl Verdict<'_> {
         now.cost(self.products).0 / self.best.cost(self.products)
     }
 
-    /// Whether plain CSR is as good as anything, as it is for every matrix without non-zeros, and for one smaller than all that was
+    /// Returns whether plain CSR is as good as anything, as it is for every matrix without non-zeros, and for one smaller than all that was
     /// measured where the interval of the best does not tell them apart.
     pub fn gains_nothing(&self) -> bool {
         let is_as_good =
@@ -87,7 +88,7 @@ impl Verdict<'_> {
         best.extrapolates.iter().any(is_below) && csr.prediction.time.0 <= best.high.0
     }
 
-    /// Whether nothing but CSR is the best or as good: there is no reason to convert.
+    /// Returns whether nothing but CSR is the best or as good: there is no reason to convert.
     pub fn stays_in_csr(&self) -> bool {
         let reads_csr = |advised: &Advised| advised.candidate.format().is_csr();
         reads_csr(self.best) && self.equal.iter().all(|equal| reads_csr(equal))
@@ -130,22 +131,22 @@ impl Advised {
         self.preparation.map_or(f64::INFINITY, |preparation| preparation.0)
     }
 
-    /// Whether it is ready sooner, or as soon and smaller.
+    /// Returns whether it is ready sooner, or as soon and smaller.
     fn is_cheaper(&self, other: &Advised) -> bool {
         self.ready().total_cmp(&other.ready()).then(self.memory.0.cmp(&other.memory.0)).is_lt()
     }
 
-    /// Whether it is the vendor's product with CSR.
+    /// Returns whether it is the vendor's product with CSR.
     pub(crate) fn is_vendors_csr(&self) -> bool {
         self.candidate.format().is_csr() && self.candidate.kernel.is_vendors()
     }
 
-    /// Whether the arrays of CSR are all that it reads, so that nothing is converted.
+    /// Returns whether the arrays of CSR are all that it reads, so that nothing is converted.
     fn reads_csr_as_it_is(&self) -> bool {
         self.is_plain_csr() || self.is_vendors_csr()
     }
 
-    /// Whether it reads CSR as it is, with a kernel of ours: the vendor's routines look at the matrix beforehand, and in mixed
+    /// Returns whether it reads CSR as it is, with a kernel of ours: the vendor's routines look at the matrix beforehand, and in mixed
     /// precision its values are others.
     pub(crate) fn is_plain_csr(&self) -> bool {
         let Candidate { kernel, dtype, .. } = self.candidate;

@@ -2,7 +2,7 @@
 
 use super::{Answer, DeviceSummary};
 use serde::Serialize;
-use sparsight_kernels::{BLOCKS, DeviceFacts, DeviceKind, Elsewhere, Format, Kernel, strip};
+use sparsight_kernels::{BLOCKS, DeviceFacts, Elsewhere, Format, Kernel, strip};
 
 /// `sparsight/kernels/1`: the catalogue and the strip of each kernel on a device.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -74,7 +74,7 @@ impl CatalogueKernel {
             strip: strip.map(|strip| strip.size),
             strip_unit: strip.map(|strip| strip.unit.name()),
             vendor: kernel.is_vendors(),
-            retired: facts.kind == DeviceKind::Cuda && kernel.is_retired(),
+            retired: !kernel.is_ranked_on(facts.kind),
             elsewhere: kernel.elsewhere(),
         }
     }

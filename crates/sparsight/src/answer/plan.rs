@@ -9,7 +9,7 @@ use crate::model_name::ModelName;
 use crate::partition::{MOST_CUT, Part, Partitioning, Strategy};
 use crate::run::MeasuredPartition;
 use serde::Serialize;
-use sparsight_kernels::{Candidate, DeviceKind, Execution, device_bytes};
+use sparsight_kernels::{Candidate, Execution, device_bytes};
 use sparsight_matrix::{Bytes, Dtype, Seconds, grouped};
 use sparsight_model::{CutCost, NextRun, PlacementRule, RowLengthRule};
 use std::fmt::Display;
@@ -123,7 +123,7 @@ impl PlanVerdict {
                  error: --run measures both."
             ));
         }
-        if best.kind != DeviceKind::Cpu && best.cost.learned.is_none() {
+        if best.kind.is_gpu() && best.cost.learned.is_none() {
             return whole(format!(
                 "{leave}. The best cut ({parts} parts, {execution}) is predicted to take {less:.1} % less, but what a cut costs was \
                  not learned on this device: --run measures both."

@@ -4,7 +4,7 @@ use super::{NamedCandidate, PredictedInterval};
 use crate::Advice;
 use crate::advise::Advised;
 use serde::Serialize;
-use sparsight_kernels::{DeviceFacts, DeviceKind};
+use sparsight_kernels::DeviceFacts;
 use sparsight_matrix::{Features, Seconds};
 
 /// A matrix in another order beside the matrix as it is. Products are compared with x and y in their own order each.
@@ -87,7 +87,7 @@ const BYTES_A_ROW: f64 = 200.0;
 
 /// What bringing x and y there and back takes on a GPU, in either value type: sectors are fetched whole.
 fn vectors_s(features: &Features, facts: &DeviceFacts) -> Option<Seconds> {
-    if facts.kind != DeviceKind::Cuda {
+    if !facts.kind.is_gpu() {
         return None;
     }
     let moved = BYTES_A_ROW * features.nrows as f64;

@@ -26,8 +26,8 @@ pub struct Bench {
     pub hopeless: Option<f64>,
 }
 
-/// [`Bench::hopeless`] for a corpus. Chosen: whoever chooses wrongly by a factor of 8 does not care whether it was 8
-/// or 8.5, and single first products are within some percent of the median. On the corpus that the shipped profile
+/// [`Bench::hopeless`] for a corpus. Chosen: a choice that is wrong by a factor of 8 is as bad
+/// as one by 8.5, and single first products are within some percent of the median. On the corpus that the shipped profile
 /// was learned from, this is one candidate in seven; COO, which goes first, was at most 5.3 times as slow as the best,
 /// so what is hopeless is known early.
 pub const HOPELESS: f64 = 8.0;
@@ -54,7 +54,7 @@ impl Default for Bench {
 /// its results are of two types.
 ///
 /// # Errors
-/// What `each` returned, or a failure of the device that concerns no single candidate.
+/// Errors of `each`, or a failure of the device that concerns no single candidate.
 pub fn bench<T: Scalar>(
     device: &dyn Device<T>,
     (name, a): (&str, &Csr<T>),
@@ -68,7 +68,7 @@ pub fn bench<T: Scalar>(
     Ok(bench_held_to(&right, device, name, features, candidates, how, each)?.record)
 }
 
-/// What was measured, and what preparing all of it took.
+/// Measured outcomes and the cost of preparing them.
 pub(crate) struct Benched {
     pub(crate) record: CorpusRecord,
     pub(crate) prepared: Seconds,
@@ -187,7 +187,7 @@ fn one<T: Scalar>(
     Ok((Outcome::time(&timing), Some(timing)))
 }
 
-/// Runs somebody's own kernel on `a`, once for each of its block sizes: held to the reference like a candidate, and timed by the same
+/// Runs a user's kernel on `a`, once for each of its block sizes: checked like a candidate, and timed by the same
 /// rule. The results stand in the order of [`OwnKernel::blocks`].
 ///
 /// # Errors
@@ -224,8 +224,9 @@ pub unsafe fn bench_own<T: Scalar>(
     Ok(results)
 }
 
-/// What became of a kernel of somebody's own with one block size.
+/// Outcome of a user's kernel with one block size.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct MeasuredOwn {
     /// Which.
     pub kernel: OwnKernel,
@@ -265,7 +266,7 @@ impl<'a, T: Scalar> RightAnswer<'a, T> {
         self.x
     }
 
-    /// What candidates that are computed in `dtype` are held to.
+    /// The reference for candidates that are computed in `dtype`.
     pub(crate) fn of(&self, dtype: Dtype) -> &Reference {
         match dtype {
             Dtype::Mixed => self.rounded.get_or_init(|| reference(&Narrowing::rounded(self.a), self.x)),
@@ -274,7 +275,7 @@ impl<'a, T: Scalar> RightAnswer<'a, T> {
     }
 }
 
-/// What all of them are computed in; `otherwise` where that differs, and of none.
+/// The value type of all candidates; `otherwise` where they differ, or if there are none.
 pub(crate) fn common_dtype(candidates: &[Candidate], otherwise: Dtype) -> Dtype {
     let first = candidates.first().map_or(otherwise, |candidate| candidate.dtype);
     if candidates.iter().all(|candidate| candidate.dtype == first) { first } else { otherwise }

@@ -28,7 +28,7 @@ const MANY_FAR: f64 = 0.1;
 /// How much the load average may be above the logical CPUs: what was measured just before, with a thread for each, counts in it. Chosen.
 const OWN_LOAD: f64 = 1.0;
 
-/// What was seen so far.
+/// Statistics of the times so far.
 #[derive(Debug)]
 pub struct Noise {
     /// Load average and logical CPUs, of a CPU whose load is known.
@@ -47,7 +47,7 @@ impl Noise {
     pub fn before(kind: DeviceKind) -> Self {
         let cpus = available_parallelism().map_or(1, NonZeroUsize::get);
         let load = fs::read_to_string("/proc/loadavg").ok().and_then(|text| last_minute(&text));
-        let load = load.filter(|_| kind == DeviceKind::Cpu).map(|load| (load, cpus));
+        let load = load.filter(|_| kind.is_disturbed_by_load()).map(|load| (load, cpus));
         Self { load, timed: 0, wide: 0, samples: 0, far: 0, throttled: 0 }
     }
 
@@ -100,7 +100,7 @@ impl Noise {
         self.throttled += clock.map_or(0, |clock| u64::from(clock.throttled));
     }
 
-    /// What was not quiet, if anything: `a load average of 3.5 on 2 logical CPUs`.
+    /// The disturbances, if any: `a load average of 3.5 on 2 logical CPUs`.
     pub fn reasons(&self) -> Option<String> {
         let is_wide = self.wide as f64 > MANY_WIDE * self.timed as f64;
         let wide = is_wide.then(|| {

@@ -8,7 +8,7 @@ use crate::profile::ProfileFolder;
 use crate::records::{
     BenchmarkRecord, CorpusRecord, CutRecord, Measured, Outcome, is_plausible, is_plausible_preparation,
 };
-use sparsight_kernels::{Candidate, DeviceFacts, DeviceKind, Execution, Kernel, device_bytes};
+use sparsight_kernels::{Candidate, DeviceFacts, Execution, Kernel, device_bytes};
 use sparsight_matrix::{Csr, Dtype, Seconds};
 use sparsight_model::{
     Between, Calibration, Comparison, CutCost, LearningSample, MeasuredInAll, MeasuredPair,
@@ -93,8 +93,7 @@ pub(super) fn fit_each(
     let learned_from = || corpus.iter().chain(&carried);
     let samples: Vec<LearningSample<'_>> = learned_from().flat_map(samples).collect();
     // Only what is ranked has to be compared.
-    let is_ranked =
-        |s: &&LearningSample<'_>| facts.kind == DeviceKind::Cpu || !s.candidate.kernel.is_retired();
+    let is_ranked = |s: &&LearningSample<'_>| s.candidate.kernel.is_ranked_on(facts.kind);
     let ranked: Vec<LearningSample<'_>> = samples.iter().filter(is_ranked).copied().collect();
     let mut strips = Vec::new();
     for variant in Variant::ALL {

@@ -10,7 +10,7 @@ use crate::records::{CorpusRecord, Outcome};
 use crate::{Error, Profile};
 use sparsight_device::timing::took;
 use sparsight_device::{Device, DeviceError};
-use sparsight_kernels::{DeviceFacts, DeviceKind};
+use sparsight_kernels::DeviceFacts;
 use sparsight_matrix::gallery::{self, Recipe};
 use sparsight_matrix::{Csr, Dtype, Features, Seconds};
 use sparsight_model::Rescaling;
@@ -181,7 +181,7 @@ fn absolute(name: &str) -> String {
 fn against(name: &str, facts: &DeviceFacts, known: &CalibrationFile) -> Result<Option<Rescaling>, Error> {
     let reference = Profile::find(name)?;
     let from = &reference.device.facts;
-    if from.kind != DeviceKind::Cuda || reference.rescaled.is_some() {
+    if !from.kind.is_gpu() || reference.rescaled.is_some() {
         return Ok(None);
     }
     let Some(records) = CalibrationFile::find(name)? else { return Ok(None) };

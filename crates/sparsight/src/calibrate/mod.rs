@@ -208,7 +208,7 @@ impl Profile {
     pub fn candidates(&self, dtype: Dtype) -> impl Iterator<Item = Candidate> + use<> {
         let ProfiledDevice { facts, grid, .. } = &self.device;
         let is_learned = !self.models.index.trained_on.is_empty();
-        let in_one_size = (facts.kind, *grid) == (DeviceKind::Cpu, GridName::Coarse) && is_learned;
+        let in_one_size = !facts.kind.is_gpu() && *grid == GridName::Coarse && is_learned;
         catalogue_on(facts.kind, dtype).filter(move |candidate| !in_one_size || is_calibrated(candidate))
     }
 }

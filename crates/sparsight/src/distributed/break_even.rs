@@ -13,7 +13,7 @@ const NEAR: f64 = 1.05;
 /// of about a dozen numbers, none of which has more than four times the size of the answer.
 ///
 /// # Errors
-/// What `is_so` returned.
+/// Errors of `is_so`.
 pub fn break_even<E>(
     numbers: RangeInclusive<u64>,
     size: impl Fn(u64) -> u64,

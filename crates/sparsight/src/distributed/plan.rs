@@ -14,14 +14,15 @@ use sparsight_model::{Exchanged, Links, Prediction, ShareTimes};
 pub enum Deal {
     /// In their order, so that all GPUs are predicted to take the same time.
     InOrder,
-    /// As somebody else has decided: a graph partitioner.
+    /// As an external graph partitioner decided.
     Given(Distribution),
 }
 
 /// A matrix on several GPUs of one kind, as predicted.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct DistributedPlan {
-    /// What each GPU does, by its rank.
+    /// The shares of the GPUs, by rank.
     pub shares: Vec<PlannedShare>,
     /// Time of one product: that of the slowest GPU.
     pub time: Seconds,
@@ -29,22 +30,23 @@ pub struct DistributedPlan {
     pub low: Seconds,
     /// The upper end.
     pub high: Seconds,
-    /// What it waits for.
+    /// Limit of the product.
     pub limit: GpuLimit,
 }
 
-/// What one GPU does in a product.
+/// Share of one GPU in a product.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct PlannedShare {
     /// Rows that read its own entries of x alone.
     pub interior: PlannedRows,
     /// Rows that read others' entries, too.
     pub boundary: PlannedRows,
-    /// What it exchanges with each of its peers.
+    /// Exchange with each of its peers.
     pub exchanged: Vec<Exchanged>,
-    /// What its steps take.
+    /// Predicted times of its steps.
     pub times: ShareTimes,
-    /// What its part of a product takes.
+    /// Predicted time of its part of a product.
     pub time: Seconds,
     /// The matrix, x and y on it, with what the exchange needs.
     pub memory: Bytes,
@@ -52,16 +54,17 @@ pub struct PlannedShare {
 
 /// Some rows of a share.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct PlannedRows {
     /// How many.
     pub rows: u64,
     /// Non-zeros in them.
     pub nnz: u64,
-    /// What computes them, and how long that takes; `None` for no rows.
+    /// Candidate and predicted time; `None` for no rows.
     pub planned: Option<(Candidate, Prediction)>,
 }
 
-/// What a product on several GPUs waits for.
+/// The limit of a product on several GPUs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GpuLimit {
     /// Entries of x that come from other GPUs.
@@ -88,10 +91,11 @@ impl GpuLimit {
 
 /// A plan with the shares that it is for.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Distributed<T: Scalar> {
-    /// What each GPU does.
+    /// The plan.
     pub plan: DistributedPlan,
-    /// What each holds.
+    /// The parts of the matrix.
     pub shares: Vec<Share<T>>,
 }
 
@@ -246,7 +250,7 @@ impl Advisor<'_> {
     }
 }
 
-/// Whether a kernel gives the same y each time.
+/// Returns whether a kernel gives the same y each time.
 fn is_repeatable(kernel: Kernel) -> bool {
     (kernel.family().repeatable)(kernel.knobs())
 }
@@ -321,7 +325,7 @@ impl DistributedPlan {
         self.shares.iter().map(|share| share.memory).max().unwrap_or_default()
     }
 
-    /// What runs each share on its GPU, for vectors of that type.
+    /// The plan of each share, for vectors of that type.
     ///
     /// # Panics
     /// Never.

@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use sparsight_matrix::io::read_regular_text;
 use std::path::Path;
 
-/// What is in the text of the file `path`, if that is of the schema that is expected.
+/// Parses the text of the file `path`, which has to be of the expected schema.
 ///
 /// # Errors
 /// [`Error::Malformed`], [`Error::Schema`].
@@ -39,7 +39,7 @@ pub(crate) fn text_of(path: &Path) -> Result<String, Error> {
     read_regular_text(path).map_err(|source| Error::File { path: path.to_owned(), source })
 }
 
-/// What is in the TOML text of the file `path`.
+/// Parses the TOML text of the file `path`.
 ///
 /// # Errors
 /// [`Error::Malformed`] with the line.

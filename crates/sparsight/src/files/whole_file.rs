@@ -44,7 +44,7 @@ impl<'p> Written<'p> {
         let fail = |source| Error::File { path: path.to_owned(), source };
         let (new, mut file) = beside(path).map_err(fail)?;
         let written = Self { new, path };
-        // Whoever might read it or write to it still may.
+        // The permissions stay as they were.
         if let Ok(before) = path.metadata() {
             file.set_permissions(before.permissions()).map_err(fail)?;
         }
@@ -88,7 +88,7 @@ pub(crate) fn keep_aside(path: &Path) -> Result<PathBuf, Error> {
     }
 }
 
-/// A file of a name that was free, made anew: what lies at a name, a link or the file of another writer, is nothing of ours.
+/// A new file under a free name: an existing file or link of that name is left alone.
 fn beside(path: &Path) -> io::Result<(PathBuf, File)> {
     static WRITTEN: AtomicU64 = AtomicU64::new(0);
     loop {
@@ -145,7 +145,7 @@ mod tests {
     fn names_that_are_taken_are_left_alone_and_links_are_not_followed() {
         let dir = tempfile::tempdir().unwrap();
         let (path, other) = (dir.path().join("a.json"), dir.path().join("other"));
-        fs::write(&other, "of somebody else").unwrap();
+        fs::write(&other, "of another writer").unwrap();
         // The next names that this process would take, as far as other tests do not take them first.
         let taken: Vec<_> =
             (0..200).map(|at| dir.path().join(format!("a.json.{}-{at}.new", std::process::id()))).collect();
@@ -154,7 +154,7 @@ mod tests {
         }
         write(&path, b"text").unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "text");
-        assert_eq!(fs::read_to_string(&other).unwrap(), "of somebody else");
+        assert_eq!(fs::read_to_string(&other).unwrap(), "of another writer");
         assert!(taken.iter().all(|taken| taken.is_symlink()));
     }
 

@@ -57,7 +57,7 @@ impl Range {
     };
 
     /// # Errors
-    /// What is wrong with `value`, with what may have been meant.
+    /// The fault of `value`, with the value that may have been meant.
     pub(crate) fn check(&self, field: &str, value: f64) -> Result<(), String> {
         if (self.from..=self.to).contains(&value) {
             return Ok(());

@@ -11,6 +11,7 @@ pub const MODELS_SCHEMA: &str = "sparsight/models/2";
 
 /// Which models there are, what is small enough to be read at every start, and where the rest is.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct ModelsIndex {
     /// `sparsight/models/2`.
     pub schema: String,
@@ -20,7 +21,7 @@ pub struct ModelsIndex {
     /// The models with a file of their own, by name: those of [`ModelName`](crate::model_name::ModelName), and `comparison`, by which
     /// `best` chooses.
     pub models: BTreeMap<String, IndexedModel>,
-    /// What conversion and upload take, learned from the corpus; `None` if it holds fewer than a dozen of them.
+    /// Costs of conversion and upload, learned from the corpus; `None` if it holds fewer than a dozen of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preparation: Option<PreparationModel>,
     /// What cutting costs, learned from matrices that were cut and run: by the model that chose the cut, and how the parts
@@ -41,6 +42,7 @@ pub struct ModelsIndex {
 
 /// A model that has a file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct IndexedModel {
     /// Name of the file, beside the index.
     pub file: String,
@@ -48,13 +50,14 @@ pub struct IndexedModel {
     pub format: String,
     /// The checksum of what is in it, as gzip has it: a file of another fit is told from this one.
     pub crc32: u32,
-    /// What a learned model knows.
+    /// Kernels of a learned model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub known: Option<KnownKernels>,
 }
 
-/// What a learned model knows, and how well.
+/// Kernels and value types of a learned model, with their errors.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct KnownKernels {
     /// Value types of the matrices learned from.
     pub dtypes: Vec<Dtype>,

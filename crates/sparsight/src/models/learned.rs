@@ -25,7 +25,7 @@ pub trait Learned: Any + Debug + Send + Sync {
     /// How good its predictions of held-out matrices were.
     fn cross_validation(&self) -> &CrossValidation;
 
-    /// What it knows, and how well.
+    /// The kernels that it knows, with their errors.
     fn known(&self) -> KnownKernels;
 
     /// Predicted times of `candidates` on the device that it was learned on, as [`Model::predict_each`].
@@ -98,8 +98,9 @@ impl<L: Learner + 'static> Learned for LearnedModel<L> {
 
 /// A learned model on its device.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct LearnedOn<'p> {
-    /// What was learned.
+    /// The model.
     pub model: &'p dyn Learned,
     /// The device that it was learned on.
     pub facts: &'p DeviceFacts,

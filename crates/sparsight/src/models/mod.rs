@@ -4,8 +4,8 @@
 //! models/index.json    which models, how well learned ones know which kernel, what every start needs     index.rs
 //! models/NAME.gz       a model: text, and bytes for its trees                                            model_file.rs
 //! ```
-//! Which models there can be, and what is done with each: `registry.rs`. Not read is not known to be whole: whatever asks
-//! for a model may be told that it is damaged, and models that nobody asks for disturb nobody.
+//! Which models there can be, and what is done with each: `registry.rs`. Not read is not known to be whole: a damaged model
+//! is an error for its users alone; unused damaged models are harmless.
 
 mod index;
 mod learned;
@@ -36,6 +36,7 @@ use std::sync::{Arc, OnceLock};
 
 /// A strip model with its errors on real matrices.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct CalibratedStrip {
     /// The fits.
     pub model: StripModel,
@@ -51,17 +52,18 @@ impl Storable for CalibratedStrip {
 const COMPARISON: &str = "comparison";
 
 /// Where the matrices lie that were learned from, in the index: no model either.
-pub(crate) const SURROUNDINGS: &str = "surroundings";
+pub const SURROUNDINGS: &str = "surroundings";
 
 /// The fitted models of a profile. A clone has what the original has read, and the other way round.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Models {
-    /// What is known of them before any is read.
+    /// The index, known before any model is read.
     pub index: ModelsIndex,
     held: Arc<Held>,
 }
 
-/// What was read so far, and where the rest is.
+/// The models read so far, and the source of the rest.
 #[derive(Debug)]
 struct Held {
     source: Source,
@@ -136,7 +138,7 @@ impl From<Made> for Models {
     }
 }
 
-/// Whether a signal came while something was waited for.
+/// Returns whether a signal came while something was waited for.
 fn is_interrupted(waited: &io::Result<()>) -> bool {
     waited.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::Interrupted)
 }
@@ -207,7 +209,7 @@ impl Models {
         registry::learned().map(|kind| self.learned(kind.name)).filter_map(Result::transpose).collect()
     }
 
-    /// What a method learned, with all that it knows of itself; `None` as [`Models::learned`].
+    /// The learned model of a method by its type; `None` as [`Models::learned`].
     ///
     /// # Errors
     /// As [`Models::strip`].
@@ -246,13 +248,13 @@ impl Models {
         self.opened(SURROUNDINGS, Surroundings::FORMAT, &self.held.surroundings, read)
     }
 
-    /// What a learned model knows, if it is here; reads nothing.
+    /// The kernels of a learned model, if it is here; reads nothing.
     pub fn known(&self, model: ModelName) -> Option<&KnownKernels> {
         let indexed = self.index.models.get(model.text())?;
         indexed.known.as_ref().filter(|_| self.held.source.has(&indexed.file))
     }
 
-    /// Whether the profile holds a model and the program, which has the rest of the profile, does not.
+    /// Returns whether the profile holds a model and the program, which has the rest of the profile, does not.
     pub(crate) fn leaves_out(&self, model: ModelName) -> bool {
         let indexed = self.index.models.get(model.text());
         indexed.is_some_and(|indexed| !self.held.source.has(&indexed.file))
@@ -320,7 +322,7 @@ impl Models {
         // The last one: what it speaks of is there.
         let text = serde_json::to_string(&index).expect("plain data serialises") + "\n";
         files.push((folder.join("index.json"), text.into_bytes()));
-        // Held until the end; where folders cannot be locked nobody is kept out.
+        // Held until the end; where folders cannot be locked, no other run is kept out.
         let alone = File::open(folder).ok();
         while alone.as_ref().is_some_and(|folder| is_interrupted(&folder.lock())) {}
         whole_file::write_all(&files)?;

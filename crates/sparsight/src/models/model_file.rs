@@ -89,7 +89,7 @@ pub(crate) enum Source {
 }
 
 impl Source {
-    /// Whether it has what the index calls `file`, as far as that can be told without looking.
+    /// Returns whether it has what the index calls `file`, as far as that can be told without looking.
     pub(crate) fn has(&self, file: &str) -> bool {
         match self {
             Self::Program(_, files) => files.iter().any(|(name, _)| *name == file),
@@ -97,7 +97,7 @@ impl Source {
         }
     }
 
-    /// Where a file is, for whoever is told about it.
+    /// The path of a file, for error messages.
     pub(crate) fn path(&self, file: &str) -> PathBuf {
         match self {
             Self::Folder(folder) | Self::Program(folder, _) => folder.join(file),

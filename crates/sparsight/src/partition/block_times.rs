@@ -40,7 +40,7 @@ impl<'a> BlockPredictor<'a> {
         Self { how: prepared.map_or(How::Asked(predictor), How::Prepared), candidates, limits }
     }
 
-    /// Whether a block takes about a nanosecond a candidate, and needs no more of its features than its outline.
+    /// Returns whether a block takes about a nanosecond a candidate, and needs no more of its features than its outline.
     pub(super) fn is_prepared(&self) -> bool {
         matches!(self.how, How::Prepared(_))
     }

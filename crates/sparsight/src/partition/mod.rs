@@ -37,7 +37,7 @@ use std::ops::Range;
 /// non-zeros eight were predicted to gain, and nine were slower than the whole. No cut of such a matrix was learned from.
 pub const MOST_CUT: u64 = 20_000_000;
 
-/// What is asked for.
+/// The question.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PartitionObjective {
     /// Model that predicts; `None` for [`ModelName::Best`].
@@ -71,6 +71,7 @@ impl Default for PartitionObjective {
 
 /// How a matrix was cut, and the best that can be done with it.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Partitioning {
     /// Model that was asked; [`ModelName::Best`] asks others.
     pub model: ModelName,
@@ -97,7 +98,7 @@ pub struct Strategy {
     /// From the first row on; a single one if nothing is gained by cutting, and above [`MOST_CUT`] non-zeros, unless
     /// [`PartitionObjective::cut_always`] asks for more.
     pub parts: Vec<Part>,
-    /// What one product takes: [`CutCost::total`] of the parts.
+    /// Predicted time of one product: [`CutCost::total`] of the parts.
     pub predicted: Seconds,
     /// Where nine of ten measured times are expected: of a single part its own, of several as those that the cost was learned
     /// from lay; without these, all parts at the same end of theirs.
@@ -117,11 +118,11 @@ pub struct Part {
     pub rows: Range<u64>,
     /// Non-zeros in them.
     pub nnz: u64,
-    /// What to run.
+    /// Candidate.
     pub candidate: Candidate,
     /// The model that predicted it; never [`ModelName::Best`].
     pub model: ModelName,
-    /// What it takes by itself, a launch included.
+    /// Its predicted time by itself, a launch included.
     pub prediction: Prediction,
 }
 
@@ -132,7 +133,7 @@ impl Strategy {
         1.0 - self.predicted.0 / self.single.prediction.time.0
     }
 
-    /// Whether a gain of this cut is claimed, as those of matrices are from which cutting was learned.
+    /// Returns whether a gain of this cut is claimed, as those of matrices are from which cutting was learned.
     pub fn is_learned(&self) -> bool {
         self.parts.len() < 2 || self.single.nnz <= MOST_CUT
     }

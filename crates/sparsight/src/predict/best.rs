@@ -12,7 +12,7 @@ use crate::model_name::ModelName;
 use crate::models::{KnownKernels, registry};
 use crate::{Error, Profile};
 use rayon::prelude::*;
-use sparsight_kernels::{Candidate, DeviceKind, Kernel, catalogue_on, feasible};
+use sparsight_kernels::{Candidate, Kernel, catalogue_on, feasible};
 use sparsight_matrix::{Dtype, Features, Limits, Seconds};
 use sparsight_model::{Comparison, Model, PlacementRule, PredictError, Prediction, RowLengthRule, Term};
 use std::collections::{BTreeMap, BTreeSet};
@@ -45,10 +45,7 @@ impl Profile {
     /// The strip model that answers where nothing was learned: on a GPU `strip-cache` and on a CPU `strip` (the second
     /// regime was seen on a GPU, and a coarse profile has too few benchmarks beyond a CPU's caches to hold its lines).
     pub fn strip_model(&self) -> ModelName {
-        match self.device.facts.kind {
-            DeviceKind::Cuda => ModelName::StripCache,
-            DeviceKind::Cpu => ModelName::Strip,
-        }
+        if self.device.facts.kind.is_gpu() { ModelName::StripCache } else { ModelName::Strip }
     }
 }
 
@@ -71,8 +68,8 @@ pub struct BestPredictor<'p> {
 }
 
 impl<'p> BestPredictor<'p> {
-    /// Reads the comparison and the models that are asked first: whoever asks for predictions should not have to learn from
-    /// them that a file is damaged. What only answers where these do not is read if that happens.
+    /// Reads the comparison and the models that are asked first: so a damaged file is an error
+    /// here and not of a prediction. What only answers where these do not is read if that happens.
     ///
     /// # Errors
     /// Errors of reading them.
@@ -101,7 +98,7 @@ impl<'p> BestPredictor<'p> {
         predictor.map_err(|e| PredictError::Unreadable { model: model.text(), reason: e.to_string() })
     }
 
-    /// What `ask` gets from the first model that knows the candidate, and the name of that model.
+    /// The answer of the first model that knows the candidate, with the name of that model.
     fn first<T>(
         &self,
         candidate: &Candidate,
@@ -178,7 +175,7 @@ impl<'p> BestPredictor<'p> {
         }
     }
 
-    /// What the models of single kernels say of all possible candidates, joined with the comparison.
+    /// The predictions of the models of single kernels for all possible candidates, joined with the comparison.
     fn joined(
         &self,
         comparison: &Comparison,

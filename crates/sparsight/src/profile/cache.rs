@@ -1,4 +1,4 @@
-//! Where profiles are kept that were measured because somebody named the device: found again by every program of this user.
+//! The cache of profiles that were measured when a device was named; all programs of the user share it.
 //!
 //! ```text
 //! $SPARSIGHT_CACHE, else $XDG_CACHE_HOME/sparsight if that is absolute, else ~/.cache/sparsight
@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use std::{env, thread};
 
-/// Between two looks whether another one has ended. Chosen: nothing beside a calibration, and soon for whoever presses Ctrl-C.
+/// Interval of polling for the lock. Chosen: short beside a calibration, and short enough for Ctrl-C.
 const NAP: Duration = Duration::from_millis(100);
 
 /// Where the profile of a device is kept that is called by these words; `None` where the user has no folder for such things.
@@ -45,7 +45,7 @@ impl Drop for FolderLock {
 impl ProfileFolder {
     /// As [`ProfileFolder::create`], and others on this machine who ask for it so, processes or threads, are kept out for as long as the
     /// second of what it gives lives: of two that would calibrate one GPU the second waits, and is to look what the first has left.
-    /// While it waits, `look` is called ten times a second; its error ends that. Where folders cannot be locked nobody is kept out, and
+    /// While it waits, `look` is called ten times a second; its error ends that. Where folders cannot be locked, no other run is kept out, and
     /// there is no second.
     ///
     /// # Errors
@@ -75,7 +75,7 @@ impl ProfileFolder {
     }
 }
 
-/// Whether what was opened is what stands there now: one that could not be read may have been set aside meanwhile.
+/// Returns whether what was opened is what stands there now: one that could not be read may have been set aside meanwhile.
 fn is_at(opened: &File, path: &Path) -> bool {
     let identity = |metadata: Metadata| (metadata.dev(), metadata.ino());
     opened.metadata().ok().map(identity) == fs::metadata(path).ok().map(identity)

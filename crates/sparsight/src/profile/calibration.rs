@@ -8,11 +8,12 @@ use sparsight_model::Rescaling;
 
 /// Schema of `calibration.json`.
 pub const CALIBRATION_SCHEMA: &str = "sparsight/calibration/1";
-/// Schema of `rescaling.json`: 1 held weights of another equation; `calibrate` makes it anew from calibration.json, measuring nothing.
+/// Schema of `rescaling.json`: 1 held weights of another equation; `calibrate` remakes it from calibration.json, without measuring.
 pub const RESCALING_SCHEMA: &str = "sparsight/rescaling/2";
 
 /// A `calibration.json`: the times of the matrices that every GPU is calibrated with.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct CalibrationFile {
     /// `sparsight/calibration/1`.
     pub schema: String,
@@ -28,6 +29,7 @@ impl From<Vec<CorpusRecord>> for CalibrationFile {
 
 /// A `rescaling.json`: whose predictions answer, and how they are carried over.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct RescalingFile {
     /// `sparsight/rescaling/2`.
     pub schema: String,

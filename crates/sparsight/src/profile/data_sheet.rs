@@ -1,4 +1,4 @@
-//! A GPU that nobody here measured, from what its data sheet says.
+//! A GPU that was not measured here, from the numbers of its data sheet.
 //!
 //! ```toml
 //! name = "Some GPU"
@@ -96,7 +96,7 @@ fn reference() -> String {
     REFERENCE.to_owned()
 }
 
-/// Whether text that names a profile means a data sheet.
+/// Returns whether text that names a profile means a data sheet.
 pub fn is_data_sheet(name: &str) -> bool {
     Path::new(name).extension().is_some_and(|extension| extension == EXTENSION)
 }
@@ -179,7 +179,7 @@ pub(super) fn load(path: &Path) -> Result<Profile, Error> {
     Ok(reference.carried_to(device, &path.display().to_string(), rescaling))
 }
 
-/// Whether a GPU can have it; one beyond the newest known may.
+/// Returns whether a GPU can have it; one beyond the newest known may.
 fn check_capability((major, minor): (u32, u32)) -> Result<(), String> {
     let newest = CAPABILITIES[CAPABILITIES.len() - 1].0;
     let is_newer = (newest..100).contains(&major) && minor < 10;
@@ -191,7 +191,7 @@ fn check_capability((major, minor): (u32, u32)) -> Result<(), String> {
     ))
 }
 
-/// What the answers for a GPU rest upon that its data sheet does not say.
+/// The assumptions of the answers for a GPU beside its data sheet.
 fn assumptions(facts: &DeviceFacts, is_bandwidth: bool, reference: &str) -> Vec<String> {
     let mut all = Vec::new();
     if !is_nvidias(&facts.name) {

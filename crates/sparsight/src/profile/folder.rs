@@ -73,12 +73,12 @@ impl ProfileFolder {
         parse_device(&path, &files::text_of(&path)?)
     }
 
-    /// Whether the device was written.
+    /// Returns whether the device was written.
     pub fn has_device(&self) -> bool {
         self.path.join("device.json").is_file()
     }
 
-    /// What the folder says of its device, if it says anything.
+    /// The device of the folder, if it holds one.
     ///
     /// # Errors
     /// [`Error::OtherDevice`] if that is another one than `here`; as [`ProfileFolder::device`].
@@ -126,7 +126,7 @@ impl ProfileFolder {
         models.write(&self.path.join("models"))
     }
 
-    /// What was measured of a calibration, `None` if nothing was.
+    /// The records of a calibration; `None` if there are none.
     ///
     /// # Errors
     /// [`Error::File`], [`Error::Malformed`], [`Error::Schema`].
@@ -155,8 +155,7 @@ impl ProfileFolder {
             if carried.rescaling.is_plausible() {
                 return Ok(carried);
             }
-            let reason =
-                "no measured times give such weights: `sparsight calibrate` makes them anew".to_owned();
+            let reason = "no measured times give such weights: run `sparsight calibrate` again".to_owned();
             Err(Error::Malformed { path: path.to_owned(), line: 1, reason })
         })
     }
@@ -218,7 +217,7 @@ impl ProfileFolder {
         damaged.into_iter().map(Damaged::repair).collect()
     }
 
-    /// Whether there is a journal in it.
+    /// Returns whether there is a journal in it.
     pub fn has_records(&self) -> bool {
         let is_there =
             |name: &str| self.path.join(name).exists() || self.path.join(format!("{name}.gz")).exists();
@@ -258,7 +257,10 @@ impl ProfileFolder {
     }
 
     /// The text of a file and where it stood: under its name, or packed under that name with `.gz` behind; `None` if neither is there.
-    pub(super) fn text(&self, name: &str) -> Result<Option<(PathBuf, String)>, Error> {
+    ///
+    /// # Errors
+    /// [`Error::File`] if it cannot be read.
+    pub fn text(&self, name: &str) -> Result<Option<(PathBuf, String)>, Error> {
         let unpacked = |file| read_document_text(MultiGzDecoder::new(BufReader::new(file)));
         let (plain, packed) = (self.path.join(name), self.path.join(format!("{name}.gz")));
         let plainly = read_regular_text(&plain).map(|text| (plain.clone(), text));

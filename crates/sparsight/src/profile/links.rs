@@ -27,10 +27,11 @@ const FILE: &str = "links.json";
 
 /// A `links.json`: the links of a host's GPUs, as they were measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct LinksFile {
     /// `sparsight/links/1`.
     pub schema: String,
-    /// What follows from the measurement.
+    /// The fitted links.
     pub links: Links,
     /// The GPUs, as their driver calls them.
     pub gpus: Vec<String>,
@@ -55,10 +56,11 @@ pub struct MeasuredExchange {
 
 /// Links, and on how many GPUs they were measured.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct KnownLinks {
-    /// They.
+    /// The links.
     pub links: Links,
-    /// GPUs that they were measured with, 1 if nobody measured them: what is said of more is extrapolated.
+    /// Number of GPUs in the measurement, 1 without one: predictions for more are extrapolated.
     pub measured_on: usize,
 }
 
@@ -112,7 +114,7 @@ impl KnownLinks {
 }
 
 impl ProfileFolder {
-    /// What was measured of the links; `None` if nothing was.
+    /// The measured links; `None` if there are none.
     ///
     /// # Errors
     /// [`Error::File`], [`Error::Malformed`], [`Error::Schema`].

@@ -19,7 +19,6 @@ mod calibration;
 mod data_sheet;
 mod folder;
 mod links;
-mod share;
 mod shipped;
 mod vendor;
 
@@ -38,7 +37,7 @@ pub use vendor::other_vendor;
 use crate::Error;
 use crate::model_name::ModelName;
 use serde::{Deserialize, Serialize};
-use sparsight_kernels::{Candidate, DeviceFacts, DeviceKind, Execution, Format, device_bytes};
+use sparsight_kernels::{Candidate, DeviceFacts, Execution, Format, device_bytes};
 use sparsight_matrix::{Bytes, Csr, Dtype, Features, Seconds};
 use sparsight_model::{CutCost, MixedPrecision, Rescaling};
 use std::collections::BTreeMap;
@@ -48,6 +47,7 @@ use std::sync::Arc;
 
 /// Everything that a prediction needs to know of a device.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Profile {
     /// Name it was loaded by; of a folder, the last part of its path.
     pub name: String,
@@ -55,7 +55,7 @@ pub struct Profile {
     pub folder: Option<PathBuf>,
     /// The device.
     pub device: ProfiledDevice,
-    /// What was fitted. Each model is read when it is first asked for.
+    /// The fitted models. Each is read when it is first asked for.
     pub models: Models,
     /// If the models are those of another device: which, and how their times are carried to this one.
     pub rescaled: Option<Arc<Rescaled>>,
@@ -63,6 +63,7 @@ pub struct Profile {
 
 /// Predictions of another device, carried over.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Rescaled {
     /// The profile that they are of.
     pub reference: Profile,
@@ -97,7 +98,7 @@ pub struct ProfiledDevice {
 pub struct ConversionCost {
     /// Seconds a byte of the converted matrix.
     pub s_per_byte: f64,
-    /// Whether it was done on the device, to which the CSR is uploaded then.
+    /// True if it was done on the device, to which the CSR is uploaded then.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub on_device: bool,
 }
@@ -117,7 +118,7 @@ pub struct Provenance {
     /// Where the numbers come from if this program did not measure them, and what is assumed in them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
-    /// What is assumed beside what a data sheet says; empty for what was measured.
+    /// Assumptions beside the numbers of a data sheet; empty for a measured device.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub assumptions: Vec<String>,
     /// Driver as it names itself.
@@ -127,7 +128,7 @@ pub struct Provenance {
     pub cusparse: String,
     /// Host processor threads available to conversions.
     pub host_threads: usize,
-    /// What was not quiet on the machine while it was measured, so that times may be off; absent if nothing was seen.
+    /// Disturbances of the machine while it was measured, so that times may be off; absent if none was seen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub noise: Option<String>,
 }
@@ -169,7 +170,7 @@ impl ProfiledDevice {
 pub const DEVICE_SCHEMA: &str = "sparsight/device/1";
 
 impl Profile {
-    /// The shipped profile that answers where nobody names a device and none of this machine is known.
+    /// The shipped profile that answers if no device is named and none of this machine is known.
     pub const DEFAULT: &str = "nvidia-h200";
 
     /// A profile that is part of the program.
@@ -197,11 +198,11 @@ impl Profile {
         Self::shipped_for_gpu(name).or_else(|| Self::load(&calibration_folder(name, &driver()?)?).ok())
     }
 
-    /// What the profile of that GPU is called. Looks at the facts of the devices alone.
+    /// The name of the profile of that GPU. Reads the facts of the devices alone.
     pub fn shipped_name_for_gpu(name: &str) -> Option<&'static str> {
         Self::shipped_names().find(|profile| {
             let facts = shipped::load_device(profile).map(|device| device.facts);
-            facts.is_ok_and(|facts| facts.kind == DeviceKind::Cuda && facts.name == name)
+            facts.is_ok_and(|facts| facts.kind.is_gpu() && facts.name == name)
         })
     }
 
@@ -332,13 +333,9 @@ fn of_user(name: &str) -> Option<PathBuf> {
     profiles.map(|folder| folder.join(name)).find(|profile| profile.join("device.json").is_file())
 }
 
-/// Whether text that names a profile means a folder: see [`folder_of`].
-pub fn is_folder(name_or_folder: &str) -> bool {
-    folder_of(name_or_folder).is_some()
-}
-
 /// The nearest matrices that were learned from: see [`Surroundings`](sparsight_model::Surroundings).
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Nearby {
     /// Name and distance, the nearest first; never empty.
     pub nearest: Vec<(String, f64)>,

@@ -21,7 +21,7 @@ struct Shipped {
     links: &'static str,
 }
 
-/// What the program has of a profile, with these files of its models.
+/// A profile of the program, with these files of its models.
 macro_rules! shipped {
     ($name:literal; $($model:literal),+) => {
         Shipped {
@@ -87,7 +87,7 @@ pub(super) fn load_links(name: &str) -> Result<KnownLinks, Error> {
     KnownLinks::measured(&path.join("links.json"), shipped.links)
 }
 
-/// What `build.rs` has packed.
+/// The text that `build.rs` packed.
 fn text(packed: &[u8]) -> String {
     let mut text = String::new();
     GzDecoder::new(packed).read_to_string(&mut text).expect("what was packed when this was built");

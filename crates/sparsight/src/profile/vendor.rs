@@ -67,7 +67,7 @@ pub fn other_vendor(name: &str) -> Option<&'static str> {
     found.map(|(vendor, _)| *vendor)
 }
 
-/// Whether the name says that it is NVIDIA's.
+/// Returns whether the name says that it is NVIDIA's.
 pub(crate) fn is_nvidias(name: &str) -> bool {
     let lower = name.to_ascii_lowercase();
     lower.split(|c: char| !c.is_ascii_alphanumeric()).any(|word| NVIDIA.contains(&word))

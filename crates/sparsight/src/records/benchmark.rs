@@ -27,7 +27,7 @@ pub struct BenchmarkRecord {
     pub nrows: u64,
     /// Seed of lengths, columns and values.
     pub seed: u64,
-    /// What came up, where lengths were drawn.
+    /// The drawn lengths, where lengths were drawn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub drawn: Option<DrawnLengths>,
     /// Times or reason.
@@ -42,6 +42,7 @@ fn is_constant(lengths: &RowLengthDistribution) -> bool {
 
 /// Statistics of the row lengths that were drawn for a benchmark matrix.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct DrawnLengths {
     /// Mean, to six digits: p but for chance, and for rows that were cut to the width of the matrix.
     pub mean: f64,

@@ -27,9 +27,9 @@ pub struct CorpusRecord {
     pub caches: Caches,
     /// Structure.
     pub features: Features,
-    /// What it took to convert and upload each format.
+    /// Time to convert and upload each format.
     pub preparation: BTreeMap<Format, PreparationRecord>,
-    /// What the vendor's library took to look at the matrix before its first product, by routine.
+    /// Time of the vendor's library to analyse the matrix before its first product, by routine.
     pub preprocess: BTreeMap<Kernel, Seconds>,
     /// How fast the device's clock ran meanwhile; `None` where it did not say, and in lines of before.
     pub clock: Option<ClockRecord>,
@@ -41,6 +41,7 @@ pub struct CorpusRecord {
 
 /// How fast a device's clock ran while candidates were measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct ClockRecord {
     /// Slowest clock with which a sample of a candidate ended: the least and the largest of all candidates, millions of cycles
     /// a second.
@@ -70,12 +71,13 @@ impl ClockRecord {
 
 /// Recorded cost of getting a format ready.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct PreparationRecord {
     /// CSR to the format.
     pub convert_s: Seconds,
     /// Host to device.
     pub upload_s: Seconds,
-    /// Whether the CSR was uploaded and converted there; absent in lines of before.
+    /// True if the CSR was uploaded and converted there; absent in lines of before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_device: Option<bool>,
 }
@@ -141,7 +143,7 @@ impl Outcome {
 const LARGE: u64 = 20_000_000;
 
 impl CorpusRecord {
-    /// Whether the matrix came from the gallery.
+    /// Returns whether the matrix came from the gallery.
     pub fn is_generated(&self) -> bool {
         self.matrix.starts_with(gallery::PREFIX)
     }

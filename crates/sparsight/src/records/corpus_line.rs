@@ -66,7 +66,7 @@ impl<'de> Deserialize<'de> for Results {
     }
 }
 
-/// What became of a kernel.
+/// Outcome of a kernel.
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
 enum Group {
@@ -76,7 +76,7 @@ enum Group {
     All(Entry),
 }
 
-/// What became of a candidate.
+/// Outcome of a candidate.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 enum Entry {

@@ -6,7 +6,7 @@ use sparsight_kernels::{Candidate, Execution};
 use sparsight_matrix::{Csr, Dtype, Seconds};
 use sparsight_model::{MeasuredCut, Piece};
 
-/// What a cut was predicted to take and took; beside it the best single candidate, timed in turn with it.
+/// Predicted and measured time of a cut, and those of the best single candidate, timed in turn with it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CutRecord {
     /// Folder and file, or gallery recipe.
@@ -35,7 +35,7 @@ pub struct CutPart {
     pub nrows: u64,
     /// Non-zeros in it.
     pub nnz: u64,
-    /// What was run.
+    /// Candidate that was run.
     pub id: Candidate,
     /// Predicted time of these rows by themselves.
     pub predicted_s: Seconds,
@@ -57,7 +57,7 @@ impl CutRecord {
         self
     }
 
-    /// What it teaches of the cost of cutting.
+    /// The sample for the cost of cutting.
     pub fn measured(&self) -> MeasuredCut {
         let piece = |part: &CutPart| Piece {
             time: part.predicted_s,

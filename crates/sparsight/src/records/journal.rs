@@ -38,7 +38,7 @@ pub struct Journal<R> {
     records: Vec<R>,
     /// Bytes of complete lines in that file.
     complete: u64,
-    /// Whether the last of them lacks its end.
+    /// True if the last of them lacks its end.
     unended: bool,
     file: Option<File>,
 }
@@ -146,7 +146,7 @@ pub(super) fn lock(file: &File, path: &Path) -> Result<(), Error> {
     match file.try_lock() {
         Ok(()) => Ok(()),
         Err(TryLockError::WouldBlock) => Err(Error::Busy { path: path.to_owned() }),
-        // A file system without locks: then nobody is kept out.
+        // A file system without locks: no other run is kept out.
         Err(TryLockError::Error(e)) if e.kind() == ErrorKind::Unsupported => Ok(()),
         Err(TryLockError::Error(source)) => Err(Error::File { path: path.to_owned(), source }),
     }
@@ -171,8 +171,11 @@ pub(super) fn with_checksum(record: String) -> String {
     }
 }
 
-/// What a journal with these records holds.
-pub(crate) fn lines_of<R: Serialize>(records: &[R]) -> Vec<u8> {
+/// The bytes of a journal with these records.
+///
+/// # Panics
+/// If plain data does not serialise.
+pub fn lines_of<R: Serialize>(records: &[R]) -> Vec<u8> {
     let line =
         |record: &R| with_checksum(serde_json::to_string(record).expect("plain data serialises")) + "\n";
     records.iter().map(line).collect::<String>().into_bytes()
@@ -184,7 +187,7 @@ fn checksum(bytes: &[u8]) -> u32 {
     crc.sum()
 }
 
-/// Whether the checksum at the end of a line, if there is one, is that of what stands before it.
+/// Returns whether the checksum at the end of a line, if there is one, is that of what stands before it.
 fn is_whole(line: &[u8]) -> bool {
     split_checksum(line).is_none_or(|(record, sum)| {
         let sum = str::from_utf8(sum).ok().and_then(|sum| u32::from_str_radix(sum, 16).ok());
@@ -192,7 +195,7 @@ fn is_whole(line: &[u8]) -> bool {
     })
 }
 
-/// Whether a line ends with a checksum, right or wrong.
+/// Returns whether a line ends with a checksum, right or wrong.
 pub(super) fn has_checksum(line: &[u8]) -> bool {
     split_checksum(trimmed(line)).is_some()
 }

@@ -10,10 +10,9 @@ mod repair;
 pub use benchmark::{BenchmarkOutcome, BenchmarkRecord, BlockTiming, DrawnLengths};
 pub use corpus::{ClockRecord, CorpusRecord, Measured, Outcome, PreparationRecord};
 pub use cut::{CutPart, CutRecord};
-pub use journal::Journal;
+pub use journal::{Journal, lines_of};
 pub use repair::{DamagedLine, RepairedFile};
 
-pub(crate) use journal::lines_of;
 pub(crate) use repair::{Damaged, find as find_damaged};
 
 use sparsight_matrix::Seconds;
@@ -33,15 +32,15 @@ fn significant(value: f64, digits: i32) -> f64 {
     format!("{value:.*e}", (digits - 1) as usize).parse().unwrap_or(value)
 }
 
-/// Seconds of one product. No device starts a product in 10 ns, and nobody waits for one for a day.
+/// Range of plausible seconds of one product: no device starts one in 10 ns, and none takes a day.
 const PRODUCT_S: RangeInclusive<f64> = 1e-8..=86_400.0;
 
-/// Whether one product can take so long.
+/// Returns whether one product can take so long.
 pub(crate) fn is_plausible(time: Seconds) -> bool {
     PRODUCT_S.contains(&time.0)
 }
 
-/// Whether a preparation can take so long: nothing at all, where there is nothing to do.
+/// Returns whether a preparation can take so long: nothing at all, where there is nothing to do.
 pub(crate) fn is_plausible_preparation(time: Seconds) -> bool {
     (0.0..=*PRODUCT_S.end()).contains(&time.0)
 }

@@ -23,7 +23,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-/// What became of a file of records in which something was damaged.
+/// Report about a damaged file of records.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RepairedFile {
     /// The file.
@@ -34,7 +34,7 @@ pub struct RepairedFile {
     pub damaged: Vec<DamagedLine>,
     /// Records that it lost because they may have changed: of packed records whose checksum is wrong, without one of their own.
     pub unproven: usize,
-    /// What is wrong with packed records; how many records that cost beside those above, nobody knows.
+    /// Faults of packed records, which may have cost further records.
     pub unpacking: Vec<String>,
     /// Where it is as it was.
     pub set_aside: PathBuf,
@@ -45,7 +45,7 @@ pub struct RepairedFile {
 pub struct DamagedLine {
     /// Its number, counted from 1; in packed records among those that can be unpacked.
     pub line: usize,
-    /// What is wrong with it.
+    /// Description of the fault.
     pub reason: String,
 }
 
@@ -54,7 +54,7 @@ pub(crate) struct Damaged {
     path: PathBuf,
     is_packed: bool,
     lines: Sorted,
-    /// Nobody appends meanwhile.
+    /// Lock that keeps other runs from appending.
     _locked: Option<File>,
 }
 
@@ -94,7 +94,7 @@ pub(crate) fn find<R: DeserializeOwned>(path: &Path) -> Result<Vec<Damaged>, Err
     Ok(found)
 }
 
-/// The journal, so that nobody appends to it; `None` if it is not there, or nobody may.
+/// The locked journal; `None` if it is not there or cannot be written.
 fn locked(path: &Path) -> Result<Option<File>, Error> {
     let fail = |source| Error::File { path: path.to_owned(), source };
     // To append to what is no file may take for ever.

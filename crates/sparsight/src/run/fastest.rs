@@ -21,16 +21,18 @@ use sparsight_model::{NextRun, Prediction};
 
 /// A candidate that was run.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct TriedRun {
     /// Which.
     pub candidate: Candidate,
-    /// What was expected of it before it was run.
+    /// Expected time before the run.
     pub expected: Prediction,
-    /// What it took, or why it could not be run.
+    /// Measured time, or why it could not be run.
     pub outcome: Result<MeasuredPartition, Error>,
 }
 
 /// The fastest of those that were run, ready for products.
+#[non_exhaustive]
 pub struct Fastest<T: Scalar> {
     /// It.
     pub plan: Plan,
@@ -39,12 +41,12 @@ pub struct Fastest<T: Scalar> {
     /// What was run, in order; nothing where trying was not worth it, so that the first of the ranking was taken unseen. Those that
     /// could not be run are among them.
     pub runs: Vec<TriedRun>,
-    /// What another run might have gained; `None` if every candidate was run, or could not be.
+    /// Expected gain of another run; `None` if every candidate was run, or could not be.
     pub left: Option<NextRun>,
 }
 
 impl<T: Scalar> Fastest<T> {
-    /// What the chosen one took; `None` if it was taken unseen.
+    /// Measured time of the choice; `None` if it was not run.
     pub fn measured(&self) -> Option<&MeasuredPartition> {
         let chosen = self.plan.partition().parts().first().map(|(_, candidate)| candidate);
         let run = self.runs.iter().find(|run| Some(&run.candidate) == chosen);
@@ -183,7 +185,7 @@ pub(super) fn runnable<'a, T: Scalar>(device: &dyn Device<T>, advice: &'a Advice
     advice.ranked.iter().filter(runs_here).collect()
 }
 
-/// Prepares the first candidate of which nobody knows that it cannot be run, and the next of another format while it cannot be held;
+/// Prepares the first candidate that is not known to fail, and the next of another format while it cannot be held;
 /// `None` if none can. `why` is why the first could not.
 ///
 /// # Errors

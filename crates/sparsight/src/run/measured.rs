@@ -11,7 +11,7 @@ use sparsight_kernels::{Candidate, Execution};
 use sparsight_matrix::{Csr, Scalar};
 use std::ops::Range;
 
-/// What a partition took.
+/// Measured times of a partition.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct MeasuredPartition {
     /// Of one product.

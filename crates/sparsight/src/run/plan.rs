@@ -82,9 +82,9 @@ impl Plan {
         Ok(Prepared::new(device.load(LoadRequest::Parts { a, partition: &self.partition })?))
     }
 
-    /// The same with rows and columns numbered anew: the plan is one for the matrix in that order
+    /// The same with rows and columns renumbered: the plan is one for the matrix in that order
     /// ([`Permutation::of_matrix`]), `a` and all vectors are in the order that they have. Two passes over vectors are added to
-    /// every product; whoever can keep vectors in the new order prepares the reordered matrix itself.
+    /// every product; a caller that keeps vectors in the new order prepares the reordered matrix itself.
     ///
     /// ```
     /// use sparsight::{Plan, device::cpu::Cpu, matrix::{Permutation, gallery::Recipe}};
@@ -111,7 +111,7 @@ impl Plan {
         Ok(Prepared::new(device.load(LoadRequest::Reordered { a, order, partition: &self.partition })?))
     }
 
-    /// The same for a matrix that lies on the GPU already, in memory of whoever has it; it may be given back when this returns.
+    /// The same for a matrix that lies on the GPU already, in the caller's memory, which may be freed when this returns.
     /// Its columns are looked at, whether they increase and lie inside of the matrix.
     ///
     /// # Errors
@@ -129,7 +129,7 @@ impl Plan {
 /// Refuses a processor what was chosen for devices of the other kind.
 pub(super) fn check_kind<T: Scalar>(kind: DeviceKind, device: &dyn Device<T>) -> Result<(), Error> {
     let facts = device.facts();
-    if (kind, facts.kind) == (DeviceKind::Cuda, DeviceKind::Cpu) {
+    if kind.is_gpu() && !facts.kind.is_gpu() {
         return Err(Error::PlannedForGpu { device: facts.name.clone() });
     }
     Ok(())

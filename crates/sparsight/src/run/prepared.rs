@@ -33,7 +33,7 @@ impl<T: Scalar> Prepared<T> {
         Self { product }
     }
 
-    /// What converting and bringing the matrix to the device took; compiling kernels is not counted.
+    /// Time to convert and upload the matrix, without compiling kernels.
     pub fn preparation(&self) -> Preparation {
         self.product.preparation()
     }
@@ -60,7 +60,7 @@ impl<T: Scalar> Prepared<T> {
     }
 
     /// y = A x, vectors on the GPU; it is queued in `stream`, `None` for the device's own, and not waited for. A raw handle
-    /// becomes a stream by [`Stream::from_raw`]. Nobody waits for another stream here: what fills x and reads y has to stand
+    /// becomes a stream by [`Stream::from_raw`]. No other stream is waited for: what fills x and reads y has to stand
     /// in the same.
     ///
     /// # Errors
@@ -127,7 +127,7 @@ impl<T: Scalar> Prepared<T> {
         Ok(self.product.update_values(values)?)
     }
 
-    /// The same with values on the GPU; it is queued in `stream`, `None` for the device's own, and not waited for. Nobody waits for
+    /// The same with values on the GPU; it is queued in `stream`, `None` for the device's own, and not waited for. No other stream is waited for
     /// another stream here: what was queued elsewhere, in the device's own stream too, must have ended, and until this has ended
     /// products may only be queued in the same stream: [`Prepared::multiply`] takes the device's own. The values must stay as they
     /// are until then.

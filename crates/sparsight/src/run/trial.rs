@@ -26,7 +26,7 @@ const FIRST_TRY: Seconds = Seconds(5e-3);
 /// Products that a try takes at least: one to check y, one to warm up, three samples.
 const PRODUCTS_OF_A_TRY: f64 = 5.0;
 
-/// What is known, and what has been spent.
+/// State of the trials.
 pub(super) struct Trial<'a> {
     ranked: &'a [&'a Advised],
     pub(super) conditioned: Conditioned,
@@ -38,7 +38,7 @@ pub(super) struct Trial<'a> {
     spent: Seconds,
 }
 
-/// What to do.
+/// A decision.
 pub(super) enum Next {
     Run(Candidate),
     /// Although so much may still be gained.
@@ -51,7 +51,7 @@ impl<'a> Trial<'a> {
         Self { ranked, conditioned, tries, timed: 0, ended: 0, spent: Seconds(0.0) }
     }
 
-    /// What trying one takes beside its preparation, seconds.
+    /// Cost of trying one beside its preparation, seconds.
     fn of_a_run(&self, candidate: &Candidate) -> f64 {
         if self.ended > 0 {
             return self.spent.0 / f64::from(self.ended);
@@ -60,7 +60,7 @@ impl<'a> Trial<'a> {
         FIRST_TRY.0 + PRODUCTS_OF_A_TRY * predicted
     }
 
-    /// The first of the ranking of which nobody knows that it cannot be run.
+    /// The first of the ranking that is not known to fail.
     pub(super) fn first(&self) -> Option<Candidate> {
         let is_possible = |one: &&&Advised| self.conditioned.expected(&one.candidate).is_some();
         self.ranked.iter().find(is_possible).map(|one| one.candidate)
@@ -97,7 +97,7 @@ impl<'a> Trial<'a> {
         }
     }
 
-    /// What may still be gained over the fastest, whatever another run would cost.
+    /// Possible gain over the fastest, without the cost of another run.
     pub(super) fn left(&self, fastest: &Candidate) -> Option<NextRun> {
         self.conditioned.next(fastest, 1, |_| Seconds(0.0))
     }

@@ -12,14 +12,15 @@ use sparsight_matrix::{Csr, Features, Scalar, Seconds};
 use sparsight_model::{Conditioned, NextRun};
 use std::collections::BTreeMap;
 
-/// What was measured, and what to expect of the rest.
+/// Measured candidates and the expectation for the rest.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Verified {
-    /// What became of each that was run.
+    /// Outcome of each candidate that was run.
     pub measured: BTreeMap<Candidate, Outcome>,
     /// All candidates, as far as what was measured tells.
     pub expected: Conditioned,
-    /// What another run may be expected to gain; `None` if all were run.
+    /// Expected gain of another run; `None` if all were run.
     pub next: Option<NextRun>,
     /// How fast the device's clock ran meanwhile; `None` where it does not say.
     pub clock: Option<ClockRecord>,

@@ -15,7 +15,7 @@ use sparsight::bench::Bench;
 use sparsight::device::DeviceError;
 use sparsight::device::timing::{StoppingRule, Timing};
 use sparsight::distributed::{Deal, measure_distributed, numbers_of_gpus};
-use sparsight::kernels::{DeviceKind, Execution};
+use sparsight::kernels::Execution;
 use sparsight::matrix::io::open_regular;
 use sparsight::matrix::{Csr, Distribution, Features, Scalar};
 use sparsight::profile::KnownLinks;
@@ -91,7 +91,7 @@ impl Advise {
         if let Some((_, flag)) = unwanted.iter().find(|(is_given, _)| *is_given) {
             return Err(Failure::input(format!("{flag} cannot be used with --gpus")));
         }
-        if profile.device.facts.kind != DeviceKind::Cuda {
+        if !profile.device.facts.kind.is_gpu() {
             return Err(Failure::input(format!(
                 "--gpus is for GPUs, and the profile is of {}",
                 described(&profile.device.facts)

@@ -15,7 +15,6 @@ use sparsight::answer::{
 };
 use sparsight::compare::Contender;
 use sparsight::distributed::{Deal, numbers_of_gpus};
-use sparsight::kernels::DeviceKind;
 use sparsight::matrix::{Csr, Features, Scalar};
 use sparsight::profile::KnownLinks;
 
@@ -90,9 +89,7 @@ impl Compare {
 
     /// Of a processor there are none.
     fn links(&self, contender: &Contender<'_>) -> Result<Option<(KnownLinks, LinksAnswer)>, Failure> {
-        if contender.profile.device.facts.kind != DeviceKind::Cuda
-            || self.gpus.iter().all(|&count| count == 1)
-        {
+        if !contender.profile.device.facts.kind.is_gpu() || self.gpus.iter().all(|&count| count == 1) {
             return Ok(None);
         }
         links::find(self.links.as_deref(), contender.profile).map(Some)

@@ -12,7 +12,7 @@ use crate::profiling;
 use crate::text::{counted, described, grouped};
 use sparsight::bench::Noise;
 use sparsight::calibrate::Grid;
-use sparsight::kernels::{DeviceKind, RowLengthDistribution};
+use sparsight::kernels::RowLengthDistribution;
 use sparsight::matrix::Bytes;
 use sparsight::profile::{GridName, ProfileFolder};
 use sparsight_lab::informative_first;
@@ -75,9 +75,9 @@ impl Profile {
         folder.benchmark()?.begin()?;
         profiling::begin(&folder, &mut device, Some(GridName::Full), context)?;
         context.interrupt.check().map_err(|f| f.keeping(|| self.kept(0)))?;
-        let bound = self.max_bytes.unwrap_or(match device.facts().kind {
-            DeviceKind::Cpu => CPU_BOUND,
-            DeviceKind::Cuda => device.facts().memory_bytes,
+        let bound = self.max_bytes.unwrap_or_else(|| {
+            let facts = device.facts();
+            if facts.kind.is_gpu() { facts.memory_bytes } else { CPU_BOUND }
         });
         let dtypes = context.dtypes();
         let grid = Grid::new(device.facts(), &dtypes, bound).only(&self.row_lengths);

@@ -52,7 +52,7 @@ pub struct TransferEvaluation {
 pub struct TransferMiss {
     /// Matrix.
     pub matrix: String,
-    /// What was run, in the block size that is worst.
+    /// Candidate that was run, in its worst block size.
     pub candidate: Candidate,
     /// The transfer.
     pub transferred: Transferred,

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 pub struct TransferRow<G> {
     /// Kernel with its knobs, or format.
     pub of: G,
-    /// What carried the times over.
+    /// Method that carried the times over.
     pub method: TransferMethod,
     /// Value type.
     pub dtype: Dtype,

@@ -11,14 +11,14 @@ use super::{Relative, Role};
 use serde::{Deserialize, Serialize};
 use sparsight_matrix::Seconds;
 
-/// What was measured of one candidate with one thread per non-zero.
+/// Parameters of one candidate with one thread per non-zero.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct CooParameters {
     /// S, non-zeros.
     pub strip: u64,
     /// C: seconds that a strip more takes.
     pub strip_s: f64,
-    /// Seconds of the benchmark matrix with the fewest strips, on the fitted line; `None` where somebody else measured and did not print it.
+    /// Seconds of the benchmark matrix with the fewest strips, on the fitted line; `None` where it was not published.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub least_s: Option<f64>,
 }

@@ -31,7 +31,7 @@ use serde::{Deserialize, Serialize};
 use sparsight_matrix::Seconds;
 use sparsight_model::Line;
 
-/// What was measured of one candidate with one team of threads per row: the first rows of the paper's Table II.
+/// Parameters of one candidate with one team of threads per row: the first rows of the paper's Table II.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct CsrParameters {
     /// S, rows.

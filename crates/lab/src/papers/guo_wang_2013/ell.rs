@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use sparsight_matrix::Seconds;
 use sparsight_model::Line;
 
-/// What was measured of one candidate with one thread per row.
+/// Parameters of one candidate with one thread per row.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct EllParameters {
     /// S, rows.

@@ -49,7 +49,7 @@ pub enum TransferError {
     Useless {
         /// Whose.
         role: Role,
-        /// What was run.
+        /// Candidate that was run.
         candidate: String,
         /// `strips` or `non-zeros a row`.
         quantity: &'static str,

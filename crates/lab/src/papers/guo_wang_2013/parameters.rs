@@ -22,11 +22,11 @@ pub enum Parameters {
 /// One candidate at one placement of the columns.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct MeasuredCandidate {
-    /// What was run.
+    /// Candidate that was run.
     pub candidate: Candidate,
     /// Where the columns of its benchmark matrices lay.
     pub placement: Placement,
-    /// What they gave.
+    /// Parameters from them.
     #[serde(flatten)]
     pub parameters: Parameters,
 }
@@ -40,7 +40,7 @@ pub struct TransferParameters {
     candidates: Vec<MeasuredCandidate>,
 }
 
-/// What is read back, before it is sorted.
+/// The stored form, before it is sorted.
 #[derive(Deserialize)]
 struct Stored {
     candidates: Vec<MeasuredCandidate>,

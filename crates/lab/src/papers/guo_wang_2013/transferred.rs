@@ -14,7 +14,7 @@ use sparsight_model::{RowLengthRule, representative_row_length};
 pub struct TransferSide<'a> {
     /// The device.
     pub facts: &'a DeviceFacts,
-    /// What its benchmark matrices gave.
+    /// Parameters from its benchmark matrices.
     pub parameters: &'a TransferParameters,
 }
 
@@ -36,7 +36,7 @@ pub struct Transferred {
     pub reference: Seconds,
     /// `T_tar`; positive.
     pub time: Seconds,
-    /// Whether the equation gave less than a launch on the target costs, and that was answered: `T_ref` is far below
+    /// True if the equation gave less than a launch on the target costs, and that was answered: `T_ref` is far below
     /// `T_init_ref`, so the matrix is much smaller than what was measured.
     pub at_launch_cost: bool,
 }
@@ -140,7 +140,7 @@ impl Transfer<'_> {
         CooParameters::relative(&reference, &target).map_err(|why: Refusal| why.of(candidate))
     }
 
-    /// What `own` takes of the parameters of both devices.
+    /// The parameters of both devices that `own` takes.
     fn both<P>(
         &self,
         candidate: &Candidate,

@@ -56,7 +56,7 @@ impl<T: Scalar> FormatOf<T> for BroEllFormat {
         Ok(Box::new(BroEll::from_csr(a, shape.into(), limits)?))
     }
 
-    /// How many symbols there are is known only when the device has looked at the columns.
+    /// The number of symbols is known only when the device has read the columns.
     fn layout(&self, shape: Shape, csr: CsrRows<'_>, limits: &Limits) -> Result<Layout<T>, Infeasible> {
         let shape = BroEllShape::from(shape);
         let of_matrix @ MatrixSize { nrows, .. } = csr.size();

@@ -41,7 +41,7 @@ pub struct BroEllColumns<'a> {
 }
 
 impl<'a> BroEllColumns<'a> {
-    /// Of row `at` of a slice with `rows` rows.
+    /// Columns of row `at` of a slice with `rows` rows.
     pub(super) fn new(bits: &'a [u8], symbols: &'a [u64], at: usize, rows: usize) -> Self {
         let symbols = symbols.get(at..).unwrap_or_default().iter().step_by(rows);
         Self { bits: bits.iter(), symbols, symbol: 0, left: 0, before: BEFORE_FIRST }

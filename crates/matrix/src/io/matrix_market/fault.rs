@@ -1,4 +1,4 @@
-//! What can be wrong with a Matrix Market file, and what its owner may do about it.
+//! Faults of a Matrix Market file, and hints for its owner.
 
 use super::super::Symmetry;
 use super::super::blocks::BLOCK;
@@ -9,7 +9,7 @@ use thiserror::Error;
 /// Blocks of text without an entry that are read: far more than any file's comments. Chosen.
 pub(super) const MOST_EMPTY_BLOCKS: usize = 64;
 
-/// What is wrong at a place of a Matrix Market file.
+/// Fault at a place of a Matrix Market file.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum MatrixMarketFault {
@@ -19,7 +19,7 @@ pub enum MatrixMarketFault {
     /// The first line is no banner.
     #[error("expected '%%MatrixMarket matrix ...', found {found}")]
     NotMatrixMarket {
-        /// What the first line starts with.
+        /// Beginning of the first line.
         found: Found,
     },
     /// A word of the banner is missing or unknown.
@@ -27,7 +27,7 @@ pub enum MatrixMarketFault {
     Banner {
         /// The words that may stand here.
         expected: &'static str,
-        /// What stands here.
+        /// The text found here.
         found: Found,
     },
     /// Complex values.
@@ -44,10 +44,10 @@ pub enum MatrixMarketFault {
     Size {
         /// The number that belongs here.
         expected: &'static str,
-        /// What stands here.
+        /// The text found here.
         found: Found,
     },
-    /// What should be the size line is an entry.
+    /// The size line is missing: an entry stands in its place.
     #[error("line {line} looks like an entry: the size line is missing")]
     SizeMissing {
         /// The line, counted from 1.
@@ -68,7 +68,7 @@ pub enum MatrixMarketFault {
     TooMany {
         /// `row` or `column`.
         what: &'static str,
-        /// How many are declared.
+        /// Number that is declared.
         n: u64,
     },
     /// Something else stands where an index or a value belongs.
@@ -76,7 +76,7 @@ pub enum MatrixMarketFault {
     Expected {
         /// `row index`, `column index` or `value`.
         what: &'static str,
-        /// What stands here.
+        /// The text found here.
         found: Found,
     },
     /// Index 0.
@@ -98,19 +98,19 @@ pub enum MatrixMarketFault {
     /// A value that is not finite in the value type asked for.
     #[error("value {found} is not a finite number that fits the value type")]
     NotFinite {
-        /// What stands here.
+        /// The text found here.
         found: Found,
     },
     /// A fraction in a file of whole numbers.
     #[error("value {found} is no whole number, the header says integer")]
     NotInteger {
-        /// What stands here.
+        /// The text found here.
         found: Found,
     },
     /// Something follows a complete entry on its line.
     #[error("unexpected {found} after the entry")]
     Trailing {
-        /// What follows.
+        /// The text that follows.
         found: Found,
     },
     /// The size line declares more entries than there are.
@@ -180,7 +180,7 @@ impl fmt::Display for Found {
 }
 
 impl MatrixMarketFault {
-    /// What the owner of the file may do about it.
+    /// Hint for the owner of the file.
     pub fn hint(&self) -> Option<&'static str> {
         Some(match self {
             Self::NotMatrixMarket { .. } => "the first line must be a Matrix Market banner",

@@ -12,7 +12,7 @@ use super::super::{Field, Remark, Symmetry};
 use super::fault::{Found, MatrixMarketFault as Fault};
 use super::line::{LineFault, Tokens, number, number_as_fortran};
 
-/// What the lines before the entries say.
+/// Content of the lines before the entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Header {
     pub(super) banner: Banner,
@@ -20,7 +20,7 @@ pub(super) struct Header {
     pub(super) ncols: u64,
     /// Entries that the file must hold.
     pub(super) entries: u64,
-    /// Where the size line says so: its line, counted from 1, and the byte in it, counted from 0.
+    /// Place of that number in the size line: its line, counted from 1, and the byte in it, counted from 0.
     pub(super) entries_at: (u64, usize),
 }
 
@@ -68,7 +68,7 @@ impl Header {
     }
 }
 
-/// What the first line says.
+/// Content of the first line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Banner {
     pub(super) array: bool,
@@ -84,11 +84,11 @@ pub(super) struct HeaderReader {
     banner: Option<Banner>,
     /// Lines taken.
     pub(super) lines: u64,
-    /// What is not as the format wants it and is understood all the same.
+    /// Deviations from the format that are understood all the same.
     pub(super) remarks: Vec<Remark>,
 }
 
-/// What the first lines say of the size.
+/// Size as the first lines state it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in super::super) struct Size {
     pub(in super::super) array: bool,
@@ -133,7 +133,7 @@ impl HeaderReader {
         read_size(banner, tokens, self.lines).map(Some)
     }
 
-    /// Whether the banner says that a line follows for each entry.
+    /// Returns whether the banner says that a line follows for each entry.
     pub(super) fn is_coordinate(&self) -> bool {
         self.banner.is_some_and(|banner| !banner.array)
     }
@@ -147,7 +147,7 @@ impl HeaderReader {
 /// Lines before the banner that are passed over. Chosen.
 const MOST_LINES_BEFORE_BANNER: u64 = 64;
 
-/// Whether a line is blank or a comment, and no banner.
+/// Returns whether a line is blank or a comment, and no banner.
 fn is_before_banner(line: &[u8]) -> bool {
     let text = line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line).trim_ascii();
     let behind = text.iter().position(|b| !matches!(b, b'%' | b'#' | b' ')).map_or(&[][..], |at| &text[at..]);
@@ -247,7 +247,7 @@ fn read_size(banner: Banner, mut tokens: Tokens<'_>, line: u64) -> Result<Header
     Ok(Header { banner, nrows, ncols, entries, entries_at: (line, at) })
 }
 
-/// Whether what should be the size line cannot be one, but an entry of such values: two indices of a pattern, or two and a fraction.
+/// Returns whether what should be the size line cannot be one, but an entry of such values: two indices of a pattern, or two and a fraction.
 fn is_entry(field: Field, tokens: &Tokens<'_>) -> bool {
     let words: Vec<&[u8]> =
         tokens.line[tokens.at..].split(u8::is_ascii_whitespace).filter(|w| !w.is_empty()).collect();
@@ -271,7 +271,7 @@ fn is_entry(field: Field, tokens: &Tokens<'_>) -> bool {
 pub(super) struct Beginning {
     size_line: Vec<u8>,
     lines: Vec<u8>,
-    /// Whether these are all lines of the file.
+    /// True if these are all lines of the file.
     whole: bool,
 }
 
@@ -287,7 +287,7 @@ impl Beginning {
         Self { size_line: size_line.to_vec(), lines: lines[..end].to_vec(), whole: whole && all }
     }
 
-    /// Whether the size line looks like an entry: of a short file, indices go beyond it and it declares another number of lines than
+    /// Returns whether the size line looks like an entry: of a short file, indices go beyond it and it declares another number of lines than
     /// follow; of a longer one, most indices go beyond it.
     pub(super) fn is_size_missing(&self) -> bool {
         let mut tokens = Tokens { line: &self.size_line, at: 0 };

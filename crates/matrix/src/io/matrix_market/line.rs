@@ -11,7 +11,7 @@ use super::fault::{Found, MatrixMarketFault as Fault};
 use crate::Scalar;
 use bytemuck::Zeroable;
 
-/// What a line may hold.
+/// Content that a line may have.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Grammar {
     pub(super) nrows: u64,
@@ -42,7 +42,7 @@ impl Text for () {
     }
 }
 
-/// A value of `N` numbers that nobody asks for: whether it is anything but 0, and of a coordinate file not even that.
+/// A value of `N` numbers that is not needed: whether it is anything but 0, and of a coordinate file not even that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Skipped<const N: usize> {
     is_set: bool,
@@ -256,7 +256,7 @@ fn leading_digits(text: u64) -> (u64, usize) {
     (u64::from((low.wrapping_add(high) >> 32) as u32), len)
 }
 
-/// Where the next line starts if nothing but blanks is left of this one.
+/// Start of the next line if nothing but blanks is left of this one.
 #[inline]
 fn line_end(bytes: &[u8], at: usize) -> Option<usize> {
     let at = blanks(bytes, at);
@@ -300,7 +300,7 @@ pub(super) struct Tokens<'a> {
 }
 
 impl<'a> Tokens<'a> {
-    /// Where the next token starts, and the token; an empty one at the end.
+    /// Start of the next token, and the token; an empty one at the end.
     pub(super) fn peek(&self) -> (usize, &'a [u8]) {
         let is_blank = |b: &u8| matches!(b, b' ' | b'\t' | b'\r');
         let rest = &self.line[self.at..];
@@ -315,7 +315,7 @@ impl<'a> Tokens<'a> {
         (at, token)
     }
 
-    /// Whether nothing is left but blanks, a comment, which some write with `#`, or what fills a file up.
+    /// Returns whether nothing is left but blanks, a comment, which some write with `#`, or what fills a file up.
     pub(super) fn is_empty(&self) -> bool {
         matches!(self.peek().1.first(), None | Some(b'%' | b'#' | 0x1a | 0))
     }

@@ -148,7 +148,7 @@ struct Unread<'a> {
     at: usize,
 }
 
-/// What one block held.
+/// Content of one block.
 struct Parsed<C> {
     index: usize,
     lines: u64,
@@ -157,7 +157,7 @@ struct Parsed<C> {
     content: C,
 }
 
-/// Why reading ended early.
+/// Reasons why reading ended early.
 enum Stop {
     /// A fault at a line of the block, counted from 0.
     Fault(u64, LineFault),

@@ -25,7 +25,7 @@ pub(super) enum Kind {
     Unicode,
 }
 
-/// What a header says.
+/// Content of a header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Header {
     pub(super) kind: Kind,
@@ -38,7 +38,7 @@ pub(super) struct Header {
     pub(super) dimensions: [u64; 3],
     /// Dimensions that there are.
     pub(super) rank: usize,
-    /// Whether the first index runs fastest, in place of the last.
+    /// True if the first index runs fastest, in place of the last.
     pub(super) is_fortran: bool,
 }
 
@@ -127,7 +127,7 @@ pub(super) fn read_blocks(
 }
 
 impl Header {
-    /// Where the element at these indices lies.
+    /// Place of the element at these indices.
     pub(super) fn place(&self, [i, j, k]: [usize; 3]) -> usize {
         let [first, second, third] = self.dimensions.map(|length| length as usize);
         if self.is_fortran { (k * second + j) * first + i } else { (i * second + j) * third + k }
@@ -153,7 +153,7 @@ impl Header {
         self.floats(bytes, |x| take(x != 0.0))
     }
 
-    /// Whether elements are whole numbers or truth values.
+    /// Returns whether elements are whole numbers or truth values.
     pub(super) fn is_whole(&self) -> bool {
         matches!(self.kind, Kind::Bool | Kind::Int | Kind::Uint)
     }

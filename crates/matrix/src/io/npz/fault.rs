@@ -1,9 +1,9 @@
-//! What can be wrong with an `.npz` file, and what its owner may do about it.
+//! Faults of an `.npz` file, and hints for its owner.
 
 use crate::io::error::FINITE_VALUES;
 use thiserror::Error;
 
-/// What is wrong with an `.npz` file.
+/// Fault of an `.npz` file.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum NpzFault {
@@ -21,13 +21,13 @@ pub enum NpzFault {
     Array {
         /// Name of the array.
         array: &'static str,
-        /// What is wrong with it.
+        /// Fault of it.
         why: String,
     },
     /// A format of scipy.sparse that is not read.
     #[error("format '{}' is not read: csr, csc, coo, bsr or dia", format.escape_debug())]
     Format {
-        /// What the file says.
+        /// Value in the file.
         format: String,
     },
     /// Complex values.
@@ -38,7 +38,7 @@ pub enum NpzFault {
     TooMany {
         /// `row` or `column`.
         what: &'static str,
-        /// How many are declared.
+        /// Number that is declared.
         n: u64,
     },
     /// An index out of range.
@@ -82,7 +82,7 @@ pub enum NpzFault {
 }
 
 impl NpzFault {
-    /// What the owner of the file may do about it.
+    /// Hint for the owner of the file.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Complex => {

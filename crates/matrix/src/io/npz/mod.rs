@@ -159,7 +159,7 @@ fn zip_fault(error: &ZipError) -> NpzFault {
     NpzFault::Zip(error.to_string())
 }
 
-/// What is wrong with a zip archive.
+/// Fault of a zip archive.
 pub(super) fn zip_error(path: &Path, error: &ZipError) -> ReadError {
     npz(path, zip_fault(error))
 }
@@ -192,7 +192,7 @@ struct File<'a, 'f> {
     of_data: Option<Header>,
 }
 
-/// What has been read of a matrix: itself and how many duplicates were merged, and the entries that its file holds.
+/// A matrix that was read, the number of duplicates that were merged, and the entries that its file holds.
 type Assembled<T> = (Result<(Csr<T>, u64), ReadError>, u64);
 
 impl File<'_, '_> {
@@ -310,7 +310,7 @@ impl File<'_, '_> {
         first.ok_or_else(|| npz(self.path, NpzFault::Array { array, why: "it is no number".to_owned() }))
     }
 
-    /// What is not stored has to be 0.
+    /// The part that is not stored has to be 0.
     fn no_fill_value(&mut self) -> Result<(), ReadError> {
         let array = "fill_value";
         match self.small_number(array)? {
@@ -549,7 +549,7 @@ impl File<'_, '_> {
         Ok((self.assemble(shape, chunks), entries))
     }
 
-    /// Where diagonals lie: any whole numbers, `expected` of them and none twice.
+    /// Offsets of diagonals: any whole numbers, `expected` of them and none twice.
     fn diagonal_offsets(&mut self, expected: u64) -> Result<Vec<i64>, ReadError> {
         let (mut offsets, array): (Vec<i64>, _) = (Vec::new(), "offsets");
         self.array(

@@ -13,7 +13,6 @@ mod suspects;
 
 use crate::advise::{Advised, Before, Reason, TIE};
 use crate::{Advice, Advisor, Objective};
-use sparsight_kernels::DeviceKind;
 use sparsight_matrix::{Csr, Dtype, Features, Scalar, Seconds};
 use suspects::Suspect;
 
@@ -27,7 +26,7 @@ const MOST: usize = 2;
 /// What takes at least so much of the time dominates it. Chosen: the larger half.
 const HALF: f64 = 0.5;
 
-/// What is known of a matrix beside the pattern that is predicted for.
+/// Knowledge of a matrix beside its pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Told {
     /// Its values are those that were stored: zeros among them can be counted.
@@ -40,7 +39,7 @@ pub struct Told {
     pub is_reordered: bool,
 }
 
-/// What is asked about.
+/// The question.
 pub(crate) struct Case<'a, T> {
     a: &'a Csr<T>,
     features: &'a Features,
@@ -81,15 +80,15 @@ impl Advisor<'_> {
             ));
         }
         let launch = share(facts.launch_s.0);
-        if facts.kind == DeviceKind::Cuda && launch >= HALF {
+        if facts.kind.is_gpu() && launch >= HALF {
             found.push((launch, Reason::Launch { cost_s: facts.launch_s, of_s: time }));
         }
         if let (Some(products), Some(cost_s)) = (products, used.preparation) {
             let share = cost_s.0 / in_all.0;
-            let of = match (facts.kind, used.candidate.format().is_csr()) {
-                (DeviceKind::Cpu, _) => Before::Conversion,
-                (DeviceKind::Cuda, true) => Before::Upload,
-                (DeviceKind::Cuda, false) => Before::ConversionAndUpload,
+            let of = match (facts.kind.is_gpu(), used.candidate.format().is_csr()) {
+                (false, _) => Before::Conversion,
+                (true, true) => Before::Upload,
+                (true, false) => Before::ConversionAndUpload,
             };
             if share >= HALF {
                 found.push((share, Reason::Upload { of, products, cost_s, of_s: in_all }));

@@ -26,7 +26,7 @@ const FROM_CACHE: f64 = 2.0;
 /// Bytes of a memory sector.
 const SECTOR: f64 = 32.0;
 
-/// What may cost time.
+/// A property that may cost time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Suspect {
     StoredZeros { zeros: u64 },
