@@ -60,7 +60,6 @@ static RECIPE: Recipe = Recipe {
         u64::from(2 * items + 2 * items / 32) * dtype.vector_bytes() + segment_bytes(dtype)
     },
     is_exclusive: true,
-    ..Recipe::BASE
 };
 
 /// y = A x.
