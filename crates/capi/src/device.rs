@@ -3,15 +3,13 @@
 use crate::arguments::{Out, free, null, text};
 use crate::error::guarded;
 use crate::failure::Failure;
-use crate::{forked, profile, threads};
+use crate::{forked, threads};
 use sparsight::device::cpu::Cpu;
 use sparsight::device::cuda::Cuda;
 use sparsight::device::gpu::ConvertOn;
-use sparsight::device::timing::took;
 use sparsight::device::{Device, DeviceError};
 use sparsight::matrix::Scalar;
-use sparsight::profile::{GridName, ProfileFolder};
-use sparsight::{CalibratedDevice, LocalDevice, measure_calibration};
+use sparsight::{LocalDevice, Profile};
 use std::collections::BTreeMap;
 use std::ffi::{c_char, c_int};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -24,18 +22,9 @@ pub(crate) fn gpu_name(index: usize) -> Result<String, DeviceError> {
     Cuda::name(index)
 }
 
-/// What the driver calls itself.
-pub(crate) fn driver() -> Result<String, DeviceError> {
-    Cuda::driver()
-}
-
-/// Measures what it takes to predict for a GPU, into that folder.
-pub(crate) fn calibrate(index: usize, folder: &ProfileFolder) -> Result<(), Failure> {
-    let (opened, opening) = took(|| Cuda::open(index));
-    let gpu = opened?;
-    let device = CalibratedDevice::now(&gpu, GridName::Quick);
-    measure_calibration(&device, folder, None, 0, opening, &mut |_, _| Ok(()))?;
-    Ok(())
+/// The shipped profile, or the calibration made before, of the GPU with that name.
+pub(crate) fn known_profile(gpu: &str) -> Option<Profile> {
+    Profile::known_for_gpu(gpu, || Cuda::driver().ok())
 }
 
 /// One that products are run on.
@@ -80,7 +69,7 @@ impl Opened {
 /// It converts where its profile, if it is known, says that this is faster.
 fn open_gpu(index: usize) -> Result<Cuda, Failure> {
     let mut gpu = Cuda::open_without_rates(index)?;
-    let known = profile::of_gpu(&gpu.facts().name).and_then(|profile| profile.device.converts_from_nnz);
+    let known = known_profile(&gpu.facts().name).and_then(|profile| profile.device.converts_from_nnz);
     if let Some(from) = known {
         gpu.convert_on(ConvertOn::From(from));
     }

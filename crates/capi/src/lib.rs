@@ -30,7 +30,6 @@ mod product;
 
 mod arguments;
 mod arrays;
-mod calibration;
 mod failure;
 mod forked;
 mod threads;

@@ -3,11 +3,14 @@
 use crate::arguments::{Out, free, text};
 use crate::error::guarded;
 use crate::failure::Failure;
-use crate::{calibration, device, forked, threads};
+use crate::status::SS_NO_PROFILE;
+use crate::{device, forked, threads};
+use sparsight::calibrate::{CalibrationTarget, Event, calibrated_profile};
 use sparsight::device::cpu::Cpu;
 use sparsight::kernels::DeviceFacts;
-use sparsight::{LocalDevice, Profile};
+use sparsight::{CALIBRATION_BUDGET, Error, LocalDevice, Profile};
 use std::ffi::{c_char, c_int};
+use std::io::{self, Write};
 
 /// What is known of a device: what predictions rest on.
 pub struct ProfileHandle(pub(crate) Known);
@@ -18,11 +21,6 @@ pub(crate) enum Known {
     Profile(Box<Profile>),
     /// Those for this machine's processor, calibrated or not, by its facts.
     Processor(DeviceFacts),
-}
-
-/// What answers for the GPU that its driver calls so: a shipped profile, or a calibration that was made before.
-pub(crate) fn of_gpu(gpu: &str) -> Option<Profile> {
-    Profile::known_for_gpu(gpu, || device::driver().ok())
 }
 
 fn find(name: Option<&str>) -> Result<Known, Failure> {
@@ -37,7 +35,7 @@ fn find(name: Option<&str>) -> Result<Known, Failure> {
 fn profile_of(name: Option<&str>) -> Result<Profile, Failure> {
     let Some(name) = name else {
         forked::refuse()?;
-        let of_this_machine = device::gpu_name(0).ok().and_then(|gpu| of_gpu(&gpu));
+        let of_this_machine = device::gpu_name(0).ok().and_then(|gpu| device::known_profile(&gpu));
         return match of_this_machine {
             Some(profile) => Ok(profile),
             None => Ok(Profile::shipped(Profile::DEFAULT)?),
@@ -47,10 +45,48 @@ fn profile_of(name: Option<&str>) -> Result<Profile, Failure> {
         Some(LocalDevice::Gpu(index)) => {
             forked::refuse()?;
             let gpu = device::gpu_name(index)?;
-            of_gpu(&gpu).map_or_else(|| calibration::of_unknown(index, &gpu), Ok)
+            device::known_profile(&gpu).map_or_else(|| calibrated(index), Ok)
         }
         Some(LocalDevice::Cpu) | None => Ok(Profile::find(name)?),
     }
+}
+
+/// The profile of the GPU with that number, which has none yet. Takes some 20 s, and says so on standard error.
+fn calibrated(index: usize) -> Result<Profile, Failure> {
+    threads::begin()?;
+    let mut is_said = false;
+    let mut watcher = |event: Event<'_>| {
+        match event {
+            Event::Waiting if !is_said => {
+                say("another process or thread calibrates this GPU: waiting for it");
+                is_said = true;
+            }
+            Event::SetAside { why, aside } => {
+                say(&format!("{why}: set aside, with all that is in it, as {}", aside.display()));
+            }
+            Event::Begins { device, .. } => {
+                let why = Error::Uncalibrated { device: device.to_owned() };
+                say(&format!("{why}: it is calibrated now, once, in about {:.0} s", CALIBRATION_BUDGET.0));
+            }
+            _ => {}
+        }
+        Ok(())
+    };
+    let made = calibrated_profile(CalibrationTarget::Gpu(index), &[], 0, false, &mut watcher);
+    made.map_err(|error| match error {
+        Error::Uncalibrated { .. } => Failure::new(SS_NO_PROFILE, error.to_string()).hinted(format!(
+            "without SPARSIGHT_CALIBRATE=0 it is calibrated now, and at any time by `SPARSIGHT_CALIBRATE=1 sparsight advise --device \
+             cuda:{index} A.mtx`, once; or take the profile of another GPU, such as {}",
+            Profile::DEFAULT
+        )),
+        error => error.into(),
+    })
+}
+
+/// Writes a line to standard error, for people who see the program wait; it is no answer of a call.
+fn say(text: &str) {
+    // Without a standard error the wait is the same.
+    _ = writeln!(io::stderr(), "sparsight: {text}");
 }
 
 /// Opens the profile that `name_or_path` names: one that is part of the library ("nvidia-h200", "nvidia-h100"), a GPU of this machine

@@ -26,6 +26,7 @@ pub use sparsight_matrix as matrix;
 pub use sparsight_model as model;
 
 pub mod answer;
+pub mod calibrate;
 pub mod forked;
 pub mod profile;
 pub mod records;
@@ -34,7 +35,6 @@ pub mod rules;
 mod advisor;
 mod bench;
 mod best;
-mod calibrate;
 mod compare;
 mod distributed;
 mod error;
@@ -64,10 +64,8 @@ pub use advisor::{Advice, Advised, Advisor, Objective, Refused, Why};
 pub use bench::{Bench, HOPELESS, MeasuredOwn, bench, bench_own};
 pub use best::BestPredictor;
 pub use calibrate::{
-    CALIBRATION_BUDGET, CALIBRATION_MATRICES, CPU_CALIBRATION_MATRICES, CalibratedDevice, calibrated,
-    calibration_candidates, calibration_of, carry_calibration, cpu_calibration_folder, cpu_calibration_grid,
-    keep_noise, may_calibrate, measure_calibration, measure_cpu_calibration, measure_cpu_matrices,
-    set_noisy_calibration_apart,
+    CALIBRATION_BUDGET, CALIBRATION_MATRICES, CPU_CALIBRATION_MATRICES, calibrated, calibration_candidates,
+    calibration_of, carry_calibration, cpu_calibration_folder, may_calibrate,
 };
 pub use compare::{Compared, ComparedDevice, Comparison, Contender, Limit, Span, Speed, compare};
 pub use distributed::{

@@ -2,7 +2,7 @@
 
 use crate::args::size;
 use crate::budget::{Budget, Spending};
-use crate::calibration;
+use crate::commands::calibrate;
 use crate::context::Context;
 use crate::device_choice::{DeviceName, OpenDevice, described};
 use crate::failure::{Exit, Failure};
@@ -12,6 +12,7 @@ use crate::printer::Printer;
 use crate::profiling;
 use crate::text::{counted, grouped};
 use sparsight::Grid;
+use sparsight::answer::ProfileAnswer;
 use sparsight::kernels::{DeviceKind, RowLengthDistribution};
 use sparsight::matrix::Bytes;
 use sparsight::profile::{GridName, ProfileFolder};
@@ -62,7 +63,7 @@ impl Profile {
             return links::measure(&self.output, context);
         }
         if self.quick {
-            return calibration::by_hand(&self.device, &self.output, None, context);
+            return calibrate::by_hand(&self.device, &self.output, None, context);
         }
         let budget = self.budget();
         let spending = budget.map(Spending::new);
@@ -94,15 +95,15 @@ impl Profile {
             beyond => failure.hinted(format!("{beyond} benchmarks are beyond {bound}: raise --max-bytes")),
         })?;
         let known = folder.device()?;
-        let answer = done.answer(&self.output, &known, dtypes);
+        let answer = ProfileAnswer::of(&done, &self.output, &known, dtypes);
         context.printer.answer(&answer, || {
-            let before = done.points - done.measured - done.beyond - done.failed - done.left;
+            let before = answer.points - answer.measured - answer.beyond_bound - answer.failed - answer.left;
             context.printer.line(format_args!(
                 "{}: {} measured, {} beyond {bound}, {} failed, {} known before; models fitted",
                 described(device.facts()),
                 counted(done.measured as u64, "benchmark"),
                 grouped(done.beyond as u64),
-                grouped(done.failed as u64),
+                grouped(answer.failed as u64),
                 grouped(before as u64)
             ))?;
             if let Some(budget) = budget.filter(|_| done.left > 0) {
@@ -116,7 +117,7 @@ impl Profile {
         if let Some(path) = &self.share {
             profiling::share(&folder, path, &context.printer)?;
         }
-        Ok(if done.failed > 0 { Exit::No } else { Exit::Done })
+        Ok(if answer.failed > 0 { Exit::No } else { Exit::Done })
     }
 
     /// What was asked for, and of a CPU where nothing was: all matrices up to [`CPU_BOUND`] take far longer than anybody waits.

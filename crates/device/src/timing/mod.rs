@@ -8,7 +8,7 @@ mod wall_clock;
 pub use batch::{Batch, Clock};
 pub use measure::{Sampling, Timing, measure};
 pub use stopping::{Stopped, StoppingRule};
-pub use wall_clock::{took, wall_clock};
+pub use wall_clock::{Stopwatch, took, wall_clock};
 
 use serde::{Deserialize, Serialize};
 

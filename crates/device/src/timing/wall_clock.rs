@@ -31,3 +31,19 @@ pub fn took<R>(work: impl FnOnce() -> R) -> (R, Seconds) {
     let done = work();
     (done, Seconds(start.elapsed().as_secs_f64()))
 }
+
+/// Time since it was started, by the host's clock.
+#[derive(Debug, Clone, Copy)]
+pub struct Stopwatch(Instant);
+
+impl Stopwatch {
+    /// Starts at 0.
+    pub fn start() -> Self {
+        Self(Instant::now())
+    }
+
+    /// Time since the start.
+    pub fn elapsed(self) -> Seconds {
+        Seconds(self.0.elapsed().as_secs_f64())
+    }
+}

@@ -1,10 +1,11 @@
 //! `profile`: what instrumenting a device did.
 
 use super::{Answer, DeviceSummary};
-use crate::profile::GridName;
+use crate::calibrate::Benchmarked;
+use crate::profile::{GridName, ProfiledDevice};
 use serde::Serialize;
 use sparsight_matrix::Dtype;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// `sparsight/profile/1`: the benchmark matrices of one run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -30,6 +31,24 @@ pub struct ProfileAnswer {
     /// Generated matrices that the models of a calibrated processor learned from; absent of another profile.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub matrices: Option<usize>,
+}
+
+impl ProfileAnswer {
+    /// Results of a run over the benchmark matrices, in the profile of `known` in `folder`.
+    pub fn of(done: &Benchmarked, folder: &Path, known: &ProfiledDevice, dtypes: Vec<Dtype>) -> Self {
+        Self {
+            device: (&known.facts).into(),
+            folder: folder.to_owned(),
+            grid: known.grid,
+            points: done.points,
+            measured: done.measured,
+            beyond_bound: done.beyond,
+            failed: done.failed.len(),
+            left: done.left,
+            dtypes,
+            matrices: None,
+        }
+    }
 }
 
 impl Answer for ProfileAnswer {
