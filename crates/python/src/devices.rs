@@ -248,20 +248,20 @@ struct Watch {
 }
 
 impl Watch {
-    fn saw(&mut self, event: &Event<'_>) -> Result<(), Error> {
+    fn saw(&mut self, event: Event<'_>) -> Result<(), Error> {
         /// A generated matrix takes about as long as eight benchmark matrices.
         const MATRIX: usize = 8;
         let seen = Python::attach(|py| {
             let (at, what) = match event {
                 Event::Rates(_) => (0, "memory".to_owned()),
                 Event::Benchmark { done, total, point, .. } => {
-                    self.points = *total;
+                    self.points = total;
                     let whole = total + MATRIX * CPU_CALIBRATION_MATRICES.len();
                     (20 * done / whole, format!("{} {}", point.kernel, point.dtype))
                 }
                 Event::Matrix { at, total, name } => {
                     let (done, whole) = (self.points + MATRIX * at, self.points + MATRIX * total);
-                    (20 * done / whole, (*name).to_owned())
+                    (20 * done / whole, name.to_owned())
                 }
                 Event::SetAside { why, aside } => {
                     let text = format!("{why}: set aside, with all that is in it, as {}", aside.display());
@@ -301,7 +301,7 @@ pub(crate) fn calibrate(
     };
     let mut watch = Watch { before, points: 0, interrupted: None };
     let made = forked::work(py, || {
-        let mut watcher = |event: Event<'_>| watch.saw(&event);
+        let mut watcher = |event: Event<'_>| watch.saw(event);
         calibrated_profile(target, &Dtype::ALL, 0, !unasked, &mut watcher).map(keep_calibration)
     })?;
     match watch.interrupted {

@@ -41,7 +41,7 @@ impl CalibrationTarget {
 }
 
 /// A report of a calibration that runs.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub enum Event<'a> {
     /// Another process or thread calibrates the device. Sent ten times a second until that ends.
