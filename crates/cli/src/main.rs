@@ -33,6 +33,7 @@ mod reordering;
 mod report;
 mod restart;
 mod shard;
+mod svg;
 mod table;
 mod terminal_plot;
 mod text;

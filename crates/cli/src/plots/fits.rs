@@ -1,8 +1,7 @@
 //! The fits of the strip models as the papers draw them: measured benchmark matrices and the fitted lines, over p and
 //! over I. One figure a strip model of the profile, kernel, value type and quantity, at blocks of 256.
 
-use super::chart::{Axis, COLOURS, Chart, Series};
-use super::marker::Marker;
+use super::chart::{Axis, COLOURS, Chart, Marker, Series};
 use super::{Plot, in_file_name};
 use crate::device_choice::described;
 use crate::failure::Failure;

@@ -9,8 +9,8 @@
 //! variables of style sheets.
 
 use super::row_lengths::{self, Teams};
-use super::svg::{Anchor, Svg, WIDTH, cut, lines};
-use super::{PICTURES, STYLE, escaped, spy};
+use super::{PICTURES, STYLE, spy};
+use crate::svg::{Anchor, Svg, WIDTH, cut, lines};
 use crate::text::{counted, grouped};
 use sparsight::answer::{MatrixSummary, Structure};
 
@@ -54,15 +54,7 @@ pub(crate) fn figure(matrix: &MatrixSummary, structure: &Structure) -> String {
             under += LINE;
         }
     }
-    let (height, body, name) = (bottom + MARGIN, svg.into_body(), escaped(&matrix.name));
-    format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{ALL:.0}\" height=\"{height:.0}\" \
-         viewBox=\"0 0 {ALL:.0} {height:.0}\" role=\"img\" aria-label=\"{name}\" \
-         font-family=\"system-ui, Roboto, 'Liberation Sans', Arial, sans-serif\">\n<style>\n{}</style>\n\
-         <rect width=\"{ALL:.0}\" height=\"{height:.0}\" fill=\"{}\"/>\n{body}</svg>\n",
-        with_colours(PICTURES),
-        colour("card"),
-    )
+    svg.document((ALL, bottom + MARGIN), &with_colours(PICTURES), colour("card"), &matrix.name)
 }
 
 /// What the style calls a colour, as it is where it is light.

@@ -1,6 +1,6 @@
 //! Words that stand beside what they name, and on no others.
 
-use super::svg::{Anchor, FONT, Svg, text_width};
+use crate::svg::{Anchor, FONT, Svg, text_width};
 
 /// Height of a line of text with the space to the next.
 pub(super) const LINE: f64 = 14.0;

@@ -13,20 +13,21 @@ mod labels;
 mod partition;
 mod provenance;
 mod refused;
+mod reported;
 mod roles;
 mod roofline;
 mod row_lengths;
 mod spy;
-mod svg;
 mod times;
 mod verdict;
 
 use crate::failure::Failure;
 use crate::output_file;
-use crate::text::shown;
+use crate::svg::escaped;
 pub(crate) use figure::figure;
+pub(crate) use reported::Reported;
+use reported::ReportedAdvice;
 use roles::Roles;
-use sparsight::answer::{Reported, ReportedAdvice};
 use std::fmt::Write;
 use std::path::Path;
 
@@ -61,11 +62,6 @@ impl Page {
         }
     }
 
-    /// Of what `--json` prints here.
-    pub(crate) fn of_json(text: &str) -> Self {
-        Self::of(&Reported::from_json(text).expect("what is written here is read here"))
-    }
-
     fn of_advice(advice: &ReportedAdvice) -> Self {
         let roles = Roles::of(advice);
         // Of a matrix without non-zeros nothing is worth a picture.
@@ -79,7 +75,7 @@ impl Page {
             of_times(roofline::panel(advice, &roles)),
             of_times(advice.plan.as_ref().and_then(partition::panel)),
             Some(refused::panel(advice)),
-            Some(provenance::panel(&advice.source, advice.reordered_by.as_ref())),
+            Some(provenance::panel(&advice.device, advice.provenance.as_ref(), advice.reordered.as_ref())),
         ];
         let panels: Vec<Panel> = panels.into_iter().flatten().collect();
         Self::put_together(&advice.matrix.name, &verdict::header(advice, &roles), &panels)
@@ -107,34 +103,7 @@ impl Page {
     }
 }
 
-/// Text from elsewhere as HTML shows it, and as text alone.
-fn escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for letter in shown(text).chars() {
-        match letter {
-            '&' => out += "&amp;",
-            '<' => out += "&lt;",
-            '>' => out += "&gt;",
-            '"' => out += "&quot;",
-            '\'' => out += "&#39;",
-            other => out.push(other),
-        }
-    }
-    out
-}
-
 /// A remark below a picture.
 fn remark(text: &str) -> String {
     format!("<p>{}</p>\n", escaped(text))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_comes_from_elsewhere_is_text_and_no_markup() {
-        assert_eq!(escaped("<script>\"a\" & 'b'"), "&lt;script&gt;&quot;a&quot; &amp; &#39;b&#39;");
-        assert_eq!(escaped("a\u{202e}b\n"), "a\\u{202e}b\\n");
-    }
 }

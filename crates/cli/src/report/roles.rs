@@ -1,9 +1,8 @@
 //! Which candidates are spoken of by what they are: the best, plain CSR, the vendor's.
 
+use super::reported::{ReportedAdvice, ReportedCandidate, ReportedId};
 use crate::text;
-use sparsight::answer::{ReportedAdvice, ReportedCandidate, ReportedOutcome};
 use sparsight::kernels::Candidate;
-use sparsight::matrix::Seconds;
 use std::collections::HashSet;
 
 /// The candidates that the verdict names; each is ranked.
@@ -23,11 +22,11 @@ impl<'a> Roles<'a> {
     pub(super) fn of(advice: &'a ReportedAdvice) -> Self {
         let Some(verdict) = &advice.verdict else {
             // Older answers have none; the first is what it says.
-            let first = advice.candidates.first().filter(|one| one.time.is_some());
+            let first = advice.candidates.first().filter(|one| one.time().is_some());
             return Self { best: first, recommended: first, ..Self::default() };
         };
-        let ranked = |id: &str| advice.candidate(id).filter(|one| one.time.is_some());
-        let compared = |csr: &Option<(String, f64)>| csr.as_ref().and_then(|(id, _)| ranked(id));
+        let ranked = |id: &str| advice.candidate(id).filter(|one| one.time().is_some());
+        let compared = |csr: &Option<ReportedId>| csr.as_ref().and_then(|csr| ranked(&csr.id));
         let (best, plain_csr) = (ranked(&verdict.best), compared(&verdict.plain_csr));
         // Older answers do not say.
         let otherwise = || plain_csr.filter(|_| verdict.gains_nothing).or(best);
@@ -78,14 +77,6 @@ pub(super) fn name_of(id: &str) -> String {
     id.parse::<Candidate>().map_or_else(|_| id.to_owned(), |known| text::candidate(&known))
 }
 
-/// What was measured of it.
-pub(super) fn measured(candidate: &ReportedCandidate) -> Option<Seconds> {
-    match candidate.outcome {
-        Some(ReportedOutcome::Measured(time)) => Some(time),
-        _ => None,
-    }
-}
-
 /// Of each kernel the block size that is ranked first, best first; and what was measured or is named besides.
 pub(super) fn best_of_each_kernel<'a>(
     advice: &'a ReportedAdvice,
@@ -96,8 +87,10 @@ pub(super) fn best_of_each_kernel<'a>(
         Ok(known) => format!("{} {}", known.kernel, known.dtype),
         Err(_) => id.to_owned(),
     };
-    let ranked = advice.candidates.iter().filter(|one| one.time.is_some());
+    let ranked = advice.candidates.iter().filter(|one| one.time().is_some());
     ranked
-        .filter(|one| kernels.insert(kernel(&one.id)) || measured(one).is_some() || roles.role(one).is_some())
+        .filter(|one| {
+            kernels.insert(kernel(&one.id)) || one.measured_s.is_some() || roles.role(one).is_some()
+        })
         .collect()
 }

@@ -2,11 +2,12 @@
 
 use super::axis::Axis;
 use super::labels::Labels;
+use super::reported::ReportedAdvice;
 use super::roles::Roles;
-use super::svg::{Anchor, Svg, WIDTH, inside};
 use super::{Panel, remark};
+use crate::svg::{Anchor, Svg, WIDTH, inside};
 use crate::text::{counted, grouped};
-use sparsight::answer::{MatrixSummary, ReportedAdvice, RowsOfLength};
+use sparsight::answer::{MatrixSummary, RowsOfLength};
 use std::collections::BTreeSet;
 
 const HEIGHT: f64 = 268.0;
@@ -29,7 +30,7 @@ pub(super) struct Teams {
 }
 
 pub(super) fn panel(advice: &ReportedAdvice, roles: &Roles<'_>) -> Option<Panel> {
-    let ranked = advice.candidates.iter().filter(|one| one.time.is_some());
+    let ranked = advice.candidates.iter().filter(|one| one.time().is_some());
     let teams = Teams {
         all: ranked.filter_map(|one| one.threads_per_row).filter(|team| *team > 1).collect(),
         best: roles.best.and_then(|best| best.threads_per_row),

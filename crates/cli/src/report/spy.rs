@@ -1,7 +1,7 @@
 //! Where the non-zeros lie: each cell of a grid as dark as it is full.
 
-use super::svg::{Anchor, Svg, WIDTH};
 use super::{Panel, remark};
+use crate::svg::{Anchor, Svg, WIDTH};
 use crate::text::{counted, grouped, percent};
 use sparsight::answer::{MatrixSummary, SpyCells};
 use sparsight::matrix::Spy;

@@ -1,10 +1,10 @@
 //! How long one product takes: a bar for the best block size of each kernel, its 90 % interval, and what was measured.
 
-use super::roles::{Roles, best_of_each_kernel, measured, name};
-use super::svg::{Anchor, Svg, WIDTH, cut, text_width};
+use super::reported::{ReportedAdvice, ReportedCandidate, ReportedTime};
+use super::roles::{Roles, best_of_each_kernel, name};
 use super::{Panel, remark, verdict};
+use crate::svg::{Anchor, Svg, WIDTH, cut, text_width};
 use crate::text::{between, counted};
-use sparsight::answer::{ReportedAdvice, ReportedCandidate, ReportedTime};
 use sparsight::matrix::Seconds;
 use std::collections::HashSet;
 
@@ -20,7 +20,7 @@ const FULL: f64 = 6.0;
 
 pub(super) fn panel(advice: &ReportedAdvice, roles: &Roles<'_>) -> Option<Panel> {
     let mut all: Vec<_> =
-        best_of_each_kernel(advice, roles).into_iter().filter_map(|one| Some((one, one.time?))).collect();
+        best_of_each_kernel(advice, roles).into_iter().filter_map(|one| Some((one, one.time()?))).collect();
     // By what is drawn: with a number of products they are ranked by the time in all.
     all.sort_by(|(_, a), (_, b)| a.predicted.0.total_cmp(&b.predicted.0));
     let fastest = all.iter().map(|(_, time)| time.predicted.0).min_by(f64::total_cmp)?;
@@ -32,7 +32,7 @@ pub(super) fn panel(advice: &ReportedAdvice, roles: &Roles<'_>) -> Option<Panel>
     let shown: Vec<_> = all.iter().enumerate().filter(is_shown).map(|(_, one)| *one).collect();
     let slowest = |(one, time): &(&ReportedCandidate, ReportedTime)| {
         let whisker = time.high.0.min(2.0 * time.predicted.0);
-        measured(one).map_or(whisker, |time| time.0.max(whisker))
+        one.measured_s.map_or(whisker, |time| time.0.max(whisker))
     };
     let longest = shown.iter().map(slowest).fold(fastest, f64::max).min(FULL * fastest);
     let equal: HashSet<&str> =
@@ -48,7 +48,7 @@ pub(super) fn panel(advice: &ReportedAdvice, roles: &Roles<'_>) -> Option<Panel>
         let top = ROW * row as f64;
         let bare = name(one).replace(" (vendor)", "");
         let called = roles.role(one).map(|role| format!("{bare} \u{b7} {role}"));
-        let timed = Timed { says: &bare, time: Some(time), measured: measured(one), class };
+        let timed = Timed { says: &bare, time: Some(time), measured: one.measured_s, class };
         words(&mut svg, top + 13.0, called.iter().chain([&bare]), &timed);
         bar(&mut svg, top + 19.0, &timed, longest);
     }
@@ -128,13 +128,13 @@ pub(super) fn bar(svg: &mut Svg, top: f64, timed: &Timed<'_>, longest: f64) {
 }
 
 fn is_kept(candidate: &ReportedCandidate, roles: &Roles<'_>) -> bool {
-    measured(candidate).is_some() || roles.role(candidate).is_some()
+    candidate.measured_s.is_some() || roles.role(candidate).is_some()
 }
 
 fn caption(shown: &[(&ReportedCandidate, ReportedTime)], has_equal: bool, is_cut: bool) -> String {
     let mut text =
         "Bar: predicted, at the best block size. Line over it: where nine of ten times lie.".to_owned();
-    if shown.iter().any(|(one, _)| measured(one).is_some()) {
+    if shown.iter().any(|(one, _)| one.measured_s.is_some()) {
         text += " Dot, and the number in its colour: measured.";
     }
     if has_equal {

@@ -57,17 +57,13 @@ mod advise_gpus;
 mod advise_many;
 mod bench;
 mod break_even;
-mod calibrate;
 mod candidate;
 mod compare;
 mod compare_gpus;
 mod device;
-mod devices;
-mod error;
 mod evaluate;
 mod evaluate_transfer;
 mod evaluate_without;
-mod fields;
 mod fit;
 mod gallery;
 mod info;
@@ -76,19 +72,13 @@ mod kernels;
 mod many;
 mod matrix;
 mod measure;
-mod outcome;
 mod plan;
 mod predict;
-mod prediction;
 mod profile;
 mod profile_links;
 mod reordered;
 mod repair;
-mod report;
-mod reported;
-mod reported_plan;
 mod rules;
-mod structure;
 mod transfer;
 
 pub use advise::{
@@ -99,49 +89,37 @@ pub use advise_gpus::{AdviseGpusAnswer, LinksAnswer, OnGpus, RowsAnswer, ShareAn
 pub use advise_many::{AdviseManyAnswer, AdvisedMatrix};
 pub use bench::{BenchAnswer, BenchedBefore, BenchedCandidate, BenchedKernel, BenchedMatrix, OwnCandidate};
 pub use break_even::{BreakEvenAnswer, FasterFrom, SizeTried, TimeOnGpus};
-pub use calibrate::CalibrateAnswer;
-pub use candidate::NamedCandidate;
+pub use candidate::{Extrapolated, MeasuredOutcome, NamedCandidate, PredictedInterval};
 pub use compare::{CompareAnswer, ComparedCandidate, ComparedNumbers, ComparedProfile, NamedLimit};
 pub use compare_gpus::{CompareGpusAnswer, ComparedGpus, ComparedOnGpus, NumbersOfDevice};
-pub use device::DeviceSummary;
-pub use devices::{DeviceHere, DevicesAnswer, NoCuda};
-pub use error::ErrorAnswer;
+pub use device::{DeviceHere, DeviceSummary, DevicesAnswer, NoCuda};
 pub use evaluate::{
     BesideVendor, ChoiceCost, ErrorEntry, EvaluateAnswer, KernelOrFormat, KernelWins, MatrixCounts,
     StripModelWins, WorstPrediction,
 };
 pub use evaluate_transfer::{EvaluateTransferAnswer, RefusedTimes, TransferErrorEntry, WorstTransfer};
 pub use evaluate_without::{EvaluateWithoutAnswer, WithoutPart};
-pub use fields::NotReported;
 pub use fit::{FitAnswer, FittedModel, LearnedErrors};
 pub use gallery::{GalleryAnswer, GalleryGenerator, GalleryParameter};
 pub use info::{FormatSize, InfoAnswer};
 pub use kernel_source::{KernelSourceAnswer, SourceLaunch};
 pub use kernels::{CatalogueKernel, KernelsAnswer};
 pub use many::{CompareManyAnswer, InfoManyAnswer, MeanSpeed, PredictManyAnswer, TransferManyAnswer};
-pub use matrix::MatrixSummary;
+pub use matrix::{MatrixSummary, RowsOfLength, SpyCells, Structure};
 pub use measure::{MeasureAnswer, UnreadableMatrix};
-pub use outcome::MeasuredOutcome;
 pub use plan::{
     MeasuredPlan, NextRunAnswer, PlanAnswer, PlanVerdict, PlannedMatrix, PlannedPart, PlannedStrategy,
 };
 pub use predict::{PredictAnswer, PredictedCandidate, PredictedTerm};
-pub use prediction::{Extrapolated, PredictedInterval};
-pub use profile::ProfileAnswer;
+pub use profile::{CalibrateAnswer, ProfileAnswer};
 pub use profile_links::ProfileLinksAnswer;
 pub use reordered::{BestAsItIs, ReorderedAnswer};
 pub use repair::RepairAnswer;
-pub use report::ReportAnswer;
-pub use reported::{
-    Reported, ReportedAdvice, ReportedCandidate, ReportedOutcome, ReportedSource, ReportedTime,
-    ReportedVerdict,
-};
-pub use reported_plan::{ReportedPart, ReportedPlan, ReportedRun, ReportedStrategy};
 pub use rules::{JudgedRules, RuleAnswer, RuleGuard, RulesAnswer};
-pub use structure::{RowsOfLength, SpyCells, Structure};
 pub use transfer::{TransferAnswer, TransferOutcome, TransferredCandidate};
 
 use serde::Serialize;
+use std::path::PathBuf;
 
 /// The answer of one command. What it serialises to by itself lacks the name of its schema: see [`Answer::document`].
 pub trait Answer: Serialize + Sized {
@@ -169,4 +147,33 @@ pub struct Document<'a, A> {
     schema: &'static str,
     #[serde(flatten)]
     answer: &'a A,
+}
+
+/// `sparsight/report/1`: what was written.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ReportAnswer {
+    /// The page.
+    pub file: PathBuf,
+    /// What it shows, by the ids of its sections and from the top.
+    pub panels: Vec<&'static str>,
+}
+
+impl Answer for ReportAnswer {
+    const SCHEMA: &'static str = "sparsight/report/1";
+}
+
+/// `sparsight/error/1`: why there is no answer. What goes to standard error says the same in words.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ErrorAnswer {
+    /// What went wrong.
+    pub error: String,
+    /// What can be done about it, where that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+    /// The exit code of the program.
+    pub exit_code: u8,
+}
+
+impl Answer for ErrorAnswer {
+    const SCHEMA: &'static str = "sparsight/error/1";
 }

@@ -1,4 +1,4 @@
-//! `profile`: what instrumenting a device did.
+//! `profile` and `calibrate`: what measuring a device gave.
 
 use super::{Answer, DeviceSummary};
 use crate::calibrate::Benchmarked;
@@ -53,4 +53,23 @@ impl ProfileAnswer {
 
 impl Answer for ProfileAnswer {
     const SCHEMA: &'static str = "sparsight/profile/1";
+}
+
+/// `sparsight/calibrate/1`: a calibration.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct CalibrateAnswer {
+    /// The device, with its measured rates.
+    pub device: DeviceSummary,
+    /// Where the calibrated profile is.
+    pub folder: PathBuf,
+    /// Generated matrices that were measured on both devices.
+    pub matrices: usize,
+    /// How many times as much the launch, what memory brings and the rest of a time count as the facts of both devices say.
+    pub weights: [f64; 3],
+    /// Standard deviation of ln(measured / carried over) on matrices that took no part in the weights.
+    pub log_sd: f64,
+}
+
+impl Answer for CalibrateAnswer {
+    const SCHEMA: &'static str = "sparsight/calibrate/1";
 }

@@ -10,13 +10,12 @@
 //! Parts are as high as they have rows, and coloured by their kernel. Words stand beside as many as there is room for, those
 //! that take longest.
 
+use super::super::reported::{ReportedPart, ReportedPlan, ReportedStrategy};
 use super::super::roles::name_of;
-use super::super::svg::{Anchor, FONT, Svg, WIDTH, cut};
 use super::super::{Panel, remark};
-use super::colours::{self, Colours};
 use super::in_words;
+use crate::svg::{Anchor, FONT, Svg, WIDTH, cut};
 use crate::text::{counted, grouped, percent};
-use sparsight::answer::{ReportedPart, ReportedPlan, ReportedStrategy};
 use sparsight::kernels::Execution;
 
 const TOP: f64 = 20.0;
@@ -41,8 +40,7 @@ pub(super) fn panel(
     let single = plan.single.as_ref()?;
     let nrows = Some(plan.matrix.nrows).filter(|nrows| *nrows > 0)? as f64;
     let place = |row: u64| TOP + HEIGHT * row as f64 / nrows;
-    let is_here =
-        |kernel: &str| strategy.parts.iter().chain([single]).any(|part| colours::kernel(part) == kernel);
+    let is_here = |kernel: &str| strategy.parts.iter().chain([single]).any(|part| kernel_of(part) == kernel);
     let legend: Vec<_> = colours.all().filter(|(kernel, _)| is_here(kernel)).collect();
     let mut svg = Svg::new(TOP + HEIGHT + 12.0 + LINE * legend.len() as f64);
     svg.text("tick", (WIDE / 2.0, 12.0), Anchor::Middle, "whole");
@@ -62,7 +60,7 @@ pub(super) fn panel(
     let tops = spread(&middles, TOP, TOP + HEIGHT);
     for ((part, middle), top) in worded.iter().zip(&middles).zip(&tops) {
         svg.line("roof", (PARTS + WIDE + 2.0, *middle), (WORDS - 4.0, top + FONT));
-        let from = format!("{}, from row {}", part.time.predicted, grouped(part.rows[0]));
+        let from = format!("{}, from row {}", part.time().predicted, grouped(part.rows[0]));
         for (line, text) in [(0.0, name_of(&part.id)), (1.0, from)] {
             let class = if line > 0.0 { "tick" } else { "" };
             svg.text(
@@ -91,7 +89,7 @@ pub(super) fn panel(
 
 /// For a pointer at rest.
 fn says(part: &ReportedPart) -> String {
-    let ReportedPart { rows: [from, to], nnz, id, time, .. } = part;
+    let (ReportedPart { rows: [from, to], nnz, id, .. }, time) = (part, part.time());
     let rows = format!("rows {} to {}", grouped(*from), grouped(to.saturating_sub(1)));
     format!("{id}: {}, {rows}, {}", time.predicted, counted(*nnz, "non-zero"))
 }
@@ -99,7 +97,7 @@ fn says(part: &ReportedPart) -> String {
 /// At most so many parts, those that take longest, from the first row on.
 fn longest(parts: &[ReportedPart], most: usize) -> Vec<&ReportedPart> {
     let mut parts: Vec<_> = parts.iter().collect();
-    parts.sort_by(|a, b| b.time.predicted.0.total_cmp(&a.time.predicted.0));
+    parts.sort_by(|a, b| b.time().predicted.0.total_cmp(&a.time().predicted.0));
     parts.truncate(most);
     parts.sort_by_key(|part| part.rows);
     parts
@@ -123,9 +121,9 @@ fn spread(middles: &[f64], first: f64, last: f64) -> Vec<f64> {
 
 /// `csr-vector t8: whole; 3 parts, 40.1 % of rows`.
 fn share(kernel: &str, single: &ReportedPart, parts: &[ReportedPart], nrows: f64) -> String {
-    let its: Vec<_> = parts.iter().filter(|part| colours::kernel(part) == kernel).collect();
+    let its: Vec<_> = parts.iter().filter(|part| kernel_of(part) == kernel).collect();
     let rows: u64 = its.iter().map(|part| part.rows[1] - part.rows[0]).sum();
-    let whole = (colours::kernel(single) == kernel).then(|| "whole".to_owned());
+    let whole = (kernel_of(single) == kernel).then(|| "whole".to_owned());
     let cut = (!its.is_empty())
         .then(|| format!("{}, {} of rows", counted(its.len() as u64, "part"), percent(rows as f64 / nrows)));
     let words: Vec<String> = whole.into_iter().chain(cut).collect();
@@ -149,10 +147,47 @@ fn caption(single: &ReportedPart, strategy: &ReportedStrategy, worded: usize, nr
         "Left: the whole matrix in {}, {}. Right: {}, {} together; the time of each is what it takes by itself, a launch \
          included.{more}{shortened}",
         name_of(&single.id),
-        single.time.predicted,
+        single.time().predicted,
         in_words(strategy),
-        strategy.time.predicted
+        strategy.time().predicted
     )
+}
+
+/// Classes of the style, in the order in which kernels get them; what comes behind these shares the last.
+const CLASSES: [&str; 6] = ["k1", "k2", "k3", "k4", "k5", "plain"];
+
+/// Kernels, each with its class.
+#[derive(Debug)]
+pub(super) struct Colours<'a>(Vec<&'a str>);
+
+impl<'a> Colours<'a> {
+    /// The kernel of the whole matrix first, then those of the parts by how much time they take.
+    pub(super) fn of(plan: &'a ReportedPlan) -> Self {
+        let mut parts: Vec<_> = super::cut(plan).flat_map(|strategy| &strategy.parts).collect();
+        parts.sort_by(|a, b| b.time().predicted.0.total_cmp(&a.time().predicted.0));
+        let mut kernels: Vec<&str> = Vec::new();
+        for part in plan.single.iter().chain(parts) {
+            if !kernels.contains(&kernel_of(part)) {
+                kernels.push(kernel_of(part));
+            }
+        }
+        Self(kernels)
+    }
+
+    pub(super) fn class(&self, part: &ReportedPart) -> &'static str {
+        let place = self.0.iter().position(|known| *known == kernel_of(part)).unwrap_or(CLASSES.len());
+        CLASSES[place.min(CLASSES.len() - 1)]
+    }
+
+    /// Each with its class, in this order; those that share the last one are left out but for the first.
+    pub(super) fn all(&self) -> impl Iterator<Item = (&'a str, &'static str)> {
+        self.0.iter().copied().zip(CLASSES)
+    }
+}
+
+/// What has a colour: the kernel with its knobs, `csr-vector/t8` of the id `csr-vector/t8/b128/f64`.
+fn kernel_of(part: &ReportedPart) -> &str {
+    part.id.rsplitn(3, '/').last().unwrap_or(&part.id)
 }
 
 #[cfg(test)]

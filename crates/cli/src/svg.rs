@@ -1,11 +1,11 @@
-//! A picture in SVG, as text: lines, areas, dots and words. Colours are classes, which the page's style knows.
+//! A picture in SVG, as text: lines, areas, dots and words. Colours are classes of a style.
 
-use super::escaped;
+use crate::text::shown;
 use std::fmt::Write;
 
 /// Where text begins, as seen from its point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Anchor {
+pub(crate) enum Anchor {
     Start,
     Middle,
     End,
@@ -13,29 +13,29 @@ pub(super) enum Anchor {
 
 /// A picture.
 #[derive(Debug)]
-pub(super) struct Svg {
+pub(crate) struct Svg {
     height: f64,
     body: String,
 }
 
 /// Width of every picture: a column of the page.
-pub(super) const WIDTH: f64 = 360.0;
+pub(crate) const WIDTH: f64 = 360.0;
 /// Size of letters.
-pub(super) const FONT: f64 = 12.0;
+pub(crate) const FONT: f64 = 12.0;
 
 /// How wide that text is at most, nearly: the viewer has the font.
-pub(super) fn text_width(text: &str) -> f64 {
+pub(crate) fn text_width(text: &str) -> f64 {
     0.61 * FONT * text.chars().count() as f64
 }
 
 /// Where the middle of a text may stand at most, so that all of it is seen, if it should stand at `x`.
-pub(super) fn inside(x: f64, text: &str) -> f64 {
+pub(crate) fn inside(x: f64, text: &str) -> f64 {
     let half = text_width(text) / 2.0;
     x.clamp(half, (WIDTH - half).max(half))
 }
 
 /// As much of a text as fits into `width`.
-pub(super) fn cut(text: &str, width: f64) -> String {
+pub(crate) fn cut(text: &str, width: f64) -> String {
     if text_width(text) <= width {
         return text.to_owned();
     }
@@ -44,7 +44,7 @@ pub(super) fn cut(text: &str, width: f64) -> String {
 }
 
 /// Text in lines of at most `width`, cut between words.
-pub(super) fn lines(text: &str, width: f64) -> Vec<String> {
+pub(crate) fn lines(text: &str, width: f64) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split(' ') {
         match lines.last_mut() {
@@ -58,8 +58,24 @@ pub(super) fn lines(text: &str, width: f64) -> Vec<String> {
     lines
 }
 
+/// Text from elsewhere as HTML and SVG show it, and as text alone.
+pub(crate) fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for letter in shown(text).chars() {
+        match letter {
+            '&' => out += "&amp;",
+            '<' => out += "&lt;",
+            '>' => out += "&gt;",
+            '"' => out += "&quot;",
+            '\'' => out += "&#39;",
+            other => out.push(other),
+        }
+    }
+    out
+}
+
 impl Svg {
-    pub(super) fn new(height: f64) -> Self {
+    pub(crate) fn new(height: f64) -> Self {
         Self { height, body: String::new() }
     }
 
@@ -69,16 +85,16 @@ impl Svg {
         self.body.push('\n');
     }
 
-    pub(super) fn height(&self) -> f64 {
+    pub(crate) fn height(&self) -> f64 {
         self.height
     }
 
     /// Another picture as a part of this one.
-    pub(super) fn put(&mut self, (x, y): (f64, f64), other: &Self) {
+    pub(crate) fn put(&mut self, (x, y): (f64, f64), other: &Self) {
         self.push(format_args!("<g transform=\"translate({x:.1} {y:.1})\">\n{}</g>", other.body));
     }
 
-    pub(super) fn line(&mut self, class: &str, from: (f64, f64), to: (f64, f64)) {
+    pub(crate) fn line(&mut self, class: &str, from: (f64, f64), to: (f64, f64)) {
         let ((x1, y1), (x2, y2)) = (from, to);
         self.push(format_args!(
             "<line class=\"{class}\" x1=\"{x1:.1}\" y1=\"{y1:.1}\" x2=\"{x2:.1}\" y2=\"{y2:.1}\"/>"
@@ -86,13 +102,13 @@ impl Svg {
     }
 
     /// A line through points.
-    pub(super) fn curve(&mut self, class: &str, points: impl IntoIterator<Item = (f64, f64)>) {
+    pub(crate) fn curve(&mut self, class: &str, points: impl IntoIterator<Item = (f64, f64)>) {
         let points: Vec<String> = points.into_iter().map(|(x, y)| format!("{x:.1},{y:.1}")).collect();
         self.push(format_args!("<polyline class=\"{class}\" points=\"{}\"/>", points.join(" ")));
     }
 
     /// What a path draws, in units of `scale` from `(x, y)`.
-    pub(super) fn path(&mut self, class: &str, (x, y): (f64, f64), scale: (f64, f64), path: &str) {
+    pub(crate) fn path(&mut self, class: &str, (x, y): (f64, f64), scale: (f64, f64), path: &str) {
         let (along, down) = scale;
         self.push(format_args!(
             "<path class=\"{class}\" transform=\"translate({x:.1} {y:.1}) scale({along:.4} {down:.4})\" d=\"{path}\"/>"
@@ -100,7 +116,7 @@ impl Svg {
     }
 
     /// An area, and what a pointer at rest on it is told.
-    pub(super) fn rect(&mut self, class: &str, (x, y): (f64, f64), (width, height): (f64, f64), says: &str) {
+    pub(crate) fn rect(&mut self, class: &str, (x, y): (f64, f64), (width, height): (f64, f64), says: &str) {
         self.push(format_args!(
             "<rect class=\"{class}\" x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{height:.1}\"><title>{}</title></rect>",
             escaped(says)
@@ -108,14 +124,19 @@ impl Svg {
     }
 
     /// A dot, likewise.
-    pub(super) fn dot(&mut self, class: &str, (x, y): (f64, f64), radius: f64, says: &str) {
+    pub(crate) fn dot(&mut self, class: &str, (x, y): (f64, f64), radius: f64, says: &str) {
         self.push(format_args!(
             "<circle class=\"{class}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{radius:.1}\"><title>{}</title></circle>",
             escaped(says)
         ));
     }
 
-    pub(super) fn text(&mut self, class: &str, (x, y): (f64, f64), anchor: Anchor, text: &str) {
+    /// A dot of a cloud, which tells nothing.
+    pub(crate) fn point(&mut self, class: &str, (x, y): (f64, f64), radius: u32) {
+        self.push(format_args!("<circle class=\"{class}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{radius}\"/>"));
+    }
+
+    pub(crate) fn text(&mut self, class: &str, (x, y): (f64, f64), anchor: Anchor, text: &str) {
         let anchor = match anchor {
             Anchor::Start => "",
             Anchor::Middle => " text-anchor=\"middle\"",
@@ -125,13 +146,33 @@ impl Svg {
         self.push(format_args!("<text class=\"{class}\" x=\"{x:.1}\" y=\"{y:.1}\"{anchor}>{text}</text>"));
     }
 
-    /// The elements alone.
-    pub(super) fn into_body(self) -> String {
-        self.body
+    /// Text from bottom to top, its middle at a point.
+    pub(crate) fn upwards(&mut self, class: &str, (x, y): (f64, f64), text: &str) {
+        let text = escaped(text);
+        self.push(format_args!(
+            "<text class=\"{class}\" text-anchor=\"middle\" transform=\"translate({x:.1} {y:.1}) rotate(-90)\">{text}</text>"
+        ));
+    }
+
+    /// A file of its own on a background, and what it is called where it cannot be seen.
+    pub(crate) fn document(
+        self,
+        (width, height): (f64, f64),
+        style: &str,
+        behind: &str,
+        label: &str,
+    ) -> String {
+        let (body, label) = (self.body, escaped(label));
+        format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width:.0}\" height=\"{height:.0}\" \
+             viewBox=\"0 0 {width:.0} {height:.0}\" role=\"img\" aria-label=\"{label}\" \
+             font-family=\"system-ui, Roboto, 'Liberation Sans', Arial, sans-serif\">\n<style>\n{style}</style>\n\
+             <rect width=\"{width:.0}\" height=\"{height:.0}\" fill=\"{behind}\"/>\n{body}</svg>\n",
+        )
     }
 
     /// The element, and what it is called where it cannot be seen.
-    pub(super) fn finish(self, label: &str) -> String {
+    pub(crate) fn finish(self, label: &str) -> String {
         let (height, body, label) = (self.height, self.body, escaped(label));
         format!(
             "<svg viewBox=\"0 0 {WIDTH} {height:.0}\" role=\"img\" aria-label=\"{label}\">\n{body}</svg>\n"
@@ -149,5 +190,11 @@ mod tests {
         assert_eq!(lines("one two three", width), ["one two", "three"]);
         assert_eq!(lines("", width), [""]);
         assert_eq!(lines("longer-than-a-line a", width), ["longer-than-a-line", "a"]);
+    }
+
+    #[test]
+    fn text_from_elsewhere_holds_no_markup() {
+        assert_eq!(escaped("<script>\"a\" & 'b'"), "&lt;script&gt;&quot;a&quot; &amp; &#39;b&#39;");
+        assert_eq!(escaped("a\u{202e}b\n"), "a\\u{202e}b\\n");
     }
 }
