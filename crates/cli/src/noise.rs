@@ -1,4 +1,4 @@
-//! Whether a machine was quiet while it was measured on, said in one line.
+//! Warnings about a machine that was busy while it was measured on.
 
 use crate::printer::Printer;
 pub(crate) use sparsight::Noise;

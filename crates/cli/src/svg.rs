@@ -1,9 +1,9 @@
-//! A picture in SVG, as text: lines, areas, dots and words. Colours are classes of a style.
+//! Pictures in SVG, as text: lines, areas, dots and words. Colours are classes of a style sheet.
 
 use crate::text::shown;
 use std::fmt::Write;
 
-/// Where text begins, as seen from its point.
+/// Side of a text on which its point lies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Anchor {
     Start,
@@ -18,23 +18,23 @@ pub(crate) struct Svg {
     body: String,
 }
 
-/// Width of every picture: a column of the page.
+/// Width of a picture of the page: a column.
 pub(crate) const WIDTH: f64 = 360.0;
-/// Size of letters.
+/// Size of letters on the page.
 pub(crate) const FONT: f64 = 12.0;
 
-/// How wide that text is at most, nearly: the viewer has the font.
+/// Estimated largest width of a text: the viewer has the font.
 pub(crate) fn text_width(text: &str) -> f64 {
     0.61 * FONT * text.chars().count() as f64
 }
 
-/// Where the middle of a text may stand at most, so that all of it is seen, if it should stand at `x`.
+/// Middle of a text nearest to `x` at which all of it is visible.
 pub(crate) fn inside(x: f64, text: &str) -> f64 {
     let half = text_width(text) / 2.0;
     x.clamp(half, (WIDTH - half).max(half))
 }
 
-/// As much of a text as fits into `width`.
+/// Beginning of a text that fits into `width`.
 pub(crate) fn cut(text: &str, width: f64) -> String {
     if text_width(text) <= width {
         return text.to_owned();
@@ -58,7 +58,7 @@ pub(crate) fn lines(text: &str, width: f64) -> Vec<String> {
     lines
 }
 
-/// Text from elsewhere as HTML and SVG show it, and as text alone.
+/// Text from elsewhere as HTML and SVG show it, without markup.
 pub(crate) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for letter in shown(text).chars() {
@@ -89,7 +89,7 @@ impl Svg {
         self.height
     }
 
-    /// Another picture as a part of this one.
+    /// Adds another picture as a part of this one.
     pub(crate) fn put(&mut self, (x, y): (f64, f64), other: &Self) {
         self.push(format_args!("<g transform=\"translate({x:.1} {y:.1})\">\n{}</g>", other.body));
     }
@@ -101,13 +101,13 @@ impl Svg {
         ));
     }
 
-    /// A line through points.
+    /// Adds a line through points.
     pub(crate) fn curve(&mut self, class: &str, points: impl IntoIterator<Item = (f64, f64)>) {
         let points: Vec<String> = points.into_iter().map(|(x, y)| format!("{x:.1},{y:.1}")).collect();
         self.push(format_args!("<polyline class=\"{class}\" points=\"{}\"/>", points.join(" ")));
     }
 
-    /// What a path draws, in units of `scale` from `(x, y)`.
+    /// Adds a path in units of `scale` from `(x, y)`.
     pub(crate) fn path(&mut self, class: &str, (x, y): (f64, f64), scale: (f64, f64), path: &str) {
         let (along, down) = scale;
         self.push(format_args!(
@@ -115,7 +115,7 @@ impl Svg {
         ));
     }
 
-    /// An area, and what a pointer at rest on it is told.
+    /// Adds an area with a tooltip.
     pub(crate) fn rect(&mut self, class: &str, (x, y): (f64, f64), (width, height): (f64, f64), says: &str) {
         self.push(format_args!(
             "<rect class=\"{class}\" x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{height:.1}\"><title>{}</title></rect>",
@@ -123,7 +123,7 @@ impl Svg {
         ));
     }
 
-    /// A dot, likewise.
+    /// Adds a dot with a tooltip.
     pub(crate) fn dot(&mut self, class: &str, (x, y): (f64, f64), radius: f64, says: &str) {
         self.push(format_args!(
             "<circle class=\"{class}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{radius:.1}\"><title>{}</title></circle>",
@@ -131,7 +131,7 @@ impl Svg {
         ));
     }
 
-    /// A dot of a cloud, which tells nothing.
+    /// Adds a dot without a tooltip.
     pub(crate) fn point(&mut self, class: &str, (x, y): (f64, f64), radius: u32) {
         self.push(format_args!("<circle class=\"{class}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{radius}\"/>"));
     }
@@ -146,7 +146,7 @@ impl Svg {
         self.push(format_args!("<text class=\"{class}\" x=\"{x:.1}\" y=\"{y:.1}\"{anchor}>{text}</text>"));
     }
 
-    /// Text from bottom to top, its middle at a point.
+    /// Adds text that runs from bottom to top, its middle at a point.
     pub(crate) fn upwards(&mut self, class: &str, (x, y): (f64, f64), text: &str) {
         let text = escaped(text);
         self.push(format_args!(
@@ -154,7 +154,7 @@ impl Svg {
         ));
     }
 
-    /// A file of its own on a background, and what it is called where it cannot be seen.
+    /// The picture as a file of its own, on a background and with a label for screen readers.
     pub(crate) fn document(
         self,
         (width, height): (f64, f64),
@@ -171,7 +171,7 @@ impl Svg {
         )
     }
 
-    /// The element, and what it is called where it cannot be seen.
+    /// The picture as an element of a page, with a label for screen readers.
     pub(crate) fn finish(self, label: &str) -> String {
         let (height, body, label) = (self.height, self.body, escaped(label));
         format!(

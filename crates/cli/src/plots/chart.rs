@@ -1,4 +1,4 @@
-//! A figure as data, and its drawing: axes with a legend beside them, so that no text lies over a point.
+//! A figure as data, and its drawing: axes with a legend beside them, so that no text covers a point.
 
 use crate::svg::{Anchor, Svg};
 use std::fmt::Write;
@@ -7,15 +7,15 @@ use std::fmt::Write;
 pub(super) const COLOURS: [&str; 8] =
     ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#000000", "#785ef0"];
 
-/// Lines that only guide the eye.
+/// Colour of guide lines.
 pub(super) const GREY: &str = "#6e6e6e";
 
 /// Shape of a point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Marker {
-    /// Filled and half transparent: for clouds.
+    /// Filled and half transparent, for clouds.
     Dot,
-    /// A circle's outline.
+    /// Outline of a circle.
     Ring,
     Cross,
     Triangle,
@@ -29,11 +29,11 @@ pub(super) struct Chart {
     pub(super) y: Axis,
     /// Drawn in this order, and named in the legend.
     pub(super) series: Vec<Series>,
-    /// Said below the legend.
+    /// Lines of text below the legend.
     pub(super) notes: Vec<String>,
 }
 
-/// One direction.
+/// An axis.
 #[derive(Debug, Clone)]
 pub(super) struct Axis {
     /// Quantity and unit.
@@ -48,10 +48,10 @@ pub(super) struct Axis {
 pub(super) struct Series {
     pub(super) name: String,
     pub(super) colour: &'static str,
-    /// `None` if nothing marks the points.
+    /// `None` for points without a marker.
     pub(super) marker: Option<Marker>,
     pub(super) dashed: bool,
-    /// Of the line, pixels.
+    /// Width of the line, pixels.
     pub(super) width: u32,
     pub(super) points: Vec<(f64, f64)>,
     pub(super) line: Vec<(f64, f64)>,
@@ -67,7 +67,7 @@ impl Axis {
         Self { label: label.to_owned(), from: low / margin, to: high * margin, logarithmic: true }
     }
 
-    /// Where the axis carries numbers: powers of ten, with 2 and 5 between them on a short one; tenths if linear.
+    /// Values with a number: powers of ten, with 2 and 5 between them on a short axis; tenths on a linear one.
     fn ticks(&self) -> Vec<f64> {
         if !self.logarithmic {
             return (0..=10).map(|k| self.from + (self.to - self.from) * f64::from(k) / 10.0).collect();
@@ -108,7 +108,7 @@ const LETTER: f64 = 7.9;
 const SAMPLE: f64 = 44.0;
 const LEGEND_ROW: f64 = 22.0;
 
-/// Classes of all charts; those of series come behind.
+/// Style of all charts; the colours of the series follow.
 const STYLE: &str = "text { fill: #000; font-size: 15px; }
 .title { font-size: 20px; }
 .label { font-size: 17px; }
@@ -147,7 +147,7 @@ impl Chart {
         svg.document((width, height), &style, "#fff", &self.title)
     }
 
-    /// Wide enough for the longest words of the legend and high enough for all of them.
+    /// Width and height with room for the legend.
     fn size(&self) -> (f64, f64) {
         let words = self.series.iter().map(|s| &s.name).chain(&self.notes);
         let longest = words.map(|w| w.chars().count()).max().unwrap_or(0);
@@ -202,7 +202,7 @@ impl Series {
         format!("line s{class}{dashed}{thin}")
     }
 
-    /// Draws its marker, if it has one.
+    /// Draws the marker, if there is one.
     fn mark(&self, svg: &mut Svg, class: usize, at: (f64, f64)) {
         let outline = format!("line s{class}");
         match self.marker {

@@ -1,5 +1,4 @@
-//! What choosing costs: over which share of the matrices the chosen candidate takes at most so many times as long as
-//! the best. One figure a value type, a curve a model and a dashed one for each choice without a model.
+//! Cost of choices: share of the matrices on which the chosen candidate takes at most a given multiple of the best time. One figure a value type, a curve a model and a dashed one for each choice without a model.
 
 use super::Plot;
 use super::chart::{Axis, COLOURS, Chart, Series};
@@ -8,7 +7,7 @@ use crate::device_choice::described;
 use crate::text::{candidate, matrices, words};
 use sparsight::{Baseline, ChoiceRow, Chooser, Evaluation, ModelName, Profile, Scope};
 
-/// Where the axis ends: what is still worse has no place among choices, and a few are a thousand times worse.
+/// End of the axis: a few choices are a thousand times worse.
 const LARGEST_RATIO: f64 = 20.0;
 
 pub(super) fn plots(profile: &Profile, evaluation: &Evaluation) -> Vec<Plot> {

@@ -50,7 +50,7 @@ pub(super) fn plots(
     Ok(plots)
 }
 
-/// `fit-csr-vector-t32-f32-over-p`; of other models than the papers' with the model behind it.
+/// `fit-csr-vector-t32-f32-over-p`; the name of a model other than the papers' follows.
 fn name(model: ModelName, candidate: &Candidate, along: Along) -> String {
     let over = match along {
         Along::RowLength => "p",
@@ -111,7 +111,7 @@ fn legend(fitted: &FittedLine) -> String {
     parts.collect::<Vec<_>>().join(", ")
 }
 
-/// Of what a border is one.
+/// Quantity of a border.
 fn quantity(by: SplitBy) -> &'static str {
     match by {
         SplitBy::WorkingSet => "working set",

@@ -3,8 +3,8 @@
 //! ```text
 //! Reported -> a file a panel (HTML with an Svg in it) -> page (the panels in a grid, below the verdict)
 //! ```
-//! A picture is as wide as a column of the page, on a telephone as on a large screen, so that its letters are as large there
-//! as here. What stands in it comes from a file and may be anything: text goes through [`escaped`], and nothing else.
+//! A picture is as wide as a column of the page on every screen, so that its letters have one size. Text may come from an untrusted file:
+//! all of it goes through [`escaped`].
 
 mod axis;
 mod break_even;
@@ -31,22 +31,22 @@ use roles::Roles;
 use std::fmt::Write;
 use std::path::Path;
 
-/// Of the page; on top the colours of everything.
+/// Style of the page, with all colours at the top.
 const STYLE: &str = include_str!("style.css");
-/// Of what stands in pictures.
+/// Style of the pictures.
 const PICTURES: &str = include_str!("pictures.css");
 
 /// A section of the page.
 #[derive(Debug)]
 struct Panel {
-    /// Of the section in HTML, and in the answer.
+    /// Id of the section in HTML, and in the answer.
     id: &'static str,
     title: &'static str,
     /// HTML.
     body: String,
 }
 
-/// A page, and what it shows from the top.
+/// A page, and the ids of its panels from the top.
 #[derive(Debug)]
 pub(crate) struct Page {
     pub(crate) html: String,
@@ -54,7 +54,7 @@ pub(crate) struct Page {
 }
 
 impl Page {
-    /// Of an answer; what it does not hold is not drawn.
+    /// Draws an answer; a panel without data is left out.
     pub(crate) fn of(answer: &Reported) -> Self {
         match answer {
             Reported::Advice(advice) => Self::of_advice(advice),

@@ -1,4 +1,4 @@
-//! Where the numbers come from, so that they can be asked for again.
+//! Panel of the origin of the numbers.
 
 use super::Panel;
 use super::reported::{ReportedDevice, ReportedOrder, ReportedProvenance};

@@ -1,4 +1,4 @@
-//! What is not ranked, and why.
+//! Panel of the candidates that are not ranked, with the reasons.
 
 use super::reported::ReportedAdvice;
 use super::{Panel, remark};
@@ -7,11 +7,11 @@ use crate::text::words;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// Reasons that are listed. Chosen: what one looks through.
+/// Most reasons that are listed. Chosen: readable at a glance.
 const MOST: usize = 24;
 
 pub(super) fn panel(advice: &ReportedAdvice) -> Panel {
-    // By reason; what nothing is known of is one, since it would run.
+    // By reason; all unmeasured kernels share one.
     let mut refused: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for one in &advice.candidates {
         let (why, what) = match (one.measured_s, &one.infeasible, &one.failed) {

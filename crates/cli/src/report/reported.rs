@@ -4,7 +4,7 @@
 //! here once, and the panels rely on that: a time lies between a femtosecond and ten thousand years, an interval contains its prediction,
 //! parts follow each other without a gap, and pictures are no larger than [`Structure::of`] makes them.
 
-use serde::de::{DeserializeOwned, Error, Unexpected};
+use serde::de::{DeserializeOwned, Error};
 use serde::{Deserialize, Deserializer};
 use sparsight::answer::{AdviseAnswer, Answer, MatrixSummary, PlanAnswer, Structure};
 use sparsight::kernels::Execution;
@@ -39,6 +39,7 @@ pub(crate) struct ReportedAdvice {
 
 /// The device that an answer is for.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(remote = "Self")]
 pub(crate) struct ReportedDevice {
     pub(super) name: String,
     pub(super) profile: Option<String>,
@@ -46,10 +47,8 @@ pub(crate) struct ReportedDevice {
     pub(super) rescaled_from: Option<String>,
     pub(super) noise: Option<String>,
     /// 0 if not measured, as is the next.
-    #[serde(default, deserialize_with = "number")]
-    pub(super) copy_bytes_per_s: f64,
-    #[serde(default, deserialize_with = "number")]
-    pub(super) launch_s: f64,
+    copy_bytes_per_s: Option<f64>,
+    launch_s: Option<Seconds>,
 }
 
 /// Origin of an answer, beside the profile.
@@ -104,20 +103,14 @@ pub(crate) struct ReportedCandidate {
     pub(super) format: String,
     pub(super) kernel: String,
     pub(super) threads_per_row: Option<u64>,
-    #[serde(default, deserialize_with = "time")]
     predicted_s: Option<Seconds>,
-    #[serde(default, deserialize_with = "time")]
     low_s: Option<Seconds>,
-    #[serde(default, deserialize_with = "time")]
     high_s: Option<Seconds>,
     pub(super) bytes: Option<Bytes>,
-    #[serde(default, deserialize_with = "duration")]
     pub(super) conversion_s: Option<Seconds>,
     pub(super) pays_off_after: Option<u64>,
-    #[serde(default, deserialize_with = "time")]
     pub(super) in_all_s: Option<Seconds>,
     pub(super) extrapolates: Option<Vec<ReportedQuantity>>,
-    #[serde(default, deserialize_with = "time")]
     pub(super) measured_s: Option<Seconds>,
     /// Why it is not ranked.
     pub(super) infeasible: Option<String>,
@@ -170,11 +163,8 @@ pub(crate) struct ReportedPlan {
 #[serde(remote = "Self")]
 pub(crate) struct ReportedStrategy {
     pub(super) execution: Execution,
-    #[serde(deserialize_with = "needed_time")]
     predicted_s: Seconds,
-    #[serde(deserialize_with = "needed_time")]
     low_s: Seconds,
-    #[serde(deserialize_with = "needed_time")]
     high_s: Seconds,
     /// From the first row on. They end before the last one where the answer was shortened.
     pub(super) parts: Vec<ReportedPart>,
@@ -188,11 +178,8 @@ pub(crate) struct ReportedPart {
     pub(super) rows: [u64; 2],
     pub(super) nnz: u64,
     pub(super) id: String,
-    #[serde(deserialize_with = "needed_time")]
     predicted_s: Seconds,
-    #[serde(deserialize_with = "needed_time")]
     low_s: Seconds,
-    #[serde(deserialize_with = "needed_time")]
     high_s: Seconds,
 }
 
@@ -204,7 +191,6 @@ pub(crate) struct ReportedRun {
     pub(super) what: String,
     /// A candidate, or the parts.
     pub(super) plan: String,
-    #[serde(default, deserialize_with = "time")]
     pub(super) time_s: Option<Seconds>,
     /// Why there is no time.
     pub(super) failed: Option<String>,
@@ -274,12 +260,12 @@ impl ReportedAdvice {
 impl ReportedDevice {
     /// Measured copy rate.
     pub(super) fn copy_rate(&self) -> Option<f64> {
-        Some(self.copy_bytes_per_s).filter(|rate| *rate > 0.0)
+        self.copy_bytes_per_s.filter(|rate| *rate > 0.0)
     }
 
     /// Measured time of a launch.
     pub(super) fn launch(&self) -> Option<Seconds> {
-        Some(Seconds(self.launch_s)).filter(|launch| launch.0 > 0.0)
+        self.launch_s.filter(|launch| launch.0 > 0.0)
     }
 }
 
@@ -312,10 +298,9 @@ impl ReportedPlan {
     }
 }
 
-/// Agreement of the fields of an object with each other.
+/// Limits of the values of an object, and their agreement with each other.
 trait Check {
-    /// Text of the error if they do not agree.
-    fn check(&self) -> Result<(), &'static str>;
+    fn check(&self) -> Result<(), String>;
 }
 
 /// Reads an object by its fields, and checks it.
@@ -330,31 +315,63 @@ macro_rules! checked {
         }
     )*};
 }
-checked!(ReportedCandidate, ReportedPlan, ReportedStrategy, ReportedPart, ReportedRun);
+checked!(ReportedDevice, ReportedCandidate, ReportedPlan, ReportedStrategy, ReportedPart, ReportedRun);
 
-const NO_INTERVAL: &str = "predicted_s is not a time between low_s and high_s";
+/// An error unless `is_right`.
+fn ensure(is_right: bool, wrong: impl FnOnce() -> String) -> Result<(), String> {
+    if is_right { Ok(()) } else { Err(wrong()) }
+}
 
-impl ReportedTime {
-    fn check(self) -> Result<(), &'static str> {
-        let is_interval = self.low <= self.predicted && self.predicted <= self.high;
-        if is_interval { Ok(()) } else { Err(NO_INTERVAL) }
+/// A number of 0 or more, if it is there.
+fn number(name: &str, number: Option<f64>) -> Result<(), String> {
+    let is_right = number.is_none_or(|number| number >= 0.0);
+    ensure(is_right, || format!("{name} is {}, not a number of 0 or more", number.unwrap_or_default()))
+}
+
+/// A time between a femtosecond and ten thousand years, if it is there.
+fn time(name: &str, time: Option<Seconds>) -> Result<(), String> {
+    let is_right = time.is_none_or(|time| (1e-15..1e12).contains(&time.0));
+    ensure(is_right, || format!("{name} is {}, not a time in seconds", time.unwrap_or_default().0))
+}
+
+impl Check for ReportedTime {
+    fn check(&self) -> Result<(), String> {
+        let Self { predicted, low, high } = *self;
+        time("predicted_s", Some(predicted))?;
+        time("low_s", Some(low))?;
+        time("high_s", Some(high))?;
+        ensure(low <= predicted && predicted <= high, || {
+            format!("predicted_s is {}, not between low_s, {}, and high_s, {}", predicted.0, low.0, high.0)
+        })
+    }
+}
+
+impl Check for ReportedDevice {
+    fn check(&self) -> Result<(), String> {
+        number("copy_bytes_per_s", self.copy_bytes_per_s)?;
+        number("launch_s", self.launch_s.map(|launch| launch.0))
     }
 }
 
 impl Check for ReportedCandidate {
-    fn check(&self) -> Result<(), &'static str> {
-        match (self.predicted_s, self.time()) {
-            (None, _) => Ok(()),
-            (Some(_), Some(time)) => time.check(),
-            (Some(_), None) => Err("predicted_s is there without low_s and high_s"),
+    fn check(&self) -> Result<(), String> {
+        number("conversion_s", self.conversion_s.map(|conversion| conversion.0))?;
+        time("in_all_s", self.in_all_s)?;
+        time("measured_s", self.measured_s)?;
+        match self.time() {
+            Some(time) => time.check(),
+            None => ensure(self.predicted_s.is_none(), || {
+                "predicted_s is there without low_s or high_s".to_owned()
+            }),
         }
     }
 }
 
 impl Check for ReportedPart {
-    fn check(&self) -> Result<(), &'static str> {
+    fn check(&self) -> Result<(), String> {
         let [from, to] = self.rows;
-        if from > to { Err("rows end before they begin") } else { self.time().check() }
+        ensure(from <= to, || format!("rows go from {from} to {to}"))?;
+        self.time().check()
     }
 }
 
@@ -362,69 +379,35 @@ impl Check for ReportedPart {
 const MOST: usize = 4096;
 
 impl Check for ReportedStrategy {
-    fn check(&self) -> Result<(), &'static str> {
+    fn check(&self) -> Result<(), String> {
         let follow = self.parts.windows(2).all(|pair| pair[0].rows[1] == pair[1].rows[0]);
         let begin = self.parts.first().is_none_or(|first| first.rows[0] == 0);
-        if !follow || !begin || self.parts.len() > MOST {
-            return Err("parts is not a list of at most 4096 parts from row 0 on without a gap between them");
-        }
+        ensure(follow && begin && self.parts.len() <= MOST, || {
+            format!("parts is not a list of at most {MOST} parts from row 0 on without a gap between them")
+        })?;
         self.time().check()
     }
 }
 
 impl Check for ReportedPlan {
-    fn check(&self) -> Result<(), &'static str> {
+    fn check(&self) -> Result<(), String> {
         let nrows = self.matrix.nrows;
-        let ends = self.strategies.iter().filter_map(|strategy| strategy.parts.last());
-        match () {
-            () if self.single.as_ref().is_some_and(|single| single.rows != [0, nrows]) => {
-                Err("single is not a part of all rows")
-            }
-            () if ends.into_iter().any(|last| last.rows[1] > nrows) => {
-                Err("strategies have parts that end behind the last row")
-            }
-            () => Ok(()),
-        }
+        ensure(self.single.as_ref().is_none_or(|single| single.rows == [0, nrows]), || {
+            "single is not a part of all rows".to_owned()
+        })?;
+        let mut ends = self.strategies.iter().filter_map(|strategy| strategy.parts.last());
+        ensure(ends.all(|last| last.rows[1] <= nrows), || {
+            "strategies have parts that end behind the last row".to_owned()
+        })
     }
 }
 
 impl Check for ReportedRun {
-    fn check(&self) -> Result<(), &'static str> {
-        let has_end = self.time_s.is_some() || self.failed.is_some();
-        if has_end { Ok(()) } else { Err("neither time_s nor failed is there") }
-    }
-}
-
-/// A number of 0 or more.
-fn number<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
-    within(Some(f64::deserialize(from)?), 0.0..=f64::MAX, "a number of 0 or more")
-        .map(Option::unwrap_or_default)
-}
-
-/// A duration in seconds, 0 included.
-fn duration<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Seconds>, D::Error> {
-    let number = within(Option::deserialize(from)?, 0.0..=f64::MAX, "a number of 0 or more")?;
-    Ok(number.map(Seconds))
-}
-
-/// Seconds between a femtosecond and ten thousand years.
-fn time<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Seconds>, D::Error> {
-    let number = within(Option::deserialize(from)?, 1e-15..=1e12, "a time in seconds")?;
-    Ok(number.map(Seconds))
-}
-
-fn needed_time<'de, D: Deserializer<'de>>(from: D) -> Result<Seconds, D::Error> {
-    time(from)?.ok_or_else(|| D::Error::invalid_type(Unexpected::Unit, &"a time in seconds"))
-}
-
-fn within<E: Error>(
-    number: Option<f64>,
-    range: std::ops::RangeInclusive<f64>,
-    wanted: &str,
-) -> Result<Option<f64>, E> {
-    match number {
-        Some(number) if !range.contains(&number) => Err(E::invalid_value(Unexpected::Float(number), &wanted)),
-        number => Ok(number),
+    fn check(&self) -> Result<(), String> {
+        time("time_s", self.time_s)?;
+        ensure(self.time_s.is_some() || self.failed.is_some(), || {
+            "neither time_s nor failed is there".to_owned()
+        })
     }
 }
 
@@ -591,17 +574,22 @@ mod tests {
                 "schema sparsight/info/1, not sparsight/advise/1 or sparsight/plan/1",
             ),
             ("/schema", Value::Null, "JSON without a schema, not sparsight/advise/1"),
+            (
+                "/device/copy_bytes_per_s",
+                (-1).into(),
+                "device: copy_bytes_per_s is -1, not a number of 0 or more",
+            ),
             ("/matrix", Value::Null, "matrix: invalid type: null"),
             ("/matrix/nrows", (-1).into(), "matrix.nrows: invalid value: integer `-1`, expected u64"),
             ("/candidates/3/id", 7.into(), "candidates[3].id: invalid type: integer `7`, expected a string"),
-            (
-                "/candidates/3/predicted_s",
-                0.into(),
-                "candidates[3].predicted_s: invalid value: floating point `0.0`, expected a time in seconds",
-            ),
+            ("/candidates/3/predicted_s", 0.into(), "candidates[3]: predicted_s is 0, not a time in seconds"),
             ("/candidates/3/predicted_s", "1 us".into(), "candidates[3].predicted_s: invalid type: string"),
-            ("/candidates/3/low_s", 1.0.into(), "candidates[3]: predicted_s is not a time between"),
-            ("/candidates/3/high_s", Value::Null, "candidates[3]: predicted_s is there without"),
+            ("/candidates/3/low_s", 1.0.into(), "candidates[3]: predicted_s is "),
+            (
+                "/candidates/3/high_s",
+                Value::Null,
+                "candidates[3]: predicted_s is there without low_s or high_s",
+            ),
             ("/candidates/3", 7.into(), "candidates[3]: invalid type: integer `7`"),
             ("/verdict/plain_csr/id", Value::Null, "verdict.plain_csr.id: invalid type: null"),
             ("/structure/spy/cells", cells(129, 4), "structure: spy.cells is not"),
@@ -649,12 +637,12 @@ mod tests {
             (
                 "/matrices/0/strategies/0/parts/0/low_s",
                 1e3.into(),
-                "matrices[0].strategies[0].parts[0]: predicted_s is not",
+                "matrices[0].strategies[0].parts[0]: predicted_s is ",
             ),
             (
                 "/matrices/0/strategies/0/predicted_s",
                 Value::Null,
-                "matrices[0].strategies[0].predicted_s: invalid type: null, expected a time in seconds",
+                "matrices[0].strategies[0].predicted_s: invalid type: null",
             ),
             (
                 "/matrices/0/measured/0/failed",

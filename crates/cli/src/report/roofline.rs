@@ -1,4 +1,4 @@
-//! How near a product comes to what the device can move: bytes that cannot be avoided, over the time, against these bytes.
+//! Panel of the roofline: achieved memory rate over the bytes that a product cannot avoid moving.
 
 use super::axis::Axis;
 use super::labels::Labels;
@@ -14,7 +14,7 @@ const TOP: f64 = 24.0;
 const BOTTOM: f64 = HEIGHT - 36.0;
 const LEFT: f64 = 66.0;
 const RIGHT: f64 = WIDTH - 8.0;
-/// How far the cache may be from the matrix to be shown beside it. Chosen: three powers of ten.
+/// Largest ratio of the sizes of cache and matrix for which the cache is shown. Chosen: three powers of ten.
 const FAR: f64 = 1e3;
 
 pub(super) fn panel(advice: &ReportedAdvice, roles: &Roles<'_>) -> Option<Panel> {
@@ -26,7 +26,7 @@ pub(super) fn panel(advice: &ReportedAdvice, roles: &Roles<'_>) -> Option<Panel>
     let around = |values: &mut dyn Iterator<Item = f64>| {
         values.fold((f64::INFINITY, 0.0), |(l, h): (f64, f64), value| (l.min(value), h.max(value)))
     };
-    // What is spoken of lies within; of the others as much as does.
+    // The axes hold the candidates with a role; others are drawn if they lie within.
     let named: Vec<_> =
         roles.named().into_iter().filter_map(|(one, role, class)| Some((known(one)?, role, class))).collect();
     if named.is_empty() {
@@ -101,13 +101,13 @@ pub(super) fn panel(advice: &ReportedAdvice, roles: &Roles<'_>) -> Option<Panel>
     Some(Panel { id: "roofline", title: "How near to the memory's rate", body })
 }
 
-/// Bytes a second at most: a launch takes its time, and beyond it the bytes go at the copy rate.
+/// Largest rate, bytes per second: bounded by the launch for few bytes and by the copy rate for many.
 fn within(advice: &ReportedAdvice, bytes: f64) -> Option<f64> {
     let copy = advice.device.copy_rate()?;
     Some(advice.device.launch().map_or(copy, |launch| copy.min(bytes / launch.0)))
 }
 
-/// What the device can do: a launch at least, and the bytes at the copy rate.
+/// Draws the limit of the device: launch cost and copy rate.
 fn roof(advice: &ReportedAdvice, (x, y): (&Axis, &Axis), svg: &mut Svg, labels: &mut Labels) {
     let Some(copy) = advice.device.copy_rate() else { return };
     let within = |bytes| within(advice, bytes).unwrap_or(copy);

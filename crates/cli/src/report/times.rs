@@ -1,4 +1,4 @@
-//! How long one product takes: a bar for the best block size of each kernel, its 90 % interval, and what was measured.
+//! Panel of the times of one product: a bar for the best block size of each kernel, its 90 % interval, and the measured time.
 
 use super::reported::{ReportedAdvice, ReportedCandidate, ReportedTime};
 use super::roles::{Roles, best_of_each_kernel, name};
@@ -8,14 +8,14 @@ use crate::text::{between, counted};
 use sparsight::matrix::Seconds;
 use std::collections::HashSet;
 
-/// A name and a time, and the bar below.
+/// Height of a row: a name and a time, and the bar below.
 pub(super) const ROW: f64 = 31.0;
 const BAR: f64 = 7.0;
-/// Room for a time.
+/// Width of a time.
 const NUMBER: f64 = 66.0;
-/// Kernels that are shown beside what is named or was measured. Chosen: as high as two pictures beside it.
+/// Most kernels without a role or a measured time. Chosen: as high as two pictures beside it.
 const KERNELS: usize = 22;
-/// Kernels that take longer than so many times the fastest are not shown, and bars that must be are cut off. Chosen.
+/// Largest time over the fastest: slower kernels are left out, and longer bars are cut off. Chosen.
 const FULL: f64 = 6.0;
 
 pub(super) fn panel(advice: &ReportedAdvice, roles: &Roles<'_>) -> Option<Panel> {
@@ -65,17 +65,17 @@ pub(super) fn panel(advice: &ReportedAdvice, roles: &Roles<'_>) -> Option<Panel>
     Some(Panel { id: "times", title: "One product, kernel by kernel", body })
 }
 
-/// Something that takes time.
+/// A row of the picture.
 pub(super) struct Timed<'a> {
-    /// For a pointer at rest on its bar.
+    /// Tooltip of the bar.
     pub(super) says: &'a str,
-    /// As predicted; `None` if only measured.
+    /// Predicted time; `None` if there is only a measured one.
     pub(super) time: Option<ReportedTime>,
     pub(super) measured: Option<Seconds>,
     pub(super) class: &'static str,
 }
 
-/// The first of the names that there is room for, else as much of the last as there is, and the times.
+/// Draws the first of `names` that fits, or the beginning of the last, and the times.
 pub(super) fn words<'n>(
     svg: &mut Svg,
     base: f64,
@@ -103,7 +103,7 @@ pub(super) fn words<'n>(
     svg.text(class, (0.0, base), Anchor::Start, &cut(called, room));
 }
 
-/// The bar, its interval, and what was measured.
+/// Draws the bar, its interval and the measured time.
 pub(super) fn bar(svg: &mut Svg, top: f64, timed: &Timed<'_>, longest: f64) {
     let place = |seconds: f64| (seconds / longest).min(1.0) * WIDTH;
     let middle = top + BAR / 2.0;

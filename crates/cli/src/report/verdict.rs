@@ -1,4 +1,4 @@
-//! The top of the page: which matrix on which device, what to use, and why. The words are those of `advise`.
+//! Top of the page: matrix, device, the candidate to use, and the reasons, in the words of `advise`.
 
 use super::remark;
 use super::reported::{ReportedAdvice, ReportedCandidate, ReportedTime, ReportedVerdict};
@@ -21,7 +21,7 @@ pub(super) fn header(advice: &ReportedAdvice, roles: &Roles<'_>) -> String {
     top(&advice.matrix, &device, &what_to_use(advice, roles), sentences.into_iter().flatten())
 }
 
-/// The top of a page: which matrix, where, what to use, and sentences on it.
+/// Top of a page: matrix, device, the candidate to use, and sentences.
 pub(super) fn top(
     m: &MatrixSummary,
     device: &str,
@@ -45,13 +45,13 @@ pub(super) fn top(
     html + "</header>\n"
 }
 
-/// A time of one product with its interval; a number and its unit stay in one line.
+/// Time of one product with its interval, in words; a number and its unit stay on one line.
 pub(super) fn a_product(ReportedTime { predicted, low, high }: ReportedTime) -> String {
     let time = predicted.to_string().replace(' ', "\u{a0}");
     format!("{time} a product (90\u{a0}%:\u{a0}{})", between(low, high))
 }
 
-/// What a candidate is ranked by: one product, or all of them with conversion and upload.
+/// Time by which a candidate is ranked: of one product, or of all of them with conversion and upload.
 fn cost(advice: &ReportedAdvice, candidate: &ReportedCandidate) -> Option<Seconds> {
     match (advice.products, candidate.in_all_s) {
         (Some(_), Some(in_all)) => Some(in_all),
@@ -79,7 +79,7 @@ fn what_to_use(advice: &ReportedAdvice, roles: &Roles<'_>) -> String {
     format!("{words} {}{colon} {}{all}.", name(chosen), a_product(time))
 }
 
-/// Whether nothing but CSR is the best or as good.
+/// True if only CSR is the best or as good.
 fn stays_in_csr(advice: &ReportedAdvice) -> bool {
     let reads_csr =
         |id: &String| advice.candidate(id).is_some_and(|one| one.format == Format::csr().to_string());
@@ -123,7 +123,7 @@ fn as_good(verdict: &ReportedVerdict, roles: &Roles<'_>) -> Option<String> {
     (!sentences.is_empty()).then(|| sentences.join(" "))
 }
 
-/// Of what was measured.
+/// The fastest of the measured candidates, in words.
 fn what_was_found(advice: &ReportedAdvice, roles: &Roles<'_>) -> Option<String> {
     let timed = || advice.candidates.iter().filter_map(|one| Some((one, one.measured_s?)));
     let (fastest, least) = timed().min_by(|a, b| a.1.0.total_cmp(&b.1.0))?;
@@ -146,7 +146,7 @@ fn less_sure(roles: &Roles<'_>) -> Option<String> {
         .then(|| format!("Less sure: the matrix lies beyond what was measured in {}.", words.join(", ")))
 }
 
-/// Which candidate is first with all products, where the picture of times is sorted by one.
+/// The first candidate by all products, in words, since the picture is sorted by one.
 pub(super) fn ranked_by(advice: &ReportedAdvice, roles: &Roles<'_>) -> Option<String> {
     let best = roles.best?;
     let in_all = cost(advice, best)?;

@@ -150,7 +150,7 @@ mod tests {
         (found.unwrap(), is_measured.then_some(time))
     }
 
-    // Without a driver it says that it is skipped; `SPARSIGHT_REQUIRE_GPU=1` turns that into a failure.
+    // Without a driver this says that it is skipped; `SPARSIGHT_REQUIRE_GPU=1` turns that into a failure.
     #[test]
     fn concurrent_calibration_measures_once() {
         if let Err(error @ (DeviceError::NoDriver | DeviceError::LoaderPath { .. })) = Cuda::name(0) {

@@ -26,7 +26,7 @@ pub(super) fn calibrate(
         folder.write_device(&device.as_profiled())?;
     }
     let mut known = folder.calibration()?.unwrap_or_else(|| Vec::new().into());
-    // What failed, for want of a library perhaps, is tried again.
+    // Records without a time are measured again: a library may have been missing.
     known.records.retain(|record| record.times().next().is_some());
     let numbers = 0..CALIBRATION_MATRICES.len();
     let lacking: Vec<usize> = numbers.filter(|&at| !missing(&known, &name_of(at)).is_empty()).collect();
@@ -39,18 +39,18 @@ pub(super) fn calibrate(
     Ok(Calibrated { noise: noise.reasons(), ..Calibrated::default() })
 }
 
-/// What records call the matrix with that number.
+/// Name of the matrix with that number in records.
 fn name_of(at: usize) -> String {
     format!("{}{}", gallery::PREFIX, CALIBRATION_MATRICES[at])
 }
 
-/// The value types in which it was not measured.
+/// Value types in which it was not measured.
 fn missing(known: &CalibrationFile, name: &str) -> Vec<Dtype> {
     let lacks = |dtype: &Dtype| !known.records.iter().any(|r| r.matrix == name && r.dtype == *dtype);
     Dtype::ALL.into_iter().filter(lacks).collect()
 }
 
-/// Measures what `known`, which is what `folder` holds, lacks of the matrix with that number.
+/// Measures the matrix with that number in the value types that `known`, the content of `folder`, lacks.
 fn measure_matrix(
     device: &CalibratedDevice,
     folder: &ProfileFolder,
@@ -68,7 +68,7 @@ fn measure_matrix(
         let at = 2 * at + usize::from(dtype == Dtype::F64);
         watcher(Event::Matrix { at, total: 2 * CALIBRATION_MATRICES.len(), name: &name })?;
         let record = device.measured(&name, &matrix, &features, dtype, &how)?;
-        // What this device cannot hold says nothing; where everything fails, something is missing.
+        // A format that does not fit is no fault; if every kernel fails, something is missing.
         if let Some(why) = failure_of_all(&record) {
             return Err(failed(format!("no kernel ran: {why}")));
         }
@@ -125,7 +125,7 @@ fn nearest(facts: &DeviceFacts, known: &CalibrationFile) -> Result<(String, Resc
     })
 }
 
-/// A folder's name stands for the folder wherever the profile is read; a shipped one's for itself.
+/// Absolute path of a profile's folder, so that it is found from everywhere; the name itself of a shipped profile.
 fn absolute(name: &str) -> String {
     let path = folder_of(name).and_then(|path| path.canonicalize().ok());
     path.map_or_else(|| name.to_owned(), |path| path.display().to_string())

@@ -4,10 +4,9 @@
 //! coarse benchmark matrices                                    -> strip models
 //! CPU_CALIBRATION_MATRICES, each with every kernel              -> learned models, and intervals that know real matrices
 //! ```
-//! Nothing is carried over from another processor: between CPUs that is further off than what some seconds on the processor
-//! itself teach (docs/results/cpu-calibration.md). Everything that was measured is on disk as soon as it is, and a run that was
-//! stopped goes on where it was. One that was made while the machine was not quiet answers in the process that made it; the next one
-//! measures again.
+//! Nothing is carried over from another processor: between CPUs that is less accurate than some seconds of measuring on the processor
+//! itself (docs/results/cpu-calibration.md). Each record is on disk before the next is measured, and a stopped run continues where it
+//! was. A calibration from a busy machine answers in the process that made it; the next process measures again.
 
 use super::{
     Benchmarked, CPU_CALIBRATION_MATRICES, Calibrated, CalibratedDevice, Event, Watcher, run_benchmark,
@@ -27,7 +26,7 @@ const BOUND: u64 = 64_000_000;
 /// Derived: a strip is 4096 rows a worker, and a fit needs two strips of 64 non-zeros a row, 12 bytes each.
 const BOUND_PER_WORKER: u64 = 2 * 4096 * 64 * 12 + 2 * 4096 * 20;
 
-/// Where the calibration of a processor is kept; `None` where the user has no folder for such things.
+/// Folder of the calibration of a processor in the user's cache; `None` if the user has no folder for it.
 pub fn cpu_calibration_folder(facts: &DeviceFacts) -> Option<PathBuf> {
     cached_folder(&["cpu", &facts.multiprocessors.to_string(), &facts.name])
 }
@@ -39,9 +38,8 @@ fn cpu_calibration_grid(facts: &DeviceFacts, dtypes: &[Dtype]) -> Grid {
 }
 
 impl Profile {
-    /// What was calibrated of the processor with these facts, if it is complete and knows `dtype`. A damaged one counts as none, as
-    /// does one of benchmark matrices alone, of which what is whole is used again by the next calibration, and one that was made while
-    /// the machine was not quiet.
+    /// Cached calibration of the processor with these facts, if it is complete, knows `dtype`, is not damaged and was not made on a busy
+    /// machine.
     pub fn of_calibrated_cpu(facts: &DeviceFacts, dtype: Dtype) -> Option<Self> {
         Self::of_quiet_calibration(&cpu_calibration_folder(facts)?, &[dtype])
     }
@@ -53,7 +51,7 @@ impl Profile {
         (is_quiet && dtypes.iter().all(|dtype| profile.was_calibrated_in(*dtype))).then_some(profile)
     }
 
-    /// Whether it is a complete calibration of a processor that knows `dtype`.
+    /// True for a complete calibration of a processor that knows `dtype`.
     pub fn was_calibrated_in(&self, dtype: Dtype) -> bool {
         let Some(strip) = self.models.strip(Variant::Strip).ok().flatten() else { return false };
         let known = strip.model.fitted().iter().any(|fit| fit.candidate.dtype == dtype);

@@ -1,4 +1,4 @@
-//! The page of a plan: what cutting the matrix gains, and the strip of its rows with what runs each part.
+//! Page of a plan: the gain of a cut, and the rows of the matrix with the kernel of each part.
 
 mod parts;
 mod strip;
@@ -29,7 +29,7 @@ pub(super) fn page(plans: &ReportedPlans) -> Page {
     Page::put_together(&plan.matrix.name, &header(plans), &panels)
 }
 
-/// The strip of the best cut, for a page about something else.
+/// Panel of the best cut, for the page of advice.
 pub(super) fn panel(plan: &ReportedPlan) -> Option<Panel> {
     let (single, best) = (plan.single.as_ref()?, best(plan)?);
     let mut panel = strip::panel(plan, best, &Colours::of(plan))?;
@@ -53,20 +53,20 @@ fn cut(plan: &ReportedPlan) -> impl Iterator<Item = &ReportedStrategy> {
     plan.strategies.iter().filter(|strategy| strategy.parts.len() > 1)
 }
 
-/// The fastest of them.
+/// The fastest strategy of more than one part.
 fn best(plan: &ReportedPlan) -> Option<&ReportedStrategy> {
     cut(plan).min_by(|a, b| a.time().predicted.0.total_cmp(&b.time().predicted.0))
 }
 
-/// What a cut gains over the whole matrix: the share of its time, in words.
+/// Gain of a cut over the whole matrix: the share of its time, in words.
 enum Gain {
-    /// It takes as much more, or as long.
+    /// The cut takes this much longer, or as long.
     Lost(String),
-    /// It takes as much less, which is within the error of the prediction.
+    /// The cut takes this much less, within the error of the prediction.
     Unsure(String),
-    /// It takes as much less.
+    /// The cut takes this much less.
     Sure(String),
-    /// The matrix is larger than those of which cuts were learned from.
+    /// The matrix is larger than those whose cuts were learned from.
     Unknown,
 }
 
@@ -135,7 +135,7 @@ fn header(plans: &ReportedPlans) -> String {
     verdict::top(&plan.matrix, &device, &words, std::iter::once(sentence).chain(measured(plan)))
 }
 
-/// What was fastest of what was run.
+/// The fastest measured plan, in words.
 fn measured(plan: &ReportedPlan) -> Option<String> {
     let timed = || plan.measured().iter().filter_map(|run| Some((run, run.time_s?)));
     let (fastest, time) = timed().min_by(|a, b| a.1.0.total_cmp(&b.1.0))?;

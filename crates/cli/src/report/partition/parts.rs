@@ -8,7 +8,7 @@ use crate::svg::escaped;
 use crate::text::{between, counted, grouped};
 use std::fmt::Write;
 
-/// Parts that are listed. Chosen: what one looks through.
+/// Most parts that are listed. Chosen: readable at a glance.
 const MOST: usize = 48;
 
 pub(super) fn panel(strategy: &ReportedStrategy) -> Panel {

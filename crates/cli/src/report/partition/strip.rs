@@ -1,4 +1,4 @@
-//! The partition strip: the rows from the first at the top to the last, whole on the left, and cut beside it.
+//! Panel of the partition: rows from first to last, the whole matrix on the left, its parts beside it.
 //!
 //! ```text
 //!  whole   cut
@@ -7,8 +7,7 @@
 //!  ####   ....- csr-vector t8 b128
 //!  ####   ....  7.1 us, from row 640
 //! ```
-//! Parts are as high as they have rows, and coloured by their kernel. Words stand beside as many as there is room for, those
-//! that take longest.
+//! The height of a part is its number of rows, its colour its kernel. The slowest parts have labels, as many as fit.
 
 use super::super::reported::{ReportedPart, ReportedPlan, ReportedStrategy};
 use super::super::roles::name_of;
@@ -20,18 +19,18 @@ use sparsight::kernels::Execution;
 
 const TOP: f64 = 20.0;
 const HEIGHT: f64 = 330.0;
-/// Of a strip.
+/// Width of a strip.
 const WIDE: f64 = 48.0;
 /// Left edge of the parts.
 const PARTS: f64 = 60.0;
-/// Left edge of words.
+/// Left edge of labels.
 const WORDS: f64 = PARTS + WIDE + 16.0;
-/// Height of words: two lines, and a little between those of one part and of the next.
+/// Height of a label of two lines, with a gap to the next.
 const LABEL: f64 = 33.0;
-/// Of the legend.
+/// Height of a line of the legend.
 const LINE: f64 = 17.0;
 
-/// `None` of a matrix without rows.
+/// Panel; `None` for a matrix without rows.
 pub(super) fn panel(
     plan: &ReportedPlan,
     strategy: &ReportedStrategy,
@@ -87,14 +86,14 @@ pub(super) fn panel(
     Some(Panel { id, title, body })
 }
 
-/// For a pointer at rest.
+/// Tooltip of a part.
 fn says(part: &ReportedPart) -> String {
     let (ReportedPart { rows: [from, to], nnz, id, .. }, time) = (part, part.time());
     let rows = format!("rows {} to {}", grouped(*from), grouped(to.saturating_sub(1)));
     format!("{id}: {}, {rows}, {}", time.predicted, counted(*nnz, "non-zero"))
 }
 
-/// At most so many parts, those that take longest, from the first row on.
+/// The `most` slowest parts, from the first row on.
 fn longest(parts: &[ReportedPart], most: usize) -> Vec<&ReportedPart> {
     let mut parts: Vec<_> = parts.iter().collect();
     parts.sort_by(|a, b| b.time().predicted.0.total_cmp(&a.time().predicted.0));
@@ -103,7 +102,7 @@ fn longest(parts: &[ReportedPart], most: usize) -> Vec<&ReportedPart> {
     parts
 }
 
-/// Tops of words as near to their middles as can be without one on another, between `first` and `last`. There has to be room.
+/// Tops of labels between `first` and `last`, as near to the given middles as possible without overlap. All must fit.
 fn spread(middles: &[f64], first: f64, last: f64) -> Vec<f64> {
     let mut tops: Vec<f64> = Vec::with_capacity(middles.len());
     for middle in middles {
@@ -153,15 +152,15 @@ fn caption(single: &ReportedPart, strategy: &ReportedStrategy, worded: usize, nr
     )
 }
 
-/// Classes of the style, in the order in which kernels get them; what comes behind these shares the last.
+/// Classes of colours, in the order in which kernels get them; all further kernels share the last.
 const CLASSES: [&str; 6] = ["k1", "k2", "k3", "k4", "k5", "plain"];
 
-/// Kernels, each with its class.
+/// Kernels with their colours.
 #[derive(Debug)]
 pub(super) struct Colours<'a>(Vec<&'a str>);
 
 impl<'a> Colours<'a> {
-    /// The kernel of the whole matrix first, then those of the parts by how much time they take.
+    /// The kernel of the whole matrix first, then those of the parts, slowest first.
     pub(super) fn of(plan: &'a ReportedPlan) -> Self {
         let mut parts: Vec<_> = super::cut(plan).flat_map(|strategy| &strategy.parts).collect();
         parts.sort_by(|a, b| b.time().predicted.0.total_cmp(&a.time().predicted.0));
@@ -179,13 +178,13 @@ impl<'a> Colours<'a> {
         CLASSES[place.min(CLASSES.len() - 1)]
     }
 
-    /// Each with its class, in this order; those that share the last one are left out but for the first.
+    /// Kernels with their classes, in this order; of those that share the last class only the first.
     pub(super) fn all(&self) -> impl Iterator<Item = (&'a str, &'static str)> {
         self.0.iter().copied().zip(CLASSES)
     }
 }
 
-/// What has a colour: the kernel with its knobs, `csr-vector/t8` of the id `csr-vector/t8/b128/f64`.
+/// Kernel with its knobs, which has a colour: `csr-vector/t8` of the id `csr-vector/t8/b128/f64`.
 fn kernel_of(part: &ReportedPart) -> &str {
     part.id.rsplitn(3, '/').last().unwrap_or(&part.id)
 }

@@ -1,4 +1,4 @@
-//! How long one product takes whole and cut, as predicted and as measured.
+//! Panel of the predicted and measured times of one product, whole and cut.
 
 use super::super::reported::{ReportedPlan, ReportedRun};
 use super::super::roles::name_of;
@@ -8,10 +8,10 @@ use super::{best, cut, in_words};
 use crate::svg::Svg;
 use sparsight::matrix::Seconds;
 
-/// Bars of times beyond so many times the fastest prediction are cut off. Chosen.
+/// Largest time over the fastest prediction: longer bars are cut off. Chosen.
 const FULL: f64 = 6.0;
 
-/// `None` if nothing is possible.
+/// Panel; `None` if no candidate is possible.
 pub(super) fn panel(plan: &ReportedPlan) -> Option<Panel> {
     let single = plan.single.as_ref()?;
     let measured =
@@ -58,7 +58,7 @@ pub(super) fn panel(plan: &ReportedPlan) -> Option<Panel> {
     Some(Panel { id: "plan-times", title: "One product, whole and cut", body })
 }
 
-/// A plan that was run, as people call it.
+/// Name of a plan that was run.
 pub(super) fn called(plan: &ReportedPlan, run: &ReportedRun) -> String {
     let strategy = plan.strategies.iter().find(|one| one.execution.to_string() == run.what);
     match strategy {
