@@ -6,14 +6,11 @@ use crate::failure::Failure;
 use crate::threads;
 use sparsight::Profile;
 use sparsight::bindings::{self, LocalDevice};
-use sparsight::calibrate::{CalibratedDevice, measure_calibration};
 use sparsight::device::cpu::Cpu;
 use sparsight::device::cuda::Cuda;
 use sparsight::device::gpu::ConvertOn;
-use sparsight::device::timing::took;
 use sparsight::device::{Device, DeviceError};
 use sparsight::matrix::Scalar;
-use sparsight::profile::{GridName, ProfileFolder};
 use std::collections::BTreeMap;
 use std::ffi::{c_char, c_int};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -26,23 +23,9 @@ pub(crate) fn gpu_name(index: usize) -> Result<String, DeviceError> {
     Cuda::name(index)
 }
 
-/// What the driver calls itself.
-pub(crate) fn driver() -> Result<String, DeviceError> {
-    Cuda::driver()
-}
-
-/// The profile that answers for the GPU of that name: a shipped one, or an earlier calibration.
+/// The shipped profile, or the calibration made before, of the GPU with that name.
 pub(crate) fn known_profile(gpu: &str) -> Option<Profile> {
-    Profile::known_for_gpu(gpu, || driver().ok())
-}
-
-/// Measures what it takes to predict for a GPU, into that folder.
-pub(crate) fn calibrate(index: usize, folder: &ProfileFolder) -> Result<(), Failure> {
-    let (opened, opening) = took(|| Cuda::open(index));
-    let gpu = opened?;
-    let device = CalibratedDevice::now(&gpu, GridName::Quick);
-    measure_calibration(&device, folder, None, 0, opening, &mut |_, _| Ok(()))?;
-    Ok(())
+    Profile::known_for_gpu(gpu, || Cuda::driver().ok())
 }
 
 /// A device on which products are run.

@@ -28,7 +28,6 @@ mod product;
 
 mod arguments;
 mod arrays;
-mod calibration;
 mod failure;
 mod threads;
 

@@ -3,12 +3,15 @@
 use crate::arguments::{Out, free, text};
 use crate::error::guarded;
 use crate::failure::Failure;
-use crate::{calibration, device, threads};
-use sparsight::Profile;
+use crate::status::SS_NO_PROFILE;
+use crate::{device, threads};
 use sparsight::bindings::LocalDevice;
+use sparsight::calibrate::{CALIBRATION_BUDGET, CalibrationTarget, Event, calibrated_profile};
 use sparsight::device::cpu::Cpu;
 use sparsight::kernels::DeviceFacts;
+use sparsight::{Error, Profile};
 use std::ffi::{c_char, c_int};
+use std::io::{self, Write};
 
 /// What is known of a device, on which predictions rest.
 pub struct ProfileHandle(pub(crate) Known);
@@ -43,10 +46,48 @@ fn profile_of(name: Option<&str>) -> Result<Profile, Failure> {
         Some(LocalDevice::Gpu(index)) => {
             threads::refuse_forked()?;
             let gpu = device::gpu_name(index)?;
-            device::known_profile(&gpu).map_or_else(|| calibration::of_unknown(index, &gpu), Ok)
+            device::known_profile(&gpu).map_or_else(|| calibrated(index), Ok)
         }
         Some(LocalDevice::Cpu) | None => Ok(Profile::find(name)?),
     }
+}
+
+/// The profile of the GPU with that number, which has none yet. Takes some 20 s, and says so on standard error.
+fn calibrated(index: usize) -> Result<Profile, Failure> {
+    threads::begin()?;
+    let mut is_said = false;
+    let mut watcher = |event: Event<'_>| {
+        match event {
+            Event::Waiting if !is_said => {
+                say("another process or thread calibrates this GPU: waiting for it");
+                is_said = true;
+            }
+            Event::SetAside { why, aside } => {
+                say(&format!("{why}: set aside, with all that is in it, as {}", aside.display()));
+            }
+            Event::Begins { device, .. } => {
+                let why = Error::Uncalibrated { device: device.to_owned() };
+                say(&format!("{why}: it is calibrated now, once, in about {:.0} s", CALIBRATION_BUDGET.0));
+            }
+            _ => {}
+        }
+        Ok(())
+    };
+    let made = calibrated_profile(CalibrationTarget::Gpu(index), &[], 0, false, &mut watcher);
+    made.map_err(|error| match error {
+        Error::Uncalibrated { .. } => Failure::new(SS_NO_PROFILE, error.to_string()).hinted(format!(
+            "without SPARSIGHT_CALIBRATE=0 it is calibrated now, and at any time by `SPARSIGHT_CALIBRATE=1 sparsight advise --device \
+             cuda:{index} A.mtx`, once; or take the profile of another GPU, such as {}",
+            Profile::DEFAULT
+        )),
+        error => error.into(),
+    })
+}
+
+/// Writes a line to standard error, for people who see the program wait; it is no answer of a call.
+fn say(text: &str) {
+    // Without a standard error the wait is the same.
+    _ = writeln!(io::stderr(), "sparsight: {text}");
 }
 
 /// Opens the profile that `name_or_path` names: one that is part of the library ("nvidia-h200", "nvidia-h100"), a GPU of this machine

@@ -1,215 +1,215 @@
-//! A device without a profile: a GPU is calibrated when it is first asked about, and kept in the cache; so is a processor, in
-//! [`cpu_profile`]. By hand either is, by `calibrate` and `lab profile --quick`.
-//!
-//! ```text
-//! reference matrices -> measured here, and in a profile of another GPU -> how that one's predictions are carried over
-//! ```
-//! Everything that was measured is on disk as soon as it is: a run that was stopped goes on where it was.
+//! What a calibration says while it runs: progress, notes and warnings.
 
 use crate::context::Context;
-use crate::device_choice::{DeviceName, OpenDevice};
-use crate::failure::{Exit, Failure};
-use crate::profiling::Instrumented;
-use crate::text::{counted, described, matrices as many_matrices};
-use crate::{cpu_profile, profile_cache, profiling};
-use sparsight::Profile;
-use sparsight::answer::{CalibrateAnswer, ProfileAnswer};
-use sparsight::bench::Noise;
+use crate::failure::Failure;
+use crate::printer::Printer;
+use crate::progress::Progress;
+use crate::text::{counted, matrices, shown, words};
 use sparsight::calibrate::{
-    CALIBRATION_BUDGET, CALIBRATION_MATRICES, CalibratedDevice, may_calibrate, measure_calibration,
+    Benchmarked, CALIBRATION_BUDGET, CALIBRATION_MATRICES, CPU_CALIBRATION_MATRICES, Calibrated, CalibrationTarget, Event, Point,
+    calibrated_profile,
 };
 use sparsight::device::DeviceError;
-use sparsight::device::timing::took;
-use sparsight::matrix::{Dtype, Seconds};
-use sparsight::profile::{GridName, ProfileFolder, RescalingFile};
-use std::collections::BTreeSet;
-use std::path::Path;
+use sparsight::kernels::{DeviceFacts, DeviceKind, RowLengthDistribution};
+use sparsight::matrix::Dtype;
+use sparsight::records::BenchmarkRecord;
+use sparsight::{Error, Profile};
+use std::fmt::Display;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-/// The calibrated profile in the folder, if it was made before.
-pub(crate) fn find(path: &Path, context: &Context) -> Option<Profile> {
-    let found = Profile::load(path).ok()?;
-    context.printer.detail(format_args!("calibration of this GPU: {}", path.display()));
-    Some(found)
-}
-
-/// The same, measured now if it was not; of two runs that would, the second waits, and finds what the first has measured.
+/// Profile of a device of this machine from its calibration in the cache, measured now if there is none. `name`: as it was typed.
 pub(crate) fn find_or_measure(
-    path: &Path,
-    device: &DeviceName,
+    target: CalibrationTarget,
+    name: &dyn Display,
+    dtype: Dtype,
     context: &Context,
 ) -> Result<Profile, Failure> {
-    if let Some(found) = find(path, context) {
-        return Ok(found);
+    let is_processor = target == CalibrationTarget::Processor;
+    let mut watch = Watch::new(context, is_processor);
+    let found =
+        calibrated_profile(target, &[dtype], context.seed, false, &mut |event| watch.saw(event, Some(dtype)));
+    let profile = found.map_err(|error| refused(error, is_processor, name, watch.folder.as_deref()))?;
+    let Watch { begun, .. } = watch;
+    let folder = profile.folder.clone().unwrap_or_default();
+    let out = &context.printer;
+    let Some(begun) = begun else {
+        let device = if is_processor { "processor" } else { "GPU" };
+        out.detail(format_args!("calibration of this {device}: {}", folder.display()));
+        return Ok(profile);
+    };
+    let (seconds, folder) = (begun.elapsed().as_secs_f64(), folder.display());
+    match &profile.rescaled {
+        Some(rescaled) => out.note(format_args!(
+            "calibrated in {seconds:.0} s with {} from {}; kept in {folder}",
+            matrices(rescaled.rescaling.matrices),
+            rescaled.reference.name
+        )),
+        None if profile.device.provenance.noise.is_some() => out.warning(
+            "this calibration answers now and is made again at the next use; `sparsight calibrate --device cpu -o DIR` keeps one however \
+             busy the machine is",
+        ),
+        None => out.note(format_args!("calibrated in {seconds:.0} s; kept in {folder}")),
     }
-    if !may_calibrate() {
-        let text = format!("{device} has no profile, and SPARSIGHT_CALIBRATE=0 says not to calibrate it now");
-        return Err(Failure::input(text).hinted(format!(
-            "`sparsight calibrate --device {device} -o DIR` does it by hand, then `--profile DIR`; or take that of another GPU, \
-             such as `--profile {}`",
+    Ok(profile)
+}
+
+/// The error of a calibration, with what to type.
+fn refused(error: Error, is_processor: bool, name: &dyn Display, folder: Option<&Path>) -> Failure {
+    match error {
+        Error::Uncalibrated { .. } if is_processor => Failure::input(
+            "this processor was not calibrated yet, and SPARSIGHT_CALIBRATE=0 says not to do it now",
+        )
+        .hinted(
+            "`sparsight calibrate --device cpu -o DIR` does it by hand, then `--profile DIR`; or take the profile of a GPU: --device \
+             nvidia-h200",
+        ),
+        Error::Uncalibrated { .. } => Failure::input(format!(
+            "{name} has no profile, and SPARSIGHT_CALIBRATE=0 says not to calibrate it now"
+        ))
+        .hinted(format!(
+            "`sparsight calibrate --device {name} -o DIR` does it by hand, then `--profile DIR`; or take that of another GPU, such as \
+             `--profile {}`",
             Profile::DEFAULT
-        )));
+        )),
+        Error::NoCache => Failure::from(error)
+            .hinted("set SPARSIGHT_CACHE to one, or give a profile with --profile"),
+        error => Failure::from(error).keeping(|| folder.map(kept).unwrap_or_default()),
     }
-    // Before the GPU is opened, which measures its rates.
-    let (folder, _alone) = loop {
-        // What is no folder keeps nobody out.
-        if !path.is_dir() {
-            profile_cache::keep_unreadable(path, context)?;
-        }
-        let alone = profile_cache::alone(path, "this GPU", context)?;
-        if let Some(found) = find(path, context) {
-            return Ok(found);
-        }
-        // The lock of one that was set aside just now is not that of the new one.
-        if !profile_cache::keep_unreadable(path, context)? {
-            break alone;
-        }
-    };
-    let begun = Instant::now();
-    let (opened, opening) = took(|| OpenDevice::open(device));
-    let device = opened?;
-    context.printer.note(format_args!(
-        "no profile of {}: calibrating with up to {} generated matrices in some {:.0} s, once",
-        described(device.facts()),
-        CALIBRATION_MATRICES.len(),
-        CALIBRATION_BUDGET.0
-    ));
-    let made = measure(&device, &folder, None, opening, context)?;
-    context.printer.note(format_args!(
-        "calibrated in {:.0} s with {} from {}; kept in {}",
-        begun.elapsed().as_secs_f64(),
-        many_matrices(made.rescaling.matrices),
-        made.reference,
-        path.display()
-    ));
-    Profile::load(path).map_err(Failure::from)
 }
 
-/// Measures what the folder lacks of a calibration and there is time for, with progress: [`measure_calibration`]. The GPU was opened in
-/// `opening`.
-fn measure(
-    device: &OpenDevice,
-    folder: &ProfileFolder,
-    reference: Option<&str>,
-    opening: Seconds,
-    context: &Context,
-) -> Result<RescalingFile, Failure> {
-    context.interrupt.listen();
-    let device = CalibratedDevice {
-        of_f32: device.of(),
-        of_f64: device.of(),
-        as_profiled: profiling::now_here(device, GridName::Quick),
-    };
-    let bar = context.printer.progress(2 * CALIBRATION_MATRICES.len() as u64, "records");
-    let mut before = |at: usize, matrix: &str| {
-        bar.at(at as u64, matrix.to_owned());
-        context.interrupt.check().map_err(|_| DeviceError::Interrupted.into())
-    };
-    let measured = measure_calibration(&device, folder, reference, context.seed, opening, &mut before);
-    let made = measured.map_err(|error| Failure::from(error).keeping(|| kept(folder)))?;
-    let mut noise = Noise::before(device.as_profiled.facts.kind);
-    for record in folder.calibration()?.map_or(Vec::new(), |known| known.records) {
-        noise.recorded(&record);
-    }
-    context.printer.warn_of(&noise);
-    Ok(made)
+/// What is said of an interrupted calibration in `folder`.
+pub(crate) fn kept(folder: &Path) -> String {
+    format!("what was measured is kept in {}; the same command goes on", folder.display())
 }
 
-/// Calibrates a device of this machine into a folder of the user's, and says what came out.
-pub(crate) fn by_hand(
-    device: &DeviceName,
-    output: &Path,
-    reference: Option<&str>,
-    context: &Context,
-) -> Result<Exit, Failure> {
-    let (opened, opening) = took(|| OpenDevice::open(device));
-    let mut device = opened?;
-    let folder = empty_enough(output)?;
-    if !device.facts().kind.is_gpu() {
-        if let Some(reference) = reference {
-            let text = format!("--reference {reference}: nothing is carried over to a processor");
-            return Err(Failure::input(text).hinted("leave it out: a processor is calibrated by itself"));
-        }
-        let dtypes = context.dtypes();
-        let done = cpu_profile::measure(&folder, &mut device, &dtypes, context)?;
-        return say_learned(output, &folder, done, dtypes, context);
+/// Progress and messages of one calibration.
+pub(crate) struct Watch<'c> {
+    context: &'c Context,
+    is_processor: bool,
+    /// Progress of the benchmark matrices, then of the generated ones.
+    bar: Option<(&'static str, Progress)>,
+    is_waiting: bool,
+    has_measured: bool,
+    /// Start of a calibration in the cache.
+    begun: Option<Instant>,
+    folder: Option<PathBuf>,
+}
+
+impl<'c> Watch<'c> {
+    pub(crate) fn new(context: &'c Context, is_processor: bool) -> Self {
+        let (is_waiting, has_measured) = (false, false);
+        Self { context, is_processor, bar: None, is_waiting, has_measured, begun: None, folder: None }
     }
-    measure(&device, &folder, reference, opening, context)?;
-    let records = folder.calibration()?.map_or(Vec::new(), |known| known.records);
-    let measured = records.iter().map(|record| record.matrix.as_str()).collect::<BTreeSet<_>>().len();
-    let all = CALIBRATION_MATRICES.len();
-    if measured < all {
-        let seconds = CALIBRATION_BUDGET.0;
-        context.printer.note(format_args!(
-            "{measured} of {all} matrices are measured so far, as {seconds:.0} s at a time are spent on them; the same command goes on \
-             with the others"
+
+    /// Says what happens; an error after Ctrl-C. `dtype`: of the processor's calibration in the cache.
+    pub(crate) fn saw(&mut self, event: Event<'_>, dtype: Option<Dtype>) -> Result<(), Error> {
+        let out = &self.context.printer;
+        match event {
+            Event::Waiting if !self.is_waiting => {
+                let device = if self.is_processor { "processor" } else { "GPU" };
+                out.note(format_args!("another run is calibrating this {device}: waiting for it"));
+                self.is_waiting = true;
+            }
+            Event::SetAside { why, aside } => {
+                out.note(format_args!("{why}: set aside, with all that is in it, as {}", aside.display()));
+            }
+            Event::BusyMachine => {
+                out.note("the machine was busy when this processor was calibrated: that is set apart");
+            }
+            Event::Begins { folder, .. } => {
+                (self.begun, self.folder) = (Some(Instant::now()), Some(folder.to_owned()));
+            }
+            Event::Opened(facts) => {
+                out.note(beginning(facts, dtype));
+                self.context.interrupt.listen();
+            }
+            Event::Rates(facts) => out.note(format_args!(
+                "measuring the bandwidth and the launch cost of {}",
+                shown(&facts.described())
+            )),
+            Event::Conversions => out.detail("measuring conversions between formats"),
+            Event::Benchmark { done, total, point, is_new } => {
+                let is_first = is_new && !self.has_measured;
+                self.has_measured |= is_new;
+                let bar = self.bar("benchmark matrices", total);
+                if is_first {
+                    bar.reset();
+                }
+                bar.at(done as u64, named(point));
+            }
+            Event::Matrix { at, total, name } => {
+                let what = if self.is_processor { "matrices" } else { "records" };
+                self.bar(what, total).at(at as u64, name);
+            }
+            Event::Ends(done) => {
+                self.bar = None;
+                warn(done, &self.context.printer);
+                return Ok(());
+            }
+            _ => {}
+        }
+        self.context.interrupt.check().map_err(|_| DeviceError::Interrupted.into())
+    }
+
+    fn bar(&mut self, what: &'static str, total: usize) -> &Progress {
+        if self.bar.as_ref().is_none_or(|(now, _)| *now != what) {
+            // The bar before is cleared first.
+            self.bar = None;
+            self.bar = Some((what, self.context.printer.progress(total as u64, what)));
+        }
+        &self.bar.as_ref().expect("it was made above").1
+    }
+}
+
+/// Which device is calibrated, and with how much.
+fn beginning(facts: &DeviceFacts, dtype: Option<Dtype>) -> String {
+    let device = shown(&facts.described());
+    match (facts.kind, dtype) {
+        (DeviceKind::Cpu, Some(dtype)) => format!(
+            "no profile of {device} in {dtype} yet: calibrating with {} generated matrices, once",
+            CPU_CALIBRATION_MATRICES.len()
+        ),
+        _ => format!(
+            "no profile of {device}: calibrating with up to {} generated matrices in some {:.0} s, once",
+            CALIBRATION_MATRICES.len(),
+            CALIBRATION_BUDGET.0
+        ),
+    }
+}
+
+/// Warnings about a calibration that is complete.
+fn warn(done: &Calibrated, printer: &Printer) {
+    warn_failed(&done.benchmarked, printer);
+    if let Some(reasons) = &done.noise {
+        noise::warn_of(reasons, printer);
+    }
+    warn_implausible(done.implausible, "the profile", printer);
+}
+
+/// A warning for each benchmark matrix that failed.
+pub(crate) fn warn_failed(done: &Benchmarked, printer: &Printer) {
+    for (BenchmarkRecord { kernel, dtype, lengths, p, .. }, why) in &done.failed {
+        printer.warning(format_args!("{} {dtype}, {}: {why}", words(kernel), row_length(*p, *lengths)));
+    }
+}
+
+/// A warning about times that no model learns from.
+pub(crate) fn warn_implausible(count: usize, source: impl Display, printer: &Printer) {
+    if count > 0 {
+        printer.warning(format_args!(
+            "{} in {source} that nothing takes, below 10 ns for a product or beyond a day: not learned from",
+            counted(count as u64, "time"),
         ));
     }
-    say_carried(output, context)
 }
 
-/// A folder that no thorough profile is in.
-pub(crate) fn empty_enough(output: &Path) -> Result<ProfileFolder, Failure> {
-    let folder = ProfileFolder::create(output)?;
-    if folder.models()?.is_some() && folder.device()?.grid != GridName::Coarse {
-        let text = format!("{} holds models of its own, which answer already", output.display());
-        return Err(Failure::input(text).hinted("give another folder with -o"));
-    }
-    Ok(folder)
+/// `ell f64, 16 a row, I = 4`; `uniform around 16 a row` where lengths are drawn.
+fn named(point: &Point) -> String {
+    let (p, lengths) = (point.matrix.row_length, point.matrix.lengths);
+    format!("{} {}, {}, I = {}", point.kernel, point.dtype, row_length(p, lengths), point.strips)
 }
 
-/// What was calibrated in the folder of a GPU.
-pub(crate) fn say_carried(output: &Path, context: &Context) -> Result<Exit, Failure> {
-    let profile = Profile::load(output)?;
-    let Some(rescaled) = &profile.rescaled else {
-        return Err(Failure::input(format!("{} was changed by another run", output.display())));
-    };
-    let rescaling = rescaled.rescaling;
-    let answer = CalibrateAnswer {
-        device: (&profile).into(),
-        folder: output.to_owned(),
-        matrices: rescaling.matrices,
-        weights: rescaling.weights,
-        log_sd: rescaling.log_sd,
-    };
-    context.printer.answer(&answer, || {
-        let [launch, memory, rest] = rescaling.weights;
-        context.printer.line(format_args!(
-            "{}: {} matrices beside those of {}; launch x {launch:.2}, memory x {memory:.2}, rest x {rest:.2} of what the \
-             facts say, {:.1} % unexplained",
-            described(&profile.device.facts),
-            rescaling.matrices,
-            rescaled.reference.name,
-            100.0 * rescaling.log_sd
-        ))?;
-        context.printer.line(format_args!("`sparsight advise A.mtx --profile {}` uses it", output.display()))
-    })?;
-    Ok(Exit::Done)
-}
-
-/// What was calibrated in the folder of a processor.
-fn say_learned(
-    output: &Path,
-    folder: &ProfileFolder,
-    done: Instrumented,
-    dtypes: Vec<Dtype>,
-    context: &Context,
-) -> Result<Exit, Failure> {
-    let known = folder.device()?;
-    let matrices = folder.models()?.map_or(0, |models| models.index.trained_on.len());
-    let answer = ProfileAnswer { matrices: Some(matrices), ..done.answer(output, &known, dtypes) };
-    context.printer.answer(&answer, || {
-        context.printer.line(format_args!(
-            "{}: {} measured, models learned from {}",
-            described(&known.facts),
-            counted(done.measured as u64, "benchmark"),
-            many_matrices(matrices)
-        ))?;
-        context.printer.line(format_args!("`sparsight advise A.mtx --profile {}` uses it", output.display()))
-    })?;
-    Ok(if done.failed > 0 { Exit::No } else { Exit::Done })
-}
-
-fn kept(folder: &ProfileFolder) -> String {
-    format!("what was measured is kept in {}; the same command goes on", folder.path().display())
+fn row_length(p: u64, lengths: RowLengthDistribution) -> String {
+    if lengths.is_drawn() { format!("{lengths} around {p} a row") } else { format!("{p} a row") }
 }

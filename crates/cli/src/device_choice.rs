@@ -2,9 +2,9 @@
 
 use crate::context::{Context, command_as_typed};
 use crate::failure::Failure;
+use crate::calibration;
 use crate::text::{described, shown, words};
-use crate::{calibration, cpu_profile, profile_cache};
-use sparsight::calibrate::{CALIBRATION_BUDGET, may_calibrate, measure_conversion_threshold};
+use sparsight::calibrate::{CalibrationTarget, measure_conversion_threshold};
 use sparsight::device::cpu::Cpu;
 use sparsight::device::cuda::{Cuda, Nccl, cusparse_version};
 use sparsight::device::gpu::{ConvertOn, GpuDevice, Link};
@@ -15,7 +15,6 @@ use sparsight::profile::{ProfileFolder, ProfiledDevice, folder_of};
 use sparsight::{Error, Profile};
 use std::collections::BTreeMap;
 use std::fmt;
-use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -50,7 +49,17 @@ impl DeviceName {
         if known { part } else { Self::Cuda(index) }
     }
 
-    /// The name of a GPU, or of a part of one, in its facts. Opens nothing.
+    /// The device to calibrate; an error for a profile.
+    pub(crate) fn calibration_target(&self) -> Result<CalibrationTarget, Failure> {
+        match self {
+            Self::Cpu => Ok(CalibrationTarget::Processor),
+            Self::Cuda(index) => Ok(CalibrationTarget::Gpu(*index)),
+            Self::Part(index, multiprocessors) => Ok(CalibrationTarget::GpuPart(*index, *multiprocessors)),
+            Self::Profile(name) => Err(nothing_runs_on(name)),
+        }
+    }
+
+    /// Name of a GPU or a part of one in its facts. Opens nothing.
     fn gpu_name(&self) -> Result<Option<String>, DeviceError> {
         match *self {
             Self::Cuda(index) => Cuda::name(index).map(Some),
@@ -93,6 +102,12 @@ impl fmt::Display for DeviceName {
     }
 }
 
+/// The error for a profile where a device of this machine is needed.
+fn nothing_runs_on(profile: &str) -> Failure {
+    Failure::device(format!("'{profile}' is a profile and nothing can be run on it"))
+        .hinted("devices of this machine are cpu, cuda[:N] and cuda[:N]/smM; `sparsight devices` lists them")
+}
+
 /// A device that is here and can run things.
 #[derive(Debug)]
 pub(crate) enum OpenDevice {
@@ -109,12 +124,7 @@ impl OpenDevice {
             DeviceName::Part(index, multiprocessors) => {
                 Ok(Self::Cuda(Box::new(Cuda::open_part(*index, *multiprocessors)?)))
             }
-            DeviceName::Profile(name) => Err(Failure::device(format!(
-                "'{name}' is a profile: nothing can be run on it"
-            ))
-            .hinted(
-                "devices of this machine are cpu, cuda[:N] and cuda[:N]/smM; `sparsight devices` lists them",
-            )),
+            DeviceName::Profile(name) => Err(nothing_runs_on(name)),
         }
     }
 
@@ -270,12 +280,13 @@ impl ProfileFlags {
             return Profile::find(name).map_err(Failure::from);
         }
         match &self.device {
-            Some(DeviceName::Cpu) => cpu_profile::find_or_measure(context, dtype),
-            Some(device @ (DeviceName::Cuda(_) | DeviceName::Part(..))) => {
-                let name = device.gpu_name()?.unwrap_or_default();
-                match Profile::shipped_for_gpu(&name) {
+            Some(device @ (DeviceName::Cpu | DeviceName::Cuda(_) | DeviceName::Part(..))) => {
+                let shipped = device.gpu_name()?.and_then(|name| Profile::shipped_for_gpu(&name));
+                match shipped {
                     Some(profile) => Ok(profile),
-                    None => calibration::find_or_measure(&calibrated_folder(&name)?, device, context),
+                    None => {
+                        calibration::find_or_measure(device.calibration_target()?, device, dtype, context)
+                    }
                 }
             }
             Some(DeviceName::Profile(name)) => Profile::find(name).map_err(|error| match error {
@@ -364,13 +375,13 @@ fn meant(name: &str) -> Option<&'static str> {
 /// The profile of the first GPU here, if it is shipped or was calibrated before.
 fn of_this_machine(context: &Context) -> Option<Profile> {
     let name = Cuda::name(0).ok()?;
-    if let Some(profile) = Profile::shipped_for_gpu(&name) {
-        return Some(profile);
-    }
-    // Without a folder for a cache there is no calibration, and none was requested.
-    let found = calibrated_folder(&name).ok().and_then(|path| calibration::find(&path, context));
-    if found.is_none() {
-        context.printer.note(unknown(&shown(&name), &command_as_typed()));
+    let found = Profile::known_for_gpu(&name, || Cuda::driver().ok());
+    match &found {
+        Some(Profile { rescaled: Some(_), folder: Some(folder), .. }) => {
+            context.printer.detail(format_args!("calibration of this GPU: {}", folder.display()));
+        }
+        Some(_) => {}
+        None => context.printer.note(unknown(&shown(&name), &command_as_typed())),
     }
     found
 }
@@ -383,11 +394,6 @@ fn unknown(name: &str, command: &str) -> String {
         "{name} has no profile, so this is for {default}; `{allow}{command} --device cuda:0` calibrates it first, in some \
          {seconds:.0} s, once"
     )
-}
-
-/// Folder for the calibration of the GPU of that name. Opens nothing.
-fn calibrated_folder(name: &str) -> Result<PathBuf, Failure> {
-    profile_cache::of_calibration(name, &Cuda::driver()?)
 }
 
 #[cfg(test)]

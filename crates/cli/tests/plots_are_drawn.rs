@@ -23,7 +23,7 @@ fn count_elements(text: &str, name: &str) -> usize {
     for part in text.split('<').skip(1) {
         let (tag, content) = part.split_once('>').expect("a tag ends");
         for (place, _) in content.match_indices('&').chain(tag.match_indices('&')) {
-            let entity = content.get(place..).filter(|c| c.starts_with('&')).unwrap_or(&tag[place..]);
+            let entity = content.get(place..).filter(|c| c.starts_with('&')).unwrap_or_else(|| &tag[place..]);
             assert!(
                 ["&amp;", "&lt;", "&gt;", "&quot;", "&apos;"].iter().any(|e| entity.starts_with(e)),
                 "{part}"

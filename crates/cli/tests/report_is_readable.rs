@@ -426,13 +426,16 @@ fn what_is_no_answer_of_advise_is_refused() {
             &["report", "info.json"][..],
             "info.json: schema sparsight/info/1, not sparsight/advise/1 or sparsight/plan/1",
         ),
-        (&["report", "two.json"], "two.json: matrices is something else, not a list of one"),
+        (
+            &["report", "two.json"],
+            "two.json: matrices: invalid length 2, expected one: a page shows one matrix",
+        ),
         (
             &["plan", "gallery:arrow,n=30", "gallery:arrow,n=40", "--report", "a.html"],
             "--report takes one matrix, but 2 were given",
         ),
         (&["report", "torn.json"], "torn.json: no JSON: EOF"),
-        (&["report", "lacks.json"], "lacks.json: matrix is missing, not an object"),
+        (&["report", "lacks.json"], "lacks.json: missing field `matrix`"),
         (&["report", "bytes.json"], "bytes.json: not UTF-8 text"),
         (&["report", "gone.json"], "gone.json: No such file"),
         (&["report", "-"], "has no name to call the page by"),

@@ -2,21 +2,20 @@
 
 use crate::failure::{Failure, Kind};
 use crate::forked;
+use pyo3::exceptions::PyUserWarning;
 use pyo3::prelude::*;
 use sparsight::bindings::LocalDevice;
 use sparsight::calibrate::{
-    CALIBRATION_BUDGET, CalibratedDevice, cpu_calibration_folder, may_calibrate, measure_calibration,
-    measure_cpu_calibration, set_noisy_calibration_apart,
+    CALIBRATION_BUDGET, CPU_CALIBRATION_MATRICES, CalibrationTarget, Event, calibrated_profile, cpu_calibration_folder, may_calibrate,
 };
 use sparsight::device::cpu::Cpu;
 use sparsight::device::cuda::{self, Cuda, Identity, Nccl};
 use sparsight::device::gpu::{ConvertOn, GpuDevice, Link};
-use sparsight::device::timing::took;
 use sparsight::device::{Device, DeviceError};
 use sparsight::matrix::{Dtype, Scalar};
-use sparsight::profile::{GridName, ProfileFolder, calibration_folder};
 use sparsight::{Error, Profile};
 use std::collections::BTreeMap;
+use std::ffi::CString;
 use std::path::PathBuf;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::Duration;
@@ -239,45 +238,51 @@ pub(crate) fn gpu_of(address: u64) -> PyResult<Option<usize>> {
     }
 }
 
-/// Who is told, before each step, a number from 0 to 19 and what is measured next; an exception of it ends the run.
-struct Told {
+/// Calls Python before each step of a calibration. An exception of it ends the calibration.
+struct Watch {
+    /// Called with a number from 0 to 19 and the name of what is measured next.
     before: Py<PyAny>,
+    /// Benchmark matrices, which come before the generated ones.
+    points: usize,
     interrupted: Option<PyErr>,
 }
 
-impl Told {
-    fn tell(&mut self, at: usize, what: &str) -> Result<(), Error> {
-        let told = Python::attach(|py| self.before.call1(py, (at, what)).and_then(|_| py.check_signals()));
-        self.unless(told)
-    }
-
-    /// Tells nothing, and sees that somebody pressed Ctrl-C.
-    fn look(&mut self) -> Result<(), Error> {
-        #[expect(
-            clippy::redundant_closure_for_method_calls,
-            reason = "the method is not general enough over lifetimes"
-        )]
-        let looked = Python::attach(|py| py.check_signals());
-        self.unless(looked)
-    }
-
-    fn unless(&mut self, told: PyResult<()>) -> Result<(), Error> {
-        told.map_err(|error| {
+impl Watch {
+    fn saw(&mut self, event: Event<'_>) -> Result<(), Error> {
+        /// A generated matrix takes about as long as eight benchmark matrices.
+        const MATRIX: usize = 8;
+        let seen = Python::attach(|py| {
+            let (at, what) = match event {
+                Event::Rates(_) => (0, "memory".to_owned()),
+                Event::Benchmark { done, total, point, .. } => {
+                    self.points = total;
+                    let whole = total + MATRIX * CPU_CALIBRATION_MATRICES.len();
+                    (20 * done / whole, format!("{} {}", point.kernel, point.dtype))
+                }
+                Event::Matrix { at, total, name } => {
+                    let (done, whole) = (self.points + MATRIX * at, self.points + MATRIX * total);
+                    (20 * done / whole, name.to_owned())
+                }
+                Event::SetAside { why, aside } => {
+                    let text = format!("{why}: set aside, with all that is in it, as {}", aside.display());
+                    let text = CString::new(text.replace('\0', " "))?;
+                    return PyErr::warn(py, &py.get_type::<PyUserWarning>(), &text, 2);
+                }
+                _ => return py.check_signals(),
+            };
+            self.before.call1(py, (at, what)).and_then(|_| py.check_signals())
+        });
+        seen.map_err(|error| {
             self.interrupted = Some(error);
             DeviceError::Interrupted.into()
         })
     }
 }
 
-fn no_cache() -> Failure {
-    Failure::new(Kind::Other, "there is no folder to keep a calibration in")
-        .hinted("set SPARSIGHT_CACHE to one")
-}
-
-/// Measures what it takes to predict for a device of this machine, and keeps it where `profile_for` and the program find it. Gives the
-/// name of the profile whose predictions answer: of a GPU, another one's; of the processor, `cpu`; and what was not quiet while the
-/// processor was measured. `before` is called with a number
-/// from 0 to 19 and what is measured next. Where nobody asked for it, `unasked`, what another process has left meanwhile is taken.
+/// Measures what it takes to predict for a device of this machine, and keeps it where `profile_for` and the program find it. Returns the
+/// name of the profile whose predictions answer (of a GPU another one's, of the processor `cpu`) and the signs of a busy machine while
+/// the processor was measured. `before` is called with a number from 0 to 19 and the name of what is measured next. `unasked`: an existing
+/// calibration answers as it is.
 #[pyfunction]
 #[pyo3(signature = (device, before, unasked = false))]
 pub(crate) fn calibrate(
@@ -286,66 +291,36 @@ pub(crate) fn calibrate(
     before: Py<PyAny>,
     unasked: bool,
 ) -> PyResult<(String, Option<String>)> {
-    let Some(device) = LocalDevice::named(device) else {
-        let failure = Failure::new(Kind::NoGpu, format!("'{device}' is no device of this machine"));
-        return Err(failure.hinted("give \"cuda:0\" to \"cuda:N\", or \"cpu\"").into());
-    };
-    let mut told = Told { before, interrupted: None };
-    let made = forked::work(py, || match device {
-        LocalDevice::Gpu(index) => calibrate_gpu(index, unasked, &mut told).map(|name| (name, None)),
-        LocalDevice::Cpu => calibrate_processor(&mut told).map(|noise| ("cpu".to_owned(), noise)),
-    })?;
-    match told.interrupted {
-        Some(error) => Err(error),
-        None => Ok(made?),
-    }
-}
-
-fn calibrate_gpu(index: usize, unasked: bool, told: &mut Told) -> Result<String, Failure> {
-    let name = Cuda::name(index)?;
-    let path = calibration_folder(&name, &Cuda::driver()?).ok_or_else(no_cache)?;
-    // One that cannot be read is made anew.
-    let made_before = || ProfileFolder::open(&path).and_then(|folder| folder.rescaling()).ok().flatten();
-    let was_there = made_before().is_some();
-    // Before the GPU is opened, which measures its rates.
-    let (folder, _alone) = ProfileFolder::alone(&path, &mut || told.look())?;
-    let of_another_process = made_before().filter(|_| unasked || !was_there);
-    let made = if let Some(made) = of_another_process {
-        made
-    } else {
-        let (opened, opening) = took(|| Cuda::open(index));
-        let gpu = opened?;
-        let device = CalibratedDevice::now(&gpu, GridName::Quick);
-        let mut before = |at: usize, matrix: &str| told.tell(at, matrix);
-        measure_calibration(&device, &folder, None, 0, opening, &mut before)?
-    };
-    READ.lock().unwrap_or_else(PoisonError::into_inner).remove(&name_kept(&name));
-    Ok(made.reference)
-}
-
-/// Where another process calibrates it, too, this waits, and goes on with what that has left. Gives what was not quiet meanwhile.
-fn calibrate_processor(told: &mut Told) -> Result<Option<String>, Failure> {
-    let mut cpu = Cpu::new();
-    let path = cpu_calibration_folder(cpu.facts()).ok_or_else(no_cache)?;
-    let (folder, _alone) = loop {
-        let alone = ProfileFolder::alone(&path, &mut || told.look())?;
-        // The lock of a folder that was set apart just now is not that of the new one.
-        if !set_noisy_calibration_apart(&path)? {
-            break alone;
+    let target = match LocalDevice::named(device) {
+        Some(LocalDevice::Gpu(index)) => CalibrationTarget::Gpu(index),
+        Some(LocalDevice::Cpu) => CalibrationTarget::Processor,
+        None => {
+            let failure = Failure::new(Kind::NoGpu, format!("'{device}' is no device of this machine"));
+            return Err(failure.hinted("give \"cuda:0\" to \"cuda:N\", or \"cpu\"").into());
         }
     };
-    // A calibration that was stopped knows them.
-    if folder.known_device(cpu.facts())?.is_none() {
-        told.tell(0, "memory")?;
-        cpu.measure_rates();
+    let mut watch = Watch { before, points: 0, interrupted: None };
+    let made = forked::work(py, || {
+        let mut watcher = |event: Event<'_>| watch.saw(event);
+        calibrated_profile(target, &Dtype::ALL, 0, !unasked, &mut watcher).map(keep_calibration)
+    })?;
+    match watch.interrupted {
+        Some(error) => Err(error),
+        None => Ok(made.map_err(Failure::from)?),
     }
-    let device = CalibratedDevice::now(&cpu, GridName::Coarse);
-    let mut before = |share: f64, what: &str| told.tell((20.0 * share) as usize, what);
-    let noise = measure_cpu_calibration(&device, &folder, &[Dtype::F32, Dtype::F64], 0, &mut before)?;
-    // One of a busy machine answers in this process alone.
-    let made = Arc::new(Profile::load(&path)?);
-    READ.lock().unwrap_or_else(PoisonError::into_inner).insert(path.display().to_string(), made);
-    Ok(noise)
+}
+
+/// Keeps a new calibration for this process, and returns whose predictions answer and the signs of a busy machine.
+fn keep_calibration(made: Profile) -> (String, Option<String>) {
+    let (key, answer) = match &made.rescaled {
+        Some(rescaled) => (name_kept(&made.device.facts.name), (rescaled.reference.name.clone(), None)),
+        None => {
+            let folder = made.folder.as_ref().map(|folder| folder.display().to_string());
+            (folder.unwrap_or_default(), ("cpu".to_owned(), made.device.provenance.noise.clone()))
+        }
+    };
+    READ.lock().unwrap_or_else(PoisonError::into_inner).insert(key, Arc::new(made));
+    answer
 }
 
 /// Names of the profiles that are part of the package.

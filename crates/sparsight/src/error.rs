@@ -122,6 +122,25 @@ pub enum Error {
         /// Cause.
         why: String,
     },
+    /// A device without a profile and without a calibration, which the environment forbids to make now.
+    #[error("{device} has no profile and was not calibrated yet")]
+    Uncalibrated {
+        /// Name by the driver.
+        device: String,
+    },
+    /// No folder for calibrations: the user has neither a home nor `SPARSIGHT_CACHE`.
+    #[error("there is no folder to keep a calibration in")]
+    NoCache,
+    /// A cached calibration that cannot be read and cannot be renamed.
+    #[error("{why}; {} could not be set aside: {source}", path.display())]
+    NotSetAside {
+        /// The folder.
+        path: PathBuf,
+        /// Why it cannot be read.
+        why: Box<Self>,
+        /// The system's reason.
+        source: std::io::Error,
+    },
     /// A plan of a GPU's profile, to be carried out on a processor.
     #[error("the plan is for a GPU, and this is a processor ({device})")]
     PlannedForGpu {
@@ -197,6 +216,13 @@ impl Error {
                 "`sparsight devices` says what is missing, and the same command goes on; `sparsight lab profile -o DIR` and \
                  `sparsight lab measure` make a profile of its own"
                     .to_owned(),
+            ),
+            Self::Uncalibrated { .. } => Some(
+                "SPARSIGHT_CALIBRATE=0 forbids to calibrate it now: `sparsight calibrate -o DIR` does it by hand".to_owned(),
+            ),
+            Self::NoCache => Some("set SPARSIGHT_CACHE to one".to_owned()),
+            Self::NotSetAside { .. } => Some(
+                "nothing was changed: make it readable or move it elsewhere, or set SPARSIGHT_CACHE to another folder".to_owned(),
             ),
             Self::PlannedForGpu { .. } => Some(
                 "`Plan::for_processor` plans for the processor: from its calibration (`sparsight calibrate --device cpu`, or \

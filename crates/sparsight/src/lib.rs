@@ -12,7 +12,7 @@
 //!
 //! # let file = std::env::temp_dir().join(format!("sparsight-guide-{}.mtx", std::process::id()));
 //! # std::fs::write(&file, "%%MatrixMarket matrix coordinate real general\n3 3 4\n1 1 4\n2 2 5\n2 3 1\n3 3 6\n")?;
-//! // A file in Matrix Market, .npz, Rutherford-Boeing, MATLAB's or SuiteSparse's form; or Csr::try_new(row_ptr, ..).
+//! // A Matrix Market, .npz, Harwell-Boeing or Rutherford-Boeing file, also compressed; or Csr::try_new(row_ptr, ..).
 //! let a: Csr<f64> = sparsight::read(&file)?;
 //!
 //! // What would be fastest on an H200? Nothing is run. Times are in seconds, each with an interval.

@@ -1,7 +1,6 @@
 //! `sparsight devices`: what is here.
 
 use crate::context::Context;
-use crate::cpu_profile;
 use crate::device_choice::{DeviceName, OpenDevice, dotted};
 use crate::failure::{Exit, Failure};
 use crate::table::Table;
@@ -10,10 +9,11 @@ use sparsight::Profile;
 use sparsight::answer::{DeviceHere, DeviceSummary, DevicesAnswer, NoCuda};
 use sparsight::device::DeviceError;
 use sparsight::device::cuda::{Cuda, cusparse_version};
+use sparsight::{Profile, cpu_calibration_folder};
 
 pub(crate) fn run(context: &Context) -> Result<Exit, Failure> {
     let cpu = OpenDevice::open(&DeviceName::Cpu)?.facts().clone();
-    let cached = cpu_profile::folder_of(&cpu).ok().filter(|folder| Profile::load(folder).is_ok());
+    let cached = cpu_calibration_folder(&cpu).filter(|folder| Profile::load(folder).is_ok());
     let mut here = vec![DeviceHere {
         id: DeviceName::Cpu.to_string(),
         facts: cpu,

@@ -2,9 +2,9 @@
 
 use crate::context::Context;
 use crate::failure::{Exit, Failure};
-use crate::report::Page;
+use crate::report::{Page, Reported};
 use crate::text::shown;
-use sparsight::answer::{ReportAnswer, Reported};
+use sparsight::answer::ReportAnswer;
 use sparsight::matrix::io::{read_document_text, read_regular_text};
 use std::io::ErrorKind;
 use std::path::PathBuf;

@@ -1,28 +1,25 @@
-//! A figure as data, and its drawing: axes with a legend beside them, so that no text lies over a point.
+//! A figure as data, and its drawing: axes with a legend beside them, so that no text covers a point.
 
-use super::marker::Marker;
-use plotters::coord::Shift;
-use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint, Ranged};
-use plotters::prelude::*;
-use std::ops::Range;
-
-type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
-type Drawn<T = ()> = Result<T, DrawingAreaErrorKind<std::io::Error>>;
+use crate::svg::{Anchor, Svg};
+use std::fmt::Write;
 
 /// Colours of Okabe and Ito 2008, which stay apart for colour-blind readers.
-pub(super) const COLOURS: [RGBColor; 8] = [
-    RGBColor(0, 114, 178),
-    RGBColor(230, 159, 0),
-    RGBColor(0, 158, 115),
-    RGBColor(204, 121, 167),
-    RGBColor(86, 180, 233),
-    RGBColor(213, 94, 0),
-    RGBColor(0, 0, 0),
-    RGBColor(120, 94, 240),
-];
+pub(super) const COLOURS: [&str; 8] =
+    ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#000000", "#785ef0"];
 
-/// Lines that only guide the eye.
-pub(super) const GREY: RGBColor = RGBColor(110, 110, 110);
+/// Colour of guide lines.
+pub(super) const GREY: &str = "#6e6e6e";
+
+/// Shape of a point.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Marker {
+    /// Filled and half transparent, for clouds.
+    Dot,
+    /// Outline of a circle.
+    Ring,
+    Cross,
+    Triangle,
+}
 
 /// A figure.
 #[derive(Debug)]
@@ -32,11 +29,11 @@ pub(super) struct Chart {
     pub(super) y: Axis,
     /// Drawn in this order, and named in the legend.
     pub(super) series: Vec<Series>,
-    /// Said below the legend.
+    /// Lines of text below the legend.
     pub(super) notes: Vec<String>,
 }
 
-/// One direction.
+/// An axis.
 #[derive(Debug, Clone)]
 pub(super) struct Axis {
     /// Quantity and unit.
@@ -50,11 +47,11 @@ pub(super) struct Axis {
 #[derive(Debug)]
 pub(super) struct Series {
     pub(super) name: String,
-    pub(super) colour: RGBColor,
-    /// `None` if nothing marks the points.
+    pub(super) colour: &'static str,
+    /// `None` for points without a marker.
     pub(super) marker: Option<Marker>,
     pub(super) dashed: bool,
-    /// Of the line, pixels.
+    /// Width of the line, pixels.
     pub(super) width: u32,
     pub(super) points: Vec<(f64, f64)>,
     pub(super) line: Vec<(f64, f64)>,
@@ -70,7 +67,7 @@ impl Axis {
         Self { label: label.to_owned(), from: low / margin, to: high * margin, logarithmic: true }
     }
 
-    /// Where the axis carries numbers: powers of ten, with 2 and 5 between them on a short one; tenths if linear.
+    /// Values with a number: powers of ten, with 2 and 5 between them on a short axis; tenths on a linear one.
     fn ticks(&self) -> Vec<f64> {
         if !self.logarithmic {
             return (0..=10).map(|k| self.from + (self.to - self.from) * f64::from(k) / 10.0).collect();
@@ -80,27 +77,15 @@ impl Axis {
         let ticks = decades.flat_map(|d| steps.iter().map(move |s| s * 10_f64.powi(d)));
         ticks.filter(|t| (self.from..=self.to).contains(t)).collect()
     }
-}
 
-impl Ranged for Axis {
-    type FormatOption = DefaultFormatting;
-    type ValueType = f64;
-
-    fn map(&self, value: &f64, (begin, end): (i32, i32)) -> i32 {
+    /// Place of a value between the places of both ends.
+    fn at(&self, value: f64, (begin, end): (f64, f64)) -> f64 {
         let place = if self.logarithmic {
             (value / self.from).ln() / (self.to / self.from).ln()
         } else {
             (value - self.from) / (self.to - self.from)
         };
-        begin + (place * f64::from(end - begin)).round() as i32
-    }
-
-    fn key_points<Hint: KeyPointHint>(&self, _: Hint) -> Vec<f64> {
-        self.ticks()
-    }
-
-    fn range(&self) -> Range<f64> {
-        self.from..self.to
+        begin + place * (end - begin)
     }
 }
 
@@ -113,105 +98,120 @@ fn number(value: f64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-impl Series {
-    fn line_style(&self) -> ShapeStyle {
-        self.colour.stroke_width(self.width)
-    }
-}
-
 /// Pixels of the axes with their numbers; the legend stands beside them.
-const PLOT: (u32, u32) = (680, 600);
+const PLOT: (f64, f64) = (680.0, 600.0);
+/// Left, top, right and bottom edge of the area of the points.
+const AREA: [f64; 4] = [90.0, 44.0, 668.0, 536.0];
 /// Pixels of a letter of the legend, estimated: SVG leaves the font to the viewer.
 const LETTER: f64 = 7.9;
 /// Pixels from the left border of the legend to its words, which leave as much behind them.
-const SAMPLE: i32 = 44;
-const LEGEND_ROW: i32 = 22;
-const FONT: &str = "sans-serif";
+const SAMPLE: f64 = 44.0;
+const LEGEND_ROW: f64 = 22.0;
 
-/// What a viewer takes where nothing is said: a figure of hundreds of points is up to a third smaller without.
-const DEFAULTS: [&str; 3] = [" opacity=\"1\"", " stroke=\"none\"", " stroke-width=\"1\""];
+/// Style of all charts; the colours of the series follow.
+const STYLE: &str = "text { fill: #000; font-size: 15px; }
+.title { font-size: 20px; }
+.label { font-size: 17px; }
+.name { font-size: 16px; }
+.note { font-size: 14px; fill: #5a5a5a; }
+.grid { stroke: #e1e1e1; }
+.axis { stroke: #000; }
+.line { fill: none; stroke-width: 2; }
+.thin { stroke-width: 1; }
+.dashed { stroke-dasharray: 6 4; }
+.dot { fill-opacity: 0.45; }
+";
 
 impl Chart {
     /// The figure as an SVG document.
     pub(super) fn svg(&self) -> String {
-        let mut text = String::new();
-        let drawn = self.draw(&SVGBackend::with_string(&mut text, self.size()).into_drawing_area());
-        drawn.expect("drawing into memory does not fail");
-        DEFAULTS.iter().fold(text, |text, default| text.replace(default, ""))
+        let (width, height) = self.size();
+        let mut svg = Svg::new(height);
+        svg.text("title", (width / 2.0, 28.0), Anchor::Middle, &self.title);
+        self.draw_axes(&mut svg);
+        for (class, series) in (0..).zip(&self.series) {
+            let place = |&(x, y): &(f64, f64)| self.place(x, y);
+            if !series.line.is_empty() {
+                svg.curve(&series.line_class(class), series.line.iter().map(place));
+            }
+            for at in series.points.iter().map(place) {
+                series.mark(&mut svg, class, at);
+            }
+        }
+        self.draw_legend(&mut svg);
+        let mut style = STYLE.to_owned();
+        for (class, Series { colour, .. }) in self.series.iter().enumerate() {
+            // Writing to a String does not fail.
+            let _ = writeln!(style, ".s{class} {{ stroke: {colour}; }} .f{class} {{ fill: {colour}; }}");
+        }
+        svg.document((width, height), &style, "#fff", &self.title)
     }
 
-    /// Wide enough for the longest words of the legend and high enough for all of them.
-    fn size(&self) -> (u32, u32) {
+    /// Width and height with room for the legend.
+    fn size(&self) -> (f64, f64) {
         let words = self.series.iter().map(|s| &s.name).chain(&self.notes);
         let longest = words.map(|w| w.chars().count()).max().unwrap_or(0);
-        let rows = (self.series.len() + self.notes.len() + 3) as u32;
-        let legend = (LETTER * longest as f64) as u32 + 2 * SAMPLE as u32;
-        (PLOT.0 + legend, PLOT.1.max(rows * LEGEND_ROW as u32))
+        let rows = (self.series.len() + self.notes.len() + 3) as f64;
+        (PLOT.0 + LETTER * longest as f64 + 2.0 * SAMPLE, PLOT.1.max(rows * LEGEND_ROW))
     }
 
-    fn draw(&self, root: &Area<'_>) -> Drawn {
-        root.fill(&WHITE)?;
-        let area = root.margin(8, 0, 0, 0).titled(&self.title, (FONT, 20))?;
-        let (plot, legend) = area.split_horizontally(PLOT.0 as i32);
-        self.draw_axes(&plot)?;
-        self.draw_legend(&legend)?;
-        root.present()
+    fn place(&self, x: f64, y: f64) -> (f64, f64) {
+        let [left, top, right, bottom] = AREA;
+        (self.x.at(x, (left, right)), self.y.at(y, (bottom, top)))
     }
 
-    fn draw_axes(&self, plot: &Area<'_>) -> Drawn {
-        let mut chart = ChartBuilder::on(plot)
-            .margin(12)
-            .x_label_area_size(52)
-            .y_label_area_size(78)
-            .build_cartesian_2d(self.x.clone(), self.y.clone())?;
-        chart
-            .configure_mesh()
-            .x_desc(&self.x.label)
-            .y_desc(&self.y.label)
-            .x_label_formatter(&|v| number(*v))
-            .y_label_formatter(&|v| number(*v))
-            .label_style((FONT, 15))
-            .axis_desc_style((FONT, 17))
-            .bold_line_style(RGBColor(225, 225, 225))
-            .light_line_style(TRANSPARENT)
-            .draw()?;
-        for series in &self.series {
-            let (line, style) = (series.line.iter().copied(), series.line_style());
-            if series.dashed {
-                chart.draw_series(DashedLineSeries::new(line, 6, 4, style))?;
-            } else {
-                chart.draw_series(LineSeries::new(line, style))?;
-            }
-            if let Some(marker) = series.marker {
-                chart.draw_series(series.points.iter().map(|&at| marker.at(at, series.colour)))?;
-            }
+    fn draw_axes(&self, svg: &mut Svg) {
+        let [left, top, right, bottom] = AREA;
+        for (value, at) in self.x.ticks().into_iter().map(|value| (value, self.x.at(value, (left, right)))) {
+            svg.line("grid", (at, top), (at, bottom));
+            svg.text("", (at, bottom + 20.0), Anchor::Middle, &number(value));
         }
-        Ok(())
+        for (value, at) in self.y.ticks().into_iter().map(|value| (value, self.y.at(value, (bottom, top)))) {
+            svg.line("grid", (left, at), (right, at));
+            svg.text("", (left - 8.0, at + 5.0), Anchor::End, &number(value));
+        }
+        svg.line("axis", (left, top), (left, bottom));
+        svg.line("axis", (left, bottom), (right, bottom));
+        svg.text("label", (f64::midpoint(left, right), bottom + 48.0), Anchor::Middle, &self.x.label);
+        svg.upwards("label", (22.0, f64::midpoint(top, bottom)), &self.y.label);
     }
 
-    fn draw_legend(&self, area: &Area<'_>) -> Drawn {
-        let mut top = 24;
-        for series in &self.series {
-            if series.dashed {
-                // Two dashes: the sample is too short for more.
-                area.draw(&PathElement::new([(8, top), (19, top)], series.line_style()))?;
-                area.draw(&PathElement::new([(25, top), (36, top)], series.line_style()))?;
-            } else if !series.line.is_empty() {
-                area.draw(&PathElement::new([(8, top), (36, top)], series.line_style()))?;
+    fn draw_legend(&self, svg: &mut Svg) {
+        let mut y = 56.0;
+        for (class, series) in (0..).zip(&self.series) {
+            let at = |x: f64| (PLOT.0 + x, y);
+            if !series.line.is_empty() {
+                svg.curve(&series.line_class(class), [at(8.0), at(36.0)]);
             }
-            if let Some(marker) = series.marker {
-                area.draw(&marker.at((22, top), series.colour))?;
-            }
-            area.draw(&Text::new(series.name.clone(), (SAMPLE, top - 6), (FONT, 16).into_font()))?;
-            top += LEGEND_ROW;
+            series.mark(svg, class, at(22.0));
+            svg.text("name", (PLOT.0 + SAMPLE, y + 5.0), Anchor::Start, &series.name);
+            y += LEGEND_ROW;
         }
-        top += LEGEND_ROW / 2;
+        y += LEGEND_ROW / 2.0;
         for note in &self.notes {
-            let style = (FONT, 14).into_font().color(&RGBColor(90, 90, 90));
-            area.draw(&Text::new(note.clone(), (8, top - 6), style))?;
-            top += LEGEND_ROW - 4;
+            svg.text("note", (PLOT.0 + 8.0, y + 5.0), Anchor::Start, note);
+            y += LEGEND_ROW - 4.0;
         }
-        Ok(())
+    }
+}
+
+impl Series {
+    fn line_class(&self, class: usize) -> String {
+        let (dashed, thin) =
+            (if self.dashed { " dashed" } else { "" }, if self.width < 2 { " thin" } else { "" });
+        format!("line s{class}{dashed}{thin}")
+    }
+
+    /// Draws the marker, if there is one.
+    fn mark(&self, svg: &mut Svg, class: usize, at: (f64, f64)) {
+        let outline = format!("line s{class}");
+        match self.marker {
+            None => {}
+            Some(Marker::Dot) => svg.point(&format!("dot f{class}"), at, 3),
+            Some(Marker::Ring) => svg.point(&outline, at, 4),
+            Some(Marker::Cross) => svg.path(&outline, at, (1.0, 1.0), "M-4-4L4 4M4-4L-4 4"),
+            Some(Marker::Triangle) => svg.path(&outline, at, (1.0, 1.0), "M0-5L4.3 2.5H-4.3z"),
+        }
     }
 }
 
@@ -237,8 +237,8 @@ mod tests {
     #[test]
     fn the_ends_of_an_axis_are_the_ends_of_its_pixels() {
         let axis = Axis { label: String::new(), from: 1.0, to: 100.0, logarithmic: true };
-        assert_eq!([1.0, 10.0, 100.0].map(|v| axis.map(&v, (0, 200))), [0, 100, 200]);
+        assert_eq!([1.0, 10.0, 100.0].map(|v| axis.at(v, (0.0, 200.0)).round() as i32), [0, 100, 200]);
         let shares = Axis { label: String::new(), from: 0.0, to: 1.0, logarithmic: false };
-        assert_eq!(shares.map(&0.25, (400, 0)), 300, "upwards on the screen");
+        assert_eq!(shares.at(0.25, (400.0, 0.0)).round() as i32, 300, "upwards on the screen");
     }
 }

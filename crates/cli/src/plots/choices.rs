@@ -1,5 +1,4 @@
-//! What choosing costs: over which share of the matrices the chosen candidate takes at most so many times as long as
-//! the best. One figure a value type, a curve a model and a dashed one for each choice without a model.
+//! Cost of choices: share of the matrices on which the chosen candidate takes at most a given multiple of the best time. One figure a value type, a curve a model and a dashed one for each choice without a model.
 
 use super::Plot;
 use super::chart::{Axis, COLOURS, Chart, Series};
@@ -9,7 +8,7 @@ use sparsight::Profile;
 use sparsight::models::ModelName;
 use sparsight_lab::evaluate::{Baseline, ChoiceRow, Chooser, Evaluation, Scope};
 
-/// Where the axis ends: what is still worse has no place among choices, and a few are a thousand times worse.
+/// End of the axis: a few choices are a thousand times worse.
 const LARGEST_RATIO: f64 = 20.0;
 
 pub(super) fn plots(profile: &Profile, evaluation: &Evaluation) -> Vec<Plot> {

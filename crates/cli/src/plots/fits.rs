@@ -1,8 +1,7 @@
 //! The fits of the strip models as the papers draw them: measured benchmark matrices and the fitted lines, over p and
 //! over I. One figure a strip model of the profile, kernel, value type and quantity, at blocks of 256.
 
-use super::chart::{Axis, COLOURS, Chart, Series};
-use super::marker::Marker;
+use super::chart::{Axis, COLOURS, Chart, Marker, Series};
 use super::{Plot, in_file_name};
 use crate::failure::Failure;
 use crate::text::described;
@@ -52,7 +51,7 @@ pub(super) fn plots(
     Ok(plots)
 }
 
-/// `fit-csr-vector-t32-f32-over-p`; of other models than the papers' with the model behind it.
+/// `fit-csr-vector-t32-f32-over-p`; the name of a model other than the papers' follows.
 fn name(model: ModelName, candidate: &Candidate, along: Along) -> String {
     let over = match along {
         Along::RowLength => "p",
@@ -113,7 +112,7 @@ fn legend(fitted: &FittedLine) -> String {
     parts.collect::<Vec<_>>().join(", ")
 }
 
-/// Of what a border is one.
+/// Quantity of a border.
 fn quantity(by: SplitBy) -> &'static str {
     match by {
         SplitBy::WorkingSet => "working set",

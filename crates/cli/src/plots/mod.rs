@@ -7,7 +7,6 @@
 mod chart;
 mod choices;
 mod fits;
-mod marker;
 mod scatter;
 
 use crate::failure::Failure;

@@ -1,6 +1,6 @@
-//! A logarithmic axis: where a value lies, and which values carry a number.
+//! A logarithmic axis: places of values, and ticks.
 
-/// From one value to another, between two places of a picture.
+/// Range of values between two places of a picture.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Axis {
     pub(super) values: (f64, f64),
@@ -8,19 +8,19 @@ pub(super) struct Axis {
 }
 
 impl Axis {
-    /// Where a value lies; one that is beyond an end, at that end.
+    /// Place of a value; a value beyond an end lies at that end.
     pub(super) fn at(&self, value: f64) -> f64 {
         let ((from, to), (begin, end)) = (self.values, self.places);
         let along = (value / from).ln() / (to / from).ln();
         begin + along.clamp(0.0, 1.0) * (end - begin)
     }
 
-    /// Whether a value lies between the ends.
+    /// True if a value lies between the ends.
     pub(super) fn holds(&self, value: f64) -> bool {
         (self.values.0..=self.values.1).contains(&value)
     }
 
-    /// Powers of ten on it, so few that as many as `most` fit; where there are not two, threes between them as well.
+    /// Ticks at powers of ten, at most `most` of them; also at 3 times these on an axis with fewer than two.
     pub(super) fn ticks(&self, most: usize) -> Vec<Tick> {
         let (from, to) = (self.values.0.log10(), self.values.1.log10());
         let (first, last) = (from.ceil() as i32, to.floor() as i32);
@@ -37,7 +37,7 @@ impl Axis {
     }
 }
 
-/// A value with one digit.
+/// A tick: a value with one digit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Tick {
     lead: u32,
@@ -49,7 +49,7 @@ impl Tick {
         f64::from(self.lead) * 10_f64.powi(self.exponent)
     }
 
-    /// `10 us`, `3 MB`, `100k`: with a prefix.
+    /// Label with a prefix: `10 us`, `3 MB`, `100k`.
     pub(super) fn said(self, unit: &str) -> String {
         const PREFIXES: [&str; 9] = ["n", "u", "m", "", "k", "M", "G", "T", "P"];
         let most = if unit == "s" { 0 } else { 5 };

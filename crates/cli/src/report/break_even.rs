@@ -1,28 +1,28 @@
-//! From how many products on conversion pays: the time of all of them, conversion and upload included.
+//! Panel of the break-even: time of all products, conversion and upload included, over their number.
 
 use super::axis::Axis;
 use super::labels::Labels;
+use super::reported::{ReportedAdvice, ReportedCandidate};
 use super::roles::{Roles, name};
-use super::svg::{Anchor, Svg, WIDTH, inside};
 use super::{Panel, remark};
+use crate::svg::{Anchor, Svg, WIDTH, inside};
 use crate::text::counted;
-use sparsight::answer::{ReportedAdvice, ReportedCandidate};
 
 const HEIGHT: f64 = 268.0;
 const TOP: f64 = 20.0;
 const BOTTOM: f64 = HEIGHT - 36.0;
 const LEFT: f64 = 52.0;
-/// Behind it stand the names of the lines.
+/// Right edge of the lines; their names follow.
 const RIGHT: f64 = WIDTH - 112.0;
 /// Products that are always shown. Chosen: three powers of ten.
 const LEAST: f64 = 1e3;
-/// Beyond it everything is drawn as parallel lines. Chosen.
+/// Largest number of products: beyond it all lines are parallel. Chosen.
 const MOST: f64 = 1e9;
 
-/// Conversion and upload, and so many products, seconds.
+/// Seconds of conversion, upload and `products`.
 fn in_all(candidate: &ReportedCandidate, products: f64) -> f64 {
-    let of_one = candidate.time.map_or(0.0, |time| time.predicted.0);
-    candidate.conversion.map_or(0.0, |conversion| conversion.0) + products * of_one
+    let of_one = candidate.time().map_or(0.0, |time| time.predicted.0);
+    candidate.conversion_s.map_or(0.0, |conversion| conversion.0) + products * of_one
 }
 
 pub(super) fn panel(advice: &ReportedAdvice, roles: &Roles<'_>) -> Option<Panel> {
@@ -33,7 +33,7 @@ pub(super) fn panel(advice: &ReportedAdvice, roles: &Roles<'_>) -> Option<Panel>
     {
         lines.insert(0, (soonest, "soonest ready", "equal"));
     }
-    lines.retain(|(one, ..)| one.conversion.is_some());
+    lines.retain(|(one, ..)| one.conversion_s.is_some());
     if lines.is_empty() {
         return None;
     }

@@ -5,23 +5,23 @@
 //! where the non-zeros lie   |   row lengths
 //! caption                   |   caption
 //! ```
-//! It is drawn as on the page, in the light colours, which are written out: programs that print or edit pictures know no
-//! variables of style sheets.
+//! It is drawn as on the page, in the light colours, without variables of style sheets, which programs that print or edit pictures do not
+//! read.
 
 use super::row_lengths::{self, Teams};
-use super::svg::{Anchor, Svg, WIDTH, cut, lines};
-use super::{PICTURES, STYLE, escaped, spy};
+use super::{PICTURES, STYLE, spy};
+use crate::svg::{Anchor, Svg, WIDTH, cut, lines};
 use crate::text::{counted, grouped};
 use sparsight::answer::{MatrixSummary, Structure};
 
 const MARGIN: f64 = 20.0;
-/// Between the pictures.
+/// Gap between the pictures.
 const GAP: f64 = 36.0;
-/// Of text.
+/// Height of a line of text.
 const LINE: f64 = 18.0;
 const ALL: f64 = 2.0 * (MARGIN + WIDTH) + GAP;
 
-/// The file's text.
+/// Content of the SVG file.
 pub(crate) fn figure(matrix: &MatrixSummary, structure: &Structure) -> String {
     let shape =
         format!("{} x {}, {}", grouped(matrix.nrows), grouped(matrix.ncols), counted(matrix.nnz, "non-zero"));
@@ -54,24 +54,16 @@ pub(crate) fn figure(matrix: &MatrixSummary, structure: &Structure) -> String {
             under += LINE;
         }
     }
-    let (height, body, name) = (bottom + MARGIN, svg.into_body(), escaped(&matrix.name));
-    format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{ALL:.0}\" height=\"{height:.0}\" \
-         viewBox=\"0 0 {ALL:.0} {height:.0}\" role=\"img\" aria-label=\"{name}\" \
-         font-family=\"system-ui, Roboto, 'Liberation Sans', Arial, sans-serif\">\n<style>\n{}</style>\n\
-         <rect width=\"{ALL:.0}\" height=\"{height:.0}\" fill=\"{}\"/>\n{body}</svg>\n",
-        with_colours(PICTURES),
-        colour("card"),
-    )
+    svg.document((ALL, bottom + MARGIN), &with_colours(PICTURES), colour("card"), &matrix.name)
 }
 
-/// What the style calls a colour, as it is where it is light.
+/// Value of a colour of the style in the light scheme.
 fn colour(name: &str) -> &'static str {
     let behind = STYLE.split_once(&format!("--{name}: ")).map(|(_, behind)| behind);
     behind.and_then(|behind| behind.split_once(';')).map(|(colour, _)| colour).expect("a colour of the style")
 }
 
-/// A style with numbers in place of the names of colours.
+/// Style with values in place of the names of colours.
 fn with_colours(style: &str) -> String {
     let mut parts = style.split("var(--");
     let mut out = parts.next().unwrap_or_default().to_owned();

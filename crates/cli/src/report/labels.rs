@@ -1,6 +1,6 @@
-//! Words that stand beside what they name, and on no others.
+//! Placement of labels without overlap.
 
-use super::svg::{Anchor, FONT, Svg, text_width};
+use crate::svg::{Anchor, FONT, Svg, text_width};
 
 /// Height of a line of text with the space to the next.
 pub(super) const LINE: f64 = 14.0;
@@ -8,14 +8,14 @@ pub(super) const LINE: f64 = 14.0;
 /// Room beside a text: without it, numbers next to each other read as one. Chosen: half a letter on each side.
 const GAP: f64 = FONT / 4.0;
 
-/// What is taken already: left, top, right, bottom.
+/// Occupied areas: left, top, right, bottom.
 #[derive(Debug, Default)]
 pub(super) struct Labels {
     taken: Vec<[f64; 4]>,
 }
 
 impl Labels {
-    /// No text comes here: left, top, right, bottom.
+    /// Keeps text out of an area: left, top, right, bottom.
     pub(super) fn keep_off(&mut self, area: [f64; 4]) {
         self.taken.push(area);
     }
@@ -45,7 +45,7 @@ impl Labels {
         };
         let tries = (0..200).map(|n: i32| y + f64::from(if n % 2 == 0 { -n } else { n + 1 }));
         let free = tries.filter(|y| (between.0..=between.1).contains(y)).find(|&y| is_free(y));
-        // Where everything is taken it stands nowhere: it is said elsewhere, too.
+        // Without a free place the label is left out: the caption names it, too.
         let Some(y) = free else { return };
         self.taken.push(around(y));
         svg.text(class, (x, y), anchor, text);

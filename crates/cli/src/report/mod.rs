@@ -3,8 +3,8 @@
 //! ```text
 //! Reported -> a file a panel (HTML with an Svg in it) -> page (the panels in a grid, below the verdict)
 //! ```
-//! A picture is as wide as a column of the page, on a telephone as on a large screen, so that its letters are as large there
-//! as here. What stands in it comes from a file and may be anything: text goes through [`escaped`], and nothing else.
+//! A picture is as wide as a column of the page on every screen, so that its letters have one size. Text may come from an untrusted file:
+//! all of it goes through [`escaped`].
 
 mod axis;
 mod break_even;
@@ -13,39 +13,40 @@ mod labels;
 mod partition;
 mod provenance;
 mod refused;
+mod reported;
 mod roles;
 mod roofline;
 mod row_lengths;
 mod spy;
-mod svg;
 mod times;
 mod verdict;
 
 use crate::failure::Failure;
 use crate::output_file;
-use crate::text::shown;
+use crate::svg::escaped;
 pub(crate) use figure::figure;
+pub(crate) use reported::Reported;
+use reported::ReportedAdvice;
 use roles::Roles;
-use sparsight::answer::{Reported, ReportedAdvice};
 use std::fmt::Write;
 use std::path::Path;
 
-/// Of the page; on top the colours of everything.
+/// Style of the page, with all colours at the top.
 const STYLE: &str = include_str!("style.css");
-/// Of what stands in pictures.
+/// Style of the pictures.
 const PICTURES: &str = include_str!("pictures.css");
 
 /// A section of the page.
 #[derive(Debug)]
 struct Panel {
-    /// Of the section in HTML, and in the answer.
+    /// Id of the section in HTML, and in the answer.
     id: &'static str,
     title: &'static str,
     /// HTML.
     body: String,
 }
 
-/// A page, and what it shows from the top.
+/// A page, and the ids of its panels from the top.
 #[derive(Debug)]
 pub(crate) struct Page {
     pub(crate) html: String,
@@ -53,17 +54,12 @@ pub(crate) struct Page {
 }
 
 impl Page {
-    /// Of an answer; what it does not hold is not drawn.
+    /// Draws an answer; a panel without data is left out.
     pub(crate) fn of(answer: &Reported) -> Self {
         match answer {
             Reported::Advice(advice) => Self::of_advice(advice),
             Reported::Plan(plan) => partition::page(plan),
         }
-    }
-
-    /// Of what `--json` prints here.
-    pub(crate) fn of_json(text: &str) -> Self {
-        Self::of(&Reported::from_json(text).expect("what is written here is read here"))
     }
 
     fn of_advice(advice: &ReportedAdvice) -> Self {
@@ -79,7 +75,7 @@ impl Page {
             of_times(roofline::panel(advice, &roles)),
             of_times(advice.plan.as_ref().and_then(partition::panel)),
             Some(refused::panel(advice)),
-            Some(provenance::panel(&advice.source, advice.reordered_by.as_ref())),
+            Some(provenance::panel(&advice.device, advice.provenance.as_ref(), advice.reordered.as_ref())),
         ];
         let panels: Vec<Panel> = panels.into_iter().flatten().collect();
         Self::put_together(&advice.matrix.name, &verdict::header(advice, &roles), &panels)
@@ -107,34 +103,7 @@ impl Page {
     }
 }
 
-/// Text from elsewhere as HTML shows it, and as text alone.
-fn escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for letter in shown(text).chars() {
-        match letter {
-            '&' => out += "&amp;",
-            '<' => out += "&lt;",
-            '>' => out += "&gt;",
-            '"' => out += "&quot;",
-            '\'' => out += "&#39;",
-            other => out.push(other),
-        }
-    }
-    out
-}
-
 /// A remark below a picture.
 fn remark(text: &str) -> String {
     format!("<p>{}</p>\n", escaped(text))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_comes_from_elsewhere_is_text_and_no_markup() {
-        assert_eq!(escaped("<script>\"a\" & 'b'"), "&lt;script&gt;&quot;a&quot; &amp; &#39;b&#39;");
-        assert_eq!(escaped("a\u{202e}b\n"), "a\\u{202e}b\\n");
-    }
 }

@@ -1,26 +1,32 @@
-//! Where the numbers come from, so that they can be asked for again.
+//! Panel of the origin of the numbers.
 
-use super::{Panel, escaped};
-use sparsight::answer::ReportedSource;
+use super::Panel;
+use super::reported::{ReportedDevice, ReportedOrder, ReportedProvenance};
+use crate::svg::escaped;
 use std::fmt::Write;
 
-pub(super) fn panel(source: &ReportedSource, reordered_by: Option<&String>) -> Panel {
-    let of = |text: &Option<String>| text.clone();
-    let profile = source.profile.as_ref().map(|profile| match &source.profile_date {
+pub(super) fn panel(
+    device: &ReportedDevice,
+    provenance: Option<&ReportedProvenance>,
+    reordered: Option<&ReportedOrder>,
+) -> Panel {
+    let ReportedProvenance { version, driver, cusparse, command, date } =
+        provenance.cloned().unwrap_or_default();
+    let profile = device.profile.as_ref().map(|profile| match &device.profile_date {
         Some(date) => format!("{profile}, of {date}"),
         None => profile.clone(),
     });
     let rows = [
-        ("command", of(&source.command)),
-        ("date", of(&source.date)),
-        ("program", source.version.as_ref().map(|version| format!("sparsight {version}"))),
-        ("device", Some(source.device.clone())),
-        ("driver", of(&source.driver)),
-        ("cuSPARSE", of(&source.cusparse)),
+        ("command", command),
+        ("date", date),
+        ("program", version.map(|version| format!("sparsight {version}"))),
+        ("device", Some(device.name.clone())),
+        ("driver", driver),
+        ("cuSPARSE", cusparse),
         ("profile", profile),
-        ("carried from", of(&source.rescaled_from)),
-        ("not quiet then", of(&source.noise)),
-        ("reordered by", reordered_by.cloned()),
+        ("carried from", device.rescaled_from.clone()),
+        ("not quiet then", device.noise.clone()),
+        ("reordered by", reordered.map(|reordered| reordered.by.clone())),
     ];
     let mut body = "<dl>\n".to_owned();
     for (what, text) in rows.into_iter().filter_map(|(what, text)| Some((what, text?))) {

@@ -1,25 +1,26 @@
-//! What is not ranked, and why.
+//! Panel of the candidates that are not ranked, with the reasons.
 
-use super::{Panel, escaped, remark};
+use super::reported::ReportedAdvice;
+use super::{Panel, remark};
+use crate::svg::escaped;
 use crate::text::words;
-use sparsight::answer::{ReportedAdvice, ReportedOutcome};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// Reasons that are listed. Chosen: what one looks through.
+/// Most reasons that are listed. Chosen: readable at a glance.
 const MOST: usize = 24;
 
 pub(super) fn panel(advice: &ReportedAdvice) -> Panel {
-    // By reason; what nothing is known of is one, since it would run.
+    // By reason; all unmeasured kernels share one.
     let mut refused: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for one in &advice.candidates {
-        let (why, what) = match &one.outcome {
-            Some(ReportedOutcome::Infeasible(why)) => (why.as_str(), &one.format),
-            Some(ReportedOutcome::Unmeasured(_)) => {
+        let (why, what) = match (one.measured_s, &one.infeasible, &one.failed) {
+            (None, Some(_), _) if one.unmeasured => {
                 ("would run, but was not measured on this device", &one.kernel)
             }
-            Some(ReportedOutcome::Failed(why)) => (why.as_str(), &one.id),
-            Some(ReportedOutcome::Measured(_)) | None => continue,
+            (None, Some(why), _) => (why.as_str(), &one.format),
+            (None, None, Some(why)) => (why.as_str(), &one.id),
+            (Some(_), ..) | (None, None, None) => continue,
         };
         let all = refused.entry(why).or_default();
         if !all.contains(&what.as_str()) {

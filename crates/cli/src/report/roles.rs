@@ -1,20 +1,19 @@
-//! Which candidates are spoken of by what they are: the best, plain CSR, the vendor's.
+//! Roles of candidates: the best, plain CSR, the vendor's.
 
+use super::reported::{ReportedAdvice, ReportedCandidate, ReportedId};
 use crate::text;
-use sparsight::answer::{ReportedAdvice, ReportedCandidate, ReportedOutcome};
 use sparsight::kernels::Candidate;
-use sparsight::matrix::Seconds;
 use std::collections::HashSet;
 
 /// The candidates that the verdict names; each is ranked.
 #[derive(Debug, Default)]
 pub(super) struct Roles<'a> {
     pub(super) best: Option<&'a ReportedCandidate>,
-    /// What to use.
+    /// The candidate to use.
     pub(super) recommended: Option<&'a ReportedCandidate>,
     pub(super) plain_csr: Option<&'a ReportedCandidate>,
     pub(super) vendors_csr: Option<&'a ReportedCandidate>,
-    /// What is run now, where that is ranked.
+    /// The candidate that is run now, if it is ranked.
     pub(super) run_now: Option<&'a ReportedCandidate>,
     pub(super) soonest_ready: Option<&'a ReportedCandidate>,
 }
@@ -23,11 +22,11 @@ impl<'a> Roles<'a> {
     pub(super) fn of(advice: &'a ReportedAdvice) -> Self {
         let Some(verdict) = &advice.verdict else {
             // Older answers have none; the first is what it says.
-            let first = advice.candidates.first().filter(|one| one.time.is_some());
+            let first = advice.candidates.first().filter(|one| one.time().is_some());
             return Self { best: first, recommended: first, ..Self::default() };
         };
-        let ranked = |id: &str| advice.candidate(id).filter(|one| one.time.is_some());
-        let compared = |csr: &Option<(String, f64)>| csr.as_ref().and_then(|(id, _)| ranked(id));
+        let ranked = |id: &str| advice.candidate(id).filter(|one| one.time().is_some());
+        let compared = |csr: &Option<ReportedId>| csr.as_ref().and_then(|csr| ranked(&csr.id));
         let (best, plain_csr) = (ranked(&verdict.best), compared(&verdict.plain_csr));
         // Older answers do not say.
         let otherwise = || plain_csr.filter(|_| verdict.gains_nothing).or(best);
@@ -41,7 +40,7 @@ impl<'a> Roles<'a> {
         }
     }
 
-    /// Each once, with what it is and the class of its colour; the best last, so that it is drawn over the others.
+    /// Each candidate once, with its role and the class of its colour; the best last, so that it is drawn over the others.
     pub(super) fn named(&self) -> Vec<(&'a ReportedCandidate, &'static str, &'static str)> {
         let is_best = |one: &ReportedCandidate| self.best.is_some_and(|best| best.id == one.id);
         let run_now = self.run_now.filter(|now| self.role(now) == Some("run now"));
@@ -56,7 +55,7 @@ impl<'a> Roles<'a> {
         others.chain(best).collect()
     }
 
-    /// What a candidate is, if the verdict names it: `plain CSR`.
+    /// Role of a candidate, if the verdict names it: `plain CSR`.
     pub(super) fn role(&self, candidate: &ReportedCandidate) -> Option<&'static str> {
         let is = |one: Option<&ReportedCandidate>| one.is_some_and(|one| one.id == candidate.id);
         match () {
@@ -68,25 +67,17 @@ impl<'a> Roles<'a> {
     }
 }
 
-/// As the other commands call it.
+/// Name of a candidate, as in the other commands.
 pub(super) fn name(candidate: &ReportedCandidate) -> String {
     name_of(&candidate.id)
 }
 
-/// The same of an id.
+/// Name of the candidate with an id; the id itself if it is unknown.
 pub(super) fn name_of(id: &str) -> String {
     id.parse::<Candidate>().map_or_else(|_| id.to_owned(), |known| text::candidate(&known))
 }
 
-/// What was measured of it.
-pub(super) fn measured(candidate: &ReportedCandidate) -> Option<Seconds> {
-    match candidate.outcome {
-        Some(ReportedOutcome::Measured(time)) => Some(time),
-        _ => None,
-    }
-}
-
-/// Of each kernel the block size that is ranked first, best first; and what was measured or is named besides.
+/// The first block size of each kernel, best first, and the candidates that were measured or have a role.
 pub(super) fn best_of_each_kernel<'a>(
     advice: &'a ReportedAdvice,
     roles: &Roles<'_>,
@@ -96,8 +87,10 @@ pub(super) fn best_of_each_kernel<'a>(
         Ok(known) => format!("{} {}", known.kernel, known.dtype),
         Err(_) => id.to_owned(),
     };
-    let ranked = advice.candidates.iter().filter(|one| one.time.is_some());
+    let ranked = advice.candidates.iter().filter(|one| one.time().is_some());
     ranked
-        .filter(|one| kernels.insert(kernel(&one.id)) || measured(one).is_some() || roles.role(one).is_some())
+        .filter(|one| {
+            kernels.insert(kernel(&one.id)) || one.measured_s.is_some() || roles.role(one).is_some()
+        })
         .collect()
 }

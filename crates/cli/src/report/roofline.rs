@@ -1,12 +1,12 @@
-//! How near a product comes to what the device can move: bytes that cannot be avoided, over the time, against these bytes.
+//! Panel of the roofline: achieved memory rate over the bytes that a product cannot avoid moving.
 
 use super::axis::Axis;
 use super::labels::Labels;
-use super::roles::{Roles, best_of_each_kernel, measured, name};
-use super::svg::{Anchor, Svg, WIDTH, inside, text_width};
+use super::reported::{ReportedAdvice, ReportedCandidate, ReportedTime};
+use super::roles::{Roles, best_of_each_kernel, name};
 use super::{Panel, remark};
+use crate::svg::{Anchor, Svg, WIDTH, inside, text_width};
 use crate::text::percent;
-use sparsight::answer::{ReportedAdvice, ReportedCandidate, ReportedTime};
 use sparsight::matrix::Bytes;
 
 const HEIGHT: f64 = 344.0;
@@ -14,27 +14,29 @@ const TOP: f64 = 24.0;
 const BOTTOM: f64 = HEIGHT - 36.0;
 const LEFT: f64 = 66.0;
 const RIGHT: f64 = WIDTH - 8.0;
-/// How far the cache may be from the matrix to be shown beside it. Chosen: three powers of ten.
+/// Largest ratio of the sizes of cache and matrix for which the cache is shown. Chosen: three powers of ten.
 const FAR: f64 = 1e3;
 
 pub(super) fn panel(advice: &ReportedAdvice, roles: &Roles<'_>) -> Option<Panel> {
     let known = |one| -> Option<(&ReportedCandidate, f64, ReportedTime)> {
         let one: &ReportedCandidate = one;
-        Some((one, one.bytes.filter(|bytes| bytes.0 > 0)?.0 as f64, one.time?))
+        Some((one, one.bytes.filter(|bytes| bytes.0 > 0)?.0 as f64, one.time()?))
     };
     let points: Vec<_> = best_of_each_kernel(advice, roles).into_iter().filter_map(known).collect();
     let around = |values: &mut dyn Iterator<Item = f64>| {
         values.fold((f64::INFINITY, 0.0), |(l, h): (f64, f64), value| (l.min(value), h.max(value)))
     };
-    // What is spoken of lies within; of the others as much as does.
+    // The axes hold the candidates with a role; others are drawn if they lie within.
     let named: Vec<_> =
         roles.named().into_iter().filter_map(|(one, role, class)| Some((known(one)?, role, class))).collect();
     if named.is_empty() {
         return None;
     }
     let (fewest, most) = around(&mut named.iter().map(|((_, bytes, _), ..)| *bytes));
-    let cache =
-        advice.cache.map(|cache| cache.0 as f64).filter(|cache| fewest / FAR < *cache && *cache < most * FAR);
+    let cache = advice
+        .cache()
+        .map(|cache| cache.0 as f64)
+        .filter(|cache| fewest / FAR < *cache && *cache < most * FAR);
     let (fewest, most) = around(&mut [fewest, most].into_iter().chain(cache));
     let x = Axis { values: (fewest / 4.0, most * 4.0), places: (LEFT, RIGHT) };
     let rates = named.iter().flat_map(|((_, bytes, time), ..)| [bytes / time.low.0, bytes / time.high.0]);
@@ -85,7 +87,7 @@ pub(super) fn panel(advice: &ReportedAdvice, roles: &Roles<'_>) -> Option<Panel>
         svg.line("whisker", place(bytes, time.low.0), place(bytes, time.high.0));
         let says = |seconds: f64| format!("{role}: {}", rate(bytes / seconds));
         svg.dot(class, (at, height), 4.5, &says(time.predicted.0));
-        if let Some(found) = measured(one) {
+        if let Some(found) = one.measured_s {
             svg.dot("measured", place(bytes, found.0), 3.5, &format!("measured, {}", says(found.0)));
         }
         // Away from the others, if there is room.
@@ -99,15 +101,15 @@ pub(super) fn panel(advice: &ReportedAdvice, roles: &Roles<'_>) -> Option<Panel>
     Some(Panel { id: "roofline", title: "How near to the memory's rate", body })
 }
 
-/// Bytes a second at most: a launch takes its time, and beyond it the bytes go at the copy rate.
+/// Largest rate, bytes per second: bounded by the launch for few bytes and by the copy rate for many.
 fn within(advice: &ReportedAdvice, bytes: f64) -> Option<f64> {
-    let copy = advice.copy_bytes_per_s?;
-    Some(advice.launch.map_or(copy, |launch| copy.min(bytes / launch.0)))
+    let copy = advice.device.copy_rate()?;
+    Some(advice.device.launch().map_or(copy, |launch| copy.min(bytes / launch.0)))
 }
 
-/// What the device can do: a launch at least, and the bytes at the copy rate.
+/// Draws the limit of the device: launch cost and copy rate.
 fn roof(advice: &ReportedAdvice, (x, y): (&Axis, &Axis), svg: &mut Svg, labels: &mut Labels) {
-    let Some(copy) = advice.copy_bytes_per_s else { return };
+    let Some(copy) = advice.device.copy_rate() else { return };
     let within = |bytes| within(advice, bytes).unwrap_or(copy);
     let (from, to) = x.values;
     let along = |step: i32| from * (to / from).powf(f64::from(step) / 60.0);
@@ -119,7 +121,7 @@ fn roof(advice: &ReportedAdvice, (x, y): (&Axis, &Axis), svg: &mut Svg, labels: 
         labels.place(svg, "note", (RIGHT - 2.0, above), Anchor::End, &text, (TOP + 10.0, above));
     }
     // Where the slope is, if there is one.
-    let Some(launch) = advice.launch else { return };
+    let Some(launch) = advice.device.launch() else { return };
     let (low, high) = ((y.values.0 * launch.0).max(from), (copy * launch.0).min(to));
     if within(to) >= copy {
         labels.keep_off([x.at(high), y.at(copy) - 4.0, RIGHT, y.at(copy) + 4.0]);
@@ -144,13 +146,13 @@ fn rate(bytes_per_s: f64) -> String {
 fn caption(advice: &ReportedAdvice, roles: &Roles<'_>) -> String {
     let mut sentences =
         vec!["Matrix without padding, x and y, moved once, over the time of a product.".to_owned()];
-    let best = roles.best.and_then(|best| Some((best, best.bytes?, best.time?.predicted)));
+    let best = roles.best.and_then(|best| Some((best, best.bytes?, best.time()?.predicted)));
     if let Some((best, bytes, time)) = best {
         let achieved = bytes.0 as f64 / time.0;
         let share =
-            advice.copy_bytes_per_s.map(|copy| format!(", {} of the copy rate", percent(achieved / copy)));
+            advice.device.copy_rate().map(|copy| format!(", {} of the copy rate", percent(achieved / copy)));
         sentences.push(format!("{}: {}{}.", name(best), rate(achieved), share.unwrap_or_default()));
-        if let Some(cache) = advice.cache {
+        if let Some(cache) = advice.cache() {
             let fit = if bytes <= cache {
                 "fit into the cache, which is faster"
             } else {

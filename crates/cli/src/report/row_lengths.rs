@@ -1,12 +1,13 @@
-//! How many rows have which length, beside the teams of threads that share a row.
+//! Panel of the row lengths, beside the numbers of threads that may share a row.
 
 use super::axis::Axis;
 use super::labels::Labels;
+use super::reported::ReportedAdvice;
 use super::roles::Roles;
-use super::svg::{Anchor, Svg, WIDTH, inside};
 use super::{Panel, remark};
+use crate::svg::{Anchor, Svg, WIDTH, inside};
 use crate::text::{counted, grouped};
-use sparsight::answer::{MatrixSummary, ReportedAdvice, RowsOfLength};
+use sparsight::answer::{MatrixSummary, RowsOfLength};
 use std::collections::BTreeSet;
 
 const HEIGHT: f64 = 268.0;
@@ -14,22 +15,22 @@ const TOP: f64 = 38.0;
 const BOTTOM: f64 = HEIGHT - 36.0;
 const LEFT: f64 = 40.0;
 const RIGHT: f64 = WIDTH - 6.0;
-/// Left of the axis, where rows without non-zeros have their bar.
+/// Width of the bar of the rows without non-zeros, left of the axis.
 const EMPTY: f64 = 16.0;
-/// Half a row is no bar at all, so that one row is seen.
+/// Lower end of the axis: half a row, so that a single row has a bar.
 const NO_ROW: f64 = 0.5;
 
-/// Threads that share a row.
+/// Numbers of threads that share a row.
 #[derive(Debug, Default)]
 pub(super) struct Teams {
-    /// Of the kernels that are ranked, each above 1.
+    /// Those of the ranked kernels, each above 1.
     pub(super) all: BTreeSet<u64>,
-    /// Of the best kernel; `None` if that gives no fixed number to a row.
+    /// That of the best kernel; `None` if it has no fixed number.
     pub(super) best: Option<u64>,
 }
 
 pub(super) fn panel(advice: &ReportedAdvice, roles: &Roles<'_>) -> Option<Panel> {
-    let ranked = advice.candidates.iter().filter(|one| one.time.is_some());
+    let ranked = advice.candidates.iter().filter(|one| one.time().is_some());
     let teams = Teams {
         all: ranked.filter_map(|one| one.threads_per_row).filter(|team| *team > 1).collect(),
         best: roles.best.and_then(|best| best.threads_per_row),
@@ -43,7 +44,7 @@ pub(super) fn panel(advice: &ReportedAdvice, roles: &Roles<'_>) -> Option<Panel>
     Some(panel_of(picture, &format!("{} {kernel}", caption(&advice.matrix))))
 }
 
-/// Of a picture that is drawn already.
+/// Panel of a picture.
 pub(super) fn panel_of(picture: Svg, caption: &str) -> Panel {
     let body = picture.finish("number of rows by their length") + &remark(caption);
     Panel { id: "row-lengths", title: TITLE, body }
@@ -51,7 +52,7 @@ pub(super) fn panel_of(picture: Svg, caption: &str) -> Panel {
 
 pub(super) const TITLE: &str = "Row lengths";
 
-/// `None` without rows.
+/// Picture; `None` without rows.
 pub(super) fn picture(lengths: &[RowsOfLength], teams: &Teams) -> Option<Svg> {
     let most = lengths.iter().map(|bin| bin.rows).max()?;
     let has_empty = lengths[0].from == 0;
@@ -113,7 +114,7 @@ fn range(from: u64, to: u64) -> String {
     }
 }
 
-/// How long rows are on average.
+/// Mean row length, in words.
 pub(super) fn caption(m: &MatrixSummary) -> String {
     let (least, most) = (grouped(m.row_min), grouped(m.row_max));
     format!("{:.1} non-zeros in a row, from {least} to {most}.", m.row_mean)

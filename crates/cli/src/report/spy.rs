@@ -1,7 +1,7 @@
-//! Where the non-zeros lie: each cell of a grid as dark as it is full.
+//! Panel of the non-zeros of a matrix: each cell of a grid as dark as it is dense.
 
-use super::svg::{Anchor, Svg, WIDTH};
 use super::{Panel, remark};
+use crate::svg::{Anchor, Svg, WIDTH};
 use crate::text::{counted, grouped, percent};
 use sparsight::answer::{MatrixSummary, SpyCells};
 use sparsight::matrix::Spy;
@@ -11,9 +11,9 @@ use std::fmt::Write;
 const SHADES: [(&str, u32); 5] = [("d5", 35), ("d4", 34), ("d3", 32), ("d2", 28), ("d1", 1)];
 const TOP: f64 = 20.0;
 const LEFT: f64 = 20.0;
-/// The longer side.
+/// Length of the longer side.
 const SIDE: f64 = WIDTH - 2.0 * LEFT;
-/// The shorter side of the thinnest matrix. A cell may be stretched.
+/// Least length of the shorter side. A cell may be stretched.
 const LEAST: f64 = SIDE / 4.0;
 
 pub(super) fn panel(matrix: &MatrixSummary, spy: &SpyCells) -> Option<Panel> {
@@ -24,12 +24,12 @@ pub(super) fn panel(matrix: &MatrixSummary, spy: &SpyCells) -> Option<Panel> {
 
 pub(super) const TITLE: &str = "Where the non-zeros lie";
 
-/// Cells down and across.
+/// Number of cells down and across.
 fn cells(spy: &SpyCells) -> (usize, usize) {
     (spy.cells.len(), spy.cells.first().map_or(0, String::len))
 }
 
-/// `None` without rows or columns.
+/// Picture; `None` without rows or columns.
 pub(super) fn picture(m: &MatrixSummary, spy: &SpyCells) -> Option<Svg> {
     let levels: Vec<Vec<u32>> = spy.cells.iter().map(|row| row.chars().map(level).collect()).collect();
     let (rows, columns) = cells(spy);
@@ -56,7 +56,7 @@ pub(super) fn picture(m: &MatrixSummary, spy: &SpyCells) -> Option<Svg> {
     Some(svg)
 }
 
-/// What a cell is.
+/// Meaning of a cell, in words.
 pub(super) fn caption(m: &MatrixSummary, spy: &SpyCells) -> String {
     let (rows, columns) = cells(spy);
     let (high, wide) = (m.nrows.div_ceil(rows.max(1) as u64), m.ncols.div_ceil(columns.max(1) as u64));
@@ -75,7 +75,7 @@ fn level(letter: char) -> u32 {
     letter.to_digit(Spy::LEVELS).unwrap_or(0)
 }
 
-/// A rectangle for each run of cells in a row that are `wanted`, on a grid of cells of size 1.
+/// Path with a rectangle for each run of `wanted` cells in a row, on a grid of cells of size 1.
 fn runs(levels: &[Vec<u32>], wanted: impl Fn(u32) -> bool) -> String {
     let mut path = String::new();
     for (y, row) in levels.iter().enumerate() {

@@ -1,26 +1,26 @@
-//! How long one product takes: a bar for the best block size of each kernel, its 90 % interval, and what was measured.
+//! Panel of the times of one product: a bar for the best block size of each kernel, its 90 % interval, and the measured time.
 
-use super::roles::{Roles, best_of_each_kernel, measured, name};
-use super::svg::{Anchor, Svg, WIDTH, cut, text_width};
+use super::reported::{ReportedAdvice, ReportedCandidate, ReportedTime};
+use super::roles::{Roles, best_of_each_kernel, name};
 use super::{Panel, remark, verdict};
+use crate::svg::{Anchor, Svg, WIDTH, cut, text_width};
 use crate::text::{between, counted};
-use sparsight::answer::{ReportedAdvice, ReportedCandidate, ReportedTime};
 use sparsight::matrix::Seconds;
 use std::collections::HashSet;
 
-/// A name and a time, and the bar below.
+/// Height of a row: a name and a time, and the bar below.
 pub(super) const ROW: f64 = 31.0;
 const BAR: f64 = 7.0;
-/// Room for a time.
+/// Width of a time.
 const NUMBER: f64 = 66.0;
-/// Kernels that are shown beside what is named or was measured. Chosen: as high as two pictures beside it.
+/// Most kernels without a role or a measured time. Chosen: as high as two pictures beside it.
 const KERNELS: usize = 22;
-/// Kernels that take longer than so many times the fastest are not shown, and bars that must be are cut off. Chosen.
+/// Largest time over the fastest: slower kernels are left out, and longer bars are cut off. Chosen.
 const FULL: f64 = 6.0;
 
 pub(super) fn panel(advice: &ReportedAdvice, roles: &Roles<'_>) -> Option<Panel> {
     let mut all: Vec<_> =
-        best_of_each_kernel(advice, roles).into_iter().filter_map(|one| Some((one, one.time?))).collect();
+        best_of_each_kernel(advice, roles).into_iter().filter_map(|one| Some((one, one.time()?))).collect();
     // By what is drawn: with a number of products they are ranked by the time in all.
     all.sort_by(|(_, a), (_, b)| a.predicted.0.total_cmp(&b.predicted.0));
     let fastest = all.iter().map(|(_, time)| time.predicted.0).min_by(f64::total_cmp)?;
@@ -32,7 +32,7 @@ pub(super) fn panel(advice: &ReportedAdvice, roles: &Roles<'_>) -> Option<Panel>
     let shown: Vec<_> = all.iter().enumerate().filter(is_shown).map(|(_, one)| *one).collect();
     let slowest = |(one, time): &(&ReportedCandidate, ReportedTime)| {
         let whisker = time.high.0.min(2.0 * time.predicted.0);
-        measured(one).map_or(whisker, |time| time.0.max(whisker))
+        one.measured_s.map_or(whisker, |time| time.0.max(whisker))
     };
     let longest = shown.iter().map(slowest).fold(fastest, f64::max).min(FULL * fastest);
     let equal: HashSet<&str> =
@@ -48,7 +48,7 @@ pub(super) fn panel(advice: &ReportedAdvice, roles: &Roles<'_>) -> Option<Panel>
         let top = ROW * row as f64;
         let bare = name(one).replace(" (vendor)", "");
         let called = roles.role(one).map(|role| format!("{bare} \u{b7} {role}"));
-        let timed = Timed { says: &bare, time: Some(time), measured: measured(one), class };
+        let timed = Timed { says: &bare, time: Some(time), measured: one.measured_s, class };
         words(&mut svg, top + 13.0, called.iter().chain([&bare]), &timed);
         bar(&mut svg, top + 19.0, &timed, longest);
     }
@@ -65,17 +65,17 @@ pub(super) fn panel(advice: &ReportedAdvice, roles: &Roles<'_>) -> Option<Panel>
     Some(Panel { id: "times", title: "One product, kernel by kernel", body })
 }
 
-/// Something that takes time.
+/// A row of the picture.
 pub(super) struct Timed<'a> {
-    /// For a pointer at rest on its bar.
+    /// Tooltip of the bar.
     pub(super) says: &'a str,
-    /// As predicted; `None` if only measured.
+    /// Predicted time; `None` if there is only a measured one.
     pub(super) time: Option<ReportedTime>,
     pub(super) measured: Option<Seconds>,
     pub(super) class: &'static str,
 }
 
-/// The first of the names that there is room for, else as much of the last as there is, and the times.
+/// Draws the first of `names` that fits, or the beginning of the last, and the times.
 pub(super) fn words<'n>(
     svg: &mut Svg,
     base: f64,
@@ -103,7 +103,7 @@ pub(super) fn words<'n>(
     svg.text(class, (0.0, base), Anchor::Start, &cut(called, room));
 }
 
-/// The bar, its interval, and what was measured.
+/// Draws the bar, its interval and the measured time.
 pub(super) fn bar(svg: &mut Svg, top: f64, timed: &Timed<'_>, longest: f64) {
     let place = |seconds: f64| (seconds / longest).min(1.0) * WIDTH;
     let middle = top + BAR / 2.0;
@@ -128,13 +128,13 @@ pub(super) fn bar(svg: &mut Svg, top: f64, timed: &Timed<'_>, longest: f64) {
 }
 
 fn is_kept(candidate: &ReportedCandidate, roles: &Roles<'_>) -> bool {
-    measured(candidate).is_some() || roles.role(candidate).is_some()
+    candidate.measured_s.is_some() || roles.role(candidate).is_some()
 }
 
 fn caption(shown: &[(&ReportedCandidate, ReportedTime)], has_equal: bool, is_cut: bool) -> String {
     let mut text =
         "Bar: predicted, at the best block size. Line over it: where nine of ten times lie.".to_owned();
-    if shown.iter().any(|(one, _)| measured(one).is_some()) {
+    if shown.iter().any(|(one, _)| one.measured_s.is_some()) {
         text += " Dot, and the number in its colour: measured.";
     }
     if has_equal {

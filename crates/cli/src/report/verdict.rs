@@ -1,24 +1,27 @@
-//! The top of the page: which matrix on which device, what to use, and why. The words are those of `advise`.
+//! Top of the page: matrix, device, the candidate to use, and the reasons, in the words of `advise`.
 
-use super::roles::{Roles, measured, name};
-use super::{escaped, remark};
+use super::remark;
+use super::reported::{ReportedAdvice, ReportedCandidate, ReportedTime, ReportedVerdict};
+use super::roles::{Roles, name};
+use crate::svg::escaped;
 use crate::text::{
     AS_GOOD, NOTHING_TO_MULTIPLY, STAY, between, counted, grouped, others_as_good, quantity, sooner_ready,
     times_as_fast,
 };
-use sparsight::answer::{MatrixSummary, ReportedAdvice, ReportedCandidate, ReportedTime, ReportedVerdict};
+use sparsight::answer::MatrixSummary;
 use sparsight::matrix::{Format, Seconds};
 use std::fmt::Write;
 
 pub(super) fn header(advice: &ReportedAdvice, roles: &Roles<'_>) -> String {
     let products = advice.products.map(|n| format!(", {}", counted(n, "product"))).unwrap_or_default();
-    let device = format!("{}, {}{products}", advice.source.device, advice.dtype);
-    let why = (!advice.reasons.is_empty()).then(|| advice.reasons.join(" "));
+    let device = format!("{}, {}{products}", advice.device.name, advice.dtype);
+    let reasons: Vec<&str> = advice.reasons.iter().flatten().map(|reason| reason.text.as_str()).collect();
+    let why = (!reasons.is_empty()).then(|| reasons.join(" "));
     let sentences = [compared(advice, roles), why, what_was_found(advice, roles), less_sure(roles)];
     top(&advice.matrix, &device, &what_to_use(advice, roles), sentences.into_iter().flatten())
 }
 
-/// The top of a page: which matrix, where, what to use, and sentences on it.
+/// Top of a page: matrix, device, the candidate to use, and sentences.
 pub(super) fn top(
     m: &MatrixSummary,
     device: &str,
@@ -42,17 +45,17 @@ pub(super) fn top(
     html + "</header>\n"
 }
 
-/// A time of one product with its interval; a number and its unit stay in one line.
+/// Time of one product with its interval, in words; a number and its unit stay on one line.
 pub(super) fn a_product(ReportedTime { predicted, low, high }: ReportedTime) -> String {
     let time = predicted.to_string().replace(' ', "\u{a0}");
     format!("{time} a product (90\u{a0}%:\u{a0}{})", between(low, high))
 }
 
-/// What a candidate is ranked by: one product, or all of them with conversion and upload.
+/// Time by which a candidate is ranked: of one product, or of all of them with conversion and upload.
 fn cost(advice: &ReportedAdvice, candidate: &ReportedCandidate) -> Option<Seconds> {
-    match (advice.products, candidate.in_all) {
+    match (advice.products, candidate.in_all_s) {
         (Some(_), Some(in_all)) => Some(in_all),
-        _ => candidate.time.map(|time| time.predicted),
+        _ => candidate.time().map(|time| time.predicted),
     }
 }
 
@@ -66,17 +69,17 @@ fn what_to_use(advice: &ReportedAdvice, roles: &Roles<'_>) -> String {
         true => AS_GOOD,
         false => "Use",
     };
-    let Some((chosen, time)) = roles.recommended.and_then(|one| Some((one, one.time?))) else {
+    let Some((chosen, time)) = roles.recommended.and_then(|one| Some((one, one.time()?))) else {
         return "No candidate is possible.".to_owned();
     };
-    let all = advice.products.zip(chosen.in_all).map_or_else(String::new, |(n, in_all)| {
+    let all = advice.products.zip(chosen.in_all_s).map_or_else(String::new, |(n, in_all)| {
         format!("; {in_all} in all for {} with conversion and upload", counted(n, "product"))
     });
     let colon = if gains_nothing { "," } else { ":" };
     format!("{words} {}{colon} {}{all}.", name(chosen), a_product(time))
 }
 
-/// Whether nothing but CSR is the best or as good.
+/// True if only CSR is the best or as good.
 fn stays_in_csr(advice: &ReportedAdvice) -> bool {
     let reads_csr =
         |id: &String| advice.candidate(id).is_some_and(|one| one.format == Format::csr().to_string());
@@ -92,7 +95,7 @@ fn compared(advice: &ReportedAdvice, roles: &Roles<'_>) -> Option<String> {
     let in_all = if advice.products.is_some() { " in all" } else { "" };
     let faster = |what: &str, csr: Option<&ReportedCandidate>| {
         let csr = csr.filter(|csr| csr.id != used.id)?;
-        let (speedup, time) = (cost(advice, csr)?.0 / cost(advice, used)?.0, csr.time?.predicted);
+        let (speedup, time) = (cost(advice, csr)?.0 / cost(advice, used)?.0, csr.time()?.predicted);
         Some(format!("{} as {what} ({time})", times_as_fast(speedup, in_all)))
     };
     let vendors = faster("cuSPARSE's CSR", roles.vendors_csr);
@@ -111,23 +114,23 @@ fn as_good(verdict: &ReportedVerdict, roles: &Roles<'_>) -> Option<String> {
     let (used, best) = (roles.recommended?, roles.best?);
     let is_sooner = used.id != best.id && !verdict.gains_nothing;
     let first = best
-        .time
-        .zip(used.conversion)
+        .time()
+        .zip(used.conversion_s)
         .filter(|_| is_sooner)
-        .map(|(time, ready)| sooner_ready(&name(best), time.predicted, [Some(ready), best.conversion]));
+        .map(|(time, ready)| sooner_ready(&name(best), time.predicted, [Some(ready), best.conversion_s]));
     let more = others_as_good(verdict.equal.len() - usize::from(first.is_some()).min(verdict.equal.len()));
     let sentences: Vec<String> = first.into_iter().chain(more).collect();
     (!sentences.is_empty()).then(|| sentences.join(" "))
 }
 
-/// Of what was measured.
+/// The fastest of the measured candidates, in words.
 fn what_was_found(advice: &ReportedAdvice, roles: &Roles<'_>) -> Option<String> {
-    let timed = || advice.candidates.iter().filter_map(|one| Some((one, measured(one)?)));
+    let timed = || advice.candidates.iter().filter_map(|one| Some((one, one.measured_s?)));
     let (fastest, least) = timed().min_by(|a, b| a.1.0.total_cmp(&b.1.0))?;
     let compared = [("cuSPARSE's CSR", roles.vendors_csr), ("the best plain CSR", roles.plain_csr)];
     let beside = compared
         .into_iter()
-        .filter_map(|(what, csr)| Some((what, measured(csr.filter(|csr| csr.id != fastest.id)?)?)))
+        .filter_map(|(what, csr)| Some((what, csr.filter(|csr| csr.id != fastest.id)?.measured_s?)))
         .fold(String::new(), |mut text, (what, time)| {
             // A string takes everything.
             let _ = write!(text, ", {:.1} times as fast as {what} ({time})", time.0 / least.0);
@@ -137,12 +140,13 @@ fn what_was_found(advice: &ReportedAdvice, roles: &Roles<'_>) -> Option<String> 
 }
 
 fn less_sure(roles: &Roles<'_>) -> Option<String> {
-    let words: Vec<&str> = roles.best?.extrapolates.iter().map(|name| quantity(name)).collect();
+    let words: Vec<&str> =
+        roles.best?.extrapolates.iter().flatten().map(|beyond| quantity(&beyond.quantity)).collect();
     (!words.is_empty())
         .then(|| format!("Less sure: the matrix lies beyond what was measured in {}.", words.join(", ")))
 }
 
-/// Which candidate is first with all products, where the picture of times is sorted by one.
+/// The first candidate by all products, in words, since the picture is sorted by one.
 pub(super) fn ranked_by(advice: &ReportedAdvice, roles: &Roles<'_>) -> Option<String> {
     let best = roles.best?;
     let in_all = cost(advice, best)?;

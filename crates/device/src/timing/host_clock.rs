@@ -32,6 +32,22 @@ pub fn took<R>(work: impl FnOnce() -> R) -> (R, Seconds) {
     (done, Seconds(start.elapsed().as_secs_f64()))
 }
 
+/// Time since it was started, by the host's clock.
+#[derive(Debug, Clone, Copy)]
+pub struct Stopwatch(Instant);
+
+impl Stopwatch {
+    /// Starts at 0.
+    pub fn start() -> Self {
+        Self(Instant::now())
+    }
+
+    /// Time since the start.
+    pub fn elapsed(self) -> Seconds {
+        Seconds(self.0.elapsed().as_secs_f64())
+    }
+}
+
 /// Today in UTC, as `2026-11-21`.
 pub fn today() -> String {
     let days = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs() / 86_400);

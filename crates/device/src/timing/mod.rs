@@ -4,7 +4,7 @@ mod host_clock;
 mod measure;
 mod stopping;
 
-pub use host_clock::{today, took, wall_clock};
+pub use host_clock::{Stopwatch, today, took, wall_clock};
 pub use measure::{Sampling, Timing, measure};
 pub use stopping::{Stopped, StoppingRule};
 

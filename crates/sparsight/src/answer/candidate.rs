@@ -1,8 +1,10 @@
-//! A candidate, its id taken apart.
+//! A candidate as answers name it, with its predicted time and its measured one.
 
+use crate::records::Outcome;
 use serde::Serialize;
 use sparsight_kernels::{Candidate, Format};
-use sparsight_matrix::Dtype;
+use sparsight_matrix::{Dtype, Seconds};
+use sparsight_model::{Extrapolation, Prediction};
 
 /// A candidate and the parts of its id, so that nobody has to take it apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -31,5 +33,94 @@ impl From<Candidate> for NamedCandidate {
         let Candidate { kernel, block, dtype } = id;
         let (format, threads_per_row) = (kernel.format(), kernel.threads_per_row());
         Self { id, format, kernel: kernel.name(), threads_per_row, block, dtype, vendor: kernel.is_vendors() }
+    }
+}
+
+/// The predicted time of one product y = A x, launch included, with its 90 % interval.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PredictedInterval {
+    /// As predicted, seconds.
+    pub predicted_s: Seconds,
+    /// Lower end of the 90 % interval, seconds.
+    pub low_s: Seconds,
+    /// Upper end of the 90 % interval, seconds.
+    pub high_s: Seconds,
+    /// Quantities in which the matrix lies outside what was measured; empty inside.
+    pub extrapolates: Vec<Extrapolated>,
+}
+
+/// A quantity beyond what was measured.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Extrapolated {
+    /// Of a strip model `I` (strips), `I of COO`, `p` (non-zeros a row) or `working set` (bytes); of a learned one `rows`,
+    /// `columns`, `non-zeros`, `longest row` or `working set`.
+    pub quantity: &'static str,
+    /// The matrix' value, in the unit of the quantity.
+    pub value: f64,
+    /// Smallest that was measured.
+    pub from: f64,
+    /// Largest that was measured.
+    pub to: f64,
+}
+
+impl From<&Prediction> for PredictedInterval {
+    fn from(prediction: &Prediction) -> Self {
+        Self {
+            predicted_s: prediction.time,
+            low_s: prediction.low,
+            high_s: prediction.high,
+            extrapolates: prediction.extrapolates.iter().map(Extrapolated::from).collect(),
+        }
+    }
+}
+
+impl From<&Extrapolation> for Extrapolated {
+    fn from(beyond: &Extrapolation) -> Self {
+        let Extrapolation { quantity, value, from, to } = *beyond;
+        Self { quantity, value, from, to }
+    }
+}
+
+/// A measured time, or why there is none.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum MeasuredOutcome {
+    /// Right, and this fast.
+    Time {
+        /// Time of one product, seconds.
+        measured_s: Seconds,
+        /// Interquartile range over median, a fraction; 0 of one sample, where it means nothing.
+        spread: f64,
+        /// Samples; 1 if the first product took so long that it was not run again.
+        samples: u32,
+    },
+    /// Cannot be held, or is not predicted by the model that was asked for.
+    Infeasible {
+        /// Why, in words.
+        infeasible: String,
+    },
+    /// Would run, but the profile holds no time of it from which it could be predicted.
+    Unmeasured {
+        /// Why it is not ranked, in words.
+        infeasible: String,
+        /// Always true: it is possible, and may even be the fastest.
+        unmeasured: bool,
+    },
+    /// Failed or was wrong.
+    Failed {
+        /// The device's words.
+        failed: String,
+    },
+}
+
+impl From<&Outcome> for MeasuredOutcome {
+    fn from(outcome: &Outcome) -> Self {
+        match outcome {
+            Outcome::Time { time_s, spread, samples } => {
+                Self::Time { measured_s: *time_s, spread: *spread, samples: *samples }
+            }
+            Outcome::Infeasible { infeasible } => Self::Infeasible { infeasible: infeasible.to_string() },
+            Outcome::Failed { failed } => Self::Failed { failed: failed.clone() },
+        }
     }
 }

@@ -45,29 +45,19 @@ mod advise_gpus;
 mod advise_many;
 mod bench;
 mod break_even;
-mod calibrate;
 mod candidate;
 mod compare;
 mod compare_gpus;
 mod device;
-mod devices;
-mod error;
-mod fields;
 mod gallery;
 mod info;
 mod kernel_source;
 mod kernels;
 mod many;
 mod matrix;
-mod outcome;
 mod plan;
-mod prediction;
 mod profile;
 mod reordered;
-mod report;
-mod reported;
-mod reported_plan;
-mod structure;
 
 pub use advise::{
     AdviceProvenance, AdviseAnswer, AdvisedCandidate, Compared, Expected, NarrowingAnswer, NearMatrix,
@@ -79,36 +69,24 @@ pub use advise_gpus::{
 pub use advise_many::{AdviseManyAnswer, AdvisedMatrix};
 pub use bench::{BenchAnswer, BenchedBefore, BenchedCandidate, BenchedKernel, BenchedMatrix, OwnCandidate};
 pub use break_even::{BreakEvenAnswer, FasterFrom, SizeTried, TimeOnGpus};
-pub use calibrate::CalibrateAnswer;
-pub use candidate::NamedCandidate;
+pub use candidate::{Extrapolated, MeasuredOutcome, NamedCandidate, PredictedInterval};
 pub use compare::{CompareAnswer, ComparedCandidate, ComparedNumbers, ComparedProfile, NamedLimit};
 pub use compare_gpus::{CompareGpusAnswer, ComparedGpus, ComparedOnGpus, NumbersOfDevice};
-pub use device::DeviceSummary;
-pub use devices::{DeviceHere, DevicesAnswer, NoCuda};
-pub use error::ErrorAnswer;
-pub use fields::NotReported;
+pub use device::{DeviceHere, DeviceSummary, DevicesAnswer, NoCuda};
 pub use gallery::{GalleryAnswer, GalleryGenerator, GalleryParameter};
 pub use info::{FormatSize, InfoAnswer};
 pub use kernel_source::{KernelSourceAnswer, SourceLaunch};
 pub use kernels::{CatalogueKernel, KernelsAnswer};
 pub use many::{CompareManyAnswer, InfoManyAnswer, MeanSpeed};
-pub use matrix::MatrixSummary;
-pub use outcome::MeasuredOutcome;
+pub use matrix::{MatrixSummary, RowsOfLength, SpyCells, Structure};
 pub use plan::{
     MeasuredPlan, NextRunAnswer, PlanAnswer, PlanVerdict, PlannedMatrix, PlannedPart, PlannedStrategy,
 };
-pub use prediction::{Extrapolated, PredictedInterval};
-pub use profile::ProfileAnswer;
+pub use profile::{CalibrateAnswer, ProfileAnswer};
 pub use reordered::{BestAsItIs, ReorderedAnswer};
-pub use report::ReportAnswer;
-pub use reported::{
-    Reported, ReportedAdvice, ReportedCandidate, ReportedOutcome, ReportedSource, ReportedTime,
-    ReportedVerdict,
-};
-pub use reported_plan::{ReportedPart, ReportedPlan, ReportedRun, ReportedStrategy};
-pub use structure::{RowsOfLength, SpyCells, Structure};
 
 use serde::Serialize;
+use std::path::PathBuf;
 
 /// The answer of one command. What it serialises to by itself lacks the name of its schema: see [`Answer::document`].
 pub trait Answer: Serialize + Sized {
@@ -136,4 +114,33 @@ pub struct Document<'a, A> {
     schema: &'static str,
     #[serde(flatten)]
     answer: &'a A,
+}
+
+/// `sparsight/report/1`: what was written.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ReportAnswer {
+    /// The page.
+    pub file: PathBuf,
+    /// What it shows, by the ids of its sections and from the top.
+    pub panels: Vec<&'static str>,
+}
+
+impl Answer for ReportAnswer {
+    const SCHEMA: &'static str = "sparsight/report/1";
+}
+
+/// `sparsight/error/1`: why there is no answer. What goes to standard error says the same in words.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ErrorAnswer {
+    /// What went wrong.
+    pub error: String,
+    /// What can be done about it, where that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+    /// The exit code of the program.
+    pub exit_code: u8,
+}
+
+impl Answer for ErrorAnswer {
+    const SCHEMA: &'static str = "sparsight/error/1";
 }

@@ -1,10 +1,11 @@
-//! `profile`: what instrumenting a device did.
+//! `profile` and `calibrate`: what measuring a device gave.
 
 use super::{Answer, DeviceSummary};
-use crate::profile::GridName;
+use crate::calibrate::Benchmarked;
+use crate::profile::{GridName, ProfiledDevice};
 use serde::Serialize;
 use sparsight_matrix::Dtype;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// `sparsight/profile/1`: the benchmark matrices of one run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -32,6 +33,43 @@ pub struct ProfileAnswer {
     pub matrices: Option<usize>,
 }
 
+impl ProfileAnswer {
+    /// Results of a run over the benchmark matrices, in the profile of `known` in `folder`.
+    pub fn of(done: &Benchmarked, folder: &Path, known: &ProfiledDevice, dtypes: Vec<Dtype>) -> Self {
+        Self {
+            device: (&known.facts).into(),
+            folder: folder.to_owned(),
+            grid: known.grid,
+            points: done.points,
+            measured: done.measured,
+            beyond_bound: done.beyond,
+            failed: done.failed.len(),
+            left: done.left,
+            dtypes,
+            matrices: None,
+        }
+    }
+}
+
 impl Answer for ProfileAnswer {
     const SCHEMA: &'static str = "sparsight/profile/1";
+}
+
+/// `sparsight/calibrate/1`: a calibration.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct CalibrateAnswer {
+    /// The device, with its measured rates.
+    pub device: DeviceSummary,
+    /// Where the calibrated profile is.
+    pub folder: PathBuf,
+    /// Generated matrices that were measured on both devices.
+    pub matrices: usize,
+    /// How many times as much the launch, what memory brings and the rest of a time count as the facts of both devices say.
+    pub weights: [f64; 3],
+    /// Standard deviation of ln(measured / carried over) on matrices that took no part in the weights.
+    pub log_sd: f64,
+}
+
+impl Answer for CalibrateAnswer {
+    const SCHEMA: &'static str = "sparsight/calibrate/1";
 }

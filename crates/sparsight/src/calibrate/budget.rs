@@ -1,21 +1,21 @@
-//! How many of the matrices of a calibration there is time for.
+//! Choice of the matrices of a calibration for which there is time.
 //!
-//! No clock is read here: whoever measures says how long it took.
+//! No clock is read here: the caller passes how long each took.
 
 use super::{CALIBRATION_MATRICES, CALIBRATION_SIZES};
 use crate::Error;
 use sparsight_matrix::Seconds;
 
-/// What a calibration of a GPU may take, from the opening of the GPU on, compiling its kernels included. Chosen: as long as one is
-/// willing to wait once; a fast machine measures all matrices in it.
+/// Time limit of the calibration of a GPU, opening it and compiling its kernels included. Chosen: an acceptable wait that happens once; a
+/// fast machine measures all matrices in it.
 pub const CALIBRATION_BUDGET: Seconds = Seconds(20.0);
 
-/// Matrices that are measured however long they take. Chosen: three weights are fitted, and with the first four of the list each
+/// Number of matrices that are measured however long they take. Chosen: three weights are fitted, and with the first four of the list each
 /// of them is seen where it counts.
 const FEWEST: usize = 4;
 
-/// Measures of [`CALIBRATION_MATRICES`] those with the numbers in `lacking`, in this order, of which `spent` and what `measure` says
-/// that each took leave time for; the others are known already. An error ends it.
+/// Measures the [`CALIBRATION_MATRICES`] with the numbers in `lacking`, in this order, as long as there is time; the others are known.
+/// `spent` is gone already, and `measure` returns how long each took. An error ends it.
 pub(super) fn while_there_is_time(
     spent: Seconds,
     lacking: &[usize],
@@ -37,20 +37,20 @@ pub(super) fn while_there_is_time(
 struct Spending {
     /// Seconds.
     left: f64,
-    /// Matrices that were measured, by whomever.
+    /// Matrices that were measured, by this run or before.
     known: usize,
     /// Sizes, and the seconds that each took.
     took: Vec<(u64, f64)>,
 }
 
 impl Spending {
-    /// Whether a matrix of that size may begin: at the beginning anything does while there is time.
+    /// True if a matrix of that size may begin: the first ones always may.
     fn has_room(&self, size: u64) -> bool {
         self.known < FEWEST || (self.left > 0.0 && self.expected(size) <= self.left)
     }
 
-    /// No longer than any before that was as large, nor in proportion than a smaller one, of whose time a part does not grow with the
-    /// size. So the first, on which most kernels are compiled, makes nobody expect the same of the next.
+    /// Upper bound of the time of a matrix of that size: the least time of a larger one, and that of a smaller one in proportion, of which a
+    /// part does not grow with the size. So the first, on which most kernels are compiled, does not raise the bound of the next.
     fn expected(&self, size: u64) -> f64 {
         let larger = |before: u64| (size as f64 / before as f64).max(1.0);
         let bounds = self.took.iter().map(|&(before, seconds)| seconds * larger(before));
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
     use sparsight_device::DeviceError;
 
-    /// What is measured, and how long it takes in all: `compiling` seconds with the first, then 0.3 a matrix and so many microseconds
+    /// The measured matrices, and the time of all: `compiling` seconds with the first, then 0.3 a matrix and so many microseconds
     /// for each row and non-zero.
     fn run(spent: f64, lacking: &[usize], compiling: f64, each_us: f64) -> (Vec<usize>, f64) {
         let (mut measured, mut clock) = (Vec::new(), spent);
@@ -96,14 +96,14 @@ mod tests {
     }
 
     #[test]
-    fn what_would_outlast_the_budget_is_left_out_and_a_smaller_one_still_measured() {
+    fn a_matrix_beyond_the_budget_is_skipped_and_a_smaller_one_measured() {
         let (measured, clock) = run(0.0, &all(), 8.0, 0.2);
         assert_eq!(measured, [0, 1, 2, 3, 4, 5, 6, 7, 9], "{clock}");
         assert!((19.0..=20.0).contains(&clock), "{clock}");
     }
 
     #[test]
-    fn no_machine_takes_longer_with_more_than_four() {
+    fn more_than_four_matrices_stay_within_the_budget() {
         for compiling in [0.0, 2.0, 5.0, 10.0, 15.0] {
             for each_us in (0..60).map(|step| 0.02 * f64::from(step)) {
                 let (measured, clock) = run(1.0, &all(), compiling, each_us);
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_stopped_goes_on_with_a_budget_of_its_own() {
+    fn a_continued_calibration_has_a_budget_of_its_own() {
         let (measured, clock) = run(1.0, &[2, 5, 6, 7, 8, 9], 1.0, 0.2);
         assert_eq!((measured, clock < 20.0), (vec![2, 5, 6, 7, 8, 9], true));
         assert!(run(20.0, &[8, 9], 0.0, 0.1).0.is_empty(), "there are eight, and the time is over");
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_ends_it() {
+    fn an_error_ends_the_calibration() {
         let mut begun = Vec::new();
         let stopped = while_there_is_time(Seconds(0.0), &all(), |at| {
             begun.push(at);

@@ -12,20 +12,23 @@
 //! memory (10 million), and the rest of a time (a mesh, a web) each further one adds less, and is left out where time is short
 //! ([`CALIBRATION_BUDGET`]).
 
+mod benchmark;
 mod budget;
+mod cached;
+mod device;
 mod fit;
+mod gpu;
 mod instrument;
-mod measure;
 mod processor;
 
+pub use benchmark::{Benchmarked, run_benchmark};
 pub use budget::CALIBRATION_BUDGET;
+pub use cached::calibrated_profile;
+pub use device::{Calibrated, CalibratedDevice, CalibrationTarget, Event, Watcher};
 pub use fit::{Fitted, fit, write_fitted};
+pub use gpu::carry_calibration;
 pub use instrument::{Grid, Point, Step, instrument, measure_conversion, measure_conversion_threshold};
-pub use measure::{CalibratedDevice, carry_calibration, measure_calibration};
-pub use processor::{
-    cpu_calibration_folder, cpu_calibration_grid, keep_noise, measure_cpu_calibration, measure_cpu_matrices,
-    set_noisy_calibration_apart,
-};
+pub use processor::{complete_device, cpu_calibration_folder};
 
 use crate::Profile;
 use crate::profile::{GridName, ProfiledDevice, Rescaled};
@@ -217,8 +220,8 @@ fn is_calibrated(candidate: &Candidate) -> bool {
     candidate.block == BLOCK && !candidate.kernel.is_vendors()
 }
 
-/// Whether a device without a profile may be calibrated because it was named: not where the environment variable
-/// `SPARSIGHT_CALIBRATE` is `0`, for programs that must not wait. It is for whoever opens a profile to ask: [`measure_calibration`] does not.
+/// Permission to calibrate a device without a profile because it was named: false if the environment variable `SPARSIGHT_CALIBRATE` is
+/// `0`, for programs that must not wait.
 pub fn may_calibrate() -> bool {
     env::var_os("SPARSIGHT_CALIBRATE").is_none_or(|value| value != "0")
 }

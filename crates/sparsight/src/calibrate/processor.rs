@@ -4,22 +4,21 @@
 //! coarse benchmark matrices                                    -> strip models
 //! CPU_CALIBRATION_MATRICES, each with every kernel              -> learned models, and intervals that know real matrices
 //! ```
-//! Nothing is carried over from another processor: between CPUs that is further off than what some seconds on the processor
-//! itself teach (docs/results/cpu-calibration.md). Everything that was measured is on disk as soon as it is, and a run that was
-//! stopped goes on where it was. One that was made while the machine was not quiet answers in the process that made it; the next one
-//! measures again.
+//! Nothing is carried over from another processor: between CPUs that is less accurate than some seconds of measuring on the processor
+//! itself (docs/results/cpu-calibration.md). Each record is on disk before the next is measured, and a stopped run continues where it
+//! was. A calibration from a busy machine answers in the process that made it; the next process measures again.
 
 use super::fit::fit_each;
 use super::{
-    CPU_CALIBRATION_MATRICES, CalibratedDevice, Grid, Step, instrument, measure_conversion, write_fitted,
+    Benchmarked, CPU_CALIBRATION_MATRICES, Calibrated, CalibratedDevice, Event, Grid, Watcher, measure_conversion, run_benchmark,
+    write_fitted,
 };
 use crate::bench::{Bench, Noise};
 use crate::models::registry;
 use crate::profile::{GridName, ProfileFolder, ProfiledDevice, cached_folder};
-use crate::records::{BenchmarkRecord, CorpusRecord};
 use crate::{Error, Profile};
-use sparsight_device::DeviceError;
-use sparsight_kernels::DeviceFacts;
+use sparsight_device::Device;
+use sparsight_kernels::{DeviceFacts, DeviceKind, Format};
 use sparsight_matrix::gallery::{self, Recipe};
 use sparsight_matrix::{Bytes, Csr, Dtype, Features};
 use sparsight_model::Variant;
@@ -31,7 +30,7 @@ const BOUND: u64 = 64_000_000;
 /// Derived: a strip is 4096 rows a worker, and a fit needs two strips of 64 non-zeros a row, 12 bytes each.
 const BOUND_PER_WORKER: u64 = 2 * 4096 * 64 * 12 + 2 * 4096 * 20;
 
-/// Where the calibration of a processor is kept; `None` where the user has no folder for such things.
+/// Folder of the calibration of a processor in the user's cache; `None` if the user has no folder for it.
 pub fn cpu_calibration_folder(facts: &DeviceFacts) -> Option<PathBuf> {
     cached_folder(&["cpu", &facts.multiprocessors.to_string(), &facts.name])
 }
@@ -47,21 +46,26 @@ fn name_of(recipe: &Recipe) -> String {
 }
 
 /// The benchmark matrices with which a processor is calibrated.
-pub fn cpu_calibration_grid(facts: &DeviceFacts, dtypes: &[Dtype]) -> Grid {
+fn cpu_calibration_grid(facts: &DeviceFacts, dtypes: &[Dtype]) -> Grid {
     let bound = Bytes(BOUND.max(BOUND_PER_WORKER * u64::from(facts.multiprocessors)));
     Grid::new(facts, dtypes, bound).coarse()
 }
 
 impl Profile {
-    /// What was calibrated of the processor with these facts, if it is complete and knows `dtype`. A damaged one counts as none, as
-    /// does one of benchmark matrices alone, of which what is whole is used again by the next calibration, and one that was made while
-    /// the machine was not quiet.
+    /// Cached calibration of the processor with these facts, if it is complete, knows `dtype`, is not damaged and was not made on a busy
+    /// machine.
     pub fn of_calibrated_cpu(facts: &DeviceFacts, dtype: Dtype) -> Option<Self> {
-        let profile = Self::load(&cpu_calibration_folder(facts)?).ok()?;
-        (profile.device.provenance.noise.is_none() && profile.was_calibrated_in(dtype)).then_some(profile)
+        Self::of_quiet_calibration(&cpu_calibration_folder(facts)?, &[dtype])
     }
 
-    /// Whether it is a complete calibration of a processor that knows `dtype`: one that learned from fewer matrices than
+    /// The complete calibration of a processor in `folder` that knows `dtypes` and was made on a quiet machine.
+    pub(super) fn of_quiet_calibration(folder: &Path, dtypes: &[Dtype]) -> Option<Self> {
+        let profile = Self::load(folder).ok()?;
+        let is_quiet = profile.device.provenance.noise.is_none();
+        (is_quiet && dtypes.iter().all(|dtype| profile.was_calibrated_in(*dtype))).then_some(profile)
+    }
+
+    /// True for a complete calibration of a processor that knows `dtype`: one that learned from fewer matrices than
     /// [`CPU_CALIBRATION_MATRICES`], as of an earlier version, is not.
     pub fn was_calibrated_in(&self, dtype: Dtype) -> bool {
         let Some(strip) = self.models.strip(Variant::Strip).ok().flatten() else { return false };
@@ -71,11 +75,8 @@ impl Profile {
     }
 }
 
-/// Writes into `folder` what was not quiet while it was measured, if anything. What a quiet run adds to a noisy one does not undo it.
-///
-/// # Errors
-/// Errors of files.
-pub fn keep_noise(folder: &ProfileFolder, noise: &Noise) -> Result<(), Error> {
+/// Writes the signs of a busy machine into `folder`, if there are any. A later quiet run does not remove them.
+fn keep_noise(folder: &ProfileFolder, noise: &Noise) -> Result<(), Error> {
     if let Some(reasons) = noise.reasons() {
         let mut device = folder.device()?;
         device.provenance.noise = Some(reasons);
@@ -84,12 +85,11 @@ pub fn keep_noise(folder: &ProfileFolder, noise: &Noise) -> Result<(), Error> {
     Ok(())
 }
 
-/// Moves the calibration in the folder `path` to `PATH.busy`, in place of an older one, if it was made while the machine was not quiet:
-/// so that it is made again. Gives whether that was so.
+/// Renames the calibration in `path` to `PATH.busy`, in place of an older one, if it was made on a busy machine. Returns true if it was.
 ///
 /// # Errors
 /// [`Error::File`] if it cannot be moved.
-pub fn set_noisy_calibration_apart(path: &Path) -> Result<bool, Error> {
+pub(super) fn set_noisy_calibration_apart(path: &Path) -> Result<bool, Error> {
     let device = ProfileFolder::open(path).and_then(|folder| folder.device());
     if !device.is_ok_and(|device| device.provenance.noise.is_some()) {
         return Ok(false);
@@ -108,42 +108,96 @@ pub fn set_noisy_calibration_apart(path: &Path) -> Result<bool, Error> {
     Ok(true)
 }
 
-/// Runs every kernel on those of [`CPU_CALIBRATION_MATRICES`] that `folder` does not hold yet; how many records that were. `before` is
-/// told of each matrix, by number and name; its error ends the run. `after` sees each record.
-///
-/// # Errors
-/// [`Error::NotCalibrated`] if a matrix cannot be made; errors of files, and those of `before`.
-///
-/// # Panics
-/// Never: the recipes are those of the gallery.
-pub fn measure_cpu_matrices(
-    device: &CalibratedDevice<'_>,
+/// Measures what `folder` lacks of a calibration, and fits the models. Signs of a busy machine are kept with it.
+pub(super) fn calibrate(
+    device: &mut CalibratedDevice,
     folder: &ProfileFolder,
     dtypes: &[Dtype],
     seed: u64,
-    before: &mut dyn FnMut(usize, &str) -> Result<(), Error>,
-    after: &mut dyn FnMut(&CorpusRecord),
+    watcher: &mut Watcher<'_>,
+) -> Result<Calibrated, Error> {
+    let mut noise = Noise::before(DeviceKind::Cpu);
+    // A folder that cannot be written to is an error before the rates are measured.
+    folder.benchmark()?.begin()?;
+    if let Some(mut known) = folder.known_device(device.facts())? {
+        complete_device(folder, device.of(), &mut known, Some(GridName::Coarse))?;
+    } else {
+        watcher(Event::Rates(device.facts()))?;
+        device.measure_rates();
+        watcher(Event::Conversions)?;
+        let conversion = measure_conversion(device.of::<f64>())?.into_iter().collect();
+        folder.write_device(&ProfiledDevice { conversion, ..device.as_profiled() })?;
+    }
+    let (grid, mut benchmarked) = (cpu_calibration_grid(device.facts(), dtypes), Benchmarked::default());
+    let both = (device.of(), device.of());
+    run_benchmark(both, folder, &grid, &mut noise, &mut benchmarked, watcher)?;
+    let new = measure_matrices(device, folder, dtypes, seed, &mut noise, watcher)?;
+    let is_new = benchmarked.measured + new > 0;
+    if is_new {
+        keep_noise(folder, &noise)?;
+    }
+    let fitted = fit(folder, &[], |_| true)?;
+    write_fitted(folder, &fitted)?;
+    let noise = noise.reasons().filter(|_| is_new);
+    Ok(Calibrated { benchmarked, noise, implausible: fitted.implausible })
+}
+
+/// Adds to the `known` device of `folder` the costs of conversions to formats that it lacks and the name of a larger `grid`.
+///
+/// # Errors
+/// Errors of the device and of files.
+pub fn complete_device(
+    folder: &ProfileFolder,
+    device: &dyn Device<f64>,
+    known: &mut ProfiledDevice,
+    grid: Option<GridName>,
+) -> Result<(), Error> {
+    let before = (known.conversion.len(), known.grid);
+    if Format::all().any(|format| !known.conversion.contains_key(&format)) {
+        for (format, cost) in measure_conversion(device)? {
+            known.conversion.entry(format).or_insert(cost);
+        }
+    }
+    if let Some(grid) = grid {
+        // A folder without benchmark matrices has no grid yet.
+        let none = folder.benchmark()?.records().is_empty();
+        known.grid = if none { grid } else { known.grid.max(grid) };
+    }
+    if (known.conversion.len(), known.grid) != before {
+        folder.write_device(known)?;
+    }
+    Ok(())
+}
+
+/// Runs every kernel on those of [`CPU_CALIBRATION_MATRICES`] that `folder` lacks, and returns the number of new records.
+fn measure_matrices(
+    device: &CalibratedDevice,
+    folder: &ProfileFolder,
+    dtypes: &[Dtype],
+    seed: u64,
+    noise: &mut Noise,
+    watcher: &mut Watcher<'_>,
 ) -> Result<usize, Error> {
     let how = Bench::of_a_corpus(seed);
     let mut corpus = folder.corpus()?;
     corpus.begin()?;
-    let mut new = 0;
+    let (mut new, total) = (0, CPU_CALIBRATION_MATRICES.len());
     for (at, recipe) in cpu_calibration_recipes().enumerate() {
         let name = name_of(&recipe);
-        before(at, &name)?;
+        watcher(Event::Matrix { at, total, name: &name })?;
         let lacks = |dtype: &&Dtype| !corpus.records().iter().any(|r| r.matrix == name && r.dtype == **dtype);
         let missing: Vec<Dtype> = dtypes.iter().filter(lacks).copied().collect();
         if missing.is_empty() {
             continue;
         }
         let matrix: Csr<f64> = recipe.generate().map_err(|error| Error::NotCalibrated {
-            device: device.as_profiled.facts.name.clone(),
+            device: device.facts().name.clone(),
             why: format!("{name}: {error}"),
         })?;
         let features = Features::of(&matrix);
         for dtype in missing {
             let record = device.measured(&name, &matrix, &features, dtype, &how)?;
-            after(&record);
+            noise.recorded(&record);
             corpus.append(record)?;
             corpus.sync()?;
             new += 1;
@@ -152,75 +206,17 @@ pub fn measure_cpu_matrices(
     Ok(new)
 }
 
-/// Measures what `folder` lacks of the calibration of a processor, whose rates have been measured if the folder is new, and fits the
-/// models. What was not quiet meanwhile is kept with it, and given. `before` is told, before each step, which part of the whole is done and what comes; its error ends the run.
-///
-/// # Errors
-/// [`Error::OtherDevice`] if the folder is of another one; errors of files, and those of `before`.
-pub fn measure_cpu_calibration(
-    device: &CalibratedDevice<'_>,
-    folder: &ProfileFolder,
-    dtypes: &[Dtype],
-    seed: u64,
-    before: &mut dyn FnMut(f64, &str) -> Result<(), Error>,
-) -> Result<Option<String>, Error> {
-    let facts = &device.as_profiled.facts;
-    if folder.known_device(facts)?.is_none() {
-        let conversion = measure_conversion(device.of_f64)?.into_iter().collect();
-        let now = ProfiledDevice { conversion, grid: GridName::Coarse, ..device.as_profiled.clone() };
-        folder.write_device(&now)?;
-    }
-    let mut noise = Noise::before(facts.kind);
-    let grid = cpu_calibration_grid(facts, dtypes);
-    let points = grid.points().len();
-    // A matrix takes about as long as eight points of the grid.
-    let whole = (points + 8 * CPU_CALIBRATION_MATRICES.len()) as f64;
-    let mut journal = folder.benchmark()?;
-    journal.begin()?;
-    let (known, mut done, mut stopped) = (journal.records().to_vec(), 0, None);
-    for part in grid.parts() {
-        let step = |step: Step<'_>| {
-            let what = format!("{} {}", step.point.kernel, step.point.dtype);
-            stopped = before((done + step.done) as f64 / whole, &what).err();
-            stopped.is_none()
-        };
-        let keep = |record: BenchmarkRecord| {
-            noise.benchmarked(&record);
-            journal.append(record)
-        };
-        let ran = match part.points()[0].dtype {
-            Dtype::F32 => instrument(device.of_f32, &part, &known, step, keep),
-            Dtype::F64 | Dtype::Mixed => instrument(device.of_f64, &part, &known, step, keep),
-        };
-        done += part.points().len();
-        match (ran, stopped.take()) {
-            (Err(Error::Device(DeviceError::Interrupted)), Some(why)) => return Err(why),
-            (ran, _) => ran?,
-        }
-        journal.sync()?;
-    }
-    let mut of_matrices = |at: usize, name: &str| before((points + 8 * at) as f64 / whole, name);
-    let mut after = |record: &CorpusRecord| noise.recorded(record);
-    measure_cpu_matrices(device, folder, dtypes, seed, &mut of_matrices, &mut after)?;
-    keep_noise(folder, &noise)?;
-    // The library's own models alone: the program, Python and C then answer alike.
-    let fitted = fit_each(folder, &[], |_| true, registry::own())?;
-    write_fitted(folder, &fitted)?;
-    Ok(noise.reasons())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use sparsight_device::cpu::Cpu;
-    use sparsight_kernels::DeviceKind;
+    use crate::calibrate::CalibrationTarget;
 
     #[test]
-    fn what_was_not_quiet_is_kept_and_a_quiet_run_does_not_undo_it() {
+    fn signs_of_a_busy_machine_are_kept_after_a_quiet_run() {
         let dir = tempfile::tempdir().unwrap();
         let folder = ProfileFolder::create(dir.path()).unwrap();
-        let cpu = Cpu::with_threads(1).unwrap();
-        folder.write_device(&CalibratedDevice::now(&cpu, GridName::Coarse).as_profiled).unwrap();
+        let cpu = CalibratedDevice::open(CalibrationTarget::Processor).unwrap();
+        folder.write_device(&cpu.as_profiled()).unwrap();
         let kept = || folder.device().unwrap().provenance.noise;
         // Of a GPU, since the load here is not known.
         let mut noise = Noise::before(DeviceKind::Cuda);
@@ -239,10 +235,10 @@ mod tests {
         let (path, apart) =
             (dir.path().join("cpu-2-some-1.5-ghz"), dir.path().join("cpu-2-some-1.5-ghz.busy"));
         assert!(!set_noisy_calibration_apart(&path).unwrap(), "there is none");
-        let cpu = Cpu::with_threads(1).unwrap();
+        let cpu = CalibratedDevice::open(CalibrationTarget::Processor).unwrap();
         for round in 0..2 {
             let folder = ProfileFolder::create(&path).unwrap();
-            folder.write_device(&CalibratedDevice::now(&cpu, GridName::Coarse).as_profiled).unwrap();
+            folder.write_device(&cpu.as_profiled()).unwrap();
             assert!(!set_noisy_calibration_apart(&path).unwrap() && path.is_dir(), "{round}");
             let mut noise = Noise::before(DeviceKind::Cuda);
             noise.timed_with(0.5, 5);

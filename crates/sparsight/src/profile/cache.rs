@@ -1,11 +1,11 @@
-//! The cache of profiles that were measured when a device was named; all programs of the user share it.
+//! Cache of the profiles that were measured because a device was named, for all programs of the user.
 //!
 //! ```text
 //! $SPARSIGHT_CACHE, else $XDG_CACHE_HOME/sparsight if that is absolute, else ~/.cache/sparsight
 //!   profiles/cpu-8-some-cpu-3-0ghz/                   8 worker threads
 //!   profiles/cuda-some-gpu-580-1-cuda-13-0-464df506/  a GPU, its driver, the kernels
 //! ```
-//! One measures in the folder of a device at a time: [`ProfileFolder::alone`].
+//! One process at a time measures in the folder of a device: [`ProfileFolder::alone`].
 
 use super::ProfileFolder;
 use crate::Error;
@@ -16,40 +16,39 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use std::{env, thread};
 
-/// Interval of polling for the lock. Chosen: short beside a calibration, and short enough for Ctrl-C.
+/// Time between two tries to lock a folder. Chosen: short beside a calibration and for people who press Ctrl-C.
 const NAP: Duration = Duration::from_millis(100);
 
-/// Where the profile of a device is kept that is called by these words; `None` where the user has no folder for such things.
+/// Folder of the profile of the device with a name of these words; `None` if the user has no folder for it.
 pub fn cached_folder(words: &[&str]) -> Option<PathBuf> {
     Some(cache()?.join("profiles").join(slug(&words.join(" "))))
 }
 
-/// Where the calibration of the GPU is kept that its driver calls `name`, by driver and kernels.
+/// Folder of the calibration of the GPU with the driver's name `name`, for this driver and these kernels.
 pub fn calibration_folder(name: &str, driver: &str) -> Option<PathBuf> {
     let kernels = catalogue_hash();
     let short = kernels.get(..8).unwrap_or(&kernels);
     cached_folder(&["cuda", name, driver, short])
 }
 
-/// Keeps others out of a folder for as long as it lives ([`ProfileFolder::alone`]).
+/// Lock of a folder, until it is dropped ([`ProfileFolder::alone`]).
 #[derive(Debug)]
 pub struct FolderLock(File);
 
 impl Drop for FolderLock {
-    /// A process that was forked meanwhile has the file open, too, and would keep the lock; who cannot be unlocked is so in the end.
+    /// A process that was forked meanwhile has the file open, too, and would keep the lock. Closing the file unlocks it if this fails.
     fn drop(&mut self) {
         _ = self.0.unlock();
     }
 }
 
 impl ProfileFolder {
-    /// As [`ProfileFolder::create`], and others on this machine who ask for it so, processes or threads, are kept out for as long as the
-    /// second of what it gives lives: of two that would calibrate one GPU the second waits, and is to look what the first has left.
-    /// While it waits, `look` is called ten times a second; its error ends that. Where folders cannot be locked, no other run is kept out, and
-    /// there is no second.
+    /// As [`ProfileFolder::create`], locked against other processes and threads of this machine until the lock is dropped. Of two that
+    /// would calibrate one GPU the second waits, and should then use the results of the first. While it waits, `look` is called ten times
+    /// a second; its error ends the wait. There is no lock where folders cannot be locked.
     ///
     /// # Errors
-    /// [`Error::File`] if it cannot be made; what `look` returned.
+    /// [`Error::File`] if it cannot be made; the error of `look`.
     pub fn alone(
         path: &Path,
         look: &mut dyn FnMut() -> Result<(), Error>,
@@ -75,7 +74,7 @@ impl ProfileFolder {
     }
 }
 
-/// Returns whether what was opened is what stands there now: one that could not be read may have been set aside meanwhile.
+/// True if `opened` is the folder at `path` now: it may have been renamed meanwhile.
 fn is_at(opened: &File, path: &Path) -> bool {
     let identity = |metadata: Metadata| (metadata.dev(), metadata.ino());
     opened.metadata().ok().map(identity) == fs::metadata(path).ok().map(identity)
@@ -109,12 +108,12 @@ mod tests {
         ProfileFolder::alone(path, &mut || Ok(())).unwrap().1
     }
 
-    /// Somebody else who wants the folder, and says when it begins to wait: in the end, what the file `made` in it holds.
+    /// A second thread that locks the folder and reports when it begins to wait; it returns the content of the file `made`.
     fn second(path: &Path) -> (Receiver<()>, JoinHandle<Option<String>>) {
         let (path, (say, waits)) = (path.to_owned(), mpsc::channel());
         let second = thread::spawn(move || {
             let mut look = || -> Result<(), Error> {
-                // Whoever was told once need not listen any more.
+                // The receiver may be gone.
                 _ = say.send(());
                 Ok(())
             };
@@ -125,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn of_two_in_a_folder_the_second_waits_and_finds_what_the_first_has_left() {
+    fn a_second_lock_waits_for_the_first_and_finds_its_results() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("profiles/cuda-some-gpu");
         let first = held(&path);
@@ -135,11 +134,11 @@ mod tests {
         fs::write(path.join("made"), "by the first").unwrap();
         drop(first);
         assert_eq!(second.join().unwrap().as_deref(), Some("by the first"));
-        assert!(held(&path).is_some(), "nobody is in there any more");
+        assert!(held(&path).is_some(), "it is unlocked");
     }
 
     #[test]
-    fn who_waits_for_a_folder_that_is_set_aside_is_alone_in_the_new_one() {
+    fn a_lock_of_a_renamed_folder_is_taken_on_the_new_one() {
         let dir = tempfile::tempdir().unwrap();
         let (path, aside) = (dir.path().join("gpu"), dir.path().join("gpu.set-aside-1"));
         let first = held(&path);
@@ -153,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_that_was_forked_meanwhile_keeps_nobody_out() {
+    fn a_forked_process_does_not_keep_the_lock() {
         let dir = tempfile::tempdir().unwrap();
         let first = held(dir.path()).unwrap();
         let _of_the_fork = first.0.try_clone().unwrap();
@@ -163,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_can_be_stopped() {
+    fn waiting_for_a_lock_can_be_stopped() {
         let dir = tempfile::tempdir().unwrap();
         let _first = held(dir.path());
         let stopped = ProfileFolder::alone(dir.path(), &mut || Err(DeviceError::Interrupted.into()));

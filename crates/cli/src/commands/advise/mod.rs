@@ -13,15 +13,14 @@ use crate::device_choice::ProfileFlags;
 use crate::failure::{Exit, Failure};
 use crate::matrix_source::{MatrixSource, matrices};
 use crate::reordering::OrderFlags;
-use crate::report::Page;
+use crate::report::{Page, Reported};
 use crate::text::{self, candidate};
 use crate::values::{ValuesFlag, narrowing, what_it_changes};
 use print::Beside;
 use remarks::{what_is_nearby, what_it_brings};
 use sparsight::advise::{RunNowName, Told};
-use sparsight::answer::{AdviseAnswer, Answer, MatrixSummary, PlannedMatrix, ReorderedAnswer, Structure};
-use sparsight::bench::Bench;
-use sparsight::bench::Noise;
+use sparsight::answer::{AdviseAnswer, MatrixSummary, PlannedMatrix, ReorderedAnswer, Structure};
+use sparsight::bench::{Bench, Noise};
 use sparsight::kernels::Candidate;
 use sparsight::matrix::{Csr, Dtype, Features, Scalar};
 use sparsight::partition::PartitionObjective;
@@ -242,8 +241,7 @@ impl Advise {
             Ok(())
         })?;
         if let Some(file) = &self.report {
-            // From what --json writes, so that `report` makes the same page of it.
-            Page::of_json(&answer.to_json()).write(file)?;
+            Page::of(&Reported::from(&answer)).write(file)?;
             context.printer.note(format_args!("the page is {}", file.display()));
         }
         let is_failure = |outcome: &Outcome| matches!(outcome, Outcome::Failed { .. });

@@ -2,7 +2,7 @@
 
 use crate::args::size;
 use crate::budget::{Budget, Spending};
-use crate::calibration;
+use crate::commands::calibrate;
 use crate::context::Context;
 use crate::device_choice::{DeviceName, OpenDevice};
 use crate::failure::{Exit, Failure};
@@ -10,9 +10,10 @@ use crate::links;
 use crate::printer::Printer;
 use crate::profiling;
 use crate::text::{counted, described, grouped};
+use sparsight::answer::ProfileAnswer;
 use sparsight::bench::Noise;
 use sparsight::calibrate::Grid;
-use sparsight::kernels::RowLengthDistribution;
+use sparsight::kernels::{DeviceKind, RowLengthDistribution};
 use sparsight::matrix::Bytes;
 use sparsight::profile::{GridName, ProfileFolder};
 use sparsight_lab::informative_first;
@@ -64,7 +65,7 @@ impl Profile {
             return links::measure(&self.output, context);
         }
         if self.quick {
-            return calibration::by_hand(&self.device, &self.output, None, context);
+            return calibrate::by_hand(&self.device, &self.output, None, context);
         }
         let budget = self.budget();
         let spending = budget.map(Spending::new);
@@ -96,15 +97,15 @@ impl Profile {
             beyond => failure.hinted(format!("{beyond} benchmarks are beyond {bound}: raise --max-bytes")),
         })?;
         let known = folder.device()?;
-        let answer = done.answer(&self.output, &known, dtypes);
+        let answer = ProfileAnswer::of(&done, &self.output, &known, dtypes);
         context.printer.answer(&answer, || {
-            let before = done.points - done.measured - done.beyond - done.failed - done.left;
+            let before = answer.points - answer.measured - answer.beyond_bound - answer.failed - answer.left;
             context.printer.line(format_args!(
                 "{}: {} measured, {} beyond {bound}, {} failed, {} known before; models fitted",
                 described(device.facts()),
                 counted(done.measured as u64, "benchmark"),
                 grouped(done.beyond as u64),
-                grouped(done.failed as u64),
+                grouped(answer.failed as u64),
                 grouped(before as u64)
             ))?;
             if let Some(budget) = budget.filter(|_| done.left > 0) {
@@ -118,7 +119,7 @@ impl Profile {
         if let Some(path) = &self.share {
             profiling::share(&folder, path, &context.printer)?;
         }
-        Ok(if done.failed > 0 { Exit::No } else { Exit::Done })
+        Ok(if answer.failed > 0 { Exit::No } else { Exit::Done })
     }
 
     /// The requested time limit; without one, that of a CPU, on which all matrices up to [`CPU_BOUND`] take hours.

@@ -9,15 +9,15 @@ use crate::device_choice::{OpenDevice, ProfileFlags};
 use crate::failure::{Exit, Failure};
 use crate::matrix_source::{MatrixSource, matrices};
 use crate::reordering::OrderFlags;
-use crate::report::Page;
+use crate::report::{Page, Reported};
 use crate::text::counted;
 use crate::values::{ValuesFlag, narrowing};
 use measured::{Measured, measure, records, tried};
 use print::{print, print_pair};
 use sparsight::advise::Advised;
 use sparsight::answer::{
-    AdviceProvenance, Answer, MeasuredPlan, NarrowingAnswer, NextRunAnswer, PlanAnswer, PlannedMatrix,
-    PlannedPart, Structure,
+    AdviceProvenance, MeasuredPlan, NarrowingAnswer, NextRunAnswer, PlanAnswer, PlannedMatrix, PlannedPart,
+    Structure,
 };
 use sparsight::bench::Noise;
 use sparsight::kernels::{Candidate, Execution, Format, every_candidate_on};
@@ -245,7 +245,7 @@ impl Plan {
             context.printer.warn_of(noise);
         }
         if let (Some(file), false) = (&self.report, planned.is_empty()) {
-            Page::of_json(&answer.to_json()).write(file)?;
+            Page::of(&Reported::from(&answer)).write(file)?;
             context.printer.note(format_args!("the page is {}", file.display()));
         }
         ended.map_err(|failure| failure.keeping(|| "what was planned is shown above".to_owned()))?;

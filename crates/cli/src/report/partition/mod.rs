@@ -1,19 +1,19 @@
-//! The page of a plan: what cutting the matrix gains, and the strip of its rows with what runs each part.
+//! Page of a plan: the gain of a cut, and the rows of the matrix with the kernel of each part.
 
-mod colours;
 mod parts;
 mod strip;
 mod times;
 
+use super::reported::{ReportedPart, ReportedPlan, ReportedPlans, ReportedStrategy};
 use super::row_lengths::{self, Teams};
 use super::{Page, Panel, provenance, remark, roles, spy, verdict};
 use crate::text::{counted, percent};
-use colours::Colours;
-use sparsight::answer::{ReportedPart, ReportedPlan, ReportedStrategy};
 use sparsight::kernels::Execution;
 use sparsight::partition::MOST_CUT;
+use strip::Colours;
 
-pub(super) fn page(plan: &ReportedPlan) -> Page {
+pub(super) fn page(plans: &ReportedPlans) -> Page {
+    let plan = &plans.plan;
     let colours = Colours::of(plan);
     let mut panels: Vec<Panel> =
         cut(plan).filter_map(|strategy| strip::panel(plan, strategy, &colours)).collect();
@@ -25,11 +25,11 @@ pub(super) fn page(plan: &ReportedPlan) -> Page {
         let caption = row_lengths::caption(&plan.matrix);
         panels.extend(picture.map(|picture| row_lengths::panel_of(picture, &caption)));
     }
-    panels.push(provenance::panel(&plan.source, None));
-    Page::put_together(&plan.matrix.name, &header(plan), &panels)
+    panels.push(provenance::panel(&plans.device, plans.provenance.as_ref(), None));
+    Page::put_together(&plan.matrix.name, &header(plans), &panels)
 }
 
-/// The strip of the best cut, for a page about something else.
+/// Panel of the best cut, for the page of advice.
 pub(super) fn panel(plan: &ReportedPlan) -> Option<Panel> {
     let (single, best) = (plan.single.as_ref()?, best(plan)?);
     let mut panel = strip::panel(plan, best, &Colours::of(plan))?;
@@ -53,30 +53,30 @@ fn cut(plan: &ReportedPlan) -> impl Iterator<Item = &ReportedStrategy> {
     plan.strategies.iter().filter(|strategy| strategy.parts.len() > 1)
 }
 
-/// The fastest of them.
+/// The fastest strategy of more than one part.
 fn best(plan: &ReportedPlan) -> Option<&ReportedStrategy> {
-    cut(plan).min_by(|a, b| a.time.predicted.0.total_cmp(&b.time.predicted.0))
+    cut(plan).min_by(|a, b| a.time().predicted.0.total_cmp(&b.time().predicted.0))
 }
 
-/// What a cut gains over the whole matrix: the share of its time, in words.
+/// Gain of a cut over the whole matrix: the share of its time, in words.
 enum Gain {
-    /// It takes as much more, or as long.
+    /// The cut takes this much longer, or as long.
     Lost(String),
-    /// It takes as much less, which is within the error of the prediction.
+    /// The cut takes this much less, within the error of the prediction.
     Unsure(String),
-    /// It takes as much less.
+    /// The cut takes this much less.
     Sure(String),
-    /// The matrix is larger than those of which cuts were learned from.
+    /// The matrix is larger than those whose cuts were learned from.
     Unknown,
 }
 
 impl Gain {
     fn of(plan: &ReportedPlan, single: &ReportedPart, best: &ReportedStrategy) -> Self {
-        let gain = 1.0 - best.time.predicted.0 / single.time.predicted.0;
+        let gain = 1.0 - best.time().predicted.0 / single.time().predicted.0;
         match gain {
             _ if plan.matrix.nnz > MOST_CUT => Self::Unknown,
             _ if gain <= 0.0 => Self::Lost(percent(-gain)),
-            _ if best.time.high >= single.time.predicted => Self::Unsure(percent(gain)),
+            _ if best.time().high >= single.time().predicted => Self::Unsure(percent(gain)),
             _ => Self::Sure(percent(gain)),
         }
     }
@@ -91,41 +91,42 @@ fn in_words(strategy: &ReportedStrategy) -> String {
     }
 }
 
-fn header(plan: &ReportedPlan) -> String {
-    let device = format!("{}, {}", plan.source.device, plan.dtype);
+fn header(plans: &ReportedPlans) -> String {
+    let plan = &plans.plan;
+    let device = format!("{}, {}", plans.device.name, plans.dtype);
     let Some(single) = &plan.single else {
         return verdict::top(&plan.matrix, &device, "No candidate is possible.", std::iter::empty());
     };
     let whole = roles::name_of(&single.id);
     let (words, sentence) = match best(plan) {
         None => (
-            format!("Leave it whole, in {whole}: {}.", verdict::a_product(single.time)),
+            format!("Leave it whole, in {whole}: {}.", verdict::a_product(single.time())),
             "Nothing is gained by cutting the rows into parts.".to_owned(),
         ),
         Some(best) => {
             let parts = in_words(best);
             match Gain::of(plan, single, best) {
                 Gain::Unknown => (
-                    format!("Leave it whole, in {whole}: {}.", verdict::a_product(single.time)),
+                    format!("Leave it whole, in {whole}: {}.", verdict::a_product(single.time())),
                     format!("Cut into {parts}, no gain is claimed: {NOT_LEARNED}"),
                 ),
                 Gain::Lost(share) => (
-                    format!("Leave it whole, in {whole}: {}.", verdict::a_product(single.time)),
-                    format!("Cut into {parts}, it takes {}: {share} more.", best.time.predicted),
+                    format!("Leave it whole, in {whole}: {}.", verdict::a_product(single.time())),
+                    format!("Cut into {parts}, it takes {}: {share} more.", best.time().predicted),
                 ),
                 Gain::Unsure(share) => (
-                    format!("Whole it is about as fast, in {whole}: {}.", verdict::a_product(single.time)),
+                    format!("Whole it is about as fast, in {whole}: {}.", verdict::a_product(single.time())),
                     format!(
                         "Cut into {parts}, it takes {}: {share} less, which is within the error of the prediction. \
                          `sparsight plan --run` measures both.",
-                        verdict::a_product(best.time)
+                        verdict::a_product(best.time())
                     ),
                 ),
                 Gain::Sure(share) => (
-                    format!("Cut it into {parts}: {}.", verdict::a_product(best.time)),
+                    format!("Cut it into {parts}: {}.", verdict::a_product(best.time())),
                     format!(
                         "Whole, in {whole}, it takes {}: the parts take {share} less.",
-                        single.time.predicted
+                        single.time().predicted
                     ),
                 ),
             }
@@ -134,9 +135,9 @@ fn header(plan: &ReportedPlan) -> String {
     verdict::top(&plan.matrix, &device, &words, std::iter::once(sentence).chain(measured(plan)))
 }
 
-/// What was fastest of what was run.
+/// The fastest measured plan, in words.
 fn measured(plan: &ReportedPlan) -> Option<String> {
-    let timed = || plan.measured.iter().filter_map(|run| Some((run, *run.outcome.as_ref().ok()?)));
+    let timed = || plan.measured().iter().filter_map(|run| Some((run, run.time_s?)));
     let (fastest, time) = timed().min_by(|a, b| a.1.0.total_cmp(&b.1.0))?;
     let called = times::called(plan, fastest);
     Some(format!("Measured: of {} the fastest is {called}, {time}.", timed().count()))

@@ -1,18 +1,20 @@
 //! The parts of the best cut, in words.
 
+use super::super::reported::{ReportedPart, ReportedStrategy};
 use super::super::roles::name_of;
-use super::super::{Panel, escaped, remark};
+use super::super::{Panel, remark};
 use super::in_words;
+use crate::svg::escaped;
 use crate::text::{between, counted, grouped};
-use sparsight::answer::{ReportedPart, ReportedStrategy};
 use std::fmt::Write;
 
-/// Parts that are listed. Chosen: what one looks through.
+/// Most parts that are listed. Chosen: readable at a glance.
 const MOST: usize = 48;
 
 pub(super) fn panel(strategy: &ReportedStrategy) -> Panel {
     let mut body = "<dl>\n".to_owned();
-    for ReportedPart { rows: [from, to], nnz, id, time, .. } in strategy.parts.iter().take(MOST) {
+    for part in strategy.parts.iter().take(MOST) {
+        let (ReportedPart { rows: [from, to], nnz, id, .. }, time) = (part, part.time());
         let rows = format!("{} to {}", grouped(*from), grouped(to.saturating_sub(1)));
         let what = format!(
             "{}: {} ({}), {}",

@@ -1,4 +1,4 @@
-//! The partition strip: the rows from the first at the top to the last, whole on the left, and cut beside it.
+//! Panel of the partition: rows from first to last, the whole matrix on the left, its parts beside it.
 //!
 //! ```text
 //!  whole   cut
@@ -7,32 +7,30 @@
 //!  ####   ....- csr-vector t8 b128
 //!  ####   ....  7.1 us, from row 640
 //! ```
-//! Parts are as high as they have rows, and coloured by their kernel. Words stand beside as many as there is room for, those
-//! that take longest.
+//! The height of a part is its number of rows, its colour its kernel. The slowest parts have labels, as many as fit.
 
+use super::super::reported::{ReportedPart, ReportedPlan, ReportedStrategy};
 use super::super::roles::name_of;
-use super::super::svg::{Anchor, FONT, Svg, WIDTH, cut};
 use super::super::{Panel, remark};
-use super::colours::{self, Colours};
 use super::in_words;
+use crate::svg::{Anchor, FONT, Svg, WIDTH, cut};
 use crate::text::{counted, grouped, percent};
-use sparsight::answer::{ReportedPart, ReportedPlan, ReportedStrategy};
 use sparsight::kernels::Execution;
 
 const TOP: f64 = 20.0;
 const HEIGHT: f64 = 330.0;
-/// Of a strip.
+/// Width of a strip.
 const WIDE: f64 = 48.0;
 /// Left edge of the parts.
 const PARTS: f64 = 60.0;
-/// Left edge of words.
+/// Left edge of labels.
 const WORDS: f64 = PARTS + WIDE + 16.0;
-/// Height of words: two lines, and a little between those of one part and of the next.
+/// Height of a label of two lines, with a gap to the next.
 const LABEL: f64 = 33.0;
-/// Of the legend.
+/// Height of a line of the legend.
 const LINE: f64 = 17.0;
 
-/// `None` of a matrix without rows.
+/// Panel; `None` for a matrix without rows.
 pub(super) fn panel(
     plan: &ReportedPlan,
     strategy: &ReportedStrategy,
@@ -41,8 +39,7 @@ pub(super) fn panel(
     let single = plan.single.as_ref()?;
     let nrows = Some(plan.matrix.nrows).filter(|nrows| *nrows > 0)? as f64;
     let place = |row: u64| TOP + HEIGHT * row as f64 / nrows;
-    let is_here =
-        |kernel: &str| strategy.parts.iter().chain([single]).any(|part| colours::kernel(part) == kernel);
+    let is_here = |kernel: &str| strategy.parts.iter().chain([single]).any(|part| kernel_of(part) == kernel);
     let legend: Vec<_> = colours.all().filter(|(kernel, _)| is_here(kernel)).collect();
     let mut svg = Svg::new(TOP + HEIGHT + 12.0 + LINE * legend.len() as f64);
     svg.text("tick", (WIDE / 2.0, 12.0), Anchor::Middle, "whole");
@@ -62,7 +59,7 @@ pub(super) fn panel(
     let tops = spread(&middles, TOP, TOP + HEIGHT);
     for ((part, middle), top) in worded.iter().zip(&middles).zip(&tops) {
         svg.line("roof", (PARTS + WIDE + 2.0, *middle), (WORDS - 4.0, top + FONT));
-        let from = format!("{}, from row {}", part.time.predicted, grouped(part.rows[0]));
+        let from = format!("{}, from row {}", part.time().predicted, grouped(part.rows[0]));
         for (line, text) in [(0.0, name_of(&part.id)), (1.0, from)] {
             let class = if line > 0.0 { "tick" } else { "" };
             svg.text(
@@ -89,23 +86,23 @@ pub(super) fn panel(
     Some(Panel { id, title, body })
 }
 
-/// For a pointer at rest.
+/// Tooltip of a part.
 fn says(part: &ReportedPart) -> String {
-    let ReportedPart { rows: [from, to], nnz, id, time, .. } = part;
+    let (ReportedPart { rows: [from, to], nnz, id, .. }, time) = (part, part.time());
     let rows = format!("rows {} to {}", grouped(*from), grouped(to.saturating_sub(1)));
     format!("{id}: {}, {rows}, {}", time.predicted, counted(*nnz, "non-zero"))
 }
 
-/// At most so many parts, those that take longest, from the first row on.
+/// The `most` slowest parts, from the first row on.
 fn longest(parts: &[ReportedPart], most: usize) -> Vec<&ReportedPart> {
     let mut parts: Vec<_> = parts.iter().collect();
-    parts.sort_by(|a, b| b.time.predicted.0.total_cmp(&a.time.predicted.0));
+    parts.sort_by(|a, b| b.time().predicted.0.total_cmp(&a.time().predicted.0));
     parts.truncate(most);
     parts.sort_by_key(|part| part.rows);
     parts
 }
 
-/// Tops of words as near to their middles as can be without one on another, between `first` and `last`. There has to be room.
+/// Tops of labels between `first` and `last`, as near to the given middles as possible without overlap. All must fit.
 fn spread(middles: &[f64], first: f64, last: f64) -> Vec<f64> {
     let mut tops: Vec<f64> = Vec::with_capacity(middles.len());
     for middle in middles {
@@ -123,9 +120,9 @@ fn spread(middles: &[f64], first: f64, last: f64) -> Vec<f64> {
 
 /// `csr-vector t8: whole; 3 parts, 40.1 % of rows`.
 fn share(kernel: &str, single: &ReportedPart, parts: &[ReportedPart], nrows: f64) -> String {
-    let its: Vec<_> = parts.iter().filter(|part| colours::kernel(part) == kernel).collect();
+    let its: Vec<_> = parts.iter().filter(|part| kernel_of(part) == kernel).collect();
     let rows: u64 = its.iter().map(|part| part.rows[1] - part.rows[0]).sum();
-    let whole = (colours::kernel(single) == kernel).then(|| "whole".to_owned());
+    let whole = (kernel_of(single) == kernel).then(|| "whole".to_owned());
     let cut = (!its.is_empty())
         .then(|| format!("{}, {} of rows", counted(its.len() as u64, "part"), percent(rows as f64 / nrows)));
     let words: Vec<String> = whole.into_iter().chain(cut).collect();
@@ -149,10 +146,47 @@ fn caption(single: &ReportedPart, strategy: &ReportedStrategy, worded: usize, nr
         "Left: the whole matrix in {}, {}. Right: {}, {} together; the time of each is what it takes by itself, a launch \
          included.{more}{shortened}",
         name_of(&single.id),
-        single.time.predicted,
+        single.time().predicted,
         in_words(strategy),
-        strategy.time.predicted
+        strategy.time().predicted
     )
+}
+
+/// Classes of colours, in the order in which kernels get them; all further kernels share the last.
+const CLASSES: [&str; 6] = ["k1", "k2", "k3", "k4", "k5", "plain"];
+
+/// Kernels with their colours.
+#[derive(Debug)]
+pub(super) struct Colours<'a>(Vec<&'a str>);
+
+impl<'a> Colours<'a> {
+    /// The kernel of the whole matrix first, then those of the parts, slowest first.
+    pub(super) fn of(plan: &'a ReportedPlan) -> Self {
+        let mut parts: Vec<_> = super::cut(plan).flat_map(|strategy| &strategy.parts).collect();
+        parts.sort_by(|a, b| b.time().predicted.0.total_cmp(&a.time().predicted.0));
+        let mut kernels: Vec<&str> = Vec::new();
+        for part in plan.single.iter().chain(parts) {
+            if !kernels.contains(&kernel_of(part)) {
+                kernels.push(kernel_of(part));
+            }
+        }
+        Self(kernels)
+    }
+
+    pub(super) fn class(&self, part: &ReportedPart) -> &'static str {
+        let place = self.0.iter().position(|known| *known == kernel_of(part)).unwrap_or(CLASSES.len());
+        CLASSES[place.min(CLASSES.len() - 1)]
+    }
+
+    /// Kernels with their classes, in this order; of those that share the last class only the first.
+    pub(super) fn all(&self) -> impl Iterator<Item = (&'a str, &'static str)> {
+        self.0.iter().copied().zip(CLASSES)
+    }
+}
+
+/// Kernel with its knobs, which has a colour: `csr-vector/t8` of the id `csr-vector/t8/b128/f64`.
+fn kernel_of(part: &ReportedPart) -> &str {
+    part.id.rsplitn(3, '/').last().unwrap_or(&part.id)
 }
 
 #[cfg(test)]

@@ -1,38 +1,37 @@
-//! How long one product takes whole and cut, as predicted and as measured.
+//! Panel of the predicted and measured times of one product, whole and cut.
 
+use super::super::reported::{ReportedPlan, ReportedRun};
 use super::super::roles::name_of;
-use super::super::svg::Svg;
 use super::super::times::{ROW, Timed, bar, words};
 use super::super::{Panel, remark};
 use super::{best, cut, in_words};
-use sparsight::answer::{ReportedPlan, ReportedRun};
+use crate::svg::Svg;
 use sparsight::matrix::Seconds;
 
-/// Bars of times beyond so many times the fastest prediction are cut off. Chosen.
+/// Largest time over the fastest prediction: longer bars are cut off. Chosen.
 const FULL: f64 = 6.0;
 
-/// `None` if nothing is possible.
+/// Panel; `None` if no candidate is possible.
 pub(super) fn panel(plan: &ReportedPlan) -> Option<Panel> {
     let single = plan.single.as_ref()?;
-    let measured = |what: &str| -> Option<Seconds> {
-        plan.measured.iter().find(|run| run.what == what)?.outcome.as_ref().ok().copied()
-    };
-    let is_gain = best(plan).is_some_and(|best| best.time.predicted < single.time.predicted);
+    let measured =
+        |what: &str| -> Option<Seconds> { plan.measured().iter().find(|run| run.what == what)?.time_s };
+    let is_gain = best(plan).is_some_and(|best| best.time().predicted < single.time().predicted);
     let best_cut = best(plan).filter(|_| is_gain).map(|best| best.execution);
     let whole = format!("whole: {}", name_of(&single.id));
     let class = if best_cut.is_none() { "best" } else { "plain" };
-    let mut rows = vec![(whole, Some(single.time), measured("single"), class)];
+    let mut rows = vec![(whole, Some(single.time()), measured("single"), class)];
     for strategy in cut(plan) {
         let class = if Some(strategy.execution) == best_cut { "best" } else { "other" };
         let found = measured(&strategy.execution.to_string());
-        rows.push((in_words(strategy), Some(strategy.time), found, class));
+        rows.push((in_words(strategy), Some(strategy.time()), found, class));
     }
     let is_drawn = |run: &&ReportedRun| {
         run.what == "single" || plan.strategies.iter().any(|one| one.execution.to_string() == run.what)
     };
-    for run in plan.measured.iter().filter(|run| !is_drawn(run)) {
-        if let Ok(found) = &run.outcome {
-            rows.push((called(plan, run), None, Some(*found), "other"));
+    for run in plan.measured().iter().filter(|run| !is_drawn(run)) {
+        if let Some(found) = run.time_s {
+            rows.push((called(plan, run), None, Some(found), "other"));
         }
     }
     let least =
@@ -49,17 +48,17 @@ pub(super) fn panel(plan: &ReportedPlan) -> Option<Panel> {
         bar(&mut svg, top + 19.0, &timed, longest);
     }
     let mut body = svg.finish("times of one product, whole and cut");
-    let dots = if plan.measured.is_empty() { "" } else { " Dot, and the number in its colour: measured." };
+    let dots = if plan.measured().is_empty() { "" } else { " Dot, and the number in its colour: measured." };
     body += &remark(&format!("Bar: predicted. Line over it: where nine of ten times lie.{dots}"));
-    for run in &plan.measured {
-        if let Err(why) = &run.outcome {
+    for run in plan.measured() {
+        if let (None, Some(why)) = (run.time_s, &run.failed) {
             body += &remark(&format!("{} failed: {why}", called(plan, run)));
         }
     }
     Some(Panel { id: "plan-times", title: "One product, whole and cut", body })
 }
 
-/// A plan that was run, as people call it.
+/// Name of a plan that was run.
 pub(super) fn called(plan: &ReportedPlan, run: &ReportedRun) -> String {
     let strategy = plan.strategies.iter().find(|one| one.execution.to_string() == run.what);
     match strategy {
