@@ -6,8 +6,8 @@ use crate::printer::Printer;
 use crate::progress::Progress;
 use crate::text::{counted, matrices, shown, words};
 use sparsight::calibrate::{
-    Benchmarked, CALIBRATION_BUDGET, CALIBRATION_MATRICES, CPU_CALIBRATION_MATRICES, Calibrated, CalibrationTarget, Event, Point,
-    calibrated_profile,
+    Benchmarked, CALIBRATION_BUDGET, CALIBRATION_MATRICES, CPU_CALIBRATION_MATRICES, Calibrated,
+    CalibrationTarget, Event, Point, calibrated_profile,
 };
 use sparsight::device::DeviceError;
 use sparsight::kernels::{DeviceFacts, DeviceKind, RowLengthDistribution};
@@ -181,9 +181,7 @@ fn beginning(facts: &DeviceFacts, dtype: Option<Dtype>) -> String {
 /// Warnings about a calibration that is complete.
 fn warn(done: &Calibrated, printer: &Printer) {
     warn_failed(&done.benchmarked, printer);
-    if let Some(reasons) = &done.noise {
-        noise::warn_of(reasons, printer);
-    }
+    printer.warn_not_quiet(done.noise.as_deref());
     warn_implausible(done.implausible, "the profile", printer);
 }
 

@@ -1,10 +1,12 @@
 //! Choice of the device: `cpu`, `cuda[:N]`, a part of one `cuda[:N]/smM`, or the name or folder of a profile.
 
+use crate::calibration;
 use crate::context::{Context, command_as_typed};
 use crate::failure::Failure;
-use crate::calibration;
 use crate::text::{described, shown, words};
-use sparsight::calibrate::{CalibrationTarget, measure_conversion_threshold};
+use sparsight::calibrate::{
+    CALIBRATION_BUDGET, CalibrationTarget, may_calibrate, measure_conversion_threshold,
+};
 use sparsight::device::cpu::Cpu;
 use sparsight::device::cuda::{Cuda, Nccl, cusparse_version};
 use sparsight::device::gpu::{ConvertOn, GpuDevice, Link};

@@ -23,7 +23,6 @@ mod name_prefixes;
 mod output_file;
 mod plots;
 mod printer;
-mod products;
 mod profiling;
 mod progress;
 mod reordering;

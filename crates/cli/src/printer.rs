@@ -157,7 +157,12 @@ impl Printer {
 
     /// Warns that a machine was not quiet while it was measured on, if it was not.
     pub(crate) fn warn_of(&self, noise: &Noise) {
-        if let Some(reasons) = noise.reasons() {
+        self.warn_not_quiet(noise.reasons().as_deref());
+    }
+
+    /// A warning for these reasons, if there are any.
+    pub(crate) fn warn_not_quiet(&self, reasons: Option<&str>) {
+        if let Some(reasons) = reasons {
             self.warning(format_args!("the machine was not quiet, and times may be off: {reasons}"));
         }
     }

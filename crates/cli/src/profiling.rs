@@ -7,7 +7,7 @@ use crate::device_choice::OpenDevice;
 use crate::failure::Failure;
 use crate::output_file;
 use crate::printer::Printer;
-use crate::text::{counted, described, words};
+use crate::text::described;
 use sparsight::Error;
 use sparsight::bench::{Bench, Noise, bench};
 use sparsight::calibrate::{self, Benchmarked, Event, Fitted, Grid, measure_conversion};

@@ -6,7 +6,8 @@ use pyo3::exceptions::PyUserWarning;
 use pyo3::prelude::*;
 use sparsight::bindings::LocalDevice;
 use sparsight::calibrate::{
-    CALIBRATION_BUDGET, CPU_CALIBRATION_MATRICES, CalibrationTarget, Event, calibrated_profile, cpu_calibration_folder, may_calibrate,
+    CALIBRATION_BUDGET, CPU_CALIBRATION_MATRICES, CalibrationTarget, Event, calibrated_profile,
+    cpu_calibration_folder, may_calibrate,
 };
 use sparsight::device::cpu::Cpu;
 use sparsight::device::cuda::{self, Cuda, Identity, Nccl};

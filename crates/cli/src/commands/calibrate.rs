@@ -2,12 +2,14 @@
 
 use crate::calibration::{self, Watch};
 use crate::context::Context;
-use crate::device_choice::{DeviceName, described};
+use crate::device_choice::DeviceName;
 use crate::failure::{Exit, Failure};
 use crate::text::{counted, described, matrices as many_matrices};
 use sparsight::Profile;
 use sparsight::answer::{CalibrateAnswer, ProfileAnswer};
-use sparsight::calibrate::{Benchmarked, CALIBRATION_BUDGET, CALIBRATION_MATRICES, CalibratedDevice, carry_calibration};
+use sparsight::calibrate::{
+    Benchmarked, CALIBRATION_BUDGET, CALIBRATION_MATRICES, CalibratedDevice, carry_calibration,
+};
 use sparsight::kernels::DeviceKind;
 use sparsight::matrix::Dtype;
 use sparsight::profile::{CalibrationFile, GridName, ProfileFolder};

@@ -7,9 +7,9 @@ use crate::table::Table;
 use crate::text::{BOLD, described};
 use sparsight::Profile;
 use sparsight::answer::{DeviceHere, DeviceSummary, DevicesAnswer, NoCuda};
+use sparsight::calibrate::cpu_calibration_folder;
 use sparsight::device::DeviceError;
 use sparsight::device::cuda::{Cuda, cusparse_version};
-use sparsight::{Profile, cpu_calibration_folder};
 
 pub(crate) fn run(context: &Context) -> Result<Exit, Failure> {
     let cpu = OpenDevice::open(&DeviceName::Cpu)?.facts().clone();

@@ -1,9 +1,11 @@
 //! A grid of benchmark matrices, run into the journal of a folder.
 
 use super::{Event, Watcher};
+use super::{Grid, Step, instrument};
+use crate::Error;
+use crate::bench::Noise;
 use crate::profile::ProfileFolder;
 use crate::records::{BenchmarkOutcome, BenchmarkRecord};
-use crate::{Error, Grid, Noise, Step, instrument};
 use sparsight_device::timing::Stopwatch;
 use sparsight_device::{Device, DeviceError};
 use sparsight_matrix::Dtype;

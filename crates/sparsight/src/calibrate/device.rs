@@ -1,9 +1,11 @@
 //! A device of this machine that is calibrated, and the reports of a calibration.
 
+use super::Point;
 use super::{Benchmarked, calibration_candidates, cpu_calibration_folder, gpu, processor};
+use crate::Error;
+use crate::bench::{Bench, bench};
 use crate::profile::{GridName, ProfileFolder, ProfiledDevice, calibration_folder};
 use crate::records::CorpusRecord;
-use crate::{Bench, Error, Point, bench};
 use sparsight_device::cpu::Cpu;
 use sparsight_device::cuda::{Cuda, cusparse_version};
 use sparsight_device::timing::took;

@@ -3,9 +3,11 @@
 
 use super::budget::while_there_is_time;
 use super::{CALIBRATION_MATRICES, Calibrated, CalibratedDevice, Event, Watcher, calibrated};
+use crate::bench::{Bench, Noise};
+use crate::missing::Missing;
 use crate::profile::{CalibrationFile, ProfileFolder, RescalingFile, folder_of};
 use crate::records::{CorpusRecord, Outcome};
-use crate::{Bench, Error, Missing, Noise, Profile};
+use crate::{Error, Profile};
 use sparsight_device::timing::took;
 use sparsight_kernels::{DeviceFacts, DeviceKind};
 use sparsight_matrix::gallery::{self, Recipe};

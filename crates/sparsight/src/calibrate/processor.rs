@@ -10,8 +10,8 @@
 
 use super::fit::fit_each;
 use super::{
-    Benchmarked, CPU_CALIBRATION_MATRICES, Calibrated, CalibratedDevice, Event, Grid, Watcher, measure_conversion, run_benchmark,
-    write_fitted,
+    Benchmarked, CPU_CALIBRATION_MATRICES, Calibrated, CalibratedDevice, Event, Grid, Watcher,
+    measure_conversion, run_benchmark, write_fitted,
 };
 use crate::bench::{Bench, Noise};
 use crate::models::registry;
@@ -136,7 +136,8 @@ pub(super) fn calibrate(
     if is_new {
         keep_noise(folder, &noise)?;
     }
-    let fitted = fit(folder, &[], |_| true)?;
+    // The library's own models alone: the program, Python and C then answer alike.
+    let fitted = fit_each(folder, &[], |_| true, registry::own())?;
     write_fitted(folder, &fitted)?;
     let noise = noise.reasons().filter(|_| is_new);
     Ok(Calibrated { benchmarked, noise, implausible: fitted.implausible })

@@ -13,7 +13,7 @@ use crate::text::{counted, described, grouped};
 use sparsight::answer::ProfileAnswer;
 use sparsight::bench::Noise;
 use sparsight::calibrate::Grid;
-use sparsight::kernels::{DeviceKind, RowLengthDistribution};
+use sparsight::kernels::RowLengthDistribution;
 use sparsight::matrix::Bytes;
 use sparsight::profile::{GridName, ProfileFolder};
 use sparsight_lab::informative_first;
