@@ -450,8 +450,10 @@ mod tests {
     use sparsight::kernels::{DeviceKind, catalogue_on};
     use sparsight::matrix::{Csr, Dtype, Features, gallery::Recipe};
     use sparsight::model::Conditioned;
+    use sparsight::partition::PartitionObjective;
     use sparsight::records::Outcome;
-    use sparsight::{Advisor, Objective, PartitionObjective, Plan, Profile, Verified};
+    use sparsight::run::Verified;
+    use sparsight::{Advisor, Objective, Plan, Profile};
     use std::collections::BTreeMap;
 
     fn arrow() -> Csr<f64> {
