@@ -6,6 +6,7 @@
 
 use serde::de::{DeserializeOwned, Error};
 use serde::{Deserialize, Deserializer};
+use serde_json::Value;
 use sparsight::answer::{AdviseAnswer, Answer, MatrixSummary, PlanAnswer, Structure};
 use sparsight::kernels::Execution;
 use sparsight::matrix::{Bytes, Seconds, Spy};
@@ -202,17 +203,10 @@ impl Reported {
     /// # Errors
     /// What is wrong, by the path of the field: no JSON, of another schema, or with a value that neither command writes.
     pub(crate) fn from_json(text: &str) -> Result<Self, String> {
-        #[derive(Deserialize)]
-        struct Document {
-            schema: Option<String>,
-        }
-        let schema = match serde_json::from_str::<Document>(text) {
-            Err(error) if !error.is_data() => return Err(format!("no JSON: {error}")),
-            document => document.ok().and_then(|document| document.schema),
-        };
-        match schema.as_deref() {
-            Some(AdviseAnswer::SCHEMA) => parsed(text).map(Self::Advice),
-            Some(PlanAnswer::SCHEMA) => parsed(text).map(Self::Plan),
+        let value: Value = serde_json::from_str(text).map_err(|error| format!("no JSON: {error}"))?;
+        match value.get("schema").and_then(Value::as_str) {
+            Some(AdviseAnswer::SCHEMA) => fields(value).map(Self::Advice),
+            Some(PlanAnswer::SCHEMA) => fields(value).map(Self::Plan),
             found => {
                 let found =
                     found.map_or("JSON without a schema".to_owned(), |found| format!("schema {found}"));
@@ -234,15 +228,15 @@ impl From<&PlanAnswer> for Reported {
     }
 }
 
-fn parsed<T: DeserializeOwned>(text: &str) -> Result<T, String> {
-    let mut json = serde_json::Deserializer::from_str(text);
-    serde_path_to_error::deserialize(&mut json).map_err(|error| error.to_string())
+/// The fields of a document that a page shows; an error names the first that cannot be read.
+fn fields<T: DeserializeOwned>(document: Value) -> Result<T, String> {
+    serde_path_to_error::deserialize(document).map_err(|error| error.to_string())
 }
 
-/// The fields of an answer that a page shows.
+/// The fields of an answer of this program.
 fn taken<T: DeserializeOwned>(answer: &impl Answer) -> T {
-    let fields = serde_json::to_value(answer).and_then(serde_json::from_value);
-    fields.expect("an answer holds what its page shows")
+    let document = serde_json::to_value(answer).map_err(|error| error.to_string());
+    document.and_then(fields).expect("an answer holds what its page shows")
 }
 
 impl ReportedAdvice {
@@ -445,7 +439,6 @@ fn structure<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Structure>, D:
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::Value;
     use sparsight::answer::{MeasuredPlan, PlannedMatrix};
     use sparsight::kernels::{DeviceKind, catalogue_on};
     use sparsight::matrix::{Csr, Dtype, Features, gallery::Recipe};
