@@ -313,12 +313,11 @@ pub(crate) fn calibrate(
 
 /// Keeps a new calibration for this process, and returns whose predictions answer and the signs of a busy machine.
 fn keep_calibration(made: Profile) -> (String, Option<String>) {
-    let (key, answer) = match &made.rescaled {
-        Some(rescaled) => (name_kept(&made.device.facts.name), (rescaled.reference.name.clone(), None)),
-        None => {
-            let folder = made.folder.as_ref().map(|folder| folder.display().to_string());
-            (folder.unwrap_or_default(), ("cpu".to_owned(), made.device.provenance.noise.clone()))
-        }
+    let (key, answer) = if let Some(rescaled) = &made.rescaled {
+        (name_kept(&made.device.facts.name), (rescaled.reference.name.clone(), None))
+    } else {
+        let folder = made.folder.as_ref().map(|folder| folder.display().to_string());
+        (folder.unwrap_or_default(), ("cpu".to_owned(), made.device.provenance.noise.clone()))
     };
     READ.lock().unwrap_or_else(PoisonError::into_inner).insert(key, Arc::new(made));
     answer

@@ -7,13 +7,13 @@
 //!
 //! ```
 //! use sparsight::device::cpu::Cpu;
-//! use sparsight::matrix::Features;
+//! use sparsight::matrix::{Features, io::ReadOptions};
 //! use sparsight::{Advisor, Csr, Dtype, Objective, Plan, Profile};
 //!
 //! # let file = std::env::temp_dir().join(format!("sparsight-guide-{}.mtx", std::process::id()));
 //! # std::fs::write(&file, "%%MatrixMarket matrix coordinate real general\n3 3 4\n1 1 4\n2 2 5\n2 3 1\n3 3 6\n")?;
 //! // A Matrix Market, .npz, Harwell-Boeing or Rutherford-Boeing file, also compressed; or Csr::try_new(row_ptr, ..).
-//! let a: Csr<f64> = sparsight::read(&file)?;
+//! let a: Csr<f64> = sparsight::read(&file, &ReadOptions::default())?.matrix;
 //!
 //! // What would be fastest on an H200? Nothing is run. Times are in seconds, each with an interval.
 //! let profile = Profile::shipped("nvidia-h200")?;

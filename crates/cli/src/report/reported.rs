@@ -468,7 +468,7 @@ mod tests {
         let measured = BTreeMap::from([(advice.ranked[1].candidate, Outcome::once(Seconds(1e-3)))]);
         let matrix = MatrixSummary::of("arrow", &features);
         AdviseAnswer::of(matrix, &profile, Dtype::F64, &objective, &advice)
-            .with_verified(Some(&Verified { measured, expected, next: None, clock: None, far: 0 }))
+            .with_verified(Some(&Verified::new(measured, expected)))
             .with_structure(Some(Structure::of(&arrow)))
             .with_command("sparsight advise arrow".to_owned(), "2026-01-02".to_owned())
     }

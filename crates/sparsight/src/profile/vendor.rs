@@ -54,8 +54,8 @@ const OTHERS: [(&str, &[&str]); 6] = [
 /// Whose GPU is called so, if that is told by the name and is not NVIDIA.
 ///
 /// ```
-/// assert_eq!(sparsight::other_vendor("mi250x"), Some("AMD"));
-/// assert_eq!(sparsight::other_vendor("NVIDIA A100"), None);
+/// assert_eq!(sparsight::profile::other_vendor("mi250x"), Some("AMD"));
+/// assert_eq!(sparsight::profile::other_vendor("NVIDIA A100"), None);
 /// ```
 pub fn other_vendor(name: &str) -> Option<&'static str> {
     let lower = name.to_ascii_lowercase();

@@ -65,7 +65,7 @@ impl<T: Scalar> Fastest<T> {
 ///
 /// ```
 /// use sparsight::matrix::{Dtype, Features, gallery::Recipe};
-/// use sparsight::{Advisor, Bench, Objective, Profile, Tries, fastest};
+/// use sparsight::{Advisor, Objective, Profile, bench::Bench, fastest, run::Tries};
 /// # let cpu = sparsight::device::cpu::Cpu::with_threads(1)?;
 /// # use sparsight::device::timing::StoppingRule;
 /// let profile = Profile::shipped("nvidia-h200")?;

@@ -28,6 +28,13 @@ pub struct Verified {
     pub far: u32,
 }
 
+impl Verified {
+    /// Candidates measured with nothing known of the clock, samples or another run.
+    pub fn new(measured: BTreeMap<Candidate, Outcome>, expected: Conditioned) -> Self {
+        Self { measured, expected, next: None, clock: None, far: 0 }
+    }
+}
+
 /// Measures the first of `advice`, the candidates of plain CSR and of the vendor's that its verdict compares it with, and then, as
 /// [`fastest`](crate::fastest) does, those that may gain most: until `tries` of all were timed, or as long as it is worth it for the products to come. Routines
 /// of the vendor's take part where its library is here. `each` is told every result, and may stop the run by returning an error.
