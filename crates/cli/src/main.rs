@@ -2,6 +2,13 @@
 //!
 //! ```text
 //! args -> commands/NAME.rs -> library -> answer -> printer (stdout: text or one JSON object; stderr: progress, notes)
+//!
+//! matrix_source, many, reordering, values   the matrix or matrices of a command
+//! device_choice, links                      the device, or GPUs that share a matrix
+//! profiling, calibration, progress          measuring with progress; budget, shard and interrupt end it early
+//! text, table, csv, terminal_plot           text for people, tables of values
+//! report/, plots/, svg                      an answer as a page, figures, pictures
+//! failure, context, output_file, workers    exit codes and hints, what commands share, files, threads
 //! ```
 //! Exit codes: 0 done; 1 done and the answer is no; 2 bad flags or input; 3 no usable device or library;
 //! 101 a bug; 130 interrupted.

@@ -3,6 +3,17 @@
 //! A [`Device`] prepares a matrix as a [`LoadRequest`] says and gives a [`Product`], or brings it over in one format as an
 //! [`Operand`], with which every candidate of that format is timed. [`timing::measure`] asks either for batches of products and
 //! makes one believable [`timing::Timing`] of them. Two devices exist: the CPU ([`cpu`]) and GPUs ([`gpu`]), driven through CUDA ([`cuda`]).
+//!
+//! ```text
+//! load, partition      what is prepared: a matrix, and the candidate of each block of its rows
+//! product              a prepared matrix: products, other values, other vectors
+//! resident, reordered  matrices and vectors that lie on the device already; vectors in their order beside a reordered matrix
+//! check                y against the reference, before a time is trusted
+//! timing               batches, spread, when a time is enough
+//! cpu                  the processor
+//! gpu                  all GPUs: conversions, operands, products, several GPUs; what a maker's GPU must do: gpu/seam.rs
+//! cuda                 NVIDIA's GPUs: driver, compiler, cuSPARSE, NCCL, clock, parts of a GPU
+//! ```
 
 pub mod cpu;
 pub mod cuda;

@@ -2,6 +2,19 @@
 //!
 //! There are no CUDA calls here. The models count bytes and strips from the very catalogue that the devices
 //! launch, so that the two cannot drift apart.
+//!
+//! ```text
+//! families/, family                       a file a kernel family, and what such a file states
+//! kernel, candidate, selection            a kernel with its knobs, with block size and value type, and as people type it
+//! recipe, source                          the launches of a kernel as data, and its CUDA source; helpers and conversions: ../cuda/
+//! fused, execution                        parts of a matrix in several formats, in one launch or one after another
+//! cpu                                     what products on a CPU have in common
+//! own                                     kernels of a user's file
+//! traffic, strip                          bytes and operations of a product; the strip of the papers
+//! benchmark_matrix, benchmark_rows,       the matrices that instrument a device
+//!   row_length_distribution
+//! device_facts                            what is known of a device, and what differs between kinds of devices
+//! ```
 
 mod benchmark_matrix;
 mod benchmark_rows;

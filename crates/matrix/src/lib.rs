@@ -1,10 +1,23 @@
 //! Sparse matrices as data: the storage formats, the files they come from, their structure, and generators.
 //!
-//! This crate knows no device, reads no clock and prints nothing. A matrix enters as a [`Csr`] (read by
-//! [`mod@io`], made by [`gallery`] or from another one as [`derived`] says), is summarised once as [`Features`], and is converted into [`Coo`],
-//! [`Ell`], [`Hyb`], [`Jad`], [`Sell`] or [`BroEll`], or given a [`TileTable`] or [`RowBins`], when it is to be run
-//! that way. How large a conversion
-//! would be is known exactly before it is made, and a conversion that makes no sense is a typed [`Infeasible`].
+//! This crate knows no device, reads no clock and prints nothing. A matrix enters as a [`Csr`], is summarised once as [`Features`],
+//! and is converted into the format in which it is run. The size of a conversion is known exactly before it is made, and a conversion
+//! that makes no sense is a typed [`Infeasible`].
+//!
+//! ```text
+//! csr, scalar, units            the matrix in CSR, its value types, bytes and seconds
+//! io, gallery, derived          matrices from files, from generators, and made from other matrices
+//! features                      what models know of a matrix; counted by row_lengths, diagonals, block_counts, bin_counts,
+//!                               bro_ell_size, sell_sizes, tile_work and team_blocks
+//! formats, infeasible           the storage formats, and their refusals; rows sorted for JAD and SELL: row_order
+//! reference                     the right y, and how far another may be off
+//! entry_numbers                 where the values of a matrix lie in a format, so that they can be replaced
+//! narrowing                     what values in f32 lose beside vectors in f64
+//! reorder, transpose, without   other orders, the transposed matrix, a matrix without what costs time
+//! strips                        features of any block of rows, for partitions
+//! distributed                   rows dealt out to several devices
+//! available_memory, spy         memory that this process may take; a picture of the pattern
+//! ```
 
 /// Serialises types by their text: as [`Display`](std::fmt::Display) writes it and [`FromStr`](std::str::FromStr) reads it.
 #[macro_export]

@@ -8,6 +8,16 @@
 //!
 //! A part of a GPU ([`Cuda::open_part`]) is one whose stream belongs to some of the multiprocessors.
 //!
+//! ```text
+//! context, part, facts          a GPU or a part of one, opened; its attributes and rates
+//! compiler, kernel_cache        NVRTC, and compiled kernels on disk
+//! module, batch, fence, nvml    launches, timed batches, order between streams, the clock
+//! staging, shared_word          large uploads; words that host and GPU share
+//! cusparse/, nccl/              the vendor's products; links between GPUs
+//! library/, trusted             where driver and libraries are found, and which files may be loaded
+//! custom                        people's own kernels, timed as ours are
+//! ```
+//!
 //! Left out on purpose: several streams at once, graphs, peers. A product is one to three launches in one stream, the
 //! device's own unless the caller of a [`Product`] names another.
 

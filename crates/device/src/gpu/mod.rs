@@ -9,6 +9,17 @@
 //! ```
 //! A matrix is named arrays and numbers ([`sparsight_matrix::Stored`]); a product is a recipe
 //! ([`sparsight_kernels::Recipe`]). Nothing here asks which format or kernel it has before it.
+//!
+//! ```text
+//! seam          what a maker's GPU must be able to do
+//! convert       CSR to a format, on the host or by the steps of the format's layout
+//! matrix        a matrix on the GPU, and the launches that multiply with it
+//! operand       one format, to time its candidates; generate: benchmark matrices
+//! product       row blocks in several formats, fused or one after another; kernels of a user's file
+//! values, resident, reordered   other values; a CSR that lies on the GPU; another order of rows and columns
+//! share, distributed, link      the part of one GPU among several; all GPUs of a process; how they exchange x
+//! plan_digest   whether ranks in several processes planned the same
+//! ```
 
 mod array;
 mod convert;

@@ -1,4 +1,11 @@
 //! One believable number from batches of products: estimator, spread, stopping rule.
+//!
+//! ```text
+//! measure      batches of two lengths -> samples -> median, spread
+//! stopping     when the samples are enough
+//! host_clock   the clock of the host, for products on a CPU, conversions and uploads
+//! ```
+//! docs/measuring.md explains the choices.
 
 mod host_clock;
 mod measure;

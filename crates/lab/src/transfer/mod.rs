@@ -3,6 +3,7 @@
 //! ```text
 //! T_ref, measured or predicted -> rescaling | the equation of Guo and Wang 2013 -> floors -> time on the target
 //! ```
+//! `reference.rs` holds what is known of the device that the times come from, `profile.rs` what a transfer reads of a profile.
 
 mod profile;
 mod reference;

@@ -9,6 +9,8 @@
 //! Within a part, rows get other numbers: those of the interior first, then those of the boundary, each in their order. The entries
 //! of x of a square matrix are numbered like the rows, so that the y of one product can be the x of the next; behind them
 //! stand the halo's, by owner. Nothing is computed twice and no row is summed in two places.
+//!
+//! Rows are dealt out in blocks of neighbouring rows, as a file of parts says (`distribution.rs`), or by METIS (`metis.rs`).
 
 mod distribution;
 #[cfg(feature = "metis")]

@@ -2,10 +2,11 @@
 //!
 //! ```text
 //! every row's length   -> row lengths, sizes of SELL-C-sigma            ../sell_sizes.rs
-//!                         rows of csr-binned's bins, tiles of csr-balanced   ../formats/csr_binned.rs, ../tile_work.rs
+//!                         rows of csr-binned's bins, tiles of csr-balanced   ../bin_counts.rs, ../tile_work.rs
+//!                         work of thread blocks                         ../team_blocks.rs
 //! every row, once      -> matrix band, distances, steps of teams        sweep.rs, team_steps.rs
 //!                         diagonals, blocks of each size                ../diagonals.rs, ../block_counts.rs
-//!                         sizes of BRO-ELL                              ../bro_ell/size.rs
+//!                         sizes of BRO-ELL                              ../bro_ell_size.rs
 //! a sample of groups   -> sectors of x, x_reuse                         sample.rs, locality.rs
 //! ```
 //! What costs more than that is counted on the sample.

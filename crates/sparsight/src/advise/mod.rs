@@ -1,4 +1,11 @@
 //! Which format, kernel and block size: every candidate that the device has, predicted and ranked.
+//!
+//! ```text
+//! Advisor::advise -> Advice    ranked candidates, refusals
+//! run_now, run_now_name        what is run today, from which break-evens are counted
+//! verdict                      the candidate to use, and what it gains, in one sentence
+//! reasons/, reason             what about the matrix costs time, in one sentence
+//! ```
 
 mod reason;
 mod reasons;

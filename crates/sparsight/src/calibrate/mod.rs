@@ -11,6 +11,14 @@
 //! the same one; but the small second goes first, since on the first most kernels are compiled. After a launch (a few thousand rows),
 //! memory (10 million), and the rest of a time (a mesh, a web) each further one adds less, and is left out where time is short
 //! ([`CALIBRATION_BUDGET`]).
+//!
+//! ```text
+//! device                 a device of this machine, opened for a calibration; a Watcher shows its progress and may end it
+//! gpu, processor         the calibration of each; budget: the matrices for which there is time
+//! cached                 found in the user's cache, or measured once, while other processes wait
+//! instrument, benchmark  benchmark matrices, run one after another
+//! fit                    models from what a profile holds
+//! ```
 
 mod benchmark;
 mod budget;

@@ -4,6 +4,7 @@
 //! Advisor::distribute -> DistributedPlan    who owns which rows, what each computes with which candidate, what is exchanged, how long
 //!   DistributedPlan::prepare                the shares on GPUs of this process
 //! measure_links -> LinksFile                what bringing entries of x from GPU to GPU takes here
+//! break_even                                from which size on several GPUs are faster
 //! ```
 
 mod break_even;

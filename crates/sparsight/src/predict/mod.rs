@@ -1,4 +1,6 @@
 //! The models of a profile by name, as predictors.
+//!
+//! `best.rs` chooses for each kernel the model that answers; `rescaled.rs` carries the predictions for another device over.
 
 mod best;
 mod rescaled;

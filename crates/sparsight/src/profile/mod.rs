@@ -13,6 +13,13 @@
 //! ```
 //! Beside a journal, `.jsonl`, may lie a packed one, `.jsonl.gz`. Predicting needs `device.json` and `models/` only; those of
 //! shipped profiles are part of the program.
+//!
+//! ```text
+//! folder, shipped, cache   a profile on disk, in the program, in the cache of the user
+//! data_sheet               a GPU that was not measured, from numbers that the user gives
+//! calibration, links       files of a calibration, and of links between GPUs
+//! vendor                   names of other makers' GPUs
+//! ```
 
 mod cache;
 mod calibration;

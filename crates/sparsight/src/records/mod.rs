@@ -1,4 +1,10 @@
 //! Measurements as they are kept: one JSON object a line, appended as soon as it is known.
+//!
+//! ```text
+//! journal               a file of records: appended to by one run at a time, read, united by matrix
+//! benchmark, corpus, cut   a record: a benchmark matrix, a matrix of a corpus, a matrix cut into parts
+//! repair                damaged lines, taken out
+//! ```
 
 mod benchmark;
 mod corpus;
