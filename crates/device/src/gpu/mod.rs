@@ -18,7 +18,7 @@
 //! product       row blocks in several formats, fused or one after another; kernels of a user's file
 //! values, resident, reordered   other values; a CSR that lies on the GPU; another order of rows and columns
 //! share, distributed, link      the part of one GPU among several; all GPUs of a process; how they exchange x
-//! plan_digest   whether ranks in several processes planned the same
+//! plan_digest   digest by which ranks in several processes compare their plans
 //! ```
 
 mod array;
