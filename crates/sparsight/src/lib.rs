@@ -43,6 +43,8 @@
 //! | read and write profiles and their records | [`profile`], [`records`] |
 //! | get what the program prints with `--json` | [`answer`] |
 //! | know why a matrix takes its time, and what changes with the choice | [`advise`] |
+//! | ask one model, or see which models a profile holds | [`predict`], [`models`] |
+//! | bind another language | [`bindings`] |
 //!
 //! The crates below are re-exported: [`matrix`] (formats, files, features, gallery), [`kernels`] (the catalogue), [`device`] (CPU,
 //! GPUs, timing) and [`model`] (predictions, pure).

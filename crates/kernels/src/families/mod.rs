@@ -1,5 +1,5 @@
 //! The kernel families, one file each, beside their CUDA sources. To add a kernel, add its file here and name it in
-//! [`FAMILIES`]. What a file states is [`Family`]: knobs, block sizes, launches, product on a CPU, counts for models.
+//! [`FAMILIES`]. A file states a [`Family`]: knobs, block sizes, launches, product on a CPU, counts for models.
 //!
 //! The routines of cuSPARSE are families as well (`cusparse.rs`). CUDA sources that several families join: `store.cu` writes y,
 //! `stream.cu` loads what is read once, `overlap.cu` lets the second launch of a product begin early, `team.cu` sums over the threads

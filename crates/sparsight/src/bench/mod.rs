@@ -1,4 +1,6 @@
 //! Every feasible candidate on one matrix: checked against the reference, then timed.
+//!
+//! `noise.rs` tells a quiet machine from a busy one, on which times are not to be trusted.
 
 mod noise;
 
