@@ -40,7 +40,7 @@ fn a_header_mistake_is_reported_with_its_line_without_a_gpu() {
         "{out}"
     );
     let out = run(dir.path(), &[&BENCH[..], &["--dtype", "f32", "--device", "cpu"]].concat());
-    assert!(out.starts_with("exit code: 3") && out.contains("my.cu is CUDA, and would be run on"), "{out}");
+    assert!(out.starts_with("exit code: 3") && out.contains("my.cu is a CUDA kernel, which"), "{out}");
     fs::remove_file(&file).unwrap();
     let out = run(dir.path(), &BENCH);
     assert!(out.starts_with("exit code: 2") && out.contains("my.cu: No such file"), "{out}");

@@ -167,7 +167,7 @@ fn a_candidate_of_a_table_can_be_pasted_to_see_its_source() {
             .all(|launch| answer["text"].as_str().unwrap().contains(launch["entry"].as_str().unwrap()))
     );
     let out = run(dir.path(), &["kernels", "--source", "cusparse-csr a1 (vendor)"]);
-    assert!(out.contains("is a routine of NVIDIA's"), "{out}");
+    assert!(out.contains("is a closed-source routine of NVIDIA's"), "{out}");
     let out = run(dir.path(), &["kernels", "--source", "sell c32 s1 t4"]);
     assert!(out.contains("sell c32 s1 t4 b256 in f64"), "{out}");
     let out = run(dir.path(), &["kernels", "--source", "magic"]);

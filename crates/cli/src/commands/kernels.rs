@@ -47,10 +47,7 @@ impl Kernels {
 fn source(name: &str, context: &Context) -> Result<Exit, Failure> {
     let candidate = pasted(name, context.dtype())?;
     let Some(answer) = KernelSourceAnswer::of(candidate, 4) else {
-        let text = format!(
-            "{} has no source here: it is a closed-source routine of NVIDIA's",
-            text::candidate(&candidate)
-        );
+        let text = format!("{} is a closed-source routine of NVIDIA's", text::candidate(&candidate));
         return Err(Failure::input(text).hinted("`sparsight kernels` lists ours"));
     };
     context.printer.answer(&answer, || {
