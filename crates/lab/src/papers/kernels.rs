@@ -22,6 +22,9 @@
 
 use sparsight_kernels::Kernel;
 
+/// The formats of Table 2, in its order.
+pub(super) const FORMATS: [&str; 5] = ["COO", "CSR", "ELL", "SELL-C-sigma", "BRO-ELL"];
+
 /// A kernel as the papers see it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct KernelInPapers {
@@ -72,10 +75,10 @@ static KERNELS: [KernelInPapers; 17] = [
 ];
 
 impl KernelInPapers {
-    /// The row of a kernel; of one that the table lacks, a row that carries nothing over and has no features.
+    /// The row of a kernel; of one that the table lacks, a row that carries nothing over and has the features of all formats.
     pub(super) fn of(kernel: Kernel) -> Self {
         let found = KERNELS.iter().find(|known| known.name == kernel.name());
-        found.copied().unwrap_or(row("", Rule::None, &[]))
+        found.copied().unwrap_or(row("", Rule::None, &FORMATS))
     }
 }
 

@@ -5,7 +5,7 @@
 //! feature of every model, is none here: what is learned is learned for each block size apart, as the paper does for
 //! thread mappings.
 
-use super::kernels::KernelInPapers;
+use super::kernels::{FORMATS, KernelInPapers};
 use sparsight_kernels::Kernel;
 use sparsight_model::Quantity;
 
@@ -15,9 +15,6 @@ pub(super) enum Method {
     Linear,
     Neighbours,
 }
-
-/// The formats of the table, in its order.
-const FORMATS: [&str; 5] = ["COO", "CSR", "ELL", "SELL-C-sigma", "BRO-ELL"];
 
 /// Table 2: what looks at a feature, for each of [`FORMATS`]; L: linear, N: neighbours.
 const TABLE: [(Quantity, [&str; 5]); 11] = [

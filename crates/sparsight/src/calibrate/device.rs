@@ -10,7 +10,7 @@ use sparsight_device::cpu::Cpu;
 use sparsight_device::cuda::{Cuda, cusparse_version};
 use sparsight_device::timing::took;
 use sparsight_device::{Device, DeviceError};
-use sparsight_kernels::{DeviceFacts, DeviceKind};
+use sparsight_kernels::DeviceFacts;
 use sparsight_matrix::{Csr, Dtype, Features, Scalar, Seconds};
 use std::path::{Path, PathBuf};
 
@@ -161,9 +161,10 @@ impl CalibratedDevice {
         seed: u64,
         watcher: &mut Watcher<'_>,
     ) -> Result<Calibrated, Error> {
-        let done = match self.facts().kind {
-            DeviceKind::Cpu => processor::calibrate(self, folder, dtypes, seed, watcher)?,
-            DeviceKind::Cuda => gpu::calibrate(self, folder, reference, seed, watcher)?,
+        let done = if self.facts().kind.is_gpu() {
+            gpu::calibrate(self, folder, reference, seed, watcher)?
+        } else {
+            processor::calibrate(self, folder, dtypes, seed, watcher)?
         };
         watcher(Event::Ends(&done))?;
         Ok(done)
